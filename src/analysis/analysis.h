@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analysis.h: a question that is answered by a table. One file per analysis, one line in analysis/registry.c.
+ */
+#ifndef ANALYSIS_ANALYSIS_H
+#define ANALYSIS_ANALYSIS_H
+
+#include "model/model.h"
+#include "table/table.h"
+
+enum analysis_by { BY_NAME = 0, BY_SHAPE = 1, BY_THREAD = 2, BY_PHASE = 4 };
+
+struct analysis_options {
+	unsigned by;             /* enum analysis_by, or-ed */
+	bool has_steps;          /* only these step numbers, inclusive */
+	int64_t first_step, last_step;
+};
+
+struct analysis {
+	const char *name;        /* also the table's name: "ops" */
+	const char *question;    /* one line for --tables: "which operations take the time?" */
+	/* Fills `table` (initialised by the callee with table_init()). Missing evidence is not an error: cells or the whole
+	 * table say why they are empty. */
+	enum status (*run)(const struct model *model, const struct analysis_options *options, struct table *table,
+			   struct error *err);
+};
+
+/* NULL-terminated, in the order reports use. */
+extern const struct analysis *const analyses[];
+const struct analysis *analysis_find(const char *name);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * json_read.h: a pull reader over JSON text in memory, in constant memory. Strict (RFC 8259), errors carry the byte
+ * offset. Text handed out is unescaped into the reader's own buffer and valid until the next call.
+ *
+ *     while ((token = json_next(&reader)) != JSON_END && token != JSON_ERROR) ...
+ */
+#ifndef BASE_JSON_READ_H
+#define BASE_JSON_READ_H
+
+#include "base/buffer.h"
+
+enum json_token {
+	JSON_ERROR,
+	JSON_END, /* the document is complete and only blanks follow */
+	JSON_OBJECT_BEGIN,
+	JSON_OBJECT_END,
+	JSON_ARRAY_BEGIN,
+	JSON_ARRAY_END,
+	JSON_KEY,
+	JSON_STRING,
+	JSON_NUMBER,
+	JSON_TRUE,
+	JSON_FALSE,
+	JSON_NULL,
+};
+
+struct json_reader {
+	const char *data;
+	size_t length;
+	size_t offset;
+	struct buffer text;       /* of KEY, STRING (unescaped) and NUMBER (as written) */
+	const char *problem;      /* after JSON_ERROR: constant text */
+	uint8_t is_object[512];   /* nesting is at most 512 deep */
+	int depth;
+	int state;
+};
+
+void json_reader_init(struct json_reader *reader, const char *data, size_t length);
+void json_reader_release(struct json_reader *reader);
+enum json_token json_next(struct json_reader *reader);
+/* After a token that begins a value (also a scalar): skips to its end. False on error. */
+bool json_skip(struct json_reader *reader, enum json_token token);
+
+#endif

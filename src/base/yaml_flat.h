@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * yaml_flat.h: a YAML file as a list of (dotted key, value, line): `a: {b: [x, y]}` gives a.b.0 = x, a.b.1 = y. Scalars
+ * stay text as written. Aliases, several documents and keys that are not scalars are refused; at most 10,000 entries and
+ * 32 levels. A library (libyaml) does the parsing.
+ */
+#ifndef BASE_YAML_FLAT_H
+#define BASE_YAML_FLAT_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+struct yaml_entry {
+	const char *key;
+	const char *value;
+	int line; /* from 1 */
+};
+
+struct yaml_flat {
+	struct arena arena;
+	struct yaml_entry *entries;
+	int count;
+};
+
+enum status yaml_flat_read(struct yaml_flat *yaml, const char *path, struct error *err) MUST_CHECK;
+enum status yaml_flat_parse(struct yaml_flat *yaml, const char *text, size_t length, const char *what,
+			    struct error *err) MUST_CHECK;
+void yaml_flat_release(struct yaml_flat *yaml);
+
+#endif

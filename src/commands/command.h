@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * command.h: a subcommand of `stepscope`. One file cmd_<name>.c with its options inside, one line in commands/main.c.
+ */
+#ifndef COMMANDS_COMMAND_H
+#define COMMANDS_COMMAND_H
+
+#include "base/error.h"
+#include "base/options.h"
+
+struct command {
+	const char *name;
+	const char *summary;  /* one line */
+	const char *usage;    /* "stepscope report [options] RUN" */
+	const char *examples; /* three lines, for -h */
+	const struct option *options;
+	/* Runs with parsed options. Returns the exit status: 0, or status_exit() after main printed err, or for `run` the
+	 * program's own. */
+	int (*run)(const struct options_result *arguments, struct error *err);
+};
+
+/* Options every command has: parsed by main before `run` is called. */
+struct common_options {
+	bool is_quiet, is_verbose;
+	bool is_color; /* decided: option, NO_COLOR, CLICOLOR_FORCE, tty */
+	int width;     /* columns of the terminal, COLUMNS, or 100 */
+};
+extern struct common_options common;
+
+extern const struct command *const commands[]; /* NULL-terminated */
+
+/* Resolves an operand that names a run: a path, "latest", or a name inside $STEPSCOPE_DIR (default ./stepscope-runs). */
+const char *command_run_path(const char *operand, struct error *err);
+
+#endif

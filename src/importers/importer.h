@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * importer.h: file or directory -> model. One file per format, one line in importers/registry.c; found by content.
+ */
+#ifndef IMPORTERS_IMPORTER_H
+#define IMPORTERS_IMPORTER_H
+
+#include "base/error.h"
+#include "model/model.h"
+
+#include <stddef.h>
+
+struct importer {
+	const char *name;        /* "recording", "kineto" */
+	const char *description; /* one line */
+	/* Does a file that starts with these bytes belong to it? is_directory: `path` is one, length is 0. */
+	bool (*recognises)(const char *path, bool is_directory, const char *head, size_t length);
+	enum status (*load)(const char *path, const struct model_filter *filter, struct model *model, struct error *err);
+};
+
+extern const struct importer *const importers[]; /* NULL-terminated */
+
+/* Loads `path` ("latest" is resolved by the caller) with the importer that recognises it, then model_finish().
+ * STATUS_INPUT says what was looked for when nothing recognises it. */
+enum status import_path(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+	MUST_CHECK;
+
+#endif

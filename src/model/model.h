@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model.h: a trace in memory, the same for our recordings and for imported traces. Importers fill it through the model_*
+ * functions, analyses and exporters read the structs directly (const) and fold over chunks.
+ *
+ * Shape: processes own tracks (threads, device streams); a track owns its spans in chunks of columns, in order of their
+ * start, parents before children. Times are integer nanoseconds on one time line per model (CLOCK_MONOTONIC of the first
+ * process's boot, or the trace's own origin); realtime_offset_ns turns them into wall time. Nothing here is a sentinel:
+ * what may be missing has a `has_` beside it.
+ *
+ * Memory: chunks live in anonymous memory up to model.memory_limit_bytes, then in an unlinked temporary file. Pointers
+ * into chunks stay valid until model_release(). Strings are numbers of model.strings (0: none). One writer, then any
+ * number of readers; not thread-safe while it is filled.
+ */
+#ifndef MODEL_MODEL_H
+#define MODEL_MODEL_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/intern.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MODEL_NONE UINT32_MAX /* no row, no track, no process */
+
+enum span_kind { /* same numbers as enum stepscope_symbol_kind where both exist */
+	SPAN_RANGE = 1,
+	SPAN_PHASE = 2,
+	SPAN_OP = 3,
+	SPAN_MICRO_BATCH = 7,
+	SPAN_ANNOTATION = 8,
+	SPAN_PYTHON = 9,
+	SPAN_RUNTIME = 10,
+	SPAN_KERNEL = 11,
+	SPAN_MEMCPY = 12,
+	SPAN_MEMSET = 13,
+	SPAN_SYNC = 14,
+	SPAN_COLLECTIVE = 15,
+	SPAN_OVERHEAD = 16,
+	SPAN_OTHER = 19,
+	SPAN_STEP = 32,
+	SPAN_KIND_COUNT = 33,
+};
+const char *span_kind_name(enum span_kind kind); /* "range", "phase", "op", ... */
+
+enum span_flag {
+	SPAN_IS_OPEN = 1,       /* never ended: the recording stops inside it; its end is the process's last instant */
+	SPAN_END_IS_LOST = 2,   /* its end was dropped or belongs to a dropped stretch; closed where that is known */
+	SPAN_START_IS_LOST = 4, /* a placeholder for spans whose begin was dropped */
+	SPAN_IS_CLIPPED = 8,    /* outlived its parent in the input; cut to fit */
+};
+
+#define CHUNK_ROWS 65536u
+
+/* Columns of up to CHUNK_ROWS spans of one track. Row r of the track is rows[r - first_row] of its chunk. */
+struct span_chunk {
+	uint32_t first_row;
+	uint32_t count;
+	uint32_t capacity;
+	int64_t min_start_ns, max_end_ns; /* max over completed spans; model_finish() makes it exact */
+	int64_t *start_ns;
+	int64_t *dur_ns;
+	uint32_t *name;   /* string */
+	uint32_t *parent; /* row of the same track, MODEL_NONE at top level */
+	uint32_t *shape;  /* string, 0: not measured */
+	uint16_t *depth;  /* 0 at top level */
+	uint8_t *kind;    /* enum span_kind */
+	uint8_t *flags;   /* enum span_flag */
+	uint8_t *phase;   /* enum stepscope_phase the span lies in (the nearest enclosing phase span), 0: none */
+	int32_t *step;    /* index into model.steps of the step it starts in, -1: none; filled by model_finish() */
+};
+
+enum track_kind { TRACK_THREAD, TRACK_SIGNAL, TRACK_SELF, TRACK_DEVICE, TRACK_OTHER };
+
+struct track {
+	uint32_t process;
+	enum track_kind kind;
+	int64_t tid;       /* thread id or device stream */
+	int32_t device;    /* -1: none */
+	bool is_main;
+	uint32_t name;     /* string, 0: unknown */
+	uint32_t sort;     /* order among the tracks of its process */
+	uint32_t span_count;
+	uint32_t chunk_count;
+	struct span_chunk **chunks;
+};
+
+struct model_step {
+	uint32_t process;
+	uint32_t track;      /* where its span is */
+	uint32_t row;        /* of that span */
+	int64_t number;
+	int64_t start_ns, end_ns;
+	bool is_open;        /* not ended: the recording stops inside it */
+	bool has_tokens, has_samples;
+	uint64_t tokens, samples;
+	uint8_t capture;     /* enum stepscope_capture in force when it began */
+	bool has_detail;     /* ranges and ops were recorded in all of it */
+	bool has_shapes, has_memory;
+	bool is_summary;     /* rotation removed its events; only times and phase_ns are known */
+	int64_t phase_ns[8]; /* is_summary only: time per enum stepscope_phase */
+};
+
+struct value_series { /* a counter or a metric of a process */
+	uint32_t process;
+	uint32_t name;
+	bool is_metric;
+	uint32_t count, capacity;
+	int64_t *time_ns;
+	double *value;
+	int32_t *step; /* index into model.steps, -1: none; filled by model_finish() */
+};
+
+struct memory_event {
+	int64_t time_ns;
+	uint64_t address;
+	uint64_t bytes;     /* of a free: of the matching allocation; 0 and !has_bytes when unknown */
+	uint32_t process;
+	uint32_t track;
+	uint32_t row;       /* innermost span open on the track then, MODEL_NONE: none */
+	int16_t device;     /* -1: host memory */
+	uint8_t category;   /* enum stepscope_memory; of a free: of the matching allocation */
+	bool is_free;
+	bool has_bytes;
+};
+
+struct mark {
+	int64_t time_ns;
+	uint32_t track;
+	uint32_t name;
+};
+
+struct span_arg { /* extra facts of a span: everything that has no column */
+	uint32_t track, row;
+	uint32_t key;       /* string */
+	uint8_t type;       /* enum stepscope_arg */
+	union {
+		int64_t i64;
+		uint64_t u64;
+		double f64;
+		uint32_t text; /* string */
+	};
+};
+
+struct model_link { /* launch -> kernel, forward -> backward */
+	uint8_t kind;       /* enum stepscope_link */
+	uint64_t number;
+	uint32_t from_track, from_row, to_track, to_row; /* MODEL_NONE where one half is missing */
+};
+
+struct stack_node {
+	uint32_t parent; /* index into model.stacks, 0: root (entry 0 is unused) */
+	uint32_t frame;  /* string */
+	uint32_t line;   /* 0: unknown */
+};
+
+struct sample {
+	int64_t time_ns;
+	uint32_t track;
+	uint32_t stack;
+	uint32_t name;
+	uint64_t weight;
+};
+
+struct process {
+	uint32_t host;       /* string */
+	int64_t pid;
+	int64_t parent_pid;  /* 0: unknown */
+	uint64_t start_time; /* clock ticks since boot, as in /proc/PID/stat */
+	uint8_t role;        /* enum stepscope_role */
+	int32_t rank, world_size; /* -1: unknown */
+	uint32_t name;       /* string: program */
+	int64_t first_ns, last_ns; /* first and last instant anything is known of it */
+	bool is_closed;      /* it ended its recording itself (no kill, no crash) */
+	uint32_t end_reason; /* string; 0: none */
+	int64_t realtime_offset_ns; /* wall time = time + this */
+	bool has_cost;       /* the recorder measured itself */
+	double cost_per_event_ns;   /* calibrated at start */
+	int64_t drainer_cpu_ns;
+	uint64_t event_count;
+};
+
+struct model_meta { /* facts: key = value, per process (MODEL_NONE: of the whole input) */
+	uint32_t process;
+	uint32_t key, value; /* strings */
+};
+
+/* What is wrong with the evidence: one entry per kind and place; reports print all of them. */
+enum ledger_kind {
+	LEDGER_DROPPED,        /* events dropped by a full buffer */
+	LEDGER_DAMAGED,        /* bytes that could not be read */
+	LEDGER_TORN_TAIL,      /* the last block was cut off */
+	LEDGER_RESCUED,        /* events a rescue brought back after a kill (information) */
+	LEDGER_OPEN_SPANS,     /* spans open at the end of the recording */
+	LEDGER_UNMATCHED_END,  /* ends without a begin */
+	LEDGER_MISSING_TAIL,   /* a killed process whose pool could not be read */
+	LEDGER_REMOVED,        /* events removed by rotation */
+	LEDGER_CLOCK,          /* the clock stepped or was replaced */
+	LEDGER_REPAIRED,       /* importers: what was repaired */
+	LEDGER_OTHER,
+};
+
+struct ledger_entry {
+	enum ledger_kind kind;
+	uint32_t process;     /* MODEL_NONE: whole input */
+	uint32_t where;       /* string: file, thread or event type */
+	uint64_t count;       /* events or bytes, as `text` says */
+	uint32_t text;        /* string: a sentence in plain words */
+	bool has_first_offset;
+	uint64_t first_offset; /* of the first occurrence in the file */
+};
+
+#define MODEL_ARRAY(type, name) \
+	type *name;             \
+	uint32_t name##_count;  \
+	uint32_t name##_capacity
+
+struct model {
+	struct intern strings;
+	struct arena arena;              /* small, long-lived things */
+	uint64_t memory_limit_bytes;     /* for chunks in anonymous memory; 0: 1 GiB */
+	uint64_t memory_used_bytes, spilled_bytes;
+	int spill_fd;                    /* -1: none yet */
+	MODEL_ARRAY(struct process, processes);
+	MODEL_ARRAY(struct track *, tracks);
+	MODEL_ARRAY(struct model_step, steps);      /* by process, then start */
+	MODEL_ARRAY(struct value_series *, series);
+	MODEL_ARRAY(struct memory_event, memory);   /* by time within a process */
+	MODEL_ARRAY(struct mark, marks);
+	MODEL_ARRAY(struct span_arg, args);         /* by track, row */
+	MODEL_ARRAY(struct model_link, links);
+	MODEL_ARRAY(struct stack_node, stacks);
+	MODEL_ARRAY(struct sample, samples);
+	MODEL_ARRAY(struct model_meta, meta);
+	MODEL_ARRAY(struct ledger_entry, ledger);
+};
+
+/* Restricts what an importer loads. */
+struct model_filter {
+	bool has_steps;
+	int64_t first_step, last_step; /* step numbers, inclusive */
+};
+
+void model_init(struct model *model, uint64_t memory_limit_bytes);
+void model_release(struct model *model);
+
+/* ---- filling (importers) ------------------------------------------------------------------------------------------- */
+
+uint32_t model_add_process(struct model *model); /* index; fields are zero, rank and world_size -1 */
+uint32_t model_add_track(struct model *model, uint32_t process, enum track_kind kind);
+
+/* Begins a span on the track; its parent is the track's innermost open span. Returns its row. Starts must not go
+ * backwards on a track (a smaller start is raised to the previous one). STATUS_NO_MEMORY is an abort. */
+uint32_t model_span_begin(struct model *model, uint32_t track, int64_t start_ns, enum span_kind kind, uint32_t name);
+/* Ends the innermost open span. False when none is open. */
+bool model_span_end(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags);
+/* Row and kind of the innermost open span; MODEL_NONE when none. */
+uint32_t model_span_innermost(const struct model *model, uint32_t track, enum span_kind *kind);
+/* A complete span. The importer gives spans of a track in order of start; nesting is found here, and a span that outlives
+ * its parent is cut and flagged. */
+uint32_t model_span_complete(struct model *model, uint32_t track, int64_t start_ns, int64_t dur_ns, enum span_kind kind,
+			     uint32_t name);
+void model_span_set_shape(struct model *model, uint32_t track, uint32_t row, uint32_t shape);
+void model_span_arg(struct model *model, const struct span_arg *arg);
+
+void model_add_value(struct model *model, uint32_t process, uint32_t name, bool is_metric, int64_t time_ns, double value);
+struct model_step *model_add_step(struct model *model); /* valid until the next call */
+void model_add_memory(struct model *model, const struct memory_event *event);
+void model_add_mark(struct model *model, uint32_t track, int64_t time_ns, uint32_t name);
+void model_add_link(struct model *model, const struct model_link *link);
+uint32_t model_add_stack(struct model *model, uint32_t parent, uint32_t frame, uint32_t line);
+void model_add_sample(struct model *model, const struct sample *sample);
+void model_add_meta(struct model *model, uint32_t process, const char *key, const char *value); /* replaces */
+/* Adds count to the entry of the same kind, process, where and text, or makes it. */
+void model_add_ledger(struct model *model, enum ledger_kind kind, uint32_t process, const char *where, uint64_t count,
+		      const char *text);
+
+/* After the last row: closes open spans at their process's last_ns (flag SPAN_IS_OPEN, counted in the ledger), fills the
+ * columns step and phase, sorts steps, memory, args; matches frees with allocations. */
+void model_finish(struct model *model);
+
+/* ---- reading -------------------------------------------------------------------------------------------------------------- */
+
+const char *model_text(const struct model *model, uint32_t string);
+/* NULL when the key is absent. process MODEL_NONE: any. */
+const char *model_meta(const struct model *model, uint32_t process, const char *key);
+static inline struct span_chunk *track_chunk(const struct track *track, uint32_t row, uint32_t *index)
+{
+	/* chunks of a track have capacities 64, 128, ..., CHUNK_ROWS, CHUNK_ROWS, ...: see model_span_begin() */
+	uint32_t chunk, first;
+	if (row < 64 * 1023) { /* 64 + 128 + ... + 32768 = 65472 rows in the first ten chunks */
+		chunk = 31 - (uint32_t)__builtin_clz(row / 64 + 1);
+		first = 64 * ((1u << chunk) - 1);
+	} else {
+		chunk = 10 + (row - 64 * 1023) / CHUNK_ROWS;
+		first = 64 * 1023 + (chunk - 10) * CHUNK_ROWS;
+	}
+	*index = row - first;
+	return track->chunks[chunk];
+}
+
+/* Self time of spans: calls `visit` for every span of the track in order of start, with its self time (duration minus the
+ * part covered by its children). */
+struct span_view {
+	const struct model *model;
+	const struct track *track;
+	uint32_t track_index, row;
+	int64_t start_ns, dur_ns, self_ns;
+	uint32_t name, shape, parent;
+	int32_t step;
+	uint16_t depth;
+	uint8_t kind, flags, phase;
+};
+typedef bool (*span_visit)(void *context, const struct span_view *span); /* false stops */
+void model_visit_spans(const struct model *model, uint32_t track, span_visit visit, void *context);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * table.h: what every analysis yields and every output reads. A table has a name, rows, and columns that are data: name,
+ * type, unit, definition, role. A cell is a value, or a reason why it was not measured; never a stand-in number.
+ *
+ *     struct table table;
+ *     table_init(&table, "phases", "Where a step goes", "mean time per step and phase");
+ *     int name = table_column(&table, &(struct table_column){.name = "phase", .type = TABLE_TEXT, .role = ROLE_KEY,
+ *                                                            .definition = "what the stretch of time was for"});
+ *     ...
+ *     int row = table_row(&table);
+ *     table_set_text(&table, row, name, "data");
+ *     table_set_missing(&table, row, flops, "no shapes were recorded");
+ *
+ * The table owns everything it holds (texts are copied). At most 64 columns.
+ */
+#ifndef TABLE_TABLE_H
+#define TABLE_TABLE_H
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum table_type { TABLE_TEXT, TABLE_INT, TABLE_DOUBLE, TABLE_BOOL };
+
+enum table_unit {
+	UNIT_NONE,
+	UNIT_NS,         /* suffix _ns in names */
+	UNIT_BYTES,      /* _bytes */
+	UNIT_COUNT,      /* a number of things */
+	UNIT_RATIO,      /* _ratio; 1 = all; shown in per cent */
+	UNIT_PER_SECOND, /* _per_s */
+	UNIT_FLOP,
+	UNIT_FLOP_PER_SECOND,
+	UNIT_NS_SINCE_START, /* instant */
+};
+
+enum table_role {
+	ROLE_KEY,      /* what the row is about */
+	ROLE_VALUE,    /* a measured quantity */
+	ROLE_SHARE,    /* part of a whole; `denominator` says of what */
+	ROLE_EVIDENCE, /* supports the value: counts, deviations */
+};
+
+/* What must be true of a column; table_check() tests it and a violation is a defect of ours. */
+enum table_rule {
+	RULE_NOT_NEGATIVE = 1,
+	RULE_SUMS_TO_ONE = 2,      /* shares: all rows together are 1 (when all are measured) */
+	RULE_AT_MOST_ONE = 4,      /* shares */
+	RULE_AT_MOST_OTHER = 8,    /* row by row, at most the column named `other` */
+	RULE_SUMS_TO_TOTAL = 16,   /* all rows together are `total`, exactly for integers */
+};
+
+struct table_column {
+	const char *name;        /* snake_case with unit suffix: self_cpu_ns */
+	const char *title;       /* for text output: "self"; NULL: name */
+	enum table_type type;
+	enum table_unit unit;
+	enum table_role role;
+	const char *definition;  /* one sentence */
+	const char *denominator; /* of a share */
+	unsigned rules;          /* enum table_rule */
+	const char *other;       /* for RULE_AT_MOST_OTHER */
+	double total;            /* for RULE_SUMS_TO_TOTAL */
+	bool is_hidden;          /* not in text output unless asked for by name */
+};
+
+struct table_cell {
+	bool has_value;
+	union {
+		int64_t i;
+		double d;
+		const char *text;   /* TABLE_TEXT */
+		bool b;
+	};
+	const char *reason; /* !has_value: why it was not measured */
+};
+
+struct table {
+	struct arena arena;
+	const char *name;
+	const char *title;
+	const char *definition;
+	struct table_column columns[64];
+	int column_count;
+	struct table_cell *cells; /* row-major, stride 64 columns rounded to column_count at the first row */
+	int row_count, row_capacity;
+	const char *note;      /* printed under the table: what is missing and why; NULL */
+	const char *empty;     /* why there are no rows; NULL */
+};
+
+void table_init(struct table *table, const char *name, const char *title, const char *definition);
+void table_release(struct table *table);
+
+int table_column(struct table *table, const struct table_column *column); /* before the first row; its index */
+int table_row(struct table *table);                                       /* all cells "not measured", reason NULL */
+void table_set_int(struct table *table, int row, int column, int64_t value);
+void table_set_double(struct table *table, int row, int column, double value);
+void table_set_bool(struct table *table, int row, int column, bool value);
+void table_set_text(struct table *table, int row, int column, const char *text);
+void table_set_missing(struct table *table, int row, int column, const char *reason);
+const struct table_cell *table_get(const struct table *table, int row, int column);
+int table_find_column(const struct table *table, const char *name); /* -1: none */
+
+/* Number of a cell as double; false for text and missing cells. */
+bool table_number(const struct table *table, int row, int column, double *value);
+
+/* Sorts rows by a column: descending for numbers unless is_ascending; missing last; ties keep their order. */
+void table_sort(struct table *table, int column, bool is_ascending);
+void table_limit(struct table *table, int rows); /* cuts; remembers nothing */
+
+/* Checks the rules of all columns. STATUS_LIMIT names table, column, row and both numbers. */
+enum status table_check(const struct table *table, struct error *err) MUST_CHECK;
+
+#endif
