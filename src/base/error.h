@@ -13,7 +13,7 @@
 #include <stdarg.h>
 
 #define MUST_CHECK __attribute__((warn_unused_result))
-#define PRINTF_LIKE(format, first) __attribute__((format(printf, format, first)))
+#define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 
 /* code, exit status of the program, what it means */
 #define STATUS_LIST(X)                                                                                                 \

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fold.h: the rescue. Brings what a killed process left in its pool into its segment file, then removes the pool. Safe to run at
+ * any time and any number of times: a living process's pool is left alone, an interrupted rescue is repeated, two rescues
+ * at once exclude each other by a lock on the pool file.
+ */
+#ifndef FORMAT_FOLD_H
+#define FORMAT_FOLD_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fold_result {
+	bool was_folded;          /* false: the process lives, or the pool was closed and empty */
+	uint64_t events, bytes;   /* added to the segment */
+	char segment_path[1024];
+	/* where the process was: "" and has_step false when unknown */
+	bool has_step;
+	int64_t last_step;
+	char last_op[256];        /* innermost open span of the main thread, else of the latest thread */
+	int64_t pid;
+};
+
+/* Folds one pool file (or an open descriptor of a memfd: path "/proc/PID/fd/N", or is_dead = true skips the test for life). */
+enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *result, struct error *err) MUST_CHECK;
+
+/* Folds every dead pool of this user in /dev/shm whose segment lies in `run_directory` (NULL: any). Returns how many. */
+int fold_stale_pools(const char *run_directory);
+
+#endif

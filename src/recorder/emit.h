@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * emit.h: the only header of the recorder that agents, host telemetry and the sampler may include (host also starts and
+ * stops its own session, see session.h). Any thread; never fails towards the caller.
+ */
+#ifndef RECORDER_EMIT_H
+#define RECORDER_EMIT_H
+
+#include <stdint.h>
+#include <stepscope/format.h>
+#include <stepscope/stepscope.h>
+
+/* Interns a name of any kind (stepscope_name() takes only the public ones). 0 when off or full. */
+uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t length);
+
+/* Emits one event with up to 15 payload words at the current time. */
+void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload, unsigned count);
+
+/* A value of a counter in the process's own time line. */
+static inline void emit_counter(uint32_t symbol, double value)
+{
+	uint64_t bits;
+	__builtin_memcpy(&bits, &value, 8);
+	emit_event(STEPSCOPE_EVENT_VALUE, symbol, &bits, 1);
+}
+
+/* Ticks of the session's clock now; 0 when off. */
+uint64_t emit_now(void);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * schedule.h: which steps are recorded. Pure: no clock, no state but its own counters. Called under the session's step lock.
+ */
+#ifndef RECORDER_SCHEDULE_H
+#define RECORDER_SCHEDULE_H
+
+#include "recorder/options.h"
+
+#include <stepscope/format.h>
+
+/* The action for the index-th step of the process (0-based count of steps begun) whose own number is `number`: schedules
+ * count steps (as torch.profiler does), lists of steps go by number. */
+enum stepscope_capture schedule_action(const struct record_options *options, int64_t index, int64_t number);
+
+/* Before the first step: what applies to the time before it. Schedules that record their first step record from the start. */
+enum stepscope_capture schedule_before_first(const struct record_options *options);
+
+/* How the run went, for the line at exit. */
+struct schedule_progress {
+	int64_t steps_begun;
+	int64_t steps_recorded;        /* RECORD or SAVE */
+	int64_t first_recorded, last_recorded; /* numbers */
+	int64_t last_number;
+};
+void schedule_note(struct schedule_progress *progress, enum stepscope_capture action, int64_t number);
+
+/* One line in plain words: what was captured, or why nothing was and what would have been needed ("nothing was recorded:
+ * the schedule waits 50 steps and the program ended after 12; ..."). Returns its length. */
+size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,
+			 size_t bytes);
+
+#endif

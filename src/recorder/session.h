@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session.h: the recording of this process: start, schedule, fork, stop. There is one per process; its state is the only
+ * mutable global data of the recorder (session.c).
+ */
+#ifndef RECORDER_SESSION_H
+#define RECORDER_SESSION_H
+
+#include "recorder/options.h"
+
+#include <stdbool.h>
+#include <stepscope/format.h>
+
+struct session_start {
+	const char *options;          /* list, NULL: environment only */
+	enum stepscope_role role;
+	const char *run_directory;    /* NULL: STEPSCOPE_RUN_DIR, or a new one under stepscope-runs/ */
+	bool is_explicit;             /* started by a call, not by the first event: failures are returned, not printed */
+};
+
+/* 0, or -1 with session_problem(). Starting a running session is a success without effect. */
+int session_start(const struct session_start *how);
+const char *session_problem(void);
+void session_flush(void);
+void session_stop(const char *reason); /* writes everything, END block with the reason */
+/* A key of META of this process. */
+void session_meta(const char *key, const char *value);
+
+#endif
