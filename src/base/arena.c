@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * arena.c: a list of blocks, the newest is the one being filled. What does not fit a quarter of a block gets a block of
+ * its own behind the newest, so that a large piece does not waste the rest of the current block.
+ */
+#include "base/arena.h"
+
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNMENT ((size_t)16)
+#define FIRST_BLOCK_BYTES ((size_t)16 * 1024)
+#define LARGEST_BLOCK_BYTES ((size_t)1024 * 1024)
+
+struct arena_block {
+	struct arena_block *older;
+	size_t capacity;
+	size_t used;
+	_Alignas(16) unsigned char data[];
+};
+
+void arena_init(struct arena *arena, size_t limit_bytes)
+{
+	arena->newest = NULL;
+	arena->used_bytes = 0;
+	arena->limit_bytes = limit_bytes;
+}
+
+void arena_release(struct arena *arena)
+{
+	struct arena_block *block = arena->newest;
+
+	while (block) {
+		struct arena_block *older = block->older;
+
+		free(block);
+		block = older;
+	}
+	arena->newest = NULL;
+	arena->used_bytes = 0;
+}
+
+/* With a limit the caller is prepared for NULL, without one nobody is. */
+static void *refuse(const struct arena *arena, size_t bytes)
+{
+	if (!arena->limit_bytes)
+		memory_exhausted(bytes);
+	return NULL;
+}
+
+static size_t next_block_bytes(const struct arena *arena)
+{
+	if (!arena->newest)
+		return FIRST_BLOCK_BYTES;
+	if (arena->newest->capacity >= LARGEST_BLOCK_BYTES / 2)
+		return LARGEST_BLOCK_BYTES;
+	return arena->newest->capacity < FIRST_BLOCK_BYTES ? FIRST_BLOCK_BYTES : arena->newest->capacity * 2;
+}
+
+static struct arena_block *block_new(size_t capacity)
+{
+	/* calloc: fresh pages from the system are zero already */
+	struct arena_block *block = calloc(1, sizeof(*block) + capacity);
+
+	if (block)
+		block->capacity = capacity;
+	return block;
+}
+
+static void *take(struct arena *arena, struct arena_block *block, size_t bytes)
+{
+	void *taken = block->data + block->used;
+
+	block->used += bytes;
+	arena->used_bytes += bytes;
+	return taken;
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+	struct arena_block *newest = arena->newest;
+	struct arena_block *block;
+	size_t block_bytes;
+	size_t rounded;
+
+	if (bytes > PTRDIFF_MAX / 2)
+		return refuse(arena, bytes);
+	rounded = bytes ? (bytes + ALIGNMENT - 1) & ~(ALIGNMENT - 1) : ALIGNMENT;
+	if (arena->limit_bytes && (rounded > arena->limit_bytes || arena->used_bytes > arena->limit_bytes - rounded))
+		return NULL;
+	if (newest && newest->capacity - newest->used >= rounded)
+		return take(arena, newest, rounded);
+
+	block_bytes = next_block_bytes(arena);
+	block = block_new(rounded > block_bytes / 4 ? rounded : block_bytes);
+	if (!block)
+		return refuse(arena, bytes);
+	if (newest && block->capacity == rounded) {
+		block->older = newest->older;
+		newest->older = block;
+	} else {
+		block->older = newest;
+		arena->newest = block;
+	}
+	return take(arena, block, rounded);
+}
+
+void *arena_array(struct arena *arena, size_t n, size_t element_bytes)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, element_bytes, &bytes))
+		return refuse(arena, SIZE_MAX);
+	return arena_alloc(arena, bytes);
+}
+
+char *arena_dup_n(struct arena *arena, const char *text, size_t length)
+{
+	char *copy = length < SIZE_MAX ? arena_alloc(arena, length + 1) : refuse(arena, length);
+
+	if (copy && length)
+		memcpy(copy, text, length);
+	return copy;
+}
+
+char *arena_dup(struct arena *arena, const char *text)
+{
+	return arena_dup_n(arena, text, strlen(text));
+}
+
+char *arena_printf(struct arena *arena, const char *format, ...)
+{
+	va_list arguments;
+	int length;
+	char *text;
+
+	va_start(arguments, format);
+	length = vsnprintf(NULL, 0, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		return arena_dup(arena, "");
+	text = arena_alloc(arena, (size_t)length + 1);
+	if (!text)
+		return NULL;
+	va_start(arguments, format);
+	vsnprintf(text, (size_t)length + 1, format, arguments);
+	va_end(arguments);
+	return text;
+}

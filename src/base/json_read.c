@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * json_read.c: a state says what may come next, an array of bytes which brackets are open. Bytes that are not UTF-8 and
+ * halves of surrogate pairs are read as U+FFFD rather than refused: traces with such names exist and the rest is good.
+ */
+#include "base/json_read.h"
+
+#include "base/utf8.h"
+
+#include <string.h>
+
+#define MAXIMUM_DEPTH ((int)sizeof(((struct json_reader *)0)->is_object))
+#define MAXIMUM_TEXT ((size_t)64 * 1024 * 1024)
+
+enum state {
+	EXPECT_VALUE,
+	EXPECT_ITEM_OR_END, /* after [ */
+	EXPECT_KEY,
+	EXPECT_KEY_OR_END, /* after { */
+	EXPECT_COLON,
+	EXPECT_COMMA_OR_END,
+	EXPECT_NOTHING,
+	FAILED,
+};
+
+void json_reader_init(struct json_reader *reader, const char *data, size_t length)
+{
+	memset(reader, 0, sizeof(*reader));
+	reader->data = data;
+	reader->length = length;
+	reader->state = EXPECT_VALUE;
+	buffer_init(&reader->text, MAXIMUM_TEXT);
+}
+
+void json_reader_release(struct json_reader *reader)
+{
+	buffer_release(&reader->text);
+}
+
+static enum json_token fail(struct json_reader *reader, const char *problem)
+{
+	reader->problem = problem;
+	reader->state = FAILED;
+	return JSON_ERROR;
+}
+
+static bool is_at_end(const struct json_reader *reader)
+{
+	return reader->offset >= reader->length;
+}
+
+/* The next byte, NUL at the end; a NUL in the text is not valid anywhere either. */
+static char peek(const struct json_reader *reader)
+{
+	return is_at_end(reader) ? '\0' : reader->data[reader->offset];
+}
+
+static void skip_blanks(struct json_reader *reader)
+{
+	while (!is_at_end(reader)) {
+		char c = reader->data[reader->offset];
+
+		if (c != ' ' && c != '\n' && c != '\t' && c != '\r')
+			return;
+		reader->offset++;
+	}
+}
+
+/* What a value leaves behind it. */
+static void end_value(struct json_reader *reader)
+{
+	reader->state = reader->depth ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
+}
+
+/* Whether one of eight bytes is a quote, a backslash, a control character or not ASCII (now and then yes for no). */
+static bool is_any_special(const char *text)
+{
+	const uint64_t ones = 0x0101010101010101u;
+	const uint64_t highs = ones * 0x80;
+	uint64_t word;
+	uint64_t quote;
+	uint64_t backslash;
+
+	memcpy(&word, text, sizeof(word));
+	quote = word ^ ones * '"';
+	backslash = word ^ ones * '\\';
+	return (word | (quote - ones) | (backslash - ones) | (word - ones * 0x20)) & highs;
+}
+
+/* From offset to the first byte that needs a decision. */
+static size_t plain_end(const struct json_reader *reader, size_t offset)
+{
+	while (reader->length - offset >= 8 && !is_any_special(reader->data + offset))
+		offset += 8;
+	while (offset < reader->length) {
+		unsigned char c = (unsigned char)reader->data[offset];
+
+		if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\')
+			break;
+		offset++;
+	}
+	return offset;
+}
+
+/* Four hexadecimal digits at offset, or -1. */
+static int32_t read_hex(const struct json_reader *reader, size_t offset)
+{
+	int32_t value = 0;
+
+	if (reader->length - offset < 4)
+		return -1;
+	for (size_t i = 0; i < 4; i++) {
+		char c = reader->data[offset + i];
+		int digit;
+
+		if (c >= '0' && c <= '9')
+			digit = c - '0';
+		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+			digit = (c | 0x20) - 'a' + 10;
+		else
+			return -1;
+		value = value * 16 + digit;
+	}
+	return value;
+}
+
+/* At the u of \uXXXX: moves behind it, and behind the second half of a pair. */
+static bool read_unicode(struct json_reader *reader, uint32_t *character)
+{
+	int32_t first = read_hex(reader, reader->offset + 1);
+	const char *next;
+
+	if (first < 0)
+		return false;
+	reader->offset += 5;
+	*character = (uint32_t)first;
+	if (first < 0xd800 || first > 0xdbff || reader->length - reader->offset < 6)
+		return true;
+	next = reader->data + reader->offset;
+	if (next[0] == '\\' && next[1] == 'u') {
+		int32_t second = read_hex(reader, reader->offset + 2);
+
+		if (second >= 0xdc00 && second <= 0xdfff) {
+			*character = 0x10000 + ((uint32_t)(first - 0xd800) << 10) + (uint32_t)(second - 0xdc00);
+			reader->offset += 6;
+		}
+	}
+	return true;
+}
+
+/* At the backslash. */
+static bool read_escape(struct json_reader *reader, bool keep)
+{
+	static const char names[] = "\"\\/bfnrt";
+	static const char meanings[] = "\"\\/\b\f\n\r\t";
+	char bytes[4];
+	size_t length = 1;
+	char name;
+
+	reader->offset++;
+	name = peek(reader);
+	if (name == 'u') {
+		uint32_t character;
+
+		if (!read_unicode(reader, &character))
+			return false;
+		length = utf8_encode(bytes, character);
+	} else {
+		const char *found = name ? strchr(names, name) : NULL;
+
+		if (!found)
+			return false;
+		bytes[0] = meanings[found - names];
+		reader->offset++;
+	}
+	if (keep)
+		buffer_add(&reader->text, bytes, length);
+	return true;
+}
+
+/* A byte that is not ASCII. */
+static void read_wide(struct json_reader *reader, bool keep)
+{
+	const char *text = reader->data + reader->offset;
+	size_t bytes = utf8_length(text, reader->length - reader->offset);
+
+	reader->offset += bytes ? bytes : 1;
+	if (!keep)
+		return;
+	if (bytes)
+		buffer_add(&reader->text, text, bytes);
+	else
+		buffer_add_text(&reader->text, UTF8_REPLACEMENT);
+}
+
+/* At the opening quote. Keeps the text only when asked to. */
+static bool read_string(struct json_reader *reader, bool keep)
+{
+	buffer_clear(&reader->text);
+	reader->offset++;
+	for (;;) {
+		size_t from = reader->offset;
+		unsigned char c;
+
+		reader->offset = plain_end(reader, from);
+		if (keep)
+			buffer_add(&reader->text, reader->data + from, reader->offset - from);
+		if (is_at_end(reader))
+			return fail(reader, "the text ends within a string"), false;
+		c = (unsigned char)reader->data[reader->offset];
+		if (c == '"')
+			break;
+		if (c < 0x20)
+			return fail(reader, "a control character within a string"), false;
+		if (c >= 0x80)
+			read_wide(reader, keep);
+		else if (!read_escape(reader, keep))
+			return fail(reader, "an escape that JSON does not know"), false;
+	}
+	if (reader->text.is_overflown)
+		return fail(reader, "a string longer than 64 MiB"), false;
+	reader->offset++;
+	return true;
+}
+
+static bool skip_digits(struct json_reader *reader)
+{
+	size_t from = reader->offset;
+
+	while (peek(reader) >= '0' && peek(reader) <= '9')
+		reader->offset++;
+	return reader->offset > from;
+}
+
+static bool skip_number(struct json_reader *reader)
+{
+	if (peek(reader) == '-')
+		reader->offset++;
+	if (peek(reader) == '0')
+		reader->offset++;
+	else if (!skip_digits(reader))
+		return false;
+	if (peek(reader) == '.') {
+		reader->offset++;
+		if (!skip_digits(reader))
+			return false;
+	}
+	if (peek(reader) == 'e' || peek(reader) == 'E') {
+		reader->offset++;
+		if (peek(reader) == '+' || peek(reader) == '-')
+			reader->offset++;
+		return skip_digits(reader);
+	}
+	return true;
+}
+
+static enum json_token read_number(struct json_reader *reader)
+{
+	size_t from = reader->offset;
+
+	if (!skip_number(reader))
+		return fail(reader, "a malformed number");
+	buffer_clear(&reader->text);
+	if (!buffer_add(&reader->text, reader->data + from, reader->offset - from))
+		return fail(reader, "a number longer than 64 MiB");
+	end_value(reader);
+	return JSON_NUMBER;
+}
+
+static enum json_token read_word(struct json_reader *reader, const char *word, enum json_token token)
+{
+	size_t length = strlen(word);
+
+	if (reader->length - reader->offset < length || memcmp(reader->data + reader->offset, word, length) != 0)
+		return fail(reader, "a word that JSON does not know");
+	reader->offset += length;
+	end_value(reader);
+	return token;
+}
+
+static enum json_token open_bracket(struct json_reader *reader, bool is_object)
+{
+	if (reader->depth == MAXIMUM_DEPTH)
+		return fail(reader, "nested more than 512 deep");
+	reader->is_object[reader->depth++] = is_object;
+	reader->offset++;
+	reader->state = is_object ? EXPECT_KEY_OR_END : EXPECT_ITEM_OR_END;
+	return is_object ? JSON_OBJECT_BEGIN : JSON_ARRAY_BEGIN;
+}
+
+static enum json_token close_bracket(struct json_reader *reader)
+{
+	bool is_object = reader->is_object[reader->depth - 1];
+
+	if (peek(reader) != (is_object ? '}' : ']'))
+		return fail(reader, is_object ? "',' or '}' is missing" : "',' or ']' is missing");
+	reader->offset++;
+	reader->depth--;
+	end_value(reader);
+	return is_object ? JSON_OBJECT_END : JSON_ARRAY_END;
+}
+
+static enum json_token read_value(struct json_reader *reader, bool keep)
+{
+	switch (peek(reader)) {
+	case '{':
+		return open_bracket(reader, true);
+	case '[':
+		return open_bracket(reader, false);
+	case '"':
+		if (!read_string(reader, keep))
+			return JSON_ERROR;
+		end_value(reader);
+		return JSON_STRING;
+	case 't':
+		return read_word(reader, "true", JSON_TRUE);
+	case 'f':
+		return read_word(reader, "false", JSON_FALSE);
+	case 'n':
+		return read_word(reader, "null", JSON_NULL);
+	default:
+		if (peek(reader) == '-' || (peek(reader) >= '0' && peek(reader) <= '9'))
+			return read_number(reader);
+		return fail(reader, "a value is expected");
+	}
+}
+
+static enum json_token read_key(struct json_reader *reader, bool keep)
+{
+	if (peek(reader) != '"')
+		return fail(reader, "a key is expected");
+	if (!read_string(reader, keep))
+		return JSON_ERROR;
+	reader->state = EXPECT_COLON;
+	return JSON_KEY;
+}
+
+/* Moves over a colon or comma. False: there is none, and either a bracket must close or the reader has failed. */
+static bool pass_separator(struct json_reader *reader)
+{
+	if (reader->state == EXPECT_COLON) {
+		if (peek(reader) != ':')
+			return fail(reader, "':' is missing"), false;
+		reader->state = EXPECT_VALUE;
+	} else {
+		if (peek(reader) != ',')
+			return false;
+		reader->state = reader->is_object[reader->depth - 1] ? EXPECT_KEY : EXPECT_VALUE;
+	}
+	reader->offset++;
+	skip_blanks(reader);
+	return true;
+}
+
+static enum json_token advance(struct json_reader *reader, bool keep)
+{
+	skip_blanks(reader);
+	if (reader->state == FAILED)
+		return JSON_ERROR;
+	if (reader->state == EXPECT_NOTHING)
+		return is_at_end(reader) ? JSON_END : fail(reader, "text after the end of the document");
+	if (is_at_end(reader))
+		return fail(reader, "the text ends early");
+	if ((reader->state == EXPECT_COLON || reader->state == EXPECT_COMMA_OR_END) && !pass_separator(reader))
+		return reader->state == FAILED ? JSON_ERROR : close_bracket(reader);
+	if (is_at_end(reader))
+		return fail(reader, "the text ends early");
+	switch (reader->state) {
+	case EXPECT_KEY_OR_END:
+		return peek(reader) == '}' ? close_bracket(reader) : read_key(reader, keep);
+	case EXPECT_ITEM_OR_END:
+		return peek(reader) == ']' ? close_bracket(reader) : read_value(reader, keep);
+	case EXPECT_KEY:
+		return read_key(reader, keep);
+	default:
+		return read_value(reader, keep);
+	}
+}
+
+enum json_token json_next(struct json_reader *reader)
+{
+	return advance(reader, true);
+}
+
+bool json_skip(struct json_reader *reader, enum json_token token)
+{
+	int depth = reader->depth;
+
+	if (token == JSON_KEY) /* its value is meant */
+		token = advance(reader, false), depth = reader->depth;
+	if (token == JSON_ERROR || token == JSON_END)
+		return false;
+	if (token != JSON_OBJECT_BEGIN && token != JSON_ARRAY_BEGIN)
+		return true;
+	while (reader->depth >= depth) {
+		if (advance(reader, false) == JSON_ERROR)
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * text.c: display width and cleaning of UTF-8.
+ */
+#include "base/text.h"
+
+#include "base/utf8.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <utf8proc.h>
+
+static size_t character_width(const char *text, size_t bytes)
+{
+	utf8proc_int32_t character;
+	int width;
+
+	if (bytes == 1)
+		return (unsigned char)text[0] >= 0x20 && text[0] != 0x7f;
+	if (utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)bytes, &character) < 0)
+		return 1;
+	width = utf8proc_charwidth(character);
+	return width > 0 ? (size_t)width : 0;
+}
+
+size_t text_width(const char *text)
+{
+	size_t left = strlen(text);
+	size_t width = 0;
+
+	while (left) {
+		size_t bytes = utf8_length(text, left);
+
+		width += bytes ? character_width(text, bytes) : 1;
+		bytes = bytes ? bytes : 1;
+		text += bytes;
+		left -= bytes;
+	}
+	return width;
+}
+
+/* C0, DEL and C1 (U+0080 to U+009F, which some terminals obey) */
+static int is_control(const char *text, size_t bytes)
+{
+	unsigned char first = (unsigned char)text[0];
+
+	if (bytes == 1)
+		return first < 0x20 || first == 0x7f;
+	return bytes == 2 && first == 0xc2 && (unsigned char)text[1] < 0xa0;
+}
+
+void text_clean(struct buffer *out, const char *text, size_t length)
+{
+	const char *end = text + length;
+	const char *run = text; /* what is good and not yet added */
+
+	while (text < end) {
+		size_t bytes = utf8_length(text, (size_t)(end - text));
+
+		if (bytes && !is_control(text, bytes)) {
+			text += bytes;
+			continue;
+		}
+		buffer_add(out, run, (size_t)(text - run));
+		buffer_add_text(out, bytes ? " " : UTF8_REPLACEMENT);
+		text += bytes ? bytes : 1;
+		run = text;
+	}
+	buffer_add(out, run, (size_t)(end - run));
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * text.h: names from other people's programs, made fit for a terminal or a file. utf8proc knows the widths.
+ */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include "base/buffer.h"
+
+/* Columns that text takes on a terminal; a byte that is not UTF-8 counts one, a control character none. */
+size_t text_width(const char *text);
+
+/* Appends text as valid UTF-8 (a bad byte becomes U+FFFD) with control characters, NUL included, as blanks. */
+void text_clean(struct buffer *out, const char *text, size_t length);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * utf8.c: well-formed byte sequences as in the Unicode standard, table 3-7: no overlong forms, no surrogates.
+ */
+#include "base/utf8.h"
+
+#include <stdbool.h>
+
+static bool is_within(char byte, unsigned low, unsigned high)
+{
+	unsigned char value = (unsigned char)byte;
+
+	return value >= low && value <= high;
+}
+
+static bool is_continued(const char *text, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++) {
+		if (!is_within(text[i], 0x80, 0xbf))
+			return false;
+	}
+	return true;
+}
+
+size_t utf8_length(const char *text, size_t length)
+{
+	unsigned char first;
+	size_t bytes;
+	unsigned low = 0x80;
+	unsigned high = 0xbf;
+
+	if (!length)
+		return 0;
+	first = (unsigned char)text[0];
+	if (first < 0x80)
+		return 1;
+	if (first < 0xc2 || first > 0xf4)
+		return 0;
+	bytes = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+	if (first == 0xe0)
+		low = 0xa0; /* shorter forms exist below */
+	else if (first == 0xed)
+		high = 0x9f; /* surrogates above */
+	else if (first == 0xf0)
+		low = 0x90;
+	else if (first == 0xf4)
+		high = 0x8f; /* beyond U+10FFFF above */
+	if (length < bytes || !is_within(text[1], low, high) || !is_continued(text, 2, bytes))
+		return 0;
+	return bytes;
+}
+
+size_t utf8_encode(char *out, uint32_t character)
+{
+	if (character > 0x10ffff || (character >= 0xd800 && character <= 0xdfff))
+		character = 0xfffd;
+	if (character < 0x80) {
+		out[0] = (char)character;
+		return 1;
+	}
+	if (character < 0x800) {
+		out[0] = (char)(0xc0 | character >> 6);
+		out[1] = (char)(0x80 | (character & 0x3f));
+		return 2;
+	}
+	if (character < 0x10000) {
+		out[0] = (char)(0xe0 | character >> 12);
+		out[1] = (char)(0x80 | (character >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (character & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | character >> 18);
+	out[1] = (char)(0x80 | (character >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (character >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (character & 0x3f));
+	return 4;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * utf8.h: what is valid UTF-8, byte by byte. No tables of characters here: widths are text.h's business.
+ */
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD, for a byte that is not valid */
+
+/* Bytes of the character at text (1 to 4), 0 when it is not valid UTF-8 or cut off at text + length. */
+size_t utf8_length(const char *text, size_t length);
+
+/* Writes the character into out (4 bytes large) and returns its length. Surrogates and numbers beyond U+10FFFF are
+ * written as U+FFFD. */
+size_t utf8_encode(char *out, uint32_t character);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * yaml_flat.c: follows libyaml's events and keeps the path of the value in a buffer; a level remembers how much of the
+ * path is not its own. The only file that knows libyaml.
+ */
+#include "base/yaml_flat.h"
+
+#include "base/buffer.h"
+#include "base/intern.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <yaml.h>
+
+#define MAXIMUM_ENTRIES 10000
+#define MAXIMUM_DEPTH 32
+#define MAXIMUM_FILE_BYTES ((size_t)4 * 1024 * 1024)
+#define MAXIMUM_ARENA_BYTES ((size_t)64 * 1024 * 1024)
+#define MAXIMUM_PATH_BYTES ((size_t)4096)
+
+struct level {
+	size_t path_length; /* before its own part */
+	long index;         /* of the next item; -1 in a mapping */
+	bool is_key_next;
+};
+
+struct flattener {
+	struct yaml_flat *yaml;
+	const char *what;
+	struct error *err;
+	struct intern keys; /* to find a key that is there twice */
+	struct buffer path;
+	struct level levels[MAXIMUM_DEPTH];
+	int depth;
+	int documents;
+};
+
+static enum status refuse(struct flattener *state, const yaml_event_t *event, const char *problem)
+{
+	return error_set(state->err, STATUS_INPUT, "'%s' line %zu: %s", state->what, event->start_mark.line + 1,
+			 problem);
+}
+
+static enum status too_large(struct flattener *state)
+{
+	return error_set(state->err, STATUS_INPUT, "'%s' is too large: at most %d values", state->what,
+			 MAXIMUM_ENTRIES);
+}
+
+static struct level *level_now(struct flattener *state)
+{
+	return state->depth ? &state->levels[state->depth - 1] : NULL;
+}
+
+static void cut_path(struct flattener *state, size_t length)
+{
+	state->path.length = length;
+	if (state->path.capacity)
+		state->path.data[length] = '\0';
+}
+
+static bool add_part(struct flattener *state, const char *text, size_t length)
+{
+	if (state->path.length)
+		buffer_add_byte(&state->path, '.');
+	return buffer_add(&state->path, text, length);
+}
+
+/* Before a value: an item of a sequence gets its number into the path. */
+static bool begin_value(struct flattener *state)
+{
+	struct level *level = level_now(state);
+	char number[24];
+
+	if (!level || level->index < 0)
+		return true;
+	cut_path(state, level->path_length);
+	return add_part(state, number, (size_t)snprintf(number, sizeof(number), "%ld", level->index++));
+}
+
+static void end_value(struct flattener *state)
+{
+	struct level *level = level_now(state);
+
+	if (level && level->index < 0)
+		level->is_key_next = true;
+}
+
+static enum status grow_entries(struct flattener *state)
+{
+	struct yaml_flat *yaml = state->yaml;
+	struct yaml_entry *entries;
+
+	/* counts 0, 16, 32, 64...: the array is full */
+	if (yaml->count && (yaml->count < 16 || (yaml->count & (yaml->count - 1))))
+		return STATUS_OK;
+	entries = arena_array(&yaml->arena, yaml->count ? (size_t)yaml->count * 2 : 16, sizeof(*entries));
+	if (!entries)
+		return too_large(state);
+	if (yaml->count)
+		memcpy(entries, yaml->entries, (size_t)yaml->count * sizeof(*entries));
+	yaml->entries = entries;
+	return STATUS_OK;
+}
+
+/* C strings cannot hold it, and a value cut short is worse than none. */
+static bool has_nul(const yaml_event_t *event)
+{
+	return memchr(event->data.scalar.value, '\0', event->data.scalar.length) != NULL;
+}
+
+static enum status add_entry(struct flattener *state, const yaml_event_t *event)
+{
+	struct yaml_flat *yaml = state->yaml;
+	struct yaml_entry entry = {.line = (int)event->start_mark.line + 1};
+
+	if (yaml->count >= MAXIMUM_ENTRIES)
+		return too_large(state);
+	if (intern_find(&state->keys, state->path.data))
+		return error_set(state->err, STATUS_INPUT, "'%s' line %d: key '%s' is there twice", state->what,
+				 entry.line, state->path.data);
+	intern_add(&state->keys, state->path.data);
+	if (grow_entries(state))
+		return STATUS_INPUT;
+	entry.key = arena_dup_n(&yaml->arena, state->path.data, state->path.length);
+	entry.value = arena_dup_n(&yaml->arena, (const char *)event->data.scalar.value, event->data.scalar.length);
+	if (!entry.key || !entry.value)
+		return too_large(state);
+	yaml->entries[yaml->count++] = entry;
+	return STATUS_OK;
+}
+
+static enum status on_key(struct flattener *state, struct level *level, const yaml_event_t *event)
+{
+	if (event->type != YAML_SCALAR_EVENT)
+		return refuse(state, event, "a key that is not plain text");
+	if (!event->data.scalar.length || has_nul(event))
+		return refuse(state, event, "a key that is empty or holds a NUL");
+	cut_path(state, level->path_length);
+	if (!add_part(state, (const char *)event->data.scalar.value, event->data.scalar.length))
+		return refuse(state, event, "a key longer than 4096 bytes");
+	level->is_key_next = false;
+	return STATUS_OK;
+}
+
+static enum status on_scalar(struct flattener *state, const yaml_event_t *event)
+{
+	enum status status;
+
+	if (!state->depth) /* a file without contents is one empty value */
+		return event->data.scalar.length ? refuse(state, event, "'key: value' is expected") : STATUS_OK;
+	if (has_nul(event))
+		return refuse(state, event, "a value that holds a NUL");
+	if (!begin_value(state))
+		return refuse(state, event, "a key longer than 4096 bytes");
+	status = add_entry(state, event);
+	end_value(state);
+	return status;
+}
+
+static enum status on_begin(struct flattener *state, const yaml_event_t *event)
+{
+	if (state->depth == MAXIMUM_DEPTH)
+		return refuse(state, event, "nested more than 32 deep");
+	if (!begin_value(state))
+		return refuse(state, event, "a key longer than 4096 bytes");
+	state->levels[state->depth++] = (struct level){
+		.path_length = state->path.length,
+		.index = event->type == YAML_SEQUENCE_START_EVENT ? 0 : -1,
+		.is_key_next = event->type == YAML_MAPPING_START_EVENT,
+	};
+	return STATUS_OK;
+}
+
+static enum status on_event(struct flattener *state, const yaml_event_t *event)
+{
+	struct level *level = level_now(state);
+
+	if (event->type == YAML_DOCUMENT_START_EVENT)
+		return state->documents++ ? refuse(state, event, "a second document") : STATUS_OK;
+	if (event->type == YAML_ALIAS_EVENT)
+		return refuse(state, event, "an alias (*name); write the value out");
+	if (level && level->is_key_next && event->type != YAML_MAPPING_END_EVENT)
+		return on_key(state, level, event);
+	switch (event->type) {
+	case YAML_SCALAR_EVENT:
+		return on_scalar(state, event);
+	case YAML_SEQUENCE_START_EVENT:
+	case YAML_MAPPING_START_EVENT:
+		return on_begin(state, event);
+	case YAML_SEQUENCE_END_EVENT:
+	case YAML_MAPPING_END_EVENT:
+		state->depth--;
+		end_value(state);
+		return STATUS_OK;
+	default:
+		return STATUS_OK;
+	}
+}
+
+static enum status parser_failed(struct flattener *state, const yaml_parser_t *parser)
+{
+	size_t line = parser->problem_mark.line;
+
+	if (parser->error == YAML_MEMORY_ERROR)
+		return error_set(state->err, STATUS_NO_MEMORY, "'%s': out of memory", state->what);
+	return error_set(state->err, STATUS_INPUT, "'%s' line %zu: %s", state->what, line + 1,
+			 parser->problem ? parser->problem : "not YAML");
+}
+
+static enum status flatten(struct flattener *state, yaml_parser_t *parser)
+{
+	enum status status = STATUS_OK;
+	bool is_done = false;
+
+	while (!status && !is_done) {
+		yaml_event_t event;
+
+		if (!yaml_parser_parse(parser, &event))
+			return parser_failed(state, parser);
+		is_done = event.type == YAML_STREAM_END_EVENT;
+		status = on_event(state, &event);
+		yaml_event_delete(&event);
+	}
+	return status;
+}
+
+enum status yaml_flat_parse(struct yaml_flat *yaml, const char *text, size_t length, const char *what,
+			    struct error *err)
+{
+	struct flattener state = {.yaml = yaml, .what = what, .err = err};
+	yaml_parser_t parser;
+	enum status status;
+
+	*yaml = (struct yaml_flat){0};
+	if (length > MAXIMUM_FILE_BYTES)
+		return error_set(err, STATUS_INPUT, "'%s' is too large: at most 4 MiB", what);
+	if (!yaml_parser_initialize(&parser))
+		return error_set(err, STATUS_NO_MEMORY, "'%s': out of memory", what);
+	arena_init(&yaml->arena, MAXIMUM_ARENA_BYTES);
+	intern_init(&state.keys);
+	buffer_init(&state.path, MAXIMUM_PATH_BYTES);
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
+	status = flatten(&state, &parser);
+	yaml_parser_delete(&parser);
+	buffer_release(&state.path);
+	intern_release(&state.keys);
+	if (status)
+		yaml_flat_release(yaml);
+	return status;
+}
+
+static enum status read_file(struct buffer *text, const char *path, struct error *err)
+{
+	FILE *file = fopen(path, "re");
+	enum status status = STATUS_OK;
+	char chunk[16384];
+	size_t got;
+
+	if (!file)
+		return error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", path);
+	errno = 0;
+	while ((got = fread(chunk, 1, sizeof(chunk), file)) > 0 && buffer_add(text, chunk, got))
+		;
+	if (ferror(file))
+		status = error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", path);
+	else if (text->is_overflown)
+		status = error_set(err, STATUS_INPUT, "'%s' is too large: at most 4 MiB", path);
+	fclose(file);
+	return status;
+}
+
+enum status yaml_flat_read(struct yaml_flat *yaml, const char *path, struct error *err)
+{
+	struct buffer text;
+	enum status status;
+
+	*yaml = (struct yaml_flat){0};
+	buffer_init(&text, MAXIMUM_FILE_BYTES);
+	status = read_file(&text, path, err);
+	if (!status)
+		status = yaml_flat_parse(yaml, text.data, text.length, path, err);
+	buffer_release(&text);
+	return status;
+}
+
+void yaml_flat_release(struct yaml_flat *yaml)
+{
+	arena_release(&yaml->arena);
+	*yaml = (struct yaml_flat){0};
+}
