@@ -42,7 +42,8 @@ enum stepscope_event {
 	STEPSCOPE_EVENT_LINK = 10,   /* id: enum stepscope_link * 2 + (1: incoming); [0] link number; belongs to the event before */
 	STEPSCOPE_EVENT_SAMPLE = 11, /* id: symbol (what was sampled); [0] stack number [1] weight [2] track (0: this stream) */
 	STEPSCOPE_EVENT_ARG = 12,    /* id: symbol (key); [0] enum stepscope_arg [1] value; belongs to the event before */
-	STEPSCOPE_EVENT_GAP = 13,    /* id 0; [0] events dropped here [1] net depth change (i32) << 32 | lowest depth (u32 of i32) */
+	STEPSCOPE_EVENT_GAP = 13,    /* id 0; [0] events dropped here [1] net depth change (i32) << 32 | lowest depth (u32 of i32)
+	                                [2] tick of the first of them */
 	STEPSCOPE_EVENT_TIME = 14,   /* id 0; [0] full tick of this head: new base for the low halves */
 	STEPSCOPE_EVENT_EXTENDED = 15, /* id: kind; for the future: skipped by length */
 	STEPSCOPE_EVENT_TYPES = 16,
@@ -106,6 +107,7 @@ enum stepscope_symbol_kind { /* the first numbers are those of enum stepscope_ki
 	STEPSCOPE_SYMBOL_FRAME = 17,
 	STEPSCOPE_SYMBOL_SAMPLE = 18,
 	STEPSCOPE_SYMBOL_OTHER = 19,
+	STEPSCOPE_SYMBOL_META = 20, /* "key NUL value"; a MARK of it is a fact (the segment reader hands it out as meta) */
 };
 
 /* Symbols every recording has, so that their numbers are known; 0 is "none". They are written like all others. */
@@ -147,6 +149,12 @@ enum stepscope_clock {
 	STEPSCOPE_CLOCK_NANOSECONDS = 4, /* ns since an origin that META "clock.origin_ns" gives (converted traces) */
 };
 
+enum stepscope_segment_flag {
+	/* Holds a copy of the process's coarse events (steps, phases, micro-batches, values, marks), never removed by rotation. A
+	 * reader takes from it what is older than the oldest other segment of the session that is still there. */
+	STEPSCOPE_SEGMENT_COARSE = 1,
+};
+
 enum stepscope_role {
 	STEPSCOPE_ROLE_TRAINER = 0,
 	STEPSCOPE_ROLE_WORKER = 1,   /* forked child of a trainer */
@@ -172,7 +180,9 @@ struct stepscope_segment_header {
 	uint32_t tick_step;    /* smallest difference seen between two reads, in ticks */
 	uint32_t parent_pid;
 	uint64_t first_tick;
-	uint8_t reserved[24];
+	uint32_t flags;        /* enum stepscope_segment_flag */
+	uint32_t session;      /* segments with equal pid, start_time and session share symbols and streams; an exec makes a new one */
+	uint8_t reserved[16];
 };
 static_assert(sizeof(struct stepscope_segment_header) == 128, "segment header");
 
@@ -185,7 +195,6 @@ enum stepscope_block_kind { /* unknown kinds are skipped by length */
 	STEPSCOPE_BLOCK_DROPS = 6,   /* struct stepscope_drops: totals so far of block.stream, the last one wins */
 	STEPSCOPE_BLOCK_STACKS = 7,  /* struct stepscope_stack_node, one or more */
 	STEPSCOPE_BLOCK_TRACK = 8,   /* struct stepscope_track_info + name */
-	STEPSCOPE_BLOCK_STEPS = 9,   /* struct stepscope_step_summary, one or more: what rotation removed */
 	STEPSCOPE_BLOCK_END = 10,    /* reason as text: the process closed this recording; absent after a kill */
 };
 
@@ -222,7 +231,7 @@ enum stepscope_stream_kind {
 struct stepscope_stream_info {
 	uint32_t kind;    /* enum stepscope_stream_kind */
 	uint32_t tid;
-	uint32_t flags;   /* 1: main thread */
+	uint32_t flags;   /* 1: main thread; 2: the thread has ended, its last event is its end */
 	uint32_t name_bytes; /* of UTF-8 that follow */
 };
 static_assert(sizeof(struct stepscope_stream_info) == 16, "stream info");
@@ -256,13 +265,6 @@ struct stepscope_stack_node { /* a stack is a node; its caller is `parent` (0: r
 	uint32_t parent;
 	uint32_t frame; /* symbol of kind frame */
 	uint32_t line;  /* 0: not known */
-};
-
-struct stepscope_step_summary {
-	int64_t number;
-	uint64_t begin_tick, end_tick;
-	uint64_t tokens, samples;
-	uint64_t phase_ticks[8]; /* by enum stepscope_phase; [0] unused */
 };
 
 /* ---- pool: a file in /dev/shm/stepscope.<uid>.<pid>.<starttime> (or memfd), mode 0600 -----------------------------------

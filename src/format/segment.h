@@ -41,7 +41,6 @@ struct segment_visitor {
 	bool (*drops)(void *context, uint32_t stream, const struct stepscope_drops *drops);
 	bool (*track)(void *context, const struct stepscope_track_info *info, const char *name);
 	bool (*stack)(void *context, const struct stepscope_stack_node *node);
-	bool (*step_summary)(void *context, const struct stepscope_step_summary *summary);
 	bool (*end)(void *context, const char *reason);
 	/* Before the events of an EVENTS block are decoded; false skips the block (for a filter by time). */
 	bool (*wants_events)(void *context, const struct stepscope_block *block);

@@ -98,8 +98,6 @@ struct model_step {
 	uint8_t capture;     /* enum stepscope_capture in force when it began */
 	bool has_detail;     /* ranges and ops were recorded in all of it */
 	bool has_shapes, has_memory;
-	bool is_summary;     /* rotation removed its events; only times and phase_ns are known */
-	int64_t phase_ns[8]; /* is_summary only: time per enum stepscope_phase */
 };
 
 struct value_series { /* a counter or a metric of a process */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * block.h: makes the blocks of a segment. No malloc: the recorder uses it inside the training process. Works in memory that
+ * the caller provides; one thread at a time per struct encoder.
+ *
+ * EVENTS data, before compression (all integers little-endian):
+ *
+ *    u32 dictionary entries | u32 bytes of symbols | u32 bytes of t_high | u32 bytes of data
+ *    dictionary   u32 each: heads (id << 8 | n << 4 | type) that codes 200.. stand for, in order
+ *    symbols      per event one code: 0 END of detail; 1..199 BEGIN of that id without payload; 200..254 dictionary;
+ *                 255 a u32 head follows
+ *    t_low        per event: low byte of the delta to the event before, in units of 2^shift ticks
+ *    t_mid        per event: next byte of the delta; 255: the rest stands in t_high
+ *    t_high       LEB128: (delta >> 8) - 255
+ *    data         payload words as LEB128 of the zigzag difference to the same word of the last event of that type
+ *
+ * The first delta counts from block.first_tick >> shift. TIME events are not stored (their words count in block.words).
+ */
+#ifndef FORMAT_BLOCK_H
+#define FORMAT_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stepscope/format.h>
+
+#define ENCODER_MAX_WORDS 16384u /* of one EVENTS block */
+#define BLOCK_CODE_DICTIONARY 200u
+#define BLOCK_CODE_ESCAPE 255u
+
+/* Upper bound for the bytes of one EVENTS block, header included. */
+#define BLOCK_MAX_EVENT_BYTES (64u + 16u + ENCODER_MAX_WORDS * 14u + 4096u)
+
+struct encoder;
+size_t encoder_bytes(void); /* memory one encoder needs, 64-byte aligned, zeroed by the caller */
+
+/* Starts a block for words [first_word, ...) of the stream. */
+void encoder_begin(struct encoder *encoder, uint32_t stream, uint64_t first_word, unsigned shift);
+
+/* Adds complete events from words[0..count) until a zero head word, the end, or a full block; *base is the tick that the low
+ * halves refer to and is updated by TIME events. Returns the words consumed. May run while the owner appends. */
+size_t encoder_add(struct encoder *encoder, const uint64_t *words, size_t count, uint64_t *base);
+
+/* The same for events chosen one by one (coarse copies). False when the block is full. */
+bool encoder_add_event(struct encoder *encoder, uint32_t head, uint64_t tick, const uint64_t *payload);
+
+bool encoder_is_full(const struct encoder *encoder);
+uint32_t encoder_events(const struct encoder *encoder);
+uint32_t encoder_words(const struct encoder *encoder);
+
+/* Writes the finished block to out (BLOCK_MAX_EVENT_BYTES free there) and returns its bytes; 0 when it has no words. */
+size_t encoder_finish(struct encoder *encoder, uint8_t flags, void *out);
+
+/* Writes a block of another kind, uncompressed; returns its bytes (64 + bytes). */
+size_t block_write(void *out, enum stepscope_block_kind kind, uint32_t stream, const void *data, size_t bytes);
+
+/* Fills in header->crc of a segment header; checks it. */
+void segment_header_seal(struct stepscope_segment_header *header);
+bool segment_header_is_good(const struct stepscope_segment_header *header);
+
+#endif
