@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OPTION = re.compile(r'\bOPTION_(?!GROUP|END)[A-Z]+\(\s*"([^"]+)"|\{\s*\.name\s*=\s*"([^"]+)"')
+OPTION = re.compile(r'\bOPTION_(?!GROUP|END)[A-Z]+\(\s*"([^"]+)"')
 LINE_NUMBER = re.compile(r"[\w/.-]+\.(?:c|h|py|sh|sql|build):\d+")
 
 
@@ -21,7 +21,7 @@ def check_command(path):
         yield f"docs/commands/{name}.md: missing, the page of {path.name}"
     if not any((ROOT / "tests" / "golden" / name).glob("*/cmd")):
         yield f"tests/golden/{name}/: no <case>/cmd, a test of {path.name}"
-    for option in sorted({a or b for a, b in OPTION.findall(text(path))}):
+    for option in sorted(set(OPTION.findall(text(path)))):
         if page.exists() and not re.search(rf"--(\[no-\])?{re.escape(option)}(?![\w-])", text(page)):
             yield f"docs/commands/{name}.md: says nothing of --{option}"
 
@@ -37,10 +37,13 @@ def check_line_numbers(path):
 
 
 def check_files_named(path):
-    """Files and folders in backticks exist, from the root or from src/. Names with <, * or spaces are patterns."""
+    """Files and folders in backticks exist: from the root, src/ or include/; a bare file name anywhere in the latter two."""
     for name in re.findall(r"`([\w./-]+)`", prose(path)):
         is_path = name.endswith("/") or re.search(r"\.(c|h|py|md|sql|sh|build|txt)$", name)
-        if is_path and not any((base / name).exists() for base in (ROOT, ROOT / "src", ROOT / "include")):
+        folders = (ROOT / "src", ROOT / "include")
+        found = any((base / name).exists() for base in (ROOT, *folders))
+        found = found or "/" not in name and any(match for base in folders for match in base.rglob(name))
+        if is_path and not found:
             yield f"{path.name}: `{name}` does not exist"
 
 
