@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the launcher and the ranks share; for ranks_*.c only. */
+#ifndef TRAINER_RANKS_INTERNAL_H
+#define TRAINER_RANKS_INTERNAL_H
+
+#include "ranks.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* First page of the shared memory. After it: one array of `capacity` values per rank, and one for the result. */
+struct ranks_shared {
+	_Atomic uint32_t round;   /* barriers passed; ranks sleep on it */
+	_Atomic uint32_t arrived; /* ranks at the current barrier */
+	_Atomic uint32_t failed;  /* 1 + a rank that is gone, 0 while all are well */
+};
+
+#define RANKS_HEADER_BYTES 4096
+
+/* Wakes all ranks that sleep at a barrier. */
+void ranks_wake(struct ranks_shared *shared);
+
+#endif
