@@ -29,7 +29,7 @@ struct encoder {
 	uint8_t high[ENCODER_MAX_WORDS * 8];
 	uint8_t data[ENCODER_MAX_WORDS * 10];
 	uint8_t raw[BLOCK_MAX_EVENT_BYTES];
-	char lz4[LZ4_STREAMSIZE] __attribute__((aligned(8)));
+	char lz4[LZ4_STREAM_MINSIZE] __attribute__((aligned(8)));
 };
 
 size_t encoder_bytes(void)

@@ -28,7 +28,7 @@
 #define BLOCK_CODE_ESCAPE 255u
 
 /* Upper bound for the bytes of one EVENTS block, header included. */
-#define BLOCK_MAX_EVENT_BYTES (64u + 16u + ENCODER_MAX_WORDS * 14u + 4096u)
+#define BLOCK_MAX_EVENT_BYTES (64u + 16u + ENCODER_MAX_WORDS * 15u + 4096u)
 
 struct encoder;
 size_t encoder_bytes(void); /* memory one encoder needs, 64-byte aligned, zeroed by the caller */

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * decode.c: see block.h for the columns. Every column is bounded before it is read.
+ */
+#include "format/decode.h"
+
+#include "format/block.h"
+
+#include <lz4.h>
+
+struct columns {
+	uint32_t dictionary_count;
+	const uint8_t *dictionary, *symbols, *symbols_end, *low, *mid, *high, *high_end, *data, *data_end;
+};
+
+void decoder_release(struct decoder *decoder)
+{
+	free(decoder->events);
+	free(decoder->payload);
+	free(decoder->raw);
+	*decoder = (struct decoder){0};
+}
+
+static bool ensure(void **memory, size_t *capacity, size_t wanted, size_t element)
+{
+	if (*capacity >= wanted)
+		return true;
+	void *grown = realloc(*memory, wanted * element);
+	if (!grown)
+		return false;
+	*memory = grown;
+	*capacity = wanted;
+	return true;
+}
+
+static const uint8_t *unpack(struct decoder *decoder, const struct stepscope_block *block, const uint8_t *data)
+{
+	if (block->encoding == STEPSCOPE_ENCODING_RAW)
+		return block->raw_bytes == block->bytes ? data : NULL;
+	if (block->encoding != STEPSCOPE_ENCODING_LZ4 || block->raw_bytes > STEPSCOPE_MAX_BLOCK_BYTES)
+		return NULL;
+	if (!ensure((void **)&decoder->raw, &decoder->raw_capacity, block->raw_bytes + 1u, 1))
+		return NULL;
+	int length = LZ4_decompress_safe((const char *)data, (char *)decoder->raw, (int)block->bytes, (int)block->raw_bytes);
+	return length == (int)block->raw_bytes ? decoder->raw : NULL;
+}
+
+static bool split(struct columns *columns, const struct stepscope_block *block, const uint8_t *raw)
+{
+	uint32_t sizes[4];
+	if (block->raw_bytes < sizeof(sizes))
+		return false;
+	memcpy(sizes, raw, sizeof(sizes));
+	uint64_t total = sizeof(sizes) + 4 * (uint64_t)sizes[0] + sizes[1] + sizes[2] + sizes[3] + 2 * (uint64_t)block->events;
+	if (sizes[0] > 255 || total != block->raw_bytes)
+		return false;
+	columns->dictionary_count = sizes[0];
+	columns->dictionary = raw + sizeof(sizes);
+	columns->symbols = columns->dictionary + 4 * (size_t)sizes[0];
+	columns->symbols_end = columns->symbols + sizes[1];
+	columns->low = columns->symbols_end;
+	columns->mid = columns->low + block->events;
+	columns->high = columns->mid + block->events;
+	columns->high_end = columns->high + sizes[2];
+	columns->data = columns->high_end;
+	columns->data_end = columns->data + sizes[3];
+	return true;
+}
+
+static inline bool get_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
+{
+	uint64_t result = 0;
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		if (*at == end)
+			return false;
+		uint8_t byte = *(*at)++;
+		result |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*value = result;
+			return true;
+		}
+	}
+	return false;
+}
+
+static inline bool get_head(struct columns *columns, uint32_t *head)
+{
+	if (columns->symbols == columns->symbols_end)
+		return false;
+	uint8_t code = *columns->symbols++;
+	if (code == 0) {
+		*head = STEPSCOPE_EVENT_END;
+	} else if (code < BLOCK_CODE_DICTIONARY) {
+		*head = (uint32_t)code << 8 | STEPSCOPE_EVENT_BEGIN;
+	} else if (code < BLOCK_CODE_ESCAPE) {
+		uint32_t index = code - BLOCK_CODE_DICTIONARY;
+		if (index >= columns->dictionary_count)
+			return false;
+		memcpy(head, columns->dictionary + 4 * (size_t)index, 4);
+	} else {
+		if (columns->symbols_end - columns->symbols < 4)
+			return false;
+		memcpy(head, columns->symbols, 4);
+		columns->symbols += 4;
+	}
+	return true;
+}
+
+static inline bool get_delta(struct columns *columns, uint32_t index, uint64_t *delta)
+{
+	uint64_t rest = columns->mid[index];
+	if (rest == 255) {
+		uint64_t more;
+		if (!get_varint(&columns->high, columns->high_end, &more))
+			return false;
+		rest += more;
+	}
+	*delta = rest << 8 | columns->low[index];
+	return true;
+}
+
+static bool get_payload(struct columns *columns, uint64_t *previous, uint32_t count, uint64_t *out)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t zigzag;
+		if (!get_varint(&columns->data, columns->data_end, &zigzag))
+			return false;
+		previous[i] += (zigzag >> 1) ^ (0 - (zigzag & 1));
+		out[i] = previous[i];
+	}
+	return true;
+}
+
+bool decoder_run(struct decoder *decoder, const struct stepscope_block *block, const uint8_t *data)
+{
+	struct columns columns;
+	uint64_t previous[STEPSCOPE_EVENT_TYPES][15] = {{0}};
+	const uint8_t *raw = block->shift < 32 ? unpack(decoder, block, data) : NULL;
+	if (!raw || !split(&columns, block, raw))
+		return false;
+	/* a payload word takes at least one byte of data, so this is enough for what can follow */
+	size_t payload_words = (size_t)(columns.data_end - columns.data);
+	if (!ensure((void **)&decoder->events, &decoder->event_capacity, block->events + 1u, sizeof(*decoder->events)) ||
+	    !ensure((void **)&decoder->payload, &decoder->payload_capacity, payload_words + 1, sizeof(*decoder->payload)))
+		return false;
+
+	uint64_t quantum = block->first_tick >> block->shift;
+	uint64_t *payload = decoder->payload, *payload_end = payload + payload_words;
+	for (uint32_t i = 0; i < block->events; i++) {
+		struct segment_event *event = &decoder->events[i];
+		uint32_t head;
+		uint64_t delta;
+		if (!get_head(&columns, &head) || !get_delta(&columns, i, &delta))
+			return false;
+		quantum += delta;
+		event->tick = i == 0 && delta == 0 ? block->first_tick : quantum << block->shift;
+		event->type = head & 15;
+		event->payload_count = head >> 4 & 15;
+		event->id = head >> 8;
+		event->payload = payload;
+		if (event->payload_count > payload_end - payload ||
+		    !get_payload(&columns, previous[event->type], event->payload_count, payload))
+			return false;
+		payload += event->payload_count;
+	}
+	return columns.symbols == columns.symbols_end && columns.data == columns.data_end;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clock.c: choosing, calibrating and watching the clock. The per-event read is in clock.h.
+ */
+#include "recorder/clock.h"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+
+struct recorder_clock recorder_clock = {.clocksource_fd = -1};
+
+static int64_t read_ns(clockid_t id)
+{
+	struct timespec now;
+	clock_gettime(id, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t clock_raw_ns(void)
+{
+	return read_ns(CLOCK_MONOTONIC_RAW);
+}
+
+uint64_t clock_ticks_slow(void)
+{
+	uint64_t ns = (uint64_t)(clock_raw_ns() - recorder_clock.origin_ns);
+	return recorder_clock.origin_tick +
+	       (uint64_t)((unsigned __int128)ns * recorder_clock.tick_hz / 1000000000u);
+}
+
+#if defined(__x86_64__)
+static bool kernel_trusts_counter(void)
+{
+	char name[32] = "";
+	if (recorder_clock.clocksource_fd < 0)
+		recorder_clock.clocksource_fd = open(CLOCKSOURCE, O_RDONLY | O_CLOEXEC);
+	if (recorder_clock.clocksource_fd < 0)
+		return false;
+	if (pread(recorder_clock.clocksource_fd, name, sizeof(name) - 1, 0) <= 0)
+		return false;
+	return strncmp(name, "tsc", 3) == 0 || strncmp(name, "kvm-clock", 9) == 0;
+}
+
+static bool counter_is_usable(void)
+{
+	unsigned a, b, c, d;
+	if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & 1u << 8)) /* invariant: constant rate, never stops */
+		return false;
+	return kernel_trusts_counter();
+}
+#elif defined(__aarch64__)
+static bool kernel_trusts_counter(void)
+{
+	return true; /* the architecture guarantees the virtual counter */
+}
+static bool counter_is_usable(void)
+{
+	return true;
+}
+#else
+static bool kernel_trusts_counter(void)
+{
+	return false;
+}
+static bool counter_is_usable(void)
+{
+	return false;
+}
+#endif
+
+/* The nominal rate, good to about 0.1 %: only for a recording that dies before its second anchor. */
+static uint64_t measure_hz(void)
+{
+#if defined(__aarch64__)
+	uint64_t hz;
+	__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(hz));
+	return hz;
+#else
+	int64_t ns0 = clock_raw_ns(), ns1;
+	uint64_t tick0 = clock_ticks(), tick1;
+	do {
+		ns1 = clock_raw_ns();
+		tick1 = clock_ticks();
+	} while (ns1 - ns0 < 200000);
+	return (uint64_t)((double)(tick1 - tick0) * 1e9 / (double)(ns1 - ns0));
+#endif
+}
+
+static uint32_t measure_step(void)
+{
+	uint64_t smallest = UINT32_MAX, last = clock_ticks();
+	for (int i = 0; i < 200; i++) {
+		uint64_t now = clock_ticks();
+		if (now > last && now - last < smallest)
+			smallest = now - last;
+		last = now;
+	}
+	return smallest == UINT32_MAX ? 1 : (uint32_t)smallest;
+}
+
+/* Finer than a quarter of what two reads can tell apart, or than 2 ns, is noise and costs bytes. */
+static uint32_t choose_shift(uint64_t hz, uint32_t step)
+{
+	uint32_t shift = 0;
+	while (shift < 20 && (4ull << shift << 1 <= step + 3 || (double)(2ull << shift) / (double)hz <= 2e-9))
+		shift++;
+	return shift;
+}
+
+void clock_start(void)
+{
+	recorder_clock.is_counter = false;
+	recorder_clock.origin_ns = 0;
+	recorder_clock.origin_tick = 0;
+	recorder_clock.tick_hz = 1000000000;
+	recorder_clock.kind = STEPSCOPE_CLOCK_MONOTONIC;
+	if (counter_is_usable()) {
+		recorder_clock.is_counter = true;
+#if defined(__aarch64__)
+		recorder_clock.kind = STEPSCOPE_CLOCK_CNTVCT;
+#else
+		recorder_clock.kind = STEPSCOPE_CLOCK_TSC;
+#endif
+		recorder_clock.tick_hz = measure_hz();
+	}
+	recorder_clock.tick_step = measure_step();
+	recorder_clock.shift = choose_shift(recorder_clock.tick_hz, recorder_clock.tick_step);
+}
+
+bool clock_recheck(void)
+{
+	if (!recorder_clock.is_counter || kernel_trusts_counter())
+		return false;
+	recorder_clock.origin_ns = clock_raw_ns();
+	recorder_clock.origin_tick = clock_ticks();
+	recorder_clock.kind = STEPSCOPE_CLOCK_MONOTONIC;
+	__atomic_store_n(&recorder_clock.is_counter, false, __ATOMIC_RELEASE);
+	return true;
+}
+
+void clock_anchor(struct stepscope_anchor *anchor)
+{
+	uint64_t best = UINT64_MAX;
+	for (int i = 0; i < 16; i++) {
+		uint64_t before = clock_ticks();
+		int64_t raw = clock_raw_ns();
+		uint64_t after = clock_ticks();
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		anchor->tick = before + best / 2;
+		anchor->raw_ns = raw;
+		anchor->window_ticks = best > UINT32_MAX ? UINT32_MAX : (uint32_t)best;
+	}
+	int64_t raw0 = clock_raw_ns();
+	anchor->monotonic_ns = read_ns(CLOCK_MONOTONIC);
+	anchor->realtime_ns = read_ns(CLOCK_REALTIME);
+	int64_t raw1 = clock_raw_ns();
+	/* the three clocks are a few tens of ns apart: bring the other two to the instant of the tick */
+	anchor->monotonic_ns -= (raw0 + raw1) / 2 - anchor->raw_ns;
+	anchor->realtime_ns -= (raw0 + raw1) / 2 - anchor->raw_ns;
+	anchor->clock = recorder_clock.kind;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pool.c: see pool.h. The file's lock is a POSIX record lock: the kernel drops it when the process dies or execs, whoever
+ * looks from whichever pid namespace, and forked children do not inherit it.
+ */
+#include "recorder/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define SMALLEST_POOL (256u << 10)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static size_t allowed_shm_bytes(size_t wanted)
+{
+	struct statvfs info;
+	if (statvfs("/dev/shm", &info) != 0)
+		return 0;
+	uint64_t sixteenth = (uint64_t)info.f_bavail * info.f_frsize / 16;
+	return wanted < sixteenth ? wanted : (size_t)sixteenth & ~(size_t)4095;
+}
+
+static bool lock_file(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+	return fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+static int open_shm(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_time)
+{
+	/* a number behind the name: an exec leaves the pool of the image before it for the rescue */
+	for (int n = 0; n < 100; n++) {
+		int length = snprintf(pool->path, sizeof(pool->path), "/dev/shm/stepscope.%u.%u.%" PRIu64, (unsigned)getuid(), pid,
+				      start_time);
+		if (n > 0)
+			snprintf(pool->path + length, sizeof(pool->path) - (size_t)length, ".%d", n);
+		int fd = open(pool->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0 && errno == EEXIST)
+			continue;
+		if (fd < 0)
+			return -1;
+		/* blocks are reserved now: a full /dev/shm must not become a SIGBUS later */
+		if (!lock_file(fd) || posix_fallocate(fd, 0, (off_t)bytes) != 0) {
+			unlink(pool->path);
+			close(fd);
+			return -1;
+		}
+		return fd;
+	}
+	return -1;
+}
+
+static int open_memfd(size_t bytes, unsigned pid)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "stepscope.pool.%u", pid);
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -1;
+	if (posix_fallocate(fd, 0, (off_t)bytes) != 0 || !lock_file(fd)) {
+		close(fd);
+		return -1;
+	}
+	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK); /* nobody can turn our stores into a SIGBUS */
+	return fd;
+}
+
+static void *map_pool(struct pool *pool, size_t wanted, unsigned pid, uint64_t start_time)
+{
+	void *memory = MAP_FAILED;
+	pool->bytes = allowed_shm_bytes(wanted);
+	pool->kind = POOL_SHM;
+	pool->fd = pool->bytes >= SMALLEST_POOL ? open_shm(pool, pool->bytes, pid, start_time) : -1;
+	if (pool->fd < 0) {
+		pool->path[0] = 0;
+		pool->bytes = wanted;
+		pool->kind = POOL_MEMFD;
+		pool->fd = open_memfd(wanted, pid);
+	}
+	if (pool->fd >= 0)
+		memory = mmap(NULL, pool->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pool->fd, 0);
+	if (memory == MAP_FAILED) {
+		pool_destroy(pool, false);
+		pool->bytes = wanted;
+		pool->kind = POOL_ANONYMOUS;
+		memory = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	}
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+bool pool_create(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_time)
+{
+	*pool = (struct pool){.fd = -1};
+	size_t wanted = (bytes < SMALLEST_POOL ? SMALLEST_POOL : bytes) & ~(size_t)4095;
+	uint8_t *memory = map_pool(pool, wanted, pid, start_time);
+	if (!memory) {
+		pool->kind = POOL_NONE;
+		return false;
+	}
+	madvise(memory, pool->bytes, MADV_DONTFORK); /* a child must not write into its parent's pool */
+	struct stepscope_pool_header *header = (struct stepscope_pool_header *)memory;
+	madvise(memory, 4096, MADV_POPULATE_WRITE);
+	header->header_bytes = 4096;
+	header->slot_count = (uint32_t)(pool->bytes / STEPSCOPE_CHUNK_BYTES);
+	if (header->slot_count < 32)
+		header->slot_count = 32;
+	if (header->slot_count > 8192)
+		header->slot_count = 8192;
+	header->pool_bytes = pool->bytes;
+	header->slots_offset = 4096;
+	header->symbols_offset = header->slots_offset + (uint64_t)header->slot_count * sizeof(struct stepscope_slot);
+	header->symbols_bytes = (pool->bytes / 16) & ~(uint64_t)4095;
+	header->chunks_offset = (header->symbols_offset + header->symbols_bytes + 4095) & ~(uint64_t)4095;
+	header->chunk_count = (uint32_t)((pool->bytes - header->chunks_offset) / sizeof(struct stepscope_chunk));
+	pool->header = header;
+	pool->slots = (struct stepscope_slot *)(memory + header->slots_offset);
+	pool->symbols = memory + header->symbols_offset;
+	pool->chunks = (struct stepscope_chunk *)(memory + header->chunks_offset);
+	memcpy(header->magic, STEPSCOPE_POOL_MAGIC, 8);
+	return true;
+}
+
+void pool_destroy(struct pool *pool, bool is_unmapping)
+{
+	if (pool->kind == POOL_SHM && pool->path[0])
+		unlink(pool->path);
+	if (pool->fd >= 0)
+		close(pool->fd);
+	if (is_unmapping && pool->header)
+		munmap(pool->header, pool->bytes);
+	*pool = (struct pool){.fd = -1};
+}
+
+const char *pool_kind_text(enum pool_kind kind)
+{
+	switch (kind) {
+	case POOL_SHM: return "shm";
+	case POOL_MEMFD: return "memfd";
+	case POOL_ANONYMOUS: return "anonymous";
+	default: return "none";
+	}
+}
+
+void pool_populate(struct pool *pool, uint32_t chunks)
+{
+	uint32_t left = pool->header->chunk_count - pool->populated;
+	if (chunks > left)
+		chunks = left;
+	if (chunks == 0)
+		return;
+	uint8_t *from = (uint8_t *)&pool->chunks[pool->populated];
+	size_t bytes = (size_t)chunks * sizeof(struct stepscope_chunk);
+	if (madvise(from, bytes, MADV_POPULATE_WRITE) != 0) {
+		/* older kernels: reading maps pages of shared memory too, and cannot disturb a chunk that is in use */
+		for (size_t at = 0; at < bytes; at += 4096)
+			(void)*(volatile uint8_t *)(from + at);
+	}
+	__atomic_store_n(&pool->populated, pool->populated + chunks, __ATOMIC_RELEASE);
+}
+
+/* free_list: index + 1 of the first chunk in the low half, a count of pops in the high half against ABA. */
+struct stepscope_chunk *pool_pop(struct pool *pool)
+{
+	uint64_t *list = &pool->header->free_list;
+	uint64_t head = __atomic_load_n(list, __ATOMIC_ACQUIRE);
+	while ((uint32_t)head) {
+		struct stepscope_chunk *chunk = &pool->chunks[(uint32_t)head - 1];
+		uint32_t next = __atomic_load_n(&chunk->next, __ATOMIC_RELAXED);
+		uint64_t taken = ((head >> 32) + 1) << 32 | next;
+		if (__atomic_compare_exchange_n(list, &head, taken, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+			__atomic_store_n(&chunk->next, 0, __ATOMIC_RELAXED);
+			return chunk;
+		}
+	}
+	uint32_t fresh = __atomic_load_n(&pool->fresh, __ATOMIC_RELAXED);
+	while (fresh < pool->header->chunk_count)
+		if (__atomic_compare_exchange_n(&pool->fresh, &fresh, fresh + 1, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return &pool->chunks[fresh];
+	return NULL;
+}
+
+void pool_push(struct pool *pool, struct stepscope_chunk *chunk)
+{
+	/* the magic goes first: a chunk that is half zeroed when we are killed is in the file already */
+	__atomic_store_n(&chunk->magic, 0, __ATOMIC_RELEASE);
+	memset(&chunk->stream, 0, sizeof(*chunk) - offsetof(struct stepscope_chunk, stream));
+	uint64_t *list = &pool->header->free_list;
+	uint64_t head = __atomic_load_n(list, __ATOMIC_RELAXED);
+	uint64_t mine;
+	do {
+		__atomic_store_n(&chunk->next, (uint32_t)head, __ATOMIC_RELAXED);
+		mine = (head >> 32) << 32 | (pool_chunk_index(pool, chunk) + 1);
+	} while (!__atomic_compare_exchange_n(list, &head, mine, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+bool pool_exists_in_process(unsigned pid)
+{
+	char shm[64], memfd[64], text[8192 + 1];
+	size_t kept = 0;
+	bool is_found = false;
+	snprintf(shm, sizeof(shm), "/dev/shm/stepscope.%u.%u.", (unsigned)getuid(), pid);
+	snprintf(memfd, sizeof(memfd), "memfd:stepscope.pool.%u ", pid);
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	for (;;) {
+		ssize_t n = read(fd, text + kept, sizeof(text) - 1 - kept);
+		if (n <= 0)
+			break;
+		size_t length = kept + (size_t)n;
+		text[length] = 0;
+		if (strstr(text, shm) || strstr(text, memfd)) {
+			is_found = true;
+			break;
+		}
+		kept = length < 128 ? length : 128; /* a name may lie across two reads */
+		memmove(text, text + length - kept, kept);
+	}
+	close(fd);
+	return is_found;
+}

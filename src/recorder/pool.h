@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pool.h: the memory that events go to first, in a file of /dev/shm so that it survives the process. See format.h for its
+ * layout. Chunks are handed out and taken back without locks by any thread, also in signal handlers.
+ */
+#ifndef RECORDER_POOL_H
+#define RECORDER_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stepscope/format.h>
+
+enum pool_kind { POOL_NONE, POOL_SHM, POOL_MEMFD, POOL_ANONYMOUS };
+
+struct pool {
+	enum pool_kind kind;
+	int fd;         /* -1: none; holds the lock that says "my process lives" */
+	char path[128]; /* POOL_SHM */
+	size_t bytes;
+	struct stepscope_pool_header *header;
+	struct stepscope_slot *slots;
+	uint8_t *symbols;
+	struct stepscope_chunk *chunks;
+	uint32_t fresh;     /* chunks [fresh, chunk_count) were never used; atomic */
+	uint32_t populated; /* chunks [0, populated) have their pages; the drainer's */
+};
+
+/* Makes a pool of about `bytes`: at most 1/16 of what /dev/shm has free, in a memfd when that is too little or there is
+ * none, in anonymous memory when even that fails (then a kill loses the tail). False when there is no memory at all. */
+bool pool_create(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_time);
+void pool_destroy(struct pool *pool, bool is_unmapping); /* removes the file */
+const char *pool_kind_text(enum pool_kind kind);
+
+/* Gives pages to the next chunks, so that the training threads take no page fault. */
+void pool_populate(struct pool *pool, uint32_t chunks);
+
+/* A zeroed chunk, or NULL. Any thread, also in signal handlers. */
+struct stepscope_chunk *pool_pop(struct pool *pool);
+/* Zeroes the chunk and gives it back. */
+void pool_push(struct pool *pool, struct stepscope_chunk *chunk);
+
+static inline uint32_t pool_chunk_index(const struct pool *pool, const struct stepscope_chunk *chunk)
+{
+	return (uint32_t)(chunk - pool->chunks);
+}
+
+/* Is another copy of this library recording in this process already? */
+bool pool_exists_in_process(unsigned pid);
+
+#endif
