@@ -9,8 +9,8 @@
  * what may be missing has a `has_` beside it.
  *
  * Memory: chunks live in anonymous memory up to model.memory_limit_bytes, then in an unlinked temporary file. Pointers
- * into chunks stay valid until model_release(). Strings are numbers of model.strings (0: none). One writer, then any
- * number of readers; not thread-safe while it is filled.
+ * into chunks stay valid until model_release(). Strings are numbers of model.strings (0: none; 1..7: the names of enum
+ * stepscope_phase). One writer, then any number of readers; not thread-safe while it is filled.
  */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
@@ -67,7 +67,7 @@ struct span_chunk {
 	uint16_t *depth;  /* 0 at top level */
 	uint8_t *kind;    /* enum span_kind */
 	uint8_t *flags;   /* enum span_flag */
-	uint8_t *phase;   /* enum stepscope_phase the span lies in (the nearest enclosing phase span), 0: none */
+	uint8_t *phase;   /* enum stepscope_phase of the nearest enclosing phase span (a phase span: its own), 0: none */
 	int32_t *step;    /* index into model.steps of the step it starts in, -1: none; filled by model_finish() */
 };
 
@@ -219,7 +219,8 @@ struct model {
 	struct arena arena;              /* small, long-lived things */
 	uint64_t memory_limit_bytes;     /* for chunks in anonymous memory; 0: 1 GiB */
 	uint64_t memory_used_bytes, spilled_bytes;
-	int spill_fd;                    /* -1: none yet */
+	struct storage *storage;         /* model/storage.h: where chunks live; private */
+	struct model_index *index;       /* finds series, metadata; private */
 	MODEL_ARRAY(struct process, processes);
 	MODEL_ARRAY(struct track *, tracks);
 	MODEL_ARRAY(struct model_step, steps);      /* by process, then start */
@@ -270,9 +271,9 @@ void model_add_link(struct model *model, const struct model_link *link);
 uint32_t model_add_stack(struct model *model, uint32_t parent, uint32_t frame, uint32_t line);
 void model_add_sample(struct model *model, const struct sample *sample);
 void model_add_meta(struct model *model, uint32_t process, const char *key, const char *value); /* replaces */
-/* Adds count to the entry of the same kind, process, where and text, or makes it. */
-void model_add_ledger(struct model *model, enum ledger_kind kind, uint32_t process, const char *where, uint64_t count,
-		      const char *text);
+/* Adds count to the entry of the same kind, process, where and text, or makes it. The entry is valid until the next call. */
+struct ledger_entry *model_add_ledger(struct model *model, enum ledger_kind kind, uint32_t process, const char *where,
+				      uint64_t count, const char *text);
 
 /* After the last row: closes open spans at their process's last_ns (flag SPAN_IS_OPEN, counted in the ledger), fills the
  * columns step and phase, sorts steps, memory, args; matches frees with allocations. */
@@ -312,5 +313,9 @@ struct span_view {
 };
 typedef bool (*span_visit)(void *context, const struct span_view *span); /* false stops */
 void model_visit_spans(const struct model *model, uint32_t track, span_visit visit, void *context);
+
+/* For code that folds over chunks itself: says that it is through with this one for now. The pages of a chunk that lives
+ * in the temporary file leave memory; its contents stay valid. */
+void model_chunk_done(const struct model *model, const struct span_chunk *chunk);
 
 #endif

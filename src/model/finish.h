@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * finish.h: the pieces of model_finish() that have files of their own. Private to model/.
+ */
+#ifndef MODEL_FINISH_H
+#define MODEL_FINISH_H
+
+#include "model/model.h"
+
+/* Sorts model.memory by process and time and gives every free the size and category of its allocation. */
+void finish_memory(struct model *model);
+
+/* Sorts model.steps, ends the open ones at their process's last instant. */
+void finish_steps(struct model *model);
+/* Closes what is open and fills the column step, ranges of time and what self times need. Steps are finished. */
+void finish_tracks(struct model *model);
+/* Sorts every series by time and fills its column step. Steps are finished. */
+void finish_series(struct model *model);
+
+/* The steps of one process and a cursor that goes forward in time. */
+struct step_cursor {
+	const struct model_step *steps;
+	int32_t first, next, end; /* indexes; next: the first one that starts after the last time asked for */
+};
+struct step_cursor step_cursor_of(const struct model *model, uint32_t process);
+/* Index of the step that time_ns lies in, -1: none. A step's end belongs to it when no other step starts there. Times
+ * must not go back. */
+int32_t step_cursor_at(struct step_cursor *cursor, int64_t time_ns, bool *is_at_end);
+
+#endif

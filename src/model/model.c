@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The model's life and its small arrays: processes, tracks, values, marks, links, samples, facts, ledger. Spans are in
+ * spans.c, what happens after the last row in finish.c.
+ */
+#include "model/model.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/model_index.h"
+#include "model/storage.h"
+#include "model/track_builder.h"
+
+#define DEFAULT_LIMIT_BYTES ((uint64_t)1 << 30)
+
+static const char *const phase_names[] = {"data",          "forward",    "backward",  "optimizer",
+                                          "communication", "checkpoint", "evaluation"};
+
+void model_init(struct model *model, uint64_t memory_limit_bytes)
+{
+	*model = (struct model){.memory_limit_bytes = memory_limit_bytes ? memory_limit_bytes : DEFAULT_LIMIT_BYTES};
+	intern_init(&model->strings);
+	arena_init(&model->arena, 0);
+	model->storage = storage_new(model->memory_limit_bytes);
+	model->index = arena_alloc(&model->arena, sizeof *model->index);
+	model->index->last_series = NUMBER_MAP_NONE;
+	for (uint32_t i = 0; i < 7; i++) {
+		uint32_t number = intern_add(&model->strings, phase_names[i]);
+		assert(number == i + 1);
+		(void)number;
+	}
+	MODEL_ARRAY_GROW(model, stacks);
+	model->stacks[model->stacks_count++] = (struct stack_node){0};
+}
+
+void model_release(struct model *model)
+{
+	for (uint32_t i = 0; i < model->tracks_count; i++)
+		track_builder_release(track_builder_of(model, i));
+	for (uint32_t i = 0; i < model->series_count; i++) {
+		free(model->series[i]->time_ns);
+		free(model->series[i]->value);
+		free(model->series[i]->step);
+	}
+	if (model->index) {
+		number_map_release(&model->index->series);
+		number_map_release(&model->index->meta);
+	}
+	storage_free(model->storage);
+	free(model->processes);
+	free(model->tracks);
+	free(model->steps);
+	free(model->series);
+	free(model->memory);
+	free(model->marks);
+	free(model->args);
+	free(model->links);
+	free(model->stacks);
+	free(model->samples);
+	free(model->meta);
+	free(model->ledger);
+	intern_release(&model->strings);
+	arena_release(&model->arena);
+	*model = (struct model){0};
+}
+
+uint32_t model_add_process(struct model *model)
+{
+	MODEL_ARRAY_GROW(model, processes);
+	model->processes[model->processes_count] = (struct process){.rank = -1, .world_size = -1};
+	return model->processes_count++;
+}
+
+uint32_t model_add_track(struct model *model, uint32_t process, enum track_kind kind)
+{
+	MODEL_ARRAY_GROW(model, tracks);
+	struct track_builder *builder = memory_resize(NULL, 1, sizeof *builder);
+	*builder = (struct track_builder){.track = {.process = process, .kind = kind, .device = -1}};
+	model->tracks[model->tracks_count] = &builder->track;
+	return model->tracks_count++;
+}
+
+struct model_step *model_add_step(struct model *model)
+{
+	MODEL_ARRAY_GROW(model, steps);
+	struct model_step *step = &model->steps[model->steps_count++];
+	*step = (struct model_step){.track = MODEL_NONE, .row = MODEL_NONE};
+	return step;
+}
+
+static struct value_series *find_series(struct model *model, uint32_t process, uint32_t name, bool is_metric)
+{
+	struct model_index *index = model->index;
+	uint64_t key = (uint64_t)process << 33 | (uint64_t)name << 1 | is_metric;
+	if (index->last_series != NUMBER_MAP_NONE && index->last_series_key == key)
+		return model->series[index->last_series];
+	uint32_t found = number_map_find(&index->series, key);
+	if (found == NUMBER_MAP_NONE) {
+		MODEL_ARRAY_GROW(model, series);
+		struct value_series *series = arena_alloc(&model->arena, sizeof *series);
+		series->process = process;
+		series->name = name;
+		series->is_metric = is_metric;
+		found = model->series_count++;
+		model->series[found] = series;
+		number_map_set(&index->series, key, found);
+	}
+	index->last_series_key = key;
+	index->last_series = found;
+	return model->series[found];
+}
+
+void model_add_value(struct model *model, uint32_t process, uint32_t name, bool is_metric, int64_t time_ns,
+                     double value)
+{
+	struct value_series *series = find_series(model, process, name, is_metric);
+	if (series->count == series->capacity) {
+		series->capacity = series->capacity ? 2 * series->capacity : 16;
+		series->time_ns = memory_resize(series->time_ns, series->capacity, sizeof *series->time_ns);
+		series->value = memory_resize(series->value, series->capacity, sizeof *series->value);
+	}
+	series->time_ns[series->count] = time_ns;
+	series->value[series->count++] = value;
+}
+
+void model_span_arg(struct model *model, const struct span_arg *arg)
+{
+	MODEL_ARRAY_GROW(model, args);
+	model->args[model->args_count++] = *arg;
+}
+
+void model_add_memory(struct model *model, const struct memory_event *event)
+{
+	MODEL_ARRAY_GROW(model, memory);
+	model->memory[model->memory_count++] = *event;
+}
+
+void model_add_mark(struct model *model, uint32_t track, int64_t time_ns, uint32_t name)
+{
+	MODEL_ARRAY_GROW(model, marks);
+	model->marks[model->marks_count++] = (struct mark){time_ns, track, name};
+}
+
+void model_add_link(struct model *model, const struct model_link *link)
+{
+	MODEL_ARRAY_GROW(model, links);
+	model->links[model->links_count++] = *link;
+}
+
+uint32_t model_add_stack(struct model *model, uint32_t parent, uint32_t frame, uint32_t line)
+{
+	assert(parent < model->stacks_count);
+	MODEL_ARRAY_GROW(model, stacks);
+	model->stacks[model->stacks_count] = (struct stack_node){parent, frame, line};
+	return model->stacks_count++;
+}
+
+void model_add_sample(struct model *model, const struct sample *sample)
+{
+	MODEL_ARRAY_GROW(model, samples);
+	model->samples[model->samples_count++] = *sample;
+}
+
+void model_add_meta(struct model *model, uint32_t process, const char *key, const char *value)
+{
+	uint32_t key_string = intern_add(&model->strings, key), value_string = intern_add(&model->strings, value);
+	uint64_t place = (uint64_t)process << 32 | key_string;
+	uint32_t found = number_map_find(&model->index->meta, place);
+	if (found != NUMBER_MAP_NONE) {
+		model->meta[found].value = value_string;
+		return;
+	}
+	MODEL_ARRAY_GROW(model, meta);
+	number_map_set(&model->index->meta, place, model->meta_count);
+	model->meta[model->meta_count++] = (struct model_meta){process, key_string, value_string};
+}
+
+struct ledger_entry *model_add_ledger(struct model *model, enum ledger_kind kind, uint32_t process, const char *where,
+                                      uint64_t count, const char *text)
+{
+	struct ledger_entry entry = {.kind = kind, .process = process, .count = count};
+	entry.where = intern_add(&model->strings, where);
+	entry.text = intern_add(&model->strings, text);
+	for (uint32_t i = model->ledger_count; i-- > 0;) {
+		struct ledger_entry *old = &model->ledger[i];
+		if (old->kind == kind && old->process == process && old->where == entry.where &&
+		    old->text == entry.text) {
+			old->count += count;
+			return old;
+		}
+	}
+	MODEL_ARRAY_GROW(model, ledger);
+	model->ledger[model->ledger_count] = entry;
+	return &model->ledger[model->ledger_count++];
+}
+
+const char *model_text(const struct model *model, uint32_t string)
+{
+	return intern_text(&model->strings, string);
+}
+
+const char *model_meta(const struct model *model, uint32_t process, const char *key)
+{
+	uint32_t key_string = intern_find(&model->strings, key);
+	if (!key_string)
+		return NULL;
+	if (process != MODEL_NONE) {
+		uint32_t found = number_map_find(&model->index->meta, (uint64_t)process << 32 | key_string);
+		return found == NUMBER_MAP_NONE ? NULL : model_text(model, model->meta[found].value);
+	}
+	for (uint32_t i = 0; i < model->meta_count; i++)
+		if (model->meta[i].key == key_string)
+			return model_text(model, model->meta[i].value);
+	return NULL;
+}
+
+const char *span_kind_name(enum span_kind kind)
+{
+	static const char *const names[SPAN_KIND_COUNT] = {
+		[SPAN_RANGE] = "range",
+		[SPAN_PHASE] = "phase",
+		[SPAN_OP] = "op",
+		[SPAN_MICRO_BATCH] = "micro-batch",
+		[SPAN_ANNOTATION] = "annotation",
+		[SPAN_PYTHON] = "python",
+		[SPAN_RUNTIME] = "runtime",
+		[SPAN_KERNEL] = "kernel",
+		[SPAN_MEMCPY] = "memcpy",
+		[SPAN_MEMSET] = "memset",
+		[SPAN_SYNC] = "sync",
+		[SPAN_COLLECTIVE] = "collective",
+		[SPAN_OVERHEAD] = "overhead",
+		[SPAN_OTHER] = "other",
+		[SPAN_STEP] = "step",
+	};
+	return kind < SPAN_KIND_COUNT && names[kind] ? names[kind] : "other";
+}

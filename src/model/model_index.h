@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model_index.h: finds what is in the model's arrays. Private to model/.
+ */
+#ifndef MODEL_MODEL_INDEX_H
+#define MODEL_MODEL_INDEX_H
+
+#include "model/model.h"
+#include "model/number_map.h"
+
+struct model_index {
+	struct number_map series; /* process, name, is_metric */
+	struct number_map meta;   /* process, key */
+	uint64_t last_series_key; /* values of one series often follow each other */
+	uint32_t last_series;
+};
+
+/* Room for one more element of a MODEL_ARRAY; 2^31 elements are more than any machine has memory for. */
+#define MODEL_ARRAY_GROW(model, name)                                                                                  \
+	do {                                                                                                           \
+		if ((model)->name##_count == (model)->name##_capacity) {                                               \
+			uint32_t wanted_ = (model)->name##_capacity ? 2 * (model)->name##_capacity : 16;               \
+			if (wanted_ < (model)->name##_capacity)                                                        \
+				memory_exhausted(SIZE_MAX);                                                            \
+			(model)->name = memory_resize((model)->name, wanted_, sizeof *(model)->name);                  \
+			(model)->name##_capacity = wanted_;                                                            \
+		}                                                                                                      \
+	} while (0)
+
+/* The phase a string names: its own number, or 0. */
+static inline uint8_t phase_of_string(uint32_t string)
+{
+	return string < 8 ? (uint8_t)string : 0;
+}
+
+#endif

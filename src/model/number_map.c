@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Open addressing with linear probing, at most half full; removal moves the followers up, so there are no tombstones.
+ */
+#include "model/number_map.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+static uint32_t home(const struct number_map *map, uint64_t key)
+{
+	key ^= key >> 32;
+	key *= 0x9e3779b97f4a7c15u;
+	return (uint32_t)(key >> 32) & (map->capacity - 1);
+}
+
+static uint32_t slot_of(const struct number_map *map, uint64_t key)
+{
+	uint32_t i = home(map, key);
+	while (map->slots[i].value != NUMBER_MAP_NONE && map->slots[i].key != key)
+		i = (i + 1) & (map->capacity - 1);
+	return i;
+}
+
+static void grow(struct number_map *map)
+{
+	struct number_map old = *map;
+	map->capacity = old.capacity ? 2 * old.capacity : 16;
+	map->slots = memory_resize(NULL, map->capacity, sizeof *map->slots);
+	for (uint32_t i = 0; i < map->capacity; i++)
+		map->slots[i].value = NUMBER_MAP_NONE;
+	for (uint32_t i = 0; i < old.capacity; i++)
+		if (old.slots[i].value != NUMBER_MAP_NONE)
+			map->slots[slot_of(map, old.slots[i].key)] = old.slots[i];
+	free(old.slots);
+}
+
+void number_map_release(struct number_map *map)
+{
+	free(map->slots);
+	*map = (struct number_map){0};
+}
+
+uint32_t number_map_find(const struct number_map *map, uint64_t key)
+{
+	return map->capacity ? map->slots[slot_of(map, key)].value : NUMBER_MAP_NONE;
+}
+
+void number_map_set(struct number_map *map, uint64_t key, uint32_t value)
+{
+	if (2 * (map->count + 1) > map->capacity)
+		grow(map);
+	struct number_map_slot *slot = &map->slots[slot_of(map, key)];
+	map->count += slot->value == NUMBER_MAP_NONE;
+	*slot = (struct number_map_slot){key, value};
+}
+
+void number_map_remove(struct number_map *map, uint64_t key)
+{
+	if (!map->capacity)
+		return;
+	uint32_t mask = map->capacity - 1, hole = slot_of(map, key);
+	if (map->slots[hole].value == NUMBER_MAP_NONE)
+		return;
+	for (uint32_t i = (hole + 1) & mask; map->slots[i].value != NUMBER_MAP_NONE; i = (i + 1) & mask) {
+		/* may move into the hole unless its home lies cyclically in (hole, i] */
+		uint32_t distance = (i - home(map, map->slots[i].key)) & mask;
+		if (distance >= ((i - hole) & mask)) {
+			map->slots[hole] = map->slots[i];
+			hole = i;
+		}
+	}
+	map->slots[hole].value = NUMBER_MAP_NONE;
+	map->count--;
+}

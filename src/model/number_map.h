@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * number_map.h: a hash table from 64-bit numbers to 32-bit numbers (indexes). Owns its memory; all zero is an empty map.
+ */
+#ifndef MODEL_NUMBER_MAP_H
+#define MODEL_NUMBER_MAP_H
+
+#include <stdint.h>
+
+#define NUMBER_MAP_NONE UINT32_MAX
+
+struct number_map_slot {
+	uint64_t key;
+	uint32_t value; /* NUMBER_MAP_NONE: free */
+};
+
+struct number_map {
+	struct number_map_slot *slots;
+	uint32_t capacity; /* a power of two, or 0 */
+	uint32_t count;
+};
+
+void number_map_release(struct number_map *map);                      /* leaves it empty */
+uint32_t number_map_find(const struct number_map *map, uint64_t key); /* NUMBER_MAP_NONE when absent */
+void number_map_set(struct number_map *map, uint64_t key, uint32_t value);
+void number_map_remove(struct number_map *map, uint64_t key);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Filling tracks with spans. Nesting is kept valid whatever comes in: starts never go back, an end is never before
+ * anything inside, and nothing sticks out of a parent whose end is known.
+ */
+#include "model/track_builder.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "model/model_index.h"
+#include "model/storage.h"
+
+#define FIRST_CHUNK_ROWS 64u
+
+static size_t aligned(size_t bytes)
+{
+	return (bytes + 63) / 64 * 64;
+}
+
+/* Columns begin on their own cache lines, in one piece of storage. */
+static void lay_out_columns(struct storage *storage, struct span_chunk *chunk)
+{
+	size_t rows = chunk->capacity, total = 0;
+	const size_t widths[] = {8, 8, 4, 4, 4, 4, 2, 1, 1, 1};
+	char *columns[10];
+	for (int i = 0; i < 10; i++)
+		total += aligned(rows * widths[i]);
+	char *next = storage_alloc(storage, total);
+	for (int i = 0; i < 10; i++) {
+		columns[i] = next;
+		next += aligned(rows * widths[i]);
+	}
+	chunk->start_ns = (int64_t *)columns[0];
+	chunk->dur_ns = (int64_t *)columns[1];
+	chunk->name = (uint32_t *)columns[2];
+	chunk->parent = (uint32_t *)columns[3];
+	chunk->shape = (uint32_t *)columns[4];
+	chunk->step = (int32_t *)columns[5];
+	chunk->depth = (uint16_t *)columns[6];
+	chunk->kind = (uint8_t *)columns[7];
+	chunk->flags = (uint8_t *)columns[8];
+	chunk->phase = (uint8_t *)columns[9];
+}
+
+static struct span_chunk *add_chunk(struct model *model, struct track_builder *builder)
+{
+	struct track *track = &builder->track;
+	struct span_chunk *chunk = arena_alloc(&model->arena, sizeof *chunk);
+	chunk->first_row = track->span_count;
+	chunk->capacity = track->chunk_count < 10 ? FIRST_CHUNK_ROWS << track->chunk_count : CHUNK_ROWS;
+	lay_out_columns(model->storage, chunk);
+	model->memory_used_bytes = storage_memory_bytes(model->storage);
+	model->spilled_bytes = storage_file_bytes(model->storage);
+	if (track->chunk_count == builder->chunks_capacity) {
+		builder->chunks_capacity = builder->chunks_capacity ? 2 * builder->chunks_capacity : 4;
+		track->chunks = memory_resize(track->chunks, builder->chunks_capacity, sizeof *track->chunks);
+	}
+	if (builder->last)
+		model_chunk_done(model, builder->last);
+	track->chunks[track->chunk_count++] = chunk;
+	builder->last = chunk;
+	return chunk;
+}
+
+static struct open_span *push_open(struct track_builder *builder)
+{
+	if (builder->open_count == builder->open_capacity) {
+		builder->open_capacity = builder->open_capacity ? 2 * builder->open_capacity : 16;
+		builder->open = memory_resize(builder->open, builder->open_capacity, sizeof *builder->open);
+	}
+	return &builder->open[builder->open_count++];
+}
+
+static const struct open_span *top(const struct track_builder *builder)
+{
+	return builder->open_count ? &builder->open[builder->open_count - 1] : NULL;
+}
+
+static int64_t clamp_start(struct track_builder *builder, int64_t start_ns)
+{
+	if (!builder->has_times) {
+		builder->has_times = true;
+		builder->first_ns = builder->high_ns = start_ns;
+	} else if (start_ns < builder->last_start_ns) {
+		start_ns = builder->last_start_ns;
+	}
+	while (builder->open_count && top(builder)->is_complete && top(builder)->limit_ns <= start_ns)
+		builder->open_count--;
+	builder->last_start_ns = start_ns;
+	if (start_ns > builder->high_ns)
+		builder->high_ns = start_ns;
+	return start_ns;
+}
+
+/* Appends the row and makes it the top of the open spans. */
+static uint32_t append(struct model *model, struct track_builder *builder, int64_t start_ns, enum span_kind kind,
+                       uint32_t name)
+{
+	struct span_chunk *chunk = builder->last;
+	if (!chunk || chunk->count == chunk->capacity)
+		chunk = add_chunk(model, builder);
+	const struct open_span *parent = top(builder);
+	uint32_t i = chunk->count++, row = builder->track.span_count++;
+	uint8_t phase = kind == SPAN_PHASE ? phase_of_string(name) : parent ? parent->phase : 0;
+	chunk->start_ns[i] = start_ns;
+	chunk->name[i] = name;
+	chunk->parent[i] = parent ? parent->row : MODEL_NONE;
+	chunk->depth[i] = (uint16_t)builder->open_count;
+	chunk->kind[i] = (uint8_t)kind;
+	chunk->phase[i] = phase;
+	uint32_t begun = parent ? parent->begun : 0;
+	int64_t limit_ns = parent ? parent->limit_ns : INT64_MAX;
+	*push_open(builder) = (struct open_span){
+		.row = row, .begun = begun, .limit_ns = limit_ns, .kind = (uint8_t)kind, .phase = phase};
+	return row;
+}
+
+static bool is_full(const struct track_builder *builder)
+{
+	return builder->open_count >= MODEL_MAX_DEPTH || builder->track.span_count >= MODEL_NONE - 1;
+}
+
+uint32_t model_span_begin(struct model *model, uint32_t track, int64_t start_ns, enum span_kind kind, uint32_t name)
+{
+	assert(track < model->tracks_count && kind < SPAN_KIND_COUNT);
+	struct track_builder *builder = track_builder_of(model, track);
+	start_ns = clamp_start(builder, start_ns);
+	if (builder->deeper || is_full(builder)) {
+		builder->deeper++;
+		builder->too_deep++;
+		return MODEL_NONE;
+	}
+	uint32_t row = append(model, builder, start_ns, kind, name);
+	builder->open[builder->open_count - 1].begun = builder->open_count;
+	return row;
+}
+
+bool model_span_end(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags)
+{
+	struct track_builder *builder = track_builder_of(model, track);
+	if (builder->deeper) {
+		builder->deeper--;
+		return true;
+	}
+	if (!builder->open_count || !top(builder)->begun)
+		return false;
+	builder->open_count = top(builder)->begun; /* complete spans above it end with it */
+	struct open_span span = builder->open[--builder->open_count];
+	if (end_ns < builder->high_ns)
+		end_ns = builder->high_ns;
+	if (end_ns > span.limit_ns) {
+		end_ns = span.limit_ns;
+		flags |= SPAN_IS_CLIPPED;
+	} else {
+		builder->high_ns = builder->last_start_ns = end_ns;
+	}
+	uint32_t i;
+	struct span_chunk *chunk = track_chunk(&builder->track, span.row, &i);
+	chunk->dur_ns[i] = end_ns > chunk->start_ns[i] ? end_ns - chunk->start_ns[i] : 0;
+	chunk->flags[i] |= flags;
+	return true;
+}
+
+uint32_t model_span_innermost(const struct model *model, uint32_t track, enum span_kind *kind)
+{
+	const struct track_builder *builder = track_builder_of(model, track);
+	const struct open_span *innermost = top(builder);
+	if (!innermost || !innermost->begun)
+		return MODEL_NONE;
+	innermost = &builder->open[innermost->begun - 1];
+	if (kind)
+		*kind = innermost->kind;
+	return innermost->row;
+}
+
+uint32_t model_span_complete(struct model *model, uint32_t track, int64_t start_ns, int64_t dur_ns, enum span_kind kind,
+                             uint32_t name)
+{
+	assert(track < model->tracks_count && kind < SPAN_KIND_COUNT);
+	struct track_builder *builder = track_builder_of(model, track);
+	int64_t end_ns;
+	if (dur_ns < 0 || __builtin_add_overflow(start_ns, dur_ns, &end_ns))
+		end_ns = start_ns;
+	start_ns = clamp_start(builder, start_ns);
+	if (builder->deeper || is_full(builder)) {
+		builder->too_deep++;
+		return MODEL_NONE;
+	}
+	uint32_t row = append(model, builder, start_ns, kind, name);
+	struct open_span *span = &builder->open[builder->open_count - 1];
+	uint8_t flags = 0;
+	if (end_ns > span->limit_ns) {
+		end_ns = span->limit_ns;
+		flags = SPAN_IS_CLIPPED;
+	}
+	if (end_ns < start_ns)
+		end_ns = start_ns;
+	span->limit_ns = end_ns;
+	span->is_complete = true;
+	if (end_ns > builder->high_ns)
+		builder->high_ns = end_ns;
+	uint32_t i = row - builder->last->first_row;
+	builder->last->dur_ns[i] = end_ns - start_ns;
+	builder->last->flags[i] = flags;
+	return row;
+}
+
+void model_span_set_shape(struct model *model, uint32_t track, uint32_t row, uint32_t shape)
+{
+	assert(row < model->tracks[track]->span_count);
+	uint32_t i;
+	struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
+	chunk->shape[i] = shape;
+}
+
+void model_chunk_done(const struct model *model, const struct span_chunk *chunk)
+{
+	const char *end = (const char *)chunk->phase + aligned(chunk->capacity);
+	storage_idle(model->storage, chunk->start_ns, (size_t)(end - (const char *)chunk->start_ns));
+}
+
+uint32_t track_builder_close(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags)
+{
+	struct track_builder *builder = track_builder_of(model, track);
+	uint32_t closed = builder->deeper;
+	builder->deeper = 0;
+	while (model_span_end(model, track, end_ns, flags))
+		closed++;
+	builder->open_count = 0;
+	return closed;
+}
+
+void track_builder_release(struct track_builder *builder)
+{
+	free(builder->track.chunks);
+	free(builder->open);
+	free(builder->carries);
+	free(builder);
+}

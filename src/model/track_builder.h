@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * track_builder.h: what the model knows about a track beyond struct track: its open spans while it is filled, and what
+ * children outside a chunk take from the self time of spans in it. Private to model/.
+ */
+#ifndef MODEL_TRACK_BUILDER_H
+#define MODEL_TRACK_BUILDER_H
+
+#include "model/model.h"
+
+#define MODEL_MAX_DEPTH 10000u /* deeper spans are counted, not stored */
+
+struct open_span {
+	uint32_t row;
+	uint32_t begun;   /* 1 + index of the nearest span at or below that waits for its end; 0: none */
+	int64_t limit_ns; /* INT64_MAX, or where the nearest complete span around or here ends */
+	uint8_t kind, phase;
+	bool is_complete; /* its end is known: a parent, but not open */
+};
+
+struct carry { /* time that children in later chunks cover of the span in `row` */
+	uint32_t row;
+	int64_t covered_ns;
+};
+
+struct track_builder {
+	struct track track; /* first: model.tracks points here */
+	struct span_chunk *last;
+	uint32_t chunks_capacity;
+	struct open_span *open;
+	uint32_t open_count, open_capacity;
+	uint32_t deeper;   /* open spans beyond MODEL_MAX_DEPTH */
+	uint64_t too_deep; /* spans that were not stored */
+	bool has_times;
+	int64_t first_ns; /* of all spans */
+	int64_t last_start_ns;
+	int64_t high_ns;       /* latest start or end */
+	struct carry *carries; /* by row; each row once after model_finish() */
+	uint32_t carry_count, carry_capacity;
+};
+
+static inline struct track_builder *track_builder_of(const struct model *model, uint32_t track)
+{
+	return (struct track_builder *)model->tracks[track];
+}
+
+void track_builder_release(struct track_builder *builder);
+/* Ends everything that is open at end_ns, flagged; returns how many spans that were. */
+uint32_t track_builder_close(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags);
+
+#endif
