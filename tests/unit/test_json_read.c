@@ -157,8 +157,7 @@ static void bad_documents_are_refused(void **state)
 		"[1],",
 		",",
 		":",
-		"[\xa0"
-		"1]",
+		"[\xa0\x31]",
 		"\"abcdefgh\x01\"",
 		"{\"a\":1}}",
 		"[1]]",
