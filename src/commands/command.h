@@ -14,6 +14,8 @@ struct command {
 	const char *usage;    /* "stepscope report [options] RUN" */
 	const char *examples; /* three lines, for -h */
 	const struct option *options;
+	/* (optional) Instead of `options`, when rows come from a table elsewhere (run). Any number of calls, same answer. */
+	const struct option *(*make_options)(void);
 	/* Runs with parsed options. Returns the exit status: 0, or status_exit() after main printed err, or for `run` the
 	 * program's own. */
 	int (*run)(const struct options_result *arguments, struct error *err);
