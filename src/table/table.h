@@ -52,6 +52,7 @@ enum table_rule {
 	RULE_AT_MOST_ONE = 4,      /* shares */
 	RULE_AT_MOST_OTHER = 8,    /* row by row, at most the column named `other` */
 	RULE_SUMS_TO_TOTAL = 16,   /* all rows together are `total`, exactly for integers */
+	RULE_PART_OF_OTHER = 32,   /* row by row, all integer columns with this rule and this `other` together are it */
 };
 
 struct table_column {
@@ -96,6 +97,7 @@ void table_init(struct table *table, const char *name, const char *title, const 
 void table_release(struct table *table);
 
 int table_column(struct table *table, const struct table_column *column); /* before the first row; its index */
+void table_columns(struct table *table, const struct table_column *columns, int count); /* several in a row */
 int table_row(struct table *table);                                       /* all cells "not measured", reason NULL */
 void table_set_int(struct table *table, int row, int column, int64_t value);
 void table_set_double(struct table *table, int row, int column, double value);

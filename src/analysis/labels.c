@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * labels.c: see the header.
+ */
+#include "analysis/labels.h"
+
+#include <inttypes.h>
+
+static bool is_rank_shared(const struct model *model, uint32_t process)
+{
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		if (i != process && model->processes[i].rank == model->processes[process].rank)
+			return true;
+	}
+	return false;
+}
+
+const char *process_label(const struct model *model, uint32_t process, struct arena *arena)
+{
+	const struct process *which;
+
+	if (process >= model->processes_count)
+		return "all";
+	which = &model->processes[process];
+	if (which->rank < 0)
+		return arena_printf(arena, "pid %" PRId64, which->pid);
+	if (is_rank_shared(model, process))
+		return arena_printf(arena, "rank %d, pid %" PRId64, which->rank, which->pid);
+	return arena_printf(arena, "rank %d", which->rank);
+}
+
+const char *track_label(const struct model *model, uint32_t track, struct arena *arena)
+{
+	const struct track *which = model->tracks[track];
+	const char *word = which->kind == TRACK_DEVICE ? "stream" : "tid";
+
+	if (which->name)
+		return arena_printf(arena, "%s (%s %" PRId64 ")", model_text(model, which->name), word, which->tid);
+	return arena_printf(arena, "%s %" PRId64, word, which->tid);
+}
+
+const char *role_name(int role)
+{
+	static const char *const names[] = {"trainer", "worker", "launcher", "host", "imported"};
+
+	return role >= 0 && role < (int)(sizeof(names) / sizeof(names[0])) ? names[role] : "unknown";
+}
+
+const char *counted(struct arena *arena, uint64_t count, const char *thing)
+{
+	return arena_printf(arena, "%" PRIu64 " %s%s", count, thing, count == 1 ? "" : "s");
+}

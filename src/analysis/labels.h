@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * labels.h: what tables call processes and threads, everywhere the same. Texts live in the arena that is given.
+ */
+#ifndef ANALYSIS_LABELS_H
+#define ANALYSIS_LABELS_H
+
+#include "base/arena.h"
+#include "model/model.h"
+
+/* "rank 0", "rank 0, pid 4242" when several processes have that rank, or "pid 4242". MODEL_NONE: "all". */
+const char *process_label(const struct model *model, uint32_t process, struct arena *arena);
+
+/* "loader (tid 4243)"; "tid 4243" when it has no name. */
+const char *track_label(const struct model *model, uint32_t track, struct arena *arena);
+
+const char *role_name(int role); /* "trainer", "worker", ... */
+
+/* The count of things with its word: "1 step", "12 steps". */
+const char *counted(struct arena *arena, uint64_t count, const char *thing);
+
+#endif

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * operations.c: the table `ops`. Folds all spans that start in measured steps into one row per name and kind (and shape,
+ * thread, phase when asked). Self time is exact: the rows, with what lies in no operation, sum to all time in spans.
+ */
+#include "analysis/labels.h"
+#include "analysis/step_times.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <stepscope/format.h>
+
+/* ---- groups: rows to be ---- */
+
+struct op_key {
+	uint32_t name, shape, track;
+	uint8_t kind, phase;
+};
+
+struct op_group {
+	struct op_key key;
+	uint32_t open; /* spans of the group around the current one, for recursion */
+	int64_t calls, open_calls, total_ns, self_ns;
+	int64_t timed_calls, timed_ns, min_ns, max_ns; /* calls with begin and end */
+	int64_t flop_calls, flop_ns, byte_calls;
+	double flops, bytes;
+};
+
+struct op_fold {
+	const struct model *model;
+	const struct analysis_options *options;
+	const struct step_times *times;
+	struct op_group *groups; /* [0]: time in no operation */
+	uint32_t group_count, group_capacity;
+	uint32_t *slots; /* open addressing, group number or 0; a power of two */
+	uint32_t slot_count;
+	struct open_op {
+		uint32_t group;
+		uint16_t depth;
+	} *stack;
+	uint32_t stack_depth, stack_capacity;
+	uint32_t flops_key, bytes_key;
+	uint32_t next_arg;
+};
+
+static bool key_equal(const struct op_key *a, const struct op_key *b)
+{
+	return a->name == b->name && a->shape == b->shape && a->track == b->track && a->kind == b->kind &&
+	       a->phase == b->phase;
+}
+
+static uint32_t key_hash(const struct op_key *key)
+{
+	uint64_t hash = key->name;
+
+	hash = hash * 0x9e3779b97f4a7c15u + key->shape;
+	hash = hash * 0x9e3779b97f4a7c15u + key->track;
+	hash = hash * 0x9e3779b97f4a7c15u + ((uint32_t)key->kind << 8 | key->phase);
+	hash *= 0x9e3779b97f4a7c15u;
+	return (uint32_t)(hash >> 32);
+}
+
+static uint32_t *find_slot(const struct op_fold *fold, const struct op_key *key)
+{
+	uint32_t slot = key_hash(key) & (fold->slot_count - 1);
+
+	while (fold->slots[slot] && !key_equal(&fold->groups[fold->slots[slot]].key, key))
+		slot = (slot + 1) & (fold->slot_count - 1);
+	return &fold->slots[slot];
+}
+
+static void grow_slots(struct op_fold *fold)
+{
+	fold->slot_count = fold->slot_count ? fold->slot_count * 2 : 256;
+	fold->slots = memory_resize(fold->slots, fold->slot_count, sizeof(*fold->slots));
+	memset(fold->slots, 0, fold->slot_count * sizeof(*fold->slots));
+	for (uint32_t i = 1; i < fold->group_count; i++)
+		*find_slot(fold, &fold->groups[i].key) = i;
+}
+
+static uint32_t add_group(struct op_fold *fold, const struct op_key *key)
+{
+	if (fold->group_count == fold->group_capacity) {
+		fold->group_capacity = fold->group_capacity ? fold->group_capacity * 2 : 64;
+		fold->groups = memory_resize(fold->groups, fold->group_capacity, sizeof(*fold->groups));
+	}
+	fold->groups[fold->group_count] = (struct op_group){.key = *key, .min_ns = INT64_MAX};
+	return fold->group_count++;
+}
+
+static uint32_t find_group(struct op_fold *fold, const struct span_view *span)
+{
+	unsigned by = fold->options->by;
+	struct op_key key = {.name = span->name,
+			     .shape = by & BY_SHAPE ? span->shape : 0,
+			     .track = by & BY_THREAD ? span->track_index : 0,
+			     .kind = span->kind,
+			     .phase = by & BY_PHASE ? span->phase : 0};
+	uint32_t *slot;
+
+	if (fold->group_count * 2 >= fold->slot_count)
+		grow_slots(fold);
+	slot = find_slot(fold, &key);
+	if (!*slot)
+		*slot = add_group(fold, &key);
+	return *slot;
+}
+
+/* ---- the fold ---- */
+
+static bool is_structure(uint8_t kind)
+{
+	return kind == SPAN_STEP || kind == SPAN_PHASE || kind == SPAN_MICRO_BATCH;
+}
+
+/* Spans count when they start in a selected step that recorded them; all of them when nothing marks steps. */
+static bool is_measured(const struct op_fold *fold, int32_t step)
+{
+	if (!fold->times->count)
+		return true;
+	return step >= 0 && fold->times->steps[step].is_selected && fold->model->steps[step].has_detail;
+}
+
+/* Leaves the groups of spans that are not around a span of this depth. */
+static void leave(struct op_fold *fold, uint32_t depth)
+{
+	while (fold->stack_depth && fold->stack[fold->stack_depth - 1].depth >= depth)
+		fold->groups[fold->stack[--fold->stack_depth].group].open--;
+}
+
+static void enter(struct op_fold *fold, uint32_t group, uint16_t depth)
+{
+	if (fold->stack_depth == fold->stack_capacity) {
+		fold->stack_capacity = fold->stack_capacity ? fold->stack_capacity * 2 : 64;
+		fold->stack = memory_resize(fold->stack, fold->stack_capacity, sizeof(*fold->stack));
+	}
+	fold->stack[fold->stack_depth++] = (struct open_op){group, depth};
+	fold->groups[group].open++;
+}
+
+static double arg_number(const struct span_arg *arg)
+{
+	switch (arg->type) {
+	case STEPSCOPE_ARG_F64:
+		return arg->f64;
+	case STEPSCOPE_ARG_I64:
+		return (double)arg->i64;
+	case STEPSCOPE_ARG_U64:
+		return (double)arg->u64;
+	default:
+		return 0;
+	}
+}
+
+/* The facts of the span. Facts and spans come in the same order, so one walk through both is enough. */
+static void add_facts(struct op_fold *fold, struct op_group *group, const struct span_view *span, bool is_timed)
+{
+	const struct model *model = fold->model;
+
+	for (; fold->next_arg < model->args_count; fold->next_arg++) {
+		const struct span_arg *arg = &model->args[fold->next_arg];
+
+		if (arg->track > span->track_index || (arg->track == span->track_index && arg->row > span->row))
+			return;
+		if (!group || arg->track != span->track_index || arg->row != span->row)
+			continue;
+		if (arg->key == fold->flops_key && is_timed) {
+			group->flops += arg_number(arg);
+			group->flop_ns += span->dur_ns;
+			group->flop_calls++;
+		} else if (arg->key == fold->bytes_key) {
+			group->bytes += arg_number(arg);
+			group->byte_calls++;
+		}
+	}
+}
+
+static void add_call(struct op_group *group, const struct span_view *span, bool is_timed)
+{
+	group->calls++;
+	group->self_ns += span->self_ns;
+	if (group->open == 0)
+		group->total_ns += span->dur_ns;
+	if (!is_timed) {
+		group->open_calls++;
+		return;
+	}
+	group->timed_calls++;
+	group->timed_ns += span->dur_ns;
+	group->min_ns = span->dur_ns < group->min_ns ? span->dur_ns : group->min_ns;
+	group->max_ns = span->dur_ns > group->max_ns ? span->dur_ns : group->max_ns;
+}
+
+static bool visit(void *context, const struct span_view *span)
+{
+	struct op_fold *fold = context;
+	bool is_timed = !(span->flags & (SPAN_IS_OPEN | SPAN_END_IS_LOST | SPAN_START_IS_LOST));
+	uint32_t number;
+
+	leave(fold, span->depth);
+	if (!is_measured(fold, span->step)) {
+		add_facts(fold, NULL, span, false);
+		return true;
+	}
+	if (is_structure(span->kind)) {
+		fold->groups[0].self_ns += span->self_ns;
+		return true;
+	}
+	number = find_group(fold, span);
+	add_call(&fold->groups[number], span, is_timed);
+	add_facts(fold, &fold->groups[number], span, is_timed);
+	enter(fold, number, span->depth);
+	return true;
+}
+
+/* ---- the table ---- */
+
+enum {
+	OP_NAME,
+	OP_KIND,
+	OP_SHAPE,
+	OP_THREAD,
+	OP_PHASE,
+	OP_SELF,
+	OP_RATIO,
+	OP_CALLS,
+	OP_TOTAL,
+	OP_MEAN,
+	OP_MIN,
+	OP_MAX,
+	OP_INCOMPLETE,
+	OP_FLOPS,
+	OP_FLOP_RATE,
+	OP_BYTES,
+	OP_COLUMNS,
+};
+
+static const struct table_column columns[OP_COLUMNS] = {
+	[OP_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY,
+		     .definition = "name of the operation or range; \"(in no operation or range)\": time of steps, "
+				   "phases and micro-batches that nothing inside them accounts for"},
+	[OP_KIND] = {.name = "kind", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "op, range, ..."},
+	[OP_SHAPE] = {.name = "shape", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "shapes of the inputs"},
+	[OP_THREAD] = {.name = "thread", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "thread that ran it"},
+	[OP_PHASE] = {.name = "phase", .type = TABLE_TEXT, .role = ROLE_KEY,
+		      .definition = "innermost phase around it on its thread"},
+	[OP_SELF] = {.name = "self_ns", .title = "self", .type = TABLE_INT, .unit = UNIT_NS,
+		     .definition = "time in it and in nothing inside it; the rows sum to all time inside spans",
+		     .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER | RULE_SUMS_TO_TOTAL, .other = "total_ns"},
+	[OP_RATIO] = {.name = "self_ratio", .title = "%", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,
+		      .definition = "share of the self time",
+		      .denominator = "time of all recorded threads inside spans (steps, phases, ranges, operations) that "
+				     "start in measured steps",
+		      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+	[OP_CALLS] = {.name = "calls", .type = TABLE_INT, .unit = UNIT_COUNT, .definition = "times it was begun",
+		      .rules = RULE_NOT_NEGATIVE},
+	[OP_TOTAL] = {.name = "total_ns", .title = "total", .type = TABLE_INT, .unit = UNIT_NS,
+		      .definition = "time from begin to end, with everything inside; a call inside a call of the same "
+				    "row counts once",
+		      .rules = RULE_NOT_NEGATIVE},
+	[OP_MEAN] = {.name = "mean_ns", .title = "mean", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+		     .definition = "mean duration of a call"},
+	[OP_MIN] = {.name = "min_ns", .title = "min", .type = TABLE_INT, .unit = UNIT_NS,
+		    .definition = "shortest call", .rules = RULE_NOT_NEGATIVE},
+	[OP_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_INT, .unit = UNIT_NS,
+		    .definition = "longest call"},
+	[OP_INCOMPLETE] = {.name = "incomplete_calls", .title = "incomplete", .type = TABLE_INT, .unit = UNIT_COUNT,
+			   .role = ROLE_EVIDENCE, .definition = "calls whose begin or end was not recorded: in self and "
+					 "total time as far as known, not in mean, min, max",
+			   .is_hidden = true},
+	[OP_FLOPS] = {.name = "flops", .title = "FLOP", .type = TABLE_DOUBLE, .unit = UNIT_FLOP,
+		      .definition = "floating point operations of the calls that reported them"},
+	[OP_FLOP_RATE] = {.name = "flops_per_s", .title = "FLOP/s", .type = TABLE_DOUBLE, .unit = UNIT_FLOP_PER_SECOND,
+			  .definition = "floating point operations over the duration of the calls that reported them"},
+	[OP_BYTES] = {.name = "moved_bytes", .title = "moved", .type = TABLE_DOUBLE, .unit = UNIT_BYTES,
+		      .definition = "bytes read and written by the calls that reported them"},
+};
+
+static void add_columns(struct table *table, const struct op_fold *fold)
+{
+	unsigned by = fold->options->by;
+	int64_t total = 0;
+
+	for (uint32_t i = 0; i < fold->group_count; i++)
+		total += fold->groups[i].self_ns;
+	for (int i = 0; i < OP_COLUMNS; i++) {
+		struct table_column copy = columns[i];
+
+		if ((i == OP_SHAPE && !(by & BY_SHAPE)) || (i == OP_THREAD && !(by & BY_THREAD)) ||
+		    (i == OP_PHASE && !(by & BY_PHASE)))
+			copy.is_hidden = true;
+		copy.total = (double)total;
+		table_column(table, &copy);
+	}
+}
+
+static void set_key(struct table *table, int row, const struct op_fold *fold, const struct op_key *key)
+{
+	const struct model *model = fold->model;
+	unsigned by = fold->options->by;
+
+	table_set_text(table, row, OP_NAME, model_text(model, key->name));
+	table_set_text(table, row, OP_KIND, span_kind_name(key->kind));
+	if (by & BY_THREAD)
+		table_set_text(table, row, OP_THREAD, track_label(model, key->track, &table->arena));
+	else
+		table_set_missing(table, row, OP_THREAD, "rows are not by thread: --by thread");
+	if (by & BY_PHASE)
+		table_set_text(table, row, OP_PHASE, key->phase ? phase_name(key->phase) : "none");
+	else
+		table_set_missing(table, row, OP_PHASE, "rows are not by phase: --by phase");
+	if (key->shape)
+		table_set_text(table, row, OP_SHAPE, model_text(model, key->shape));
+	else
+		table_set_missing(table, row, OP_SHAPE, by & BY_SHAPE ? "no shape was recorded: --with shapes"
+								      : "rows are not by shape: --by shape");
+}
+
+static void set_facts(struct table *table, int row, const struct op_group *group)
+{
+	if (group->flop_calls)
+		table_set_double(table, row, OP_FLOPS, group->flops);
+	else
+		table_set_missing(table, row, OP_FLOPS, "not recorded: --with shapes, and the program must give them");
+	if (group->flop_calls && group->flop_ns > 0)
+		table_set_double(table, row, OP_FLOP_RATE, group->flops / ((double)group->flop_ns / 1e9));
+	else
+		table_set_missing(table, row, OP_FLOP_RATE, group->flop_calls ? "the calls took no measurable time"
+									      : "no floating point operations were recorded");
+	if (group->byte_calls)
+		table_set_double(table, row, OP_BYTES, group->bytes);
+	else
+		table_set_missing(table, row, OP_BYTES, "not recorded: --with shapes, and the program must give them");
+}
+
+static void set_times(struct table *table, int row, const struct op_group *group)
+{
+	table_set_int(table, row, OP_CALLS, group->calls);
+	table_set_int(table, row, OP_TOTAL, group->total_ns);
+	table_set_int(table, row, OP_INCOMPLETE, group->open_calls);
+	if (group->timed_calls) {
+		table_set_double(table, row, OP_MEAN, (double)group->timed_ns / (double)group->timed_calls);
+		table_set_int(table, row, OP_MIN, group->min_ns);
+		table_set_int(table, row, OP_MAX, group->max_ns);
+		return;
+	}
+	for (int column = OP_MEAN; column <= OP_MAX; column++)
+		table_set_missing(table, row, column, "no call has both begin and end");
+}
+
+static void set_self(struct table *table, int row, int64_t self_ns)
+{
+	table_set_int(table, row, OP_SELF, self_ns);
+	if (table->columns[OP_SELF].total > 0)
+		table_set_double(table, row, OP_RATIO, (double)self_ns / table->columns[OP_SELF].total);
+	else
+		table_set_missing(table, row, OP_RATIO, "the spans took no time");
+}
+
+static void add_rows(struct table *table, const struct op_fold *fold)
+{
+	static const int not_of_rest[] = {OP_SHAPE, OP_THREAD, OP_PHASE, OP_CALLS,  OP_TOTAL,     OP_MEAN, OP_MIN,
+					  OP_MAX,   OP_FLOPS,  OP_BYTES, OP_FLOP_RATE, OP_INCOMPLETE};
+	int row;
+
+	for (uint32_t i = 1; i < fold->group_count; i++) {
+		row = table_row(table);
+		set_key(table, row, fold, &fold->groups[i].key);
+		set_times(table, row, &fold->groups[i]);
+		set_facts(table, row, &fold->groups[i]);
+		set_self(table, row, fold->groups[i].self_ns);
+	}
+	row = table_row(table);
+	table_set_text(table, row, OP_NAME, "(in no operation or range)");
+	table_set_text(table, row, OP_KIND, "rest");
+	set_self(table, row, fold->groups[0].self_ns);
+	for (size_t i = 0; i < sizeof(not_of_rest) / sizeof(not_of_rest[0]); i++)
+		table_set_missing(table, row, not_of_rest[i], "not an operation");
+	/* ties by name, so that the order does not depend on the order of threads in the file */
+	table_sort(table, OP_NAME, true);
+	table_sort(table, OP_SELF, false);
+}
+
+static void add_note(struct table *table, const struct op_fold *fold)
+{
+	uint32_t detailed = 0;
+
+	for (uint32_t i = 0; i < fold->times->count; i++)
+		detailed += fold->times->steps[i].is_selected && fold->model->steps[i].has_detail;
+	if (!fold->times->count)
+		table->note = "no steps were marked: all recorded spans are counted";
+	else if (detailed < fold->times->selected)
+		table->note = arena_printf(&table->arena, "operations were recorded in %u of %u steps", detailed,
+					   fold->times->selected);
+	if (fold->group_count > 1)
+		return;
+	if (fold->times->count && !detailed)
+		table->empty = "operations and ranges were recorded in none of the steps";
+	else
+		table->empty = "the program marked no operations and no ranges: stepscope_op_begin(), "
+			       "stepscope_range_push()";
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+		       struct error *err)
+{
+	struct step_times own = {0};
+	struct op_fold fold = {.model = model, .options = options};
+
+	fold.times = step_times_get(&own, model, options);
+	fold.flops_key = intern_find(&model->strings, "flops");
+	fold.bytes_key = intern_find(&model->strings, "bytes");
+	add_group(&fold, &(struct op_key){0});
+	for (uint32_t track = 0; track < model->tracks_count; track++) {
+		leave(&fold, 0);
+		model_visit_spans(model, track, visit, &fold);
+	}
+	table_init(table, "ops", "Top operations by self time",
+		   "operations and ranges that start in steps with operator detail, by name and kind");
+	add_columns(table, &fold);
+	if (fold.group_count > 1)
+		add_rows(table, &fold);
+	add_note(table, &fold);
+	free(fold.groups);
+	free(fold.slots);
+	free(fold.stack);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_ops = {"ops", "which operations take the time?", run};

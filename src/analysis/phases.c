@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * phases.c: the tables `phases` (where a step goes) and `between_steps` (where the recorded time goes). In both the rows
+ * sum to the whole; what has no name is a row of its own.
+ */
+#include "analysis/labels.h"
+#include "analysis/statistics.h"
+#include "analysis/step_times.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+/* ---- phases ---- */
+
+enum {
+	PHASE_NAME,
+	PHASE_MEAN,
+	PHASE_RATIO,
+	PHASE_LOW,
+	PHASE_HIGH,
+	PHASE_P50,
+	PHASE_P95,
+	PHASE_P99,
+	PHASE_MAX,
+	PHASE_STEPS,
+	PHASE_COLUMNS,
+};
+
+#define OF_STEPS "over all complete steps; 0 in a step without it"
+
+static const struct table_column phase_columns[PHASE_COLUMNS] = {
+	[PHASE_NAME] = {.name = "name", .title = "phase", .type = TABLE_TEXT, .role = ROLE_KEY,
+			.definition = "phase as the program marked it; other: time of steps outside all phases"},
+	[PHASE_MEAN] = {.name = "mean_ns", .title = "mean", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+			.definition = "mean time per step whose innermost phase is this one, " OF_STEPS
+				      "; the rows sum to the mean step",
+			.rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
+	[PHASE_RATIO] = {.name = "ratio", .title = "%", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,
+			 .definition = "share of the time of steps", .denominator = "time of all complete steps",
+			 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+	[PHASE_LOW] = {.name = "ci95_low_ns", .title = "low", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+		       .role = ROLE_EVIDENCE, .definition = "lower end of the 95 % interval of the mean (Student t on "
+				     "the steps, taken as independent)"},
+	[PHASE_HIGH] = {.name = "ci95_high_ns", .title = "high", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+			.role = ROLE_EVIDENCE, .definition = "upper end of the 95 % interval of the mean"},
+	[PHASE_P50] = {.name = "p50_ns", .title = "p50", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+		       .definition = "median " OF_STEPS},
+	[PHASE_P95] = {.name = "p95_ns", .title = "p95", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+		       .definition = "95 % quantile " OF_STEPS},
+	[PHASE_P99] = {.name = "p99_ns", .title = "p99", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+		       .definition = "99 % quantile " OF_STEPS},
+	[PHASE_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+		       .definition = "largest time in one step"},
+	[PHASE_STEPS] = {.name = "steps", .title = "in steps", .type = TABLE_INT, .unit = UNIT_COUNT,
+			 .role = ROLE_EVIDENCE, .definition = "complete steps that spent any time in it"},
+};
+
+static void add_phase(struct table *table, const struct step_times *times, int phase, double *values, double total_ns)
+{
+	struct summary summary;
+	int64_t with = 0;
+	int row;
+
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		values[i] = times->job[i].phase_ns[phase];
+		with += values[i] > 0;
+	}
+	if (!with && phase != PHASE_OTHER)
+		return;
+	summary_compute(&summary, values, times->job_count);
+	row = table_row(table);
+	table_set_text(table, row, PHASE_NAME, phase_name(phase));
+	table_set_double(table, row, PHASE_MEAN, summary.mean);
+	if (total_ns > 0)
+		table_set_double(table, row, PHASE_RATIO, summary.mean * summary.count / total_ns);
+	else
+		table_set_missing(table, row, PHASE_RATIO, "the steps took no time");
+	for (int column = PHASE_LOW; column <= PHASE_HIGH; column++) {
+		if (summary.has_interval)
+			table_set_double(table, row, column, column == PHASE_LOW ? summary.low : summary.high);
+		else
+			table_set_missing(table, row, column, "one step has no spread");
+	}
+	table_set_double(table, row, PHASE_P50, summary.p50);
+	table_set_double(table, row, PHASE_P95, summary.p95);
+	table_set_double(table, row, PHASE_P99, summary.p99);
+	table_set_double(table, row, PHASE_MAX, summary.max);
+	table_set_int(table, row, PHASE_STEPS, with);
+}
+
+static enum status run_phases(const struct model *model, const struct analysis_options *options, struct table *table,
+			      struct error *err)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+	double *values = memory_resize(NULL, (size_t)times->job_count + 1, sizeof(*values));
+	double total_ns = 0;
+
+	table_init(table, "phases", "Where a step goes",
+		   "mean time per step in each phase of the thread that marks the steps; several processes: the mean "
+		   "over them, step by step");
+	for (uint32_t i = 0; i < times->job_count; i++)
+		total_ns += times->job[i].dur_ns;
+	for (int column = 0; column < PHASE_COLUMNS; column++) {
+		struct table_column copy = phase_columns[column];
+
+		if (column == PHASE_MEAN)
+			copy.total = times->job_count ? total_ns / times->job_count : 0;
+		table_column(table, &copy);
+	}
+	for (int phase = 1; phase < PHASE_COUNT && times->job_count; phase++)
+		add_phase(table, times, phase, values, total_ns);
+	if (times->job_count)
+		add_phase(table, times, PHASE_OTHER, values, total_ns);
+	else
+		table->empty = step_times_empty_reason(times);
+	if (table->row_count == 1)
+		table->note = "no phases were marked: stepscope_phase_begin(), stepscope_phase_switch()";
+	free(values);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_phases = {"phases", "where does a step go?", run_phases};
+
+/* ---- between_steps ---- */
+
+enum { BETWEEN_PART, BETWEEN_TIME, BETWEEN_RATIO, BETWEEN_COLUMNS };
+
+static const struct table_column between_columns[BETWEEN_COLUMNS] = {
+	[BETWEEN_PART] = {.name = "part", .type = TABLE_TEXT, .role = ROLE_KEY,
+			  .definition = "stretch of the recorded time of the processes that mark steps"},
+	[BETWEEN_TIME] = {.name = "total_ns", .title = "time", .type = TABLE_INT, .unit = UNIT_NS,
+			  .definition = "time in it, summed over the processes", .rules = RULE_NOT_NEGATIVE},
+	[BETWEEN_RATIO] = {.name = "ratio", .title = "%", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,
+			   .definition = "share of the recorded time",
+			   .denominator = "time from the first to the last instant known of each process; with --steps "
+					  "from the begin of the first to the end of the last selected step",
+			   .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+};
+
+struct whole {
+	int64_t before_ns, steps_ns, after_ns, between_ns[PHASE_COUNT], total_ns;
+};
+
+static void whole_add(struct whole *whole, const struct process *process, const struct step_span *span, bool is_window)
+{
+	int64_t first_ns = is_window || process->first_ns > span->first_ns ? span->first_ns : process->first_ns;
+	int64_t last_ns = is_window || process->last_ns < span->last_ns ? span->last_ns : process->last_ns;
+
+	whole->before_ns += span->first_ns - first_ns;
+	whole->after_ns += last_ns - span->last_ns;
+	whole->steps_ns += span->steps_ns;
+	for (int phase = 0; phase < PHASE_COUNT; phase++)
+		whole->between_ns[phase] += span->phase_ns[phase];
+	whole->total_ns += last_ns - first_ns;
+}
+
+static void add_part(struct table *table, const char *part, int64_t part_ns, int64_t total_ns)
+{
+	int row = table_row(table);
+
+	table_set_text(table, row, BETWEEN_PART, part);
+	table_set_int(table, row, BETWEEN_TIME, part_ns);
+	if (total_ns > 0)
+		table_set_double(table, row, BETWEEN_RATIO, (double)part_ns / (double)total_ns);
+	else
+		table_set_missing(table, row, BETWEEN_RATIO, "no time was recorded");
+}
+
+static void add_parts(struct table *table, const struct whole *whole, bool is_window)
+{
+	if (!is_window)
+		add_part(table, "before the first step", whole->before_ns, whole->total_ns);
+	add_part(table, "steps", whole->steps_ns, whole->total_ns);
+	for (int phase = 1; phase < PHASE_COUNT; phase++) {
+		if (whole->between_ns[phase])
+			add_part(table, arena_printf(&table->arena, "between steps: %s", phase_name(phase)),
+				 whole->between_ns[phase], whole->total_ns);
+	}
+	add_part(table, "between steps: other", whole->between_ns[PHASE_OTHER], whole->total_ns);
+	if (!is_window)
+		add_part(table, "after the last step", whole->after_ns, whole->total_ns);
+}
+
+static enum status run_between(const struct model *model, const struct analysis_options *options, struct table *table,
+			       struct error *err)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+	struct whole whole = {0};
+
+	table_init(table, "between_steps", "Where the recorded time goes",
+		   "recorded time inside steps, between them and around them, of all processes that mark steps");
+	table_columns(table, between_columns, BETWEEN_COLUMNS);
+	for (uint32_t i = 0; i < times->span_count; i++)
+		whole_add(&whole, &model->processes[times->spans[i].process], &times->spans[i], options->has_steps);
+	if (times->span_count)
+		add_parts(table, &whole, options->has_steps);
+	else
+		table->empty = step_times_empty_reason(times);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_between_steps = {"between_steps", "what happens outside the steps?", run_between};

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * step_times.c: sweeps the phases of every track that carries steps, innermost phase first, and deals the time out to the
+ * steps and to what lies between them.
+ */
+#include "analysis/step_times.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const phase_names[PHASE_COUNT] = {"other",     "data",          "forward",    "backward",
+						     "optimizer", "communication", "checkpoint", "evaluation"};
+
+const char *phase_name(int phase)
+{
+	return phase >= 0 && phase < PHASE_COUNT ? phase_names[phase] : phase_names[PHASE_OTHER];
+}
+
+static void *zeroed(size_t count, size_t bytes)
+{
+	void *memory = memory_resize(NULL, count ? count : 1, bytes);
+
+	return memset(memory, 0, (count ? count : 1) * bytes);
+}
+
+/* ---- the sweep ---- */
+
+struct open_phase {
+	int64_t end_ns;
+	int phase;
+};
+
+struct sweep {
+	const struct model *model;
+	struct step_times *times;
+	struct step_span *span;       /* of the track's process; NULL when it has none selected */
+	uint32_t track;
+	uint32_t next_step, last_step; /* steps of the process: [next_step, last_step) may still overlap */
+	struct open_phase *stack;
+	size_t depth, capacity;
+	int64_t cursor_ns;
+};
+
+static void give_between(struct sweep *sweep, int64_t start_ns, int64_t end_ns, int phase)
+{
+	if (!sweep->span)
+		return;
+	if (start_ns < sweep->span->first_ns)
+		start_ns = sweep->span->first_ns;
+	if (end_ns > sweep->span->last_ns)
+		end_ns = sweep->span->last_ns;
+	if (start_ns < end_ns)
+		sweep->span->phase_ns[phase] += end_ns - start_ns;
+}
+
+/* Deals out [start, end), which was spent in `phase`, to the steps it overlaps. Stretches come in order of time. */
+static void give(struct sweep *sweep, int64_t start_ns, int64_t end_ns, int phase)
+{
+	const struct model_step *steps = sweep->model->steps;
+
+	while (sweep->next_step < sweep->last_step && steps[sweep->next_step].end_ns <= start_ns)
+		sweep->next_step++;
+	for (uint32_t i = sweep->next_step; i < sweep->last_step && steps[i].start_ns < end_ns; i++) {
+		int64_t from = steps[i].start_ns > start_ns ? steps[i].start_ns : start_ns;
+		int64_t to = steps[i].end_ns < end_ns ? steps[i].end_ns : end_ns;
+
+		if (steps[i].track != sweep->track || to <= from)
+			continue;
+		sweep->times->steps[i].phase_ns[phase] += to - from;
+		give_between(sweep, start_ns, from, phase);
+		start_ns = to;
+	}
+	if (start_ns < end_ns)
+		give_between(sweep, start_ns, end_ns, phase);
+}
+
+/* Leaves the phases that end by `now`. */
+static void sweep_to(struct sweep *sweep, int64_t now_ns)
+{
+	while (sweep->depth && sweep->stack[sweep->depth - 1].end_ns <= now_ns) {
+		const struct open_phase *top = &sweep->stack[--sweep->depth];
+
+		if (top->end_ns > sweep->cursor_ns) {
+			give(sweep, sweep->cursor_ns, top->end_ns, top->phase);
+			sweep->cursor_ns = top->end_ns;
+		}
+	}
+	if (sweep->depth && now_ns > sweep->cursor_ns)
+		give(sweep, sweep->cursor_ns, now_ns, sweep->stack[sweep->depth - 1].phase);
+	if (now_ns > sweep->cursor_ns)
+		sweep->cursor_ns = now_ns;
+}
+
+static void sweep_phase(struct sweep *sweep, int64_t start_ns, int64_t dur_ns, int phase)
+{
+	sweep_to(sweep, start_ns);
+	if (sweep->depth == sweep->capacity) {
+		sweep->capacity = sweep->capacity ? sweep->capacity * 2 : 16;
+		sweep->stack = memory_resize(sweep->stack, sweep->capacity, sizeof(*sweep->stack));
+	}
+	sweep->stack[sweep->depth++] =
+		(struct open_phase){start_ns + dur_ns, phase < PHASE_COUNT ? phase : PHASE_OTHER};
+}
+
+static void sweep_track(struct sweep *sweep, const struct track *track)
+{
+	sweep->depth = 0;
+	sweep->cursor_ns = INT64_MIN;
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			if (chunk->kind[i] == SPAN_PHASE)
+				sweep_phase(sweep, chunk->start_ns[i], chunk->dur_ns[i], chunk->phase[i]);
+		}
+		model_chunk_done(sweep->model, chunk);
+	}
+	sweep_to(sweep, INT64_MAX);
+}
+
+/* ---- steps ---- */
+
+/* The step's own span says whether its end is known. */
+static bool has_end(const struct model *model, const struct model_step *step)
+{
+	uint32_t index;
+	const struct span_chunk *chunk;
+
+	if (step->is_open)
+		return false;
+	if (step->track >= model->tracks_count || step->row >= model->tracks[step->track]->span_count)
+		return true;
+	chunk = track_chunk(model->tracks[step->track], step->row, &index);
+	return !(chunk->flags[index] & (SPAN_IS_OPEN | SPAN_END_IS_LOST | SPAN_START_IS_LOST));
+}
+
+static struct step_span *find_span(struct step_times *times, uint32_t process)
+{
+	if (times->span_count && times->spans[times->span_count - 1].process == process)
+		return &times->spans[times->span_count - 1];
+	times->spans[times->span_count] = (struct step_span){.process = process};
+	return &times->spans[times->span_count++];
+}
+
+static void add_step(struct step_times *times, const struct model *model, uint32_t index,
+		     const struct analysis_options *options)
+{
+	const struct model_step *step = &model->steps[index];
+	struct step_time *time = &times->steps[index];
+	struct step_span *span;
+
+	time->is_selected =
+		!options->has_steps || (step->number >= options->first_step && step->number <= options->last_step);
+	time->is_complete = has_end(model, step);
+	time->dur_ns = step->end_ns > step->start_ns ? step->end_ns - step->start_ns : 0;
+	if (!time->is_selected)
+		return;
+	span = find_span(times, step->process);
+	if (!span->complete && !span->open)
+		span->first_ns = step->start_ns;
+	if (step->end_ns > span->last_ns || (!span->complete && !span->open))
+		span->last_ns = step->end_ns;
+	span->steps_ns += time->dur_ns;
+	times->selected++;
+	*(time->is_complete ? &span->complete : &span->open) += 1;
+	*(time->is_complete ? &times->complete : &times->incomplete) += 1;
+}
+
+static struct step_span *span_of(struct step_times *times, uint32_t process)
+{
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		if (times->spans[i].process == process)
+			return &times->spans[i];
+	}
+	return NULL;
+}
+
+/* Sweeps every track that carries steps of the process whose steps are [first, end). */
+static void sweep_process(struct sweep *sweep, uint32_t first, uint32_t end)
+{
+	const struct model *model = sweep->model;
+	uint32_t process = model->steps[first].process;
+
+	sweep->span = span_of(sweep->times, process);
+	for (uint32_t track = 0; track < model->tracks_count; track++) {
+		bool has_steps = false;
+
+		for (uint32_t i = first; i < end && !has_steps; i++)
+			has_steps = model->steps[i].track == track;
+		if (!has_steps)
+			continue;
+		sweep->track = track;
+		sweep->next_step = first;
+		sweep->last_step = end;
+		sweep_track(sweep, model->tracks[track]);
+	}
+}
+
+/* What is left of steps, and of the time between them, after the phases. */
+static void fill_others(struct step_times *times)
+{
+	for (uint32_t i = 0; i < times->count; i++) {
+		struct step_time *time = &times->steps[i];
+		int64_t named = 0;
+
+		for (int phase = 1; phase < PHASE_COUNT; phase++)
+			named += time->phase_ns[phase];
+		time->phase_ns[PHASE_OTHER] = time->dur_ns - named;
+	}
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		struct step_span *span = &times->spans[i];
+		int64_t named = span->steps_ns;
+
+		for (int phase = 1; phase < PHASE_COUNT; phase++)
+			named += span->phase_ns[phase];
+		span->phase_ns[PHASE_OTHER] = span->last_ns - span->first_ns - named;
+	}
+}
+
+/* ---- the job's steps ---- */
+
+struct numbered {
+	int64_t number;
+	uint32_t occurrence; /* of this number in its rank, so that numbers that start again do not melt together */
+	int64_t rank;
+	uint32_t step;
+};
+
+static int compare_rank_first(const void *left, const void *right)
+{
+	const struct numbered *a = left, *b = right;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	return (a->step > b->step) - (a->step < b->step);
+}
+
+static int compare_number_first(const void *left, const void *right)
+{
+	const struct numbered *a = left, *b = right;
+
+	if (a->occurrence != b->occurrence)
+		return a->occurrence < b->occurrence ? -1 : 1;
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	return (a->step > b->step) - (a->step < b->step);
+}
+
+/* Complete selected steps, those of one job step side by side. */
+static uint32_t number_steps(const struct step_times *times, const struct model *model, struct numbered *numbered)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < times->count; i++) {
+		const struct model_step *step = &model->steps[i];
+		int32_t rank = model->processes[step->process].rank;
+
+		if (times->steps[i].is_selected && times->steps[i].is_complete)
+			numbered[count++] = (struct numbered){step->number, 0,
+							      rank >= 0 ? rank : -1 - (int64_t)step->process, i};
+	}
+	if (count)
+		qsort(numbered, count, sizeof(*numbered), compare_rank_first);
+	for (uint32_t i = 1; i < count; i++) {
+		if (numbered[i].rank == numbered[i - 1].rank && numbered[i].number == numbered[i - 1].number)
+			numbered[i].occurrence = numbered[i - 1].occurrence + 1;
+	}
+	if (count)
+		qsort(numbered, count, sizeof(*numbered), compare_number_first);
+	return count;
+}
+
+static void job_step_add(struct job_step *job, const struct model_step *step, const struct step_time *time)
+{
+	job->number = step->number;
+	job->processes++;
+	job->dur_ns += (double)time->dur_ns;
+	for (int phase = 0; phase < PHASE_COUNT; phase++)
+		job->phase_ns[phase] += (double)time->phase_ns[phase];
+	if (step->has_tokens)
+		job->tokens += (double)step->tokens, job->has_tokens = true;
+	if (step->has_samples)
+		job->samples += (double)step->samples, job->has_samples = true;
+}
+
+static void fill_job(struct step_times *times, const struct model *model)
+{
+	struct numbered *numbered = zeroed(times->count, sizeof(*numbered));
+	uint32_t count = number_steps(times, model, numbered);
+
+	times->job = zeroed(count, sizeof(*times->job));
+	for (uint32_t i = 0; i < count; i++) {
+		if (i == 0 || numbered[i].number != numbered[i - 1].number ||
+		    numbered[i].occurrence != numbered[i - 1].occurrence)
+			times->job_count++;
+		job_step_add(&times->job[times->job_count - 1], &model->steps[numbered[i].step],
+			     &times->steps[numbered[i].step]);
+	}
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		struct job_step *job = &times->job[i];
+
+		job->dur_ns /= job->processes;
+		for (int phase = 0; phase < PHASE_COUNT; phase++)
+			job->phase_ns[phase] /= job->processes;
+	}
+	free(numbered);
+}
+
+/* ---- public ---- */
+
+void step_times_init(struct step_times *times, const struct model *model, const struct analysis_options *options)
+{
+	struct sweep sweep = {.model = model, .times = times};
+
+	memset(times, 0, sizeof(*times));
+	times->count = model->steps_count;
+	times->steps = zeroed(times->count, sizeof(*times->steps));
+	times->spans = zeroed(model->processes_count, sizeof(*times->spans));
+	for (uint32_t i = 0; i < times->count; i++)
+		add_step(times, model, i, options);
+	for (uint32_t first = 0, end; first < times->count; first = end) {
+		for (end = first; end < times->count && model->steps[end].process == model->steps[first].process;)
+			end++;
+		sweep_process(&sweep, first, end);
+	}
+	free(sweep.stack);
+	fill_others(times);
+	fill_job(times, model);
+}
+
+void step_times_release(struct step_times *times)
+{
+	free(times->steps);
+	free(times->job);
+	free(times->spans);
+	memset(times, 0, sizeof(*times));
+}
+
+const struct step_times *step_times_get(struct step_times *own, const struct model *model,
+					const struct analysis_options *options)
+{
+	if (options->step_times)
+		return options->step_times;
+	step_times_init(own, model, options);
+	return own;
+}
+
+const char *step_times_empty_reason(const struct step_times *times)
+{
+	if (!times->count)
+		return "no steps were recorded: the program marks them with stepscope_step_begin() and "
+		       "stepscope_step_end()";
+	if (!times->selected)
+		return "none of the selected steps were recorded";
+	return "no step was completed";
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * step_times.h: how long each step took and which part of it each phase, found once and read by several analyses.
+ *
+ * Phases nest per thread; only those on the thread that marks the steps count. An instant belongs to the innermost phase
+ * open then, to "other" when none is, so the parts of a step sum to its duration exactly. A step is complete when its end
+ * was recorded; only complete steps enter statistics.
+ *
+ * A job's step: the steps with the same number in all its processes, each with the mean over them; so the parts of a
+ * job's step, and the means over steps, still sum.
+ *
+ *     struct step_times times;
+ *     step_times_init(&times, model, options);
+ *     for (uint32_t i = 0; i < times.count; i++)      // like model->steps
+ *             if (times.steps[i].is_selected) ...
+ *     step_times_release(&times);
+ */
+#ifndef ANALYSIS_STEP_TIMES_H
+#define ANALYSIS_STEP_TIMES_H
+
+#include "analysis/analysis.h"
+
+#define PHASE_COUNT 8
+#define PHASE_OTHER 0 /* outside all phases; 1..7 are enum stepscope_phase */
+
+struct step_time {
+	bool is_selected; /* by --steps */
+	bool is_complete;
+	int64_t dur_ns;
+	int64_t phase_ns[PHASE_COUNT];
+};
+
+struct job_step {
+	int64_t number;
+	uint32_t processes; /* that completed it */
+	double dur_ns, phase_ns[PHASE_COUNT];
+	double tokens, samples; /* sums over the processes */
+	bool has_tokens, has_samples;
+};
+
+/* One stretch of a process, so that steps and what lies between them make a whole. */
+struct step_span {
+	uint32_t process;
+	int64_t first_ns, last_ns;     /* start of the first and end of the last selected step */
+	int64_t steps_ns;              /* inside them */
+	int64_t phase_ns[PHASE_COUNT]; /* between them: in phases, [0] outside phases */
+	uint32_t complete, open;
+};
+
+struct step_times {
+	struct step_time *steps; /* like model->steps */
+	uint32_t count;
+	uint32_t selected, complete, incomplete;
+	struct job_step *job; /* complete selected steps in order of their number */
+	uint32_t job_count;
+	struct step_span *spans; /* processes that have selected steps, in the order of the model */
+	uint32_t span_count;
+};
+
+void step_times_init(struct step_times *times, const struct model *model, const struct analysis_options *options);
+void step_times_release(struct step_times *times);
+
+/* The options' step times, or `own`, initialised. Release `own` in any case; initialise it with {0}. */
+const struct step_times *step_times_get(struct step_times *own, const struct model *model,
+					const struct analysis_options *options);
+
+/* "data", ..., and "other" for 0. */
+const char *phase_name(int phase);
+
+/* Why there are no steps, for tables that need them. */
+const char *step_times_empty_reason(const struct step_times *times);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * steps.c: the table `steps`, one row per step and process, its phases side by side. Summaries are in step_time.c.
+ */
+#include "analysis/labels.h"
+#include "analysis/statistics.h"
+#include "analysis/step_times.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <stepscope/format.h>
+
+enum {
+	STEP_NUMBER,
+	STEP_PROCESS,
+	STEP_START,
+	STEP_DURATION,
+	STEP_DATA, /* the phases, in the order of enum stepscope_phase */
+	STEP_OTHER = STEP_DATA + PHASE_COUNT - 1,
+	STEP_TOKENS,
+	STEP_SAMPLES,
+	STEP_CAPTURE,
+	STEP_DETAIL,
+	STEP_COMPLETE,
+	STEP_OUTLIER,
+	STEP_COLUMNS,
+};
+
+#define PHASE_COLUMN(phase, text)                                                                                      \
+	{                                                                                                              \
+		.name = phase "_ns", .title = phase, .type = TABLE_INT, .unit = UNIT_NS, .definition = text,           \
+		.rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER, .other = "duration_ns"                                \
+	}
+#define INNERMOST "time of the step whose innermost phase is "
+
+static const struct table_column columns[STEP_COLUMNS] = {
+	[STEP_NUMBER] = {.name = "step", .type = TABLE_INT, .role = ROLE_KEY,
+			 .definition = "number the program gave the step"},
+	[STEP_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[STEP_START] = {.name = "start_ns", .title = "start", .type = TABLE_INT, .unit = UNIT_NS_SINCE_START,
+			.definition = "begin of the step, since the recording began", .is_hidden = true},
+	[STEP_DURATION] = {.name = "duration_ns", .title = "duration", .type = TABLE_INT, .unit = UNIT_NS,
+			   .definition = "from the step's begin to its end; of an incomplete step to the last known "
+					 "instant",
+			   .rules = RULE_NOT_NEGATIVE},
+	[STEP_DATA] = PHASE_COLUMN("data", INNERMOST "data"),
+	[STEP_DATA + 1] = PHASE_COLUMN("forward", INNERMOST "forward"),
+	[STEP_DATA + 2] = PHASE_COLUMN("backward", INNERMOST "backward"),
+	[STEP_DATA + 3] = PHASE_COLUMN("optimizer", INNERMOST "optimizer"),
+	[STEP_DATA + 4] = PHASE_COLUMN("communication", INNERMOST "communication"),
+	[STEP_DATA + 5] = PHASE_COLUMN("checkpoint", INNERMOST "checkpoint"),
+	[STEP_DATA + 6] = PHASE_COLUMN("evaluation", INNERMOST "evaluation"),
+	[STEP_OTHER] = PHASE_COLUMN("other", "time of the step outside all phases of its thread"),
+	[STEP_TOKENS] = {.name = "tokens", .type = TABLE_INT, .unit = UNIT_COUNT,
+			 .definition = "tokens the program reported for the step"},
+	[STEP_SAMPLES] = {.name = "samples", .type = TABLE_INT, .unit = UNIT_COUNT,
+			  .definition = "samples the program reported for the step"},
+	[STEP_CAPTURE] = {.name = "capture", .type = TABLE_TEXT, .role = ROLE_EVIDENCE,
+			  .definition = "what the schedule asked for when the step began: none, warmup, record, save"},
+	[STEP_DETAIL] = {.name = "has_detail", .title = "detail", .type = TABLE_BOOL, .role = ROLE_EVIDENCE,
+			 .definition = "ranges and operations were recorded in all of the step"},
+	[STEP_COMPLETE] = {.name = "is_complete", .title = "complete", .type = TABLE_BOOL, .role = ROLE_EVIDENCE,
+			   .definition = "the end of the step was recorded; only complete steps enter statistics"},
+	[STEP_OUTLIER] = {.name = "is_outlier", .title = "outlier", .type = TABLE_BOOL, .role = ROLE_EVIDENCE,
+			  .definition = "longer than the process's median step by more than 5 * 1.4826 median absolute "
+					"deviations and by at least 5 %"},
+};
+
+static const char *capture_name(uint8_t capture)
+{
+	static const char *const names[] = {"none", "warmup", "record", "save"};
+
+	return capture < sizeof(names) / sizeof(names[0]) ? names[capture] : "unknown";
+}
+
+/* The duration above which a complete step of the process is an outlier; infinite when there is no telling. */
+static double outlier_limit(const struct step_times *times, const struct model *model, uint32_t process)
+{
+	double *values = memory_resize(NULL, 2 * (size_t)times->count, sizeof(*values));
+	double median, mad;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < times->count; i++) {
+		if (model->steps[i].process == process && times->steps[i].is_selected && times->steps[i].is_complete)
+			values[count++] = (double)times->steps[i].dur_ns;
+	}
+	if (count < 3) {
+		free(values);
+		return INFINITY;
+	}
+	median_and_mad(values, values + times->count, count, &median, &mad);
+	free(values);
+	return fmax(median + 5 * 1.4826 * mad, median * 1.05);
+}
+
+static void set_count(struct table *table, int row, int column, bool has_value, uint64_t value)
+{
+	if (has_value)
+		table_set_int(table, row, column, (int64_t)value);
+	else
+		table_set_missing(table, row, column, "the program did not report any");
+}
+
+static void add_row(struct table *table, const struct model *model, const struct step_time *time,
+		    const struct model_step *step, double limit_ns)
+{
+	int row = table_row(table);
+	int64_t origin_ns = model->processes[step->process].first_ns;
+
+	table_set_int(table, row, STEP_NUMBER, step->number);
+	table_set_text(table, row, STEP_PROCESS, process_label(model, step->process, &table->arena));
+	table_set_int(table, row, STEP_START, step->start_ns - origin_ns);
+	table_set_int(table, row, STEP_DURATION, time->dur_ns);
+	for (int phase = 1; phase < PHASE_COUNT; phase++)
+		table_set_int(table, row, STEP_DATA + phase - 1, time->phase_ns[phase]);
+	table_set_int(table, row, STEP_OTHER, time->phase_ns[PHASE_OTHER]);
+	set_count(table, row, STEP_TOKENS, step->has_tokens, step->tokens);
+	set_count(table, row, STEP_SAMPLES, step->has_samples, step->samples);
+	table_set_text(table, row, STEP_CAPTURE, capture_name(step->capture));
+	table_set_bool(table, row, STEP_DETAIL, step->has_detail);
+	table_set_bool(table, row, STEP_COMPLETE, time->is_complete);
+	if (!time->is_complete)
+		table_set_missing(table, row, STEP_OUTLIER, "the step is incomplete");
+	else
+		table_set_bool(table, row, STEP_OUTLIER, (double)time->dur_ns > limit_ns);
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+		       struct error *err)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+	uint32_t process = MODEL_NONE;
+	double limit_ns = INFINITY;
+
+	table_init(table, "steps", "Steps", "one row per step and process; the phases sum to the duration");
+	table_columns(table, columns, STEP_COLUMNS);
+	for (uint32_t i = 0; i < times->count; i++) {
+		if (!times->steps[i].is_selected)
+			continue;
+		if (model->steps[i].process != process) {
+			process = model->steps[i].process;
+			limit_ns = outlier_limit(times, model, process);
+		}
+		add_row(table, model, &times->steps[i], &model->steps[i], limit_ns);
+	}
+	if (!table->row_count)
+		table->empty = step_times_empty_reason(times);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_steps = {"steps", "how long did each step take, and its phases?", run};

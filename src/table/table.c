@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * table.c: rows and columns in memory, sorting, and the check of what columns promise. Formats nothing: see output/.
+ */
+#include "table/table.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAXIMUM_COLUMNS ((int)(sizeof(((struct table *)0)->columns) / sizeof(struct table_column)))
+
+static const char *dup_or_null(struct arena *arena, const char *text)
+{
+	return text ? arena_dup(arena, text) : NULL;
+}
+
+void table_init(struct table *table, const char *name, const char *title, const char *definition)
+{
+	memset(table, 0, sizeof(*table));
+	arena_init(&table->arena, 0);
+	table->name = dup_or_null(&table->arena, name);
+	table->title = dup_or_null(&table->arena, title);
+	table->definition = dup_or_null(&table->arena, definition);
+}
+
+void table_release(struct table *table)
+{
+	free(table->cells);
+	arena_release(&table->arena);
+	memset(table, 0, sizeof(*table));
+}
+
+int table_column(struct table *table, const struct table_column *column)
+{
+	struct table_column *added = &table->columns[table->column_count];
+
+	assert(table->row_count == 0 && table->column_count < MAXIMUM_COLUMNS);
+	assert(column->name && table_find_column(table, column->name) < 0);
+	*added = *column;
+	added->name = arena_dup(&table->arena, column->name);
+	added->title = dup_or_null(&table->arena, column->title);
+	added->definition = dup_or_null(&table->arena, column->definition);
+	added->denominator = dup_or_null(&table->arena, column->denominator);
+	added->other = dup_or_null(&table->arena, column->other);
+	return table->column_count++;
+}
+
+void table_columns(struct table *table, const struct table_column *columns, int count)
+{
+	for (int i = 0; i < count; i++)
+		table_column(table, &columns[i]);
+}
+
+static struct table_cell *cell_at(const struct table *table, int row, int column)
+{
+	assert(row >= 0 && row < table->row_count && column >= 0 && column < table->column_count);
+	return &table->cells[(size_t)row * (size_t)table->column_count + (size_t)column];
+}
+
+int table_row(struct table *table)
+{
+	size_t row_bytes = (size_t)table->column_count * sizeof(struct table_cell);
+
+	assert(table->column_count > 0);
+	if (table->row_count == table->row_capacity) {
+		table->row_capacity = table->row_capacity ? table->row_capacity * 2 : 8;
+		table->cells = memory_resize(table->cells, (size_t)table->row_capacity, row_bytes);
+	}
+	table->row_count++;
+	memset(cell_at(table, table->row_count - 1, 0), 0, row_bytes);
+	return table->row_count - 1;
+}
+
+void table_set_int(struct table *table, int row, int column, int64_t value)
+{
+	assert(table->columns[column].type == TABLE_INT);
+	*cell_at(table, row, column) = (struct table_cell){.has_value = true, .i = value};
+}
+
+void table_set_double(struct table *table, int row, int column, double value)
+{
+	assert(table->columns[column].type == TABLE_DOUBLE);
+	*cell_at(table, row, column) = (struct table_cell){.has_value = true, .d = value};
+}
+
+void table_set_bool(struct table *table, int row, int column, bool value)
+{
+	assert(table->columns[column].type == TABLE_BOOL);
+	*cell_at(table, row, column) = (struct table_cell){.has_value = true, .b = value};
+}
+
+void table_set_text(struct table *table, int row, int column, const char *text)
+{
+	assert(table->columns[column].type == TABLE_TEXT);
+	*cell_at(table, row, column) =
+		(struct table_cell){.has_value = true, .text = arena_dup(&table->arena, text)};
+}
+
+void table_set_missing(struct table *table, int row, int column, const char *reason)
+{
+	*cell_at(table, row, column) = (struct table_cell){.reason = dup_or_null(&table->arena, reason)};
+}
+
+const struct table_cell *table_get(const struct table *table, int row, int column)
+{
+	return cell_at(table, row, column);
+}
+
+int table_find_column(const struct table *table, const char *name)
+{
+	for (int i = 0; i < table->column_count; i++) {
+		if (!strcmp(table->columns[i].name, name))
+			return i;
+	}
+	return -1;
+}
+
+bool table_number(const struct table *table, int row, int column, double *value)
+{
+	const struct table_cell *cell = cell_at(table, row, column);
+
+	if (!cell->has_value)
+		return false;
+	switch (table->columns[column].type) {
+	case TABLE_INT:
+		*value = (double)cell->i;
+		return true;
+	case TABLE_DOUBLE:
+		*value = cell->d;
+		return true;
+	case TABLE_BOOL:
+		*value = cell->b;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- sorting ---- */
+
+struct sort_key {
+	const struct table_cell *cell;
+	int row; /* before: ties keep their order */
+	enum table_type type;
+	bool is_ascending;
+};
+
+static int compare_values(const struct sort_key *a, const struct sort_key *b)
+{
+	switch (a->type) {
+	case TABLE_TEXT:
+		return strcmp(a->cell->text, b->cell->text);
+	case TABLE_INT:
+		return (a->cell->i > b->cell->i) - (a->cell->i < b->cell->i);
+	case TABLE_DOUBLE:
+		return (a->cell->d > b->cell->d) - (a->cell->d < b->cell->d);
+	default:
+		return (int)a->cell->b - (int)b->cell->b;
+	}
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+	const struct sort_key *a = left, *b = right;
+	int order;
+
+	if (a->cell->has_value != b->cell->has_value)
+		return a->cell->has_value ? -1 : 1;
+	order = a->cell->has_value ? compare_values(a, b) : 0;
+	if (order)
+		return a->is_ascending ? order : -order;
+	return (a->row > b->row) - (a->row < b->row);
+}
+
+void table_sort(struct table *table, int column, bool is_ascending)
+{
+	size_t stride = (size_t)table->column_count;
+	size_t rows = (size_t)table->row_count;
+	struct sort_key *keys;
+	struct table_cell *sorted;
+
+	if (rows < 2)
+		return;
+	keys = memory_resize(NULL, rows, sizeof(*keys));
+	for (int row = 0; row < table->row_count; row++)
+		keys[row] = (struct sort_key){cell_at(table, row, column), row, table->columns[column].type,
+					      is_ascending};
+	qsort(keys, rows, sizeof(*keys), compare_keys);
+	sorted = memory_resize(NULL, rows, stride * sizeof(*sorted));
+	for (size_t i = 0; i < rows; i++)
+		memcpy(&sorted[i * stride], cell_at(table, keys[i].row, 0), stride * sizeof(*sorted));
+	free(keys);
+	free(table->cells);
+	table->cells = sorted;
+	table->row_capacity = table->row_count;
+}
+
+void table_limit(struct table *table, int rows)
+{
+	if (rows >= 0 && rows < table->row_count)
+		table->row_count = rows;
+}
+
+/* ---- what columns promise ---- */
+
+static enum status check_row(const struct table *table, int row, int column, struct error *err)
+{
+	const struct table_column *what = &table->columns[column];
+	double value, other;
+	int other_column;
+
+	if (!table_number(table, row, column, &value))
+		return STATUS_OK;
+	if ((what->rules & RULE_NOT_NEGATIVE) && value < 0)
+		return error_set(err, STATUS_LIMIT, "table '%s', column '%s', row %d: %.17g is negative", table->name,
+				 what->name, row, value);
+	if ((what->rules & RULE_AT_MOST_ONE) && value > 1 + 1e-9)
+		return error_set(err, STATUS_LIMIT, "table '%s', column '%s', row %d: %.17g is more than 1",
+				 table->name, what->name, row, value);
+	if (!(what->rules & RULE_AT_MOST_OTHER))
+		return STATUS_OK;
+	other_column = table_find_column(table, what->other);
+	assert(other_column >= 0);
+	if (table_number(table, row, other_column, &other) && value > other + 1e-9 * fabs(other))
+		return error_set(err, STATUS_LIMIT, "table '%s', column '%s', row %d: %.17g is more than %.17g of '%s'",
+				 table->name, what->name, row, value, other, what->other);
+	return STATUS_OK;
+}
+
+/* The sum of a column; false when a cell is not measured or there is no row. */
+static bool sum_column(const struct table *table, int column, double *sum)
+{
+	int64_t whole = 0;
+	double parts = 0, value;
+
+	for (int row = 0; row < table->row_count; row++) {
+		if (!table_number(table, row, column, &value))
+			return false;
+		if (table->columns[column].type == TABLE_INT)
+			whole = (int64_t)((uint64_t)whole + (uint64_t)table_get(table, row, column)->i);
+		else
+			parts += value;
+	}
+	*sum = table->columns[column].type == TABLE_INT ? (double)whole : parts;
+	return table->row_count > 0;
+}
+
+/* Sum of the row's parts of the column `other`; false when one of them is not measured. */
+static bool sum_parts(const struct table *table, int row, const char *other, int64_t *sum)
+{
+	*sum = 0;
+	for (int i = 0; i < table->column_count; i++) {
+		const struct table_column *part = &table->columns[i];
+		const struct table_cell *cell = cell_at(table, row, i);
+
+		if (!(part->rules & RULE_PART_OF_OTHER) || strcmp(part->other, other) != 0)
+			continue;
+		assert(part->type == TABLE_INT);
+		if (!cell->has_value)
+			return false;
+		*sum = (int64_t)((uint64_t)*sum + (uint64_t)cell->i);
+	}
+	return true;
+}
+
+static enum status check_parts(const struct table *table, int column, struct error *err)
+{
+	const char *other = table->columns[column].other;
+	int whole = table_find_column(table, other);
+
+	assert(whole >= 0 && table->columns[whole].type == TABLE_INT);
+	for (int i = 0; i < column; i++) { /* once per whole: at its first part */
+		if ((table->columns[i].rules & RULE_PART_OF_OTHER) && !strcmp(table->columns[i].other, other))
+			return STATUS_OK;
+	}
+	for (int row = 0; row < table->row_count; row++) {
+		const struct table_cell *cell = cell_at(table, row, whole);
+		int64_t sum;
+
+		if (cell->has_value && sum_parts(table, row, other, &sum) && sum != cell->i)
+			return error_set(err, STATUS_LIMIT,
+					 "table '%s', row %d: the parts of '%s' together are %" PRId64 ", not %" PRId64,
+					 table->name, row, other, sum, cell->i);
+	}
+	return STATUS_OK;
+}
+
+static enum status check_sum(const struct table *table, int column, struct error *err)
+{
+	const struct table_column *what = &table->columns[column];
+	double total = what->rules & RULE_SUMS_TO_ONE ? 1 : what->total;
+	double allowed = what->type == TABLE_INT ? 0 : 1e-9 * fmax(fabs(total), 1e-3);
+	double sum;
+
+	if (!(what->rules & (RULE_SUMS_TO_ONE | RULE_SUMS_TO_TOTAL)) || !sum_column(table, column, &sum))
+		return STATUS_OK;
+	/* !(<=) and not >, so that NaN is caught */
+	if (!(fabs(sum - total) <= allowed + 1e-12 * (double)table->row_count))
+		return error_set(err, STATUS_LIMIT, "table '%s', column '%s': all %d rows together are %.17g, not %.17g",
+				 table->name, what->name, table->row_count, sum, total);
+	return STATUS_OK;
+}
+
+enum status table_check(const struct table *table, struct error *err)
+{
+	for (int column = 0; column < table->column_count; column++) {
+		enum status status = STATUS_OK;
+
+		if (!table->columns[column].rules)
+			continue;
+		for (int row = 0; row < table->row_count && !status; row++)
+			status = check_row(table, row, column, err);
+		if (!status)
+			status = check_sum(table, column, err);
+		if (!status && (table->columns[column].rules & RULE_PART_OF_OTHER))
+			status = check_parts(table, column, err);
+		if (status)
+			return status;
+	}
+	return STATUS_OK;
+}
