@@ -22,7 +22,7 @@ struct step_range {
 enum record_mode {
 	RECORD_ALWAYS,   /* everything, all the time */
 	RECORD_SCHEDULE, /* wait, warmup, active, repeat */
-	RECORD_STEPS,    /* the steps of a list; start_step and num_steps become one */
+	RECORD_STEPS,    /* the steps of a list; start_step and num_steps become one; an empty list: steps and phases only */
 	RECORD_OFF,
 };
 
@@ -32,8 +32,9 @@ struct record_options {
 	enum record_mode mode;
 	/* RECORD_SCHEDULE, exactly torch.profiler.schedule() */
 	int64_t wait, warmup, active, repeat, skip_first, skip_first_wait;
+	int64_t profiling_frequency; /* length of a cycle that `wait` was made from; 0: it was not */
 	/* RECORD_STEPS: step numbers as the program gives them */
-	struct step_range steps[RECORDER_MAX_RANGES];
+	struct step_range steps[RECORDER_MAX_RANGES]; /* ascending, apart; last may be INT64_MAX: to the end */
 	int step_range_count;
 	bool with_shapes, with_memory, with_lines;
 	enum rank_selection ranks;
@@ -52,41 +53,56 @@ struct record_options {
 /* One row per option: the CLI makes its help from it, YAML and the environment their names. */
 enum record_option_type { RECORD_BOOL, RECORD_COUNT, RECORD_BYTES, RECORD_DURATION, RECORD_TEXT };
 struct record_option {
-	const char *name;      /* "skip_first": key in lists; --skip-first on the command line; STEPSCOPE_SKIP_FIRST in the environment */
-	const char *yaml;      /* further keys it is accepted under in YAML, separated by blanks: "profiler.start_step"; "" none */
+	const char *name;        /* key in lists and in a profiler block: "skip_first" */
+	const char *flag;        /* on the command line: "--skip-first"; constant text, fit for an origin */
+	const char *environment; /* "STEPSCOPE_SKIP_FIRST"; likewise */
+	const char *yaml;        /* further names it has in the guides' blocks, separated by blanks: "wait_steps"; "" none */
 	enum record_option_type type;
-	const char *argument;  /* word in the help */
-	const char *fallback;  /* default, as text */
+	const char *argument;    /* word in the help */
+	const char *fallback;    /* default, as text; "" when it depends on others */
 	const char *help;
 };
 extern const struct record_option record_options_table[]; /* ends with name NULL */
 
+/* The row of a name (not of the further ones), -1 when there is none. */
+int record_option_row(const char *name);
+
 /* Defaults. */
 void record_options_init(struct record_options *options);
 
-/* What was given, by option, before it is turned into record_options: a later set of the same option wins. */
+#define RECORDER_MAX_OPTIONS 40
+
+/* What was given, by option, before it is turned into record_options: a later set of the same option wins. Starts as {0}. */
 struct record_settings {
-	char value[40][256]; /* by row of the table; "" with is_set false: not given */
-	bool is_set[40];
-	const char *origin[40]; /* "--wait", "STEPSCOPE_WAIT", "file.yaml:3": for messages; borrowed */
+	char value[RECORDER_MAX_OPTIONS][256]; /* by row of the table; "" with is_set false: not given */
+	bool is_set[RECORDER_MAX_OPTIONS];
+	const char *origin[RECORDER_MAX_OPTIONS]; /* "--wait", "STEPSCOPE_WAIT", "file.yaml:3": for messages; borrowed */
+	char run_directory[1024];                 /* value of "out", which may be long */
 };
 
-/* Sets one option by its name, by "profiler.x" style YAML keys or by dotted overrides. `problem` (at least 256 bytes) gets one line,
- * with the nearest valid name, when the key is unknown or the value malformed. Keys of the guides' YAML files that are not about
- * profiling (model_name, training.epochs, ...) are not errors when `is_lenient`: then false is returned with problem "". */
+/* Sets one option. `key` is a name or one of the further names, bare ("wait", "skip-first", "profiler_wait_steps") or in a
+ * profiler block ("profiler.wait_steps", "training.profiler.type", "++stepscope.steps.0" for item 0 of a YAML list). An empty
+ * value gives the default back. `problem` (at least 256 bytes) gets one line, with the nearest valid name, when the key is
+ * unknown or the value malformed; it is "" on success. With `is_lenient` (a training program's own YAML) only keys of a
+ * profiler block are ours: for all others (model_name, warmup_steps, training.epochs, ...) false is returned with problem "". */
 bool record_settings_set(struct record_settings *settings, const char *key, const char *value, const char *origin,
 			 bool is_lenient, char *problem, size_t problem_bytes);
 
-/* "a=1,b=2" in one go. */
+/* "a=1,b=2" in one go. A comma or backslash within a value is written with a backslash before it. */
 bool record_settings_parse(struct record_settings *settings, const char *list, const char *origin, char *problem,
 			   size_t problem_bytes);
 
-/* All STEPSCOPE_* variables of the table, and STEPSCOPE_OPTIONS first. */
+/* All STEPSCOPE_* variables of the table, and STEPSCOPE_OPTIONS first: what that one sets wins over the single variables, because
+ * `stepscope run` weighed them already when it wrote it. A variable that is nearly one of the table's is refused. */
 bool record_settings_environment(struct record_settings *settings, char *const *environment, char *problem,
 				 size_t problem_bytes);
 
+/* Puts `over` above `settings`. When `over` says which steps to record, in whatever way, what `settings` says of it goes. For
+ * stepscope_init("wait=1,...") under `stepscope run --steps 5-6`. */
+void record_settings_overlay(struct record_settings *settings, const struct record_settings *over);
+
 /* Turns settings into options; refuses contradictions (wait= with steps=, repeat=0 with profiling_frequency < warmup +
- * active, active=0, start_step without num_steps is allowed: to the end, ...) with one line naming both origins. */
+ * active, start_step without num_steps is allowed: to the end, ...) with one line naming both origins. */
 bool record_options_resolve(struct record_options *options, const struct record_settings *settings, char *problem,
 			    size_t problem_bytes);
 

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * schedule.c: the arithmetic of torch.profiler.schedule() and of lists of steps, and the sentence at exit.
+ */
+#include "recorder/schedule.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- which steps ---- */
+
+/* As torch's schedule_fn, on whole numbers. The resolver keeps all of them below 10^15: no sum overflows. */
+static enum stepscope_capture schedule_cycle(const struct record_options *options, int64_t index)
+{
+	int64_t length = options->wait + options->warmup + options->active;
+	int64_t within;
+
+	if (index < options->skip_first)
+		return STEPSCOPE_CAPTURE_NONE;
+	index -= options->skip_first;
+	if (options->skip_first_wait != 0)
+		index += options->wait;
+	if (options->repeat > 0 && index / length >= options->repeat)
+		return STEPSCOPE_CAPTURE_NONE;
+	within = index % length;
+	if (within < options->wait)
+		return STEPSCOPE_CAPTURE_NONE;
+	if (within < options->wait + options->warmup)
+		return STEPSCOPE_CAPTURE_WARMUP;
+	return within < length - 1 ? STEPSCOPE_CAPTURE_RECORD : STEPSCOPE_CAPTURE_SAVE;
+}
+
+static enum stepscope_capture listed(const struct record_options *options, int64_t number)
+{
+	for (int i = 0; i < options->step_range_count; i++) {
+		if (number == options->steps[i].last)
+			return STEPSCOPE_CAPTURE_SAVE;
+		if (number >= options->steps[i].first && number < options->steps[i].last)
+			return STEPSCOPE_CAPTURE_RECORD;
+	}
+	return STEPSCOPE_CAPTURE_NONE;
+}
+
+enum stepscope_capture schedule_action(const struct record_options *options, int64_t index, int64_t number)
+{
+	switch (options->mode) {
+	case RECORD_ALWAYS:
+		return STEPSCOPE_CAPTURE_RECORD;
+	case RECORD_SCHEDULE:
+		return schedule_cycle(options, index);
+	case RECORD_STEPS:
+		return listed(options, number);
+	case RECORD_OFF:
+		break;
+	}
+	return STEPSCOPE_CAPTURE_NONE;
+}
+
+enum stepscope_capture schedule_before_first(const struct record_options *options)
+{
+	/* a list has its first step at once only when it begins with the lowest number there is */
+	enum stepscope_capture action = schedule_action(options, 0, 0);
+
+	return action == STEPSCOPE_CAPTURE_SAVE ? STEPSCOPE_CAPTURE_RECORD : action;
+}
+
+void schedule_note(struct schedule_progress *progress, enum stepscope_capture action, int64_t number)
+{
+	if (!progress->steps_begun)
+		progress->first_number = number;
+	progress->last_number = number;
+	if (action == STEPSCOPE_CAPTURE_RECORD || action == STEPSCOPE_CAPTURE_SAVE) {
+		if (!progress->steps_recorded) {
+			progress->steps_before = progress->steps_begun;
+			progress->first_recorded = number;
+		}
+		progress->steps_recorded++;
+		progress->last_recorded = number;
+	}
+	progress->steps_begun++;
+}
+
+/* ---- the sentence ---- */
+
+struct sentence {
+	char *out;
+	size_t bytes, length;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct sentence *sentence, const char *format, ...)
+{
+	size_t room = sentence->bytes - sentence->length;
+	va_list arguments;
+	int length;
+
+	if (!room)
+		return;
+	va_start(arguments, format);
+	length = vsnprintf(sentence->out + sentence->length, room, format, arguments);
+	va_end(arguments);
+	if (length > 0)
+		sentence->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static const char *plural(int64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void say_steps(struct sentence *sentence, int64_t first, int64_t last)
+{
+	if (first == last)
+		say(sentence, "step %" PRId64, first);
+	else
+		say(sentence, "steps %" PRId64 "-%" PRId64, first, last);
+}
+
+static void say_list(struct sentence *sentence, const struct record_options *options)
+{
+	say(sentence, "step%s ", plural(options->step_range_count == 1 ? options->steps[0].last - options->steps[0].first + 1 : 2));
+	for (int i = 0; i < options->step_range_count; i++) {
+		const struct step_range *range = &options->steps[i];
+
+		say(sentence, "%s%" PRId64, i ? "," : "", range->first);
+		if (range->last == INT64_MAX)
+			say(sentence, "-");
+		else if (range->last > range->first)
+			say(sentence, "-%" PRId64, range->last);
+	}
+}
+
+/* Steps that a list asks for; 0 when it has no end. */
+static int64_t steps_asked(const struct record_options *options)
+{
+	int64_t asked = 0;
+
+	for (int i = 0; i < options->step_range_count; i++) {
+		if (options->steps[i].last == INT64_MAX)
+			return 0;
+		asked += options->steps[i].last - options->steps[i].first + 1;
+	}
+	return asked;
+}
+
+/* The steps that were not recorded: how many, and where they lie. */
+static void say_others(struct sentence *sentence, const struct schedule_progress *progress)
+{
+	int64_t others = progress->steps_begun - progress->steps_recorded;
+	int64_t before = progress->steps_before;
+	bool is_one_piece = progress->last_recorded - progress->first_recorded + 1 == progress->steps_recorded;
+
+	if (!others)
+		return;
+	if (!is_one_piece)
+		say(sentence, "; the other %" PRId64 " step%s", others, plural(others));
+	else if (before)
+		say(sentence, "; %" PRId64 " step%s before %s", before, plural(before),
+		    progress->steps_recorded == 1 ? "it" : "them");
+	else
+		say(sentence, "; %" PRId64 " step%s after %s", others, plural(others),
+		    progress->steps_recorded == 1 ? "it" : "them");
+	if (is_one_piece && before && others > before)
+		say(sentence, " and %" PRId64 " after", others - before);
+	say(sentence, " with steps and phases only");
+}
+
+static void say_captured(struct sentence *sentence, const struct record_options *options,
+			 const struct schedule_progress *progress)
+{
+	int64_t recorded = progress->steps_recorded;
+
+	say(sentence, "captured ");
+	if (progress->last_recorded - progress->first_recorded + 1 == recorded)
+		say_steps(sentence, progress->first_recorded, progress->last_recorded);
+	else
+		say(sentence, "%" PRId64 " of the steps %" PRId64 "-%" PRId64, recorded, progress->first_recorded,
+		    progress->last_recorded);
+	if (progress->last_recorded - progress->first_recorded + 1 == recorded && recorded > 1)
+		say(sentence, " (%" PRId64 " steps)", recorded);
+	say(sentence, " with operators");
+	say_others(sentence, progress);
+	if (options->mode == RECORD_STEPS && steps_asked(options) > recorded)
+		say(sentence, "; asked for were %" PRId64 " steps, the program's last one was %" PRId64,
+		    steps_asked(options), progress->last_number);
+}
+
+static bool is_waiting(const struct record_options *options)
+{
+	return options->wait && !options->skip_first_wait;
+}
+
+/* A wait that would have left a cycle in the middle of the run, and a list that would have taken all of it. */
+static void say_way_out(struct sentence *sentence, const struct record_options *options,
+			const struct schedule_progress *progress)
+{
+	int64_t spare = progress->steps_begun - options->warmup - options->active;
+
+	say(sentence, "; use ");
+	if (options->mode == RECORD_SCHEDULE && spare >= 0) {
+		if (options->skip_first)
+			say(sentence, "--skip-first 0 ");
+		if (options->profiling_frequency)
+			say(sentence, "--profiling-frequency %" PRId64 " ", progress->steps_begun);
+		else if (is_waiting(options))
+			say(sentence, "--wait %" PRId64 " ", spare / 2);
+		say(sentence, "or ");
+	}
+	say(sentence, "--steps %" PRId64, progress->first_number);
+	if (progress->last_number > progress->first_number)
+		say(sentence, "-%" PRId64, progress->last_number);
+}
+
+static void say_schedule(struct sentence *sentence, const struct record_options *options)
+{
+	const char *joint = "";
+
+	say(sentence, "the schedule ");
+	if (options->skip_first) {
+		say(sentence, "skips %" PRId64 " step%s", options->skip_first, plural(options->skip_first));
+		joint = options->warmup && is_waiting(options) ? ", " : " and ";
+	}
+	if (is_waiting(options)) {
+		say(sentence, "%swaits for %" PRId64 " step%s", joint, options->wait, plural(options->wait));
+		joint = " and ";
+	}
+	if (options->warmup)
+		say(sentence, "%swarms up for %" PRId64, options->skip_first || is_waiting(options) ? joint : "", options->warmup);
+	if (options->warmup && !options->skip_first && !is_waiting(options))
+		say(sentence, " step%s", plural(options->warmup));
+}
+
+static void say_nothing(struct sentence *sentence, const struct record_options *options,
+			const struct schedule_progress *progress)
+{
+	int64_t begun = progress->steps_begun;
+
+	if (options->mode == RECORD_STEPS && !options->step_range_count) {
+		say(sentence, "captured %" PRId64 " step%s with steps and phases only, as asked", begun, plural(begun));
+		return;
+	}
+	say(sentence, "captured no operators: ");
+	if (options->mode == RECORD_STEPS) {
+		say_list(sentence, options);
+		say(sentence, " were asked for and the program's were ");
+		say_steps(sentence, progress->first_number, progress->last_number);
+	} else {
+		say_schedule(sentence, options);
+		say(sentence, " and the program ended after %" PRId64, begun);
+	}
+	say_way_out(sentence, options, progress);
+}
+
+static void say_no_steps(struct sentence *sentence, const struct record_options *options)
+{
+	static const char advice[] = "mark them with stepscope_step_begin() and stepscope_step_end()";
+
+	if (options->mode == RECORD_STEPS && !options->step_range_count)
+		say(sentence, "the program marked no steps: captured phases only, as asked; %s", advice);
+	else if (schedule_before_first(options) == STEPSCOPE_CAPTURE_RECORD)
+		say(sentence, "the program marked no steps: captured operators, but not by step; %s", advice);
+	else if (options->mode == RECORD_SCHEDULE)
+		say(sentence, "captured no operators: the program marked no steps, so the schedule never began; %s, or use "
+			      "--steps all", advice);
+	else
+		say(sentence, "captured no operators: the program marked no steps, so none of those asked for came; %s, "
+			      "or use --steps all", advice);
+}
+
+size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,
+			 size_t bytes)
+{
+	struct sentence sentence = {out, bytes, 0};
+
+	if (!bytes)
+		return 0;
+	out[0] = '\0';
+	if (options->mode == RECORD_OFF)
+		say(&sentence, "captured nothing: recording is off (enabled=false)");
+	else if (progress->is_left_out)
+		say(&sentence, "captured %" PRId64 " step%s with steps and phases only: rank %" PRId32
+			       " is not among the selected ranks (--ranks)",
+		    progress->steps_begun, plural(progress->steps_begun), progress->rank);
+	else if (!progress->steps_begun)
+		say_no_steps(&sentence, options);
+	else if (!progress->steps_recorded)
+		say_nothing(&sentence, options, progress);
+	else if (options->mode == RECORD_ALWAYS && progress->steps_recorded == progress->steps_begun)
+		say(&sentence, "captured all %" PRId64 " step%s (%" PRId64 "-%" PRId64 ") with operators",
+		    progress->steps_begun, plural(progress->steps_begun), progress->first_number, progress->last_number);
+	else
+		say_captured(&sentence, options, progress);
+	return sentence.length;
+}
