@@ -8,10 +8,31 @@
 #include "base/memory.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_WATCHED 1
+#endif
+#endif
+
+/* Under AddressSanitizer pieces stand apart and what lies between them must not be touched. */
+#ifdef IS_WATCHED
+#include <sanitizer/asan_interface.h>
+#define GAP_BYTES ((size_t)16)
+#define FORBID(start, bytes) ASAN_POISON_MEMORY_REGION(start, bytes)
+#define ALLOW(start, bytes) ASAN_UNPOISON_MEMORY_REGION(start, bytes)
+#else
+#define GAP_BYTES ((size_t)0)
+#define FORBID(start, bytes) ((void)0)
+#define ALLOW(start, bytes) ((void)0)
+#endif
 
 #define ALIGNMENT ((size_t)16)
 #define FIRST_BLOCK_BYTES ((size_t)16 * 1024)
@@ -67,47 +88,59 @@ static struct arena_block *block_new(size_t capacity)
 	/* calloc: fresh pages from the system are zero already */
 	struct arena_block *block = calloc(1, sizeof(*block) + capacity);
 
-	if (block)
-		block->capacity = capacity;
+	if (!block)
+		return NULL;
+	block->capacity = capacity;
+	FORBID(block->data, capacity);
 	return block;
 }
 
-static void *take(struct arena *arena, struct arena_block *block, size_t bytes)
+/* `room` is what the piece takes up, `bytes` of it are the caller's. */
+static void *take(struct arena *arena, struct arena_block *block, size_t room, size_t bytes)
 {
 	void *taken = block->data + block->used;
 
-	block->used += bytes;
-	arena->used_bytes += bytes;
+	block->used += room;
+	arena->used_bytes += room - GAP_BYTES;
+	ALLOW(taken, bytes);
 	return taken;
 }
 
-void *arena_alloc(struct arena *arena, size_t bytes)
+/* A new block with that much room: the newest, or behind the newest when it is for one large piece. */
+static struct arena_block *add_block(struct arena *arena, size_t room)
 {
+	size_t usual = next_block_bytes(arena);
+	bool is_own = room > usual / 4;
 	struct arena_block *newest = arena->newest;
-	struct arena_block *block;
-	size_t block_bytes;
-	size_t rounded;
+	struct arena_block *block = block_new(is_own ? room : usual);
 
-	if (bytes > PTRDIFF_MAX / 2)
-		return refuse(arena, bytes);
-	rounded = bytes ? (bytes + ALIGNMENT - 1) & ~(ALIGNMENT - 1) : ALIGNMENT;
-	if (arena->limit_bytes && (rounded > arena->limit_bytes || arena->used_bytes > arena->limit_bytes - rounded))
-		return NULL;
-	if (newest && newest->capacity - newest->used >= rounded)
-		return take(arena, newest, rounded);
-
-	block_bytes = next_block_bytes(arena);
-	block = block_new(rounded > block_bytes / 4 ? rounded : block_bytes);
 	if (!block)
-		return refuse(arena, bytes);
-	if (newest && block->capacity == rounded) {
+		return NULL;
+	if (newest && is_own) {
 		block->older = newest->older;
 		newest->older = block;
 	} else {
 		block->older = newest;
 		arena->newest = block;
 	}
-	return take(arena, block, rounded);
+	return block;
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+	struct arena_block *block = arena->newest;
+	size_t rounded;
+	size_t room;
+
+	if (bytes > PTRDIFF_MAX / 2)
+		return refuse(arena, bytes);
+	rounded = bytes ? (bytes + ALIGNMENT - 1) & ~(ALIGNMENT - 1) : ALIGNMENT;
+	if (arena->limit_bytes && (rounded > arena->limit_bytes || arena->used_bytes > arena->limit_bytes - rounded))
+		return NULL;
+	room = rounded + GAP_BYTES;
+	if (!block || block->capacity - block->used < room)
+		block = add_block(arena, room);
+	return block ? take(arena, block, room, bytes) : refuse(arena, bytes);
 }
 
 void *arena_array(struct arena *arena, size_t n, size_t element_bytes)

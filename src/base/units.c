@@ -81,7 +81,7 @@ static void plain_number(char *out, double value)
 	if (fabs(value) >= 1e15)
 		snprintf(out, UNITS_BYTES, "%.4g", value);
 	else if (fabs(value) >= 999.95 || value == round(value))
-		group(out, round(value) == 0 ? 0 : round(value));
+		group(out, round(value));
 	else if (fabs(value) >= 1e-4)
 		snprintf(out, UNITS_BYTES, "%.*g", 4, value);
 	else

@@ -227,6 +227,8 @@ static void halves_and_bad_bytes_become_replacements(void **state)
 	             "\xef\xbf\xbd"
 	             "A",
 	             4);
+	check_string("\"\\udc00\\udc00\"", "\xef\xbf\xbd\xef\xbf\xbd", 6);
+	check_string("\"\\ud800\\ue000\"", "\xef\xbf\xbd\xee\x80\x80", 6);
 	check_string("\"\\ud800\\n\"", "\xef\xbf\xbd\n", 4);
 	check_string("\"\\ud800\\ud83d\\ude00\"", "\xef\xbf\xbd\xf0\x9f\x98\x80", 7);
 	check_string("\"a\xff"
@@ -306,7 +308,7 @@ static void what_the_writer_writes_is_read_back(void **state)
 
 static void special_bytes_are_found_at_every_place_of_a_word(void **state)
 {
-	static const char specials[] = {'"', '\\', '\x01', '\0'};
+	static const char specials[] = {'"', '\\', '\x1f', '\0'};
 
 	for (size_t place = 1; place < 30; place++) {
 		for (size_t i = 0; i < sizeof(specials); i++) {

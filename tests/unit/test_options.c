@@ -32,7 +32,7 @@ static const struct option options[] = {
 	OPTION_BYTES("memory", 'm', &values.memory, "SIZE", "memory for the model"),
 	OPTION_LIST("with", 'w', &values.with, "WHAT", "record more"),
 	OPTION_TEXT("a-name-longer-than-the-others", 0, &values.out, "ARGUMENT", "its own line"),
-	OPTION_FLAG("hidden", 0, &values.is_hidden, NULL),
+	OPTION_FLAG("hidden-and-rather-long", 0, &values.is_hidden, NULL),
 	OPTION_END,
 };
 
@@ -90,6 +90,7 @@ static void flags_can_be_taken_back(void **state)
 	assert_int_equal(parse("--no-color", "-c", NULL), 0);
 	assert_true(values.is_color);
 	assert_int_equal(parse("--no-out", NULL), STATUS_USAGE);
+	check_refused("unknown option '--no-out'", "did you mean '--out'?");
 }
 
 static void a_value_may_look_like_an_option(void **state)
@@ -178,8 +179,8 @@ static void unknown_options_get_the_nearest_name(void **state)
 	check_refused("unknown option '-json'", "did you mean '--json'?");
 	parse("--Limits", NULL); /* a heading is no option */
 	check_refused("unknown option '--Limits'", "did you mean '--limit'?");
-	parse("--hidde", NULL);
-	check_refused("unknown option '--hidde'", "");
+	parse("--hidden-and-rather-lon", NULL);
+	check_refused("unknown option '--hidden-and-rather-lon'", "");
 }
 
 static void a_list_has_a_maximum(void **state)
@@ -203,12 +204,16 @@ static void nearest_names_are_near(void **state)
 {
 	static const char *const names[] = {"report", "record", "run", "export", "import", "compare", NULL};
 	static const char *const none[] = {NULL};
+	static const char *const swapped[] = {"ba", NULL};
+	static const char *const letter[] = {"y", NULL};
 
 	assert_string_equal(nearest_name("repotr", names), "report");
 	assert_string_equal(nearest_name("recrod", names), "record");
 	assert_string_equal(nearest_name("ru", names), "run");
 	assert_string_equal(nearest_name("comp", names), "compare");
 	assert_string_equal(nearest_name("run", names), "run");
+	assert_string_equal(nearest_name("ab", swapped), "ba");
+	assert_null(nearest_name("x", letter));
 	assert_null(nearest_name("zzzz", names));
 	assert_null(nearest_name("", names));
 	assert_null(nearest_name("x", names));
