@@ -22,11 +22,15 @@ struct step_range {
 enum record_mode {
 	RECORD_ALWAYS,   /* everything, all the time */
 	RECORD_SCHEDULE, /* wait, warmup, active, repeat */
-	RECORD_STEPS,    /* the steps of a list; start_step and num_steps become one; an empty list: steps and phases only */
+	RECORD_STEPS, /* the steps of a list; start_step and num_steps become one; an empty list: steps and phases only */
 	RECORD_OFF,
 };
 
-enum rank_selection { RANKS_ALL, RANKS_LIST, RANKS_LOCAL0 };
+enum rank_selection {
+	RANKS_ALL,
+	RANKS_LIST,
+	RANKS_LOCAL0
+};
 
 struct record_options {
 	enum record_mode mode;
@@ -40,26 +44,32 @@ struct record_options {
 	enum rank_selection ranks;
 	struct step_range rank_list[RECORDER_MAX_RANGES];
 	int rank_range_count;
-	int64_t pool_bytes;          /* per process; 0: default 16 MiB */
-	int64_t keep_bytes;          /* detail kept on disk per process; 0: everything. Default 256 MiB under always-on */
-	int64_t keep_ns;             /* newest detail kept, by time; 0: no limit */
-	int64_t segment_bytes;       /* size at which a segment is closed; 0: default, keep_bytes / 8 or 64 MiB */
-	int64_t cost_every;          /* alternate recording on and off every N steps to measure its cost; 0: never */
-	bool is_self_sampled;        /* /proc/self once a second; default true */
-	int64_t fdatasync_ns;        /* flush to the disk's platter that often; 0: never */
-	char run_directory[1024];    /* "": made by the first process (stepscope-runs/...) */
+	int64_t pool_bytes;       /* per process; 0: default 16 MiB */
+	int64_t keep_bytes;       /* detail kept on disk per process; 0: everything. Default 256 MiB under always-on */
+	int64_t keep_ns;          /* newest detail kept, by time; 0: no limit */
+	int64_t segment_bytes;    /* size at which a segment is closed; 0: default, keep_bytes / 8 or 64 MiB */
+	int64_t cost_every;       /* alternate recording on and off every N steps to measure its cost; 0: never */
+	bool is_self_sampled;     /* /proc/self once a second; default true */
+	int64_t fdatasync_ns;     /* flush to the disk's platter that often; 0: never */
+	char run_directory[1024]; /* "": made by the first process (stepscope-runs/...) */
 };
 
 /* One row per option: the CLI makes its help from it, YAML and the environment their names. */
-enum record_option_type { RECORD_BOOL, RECORD_COUNT, RECORD_BYTES, RECORD_DURATION, RECORD_TEXT };
+enum record_option_type {
+	RECORD_BOOL,
+	RECORD_COUNT,
+	RECORD_BYTES,
+	RECORD_DURATION,
+	RECORD_TEXT
+};
 struct record_option {
 	const char *name;        /* key in lists and in a profiler block: "skip_first" */
 	const char *flag;        /* on the command line: "--skip-first"; constant text, fit for an origin */
 	const char *environment; /* "STEPSCOPE_SKIP_FIRST"; likewise */
-	const char *yaml;        /* further names it has in the guides' blocks, separated by blanks: "wait_steps"; "" none */
+	const char *yaml; /* further names it has in the guides' blocks, separated by blanks: "wait_steps"; "" none */
 	enum record_option_type type;
-	const char *argument;    /* word in the help */
-	const char *fallback;    /* default, as text; "" when it depends on others */
+	const char *argument; /* word in the help */
+	const char *fallback; /* default, as text; "" when it depends on others */
 	const char *help;
 };
 extern const struct record_option record_options_table[]; /* ends with name NULL */
@@ -86,16 +96,16 @@ struct record_settings {
  * unknown or the value malformed; it is "" on success. With `is_lenient` (a training program's own YAML) only keys of a
  * profiler block are ours: for all others (model_name, warmup_steps, training.epochs, ...) false is returned with problem "". */
 bool record_settings_set(struct record_settings *settings, const char *key, const char *value, const char *origin,
-			 bool is_lenient, char *problem, size_t problem_bytes);
+                         bool is_lenient, char *problem, size_t problem_bytes);
 
 /* "a=1,b=2" in one go. A comma or backslash within a value is written with a backslash before it. */
 bool record_settings_parse(struct record_settings *settings, const char *list, const char *origin, char *problem,
-			   size_t problem_bytes);
+                           size_t problem_bytes);
 
 /* All STEPSCOPE_* variables of the table, and STEPSCOPE_OPTIONS first: what that one sets wins over the single variables, because
  * `stepscope run` weighed them already when it wrote it. A variable that is nearly one of the table's is refused. */
 bool record_settings_environment(struct record_settings *settings, char *const *environment, char *problem,
-				 size_t problem_bytes);
+                                 size_t problem_bytes);
 
 /* Puts `over` above `settings`. When `over` says which steps to record, in whatever way, what `settings` says of it goes. For
  * stepscope_init("wait=1,...") under `stepscope run --steps 5-6`. */
@@ -104,7 +114,7 @@ void record_settings_overlay(struct record_settings *settings, const struct reco
 /* Turns settings into options; refuses contradictions (wait= with steps=, repeat=0 with profiling_frequency < warmup +
  * active, start_step without num_steps is allowed: to the end, ...) with one line naming both origins. */
 bool record_options_resolve(struct record_options *options, const struct record_settings *settings, char *problem,
-			    size_t problem_bytes);
+                            size_t problem_bytes);
 
 /* The settings as a canonical list for STEPSCOPE_OPTIONS. Returns its length, 0 when it did not fit. */
 size_t record_settings_format(const struct record_settings *settings, char *out, size_t bytes);

@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 struct job_identity {
-	bool has_rank;        /* false: no launcher said one; rank is 0 then */
+	bool has_rank; /* false: no launcher said one; rank is 0 then */
 	int32_t rank;
-	int32_t local_rank;   /* on its machine; -1: not known */
-	int32_t world_size;   /* -1: not known */
+	int32_t local_rank;    /* on its machine; -1: not known */
+	int32_t world_size;    /* -1: not known */
 	int32_t restart_count; /* how often the launcher started the job again; 0 when not known */
 	const char *launcher; /* constant text: torchrun, environment, openmpi, mvapich2, pmi, pmix, slurm, "" for none */
 	char role[32];        /* ROLE_NAME of torchrun, cut to fit; "" when not given */

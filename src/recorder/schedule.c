@@ -118,7 +118,8 @@ static void say_steps(struct sentence *sentence, int64_t first, int64_t last)
 
 static void say_list(struct sentence *sentence, const struct record_options *options)
 {
-	say(sentence, "step%s ", plural(options->step_range_count == 1 ? options->steps[0].last - options->steps[0].first + 1 : 2));
+	say(sentence, "step%s ",
+	    plural(options->step_range_count == 1 ? options->steps[0].last - options->steps[0].first + 1 : 2));
 	for (int i = 0; i < options->step_range_count; i++) {
 		const struct step_range *range = &options->steps[i];
 
@@ -166,7 +167,7 @@ static void say_others(struct sentence *sentence, const struct schedule_progress
 }
 
 static void say_captured(struct sentence *sentence, const struct record_options *options,
-			 const struct schedule_progress *progress)
+                         const struct schedule_progress *progress)
 {
 	int64_t recorded = progress->steps_recorded;
 
@@ -192,7 +193,7 @@ static bool is_waiting(const struct record_options *options)
 
 /* A wait that would have left a cycle in the middle of the run, and a list that would have taken all of it. */
 static void say_way_out(struct sentence *sentence, const struct record_options *options,
-			const struct schedule_progress *progress)
+                        const struct schedule_progress *progress)
 {
 	int64_t spare = progress->steps_begun - options->warmup - options->active;
 
@@ -225,13 +226,14 @@ static void say_schedule(struct sentence *sentence, const struct record_options 
 		joint = " and ";
 	}
 	if (options->warmup)
-		say(sentence, "%swarms up for %" PRId64, options->skip_first || is_waiting(options) ? joint : "", options->warmup);
+		say(sentence, "%swarms up for %" PRId64, options->skip_first || is_waiting(options) ? joint : "",
+		    options->warmup);
 	if (options->warmup && !options->skip_first && !is_waiting(options))
 		say(sentence, " step%s", plural(options->warmup));
 }
 
 static void say_nothing(struct sentence *sentence, const struct record_options *options,
-			const struct schedule_progress *progress)
+                        const struct schedule_progress *progress)
 {
 	int64_t begun = progress->steps_begun;
 
@@ -260,15 +262,19 @@ static void say_no_steps(struct sentence *sentence, const struct record_options 
 	else if (schedule_before_first(options) == STEPSCOPE_CAPTURE_RECORD)
 		say(sentence, "the program marked no steps: captured operators, but not by step; %s", advice);
 	else if (options->mode == RECORD_SCHEDULE)
-		say(sentence, "captured no operators: the program marked no steps, so the schedule never began; %s, or use "
-			      "--steps all", advice);
+		say(sentence,
+		    "captured no operators: the program marked no steps, so the schedule never began; %s, or use "
+		    "--steps all",
+		    advice);
 	else
-		say(sentence, "captured no operators: the program marked no steps, so none of those asked for came; %s, "
-			      "or use --steps all", advice);
+		say(sentence,
+		    "captured no operators: the program marked no steps, so none of those asked for came; %s, "
+		    "or use --steps all",
+		    advice);
 }
 
 size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,
-			 size_t bytes)
+                         size_t bytes)
 {
 	struct sentence sentence = {out, bytes, 0};
 
@@ -278,8 +284,9 @@ size_t schedule_describe(const struct record_options *options, const struct sche
 	if (options->mode == RECORD_OFF)
 		say(&sentence, "captured nothing: recording is off (enabled=false)");
 	else if (progress->is_left_out)
-		say(&sentence, "captured %" PRId64 " step%s with steps and phases only: rank %" PRId32
-			       " is not among the selected ranks (--ranks)",
+		say(&sentence,
+		    "captured %" PRId64 " step%s with steps and phases only: rank %" PRId32
+		    " is not among the selected ranks (--ranks)",
 		    progress->steps_begun, plural(progress->steps_begun), progress->rank);
 	else if (!progress->steps_begun)
 		say_no_steps(&sentence, options);
@@ -287,7 +294,8 @@ size_t schedule_describe(const struct record_options *options, const struct sche
 		say_nothing(&sentence, options, progress);
 	else if (options->mode == RECORD_ALWAYS && progress->steps_recorded == progress->steps_begun)
 		say(&sentence, "captured all %" PRId64 " step%s (%" PRId64 "-%" PRId64 ") with operators",
-		    progress->steps_begun, plural(progress->steps_begun), progress->first_number, progress->last_number);
+		    progress->steps_begun, plural(progress->steps_begun), progress->first_number,
+		    progress->last_number);
 	else
 		say_captured(&sentence, options, progress);
 	return sentence.length;

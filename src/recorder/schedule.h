@@ -19,18 +19,18 @@ enum stepscope_capture schedule_before_first(const struct record_options *option
 /* How the run went, for the line at exit. Starts as {0}. */
 struct schedule_progress {
 	int64_t steps_begun;
-	int64_t steps_recorded;        /* RECORD or SAVE */
-	int64_t steps_before;          /* steps begun before the first recorded one */
+	int64_t steps_recorded;                /* RECORD or SAVE */
+	int64_t steps_before;                  /* steps begun before the first recorded one */
 	int64_t first_recorded, last_recorded; /* numbers */
 	int64_t first_number, last_number;
-	bool is_left_out;              /* set by the session: the selection of ranks left this process out */
-	int32_t rank;                  /* with is_left_out */
+	bool is_left_out; /* set by the session: the selection of ranks left this process out */
+	int32_t rank;     /* with is_left_out */
 };
 void schedule_note(struct schedule_progress *progress, enum stepscope_capture action, int64_t number);
 
 /* One line in plain words: what was captured, or why nothing was and what would have been needed ("captured no operators:
  * the schedule waits for 50 steps and the program ended after 12; ..."). Returns its length; cut when it does not fit. */
 size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,
-			 size_t bytes);
+                         size_t bytes);
 
 #endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * option_rows.h: the rows of record_options_table by number, for those who give them their meaning.
+ */
+#ifndef RECORDER_OPTION_ROWS_H
+#define RECORDER_OPTION_ROWS_H
+
+#include "recorder/options.h"
+
+#include <assert.h>
+
+enum row {
+	ROW_ENABLED,
+	ROW_STEPS,
+	ROW_START_STEP,
+	ROW_NUM_STEPS,
+	ROW_WAIT,
+	ROW_WARMUP,
+	ROW_ACTIVE,
+	ROW_REPEAT,
+	ROW_SKIP_FIRST,
+	ROW_SKIP_FIRST_WAIT,
+	ROW_FREQUENCY,
+	ROW_TYPE,
+	ROW_WITH,
+	ROW_SHAPES,
+	ROW_MEMORY,
+	ROW_STACK,
+	ROW_MEMORY_TIMELINE,
+	ROW_RANKS,
+	ROW_OUT,
+	ROW_POOL,
+	ROW_KEEP_SIZE,
+	ROW_KEEP_TIME,
+	ROW_SEGMENT_SIZE,
+	ROW_SYNC_EVERY,
+	ROW_COST_EVERY,
+	ROW_SAMPLE_PROCESS,
+	ROW_COUNT,
+};
+static_assert(ROW_COUNT <= RECORDER_MAX_OPTIONS, "record_settings is too small");
+
+/* Words of "type", in the order of TYPE_*, and of "with". */
+enum {
+	TYPE_SIMPLE,
+	TYPE_ADVANCED,
+	TYPE_PYTORCH
+};
+extern const char *const record_type_words[];
+enum {
+	WITH_SHAPES,
+	WITH_MEMORY,
+	WITH_LINES
+};
+extern const char *const record_with_words[];
+
+/* Text of a row and the room it has. */
+char *record_settings_room(struct record_settings *settings, int row, size_t *bytes);
+const char *record_settings_value(const struct record_settings *settings, int row);
+void record_settings_unset(struct record_settings *settings, int row);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * options_resolve.c: what was set becomes one decision, or one line on why it cannot.
+ */
+#include "recorder/option_rows.h"
+#include "recorder/option_values.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ALWAYS_KEEP_BYTES (INT64_C(256) << 20)
+
+struct resolver {
+	struct record_options *options;
+	const struct record_settings *settings;
+	char *problem;
+	size_t problem_bytes;
+};
+
+/* Three ways to say which steps; each excludes the others. */
+static const enum row schedule_rows[] = {ROW_WAIT,       ROW_WARMUP,          ROW_ACTIVE,   ROW_REPEAT,
+                                         ROW_SKIP_FIRST, ROW_SKIP_FIRST_WAIT, ROW_FREQUENCY};
+static const enum row window_rows[] = {ROW_START_STEP, ROW_NUM_STEPS};
+static const enum row list_rows[] = {ROW_STEPS};
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The first of the rows that is set, ROW_COUNT when none is. */
+static enum row first_set(const struct record_settings *settings, const enum row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (settings->is_set[rows[i]])
+			return rows[i];
+	}
+	return ROW_COUNT;
+}
+
+static bool contradict(const struct resolver *resolver, enum row a, enum row b, const char *why)
+{
+	char names[2][256];
+	enum row rows[2] = {a, b};
+
+	if (a == ROW_COUNT || b == ROW_COUNT)
+		return true;
+	for (int i = 0; i < 2; i++)
+		report_name_origin(names[i], sizeof(names[i]), record_options_table[rows[i]].name,
+		                   resolver->settings->origin[rows[i]]);
+	snprintf(resolver->problem, resolver->problem_bytes, "%s and %s contradict each other: %s", names[0], names[1],
+	         why);
+	if (resolver->problem_bytes)
+		report_clean(resolver->problem);
+	return false;
+}
+
+static int64_t count_of(const struct record_settings *settings, enum row row, int64_t fallback)
+{
+	const char *value = settings->value[row];
+
+	return settings->is_set[row] ? value_parse_count(value, strlen(value)) : fallback;
+}
+
+static bool is_true(const struct record_settings *settings, enum row row)
+{
+	return settings->is_set[row] && !strcmp(settings->value[row], "true");
+}
+
+static int type_of(const struct record_settings *settings)
+{
+	const char *value = settings->value[ROW_TYPE];
+
+	return settings->is_set[ROW_TYPE] ? value_find_word(value, strlen(value), record_type_words) : TYPE_ADVANCED;
+}
+
+static bool check_modes(const struct resolver *resolver)
+{
+	const struct record_settings *settings = resolver->settings;
+	enum row list = first_set(settings, list_rows, LENGTH(list_rows));
+	enum row window = first_set(settings, window_rows, LENGTH(window_rows));
+	enum row schedule = first_set(settings, schedule_rows, LENGTH(schedule_rows));
+	enum row simple = type_of(settings) == TYPE_SIMPLE ? ROW_TYPE : ROW_COUNT;
+	const char *no_steps = "type=simple records steps and phases only";
+
+	if (list != ROW_COUNT && !strcmp(settings->value[list], "none"))
+		simple = ROW_COUNT;
+	return contradict(resolver, list, schedule, "one is a list of steps, the other a schedule") &&
+	       contradict(resolver, list, window, "both say which steps to record") &&
+	       contradict(resolver, window, schedule, "one is a window of steps, the other a schedule") &&
+	       contradict(resolver, simple, list, no_steps) && contradict(resolver, simple, window, no_steps) &&
+	       contradict(resolver, simple, schedule, no_steps);
+}
+
+/* repeat=0 with profiling_frequency=N: N is the length of a cycle, wait is what remains of it. */
+static bool resolve_frequency(const struct resolver *resolver)
+{
+	struct record_options *options = resolver->options;
+	const struct record_settings *settings = resolver->settings;
+	int64_t frequency = count_of(settings, ROW_FREQUENCY, 0);
+	struct report report = {record_options_table[ROW_FREQUENCY].name, settings->origin[ROW_FREQUENCY],
+	                        resolver->problem, resolver->problem_bytes};
+
+	if (!frequency || options->repeat > 0)
+		return true;
+	/* the guide's default cycle is 7 + 2 + 1 */
+	if (!settings->is_set[ROW_WARMUP])
+		options->warmup = frequency - options->active >= 2 ? 2 : frequency > options->active;
+	options->profiling_frequency = frequency;
+	options->wait = frequency - (options->warmup + options->active);
+	if (options->wait < 0)
+		return report_refuse(&report,
+		                     "must be at least warmup + active (%" PRId64 " + %" PRId64 "), got %" PRId64,
+		                     options->warmup, options->active, frequency);
+	return true;
+}
+
+static bool resolve_schedule(const struct resolver *resolver)
+{
+	struct record_options *options = resolver->options;
+	const struct record_settings *settings = resolver->settings;
+
+	options->mode = RECORD_SCHEDULE;
+	options->wait = count_of(settings, ROW_WAIT, 0);
+	options->warmup = count_of(settings, ROW_WARMUP, 0);
+	options->active = count_of(settings, ROW_ACTIVE, 1);
+	options->repeat = count_of(settings, ROW_REPEAT, 0);
+	options->skip_first = count_of(settings, ROW_SKIP_FIRST, 0);
+	options->skip_first_wait = count_of(settings, ROW_SKIP_FIRST_WAIT, 0);
+	return resolve_frequency(resolver);
+}
+
+static void resolve_window(const struct resolver *resolver)
+{
+	struct step_range *range = &resolver->options->steps[0];
+
+	resolver->options->mode = RECORD_STEPS;
+	resolver->options->step_range_count = 1;
+	range->first = count_of(resolver->settings, ROW_START_STEP, 0);
+	range->last = INT64_MAX;
+	if (resolver->settings->is_set[ROW_NUM_STEPS])
+		range->last = range->first + count_of(resolver->settings, ROW_NUM_STEPS, 1) - 1;
+}
+
+static bool resolve_list(const struct resolver *resolver)
+{
+	struct record_options *options = resolver->options;
+	const char *value = resolver->settings->value[ROW_STEPS];
+	struct report report = {record_options_table[ROW_STEPS].name, resolver->settings->origin[ROW_STEPS],
+	                        resolver->problem, resolver->problem_bytes};
+
+	if (!strcmp(value, "all"))
+		return true;
+	options->mode = RECORD_STEPS;
+	return !strcmp(value, "none") || value_parse_ranges(&report, value, options->steps, &options->step_range_count);
+}
+
+static bool resolve_mode(const struct resolver *resolver)
+{
+	const struct record_settings *settings = resolver->settings;
+
+	if (settings->is_set[ROW_ENABLED] && !is_true(settings, ROW_ENABLED)) {
+		resolver->options->mode = RECORD_OFF;
+		return true;
+	}
+	if (!check_modes(resolver))
+		return false;
+	if (first_set(settings, schedule_rows, LENGTH(schedule_rows)) != ROW_COUNT)
+		return resolve_schedule(resolver);
+	if (first_set(settings, window_rows, LENGTH(window_rows)) != ROW_COUNT)
+		resolve_window(resolver);
+	else if (settings->is_set[ROW_STEPS])
+		return resolve_list(resolver);
+	else if (type_of(settings) == TYPE_SIMPLE)
+		resolver->options->mode = RECORD_STEPS;
+	return true;
+}
+
+/* One thing that can be recorded besides: by its word, by its own option, by what brings several. */
+static bool resolve_addition(const struct resolver *resolver, int word, enum row row, bool *is_with)
+{
+	const struct record_settings *settings = resolver->settings;
+	const char *text = settings->value[ROW_WITH], *item;
+	size_t length;
+	bool is_listed = false;
+
+	while (value_next_item(&text, &item, &length))
+		is_listed |= value_find_word(item, length, record_with_words) == word;
+	if (is_listed && settings->is_set[row] && !is_true(settings, row))
+		return contradict(resolver, ROW_WITH, row, "one records it, the other does not");
+	*is_with = is_listed || is_true(settings, row) || is_true(settings, ROW_MEMORY_TIMELINE);
+	/* type=pytorch is a default for the first two, which a "false" may take back */
+	if (type_of(settings) == TYPE_PYTORCH && row != ROW_STACK && !settings->is_set[row])
+		*is_with = true;
+	return true;
+}
+
+static bool resolve_additions(const struct resolver *resolver)
+{
+	struct record_options *options = resolver->options;
+
+	return resolve_addition(resolver, WITH_SHAPES, ROW_SHAPES, &options->with_shapes) &&
+	       resolve_addition(resolver, WITH_MEMORY, ROW_MEMORY, &options->with_memory) &&
+	       resolve_addition(resolver, WITH_LINES, ROW_STACK, &options->with_lines);
+}
+
+static bool resolve_ranks(const struct resolver *resolver)
+{
+	struct record_options *options = resolver->options;
+	const char *value = resolver->settings->value[ROW_RANKS];
+	struct report report = {record_options_table[ROW_RANKS].name, resolver->settings->origin[ROW_RANKS],
+	                        resolver->problem, resolver->problem_bytes};
+
+	if (!resolver->settings->is_set[ROW_RANKS] || !strcmp(value, "all"))
+		return true;
+	options->ranks = strcmp(value, "local0") ? RANKS_LIST : RANKS_LOCAL0;
+	return options->ranks == RANKS_LOCAL0 ||
+	       value_parse_ranges(&report, value, options->rank_list, &options->rank_range_count);
+}
+
+static void resolve_scaled(const struct resolver *resolver, enum row row, int64_t *value)
+{
+	bool is_bytes = record_options_table[row].type == RECORD_BYTES;
+
+	if (resolver->settings->is_set[row])
+		*value = value_parse_scaled(resolver->settings->value[row],
+		                            is_bytes ? value_byte_units : value_time_units);
+}
+
+static bool resolve_storage(const struct resolver *resolver)
+{
+	struct record_options *options = resolver->options;
+	const struct record_settings *settings = resolver->settings;
+
+	if (options->mode != RECORD_ALWAYS)
+		options->keep_bytes = 0;
+	resolve_scaled(resolver, ROW_POOL, &options->pool_bytes);
+	resolve_scaled(resolver, ROW_KEEP_SIZE, &options->keep_bytes);
+	resolve_scaled(resolver, ROW_KEEP_TIME, &options->keep_ns);
+	resolve_scaled(resolver, ROW_SEGMENT_SIZE, &options->segment_bytes);
+	resolve_scaled(resolver, ROW_SYNC_EVERY, &options->fdatasync_ns);
+	options->cost_every = count_of(settings, ROW_COST_EVERY, 0);
+	options->is_self_sampled = !settings->is_set[ROW_SAMPLE_PROCESS] || is_true(settings, ROW_SAMPLE_PROCESS);
+	memcpy(options->run_directory, settings->run_directory, sizeof(options->run_directory));
+	if (settings->is_set[ROW_KEEP_SIZE] && options->keep_bytes && options->segment_bytes > options->keep_bytes)
+		return contradict(resolver, ROW_SEGMENT_SIZE, ROW_KEEP_SIZE, "one file would be more than is kept");
+	return true;
+}
+
+void record_options_init(struct record_options *options)
+{
+	*options = (struct record_options){
+		.mode = RECORD_ALWAYS, .active = 1, .is_self_sampled = true, .keep_bytes = ALWAYS_KEEP_BYTES};
+}
+
+bool record_options_resolve(struct record_options *options, const struct record_settings *settings, char *problem,
+                            size_t problem_bytes)
+{
+	struct resolver resolver = {options, settings, problem, problem_bytes};
+
+	static_assert(sizeof(options->run_directory) == sizeof(settings->run_directory), "same text");
+	if (problem_bytes)
+		problem[0] = '\0';
+	record_options_init(options);
+	return resolve_mode(&resolver) && resolve_additions(&resolver) && resolve_ranks(&resolver) &&
+	       resolve_storage(&resolver);
+}
+
+static bool says_steps(const struct record_settings *settings)
+{
+	return first_set(settings, schedule_rows, LENGTH(schedule_rows)) != ROW_COUNT ||
+	       first_set(settings, window_rows, LENGTH(window_rows)) != ROW_COUNT || settings->is_set[ROW_STEPS] ||
+	       settings->is_set[ROW_TYPE];
+}
+
+void record_settings_overlay(struct record_settings *settings, const struct record_settings *over)
+{
+	if (says_steps(over)) {
+		for (int row = ROW_STEPS; row <= ROW_TYPE; row++)
+			record_settings_unset(settings, row);
+	}
+	for (int row = 0; row < ROW_COUNT; row++) {
+		size_t bytes;
+		char *room = record_settings_room(settings, row, &bytes);
+
+		if (!over->is_set[row])
+			continue;
+		memcpy(room, record_settings_value(over, row), bytes);
+		settings->is_set[row] = true;
+		settings->origin[row] = over->origin[row];
+	}
+}
