@@ -73,7 +73,7 @@ static bool is_supported(void)
 }
 
 __attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const unsigned char *bytes,
-								 size_t length)
+                                                                 size_t length)
 {
 	uint64_t wide = crc;
 	uint64_t word;

@@ -108,8 +108,8 @@ uint32_t intern_add_n(struct intern *intern, const char *text, size_t length)
 		return 0;
 	make_room(intern);
 	slot = slot_of(intern, text, (uint32_t)length, hash);
-	intern->entries[intern->count] =
-		(struct intern_entry){arena_dup_n(&intern->arena, text, length), (uint32_t)length, hash};
+	intern->entries[intern->count] = (struct intern_entry){arena_dup_n(&intern->arena, text, length),
+	                                                       (uint32_t)length, hash};
 	*slot = intern->count;
 	return intern->count++;
 }

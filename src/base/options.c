@@ -111,7 +111,7 @@ bool parse_bytes(const char *text, int64_t *bytes)
 static enum status malformed(struct parser *parser, const struct given *given, const char *wanted)
 {
 	return error_set(parser->err, STATUS_USAGE, "option '%s' wants %s, got '%s'", given->name, wanted,
-			 given->value);
+	                 given->value);
 }
 
 static enum status store_int(struct parser *parser, const struct given *given)
@@ -132,7 +132,7 @@ static enum status store_list(struct parser *parser, const struct given *given)
 
 	if (list->count >= limit)
 		return error_set(parser->err, STATUS_USAGE, "option '%s' is given more than %d times", given->name,
-				 limit);
+		                 limit);
 	list->items[list->count++] = given->value;
 	return STATUS_OK;
 }
@@ -147,10 +147,10 @@ static enum status store(struct parser *parser, const struct given *given)
 		return store_int(parser, given);
 	case OPTION_TYPE_DOUBLE:
 		return parse_double(given->value, given->option->value) ? STATUS_OK
-									: malformed(parser, given, "a number");
+		                                                        : malformed(parser, given, "a number");
 	case OPTION_TYPE_BYTES:
 		return parse_bytes(given->value, given->option->value) ? STATUS_OK
-								       : malformed(parser, given, "a size such as 64M");
+		                                                       : malformed(parser, given, "a size such as 64M");
 	case OPTION_TYPE_LIST:
 		return store_list(parser, given);
 	default:
@@ -272,7 +272,7 @@ static enum status take_value(struct parser *parser, struct given *given)
 		/* "--" is more likely a forgotten value than one */
 		if (parser->next >= parser->argc || !strcmp(parser->argv[parser->next], "--"))
 			return error_set(parser->err, STATUS_USAGE, "option '%s' wants a value (%s)", given->name,
-					 given->option->argument ? given->option->argument : "text");
+			                 given->option->argument ? given->option->argument : "text");
 		given->value = parser->argv[parser->next++];
 	}
 	return store(parser, given);
@@ -282,7 +282,7 @@ static enum status set_flag(struct parser *parser, const struct given *given, bo
 {
 	if (given->value)
 		return error_set(parser->err, STATUS_USAGE, "option '%s' takes no value, got '%s'", given->name,
-				 given->value);
+		                 given->value);
 	*(bool *)given->option->value = value;
 	return STATUS_OK;
 }
@@ -344,7 +344,7 @@ static enum status parse_argument(struct parser *parser)
 }
 
 enum status options_parse(const struct option *options, int argc, const char **argv, struct options_result *result,
-			  struct error *err)
+                          struct error *err)
 {
 	struct parser parser = {options, argv, argc, 1, result, err};
 
@@ -373,7 +373,7 @@ static int make_label(char *out, size_t size, const struct option *option)
 	if (option->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
 	return snprintf(out, size, "  %s--%s%s%s", letter, option->name, option->argument ? " " : "",
-			option->argument ? option->argument : "");
+	                option->argument ? option->argument : "");
 }
 
 static int label_column(const struct option *options)

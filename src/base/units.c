@@ -97,7 +97,7 @@ static char *long_time(char *out, double seconds, const char *sign)
 
 	if (whole_seconds < 3600)
 		snprintf(out, UNITS_BYTES, "%s%.0f min %.0f s", sign, floor(whole_seconds / 60),
-			 fmod(whole_seconds, 60));
+		         fmod(whole_seconds, 60));
 	else if (minutes < 48 * 60)
 		snprintf(out, UNITS_BYTES, "%s%.0f h %.0f min", sign, floor(minutes / 60), fmod(minutes, 60));
 	else if (hours < 24e6)

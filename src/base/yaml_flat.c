@@ -39,13 +39,13 @@ struct flattener {
 static enum status refuse(struct flattener *state, const yaml_event_t *event, const char *problem)
 {
 	return error_set(state->err, STATUS_INPUT, "'%s' line %zu: %s", state->what, event->start_mark.line + 1,
-			 problem);
+	                 problem);
 }
 
 static enum status too_large(struct flattener *state)
 {
 	return error_set(state->err, STATUS_INPUT, "'%s' is too large: at most %d values", state->what,
-			 MAXIMUM_ENTRIES);
+	                 MAXIMUM_ENTRIES);
 }
 
 static struct level *level_now(struct flattener *state)
@@ -119,7 +119,7 @@ static enum status add_entry(struct flattener *state, const yaml_event_t *event)
 		return too_large(state);
 	if (intern_find(&state->keys, state->path.data))
 		return error_set(state->err, STATUS_INPUT, "'%s' line %d: key '%s' is there twice", state->what,
-				 entry.line, state->path.data);
+		                 entry.line, state->path.data);
 	intern_add(&state->keys, state->path.data);
 	if (grow_entries(state))
 		return STATUS_INPUT;
@@ -206,7 +206,7 @@ static enum status parser_failed(struct flattener *state, const yaml_parser_t *p
 	if (parser->error == YAML_MEMORY_ERROR)
 		return error_set(state->err, STATUS_NO_MEMORY, "'%s': out of memory", state->what);
 	return error_set(state->err, STATUS_INPUT, "'%s' line %zu: %s", state->what, line + 1,
-			 parser->problem ? parser->problem : "not YAML");
+	                 parser->problem ? parser->problem : "not YAML");
 }
 
 static enum status flatten(struct flattener *state, yaml_parser_t *parser)
@@ -227,7 +227,7 @@ static enum status flatten(struct flattener *state, yaml_parser_t *parser)
 }
 
 enum status yaml_flat_parse(struct yaml_flat *yaml, const char *text, size_t length, const char *what,
-			    struct error *err)
+                            struct error *err)
 {
 	struct flattener state = {.yaml = yaml, .what = what, .err = err};
 	yaml_parser_t parser;

@@ -60,7 +60,7 @@ static const char *read_file(const char *path, struct buffer *input)
 /* From memory of exactly that size, so that a sanitizer sees a byte read too far. */
 static void try(const char *data, size_t size)
 {
-	uint8_t *copy = malloc(size ? size : 1);
+	uint8_t *copy = calloc(1, size ? size : 1);
 
 	if (!copy)
 		abort();

@@ -122,7 +122,7 @@ static void bad_documents_are_refused(void **state)
 		"[] []",
 		"{},",
 		"nul",
-		"nulll",
+		"nullx",
 		"True",
 		"tru",
 		"NaN",

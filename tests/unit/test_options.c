@@ -208,7 +208,7 @@ static void nearest_names_are_near(void **state)
 	static const char *const letter[] = {"y", NULL};
 
 	assert_string_equal(nearest_name("repotr", names), "report");
-	assert_string_equal(nearest_name("recrod", names), "record");
+	assert_string_equal(nearest_name("rceord", names), "record");
 	assert_string_equal(nearest_name("ru", names), "run");
 	assert_string_equal(nearest_name("comp", names), "compare");
 	assert_string_equal(nearest_name("run", names), "run");

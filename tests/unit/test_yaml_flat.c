@@ -85,11 +85,11 @@ static void lists_in_lists_are_numbered(void **state)
 
 static void scalars_stay_as_written(void **state)
 {
-	check_entries("a: 007\nb: ~\nc:\nd: 1e3\ne: 'it''s'\nf: true\n",
+	check_entries("a: 007\nb: ~\nc:\ng: 1e3\ne: 'it''s'\nf: true\n",
 	              (struct yaml_entry[]){{"a", "007", 1},
 	                                    {"b", "~", 2},
 	                                    {"c", "", 3},
-	                                    {"d", "1e3", 4},
+	                                    {"g", "1e3", 4},
 	                                    {"e", "it's", 5},
 	                                    {"f", "true", 6}},
 	              6);
