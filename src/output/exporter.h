@@ -11,7 +11,8 @@
 struct export_options {
 	bool has_steps;
 	int64_t first_step, last_step;
-	int64_t max_bytes;       /* 0: none; of the uncompressed output: whole steps are left out from the end, and said */
+	int64_t max_bytes; /* 0: none; of the uncompressed output: whole steps are left out from the end, and said */
+	const bool *processes; /* (optional) per process of the model: write it? */
 	void (*progress)(void *context, uint64_t done, uint64_t total); /* (optional) spans */
 	void *context;
 };
@@ -19,16 +20,16 @@ struct export_options {
 struct export_result {
 	uint64_t slices, counters, instants, flows; /* written */
 	uint64_t bytes_raw, bytes_file;
-	char note[512];          /* what was left out and why; "" nothing */
+	char note[512]; /* what was left out and why; "" nothing */
 };
 
 struct exporter {
-	const char *name;        /* "chrome", "perfetto" */
-	const char *suffix;      /* ".pt.trace.json", ".pftrace"; -o picks the exporter by it */
+	const char *name;   /* "chrome", "perfetto" */
+	const char *suffix; /* ".pt.trace.json", ".pftrace"; -o picks the exporter by it */
 	const char *description;
 	/* Writes to path (".gz" and ".zst" behind the suffix compress; "-" is stdout), atomically: temporary file, rename. */
 	enum status (*write)(const struct model *model, const char *path, const struct export_options *options,
-			     struct export_result *result, struct error *err);
+	                     struct export_result *result, struct error *err);
 };
 
 extern const struct exporter *const exporters[]; /* NULL-terminated */

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * export_chrome_args.c: args of spans that have any beyond an External id, and the flow events of their links.
+ */
+#include "output/export_chrome.h"
+
+#include "output/export_number.h"
+#include "stepscope/format.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+struct arg_list { /* writes the commas */
+	struct chrome *chrome;
+	bool has_any;
+};
+
+static void put_key(struct arg_list *list, const char *key)
+{
+	writer_text(&list->chrome->w, list->has_any ? ", \"" : "\"");
+	writer_text(&list->chrome->w, key);
+	writer_text(&list->chrome->w, "\": ");
+	list->has_any = true;
+}
+
+static void put_integer(struct arg_list *list, const char *key, int64_t value)
+{
+	put_key(list, key);
+	writer_printf(&list->chrome->w, "%" PRId64, value);
+}
+
+/* "[[32, 64], [64, 128]]" is what readers want for dims; a single list gets the outer brackets; else it is a text. */
+static int list_depth(const char *text)
+{
+	int depth = 0, deepest = 0;
+
+	if (*text != '[')
+		return 0;
+	for (; *text; text++) {
+		if (*text == '[')
+			depth++;
+		else if (*text == ']')
+			depth--;
+		else if (!strchr("0123456789-, ", *text))
+			return 0;
+		if (depth > deepest)
+			deepest = depth;
+		if (depth < 0 || (depth == 0 && text[1]))
+			return 0;
+	}
+	return depth == 0 ? deepest : 0;
+}
+
+static void put_shape(struct arg_list *list, uint32_t shape)
+{
+	const char *text = model_text(list->chrome->model, shape);
+	int depth = list_depth(text);
+	struct writer *w = &list->chrome->w;
+
+	put_key(list, depth ? "Input Dims" : "Shape");
+	writer_text(w, depth == 0 ? "\"" : depth == 1 ? "[" : "");
+	if (depth)
+		writer_text(w, text);
+	else
+		chrome_string(list->chrome, shape);
+	writer_text(w, depth == 0 ? "\"" : depth == 1 ? "]" : "");
+}
+
+static void put_value(struct arg_list *list, const struct span_arg *arg)
+{
+	struct writer *w = &list->chrome->w;
+
+	switch (arg->type) {
+	case STEPSCOPE_ARG_U64:
+		writer_printf(w, "%" PRIu64, arg->u64);
+		break;
+	case STEPSCOPE_ARG_POINTER:
+		writer_printf(w, "\"0x%" PRIx64 "\"", arg->u64);
+		break;
+	case STEPSCOPE_ARG_F64:
+		if (isfinite(arg->f64))
+			chrome_number(list->chrome, arg->f64);
+		else
+			writer_text(w, isnan(arg->f64) ? "\"NaN\"" : arg->f64 < 0 ? "\"-Infinity\"" : "\"Infinity\"");
+		break;
+	case STEPSCOPE_ARG_BOOL:
+		writer_text(w, arg->u64 ? "true" : "false");
+		break;
+	case STEPSCOPE_ARG_SYMBOL:
+		writer_text(w, "\"");
+		chrome_string(list->chrome, arg->text);
+		writer_text(w, "\"");
+		break;
+	default:
+		writer_printf(w, "%" PRId64, arg->i64);
+		break;
+	}
+}
+
+/* Keys that are written from columns. */
+static bool is_own_key(const char *key)
+{
+	static const char *const keys[] = {"External id", "Input Dims", "Shape", "device", "stream",
+	                                   "correlation", "open",       "shape", NULL};
+
+	for (int i = 0; keys[i]; i++)
+		if (strcmp(keys[i], key) == 0)
+			return true;
+	return false;
+}
+
+static void put_further(struct arg_list *list, const struct chrome_span *span, uint32_t *next)
+{
+	const struct model *model = list->chrome->model;
+
+	for (; *next < model->args_count; ++*next) {
+		const struct span_arg *arg = &model->args[*next];
+
+		if (arg->track != span->track || arg->row != span->row)
+			return;
+		if (is_own_key(model_text(model, arg->key)))
+			continue;
+		writer_text(&list->chrome->w, list->has_any ? ", \"" : "\"");
+		chrome_string(list->chrome, arg->key);
+		writer_text(&list->chrome->w, "\": ");
+		list->has_any = true;
+		put_value(list, arg);
+	}
+}
+
+/* The number that a runtime call and its kernel share. */
+static bool find_correlation(const struct chrome *chrome, const struct chrome_span *span, uint32_t next,
+                             uint64_t *number)
+{
+	for (; next < chrome->links.count; next++) {
+		const struct link_end *end = &chrome->links.ends[next];
+		const struct model_link *link = &chrome->model->links[end->link];
+
+		if (end->track != span->track || end->row != span->row)
+			return false;
+		if (link->kind == STEPSCOPE_LINK_LAUNCH) {
+			*number = link->number;
+			return true;
+		}
+	}
+	return false;
+}
+
+void chrome_args(struct chrome *chrome, const struct chrome_span *span, bool has_id, uint32_t *arg, uint32_t *link)
+{
+	struct arg_list list = {chrome, has_id};
+	uint64_t correlation;
+
+	if (span->is_device) {
+		put_integer(&list, "device", chrome->model->tracks[span->track]->device);
+		put_integer(&list, "stream", chrome->ids.tracks[span->track].tid);
+	}
+	if (find_correlation(chrome, span, *link, &correlation))
+		put_integer(&list, "correlation", (int64_t)correlation);
+	if (span->chunk->shape[span->index])
+		put_shape(&list, span->chunk->shape[span->index]);
+	put_further(&list, span, arg);
+	if (span->chunk->flags[span->index] & SPAN_IS_OPEN) {
+		put_key(&list, "open");
+		writer_text(&chrome->w, "true");
+	}
+}
+
+void chrome_flows(struct chrome *chrome, const struct chrome_span *span, uint32_t *next)
+{
+	static const char *const names[] = {
+		[STEPSCOPE_LINK_LAUNCH] = "ac2g",
+		[STEPSCOPE_LINK_BACKWARD] = "fwdbwd",
+		[STEPSCOPE_LINK_OTHER] = "flow",
+	};
+
+	for (; *next < chrome->links.count; ++*next) {
+		const struct link_end *end = &chrome->links.ends[*next];
+		const struct model_link *link = &chrome->model->links[end->link];
+		const char *name = names[link->kind <= STEPSCOPE_LINK_OTHER ? link->kind : STEPSCOPE_LINK_OTHER];
+
+		if (end->track != span->track || end->row != span->row)
+			return;
+		writer_printf(&chrome->w, "{\"ph\": \"%s\", \"id\": %" PRIu64, end->is_to ? "f" : "s",
+		              chrome->is_flow_by_index ? (uint64_t)end->link + 1 : link->number);
+		chrome_place(chrome, span->ids, span->chunk->start_ns[span->index]);
+		writer_printf(&chrome->w, ", \"cat\": \"%s\", \"name\": \"%s\"%s},\n", name, name,
+		              end->is_to ? ", \"bp\": \"e\"" : "");
+		chrome->result->flows += end->is_to;
+	}
+}

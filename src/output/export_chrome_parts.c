@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * export_chrome_parts.c: what stands around the spans: the envelope (metadata first: HTA stops reading at traceEvents),
+ * names of processes and threads, values, marks, memory, and the markers that the TensorBoard plugin looks for at the end.
+ */
+#include "output/export_chrome.h"
+
+#include "base/memory.h"
+#include "output/export_number.h"
+#include "stepscope/stepscope.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICE_SORT_INDEX 5000000
+#define SPANS_SORT_INDEX 0x20000000
+
+/* ---- envelope -------------------------------------------------------------------------------------------------------- */
+
+/* The process that the file is about: the first trainer, else the first with a rank, else the first. */
+static const struct process *main_process(const struct chrome *chrome)
+{
+	const struct model *model = chrome->model;
+	const struct process *best = NULL;
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *process = &model->processes[i];
+
+		if (!chrome_has_process(chrome, i))
+			continue;
+		if (!best || (best->rank < 0 && process->rank >= 0))
+			best = process;
+	}
+	return best;
+}
+
+static void put_pair(struct chrome *chrome, uint32_t key, uint32_t value, bool is_first)
+{
+	writer_text(&chrome->w, is_first ? "\n  \"" : ",\n  \"");
+	chrome_string(chrome, key);
+	writer_text(&chrome->w, "\": \"");
+	chrome_string(chrome, value);
+	writer_text(&chrome->w, "\"");
+}
+
+static void put_metadata(struct chrome *chrome)
+{
+	const struct model *model = chrome->model;
+	bool is_first = true;
+
+	writer_text(&chrome->w, "\"metadata\": {");
+	for (uint32_t i = 0; i < model->meta_count; i++) {
+		const struct model_meta *meta = &model->meta[i];
+		bool is_repeated = false;
+
+		if (meta->process != MODEL_NONE && !chrome_has_process(chrome, meta->process))
+			continue;
+		for (uint32_t k = 0; k < i && !is_repeated; k++) /* of several processes the first one speaks */
+			is_repeated = model->meta[k].key == meta->key &&
+			              (model->meta[k].process == MODEL_NONE ||
+			               chrome_has_process(chrome, model->meta[k].process));
+		if (is_repeated)
+			continue;
+		put_pair(chrome, meta->key, meta->value, is_first);
+		is_first = false;
+	}
+	writer_text(&chrome->w, "},\n");
+}
+
+static bool has_shapes(const struct model *model)
+{
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		if (model->steps[i].has_shapes)
+			return true;
+	return false;
+}
+
+static void put_device_properties(struct chrome *chrome)
+{
+	const struct model *model = chrome->model;
+	int32_t done = -1;
+	const char *comma = "";
+
+	writer_text(&chrome->w, "\"deviceProperties\": [");
+	for (;;) { /* devices in order of their numbers; a model has few tracks of devices */
+		int32_t next = INT32_MAX;
+
+		for (uint32_t i = 0; i < model->tracks_count; i++) {
+			const struct track *track = model->tracks[i];
+
+			if (export_is_device(track) && chrome_has_process(chrome, track->process) &&
+			    track->device > done && track->device < next)
+				next = track->device;
+		}
+		if (next == INT32_MAX)
+			break;
+		writer_printf(&chrome->w, "%s{\"id\": %d}", comma, next);
+		comma = ", ";
+		done = next;
+	}
+	writer_text(&chrome->w, "],\n");
+}
+
+static void put_one_metadata(struct chrome *chrome, const char *name, struct track_ids ids)
+{
+	writer_printf(&chrome->w, "{\"ph\": \"M\", \"name\": \"%s\"", name);
+	chrome_place(chrome, ids, chrome->window.first_ns);
+	writer_text(&chrome->w, ", \"args\": {");
+}
+
+static void put_sort_index(struct chrome *chrome, const char *name, struct track_ids ids, int64_t index)
+{
+	put_one_metadata(chrome, name, ids);
+	writer_printf(&chrome->w, "\"sort_index\": %" PRId64 "}},\n", index);
+}
+
+static const char *role_label(const struct process *process)
+{
+	static const char *const labels[] = {"", "worker", "launcher", "host", "imported"};
+
+	return process->role < sizeof(labels) / sizeof(labels[0]) ? labels[process->role] : "";
+}
+
+static void put_process(struct chrome *chrome, uint32_t number)
+{
+	const struct process *process = &chrome->model->processes[number];
+	struct track_ids ids = {chrome->ids.process_pid[number], 0};
+	struct writer *w = &chrome->w;
+
+	put_one_metadata(chrome, "process_name", ids);
+	writer_text(w, "\"name\": \"");
+	if (process->rank >= 0 && chrome->is_flow_by_index)
+		writer_printf(w, "rank %d: ", process->rank);
+	if (process->name)
+		chrome_string(chrome, process->name);
+	else
+		writer_printf(w, "process %" PRId64, process->pid);
+	writer_text(w, "\"}},\n");
+	put_one_metadata(chrome, "process_labels", ids);
+	writer_printf(w, "\"labels\": \"CPU%s%s\"}},\n", *role_label(process) ? ", " : "", role_label(process));
+	put_sort_index(chrome, "process_sort_index", ids, number);
+}
+
+static void put_device(struct chrome *chrome, uint32_t number)
+{
+	const struct track *track = chrome->model->tracks[number];
+	const struct process *process = &chrome->model->processes[track->process];
+	struct track_ids ids = {chrome->ids.tracks[number].pid, 0};
+	struct writer *w = &chrome->w;
+
+	for (uint32_t i = 0; i < number; i++)
+		if (chrome->ids.tracks[i].pid == ids.pid)
+			return;
+	put_one_metadata(chrome, "process_name", ids);
+	writer_text(w, "\"name\": \"");
+	if (process->rank >= 0 && chrome->is_flow_by_index)
+		writer_printf(w, "rank %d: ", process->rank);
+	chrome_string(chrome, process->name);
+	writer_text(w, "\"}},\n");
+	put_one_metadata(chrome, "process_labels", ids);
+	writer_printf(w, "\"labels\": \"GPU %d\"}},\n", track->device);
+	put_sort_index(chrome, "process_sort_index", ids, DEVICE_SORT_INDEX + track->device);
+}
+
+void chrome_lane_name(struct chrome *chrome, uint32_t number, struct track_ids ids, unsigned lane)
+{
+	const struct track *track = chrome->model->tracks[number];
+	struct writer *w = &chrome->w;
+
+	put_one_metadata(chrome, "thread_name", ids);
+	if (export_is_device(track))
+		writer_printf(w, "\"name\": \"stream %" PRId64 " ", chrome->ids.tracks[number].tid);
+	else
+		writer_printf(w, "\"name\": \"thread %" PRId64 " ", track->tid);
+	if (track->name) {
+		writer_text(w, "(");
+		chrome_string(chrome, track->name);
+		writer_text(w, ")");
+	}
+	if (track->kind == TRACK_SIGNAL)
+		writer_text(w, " (signal handlers)");
+	if (lane > 1)
+		writer_printf(w, " (lane %u)", lane);
+	writer_text(w, "\"}},\n");
+	put_sort_index(chrome, "thread_sort_index", ids, export_is_device(track) ? ids.tid : track->sort);
+}
+
+void chrome_head(struct chrome *chrome)
+{
+	const struct model *model = chrome->model;
+	const struct process *process = main_process(chrome);
+	struct writer *w = &chrome->w;
+
+	writer_text(w, "{\"schemaVersion\": 1,\n");
+	/* the blank behind "rank": is what HTA's regular expression wants, and it takes the first match of the file */
+	writer_printf(w, "\"distributedInfo\": {\"backend\": \"none\", \"rank\": %d, \"world_size\": %d},\n",
+	              process && process->rank >= 0 ? process->rank : 0,
+	              process && process->world_size > 0 ? process->world_size : 1);
+	put_device_properties(chrome);
+	if (has_shapes(model))
+		writer_text(w, "\"record_shapes\": 1,\n");
+	if (model->memory_count)
+		writer_text(w, "\"profile_memory\": 1,\n");
+	if (process && process->host) {
+		writer_text(w, "\"host_name\": \"");
+		chrome_string(chrome, process->host);
+		writer_text(w, "\",\n");
+	}
+	writer_text(w, "\"stepscope_version\": \"" STEPSCOPE_VERSION "\",\n");
+	if (model->steps_count)
+		writer_printf(w, "\"stepscope_step_base\": %" PRId64 ",\n", model->steps[0].number);
+	put_metadata(chrome);
+	writer_printf(w, "\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": %" PRId64 ",\n\"traceEvents\": [\n",
+	              chrome->base_ns);
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		if (chrome_has_process(chrome, i))
+			put_process(chrome, i);
+	for (uint32_t i = 0; i < model->tracks_count; i++) {
+		if (!chrome_has_process(chrome, model->tracks[i]->process))
+			continue;
+		if (export_is_device(model->tracks[i]))
+			put_device(chrome, i);
+		chrome_lane_name(chrome, i, chrome->ids.tracks[i], 1);
+	}
+}
+
+/* ---- values, marks, memory -------------------------------------------------------------------------------------------- */
+
+/* Counts the bytes written since `before` for the step at that time. */
+static void account(struct chrome *chrome, uint32_t process, int64_t time_ns, uint64_t before)
+{
+	if (chrome->account)
+		step_bytes_add(chrome->account, process, time_ns, writer_count(&chrome->w) - before);
+}
+
+static void put_series(struct chrome *chrome, const struct value_series *series)
+{
+	struct track_ids ids = {chrome->ids.process_pid[series->process], 0};
+	struct writer *w = &chrome->w;
+
+	for (uint32_t i = 0; i < series->count; i++) {
+		uint64_t before = writer_count(w);
+
+		/* JSON has no NaN, and a counter track no gap: such a value is left out */
+		if (!isfinite(series->value[i]) ||
+		    !selection_has(&chrome->selection, series->process, series->time_ns[i]))
+			continue;
+		writer_text(w, series->is_metric ? "{\"ph\": \"C\", \"cat\": \"metric\", \"name\": \""
+		                                 : "{\"ph\": \"C\", \"cat\": \"counter\", \"name\": \"");
+		chrome_string(chrome, series->name);
+		writer_text(w, "\"");
+		chrome_place(chrome, ids, series->time_ns[i]);
+		writer_text(w, ", \"args\": {\"value\": ");
+		chrome_number(chrome, series->value[i]);
+		writer_text(w, "}},\n");
+		chrome->result->counters++;
+		account(chrome, series->process, series->time_ns[i], before);
+	}
+}
+
+void chrome_values(struct chrome *chrome)
+{
+	for (uint32_t i = 0; i < chrome->model->series_count; i++)
+		if (chrome_has_process(chrome, chrome->model->series[i]->process))
+			put_series(chrome, chrome->model->series[i]);
+}
+
+void chrome_marks(struct chrome *chrome)
+{
+	const struct model *model = chrome->model;
+
+	for (uint32_t i = 0; i < model->marks_count; i++) {
+		const struct mark *mark = &model->marks[i];
+		uint32_t process = model->tracks[mark->track]->process;
+		uint64_t before = writer_count(&chrome->w);
+
+		if (!chrome_has_process(chrome, process) || !selection_has(&chrome->selection, process, mark->time_ns))
+			continue;
+		writer_text(&chrome->w, "{\"ph\": \"i\", \"s\": \"t\", \"cat\": \"mark\", \"name\": \"");
+		chrome_string(chrome, mark->name);
+		writer_text(&chrome->w, "\"");
+		chrome_place(chrome, chrome->ids.tracks[mark->track], mark->time_ns);
+		writer_text(&chrome->w, "},\n");
+		chrome->result->instants++;
+		account(chrome, process, mark->time_ns, before);
+	}
+}
+
+static const char *category_name(uint8_t category)
+{
+	static const char *const names[] = {
+		[STEPSCOPE_MEMORY_OTHER] = "other",           [STEPSCOPE_MEMORY_PARAMETER] = "parameter",
+		[STEPSCOPE_MEMORY_GRADIENT] = "gradient",     [STEPSCOPE_MEMORY_OPTIMIZER] = "optimizer_state",
+		[STEPSCOPE_MEMORY_ACTIVATION] = "activation", [STEPSCOPE_MEMORY_INPUT] = "input",
+		[STEPSCOPE_MEMORY_TEMPORARY] = "temporary",
+	};
+
+	return category < sizeof(names) / sizeof(names[0]) ? names[category] : "other";
+}
+
+static void put_memory_event(struct chrome *chrome, const struct memory_event *event, int64_t total, uint32_t number)
+{
+	struct writer *w = &chrome->w;
+	int64_t bytes = event->is_free ? -(int64_t)event->bytes : (int64_t)event->bytes;
+
+	writer_text(w, "{\"ph\": \"i\", \"s\": \"t\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\"");
+	chrome_place(chrome, chrome->ids.tracks[event->track], event->time_ns);
+	writer_printf(w, ", \"args\": {\"Total Allocated\": %" PRId64, total);
+	if (event->has_bytes)
+		writer_printf(w, ", \"Bytes\": %" PRId64, bytes);
+	writer_printf(w,
+	              ", \"Addr\": %" PRIu64 ", \"Device Id\": %d, \"Device Type\": %d, \"Ev Idx\": %u, "
+	              "\"Category\": \"%s\"}},\n",
+	              event->address, event->device, event->device >= 0, number, category_name(event->category));
+	chrome->result->instants++;
+}
+
+void chrome_memory(struct chrome *chrome)
+{
+	const struct model *model = chrome->model;
+	struct memory_totals totals = {0};
+
+	for (uint32_t i = 0; i < model->memory_count; i++) {
+		const struct memory_event *event = &model->memory[i];
+		int64_t total = memory_totals_add(&totals, event);
+		uint64_t before = writer_count(&chrome->w);
+
+		if (event->track >= model->tracks_count || !chrome_has_process(chrome, event->process) ||
+		    !selection_has(&chrome->selection, event->process, event->time_ns))
+			continue;
+		put_memory_event(chrome, event, total, i);
+		account(chrome, event->process, event->time_ns, before);
+	}
+	memory_totals_release(&totals);
+}
+
+/* ---- end ---------------------------------------------------------------------------------------------------------------- */
+
+void chrome_tail(struct chrome *chrome)
+{
+	char first[NUMBER_BYTES + 4], last[NUMBER_BYTES + 4], dur[NUMBER_BYTES + 4];
+	struct writer *w = &chrome->w;
+
+	*put_us(first, chrome->window.first_ns + chrome->shift_ns) = '\0';
+	*put_us(last, chrome->window.last_ns + chrome->shift_ns) = '\0';
+	*put_us(dur, chrome->window.last_ns - chrome->window.first_ns) = '\0';
+	writer_printf(w,
+	              "{\"ph\": \"M\", \"name\": \"process_sort_index\", \"pid\": \"Spans\", \"tid\": 0, \"ts\": %s, "
+	              "\"args\": {\"sort_index\": %d}},\n",
+	              first, SPANS_SORT_INDEX);
+	writer_printf(w,
+	              "{\"ph\": \"X\", \"cat\": \"Trace\", \"name\": \"PyTorch Profiler (0)\", \"pid\": \"Spans\", "
+	              "\"tid\": \"PyTorch Profiler\", \"ts\": %s, \"dur\": %s, \"args\": {\"Op count\": %" PRIu64
+	              "}},\n",
+	              first, dur, chrome->result->slices);
+	writer_printf(
+		w,
+		"{\"ph\": \"i\", \"s\": \"g\", \"name\": \"Iteration Start: PyTorch Profiler\", \"pid\": \"Traces\", "
+		"\"tid\": \"Trace PyTorch Profiler\", \"ts\": %s},\n",
+		first);
+	writer_printf(w,
+	              "{\"ph\": \"i\", \"s\": \"g\", \"name\": \"Record Window End\", \"pid\": \"\", \"tid\": \"\", "
+	              "\"ts\": %s}\n],\n\"traceName\": \"stepscope\"}\n",
+	              last);
+}
