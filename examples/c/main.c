@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpt-train: trains a small GPT on the CPU. Parses the command line, starts the ranks, prints errors; the training is
+/* gpt: trains a small GPT on the CPU. Parses the command line, starts the ranks, prints errors; the training is
  * in trainer.c. */
 #include "settings.h"
 #include "trainer.h"
@@ -10,9 +10,9 @@
 static void complain(const struct ranks *ranks, const struct failure *failure)
 {
 	if (ranks->size > 1 && ranks->children == NULL)
-		fprintf(stderr, "gpt-train: rank %d: %s\n", ranks->rank, failure->text);
+		fprintf(stderr, "gpt: rank %d: %s\n", ranks->rank, failure->text);
 	else
-		fprintf(stderr, "gpt-train: %s\n", failure->text);
+		fprintf(stderr, "gpt: %s\n", failure->text);
 }
 
 static int train(const struct settings *settings, struct ranks *ranks, struct failure *failure)
@@ -20,7 +20,7 @@ static int train(const struct settings *settings, struct ranks *ranks, struct fa
 	struct trainer trainer;
 	/* Nothing of stepscope runs before the ranks are forked, so each of them records itself. */
 	if (stepscope_init(NULL) != 0)
-		fprintf(stderr, "gpt-train: not recording: %s\n", stepscope_error());
+		fprintf(stderr, "gpt: not recording: %s\n", stepscope_error());
 	openblas_set_num_threads((int)settings->blas_threads);
 	int status = trainer_init(&trainer, settings, ranks, failure);
 	if (status == 0)
@@ -51,7 +51,7 @@ int main(int count, char **arguments)
 	struct failure failure = { 0 };
 	int code = 2;
 	if (settings_parse(&settings, count, arguments, &failure) != 0) {
-		fprintf(stderr, "gpt-train: %s\n", failure.text);
+		fprintf(stderr, "gpt: %s\n", failure.text);
 	} else if (settings.help) {
 		settings_print_help(stdout);
 		code = 0;
@@ -60,7 +60,7 @@ int main(int count, char **arguments)
 	}
 	settings_release(&settings);
 	if (fflush(stdout) != 0 && code == 0) {
-		fprintf(stderr, "gpt-train: cannot write to standard output\n");
+		fprintf(stderr, "gpt: cannot write to standard output\n");
 		code = 1;
 	}
 	return code;

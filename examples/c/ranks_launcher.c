@@ -70,7 +70,7 @@ static void children_kill(const struct ranks *ranks, int signal)
 
 static int shared_init(struct ranks *ranks, struct failure *failure)
 {
-	ranks->descriptor = memfd_create("gpt-train ranks", MFD_CLOEXEC);
+	ranks->descriptor = memfd_create("gpt ranks", MFD_CLOEXEC);
 	if (ranks->descriptor < 0 || ftruncate(ranks->descriptor, RANKS_HEADER_BYTES) != 0)
 		return failure_set(failure, "cannot make shared memory: %s", strerror(errno));
 	void *address =

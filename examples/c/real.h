@@ -11,14 +11,12 @@ typedef double real;
 #define REAL_GEMM cblas_dgemm
 #define REAL_DTYPE STEPSCOPE_DTYPE_F64
 #define REAL_EXP exp
-#define REAL_TANH tanh
 #define REAL_SQRT sqrt
 #else
 typedef float real;
 #define REAL_GEMM cblas_sgemm
 #define REAL_DTYPE STEPSCOPE_DTYPE_F32
 #define REAL_EXP expf
-#define REAL_TANH tanhf
 #define REAL_SQRT sqrtf
 #endif
 

@@ -68,7 +68,7 @@ static const struct fault faults[] = {
 
 void settings_print_help(FILE *out)
 {
-	fputs("Usage: gpt-train [options]\n\n"
+	fputs("Usage: gpt [options]\n\n"
 	      "Trains a small GPT on text, on the CPU, and marks what it does for stepscope.\n\n"
 	      "Options (defaults in parentheses):\n",
 	      out);

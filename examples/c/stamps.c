@@ -50,7 +50,7 @@ static void write_all(FILE *file, const struct stamps *stamps, int rank)
 {
 	struct stamp total = { 0 };
 	int64_t step_ns = 0;
-	fprintf(file, "{\"schema\": \"gpt-train.stamps/1\", \"rank\": %d, \"steps\": [", rank);
+	fprintf(file, "{\"schema\": \"gpt.stamps/1\", \"rank\": %d, \"steps\": [", rank);
 	for (long i = 0; i < stamps->count; i++) {
 		const struct stamp *s = &stamps->stamps[i];
 		fprintf(file, "%s\n  {\"step\": %ld, \"begin_ns\": %" PRId64 ", \"end_ns\": %" PRId64 ", ",

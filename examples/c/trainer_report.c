@@ -60,7 +60,7 @@ void trainer_describe(const struct trainer *t)
 void trainer_report_step(struct trainer *t, const struct stamp *stamp)
 {
 	if (!isfinite(stamp->loss) && !t->has_warned && t->ranks->rank == 0) {
-		fprintf(stderr, "gpt-train: warning: the loss is not a number at step %ld\n", stamp->step);
+		fprintf(stderr, "gpt: warning: the loss is not a number at step %ld\n", stamp->step);
 		t->has_warned = true;
 	}
 	if (!is_talking(t) || (t->step % PRINT_EVERY != 0 && t->step != t->settings->steps))
