@@ -9,6 +9,7 @@
 #include "recorder/option_values.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -246,11 +247,12 @@ struct key {
 	size_t length;
 	int64_t item; /* -1: not one of a list */
 	bool is_in_block;
+	bool is_flat; /* "profiler_wait_steps", which another program may have for itself */
 };
 
 static struct key split_key(const char *text)
 {
-	struct key key = {text, 0, -1, false};
+	struct key key = {.leaf = text, .item = -1};
 	size_t tail;
 
 	for (const char *part = text; *part; part += strcspn(part, ".") + (part[strcspn(part, ".")] == '.')) {
@@ -276,6 +278,7 @@ static struct key split_key(const char *text)
 		key.leaf += 9;
 		key.length -= 9;
 		key.is_in_block = true;
+		key.is_flat = true;
 	}
 	return key;
 }
@@ -313,29 +316,50 @@ static const char *misspelt_block(const char *text, size_t *start, size_t *lengt
 	return nearest.name;
 }
 
-static bool unknown_key(const struct report *report, const char *text, const struct key *key, bool is_lenient)
+__attribute__((format(printf, 2, 3))) static void append(const struct report *report, const char *format, ...)
+{
+	size_t length = report->problem_bytes ? strlen(report->problem) : 0;
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(report->problem + length, report->problem_bytes - length, format, arguments);
+	va_end(arguments);
+}
+
+/* Writes the name that was meant, as the user would have to write it; false when none is near. */
+static bool suggest(char *out, size_t bytes, const char *text, const struct key *key)
 {
 	size_t start = 0, length = 0;
 	const char *block = key->is_in_block ? NULL : misspelt_block(text, &start, &length);
 	struct nearest nearest = nearest_to(key->leaf, key->length);
-	char origin[160] = "";
+	int before = (int)(key->leaf - text);
 
-	if (!key->is_in_block && is_lenient && !block)
+	if (block) {
+		snprintf(out, bytes, "%.*s%s%s", (int)start, text, block, text + start + length);
+		return true;
+	}
+	offer_names(&nearest);
+	if (nearest.name)
+		snprintf(out, bytes, "%.*s%.*s", before, text, (int)nearest.name_length, nearest.name);
+	return nearest.name != NULL;
+}
+
+static bool unknown_key(const struct report *report, const char *text, const struct key *key, bool is_lenient)
+{
+	char name[100];
+	size_t start, length;
+	bool is_near = suggest(name, sizeof(name), text, key);
+	bool is_ours = key->is_in_block && !key->is_flat;
+
+	/* of keys that may belong to others, one is refused when it is ours but for the block's name or a letter or two */
+	if (is_lenient && !is_ours && !(is_near && (key->is_flat || misspelt_block(text, &start, &length))))
 		return false;
+	snprintf(report->problem, report->problem_bytes, "unknown option '%.80s'", text);
 	/* an origin that is the key itself says nothing more */
 	if (report->origin && report->origin[0] && !report_is_telling(report->origin, text))
-		snprintf(origin, sizeof(origin), " (%.120s)", report->origin);
-	offer_names(&nearest);
-	if (block)
-		snprintf(report->problem, report->problem_bytes,
-		         "unknown option '%.80s'%s, did you mean '%.*s%s%.60s'?", text, origin,
-		         (int)(start > 60 ? 0 : start), text, block, text + start + length);
-	else if (nearest.name)
-		snprintf(report->problem, report->problem_bytes, "unknown option '%.80s'%s, did you mean '%.*s%.*s'?",
-		         text, origin, (int)(key->leaf - text > 60 ? 0 : key->leaf - text), text,
-		         (int)nearest.name_length, nearest.name);
-	else
-		snprintf(report->problem, report->problem_bytes, "unknown option '%.80s'%s", text, origin);
+		append(report, " (%.120s)", report->origin);
+	if (is_near)
+		append(report, ", did you mean '%s'?", name);
 	if (report->problem_bytes)
 		report_clean(report->problem);
 	return false;
