@@ -116,10 +116,14 @@ static void say_steps(struct sentence *sentence, int64_t first, int64_t last)
 		say(sentence, "steps %" PRId64 "-%" PRId64, first, last);
 }
 
+static bool is_one_step(const struct record_options *options)
+{
+	return options->step_range_count == 1 && options->steps[0].first == options->steps[0].last;
+}
+
 static void say_list(struct sentence *sentence, const struct record_options *options)
 {
-	say(sentence, "step%s ",
-	    plural(options->step_range_count == 1 ? options->steps[0].last - options->steps[0].first + 1 : 2));
+	say(sentence, "%s ", is_one_step(options) ? "step" : "steps");
 	for (int i = 0; i < options->step_range_count; i++) {
 		const struct step_range *range = &options->steps[i];
 
@@ -244,11 +248,13 @@ static void say_nothing(struct sentence *sentence, const struct record_options *
 	say(sentence, "captured no operators: ");
 	if (options->mode == RECORD_STEPS) {
 		say_list(sentence, options);
-		say(sentence, " were asked for and the program's were ");
+		say(sentence, " %s asked for and the program's %s ", is_one_step(options) ? "was" : "were",
+		    begun == 1 ? "was" : "were");
 		say_steps(sentence, progress->first_number, progress->last_number);
 	} else {
 		say_schedule(sentence, options);
-		say(sentence, " and the program ended after %" PRId64, begun);
+		say(sentence, "%s and the program ended after %" PRId64,
+		    options->warmup && (options->skip_first || is_waiting(options)) ? "," : "", begun);
 	}
 	say_way_out(sentence, options, progress);
 }

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_schedule.c: which steps are recorded, against the schedule function of torch.profiler, and what is said at exit.
+ */
+#include "recorder/schedule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+static struct record_options resolved(const char *list)
+{
+	struct record_settings settings = {0};
+	struct record_options options = {0};
+	char problem[256];
+
+	if (!record_settings_parse(&settings, list, "test", problem, sizeof(problem)) ||
+	    !record_options_resolve(&options, &settings, problem, sizeof(problem)))
+		fail_msg("'%s': %s", list, problem);
+	return options;
+}
+
+/* ---- actions ---- */
+
+/* What torch.profiler.schedule()'s function does, line by line, with its division in floating point. */
+static enum stepscope_capture torch_action(const struct record_options *o, int64_t step)
+{
+	int64_t num_steps, mod_step;
+
+	if (step < o->skip_first)
+		return STEPSCOPE_CAPTURE_NONE;
+	step -= o->skip_first;
+	if (o->skip_first_wait != 0)
+		step += o->wait;
+	num_steps = o->wait + o->warmup + o->active;
+	if (o->repeat > 0 && (double)step / (double)num_steps >= (double)o->repeat)
+		return STEPSCOPE_CAPTURE_NONE;
+	mod_step = step % num_steps;
+	if (mod_step < o->wait)
+		return STEPSCOPE_CAPTURE_NONE;
+	if (mod_step < o->wait + o->warmup)
+		return STEPSCOPE_CAPTURE_WARMUP;
+	return mod_step < num_steps - 1 ? STEPSCOPE_CAPTURE_RECORD : STEPSCOPE_CAPTURE_SAVE;
+}
+
+static void compare_steps(const struct record_options *options)
+{
+	for (int64_t step = 0; step < 64; step++) {
+		enum stepscope_capture action = schedule_action(options, step, 1000 - step);
+
+		if (action != torch_action(options, step))
+			fail_msg("wait %d warmup %d active %d repeat %d skip %d/%d step %d: %d", (int)options->wait,
+			         (int)options->warmup, (int)options->active, (int)options->repeat,
+			         (int)options->skip_first, (int)options->skip_first_wait, (int)step, action);
+	}
+}
+
+static void a_schedule_does_what_torch_does(void **state)
+{
+	struct record_options options;
+	int choices = 6 * 5 * 5 * 4 * 5 * 3;
+
+	for (int choice = 0; choice < choices; choice++) {
+		int rest = choice;
+
+		record_options_init(&options);
+		options.mode = RECORD_SCHEDULE;
+		options.wait = rest % 6, rest /= 6;
+		options.warmup = rest % 5, rest /= 5;
+		options.active = 1 + rest % 5, rest /= 5;
+		options.repeat = rest % 4, rest /= 4;
+		options.skip_first = rest % 5 * 3, rest /= 5;
+		options.skip_first_wait = rest;
+		compare_steps(&options);
+	}
+}
+
+/* One letter per step: "." none, "w" warm-up, "r" record, "S" save. */
+static void check_letters(const char *list, const char *letters)
+{
+	struct record_options options = resolved(list);
+	char got[100];
+	size_t count = strlen(letters);
+
+	assert_true(count < sizeof(got));
+	for (size_t step = 0; step < count; step++)
+		got[step] = ".wrS"[schedule_action(&options, (int64_t)step, (int64_t)step)];
+	got[count] = '\0';
+	assert_string_equal(got, letters);
+}
+
+static void the_guides_examples_come_out(void **state)
+{
+	/* 000: wait 5, warmup 2, active 3, once and twice */
+	check_letters("wait=5,warmup=2,active=3,repeat=1", ".....wwrrS............");
+	check_letters("wait=5,warmup=2,active=3,repeat=2", ".....wwrrS.....wwrrS..........");
+	/* 001: start at step 5, 3 steps */
+	check_letters("start_step=5,num_steps=3", ".....rrS....");
+	check_letters("start_step=5", ".....rrrrrr");
+	check_letters("num_steps=2", "rS....");
+	/* 002: skip 15, warm 1, record 3, skip 5, warm 1, record 3, stop */
+	check_letters("wait=5,warmup=1,active=3,repeat=2,skip_first=10", "...............wrrS.....wrrS..........");
+	/* 003: steps 9, 19, 29; and one cycle */
+	check_letters("repeat=0,profiling_frequency=10,warmup=2,active=1", ".......wwS.......wwS.......wwS");
+	check_letters("profiling_frequency=5,warmup=4,active=1", "wwwwSwwwwSwwwwSwwwwS");
+	check_letters("repeat=1,warmup=1,active=5", "wrrrrS......");
+	check_letters("repeat=1,wait=1,warmup=1,active=1", ".wS......");
+	check_letters("profiling_frequency=10", ".......wwS.......wwS");
+}
+
+static void lists_go_by_the_programs_numbers(void **state)
+{
+	struct record_options options = resolved("steps=50-52:100");
+
+	assert_int_equal(schedule_action(&options, 50, 0), STEPSCOPE_CAPTURE_NONE);
+	assert_int_equal(schedule_action(&options, 0, 49), STEPSCOPE_CAPTURE_NONE);
+	assert_int_equal(schedule_action(&options, 0, 50), STEPSCOPE_CAPTURE_RECORD);
+	assert_int_equal(schedule_action(&options, 0, 52), STEPSCOPE_CAPTURE_SAVE);
+	assert_int_equal(schedule_action(&options, 0, 53), STEPSCOPE_CAPTURE_NONE);
+	assert_int_equal(schedule_action(&options, 0, 100), STEPSCOPE_CAPTURE_SAVE);
+	assert_int_equal(schedule_action(&options, 0, -1), STEPSCOPE_CAPTURE_NONE);
+	assert_int_equal(schedule_action(&options, 0, INT64_MAX), STEPSCOPE_CAPTURE_NONE);
+	assert_int_equal(schedule_action(&options, 0, INT64_MIN), STEPSCOPE_CAPTURE_NONE);
+	check_letters("steps=all", "rrrr");
+	check_letters("steps=none", "....");
+	check_letters("enabled=false,steps=1-2", "....");
+}
+
+static void the_largest_numbers_do_not_overflow(void **state)
+{
+	struct record_options options = resolved("wait=1000000000000000,warmup=1000000000000000,active=1000000000000000,"
+	                                         "repeat=1000000000000000,skip_first=1000000000000000,skip_first_wait=1");
+
+	assert_int_equal(schedule_action(&options, 0, 0), STEPSCOPE_CAPTURE_NONE);
+	assert_int_equal(schedule_action(&options, INT64_C(1000000000000000), 0), STEPSCOPE_CAPTURE_WARMUP);
+	options = resolved("start_step=1000000000000000,num_steps=1000000000000000");
+	assert_int_equal(schedule_action(&options, 0, INT64_C(1999999999999999)), STEPSCOPE_CAPTURE_SAVE);
+}
+
+static void what_records_its_first_step_records_from_the_start(void **state)
+{
+	static const struct {
+		const char *list;
+		enum stepscope_capture action;
+	} cases[] = {
+		{"", STEPSCOPE_CAPTURE_RECORD},
+		{"active=1", STEPSCOPE_CAPTURE_RECORD},
+		{"active=3", STEPSCOPE_CAPTURE_RECORD},
+		{"warmup=1", STEPSCOPE_CAPTURE_WARMUP},
+		{"wait=1", STEPSCOPE_CAPTURE_NONE},
+		{"wait=4,skip_first_wait=1", STEPSCOPE_CAPTURE_RECORD},
+		{"skip_first=1", STEPSCOPE_CAPTURE_NONE},
+		{"steps=0-3", STEPSCOPE_CAPTURE_RECORD},
+		{"steps=1-3", STEPSCOPE_CAPTURE_NONE},
+		{"steps=none", STEPSCOPE_CAPTURE_NONE},
+		{"enabled=no", STEPSCOPE_CAPTURE_NONE},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct record_options options = resolved(cases[i].list);
+
+		assert_int_equal(schedule_before_first(&options), cases[i].action);
+	}
+}
+
+/* ---- the sentence at exit ---- */
+
+/* Runs steps `first`, `first` + 1, ... and compares what is said of them. */
+static void check_sentence(const char *list, int64_t first, int64_t count, const char *sentence)
+{
+	struct record_options options = resolved(list);
+	struct schedule_progress progress = {0};
+	char out[512];
+	size_t length;
+
+	for (int64_t index = 0; index < count; index++)
+		schedule_note(&progress, schedule_action(&options, index, first + index), first + index);
+	length = schedule_describe(&options, &progress, out, sizeof(out));
+	assert_int_equal(length, strlen(out));
+	assert_string_equal(out, sentence);
+}
+
+static void it_says_what_was_captured(void **state)
+{
+	check_sentence("start_step=50,num_steps=20", 0, 70,
+	               "captured steps 50-69 (20 steps) with operators; 50 steps before them with steps and phases only");
+	check_sentence("start_step=50,num_steps=20", 0, 80,
+	               "captured steps 50-69 (20 steps) with operators; 50 steps before them and 10 after with steps "
+	               "and phases only");
+	check_sentence("steps=0", 0, 3, "captured step 0 with operators; 2 steps after it with steps and phases only");
+	check_sentence("", 5, 3, "captured all 3 steps (5-7) with operators");
+	check_sentence("", 5, 1, "captured all 1 step (5-5) with operators");
+	check_sentence("wait=5,warmup=2,active=3,repeat=2", 0, 30,
+	               "captured 6 of the steps 7-19 with operators; the other 24 steps with steps and phases only");
+	check_sentence("start_step=50,num_steps=20", 0, 55,
+	               "captured steps 50-54 (5 steps) with operators; 50 steps before them with steps and phases only; "
+	               "asked for were 20 steps, the program's last one was 54");
+	check_sentence("steps=none", 0, 3, "captured 3 steps with steps and phases only, as asked");
+}
+
+static void it_says_why_nothing_was_captured(void **state)
+{
+	check_sentence("wait=50", 0, 12,
+	               "captured no operators: the schedule waits for 50 steps and the program ended after 12; use "
+	               "--wait 5 or --steps 0-11");
+	check_sentence("wait=5,warmup=1,active=3,skip_first=10", 1, 12,
+	               "captured no operators: the schedule skips 10 steps, waits for 5 steps and warms up for 1, and the "
+	               "program ended after 12; use --skip-first 0 --wait 4 or --steps 1-12");
+	check_sentence("warmup=5", 0, 1,
+	               "captured no operators: the schedule warms up for 5 steps and the program ended after 1; use "
+	               "--steps 0");
+	check_sentence("profiling_frequency=100", 0, 12,
+	               "captured no operators: the schedule waits for 97 steps and warms up for 2, and the program ended "
+	               "after 12; use --profiling-frequency 12 or --steps 0-11");
+	check_sentence("steps=50-60:100", 0, 12,
+	               "captured no operators: steps 50-60,100 were asked for and the program's were steps 0-11; use "
+	               "--steps 0-11");
+	check_sentence("steps=50-", 7, 1,
+	               "captured no operators: steps 50- were asked for and the program's was step 7; use --steps 7");
+	check_sentence("steps=7", 8, 2,
+	               "captured no operators: step 7 was asked for and the program's were steps 8-9; use --steps 8-9");
+	check_sentence("enabled=false,wait=5", 0, 12, "captured nothing: recording is off (enabled=false)");
+}
+
+static void it_says_when_no_steps_were_marked(void **state)
+{
+	check_sentence("", 0, 0,
+	               "the program marked no steps: captured operators, but not by step; mark them with "
+	               "stepscope_step_begin() and stepscope_step_end()");
+	check_sentence("wait=5", 0, 0,
+	               "captured no operators: the program marked no steps, so the schedule never began; mark them with "
+	               "stepscope_step_begin() and stepscope_step_end(), or use --steps all");
+	check_sentence("steps=5", 0, 0,
+	               "captured no operators: the program marked no steps, so none of those asked for came; mark them "
+	               "with stepscope_step_begin() and stepscope_step_end(), or use --steps all");
+	check_sentence("type=simple", 0, 0,
+	               "the program marked no steps: captured phases only, as asked; mark them with "
+	               "stepscope_step_begin() and stepscope_step_end()");
+}
+
+static void it_says_when_the_rank_was_left_out(void **state)
+{
+	struct record_options options = resolved("ranks=0");
+	struct schedule_progress progress = {.is_left_out = true, .rank = 3};
+	char out[200];
+
+	for (int64_t step = 0; step < 7; step++)
+		schedule_note(&progress, STEPSCOPE_CAPTURE_NONE, step);
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(out, "captured 7 steps with steps and phases only: rank 3 is not among the selected ranks "
+	                         "(--ranks)");
+}
+
+/* What it suggests must really capture something in a run of the same length. */
+static void what_it_suggests_works(void **state)
+{
+	static const char *const lists[] = {"wait=50", "wait=5,skip_first=40,active=2", "warmup=30,active=9", "steps=90-",
+	                                    "profiling_frequency=90", "wait=9,skip_first=30,skip_first_wait=1"};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		for (int64_t count = 1; count <= 30; count++) {
+			struct record_options options = resolved(lists[i]);
+			struct schedule_progress progress = {0}, again = {0};
+			char out[512], list[100];
+			const char *steps;
+
+			for (int64_t step = 0; step < count; step++)
+				schedule_note(&progress, schedule_action(&options, step, step), step);
+			schedule_describe(&options, &progress, out, sizeof(out));
+			steps = strstr(out, "--steps ");
+			assert_non_null(steps);
+			snprintf(list, sizeof(list), "steps=%s", steps + 8);
+			options = resolved(list);
+			for (int64_t step = 0; step < count; step++)
+				schedule_note(&again, schedule_action(&options, step, step), step);
+			assert_int_equal(again.steps_recorded, count);
+		}
+	}
+}
+
+static void a_sentence_is_cut_to_its_room(void **state)
+{
+	struct record_options options = resolved("wait=50");
+	struct schedule_progress progress = {0};
+	char out[64];
+
+	for (size_t bytes = 0; bytes <= sizeof(out); bytes++) {
+		size_t length;
+
+		memset(out, '#', sizeof(out));
+		length = schedule_describe(&options, &progress, out, bytes);
+		assert_int_equal(length, bytes ? bytes - 1 : 0);
+		if (bytes)
+			assert_int_equal(out[length], '\0');
+		for (size_t i = bytes; i < sizeof(out); i++)
+			assert_int_equal(out[i], '#');
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_schedule_does_what_torch_does),
+		cmocka_unit_test(the_guides_examples_come_out),
+		cmocka_unit_test(lists_go_by_the_programs_numbers),
+		cmocka_unit_test(the_largest_numbers_do_not_overflow),
+		cmocka_unit_test(what_records_its_first_step_records_from_the_start),
+		cmocka_unit_test(it_says_what_was_captured),
+		cmocka_unit_test(it_says_why_nothing_was_captured),
+		cmocka_unit_test(it_says_when_no_steps_were_marked),
+		cmocka_unit_test(it_says_when_the_rank_was_left_out),
+		cmocka_unit_test(what_it_suggests_works),
+		cmocka_unit_test(a_sentence_is_cut_to_its_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
