@@ -56,7 +56,7 @@ void finish_steps(struct model *model)
 	merge_sort(model->steps, model->steps_count, sizeof *model->steps, compare_steps);
 	for (uint32_t i = 0; i < model->steps_count; i++) {
 		struct model_step *step = &model->steps[i];
-		if (step->is_open)
+		if (step->is_open && step->end_ns <= step->start_ns) /* an importer may know where its last trace is */
 			step->end_ns = model->processes[step->process].last_ns;
 	}
 }

@@ -92,7 +92,7 @@ struct model_step {
 	uint32_t row;        /* of that span */
 	int64_t number;
 	int64_t start_ns, end_ns;
-	bool is_open;        /* not ended: the recording stops inside it */
+	bool is_open;        /* its end is not known: the recording stops inside it, or the end was dropped */
 	bool has_tokens, has_samples;
 	uint64_t tokens, samples;
 	uint8_t capture;     /* enum stepscope_capture in force when it began */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * recording.h: what the files of the importer 'recording' share. A recording is a set of segment files; they are grouped
+ * into processes (host, pid, start time) and those into sessions (one set of symbols and streams: an exec or a restart of
+ * the recorder begins a new one). Private to importers/.
+ *
+ *   recording.c         files -> groups -> two passes
+ *   recording_clock.c   ticks -> nanoseconds
+ *   recording_stream.c  events of a stream -> spans
+ *   recording_facts.c   values, memory, samples, links, arguments
+ *   recording_ledger.c  what is missing, and why
+ */
+#ifndef IMPORTERS_RECORDING_H
+#define IMPORTERS_RECORDING_H
+
+#include "format/segment.h"
+#include "importers/recording_clock.h"
+#include "importers/recording_spans.h"
+#include "model/model.h"
+#include "model/number_map.h"
+
+#define RECORDING_MAX_SYMBOLS 1000000u         /* per session */
+#define RECORDING_MAX_TEXT ((uint64_t)1 << 28) /* bytes of their texts */
+#define RECORDING_MAX_TRACKS 1000000u          /* streams and tracks of a recording */
+
+struct recorded_symbol {
+	uint32_t string; /* of the model */
+	uint8_t kind;    /* enum stepscope_symbol_kind */
+	bool is_known;
+};
+#define SYMBOL_PAGE 4096u
+#define SYMBOL_PAGES ((1u << 24) / SYMBOL_PAGE)
+
+struct level {                /* an open span of a stream */
+	uint32_t coarse;      /* 1 + index of the nearest step, phase or micro-batch at or below; 0: none */
+	uint32_t placeholder; /* the same of the nearest span whose begin was dropped */
+	uint8_t kind;         /* enum span_kind */
+};
+
+struct stream {
+	uint32_t number;
+	struct stepscope_stream_info info;
+	uint32_t name;  /* string */
+	uint32_t track; /* of the model, MODEL_NONE: no event yet */
+	struct level *levels;
+	uint32_t level_count, level_capacity;
+	uint32_t deeper;     /* open spans that the model does not store */
+	uint32_t step;       /* index into model.steps of the open one, MODEL_NONE */
+	uint32_t step_level; /* where it is in levels */
+	struct clock_cursor clock;
+	int64_t last_ns;
+	bool has_events;
+	bool has_hole; /* something is missing before here, so ends without begins are no surprise */
+	/* from the first pass, of segments that rotation left */
+	bool is_in_segments;
+	uint64_t first_word, first_tick;
+	uint64_t next_word;
+	/* evidence */
+	uint64_t unmatched, gap_events;
+	bool has_drops;
+	struct stepscope_drops drops;
+	/* what LINK and ARG belong to */
+	struct span_ref last;
+	struct span_queue queue; /* complete spans of this stream */
+	uint32_t window;         /* cursor into the process's windows */
+	bool is_window_open;
+};
+
+struct declared_track {
+	uint32_t track; /* of the model */
+	struct span_queue queue;
+};
+
+struct capture_change {
+	int64_t time_ns;
+	uint8_t capture, mask;
+};
+
+struct time_window {
+	int64_t start_ns, end_ns;
+};
+
+struct session {
+	uint32_t number;                /* of the segment header */
+	uint32_t first_segment;         /* smallest number */
+	uint32_t process;               /* index into recording.processes */
+	struct recorded_symbol **pages; /* of SYMBOL_PAGE each; NULL outside of the second pass */
+	uint32_t symbol_count;
+	uint64_t text_bytes;
+	struct number_map stream_map, track_map, stack_map;
+	struct number_map link_map[3]; /* by enum stepscope_link: number -> index into model.links */
+	struct stream **streams;
+	uint32_t stream_count, stream_capacity;
+	struct declared_track **tracks;
+	uint32_t track_count, track_capacity;
+	uint64_t removed_words;
+	bool has_coarse;
+	bool has_removed;
+	uint32_t oldest_segment; /* that is not coarse */
+	uint64_t oldest_tick;    /* where it begins */
+	int64_t detail_since_ns; /* the same as time, when older ones were removed */
+};
+
+struct recorded_process {
+	uint32_t process; /* of the model */
+	const char *host;
+	struct stepscope_segment_header header; /* of its first segment */
+	struct clock_line *lines[4];            /* clocks in the order they were used */
+	uint32_t line_count;
+	bool has_times;
+	int64_t first_ns, last_ns; /* of its events */
+	bool has_anchors;
+	int64_t first_raw_ns, last_raw_ns; /* of its anchors */
+	uint64_t events, rescued_events;
+	bool is_closed, is_alive;
+	const char *end_reason; /* in the model's arena, NULL: none */
+	struct capture_change *captures;
+	uint32_t capture_count, capture_capacity;
+	struct time_window *windows; /* of the filter */
+	uint32_t window_count, window_capacity;
+	struct number_map tid_tracks; /* thread id -> track of the model, over sessions */
+};
+
+struct segment_file {
+	char *path; /* NULL: `data` */
+	const void *data;
+	uint64_t bytes;
+	const char *name; /* for messages */
+	char *host;       /* from the name, "" unknown */
+	bool is_usable;
+	struct stepscope_segment_header header;
+	struct segment_stats stats;
+	uint32_t session;       /* index into recording.sessions */
+	const char *end_reason; /* in the model's arena, NULL: none */
+};
+
+struct recording {
+	struct model *model;
+	const struct model_filter *filter;
+	struct segment_file *files;
+	uint32_t file_count, file_capacity;
+	struct recorded_process **processes;
+	uint32_t process_count;
+	struct session **sessions;
+	uint32_t session_count;
+	struct clock_set clocks;
+	uint32_t track_total;
+	uint64_t refused_tracks, refused_symbols;
+	bool has_windows;
+	/* while a file is read */
+	struct segment_file *file;
+	struct session *session;
+	struct recorded_process *process;
+};
+
+/* ---- recording.c ---- */
+
+/* Segments as bytes in memory, for tests: fills the model like the importer, without model_finish(). */
+struct recording_bytes {
+	const void *data;
+	uint64_t bytes;
+	const char *name; /* as a file name */
+};
+enum status recording_load_memory(const struct recording_bytes *segments, uint32_t count,
+                                  const struct model_filter *filter, struct model *model, struct error *err) MUST_CHECK;
+
+/* ---- recording_stream.c ---- */
+
+/* The stream of a session by its number; NULL when there are too many. */
+struct stream *recording_stream(struct recording *recording, uint32_t number);
+/* Its track in the model, made at the first use. */
+uint32_t recording_stream_track(struct recording *recording, struct stream *stream);
+bool recording_events(void *recording, const struct stepscope_block *block, const struct segment_event *events,
+                      uint32_t count);
+bool recording_wants_events(void *recording, const struct stepscope_block *block);
+/* Ends what is open at the end of a session. */
+void recording_close_session(struct recording *recording, struct session *session);
+static inline struct recorded_symbol recording_symbol(const struct session *session, uint32_t id)
+{
+	const struct recorded_symbol *page = session->pages[id % (1u << 24) / SYMBOL_PAGE];
+	return page ? page[id % SYMBOL_PAGE] : (struct recorded_symbol){0};
+}
+/* String of a symbol's text, "(unknown)" when the recording does not have it. */
+uint32_t recording_symbol_string(struct recording *recording, uint32_t id);
+
+/* ---- recording_facts.c ---- */
+
+/* Events that are no begin, end or step. */
+void recording_fact(struct recording *recording, struct stream *stream, const struct segment_event *event,
+                    int64_t time_ns);
+bool recording_on_symbol(void *recording, uint32_t id, uint8_t kind, const char *text, uint32_t length);
+bool recording_on_track(void *recording, const struct stepscope_track_info *info, const char *name);
+bool recording_on_stack(void *recording, const struct stepscope_stack_node *node);
+bool recording_on_meta(void *recording, const char *key, const char *value);
+void recording_flush_spans(struct recording *recording, struct session *session);
+void recording_add_link(struct recording *recording, struct session *session, uint32_t kind, uint64_t number,
+                        bool is_incoming, uint32_t track, uint32_t row);
+
+/* ---- recording_steps.c ---- */
+
+/* First pass under a filter: which stretches of time to load. STATUS_INPUT when no step has such a number. */
+enum status recording_find_windows(struct recording *recording, struct error *err) MUST_CHECK;
+/* What was captured in each step, from the CAPTURE events. */
+void recording_finish_steps(struct recording *recording);
+void recording_note_capture(struct recorded_process *process, int64_t time_ns, const struct segment_event *event);
+
+/* ---- recording_ledger.c ---- */
+
+void recording_ledger_stream(struct recording *recording, const struct session *session, const struct stream *stream);
+void recording_ledger_file(struct recording *recording, const struct segment_file *file);
+void recording_ledger_process(struct recording *recording, const struct recorded_process *process);
+
+/* Reads a file or its bytes. */
+enum status recording_read(struct segment_file *file, const struct segment_visitor *visitor,
+                           struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps: what was captured in each, and under a filter the stretches of time to load.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "importers/recording.h"
+#include "model/merge_sort.h"
+
+#include <stepscope/stepscope.h>
+
+void recording_note_capture(struct recorded_process *process, int64_t time_ns, const struct segment_event *event)
+{
+	if (event->payload_count < 2)
+		return;
+	if (process->capture_count == process->capture_capacity) {
+		process->capture_capacity = process->capture_capacity ? 2 * process->capture_capacity : 16;
+		process->captures = memory_resize(process->captures, process->capture_capacity,
+		                                  sizeof *process->captures);
+	}
+	process->captures[process->capture_count++] = (struct capture_change){time_ns, (uint8_t)event->payload[0],
+	                                                                      (uint8_t)event->payload[1]};
+}
+
+static int compare_changes(const void *left, const void *right)
+{
+	const struct capture_change *a = left, *b = right;
+	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+/* The changes [first, end) that apply to the step: the one in force at its begin, and those inside it. */
+static void describe_step(struct model_step *step, const struct recorded_process *process)
+{
+	const struct capture_change *changes = process->captures;
+	uint32_t low = 0, high = process->capture_count;
+	while (low < high) { /* how many came up to the begin */
+		uint32_t middle = low + (high - low) / 2;
+		if (changes[middle].time_ns <= step->start_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	uint8_t mask = STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_DETAIL;
+	step->capture = STEPSCOPE_CAPTURE_RECORD; /* without any CAPTURE event there was no schedule */
+	if (process->capture_count) {
+		const struct capture_change *at_begin = &changes[low ? low - 1 : 0];
+		step->capture = at_begin->capture;
+		mask = at_begin->mask;
+	}
+	for (uint32_t i = low; i < process->capture_count && !step->is_open && changes[i].time_ns < step->end_ns; i++)
+		mask &= changes[i].mask;
+	step->has_detail = mask & STEPSCOPE_ACTIVE_DETAIL;
+	step->has_shapes = mask & STEPSCOPE_ACTIVE_SHAPES;
+	step->has_memory = mask & STEPSCOPE_ACTIVE_MEMORY;
+}
+
+void recording_finish_steps(struct recording *recording)
+{
+	struct model *model = recording->model;
+	struct recorded_process **by_model = memory_resize(NULL, model->processes_count + 1, sizeof *by_model);
+	memset(by_model, 0, model->processes_count * sizeof *by_model);
+	for (uint32_t i = 0; i < recording->process_count; i++) {
+		struct recorded_process *process = recording->processes[i];
+		merge_sort(process->captures, process->capture_count, sizeof *process->captures, compare_changes);
+		by_model[process->process] = process;
+	}
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		if (by_model[model->steps[i].process])
+			describe_step(&model->steps[i], by_model[model->steps[i].process]);
+	for (uint32_t s = 0; s < recording->session_count; s++) {
+		const struct session *session = recording->sessions[s];
+		if (!session->has_removed)
+			continue;
+		uint32_t process = recording->processes[session->process]->process;
+		for (uint32_t i = 0; i < model->steps_count; i++) {
+			struct model_step *step = &model->steps[i];
+			if (step->process == process && step->start_ns < session->detail_since_ns)
+				step->has_detail = step->has_shapes = step->has_memory = false;
+		}
+	}
+	free(by_model);
+}
+
+/* ---- the filter ---- */
+
+struct step_search {
+	struct recording *recording;
+	bool is_wanted_open; /* a wanted step is open in `stream` */
+	bool is_wanted_next; /* the last step there was wanted: another one goes on with its window */
+	uint32_t stream;
+	bool has_any;
+	int64_t lowest, highest; /* step numbers seen */
+};
+
+static void open_window(struct recorded_process *process, int64_t time_ns)
+{
+	if (process->window_count == process->window_capacity) {
+		process->window_capacity = process->window_capacity ? 2 * process->window_capacity : 8;
+		process->windows = memory_resize(process->windows, process->window_capacity, sizeof *process->windows);
+	}
+	process->windows[process->window_count++] = (struct time_window){time_ns, INT64_MAX / 2};
+}
+
+static void search_step(struct step_search *search, const struct segment_event *event, uint32_t stream, int64_t time_ns)
+{
+	struct recorded_process *process = search->recording->process;
+	const struct model_filter *filter = search->recording->filter;
+	int64_t number = event->payload_count ? (int64_t)event->payload[0] : 0;
+	bool is_begin = event->id == STEPSCOPE_STEP_BEGIN;
+	if (!is_begin && event->id != STEPSCOPE_STEP_END)
+		return;
+	if (search->is_wanted_open && stream == search->stream &&
+	    time_ns >= process->windows[process->window_count - 1].start_ns) {
+		process->windows[process->window_count - 1].end_ns = time_ns;
+		search->is_wanted_open = false;
+		search->is_wanted_next = true;
+	}
+	if (!is_begin)
+		return;
+	if (!search->has_any || number < search->lowest)
+		search->lowest = number;
+	if (!search->has_any || number > search->highest)
+		search->highest = number;
+	search->has_any = true;
+	if (number < filter->first_step || number > filter->last_step) {
+		search->is_wanted_next = search->is_wanted_next && stream != search->stream;
+		return;
+	}
+	if (search->is_wanted_next && stream == search->stream &&
+	    time_ns >= process->windows[process->window_count - 1].start_ns)
+		process->windows[process->window_count - 1].end_ns = INT64_MAX /
+		                                                     2; /* what lies between two wanted steps too */
+	else
+		open_window(process, time_ns);
+	search->is_wanted_open = true;
+	search->stream = stream;
+}
+
+static bool search_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
+                          uint32_t count)
+{
+	struct step_search *search = context;
+	struct recorded_process *process = search->recording->process;
+	struct clock_cursor clock = {process->lines[0], 0};
+	for (uint32_t i = 1; i < process->line_count; i++)
+		if (block->first_tick >= process->lines[i]->pieces[0].tick)
+			clock.line = process->lines[i];
+	for (uint32_t i = 0; i < count; i++) {
+		if (events[i].type != STEPSCOPE_EVENT_STEP)
+			continue;
+		int64_t time_ns = clock_ns(&clock, events[i].tick);
+		if (events[i].id == STEPSCOPE_STEP_CAPTURE)
+			recording_note_capture(process, time_ns, &events[i]);
+		else
+			search_step(search, &events[i], block->stream, time_ns);
+	}
+	return true;
+}
+
+static bool search_meta(void *context, const char *key, const char *value)
+{
+	struct step_search *search = context;
+	return recording_on_meta(search->recording, key, value);
+}
+
+static int compare_time_windows(const void *left, const void *right)
+{
+	const struct time_window *a = left, *b = right;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* One after the other, without overlap. */
+static void join_windows(struct recorded_process *process)
+{
+	merge_sort(process->windows, process->window_count, sizeof *process->windows, compare_time_windows);
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < process->window_count; i++) {
+		struct time_window window = process->windows[i];
+		if (kept && window.start_ns <= process->windows[kept - 1].end_ns) {
+			if (window.end_ns > process->windows[kept - 1].end_ns)
+				process->windows[kept - 1].end_ns = window.end_ns;
+		} else {
+			process->windows[kept++] = window;
+		}
+	}
+	process->window_count = kept;
+}
+
+/* Processes without steps of their own (workers, the host) are loaded where any other process has a wanted step. */
+static void share_windows(struct recording *recording)
+{
+	struct recorded_process all = {0};
+	for (uint32_t i = 0; i < recording->process_count; i++) {
+		const struct recorded_process *process = recording->processes[i];
+		for (uint32_t w = 0; w < process->window_count; w++) {
+			open_window(&all, process->windows[w].start_ns);
+			all.windows[all.window_count - 1] = process->windows[w];
+		}
+	}
+	join_windows(&all);
+	for (uint32_t i = 0; i < recording->process_count; i++) {
+		struct recorded_process *process = recording->processes[i];
+		if (process->window_count || process->header.role == STEPSCOPE_ROLE_TRAINER)
+			continue;
+		process->windows = memory_resize(NULL, all.window_count + 1, sizeof *process->windows);
+		memcpy(process->windows, all.windows, all.window_count * sizeof *process->windows);
+		process->window_count = all.window_count;
+	}
+	free(all.windows);
+}
+
+static void search_file(struct recording *recording, struct step_search *search, struct segment_file *file)
+{
+	struct segment_visitor visitor = {.context = search, .events = search_events, .meta = search_meta};
+	struct segment_stats stats = file->stats; /* those of the first pass stay */
+	struct error ignored;
+	recording->file = file;
+	recording->session = recording->sessions[file->session];
+	recording->process = recording->processes[recording->session->process];
+	if (recording_read(file, &visitor, &ignored) == STATUS_OK)
+		file->stats = stats;
+}
+
+enum status recording_find_windows(struct recording *recording, struct error *err)
+{
+	struct step_search search = {.recording = recording};
+	uint32_t previous = UINT32_MAX, found = 0;
+	for (uint32_t i = 0; i < recording->file_count; i++) {
+		struct segment_file *file = &recording->files[i];
+		if (!file->is_usable)
+			continue;
+		if (file->session != previous)
+			search.is_wanted_open = search.is_wanted_next = false;
+		previous = file->session;
+		search_file(recording, &search, file);
+	}
+	for (uint32_t i = 0; i < recording->process_count; i++) {
+		join_windows(recording->processes[i]);
+		found += recording->processes[i]->window_count;
+	}
+	if (!search.has_any)
+		return error_set(err, STATUS_INPUT, "the recording has no steps to choose from");
+	if (!found)
+		return error_set(
+			err, STATUS_INPUT,
+			"the recording has no step from %" PRId64 " to %" PRId64 ", only from %" PRId64 " to %" PRId64,
+			recording->filter->first_step, recording->filter->last_step, search.lowest, search.highest);
+	share_windows(recording);
+	recording->has_windows = true;
+	return STATUS_OK;
+}

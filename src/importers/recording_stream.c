@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The events of a stream become spans and steps of its track. This mirrors what the recorder knows: its stack of open spans,
+ * with the rules of enum stepscope_end, kept whole over dropped events (GAP), rotation and damage.
+ */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "importers/recording.h"
+
+#define MAX_LEVELS 10000u
+
+/* ---- streams and tracks ---- */
+
+struct stream *recording_stream(struct recording *recording, uint32_t number)
+{
+	struct session *session = recording->session;
+	uint32_t found = number_map_find(&session->stream_map, number);
+	if (found != NUMBER_MAP_NONE)
+		return session->streams[found];
+	if (recording->track_total >= RECORDING_MAX_TRACKS) {
+		recording->refused_tracks++;
+		return NULL;
+	}
+	recording->track_total++;
+	if (session->stream_count == session->stream_capacity) {
+		session->stream_capacity = session->stream_capacity ? 2 * session->stream_capacity : 8;
+		session->streams = memory_resize(session->streams, session->stream_capacity, sizeof *session->streams);
+	}
+	struct stream *stream = memory_resize(NULL, 1, sizeof *stream);
+	*stream = (struct stream){.number = number,
+	                          .track = MODEL_NONE,
+	                          .step = MODEL_NONE,
+	                          .last = {.track = MODEL_NONE},
+	                          .queue = {.track = MODEL_NONE},
+	                          .has_hole = recording->has_windows};
+	number_map_set(&session->stream_map, number, session->stream_count);
+	session->streams[session->stream_count++] = stream;
+	return stream;
+}
+
+static enum track_kind track_kind_of(const struct stream *stream)
+{
+	switch (stream->info.kind) {
+	case STEPSCOPE_STREAM_SIGNAL:
+		return TRACK_SIGNAL;
+	case STEPSCOPE_STREAM_SELF:
+		return TRACK_SELF;
+	default:
+		return stream->number ? TRACK_THREAD : TRACK_OTHER;
+	}
+}
+
+uint32_t recording_stream_track(struct recording *recording, struct stream *stream)
+{
+	if (stream->track != MODEL_NONE)
+		return stream->track;
+	struct recorded_process *process = recording->process;
+	uint64_t key = (uint64_t)stream->info.tid << 2 | (stream->info.kind & 3);
+	uint32_t found = stream->info.tid ? number_map_find(&process->tid_tracks, key) : NUMBER_MAP_NONE;
+	if (found != NUMBER_MAP_NONE) { /* the thread had a stream in an earlier session */
+		number_map_remove(&process->tid_tracks, key);
+		stream->track = found;
+		return found;
+	}
+	stream->track = model_add_track(recording->model, process->process, track_kind_of(stream));
+	struct track *track = recording->model->tracks[stream->track];
+	track->tid = stream->info.tid;
+	track->name = stream->name;
+	track->sort = stream->number;
+	track->is_main = stream->info.kind == STEPSCOPE_STREAM_THREAD &&
+	                 (stream->info.flags & 1 || (stream->info.tid && stream->info.tid == process->header.pid));
+	return stream->track;
+}
+
+/* ---- the stack of open spans ---- */
+
+static inline bool is_coarse_kind(uint8_t kind)
+{
+	return kind == SPAN_STEP || kind == SPAN_PHASE || kind == SPAN_MICRO_BATCH;
+}
+
+static inline const struct level *top_level(const struct stream *stream)
+{
+	return stream->level_count ? &stream->levels[stream->level_count - 1] : NULL;
+}
+
+static struct level *push_level(struct stream *stream, uint8_t kind)
+{
+	if (stream->level_count == stream->level_capacity) {
+		stream->level_capacity = stream->level_capacity ? 2 * stream->level_capacity : 32;
+		stream->levels = memory_resize(stream->levels, stream->level_capacity, sizeof *stream->levels);
+	}
+	const struct level *below = top_level(stream);
+	struct level *level = &stream->levels[stream->level_count++];
+	level->kind = kind;
+	level->coarse = is_coarse_kind(kind) ? stream->level_count : below ? below->coarse : 0;
+	level->placeholder = below ? below->placeholder : 0;
+	return level;
+}
+
+static inline uint32_t begin_span(struct recording *recording, struct stream *stream, int64_t time_ns, uint8_t kind,
+                                  uint32_t name)
+{
+	if (stream->level_count >= MAX_LEVELS)
+		stream->deeper++;
+	else
+		push_level(stream, kind);
+	uint32_t row = model_span_begin(recording->model, stream->track, time_ns, kind, name);
+	stream->last = (struct span_ref){.track = row == MODEL_NONE ? MODEL_NONE : stream->track, .row = row};
+	return row;
+}
+
+static void end_step(struct recording *recording, struct stream *stream, int64_t time_ns, uint8_t flags)
+{
+	if (stream->step == MODEL_NONE)
+		return;
+	struct model_step *step = &recording->model->steps[stream->step];
+	step->end_ns = time_ns > step->start_ns ? time_ns : step->start_ns;
+	step->is_open = (flags & (SPAN_END_IS_LOST | SPAN_IS_CLIPPED)) != 0;
+	stream->step = MODEL_NONE;
+}
+
+static inline void end_top(struct recording *recording, struct stream *stream, int64_t time_ns, uint8_t flags)
+{
+	if (stream->levels[--stream->level_count].kind == SPAN_STEP)
+		end_step(recording, stream, time_ns, flags);
+	model_span_end(recording->model, stream->track, time_ns, flags);
+}
+
+static void end_deeper(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	for (; stream->deeper; stream->deeper--)
+		model_span_end(recording->model, stream->track, time_ns, SPAN_END_IS_LOST);
+}
+
+/* Ends levels down to `level` (an index), which is ended in order; what is still open inside lost its end. */
+static void end_down_to(struct recording *recording, struct stream *stream, uint32_t level, int64_t time_ns)
+{
+	end_deeper(recording, stream, time_ns);
+	while (stream->level_count > level + 1)
+		end_top(recording, stream, time_ns, SPAN_END_IS_LOST);
+	end_top(recording, stream, time_ns, 0);
+}
+
+static void end_all(struct recording *recording, struct stream *stream, int64_t time_ns, uint8_t flags)
+{
+	if (!stream->level_count)
+		return;
+	end_deeper(recording, stream, time_ns);
+	while (stream->level_count)
+		end_top(recording, stream, time_ns, flags);
+}
+
+/* The level an END_PHASE means: 1 + index, 0: none. A placeholder may have been a phase. */
+static uint32_t phase_level(const struct stream *stream)
+{
+	const struct level *top = top_level(stream);
+	if (!top)
+		return 0;
+	if (top->coarse && stream->levels[top->coarse - 1].kind != SPAN_STEP)
+		return top->coarse;
+	return top->placeholder > top->coarse ? top->placeholder : 0;
+}
+
+/* ---- one function per event ---- */
+
+static inline void on_end_detail(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	if (stream->deeper) {
+		stream->deeper--;
+		model_span_end(recording->model, stream->track, time_ns, 0);
+		return;
+	}
+	const struct level *top = top_level(stream);
+	if (top && top->coarse != stream->level_count)
+		end_top(recording, stream, time_ns, 0);
+	else
+		stream->unmatched += !stream->has_hole;
+}
+
+static void on_end_phase(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	uint32_t level = phase_level(stream);
+	if (level)
+		end_down_to(recording, stream, level - 1, time_ns);
+	else
+		stream->unmatched += !stream->has_hole;
+}
+
+static uint8_t span_kind_of(uint8_t symbol_kind)
+{
+	switch (symbol_kind) {
+	case STEPSCOPE_SYMBOL_RANGE:
+	case STEPSCOPE_SYMBOL_PHASE:
+	case STEPSCOPE_SYMBOL_OP:
+		return symbol_kind;
+	default:
+		return symbol_kind >= SPAN_MICRO_BATCH && symbol_kind <= SPAN_OVERHEAD ? symbol_kind : SPAN_OTHER;
+	}
+}
+
+static inline void on_begin(struct recording *recording, struct stream *stream, uint32_t id, int64_t time_ns)
+{
+	struct recorded_symbol symbol = recording_symbol(recording->session, id);
+	if (__builtin_expect(!symbol.is_known, 0))
+		symbol.string = recording_symbol_string(recording, id);
+	begin_span(recording, stream, time_ns, span_kind_of(symbol.kind), symbol.string);
+}
+
+/* Ends the innermost open span of the class that the symbol belongs to, if there is one. A phase is not looked for outside
+ * of the innermost micro-batch: the first switch in it begins a phase, it does not end the micro-batch. */
+static void on_switch(struct recording *recording, struct stream *stream, uint32_t id, int64_t time_ns)
+{
+	uint8_t kind = span_kind_of(recording_symbol(recording->session, id).kind);
+	const struct level *top = top_level(stream);
+	if (kind == SPAN_PHASE) {
+		if (top && top->coarse && stream->levels[top->coarse - 1].kind == SPAN_PHASE)
+			end_down_to(recording, stream, top->coarse - 1, time_ns);
+	} else if (kind == SPAN_MICRO_BATCH) {
+		uint32_t level = top ? top->coarse : 0;
+		while (level && stream->levels[level - 1].kind == SPAN_PHASE)
+			level = level > 1 ? stream->levels[level - 2].coarse : 0;
+		if (level && stream->levels[level - 1].kind == SPAN_MICRO_BATCH)
+			end_down_to(recording, stream, level - 1, time_ns);
+	} else if (stream->deeper || (top && top->coarse != stream->level_count)) {
+		on_end_detail(recording, stream, time_ns);
+	}
+	on_begin(recording, stream, id, time_ns);
+}
+
+static void begin_step(struct recording *recording, struct stream *stream, int64_t number, int64_t time_ns)
+{
+	if (stream->step != MODEL_NONE)
+		end_down_to(recording, stream, stream->step_level, time_ns);
+	struct model *model = recording->model;
+	uint32_t level = stream->level_count;
+	uint32_t row = begin_span(recording, stream, time_ns, SPAN_STEP, intern_add(&model->strings, "step"));
+	if (row == MODEL_NONE || model->steps_count >= INT32_MAX)
+		return;
+	struct model_step *step = model_add_step(model);
+	step->process = recording->process->process;
+	step->track = stream->track;
+	step->row = row;
+	step->number = number;
+	step->start_ns = step->end_ns = time_ns;
+	step->is_open = true;
+	stream->step = model->steps_count - 1;
+	stream->step_level = level;
+}
+
+static void finish_step(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	if (stream->step != MODEL_NONE) {
+		end_down_to(recording, stream, stream->step_level, time_ns);
+		return;
+	}
+	/* its begin was dropped: the outermost placeholder stands for it */
+	uint32_t level = stream->level_count ? top_level(stream)->placeholder : 0;
+	while (level > 1 && stream->levels[level - 2].placeholder)
+		level = stream->levels[level - 2].placeholder;
+	if (level)
+		end_down_to(recording, stream, level - 1, time_ns);
+	else
+		stream->unmatched += !stream->has_hole;
+}
+
+static void count_in_step(struct recording *recording, struct stream *stream, const struct segment_event *event)
+{
+	if (stream->step == MODEL_NONE)
+		return;
+	struct model_step *step = &recording->model->steps[stream->step];
+	bool is_tokens = event->id == STEPSCOPE_STEP_TOKENS;
+	uint64_t *sum = is_tokens ? &step->tokens : &step->samples;
+	if (__builtin_add_overflow(*sum, event->payload[0], sum))
+		*sum = UINT64_MAX;
+	*(is_tokens ? &step->has_tokens : &step->has_samples) = true;
+}
+
+static void on_step(struct recording *recording, struct stream *stream, const struct segment_event *event,
+                    int64_t time_ns)
+{
+	if (event->payload_count < 1)
+		return;
+	switch (event->id) {
+	case STEPSCOPE_STEP_BEGIN:
+		begin_step(recording, stream, (int64_t)event->payload[0], time_ns);
+		break;
+	case STEPSCOPE_STEP_END:
+		finish_step(recording, stream, time_ns);
+		break;
+	case STEPSCOPE_STEP_TOKENS:
+	case STEPSCOPE_STEP_SAMPLES:
+		count_in_step(recording, stream, event);
+		break;
+	case STEPSCOPE_STEP_CAPTURE:
+		if (!recording->has_windows) /* else the first pass has noted it */
+			recording_note_capture(recording->process, time_ns, event);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Events were dropped here: `lowest` of the spans that were open have ended meanwhile, and net - lowest were begun. */
+static void on_gap(struct recording *recording, struct stream *stream, const struct segment_event *event,
+                   int64_t time_ns)
+{
+	if (event->payload_count < 2)
+		return;
+	int64_t net = (int32_t)(event->payload[1] >> 32), lowest = (int32_t)event->payload[1];
+	int64_t first_ns = event->payload_count > 2 ? clock_ns(&stream->clock, event->payload[2]) : time_ns;
+	stream->gap_events += event->payload[0];
+	if (lowest > 0 || net < lowest)
+		return;
+	if (first_ns > time_ns || first_ns < stream->last_ns)
+		first_ns = time_ns;
+	for (int64_t i = lowest; i < 0 && stream->level_count; i++) {
+		end_deeper(recording, stream, first_ns);
+		end_top(recording, stream, first_ns, SPAN_END_IS_LOST);
+	}
+	for (int64_t i = lowest; i < net && stream->level_count < MAX_LEVELS; i++) {
+		uint32_t row = begin_span(recording, stream, time_ns, SPAN_OTHER,
+		                          intern_add(&recording->model->strings, "(dropped)"));
+		stream->levels[stream->level_count - 1].placeholder = stream->level_count;
+		if (row == MODEL_NONE)
+			continue;
+		uint32_t index;
+		struct span_chunk *chunk = track_chunk(recording->model->tracks[stream->track], row, &index);
+		chunk->flags[index] |= SPAN_START_IS_LOST;
+	}
+}
+
+/* ---- blocks ---- */
+
+/* The clock whose anchors are nearest to the block, when the process changed its clock. */
+static void choose_clock(const struct recorded_process *process, struct stream *stream, uint64_t tick)
+{
+	const struct clock_line *best = process->lines[0];
+	uint64_t best_distance = UINT64_MAX;
+	for (uint32_t i = 0; i < process->line_count && process->line_count > 1; i++) {
+		const struct clock_line *line = process->lines[i];
+		uint64_t first = line->pieces[0].tick, last = line->pieces[line->piece_count - 1].tick;
+		uint64_t distance = tick < first ? first - tick : tick > last ? tick - last : 0;
+		if (distance <= best_distance) {
+			best = line;
+			best_distance = distance;
+		}
+	}
+	if (stream->clock.line != best)
+		stream->clock = (struct clock_cursor){best, 0};
+}
+
+static void note_hole(struct recording *recording, struct stream *stream, uint64_t words)
+{
+	struct session *session = recording->session;
+	bool is_first = !stream->next_word;
+	stream->has_hole = true;
+	if (is_first && (session->has_coarse || session->first_segment > 0)) {
+		session->removed_words += words;
+		return;
+	}
+	if (!is_first)
+		end_all(recording, stream, stream->last_ns, SPAN_END_IS_LOST);
+	model_add_ledger(recording->model, LEDGER_DAMAGED, recording->process->process, recording->file->name, words,
+	                 "words of events are missing between two blocks");
+}
+
+/* Positions in the stream: what was removed or lost shows as a hole. */
+static void follow_words(struct recording *recording, struct stream *stream, const struct stepscope_block *block)
+{
+	uint64_t end;
+	if (recording->file->header.flags & STEPSCOPE_SEGMENT_COARSE ||
+	    __builtin_add_overflow(block->first_word, block->words, &end))
+		return;
+	if (block->first_word > stream->next_word)
+		note_hole(recording, stream, block->first_word - stream->next_word);
+	if (end > stream->next_word)
+		stream->next_word = end;
+}
+
+static bool is_in_window(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	const struct recorded_process *process = recording->process;
+	while (stream->window < process->window_count && process->windows[stream->window].end_ns < time_ns) {
+		if (stream->is_window_open)
+			end_all(recording, stream, process->windows[stream->window].end_ns, SPAN_IS_CLIPPED);
+		stream->is_window_open = false;
+		stream->window++;
+	}
+	if (stream->window == process->window_count || process->windows[stream->window].start_ns > time_ns)
+		return false;
+	stream->is_window_open = true;
+	return true;
+}
+
+bool recording_wants_events(void *context, const struct stepscope_block *block)
+{
+	struct recording *recording = context;
+	struct stream *stream = recording_stream(recording, block->stream);
+	if (!stream)
+		return false;
+	bool is_coarse = recording->file->header.flags & STEPSCOPE_SEGMENT_COARSE;
+	if (is_coarse && stream->is_in_segments && (stream->first_word == 0 || block->first_tick >= stream->first_tick))
+		return false;
+	if (!recording->has_windows)
+		return true;
+	choose_clock(recording->process, stream, block->first_tick);
+	struct clock_cursor clock = {stream->clock.line, 0};
+	int64_t first_ns = clock_ns(&clock, block->first_tick), last_ns = clock_ns(&clock, block->last_tick);
+	const struct recorded_process *process = recording->process;
+	for (uint32_t i = 0; i < process->window_count; i++)
+		if (first_ns <= process->windows[i].end_ns && last_ns >= process->windows[i].start_ns)
+			return true;
+	if (!is_coarse && block->first_word + block->words > stream->next_word)
+		stream->next_word = block->first_word + block->words;
+	return false;
+}
+
+static void note_time(struct recorded_process *process, int64_t first_ns, int64_t last_ns)
+{
+	if (!process->has_times || first_ns < process->first_ns)
+		process->first_ns = first_ns;
+	if (!process->has_times || last_ns > process->last_ns)
+		process->last_ns = last_ns;
+	process->has_times = true;
+}
+
+static inline void on_event(struct recording *recording, struct stream *stream, const struct segment_event *event,
+                            int64_t time_ns)
+{
+	switch (event->type) {
+	case STEPSCOPE_EVENT_BEGIN:
+		on_begin(recording, stream, event->id, time_ns);
+		break;
+	case STEPSCOPE_EVENT_END:
+		if (event->id == STEPSCOPE_END_DETAIL)
+			on_end_detail(recording, stream, time_ns);
+		else
+			on_end_phase(recording, stream, time_ns);
+		break;
+	case STEPSCOPE_EVENT_SWITCH:
+		on_switch(recording, stream, event->id, time_ns);
+		break;
+	case STEPSCOPE_EVENT_STEP:
+		on_step(recording, stream, event, time_ns);
+		break;
+	case STEPSCOPE_EVENT_GAP:
+		on_gap(recording, stream, event, time_ns);
+		break;
+	default:
+		recording_fact(recording, stream, event, time_ns);
+		break;
+	}
+}
+
+bool recording_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
+                      uint32_t count)
+{
+	struct recording *recording = context;
+	struct stream *stream = recording_stream(recording, block->stream);
+	if (!stream || !count)
+		return true;
+	follow_words(recording, stream, block);
+	choose_clock(recording->process, stream, block->first_tick);
+	bool is_coarse = recording->file->header.flags & STEPSCOPE_SEGMENT_COARSE;
+	uint64_t end_tick = is_coarse && stream->is_in_segments ? stream->first_tick : UINT64_MAX;
+	bool has_windows = recording->has_windows;
+	int64_t first_ns = clock_ns(&stream->clock, events[0].tick);
+	for (uint32_t i = 0; i < count && events[i].tick < end_tick; i++) {
+		int64_t time_ns = clock_ns(&stream->clock, events[i].tick);
+		if (has_windows && !is_in_window(recording, stream, time_ns))
+			continue;
+		if (stream->has_events && time_ns < stream->last_ns)
+			time_ns = stream->last_ns; /* a block that overlaps its predecessor */
+		if (stream->track == MODEL_NONE && events[i].type != STEPSCOPE_EVENT_VALUE)
+			recording_stream_track(recording, stream);
+		stream->has_events = true;
+		stream->last_ns = time_ns;
+		recording->process->events++;
+		on_event(recording, stream, &events[i], time_ns);
+	}
+	if (stream->has_events)
+		note_time(recording->process, first_ns < stream->last_ns ? first_ns : stream->last_ns, stream->last_ns);
+	return true;
+}
+
+void recording_close_session(struct recording *recording, struct session *session)
+{
+	bool is_last = true; /* of its process: only there "open" can mean that the recording stops inside it */
+	for (uint32_t i = 0; i < recording->session_count; i++)
+		if (recording->sessions[i]->process == session->process &&
+		    recording->sessions[i]->first_segment > session->first_segment)
+			is_last = false;
+	for (uint32_t i = 0; i < session->stream_count; i++) {
+		struct stream *stream = session->streams[i];
+		if (stream->track == MODEL_NONE)
+			continue;
+		const struct time_window *window = stream->is_window_open ? &recording->process->windows[stream->window]
+		                                                          : NULL;
+		if (window && window->end_ns < INT64_MAX / 2) {
+			end_all(recording, stream, window->end_ns, SPAN_IS_CLIPPED);
+		}
+		bool has_ended = stream->info.flags & 2;
+		if (stream->level_count && (has_ended || !is_last)) {
+			model_add_ledger(recording->model, LEDGER_OPEN_SPANS, recording->process->process,
+			                 has_ended ? model_text(recording->model, stream->name) : recording->file->name,
+			                 stream->level_count,
+			                 has_ended
+			                         ? "spans were open when their thread ended"
+			                         : "spans were open when the recording was stopped and started again");
+			end_all(recording, stream, stream->last_ns, SPAN_END_IS_LOST);
+		}
+		if (stream->info.tid)
+			number_map_set(&recording->process->tid_tracks,
+			               (uint64_t)stream->info.tid << 2 | (stream->info.kind & 3), stream->track);
+	}
+}
