@@ -256,8 +256,8 @@ size_t block_write(void *out, enum stepscope_block_kind kind, uint32_t stream, c
 	};
 	assert(bytes <= STEPSCOPE_MAX_BLOCK_BYTES);
 	seal(&block, data);
+	memmove((uint8_t *)out + sizeof(block), data, bytes);
 	memcpy(out, &block, sizeof(block));
-	memcpy((uint8_t *)out + sizeof(block), data, bytes);
 	return sizeof(block) + bytes;
 }
 

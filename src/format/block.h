@@ -50,7 +50,7 @@ uint32_t encoder_words(const struct encoder *encoder);
 /* Writes the finished block to out (BLOCK_MAX_EVENT_BYTES free there) and returns its bytes; 0 when it has no words. */
 size_t encoder_finish(struct encoder *encoder, uint8_t flags, void *out);
 
-/* Writes a block of another kind, uncompressed; returns its bytes (64 + bytes). */
+/* Writes a block of another kind, uncompressed; returns its bytes (64 + bytes). The data may lie in place already. */
 size_t block_write(void *out, enum stepscope_block_kind kind, uint32_t stream, const void *data, size_t bytes);
 
 /* Fills in header->crc of a segment header; checks it. */

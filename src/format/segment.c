@@ -41,6 +41,7 @@ struct walk {
 	struct meta_symbol *metas;
 	uint32_t meta_count, meta_capacity;
 	bool is_coarse;
+	bool are_symbols_told;
 	bool is_stopped;
 };
 
@@ -137,6 +138,9 @@ static void remember_meta(struct walk *walk, uint32_t id, const char *text, uint
 
 static bool on_symbols(struct walk *walk, const uint8_t *data, uint32_t bytes)
 {
+	/* they were told before everything else, except those that damage hid */
+	if (walk->are_symbols_told && walk->stats->damaged_places == 0)
+		return true;
 	for (uint32_t at = 0; bytes - at >= sizeof(struct stepscope_symbol) && at < bytes;) {
 		struct stepscope_symbol symbol;
 		memcpy(&symbol, data + at, sizeof(symbol));
@@ -333,6 +337,28 @@ static void note_damage(struct walk *walk, uint64_t from, uint64_t to)
 	walk->stats->damaged_bytes += to - from;
 }
 
+/* A name may stand behind its first use (its thread was slow to write it down), so names come first. */
+static void walk_symbols(struct walk *walk)
+{
+	uint64_t offset = sizeof(struct stepscope_segment_header);
+	while (offset < walk->bytes && !walk->is_stopped) {
+		struct stepscope_block block;
+		const uint8_t *bytes = view(walk, offset, sizeof(block));
+		if (!bytes)
+			break;
+		memcpy(&block, bytes, sizeof(block));
+		if (!block_is_plausible(&block)) {
+			offset = next_magic(walk, offset + 1);
+			continue;
+		}
+		const uint8_t *data = block.kind == STEPSCOPE_BLOCK_SYMBOLS ? good_block(walk, offset, &block) : NULL;
+		if (data && !on_symbols(walk, data, block.bytes))
+			walk->is_stopped = true;
+		offset += sizeof(block) + block.bytes;
+	}
+	walk->are_symbols_told = true;
+}
+
 static void walk_blocks(struct walk *walk)
 {
 	uint64_t offset = sizeof(struct stepscope_segment_header);
@@ -387,6 +413,8 @@ static enum status walk_all(struct walk *walk, struct error *err)
 {
 	*walk->stats = (struct segment_stats){.file_bytes = walk->bytes};
 	enum status status = walk_header(walk, err);
+	if (status == STATUS_OK && !walk->is_stopped)
+		walk_symbols(walk);
 	if (status == STATUS_OK && !walk->is_stopped)
 		walk_blocks(walk);
 	for (uint32_t i = 0; i < walk->meta_count; i++)

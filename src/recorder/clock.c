@@ -30,8 +30,8 @@ int64_t clock_raw_ns(void)
 uint64_t clock_ticks_slow(void)
 {
 	uint64_t ns = (uint64_t)(clock_raw_ns() - recorder_clock.origin_ns);
-	return recorder_clock.origin_tick +
-	       (uint64_t)((unsigned __int128)ns * recorder_clock.tick_hz / 1000000000u);
+	__extension__ typedef unsigned __int128 wide;
+	return recorder_clock.origin_tick + (uint64_t)((wide)ns * recorder_clock.tick_hz / 1000000000u);
 }
 
 #if defined(__x86_64__)

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fold.c: pool of a dead process -> end of its segment. What the segments of the session cover already is left out; a torn last
+ * block is cut off first, its events are still in the pool.
+ */
+#include "format/fold.h"
+
+#include "format/block.h"
+#include "format/segment.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_POOL_BYTES (4ull << 30)
+#define MAX_COVERED (1u << 20)
+
+struct covered { /* by stream: words that the segments hold */
+	uint64_t *words;
+	uint8_t *is_described;
+	uint32_t count;
+};
+
+struct fold {
+	uint8_t *bytes; /* copy of the pool: its file may be cut off under us */
+	uint64_t length;
+	const struct stepscope_pool_header *header;
+	const struct stepscope_slot *slots;
+	const uint8_t *symbols;
+	const struct stepscope_chunk *chunks;
+	struct covered covered;
+	uint64_t good_bytes; /* of the segment: up to the end of its last good block */
+	uint8_t *symbol_seen; /* by number: in the segment already */
+	int out;
+	struct encoder *encoder;
+	uint8_t *block;
+	struct fold_result *result;
+	bool is_write_error;
+};
+
+/* ---- the pool -------------------------------------------------------------------------------------------------------------- */
+
+static bool read_all(int fd, uint8_t *out, uint64_t bytes)
+{
+	for (uint64_t at = 0; at < bytes;) {
+		ssize_t n = pread(fd, out + at, bytes - at, (off_t)at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += (uint64_t)n;
+	}
+	return true;
+}
+
+static bool layout_is_sane(const struct stepscope_pool_header *header, uint64_t bytes)
+{
+	return memcmp(header->magic, STEPSCOPE_POOL_MAGIC, 8) == 0 && header->slot_count <= 65536 &&
+	       header->slots_offset <= bytes && header->symbols_offset <= bytes && header->chunks_offset <= bytes &&
+	       (header->slots_offset | header->symbols_offset | header->chunks_offset) % 8 == 0 &&
+	       header->slots_offset + header->slot_count * sizeof(struct stepscope_slot) <= bytes &&
+	       header->symbols_bytes <= bytes - header->symbols_offset && header->symbols_used <= header->symbols_bytes &&
+	       header->chunk_count <= (bytes - header->chunks_offset) / sizeof(struct stepscope_chunk) &&
+	       header->shift < 32 && memchr(header->segment_path, 0, sizeof(header->segment_path));
+}
+
+static enum status load_pool(struct fold *fold, const char *path, int fd, struct error *err)
+{
+	struct stat info;
+	if (fstat(fd, &info) != 0)
+		return error_errno(err, STATUS_INPUT, errno, "cannot examine the pool '%s'", path);
+	fold->length = (uint64_t)info.st_size;
+	if (fold->length < sizeof(struct stepscope_pool_header) || fold->length > MAX_POOL_BYTES)
+		return error_set(err, STATUS_INPUT, "'%s' is not a pool: %" PRIu64 " bytes", path, fold->length);
+	fold->bytes = malloc(fold->length);
+	if (!fold->bytes)
+		return error_set(err, STATUS_NO_MEMORY, "no memory for the pool '%s' (%" PRIu64 " bytes)", path, fold->length);
+	if (!read_all(fd, fold->bytes, fold->length))
+		return error_errno(err, STATUS_INPUT, errno, "cannot read the pool '%s'", path);
+	fold->header = (const struct stepscope_pool_header *)fold->bytes;
+	if (!layout_is_sane(fold->header, fold->length))
+		return error_set(err, STATUS_INPUT, "'%s' is not a pool, or it was damaged", path);
+	fold->slots = (const struct stepscope_slot *)(fold->bytes + fold->header->slots_offset);
+	fold->symbols = fold->bytes + fold->header->symbols_offset;
+	fold->chunks = (const struct stepscope_chunk *)(fold->bytes + fold->header->chunks_offset);
+	return STATUS_OK;
+}
+
+/* Takes the lock that a living owner holds. False: it lives, or another rescue is at work. */
+static bool lock_pool(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+	return fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+/* ---- what the segments have ------------------------------------------------------------------------------------------------ */
+
+static bool cover(struct covered *covered, uint32_t stream)
+{
+	if (stream < covered->count)
+		return true;
+	if (stream >= MAX_COVERED)
+		return false;
+	uint32_t count = stream * 2 + 64;
+	uint64_t *words = realloc(covered->words, count * sizeof(*words));
+	if (words)
+		covered->words = words;
+	uint8_t *is_described = realloc(covered->is_described, count);
+	if (is_described)
+		covered->is_described = is_described;
+	if (!words || !is_described)
+		return false;
+	memset(words + covered->count, 0, (count - covered->count) * sizeof(*words));
+	memset(is_described + covered->count, 0, count - covered->count);
+	covered->count = count;
+	return true;
+}
+
+static bool note_block(void *context, const struct stepscope_block *block)
+{
+	struct fold *fold = context;
+	uint64_t end = block->first_word + block->words;
+	if (cover(&fold->covered, block->stream) && end > fold->covered.words[block->stream])
+		fold->covered.words[block->stream] = end;
+	return false; /* the header is all we want */
+}
+
+static bool note_stream(void *context, uint32_t stream, const struct stepscope_stream_info *info, const char *name)
+{
+	struct fold *fold = context;
+	(void)info;
+	(void)name;
+	if (cover(&fold->covered, stream))
+		fold->covered.is_described[stream] = 1;
+	return true;
+}
+
+static bool note_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
+{
+	struct fold *fold = context;
+	(void)kind;
+	(void)text;
+	(void)length;
+	if (id < 1u << 24)
+		fold->symbol_seen[id / 8] |= (uint8_t)(1u << id % 8);
+	return true;
+}
+
+static bool is_of_session(void *context, const struct stepscope_segment_header *header)
+{
+	const struct fold *fold = context;
+	const struct stepscope_segment_header *mine = &fold->header->identity;
+	return header->session == mine->session && header->pid == mine->pid && !(header->flags & STEPSCOPE_SEGMENT_COARSE);
+}
+
+/* Reads <stem>.*.ssr beside the segment; rotation may have spread a stream over several. */
+static void note_siblings(struct fold *fold, const char *segment)
+{
+	const struct segment_visitor visitor = {.context = fold, .header = is_of_session, .wants_events = note_block};
+	char directory[1100], stem[512], path[1700];
+	const char *slash = strrchr(segment, '/');
+	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - segment) : 1, slash ? segment : ".");
+	snprintf(stem, sizeof(stem), "%s", slash ? slash + 1 : segment);
+	for (int dots = 0; dots < 2 && strrchr(stem, '.'); dots++)
+		*strrchr(stem, '.') = 0;
+	DIR *dir = opendir(directory);
+	if (!dir)
+		return;
+	for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+		struct segment_stats stats;
+		if (strncmp(entry->d_name, stem, strlen(stem)) != 0 || entry->d_name[strlen(stem)] != '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+		if (strcmp(path, segment) != 0 && segment_read(path, &visitor, &stats, NULL) != STATUS_OK)
+			continue;
+	}
+	closedir(dir);
+}
+
+static enum status note_segment(struct fold *fold, const char *segment, struct error *err)
+{
+	const struct segment_visitor visitor = {
+		.context = fold, .symbol = note_symbol, .stream = note_stream, .wants_events = note_block};
+	struct segment_stats stats;
+	fold->symbol_seen = calloc(1, (1u << 24) / 8);
+	if (!fold->symbol_seen)
+		return error_set(err, STATUS_NO_MEMORY, "no memory for the rescue of '%s'", segment);
+	enum status status = segment_read(segment, &visitor, &stats, err);
+	if (status == STATUS_OK)
+		fold->good_bytes = stats.file_bytes - stats.torn_bytes;
+	note_siblings(fold, segment);
+	return status;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------------------- */
+
+static void append(struct fold *fold, size_t bytes)
+{
+	for (size_t at = 0; at < bytes && !fold->is_write_error;) {
+		ssize_t n = write(fold->out, fold->block + at, bytes - at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			fold->is_write_error = true;
+		else
+			at += (size_t)n;
+	}
+	fold->result->bytes += bytes;
+}
+
+static void append_block(struct fold *fold, enum stepscope_block_kind kind, uint32_t stream, const void *data, size_t bytes)
+{
+	append(fold, block_write(fold->block, kind, stream, data, bytes));
+}
+
+static void append_symbols(struct fold *fold)
+{
+	const uint64_t used = fold->header->symbols_used;
+	uint8_t *out = fold->block + sizeof(struct stepscope_block);
+	size_t length = 0;
+	for (uint64_t at = 0; at + sizeof(struct stepscope_symbol) <= used;) {
+		struct stepscope_symbol symbol;
+		memcpy(&symbol, fold->symbols + at, sizeof(symbol));
+		size_t bytes = sizeof(symbol) + ((symbol.length + 7u) & ~7u);
+		if (symbol.id == 0) { /* never completed; its room may not even have a length */
+			at += symbol.length ? bytes : 8;
+			continue;
+		}
+		if (at + bytes > used)
+			break;
+		bool is_new = symbol.id < 1u << 24 && !(fold->symbol_seen[symbol.id / 8] & 1u << symbol.id % 8);
+		if (is_new) {
+			memcpy(out + length, fold->symbols + at, bytes);
+			length += bytes;
+		}
+		at += bytes;
+		if (length > 256u << 10) {
+			append_block(fold, STEPSCOPE_BLOCK_SYMBOLS, 0, out, length);
+			length = 0;
+		}
+	}
+	if (length)
+		append_block(fold, STEPSCOPE_BLOCK_SYMBOLS, 0, out, length);
+}
+
+static void append_stream(struct fold *fold, const struct stepscope_slot *slot)
+{
+	struct {
+		struct stepscope_stream_info info;
+		char name[32];
+	} data = {{slot->kind, slot->tid, slot->tid == fold->header->identity.pid ? 1u : 0u, 0}, ""};
+	memcpy(data.name, slot->name, sizeof(data.name) - 1);
+	data.info.name_bytes = (uint32_t)strlen(data.name);
+	append_block(fold, STEPSCOPE_BLOCK_STREAM, slot->stream, &data, sizeof(data.info) + data.info.name_bytes);
+}
+
+static void append_slots(struct fold *fold)
+{
+	for (uint32_t i = 0; i < fold->header->slot_count; i++) {
+		const struct stepscope_slot *slot = &fold->slots[i];
+		uint64_t dropped = 0;
+		if (slot->stream == 0 || !cover(&fold->covered, slot->stream))
+			continue;
+		append_stream(fold, slot);
+		for (int type = 0; type < STEPSCOPE_EVENT_TYPES; type++)
+			dropped += slot->dropped[type];
+		if (dropped)
+			append_block(fold, STEPSCOPE_BLOCK_DROPS, slot->stream, slot->dropped, sizeof(slot->dropped));
+		if (slot->gap_count == 0)
+			continue;
+		const uint64_t gap[3] = {slot->gap_count,
+					 (uint64_t)(uint32_t)slot->gap_net << 32 | (uint32_t)slot->gap_lowest, slot->gap_tick};
+		encoder_begin(fold->encoder, slot->stream, fold->covered.words[slot->stream], fold->header->shift);
+		encoder_add_event(fold->encoder, 3u << 4 | STEPSCOPE_EVENT_GAP, slot->gap_tick, gap);
+		append(fold, encoder_finish(fold->encoder, 1, fold->block));
+	}
+	append_block(fold, STEPSCOPE_BLOCK_DROPS, 0, fold->header->dropped, sizeof(fold->header->dropped));
+}
+
+/* Steps over the first `words` words of a chunk, whose events the segment has. False when they do not end at an event. */
+static bool skip_words(const struct stepscope_chunk *chunk, uint64_t words, uint64_t *at, uint64_t *base)
+{
+	for (*at = 0; *at < words;) {
+		uint64_t word = *at < STEPSCOPE_CHUNK_WORDS ? chunk->words[*at] : 0;
+		uint32_t head = (uint32_t)(word >> 32), payload = head >> 4 & 15;
+		if (word == 0 || *at + payload >= STEPSCOPE_CHUNK_WORDS)
+			return false;
+		if ((head & 15) == STEPSCOPE_EVENT_TIME && payload)
+			*base = chunk->words[*at + 1];
+		*at += 1 + payload;
+	}
+	return *at == words;
+}
+
+static void append_chunk(struct fold *fold, const struct stepscope_chunk *chunk)
+{
+	uint64_t at = 0, base = chunk->base_tick;
+	if (!cover(&fold->covered, chunk->stream))
+		return;
+	uint64_t *covered = &fold->covered.words[chunk->stream];
+	if (*covered > chunk->first_word && !skip_words(chunk, *covered - chunk->first_word, &at, &base))
+		return;
+	for (;;) {
+		encoder_begin(fold->encoder, chunk->stream, chunk->first_word + at, fold->header->shift);
+		size_t used = encoder_add(fold->encoder, chunk->words + at, STEPSCOPE_CHUNK_WORDS - at, &base);
+		if (used == 0)
+			return;
+		fold->result->events += encoder_events(fold->encoder);
+		append(fold, encoder_finish(fold->encoder, 1, fold->block));
+		at += used;
+		*covered = chunk->first_word + at;
+	}
+}
+
+static int compare_chunks(const void *a, const void *b)
+{
+	const struct stepscope_chunk *x = *(const struct stepscope_chunk *const *)a;
+	const struct stepscope_chunk *y = *(const struct stepscope_chunk *const *)b;
+	if (x->stream != y->stream)
+		return x->stream < y->stream ? -1 : 1;
+	return x->first_word < y->first_word ? -1 : x->first_word > y->first_word;
+}
+
+static enum status append_chunks(struct fold *fold, struct error *err)
+{
+	const struct stepscope_chunk **order = calloc(fold->header->chunk_count + 1u, sizeof(*order));
+	uint32_t count = 0;
+	if (!order)
+		return error_set(err, STATUS_NO_MEMORY, "no memory for the rescue");
+	for (uint32_t i = 0; i < fold->header->chunk_count; i++)
+		if (fold->chunks[i].magic == STEPSCOPE_CHUNK_MAGIC && fold->chunks[i].stream)
+			order[count++] = &fold->chunks[i];
+	qsort(order, count, sizeof(*order), compare_chunks);
+	for (uint32_t i = 0; i < count; i++)
+		append_chunk(fold, order[i]);
+	free(order);
+	return STATUS_OK;
+}
+
+/* ---- where the process was ------------------------------------------------------------------------------------------------- */
+
+struct place {
+	struct fold_result *result;
+	char **names; /* by symbol */
+	uint32_t name_count;
+	struct place_stream {
+		uint32_t open[64];
+		int depth;
+		bool is_main;
+		uint64_t last_tick;
+	} *streams;
+	uint32_t stream_count;
+};
+
+static bool place_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
+{
+	struct place *place = context;
+	(void)kind;
+	if (id >= 1u << 20)
+		return true;
+	if (id >= place->name_count) {
+		uint32_t count = id * 2 + 256;
+		char **grown = realloc(place->names, count * sizeof(*grown));
+		if (!grown)
+			return true;
+		memset(grown + place->name_count, 0, (count - place->name_count) * sizeof(*grown));
+		place->names = grown;
+		place->name_count = count;
+	}
+	free(place->names[id]);
+	place->names[id] = strndup(text, length);
+	return true;
+}
+
+static struct place_stream *place_stream_at(struct place *place, uint32_t stream)
+{
+	if (stream >= MAX_COVERED)
+		return NULL;
+	if (stream >= place->stream_count) {
+		uint32_t count = stream * 2 + 16;
+		struct place_stream *grown = realloc(place->streams, count * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		memset(grown + place->stream_count, 0, (count - place->stream_count) * sizeof(*grown));
+		place->streams = grown;
+		place->stream_count = count;
+	}
+	return &place->streams[stream];
+}
+
+static bool place_thread(void *context, uint32_t stream, const struct stepscope_stream_info *info, const char *name)
+{
+	struct place_stream *here = place_stream_at(context, stream);
+	(void)name;
+	if (here)
+		here->is_main = info->flags & 1;
+	return true;
+}
+
+static bool place_events(void *context, const struct stepscope_block *block, const struct segment_event *events, uint32_t count)
+{
+	struct place *place = context;
+	struct place_stream *here = place_stream_at(place, block->stream);
+	for (uint32_t i = 0; here && i < count; i++) {
+		const struct segment_event *event = &events[i];
+		here->last_tick = event->tick;
+		if (event->type == STEPSCOPE_EVENT_STEP && event->id == STEPSCOPE_STEP_BEGIN && event->payload_count) {
+			place->result->has_step = true;
+			place->result->last_step = (int64_t)event->payload[0];
+			here->depth = 0;
+		} else if (event->type == STEPSCOPE_EVENT_BEGIN) {
+			if (here->depth < 64)
+				here->open[here->depth] = event->id;
+			here->depth++;
+		} else if (event->type == STEPSCOPE_EVENT_END && here->depth > 0) {
+			here->depth--;
+		} else if (event->type == STEPSCOPE_EVENT_SWITCH && here->depth > 0 && here->depth <= 64) {
+			here->open[here->depth - 1] = event->id;
+		}
+	}
+	return true;
+}
+
+static void find_place(const char *segment, struct fold_result *result)
+{
+	struct place place = {.result = result};
+	const struct segment_visitor visitor = {
+		.context = &place, .symbol = place_symbol, .stream = place_thread, .events = place_events};
+	struct segment_stats stats;
+	const struct place_stream *best = NULL;
+	if (segment_read(segment, &visitor, &stats, NULL) == STATUS_OK) {
+		for (uint32_t i = 0; i < place.stream_count; i++) {
+			const struct place_stream *here = &place.streams[i];
+			bool is_better = !best || here->is_main > best->is_main ||
+					 (here->is_main == best->is_main && here->last_tick > best->last_tick);
+			if (here->depth > 0 && is_better)
+				best = here;
+		}
+		uint32_t op = best ? best->open[best->depth > 64 ? 63 : best->depth - 1] : 0;
+		if (op && op < place.name_count && place.names[op])
+			snprintf(result->last_op, sizeof(result->last_op), "%s", place.names[op]);
+	}
+	for (uint32_t i = 0; i < place.name_count; i++)
+		free(place.names[i]);
+	free(place.names);
+	free(place.streams);
+}
+
+/* ---- whole ------------------------------------------------------------------------------------------------------------------ */
+
+static enum status fold_into(struct fold *fold, const char *segment, struct error *err)
+{
+	enum status status = note_segment(fold, segment, err);
+	if (status != STATUS_OK)
+		return status;
+	fold->out = open(segment, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	if (fold->out < 0)
+		return error_errno(err, STATUS_IO, errno, "cannot append to '%s'", segment);
+	fold->encoder = calloc(1, encoder_bytes());
+	fold->block = malloc(BLOCK_MAX_EVENT_BYTES + (1u << 20));
+	if (!fold->encoder || !fold->block)
+		return error_set(err, STATUS_NO_MEMORY, "no memory for the rescue of '%s'", segment);
+	if (ftruncate(fold->out, (off_t)fold->good_bytes) != 0)
+		return error_errno(err, STATUS_IO, errno, "cannot cut the torn end off '%s'", segment);
+	append_symbols(fold);
+	append_block(fold, STEPSCOPE_BLOCK_CLOCK, 0, &fold->header->last_anchor, sizeof(fold->header->last_anchor));
+	status = append_chunks(fold, err);
+	append_slots(fold);
+	if (status == STATUS_OK && fold->is_write_error)
+		return error_errno(err, STATUS_IO, errno, "cannot append to '%s'", segment);
+	if (status == STATUS_OK && fdatasync(fold->out) != 0)
+		return error_errno(err, STATUS_IO, errno, "cannot write '%s' to the disk", segment);
+	return status;
+}
+
+static void fold_release(struct fold *fold)
+{
+	free(fold->bytes);
+	free(fold->covered.words);
+	free(fold->covered.is_described);
+	free(fold->symbol_seen);
+	free(fold->encoder);
+	free(fold->block);
+	if (fold->out >= 0)
+		close(fold->out);
+}
+
+static enum status fold_locked(int fd, const char *path, struct fold_result *result, struct error *err)
+{
+	struct fold fold = {.out = -1, .result = result};
+	enum status status = load_pool(&fold, path, fd, err);
+	if (status == STATUS_OK) {
+		memcpy(result->segment_path, fold.header->segment_path, sizeof(result->segment_path));
+		result->pid = fold.header->identity.pid;
+		if (!fold.header->is_closed && result->segment_path[0]) {
+			status = fold_into(&fold, result->segment_path, err);
+			result->was_folded = status == STATUS_OK;
+		}
+	}
+	if (result->was_folded)
+		find_place(result->segment_path, result);
+	fold_release(&fold);
+	return status;
+}
+
+enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *result, struct error *err)
+{
+	*result = (struct fold_result){0};
+	int fd = open(pool_path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return error_errno(err, STATUS_INPUT, errno, "cannot open the pool '%s'", pool_path);
+	if (!lock_pool(fd) && !is_dead) {
+		close(fd);
+		return STATUS_OK;
+	}
+	enum status status = fold_locked(fd, pool_path, result, err);
+	/* a pool whose segment is gone has nothing to be folded into; one that could not be written stays for the next try */
+	bool is_useless = status == STATUS_INPUT || status == STATUS_OK;
+	if (is_useless && strncmp(pool_path, "/dev/shm/", 9) == 0)
+		unlink(pool_path);
+	close(fd);
+	return status;
+}
+
+static bool lies_in(const char *pool_path, const char *directory)
+{
+	struct stepscope_pool_header header;
+	int fd = open(pool_path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	bool is_read = read_all(fd, (uint8_t *)&header, sizeof(header));
+	close(fd);
+	if (!is_read || !memchr(header.segment_path, 0, sizeof(header.segment_path)))
+		return false;
+	char segment_directory[PATH_MAX], wanted[PATH_MAX];
+	char *slash = strrchr(header.segment_path, '/');
+	if (slash)
+		*slash = 0;
+	return realpath(header.segment_path, segment_directory) && realpath(directory, wanted) &&
+	       strcmp(segment_directory, wanted) == 0;
+}
+
+int fold_stale_pools(const char *run_directory)
+{
+	int folded = 0;
+	char prefix[64], path[512];
+	DIR *dir = opendir("/dev/shm");
+	if (!dir)
+		return 0;
+	snprintf(prefix, sizeof(prefix), "stepscope.%u.", (unsigned)getuid());
+	for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+		struct fold_result result;
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+			continue;
+		/* closing a descriptor of our own pool would drop the lock that says we live */
+		if (strtoull(entry->d_name + strlen(prefix), NULL, 10) == (unsigned long long)getpid())
+			continue;
+		snprintf(path, sizeof(path), "/dev/shm/%s", entry->d_name);
+		if (run_directory && !lies_in(path, run_directory))
+			continue;
+		if (fold_pool(path, false, &result, NULL) == STATUS_OK && result.was_folded)
+			folded++;
+	}
+	closedir(dir);
+	return folded;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * api.c: the functions of stepscope/stepscope.h and of emit.h. Whoever comes here has found stepscope_active set.
+ */
+#include "recorder/emit.h"
+#include "recorder/session.h"
+#include "recorder/session_state.h"
+#include "recorder/shapes.h"
+#include "recorder/stream.h"
+#include "recorder/symbols.h"
+
+#include <unistd.h>
+
+#define MAX_META_BYTES 8000
+
+/* ---- events ---------------------------------------------------------------------------------------------------------------- */
+
+void stepscope_emit_begin(stepscope_name_t name)
+{
+	if (name)
+		stream_put(STEPSCOPE_EVENT_BEGIN, name, NULL, 0);
+}
+
+void stepscope_emit_end(void)
+{
+	stream_put(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, NULL, 0);
+}
+
+void stepscope_emit_switch(stepscope_name_t name)
+{
+	if (name)
+		stream_put(STEPSCOPE_EVENT_SWITCH, name, NULL, 0);
+}
+
+static bool is_phase(int phase)
+{
+	return phase >= STEPSCOPE_PHASE_DATA && phase <= STEPSCOPE_PHASE_EVALUATION;
+}
+
+void stepscope_emit_phase_begin(int phase)
+{
+	if (is_phase(phase))
+		stream_put(STEPSCOPE_EVENT_BEGIN, (uint32_t)phase, NULL, 0);
+}
+
+void stepscope_emit_phase_switch(int phase)
+{
+	if (is_phase(phase))
+		stream_put(STEPSCOPE_EVENT_SWITCH, (uint32_t)phase, NULL, 0);
+}
+
+void stepscope_emit_phase_end(void)
+{
+	stream_put(STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE, NULL, 0);
+}
+
+static void put_arg(uint32_t key, enum stepscope_arg type, uint64_t value)
+{
+	const uint64_t payload[2] = {(uint64_t)type, value};
+	stream_put(STEPSCOPE_EVENT_ARG, key, payload, 2);
+}
+
+static uint64_t double_bits(double value)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+void stepscope_emit_micro_batch_begin(int64_t index)
+{
+	stream_put(STEPSCOPE_EVENT_BEGIN, STEPSCOPE_BUILTIN_MICRO_BATCH, NULL, 0);
+	put_arg(STEPSCOPE_BUILTIN_KEY_INDEX, STEPSCOPE_ARG_I64, (uint64_t)index);
+}
+
+void stepscope_emit_op_info(stepscope_name_t name, const struct stepscope_op_info *info)
+{
+	if (!name)
+		return;
+	stream_put(STEPSCOPE_EVENT_BEGIN, name, NULL, 0);
+	if (!info || !(stepscope_active & STEPSCOPE_ACTIVE_SHAPES))
+		return;
+	uint32_t shape = shapes_symbol(info);
+	uint32_t dtype = shapes_dtype_symbol(info->dtype);
+	if (shape)
+		put_arg(STEPSCOPE_BUILTIN_KEY_SHAPE, STEPSCOPE_ARG_SYMBOL, shape);
+	if (dtype)
+		put_arg(STEPSCOPE_BUILTIN_KEY_DTYPE, STEPSCOPE_ARG_SYMBOL, dtype);
+	if (info->flops > 0)
+		put_arg(STEPSCOPE_BUILTIN_KEY_FLOPS, STEPSCOPE_ARG_F64, double_bits(info->flops));
+	if (info->bytes > 0)
+		put_arg(STEPSCOPE_BUILTIN_KEY_BYTES, STEPSCOPE_ARG_F64, double_bits(info->bytes));
+}
+
+void stepscope_emit_alloc(const void *address, uint64_t bytes, int category, int device)
+{
+	const uint64_t payload[2] = {(uint64_t)(uintptr_t)address, bytes};
+	if (!address || category < STEPSCOPE_MEMORY_OTHER || category > STEPSCOPE_MEMORY_TEMPORARY || device < -1 || device > 65000)
+		return;
+	stream_put(STEPSCOPE_EVENT_ALLOC, STEPSCOPE_MEMORY_ID(category, device), payload, 2);
+}
+
+void stepscope_emit_free(const void *address, int device)
+{
+	const uint64_t payload = (uint64_t)(uintptr_t)address;
+	if (address && device >= -1 && device <= 65000)
+		stream_put(STEPSCOPE_EVENT_FREE, STEPSCOPE_MEMORY_ID(0, device), &payload, 1);
+}
+
+void stepscope_emit_value(stepscope_name_t name, double value)
+{
+	const uint64_t bits = double_bits(value);
+	if (name)
+		stream_put(STEPSCOPE_EVENT_VALUE, name, &bits, 1);
+}
+
+void stepscope_emit_mark(stepscope_name_t name)
+{
+	if (name)
+		stream_put(STEPSCOPE_EVENT_MARK, name, NULL, 0);
+}
+
+void stepscope_emit_metadata(const char *key, const char *value)
+{
+	if (key && value && key[0] && session_enter())
+		session_meta(key, value);
+}
+
+void stepscope_emit_thread_name(const char *name)
+{
+	if (name)
+		stream_name_thread(name);
+}
+
+void stepscope_emit_step_begin(int64_t number)
+{
+	session_step_begin(number);
+}
+
+void stepscope_emit_step_end(void)
+{
+	session_step_end();
+}
+
+void stepscope_emit_step_count(int what, uint64_t count)
+{
+	stream_put(STEPSCOPE_EVENT_STEP, what == 0 ? STEPSCOPE_STEP_TOKENS : STEPSCOPE_STEP_SAMPLES, &count, 1);
+}
+
+/* ---- names ----------------------------------------------------------------------------------------------------------------- */
+
+stepscope_name_t stepscope_name(enum stepscope_kind kind, const char *name)
+{
+	if (!name || !stepscope_active)
+		return 0;
+	return emit_symbol((enum stepscope_symbol_kind)kind, name, (uint32_t)strnlen(name, SYMBOLS_MAX_TEXT));
+}
+
+uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t length)
+{
+	uint32_t number = symbols_intern(kind, text, length);
+	/* before the first event there is no table yet */
+	if (number == 0 && session_enter())
+		number = symbols_intern(kind, text, length);
+	return number;
+}
+
+/* ---- agents ---------------------------------------------------------------------------------------------------------------- */
+
+void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload, unsigned count)
+{
+	if (count <= 15 && stepscope_active)
+		stream_put(type, id, payload, count);
+}
+
+uint64_t emit_now(void)
+{
+	return stepscope_active ? clock_ticks() : 0;
+}
+
+/* ---- start and stop -------------------------------------------------------------------------------------------------------- */
+
+int stepscope_init(const char *options)
+{
+	const char *wish = getenv("STEPSCOPE");
+	bool is_refused = wish && (strcmp(wish, "0") == 0 || strcmp(wish, "off") == 0);
+	if (is_refused || (!options && !session.is_wanted)) {
+		session.problem[0] = 0;
+		return 0;
+	}
+	const struct session_start how = {.options = options, .role = STEPSCOPE_ROLE_TRAINER, .is_explicit = true};
+	return session_start(&how);
+}
+
+const char *stepscope_error(void)
+{
+	return session_problem();
+}
+
+void stepscope_shutdown(void)
+{
+	session_stop("stepscope_shutdown()");
+}
+
+void stepscope_flush(void)
+{
+	session_flush();
+}

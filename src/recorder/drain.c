@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * drain.c: pool -> file. One pass: encode what is new into `body`, collect the symbols and streams it needs in `head`, write
+ * both at once, then free the chunks that are done.
+ */
+#include "recorder/drain.h"
+
+#include "format/block.h"
+#include "recorder/self.h"
+#include "recorder/stream.h"
+#include "recorder/symbols.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BODY_BYTES (4u << 20)
+#define HEAD_BYTES (1u << 20)
+#define COARSE_BYTES (1u << 20)
+#define DONE_MAX 4096u
+#define MAX_SLOTS 8192u
+#define BUSY_WAIT_NS 10000000
+#define IDLE_WAIT_NS 100000000
+#define STALE_NS 250000000 /* an active chunk is looked at this often */
+#define SECOND 1000000000ll
+#define STACK_BYTES (256u << 10)
+
+/* ---- what goes before the events ------------------------------------------------------------------------------------------ */
+
+static bool head_has_room(const struct drain *drain, size_t bytes)
+{
+	return HEAD_BYTES - drain->head_bytes >= bytes + sizeof(struct stepscope_block);
+}
+
+static void put_head(struct drain *drain, enum stepscope_block_kind kind, uint32_t stream, const void *data, size_t bytes)
+{
+	if (head_has_room(drain, bytes))
+		drain->head_bytes += block_write(drain->head + drain->head_bytes, kind, stream, data, bytes);
+}
+
+/* The names that are new. More than fit go to the file at once. */
+static void put_symbols(struct drain *drain)
+{
+	for (;;) {
+		uint8_t *room = drain->head + drain->head_bytes + sizeof(struct stepscope_block);
+		size_t maximum = head_has_room(drain, 0) ? HEAD_BYTES - drain->head_bytes - sizeof(struct stepscope_block) : 0;
+		size_t bytes = symbols_take(&drain->symbols_from, room, maximum);
+		if (bytes) {
+			put_head(drain, STEPSCOPE_BLOCK_SYMBOLS, 0, room, bytes);
+			continue;
+		}
+		if (maximum >= SYMBOLS_MAX_TEXT + 16 || drain->file.is_failing)
+			return;
+		if (segment_file_append(&drain->file, drain->head, drain->head_bytes, NULL, 0))
+			drain->head_bytes = 0;
+	}
+}
+
+static void put_stream(struct drain *drain, uint32_t index, bool is_exited)
+{
+	const struct stepscope_slot *slot = &drain->pool->slots[index];
+	struct {
+		struct stepscope_stream_info info;
+		char name[32];
+	} data = {{slot->kind, slot->tid, 0, 0}, ""};
+	memcpy(data.name, slot->name, sizeof(data.name));
+	data.name[31] = 0;
+	data.info.name_bytes = (uint32_t)strlen(data.name);
+	data.info.flags = (slot->tid == (uint32_t)getpid() ? 1u : 0u) | (is_exited ? 2u : 0u);
+	put_head(drain, STEPSCOPE_BLOCK_STREAM, drain->streams[index].stream, &data,
+		 sizeof(data.info) + data.info.name_bytes);
+	drain->streams[index].is_described = true;
+	drain->streams[index].name_version = __atomic_load_n(&streams.cursors[index].name_version, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t sum_drops(const uint64_t *by_type)
+{
+	uint64_t sum = 0;
+	for (int i = 0; i < STEPSCOPE_EVENT_TYPES; i++)
+		sum += __atomic_load_n(&by_type[i], __ATOMIC_RELAXED);
+	return sum;
+}
+
+static void put_drops(struct drain *drain, uint32_t stream, const uint64_t *by_type, uint64_t *said)
+{
+	uint64_t sum = sum_drops(by_type);
+	if (sum == *said)
+		return;
+	put_head(drain, STEPSCOPE_BLOCK_DROPS, stream, by_type, sizeof(struct stepscope_drops));
+	*said = sum;
+}
+
+static void put_anchor(struct drain *drain, int64_t now_ns)
+{
+	struct stepscope_anchor anchor;
+	bool was_replaced = clock_recheck();
+	clock_anchor(&anchor);
+	put_head(drain, STEPSCOPE_BLOCK_CLOCK, 0, &anchor, sizeof(anchor));
+	drain->pool->header->last_anchor = anchor;
+	/* dense at the start, so that a short run has a rate; then once a second */
+	drain->anchor_gap_ns = drain->anchor_gap_ns * 10 < SECOND ? drain->anchor_gap_ns * 10 : SECOND;
+	drain->next_anchor_ns = now_ns + drain->anchor_gap_ns;
+	if (was_replaced)
+		recorder_say("the kernel does not trust the processor's time stamp counter any more; going on with the system clock");
+}
+
+/* ---- events ---------------------------------------------------------------------------------------------------------------- */
+
+static bool is_coarse(uint32_t head)
+{
+	uint32_t id = head >> 8;
+	switch (head & 15) {
+	case STEPSCOPE_EVENT_STEP:
+	case STEPSCOPE_EVENT_VALUE:
+	case STEPSCOPE_EVENT_MARK: return true;
+	case STEPSCOPE_EVENT_BEGIN:
+	case STEPSCOPE_EVENT_SWITCH: return id <= STEPSCOPE_BUILTIN_MICRO_BATCH;
+	case STEPSCOPE_EVENT_END: return id == STEPSCOPE_END_PHASE;
+	default: return false;
+	}
+}
+
+/* Copies the coarse ones of words[0..count), complete events all, to the file that rotation keeps. */
+static void copy_coarse(struct drain *drain, uint32_t stream, const uint64_t *words, size_t count, uint64_t base)
+{
+	bool is_begun = false;
+	for (size_t at = 0; at < count;) {
+		uint32_t head = (uint32_t)(words[at] >> 32);
+		uint32_t payload = head >> 4 & 15;
+		if ((head & 15) == STEPSCOPE_EVENT_TIME) {
+			base = words[at + 1];
+		} else if (is_coarse(head)) {
+			uint64_t tick = base + (uint32_t)((uint32_t)words[at] - (uint32_t)base);
+			if (!is_begun)
+				encoder_begin(drain->coarse_encoder, stream, drain->coarse_words, recorder_clock.shift);
+			is_begun = true;
+			encoder_add_event(drain->coarse_encoder, head, tick, words + at + 1);
+		}
+		at += 1 + payload;
+	}
+	if (!is_begun || COARSE_BYTES - drain->coarse_bytes < BLOCK_MAX_EVENT_BYTES)
+		return;
+	drain->coarse_words += encoder_words(drain->coarse_encoder);
+	drain->coarse_bytes += encoder_finish(drain->coarse_encoder, 0, drain->coarse_body + drain->coarse_bytes);
+}
+
+static void finish_block(struct drain *drain, struct drained_stream *stream)
+{
+	drain->events += encoder_events(drain->encoder);
+	stream->next_word += encoder_words(drain->encoder);
+	drain->body_bytes += encoder_finish(drain->encoder, 0, drain->body + drain->body_bytes);
+}
+
+static bool body_has_room(const struct drain *drain)
+{
+	return BODY_BYTES - drain->body_bytes >= 2 * BLOCK_MAX_EVENT_BYTES && drain->done_count < DONE_MAX;
+}
+
+/* Encodes what the stream has. False when this pass has no more room. */
+static bool drain_stream(struct drain *drain, struct drained_stream *stream)
+{
+	bool has_room = true;
+	encoder_begin(drain->encoder, stream->stream, stream->next_word, recorder_clock.shift);
+	for (;;) {
+		/* first whether there is a successor, then the words: so nothing can come in between */
+		uint32_t next = __atomic_load_n(&stream->chunk->next, __ATOMIC_ACQUIRE);
+		const uint64_t *words = stream->chunk->words + stream->offset;
+		uint64_t base = stream->base;
+		size_t used = encoder_add(drain->encoder, words, STEPSCOPE_CHUNK_WORDS - stream->offset, &stream->base);
+		if (drain->coarse.path[0] && used)
+			copy_coarse(drain, stream->stream, words, used, base);
+		stream->offset += (uint32_t)used;
+		if (encoder_is_full(drain->encoder)) {
+			finish_block(drain, stream);
+			encoder_begin(drain->encoder, stream->stream, stream->next_word, recorder_clock.shift);
+			has_room = body_has_room(drain);
+			if (!has_room)
+				break;
+			continue;
+		}
+		if (next == 0)
+			break;
+		drain->done[drain->done_count++] = stream->chunk;
+		stream->chunk = &drain->pool->chunks[next - 1];
+		stream->offset = 0;
+		stream->base = stream->chunk->base_tick;
+		if (drain->done_count == DONE_MAX) {
+			has_room = false;
+			break;
+		}
+	}
+	finish_block(drain, stream);
+	return has_room;
+}
+
+/* What a thread dropped and could not say any more, because it has ended. */
+static void drain_last_gap(struct drain *drain, struct drained_stream *stream, const struct stepscope_slot *slot)
+{
+	if (slot->gap_count == 0)
+		return;
+	const uint64_t payload[3] = {slot->gap_count,
+				     (uint64_t)(uint32_t)slot->gap_net << 32 | (uint32_t)slot->gap_lowest, slot->gap_tick};
+	encoder_begin(drain->encoder, stream->stream, stream->next_word, recorder_clock.shift);
+	encoder_add_event(drain->encoder, 3u << 4 | STEPSCOPE_EVENT_GAP, slot->gap_tick, payload);
+	finish_block(drain, stream);
+}
+
+static bool slot_is_due(const struct drained_stream *stream, int64_t now_ns, bool is_forced)
+{
+	return is_forced || __atomic_load_n(&stream->chunk->next, __ATOMIC_ACQUIRE) != 0 || now_ns - stream->last_ns >= STALE_NS;
+}
+
+static bool begin_slot(struct drain *drain, uint32_t index)
+{
+	struct drained_stream *stream = &drain->streams[index];
+	uint32_t number = __atomic_load_n(&streams.cursors[index].stream, __ATOMIC_ACQUIRE);
+	if (number == 0 || number == stream->stream)
+		return number != 0 && stream->chunk;
+	uint32_t first = __atomic_load_n(&streams.cursors[index].first_chunk, __ATOMIC_ACQUIRE);
+	*stream = (struct drained_stream){.stream = number};
+	if (first == 0) {
+		stream->stream = 0; /* no event yet: come again */
+		return false;
+	}
+	stream->chunk = &drain->pool->chunks[first - 1];
+	stream->base = stream->chunk->base_tick;
+	return true;
+}
+
+/* One slot in one pass. False when there is no more room. */
+static bool drain_slot(struct drain *drain, uint32_t index, int64_t now_ns, bool is_forced)
+{
+	struct drained_stream *stream = &drain->streams[index];
+	struct stepscope_slot *slot = &drain->pool->slots[index];
+	struct cursor *cursor = &streams.cursors[index];
+	bool is_exited = __atomic_load_n(&cursor->is_exited, __ATOMIC_ACQUIRE);
+	bool has_room = true;
+	if (begin_slot(drain, index) && (is_exited || slot_is_due(stream, now_ns, is_forced))) {
+		size_t before = drain->body_bytes;
+		has_room = drain_stream(drain, stream);
+		stream->last_ns = now_ns;
+		if (drain->body_bytes > before && slot->kind != STEPSCOPE_STREAM_SELF)
+			drain->was_busy = true;
+		if (!stream->is_described || stream->name_version != __atomic_load_n(&cursor->name_version, __ATOMIC_ACQUIRE))
+			put_stream(drain, index, false);
+	}
+	if (cursor->stream == 0)
+		return has_room;
+	put_drops(drain, cursor->stream, slot->dropped, &stream->dropped);
+	if (is_exited && has_room && drain->done_count < DONE_MAX) {
+		if (stream->stream) {
+			drain_last_gap(drain, stream, slot);
+			put_stream(drain, index, true);
+			drain->done[drain->done_count++] = stream->chunk;
+		}
+		*stream = (struct drained_stream){0};
+		streams_free_slot(index);
+	}
+	return has_room;
+}
+
+/* ---- a pass ---------------------------------------------------------------------------------------------------------------- */
+
+static void free_done(struct drain *drain)
+{
+	for (uint32_t i = 0; i < drain->done_count; i++)
+		pool_push(drain->pool, drain->done[i]);
+	drain->done_count = 0;
+}
+
+/* Everything a segment needs to be readable alone. */
+static void begin_segment(struct drain *drain, bool is_new)
+{
+	struct stepscope_anchor anchor;
+	if (is_new)
+		drain->symbols_from = 0;
+	clock_anchor(&anchor);
+	put_head(drain, STEPSCOPE_BLOCK_CLOCK, 0, &drain->pool->header->first_anchor, sizeof(anchor));
+	put_head(drain, STEPSCOPE_BLOCK_CLOCK, 0, &anchor, sizeof(anchor));
+	for (uint32_t i = 0; i < __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE) && i < MAX_SLOTS; i++)
+		if (drain->streams[i].stream)
+			put_stream(drain, i, false);
+}
+
+static void rotate_if_due(struct drain *drain, const struct drain_limits *limits, int64_t now_ns)
+{
+	struct segment_file *file = &drain->file;
+	int64_t age_limit = limits->keep_ns ? limits->keep_ns / 8 : 0;
+	bool is_due = (limits->segment_bytes && file->bytes > (uint64_t)limits->segment_bytes) ||
+		      (age_limit && now_ns - file->opened_ns > age_limit && file->bytes > 4096);
+	if (!is_due || file->is_failing)
+		return;
+	segment_file_rotate(file, limits->keep_bytes, limits->keep_ns, now_ns);
+	if (segment_file_open(file) != 0) {
+		file->is_lost = true;
+		recorder_say("cannot make the next file in '%s'; nothing more is recorded", file->directory);
+		return;
+	}
+	snprintf(drain->pool->header->segment_path, sizeof(drain->pool->header->segment_path), "%s", file->path);
+	drain->pool->header->identity = file->identity;
+	begin_segment(drain, true);
+}
+
+static void write_pass(struct drain *drain)
+{
+	if (drain->head_bytes + drain->body_bytes == 0)
+		return;
+	if (!segment_file_append(&drain->file, drain->head, drain->head_bytes, drain->body, drain->body_bytes))
+		return; /* kept: the next pass tries again, until then the pool fills up and events are counted */
+	if (drain->coarse.path[0])
+		segment_file_append(&drain->coarse, drain->head, drain->head_bytes, drain->coarse_body, drain->coarse_bytes);
+	drain->head_bytes = drain->body_bytes = drain->coarse_bytes = 0;
+	free_done(drain);
+}
+
+/* One pass over all streams; true when more is waiting. */
+static bool pass(struct drain *drain, int64_t now_ns, bool is_forced)
+{
+	bool has_room = true;
+	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
+	drain->was_busy = false;
+	if (drain->file.is_lost)
+		return false;
+	if (!drain->file.is_failing) {
+		for (uint32_t i = 0; i < high && has_room; i++)
+			has_room = body_has_room(drain) && drain_slot(drain, i, now_ns, is_forced);
+		put_drops(drain, 0, drain->pool->header->dropped, &drain->dropped_without_slot);
+		put_symbols(drain);
+	}
+	write_pass(drain);
+	return !has_room && !drain->file.is_failing;
+}
+
+static void run_passes(struct drain *drain, bool is_forced)
+{
+	/* bounded, so that producers that never stop cannot keep a flush from ending */
+	for (int i = 0; i < 64 && pass(drain, clock_raw_ns(), is_forced); i++)
+		;
+}
+
+static void every_second(struct drain *drain, struct drain_limits *limits, int64_t now_ns)
+{
+	drain->next_sample_ns = now_ns + SECOND;
+	segment_file_check(&drain->file);
+	if (limits->is_self_sampled)
+		self_sample(drain->events, CLOCK_THREAD_CPUTIME_ID);
+	if (limits->fdatasync_ns && now_ns >= drain->next_sync_ns && drain->file.fd >= 0) {
+		fdatasync(drain->file.fd);
+		drain->next_sync_ns = now_ns + limits->fdatasync_ns;
+	}
+}
+
+static void sleep_until_woken(struct drain *drain, uint32_t seen, int64_t ns)
+{
+	struct timespec wait = {.tv_sec = ns / SECOND, .tv_nsec = ns % SECOND};
+	syscall(SYS_futex, &drain->wake, FUTEX_WAIT_PRIVATE, seen, &wait, NULL, 0);
+}
+
+static void wake(struct drain *drain)
+{
+	__atomic_fetch_add(&drain->wake, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &drain->wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void put_end(struct drain *drain)
+{
+	put_anchor(drain, clock_raw_ns());
+	put_head(drain, STEPSCOPE_BLOCK_END, 0, drain->end_reason, strlen(drain->end_reason));
+	write_pass(drain);
+}
+
+static void *drain_main(void *argument)
+{
+	struct drain *drain = argument;
+	uint32_t served = 0;
+	prctl(PR_SET_NAME, "stepscope");
+	for (;;) {
+		uint32_t seen = __atomic_load_n(&drain->wake, __ATOMIC_ACQUIRE);
+		bool is_forced = seen != served;
+		bool is_stopping = __atomic_load_n(&drain->is_stopping, __ATOMIC_ACQUIRE);
+		int64_t now_ns = clock_raw_ns();
+		if (now_ns >= drain->next_sample_ns && !is_stopping)
+			every_second(drain, &drain->limits, now_ns);
+		if (now_ns >= drain->next_anchor_ns)
+			put_anchor(drain, now_ns);
+		rotate_if_due(drain, &drain->limits, now_ns);
+		pool_populate(drain->pool, 128);
+		run_passes(drain, is_forced || is_stopping);
+		if (is_forced) {
+			served = seen;
+			__atomic_store_n(&drain->passes_done, seen, __ATOMIC_RELEASE);
+			syscall(SYS_futex, &drain->passes_done, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+		}
+		if (is_stopping) {
+			put_end(drain);
+			return NULL;
+		}
+		bool is_active = drain->was_busy || drain->pool->populated < drain->pool->header->chunk_count;
+		sleep_until_woken(drain, seen, is_active ? BUSY_WAIT_NS : IDLE_WAIT_NS);
+	}
+}
+
+/* ---- start and stop -------------------------------------------------------------------------------------------------------- */
+
+static void *map_zeroed(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Kept for the life of the process: a later session uses it again. */
+static bool get_memory(struct drain *drain)
+{
+	if (drain->streams)
+		return true;
+	drain->encoder = map_zeroed(encoder_bytes());
+	drain->coarse_encoder = map_zeroed(encoder_bytes());
+	drain->head = map_zeroed(HEAD_BYTES);
+	drain->body = map_zeroed(BODY_BYTES);
+	drain->coarse_body = map_zeroed(COARSE_BYTES);
+	drain->done = map_zeroed(DONE_MAX * sizeof(*drain->done));
+	struct drained_stream *all = map_zeroed(MAX_SLOTS * sizeof(*all));
+	if (!drain->encoder || !drain->coarse_encoder || !drain->head || !drain->body || !drain->coarse_body || !drain->done)
+		return false;
+	drain->streams = all;
+	return all != NULL;
+}
+
+/* Goes on in the file of an earlier session of this process where there is one. */
+static bool reopen_files(struct drain *drain, const struct drain_start *how)
+{
+	bool is_ours = drain->file.path[0] && drain->file.identity.pid == how->identity->pid &&
+		       strcmp(drain->file.directory, how->directory) == 0 && !drain->file.is_lost;
+	if (!is_ours || segment_file_reopen(&drain->file) != 0)
+		return false;
+	if (drain->coarse.path[0] && segment_file_reopen(&drain->coarse) != 0)
+		drain->coarse.path[0] = 0;
+	return true;
+}
+
+static int open_files(struct drain *drain, const struct drain_start *how)
+{
+	segment_file_init(&drain->file, how->directory, how->identity);
+	segment_file_init(&drain->coarse, how->directory, how->identity);
+	drain->coarse.identity.flags |= STEPSCOPE_SEGMENT_COARSE;
+	if (how->limits.keep_bytes || how->limits.keep_ns) {
+		int reason = segment_file_open(&drain->coarse);
+		if (reason)
+			return reason;
+	}
+	return segment_file_open(&drain->file);
+}
+
+static int start_thread(struct drain *drain)
+{
+	sigset_t all, old;
+	pthread_attr_t attributes;
+	sigfillset(&all);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's handlers never run on our thread */
+	int reason = pthread_create(&drain->thread, &attributes, drain_main, drain);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attributes);
+	drain->is_running = reason == 0;
+	return reason;
+}
+
+int drain_start(struct drain *drain, const struct drain_start *how, const char **what)
+{
+	*what = "memory";
+	if (!get_memory(drain))
+		return ENOMEM;
+	memset(drain->streams, 0, MAX_SLOTS * sizeof(*drain->streams));
+	drain->pool = how->pool;
+	drain->limits = how->limits;
+	drain->head_bytes = drain->body_bytes = drain->coarse_bytes = 0;
+	drain->done_count = 0;
+	drain->is_stopping = 0;
+	drain->dropped_without_slot = 0;
+	*what = "the recording's file";
+	bool is_new = !reopen_files(drain, how);
+	int reason = is_new ? open_files(drain, how) : 0;
+	if (reason)
+		return reason;
+	struct stepscope_pool_header *header = how->pool->header;
+	snprintf(header->segment_path, sizeof(header->segment_path), "%s", drain->file.path);
+	header->identity = drain->file.identity;
+	header->shift = recorder_clock.shift;
+	clock_anchor(&header->first_anchor);
+	header->last_anchor = header->first_anchor;
+	drain->anchor_gap_ns = 1000000;
+	drain->next_anchor_ns = clock_raw_ns() + 10000000;
+	drain->next_sample_ns = clock_raw_ns() + 5000000;
+	begin_segment(drain, is_new);
+	pool_populate(how->pool, 64);
+	*what = "a thread";
+	return start_thread(drain);
+}
+
+static void request_pass(struct drain *drain)
+{
+	uint32_t wanted = __atomic_load_n(&drain->wake, __ATOMIC_ACQUIRE) + 1;
+	wake(drain);
+	for (;;) {
+		uint32_t done = __atomic_load_n(&drain->passes_done, __ATOMIC_ACQUIRE);
+		if ((int32_t)(done - wanted) >= 0)
+			return;
+		struct timespec wait = {.tv_sec = 1};
+		if (syscall(SYS_futex, &drain->passes_done, FUTEX_WAIT_PRIVATE, done, &wait, NULL, 0) != 0 && errno == ETIMEDOUT)
+			return; /* a stuck disk must not hold up the program for good */
+	}
+}
+
+void drain_flush(struct drain *drain)
+{
+	if (drain->is_running)
+		request_pass(drain);
+}
+
+void drain_stop(struct drain *drain, const char *reason)
+{
+	if (!drain->is_running)
+		return;
+	snprintf(drain->end_reason, sizeof(drain->end_reason), "%s", reason);
+	__atomic_store_n(&drain->is_stopping, 1, __ATOMIC_RELEASE);
+	wake(drain);
+	pthread_join(drain->thread, NULL);
+	drain->is_running = false;
+	segment_file_close(&drain->file);
+	segment_file_close(&drain->coarse);
+	drain->pool->header->is_closed = !drain->file.is_failing && !drain->file.is_lost;
+}
+
+void drain_forget(struct drain *drain)
+{
+	if (drain->file.fd >= 0)
+		close(drain->file.fd); /* the parent's; ours is another descriptor of it */
+	if (drain->coarse.fd >= 0)
+		close(drain->coarse.fd);
+	drain->file.fd = drain->coarse.fd = -1;
+	drain->file.path[0] = drain->coarse.path[0] = 0;
+	drain->is_running = false;
+	drain->wake = drain->passes_done = 0;
+	drain->events = 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * drain.h: the recorder's own thread. Every 10 ms while events come, every 100 ms otherwise, it takes what is in the pool,
+ * encodes it and writes it; then the chunks are zeroed and free again, in this order, so that a kill finds everything either in
+ * the file or in the pool.
+ */
+#ifndef RECORDER_DRAIN_H
+#define RECORDER_DRAIN_H
+
+#include "recorder/segment_file.h"
+
+#include <pthread.h>
+
+struct drained_stream { /* by slot: how far the stream is written */
+	uint32_t stream;       /* 0: none */
+	uint32_t name_version;
+	bool is_described;
+	struct stepscope_chunk *chunk;
+	uint32_t offset;       /* words of the chunk that are encoded */
+	uint64_t base;
+	uint64_t next_word;
+	int64_t last_ns;       /* when it was last drained */
+	uint64_t dropped;      /* total that the last DROPS block said */
+};
+
+struct drain_limits { /* 0: none */
+	int64_t segment_bytes, keep_bytes, keep_ns, fdatasync_ns;
+	bool is_self_sampled;
+};
+
+struct drain {
+	pthread_t thread;
+	struct drain_limits limits;
+	bool is_running;
+	uint32_t wake;           /* futex: counts requests */
+	uint32_t is_stopping;
+	uint32_t passes_done;    /* counts forced passes, for flush */
+	struct pool *pool;
+	struct segment_file file;
+	struct segment_file coarse; /* path "" when there is no rotation */
+	struct drained_stream *streams;
+	struct encoder *encoder, *coarse_encoder;
+	uint64_t coarse_words;
+	uint8_t *head, *body, *coarse_body; /* this pass: symbols and streams; events; coarse events */
+	size_t head_bytes, body_bytes, coarse_bytes;
+	struct stepscope_chunk **done; /* written with this pass, then freed */
+	uint32_t done_count;
+	uint64_t symbols_from;   /* bytes of the table of names that are in the file */
+	int64_t next_anchor_ns, anchor_gap_ns;
+	int64_t next_sample_ns, next_sync_ns;
+	uint64_t dropped_without_slot;
+	uint64_t events;
+	bool was_busy;           /* the last pass found events */
+	char end_reason[128];
+};
+
+struct drain_start {
+	struct pool *pool;
+	const char *directory;
+	const struct stepscope_segment_header *identity;
+	struct drain_limits limits;
+};
+
+/* Opens the files and starts the thread. 0, or an errno with *what set to a constant text. */
+int drain_start(struct drain *drain, const struct drain_start *how, const char **what);
+/* Everything emitted before this call is in the file afterwards. */
+void drain_flush(struct drain *drain);
+/* Stops the thread, writes the rest and the END block; needs streams_stop() before it. */
+void drain_stop(struct drain *drain, const char *reason);
+/* In a forked child: forgets the parent's thread and files without touching them. */
+void drain_forget(struct drain *drain);
+
+#endif

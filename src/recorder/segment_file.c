@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * segment_file.c: see segment_file.h.
+ */
+#include "recorder/segment_file.h"
+
+#include "format/block.h"
+#include "recorder/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+void recorder_say(const char *format, ...)
+{
+	char line[1024] = "stepscope: ";
+	size_t length = strlen(line);
+	va_list arguments;
+	va_start(arguments, format);
+	int n = vsnprintf(line + length, sizeof(line) - length - 1, format, arguments);
+	va_end(arguments);
+	if (n < 0)
+		return;
+	length += (size_t)n < sizeof(line) - length - 1 ? (size_t)n : sizeof(line) - length - 2;
+	line[length++] = '\n';
+	if (write(STDERR_FILENO, line, length) < 0)
+		return; /* nobody to tell */
+}
+
+/* Host names may contain dots, which separate the parts of a file name. */
+static void put_host(char *out, size_t bytes)
+{
+	if (gethostname(out, bytes) != 0 || out[0] == 0)
+		snprintf(out, bytes, "host");
+	out[bytes - 1] = 0;
+	for (char *at = out; *at; at++)
+		if (*at == '.' || *at == '/')
+			*at = '-';
+}
+
+void segment_file_init(struct segment_file *file, const char *directory, const struct stepscope_segment_header *identity)
+{
+	char host[256];
+	memset(file, 0, sizeof(*file));
+	file->fd = -1;
+	file->identity = *identity;
+	put_host(host, sizeof(host));
+	snprintf(file->directory, sizeof(file->directory), "%s", directory);
+	snprintf(file->stem, sizeof(file->stem), "%s.%u.%" PRIu64, host, identity->pid, identity->start_time);
+}
+
+static void set_path(struct segment_file *file, char *path, size_t bytes, uint32_t number)
+{
+	snprintf(path, bytes, "%s/%s.%u.ssr", file->directory, file->stem, number);
+}
+
+int segment_file_open(struct segment_file *file)
+{
+	for (uint32_t n = file->identity.segment; n < 1000000; n++) {
+		set_path(file, file->path, sizeof(file->path), n);
+		file->fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (file->fd < 0 && errno == EEXIST)
+			continue;
+		if (file->fd < 0)
+			return errno;
+		file->identity.segment = n;
+		file->identity.first_tick = clock_ticks();
+		segment_header_seal(&file->identity);
+		file->bytes = 0;
+		file->opened_ns = clock_raw_ns();
+		if (segment_file_append(file, &file->identity, sizeof(file->identity), NULL, 0))
+			return 0;
+		int reason = errno;
+		segment_file_close(file);
+		unlink(file->path);
+		return reason;
+	}
+	return EEXIST;
+}
+
+int segment_file_reopen(struct segment_file *file)
+{
+	file->fd = open(file->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	if (file->fd < 0)
+		return errno;
+	return 0;
+}
+
+void segment_file_close(struct segment_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
+}
+
+static void report_failure(struct segment_file *file, int reason)
+{
+	file->is_failing = true;
+	if (file->was_reported)
+		return;
+	file->was_reported = true;
+	recorder_say("cannot write '%s': %s; training goes on, further events are counted but not kept until there is room again",
+		     file->path, strerror(reason));
+}
+
+bool segment_file_append(struct segment_file *file, const void *first, size_t first_bytes, const void *second,
+			 size_t second_bytes)
+{
+	size_t done = 0, total = first_bytes + second_bytes;
+	if (file->fd < 0)
+		return false;
+	while (done < total) {
+		struct iovec parts[2] = {
+			{(char *)(uintptr_t)first + (done < first_bytes ? done : first_bytes),
+			 done < first_bytes ? first_bytes - done : 0},
+			{(char *)(uintptr_t)second + (done > first_bytes ? done - first_bytes : 0),
+			 done > first_bytes ? total - done : second_bytes},
+		};
+		ssize_t n = writev(file->fd, parts, 2);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			int reason = n < 0 ? errno : ENOSPC;
+			if (done && ftruncate(file->fd, (off_t)file->bytes) != 0)
+				file->bytes += done; /* a torn block stays; readers step over it */
+			report_failure(file, reason);
+			errno = reason;
+			return false;
+		}
+		done += (size_t)n;
+	}
+	file->bytes += total;
+	file->is_failing = false;
+	return true;
+}
+
+void segment_file_check(struct segment_file *file)
+{
+	struct stat info;
+	if (file->fd < 0 || file->is_lost || fstat(file->fd, &info) != 0 || info.st_nlink > 0)
+		return;
+	file->is_lost = true;
+	recorder_say("'%s' was removed while it was being written; training goes on, nothing more is recorded", file->path);
+}
+
+static void forget_oldest(struct segment_file *file)
+{
+	char path[1400];
+	set_path(file, path, sizeof(path), file->kept[0].number);
+	if (unlink(path) == 0)
+		file->removed_bytes += file->kept[0].bytes;
+	memmove(&file->kept[0], &file->kept[1], (file->kept_count - 1) * sizeof(file->kept[0]));
+	file->kept_count--;
+}
+
+void segment_file_rotate(struct segment_file *file, int64_t keep_bytes, int64_t keep_ns, int64_t now_ns)
+{
+	uint64_t sum = 0;
+	if (file->kept_count == SEGMENT_KEEP_MAX)
+		forget_oldest(file);
+	file->kept[file->kept_count].number = file->identity.segment;
+	file->kept[file->kept_count].bytes = file->bytes;
+	file->kept[file->kept_count++].closed_ns = now_ns;
+	for (uint32_t i = 0; i < file->kept_count; i++)
+		sum += file->kept[i].bytes;
+	while (file->kept_count && ((keep_bytes && sum > (uint64_t)keep_bytes) ||
+				    (keep_ns && now_ns - file->kept[0].closed_ns > keep_ns))) {
+		sum -= file->kept[0].bytes;
+		forget_oldest(file);
+	}
+	segment_file_close(file);
+	file->identity.segment++;
+}

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session.c: start, schedule, fork, stop. Holds the state of the recorder. A recording starts with the first event; a forked
+ * child notices at its first event that the session is its parent's and starts its own.
+ */
+#include "recorder/session.h"
+
+#include "format/block.h"
+#include "recorder/emit.h"
+#include "recorder/run_directory.h"
+#include "recorder/self.h"
+#include "recorder/session_state.h"
+#include "recorder/stream.h"
+#include "recorder/symbols.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define TRAINER_POOL_BYTES (16ll << 20)
+#define WORKER_POOL_BYTES (1ll << 20)
+#define ALL_BITS (STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_DETAIL | STEPSCOPE_ACTIVE_SHAPES | STEPSCOPE_ACTIVE_MEMORY)
+
+extern char **environ;
+struct session session;
+unsigned stepscope_active;
+
+static uint64_t owner_word(pid_t pid, enum session_phase phase)
+{
+	return (uint64_t)pid << 8 | (uint64_t)phase;
+}
+
+static void set_active(unsigned bits)
+{
+	__atomic_store_n(&stepscope_active, bits, __ATOMIC_RELEASE);
+}
+
+const char *session_problem(void)
+{
+	return session.problem;
+}
+
+/* ---- schedule ------------------------------------------------------------------------------------------------------------- */
+
+static bool captures_detail(enum stepscope_capture capture)
+{
+	return capture == STEPSCOPE_CAPTURE_RECORD || capture == STEPSCOPE_CAPTURE_SAVE;
+}
+
+static void apply_capture(enum stepscope_capture capture, bool is_first)
+{
+	bool has_detail = captures_detail(capture) && !session.is_cost_pause;
+	unsigned bits = STEPSCOPE_ACTIVE_STEPS | (has_detail ? session.mask_detail : 0);
+	const uint64_t payload[2] = {(uint64_t)capture, bits};
+	if (!is_first && bits == stepscope_active && capture == session.capture)
+		return;
+	session.capture = capture;
+	/* the statement stands outside the stretch in which detail is complete */
+	if (!has_detail)
+		set_active(bits);
+	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, payload, 2);
+	set_active(bits);
+}
+
+static bool lock_steps(void)
+{
+	/* bounded: a signal handler that marks a step while its own thread does must not hang */
+	for (int i = 0; i < 10000; i++)
+		if (__atomic_exchange_n(&session.step_lock, 1, __ATOMIC_ACQUIRE) == 0)
+			return true;
+	return false;
+}
+
+static void unlock_steps(void)
+{
+	__atomic_store_n(&session.step_lock, 0, __ATOMIC_RELEASE);
+}
+
+static void end_open_step(void)
+{
+	const uint64_t number = (uint64_t)session.step_number;
+	if (!session.is_step_open)
+		return;
+	session.is_step_open = false;
+	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, &number, 1);
+	/* what lies between two steps belongs to the next one */
+	apply_capture(schedule_action(&session.options, session.step_index, session.step_number + 1), false);
+}
+
+void session_step_begin(int64_t number)
+{
+	const uint64_t payload = (uint64_t)number;
+	if (!session_enter() || !lock_steps())
+		return;
+	end_open_step();
+	int64_t index = session.step_index++;
+	enum stepscope_capture capture = schedule_action(&session.options, index, number);
+	if (session.options.cost_every > 0)
+		session.is_cost_pause = index / session.options.cost_every % 2 == 1;
+	apply_capture(capture, false);
+	schedule_note(&session.progress, capture, number);
+	session.step_number = number;
+	session.is_step_open = true;
+	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_BEGIN, &payload, 1);
+	unlock_steps();
+}
+
+void session_step_end(void)
+{
+	if (!session_enter() || !lock_steps())
+		return;
+	end_open_step();
+	unlock_steps();
+}
+
+/* ---- facts ---------------------------------------------------------------------------------------------------------------- */
+
+void session_meta(const char *key, const char *value)
+{
+	char pair[8192];
+	size_t key_bytes = strnlen(key, 256), value_bytes = strnlen(value, sizeof(pair) - 300);
+	memcpy(pair, key, key_bytes);
+	pair[key_bytes] = 0;
+	memcpy(pair + key_bytes + 1, value, value_bytes);
+	uint32_t symbol = symbols_intern(STEPSCOPE_SYMBOL_META, pair, (uint32_t)(key_bytes + 1 + value_bytes));
+	if (symbol)
+		stream_put(STEPSCOPE_EVENT_MARK, symbol, NULL, 0);
+}
+
+static void meta_number(const char *key, double value)
+{
+	char text[64];
+	snprintf(text, sizeof(text), "%.3f", value);
+	session_meta(key, text);
+}
+
+/* What one event costs here, on a chunk of its own. */
+static double measure_event_ns(void)
+{
+	uint64_t words[130];
+	struct cursor scratch = {.stream = 1};
+	struct cursor *mine = cursor_mine;
+	uint64_t best = UINT64_MAX;
+	for (int round = 0; round < 20; round++) {
+		scratch.next = words;
+		scratch.end = words + 130;
+		scratch.base = clock_ticks();
+		cursor_mine = &scratch;
+		uint64_t start = clock_ticks();
+		for (int i = 0; i < 64; i++) {
+			stream_put(STEPSCOPE_EVENT_BEGIN, 1, NULL, 0);
+			stream_put(STEPSCOPE_EVENT_END, 0, NULL, 0);
+		}
+		uint64_t ticks = clock_ticks() - start;
+		cursor_mine = mine;
+		if (ticks < best)
+			best = ticks;
+	}
+	return (double)best * 1e9 / (double)recorder_clock.tick_hz / 128;
+}
+
+static void tell_facts(void)
+{
+	char text[1024];
+	ssize_t length = readlink("/proc/self/exe", text, sizeof(text) - 1);
+	if (length > 0) {
+		text[length] = 0;
+		session_meta("program", text);
+	}
+	if (getcwd(text, sizeof(text)))
+		session_meta("cwd", text);
+	session_meta("version", STEPSCOPE_VERSION);
+	if (session.pool.kind == POOL_MEMFD)
+		snprintf(text, sizeof(text), "memfd:%d", session.pool.fd);
+	else
+		snprintf(text, sizeof(text), "%s", pool_kind_text(session.pool.kind));
+	session_meta("pool", text);
+	meta_number("pool.bytes", (double)session.pool.bytes);
+	session_meta("clock", recorder_clock.is_counter ? "counter" : "system");
+	meta_number("clock.tick_ns", 1e9 / (double)recorder_clock.tick_hz);
+	meta_number("cost.event_ns", session.cost_event_ns);
+	if (session.job.has_rank && session.job.local_rank >= 0)
+		meta_number("local_rank", session.job.local_rank);
+	if (session.job.restart_count > 0)
+		meta_number("restart_count", session.job.restart_count);
+	if (session.job.launcher && session.job.launcher[0])
+		session_meta("launcher", session.job.launcher);
+}
+
+/* ---- start ---------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t read_start_time(void)
+{
+	char text[1024];
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	char *at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static void read_boot_id(uint8_t id[16])
+{
+	char text[40] = "";
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (read(fd, text, sizeof(text) - 1) < 36)
+		text[0] = 0;
+	close(fd);
+	int nibble = 0;
+	for (const char *at = text; *at && nibble < 32; at++) {
+		int value = *at >= '0' && *at <= '9' ? *at - '0' : *at >= 'a' && *at <= 'f' ? *at - 'a' + 10 : -1;
+		if (value < 0)
+			continue;
+		id[nibble / 2] = (uint8_t)(id[nibble / 2] << 4 | value);
+		nibble++;
+	}
+}
+
+static bool read_options(const char *list)
+{
+	static struct record_settings settings; /* 11 KB: not on a trainer's thread stack */
+	memset(&settings, 0, sizeof(settings));
+	record_options_init(&session.options);
+	return (!list || record_settings_parse(&settings, list, "stepscope_init()", session.problem, sizeof(session.problem))) &&
+	       record_settings_environment(&settings, environ, session.problem, sizeof(session.problem)) &&
+	       record_options_resolve(&session.options, &settings, session.problem, sizeof(session.problem));
+}
+
+static void fill_identity(struct stepscope_segment_header *identity)
+{
+	*identity = (struct stepscope_segment_header){
+		.pid = (uint32_t)session.pid,
+		.start_time = session.start_time,
+		.clock = recorder_clock.kind,
+		.role = session.role,
+		.rank = session.job.has_rank ? session.job.rank : -1,
+		.world_size = session.job.world_size,
+		.tick_hz = recorder_clock.tick_hz,
+		.tick_step = recorder_clock.tick_step,
+		.parent_pid = (uint32_t)getppid(),
+	};
+	read_boot_id(identity->boot_id);
+	memcpy(identity->run_id, session.run_id, 16);
+	if (getrandom(&identity->session, sizeof(identity->session), GRND_NONBLOCK) != sizeof(identity->session))
+		identity->session = (uint32_t)clock_ticks();
+}
+
+static int64_t pool_bytes(void)
+{
+	int64_t wanted = session.options.pool_bytes ? session.options.pool_bytes : TRAINER_POOL_BYTES;
+	if (session.role == STEPSCOPE_ROLE_TRAINER)
+		return wanted;
+	return wanted < WORKER_POOL_BYTES ? wanted : WORKER_POOL_BYTES;
+}
+
+static struct drain_limits limits(void)
+{
+	struct drain_limits result = {
+		.keep_bytes = session.options.keep_bytes,
+		.keep_ns = session.options.keep_ns,
+		.segment_bytes = session.options.segment_bytes,
+		.fdatasync_ns = session.options.fdatasync_ns,
+		.is_self_sampled = session.options.is_self_sampled,
+	};
+	if (result.segment_bytes == 0)
+		result.segment_bytes = result.keep_bytes ? result.keep_bytes / 8 : 64 << 20;
+	return result;
+}
+
+static bool fail(const char *what, int reason)
+{
+	if (reason)
+		snprintf(session.problem, sizeof(session.problem), "cannot record: %s: %s", what, strerror(reason));
+	else
+		snprintf(session.problem, sizeof(session.problem), "cannot record: %s", what);
+	return false;
+}
+
+static bool start_parts(const struct session_start *how, bool is_forked)
+{
+	struct drain_start drain = {.pool = &session.pool, .limits = limits()};
+	struct stepscope_segment_header identity;
+	const char *what = "";
+	if (!run_directory_get(&session.options, how->run_directory, session.pid, session.problem, sizeof(session.problem)))
+		return false;
+	if (!symbols_start())
+		return fail("no memory for names", ENOMEM);
+	if (!pool_create(&session.pool, (size_t)pool_bytes(), (unsigned)session.pid, session.start_time))
+		return fail("no memory for events", ENOMEM);
+	fill_identity(&identity);
+	drain.directory = session.options.run_directory;
+	drain.identity = &identity;
+	/* names first: the pool must hold them before an event that uses one */
+	symbols_attach_pool(&session.pool, is_forked);
+	if (!streams_start(&session.pool, is_forked)) {
+		pool_destroy(&session.pool, true);
+		return fail("no memory for threads", ENOMEM);
+	}
+	int reason = drain_start(&session.drain, &drain, &what);
+	if (reason) {
+		bool is_quiet = streams_stop();
+		symbols_attach_pool(NULL, false);
+		pool_destroy(&session.pool, is_quiet);
+		if (what[0] == 't') /* the recording's file: name the place */
+			snprintf(session.problem, sizeof(session.problem), "cannot record into '%s': %s", drain.directory,
+				 strerror(reason));
+		else
+			fail(what, reason);
+		return false;
+	}
+	return true;
+}
+
+static void choose_identity(const struct session_start *how, bool is_forked)
+{
+	int32_t rank = session.job.has_rank ? session.job.rank : -1;
+	job_identity_read(&session.job, environ);
+	session.role = how->role;
+	/* a forked child is a worker of its parent, unless a launcher made it a rank of its own */
+	if (is_forked && how->role == STEPSCOPE_ROLE_TRAINER && (!session.job.has_rank || session.job.rank == rank))
+		session.role = STEPSCOPE_ROLE_WORKER;
+	session.mask_detail = STEPSCOPE_ACTIVE_DETAIL | (session.options.with_shapes ? STEPSCOPE_ACTIVE_SHAPES : 0) |
+			      (session.options.with_memory ? STEPSCOPE_ACTIVE_MEMORY : 0);
+	session.progress.rank = session.job.rank;
+	session.progress.is_left_out = !ranks_selected(&session.options, &session.job);
+	if (session.progress.is_left_out)
+		session.mask_detail = 0;
+}
+
+/* In a forked child: everything of the parent is forgotten, but not the names and not what was asked for. */
+static void forget_parent(void)
+{
+	session.ancestor = session.pid;
+	drain_forget(&session.drain);
+	if (session.pool.fd >= 0)
+		close(session.pool.fd);
+	session.pool = (struct pool){.fd = -1};
+	session.step_lock = 0;
+	session.is_step_open = false;
+	session.step_index = 0;
+	session.progress = (struct schedule_progress){0};
+	symbols_attach_pool(NULL, true);
+}
+
+static bool start(const struct session_start *how, bool is_forked)
+{
+	session.pid = getpid();
+	session.start_time = read_start_time();
+	session.problem[0] = 0;
+	if (is_forked)
+		forget_parent();
+	else if (!read_options(how->options))
+		return false;
+	if (session.options.mode == RECORD_OFF)
+		return fail("it is switched off", 0);
+	if (pool_exists_in_process((unsigned)session.pid))
+		return fail("another copy of libstepscope records in this process already", 0);
+	clock_start();
+	choose_identity(how, is_forked);
+	session.cost_event_ns = measure_event_ns();
+	return start_parts(how, is_forked);
+}
+
+static bool begin_recording(const struct session_start *how, bool is_forked)
+{
+	if (!start(how, is_forked)) {
+		set_active(0);
+		/* a copy that leaves the work to another one, or is switched off, has nothing to complain about */
+		if (!how->is_explicit && !strstr(session.problem, "already") && !strstr(session.problem, "switched off"))
+			recorder_say("%s; the program runs on unrecorded", session.problem);
+		__atomic_store_n(&session.owner, owner_word(session.pid, SESSION_FAILED), __ATOMIC_RELEASE);
+		return false;
+	}
+	session.is_start_told = false;
+	__atomic_store_n(&session.owner, owner_word(session.pid, SESSION_ON), __ATOMIC_RELEASE);
+	return true;
+}
+
+/* The first events of the recording: once its first thread has a stream. */
+void session_tell_start(void)
+{
+	if (__atomic_exchange_n(&session.is_start_told, true, __ATOMIC_ACQ_REL))
+		return;
+	tell_facts();
+	if (session.role == STEPSCOPE_ROLE_WORKER && session.options.mode != RECORD_ALWAYS)
+		apply_capture(session.capture, true); /* workers have no steps: as their parent did when it forked */
+	else
+		apply_capture(schedule_before_first(&session.options), true);
+}
+
+bool session_enter(void)
+{
+	pid_t pid = getpid();
+	uint64_t seen = __atomic_load_n(&session.owner, __ATOMIC_ACQUIRE);
+	if (seen == owner_word(pid, SESSION_ON))
+		return true;
+	if ((pid_t)(seen >> 8) == pid || !session.is_wanted)
+		return (pid_t)(seen >> 8) == pid && session.is_ending;
+	if (!__atomic_compare_exchange_n(&session.owner, &seen, owner_word(pid, SESSION_STARTING), false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return false;
+	bool is_forked = (seen >> 8) != 0;
+	const struct session_start how = {.role = is_forked && session.role == STEPSCOPE_ROLE_HOST ? STEPSCOPE_ROLE_HOST
+												   : STEPSCOPE_ROLE_TRAINER};
+	return begin_recording(&how, is_forked);
+}
+
+int session_start(const struct session_start *how)
+{
+	pid_t pid = getpid();
+	uint64_t seen = __atomic_load_n(&session.owner, __ATOMIC_ACQUIRE);
+	if (seen == owner_word(pid, SESSION_ON))
+		return 0;
+	if (seen == owner_word(pid, SESSION_STARTING) ||
+	    !__atomic_compare_exchange_n(&session.owner, &seen, owner_word(pid, SESSION_STARTING), false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return 0; /* another thread is at it */
+	bool was_other = (seen >> 8) != 0 && (pid_t)(seen >> 8) != pid;
+	if (was_other)
+		forget_parent();
+	session.is_wanted = true;
+	if (!begin_recording(how, false))
+		return -1;
+	session_tell_start();
+	return 0;
+}
+
+/* ---- flush and stop ------------------------------------------------------------------------------------------------------- */
+
+void session_flush(void)
+{
+	if (__atomic_load_n(&session.owner, __ATOMIC_ACQUIRE) == owner_word(getpid(), SESSION_ON))
+		drain_flush(&session.drain);
+}
+
+static void tell_end(void)
+{
+	char sentence[1024];
+	clockid_t clock;
+	if (session.options.is_self_sampled && session.drain.is_running &&
+	    pthread_getcpuclockid(session.drain.thread, &clock) == 0)
+		self_sample(session.drain.events, clock);
+	if (session.role != STEPSCOPE_ROLE_TRAINER)
+		return;
+	schedule_describe(&session.options, &session.progress, sentence, sizeof(sentence));
+	session_meta("capture", sentence);
+	if (!getenv("STEPSCOPE_RUN_DIR")) /* `stepscope run` says it itself */
+		recorder_say("%s; see: stepscope report %s", sentence, session.options.run_directory);
+}
+
+void session_stop(const char *reason)
+{
+	uint64_t expected = owner_word(getpid(), SESSION_ON);
+	if (!__atomic_compare_exchange_n(&session.owner, &expected, owner_word(getpid(), SESSION_STARTING), false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return;
+	set_active(0);
+	session.is_ending = true;
+	tell_end();
+	session.is_ending = false;
+	bool is_quiet = streams_stop();
+	drain_stop(&session.drain, reason);
+	streams_reset();
+	symbols_attach_pool(NULL, false);
+	if (session.pool.header->is_closed)
+		pool_destroy(&session.pool, is_quiet);
+	else
+		session.pool = (struct pool){.fd = -1}; /* could not be written: left for the rescue */
+	session.is_step_open = false;
+	session.step_index = 0;
+	session.progress = (struct schedule_progress){0};
+	__atomic_store_n(&session.owner, owner_word(getpid(), SESSION_OFF), __ATOMIC_RELEASE);
+}
+
+/* ---- with the process ------------------------------------------------------------------------------------------------------ */
+
+static bool is_set(const char *name)
+{
+	const char *value = getenv(name);
+	return value && value[0] && strcmp(value, "0") != 0 && strcmp(value, "off") != 0;
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+	const char *wish = getenv("STEPSCOPE");
+	bool is_refused = wish && (strcmp(wish, "0") == 0 || strcmp(wish, "off") == 0);
+	session.pool.fd = session.drain.file.fd = session.drain.coarse.fd = -1;
+	session.is_wanted = !is_refused && (is_set("STEPSCOPE") || is_set("STEPSCOPE_RUN_DIR"));
+	if (session.is_wanted)
+		set_active(ALL_BITS); /* until the first event finds out what is wanted */
+}
+
+__attribute__((destructor)) static void on_unload(void)
+{
+	session_stop("exit");
+}

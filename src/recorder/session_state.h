@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_state.h: what the recorder's own files share of the session. Others use session.h.
+ */
+#ifndef RECORDER_SESSION_STATE_H
+#define RECORDER_SESSION_STATE_H
+
+#include "recorder/drain.h"
+#include "recorder/options.h"
+#include "recorder/pool.h"
+#include "recorder/ranks.h"
+#include "recorder/schedule.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum session_phase { SESSION_OFF, SESSION_STARTING, SESSION_ON, SESSION_FAILED };
+
+struct session {
+	uint64_t owner;      /* pid << 8 | enum session_phase, atomic */
+	bool is_wanted;      /* the environment or a call asks for recording */
+	struct record_options options;
+	struct job_identity job;
+	enum stepscope_role role;
+	pid_t pid;
+	pid_t ancestor;      /* process this one was forked from while it recorded; 0 none */
+	uint64_t start_time;
+	uint32_t mask_detail; /* stepscope_active bits while detail is recorded */
+	uint32_t step_lock;
+	bool is_step_open;
+	int64_t step_index, step_number;
+	enum stepscope_capture capture;
+	bool is_cost_pause;  /* cost_every: this stretch runs without detail */
+	struct schedule_progress progress;
+	bool is_start_told;  /* the facts are in the recording */
+	bool is_ending;      /* the last events are being written */
+	struct pool pool;
+	struct drain drain;
+	double cost_event_ns;
+	uint8_t run_id[16];
+	char problem[512];
+};
+extern struct session session;
+
+/* Is this process recording, or does it start now? The first event of every thread comes here. */
+bool session_enter(void);
+
+/* Emits the facts of the recording, once; the first thread that has a stream calls it. */
+void session_tell_start(void);
+
+/* Steps, from api.c. */
+void session_step_begin(int64_t number);
+void session_step_end(void);
+
+#endif

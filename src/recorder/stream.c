@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stream.c: the slow path: a thread's first event, the next chunk, time that ran past 2^32 ticks, signal handlers, drops.
+ * Everything here may run in a signal handler.
+ */
+#include "recorder/stream.h"
+
+#include "recorder/session.h"
+#include "recorder/session_state.h"
+
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CURSORS 8192u
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+struct cursor cursor_none;
+__thread struct cursor *cursor_mine __attribute__((tls_model("initial-exec"))) = &cursor_none;
+static __thread bool is_attaching __attribute__((tls_model("initial-exec")));
+struct streams streams;
+static pthread_key_t exit_key;
+static bool has_exit_key;
+
+/* ---- drops --------------------------------------------------------------------------------------------------------------- */
+
+static void drop_without_slot(uint32_t head)
+{
+	if (__atomic_load_n(&streams.is_accepting, __ATOMIC_ACQUIRE))
+		__atomic_fetch_add(&streams.pool->header->dropped[head & 15], 1, __ATOMIC_RELAXED);
+}
+
+static void drop(struct cursor *cursor, uint32_t head, uint64_t tick)
+{
+	struct stepscope_slot *slot = cursor->slot;
+	uint32_t type = head & 15;
+	if (slot->gap_count == 0)
+		slot->gap_tick = tick;
+	if (type == STEPSCOPE_EVENT_BEGIN)
+		slot->gap_net++;
+	if (type == STEPSCOPE_EVENT_END && --slot->gap_net < slot->gap_lowest)
+		slot->gap_lowest = slot->gap_net;
+	__atomic_store_n(&slot->gap_count, slot->gap_count + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->dropped[type], slot->dropped[type] + 1, __ATOMIC_RELEASE);
+}
+
+/* ---- chunks -------------------------------------------------------------------------------------------------------------- */
+
+static void store_event(struct cursor *cursor, uint32_t head, uint64_t tick, const uint64_t *payload)
+{
+	uint32_t count = head >> 4 & 15;
+	uint64_t *at = cursor->next;
+	for (uint32_t i = 0; i < count; i++)
+		at[1 + i] = payload[i];
+	__atomic_store_n(at, (uint64_t)head << 32 | (uint32_t)tick, __ATOMIC_RELEASE);
+	cursor->next = at + 1 + count;
+}
+
+/* What was dropped before, as an event: count, depth, since when. */
+static void store_gap(struct cursor *cursor, uint64_t tick)
+{
+	struct stepscope_slot *slot = cursor->slot;
+	const uint64_t payload[3] = {
+		slot->gap_count,
+		(uint64_t)(uint32_t)slot->gap_net << 32 | (uint32_t)slot->gap_lowest,
+		slot->gap_tick,
+	};
+	store_event(cursor, EVENT_HEAD(STEPSCOPE_EVENT_GAP, 3, 0), tick, payload);
+	slot->gap_net = slot->gap_lowest = 0;
+	__atomic_store_n(&slot->gap_count, 0, __ATOMIC_RELAXED);
+}
+
+static bool take_chunk(struct cursor *cursor, uint64_t tick)
+{
+	struct stepscope_chunk *chunk = pool_pop(streams.pool);
+	if (!chunk)
+		return false;
+	struct stepscope_chunk *old = cursor->chunk;
+	if (old)
+		cursor->position += (uint64_t)(cursor->next - old->words);
+	chunk->stream = cursor->stream;
+	chunk->tid = cursor->slot->tid;
+	chunk->first_word = cursor->position;
+	chunk->base_tick = tick;
+	__atomic_store_n(&chunk->magic, STEPSCOPE_CHUNK_MAGIC, __ATOMIC_RELEASE);
+	cursor->base = tick;
+	cursor->chunk = chunk;
+	cursor->next = chunk->words;
+	uint32_t number = pool_chunk_index(streams.pool, chunk) + 1;
+	if (cursor->slot->gap_count)
+		store_gap(cursor, tick);
+	/* from here on the drainer may free the old chunk */
+	if (old)
+		__atomic_store_n(&old->next, number, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n(&cursor->first_chunk, number, __ATOMIC_RELEASE);
+	__atomic_store_n(&cursor->end, chunk->words + STEPSCOPE_CHUNK_WORDS, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void put_into(struct cursor *cursor, uint32_t head, uint64_t tick, const uint64_t *payload)
+{
+	uint32_t words = 1 + (head >> 4 & 15);
+	bool is_far = cursor->chunk && tick > cursor->base && (tick - cursor->base) >> 32;
+	if (cursor->chunk && tick < cursor->base)
+		tick = cursor->base; /* another processor's counter, a few ns behind */
+	uint64_t *end = cursor->chunk ? cursor->chunk->words + STEPSCOPE_CHUNK_WORDS : NULL;
+	if (!end || !cursor->next || cursor->next + words + (is_far ? 2 : 0) > end) {
+		if (!take_chunk(cursor, tick)) {
+			/* keep coming here until there is a chunk */
+			__atomic_store_n(&cursor->end, NULL, __ATOMIC_RELAXED);
+			drop(cursor, head, tick);
+			return;
+		}
+	} else if (is_far) {
+		store_event(cursor, EVENT_HEAD(STEPSCOPE_EVENT_TIME, 1, 0), tick, &tick);
+		cursor->base = tick;
+	}
+	store_event(cursor, head, tick, payload);
+}
+
+/* ---- threads come and go ------------------------------------------------------------------------------------------------- */
+
+static void on_thread_exit(void *value)
+{
+	struct cursor *cursor = value;
+	if (cursor_mine != cursor)
+		return;
+	cursor_mine = &cursor_none; /* a later destructor that records gets a new stream */
+	if (cursor->stream == 0) { /* between two sessions */
+		__atomic_store_n(&cursor->is_owned, 0, __ATOMIC_RELEASE);
+		return;
+	}
+	if (cursor->signal)
+		__atomic_store_n(&cursor->signal->is_exited, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&cursor->is_exited, 1, __ATOMIC_RELEASE);
+}
+
+static bool claim_index(uint32_t i, uint32_t stream)
+{
+	uint32_t expected = 0;
+	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
+	uint32_t *slot_stream = &streams.pool->slots[i].stream;
+	if (__atomic_load_n(slot_stream, __ATOMIC_RELAXED) != 0 ||
+	    !__atomic_compare_exchange_n(slot_stream, &expected, stream, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	while (high < i + 1 &&
+	       !__atomic_compare_exchange_n(&streams.high, &high, i + 1, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		;
+	return true;
+}
+
+static struct cursor *fill_slot(uint32_t i, uint32_t stream, enum stepscope_stream_kind kind)
+{
+	struct stepscope_slot *slot = &streams.pool->slots[i];
+	struct cursor *cursor = &streams.cursors[i];
+	slot->kind = (uint32_t)kind;
+	slot->tid = (uint32_t)syscall(SYS_gettid);
+	prctl(PR_GET_NAME, slot->name);
+	cursor->slot = slot;
+	__atomic_store_n(&cursor->is_owned, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&cursor->stream, stream, __ATOMIC_RELEASE);
+	return cursor;
+}
+
+/* `mine` is the cursor the thread has from an earlier session, else NULL: any free one. */
+static struct cursor *claim_slot(enum stepscope_stream_kind kind, const struct cursor *mine)
+{
+	uint32_t stream = __atomic_add_fetch(&streams.last_stream, 1, __ATOMIC_RELAXED);
+	if (mine) {
+		uint32_t i = (uint32_t)(mine - streams.cursors);
+		return i < streams.capacity && claim_index(i, stream) ? fill_slot(i, stream, kind) : NULL;
+	}
+	for (uint32_t i = 0; i < streams.capacity; i++)
+		if (!__atomic_load_n(&streams.cursors[i].is_owned, __ATOMIC_RELAXED) && claim_index(i, stream)) {
+			/* between the two its owner may have come back from an earlier session: look again */
+			if (!__atomic_load_n(&streams.cursors[i].is_owned, __ATOMIC_ACQUIRE))
+				return fill_slot(i, stream, kind);
+			__atomic_store_n(&streams.pool->slots[i].stream, 0, __ATOMIC_RELEASE);
+		}
+	return NULL;
+}
+
+struct cursor *stream_attach(enum stepscope_stream_kind kind)
+{
+	if (is_attaching)
+		return NULL;
+	is_attaching = true;
+	struct cursor *cursor = NULL;
+	if (session_enter()) {
+		struct cursor *mine = cursor_mine;
+		/* a cursor of the parent process is not one of ours */
+		bool is_ours = mine >= streams.cursors && mine < streams.cursors + CURSORS && mine->is_owned;
+		cursor = claim_slot(kind, is_ours ? mine : NULL);
+		if (cursor) {
+			if (has_exit_key)
+				pthread_setspecific(exit_key, cursor);
+			cursor_mine = cursor;
+		}
+	}
+	is_attaching = false;
+	return cursor;
+}
+
+/* A handler interrupted its own thread in the middle of an emission. */
+static void put_signal(struct cursor *interrupted, uint32_t head, const uint64_t *payload)
+{
+	struct cursor *cursor = interrupted->signal;
+	if (!cursor) {
+		cursor = claim_slot(STEPSCOPE_STREAM_SIGNAL, NULL);
+		interrupted->signal = cursor;
+	}
+	if (!cursor || cursor->busy) { /* a handler that interrupted a handler that interrupted an emission */
+		drop_without_slot(head);
+		return;
+	}
+	cursor->busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	put_into(cursor, head, clock_ticks(), payload);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	cursor->busy = 0;
+}
+
+void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, uint64_t tick, const uint64_t *payload)
+{
+	if (cursor == &cursor_none || cursor->stream == 0) { /* first event of the thread, or of a forked child */
+		__atomic_store_n(&cursor->busy, 0, __ATOMIC_RELAXED);
+		cursor = stream_attach(STEPSCOPE_STREAM_THREAD);
+		if (!cursor) {
+			drop_without_slot(head);
+			return;
+		}
+		session_tell_start();
+		cursor->busy = 1;
+		was_busy = 0;
+		tick = clock_ticks();
+	}
+	if (was_busy) {
+		if (__atomic_load_n(&streams.is_accepting, __ATOMIC_ACQUIRE))
+			put_signal(cursor, head, payload);
+		return; /* still busy: the emission that was interrupted goes on */
+	}
+	if (__atomic_load_n(&streams.is_accepting, __ATOMIC_ACQUIRE))
+		put_into(cursor, head, tick, payload);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&cursor->busy, 0, __ATOMIC_RELEASE);
+}
+
+void stream_name_thread(const char *name)
+{
+	struct cursor *cursor = cursor_mine;
+	if (cursor == &cursor_none || cursor->stream == 0)
+		cursor = stream_attach(STEPSCOPE_STREAM_THREAD);
+	if (!cursor || !__atomic_load_n(&streams.is_accepting, __ATOMIC_ACQUIRE))
+		return;
+	snprintf(cursor->slot->name, sizeof(cursor->slot->name), "%s", name);
+	__atomic_fetch_add(&cursor->name_version, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- start and stop ------------------------------------------------------------------------------------------------------ */
+
+bool streams_start(struct pool *pool, bool is_forked)
+{
+	if (!streams.cursors || is_forked) {
+		size_t bytes = CURSORS * sizeof(struct cursor);
+		void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (memory == MAP_FAILED)
+			return false;
+		madvise(memory, bytes, MADV_WIPEONFORK);
+		streams.cursors = memory;
+	}
+	if (!has_exit_key)
+		has_exit_key = pthread_key_create(&exit_key, on_thread_exit) == 0;
+	streams.pool = pool;
+	streams.capacity = pool->header->slot_count;
+	__atomic_store_n(&streams.high, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&streams.is_accepting, true, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool fence_all_threads(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
+		return true;
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+static bool wait_until_idle(struct cursor *cursor)
+{
+	int64_t start = clock_raw_ns();
+	while (__atomic_load_n(&cursor->busy, __ATOMIC_ACQUIRE) && cursor != cursor_mine) {
+		if (clock_raw_ns() - start > 1000000000)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+bool streams_stop(void)
+{
+	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
+	bool is_quiet = true;
+	__atomic_store_n(&streams.is_accepting, false, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < high; i++)
+		__atomic_store_n(&streams.cursors[i].end, NULL, __ATOMIC_SEQ_CST);
+	/* after this every thread is either seen busy, or will see the missing end */
+	if (!fence_all_threads())
+		is_quiet = false;
+	for (uint32_t i = 0; i < high; i++) {
+		is_quiet &= wait_until_idle(&streams.cursors[i]);
+		__atomic_store_n(&streams.cursors[i].end, NULL, __ATOMIC_SEQ_CST);
+	}
+	return is_quiet;
+}
+
+void streams_reset(void)
+{
+	for (uint32_t i = 0; i < streams.high; i++) {
+		struct cursor *cursor = &streams.cursors[i];
+		bool is_kept = cursor->is_owned && !cursor->is_exited && cursor->slot &&
+			       cursor->slot->kind != STEPSCOPE_STREAM_SIGNAL;
+		memset(cursor, 0, sizeof(*cursor));
+		cursor->is_owned = is_kept;
+	}
+}
+
+void streams_free_slot(uint32_t index)
+{
+	struct stepscope_slot *slot = &streams.pool->slots[index];
+	memset(&streams.cursors[index], 0, sizeof(struct cursor));
+	memset((uint8_t *)slot + sizeof(slot->stream), 0, sizeof(*slot) - sizeof(slot->stream));
+	__atomic_store_n(&slot->stream, 0, __ATOMIC_RELEASE);
+}

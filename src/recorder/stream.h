@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stream.h: one thread's way into the pool. The fast path is here and inline; everything else is stream.c.
+ *
+ * A cursor belongs to one thread. `busy` is set while the thread is inside an emission: a signal handler that finds it set writes
+ * to the thread's second cursor instead. Cursors lie in memory that fork() clears in the child (MADV_WIPEONFORK), so that a
+ * child's first event, by whatever kind of fork, takes the slow path and gets a stream of its own.
+ */
+#ifndef RECORDER_STREAM_H
+#define RECORDER_STREAM_H
+
+#include "recorder/clock.h"
+#include "recorder/pool.h"
+
+struct cursor {
+	uint64_t *next;  /* where the next word goes */
+	uint64_t *end;   /* of the chunk; NULL sends the thread to the slow path */
+	uint64_t base;   /* tick that low halves refer to */
+	uint32_t busy;
+	uint32_t stream; /* 0: the cursor has none */
+	struct stepscope_slot *slot;
+	struct stepscope_chunk *chunk;
+	uint64_t position;      /* words of the stream before chunk->words[0] */
+	struct cursor *signal;  /* for handlers that interrupt us */
+	uint32_t first_chunk;   /* index + 1 of the stream's first chunk, for the drainer */
+	uint32_t name_version;  /* counts changes of slot->name, for the drainer */
+	uint32_t is_exited;
+	uint32_t is_owned;      /* a thread's cursor_mine points here, also between two sessions */
+	uint32_t reserved[12];
+};
+static_assert(sizeof(struct cursor) == 128, "cursor");
+
+extern struct cursor cursor_none;
+extern __thread struct cursor *cursor_mine __attribute__((tls_model("initial-exec")));
+
+void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, uint64_t tick, const uint64_t *payload);
+
+#define EVENT_HEAD(type, count, id) ((uint32_t)(id) << 8 | (uint32_t)(count) << 4 | (uint32_t)(type))
+
+/* Emits one event. `count` should be a constant, so that the loop is unrolled. */
+static inline __attribute__((always_inline)) void stream_put(enum stepscope_event type, uint32_t id, const uint64_t *payload,
+							     unsigned count)
+{
+	struct cursor *cursor = cursor_mine;
+	uint32_t head = EVENT_HEAD(type, count, id);
+	/* the order matters for handlers that interrupt us: first busy, then the clock, then the position */
+	uint32_t was_busy = __atomic_load_n(&cursor->busy, __ATOMIC_RELAXED);
+	__atomic_store_n(&cursor->busy, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	uint64_t tick = clock_ticks();
+	uint64_t *at = cursor->next;
+	if (__builtin_expect(was_busy || at + count >= __atomic_load_n(&cursor->end, __ATOMIC_RELAXED) ||
+				     (tick - cursor->base) >> 32,
+			     0)) {
+		stream_put_slow(cursor, was_busy, head, tick, payload);
+		return;
+	}
+	for (unsigned i = 0; i < count; i++)
+		at[1 + i] = payload[i];
+	__atomic_store_n(at, (uint64_t)head << 32 | (uint32_t)tick, __ATOMIC_RELEASE);
+	cursor->next = at + 1 + count;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&cursor->busy, 0, __ATOMIC_RELAXED);
+}
+
+/* ---- for session and drainer -------------------------------------------------------------------------------------------- */
+
+struct streams {
+	struct cursor *cursors; /* by slot; never unmapped: threads keep pointers. A forked child makes new ones */
+	uint32_t capacity;      /* of cursors */
+	uint32_t high;          /* slots [0, high) have been used, atomic */
+	uint32_t last_stream;   /* number of the newest stream, atomic */
+	struct pool *pool;
+	bool is_accepting;      /* atomic */
+};
+extern struct streams streams;
+
+bool streams_start(struct pool *pool, bool is_forked); /* cursors for the pool's slots */
+/* Stops accepting and returns when no thread is inside an emission any more (true), or gives up after a second (false: then the
+ * pool must stay mapped). */
+bool streams_stop(void);
+/* After streams_stop(): forgets all streams; live threads keep their (empty) cursors. */
+void streams_reset(void);
+/* The drainer is done with a thread that has exited. */
+void streams_free_slot(uint32_t index);
+
+/* A cursor for the calling thread, or NULL. */
+struct cursor *stream_attach(enum stepscope_stream_kind kind);
+void stream_name_thread(const char *name);
+
+#endif

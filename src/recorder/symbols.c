@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * symbols.c: a hash table of 64-bit slots (hash << 32 | number) over an append-only area of entries. Adding is: reserve room,
+ * write the text, then publish the number in the slot by compare-and-swap. Who loses that race uses the winner's number; its own
+ * entry stays, complete and unused.
+ */
+#include "recorder/symbols.h"
+
+#include <sys/mman.h>
+
+#define AREA_BYTES (32u << 20)
+#define SLOTS (SYMBOLS_MAX * 2)
+
+struct symbols {
+	uint8_t *area;       /* struct stepscope_symbol + text, 8-byte aligned */
+	uint64_t used;       /* bytes, atomic */
+	uint64_t *slots;
+	uint32_t *offsets;   /* number -> offset / 8 in area */
+	uint32_t count;      /* numbers given, atomic */
+	struct pool *pool;
+	uint64_t inherited;  /* entries below this are the parent's: an incomplete one stays so */
+};
+static struct symbols symbols;
+
+static void *map_zeroed(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static uint32_t hash_text(uint8_t kind, const char *text, uint32_t length)
+{
+	uint64_t hash = 0x9e3779b97f4a7c15u ^ kind ^ (uint64_t)length << 8;
+	while (length >= 8) {
+		uint64_t word;
+		memcpy(&word, text, 8);
+		hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+		hash ^= hash >> 32;
+		text += 8;
+		length -= 8;
+	}
+	uint64_t tail = 0;
+	memcpy(&tail, text, length);
+	hash = (hash ^ tail) * 0xff51afd7ed558ccdu;
+	hash ^= hash >> 29;
+	hash *= 0xc4ceb9fe1a85ec53u;
+	return (uint32_t)(hash >> 32);
+}
+
+static bool is_same(uint32_t number, uint8_t kind, const char *text, uint32_t length)
+{
+	const struct stepscope_symbol *symbol =
+		(const struct stepscope_symbol *)(symbols.area + 8 * (uint64_t)symbols.offsets[number]);
+	return symbol->kind == kind && symbol->length == length && memcmp(symbol + 1, text, length) == 0;
+}
+
+/* An entry of `bytes` in an area: length first, so that a walker can step over an entry that was never completed. */
+static void write_entry(uint8_t *at, uint32_t number, uint8_t kind, const char *text, uint32_t length)
+{
+	struct stepscope_symbol *symbol = (struct stepscope_symbol *)at;
+	symbol->length = (uint16_t)length;
+	symbol->kind = kind;
+	symbol->flags = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	memcpy(symbol + 1, text, length);
+	__atomic_store_n(&symbol->id, number, __ATOMIC_RELEASE);
+}
+
+static size_t entry_bytes(uint32_t length)
+{
+	return sizeof(struct stepscope_symbol) + ((length + 7u) & ~7u);
+}
+
+static void copy_to_pool(struct pool *pool, uint32_t number, uint8_t kind, const char *text, uint32_t length)
+{
+	size_t bytes = entry_bytes(length);
+	uint64_t at = __atomic_load_n(&pool->header->symbols_used, __ATOMIC_RELAXED);
+	do {
+		if (at + bytes > pool->header->symbols_bytes)
+			return; /* the drainer writes it to the file all the same; only a kill within 10 ms would lose it */
+	} while (!__atomic_compare_exchange_n(&pool->header->symbols_used, &at, at + bytes, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	write_entry(pool->symbols + at, number, kind, text, length);
+}
+
+static uint32_t add(uint8_t kind, const char *text, uint32_t length)
+{
+	size_t bytes = entry_bytes(length);
+	uint64_t at = __atomic_load_n(&symbols.used, __ATOMIC_RELAXED);
+	do {
+		if (at + bytes > AREA_BYTES)
+			return 0;
+	} while (!__atomic_compare_exchange_n(&symbols.used, &at, at + bytes, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	uint32_t number = __atomic_add_fetch(&symbols.count, 1, __ATOMIC_RELAXED);
+	if (number >= SYMBOLS_MAX) {
+		__atomic_store_n(&symbols.count, SYMBOLS_MAX, __ATOMIC_RELAXED);
+		return 0;
+	}
+	symbols.offsets[number] = (uint32_t)(at / 8);
+	write_entry(symbols.area + at, number, kind, text, length);
+	struct pool *pool = __atomic_load_n(&symbols.pool, __ATOMIC_ACQUIRE);
+	if (pool)
+		copy_to_pool(pool, number, kind, text, length);
+	return number;
+}
+
+uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length)
+{
+	if (!symbols.area)
+		return 0;
+	if (length > SYMBOLS_MAX_TEXT)
+		length = SYMBOLS_MAX_TEXT;
+	uint32_t hash = hash_text((uint8_t)kind, text, length);
+	uint32_t mine = 0;
+	for (uint32_t probe = hash;; probe++) {
+		uint64_t *slot = &symbols.slots[probe & (SLOTS - 1)];
+		uint64_t seen = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+		if (seen == 0) {
+			if (mine == 0)
+				mine = add((uint8_t)kind, text, length);
+			if (mine == 0)
+				return 0;
+			if (__atomic_compare_exchange_n(slot, &seen, (uint64_t)hash << 32 | mine, false, __ATOMIC_ACQ_REL,
+							__ATOMIC_ACQUIRE))
+				return mine;
+		}
+		if ((uint32_t)(seen >> 32) == hash && is_same((uint32_t)seen, (uint8_t)kind, text, length))
+			return (uint32_t)seen;
+	}
+}
+
+static void add_builtins(void)
+{
+	static const struct {
+		uint8_t kind;
+		const char *text;
+	} builtins[STEPSCOPE_BUILTIN_FIRST_FREE] = {
+		[1] = {STEPSCOPE_SYMBOL_PHASE, "data"},
+		[2] = {STEPSCOPE_SYMBOL_PHASE, "forward"},
+		[3] = {STEPSCOPE_SYMBOL_PHASE, "backward"},
+		[4] = {STEPSCOPE_SYMBOL_PHASE, "optimizer"},
+		[5] = {STEPSCOPE_SYMBOL_PHASE, "communication"},
+		[6] = {STEPSCOPE_SYMBOL_PHASE, "checkpoint"},
+		[7] = {STEPSCOPE_SYMBOL_PHASE, "evaluation"},
+		[8] = {STEPSCOPE_SYMBOL_MICRO_BATCH, "micro-batch"},
+		[9] = {STEPSCOPE_SYMBOL_TEXT, "index"},
+		[10] = {STEPSCOPE_SYMBOL_TEXT, "shape"},
+		[11] = {STEPSCOPE_SYMBOL_TEXT, "dtype"},
+		[12] = {STEPSCOPE_SYMBOL_TEXT, "flops"},
+		[13] = {STEPSCOPE_SYMBOL_TEXT, "bytes"},
+		[14] = {STEPSCOPE_SYMBOL_TEXT, "reserved 14"},
+		[15] = {STEPSCOPE_SYMBOL_TEXT, "reserved 15"},
+	};
+	for (uint32_t i = 1; i < STEPSCOPE_BUILTIN_FIRST_FREE; i++)
+		symbols_intern(builtins[i].kind, builtins[i].text, (uint32_t)strlen(builtins[i].text));
+}
+
+bool symbols_start(void)
+{
+	if (symbols.area)
+		return true;
+	symbols.slots = map_zeroed(SLOTS * sizeof(uint64_t));
+	symbols.offsets = map_zeroed(SYMBOLS_MAX * sizeof(uint32_t));
+	uint8_t *area = map_zeroed(AREA_BYTES);
+	if (!symbols.slots || !symbols.offsets || !area)
+		return false;
+	symbols.area = area;
+	add_builtins();
+	return true;
+}
+
+/* Bytes to step over an entry that is not complete; 0 when it may become complete. */
+static size_t skip_incomplete(uint64_t at, const struct stepscope_symbol *symbol)
+{
+	if (at >= symbols.inherited)
+		return 0;
+	return symbol->length ? entry_bytes(symbol->length) : 8;
+}
+
+void symbols_attach_pool(struct pool *pool, bool is_forked)
+{
+	uint64_t used = __atomic_load_n(&symbols.used, __ATOMIC_ACQUIRE);
+	if (is_forked)
+		symbols.inherited = used;
+	/* new names go to both from here on; the loop copies the older ones, and a name copied twice does no harm */
+	__atomic_store_n(&symbols.pool, pool, __ATOMIC_RELEASE);
+	if (!pool)
+		return;
+	for (uint64_t at = 0; at < used;) {
+		const struct stepscope_symbol *symbol = (const struct stepscope_symbol *)(symbols.area + at);
+		uint32_t number = __atomic_load_n(&symbol->id, __ATOMIC_ACQUIRE);
+		size_t bytes = number ? entry_bytes(symbol->length) : skip_incomplete(at, symbol);
+		if (bytes == 0)
+			break; /* its writer copies it, and those behind it are copied by theirs or drained within 10 ms */
+		if (number)
+			copy_to_pool(pool, number, symbol->kind, (const char *)(symbol + 1), symbol->length);
+		at += bytes;
+	}
+}
+
+size_t symbols_take(uint64_t *from, void *out, size_t maximum)
+{
+	uint64_t used = __atomic_load_n(&symbols.used, __ATOMIC_ACQUIRE);
+	size_t length = 0;
+	while (*from < used) {
+		const struct stepscope_symbol *symbol = (const struct stepscope_symbol *)(symbols.area + *from);
+		if (__atomic_load_n(&symbol->id, __ATOMIC_ACQUIRE) == 0) {
+			size_t skipped = skip_incomplete(*from, symbol);
+			if (skipped == 0)
+				break; /* being written; readers take names before events, so it may come with the next pass */
+			*from += skipped;
+			continue;
+		}
+		size_t bytes = entry_bytes(symbol->length);
+		if (length + bytes > maximum)
+			break;
+		memcpy((uint8_t *)out + length, symbol, bytes);
+		length += bytes;
+		*from += bytes;
+	}
+	return length;
+}

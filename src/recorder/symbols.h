@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * symbols.h: names as numbers, in the training process. The master copy lives in private memory, so that forked children keep
+ * the numbers that the program has stored; a second copy goes to the pool, so that a kill loses no name. Looking up and adding
+ * take no lock and may run in signal handlers.
+ */
+#ifndef RECORDER_SYMBOLS_H
+#define RECORDER_SYMBOLS_H
+
+#include "recorder/pool.h"
+
+#define SYMBOLS_MAX_TEXT 65000u
+#define SYMBOLS_MAX (1u << 18)
+
+/* Once per process (forked children inherit it). False when there is no memory. Adds the built-in symbols. */
+bool symbols_start(void);
+
+/* Where copies go from now on: NULL none. Copies all that exist. is_forked: the table was inherited from a parent. */
+void symbols_attach_pool(struct pool *pool, bool is_forked);
+
+/* The number of the name, adding it if needed; 0 when the table is full. */
+uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length);
+
+/* For the drainer: entries from byte *from of the master copy on, as they go into a SYMBOLS block; returns their bytes (at
+ * most `maximum`, whole entries that are complete) and moves *from. */
+size_t symbols_take(uint64_t *from, void *out, size_t maximum);
+
+#endif
