@@ -8,7 +8,7 @@
 int adamw_init(struct adamw *adamw, const struct gpt *gpt, struct failure *failure)
 {
 	size_t bytes = gpt->parameter_count * sizeof(real);
-	*adamw = (struct adamw){ .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1, .clip = 1.0 };
+	*adamw = (struct adamw){.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1, .clip = 1.0};
 	adamw->engine = gpt->engine;
 	adamw->first = memory_take_zeroed(&gpt->engine->memory, bytes, STEPSCOPE_MEMORY_OPTIMIZER);
 	adamw->second = memory_take_zeroed(&gpt->engine->memory, bytes, STEPSCOPE_MEMORY_OPTIMIZER);
@@ -31,7 +31,7 @@ double adamw_gradient_norm(const struct gpt *gpt)
 	size_t count = gpt->parameter_count;
 	double sum = 0;
 	engine_op(gpt->engine, OP_GRADIENT_NORM, 2.0 * count, (double)count * sizeof(real), SHAPE1((int64_t)count),
-		  SHAPE_NONE);
+	          SHAPE_NONE);
 	for (size_t i = 0; i < count; i++)
 		sum += (double)gpt->gradients[i] * (double)gpt->gradients[i];
 	stepscope_op_end();
@@ -39,7 +39,7 @@ double adamw_gradient_norm(const struct gpt *gpt)
 }
 
 static void tensor_step(struct adamw *adamw, struct gpt *gpt, const struct gpt_tensor *tensor, const real *factors,
-			double learning_rate)
+                        double learning_rate)
 {
 	size_t count = gpt_tensor_size(tensor);
 	real *weight = gpt->parameters + tensor->offset;
@@ -69,8 +69,8 @@ void adamw_step(struct adamw *adamw, struct gpt *gpt, long update, double learni
 		const struct gpt_tensor *tensor = &gpt->tensors[i];
 		double count = (double)gpt_tensor_size(tensor);
 		engine_op(gpt->engine, OP_ADAMW, 14 * count, 7 * count * sizeof(real),
-			  tensor->columns > 0 ? SHAPE2(tensor->rows, tensor->columns) : SHAPE1(tensor->rows),
-			  SHAPE_NONE);
+		          tensor->columns > 0 ? SHAPE2(tensor->rows, tensor->columns) : SHAPE1(tensor->rows),
+		          SHAPE_NONE);
 		tensor_step(adamw, gpt, tensor, factors, learning_rate);
 		stepscope_op_end();
 	}

@@ -18,7 +18,7 @@ struct checkpoint_header {
 
 _Static_assert(sizeof(struct checkpoint_header) == 48, "the header is the file's layout");
 
-static const char magic[8] = { 'G', 'P', 'T', 'C', 'K', 'P', 'T', '1' };
+static const char magic[8] = {'G', 'P', 'T', 'C', 'K', 'P', 'T', '1'};
 
 static struct checkpoint_header header_of(const struct gpt *gpt, long step)
 {
@@ -198,7 +198,7 @@ static int wait_idle(struct checkpoint *checkpoint, struct failure *failure)
 }
 
 int checkpoint_save(struct checkpoint *checkpoint, const struct gpt *gpt, const struct adamw *adamw, long step,
-		    struct failure *failure)
+                    struct failure *failure)
 {
 	if (checkpoint->folder == NULL)
 		return 0;
@@ -213,7 +213,7 @@ int checkpoint_save(struct checkpoint *checkpoint, const struct gpt *gpt, const 
 }
 
 int checkpoint_save_now(struct checkpoint *checkpoint, const struct gpt *gpt, const struct adamw *adamw, long step,
-			struct failure *failure)
+                        struct failure *failure)
 {
 	if (checkpoint->folder == NULL)
 		return 0;
@@ -224,7 +224,7 @@ int checkpoint_save_now(struct checkpoint *checkpoint, const struct gpt *gpt, co
 }
 
 static int image_accept(const char *image, const char *path, struct gpt *gpt, struct adamw *adamw, long *step,
-			struct failure *failure)
+                        struct failure *failure)
 {
 	struct checkpoint_header header, wanted = header_of(gpt, 0);
 	size_t bytes = image_size(gpt), words = gpt->parameter_count * sizeof(real);

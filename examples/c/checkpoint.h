@@ -39,11 +39,11 @@ int checkpoint_release(struct checkpoint *checkpoint, struct failure *failure);
 
 /* Copies the state (waiting for the previous write) and lets the thread write it. Fails when the previous one did. */
 int checkpoint_save(struct checkpoint *checkpoint, const struct gpt *gpt, const struct adamw *adamw, long step,
-		    struct failure *failure);
+                    struct failure *failure);
 
 /* The same, but returns when the file is on disk. */
 int checkpoint_save_now(struct checkpoint *checkpoint, const struct gpt *gpt, const struct adamw *adamw, long step,
-			struct failure *failure);
+                        struct failure *failure);
 
 /* Reads a checkpoint of the same model; *step is the number of steps done. */
 int checkpoint_load(const char *path, struct gpt *gpt, struct adamw *adamw, long *step, struct failure *failure);

@@ -20,7 +20,7 @@ static int file_add(struct corpus *corpus, const char *path, struct failure *fai
 		return failure_memory(failure, ((size_t)corpus->count + 1) * sizeof(*files));
 	corpus->files = files;
 	struct corpus_file *file = &files[corpus->count];
-	*file = (struct corpus_file){ .path = strdup(path), .descriptor = -1 };
+	*file = (struct corpus_file){.path = strdup(path), .descriptor = -1};
 	if (file->path == NULL)
 		return failure_memory(failure, strlen(path) + 1);
 	corpus->count++;
@@ -33,10 +33,9 @@ static int file_add(struct corpus *corpus, const char *path, struct failure *fai
 	file->size = status.st_size;
 	if (file->size < 20 * (int64_t)(corpus->context + 1))
 		return failure_set(failure,
-				   "'%s' is too short: %lld bytes, a context of %d needs at least %lld; use longer "
-				   "text or a smaller --context",
-				   path, (long long)file->size, corpus->context,
-				   20 * ((long long)corpus->context + 1));
+		                   "'%s' is too short: %lld bytes, a context of %d needs at least %lld; use longer "
+		                   "text or a smaller --context",
+		                   path, (long long)file->size, corpus->context, 20 * ((long long)corpus->context + 1));
 	corpus->bytes += file->size;
 	return 0;
 }
@@ -76,7 +75,7 @@ static int file_read(const struct corpus_file *file, char *text, size_t bytes, i
 			continue;
 		if (got <= 0)
 			return failure_set(failure, "cannot read '%s' at %lld: %s", file->path, (long long)offset,
-					   got < 0 ? strerror(errno) : "the file became shorter");
+			                   got < 0 ? strerror(errno) : "the file became shorter");
 		text += got;
 		bytes -= (size_t)got;
 		offset += got;
@@ -87,7 +86,7 @@ static int file_read(const struct corpus_file *file, char *text, size_t bytes, i
 /* Token 0 stands for every byte that does not occur. */
 static int vocabulary_build(struct corpus *corpus, struct failure *failure)
 {
-	unsigned char seen[256] = { 0 };
+	unsigned char seen[256] = {0};
 	char text[65536];
 	for (int i = 0; i < corpus->count; i++) {
 		const struct corpus_file *file = &corpus->files[i];
@@ -108,13 +107,13 @@ static int vocabulary_build(struct corpus *corpus, struct failure *failure)
 
 int corpus_init(struct corpus *corpus, char *const *paths, int count, int context, struct failure *failure)
 {
-	*corpus = (struct corpus){ .context = context };
+	*corpus = (struct corpus){.context = context};
 	for (int i = 0; i < count; i++) {
 		struct stat status;
 		if (stat(paths[i], &status) != 0)
 			return failure_set(failure, "cannot read '%s': %s", paths[i], strerror(errno));
 		int result = S_ISDIR(status.st_mode) ? folder_add(corpus, paths[i], failure)
-						     : file_add(corpus, paths[i], failure);
+		                                     : file_add(corpus, paths[i], failure);
 		if (result != 0)
 			return -1;
 	}
@@ -132,11 +131,11 @@ void corpus_release(struct corpus *corpus)
 		free(corpus->files[i].path);
 	}
 	free(corpus->files);
-	*corpus = (struct corpus){ 0 };
+	*corpus = (struct corpus){0};
 }
 
 int batch_init(struct batch *batch, const struct corpus *corpus, int rows, struct memory_pool *pool,
-	       struct failure *failure)
+               struct failure *failure)
 {
 	size_t tokens = (size_t)rows * corpus->context;
 	batch->rows = rows;
@@ -153,11 +152,11 @@ void batch_release(struct batch *batch, struct memory_pool *pool)
 	memory_give(pool, batch->tokens);
 	memory_give(pool, batch->targets);
 	memory_give(pool, batch->text);
-	*batch = (struct batch){ 0 };
+	*batch = (struct batch){0};
 }
 
 int corpus_read(const struct corpus *corpus, enum corpus_split split, uint64_t seed, struct batch *batch,
-		struct failure *failure)
+                struct failure *failure)
 {
 	size_t window = (size_t)corpus->context + 1;
 	for (int row = 0; row < batch->rows; row++) {

@@ -9,7 +9,10 @@
 
 #include <stdint.h>
 
-enum corpus_split { CORPUS_TRAINING, CORPUS_VALIDATION };
+enum corpus_split {
+	CORPUS_TRAINING,
+	CORPUS_VALIDATION
+};
 
 struct corpus_file {
 	char *path;
@@ -39,12 +42,12 @@ void corpus_release(struct corpus *corpus);
 
 /* Memory for a batch, from the pool. */
 int batch_init(struct batch *batch, const struct corpus *corpus, int rows, struct memory_pool *pool,
-	       struct failure *failure);
+               struct failure *failure);
 void batch_release(struct batch *batch, struct memory_pool *pool);
 
 /* Fills the batch with windows chosen by `seed`: read from the files, then turned into tokens. */
 int corpus_read(const struct corpus *corpus, enum corpus_split split, uint64_t seed, struct batch *batch,
-		struct failure *failure);
+                struct failure *failure);
 void corpus_tokenize(const struct corpus *corpus, struct batch *batch);
 
 #endif

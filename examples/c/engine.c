@@ -55,7 +55,7 @@ static void info_add(struct stepscope_op_info *info, struct shape shape)
 }
 
 void engine_op(const struct engine *engine, enum op op, double flops, double bytes, struct shape first,
-	       struct shape second)
+               struct shape second)
 {
 	if (!stepscope_is_recording())
 		return;

@@ -57,6 +57,6 @@ void engine_release(struct engine *engine);
 
 /* Begins an op with its facts; does nothing while nothing is recorded. End it with stepscope_op_end(). Any thread. */
 void engine_op(const struct engine *engine, enum op op, double flops, double bytes, struct shape first,
-	       struct shape second);
+               struct shape second);
 
 #endif

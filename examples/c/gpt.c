@@ -19,8 +19,8 @@ size_t gpt_tensor_size(const struct gpt_tensor *tensor)
 	return (size_t)tensor->rows * (tensor->columns > 0 ? tensor->columns : 1);
 }
 
-__attribute__((format(printf, 4, 5))) static void tensor_add(struct gpt *gpt, int rows, int columns,
-							      const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void tensor_add(struct gpt *gpt, int rows, int columns, const char *format,
+                                                             ...)
 {
 	struct gpt_tensor *tensor = &gpt->tensors[gpt->tensor_count++];
 	va_list arguments;
@@ -66,9 +66,9 @@ static void views_bind(const struct gpt *gpt, struct gpt_weights *weights, real 
 	for (int layer = 0; layer < gpt->config.layers; layer++) {
 		struct gpt_layer *l = &weights->layers[layer];
 		real **const members[TENSORS_PER_LAYER] = {
-			&l->norm1_weight,      &l->norm1_bias,	    &l->qkv_weight,   &l->qkv_bias,
+			&l->norm1_weight,      &l->norm1_bias,      &l->qkv_weight,   &l->qkv_bias,
 			&l->projection_weight, &l->projection_bias, &l->norm2_weight, &l->norm2_bias,
-			&l->up_weight,	       &l->up_bias,	    &l->down_weight,  &l->down_bias,
+			&l->up_weight,         &l->up_bias,         &l->down_weight,  &l->down_bias,
 		};
 		for (int i = 0; i < TENSORS_PER_LAYER; i++)
 			*members[i] = base + tensor++->offset;
@@ -128,7 +128,7 @@ static bool tables_allocate(struct gpt *gpt)
 }
 
 int gpt_init(struct gpt *gpt, struct engine *engine, const struct gpt_config *config, unsigned long seed,
-	     struct failure *failure)
+             struct failure *failure)
 {
 	memset(gpt, 0, sizeof(*gpt));
 	gpt->config = *config;

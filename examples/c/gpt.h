@@ -65,7 +65,7 @@ struct gpt {
 };
 
 int gpt_init(struct gpt *gpt, struct engine *engine, const struct gpt_config *config, unsigned long seed,
-	     struct failure *failure);
+             struct failure *failure);
 void gpt_release(struct gpt *gpt);
 
 /* Elements of a tensor. */
@@ -73,14 +73,14 @@ size_t gpt_tensor_size(const struct gpt_tensor *tensor);
 
 /* Mean loss over tokens[batch, context] and targets of the same shape. Keeps the activations for gpt_backward(). */
 int gpt_forward(struct gpt *gpt, const int *tokens, const int *targets, int batch, double *loss,
-		struct failure *failure);
+                struct failure *failure);
 
 /* Adds the gradient of scale * loss of the open forward pass to gpt.gradients, and gives the activations back. */
 int gpt_backward(struct gpt *gpt, double scale, struct failure *failure);
 
 /* The loss alone; keeps nothing. */
 int gpt_evaluate(struct gpt *gpt, const int *tokens, const int *targets, int batch, double *loss,
-		 struct failure *failure);
+                 struct failure *failure);
 
 void gpt_zero_gradients(struct gpt *gpt);
 

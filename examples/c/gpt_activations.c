@@ -26,16 +26,11 @@ int gpt_layer_take(struct gpt *gpt, int layer, struct failure *failure)
 		real **member;
 		size_t columns;
 	} wanted[] = {
-		{ &a->norm1, width },
-		{ &a->stats1, 2 },
-		{ &a->qkv, 3 * width },
-		{ &a->probabilities, (size_t)gpt->config.heads * gpt->config.context },
-		{ &a->heads, width },
-		{ &a->middle, width },
-		{ &a->norm2, width },
-		{ &a->stats2, 2 },
-		{ &a->up, 4 * width },
-		{ &a->gelu, 4 * width },
+		{&a->norm1, width},   {&a->stats1, 2},
+		{&a->qkv, 3 * width}, {&a->probabilities, (size_t)gpt->config.heads * gpt->config.context},
+		{&a->heads, width},   {&a->middle, width},
+		{&a->norm2, width},   {&a->stats2, 2},
+		{&a->up, 4 * width},  {&a->gelu, 4 * width},
 	};
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		*wanted[i].member = gpt_take(gpt, rows, wanted[i].columns, STEPSCOPE_MEMORY_ACTIVATION, failure);
@@ -48,8 +43,8 @@ int gpt_layer_take(struct gpt *gpt, int layer, struct failure *failure)
 void gpt_layer_give(struct gpt *gpt, int layer)
 {
 	struct gpt_layer_activations *a = &gpt->activations[layer];
-	real *const held[] = { a->input,  a->norm1, a->stats1, a->qkv, a->probabilities, a->heads,
-			       a->middle, a->norm2, a->stats2, a->up,  a->gelu };
+	real *const held[] = {a->input,  a->norm1, a->stats1, a->qkv, a->probabilities, a->heads,
+	                      a->middle, a->norm2, a->stats2, a->up,  a->gelu};
 	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++)
 		gpt_give(gpt, held[i]);
 	memset(a, 0, sizeof(*a));

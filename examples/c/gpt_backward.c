@@ -46,10 +46,10 @@ static void head_backward(struct gpt *gpt, struct backward *b, double scale)
 	stepscope_range_push_name(gpt->head_name);
 	cross_entropy_backward(gpt->engine, gpt->logits, gpt->targets, rows, c->symbols, scale);
 	matmul_backward_input(gpt->engine, b->narrow, gpt->logits, gpt->weights.token_table, rows, c->width,
-			      c->symbols);
+	                      c->symbols);
 	matmul_backward_weight(gpt->engine, d->token_table, NULL, gpt->logits, gpt->norm, rows, c->width, c->symbols);
 	layernorm_backward(gpt->engine, b->stream, d->norm_weight, d->norm_bias, b->narrow, gpt->last,
-			   gpt->weights.norm_weight, gpt->stats, rows, c->width);
+	                   gpt->weights.norm_weight, gpt->stats, rows, c->width);
 	stepscope_range_pop();
 }
 
@@ -64,7 +64,7 @@ static void mlp_backward(struct gpt *gpt, struct backward *b, int layer)
 	matmul_backward_input(gpt->engine, b->narrow, b->wide, w->up_weight, rows, width, 4 * width);
 	matmul_backward_weight(gpt->engine, d->up_weight, d->up_bias, b->wide, a->norm2, rows, width, 4 * width);
 	layernorm_backward(gpt->engine, b->stream, d->norm2_weight, d->norm2_bias, b->narrow, a->middle,
-			   w->norm2_weight, a->stats2, rows, width);
+	                   w->norm2_weight, a->stats2, rows, width);
 }
 
 static void attention_block_backward(struct gpt *gpt, struct backward *b, int layer)
@@ -75,28 +75,28 @@ static void attention_block_backward(struct gpt *gpt, struct backward *b, int la
 	int rows = gpt_rows(gpt), width = c->width;
 	matmul_backward_input(gpt->engine, b->narrow, b->stream, w->projection_weight, rows, width, width);
 	matmul_backward_weight(gpt->engine, d->projection_weight, d->projection_bias, b->stream, a->heads, rows, width,
-			       width);
-	struct attention attention = { .batch = gpt->batch,
-				       .context = c->context,
-				       .heads = c->heads,
-				       .width = width,
-				       .qkv = a->qkv,
-				       .probabilities = a->probabilities,
-				       .d_out = b->narrow,
-				       .d_qkv = b->attention_input,
-				       .scratch = b->scratch };
+	                       width);
+	struct attention attention = {.batch = gpt->batch,
+	                              .context = c->context,
+	                              .heads = c->heads,
+	                              .width = width,
+	                              .qkv = a->qkv,
+	                              .probabilities = a->probabilities,
+	                              .d_out = b->narrow,
+	                              .d_qkv = b->attention_input,
+	                              .scratch = b->scratch};
 	attention_backward(gpt->engine, &attention);
 	matmul_backward_input(gpt->engine, b->narrow, b->attention_input, w->qkv_weight, rows, width, 3 * width);
 	matmul_backward_weight(gpt->engine, d->qkv_weight, d->qkv_bias, b->attention_input, a->norm1, rows, width,
-			       3 * width);
-	layernorm_backward(gpt->engine, b->stream, d->norm1_weight, d->norm1_bias, b->narrow, a->input,
-			   w->norm1_weight, a->stats1, rows, width);
+	                       3 * width);
+	layernorm_backward(gpt->engine, b->stream, d->norm1_weight, d->norm1_bias, b->narrow, a->input, w->norm1_weight,
+	                   a->stats1, rows, width);
 }
 
 int gpt_backward(struct gpt *gpt, double scale, struct failure *failure)
 {
 	assert(gpt->batch > 0);
-	struct backward b = { 0 };
+	struct backward b = {0};
 	int status = backward_init(gpt, &b, failure);
 	if (status == 0) {
 		head_backward(gpt, &b, scale);
@@ -110,7 +110,7 @@ int gpt_backward(struct gpt *gpt, double scale, struct failure *failure)
 		}
 		stepscope_range_push_name(gpt->embedding_name);
 		embedding_backward(gpt->engine, gpt->slopes.token_table, gpt->slopes.position_table, b.stream,
-				   gpt->tokens, gpt->batch, gpt->config.context, gpt->config.width);
+		                   gpt->tokens, gpt->batch, gpt->config.context, gpt->config.width);
 		stepscope_range_pop();
 	}
 	backward_release(gpt, &b);

@@ -14,13 +14,13 @@ static void attention_block(struct gpt *gpt, int layer, real *out)
 	int rows = gpt_rows(gpt);
 	layernorm_forward(gpt->engine, a->norm1, a->stats1, a->input, w->norm1_weight, w->norm1_bias, rows, c->width);
 	matmul_forward(gpt->engine, a->qkv, a->norm1, w->qkv_weight, w->qkv_bias, rows, c->width, 3 * c->width);
-	struct attention attention = { .batch = gpt->batch,
-				       .context = c->context,
-				       .heads = c->heads,
-				       .width = c->width,
-				       .qkv = a->qkv,
-				       .probabilities = a->probabilities,
-				       .out = a->heads };
+	struct attention attention = {.batch = gpt->batch,
+	                              .context = c->context,
+	                              .heads = c->heads,
+	                              .width = c->width,
+	                              .qkv = a->qkv,
+	                              .probabilities = a->probabilities,
+	                              .out = a->heads};
 	attention_forward(gpt->engine, &attention);
 	matmul_forward(gpt->engine, out, a->heads, w->projection_weight, w->projection_bias, rows, c->width, c->width);
 	add_forward(gpt->engine, a->middle, a->input, out, rows, c->width);
@@ -45,7 +45,7 @@ static int layer_forward(struct gpt *gpt, int layer, bool keep, struct failure *
 	if (gpt_layer_take(gpt, layer, failure) != 0)
 		return -1;
 	real *out = gpt_take(gpt, (size_t)gpt_rows(gpt), (size_t)gpt->config.width, STEPSCOPE_MEMORY_ACTIVATION,
-			     failure);
+	                     failure);
 	if (out == NULL)
 		return -1;
 	stepscope_range_push_name(gpt->attention_names[layer]);
@@ -71,7 +71,7 @@ static int embedding_block(struct gpt *gpt, struct failure *failure)
 	gpt->activations[0].input = out;
 	stepscope_range_push_name(gpt->embedding_name);
 	embedding_forward(gpt->engine, out, gpt->tokens, gpt->weights.token_table, gpt->weights.position_table,
-			  gpt->batch, c->context, c->width);
+	                  gpt->batch, c->context, c->width);
 	stepscope_range_pop();
 	return 0;
 }
@@ -87,16 +87,15 @@ static int head_block(struct gpt *gpt, double *loss, struct failure *failure)
 		return -1;
 	stepscope_range_push_name(gpt->head_name);
 	layernorm_forward(gpt->engine, gpt->norm, gpt->stats, gpt->last, gpt->weights.norm_weight,
-			  gpt->weights.norm_bias, rows, c->width);
-	matmul_forward(gpt->engine, gpt->logits, gpt->norm, gpt->weights.token_table, NULL, rows, c->width,
-		       c->symbols);
+	                  gpt->weights.norm_bias, rows, c->width);
+	matmul_forward(gpt->engine, gpt->logits, gpt->norm, gpt->weights.token_table, NULL, rows, c->width, c->symbols);
 	*loss = cross_entropy_forward(gpt->engine, gpt->logits, gpt->targets, rows, c->symbols);
 	stepscope_range_pop();
 	return 0;
 }
 
 static int run_forward(struct gpt *gpt, const int *tokens, const int *targets, int batch, bool keep, double *loss,
-		       struct failure *failure)
+                       struct failure *failure)
 {
 	assert(gpt->batch == 0);
 	gpt->tokens = tokens;
@@ -111,7 +110,7 @@ static int run_forward(struct gpt *gpt, const int *tokens, const int *targets, i
 }
 
 int gpt_forward(struct gpt *gpt, const int *tokens, const int *targets, int batch, double *loss,
-		struct failure *failure)
+                struct failure *failure)
 {
 	int status = run_forward(gpt, tokens, targets, batch, true, loss, failure);
 	if (status != 0)
@@ -120,7 +119,7 @@ int gpt_forward(struct gpt *gpt, const int *tokens, const int *targets, int batc
 }
 
 int gpt_evaluate(struct gpt *gpt, const int *tokens, const int *targets, int batch, double *loss,
-		 struct failure *failure)
+                 struct failure *failure)
 {
 	int status = run_forward(gpt, tokens, targets, batch, false, loss, failure);
 	gpt_drop_activations(gpt);

@@ -16,7 +16,7 @@ static int batch_prepare(struct loader *loader, struct batch *batch, long number
 	if (options->slow_ms > 0 && (number + 1) % options->slow_every == 0)
 		monotonic_sleep_ns(options->slow_ms * INT64_C(1000000));
 	int status = corpus_read(loader->corpus, CORPUS_TRAINING, random_stream(options->seed, 2, (uint64_t)number),
-				 batch, failure);
+	                         batch, failure);
 	STEPSCOPE_RANGE_SWITCH("loader.tokenize");
 	if (status == 0)
 		corpus_tokenize(loader->corpus, batch);
@@ -42,7 +42,7 @@ static bool thread_turn(struct loader *loader)
 		return false;
 	long number = loader->next++;
 	struct loader_slot *slot = &loader->slots[number % loader->options.capacity];
-	struct failure failure = { 0 };
+	struct failure failure = {0};
 	pthread_mutex_unlock(&loader->lock);
 	int status = batch_prepare(loader, &slot->batch, number, &failure);
 	pthread_mutex_lock(&loader->lock);
@@ -72,7 +72,7 @@ static void *thread_main(void *argument)
 }
 
 int loader_init(struct loader *loader, const struct loader_options *options, const struct corpus *corpus,
-		struct memory_pool *pool, struct failure *failure)
+                struct memory_pool *pool, struct failure *failure)
 {
 	memset(loader, 0, sizeof(*loader));
 	loader->options = *options;

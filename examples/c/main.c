@@ -48,7 +48,7 @@ static int launch(const struct settings *settings, struct failure *failure)
 int main(int count, char **arguments)
 {
 	struct settings settings;
-	struct failure failure = { 0 };
+	struct failure failure = {0};
 	int code = 2;
 	if (settings_parse(&settings, count, arguments, &failure) != 0) {
 		fprintf(stderr, "gpt: %s\n", failure.text);

@@ -9,9 +9,9 @@
 
 /* Where one head's data lies. */
 struct head {
-	size_t column;        /* first element of its queries within qkv; keys are `width` further, values 2 * width */
-	size_t out;           /* first element within out */
-	real *probabilities;  /* [context, context] */
+	size_t column;       /* first element of its queries within qkv; keys are `width` further, values 2 * width */
+	size_t out;          /* first element within out */
+	real *probabilities; /* [context, context] */
 	int size, in_stride, out_stride;
 };
 
@@ -71,15 +71,15 @@ struct attention_job {
 
 /* One head's matrix product, recorded. */
 static void head_matmul(const struct engine *engine, CBLAS_TRANSPOSE first_transposed,
-			CBLAS_TRANSPOSE second_transposed, int rows, int columns, int inner, real scale,
-			const real *first, int first_stride, const real *second, int second_stride, real *out,
-			int out_stride)
+                        CBLAS_TRANSPOSE second_transposed, int rows, int columns, int inner, real scale,
+                        const real *first, int first_stride, const real *second, int second_stride, real *out,
+                        int out_stride)
 {
 	engine_op(engine, OP_MATMUL, 2.0 * rows * columns * inner,
-		  ((double)rows * inner + (double)inner * columns + (double)rows * columns) * sizeof(real),
-		  SHAPE2(rows, inner), SHAPE2(inner, columns));
+	          ((double)rows * inner + (double)inner * columns + (double)rows * columns) * sizeof(real),
+	          SHAPE2(rows, inner), SHAPE2(inner, columns));
 	REAL_GEMM(CblasRowMajor, first_transposed, second_transposed, rows, columns, inner, scale, first, first_stride,
-		  second, second_stride, 0, out, out_stride);
+	          second, second_stride, 0, out, out_stride);
 	stepscope_op_end();
 }
 
@@ -92,12 +92,12 @@ static void head_forward(void *argument, int item, int worker)
 	const real *q = a->qkv + h.column, *k = q + a->width, *v = k + a->width;
 	(void)worker;
 	head_matmul(job->engine, CblasNoTrans, CblasTrans, n, n, h.size, 1 / REAL_SQRT((real)h.size), q, h.in_stride, k,
-		    h.in_stride, h.probabilities, n);
+	            h.in_stride, h.probabilities, n);
 	engine_op(job->engine, OP_SOFTMAX, 2.5 * n * n, 2.0 * n * n * sizeof(real), SHAPE2(n, n), SHAPE_NONE);
 	softmax_causal(h.probabilities, n);
 	stepscope_op_end();
 	head_matmul(job->engine, CblasNoTrans, CblasNoTrans, n, h.size, n, 1, h.probabilities, n, v, h.in_stride,
-		    a->out + h.out, h.out_stride);
+	            a->out + h.out, h.out_stride);
 }
 
 static void head_backward(void *argument, int item, int worker)
@@ -114,24 +114,24 @@ static void head_backward(void *argument, int item, int worker)
 	real scale = 1 / REAL_SQRT((real)h.size);
 
 	head_matmul(engine, CblasTrans, CblasNoTrans, n, h.size, n, 1, h.probabilities, n, d_out, h.out_stride, dv,
-		    h.in_stride);
+	            h.in_stride);
 	head_matmul(engine, CblasNoTrans, CblasTrans, n, n, h.size, 1, d_out, h.out_stride, v, h.in_stride, d_scores,
-		    n);
+	            n);
 	engine_op(engine, OP_SOFTMAX_BACKWARD, 2.0 * n * n, 3.0 * n * n * sizeof(real), SHAPE2(n, n), SHAPE_NONE);
 	softmax_causal_backward(d_scores, h.probabilities, n);
 	stepscope_op_end();
 	head_matmul(engine, CblasNoTrans, CblasNoTrans, n, h.size, n, scale, d_scores, n, k, h.in_stride, dq,
-		    h.in_stride);
+	            h.in_stride);
 	head_matmul(engine, CblasTrans, CblasNoTrans, n, h.size, n, scale, d_scores, n, q, h.in_stride, dk,
-		    h.in_stride);
+	            h.in_stride);
 }
 
 /* No work is given for the whole: its matrix products carry it. */
 void attention_forward(struct engine *engine, struct attention *attention)
 {
 	struct attention_job job = {engine, attention};
-	engine_op(engine, OP_ATTENTION, 0, 0,
-		  SHAPE3(attention->batch, attention->context, 3 * attention->width), SHAPE1(attention->heads));
+	engine_op(engine, OP_ATTENTION, 0, 0, SHAPE3(attention->batch, attention->context, 3 * attention->width),
+	          SHAPE1(attention->heads));
 	team_run(&engine->team, "attention.heads", head_forward, &job, attention->batch * attention->heads);
 	stepscope_op_end();
 }
@@ -139,8 +139,8 @@ void attention_forward(struct engine *engine, struct attention *attention)
 void attention_backward(struct engine *engine, struct attention *attention)
 {
 	struct attention_job job = {engine, attention};
-	engine_op(engine, OP_ATTENTION_BACKWARD, 0, 0,
-		  SHAPE3(attention->batch, attention->context, attention->width), SHAPE1(attention->heads));
+	engine_op(engine, OP_ATTENTION_BACKWARD, 0, 0, SHAPE3(attention->batch, attention->context, attention->width),
+	          SHAPE1(attention->heads));
 	team_run(&engine->team, "attention.heads_backward", head_backward, &job, attention->batch * attention->heads);
 	stepscope_op_end();
 }

@@ -5,10 +5,10 @@
 #include <math.h>
 
 void layernorm_forward(const struct engine *engine, real *out, real *stats, const real *in, const real *weight,
-		       const real *bias, int rows, int width)
+                       const real *bias, int rows, int width)
 {
 	engine_op(engine, OP_LAYERNORM, 8.0 * rows * width, 2.0 * rows * width * sizeof(real), SHAPE2(rows, width),
-		  SHAPE1(width));
+	          SHAPE1(width));
 	for (int row = 0; row < rows; row++) {
 		const real *x = in + (size_t)row * width;
 		real *y = out + (size_t)row * width;
@@ -28,10 +28,10 @@ void layernorm_forward(const struct engine *engine, real *out, real *stats, cons
 }
 
 void layernorm_backward(const struct engine *engine, real *d_in, real *d_weight, real *d_bias, const real *d_out,
-			const real *in, const real *weight, const real *stats, int rows, int width)
+                        const real *in, const real *weight, const real *stats, int rows, int width)
 {
 	engine_op(engine, OP_LAYERNORM_BACKWARD, 16.0 * rows * width, 4.0 * rows * width * sizeof(real),
-		  SHAPE2(rows, width), SHAPE1(width));
+	          SHAPE2(rows, width), SHAPE1(width));
 	for (int row = 0; row < rows; row++) {
 		const real *x = in + (size_t)row * width, *dy = d_out + (size_t)row * width;
 		real *dx = d_in + (size_t)row * width;

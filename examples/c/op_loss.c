@@ -22,7 +22,7 @@ double cross_entropy_forward(const struct engine *engine, real *logits, const in
 {
 	double loss = 0;
 	engine_op(engine, OP_CROSS_ENTROPY, 5.0 * rows * symbols, 2.0 * rows * symbols * sizeof(real),
-		  SHAPE2(rows, symbols), SHAPE1(rows));
+	          SHAPE2(rows, symbols), SHAPE1(rows));
 	for (int row = 0; row < rows; row++) {
 		real *x = logits + (size_t)row * symbols;
 		softmax_row(x, symbols);
@@ -32,11 +32,11 @@ double cross_entropy_forward(const struct engine *engine, real *logits, const in
 	return loss / rows;
 }
 
-void cross_entropy_backward(const struct engine *engine, real *probabilities, const int *targets, int rows,
-			    int symbols, double scale)
+void cross_entropy_backward(const struct engine *engine, real *probabilities, const int *targets, int rows, int symbols,
+                            double scale)
 {
 	engine_op(engine, OP_CROSS_ENTROPY_BACKWARD, 1.0 * rows * symbols, 2.0 * rows * symbols * sizeof(real),
-		  SHAPE2(rows, symbols), SHAPE1(rows));
+	          SHAPE2(rows, symbols), SHAPE1(rows));
 	real factor = (real)(scale / rows);
 	for (int row = 0; row < rows; row++) {
 		real *x = probabilities + (size_t)row * symbols;

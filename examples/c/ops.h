@@ -10,18 +10,18 @@
 
 /* out[rows, outputs] = in[rows, inputs] * weight[outputs, inputs]^T + bias; bias may be NULL. */
 void matmul_forward(const struct engine *engine, real *out, const real *in, const real *weight, const real *bias,
-		    int rows, int inputs, int outputs);
+                    int rows, int inputs, int outputs);
 void matmul_backward_input(const struct engine *engine, real *d_in, const real *d_out, const real *weight, int rows,
-			   int inputs, int outputs);
+                           int inputs, int outputs);
 void matmul_backward_weight(const struct engine *engine, real *d_weight, real *d_bias, const real *d_out,
-			    const real *in, int rows, int inputs, int outputs);
+                            const real *in, int rows, int inputs, int outputs);
 
 /* Normalises every row; stats[rows, 2] keeps mean and 1/deviation for the way back. */
 void layernorm_forward(const struct engine *engine, real *out, real *stats, const real *in, const real *weight,
-		       const real *bias, int rows, int width);
+                       const real *bias, int rows, int width);
 /* Adds to d_in. */
 void layernorm_backward(const struct engine *engine, real *d_in, real *d_weight, real *d_bias, const real *d_out,
-			const real *in, const real *weight, const real *stats, int rows, int width);
+                        const real *in, const real *weight, const real *stats, int rows, int width);
 
 /* Tanh form of GELU. */
 void gelu_forward(const struct engine *engine, real *out, const real *in, int rows, int width);
@@ -33,15 +33,15 @@ void add_forward(const struct engine *engine, real *out, const real *a, const re
 
 /* out[row] = token_table[token of row] + position_table[row % context]. */
 void embedding_forward(const struct engine *engine, real *out, const int *tokens, const real *token_table,
-		       const real *position_table, int batch, int context, int width);
+                       const real *position_table, int batch, int context, int width);
 void embedding_backward(const struct engine *engine, real *d_token_table, real *d_position_table, const real *d_out,
-			const int *tokens, int batch, int context, int width);
+                        const int *tokens, int batch, int context, int width);
 
 /* Replaces logits[rows, symbols] by probabilities and returns the mean of -log(probability of the target). */
 double cross_entropy_forward(const struct engine *engine, real *logits, const int *targets, int rows, int symbols);
 /* Replaces probabilities by the gradient of scale * mean loss with respect to the logits. */
-void cross_entropy_backward(const struct engine *engine, real *probabilities, const int *targets, int rows,
-			    int symbols, double scale);
+void cross_entropy_backward(const struct engine *engine, real *probabilities, const int *targets, int rows, int symbols,
+                            double scale);
 
 /* Causal attention over batch * heads independent heads, shared among the workers of the engine. */
 struct attention {

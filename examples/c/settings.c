@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum option_kind { OPTION_NUMBER, OPTION_RATE, OPTION_TEXT, OPTION_PATHS, OPTION_FAULT, OPTION_FLAG };
+enum option_kind {
+	OPTION_NUMBER,
+	OPTION_RATE,
+	OPTION_TEXT,
+	OPTION_PATHS,
+	OPTION_FAULT,
+	OPTION_FLAG
+};
 
 struct option {
 	const char *name, *word, *help;
@@ -108,7 +115,7 @@ static int number_set(struct settings *settings, const struct option *option, co
 	long value;
 	if (!number_parse(text, '\0', &value, &rest) || value < option->least || value > option->most)
 		return failure_set(failure, "--%s '%s': expected a whole number from %ld to %ld", option->name, text,
-				   option->least, option->most);
+		                   option->least, option->most);
 	*(long *)member(settings, option->offset) = value;
 	return 0;
 }
@@ -132,7 +139,7 @@ static int fault_values(struct settings *settings, const struct fault *fault, co
 		is_valid = number_parse(rest, '\0', &second, &rest) && second >= 1;
 	if (!is_valid || first > 1000000000 || second > 1000000000)
 		return failure_set(failure, "--fault %s='%s': expected %s=%s, whole numbers", fault->name, text,
-				   fault->name, fault->word);
+		                   fault->name, fault->word);
 	*(long *)member(settings, fault->first) = first;
 	if (fault->second)
 		*(long *)member(settings, fault->second) = second;
@@ -214,14 +221,14 @@ static int settings_check(const struct settings *s, struct failure *failure)
 		return failure_set(failure, "--heads %ld does not divide --dim %ld", s->heads, s->width);
 	if (s->queue < s->loader_threads)
 		return failure_set(failure, "--queue %ld is less than --loader-threads %ld", s->queue,
-				   s->loader_threads);
+		                   s->loader_threads);
 	if (s->faults.slow_thread_ms > 0 && s->workers < 2)
 		return failure_set(failure, "--fault slow-thread needs --workers 2 or more");
 	if (s->faults.sync_checkpoint_every > 0 && s->out == NULL)
 		return failure_set(failure, "--fault sync-checkpoint needs --out DIR");
 	if (s->faults.straggler_ms > 0 && s->faults.straggler_rank >= s->ranks)
 		return failure_set(failure, "--fault straggler=%ld: there is no such rank, see --ranks",
-				   s->faults.straggler_rank);
+		                   s->faults.straggler_rank);
 	return 0;
 }
 
@@ -244,7 +251,7 @@ int settings_parse(struct settings *settings, int count, char **arguments, struc
 		.loader_threads = 1,
 		.queue = 4,
 		.ranks = 1,
-		.faults = { .slow_loader_every = 1, .nan_step = -1 },
+		.faults = {.slow_loader_every = 1, .nan_step = -1},
 	};
 	settings->data = calloc((size_t)count + 1, sizeof(*settings->data));
 	if (settings->data == NULL)

@@ -11,7 +11,7 @@
 
 int stamps_init(struct stamps *stamps, long capacity, struct failure *failure)
 {
-	*stamps = (struct stamps){ .capacity = capacity };
+	*stamps = (struct stamps){.capacity = capacity};
 	stamps->stamps = calloc((size_t)capacity, sizeof(*stamps->stamps));
 	if (stamps->stamps == NULL)
 		return failure_memory(failure, (size_t)capacity * sizeof(*stamps->stamps));
@@ -21,7 +21,7 @@ int stamps_init(struct stamps *stamps, long capacity, struct failure *failure)
 void stamps_release(struct stamps *stamps)
 {
 	free(stamps->stamps);
-	*stamps = (struct stamps){ 0 };
+	*stamps = (struct stamps){0};
 }
 
 struct stamp *stamps_next(struct stamps *stamps)
@@ -41,20 +41,20 @@ static void write_number(FILE *file, const char *name, double value)
 static void write_times(FILE *file, const struct stamp *s)
 {
 	fprintf(file,
-		"\"data_wait_ns\": %" PRId64 ", \"communication_ns\": %" PRId64 ", \"evaluation_ns\": %" PRId64
-		", \"checkpoint_ns\": %" PRId64 ", \"tokens\": %" PRId64,
-		s->data_wait_ns, s->communication_ns, s->evaluation_ns, s->checkpoint_ns, s->tokens);
+	        "\"data_wait_ns\": %" PRId64 ", \"communication_ns\": %" PRId64 ", \"evaluation_ns\": %" PRId64
+	        ", \"checkpoint_ns\": %" PRId64 ", \"tokens\": %" PRId64,
+	        s->data_wait_ns, s->communication_ns, s->evaluation_ns, s->checkpoint_ns, s->tokens);
 }
 
 static void write_all(FILE *file, const struct stamps *stamps, int rank)
 {
-	struct stamp total = { 0 };
+	struct stamp total = {0};
 	int64_t step_ns = 0;
 	fprintf(file, "{\"schema\": \"gpt.stamps/1\", \"rank\": %d, \"steps\": [", rank);
 	for (long i = 0; i < stamps->count; i++) {
 		const struct stamp *s = &stamps->stamps[i];
 		fprintf(file, "%s\n  {\"step\": %ld, \"begin_ns\": %" PRId64 ", \"end_ns\": %" PRId64 ", ",
-			i > 0 ? "," : "", s->step, s->begin_ns, s->end_ns);
+		        i > 0 ? "," : "", s->step, s->begin_ns, s->end_ns);
 		write_times(file, s);
 		write_number(file, "loss", s->loss);
 		write_number(file, "gradient_norm", s->gradient_norm);

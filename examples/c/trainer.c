@@ -17,7 +17,7 @@ static int data_init(struct trainer *t, struct failure *failure)
 {
 	const struct settings *s = t->settings;
 	char text[] = TRAINER_DATA;
-	char *const usual[] = { text };
+	char *const usual[] = {text};
 	char *const *paths = s->data_count > 0 ? s->data : usual;
 	return corpus_init(&t->corpus, paths, s->data_count > 0 ? s->data_count : 1, (int)s->context, failure);
 }
@@ -25,11 +25,11 @@ static int data_init(struct trainer *t, struct failure *failure)
 static int model_init(struct trainer *t, struct failure *failure)
 {
 	const struct settings *s = t->settings;
-	const struct gpt_config config = { .symbols = t->corpus.symbols,
-					   .context = (int)s->context,
-					   .width = (int)s->width,
-					   .heads = (int)s->heads,
-					   .layers = (int)s->layers };
+	const struct gpt_config config = {.symbols = t->corpus.symbols,
+	                                  .context = (int)s->context,
+	                                  .width = (int)s->width,
+	                                  .heads = (int)s->heads,
+	                                  .layers = (int)s->layers};
 	if (gpt_init(&t->gpt, &t->engine, &config, (unsigned long)s->seed, failure) != 0)
 		return -1;
 	if (adamw_init(&t->adamw, &t->gpt, failure) != 0)
@@ -38,20 +38,20 @@ static int model_init(struct trainer *t, struct failure *failure)
 		return -1;
 	if (t->step >= s->steps)
 		return failure_set(failure, "checkpoint '%s' has %ld steps done; ask for more with --steps", s->resume,
-				   t->step);
+		                   t->step);
 	return ranks_join(t->ranks, t->gpt.parameter_count, failure);
 }
 
 static int loading_init(struct trainer *t, struct failure *failure)
 {
 	const struct settings *s = t->settings;
-	const struct loader_options options = { .rows = (int)s->rows,
-						.threads = (int)s->loader_threads,
-						.capacity = (int)s->queue,
-						.seed = random_stream((uint64_t)s->seed, 3, (uint64_t)t->ranks->rank),
-						.first = t->step * s->accumulate,
-						.slow_ms = (int)s->faults.slow_loader_ms,
-						.slow_every = (int)s->faults.slow_loader_every };
+	const struct loader_options options = {.rows = (int)s->rows,
+	                                       .threads = (int)s->loader_threads,
+	                                       .capacity = (int)s->queue,
+	                                       .seed = random_stream((uint64_t)s->seed, 3, (uint64_t)t->ranks->rank),
+	                                       .first = t->step * s->accumulate,
+	                                       .slow_ms = (int)s->faults.slow_loader_ms,
+	                                       .slow_every = (int)s->faults.slow_loader_every};
 	if (batch_init(&t->validation, &t->corpus, (int)s->rows, &t->engine.memory, failure) != 0)
 		return -1;
 	return loader_init(&t->loader, &options, &t->corpus, &t->engine.memory, failure);
@@ -176,7 +176,7 @@ static int validation_loss(struct trainer *t, double *loss, struct failure *fail
 			return -1;
 		corpus_tokenize(&t->corpus, &t->validation);
 		if (gpt_evaluate(&t->gpt, t->validation.tokens, t->validation.targets, t->validation.rows, &part,
-				 failure) != 0)
+		                 failure) != 0)
 			return -1;
 		*loss += part / VALIDATION_BATCHES;
 	}
@@ -209,7 +209,7 @@ static int save(struct trainer *t, struct stamp *stamp, struct failure *failure)
 	int64_t begin = monotonic_ns();
 	stepscope_phase_begin(STEPSCOPE_PHASE_CHECKPOINT);
 	int status = at_once ? checkpoint_save_now(&t->checkpoint, &t->gpt, &t->adamw, t->step + 1, failure)
-			     : checkpoint_save(&t->checkpoint, &t->gpt, &t->adamw, t->step + 1, failure);
+	                     : checkpoint_save(&t->checkpoint, &t->gpt, &t->adamw, t->step + 1, failure);
 	stepscope_phase_end();
 	stamp->checkpoint_ns = monotonic_ns() - begin;
 	return status;

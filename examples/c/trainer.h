@@ -14,7 +14,7 @@
 #include "engine.h"
 #include "gpt.h"
 #include "loader.h"
-#include "ranks.h"
+#include "rank_group.h"
 #include "settings.h"
 #include "stamps.h"
 
@@ -37,7 +37,7 @@ struct trainer {
 };
 
 int trainer_init(struct trainer *trainer, const struct settings *settings, struct ranks *ranks,
-		 struct failure *failure);
+                 struct failure *failure);
 
 /* Trains until settings.steps steps are done; writes the stamps also when it fails. */
 int trainer_run(struct trainer *trainer, struct failure *failure);

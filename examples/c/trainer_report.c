@@ -68,8 +68,8 @@ void trainer_report_step(struct trainer *t, const struct stamp *stamp)
 	double seconds = (double)(stamp->end_ns - t->printed_ns) / 1e9;
 	double steps = (double)(t->step - t->printed_step);
 	printf("step %5ld/%ld  loss %.4f  gradient norm %.3f  learning rate %.5f  %.0f ms/step  %.0f tokens/s\n",
-	       t->step, t->settings->steps, stamp->loss, stamp->gradient_norm, t->learning_rate,
-	       seconds / steps * 1e3, steps * tokens_per_step(t) * t->ranks->size / seconds);
+	       t->step, t->settings->steps, stamp->loss, stamp->gradient_norm, t->learning_rate, seconds / steps * 1e3,
+	       steps * tokens_per_step(t) * t->ranks->size / seconds);
 	fflush(stdout);
 	t->printed_ns = monotonic_ns();
 	t->printed_step = t->step;

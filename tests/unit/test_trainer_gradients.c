@@ -34,7 +34,13 @@ static void fill(real *x, int count, double deviation, uint64_t seed)
 
 /* ---- layers alone: y = layer(x), loss = sum of y * g ------------------------------------------------------------ */
 
-enum { ROWS = 6, WIDTH = 8, OUT = 24, HEADS = 2, LARGEST = ROWS * OUT * 2 };
+enum {
+	ROWS = 6,
+	WIDTH = 8,
+	OUT = 24,
+	HEADS = 2,
+	LARGEST = ROWS * OUT * 2
+};
 
 /* A layer with its input and parameters in x, and the gradients of both in d. */
 struct layer_case {
@@ -89,16 +95,16 @@ static void gelu_d(struct engine *engine, const real *x, const real *g, real *d)
 static void attention_run(struct engine *engine, const real *x, const real *g, real *y, real *d)
 {
 	real probabilities[2 * HEADS * ROWS * ROWS], scratch[2 * ROWS * ROWS];
-	struct attention attention = { .batch = 2,
-				       .context = ROWS,
-				       .heads = HEADS,
-				       .width = WIDTH,
-				       .qkv = x,
-				       .probabilities = probabilities,
-				       .out = y,
-				       .d_out = g,
-				       .d_qkv = d,
-				       .scratch = scratch };
+	struct attention attention = {.batch = 2,
+	                              .context = ROWS,
+	                              .heads = HEADS,
+	                              .width = WIDTH,
+	                              .qkv = x,
+	                              .probabilities = probabilities,
+	                              .out = y,
+	                              .d_out = g,
+	                              .d_qkv = d,
+	                              .scratch = scratch};
 	attention_forward(engine, &attention);
 	if (d != NULL)
 		attention_backward(engine, &attention);
@@ -115,7 +121,7 @@ static void attention_d(struct engine *engine, const real *x, const real *g, rea
 	attention_run(engine, x, g, y, d);
 }
 
-static const int tokens[2 * ROWS] = { 1, 0, 3, 3, 2, 1, 4, 4, 0, 2, 1, 3 };
+static const int tokens[2 * ROWS] = {1, 0, 3, 3, 2, 1, 4, 4, 0, 2, 1, 3};
 
 /* x: token table of 5, position table */
 static void embedding_y(struct engine *engine, const real *x, real *y)
@@ -145,12 +151,12 @@ static void cross_entropy_d(struct engine *engine, const real *x, const real *g,
 }
 
 static const struct layer_case cases[] = {
-	{ "matmul", ROWS * WIDTH + OUT * WIDTH + OUT, ROWS * OUT, matmul_y, matmul_d },
-	{ "layernorm", ROWS * WIDTH + 2 * WIDTH, ROWS * WIDTH, layernorm_y, layernorm_d },
-	{ "gelu", ROWS * WIDTH, ROWS * WIDTH, gelu_y, gelu_d },
-	{ "attention", 2 * ROWS * 3 * WIDTH, 2 * ROWS * WIDTH, attention_y, attention_d },
-	{ "embedding", 5 * WIDTH + ROWS * WIDTH, 2 * ROWS * WIDTH, embedding_y, embedding_d },
-	{ "cross_entropy", 2 * ROWS * 5, 1, cross_entropy_y, cross_entropy_d },
+	{"matmul", ROWS *WIDTH + OUT *WIDTH + OUT, ROWS *OUT, matmul_y, matmul_d},
+	{"layernorm", ROWS *WIDTH + 2 * WIDTH, ROWS *WIDTH, layernorm_y, layernorm_d},
+	{"gelu", ROWS *WIDTH, ROWS *WIDTH, gelu_y, gelu_d},
+	{"attention", 2 * ROWS * 3 * WIDTH, 2 * ROWS *WIDTH, attention_y, attention_d},
+	{"embedding", 5 * WIDTH + ROWS *WIDTH, 2 * ROWS *WIDTH, embedding_y, embedding_d},
+	{"cross_entropy", 2 * ROWS * 5, 1, cross_entropy_y, cross_entropy_d},
 };
 
 static double case_loss(const struct layer_case *layer, struct engine *engine, const real *x, const real *g)
@@ -165,7 +171,7 @@ static double case_loss(const struct layer_case *layer, struct engine *engine, c
 
 static void check_layer(struct engine *engine, const struct layer_case *layer)
 {
-	real x[LARGEST * 2], g[LARGEST], d[LARGEST * 2] = { 0 };
+	real x[LARGEST * 2], g[LARGEST], d[LARGEST * 2] = {0};
 	double worst = 0;
 	assert_true(layer->inputs <= LARGEST * 2 && layer->outputs <= LARGEST);
 	fill(x, layer->inputs, 1, 11);
@@ -180,13 +186,17 @@ static void check_layer(struct engine *engine, const struct layer_case *layer)
 		x[i] = kept;
 		worst = fmax(worst, relative_error(d[i], (above - below) / (2 * STEP)));
 	}
-	print_message("%-14s worst relative error %.1e\n", layer->name, worst);
+	print_message("# %-14s worst relative error %.1e\n", layer->name, worst);
 	assert_true(worst < TOLERANCE);
 }
 
 /* ---- the whole model ----------------------------------------------------------------------------------------------- */
 
-enum { SYMBOLS = 7, CONTEXT = 5, BATCH = 3 };
+enum {
+	SYMBOLS = 7,
+	CONTEXT = 5,
+	BATCH = 3
+};
 
 struct model {
 	struct engine engine;
@@ -198,7 +208,7 @@ struct model {
 /* A fixture, so that a failed check leaves no thread running on a stack that is gone. */
 static int model_setup(void **state)
 {
-	const struct gpt_config config = { SYMBOLS, CONTEXT, 8, 2, 2 };
+	const struct gpt_config config = {SYMBOLS, CONTEXT, 8, 2, 2};
 	uint64_t seed = 3;
 	struct model *m = calloc(1, sizeof(*m));
 	*state = m;
@@ -284,8 +294,8 @@ static void micro_batches_add_up_to_one_batch(void **state)
 	for (int row = 0; row < BATCH; row++) {
 		double loss;
 		assert_int_equal(gpt_forward(&m->gpt, m->tokens + row * CONTEXT, m->targets + row * CONTEXT, 1, &loss,
-					     &m->failure),
-				 0);
+		                             &m->failure),
+		                 0);
 		assert_int_equal(gpt_backward(&m->gpt, 1.0 / BATCH, &m->failure), 0);
 	}
 	for (size_t i = 0; i < m->gpt.parameter_count; i++)
@@ -344,7 +354,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_kind_of_layer_has_the_right_gradient, model_setup, model_teardown),
-		cmocka_unit_test_setup_teardown(every_tensor_of_a_model_has_the_right_gradient, model_setup, model_teardown),
+		cmocka_unit_test_setup_teardown(every_tensor_of_a_model_has_the_right_gradient, model_setup,
+	                                        model_teardown),
 		cmocka_unit_test_setup_teardown(micro_batches_add_up_to_one_batch, model_setup, model_teardown),
 		cmocka_unit_test_setup_teardown(a_token_does_not_see_those_after_it, model_setup, model_teardown),
 		cmocka_unit_test_setup_teardown(a_pass_gives_back_its_memory, model_setup, model_teardown),

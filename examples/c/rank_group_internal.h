@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the launcher and the ranks share; for ranks_*.c only. */
-#ifndef TRAINER_RANKS_INTERNAL_H
-#define TRAINER_RANKS_INTERNAL_H
+/* What the launcher and the ranks share; for rank_*.c only. */
+#ifndef TRAINER_RANK_GROUP_INTERNAL_H
+#define TRAINER_RANK_GROUP_INTERNAL_H
 
-#include "ranks.h"
+#include "rank_group.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  *     ranks_join(&ranks, count, &failure);               in every rank, with the same number
  *     ranks_average(&ranks, &engine, values, count, &failure);  in every rank, as often as in the others
  */
-#ifndef TRAINER_RANKS_H
-#define TRAINER_RANKS_H
+#ifndef TRAINER_RANK_GROUP_H
+#define TRAINER_RANK_GROUP_H
 
 #include "engine.h"
 #include "real.h"
@@ -27,7 +27,10 @@ struct ranks {
 	pid_t *children; /* in the launcher only; 0 once gone */
 };
 
-enum { RANKS_RANK = 0, RANKS_LAUNCHER = 1 };
+enum {
+	RANKS_RANK = 0,
+	RANKS_LAUNCHER = 1
+};
 
 /* Returns RANKS_RANK in each of the `size` children, RANKS_LAUNCHER in the caller, -1 for a failure. A size of 1 forks
  * nothing and returns RANKS_RANK. Call it before any thread is started. */
@@ -42,7 +45,7 @@ int ranks_join(struct ranks *ranks, size_t capacity, struct failure *failure);
 
 /* Replaces the values by their mean over all ranks, the same bits in each of them. Fails when a rank is gone. */
 int ranks_average(struct ranks *ranks, const struct engine *engine, real *values, size_t count,
-		  struct failure *failure);
+                  struct failure *failure);
 
 void ranks_release(struct ranks *ranks);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forks the ranks, passes signals on, and tells the living when one of them is gone. Computes nothing. */
-#include "ranks_internal.h"
+#include "rank_group_internal.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -31,10 +31,10 @@ static int environment_set(const struct ranks *ranks)
 		const char *name;
 		int value;
 	} variables[] = {
-		{ "RANK", ranks->rank },
-		{ "LOCAL_RANK", ranks->rank },
-		{ "WORLD_SIZE", ranks->size },
-		{ "LOCAL_WORLD_SIZE", ranks->size },
+		{"RANK", ranks->rank},
+		{"LOCAL_RANK", ranks->rank},
+		{"WORLD_SIZE", ranks->size},
+		{"LOCAL_WORLD_SIZE", ranks->size},
 	};
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		char value[16];
@@ -73,8 +73,7 @@ static int shared_init(struct ranks *ranks, struct failure *failure)
 	ranks->descriptor = memfd_create("gpt ranks", MFD_CLOEXEC);
 	if (ranks->descriptor < 0 || ftruncate(ranks->descriptor, RANKS_HEADER_BYTES) != 0)
 		return failure_set(failure, "cannot make shared memory: %s", strerror(errno));
-	void *address =
-		mmap(NULL, RANKS_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ranks->descriptor, 0);
+	void *address = mmap(NULL, RANKS_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ranks->descriptor, 0);
 	if (address == MAP_FAILED)
 		return failure_set(failure, "cannot map shared memory: %s", strerror(errno));
 	ranks->shared = address;
@@ -84,7 +83,7 @@ static int shared_init(struct ranks *ranks, struct failure *failure)
 
 int ranks_start(struct ranks *ranks, int size, struct failure *failure)
 {
-	*ranks = (struct ranks){ .size = size, .descriptor = -1 };
+	*ranks = (struct ranks){.size = size, .descriptor = -1};
 	if (size == 1)
 		return RANKS_RANK;
 	if (shared_init(ranks, failure) != 0)
@@ -126,7 +125,7 @@ static void rank_ended(struct ranks *ranks, int rank, int status, struct failure
 		return;
 	if (WIFSIGNALED(status))
 		failure_set(failure, "rank %d was killed by signal %d (%s)", rank, WTERMSIG(status),
-			    strsignal(WTERMSIG(status)));
+		            strsignal(WTERMSIG(status)));
 	else
 		failure_set(failure, "rank %d ended with exit code %d", rank, WEXITSTATUS(status));
 	uint32_t none = 0;
@@ -156,7 +155,7 @@ int ranks_wait(struct ranks *ranks, struct failure *failure)
 			deadline = time(NULL) + GRACE_S;
 		if (deadline != 0 && time(NULL) >= deadline)
 			children_kill(ranks, SIGKILL);
-		const struct timespec second = { .tv_sec = 1 };
+		const struct timespec second = {.tv_sec = 1};
 		int signal = sigtimedwait(&set, NULL, &second);
 		if (signal == SIGINT || signal == SIGTERM)
 			children_kill(ranks, signal);
@@ -171,5 +170,5 @@ void ranks_release(struct ranks *ranks)
 	if (ranks->descriptor >= 0)
 		close(ranks->descriptor);
 	free(ranks->children);
-	*ranks = (struct ranks){ .size = 1, .descriptor = -1 };
+	*ranks = (struct ranks){.size = 1, .descriptor = -1};
 }

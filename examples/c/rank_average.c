@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Averaging over shared memory: every rank publishes its values, adds up one share of them over all ranks in the order
  * of the ranks, and reads the result. Two barriers per call. */
-#include "ranks_internal.h"
+#include "rank_group_internal.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -52,7 +52,7 @@ static int barrier(struct ranks *ranks, struct failure *failure)
 		uint32_t failed = atomic_load(&shared->failed);
 		if (failed != 0)
 			return failure_set(failure, "rank %u is gone; cannot go on without its gradients", failed - 1);
-		const struct timespec look_again = { .tv_nsec = 100000000 };
+		const struct timespec look_again = {.tv_nsec = 100000000};
 		syscall(SYS_futex, &shared->round, FUTEX_WAIT, round, &look_again, NULL, 0);
 	}
 	return 0;
