@@ -456,24 +456,14 @@ static void limit_bytes(struct chrome *chrome)
 	struct export_result unused = {0};
 	struct step_bytes steps;
 	struct output *nowhere = output_open_nowhere();
-	int64_t first_dropped;
-	uint32_t kept;
 
 	step_bytes_init(&steps, chrome->model);
 	chrome->account = &steps;
 	chrome->result = &unused;
 	write_all(chrome, nowhere);
-	steps.base += output_raw_bytes(nowhere) - step_bytes_sum(&steps);
 	chrome->account = NULL;
 	chrome->result = result;
-	if (!step_bytes_fit(&steps, (uint64_t)chrome->options->max_bytes, &first_dropped, &kept)) {
-		selection_cut(&chrome->selection, chrome->model, first_dropped);
-		export_note(result,
-		            "only the first %u of %u steps fit into --max-mb; from step %lld on nothing is written",
-		            kept, steps.count, (long long)first_dropped);
-	} else if (output_raw_bytes(nowhere) > (uint64_t)chrome->options->max_bytes) {
-		export_note(result, "larger than --max-mb, but there are no steps that could be left out");
-	}
+	export_limit(&steps, output_raw_bytes(nowhere), &chrome->selection, chrome->options, result);
 	step_bytes_release(&steps);
 	output_abort(nowhere);
 }

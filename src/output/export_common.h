@@ -168,6 +168,10 @@ struct export_window {
 };
 void export_window_init(struct export_window *window, const struct model *model, const struct selection *selection);
 
+/* After a first pass that counted `written` bytes: cuts the selection to what options->max_bytes allows, and says so. */
+void export_limit(struct step_bytes *steps, uint64_t written, struct selection *selection,
+                  const struct export_options *options, struct export_result *result);
+
 /* Adds a sentence to result->note. */
 void export_note(struct export_result *result, const char *format, ...) PRINTF_LIKE(2, 3);
 

@@ -211,6 +211,23 @@ bool step_bytes_fit(const struct step_bytes *steps, uint64_t max_bytes, int64_t 
 	return true;
 }
 
+void export_limit(struct step_bytes *steps, uint64_t written, struct selection *selection,
+                  const struct export_options *options, struct export_result *result)
+{
+	uint64_t limit = (uint64_t)options->max_bytes;
+	int64_t first_dropped;
+	uint32_t kept;
+
+	steps->base += written - step_bytes_sum(steps);
+	if (!step_bytes_fit(steps, limit, &first_dropped, &kept)) {
+		selection_cut(selection, steps->model, first_dropped);
+		export_note(result, "--max-mb leaves room for %u of %u steps: nothing is written from step %lld on",
+		            kept, steps->count, (long long)first_dropped);
+	} else if (written > limit) {
+		export_note(result, "larger than --max-mb, but there are no steps that could be left out");
+	}
+}
+
 /* ---- window -------------------------------------------------------------------------------------------------------------- */
 
 static void widen(struct export_window *window, bool *has_any, int64_t first_ns, int64_t last_ns)
