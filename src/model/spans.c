@@ -89,6 +89,8 @@ static int64_t clamp_start(struct track_builder *builder, int64_t start_ns)
 	}
 	while (builder->open_count && top(builder)->is_complete && top(builder)->limit_ns <= start_ns)
 		builder->open_count--;
+	if (builder->open_count && top(builder)->limit_ns < start_ns)
+		start_ns = top(builder)->limit_ns;
 	builder->last_start_ns = start_ns;
 	if (start_ns > builder->high_ns)
 		builder->high_ns = start_ns;
@@ -113,8 +115,12 @@ static uint32_t append(struct model *model, struct track_builder *builder, int64
 	chunk->phase[i] = phase;
 	uint32_t begun = parent ? parent->begun : 0;
 	int64_t limit_ns = parent ? parent->limit_ns : INT64_MAX;
-	*push_open(builder) = (struct open_span){
-		.row = row, .begun = begun, .limit_ns = limit_ns, .kind = (uint8_t)kind, .phase = phase};
+	*push_open(builder) = (struct open_span){.row = row,
+	                                         .begun = begun,
+	                                         .inner_ns = start_ns,
+	                                         .limit_ns = limit_ns,
+	                                         .kind = (uint8_t)kind,
+	                                         .phase = phase};
 	return row;
 }
 
@@ -138,6 +144,15 @@ uint32_t model_span_begin(struct model *model, uint32_t track, int64_t start_ns,
 	return row;
 }
 
+/* A child of the innermost open span ended. */
+static void note_end(struct track_builder *builder, int64_t end_ns)
+{
+	if (builder->open_count && builder->open[builder->open_count - 1].inner_ns < end_ns)
+		builder->open[builder->open_count - 1].inner_ns = end_ns;
+	if (end_ns > builder->high_ns)
+		builder->high_ns = end_ns;
+}
+
 bool model_span_end(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags)
 {
 	struct track_builder *builder = track_builder_of(model, track);
@@ -149,17 +164,17 @@ bool model_span_end(struct model *model, uint32_t track, int64_t end_ns, uint8_t
 		return false;
 	builder->open_count = top(builder)->begun; /* complete spans above it end with it */
 	struct open_span span = builder->open[--builder->open_count];
-	if (end_ns < builder->high_ns)
-		end_ns = builder->high_ns;
+	if (end_ns < span.inner_ns)
+		end_ns = span.inner_ns;
 	if (end_ns > span.limit_ns) {
 		end_ns = span.limit_ns;
 		flags |= SPAN_IS_CLIPPED;
-	} else {
-		builder->high_ns = builder->last_start_ns = end_ns;
 	}
+	note_end(builder, end_ns);
+	builder->last_start_ns = end_ns;
 	uint32_t i;
 	struct span_chunk *chunk = track_chunk(&builder->track, span.row, &i);
-	chunk->dur_ns[i] = end_ns > chunk->start_ns[i] ? end_ns - chunk->start_ns[i] : 0;
+	chunk->dur_ns[i] = end_ns - chunk->start_ns[i];
 	chunk->flags[i] |= flags;
 	return true;
 }
@@ -200,8 +215,9 @@ uint32_t model_span_complete(struct model *model, uint32_t track, int64_t start_
 		end_ns = start_ns;
 	span->limit_ns = end_ns;
 	span->is_complete = true;
-	if (end_ns > builder->high_ns)
-		builder->high_ns = end_ns;
+	builder->open_count--;
+	note_end(builder, end_ns);
+	builder->open_count++;
 	uint32_t i = row - builder->last->first_row;
 	builder->last->dur_ns[i] = end_ns - start_ns;
 	builder->last->flags[i] = flags;

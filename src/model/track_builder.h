@@ -13,6 +13,7 @@
 struct open_span {
 	uint32_t row;
 	uint32_t begun;   /* 1 + index of the nearest span at or below that waits for its end; 0: none */
+	int64_t inner_ns; /* latest end of a child */
 	int64_t limit_ns; /* INT64_MAX, or where the nearest complete span around or here ends */
 	uint8_t kind, phase;
 	bool is_complete; /* its end is known: a parent, but not open */
