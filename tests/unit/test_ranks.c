@@ -36,10 +36,10 @@ static void each_launcher_is_understood(void **state)
 	check(IDENTITY("RANK=9", "LOCAL_RANK=1", "WORLD_SIZE=16", "TORCHELASTIC_RUN_ID=x"), "torchrun", 9, 1, 16);
 	check(IDENTITY("RANK=9", "LOCAL_RANK=1", "WORLD_SIZE=16"), "environment", 9, 1, 16);
 	check(IDENTITY("SLURM_PROCID=5", "SLURM_LOCALID=1", "SLURM_NTASKS=8"), "slurm", 5, 1, 8);
-	check(IDENTITY("OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_LOCAL_RANK=3", "OMPI_COMM_WORLD_SIZE=4"), "openmpi", 3, 3,
-	      4);
-	check(IDENTITY("MV2_COMM_WORLD_RANK=3", "MV2_COMM_WORLD_LOCAL_RANK=1", "MV2_COMM_WORLD_SIZE=4"), "mvapich2", 3, 1,
-	      4);
+	check(IDENTITY("OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_LOCAL_RANK=3", "OMPI_COMM_WORLD_SIZE=4"), "openmpi",
+	      3, 3, 4);
+	check(IDENTITY("MV2_COMM_WORLD_RANK=3", "MV2_COMM_WORLD_LOCAL_RANK=1", "MV2_COMM_WORLD_SIZE=4"), "mvapich2", 3,
+	      1, 4);
 	check(IDENTITY("PMI_RANK=2", "PMI_SIZE=4", "MPI_LOCALRANKID=0"), "pmi", 2, 0, 4);
 	check(IDENTITY("PMIX_RANK=2"), "pmix", 2, -1, -1);
 	check(IDENTITY("LOCAL_RANK=2"), "environment", 2, 2, -1);
@@ -48,8 +48,8 @@ static void each_launcher_is_understood(void **state)
 static void the_innermost_launcher_wins(void **state)
 {
 	/* torchrun in a job of Slurm: one task per machine */
-	check(IDENTITY("SLURM_PROCID=1", "SLURM_LOCALID=0", "SLURM_NTASKS=2", "RANK=11", "LOCAL_RANK=3", "WORLD_SIZE=16",
-	               "TORCHELASTIC_RUN_ID=7"),
+	check(IDENTITY("SLURM_PROCID=1", "SLURM_LOCALID=0", "SLURM_NTASKS=2", "RANK=11", "LOCAL_RANK=3",
+	               "WORLD_SIZE=16", "TORCHELASTIC_RUN_ID=7"),
 	      "torchrun", 11, 3, 16);
 	/* mpirun in a script of sbatch: the script's SLURM_PROCID is 0 for all */
 	check(IDENTITY("SLURM_PROCID=0", "SLURM_NTASKS=8", "SLURM_LOCALID=0", "OMPI_COMM_WORLD_RANK=6",

@@ -132,8 +132,9 @@ static void lists_go_by_the_programs_numbers(void **state)
 
 static void the_largest_numbers_do_not_overflow(void **state)
 {
-	struct record_options options = resolved("wait=1000000000000000,warmup=1000000000000000,active=1000000000000000,"
-	                                         "repeat=1000000000000000,skip_first=1000000000000000,skip_first_wait=1");
+	struct record_options options = resolved(
+		"wait=1000000000000000,warmup=1000000000000000,active=1000000000000000,"
+		"repeat=1000000000000000,skip_first=1000000000000000,skip_first_wait=1");
 
 	assert_int_equal(schedule_action(&options, 0, 0), STEPSCOPE_CAPTURE_NONE);
 	assert_int_equal(schedule_action(&options, INT64_C(1000000000000000), 0), STEPSCOPE_CAPTURE_WARMUP);
@@ -147,16 +148,11 @@ static void what_records_its_first_step_records_from_the_start(void **state)
 		const char *list;
 		enum stepscope_capture action;
 	} cases[] = {
-		{"", STEPSCOPE_CAPTURE_RECORD},
-		{"active=1", STEPSCOPE_CAPTURE_RECORD},
-		{"active=3", STEPSCOPE_CAPTURE_RECORD},
-		{"warmup=1", STEPSCOPE_CAPTURE_WARMUP},
-		{"wait=1", STEPSCOPE_CAPTURE_NONE},
-		{"wait=4,skip_first_wait=1", STEPSCOPE_CAPTURE_RECORD},
-		{"skip_first=1", STEPSCOPE_CAPTURE_NONE},
-		{"steps=0-3", STEPSCOPE_CAPTURE_RECORD},
-		{"steps=1-3", STEPSCOPE_CAPTURE_NONE},
-		{"steps=none", STEPSCOPE_CAPTURE_NONE},
+		{"", STEPSCOPE_CAPTURE_RECORD},           {"active=1", STEPSCOPE_CAPTURE_RECORD},
+		{"active=3", STEPSCOPE_CAPTURE_RECORD},   {"warmup=1", STEPSCOPE_CAPTURE_WARMUP},
+		{"wait=1", STEPSCOPE_CAPTURE_NONE},       {"wait=4,skip_first_wait=1", STEPSCOPE_CAPTURE_RECORD},
+		{"skip_first=1", STEPSCOPE_CAPTURE_NONE}, {"steps=0-3", STEPSCOPE_CAPTURE_RECORD},
+		{"steps=1-3", STEPSCOPE_CAPTURE_NONE},    {"steps=none", STEPSCOPE_CAPTURE_NONE},
 		{"enabled=no", STEPSCOPE_CAPTURE_NONE},
 	};
 
@@ -186,8 +182,9 @@ static void check_sentence(const char *list, int64_t first, int64_t count, const
 
 static void it_says_what_was_captured(void **state)
 {
-	check_sentence("start_step=50,num_steps=20", 0, 70,
-	               "captured steps 50-69 (20 steps) with operators; 50 steps before them with steps and phases only");
+	check_sentence(
+		"start_step=50,num_steps=20", 0, 70,
+		"captured steps 50-69 (20 steps) with operators; 50 steps before them with steps and phases only");
 	check_sentence("start_step=50,num_steps=20", 0, 80,
 	               "captured steps 50-69 (20 steps) with operators; 50 steps before them and 10 after with steps "
 	               "and phases only");
@@ -196,9 +193,10 @@ static void it_says_what_was_captured(void **state)
 	check_sentence("", 5, 1, "captured all 1 step (5-5) with operators");
 	check_sentence("wait=5,warmup=2,active=3,repeat=2", 0, 30,
 	               "captured 6 of the steps 7-19 with operators; the other 24 steps with steps and phases only");
-	check_sentence("start_step=50,num_steps=20", 0, 55,
-	               "captured steps 50-54 (5 steps) with operators; 50 steps before them with steps and phases only; "
-	               "asked for were 20 steps, the program's last one was 54");
+	check_sentence(
+		"start_step=50,num_steps=20", 0, 55,
+		"captured steps 50-54 (5 steps) with operators; 50 steps before them with steps and phases only; "
+		"asked for were 20 steps, the program's last one was 54");
 	check_sentence("steps=none", 0, 3, "captured 3 steps with steps and phases only, as asked");
 }
 
@@ -207,15 +205,17 @@ static void it_says_why_nothing_was_captured(void **state)
 	check_sentence("wait=50", 0, 12,
 	               "captured no operators: the schedule waits for 50 steps and the program ended after 12; use "
 	               "--wait 5 or --steps 0-11");
-	check_sentence("wait=5,warmup=1,active=3,skip_first=10", 1, 12,
-	               "captured no operators: the schedule skips 10 steps, waits for 5 steps and warms up for 1, and the "
-	               "program ended after 12; use --skip-first 0 --wait 4 or --steps 1-12");
+	check_sentence(
+		"wait=5,warmup=1,active=3,skip_first=10", 1, 12,
+		"captured no operators: the schedule skips 10 steps, waits for 5 steps and warms up for 1, and the "
+		"program ended after 12; use --skip-first 0 --wait 4 or --steps 1-12");
 	check_sentence("warmup=5", 0, 1,
 	               "captured no operators: the schedule warms up for 5 steps and the program ended after 1; use "
 	               "--steps 0");
-	check_sentence("profiling_frequency=100", 0, 12,
-	               "captured no operators: the schedule waits for 97 steps and warms up for 2, and the program ended "
-	               "after 12; use --profiling-frequency 12 or --steps 0-11");
+	check_sentence(
+		"profiling_frequency=100", 0, 12,
+		"captured no operators: the schedule waits for 97 steps and warms up for 2, and the program ended "
+		"after 12; use --profiling-frequency 12 or --steps 0-11");
 	check_sentence("steps=50-60:100", 0, 12,
 	               "captured no operators: steps 50-60,100 were asked for and the program's were steps 0-11; use "
 	               "--steps 0-11");
@@ -231,9 +231,10 @@ static void it_says_when_no_steps_were_marked(void **state)
 	check_sentence("", 0, 0,
 	               "the program marked no steps: captured operators, but not by step; mark them with "
 	               "stepscope_step_begin() and stepscope_step_end()");
-	check_sentence("wait=5", 0, 0,
-	               "captured no operators: the program marked no steps, so the schedule never began; mark them with "
-	               "stepscope_step_begin() and stepscope_step_end(), or use --steps all");
+	check_sentence(
+		"wait=5", 0, 0,
+		"captured no operators: the program marked no steps, so the schedule never began; mark them with "
+		"stepscope_step_begin() and stepscope_step_end(), or use --steps all");
 	check_sentence("steps=5", 0, 0,
 	               "captured no operators: the program marked no steps, so none of those asked for came; mark them "
 	               "with stepscope_step_begin() and stepscope_step_end(), or use --steps all");
@@ -258,8 +259,9 @@ static void it_says_when_the_rank_was_left_out(void **state)
 /* What it suggests must really capture something in a run of the same length. */
 static void what_it_suggests_works(void **state)
 {
-	static const char *const lists[] = {"wait=50", "wait=5,skip_first=40,active=2", "warmup=30,active=9", "steps=90-",
-	                                    "profiling_frequency=90", "wait=9,skip_first=30,skip_first_wait=1"};
+	static const char *const lists[] = {
+		"wait=50",   "wait=5,skip_first=40,active=2", "warmup=30,active=9",
+		"steps=90-", "profiling_frequency=90",        "wait=9,skip_first=30,skip_first_wait=1"};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		for (int64_t count = 1; count <= 30; count++) {
