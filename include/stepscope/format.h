@@ -298,7 +298,7 @@ struct stepscope_pool_header {
 	uint64_t dropped[STEPSCOPE_EVENT_TYPES]; /* events of threads that got no slot, by type, atomic */
 	struct stepscope_segment_header identity; /* as in the segment that is being written */
 	struct stepscope_anchor first_anchor, last_anchor;
-	char segment_path[1024];  /* NUL-terminated absolute path of the segment being written */
+	char segment_path[1400];  /* NUL-terminated absolute path of the segment being written */
 };
 static_assert(sizeof(struct stepscope_pool_header) <= 4096, "pool header");
 

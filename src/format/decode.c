@@ -153,7 +153,9 @@ bool decoder_run(struct decoder *decoder, const struct stepscope_block *block, c
 		if (!get_head(&columns, &head) || !get_delta(&columns, i, &delta))
 			return false;
 		quantum += delta;
-		event->tick = i == 0 && delta == 0 ? block->first_tick : quantum << block->shift;
+		event->tick = quantum << block->shift;
+		if (event->tick < block->first_tick) /* rounded down below the first one, which is exact */
+			event->tick = block->first_tick;
 		event->type = head & 15;
 		event->payload_count = head >> 4 & 15;
 		event->id = head >> 8;

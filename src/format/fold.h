@@ -15,7 +15,7 @@
 struct fold_result {
 	bool was_folded;          /* false: the process lives, or the pool was closed and empty */
 	uint64_t events, bytes;   /* added to the segment */
-	char segment_path[1024];
+	char segment_path[1400];
 	/* where the process was: "" and has_step false when unknown */
 	bool has_step;
 	int64_t last_step;

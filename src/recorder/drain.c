@@ -79,20 +79,15 @@ static void put_stream(struct drain *drain, uint32_t index, bool is_exited)
 	drain->streams[index].name_version = __atomic_load_n(&streams.cursors[index].name_version, __ATOMIC_ACQUIRE);
 }
 
-static uint64_t sum_drops(const uint64_t *by_type)
-{
-	uint64_t sum = 0;
-	for (int i = 0; i < STEPSCOPE_EVENT_TYPES; i++)
-		sum += __atomic_load_n(&by_type[i], __ATOMIC_RELAXED);
-	return sum;
-}
-
 static void put_drops(struct drain *drain, uint32_t stream, const uint64_t *by_type, uint64_t *said)
 {
-	uint64_t sum = sum_drops(by_type);
+	struct stepscope_drops drops; /* a copy: the threads go on counting */
+	uint64_t sum = 0;
+	for (int i = 0; i < STEPSCOPE_EVENT_TYPES; i++)
+		sum += drops.by_type[i] = __atomic_load_n(&by_type[i], __ATOMIC_RELAXED);
 	if (sum == *said)
 		return;
-	put_head(drain, STEPSCOPE_BLOCK_DROPS, stream, by_type, sizeof(struct stepscope_drops));
+	put_head(drain, STEPSCOPE_BLOCK_DROPS, stream, &drops, sizeof(drops));
 	*said = sum;
 }
 
