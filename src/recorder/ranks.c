@@ -7,21 +7,28 @@
 #include <stddef.h>
 #include <string.h>
 
+enum fact {
+	RANK,
+	LOCAL_RANK,
+	WORLD_SIZE,
+	FACTS
+};
+
 struct launcher {
 	const char *name;
-	const char *rank, *local_rank, *world_size; /* NULL: it has none */
+	const char *variable[FACTS]; /* NULL: it has none */
 };
 
 /* In the order in which they are asked. RANK is set for each process by torchrun, accelerate, deepspeed and scripts. Slurm
  * comes last: a shell script of sbatch has SLURM_PROCID=0 and hands it down to all that mpirun starts from there, while
  * under srun the others, where they are set, agree with it. */
 static const struct launcher launchers[] = {
-	{"environment", "RANK", "LOCAL_RANK", "WORLD_SIZE"},
-	{"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
-	{"mvapich2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE"},
-	{"pmi", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"},
-	{"pmix", "PMIX_RANK", NULL, NULL},
-	{"slurm", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"},
+	{"environment", {"RANK", "LOCAL_RANK", "WORLD_SIZE"}},
+	{"openmpi", {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"}},
+	{"mvapich2", {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE"}},
+	{"pmi", {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"}},
+	{"pmix", {"PMIX_RANK", NULL, NULL}},
+	{"slurm", {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"}},
 };
 #define LAUNCHER_COUNT (sizeof(launchers) / sizeof(launchers[0]))
 
@@ -56,19 +63,14 @@ static bool number(char *const *environment, const char *name, int32_t *value)
 }
 
 /* The launcher that told the rank is asked first, then the others: srun leaves WORLD_SIZE to the user's script. */
-static int32_t first_known(char *const *environment, const struct launcher *told, size_t variable_offset)
+static int32_t first_known(char *const *environment, const struct launcher *told, enum fact fact)
 {
 	int32_t value = -1;
-	const char *name;
 
-	if (told) {
-		name = *(const char *const *)((const char *)told + variable_offset);
-		if (number(environment, name, &value))
-			return value;
-	}
+	if (told && number(environment, told->variable[fact], &value))
+		return value;
 	for (size_t i = 0; i < LAUNCHER_COUNT; i++) {
-		name = *(const char *const *)((const char *)&launchers[i] + variable_offset);
-		if (number(environment, name, &value))
+		if (number(environment, launchers[i].variable[fact], &value))
 			return value;
 	}
 	return -1;
@@ -92,11 +94,11 @@ void job_identity_read(struct job_identity *identity, char *const *environment)
 
 	*identity = (struct job_identity){.launcher = ""};
 	for (size_t i = 0; i < LAUNCHER_COUNT && !told; i++) {
-		if (number(environment, launchers[i].rank, &identity->rank))
+		if (number(environment, launchers[i].variable[RANK], &identity->rank))
 			told = &launchers[i];
 	}
-	identity->local_rank = first_known(environment, told, offsetof(struct launcher, local_rank));
-	identity->world_size = first_known(environment, told, offsetof(struct launcher, world_size));
+	identity->local_rank = first_known(environment, told, LOCAL_RANK);
+	identity->world_size = first_known(environment, told, WORLD_SIZE);
 	identity->has_rank = told != NULL;
 	if (told) {
 		identity->launcher = told->name;
