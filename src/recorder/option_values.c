@@ -167,7 +167,7 @@ bool report_refuse_word(const struct report *report, const char *word, size_t le
 
 	nearest_offer_words(&nearest, words);
 	if (nearest.name)
-		return report_refuse(report, "does not know '%.*s', did you mean '%s'?",
+		return report_refuse(report, "does not know '%.*s'; did you mean '%s'?",
 		                     (int)(length > 60 ? 60 : length), word, nearest.name);
 	return report_refuse(report, "does not know '%.*s'; it takes %s, %s and %s", (int)(length > 60 ? 60 : length),
 	                     word, words[0], words[1], words[2]);

@@ -359,7 +359,7 @@ static bool unknown_key(const struct report *report, const char *text, const str
 	if (report->origin && report->origin[0] && !report_is_telling(report->origin, text))
 		append(report, " (%.120s)", report->origin);
 	if (is_near)
-		append(report, ", did you mean '%s'?", name);
+		append(report, "; did you mean '%s'?", name);
 	if (report->problem_bytes)
 		report_clean(report->problem);
 	return false;
@@ -458,7 +458,7 @@ static bool check_variable(const char *entry, size_t length, char *problem, size
 		              strlen(record_options_table[row].environment + 10));
 	if (!nearest.name || nearest.mistakes == 0)
 		return true;
-	snprintf(problem, problem_bytes, "unknown variable '%.*s', did you mean 'STEPSCOPE_%s'?",
+	snprintf(problem, problem_bytes, "unknown variable '%.*s'; did you mean 'STEPSCOPE_%s'?",
 	         (int)(length > 80 ? 80 : length), entry, nearest.name);
 	if (problem_bytes)
 		report_clean(problem);

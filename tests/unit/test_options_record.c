@@ -267,18 +267,18 @@ static void foreign_keys_of_a_yaml_file_are_passed_over(void **state)
 static void a_misspelt_key_is_refused_with_the_nearest_name(void **state)
 {
 	check_yaml_refused("profiler.star_step", "50",
-	                   "unknown option 'profiler.star_step' (train.yaml:7), did you mean 'profiler.start_step'?");
+	                   "unknown option 'profiler.star_step' (train.yaml:7); did you mean 'profiler.start_step'?");
 	check_yaml_refused(
 		"training.profiler.typ", "simple",
-		"unknown option 'training.profiler.typ' (train.yaml:7), did you mean 'training.profiler.type'?");
+		"unknown option 'training.profiler.typ' (train.yaml:7); did you mean 'training.profiler.type'?");
 	check_yaml_refused("profilr.enabled", "true",
-	                   "unknown option 'profilr.enabled' (train.yaml:7), did you mean 'profiler.enabled'?");
+	                   "unknown option 'profilr.enabled' (train.yaml:7); did you mean 'profiler.enabled'?");
 	check_yaml_refused("profiler_wait_step", "1",
-	                   "unknown option 'profiler_wait_step' (train.yaml:7), did you mean 'profiler_wait_steps'?");
+	                   "unknown option 'profiler_wait_step' (train.yaml:7); did you mean 'profiler_wait_steps'?");
 	check_yaml_refused("profiler.colour", "red", "unknown option 'profiler.colour' (train.yaml:7)");
 	check_yaml_refused("profiler.wait.0", "3",
-	                   "unknown option 'profiler.wait.0' (train.yaml:7), did you mean 'profiler.wait'?");
-	check_refused("wiat=3", "unknown option 'wiat', did you mean 'wait'?");
+	                   "unknown option 'profiler.wait.0' (train.yaml:7); did you mean 'profiler.wait'?");
+	check_refused("wiat=3", "unknown option 'wiat'; did you mean 'wait'?");
 	check_refused("training.epochs=2", "unknown option 'training.epochs'");
 	check_refused("=3", "unknown option ''");
 	check_refused("wait", "wait has no value, write wait=...");
@@ -308,9 +308,9 @@ static void a_malformed_value_is_refused(void **state)
 	check_refused("steps=-5", "steps wants numbers and ranges such as 50-60,100, got '-5'");
 	check_refused("steps=:", "steps wants numbers and ranges such as 50-60,100");
 	check_refused("ranks=local1", "ranks wants numbers and ranges such as 50-60,100, got 'local1'");
-	check_refused("type=pitorch", "type does not know 'pitorch', did you mean 'pytorch'?");
+	check_refused("type=pitorch", "type does not know 'pitorch'; did you mean 'pytorch'?");
 	check_refused("type=kineto", "type does not know 'kineto'; it takes simple, advanced and pytorch");
-	check_refused("with=shapes:line", "with does not know 'line', did you mean 'lines'?");
+	check_refused("with=shapes:line", "with does not know 'line'; did you mean 'lines'?");
 }
 
 static void what_is_too_long_is_refused(void **state)
@@ -490,7 +490,7 @@ static void a_misspelt_variable_is_refused(void **state)
 	char *malformed[] = {(char[]){"STEPSCOPE_ACTIVE=0"}, NULL};
 
 	assert_false(record_settings_environment(&settings, environment, problem, sizeof(problem)));
-	assert_string_equal(problem, "unknown variable 'STEPSCOPE_WIAT', did you mean 'STEPSCOPE_WAIT'?");
+	assert_string_equal(problem, "unknown variable 'STEPSCOPE_WIAT'; did you mean 'STEPSCOPE_WAIT'?");
 	assert_false(record_settings_environment(&settings, malformed, problem, sizeof(problem)));
 	assert_string_equal(problem, "STEPSCOPE_ACTIVE must be 1 or more, got 0");
 }
