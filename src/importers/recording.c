@@ -442,8 +442,10 @@ static void second_pass(struct recording *recording)
 		.events = recording_events,
 	};
 	struct session *open = NULL;
-	for (uint32_t i = 0; i < recording->file_count && recording->files[i].is_usable; i++) {
+	for (uint32_t i = 0; i < recording->file_count; i++) {
 		struct segment_file *file = &recording->files[i];
+		if (!file->is_usable)
+			continue;
 		struct session *session = recording->sessions[file->session];
 		if (open && open != session)
 			close_session(recording, open);
@@ -544,6 +546,7 @@ static void finish_recording(struct recording *recording)
 	for (uint32_t i = 0; i < recording->process_count; i++) {
 		struct recorded_process *process = recording->processes[i];
 		process->is_alive = !process->is_closed && is_alive(&process->header);
+		process->has_rescue = model_meta(model, process->process, "rescue") != NULL;
 		fill_process(recording, process);
 		recording_ledger_process(recording, process);
 	}
@@ -570,6 +573,7 @@ static void release(struct recording *recording)
 	}
 	for (uint32_t i = 0; i < recording->process_count; i++) {
 		free(recording->processes[i]->captures);
+		free(recording->processes[i]->late_counts);
 		free(recording->processes[i]->windows);
 		number_map_release(&recording->processes[i]->tid_tracks);
 		free(recording->processes[i]);

@@ -47,8 +47,10 @@ struct stream {
 	uint32_t deeper;     /* open spans that the model does not store */
 	uint32_t step;       /* index into model.steps of the open one, MODEL_NONE */
 	uint32_t step_level; /* where it is in levels */
+	bool has_step_gap;   /* events were dropped since it began, from step_gap_ns on */
+	int64_t step_gap_ns;
 	struct clock_cursor clock;
-	int64_t last_ns;
+	int64_t last_ns, before_ns; /* of the last event and the one before */
 	bool has_events;
 	bool has_hole; /* something is missing before here, so ends without begins are no surprise */
 	/* from the first pass, of segments that rotation left */
@@ -74,6 +76,12 @@ struct declared_track {
 struct capture_change {
 	int64_t time_ns;
 	uint8_t capture, mask;
+};
+
+struct late_count { /* tokens or samples from a thread that has no step of its own */
+	int64_t time_ns;
+	uint64_t count;
+	bool is_tokens;
 };
 
 struct time_window {
@@ -116,8 +124,11 @@ struct recorded_process {
 	const char *end_reason; /* in the model's arena, NULL: none */
 	struct capture_change *captures;
 	uint32_t capture_count, capture_capacity;
+	struct late_count *late_counts;
+	uint32_t late_count_count, late_count_capacity;
 	struct time_window *windows; /* of the filter */
 	uint32_t window_count, window_capacity;
+	bool has_rescue;              /* its buffers were folded into the recording after its death */
 	struct number_map tid_tracks; /* thread id -> track of the model, over sessions */
 };
 
@@ -202,6 +213,7 @@ void recording_add_link(struct recording *recording, struct session *session, ui
 enum status recording_find_windows(struct recording *recording, struct error *err) MUST_CHECK;
 /* What was captured in each step, from the CAPTURE events. */
 void recording_finish_steps(struct recording *recording);
+void recording_add_to_step(struct model_step *step, bool is_tokens, uint64_t count);
 void recording_note_capture(struct recorded_process *process, int64_t time_ns, const struct segment_event *event);
 
 /* ---- recording_ledger.c ---- */

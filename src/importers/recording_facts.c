@@ -290,6 +290,7 @@ static void on_memory(struct recording *recording, struct stream *stream, const 
 	if (event->payload_count < (is_free ? 1 : 2))
 		return;
 	bool has_bytes = event->payload_count > 1;
+	uint32_t device = event->id >> 8 & 0xffff; /* + 1 */
 	struct memory_event memory = {
 		.time_ns = time_ns,
 		.address = event->payload[0],
@@ -297,7 +298,7 @@ static void on_memory(struct recording *recording, struct stream *stream, const 
 		.process = recording->process->process,
 		.track = stream->track,
 		.row = model_span_innermost(recording->model, stream->track, NULL),
-		.device = (int16_t)((int32_t)(event->id >> 8 & 0xffff) - 1),
+		.device = (int16_t)(device > INT16_MAX ? INT16_MAX : (int32_t)device - 1),
 		.category = (uint8_t)event->id,
 		.is_free = is_free,
 		.has_bytes = has_bytes,

@@ -57,15 +57,58 @@ static void describe_step(struct model_step *step, const struct recorded_process
 	step->has_memory = mask & STEPSCOPE_ACTIVE_MEMORY;
 }
 
+void recording_add_to_step(struct model_step *step, bool is_tokens, uint64_t count)
+{
+	uint64_t *sum = is_tokens ? &step->tokens : &step->samples;
+	if (__builtin_add_overflow(*sum, count, sum))
+		*sum = UINT64_MAX;
+	*(is_tokens ? &step->has_tokens : &step->has_samples) = true;
+}
+
+static int compare_late_counts(const void *left, const void *right)
+{
+	const struct late_count *a = left, *b = right;
+	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+static int compare_step_starts(const void *left, const void *right)
+{
+	const struct model_step *a = left, *b = right;
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Steps are in order of process and start. */
+static void add_late_counts(struct model *model, struct recorded_process *process)
+{
+	merge_sort(process->late_counts, process->late_count_count, sizeof *process->late_counts, compare_late_counts);
+	uint32_t i = 0;
+	while (i < model->steps_count && model->steps[i].process != process->process)
+		i++;
+	for (uint32_t c = 0; c < process->late_count_count && i < model->steps_count; c++) {
+		const struct late_count *late = &process->late_counts[c];
+		while (i + 1 < model->steps_count && model->steps[i + 1].process == process->process &&
+		       model->steps[i + 1].start_ns <= late->time_ns)
+			i++;
+		struct model_step *step = &model->steps[i];
+		if (late->time_ns >= step->start_ns && (step->is_open || late->time_ns <= step->end_ns))
+			recording_add_to_step(step, late->is_tokens, late->count);
+	}
+}
+
 void recording_finish_steps(struct recording *recording)
 {
 	struct model *model = recording->model;
+	merge_sort(model->steps, model->steps_count, sizeof *model->steps, compare_step_starts);
 	struct recorded_process **by_model = memory_resize(NULL, model->processes_count + 1, sizeof *by_model);
 	memset(by_model, 0, model->processes_count * sizeof *by_model);
 	for (uint32_t i = 0; i < recording->process_count; i++) {
 		struct recorded_process *process = recording->processes[i];
 		merge_sort(process->captures, process->capture_count, sizeof *process->captures, compare_changes);
 		by_model[process->process] = process;
+		if (process->late_count_count)
+			add_late_counts(model, process);
 	}
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		if (by_model[model->steps[i].process])

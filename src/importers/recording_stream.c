@@ -229,9 +229,23 @@ static void on_switch(struct recording *recording, struct stream *stream, uint32
 	on_begin(recording, stream, id, time_ns);
 }
 
+/* The end of the open step was dropped, at the earliest where the gap begins. What came after the gap is inside of its span
+ * already, so the span ends here. */
+static void lose_step_end(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	struct model_step *step = &recording->model->steps[stream->step];
+	uint32_t level = stream->step_level;
+	end_deeper(recording, stream, time_ns);
+	while (stream->level_count > level)
+		end_top(recording, stream, time_ns, SPAN_END_IS_LOST);
+	step->end_ns = stream->step_gap_ns > step->start_ns ? stream->step_gap_ns : step->start_ns;
+}
+
 static void begin_step(struct recording *recording, struct stream *stream, int64_t number, int64_t time_ns)
 {
-	if (stream->step != MODEL_NONE)
+	if (stream->step != MODEL_NONE && stream->has_step_gap)
+		lose_step_end(recording, stream, time_ns);
+	else if (stream->step != MODEL_NONE)
 		end_down_to(recording, stream, stream->step_level, time_ns);
 	struct model *model = recording->model;
 	uint32_t level = stream->level_count;
@@ -247,10 +261,16 @@ static void begin_step(struct recording *recording, struct stream *stream, int64
 	step->is_open = true;
 	stream->step = model->steps_count - 1;
 	stream->step_level = level;
+	stream->has_step_gap = false;
 }
 
-static void finish_step(struct recording *recording, struct stream *stream, int64_t time_ns)
+static void finish_step(struct recording *recording, struct stream *stream, int64_t number, int64_t time_ns)
 {
+	if (stream->step != MODEL_NONE && stream->has_step_gap &&
+	    recording->model->steps[stream->step].number != number) {
+		lose_step_end(recording, stream, time_ns);
+		return;
+	}
 	if (stream->step != MODEL_NONE) {
 		end_down_to(recording, stream, stream->step_level, time_ns);
 		return;
@@ -265,16 +285,21 @@ static void finish_step(struct recording *recording, struct stream *stream, int6
 		stream->unmatched += !stream->has_hole;
 }
 
-static void count_in_step(struct recording *recording, struct stream *stream, const struct segment_event *event)
+static void count_in_step(struct recording *recording, const struct stream *stream, const struct segment_event *event,
+                          int64_t time_ns)
 {
-	if (stream->step == MODEL_NONE)
-		return;
-	struct model_step *step = &recording->model->steps[stream->step];
 	bool is_tokens = event->id == STEPSCOPE_STEP_TOKENS;
-	uint64_t *sum = is_tokens ? &step->tokens : &step->samples;
-	if (__builtin_add_overflow(*sum, event->payload[0], sum))
-		*sum = UINT64_MAX;
-	*(is_tokens ? &step->has_tokens : &step->has_samples) = true;
+	if (stream->step != MODEL_NONE) {
+		recording_add_to_step(&recording->model->steps[stream->step], is_tokens, event->payload[0]);
+		return;
+	}
+	struct recorded_process *process = recording->process; /* another thread's step: found by time at the end */
+	if (process->late_count_count == process->late_count_capacity) {
+		process->late_count_capacity = process->late_count_capacity ? 2 * process->late_count_capacity : 16;
+		process->late_counts = memory_resize(process->late_counts, process->late_count_capacity,
+		                                     sizeof *process->late_counts);
+	}
+	process->late_counts[process->late_count_count++] = (struct late_count){time_ns, event->payload[0], is_tokens};
 }
 
 static void on_step(struct recording *recording, struct stream *stream, const struct segment_event *event,
@@ -287,11 +312,11 @@ static void on_step(struct recording *recording, struct stream *stream, const st
 		begin_step(recording, stream, (int64_t)event->payload[0], time_ns);
 		break;
 	case STEPSCOPE_STEP_END:
-		finish_step(recording, stream, time_ns);
+		finish_step(recording, stream, (int64_t)event->payload[0], time_ns);
 		break;
 	case STEPSCOPE_STEP_TOKENS:
 	case STEPSCOPE_STEP_SAMPLES:
-		count_in_step(recording, stream, event);
+		count_in_step(recording, stream, event, time_ns);
 		break;
 	case STEPSCOPE_STEP_CAPTURE:
 		if (!recording->has_windows) /* else the first pass has noted it */
@@ -313,8 +338,11 @@ static void on_gap(struct recording *recording, struct stream *stream, const str
 	stream->gap_events += event->payload[0];
 	if (lowest > 0 || net < lowest)
 		return;
-	if (first_ns > time_ns || first_ns < stream->last_ns)
+	if (first_ns > time_ns || first_ns < stream->before_ns)
 		first_ns = time_ns;
+	if (!stream->has_step_gap)
+		stream->step_gap_ns = first_ns;
+	stream->has_step_gap = true;
 	for (int64_t i = lowest; i < 0 && stream->level_count; i++) {
 		end_deeper(recording, stream, first_ns);
 		end_top(recording, stream, first_ns, SPAN_END_IS_LOST);
@@ -475,6 +503,7 @@ bool recording_events(void *context, const struct stepscope_block *block, const 
 			time_ns = stream->last_ns; /* a block that overlaps its predecessor */
 		if (stream->track == MODEL_NONE && events[i].type != STEPSCOPE_EVENT_VALUE)
 			recording_stream_track(recording, stream);
+		stream->before_ns = stream->has_events ? stream->last_ns : time_ns;
 		stream->has_events = true;
 		stream->last_ns = time_ns;
 		recording->process->events++;
