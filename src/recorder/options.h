@@ -107,8 +107,9 @@ bool record_settings_parse(struct record_settings *settings, const char *list, c
 bool record_settings_environment(struct record_settings *settings, char *const *environment, char *problem,
                                  size_t problem_bytes);
 
-/* Puts `over` above `settings`. When `over` says which steps to record, in whatever way, what `settings` says of it goes. For
- * stepscope_init("wait=1,...") under `stepscope run --steps 5-6`. */
+/* Puts `over` above `settings`, option by option. Where `over` says which steps to record in one way (a list, a window, a
+ * schedule, type=simple), what `settings` says of it in another way goes, instead of contradicting. For the command line above
+ * a YAML file, and the environment above stepscope_init("wait=1,..."). */
 void record_settings_overlay(struct record_settings *settings, const struct record_settings *over);
 
 /* Turns settings into options; refuses contradictions (wait= with steps=, repeat=0 with profiling_frequency < warmup +

@@ -264,19 +264,36 @@ bool record_options_resolve(struct record_options *options, const struct record_
 	       resolve_storage(&resolver);
 }
 
-static bool says_steps(const struct record_settings *settings)
+/* Takes back what says in another way which steps to record. */
+static void unset_rows(struct record_settings *settings, const enum row *rows, size_t count)
 {
-	return first_set(settings, schedule_rows, LENGTH(schedule_rows)) != ROW_COUNT ||
-	       first_set(settings, window_rows, LENGTH(window_rows)) != ROW_COUNT || settings->is_set[ROW_STEPS] ||
-	       settings->is_set[ROW_TYPE];
+	for (size_t i = 0; i < count; i++)
+		record_settings_unset(settings, rows[i]);
+}
+
+static void unset_other_ways(struct record_settings *settings, const struct record_settings *over)
+{
+	bool is_list = first_set(over, list_rows, LENGTH(list_rows)) != ROW_COUNT;
+	bool is_window = first_set(over, window_rows, LENGTH(window_rows)) != ROW_COUNT;
+	bool is_schedule = first_set(over, schedule_rows, LENGTH(schedule_rows)) != ROW_COUNT;
+	bool is_simple = type_of(over) == TYPE_SIMPLE;
+
+	if (is_window || is_schedule || is_simple)
+		unset_rows(settings, list_rows, LENGTH(list_rows));
+	if (is_list || is_schedule || is_simple)
+		unset_rows(settings, window_rows, LENGTH(window_rows));
+	if (is_list || is_window || is_simple)
+		unset_rows(settings, schedule_rows, LENGTH(schedule_rows));
+	if ((is_list || is_window || is_schedule) && type_of(settings) == TYPE_SIMPLE)
+		record_settings_unset(settings, ROW_TYPE);
+	/* a frequency would override the wait that was asked for */
+	if (over->is_set[ROW_WAIT])
+		record_settings_unset(settings, ROW_FREQUENCY);
 }
 
 void record_settings_overlay(struct record_settings *settings, const struct record_settings *over)
 {
-	if (says_steps(over)) {
-		for (int row = ROW_STEPS; row <= ROW_TYPE; row++)
-			record_settings_unset(settings, row);
-	}
+	unset_other_ways(settings, over);
 	for (int row = 0; row < ROW_COUNT; row++) {
 		size_t bytes;
 		char *room = record_settings_room(settings, row, &bytes);

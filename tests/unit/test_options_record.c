@@ -495,22 +495,33 @@ static void a_misspelt_variable_is_refused(void **state)
 	assert_string_equal(problem, "STEPSCOPE_ACTIVE must be 1 or more, got 0");
 }
 
-static void an_overlay_replaces_the_way_steps_are_chosen(void **state)
+/* Two lists, the second above the first, must make this one. */
+static void check_overlay(const char *under, const char *over, const char *both)
 {
-	struct record_settings settings = {0}, over = {0};
-	struct record_options options;
+	struct record_settings settings = {0}, above = {0};
+	char problem[256], list[512];
 
-	set(&settings, "wait", "1", "");
-	set(&settings, "pool", "1M", "");
-	set(&over, "with", "shapes", "");
-	record_settings_overlay(&settings, &over);
-	options = resolved(&settings);
-	assert_true(options.mode == RECORD_SCHEDULE && options.with_shapes && options.pool_bytes == 1 << 20);
-	set(&over, "steps", "5-6", "");
-	record_settings_overlay(&settings, &over);
-	options = resolved(&settings);
-	check_steps(&options, 1, RANGE(5, 6));
-	assert_int_equal(options.pool_bytes, 1 << 20);
+	assert_true(record_settings_parse(&settings, under, "under", problem, sizeof(problem)));
+	assert_true(record_settings_parse(&above, over, "over", problem, sizeof(problem)));
+	record_settings_overlay(&settings, &above);
+	record_settings_format(&settings, list, sizeof(list));
+	assert_string_equal(list, both);
+}
+
+static void an_overlay_replaces_another_way_to_choose_steps(void **state)
+{
+	check_overlay("wait=1,pool=1M", "with=shapes", "wait=1,with=shapes,pool=1M");
+	check_overlay("wait=1,pool=1M", "steps=5-6", "steps=5-6,pool=1M");
+	check_overlay("wait=5,active=3", "active=2", "wait=5,active=2");
+	check_overlay("start_step=50,num_steps=20", "num_steps=5", "start_step=50,num_steps=5");
+	check_overlay("start_step=50,num_steps=20", "wait=5", "wait=5");
+	check_overlay("steps=3", "start_step=50", "start_step=50");
+	check_overlay("profiling_frequency=10,active=2", "wait=5", "wait=5,active=2");
+	check_overlay("type=simple", "steps=5", "steps=5");
+	check_overlay("type=pytorch", "steps=5", "steps=5,type=pytorch");
+	check_overlay("steps=5", "type=pytorch", "steps=5,type=pytorch");
+	check_overlay("wait=5", "type=simple", "type=simple");
+	check_overlay("enabled=false,out=a", "enabled=true,out=b", "enabled=true,out=b");
 }
 
 /* ---- round trip ---- */
@@ -626,7 +637,7 @@ int main(void)
 		cmocka_unit_test(a_refused_value_leaves_what_was_set),
 		cmocka_unit_test(stepscope_options_wins_over_single_variables),
 		cmocka_unit_test(a_misspelt_variable_is_refused),
-		cmocka_unit_test(an_overlay_replaces_the_way_steps_are_chosen),
+		cmocka_unit_test(an_overlay_replaces_another_way_to_choose_steps),
 		cmocka_unit_test(a_formatted_list_reads_back_the_same),
 		cmocka_unit_test(a_list_that_does_not_fit_is_not_cut),
 	};
