@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run_state.h: everything about one `stepscope run`, for its own files.
+ */
+#ifndef COMMANDS_RUN_STATE_H
+#define COMMANDS_RUN_STATE_H
+
+#include "base/buffer.h"
+#include "commands/run_child.h"
+#include "commands/run_directory.h"
+#include "commands/run_options.h"
+#include "commands/run_signals.h"
+#include "commands/run_watch.h"
+#include "host/host.h"
+
+struct run {
+	char *const *argv;
+	struct run_settings settings;
+	struct run_directory directory; /* fd -1: nothing is recorded */
+	struct run_signals signals;
+	struct run_child child;
+	struct run_watch watch;
+	struct host_recording *host; /* NULL: not recorded */
+	int epoll, timer;
+	uint32_t named;       /* dead processes that were told about */
+	uint32_t unnamed;     /* and those beyond the limit */
+	bool was_asked_to_end; /* by a signal to us */
+};
+
+/* Until the program has ended, and a little longer for processes of it that still record. */
+void run_supervise(struct run *run);
+
+/* "was killed by SIGKILL", "exited with status 3", "was killed or exited". */
+void run_describe_status(struct buffer *out, bool has_status, int wait_status);
+
+/* ", last step 17, last op 'matmul'"; nothing when the rescue does not know. */
+void run_describe_place(struct buffer *out, const struct watched *process);
+
+/* What a process of ours left behind, as facts into our own recording. */
+void run_record_facts(struct run *run);
+
+/* Two lines on stderr: what was captured, where the report is. */
+void run_print_closing(struct run *run);
+
+#endif

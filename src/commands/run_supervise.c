@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run_supervise.c: one loop over signals, a clock of one second and the ends of processes. Names who died while others go on.
+ */
+#include "base/error.h"
+#include "commands/run_state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENT_SIGNAL UINT64_MAX
+#define EVENT_TIMER (UINT64_MAX - 1)
+#define NAMED_LIMIT 8
+#define GRACE_MS 1000
+
+/* ---- who died ---- */
+
+void run_describe_status(struct buffer *out, bool has_status, int wait_status)
+{
+	char name[RUN_SIGNAL_BYTES];
+
+	if (!has_status)
+		buffer_add_text(out, "was killed or exited");
+	else if (WIFSIGNALED(wait_status))
+		buffer_printf(out, "was killed by %s", run_signal_name(name, WTERMSIG(wait_status)));
+	else
+		buffer_printf(out, "exited with status %d", WEXITSTATUS(wait_status));
+}
+
+void run_describe_place(struct buffer *out, const struct watched *process)
+{
+	if (!process->rescue)
+		return;
+	if (process->rescue->has_step)
+		buffer_printf(out, ", last step %" PRId64, process->rescue->last_step);
+	if (process->rescue->last_op[0])
+		buffer_printf(out, ", last op '%s'", process->rescue->last_op);
+}
+
+static bool is_worth_naming(const struct run *run, const struct watched *process)
+{
+	int status = process->wait_status;
+
+	if (process->pid == run->child.pid || !run->child.is_running || run->was_asked_to_end)
+		return false;
+	/* without a status the rescue tells a kill from an orderly end, which leaves nothing behind */
+	if (!process->has_status)
+		return process->rescue != NULL;
+	/* workers are ended with SIGTERM as a matter of course */
+	if (process->role == STEPSCOPE_ROLE_WORKER)
+		return WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM;
+	return status != 0;
+}
+
+static void on_end(void *context, const struct watched *process)
+{
+	struct run *run = context;
+	struct buffer text;
+
+	if (!is_worth_naming(run, process))
+		return;
+	if (run->named >= NAMED_LIMIT) {
+		run->unnamed++;
+		return;
+	}
+	run->named++;
+	buffer_init(&text, 4096);
+	if (process->rank >= 0 && process->role != STEPSCOPE_ROLE_WORKER)
+		buffer_printf(&text, "rank %d (pid %d) ", (int)process->rank, (int)process->pid);
+	else
+		buffer_printf(&text, "%s %d ", process->role == STEPSCOPE_ROLE_WORKER ? "worker" : "process", (int)process->pid);
+	run_describe_status(&text, process->has_status, process->wait_status);
+	run_describe_place(&text, process);
+	fprintf(stderr, "stepscope: %s\n", text.data);
+	buffer_release(&text);
+}
+
+/* ---- events ---- */
+
+static void reap(struct run *run)
+{
+	int wait_status;
+	pid_t pid;
+
+	while ((pid = run_child_reap(&run->child, &wait_status)) > 0)
+		run_watch_note_status(&run->watch, pid, wait_status);
+}
+
+static void on_timer(struct run *run)
+{
+	uint64_t times;
+
+	if (read(run->timer, &times, sizeof(times)) != (ssize_t)sizeof(times))
+		return;
+	run_watch_tick(&run->watch, false);
+	host_recording_tick(run->host);
+}
+
+/* Signals first: they bring the status of those whose pidfd tells of their end. */
+static void handle(struct run *run, const struct epoll_event *events, int count)
+{
+	if (run_signals_pass(&run->signals, run->child.is_running ? run->child.pid : 0))
+		run->was_asked_to_end = true;
+	reap(run);
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.u64 == EVENT_TIMER)
+			on_timer(run);
+		else if (events[i].data.u64 != EVENT_SIGNAL)
+			run_watch_ended(&run->watch, (uint32_t)events[i].data.u64);
+	}
+}
+
+static void wait_once(struct run *run, int timeout_ms)
+{
+	struct epoll_event events[64];
+	int count = epoll_wait(run->epoll, events, 64, timeout_ms);
+
+	handle(run, events, count > 0 ? count : 0);
+}
+
+static void add_event(struct run *run, int fd, uint64_t what)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = what};
+
+	if (fd >= 0)
+		epoll_ctl(run->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void open_events(struct run *run)
+{
+	const struct itimerspec second = {{1, 0}, {1, 0}};
+
+	run->epoll = epoll_create1(EPOLL_CLOEXEC);
+	run->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (run->timer >= 0)
+		timerfd_settime(run->timer, 0, &second, NULL);
+	add_event(run, run->signals.fd, EVENT_SIGNAL);
+	add_event(run, run->timer, EVENT_TIMER);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void run_supervise(struct run *run)
+{
+	int64_t end_ms;
+
+	open_events(run);
+	run_watch_init(&run->watch, &run->directory, run->epoll);
+	run->watch.program = run->child.pid;
+	run->watch.on_end = on_end;
+	run->watch.context = run;
+	/* the time-out is for the case that there is no timer, no signalfd or no epoll */
+	while (run->child.is_running)
+		wait_once(run, 1500);
+	run_watch_tick(&run->watch, true);
+	for (end_ms = now_ms() + GRACE_MS; run->watch.living && now_ms() < end_ms;)
+		wait_once(run, 50);
+	run_watch_tick(&run->watch, true);
+	if (run->unnamed)
+		fprintf(stderr, "stepscope: %u more processes were killed or failed\n", run->unnamed);
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run_watch.c: a table of processes by process id. The directory is listed only when its time has changed.
+ */
+#include "commands/run_watch.h"
+
+#include "base/memory.h"
+#include "commands/run_process.h"
+#include "commands/run_segment.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ANCESTORS 64
+#define POOL_TRIES 5
+#define RESCAN_NS (INT64_C(10) * 1000000000)
+
+/* ---- table ---- */
+
+static struct watched *find(struct run_watch *watch, pid_t pid, uint64_t start_time)
+{
+	uint32_t at = watch->bucket_count ? watch->buckets[(uint32_t)pid % watch->bucket_count] : 0;
+
+	for (; at; at = watch->items[at - 1].next) {
+		struct watched *item = &watch->items[at - 1];
+
+		/* start time 0: the newest process of that id */
+		if (item->pid == pid && (item->start_time == start_time || !start_time))
+			return item;
+	}
+	return NULL;
+}
+
+static void grow(struct run_watch *watch)
+{
+	watch->capacity = watch->capacity ? watch->capacity * 2 : 64;
+	watch->items = memory_resize(watch->items, watch->capacity, sizeof(*watch->items));
+	watch->bucket_count = watch->capacity * 2;
+	watch->buckets = memory_resize(watch->buckets, watch->bucket_count, sizeof(*watch->buckets));
+	memset(watch->buckets, 0, watch->bucket_count * sizeof(*watch->buckets));
+	for (uint32_t i = 0; i < watch->count; i++) {
+		uint32_t *bucket = &watch->buckets[(uint32_t)watch->items[i].pid % watch->bucket_count];
+
+		watch->items[i].next = *bucket;
+		*bucket = i + 1;
+	}
+}
+
+static struct watched *add(struct run_watch *watch, const struct run_segment_name *parts, const char *name)
+{
+	struct watched *item;
+	uint32_t *bucket;
+
+	if (watch->count == watch->capacity)
+		grow(watch);
+	item = &watch->items[watch->count++];
+	bucket = &watch->buckets[(uint32_t)parts->pid % watch->bucket_count];
+	*item = (struct watched){
+		.pid = (pid_t)parts->pid,
+		.start_time = parts->start_time,
+		.stem = strndup(name, (size_t)parts->stem_length),
+		.newest = parts->number,
+		.rank = -1,
+		.pidfd = -1,
+		.pool_fd = -1,
+		.next = *bucket,
+	};
+	if (!item->stem)
+		memory_exhausted((size_t)parts->stem_length);
+	*bucket = watch->count;
+	return item;
+}
+
+/* ---- whose process ---- */
+
+static bool descends(pid_t pid, pid_t ancestor)
+{
+	struct process_facts facts;
+
+	for (int i = 0; i < ANCESTORS && pid > 1; i++) {
+		if (pid == ancestor)
+			return true;
+		if (!process_read(&facts, pid))
+			return false;
+		pid = facts.parent;
+	}
+	return false;
+}
+
+/* Of a process that is gone: by its parent, or since nobody else writes here. */
+static bool was_ours(struct run_watch *watch, const struct watched *item)
+{
+	const struct watched *parent = find(watch, item->parent, 0);
+
+	if (item->pid == watch->program || item->parent == watch->program || (parent && parent->is_ours))
+		return true;
+	return !watch->directory->is_shared;
+}
+
+/* ---- end ---- */
+
+static void close_all(struct run_watch *watch, struct watched *item)
+{
+	if (item->pidfd >= 0) {
+		epoll_ctl(watch->epoll, EPOLL_CTL_DEL, item->pidfd, NULL);
+		close(item->pidfd);
+	}
+	if (item->pool_fd >= 0)
+		close(item->pool_fd);
+	item->pidfd = item->pool_fd = -1;
+}
+
+static void find_status(struct run_watch *watch, struct watched *item)
+{
+	uint32_t kept = watch->reaped_count < 256 ? watch->reaped_count : 256;
+
+	for (uint32_t i = 0; i < kept && !item->has_status; i++) {
+		if (watch->reaped[i].pid == item->pid) {
+			item->has_status = true;
+			item->wait_status = watch->reaped[i].wait_status;
+		}
+	}
+	if (!item->has_status)
+		item->has_status = process_status(item->pid, item->start_time, item->pidfd, &item->wait_status);
+}
+
+static void pool_path(char *out, size_t bytes, const struct watched *item)
+{
+	snprintf(out, bytes, "/dev/shm/stepscope.%u.%d.%" PRIu64, (unsigned)geteuid(), (int)item->pid, item->start_time);
+}
+
+/* Brings the rest of its events from the pool into the file. A failure shows in the report, which says what is missing. */
+static void rescue(struct watched *item)
+{
+	struct fold_result result = {.was_folded = false};
+	char path[128];
+	struct error err;
+
+	pool_path(path, sizeof(path), item);
+	if (item->pool_fd >= 0)
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", item->pool_fd);
+	else if (access(path, F_OK) != 0)
+		return;
+	if (fold_pool(path, true, &result, &err) != STATUS_OK || !result.was_folded)
+		return;
+	item->rescue = memory_resize(NULL, 1, sizeof(result));
+	*item->rescue = result;
+}
+
+static void end(struct run_watch *watch, struct watched *item)
+{
+	if (item->is_alive && item->pidfd < 0)
+		watch->polled--;
+	if (item->is_alive && item->is_ours)
+		watch->living--;
+	item->is_alive = false;
+	find_status(watch, item);
+	rescue(item);
+	close_all(watch, item);
+	if (item->is_ours && watch->on_end)
+		watch->on_end(watch->context, item);
+}
+
+void run_watch_ended(struct run_watch *watch, uint32_t index)
+{
+	if (index < watch->count && watch->items[index].is_alive)
+		end(watch, &watch->items[index]);
+}
+
+void run_watch_note_status(struct run_watch *watch, pid_t pid, int wait_status)
+{
+	struct watched *item = find(watch, pid, 0);
+
+	if (item && !item->has_status) {
+		item->has_status = true;
+		item->wait_status = wait_status;
+	}
+	watch->reaped[watch->reaped_count++ % 256] = (struct reaped){pid, wait_status};
+}
+
+/* ---- start ---- */
+
+static void follow(struct run_watch *watch, struct watched *item)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = (uint64_t)(item - watch->items)};
+	struct process_facts facts;
+	bool is_there;
+
+	item->pidfd = process_open(item->pid);
+	is_there = process_read(&facts, item->pid) && facts.start_time == item->start_time && facts.state != 'X';
+	item->is_alive = is_there;
+	item->is_ours = is_there ? descends(item->pid, getpid()) : was_ours(watch, item);
+	if (item->is_alive && item->is_ours)
+		watch->living++;
+	if (!is_there) {
+		if (item->pidfd >= 0)
+			close(item->pidfd);
+		item->pidfd = -1;
+		end(watch, item);
+	} else if (item->pidfd < 0 || epoll_ctl(watch->epoll, EPOLL_CTL_ADD, item->pidfd, &event) != 0) {
+		if (item->pidfd >= 0)
+			close(item->pidfd);
+		item->pidfd = -1;
+		watch->polled++;
+	}
+}
+
+static bool is_our_boot(const struct run_watch *watch, const struct stepscope_segment_header *header)
+{
+	return !memcmp(header->boot_id, watch->boot_id, sizeof(watch->boot_id));
+}
+
+static void look_at(struct run_watch *watch, const char *name)
+{
+	struct run_segment_name parts;
+	struct stepscope_segment_header header;
+	struct watched *item;
+	int fd;
+
+	if (!run_segment_parse_name(&parts, name) || parts.pid == getpid())
+		return;
+	item = find(watch, (pid_t)parts.pid, parts.start_time);
+	if (item) {
+		if (parts.number > item->newest)
+			item->newest = parts.number;
+		return;
+	}
+	fd = openat(watch->directory->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	if (pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
+	    !memcmp(header.magic, STEPSCOPE_SEGMENT_MAGIC, sizeof(header.magic)) && is_our_boot(watch, &header)) {
+		item = add(watch, &parts, name);
+		item->rank = header.rank;
+		item->role = header.role;
+		item->parent = (pid_t)header.parent_pid;
+		follow(watch, item);
+	}
+	close(fd);
+}
+
+/* ---- once a second ---- */
+
+static int64_t now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Whether files may have come since the last look. A change in the same tick of the file system's clock would not show, so a
+ * fresh time does not count as seen. */
+static bool has_changed(struct run_watch *watch)
+{
+	struct stat status;
+	int64_t age_ns;
+
+	if (fstat(watch->directory->fd, &status) != 0)
+		return false;
+	age_ns = now_ns(CLOCK_REALTIME) - ((int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec);
+	if (age_ns > 2000000000 && status.st_mtim.tv_sec == watch->seen_change.tv_sec &&
+	    status.st_mtim.tv_nsec == watch->seen_change.tv_nsec && now_ns(CLOCK_MONOTONIC) < watch->next_scan_ns)
+		return false;
+	watch->seen_change = status.st_mtim;
+	watch->next_scan_ns = now_ns(CLOCK_MONOTONIC) + RESCAN_NS;
+	return true;
+}
+
+static void scan(struct run_watch *watch)
+{
+	int fd = openat(watch->directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+
+	if (!list) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(list)) != NULL)
+		look_at(watch, entry->d_name);
+	closedir(list);
+}
+
+static void poll_living(struct run_watch *watch)
+{
+	for (uint32_t i = 0; i < watch->count && watch->polled; i++) {
+		struct watched *item = &watch->items[i];
+		struct process_facts facts;
+
+		if (item->is_alive && item->pidfd < 0 &&
+		    (!process_read(&facts, item->pid) || facts.start_time != item->start_time || facts.state == 'Z'))
+			end(watch, item);
+	}
+}
+
+/* A pool in a memfd goes with its process unless somebody holds it. */
+static void hold_pool(struct run_watch *watch, struct watched *item)
+{
+	char path[128], name[512];
+	struct run_segment segment;
+
+	item->pool_tries++;
+	pool_path(path, sizeof(path), item);
+	snprintf(name, sizeof(name), "%s.%" PRIu32 ".ssr", item->stem, item->newest);
+	if (access(path, F_OK) == 0)
+		item->pool_tries = POOL_TRIES;
+	if (item->pool_tries >= POOL_TRIES || !run_segment_read(&segment, watch->directory->fd, name) || !segment.pool[0])
+		return;
+	item->pool_tries = POOL_TRIES;
+	if (strncmp(segment.pool, "memfd:", 6) != 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", (int)item->pid, strtol(segment.pool + 6, NULL, 10));
+	item->pool_fd = open(path, O_RDWR | O_CLOEXEC);
+}
+
+static void hold_pools(struct run_watch *watch)
+{
+	/* the newest come last; what is older was asked often enough */
+	for (uint32_t i = watch->count; i > 0 && watch->count - i < 4096; i--) {
+		struct watched *item = &watch->items[i - 1];
+
+		if (item->is_alive && item->is_ours && item->pool_tries < POOL_TRIES)
+			hold_pool(watch, item);
+	}
+}
+
+void run_watch_tick(struct run_watch *watch, bool is_last)
+{
+	if (watch->directory->fd < 0)
+		return;
+	if (is_last || has_changed(watch))
+		scan(watch);
+	if (watch->polled)
+		poll_living(watch);
+	hold_pools(watch);
+}
+
+/* ---- all of it ---- */
+
+static void read_boot_id(uint8_t *id)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	int high = -1, digit;
+
+	for (int n = 0; file && n < 16 && (digit = fgetc(file)) != EOF;) {
+		if (digit == '-')
+			continue;
+		digit = digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10;
+		if (high < 0) {
+			high = digit;
+			continue;
+		}
+		id[n++] = (uint8_t)(high << 4 | digit);
+		high = -1;
+	}
+	if (file)
+		fclose(file);
+}
+
+void run_watch_init(struct run_watch *watch, struct run_directory *directory, int epoll)
+{
+	*watch = (struct run_watch){.directory = directory, .epoll = epoll};
+	read_boot_id(watch->boot_id);
+}
+
+void run_watch_release(struct run_watch *watch)
+{
+	for (uint32_t i = 0; i < watch->count; i++) {
+		close_all(watch, &watch->items[i]);
+		free(watch->items[i].stem);
+		free(watch->items[i].rescue);
+	}
+	free(watch->items);
+	free(watch->buckets);
+	watch->items = NULL;
+	watch->buckets = NULL;
+	watch->count = watch->capacity = watch->bucket_count = 0;
+}

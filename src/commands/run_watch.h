@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run_watch.h: the processes that record into the run directory. Finds them once a second by their files, learns of their
+ * end by pidfds, and rescues what a killed one left behind. Costs the same for the ten thousandth process as for the first.
+ *
+ * Processes of other machines or of another `stepscope run` in the same directory are known but left to their own parents.
+ */
+#ifndef COMMANDS_RUN_WATCH_H
+#define COMMANDS_RUN_WATCH_H
+
+#include "commands/run_directory.h"
+#include "format/fold.h"
+
+#include <stepscope/format.h>
+#include <sys/types.h>
+#include <time.h>
+
+struct watched {
+	pid_t pid;
+	uint64_t start_time;
+	char *stem;          /* "<host>.<pid>.<start time>" */
+	uint32_t newest;     /* highest segment number seen */
+	int32_t rank;        /* -1: not known */
+	uint32_t role;       /* enum stepscope_role */
+	pid_t parent;
+	bool is_ours;        /* a descendant of ours */
+	bool is_alive;
+	bool has_status;
+	int wait_status;
+	struct fold_result *rescue; /* what was left in its pool; NULL: nothing */
+	int pidfd;           /* -1: asked for once a second instead */
+	int pool_fd;         /* of a pool without a file; -1: none */
+	int pool_tries;
+	uint32_t next;       /* in its bucket */
+};
+
+struct reaped {
+	pid_t pid;
+	int wait_status;
+};
+
+struct run_watch {
+	struct run_directory *directory;
+	int epoll;            /* pidfds are added with data = index of the process */
+	pid_t program;        /* the process that was started by us */
+	uint8_t boot_id[16];
+	struct watched *items;
+	uint32_t count, capacity;
+	uint32_t *buckets;    /* index + 1 */
+	uint32_t bucket_count;
+	uint32_t polled;      /* living processes without pidfd */
+	uint32_t living;      /* of ours */
+	struct reaped reaped[256]; /* the last ones, for processes whose files are seen later */
+	uint32_t reaped_count;
+	struct timespec seen_change;
+	int64_t next_scan_ns;
+	/* called for every process of ours that ended, after its rescue */
+	void (*on_end)(void *context, const struct watched *process);
+	void *context;
+};
+
+void run_watch_init(struct run_watch *watch, struct run_directory *directory, int epoll);
+void run_watch_release(struct run_watch *watch);
+
+/* Once a second: new files, processes without pidfd, pools without a name. `is_last`: look at the directory whatever its time. */
+void run_watch_tick(struct run_watch *watch, bool is_last);
+
+/* We waited for this process. */
+void run_watch_note_status(struct run_watch *watch, pid_t pid, int wait_status);
+
+/* The pidfd of items[index] became readable. */
+void run_watch_ended(struct run_watch *watch, uint32_t index);
+
+#endif
