@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cmd_export.c: `stepscope export RUN -o FILE`: the timeline as a file for another viewer.
+ */
+#include "commands/command.h"
+
+#include "base/units.h"
+#include "commands/export_files.h"
+#include "commands/load_run.h"
+#include "commands/progress.h"
+#include "output/compress.h"
+#include "output/exporter.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DEFAULT_MEMORY ((int64_t)256 << 20)
+
+static const char *format_name, *output, *steps;
+static int64_t max_mb, memory_bytes;
+static bool is_no_progress;
+
+static const struct option options[] = {
+	OPTION_TEXT("format", 'f', &format_name, "NAME", "chrome or perfetto; else the suffix of -o decides"),
+	OPTION_TEXT(
+		"output", 'o', &output, "FILE",
+		"where to: .json or .pftrace, with .gz or .zst behind it compressed; DIR/ writes one file per rank; "
+		"- is standard output; without it, into the run's directory"),
+	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
+	OPTION_INT("max-mb", 0, &max_mb, "N",
+                   "leave out whole steps from the end so that N MiB are not exceeded (uncompressed)"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
+                     "memory for the trace before it goes to a temporary file (256M)"),
+	OPTION_FLAG("no-progress", 0, &is_no_progress, "no progress bar"),
+	OPTION_END,
+};
+
+/* ---- what and where ---- */
+
+static bool has_suffix(const char *path, size_t length, const char *suffix)
+{
+	size_t tail = strlen(suffix);
+
+	return length > tail && memcmp(path + length - tail, suffix, tail) == 0;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat info;
+
+	return path[0] && (path[strlen(path) - 1] == '/' || (stat(path, &info) == 0 && S_ISDIR(info.st_mode)));
+}
+
+static const struct exporter *exporter_by_suffix(const char *path)
+{
+	size_t length = output_stem_length(path);
+
+	for (int i = 0; exporters[i]; i++)
+		if (has_suffix(path, length, exporters[i]->suffix))
+			return exporters[i];
+	return NULL;
+}
+
+static enum status unknown_format(struct error *err)
+{
+	const char *names[16];
+	const char *nearest;
+	int count = 0;
+
+	for (int i = 0; exporters[i] && count < 15; i++)
+		names[count++] = exporters[i]->name;
+	names[count] = NULL;
+	nearest = nearest_name(format_name, names);
+	error_set(err, STATUS_USAGE, "unknown format '%s'", format_name);
+	if (nearest)
+		error_hint(err, "did you mean '--format %s'?", nearest);
+	else
+		error_hint(err, "chrome and perfetto are known");
+	return STATUS_USAGE;
+}
+
+static enum status choose_exporter(const struct exporter **exporter, struct error *err)
+{
+	if (format_name) {
+		*exporter = exporter_find(format_name);
+		return *exporter ? STATUS_OK : unknown_format(err);
+	}
+	*exporter = output && !is_directory(output) && strcmp(output, "-") != 0 ? exporter_by_suffix(output)
+	                                                                        : exporters[0];
+	if (*exporter && (!output || strcmp(output, "-") != 0))
+		return STATUS_OK;
+	error_set(err, STATUS_USAGE, "cannot tell the format of '%s'", output);
+	error_hint(err, "end its name in .json or .pftrace (and .gz or .zst), or add --format");
+	return STATUS_USAGE;
+}
+
+static enum status check_usage(const struct options_result *arguments, struct error *err)
+{
+	if (arguments->operand_count > 1)
+		return error_set(err, STATUS_USAGE, "export takes one run, got '%s' and '%s'", arguments->operands[0],
+		                 arguments->operands[1]);
+	if (max_mb < 0)
+		return error_set(err, STATUS_USAGE, "option '--max-mb' wants a number of MiB, got %lld",
+		                 (long long)max_mb);
+	return STATUS_OK;
+}
+
+/* ---- writing ---- */
+
+static void on_progress(void *context, uint64_t done, uint64_t total)
+{
+	progress_update(context, done, total);
+}
+
+static void print_summary(const struct export_result *result, const char *path, const struct progress *progress)
+{
+	char slices[UNITS_BYTES], bytes[UNITS_BYTES], time[UNITS_BYTES];
+
+	if (common.is_quiet)
+		return;
+	fprintf(stderr, "exported %s %s", units_count(slices, (double)result->slices),
+	        result->slices == 1 ? "span" : "spans");
+	if (result->flows)
+		fprintf(stderr, ", %s %s", units_count(slices, (double)result->flows),
+		        result->flows == 1 ? "flow" : "flows");
+	if (result->counters)
+		fprintf(stderr, ", %s counter %s", units_count(slices, (double)result->counters),
+		        result->counters == 1 ? "value" : "values");
+	if (result->instants)
+		fprintf(stderr, ", %s %s", units_count(slices, (double)result->instants),
+		        result->instants == 1 ? "instant" : "instants");
+	fprintf(stderr, " to %s (%s) in %s\n", strcmp(path, "-") == 0 ? "standard output" : path,
+	        units_bytes(bytes, (double)result->bytes_file), units_time(time, progress_seconds(progress) * 1e9));
+	if (result->note[0])
+		fprintf(stderr, "note: %s\n", result->note);
+}
+
+static enum status write_one(const struct model *model, const struct exporter *exporter, const char *path,
+                             const struct analysis_options *selected, const bool *processes, struct error *err)
+{
+	struct progress progress;
+	struct export_result result;
+	struct export_options wanted = {
+		.has_steps = selected->has_steps,
+		.first_step = selected->first_step,
+		.last_step = selected->last_step,
+		.max_bytes = max_mb << 20,
+		.processes = processes,
+		.progress = on_progress,
+		.context = &progress,
+	};
+	enum status status;
+
+	progress_begin(&progress, "Exporting", "spans", is_no_progress);
+	status = exporter->write(model, path, &wanted, &result, err);
+	progress_end(&progress);
+	if (status == STATUS_OK)
+		print_summary(&result, path, &progress);
+	return status;
+}
+
+static const char *file_suffix(const struct exporter *exporter)
+{
+	return strcmp(exporter->name, "chrome") == 0 ? ".pt.trace.json.gz" : exporter->suffix;
+}
+
+static enum status write_ranks(const struct model *model, const struct exporter *exporter, const char *directory,
+                               const struct analysis_options *selected, struct error *err)
+{
+	struct export_files files;
+	enum status status = STATUS_OK;
+	size_t length = strlen(directory);
+	char path[PATH_MAX + 512];
+
+	if (length > PATH_MAX)
+		return error_set(err, STATUS_USAGE, "the name of the output directory is too long");
+	if (mkdir(directory, 0777) < 0 && errno != EEXIST)
+		return error_errno(err, STATUS_IO, errno, "cannot make the directory '%s'", directory);
+	export_files_init(&files, model);
+	for (uint32_t i = 0; i < files.count && status == STATUS_OK; i++) {
+		snprintf(path, sizeof(path), "%s%s%s%s", directory, directory[length - 1] == '/' ? "" : "/",
+		         files.files[i].name, file_suffix(exporter));
+		status = write_one(model, exporter, path, selected, files.files[i].processes, err);
+	}
+	export_files_release(&files);
+	return status;
+}
+
+/* Without -o: Kineto files go into RUN/traces, where readers that scan a directory find nothing else. */
+static enum status write_into_run(const struct loaded_run *run, const struct exporter *exporter,
+                                  const struct analysis_options *selected, struct error *err)
+{
+	char path[PATH_MAX + 64];
+
+	if (!is_directory(run->path)) {
+		error_set(err, STATUS_USAGE, "option '--output' is missing: '%s' is no run directory to write into",
+		          run->path);
+		error_hint(err, "for example '-o trace.json.gz'");
+		return STATUS_USAGE;
+	}
+	if (strcmp(exporter->name, "chrome") == 0) {
+		snprintf(path, sizeof(path), "%s/traces", run->path);
+		return write_ranks(&run->model, exporter, path, selected, err);
+	}
+	snprintf(path, sizeof(path), "%s/trace%s", run->path, exporter->suffix);
+	return write_one(&run->model, exporter, path, selected, NULL, err);
+}
+
+static enum status export_run(const struct loaded_run *run, const struct exporter *exporter,
+                              const struct analysis_options *selected, struct error *err)
+{
+	enum status status;
+
+	if (!output)
+		return write_into_run(run, exporter, selected, err);
+	if (is_directory(output))
+		return write_ranks(&run->model, exporter, output, selected, err);
+	status = write_one(&run->model, exporter, output, selected, NULL, err);
+	if (status == STATUS_OK && !common.is_quiet && export_rank_count(&run->model) > 1)
+		fprintf(stderr, "hint: several ranks are in one file; -o DIR/ writes one per rank, as HTA wants it\n");
+	return status;
+}
+
+static enum status check_steps(const struct model *model, const struct analysis_options *selected, struct error *err)
+{
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
+	if (!selected->has_steps)
+		return STATUS_OK;
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		int64_t number = model->steps[i].number;
+
+		if (number >= selected->first_step && number <= selected->last_step)
+			return STATUS_OK;
+		first = number < first ? number : first;
+		last = number > last ? number : last;
+	}
+	error_set(err, STATUS_INPUT, "the recording has no step in %" PRId64 "-%" PRId64, selected->first_step,
+	          selected->last_step);
+	if (first <= last)
+		error_hint(err, "it has steps %" PRId64 " to %" PRId64, first, last);
+	return STATUS_INPUT;
+}
+
+static int run(const struct options_result *arguments, struct error *err)
+{
+	struct analysis_options selected = {0};
+	const struct exporter *exporter;
+	struct loaded_run loaded;
+	enum status status;
+
+	status = check_usage(arguments, err);
+	if (status == STATUS_OK)
+		status = choose_exporter(&exporter, err);
+	if (status == STATUS_OK)
+		status = parse_steps(steps, &selected, err);
+	if (status == STATUS_OK)
+		status = load_run(&loaded, arguments->operand_count ? arguments->operands[0] : "latest", &selected,
+		                  memory_bytes ? memory_bytes : DEFAULT_MEMORY, err);
+	if (status != STATUS_OK)
+		return status_exit(status);
+	status = check_steps(&loaded.model, &selected, err);
+	if (status == STATUS_OK)
+		status = export_run(&loaded, exporter, &selected, err);
+	loaded_run_release(&loaded);
+	return status_exit(status);
+}
+
+const struct command command_export = {
+	.name = "export",
+	.summary = "Write the timeline as a file for Perfetto, chrome://tracing, TensorBoard or HTA",
+	.usage = "stepscope export [options] [RUN]",
+	.examples = "  stepscope export latest -o trace.json.gz\n"
+		    "  stepscope export latest -o trace.pftrace --steps 10-12\n"
+		    "  stepscope export latest --format chrome -o traces/",
+	.options = options,
+	.run = run,
+};
