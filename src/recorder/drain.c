@@ -30,6 +30,7 @@
 #define STALE_NS 250000000 /* an active chunk is looked at this often */
 #define SECOND 1000000000ll
 #define STACK_BYTES (256u << 10)
+#define STOP_SECONDS 10 /* a disk that does not answer must not keep the program from ending */
 
 /* ---- what goes before the events ------------------------------------------------------------------------------------------ */
 
@@ -519,18 +520,26 @@ void drain_flush(struct drain *drain)
 		request_pass(drain);
 }
 
-void drain_stop(struct drain *drain, const char *reason)
+bool drain_stop(struct drain *drain, const char *reason)
 {
+	struct timespec deadline;
 	if (!drain->is_running)
-		return;
+		return true;
 	snprintf(drain->end_reason, sizeof(drain->end_reason), "%s", reason);
 	__atomic_store_n(&drain->is_stopping, 1, __ATOMIC_RELEASE);
 	wake(drain);
-	pthread_join(drain->thread, NULL);
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec += STOP_SECONDS;
+	if (pthread_timedjoin_np(drain->thread, NULL, &deadline) != 0) {
+		recorder_say("'%s' could not be finished within %d s; the rest of it stays in memory for the rescue",
+			     drain->file.path, STOP_SECONDS);
+		return false;
+	}
 	drain->is_running = false;
 	segment_file_close(&drain->file);
 	segment_file_close(&drain->coarse);
 	drain->pool->header->is_closed = !drain->file.is_failing && !drain->file.is_lost;
+	return true;
 }
 
 void drain_forget(struct drain *drain)

@@ -65,8 +65,9 @@ struct drain_start {
 int drain_start(struct drain *drain, const struct drain_start *how, const char **what);
 /* Everything emitted before this call is in the file afterwards. */
 void drain_flush(struct drain *drain);
-/* Stops the thread, writes the rest and the END block; needs streams_stop() before it. */
-void drain_stop(struct drain *drain, const char *reason);
+/* Stops the thread, which writes the rest and the END block; needs streams_stop() before it. False when it did not end in
+ * time: then it goes on, and nothing it uses may be taken away. */
+bool drain_stop(struct drain *drain, const char *reason);
 /* In a forked child: forgets the parent's thread and files without touching them. */
 void drain_forget(struct drain *drain);
 

@@ -201,7 +201,7 @@ void pool_push(struct pool *pool, struct stepscope_chunk *chunk)
 
 bool pool_exists_in_process(unsigned pid)
 {
-	char shm[64], memfd[64], text[8192 + 1];
+	char shm[64], memfd[64], text[2048 + 1];
 	size_t kept = 0;
 	bool is_found = false;
 	snprintf(shm, sizeof(shm), "/dev/shm/stepscope.%u.%u.", (unsigned)getuid(), pid);

@@ -119,7 +119,7 @@ void session_step_end(void)
 
 void session_meta(const char *key, const char *value)
 {
-	char pair[8192];
+	char pair[2400]; /* threads may have small stacks */
 	size_t key_bytes = strnlen(key, 256), value_bytes = strnlen(value, sizeof(pair) - 300);
 	memcpy(pair, key, key_bytes);
 	pair[key_bytes] = 0;
@@ -468,7 +468,10 @@ void session_stop(const char *reason)
 	tell_end();
 	session.is_ending = false;
 	bool is_quiet = streams_stop();
-	drain_stop(&session.drain, reason);
+	if (!drain_stop(&session.drain, reason)) { /* a stuck disk: what is left is the rescue's */
+		__atomic_store_n(&session.owner, owner_word(getpid(), SESSION_FAILED), __ATOMIC_RELEASE);
+		return;
+	}
 	streams_reset();
 	symbols_attach_pool(NULL, false);
 	if (session.pool.header->is_closed)
