@@ -17,8 +17,10 @@
 
 #define EVENT_SIGNAL UINT64_MAX
 #define EVENT_TIMER (UINT64_MAX - 1)
+#define EVENT_FILES (UINT64_MAX - 2)
 #define NAMED_LIMIT 8
 #define GRACE_MS 1000
+#define RETRY_MS 10
 
 /* ---- who died ---- */
 
@@ -112,6 +114,8 @@ static void handle(struct run *run, const struct epoll_event *events, int count)
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.u64 == EVENT_TIMER)
 			on_timer(run);
+		else if (events[i].data.u64 == EVENT_FILES)
+			run_watch_files(&run->watch);
 		else if (events[i].data.u64 != EVENT_SIGNAL)
 			run_watch_ended(&run->watch, (uint32_t)events[i].data.u64);
 	}
@@ -120,9 +124,15 @@ static void handle(struct run *run, const struct epoll_event *events, int count)
 static void wait_once(struct run *run, int timeout_ms)
 {
 	struct epoll_event events[64];
-	int count = epoll_wait(run->epoll, events, 64, timeout_ms);
+	bool is_retry = run->watch.new_count > 0;
+	int count = epoll_wait(run->epoll, events, 64, is_retry ? RETRY_MS : timeout_ms);
 
+	/* without epoll there is no time-out either */
+	if (count < 0 && errno != EINTR)
+		usleep((useconds_t)RETRY_MS * 1000);
 	handle(run, events, count > 0 ? count : 0);
+	if (is_retry)
+		run_watch_retry(&run->watch);
 }
 
 static void add_event(struct run *run, int fd, uint64_t what)
@@ -162,7 +172,10 @@ void run_supervise(struct run *run)
 	run->watch.program = run->child.pid;
 	run->watch.on_end = on_end;
 	run->watch.context = run;
-	/* the time-out is for the case that there is no timer, no signalfd or no epoll */
+	add_event(run, run->watch.inotify, EVENT_FILES);
+	/* what came before there was a watch */
+	run_watch_tick(&run->watch, true);
+	/* the time-out is for the case that there is no timer or no signalfd */
 	while (run->child.is_running)
 		wait_once(run, 1500);
 	run_watch_tick(&run->watch, true);

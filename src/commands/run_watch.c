@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_watch.c: a table of processes by process id. The directory is listed only when its time has changed.
+ * run_watch.c: a table of processes by process id. The directory is listed every ten seconds when its time has changed, every
+ * second where there is no inotify.
  */
 #include "commands/run_watch.h"
 
@@ -16,12 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define ANCESTORS 64
 #define POOL_TRIES 5
 #define RESCAN_NS (INT64_C(10) * 1000000000)
+#define HEADER_TRIES 20
 
 /* ---- table ---- */
 
@@ -218,26 +221,28 @@ static bool is_our_boot(const struct run_watch *watch, const struct stepscope_se
 	return !memcmp(header->boot_id, watch->boot_id, sizeof(watch->boot_id));
 }
 
-static void look_at(struct run_watch *watch, const char *name)
+/* False: its header is not there yet. */
+static bool look_at(struct run_watch *watch, const char *name)
 {
 	struct run_segment_name parts;
 	struct stepscope_segment_header header;
 	struct watched *item;
+	bool is_complete;
 	int fd;
 
 	if (!run_segment_parse_name(&parts, name) || parts.pid == getpid())
-		return;
+		return true;
 	item = find(watch, (pid_t)parts.pid, parts.start_time);
 	if (item) {
 		if (parts.number > item->newest)
 			item->newest = parts.number;
-		return;
+		return true;
 	}
 	fd = openat(watch->directory->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return;
-	if (pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
-	    !memcmp(header.magic, STEPSCOPE_SEGMENT_MAGIC, sizeof(header.magic)) && is_our_boot(watch, &header)) {
+		return true;
+	is_complete = pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header);
+	if (is_complete && !memcmp(header.magic, STEPSCOPE_SEGMENT_MAGIC, sizeof(header.magic)) && is_our_boot(watch, &header)) {
 		item = add(watch, &parts, name);
 		item->rank = header.rank;
 		item->role = header.role;
@@ -245,6 +250,51 @@ static void look_at(struct run_watch *watch, const char *name)
 		follow(watch, item);
 	}
 	close(fd);
+	return is_complete;
+}
+
+/* ---- as files come ---- */
+
+static void look_at_new(struct run_watch *watch, const char *name)
+{
+	struct new_file *file = &watch->new_files[watch->new_count];
+	int limit = (int)(sizeof(watch->new_files) / sizeof(watch->new_files[0]));
+
+	/* what finds no room here is found by the next listing */
+	if (look_at(watch, name) || watch->new_count == limit)
+		return;
+	snprintf(file->name, sizeof(file->name), "%s", name);
+	file->tries = HEADER_TRIES;
+	watch->new_count++;
+}
+
+void run_watch_files(struct run_watch *watch)
+{
+	char bytes[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t length;
+
+	while (watch->inotify >= 0 && (length = read(watch->inotify, bytes, sizeof(bytes))) > 0) {
+		for (const char *at = bytes; at < bytes + length;) {
+			const struct inotify_event *event = (const struct inotify_event *)at;
+
+			if (event->mask & IN_Q_OVERFLOW)
+				watch->next_scan_ns = 0;
+			else if (event->len)
+				look_at_new(watch, event->name);
+			at += sizeof(*event) + event->len;
+		}
+	}
+}
+
+void run_watch_retry(struct run_watch *watch)
+{
+	int kept = 0;
+
+	for (int i = 0; i < watch->new_count; i++) {
+		if (!look_at(watch, watch->new_files[i].name) && --watch->new_files[i].tries > 0)
+			watch->new_files[kept++] = watch->new_files[i];
+	}
+	watch->new_count = kept;
 }
 
 /* ---- once a second ---- */
@@ -257,21 +307,21 @@ static int64_t now_ns(clockid_t clock)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Whether files may have come since the last look. A change in the same tick of the file system's clock would not show, so a
- * fresh time does not count as seen. */
-static bool has_changed(struct run_watch *watch)
+/* Whether it is time to list the directory, and files may have come since the last time. A change in the same tick of the file
+ * system's clock would not show, so a fresh time does not count as seen. */
+static bool is_scan_due(struct run_watch *watch)
 {
+	int64_t now = now_ns(CLOCK_MONOTONIC), age_ns;
 	struct stat status;
-	int64_t age_ns;
 
-	if (fstat(watch->directory->fd, &status) != 0)
+	if (now < watch->next_scan_ns || fstat(watch->directory->fd, &status) != 0)
 		return false;
+	watch->next_scan_ns = now + (watch->inotify >= 0 ? RESCAN_NS : 0);
 	age_ns = now_ns(CLOCK_REALTIME) - ((int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec);
-	if (age_ns > 2000000000 && status.st_mtim.tv_sec == watch->seen_change.tv_sec &&
-	    status.st_mtim.tv_nsec == watch->seen_change.tv_nsec && now_ns(CLOCK_MONOTONIC) < watch->next_scan_ns)
+	if (age_ns > 2 * RESCAN_NS && status.st_mtim.tv_sec == watch->seen_change.tv_sec &&
+	    status.st_mtim.tv_nsec == watch->seen_change.tv_nsec)
 		return false;
 	watch->seen_change = status.st_mtim;
-	watch->next_scan_ns = now_ns(CLOCK_MONOTONIC) + RESCAN_NS;
 	return true;
 }
 
@@ -338,7 +388,7 @@ void run_watch_tick(struct run_watch *watch, bool is_last)
 {
 	if (watch->directory->fd < 0)
 		return;
-	if (is_last || has_changed(watch))
+	if (is_last || is_scan_due(watch))
 		scan(watch);
 	if (watch->polled)
 		poll_living(watch);
@@ -369,8 +419,15 @@ static void read_boot_id(uint8_t *id)
 
 void run_watch_init(struct run_watch *watch, struct run_directory *directory, int epoll)
 {
-	*watch = (struct run_watch){.directory = directory, .epoll = epoll};
+	*watch = (struct run_watch){.directory = directory, .epoll = epoll, .inotify = -1};
 	read_boot_id(watch->boot_id);
+	if (directory->fd < 0)
+		return;
+	watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (watch->inotify >= 0 && inotify_add_watch(watch->inotify, directory->path, IN_CREATE | IN_MOVED_TO) < 0) {
+		close(watch->inotify);
+		watch->inotify = -1;
+	}
 }
 
 void run_watch_release(struct run_watch *watch)
@@ -380,6 +437,9 @@ void run_watch_release(struct run_watch *watch)
 		free(watch->items[i].stem);
 		free(watch->items[i].rescue);
 	}
+	if (watch->inotify >= 0)
+		close(watch->inotify);
+	watch->inotify = -1;
 	free(watch->items);
 	free(watch->buckets);
 	watch->items = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_watch.h: the processes that record into the run directory. Finds them once a second by their files, learns of their
- * end by pidfds, and rescues what a killed one left behind. Costs the same for the ten thousandth process as for the first.
+ * run_watch.h: the processes that record into the run directory. Finds them by their files (inotify, and a look at the
+ * directory now and then), learns of their end by pidfds, and rescues what a killed one left behind. Costs the same for the
+ * ten thousandth process as for the first.
  *
  * Processes of other machines or of another `stepscope run` in the same directory are known but left to their own parents.
  */
@@ -34,6 +35,11 @@ struct watched {
 	uint32_t next;       /* in its bucket */
 };
 
+struct new_file { /* whose header was not written yet when we looked */
+	char name[256];
+	int tries; /* left */
+};
+
 struct reaped {
 	pid_t pid;
 	int wait_status;
@@ -52,6 +58,9 @@ struct run_watch {
 	uint32_t living;      /* of ours */
 	struct reaped reaped[256]; /* the last ones, for processes whose files are seen later */
 	uint32_t reaped_count;
+	int inotify;          /* readable when files have come; -1: none */
+	struct new_file new_files[32];
+	int new_count;
 	struct timespec seen_change;
 	int64_t next_scan_ns;
 	/* called for every process of ours that ended, after its rescue */
@@ -64,6 +73,11 @@ void run_watch_release(struct run_watch *watch);
 
 /* Once a second: new files, processes without pidfd, pools without a name. `is_last`: look at the directory whatever its time. */
 void run_watch_tick(struct run_watch *watch, bool is_last);
+
+/* The inotify descriptor became readable. */
+void run_watch_files(struct run_watch *watch);
+/* Some milliseconds later, as long as new_count is not 0. */
+void run_watch_retry(struct run_watch *watch);
 
 /* We waited for this process. */
 void run_watch_note_status(struct run_watch *watch, pid_t pid, int wait_status);
