@@ -25,6 +25,7 @@ struct command {
 struct common_options {
 	bool is_quiet, is_verbose;
 	bool is_color; /* decided: option, NO_COLOR, CLICOLOR_FORCE, tty */
+	bool is_utf8;  /* LC_ALL, LC_CTYPE or LANG says so: block characters may be printed */
 	int width;     /* columns of the terminal, COLUMNS, or 100 */
 };
 extern struct common_options common;

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * processes.c: the table `processes`: every process of the run, how it ended and what it used. What a process recorded about itself
+ * comes from its counters, the rest from what `stepscope run` saw (facts "child.<pid>.<key>" of its own recording).
+ */
+#include "analysis/labels.h"
+#include "analysis/step_times.h"
+
+#include <inttypes.h>
+#include <stepscope/format.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	PROCESS_PID,
+	PROCESS_ROLE,
+	PROCESS_RANK,
+	PROCESS_PARENT,
+	PROCESS_HOST,
+	PROCESS_NAME,
+	PROCESS_FIRST,
+	PROCESS_WALL,
+	PROCESS_END,
+	PROCESS_EXIT,
+	PROCESS_SIGNAL,
+	PROCESS_LAST_STEP,
+	PROCESS_LAST_OP,
+	PROCESS_CPU,
+	PROCESS_RSS,
+	PROCESS_READ,
+	PROCESS_WRITTEN,
+	PROCESS_FAULTS,
+	PROCESS_SWITCHES,
+	PROCESS_PREEMPTED,
+	PROCESS_COLUMNS,
+};
+
+static const struct table_column columns[PROCESS_COLUMNS] = {
+	[PROCESS_PID] = {.name = "pid", .type = TABLE_INT, .role = ROLE_KEY, .definition = "process id"},
+	[PROCESS_ROLE] = {.name = "role", .type = TABLE_TEXT, .role = ROLE_KEY,
+			  .definition = "trainer, worker (forked by a trainer), launcher, host (stepscope run itself), imported, "
+					"program (recorded nothing itself)"},
+	[PROCESS_RANK] = {.name = "rank", .type = TABLE_INT, .role = ROLE_KEY, .definition = "rank"},
+	[PROCESS_PARENT] = {.name = "parent_pid", .title = "parent", .type = TABLE_INT, .definition = "process id of its parent"},
+	[PROCESS_HOST] = {.name = "host", .type = TABLE_TEXT, .definition = "machine"},
+	[PROCESS_NAME] = {.name = "program", .type = TABLE_TEXT, .definition = "name of its program"},
+	[PROCESS_FIRST] = {.name = "first_ns", .title = "first", .type = TABLE_INT, .unit = UNIT_NS_SINCE_START,
+			   .definition = "first instant known of it, since the first known of the whole run",
+			   .is_hidden = true},
+	[PROCESS_WALL] = {.name = "wall_ns", .title = "wall", .type = TABLE_INT, .unit = UNIT_NS,
+			  .definition = "from the first to the last instant known of it", .rules = RULE_NOT_NEGATIVE},
+	[PROCESS_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how it ended, in words"},
+	[PROCESS_EXIT] = {.name = "exit_status", .title = "exit", .type = TABLE_INT, .definition = "its exit status", .is_hidden = true},
+	[PROCESS_SIGNAL] = {.name = "signal", .type = TABLE_TEXT, .definition = "name of the signal that ended it",
+			    .is_hidden = true},
+	[PROCESS_LAST_STEP] = {.name = "last_step", .title = "last step", .type = TABLE_INT,
+			       .definition = "number of the last step it began"},
+	[PROCESS_LAST_OP] = {.name = "last_open", .title = "was in", .type = TABLE_TEXT,
+			     .definition = "innermost span that was open when its recording stopped"},
+	[PROCESS_CPU] = {.name = "cpu_ns", .title = "CPU", .type = TABLE_INT, .unit = UNIT_NS,
+			 .definition = "CPU time of all its threads; of a program that recorded nothing itself with the "
+				       "processes it waited for"},
+	[PROCESS_RSS] = {.name = "rss_peak_bytes", .title = "peak RSS", .type = TABLE_INT, .unit = UNIT_BYTES,
+			 .definition = "largest resident memory"},
+	[PROCESS_READ] = {.name = "read_bytes", .title = "read", .type = TABLE_INT, .unit = UNIT_BYTES,
+			  .definition = "bytes read from storage"},
+	[PROCESS_WRITTEN] = {.name = "write_bytes", .title = "written", .type = TABLE_INT, .unit = UNIT_BYTES,
+			     .definition = "bytes written to storage"},
+	[PROCESS_FAULTS] = {.name = "major_faults", .title = "major faults", .type = TABLE_INT, .unit = UNIT_COUNT,
+			    .definition = "page faults that went to storage"},
+	[PROCESS_SWITCHES] = {.name = "voluntary_switches", .title = "waits", .type = TABLE_INT, .unit = UNIT_COUNT,
+			      .definition = "context switches because it waited"},
+	[PROCESS_PREEMPTED] = {.name = "involuntary_switches", .title = "preempted", .type = TABLE_INT,
+			       .unit = UNIT_COUNT, .definition = "context switches because others wanted the processor"},
+};
+
+/* Columns that are the last value of a counter of the process, or facts that its parent noted (their sum). */
+static const struct {
+	int column;
+	const char *counter, *facts[2];
+} sources[] = {
+	{PROCESS_CPU, "process.cpu_ns", {"user_ns", "system_ns"}},
+	{PROCESS_RSS, "process.rss_peak_bytes", {"max_rss_bytes"}},
+	{PROCESS_READ, "process.read_bytes", {"read_bytes"}},
+	{PROCESS_WRITTEN, "process.write_bytes", {"write_bytes"}},
+	{PROCESS_FAULTS, "process.major_faults", {"major_faults"}},
+	{PROCESS_SWITCHES, "process.voluntary_switches", {"voluntary_switches"}},
+	{PROCESS_PREEMPTED, "process.involuntary_switches", {"involuntary_switches"}},
+};
+
+static const char *child_fact(const struct model *model, int64_t pid, const char *key)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), "child.%" PRId64 ".%s", pid, key);
+	return model_meta(model, MODEL_NONE, name);
+}
+
+static bool child_number(const struct model *model, int64_t pid, const char *key, int64_t *number)
+{
+	const char *text = child_fact(model, pid, key);
+
+	if (!text || !text[0])
+		return false;
+	*number = strtoll(text, NULL, 10);
+	return true;
+}
+
+static bool last_counter(const struct model *model, uint32_t process, const char *name, int64_t *number)
+{
+	uint32_t string = intern_find(&model->strings, name);
+
+	for (uint32_t i = 0; i < model->series_count && string; i++) {
+		const struct value_series *series = model->series[i];
+
+		if (series->process != process || series->name != string || series->is_metric || !series->count)
+			continue;
+		*number = (int64_t)series->value[series->count - 1];
+		return true;
+	}
+	return false;
+}
+
+static bool child_sum(const struct model *model, int64_t pid, const char *const facts[2], int64_t *sum)
+{
+	int64_t second = 0;
+
+	if (!child_number(model, pid, facts[0], sum))
+		return false;
+	if (facts[1] && child_number(model, pid, facts[1], &second))
+		*sum += second;
+	return true;
+}
+
+static void set_used(struct table *table, int row, const struct model *model, uint32_t process, int64_t pid)
+{
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+		int64_t number;
+
+		if ((process != MODEL_NONE && last_counter(model, process, sources[i].counter, &number)) ||
+		    child_sum(model, pid, sources[i].facts, &number))
+			table_set_int(table, row, sources[i].column, number);
+		else
+			table_set_missing(table, row, sources[i].column, "nobody sampled the process");
+	}
+}
+
+/* ---- how it ended ---- */
+
+static void set_end(struct table *table, int row, const struct model *model, const struct process *process, int64_t pid)
+{
+	const char *word = NULL, *signal = child_fact(model, pid, "signal");
+	int64_t number;
+
+	table_set_missing(table, row, PROCESS_EXIT, "nobody waited for the process");
+	table_set_missing(table, row, PROCESS_SIGNAL, "it was not seen to be ended by a signal");
+	if (signal && signal[0]) {
+		table_set_text(table, row, PROCESS_SIGNAL, signal);
+		word = arena_printf(&table->arena, "killed by %s", signal);
+	} else if (child_number(model, pid, "status", &number)) {
+		table_set_int(table, row, PROCESS_EXIT, number);
+		word = arena_printf(&table->arena, "exit status %" PRId64, number);
+	} else if (process && process->is_closed) {
+		word = process->end_reason ? arena_printf(&table->arena, "closed: %s",
+							  model_text(model, process->end_reason))
+					   : "closed";
+	}
+	table_set_text(table, row, PROCESS_END, word ? word : "did not close: killed, crashed or still running");
+}
+
+/* The deepest span of the process that never ended; of its main thread when several threads have one. */
+static uint32_t last_open(const struct model *model, uint32_t process)
+{
+	uint32_t name = 0;
+
+	for (uint32_t i = 0; i < model->tracks_count; i++) {
+		const struct track *track = model->tracks[i];
+		const struct span_chunk *chunk;
+		uint32_t found = 0;
+
+		if (track->process != process || track->kind != TRACK_THREAD)
+			continue;
+		for (uint32_t c = 0; c < track->chunk_count; c++) {
+			chunk = track->chunks[c];
+			for (uint32_t row = 0; row < chunk->count; row++) {
+				if (chunk->flags[row] & SPAN_IS_OPEN)
+					found = chunk->name[row];
+			}
+			model_chunk_done(model, chunk);
+		}
+		if (found && (!name || track->is_main))
+			name = found;
+	}
+	return name;
+}
+
+static void set_last(struct table *table, int row, const struct model *model, uint32_t process)
+{
+	uint32_t open = model->processes[process].is_closed ? 0 : last_open(model, process);
+
+	table_set_missing(table, row, PROCESS_LAST_STEP, "it marked no steps");
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		if (model->steps[i].process == process)
+			table_set_int(table, row, PROCESS_LAST_STEP, model->steps[i].number);
+	}
+	if (open)
+		table_set_text(table, row, PROCESS_LAST_OP, model_text(model, open));
+	else
+		table_set_missing(table, row, PROCESS_LAST_OP, "nothing was open when its recording stopped");
+}
+
+static void set_optional(struct table *table, int row, int column, bool has_value, int64_t value, const char *reason)
+{
+	if (has_value)
+		table_set_int(table, row, column, value);
+	else
+		table_set_missing(table, row, column, reason);
+}
+
+static void add_row(struct table *table, const struct model *model, uint32_t number, int64_t origin_ns)
+{
+	const struct process *process = &model->processes[number];
+	int row = table_row(table);
+
+	table_set_int(table, row, PROCESS_PID, process->pid);
+	table_set_text(table, row, PROCESS_ROLE, role_name(process->role));
+	set_optional(table, row, PROCESS_RANK, process->rank >= 0, process->rank, "no launcher gave one");
+	set_optional(table, row, PROCESS_PARENT, process->parent_pid > 0, process->parent_pid, "not recorded");
+	table_set_text(table, row, PROCESS_HOST, model_text(model, process->host));
+	table_set_text(table, row, PROCESS_NAME, model_text(model, process->name));
+	table_set_int(table, row, PROCESS_FIRST, process->first_ns - origin_ns);
+	table_set_int(table, row, PROCESS_WALL,
+		      process->last_ns > process->first_ns ? process->last_ns - process->first_ns : 0);
+	set_end(table, row, model, process, process->pid);
+	set_last(table, row, model, number);
+	set_used(table, row, model, number, process->pid);
+}
+
+/* ---- children that recorded nothing ---- */
+
+static bool is_recorded(const struct model *model, int64_t pid)
+{
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		if (model->processes[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+static void add_child(struct table *table, const struct model *model, int64_t pid)
+{
+	static const int unknown[] = {PROCESS_RANK,	 PROCESS_PARENT, PROCESS_HOST, PROCESS_FIRST,
+				      PROCESS_LAST_STEP, PROCESS_LAST_OP};
+	const char *name = model_meta(model, MODEL_NONE, "program");
+	int64_t wall_ns = 0;
+	int row = table_row(table);
+	bool has_wall = child_number(model, pid, "wall_ns", &wall_ns);
+
+	table_set_int(table, row, PROCESS_PID, pid);
+	table_set_text(table, row, PROCESS_ROLE, "program");
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		table_set_missing(table, row, unknown[i], "it recorded nothing itself");
+	table_set_text(table, row, PROCESS_NAME, name ? name : "");
+	set_optional(table, row, PROCESS_WALL, has_wall, wall_ns, "nobody waited for it");
+	set_end(table, row, model, NULL, pid);
+	set_used(table, row, model, MODEL_NONE, pid);
+}
+
+static void add_children(struct table *table, const struct model *model)
+{
+	int64_t previous = -1;
+
+	for (uint32_t i = 0; i < model->meta_count; i++) {
+		const char *key = model_text(model, model->meta[i].key);
+		char *end;
+		int64_t pid;
+
+		if (strncmp(key, "child.", 6) != 0)
+			continue;
+		pid = strtoll(key + 6, &end, 10);
+		if (*end != '.' || pid == previous || is_recorded(model, pid))
+			continue;
+		previous = pid;
+		add_child(table, model, pid);
+	}
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+		       struct error *err)
+{
+	int64_t origin_ns = INT64_MAX;
+
+	table_init(table, "processes", "Processes", "every process of the run, over the whole recording");
+	table_columns(table, columns, PROCESS_COLUMNS);
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		origin_ns = model->processes[i].first_ns < origin_ns ? model->processes[i].first_ns : origin_ns;
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		add_row(table, model, i, origin_ns);
+	add_children(table, model);
+	if (!table->row_count)
+		table->empty = "no process was recorded";
+	return STATUS_OK;
+}
+
+const struct analysis analysis_processes = {"processes", "which processes ran, and how did they end?", run};

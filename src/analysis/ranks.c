@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ranks.c: the table `ranks`: the processes that mark steps, side by side. In a synchronous job all ranks show the same step time,
+ * because the fast ones wait for the slow one inside communication; so ranks are compared by the time outside it.
+ */
+#include "analysis/labels.h"
+#include "analysis/statistics.h"
+#include "analysis/step_times.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
+
+enum {
+	RANK_PROCESS,
+	RANK_RANK,
+	RANK_HOST,
+	RANK_STEPS,
+	RANK_MEAN,
+	RANK_P50,
+	RANK_DATA,
+	RANK_COMMUNICATION,
+	RANK_OWN,
+	RANK_BEHIND,
+	RANK_BEHIND_RATIO,
+	RANK_SLOWEST,
+	RANK_COLUMNS,
+};
+
+static const struct table_column columns[RANK_COLUMNS] = {
+	[RANK_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[RANK_RANK] = {.name = "rank", .type = TABLE_INT, .role = ROLE_KEY, .definition = "rank", .is_hidden = true},
+	[RANK_HOST] = {.name = "host", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "machine"},
+	[RANK_STEPS] = {.name = "steps", .type = TABLE_INT, .unit = UNIT_COUNT, .role = ROLE_EVIDENCE,
+			.definition = "complete steps"},
+	[RANK_MEAN] = {.name = "mean_ns", .title = "mean step", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+		       .definition = "mean duration of its steps", .rules = RULE_NOT_NEGATIVE},
+	[RANK_P50] = {.name = "p50_ns", .title = "p50", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+		      .definition = "median duration of its steps"},
+	[RANK_DATA] = {.name = "data_ns", .title = "data", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+		       .definition = "mean time per step in the phase data",
+		       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER, .other = "mean_ns"},
+	[RANK_COMMUNICATION] = {.name = "communication_ns", .title = "communication", .type = TABLE_DOUBLE,
+				.unit = UNIT_NS, .definition = "mean time per step in the phase communication, waiting for others included",
+				.rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER, .other = "mean_ns"},
+	[RANK_OWN] = {.name = "own_ns", .title = "own", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+		      .definition = "mean time per step outside the phase communication",
+		      .rules = RULE_AT_MOST_OTHER, .other = "mean_ns"},
+	[RANK_BEHIND] = {.name = "behind_ns", .title = "behind", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+			 .definition = "own time beyond the median of all ranks; negative: faster"},
+	[RANK_BEHIND_RATIO] = {.name = "behind_ratio", .title = "behind %", .type = TABLE_DOUBLE, .unit = UNIT_RATIO,
+			       .definition = "own time beyond the median, of the median"},
+	[RANK_SLOWEST] = {.name = "is_slowest", .title = "slowest", .type = TABLE_BOOL, .role = ROLE_EVIDENCE,
+			  .definition = "has the longest own time of all"},
+};
+
+struct rank_mean {
+	double mean_ns, p50_ns, data_ns, communication_ns, own_ns;
+	size_t count;
+};
+
+static void compute_mean(struct rank_mean *mean, const struct model *model, const struct step_times *times,
+			 uint32_t process, double *values)
+{
+	struct summary summary;
+
+	*mean = (struct rank_mean){0};
+	for (uint32_t i = 0; i < times->count; i++) {
+		if (model->steps[i].process != process || !times->steps[i].is_selected || !times->steps[i].is_complete)
+			continue;
+		values[mean->count++] = (double)times->steps[i].dur_ns;
+		mean->data_ns += (double)times->steps[i].phase_ns[STEPSCOPE_PHASE_DATA];
+		mean->communication_ns += (double)times->steps[i].phase_ns[STEPSCOPE_PHASE_COMMUNICATION];
+	}
+	if (!summary_compute(&summary, values, mean->count))
+		return;
+	mean->mean_ns = summary.mean;
+	mean->p50_ns = summary.p50;
+	mean->data_ns /= (double)mean->count;
+	mean->communication_ns /= (double)mean->count;
+	mean->own_ns = mean->mean_ns - mean->communication_ns;
+}
+
+static void add_row(struct table *table, const struct model *model, uint32_t process, const struct rank_mean *mean)
+{
+	const struct process *which = &model->processes[process];
+	int row = table_row(table);
+
+	table_set_text(table, row, RANK_PROCESS, process_label(model, process, &table->arena));
+	table_set_text(table, row, RANK_HOST, model_text(model, which->host));
+	table_set_int(table, row, RANK_STEPS, (int64_t)mean->count);
+	if (which->rank >= 0)
+		table_set_int(table, row, RANK_RANK, which->rank);
+	else
+		table_set_missing(table, row, RANK_RANK, "no launcher gave one");
+	if (!mean->count) {
+		for (int column = RANK_MEAN; column <= RANK_SLOWEST; column++)
+			table_set_missing(table, row, column, "no step was completed");
+		return;
+	}
+	table_set_double(table, row, RANK_MEAN, mean->mean_ns);
+	table_set_double(table, row, RANK_P50, mean->p50_ns);
+	table_set_double(table, row, RANK_DATA, mean->data_ns);
+	table_set_double(table, row, RANK_COMMUNICATION, mean->communication_ns);
+	table_set_double(table, row, RANK_OWN, mean->own_ns);
+}
+
+/* Each against the median of all that completed a step. */
+static void compare_ranks(struct table *table, const struct rank_mean *means, double *values)
+{
+	size_t count = 0;
+	double median, longest;
+
+	for (int row = 0; row < table->row_count; row++) {
+		if (means[row].count)
+			values[count++] = means[row].own_ns;
+	}
+	if (!count)
+		return;
+	sort_doubles(values, count);
+	median = quantile(values, count, 0.5);
+	longest = values[count - 1];
+	for (int row = 0; row < table->row_count; row++) {
+		if (!means[row].count)
+			continue;
+		if (count < 2) {
+			for (int column = RANK_BEHIND; column <= RANK_SLOWEST; column++)
+				table_set_missing(table, row, column, "there is no other rank");
+			continue;
+		}
+		table_set_double(table, row, RANK_BEHIND, means[row].own_ns - median);
+		if (median > 0)
+			table_set_double(table, row, RANK_BEHIND_RATIO, (means[row].own_ns - median) / median);
+		table_set_bool(table, row, RANK_SLOWEST, means[row].own_ns >= longest);
+	}
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+		       struct error *err)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+	double *values = memory_resize(NULL, (size_t)times->count + model->processes_count + 1, sizeof(*values));
+	struct rank_mean *means = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*means));
+
+	table_init(table, "ranks", "Ranks", "the processes that mark steps, side by side");
+	table_columns(table, columns, RANK_COLUMNS);
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		compute_mean(&means[i], model, times, times->spans[i].process, values);
+		add_row(table, model, times->spans[i].process, &means[i]);
+	}
+	compare_ranks(table, means, values);
+	table_sort(table, RANK_RANK, true);
+	if (!table->row_count)
+		table->empty = step_times_empty_reason(times);
+	free(values);
+	free(means);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_ranks = {"ranks", "is one rank slower than the others?", run};

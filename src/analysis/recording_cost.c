@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * recording_cost.c: the table `cost`, and the ratio that every report prints. The cost per event is calibrated by the
+ * recorder at start; whether alternating steps were measured is read off the steps' capture.
+ */
+#include "analysis/recording_cost.h"
+
+#include "analysis/labels.h"
+#include "analysis/statistics.h"
+#include "analysis/step_times.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <stepscope/format.h>
+
+bool recording_cost_of(struct recording_cost *cost, const struct process *process)
+{
+	*cost = (struct recording_cost){.events = process->event_count};
+	if (!process->has_cost || process->last_ns <= process->first_ns)
+		return false;
+	cost->events_ns = (double)process->event_count * process->cost_per_event_ns;
+	cost->drainer_ns = (double)process->drainer_cpu_ns;
+	cost->wall_ns = (double)(process->last_ns - process->first_ns);
+	cost->ratio = (cost->events_ns + cost->drainer_ns) / cost->wall_ns;
+	return true;
+}
+
+bool recording_cost_all(struct recording_cost *cost, const struct model *model)
+{
+	*cost = (struct recording_cost){0};
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		struct recording_cost one;
+
+		if (!recording_cost_of(&one, &model->processes[i]))
+			continue;
+		cost->events += one.events;
+		cost->events_ns += one.events_ns;
+		cost->drainer_ns += one.drainer_ns;
+		cost->wall_ns += one.wall_ns;
+	}
+	if (cost->wall_ns <= 0)
+		return false;
+	cost->ratio = (cost->events_ns + cost->drainer_ns) / cost->wall_ns;
+	return true;
+}
+
+enum {
+	COST_PROCESS,
+	COST_EVENTS,
+	COST_PER_EVENT,
+	COST_EVENTS_TIME,
+	COST_DRAINER,
+	COST_WALL,
+	COST_RATIO,
+	COST_ON,
+	COST_OFF,
+	COST_ON_MEAN,
+	COST_OFF_MEAN,
+	COST_DIFFERENCE,
+	COST_DIFFERENCE_LOW,
+	COST_DIFFERENCE_HIGH,
+	COST_COLUMNS,
+};
+
+static const struct table_column columns[COST_COLUMNS] = {
+	[COST_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[COST_EVENTS] = {.name = "events", .type = TABLE_INT, .unit = UNIT_COUNT, .definition = "recorded events",
+			 .rules = RULE_NOT_NEGATIVE},
+	[COST_PER_EVENT] = {.name = "per_event_ns", .title = "per event", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+			    .definition = "cost of one event in the thread that records it, calibrated at start",
+			    .rules = RULE_NOT_NEGATIVE},
+	[COST_EVENTS_TIME] = {.name = "events_ns", .title = "in threads", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+			      .definition = "events times the cost of one, in the program's threads"},
+	[COST_DRAINER] = {.name = "drainer_cpu_ns", .title = "own thread", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+			  .definition = "CPU time of the recorder's own thread"},
+	[COST_WALL] = {.name = "wall_ns", .title = "recorded", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+		       .definition = "from the first to the last known instant of the process"},
+	[COST_RATIO] = {.name = "ratio", .title = "%", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,
+			.definition = "time in threads and own thread", .denominator = "recorded time of the process",
+			.rules = RULE_NOT_NEGATIVE},
+	[COST_ON] = {.name = "on_steps", .title = "steps on", .type = TABLE_INT, .unit = UNIT_COUNT,
+		     .role = ROLE_EVIDENCE, .definition = "complete steps recorded in full while recording alternated"},
+	[COST_OFF] = {.name = "off_steps", .title = "steps off", .type = TABLE_INT, .unit = UNIT_COUNT,
+		      .role = ROLE_EVIDENCE, .definition = "complete steps with recording off in between"},
+	[COST_ON_MEAN] = {.name = "on_mean_ns", .title = "mean on", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+			  .definition = "mean duration of the steps with recording on"},
+	[COST_OFF_MEAN] = {.name = "off_mean_ns", .title = "mean off", .type = TABLE_DOUBLE, .unit = UNIT_NS,
+			   .definition = "mean duration of the steps with recording off"},
+	[COST_DIFFERENCE] = {.name = "difference_ratio", .title = "on/off", .type = TABLE_DOUBLE, .unit = UNIT_RATIO,
+			     .definition = "how much longer a step takes with recording on, of a step with it off"},
+	[COST_DIFFERENCE_LOW] = {.name = "difference_low_ratio", .title = "low", .type = TABLE_DOUBLE,
+				 .unit = UNIT_RATIO, .role = ROLE_EVIDENCE,
+				 .definition = "lower end of the 95 % interval of the difference (Welch)"},
+	[COST_DIFFERENCE_HIGH] = {.name = "difference_high_ratio", .title = "high", .type = TABLE_DOUBLE,
+				  .unit = UNIT_RATIO, .role = ROLE_EVIDENCE,
+				  .definition = "upper end of the 95 % interval of the difference (Welch)"},
+};
+
+/* The steps of a process by whether they were recorded; the first of all is left out, it warms up. */
+static void split_steps(const struct model *model, const struct step_times *times, uint32_t process, double *values,
+			size_t *on, size_t *off)
+{
+	bool is_first = true;
+
+	*on = *off = 0;
+	for (uint32_t i = 0; i < times->count; i++) {
+		if (model->steps[i].process != process || !times->steps[i].is_complete || !times->steps[i].is_selected)
+			continue;
+		if (!is_first && model->steps[i].capture == STEPSCOPE_CAPTURE_NONE)
+			values[times->count - ++*off] = (double)times->steps[i].dur_ns;
+		else if (!is_first)
+			values[(*on)++] = (double)times->steps[i].dur_ns;
+		is_first = false;
+	}
+}
+
+/* Difference of two means with Welch's interval, relative to the second. */
+static void set_difference(struct table *table, int row, const struct summary *on, const struct summary *off)
+{
+	double on_part = on->std * on->std / (double)on->count, off_part = off->std * off->std / (double)off->count;
+	double both = on_part + off_part, degrees, half;
+
+	table_set_double(table, row, COST_ON_MEAN, on->mean);
+	table_set_double(table, row, COST_OFF_MEAN, off->mean);
+	table_set_double(table, row, COST_DIFFERENCE, (on->mean - off->mean) / off->mean);
+	degrees = both > 0 ? both * both / (on_part * on_part / (double)(on->count - 1) +
+					    off_part * off_part / (double)(off->count - 1))
+			   : (double)(on->count + off->count - 2);
+	half = student_t95(degrees) * sqrt(both);
+	table_set_double(table, row, COST_DIFFERENCE_LOW, (on->mean - off->mean - half) / off->mean);
+	table_set_double(table, row, COST_DIFFERENCE_HIGH, (on->mean - off->mean + half) / off->mean);
+}
+
+static void set_alternation(struct table *table, int row, const struct model *model, const struct step_times *times,
+			    uint32_t process)
+{
+	double *values = memory_resize(NULL, (size_t)times->count + 1, sizeof(*values));
+	struct summary on, off;
+	size_t on_count, off_count;
+
+	split_steps(model, times, process, values, &on_count, &off_count);
+	summary_compute(&on, values, on_count);
+	summary_compute(&off, values + times->count - off_count, off_count);
+	free(values);
+	if (model_meta(model, process, "cost_every") && on_count > 1 && off_count > 1 && off.mean > 0) {
+		table_set_int(table, row, COST_ON, (int64_t)on_count);
+		table_set_int(table, row, COST_OFF, (int64_t)off_count);
+		set_difference(table, row, &on, &off);
+		return;
+	}
+	for (int column = COST_ON; column <= COST_DIFFERENCE_HIGH; column++)
+		table_set_missing(table, row, column, "recording did not alternate: --cost-every");
+}
+
+static void add_row(struct table *table, const struct model *model, const struct step_times *times, uint32_t process)
+{
+	struct recording_cost cost;
+	int row = table_row(table);
+
+	table_set_text(table, row, COST_PROCESS, process_label(model, process, &table->arena));
+	set_alternation(table, row, model, times, process);
+	table_set_int(table, row, COST_EVENTS, (int64_t)model->processes[process].event_count);
+	if (!recording_cost_of(&cost, &model->processes[process])) {
+		for (int column = COST_PER_EVENT; column <= COST_RATIO; column++)
+			table_set_missing(table, row, column, "the recorder did not measure itself");
+		return;
+	}
+	table_set_double(table, row, COST_PER_EVENT, model->processes[process].cost_per_event_ns);
+	table_set_double(table, row, COST_EVENTS_TIME, cost.events_ns);
+	table_set_double(table, row, COST_DRAINER, cost.drainer_ns);
+	table_set_double(table, row, COST_WALL, cost.wall_ns);
+	table_set_double(table, row, COST_RATIO, cost.ratio);
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+		       struct error *err)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+
+	table_init(table, "cost", "Cost of recording", "what the recorder cost each process, as it measured itself");
+	table_columns(table, columns, COST_COLUMNS);
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		if (model->processes[i].role != STEPSCOPE_ROLE_IMPORTED)
+			add_row(table, model, times, i);
+	}
+	if (!table->row_count)
+		table->empty = "another tool recorded this";
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_cost = {"cost", "what did recording cost?", run};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * registry.c: all analyses, in the order reports use. One line each.
+ */
+#include "analysis/analysis.h"
+
+#include <string.h>
+
+const struct analysis *const analyses[] = {
+	&analysis_run,
+	&analysis_step_time,
+	&analysis_phases,
+	&analysis_between_steps,
+	&analysis_steps,
+	&analysis_ops,
+	&analysis_memory,
+	&analysis_memory_peak,
+	&analysis_ranks,
+	&analysis_processes,
+	&analysis_metrics,
+	&analysis_counters,
+	&analysis_marks,
+	&analysis_threads,
+	&analysis_ledger,
+	&analysis_cost,
+	&analysis_facts,
+	NULL,
+};
+
+const struct analysis *analysis_find(const char *name)
+{
+	for (int i = 0; analyses[i]; i++) {
+		if (!strcmp(analyses[i]->name, name))
+			return analyses[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run_facts.c: the table `run`, one row: what was run, what of it was recorded, and how good the evidence is.
+ */
+#include "analysis/labels.h"
+#include "analysis/recording_cost.h"
+#include "analysis/step_times.h"
+
+#include <inttypes.h>
+#include <stepscope/format.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	RUN_PROGRAM,
+	RUN_COMMAND,
+	RUN_HOSTS,
+	RUN_RANK,
+	RUN_WORLD_SIZE,
+	RUN_PROCESSES,
+	RUN_STEPPING,
+	RUN_CREATED,
+	RUN_DURATION,
+	RUN_FIRST_STEP,
+	RUN_LAST_STEP,
+	RUN_STEPS,
+	RUN_INCOMPLETE,
+	RUN_DETAILED,
+	RUN_SKIPPED,
+	RUN_CAPTURE,
+	RUN_ENDED,
+	RUN_EVENTS,
+	RUN_COST,
+	RUN_DROPPED,
+	RUN_COLUMNS,
+};
+
+static const struct table_column columns[RUN_COLUMNS] = {
+	[RUN_PROGRAM] = {.name = "program", .type = TABLE_TEXT, .definition = "name of the recorded program"},
+	[RUN_COMMAND] = {.name = "command", .type = TABLE_TEXT, .definition = "command line as recorded, secrets masked"},
+	[RUN_HOSTS] = {.name = "host", .type = TABLE_TEXT, .definition = "machines the recorded processes ran on"},
+	[RUN_RANK] = {.name = "rank", .type = TABLE_INT, .definition = "rank, when the recording has only one"},
+	[RUN_WORLD_SIZE] = {.name = "world_size", .title = "world size", .type = TABLE_INT,
+			    .definition = "number of ranks of the job, as its launcher said"},
+	[RUN_PROCESSES] = {.name = "processes", .type = TABLE_INT, .unit = UNIT_COUNT,
+			   .definition = "recorded processes of the program"},
+	[RUN_STEPPING] = {.name = "step_processes", .title = "processes with steps", .type = TABLE_INT,
+			  .unit = UNIT_COUNT, .definition = "recorded processes that mark steps"},
+	[RUN_CREATED] = {.name = "created", .title = "started", .type = TABLE_TEXT,
+			 .definition = "wall clock time of the first recorded instant (UTC)"},
+	[RUN_DURATION] = {.name = "duration_ns", .title = "recorded", .type = TABLE_INT, .unit = UNIT_NS,
+			  .definition = "from the first to the last recorded instant of the program's processes",
+			  .rules = RULE_NOT_NEGATIVE},
+	[RUN_FIRST_STEP] = {.name = "first_step", .title = "first step", .type = TABLE_INT,
+			    .definition = "smallest number of a selected step"},
+	[RUN_LAST_STEP] = {.name = "last_step", .title = "last step", .type = TABLE_INT,
+			   .definition = "largest number of a selected step"},
+	[RUN_STEPS] = {.name = "steps", .title = "complete steps", .type = TABLE_INT, .unit = UNIT_COUNT,
+		       .definition = "complete steps of the job; steps of several processes with one number are one"},
+	[RUN_INCOMPLETE] = {.name = "incomplete_steps", .title = "incomplete steps", .type = TABLE_INT,
+			    .unit = UNIT_COUNT, .definition = "steps of processes without a recorded end"},
+	[RUN_DETAILED] = {.name = "detail_steps", .title = "steps with operations", .type = TABLE_INT,
+			  .unit = UNIT_COUNT, .definition = "steps of processes in which ranges and operations were "
+					      "recorded throughout"},
+	[RUN_SKIPPED] = {.name = "skipped_steps", .title = "steps without operations", .type = TABLE_INT,
+			 .unit = UNIT_COUNT, .definition = "steps of processes in which only steps, phases and counters "
+					     "were recorded, as the schedule asked"},
+	[RUN_CAPTURE] = {.name = "capture", .type = TABLE_TEXT,
+			 .definition = "what the recorder said it captured, and why"},
+	[RUN_ENDED] = {.name = "ended", .type = TABLE_TEXT, .definition = "how the recorded processes ended"},
+	[RUN_EVENTS] = {.name = "events", .type = TABLE_INT, .unit = UNIT_COUNT, .definition = "recorded events"},
+	[RUN_COST] = {.name = "overhead_ratio", .title = "recording cost", .type = TABLE_DOUBLE, .unit = UNIT_RATIO,
+		      .role = ROLE_SHARE, .definition = "the recorder's own work: events times the cost per event calibrated at "
+				    "start, plus the CPU time of its thread",
+		      .denominator = "recorded time of the processes that measured it", .rules = RULE_NOT_NEGATIVE},
+	[RUN_DROPPED] = {.name = "lost_events", .title = "dropped events", .type = TABLE_INT, .unit = UNIT_COUNT,
+			 .definition = "events the recorder counted but had no room for"},
+};
+
+static bool is_program(const struct process *process)
+{
+	return process->role != STEPSCOPE_ROLE_HOST && process->role != STEPSCOPE_ROLE_LAUNCHER;
+}
+
+static const char *any_meta(const struct model *model, const char *key)
+{
+	return model_meta(model, MODEL_NONE, key);
+}
+
+static void set_or_missing(struct table *table, int row, int column, const char *text, const char *reason)
+{
+	if (text && text[0])
+		table_set_text(table, row, column, text);
+	else
+		table_set_missing(table, row, column, reason);
+}
+
+/* "a, b and 3 more" */
+static const char *host_list(const struct model *model, struct arena *arena)
+{
+	const char *list = NULL;
+	uint32_t more = 0;
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		bool is_new = model->processes[i].host != 0;
+
+		for (uint32_t j = 0; j < i && is_new; j++)
+			is_new = model->processes[j].host != model->processes[i].host;
+		if (!is_new)
+			continue;
+		if (list && strlen(list) > 60)
+			more++;
+		else
+			list = arena_printf(arena, "%s%s%s", list ? list : "", list ? ", " : "",
+					    model_text(model, model->processes[i].host));
+	}
+	return more ? arena_printf(arena, "%s and %u more", list, more) : list;
+}
+
+static void set_who(struct table *table, const struct model *model)
+{
+	const char *program = NULL, *command = any_meta(model, "argv");
+	int64_t processes = 0;
+	int32_t rank = -1, world_size = -1;
+	bool is_one_rank = true;
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *process = &model->processes[i];
+
+		if (!is_program(process))
+			continue;
+		processes++;
+		if (!program && process->name)
+			program = model_text(model, process->name);
+		if (process->world_size > world_size)
+			world_size = process->world_size;
+		if (process->rank >= 0 && rank >= 0 && process->rank != rank)
+			is_one_rank = false;
+		rank = process->rank >= 0 ? process->rank : rank;
+	}
+	set_or_missing(table, 0, RUN_PROGRAM, program ? program : any_meta(model, "program"), "not recorded");
+	set_or_missing(table, 0, RUN_COMMAND, command, "not recorded");
+	set_or_missing(table, 0, RUN_HOSTS, host_list(model, &table->arena), "not recorded");
+	table_set_int(table, 0, RUN_PROCESSES, processes);
+	if (rank >= 0 && is_one_rank)
+		table_set_int(table, 0, RUN_RANK, rank);
+	else
+		table_set_missing(table, 0, RUN_RANK, rank < 0 ? "no launcher gave one" : "several ranks were recorded");
+	if (world_size >= 0)
+		table_set_int(table, 0, RUN_WORLD_SIZE, world_size);
+	else
+		table_set_missing(table, 0, RUN_WORLD_SIZE, "no launcher gave one");
+}
+
+/* 2026-11-21T07:03:09.412Z */
+static const char *utc_time(struct arena *arena, int64_t realtime_ns)
+{
+	time_t seconds = (time_t)(realtime_ns / 1000000000);
+	char text[32];
+	struct tm tm;
+
+	if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
+		return NULL;
+	return arena_printf(arena, "%s.%03dZ", text, (int)(realtime_ns / 1000000 % 1000));
+}
+
+static void set_when(struct table *table, const struct model *model)
+{
+	const struct process *first = NULL;
+	int64_t last_ns = INT64_MIN;
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *process = &model->processes[i];
+
+		if (!is_program(process))
+			continue;
+		if (!first || process->first_ns < first->first_ns)
+			first = process;
+		last_ns = process->last_ns > last_ns ? process->last_ns : last_ns;
+	}
+	if (!first) {
+		table_set_missing(table, 0, RUN_CREATED, "no process of the program was recorded");
+		table_set_missing(table, 0, RUN_DURATION, "no process of the program was recorded");
+		return;
+	}
+	table_set_int(table, 0, RUN_DURATION, last_ns - first->first_ns);
+	if (first->realtime_offset_ns)
+		table_set_text(table, 0, RUN_CREATED,
+			       utc_time(&table->arena, first->first_ns + first->realtime_offset_ns));
+	else
+		table_set_missing(table, 0, RUN_CREATED, "the recording has no wall clock");
+}
+
+static void set_window(struct table *table, const struct model *model, const struct step_times *times)
+{
+	int64_t first = INT64_MAX, last = INT64_MIN, detailed = 0;
+
+	for (uint32_t i = 0; i < times->count; i++) {
+		if (!times->steps[i].is_selected)
+			continue;
+		first = model->steps[i].number < first ? model->steps[i].number : first;
+		last = model->steps[i].number > last ? model->steps[i].number : last;
+		detailed += model->steps[i].has_detail;
+	}
+	table_set_int(table, 0, RUN_STEPPING, times->span_count);
+	table_set_int(table, 0, RUN_STEPS, times->job_count);
+	table_set_int(table, 0, RUN_INCOMPLETE, times->incomplete);
+	table_set_int(table, 0, RUN_DETAILED, detailed);
+	table_set_int(table, 0, RUN_SKIPPED, times->selected - detailed);
+	if (times->selected) {
+		table_set_int(table, 0, RUN_FIRST_STEP, first);
+		table_set_int(table, 0, RUN_LAST_STEP, last);
+		return;
+	}
+	table_set_missing(table, 0, RUN_FIRST_STEP, step_times_empty_reason(times));
+	table_set_missing(table, 0, RUN_LAST_STEP, step_times_empty_reason(times));
+}
+
+static const char *describe_end(const struct model *model, struct arena *arena)
+{
+	uint32_t closed = 0, killed = 0;
+	const char *reason = NULL;
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *process = &model->processes[i];
+
+		if (!is_program(process))
+			continue;
+		*(process->is_closed ? &closed : &killed) += 1;
+		if (process->is_closed && process->end_reason)
+			reason = model_text(model, process->end_reason);
+	}
+	if (!closed && !killed)
+		return NULL;
+	if (!killed)
+		return closed == 1 && reason ? arena_printf(arena, "closed: %s", reason) : "closed normally";
+	if (!closed)
+		return killed == 1 ? "did not close: killed, crashed or still running"
+				   : "none closed: killed, crashed or still running";
+	return arena_printf(arena, "%u closed, %u did not: killed, crashed or still running", closed, killed);
+}
+
+static void set_evidence(struct table *table, const struct model *model)
+{
+	struct recording_cost cost;
+	uint64_t dropped = 0, events = 0;
+
+	for (uint32_t i = 0; i < model->ledger_count; i++)
+		dropped += model->ledger[i].kind == LEDGER_DROPPED ? model->ledger[i].count : 0;
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		events += is_program(&model->processes[i]) ? model->processes[i].event_count : 0;
+	table_set_int(table, 0, RUN_DROPPED, (int64_t)dropped);
+	table_set_int(table, 0, RUN_EVENTS, (int64_t)events);
+	set_or_missing(table, 0, RUN_CAPTURE, any_meta(model, "capture"), "the recorder did not say");
+	set_or_missing(table, 0, RUN_ENDED, describe_end(model, &table->arena),
+		       "no process of the program was recorded");
+	if (recording_cost_all(&cost, model))
+		table_set_double(table, 0, RUN_COST, cost.ratio);
+	else
+		table_set_missing(table, 0, RUN_COST, "the recorder did not measure itself");
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+		       struct error *err)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+
+	table_init(table, "run", "Run", "what was run, what of it was recorded, and how");
+	table_columns(table, columns, RUN_COLUMNS);
+	table_row(table);
+	set_who(table, model);
+	set_when(table, model);
+	set_window(table, model, times);
+	set_evidence(table, model);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_run = {"run", "what was run and recorded?", run};

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cmd_report.c: `stepscope report RUN`: where the steps went, as text, JSON or CSV.
+ */
+#include "commands/command.h"
+
+#include "commands/load_run.h"
+#include "output/csv.h"
+#include "output/json.h"
+#include "output/layout.h"
+#include "output/summary.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#define MAXIMUM_OUTPUT ((size_t)1 << 31)
+
+static const char *table_name, *sort_column, *column_names, *steps, *output;
+static int64_t limit, memory_bytes;
+static bool is_list, is_json, is_csv, is_explained;
+static struct option_list by;
+
+static const struct option options[] = {
+	OPTION_GROUP("What is shown"),
+	OPTION_TEXT("table", 't', &table_name, "NAME", "one table in full instead of the report"),
+	OPTION_FLAG("tables", 0, &is_list, "list the tables"),
+	OPTION_TEXT("columns", 0, &column_names, "A,B", "only these columns of the table"),
+	OPTION_TEXT("sort", 0, &sort_column, "COLUMN", "sort the table: largest first; -COLUMN: smallest first"),
+	OPTION_INT("limit", 'n', &limit, "N", "at most N rows of the table"),
+	OPTION_LIST("by", 0, &by, "WHAT", "split operations by shape, thread or phase; may be repeated"),
+	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
+	OPTION_FLAG("explain", 0, &is_explained, "say how each column is defined"),
+	OPTION_GROUP("Form"),
+	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.summary/1, with --table stepscope.table/1"),
+	OPTION_FLAG("csv", 0, &is_csv, "CSV: one table, or with -o one file per table"),
+	OPTION_TEXT("output", 'o', &output, "PATH", "write there: a file, with --csv a directory"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
+		     "memory for the trace before it goes to a temporary file (1G)"),
+	OPTION_END,
+};
+
+/* ---- options ---- */
+
+static enum status parse_by(struct analysis_options *analysis, struct error *err)
+{
+	static const char *const names[] = {"shape", "thread", "phase", NULL};
+	static const unsigned bits[] = {BY_SHAPE, BY_THREAD, BY_PHASE};
+
+	for (int i = 0; i < by.count; i++) {
+		const char *nearest = nearest_name(by.items[i], names);
+		int n = 0;
+
+		while (names[n] && strcmp(names[n], by.items[i]) != 0)
+			n++;
+		if (names[n]) {
+			analysis->by |= bits[n];
+			continue;
+		}
+		error_set(err, STATUS_USAGE, "option '--by' wants shape, thread or phase, got '%s'", by.items[i]);
+		if (nearest)
+			error_hint(err, "did you mean '--by %s'?", nearest);
+		return STATUS_USAGE;
+	}
+	return STATUS_OK;
+}
+
+static enum status check_usage(const struct options_result *arguments, struct error *err)
+{
+	if (arguments->operand_count > 1)
+		return error_set(err, STATUS_USAGE, "report takes one run, got '%s' and '%s'", arguments->operands[0],
+				 arguments->operands[1]);
+	if (is_json && is_csv)
+		return error_set(err, STATUS_USAGE, "options '--json' and '--csv' exclude each other");
+	if (is_csv && !table_name && !is_list && !output) {
+		error_set(err, STATUS_USAGE, "option '--csv' wants a directory for all tables, or one table");
+		error_hint(err, "add '-o DIR', or '--table NAME'");
+		return STATUS_USAGE;
+	}
+	if ((sort_column || limit || column_names) && !table_name && !is_list) {
+		error_set(err, STATUS_USAGE, "options '--sort', '--limit' and '--columns' want '--table'");
+		error_hint(err, "for example 'stepscope report RUN --table ops --sort total_ns'");
+		return STATUS_USAGE;
+	}
+	if (limit < 0)
+		return error_set(err, STATUS_USAGE, "option '--limit' wants a number of rows, got %lld",
+				 (long long)limit);
+	return STATUS_OK;
+}
+
+/* ---- one table ---- */
+
+static enum status unknown_table(const char *name, struct error *err)
+{
+	const char *names[REPORT_TABLES + 1];
+	const char *nearest;
+	int count = 0;
+
+	for (; analyses[count] && count < REPORT_TABLES; count++)
+		names[count] = analyses[count]->name;
+	names[count] = NULL;
+	nearest = nearest_name(name, names);
+	error_set(err, STATUS_USAGE, "unknown table '%s'", name);
+	if (nearest)
+		error_hint(err, "did you mean '--table %s'?", nearest);
+	else
+		error_hint(err, "'stepscope report --tables' lists the tables");
+	return STATUS_USAGE;
+}
+
+static enum status find_column(const struct table *table, const char *name, size_t length, int *column,
+			       struct error *err)
+{
+	const char *names[65];
+	const char *nearest;
+	char wanted[128];
+
+	snprintf(wanted, sizeof(wanted), "%.*s", (int)length, name);
+	*column = table_find_column(table, wanted);
+	if (*column >= 0)
+		return STATUS_OK;
+	for (int i = 0; i < table->column_count; i++)
+		names[i] = table->columns[i].name;
+	names[table->column_count] = NULL;
+	nearest = nearest_name(wanted, names);
+	error_set(err, STATUS_USAGE, "table '%s' has no column '%s'", table->name, wanted);
+	if (nearest)
+		error_hint(err, "did you mean '%s'?", nearest);
+	else
+		error_hint(err, "'stepscope report RUN --table %s --explain' lists the columns", table->name);
+	return STATUS_USAGE;
+}
+
+static enum status arrange_table(struct table *table, struct error *err)
+{
+	enum status status;
+	int column;
+
+	for (const char *name = column_names; name && *name;) {
+		size_t length = strcspn(name, ",");
+
+		status = find_column(table, name, length, &column, err);
+		if (status)
+			return status;
+		name += length + (name[length] == ',');
+	}
+	if (sort_column) {
+		bool is_ascending = sort_column[0] == '-';
+		const char *name = sort_column + is_ascending;
+
+		status = find_column(table, name, strlen(name), &column, err);
+		if (status)
+			return status;
+		table_sort(table, column, is_ascending || table->columns[column].type == TABLE_TEXT);
+	}
+	if (limit)
+		table_limit(table, (int)(limit < INT_MAX ? limit : INT_MAX));
+	return STATUS_OK;
+}
+
+static void print_table(struct buffer *out, const struct table *table)
+{
+	const struct text_style style = {common.width, common.is_color, common.is_utf8};
+	const struct text_view view = {.columns = column_names, .has_heading = true, .is_explained = is_explained};
+	struct json_writer json;
+
+	if (is_csv) {
+		csv_table(out, table);
+	} else if (is_json) {
+		json_writer_init(&json, out, JSON_PRETTY);
+		json_table(&json, table);
+		buffer_add_text(out, "\n");
+	} else {
+		text_heading(out, table->title, &style);
+		buffer_add_text(out, "\n");
+		text_table(out, table, &view, &style);
+	}
+}
+
+/* ---- everything ---- */
+
+static void explain_all(struct buffer *out, struct report *report)
+{
+	const struct text_style style = {common.width, common.is_color, common.is_utf8};
+
+	for (int i = 0; analyses[i]; i++) {
+		buffer_add_text(out, "\n");
+		text_definitions(out, report_table(report, analyses[i]->name), &style);
+	}
+}
+
+static void print_report(struct buffer *out, struct report *report)
+{
+	const struct text_style style = {common.width, common.is_color, common.is_utf8};
+
+	if (is_json) {
+		summary_write(out, report);
+		return;
+	}
+	layout_write(out, layout_report, report, &style);
+	if (is_explained)
+		explain_all(out, report);
+}
+
+static enum status write_csv_directory(struct report *report, struct error *err)
+{
+	enum status status = STATUS_OK;
+	struct buffer text;
+	char path[PATH_MAX];
+
+	if (mkdir(output, 0777) != 0 && errno != EEXIST)
+		return error_errno(err, STATUS_IO, errno, "cannot make directory '%s'", output);
+	buffer_init(&text, MAXIMUM_OUTPUT);
+	for (int i = 0; analyses[i] && !status; i++) {
+		buffer_clear(&text);
+		csv_table(&text, report_table(report, analyses[i]->name));
+		snprintf(path, sizeof(path), "%s/%s.csv", output, analyses[i]->name);
+		status = write_text_file(path, &text, err);
+	}
+	buffer_release(&text);
+	return status;
+}
+
+static enum status print_all(struct report *report, struct error *err)
+{
+	enum status status = STATUS_OK;
+	struct buffer text;
+
+	if (is_csv && !table_name)
+		return write_csv_directory(report, err);
+	buffer_init(&text, MAXIMUM_OUTPUT);
+	if (table_name) {
+		struct table *table = report_table_mutable(report, table_name);
+
+		status = arrange_table(table, err);
+		if (!status)
+			print_table(&text, table);
+	} else {
+		print_report(&text, report);
+	}
+	if (!status)
+		status = output ? write_text_file(output, &text, err) : write_text(stdout, &text, err);
+	buffer_release(&text);
+	return status;
+}
+
+static void list_tables(void)
+{
+	for (int i = 0; analyses[i]; i++)
+		printf("%-14s %s\n", analyses[i]->name, analyses[i]->question);
+}
+
+static int run(const struct options_result *arguments, struct error *err)
+{
+	struct analysis_options analysis = {0};
+	struct loaded_run loaded;
+	struct report report;
+	enum status status = check_usage(arguments, err);
+
+	if (status)
+		return status_exit(status);
+	if (is_list) {
+		list_tables();
+		return 0;
+	}
+	if (table_name && !analysis_find(table_name))
+		return status_exit(unknown_table(table_name, err));
+	if (parse_by(&analysis, err) || parse_steps(steps, &analysis, err))
+		return status_exit(err->status);
+	status = load_run(&loaded, arguments->operand_count ? arguments->operands[0] : "latest", &analysis,
+			  memory_bytes, err);
+	if (status)
+		return status_exit(status);
+	report_init(&report, &loaded.model, &analysis, loaded.path);
+	status = print_all(&report, err);
+	for (int i = 0; i < report.defect_count; i++)
+		fprintf(stderr, "stepscope: defect: %s; please report this\n", report.defects[i]);
+	report_release(&report);
+	loaded_run_release(&loaded);
+	return status_exit(status);
+}
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "Shows where each step of a recorded run went",
+	.usage = "stepscope report [options] [RUN]",
+	.examples = "  stepscope report latest\n"
+		    "  stepscope report latest --table ops --by shape --sort total_ns --limit 20\n"
+		    "  stepscope report runs/a --steps 50-60 --json > summary.json",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * load_run.c: see the header.
+ */
+#include "commands/load_run.h"
+
+#include "commands/command.h"
+#include "importers/importer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+enum status load_run(struct loaded_run *run, const char *operand, const struct analysis_options *options,
+		     int64_t memory_bytes, struct error *err)
+{
+	const struct model_filter filter = {options->has_steps, options->first_step, options->last_step};
+	enum status status;
+
+	run->path = command_run_path(operand, err);
+	if (!run->path)
+		return err->status;
+	if (memory_bytes < 0)
+		return error_set(err, STATUS_USAGE, "option '--memory' wants a size such as 512M");
+	model_init(&run->model, (uint64_t)memory_bytes);
+	status = import_path(run->path, &filter, &run->model, err);
+	if (status)
+		model_release(&run->model);
+	return status;
+}
+
+void loaded_run_release(struct loaded_run *run)
+{
+	model_release(&run->model);
+}
+
+static bool parse_number(const char **text, int64_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoll(*text, &end, 10);
+	if (end == *text || errno)
+		return false;
+	*text = end;
+	return true;
+}
+
+enum status parse_steps(const char *text, struct analysis_options *options, struct error *err)
+{
+	const char *at = text;
+	bool is_good;
+
+	if (!text)
+		return STATUS_OK;
+	options->has_steps = true;
+	is_good = parse_number(&at, &options->first_step);
+	options->last_step = options->first_step;
+	if (is_good && *at == '-') {
+		at++;
+		is_good = parse_number(&at, &options->last_step);
+	}
+	if (!is_good || *at)
+		return error_set(err, STATUS_USAGE, "option '--steps' wants A-B or one number, got '%s'", text);
+	if (options->last_step < options->first_step)
+		return error_set(err, STATUS_USAGE, "option '--steps' wants the smaller number first, got '%s'", text);
+	return STATUS_OK;
+}
+
+enum status write_text(FILE *file, const struct buffer *text, struct error *err)
+{
+	if (text->is_overflown)
+		return error_set(err, STATUS_ENVIRONMENT, "the result is larger than 2 GiB");
+	if (fwrite(text->data, 1, text->length, file) != text->length || fflush(file) != 0)
+		return error_errno(err, STATUS_IO, errno, "cannot write the result");
+	return STATUS_OK;
+}
+
+enum status write_text_file(const char *path, const struct buffer *text, struct error *err)
+{
+	char temporary[PATH_MAX];
+	enum status status;
+	FILE *file;
+
+	if (snprintf(temporary, sizeof(temporary), "%s.tmp.%d", path, (int)getpid()) >= (int)sizeof(temporary))
+		return error_set(err, STATUS_USAGE, "the name of the output file is too long");
+	file = fopen(temporary, "wx");
+	if (!file)
+		return error_errno(err, STATUS_IO, errno, "cannot write '%s'", path);
+	status = write_text(file, text, err);
+	if (fclose(file) != 0 && !status)
+		status = error_errno(err, STATUS_IO, errno, "cannot write '%s'", path);
+	if (!status && rename(temporary, path) != 0)
+		status = error_errno(err, STATUS_IO, errno, "cannot write '%s'", path);
+	if (status)
+		unlink(temporary);
+	return status;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * load_run.h: what commands that read a run have in common: loading it, selecting steps, writing the result.
+ */
+#ifndef COMMANDS_LOAD_RUN_H
+#define COMMANDS_LOAD_RUN_H
+
+#include "analysis/analysis.h"
+#include "base/buffer.h"
+#include "model/model.h"
+
+#include <stdio.h>
+
+struct loaded_run {
+	const char *path; /* resolved; valid until the next call of command_run_path() */
+	struct model model;
+};
+
+/* Resolves and loads. memory_bytes 0: the model's default. On failure nothing needs to be released. */
+enum status load_run(struct loaded_run *run, const char *operand, const struct analysis_options *options,
+		     int64_t memory_bytes, struct error *err) MUST_CHECK;
+void loaded_run_release(struct loaded_run *run);
+
+/* "50-60" or "7"; text NULL: all steps. */
+enum status parse_steps(const char *text, struct analysis_options *options, struct error *err) MUST_CHECK;
+
+/* Writes everything; a buffer that hit its maximum is an error. The file is replaced at once, or not at all. */
+enum status write_text(FILE *file, const struct buffer *text, struct error *err) MUST_CHECK;
+enum status write_text_file(const char *path, const struct buffer *text, struct error *err) MUST_CHECK;
+
+#endif

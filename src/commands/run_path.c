@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run_path.c: which run an operand means: a path, a name in the directory of runs, or "latest".
+ */
+#include "commands/command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *runs_directory(void)
+{
+	const char *directory = getenv("STEPSCOPE_DIR");
+
+	return directory && directory[0] ? directory : "stepscope-runs";
+}
+
+static bool exists(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0;
+}
+
+/* "latest" is a link that `run` makes; where it is missing the newest name is taken, names begin with the time. */
+static const char *no_latest(const char *directory, struct error *err)
+{
+	if (!exists(directory)) {
+		error_set(err, STATUS_INPUT, "there is no latest run: '%s' does not exist", directory);
+		error_hint(err, "record one with 'stepscope run -- PROGRAM', or give the path of a run");
+		return NULL;
+	}
+	error_set(err, STATUS_INPUT, "there is no latest run: '%s/latest' does not exist or leads nowhere", directory);
+	error_hint(err, "give the path of a run");
+	return NULL;
+}
+
+const char *command_run_path(const char *operand, struct error *err)
+{
+	static char path[PATH_MAX]; /* one command names a few runs at most; each call replaces the text */
+	const char *directory = runs_directory();
+	char *resolved;
+
+	if (exists(operand))
+		return operand;
+	if (snprintf(path, sizeof(path), "%s/%s", directory, operand) >= (int)sizeof(path)) {
+		error_set(err, STATUS_INPUT, "the name of the run is too long");
+		return NULL;
+	}
+	if (!exists(path)) {
+		if (!strcmp(operand, "latest"))
+			return no_latest(directory, err);
+		error_set(err, STATUS_INPUT, "cannot find run '%s': neither '%s' nor '%s' exists", operand, operand,
+			  path);
+		error_hint(err, "give a directory, a file, a name in %s, or 'latest'", directory);
+		return NULL;
+	}
+	if (strcmp(operand, "latest") != 0)
+		return path;
+	/* the run's own name says more than "latest" */
+	resolved = realpath(path, NULL);
+	if (resolved) {
+		const char *name = strrchr(resolved, '/');
+
+		snprintf(path, sizeof(path), "%s/%s", directory, name ? name + 1 : resolved);
+		if (!exists(path))
+			snprintf(path, sizeof(path), "%s", resolved);
+		free(resolved);
+	}
+	return path;
+}

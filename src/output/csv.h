@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * csv.h: a table as CSV (RFC 4180, UTF-8, first record: names of the columns). Cells that were not measured are empty.
+ */
+#ifndef OUTPUT_CSV_H
+#define OUTPUT_CSV_H
+
+#include "table/table.h"
+
+void csv_table(struct buffer *out, const struct table *table);
+
+#endif

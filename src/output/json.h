@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * json.h: tables as JSON (schema stepscope.table/1): the columns with their definitions, the rows as objects, null with
+ * its reason under "not_measured".
+ */
+#ifndef OUTPUT_JSON_H
+#define OUTPUT_JSON_H
+
+#include "base/json_write.h"
+#include "table/table.h"
+
+/* One cell as a value; null for what was not measured, NaN and infinities. */
+void json_cell(struct json_writer *json, const struct table *table, int row, int column);
+/* A whole document. */
+void json_table(struct json_writer *json, const struct table *table);
+
+#endif

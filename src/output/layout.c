@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * layout.c: walks a layout and asks the report for its tables. The layouts themselves are in layout_*.c.
+ */
+#include "output/layout.h"
+
+#include "base/text.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define LABEL_WIDTH 11
+
+static void write_label(struct buffer *out, const char *label, const struct text_style *style)
+{
+	text_heading(out, label, style);
+	for (size_t width = strlen(label); width < LABEL_WIDTH; width++)
+		buffer_add(out, " ", 1);
+}
+
+/* Copies the template with {run} replaced by the path of the run. */
+static void write_text(struct buffer *out, const char *template, const struct report *report)
+{
+	while (*template) {
+		if (!strncmp(template, "{run}", 5)) {
+			text_clean(out, report->path, strlen(report->path));
+			template += 5;
+		} else {
+			buffer_add(out, template++, 1);
+		}
+	}
+}
+
+static void write_line(struct buffer *out, const struct layout_section *section, const struct table *table,
+		       const struct text_style *style)
+{
+	struct buffer line;
+
+	if (!table->row_count && !section->is_kept_empty)
+		return;
+	buffer_init(&line, 1 << 20);
+	if (table->row_count)
+		text_template(&line, table, section->template, style);
+	else
+		buffer_add_text(&line, table->empty ? table->empty : "nothing was recorded");
+	if (line.length) {
+		write_label(out, section->label, style);
+		text_wrapped(out, line.data, LABEL_WIDTH, LABEL_WIDTH, style);
+	}
+	buffer_release(&line);
+}
+
+static void write_table(struct buffer *out, const struct layout_section *section, const struct table *table,
+			const struct text_style *style)
+{
+	struct text_view view = {.columns = section->columns,
+				 .bar = section->bar,
+				 .limit = section->limit,
+				 .has_heading = section->has_heading,
+				 .is_brief = true};
+
+	if (table->row_count < section->least_rows || (!table->row_count && !section->is_kept_empty))
+		return;
+	buffer_add_text(out, "\n");
+	text_heading(out, section->label ? section->label : table->title, style);
+	if (section->limit && table->row_count > section->limit)
+		buffer_printf(out, "  (%d of %d shown: --table %s)", section->limit, table->row_count, table->name);
+	buffer_add_text(out, "\n");
+	text_table(out, table, &view, style);
+}
+
+void layout_write(struct buffer *out, const struct layout_section *layout, struct report *report,
+		  const struct text_style *style)
+{
+	for (const struct layout_section *section = layout; section->form != LAYOUT_END; section++) {
+		const struct table *table = section->table ? report_table(report, section->table) : NULL;
+
+		assert(table || !section->table);
+		switch (section->form) {
+		case LAYOUT_LINE:
+			write_line(out, section, table, style);
+			break;
+		case LAYOUT_TABLE:
+			write_table(out, section, table, style);
+			break;
+		case LAYOUT_SPACE:
+			buffer_add_text(out, "\n");
+			break;
+		case LAYOUT_TEXT:
+			if (section->label)
+				write_label(out, section->label, style);
+			write_text(out, section->template, report);
+			buffer_add_text(out, "\n");
+			break;
+		case LAYOUT_END:
+			break;
+		}
+	}
+}

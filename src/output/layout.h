@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * layout.h: what a report shows, as data: which tables, which columns, how many rows. It computes nothing.
+ */
+#ifndef OUTPUT_LAYOUT_H
+#define OUTPUT_LAYOUT_H
+
+#include "output/report.h"
+#include "output/text.h"
+
+enum layout_form {
+	LAYOUT_END,
+	LAYOUT_LINE,  /* label and a template over the first row */
+	LAYOUT_TABLE, /* title, rows and columns */
+	LAYOUT_SPACE, /* an empty line */
+	LAYOUT_TEXT,  /* label (may be NULL) and the template as it is, with {run} for the path of the run */
+};
+
+struct layout_section {
+	enum layout_form form;
+	const char *table;
+	const char *label;     /* of a line or text; NULL in a table: the table's title */
+	const char *template;  /* of a line or text */
+	const char *columns;   /* of a table */
+	const char *bar;
+	int limit;             /* rows at most; the heading then says "10 of 34 shown" */
+	int least_rows;        /* left out when the table has fewer */
+	bool has_heading;
+	bool is_kept_empty;    /* an empty table is shown, with its reason */
+};
+
+extern const struct layout_section layout_report[]; /* `stepscope report` */
+extern const struct layout_section layout_info[];   /* `stepscope info` */
+
+/* Appends the layout as text. */
+void layout_write(struct buffer *out, const struct layout_section *layout, struct report *report,
+		  const struct text_style *style);
+
+#endif

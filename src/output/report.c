@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report.c: see the header.
+ */
+#include "output/report.h"
+
+#include <assert.h>
+#include <string.h>
+
+void report_init(struct report *report, const struct model *model, const struct analysis_options *options,
+		 const char *path)
+{
+	size_t length = strlen(path);
+	size_t start;
+
+	memset(report, 0, sizeof(*report));
+	arena_init(&report->arena, 0);
+	report->model = model;
+	report->path = path;
+	report->options = *options;
+	step_times_init(&report->step_times, model, options);
+	report->options.step_times = &report->step_times;
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	for (start = length; start > 0 && path[start - 1] != '/';)
+		start--;
+	report->name = arena_dup_n(&report->arena, path + start, length - start);
+}
+
+void report_release(struct report *report)
+{
+	for (int i = 0; i < REPORT_TABLES; i++) {
+		if (report->tables[i].is_ready)
+			table_release(&report->tables[i].table);
+	}
+	step_times_release(&report->step_times);
+	arena_release(&report->arena);
+	memset(report, 0, sizeof(*report));
+}
+
+static void add_defect(struct report *report, const struct error *err)
+{
+	if (report->defect_count < REPORT_DEFECTS)
+		report->defects[report->defect_count++] = arena_dup(&report->arena, err->text);
+}
+
+static void compute(struct report *report, int number)
+{
+	struct table *table = &report->tables[number].table;
+	struct error err = {0};
+
+	if (analyses[number]->run(report->model, &report->options, table, &err)) {
+		table_release(table);
+		table_init(table, analyses[number]->name, analyses[number]->name, analyses[number]->question);
+		table->empty = arena_dup(&table->arena, err.text);
+	}
+	report->tables[number].is_ready = true;
+	if (table_check(table, &err))
+		add_defect(report, &err);
+}
+
+struct table *report_table_mutable(struct report *report, const char *name)
+{
+	for (int i = 0; analyses[i]; i++) {
+		assert(i < REPORT_TABLES);
+		if (strcmp(analyses[i]->name, name) != 0)
+			continue;
+		if (!report->tables[i].is_ready)
+			compute(report, i);
+		return &report->tables[i].table;
+	}
+	return NULL;
+}
+
+const struct table *report_table(struct report *report, const char *name)
+{
+	return report_table_mutable(report, name);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report.h: the tables of one run, computed when a reader first asks for them and kept, each checked against what its
+ * columns promise. Every output of a run (text, JSON, CSV) reads its numbers here and nowhere else.
+ *
+ *     struct report report;
+ *     report_init(&report, &model, &options, "runs/a");
+ *     const struct table *ops = report_table(&report, "ops");
+ *     report_release(&report);
+ */
+#ifndef OUTPUT_REPORT_H
+#define OUTPUT_REPORT_H
+
+#include "analysis/analysis.h"
+#include "analysis/step_times.h"
+
+#define REPORT_TABLES 32
+#define REPORT_DEFECTS 32
+
+struct report {
+	const struct model *model;
+	const char *path; /* of the run, as given */
+	const char *name; /* last part of it */
+	struct analysis_options options;
+	struct step_times step_times;
+	struct arena arena;
+	struct {
+		struct table table;
+		bool is_ready;
+	} tables[REPORT_TABLES]; /* like analyses[] */
+	const char *defects[REPORT_DEFECTS]; /* broken promises of columns: mistakes of ours */
+	int defect_count;
+};
+
+/* The model and the path must outlive the report. */
+void report_init(struct report *report, const struct model *model, const struct analysis_options *options,
+		 const char *path);
+void report_release(struct report *report);
+
+/* The table of the analysis of that name, NULL when there is none. An analysis that fails gives a table without rows,
+ * which says why. */
+const struct table *report_table(struct report *report, const char *name);
+
+/* The same, to sort and cut. */
+struct table *report_table_mutable(struct report *report, const char *name);
+
+#endif

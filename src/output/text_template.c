@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * text_template.c: one line of a report from a template and the first row of a table. The template is ours, never the
+ * user's: an unknown column is an assert.
+ */
+#include "output/text.h"
+
+#include "output/cells.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The cell of "{name}" or "{name:thing}"; false when it was not measured. */
+static bool add_cell(struct buffer *out, const struct table *table, const char *text, size_t length)
+{
+	size_t name_length = strcspn(text, ":}");
+	char name[64];
+	double value;
+	int column;
+
+	assert(name_length < sizeof(name) && name_length <= length);
+	snprintf(name, sizeof(name), "%.*s", (int)name_length, text);
+	column = table_find_column(table, name);
+	assert(column >= 0);
+	if (!table_get(table, 0, column)->has_value)
+		return false;
+	cell_for_people(out, table, 0, column);
+	if (name_length < length) {
+		bool is_one = table_number(table, 0, column, &value) && value == 1;
+		bool is_hissing = text[length - 1] == 's'; /* process, processes */
+
+		buffer_printf(out, " %.*s%s", (int)(length - name_length - 1), text + name_length + 1,
+			      is_one       ? ""
+			      : is_hissing ? "es"
+					   : "s");
+	}
+	return true;
+}
+
+/* Writes until `end` or the end of the template; false when a cell was missing. */
+static bool add_part(struct buffer *out, const struct table *table, const char **at, char end,
+		     const struct text_style *style)
+{
+	bool is_whole = true;
+
+	while (**at && **at != end) {
+		if (**at == '{') {
+			size_t length = strcspn(++*at, "}");
+
+			if (!add_cell(out, table, *at, length)) {
+				is_whole = false;
+				buffer_add_text(out, "not measured");
+			}
+			*at += length + 1;
+		} else if (**at == '[') {
+			size_t before = out->length;
+
+			++*at;
+			if (!add_part(out, table, at, ']', style)) {
+				out->length = before;
+				out->data[before] = '\0';
+			}
+			++*at;
+		} else if (!strncmp(*at, "±", strlen("±"))) {
+			buffer_add_text(out, style->is_utf8 ? "±" : "+-");
+			*at += strlen("±");
+		} else {
+			buffer_add(out, (*at)++, 1);
+		}
+	}
+	return is_whole;
+}
+
+void text_template(struct buffer *out, const struct table *table, const char *template, const struct text_style *style)
+{
+	assert(table->row_count > 0);
+	buffer_add_text(out, "");
+	add_part(out, table, &template, '\0', style);
+}
