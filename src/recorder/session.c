@@ -225,14 +225,19 @@ static void read_boot_id(uint8_t id[16])
 	}
 }
 
+/* The program's own wish, and above it what its user says in the environment. */
 static bool read_options(const char *list)
 {
-	static struct record_settings settings; /* 11 KB: not on a trainer's thread stack */
+	static struct record_settings settings, above; /* 11 KB each: not on a trainer's thread stack */
 	memset(&settings, 0, sizeof(settings));
+	memset(&above, 0, sizeof(above));
 	record_options_init(&session.options);
-	return (!list || record_settings_parse(&settings, list, "stepscope_init()", session.problem, sizeof(session.problem))) &&
-	       record_settings_environment(&settings, environ, session.problem, sizeof(session.problem)) &&
-	       record_options_resolve(&session.options, &settings, session.problem, sizeof(session.problem));
+	if (list && !record_settings_parse(&settings, list, "stepscope_init()", session.problem, sizeof(session.problem)))
+		return false;
+	if (!record_settings_environment(&above, environ, session.problem, sizeof(session.problem)))
+		return false;
+	record_settings_overlay(&settings, &above);
+	return record_options_resolve(&session.options, &settings, session.problem, sizeof(session.problem));
 }
 
 static void fill_identity(struct stepscope_segment_header *identity)
