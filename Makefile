@@ -9,7 +9,7 @@ help: ## this list
 
 demo: ## build, train a small GPT for some seconds under stepscope, show the report
 	@tools/setup demo
-	@tools/build build
+	@tools/build build --buildtype=release -Dtests=false
 	@tools/demo
 
 test: ## all tests of the gate: normal, ASan+UBSan, TSan; last line: N passed, N failed
@@ -22,12 +22,12 @@ test-all: ## the same and the slow tests, with everything they can use installed
 
 bench: ## the benchmarks behind the numbers in README.md
 	@tools/setup all
-	@tools/build build
+	@tools/build build --buildtype=release -Dtests=false
 	@tools/bench
 
 lint: ## format, spelling, folder rule, documents, function length, clang-tidy
 	@tools/setup lint
-	@tools/build --configure build
+	@tools/build --configure build-test
 	@tools/lint
 
 format: ## put all C files into shape
@@ -36,11 +36,11 @@ format: ## put all C files into shape
 
 install: ## PREFIX=/usr/local, DESTDIR= for packagers
 	@tools/setup demo
-	@tools/build build
+	@tools/build build --buildtype=release -Dtests=false
 	@meson configure build --prefix "$(PREFIX)"
 	@meson install -C build --destdir "$(DESTDIR)"
 
 clean: ## remove the build directories
-	rm -rf build build-asan build-tsan
+	rm -rf build build-test build-asan build-tsan
 
 .PHONY: help demo test test-all bench lint format install clean
