@@ -22,6 +22,7 @@
 #define RECORDING_MAX_SYMBOLS 1000000u         /* per session */
 #define RECORDING_MAX_TEXT ((uint64_t)1 << 28) /* bytes of their texts */
 #define RECORDING_MAX_TRACKS 1000000u          /* streams and tracks of a recording */
+#define RECORDING_MAX_PLACEHOLDERS 4000000u    /* spans that stand for dropped begins */
 
 struct recorded_symbol {
 	uint32_t string; /* of the model */
@@ -157,6 +158,7 @@ struct recording {
 	struct clock_set clocks;
 	uint32_t track_total;
 	uint64_t refused_tracks, refused_symbols;
+	uint32_t placeholders;
 	bool has_windows;
 	/* while a file is read */
 	struct segment_file *file;

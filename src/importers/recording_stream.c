@@ -327,6 +327,12 @@ static void on_step(struct recording *recording, struct stream *stream, const st
 	}
 }
 
+/* A few bytes of a file must not become gigabytes of placeholders. */
+static bool may_place(struct recording *recording, const struct stream *stream)
+{
+	return stream->level_count < MAX_LEVELS && recording->placeholders++ < RECORDING_MAX_PLACEHOLDERS;
+}
+
 /* Events were dropped here: `lowest` of the spans that were open have ended meanwhile, and net - lowest were begun. */
 static void on_gap(struct recording *recording, struct stream *stream, const struct segment_event *event,
                    int64_t time_ns)
@@ -347,7 +353,7 @@ static void on_gap(struct recording *recording, struct stream *stream, const str
 		end_deeper(recording, stream, first_ns);
 		end_top(recording, stream, first_ns, SPAN_END_IS_LOST);
 	}
-	for (int64_t i = lowest; i < net && stream->level_count < MAX_LEVELS; i++) {
+	for (int64_t i = lowest; i < net && may_place(recording, stream); i++) {
 		uint32_t row = begin_span(recording, stream, time_ns, SPAN_OTHER,
 		                          intern_add(&recording->model->strings, "(dropped)"));
 		stream->levels[stream->level_count - 1].placeholder = stream->level_count;
