@@ -12,14 +12,15 @@
 
 #define MAXIMUM_OPTIONS 128
 
-/* Each is defined at the end of its cmd_*.c. export and validate: add here and below with their files. */
-extern const struct command command_run, command_report, command_info, command_export;
+/* Each is defined at the end of its cmd_*.c. */
+extern const struct command command_run, command_report, command_info, command_export, command_validate;
 
 const struct command *const commands[] = {
 	&command_run,
 	&command_report,
 	&command_info,
 	&command_export,
+	&command_validate,
 	NULL,
 };
 

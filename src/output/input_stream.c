@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * input_stream.c: one reading function per compression.
+ */
+#include "output/input_stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#define IN_BYTES ((size_t)256 * 1024)
+
+enum compression {
+	PLAIN,
+	GZIP,
+	ZSTD
+};
+
+struct input_stream {
+	int fd;
+	char *path;
+	enum compression compression;
+	z_stream inflate;
+	ZSTD_DStream *zstd;
+	bool is_in_member; /* compressed data is incomplete where the file ends now */
+	bool is_at_end;
+	uint64_t file_bytes;
+	size_t begin, end; /* unread part of buffer */
+	char buffer[IN_BYTES];
+};
+
+static enum status fill(struct input_stream *input, struct error *err)
+{
+	ssize_t n;
+
+	if (input->begin < input->end || input->is_at_end)
+		return STATUS_OK;
+	do
+		n = read(input->fd, input->buffer, IN_BYTES);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", input->path);
+	input->is_at_end = n == 0;
+	input->begin = 0;
+	input->end = (size_t)n;
+	input->file_bytes += (uint64_t)n;
+	return STATUS_OK;
+}
+
+static enum status damaged(const struct input_stream *input, const char *what, struct error *err)
+{
+	return error_set(err, STATUS_INPUT, "cannot read '%s': %s near byte %llu of the file", input->path, what,
+	                 (unsigned long long)(input->file_bytes - (input->end - input->begin)));
+}
+
+static enum status read_plain(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
+                              struct error *err)
+{
+	enum status status = fill(input, err);
+	size_t n = input->end - input->begin;
+
+	if (status != STATUS_OK)
+		return status;
+	n = n < capacity ? n : capacity;
+	memcpy(bytes, input->buffer + input->begin, n);
+	input->begin += n;
+	*length = n;
+	return STATUS_OK;
+}
+
+static enum status read_gzip(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
+                             struct error *err)
+{
+	z_stream *stream = &input->inflate;
+
+	stream->next_out = (Bytef *)bytes;
+	stream->avail_out = (uInt)capacity;
+	while (stream->avail_out == capacity) {
+		enum status status = fill(input, err);
+		int result;
+
+		if (status != STATUS_OK)
+			return status;
+		if (input->begin == input->end) {
+			if (input->is_in_member)
+				return damaged(input, "the gzip data is cut off", err);
+			break;
+		}
+		input->is_in_member = true;
+		stream->next_in = (Bytef *)input->buffer + input->begin;
+		stream->avail_in = (uInt)(input->end - input->begin);
+		result = inflate(stream, Z_NO_FLUSH);
+		input->begin = input->end - stream->avail_in;
+		if (result == Z_STREAM_END) { /* another member may follow */
+			input->is_in_member = false;
+			inflateReset(stream);
+		} else if (result != Z_OK && result != Z_BUF_ERROR) {
+			return damaged(input, "damaged gzip data", err);
+		}
+	}
+	*length = capacity - stream->avail_out;
+	return STATUS_OK;
+}
+
+static enum status read_zstd(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
+                             struct error *err)
+{
+	ZSTD_outBuffer out = {bytes, capacity, 0};
+
+	while (out.pos == 0) {
+		enum status status = fill(input, err);
+		ZSTD_inBuffer in = {input->buffer, input->end, input->begin};
+		size_t result;
+
+		if (status != STATUS_OK)
+			return status;
+		if (input->begin == input->end && !input->is_in_member)
+			break;
+		result = ZSTD_decompressStream(input->zstd, &out, &in);
+		if (ZSTD_isError(result))
+			return damaged(input, "damaged zstd data", err);
+		if (input->begin == input->end && out.pos == 0)
+			return damaged(input, "the zstd data is cut off", err);
+		input->begin = in.pos;
+		input->is_in_member = result != 0;
+	}
+	*length = out.pos;
+	return STATUS_OK;
+}
+
+enum status input_read(struct input_stream *input, char *bytes, size_t capacity, size_t *length, struct error *err)
+{
+	*length = 0;
+	switch (input->compression) {
+	case GZIP:
+		return read_gzip(input, bytes, capacity, length, err);
+	case ZSTD:
+		return read_zstd(input, bytes, capacity, length, err);
+	default:
+		return read_plain(input, bytes, capacity, length, err);
+	}
+}
+
+static enum status recognise(struct input_stream *input, struct error *err)
+{
+	static const char zstd_magic[4] = {0x28, (char)0xb5, 0x2f, (char)0xfd};
+	enum status status = fill(input, err);
+
+	if (status != STATUS_OK)
+		return status;
+	if (input->end >= 2 && memcmp(input->buffer, "\x1f\x8b", 2) == 0) {
+		input->compression = GZIP;
+		if (inflateInit2(&input->inflate, 15 + 16) != Z_OK)
+			return error_set(err, STATUS_NO_MEMORY, "out of memory");
+	} else if (input->end >= 4 && memcmp(input->buffer, zstd_magic, 4) == 0) {
+		input->compression = ZSTD;
+		input->zstd = ZSTD_createDStream();
+		if (!input->zstd)
+			return error_set(err, STATUS_NO_MEMORY, "out of memory");
+	}
+	return STATUS_OK;
+}
+
+enum status input_open(const char *path, struct input_stream **result, struct error *err)
+{
+	struct input_stream *input = calloc(1, sizeof(*input));
+	enum status status;
+
+	if (!input)
+		return error_set(err, STATUS_NO_MEMORY, "out of memory");
+	input->path = strdup(path);
+	input->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	if (!input->path)
+		status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+	else if (input->fd < 0)
+		status = error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", path);
+	else
+		status = recognise(input, err);
+	if (status != STATUS_OK) {
+		input_close(input);
+		return status;
+	}
+	*result = input;
+	return STATUS_OK;
+}
+
+const char *input_compression(const struct input_stream *input)
+{
+	static const char *const names[] = {"none", "gzip", "zstd"};
+
+	return names[input->compression];
+}
+
+uint64_t input_file_bytes(const struct input_stream *input)
+{
+	return input->file_bytes;
+}
+
+void input_close(struct input_stream *input)
+{
+	if (!input)
+		return;
+	if (input->compression == GZIP)
+		inflateEnd(&input->inflate);
+	ZSTD_freeDStream(input->zstd);
+	if (input->fd > STDERR_FILENO)
+		close(input->fd);
+	free(input->path);
+	free(input);
+}

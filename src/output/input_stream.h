@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * input_stream.h: the bytes of a file, decompressed when it is gzip (any number of members) or zstd; found by content.
+ * Memory does not depend on the size of the file. "-" is standard input.
+ */
+#ifndef OUTPUT_INPUT_STREAM_H
+#define OUTPUT_INPUT_STREAM_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct input_stream;
+
+enum status input_open(const char *path, struct input_stream **input, struct error *err) MUST_CHECK;
+/* Up to `capacity` bytes; *length 0 at the end. Fails when the file cannot be read or the compressed data is damaged or
+ * cut off; what came before is good. */
+enum status input_read(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
+                       struct error *err) MUST_CHECK;
+/* "none", "gzip" or "zstd" */
+const char *input_compression(const struct input_stream *input);
+uint64_t input_file_bytes(const struct input_stream *input); /* read from the file so far */
+void input_close(struct input_stream *input);                /* accepts NULL */
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * json_stream.c: see the header.
+ */
+#include "output/json_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW_BYTES ((size_t)1 << 20)
+
+enum status json_stream_init(struct json_stream *stream, struct input_stream *input, struct error *err)
+{
+	memset(stream, 0, sizeof(*stream));
+	stream->input = input;
+	stream->is_first = true;
+	stream->window = malloc(WINDOW_BYTES);
+	return stream->window ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+}
+
+void json_stream_release(struct json_stream *stream)
+{
+	free(stream->window);
+	stream->window = NULL;
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------------ */
+
+static uint64_t here(const struct json_stream *stream)
+{
+	return stream->window_offset + stream->begin;
+}
+
+/* Makes at least one byte available; false at the end or on error (then error.status is set). */
+static bool refill(struct json_stream *stream)
+{
+	size_t length;
+
+	if (stream->is_at_end)
+		return false;
+	stream->window_offset += stream->end;
+	stream->begin = stream->end = 0;
+	if (input_read(stream->input, stream->window, WINDOW_BYTES, &length, &stream->error) != STATUS_OK)
+		length = 0;
+	stream->end = length;
+	stream->is_at_end = length == 0;
+	return length > 0;
+}
+
+/* The next byte, -1 at the end. */
+static int peek(struct json_stream *stream)
+{
+	if (stream->begin == stream->end && !refill(stream))
+		return -1;
+	return (unsigned char)stream->window[stream->begin];
+}
+
+static int peek_beyond_blanks(struct json_stream *stream)
+{
+	for (;;) {
+		int c = peek(stream);
+
+		if (c != ' ' && c != '\n' && c != '\t' && c != '\r')
+			return c;
+		stream->begin++;
+	}
+}
+
+static enum json_stream_token fail(struct json_stream *stream, const char *problem)
+{
+	if (stream->error.status == STATUS_OK) {
+		stream->is_unterminated = peek(stream) < 0;
+		error_set(&stream->error, STATUS_INPUT, "%s at byte %llu",
+		          stream->is_unterminated ? "the text ends" : problem, (unsigned long long)here(stream));
+	}
+	return STREAM_ERROR;
+}
+
+/* ---- tokens ----------------------------------------------------------------------------------------------------------- */
+
+static void add_text(struct json_stream *stream, const char *bytes, size_t length)
+{
+	size_t room = JSON_STREAM_TEXT - stream->length;
+
+	if (length > room) {
+		stream->is_cut = true;
+		length = room;
+	}
+	memcpy(stream->text + stream->length, bytes, length);
+	stream->length += length;
+}
+
+/* Bytes from begin that need no decision. */
+static size_t plain_run(const struct json_stream *stream)
+{
+	const char *at = stream->window + stream->begin;
+	const char *end = stream->window + stream->end;
+
+	while (at < end && (unsigned char)*at >= 0x20 && *at != '"' && *at != '\\')
+		at++;
+	return (size_t)(at - stream->window) - stream->begin;
+}
+
+static bool read_string(struct json_stream *stream)
+{
+	stream->begin++; /* the quote */
+	for (;;) {
+		size_t run = plain_run(stream);
+		char pair[2];
+		int c;
+
+		add_text(stream, stream->window + stream->begin, run);
+		stream->begin += run;
+		c = peek(stream);
+		if (c < 0)
+			return false;
+		if (c >= 0x20 && c != '"' && c != '\\')
+			continue; /* the run went on in the next window */
+		stream->begin++;
+		if (c == '"')
+			return true;
+		pair[0] = (char)c;
+		if (c != '\\') {
+			stream->has_control = true;
+			add_text(stream, pair, 1);
+			continue;
+		}
+		c = peek(stream);
+		if (c < 0)
+			return false;
+		stream->begin++;
+		stream->has_unicode_escape |= c == 'u';
+		pair[1] = (char)c;
+		add_text(stream, pair, 2);
+	}
+}
+
+static bool is_word_byte(int c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' ||
+	       c == '.' || c == '/' || c == '_';
+}
+
+static enum json_stream_token read_word(struct json_stream *stream)
+{
+	static const struct {
+		const char *text;
+		enum json_stream_token token;
+	} words[] = {
+		{"true", STREAM_TRUE},      {"false", STREAM_FALSE}, {"null", STREAM_NULL}, {"NaN", STREAM_BARE},
+		{"-NaN", STREAM_BARE},      {"nan", STREAM_BARE},    {"-nan", STREAM_BARE}, {"Infinity", STREAM_BARE},
+		{"-Infinity", STREAM_BARE}, {"inf", STREAM_BARE},    {"-inf", STREAM_BARE}, {"N/A", STREAM_BARE},
+	};
+	int c;
+
+	while ((c = peek(stream)) >= 0 && is_word_byte(c)) {
+		char byte = (char)c;
+
+		add_text(stream, &byte, 1);
+		stream->begin++;
+	}
+	stream->text[stream->length] = '\0';
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(stream->text, words[i].text) == 0)
+			return words[i].token;
+	c = (unsigned char)stream->text[stream->text[0] == '-'];
+	if (stream->length && !stream->is_cut && c >= '0' && c <= '9') {
+		char *end;
+
+		strtod(stream->text, &end);
+		if (*end == '\0' && !strpbrk(stream->text, "xXpP"))
+			return STREAM_NUMBER;
+	}
+	return fail(stream, "a value was expected");
+}
+
+static enum json_stream_token read_key(struct json_stream *stream)
+{
+	if (!read_string(stream))
+		return fail(stream, "a key was expected");
+	stream->text[stream->length] = '\0';
+	if (peek_beyond_blanks(stream) != ':')
+		return fail(stream, "':' was expected");
+	stream->colon_offset = here(stream);
+	stream->begin++;
+	stream->is_key_next = false;
+	stream->is_first = false;
+	return STREAM_KEY;
+}
+
+static enum json_stream_token open_container(struct json_stream *stream, bool is_object)
+{
+	if (stream->depth == JSON_STREAM_DEPTH)
+		return fail(stream, "nested more than 512 deep");
+	stream->begin++;
+	stream->is_object[stream->depth++] = is_object;
+	stream->is_key_next = is_object;
+	stream->is_first = true;
+	stream->is_item_done = false;
+	return is_object ? STREAM_OBJECT_BEGIN : STREAM_ARRAY_BEGIN;
+}
+
+static enum json_stream_token close_container(struct json_stream *stream)
+{
+	bool is_object = stream->is_object[--stream->depth];
+
+	stream->begin++;
+	stream->is_item_done = true;
+	stream->is_first = false;
+	return is_object ? STREAM_OBJECT_END : STREAM_ARRAY_END;
+}
+
+static enum json_stream_token read_value(struct json_stream *stream, int c)
+{
+	enum json_stream_token token;
+
+	if (c == '{' || c == '[')
+		return open_container(stream, c == '{');
+	if (c == '"')
+		token = read_string(stream) ? STREAM_STRING : fail(stream, "the string does not end");
+	else
+		token = read_word(stream);
+	stream->text[stream->length] = '\0';
+	stream->is_item_done = true;
+	stream->is_first = false;
+	return token;
+}
+
+enum json_stream_token json_stream_next(struct json_stream *stream)
+{
+	int c;
+
+	if (stream->error.status != STATUS_OK)
+		return STREAM_ERROR;
+	stream->length = 0;
+	stream->text[0] = '\0';
+	stream->is_cut = stream->has_control = stream->has_unicode_escape = false;
+	c = peek_beyond_blanks(stream);
+	if (stream->depth == 0 && stream->is_item_done)
+		return c < 0 && stream->error.status == STATUS_OK ? STREAM_END : fail(stream, "the end was expected");
+	if (stream->depth && stream->is_item_done && c == ',') {
+		stream->begin++;
+		stream->is_item_done = false;
+		stream->is_key_next = stream->is_object[stream->depth - 1];
+		c = peek_beyond_blanks(stream);
+	} else if (stream->depth && (stream->is_item_done || stream->is_first) &&
+	           c == (stream->is_object[stream->depth - 1] ? '}' : ']')) {
+		stream->offset = here(stream);
+		return close_container(stream);
+	} else if (stream->is_item_done) {
+		return fail(stream, "',' or the end of the list was expected");
+	}
+	stream->offset = here(stream);
+	if (c < 0)
+		return fail(stream, "a value was expected");
+	if (stream->depth && stream->is_object[stream->depth - 1] && stream->is_key_next)
+		return c == '"' ? read_key(stream) : fail(stream, "a key was expected");
+	return read_value(stream, c);
+}
+
+bool json_stream_skip(struct json_stream *stream, enum json_stream_token token)
+{
+	int depth = stream->depth - 1;
+
+	if (token == STREAM_ERROR)
+		return false;
+	if (token != STREAM_OBJECT_BEGIN && token != STREAM_ARRAY_BEGIN)
+		return true;
+	while (stream->depth > depth)
+		if (json_stream_next(stream) == STREAM_ERROR)
+			return false;
+	return true;
+}

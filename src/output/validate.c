@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * validate.c: the table of rules, and which kind of file it is.
+ */
+#include "output/validate.h"
+
+#include "output/input_stream.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct validate_row validate_rules[VALIDATE_RULE_COUNT] = {
+#define X(id, is_error, reader, text) {#id, is_error, reader, text},
+	VALIDATE_RULES(X)
+#undef X
+};
+
+void validate_count(struct validation *validation, enum validate_rule rule, uint64_t offset, const char *detail)
+{
+	struct validate_finding *finding = &validation->findings[rule];
+
+	if (finding->count++ && finding->first_offset <= offset)
+		return;
+	finding->first_offset = offset;
+	snprintf(finding->detail, sizeof(finding->detail), "%s", detail ? detail : "");
+}
+
+bool validation_has_errors(const struct validation *validation)
+{
+	for (int i = 0; i < VALIDATE_RULE_COUNT; i++)
+		if (validation->findings[i].count && validate_rules[i].is_error)
+			return true;
+	return false;
+}
+
+static bool ends_with(const char *path, const char *suffix)
+{
+	size_t length = strlen(path), tail = strlen(suffix);
+
+	return length >= tail && strcmp(path + length - tail, suffix) == 0;
+}
+
+static void check_name(const char *path, struct validation *validation)
+{
+	if (strcmp(path, "-") != 0 && !ends_with(path, ".json") && !ends_with(path, ".gz"))
+		validate_count(validation, VALIDATE_H1, 0, path);
+}
+
+/* JSON begins with a bracket after blanks; a Perfetto trace with the tag of its first packet, which is a line feed. */
+static char first_letter(const char *head, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (!strchr(" \t\r\n", head[i]) || head[i] == '\0')
+			return head[i];
+	return '\0';
+}
+
+static enum status recognise(const char *path, struct validation *validation, char *first, struct error *err)
+{
+	struct input_stream *input;
+	char head[256];
+	size_t length;
+	enum status status = input_open(path, &input, err);
+
+	if (status != STATUS_OK)
+		return status;
+	status = input_read(input, head, sizeof(head), &length, err);
+	validation->compression = input_compression(input);
+	input_close(input);
+	if (status != STATUS_OK)
+		return status;
+	*first = first_letter(head, length);
+	validation->format = *first == '{' || *first == '[' ? "chrome" : "perfetto";
+	if (strcmp(validation->format, "chrome") == 0 || (length >= 2 && head[0] == '\n'))
+		return STATUS_OK;
+	error_set(err, STATUS_INPUT, "'%s' is no Chrome or Perfetto trace: %s", path,
+	          length ? "it begins with neither {, [ nor a packet" : "it is empty");
+	return STATUS_INPUT;
+}
+
+enum status validate_file(const char *path, struct validation *validation, struct error *err)
+{
+	struct input_stream *input;
+	enum status status;
+	char first;
+
+	memset(validation, 0, sizeof(*validation));
+	status = recognise(path, validation, &first, err);
+	if (status == STATUS_OK)
+		status = input_open(path, &input, err);
+	if (status != STATUS_OK)
+		return status;
+	if (strcmp(validation->compression, "zstd") == 0)
+		validate_count(validation, VALIDATE_P10, 0, NULL);
+	if (first == '{' || first == '[') {
+		check_name(path, validation);
+		status = validate_chrome(input, validation, err);
+	} else {
+		status = validate_perfetto(input, validation, err);
+	}
+	input_close(input);
+	return status;
+}
