@@ -27,11 +27,12 @@ bool recording_on_symbol(void *context, uint32_t id, uint8_t kind, const char *t
 	struct recorded_symbol *symbol = &(*page)[id % SYMBOL_PAGE];
 	session->symbol_count += !symbol->is_known;
 	session->text_bytes += length;
-	bool is_phase = kind == STEPSCOPE_SYMBOL_PHASE && id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION;
 	symbol->kind = kind;
 	symbol->is_known = true;
-	/* the model's strings 1..7 are the phases */
-	symbol->string = is_phase ? id : intern_add_n(&recording->model->strings, text, length);
+	symbol->string = intern_add_n(&recording->model->strings, text, length);
+	/* the model's strings 1..7 are the phases; a recorder that names them differently still numbers them so */
+	if (kind == STEPSCOPE_SYMBOL_PHASE && id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION && symbol->string >= 8)
+		symbol->string = id;
 	return true;
 }
 

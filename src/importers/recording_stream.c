@@ -349,6 +349,7 @@ static void on_gap(struct recording *recording, struct stream *stream, const str
 	if (!stream->has_step_gap)
 		stream->step_gap_ns = first_ns;
 	stream->has_step_gap = true;
+	stream->has_hole = true; /* a switch does not count in the depth, so it may be off by one */
 	for (int64_t i = lowest; i < 0 && stream->level_count; i++) {
 		end_deeper(recording, stream, first_ns);
 		end_top(recording, stream, first_ns, SPAN_END_IS_LOST);
