@@ -9,9 +9,6 @@
 
 #include <stdbool.h>
 #include <stepscope/format.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 struct recorder_clock {
 	bool is_counter; /* read by every event */
@@ -32,24 +29,36 @@ void clock_anchor(struct stepscope_anchor *anchor); /* best of 16 bracketed read
 bool clock_recheck(void);
 int64_t clock_raw_ns(void);
 
+struct clock_halves { /* a tick in two: an event's word holds the low one, and the high one changes once in seconds */
+	uint64_t low, high; /* below 2^32 each */
+};
+
+/* The processor's counter; only where recorder_clock.is_counter. Nothing the compiler knows of memory moves across it. */
+static inline __attribute__((always_inline)) struct clock_halves clock_read_counter(void)
+{
+	struct clock_halves tick;
+#if defined(STEPSCOPE_FAKE_CLOCK) /* bench/record: what the bookkeeping costs without the clock */
+	tick.low = tick.high = 1;
+#elif defined(__x86_64__)
+	__asm__ volatile("rdtsc" : "=a"(tick.low), "=d"(tick.high)::"memory");
+#elif defined(__aarch64__)
+	uint64_t both;
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(both)::"memory");
+	tick.low = (uint32_t)both;
+	tick.high = both >> 32;
+#else
+	tick.low = tick.high = 0;
+#endif
+	return tick;
+}
+
 static inline uint64_t clock_ticks(void)
 {
-#if defined(STEPSCOPE_FAKE_CLOCK) /* bench/record: what the bookkeeping costs without the clock */
-	return recorder_clock.origin_tick;
-#elif defined(__x86_64__)
-	if (__builtin_expect(recorder_clock.is_counter, 1))
-		return __rdtsc();
-	return clock_ticks_slow();
-#elif defined(__aarch64__)
 	if (__builtin_expect(recorder_clock.is_counter, 1)) {
-		uint64_t tick;
-		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(tick));
-		return tick;
+		struct clock_halves tick = clock_read_counter();
+		return tick.high << 32 | tick.low;
 	}
 	return clock_ticks_slow();
-#else
-	return clock_ticks_slow();
-#endif
 }
 
 #endif

@@ -87,9 +87,9 @@ static bool take_chunk(struct cursor *cursor, uint64_t tick)
 	chunk->stream = cursor->stream;
 	chunk->tid = cursor->slot->tid;
 	chunk->first_word = cursor->position;
-	chunk->base_tick = tick;
+	cursor->high = (uint32_t)(tick >> 32);
+	chunk->base_tick = (uint64_t)cursor->high << 32;
 	__atomic_store_n(&chunk->magic, STEPSCOPE_CHUNK_MAGIC, __ATOMIC_RELEASE);
-	cursor->base = tick;
 	cursor->chunk = chunk;
 	cursor->next = chunk->words;
 	uint32_t number = pool_chunk_index(streams.pool, chunk) + 1;
@@ -107,9 +107,10 @@ static bool take_chunk(struct cursor *cursor, uint64_t tick)
 static void put_into(struct cursor *cursor, uint32_t head, uint64_t tick, const uint64_t *payload)
 {
 	uint32_t words = 1 + (head >> 4 & 15);
-	bool is_far = cursor->chunk && tick > cursor->base && (tick - cursor->base) >> 32;
-	if (cursor->chunk && tick < cursor->base)
-		tick = cursor->base; /* another processor's counter, a few ns behind */
+	uint64_t base = (uint64_t)cursor->high << 32;
+	bool is_far = cursor->chunk && tick >> 32 > cursor->high;
+	if (cursor->chunk && tick < base)
+		tick = base; /* another processor's counter, a few ns behind */
 	uint64_t *end = cursor->chunk ? cursor->chunk->words + STEPSCOPE_CHUNK_WORDS : NULL;
 	if (!end || !cursor->next || cursor->next + words + (is_far ? 2 : 0) > end) {
 		if (!take_chunk(cursor, tick)) {
@@ -119,8 +120,9 @@ static void put_into(struct cursor *cursor, uint32_t head, uint64_t tick, const 
 			return;
 		}
 	} else if (is_far) {
-		store_event(cursor, EVENT_HEAD(STEPSCOPE_EVENT_TIME, 1, 0), tick, &tick);
-		cursor->base = tick;
+		base = tick & ~(uint64_t)UINT32_MAX;
+		store_event(cursor, EVENT_HEAD(STEPSCOPE_EVENT_TIME, 1, 0), base, &base);
+		cursor->high = (uint32_t)(base >> 32);
 	}
 	store_event(cursor, head, tick, payload);
 }
@@ -227,7 +229,7 @@ static void put_signal(struct cursor *interrupted, uint32_t head, const uint64_t
 	cursor->busy = 0;
 }
 
-void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, uint64_t tick, const uint64_t *payload)
+void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, const uint64_t *payload)
 {
 	if (cursor == &cursor_none || cursor->stream == 0) { /* first event of the thread, or of a forked child */
 		__atomic_store_n(&cursor->busy, 0, __ATOMIC_RELAXED);
@@ -239,7 +241,6 @@ void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, ui
 		session_tell_start();
 		cursor->busy = 1;
 		was_busy = 0;
-		tick = clock_ticks();
 	}
 	if (was_busy) {
 		if (__atomic_load_n(&streams.is_accepting, __ATOMIC_ACQUIRE))
@@ -247,7 +248,7 @@ void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, ui
 		return; /* still busy: the emission that was interrupted goes on */
 	}
 	if (__atomic_load_n(&streams.is_accepting, __ATOMIC_ACQUIRE))
-		put_into(cursor, head, tick, payload);
+		put_into(cursor, head, clock_ticks(), payload);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&cursor->busy, 0, __ATOMIC_RELEASE);
 }

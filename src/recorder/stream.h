@@ -15,7 +15,7 @@
 struct cursor {
 	uint64_t *next;  /* where the next word goes */
 	uint64_t *end;   /* of the chunk; NULL sends the thread to the slow path */
-	uint64_t base;   /* tick that low halves refer to */
+	uint32_t high;   /* half of the ticks of what is written now; the base of the low halves is a multiple of 2^32 */
 	uint32_t busy;
 	uint32_t stream; /* 0: the cursor has none */
 	struct stepscope_slot *slot;
@@ -33,11 +33,12 @@ static_assert(sizeof(struct cursor) == 128, "cursor");
 extern struct cursor cursor_none;
 extern __thread struct cursor *cursor_mine __attribute__((tls_model("initial-exec")));
 
-void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, uint64_t tick, const uint64_t *payload);
+void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, const uint64_t *payload);
 
 #define EVENT_HEAD(type, count, id) ((uint32_t)(id) << 8 | (uint32_t)(count) << 4 | (uint32_t)(type))
 
-/* Emits one event. `count` should be a constant, so that the loop is unrolled. */
+/* Emits one event. `count` should be a constant, so that the loop is unrolled. Everything rare, also a clock that is no
+ * counter, is the slow path's: called last, it leaves no register to save here. */
 static inline __attribute__((always_inline)) void stream_put(enum stepscope_event type, uint32_t id, const uint64_t *payload,
 							     unsigned count)
 {
@@ -47,17 +48,19 @@ static inline __attribute__((always_inline)) void stream_put(enum stepscope_even
 	uint32_t was_busy = __atomic_load_n(&cursor->busy, __ATOMIC_RELAXED);
 	__atomic_store_n(&cursor->busy, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	uint64_t tick = clock_ticks();
+	if (__builtin_expect(was_busy || !recorder_clock.is_counter, 0)) {
+		stream_put_slow(cursor, was_busy, head, payload);
+		return;
+	}
+	struct clock_halves tick = clock_read_counter();
 	uint64_t *at = cursor->next;
-	if (__builtin_expect(was_busy || at + count >= __atomic_load_n(&cursor->end, __ATOMIC_RELAXED) ||
-				     (tick - cursor->base) >> 32,
-			     0)) {
-		stream_put_slow(cursor, was_busy, head, tick, payload);
+	if (__builtin_expect(at + count >= __atomic_load_n(&cursor->end, __ATOMIC_RELAXED) || tick.high != cursor->high, 0)) {
+		stream_put_slow(cursor, 0, head, payload);
 		return;
 	}
 	for (unsigned i = 0; i < count; i++)
 		at[1 + i] = payload[i];
-	__atomic_store_n(at, (uint64_t)head << 32 | (uint32_t)tick, __ATOMIC_RELEASE);
+	__atomic_store_n(at, (uint64_t)head << 32 | tick.low, __ATOMIC_RELEASE);
 	cursor->next = at + 1 + count;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&cursor->busy, 0, __ATOMIC_RELAXED);
