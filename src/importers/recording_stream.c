@@ -494,9 +494,11 @@ bool recording_events(void *context, const struct stepscope_block *block, const 
 {
 	struct recording *recording = context;
 	struct stream *stream = recording_stream(recording, block->stream);
-	if (!stream || !count)
+	if (!stream)
 		return true;
 	follow_words(recording, stream, block);
+	if (!count) /* facts only, which the reader took out */
+		return true;
 	choose_clock(recording->process, stream, block->first_tick);
 	bool is_coarse = recording->file->header.flags & STEPSCOPE_SEGMENT_COARSE;
 	uint64_t end_tick = is_coarse && stream->is_in_segments ? stream->first_tick : UINT64_MAX;

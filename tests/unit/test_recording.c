@@ -126,6 +126,11 @@ static void a_step_has_phases_ops_and_numbers(void **state)
 	segment_put(&segment, MAIN, 1130, STEPSCOPE_EVENT_VALUE, QUEUE, 1, bits(3));
 	on(&segment, 1140, STEPSCOPE_EVENT_MARK, SAVED);
 	segment_step(&segment, MAIN, 1200, STEPSCOPE_STEP_END, 7);
+	segment_flush(&segment, 0);
+	segment_symbol(&segment, 28, STEPSCOPE_SYMBOL_META, "model");
+	on(&segment, 1200, STEPSCOPE_EVENT_MARK, 28); /* a block of facts only is no hole */
+	segment_flush(&segment, 0);
+	on(&segment, 1200, STEPSCOPE_EVENT_MARK, SAVED);
 	segment_meta(&segment, "program", "./train");
 	segment_meta(&segment, "cost.event_ns", "9.5");
 	segment_end(&segment, "exit");
@@ -151,8 +156,9 @@ static void a_step_has_phases_ops_and_numbers(void **state)
 	assert_true(model.series[0]->is_metric);
 	assert_true(model.series[0]->value[0] == 2.5);
 	assert_false(model.series[1]->is_metric);
-	assert_int_equal(model.marks_count, 1);
+	assert_int_equal(model.marks_count, 2);
 	assert_int_equal(model.marks[0].time_ns, 1140);
+	assert_string_equal(model_meta(&model, 0, "model"), "");
 	assert_int_equal(model.ledger_count, 0);
 	const struct process *process = &model.processes[0];
 	assert_string_equal(model_text(&model, process->host), "node.7");
