@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -460,6 +461,10 @@ static int start_thread(struct drain *drain)
 	sigfillset(&all);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	/* the priority of a real-time thread is its own, not for us */
+	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+	if (policy == SCHED_FIFO || policy == SCHED_RR)
+		pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
 	pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's handlers never run on our thread */
 	int reason = pthread_create(&drain->thread, &attributes, drain_main, drain);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
