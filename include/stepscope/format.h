@@ -215,7 +215,7 @@ struct stepscope_block {
 	uint32_t events;
 	uint64_t first_tick;
 	uint64_t last_tick;
-	uint64_t reserved;
+	uint64_t rescue;     /* flags & 1: the pool it came from (tick of its first anchor); else 0 */
 };
 static_assert(sizeof(struct stepscope_block) == 64, "block header");
 

@@ -261,6 +261,16 @@ size_t block_write(void *out, enum stepscope_block_kind kind, uint32_t stream, c
 	return sizeof(block) + bytes;
 }
 
+void block_mark_rescued(void *bytes, uint64_t pool)
+{
+	struct stepscope_block block;
+	memcpy(&block, bytes, sizeof(block));
+	block.flags |= 1;
+	block.rescue = pool;
+	seal(&block, (const uint8_t *)bytes + sizeof(block));
+	memcpy(bytes, &block, sizeof(block));
+}
+
 void segment_header_seal(struct stepscope_segment_header *header)
 {
 	memcpy(header->magic, STEPSCOPE_SEGMENT_MAGIC, 8);

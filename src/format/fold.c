@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fold.c: pool of a dead process -> end of its segment. What the segments of the session cover already is left out; a torn last
- * block is cut off first, its events are still in the pool.
+ * block is cut off first, its events are still in the pool, and so is what an earlier rescue of this pool wrote before it was
+ * killed: the second one writes the same bytes again.
  */
 #include "format/fold.h"
 
@@ -33,7 +34,6 @@ struct fold {
 	const uint8_t *symbols;
 	const struct stepscope_chunk *chunks;
 	struct covered covered;
-	uint64_t good_bytes; /* of the segment: up to the end of its last good block */
 	uint8_t *symbol_seen; /* by number: in the segment already */
 	int out;
 	struct encoder *encoder;
@@ -181,6 +181,16 @@ static void note_siblings(struct fold *fold, const char *segment)
 	closedir(dir);
 }
 
+static bool skip_events(void *context, const struct stepscope_block *block)
+{
+	return false;
+}
+
+static uint64_t pool_number(const struct fold *fold)
+{
+	return fold->header->first_anchor.tick;
+}
+
 static enum status note_segment(struct fold *fold, const char *segment, struct error *err)
 {
 	const struct segment_visitor visitor = {
@@ -190,16 +200,33 @@ static enum status note_segment(struct fold *fold, const char *segment, struct e
 	if (!fold->symbol_seen)
 		return error_set(err, STATUS_NO_MEMORY, "no memory for the rescue of '%s'", segment);
 	enum status status = segment_read(segment, &visitor, &stats, err);
-	if (status == STATUS_OK)
-		fold->good_bytes = stats.file_bytes - stats.torn_bytes;
 	note_siblings(fold, segment);
 	return status;
 }
 
+/* Takes away what the pool has complete: a torn end, and the work of a rescue that may not have come to its own end. */
+static enum status cut_segment(struct fold *fold, const char *segment, struct error *err)
+{
+	const struct segment_visitor visitor = {.context = fold, .wants_events = skip_events};
+	struct segment_stats stats;
+	enum status status = segment_read(segment, &visitor, &stats, err);
+	if (status != STATUS_OK)
+		return status;
+	uint64_t good_bytes = stats.file_bytes - stats.torn_bytes;
+	if (stats.rescue_offset && stats.rescue == pool_number(fold))
+		good_bytes = stats.rescue_offset;
+	if (ftruncate(fold->out, (off_t)good_bytes) != 0)
+		return error_errno(err, STATUS_IO, errno, "cannot cut the torn end off '%s'", segment);
+	return STATUS_OK;
+}
+
 /* ---- writing --------------------------------------------------------------------------------------------------------------- */
 
+/* The block in fold->block. */
 static void append(struct fold *fold, size_t bytes)
 {
+	if (bytes)
+		block_mark_rescued(fold->block, pool_number(fold));
 	for (size_t at = 0; at < bytes && !fold->is_write_error;) {
 		ssize_t n = write(fold->out, fold->block + at, bytes - at);
 		if (n < 0 && errno == EINTR)
@@ -454,18 +481,20 @@ static void find_place(const char *segment, struct fold_result *result)
 
 static enum status fold_into(struct fold *fold, const char *segment, struct error *err)
 {
-	enum status status = note_segment(fold, segment, err);
-	if (status != STATUS_OK)
-		return status;
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	fold->out = open(segment, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
 	if (fold->out < 0)
-		return error_errno(err, STATUS_IO, errno, "cannot append to '%s'", segment);
+		return error_errno(err, errno == ENOENT ? STATUS_INPUT : STATUS_IO, errno, "cannot append to '%s'", segment);
+	fcntl(fold->out, F_OFD_SETLKW, &whole); /* two pools may belong to one segment */
+	enum status status = cut_segment(fold, segment, err);
+	if (status == STATUS_OK)
+		status = note_segment(fold, segment, err);
+	if (status != STATUS_OK)
+		return status;
 	fold->encoder = calloc(1, encoder_bytes());
 	fold->block = malloc(BLOCK_MAX_EVENT_BYTES + (1u << 20));
 	if (!fold->encoder || !fold->block)
 		return error_set(err, STATUS_NO_MEMORY, "no memory for the rescue of '%s'", segment);
-	if (ftruncate(fold->out, (off_t)fold->good_bytes) != 0)
-		return error_errno(err, STATUS_IO, errno, "cannot cut the torn end off '%s'", segment);
 	append_symbols(fold);
 	append_block(fold, STEPSCOPE_BLOCK_CLOCK, 0, &fold->header->last_anchor, sizeof(fold->header->last_anchor));
 	status = append_chunks(fold, err);
@@ -514,6 +543,11 @@ enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *r
 	if (fd < 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot open the pool '%s'", pool_path);
 	if (!lock_pool(fd) && !is_dead) {
+		close(fd);
+		return STATUS_OK;
+	}
+	struct stat info;
+	if (fstat(fd, &info) == 0 && info.st_nlink == 0 && !is_dead) { /* another rescue was quicker */
 		close(fd);
 		return STATUS_OK;
 	}

@@ -337,6 +337,16 @@ static void note_damage(struct walk *walk, uint64_t from, uint64_t to)
 	walk->stats->damaged_bytes += to - from;
 }
 
+static void note_rescue(struct walk *walk, const struct stepscope_block *block, uint64_t offset)
+{
+	bool is_rescued = block->flags & 1;
+	if (!is_rescued)
+		walk->stats->rescue_offset = 0;
+	else if (walk->stats->rescue_offset == 0 || walk->stats->rescue != block->rescue)
+		walk->stats->rescue_offset = offset;
+	walk->stats->rescue = block->rescue;
+}
+
 /* A name may stand behind its first use (its thread was slow to write it down), so names come first. */
 static void walk_symbols(struct walk *walk)
 {
@@ -366,6 +376,7 @@ static void walk_blocks(struct walk *walk)
 		struct stepscope_block block;
 		const uint8_t *data = good_block(walk, offset, &block);
 		if (data) {
+			note_rescue(walk, &block, offset);
 			offset += sizeof(block) + block.bytes;
 			if (!on_block(walk, &block, data))
 				return;

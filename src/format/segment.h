@@ -26,6 +26,8 @@ struct segment_stats {
 	uint64_t events, rescued_events; /* rescued: in blocks that a rescue wrote */
 	uint64_t damaged_bytes, damaged_places, first_damage_offset;
 	uint64_t torn_bytes;      /* incomplete last block */
+	uint64_t rescue_offset;   /* where the last blocks are all of one rescue: their start; 0: they are not */
+	uint64_t rescue;          /* and the pool it came from */
 	bool is_closed;           /* an END block was seen */
 };
 
