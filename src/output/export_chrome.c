@@ -19,7 +19,7 @@
 #define LONGEST_KEPT_NAME ((size_t)4096)
 #define CACHE_BYTES ((size_t)64 << 20)
 #define LINE_BYTES ((size_t)512) /* of a span's line without its name and further args */
-#define TRIMONTH_NS (INT64_C(7889238) * 1000000000)
+#define WEEK_NS (INT64_C(604800) * 1000000000)
 #define PROGRESS_SPANS 65536u
 
 /* ---- pieces -------------------------------------------------------------------------------------------------------- */
@@ -416,12 +416,16 @@ static void chrome_release(struct chrome *chrome)
 	free(chrome->names);
 }
 
-/* Kineto counts from a multiple of a quarter of a year, so that all ranks agree and a double holds the nanoseconds. */
+/* Times count from the last turn of a week before the run, so that the files of all ranks agree. (Kineto takes a quarter
+ * of a year; but from 2^42 us on, a reader that keeps microseconds in a double is off by a nanosecond now and then, and
+ * spans that nest do so no more.) */
 static void set_base(struct chrome *chrome)
 {
-	int64_t wall_ns = chrome->window.first_ns + chrome->window.realtime_offset_ns;
+	int64_t wall_ns = chrome->window.realtime_offset_ns;
 
-	chrome->base_ns = wall_ns >= 0 ? wall_ns / TRIMONTH_NS * TRIMONTH_NS : wall_ns;
+	if (chrome->model->processes_count)
+		wall_ns += chrome->model->processes[0].first_ns;
+	chrome->base_ns = wall_ns >= 0 ? wall_ns / WEEK_NS * WEEK_NS : wall_ns;
 	chrome->shift_ns = chrome->window.realtime_offset_ns - chrome->base_ns;
 }
 

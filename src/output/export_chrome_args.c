@@ -30,41 +30,53 @@ static void put_integer(struct arg_list *list, const char *key, int64_t value)
 	writer_printf(&list->chrome->w, "%" PRId64, value);
 }
 
-/* "[[32, 64], [64, 128]]" is what readers want for dims; a single list gets the outer brackets; else it is a text. */
-static int list_depth(const char *text)
+/* Lists of numbers, "[8, 128] [64]" or "[[8, 128], [64]]"; true when text is nothing else, *deepest says which. */
+static bool is_dims(const char *text, int *deepest)
 {
-	int depth = 0, deepest = 0;
+	int depth = 0;
 
+	*deepest = 0;
 	if (*text != '[')
-		return 0;
+		return false;
 	for (; *text; text++) {
 		if (*text == '[')
 			depth++;
 		else if (*text == ']')
 			depth--;
-		else if (!strchr("0123456789-, ", *text))
-			return 0;
-		if (depth > deepest)
-			deepest = depth;
-		if (depth < 0 || (depth == 0 && text[1]))
-			return 0;
+		else if (!strchr(depth ? "0123456789-, " : " ", *text))
+			return false;
+		if (depth > *deepest)
+			*deepest = depth;
+		if (depth < 0 || depth > 2 || (depth == 0 && *deepest == 2 && text[1]))
+			return false;
 	}
-	return depth == 0 ? deepest : 0;
+	return depth == 0;
 }
 
+/* Readers want "Input Dims": [[8, 128], [64]]; what is no list of sizes stays a text. */
 static void put_shape(struct arg_list *list, uint32_t shape)
 {
 	const char *text = model_text(list->chrome->model, shape);
-	int depth = list_depth(text);
 	struct writer *w = &list->chrome->w;
+	int deepest;
 
-	put_key(list, depth ? "Input Dims" : "Shape");
-	writer_text(w, depth == 0 ? "\"" : depth == 1 ? "[" : "");
-	if (depth)
-		writer_text(w, text);
-	else
+	if (!is_dims(text, &deepest)) {
+		put_key(list, "Shape");
+		writer_text(w, "\"");
 		chrome_string(list->chrome, shape);
-	writer_text(w, depth == 0 ? "\"" : depth == 1 ? "]" : "");
+		writer_text(w, "\"");
+		return;
+	}
+	put_key(list, "Input Dims");
+	writer_text(w, deepest == 1 ? "[" : "");
+	for (int depth = 0; *text; text++) {
+		depth += (*text == '[') - (*text == ']');
+		if (depth == 0 && *text == ' ')
+			writer_text(w, ", ");
+		else
+			writer_bytes(w, text, 1);
+	}
+	writer_text(w, deepest == 1 ? "]" : "");
 }
 
 static void put_value(struct arg_list *list, const struct span_arg *arg)
@@ -110,6 +122,39 @@ static bool is_own_key(const char *key)
 	return false;
 }
 
+/* torch's names of element types, for "Input type". NULL: not one of ours. */
+static const char *torch_type(const char *dtype)
+{
+	static const char *const names[][2] = {
+		{"float64", "double"},      {"float32", "float"},
+		{"float16", "c10::Half"},   {"bfloat16", "c10::BFloat16"},
+		{"int64", "long int"},      {"int32", "int"},
+		{"int16", "short int"},     {"int8", "signed char"},
+		{"uint8", "unsigned char"}, {"bool", "bool"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i][0], dtype) == 0)
+			return names[i][1];
+	return NULL;
+}
+
+/* True when the arg was the type of an op's first input and is written as torch does. */
+static bool put_input_type(struct arg_list *list, const struct span_arg *arg, const struct chrome_span *span)
+{
+	const struct model *model = list->chrome->model;
+	const char *type = NULL;
+
+	if (arg->type == STEPSCOPE_ARG_SYMBOL && span->chunk->kind[span->index] == SPAN_OP &&
+	    strcmp(model_text(model, arg->key), "dtype") == 0)
+		type = torch_type(model_text(model, arg->text));
+	if (!type)
+		return false;
+	put_key(list, "Input type");
+	writer_printf(&list->chrome->w, "[\"%s\"]", type);
+	return true;
+}
+
 static void put_further(struct arg_list *list, const struct chrome_span *span, uint32_t *next)
 {
 	const struct model *model = list->chrome->model;
@@ -119,7 +164,7 @@ static void put_further(struct arg_list *list, const struct chrome_span *span, u
 
 		if (arg->track != span->track || arg->row != span->row)
 			return;
-		if (is_own_key(model_text(model, arg->key)))
+		if (is_own_key(model_text(model, arg->key)) || put_input_type(list, arg, span))
 			continue;
 		writer_text(&list->chrome->w, list->has_any ? ", \"" : "\"");
 		chrome_string(list->chrome, arg->key);

