@@ -15,14 +15,15 @@ struct importer {
 	const char *description; /* one line */
 	/* Does a file that starts with these bytes belong to it? is_directory: `path` is one, length is 0. */
 	bool (*recognises)(const char *path, bool is_directory, const char *head, size_t length);
-	enum status (*load)(const char *path, const struct model_filter *filter, struct model *model, struct error *err);
+	enum status (*load)(const char *path, const struct model_filter *filter, struct model *model,
+	                    struct error *err);
 };
 
 extern const struct importer *const importers[]; /* NULL-terminated */
 
 /* Loads `path` ("latest" is resolved by the caller) with the importer that recognises it, then model_finish().
  * STATUS_INPUT says what was looked for when nothing recognises it. */
-enum status import_path(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
-	MUST_CHECK;
+enum status import_path(const char *path, const struct model_filter *filter, struct model *model,
+                        struct error *err) MUST_CHECK;
 
 #endif

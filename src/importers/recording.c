@@ -461,8 +461,8 @@ static void second_pass(struct recording *recording)
 		if (!(file->header.flags & STEPSCOPE_SEGMENT_COARSE)) { /* files are in order: the last one decides */
 			recording->process->is_closed = file->stats.is_closed;
 			recording->process->end_reason = file->end_reason;
+			recording->process->has_rescue = file->stats.rescue_offset != 0;
 		}
-		recording->process->rescued_events += file->stats.rescued_events;
 	}
 	if (open)
 		close_session(recording, open);
@@ -546,7 +546,6 @@ static void finish_recording(struct recording *recording)
 	for (uint32_t i = 0; i < recording->process_count; i++) {
 		struct recorded_process *process = recording->processes[i];
 		process->is_alive = !process->is_closed && is_alive(&process->header);
-		process->has_rescue = model_meta(model, process->process, "rescue") != NULL;
 		fill_process(recording, process);
 		recording_ledger_process(recording, process);
 	}

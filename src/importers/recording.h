@@ -120,7 +120,7 @@ struct recorded_process {
 	int64_t first_ns, last_ns; /* of its events */
 	bool has_anchors;
 	int64_t first_raw_ns, last_raw_ns; /* of its anchors */
-	uint64_t events, rescued_events;
+	uint64_t events;
 	bool is_closed, is_alive;
 	const char *end_reason; /* in the model's arena, NULL: none */
 	struct capture_change *captures;

@@ -73,7 +73,7 @@ void recording_ledger_process(struct recording *recording, const struct recorded
 	if (process->is_alive && !process->is_closed)
 		model_add_ledger(model, LEDGER_OTHER, process->process, where, 1,
 		                 "the process is still running: this is what it has recorded so far");
-	else if (!process->is_closed && !process->rescued_events && !process->has_rescue)
+	else if (!process->is_closed && !process->has_rescue)
 		model_add_ledger(
 			model, LEDGER_MISSING_TAIL, process->process, where, 1,
 			"the process ended without closing its recording and its buffers are gone: its last events (up to a "

@@ -67,20 +67,26 @@ struct span_chunk {
 	uint16_t *depth;  /* 0 at top level */
 	uint8_t *kind;    /* enum span_kind */
 	uint8_t *flags;   /* enum span_flag */
-	uint8_t *phase;   /* enum stepscope_phase of the nearest enclosing phase span (a phase span: its own), 0: none */
-	int32_t *step;    /* index into model.steps of the step it starts in, -1: none; filled by model_finish() */
+	uint8_t *phase; /* enum stepscope_phase of the nearest enclosing phase span (a phase span: its own), 0: none */
+	int32_t *step;  /* index into model.steps of the step it starts in, -1: none; filled by model_finish() */
 };
 
-enum track_kind { TRACK_THREAD, TRACK_SIGNAL, TRACK_SELF, TRACK_DEVICE, TRACK_OTHER };
+enum track_kind {
+	TRACK_THREAD,
+	TRACK_SIGNAL,
+	TRACK_SELF,
+	TRACK_DEVICE,
+	TRACK_OTHER
+};
 
 struct track {
 	uint32_t process;
 	enum track_kind kind;
-	int64_t tid;       /* thread id or device stream */
-	int32_t device;    /* -1: none */
+	int64_t tid;    /* thread id or device stream */
+	int32_t device; /* -1: none */
 	bool is_main;
-	uint32_t name;     /* string, 0: unknown */
-	uint32_t sort;     /* order among the tracks of its process */
+	uint32_t name; /* string, 0: unknown */
+	uint32_t sort; /* order among the tracks of its process */
 	uint32_t span_count;
 	uint32_t chunk_count;
 	struct span_chunk **chunks;
@@ -88,15 +94,15 @@ struct track {
 
 struct model_step {
 	uint32_t process;
-	uint32_t track;      /* where its span is */
-	uint32_t row;        /* of that span */
+	uint32_t track; /* where its span is */
+	uint32_t row;   /* of that span */
 	int64_t number;
 	int64_t start_ns, end_ns;
-	bool is_open;        /* its end is not known: the recording stops inside it, or the end was dropped */
+	bool is_open; /* its end is not known: the recording stops inside it, or the end was dropped */
 	bool has_tokens, has_samples;
 	uint64_t tokens, samples;
-	uint8_t capture;     /* enum stepscope_capture in force when it began */
-	bool has_detail;     /* ranges and ops were recorded in all of it */
+	uint8_t capture; /* enum stepscope_capture in force when it began */
+	bool has_detail; /* ranges and ops were recorded in all of it */
 	bool has_shapes, has_memory;
 };
 
@@ -113,12 +119,12 @@ struct value_series { /* a counter or a metric of a process */
 struct memory_event {
 	int64_t time_ns;
 	uint64_t address;
-	uint64_t bytes;     /* of a free: of the matching allocation; 0 and !has_bytes when unknown */
+	uint64_t bytes; /* of a free: of the matching allocation; 0 and !has_bytes when unknown */
 	uint32_t process;
 	uint32_t track;
-	uint32_t row;       /* innermost span open on the track then, MODEL_NONE: none */
-	int16_t device;     /* -1: host memory */
-	uint8_t category;   /* enum stepscope_memory; of a free: of the matching allocation */
+	uint32_t row;     /* innermost span open on the track then, MODEL_NONE: none */
+	int16_t device;   /* -1: host memory */
+	uint8_t category; /* enum stepscope_memory; of a free: of the matching allocation */
 	bool is_free;
 	bool has_bytes;
 };
@@ -131,8 +137,8 @@ struct mark {
 
 struct span_arg { /* extra facts of a span: everything that has no column */
 	uint32_t track, row;
-	uint32_t key;       /* string */
-	uint8_t type;       /* enum stepscope_arg */
+	uint32_t key; /* string */
+	uint8_t type; /* enum stepscope_arg */
 	union {
 		int64_t i64;
 		uint64_t u64;
@@ -141,8 +147,8 @@ struct span_arg { /* extra facts of a span: everything that has no column */
 	};
 };
 
-struct model_link { /* launch -> kernel, forward -> backward */
-	uint8_t kind;       /* enum stepscope_link */
+struct model_link {   /* launch -> kernel, forward -> backward */
+	uint8_t kind; /* enum stepscope_link */
 	uint64_t number;
 	uint32_t from_track, from_row, to_track, to_row; /* MODEL_NONE where one half is missing */
 };
@@ -162,18 +168,18 @@ struct sample {
 };
 
 struct process {
-	uint32_t host;       /* string */
+	uint32_t host; /* string */
 	int64_t pid;
-	int64_t parent_pid;  /* 0: unknown */
-	uint64_t start_time; /* clock ticks since boot, as in /proc/PID/stat */
-	uint8_t role;        /* enum stepscope_role */
-	int32_t rank, world_size; /* -1: unknown */
-	uint32_t name;       /* string: program */
-	int64_t first_ns, last_ns; /* first and last instant anything is known of it */
-	bool is_closed;      /* it ended its recording itself (no kill, no crash) */
-	uint32_t end_reason; /* string; 0: none */
+	int64_t parent_pid;         /* 0: unknown */
+	uint64_t start_time;        /* clock ticks since boot, as in /proc/PID/stat */
+	uint8_t role;               /* enum stepscope_role */
+	int32_t rank, world_size;   /* -1: unknown */
+	uint32_t name;              /* string: program */
+	int64_t first_ns, last_ns;  /* first and last instant anything is known of it */
+	bool is_closed;             /* it ended its recording itself (no kill, no crash) */
+	uint32_t end_reason;        /* string; 0: none */
 	int64_t realtime_offset_ns; /* wall time = time + this */
-	bool has_cost;       /* the recorder measured itself */
+	bool has_cost;              /* the recorder measured itself */
 	double cost_per_event_ns;   /* calibrated at start */
 	int64_t drainer_cpu_ns;
 	uint64_t event_count;
@@ -186,48 +192,48 @@ struct model_meta { /* facts: key = value, per process (MODEL_NONE: of the whole
 
 /* What is wrong with the evidence: one entry per kind and place; reports print all of them. */
 enum ledger_kind {
-	LEDGER_DROPPED,        /* events dropped by a full buffer */
-	LEDGER_DAMAGED,        /* bytes that could not be read */
-	LEDGER_TORN_TAIL,      /* the last block was cut off */
-	LEDGER_RESCUED,        /* events a rescue brought back after a kill (information) */
-	LEDGER_OPEN_SPANS,     /* spans open at the end of the recording */
-	LEDGER_UNMATCHED_END,  /* ends without a begin */
-	LEDGER_MISSING_TAIL,   /* a killed process whose pool could not be read */
-	LEDGER_REMOVED,        /* events removed by rotation */
-	LEDGER_CLOCK,          /* the clock stepped or was replaced */
-	LEDGER_REPAIRED,       /* importers: what was repaired */
+	LEDGER_DROPPED,       /* events dropped by a full buffer */
+	LEDGER_DAMAGED,       /* bytes that could not be read */
+	LEDGER_TORN_TAIL,     /* the last block was cut off */
+	LEDGER_RESCUED,       /* events a rescue brought back after a kill (information) */
+	LEDGER_OPEN_SPANS,    /* spans open at the end of the recording */
+	LEDGER_UNMATCHED_END, /* ends without a begin */
+	LEDGER_MISSING_TAIL,  /* a killed process whose pool could not be read */
+	LEDGER_REMOVED,       /* events removed by rotation */
+	LEDGER_CLOCK,         /* the clock stepped or was replaced */
+	LEDGER_REPAIRED,      /* importers: what was repaired */
 	LEDGER_OTHER,
 };
 
 struct ledger_entry {
 	enum ledger_kind kind;
-	uint32_t process;     /* MODEL_NONE: whole input */
-	uint32_t where;       /* string: file, thread or event type */
-	uint64_t count;       /* events or bytes, as `text` says */
-	uint32_t text;        /* string: a sentence in plain words */
+	uint32_t process; /* MODEL_NONE: whole input */
+	uint32_t where;   /* string: file, thread or event type */
+	uint64_t count;   /* events or bytes, as `text` says */
+	uint32_t text;    /* string: a sentence in plain words */
 	bool has_first_offset;
 	uint64_t first_offset; /* of the first occurrence in the file */
 };
 
-#define MODEL_ARRAY(type, name) \
-	type *name;             \
-	uint32_t name##_count;  \
+#define MODEL_ARRAY(type, name)                                                                                        \
+	type *name;                                                                                                    \
+	uint32_t name##_count;                                                                                         \
 	uint32_t name##_capacity
 
 struct model {
 	struct intern strings;
-	struct arena arena;              /* small, long-lived things */
-	uint64_t memory_limit_bytes;     /* for chunks in anonymous memory; 0: 1 GiB */
+	struct arena arena;          /* small, long-lived things */
+	uint64_t memory_limit_bytes; /* for chunks in anonymous memory; 0: 1 GiB */
 	uint64_t memory_used_bytes, spilled_bytes;
-	struct storage *storage;         /* model/storage.h: where chunks live; private */
-	struct model_index *index;       /* finds series, metadata; private */
+	struct storage *storage;   /* model/storage.h: where chunks live; private */
+	struct model_index *index; /* finds series, metadata; private */
 	MODEL_ARRAY(struct process, processes);
 	MODEL_ARRAY(struct track *, tracks);
-	MODEL_ARRAY(struct model_step, steps);      /* by process, then start */
+	MODEL_ARRAY(struct model_step, steps); /* by process, then start */
 	MODEL_ARRAY(struct value_series *, series);
-	MODEL_ARRAY(struct memory_event, memory);   /* by time within a process */
+	MODEL_ARRAY(struct memory_event, memory); /* by time within a process */
 	MODEL_ARRAY(struct mark, marks);
-	MODEL_ARRAY(struct span_arg, args);         /* by track, row */
+	MODEL_ARRAY(struct span_arg, args); /* by track, row */
 	MODEL_ARRAY(struct model_link, links);
 	MODEL_ARRAY(struct stack_node, stacks);
 	MODEL_ARRAY(struct sample, samples);
@@ -259,11 +265,12 @@ uint32_t model_span_innermost(const struct model *model, uint32_t track, enum sp
 /* A complete span. The importer gives spans of a track in order of start; nesting is found here, and a span that outlives
  * its parent is cut and flagged. */
 uint32_t model_span_complete(struct model *model, uint32_t track, int64_t start_ns, int64_t dur_ns, enum span_kind kind,
-			     uint32_t name);
+                             uint32_t name);
 void model_span_set_shape(struct model *model, uint32_t track, uint32_t row, uint32_t shape);
 void model_span_arg(struct model *model, const struct span_arg *arg);
 
-void model_add_value(struct model *model, uint32_t process, uint32_t name, bool is_metric, int64_t time_ns, double value);
+void model_add_value(struct model *model, uint32_t process, uint32_t name, bool is_metric, int64_t time_ns,
+                     double value);
 struct model_step *model_add_step(struct model *model); /* valid until the next call */
 void model_add_memory(struct model *model, const struct memory_event *event);
 void model_add_mark(struct model *model, uint32_t track, int64_t time_ns, uint32_t name);
@@ -273,7 +280,7 @@ void model_add_sample(struct model *model, const struct sample *sample);
 void model_add_meta(struct model *model, uint32_t process, const char *key, const char *value); /* replaces */
 /* Adds count to the entry of the same kind, process, where and text, or makes it. The entry is valid until the next call. */
 struct ledger_entry *model_add_ledger(struct model *model, enum ledger_kind kind, uint32_t process, const char *where,
-				      uint64_t count, const char *text);
+                                      uint64_t count, const char *text);
 
 /* After the last row: closes open spans at their process's last_ns (flag SPAN_IS_OPEN, counted in the ledger), fills the
  * columns step and phase, sorts steps, memory, args; matches frees with allocations. */
