@@ -264,6 +264,8 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 		without += !model->steps[i].has_memory;
 	if (!table->row_count)
 		table->empty = not_recorded;
+	else if (options->has_steps)
+		table->note = "of a part of the steps: what was allocated before it and is still alive is not counted";
 	else if (without)
 		table->note = arena_printf(&table->arena,
 					   "memory was not recorded in %u of %u steps: what was allocated or freed in them is unknown",

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- phases ---- */
@@ -40,7 +41,7 @@ static const struct table_column phase_columns[PHASE_COLUMNS] = {
 			 .definition = "share of the time of steps", .denominator = "time of all complete steps",
 			 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
 	[PHASE_LOW] = {.name = "ci95_low_ns", .title = "low", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-		       .role = ROLE_EVIDENCE, .definition = "lower end of the 95 % interval of the mean (Student t on "
+		       .role = ROLE_EVIDENCE, .definition = "lower end of the 95 % interval of the mean, at least 0 (Student t on "
 				     "the steps, taken as independent)"},
 	[PHASE_HIGH] = {.name = "ci95_high_ns", .title = "high", .type = TABLE_DOUBLE, .unit = UNIT_NS,
 			.role = ROLE_EVIDENCE, .definition = "upper end of the 95 % interval of the mean"},
@@ -78,7 +79,7 @@ static void add_phase(struct table *table, const struct step_times *times, int p
 		table_set_missing(table, row, PHASE_RATIO, "the steps took no time");
 	for (int column = PHASE_LOW; column <= PHASE_HIGH; column++) {
 		if (summary.has_interval)
-			table_set_double(table, row, column, column == PHASE_LOW ? summary.low : summary.high);
+			table_set_double(table, row, column, column == PHASE_LOW ? fmax(summary.low, 0) : summary.high);
 		else
 			table_set_missing(table, row, column, "one step has no spread");
 	}

@@ -3,6 +3,8 @@
  * processes.c: the table `processes`: every process of the run, how it ended and what it used. What a process recorded about itself
  * comes from its counters, the rest from what `stepscope run` saw (facts "child.<pid>.<key>" of its own recording).
  */
+#include "analysis/processes.h"
+
 #include "analysis/labels.h"
 #include "analysis/step_times.h"
 
@@ -148,25 +150,38 @@ static void set_used(struct table *table, int row, const struct model *model, ui
 
 /* ---- how it ended ---- */
 
+static const char *describe_end(const struct model *model, const struct process *process, int64_t pid,
+				struct arena *arena)
+{
+	const char *signal = child_fact(model, pid, "signal");
+	int64_t number;
+
+	if (signal && signal[0])
+		return arena_printf(arena, "killed by %s", signal);
+	if (child_number(model, pid, "status", &number))
+		return arena_printf(arena, "exit status %" PRId64, number);
+	if (!process || !process->is_closed)
+		return PROCESS_DID_NOT_CLOSE;
+	return process->end_reason ? arena_printf(arena, "closed: %s", model_text(model, process->end_reason)) : "closed";
+}
+
+const char *process_end(const struct model *model, uint32_t process, struct arena *arena)
+{
+	return describe_end(model, &model->processes[process], model->processes[process].pid, arena);
+}
+
 static void set_end(struct table *table, int row, const struct model *model, const struct process *process, int64_t pid)
 {
-	const char *word = NULL, *signal = child_fact(model, pid, "signal");
+	const char *signal = child_fact(model, pid, "signal");
 	int64_t number;
 
 	table_set_missing(table, row, PROCESS_EXIT, "nobody waited for the process");
 	table_set_missing(table, row, PROCESS_SIGNAL, "it was not seen to be ended by a signal");
-	if (signal && signal[0]) {
+	if (signal && signal[0])
 		table_set_text(table, row, PROCESS_SIGNAL, signal);
-		word = arena_printf(&table->arena, "killed by %s", signal);
-	} else if (child_number(model, pid, "status", &number)) {
+	else if (child_number(model, pid, "status", &number))
 		table_set_int(table, row, PROCESS_EXIT, number);
-		word = arena_printf(&table->arena, "exit status %" PRId64, number);
-	} else if (process && process->is_closed) {
-		word = process->end_reason ? arena_printf(&table->arena, "closed: %s",
-							  model_text(model, process->end_reason))
-					   : "closed";
-	}
-	table_set_text(table, row, PROCESS_END, word ? word : "did not close: killed, crashed or still running");
+	table_set_text(table, row, PROCESS_END, describe_end(model, process, pid, &table->arena));
 }
 
 /* The deepest span of the process that never ended; of its main thread when several threads have one. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * recording_cost.c: the table `cost`, and the ratio that every report prints. The cost per event is calibrated by the
- * recorder at start; whether alternating steps were measured is read off the steps' capture.
+ * recorder at start. With --cost-every the schedule wants steps recorded in which the recorder then pauses.
  */
 #include "analysis/recording_cost.h"
 
@@ -33,7 +33,9 @@ bool recording_cost_all(struct recording_cost *cost, const struct model *model)
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		struct recording_cost one;
 
-		if (!recording_cost_of(&one, &model->processes[i]))
+		/* `stepscope run` records the machine at its own expense, beside the program */
+		if (model->processes[i].role == STEPSCOPE_ROLE_HOST ||
+		    !recording_cost_of(&one, &model->processes[i]))
 			continue;
 		cost->events += one.events;
 		cost->events_ns += one.events_ns;
@@ -98,7 +100,8 @@ static const struct table_column columns[COST_COLUMNS] = {
 				  .definition = "upper end of the 95 % interval of the difference (Welch)"},
 };
 
-/* The steps of a process by whether they were recorded; the first of all is left out, it warms up. */
+/* The steps of a process that the schedule wanted, by whether the recorder paused in them; the first of all is left out, it
+ * warms up. */
 static void split_steps(const struct model *model, const struct step_times *times, uint32_t process, double *values,
 			size_t *on, size_t *off)
 {
@@ -108,7 +111,9 @@ static void split_steps(const struct model *model, const struct step_times *time
 	for (uint32_t i = 0; i < times->count; i++) {
 		if (model->steps[i].process != process || !times->steps[i].is_complete || !times->steps[i].is_selected)
 			continue;
-		if (!is_first && model->steps[i].capture == STEPSCOPE_CAPTURE_NONE)
+		if (model->steps[i].capture < STEPSCOPE_CAPTURE_RECORD)
+			continue;
+		if (!is_first && !model->steps[i].has_detail)
 			values[times->count - ++*off] = (double)times->steps[i].dur_ns;
 		else if (!is_first)
 			values[(*on)++] = (double)times->steps[i].dur_ns;
@@ -133,6 +138,16 @@ static void set_difference(struct table *table, int row, const struct summary *o
 	table_set_double(table, row, COST_DIFFERENCE_HIGH, (on->mean - off->mean + half) / off->mean);
 }
 
+/* Dropped events make steps look as if the recorder had paused. */
+static bool has_drops(const struct model *model, uint32_t process)
+{
+	for (uint32_t i = 0; i < model->ledger_count; i++) {
+		if (model->ledger[i].kind == LEDGER_DROPPED && model->ledger[i].process == process)
+			return true;
+	}
+	return false;
+}
+
 static void set_alternation(struct table *table, int row, const struct model *model, const struct step_times *times,
 			    uint32_t process)
 {
@@ -144,7 +159,7 @@ static void set_alternation(struct table *table, int row, const struct model *mo
 	summary_compute(&on, values, on_count);
 	summary_compute(&off, values + times->count - off_count, off_count);
 	free(values);
-	if (model_meta(model, process, "cost_every") && on_count > 1 && off_count > 1 && off.mean > 0) {
+	if (!has_drops(model, process) && on_count > 1 && off_count > 1 && off.mean > 0) {
 		table_set_int(table, row, COST_ON, (int64_t)on_count);
 		table_set_int(table, row, COST_OFF, (int64_t)off_count);
 		set_difference(table, row, &on, &off);

@@ -3,6 +3,7 @@
  * run_facts.c: the table `run`, one row: what was run, what of it was recorded, and how good the evidence is.
  */
 #include "analysis/labels.h"
+#include "analysis/processes.h"
 #include "analysis/recording_cost.h"
 #include "analysis/step_times.h"
 
@@ -38,7 +39,7 @@ enum {
 
 static const struct table_column columns[RUN_COLUMNS] = {
 	[RUN_PROGRAM] = {.name = "program", .type = TABLE_TEXT, .definition = "name of the recorded program"},
-	[RUN_COMMAND] = {.name = "command", .type = TABLE_TEXT, .definition = "command line as recorded, secrets masked"},
+	[RUN_COMMAND] = {.name = "command", .type = TABLE_TEXT, .definition = "command line as recorded, secrets masked; the program's name when it was not"},
 	[RUN_HOSTS] = {.name = "host", .type = TABLE_TEXT, .definition = "machines the recorded processes ran on"},
 	[RUN_RANK] = {.name = "rank", .type = TABLE_INT, .definition = "rank, when the recording has only one"},
 	[RUN_WORLD_SIZE] = {.name = "world_size", .title = "world size", .type = TABLE_INT,
@@ -140,9 +141,12 @@ static void set_who(struct table *table, const struct model *model)
 		rank = process->rank >= 0 ? process->rank : rank;
 	}
 	set_or_missing(table, 0, RUN_PROGRAM, program ? program : any_meta(model, "program"), "not recorded");
-	set_or_missing(table, 0, RUN_COMMAND, command, "not recorded");
+	set_or_missing(table, 0, RUN_COMMAND, command ? command : program, "not recorded");
 	set_or_missing(table, 0, RUN_HOSTS, host_list(model, &table->arena), "not recorded");
-	table_set_int(table, 0, RUN_PROCESSES, processes);
+	if (processes)
+		table_set_int(table, 0, RUN_PROCESSES, processes);
+	else
+		table_set_missing(table, 0, RUN_PROCESSES, "no process of the program recorded itself");
 	if (rank >= 0 && is_one_rank)
 		table_set_int(table, 0, RUN_RANK, rank);
 	else
@@ -217,28 +221,41 @@ static void set_window(struct table *table, const struct model *model, const str
 	table_set_missing(table, 0, RUN_LAST_STEP, step_times_empty_reason(times));
 }
 
+static const struct model_step *last_step(const struct model *model, uint32_t process)
+{
+	const struct model_step *last = NULL;
+
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		last = model->steps[i].process == process ? &model->steps[i] : last;
+	return last;
+}
+
 static const char *describe_end(const struct model *model, struct arena *arena)
 {
-	uint32_t closed = 0, killed = 0;
-	const char *reason = NULL;
+	uint32_t closed = 0, others = 0, one = MODEL_NONE;
+	const struct model_step *step;
+	const char *words;
 
 	for (uint32_t i = 0; i < model->processes_count; i++) {
-		const struct process *process = &model->processes[i];
-
-		if (!is_program(process))
+		if (!is_program(&model->processes[i]))
 			continue;
-		*(process->is_closed ? &closed : &killed) += 1;
-		if (process->is_closed && process->end_reason)
-			reason = model_text(model, process->end_reason);
+		*(model->processes[i].is_closed ? &closed : &others) += 1;
+		one = !model->processes[i].is_closed || one == MODEL_NONE ? i : one;
 	}
-	if (!closed && !killed)
+	if (one == MODEL_NONE)
 		return NULL;
-	if (!killed)
-		return closed == 1 && reason ? arena_printf(arena, "closed: %s", reason) : "closed normally";
-	if (!closed)
-		return killed == 1 ? "did not close: killed, crashed or still running"
-				   : "none closed: killed, crashed or still running";
-	return arena_printf(arena, "%u closed, %u did not: killed, crashed or still running", closed, killed);
+	if (!others)
+		return closed == 1 ? process_end(model, one, arena) : "all processes closed their recordings";
+	words = process_end(model, one, arena);
+	if (!strcmp(words, PROCESS_DID_NOT_CLOSE))
+		words = PROCESS_DID_NOT_CLOSE " (killed, crashed or still running)";
+	step = last_step(model, one);
+	if (step)
+		words = arena_printf(arena, "%s, %s step %" PRId64, words, step->is_open ? "in" : "after", step->number);
+	if (closed + others == 1)
+		return words;
+	return arena_printf(arena, "%u of %u processes did not close their recordings; %s: %s", others,
+			    closed + others, process_label(model, one, arena), words);
 }
 
 static void set_evidence(struct table *table, const struct model *model)
@@ -252,7 +269,7 @@ static void set_evidence(struct table *table, const struct model *model)
 		events += is_program(&model->processes[i]) ? model->processes[i].event_count : 0;
 	table_set_int(table, 0, RUN_DROPPED, (int64_t)dropped);
 	table_set_int(table, 0, RUN_EVENTS, (int64_t)events);
-	set_or_missing(table, 0, RUN_CAPTURE, any_meta(model, "capture"), "the recorder did not say");
+	set_or_missing(table, 0, RUN_CAPTURE, any_meta(model, "capture"), "the recorder says it at its end, which it did not reach");
 	set_or_missing(table, 0, RUN_ENDED, describe_end(model, &table->arena),
 		       "no process of the program was recorded");
 	if (recording_cost_all(&cost, model))

@@ -127,6 +127,26 @@ static void add_row(struct table *table, const struct model *model, const struct
 		table_set_bool(table, row, STEP_OUTLIER, (double)time->dur_ns > limit_ns);
 }
 
+/* Phases that no step spent time in would only make the rows wide. */
+static void hide_empty_phases(struct table *table)
+{
+	const char *list = NULL;
+
+	for (int column = STEP_DATA; column < STEP_OTHER && table->row_count; column++) {
+		bool is_empty = true;
+
+		for (int row = 0; row < table->row_count && is_empty; row++)
+			is_empty = table_get(table, row, column)->i == 0;
+		if (!is_empty)
+			continue;
+		table->columns[column].is_hidden = true;
+		list = arena_printf(&table->arena, "%s%s%s", list ? list : "", list ? ", " : "",
+				    table->columns[column].title);
+	}
+	if (list)
+		table->note = arena_printf(&table->arena, "no step spent time in: %s", list);
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
 		       struct error *err)
 {
@@ -146,6 +166,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		}
 		add_row(table, model, &times->steps[i], &model->steps[i], limit_ns);
 	}
+	hide_empty_phases(table);
 	if (!table->row_count)
 		table->empty = step_times_empty_reason(times);
 	step_times_release(&own);

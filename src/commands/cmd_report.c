@@ -282,7 +282,7 @@ static int run(const struct options_result *arguments, struct error *err)
 
 const struct command command_report = {
 	.name = "report",
-	.summary = "Shows where each step of a recorded run went",
+	.summary = "Show where each step of a recorded run went",
 	.usage = "stepscope report [options] [RUN]",
 	.examples = "  stepscope report latest\n"
 		    "  stepscope report latest --table ops --by shape --sort total_ns --limit 20\n"

@@ -42,7 +42,8 @@ static void add_number(struct buffer *out, double value, enum table_unit unit)
 		buffer_add_text(out, units_bytes(text, value));
 		return;
 	case UNIT_RATIO:
-		buffer_add_text(out, units_ratio(text, value));
+		/* a little is not nothing */
+		buffer_add_text(out, value > 0 && value < 0.0005 ? "<0.1 %" : units_ratio(text, value));
 		return;
 	case UNIT_FLOP:
 	case UNIT_FLOP_PER_SECOND:
@@ -109,25 +110,30 @@ void cell_for_programs(struct buffer *out, const struct table *table, int row, i
 	}
 }
 
-bool column_is_missing(const struct table *table, int column, const char **reason)
+const char *column_reason(const struct table *table, int column)
 {
 	const char *candidate = NULL;
 	int lead = 0;
 
+	/* majority vote: one odd row (a rest, a total) must not speak for all */
 	for (int row = 0; row < table->row_count; row++) {
 		const struct table_cell *cell = table_get(table, row, column);
 		bool is_same;
 
-		if (cell->has_value)
-			return false;
-		if (!cell->reason)
+		if (cell->has_value || !cell->reason)
 			continue;
-		/* majority vote: one odd row (a rest, a total) must not speak for all */
 		is_same = lead > 0 && !strcmp(candidate, cell->reason);
 		candidate = lead > 0 ? candidate : cell->reason;
 		lead += lead == 0 || is_same ? 1 : -1;
 	}
-	if (reason)
-		*reason = candidate;
+	return candidate ? candidate : "not recorded";
+}
+
+bool column_is_missing(const struct table *table, int column)
+{
+	for (int row = 0; row < table->row_count; row++) {
+		if (table_get(table, row, column)->has_value)
+			return false;
+	}
 	return table->row_count > 0;
 }

@@ -13,7 +13,10 @@ void cell_for_people(struct buffer *out, const struct table *table, int row, int
 /* Appends digits, true/false or the text as it is; nothing for what was not measured. NaN and infinities: nan, inf, -inf. */
 void cell_for_programs(struct buffer *out, const struct table *table, int row, int column);
 
-/* True when the column has rows and none of them was measured; `reason` (may be NULL) is that of most rows. */
-bool column_is_missing(const struct table *table, int column, const char **reason);
+/* True when the table has rows and none has a value in the column. */
+bool column_is_missing(const struct table *table, int column);
+
+/* Why cells of the column were not measured: the reason of most of them. */
+const char *column_reason(const struct table *table, int column);
 
 #endif

@@ -52,7 +52,7 @@ static void add_optional(struct json_writer *json, const char *key, const char *
 static void add_column(struct json_writer *json, const struct table_column *column)
 {
 	static const char *const types[] = {"text", "integer", "number", "boolean"};
-	static const char *const roles[] = {"key", "value", "share", "evidence"};
+	static const char *const roles[] = {"value", "key", "share", "evidence"};
 
 	json_object_begin(json);
 	add_optional(json, "name", column->name);

@@ -40,12 +40,45 @@ static void write_line(struct buffer *out, const struct layout_section *section,
 		return;
 	buffer_init(&line, 1 << 20);
 	if (table->row_count)
-		text_template(&line, table, section->template, style);
+		text_template(&line, table, 0, section->template, style);
 	else
 		buffer_add_text(&line, table->empty ? table->empty : "nothing was recorded");
 	if (line.length) {
 		write_label(out, section->label, style);
 		text_wrapped(out, line.data, LABEL_WIDTH, LABEL_WIDTH, style);
+	}
+	buffer_release(&line);
+}
+
+static void write_heading(struct buffer *out, const struct layout_section *section, const struct table *table,
+			  const struct text_style *style)
+{
+	buffer_add_text(out, "\n");
+	text_heading(out, section->label ? section->label : table->title, style);
+	if (section->limit && table->row_count > section->limit)
+		buffer_printf(out, "  (%d of %d shown: --table %s)", section->limit, table->row_count, table->name);
+	buffer_add_text(out, "\n");
+}
+
+static void write_sentences(struct buffer *out, const struct layout_section *section, const struct table *table,
+			    const struct text_style *style)
+{
+	struct buffer line;
+
+	if (!table->row_count && !section->is_kept_empty)
+		return;
+	write_heading(out, section, table, style);
+	if (!table->row_count) {
+		buffer_add_text(out, "  ");
+		text_wrapped(out, table->empty ? table->empty : "nothing was recorded", 2, 2, style);
+		return;
+	}
+	buffer_init(&line, 1 << 20);
+	for (int row = 0; row < table->row_count && (!section->limit || row < section->limit); row++) {
+		buffer_clear(&line);
+		text_template(&line, table, row, section->template, style);
+		buffer_add_text(out, "  ");
+		text_wrapped(out, line.data, 4, 2, style);
 	}
 	buffer_release(&line);
 }
@@ -61,11 +94,7 @@ static void write_table(struct buffer *out, const struct layout_section *section
 
 	if (table->row_count < section->least_rows || (!table->row_count && !section->is_kept_empty))
 		return;
-	buffer_add_text(out, "\n");
-	text_heading(out, section->label ? section->label : table->title, style);
-	if (section->limit && table->row_count > section->limit)
-		buffer_printf(out, "  (%d of %d shown: --table %s)", section->limit, table->row_count, table->name);
-	buffer_add_text(out, "\n");
+	write_heading(out, section, table, style);
 	text_table(out, table, &view, style);
 }
 
@@ -82,6 +111,9 @@ void layout_write(struct buffer *out, const struct layout_section *layout, struc
 			break;
 		case LAYOUT_TABLE:
 			write_table(out, section, table, style);
+			break;
+		case LAYOUT_SENTENCES:
+			write_sentences(out, section, table, style);
 			break;
 		case LAYOUT_SPACE:
 			buffer_add_text(out, "\n");

@@ -12,8 +12,8 @@ const struct layout_section layout_info[] = {
 	 .columns = "process,thread,kind,spans,busy_ns,busy_ratio"},
 	{.form = LAYOUT_TABLE, .table = "cost", .has_heading = true, .is_kept_empty = true, .limit = 16,
 	 .columns = "process,events,per_event_ns,events_ns,drainer_cpu_ns,wall_ns,ratio"},
-	{.form = LAYOUT_TABLE, .table = "ledger", .has_heading = true, .is_kept_empty = true,
-	 .columns = "what,count,process,where,first_offset,sentence"},
+	{.form = LAYOUT_SENTENCES, .table = "ledger", .is_kept_empty = true,
+	 .template = "{what}: {sentence} ({count}, {process}[, {where}][, at byte {first_offset}])"},
 	{.form = LAYOUT_TABLE, .table = "facts", .has_heading = true, .limit = 64, .columns = "key,value,process"},
 	{.form = LAYOUT_END},
 };

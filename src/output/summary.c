@@ -4,6 +4,7 @@
  */
 #include "output/summary.h"
 
+#include "output/cells.h"
 #include "output/json.h"
 
 #include <assert.h>
@@ -126,11 +127,11 @@ static void write_row(struct summary *summary, const struct summary_entry *entry
 		json_cell(&summary->json, table, row, members[i].column);
 		if (cell->has_value || members[i].is_missed)
 			continue;
-		members[i].is_missed = true; /* one reason per column: that of its first null */
+		members[i].is_missed = true; /* one reason per column */
 		add_reason(summary,
 			   path_of(summary, entry->key,
 				   arena_printf(&summary->report->arena, "[].%s", members[i].key)),
-			   cell->reason);
+			   column_reason(table, members[i].column));
 	}
 	json_object_end(&summary->json);
 }

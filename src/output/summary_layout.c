@@ -52,7 +52,13 @@ const struct summary_entry summary_layout[] = {
 	 NULL, NULL},
 	{SUMMARY_ROWS, "steps", "steps", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "processes_step_time", "step_time", NULL, NULL, NULL},
+	{SUMMARY_ROWS, "memory", "memory", NULL, NULL, NULL},
+	{SUMMARY_ROWS, "memory_peak", "memory_peak", NULL, NULL, NULL},
+	{SUMMARY_ROWS, "ranks", "ranks", NULL, NULL, NULL},
+	{SUMMARY_ROWS, "processes", "processes", NULL, NULL, NULL},
+	{SUMMARY_ROWS, "metrics", "metrics", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "cost", "cost", NULL, NULL, NULL},
+	{SUMMARY_ROWS, "ledger", "ledger", NULL, NULL, NULL},
 	{SUMMARY_NULL, "findings", NULL, NULL, NULL, "this version has no diagnosis"},
 	{SUMMARY_END, NULL, NULL, NULL, NULL, NULL},
 };

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MAXIMUM_COLUMNS 64
-#define NARROWEST_TEXT 12
+#define NARROWEST_TEXT 26
 #define BAR_WIDTH 24
 #define GAP 2
 
@@ -70,7 +70,7 @@ void text_wrapped(struct buffer *out, const char *text, int indent, int at, cons
 
 /* ---- which columns ---- */
 
-static void choose_named(struct grid *grid, const char *names)
+static void choose_named(struct grid *grid, const char *names, bool is_brief)
 {
 	while (*names && grid->column_count < MAXIMUM_COLUMNS) {
 		size_t length = strcspn(names, ",");
@@ -78,7 +78,8 @@ static void choose_named(struct grid *grid, const char *names)
 		for (int i = 0; i < grid->table->column_count; i++) {
 			const char *name = grid->table->columns[i].name;
 
-			if (strlen(name) == length && !strncmp(name, names, length))
+			if (strlen(name) == length && !strncmp(name, names, length) &&
+			    !(is_brief && column_is_missing(grid->table, i)))
 				grid->columns[grid->column_count++] = i;
 		}
 		names += length + (names[length] == ',');
@@ -88,11 +89,11 @@ static void choose_named(struct grid *grid, const char *names)
 static void choose_columns(struct grid *grid, const struct text_view *view)
 {
 	if (view->columns) {
-		choose_named(grid, view->columns);
+		choose_named(grid, view->columns, view->is_brief);
 		return;
 	}
 	for (int i = 0; i < grid->table->column_count; i++) {
-		if (!grid->table->columns[i].is_hidden && !column_is_missing(grid->table, i, NULL))
+		if (!grid->table->columns[i].is_hidden && !column_is_missing(grid->table, i))
 			grid->columns[grid->column_count++] = i;
 	}
 }
@@ -263,11 +264,9 @@ static void add_record(struct buffer *out, struct grid *grid)
 
 static const char *missing_reason(const struct grid *grid, int column)
 {
-	const char *reason = NULL;
-
-	if (grid->table->columns[column].is_hidden || !column_is_missing(grid->table, column, &reason))
+	if (grid->table->columns[column].is_hidden || !column_is_missing(grid->table, column))
 		return NULL;
-	return reason ? reason : "not recorded";
+	return column_reason(grid->table, column);
 }
 
 /* One line per reason, with all columns it holds for. */
@@ -354,7 +353,8 @@ void text_table(struct buffer *out, const struct table *table, const struct text
 		for (int row = 0; row < grid.row_count; row++)
 			add_row(out, &grid, row);
 	}
-	add_notes(out, &grid);
+	if (table->row_count)
+		add_notes(out, &grid);
 	if (!view->is_brief && table->row_count)
 		add_missing(out, &grid);
 	if (view->is_explained) {

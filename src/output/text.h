@@ -14,12 +14,12 @@ struct text_style {
 };
 
 struct text_view {
-	const char *columns; /* names separated by commas, or NULL: all that are not hidden */
+	const char *columns; /* names separated by commas, or NULL: all that are not hidden and measured somewhere */
 	const char *bar;     /* a share that gets a bar, or NULL */
 	int limit;           /* rows at most; 0: all */
 	bool has_heading;    /* the row with the columns' titles */
 	bool is_explained;   /* definitions of the columns follow */
-	bool is_brief;       /* without the notes on what was not measured */
+	bool is_brief;       /* unmeasured columns are left out without a note, named ones too */
 };
 
 /* Rows and columns, columns without any measured cell left out and named below with the reason. A table of one row is
@@ -36,8 +36,9 @@ void text_heading(struct buffer *out, const char *title, const struct text_style
 /* A sentence, wrapped and indented by `indent`, the first line being at column `at` already. */
 void text_wrapped(struct buffer *out, const char *text, int indent, int at, const struct text_style *style);
 
-/* Row 0 of the table through a template: {column} is the cell, {column:thing} a count with its word ("1 step", "2
+/* A row of the table through a template: {column} is the cell, {column:thing} a count with its word ("1 step", "2
  * steps"), [...] is left out when a cell inside was not measured. */
-void text_template(struct buffer *out, const struct table *table, const char *template, const struct text_style *style);
+void text_template(struct buffer *out, const struct table *table, int row, const char *template,
+		   const struct text_style *style);
 
 #endif

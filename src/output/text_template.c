@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * text_template.c: one line of a report from a template and the first row of a table. The template is ours, never the
+ * text_template.c: one line of a report from a template and a row of a table. The template is ours, never the
  * user's: an unknown column is an assert.
  */
 #include "output/text.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* The cell of "{name}" or "{name:thing}"; false when it was not measured. */
-static bool add_cell(struct buffer *out, const struct table *table, const char *text, size_t length)
+static bool add_cell(struct buffer *out, const struct table *table, int row, const char *text, size_t length)
 {
 	size_t name_length = strcspn(text, ":}");
 	char name[64];
@@ -23,11 +23,11 @@ static bool add_cell(struct buffer *out, const struct table *table, const char *
 	snprintf(name, sizeof(name), "%.*s", (int)name_length, text);
 	column = table_find_column(table, name);
 	assert(column >= 0);
-	if (!table_get(table, 0, column)->has_value)
+	if (!table_get(table, row, column)->has_value)
 		return false;
-	cell_for_people(out, table, 0, column);
+	cell_for_people(out, table, row, column);
 	if (name_length < length) {
-		bool is_one = table_number(table, 0, column, &value) && value == 1;
+		bool is_one = table_number(table, row, column, &value) && value == 1;
 		bool is_hissing = text[length - 1] == 's'; /* process, processes */
 
 		buffer_printf(out, " %.*s%s", (int)(length - name_length - 1), text + name_length + 1,
@@ -39,7 +39,7 @@ static bool add_cell(struct buffer *out, const struct table *table, const char *
 }
 
 /* Writes until `end` or the end of the template; false when a cell was missing. */
-static bool add_part(struct buffer *out, const struct table *table, const char **at, char end,
+static bool add_part(struct buffer *out, const struct table *table, int row, const char **at, char end,
 		     const struct text_style *style)
 {
 	bool is_whole = true;
@@ -48,7 +48,7 @@ static bool add_part(struct buffer *out, const struct table *table, const char *
 		if (**at == '{') {
 			size_t length = strcspn(++*at, "}");
 
-			if (!add_cell(out, table, *at, length)) {
+			if (!add_cell(out, table, row, *at, length)) {
 				is_whole = false;
 				buffer_add_text(out, "not measured");
 			}
@@ -57,7 +57,7 @@ static bool add_part(struct buffer *out, const struct table *table, const char *
 			size_t before = out->length;
 
 			++*at;
-			if (!add_part(out, table, at, ']', style)) {
+			if (!add_part(out, table, row, at, ']', style)) {
 				out->length = before;
 				out->data[before] = '\0';
 			}
@@ -72,9 +72,9 @@ static bool add_part(struct buffer *out, const struct table *table, const char *
 	return is_whole;
 }
 
-void text_template(struct buffer *out, const struct table *table, const char *template, const struct text_style *style)
+void text_template(struct buffer *out, const struct table *table, int row, const char *template,
+		   const struct text_style *style)
 {
-	assert(table->row_count > 0);
-	buffer_add_text(out, "");
-	add_part(out, table, &template, '\0', style);
+	assert(row < table->row_count);
+	add_part(out, table, row, &template, '\0', style);
 }

@@ -39,8 +39,8 @@ enum table_unit {
 };
 
 enum table_role {
+	ROLE_VALUE,    /* a measured quantity, or a fact */
 	ROLE_KEY,      /* what the row is about */
-	ROLE_VALUE,    /* a measured quantity */
 	ROLE_SHARE,    /* part of a whole; `denominator` says of what */
 	ROLE_EVIDENCE, /* supports the value: counts, deviations */
 };

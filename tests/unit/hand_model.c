@@ -26,14 +26,14 @@ static void end(struct rank *rank, int64_t after_ns)
 
 static void add_matmul(struct rank *rank)
 {
+	enum span_kind kind;
 	uint32_t row;
 
 	rank->now_ns += 2 * MS;
 	begin(rank, SPAN_OP, "matmul");
-	model_span_innermost(rank->model, rank->track, NULL);
 	rank->now_ns += 2 * MS;
 	begin(rank, SPAN_OP, "matmul");
-	row = model_span_innermost(rank->model, rank->track, NULL);
+	row = model_span_innermost(rank->model, rank->track, &kind);
 	model_span_set_shape(rank->model, rank->track, row, intern_add(&rank->model->strings, "[8, 16] x [16, 4]"));
 	model_span_arg(rank->model, &(struct span_arg){.track = rank->track,
 						       .row = row,

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * processes.h: how a process ended, in words, for all tables that say so.
+ */
+#ifndef ANALYSIS_PROCESSES_H
+#define ANALYSIS_PROCESSES_H
+
+#include "base/arena.h"
+#include "model/model.h"
+
+#define PROCESS_DID_NOT_CLOSE "did not close its recording"
+
+/* "exit status 0", "killed by SIGKILL", "closed: exit", or PROCESS_DID_NOT_CLOSE */
+const char *process_end(const struct model *model, uint32_t process, struct arena *arena);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Analyses of a run made by hand (hand_model.h), against numbers worked out on paper, and of odd models: phases around
+ * steps, recursion, nothing at all. Every table must keep its columns' promises.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analysis/analysis.h"
+#include "analysis/step_times.h"
+#include "hand_model.h"
+#include "near.h"
+
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+static const struct analysis_options all_steps;
+
+static void compute(const char *name, const struct model *model, const struct analysis_options *options,
+		    struct table *table)
+{
+	struct error err = {0};
+
+	assert_int_equal(analysis_find(name)->run(model, options, table, &err), STATUS_OK);
+	if (table_check(table, &err))
+		fail_msg("%s", err.text);
+}
+
+/* The row whose first text column is `key`. */
+static int find_row(const struct table *table, const char *column, const char *key)
+{
+	int number = table_find_column(table, column);
+
+	for (int row = 0; row < table->row_count; row++) {
+		const struct table_cell *cell = table_get(table, row, number);
+
+		if (cell->has_value && !strcmp(cell->text, key))
+			return row;
+	}
+	fail_msg("no row '%s' in table '%s'", key, table->name);
+	return -1;
+}
+
+static double number(const struct table *table, int row, const char *column)
+{
+	double value;
+
+	if (!table_number(table, row, table_find_column(table, column), &value))
+		fail_msg("'%s' of row %d of table '%s' was not measured", column, row, table->name);
+	return value;
+}
+
+static void every_table_keeps_its_promises(void **state)
+{
+	struct analysis_options by_all = {.by = BY_SHAPE | BY_THREAD | BY_PHASE};
+	struct analysis_options some = {.has_steps = true, .first_step = 2, .last_step = 3};
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	for (int i = 0; analyses[i]; i++) {
+		compute(analyses[i]->name, &model, &all_steps, &table);
+		assert_string_equal(table.name, analyses[i]->name);
+		table_release(&table);
+		compute(analyses[i]->name, &model, &by_all, &table);
+		table_release(&table);
+		compute(analyses[i]->name, &model, &some, &table);
+		table_release(&table);
+	}
+	model_release(&model);
+}
+
+static void every_table_of_nothing_says_why_it_is_empty(void **state)
+{
+	struct table table;
+	struct model model;
+
+	model_init(&model, 0);
+	model_finish(&model);
+	for (int i = 0; analyses[i]; i++) {
+		compute(analyses[i]->name, &model, &all_steps, &table);
+		if (!table.row_count)
+			assert_non_null(table.empty);
+		table_release(&table);
+	}
+	model_release(&model);
+}
+
+static void every_column_is_defined(void **state)
+{
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	for (int i = 0; analyses[i]; i++) {
+		compute(analyses[i]->name, &model, &all_steps, &table);
+		for (int column = 0; column < table.column_count; column++) {
+			assert_non_null(table.columns[column].definition);
+			if (table.columns[column].role == ROLE_SHARE)
+				assert_non_null(table.columns[column].denominator);
+		}
+		table_release(&table);
+	}
+	model_release(&model);
+}
+
+static void the_job_step_is_the_mean_of_its_processes(void **state)
+{
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	compute("step_time", &model, &all_steps, &table);
+	/* steps 0..3 of both: 100 + 10 n + 10; step 4 of rank 0 alone: 140 */
+	assert_double_equal(number(&table, 0, "count"), 5, 0);
+	assert_double_equal(number(&table, 0, "incomplete"), 1, 0);
+	assert_double_equal(number(&table, 0, "mean_ns"), 128.0 * MS, 1);
+	assert_double_equal(number(&table, 0, "max_ns"), 140.0 * MS, 1);
+	assert_double_equal(number(&table, 0, "tokens_per_s"), 9000 / 0.64, 1e-6);
+	assert_double_equal(number(&table, find_row(&table, "process", "rank 0"), "mean_ns"), 120.0 * MS, 1);
+	assert_double_equal(number(&table, find_row(&table, "process", "rank 1"), "count"), 4, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void phases_sum_to_the_step(void **state)
+{
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	compute("phases", &model, &all_steps, &table);
+	assert_double_equal(number(&table, find_row(&table, "name", "data"), "mean_ns"), 18.0 * MS, 1);
+	assert_double_equal(number(&table, find_row(&table, "name", "forward"), "mean_ns"), 20.0 * MS, 1);
+	assert_double_equal(number(&table, find_row(&table, "name", "other"), "mean_ns"), 50.0 * MS, 1);
+	assert_double_equal(number(&table, find_row(&table, "name", "backward"), "ratio"), 30.0 / 128, 1e-9);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void recursion_counts_once_in_total_and_wholly_in_self(void **state)
+{
+	struct table table;
+	struct model model;
+	int row;
+
+	hand_model_init(&model);
+	compute("ops", &model, &all_steps, &table);
+	row = find_row(&table, "name", "matmul");
+	assert_double_equal(number(&table, row, "calls"), 20, 0);
+	assert_double_equal(number(&table, row, "total_ns"), 10 * 10.0 * MS, 0);
+	assert_double_equal(number(&table, row, "self_ns"), 10 * 10.0 * MS, 0);
+	assert_double_equal(number(&table, row, "min_ns"), 4.0 * MS, 0);
+	assert_double_equal(number(&table, row, "flops"), 10 * 4e6, 0);
+	assert_double_equal(number(&table, row, "flops_per_s"), 1e9, 1);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void memory_has_its_peak_and_its_growth(void **state)
+{
+	struct table table;
+	struct model model;
+	int row;
+
+	hand_model_init(&model);
+	compute("memory", &model, &all_steps, &table);
+	row = find_row(&table, "category", "all");
+	assert_double_equal(number(&table, row, "peak_bytes"), 1000 + 500 + 5 * 10, 0);
+	assert_double_equal(number(&table, row, "live_bytes"), 1000 + 5 * 10, 0);
+	assert_double_equal(number(&table, row, "growth_bytes_per_step"), 10, 1e-9);
+	row = find_row(&table, "category", "activation");
+	assert_double_equal(number(&table, row, "allocated_bytes"), 5 * 500, 0);
+	assert_double_equal(number(&table, row, "live_bytes"), 0, 0);
+	table_release(&table);
+	compute("memory_peak", &model, &all_steps, &table);
+	row = find_row(&table, "category", "other");
+	assert_double_equal(number(&table, row, "alive_bytes"), 50, 0);
+	assert_double_equal(number(&table, row, "allocations"), 5, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void the_rank_that_makes_others_wait_is_the_slowest(void **state)
+{
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	compute("ranks", &model, &all_steps, &table);
+	assert_double_equal(number(&table, find_row(&table, "process", "rank 0"), "is_slowest"), 0, 0);
+	assert_double_equal(number(&table, find_row(&table, "process", "rank 1"), "is_slowest"), 1, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
+/* ---- phases around and across steps ---- */
+
+struct line {
+	struct model model;
+	uint32_t process, track;
+};
+
+static void line_init(struct line *line, int64_t last_ns)
+{
+	model_init(&line->model, 0);
+	line->process = model_add_process(&line->model);
+	line->model.processes[line->process].pid = 1;
+	line->model.processes[line->process].last_ns = last_ns;
+	line->track = model_add_track(&line->model, line->process, TRACK_THREAD);
+}
+
+static void line_begin(struct line *line, int64_t at, enum span_kind kind, const char *name)
+{
+	model_span_begin(&line->model, line->track, at, kind, intern_add(&line->model.strings, name));
+}
+
+static void line_end(struct line *line, int64_t at)
+{
+	model_span_end(&line->model, line->track, at, 0);
+}
+
+static void line_step(struct line *line, int64_t start_ns, int64_t end_ns)
+{
+	struct model_step step = {.process = line->process, .track = line->track, .start_ns = start_ns,
+				  .end_ns = end_ns, .has_detail = true, .number = start_ns};
+
+	step.row = model_span_innermost(&line->model, line->track, &(enum span_kind){0});
+	*model_add_step(&line->model) = step;
+}
+
+static void nested_phases_belong_to_the_innermost(void **state)
+{
+	struct step_times times;
+	struct line line;
+
+	line_init(&line, 100);
+	line_begin(&line, 0, SPAN_STEP, "step");
+	line_step(&line, 0, 100);
+	line_begin(&line, 10, SPAN_PHASE, "forward");
+	line_begin(&line, 20, SPAN_RANGE, "layer");
+	line_begin(&line, 30, SPAN_PHASE, "communication");
+	line_end(&line, 40);
+	line_end(&line, 50);
+	line_end(&line, 60);
+	line_end(&line, 100);
+	model_finish(&line.model);
+	step_times_init(&times, &line.model, &all_steps);
+	assert_int_equal(times.steps[0].phase_ns[STEPSCOPE_PHASE_FORWARD], 40);
+	assert_int_equal(times.steps[0].phase_ns[STEPSCOPE_PHASE_COMMUNICATION], 10);
+	assert_int_equal(times.steps[0].phase_ns[PHASE_OTHER], 50);
+	step_times_release(&times);
+	model_release(&line.model);
+}
+
+static void a_phase_between_steps_is_not_in_them(void **state)
+{
+	struct step_times times;
+	struct table table;
+	struct line line;
+
+	line_init(&line, 300);
+	line_begin(&line, 0, SPAN_STEP, "step");
+	line_step(&line, 0, 100);
+	line_end(&line, 100);
+	line_begin(&line, 110, SPAN_PHASE, "evaluation");
+	line_end(&line, 190);
+	line_begin(&line, 200, SPAN_STEP, "step");
+	line_step(&line, 200, 300);
+	line_end(&line, 300);
+	model_finish(&line.model);
+	step_times_init(&times, &line.model, &all_steps);
+	assert_int_equal(times.steps[0].phase_ns[STEPSCOPE_PHASE_EVALUATION], 0);
+	assert_int_equal(times.spans[0].phase_ns[STEPSCOPE_PHASE_EVALUATION], 80);
+	assert_int_equal(times.spans[0].phase_ns[PHASE_OTHER], 20);
+	step_times_release(&times);
+	compute("between_steps", &line.model, &all_steps, &table);
+	assert_double_equal(number(&table, find_row(&table, "part", "between steps: evaluation"), "total_ns"), 80, 0);
+	assert_double_equal(number(&table, find_row(&table, "part", "steps"), "ratio"), 200.0 / 300, 1e-12);
+	table_release(&table);
+	model_release(&line.model);
+}
+
+static void a_phase_around_steps_is_dealt_out_to_them(void **state)
+{
+	struct step_times times;
+	struct line line;
+
+	line_init(&line, 100);
+	line_begin(&line, 0, SPAN_PHASE, "forward");
+	line_begin(&line, 10, SPAN_STEP, "step");
+	line_step(&line, 10, 40);
+	line_end(&line, 40);
+	line_begin(&line, 60, SPAN_STEP, "step");
+	line_step(&line, 60, 90);
+	line_end(&line, 90);
+	line_end(&line, 100);
+	model_finish(&line.model);
+	step_times_init(&times, &line.model, &all_steps);
+	assert_int_equal(times.steps[0].phase_ns[STEPSCOPE_PHASE_FORWARD], 30);
+	assert_int_equal(times.steps[1].phase_ns[STEPSCOPE_PHASE_FORWARD], 30);
+	assert_int_equal(times.spans[0].phase_ns[STEPSCOPE_PHASE_FORWARD], 20);
+	step_times_release(&times);
+	model_release(&line.model);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_table_keeps_its_promises),
+		cmocka_unit_test(every_table_of_nothing_says_why_it_is_empty),
+		cmocka_unit_test(every_column_is_defined),
+		cmocka_unit_test(the_job_step_is_the_mean_of_its_processes),
+		cmocka_unit_test(phases_sum_to_the_step),
+		cmocka_unit_test(recursion_counts_once_in_total_and_wholly_in_self),
+		cmocka_unit_test(memory_has_its_peak_and_its_growth),
+		cmocka_unit_test(the_rank_that_makes_others_wait_is_the_slowest),
+		cmocka_unit_test(nested_phases_belong_to_the_innermost),
+		cmocka_unit_test(a_phase_between_steps_is_not_in_them),
+		cmocka_unit_test(a_phase_around_steps_is_dealt_out_to_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

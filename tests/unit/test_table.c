@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tables: cells with and without values, sorting, and the promises of columns.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "table/table.h"
+
+enum { NAME, TIME, SHARE, COLUMNS };
+
+/* Columns with the rules that a test wants on the time and the share. */
+static void begin(struct table *table, unsigned time_rules, unsigned share_rules)
+{
+	const struct table_column columns[COLUMNS] = {
+		[NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY},
+		[TIME] = {.name = "time_ns", .type = TABLE_INT, .unit = UNIT_NS, .rules = time_rules, .total = 10,
+			  .other = "time_ns"},
+		[SHARE] = {.name = "ratio", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,
+			   .rules = share_rules, .other = "time_ns"},
+	};
+
+	table_init(table, "sample", "Sample", "a table of a test");
+	table_columns(table, columns, COLUMNS);
+}
+
+static void add(struct table *table, const char *name, int64_t time_ns, double share)
+{
+	int row = table_row(table);
+
+	table_set_text(table, row, NAME, name);
+	table_set_int(table, row, TIME, time_ns);
+	table_set_double(table, row, SHARE, share);
+}
+
+static void check_says(const struct table *table, const char *words)
+{
+	struct error err = {0};
+
+	assert_int_equal(table_check(table, &err), STATUS_LIMIT);
+	assert_non_null(strstr(err.text, words));
+}
+
+static void a_new_cell_is_not_measured(void **state)
+{
+	struct table table;
+	double value;
+
+	begin(&table, 0, 0);
+	table_row(&table);
+	assert_false(table_get(&table, 0, TIME)->has_value);
+	assert_false(table_number(&table, 0, TIME, &value));
+	table_set_missing(&table, 0, TIME, "nobody looked");
+	assert_string_equal(table_get(&table, 0, TIME)->reason, "nobody looked");
+	table_release(&table);
+}
+
+static void texts_are_copied(void **state)
+{
+	char name[] = "gone soon";
+	struct table table;
+
+	begin(&table, 0, 0);
+	add(&table, name, 1, 0);
+	memset(name, 'x', sizeof(name) - 1);
+	assert_string_equal(table_get(&table, 0, NAME)->text, "gone soon");
+	table_release(&table);
+}
+
+static void columns_are_found_by_name(void **state)
+{
+	struct table table;
+
+	begin(&table, 0, 0);
+	assert_int_equal(table_find_column(&table, "ratio"), SHARE);
+	assert_int_equal(table_find_column(&table, "rati"), -1);
+	table_release(&table);
+}
+
+static void sorting_puts_large_first_and_missing_last_and_keeps_ties(void **state)
+{
+	static const char *const expected[] = {"large", "tie one", "tie two", "small", "missing"};
+	struct table table;
+
+	begin(&table, 0, 0);
+	add(&table, "missing", 0, 0);
+	table_set_missing(&table, 0, TIME, NULL);
+	add(&table, "tie one", 5, 0);
+	add(&table, "small", -3, 0);
+	add(&table, "tie two", 5, 0);
+	add(&table, "large", INT64_C(1) << 60, 0);
+	table_sort(&table, TIME, false);
+	for (int row = 0; row < 5; row++)
+		assert_string_equal(table_get(&table, row, NAME)->text, expected[row]);
+	table_sort(&table, TIME, true);
+	assert_string_equal(table_get(&table, 0, NAME)->text, "small");
+	assert_string_equal(table_get(&table, 4, NAME)->text, "missing");
+	table_limit(&table, 2);
+	assert_int_equal(table.row_count, 2);
+	table_release(&table);
+}
+
+static void a_table_without_rules_has_no_defect(void **state)
+{
+	struct table table;
+
+	begin(&table, 0, 0);
+	add(&table, "a", -1, 17);
+	assert_int_equal(table_check(&table, NULL), STATUS_OK);
+	table_release(&table);
+}
+
+static void negative_numbers_are_found(void **state)
+{
+	struct table table;
+
+	begin(&table, RULE_NOT_NEGATIVE, 0);
+	add(&table, "a", 1, 0);
+	add(&table, "b", -1, 0);
+	check_says(&table, "row 1: -1 is negative");
+	table_release(&table);
+}
+
+static void shares_that_do_not_sum_to_one_are_found(void **state)
+{
+	struct table table;
+
+	begin(&table, 0, RULE_SUMS_TO_ONE | RULE_AT_MOST_ONE);
+	add(&table, "a", 1, 0.7);
+	add(&table, "b", 1, 0.3);
+	assert_int_equal(table_check(&table, NULL), STATUS_OK);
+	add(&table, "c", 1, 0.01);
+	check_says(&table, "all 3 rows together are 1.01");
+	table_set_missing(&table, 2, SHARE, "unknown");
+	assert_int_equal(table_check(&table, NULL), STATUS_OK);
+	table_set_double(&table, 2, SHARE, NAN);
+	check_says(&table, "together are nan");
+	table_release(&table);
+}
+
+static void integers_must_sum_exactly(void **state)
+{
+	struct table table;
+
+	begin(&table, RULE_SUMS_TO_TOTAL, 0);
+	add(&table, "a", 4, 0);
+	add(&table, "b", 6, 0);
+	assert_int_equal(table_check(&table, NULL), STATUS_OK);
+	add(&table, "c", 1, 0);
+	check_says(&table, "together are 11, not 10");
+	table_release(&table);
+}
+
+static void a_cell_above_the_other_is_found(void **state)
+{
+	struct table table;
+
+	begin(&table, 0, RULE_AT_MOST_OTHER);
+	add(&table, "a", 2, 2);
+	assert_int_equal(table_check(&table, NULL), STATUS_OK);
+	add(&table, "b", 2, 2.5);
+	check_says(&table, "row 1: 2.5 is more than 2 of 'time_ns'");
+	table_release(&table);
+}
+
+static void parts_that_do_not_make_the_whole_are_found(void **state)
+{
+	const struct table_column columns[] = {
+		{.name = "whole", .type = TABLE_INT},
+		{.name = "left", .type = TABLE_INT, .rules = RULE_PART_OF_OTHER, .other = "whole"},
+		{.name = "right", .type = TABLE_INT, .rules = RULE_PART_OF_OTHER, .other = "whole"},
+	};
+	struct table table;
+
+	table_init(&table, "parts", NULL, NULL);
+	table_columns(&table, columns, 3);
+	table_row(&table);
+	table_set_int(&table, 0, 0, 10);
+	table_set_int(&table, 0, 1, 4);
+	assert_int_equal(table_check(&table, NULL), STATUS_OK);
+	table_set_int(&table, 0, 2, 6);
+	assert_int_equal(table_check(&table, NULL), STATUS_OK);
+	table_set_int(&table, 0, 2, 5);
+	check_says(&table, "the parts of 'whole' together are 9, not 10");
+	table_release(&table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_new_cell_is_not_measured),
+		cmocka_unit_test(texts_are_copied),
+		cmocka_unit_test(columns_are_found_by_name),
+		cmocka_unit_test(sorting_puts_large_first_and_missing_last_and_keeps_ties),
+		cmocka_unit_test(a_table_without_rules_has_no_defect),
+		cmocka_unit_test(negative_numbers_are_found),
+		cmocka_unit_test(shares_that_do_not_sum_to_one_are_found),
+		cmocka_unit_test(integers_must_sum_exactly),
+		cmocka_unit_test(a_cell_above_the_other_is_found),
+		cmocka_unit_test(parts_that_do_not_make_the_whole_are_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
