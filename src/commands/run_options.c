@@ -51,13 +51,17 @@ static void make_row(struct option *option, int row)
 {
 	const struct record_option *source = &record_options_table[row];
 	bool is_flag = source->type == RECORD_BOOL;
-	bool has_default = source->fallback[0] && !strstr(source->help, "default") && (!is_flag || source->fallback[0] == 't');
+	const char *name = source->flag + strlen("--");
 
-	snprintf(helps[row], sizeof(helps[row]), "%s%s%s%s", source->help, has_default ? " (default: " : "",
-		 has_default ? source->fallback : "", has_default ? ")" : "");
+	if (is_flag && !strcmp(source->fallback, "true"))
+		snprintf(helps[row], sizeof(helps[row]), "%s (on; --no-%s turns it off)", source->help, name);
+	else if (!is_flag && source->fallback[0] && !strstr(source->help, "default"))
+		snprintf(helps[row], sizeof(helps[row]), "%s (default: %s)", source->help, source->fallback);
+	else
+		snprintf(helps[row], sizeof(helps[row]), "%s", source->help);
 	*option = (struct option){
 		.type = is_flag ? OPTION_TYPE_FLAG : OPTION_TYPE_TEXT,
-		.name = source->flag + strlen("--"),
+		.name = name,
 		.value = is_flag ? (void *)&flags[row] : (void *)&texts[row],
 		.argument = is_flag ? NULL : source->argument,
 		.help = helps[row],
@@ -146,7 +150,7 @@ static enum status read_config(struct record_settings *given, const char *path, 
 
 		status = set(given, entry->key, entry->value, origin, is_lenient, err);
 	}
-	return status == STATUS_INPUT ? STATUS_USAGE : status;
+	return status;
 }
 
 static enum status read_configs(struct record_settings *given, struct error *err)

@@ -13,11 +13,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +27,7 @@
 #define POOL_TRIES 5
 #define RESCAN_NS (INT64_C(10) * 1000000000)
 #define HEADER_TRIES 20
+#define SPARE_DESCRIPTORS 64
 
 /* ---- table ---- */
 
@@ -198,6 +201,10 @@ static void follow(struct run_watch *watch, struct watched *item)
 	bool is_there;
 
 	item->pidfd = process_open(item->pid);
+	if (item->pidfd >= watch->pidfd_limit) {
+		close(item->pidfd);
+		item->pidfd = -1;
+	}
 	is_there = process_read(&facts, item->pid) && facts.start_time == item->start_time && facts.state != 'X';
 	item->is_alive = is_there;
 	item->is_ours = is_there ? descends(item->pid, getpid()) : was_ours(watch, item);
@@ -419,8 +426,14 @@ static void read_boot_id(uint8_t *id)
 
 void run_watch_init(struct run_watch *watch, struct run_directory *directory, int epoll)
 {
+	struct rlimit limit;
+
 	*watch = (struct run_watch){.directory = directory, .epoll = epoll, .inotify = -1};
 	read_boot_id(watch->boot_id);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < INT_MAX)
+		watch->pidfd_limit = (int)limit.rlim_cur - SPARE_DESCRIPTORS;
+	else
+		watch->pidfd_limit = INT_MAX;
 	if (directory->fd < 0)
 		return;
 	watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

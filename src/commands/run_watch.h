@@ -48,6 +48,7 @@ struct reaped {
 struct run_watch {
 	struct run_directory *directory;
 	int epoll;            /* pidfds are added with data = index of the process */
+	int pidfd_limit;      /* descriptors from this number on are kept free for files */
 	pid_t program;        /* the process that was started by us */
 	uint8_t boot_id[16];
 	struct watched *items;

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * actor.c: a program for end-to-end tests that does what its arguments say, one after the other:
+ *
+ *     steps N US      N steps of US microseconds, each with the op "matmul" inside a forward phase
+ *     open NAME       begin an op and leave it open
+ *     ranks N         fork N ranks (RANK is set before they record); the parent waits for them and exits with the worst status
+ *     only R          the words up to the next "all" are for rank R
+ *     worker          fork a worker that goes on with the next words; the parent skips to "all" and does not wait
+ *     sleep MS | spin MS | write FD TEXT | exit N | kill SIGNAL | abort | quit (no exit handlers) | detach (double fork)
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <stepscope/stepscope.h>
+
+static char **word;
+static long rank = -1;
+
+static long number(void)
+{
+	return *word ? strtol(*word++, NULL, 10) : 0;
+}
+
+static void sleep_us(long us)
+{
+	struct timespec time = {us / 1000000, us % 1000000 * 1000};
+
+	while (nanosleep(&time, &time) != 0)
+		;
+}
+
+static void spin_us(long us)
+{
+	struct timespec start, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while ((now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 < us);
+}
+
+static void do_steps(void)
+{
+	long count = number(), us = number();
+
+	for (long n = 0; n < count; n++) {
+		stepscope_step_begin(n);
+		stepscope_phase_begin(STEPSCOPE_PHASE_FORWARD);
+		stepscope_op_begin("matmul");
+		if (us)
+			sleep_us(us);
+		stepscope_op_end();
+		stepscope_phase_end();
+		stepscope_step_end();
+	}
+}
+
+static void skip_to_all(void)
+{
+	while (*word && strcmp(*word, "all") != 0)
+		word++;
+}
+
+static int wait_for_all(void)
+{
+	int status, worst = 0;
+
+	while (wait(&status) > 0) {
+		int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+
+		worst = code > worst ? code : worst;
+	}
+	return worst;
+}
+
+static void do_ranks(void)
+{
+	long count = number();
+	char text[24];
+
+	snprintf(text, sizeof(text), "%ld", count);
+	setenv("WORLD_SIZE", text, 1);
+	for (rank = 0; rank < count; rank++) {
+		snprintf(text, sizeof(text), "%ld", rank);
+		setenv("RANK", text, 1);
+		setenv("LOCAL_RANK", text, 1);
+		if (fork() == 0)
+			return;
+	}
+	_exit(wait_for_all());
+}
+
+static void do_worker(void)
+{
+	if (fork() == 0)
+		return;
+	skip_to_all();
+}
+
+static void do_detach(void)
+{
+	if (fork() != 0)
+		_exit(0);
+	setsid();
+	if (fork() != 0)
+		_exit(0);
+}
+
+static void do_write(void)
+{
+	int fd = (int)number();
+
+	if (write(fd, *word, strlen(*word)) < 0)
+		_exit(99);
+	word++;
+}
+
+/* What takes no time and no number. */
+static void do_simple(const char *verb)
+{
+	if (!strcmp(verb, "open"))
+		stepscope_op_begin(*word++);
+	else if (!strcmp(verb, "worker"))
+		do_worker();
+	else if (!strcmp(verb, "detach"))
+		do_detach();
+	else if (!strcmp(verb, "ranks"))
+		do_ranks();
+	else if (!strcmp(verb, "write"))
+		do_write();
+	else if (!strcmp(verb, "abort"))
+		abort();
+	else if (!strcmp(verb, "quit"))
+		_exit(0);
+	else if (strcmp(verb, "all") != 0)
+		fprintf(stderr, "actor: unknown word '%s'\n", verb), exit(98);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	for (word = argv + 1; *word;) {
+		const char *verb = *word++;
+
+		if (!strcmp(verb, "steps"))
+			do_steps();
+		else if (!strcmp(verb, "only")) {
+			if (number() != rank)
+				skip_to_all();
+		} else if (!strcmp(verb, "sleep"))
+			sleep_us(number() * 1000);
+		else if (!strcmp(verb, "spin"))
+			spin_us(number() * 1000);
+		else if (!strcmp(verb, "exit"))
+			exit((int)number());
+		else if (!strcmp(verb, "kill"))
+			kill(getpid(), (int)number());
+		else
+			do_simple(verb);
+	}
+	return 0;
+}

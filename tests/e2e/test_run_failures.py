@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trouble on our side: the program runs to its end, exits with its own status, and one line says what is missing."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from run_tools import ACTOR, STEPSCOPE, environment, finish, run, run_directory, segments, start, wait_for, HOST
+
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="mounts need root")
+
+
+def in_mounts(tmp_path, script):
+    """Runs a shell script in mount namespace of its own; $S is the program, $A the actor."""
+    return subprocess.run(["unshare", "-m", "sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+                          env=environment(tmp_path, S=STEPSCOPE, A=ACTOR, L=os.path.dirname(STEPSCOPE)), check=False)
+
+
+def can_mount():
+    return os.getuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+
+
+needs_mounts = pytest.mark.skipif(not can_mount(), reason="needs root and mount namespaces")
+
+
+def test_base_that_is_a_file(tmp_path):
+    (tmp_path / "stepscope-runs").write_text("")
+    done = run(tmp_path, ACTOR, "steps", "3", "0", "write", "1", "done", "exit", "3")
+    assert done.returncode == 3 and done.stdout == b"done"
+    assert re.fullmatch(r"stepscope: cannot make .*stepscope-runs.*; the program runs unrecorded\n", done.stderr)
+
+
+@needs_mounts
+def test_read_only_directory(tmp_path):
+    done = in_mounts(tmp_path, "mkdir ro; mount -t tmpfs -o ro none ro; cd ro; \"$S\" run -- \"$A\" steps 3 0 exit 3")
+    assert done.returncode == 3
+    assert re.fullmatch(r"stepscope: cannot make the directory 'stepscope-runs': Read-only file system; "
+                        r"the program runs unrecorded\n", done.stderr)
+
+
+@needs_mounts
+def test_full_disk_from_the_start(tmp_path):
+    done = in_mounts(tmp_path, "mkdir full; mount -t tmpfs -o size=64k none full; cd full; "
+                               "dd if=/dev/zero of=fill bs=4k 2>/dev/null || true; \"$S\" run -- \"$A\" steps 100 100 exit 3")
+    assert done.returncode == 3, done.stderr
+    assert "No space left on device" in done.stderr
+
+
+@needs_mounts
+def test_disk_that_fills_up(tmp_path):
+    done = in_mounts(tmp_path, "mkdir small; mount -t tmpfs -o size=256k none small; cd small; "
+                               "\"$S\" run -- \"$A\" steps 200000 0 exit 3")
+    assert done.returncode == 3, done.stderr
+
+
+@needs_mounts
+@pytest.mark.parametrize("shm", ["mount -t tmpfs -o size=64k none /dev/shm", "mount -t tmpfs -o ro none /dev/shm"])
+def test_tail_survives_without_shared_memory(tmp_path, shm):
+    done = in_mounts(tmp_path, f"{shm}; \"$S\" run --out a -- \"$A\" steps 30 1000 sleep 1500 steps 40 100 open conv kill 9")
+    assert done.returncode == 137
+    assert "last step 39, last op 'conv'" in done.stderr, done.stderr
+
+
+def test_directory_removed_meanwhile(tmp_path):
+    process = start(tmp_path, ACTOR, "steps", "10", "1000", "sleep", "1500", "steps", "10", "1000", "exit", "3")
+    directory = wait_for(lambda: (tmp_path / "stepscope-runs").is_dir() and run_directory(tmp_path), what="directory")
+    time.sleep(0.5)
+    shutil.rmtree(directory)
+    done = finish(process)
+    assert done.returncode == 3
+    assert f"the run directory 'stepscope-runs/{directory.name}' was removed while the program ran" in done.stderr
+
+
+def test_working_directory_removed_meanwhile(tmp_path):
+    (tmp_path / "x").mkdir()
+    process = start(tmp_path / "x", ACTOR, "steps", "10", "1000", "sleep", "1000", "exit", "3")
+    time.sleep(0.5)
+    shutil.rmtree(tmp_path / "x")
+    assert finish(process).returncode == 3
+
+
+def test_we_are_killed_and_the_program_goes_on(tmp_path):
+    process = start(tmp_path, ACTOR, "steps", "10", "1000", "sleep", "1000", "write", "1", "alive")
+    time.sleep(0.5)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.stdout.read() == b"alive"
+    process.communicate()
+
+
+def test_few_descriptors(tmp_path):
+    import resource
+    process = start(tmp_path, ACTOR, "ranks", "30", "steps", "5", "0", "only", "3", "kill", "9", "all", "sleep", "1600",
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+    done = finish(process)
+    assert done.returncode == 137, done.stderr
+    assert re.search(r"rank 3 \(pid \d+\) was killed", done.stderr)
+
+
+@needs_root
+def test_no_process_file_system(tmp_path):
+    done = in_mounts(tmp_path, "mkdir a; mount -t tmpfs none /proc; export LD_LIBRARY_PATH=$L; \"$S\" run --out a/b -- \"$A\" steps 5 0 exit 3")
+    assert done.returncode == 3
+
+
+def test_damaged_and_foreign_files_beside_the_recordings(tmp_path):
+    (tmp_path / "a").mkdir()
+    process = start(tmp_path, ACTOR, "sleep", "300", "steps", "5", "0", "exit", "3", options=["--out", "a"])
+    wait_for(lambda: segments(tmp_path / "a", HOST), what="our recording")
+    (tmp_path / "a" / "vm.1.1.0.ssr").write_bytes(b"")
+    (tmp_path / "a" / "vm.2.1.0.ssr").write_bytes(b"SSEG0001" + bytes(1000))
+    (tmp_path / "a" / "..ssr").write_bytes(b"x" * 300)
+    (tmp_path / "a" / "x.99999999999999999999.1.0.ssr").write_bytes(b"x" * 300)
+    (tmp_path / "a" / "x.1.2.3.4.ssr").mkdir()
+    done = finish(process)
+    assert done.returncode == 3 and "captured all 5 steps" in done.stderr

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes of a run: ranks, workers and orphans are followed; who dies is named; what a killed one left is rescued."""
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from run_tools import (ACTOR, TRAINER, WORKER, child_of, finish, has_report, host_facts, kill_group, pools, run, run_directory, segments,
+                       start, wait_for)
+
+
+def test_killed_program_is_rescued_and_named(tmp_path):
+    before = pools()
+    process = start(tmp_path, ACTOR, "steps", "40", "100", "open", "conv", "sleep", "60000")
+    child = child_of(process)
+    time.sleep(0.6)
+    os.kill(child, signal.SIGKILL)
+    done = finish(process)
+    assert done.returncode == 137
+    assert "the program was killed by SIGKILL, last step 39, last op 'conv'" in done.stderr
+    assert pools() == before
+    assert has_report(run_directory(tmp_path))
+    assert host_facts(run_directory(tmp_path))[f"child.{child}.signal"] == "SIGKILL"
+
+
+def test_killed_at_once(tmp_path):
+    before = pools()
+    done = run(tmp_path, ACTOR, "steps", "3", "0", "open", "conv", "kill", "9")
+    assert done.returncode == 137 and "last op 'conv'" in done.stderr
+    assert pools() == before and has_report(run_directory(tmp_path))
+
+
+def test_dead_rank_is_named_while_the_others_go_on(tmp_path):
+    process = start(tmp_path, ACTOR, "ranks", "4", "steps", "30", "1000", "only", "2", "open", "all_reduce", "sleep", "1500",
+                    "kill", "9", "all", "steps", "30", "1000", "sleep", "8000", start_new_session=True)
+    begin = time.monotonic()
+    line = process.stderr.readline().decode()
+    elapsed = time.monotonic() - begin
+    assert re.fullmatch(r"stepscope: rank 2 \(pid \d+\) was killed by SIGKILL, last step 29, last op 'all_reduce'\n", line)
+    assert elapsed < 7, "named only at the end"
+    kill_group(process)
+    finish(process)
+
+
+def test_rank_that_fails_is_named_with_its_status(tmp_path):
+    done = run(tmp_path, ACTOR, "ranks", "3", "steps", "5", "0", "only", "1", "exit", "5", "all", "sleep", "700")
+    assert done.returncode == 5
+    assert re.search(r"stepscope: rank 1 \(pid \d+\) exited with status 5", done.stderr)
+    assert "rank 0" in done.stderr and "rank 2 (" not in done.stderr
+
+
+def test_ranks_that_end_in_order_are_not_named(tmp_path):
+    done = run(tmp_path, ACTOR, "ranks", "4", "steps", "5", "0")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0] == "stepscope: 4 processes, rank 0: captured all 5 steps (0-4) with operators"
+
+
+@pytest.mark.parametrize("number, is_named", [(signal.SIGSEGV, True), (signal.SIGKILL, True), (signal.SIGTERM, False)])
+def test_death_of_a_worker(tmp_path, number, is_named):
+    done = run(tmp_path, ACTOR, "steps", "3", "0", "worker", "steps", "2", "0", "open", "load", "kill", int(number), "all",
+               "sleep", "600", "steps", "3", "0")
+    assert done.returncode == 0
+    assert bool(re.search(rf"worker \d+ was killed by {number.name}, last step 1, last op 'load'", done.stderr)) == is_named
+    assert len(segments(run_directory(tmp_path), WORKER)) >= 1
+
+
+def test_many_deaths_do_not_flood(tmp_path):
+    done = run(tmp_path, ACTOR, "ranks", "20", "steps", "3", "0", "only", "0", "sleep", "1500", "exit", "0", "all", "kill", "9")
+    named = [line for line in done.stderr.splitlines() if "was killed" in line]
+    assert len(named) == 8
+    assert "stepscope: 11 more processes were killed or failed" in done.stderr
+
+
+def test_orphans_are_followed_for_a_while(tmp_path):
+    done = run(tmp_path, ACTOR, "steps", "2", "0", "worker", "steps", "2", "0", "sleep", "400", "steps", "2", "0", "all")
+    assert done.returncode == 0
+    closed = [segment for segment in segments(run_directory(tmp_path), WORKER) if segment.is_closed]
+    assert closed, "the orphan had time to end in order"
+
+
+def test_a_daemon_does_not_hold_the_run(tmp_path):
+    begin = time.monotonic()
+    process = start(tmp_path, ACTOR, "steps", "2", "0", "worker", "steps", "2", "0", "sleep", "20000", "all",
+                    start_new_session=True)
+    process.wait(10)
+    assert time.monotonic() - begin < 5
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def test_exec_keeps_one_process(tmp_path):
+    done = run(tmp_path, "sh", "-c", f"'{ACTOR}' steps 3 0; exec '{ACTOR}' steps 4 0")
+    assert done.returncode == 0
+    assert len({segment.pid for segment in segments(run_directory(tmp_path), TRAINER)}) == 2
+
+
+def test_hundreds_of_processes(tmp_path):
+    before = pools()
+    script = f"for i in 1 2 3 4 5 6 7 8 9 10; do for j in 1 2 3 4 5 6 7 8 9 10; do '{ACTOR}' steps 1 0 & done; wait; done"
+    done = run(tmp_path, "sh", "-c", script, timeout=120)
+    assert done.returncode == 0 and "100 processes" in done.stderr
+    assert pools() == before
+
+
+def test_status_of_all_processes_is_written_down(tmp_path):
+    run(tmp_path, ACTOR, "ranks", "2", "steps", "2", "0", "sleep", "300", "only", "1", "exit", "7", "all")
+    facts = host_facts(run_directory(tmp_path))
+    statuses = [value for key, value in facts.items() if key.endswith(".status")]
+    assert statuses.count("7") == 2, "of rank 1 and of the program"
+
+
+def test_rank_killed_from_outside_is_seen_within_seconds(tmp_path):
+    process = start(tmp_path, ACTOR, "ranks", "2", "steps", "100000", "2000", start_new_session=True)
+    directory = wait_for(lambda: (tmp_path / "stepscope-runs").is_dir() and run_directory(tmp_path), what="directory")
+    found = wait_for(lambda: [s for s in segments(directory, TRAINER) if s.rank == 1], what="rank 1")
+    time.sleep(0.3)
+    os.kill(found[0].pid, signal.SIGKILL)
+    begin = time.monotonic()
+    line = process.stderr.readline().decode()
+    assert time.monotonic() - begin < 10
+    assert re.match(rf"stepscope: rank 1 \(pid {found[0].pid}\) was killed by SIGKILL, last step \d+", line)
+    kill_group(process)
+    finish(process)
