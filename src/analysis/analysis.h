@@ -8,30 +8,35 @@
 #include "model/model.h"
 #include "table/table.h"
 
-enum analysis_by { BY_NAME = 0, BY_SHAPE = 1, BY_THREAD = 2, BY_PHASE = 4 };
+enum analysis_by {
+	BY_NAME = 0,
+	BY_SHAPE = 1,
+	BY_THREAD = 2,
+	BY_PHASE = 4
+};
 
 struct step_times;
 
 struct analysis_options {
-	unsigned by;             /* enum analysis_by, or-ed */
-	bool has_steps;          /* only these step numbers, inclusive */
+	unsigned by;    /* enum analysis_by, or-ed */
+	bool has_steps; /* only these step numbers, inclusive */
 	int64_t first_step, last_step;
-	const struct step_times *step_times; /* (optional) computed once with the same steps, for all analyses of a report */
+	const struct step_times
+		*step_times; /* (optional) computed once with the same steps, for all analyses of a report */
 };
 
 struct analysis {
-	const char *name;        /* also the table's name: "ops" */
-	const char *question;    /* one line for --tables: "which operations take the time?" */
+	const char *name;     /* also the table's name: "ops" */
+	const char *question; /* one line for --tables: "which operations take the time?" */
 	/* Fills `table` (initialised by the callee with table_init()). Missing evidence is not an error: cells or the whole
 	 * table say why they are empty. */
 	enum status (*run)(const struct model *model, const struct analysis_options *options, struct table *table,
-			   struct error *err);
+	                   struct error *err);
 };
 
 extern const struct analysis analysis_run, analysis_steps, analysis_step_time, analysis_phases, analysis_between_steps,
 	analysis_ops, analysis_memory, analysis_memory_peak, analysis_ranks, analysis_processes, analysis_counters,
-	analysis_metrics, analysis_marks, analysis_threads, analysis_ledger, analysis_cost,
-	analysis_facts;
+	analysis_metrics, analysis_marks, analysis_threads, analysis_ledger, analysis_cost, analysis_facts;
 
 /* NULL-terminated, in the order reports use. */
 extern const struct analysis *const analyses[];

@@ -5,18 +5,27 @@
 #include "analysis/analysis.h"
 #include "analysis/labels.h"
 
-enum { FACT_KEY, FACT_VALUE, FACT_PROCESS, FACT_COLUMNS };
+enum {
+	FACT_KEY,
+	FACT_VALUE,
+	FACT_PROCESS,
+	FACT_COLUMNS
+};
 
 static const struct table_column columns[FACT_COLUMNS] = {
-	[FACT_KEY] = {.name = "key", .type = TABLE_TEXT, .role = ROLE_KEY,
-		      .definition = "name of the fact; programs add theirs with stepscope_metadata()"},
+	[FACT_KEY] = {.name = "key",
+                      .type = TABLE_TEXT,
+                      .role = ROLE_KEY,
+                      .definition = "name of the fact; programs add theirs with stepscope_metadata()"},
 	[FACT_VALUE] = {.name = "value", .type = TABLE_TEXT, .definition = "its last value"},
-	[FACT_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY,
-			  .definition = "rank, pid, or all of the input"},
+	[FACT_PROCESS] = {.name = "process",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_KEY,
+                          .definition = "rank, pid, or all of the input"},
 };
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-		       struct error *err)
+                       struct error *err)
 {
 	table_init(table, "facts", "Facts", "what was noted about the run, by process");
 	table_columns(table, columns, FACT_COLUMNS);
@@ -25,8 +34,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 
 		table_set_text(table, row, FACT_KEY, model_text(model, model->meta[i].key));
 		table_set_text(table, row, FACT_VALUE, model_text(model, model->meta[i].value));
-		table_set_text(table, row, FACT_PROCESS,
-			       process_label(model, model->meta[i].process, &table->arena));
+		table_set_text(table, row, FACT_PROCESS, process_label(model, model->meta[i].process, &table->arena));
 	}
 	table_sort(table, FACT_KEY, true);
 	table_sort(table, FACT_PROCESS, true);

@@ -5,31 +5,51 @@
 #include "analysis/analysis.h"
 #include "analysis/labels.h"
 
-enum { LEDGER_WHAT, LEDGER_COUNT, LEDGER_PROCESS, LEDGER_WHERE, LEDGER_OFFSET, LEDGER_SENTENCE, LEDGER_COLUMNS };
+enum {
+	LEDGER_WHAT,
+	LEDGER_COUNT,
+	LEDGER_PROCESS,
+	LEDGER_WHERE,
+	LEDGER_OFFSET,
+	LEDGER_SENTENCE,
+	LEDGER_COLUMNS
+};
 
 static const struct table_column columns[LEDGER_COLUMNS] = {
-	[LEDGER_WHAT] = {.name = "what", .type = TABLE_TEXT, .role = ROLE_KEY,
-			 .definition = "dropped, damaged, torn tail, rescued, open, unmatched end, missing tail, removed, clock, "
-				       "repaired, other"},
-	[LEDGER_COUNT] = {.name = "count", .type = TABLE_INT, .unit = UNIT_COUNT,
-			  .definition = "events or bytes, as the sentence says", .rules = RULE_NOT_NEGATIVE},
+	[LEDGER_WHAT] =
+		{.name = "what",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "dropped, damaged, torn tail, rescued, open, unmatched end, missing tail, removed, clock, "
+                               "repaired, other"},
+	[LEDGER_COUNT] = {.name = "count",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "events or bytes, as the sentence says",
+                          .rules = RULE_NOT_NEGATIVE},
 	[LEDGER_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, pid, or all"},
-	[LEDGER_WHERE] = {.name = "where", .type = TABLE_TEXT, .role = ROLE_KEY,
-			  .definition = "file, thread or type of event"},
-	[LEDGER_OFFSET] = {.name = "first_offset", .title = "at byte", .type = TABLE_INT,
-			   .definition = "offset of the first one in the file"},
-	[LEDGER_SENTENCE] = {.name = "sentence", .title = "means", .type = TABLE_TEXT,
-			     .definition = "what happened, in plain words"},
+	[LEDGER_WHERE] = {.name = "where",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_KEY,
+                          .definition = "file, thread or type of event"},
+	[LEDGER_OFFSET] = {.name = "first_offset",
+                           .title = "at byte",
+                           .type = TABLE_INT,
+                           .definition = "offset of the first one in the file"},
+	[LEDGER_SENTENCE] = {.name = "sentence",
+                             .title = "means",
+                             .type = TABLE_TEXT,
+                             .definition = "what happened, in plain words"},
 };
 
 static const char *kind_name(enum ledger_kind kind)
 {
 	static const char *const names[] = {
-		[LEDGER_DROPPED] = "dropped",	  [LEDGER_DAMAGED] = "damaged",
+		[LEDGER_DROPPED] = "dropped",     [LEDGER_DAMAGED] = "damaged",
 		[LEDGER_TORN_TAIL] = "torn tail", [LEDGER_RESCUED] = "rescued",
-		[LEDGER_OPEN_SPANS] = "open",	  [LEDGER_UNMATCHED_END] = "unmatched end",
-		[LEDGER_REMOVED] = "removed",	  [LEDGER_MISSING_TAIL] = "missing tail",
-		[LEDGER_CLOCK] = "clock",	  [LEDGER_REPAIRED] = "repaired",
+		[LEDGER_OPEN_SPANS] = "open",     [LEDGER_UNMATCHED_END] = "unmatched end",
+		[LEDGER_REMOVED] = "removed",     [LEDGER_MISSING_TAIL] = "missing tail",
+		[LEDGER_CLOCK] = "clock",         [LEDGER_REPAIRED] = "repaired",
 		[LEDGER_OTHER] = "other",
 	};
 
@@ -37,10 +57,10 @@ static const char *kind_name(enum ledger_kind kind)
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-		       struct error *err)
+                       struct error *err)
 {
 	table_init(table, "ledger", "What is missing or repaired",
-		   "everything that makes the evidence less than complete, over the whole recording");
+	           "everything that makes the evidence less than complete, over the whole recording");
 	table_columns(table, columns, LEDGER_COLUMNS);
 	for (uint32_t i = 0; i < model->ledger_count; i++) {
 		const struct ledger_entry *entry = &model->ledger[i];

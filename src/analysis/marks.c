@@ -5,16 +5,29 @@
 #include "analysis/labels.h"
 #include "analysis/step_times.h"
 
-enum { MARK_TIME, MARK_NAME, MARK_PROCESS, MARK_THREAD, MARK_STEP, MARK_COLUMNS };
+enum {
+	MARK_TIME,
+	MARK_NAME,
+	MARK_PROCESS,
+	MARK_THREAD,
+	MARK_STEP,
+	MARK_COLUMNS
+};
 
 static const struct table_column columns[MARK_COLUMNS] = {
-	[MARK_TIME] = {.name = "time_ns", .title = "time", .type = TABLE_INT, .unit = UNIT_NS_SINCE_START,
-		       .role = ROLE_KEY, .definition = "instant, since the first recorded instant of its process"},
+	[MARK_TIME] = {.name = "time_ns",
+                       .title = "time",
+                       .type = TABLE_INT,
+                       .unit = UNIT_NS_SINCE_START,
+                       .role = ROLE_KEY,
+                       .definition = "instant, since the first recorded instant of its process"},
 	[MARK_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name the program gave it"},
 	[MARK_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
 	[MARK_THREAD] = {.name = "thread", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "thread that set it"},
-	[MARK_STEP] = {.name = "step", .type = TABLE_INT, .role = ROLE_EVIDENCE,
-		       .definition = "number of the step of its process that was open then"},
+	[MARK_STEP] = {.name = "step",
+                       .type = TABLE_INT,
+                       .role = ROLE_EVIDENCE,
+                       .definition = "number of the step of its process that was open then"},
 };
 
 /* The step of the process that is open at the time, -1: none. Steps are in order of process and start. */
@@ -37,7 +50,7 @@ static int64_t find_step(const struct model *model, uint32_t process, int64_t ti
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-		       struct error *err)
+                       struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);

@@ -10,13 +10,13 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <stepscope/stepscope.h>
+#include <string.h>
 
 #define CATEGORIES 7
 
-static const char *const category_names[CATEGORIES] = {"other",		  "parameter",	"gradient", "optimizer state",
-						       "activation", "input",	"temporary"};
+static const char *const category_names[CATEGORIES] = {"other",      "parameter", "gradient", "optimizer state",
+                                                       "activation", "input",     "temporary"};
 
 static const char not_recorded[] = "memory was not recorded: --with memory, and the program calls "
 				   "stepscope_memory_alloc()";
@@ -30,8 +30,8 @@ struct level {
 struct pool {
 	uint32_t process;
 	int16_t device;
-	uint32_t first, last;  /* events of the process: [first, last) */
-	uint32_t peak_event;   /* the one that made the peak */
+	uint32_t first, last; /* events of the process: [first, last) */
+	uint32_t peak_event;  /* the one that made the peak */
 	int64_t now, peak;
 	int64_t unknown_frees; /* of memory that was allocated before recording began */
 	struct level levels[CATEGORIES];
@@ -87,7 +87,7 @@ static void pool_step_end(struct pool *pool, size_t ordinal)
 /* Replays the events up to the end of the last selected step. Levels start at the first event of all: what a selected
  * step finds alive was allocated before. */
 static void pool_replay(struct pool *pool, const struct model *model, const struct step_times *times,
-			const struct analysis_options *options)
+                        const struct analysis_options *options)
 {
 	uint32_t event = pool->first;
 	size_t ordinal = 0;
@@ -108,7 +108,7 @@ static void pool_replay(struct pool *pool, const struct model *model, const stru
 }
 
 static void pool_init(struct pool *pool, const struct model *model, uint32_t first, uint32_t last, int16_t device,
-		      size_t step_count)
+                      size_t step_count)
 {
 	*pool = (struct pool){.process = model->memory[first].process, .device = device, .first = first, .last = last};
 	pool->numbers = memory_resize(NULL, step_count + 1, sizeof(double));
@@ -125,7 +125,7 @@ static void pool_release(struct pool *pool)
 
 /* Calls `use` for every device of every process that allocated, replayed. */
 static void each_pool(const struct model *model, const struct analysis_options *options,
-		      void (*use)(void *context, const struct pool *pool), void *context)
+                      void (*use)(void *context, const struct pool *pool), void *context)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -133,8 +133,8 @@ static void each_pool(const struct model *model, const struct analysis_options *
 	for (uint32_t first = 0, last; first < model->memory_count; first = last) {
 		int16_t lowest = INT16_MAX, highest = INT16_MIN;
 
-		for (last = first; last < model->memory_count &&
-				   model->memory[last].process == model->memory[first].process;
+		for (last = first;
+		     last < model->memory_count && model->memory[last].process == model->memory[first].process;
 		     last++) {
 			int16_t device = model->memory[last].device;
 
@@ -178,31 +178,64 @@ enum {
 
 static const struct table_column columns[MEMORY_COLUMNS] = {
 	[MEMORY_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[MEMORY_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY,
-			   .definition = "host, or the number of the device"},
-	[MEMORY_CATEGORY] = {.name = "category", .type = TABLE_TEXT, .role = ROLE_KEY,
-			     .definition = "whose memory it is, as the program says; \"all\": their sum"},
-	[MEMORY_AT_PEAK] = {.name = "at_peak_bytes", .title = "at peak", .type = TABLE_INT, .unit = UNIT_BYTES,
-			    .definition = "bytes alive when the sum of all categories was largest",
-			    .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER, .other = "peak_bytes"},
-	[MEMORY_PEAK] = {.name = "peak_bytes", .title = "own peak", .type = TABLE_INT, .unit = UNIT_BYTES,
-			 .definition = "largest number of bytes of the category alive at one time",
-			 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER, .other = "allocated_bytes"},
-	[MEMORY_LIVE] = {.name = "live_bytes", .title = "at end", .type = TABLE_INT, .unit = UNIT_BYTES,
-			 .definition = "bytes alive at the end of the recording, or of the selected steps",
-			 .rules = RULE_NOT_NEGATIVE},
-	[MEMORY_ALLOCATED] = {.name = "allocated_bytes", .title = "allocated", .type = TABLE_INT, .unit = UNIT_BYTES,
-			      .definition = "bytes of all allocations together", .rules = RULE_NOT_NEGATIVE},
-	[MEMORY_COUNT] = {.name = "allocations", .type = TABLE_INT, .unit = UNIT_COUNT,
-			  .definition = "number of allocations", .rules = RULE_NOT_NEGATIVE},
-	[MEMORY_GROWTH] = {.name = "growth_bytes_per_step", .title = "growth per step", .type = TABLE_DOUBLE,
-			   .unit = UNIT_BYTES, .definition = "slope of the bytes alive at the ends of complete steps (least squares)"},
-	[MEMORY_GROWTH_LOW] = {.name = "growth_low_bytes_per_step", .title = "low", .type = TABLE_DOUBLE,
-			       .unit = UNIT_BYTES, .role = ROLE_EVIDENCE,
-			       .definition = "lower end of the 95 % interval of the slope", .is_hidden = true},
-	[MEMORY_GROWTH_HIGH] = {.name = "growth_high_bytes_per_step", .title = "high", .type = TABLE_DOUBLE,
-				.unit = UNIT_BYTES, .role = ROLE_EVIDENCE,
-				.definition = "upper end of the 95 % interval of the slope", .is_hidden = true},
+	[MEMORY_DEVICE] = {.name = "device",
+                           .type = TABLE_TEXT,
+                           .role = ROLE_KEY,
+                           .definition = "host, or the number of the device"},
+	[MEMORY_CATEGORY] = {.name = "category",
+                             .type = TABLE_TEXT,
+                             .role = ROLE_KEY,
+                             .definition = "whose memory it is, as the program says; \"all\": their sum"},
+	[MEMORY_AT_PEAK] = {.name = "at_peak_bytes",
+                            .title = "at peak",
+                            .type = TABLE_INT,
+                            .unit = UNIT_BYTES,
+                            .definition = "bytes alive when the sum of all categories was largest",
+                            .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                            .other = "peak_bytes"},
+	[MEMORY_PEAK] = {.name = "peak_bytes",
+                         .title = "own peak",
+                         .type = TABLE_INT,
+                         .unit = UNIT_BYTES,
+                         .definition = "largest number of bytes of the category alive at one time",
+                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                         .other = "allocated_bytes"},
+	[MEMORY_LIVE] = {.name = "live_bytes",
+                         .title = "at end",
+                         .type = TABLE_INT,
+                         .unit = UNIT_BYTES,
+                         .definition = "bytes alive at the end of the recording, or of the selected steps",
+                         .rules = RULE_NOT_NEGATIVE},
+	[MEMORY_ALLOCATED] = {.name = "allocated_bytes",
+                              .title = "allocated",
+                              .type = TABLE_INT,
+                              .unit = UNIT_BYTES,
+                              .definition = "bytes of all allocations together",
+                              .rules = RULE_NOT_NEGATIVE},
+	[MEMORY_COUNT] = {.name = "allocations",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "number of allocations",
+                          .rules = RULE_NOT_NEGATIVE},
+	[MEMORY_GROWTH] = {.name = "growth_bytes_per_step",
+                           .title = "growth per step",
+                           .type = TABLE_DOUBLE,
+                           .unit = UNIT_BYTES,
+                           .definition = "slope of the bytes alive at the ends of complete steps (least squares)"},
+	[MEMORY_GROWTH_LOW] = {.name = "growth_low_bytes_per_step",
+                               .title = "low",
+                               .type = TABLE_DOUBLE,
+                               .unit = UNIT_BYTES,
+                               .role = ROLE_EVIDENCE,
+                               .definition = "lower end of the 95 % interval of the slope",
+                               .is_hidden = true},
+	[MEMORY_GROWTH_HIGH] = {.name = "growth_high_bytes_per_step",
+                                .title = "high",
+                                .type = TABLE_DOUBLE,
+                                .unit = UNIT_BYTES,
+                                .role = ROLE_EVIDENCE,
+                                .definition = "upper end of the 95 % interval of the slope",
+                                .is_hidden = true},
 };
 
 struct memory_fold {
@@ -252,7 +285,7 @@ static void add_pool(void *context, const struct pool *pool)
 }
 
 static enum status run_memory(const struct model *model, const struct analysis_options *options, struct table *table,
-			      struct error *err)
+                              struct error *err)
 {
 	struct memory_fold fold = {.model = model, .table = table};
 	uint32_t without = 0;
@@ -267,12 +300,13 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 	else if (options->has_steps)
 		table->note = "of a part of the steps: what was allocated before it and is still alive is not counted";
 	else if (without)
-		table->note = arena_printf(&table->arena,
-					   "memory was not recorded in %u of %u steps: what was allocated or freed in them is unknown",
-					   without, model->steps_count);
+		table->note = arena_printf(
+			&table->arena,
+			"memory was not recorded in %u of %u steps: what was allocated or freed in them is unknown",
+			without, model->steps_count);
 	else if (fold.unknown_frees)
 		table->note = arena_printf(&table->arena, "%lld frees were of memory that nobody was seen to allocate",
-					   (long long)fold.unknown_frees);
+		                           (long long)fold.unknown_frees);
 	return STATUS_OK;
 }
 
@@ -280,24 +314,50 @@ const struct analysis analysis_memory = {"memory", "how much memory, and does it
 
 /* ---- memory_peak ---- */
 
-enum { PEAK_PROCESS, PEAK_DEVICE, PEAK_CATEGORY, PEAK_BY, PEAK_BYTES, PEAK_RATIO, PEAK_COUNT, PEAK_COLUMNS };
+enum {
+	PEAK_PROCESS,
+	PEAK_DEVICE,
+	PEAK_CATEGORY,
+	PEAK_BY,
+	PEAK_BYTES,
+	PEAK_RATIO,
+	PEAK_COUNT,
+	PEAK_COLUMNS
+};
 
 static const struct table_column peak_columns[PEAK_COLUMNS] = {
 	[PEAK_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[PEAK_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY,
-			 .definition = "host, or the number of the device"},
-	[PEAK_CATEGORY] = {.name = "category", .type = TABLE_TEXT, .role = ROLE_KEY,
-			   .definition = "whose memory it is, as the program says"},
-	[PEAK_BY] = {.name = "allocated_by", .title = "allocated by", .type = TABLE_TEXT, .role = ROLE_KEY,
-		     .definition = "innermost operation, range or phase that was open when it was allocated"},
-	[PEAK_BYTES] = {.name = "alive_bytes", .title = "alive", .type = TABLE_INT, .unit = UNIT_BYTES,
-			.definition = "bytes alive when the sum of all categories was largest",
-			.rules = RULE_NOT_NEGATIVE},
-	[PEAK_RATIO] = {.name = "ratio", .title = "%", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,
-			.definition = "share of the peak", .denominator = "all bytes alive then on that device of that process",
-			.rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[PEAK_COUNT] = {.name = "allocations", .type = TABLE_INT, .unit = UNIT_COUNT,
-			.definition = "number of allocations that were alive"},
+	[PEAK_DEVICE] = {.name = "device",
+                         .type = TABLE_TEXT,
+                         .role = ROLE_KEY,
+                         .definition = "host, or the number of the device"},
+	[PEAK_CATEGORY] = {.name = "category",
+                           .type = TABLE_TEXT,
+                           .role = ROLE_KEY,
+                           .definition = "whose memory it is, as the program says"},
+	[PEAK_BY] = {.name = "allocated_by",
+                     .title = "allocated by",
+                     .type = TABLE_TEXT,
+                     .role = ROLE_KEY,
+                     .definition = "innermost operation, range or phase that was open when it was allocated"},
+	[PEAK_BYTES] = {.name = "alive_bytes",
+                        .title = "alive",
+                        .type = TABLE_INT,
+                        .unit = UNIT_BYTES,
+                        .definition = "bytes alive when the sum of all categories was largest",
+                        .rules = RULE_NOT_NEGATIVE},
+	[PEAK_RATIO] = {.name = "ratio",
+                        .title = "%",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_RATIO,
+                        .role = ROLE_SHARE,
+                        .definition = "share of the peak",
+                        .denominator = "all bytes alive then on that device of that process",
+                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[PEAK_COUNT] = {.name = "allocations",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .definition = "number of allocations that were alive"},
 };
 
 struct alive {
@@ -352,9 +412,9 @@ static size_t list_alive(const struct model *model, const struct pool *pool, str
 		if (event->is_free || (i + 1 < events && alive[i + 1].address == alive[i].address))
 			continue;
 		alive[count++] = (struct alive){.category = category_of(event),
-						.by = span_name(model, event),
-						.bytes = (int64_t)event->bytes,
-						.count = 1};
+		                                .by = span_name(model, event),
+		                                .bytes = (int64_t)event->bytes,
+		                                .count = 1};
 	}
 	return count;
 }
@@ -401,12 +461,12 @@ static void add_peak(void *context, const struct pool *pool)
 }
 
 static enum status run_peak(const struct model *model, const struct analysis_options *options, struct table *table,
-			    struct error *err)
+                            struct error *err)
 {
 	struct memory_fold fold = {.model = model, .table = table};
 
 	table_init(table, "memory_peak", "Memory alive at the peak",
-		   "what was alive when each device of each process held most, by category and by what allocated it");
+	           "what was alive when each device of each process held most, by category and by what allocated it");
 	table_columns(table, peak_columns, PEAK_COLUMNS);
 	each_pool(model, options, add_peak, &fold);
 	table_sort(table, PEAK_BY, true);

@@ -9,8 +9,8 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <stepscope/format.h>
+#include <string.h>
 
 /* ---- groups: rows to be ---- */
 
@@ -39,7 +39,7 @@ struct op_fold {
 	struct open_op {
 		uint32_t group;
 		uint16_t depth;
-	} *stack;
+	} * stack;
 	uint32_t stack_depth, stack_capacity;
 	uint32_t flops_key, bytes_key;
 	uint32_t next_arg;
@@ -94,10 +94,10 @@ static uint32_t find_group(struct op_fold *fold, const struct span_view *span)
 {
 	unsigned by = fold->options->by;
 	struct op_key key = {.name = span->name,
-			     .shape = by & BY_SHAPE ? span->shape : 0,
-			     .track = by & BY_THREAD ? span->track_index : 0,
-			     .kind = span->kind,
-			     .phase = by & BY_PHASE ? span->phase : 0};
+	                     .shape = by & BY_SHAPE ? span->shape : 0,
+	                     .track = by & BY_THREAD ? span->track_index : 0,
+	                     .kind = span->kind,
+	                     .phase = by & BY_PHASE ? span->phase : 0};
 	uint32_t *slot;
 
 	if (fold->group_count * 2 >= fold->slot_count)
@@ -238,44 +238,81 @@ enum {
 };
 
 static const struct table_column columns[OP_COLUMNS] = {
-	[OP_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY,
-		     .definition = "name of the operation or range; \"(in no operation or range)\": time of steps, "
-				   "phases and micro-batches that nothing inside them accounts for"},
+	[OP_NAME] = {.name = "name",
+                     .type = TABLE_TEXT,
+                     .role = ROLE_KEY,
+                     .definition = "name of the operation or range; \"(in no operation or range)\": time of steps, "
+                                   "phases and micro-batches that nothing inside them accounts for"},
 	[OP_KIND] = {.name = "kind", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "op, range, ..."},
 	[OP_SHAPE] = {.name = "shape", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "shapes of the inputs"},
 	[OP_THREAD] = {.name = "thread", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "thread that ran it"},
-	[OP_PHASE] = {.name = "phase", .type = TABLE_TEXT, .role = ROLE_KEY,
-		      .definition = "innermost phase around it on its thread"},
-	[OP_SELF] = {.name = "self_ns", .title = "self", .type = TABLE_INT, .unit = UNIT_NS,
-		     .definition = "time in it and in nothing inside it; the rows sum to all time inside spans",
-		     .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER | RULE_SUMS_TO_TOTAL, .other = "total_ns"},
-	[OP_RATIO] = {.name = "self_ratio", .title = "%", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,
-		      .definition = "share of the self time",
-		      .denominator = "time of all recorded threads inside spans (steps, phases, ranges, operations) that "
-				     "start in measured steps",
-		      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
-	[OP_CALLS] = {.name = "calls", .type = TABLE_INT, .unit = UNIT_COUNT, .definition = "times it was begun",
-		      .rules = RULE_NOT_NEGATIVE},
-	[OP_TOTAL] = {.name = "total_ns", .title = "total", .type = TABLE_INT, .unit = UNIT_NS,
-		      .definition = "time from begin to end, with everything inside; a call inside a call of the same "
-				    "row counts once",
-		      .rules = RULE_NOT_NEGATIVE},
-	[OP_MEAN] = {.name = "mean_ns", .title = "mean", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-		     .definition = "mean duration of a call"},
-	[OP_MIN] = {.name = "min_ns", .title = "min", .type = TABLE_INT, .unit = UNIT_NS,
-		    .definition = "shortest call", .rules = RULE_NOT_NEGATIVE},
-	[OP_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_INT, .unit = UNIT_NS,
-		    .definition = "longest call"},
-	[OP_INCOMPLETE] = {.name = "incomplete_calls", .title = "incomplete", .type = TABLE_INT, .unit = UNIT_COUNT,
-			   .role = ROLE_EVIDENCE, .definition = "calls whose begin or end was not recorded: in self and "
-					 "total time as far as known, not in mean, min, max",
-			   .is_hidden = true},
-	[OP_FLOPS] = {.name = "flops", .title = "FLOP", .type = TABLE_DOUBLE, .unit = UNIT_FLOP,
-		      .definition = "floating point operations of the calls that reported them"},
-	[OP_FLOP_RATE] = {.name = "flops_per_s", .title = "FLOP/s", .type = TABLE_DOUBLE, .unit = UNIT_FLOP_PER_SECOND,
-			  .definition = "floating point operations over the duration of the calls that reported them"},
-	[OP_BYTES] = {.name = "moved_bytes", .title = "moved", .type = TABLE_DOUBLE, .unit = UNIT_BYTES,
-		      .definition = "bytes read and written by the calls that reported them"},
+	[OP_PHASE] = {.name = "phase",
+                      .type = TABLE_TEXT,
+                      .role = ROLE_KEY,
+                      .definition = "innermost phase around it on its thread"},
+	[OP_SELF] = {.name = "self_ns",
+                     .title = "self",
+                     .type = TABLE_INT,
+                     .unit = UNIT_NS,
+                     .definition = "time in it and in nothing inside it; the rows sum to all time inside spans",
+                     .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER | RULE_SUMS_TO_TOTAL,
+                     .other = "total_ns"},
+	[OP_RATIO] = {.name = "self_ratio",
+                      .title = "%",
+                      .type = TABLE_DOUBLE,
+                      .unit = UNIT_RATIO,
+                      .role = ROLE_SHARE,
+                      .definition = "share of the self time",
+                      .denominator = "time of all recorded threads inside spans (steps, phases, ranges, operations) that "
+                                     "start in measured steps",
+                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+	[OP_CALLS] = {.name = "calls",
+                      .type = TABLE_INT,
+                      .unit = UNIT_COUNT,
+                      .definition = "times it was begun",
+                      .rules = RULE_NOT_NEGATIVE},
+	[OP_TOTAL] = {.name = "total_ns",
+                      .title = "total",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "time from begin to end, with everything inside; a call inside a call of the same "
+                                    "row counts once",
+                      .rules = RULE_NOT_NEGATIVE},
+	[OP_MEAN] = {.name = "mean_ns",
+                     .title = "mean",
+                     .type = TABLE_DOUBLE,
+                     .unit = UNIT_NS,
+                     .definition = "mean duration of a call"},
+	[OP_MIN] = {.name = "min_ns",
+                    .title = "min",
+                    .type = TABLE_INT,
+                    .unit = UNIT_NS,
+                    .definition = "shortest call",
+                    .rules = RULE_NOT_NEGATIVE},
+	[OP_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_INT, .unit = UNIT_NS, .definition = "longest call"},
+	[OP_INCOMPLETE] = {.name = "incomplete_calls",
+                           .title = "incomplete",
+                           .type = TABLE_INT,
+                           .unit = UNIT_COUNT,
+                           .role = ROLE_EVIDENCE,
+                           .definition = "calls whose begin or end was not recorded: in self and "
+                                         "total time as far as known, not in mean, min, max",
+                           .is_hidden = true},
+	[OP_FLOPS] = {.name = "flops",
+                      .title = "FLOP",
+                      .type = TABLE_DOUBLE,
+                      .unit = UNIT_FLOP,
+                      .definition = "floating point operations of the calls that reported them"},
+	[OP_FLOP_RATE] = {.name = "flops_per_s",
+                          .title = "FLOP/s",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_FLOP_PER_SECOND,
+                          .definition = "floating point operations over the duration of the calls that reported them"},
+	[OP_BYTES] = {.name = "moved_bytes",
+                      .title = "moved",
+                      .type = TABLE_DOUBLE,
+                      .unit = UNIT_BYTES,
+                      .definition = "bytes read and written by the calls that reported them"},
 };
 
 static void add_columns(struct table *table, const struct op_fold *fold)
@@ -314,8 +351,9 @@ static void set_key(struct table *table, int row, const struct op_fold *fold, co
 	if (key->shape)
 		table_set_text(table, row, OP_SHAPE, model_text(model, key->shape));
 	else
-		table_set_missing(table, row, OP_SHAPE, by & BY_SHAPE ? "no shape was recorded: --with shapes"
-								      : "rows are not by shape: --by shape");
+		table_set_missing(table, row, OP_SHAPE,
+		                  by & BY_SHAPE ? "no shape was recorded: --with shapes"
+		                                : "rows are not by shape: --by shape");
 }
 
 static void set_facts(struct table *table, int row, const struct op_group *group)
@@ -327,8 +365,9 @@ static void set_facts(struct table *table, int row, const struct op_group *group
 	if (group->flop_calls && group->flop_ns > 0)
 		table_set_double(table, row, OP_FLOP_RATE, group->flops / ((double)group->flop_ns / 1e9));
 	else
-		table_set_missing(table, row, OP_FLOP_RATE, group->flop_calls ? "the calls took no measurable time"
-									      : "no floating point operations were recorded");
+		table_set_missing(table, row, OP_FLOP_RATE,
+		                  group->flop_calls ? "the calls took no measurable time"
+		                                    : "no floating point operations were recorded");
 	if (group->byte_calls)
 		table_set_double(table, row, OP_BYTES, group->bytes);
 	else
@@ -361,8 +400,8 @@ static void set_self(struct table *table, int row, int64_t self_ns)
 
 static void add_rows(struct table *table, const struct op_fold *fold)
 {
-	static const int not_of_rest[] = {OP_SHAPE, OP_THREAD, OP_PHASE, OP_CALLS,  OP_TOTAL,     OP_MEAN, OP_MIN,
-					  OP_MAX,   OP_FLOPS,  OP_BYTES, OP_FLOP_RATE, OP_INCOMPLETE};
+	static const int not_of_rest[] = {OP_SHAPE, OP_THREAD, OP_PHASE, OP_CALLS, OP_TOTAL,     OP_MEAN,
+	                                  OP_MIN,   OP_MAX,    OP_FLOPS, OP_BYTES, OP_FLOP_RATE, OP_INCOMPLETE};
 	int row;
 
 	for (uint32_t i = 1; i < fold->group_count; i++) {
@@ -393,7 +432,7 @@ static void add_note(struct table *table, const struct op_fold *fold)
 		table->note = "no steps were marked: all recorded spans are counted";
 	else if (detailed < fold->times->selected)
 		table->note = arena_printf(&table->arena, "operations were recorded in %u of %u steps", detailed,
-					   fold->times->selected);
+		                           fold->times->selected);
 	if (fold->group_count > 1)
 		return;
 	if (fold->times->count && !detailed)
@@ -404,7 +443,7 @@ static void add_note(struct table *table, const struct op_fold *fold)
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-		       struct error *err)
+                       struct error *err)
 {
 	struct step_times own = {0};
 	struct op_fold fold = {.model = model, .options = options};
@@ -418,7 +457,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		model_visit_spans(model, track, visit, &fold);
 	}
 	table_init(table, "ops", "Top operations by self time",
-		   "operations and ranges that start in steps with operator detail, by name and kind");
+	           "operations and ranges that start in steps with operator detail, by name and kind");
 	add_columns(table, &fold);
 	if (fold.group_count > 1)
 		add_rows(table, &fold);

@@ -31,30 +31,65 @@ enum {
 #define OF_STEPS "over all complete steps; 0 in a step without it"
 
 static const struct table_column phase_columns[PHASE_COLUMNS] = {
-	[PHASE_NAME] = {.name = "name", .title = "phase", .type = TABLE_TEXT, .role = ROLE_KEY,
-			.definition = "phase as the program marked it; other: time of steps outside all phases"},
-	[PHASE_MEAN] = {.name = "mean_ns", .title = "mean", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-			.definition = "mean time per step whose innermost phase is this one, " OF_STEPS
-				      "; the rows sum to the mean step",
-			.rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
-	[PHASE_RATIO] = {.name = "ratio", .title = "%", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,
-			 .definition = "share of the time of steps", .denominator = "time of all complete steps",
-			 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
-	[PHASE_LOW] = {.name = "ci95_low_ns", .title = "low", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-		       .role = ROLE_EVIDENCE, .definition = "lower end of the 95 % interval of the mean, at least 0 (Student t on "
-				     "the steps, taken as independent)"},
-	[PHASE_HIGH] = {.name = "ci95_high_ns", .title = "high", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-			.role = ROLE_EVIDENCE, .definition = "upper end of the 95 % interval of the mean"},
-	[PHASE_P50] = {.name = "p50_ns", .title = "p50", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-		       .definition = "median " OF_STEPS},
-	[PHASE_P95] = {.name = "p95_ns", .title = "p95", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-		       .definition = "95 % quantile " OF_STEPS},
-	[PHASE_P99] = {.name = "p99_ns", .title = "p99", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-		       .definition = "99 % quantile " OF_STEPS},
-	[PHASE_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-		       .definition = "largest time in one step"},
-	[PHASE_STEPS] = {.name = "steps", .title = "in steps", .type = TABLE_INT, .unit = UNIT_COUNT,
-			 .role = ROLE_EVIDENCE, .definition = "complete steps that spent any time in it"},
+	[PHASE_NAME] = {.name = "name",
+                        .title = "phase",
+                        .type = TABLE_TEXT,
+                        .role = ROLE_KEY,
+                        .definition = "phase as the program marked it; other: time of steps outside all phases"},
+	[PHASE_MEAN] = {.name = "mean_ns",
+                        .title = "mean",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_NS,
+                        .definition = "mean time per step whose innermost phase is this one, " OF_STEPS
+                                      "; the rows sum to the mean step",
+                        .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
+	[PHASE_RATIO] = {.name = "ratio",
+                         .title = "%",
+                         .type = TABLE_DOUBLE,
+                         .unit = UNIT_RATIO,
+                         .role = ROLE_SHARE,
+                         .definition = "share of the time of steps",
+                         .denominator = "time of all complete steps",
+                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+	[PHASE_LOW] = {.name = "ci95_low_ns",
+                       .title = "low",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .role = ROLE_EVIDENCE,
+                       .definition = "lower end of the 95 % interval of the mean, at least 0 (Student t on "
+                                     "the steps, taken as independent)"},
+	[PHASE_HIGH] = {.name = "ci95_high_ns",
+                        .title = "high",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_NS,
+                        .role = ROLE_EVIDENCE,
+                        .definition = "upper end of the 95 % interval of the mean"},
+	[PHASE_P50] = {.name = "p50_ns",
+                       .title = "p50",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "median " OF_STEPS},
+	[PHASE_P95] = {.name = "p95_ns",
+                       .title = "p95",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "95 % quantile " OF_STEPS},
+	[PHASE_P99] = {.name = "p99_ns",
+                       .title = "p99",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "99 % quantile " OF_STEPS},
+	[PHASE_MAX] = {.name = "max_ns",
+                       .title = "max",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "largest time in one step"},
+	[PHASE_STEPS] = {.name = "steps",
+                         .title = "in steps",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .role = ROLE_EVIDENCE,
+                         .definition = "complete steps that spent any time in it"},
 };
 
 static void add_phase(struct table *table, const struct step_times *times, int phase, double *values, double total_ns)
@@ -91,7 +126,7 @@ static void add_phase(struct table *table, const struct step_times *times, int p
 }
 
 static enum status run_phases(const struct model *model, const struct analysis_options *options, struct table *table,
-			      struct error *err)
+                              struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -99,8 +134,8 @@ static enum status run_phases(const struct model *model, const struct analysis_o
 	double total_ns = 0;
 
 	table_init(table, "phases", "Where a step goes",
-		   "mean time per step in each phase of the thread that marks the steps; several processes: the mean "
-		   "over them, step by step");
+	           "mean time per step in each phase of the thread that marks the steps; several processes: the mean "
+	           "over them, step by step");
 	for (uint32_t i = 0; i < times->job_count; i++)
 		total_ns += times->job[i].dur_ns;
 	for (int column = 0; column < PHASE_COLUMNS; column++) {
@@ -127,18 +162,33 @@ const struct analysis analysis_phases = {"phases", "where does a step go?", run_
 
 /* ---- between_steps ---- */
 
-enum { BETWEEN_PART, BETWEEN_TIME, BETWEEN_RATIO, BETWEEN_COLUMNS };
+enum {
+	BETWEEN_PART,
+	BETWEEN_TIME,
+	BETWEEN_RATIO,
+	BETWEEN_COLUMNS
+};
 
 static const struct table_column between_columns[BETWEEN_COLUMNS] = {
-	[BETWEEN_PART] = {.name = "part", .type = TABLE_TEXT, .role = ROLE_KEY,
-			  .definition = "stretch of the recorded time of the processes that mark steps"},
-	[BETWEEN_TIME] = {.name = "total_ns", .title = "time", .type = TABLE_INT, .unit = UNIT_NS,
-			  .definition = "time in it, summed over the processes", .rules = RULE_NOT_NEGATIVE},
-	[BETWEEN_RATIO] = {.name = "ratio", .title = "%", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,
-			   .definition = "share of the recorded time",
-			   .denominator = "time from the first to the last instant known of each process; with --steps "
-					  "from the begin of the first to the end of the last selected step",
-			   .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+	[BETWEEN_PART] = {.name = "part",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_KEY,
+                          .definition = "stretch of the recorded time of the processes that mark steps"},
+	[BETWEEN_TIME] = {.name = "total_ns",
+                          .title = "time",
+                          .type = TABLE_INT,
+                          .unit = UNIT_NS,
+                          .definition = "time in it, summed over the processes",
+                          .rules = RULE_NOT_NEGATIVE},
+	[BETWEEN_RATIO] = {.name = "ratio",
+                           .title = "%",
+                           .type = TABLE_DOUBLE,
+                           .unit = UNIT_RATIO,
+                           .role = ROLE_SHARE,
+                           .definition = "share of the recorded time",
+                           .denominator = "time from the first to the last instant known of each process; with --steps "
+                                          "from the begin of the first to the end of the last selected step",
+                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
 };
 
 struct whole {
@@ -178,7 +228,7 @@ static void add_parts(struct table *table, const struct whole *whole, bool is_wi
 	for (int phase = 1; phase < PHASE_COUNT; phase++) {
 		if (whole->between_ns[phase])
 			add_part(table, arena_printf(&table->arena, "between steps: %s", phase_name(phase)),
-				 whole->between_ns[phase], whole->total_ns);
+			         whole->between_ns[phase], whole->total_ns);
 	}
 	add_part(table, "between steps: other", whole->between_ns[PHASE_OTHER], whole->total_ns);
 	if (!is_window)
@@ -186,14 +236,14 @@ static void add_parts(struct table *table, const struct whole *whole, bool is_wi
 }
 
 static enum status run_between(const struct model *model, const struct analysis_options *options, struct table *table,
-			       struct error *err)
+                               struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
 	struct whole whole = {0};
 
 	table_init(table, "between_steps", "Where the recorded time goes",
-		   "recorded time inside steps, between them and around them, of all processes that mark steps");
+	           "recorded time inside steps, between them and around them, of all processes that mark steps");
 	table_columns(table, between_columns, BETWEEN_COLUMNS);
 	for (uint32_t i = 0; i < times->span_count; i++)
 		whole_add(&whole, &model->processes[times->spans[i].process], &times->spans[i], options->has_steps);

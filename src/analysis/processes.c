@@ -9,9 +9,9 @@
 #include "analysis/step_times.h"
 
 #include <inttypes.h>
-#include <stepscope/format.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stepscope/format.h>
 #include <string.h>
 
 enum {
@@ -40,41 +40,85 @@ enum {
 
 static const struct table_column columns[PROCESS_COLUMNS] = {
 	[PROCESS_PID] = {.name = "pid", .type = TABLE_INT, .role = ROLE_KEY, .definition = "process id"},
-	[PROCESS_ROLE] = {.name = "role", .type = TABLE_TEXT, .role = ROLE_KEY,
-			  .definition = "trainer, worker (forked by a trainer), launcher, host (stepscope run itself), imported, "
-					"program (recorded nothing itself)"},
+	[PROCESS_ROLE] =
+		{.name = "role",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "trainer, worker (forked by a trainer), launcher, host (stepscope run itself), imported, "
+                               "program (recorded nothing itself)"},
 	[PROCESS_RANK] = {.name = "rank", .type = TABLE_INT, .role = ROLE_KEY, .definition = "rank"},
-	[PROCESS_PARENT] = {.name = "parent_pid", .title = "parent", .type = TABLE_INT, .definition = "process id of its parent"},
+	[PROCESS_PARENT] = {.name = "parent_pid",
+                            .title = "parent",
+                            .type = TABLE_INT,
+                            .definition = "process id of its parent"},
 	[PROCESS_HOST] = {.name = "host", .type = TABLE_TEXT, .definition = "machine"},
 	[PROCESS_NAME] = {.name = "program", .type = TABLE_TEXT, .definition = "name of its program"},
-	[PROCESS_FIRST] = {.name = "first_ns", .title = "first", .type = TABLE_INT, .unit = UNIT_NS_SINCE_START,
-			   .definition = "first instant known of it, since the first known of the whole run",
-			   .is_hidden = true},
-	[PROCESS_WALL] = {.name = "wall_ns", .title = "wall", .type = TABLE_INT, .unit = UNIT_NS,
-			  .definition = "from the first to the last instant known of it", .rules = RULE_NOT_NEGATIVE},
+	[PROCESS_FIRST] = {.name = "first_ns",
+                           .title = "first",
+                           .type = TABLE_INT,
+                           .unit = UNIT_NS_SINCE_START,
+                           .definition = "first instant known of it, since the first known of the whole run",
+                           .is_hidden = true},
+	[PROCESS_WALL] = {.name = "wall_ns",
+                          .title = "wall",
+                          .type = TABLE_INT,
+                          .unit = UNIT_NS,
+                          .definition = "from the first to the last instant known of it",
+                          .rules = RULE_NOT_NEGATIVE},
 	[PROCESS_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how it ended, in words"},
-	[PROCESS_EXIT] = {.name = "exit_status", .title = "exit", .type = TABLE_INT, .definition = "its exit status", .is_hidden = true},
-	[PROCESS_SIGNAL] = {.name = "signal", .type = TABLE_TEXT, .definition = "name of the signal that ended it",
-			    .is_hidden = true},
-	[PROCESS_LAST_STEP] = {.name = "last_step", .title = "last step", .type = TABLE_INT,
-			       .definition = "number of the last step it began"},
-	[PROCESS_LAST_OP] = {.name = "last_open", .title = "was in", .type = TABLE_TEXT,
-			     .definition = "innermost span that was open when its recording stopped"},
-	[PROCESS_CPU] = {.name = "cpu_ns", .title = "CPU", .type = TABLE_INT, .unit = UNIT_NS,
-			 .definition = "CPU time of all its threads; of a program that recorded nothing itself with the "
-				       "processes it waited for"},
-	[PROCESS_RSS] = {.name = "rss_peak_bytes", .title = "peak RSS", .type = TABLE_INT, .unit = UNIT_BYTES,
-			 .definition = "largest resident memory"},
-	[PROCESS_READ] = {.name = "read_bytes", .title = "read", .type = TABLE_INT, .unit = UNIT_BYTES,
-			  .definition = "bytes read from storage"},
-	[PROCESS_WRITTEN] = {.name = "write_bytes", .title = "written", .type = TABLE_INT, .unit = UNIT_BYTES,
-			     .definition = "bytes written to storage"},
-	[PROCESS_FAULTS] = {.name = "major_faults", .title = "major faults", .type = TABLE_INT, .unit = UNIT_COUNT,
-			    .definition = "page faults that went to storage"},
-	[PROCESS_SWITCHES] = {.name = "voluntary_switches", .title = "waits", .type = TABLE_INT, .unit = UNIT_COUNT,
-			      .definition = "context switches because it waited"},
-	[PROCESS_PREEMPTED] = {.name = "involuntary_switches", .title = "preempted", .type = TABLE_INT,
-			       .unit = UNIT_COUNT, .definition = "context switches because others wanted the processor"},
+	[PROCESS_EXIT] = {.name = "exit_status",
+                          .title = "exit",
+                          .type = TABLE_INT,
+                          .definition = "its exit status",
+                          .is_hidden = true},
+	[PROCESS_SIGNAL] = {.name = "signal",
+                            .type = TABLE_TEXT,
+                            .definition = "name of the signal that ended it",
+                            .is_hidden = true},
+	[PROCESS_LAST_STEP] = {.name = "last_step",
+                               .title = "last step",
+                               .type = TABLE_INT,
+                               .definition = "number of the last step it began"},
+	[PROCESS_LAST_OP] = {.name = "last_open",
+                             .title = "was in",
+                             .type = TABLE_TEXT,
+                             .definition = "innermost span that was open when its recording stopped"},
+	[PROCESS_CPU] = {.name = "cpu_ns",
+                         .title = "CPU",
+                         .type = TABLE_INT,
+                         .unit = UNIT_NS,
+                         .definition = "CPU time of all its threads; of a program that recorded nothing itself with the "
+                                       "processes it waited for"},
+	[PROCESS_RSS] = {.name = "rss_peak_bytes",
+                         .title = "peak RSS",
+                         .type = TABLE_INT,
+                         .unit = UNIT_BYTES,
+                         .definition = "largest resident memory"},
+	[PROCESS_READ] = {.name = "read_bytes",
+                          .title = "read",
+                          .type = TABLE_INT,
+                          .unit = UNIT_BYTES,
+                          .definition = "bytes read from storage"},
+	[PROCESS_WRITTEN] = {.name = "write_bytes",
+                             .title = "written",
+                             .type = TABLE_INT,
+                             .unit = UNIT_BYTES,
+                             .definition = "bytes written to storage"},
+	[PROCESS_FAULTS] = {.name = "major_faults",
+                            .title = "major faults",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .definition = "page faults that went to storage"},
+	[PROCESS_SWITCHES] = {.name = "voluntary_switches",
+                              .title = "waits",
+                              .type = TABLE_INT,
+                              .unit = UNIT_COUNT,
+                              .definition = "context switches because it waited"},
+	[PROCESS_PREEMPTED] = {.name = "involuntary_switches",
+                               .title = "preempted",
+                               .type = TABLE_INT,
+                               .unit = UNIT_COUNT,
+                               .definition = "context switches because others wanted the processor"},
 };
 
 /* Columns that are the last value of a counter of the process, or facts that its parent noted (their sum). */
@@ -151,7 +195,7 @@ static void set_used(struct table *table, int row, const struct model *model, ui
 /* ---- how it ended ---- */
 
 static const char *describe_end(const struct model *model, const struct process *process, int64_t pid,
-				struct arena *arena)
+                                struct arena *arena)
 {
 	const char *signal = child_fact(model, pid, "signal");
 	int64_t number;
@@ -162,7 +206,8 @@ static const char *describe_end(const struct model *model, const struct process 
 		return arena_printf(arena, "exit status %" PRId64, number);
 	if (!process || !process->is_closed)
 		return PROCESS_DID_NOT_CLOSE;
-	return process->end_reason ? arena_printf(arena, "closed: %s", model_text(model, process->end_reason)) : "closed";
+	return process->end_reason ? arena_printf(arena, "closed: %s", model_text(model, process->end_reason))
+	                           : "closed";
 }
 
 const char *process_end(const struct model *model, uint32_t process, struct arena *arena)
@@ -246,7 +291,7 @@ static void add_row(struct table *table, const struct model *model, uint32_t num
 	table_set_text(table, row, PROCESS_NAME, model_text(model, process->name));
 	table_set_int(table, row, PROCESS_FIRST, process->first_ns - origin_ns);
 	table_set_int(table, row, PROCESS_WALL,
-		      process->last_ns > process->first_ns ? process->last_ns - process->first_ns : 0);
+	              process->last_ns > process->first_ns ? process->last_ns - process->first_ns : 0);
 	set_end(table, row, model, process, process->pid);
 	set_last(table, row, model, number);
 	set_used(table, row, model, number, process->pid);
@@ -265,8 +310,8 @@ static bool is_recorded(const struct model *model, int64_t pid)
 
 static void add_child(struct table *table, const struct model *model, int64_t pid)
 {
-	static const int unknown[] = {PROCESS_RANK,	 PROCESS_PARENT, PROCESS_HOST, PROCESS_FIRST,
-				      PROCESS_LAST_STEP, PROCESS_LAST_OP};
+	static const int unknown[] = {PROCESS_RANK,  PROCESS_PARENT,    PROCESS_HOST,
+	                              PROCESS_FIRST, PROCESS_LAST_STEP, PROCESS_LAST_OP};
 	const char *name = model_meta(model, MODEL_NONE, "program");
 	int64_t wall_ns = 0;
 	int row = table_row(table);
@@ -302,7 +347,7 @@ static void add_children(struct table *table, const struct model *model)
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-		       struct error *err)
+                       struct error *err)
 {
 	int64_t origin_ns = INT64_MAX;
 

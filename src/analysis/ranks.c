@@ -32,27 +32,59 @@ static const struct table_column columns[RANK_COLUMNS] = {
 	[RANK_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
 	[RANK_RANK] = {.name = "rank", .type = TABLE_INT, .role = ROLE_KEY, .definition = "rank", .is_hidden = true},
 	[RANK_HOST] = {.name = "host", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "machine"},
-	[RANK_STEPS] = {.name = "steps", .type = TABLE_INT, .unit = UNIT_COUNT, .role = ROLE_EVIDENCE,
-			.definition = "complete steps"},
-	[RANK_MEAN] = {.name = "mean_ns", .title = "mean step", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-		       .definition = "mean duration of its steps", .rules = RULE_NOT_NEGATIVE},
-	[RANK_P50] = {.name = "p50_ns", .title = "p50", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-		      .definition = "median duration of its steps"},
-	[RANK_DATA] = {.name = "data_ns", .title = "data", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-		       .definition = "mean time per step in the phase data",
-		       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER, .other = "mean_ns"},
-	[RANK_COMMUNICATION] = {.name = "communication_ns", .title = "communication", .type = TABLE_DOUBLE,
-				.unit = UNIT_NS, .definition = "mean time per step in the phase communication, waiting for others included",
-				.rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER, .other = "mean_ns"},
-	[RANK_OWN] = {.name = "own_ns", .title = "own", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-		      .definition = "mean time per step outside the phase communication",
-		      .rules = RULE_AT_MOST_OTHER, .other = "mean_ns"},
-	[RANK_BEHIND] = {.name = "behind_ns", .title = "behind", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-			 .definition = "own time beyond the median of all ranks; negative: faster"},
-	[RANK_BEHIND_RATIO] = {.name = "behind_ratio", .title = "behind %", .type = TABLE_DOUBLE, .unit = UNIT_RATIO,
-			       .definition = "own time beyond the median, of the median"},
-	[RANK_SLOWEST] = {.name = "is_slowest", .title = "slowest", .type = TABLE_BOOL, .role = ROLE_EVIDENCE,
-			  .definition = "has the longest own time of all"},
+	[RANK_STEPS] = {.name = "steps",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .role = ROLE_EVIDENCE,
+                        .definition = "complete steps"},
+	[RANK_MEAN] = {.name = "mean_ns",
+                       .title = "mean step",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "mean duration of its steps",
+                       .rules = RULE_NOT_NEGATIVE},
+	[RANK_P50] = {.name = "p50_ns",
+                      .title = "p50",
+                      .type = TABLE_DOUBLE,
+                      .unit = UNIT_NS,
+                      .definition = "median duration of its steps"},
+	[RANK_DATA] = {.name = "data_ns",
+                       .title = "data",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "mean time per step in the phase data",
+                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                       .other = "mean_ns"},
+	[RANK_COMMUNICATION] =
+		{.name = "communication_ns",
+                 .title = "communication",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition = "mean time per step in the phase communication, waiting for others included",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                 .other = "mean_ns"},
+	[RANK_OWN] = {.name = "own_ns",
+                      .title = "own",
+                      .type = TABLE_DOUBLE,
+                      .unit = UNIT_NS,
+                      .definition = "mean time per step outside the phase communication",
+                      .rules = RULE_AT_MOST_OTHER,
+                      .other = "mean_ns"},
+	[RANK_BEHIND] = {.name = "behind_ns",
+                         .title = "behind",
+                         .type = TABLE_DOUBLE,
+                         .unit = UNIT_NS,
+                         .definition = "own time beyond the median of all ranks; negative: faster"},
+	[RANK_BEHIND_RATIO] = {.name = "behind_ratio",
+                               .title = "behind %",
+                               .type = TABLE_DOUBLE,
+                               .unit = UNIT_RATIO,
+                               .definition = "own time beyond the median, of the median"},
+	[RANK_SLOWEST] = {.name = "is_slowest",
+                          .title = "slowest",
+                          .type = TABLE_BOOL,
+                          .role = ROLE_EVIDENCE,
+                          .definition = "has the longest own time of all"},
 };
 
 struct rank_mean {
@@ -61,7 +93,7 @@ struct rank_mean {
 };
 
 static void compute_mean(struct rank_mean *mean, const struct model *model, const struct step_times *times,
-			 uint32_t process, double *values)
+                         uint32_t process, double *values)
 {
 	struct summary summary;
 
@@ -137,7 +169,7 @@ static void compare_ranks(struct table *table, const struct rank_mean *means, do
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-		       struct error *err)
+                       struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);

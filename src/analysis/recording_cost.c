@@ -34,8 +34,7 @@ bool recording_cost_all(struct recording_cost *cost, const struct model *model)
 		struct recording_cost one;
 
 		/* `stepscope run` records the machine at its own expense, beside the program */
-		if (model->processes[i].role == STEPSCOPE_ROLE_HOST ||
-		    !recording_cost_of(&one, &model->processes[i]))
+		if (model->processes[i].role == STEPSCOPE_ROLE_HOST || !recording_cost_of(&one, &model->processes[i]))
 			continue;
 		cost->events += one.events;
 		cost->events_ns += one.events_ns;
@@ -68,42 +67,85 @@ enum {
 
 static const struct table_column columns[COST_COLUMNS] = {
 	[COST_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[COST_EVENTS] = {.name = "events", .type = TABLE_INT, .unit = UNIT_COUNT, .definition = "recorded events",
-			 .rules = RULE_NOT_NEGATIVE},
-	[COST_PER_EVENT] = {.name = "per_event_ns", .title = "per event", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-			    .definition = "cost of one event in the thread that records it, calibrated at start",
-			    .rules = RULE_NOT_NEGATIVE},
-	[COST_EVENTS_TIME] = {.name = "events_ns", .title = "in threads", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-			      .definition = "events times the cost of one, in the program's threads"},
-	[COST_DRAINER] = {.name = "drainer_cpu_ns", .title = "own thread", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-			  .definition = "CPU time of the recorder's own thread"},
-	[COST_WALL] = {.name = "wall_ns", .title = "recorded", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-		       .definition = "from the first to the last known instant of the process"},
-	[COST_RATIO] = {.name = "ratio", .title = "%", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,
-			.definition = "time in threads and own thread", .denominator = "recorded time of the process",
-			.rules = RULE_NOT_NEGATIVE},
-	[COST_ON] = {.name = "on_steps", .title = "steps on", .type = TABLE_INT, .unit = UNIT_COUNT,
-		     .role = ROLE_EVIDENCE, .definition = "complete steps recorded in full while recording alternated"},
-	[COST_OFF] = {.name = "off_steps", .title = "steps off", .type = TABLE_INT, .unit = UNIT_COUNT,
-		      .role = ROLE_EVIDENCE, .definition = "complete steps with recording off in between"},
-	[COST_ON_MEAN] = {.name = "on_mean_ns", .title = "mean on", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-			  .definition = "mean duration of the steps with recording on"},
-	[COST_OFF_MEAN] = {.name = "off_mean_ns", .title = "mean off", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-			   .definition = "mean duration of the steps with recording off"},
-	[COST_DIFFERENCE] = {.name = "difference_ratio", .title = "on/off", .type = TABLE_DOUBLE, .unit = UNIT_RATIO,
-			     .definition = "how much longer a step takes with recording on, of a step with it off"},
-	[COST_DIFFERENCE_LOW] = {.name = "difference_low_ratio", .title = "low", .type = TABLE_DOUBLE,
-				 .unit = UNIT_RATIO, .role = ROLE_EVIDENCE,
-				 .definition = "lower end of the 95 % interval of the difference (Welch)"},
-	[COST_DIFFERENCE_HIGH] = {.name = "difference_high_ratio", .title = "high", .type = TABLE_DOUBLE,
-				  .unit = UNIT_RATIO, .role = ROLE_EVIDENCE,
-				  .definition = "upper end of the 95 % interval of the difference (Welch)"},
+	[COST_EVENTS] = {.name = "events",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .definition = "recorded events",
+                         .rules = RULE_NOT_NEGATIVE},
+	[COST_PER_EVENT] = {.name = "per_event_ns",
+                            .title = "per event",
+                            .type = TABLE_DOUBLE,
+                            .unit = UNIT_NS,
+                            .definition = "cost of one event in the thread that records it, calibrated at start",
+                            .rules = RULE_NOT_NEGATIVE},
+	[COST_EVENTS_TIME] = {.name = "events_ns",
+                              .title = "in threads",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_NS,
+                              .definition = "events times the cost of one, in the program's threads"},
+	[COST_DRAINER] = {.name = "drainer_cpu_ns",
+                          .title = "own thread",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_NS,
+                          .definition = "CPU time of the recorder's own thread"},
+	[COST_WALL] = {.name = "wall_ns",
+                       .title = "recorded",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "from the first to the last known instant of the process"},
+	[COST_RATIO] = {.name = "ratio",
+                        .title = "%",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_RATIO,
+                        .role = ROLE_SHARE,
+                        .definition = "time in threads and own thread",
+                        .denominator = "recorded time of the process",
+                        .rules = RULE_NOT_NEGATIVE},
+	[COST_ON] = {.name = "on_steps",
+                     .title = "steps on",
+                     .type = TABLE_INT,
+                     .unit = UNIT_COUNT,
+                     .role = ROLE_EVIDENCE,
+                     .definition = "complete steps recorded in full while recording alternated"},
+	[COST_OFF] = {.name = "off_steps",
+                      .title = "steps off",
+                      .type = TABLE_INT,
+                      .unit = UNIT_COUNT,
+                      .role = ROLE_EVIDENCE,
+                      .definition = "complete steps with recording off in between"},
+	[COST_ON_MEAN] = {.name = "on_mean_ns",
+                          .title = "mean on",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_NS,
+                          .definition = "mean duration of the steps with recording on"},
+	[COST_OFF_MEAN] = {.name = "off_mean_ns",
+                           .title = "mean off",
+                           .type = TABLE_DOUBLE,
+                           .unit = UNIT_NS,
+                           .definition = "mean duration of the steps with recording off"},
+	[COST_DIFFERENCE] = {.name = "difference_ratio",
+                             .title = "on/off",
+                             .type = TABLE_DOUBLE,
+                             .unit = UNIT_RATIO,
+                             .definition = "how much longer a step takes with recording on, of a step with it off"},
+	[COST_DIFFERENCE_LOW] = {.name = "difference_low_ratio",
+                                 .title = "low",
+                                 .type = TABLE_DOUBLE,
+                                 .unit = UNIT_RATIO,
+                                 .role = ROLE_EVIDENCE,
+                                 .definition = "lower end of the 95 % interval of the difference (Welch)"},
+	[COST_DIFFERENCE_HIGH] = {.name = "difference_high_ratio",
+                                  .title = "high",
+                                  .type = TABLE_DOUBLE,
+                                  .unit = UNIT_RATIO,
+                                  .role = ROLE_EVIDENCE,
+                                  .definition = "upper end of the 95 % interval of the difference (Welch)"},
 };
 
 /* The steps of a process that the schedule wanted, by whether the recorder paused in them; the first of all is left out, it
  * warms up. */
 static void split_steps(const struct model *model, const struct step_times *times, uint32_t process, double *values,
-			size_t *on, size_t *off)
+                        size_t *on, size_t *off)
 {
 	bool is_first = true;
 
@@ -130,9 +172,10 @@ static void set_difference(struct table *table, int row, const struct summary *o
 	table_set_double(table, row, COST_ON_MEAN, on->mean);
 	table_set_double(table, row, COST_OFF_MEAN, off->mean);
 	table_set_double(table, row, COST_DIFFERENCE, (on->mean - off->mean) / off->mean);
-	degrees = both > 0 ? both * both / (on_part * on_part / (double)(on->count - 1) +
-					    off_part * off_part / (double)(off->count - 1))
-			   : (double)(on->count + off->count - 2);
+	degrees = both > 0 ? both * both /
+	                             (on_part * on_part / (double)(on->count - 1) +
+	                              off_part * off_part / (double)(off->count - 1))
+	                   : (double)(on->count + off->count - 2);
 	half = student_t95(degrees) * sqrt(both);
 	table_set_double(table, row, COST_DIFFERENCE_LOW, (on->mean - off->mean - half) / off->mean);
 	table_set_double(table, row, COST_DIFFERENCE_HIGH, (on->mean - off->mean + half) / off->mean);
@@ -149,7 +192,7 @@ static bool has_drops(const struct model *model, uint32_t process)
 }
 
 static void set_alternation(struct table *table, int row, const struct model *model, const struct step_times *times,
-			    uint32_t process)
+                            uint32_t process)
 {
 	double *values = memory_resize(NULL, (size_t)times->count + 1, sizeof(*values));
 	struct summary on, off;
@@ -190,7 +233,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-		       struct error *err)
+                       struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);

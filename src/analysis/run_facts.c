@@ -8,8 +8,8 @@
 #include "analysis/step_times.h"
 
 #include <inttypes.h>
-#include <stepscope/format.h>
 #include <stdio.h>
+#include <stepscope/format.h>
 #include <string.h>
 #include <time.h>
 
@@ -39,44 +39,83 @@ enum {
 
 static const struct table_column columns[RUN_COLUMNS] = {
 	[RUN_PROGRAM] = {.name = "program", .type = TABLE_TEXT, .definition = "name of the recorded program"},
-	[RUN_COMMAND] = {.name = "command", .type = TABLE_TEXT, .definition = "command line as recorded, secrets masked; the program's name when it was not"},
+	[RUN_COMMAND] = {.name = "command",
+                         .type = TABLE_TEXT,
+                         .definition = "command line as recorded, secrets masked; the program's name when it was not"},
 	[RUN_HOSTS] = {.name = "host", .type = TABLE_TEXT, .definition = "machines the recorded processes ran on"},
 	[RUN_RANK] = {.name = "rank", .type = TABLE_INT, .definition = "rank, when the recording has only one"},
-	[RUN_WORLD_SIZE] = {.name = "world_size", .title = "world size", .type = TABLE_INT,
-			    .definition = "number of ranks of the job, as its launcher said"},
-	[RUN_PROCESSES] = {.name = "processes", .type = TABLE_INT, .unit = UNIT_COUNT,
-			   .definition = "recorded processes of the program"},
-	[RUN_STEPPING] = {.name = "step_processes", .title = "processes with steps", .type = TABLE_INT,
-			  .unit = UNIT_COUNT, .definition = "recorded processes that mark steps"},
-	[RUN_CREATED] = {.name = "created", .title = "started", .type = TABLE_TEXT,
-			 .definition = "wall clock time of the first recorded instant (UTC)"},
-	[RUN_DURATION] = {.name = "duration_ns", .title = "recorded", .type = TABLE_INT, .unit = UNIT_NS,
-			  .definition = "from the first to the last recorded instant of the program's processes",
-			  .rules = RULE_NOT_NEGATIVE},
-	[RUN_FIRST_STEP] = {.name = "first_step", .title = "first step", .type = TABLE_INT,
-			    .definition = "smallest number of a selected step"},
-	[RUN_LAST_STEP] = {.name = "last_step", .title = "last step", .type = TABLE_INT,
-			   .definition = "largest number of a selected step"},
-	[RUN_STEPS] = {.name = "steps", .title = "complete steps", .type = TABLE_INT, .unit = UNIT_COUNT,
-		       .definition = "complete steps of the job; steps of several processes with one number are one"},
-	[RUN_INCOMPLETE] = {.name = "incomplete_steps", .title = "incomplete steps", .type = TABLE_INT,
-			    .unit = UNIT_COUNT, .definition = "steps of processes without a recorded end"},
-	[RUN_DETAILED] = {.name = "detail_steps", .title = "steps with operations", .type = TABLE_INT,
-			  .unit = UNIT_COUNT, .definition = "steps of processes in which ranges and operations were "
-					      "recorded throughout"},
-	[RUN_SKIPPED] = {.name = "skipped_steps", .title = "steps without operations", .type = TABLE_INT,
-			 .unit = UNIT_COUNT, .definition = "steps of processes in which only steps, phases and counters "
-					     "were recorded, as the schedule asked"},
-	[RUN_CAPTURE] = {.name = "capture", .type = TABLE_TEXT,
-			 .definition = "what the recorder said it captured, and why"},
+	[RUN_WORLD_SIZE] = {.name = "world_size",
+                            .title = "world size",
+                            .type = TABLE_INT,
+                            .definition = "number of ranks of the job, as its launcher said"},
+	[RUN_PROCESSES] = {.name = "processes",
+                           .type = TABLE_INT,
+                           .unit = UNIT_COUNT,
+                           .definition = "recorded processes of the program"},
+	[RUN_STEPPING] = {.name = "step_processes",
+                          .title = "processes with steps",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "recorded processes that mark steps"},
+	[RUN_CREATED] = {.name = "created",
+                         .title = "started",
+                         .type = TABLE_TEXT,
+                         .definition = "wall clock time of the first recorded instant (UTC)"},
+	[RUN_DURATION] = {.name = "duration_ns",
+                          .title = "recorded",
+                          .type = TABLE_INT,
+                          .unit = UNIT_NS,
+                          .definition = "from the first to the last recorded instant of the program's processes",
+                          .rules = RULE_NOT_NEGATIVE},
+	[RUN_FIRST_STEP] = {.name = "first_step",
+                            .title = "first step",
+                            .type = TABLE_INT,
+                            .definition = "smallest number of a selected step"},
+	[RUN_LAST_STEP] = {.name = "last_step",
+                           .title = "last step",
+                           .type = TABLE_INT,
+                           .definition = "largest number of a selected step"},
+	[RUN_STEPS] = {.name = "steps",
+                       .title = "complete steps",
+                       .type = TABLE_INT,
+                       .unit = UNIT_COUNT,
+                       .definition = "complete steps of the job; steps of several processes with one number are one"},
+	[RUN_INCOMPLETE] = {.name = "incomplete_steps",
+                            .title = "incomplete steps",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .definition = "steps of processes without a recorded end"},
+	[RUN_DETAILED] = {.name = "detail_steps",
+                          .title = "steps with operations",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "steps of processes in which ranges and operations were "
+                                        "recorded throughout"},
+	[RUN_SKIPPED] = {.name = "skipped_steps",
+                         .title = "steps without operations",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .definition = "steps of processes in which only steps, phases and counters "
+                                       "were recorded, as the schedule asked"},
+	[RUN_CAPTURE] = {.name = "capture",
+                         .type = TABLE_TEXT,
+                         .definition = "what the recorder said it captured, and why"},
 	[RUN_ENDED] = {.name = "ended", .type = TABLE_TEXT, .definition = "how the recorded processes ended"},
 	[RUN_EVENTS] = {.name = "events", .type = TABLE_INT, .unit = UNIT_COUNT, .definition = "recorded events"},
-	[RUN_COST] = {.name = "overhead_ratio", .title = "recording cost", .type = TABLE_DOUBLE, .unit = UNIT_RATIO,
-		      .role = ROLE_SHARE, .definition = "the recorder's own work: events times the cost per event calibrated at "
-				    "start, plus the CPU time of its thread",
-		      .denominator = "recorded time of the processes that measured it", .rules = RULE_NOT_NEGATIVE},
-	[RUN_DROPPED] = {.name = "lost_events", .title = "dropped events", .type = TABLE_INT, .unit = UNIT_COUNT,
-			 .definition = "events the recorder counted but had no room for"},
+	[RUN_COST] = {.name = "overhead_ratio",
+                      .title = "recording cost",
+                      .type = TABLE_DOUBLE,
+                      .unit = UNIT_RATIO,
+                      .role = ROLE_SHARE,
+                      .definition = "the recorder's own work: events times the cost per event calibrated at "
+                                    "start, plus the CPU time of its thread",
+                      .denominator = "recorded time of the processes that measured it",
+                      .rules = RULE_NOT_NEGATIVE},
+	[RUN_DROPPED] = {.name = "lost_events",
+                         .title = "dropped events",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .definition = "events the recorder counted but had no room for"},
 };
 
 static bool is_program(const struct process *process)
@@ -114,7 +153,7 @@ static const char *host_list(const struct model *model, struct arena *arena)
 			more++;
 		else
 			list = arena_printf(arena, "%s%s%s", list ? list : "", list ? ", " : "",
-					    model_text(model, model->processes[i].host));
+			                    model_text(model, model->processes[i].host));
 	}
 	return more ? arena_printf(arena, "%s and %u more", list, more) : list;
 }
@@ -150,7 +189,8 @@ static void set_who(struct table *table, const struct model *model)
 	if (rank >= 0 && is_one_rank)
 		table_set_int(table, 0, RUN_RANK, rank);
 	else
-		table_set_missing(table, 0, RUN_RANK, rank < 0 ? "no launcher gave one" : "several ranks were recorded");
+		table_set_missing(table, 0, RUN_RANK,
+		                  rank < 0 ? "no launcher gave one" : "several ranks were recorded");
 	if (world_size >= 0)
 		table_set_int(table, 0, RUN_WORLD_SIZE, world_size);
 	else
@@ -191,7 +231,7 @@ static void set_when(struct table *table, const struct model *model)
 	table_set_int(table, 0, RUN_DURATION, last_ns - first->first_ns);
 	if (first->realtime_offset_ns)
 		table_set_text(table, 0, RUN_CREATED,
-			       utc_time(&table->arena, first->first_ns + first->realtime_offset_ns));
+		               utc_time(&table->arena, first->first_ns + first->realtime_offset_ns));
 	else
 		table_set_missing(table, 0, RUN_CREATED, "the recording has no wall clock");
 }
@@ -251,11 +291,12 @@ static const char *describe_end(const struct model *model, struct arena *arena)
 		words = PROCESS_DID_NOT_CLOSE " (killed, crashed or still running)";
 	step = last_step(model, one);
 	if (step)
-		words = arena_printf(arena, "%s, %s step %" PRId64, words, step->is_open ? "in" : "after", step->number);
+		words = arena_printf(arena, "%s, %s step %" PRId64, words, step->is_open ? "in" : "after",
+		                     step->number);
 	if (closed + others == 1)
 		return words;
-	return arena_printf(arena, "%u of %u processes did not close their recordings; %s: %s", others,
-			    closed + others, process_label(model, one, arena), words);
+	return arena_printf(arena, "%u of %u processes did not close their recordings; %s: %s", others, closed + others,
+	                    process_label(model, one, arena), words);
 }
 
 static void set_evidence(struct table *table, const struct model *model)
@@ -269,9 +310,10 @@ static void set_evidence(struct table *table, const struct model *model)
 		events += is_program(&model->processes[i]) ? model->processes[i].event_count : 0;
 	table_set_int(table, 0, RUN_DROPPED, (int64_t)dropped);
 	table_set_int(table, 0, RUN_EVENTS, (int64_t)events);
-	set_or_missing(table, 0, RUN_CAPTURE, any_meta(model, "capture"), "the recorder says it at its end, which it did not reach");
+	set_or_missing(table, 0, RUN_CAPTURE, any_meta(model, "capture"),
+	               "the recorder says it at its end, which it did not reach");
 	set_or_missing(table, 0, RUN_ENDED, describe_end(model, &table->arena),
-		       "no process of the program was recorded");
+	               "no process of the program was recorded");
 	if (recording_cost_all(&cost, model))
 		table_set_double(table, 0, RUN_COST, cost.ratio);
 	else
@@ -279,7 +321,7 @@ static void set_evidence(struct table *table, const struct model *model)
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-		       struct error *err)
+                       struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);

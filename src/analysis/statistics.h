@@ -13,9 +13,9 @@
 
 struct summary {
 	size_t count;
-	double mean, std;      /* std: sample deviation, n - 1; 0 when count < 2 */
-	bool has_interval;     /* needs two values */
-	double low, high;      /* of the mean */
+	double mean, std;  /* std: sample deviation, n - 1; 0 when count < 2 */
+	bool has_interval; /* needs two values */
+	double low, high;  /* of the mean */
 	double min, max, p50, p95, p99;
 };
 

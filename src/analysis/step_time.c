@@ -38,16 +38,26 @@ enum {
 	}
 
 static const struct table_column columns[TIME_COLUMNS] = {
-	[TIME_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY,
-			  .definition = "rank or pid; \"all\": the job, one value per step number, the mean over the "
-					"processes that completed the step"},
-	[TIME_COUNT] = {.name = "count", .title = "steps", .type = TABLE_INT, .unit = UNIT_COUNT,
-			.role = ROLE_EVIDENCE, .definition = "complete steps, all of which enter the statistics, the first included"},
-	[TIME_INCOMPLETE] = {.name = "incomplete", .type = TABLE_INT, .unit = UNIT_COUNT, .role = ROLE_EVIDENCE,
-			     .definition = "steps without a recorded end, left out"},
+	[TIME_PROCESS] = {.name = "process",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_KEY,
+                          .definition = "rank or pid; \"all\": the job, one value per step number, the mean over the "
+                                        "processes that completed the step"},
+	[TIME_COUNT] = {.name = "count",
+                        .title = "steps",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .role = ROLE_EVIDENCE,
+                        .definition = "complete steps, all of which enter the statistics, the first included"},
+	[TIME_INCOMPLETE] = {.name = "incomplete",
+                             .type = TABLE_INT,
+                             .unit = UNIT_COUNT,
+                             .role = ROLE_EVIDENCE,
+                             .definition = "steps without a recorded end, left out"},
 	[TIME_MEAN] = NS_COLUMN("mean_ns", "mean", "mean duration of the complete steps"),
-	[TIME_LOW] = NS_COLUMN("ci95_low_ns", "low", "lower end of the 95 % interval of the mean (Student t on the "
-						     "durations of the steps, taken as independent)"),
+	[TIME_LOW] = NS_COLUMN("ci95_low_ns", "low",
+                               "lower end of the 95 % interval of the mean (Student t on the "
+                               "durations of the steps, taken as independent)"),
 	[TIME_HIGH] = NS_COLUMN("ci95_high_ns", "high", "upper end of the 95 % interval of the mean"),
 	[TIME_HALF] = NS_COLUMN("ci95_half_ns", "+-", "half the width of the 95 % interval of the mean"),
 	[TIME_P50] = NS_COLUMN("p50_ns", "p50", "median duration"),
@@ -56,16 +66,29 @@ static const struct table_column columns[TIME_COLUMNS] = {
 	[TIME_MIN] = NS_COLUMN("min_ns", "min", "shortest step"),
 	[TIME_MAX] = NS_COLUMN("max_ns", "max", "longest step"),
 	[TIME_STD] = NS_COLUMN("std_ns", "std", "sample standard deviation of the durations"),
-	[TIME_FIRST] = {.name = "first_ns", .title = "first", .type = TABLE_DOUBLE, .unit = UNIT_NS,
-			.role = ROLE_EVIDENCE, .definition = "duration of the first complete step, which often warms up caches; it is "
-				      "included in the statistics"},
-	[TIME_OUTLIERS] = {.name = "outliers", .type = TABLE_INT, .unit = UNIT_COUNT, .role = ROLE_EVIDENCE,
-			   .definition = "steps longer than the median by more than 5 * 1.4826 median absolute "
-					 "deviations and by at least 5 %"},
-	[TIME_TOKENS] = {.name = "tokens_per_s", .title = "tokens/s", .type = TABLE_DOUBLE, .unit = UNIT_PER_SECOND,
-			 .definition = "tokens of the complete steps over the time spent in them"},
-	[TIME_SAMPLES] = {.name = "samples_per_s", .title = "samples/s", .type = TABLE_DOUBLE, .unit = UNIT_PER_SECOND,
-			  .definition = "samples of the complete steps over the time spent in them"},
+	[TIME_FIRST] = {.name = "first_ns",
+                        .title = "first",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_NS,
+                        .role = ROLE_EVIDENCE,
+                        .definition = "duration of the first complete step, which often warms up caches; it is "
+                                      "included in the statistics"},
+	[TIME_OUTLIERS] = {.name = "outliers",
+                           .type = TABLE_INT,
+                           .unit = UNIT_COUNT,
+                           .role = ROLE_EVIDENCE,
+                           .definition = "steps longer than the median by more than 5 * 1.4826 median absolute "
+                                         "deviations and by at least 5 %"},
+	[TIME_TOKENS] = {.name = "tokens_per_s",
+                         .title = "tokens/s",
+                         .type = TABLE_DOUBLE,
+                         .unit = UNIT_PER_SECOND,
+                         .definition = "tokens of the complete steps over the time spent in them"},
+	[TIME_SAMPLES] = {.name = "samples_per_s",
+                          .title = "samples/s",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_PER_SECOND,
+                          .definition = "samples of the complete steps over the time spent in them"},
 };
 
 /* Durations of one row of the table, and what was done in them. */
@@ -77,7 +100,7 @@ struct series {
 };
 
 static void series_add(struct series *series, double dur_ns, bool has_tokens, double tokens, bool has_samples,
-		       double samples)
+                       double samples)
 {
 	if (!series->count)
 		series->first_ns = dur_ns;
@@ -90,7 +113,7 @@ static void series_add(struct series *series, double dur_ns, bool has_tokens, do
 
 /* A rate needs the count of every step, or it would be too low. */
 static void set_rate(struct table *table, int row, int column, uint32_t reported, size_t steps, double total,
-		     double sum_ns)
+                     double sum_ns)
 {
 	if (reported == steps && sum_ns > 0)
 		table_set_double(table, row, column, total / (sum_ns / 1e9));
@@ -140,9 +163,9 @@ static void set_distribution(struct table *table, int row, struct series *series
 	else
 		table_set_missing(table, row, TIME_OUTLIERS, "fewer than three steps");
 	set_rate(table, row, TIME_TOKENS, series->with_tokens, series->count, series->tokens,
-		 summary.mean * (double)series->count);
+	         summary.mean * (double)series->count);
 	set_rate(table, row, TIME_SAMPLES, series->with_samples, series->count, series->samples,
-		 summary.mean * (double)series->count);
+	         summary.mean * (double)series->count);
 }
 
 static void add_row(struct table *table, const char *process, struct series *series, uint32_t incomplete)
@@ -161,7 +184,7 @@ static void add_row(struct table *table, const char *process, struct series *ser
 }
 
 static void add_process(struct table *table, const struct model *model, const struct step_times *times,
-			const struct step_span *span, struct series *series)
+                        const struct step_span *span, struct series *series)
 {
 	*series = (struct series){.values = series->values, .scratch = series->scratch};
 	for (uint32_t i = 0; i < times->count; i++) {
@@ -169,13 +192,13 @@ static void add_process(struct table *table, const struct model *model, const st
 
 		if (step->process == span->process && times->steps[i].is_selected && times->steps[i].is_complete)
 			series_add(series, (double)times->steps[i].dur_ns, step->has_tokens, (double)step->tokens,
-				   step->has_samples, (double)step->samples);
+			           step->has_samples, (double)step->samples);
 	}
 	add_row(table, process_label(model, span->process, &table->arena), series, span->open);
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-		       struct error *err)
+                       struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -183,7 +206,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	struct series series = {.values = values, .scratch = values + times->count + 1};
 
 	table_init(table, "step_time", "Step time",
-		   "duration of complete steps, of the job and of each process that marks steps");
+	           "duration of complete steps, of the job and of each process that marks steps");
 	table_columns(table, columns, TIME_COLUMNS);
 	for (uint32_t i = 0; i < times->job_count; i++) {
 		const struct job_step *job = &times->job[i];

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const char *const phase_names[PHASE_COUNT] = {"other",     "data",          "forward",    "backward",
-						     "optimizer", "communication", "checkpoint", "evaluation"};
+                                                     "optimizer", "communication", "checkpoint", "evaluation"};
 
 const char *phase_name(int phase)
 {
@@ -35,7 +35,7 @@ struct open_phase {
 struct sweep {
 	const struct model *model;
 	struct step_times *times;
-	struct step_span *span;       /* of the track's process; NULL when it has none selected */
+	struct step_span *span; /* of the track's process; NULL when it has none selected */
 	uint32_t track;
 	uint32_t next_step, last_step; /* steps of the process: [next_step, last_step) may still overlap */
 	struct open_phase *stack;
@@ -100,8 +100,8 @@ static void sweep_phase(struct sweep *sweep, int64_t start_ns, int64_t dur_ns, i
 		sweep->capacity = sweep->capacity ? sweep->capacity * 2 : 16;
 		sweep->stack = memory_resize(sweep->stack, sweep->capacity, sizeof(*sweep->stack));
 	}
-	sweep->stack[sweep->depth++] =
-		(struct open_phase){start_ns + dur_ns, phase < PHASE_COUNT ? phase : PHASE_OTHER};
+	sweep->stack[sweep->depth++] = (struct open_phase){start_ns + dur_ns,
+	                                                   phase < PHASE_COUNT ? phase : PHASE_OTHER};
 }
 
 static void sweep_track(struct sweep *sweep, const struct track *track)
@@ -145,14 +145,14 @@ static struct step_span *find_span(struct step_times *times, uint32_t process)
 }
 
 static void add_step(struct step_times *times, const struct model *model, uint32_t index,
-		     const struct analysis_options *options)
+                     const struct analysis_options *options)
 {
 	const struct model_step *step = &model->steps[index];
 	struct step_time *time = &times->steps[index];
 	struct step_span *span;
 
-	time->is_selected =
-		!options->has_steps || (step->number >= options->first_step && step->number <= options->last_step);
+	time->is_selected = !options->has_steps ||
+	                    (step->number >= options->first_step && step->number <= options->last_step);
 	time->is_complete = has_end(model, step);
 	time->dur_ns = step->end_ns > step->start_ns ? step->end_ns - step->start_ns : 0;
 	if (!time->is_selected)
@@ -261,7 +261,7 @@ static uint32_t number_steps(const struct step_times *times, const struct model 
 
 		if (times->steps[i].is_selected && times->steps[i].is_complete)
 			numbered[count++] = (struct numbered){step->number, 0,
-							      rank >= 0 ? rank : -1 - (int64_t)step->process, i};
+			                                      rank >= 0 ? rank : -1 - (int64_t)step->process, i};
 	}
 	if (count)
 		qsort(numbered, count, sizeof(*numbered), compare_rank_first);
@@ -298,7 +298,7 @@ static void fill_job(struct step_times *times, const struct model *model)
 		    numbered[i].occurrence != numbered[i - 1].occurrence)
 			times->job_count++;
 		job_step_add(&times->job[times->job_count - 1], &model->steps[numbered[i].step],
-			     &times->steps[numbered[i].step]);
+		             &times->steps[numbered[i].step]);
 	}
 	for (uint32_t i = 0; i < times->job_count; i++) {
 		struct job_step *job = &times->job[i];
@@ -341,7 +341,7 @@ void step_times_release(struct step_times *times)
 }
 
 const struct step_times *step_times_get(struct step_times *own, const struct model *model,
-					const struct analysis_options *options)
+                                        const struct analysis_options *options)
 {
 	if (options->step_times)
 		return options->step_times;

@@ -62,7 +62,7 @@ void step_times_release(struct step_times *times);
 
 /* The options' step times, or `own`, initialised. Release `own` in any case; initialise it with {0}. */
 const struct step_times *step_times_get(struct step_times *own, const struct model *model,
-					const struct analysis_options *options);
+                                        const struct analysis_options *options);
 
 /* "data", ..., and "other" for 0. */
 const char *phase_name(int phase);

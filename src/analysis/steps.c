@@ -36,15 +36,24 @@ enum {
 #define INNERMOST "time of the step whose innermost phase is "
 
 static const struct table_column columns[STEP_COLUMNS] = {
-	[STEP_NUMBER] = {.name = "step", .type = TABLE_INT, .role = ROLE_KEY,
-			 .definition = "number the program gave the step"},
+	[STEP_NUMBER] = {.name = "step",
+                         .type = TABLE_INT,
+                         .role = ROLE_KEY,
+                         .definition = "number the program gave the step"},
 	[STEP_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[STEP_START] = {.name = "start_ns", .title = "start", .type = TABLE_INT, .unit = UNIT_NS_SINCE_START,
-			.definition = "begin of the step, since the recording began", .is_hidden = true},
-	[STEP_DURATION] = {.name = "duration_ns", .title = "duration", .type = TABLE_INT, .unit = UNIT_NS,
-			   .definition = "from the step's begin to its end; of an incomplete step to the last known "
-					 "instant",
-			   .rules = RULE_NOT_NEGATIVE},
+	[STEP_START] = {.name = "start_ns",
+                        .title = "start",
+                        .type = TABLE_INT,
+                        .unit = UNIT_NS_SINCE_START,
+                        .definition = "begin of the step, since the recording began",
+                        .is_hidden = true},
+	[STEP_DURATION] = {.name = "duration_ns",
+                           .title = "duration",
+                           .type = TABLE_INT,
+                           .unit = UNIT_NS,
+                           .definition = "from the step's begin to its end; of an incomplete step to the last known "
+                                         "instant",
+                           .rules = RULE_NOT_NEGATIVE},
 	[STEP_DATA] = PHASE_COLUMN("data", INNERMOST "data"),
 	[STEP_DATA + 1] = PHASE_COLUMN("forward", INNERMOST "forward"),
 	[STEP_DATA + 2] = PHASE_COLUMN("backward", INNERMOST "backward"),
@@ -53,19 +62,34 @@ static const struct table_column columns[STEP_COLUMNS] = {
 	[STEP_DATA + 5] = PHASE_COLUMN("checkpoint", INNERMOST "checkpoint"),
 	[STEP_DATA + 6] = PHASE_COLUMN("evaluation", INNERMOST "evaluation"),
 	[STEP_OTHER] = PHASE_COLUMN("other", "time of the step outside all phases of its thread"),
-	[STEP_TOKENS] = {.name = "tokens", .type = TABLE_INT, .unit = UNIT_COUNT,
-			 .definition = "tokens the program reported for the step"},
-	[STEP_SAMPLES] = {.name = "samples", .type = TABLE_INT, .unit = UNIT_COUNT,
-			  .definition = "samples the program reported for the step"},
-	[STEP_CAPTURE] = {.name = "capture", .type = TABLE_TEXT, .role = ROLE_EVIDENCE,
-			  .definition = "what the schedule asked for when the step began: none, warmup, record, save"},
-	[STEP_DETAIL] = {.name = "has_detail", .title = "detail", .type = TABLE_BOOL, .role = ROLE_EVIDENCE,
-			 .definition = "ranges and operations were recorded in all of the step"},
-	[STEP_COMPLETE] = {.name = "is_complete", .title = "complete", .type = TABLE_BOOL, .role = ROLE_EVIDENCE,
-			   .definition = "the end of the step was recorded; only complete steps enter statistics"},
-	[STEP_OUTLIER] = {.name = "is_outlier", .title = "outlier", .type = TABLE_BOOL, .role = ROLE_EVIDENCE,
-			  .definition = "longer than the process's median step by more than 5 * 1.4826 median absolute "
-					"deviations and by at least 5 %"},
+	[STEP_TOKENS] = {.name = "tokens",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .definition = "tokens the program reported for the step"},
+	[STEP_SAMPLES] = {.name = "samples",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "samples the program reported for the step"},
+	[STEP_CAPTURE] = {.name = "capture",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_EVIDENCE,
+                          .definition = "what the schedule asked for when the step began: none, warmup, record, save"},
+	[STEP_DETAIL] = {.name = "has_detail",
+                         .title = "detail",
+                         .type = TABLE_BOOL,
+                         .role = ROLE_EVIDENCE,
+                         .definition = "ranges and operations were recorded in all of the step"},
+	[STEP_COMPLETE] = {.name = "is_complete",
+                           .title = "complete",
+                           .type = TABLE_BOOL,
+                           .role = ROLE_EVIDENCE,
+                           .definition = "the end of the step was recorded; only complete steps enter statistics"},
+	[STEP_OUTLIER] = {.name = "is_outlier",
+                          .title = "outlier",
+                          .type = TABLE_BOOL,
+                          .role = ROLE_EVIDENCE,
+                          .definition = "longer than the process's median step by more than 5 * 1.4826 median absolute "
+                                        "deviations and by at least 5 %"},
 };
 
 static const char *capture_name(uint8_t capture)
@@ -104,7 +128,7 @@ static void set_count(struct table *table, int row, int column, bool has_value, 
 }
 
 static void add_row(struct table *table, const struct model *model, const struct step_time *time,
-		    const struct model_step *step, double limit_ns)
+                    const struct model_step *step, double limit_ns)
 {
 	int row = table_row(table);
 	int64_t origin_ns = model->processes[step->process].first_ns;
@@ -141,14 +165,14 @@ static void hide_empty_phases(struct table *table)
 			continue;
 		table->columns[column].is_hidden = true;
 		list = arena_printf(&table->arena, "%s%s%s", list ? list : "", list ? ", " : "",
-				    table->columns[column].title);
+		                    table->columns[column].title);
 	}
 	if (list)
 		table->note = arena_printf(&table->arena, "no step spent time in: %s", list);
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-		       struct error *err)
+                       struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);

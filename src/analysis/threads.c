@@ -21,28 +21,51 @@ enum {
 static const struct table_column columns[THREAD_COLUMNS] = {
 	[THREAD_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
 	[THREAD_NAME] = {.name = "thread", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name and thread id"},
-	[THREAD_KIND] = {.name = "kind", .type = TABLE_TEXT, .role = ROLE_EVIDENCE,
-			 .definition = "thread, signal (handlers that interrupted the recorder), self (the recorder's own), "
-				       "device, other"},
-	[THREAD_MAIN] = {.name = "is_main", .title = "main", .type = TABLE_BOOL, .role = ROLE_EVIDENCE,
-			 .definition = "the process's first thread"},
-	[THREAD_SPANS] = {.name = "spans", .type = TABLE_INT, .unit = UNIT_COUNT,
-			  .definition = "recorded spans: steps, phases, ranges, operations", .rules = RULE_NOT_NEGATIVE},
-	[THREAD_BUSY] = {.name = "busy_ns", .title = "in spans", .type = TABLE_INT, .unit = UNIT_NS,
-			 .definition = "time inside any span", .rules = RULE_NOT_NEGATIVE},
-	[THREAD_RATIO] = {.name = "busy_ratio", .title = "%", .type = TABLE_DOUBLE, .unit = UNIT_RATIO,
-			  .role = ROLE_SHARE, .definition = "share of time inside any span",
-			  .denominator = "recorded time of its process",
-			  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[THREAD_FIRST] = {.name = "first_ns", .title = "first", .type = TABLE_INT, .unit = UNIT_NS_SINCE_START,
-			  .definition = "begin of its first span, since the begin of its process's recording"},
-	[THREAD_LAST] = {.name = "last_ns", .title = "last", .type = TABLE_INT, .unit = UNIT_NS_SINCE_START,
-			 .definition = "end of its last span"},
+	[THREAD_KIND] =
+		{.name = "kind",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "thread, signal (handlers that interrupted the recorder), self (the recorder's own), "
+                               "device, other"},
+	[THREAD_MAIN] = {.name = "is_main",
+                         .title = "main",
+                         .type = TABLE_BOOL,
+                         .role = ROLE_EVIDENCE,
+                         .definition = "the process's first thread"},
+	[THREAD_SPANS] = {.name = "spans",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "recorded spans: steps, phases, ranges, operations",
+                          .rules = RULE_NOT_NEGATIVE},
+	[THREAD_BUSY] = {.name = "busy_ns",
+                         .title = "in spans",
+                         .type = TABLE_INT,
+                         .unit = UNIT_NS,
+                         .definition = "time inside any span",
+                         .rules = RULE_NOT_NEGATIVE},
+	[THREAD_RATIO] = {.name = "busy_ratio",
+                          .title = "%",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_RATIO,
+                          .role = ROLE_SHARE,
+                          .definition = "share of time inside any span",
+                          .denominator = "recorded time of its process",
+                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[THREAD_FIRST] = {.name = "first_ns",
+                          .title = "first",
+                          .type = TABLE_INT,
+                          .unit = UNIT_NS_SINCE_START,
+                          .definition = "begin of its first span, since the begin of its process's recording"},
+	[THREAD_LAST] = {.name = "last_ns",
+                         .title = "last",
+                         .type = TABLE_INT,
+                         .unit = UNIT_NS_SINCE_START,
+                         .definition = "end of its last span"},
 };
 
 /* Spans of a track nest, so those at top level cover all. */
 static void fold_track(const struct model *model, const struct track *track, int64_t *busy_ns, int64_t *first_ns,
-		       int64_t *last_ns)
+                       int64_t *last_ns)
 {
 	*busy_ns = 0;
 	*first_ns = INT64_MAX;
@@ -92,7 +115,7 @@ static void add_row(struct table *table, const struct model *model, uint32_t num
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
-		       struct error *err)
+                       struct error *err)
 {
 	table_init(table, "threads", "Threads", "threads and other tracks, over the whole recording");
 	table_columns(table, columns, THREAD_COLUMNS);

@@ -21,22 +21,37 @@ enum {
 	VALUE_COLUMNS,
 };
 
-#define NUMBER(column, text) {.name = column, .type = TABLE_DOUBLE, .definition = text}
+#define NUMBER(column, text)                                                                                           \
+	{                                                                                                              \
+		.name = column, .type = TABLE_DOUBLE, .definition = text                                               \
+	}
 
 static const struct table_column columns[VALUE_COLUMNS] = {
 	[VALUE_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name the program gave it"},
 	[VALUE_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[VALUE_COUNT] = {.name = "count", .title = "values", .type = TABLE_INT, .unit = UNIT_COUNT,
-			 .role = ROLE_EVIDENCE, .definition = "recorded values", .rules = RULE_NOT_NEGATIVE},
+	[VALUE_COUNT] = {.name = "count",
+                         .title = "values",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .role = ROLE_EVIDENCE,
+                         .definition = "recorded values",
+                         .rules = RULE_NOT_NEGATIVE},
 	[VALUE_FIRST] = NUMBER("first", "first value, NaN and infinities included"),
 	[VALUE_LAST] = NUMBER("last", "last value, NaN and infinities included"),
 	[VALUE_MIN] = NUMBER("min", "smallest value that is a number"),
 	[VALUE_MAX] = NUMBER("max", "largest value that is a number"),
 	[VALUE_MEAN] = NUMBER("mean", "mean of the finite values, each with the same weight"),
-	[VALUE_NAN] = {.name = "nan_count", .title = "not finite", .type = TABLE_INT, .unit = UNIT_COUNT,
-		       .role = ROLE_EVIDENCE, .definition = "values that are NaN or infinite"},
-	[VALUE_FIRST_NAN] = {.name = "first_nan_step", .title = "first at step", .type = TABLE_INT,
-			     .role = ROLE_EVIDENCE, .definition = "number of the step of the first value that is NaN or infinite"},
+	[VALUE_NAN] = {.name = "nan_count",
+                       .title = "not finite",
+                       .type = TABLE_INT,
+                       .unit = UNIT_COUNT,
+                       .role = ROLE_EVIDENCE,
+                       .definition = "values that are NaN or infinite"},
+	[VALUE_FIRST_NAN] = {.name = "first_nan_step",
+                             .title = "first at step",
+                             .type = TABLE_INT,
+                             .role = ROLE_EVIDENCE,
+                             .definition = "number of the step of the first value that is NaN or infinite"},
 };
 
 struct value_fold {
@@ -66,7 +81,7 @@ static void add_value(struct value_fold *fold, double value, int32_t step)
 }
 
 static void add_row(struct table *table, const struct model *model, const struct value_series *series,
-		    const struct value_fold *fold)
+                    const struct value_fold *fold)
 {
 	int row = table_row(table);
 
@@ -80,7 +95,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 		table_set_int(table, row, VALUE_FIRST_NAN, model->steps[fold->odd_step].number);
 	else
 		table_set_missing(table, row, VALUE_FIRST_NAN,
-				  fold->odd ? "the value was set outside the steps" : "all values are finite");
+		                  fold->odd ? "the value was set outside the steps" : "all values are finite");
 	if (fold->count == fold->odd) {
 		for (int column = VALUE_MIN; column <= VALUE_MEAN; column++)
 			table_set_missing(table, row, column, "no value is finite");
@@ -92,7 +107,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 }
 
 static void add_series(struct table *table, const struct model *model, const struct analysis_options *options,
-		       bool is_metric)
+                       bool is_metric)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
@@ -118,8 +133,8 @@ static void add_series(struct table *table, const struct model *model, const str
 	step_times_release(&own);
 }
 
-static enum status run_counters(const struct model *model, const struct analysis_options *options,
-				struct table *table, struct error *err)
+static enum status run_counters(const struct model *model, const struct analysis_options *options, struct table *table,
+                                struct error *err)
 {
 	table_init(table, "counters", "Counters", "quantities over time, of the program, the recorder and the machine");
 	table->empty = "no counters were recorded";
@@ -128,7 +143,7 @@ static enum status run_counters(const struct model *model, const struct analysis
 }
 
 static enum status run_metrics(const struct model *model, const struct analysis_options *options, struct table *table,
-			       struct error *err)
+                               struct error *err)
 {
 	table_init(table, "metrics", "Metrics", "results of steps as the program reported them: loss, gradient norm");
 	table->empty = "the program reported no metrics: stepscope_metric()";

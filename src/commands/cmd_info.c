@@ -17,16 +17,15 @@ static int64_t memory_bytes;
 static const struct option options[] = {
 	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.info/1, the same tables"),
 	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-		     "memory for the trace before it goes to a temporary file (1G)"),
+                     "memory for the trace before it goes to a temporary file (1G)"),
 	OPTION_END,
 };
 
 static void print_text(struct buffer *out, struct report *report, const struct table *files)
 {
 	const struct text_style style = {common.width, common.is_color, common.is_utf8};
-	const struct text_view view = {.columns = "file,bytes,pid,role,rank,segment,clock",
-				       .has_heading = true,
-				       .is_brief = true};
+	const struct text_view view = {
+		.columns = "file,bytes,pid,role,rank,segment,clock", .has_heading = true, .is_brief = true};
 
 	text_heading(out, files->title, &style);
 	buffer_add_text(out, "\n");
@@ -62,9 +61,9 @@ static int run(const struct options_result *arguments, struct error *err)
 
 	if (arguments->operand_count > 1)
 		return status_exit(error_set(err, STATUS_USAGE, "info takes one run, got '%s' and '%s'",
-					     arguments->operands[0], arguments->operands[1]));
+		                             arguments->operands[0], arguments->operands[1]));
 	status = load_run(&loaded, arguments->operand_count ? arguments->operands[0] : "latest", &analysis,
-			  memory_bytes, err);
+	                  memory_bytes, err);
 	if (status)
 		return status_exit(status);
 	run_files_table(&files, loaded.path);

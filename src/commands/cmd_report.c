@@ -36,7 +36,7 @@ static const struct option options[] = {
 	OPTION_FLAG("csv", 0, &is_csv, "CSV: one table, or with -o one file per table"),
 	OPTION_TEXT("output", 'o', &output, "PATH", "write there: a file, with --csv a directory"),
 	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-		     "memory for the trace before it goes to a temporary file (1G)"),
+                     "memory for the trace before it goes to a temporary file (1G)"),
 	OPTION_END,
 };
 
@@ -69,7 +69,7 @@ static enum status check_usage(const struct options_result *arguments, struct er
 {
 	if (arguments->operand_count > 1)
 		return error_set(err, STATUS_USAGE, "report takes one run, got '%s' and '%s'", arguments->operands[0],
-				 arguments->operands[1]);
+		                 arguments->operands[1]);
 	if (is_json && is_csv)
 		return error_set(err, STATUS_USAGE, "options '--json' and '--csv' exclude each other");
 	if (is_csv && !table_name && !is_list && !output) {
@@ -84,7 +84,7 @@ static enum status check_usage(const struct options_result *arguments, struct er
 	}
 	if (limit < 0)
 		return error_set(err, STATUS_USAGE, "option '--limit' wants a number of rows, got %lld",
-				 (long long)limit);
+		                 (long long)limit);
 	return STATUS_OK;
 }
 
@@ -109,7 +109,7 @@ static enum status unknown_table(const char *name, struct error *err)
 }
 
 static enum status find_column(const struct table *table, const char *name, size_t length, int *column,
-			       struct error *err)
+                               struct error *err)
 {
 	const char *names[65];
 	const char *nearest;
@@ -268,7 +268,7 @@ static int run(const struct options_result *arguments, struct error *err)
 	if (parse_by(&analysis, err) || parse_steps(steps, &analysis, err))
 		return status_exit(err->status);
 	status = load_run(&loaded, arguments->operand_count ? arguments->operands[0] : "latest", &analysis,
-			  memory_bytes, err);
+	                  memory_bytes, err);
 	if (status)
 		return status_exit(status);
 	report_init(&report, &loaded.model, &analysis, loaded.path);

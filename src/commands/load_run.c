@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum status load_run(struct loaded_run *run, const char *operand, const struct analysis_options *options,
-		     int64_t memory_bytes, struct error *err)
+                     int64_t memory_bytes, struct error *err)
 {
 	const struct model_filter filter = {options->has_steps, options->first_step, options->last_step};
 	enum status status;

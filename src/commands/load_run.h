@@ -18,7 +18,7 @@ struct loaded_run {
 
 /* Resolves and loads. memory_bytes 0: the model's default. On failure nothing needs to be released. */
 enum status load_run(struct loaded_run *run, const char *operand, const struct analysis_options *options,
-		     int64_t memory_bytes, struct error *err) MUST_CHECK;
+                     int64_t memory_bytes, struct error *err) MUST_CHECK;
 void loaded_run_release(struct loaded_run *run);
 
 /* "50-60" or "7"; text NULL: all steps. */

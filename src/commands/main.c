@@ -16,12 +16,7 @@
 extern const struct command command_run, command_report, command_info, command_export, command_validate;
 
 const struct command *const commands[] = {
-	&command_run,
-	&command_report,
-	&command_info,
-	&command_export,
-	&command_validate,
-	NULL,
+	&command_run, &command_report, &command_info, &command_export, &command_validate, NULL,
 };
 
 struct common_options common = {.width = 100};
@@ -65,7 +60,7 @@ static enum status decide_color(struct error *err)
 	if (is_set("NO_COLOR"))
 		return STATUS_OK;
 	common.is_color = is_forced("CLICOLOR_FORCE") || is_forced("FORCE_COLOR") ||
-			  (isatty(STDOUT_FILENO) && (!terminal || strcmp(terminal, "dumb") != 0));
+	                  (isatty(STDOUT_FILENO) && (!terminal || strcmp(terminal, "dumb") != 0));
 	return STATUS_OK;
 }
 

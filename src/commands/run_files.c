@@ -10,11 +10,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_NAME, FILE_BYTES, FILE_PID, FILE_ROLE, FILE_RANK, FILE_SEGMENT, FILE_CLOCK, FILE_COLUMNS };
+enum {
+	FILE_NAME,
+	FILE_BYTES,
+	FILE_PID,
+	FILE_ROLE,
+	FILE_RANK,
+	FILE_SEGMENT,
+	FILE_CLOCK,
+	FILE_COLUMNS
+};
 
 static const struct table_column columns[FILE_COLUMNS] = {
 	[FILE_NAME] = {.name = "file", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the file"},
-	[FILE_BYTES] = {.name = "bytes", .title = "size", .type = TABLE_INT, .unit = UNIT_BYTES, .definition = "its size"},
+	[FILE_BYTES] =
+		{.name = "bytes", .title = "size", .type = TABLE_INT, .unit = UNIT_BYTES, .definition = "its size"},
 	[FILE_PID] = {.name = "pid", .type = TABLE_INT, .definition = "process that recorded it"},
 	[FILE_ROLE] = {.name = "role", .type = TABLE_TEXT, .definition = "trainer, worker, launcher, host, imported"},
 	[FILE_RANK] = {.name = "rank", .type = TABLE_INT, .definition = "rank of the process"},
@@ -26,12 +36,12 @@ static void set_header(struct table *table, int row, const struct stepscope_segm
 {
 	static const char *const roles[] = {"trainer", "worker", "launcher", "host", "imported"};
 	static const char *const clocks[] = {NULL, "processor's counter (tsc)", "processor's counter (cntvct)",
-					     "monotonic (system call)", "nanoseconds of the trace"};
+	                                     "monotonic (system call)", "nanoseconds of the trace"};
 
 	table_set_int(table, row, FILE_PID, header->pid);
 	table_set_int(table, row, FILE_SEGMENT, header->segment);
 	table_set_text(table, row, FILE_ROLE,
-		       header->role < sizeof(roles) / sizeof(roles[0]) ? roles[header->role] : "unknown");
+	               header->role < sizeof(roles) / sizeof(roles[0]) ? roles[header->role] : "unknown");
 	if (header->rank >= 0)
 		table_set_int(table, row, FILE_RANK, header->rank);
 	else

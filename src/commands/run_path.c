@@ -52,7 +52,7 @@ const char *command_run_path(const char *operand, struct error *err)
 		if (!strcmp(operand, "latest"))
 			return no_latest(directory, err);
 		error_set(err, STATUS_INPUT, "cannot find run '%s': neither '%s' nor '%s' exists", operand, operand,
-			  path);
+		          path);
 		error_hint(err, "give a directory, a file, a name in %s, or 'latest'", directory);
 		return NULL;
 	}

@@ -33,9 +33,15 @@ void json_cell(struct json_writer *json, const struct table *table, int row, int
 static const char *unit_word(enum table_unit unit)
 {
 	static const char *const words[] = {
-		[UNIT_NONE] = NULL,   [UNIT_NS] = "ns",	      [UNIT_BYTES] = "bytes",
-		[UNIT_COUNT] = "1",   [UNIT_RATIO] = "ratio", [UNIT_PER_SECOND] = "1/s",
-		[UNIT_FLOP] = "FLOP", [UNIT_FLOP_PER_SECOND] = "FLOP/s", [UNIT_NS_SINCE_START] = "ns since start",
+		[UNIT_NONE] = NULL,
+		[UNIT_NS] = "ns",
+		[UNIT_BYTES] = "bytes",
+		[UNIT_COUNT] = "1",
+		[UNIT_RATIO] = "ratio",
+		[UNIT_PER_SECOND] = "1/s",
+		[UNIT_FLOP] = "FLOP",
+		[UNIT_FLOP_PER_SECOND] = "FLOP/s",
+		[UNIT_NS_SINCE_START] = "ns since start",
 	};
 
 	return words[unit];

@@ -26,13 +26,13 @@ static void write_text(struct buffer *out, const char *template, const struct re
 			text_clean(out, report->path, strlen(report->path));
 			template += 5;
 		} else {
-			buffer_add(out, template++, 1);
+			buffer_add(out, template ++, 1);
 		}
 	}
 }
 
 static void write_line(struct buffer *out, const struct layout_section *section, const struct table *table,
-		       const struct text_style *style)
+                       const struct text_style *style)
 {
 	struct buffer line;
 
@@ -51,7 +51,7 @@ static void write_line(struct buffer *out, const struct layout_section *section,
 }
 
 static void write_heading(struct buffer *out, const struct layout_section *section, const struct table *table,
-			  const struct text_style *style)
+                          const struct text_style *style)
 {
 	buffer_add_text(out, "\n");
 	text_heading(out, section->label ? section->label : table->title, style);
@@ -61,7 +61,7 @@ static void write_heading(struct buffer *out, const struct layout_section *secti
 }
 
 static void write_sentences(struct buffer *out, const struct layout_section *section, const struct table *table,
-			    const struct text_style *style)
+                            const struct text_style *style)
 {
 	struct buffer line;
 
@@ -84,13 +84,13 @@ static void write_sentences(struct buffer *out, const struct layout_section *sec
 }
 
 static void write_table(struct buffer *out, const struct layout_section *section, const struct table *table,
-			const struct text_style *style)
+                        const struct text_style *style)
 {
 	struct text_view view = {.columns = section->columns,
-				 .bar = section->bar,
-				 .limit = section->limit,
-				 .has_heading = section->has_heading,
-				 .is_brief = true};
+	                         .bar = section->bar,
+	                         .limit = section->limit,
+	                         .has_heading = section->has_heading,
+	                         .is_brief = true};
 
 	if (table->row_count < section->least_rows || (!table->row_count && !section->is_kept_empty))
 		return;
@@ -99,7 +99,7 @@ static void write_table(struct buffer *out, const struct layout_section *section
 }
 
 void layout_write(struct buffer *out, const struct layout_section *layout, struct report *report,
-		  const struct text_style *style)
+                  const struct text_style *style)
 {
 	for (const struct layout_section *section = layout; section->form != LAYOUT_END; section++) {
 		const struct table *table = section->table ? report_table(report, section->table) : NULL;

@@ -10,24 +10,24 @@
 
 enum layout_form {
 	LAYOUT_END,
-	LAYOUT_LINE,  /* label and a template over the first row */
-	LAYOUT_TABLE, /* title, rows and columns */
+	LAYOUT_LINE,      /* label and a template over the first row */
+	LAYOUT_TABLE,     /* title, rows and columns */
 	LAYOUT_SENTENCES, /* title, and a template over every row */
-	LAYOUT_SPACE, /* an empty line */
-	LAYOUT_TEXT,  /* label (may be NULL) and the template as it is, with {run} for the path of the run */
+	LAYOUT_SPACE,     /* an empty line */
+	LAYOUT_TEXT,      /* label (may be NULL) and the template as it is, with {run} for the path of the run */
 };
 
 struct layout_section {
 	enum layout_form form;
 	const char *table;
-	const char *label;     /* of a line or text; NULL in a table: the table's title */
-	const char *template;  /* of a line or text */
-	const char *columns;   /* of a table */
+	const char *label;    /* of a line or text; NULL in a table: the table's title */
+	const char *template; /* of a line or text */
+	const char *columns;  /* of a table */
 	const char *bar;
-	int limit;             /* rows at most; the heading then says "10 of 34 shown" */
-	int least_rows;        /* left out when the table has fewer */
+	int limit;      /* rows at most; the heading then says "10 of 34 shown" */
+	int least_rows; /* left out when the table has fewer */
 	bool has_heading;
-	bool is_kept_empty;    /* an empty table is shown, with its reason */
+	bool is_kept_empty; /* an empty table is shown, with its reason */
 };
 
 extern const struct layout_section layout_report[]; /* `stepscope report` */
@@ -35,6 +35,6 @@ extern const struct layout_section layout_info[];   /* `stepscope info` */
 
 /* Appends the layout as text. */
 void layout_write(struct buffer *out, const struct layout_section *layout, struct report *report,
-		  const struct text_style *style);
+                  const struct text_style *style);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 void report_init(struct report *report, const struct model *model, const struct analysis_options *options,
-		 const char *path)
+                 const char *path)
 {
 	size_t length = strlen(path);
 	size_t start;

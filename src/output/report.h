@@ -27,14 +27,14 @@ struct report {
 	struct {
 		struct table table;
 		bool is_ready;
-	} tables[REPORT_TABLES]; /* like analyses[] */
+	} tables[REPORT_TABLES];             /* like analyses[] */
 	const char *defects[REPORT_DEFECTS]; /* broken promises of columns: mistakes of ours */
 	int defect_count;
 };
 
 /* The model and the path must outlive the report. */
 void report_init(struct report *report, const struct model *model, const struct analysis_options *options,
-		 const char *path);
+                 const char *path);
 void report_release(struct report *report);
 
 /* The table of the analysis of that name, NULL when there is none. An analysis that fails gives a table without rows,

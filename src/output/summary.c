@@ -8,8 +8,8 @@
 #include "output/json.h"
 
 #include <assert.h>
-#include <stepscope/stepscope.h>
 #include <stdio.h>
+#include <stepscope/stepscope.h>
 #include <string.h>
 
 #define MAXIMUM_REASONS 256
@@ -29,8 +29,8 @@ static void add_reason(struct summary *summary, const char *path, const char *re
 	if (summary->reason_count == MAXIMUM_REASONS)
 		return;
 	summary->reasons[summary->reason_count].path = arena_dup(&summary->report->arena, path);
-	summary->reasons[summary->reason_count++].reason =
-		arena_dup(&summary->report->arena, reason ? reason : "not recorded");
+	summary->reasons[summary->reason_count++].reason = arena_dup(&summary->report->arena,
+	                                                             reason ? reason : "not recorded");
 }
 
 static const char *path_of(struct summary *summary, const char *key, const char *rest)
@@ -117,7 +117,7 @@ static int list_members(const struct table *table, const char *columns, struct m
 }
 
 static void write_row(struct summary *summary, const struct summary_entry *entry, const struct table *table, int row,
-		      struct member *members, int count)
+                      struct member *members, int count)
 {
 	json_object_begin(&summary->json);
 	for (int i = 0; i < count; i++) {
@@ -129,9 +129,8 @@ static void write_row(struct summary *summary, const struct summary_entry *entry
 			continue;
 		members[i].is_missed = true; /* one reason per column */
 		add_reason(summary,
-			   path_of(summary, entry->key,
-				   arena_printf(&summary->report->arena, "[].%s", members[i].key)),
-			   column_reason(table, members[i].column));
+		           path_of(summary, entry->key, arena_printf(&summary->report->arena, "[].%s", members[i].key)),
+		           column_reason(table, members[i].column));
 	}
 	json_object_end(&summary->json);
 }

@@ -15,15 +15,15 @@ enum summary_form {
 	SUMMARY_PAIR,   /* "key": [column, second] */
 	SUMMARY_OBJECT, /* "key": { ... entries up to SUMMARY_CLOSE ... } */
 	SUMMARY_CLOSE,
-	SUMMARY_ROWS,   /* "key": [{columns of each row}] */
-	SUMMARY_NULL,   /* "key": null, with `reason` */
+	SUMMARY_ROWS, /* "key": [{columns of each row}] */
+	SUMMARY_NULL, /* "key": null, with `reason` */
 };
 
 struct summary_entry {
 	enum summary_form form;
 	const char *key;
 	const char *table;
-	const char *column;  /* of VALUE and PAIR; of ROWS: "column" or "column=key", separated by commas; NULL: all */
+	const char *column; /* of VALUE and PAIR; of ROWS: "column" or "column=key", separated by commas; NULL: all */
 	const char *second;
 	const char *reason;
 };

@@ -329,7 +329,7 @@ static void add_notes(struct buffer *out, const struct grid *grid)
 }
 
 void text_table(struct buffer *out, const struct table *table, const struct text_view *view,
-		const struct text_style *style)
+                const struct text_style *style)
 {
 	struct grid grid = {.table = table, .style = style, .row_count = table->row_count, .bar = -1};
 

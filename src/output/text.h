@@ -25,7 +25,7 @@ struct text_view {
 /* Rows and columns, columns without any measured cell left out and named below with the reason. A table of one row is
  * written as a list of its columns, unless columns were given. */
 void text_table(struct buffer *out, const struct table *table, const struct text_view *view,
-		const struct text_style *style);
+                const struct text_style *style);
 
 /* What the table and each of its columns mean. */
 void text_definitions(struct buffer *out, const struct table *table, const struct text_style *style);
@@ -39,6 +39,6 @@ void text_wrapped(struct buffer *out, const char *text, int indent, int at, cons
 /* A row of the table through a template: {column} is the cell, {column:thing} a count with its word ("1 step", "2
  * steps"), [...] is left out when a cell inside was not measured. */
 void text_template(struct buffer *out, const struct table *table, int row, const char *template,
-		   const struct text_style *style);
+                   const struct text_style *style);
 
 #endif

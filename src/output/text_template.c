@@ -31,16 +31,16 @@ static bool add_cell(struct buffer *out, const struct table *table, int row, con
 		bool is_hissing = text[length - 1] == 's'; /* process, processes */
 
 		buffer_printf(out, " %.*s%s", (int)(length - name_length - 1), text + name_length + 1,
-			      is_one       ? ""
-			      : is_hissing ? "es"
-					   : "s");
+		              is_one       ? ""
+		              : is_hissing ? "es"
+		                           : "s");
 	}
 	return true;
 }
 
 /* Writes until `end` or the end of the template; false when a cell was missing. */
 static bool add_part(struct buffer *out, const struct table *table, int row, const char **at, char end,
-		     const struct text_style *style)
+                     const struct text_style *style)
 {
 	bool is_whole = true;
 
@@ -73,7 +73,7 @@ static bool add_part(struct buffer *out, const struct table *table, int row, con
 }
 
 void text_template(struct buffer *out, const struct table *table, int row, const char *template,
-		   const struct text_style *style)
+                   const struct text_style *style)
 {
 	assert(row < table->row_count);
 	add_part(out, table, row, &template, '\0', style);

@@ -97,8 +97,7 @@ void table_set_bool(struct table *table, int row, int column, bool value)
 void table_set_text(struct table *table, int row, int column, const char *text)
 {
 	assert(table->columns[column].type == TABLE_TEXT);
-	*cell_at(table, row, column) =
-		(struct table_cell){.has_value = true, .text = arena_dup(&table->arena, text)};
+	*cell_at(table, row, column) = (struct table_cell){.has_value = true, .text = arena_dup(&table->arena, text)};
 }
 
 void table_set_missing(struct table *table, int row, int column, const char *reason)
@@ -189,7 +188,7 @@ void table_sort(struct table *table, int column, bool is_ascending)
 	keys = memory_resize(NULL, rows, sizeof(*keys));
 	for (int row = 0; row < table->row_count; row++)
 		keys[row] = (struct sort_key){cell_at(table, row, column), row, table->columns[column].type,
-					      is_ascending};
+		                              is_ascending};
 	qsort(keys, rows, sizeof(*keys), compare_keys);
 	sorted = memory_resize(NULL, rows, stride * sizeof(*sorted));
 	for (size_t i = 0; i < rows; i++)
@@ -218,17 +217,17 @@ static enum status check_row(const struct table *table, int row, int column, str
 		return STATUS_OK;
 	if ((what->rules & RULE_NOT_NEGATIVE) && value < 0)
 		return error_set(err, STATUS_LIMIT, "table '%s', column '%s', row %d: %.17g is negative", table->name,
-				 what->name, row, value);
+		                 what->name, row, value);
 	if ((what->rules & RULE_AT_MOST_ONE) && value > 1 + 1e-9)
 		return error_set(err, STATUS_LIMIT, "table '%s', column '%s', row %d: %.17g is more than 1",
-				 table->name, what->name, row, value);
+		                 table->name, what->name, row, value);
 	if (!(what->rules & RULE_AT_MOST_OTHER))
 		return STATUS_OK;
 	other_column = table_find_column(table, what->other);
 	assert(other_column >= 0);
 	if (table_number(table, row, other_column, &other) && value > other + 1e-9 * fabs(other))
 		return error_set(err, STATUS_LIMIT, "table '%s', column '%s', row %d: %.17g is more than %.17g of '%s'",
-				 table->name, what->name, row, value, other, what->other);
+		                 table->name, what->name, row, value, other, what->other);
 	return STATUS_OK;
 }
 
@@ -284,8 +283,8 @@ static enum status check_parts(const struct table *table, int column, struct err
 
 		if (cell->has_value && sum_parts(table, row, other, &sum) && sum != cell->i)
 			return error_set(err, STATUS_LIMIT,
-					 "table '%s', row %d: the parts of '%s' together are %" PRId64 ", not %" PRId64,
-					 table->name, row, other, sum, cell->i);
+			                 "table '%s', row %d: the parts of '%s' together are %" PRId64 ", not %" PRId64,
+			                 table->name, row, other, sum, cell->i);
 	}
 	return STATUS_OK;
 }
@@ -301,8 +300,9 @@ static enum status check_sum(const struct table *table, int column, struct error
 		return STATUS_OK;
 	/* !(<=) and not >, so that NaN is caught */
 	if (!(fabs(sum - total) <= allowed + 1e-12 * (double)table->row_count))
-		return error_set(err, STATUS_LIMIT, "table '%s', column '%s': all %d rows together are %.17g, not %.17g",
-				 table->name, what->name, table->row_count, sum, total);
+		return error_set(err, STATUS_LIMIT,
+		                 "table '%s', column '%s': all %d rows together are %.17g, not %.17g", table->name,
+		                 what->name, table->row_count, sum, total);
 	return STATUS_OK;
 }
 

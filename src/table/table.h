@@ -24,7 +24,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum table_type { TABLE_TEXT, TABLE_INT, TABLE_DOUBLE, TABLE_BOOL };
+enum table_type {
+	TABLE_TEXT,
+	TABLE_INT,
+	TABLE_DOUBLE,
+	TABLE_BOOL
+};
 
 enum table_unit {
 	UNIT_NONE,
@@ -48,16 +53,16 @@ enum table_role {
 /* What must be true of a column; table_check() tests it and a violation is a defect of ours. */
 enum table_rule {
 	RULE_NOT_NEGATIVE = 1,
-	RULE_SUMS_TO_ONE = 2,      /* shares: all rows together are 1 (when all are measured) */
-	RULE_AT_MOST_ONE = 4,      /* shares */
-	RULE_AT_MOST_OTHER = 8,    /* row by row, at most the column named `other` */
-	RULE_SUMS_TO_TOTAL = 16,   /* all rows together are `total`, exactly for integers */
-	RULE_PART_OF_OTHER = 32,   /* row by row, all integer columns with this rule and this `other` together are it */
+	RULE_SUMS_TO_ONE = 2,    /* shares: all rows together are 1 (when all are measured) */
+	RULE_AT_MOST_ONE = 4,    /* shares */
+	RULE_AT_MOST_OTHER = 8,  /* row by row, at most the column named `other` */
+	RULE_SUMS_TO_TOTAL = 16, /* all rows together are `total`, exactly for integers */
+	RULE_PART_OF_OTHER = 32, /* row by row, all integer columns with this rule and this `other` together are it */
 };
 
 struct table_column {
-	const char *name;        /* snake_case with unit suffix: self_cpu_ns */
-	const char *title;       /* for text output: "self"; NULL: name */
+	const char *name;  /* snake_case with unit suffix: self_cpu_ns */
+	const char *title; /* for text output: "self"; NULL: name */
 	enum table_type type;
 	enum table_unit unit;
 	enum table_role role;
@@ -74,7 +79,7 @@ struct table_cell {
 	union {
 		int64_t i;
 		double d;
-		const char *text;   /* TABLE_TEXT */
+		const char *text; /* TABLE_TEXT */
 		bool b;
 	};
 	const char *reason; /* !has_value: why it was not measured */
@@ -89,8 +94,8 @@ struct table {
 	int column_count;
 	struct table_cell *cells; /* row-major, stride 64 columns rounded to column_count at the first row */
 	int row_count, row_capacity;
-	const char *note;      /* printed under the table: what is missing and why; NULL */
-	const char *empty;     /* why there are no rows; NULL */
+	const char *note;  /* printed under the table: what is missing and why; NULL */
+	const char *empty; /* why there are no rows; NULL */
 };
 
 void table_init(struct table *table, const char *name, const char *title, const char *definition);
@@ -98,7 +103,7 @@ void table_release(struct table *table);
 
 int table_column(struct table *table, const struct table_column *column); /* before the first row; its index */
 void table_columns(struct table *table, const struct table_column *columns, int count); /* several in a row */
-int table_row(struct table *table);                                       /* all cells "not measured", reason NULL */
+int table_row(struct table *table); /* all cells "not measured", reason NULL */
 void table_set_int(struct table *table, int row, int column, int64_t value);
 void table_set_double(struct table *table, int row, int column, double value);
 void table_set_bool(struct table *table, int row, int column, bool value);

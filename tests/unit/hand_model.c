@@ -4,8 +4,8 @@
  */
 #include "hand_model.h"
 
-#include <stepscope/stepscope.h>
 #include <stepscope/format.h>
+#include <stepscope/stepscope.h>
 
 struct rank {
 	struct model *model;
@@ -36,10 +36,10 @@ static void add_matmul(struct rank *rank)
 	row = model_span_innermost(rank->model, rank->track, &kind);
 	model_span_set_shape(rank->model, rank->track, row, intern_add(&rank->model->strings, "[8, 16] x [16, 4]"));
 	model_span_arg(rank->model, &(struct span_arg){.track = rank->track,
-						       .row = row,
-						       .key = intern_add(&rank->model->strings, "flops"),
-						       .type = STEPSCOPE_ARG_F64,
-						       .f64 = 4e6});
+	                                               .row = row,
+	                                               .key = intern_add(&rank->model->strings, "flops"),
+	                                               .type = STEPSCOPE_ARG_F64,
+	                                               .f64 = 4e6});
 	end(rank, 4 * MS);
 	end(rank, 4 * MS);
 	rank->now_ns += 2 * MS;
@@ -63,13 +63,19 @@ static void add_phases(struct rank *rank, int64_t wait_ns)
 
 static void add_step(struct rank *rank, int64_t number, int64_t wait_ns, bool is_open)
 {
-	struct model_step step = {.process = rank->process, .track = rank->track, .number = number,
-				  .start_ns = rank->now_ns, .capture = STEPSCOPE_CAPTURE_RECORD,
-				  .has_detail = true, .has_shapes = true, .has_memory = true,
-				  .has_tokens = true, .tokens = 1000};
+	struct model_step step = {.process = rank->process,
+	                          .track = rank->track,
+	                          .number = number,
+	                          .start_ns = rank->now_ns,
+	                          .capture = STEPSCOPE_CAPTURE_RECORD,
+	                          .has_detail = true,
+	                          .has_shapes = true,
+	                          .has_memory = true,
+	                          .has_tokens = true,
+	                          .tokens = 1000};
 
 	step.row = model_span_begin(rank->model, rank->track, rank->now_ns, SPAN_STEP,
-				    intern_add(&rank->model->strings, "step"));
+	                            intern_add(&rank->model->strings, "step"));
 	add_phases(rank, wait_ns);
 	rank->now_ns += 30 * MS + 10 * MS * number;
 	if (!is_open)
@@ -83,15 +89,15 @@ static void add_step(struct rank *rank, int64_t number, int64_t wait_ns, bool is
 static void add_memory(struct rank *rank, int64_t time_ns, uint64_t address, uint64_t bytes, int category, bool is_free)
 {
 	model_add_memory(rank->model, &(struct memory_event){.time_ns = time_ns,
-							     .address = address,
-							     .bytes = is_free ? 0 : bytes,
-							     .process = rank->process,
-							     .track = rank->track,
-							     .row = MODEL_NONE,
-							     .device = STEPSCOPE_DEVICE_CPU,
-							     .category = (uint8_t)category,
-							     .is_free = is_free,
-							     .has_bytes = !is_free});
+	                                                     .address = address,
+	                                                     .bytes = is_free ? 0 : bytes,
+	                                                     .process = rank->process,
+	                                                     .track = rank->track,
+	                                                     .row = MODEL_NONE,
+	                                                     .device = STEPSCOPE_DEVICE_CPU,
+	                                                     .category = (uint8_t)category,
+	                                                     .is_free = is_free,
+	                                                     .has_bytes = !is_free});
 }
 
 /* 1000 bytes of parameters for good, 500 of activations in each step, and 10 per step that nobody frees. */
@@ -130,7 +136,7 @@ static void add_rank(struct model *model, int32_t number)
 		add_step(&rank, step, number == 1 ? 20 * MS : 0, number == 1 && step == 4);
 		add_allocations(&rank, start_ns, step);
 		model_add_value(model, rank.process, intern_add(&model->strings, "loss"), true, rank.now_ns - 6 * MS,
-				5.0 - (double)step);
+		                5.0 - (double)step);
 	}
 	process = &model->processes[rank.process];
 	process->last_ns = rank.now_ns;

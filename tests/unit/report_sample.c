@@ -13,18 +13,34 @@
  */
 #include "segment_builder.h"
 
-#include <stepscope/stepscope.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stepscope/stepscope.h>
 #include <sys/stat.h>
 
 #define MAIN 1
 #define MS UINT64_C(1000000)
 #define START (1000 * MS)
 
-enum { OP_MATMUL = 20, RANGE_LAYER, METRIC_LOSS, TEXT_SHAPE, COUNTER_QUEUE, MARK_SAVED, COUNTER_CPU, COUNTER_RSS };
+enum {
+	OP_MATMUL = 20,
+	RANGE_LAYER,
+	METRIC_LOSS,
+	TEXT_SHAPE,
+	COUNTER_QUEUE,
+	MARK_SAVED,
+	COUNTER_CPU,
+	COUNTER_RSS
+};
 
-enum kind { TRAIN, KILLED, RANKS, WAIT, SILENT, KINDS };
+enum kind {
+	TRAIN,
+	KILLED,
+	RANKS,
+	WAIT,
+	SILENT,
+	KINDS
+};
 static const char *const kinds[KINDS] = {"train", "killed", "ranks", "wait", "silent"};
 
 struct sample {
@@ -98,7 +114,7 @@ static void put_forward(struct sample *sample, bool is_last)
 static void put_memory(struct sample *sample, uint64_t address, uint64_t bytes, enum stepscope_memory category)
 {
 	segment_put(&sample->segment, MAIN, sample->now, STEPSCOPE_EVENT_ALLOC, STEPSCOPE_MEMORY_ID(category, -1), 2,
-		    address, bytes);
+	            address, bytes);
 }
 
 static void put_free(struct sample *sample, uint64_t address)
@@ -152,28 +168,28 @@ static void put_capture(struct sample *sample, int64_t number)
 		return;
 	sample->has_detail = has_detail;
 	segment_put(&sample->segment, MAIN, sample->now, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, 2,
-		    (uint64_t)(has_detail ? STEPSCOPE_CAPTURE_RECORD : STEPSCOPE_CAPTURE_NONE), bits);
+	            (uint64_t)(has_detail ? STEPSCOPE_CAPTURE_RECORD : STEPSCOPE_CAPTURE_NONE), bits);
 }
 
 static void begin(struct sample *sample, uint32_t pid, int rank, enum stepscope_role role)
 {
 	const struct stepscope_segment_header header = {.pid = pid,
-							.start_time = 5242,
-							.boot_id = "boot of the test",
-							.clock = STEPSCOPE_CLOCK_MONOTONIC,
-							.role = role,
-							.rank = rank,
-							.world_size = rank < 0 ? -1 : 2,
-							.tick_hz = 1000000000,
-							.tick_step = 1,
-							.parent_pid = 4200,
-							.first_tick = START};
+	                                                .start_time = 5242,
+	                                                .boot_id = "boot of the test",
+	                                                .clock = STEPSCOPE_CLOCK_MONOTONIC,
+	                                                .role = role,
+	                                                .rank = rank,
+	                                                .world_size = rank < 0 ? -1 : 2,
+	                                                .tick_hz = 1000000000,
+	                                                .tick_step = 1,
+	                                                .parent_pid = 4200,
+	                                                .first_tick = START};
 	const struct stepscope_anchor anchor = {.tick = START,
-						.raw_ns = (int64_t)START,
-						.monotonic_ns = (int64_t)START,
-						.realtime_ns = 1795248189000000000,
-						.window_ticks = 1,
-						.clock = STEPSCOPE_CLOCK_MONOTONIC};
+	                                        .raw_ns = (int64_t)START,
+	                                        .monotonic_ns = (int64_t)START,
+	                                        .realtime_ns = 1795248189000000000,
+	                                        .window_ticks = 1,
+	                                        .clock = STEPSCOPE_CLOCK_MONOTONIC};
 
 	segment_begin_with(&sample->segment, &header);
 	segment_anchor(&sample->segment, &anchor);
@@ -202,7 +218,7 @@ static bool save(struct sample *sample, const char *directory)
 	snprintf(path, sizeof(path), "%s/node-1.%u.5242.0.ssr", directory, sample->segment.header.pid);
 	file = fopen(path, "wb");
 	is_good = file && fwrite(sample->segment.bytes.data, 1, sample->segment.bytes.length, file) ==
-				  sample->segment.bytes.length;
+	                          sample->segment.bytes.length;
 	if (file && fclose(file) != 0)
 		is_good = false;
 	segment_release(&sample->segment);
@@ -234,11 +250,16 @@ static bool write_trainer(enum kind kind, int rank, const char *directory)
 static bool write_host(const char *directory)
 {
 	static const char *const facts[][2] = {
-		{"program", "sleep"},		       {"argv", "sleep 3"},
-		{"child", "4242"},		       {"child.4242.status", "0"},
-		{"child.4242.wall_ns", "3000000000"},  {"child.4242.user_ns", "1500000"},
-		{"child.4242.system_ns", "500000"},    {"child.4242.max_rss_bytes", "1679360"},
-		{"child.4242.read_bytes", "4096"},     {"child.4242.write_bytes", "0"},
+		{"program", "sleep"},
+		{"argv", "sleep 3"},
+		{"child", "4242"},
+		{"child.4242.status", "0"},
+		{"child.4242.wall_ns", "3000000000"},
+		{"child.4242.user_ns", "1500000"},
+		{"child.4242.system_ns", "500000"},
+		{"child.4242.max_rss_bytes", "1679360"},
+		{"child.4242.read_bytes", "4096"},
+		{"child.4242.write_bytes", "0"},
 	};
 	struct sample sample = {.kind = SILENT};
 

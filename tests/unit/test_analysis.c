@@ -21,7 +21,7 @@
 static const struct analysis_options all_steps;
 
 static void compute(const char *name, const struct model *model, const struct analysis_options *options,
-		    struct table *table)
+                    struct table *table)
 {
 	struct error err = {0};
 
@@ -226,8 +226,12 @@ static void line_end(struct line *line, int64_t at)
 
 static void line_step(struct line *line, int64_t start_ns, int64_t end_ns)
 {
-	struct model_step step = {.process = line->process, .track = line->track, .start_ns = start_ns,
-				  .end_ns = end_ns, .has_detail = true, .number = start_ns};
+	struct model_step step = {.process = line->process,
+	                          .track = line->track,
+	                          .start_ns = start_ns,
+	                          .end_ns = end_ns,
+	                          .has_detail = true,
+	                          .number = start_ns};
 
 	step.row = model_span_innermost(&line->model, line->track, &(enum span_kind){0});
 	*model_add_step(&line->model) = step;

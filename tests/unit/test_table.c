@@ -13,17 +13,30 @@
 
 #include "table/table.h"
 
-enum { NAME, TIME, SHARE, COLUMNS };
+enum {
+	NAME,
+	TIME,
+	SHARE,
+	COLUMNS
+};
 
 /* Columns with the rules that a test wants on the time and the share. */
 static void begin(struct table *table, unsigned time_rules, unsigned share_rules)
 {
 	const struct table_column columns[COLUMNS] = {
 		[NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY},
-		[TIME] = {.name = "time_ns", .type = TABLE_INT, .unit = UNIT_NS, .rules = time_rules, .total = 10,
-			  .other = "time_ns"},
-		[SHARE] = {.name = "ratio", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,
-			   .rules = share_rules, .other = "time_ns"},
+		[TIME] = {.name = "time_ns",
+	                  .type = TABLE_INT,
+	                  .unit = UNIT_NS,
+	                  .rules = time_rules,
+	                  .total = 10,
+	                  .other = "time_ns"},
+		[SHARE] = {.name = "ratio",
+	                   .type = TABLE_DOUBLE,
+	                   .unit = UNIT_RATIO,
+	                   .role = ROLE_SHARE,
+	                   .rules = share_rules,
+	                   .other = "time_ns"},
 	};
 
 	table_init(table, "sample", "Sample", "a table of a test");
