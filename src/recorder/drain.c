@@ -26,8 +26,10 @@
 #define COARSE_BYTES (1u << 20)
 #define DONE_MAX 4096u
 #define MAX_SLOTS 8192u
-#define BUSY_WAIT_NS 10000000
+#define SHORTEST_WAIT_NS 10000000
+#define LONGEST_WAIT_NS 50000000
 #define IDLE_WAIT_NS 100000000
+#define WAIT_PART 64 /* of the pool may fill up between two passes */
 #define STALE_NS 250000000 /* an active chunk is looked at this often */
 #define SECOND 1000000000ll
 #define STACK_BYTES (256u << 10)
@@ -71,7 +73,10 @@ static void put_stream(struct drain *drain, uint32_t index, bool is_exited)
 		struct stepscope_stream_info info;
 		char name[32];
 	} data = {{slot->kind, slot->tid, 0, 0}, ""};
-	memcpy(data.name, slot->name, sizeof(data.name));
+	uint64_t words[sizeof(data.name) / 8];
+	for (size_t i = 0; i < sizeof(words) / 8; i++)
+		words[i] = __atomic_load_n((const uint64_t *)(const void *)slot->name + i, __ATOMIC_RELAXED);
+	memcpy(data.name, words, sizeof(data.name));
 	data.name[31] = 0;
 	data.info.name_bytes = (uint32_t)strlen(data.name);
 	data.info.flags = (slot->tid == (uint32_t)getpid() ? 1u : 0u) | (is_exited ? 2u : 0u);
@@ -239,11 +244,8 @@ static bool drain_slot(struct drain *drain, uint32_t index, int64_t now_ns, bool
 	bool is_exited = __atomic_load_n(&cursor->is_exited, __ATOMIC_ACQUIRE);
 	bool has_room = true;
 	if (begin_slot(drain, index) && (is_exited || slot_is_due(stream, now_ns, is_forced))) {
-		size_t before = drain->body_bytes;
 		has_room = drain_stream(drain, stream);
 		stream->last_ns = now_ns;
-		if (drain->body_bytes > before && slot->kind != STEPSCOPE_STREAM_SELF)
-			drain->was_busy = true;
 		if (!stream->is_described || stream->name_version != __atomic_load_n(&cursor->name_version, __ATOMIC_ACQUIRE))
 			put_stream(drain, index, false);
 	}
@@ -268,6 +270,7 @@ static void free_done(struct drain *drain)
 {
 	for (uint32_t i = 0; i < drain->done_count; i++)
 		pool_push(drain->pool, drain->done[i]);
+	drain->freed_count += drain->done_count;
 	drain->done_count = 0;
 }
 
@@ -321,7 +324,6 @@ static bool pass(struct drain *drain, int64_t now_ns, bool is_forced)
 {
 	bool has_room = true;
 	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
-	drain->was_busy = false;
 	if (drain->file.is_lost)
 		return false;
 	if (!drain->file.is_failing) {
@@ -353,6 +355,20 @@ static void every_second(struct drain *drain, struct drain_limits *limits, int64
 	}
 }
 
+/* Until a part of the pool is full at the pace of the last `since_ns`: so blocks are big, and there is room for a burst at many
+ * times that pace. */
+static int64_t next_wait_ns(struct drain *drain, int64_t since_ns)
+{
+	uint32_t count = drain->pool->header->chunk_count, freed = drain->freed_count;
+	drain->freed_count = 0;
+	if (drain->pool->populated < count)
+		return SHORTEST_WAIT_NS;
+	if (freed == 0)
+		return IDLE_WAIT_NS;
+	int64_t wait_ns = since_ns / freed * (count / WAIT_PART);
+	return wait_ns < SHORTEST_WAIT_NS ? SHORTEST_WAIT_NS : wait_ns > LONGEST_WAIT_NS ? LONGEST_WAIT_NS : wait_ns;
+}
+
 static void sleep_until_woken(struct drain *drain, uint32_t seen, int64_t ns)
 {
 	struct timespec wait = {.tv_sec = ns / SECOND, .tv_nsec = ns % SECOND};
@@ -376,6 +392,7 @@ static void *drain_main(void *argument)
 {
 	struct drain *drain = argument;
 	uint32_t served = 0;
+	int64_t last_ns = clock_raw_ns();
 	prctl(PR_SET_NAME, "stepscope");
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&drain->wake, __ATOMIC_ACQUIRE);
@@ -398,8 +415,8 @@ static void *drain_main(void *argument)
 			put_end(drain);
 			return NULL;
 		}
-		bool is_active = drain->was_busy || drain->pool->populated < drain->pool->header->chunk_count;
-		sleep_until_woken(drain, seen, is_active ? BUSY_WAIT_NS : IDLE_WAIT_NS);
+		sleep_until_woken(drain, seen, next_wait_ns(drain, now_ns - last_ns));
+		last_ns = now_ns;
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * drain.h: the recorder's own thread. Every 10 ms while events come, every 100 ms otherwise, it takes what is in the pool,
+ * drain.h: the recorder's own thread. Every 10 to 100 ms, by the pace of the events, it takes what is in the pool,
  * encodes it and writes it; then the chunks are zeroed and free again, in this order, so that a kill finds everything either in
  * the file or in the pool.
  */
@@ -50,7 +50,7 @@ struct drain {
 	int64_t next_sample_ns, next_sync_ns;
 	uint64_t dropped_without_slot;
 	uint64_t events;
-	bool was_busy;           /* the last pass found events */
+	uint32_t freed_count;    /* chunks, since the last wait */
 	char end_reason[128];
 };
 
