@@ -98,7 +98,8 @@ class Segment:
 
 
 def segments(directory, role=None):
-    found = [Segment(path) for path in sorted(Path(directory).glob("*.ssr"))]
+    # one that has just been made may have no header yet
+    found = [Segment(path) for path in sorted(Path(directory).glob("*.ssr")) if path.stat().st_size >= 128]
     return [segment for segment in found if role is None or segment.role == role]
 
 
@@ -118,9 +119,10 @@ def has_report(directory):
     return done.returncode == 0 and bool(re.search(r"\S", done.stdout))
 
 
-def pools():
-    """Pools of ours in /dev/shm."""
-    return {path.name for path in Path("/dev/shm").glob(f"stepscope.{os.getuid()}.*")} if Path("/dev/shm").is_dir() else set()
+def pools(directory):
+    """Pools in /dev/shm that processes of this run have left behind."""
+    stems = {".".join(path.name.rsplit(".", 4)[1:3]) for path in Path(directory).glob("*.ssr")}
+    return {name for name in (f"/dev/shm/stepscope.{os.getuid()}.{stem}" for stem in stems) if os.path.exists(name)}
 
 
 def child_of(process):

@@ -15,9 +15,9 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="mounts need root")
 
 
 def in_mounts(tmp_path, script):
-    """Runs a shell script in mount namespace of its own; $S is the program, $A the actor."""
+    """Runs a shell script in mount namespace of its own; $S is the program, $A the actor, $L where its library is."""
     return subprocess.run(["unshare", "-m", "sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, timeout=60,
-                          env=environment(tmp_path, S=STEPSCOPE, A=ACTOR, L=os.path.dirname(STEPSCOPE)), check=False)
+                          env=environment(tmp_path, S=STEPSCOPE, A=ACTOR, L=os.path.join(os.environ.get("BUILD", "build"), "src", "recorder")), check=False)
 
 
 def can_mount():
