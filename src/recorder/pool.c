@@ -137,6 +137,13 @@ void pool_destroy(struct pool *pool, bool is_unmapping)
 	*pool = (struct pool){.fd = -1};
 }
 
+void pool_abandon(struct pool *pool, bool is_unmapping)
+{
+	if (is_unmapping && pool->header)
+		munmap(pool->header, pool->bytes);
+	*pool = (struct pool){.fd = -1};
+}
+
 const char *pool_kind_text(enum pool_kind kind)
 {
 	switch (kind) {

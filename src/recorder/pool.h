@@ -29,6 +29,8 @@ struct pool {
  * none, in anonymous memory when even that fails (then a kill loses the tail). False when there is no memory at all. */
 bool pool_create(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_time);
 void pool_destroy(struct pool *pool, bool is_unmapping); /* removes the file */
+/* Leaves it to the rescue: the file stays, locked until the process ends. */
+void pool_abandon(struct pool *pool, bool is_unmapping);
 const char *pool_kind_text(enum pool_kind kind);
 
 /* Gives pages to the next chunks, so that the training threads take no page fault. */

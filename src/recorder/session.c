@@ -15,12 +15,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/auxv.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TRAINER_POOL_BYTES (16ll << 20)
 #define WORKER_POOL_BYTES (1ll << 20)
+#define WAIT_FOR_START_MS 1000
+#define WAIT_FOR_STOP_MS 12000
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
 #define ALL_BITS (STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_DETAIL | STEPSCOPE_ACTIVE_SHAPES | STEPSCOPE_ACTIVE_MEMORY)
 
 extern char **environ;
@@ -30,6 +38,84 @@ unsigned stepscope_active;
 static uint64_t owner_word(pid_t pid, enum session_phase phase)
 {
 	return (uint64_t)pid << 8 | (uint64_t)phase;
+}
+
+/* ---- whose process is this? ------------------------------------------------------------------------------------------------ */
+
+/* The pid that records, in a page that every kind of fork clears in the child: so no event needs a getpid(), and a child of vfork,
+ * which shares our memory, counts as ourselves. NULL: the kernel cannot do that. */
+static pid_t *own_mark;
+static pid_t libc_child; /* child that fork() made; after a bare system call locks of the C library may be held for ever */
+
+static void note_fork(void)
+{
+	libc_child = getpid();
+}
+
+static void mark_process(pid_t pid)
+{
+	static bool is_tried;
+	if (!is_tried) {
+		is_tried = true;
+		pthread_atfork(NULL, NULL, note_fork);
+		void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0)
+			own_mark = page;
+	}
+	if (own_mark)
+		__atomic_store_n(own_mark, pid, __ATOMIC_RELAXED);
+}
+
+static bool is_own(uint64_t owner)
+{
+	pid_t pid = (pid_t)(owner >> 8);
+	if (own_mark && __atomic_load_n(own_mark, __ATOMIC_RELAXED) == pid)
+		return true;
+	return pid == getpid();
+}
+
+static enum session_phase phase_of(uint64_t owner)
+{
+	return (enum session_phase)(owner & 0xff);
+}
+
+static pid_t thread_id(void)
+{
+	return (pid_t)syscall(SYS_gettid);
+}
+
+/* Waits while another thread starts or stops the recorder. The state then. */
+static uint64_t wait_while(enum session_phase phase, int milliseconds)
+{
+	int64_t deadline_ns = clock_raw_ns() + milliseconds * INT64_C(1000000);
+	int error = errno;
+	for (;;) {
+		uint32_t changes = __atomic_load_n(&session.changes, __ATOMIC_ACQUIRE);
+		uint64_t seen = __atomic_load_n(&session.owner, __ATOMIC_ACQUIRE);
+		int64_t left_ns = deadline_ns - clock_raw_ns();
+		/* the last: we are its signal handler */
+		if (phase_of(seen) != phase || !is_own(seen) || left_ns <= 0 ||
+		    __atomic_load_n(&session.starter, __ATOMIC_RELAXED) == thread_id()) {
+			errno = error;
+			return seen;
+		}
+		const struct timespec wait = {.tv_sec = left_ns / 1000000000, .tv_nsec = left_ns % 1000000000};
+		syscall(SYS_futex, &session.changes, FUTEX_WAIT_PRIVATE, changes, &wait, NULL, 0);
+	}
+}
+
+/* Ends a start or a stop. */
+static void set_phase(enum session_phase phase)
+{
+	__atomic_store_n(&session.owner, owner_word(session.pid, phase), __ATOMIC_RELEASE);
+	__atomic_fetch_add(&session.changes, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &session.changes, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+bool session_is_starting(void)
+{
+	uint64_t seen = __atomic_load_n(&session.owner, __ATOMIC_ACQUIRE);
+	return phase_of(seen) == SESSION_STARTING && is_own(seen);
 }
 
 static void set_active(unsigned bits)
@@ -307,7 +393,7 @@ static bool start_parts(const struct session_start *how, bool is_forked)
 	drain.directory = session.options.run_directory;
 	drain.identity = &identity;
 	/* names first: the pool must hold them before an event that uses one */
-	symbols_attach_pool(&session.pool, is_forked);
+	(void)symbols_attach_pool(&session.pool, is_forked);
 	if (!streams_start(&session.pool, is_forked)) {
 		pool_destroy(&session.pool, true);
 		return fail("no memory for threads", ENOMEM);
@@ -315,7 +401,7 @@ static bool start_parts(const struct session_start *how, bool is_forked)
 	int reason = drain_start(&session.drain, &drain, &what);
 	if (reason) {
 		bool is_quiet = streams_stop();
-		symbols_attach_pool(NULL, false);
+		is_quiet &= symbols_attach_pool(NULL, false);
 		pool_destroy(&session.pool, is_quiet);
 		if (what[0] == 't') /* the recording's file: name the place */
 			snprintf(session.problem, sizeof(session.problem), "cannot record into '%s': %s", drain.directory,
@@ -353,9 +439,11 @@ static void forget_parent(void)
 	session.pool = (struct pool){.fd = -1};
 	session.step_lock = 0;
 	session.is_step_open = false;
+	session.is_ending = false;
 	session.step_index = 0;
 	session.progress = (struct schedule_progress){0};
-	symbols_attach_pool(NULL, true);
+	streams_forget();
+	(void)symbols_attach_pool(NULL, true);
 }
 
 static bool start(const struct session_start *how, bool is_forked)
@@ -379,16 +467,19 @@ static bool start(const struct session_start *how, bool is_forked)
 
 static bool begin_recording(const struct session_start *how, bool is_forked)
 {
+	__atomic_store_n(&session.starter, thread_id(), __ATOMIC_RELAXED);
 	if (!start(how, is_forked)) {
 		set_active(0);
 		/* a copy that leaves the work to another one, or is switched off, has nothing to complain about */
 		if (!how->is_explicit && !strstr(session.problem, "already") && !strstr(session.problem, "switched off"))
 			recorder_say("%s; the program runs on unrecorded", session.problem);
-		__atomic_store_n(&session.owner, owner_word(session.pid, SESSION_FAILED), __ATOMIC_RELEASE);
+		set_phase(SESSION_FAILED);
 		return false;
 	}
 	session.is_start_told = false;
-	__atomic_store_n(&session.owner, owner_word(session.pid, SESSION_ON), __ATOMIC_RELEASE);
+	mark_process(session.pid);
+	streams_declare_early();
+	set_phase(SESSION_ON);
 	return true;
 }
 
@@ -406,31 +497,46 @@ void session_tell_start(void)
 
 bool session_enter(void)
 {
-	pid_t pid = getpid();
 	uint64_t seen = __atomic_load_n(&session.owner, __ATOMIC_ACQUIRE);
-	if (seen == owner_word(pid, SESSION_ON))
+	if (phase_of(seen) == SESSION_ON && is_own(seen))
 		return true;
-	if ((pid_t)(seen >> 8) == pid || !session.is_wanted)
-		return (pid_t)(seen >> 8) == pid && session.is_ending;
-	if (!__atomic_compare_exchange_n(&session.owner, &seen, owner_word(pid, SESSION_STARTING), false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
+	if (!session.is_wanted)
 		return false;
+	pid_t pid = getpid();
+	if ((pid_t)(seen >> 8) != pid &&
+	    !__atomic_compare_exchange_n(&session.owner, &seen, owner_word(pid, SESSION_STARTING), false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE) &&
+	    (pid_t)(seen >> 8) != pid)
+		return false;
+	if ((pid_t)(seen >> 8) == pid) {
+		if (phase_of(seen) == SESSION_STARTING)
+			seen = wait_while(SESSION_STARTING, WAIT_FOR_START_MS);
+		return phase_of(seen) == SESSION_ON ||
+		       (phase_of(seen) == SESSION_STOPPING && __atomic_load_n(&session.is_ending, __ATOMIC_ACQUIRE));
+	}
 	bool is_forked = (seen >> 8) != 0;
 	const struct session_start how = {.role = is_forked && session.role == STEPSCOPE_ROLE_HOST ? STEPSCOPE_ROLE_HOST
 												   : STEPSCOPE_ROLE_TRAINER};
-	return begin_recording(&how, is_forked);
+	int error = errno; /* an event is no call that fails */
+	bool is_on = begin_recording(&how, is_forked);
+	errno = error;
+	return is_on;
 }
 
 int session_start(const struct session_start *how)
 {
 	pid_t pid = getpid();
-	uint64_t seen = __atomic_load_n(&session.owner, __ATOMIC_ACQUIRE);
-	if (seen == owner_word(pid, SESSION_ON))
+	uint64_t seen = wait_while(SESSION_STOPPING, WAIT_FOR_STOP_MS);
+	if (phase_of(seen) == SESSION_ON && is_own(seen))
 		return 0;
+	if (seen == owner_word(pid, SESSION_STOPPING))
+		return -1;
 	if (seen == owner_word(pid, SESSION_STARTING) ||
 	    !__atomic_compare_exchange_n(&session.owner, &seen, owner_word(pid, SESSION_STARTING), false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
-		return 0; /* another thread is at it */
+					 __ATOMIC_ACQUIRE)) { /* another thread is at it */
+		seen = wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS);
+		return phase_of(seen) == SESSION_FAILED ? -1 : 0;
+	}
 	bool was_other = (seen >> 8) != 0 && (pid_t)(seen >> 8) != pid;
 	if (was_other)
 		forget_parent();
@@ -467,28 +573,29 @@ static void tell_end(void)
 void session_stop(const char *reason)
 {
 	uint64_t expected = owner_word(getpid(), SESSION_ON);
-	if (!__atomic_compare_exchange_n(&session.owner, &expected, owner_word(getpid(), SESSION_STARTING), false,
+	if (!__atomic_compare_exchange_n(&session.owner, &expected, owner_word(getpid(), SESSION_STOPPING), false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return;
+	__atomic_store_n(&session.starter, thread_id(), __ATOMIC_RELAXED);
 	set_active(0);
-	session.is_ending = true;
+	__atomic_store_n(&session.is_ending, true, __ATOMIC_RELEASE);
 	tell_end();
-	session.is_ending = false;
+	__atomic_store_n(&session.is_ending, false, __ATOMIC_RELEASE);
 	bool is_quiet = streams_stop();
 	if (!drain_stop(&session.drain, reason)) { /* a stuck disk: what is left is the rescue's */
-		__atomic_store_n(&session.owner, owner_word(getpid(), SESSION_FAILED), __ATOMIC_RELEASE);
+		set_phase(SESSION_FAILED);
 		return;
 	}
 	streams_reset();
-	symbols_attach_pool(NULL, false);
-	if (session.pool.header->is_closed)
+	is_quiet &= symbols_attach_pool(NULL, false);
+	if (session.pool.header->is_closed || session.drain.file.is_lost)
 		pool_destroy(&session.pool, is_quiet);
 	else
-		session.pool = (struct pool){.fd = -1}; /* could not be written: left for the rescue */
+		pool_abandon(&session.pool, is_quiet); /* could not be written: left for the rescue */
 	session.is_step_open = false;
 	session.step_index = 0;
 	session.progress = (struct schedule_progress){0};
-	__atomic_store_n(&session.owner, owner_word(getpid(), SESSION_OFF), __ATOMIC_RELEASE);
+	set_phase(SESSION_OFF);
 }
 
 /* ---- with the process ------------------------------------------------------------------------------------------------------ */
@@ -505,7 +612,8 @@ __attribute__((constructor)) static void on_load(void)
 	bool is_refused = wish && (strcmp(wish, "0") == 0 || strcmp(wish, "off") == 0);
 	session.pool.fd = session.drain.file.fd = session.drain.coarse.fd = -1;
 	session.is_wanted = !is_refused && (is_set("STEPSCOPE") || is_set("STEPSCOPE_RUN_DIR"));
-	if (session.is_wanted)
+	/* names may be asked for by several threads at once before the first event */
+	if (session.is_wanted && symbols_start())
 		set_active(ALL_BITS); /* until the first event finds out what is wanted */
 }
 

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum session_phase { SESSION_OFF, SESSION_STARTING, SESSION_ON, SESSION_FAILED };
+enum session_phase { SESSION_OFF, SESSION_STARTING, SESSION_ON, SESSION_STOPPING, SESSION_FAILED };
 
 struct session {
 	uint64_t owner;      /* pid << 8 | enum session_phase, atomic */
@@ -24,6 +24,8 @@ struct session {
 	struct job_identity job;
 	enum stepscope_role role;
 	pid_t pid;
+	pid_t starter;       /* thread that is starting or stopping */
+	uint32_t changes;    /* of the phase, by a start or stop; futex */
 	pid_t ancestor;      /* process this one was forked from while it recorded; 0 none */
 	uint64_t start_time;
 	uint32_t mask_detail; /* stepscope_active bits while detail is recorded */
@@ -43,8 +45,11 @@ struct session {
 };
 extern struct session session;
 
-/* Is this process recording, or does it start now? The first event of every thread comes here. */
+/* Is this process recording, or does it start now? The first event of every thread comes here, and waits while another thread
+ * starts the recorder. */
 bool session_enter(void);
+/* Does another thread, or the code that this handler interrupted, start the recorder just now? */
+bool session_is_starting(void);
 
 /* Emits the facts of the recording, once; the first thread that has a stream calls it. */
 void session_tell_start(void);

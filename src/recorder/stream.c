@@ -30,10 +30,29 @@ static bool has_exit_key;
 
 /* ---- drops --------------------------------------------------------------------------------------------------------------- */
 
+/* Around every use of the pool outside an emission: streams_stop() waits until all have left. False: it is going away. */
+static bool visit(void)
+{
+	__atomic_fetch_add(&streams.visitors, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&streams.is_accepting, __ATOMIC_SEQ_CST))
+		return true;
+	__atomic_fetch_sub(&streams.visitors, 1, __ATOMIC_RELEASE);
+	return false;
+}
+
+static void leave(void)
+{
+	__atomic_fetch_sub(&streams.visitors, 1, __ATOMIC_RELEASE);
+}
+
 static void drop_without_slot(uint32_t head)
 {
-	if (__atomic_load_n(&streams.is_accepting, __ATOMIC_ACQUIRE))
+	if (visit()) {
 		__atomic_fetch_add(&streams.pool->header->dropped[head & 15], 1, __ATOMIC_RELAXED);
+		leave();
+	} else if (session_is_starting()) {
+		__atomic_fetch_add(&streams.early[head & 15], 1, __ATOMIC_RELAXED);
+	}
 }
 
 static void drop(struct cursor *cursor, uint32_t head, uint64_t tick)
@@ -46,6 +65,8 @@ static void drop(struct cursor *cursor, uint32_t head, uint64_t tick)
 		slot->gap_net++;
 	if (type == STEPSCOPE_EVENT_END && --slot->gap_net < slot->gap_lowest)
 		slot->gap_lowest = slot->gap_net;
+	if (type == STEPSCOPE_EVENT_SWITCH && slot->gap_net - 1 < slot->gap_lowest)
+		slot->gap_lowest = slot->gap_net - 1;
 	__atomic_store_n(&slot->gap_count, slot->gap_count + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->dropped[type], slot->dropped[type] + 1, __ATOMIC_RELEASE);
 }
@@ -112,7 +133,8 @@ static void put_into(struct cursor *cursor, uint32_t head, uint64_t tick, const 
 	if (cursor->chunk && tick < base)
 		tick = base; /* another processor's counter, a few ns behind */
 	uint64_t *end = cursor->chunk ? cursor->chunk->words + STEPSCOPE_CHUNK_WORDS : NULL;
-	if (!end || !cursor->next || cursor->next + words + (is_far ? 2 : 0) > end) {
+	/* after a drop there must be a chunk first, which begins with the GAP: what is recorded stays in order */
+	if (!end || !cursor->next || cursor->slot->gap_count || cursor->next + words + (is_far ? 2 : 0) > end) {
 		if (!take_chunk(cursor, tick)) {
 			/* keep coming here until there is a chunk */
 			__atomic_store_n(&cursor->end, NULL, __ATOMIC_RELAXED);
@@ -135,13 +157,18 @@ static void on_thread_exit(void *value)
 	if (cursor_mine != cursor)
 		return;
 	cursor_mine = &cursor_none; /* a later destructor that records gets a new stream */
-	if (cursor->stream == 0) { /* between two sessions */
+	if (!visit()) { /* between two sessions, or at the end of one */
 		__atomic_store_n(&cursor->is_owned, 0, __ATOMIC_RELEASE);
 		return;
 	}
-	if (cursor->signal)
-		__atomic_store_n(&cursor->signal->is_exited, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&cursor->is_exited, 1, __ATOMIC_RELEASE);
+	if (cursor->stream == 0) {
+		__atomic_store_n(&cursor->is_owned, 0, __ATOMIC_RELEASE);
+	} else {
+		if (cursor->signal)
+			__atomic_store_n(&cursor->signal->is_exited, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&cursor->is_exited, 1, __ATOMIC_RELEASE);
+	}
+	leave();
 }
 
 static bool claim_index(uint32_t i, uint32_t stream)
@@ -158,13 +185,26 @@ static bool claim_index(uint32_t i, uint32_t stream)
 	return true;
 }
 
+/* Word by word: the drainer may read it meanwhile, and reads it again when name_version has changed. */
+static void write_name(struct stepscope_slot *slot, const char *name)
+{
+	char text[sizeof(slot->name)] = "";
+	uint64_t words[sizeof(slot->name) / 8];
+	memcpy(text, name, strnlen(name, sizeof(text) - 1));
+	memcpy(words, text, sizeof(words));
+	for (size_t i = 0; i < sizeof(words) / 8; i++)
+		__atomic_store_n((uint64_t *)(void *)slot->name + i, words[i], __ATOMIC_RELAXED);
+}
+
 static struct cursor *fill_slot(uint32_t i, uint32_t stream, enum stepscope_stream_kind kind)
 {
 	struct stepscope_slot *slot = &streams.pool->slots[i];
 	struct cursor *cursor = &streams.cursors[i];
 	slot->kind = (uint32_t)kind;
 	slot->tid = (uint32_t)syscall(SYS_gettid);
-	prctl(PR_GET_NAME, slot->name);
+	char name[32] = "";
+	prctl(PR_GET_NAME, name);
+	write_name(slot, name);
 	cursor->slot = slot;
 	__atomic_store_n(&cursor->is_owned, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&cursor->stream, stream, __ATOMIC_RELEASE);
@@ -195,7 +235,7 @@ struct cursor *stream_attach(enum stepscope_stream_kind kind)
 		return NULL;
 	is_attaching = true;
 	struct cursor *cursor = NULL;
-	if (session_enter()) {
+	if (session_enter() && visit()) {
 		struct cursor *mine = cursor_mine;
 		/* a cursor of the parent process is not one of ours */
 		bool is_ours = mine >= streams.cursors && mine < streams.cursors + CURSORS && mine->is_owned;
@@ -205,6 +245,7 @@ struct cursor *stream_attach(enum stepscope_stream_kind kind)
 				pthread_setspecific(exit_key, cursor);
 			cursor_mine = cursor;
 		}
+		leave();
 	}
 	is_attaching = false;
 	return cursor;
@@ -258,10 +299,13 @@ void stream_name_thread(const char *name)
 	struct cursor *cursor = cursor_mine;
 	if (cursor == &cursor_none || cursor->stream == 0)
 		cursor = stream_attach(STEPSCOPE_STREAM_THREAD);
-	if (!cursor || !__atomic_load_n(&streams.is_accepting, __ATOMIC_ACQUIRE))
+	if (!cursor || !visit())
 		return;
-	snprintf(cursor->slot->name, sizeof(cursor->slot->name), "%s", name);
-	__atomic_fetch_add(&cursor->name_version, 1, __ATOMIC_RELEASE);
+	if (cursor->stream) {
+		write_name(cursor->slot, name);
+		__atomic_fetch_add(&cursor->name_version, 1, __ATOMIC_RELEASE);
+	}
+	leave();
 }
 
 /* ---- start and stop ------------------------------------------------------------------------------------------------------ */
@@ -285,6 +329,20 @@ bool streams_start(struct pool *pool, bool is_forked)
 	return true;
 }
 
+void streams_declare_early(void)
+{
+	for (int i = 0; i < STEPSCOPE_EVENT_TYPES; i++)
+		__atomic_fetch_add(&streams.pool->header->dropped[i], __atomic_exchange_n(&streams.early[i], 0, __ATOMIC_RELAXED),
+				   __ATOMIC_RELAXED);
+}
+
+void streams_forget(void)
+{
+	__atomic_store_n(&streams.is_accepting, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&streams.visitors, 0, __ATOMIC_SEQ_CST);
+	memset(streams.early, 0, sizeof(streams.early));
+}
+
 static bool fence_all_threads(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
@@ -293,11 +351,20 @@ static bool fence_all_threads(void)
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-static bool wait_until_idle(struct cursor *cursor)
+static bool wait_until_idle(struct cursor *cursor, int64_t deadline_ns)
 {
-	int64_t start = clock_raw_ns();
 	while (__atomic_load_n(&cursor->busy, __ATOMIC_ACQUIRE) && cursor != cursor_mine) {
-		if (clock_raw_ns() - start > 1000000000)
+		if (clock_raw_ns() > deadline_ns)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+static bool wait_for_visitors(int64_t deadline_ns)
+{
+	while (__atomic_load_n(&streams.visitors, __ATOMIC_ACQUIRE) > 0) {
+		if (clock_raw_ns() > deadline_ns)
 			return false;
 		sched_yield();
 	}
@@ -306,16 +373,17 @@ static bool wait_until_idle(struct cursor *cursor)
 
 bool streams_stop(void)
 {
-	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
-	bool is_quiet = true;
+	int64_t deadline_ns = clock_raw_ns() + 1000000000;
 	__atomic_store_n(&streams.is_accepting, false, __ATOMIC_SEQ_CST);
+	bool is_quiet = wait_for_visitors(deadline_ns);
+	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < high; i++)
 		__atomic_store_n(&streams.cursors[i].end, NULL, __ATOMIC_SEQ_CST);
 	/* after this every thread is either seen busy, or will see the missing end */
 	if (!fence_all_threads())
 		is_quiet = false;
 	for (uint32_t i = 0; i < high; i++) {
-		is_quiet &= wait_until_idle(&streams.cursors[i]);
+		is_quiet &= wait_until_idle(&streams.cursors[i], deadline_ns);
 		__atomic_store_n(&streams.cursors[i].end, NULL, __ATOMIC_SEQ_CST);
 	}
 	return is_quiet;
@@ -325,10 +393,12 @@ void streams_reset(void)
 {
 	for (uint32_t i = 0; i < streams.high; i++) {
 		struct cursor *cursor = &streams.cursors[i];
-		bool is_kept = cursor->is_owned && !cursor->is_exited && cursor->slot &&
+		bool is_kept = __atomic_load_n(&cursor->is_owned, __ATOMIC_ACQUIRE) && !cursor->is_exited && cursor->slot &&
 			       cursor->slot->kind != STEPSCOPE_STREAM_SIGNAL;
-		memset(cursor, 0, sizeof(*cursor));
-		cursor->is_owned = is_kept;
+		/* is_owned is left alone where it stays: its thread may be ending just now */
+		memset(cursor, 0, offsetof(struct cursor, is_owned));
+		if (!is_kept)
+			__atomic_store_n(&cursor->is_owned, 0, __ATOMIC_RELEASE);
 	}
 }
 

@@ -62,8 +62,7 @@ static inline __attribute__((always_inline)) void stream_put(enum stepscope_even
 		at[1 + i] = payload[i];
 	__atomic_store_n(at, (uint64_t)head << 32 | tick.low, __ATOMIC_RELEASE);
 	cursor->next = at + 1 + count;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&cursor->busy, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&cursor->busy, 0, __ATOMIC_RELEASE);
 }
 
 /* ---- for session and drainer -------------------------------------------------------------------------------------------- */
@@ -75,6 +74,8 @@ struct streams {
 	uint32_t last_stream;   /* number of the newest stream, atomic */
 	struct pool *pool;
 	bool is_accepting;      /* atomic */
+	int32_t visitors;       /* threads that use the pool outside an emission, atomic */
+	uint64_t early[STEPSCOPE_EVENT_TYPES]; /* events that came while another thread started the recorder, atomic */
 };
 extern struct streams streams;
 
@@ -82,6 +83,10 @@ bool streams_start(struct pool *pool, bool is_forked); /* cursors for the pool's
 /* Stops accepting and returns when no thread is inside an emission any more (true), or gives up after a second (false: then the
  * pool must stay mapped). */
 bool streams_stop(void);
+/* Counts as dropped what came too early to be recorded. */
+void streams_declare_early(void);
+/* In a forked child: nothing of the parent's pool is ours. */
+void streams_forget(void);
 /* After streams_stop(): forgets all streams; live threads keep their (empty) cursors. */
 void streams_reset(void);
 /* The drainer is done with a thread that has exited. */

@@ -6,6 +6,9 @@
  */
 #include "recorder/symbols.h"
 
+#include "recorder/clock.h"
+
+#include <sched.h>
 #include <sys/mman.h>
 
 #define AREA_BYTES (32u << 20)
@@ -18,6 +21,7 @@ struct symbols {
 	uint32_t *offsets;   /* number -> offset / 8 in area */
 	uint32_t count;      /* numbers given, atomic */
 	struct pool *pool;
+	int32_t copying;     /* threads that may be writing to the pool */
 	uint64_t inherited;  /* entries below this are the parent's: an incomplete one stays so */
 };
 static struct symbols symbols;
@@ -98,15 +102,17 @@ static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 	}
 	symbols.offsets[number] = (uint32_t)(at / 8);
 	write_entry(symbols.area + at, number, kind, text, length);
-	struct pool *pool = __atomic_load_n(&symbols.pool, __ATOMIC_ACQUIRE);
+	__atomic_fetch_add(&symbols.copying, 1, __ATOMIC_SEQ_CST);
+	struct pool *pool = __atomic_load_n(&symbols.pool, __ATOMIC_SEQ_CST);
 	if (pool)
 		copy_to_pool(pool, number, kind, text, length);
+	__atomic_fetch_sub(&symbols.copying, 1, __ATOMIC_RELEASE);
 	return number;
 }
 
 uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length)
 {
-	if (!symbols.area)
+	if (!__atomic_load_n(&symbols.area, __ATOMIC_ACQUIRE))
 		return 0;
 	if (length > SYMBOLS_MAX_TEXT)
 		length = SYMBOLS_MAX_TEXT;
@@ -164,7 +170,7 @@ bool symbols_start(void)
 	uint8_t *area = map_zeroed(AREA_BYTES);
 	if (!symbols.slots || !symbols.offsets || !area)
 		return false;
-	symbols.area = area;
+	__atomic_store_n(&symbols.area, area, __ATOMIC_RELEASE);
 	add_builtins();
 	return true;
 }
@@ -177,15 +183,28 @@ static size_t skip_incomplete(uint64_t at, const struct stepscope_symbol *symbol
 	return symbol->length ? entry_bytes(symbol->length) : 8;
 }
 
-void symbols_attach_pool(struct pool *pool, bool is_forked)
+static bool wait_for_copies(void)
+{
+	int64_t start = clock_raw_ns();
+	while (__atomic_load_n(&symbols.copying, __ATOMIC_ACQUIRE) > 0) {
+		if (clock_raw_ns() - start > 1000000000)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+bool symbols_attach_pool(struct pool *pool, bool is_forked)
 {
 	uint64_t used = __atomic_load_n(&symbols.used, __ATOMIC_ACQUIRE);
-	if (is_forked)
+	if (is_forked) {
 		symbols.inherited = used;
+		symbols.copying = 0;
+	}
 	/* new names go to both from here on; the loop copies the older ones, and a name copied twice does no harm */
-	__atomic_store_n(&symbols.pool, pool, __ATOMIC_RELEASE);
+	__atomic_store_n(&symbols.pool, pool, __ATOMIC_SEQ_CST);
 	if (!pool)
-		return;
+		return wait_for_copies();
 	for (uint64_t at = 0; at < used;) {
 		const struct stepscope_symbol *symbol = (const struct stepscope_symbol *)(symbols.area + at);
 		uint32_t number = __atomic_load_n(&symbol->id, __ATOMIC_ACQUIRE);
@@ -196,6 +215,7 @@ void symbols_attach_pool(struct pool *pool, bool is_forked)
 			copy_to_pool(pool, number, symbol->kind, (const char *)(symbol + 1), symbol->length);
 		at += bytes;
 	}
+	return true;
 }
 
 size_t symbols_take(uint64_t *from, void *out, size_t maximum)

@@ -15,8 +15,9 @@
 /* Once per process (forked children inherit it). False when there is no memory. Adds the built-in symbols. */
 bool symbols_start(void);
 
-/* Where copies go from now on: NULL none. Copies all that exist. is_forked: the table was inherited from a parent. */
-void symbols_attach_pool(struct pool *pool, bool is_forked);
+/* Where copies go from now on: NULL none. Copies all that exist. is_forked: the table was inherited from a parent. False: a thread
+ * may still be writing to the pool before. */
+bool symbols_attach_pool(struct pool *pool, bool is_forked);
 
 /* The number of the name, adding it if needed; 0 when the table is full. */
 uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length);
