@@ -5,6 +5,7 @@
  */
 #include "importers/recording.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -124,7 +125,7 @@ static uint32_t find_process(struct recording *recording, const struct segment_f
 			return i;
 	}
 	recording->processes = memory_resize(recording->processes, recording->process_count + 1,
-	                                     sizeof *recording->processes);
+	                                     sizeof(struct recorded_process *));
 	struct recorded_process *process = memory_resize(NULL, 1, sizeof *process);
 	*process = (struct recorded_process){.header = *header};
 	process->host = arena_dup(&recording->model->arena, file->host);
@@ -139,7 +140,7 @@ static uint32_t find_session(struct recording *recording, uint32_t process,
 		if (recording->sessions[i]->process == process && recording->sessions[i]->number == header->session)
 			return i;
 	recording->sessions = memory_resize(recording->sessions, recording->session_count + 1,
-	                                    sizeof *recording->sessions);
+	                                    sizeof(struct session *));
 	struct session *session = memory_resize(NULL, 1, sizeof *session);
 	*session = (struct session){.number = header->session, .process = process, .first_segment = header->segment};
 	session->oldest_segment = UINT32_MAX;
@@ -157,7 +158,7 @@ static struct clock_line *line_of(struct recording *recording, uint32_t clock)
 	for (uint32_t i = 0; i < process->line_count; i++)
 		if (process->lines[i] == line)
 			return line;
-	if (process->line_count == sizeof process->lines / sizeof *process->lines)
+	if (process->line_count == sizeof process->lines / sizeof(struct clock_line *))
 		return process->lines[0];
 	process->lines[process->line_count++] = line;
 	return line;
@@ -344,9 +345,10 @@ static int compare_files(const void *left, const void *right, void *context)
 
 static void add_processes(struct recording *recording)
 {
-	struct recorded_process **sorted = memory_resize(NULL, recording->process_count + 1, sizeof *sorted);
-	memcpy(sorted, recording->processes, recording->process_count * sizeof *sorted);
-	merge_sort(sorted, recording->process_count, sizeof *sorted, compare_processes);
+	struct recorded_process **sorted = memory_resize(NULL, recording->process_count + 1,
+	                                                 sizeof(struct recorded_process *));
+	memcpy(sorted, recording->processes, recording->process_count * sizeof(struct recorded_process *));
+	merge_sort(sorted, recording->process_count, sizeof(struct recorded_process *), compare_processes);
 	for (uint32_t i = 0; i < recording->process_count; i++) {
 		const struct stepscope_segment_header *header = &sorted[i]->header;
 		sorted[i]->process = model_add_process(recording->model);
@@ -382,8 +384,8 @@ static void find_detail_since(struct recording *recording)
 
 static void open_session(struct session *session)
 {
-	session->pages = memory_resize(NULL, SYMBOL_PAGES, sizeof *session->pages);
-	memset(session->pages, 0, SYMBOL_PAGES * sizeof *session->pages);
+	session->pages = memory_resize(NULL, SYMBOL_PAGES, sizeof(struct recorded_symbol *));
+	memset(session->pages, 0, SYMBOL_PAGES * sizeof(struct recorded_symbol *));
 	session->symbol_count = 0;
 }
 
@@ -447,6 +449,7 @@ static void second_pass(struct recording *recording)
 		if (!file->is_usable)
 			continue;
 		struct session *session = recording->sessions[file->session];
+		assert(session);
 		if (open && open != session)
 			close_session(recording, open);
 		if (open != session)

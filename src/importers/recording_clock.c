@@ -32,7 +32,7 @@ struct clock_line *clock_set_line(struct clock_set *set, const uint8_t boot_id[1
 	*line = (struct clock_line){
 		.clock = clock, .owner = owner, .tick_hz = is_ns || !tick_hz ? 1000000000 : tick_hz};
 	memcpy(line->boot_id, boot_id, 16);
-	set->lines = memory_resize(set->lines, set->count + 1, sizeof *set->lines);
+	set->lines = memory_resize(set->lines, set->count + 1, sizeof(struct clock_line *));
 	set->lines[set->count++] = line;
 	return line;
 }

@@ -6,6 +6,8 @@
 #ifndef IMPORTERS_RECORDING_CLOCK_H
 #define IMPORTERS_RECORDING_CLOCK_H
 
+#include <assert.h>
+
 #include "model/model.h"
 
 #include <stepscope/format.h>
@@ -68,6 +70,7 @@ static inline int64_t clock_clamp(int64_t start_ns, wide_uint ns)
 static inline int64_t clock_ns(struct clock_cursor *cursor, uint64_t tick)
 {
 	const struct clock_line *line = cursor->line;
+	assert(line);
 	const struct clock_piece *piece = &line->pieces[cursor->piece];
 	if (__builtin_expect(tick < piece->tick || (cursor->piece + 1 < line->piece_count && tick >= piece[1].tick),
 	                     0)) {

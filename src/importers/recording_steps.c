@@ -101,8 +101,9 @@ void recording_finish_steps(struct recording *recording)
 {
 	struct model *model = recording->model;
 	merge_sort(model->steps, model->steps_count, sizeof *model->steps, compare_step_starts);
-	struct recorded_process **by_model = memory_resize(NULL, model->processes_count + 1, sizeof *by_model);
-	memset(by_model, 0, model->processes_count * sizeof *by_model);
+	struct recorded_process **by_model = memory_resize(NULL, model->processes_count + 1,
+	                                                   sizeof(struct recorded_process *));
+	memset(by_model, 0, model->processes_count * sizeof(struct recorded_process *));
 	for (uint32_t i = 0; i < recording->process_count; i++) {
 		struct recorded_process *process = recording->processes[i];
 		merge_sort(process->captures, process->capture_count, sizeof *process->captures, compare_changes);

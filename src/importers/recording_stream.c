@@ -25,7 +25,7 @@ struct stream *recording_stream(struct recording *recording, uint32_t number)
 	recording->track_total++;
 	if (session->stream_count == session->stream_capacity) {
 		session->stream_capacity = session->stream_capacity ? 2 * session->stream_capacity : 8;
-		session->streams = memory_resize(session->streams, session->stream_capacity, sizeof *session->streams);
+		session->streams = memory_resize(session->streams, session->stream_capacity, sizeof(struct stream *));
 	}
 	struct stream *stream = memory_resize(NULL, 1, sizeof *stream);
 	*stream = (struct stream){.number = number,

@@ -76,7 +76,7 @@ uint32_t model_add_process(struct model *model)
 
 uint32_t model_add_track(struct model *model, uint32_t process, enum track_kind kind)
 {
-	MODEL_ARRAY_GROW(model, tracks);
+	MODEL_ARRAY_GROW_OF(model, tracks, sizeof(struct track *));
 	struct track_builder *builder = memory_resize(NULL, 1, sizeof *builder);
 	*builder = (struct track_builder){.track = {.process = process, .kind = kind, .device = -1}};
 	model->tracks[model->tracks_count] = &builder->track;
@@ -99,7 +99,7 @@ static struct value_series *find_series(struct model *model, uint32_t process, u
 		return model->series[index->last_series];
 	uint32_t found = number_map_find(&index->series, key);
 	if (found == NUMBER_MAP_NONE) {
-		MODEL_ARRAY_GROW(model, series);
+		MODEL_ARRAY_GROW_OF(model, series, sizeof(struct value_series *));
 		struct value_series *series = arena_alloc(&model->arena, sizeof *series);
 		series->process = process;
 		series->name = name;

@@ -16,16 +16,17 @@ struct model_index {
 };
 
 /* Room for one more element of a MODEL_ARRAY; 2^31 elements are more than any machine has memory for. */
-#define MODEL_ARRAY_GROW(model, name)                                                                                  \
+#define MODEL_ARRAY_GROW_OF(model, name, element_bytes)                                                                \
 	do {                                                                                                           \
 		if ((model)->name##_count == (model)->name##_capacity) {                                               \
 			uint32_t wanted_ = (model)->name##_capacity ? 2 * (model)->name##_capacity : 16;               \
 			if (wanted_ < (model)->name##_capacity)                                                        \
 				memory_exhausted(SIZE_MAX);                                                            \
-			(model)->name = memory_resize((model)->name, wanted_, sizeof *(model)->name);                  \
+			(model)->name = memory_resize((model)->name, wanted_, element_bytes);                          \
 			(model)->name##_capacity = wanted_;                                                            \
 		}                                                                                                      \
 	} while (0)
+#define MODEL_ARRAY_GROW(model, name) MODEL_ARRAY_GROW_OF(model, name, sizeof *(model)->name)
 
 /* The phase a string names: its own number, or 0. */
 static inline uint8_t phase_of_string(uint32_t string)

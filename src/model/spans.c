@@ -56,7 +56,7 @@ static struct span_chunk *add_chunk(struct model *model, struct track_builder *b
 	model->spilled_bytes = storage_file_bytes(model->storage);
 	if (track->chunk_count == builder->chunks_capacity) {
 		builder->chunks_capacity = builder->chunks_capacity ? 2 * builder->chunks_capacity : 4;
-		track->chunks = memory_resize(track->chunks, builder->chunks_capacity, sizeof *track->chunks);
+		track->chunks = memory_resize(track->chunks, builder->chunks_capacity, sizeof(struct span_chunk *));
 	}
 	if (builder->last)
 		model_chunk_done(model, builder->last);

@@ -6,7 +6,7 @@
  */
 #include "model/storage.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -78,7 +78,7 @@ static char *map_file_region(struct storage *storage, size_t bytes)
 
 static void sweep_file_regions(const struct storage *storage)
 {
-	for (uint32_t i = 0; i < storage->count; i++)
+	for (uint32_t i = 0; i < storage->count && storage->regions; i++)
 		if (storage->regions[i].is_file)
 			madvise(storage->regions[i].start, storage->regions[i].bytes, MADV_DONTNEED);
 }
@@ -102,6 +102,7 @@ static struct region *add_region(struct storage *storage, size_t wanted)
 		storage->capacity = storage->capacity ? 2 * storage->capacity : 16;
 		storage->regions = memory_resize(storage->regions, storage->capacity, sizeof *storage->regions);
 	}
+	assert(storage->regions);
 	storage->regions[storage->count] = region;
 	return &storage->regions[storage->count++];
 }
