@@ -174,6 +174,12 @@ static void put_further(struct arg_list *list, const struct chrome_span *span, u
 	}
 }
 
+/* Two processes may use one number: then the link's place in the model stands for it. */
+static uint64_t link_number(const struct chrome *chrome, uint32_t link)
+{
+	return chrome->is_flow_by_index ? (uint64_t)link + 1 : chrome->model->links[link].number;
+}
+
 /* The number that a runtime call and its kernel share. */
 static bool find_correlation(const struct chrome *chrome, const struct chrome_span *span, uint32_t next,
                              uint64_t *number)
@@ -185,7 +191,7 @@ static bool find_correlation(const struct chrome *chrome, const struct chrome_sp
 		if (end->track != span->track || end->row != span->row)
 			return false;
 		if (link->kind == STEPSCOPE_LINK_LAUNCH) {
-			*number = link->number;
+			*number = link_number(chrome, end->link);
 			return true;
 		}
 	}
@@ -228,7 +234,7 @@ void chrome_flows(struct chrome *chrome, const struct chrome_span *span, uint32_
 		if (end->track != span->track || end->row != span->row)
 			return;
 		writer_printf(&chrome->w, "{\"ph\": \"%s\", \"id\": %" PRIu64, end->is_to ? "f" : "s",
-		              chrome->is_flow_by_index ? (uint64_t)end->link + 1 : link->number);
+		              link_number(chrome, end->link));
 		chrome_place(chrome, span->ids, span->chunk->start_ns[span->index]);
 		writer_printf(&chrome->w, ", \"cat\": \"%s\", \"name\": \"%s\"%s},\n", name, name,
 		              end->is_to ? ", \"bp\": \"e\"" : "");
