@@ -23,7 +23,7 @@ struct measure {
 	const char *name;
 	double kept[MEASURE_MAX]; /* ns per unit of work, of undisturbed repetitions */
 	int kept_count, total;
-	int64_t wall, cpu;        /* at the start of the repetition */
+	int64_t wall, cpu; /* at the start of the repetition */
 	long switches;
 };
 

@@ -193,8 +193,8 @@ static void run_loads(const char *what, void (*run)(int64_t n), double seconds)
 	}
 	for (int i = 0; i < 2; i++)
 		pthread_join(loads[i].thread, NULL);
-	printf("%s\t%.4f\t%.4f\t%lld\n", what, (loads[0].ns + loads[1].ns) / 2, loads[0].ns < loads[1].ns ? loads[0].ns : loads[1].ns,
-	       (long long)(loads[0].pairs + loads[1].pairs));
+	printf("%s\t%.4f\t%.4f\t%lld\n", what, (loads[0].ns + loads[1].ns) / 2,
+	       loads[0].ns < loads[1].ns ? loads[0].ns : loads[1].ns, (long long)(loads[0].pairs + loads[1].pairs));
 }
 
 int main(int argc, char **argv)

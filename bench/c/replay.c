@@ -26,7 +26,7 @@ struct replay {
 	uint32_t name_count, track_count;
 	stepscope_name_t *names;
 	struct track *tracks;
-	double scale;   /* of the gaps */
+	double scale; /* of the gaps */
 	int64_t rounds, end_ns, events;
 	struct track *now;
 };
