@@ -80,10 +80,12 @@ static int fail_to_start(struct run *run)
 
 	run_directory_discard(&run->directory);
 	if (number == ENOENT && strchr(name, '/') && access(name, F_OK) == 0)
-		fprintf(stderr, "stepscope: error: cannot start '%s': the interpreter that its first line names does not exist\n", name);
+		fprintf(stderr,
+		        "stepscope: error: cannot start '%s': the interpreter that its first line names does not exist\n",
+		        name);
 	else if (number == ENOENT)
 		fprintf(stderr, "stepscope: error: cannot start '%s': there is no such program%s\n", name,
-			strchr(name, '/') ? "" : " in PATH");
+		        strchr(name, '/') ? "" : " in PATH");
 	else
 		fprintf(stderr, "stepscope: error: cannot start '%s': %s\n", name, strerror(number));
 	return run_exit_status(&run->child);
@@ -111,7 +113,8 @@ static void start_host(struct run *run)
 
 	if (run->directory.fd < 0)
 		return;
-	run->host = host_recording_new(run->directory.path, run->directory.run_id, !run->settings.is_host_off, text, sizeof(text));
+	run->host = host_recording_new(run->directory.path, run->directory.run_id, !run->settings.is_host_off, text,
+	                               sizeof(text));
 	if (!run->host) {
 		error_set(&problem, STATUS_IO, "%s", text);
 		say(&problem, "; the machine is not recorded");
@@ -164,9 +167,10 @@ const struct command command_run = {
 	.name = "run",
 	.summary = "Run a program and record its steps and the machine around it",
 	.usage = "stepscope run [options] -- PROGRAM [arguments]",
-	.examples = "  stepscope run -- ./train\n"
-		    "  stepscope run --steps 50-69 --with shapes,memory -- python train.py --epochs 3\n"
-		    "  stepscope run --out runs/a --wait 10 --warmup 2 --active 5 --repeat 1 -- torchrun --nproc-per-node 8 train.py",
+	.examples =
+		"  stepscope run -- ./train\n"
+		"  stepscope run --steps 50-69 --with shapes,memory -- python train.py --epochs 3\n"
+		"  stepscope run --out runs/a --wait 10 --warmup 2 --active 5 --repeat 1 -- torchrun --nproc-per-node 8 train.py",
 	.make_options = run_options_table,
 	.run = run_program,
 };

@@ -34,7 +34,8 @@ static int64_t now_ns(void)
 
 static bool is_replaced(const char *entry)
 {
-	static const char *const names[] = {"STEPSCOPE=", "STEPSCOPE_RUN_DIR=", "STEPSCOPE_IDENTITY=", "STEPSCOPE_OPTIONS=", NULL};
+	static const char *const names[] = {
+		"STEPSCOPE=", "STEPSCOPE_RUN_DIR=", "STEPSCOPE_IDENTITY=", "STEPSCOPE_OPTIONS=", NULL};
 
 	for (int i = 0; names[i]; i++) {
 		if (!strncmp(entry, names[i], strlen(names[i])))
@@ -101,7 +102,7 @@ static _Noreturn void become(char *const *argv, char *const *environment, const 
 }
 
 void run_child_start(struct run_child *child, char *const *argv, char *const *environment,
-		     const struct run_signals *signals)
+                     const struct run_signals *signals)
 {
 	int report[2];
 	ssize_t got;

@@ -12,9 +12,9 @@
 struct run_directory;
 
 struct run_child {
-	pid_t pid;        /* 0: not started */
+	pid_t pid; /* 0: not started */
 	bool is_running;
-	int exec_errno;   /* why it could not be started; 0 it could */
+	int exec_errno; /* why it could not be started; 0 it could */
 	int wait_status;
 	int64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	/* of it and the processes it waited for, once it has ended */
@@ -32,7 +32,7 @@ void run_environment_free(char **environment);
 
 /* Starts argv[0], looked up in PATH. On failure exec_errno says why. */
 void run_child_start(struct run_child *child, char *const *argv, char *const *environment,
-		     const struct run_signals *signals);
+                     const struct run_signals *signals);
 
 /* Waits without blocking for any child; orphans of the program become our children too. Returns its process id and fills in
  * *wait_status; 0: none has ended. When it was the program itself, `child` is completed. */

@@ -91,7 +91,8 @@ static void find_sentence(struct run *run, struct captured *captured)
 	char name[512];
 
 	for (uint32_t back = 0; captured->first && back < 3 && back <= captured->first->newest; back++) {
-		snprintf(name, sizeof(name), "%s.%" PRIu32 ".ssr", captured->first->stem, captured->first->newest - back);
+		snprintf(name, sizeof(name), "%s.%" PRIu32 ".ssr", captured->first->stem,
+		         captured->first->newest - back);
 		if (!run_segment_read(&segment, run->directory.fd, name) || !segment.capture[0])
 			continue;
 		memcpy(captured->sentence, segment.capture, sizeof(captured->sentence));
@@ -123,9 +124,10 @@ static void add_usage(struct buffer *out, const struct run_child *child)
 {
 	char wall[UNITS_BYTES], cpu[UNITS_BYTES], memory[UNITS_BYTES];
 
-	buffer_printf(out, "wall %s, CPU %s, peak memory %s", units_time(wall, (double)(child->end_ns - child->start_ns)),
-		      units_time(cpu, (double)(child->user_ns + child->system_ns)),
-		      units_bytes(memory, (double)child->max_rss_bytes));
+	buffer_printf(out, "wall %s, CPU %s, peak memory %s",
+	              units_time(wall, (double)(child->end_ns - child->start_ns)),
+	              units_time(cpu, (double)(child->user_ns + child->system_ns)),
+	              units_bytes(memory, (double)child->max_rss_bytes));
 	if (child->io.is_known && (child->io.read_bytes || child->io.write_bytes)) {
 		buffer_printf(out, ", read %s", units_bytes(wall, (double)child->io.read_bytes));
 		buffer_printf(out, ", written %s", units_bytes(wall, (double)child->io.write_bytes));
@@ -156,7 +158,8 @@ static void add_captured(struct run *run, struct buffer *out, const struct captu
 		return;
 	}
 	if (captured->trainers > 1)
-		buffer_printf(out, "%d processes, rank %d: ", captured->trainers, captured->first->rank < 0 ? 0 : captured->first->rank);
+		buffer_printf(out, "%d processes, rank %d: ", captured->trainers,
+		              captured->first->rank < 0 ? 0 : captured->first->rank);
 	if (captured->sentence[0])
 		buffer_add_text(out, captured->sentence);
 	else
@@ -173,7 +176,8 @@ void run_print_closing(struct run *run)
 	if (run->directory.fd < 0 || common.is_quiet)
 		return;
 	if (!run_directory_exists(&run->directory)) {
-		fprintf(stderr, "stepscope: the run directory '%s' was removed while the program ran\n", run->directory.shown);
+		fprintf(stderr, "stepscope: the run directory '%s' was removed while the program ran\n",
+		        run->directory.shown);
 		return;
 	}
 	look(run, &captured);
@@ -183,7 +187,8 @@ void run_print_closing(struct run *run)
 	fprintf(stderr, "stepscope: %s\n", text.data);
 	fprintf(stderr, "stepscope: report: stepscope report %s\n", run->directory.shown);
 	if (!captured.first && !captured.workers)
-		fprintf(stderr, "stepscope: to see steps, mark them with stepscope_step_begin() and stepscope_step_end() "
-				"(stepscope/stepscope.h)\n");
+		fprintf(stderr,
+		        "stepscope: to see steps, mark them with stepscope_step_begin() and stepscope_step_end() "
+		        "(stepscope/stepscope.h)\n");
 	buffer_release(&text);
 }

@@ -25,9 +25,10 @@
 
 static bool is_wrapper(const char *name)
 {
-	static const char *const wrappers[] = {"torchrun", "accelerate", "deepspeed", "horovodrun", "srun", "mpirun", "mpiexec",
-					       "sh", "bash", "dash", "env", "numactl", "taskset", "nice", "ionice", "timeout",
-					       "stdbuf", "setarch", "uv", "poetry", "conda", NULL};
+	static const char *const wrappers[] = {"torchrun", "accelerate", "deepspeed", "horovodrun", "srun",   "mpirun",
+	                                       "mpiexec",  "sh",         "bash",      "dash",       "env",    "numactl",
+	                                       "taskset",  "nice",       "ionice",    "timeout",    "stdbuf", "setarch",
+	                                       "uv",       "poetry",     "conda",     NULL};
 	size_t python = strncmp(name, "python", 6) ? strncmp(name, "pypy", 4) ? 0 : 4 : 6;
 
 	if (python && !name[python + strspn(name + python, "0123456789.")])
@@ -101,7 +102,7 @@ static void make_name(char *out, size_t bytes, char *const *argv, const char *jo
 	}
 	gmtime_r(&now, &utc);
 	snprintf(out, bytes, "%04d-%02d-%02dT%02d-%02d-%02d_%s_%d", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
-		 utc.tm_hour, utc.tm_min, utc.tm_sec, stem, (int)getpid());
+	         utc.tm_hour, utc.tm_min, utc.tm_sec, stem, (int)getpid());
 }
 
 /* ---- making ---- */
@@ -259,7 +260,8 @@ static enum status open_default(struct run_directory *directory, char *const *ar
 		if (mkdir(directory->shown, 0700) == 0 || (errno == EEXIST && directory->job[0]))
 			break;
 		if (errno != EEXIST)
-			return error_errno(err, STATUS_IO, errno, "cannot make the run directory '%s'", directory->shown);
+			return error_errno(err, STATUS_IO, errno, "cannot make the run directory '%s'",
+			                   directory->shown);
 	}
 	directory->is_default = true;
 	return open_directory(directory, err);

@@ -26,7 +26,7 @@ struct run_directory {
 /* Finds or makes the directory for the program argv[0]. `out` is that of --out, NULL when not given. STATUS_USAGE: --out
  * holds another run. Any other failure means that this run cannot be recorded. */
 enum status run_directory_open(struct run_directory *directory, const char *out, char *const *argv,
-			       struct error *err) MUST_CHECK;
+                               struct error *err) MUST_CHECK;
 void run_directory_release(struct run_directory *directory);
 
 /* Lets `latest` beside a directory of the default kind point to it, in one step. A directory of that name is left alone. */

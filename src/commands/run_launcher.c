@@ -77,8 +77,8 @@ static bool find_mpi(struct run_launcher *launcher)
 {
 	const char *name_space = variable("PMIX_NAMESPACE");
 	const char *job = variable("OMPI_MCA_ess_base_jobid");
-	const char *size =
-		first_variable((const char *const[]){"OMPI_COMM_WORLD_SIZE", "PMIX_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", NULL});
+	const char *size = first_variable(
+		(const char *const[]){"OMPI_COMM_WORLD_SIZE", "PMIX_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", NULL});
 	const char *local = first_variable((const char *const[]){"MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", NULL});
 
 	if (size && !is_above_one(size))
@@ -113,14 +113,51 @@ bool run_launcher_find(struct run_launcher *launcher)
 bool run_launcher_is_variable(const char *name)
 {
 	static const char *const prefixes[] = {
-		"SLURM_", "PMI_", "PMIX_", "OMPI_COMM_WORLD_", "OMPI_MCA_ess_", "MV2_COMM_WORLD_", "MPI_LOCAL", "TORCHELASTIC_",
-		"NCCL_", "TORCH_NCCL_", "KINETO_", "PT_PROFILER_JOB_", "OMP_", "OPENBLAS_", "MKL_", "GOMP_", "KMP_",
-		"CUDA_", "NVIDIA_VISIBLE_DEVICES", "PYTORCH_", "STEPSCOPE", NULL,
+		"SLURM_",
+		"PMI_",
+		"PMIX_",
+		"OMPI_COMM_WORLD_",
+		"OMPI_MCA_ess_",
+		"MV2_COMM_WORLD_",
+		"MPI_LOCAL",
+		"TORCHELASTIC_",
+		"NCCL_",
+		"TORCH_NCCL_",
+		"KINETO_",
+		"PT_PROFILER_JOB_",
+		"OMP_",
+		"OPENBLAS_",
+		"MKL_",
+		"GOMP_",
+		"KMP_",
+		"CUDA_",
+		"NVIDIA_VISIBLE_DEVICES",
+		"PYTORCH_",
+		"STEPSCOPE",
+		NULL,
 	};
 	static const char *const names[] = {
-		"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK", "ROLE_NAME",
-		"ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "TEARDOWN_CUPTI", "DISABLE_CUPTI_LAZY_REINIT",
-		"LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_ARENA_MAX", "CONDA_DEFAULT_ENV", "VIRTUAL_ENV", "HOSTNAME", NULL,
+		"RANK",
+		"LOCAL_RANK",
+		"WORLD_SIZE",
+		"LOCAL_WORLD_SIZE",
+		"GROUP_RANK",
+		"GROUP_WORLD_SIZE",
+		"ROLE_RANK",
+		"ROLE_NAME",
+		"ROLE_WORLD_SIZE",
+		"MASTER_ADDR",
+		"MASTER_PORT",
+		"NODE_RANK",
+		"TEARDOWN_CUPTI",
+		"DISABLE_CUPTI_LAZY_REINIT",
+		"LD_PRELOAD",
+		"LD_LIBRARY_PATH",
+		"MALLOC_ARENA_MAX",
+		"CONDA_DEFAULT_ENV",
+		"VIRTUAL_ENV",
+		"HOSTNAME",
+		NULL,
 	};
 
 	for (int i = 0; prefixes[i]; i++) {

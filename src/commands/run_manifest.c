@@ -128,7 +128,7 @@ static void add_time(struct json_writer *json)
 	clock_gettime(CLOCK_REALTIME, &now);
 	gmtime_r(&now.tv_sec, &utc);
 	snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02dZ", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
-		 utc.tm_hour, utc.tm_min, utc.tm_sec);
+	         utc.tm_hour, utc.tm_min, utc.tm_sec);
 	json_key(json, "started"), json_string(json, text);
 	json_key(json, "started_ns"), json_int(json, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
 }
@@ -143,7 +143,7 @@ static void add_text(struct json_writer *json, const char *key, const char *text
 }
 
 static void compose(struct buffer *out, const struct run_directory *directory, char *const *argv,
-		    const struct record_settings *settings)
+                    const struct record_settings *settings)
 {
 	struct json_writer json;
 	char *cwd = getcwd(NULL, 0);
@@ -224,7 +224,7 @@ static bool store(int directory_fd, const struct buffer *text)
 }
 
 enum status run_manifest_write(const struct run_directory *directory, char *const *argv,
-			       const struct record_settings *settings, struct error *err)
+                               const struct record_settings *settings, struct error *err)
 {
 	struct buffer text;
 	enum status status = STATUS_OK;
@@ -234,7 +234,8 @@ enum status run_manifest_write(const struct run_directory *directory, char *cons
 	buffer_init(&text, MANIFEST_BYTES);
 	compose(&text, directory, argv, settings);
 	if (text.is_overflown)
-		status = error_set(err, STATUS_IO, "no '%s/%s': the command line is too long", directory->shown, MANIFEST_NAME);
+		status = error_set(err, STATUS_IO, "no '%s/%s': the command line is too long", directory->shown,
+		                   MANIFEST_NAME);
 	else if (!store(directory->fd, &text))
 		status = error_errno(err, STATUS_IO, errno, "cannot write '%s/%s'", directory->shown, MANIFEST_NAME);
 	buffer_release(&text);
@@ -251,7 +252,9 @@ static void parse_ids(struct run_manifest_ids *ids, const char *data, size_t len
 	json_reader_init(&reader, data, length);
 	token = json_next(&reader);
 	while (token == JSON_OBJECT_BEGIN && (token = json_next(&reader)) == JSON_KEY) {
-		wanted = !strcmp(reader.text.data, "run_id") ? ids->run_id : !strcmp(reader.text.data, "job") ? ids->job : NULL;
+		wanted = !strcmp(reader.text.data, "run_id") ? ids->run_id
+		         : !strcmp(reader.text.data, "job")  ? ids->job
+		                                             : NULL;
 		room = wanted == ids->job ? sizeof(ids->job) : sizeof(ids->run_id);
 		token = json_next(&reader);
 		if (wanted && token == JSON_STRING)

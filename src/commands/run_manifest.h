@@ -13,7 +13,7 @@
 
 /* Writes run.json unless there is one. */
 enum status run_manifest_write(const struct run_directory *directory, char *const *argv,
-			       const struct record_settings *settings, struct error *err) MUST_CHECK;
+                               const struct record_settings *settings, struct error *err) MUST_CHECK;
 
 struct run_manifest_ids {
 	char run_id[64];

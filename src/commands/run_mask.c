@@ -32,8 +32,8 @@ static bool names_token(const char *name, size_t length)
 
 static bool is_secret_name(const char *name, size_t length)
 {
-	static const char *const words[] = {"key", "secret", "passw", "passphrase", "pwd", "credential", "authorization",
-					    "bearer", "jwt", "cookie", NULL};
+	static const char *const words[] = {"key",           "secret", "passw", "passphrase", "pwd", "credential",
+	                                    "authorization", "bearer", "jwt",   "cookie",     NULL};
 
 	for (int i = 0; words[i]; i++) {
 		if (contains(name, length, words[i]))
@@ -45,8 +45,9 @@ static bool is_secret_name(const char *name, size_t length)
 /* Tokens that are known by their look. */
 static bool is_secret_value(const char *text, size_t length)
 {
-	static const char *const prefixes[] = {"hf_", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-",
-					       "AKIA", "ASIA", "eyJ", "dckr_pat_", "pypi-", "ya29.", NULL};
+	static const char *const prefixes[] = {"hf_",       "ghp_",  "gho_",  "ghs_", "github_pat_", "glpat-",
+	                                       "sk-",       "xoxb-", "xoxp-", "AKIA", "ASIA",        "eyJ",
+	                                       "dckr_pat_", "pypi-", "ya29.", NULL};
 
 	while (length && strchr("\"'", text[0]))
 		text++, length--;

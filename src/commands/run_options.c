@@ -127,7 +127,7 @@ static enum status refuse(struct error *err, const char *problem)
 }
 
 static enum status set(struct record_settings *given, const char *key, const char *value, const char *origin,
-		       bool is_lenient, struct error *err)
+                       bool is_lenient, struct error *err)
 {
 	char problem[512] = "";
 
@@ -240,7 +240,8 @@ static enum status make_list(struct run_settings *settings, struct error *err)
 	}
 	settings->list[0] = '\0';
 	if (is_any && !record_settings_format(&for_children, settings->list, sizeof(settings->list)))
-		return error_set(err, STATUS_USAGE, "the options are too long: more than %zu bytes", sizeof(settings->list));
+		return error_set(err, STATUS_USAGE, "the options are too long: more than %zu bytes",
+		                 sizeof(settings->list));
 	return STATUS_OK;
 }
 

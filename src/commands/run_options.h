@@ -13,8 +13,8 @@
 struct run_settings {
 	struct record_settings given; /* borrows texts that live as long as the program */
 	struct record_options resolved;
-	char list[4096];  /* for the children: STEPSCOPE_OPTIONS */
-	const char *out;  /* directory that was asked for; NULL: none */
+	char list[4096]; /* for the children: STEPSCOPE_OPTIONS */
+	const char *out; /* directory that was asked for; NULL: none */
 	bool is_host_off;
 };
 

@@ -23,7 +23,8 @@ void run_signals_init(struct run_signals *signals)
 		struct sigaction action;
 
 		/* ignored before us (nohup): the program will ignore it too */
-		if (collected[i] == SIGCHLD || sigaction(collected[i], NULL, &action) != 0 || action.sa_handler != SIG_IGN)
+		if (collected[i] == SIGCHLD || sigaction(collected[i], NULL, &action) != 0 ||
+		    action.sa_handler != SIG_IGN)
 			sigaddset(&set, collected[i]);
 	}
 	sigprocmask(SIG_BLOCK, &set, &signals->original);

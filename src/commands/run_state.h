@@ -22,8 +22,8 @@ struct run {
 	struct run_watch watch;
 	struct host_recording *host; /* NULL: not recorded */
 	int epoll, timer;
-	uint32_t named;       /* dead processes that were told about */
-	uint32_t unnamed;     /* and those beyond the limit */
+	uint32_t named;        /* dead processes that were told about */
+	uint32_t unnamed;      /* and those beyond the limit */
 	bool was_asked_to_end; /* by a signal to us */
 };
 

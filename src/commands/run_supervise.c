@@ -77,7 +77,8 @@ static void on_end(void *context, const struct watched *process)
 	if (process->rank >= 0 && process->role != STEPSCOPE_ROLE_WORKER)
 		buffer_printf(&text, "rank %d (pid %d) ", (int)process->rank, (int)process->pid);
 	else
-		buffer_printf(&text, "%s %d ", process->role == STEPSCOPE_ROLE_WORKER ? "worker" : "process", (int)process->pid);
+		buffer_printf(&text, "%s %d ", process->role == STEPSCOPE_ROLE_WORKER ? "worker" : "process",
+		              (int)process->pid);
 	run_describe_status(&text, process->has_status, process->wait_status);
 	run_describe_place(&text, process);
 	fprintf(stderr, "stepscope: %s\n", text.data);

@@ -140,7 +140,8 @@ static void find_status(struct run_watch *watch, struct watched *item)
 
 static void pool_path(char *out, size_t bytes, const struct watched *item)
 {
-	snprintf(out, bytes, "/dev/shm/stepscope.%u.%d.%" PRIu64, (unsigned)geteuid(), (int)item->pid, item->start_time);
+	snprintf(out, bytes, "/dev/shm/stepscope.%u.%d.%" PRIu64, (unsigned)geteuid(), (int)item->pid,
+	         item->start_time);
 }
 
 /* Brings the rest of its events from the pool into the file. A failure shows in the report, which says what is missing. */
@@ -249,7 +250,8 @@ static bool look_at(struct run_watch *watch, const char *name)
 	if (fd < 0)
 		return true;
 	is_complete = pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header);
-	if (is_complete && !memcmp(header.magic, STEPSCOPE_SEGMENT_MAGIC, sizeof(header.magic)) && is_our_boot(watch, &header)) {
+	if (is_complete && !memcmp(header.magic, STEPSCOPE_SEGMENT_MAGIC, sizeof(header.magic)) &&
+	    is_our_boot(watch, &header)) {
 		item = add(watch, &parts, name);
 		item->rank = header.rank;
 		item->role = header.role;
@@ -371,7 +373,8 @@ static void hold_pool(struct run_watch *watch, struct watched *item)
 	snprintf(name, sizeof(name), "%s.%" PRIu32 ".ssr", item->stem, item->newest);
 	if (access(path, F_OK) == 0)
 		item->pool_tries = POOL_TRIES;
-	if (item->pool_tries >= POOL_TRIES || !run_segment_read(&segment, watch->directory->fd, name) || !segment.pool[0])
+	if (item->pool_tries >= POOL_TRIES || !run_segment_read(&segment, watch->directory->fd, name) ||
+	    !segment.pool[0])
 		return;
 	item->pool_tries = POOL_TRIES;
 	if (strncmp(segment.pool, "memfd:", 6) != 0)

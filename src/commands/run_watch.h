@@ -19,20 +19,20 @@
 struct watched {
 	pid_t pid;
 	uint64_t start_time;
-	char *stem;          /* "<host>.<pid>.<start time>" */
-	uint32_t newest;     /* highest segment number seen */
-	int32_t rank;        /* -1: not known */
-	uint32_t role;       /* enum stepscope_role */
+	char *stem;      /* "<host>.<pid>.<start time>" */
+	uint32_t newest; /* highest segment number seen */
+	int32_t rank;    /* -1: not known */
+	uint32_t role;   /* enum stepscope_role */
 	pid_t parent;
-	bool is_ours;        /* a descendant of ours */
+	bool is_ours; /* a descendant of ours */
 	bool is_alive;
 	bool has_status;
 	int wait_status;
 	struct fold_result *rescue; /* what was left in its pool; NULL: nothing */
-	int pidfd;           /* -1: asked for once a second instead */
-	int pool_fd;         /* of a pool without a file; -1: none */
+	int pidfd;                  /* -1: asked for once a second instead */
+	int pool_fd;                /* of a pool without a file; -1: none */
 	int pool_tries;
-	uint32_t next;       /* in its bucket */
+	uint32_t next; /* in its bucket */
 };
 
 struct new_file { /* whose header was not written yet when we looked */
@@ -47,19 +47,19 @@ struct reaped {
 
 struct run_watch {
 	struct run_directory *directory;
-	int epoll;            /* pidfds are added with data = index of the process */
-	int pidfd_limit;      /* descriptors from this number on are kept free for files */
-	pid_t program;        /* the process that was started by us */
+	int epoll;       /* pidfds are added with data = index of the process */
+	int pidfd_limit; /* descriptors from this number on are kept free for files */
+	pid_t program;   /* the process that was started by us */
 	uint8_t boot_id[16];
 	struct watched *items;
 	uint32_t count, capacity;
-	uint32_t *buckets;    /* index + 1 */
+	uint32_t *buckets; /* index + 1 */
 	uint32_t bucket_count;
-	uint32_t polled;      /* living processes without pidfd */
-	uint32_t living;      /* of ours */
+	uint32_t polled;           /* living processes without pidfd */
+	uint32_t living;           /* of ours */
 	struct reaped reaped[256]; /* the last ones, for processes whose files are seen later */
 	uint32_t reaped_count;
-	int inotify;          /* readable when files have come; -1: none */
+	int inotify; /* readable when files have come; -1: none */
 	struct new_file new_files[32];
 	int new_count;
 	struct timespec seen_change;

@@ -30,7 +30,8 @@ struct cgroup {
 	struct cpu_group cpu;
 };
 
-static const char *read_file(struct host *host, struct host_file *file, const struct cgroup_path *path, const char *name)
+static const char *read_file(struct host *host, struct host_file *file, const struct cgroup_path *path,
+                             const char *name)
 {
 	char full[CGROUP_PATH_BYTES + 64];
 
@@ -40,7 +41,7 @@ static const char *read_file(struct host *host, struct host_file *file, const st
 
 /* A file that holds one number, or "max". */
 static bool read_number(struct host *host, struct host_file *file, const struct cgroup_path *path, const char *name,
-			uint64_t *number)
+                        uint64_t *number)
 {
 	const char *text = read_file(host, file, path, name);
 	char *end;
@@ -97,7 +98,8 @@ static void sample_memory(struct host *host, struct memory_group *group)
 	if (read_number(host, &group->limit_file, &group->path, memory_limit_name(group->path.version), &number) &&
 	    number < NO_LIMIT)
 		host_value(host, group->limit, (double)number);
-	if (read_number(host, &group->usage_file, &group->path, is_v2 ? "memory.current" : "memory.usage_in_bytes", &used)) {
+	if (read_number(host, &group->usage_file, &group->path, is_v2 ? "memory.current" : "memory.usage_in_bytes",
+	                &used)) {
 		host_value(host, group->used, (double)used);
 		text = read_file(host, &group->stat_file, &group->path, "memory.stat");
 		/* without the files that can be dropped at once: what counts against the limit */
@@ -115,7 +117,7 @@ static void sample_memory(struct host *host, struct memory_group *group)
 
 /* Cores that quota and period allow; false without a limit. */
 static bool read_cores(struct host *host, struct host_file *quota_file, struct host_file *period_file,
-		       const struct cgroup_path *path, double *cores)
+                       const struct cgroup_path *path, double *cores)
 {
 	const char *text = read_file(host, quota_file, path, path->version == 2 ? "cpu.max" : "cpu.cfs_quota_us");
 	double quota, period;

@@ -71,7 +71,8 @@ static bool take_mount(const char *line, const char *end, int version, const cha
 	type = field_of(rest + 3, end, 0, &type_length);
 	options = field_of(rest + 3, end, 2, &options_length);
 	if (version == 2 ? type_length != 7 || strncmp(type, "cgroup2", 7) != 0
-			 : type_length != 6 || strncmp(type, "cgroup", 6) != 0 || !has_word(options, options_length, controller))
+	                 : type_length != 6 || strncmp(type, "cgroup", 6) != 0 ||
+	                           !has_word(options, options_length, controller))
 		return false;
 	field = field_of(line, end, 3, &length);
 	copy_field(root, field, length);
@@ -108,7 +109,8 @@ static bool find_group(struct host *host, int version, const char *controller, c
 		const char *names = memchr(text, ':', (size_t)(end - text));
 		const char *path = names ? memchr(names + 1, ':', (size_t)(end - names - 1)) : NULL;
 
-		if (path && (version == 2 ? path == names + 1 : has_word(names + 1, (size_t)(path - names - 1), controller))) {
+		if (path &&
+		    (version == 2 ? path == names + 1 : has_word(names + 1, (size_t)(path - names - 1), controller))) {
 			snprintf(group, CGROUP_PATH_BYTES, "%.*s", (int)(end - path - 1), path + 1);
 			is_found = group[0] == '/';
 		}
@@ -121,12 +123,14 @@ static bool find_group(struct host *host, int version, const char *controller, c
 static void join(struct cgroup_path *path, const char *root, const char *group)
 {
 	size_t length = strcmp(root, "/") ? strlen(root) : 0;
-	const char *below = !strncmp(group, root, length) && (group[length] == '/' || !group[length]) ? group + length : "";
+	const char *below = !strncmp(group, root, length) && (group[length] == '/' || !group[length]) ? group + length
+	                                                                                              : "";
 
 	/* a group outside of what is mounted ("/../..") has no files here */
 	if (strstr(below, "..") || !strcmp(below, "/"))
 		below = "";
-	if ((size_t)snprintf(path->directory, sizeof(path->directory), "%s%s", path->mount, below) >= sizeof(path->directory))
+	if ((size_t)snprintf(path->directory, sizeof(path->directory), "%s%s", path->mount, below) >=
+	    sizeof(path->directory))
 		memcpy(path->directory, path->mount, sizeof(path->directory));
 }
 
@@ -136,7 +140,8 @@ bool cgroup_path_find(struct cgroup_path *path, struct host *host, const char *c
 
 	*path = (struct cgroup_path){0};
 	for (int version = 1; version <= 2; version++) {
-		if (!find_mount(host, version, controller, root, path->mount) || !find_group(host, version, controller, group))
+		if (!find_mount(host, version, controller, root, path->mount) ||
+		    !find_group(host, version, controller, group))
 			continue;
 		path->version = version;
 		join(path, root, group);

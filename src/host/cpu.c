@@ -8,7 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, TIMES };
+enum {
+	USER,
+	NICE,
+	SYSTEM,
+	IDLE,
+	IOWAIT,
+	IRQ,
+	SOFTIRQ,
+	STEAL,
+	TIMES
+};
 
 struct core {
 	bool is_known;

@@ -77,8 +77,8 @@ static void sample_line(struct host *host, struct disks *disks, const char *line
 	char name[HOST_NAME_BYTES];
 	struct disk *disk;
 
-	if (sscanf(line, "%*u %*u %47s %*u %*u %" SCNu64 " %*u %*u %*u %" SCNu64 " %*u %*u %" SCNu64, name, &sectors_read,
-		   &sectors_written, &busy_ms) != 4)
+	if (sscanf(line, "%*u %*u %47s %*u %*u %" SCNu64 " %*u %*u %*u %" SCNu64 " %*u %*u %" SCNu64, name,
+	           &sectors_read, &sectors_written, &busy_ms) != 4)
 		return;
 	disk = find(host, disks, name);
 	if (!disk || !disk->is_recorded)

@@ -53,7 +53,7 @@ struct host_recording;
 
 /* NULL with a reason in `problem`. */
 struct host_recording *host_recording_new(const char *run_directory, const char *run_id, bool is_machine_wanted,
-					  char *problem, size_t problem_bytes);
+                                          char *problem, size_t problem_bytes);
 
 /* All of these accept NULL. */
 void host_recording_tick(struct host_recording *recording); /* once a second */

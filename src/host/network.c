@@ -57,9 +57,8 @@ static void sample_line(struct host *host, struct network *network, const char *
 		line++;
 	if (!colon || colon <= line || colon - line >= HOST_NAME_BYTES)
 		return;
-	if (sscanf(colon + 1,
-		   "%" SCNu64 " %*u %*u %" SCNu64 " %*u %*u %*u %*u %" SCNu64 " %*u %*u %" SCNu64, &received,
-		   &received_dropped, &sent, &sent_dropped) != 4)
+	if (sscanf(colon + 1, "%" SCNu64 " %*u %*u %" SCNu64 " %*u %*u %*u %*u %" SCNu64 " %*u %*u %" SCNu64, &received,
+	           &received_dropped, &sent, &sent_dropped) != 4)
 		return;
 	snprintf(name, sizeof(name), "%.*s", (int)(colon - line), line);
 	item = find(host, network, name);

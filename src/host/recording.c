@@ -41,15 +41,15 @@ static int64_t now_ns(void)
 static bool claim_machine(struct host_recording *recording)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "stepscope-host-%u-%s", (unsigned)geteuid(),
-			      recording->run_id);
+	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "stepscope-host-%u-%s",
+	                      (unsigned)geteuid(), recording->run_id);
 
 	recording->claim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	/* without sockets nobody can be asked: better twice than never */
 	if (recording->claim < 0)
 		return true;
 	if (bind(recording->claim, (struct sockaddr *)&address,
-		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0)
+	         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0)
 		return true;
 	close(recording->claim);
 	recording->claim = -1;
@@ -89,10 +89,12 @@ static void sample(struct host_recording *recording)
 }
 
 struct host_recording *host_recording_new(const char *run_directory, const char *run_id, bool is_machine_wanted,
-					  char *problem, size_t problem_bytes)
+                                          char *problem, size_t problem_bytes)
 {
-	const struct session_start how = {
-		.options = OWN_OPTIONS, .role = STEPSCOPE_ROLE_HOST, .run_directory = run_directory, .is_explicit = true};
+	const struct session_start how = {.options = OWN_OPTIONS,
+	                                  .role = STEPSCOPE_ROLE_HOST,
+	                                  .run_directory = run_directory,
+	                                  .is_explicit = true};
 	struct host_recording *recording;
 
 	if (session_start(&how) != 0) {

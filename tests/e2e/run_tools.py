@@ -49,6 +49,12 @@ def run_directory(cwd):
     return names[0]
 
 
+def await_directory(cwd):
+    """The same of a run that is just starting."""
+    wait_for(lambda: list(Path(cwd).glob("stepscope-runs/*/run.json")), what="run directory")
+    return run_directory(cwd)
+
+
 def manifest(cwd):
     return json.loads((run_directory(cwd) / "run.json").read_text())
 

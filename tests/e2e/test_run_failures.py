@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from run_tools import ACTOR, STEPSCOPE, environment, finish, run, run_directory, segments, start, wait_for, HOST
+from run_tools import ACTOR, HOST, STEPSCOPE, await_directory, environment, finish, run, segments, start, wait_for
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="mounts need root")
 
@@ -67,7 +67,7 @@ def test_tail_survives_without_shared_memory(tmp_path, shm):
 
 def test_directory_removed_meanwhile(tmp_path):
     process = start(tmp_path, ACTOR, "steps", "10", "1000", "sleep", "1500", "steps", "10", "1000", "exit", "3")
-    directory = wait_for(lambda: (tmp_path / "stepscope-runs").is_dir() and run_directory(tmp_path), what="directory")
+    directory = await_directory(tmp_path)
     time.sleep(0.5)
     shutil.rmtree(directory)
     done = finish(process)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from run_tools import (ACTOR, TRAINER, WORKER, child_of, finish, has_report, host_facts, kill_group, pools, run, run_directory, segments,
+from run_tools import (ACTOR, TRAINER, WORKER, await_directory, child_of, finish, has_report, host_facts, kill_group, pools, run, run_directory, segments,
                        start, wait_for)
 
 
@@ -110,7 +110,7 @@ def test_status_of_all_processes_is_written_down(tmp_path):
 
 def test_rank_killed_from_outside_is_seen_within_seconds(tmp_path):
     process = start(tmp_path, ACTOR, "ranks", "2", "steps", "100000", "2000", start_new_session=True)
-    directory = wait_for(lambda: (tmp_path / "stepscope-runs").is_dir() and run_directory(tmp_path), what="directory")
+    directory = await_directory(tmp_path)
     found = wait_for(lambda: [s for s in segments(directory, TRAINER) if s.rank == 1], what="rank 1")
     time.sleep(0.3)
     os.kill(found[0].pid, signal.SIGKILL)
