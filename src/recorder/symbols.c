@@ -15,6 +15,7 @@
 #define SLOTS (SYMBOLS_MAX * 2)
 
 struct symbols {
+	bool is_open;        /* the built-in names are in; atomic */
 	uint8_t *area;       /* struct stepscope_symbol + text, 8-byte aligned */
 	uint64_t used;       /* bytes, atomic */
 	uint64_t *slots;
@@ -110,10 +111,8 @@ static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 	return number;
 }
 
-uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length)
+static uint32_t intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length)
 {
-	if (!__atomic_load_n(&symbols.area, __ATOMIC_ACQUIRE))
-		return 0;
 	if (length > SYMBOLS_MAX_TEXT)
 		length = SYMBOLS_MAX_TEXT;
 	uint32_t hash = hash_text((uint8_t)kind, text, length);
@@ -133,6 +132,11 @@ uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint3
 		if ((uint32_t)(seen >> 32) == hash && is_same((uint32_t)seen, (uint8_t)kind, text, length))
 			return (uint32_t)seen;
 	}
+}
+
+uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length)
+{
+	return __atomic_load_n(&symbols.is_open, __ATOMIC_ACQUIRE) ? intern(kind, text, length) : 0;
 }
 
 static void add_builtins(void)
@@ -158,20 +162,22 @@ static void add_builtins(void)
 		[15] = {STEPSCOPE_SYMBOL_TEXT, "reserved 15"},
 	};
 	for (uint32_t i = 1; i < STEPSCOPE_BUILTIN_FIRST_FREE; i++)
-		symbols_intern(builtins[i].kind, builtins[i].text, (uint32_t)strlen(builtins[i].text));
+		intern(builtins[i].kind, builtins[i].text, (uint32_t)strlen(builtins[i].text));
 }
 
 bool symbols_start(void)
 {
-	if (symbols.area)
+	if (symbols.is_open)
 		return true;
+	symbols.used = 0; /* a parent may have forked half-way through this */
+	symbols.count = 0;
 	symbols.slots = map_zeroed(SLOTS * sizeof(uint64_t));
 	symbols.offsets = map_zeroed(SYMBOLS_MAX * sizeof(uint32_t));
-	uint8_t *area = map_zeroed(AREA_BYTES);
-	if (!symbols.slots || !symbols.offsets || !area)
+	symbols.area = map_zeroed(AREA_BYTES);
+	if (!symbols.slots || !symbols.offsets || !symbols.area)
 		return false;
-	__atomic_store_n(&symbols.area, area, __ATOMIC_RELEASE);
-	add_builtins();
+	add_builtins(); /* before anybody else: their numbers are fixed */
+	__atomic_store_n(&symbols.is_open, true, __ATOMIC_RELEASE);
 	return true;
 }
 
