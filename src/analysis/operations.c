@@ -23,6 +23,7 @@ struct op_group {
 	struct op_key key;
 	uint32_t open; /* spans of the group around the current one, for recursion */
 	int64_t calls, open_calls, total_ns, self_ns;
+	int64_t step_self_ns;                          /* on threads that mark steps */
 	int64_t timed_calls, timed_ns, min_ns, max_ns; /* calls with begin and end */
 	int64_t flop_calls, flop_ns, byte_calls;
 	double flops, bytes;
@@ -43,6 +44,8 @@ struct op_fold {
 	uint32_t stack_depth, stack_capacity;
 	uint32_t flops_key, bytes_key;
 	uint32_t next_arg;
+	bool is_step_track;   /* the track that is visited marks steps */
+	int64_t step_self_ns; /* all groups together */
 };
 
 static bool key_equal(const struct op_key *a, const struct op_key *b)
@@ -180,7 +183,6 @@ static void add_facts(struct op_fold *fold, struct op_group *group, const struct
 static void add_call(struct op_group *group, const struct span_view *span, bool is_timed)
 {
 	group->calls++;
-	group->self_ns += span->self_ns;
 	if (group->open == 0)
 		group->total_ns += span->dur_ns;
 	if (!is_timed) {
@@ -204,11 +206,11 @@ static bool visit(void *context, const struct span_view *span)
 		add_facts(fold, NULL, span, false);
 		return true;
 	}
-	if (is_structure(span->kind)) {
-		fold->groups[0].self_ns += span->self_ns;
+	number = is_structure(span->kind) ? 0 : find_group(fold, span);
+	fold->groups[number].self_ns += span->self_ns;
+	fold->groups[number].step_self_ns += fold->is_step_track ? span->self_ns : 0;
+	if (is_structure(span->kind))
 		return true;
-	}
-	number = find_group(fold, span);
 	add_call(&fold->groups[number], span, is_timed);
 	add_facts(fold, &fold->groups[number], span, is_timed);
 	enter(fold, number, span->depth);
@@ -223,6 +225,8 @@ enum {
 	OP_SHAPE,
 	OP_THREAD,
 	OP_PHASE,
+	OP_STEP_SELF,
+	OP_STEP_RATIO,
 	OP_SELF,
 	OP_RATIO,
 	OP_CALLS,
@@ -250,6 +254,22 @@ static const struct table_column columns[OP_COLUMNS] = {
                       .type = TABLE_TEXT,
                       .role = ROLE_KEY,
                       .definition = "innermost phase around it on its thread"},
+	[OP_STEP_SELF] = {.name = "step_self_ns",
+                          .title = "self in steps",
+                          .type = TABLE_INT,
+                          .unit = UNIT_NS,
+                          .definition = "self time on the threads that mark steps: what a step waits for",
+                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                          .other = "self_ns"},
+	[OP_STEP_RATIO] = {.name = "step_self_ratio",
+                           .title = "% of steps",
+                           .type = TABLE_DOUBLE,
+                           .unit = UNIT_RATIO,
+                           .role = ROLE_SHARE,
+                           .definition = "share of the self time on the threads that mark steps",
+                           .denominator = "time inside measured steps, and inside spans that begin in them, on the "
+                                          "threads that mark steps",
+                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
 	[OP_SELF] = {.name = "self_ns",
                      .title = "self",
                      .type = TABLE_INT,
@@ -315,13 +335,15 @@ static const struct table_column columns[OP_COLUMNS] = {
                       .definition = "bytes read and written by the calls that reported them"},
 };
 
-static void add_columns(struct table *table, const struct op_fold *fold)
+static void add_columns(struct table *table, struct op_fold *fold)
 {
 	unsigned by = fold->options->by;
 	int64_t total = 0;
 
-	for (uint32_t i = 0; i < fold->group_count; i++)
+	for (uint32_t i = 0; i < fold->group_count; i++) {
 		total += fold->groups[i].self_ns;
+		fold->step_self_ns += fold->groups[i].step_self_ns;
+	}
 	for (int i = 0; i < OP_COLUMNS; i++) {
 		struct table_column copy = columns[i];
 
@@ -389,6 +411,19 @@ static void set_times(struct table *table, int row, const struct op_group *group
 		table_set_missing(table, row, column, "no call has both begin and end");
 }
 
+static void set_step_self(struct table *table, int row, const struct op_fold *fold, int64_t step_self_ns)
+{
+	int64_t total = fold->step_self_ns;
+
+	if (total > 0) {
+		table_set_int(table, row, OP_STEP_SELF, step_self_ns);
+		table_set_double(table, row, OP_STEP_RATIO, (double)step_self_ns / (double)total);
+		return;
+	}
+	table_set_missing(table, row, OP_STEP_SELF, "no thread marks steps");
+	table_set_missing(table, row, OP_STEP_RATIO, "no thread marks steps");
+}
+
 static void set_self(struct table *table, int row, int64_t self_ns)
 {
 	table_set_int(table, row, OP_SELF, self_ns);
@@ -410,16 +445,19 @@ static void add_rows(struct table *table, const struct op_fold *fold)
 		set_times(table, row, &fold->groups[i]);
 		set_facts(table, row, &fold->groups[i]);
 		set_self(table, row, fold->groups[i].self_ns);
+		set_step_self(table, row, fold, fold->groups[i].step_self_ns);
 	}
 	row = table_row(table);
 	table_set_text(table, row, OP_NAME, "(in no operation or range)");
 	table_set_text(table, row, OP_KIND, "rest");
 	set_self(table, row, fold->groups[0].self_ns);
+	set_step_self(table, row, fold, fold->groups[0].step_self_ns);
 	for (size_t i = 0; i < sizeof(not_of_rest) / sizeof(not_of_rest[0]); i++)
 		table_set_missing(table, row, not_of_rest[i], "not an operation");
 	/* ties by name, so that the order does not depend on the order of threads in the file */
 	table_sort(table, OP_NAME, true);
 	table_sort(table, OP_SELF, false);
+	table_sort(table, OP_STEP_SELF, false);
 }
 
 static void add_note(struct table *table, const struct op_fold *fold)
@@ -442,6 +480,15 @@ static void add_note(struct table *table, const struct op_fold *fold)
 			       "stepscope_range_push()";
 }
 
+static bool marks_steps(const struct model *model, uint32_t track)
+{
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		if (model->steps[i].track == track)
+			return true;
+	}
+	return false;
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -454,6 +501,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	add_group(&fold, &(struct op_key){0});
 	for (uint32_t track = 0; track < model->tracks_count; track++) {
 		leave(&fold, 0);
+		fold.is_step_track = marks_steps(model, track);
 		model_visit_spans(model, track, visit, &fold);
 	}
 	table_init(table, "ops", "Top operations by self time",

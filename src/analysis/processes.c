@@ -153,7 +153,7 @@ static bool child_number(const struct model *model, int64_t pid, const char *key
 	return true;
 }
 
-static bool last_counter(const struct model *model, uint32_t process, const char *name, int64_t *number)
+bool process_counter(const struct model *model, uint32_t process, const char *name, int64_t *value)
 {
 	uint32_t string = intern_find(&model->strings, name);
 
@@ -162,7 +162,7 @@ static bool last_counter(const struct model *model, uint32_t process, const char
 
 		if (series->process != process || series->name != string || series->is_metric || !series->count)
 			continue;
-		*number = (int64_t)series->value[series->count - 1];
+		*value = (int64_t)series->value[series->count - 1];
 		return true;
 	}
 	return false;
@@ -184,7 +184,7 @@ static void set_used(struct table *table, int row, const struct model *model, ui
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
 		int64_t number;
 
-		if ((process != MODEL_NONE && last_counter(model, process, sources[i].counter, &number)) ||
+		if ((process != MODEL_NONE && process_counter(model, process, sources[i].counter, &number)) ||
 		    child_sum(model, pid, sources[i].facts, &number))
 			table_set_int(table, row, sources[i].column, number);
 		else

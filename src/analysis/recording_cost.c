@@ -6,6 +6,7 @@
 #include "analysis/recording_cost.h"
 
 #include "analysis/labels.h"
+#include "analysis/processes.h"
 #include "analysis/statistics.h"
 #include "analysis/step_times.h"
 
@@ -15,13 +16,19 @@
 #include <stdlib.h>
 #include <stepscope/format.h>
 
-bool recording_cost_of(struct recording_cost *cost, const struct process *process)
+bool recording_cost_of(struct recording_cost *cost, const struct model *model, uint32_t number)
 {
+	const struct process *process = &model->processes[number];
+	int64_t sampled_ns;
+
 	*cost = (struct recording_cost){.events = process->event_count};
 	if (!process->has_cost || process->last_ns <= process->first_ns)
 		return false;
 	cost->events_ns = (double)process->event_count * process->cost_per_event_ns;
 	cost->drainer_ns = (double)process->drainer_cpu_ns;
+	if (process_counter(model, number, "process.recorder_cpu_ns", &sampled_ns) &&
+	    sampled_ns > process->drainer_cpu_ns)
+		cost->drainer_ns = (double)sampled_ns;
 	cost->wall_ns = (double)(process->last_ns - process->first_ns);
 	cost->ratio = (cost->events_ns + cost->drainer_ns) / cost->wall_ns;
 	return true;
@@ -34,7 +41,7 @@ bool recording_cost_all(struct recording_cost *cost, const struct model *model)
 		struct recording_cost one;
 
 		/* `stepscope run` records the machine at its own expense, beside the program */
-		if (model->processes[i].role == STEPSCOPE_ROLE_HOST || !recording_cost_of(&one, &model->processes[i]))
+		if (model->processes[i].role == STEPSCOPE_ROLE_HOST || !recording_cost_of(&one, model, i))
 			continue;
 		cost->events += one.events;
 		cost->events_ns += one.events_ns;
@@ -220,7 +227,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 	table_set_text(table, row, COST_PROCESS, process_label(model, process, &table->arena));
 	set_alternation(table, row, model, times, process);
 	table_set_int(table, row, COST_EVENTS, (int64_t)model->processes[process].event_count);
-	if (!recording_cost_of(&cost, &model->processes[process])) {
+	if (!recording_cost_of(&cost, model, process)) {
 		for (int column = COST_PER_EVENT; column <= COST_RATIO; column++)
 			table_set_missing(table, row, column, "the recorder did not measure itself");
 		return;

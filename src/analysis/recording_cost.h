@@ -16,7 +16,7 @@ struct recording_cost {
 };
 
 /* False when the process did not measure itself. */
-bool recording_cost_of(struct recording_cost *cost, const struct process *process);
+bool recording_cost_of(struct recording_cost *cost, const struct model *model, uint32_t process);
 /* Sums over all processes of the program that measured themselves. */
 bool recording_cost_all(struct recording_cost *cost, const struct model *model);
 
