@@ -42,10 +42,24 @@ static bool head_has_room(const struct drain *drain, size_t bytes)
 	return HEAD_BYTES - drain->head_bytes >= bytes + sizeof(struct stepscope_block);
 }
 
-static void put_head(struct drain *drain, enum stepscope_block_kind kind, uint32_t stream, const void *data, size_t bytes)
+/* What there is of it goes to the file now. */
+static bool write_head(struct drain *drain)
 {
-	if (head_has_room(drain, bytes))
-		drain->head_bytes += block_write(drain->head + drain->head_bytes, kind, stream, data, bytes);
+	if (drain->file.is_failing || !segment_file_append(&drain->file, drain->head, drain->head_bytes, NULL, 0))
+		return false;
+	if (drain->coarse.path[0])
+		segment_file_append(&drain->coarse, drain->head, drain->head_bytes, NULL, 0);
+	drain->head_bytes = 0;
+	return true;
+}
+
+/* False: there is no room, now that the file takes nothing. */
+static bool put_head(struct drain *drain, enum stepscope_block_kind kind, uint32_t stream, const void *data, size_t bytes)
+{
+	if (!head_has_room(drain, bytes) && !write_head(drain))
+		return false;
+	drain->head_bytes += block_write(drain->head + drain->head_bytes, kind, stream, data, bytes);
+	return true;
 }
 
 /* The names that are new. More than fit go to the file at once. */
@@ -59,16 +73,15 @@ static void put_symbols(struct drain *drain)
 			put_head(drain, STEPSCOPE_BLOCK_SYMBOLS, 0, room, bytes);
 			continue;
 		}
-		if (maximum >= SYMBOLS_MAX_TEXT + 16 || drain->file.is_failing)
+		if (maximum >= SYMBOLS_MAX_TEXT + 16 || !write_head(drain))
 			return;
-		if (segment_file_append(&drain->file, drain->head, drain->head_bytes, NULL, 0))
-			drain->head_bytes = 0;
 	}
 }
 
 static void put_stream(struct drain *drain, uint32_t index, bool is_exited)
 {
 	const struct stepscope_slot *slot = &drain->pool->slots[index];
+	uint32_t version = __atomic_load_n(&streams.cursors[index].name_version, __ATOMIC_ACQUIRE);
 	struct {
 		struct stepscope_stream_info info;
 		char name[32];
@@ -80,10 +93,9 @@ static void put_stream(struct drain *drain, uint32_t index, bool is_exited)
 	data.name[31] = 0;
 	data.info.name_bytes = (uint32_t)strlen(data.name);
 	data.info.flags = (slot->tid == (uint32_t)getpid() ? 1u : 0u) | (is_exited ? 2u : 0u);
-	put_head(drain, STEPSCOPE_BLOCK_STREAM, drain->streams[index].stream, &data,
-		 sizeof(data.info) + data.info.name_bytes);
-	drain->streams[index].is_described = true;
-	drain->streams[index].name_version = __atomic_load_n(&streams.cursors[index].name_version, __ATOMIC_ACQUIRE);
+	drain->streams[index].name_version = version;
+	drain->streams[index].is_described = put_head(drain, STEPSCOPE_BLOCK_STREAM, drain->streams[index].stream, &data,
+						      sizeof(data.info) + data.info.name_bytes);
 }
 
 static void put_drops(struct drain *drain, uint32_t stream, const uint64_t *by_type, uint64_t *said)
@@ -94,8 +106,8 @@ static void put_drops(struct drain *drain, uint32_t stream, const uint64_t *by_t
 		sum += drops.by_type[i] = __atomic_load_n(&by_type[i], __ATOMIC_RELAXED);
 	if (sum == *said)
 		return;
-	put_head(drain, STEPSCOPE_BLOCK_DROPS, stream, &drops, sizeof(drops));
-	*said = sum;
+	if (put_head(drain, STEPSCOPE_BLOCK_DROPS, stream, &drops, sizeof(drops)))
+		*said = sum;
 }
 
 static void put_anchor(struct drain *drain, int64_t now_ns)
@@ -146,7 +158,7 @@ static void copy_coarse(struct drain *drain, uint32_t stream, const uint64_t *wo
 		}
 		at += 1 + payload;
 	}
-	if (!is_begun || COARSE_BYTES - drain->coarse_bytes < BLOCK_MAX_EVENT_BYTES)
+	if (!is_begun)
 		return;
 	drain->coarse_words += encoder_words(drain->coarse_encoder);
 	drain->coarse_bytes += encoder_finish(drain->coarse_encoder, 0, drain->coarse_body + drain->coarse_bytes);
@@ -161,7 +173,8 @@ static void finish_block(struct drain *drain, struct drained_stream *stream)
 
 static bool body_has_room(const struct drain *drain)
 {
-	return BODY_BYTES - drain->body_bytes >= 2 * BLOCK_MAX_EVENT_BYTES && drain->done_count < DONE_MAX;
+	return BODY_BYTES - drain->body_bytes >= 2 * BLOCK_MAX_EVENT_BYTES && drain->done_count < DONE_MAX &&
+	       COARSE_BYTES - drain->coarse_bytes >= 2 * BLOCK_MAX_EVENT_BYTES;
 }
 
 /* Encodes what the stream has. False when this pass has no more room. */
@@ -192,10 +205,9 @@ static bool drain_stream(struct drain *drain, struct drained_stream *stream)
 		stream->chunk = &drain->pool->chunks[next - 1];
 		stream->offset = 0;
 		stream->base = stream->chunk->base_tick;
-		if (drain->done_count == DONE_MAX) {
-			has_room = false;
+		has_room = body_has_room(drain);
+		if (!has_room)
 			break;
-		}
 	}
 	finish_block(drain, stream);
 	return has_room;
@@ -243,6 +255,8 @@ static bool drain_slot(struct drain *drain, uint32_t index, int64_t now_ns, bool
 	struct cursor *cursor = &streams.cursors[index];
 	bool is_exited = __atomic_load_n(&cursor->is_exited, __ATOMIC_ACQUIRE);
 	bool has_room = true;
+	if (stream->is_ended)
+		return true;
 	if (begin_slot(drain, index) && (is_exited || slot_is_due(stream, now_ns, is_forced))) {
 		has_room = drain_stream(drain, stream);
 		stream->last_ns = now_ns;
@@ -258,8 +272,9 @@ static bool drain_slot(struct drain *drain, uint32_t index, int64_t now_ns, bool
 			put_stream(drain, index, true);
 			drain->done[drain->done_count++] = stream->chunk;
 		}
-		*stream = (struct drained_stream){0};
-		streams_free_slot(index);
+		/* its drops and its name are in the slot until they are in the file */
+		stream->is_ended = true;
+		drain->ended[drain->ended_count++] = index;
 	}
 	return has_room;
 }
@@ -270,8 +285,12 @@ static void free_done(struct drain *drain)
 {
 	for (uint32_t i = 0; i < drain->done_count; i++)
 		pool_push(drain->pool, drain->done[i]);
+	for (uint32_t i = 0; i < drain->ended_count; i++) {
+		drain->streams[drain->ended[i]] = (struct drained_stream){0};
+		streams_free_slot(drain->ended[i]);
+	}
 	drain->freed_count += drain->done_count;
-	drain->done_count = 0;
+	drain->done_count = drain->ended_count = 0;
 }
 
 /* Everything a segment needs to be readable alone. */
@@ -294,14 +313,17 @@ static void rotate_if_due(struct drain *drain, const struct drain_limits *limits
 	int64_t age_limit = limits->keep_ns ? limits->keep_ns / 8 : 0;
 	bool is_due = (limits->segment_bytes && file->bytes > (uint64_t)limits->segment_bytes) ||
 		      (age_limit && now_ns - file->opened_ns > age_limit && file->bytes > 4096);
-	if (!is_due || file->is_failing)
+	if (!is_due || file->is_failing || file->is_lost || now_ns < drain->next_rotation_ns)
 		return;
-	segment_file_rotate(file, limits->keep_bytes, limits->keep_ns, now_ns);
-	if (segment_file_open(file) != 0) {
+	int reason = segment_file_rotate(file, limits->keep_bytes, limits->keep_ns, now_ns);
+	drain->next_rotation_ns = reason ? now_ns + SECOND : 0;
+	if (reason < 0) {
 		file->is_lost = true;
-		recorder_say("cannot make the next file in '%s'; nothing more is recorded", file->directory);
-		return;
+		recorder_say("cannot make the next file in '%s': %s; training goes on, nothing more is recorded", file->directory,
+			     strerror(-reason));
 	}
+	if (reason)
+		return;
 	snprintf(drain->pool->header->segment_path, sizeof(drain->pool->header->segment_path), "%s", file->path);
 	drain->pool->header->identity = file->identity;
 	begin_segment(drain, true);
@@ -309,7 +331,7 @@ static void rotate_if_due(struct drain *drain, const struct drain_limits *limits
 
 static void write_pass(struct drain *drain)
 {
-	if (drain->head_bytes + drain->body_bytes == 0)
+	if (drain->head_bytes + drain->body_bytes + drain->done_count + drain->ended_count == 0)
 		return;
 	if (!segment_file_append(&drain->file, drain->head, drain->head_bytes, drain->body, drain->body_bytes))
 		return; /* kept: the next pass tries again, until then the pool fills up and events are counted */
@@ -340,13 +362,14 @@ static void run_passes(struct drain *drain, bool is_forced)
 {
 	/* bounded, so that producers that never stop cannot keep a flush from ending */
 	for (int i = 0; i < 64 && pass(drain, clock_raw_ns(), is_forced); i++)
-		;
+		rotate_if_due(drain, &drain->limits, clock_raw_ns());
 }
 
 static void every_second(struct drain *drain, struct drain_limits *limits, int64_t now_ns)
 {
 	drain->next_sample_ns = now_ns + SECOND;
 	segment_file_check(&drain->file);
+	streams_find_dead(256);
 	if (limits->is_self_sampled)
 		self_sample(drain->events, CLOCK_THREAD_CPUTIME_ID);
 	if (limits->fdatasync_ns && now_ns >= drain->next_sync_ns && drain->file.fd >= 0) {
@@ -362,7 +385,7 @@ static int64_t next_wait_ns(struct drain *drain, int64_t since_ns)
 	uint32_t count = drain->pool->header->chunk_count, freed = drain->freed_count;
 	drain->freed_count = 0;
 	if (drain->pool->populated < count)
-		return SHORTEST_WAIT_NS;
+		return 0;
 	if (freed == 0)
 		return IDLE_WAIT_NS;
 	int64_t wait_ns = since_ns / freed * (count / WAIT_PART);
@@ -372,6 +395,8 @@ static int64_t next_wait_ns(struct drain *drain, int64_t since_ns)
 static void sleep_until_woken(struct drain *drain, uint32_t seen, int64_t ns)
 {
 	struct timespec wait = {.tv_sec = ns / SECOND, .tv_nsec = ns % SECOND};
+	if (ns == 0)
+		return;
 	syscall(SYS_futex, &drain->wake, FUTEX_WAIT_PRIVATE, seen, &wait, NULL, 0);
 }
 
@@ -383,6 +408,9 @@ static void wake(struct drain *drain)
 
 static void put_end(struct drain *drain)
 {
+	for (uint32_t i = 0; i < __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE) && body_has_room(drain); i++)
+		if (drain->streams[i].stream && !drain->streams[i].is_ended)
+			drain_last_gap(drain, &drain->streams[i], &drain->pool->slots[i]);
 	put_anchor(drain, clock_raw_ns());
 	put_head(drain, STEPSCOPE_BLOCK_END, 0, drain->end_reason, strlen(drain->end_reason));
 	write_pass(drain);
@@ -394,6 +422,7 @@ static void *drain_main(void *argument)
 	uint32_t served = 0;
 	int64_t last_ns = clock_raw_ns();
 	prctl(PR_SET_NAME, "stepscope");
+	streams_prepare_stop();
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&drain->wake, __ATOMIC_ACQUIRE);
 		bool is_forced = seen != served;
@@ -405,6 +434,8 @@ static void *drain_main(void *argument)
 			put_anchor(drain, now_ns);
 		rotate_if_due(drain, &drain->limits, now_ns);
 		pool_populate(drain->pool, 128);
+		if (is_stopping)
+			streams_find_dead(UINT32_MAX);
 		run_passes(drain, is_forced || is_stopping);
 		if (is_forced) {
 			served = seen;
@@ -439,8 +470,10 @@ static bool get_memory(struct drain *drain)
 	drain->body = map_zeroed(BODY_BYTES);
 	drain->coarse_body = map_zeroed(COARSE_BYTES);
 	drain->done = map_zeroed(DONE_MAX * sizeof(*drain->done));
+	drain->ended = map_zeroed(MAX_SLOTS * sizeof(*drain->ended));
 	struct drained_stream *all = map_zeroed(MAX_SLOTS * sizeof(*all));
-	if (!drain->encoder || !drain->coarse_encoder || !drain->head || !drain->body || !drain->coarse_body || !drain->done)
+	if (!drain->encoder || !drain->coarse_encoder || !drain->head || !drain->body || !drain->coarse_body || !drain->done ||
+	    !drain->ended)
 		return false;
 	drain->streams = all;
 	return all != NULL;
@@ -486,7 +519,6 @@ static int start_thread(struct drain *drain)
 	int reason = pthread_create(&drain->thread, &attributes, drain_main, drain);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attributes);
-	drain->is_running = reason == 0;
 	return reason;
 }
 
@@ -499,8 +531,9 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	drain->pool = how->pool;
 	drain->limits = how->limits;
 	drain->head_bytes = drain->body_bytes = drain->coarse_bytes = 0;
-	drain->done_count = 0;
-	drain->is_stopping = 0;
+	drain->done_count = drain->ended_count = 0;
+	drain->is_stopping = drain->is_at_work = 0;
+	drain->next_rotation_ns = 0;
 	drain->dropped_without_slot = 0;
 	*what = "the recording's file";
 	bool is_new = !reopen_files(drain, how);
@@ -518,8 +551,33 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	drain->next_sample_ns = clock_raw_ns() + 5000000;
 	begin_segment(drain, is_new);
 	pool_populate(how->pool, 64);
-	*what = "a thread";
-	return start_thread(drain);
+	drain->is_running = true;
+	drain->is_inline = how->is_inline || start_thread(drain) != 0;
+	return 0;
+}
+
+/* Nobody else is at it, or will be. */
+static bool take_work(struct drain *drain)
+{
+	return drain->is_inline && __atomic_exchange_n(&drain->is_at_work, 1, __ATOMIC_ACQ_REL) == 0;
+}
+
+static void leave_work(struct drain *drain)
+{
+	__atomic_store_n(&drain->is_at_work, 0, __ATOMIC_RELEASE);
+}
+
+bool drain_here(struct drain *drain)
+{
+	if (!take_work(drain))
+		return false;
+	int64_t now_ns = clock_raw_ns();
+	if (now_ns >= drain->next_anchor_ns)
+		put_anchor(drain, now_ns);
+	rotate_if_due(drain, &drain->limits, now_ns);
+	run_passes(drain, true);
+	leave_work(drain);
+	return true;
 }
 
 static void request_pass(struct drain *drain)
@@ -538,7 +596,9 @@ static void request_pass(struct drain *drain)
 
 void drain_flush(struct drain *drain)
 {
-	if (drain->is_running)
+	if (drain->is_running && drain->is_inline)
+		(void)drain_here(drain);
+	else if (drain->is_running)
 		request_pass(drain);
 }
 
@@ -552,7 +612,11 @@ bool drain_stop(struct drain *drain, const char *reason)
 	wake(drain);
 	clock_gettime(CLOCK_REALTIME, &deadline);
 	deadline.tv_sec += STOP_SECONDS;
-	if (pthread_timedjoin_np(drain->thread, NULL, &deadline) != 0) {
+	if (drain->is_inline) {
+		if (!drain_here(drain))
+			return false;
+		put_end(drain);
+	} else if (pthread_timedjoin_np(drain->thread, NULL, &deadline) != 0) {
 		recorder_say("'%s' could not be finished within %d s; the rest of it stays in memory for the rescue",
 			     drain->file.path, STOP_SECONDS);
 		return false;

@@ -15,6 +15,7 @@ struct drained_stream { /* by slot: how far the stream is written */
 	uint32_t stream;       /* 0: none */
 	uint32_t name_version;
 	bool is_described;
+	bool is_ended;         /* its end is on the way to the file */
 	struct stepscope_chunk *chunk;
 	uint32_t offset;       /* words of the chunk that are encoded */
 	uint64_t base;
@@ -32,6 +33,8 @@ struct drain {
 	pthread_t thread;
 	struct drain_limits limits;
 	bool is_running;
+	bool is_inline;          /* there is no thread: see drain_here() */
+	uint32_t is_at_work;     /* is_inline: somebody drains, atomic */
 	uint32_t wake;           /* futex: counts requests */
 	uint32_t is_stopping;
 	uint32_t passes_done;    /* counts forced passes, for flush */
@@ -45,9 +48,11 @@ struct drain {
 	size_t head_bytes, body_bytes, coarse_bytes;
 	struct stepscope_chunk **done; /* written with this pass, then freed */
 	uint32_t done_count;
+	uint32_t *ended;         /* slots whose end is written with this pass, then freed */
+	uint32_t ended_count;
 	uint64_t symbols_from;   /* bytes of the table of names that are in the file */
 	int64_t next_anchor_ns, anchor_gap_ns;
-	int64_t next_sample_ns, next_sync_ns;
+	int64_t next_sample_ns, next_sync_ns, next_rotation_ns;
 	uint64_t dropped_without_slot;
 	uint64_t events;
 	uint32_t freed_count;    /* chunks, since the last wait */
@@ -59,12 +64,16 @@ struct drain_start {
 	const char *directory;
 	const struct stepscope_segment_header *identity;
 	struct drain_limits limits;
+	bool is_inline;
 };
 
 /* Opens the files and starts the thread. 0, or an errno with *what set to a constant text. */
 int drain_start(struct drain *drain, const struct drain_start *how, const char **what);
 /* Everything emitted before this call is in the file afterwards. */
 void drain_flush(struct drain *drain);
+/* Where there is no thread (none could be made, or none may be made because the C library's locks may be held by threads that a
+ * bare fork left behind): does its work for once, for whoever finds the pool full. False: there is a thread, or somebody is at it. */
+bool drain_here(struct drain *drain);
 /* Stops the thread, which writes the rest and the END block; needs streams_stop() before it. False when it did not end in
  * time: then it goes on, and nothing it uses may be taken away. */
 bool drain_stop(struct drain *drain, const char *reason);

@@ -5,11 +5,15 @@
  */
 #include "recorder/pool.h"
 
+#include "recorder/file_limit.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SMALLEST_POOL (256u << 10)
@@ -17,13 +21,44 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+/* What the pools of all processes take in /dev/shm. Without opendir(), which allocates. */
+static uint64_t all_pools_bytes(void)
+{
+	struct entry { /* struct linux_dirent64 */
+		uint64_t inode;
+		int64_t offset;
+		uint16_t bytes;
+		uint8_t type;
+		char name[];
+	};
+	char list[2048] __attribute__((aligned(8)));
+	uint64_t sum = 0;
+	long length;
+	int fd = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	while ((length = syscall(SYS_getdents64, fd, list, sizeof(list))) > 0)
+		for (long at = 0; at < length;) {
+			const struct entry *entry = (const struct entry *)(const void *)(list + at);
+			struct stat info;
+			if (strncmp(entry->name, "stepscope.", 10) == 0 && fstatat(fd, entry->name, &info, AT_SYMLINK_NOFOLLOW) == 0)
+				sum += (uint64_t)info.st_blocks * 512;
+			at += entry->bytes;
+		}
+	close(fd);
+	return sum;
+}
+
+/* A sixteenth of the room there is, for all processes together: what the program needs there itself must stay. */
 static size_t allowed_shm_bytes(size_t wanted)
 {
 	struct statvfs info;
 	if (statvfs("/dev/shm", &info) != 0)
 		return 0;
-	uint64_t sixteenth = (uint64_t)info.f_bavail * info.f_frsize / 16;
-	return wanted < sixteenth ? wanted : (size_t)sixteenth & ~(size_t)4095;
+	uint64_t taken = all_pools_bytes();
+	uint64_t allowed = ((uint64_t)info.f_bavail * info.f_frsize + taken) / 16;
+	allowed = allowed > taken ? allowed - taken : 0;
+	return wanted < allowed ? wanted : (size_t)allowed & ~(size_t)4095;
 }
 
 static bool lock_file(int fd)
@@ -46,7 +81,9 @@ static int open_shm(struct pool *pool, size_t bytes, unsigned pid, uint64_t star
 		if (fd < 0)
 			return -1;
 		/* blocks are reserved now: a full /dev/shm must not become a SIGBUS later */
-		if (!lock_file(fd) || posix_fallocate(fd, 0, (off_t)bytes) != 0) {
+		struct stat info;
+		/* a rescue that found the file before it was locked may have removed it */
+		if (!lock_file(fd) || fstat(fd, &info) != 0 || info.st_nlink == 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0) {
 			unlink(pool->path);
 			close(fd);
 			return -1;
@@ -73,7 +110,9 @@ static int open_memfd(size_t bytes, unsigned pid)
 
 static void *map_pool(struct pool *pool, size_t wanted, unsigned pid, uint64_t start_time)
 {
+	struct file_limit limit;
 	void *memory = MAP_FAILED;
+	file_limit_enter(&limit);
 	pool->bytes = allowed_shm_bytes(wanted);
 	pool->kind = POOL_SHM;
 	pool->fd = pool->bytes >= SMALLEST_POOL ? open_shm(pool, pool->bytes, pid, start_time) : -1;
@@ -83,6 +122,7 @@ static void *map_pool(struct pool *pool, size_t wanted, unsigned pid, uint64_t s
 		pool->kind = POOL_MEMFD;
 		pool->fd = open_memfd(wanted, pid);
 	}
+	file_limit_leave(&limit);
 	if (pool->fd >= 0)
 		memory = mmap(NULL, pool->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pool->fd, 0);
 	if (memory == MAP_FAILED) {

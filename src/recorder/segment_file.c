@@ -6,6 +6,7 @@
 
 #include "format/block.h"
 #include "recorder/clock.h"
+#include "recorder/file_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -107,8 +108,7 @@ static void report_failure(struct segment_file *file, int reason)
 		     file->path, strerror(reason));
 }
 
-bool segment_file_append(struct segment_file *file, const void *first, size_t first_bytes, const void *second,
-			 size_t second_bytes)
+static bool append(struct segment_file *file, const void *first, size_t first_bytes, const void *second, size_t second_bytes)
 {
 	size_t done = 0, total = first_bytes + second_bytes;
 	if (file->fd < 0)
@@ -138,6 +138,16 @@ bool segment_file_append(struct segment_file *file, const void *first, size_t fi
 	return true;
 }
 
+bool segment_file_append(struct segment_file *file, const void *first, size_t first_bytes, const void *second,
+			 size_t second_bytes)
+{
+	struct file_limit limit;
+	file_limit_enter(&limit);
+	bool is_written = append(file, first, first_bytes, second, second_bytes);
+	file_limit_leave(&limit);
+	return is_written;
+}
+
 void segment_file_check(struct segment_file *file)
 {
 	struct stat info;
@@ -157,13 +167,28 @@ static void forget_oldest(struct segment_file *file)
 	file->kept_count--;
 }
 
-void segment_file_rotate(struct segment_file *file, int64_t keep_bytes, int64_t keep_ns, int64_t now_ns)
+/* On with the segment that could not be followed by another one. */
+static int go_back(struct segment_file *file, uint32_t number, uint64_t bytes)
 {
-	uint64_t sum = 0;
+	file->identity.segment = number;
+	set_path(file, file->path, sizeof(file->path), number);
+	file->bytes = bytes;
+	return segment_file_reopen(file);
+}
+
+int segment_file_rotate(struct segment_file *file, int64_t keep_bytes, int64_t keep_ns, int64_t now_ns)
+{
+	uint32_t number = file->identity.segment;
+	uint64_t sum = 0, bytes = file->bytes;
+	segment_file_close(file);
+	file->identity.segment++;
+	int reason = segment_file_open(file);
+	if (reason)
+		return go_back(file, number, bytes) == 0 ? reason : -reason;
 	if (file->kept_count == SEGMENT_KEEP_MAX)
 		forget_oldest(file);
-	file->kept[file->kept_count].number = file->identity.segment;
-	file->kept[file->kept_count].bytes = file->bytes;
+	file->kept[file->kept_count].number = number;
+	file->kept[file->kept_count].bytes = bytes;
 	file->kept[file->kept_count++].closed_ns = now_ns;
 	for (uint32_t i = 0; i < file->kept_count; i++)
 		sum += file->kept[i].bytes;
@@ -172,6 +197,5 @@ void segment_file_rotate(struct segment_file *file, int64_t keep_bytes, int64_t 
 		sum -= file->kept[0].bytes;
 		forget_oldest(file);
 	}
-	segment_file_close(file);
-	file->identity.segment++;
+	return 0;
 }

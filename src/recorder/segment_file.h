@@ -48,8 +48,9 @@ bool segment_file_append(struct segment_file *file, const void *first, size_t fi
 /* Once a second: was the file or its directory taken away? */
 void segment_file_check(struct segment_file *file);
 
-/* Closes the segment, remembers it and removes the oldest ones beyond keep_bytes and keep_ns (0: no limit). */
-void segment_file_rotate(struct segment_file *file, int64_t keep_bytes, int64_t keep_ns, int64_t now_ns);
+/* Begins the next segment, remembers this one and removes the oldest ones beyond keep_bytes and keep_ns (0: no limit). 0, or an
+ * errno: no new file could be made and this one goes on; or a negative one: neither, the recording has no file. */
+int segment_file_rotate(struct segment_file *file, int64_t keep_bytes, int64_t keep_ns, int64_t now_ns);
 
 /* One line on stderr. */
 void recorder_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

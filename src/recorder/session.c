@@ -52,18 +52,17 @@ static void note_fork(void)
 	libc_child = getpid();
 }
 
-static void mark_process(pid_t pid)
+/* With the program's first start, also when that fails. */
+static void watch_forks(void)
 {
-	static bool is_tried;
-	if (!is_tried) {
-		is_tried = true;
-		pthread_atfork(NULL, NULL, note_fork);
-		void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0)
-			own_mark = page;
-	}
-	if (own_mark)
-		__atomic_store_n(own_mark, pid, __ATOMIC_RELAXED);
+	static bool is_watched;
+	if (is_watched)
+		return;
+	is_watched = true;
+	pthread_atfork(NULL, NULL, note_fork);
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0)
+		own_mark = page;
 }
 
 static bool is_own(uint64_t owner)
@@ -380,7 +379,9 @@ static bool fail(const char *what, int reason)
 
 static bool start_parts(const struct session_start *how, bool is_forked)
 {
-	struct drain_start drain = {.pool = &session.pool, .limits = limits()};
+	/* after a bare system call of a fork, no thread can be made safely */
+	bool is_inline = session.ancestor != 0 && libc_child != session.pid;
+	struct drain_start drain = {.pool = &session.pool, .limits = limits(), .is_inline = is_inline};
 	struct stepscope_segment_header identity;
 	const char *what = "";
 	if (!run_directory_get(&session.options, how->run_directory, session.pid, session.problem, sizeof(session.problem)))
@@ -468,6 +469,7 @@ static bool start(const struct session_start *how, bool is_forked)
 static bool begin_recording(const struct session_start *how, bool is_forked)
 {
 	__atomic_store_n(&session.starter, thread_id(), __ATOMIC_RELAXED);
+	watch_forks();
 	if (!start(how, is_forked)) {
 		set_active(0);
 		/* a copy that leaves the work to another one, or is switched off, has nothing to complain about */
@@ -477,7 +479,8 @@ static bool begin_recording(const struct session_start *how, bool is_forked)
 		return false;
 	}
 	session.is_start_told = false;
-	mark_process(session.pid);
+	if (own_mark)
+		__atomic_store_n(own_mark, session.pid, __ATOMIC_RELAXED);
 	streams_declare_early();
 	set_phase(SESSION_ON);
 	return true;
@@ -559,7 +562,7 @@ static void tell_end(void)
 {
 	char sentence[1024];
 	clockid_t clock;
-	if (session.options.is_self_sampled && session.drain.is_running &&
+	if (session.options.is_self_sampled && session.drain.is_running && !session.drain.is_inline &&
 	    pthread_getcpuclockid(session.drain.thread, &clock) == 0)
 		self_sample(session.drain.events, clock);
 	if (session.role != STEPSCOPE_ROLE_TRAINER)

@@ -8,6 +8,7 @@
 #include "recorder/session.h"
 #include "recorder/session_state.h"
 
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
@@ -100,6 +101,8 @@ static void store_gap(struct cursor *cursor, uint64_t tick)
 static bool take_chunk(struct cursor *cursor, uint64_t tick)
 {
 	struct stepscope_chunk *chunk = pool_pop(streams.pool);
+	if (!chunk && drain_here(&session.drain)) /* no drainer: make room ourselves */
+		chunk = pool_pop(streams.pool);
 	if (!chunk)
 		return false;
 	struct stepscope_chunk *old = cursor->chunk;
@@ -329,6 +332,25 @@ bool streams_start(struct pool *pool, bool is_forked)
 	return true;
 }
 
+static bool is_alive(uint32_t tid)
+{
+	return syscall(SYS_tgkill, getpid(), tid, 0) == 0 || errno != ESRCH;
+}
+
+void streams_find_dead(uint32_t count)
+{
+	static uint32_t at; /* the drainer's */
+	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < count && i < high; i++) {
+		at = at + 1 < high ? at + 1 : 0;
+		struct cursor *cursor = &streams.cursors[at];
+		/* destructors of thread-local data may record after ours has run for the last time */
+		if (__atomic_load_n(&cursor->stream, __ATOMIC_ACQUIRE) && cursor->slot->kind != STEPSCOPE_STREAM_SELF &&
+		    !is_alive(cursor->slot->tid))
+			__atomic_store_n(&cursor->is_exited, 1, __ATOMIC_RELEASE);
+	}
+}
+
 void streams_declare_early(void)
 {
 	for (int i = 0; i < STEPSCOPE_EVENT_TYPES; i++)
@@ -343,11 +365,16 @@ void streams_forget(void)
 	memset(streams.early, 0, sizeof(streams.early));
 }
 
+void streams_prepare_stop(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}
+
 static bool fence_all_threads(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
 		return true;
-	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	streams_prepare_stop();
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
@@ -394,7 +421,7 @@ void streams_reset(void)
 	for (uint32_t i = 0; i < streams.high; i++) {
 		struct cursor *cursor = &streams.cursors[i];
 		bool is_kept = __atomic_load_n(&cursor->is_owned, __ATOMIC_ACQUIRE) && !cursor->is_exited && cursor->slot &&
-			       cursor->slot->kind != STEPSCOPE_STREAM_SIGNAL;
+			       cursor->slot->kind != STEPSCOPE_STREAM_SIGNAL && is_alive(cursor->slot->tid);
 		/* is_owned is left alone where it stays: its thread may be ending just now */
 		memset(cursor, 0, offsetof(struct cursor, is_owned));
 		if (!is_kept)

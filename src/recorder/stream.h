@@ -80,9 +80,13 @@ struct streams {
 extern struct streams streams;
 
 bool streams_start(struct pool *pool, bool is_forked); /* cursors for the pool's slots */
+/* By the drainer at its start: the kernel takes some 10 ms over it, which the thread that stops should not have to wait. */
+void streams_prepare_stop(void);
 /* Stops accepting and returns when no thread is inside an emission any more (true), or gives up after a second (false: then the
  * pool must stay mapped). */
 bool streams_stop(void);
+/* Looks at up to `count` streams, further round with each call: whose thread has ended without a word is marked as ended. */
+void streams_find_dead(uint32_t count);
 /* Counts as dropped what came too early to be recorded. */
 void streams_declare_early(void);
 /* In a forked child: nothing of the parent's pool is ours. */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * file_limit.h: a write beyond RLIMIT_FSIZE kills the process with SIGXFSZ. Ours must not: around our writes the signal is held
+ * back, and one that we caused is taken away. Any thread.
+ *
+ *     struct file_limit limit;
+ *     file_limit_enter(&limit);
+ *     ... writes, which fail with EFBIG at worst ...
+ *     file_limit_leave(&limit);
+ */
+#ifndef RECORDER_FILE_LIMIT_H
+#define RECORDER_FILE_LIMIT_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+struct file_limit {
+	sigset_t before;
+	bool was_pending;
+};
+
+void file_limit_enter(struct file_limit *limit);
+void file_limit_leave(struct file_limit *limit); /* leaves errno alone */
+
+#endif
