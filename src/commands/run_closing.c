@@ -137,16 +137,13 @@ static void add_usage(struct buffer *out, const struct run_child *child)
 /* A program that was killed: by what, where it was, and who may have done it. */
 static void add_death(struct run *run, struct buffer *out, const struct captured *captured)
 {
-	uint64_t kills = 0;
-
 	if (!WIFSIGNALED(run->child.wait_status))
 		return;
 	buffer_add_text(out, "the program ");
 	run_describe_status(out, true, run->child.wait_status);
+	run_describe_memory(run, out, true, run->child.wait_status);
 	if (captured->program)
 		run_describe_place(out, captured->program);
-	if (WTERMSIG(run->child.wait_status) == SIGKILL && host_recording_oom_kills(run->host, &kills) && kills)
-		buffer_add_text(out, " (the kernel killed for want of memory meanwhile)");
 	buffer_add_text(out, "; ");
 }
 

@@ -36,6 +36,9 @@ void run_describe_status(struct buffer *out, bool has_status, int wait_status);
 /* ", last step 17, last op 'matmul'"; nothing when the rescue does not know. */
 void run_describe_place(struct buffer *out, const struct watched *process);
 
+/* " (...)" when the kernel killed for want of memory in this run and a process was killed with SIGKILL. */
+void run_describe_memory(struct run *run, struct buffer *out, bool has_status, int wait_status);
+
 /* What a process of ours left behind, as facts into our own recording. */
 void run_record_facts(struct run *run);
 

@@ -46,6 +46,18 @@ void run_describe_place(struct buffer *out, const struct watched *process)
 		buffer_printf(out, ", last op '%s'", process->rescue->last_op);
 }
 
+void run_describe_memory(struct run *run, struct buffer *out, bool has_status, int wait_status)
+{
+	uint64_t kills = 0;
+
+	if (!has_status || !WIFSIGNALED(wait_status) || WTERMSIG(wait_status) != SIGKILL)
+		return;
+	/* the last look may be a second old */
+	host_recording_tick(run->host);
+	if (host_recording_oom_kills(run->host, &kills) && kills)
+		buffer_add_text(out, " (out of memory: the kernel has killed meanwhile)");
+}
+
 static bool is_worth_naming(const struct run *run, const struct watched *process)
 {
 	int status = process->wait_status;
@@ -80,6 +92,7 @@ static void on_end(void *context, const struct watched *process)
 		buffer_printf(&text, "%s %d ", process->role == STEPSCOPE_ROLE_WORKER ? "worker" : "process",
 		              (int)process->pid);
 	run_describe_status(&text, process->has_status, process->wait_status);
+	run_describe_memory(run, &text, process->has_status, process->wait_status);
 	run_describe_place(&text, process);
 	fprintf(stderr, "stepscope: %s\n", text.data);
 	buffer_release(&text);

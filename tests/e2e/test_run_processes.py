@@ -120,3 +120,44 @@ def test_rank_killed_from_outside_is_seen_within_seconds(tmp_path):
     assert re.match(rf"stepscope: rank 1 \(pid {found[0].pid}\) was killed by SIGKILL, last step \d+", line)
     kill_group(process)
     finish(process)
+
+
+@pytest.mark.parametrize("end, status", [(["kill", "15"], 143), (["kill", "11"], 139), (["abort"], 134), (["quit"], 0),
+                                         (["exit", "9"], 9)])
+def test_every_way_to_end_leaves_a_whole_recording(tmp_path, end, status):
+    done = run(tmp_path, ACTOR, "steps", "25", "100", "open", "conv", *end)
+    assert done.returncode == status
+    directory = run_directory(tmp_path)
+    assert not pools(directory) and has_report(directory)
+    if status > 128:
+        assert "last step 24, last op 'conv'" in done.stderr
+
+
+def cgroup_with_limit(name, limit):
+    """A memory control group that we may make; None where that is not possible."""
+    for root, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        path = os.path.join(root, name)
+        try:
+            os.mkdir(path)
+            with open(os.path.join(path, file), "w", encoding="ascii") as setting:
+                setting.write(str(limit))
+            return path
+        except OSError:
+            if os.path.isdir(path):
+                os.rmdir(path)
+    return None
+
+
+def test_want_of_memory_is_named(tmp_path):
+    group = cgroup_with_limit(f"stepscope-test-{os.getpid()}", 64 << 20)
+    if not group:
+        pytest.skip("no memory control group can be made")
+    try:
+        hog = f"echo $$ > {group}/cgroup.procs; exec python3 -c 'import time; time.sleep(1.2); x = bytearray(500 << 20)'"
+        done = run(tmp_path, "sh", "-c", hog)
+    finally:
+        wait_for(lambda: not os.system(f"rmdir {group} 2>/dev/null"), what="group removed")
+    if done.returncode == 0:
+        pytest.skip("the limit is not enforced here")
+    assert done.returncode == 137
+    assert "the program was killed by SIGKILL (out of memory: the kernel has killed meanwhile); " in done.stderr
