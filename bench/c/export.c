@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_bench.c: a model of N slices in memory (names and lengths as a small training loop has them), and how long each
- * exporter takes: formatting alone, and to a file. Beside them what most programs do: snprintf and zlib level 6.
+ * export.c: a model of N slices in memory (names and lengths as a small training loop has them), and how long each
+ * exporter takes: formatting alone, and to a file. Beside them what most programs do: snprintf and zlib.
  *
- *     export_bench [SLICES] [DIRECTORY]
+ *     export SLICES DIRECTORY     prints lines of: what, wall s, CPU s, slices, bytes formatted, bytes in the file
  */
 #include "model/model.h"
 #include "output/exporter.h"
@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -117,12 +118,11 @@ static void fill(struct model *model, uint64_t slices)
 
 static void report(const char *what, uint64_t slices, double wall, double cpu, uint64_t raw, uint64_t file)
 {
-	printf("%-28s %7.2f s wall %7.2f s CPU %7.2f M slices/s %7.1f B/slice raw %6.1f in the file\n", what, wall, cpu,
-	       (double)slices / wall * 1e-6, (double)raw / (double)slices, (double)file / (double)slices);
+	printf("%s\t%.3f\t%.3f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", what, wall, cpu, slices, raw, file);
 	fflush(stdout);
 }
 
-static double run(const struct model *model, const char *name, const char *path, const char *what)
+static void run(const struct model *model, const char *name, const char *path, const char *what)
 {
 	struct export_options options = {0};
 	struct export_result result;
@@ -135,11 +135,12 @@ static double run(const struct model *model, const char *name, const char *path,
 	}
 	wall = now_s() - start;
 	report(what, result.slices, wall, cpu_s() - cpu, result.bytes_raw, result.bytes_file);
-	return wall;
+	if (strcmp(path, "/dev/null") != 0)
+		unlink(path);
 }
 
 /* The comparison: one snprintf per slice and gzip as everybody calls it. */
-static double run_plain(const struct model *model, const char *path, const char *mode, const char *what)
+static void run_plain(const struct model *model, const char *path, const char *mode, const char *what)
 {
 	gzFile file = gzopen(path, mode);
 	double start = now_s(), cpu = cpu_s(), wall;
@@ -170,42 +171,34 @@ static double run_plain(const struct model *model, const char *path, const char 
 	stat(path, &info);
 	wall = now_s() - start;
 	report(what, slices, wall, cpu_s() - cpu, raw, (uint64_t)info.st_size);
-	return wall;
+	unlink(path);
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t slices = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000000;
-	const char *directory = argc > 2 ? argv[2] : "/tmp";
+	static const char *const files[][3] = {
+		{"chrome", "json.gz", "chrome .json.gz"},
+		{"chrome", "json.zst", "chrome .json.zst"},
+		{"chrome", "json", "chrome .json"},
+		{"perfetto", "pftrace", "perfetto .pftrace"},
+		{"perfetto", "pftrace.gz", "perfetto .pftrace.gz"},
+	};
 	char path[4096];
 	struct model model;
-	double chrome, perfetto, plain;
 
+	if (argc != 3)
+		return 2;
 	model_init(&model, (uint64_t)4 << 30);
-	fill(&model, slices);
-	printf("%" PRIu64 " slices in memory; peers and we in turn, one after the other\n", slices);
-	run(&model, "chrome", "/dev/null", "chrome, format only");
-	run(&model, "perfetto", "/dev/null", "perfetto, format only");
-	snprintf(path, sizeof(path), "%s/export_bench.json.gz", directory);
-	chrome = run(&model, "chrome", path, "chrome .json.gz");
-	snprintf(path, sizeof(path), "%s/export_bench.json.zst", directory);
-	run(&model, "chrome", path, "chrome .json.zst");
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/export_bench.json", directory);
-	run(&model, "chrome", path, "chrome .json");
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/export_bench.pftrace", directory);
-	perfetto = run(&model, "perfetto", path, "perfetto .pftrace");
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/export_bench.pftrace.gz", directory);
-	run(&model, "perfetto", path, "perfetto .pftrace.gz");
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/export_bench.json.gz", directory);
-	plain = run_plain(&model, path, "wb6", "snprintf + zlib-6 .json.gz");
-	run_plain(&model, path, "wb1", "snprintf + zlib-1 .json.gz");
-	unlink(path);
-	printf("ratio snprintf + zlib-6 : chrome .json.gz   %.1f\n", plain / chrome);
-	printf("ratio snprintf + zlib-6 : perfetto .pftrace %.1f\n", plain / perfetto);
+	fill(&model, strtoull(argv[1], NULL, 10));
+	run(&model, "chrome", "/dev/null", "chrome, formatted only");
+	run(&model, "perfetto", "/dev/null", "perfetto, formatted only");
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/out.%s", argv[2], files[i][1]);
+		run(&model, files[i][0], path, files[i][2]);
+	}
+	snprintf(path, sizeof(path), "%s/plain.json.gz", argv[2]);
+	run_plain(&model, path, "wb6", "snprintf + zlib -6");
+	run_plain(&model, path, "wb1", "snprintf + zlib -1");
 	model_release(&model);
 	return 0;
 }
