@@ -44,7 +44,9 @@ static bool is_set(const char *variable)
 
 static bool is_forced(const char *variable)
 {
-	return is_set(variable) && strcmp(getenv(variable), "0") != 0;
+	const char *value = getenv(variable);
+
+	return value && value[0] && strcmp(value, "0") != 0;
 }
 
 static enum status decide_color(struct error *err)
