@@ -596,6 +596,8 @@ static enum status load_files(struct recording *recording, struct error *err)
 	qsort_r(recording->files, recording->file_count, sizeof *recording->files, compare_files, recording);
 	if (recording->filter && recording->filter->has_steps)
 		status = recording_find_windows(recording, err);
+	else
+		recording_find_captures(recording);
 	if (status != STATUS_OK)
 		return status;
 	second_pass(recording);

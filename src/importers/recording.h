@@ -67,6 +67,8 @@ struct stream {
 	struct span_queue queue; /* complete spans of this stream */
 	uint32_t window;         /* cursor into the process's windows */
 	bool is_window_open;
+	uint32_t capture;        /* cursor into the process's captures */
+	bool is_detail_off;      /* what they say: no ranges and operations now */
 };
 
 struct declared_track {
@@ -212,6 +214,7 @@ void recording_add_link(struct recording *recording, struct session *session, ui
 /* ---- recording_steps.c ---- */
 
 /* First pass under a filter: which stretches of time to load. STATUS_INPUT when no step has such a number. */
+void recording_find_captures(struct recording *recording);
 enum status recording_find_windows(struct recording *recording, struct error *err) MUST_CHECK;
 /* What was captured in each step, from the CAPTURE events. */
 void recording_finish_steps(struct recording *recording);

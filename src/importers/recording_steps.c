@@ -183,15 +183,21 @@ static void search_step(struct step_search *search, const struct segment_event *
 	search->stream = stream;
 }
 
+static struct clock_cursor clock_of(const struct recorded_process *process, const struct stepscope_block *block)
+{
+	struct clock_cursor clock = {process->lines[0], 0};
+	for (uint32_t i = 1; i < process->line_count; i++)
+		if (block->first_tick >= process->lines[i]->pieces[0].tick)
+			clock.line = process->lines[i];
+	return clock;
+}
+
 static bool search_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
                           uint32_t count)
 {
 	struct step_search *search = context;
 	struct recorded_process *process = search->recording->process;
-	struct clock_cursor clock = {process->lines[0], 0};
-	for (uint32_t i = 1; i < process->line_count; i++)
-		if (block->first_tick >= process->lines[i]->pieces[0].tick)
-			clock.line = process->lines[i];
+	struct clock_cursor clock = clock_of(process, block);
 	for (uint32_t i = 0; i < count; i++) {
 		if (events[i].type != STEPSCOPE_EVENT_STEP)
 			continue;
@@ -256,21 +262,53 @@ static void share_windows(struct recording *recording)
 	free(all.windows);
 }
 
-static void search_file(struct recording *recording, struct step_search *search, struct segment_file *file)
+static bool capture_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
+                           uint32_t count)
 {
-	struct segment_visitor visitor = {.context = search, .events = search_events, .meta = search_meta};
+	struct recorded_process *process = ((struct recording *)context)->process;
+	struct clock_cursor clock = clock_of(process, block);
+	for (uint32_t i = 0; i < count; i++)
+		if (events[i].type == STEPSCOPE_EVENT_STEP && events[i].id == STEPSCOPE_STEP_CAPTURE)
+			recording_note_capture(process, clock_ns(&clock, events[i].tick), &events[i]);
+	return true;
+}
+
+static void visit_file(struct recording *recording, const struct segment_visitor *visitor, struct segment_file *file)
+{
 	struct segment_stats stats = file->stats; /* those of the first pass stay */
 	struct error ignored;
 	recording->file = file;
 	recording->session = recording->sessions[file->session];
 	recording->process = recording->processes[recording->session->process];
-	if (recording_read(file, &visitor, &ignored) == STATUS_OK)
+	if (recording_read(file, visitor, &ignored) == STATUS_OK)
 		file->stats = stats;
+}
+
+static void sort_captures(struct recording *recording)
+{
+	for (uint32_t i = 0; i < recording->process_count; i++)
+		merge_sort(recording->processes[i]->captures, recording->processes[i]->capture_count,
+		           sizeof(struct capture_change), compare_changes);
+}
+
+/* When operations were recorded must be known before the first thread is read, since one thread says it for all. The coarse
+ * copy has it, where there is one. */
+void recording_find_captures(struct recording *recording)
+{
+	const struct segment_visitor visitor = {.context = recording, .events = capture_events};
+	for (uint32_t i = 0; i < recording->file_count; i++) {
+		struct segment_file *file = &recording->files[i];
+		bool is_coarse = file->header.flags & STEPSCOPE_SEGMENT_COARSE;
+		if (file->is_usable && is_coarse == recording->sessions[file->session]->has_coarse)
+			visit_file(recording, &visitor, file);
+	}
+	sort_captures(recording);
 }
 
 enum status recording_find_windows(struct recording *recording, struct error *err)
 {
 	struct step_search search = {.recording = recording};
+	const struct segment_visitor visitor = {.context = &search, .events = search_events, .meta = search_meta};
 	uint32_t previous = UINT32_MAX, found = 0;
 	for (uint32_t i = 0; i < recording->file_count; i++) {
 		struct segment_file *file = &recording->files[i];
@@ -279,7 +317,7 @@ enum status recording_find_windows(struct recording *recording, struct error *er
 		if (file->session != previous)
 			search.is_wanted_open = search.is_wanted_next = false;
 		previous = file->session;
-		search_file(recording, &search, file);
+		visit_file(recording, &visitor, file);
 	}
 	for (uint32_t i = 0; i < recording->process_count; i++) {
 		join_windows(recording->processes[i]);
@@ -293,6 +331,7 @@ enum status recording_find_windows(struct recording *recording, struct error *er
 			"the recording has no step from %" PRId64 " to %" PRId64 ", only from %" PRId64 " to %" PRId64,
 			recording->filter->first_step, recording->filter->last_step, search.lowest, search.highest);
 	share_windows(recording);
+	sort_captures(recording);
 	recording->has_windows = true;
 	return STATUS_OK;
 }

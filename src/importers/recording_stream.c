@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "importers/recording.h"
 
+#include <stepscope/stepscope.h>
+
 #define MAX_LEVELS 10000u
 
 /* ---- streams and tracks ---- */
@@ -302,6 +304,13 @@ static void count_in_step(struct recording *recording, const struct stream *stre
 	process->late_counts[process->late_count_count++] = (struct late_count){time_ns, event->payload[0], is_tokens};
 }
 
+/* Captures were collected before; only the tail that a rescue brought back may have one more. */
+static void note_late_capture(struct recorded_process *process, const struct segment_event *event, int64_t time_ns)
+{
+	if (!process->capture_count || process->captures[process->capture_count - 1].time_ns < time_ns)
+		recording_note_capture(process, time_ns, event);
+}
+
 static void on_step(struct recording *recording, struct stream *stream, const struct segment_event *event,
                     int64_t time_ns)
 {
@@ -319,8 +328,7 @@ static void on_step(struct recording *recording, struct stream *stream, const st
 		count_in_step(recording, stream, event, time_ns);
 		break;
 	case STEPSCOPE_STEP_CAPTURE:
-		if (!recording->has_windows) /* else the first pass has noted it */
-			recording_note_capture(recording->process, time_ns, event);
+		note_late_capture(recording->process, event, time_ns);
 		break;
 	default:
 		break;
@@ -461,6 +469,31 @@ static void note_time(struct recorded_process *process, int64_t first_ns, int64_
 	process->has_times = true;
 }
 
+/* While no detail is recorded its ends are missing too: what is open of it ends here, as far as no step or phase lies inside. */
+static void cut_detail(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	const struct level *top = top_level(stream);
+	if (!top || top->coarse == stream->level_count)
+		return;
+	for (; stream->deeper; stream->deeper--)
+		model_span_end(recording->model, stream->track, time_ns, SPAN_IS_CUT);
+	for (; top && top->coarse != stream->level_count; top = top_level(stream))
+		end_top(recording, stream, time_ns, SPAN_IS_CUT);
+}
+
+static void follow_captures(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	const struct recorded_process *process = recording->process;
+	while (stream->capture < process->capture_count && process->captures[stream->capture].time_ns <= time_ns) {
+		const struct capture_change *change = &process->captures[stream->capture++];
+		stream->is_detail_off = !(change->mask & STEPSCOPE_ACTIVE_DETAIL);
+		if (!stream->is_detail_off)
+			continue;
+		stream->has_hole = true; /* ends whose begin was not recorded are no surprise from here on */
+		cut_detail(recording, stream, change->time_ns > stream->last_ns ? change->time_ns : stream->last_ns);
+	}
+}
+
 static inline void on_event(struct recording *recording, struct stream *stream, const struct segment_event *event,
                             int64_t time_ns)
 {
@@ -512,11 +545,14 @@ bool recording_events(void *context, const struct stepscope_block *block, const 
 			time_ns = stream->last_ns; /* a block that overlaps its predecessor */
 		if (stream->track == MODEL_NONE && events[i].type != STEPSCOPE_EVENT_VALUE)
 			recording_stream_track(recording, stream);
+		follow_captures(recording, stream, time_ns);
 		stream->before_ns = stream->has_events ? stream->last_ns : time_ns;
 		stream->has_events = true;
 		stream->last_ns = time_ns;
 		recording->process->events++;
 		on_event(recording, stream, &events[i], time_ns);
+		if (stream->is_detail_off)
+			cut_detail(recording, stream, time_ns);
 	}
 	if (stream->has_events)
 		note_time(recording->process, first_ns < stream->last_ns ? first_ns : stream->last_ns, stream->last_ns);
@@ -534,6 +570,7 @@ void recording_close_session(struct recording *recording, struct session *sessio
 		struct stream *stream = session->streams[i];
 		if (stream->track == MODEL_NONE)
 			continue;
+		follow_captures(recording, stream, INT64_MAX);
 		const struct time_window *window = stream->is_window_open ? &recording->process->windows[stream->window]
 		                                                          : NULL;
 		if (window && window->end_ns < INT64_MAX / 2) {

@@ -333,6 +333,45 @@ static void what_was_captured_is_known_per_step(void **state)
 	(void)state;
 }
 
+/* One thread says when operations are recorded; another one's range goes on over that, its end is never recorded. */
+static void ranges_of_other_threads_end_with_the_recorded_stretch(void **state)
+{
+	struct segment_builder segment;
+	const uint64_t coarse = STEPSCOPE_ACTIVE_STEPS, full = coarse | STEPSCOPE_ACTIVE_DETAIL;
+	const uint32_t other = MAIN + 1;
+	begin(&segment);
+	segment_stream(&segment, other, 77, "loader");
+	/* the loader's events stand first in the file */
+	segment_put(&segment, other, 110, STEPSCOPE_EVENT_BEGIN, OP, 0);
+	segment_put(&segment, other, 310, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 0);
+	segment_put(&segment, other, 320, STEPSCOPE_EVENT_BEGIN, OP, 0);
+	segment_put(&segment, other, 330, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 0);
+	segment_put(&segment, MAIN, 100, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, 2,
+	            (uint64_t)STEPSCOPE_CAPTURE_RECORD, full);
+	segment_put(&segment, MAIN, 200, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, 2,
+	            (uint64_t)STEPSCOPE_CAPTURE_NONE, coarse);
+	segment_put(&segment, MAIN, 300, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, 2,
+	            (uint64_t)STEPSCOPE_CAPTURE_RECORD, full);
+	segment_end(&segment, "exit");
+	load(&segment);
+	const struct track *track = NULL;
+	for (uint32_t i = 0; i < model.tracks_count; i++)
+		if (model.tracks[i]->tid == 77)
+			track = model.tracks[i];
+	assert_non_null(track);
+	assert_int_equal(track->span_count, 2);
+	const struct span_chunk *spans = track->chunks[0];
+	assert_int_equal(spans->dur_ns[0], 90);
+	assert_int_equal(spans->flags[0], SPAN_IS_CUT);
+	assert_int_equal(spans->dur_ns[1], 10);
+	assert_int_equal(spans->flags[1], 0);
+	assert_int_equal(spans->parent[1], MODEL_NONE);
+	assert_int_equal(ledger_count(LEDGER_UNMATCHED_END), 0);
+	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS), 0);
+	model_release(&model);
+	(void)state;
+}
+
 static void arguments_belong_to_the_span_before(void **state)
 {
 	struct segment_builder segment;
@@ -906,6 +945,7 @@ int main(void)
 		cmocka_unit_test(dropped_events_leave_the_nesting_whole),
 		cmocka_unit_test(a_dropped_end_of_step_is_seen_by_its_number),
 		cmocka_unit_test(what_was_captured_is_known_per_step),
+		cmocka_unit_test(ranges_of_other_threads_end_with_the_recorded_stretch),
 		cmocka_unit_test(arguments_belong_to_the_span_before),
 		cmocka_unit_test(complete_spans_are_sorted_and_linked),
 		cmocka_unit_test(memory_events_know_where_they_happened),
