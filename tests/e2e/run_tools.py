@@ -19,6 +19,8 @@ KIND_COUNTER, KIND_META = 4, 20
 def environment(cwd, **more):
     """A clean one: nothing of a launcher or of ours."""
     clean = {name: os.environ[name] for name in KEPT if name in os.environ}
+    if "ASAN_OPTIONS" in clean:  # programs that are to die of a signal shall do so
+        clean["ASAN_OPTIONS"] += ":handle_segv=0"
     return {**clean, "HOME": str(cwd), **{name: str(value) for name, value in more.items()}}
 
 
