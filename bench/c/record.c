@@ -10,6 +10,9 @@
 
 #include <stepscope/stepscope.h>
 #include <x86intrin.h>
+#ifdef WITH_PARTS /* linked with the parts of the library */
+#include "recorder/stream.h"
+#endif
 #ifdef WITH_LTTNG
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -89,6 +92,17 @@ static void run_switch(int64_t n)
 		stepscope_range_switch_name(name);
 }
 
+#ifdef WITH_PARTS
+static void run_inline(int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) {
+		stream_put(STEPSCOPE_EVENT_BEGIN, name, NULL, 0);
+		KEEP;
+		stream_put(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, NULL, 0);
+	}
+}
+#endif
+
 #ifdef WITH_LTTNG
 static void run_lttng(int64_t n)
 {
@@ -147,6 +161,9 @@ static struct row fake_rows[] = {
 	{run_calls, false, {.name = "2 empty calls"}},
 	{run_pair, true, {.name = "pair, fake clock"}},
 	{run_switch, true, {.name = "switch, fake clock"}},
+#ifdef WITH_PARTS
+	{run_inline, true, {.name = "pair, fake clock, inline"}},
+#endif
 	{NULL, false, {0}},
 };
 
