@@ -5,6 +5,7 @@
 #include "commands/command.h"
 
 #include "commands/help.h"
+#include "format/fold.h"
 
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -196,8 +197,10 @@ int main(int argc, const char **argv)
 		return close_output(0);
 	}
 	command = command_find(argv[1]);
-	if (command)
+	if (command) {
+		fold_stale_pools(NULL); /* whatever died without a parent that could have done it */
 		return run_command(command, argc - 1, argv + 1);
+	}
 	command_unknown(argv[1], &err);
 	return print_error(&err);
 }

@@ -19,6 +19,7 @@
 
 #define MAX_POOL_BYTES (4ull << 30)
 #define MAX_COVERED (1u << 20)
+#define ORPHAN_SECONDS 3600
 
 struct covered { /* by stream: words that the segments hold */
 	uint64_t *words;
@@ -546,21 +547,23 @@ enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *r
 		close(fd);
 		return STATUS_OK;
 	}
-	struct stat info;
+	struct stat info = {0};
 	if (fstat(fd, &info) == 0 && info.st_nlink == 0 && !is_dead) { /* another rescue was quicker */
 		close(fd);
 		return STATUS_OK;
 	}
 	enum status status = fold_locked(fd, pool_path, result, err);
-	/* a pool whose segment is gone has nothing to be folded into; one that could not be written stays for the next try */
-	bool is_useless = status == STATUS_INPUT || status == STATUS_OK;
+	/* one that could not be written stays for the next try; one whose segment is not to be found may belong to a container
+	 * that shares our /dev/shm, so its own rescue gets time first */
+	bool is_useless = status == STATUS_OK || (status == STATUS_INPUT && time(NULL) - info.st_mtime > ORPHAN_SECONDS);
 	if (is_useless && strncmp(pool_path, "/dev/shm/", 9) == 0)
 		unlink(pool_path);
 	close(fd);
 	return status;
 }
 
-static bool lies_in(const char *pool_path, const char *directory)
+/* The path of the pool's segment, and whether that is there. False when it is no pool. */
+static bool peek(const char *pool_path, char *segment, size_t bytes, bool *is_there)
 {
 	struct stepscope_pool_header header;
 	int fd = open(pool_path, O_RDONLY | O_CLOEXEC);
@@ -570,12 +573,39 @@ static bool lies_in(const char *pool_path, const char *directory)
 	close(fd);
 	if (!is_read || !memchr(header.segment_path, 0, sizeof(header.segment_path)))
 		return false;
-	char segment_directory[PATH_MAX], wanted[PATH_MAX];
-	char *slash = strrchr(header.segment_path, '/');
-	if (slash)
-		*slash = 0;
-	return realpath(header.segment_path, segment_directory) && realpath(directory, wanted) &&
-	       strcmp(segment_directory, wanted) == 0;
+	snprintf(segment, bytes, "%s", header.segment_path);
+	*is_there = access(segment, F_OK) == 0;
+	return true;
+}
+
+static bool lies_in(char *segment, const char *directory)
+{
+	char found[PATH_MAX], wanted[PATH_MAX];
+	char *slash = strrchr(segment, '/');
+	if (!slash)
+		return false;
+	*slash = 0;
+	bool is_inside = realpath(segment, found) && realpath(directory, wanted) && strcmp(found, wanted) == 0;
+	*slash = '/';
+	return is_inside;
+}
+
+static bool is_old(const char *path)
+{
+	struct stat info;
+	return stat(path, &info) == 0 && time(NULL) - info.st_mtime > ORPHAN_SECONDS;
+}
+
+/* Is the pool one to be looked at? Those of runs that are gone wait a while: they may be another container's. */
+static bool is_candidate(const char *path, const char *run_directory)
+{
+	char segment[1400];
+	bool is_there;
+	if (!peek(path, segment, sizeof(segment), &is_there))
+		return is_old(path);
+	if (run_directory)
+		return is_there && lies_in(segment, run_directory);
+	return is_there || is_old(path);
 }
 
 int fold_stale_pools(const char *run_directory)
@@ -594,7 +624,7 @@ int fold_stale_pools(const char *run_directory)
 		if (strtoull(entry->d_name + strlen(prefix), NULL, 10) == (unsigned long long)getpid())
 			continue;
 		snprintf(path, sizeof(path), "/dev/shm/%s", entry->d_name);
-		if (run_directory && !lies_in(path, run_directory))
+		if (!is_candidate(path, run_directory))
 			continue;
 		if (fold_pool(path, false, &result, NULL) == STATUS_OK && result.was_folded)
 			folded++;
