@@ -94,6 +94,7 @@ static void play(struct replay *replay, const struct track *track)
 static void *play_rounds(void *argument)
 {
 	struct replay *replay = argument;
+	measure_go_first(true); /* the drainer does not inherit that */
 	for (int64_t i = 0; i < replay->rounds; i++)
 		play(replay, replay->now);
 	return NULL;
@@ -115,6 +116,7 @@ static void play_rate(struct replay *replay, double rate, double seconds)
 	for (uint32_t i = 0; i < replay->track_count; i++)
 		for (uint32_t k = 0; k < replay->tracks[i].count; k++, events++)
 			gaps += replay->tracks[i].events[k].gap_ns;
+	measure_go_first(true);
 	replay->scale = events / rate * 1e9 / gaps;
 	int64_t end = measure_clock(CLOCK_MONOTONIC) + (int64_t)(seconds * 1e9);
 	for (uint32_t i = 0; measure_clock(CLOCK_MONOTONIC) < end; i++)
