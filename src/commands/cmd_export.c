@@ -20,7 +20,8 @@
 #define DEFAULT_MEMORY ((int64_t)256 << 20)
 
 static const char *format_name, *output, *steps;
-static int64_t max_mb, memory_bytes;
+static int64_t memory_bytes;
+static double max_mb;
 static bool is_no_progress;
 
 static const struct option options[] = {
@@ -30,8 +31,8 @@ static const struct option options[] = {
 		"where to: .json or .pftrace, with .gz or .zst behind it compressed; DIR/ writes one file per rank; "
 		"- is standard output; without it, into the run's directory"),
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
-	OPTION_INT("max-mb", 0, &max_mb, "N",
-                   "leave out whole steps from the end so that N MiB are not exceeded (uncompressed)"),
+	OPTION_DOUBLE("max-mb", 0, &max_mb, "N",
+                      "leave out whole steps from the end so that N MiB are not exceeded (uncompressed)"),
 	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
                      "memory for the trace before it goes to a temporary file (256M)"),
 	OPTION_FLAG("no-progress", 0, &is_no_progress, "no progress bar"),
@@ -102,9 +103,8 @@ static enum status check_usage(const struct options_result *arguments, struct er
 	if (arguments->operand_count > 1)
 		return error_set(err, STATUS_USAGE, "export takes one run, got '%s' and '%s'", arguments->operands[0],
 		                 arguments->operands[1]);
-	if (max_mb < 0)
-		return error_set(err, STATUS_USAGE, "option '--max-mb' wants a number of MiB, got %lld",
-		                 (long long)max_mb);
+	if (!(max_mb >= 0 && max_mb < 1e9))
+		return error_set(err, STATUS_USAGE, "option '--max-mb' wants a number of MiB, got %g", max_mb);
 	return STATUS_OK;
 }
 
@@ -147,7 +147,7 @@ static enum status write_one(const struct model *model, const struct exporter *e
 		.has_steps = selected->has_steps,
 		.first_step = selected->first_step,
 		.last_step = selected->last_step,
-		.max_bytes = max_mb << 20,
+		.max_bytes = (int64_t)(max_mb * 1048576),
 		.processes = processes,
 		.progress = on_progress,
 		.context = &progress,

@@ -57,7 +57,13 @@ static void count_rules(const struct validation *validation, int *errors, int *n
 	}
 }
 
-static void print_validation(struct buffer *out, const char *path, const struct validation *validation, bool is_read)
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void print_validation(struct buffer *out, const char *path, const struct validation *validation,
+                             const struct error *failure)
 {
 	char events[UNITS_BYTES], spans[UNITS_BYTES], bytes[UNITS_BYTES];
 	int errors, notes;
@@ -65,11 +71,12 @@ static void print_validation(struct buffer *out, const char *path, const struct 
 	count_rules(validation, &errors, &notes);
 	text_clean(out, path, strlen(path));
 	if (!validation->form) {
-		buffer_add_text(out, ": not a trace\n");
+		buffer_printf(out, ":\n  unreadable: %s\n", failure->text);
 		return;
 	}
-	buffer_printf(out, ": %s, %s, %s events, %s spans, %s\n", validation->format, validation->form,
-	              units_count(events, (double)validation->events), units_count(spans, (double)validation->spans),
+	buffer_printf(out, ": %s, %s, %s event%s, %s span%s, %s\n", validation->format, validation->form,
+	              units_count(events, (double)validation->events), plural(validation->events),
+	              units_count(spans, (double)validation->spans), plural(validation->spans),
 	              units_bytes(bytes, (double)validation->bytes));
 	for (int i = 0; i < VALIDATE_RULE_COUNT; i++)
 		if (validation->findings[i].count)
@@ -77,11 +84,13 @@ static void print_validation(struct buffer *out, const char *path, const struct 
 	if (validation->is_partly_checked)
 		buffer_printf(out, "  not all pairs of events were compared: more than %u spans\n",
 		              VALIDATE_MOST_SPANS);
-	if (is_read && !errors)
-		buffer_printf(out, "  ok%s\n", notes ? ", with notes" : "");
+	if (failure)
+		buffer_printf(out, "  unreadable: %s; until there %d rule%s broken\n", failure->text, errors,
+		              errors == 1 ? " is" : "s are");
+	else if (errors)
+		buffer_printf(out, "  %d rule%s broken\n", errors, plural((uint64_t)errors));
 	else
-		buffer_printf(out, "  %d %s broken%s\n", errors, errors == 1 ? "rule" : "rules",
-		              is_read ? "" : "; the file could not be read to its end");
+		buffer_printf(out, "  ok%s\n", notes ? ", with notes" : "");
 }
 
 /* ---- JSON ---- */
@@ -149,7 +158,7 @@ static enum status check_file(const char *path, struct buffer *out, struct json_
 	if (json)
 		write_validation(json, path, &validation, status == STATUS_OK ? NULL : &failure);
 	else
-		print_validation(out, path, &validation, status == STATUS_OK);
+		print_validation(out, path, &validation, status == STATUS_OK ? NULL : &failure);
 	if (status != STATUS_OK && err->status == STATUS_OK) {
 		*err = failure;
 		if (!strstr(failure.text, path))

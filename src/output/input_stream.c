@@ -14,6 +14,7 @@
 #include <zstd.h>
 
 #define IN_BYTES ((size_t)256 * 1024)
+#define HEAD_BYTES ((size_t)256)
 
 enum compression {
 	PLAIN,
@@ -30,7 +31,9 @@ struct input_stream {
 	bool is_in_member; /* compressed data is incomplete where the file ends now */
 	bool is_at_end;
 	uint64_t file_bytes;
-	size_t begin, end; /* unread part of buffer */
+	size_t head_begin, head_end; /* unread part of head */
+	size_t begin, end;           /* unread part of buffer */
+	char head[HEAD_BYTES];       /* decompressed, by input_peek() */
 	char buffer[IN_BYTES];
 };
 
@@ -133,7 +136,8 @@ static enum status read_zstd(struct input_stream *input, char *bytes, size_t cap
 	return STATUS_OK;
 }
 
-enum status input_read(struct input_stream *input, char *bytes, size_t capacity, size_t *length, struct error *err)
+static enum status read_some(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
+                             struct error *err)
 {
 	*length = 0;
 	switch (input->compression) {
@@ -144,6 +148,35 @@ enum status input_read(struct input_stream *input, char *bytes, size_t capacity,
 	default:
 		return read_plain(input, bytes, capacity, length, err);
 	}
+}
+
+enum status input_peek(struct input_stream *input, const char **bytes, size_t *length, struct error *err)
+{
+	size_t n = 1;
+
+	while (n > 0 && input->head_end < HEAD_BYTES) {
+		enum status status = read_some(input, input->head + input->head_end, HEAD_BYTES - input->head_end, &n,
+		                               err);
+
+		if (status != STATUS_OK && input->head_end == 0)
+			return status;
+		input->head_end += n;
+	}
+	*bytes = input->head;
+	*length = input->head_end;
+	return STATUS_OK;
+}
+
+enum status input_read(struct input_stream *input, char *bytes, size_t capacity, size_t *length, struct error *err)
+{
+	size_t n = input->head_end - input->head_begin;
+
+	if (n == 0)
+		return read_some(input, bytes, capacity, length, err);
+	*length = n < capacity ? n : capacity;
+	memcpy(bytes, input->head + input->head_begin, *length);
+	input->head_begin += *length;
+	return STATUS_OK;
 }
 
 static enum status recognise(struct input_stream *input, struct error *err)

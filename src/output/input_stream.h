@@ -18,6 +18,8 @@ enum status input_open(const char *path, struct input_stream **input, struct err
  * cut off; what came before is good. */
 enum status input_read(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
                        struct error *err) MUST_CHECK;
+/* The first bytes, up to 256, which stay to be read; before the first input_read(). */
+enum status input_peek(struct input_stream *input, const char **bytes, size_t *length, struct error *err) MUST_CHECK;
 /* "none", "gzip" or "zstd" */
 const char *input_compression(const struct input_stream *input);
 uint64_t input_file_bytes(const struct input_stream *input); /* read from the file so far */

@@ -55,49 +55,50 @@ static char first_letter(const char *head, size_t length)
 	return '\0';
 }
 
-static enum status recognise(const char *path, struct validation *validation, char *first, struct error *err)
+static enum status recognise(const char *path, struct input_stream *input, struct validation *validation, char *first,
+                             struct error *err)
 {
-	struct input_stream *input;
-	char head[256];
+	const char *head;
 	size_t length;
-	enum status status = input_open(path, &input, err);
+	enum status status = input_peek(input, &head, &length, err);
 
-	if (status != STATUS_OK)
-		return status;
-	status = input_read(input, head, sizeof(head), &length, err);
 	validation->compression = input_compression(input);
-	input_close(input);
 	if (status != STATUS_OK)
 		return status;
 	*first = first_letter(head, length);
 	validation->format = *first == '{' || *first == '[' ? "chrome" : "perfetto";
 	if (strcmp(validation->format, "chrome") == 0 || (length >= 2 && head[0] == '\n'))
 		return STATUS_OK;
-	error_set(err, STATUS_INPUT, "'%s' is no Chrome or Perfetto trace: %s", path,
-	          length ? "it begins with neither {, [ nor a packet" : "it is empty");
-	return STATUS_INPUT;
+	return error_set(err, STATUS_INPUT, "'%s' is no Chrome or Perfetto trace: %s", path,
+	                 length ? "it begins with neither {, [ nor a packet" : "it is empty");
+}
+
+static enum status validate_input(const char *path, struct input_stream *input, struct validation *validation,
+                                  struct error *err)
+{
+	char first;
+	enum status status = recognise(path, input, validation, &first, err);
+
+	if (status != STATUS_OK)
+		return status;
+	if (strcmp(validation->compression, "zstd") == 0)
+		validate_count(validation, VALIDATE_P10, 0, NULL);
+	if (strcmp(validation->format, "perfetto") == 0)
+		return validate_perfetto(input, validation, err);
+	check_name(path, validation);
+	return validate_chrome(input, validation, err);
 }
 
 enum status validate_file(const char *path, struct validation *validation, struct error *err)
 {
 	struct input_stream *input;
 	enum status status;
-	char first;
 
 	memset(validation, 0, sizeof(*validation));
-	status = recognise(path, validation, &first, err);
-	if (status == STATUS_OK)
-		status = input_open(path, &input, err);
+	status = input_open(path, &input, err);
 	if (status != STATUS_OK)
 		return status;
-	if (strcmp(validation->compression, "zstd") == 0)
-		validate_count(validation, VALIDATE_P10, 0, NULL);
-	if (first == '{' || first == '[') {
-		check_name(path, validation);
-		status = validate_chrome(input, validation, err);
-	} else {
-		status = validate_perfetto(input, validation, err);
-	}
+	status = validate_input(path, input, validation, err);
 	input_close(input);
 	return status;
 }

@@ -523,7 +523,8 @@ enum status validate_chrome(struct input_stream *input, struct validation *valid
 	if (status != STATUS_OK)
 		return status;
 	status = read_file(&check, &stream, err);
-	check_whole(&check);
+	if (status == STATUS_OK)
+		check_whole(&check);
 	check_pairs(&check);
 	check_pairs_release(&check);
 	json_stream_release(&stream);
