@@ -575,6 +575,7 @@ static void tell_end(void)
 
 void session_stop(const char *reason)
 {
+	(void)wait_while(SESSION_STARTING, WAIT_FOR_START_MS);
 	uint64_t expected = owner_word(getpid(), SESSION_ON);
 	if (!__atomic_compare_exchange_n(&session.owner, &expected, owner_word(getpid(), SESSION_STOPPING), false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -623,4 +624,5 @@ __attribute__((constructor)) static void on_load(void)
 __attribute__((destructor)) static void on_unload(void)
 {
 	session_stop("exit");
+	streams_unload();
 }

@@ -429,6 +429,13 @@ void streams_reset(void)
 	}
 }
 
+void streams_unload(void)
+{
+	if (has_exit_key)
+		pthread_key_delete(exit_key);
+	has_exit_key = false;
+}
+
 void streams_free_slot(uint32_t index)
 {
 	struct stepscope_slot *slot = &streams.pool->slots[index];

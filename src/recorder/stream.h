@@ -93,6 +93,8 @@ void streams_declare_early(void);
 void streams_forget(void);
 /* After streams_stop(): forgets all streams; live threads keep their (empty) cursors. */
 void streams_reset(void);
+/* The library is going away: no thread that ends later may come here. */
+void streams_unload(void);
 /* The drainer is done with a thread that has exited. */
 void streams_free_slot(uint32_t index);
 

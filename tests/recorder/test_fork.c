@@ -209,12 +209,12 @@ static void check_busy(const char *kind, const char *count)
 
 static void forks_of_a_busy_process_never_hang(void)
 {
-	check_busy("fork", IS_SANITIZED ? "30" : "200");
+	check_busy("fork", IS_SANITIZED ? "20" : "100");
 }
 
 static void raw_forks_of_a_busy_process_never_hang(void)
 {
-	check_busy("raw", IS_SANITIZED ? "20" : "200");
+	check_busy("raw", IS_SANITIZED ? "20" : "100");
 }
 
 /* Forks of forks, and a daemon: parents end before their children. */
