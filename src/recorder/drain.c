@@ -344,18 +344,19 @@ static void write_pass(struct drain *drain)
 /* One pass over all streams; true when more is waiting. */
 static bool pass(struct drain *drain, int64_t now_ns, bool is_forced)
 {
-	bool has_room = true;
+	bool has_room = true, was_failing = drain->file.is_failing;
 	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
 	if (drain->file.is_lost)
 		return false;
-	if (!drain->file.is_failing) {
+	if (!was_failing) {
 		for (uint32_t i = 0; i < high && has_room; i++)
 			has_room = body_has_room(drain) && drain_slot(drain, i, now_ns, is_forced);
 		put_drops(drain, 0, drain->pool->header->dropped, &drain->dropped_without_slot);
 		put_symbols(drain);
 	}
 	write_pass(drain);
-	return !has_room && !drain->file.is_failing;
+	/* a file that takes data again has got what was kept; the rest waits in the pool */
+	return (!has_room || was_failing) && !drain->file.is_failing;
 }
 
 static void run_passes(struct drain *drain, bool is_forced)

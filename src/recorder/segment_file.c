@@ -28,8 +28,11 @@ void recorder_say(const char *format, ...)
 		return;
 	length += (size_t)n < sizeof(line) - length - 1 ? (size_t)n : sizeof(line) - length - 2;
 	line[length++] = '\n';
+	struct file_limit limit;
+	file_limit_enter(&limit); /* stderr may be a file too */
 	if (write(STDERR_FILENO, line, length) < 0)
-		return; /* nobody to tell */
+		length = 0; /* nobody to tell */
+	file_limit_leave(&limit);
 }
 
 /* Host names may contain dots, which separate the parts of a file name. */
