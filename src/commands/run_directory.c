@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -131,6 +132,8 @@ static enum status open_directory(struct run_directory *directory, struct error 
 	directory->fd = open(directory->shown, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory->fd < 0)
 		return error_errno(err, STATUS_IO, errno, "cannot open the run directory '%s'", directory->shown);
+	/* tells other commands that the dead of this run have somebody to look after them */
+	flock(directory->fd, LOCK_SH | LOCK_NB);
 	if (!realpath(directory->shown, directory->path))
 		return error_errno(err, STATUS_IO, errno, "cannot find the run directory '%s'", directory->shown);
 	if (faccessat(directory->fd, ".", W_OK | X_OK, AT_EACCESS) != 0)

@@ -140,7 +140,7 @@ static void find_status(struct run_watch *watch, struct watched *item)
 
 static void pool_path(char *out, size_t bytes, const struct watched *item)
 {
-	snprintf(out, bytes, "/dev/shm/stepscope.%u.%d.%" PRIu64, (unsigned)geteuid(), (int)item->pid,
+	snprintf(out, bytes, "/dev/shm/stepscope.%u.%d.%" PRIu64, (unsigned)getuid(), (int)item->pid,
 	         item->start_time);
 }
 

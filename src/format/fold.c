@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -596,6 +597,23 @@ static bool is_old(const char *path)
 	return stat(path, &info) == 0 && time(NULL) - info.st_mtime > ORPHAN_SECONDS;
 }
 
+/* Does a `stepscope run` watch over the segment's directory? It holds a lock on it, does the rescue itself at once, and tells its
+ * user where the process was. */
+static bool has_parent(char *segment)
+{
+	char *slash = strrchr(segment, '/');
+	if (!slash)
+		return false;
+	*slash = 0;
+	int fd = open(segment, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*slash = '/';
+	if (fd < 0)
+		return false;
+	bool is_locked = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	close(fd);
+	return is_locked;
+}
+
 /* Is the pool one to be looked at? Those of runs that are gone wait a while: they may be another container's. */
 static bool is_candidate(const char *path, const char *run_directory)
 {
@@ -603,6 +621,8 @@ static bool is_candidate(const char *path, const char *run_directory)
 	bool is_there;
 	if (!peek(path, segment, sizeof(segment), &is_there))
 		return is_old(path);
+	if (is_there && has_parent(segment))
+		return false;
 	if (run_directory)
 		return is_there && lies_in(segment, run_directory);
 	return is_there || is_old(path);
