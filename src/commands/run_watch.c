@@ -140,8 +140,7 @@ static void find_status(struct run_watch *watch, struct watched *item)
 
 static void pool_path(char *out, size_t bytes, const struct watched *item)
 {
-	snprintf(out, bytes, "/dev/shm/stepscope.%u.%d.%" PRIu64, (unsigned)getuid(), (int)item->pid,
-	         item->start_time);
+	snprintf(out, bytes, "/dev/shm/stepscope.%u.%d.%" PRIu64, (unsigned)getuid(), (int)item->pid, item->start_time);
 }
 
 /* Brings the rest of its events from the pool into the file. A failure shows in the report, which says what is missing. */
