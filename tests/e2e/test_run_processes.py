@@ -12,9 +12,9 @@ from run_tools import (ACTOR, TRAINER, WORKER, await_directory, child_of, finish
 
 
 def test_killed_program_is_rescued_and_named(tmp_path):
-    process = start(tmp_path, ACTOR, "steps", "40", "100", "open", "conv", "sleep", "60000")
+    process = start(tmp_path, ACTOR, "steps", "40", "100", "open", "conv", "write", "1", "r", "sleep", "60000")
     child = child_of(process)
-    time.sleep(0.6)
+    assert process.stdout.read(1) == b"r"
     os.kill(child, signal.SIGKILL)
     done = finish(process)
     assert done.returncode == 137

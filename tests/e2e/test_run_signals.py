@@ -51,9 +51,9 @@ def test_signal_that_ends_the_program_ends_the_run_in_order(tmp_path, number):
 
 
 def test_killed_by_the_signal_we_passed_on(tmp_path):
-    process = start(tmp_path, ACTOR, "steps", "5", "0", "open", "conv", "sleep", "60000", start_new_session=True)
-    child_of(process)
-    time.sleep(0.5)
+    process = start(tmp_path, ACTOR, "steps", "5", "0", "open", "conv", "write", "1", "r", "sleep", "60000",
+                    start_new_session=True)
+    assert process.stdout.read(1) == b"r"
     process.send_signal(signal.SIGTERM)
     done = finish(process)
     assert done.returncode == 143
