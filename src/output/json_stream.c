@@ -135,10 +135,50 @@ static bool read_string(struct json_stream *stream)
 	}
 }
 
-static bool is_word_byte(int c)
+static bool is_digit(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' ||
-	       c == '.' || c == '/' || c == '_';
+	return c >= '0' && c <= '9';
+}
+
+static bool is_word_byte(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' || c == '.' ||
+	       c == '/' || c == '_';
+}
+
+/* Bytes of the window that belong to a number or a bare word. */
+static size_t word_run(const struct json_stream *stream)
+{
+	size_t at = stream->begin;
+
+	while (at < stream->end && is_word_byte(stream->window[at]))
+		at++;
+	return at - stream->begin;
+}
+
+static bool skip_digits(const char **at)
+{
+	const char *first = *at;
+
+	while (is_digit(**at))
+		++*at;
+	return *at > first;
+}
+
+static bool is_number(const char *at)
+{
+	at += *at == '-';
+	if (!skip_digits(&at))
+		return false;
+	if (*at == '.' && (at++, !skip_digits(&at)))
+		return false;
+	if (*at == 'e' || *at == 'E') {
+		at++;
+		at += *at == '+' || *at == '-';
+		if (!skip_digits(&at))
+			return false;
+	}
+	return *at == '\0';
 }
 
 static enum json_stream_token read_word(struct json_stream *stream)
@@ -151,26 +191,20 @@ static enum json_stream_token read_word(struct json_stream *stream)
 		{"-NaN", STREAM_BARE},      {"nan", STREAM_BARE},    {"-nan", STREAM_BARE}, {"Infinity", STREAM_BARE},
 		{"-Infinity", STREAM_BARE}, {"inf", STREAM_BARE},    {"-inf", STREAM_BARE}, {"N/A", STREAM_BARE},
 	};
-	int c;
+	while (peek(stream) >= 0) {
+		size_t run = word_run(stream);
 
-	while ((c = peek(stream)) >= 0 && is_word_byte(c)) {
-		char byte = (char)c;
-
-		add_text(stream, &byte, 1);
-		stream->begin++;
+		add_text(stream, stream->window + stream->begin, run);
+		stream->begin += run;
+		if (stream->begin < stream->end)
+			break;
 	}
 	stream->text[stream->length] = '\0';
+	if (is_number(stream->text) && !stream->is_cut)
+		return STREAM_NUMBER;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(stream->text, words[i].text) == 0)
 			return words[i].token;
-	c = (unsigned char)stream->text[stream->text[0] == '-'];
-	if (stream->length && !stream->is_cut && c >= '0' && c <= '9') {
-		char *end;
-
-		strtod(stream->text, &end);
-		if (*end == '\0' && !strpbrk(stream->text, "xXpP"))
-			return STREAM_NUMBER;
-	}
 	return fail(stream, "a value was expected");
 }
 

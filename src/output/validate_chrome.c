@@ -85,29 +85,37 @@ static void take(struct json_value *value, const struct json_stream *stream, enu
 		parse_integer(value);
 }
 
+/* "" or "." and up to three decimals behind whole microseconds; false for anything else. */
+static bool add_decimals(const char *at, bool is_negative, int64_t whole, int64_t *ns)
+{
+	int64_t rest = 0;
+	int64_t unit = 100;
+
+	if (*at == '.')
+		for (at++; *at >= '0' && *at <= '9' && unit; at++, unit /= 10)
+			rest += (*at - '0') * unit;
+	*ns = whole * 1000 + (is_negative ? -rest : rest);
+	return *at == '\0';
+}
+
 /* Microseconds with any decimals -> nanoseconds; also from a string, as Perfetto does. */
 static bool parse_us(const struct json_value *value, int64_t *ns)
 {
+	char *dot, *end;
 	double us;
-	char *end, *dot;
 	int64_t whole;
 
 	if (value->type != TYPE_NUMBER && value->type != TYPE_TEXT)
 		return false;
 	errno = 0;
 	whole = strtoll(value->text, &dot, 10);
-	us = strtod(value->text, &end);
-	if (end == value->text || *end || !isfinite(us) || fabs(us) > 9e15)
+	if (dot != value->text && errno == 0 && whole < INT64_MAX / 1000 && whole > INT64_MIN / 1000 &&
+	    add_decimals(dot, value->text[0] == '-', whole, ns))
+		return true;
+	us = strtod(value->text, &end); /* an exponent, or more decimals than nanoseconds have */
+	if (end == value->text || *end || !(fabs(us) <= 9e15))
 		return false;
 	*ns = llround(us * 1000);
-	if (*dot == '.' && strspn(dot + 1, "0123456789") <= 3 && !strpbrk(dot, "eE")) {
-		int64_t rest = 0;
-		int64_t unit = 100;
-
-		for (const char *at = dot + 1; *at; at++, unit /= 10)
-			rest += (*at - '0') * unit;
-		*ns = whole * 1000 + (value->text[0] == '-' ? -rest : rest);
-	}
 	return true;
 }
 
