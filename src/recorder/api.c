@@ -11,8 +11,6 @@
 
 #include <unistd.h>
 
-#define MAX_META_BYTES 8000
-
 /* ---- events ---------------------------------------------------------------------------------------------------------------- */
 
 void stepscope_emit_begin(stepscope_name_t name)
@@ -169,7 +167,7 @@ uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t
 
 void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload, unsigned count)
 {
-	if (count <= 15 && stepscope_active)
+	if (count <= 15 && (stepscope_active || __atomic_load_n(&session.is_ending, __ATOMIC_RELAXED)))
 		stream_put(type, id, payload, count);
 }
 

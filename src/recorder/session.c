@@ -73,6 +73,11 @@ static bool is_own(uint64_t owner)
 	return pid == getpid();
 }
 
+bool session_is_own(void)
+{
+	return is_own(__atomic_load_n(&session.owner, __ATOMIC_ACQUIRE));
+}
+
 static enum session_phase phase_of(uint64_t owner)
 {
 	return (enum session_phase)(owner & 0xff);
@@ -396,6 +401,7 @@ static bool start_parts(const struct session_start *how, bool is_forked)
 	/* names first: the pool must hold them before an event that uses one */
 	(void)symbols_attach_pool(&session.pool, is_forked);
 	if (!streams_start(&session.pool, is_forked)) {
+		(void)symbols_attach_pool(NULL, false);
 		pool_destroy(&session.pool, true);
 		return fail("no memory for threads", ENOMEM);
 	}

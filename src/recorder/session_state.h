@@ -51,6 +51,9 @@ bool session_enter(void);
 /* Does another thread, or the code that this handler interrupted, start the recorder just now? */
 bool session_is_starting(void);
 
+/* Does the session belong to this process? Not to a forked child that has not come to its first event yet. */
+bool session_is_own(void);
+
 /* Emits the facts of the recording, once; the first thread that has a stream calls it. */
 void session_tell_start(void);
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define CURSORS 8192u
+#define SLOT_IS_TAKEN UINT32_MAX /* in slot->stream, until it has its number */
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
@@ -34,6 +35,8 @@ static bool has_exit_key;
 /* Around every use of the pool outside an emission: streams_stop() waits until all have left. False: it is going away. */
 static bool visit(void)
 {
+	if (!session_is_own()) /* a forked child that has not started its own session: the pool is its parent's */
+		return false;
 	__atomic_fetch_add(&streams.visitors, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&streams.is_accepting, __ATOMIC_SEQ_CST))
 		return true;
@@ -174,13 +177,14 @@ static void on_thread_exit(void *value)
 	leave();
 }
 
-static bool claim_index(uint32_t i, uint32_t stream)
+/* The slot gets its number when it is won: failed claims use none up. */
+static bool claim_index(uint32_t i)
 {
 	uint32_t expected = 0;
 	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
 	uint32_t *slot_stream = &streams.pool->slots[i].stream;
 	if (__atomic_load_n(slot_stream, __ATOMIC_RELAXED) != 0 ||
-	    !__atomic_compare_exchange_n(slot_stream, &expected, stream, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	    !__atomic_compare_exchange_n(slot_stream, &expected, SLOT_IS_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
 	while (high < i + 1 &&
 	       !__atomic_compare_exchange_n(&streams.high, &high, i + 1, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -199,10 +203,12 @@ static void write_name(struct stepscope_slot *slot, const char *name)
 		__atomic_store_n((uint64_t *)(void *)slot->name + i, words[i], __ATOMIC_RELAXED);
 }
 
-static struct cursor *fill_slot(uint32_t i, uint32_t stream, enum stepscope_stream_kind kind)
+static struct cursor *fill_slot(uint32_t i, enum stepscope_stream_kind kind)
 {
 	struct stepscope_slot *slot = &streams.pool->slots[i];
 	struct cursor *cursor = &streams.cursors[i];
+	uint32_t stream = __atomic_add_fetch(&streams.last_stream, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->stream, stream, __ATOMIC_RELEASE);
 	slot->kind = (uint32_t)kind;
 	slot->tid = (uint32_t)syscall(SYS_gettid);
 	char name[32] = "";
@@ -217,18 +223,22 @@ static struct cursor *fill_slot(uint32_t i, uint32_t stream, enum stepscope_stre
 /* `mine` is the cursor the thread has from an earlier session, else NULL: any free one. */
 static struct cursor *claim_slot(enum stepscope_stream_kind kind, const struct cursor *mine)
 {
-	uint32_t stream = __atomic_add_fetch(&streams.last_stream, 1, __ATOMIC_RELAXED);
 	if (mine) {
 		uint32_t i = (uint32_t)(mine - streams.cursors);
-		return i < streams.capacity && claim_index(i, stream) ? fill_slot(i, stream, kind) : NULL;
+		return i < streams.capacity && claim_index(i) ? fill_slot(i, kind) : NULL;
 	}
+	/* a thread without a slot comes here with every event: it looks again only after one was freed */
+	uint32_t freed = __atomic_load_n(&streams.freed, __ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&streams.full_since, __ATOMIC_RELAXED) == freed + 1)
+		return NULL;
 	for (uint32_t i = 0; i < streams.capacity; i++)
-		if (!__atomic_load_n(&streams.cursors[i].is_owned, __ATOMIC_RELAXED) && claim_index(i, stream)) {
+		if (!__atomic_load_n(&streams.cursors[i].is_owned, __ATOMIC_RELAXED) && claim_index(i)) {
 			/* between the two its owner may have come back from an earlier session: look again */
 			if (!__atomic_load_n(&streams.cursors[i].is_owned, __ATOMIC_ACQUIRE))
-				return fill_slot(i, stream, kind);
+				return fill_slot(i, kind);
 			__atomic_store_n(&streams.pool->slots[i].stream, 0, __ATOMIC_RELEASE);
 		}
+	__atomic_store_n(&streams.full_since, freed + 1, __ATOMIC_RELAXED);
 	return NULL;
 }
 
@@ -283,7 +293,7 @@ void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, co
 			return;
 		}
 		session_tell_start();
-		cursor->busy = 1;
+		__atomic_store_n(&cursor->busy, 1, __ATOMIC_SEQ_CST);
 		was_busy = 0;
 	}
 	if (was_busy) {
@@ -291,7 +301,10 @@ void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, co
 			put_signal(cursor, head, payload);
 		return; /* still busy: the emission that was interrupted goes on */
 	}
-	if (__atomic_load_n(&streams.is_accepting, __ATOMIC_ACQUIRE))
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	/* a stop and a start by another thread may have taken the stream away before we were busy */
+	if (__atomic_load_n(&streams.is_accepting, __ATOMIC_SEQ_CST) &&
+	    __atomic_load_n(&cursor->stream, __ATOMIC_SEQ_CST) != 0)
 		put_into(cursor, head, clock_ticks(), payload);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&cursor->busy, 0, __ATOMIC_RELEASE);
@@ -302,6 +315,8 @@ void stream_name_thread(const char *name)
 	struct cursor *cursor = cursor_mine;
 	if (cursor == &cursor_none || cursor->stream == 0)
 		cursor = stream_attach(STEPSCOPE_STREAM_THREAD);
+	if (cursor)
+		session_tell_start(); /* this may be the program's first call */
 	if (!cursor || !visit())
 		return;
 	if (cursor->stream) {
@@ -328,6 +343,7 @@ bool streams_start(struct pool *pool, bool is_forked)
 	streams.pool = pool;
 	streams.capacity = pool->header->slot_count;
 	__atomic_store_n(&streams.high, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&streams.full_since, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&streams.is_accepting, true, __ATOMIC_RELEASE);
 	return true;
 }
@@ -442,4 +458,5 @@ void streams_free_slot(uint32_t index)
 	memset(&streams.cursors[index], 0, sizeof(struct cursor));
 	memset((uint8_t *)slot + sizeof(slot->stream), 0, sizeof(*slot) - sizeof(slot->stream));
 	__atomic_store_n(&slot->stream, 0, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&streams.freed, 1, __ATOMIC_RELEASE);
 }

@@ -72,6 +72,8 @@ struct streams {
 	uint32_t capacity;      /* of cursors */
 	uint32_t high;          /* slots [0, high) have been used, atomic */
 	uint32_t last_stream;   /* number of the newest stream, atomic */
+	uint32_t freed;         /* counts slots given back, atomic */
+	uint32_t full_since;    /* 1 + `freed` when no free slot was found; 0 never; atomic */
 	struct pool *pool;
 	bool is_accepting;      /* atomic */
 	int32_t visitors;       /* threads that use the pool outside an emission, atomic */

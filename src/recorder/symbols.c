@@ -13,6 +13,12 @@
 
 #define AREA_BYTES (32u << 20)
 #define SLOTS (SYMBOLS_MAX * 2)
+#define MOST_AT_ONCE 4096u /* threads that may be adding a name at the same instant */
+
+struct copies {
+	struct pool *pool;
+	int32_t running; /* threads that may be writing to the pool */
+};
 
 struct symbols {
 	bool is_open;        /* the built-in names are in; atomic */
@@ -21,8 +27,7 @@ struct symbols {
 	uint64_t *slots;
 	uint32_t *offsets;   /* number -> offset / 8 in area */
 	uint32_t count;      /* numbers given, atomic */
-	struct pool *pool;
-	int32_t copying;     /* threads that may be writing to the pool */
+	struct copies *copies; /* in a page that fork() clears: a child must not write to its parent's pool */
 	uint64_t inherited;  /* entries below this are the parent's: an incomplete one stays so */
 };
 static struct symbols symbols;
@@ -92,22 +97,21 @@ static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 {
 	size_t bytes = entry_bytes(length);
 	uint64_t at = __atomic_load_n(&symbols.used, __ATOMIC_RELAXED);
+	/* looked at before the room is taken: an entry without a number would stand in the way for ever */
+	if (__atomic_load_n(&symbols.count, __ATOMIC_RELAXED) >= SYMBOLS_MAX - MOST_AT_ONCE)
+		return 0;
 	do {
 		if (at + bytes > AREA_BYTES)
 			return 0;
 	} while (!__atomic_compare_exchange_n(&symbols.used, &at, at + bytes, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	uint32_t number = __atomic_add_fetch(&symbols.count, 1, __ATOMIC_RELAXED);
-	if (number >= SYMBOLS_MAX) {
-		__atomic_store_n(&symbols.count, SYMBOLS_MAX, __ATOMIC_RELAXED);
-		return 0;
-	}
 	symbols.offsets[number] = (uint32_t)(at / 8);
 	write_entry(symbols.area + at, number, kind, text, length);
-	__atomic_fetch_add(&symbols.copying, 1, __ATOMIC_SEQ_CST);
-	struct pool *pool = __atomic_load_n(&symbols.pool, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&symbols.copies->running, 1, __ATOMIC_SEQ_CST);
+	struct pool *pool = __atomic_load_n(&symbols.copies->pool, __ATOMIC_SEQ_CST);
 	if (pool)
 		copy_to_pool(pool, number, kind, text, length);
-	__atomic_fetch_sub(&symbols.copying, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&symbols.copies->running, 1, __ATOMIC_RELEASE);
 	return number;
 }
 
@@ -174,7 +178,9 @@ bool symbols_start(void)
 	symbols.slots = map_zeroed(SLOTS * sizeof(uint64_t));
 	symbols.offsets = map_zeroed(SYMBOLS_MAX * sizeof(uint32_t));
 	symbols.area = map_zeroed(AREA_BYTES);
-	if (!symbols.slots || !symbols.offsets || !symbols.area)
+	symbols.copies = map_zeroed(4096);
+	if (!symbols.slots || !symbols.offsets || !symbols.area || !symbols.copies ||
+	    madvise(symbols.copies, 4096, MADV_WIPEONFORK) != 0)
 		return false;
 	add_builtins(); /* before anybody else: their numbers are fixed */
 	__atomic_store_n(&symbols.is_open, true, __ATOMIC_RELEASE);
@@ -192,7 +198,7 @@ static size_t skip_incomplete(uint64_t at, const struct stepscope_symbol *symbol
 static bool wait_for_copies(void)
 {
 	int64_t start = clock_raw_ns();
-	while (__atomic_load_n(&symbols.copying, __ATOMIC_ACQUIRE) > 0) {
+	while (symbols.copies && __atomic_load_n(&symbols.copies->running, __ATOMIC_ACQUIRE) > 0) {
 		if (clock_raw_ns() - start > 1000000000)
 			return false;
 		sched_yield();
@@ -203,12 +209,12 @@ static bool wait_for_copies(void)
 bool symbols_attach_pool(struct pool *pool, bool is_forked)
 {
 	uint64_t used = __atomic_load_n(&symbols.used, __ATOMIC_ACQUIRE);
-	if (is_forked) {
+	if (!symbols.copies)
+		return true; /* never started */
+	if (is_forked)
 		symbols.inherited = used;
-		symbols.copying = 0;
-	}
 	/* new names go to both from here on; the loop copies the older ones, and a name copied twice does no harm */
-	__atomic_store_n(&symbols.pool, pool, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&symbols.copies->pool, pool, __ATOMIC_SEQ_CST);
 	if (!pool)
 		return wait_for_copies();
 	for (uint64_t at = 0; at < used;) {
