@@ -13,7 +13,7 @@
 
 #define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-struct recorder_clock recorder_clock = {.clocksource_fd = -1};
+struct recorder_clock recorder_clock;
 
 static int64_t read_ns(clockid_t id)
 {
@@ -38,13 +38,12 @@ uint64_t clock_ticks_slow(void)
 static bool kernel_trusts_counter(void)
 {
 	char name[32] = "";
-	if (recorder_clock.clocksource_fd < 0)
-		recorder_clock.clocksource_fd = open(CLOCKSOURCE, O_RDONLY | O_CLOEXEC);
-	if (recorder_clock.clocksource_fd < 0)
+	int fd = open(CLOCKSOURCE, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
 		return false;
-	if (pread(recorder_clock.clocksource_fd, name, sizeof(name) - 1, 0) <= 0)
-		return false;
-	return strncmp(name, "tsc", 3) == 0 || strncmp(name, "kvm-clock", 9) == 0;
+	ssize_t length = read(fd, name, sizeof(name) - 1);
+	close(fd);
+	return length > 0 && (strncmp(name, "tsc", 3) == 0 || strncmp(name, "kvm-clock", 9) == 0);
 }
 
 static bool counter_is_usable(void)

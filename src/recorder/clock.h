@@ -18,7 +18,6 @@ struct recorder_clock {
 	uint32_t shift;      /* quantum of the file: 2^shift ticks */
 	uint64_t origin_tick; /* not is_counter: tick = origin_tick + (raw - origin_ns) * tick_hz / 1e9 */
 	int64_t origin_ns;
-	int clocksource_fd;  /* -1: none */
 };
 extern struct recorder_clock recorder_clock;
 

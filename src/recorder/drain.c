@@ -237,11 +237,9 @@ static bool begin_slot(struct drain *drain, uint32_t index)
 	if (number == 0 || number == stream->stream)
 		return number != 0 && stream->chunk;
 	uint32_t first = __atomic_load_n(&streams.cursors[index].first_chunk, __ATOMIC_ACQUIRE);
-	*stream = (struct drained_stream){.stream = number};
-	if (first == 0) {
-		stream->stream = 0; /* no event yet: come again */
-		return false;
-	}
+	if (first == 0)
+		return false; /* no event yet: come again */
+	*stream = (struct drained_stream){.stream = number, .dropped = stream->dropped};
 	stream->chunk = &drain->pool->chunks[first - 1];
 	stream->base = stream->chunk->base_tick;
 	return true;
@@ -335,9 +333,12 @@ static void write_pass(struct drain *drain)
 		return;
 	if (!segment_file_append(&drain->file, drain->head, drain->head_bytes, drain->body, drain->body_bytes))
 		return; /* kept: the next pass tries again, until then the pool fills up and events are counted */
-	if (drain->coarse.path[0])
-		segment_file_append(&drain->coarse, drain->head, drain->head_bytes, drain->coarse_body, drain->coarse_bytes);
-	drain->head_bytes = drain->body_bytes = drain->coarse_bytes = 0;
+	/* what the coarse copy cannot take now waits for the next pass, as long as there is room for it */
+	if (!drain->coarse.path[0] ||
+	    segment_file_append(&drain->coarse, drain->head, drain->head_bytes, drain->coarse_body, drain->coarse_bytes) ||
+	    COARSE_BYTES - drain->coarse_bytes < 2 * BLOCK_MAX_EVENT_BYTES)
+		drain->coarse_bytes = 0;
+	drain->head_bytes = drain->body_bytes = 0;
 	free_done(drain);
 }
 
@@ -349,8 +350,12 @@ static bool pass(struct drain *drain, int64_t now_ns, bool is_forced)
 	if (drain->file.is_lost)
 		return false;
 	if (!was_failing) {
-		for (uint32_t i = 0; i < high && has_room; i++)
-			has_room = body_has_room(drain) && drain_slot(drain, i, now_ns, is_forced);
+		/* on from where the last one had no more room: nobody is left waiting behind a busy thread */
+		for (uint32_t i = 0; i < high && has_room; i++) {
+			uint32_t slot = drain->next_slot < high ? drain->next_slot : 0;
+			has_room = body_has_room(drain) && drain_slot(drain, slot, now_ns, is_forced);
+			drain->next_slot = has_room ? slot + 1 : slot;
+		}
 		put_drops(drain, 0, drain->pool->header->dropped, &drain->dropped_without_slot);
 		put_symbols(drain);
 	}
@@ -361,8 +366,8 @@ static bool pass(struct drain *drain, int64_t now_ns, bool is_forced)
 
 static void run_passes(struct drain *drain, bool is_forced)
 {
-	/* bounded, so that producers that never stop cannot keep a flush from ending */
-	for (int i = 0; i < 64 && pass(drain, clock_raw_ns(), is_forced); i++)
+	/* bounded, so that producers that never stop cannot keep a flush from ending; at the end there are none */
+	for (int i = 0; (i < 64 || drain->is_stopping) && pass(drain, clock_raw_ns(), is_forced); i++)
 		rotate_if_due(drain, &drain->limits, clock_raw_ns());
 }
 
@@ -373,8 +378,8 @@ static void every_second(struct drain *drain, struct drain_limits *limits, int64
 	streams_find_dead(256);
 	if (limits->is_self_sampled)
 		self_sample(drain->events, CLOCK_THREAD_CPUTIME_ID);
-	if (limits->fdatasync_ns && now_ns >= drain->next_sync_ns && drain->file.fd >= 0) {
-		fdatasync(drain->file.fd);
+	if (limits->fdatasync_ns && now_ns >= drain->next_sync_ns && own_fd_is_ours(&drain->file.file)) {
+		fdatasync(drain->file.file.fd);
 		drain->next_sync_ns = now_ns + limits->fdatasync_ns;
 	}
 }
@@ -401,10 +406,12 @@ static void sleep_until_woken(struct drain *drain, uint32_t seen, int64_t ns)
 	syscall(SYS_futex, &drain->wake, FUTEX_WAIT_PRIVATE, seen, &wait, NULL, 0);
 }
 
-static void wake(struct drain *drain)
+/* The number of the request, which passes_done reaches when it was served. */
+static uint32_t wake(struct drain *drain)
 {
-	__atomic_fetch_add(&drain->wake, 1, __ATOMIC_SEQ_CST);
+	uint32_t number = __atomic_add_fetch(&drain->wake, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &drain->wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return number;
 }
 
 static void put_end(struct drain *drain)
@@ -413,6 +420,9 @@ static void put_end(struct drain *drain)
 		if (drain->streams[i].stream && !drain->streams[i].is_ended)
 			drain_last_gap(drain, &drain->streams[i], &drain->pool->slots[i]);
 	put_anchor(drain, clock_raw_ns());
+	write_pass(drain);
+	if (drain->file.is_failing)
+		return; /* it did not end well, and a reader must see that */
 	put_head(drain, STEPSCOPE_BLOCK_END, 0, drain->end_reason, strlen(drain->end_reason));
 	write_pass(drain);
 }
@@ -484,6 +494,7 @@ static bool get_memory(struct drain *drain)
 static bool reopen_files(struct drain *drain, const struct drain_start *how)
 {
 	bool is_ours = drain->file.path[0] && drain->file.identity.pid == how->identity->pid &&
+		       drain->file.identity.clock == how->identity->clock && /* the ticks go on in the same unit */
 		       strcmp(drain->file.directory, how->directory) == 0 && !drain->file.is_lost;
 	if (!is_ours || segment_file_reopen(&drain->file) != 0)
 		return false;
@@ -497,12 +508,15 @@ static int open_files(struct drain *drain, const struct drain_start *how)
 	segment_file_init(&drain->file, how->directory, how->identity);
 	segment_file_init(&drain->coarse, how->directory, how->identity);
 	drain->coarse.identity.flags |= STEPSCOPE_SEGMENT_COARSE;
-	if (how->limits.keep_bytes || how->limits.keep_ns) {
-		int reason = segment_file_open(&drain->coarse);
-		if (reason)
-			return reason;
+	bool has_coarse = how->limits.keep_bytes || how->limits.keep_ns;
+	int reason = has_coarse ? segment_file_open(&drain->coarse) : 0;
+	if (reason == 0)
+		reason = segment_file_open(&drain->file);
+	if (reason && drain->coarse.file.fd >= 0) {
+		segment_file_close(&drain->coarse);
+		unlink(drain->coarse.path);
 	}
-	return segment_file_open(&drain->file);
+	return reason;
 }
 
 static int start_thread(struct drain *drain)
@@ -537,6 +551,7 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	drain->next_rotation_ns = 0;
 	drain->dropped_without_slot = 0;
 	*what = "the recording's file";
+	bool was_failing = drain->file.is_failing; /* then names and streams were lost with what it could not write */
 	bool is_new = !reopen_files(drain, how);
 	int reason = is_new ? open_files(drain, how) : 0;
 	if (reason)
@@ -550,7 +565,7 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	drain->anchor_gap_ns = 1000000;
 	drain->next_anchor_ns = clock_raw_ns() + 10000000;
 	drain->next_sample_ns = clock_raw_ns() + 5000000;
-	begin_segment(drain, is_new);
+	begin_segment(drain, is_new || was_failing);
 	pool_populate(how->pool, 64);
 	drain->is_running = true;
 	drain->is_inline = how->is_inline || start_thread(drain) != 0;
@@ -583,8 +598,7 @@ bool drain_here(struct drain *drain)
 
 static void request_pass(struct drain *drain)
 {
-	uint32_t wanted = __atomic_load_n(&drain->wake, __ATOMIC_ACQUIRE) + 1;
-	wake(drain);
+	uint32_t wanted = wake(drain);
 	for (;;) {
 		uint32_t done = __atomic_load_n(&drain->passes_done, __ATOMIC_ACQUIRE);
 		if ((int32_t)(done - wanted) >= 0)
@@ -610,7 +624,7 @@ bool drain_stop(struct drain *drain, const char *reason)
 		return true;
 	snprintf(drain->end_reason, sizeof(drain->end_reason), "%s", reason);
 	__atomic_store_n(&drain->is_stopping, 1, __ATOMIC_RELEASE);
-	wake(drain);
+	(void)wake(drain);
 	clock_gettime(CLOCK_REALTIME, &deadline);
 	deadline.tv_sec += STOP_SECONDS;
 	if (drain->is_inline) {
@@ -625,17 +639,14 @@ bool drain_stop(struct drain *drain, const char *reason)
 	drain->is_running = false;
 	segment_file_close(&drain->file);
 	segment_file_close(&drain->coarse);
-	drain->pool->header->is_closed = !drain->file.is_failing && !drain->file.is_lost;
+	drain->pool->header->is_closed = !drain->file.is_failing && !drain->file.is_lost && drain->body_bytes == 0;
 	return true;
 }
 
 void drain_forget(struct drain *drain)
 {
-	if (drain->file.fd >= 0)
-		close(drain->file.fd); /* the parent's; ours is another descriptor of it */
-	if (drain->coarse.fd >= 0)
-		close(drain->coarse.fd);
-	drain->file.fd = drain->coarse.fd = -1;
+	segment_file_close(&drain->file); /* the parent's: its own descriptor stays open */
+	segment_file_close(&drain->coarse);
 	drain->file.path[0] = drain->coarse.path[0] = 0;
 	drain->is_running = false;
 	drain->wake = drain->passes_done = 0;

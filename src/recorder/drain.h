@@ -53,6 +53,7 @@ struct drain {
 	uint64_t symbols_from;   /* bytes of the table of names that are in the file */
 	int64_t next_anchor_ns, anchor_gap_ns;
 	int64_t next_sample_ns, next_sync_ns, next_rotation_ns;
+	uint32_t next_slot;      /* where the next pass begins */
 	uint64_t dropped_without_slot;
 	uint64_t events;
 	uint32_t freed_count;    /* chunks, since the last wait */

@@ -67,7 +67,7 @@ static bool lock_file(int fd)
 	return fcntl(fd, F_SETLK, &lock) == 0;
 }
 
-static int open_shm(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_time)
+static bool open_shm(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_time)
 {
 	/* a number behind the name: an exec leaves the pool of the image before it for the rescue */
 	for (int n = 0; n < 100; n++) {
@@ -79,33 +79,37 @@ static int open_shm(struct pool *pool, size_t bytes, unsigned pid, uint64_t star
 		if (fd < 0 && errno == EEXIST)
 			continue;
 		if (fd < 0)
-			return -1;
+			return false;
+		own_fd_take(&pool->file, fd); /* before the lock, which the closing of the first number would drop */
+		fd = pool->file.fd;
 		/* blocks are reserved now: a full /dev/shm must not become a SIGBUS later */
 		struct stat info;
 		/* a rescue that found the file before it was locked may have removed it */
 		if (!lock_file(fd) || fstat(fd, &info) != 0 || info.st_nlink == 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0) {
 			unlink(pool->path);
-			close(fd);
-			return -1;
+			own_fd_close(&pool->file);
+			return false;
 		}
-		return fd;
+		return true;
 	}
-	return -1;
+	return false;
 }
 
-static int open_memfd(size_t bytes, unsigned pid)
+static bool open_memfd(struct pool *pool, size_t bytes, unsigned pid)
 {
 	char name[64];
 	snprintf(name, sizeof(name), "stepscope.pool.%u", pid);
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
-		return -1;
+		return false;
+	own_fd_take(&pool->file, fd);
+	fd = pool->file.fd;
 	if (posix_fallocate(fd, 0, (off_t)bytes) != 0 || !lock_file(fd)) {
-		close(fd);
-		return -1;
+		own_fd_close(&pool->file);
+		return false;
 	}
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK); /* nobody can turn our stores into a SIGBUS */
-	return fd;
+	return true;
 }
 
 static void *map_pool(struct pool *pool, size_t wanted, unsigned pid, uint64_t start_time)
@@ -115,16 +119,16 @@ static void *map_pool(struct pool *pool, size_t wanted, unsigned pid, uint64_t s
 	file_limit_enter(&limit);
 	pool->bytes = allowed_shm_bytes(wanted);
 	pool->kind = POOL_SHM;
-	pool->fd = pool->bytes >= SMALLEST_POOL ? open_shm(pool, pool->bytes, pid, start_time) : -1;
-	if (pool->fd < 0) {
+	bool is_open = pool->bytes >= SMALLEST_POOL && open_shm(pool, pool->bytes, pid, start_time);
+	if (!is_open) {
 		pool->path[0] = 0;
 		pool->bytes = wanted;
 		pool->kind = POOL_MEMFD;
-		pool->fd = open_memfd(wanted, pid);
+		is_open = open_memfd(pool, wanted, pid);
 	}
 	file_limit_leave(&limit);
-	if (pool->fd >= 0)
-		memory = mmap(NULL, pool->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pool->fd, 0);
+	if (is_open)
+		memory = mmap(NULL, pool->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pool->file.fd, 0);
 	if (memory == MAP_FAILED) {
 		pool_destroy(pool, false);
 		pool->bytes = wanted;
@@ -136,7 +140,7 @@ static void *map_pool(struct pool *pool, size_t wanted, unsigned pid, uint64_t s
 
 bool pool_create(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_time)
 {
-	*pool = (struct pool){.fd = -1};
+	*pool = (struct pool){.file.fd = -1};
 	size_t wanted = (bytes < SMALLEST_POOL ? SMALLEST_POOL : bytes) & ~(size_t)4095;
 	uint8_t *memory = map_pool(pool, wanted, pid, start_time);
 	if (!memory) {
@@ -170,18 +174,18 @@ void pool_destroy(struct pool *pool, bool is_unmapping)
 {
 	if (pool->kind == POOL_SHM && pool->path[0])
 		unlink(pool->path);
-	if (pool->fd >= 0)
-		close(pool->fd);
-	if (is_unmapping && pool->header)
-		munmap(pool->header, pool->bytes);
-	*pool = (struct pool){.fd = -1};
+	own_fd_close(&pool->file);
+	pool_abandon(pool, is_unmapping);
 }
 
 void pool_abandon(struct pool *pool, bool is_unmapping)
 {
-	if (is_unmapping && pool->header)
-		munmap(pool->header, pool->bytes);
-	*pool = (struct pool){.fd = -1};
+	pool->kind = POOL_NONE;
+	pool->file.fd = -1;
+	if (!is_unmapping || !pool->header)
+		return; /* a thread may still be at it: what it needs stays where it is */
+	munmap(pool->header, pool->bytes);
+	*pool = (struct pool){.file.fd = -1};
 }
 
 const char *pool_kind_text(enum pool_kind kind)

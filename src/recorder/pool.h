@@ -6,6 +6,8 @@
 #ifndef RECORDER_POOL_H
 #define RECORDER_POOL_H
 
+#include "recorder/own_fd.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stepscope/format.h>
@@ -14,7 +16,7 @@ enum pool_kind { POOL_NONE, POOL_SHM, POOL_MEMFD, POOL_ANONYMOUS };
 
 struct pool {
 	enum pool_kind kind;
-	int fd;         /* -1: none; holds the lock that says "my process lives" */
+	struct own_fd file; /* holds the lock that says "my process lives" */
 	char path[128]; /* POOL_SHM */
 	size_t bytes;
 	struct stepscope_pool_header *header;

@@ -50,7 +50,7 @@ void segment_file_init(struct segment_file *file, const char *directory, const s
 {
 	char host[256];
 	memset(file, 0, sizeof(*file));
-	file->fd = -1;
+	file->file.fd = -1;
 	file->identity = *identity;
 	put_host(host, sizeof(host));
 	snprintf(file->directory, sizeof(file->directory), "%s", directory);
@@ -66,11 +66,12 @@ int segment_file_open(struct segment_file *file)
 {
 	for (uint32_t n = file->identity.segment; n < 1000000; n++) {
 		set_path(file, file->path, sizeof(file->path), n);
-		file->fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-		if (file->fd < 0 && errno == EEXIST)
+		int fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0 && errno == EEXIST)
 			continue;
-		if (file->fd < 0)
+		if (fd < 0)
 			return errno;
+		own_fd_take(&file->file, fd);
 		file->identity.segment = n;
 		file->identity.first_tick = clock_ticks();
 		segment_header_seal(&file->identity);
@@ -88,17 +89,16 @@ int segment_file_open(struct segment_file *file)
 
 int segment_file_reopen(struct segment_file *file)
 {
-	file->fd = open(file->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
-	if (file->fd < 0)
+	int fd = open(file->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
 		return errno;
+	own_fd_take(&file->file, fd);
 	return 0;
 }
 
 void segment_file_close(struct segment_file *file)
 {
-	if (file->fd >= 0)
-		close(file->fd);
-	file->fd = -1;
+	own_fd_close(&file->file);
 }
 
 static void report_failure(struct segment_file *file, int reason)
@@ -114,8 +114,14 @@ static void report_failure(struct segment_file *file, int reason)
 static bool append(struct segment_file *file, const void *first, size_t first_bytes, const void *second, size_t second_bytes)
 {
 	size_t done = 0, total = first_bytes + second_bytes;
-	if (file->fd < 0)
+	if (file->file.fd < 0)
 		return false;
+	if (!own_fd_is_ours(&file->file)) {
+		file->file.fd = -1;
+		file->is_lost = true;
+		recorder_say("the program closed the descriptor of '%s'; training goes on, nothing more is recorded", file->path);
+		return false;
+	}
 	while (done < total) {
 		struct iovec parts[2] = {
 			{(char *)(uintptr_t)first + (done < first_bytes ? done : first_bytes),
@@ -123,12 +129,12 @@ static bool append(struct segment_file *file, const void *first, size_t first_by
 			{(char *)(uintptr_t)second + (done > first_bytes ? done - first_bytes : 0),
 			 done > first_bytes ? total - done : second_bytes},
 		};
-		ssize_t n = writev(file->fd, parts, 2);
+		ssize_t n = writev(file->file.fd, parts, 2);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
 			int reason = n < 0 ? errno : ENOSPC;
-			if (done && ftruncate(file->fd, (off_t)file->bytes) != 0)
+			if (done && ftruncate(file->file.fd, (off_t)file->bytes) != 0)
 				file->bytes += done; /* a torn block stays; readers step over it */
 			report_failure(file, reason);
 			errno = reason;
@@ -154,7 +160,7 @@ bool segment_file_append(struct segment_file *file, const void *first, size_t fi
 void segment_file_check(struct segment_file *file)
 {
 	struct stat info;
-	if (file->fd < 0 || file->is_lost || fstat(file->fd, &info) != 0 || info.st_nlink > 0)
+	if (file->is_lost || !own_fd_is_ours(&file->file) || fstat(file->file.fd, &info) != 0 || info.st_nlink > 0)
 		return;
 	file->is_lost = true;
 	recorder_say("'%s' was removed while it was being written; training goes on, nothing more is recorded", file->path);
@@ -163,11 +169,26 @@ void segment_file_check(struct segment_file *file)
 static void forget_oldest(struct segment_file *file)
 {
 	char path[1400];
-	set_path(file, path, sizeof(path), file->kept[0].number);
-	if (unlink(path) == 0)
-		file->removed_bytes += file->kept[0].bytes;
+	for (uint32_t n = file->kept[0].first; n <= file->kept[0].last; n++) {
+		set_path(file, path, sizeof(path), n);
+		(void)unlink(path);
+	}
 	memmove(&file->kept[0], &file->kept[1], (file->kept_count - 1) * sizeof(file->kept[0]));
 	file->kept_count--;
+}
+
+/* Remembers a closed segment. In a full table the two oldest become one entry: they will go together. */
+static void keep(struct segment_file *file, uint32_t number, uint64_t bytes, int64_t now_ns)
+{
+	if (file->kept_count == SEGMENT_KEEP_MAX) {
+		file->kept[1].first = file->kept[0].first;
+		file->kept[1].bytes += file->kept[0].bytes;
+		memmove(&file->kept[0], &file->kept[1], (file->kept_count - 1) * sizeof(file->kept[0]));
+		file->kept_count--;
+	}
+	file->kept[file->kept_count].first = file->kept[file->kept_count].last = number;
+	file->kept[file->kept_count].bytes = bytes;
+	file->kept[file->kept_count++].closed_ns = now_ns;
 }
 
 /* On with the segment that could not be followed by another one. */
@@ -188,11 +209,7 @@ int segment_file_rotate(struct segment_file *file, int64_t keep_bytes, int64_t k
 	int reason = segment_file_open(file);
 	if (reason)
 		return go_back(file, number, bytes) == 0 ? reason : -reason;
-	if (file->kept_count == SEGMENT_KEEP_MAX)
-		forget_oldest(file);
-	file->kept[file->kept_count].number = number;
-	file->kept[file->kept_count].bytes = bytes;
-	file->kept[file->kept_count++].closed_ns = now_ns;
+	keep(file, number, bytes, now_ns);
 	for (uint32_t i = 0; i < file->kept_count; i++)
 		sum += file->kept[i].bytes;
 	while (file->kept_count && ((keep_bytes && sum > (uint64_t)keep_bytes) ||

@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stepscope/format.h>
 
+#include "recorder/own_fd.h"
+
 #define SEGMENT_KEEP_MAX 64 /* segments of this session that rotation remembers */
 
 struct segment_file {
-	int fd;               /* -1: closed */
+	struct own_fd file;   /* fd -1: closed */
 	char directory[1024];
 	char stem[320];       /* <host>.<pid>.<starttime> */
 	char path[1400];
@@ -24,12 +26,11 @@ struct segment_file {
 	bool was_reported;
 	int64_t opened_ns;
 	struct {
-		uint32_t number;
+		uint32_t first, last; /* numbers; more than one when the table was full */
 		uint64_t bytes;
 		int64_t closed_ns;
 	} kept[SEGMENT_KEEP_MAX]; /* closed segments, oldest first */
 	uint32_t kept_count;
-	uint64_t removed_bytes;
 };
 
 /* Prepares names; opens nothing. */

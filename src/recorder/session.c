@@ -265,7 +265,7 @@ static void tell_facts(void)
 		session_meta("cwd", text);
 	session_meta("version", STEPSCOPE_VERSION);
 	if (session.pool.kind == POOL_MEMFD)
-		snprintf(text, sizeof(text), "memfd:%d", session.pool.fd);
+		snprintf(text, sizeof(text), "memfd:%d", session.pool.file.fd);
 	else
 		snprintf(text, sizeof(text), "%s", pool_kind_text(session.pool.kind));
 	session_meta("pool", text);
@@ -298,6 +298,19 @@ static uint64_t read_start_time(void)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
+/* Thirty-two hexadecimal digits, whatever stands between them. */
+static void read_hex(const char *text, uint8_t id[16])
+{
+	int nibble = 0;
+	for (const char *at = text; *at && nibble < 32; at++) {
+		int value = *at >= '0' && *at <= '9' ? *at - '0' : *at >= 'a' && *at <= 'f' ? *at - 'a' + 10 : -1;
+		if (value < 0)
+			continue;
+		id[nibble / 2] = (uint8_t)(id[nibble / 2] << 4 | value);
+		nibble++;
+	}
+}
+
 static void read_boot_id(uint8_t id[16])
 {
 	char text[40] = "";
@@ -307,14 +320,7 @@ static void read_boot_id(uint8_t id[16])
 	if (read(fd, text, sizeof(text) - 1) < 36)
 		text[0] = 0;
 	close(fd);
-	int nibble = 0;
-	for (const char *at = text; *at && nibble < 32; at++) {
-		int value = *at >= '0' && *at <= '9' ? *at - '0' : *at >= 'a' && *at <= 'f' ? *at - 'a' + 10 : -1;
-		if (value < 0)
-			continue;
-		id[nibble / 2] = (uint8_t)(id[nibble / 2] << 4 | value);
-		nibble++;
-	}
+	read_hex(text, id);
 }
 
 /* The program's own wish, and above it what its user says in the environment. */
@@ -332,6 +338,14 @@ static bool read_options(const char *list)
 	return record_options_resolve(&session.options, &settings, session.problem, sizeof(session.problem));
 }
 
+/* `stepscope run` tells its children which run they belong to: 32 hexadecimal digits. */
+static void read_run_id(uint8_t id[16])
+{
+	const char *text = getenv("STEPSCOPE_IDENTITY");
+	if (text && strlen(text) == 32)
+		read_hex(text, id);
+}
+
 static void fill_identity(struct stepscope_segment_header *identity)
 {
 	*identity = (struct stepscope_segment_header){
@@ -346,7 +360,7 @@ static void fill_identity(struct stepscope_segment_header *identity)
 		.parent_pid = (uint32_t)getppid(),
 	};
 	read_boot_id(identity->boot_id);
-	memcpy(identity->run_id, session.run_id, 16);
+	read_run_id(identity->run_id);
 	if (getrandom(&identity->session, sizeof(identity->session), GRND_NONBLOCK) != sizeof(identity->session))
 		identity->session = (uint32_t)clock_ticks();
 }
@@ -441,9 +455,8 @@ static void forget_parent(void)
 {
 	session.ancestor = session.pid;
 	drain_forget(&session.drain);
-	if (session.pool.fd >= 0)
-		close(session.pool.fd);
-	session.pool = (struct pool){.fd = -1};
+	own_fd_close(&session.pool.file);
+	session.pool = (struct pool){.file.fd = -1};
 	session.step_lock = 0;
 	session.is_step_open = false;
 	session.is_ending = false;
@@ -464,7 +477,8 @@ static bool start(const struct session_start *how, bool is_forked)
 		return false;
 	if (session.options.mode == RECORD_OFF)
 		return fail("it is switched off", 0);
-	if (pool_exists_in_process((unsigned)session.pid))
+	/* a mapping that an earlier stop could not take away is ours */
+	if (session.leaked_in != session.pid && pool_exists_in_process((unsigned)session.pid))
 		return fail("another copy of libstepscope records in this process already", 0);
 	clock_start();
 	choose_identity(how, is_forked);
@@ -598,6 +612,8 @@ void session_stop(const char *reason)
 	}
 	streams_reset();
 	is_quiet &= symbols_attach_pool(NULL, false);
+	if (!is_quiet)
+		session.leaked_in = session.pid;
 	if (session.pool.header->is_closed || session.drain.file.is_lost)
 		pool_destroy(&session.pool, is_quiet);
 	else
@@ -620,7 +636,7 @@ __attribute__((constructor)) static void on_load(void)
 {
 	const char *wish = getenv("STEPSCOPE");
 	bool is_refused = wish && (strcmp(wish, "0") == 0 || strcmp(wish, "off") == 0);
-	session.pool.fd = session.drain.file.fd = session.drain.coarse.fd = -1;
+	session.pool.file.fd = session.drain.file.file.fd = session.drain.coarse.file.fd = -1;
 	session.is_wanted = !is_refused && (is_set("STEPSCOPE") || is_set("STEPSCOPE_RUN_DIR"));
 	/* names may be asked for by several threads at once before the first event */
 	if (session.is_wanted && symbols_start())

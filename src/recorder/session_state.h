@@ -27,6 +27,7 @@ struct session {
 	pid_t starter;       /* thread that is starting or stopping */
 	uint32_t changes;    /* of the phase, by a start or stop; futex */
 	pid_t ancestor;      /* process this one was forked from while it recorded; 0 none */
+	pid_t leaked_in;     /* process in which the mapping of a pool had to stay */
 	uint64_t start_time;
 	uint32_t mask_detail; /* stepscope_active bits while detail is recorded */
 	uint32_t step_lock;
@@ -40,7 +41,6 @@ struct session {
 	struct pool pool;
 	struct drain drain;
 	double cost_event_ns;
-	uint8_t run_id[16];
 	char problem[512];
 };
 extern struct session session;
