@@ -303,7 +303,7 @@ struct stepscope_pool_header {
 static_assert(sizeof(struct stepscope_pool_header) <= 4096, "pool header");
 
 struct stepscope_slot { /* one per live thread (and one more per thread that was interrupted by a signal handler) */
-	uint32_t stream;   /* 0: free */
+	uint32_t stream;   /* 0: free; 2^32-1: being taken */
 	uint32_t tid;
 	uint32_t kind;     /* enum stepscope_stream_kind */
 	uint32_t is_exited; /* the thread is gone: drain, then free */

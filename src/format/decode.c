@@ -135,6 +135,8 @@ bool decoder_run(struct decoder *decoder, const struct stepscope_block *block, c
 {
 	struct columns columns;
 	uint64_t previous[STEPSCOPE_EVENT_TYPES][15] = {{0}};
+	if (block->events > block->words) /* an event is one word at least */
+		return false;
 	const uint8_t *raw = block->shift < 32 ? unpack(decoder, block, data) : NULL;
 	if (!raw || !split(&columns, block, raw))
 		return false;

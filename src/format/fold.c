@@ -7,7 +7,9 @@
 #include "format/fold.h"
 
 #include "format/block.h"
+#include "format/place.h"
 #include "format/segment.h"
+#include "format/stream_map.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,14 +21,8 @@
 #include <unistd.h>
 
 #define MAX_POOL_BYTES (4ull << 30)
-#define MAX_COVERED (1u << 20)
+#define MAX_TORN_BYTES (32u << 20) /* more than one append of the drainer */
 #define ORPHAN_SECONDS 3600
-
-struct covered { /* by stream: words that the segments hold */
-	uint64_t *words;
-	uint8_t *is_described;
-	uint32_t count;
-};
 
 struct fold {
 	uint8_t *bytes; /* copy of the pool: its file may be cut off under us */
@@ -35,7 +31,7 @@ struct fold {
 	const struct stepscope_slot *slots;
 	const uint8_t *symbols;
 	const struct stepscope_chunk *chunks;
-	struct covered covered;
+	struct stream_map covered; /* words of each stream that the segments hold */
 	uint8_t *symbol_seen; /* by number: in the segment already */
 	int out;
 	struct encoder *encoder;
@@ -92,6 +88,19 @@ static enum status load_pool(struct fold *fold, const char *path, int fd, struct
 	return STATUS_OK;
 }
 
+/* /dev/shm is everybody's: only a plain file of our own is taken for a pool. -1 otherwise. */
+static int open_pool(const char *path, bool is_held)
+{
+	struct stat info;
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | (is_held ? 0 : O_NOFOLLOW));
+	if (fd >= 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != geteuid())) {
+		close(fd);
+		errno = EPERM;
+		return -1;
+	}
+	return fd;
+}
+
 /* Takes the lock that a living owner holds. False: it lives, or another rescue is at work. */
 static bool lock_pool(int fd)
 {
@@ -101,44 +110,14 @@ static bool lock_pool(int fd)
 
 /* ---- what the segments have ------------------------------------------------------------------------------------------------ */
 
-static bool cover(struct covered *covered, uint32_t stream)
-{
-	if (stream < covered->count)
-		return true;
-	if (stream >= MAX_COVERED)
-		return false;
-	uint32_t count = stream * 2 + 64;
-	uint64_t *words = realloc(covered->words, count * sizeof(*words));
-	if (words)
-		covered->words = words;
-	uint8_t *is_described = realloc(covered->is_described, count);
-	if (is_described)
-		covered->is_described = is_described;
-	if (!words || !is_described)
-		return false;
-	memset(words + covered->count, 0, (count - covered->count) * sizeof(*words));
-	memset(is_described + covered->count, 0, count - covered->count);
-	covered->count = count;
-	return true;
-}
-
 static bool note_block(void *context, const struct stepscope_block *block)
 {
 	struct fold *fold = context;
 	uint64_t end = block->first_word + block->words;
-	if (cover(&fold->covered, block->stream) && end > fold->covered.words[block->stream])
-		fold->covered.words[block->stream] = end;
+	uint64_t *covered = stream_map_at(&fold->covered, block->stream);
+	if (covered && end > *covered)
+		*covered = end;
 	return false; /* the header is all we want */
-}
-
-static bool note_stream(void *context, uint32_t stream, const struct stepscope_stream_info *info, const char *name)
-{
-	struct fold *fold = context;
-	(void)info;
-	(void)name;
-	if (cover(&fold->covered, stream))
-		fold->covered.is_described[stream] = 1;
-	return true;
 }
 
 static bool note_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
@@ -163,7 +142,7 @@ static bool is_of_session(void *context, const struct stepscope_segment_header *
 static void note_siblings(struct fold *fold, const char *segment)
 {
 	const struct segment_visitor visitor = {.context = fold, .header = is_of_session, .wants_events = note_block};
-	char directory[1100], stem[512], path[1700];
+	char directory[1400], stem[1400], path[1700];
 	const char *slash = strrchr(segment, '/');
 	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - segment) : 1, slash ? segment : ".");
 	snprintf(stem, sizeof(stem), "%s", slash ? slash + 1 : segment);
@@ -196,7 +175,7 @@ static uint64_t pool_number(const struct fold *fold)
 static enum status note_segment(struct fold *fold, const char *segment, struct error *err)
 {
 	const struct segment_visitor visitor = {
-		.context = fold, .symbol = note_symbol, .stream = note_stream, .wants_events = note_block};
+		.context = fold, .symbol = note_symbol, .wants_events = note_block};
 	struct segment_stats stats;
 	fold->symbol_seen = calloc(1, (1u << 24) / 8);
 	if (!fold->symbol_seen)
@@ -214,6 +193,11 @@ static enum status cut_segment(struct fold *fold, const char *segment, struct er
 	enum status status = segment_read(segment, &visitor, &stats, err);
 	if (status != STATUS_OK)
 		return status;
+	if (stats.read_error)
+		return error_errno(err, STATUS_IO, stats.read_error, "cannot read all of '%s'", segment);
+	if (stats.torn_bytes > MAX_TORN_BYTES)
+		return error_set(err, STATUS_IO, "the last %" PRIu64 " bytes of '%s' cannot be read; they are left as they are",
+				 stats.torn_bytes, segment);
 	uint64_t good_bytes = stats.file_bytes - stats.torn_bytes;
 	if (stats.rescue_offset && stats.rescue == pool_number(fold))
 		good_bytes = stats.rescue_offset;
@@ -292,7 +276,7 @@ static void append_slots(struct fold *fold)
 	for (uint32_t i = 0; i < fold->header->slot_count; i++) {
 		const struct stepscope_slot *slot = &fold->slots[i];
 		uint64_t dropped = 0;
-		if (slot->stream == 0 || !cover(&fold->covered, slot->stream))
+		if (slot->stream == 0 || slot->stream == UINT32_MAX)
 			continue;
 		append_stream(fold, slot);
 		for (int type = 0; type < STEPSCOPE_EVENT_TYPES; type++)
@@ -303,7 +287,8 @@ static void append_slots(struct fold *fold)
 			continue;
 		const uint64_t gap[3] = {slot->gap_count,
 					 (uint64_t)(uint32_t)slot->gap_net << 32 | (uint32_t)slot->gap_lowest, slot->gap_tick};
-		encoder_begin(fold->encoder, slot->stream, fold->covered.words[slot->stream], fold->header->shift);
+		const uint64_t *covered = stream_map_at(&fold->covered, slot->stream);
+		encoder_begin(fold->encoder, slot->stream, covered ? *covered : 0, fold->header->shift);
 		encoder_add_event(fold->encoder, 3u << 4 | STEPSCOPE_EVENT_GAP, slot->gap_tick, gap);
 		append(fold, encoder_finish(fold->encoder, 1, fold->block));
 	}
@@ -328,9 +313,9 @@ static bool skip_words(const struct stepscope_chunk *chunk, uint64_t words, uint
 static void append_chunk(struct fold *fold, const struct stepscope_chunk *chunk)
 {
 	uint64_t at = 0, base = chunk->base_tick;
-	if (!cover(&fold->covered, chunk->stream))
+	uint64_t *covered = stream_map_at(&fold->covered, chunk->stream);
+	if (!covered)
 		return;
-	uint64_t *covered = &fold->covered.words[chunk->stream];
 	if (*covered > chunk->first_word && !skip_words(chunk, *covered - chunk->first_word, &at, &base))
 		return;
 	for (;;) {
@@ -370,115 +355,6 @@ static enum status append_chunks(struct fold *fold, struct error *err)
 	return STATUS_OK;
 }
 
-/* ---- where the process was ------------------------------------------------------------------------------------------------- */
-
-struct place {
-	struct fold_result *result;
-	char **names; /* by symbol */
-	uint32_t name_count;
-	struct place_stream {
-		uint32_t open[64];
-		int depth;
-		bool is_main;
-		uint64_t last_tick;
-	} *streams;
-	uint32_t stream_count;
-};
-
-static bool place_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
-{
-	struct place *place = context;
-	(void)kind;
-	if (id >= 1u << 20)
-		return true;
-	if (id >= place->name_count) {
-		uint32_t count = id * 2 + 256;
-		char **grown = realloc(place->names, count * sizeof(*grown));
-		if (!grown)
-			return true;
-		memset(grown + place->name_count, 0, (count - place->name_count) * sizeof(*grown));
-		place->names = grown;
-		place->name_count = count;
-	}
-	free(place->names[id]);
-	place->names[id] = strndup(text, length);
-	return true;
-}
-
-static struct place_stream *place_stream_at(struct place *place, uint32_t stream)
-{
-	if (stream >= MAX_COVERED)
-		return NULL;
-	if (stream >= place->stream_count) {
-		uint32_t count = stream * 2 + 16;
-		struct place_stream *grown = realloc(place->streams, count * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		memset(grown + place->stream_count, 0, (count - place->stream_count) * sizeof(*grown));
-		place->streams = grown;
-		place->stream_count = count;
-	}
-	return &place->streams[stream];
-}
-
-static bool place_thread(void *context, uint32_t stream, const struct stepscope_stream_info *info, const char *name)
-{
-	struct place_stream *here = place_stream_at(context, stream);
-	(void)name;
-	if (here)
-		here->is_main = info->flags & 1;
-	return true;
-}
-
-static bool place_events(void *context, const struct stepscope_block *block, const struct segment_event *events, uint32_t count)
-{
-	struct place *place = context;
-	struct place_stream *here = place_stream_at(place, block->stream);
-	for (uint32_t i = 0; here && i < count; i++) {
-		const struct segment_event *event = &events[i];
-		here->last_tick = event->tick;
-		if (event->type == STEPSCOPE_EVENT_STEP && event->id == STEPSCOPE_STEP_BEGIN && event->payload_count) {
-			place->result->has_step = true;
-			place->result->last_step = (int64_t)event->payload[0];
-			here->depth = 0;
-		} else if (event->type == STEPSCOPE_EVENT_BEGIN) {
-			if (here->depth < 64)
-				here->open[here->depth] = event->id;
-			here->depth++;
-		} else if (event->type == STEPSCOPE_EVENT_END && here->depth > 0) {
-			here->depth--;
-		} else if (event->type == STEPSCOPE_EVENT_SWITCH && here->depth > 0 && here->depth <= 64) {
-			here->open[here->depth - 1] = event->id;
-		}
-	}
-	return true;
-}
-
-static void find_place(const char *segment, struct fold_result *result)
-{
-	struct place place = {.result = result};
-	const struct segment_visitor visitor = {
-		.context = &place, .symbol = place_symbol, .stream = place_thread, .events = place_events};
-	struct segment_stats stats;
-	const struct place_stream *best = NULL;
-	if (segment_read(segment, &visitor, &stats, NULL) == STATUS_OK) {
-		for (uint32_t i = 0; i < place.stream_count; i++) {
-			const struct place_stream *here = &place.streams[i];
-			bool is_better = !best || here->is_main > best->is_main ||
-					 (here->is_main == best->is_main && here->last_tick > best->last_tick);
-			if (here->depth > 0 && is_better)
-				best = here;
-		}
-		uint32_t op = best ? best->open[best->depth > 64 ? 63 : best->depth - 1] : 0;
-		if (op && op < place.name_count && place.names[op])
-			snprintf(result->last_op, sizeof(result->last_op), "%s", place.names[op]);
-	}
-	for (uint32_t i = 0; i < place.name_count; i++)
-		free(place.names[i]);
-	free(place.names);
-	free(place.streams);
-}
-
 /* ---- whole ------------------------------------------------------------------------------------------------------------------ */
 
 static enum status fold_into(struct fold *fold, const char *segment, struct error *err)
@@ -511,8 +387,7 @@ static enum status fold_into(struct fold *fold, const char *segment, struct erro
 static void fold_release(struct fold *fold)
 {
 	free(fold->bytes);
-	free(fold->covered.words);
-	free(fold->covered.is_described);
+	stream_map_release(&fold->covered);
 	free(fold->symbol_seen);
 	free(fold->encoder);
 	free(fold->block);
@@ -533,22 +408,44 @@ static enum status fold_locked(int fd, const char *path, struct fold_result *res
 		}
 	}
 	if (result->was_folded)
-		find_place(result->segment_path, result);
+		place_find(result->segment_path, result);
 	fold_release(&fold);
 	return status;
+}
+
+static bool read_header(int fd, struct stepscope_pool_header *header)
+{
+	return read_all(fd, (uint8_t *)header, sizeof(*header)) && memcmp(header->magic, STEPSCOPE_POOL_MAGIC, 8) == 0 &&
+	       memchr(header->segment_path, 0, sizeof(header->segment_path));
+}
+
+static bool peek(const char *pool_path, struct stepscope_pool_header *header)
+{
+	int fd = open_pool(pool_path, false);
+	if (fd < 0)
+		return false;
+	bool is_pool = read_header(fd, header);
+	close(fd);
+	return is_pool;
+}
+
+/* The anchor tells when the process was alive last: the file's own times do not show stores to a mapping. */
+static bool is_old(const struct stepscope_pool_header *header)
+{
+	return time(NULL) - header->last_anchor.realtime_ns / 1000000000 > ORPHAN_SECONDS;
 }
 
 enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *result, struct error *err)
 {
 	*result = (struct fold_result){0};
-	int fd = open(pool_path, O_RDWR | O_CLOEXEC);
+	int fd = open_pool(pool_path, is_dead);
 	if (fd < 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot open the pool '%s'", pool_path);
 	if (!lock_pool(fd) && !is_dead) {
 		close(fd);
 		return STATUS_OK;
 	}
-	struct stat info = {0};
+	struct stat info;
 	if (fstat(fd, &info) == 0 && info.st_nlink == 0 && !is_dead) { /* another rescue was quicker */
 		close(fd);
 		return STATUS_OK;
@@ -556,27 +453,12 @@ enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *r
 	enum status status = fold_locked(fd, pool_path, result, err);
 	/* one that could not be written stays for the next try; one whose segment is not to be found may belong to a container
 	 * that shares our /dev/shm, so its own rescue gets time first */
-	bool is_useless = status == STATUS_OK || (status == STATUS_INPUT && time(NULL) - info.st_mtime > ORPHAN_SECONDS);
+	struct stepscope_pool_header header;
+	bool is_useless = status == STATUS_OK || (status == STATUS_INPUT && read_header(fd, &header) && is_old(&header));
 	if (is_useless && strncmp(pool_path, "/dev/shm/", 9) == 0)
 		unlink(pool_path);
 	close(fd);
 	return status;
-}
-
-/* The path of the pool's segment, and whether that is there. False when it is no pool. */
-static bool peek(const char *pool_path, char *segment, size_t bytes, bool *is_there)
-{
-	struct stepscope_pool_header header;
-	int fd = open(pool_path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	bool is_read = read_all(fd, (uint8_t *)&header, sizeof(header));
-	close(fd);
-	if (!is_read || !memchr(header.segment_path, 0, sizeof(header.segment_path)))
-		return false;
-	snprintf(segment, bytes, "%s", header.segment_path);
-	*is_there = access(segment, F_OK) == 0;
-	return true;
 }
 
 static bool lies_in(char *segment, const char *directory)
@@ -589,12 +471,6 @@ static bool lies_in(char *segment, const char *directory)
 	bool is_inside = realpath(segment, found) && realpath(directory, wanted) && strcmp(found, wanted) == 0;
 	*slash = '/';
 	return is_inside;
-}
-
-static bool is_old(const char *path)
-{
-	struct stat info;
-	return stat(path, &info) == 0 && time(NULL) - info.st_mtime > ORPHAN_SECONDS;
 }
 
 /* Does a `stepscope run` watch over the segment's directory? It holds a lock on it, does the rescue itself at once, and tells its
@@ -617,15 +493,15 @@ static bool has_parent(char *segment)
 /* Is the pool one to be looked at? Those of runs that are gone wait a while: they may be another container's. */
 static bool is_candidate(const char *path, const char *run_directory)
 {
-	char segment[1400];
-	bool is_there;
-	if (!peek(path, segment, sizeof(segment), &is_there))
-		return is_old(path);
-	if (is_there && has_parent(segment))
+	struct stepscope_pool_header header;
+	if (!peek(path, &header))
+		return false;
+	bool is_there = access(header.segment_path, F_OK) == 0;
+	if (is_there && has_parent(header.segment_path))
 		return false;
 	if (run_directory)
-		return is_there && lies_in(segment, run_directory);
-	return is_there || is_old(path);
+		return is_there && lies_in(header.segment_path, run_directory);
+	return is_there || is_old(&header);
 }
 
 int fold_stale_pools(const char *run_directory)

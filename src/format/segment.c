@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "format/block.h"
 #include "format/decode.h"
+#include "format/stream_map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +17,9 @@
 #include <unistd.h>
 
 #define WINDOW_BYTES (1u << 20)
-#define MAX_STREAMS (1u << 20)
 #define MAX_META_SYMBOLS 4096u
+#define META_FILTER_BITS 4096u
+#define MAX_WASTE (64u << 20)
 
 struct meta_symbol { /* facts come as marks: their texts are remembered here */
 	uint32_t id;
@@ -36,10 +38,11 @@ struct walk {
 	const struct segment_visitor *visitor;
 	struct segment_stats *stats;
 	struct decoder decoder;
-	uint64_t *covered;    /* by stream: words already delivered */
-	uint32_t covered_count;
+	struct stream_map covered; /* words of each stream that were delivered */
 	struct meta_symbol *metas;
 	uint32_t meta_count, meta_capacity;
+	uint64_t meta_filter[META_FILTER_BITS / 64]; /* by number modulo its size: may be one of them */
+	uint64_t wasted_bytes;     /* checksummed in vain: bounded, since a hostile file can have a beginning every few bytes */
 	bool is_coarse;
 	bool are_symbols_told;
 	bool is_stopped;
@@ -57,8 +60,10 @@ static const uint8_t *view(struct walk *walk, uint64_t offset, size_t length)
 	size_t wanted = length > WINDOW_BYTES ? length : WINDOW_BYTES;
 	if (wanted > walk->window_capacity) {
 		uint8_t *grown = realloc(walk->window, wanted);
-		if (!grown)
+		if (!grown) {
+			walk->stats->read_error = ENOMEM;
 			return NULL;
+		}
 		walk->window = grown;
 		walk->window_capacity = wanted;
 	}
@@ -69,6 +74,8 @@ static const uint8_t *view(struct walk *walk, uint64_t offset, size_t length)
 				  (off_t)(offset + walk->window_length));
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0)
+			walk->stats->read_error = errno;
 		if (n <= 0)
 			break;
 		walk->window_length += (size_t)n;
@@ -89,7 +96,7 @@ static const uint8_t *good_block(struct walk *walk, uint64_t offset, struct step
 	if (!bytes)
 		return NULL;
 	memcpy(block, bytes, sizeof(*block));
-	if (!block_is_plausible(block))
+	if (!block_is_plausible(block) || walk->wasted_bytes > 4 * walk->bytes + MAX_WASTE)
 		return NULL;
 	bytes = view(walk, offset, sizeof(*block) + block->bytes);
 	if (!bytes)
@@ -97,7 +104,10 @@ static const uint8_t *good_block(struct walk *walk, uint64_t offset, struct step
 	struct stepscope_block unsealed = *block;
 	unsealed.crc = 0;
 	uint32_t crc = crc32c(crc32c(0, &unsealed, sizeof(unsealed)), bytes + sizeof(*block), block->bytes);
-	return crc == block->crc ? bytes + sizeof(*block) : NULL;
+	if (crc == block->crc)
+		return bytes + sizeof(*block);
+	walk->wasted_bytes += sizeof(*block) + block->bytes;
+	return NULL;
 }
 
 /* The next offset at or after `offset` where a block may begin; the file's end when there is none. */
@@ -134,6 +144,7 @@ static void remember_meta(struct walk *walk, uint32_t id, const char *text, uint
 		return;
 	memcpy(copy, text, length);
 	walk->metas[walk->meta_count++] = (struct meta_symbol){id, copy, length};
+	walk->meta_filter[id % META_FILTER_BITS / 64] |= 1ull << id % 64;
 }
 
 static bool on_symbols(struct walk *walk, const uint8_t *data, uint32_t bytes)
@@ -255,22 +266,24 @@ static bool on_end(struct walk *walk, const struct stepscope_block *block, const
 /* A block whose words were delivered before is a repeat (an interrupted rescue ran again). */
 static bool is_repeat(struct walk *walk, const struct stepscope_block *block)
 {
-	if (walk->is_coarse || block->stream >= MAX_STREAMS)
-		return false;
-	if (block->stream >= walk->covered_count) {
-		uint32_t count = block->stream * 2 + 64;
-		uint64_t *grown = realloc(walk->covered, count * sizeof(*grown));
-		if (!grown)
-			return false;
-		memset(grown + walk->covered_count, 0, (count - walk->covered_count) * sizeof(*grown));
-		walk->covered = grown;
-		walk->covered_count = count;
-	}
+	uint64_t *covered = walk->is_coarse ? NULL : stream_map_at(&walk->covered, block->stream);
 	uint64_t end = block->first_word + block->words;
-	if (end <= walk->covered[block->stream])
+	if (!covered)
+		return false;
+	if (end <= *covered)
 		return true;
-	walk->covered[block->stream] = end;
+	*covered = end;
 	return false;
+}
+
+static const struct meta_symbol *find_meta(const struct walk *walk, uint32_t id)
+{
+	if (!(walk->meta_filter[id % META_FILTER_BITS / 64] & 1ull << id % 64))
+		return NULL;
+	for (uint32_t i = 0; i < walk->meta_count; i++)
+		if (walk->metas[i].id == id)
+			return &walk->metas[i];
+	return NULL;
 }
 
 /* Takes the marks that are facts out of the events and tells them; the rest closes up. Returns the new count. */
@@ -280,10 +293,7 @@ static uint32_t take_facts(struct walk *walk, struct segment_event *events, uint
 	if (walk->meta_count == 0)
 		return count;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct meta_symbol *meta = NULL;
-		for (uint32_t m = 0; events[i].type == STEPSCOPE_EVENT_MARK && m < walk->meta_count; m++)
-			if (walk->metas[m].id == events[i].id)
-				meta = &walk->metas[m];
+		const struct meta_symbol *meta = events[i].type == STEPSCOPE_EVENT_MARK ? find_meta(walk, events[i].id) : NULL;
 		if (!meta)
 			events[kept++] = events[i];
 		else if (!tell_meta(walk, meta->text, meta->text + meta->length + 1))
@@ -431,7 +441,7 @@ static enum status walk_all(struct walk *walk, struct error *err)
 	for (uint32_t i = 0; i < walk->meta_count; i++)
 		free(walk->metas[i].text);
 	free(walk->metas);
-	free(walk->covered);
+	stream_map_release(&walk->covered);
 	free(walk->window);
 	decoder_release(&walk->decoder);
 	return status;

@@ -28,6 +28,7 @@ struct segment_stats {
 	uint64_t torn_bytes;      /* incomplete last block */
 	uint64_t rescue_offset;   /* where the last blocks are all of one rescue: their start; 0: they are not */
 	uint64_t rescue;          /* and the pool it came from */
+	int read_error;           /* errno: a part could not be read, which shows as damage or as a torn end; 0 none */
 	bool is_closed;           /* an END block was seen */
 };
 

@@ -282,9 +282,10 @@ static void a_living_process_is_left_alone(void)
 	recording_free(recording);
 }
 
-/* Without the segment there is nothing to fold into; with a full disk the pool must stay. */
+/* What cannot be written now stays; what nobody wants any more goes. */
 static void a_pool_outlives_what_can_be_mended(void)
 {
+	const int64_t long_ago_ns = 1000000000000000000;
 	char path[160], moved[1500];
 	struct fold_result result;
 	struct error error = {0};
@@ -299,6 +300,12 @@ static void a_pool_outlives_what_can_be_mended(void)
 	CHECK(fold_pool(path, false, &result, &error) != STATUS_OK);
 	CHECK(access(path, F_OK) == 0);
 	CHECK(unlink(result.segment_path) == 0);
+	CHECK(fold_pool(path, false, &result, &error) != STATUS_OK);
+	CHECK(access(path, F_OK) == 0); /* it may be another container's */
+	int fd = open(path, O_WRONLY);
+	CHECK(pwrite(fd, &long_ago_ns, sizeof(long_ago_ns),
+	             offsetof(struct stepscope_pool_header, last_anchor.realtime_ns)) == sizeof(long_ago_ns));
+	close(fd);
 	CHECK(fold_pool(path, false, &result, &error) != STATUS_OK);
 	CHECK(access(path, F_OK) != 0);
 	free(pool.data);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * place.c: see place.h.
+ */
+#include "format/place.h"
+
+#include "format/segment.h"
+#include "format/stream_map.h"
+
+#define MAX_STREAMS 65536u /* of one segment; threads beyond them are not looked at */
+
+struct place {
+	struct fold_result *result;
+	char **names; /* by symbol */
+	uint32_t name_count;
+	struct place_stream {
+		uint32_t open[64];
+		int depth;
+		bool is_main;
+		uint64_t last_tick;
+	} *streams;
+	uint32_t stream_count;
+	struct stream_map map;
+};
+
+static bool place_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
+{
+	struct place *place = context;
+	(void)kind;
+	if (id >= 1u << 20)
+		return true;
+	if (id >= place->name_count) {
+		uint32_t count = id * 2 + 256;
+		char **grown = realloc(place->names, count * sizeof(*grown));
+		if (!grown)
+			return true;
+		memset(grown + place->name_count, 0, (count - place->name_count) * sizeof(*grown));
+		place->names = grown;
+		place->name_count = count;
+	}
+	free(place->names[id]);
+	place->names[id] = strndup(text, length);
+	return true;
+}
+
+static struct place_stream *place_stream_at(struct place *place, uint32_t stream)
+{
+	uint64_t *number = stream_map_at(&place->map, stream); /* 1 + index */
+	if (number && *number)
+		return &place->streams[*number - 1];
+	if (!number || place->stream_count == MAX_STREAMS)
+		return NULL;
+	if (place->stream_count % 64 == 0) {
+		struct place_stream *grown = realloc(place->streams, (place->stream_count + 64) * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		place->streams = grown;
+	}
+	*number = place->stream_count + 1;
+	place->streams[place->stream_count] = (struct place_stream){0};
+	return &place->streams[place->stream_count++];
+}
+
+static bool place_thread(void *context, uint32_t stream, const struct stepscope_stream_info *info, const char *name)
+{
+	struct place_stream *here = place_stream_at(context, stream);
+	(void)name;
+	if (here)
+		here->is_main = info->flags & 1;
+	return true;
+}
+
+static bool place_events(void *context, const struct stepscope_block *block, const struct segment_event *events, uint32_t count)
+{
+	struct place *place = context;
+	struct place_stream *here = place_stream_at(place, block->stream);
+	for (uint32_t i = 0; here && i < count; i++) {
+		const struct segment_event *event = &events[i];
+		here->last_tick = event->tick;
+		if (event->type == STEPSCOPE_EVENT_STEP && event->id == STEPSCOPE_STEP_BEGIN && event->payload_count) {
+			place->result->has_step = true;
+			place->result->last_step = (int64_t)event->payload[0];
+			here->depth = 0;
+		} else if (event->type == STEPSCOPE_EVENT_BEGIN) {
+			if (here->depth < 64)
+				here->open[here->depth] = event->id;
+			here->depth++;
+		} else if (event->type == STEPSCOPE_EVENT_END && here->depth > 0) {
+			here->depth--;
+		} else if (event->type == STEPSCOPE_EVENT_SWITCH && here->depth > 0 && here->depth <= 64) {
+			here->open[here->depth - 1] = event->id;
+		}
+	}
+	return true;
+}
+
+void place_find(const char *segment, struct fold_result *result)
+{
+	struct place place = {.result = result};
+	const struct segment_visitor visitor = {
+		.context = &place, .symbol = place_symbol, .stream = place_thread, .events = place_events};
+	struct segment_stats stats;
+	const struct place_stream *best = NULL;
+	if (segment_read(segment, &visitor, &stats, NULL) == STATUS_OK) {
+		for (uint32_t i = 0; i < place.stream_count; i++) {
+			const struct place_stream *here = &place.streams[i];
+			bool is_better = !best || here->is_main > best->is_main ||
+					 (here->is_main == best->is_main && here->last_tick > best->last_tick);
+			if (here->depth > 0 && is_better)
+				best = here;
+		}
+		uint32_t op = best ? best->open[best->depth > 64 ? 63 : best->depth - 1] : 0;
+		if (op && op < place.name_count && place.names[op])
+			snprintf(result->last_op, sizeof(result->last_op), "%s", place.names[op]);
+	}
+	for (uint32_t i = 0; i < place.name_count; i++)
+		free(place.names[i]);
+	free(place.names);
+	free(place.streams);
+	stream_map_release(&place.map);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stream_map.c: open addressing, at most half full. Key 0 (the process itself) is kept as UINT32_MAX, which no stream has.
+ */
+#include "format/stream_map.h"
+
+#include <stdbool.h>
+
+#define SMALLEST 64u
+
+static size_t find(const struct stream_map *map, uint32_t key)
+{
+	size_t at = (key * 2654435761u) & (map->capacity - 1);
+	while (map->keys[at] && map->keys[at] != key)
+		at = (at + 1) & (map->capacity - 1);
+	return at;
+}
+
+static bool grow(struct stream_map *map)
+{
+	struct stream_map larger = {.capacity = map->capacity ? map->capacity * 2 : SMALLEST, .count = map->count};
+	larger.keys = calloc(larger.capacity, sizeof(*larger.keys));
+	larger.values = calloc(larger.capacity, sizeof(*larger.values));
+	if (!larger.keys || !larger.values) {
+		stream_map_release(&larger);
+		return false;
+	}
+	for (size_t i = 0; i < map->capacity; i++) {
+		if (!map->keys[i])
+			continue;
+		size_t at = find(&larger, map->keys[i]);
+		larger.keys[at] = map->keys[i];
+		larger.values[at] = map->values[i];
+	}
+	stream_map_release(map);
+	*map = larger;
+	return true;
+}
+
+uint64_t *stream_map_at(struct stream_map *map, uint32_t stream)
+{
+	uint32_t key = stream ? stream : UINT32_MAX;
+	if (map->count * 2 >= map->capacity && !grow(map))
+		return NULL;
+	size_t at = find(map, key);
+	if (!map->keys[at]) {
+		map->keys[at] = key;
+		map->count++;
+	}
+	return &map->values[at];
+}
+
+void stream_map_release(struct stream_map *map)
+{
+	free(map->keys);
+	free(map->values);
+	*map = (struct stream_map){0};
+}
