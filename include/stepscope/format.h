@@ -187,7 +187,7 @@ struct stepscope_segment_header {
 static_assert(sizeof(struct stepscope_segment_header) == 128, "segment header");
 
 enum stepscope_block_kind { /* unknown kinds are skipped by length */
-	STEPSCOPE_BLOCK_EVENTS = 1,  /* columns, see format/encoder.h */
+	STEPSCOPE_BLOCK_EVENTS = 1,  /* columns, drawn in src/format/block.h */
 	STEPSCOPE_BLOCK_SYMBOLS = 2, /* struct stepscope_symbol + text, 8-byte aligned, back to back */
 	STEPSCOPE_BLOCK_STREAM = 3,  /* struct stepscope_stream_info + name: describes block.stream */
 	STEPSCOPE_BLOCK_CLOCK = 4,   /* struct stepscope_anchor, one or more */

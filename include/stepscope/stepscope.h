@@ -25,12 +25,14 @@
  * system call or page fault on its path. Memory is bounded (16 MiB by default). When the buffers are full, events are
  * dropped and counted, and every report prints the count; the program is never blocked or stopped.
  *
- * THREADS. Every function may be called from any thread and from signal handlers, except where its comment says
- * otherwise. Ranges, phases, ops and micro-batches nest per thread: an end closes the innermost open one of the calling
+ * THREADS. Every function may be called from any thread. A signal handler may call them once its thread has recorded an
+ * event (the first event of a process starts the recorder, that of a thread registers it), except where a comment says
+ * otherwise; a handler that leaves by siglongjmp() sends the rest of its thread's events to a stream of their own. Ranges, phases, ops and micro-batches nest per thread: an end closes the innermost open one of the calling
  * thread. Steps belong to the process: begin and end them from one thread (the training loop's).
  *
  * NAMES are UTF-8, copied at the first use (the pointer may be freed or unmapped right after the call), and at most
- * 65,000 bytes long. A name passed as a string is looked up by content on each call (about 10 ns); hot places should
+ * 65,000 bytes long; longer ones are cut. Names of threads are cut to 31 bytes, keys and values of metadata to 256 and
+ * 2,100. A name passed as a string is looked up by content on each call (about 10 ns); hot places should
  * intern it once with stepscope_name(), or use the STEPSCOPE_* macros at the end, which do so per call site.
  *
  * ERRORS. Nothing here fails towards the caller: a recorder that cannot work turns itself off and says why in one line
@@ -161,11 +163,13 @@ STEPSCOPE_API int stepscope_init(const char *options);
 /* The reason of the last failed stepscope_init(); "" when there is none. Valid until the next call of it. */
 STEPSCOPE_API const char *stepscope_error(void);
 
-/* Writes out what is pending and closes the recording: at most 50 ms with full buffers. Happens by itself at exit.
- * Recording can be started again with stepscope_init(). Not from signal handlers. */
+/* Writes out what is pending and closes the recording: at most 50 ms with full buffers and a disk that takes them; it waits
+ * at most 1 s for threads that are stopped inside a call and 10 s for a disk that does not answer, and leaves the rest to
+ * the rescue. Happens by itself at exit. Recording can be started again with stepscope_init(). Not from signal handlers. */
 STEPSCOPE_API void stepscope_shutdown(void);
 
-/* Writes out everything recorded so far; returns when it is in the file. Not from signal handlers. */
+/* Writes out everything recorded so far; returns when it is in the file, at the latest after a second of waiting for a
+ * disk that does not take it. Not from signal handlers. */
 STEPSCOPE_API void stepscope_flush(void);
 
 /* Returns the name's number, the same for equal strings of the same kind, for the life of the process (also in forked

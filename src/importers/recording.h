@@ -60,6 +60,7 @@ struct stream {
 	uint64_t next_word;
 	/* evidence */
 	uint64_t unmatched, gap_events;
+	uint64_t gap_tick, gap_count; /* of the last GAP */
 	bool has_drops;
 	struct stepscope_drops drops;
 	/* what LINK and ARG belong to */

@@ -347,6 +347,11 @@ static void on_gap(struct recording *recording, struct stream *stream, const str
 {
 	if (event->payload_count < 2)
 		return;
+	/* a kill between writing a gap and forgetting it makes the rescue write it once more */
+	if (event->payload_count > 2 && event->payload[2] == stream->gap_tick && event->payload[0] == stream->gap_count)
+		return;
+	stream->gap_count = event->payload[0];
+	stream->gap_tick = event->payload_count > 2 ? event->payload[2] : 0;
 	int64_t net = (int32_t)(event->payload[1] >> 32), lowest = (int32_t)event->payload[1];
 	int64_t first_ns = event->payload_count > 2 ? clock_ns(&stream->clock, event->payload[2]) : time_ns;
 	stream->gap_events += event->payload[0];
