@@ -14,7 +14,9 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.abspath(os.environ.get("BUILD") or os.path.join(ROOT, "build-bench"))
 LIBRARY = os.path.join(BUILD, "src", "recorder")
-GCC = ["gcc", "-std=gnu11", "-O2", "-g", "-Wall", "-D_GNU_SOURCE", f"-I{ROOT}/include", f"-I{ROOT}/src", f"-I{ROOT}/bench/c"]
+SHARED = "src/recorder/libstepscope.so.0.1.0"
+GCC = ["gcc", "-std=gnu11", "-O2", "-g", "-Wall", "-D_GNU_SOURCE",
+       *(f"-I{ROOT}/{folder}" for folder in ("include", "src", "bench/c"))]
 
 EVENTS, DROPS, COARSE = 1, 6, 1  # enum stepscope_block_kind, enum stepscope_segment_flag
 
@@ -53,12 +55,14 @@ class Bench:
         info = read_text("/proc/cpuinfo")
         field = lambda key: next((l.split(":", 1)[1].strip() for l in info.splitlines() if l.startswith(key)), "?")
         memory = int(read_text("/proc/meminfo").split()[1]) / 2**20
-        clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-        is_dirty = text_of(["git", "status", "--porcelain", "--untracked-files=no", "src", "include", "bench", "examples"])
+        path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+        clock = read_text(path).strip() if os.path.exists(path) else "?"
+        is_dirty = text_of(["git", "status", "--porcelain", "-uno", "src", "include", "bench", "examples"])
         now = datetime.datetime.now(datetime.timezone.utc)
-        yield f"{os.cpu_count()} x {field('model name')}, family {field('cpu family')} model {field('model')}, {memory:.0f} GiB"
+        yield (f"{os.cpu_count()} x {field('model name')}, family {field('cpu family')} model {field('model')}, "
+               f"{memory:.0f} GiB")
         virtual = "a virtual machine" if " hypervisor" in info else "no virtual machine"
-        yield f"{text_of(['uname', '-srm'])}, {virtual}, clocksource {read_text(clock).strip() if os.path.exists(clock) else '?'}"
+        yield f"{text_of(['uname', '-srm'])}, {virtual}, clocksource {clock}"
         yield f"{text_of(['gcc', '--version']).splitlines()[0]}; release build"
         yield f"{now:%Y-%m-%d %H:%M} UTC, commit {text_of(['git', 'rev-parse', '--short', 'HEAD']) or '?'}" + (
             " with local changes" if is_dirty else "")
@@ -95,7 +99,7 @@ class Bench:
         sys.exit(1 if "MISS" in self.verdicts else 0)
 
 
-# ---- building ---------------------------------------------------------------------------------------------------------------
+# ---- building ------------------------------------------------------------------------------------------------------
 
 def run(command, **options):
     return subprocess.run(command, check=True, text=True, **options)
@@ -106,7 +110,7 @@ def build(*targets, folder=BUILD, options=()):
     if not os.path.exists(os.path.join(folder, "build.ninja")):
         run(["meson", "setup", folder, ROOT, "--buildtype=release", "-Dtests=false", "-Dtool=false", *options],
             stdout=subprocess.DEVNULL)
-    run(["ninja", "-C", folder, "--quiet", *(targets or ["src/recorder/libstepscope.so.0.1.0"])], stdout=subprocess.DEVNULL)
+    run(["ninja", "-C", folder, "--quiet", *(targets or [SHARED])], stdout=subprocess.DEVNULL)
     return os.path.join(folder, "src", "recorder")
 
 
@@ -114,8 +118,8 @@ def compile_c(name, *arguments, output=None, library=LIBRARY):
     """Compiles bench/c/NAME.c against the shared library and returns the program's path."""
     program = os.path.join(BUILD, "bench", output or name)
     os.makedirs(os.path.dirname(program), exist_ok=True)
-    run([*GCC, f"{ROOT}/bench/c/{name}.c", "-o", program, *arguments, f"-L{library}", f"-Wl,-rpath,{library}", "-lstepscope",
-         "-lpthread", "-lm"])
+    run([*GCC, f"{ROOT}/bench/c/{name}.c", "-o", program, *arguments, f"-L{library}", f"-Wl,-rpath,{library}",
+         "-lstepscope", "-lpthread", "-lm"])
     return program
 
 
@@ -130,7 +134,12 @@ def environment(**more):
     return {**clean, "LC_ALL": "C", **{key: str(value) for key, value in more.items()}}
 
 
-# ---- recordings --------------------------------------------------------------------------------------------------------------
+def output(*command, **settings):
+    """What a command prints, in an environment with no settings of ours but these."""
+    return run([str(word) for word in command], capture_output=True, env=environment(**settings)).stdout
+
+
+# ---- recordings ----------------------------------------------------------------------------------------------------
 
 def blocks(path):
     """(kind, stream, events, words, data) of each block of a segment file; data of DROPS blocks only."""

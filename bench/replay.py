@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a Kineto trace into what bench/c/replay.c plays: per thread, nested begins and ends with the gaps between them."""
+"""Turns a Kineto trace into what bench/c/replay.c plays: per thread, nested begins and ends and the gaps between."""
 import decimal
 import gzip
 import json
