@@ -240,14 +240,18 @@ static enum status open_given(struct run_directory *directory, const char *out, 
 	return STATUS_USAGE;
 }
 
+static const char *runs_directory(void)
+{
+	const char *directory = getenv("STEPSCOPE_DIR");
+	return directory && directory[0] ? directory : "stepscope-runs";
+}
+
 static enum status open_default(struct run_directory *directory, char *const *argv, struct error *err)
 {
-	const char *base = getenv("STEPSCOPE_DIR");
+	const char *base = runs_directory();
 	char name[PATH_MAX / 4];
 	enum status status;
 
-	if (!base || !base[0])
-		base = "stepscope-runs";
 	status = make_all(base, 0777, err);
 	if (status)
 		return status;
@@ -294,18 +298,21 @@ enum status run_directory_open(struct run_directory *directory, const char *out,
 	return status;
 }
 
+/* A run of the default kind stands beside the link; one given by --out is linked where there is a directory of runs. */
 void run_directory_link_latest(const struct run_directory *directory)
 {
 	const char *slash = strrchr(directory->path, '/');
+	const char *target = directory->is_default && slash ? slash + 1 : directory->path;
+	const char *runs = directory->is_default ? directory->path : runs_directory();
+	int base = directory->is_default && slash ? (int)(slash - directory->path) : (int)strlen(runs);
 	char name[PATH_MAX + 32], link[PATH_MAX + 32];
-	int base = (int)(slash ? slash - directory->path : 0);
 
-	if (!directory->is_default || !slash)
+	if (directory->is_inherited)
 		return;
-	snprintf(name, sizeof(name), "%.*s/.latest.%d", base, directory->path, (int)getpid());
-	snprintf(link, sizeof(link), "%.*s/latest", base, directory->path);
+	snprintf(name, sizeof(name), "%.*s/.latest.%d", base, runs, (int)getpid());
+	snprintf(link, sizeof(link), "%.*s/latest", base, runs);
 	unlink(name);
-	if (symlink(slash + 1, name) == 0 && rename(name, link) != 0)
+	if (symlink(target, name) == 0 && rename(name, link) != 0)
 		unlink(name);
 }
 

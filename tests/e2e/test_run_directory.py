@@ -38,6 +38,14 @@ def test_latest_points_to_the_newest(tmp_path):
         assert os.readlink(tmp_path / "stepscope-runs" / "latest") == max(names, key=lambda name: (name[:19], pids[name]))
 
 
+def test_latest_points_to_a_given_directory_too(tmp_path):
+    assert run(tmp_path, "true", options=["--out", tmp_path / "elsewhere"]).returncode == 0
+    assert not (tmp_path / "stepscope-runs").exists()
+    assert run(tmp_path, "true").returncode == 0
+    assert run(tmp_path, "true", options=["--out", tmp_path / "other"]).returncode == 0
+    assert os.readlink(tmp_path / "stepscope-runs" / "latest") == str(tmp_path / "other")
+
+
 def test_something_else_called_latest_is_left_alone(tmp_path):
     (tmp_path / "stepscope-runs" / "latest").mkdir(parents=True)
     assert run(tmp_path, "true").returncode == 0
