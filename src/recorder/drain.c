@@ -609,6 +609,11 @@ static void request_pass(struct drain *drain)
 	}
 }
 
+void drain_wake(struct drain *drain)
+{
+	(void)wake(drain);
+}
+
 void drain_flush(struct drain *drain)
 {
 	if (drain->is_running && drain->is_inline)

@@ -70,6 +70,8 @@ struct drain_start {
 
 /* Opens the files and starts the thread. 0, or an errno with *what set to a constant text. */
 int drain_start(struct drain *drain, const struct drain_start *how, const char **what);
+/* Asks for a pass now, without waiting for it. */
+void drain_wake(struct drain *drain);
 /* Everything emitted before this call is in the file afterwards. */
 void drain_flush(struct drain *drain);
 /* Where there is no thread (none could be made, or none may be made because the C library's locks may be held by threads that a

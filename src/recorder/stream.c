@@ -127,7 +127,10 @@ static bool take_chunk(struct cursor *cursor, uint64_t tick)
 		__atomic_store_n(&old->next, number, __ATOMIC_RELEASE);
 	else
 		__atomic_store_n(&cursor->first_chunk, number, __ATOMIC_RELEASE);
-	__atomic_store_n(&cursor->end, chunk->words + STEPSCOPE_CHUNK_WORDS, __ATOMIC_RELAXED);
+	/* streams_stop() takes the ends away after it has stopped accepting: either it sees this one, or we see that it has begun */
+	__atomic_store_n(&cursor->end, chunk->words + STEPSCOPE_CHUNK_WORDS, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&streams.is_accepting, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&cursor->end, NULL, __ATOMIC_SEQ_CST);
 	return true;
 }
 
@@ -173,6 +176,9 @@ static void on_thread_exit(void *value)
 		if (cursor->signal)
 			__atomic_store_n(&cursor->signal->is_exited, 1, __ATOMIC_RELEASE);
 		__atomic_store_n(&cursor->is_exited, 1, __ATOMIC_RELEASE);
+		/* a crowd of short threads must not use up the slots between two passes */
+		if (__atomic_add_fetch(&streams.ends, 1, __ATOMIC_RELAXED) % (streams.capacity / 8) == 0)
+			drain_wake(&session.drain);
 	}
 	leave();
 }

@@ -72,6 +72,7 @@ struct streams {
 	uint32_t capacity;      /* of cursors */
 	uint32_t high;          /* slots [0, high) have been used, atomic */
 	uint32_t last_stream;   /* number of the newest stream, atomic */
+	uint32_t ends;          /* counts threads that have ended, atomic */
 	uint32_t freed;         /* counts slots given back, atomic */
 	uint32_t full_since;    /* 1 + `freed` when no free slot was found; 0 never; atomic */
 	struct pool *pool;
