@@ -79,15 +79,27 @@ noreturn void harness_skip(const char *reason);
 void harness_check_equal(const char *file, int line, const char *what, uint64_t a, uint64_t b);
 
 int harness_main(int argc, char **argv, const struct harness_test *tests, const struct harness_victim *victims);
-#define TEST(name) {#name, name}
-#define VICTIM(name) {#name, victim_##name}
-#define LIST(...) {__VA_ARGS__, {0, 0}}
-#define HARNESS_MAIN(victim_list, test_list)                                                                                     \
-	int main(int argc, char **argv)                                                                                          \
-	{                                                                                                                        \
-		static const struct harness_victim victims[] = victim_list;                                                      \
-		static const struct harness_test tests[] = test_list;                                                            \
-		return harness_main(argc, argv, tests, victims);                                                                 \
+#define TEST(name)                                                                                                     \
+	{                                                                                                              \
+#name, name                                                                                            \
+	}
+#define VICTIM(name)                                                                                                   \
+	{                                                                                                              \
+#name, victim_##name                                                                                   \
+	}
+#define LIST(...)                                                                                                      \
+	{                                                                                                              \
+		__VA_ARGS__,                                                                                           \
+		{                                                                                                      \
+			0, 0                                                                                           \
+		}                                                                                                      \
+	}
+#define HARNESS_MAIN(victim_list, test_list)                                                                           \
+	int main(int argc, char **argv)                                                                                \
+	{                                                                                                              \
+		static const struct harness_victim victims[] = victim_list;                                            \
+		static const struct harness_test tests[] = test_list;                                                  \
+		return harness_main(argc, argv, tests, victims);                                                       \
 	}
 
 #endif

@@ -14,13 +14,13 @@
 #include <string.h>
 
 #define MAX_SYMBOLS (1u << 18)
+#define IS_SEQ 2
 
 struct reading {
 	struct recording *recording;
 	struct recorded_process *process;
 	uint32_t pid, session;
-	uint32_t seq_symbol;
-	uint8_t *has_name;
+	uint8_t *has_name; /* by symbol; IS_SEQ: its name is "seq" (two threads at once may give it two numbers) */
 	bool is_coarse;
 };
 
@@ -84,9 +84,8 @@ static bool on_symbol(void *context, uint32_t id, uint8_t kind, const char *text
 	struct reading *reading = context;
 
 	CHECK(id < MAX_SYMBOLS && id > 0);
-	reading->has_name[id] = 1;
-	if (kind == STEPSCOPE_SYMBOL_COUNTER && length == 3 && memcmp(text, "seq", 3) == 0)
-		reading->seq_symbol = id;
+	bool is_seq = kind == STEPSCOPE_SYMBOL_COUNTER && length == 3 && memcmp(text, "seq", 3) == 0;
+	reading->has_name[id] = is_seq ? IS_SEQ : 1;
 	return true;
 }
 
@@ -136,6 +135,7 @@ static void check_sequence(struct recorded_stream *here, const struct segment_ev
 {
 	double value;
 
+	here->seq_values++;
 	memcpy(&value, event->payload, sizeof(value));
 	if (here->is_after_gap ? (uint64_t)value <= here->seq : (uint64_t)value != here->seq + 1)
 		here->broken++;
@@ -164,7 +164,7 @@ static void take_event(struct reading *reading, struct recorded_stream *here, co
 	here->disorder += event->tick < here->last_tick;
 	here->last_tick = event->tick;
 	check_nesting(here, event);
-	if (event->type == STEPSCOPE_EVENT_VALUE && event->id == reading->seq_symbol)
+	if (event->type == STEPSCOPE_EVENT_VALUE && event->id < MAX_SYMBOLS && reading->has_name[event->id] == IS_SEQ)
 		check_sequence(here, event);
 	if (event->type == STEPSCOPE_EVENT_STEP && event->id == STEPSCOPE_STEP_BEGIN)
 		reading->process->last_step = event->payload[0];
@@ -176,7 +176,8 @@ static void take_event(struct reading *reading, struct recorded_stream *here, co
 	}
 }
 
-static bool on_events(void *context, const struct stepscope_block *block, const struct segment_event *events, uint32_t count)
+static bool on_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
+                      uint32_t count)
 {
 	struct reading *reading = context;
 	struct recorded_stream *here;
@@ -312,11 +313,12 @@ void recording_check_whole(const struct recording *recording, bool is_rotated)
 	for (unsigned i = 0; i < recording->stream_count; i++) {
 		const struct recorded_stream *here = &recording->streams[i];
 		if (here->disorder || here->holes || here->broken || (here->is_late && !is_rotated))
-			harness_fail(__FILE__, __LINE__,
-			             "stream %u '%s' of %u: %llu times backwards, %llu holes, %llu broken sequences, %llu gaps",
-			             here->stream, here->name, here->pid, (unsigned long long)here->disorder,
-			             (unsigned long long)here->holes, (unsigned long long)here->broken,
-			             (unsigned long long)here->gaps);
+			harness_fail(
+				__FILE__, __LINE__,
+				"stream %u '%s' of %u: %llu times backwards, %llu holes, %llu broken sequences, %llu gaps",
+				here->stream, here->name, here->pid, (unsigned long long)here->disorder,
+				(unsigned long long)here->holes, (unsigned long long)here->broken,
+				(unsigned long long)here->gaps);
 	}
 	CHECK_EQUAL(recording->damaged, 0);
 	CHECK_EQUAL(recording->torn, 0);

@@ -17,11 +17,12 @@ struct recorded_stream {
 	uint64_t dropped[STEPSCOPE_EVENT_TYPES];
 	uint64_t gaps, in_gaps; /* GAP events and the drops they state */
 	uint64_t next_word, last_tick;
-	uint64_t disorder;      /* time ran backwards */
-	uint64_t holes;         /* words that are in no block */
-	bool is_late;           /* its first words are missing: rotation, or a loss */
-	uint64_t broken;        /* "seq" did not go on, with no GAP between; or begin and end do not alternate */
-	uint64_t seq;           /* last value of "seq" */
+	uint64_t disorder; /* time ran backwards */
+	uint64_t holes;    /* words that are in no block */
+	bool is_late;      /* its first words are missing: rotation, or a loss */
+	uint64_t broken;   /* "seq" did not go on, with no GAP between; or begin and end do not alternate */
+	uint64_t seq;      /* last value of "seq" */
+	uint64_t seq_values;
 	bool is_after_gap;
 	int64_t depth, deepest;
 };

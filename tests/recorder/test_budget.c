@@ -113,7 +113,7 @@ static void warm_up(void)
 	op_name = stepscope_name(STEPSCOPE_KIND_OP, "op");
 	loss_name = stepscope_name(STEPSCOPE_KIND_METRIC, "loss");
 	step(0);
-	step(1); /* 64 events are less than three steps */
+	step(1);                     /* 64 events are less than three steps */
 	for (int i = 0; i < 40; i++) /* the drainer gives pages to the pool by and by */
 		stepscope_flush();
 }
@@ -153,7 +153,8 @@ static void check_recorded(void)
 	struct recording *recording = recording_read(harness.directory);
 
 	recording_check_whole(recording, false);
-	CHECK_EQUAL(recording_sum(recording, STEPSCOPE_EVENT_ALLOC) + recording_drops(recording, STEPSCOPE_EVENT_ALLOC), ROUNDS);
+	CHECK_EQUAL(recording_sum(recording, STEPSCOPE_EVENT_ALLOC) + recording_drops(recording, STEPSCOPE_EVENT_ALLOC),
+	            ROUNDS);
 	CHECK(recording_sum(recording, STEPSCOPE_EVENT_ALLOC) > ROUNDS / 2);
 	recording_free(recording);
 }
@@ -240,7 +241,8 @@ static void training_threads_make_no_system_calls(void)
 
 #if defined(__x86_64__)
 #define STOP() __asm__ volatile("int3" ::: "memory")
-#define PAIR_INSTRUCTIONS 66 /* measured 62 with the loop: two calls through the PLT, two readings of the clock, two stores */
+#define PAIR_INSTRUCTIONS                                                                                              \
+	66 /* measured 62 with the loop: two calls through the PLT, two readings of the clock, two stores */
 #else
 #define STOP() raise(SIGTRAP)
 #define PAIR_INSTRUCTIONS 100

@@ -200,7 +200,8 @@ static void check_busy(const char *kind, const char *count)
 		char name[16];
 		snprintf(name, sizeof(name), "w%u", 8 + i);
 		const struct recorded_stream *here = recording_stream(recording, 0, name);
-		CHECK(here && here->pid != (uint32_t)pid);
+		if (!here || here->pid == (uint32_t)pid)
+			harness_fail(__FILE__, __LINE__, "child %u has no stream of its own", i);
 		CHECK_EQUAL(here->seq, 10);
 		CHECK_EQUAL(here->by_type[STEPSCOPE_EVENT_END], 10);
 	}

@@ -54,7 +54,8 @@ static void kill_once(int round)
 	work_check(recording, 0, threads, true);
 	CHECK(!recording_process(recording, (uint32_t)pid)->is_closed);
 	printf("# kill %d: %u threads, pause %u: %llu events (%llu rescued), %llu dropped\n", round, threads, pause,
-	       (unsigned long long)(recording_sum(recording, STEPSCOPE_EVENT_BEGIN) * 3), (unsigned long long)recording->rescued,
+	       (unsigned long long)(recording_sum(recording, STEPSCOPE_EVENT_BEGIN) * 3),
+	       (unsigned long long)recording->rescued,
 	       (unsigned long long)recording_drops(recording, STEPSCOPE_EVENT_BEGIN) * 3);
 	recording_free(recording);
 }
@@ -244,7 +245,8 @@ static void a_rescue_that_was_killed_is_repeated(void)
 
 	make_victim_of(path, sizeof(path));
 	pool = load(path);
-	memcpy(&result.segment_path, ((struct stepscope_pool_header *)pool.data)->segment_path, sizeof(result.segment_path));
+	memcpy(&result.segment_path, ((struct stepscope_pool_header *)pool.data)->segment_path,
+	       sizeof(result.segment_path));
 	before = load(result.segment_path);
 	CHECK(fold_pool(path, false, &result, &error) == STATUS_OK);
 	whole = load(result.segment_path);
@@ -293,7 +295,8 @@ static void a_pool_outlives_what_can_be_mended(void)
 
 	make_victim_of(path, sizeof(path));
 	pool = load(path);
-	memcpy(&result.segment_path, ((struct stepscope_pool_header *)pool.data)->segment_path, sizeof(result.segment_path));
+	memcpy(&result.segment_path, ((struct stepscope_pool_header *)pool.data)->segment_path,
+	       sizeof(result.segment_path));
 	snprintf(moved, sizeof(moved), "%s.moved", result.segment_path);
 	CHECK(rename(result.segment_path, moved) == 0);
 	CHECK(symlink(moved, result.segment_path) == 0); /* we do not write through links */

@@ -120,18 +120,19 @@ static void fill_disk_and_go_on(const char *options)
 
 static void a_full_disk_stops_the_recording_until_there_is_room(void)
 {
-	fill_disk_and_go_on("keep_size=0");
+	fill_disk_and_go_on("keep_size=0,sample_process=false");
 }
 
 static void a_full_disk_in_a_rotation_too(void)
 {
-	fill_disk_and_go_on("keep_size=0,segment_size=64K");
+	fill_disk_and_go_on("keep_size=0,segment_size=64K,sample_process=false");
 }
 
 static void a_disk_that_stays_full_leaves_a_good_file(void)
 {
 	enter_namespace();
 	make_directory();
+	harness.options = "keep_size=0,sample_process=false";
 	mount_small(harness.directory, "size=300k", 0);
 	pid_t pid = start_training();
 	await_line("No space left");
@@ -341,7 +342,7 @@ static void a_process_without_threads_records_too(void)
 HARNESS_MAIN(LIST(VICTIM(trains), VICTIM(workers), VICTIM(limited), VICTIM(threadless)),
              LIST(TEST(a_full_disk_stops_the_recording_until_there_is_room), TEST(a_full_disk_in_a_rotation_too),
                   TEST(a_disk_that_stays_full_leaves_a_good_file), TEST(a_disk_that_is_full_before_the_start_is_said),
-                  TEST(a_read_only_directory_is_said), TEST(a_directory_may_be_removed), TEST(no_shared_memory_is_no_problem),
-                  TEST(little_shared_memory_is_no_problem), TEST(shared_memory_that_is_full_is_no_problem),
-                  TEST(children_leave_shared_memory_to_the_program), TEST(a_limit_on_file_size_does_not_kill),
-                  TEST(a_process_without_threads_records_too)))
+                  TEST(a_read_only_directory_is_said), TEST(a_directory_may_be_removed),
+                  TEST(no_shared_memory_is_no_problem), TEST(little_shared_memory_is_no_problem),
+                  TEST(shared_memory_that_is_full_is_no_problem), TEST(children_leave_shared_memory_to_the_program),
+                  TEST(a_limit_on_file_size_does_not_kill), TEST(a_process_without_threads_records_too)))

@@ -6,7 +6,8 @@
 
 int main(void)
 {
-	const struct stepscope_op_info info = {.input_count = 1, .rank = {1}, .shape = {{8}}, .dtype = STEPSCOPE_DTYPE_F32};
+	const struct stepscope_op_info info = {
+		.input_count = 1, .rank = {1}, .shape = {{8}}, .dtype = STEPSCOPE_DTYPE_F32};
 	stepscope_name_t name = stepscope_name(STEPSCOPE_KIND_RANGE, "name");
 
 	if (stepscope_init(NULL) != 0 || stepscope_error()[0])

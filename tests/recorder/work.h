@@ -9,8 +9,8 @@
 #include "recording.h"
 
 #include <pthread.h>
-#include <stepscope/stepscope.h>
 #include <stdint.h>
+#include <stepscope/stepscope.h>
 
 /* Thread `number` of this victim: emits seq = 1, 2, ..., with a begin and an end, `rounds` times (0: for ever), `pause` turns of an
  * empty loop after each. Its stream is called "w<number>", its events are counted in counters[8 * number]. */
