@@ -30,21 +30,26 @@
 
 enum stepscope_event {
 	STEPSCOPE_EVENT_NONE = 0,
-	STEPSCOPE_EVENT_BEGIN = 1,   /* id: symbol (its kind tells range, phase, op, ...) */
-	STEPSCOPE_EVENT_END = 2,     /* id: enum stepscope_end, what is being closed */
-	STEPSCOPE_EVENT_SWITCH = 3,  /* id: symbol; END of the innermost open span of the same class, then BEGIN, at one tick */
-	STEPSCOPE_EVENT_MARK = 4,    /* id: symbol */
-	STEPSCOPE_EVENT_VALUE = 5,   /* id: symbol (counter or metric); [0] value, f64 bits; optional [1] track */
-	STEPSCOPE_EVENT_ALLOC = 6,   /* id: memory id, see below; [0] address [1] bytes */
-	STEPSCOPE_EVENT_FREE = 7,    /* id: memory id without category; [0] address, optional [1] bytes */
-	STEPSCOPE_EVENT_STEP = 8,    /* id: enum stepscope_step_event; payload there */
-	STEPSCOPE_EVENT_SPAN = 9,    /* id: symbol; complete span: [0] track (0: this stream) [1] start tick [2] duration ticks */
-	STEPSCOPE_EVENT_LINK = 10,   /* id: enum stepscope_link * 2 + (1: incoming); [0] link number; belongs to the event before */
-	STEPSCOPE_EVENT_SAMPLE = 11, /* id: symbol (what was sampled); [0] stack number [1] weight [2] track (0: this stream) */
-	STEPSCOPE_EVENT_ARG = 12,    /* id: symbol (key); [0] enum stepscope_arg [1] value; belongs to the event before */
-	STEPSCOPE_EVENT_GAP = 13,    /* id 0; [0] events dropped here [1] net depth change (i32) << 32 | lowest depth (u32 of i32)
+	STEPSCOPE_EVENT_BEGIN = 1, /* id: symbol (its kind tells range, phase, op, ...) */
+	STEPSCOPE_EVENT_END = 2,   /* id: enum stepscope_end, what is being closed */
+	STEPSCOPE_EVENT_SWITCH =
+		3, /* id: symbol; END of the innermost open span of the same class, then BEGIN, at one tick */
+	STEPSCOPE_EVENT_MARK = 4,  /* id: symbol */
+	STEPSCOPE_EVENT_VALUE = 5, /* id: symbol (counter or metric); [0] value, f64 bits; optional [1] track */
+	STEPSCOPE_EVENT_ALLOC = 6, /* id: memory id, see below; [0] address [1] bytes */
+	STEPSCOPE_EVENT_FREE = 7,  /* id: memory id without category; [0] address, optional [1] bytes */
+	STEPSCOPE_EVENT_STEP = 8,  /* id: enum stepscope_step_event; payload there */
+	STEPSCOPE_EVENT_SPAN =
+		9, /* id: symbol; complete span: [0] track (0: this stream) [1] start tick [2] duration ticks */
+	STEPSCOPE_EVENT_LINK =
+		10, /* id: enum stepscope_link * 2 + (1: incoming); [0] link number; belongs to the event before */
+	STEPSCOPE_EVENT_SAMPLE =
+		11, /* id: symbol (what was sampled); [0] stack number [1] weight [2] track (0: this stream) */
+	STEPSCOPE_EVENT_ARG = 12, /* id: symbol (key); [0] enum stepscope_arg [1] value; belongs to the event before */
+	STEPSCOPE_EVENT_GAP =
+		13, /* id 0; [0] events dropped here [1] net depth change (i32) << 32 | lowest depth (u32 of i32)
 	                                [2] tick of the first of them */
-	STEPSCOPE_EVENT_TIME = 14,   /* id 0; [0] full tick of this head: new base for the low halves */
+	STEPSCOPE_EVENT_TIME = 14,     /* id 0; [0] full tick of this head: new base for the low halves */
 	STEPSCOPE_EVENT_EXTENDED = 15, /* id: kind; for the future: skipped by length */
 	STEPSCOPE_EVENT_TYPES = 16,
 };
@@ -59,18 +64,23 @@ enum stepscope_step_event {
 	STEPSCOPE_STEP_END = 1,     /* [0] number */
 	STEPSCOPE_STEP_TOKENS = 2,  /* [0] tokens to add to the open step */
 	STEPSCOPE_STEP_SAMPLES = 3, /* [0] samples to add to the open step */
-	STEPSCOPE_STEP_CAPTURE = 4, /* [0] enum stepscope_capture from here on in the process [1] mask of stepscope_active bits */
-	STEPSCOPE_STEP_RESULT = 5,  /* reserved for optimizer results (skipped step) */
+	STEPSCOPE_STEP_CAPTURE =
+		4, /* [0] enum stepscope_capture from here on in the process [1] mask of stepscope_active bits */
+	STEPSCOPE_STEP_RESULT = 5, /* reserved for optimizer results (skipped step) */
 };
 
-enum stepscope_capture { /* what a schedule asks for */
+enum stepscope_capture {            /* what a schedule asks for */
 	STEPSCOPE_CAPTURE_NONE = 0, /* steps, phases and counters only */
 	STEPSCOPE_CAPTURE_WARMUP = 1,
 	STEPSCOPE_CAPTURE_RECORD = 2,
 	STEPSCOPE_CAPTURE_SAVE = 3, /* recorded, and the last step of its cycle */
 };
 
-enum stepscope_link { STEPSCOPE_LINK_LAUNCH = 0, STEPSCOPE_LINK_BACKWARD = 1, STEPSCOPE_LINK_OTHER = 2 };
+enum stepscope_link {
+	STEPSCOPE_LINK_LAUNCH = 0,
+	STEPSCOPE_LINK_BACKWARD = 1,
+	STEPSCOPE_LINK_OTHER = 2
+};
 
 enum stepscope_arg { /* type of an ARG's value word */
 	STEPSCOPE_ARG_I64 = 0,
@@ -86,7 +96,7 @@ enum stepscope_arg { /* type of an ARG's value word */
 
 /* ---- symbols: names with a kind -------------------------------------------------------------------------------------- */
 
-enum stepscope_symbol_kind { /* the first numbers are those of enum stepscope_kind */
+enum stepscope_symbol_kind {       /* the first numbers are those of enum stepscope_kind */
 	STEPSCOPE_SYMBOL_TEXT = 0, /* keys, shapes, anything that is no name of an event */
 	STEPSCOPE_SYMBOL_RANGE = 1,
 	STEPSCOPE_SYMBOL_PHASE = 2,
@@ -143,9 +153,9 @@ static_assert(sizeof(struct stepscope_symbol) == 8, "symbol head");
 #define STEPSCOPE_BLOCK_MAGIC 0x4b4c4253u /* "SBLK" */
 
 enum stepscope_clock {
-	STEPSCOPE_CLOCK_TSC = 1,       /* x86 time stamp counter */
-	STEPSCOPE_CLOCK_CNTVCT = 2,    /* aarch64 virtual counter */
-	STEPSCOPE_CLOCK_MONOTONIC = 3, /* clock_gettime(CLOCK_MONOTONIC_RAW) in ns */
+	STEPSCOPE_CLOCK_TSC = 1,         /* x86 time stamp counter */
+	STEPSCOPE_CLOCK_CNTVCT = 2,      /* aarch64 virtual counter */
+	STEPSCOPE_CLOCK_MONOTONIC = 3,   /* clock_gettime(CLOCK_MONOTONIC_RAW) in ns */
 	STEPSCOPE_CLOCK_NANOSECONDS = 4, /* ns since an origin that META "clock.origin_ns" gives (converted traces) */
 };
 
@@ -157,9 +167,9 @@ enum stepscope_segment_flag {
 
 enum stepscope_role {
 	STEPSCOPE_ROLE_TRAINER = 0,
-	STEPSCOPE_ROLE_WORKER = 1,   /* forked child of a trainer */
+	STEPSCOPE_ROLE_WORKER = 1, /* forked child of a trainer */
 	STEPSCOPE_ROLE_LAUNCHER = 2,
-	STEPSCOPE_ROLE_HOST = 3,     /* telemetry of the machine, written by `stepscope run` */
+	STEPSCOPE_ROLE_HOST = 3, /* telemetry of the machine, written by `stepscope run` */
 	STEPSCOPE_ROLE_IMPORTED = 4,
 };
 
@@ -168,25 +178,25 @@ struct stepscope_segment_header {
 	uint32_t header_bytes; /* 128; blocks start here */
 	uint32_t crc;          /* CRC-32C of the header with this field 0 */
 	uint32_t pid;
-	uint32_t segment;      /* n of the file name */
-	uint64_t start_time;   /* of the process: field 22 of /proc/PID/stat, clock ticks since boot */
+	uint32_t segment;    /* n of the file name */
+	uint64_t start_time; /* of the process: field 22 of /proc/PID/stat, clock ticks since boot */
 	uint8_t boot_id[16];
 	uint8_t run_id[16];
-	uint32_t clock;        /* enum stepscope_clock */
-	uint32_t role;         /* enum stepscope_role */
-	int32_t rank;          /* -1: not known */
-	int32_t world_size;    /* -1: not known */
-	uint64_t tick_hz;      /* nominal; CLOCK blocks give the real rate */
-	uint32_t tick_step;    /* smallest difference seen between two reads, in ticks */
+	uint32_t clock;     /* enum stepscope_clock */
+	uint32_t role;      /* enum stepscope_role */
+	int32_t rank;       /* -1: not known */
+	int32_t world_size; /* -1: not known */
+	uint64_t tick_hz;   /* nominal; CLOCK blocks give the real rate */
+	uint32_t tick_step; /* smallest difference seen between two reads, in ticks */
 	uint32_t parent_pid;
 	uint64_t first_tick;
-	uint32_t flags;        /* enum stepscope_segment_flag */
-	uint32_t session;      /* segments with equal pid, start_time and session share symbols and streams; an exec makes a new one */
+	uint32_t flags; /* enum stepscope_segment_flag */
+	uint32_t session; /* segments with equal pid, start_time and session share symbols and streams; an exec makes a new one */
 	uint8_t reserved[16];
 };
 static_assert(sizeof(struct stepscope_segment_header) == 128, "segment header");
 
-enum stepscope_block_kind { /* unknown kinds are skipped by length */
+enum stepscope_block_kind {          /* unknown kinds are skipped by length */
 	STEPSCOPE_BLOCK_EVENTS = 1,  /* columns, drawn in src/format/block.h */
 	STEPSCOPE_BLOCK_SYMBOLS = 2, /* struct stepscope_symbol + text, 8-byte aligned, back to back */
 	STEPSCOPE_BLOCK_STREAM = 3,  /* struct stepscope_stream_info + name: describes block.stream */
@@ -198,7 +208,10 @@ enum stepscope_block_kind { /* unknown kinds are skipped by length */
 	STEPSCOPE_BLOCK_END = 10,    /* reason as text: the process closed this recording; absent after a kill */
 };
 
-enum stepscope_encoding { STEPSCOPE_ENCODING_RAW = 0, STEPSCOPE_ENCODING_LZ4 = 1 };
+enum stepscope_encoding {
+	STEPSCOPE_ENCODING_RAW = 0,
+	STEPSCOPE_ENCODING_LZ4 = 1
+};
 
 struct stepscope_block {
 	uint32_t magic;
@@ -215,7 +228,7 @@ struct stepscope_block {
 	uint32_t events;
 	uint64_t first_tick;
 	uint64_t last_tick;
-	uint64_t rescue;     /* flags & 1: the pool it came from (tick of its first anchor); else 0 */
+	uint64_t rescue; /* flags & 1: the pool it came from (tick of its first anchor); else 0 */
 };
 static_assert(sizeof(struct stepscope_block) == 64, "block header");
 
@@ -229,28 +242,28 @@ enum stepscope_stream_kind {
 };
 
 struct stepscope_stream_info {
-	uint32_t kind;    /* enum stepscope_stream_kind */
+	uint32_t kind; /* enum stepscope_stream_kind */
 	uint32_t tid;
-	uint32_t flags;   /* 1: main thread; 2: the thread has ended, its last event is its end */
+	uint32_t flags;      /* 1: main thread; 2: the thread has ended, its last event is its end */
 	uint32_t name_bytes; /* of UTF-8 that follow */
 };
 static_assert(sizeof(struct stepscope_stream_info) == 16, "stream info");
 
 struct stepscope_track_info { /* a row of the timeline that is not one of our threads: device stream, queue */
-	uint32_t track;      /* 1.. */
-	uint32_t kind;       /* 0 other, 1 thread, 2 device stream */
-	int32_t device;      /* -1: none */
-	int32_t stream;      /* device stream or thread id */
-	uint32_t process;    /* pid it belongs to */
+	uint32_t track;       /* 1.. */
+	uint32_t kind;        /* 0 other, 1 thread, 2 device stream */
+	int32_t device;       /* -1: none */
+	int32_t stream;       /* device stream or thread id */
+	uint32_t process;     /* pid it belongs to */
 	uint32_t name_bytes;
 };
 static_assert(sizeof(struct stepscope_track_info) == 24, "track info");
 
 struct stepscope_anchor { /* the clocks at one instant; ticks in between are interpolated */
 	uint64_t tick;
-	int64_t raw_ns;       /* CLOCK_MONOTONIC_RAW */
-	int64_t monotonic_ns; /* CLOCK_MONOTONIC */
-	int64_t realtime_ns;  /* CLOCK_REALTIME */
+	int64_t raw_ns;        /* CLOCK_MONOTONIC_RAW */
+	int64_t monotonic_ns;  /* CLOCK_MONOTONIC */
+	int64_t realtime_ns;   /* CLOCK_REALTIME */
 	uint32_t window_ticks; /* uncertainty of the reading */
 	uint32_t clock;        /* enum stepscope_clock that is in use from here on */
 };
@@ -287,43 +300,43 @@ struct stepscope_pool_header {
 	uint64_t pool_bytes;
 	uint64_t slots_offset;
 	uint64_t symbols_offset;
-	uint64_t symbols_bytes;   /* capacity */
+	uint64_t symbols_bytes; /* capacity */
 	uint64_t chunks_offset;
 	uint32_t chunk_count;
-	uint32_t is_closed;       /* 1: everything is in the segment; nothing to rescue */
-	uint64_t symbols_used;    /* bytes, atomic */
-	uint64_t free_list;       /* the recorder's own; ignored by the rescue */
-	uint32_t shift;           /* quantum the drainer uses */
+	uint32_t is_closed;    /* 1: everything is in the segment; nothing to rescue */
+	uint64_t symbols_used; /* bytes, atomic */
+	uint64_t free_list;    /* the recorder's own; ignored by the rescue */
+	uint32_t shift;        /* quantum the drainer uses */
 	uint32_t reserved;
-	uint64_t dropped[STEPSCOPE_EVENT_TYPES]; /* events of threads that got no slot, by type, atomic */
+	uint64_t dropped[STEPSCOPE_EVENT_TYPES];  /* events of threads that got no slot, by type, atomic */
 	struct stepscope_segment_header identity; /* as in the segment that is being written */
 	struct stepscope_anchor first_anchor, last_anchor;
-	char segment_path[1400];  /* NUL-terminated absolute path of the segment being written */
+	char segment_path[1400]; /* NUL-terminated absolute path of the segment being written */
 };
 static_assert(sizeof(struct stepscope_pool_header) <= 4096, "pool header");
 
-struct stepscope_slot { /* one per live thread (and one more per thread that was interrupted by a signal handler) */
-	uint32_t stream;   /* 0: free; 2^32-1: being taken */
+struct stepscope_slot {  /* one per live thread (and one more per thread that was interrupted by a signal handler) */
+	uint32_t stream; /* 0: free; 2^32-1: being taken */
 	uint32_t tid;
-	uint32_t kind;     /* enum stepscope_stream_kind */
-	uint32_t is_exited; /* the thread is gone: drain, then free */
+	uint32_t kind;                           /* enum stepscope_stream_kind */
+	uint32_t is_exited;                      /* the thread is gone: drain, then free */
 	uint64_t dropped[STEPSCOPE_EVENT_TYPES]; /* totals of this stream, by type; written by its thread only */
-	uint64_t gap_count; /* of these, dropped since the last GAP event that could be written */
-	int32_t gap_net;    /* their net depth */
-	int32_t gap_lowest; /* their lowest depth, <= 0 */
-	uint64_t gap_tick;  /* of the first of them */
-	char name[32];      /* thread name; "" unknown */
+	uint64_t gap_count;                      /* of these, dropped since the last GAP event that could be written */
+	int32_t gap_net;                         /* their net depth */
+	int32_t gap_lowest;                      /* their lowest depth, <= 0 */
+	uint64_t gap_tick;                       /* of the first of them */
+	char name[32];                           /* thread name; "" unknown */
 	uint8_t reserved[56];
 };
 static_assert(sizeof(struct stepscope_slot) == 256, "slot");
 
 struct stepscope_chunk {
-	uint32_t magic;      /* stored last (release) */
+	uint32_t magic; /* stored last (release) */
 	uint32_t stream;
 	uint64_t first_word; /* position of words[0] in the stream */
 	uint64_t base_tick;
 	uint32_t tid;
-	uint32_t next;       /* free list; the recorder's own */
+	uint32_t next; /* free list; the recorder's own */
 	uint64_t reserved[4];
 	uint64_t words[(STEPSCOPE_CHUNK_BYTES - 64) / 8];
 };

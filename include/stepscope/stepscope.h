@@ -91,8 +91,16 @@ enum stepscope_memory {
 /* Element types of tensors, for stepscope_op_begin_info(). */
 enum stepscope_dtype {
 	STEPSCOPE_DTYPE_UNKNOWN = 0,
-	STEPSCOPE_DTYPE_F64, STEPSCOPE_DTYPE_F32, STEPSCOPE_DTYPE_F16, STEPSCOPE_DTYPE_BF16, STEPSCOPE_DTYPE_F8,
-	STEPSCOPE_DTYPE_I64, STEPSCOPE_DTYPE_I32, STEPSCOPE_DTYPE_I16, STEPSCOPE_DTYPE_I8, STEPSCOPE_DTYPE_U8,
+	STEPSCOPE_DTYPE_F64,
+	STEPSCOPE_DTYPE_F32,
+	STEPSCOPE_DTYPE_F16,
+	STEPSCOPE_DTYPE_BF16,
+	STEPSCOPE_DTYPE_F8,
+	STEPSCOPE_DTYPE_I64,
+	STEPSCOPE_DTYPE_I32,
+	STEPSCOPE_DTYPE_I16,
+	STEPSCOPE_DTYPE_I8,
+	STEPSCOPE_DTYPE_U8,
 	STEPSCOPE_DTYPE_BOOL,
 };
 
@@ -101,12 +109,12 @@ enum stepscope_dtype {
 
 /* Optional facts about one op. Everything left zero is "not given", which reports show as "not measured". */
 struct stepscope_op_info {
-	int input_count;                                             /* tensors below, 0..STEPSCOPE_MAX_INPUTS */
-	int rank[STEPSCOPE_MAX_INPUTS];                              /* dimensions of each, 0..STEPSCOPE_MAX_DIMS */
-	int64_t shape[STEPSCOPE_MAX_INPUTS][STEPSCOPE_MAX_DIMS];     /* sizes in elements, outermost first */
-	enum stepscope_dtype dtype;                                  /* of the first input */
-	double flops;                                                /* floating point operations of this call */
-	double bytes;                                                /* bytes read and written by this call */
+	int input_count;                                         /* tensors below, 0..STEPSCOPE_MAX_INPUTS */
+	int rank[STEPSCOPE_MAX_INPUTS];                          /* dimensions of each, 0..STEPSCOPE_MAX_DIMS */
+	int64_t shape[STEPSCOPE_MAX_INPUTS][STEPSCOPE_MAX_DIMS]; /* sizes in elements, outermost first */
+	enum stepscope_dtype dtype;                              /* of the first input */
+	double flops;                                            /* floating point operations of this call */
+	double bytes;                                            /* bytes read and written by this call */
 };
 
 /* An interned name. 0 is "no name" and makes the call that gets it a no-op. */
@@ -127,10 +135,10 @@ enum stepscope_kind {
 
 /* Bits of stepscope_active: what is being recorded now. Read it, never write it. During the wait steps of a schedule
  * only STEPSCOPE_ACTIVE_STEPS is set. */
-#define STEPSCOPE_ACTIVE_STEPS 1u   /* steps, phases, counters, metrics, marks */
-#define STEPSCOPE_ACTIVE_DETAIL 2u  /* ranges and ops */
-#define STEPSCOPE_ACTIVE_SHAPES 4u  /* the facts of struct stepscope_op_info */
-#define STEPSCOPE_ACTIVE_MEMORY 8u  /* alloc and free */
+#define STEPSCOPE_ACTIVE_STEPS 1u  /* steps, phases, counters, metrics, marks */
+#define STEPSCOPE_ACTIVE_DETAIL 2u /* ranges and ops */
+#define STEPSCOPE_ACTIVE_SHAPES 4u /* the facts of struct stepscope_op_info */
+#define STEPSCOPE_ACTIVE_MEMORY 8u /* alloc and free */
 extern STEPSCOPE_API unsigned stepscope_active;
 
 /* ---- out-of-line halves; call the inline functions below instead ------------------------------------------------ */
@@ -284,7 +292,8 @@ static inline void stepscope_op_end(void)
 
 /* ---- memory (`--with memory`) -------------------------------------------------------------------------------------- */
 
-static inline void stepscope_memory_alloc(const void *address, uint64_t bytes, enum stepscope_memory category, int device)
+static inline void stepscope_memory_alloc(const void *address, uint64_t bytes, enum stepscope_memory category,
+                                          int device)
 {
 	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_MEMORY, stepscope_emit_alloc(address, bytes, (int)category, device));
 }
@@ -298,7 +307,8 @@ static inline void stepscope_memory_free(const void *address, int device)
 /* A quantity over time (queue length, bytes in flight): each call sets its value from now on. */
 static inline void stepscope_counter(const char *name, double value)
 {
-	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_value(stepscope_name(STEPSCOPE_KIND_COUNTER, name), value));
+	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS,
+	              stepscope_emit_value(stepscope_name(STEPSCOPE_KIND_COUNTER, name), value));
 }
 /* A result of the open step (loss, gradient norm, learning rate). NaN and infinity are kept as they are. */
 static inline void stepscope_metric(const char *name, double value)
@@ -326,23 +336,24 @@ static inline void stepscope_thread_name(const char *name)
 }
 
 /* ---- per call site interning: the name is looked up once, then costs one load ------------------------------------------ */
-#define STEPSCOPE_SITE_(kind, literal, call)                                                                             \
-	do {                                                                                                             \
-		static stepscope_name_t stepscope_site_;                                                                 \
-		if (STEPSCOPE_UNLIKELY(stepscope_active & STEPSCOPE_ACTIVE_DETAIL)) {                                    \
-			stepscope_name_t stepscope_n_ = __atomic_load_n(&stepscope_site_, __ATOMIC_RELAXED);             \
-			if (stepscope_n_ == 0) {                                                                         \
-				stepscope_n_ = stepscope_name(kind, literal);                                            \
-				__atomic_store_n(&stepscope_site_, stepscope_n_, __ATOMIC_RELAXED);                      \
-			}                                                                                                \
-			call(stepscope_n_);                                                                              \
-		}                                                                                                        \
+#define STEPSCOPE_SITE_(kind, literal, call)                                                                           \
+	do {                                                                                                           \
+		static stepscope_name_t stepscope_site_;                                                               \
+		if (STEPSCOPE_UNLIKELY(stepscope_active & STEPSCOPE_ACTIVE_DETAIL)) {                                  \
+			stepscope_name_t stepscope_n_ = __atomic_load_n(&stepscope_site_, __ATOMIC_RELAXED);           \
+			if (stepscope_n_ == 0) {                                                                       \
+				stepscope_n_ = stepscope_name(kind, literal);                                          \
+				__atomic_store_n(&stepscope_site_, stepscope_n_, __ATOMIC_RELAXED);                    \
+			}                                                                                              \
+			call(stepscope_n_);                                                                            \
+		}                                                                                                      \
 	} while (0)
 #define STEPSCOPE_RANGE_PUSH(literal) STEPSCOPE_SITE_(STEPSCOPE_KIND_RANGE, literal, stepscope_emit_begin)
 #define STEPSCOPE_RANGE_SWITCH(literal) STEPSCOPE_SITE_(STEPSCOPE_KIND_RANGE, literal, stepscope_emit_switch)
 #define STEPSCOPE_OP_BEGIN(literal) STEPSCOPE_SITE_(STEPSCOPE_KIND_OP, literal, stepscope_emit_begin)
 
-#else /* STEPSCOPE_DISABLE: the same names, nothing behind them */
+#else  /* STEPSCOPE_DISABLE: the same names, nothing behind them */
+/* clang-format off */
 
 static inline int stepscope_init(const char *options) { (void)options; return 0; }
 static inline const char *stepscope_error(void) { return ""; }
@@ -383,6 +394,7 @@ static inline void stepscope_thread_name(const char *name) { (void)name; }
 #define STEPSCOPE_RANGE_SWITCH(literal) ((void)0)
 #define STEPSCOPE_OP_BEGIN(literal) ((void)0)
 
+/* clang-format on */
 #endif /* STEPSCOPE_DISABLE */
 
 #ifdef __cplusplus

@@ -20,52 +20,104 @@
 #include <cstdint>
 #include <string>
 
-namespace stepscope {
+namespace stepscope
+{
 
-class Scope {
-protected:
+class Scope
+{
+      protected:
 	Scope() noexcept = default;
 	~Scope() = default;
 
-public:
+      public:
 	Scope(const Scope &) = delete;
 	Scope &operator=(const Scope &) = delete;
 };
 
 /* One optimizer step, ended with the scope. */
-class Step : Scope {
-public:
-	explicit Step(std::int64_t number) noexcept { stepscope_step_begin(number); }
-	~Step() { stepscope_step_end(); }
-	void tokens(std::uint64_t count) noexcept { stepscope_step_tokens(count); }
-	void samples(std::uint64_t count) noexcept { stepscope_step_samples(count); }
+class Step : Scope
+{
+      public:
+	explicit Step(std::int64_t number) noexcept
+	{
+		stepscope_step_begin(number);
+	}
+	~Step()
+	{
+		stepscope_step_end();
+	}
+	void tokens(std::uint64_t count) noexcept
+	{
+		stepscope_step_tokens(count);
+	}
+	void samples(std::uint64_t count) noexcept
+	{
+		stepscope_step_samples(count);
+	}
 };
 
-class MicroBatch : Scope {
-public:
-	explicit MicroBatch(std::int64_t index) noexcept { stepscope_micro_batch_begin(index); }
-	~MicroBatch() { stepscope_micro_batch_end(); }
+class MicroBatch : Scope
+{
+      public:
+	explicit MicroBatch(std::int64_t index) noexcept
+	{
+		stepscope_micro_batch_begin(index);
+	}
+	~MicroBatch()
+	{
+		stepscope_micro_batch_end();
+	}
 };
 
-class Phase : Scope {
-public:
-	explicit Phase(enum stepscope_phase phase) noexcept { stepscope_phase_begin(phase); }
-	~Phase() { stepscope_phase_end(); }
+class Phase : Scope
+{
+      public:
+	explicit Phase(enum stepscope_phase phase) noexcept
+	{
+		stepscope_phase_begin(phase);
+	}
+	~Phase()
+	{
+		stepscope_phase_end();
+	}
 };
 
-class Range : Scope {
-public:
-	explicit Range(const char *name) noexcept { stepscope_range_push(name); }
-	explicit Range(const std::string &name) noexcept { stepscope_range_push(name.c_str()); }
-	explicit Range(stepscope_name_t name) noexcept { stepscope_range_push_name(name); }
-	~Range() { stepscope_range_pop(); }
+class Range : Scope
+{
+      public:
+	explicit Range(const char *name) noexcept
+	{
+		stepscope_range_push(name);
+	}
+	explicit Range(const std::string &name) noexcept
+	{
+		stepscope_range_push(name.c_str());
+	}
+	explicit Range(stepscope_name_t name) noexcept
+	{
+		stepscope_range_push_name(name);
+	}
+	~Range()
+	{
+		stepscope_range_pop();
+	}
 };
 
-class Op : Scope {
-public:
-	explicit Op(const char *name) noexcept { stepscope_op_begin(name); }
-	Op(stepscope_name_t name, const stepscope_op_info &info) noexcept { stepscope_op_begin_info(name, &info); }
-	~Op() { stepscope_op_end(); }
+class Op : Scope
+{
+      public:
+	explicit Op(const char *name) noexcept
+	{
+		stepscope_op_begin(name);
+	}
+	Op(stepscope_name_t name, const stepscope_op_info &info) noexcept
+	{
+		stepscope_op_begin_info(name, &info);
+	}
+	~Op()
+	{
+		stepscope_op_end();
+	}
 };
 
 } // namespace stepscope

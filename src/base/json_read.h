@@ -29,9 +29,9 @@ struct json_reader {
 	const char *data;
 	size_t length;
 	size_t offset;
-	struct buffer text;       /* of KEY, STRING (unescaped) and NUMBER (as written) */
-	const char *problem;      /* after JSON_ERROR: constant text */
-	uint8_t is_object[512];   /* nesting is at most 512 deep */
+	struct buffer text;     /* of KEY, STRING (unescaped) and NUMBER (as written) */
+	const char *problem;    /* after JSON_ERROR: constant text */
+	uint8_t is_object[512]; /* nesting is at most 512 deep */
 	int depth;
 	int state;
 };

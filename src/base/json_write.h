@@ -18,7 +18,10 @@
 
 #include "base/buffer.h"
 
-enum json_style { JSON_COMPACT, JSON_PRETTY };
+enum json_style {
+	JSON_COMPACT,
+	JSON_PRETTY
+};
 
 struct json_writer {
 	struct buffer *out;

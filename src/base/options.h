@@ -24,13 +24,13 @@
 
 enum option_type {
 	OPTION_TYPE_END,
-	OPTION_TYPE_FLAG,  /* bool * */
-	OPTION_TYPE_TEXT,  /* const char ** */
-	OPTION_TYPE_INT,   /* int64_t * */
+	OPTION_TYPE_FLAG,   /* bool * */
+	OPTION_TYPE_TEXT,   /* const char ** */
+	OPTION_TYPE_INT,    /* int64_t * */
 	OPTION_TYPE_DOUBLE, /* double * */
-	OPTION_TYPE_BYTES, /* int64_t *; accepts 64, 64k, 64M, 64MiB, 1.5G (powers of 1024) */
-	OPTION_TYPE_LIST,  /* struct option_list *; may be repeated */
-	OPTION_TYPE_GROUP, /* a heading in the help */
+	OPTION_TYPE_BYTES,  /* int64_t *; accepts 64, 64k, 64M, 64MiB, 1.5G (powers of 1024) */
+	OPTION_TYPE_LIST,   /* struct option_list *; may be repeated */
+	OPTION_TYPE_GROUP,  /* a heading in the help */
 };
 
 struct option_list {
@@ -47,14 +47,38 @@ struct option {
 	const char *help;     /* one or two lines */
 };
 
-#define OPTION_FLAG(name, letter, pointer, help) {OPTION_TYPE_FLAG, name, letter, pointer, NULL, help}
-#define OPTION_TEXT(name, letter, pointer, argument, help) {OPTION_TYPE_TEXT, name, letter, pointer, argument, help}
-#define OPTION_INT(name, letter, pointer, argument, help) {OPTION_TYPE_INT, name, letter, pointer, argument, help}
-#define OPTION_DOUBLE(name, letter, pointer, argument, help) {OPTION_TYPE_DOUBLE, name, letter, pointer, argument, help}
-#define OPTION_BYTES(name, letter, pointer, argument, help) {OPTION_TYPE_BYTES, name, letter, pointer, argument, help}
-#define OPTION_LIST(name, letter, pointer, argument, help) {OPTION_TYPE_LIST, name, letter, pointer, argument, help}
-#define OPTION_GROUP(title) {OPTION_TYPE_GROUP, title, 0, NULL, NULL, NULL}
-#define OPTION_END {OPTION_TYPE_END, NULL, 0, NULL, NULL, NULL}
+#define OPTION_FLAG(name, letter, pointer, help)                                                                       \
+	{                                                                                                              \
+		OPTION_TYPE_FLAG, name, letter, pointer, NULL, help                                                    \
+	}
+#define OPTION_TEXT(name, letter, pointer, argument, help)                                                             \
+	{                                                                                                              \
+		OPTION_TYPE_TEXT, name, letter, pointer, argument, help                                                \
+	}
+#define OPTION_INT(name, letter, pointer, argument, help)                                                              \
+	{                                                                                                              \
+		OPTION_TYPE_INT, name, letter, pointer, argument, help                                                 \
+	}
+#define OPTION_DOUBLE(name, letter, pointer, argument, help)                                                           \
+	{                                                                                                              \
+		OPTION_TYPE_DOUBLE, name, letter, pointer, argument, help                                              \
+	}
+#define OPTION_BYTES(name, letter, pointer, argument, help)                                                            \
+	{                                                                                                              \
+		OPTION_TYPE_BYTES, name, letter, pointer, argument, help                                               \
+	}
+#define OPTION_LIST(name, letter, pointer, argument, help)                                                             \
+	{                                                                                                              \
+		OPTION_TYPE_LIST, name, letter, pointer, argument, help                                                \
+	}
+#define OPTION_GROUP(title)                                                                                            \
+	{                                                                                                              \
+		OPTION_TYPE_GROUP, title, 0, NULL, NULL, NULL                                                          \
+	}
+#define OPTION_END                                                                                                     \
+	{                                                                                                              \
+		OPTION_TYPE_END, NULL, 0, NULL, NULL, NULL                                                             \
+	}
 
 struct options_result {
 	const char **operands; /* points into argv, reordered; options_parse permutes argv */
@@ -65,7 +89,7 @@ struct options_result {
 
 /* Parses argv[1..argc). Fails with STATUS_USAGE (unknown option and its nearest name, missing or malformed value). */
 enum status options_parse(const struct option *options, int argc, const char **argv, struct options_result *result,
-			  struct error *err) MUST_CHECK;
+                          struct error *err) MUST_CHECK;
 
 /* Prints the options as help text, wrapped at `width` columns. */
 void options_help(const struct option *options, FILE *out, int width);

@@ -24,7 +24,7 @@ struct yaml_flat {
 
 enum status yaml_flat_read(struct yaml_flat *yaml, const char *path, struct error *err) MUST_CHECK;
 enum status yaml_flat_parse(struct yaml_flat *yaml, const char *text, size_t length, const char *what,
-			    struct error *err) MUST_CHECK;
+                            struct error *err) MUST_CHECK;
 void yaml_flat_release(struct yaml_flat *yaml);
 
 #endif

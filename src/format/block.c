@@ -124,7 +124,7 @@ static inline void put_payload(struct encoder *encoder, uint32_t type, const uin
 		int64_t delta = (int64_t)(payload[i] - encoder->previous[type][i]);
 		encoder->previous[type][i] = payload[i];
 		encoder->data_bytes += put_varint(encoder->data + encoder->data_bytes,
-						  ((uint64_t)delta << 1) ^ (uint64_t)(delta >> 63));
+		                                  ((uint64_t)delta << 1) ^ (uint64_t)(delta >> 63));
 	}
 }
 
@@ -188,7 +188,8 @@ bool encoder_add_event(struct encoder *encoder, uint32_t head, uint64_t tick, co
 static size_t gather_columns(struct encoder *encoder)
 {
 	uint8_t *out = encoder->raw;
-	const uint32_t sizes[4] = {encoder->dictionary_count, encoder->symbol_bytes, encoder->high_bytes, encoder->data_bytes};
+	const uint32_t sizes[4] = {encoder->dictionary_count, encoder->symbol_bytes, encoder->high_bytes,
+	                           encoder->data_bytes};
 	const struct {
 		const void *bytes;
 		size_t length;
@@ -222,7 +223,7 @@ size_t encoder_finish(struct encoder *encoder, uint8_t flags, void *out)
 	uint8_t *data = (uint8_t *)out + sizeof(struct stepscope_block);
 	/* a compressed form that is not smaller is of no use, so it gets no more room than the raw one */
 	int packed = LZ4_compress_fast_extState(encoder->lz4, (const char *)encoder->raw, (char *)data, (int)raw_bytes,
-						(int)raw_bytes - 1, 1);
+	                                        (int)raw_bytes - 1, 1);
 	struct stepscope_block block = {
 		.magic = STEPSCOPE_BLOCK_MAGIC,
 		.bytes = packed > 0 ? (uint32_t)packed : (uint32_t)raw_bytes,

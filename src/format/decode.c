@@ -41,7 +41,8 @@ static const uint8_t *unpack(struct decoder *decoder, const struct stepscope_blo
 		return NULL;
 	if (!ensure((void **)&decoder->raw, &decoder->raw_capacity, block->raw_bytes + 1u, 1))
 		return NULL;
-	int length = LZ4_decompress_safe((const char *)data, (char *)decoder->raw, (int)block->bytes, (int)block->raw_bytes);
+	int length = LZ4_decompress_safe((const char *)data, (char *)decoder->raw, (int)block->bytes,
+	                                 (int)block->raw_bytes);
 	return length == (int)block->raw_bytes ? decoder->raw : NULL;
 }
 
@@ -51,7 +52,8 @@ static bool split(struct columns *columns, const struct stepscope_block *block, 
 	if (block->raw_bytes < sizeof(sizes))
 		return false;
 	memcpy(sizes, raw, sizeof(sizes));
-	uint64_t total = sizeof(sizes) + 4 * (uint64_t)sizes[0] + sizes[1] + sizes[2] + sizes[3] + 2 * (uint64_t)block->events;
+	uint64_t total = sizeof(sizes) + 4 * (uint64_t)sizes[0] + sizes[1] + sizes[2] + sizes[3] +
+	                 2 * (uint64_t)block->events;
 	if (sizes[0] > 255 || total != block->raw_bytes)
 		return false;
 	columns->dictionary_count = sizes[0];
@@ -142,8 +144,10 @@ bool decoder_run(struct decoder *decoder, const struct stepscope_block *block, c
 		return false;
 	/* a payload word takes at least one byte of data, so this is enough for what can follow */
 	size_t payload_words = (size_t)(columns.data_end - columns.data);
-	if (!ensure((void **)&decoder->events, &decoder->event_capacity, block->events + 1u, sizeof(*decoder->events)) ||
-	    !ensure((void **)&decoder->payload, &decoder->payload_capacity, payload_words + 1, sizeof(*decoder->payload)))
+	if (!ensure((void **)&decoder->events, &decoder->event_capacity, block->events + 1u,
+	            sizeof(*decoder->events)) ||
+	    !ensure((void **)&decoder->payload, &decoder->payload_capacity, payload_words + 1,
+	            sizeof(*decoder->payload)))
 		return false;
 
 	uint64_t quantum = block->first_tick >> block->shift;

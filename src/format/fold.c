@@ -32,7 +32,7 @@ struct fold {
 	const uint8_t *symbols;
 	const struct stepscope_chunk *chunks;
 	struct stream_map covered; /* words of each stream that the segments hold */
-	uint8_t *symbol_seen; /* by number: in the segment already */
+	uint8_t *symbol_seen;      /* by number: in the segment already */
 	int out;
 	struct encoder *encoder;
 	uint8_t *block;
@@ -61,7 +61,8 @@ static bool layout_is_sane(const struct stepscope_pool_header *header, uint64_t 
 	       header->slots_offset <= bytes && header->symbols_offset <= bytes && header->chunks_offset <= bytes &&
 	       (header->slots_offset | header->symbols_offset | header->chunks_offset) % 8 == 0 &&
 	       header->slots_offset + header->slot_count * sizeof(struct stepscope_slot) <= bytes &&
-	       header->symbols_bytes <= bytes - header->symbols_offset && header->symbols_used <= header->symbols_bytes &&
+	       header->symbols_bytes <= bytes - header->symbols_offset &&
+	       header->symbols_used <= header->symbols_bytes &&
 	       header->chunk_count <= (bytes - header->chunks_offset) / sizeof(struct stepscope_chunk) &&
 	       header->shift < 32 && memchr(header->segment_path, 0, sizeof(header->segment_path));
 }
@@ -76,7 +77,8 @@ static enum status load_pool(struct fold *fold, const char *path, int fd, struct
 		return error_set(err, STATUS_INPUT, "'%s' is not a pool: %" PRIu64 " bytes", path, fold->length);
 	fold->bytes = malloc(fold->length);
 	if (!fold->bytes)
-		return error_set(err, STATUS_NO_MEMORY, "no memory for the pool '%s' (%" PRIu64 " bytes)", path, fold->length);
+		return error_set(err, STATUS_NO_MEMORY, "no memory for the pool '%s' (%" PRIu64 " bytes)", path,
+		                 fold->length);
 	if (!read_all(fd, fold->bytes, fold->length))
 		return error_errno(err, STATUS_INPUT, errno, "cannot read the pool '%s'", path);
 	fold->header = (const struct stepscope_pool_header *)fold->bytes;
@@ -135,7 +137,8 @@ static bool is_of_session(void *context, const struct stepscope_segment_header *
 {
 	const struct fold *fold = context;
 	const struct stepscope_segment_header *mine = &fold->header->identity;
-	return header->session == mine->session && header->pid == mine->pid && !(header->flags & STEPSCOPE_SEGMENT_COARSE);
+	return header->session == mine->session && header->pid == mine->pid &&
+	       !(header->flags & STEPSCOPE_SEGMENT_COARSE);
 }
 
 /* Reads <stem>.*.ssr beside the segment; rotation may have spread a stream over several. */
@@ -174,8 +177,7 @@ static uint64_t pool_number(const struct fold *fold)
 
 static enum status note_segment(struct fold *fold, const char *segment, struct error *err)
 {
-	const struct segment_visitor visitor = {
-		.context = fold, .symbol = note_symbol, .wants_events = note_block};
+	const struct segment_visitor visitor = {.context = fold, .symbol = note_symbol, .wants_events = note_block};
 	struct segment_stats stats;
 	fold->symbol_seen = calloc(1, (1u << 24) / 8);
 	if (!fold->symbol_seen)
@@ -196,8 +198,9 @@ static enum status cut_segment(struct fold *fold, const char *segment, struct er
 	if (stats.read_error)
 		return error_errno(err, STATUS_IO, stats.read_error, "cannot read all of '%s'", segment);
 	if (stats.torn_bytes > MAX_TORN_BYTES)
-		return error_set(err, STATUS_IO, "the last %" PRIu64 " bytes of '%s' cannot be read; they are left as they are",
-				 stats.torn_bytes, segment);
+		return error_set(err, STATUS_IO,
+		                 "the last %" PRIu64 " bytes of '%s' cannot be read; they are left as they are",
+		                 stats.torn_bytes, segment);
 	uint64_t good_bytes = stats.file_bytes - stats.torn_bytes;
 	if (stats.rescue_offset && stats.rescue == pool_number(fold))
 		good_bytes = stats.rescue_offset;
@@ -225,7 +228,8 @@ static void append(struct fold *fold, size_t bytes)
 	fold->result->bytes += bytes;
 }
 
-static void append_block(struct fold *fold, enum stepscope_block_kind kind, uint32_t stream, const void *data, size_t bytes)
+static void append_block(struct fold *fold, enum stepscope_block_kind kind, uint32_t stream, const void *data,
+                         size_t bytes)
 {
 	append(fold, block_write(fold->block, kind, stream, data, bytes));
 }
@@ -286,7 +290,8 @@ static void append_slots(struct fold *fold)
 		if (slot->gap_count == 0)
 			continue;
 		const uint64_t gap[3] = {slot->gap_count,
-					 (uint64_t)(uint32_t)slot->gap_net << 32 | (uint32_t)slot->gap_lowest, slot->gap_tick};
+		                         (uint64_t)(uint32_t)slot->gap_net << 32 | (uint32_t)slot->gap_lowest,
+		                         slot->gap_tick};
 		const uint64_t *covered = stream_map_at(&fold->covered, slot->stream);
 		encoder_begin(fold->encoder, slot->stream, covered ? *covered : 0, fold->header->shift);
 		encoder_add_event(fold->encoder, 3u << 4 | STEPSCOPE_EVENT_GAP, slot->gap_tick, gap);
@@ -362,7 +367,8 @@ static enum status fold_into(struct fold *fold, const char *segment, struct erro
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	fold->out = open(segment, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
 	if (fold->out < 0)
-		return error_errno(err, errno == ENOENT ? STATUS_INPUT : STATUS_IO, errno, "cannot append to '%s'", segment);
+		return error_errno(err, errno == ENOENT ? STATUS_INPUT : STATUS_IO, errno, "cannot append to '%s'",
+		                   segment);
 	fcntl(fold->out, F_OFD_SETLKW, &whole); /* two pools may belong to one segment */
 	enum status status = cut_segment(fold, segment, err);
 	if (status == STATUS_OK)
@@ -415,7 +421,8 @@ static enum status fold_locked(int fd, const char *path, struct fold_result *res
 
 static bool read_header(int fd, struct stepscope_pool_header *header)
 {
-	return read_all(fd, (uint8_t *)header, sizeof(*header)) && memcmp(header->magic, STEPSCOPE_POOL_MAGIC, 8) == 0 &&
+	return read_all(fd, (uint8_t *)header, sizeof(*header)) &&
+	       memcmp(header->magic, STEPSCOPE_POOL_MAGIC, 8) == 0 &&
 	       memchr(header->segment_path, 0, sizeof(header->segment_path));
 }
 
@@ -454,7 +461,8 @@ enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *r
 	/* one that could not be written stays for the next try; one whose segment is not to be found may belong to a container
 	 * that shares our /dev/shm, so its own rescue gets time first */
 	struct stepscope_pool_header header;
-	bool is_useless = status == STATUS_OK || (status == STATUS_INPUT && read_header(fd, &header) && is_old(&header));
+	bool is_useless = status == STATUS_OK ||
+	                  (status == STATUS_INPUT && read_header(fd, &header) && is_old(&header));
 	if (is_useless && strncmp(pool_path, "/dev/shm/", 9) == 0)
 		unlink(pool_path);
 	close(fd);

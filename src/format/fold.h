@@ -13,13 +13,13 @@
 #include <stdint.h>
 
 struct fold_result {
-	bool was_folded;          /* false: the process lives, or the pool was closed and empty */
-	uint64_t events, bytes;   /* added to the segment */
+	bool was_folded;        /* false: the process lives, or the pool was closed and empty */
+	uint64_t events, bytes; /* added to the segment */
 	char segment_path[1400];
 	/* where the process was: "" and has_step false when unknown */
 	bool has_step;
 	int64_t last_step;
-	char last_op[256];        /* innermost open span of the main thread, else of the latest thread */
+	char last_op[256]; /* innermost open span of the main thread, else of the latest thread */
 	int64_t pid;
 };
 

@@ -18,7 +18,7 @@ struct place {
 		int depth;
 		bool is_main;
 		uint64_t last_tick;
-	} *streams;
+	} * streams;
 	uint32_t stream_count;
 	struct stream_map map;
 };
@@ -70,7 +70,8 @@ static bool place_thread(void *context, uint32_t stream, const struct stepscope_
 	return true;
 }
 
-static bool place_events(void *context, const struct stepscope_block *block, const struct segment_event *events, uint32_t count)
+static bool place_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
+                         uint32_t count)
 {
 	struct place *place = context;
 	struct place_stream *here = place_stream_at(place, block->stream);
@@ -105,7 +106,7 @@ void place_find(const char *segment, struct fold_result *result)
 		for (uint32_t i = 0; i < place.stream_count; i++) {
 			const struct place_stream *here = &place.streams[i];
 			bool is_better = !best || here->is_main > best->is_main ||
-					 (here->is_main == best->is_main && here->last_tick > best->last_tick);
+			                 (here->is_main == best->is_main && here->last_tick > best->last_tick);
 			if (here->depth > 0 && is_better)
 				best = here;
 		}

@@ -29,10 +29,10 @@ struct meta_symbol { /* facts come as marks: their texts are remembered here */
 
 struct walk {
 	const char *name;
-	int fd;               /* -1: everything is in `memory` */
+	int fd; /* -1: everything is in `memory` */
 	const uint8_t *memory;
 	uint64_t bytes;
-	uint8_t *window;      /* file bytes [window_start, window_start + window_length) */
+	uint8_t *window; /* file bytes [window_start, window_start + window_length) */
 	size_t window_capacity, window_length;
 	uint64_t window_start;
 	const struct segment_visitor *visitor;
@@ -42,7 +42,7 @@ struct walk {
 	struct meta_symbol *metas;
 	uint32_t meta_count, meta_capacity;
 	uint64_t meta_filter[META_FILTER_BITS / 64]; /* by number modulo its size: may be one of them */
-	uint64_t wasted_bytes;     /* checksummed in vain: bounded, since a hostile file can have a beginning every few bytes */
+	uint64_t wasted_bytes; /* checksummed in vain: bounded, since a hostile file can have a beginning every few bytes */
 	bool is_coarse;
 	bool are_symbols_told;
 	bool is_stopped;
@@ -71,7 +71,7 @@ static const uint8_t *view(struct walk *walk, uint64_t offset, size_t length)
 	walk->window_length = 0;
 	while (walk->window_length < wanted) {
 		ssize_t n = pread(walk->fd, walk->window + walk->window_length, wanted - walk->window_length,
-				  (off_t)(offset + walk->window_length));
+		                  (off_t)(offset + walk->window_length));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -133,7 +133,9 @@ static void remember_meta(struct walk *walk, uint32_t id, const char *text, uint
 {
 	if (walk->meta_count == walk->meta_capacity) {
 		uint32_t capacity = walk->meta_capacity ? walk->meta_capacity * 2 : 64;
-		struct meta_symbol *grown = capacity <= MAX_META_SYMBOLS ? realloc(walk->metas, capacity * sizeof(*grown)) : NULL;
+		struct meta_symbol *grown = capacity <= MAX_META_SYMBOLS
+		                                    ? realloc(walk->metas, capacity * sizeof(*grown))
+		                                    : NULL;
 		if (!grown)
 			return;
 		walk->metas = grown;
@@ -293,7 +295,8 @@ static uint32_t take_facts(struct walk *walk, struct segment_event *events, uint
 	if (walk->meta_count == 0)
 		return count;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct meta_symbol *meta = events[i].type == STEPSCOPE_EVENT_MARK ? find_meta(walk, events[i].id) : NULL;
+		const struct meta_symbol *meta = events[i].type == STEPSCOPE_EVENT_MARK ? find_meta(walk, events[i].id)
+		                                                                        : NULL;
 		if (!meta)
 			events[kept++] = events[i];
 		else if (!tell_meta(walk, meta->text, meta->text + meta->length + 1))
@@ -327,16 +330,27 @@ static bool on_block(struct walk *walk, const struct stepscope_block *block, con
 {
 	walk->stats->blocks++;
 	switch (block->kind) {
-	case STEPSCOPE_BLOCK_EVENTS: return on_events(walk, block, data);
-	case STEPSCOPE_BLOCK_SYMBOLS: return on_symbols(walk, data, block->bytes);
-	case STEPSCOPE_BLOCK_STREAM: return on_stream(walk, block, data);
-	case STEPSCOPE_BLOCK_TRACK: return on_track(walk, block, data);
-	case STEPSCOPE_BLOCK_CLOCK: return on_clock(walk, block, data);
-	case STEPSCOPE_BLOCK_STACKS: return on_stacks(walk, block, data);
-	case STEPSCOPE_BLOCK_META: return on_meta(walk, block, data);
-	case STEPSCOPE_BLOCK_DROPS: return on_drops(walk, block, data);
-	case STEPSCOPE_BLOCK_END: return on_end(walk, block, data);
-	default: walk->stats->unknown_blocks++; return true;
+	case STEPSCOPE_BLOCK_EVENTS:
+		return on_events(walk, block, data);
+	case STEPSCOPE_BLOCK_SYMBOLS:
+		return on_symbols(walk, data, block->bytes);
+	case STEPSCOPE_BLOCK_STREAM:
+		return on_stream(walk, block, data);
+	case STEPSCOPE_BLOCK_TRACK:
+		return on_track(walk, block, data);
+	case STEPSCOPE_BLOCK_CLOCK:
+		return on_clock(walk, block, data);
+	case STEPSCOPE_BLOCK_STACKS:
+		return on_stacks(walk, block, data);
+	case STEPSCOPE_BLOCK_META:
+		return on_meta(walk, block, data);
+	case STEPSCOPE_BLOCK_DROPS:
+		return on_drops(walk, block, data);
+	case STEPSCOPE_BLOCK_END:
+		return on_end(walk, block, data);
+	default:
+		walk->stats->unknown_blocks++;
+		return true;
 	}
 }
 
@@ -410,14 +424,15 @@ static enum status walk_header(struct walk *walk, struct error *err)
 	struct stepscope_segment_header header;
 	const uint8_t *bytes = view(walk, 0, sizeof(header));
 	if (!bytes) {
-		error_set(err, STATUS_INPUT, "'%s' is too short for a recording: %" PRIu64 " bytes, its header alone has %zu", walk->name,
-			  walk->bytes, sizeof(header));
+		error_set(err, STATUS_INPUT,
+		          "'%s' is too short for a recording: %" PRIu64 " bytes, its header alone has %zu", walk->name,
+		          walk->bytes, sizeof(header));
 		return STATUS_INPUT;
 	}
 	memcpy(&header, bytes, sizeof(header));
 	if (memcmp(header.magic, STEPSCOPE_SEGMENT_MAGIC, 8) != 0)
-		return error_set(err, STATUS_INPUT, "'%s' is not a stepscope recording: byte 0 should start \"%s\"", walk->name,
-				 STEPSCOPE_SEGMENT_MAGIC);
+		return error_set(err, STATUS_INPUT, "'%s' is not a stepscope recording: byte 0 should start \"%s\"",
+		                 walk->name, STEPSCOPE_SEGMENT_MAGIC);
 	if (!segment_header_is_good(&header)) {
 		/* the blocks have checksums of their own: go on with a header that says little */
 		note_damage(walk, 0, sizeof(header));
@@ -447,14 +462,15 @@ static enum status walk_all(struct walk *walk, struct error *err)
 	return status;
 }
 
-enum status segment_read_memory(const void *data, uint64_t bytes, const char *name, const struct segment_visitor *visitor,
-				struct segment_stats *stats, struct error *err)
+enum status segment_read_memory(const void *data, uint64_t bytes, const char *name,
+                                const struct segment_visitor *visitor, struct segment_stats *stats, struct error *err)
 {
 	struct walk walk = {.name = name, .fd = -1, .memory = data, .bytes = bytes, .visitor = visitor, .stats = stats};
 	return walk_all(&walk, err);
 }
 
-enum status segment_read(const char *path, const struct segment_visitor *visitor, struct segment_stats *stats, struct error *err)
+enum status segment_read(const char *path, const struct segment_visitor *visitor, struct segment_stats *stats,
+                         struct error *err)
 {
 	struct stat info;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -464,7 +480,8 @@ enum status segment_read(const char *path, const struct segment_visitor *visitor
 		close(fd);
 		return error_set(err, STATUS_INPUT, "'%s' is not a regular file", path);
 	}
-	struct walk walk = {.name = path, .fd = fd, .bytes = (uint64_t)info.st_size, .visitor = visitor, .stats = stats};
+	struct walk walk = {
+		.name = path, .fd = fd, .bytes = (uint64_t)info.st_size, .visitor = visitor, .stats = stats};
 	enum status status = walk_all(&walk, err);
 	close(fd);
 	return status;

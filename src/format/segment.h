@@ -15,9 +15,9 @@
 struct segment_event {
 	uint64_t tick;
 	uint32_t id;
-	uint8_t type;             /* enum stepscope_event */
+	uint8_t type; /* enum stepscope_event */
 	uint8_t payload_count;
-	const uint64_t *payload;  /* valid during the callback */
+	const uint64_t *payload; /* valid during the callback */
 };
 
 struct segment_stats {
@@ -25,11 +25,11 @@ struct segment_stats {
 	uint64_t blocks, unknown_blocks;
 	uint64_t events, rescued_events; /* rescued: in blocks that a rescue wrote */
 	uint64_t damaged_bytes, damaged_places, first_damage_offset;
-	uint64_t torn_bytes;      /* incomplete last block */
-	uint64_t rescue_offset;   /* where the last blocks are all of one rescue: their start; 0: they are not */
-	uint64_t rescue;          /* and the pool it came from */
-	int read_error;           /* errno: a part could not be read, which shows as damage or as a torn end; 0 none */
-	bool is_closed;           /* an END block was seen */
+	uint64_t torn_bytes;    /* incomplete last block */
+	uint64_t rescue_offset; /* where the last blocks are all of one rescue: their start; 0: they are not */
+	uint64_t rescue;        /* and the pool it came from */
+	int read_error;         /* errno: a part could not be read, which shows as damage or as a torn end; 0 none */
+	bool is_closed;         /* an END block was seen */
 };
 
 /* Every member may be NULL. A callback that returns false stops the reading (not an error). */
@@ -48,16 +48,18 @@ struct segment_visitor {
 	/* Before the events of an EVENTS block are decoded; false skips the block (for a filter by time). */
 	bool (*wants_events)(void *context, const struct stepscope_block *block);
 	/* Decoded events of one block, in order. */
-	bool (*events)(void *context, const struct stepscope_block *block, const struct segment_event *events, uint32_t count);
+	bool (*events)(void *context, const struct stepscope_block *block, const struct segment_event *events,
+	               uint32_t count);
 };
 
 /* Reads the whole file. STATUS_INPUT: no such file, not a segment (says what was found), nothing usable in it. Damage is
  * not an error: see stats. Blocks of one stream come in the order of its words; symbols come before their first use. */
 enum status segment_read(const char *path, const struct segment_visitor *visitor, struct segment_stats *stats,
-			 struct error *err) MUST_CHECK;
+                         struct error *err) MUST_CHECK;
 
 /* The same on bytes in memory; `name` is for messages. */
-enum status segment_read_memory(const void *data, uint64_t bytes, const char *name, const struct segment_visitor *visitor,
-				struct segment_stats *stats, struct error *err) MUST_CHECK;
+enum status segment_read_memory(const void *data, uint64_t bytes, const char *name,
+                                const struct segment_visitor *visitor, struct segment_stats *stats,
+                                struct error *err) MUST_CHECK;
 
 #endif

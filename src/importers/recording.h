@@ -68,8 +68,8 @@ struct stream {
 	struct span_queue queue; /* complete spans of this stream */
 	uint32_t window;         /* cursor into the process's windows */
 	bool is_window_open;
-	uint32_t capture;        /* cursor into the process's captures */
-	bool is_detail_off;      /* what they say: no ranges and operations now */
+	uint32_t capture;   /* cursor into the process's captures */
+	bool is_detail_off; /* what they say: no ranges and operations now */
 };
 
 struct declared_track {

@@ -49,7 +49,8 @@ enum span_flag {
 	SPAN_END_IS_LOST = 2,   /* its end was dropped or belongs to a dropped stretch; closed where that is known */
 	SPAN_START_IS_LOST = 4, /* a placeholder for spans whose begin was dropped */
 	SPAN_IS_CLIPPED = 8,    /* outlived its parent in the input; cut to fit */
-	SPAN_IS_CUT = 16,       /* went on when operations were not recorded any more; its end here is the end of the recorded stretch */
+	SPAN_IS_CUT =
+		16, /* went on when operations were not recorded any more; its end here is the end of the recorded stretch */
 };
 
 #define CHUNK_ROWS 65536u

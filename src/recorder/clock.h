@@ -15,13 +15,13 @@ struct recorder_clock {
 	enum stepscope_clock kind;
 	uint64_t tick_hz;
 	uint32_t tick_step;
-	uint32_t shift;      /* quantum of the file: 2^shift ticks */
+	uint32_t shift;       /* quantum of the file: 2^shift ticks */
 	uint64_t origin_tick; /* not is_counter: tick = origin_tick + (raw - origin_ns) * tick_hz / 1e9 */
 	int64_t origin_ns;
 };
 extern struct recorder_clock recorder_clock;
 
-void clock_start(void);               /* chooses and calibrates: about 0.3 ms */
+void clock_start(void); /* chooses and calibrates: about 0.3 ms */
 uint64_t clock_ticks_slow(void);
 void clock_anchor(struct stepscope_anchor *anchor); /* best of 16 bracketed readings */
 /* Re-reads what the kernel thinks of the counter; true when the clock was replaced just now. */

@@ -29,7 +29,7 @@
 #define SHORTEST_WAIT_NS 10000000
 #define LONGEST_WAIT_NS 50000000
 #define IDLE_WAIT_NS 100000000
-#define WAIT_PART 64 /* of the pool may fill up between two passes */
+#define WAIT_PART 64       /* of the pool may fill up between two passes */
 #define STALE_NS 250000000 /* an active chunk is looked at this often */
 #define SECOND 1000000000ll
 #define STACK_BYTES (256u << 10)
@@ -54,7 +54,8 @@ static bool write_head(struct drain *drain)
 }
 
 /* False: there is no room, now that the file takes nothing. */
-static bool put_head(struct drain *drain, enum stepscope_block_kind kind, uint32_t stream, const void *data, size_t bytes)
+static bool put_head(struct drain *drain, enum stepscope_block_kind kind, uint32_t stream, const void *data,
+                     size_t bytes)
 {
 	if (!head_has_room(drain, bytes) && !write_head(drain))
 		return false;
@@ -67,7 +68,9 @@ static void put_symbols(struct drain *drain)
 {
 	for (;;) {
 		uint8_t *room = drain->head + drain->head_bytes + sizeof(struct stepscope_block);
-		size_t maximum = head_has_room(drain, 0) ? HEAD_BYTES - drain->head_bytes - sizeof(struct stepscope_block) : 0;
+		size_t maximum = head_has_room(drain, 0)
+		                         ? HEAD_BYTES - drain->head_bytes - sizeof(struct stepscope_block)
+		                         : 0;
 		size_t bytes = symbols_take(&drain->symbols_from, room, maximum);
 		if (bytes) {
 			put_head(drain, STEPSCOPE_BLOCK_SYMBOLS, 0, room, bytes);
@@ -94,8 +97,8 @@ static void put_stream(struct drain *drain, uint32_t index, bool is_exited)
 	data.info.name_bytes = (uint32_t)strlen(data.name);
 	data.info.flags = (slot->tid == (uint32_t)getpid() ? 1u : 0u) | (is_exited ? 2u : 0u);
 	drain->streams[index].name_version = version;
-	drain->streams[index].is_described = put_head(drain, STEPSCOPE_BLOCK_STREAM, drain->streams[index].stream, &data,
-						      sizeof(data.info) + data.info.name_bytes);
+	drain->streams[index].is_described = put_head(drain, STEPSCOPE_BLOCK_STREAM, drain->streams[index].stream,
+	                                              &data, sizeof(data.info) + data.info.name_bytes);
 }
 
 static void put_drops(struct drain *drain, uint32_t stream, const uint64_t *by_type, uint64_t *said)
@@ -121,7 +124,8 @@ static void put_anchor(struct drain *drain, int64_t now_ns)
 	drain->anchor_gap_ns = drain->anchor_gap_ns * 10 < SECOND ? drain->anchor_gap_ns * 10 : SECOND;
 	drain->next_anchor_ns = now_ns + drain->anchor_gap_ns;
 	if (was_replaced)
-		recorder_say("the kernel does not trust the processor's time stamp counter any more; going on with the system clock");
+		recorder_say(
+			"the kernel does not trust the processor's time stamp counter any more; going on with the system clock");
 }
 
 /* ---- events ---------------------------------------------------------------------------------------------------------------- */
@@ -132,11 +136,15 @@ static bool is_coarse(uint32_t head)
 	switch (head & 15) {
 	case STEPSCOPE_EVENT_STEP:
 	case STEPSCOPE_EVENT_VALUE:
-	case STEPSCOPE_EVENT_MARK: return true;
+	case STEPSCOPE_EVENT_MARK:
+		return true;
 	case STEPSCOPE_EVENT_BEGIN:
-	case STEPSCOPE_EVENT_SWITCH: return id <= STEPSCOPE_BUILTIN_MICRO_BATCH;
-	case STEPSCOPE_EVENT_END: return id == STEPSCOPE_END_PHASE;
-	default: return false;
+	case STEPSCOPE_EVENT_SWITCH:
+		return id <= STEPSCOPE_BUILTIN_MICRO_BATCH;
+	case STEPSCOPE_EVENT_END:
+		return id == STEPSCOPE_END_PHASE;
+	default:
+		return false;
 	}
 }
 
@@ -218,8 +226,8 @@ static void drain_last_gap(struct drain *drain, struct drained_stream *stream, c
 {
 	if (slot->gap_count == 0)
 		return;
-	const uint64_t payload[3] = {slot->gap_count,
-				     (uint64_t)(uint32_t)slot->gap_net << 32 | (uint32_t)slot->gap_lowest, slot->gap_tick};
+	const uint64_t payload[3] = {
+		slot->gap_count, (uint64_t)(uint32_t)slot->gap_net << 32 | (uint32_t)slot->gap_lowest, slot->gap_tick};
 	encoder_begin(drain->encoder, stream->stream, stream->next_word, recorder_clock.shift);
 	encoder_add_event(drain->encoder, 3u << 4 | STEPSCOPE_EVENT_GAP, slot->gap_tick, payload);
 	finish_block(drain, stream);
@@ -227,7 +235,8 @@ static void drain_last_gap(struct drain *drain, struct drained_stream *stream, c
 
 static bool slot_is_due(const struct drained_stream *stream, int64_t now_ns, bool is_forced)
 {
-	return is_forced || __atomic_load_n(&stream->chunk->next, __ATOMIC_ACQUIRE) != 0 || now_ns - stream->last_ns >= STALE_NS;
+	return is_forced || __atomic_load_n(&stream->chunk->next, __ATOMIC_ACQUIRE) != 0 ||
+	       now_ns - stream->last_ns >= STALE_NS;
 }
 
 static bool begin_slot(struct drain *drain, uint32_t index)
@@ -258,7 +267,8 @@ static bool drain_slot(struct drain *drain, uint32_t index, int64_t now_ns, bool
 	if (begin_slot(drain, index) && (is_exited || slot_is_due(stream, now_ns, is_forced))) {
 		has_room = drain_stream(drain, stream);
 		stream->last_ns = now_ns;
-		if (!stream->is_described || stream->name_version != __atomic_load_n(&cursor->name_version, __ATOMIC_ACQUIRE))
+		if (!stream->is_described ||
+		    stream->name_version != __atomic_load_n(&cursor->name_version, __ATOMIC_ACQUIRE))
 			put_stream(drain, index, false);
 	}
 	if (cursor->stream == 0)
@@ -310,15 +320,15 @@ static void rotate_if_due(struct drain *drain, const struct drain_limits *limits
 	struct segment_file *file = &drain->file;
 	int64_t age_limit = limits->keep_ns ? limits->keep_ns / 8 : 0;
 	bool is_due = (limits->segment_bytes && file->bytes > (uint64_t)limits->segment_bytes) ||
-		      (age_limit && now_ns - file->opened_ns > age_limit && file->bytes > 4096);
+	              (age_limit && now_ns - file->opened_ns > age_limit && file->bytes > 4096);
 	if (!is_due || file->is_failing || file->is_lost || now_ns < drain->next_rotation_ns)
 		return;
 	int reason = segment_file_rotate(file, limits->keep_bytes, limits->keep_ns, now_ns);
 	drain->next_rotation_ns = reason ? now_ns + SECOND : 0;
 	if (reason < 0) {
 		file->is_lost = true;
-		recorder_say("cannot make the next file in '%s': %s; training goes on, nothing more is recorded", file->directory,
-			     strerror(-reason));
+		recorder_say("cannot make the next file in '%s': %s; training goes on, nothing more is recorded",
+		             file->directory, strerror(-reason));
 	}
 	if (reason)
 		return;
@@ -335,7 +345,8 @@ static void write_pass(struct drain *drain)
 		return; /* kept: the next pass tries again, until then the pool fills up and events are counted */
 	/* what the coarse copy cannot take now waits for the next pass, as long as there is room for it */
 	if (!drain->coarse.path[0] ||
-	    segment_file_append(&drain->coarse, drain->head, drain->head_bytes, drain->coarse_body, drain->coarse_bytes) ||
+	    segment_file_append(&drain->coarse, drain->head, drain->head_bytes, drain->coarse_body,
+	                        drain->coarse_bytes) ||
 	    COARSE_BYTES - drain->coarse_bytes < 2 * BLOCK_MAX_EVENT_BYTES)
 		drain->coarse_bytes = 0;
 	drain->head_bytes = drain->body_bytes = 0;
@@ -483,8 +494,8 @@ static bool get_memory(struct drain *drain)
 	drain->done = map_zeroed(DONE_MAX * sizeof(*drain->done));
 	drain->ended = map_zeroed(MAX_SLOTS * sizeof(*drain->ended));
 	struct drained_stream *all = map_zeroed(MAX_SLOTS * sizeof(*all));
-	if (!drain->encoder || !drain->coarse_encoder || !drain->head || !drain->body || !drain->coarse_body || !drain->done ||
-	    !drain->ended)
+	if (!drain->encoder || !drain->coarse_encoder || !drain->head || !drain->body || !drain->coarse_body ||
+	    !drain->done || !drain->ended)
 		return false;
 	drain->streams = all;
 	return all != NULL;
@@ -494,8 +505,8 @@ static bool get_memory(struct drain *drain)
 static bool reopen_files(struct drain *drain, const struct drain_start *how)
 {
 	bool is_ours = drain->file.path[0] && drain->file.identity.pid == how->identity->pid &&
-		       drain->file.identity.clock == how->identity->clock && /* the ticks go on in the same unit */
-		       strcmp(drain->file.directory, how->directory) == 0 && !drain->file.is_lost;
+	               drain->file.identity.clock == how->identity->clock && /* the ticks go on in the same unit */
+	               strcmp(drain->file.directory, how->directory) == 0 && !drain->file.is_lost;
 	if (!is_ours || segment_file_reopen(&drain->file) != 0)
 		return false;
 	if (drain->coarse.path[0] && segment_file_reopen(&drain->coarse) != 0)
@@ -604,7 +615,8 @@ static void request_pass(struct drain *drain)
 		if ((int32_t)(done - wanted) >= 0)
 			return;
 		struct timespec wait = {.tv_sec = 1};
-		if (syscall(SYS_futex, &drain->passes_done, FUTEX_WAIT_PRIVATE, done, &wait, NULL, 0) != 0 && errno == ETIMEDOUT)
+		if (syscall(SYS_futex, &drain->passes_done, FUTEX_WAIT_PRIVATE, done, &wait, NULL, 0) != 0 &&
+		    errno == ETIMEDOUT)
 			return; /* a stuck disk must not hold up the program for good */
 	}
 }
@@ -638,7 +650,7 @@ bool drain_stop(struct drain *drain, const char *reason)
 		put_end(drain);
 	} else if (pthread_timedjoin_np(drain->thread, NULL, &deadline) != 0) {
 		recorder_say("'%s' could not be finished within %d s; the rest of it stays in memory for the rescue",
-			     drain->file.path, STOP_SECONDS);
+		             drain->file.path, STOP_SECONDS);
 		return false;
 	}
 	drain->is_running = false;

@@ -11,17 +11,17 @@
 
 #include <pthread.h>
 
-struct drained_stream { /* by slot: how far the stream is written */
-	uint32_t stream;       /* 0: none */
+struct drained_stream {  /* by slot: how far the stream is written */
+	uint32_t stream; /* 0: none */
 	uint32_t name_version;
 	bool is_described;
-	bool is_ended;         /* its end is on the way to the file */
+	bool is_ended; /* its end is on the way to the file */
 	struct stepscope_chunk *chunk;
-	uint32_t offset;       /* words of the chunk that are encoded */
+	uint32_t offset; /* words of the chunk that are encoded */
 	uint64_t base;
 	uint64_t next_word;
-	int64_t last_ns;       /* when it was last drained */
-	uint64_t dropped;      /* total that the last DROPS block said */
+	int64_t last_ns;  /* when it was last drained */
+	uint64_t dropped; /* total that the last DROPS block said */
 };
 
 struct drain_limits { /* 0: none */
@@ -33,11 +33,11 @@ struct drain {
 	pthread_t thread;
 	struct drain_limits limits;
 	bool is_running;
-	bool is_inline;          /* there is no thread: see drain_here() */
-	uint32_t is_at_work;     /* is_inline: somebody drains, atomic */
-	uint32_t wake;           /* futex: counts requests */
+	bool is_inline;      /* there is no thread: see drain_here() */
+	uint32_t is_at_work; /* is_inline: somebody drains, atomic */
+	uint32_t wake;       /* futex: counts requests */
 	uint32_t is_stopping;
-	uint32_t passes_done;    /* counts forced passes, for flush */
+	uint32_t passes_done; /* counts forced passes, for flush */
 	struct pool *pool;
 	struct segment_file file;
 	struct segment_file coarse; /* path "" when there is no rotation */
@@ -48,15 +48,15 @@ struct drain {
 	size_t head_bytes, body_bytes, coarse_bytes;
 	struct stepscope_chunk **done; /* written with this pass, then freed */
 	uint32_t done_count;
-	uint32_t *ended;         /* slots whose end is written with this pass, then freed */
+	uint32_t *ended; /* slots whose end is written with this pass, then freed */
 	uint32_t ended_count;
-	uint64_t symbols_from;   /* bytes of the table of names that are in the file */
+	uint64_t symbols_from; /* bytes of the table of names that are in the file */
 	int64_t next_anchor_ns, anchor_gap_ns;
 	int64_t next_sample_ns, next_sync_ns, next_rotation_ns;
-	uint32_t next_slot;      /* where the next pass begins */
+	uint32_t next_slot; /* where the next pass begins */
 	uint64_t dropped_without_slot;
 	uint64_t events;
-	uint32_t freed_count;    /* chunks, since the last wait */
+	uint32_t freed_count; /* chunks, since the last wait */
 	char end_reason[128];
 };
 

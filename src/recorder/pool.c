@@ -41,7 +41,8 @@ static uint64_t all_pools_bytes(void)
 		for (long at = 0; at < length;) {
 			const struct entry *entry = (const struct entry *)(const void *)(list + at);
 			struct stat info;
-			if (strncmp(entry->name, "stepscope.", 10) == 0 && fstatat(fd, entry->name, &info, AT_SYMLINK_NOFOLLOW) == 0)
+			if (strncmp(entry->name, "stepscope.", 10) == 0 &&
+			    fstatat(fd, entry->name, &info, AT_SYMLINK_NOFOLLOW) == 0)
 				sum += (uint64_t)info.st_blocks * 512;
 			at += entry->bytes;
 		}
@@ -71,8 +72,8 @@ static bool open_shm(struct pool *pool, size_t bytes, unsigned pid, uint64_t sta
 {
 	/* a number behind the name: an exec leaves the pool of the image before it for the rescue */
 	for (int n = 0; n < 100; n++) {
-		int length = snprintf(pool->path, sizeof(pool->path), "/dev/shm/stepscope.%u.%u.%" PRIu64, (unsigned)getuid(), pid,
-				      start_time);
+		int length = snprintf(pool->path, sizeof(pool->path), "/dev/shm/stepscope.%u.%u.%" PRIu64,
+		                      (unsigned)getuid(), pid, start_time);
 		if (n > 0)
 			snprintf(pool->path + length, sizeof(pool->path) - (size_t)length, ".%d", n);
 		int fd = open(pool->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -85,7 +86,8 @@ static bool open_shm(struct pool *pool, size_t bytes, unsigned pid, uint64_t sta
 		/* blocks are reserved now: a full /dev/shm must not become a SIGBUS later */
 		struct stat info;
 		/* a rescue that found the file before it was locked may have removed it */
-		if (!lock_file(fd) || fstat(fd, &info) != 0 || info.st_nlink == 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0) {
+		if (!lock_file(fd) || fstat(fd, &info) != 0 || info.st_nlink == 0 ||
+		    posix_fallocate(fd, 0, (off_t)bytes) != 0) {
 			unlink(pool->path);
 			own_fd_close(&pool->file);
 			return false;
@@ -191,10 +193,14 @@ void pool_abandon(struct pool *pool, bool is_unmapping)
 const char *pool_kind_text(enum pool_kind kind)
 {
 	switch (kind) {
-	case POOL_SHM: return "shm";
-	case POOL_MEMFD: return "memfd";
-	case POOL_ANONYMOUS: return "anonymous";
-	default: return "none";
+	case POOL_SHM:
+		return "shm";
+	case POOL_MEMFD:
+		return "memfd";
+	case POOL_ANONYMOUS:
+		return "anonymous";
+	default:
+		return "none";
 	}
 }
 
@@ -231,7 +237,8 @@ struct stepscope_chunk *pool_pop(struct pool *pool)
 	}
 	uint32_t fresh = __atomic_load_n(&pool->fresh, __ATOMIC_RELAXED);
 	while (fresh < pool->header->chunk_count)
-		if (__atomic_compare_exchange_n(&pool->fresh, &fresh, fresh + 1, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&pool->fresh, &fresh, fresh + 1, true, __ATOMIC_ACQ_REL,
+		                                __ATOMIC_RELAXED))
 			return &pool->chunks[fresh];
 	return NULL;
 }

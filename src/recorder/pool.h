@@ -12,12 +12,17 @@
 #include <stddef.h>
 #include <stepscope/format.h>
 
-enum pool_kind { POOL_NONE, POOL_SHM, POOL_MEMFD, POOL_ANONYMOUS };
+enum pool_kind {
+	POOL_NONE,
+	POOL_SHM,
+	POOL_MEMFD,
+	POOL_ANONYMOUS
+};
 
 struct pool {
 	enum pool_kind kind;
 	struct own_fd file; /* holds the lock that says "my process lives" */
-	char path[128]; /* POOL_SHM */
+	char path[128];     /* POOL_SHM */
 	size_t bytes;
 	struct stepscope_pool_header *header;
 	struct stepscope_slot *slots;

@@ -83,7 +83,7 @@ bool run_directory_get(struct record_options *options, const char *wanted, pid_t
 	} else {
 		put_new_name(name, sizeof(name), pid);
 		is_ok = make_absolute(root, sizeof(root), base && base[0] ? base : ROOT) &&
-			(size_t)snprintf(path, sizeof(path), "%s/%s", root, name) < sizeof(path);
+		        (size_t)snprintf(path, sizeof(path), "%s/%s", root, name) < sizeof(path);
 	}
 	if (!is_ok) {
 		snprintf(problem, bytes, "cannot record: the path of the run directory is too long");

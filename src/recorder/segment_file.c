@@ -46,7 +46,8 @@ static void put_host(char *out, size_t bytes)
 			*at = '-';
 }
 
-void segment_file_init(struct segment_file *file, const char *directory, const struct stepscope_segment_header *identity)
+void segment_file_init(struct segment_file *file, const char *directory,
+                       const struct stepscope_segment_header *identity)
 {
 	char host[256];
 	memset(file, 0, sizeof(*file));
@@ -107,11 +108,13 @@ static void report_failure(struct segment_file *file, int reason)
 	if (file->was_reported)
 		return;
 	file->was_reported = true;
-	recorder_say("cannot write '%s': %s; training goes on, further events are counted but not kept until there is room again",
-		     file->path, strerror(reason));
+	recorder_say(
+		"cannot write '%s': %s; training goes on, further events are counted but not kept until there is room again",
+		file->path, strerror(reason));
 }
 
-static bool append(struct segment_file *file, const void *first, size_t first_bytes, const void *second, size_t second_bytes)
+static bool append(struct segment_file *file, const void *first, size_t first_bytes, const void *second,
+                   size_t second_bytes)
 {
 	size_t done = 0, total = first_bytes + second_bytes;
 	if (file->file.fd < 0)
@@ -119,15 +122,16 @@ static bool append(struct segment_file *file, const void *first, size_t first_by
 	if (!own_fd_is_ours(&file->file)) {
 		file->file.fd = -1;
 		file->is_lost = true;
-		recorder_say("the program closed the descriptor of '%s'; training goes on, nothing more is recorded", file->path);
+		recorder_say("the program closed the descriptor of '%s'; training goes on, nothing more is recorded",
+		             file->path);
 		return false;
 	}
 	while (done < total) {
 		struct iovec parts[2] = {
 			{(char *)(uintptr_t)first + (done < first_bytes ? done : first_bytes),
-			 done < first_bytes ? first_bytes - done : 0},
+		         done < first_bytes ? first_bytes - done : 0},
 			{(char *)(uintptr_t)second + (done > first_bytes ? done - first_bytes : 0),
-			 done > first_bytes ? total - done : second_bytes},
+		         done > first_bytes ? total - done : second_bytes},
 		};
 		ssize_t n = writev(file->file.fd, parts, 2);
 		if (n < 0 && errno == EINTR)
@@ -148,7 +152,7 @@ static bool append(struct segment_file *file, const void *first, size_t first_by
 }
 
 bool segment_file_append(struct segment_file *file, const void *first, size_t first_bytes, const void *second,
-			 size_t second_bytes)
+                         size_t second_bytes)
 {
 	struct file_limit limit;
 	file_limit_enter(&limit);
@@ -163,7 +167,8 @@ void segment_file_check(struct segment_file *file)
 	if (file->is_lost || !own_fd_is_ours(&file->file) || fstat(file->file.fd, &info) != 0 || info.st_nlink > 0)
 		return;
 	file->is_lost = true;
-	recorder_say("'%s' was removed while it was being written; training goes on, nothing more is recorded", file->path);
+	recorder_say("'%s' was removed while it was being written; training goes on, nothing more is recorded",
+	             file->path);
 }
 
 static void forget_oldest(struct segment_file *file)
@@ -213,7 +218,7 @@ int segment_file_rotate(struct segment_file *file, int64_t keep_bytes, int64_t k
 	for (uint32_t i = 0; i < file->kept_count; i++)
 		sum += file->kept[i].bytes;
 	while (file->kept_count && ((keep_bytes && sum > (uint64_t)keep_bytes) ||
-				    (keep_ns && now_ns - file->kept[0].closed_ns > keep_ns))) {
+	                            (keep_ns && now_ns - file->kept[0].closed_ns > keep_ns))) {
 		sum -= file->kept[0].bytes;
 		forget_oldest(file);
 	}

@@ -15,14 +15,14 @@
 #define SEGMENT_KEEP_MAX 64 /* segments of this session that rotation remembers */
 
 struct segment_file {
-	struct own_fd file;   /* fd -1: closed */
+	struct own_fd file; /* fd -1: closed */
 	char directory[1024];
-	char stem[320];       /* <host>.<pid>.<starttime> */
+	char stem[320]; /* <host>.<pid>.<starttime> */
 	char path[1400];
 	struct stepscope_segment_header identity;
 	uint64_t bytes;
-	bool is_failing;      /* the last write failed */
-	bool is_lost;         /* removed by somebody, or beyond repair */
+	bool is_failing; /* the last write failed */
+	bool is_lost;    /* removed by somebody, or beyond repair */
 	bool was_reported;
 	int64_t opened_ns;
 	struct {
@@ -34,7 +34,8 @@ struct segment_file {
 };
 
 /* Prepares names; opens nothing. */
-void segment_file_init(struct segment_file *file, const char *directory, const struct stepscope_segment_header *identity);
+void segment_file_init(struct segment_file *file, const char *directory,
+                       const struct stepscope_segment_header *identity);
 
 /* Creates the next free <stem>.<n>.ssr and writes its header. 0 or an errno. */
 int segment_file_open(struct segment_file *file);
@@ -44,7 +45,7 @@ void segment_file_close(struct segment_file *file);
 
 /* Appends whole blocks in one write. False when that failed: nothing of them is in the file then. */
 bool segment_file_append(struct segment_file *file, const void *first, size_t first_bytes, const void *second,
-			 size_t second_bytes);
+                         size_t second_bytes);
 
 /* Once a second: was the file or its directory taken away? */
 void segment_file_check(struct segment_file *file);

@@ -45,7 +45,8 @@ static uint64_t owner_word(pid_t pid, enum session_phase phase)
 /* The pid that records, in a page that every kind of fork clears in the child: so no event needs a getpid(), and a child of vfork,
  * which shares our memory, counts as ourselves. NULL: the kernel cannot do that. */
 static pid_t *own_mark;
-static pid_t libc_child; /* child that fork() made; after a bare system call locks of the C library may be held for ever */
+static pid_t
+	libc_child; /* child that fork() made; after a bare system call locks of the C library may be held for ever */
 
 static void note_fork(void)
 {
@@ -330,7 +331,8 @@ static bool read_options(const char *list)
 	memset(&settings, 0, sizeof(settings));
 	memset(&above, 0, sizeof(above));
 	record_options_init(&session.options);
-	if (list && !record_settings_parse(&settings, list, "stepscope_init()", session.problem, sizeof(session.problem)))
+	if (list &&
+	    !record_settings_parse(&settings, list, "stepscope_init()", session.problem, sizeof(session.problem)))
 		return false;
 	if (!record_settings_environment(&above, environ, session.problem, sizeof(session.problem)))
 		return false;
@@ -403,7 +405,8 @@ static bool start_parts(const struct session_start *how, bool is_forked)
 	struct drain_start drain = {.pool = &session.pool, .limits = limits(), .is_inline = is_inline};
 	struct stepscope_segment_header identity;
 	const char *what = "";
-	if (!run_directory_get(&session.options, how->run_directory, session.pid, session.problem, sizeof(session.problem)))
+	if (!run_directory_get(&session.options, how->run_directory, session.pid, session.problem,
+	                       sizeof(session.problem)))
 		return false;
 	if (!symbols_start())
 		return fail("no memory for names", ENOMEM);
@@ -425,8 +428,8 @@ static bool start_parts(const struct session_start *how, bool is_forked)
 		is_quiet &= symbols_attach_pool(NULL, false);
 		pool_destroy(&session.pool, is_quiet);
 		if (what[0] == 't') /* the recording's file: name the place */
-			snprintf(session.problem, sizeof(session.problem), "cannot record into '%s': %s", drain.directory,
-				 strerror(reason));
+			snprintf(session.problem, sizeof(session.problem), "cannot record into '%s': %s",
+			         drain.directory, strerror(reason));
 		else
 			fail(what, reason);
 		return false;
@@ -443,7 +446,7 @@ static void choose_identity(const struct session_start *how, bool is_forked)
 	if (is_forked && how->role == STEPSCOPE_ROLE_TRAINER && (!session.job.has_rank || session.job.rank == rank))
 		session.role = STEPSCOPE_ROLE_WORKER;
 	session.mask_detail = STEPSCOPE_ACTIVE_DETAIL | (session.options.with_shapes ? STEPSCOPE_ACTIVE_SHAPES : 0) |
-			      (session.options.with_memory ? STEPSCOPE_ACTIVE_MEMORY : 0);
+	                      (session.options.with_memory ? STEPSCOPE_ACTIVE_MEMORY : 0);
 	session.progress.rank = session.job.rank;
 	session.progress.is_left_out = !ranks_selected(&session.options, &session.job);
 	if (session.progress.is_left_out)
@@ -493,7 +496,8 @@ static bool begin_recording(const struct session_start *how, bool is_forked)
 	if (!start(how, is_forked)) {
 		set_active(0);
 		/* a copy that leaves the work to another one, or is switched off, has nothing to complain about */
-		if (!how->is_explicit && !strstr(session.problem, "already") && !strstr(session.problem, "switched off"))
+		if (!how->is_explicit && !strstr(session.problem, "already") &&
+		    !strstr(session.problem, "switched off"))
 			recorder_say("%s; the program runs on unrecorded", session.problem);
 		set_phase(SESSION_FAILED);
 		return false;
@@ -527,8 +531,8 @@ bool session_enter(void)
 		return false;
 	pid_t pid = getpid();
 	if ((pid_t)(seen >> 8) != pid &&
-	    !__atomic_compare_exchange_n(&session.owner, &seen, owner_word(pid, SESSION_STARTING), false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE) &&
+	    !__atomic_compare_exchange_n(&session.owner, &seen, owner_word(pid, SESSION_STARTING), false,
+	                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
 	    (pid_t)(seen >> 8) != pid)
 		return false;
 	if ((pid_t)(seen >> 8) == pid) {
@@ -538,8 +542,9 @@ bool session_enter(void)
 		       (phase_of(seen) == SESSION_STOPPING && __atomic_load_n(&session.is_ending, __ATOMIC_ACQUIRE));
 	}
 	bool is_forked = (seen >> 8) != 0;
-	const struct session_start how = {.role = is_forked && session.role == STEPSCOPE_ROLE_HOST ? STEPSCOPE_ROLE_HOST
-												   : STEPSCOPE_ROLE_TRAINER};
+	const struct session_start how = {.role = is_forked && session.role == STEPSCOPE_ROLE_HOST
+	                                                  ? STEPSCOPE_ROLE_HOST
+	                                                  : STEPSCOPE_ROLE_TRAINER};
 	int error = errno; /* an event is no call that fails */
 	bool is_on = begin_recording(&how, is_forked);
 	errno = error;
@@ -555,8 +560,8 @@ int session_start(const struct session_start *how)
 	if (seen == owner_word(pid, SESSION_STOPPING))
 		return -1;
 	if (seen == owner_word(pid, SESSION_STARTING) ||
-	    !__atomic_compare_exchange_n(&session.owner, &seen, owner_word(pid, SESSION_STARTING), false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE)) { /* another thread is at it */
+	    !__atomic_compare_exchange_n(&session.owner, &seen, owner_word(pid, SESSION_STARTING), false,
+	                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) { /* another thread is at it */
 		seen = wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS);
 		return phase_of(seen) == SESSION_FAILED ? -1 : 0;
 	}
@@ -598,7 +603,7 @@ void session_stop(const char *reason)
 	(void)wait_while(SESSION_STARTING, WAIT_FOR_START_MS);
 	uint64_t expected = owner_word(getpid(), SESSION_ON);
 	if (!__atomic_compare_exchange_n(&session.owner, &expected, owner_word(getpid(), SESSION_STOPPING), false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return;
 	__atomic_store_n(&session.starter, thread_id(), __ATOMIC_RELAXED);
 	set_active(0);

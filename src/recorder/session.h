@@ -12,10 +12,10 @@
 #include <stepscope/format.h>
 
 struct session_start {
-	const char *options;          /* list, NULL: environment only */
+	const char *options; /* list, NULL: environment only */
 	enum stepscope_role role;
-	const char *run_directory;    /* NULL: STEPSCOPE_RUN_DIR, or a new one under stepscope-runs/ */
-	bool is_explicit;             /* started by a call, not by the first event: failures are returned, not printed */
+	const char *run_directory; /* NULL: STEPSCOPE_RUN_DIR, or a new one under stepscope-runs/ */
+	bool is_explicit;          /* started by a call, not by the first event: failures are returned, not printed */
 };
 
 /* 0, or -1 with session_problem(). Starting a running session is a success without effect. */

@@ -15,29 +15,35 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum session_phase { SESSION_OFF, SESSION_STARTING, SESSION_ON, SESSION_STOPPING, SESSION_FAILED };
+enum session_phase {
+	SESSION_OFF,
+	SESSION_STARTING,
+	SESSION_ON,
+	SESSION_STOPPING,
+	SESSION_FAILED
+};
 
 struct session {
-	uint64_t owner;      /* pid << 8 | enum session_phase, atomic */
-	bool is_wanted;      /* the environment or a call asks for recording */
+	uint64_t owner; /* pid << 8 | enum session_phase, atomic */
+	bool is_wanted; /* the environment or a call asks for recording */
 	struct record_options options;
 	struct job_identity job;
 	enum stepscope_role role;
 	pid_t pid;
-	pid_t starter;       /* thread that is starting or stopping */
-	uint32_t changes;    /* of the phase, by a start or stop; futex */
-	pid_t ancestor;      /* process this one was forked from while it recorded; 0 none */
-	pid_t leaked_in;     /* process in which the mapping of a pool had to stay */
+	pid_t starter;    /* thread that is starting or stopping */
+	uint32_t changes; /* of the phase, by a start or stop; futex */
+	pid_t ancestor;   /* process this one was forked from while it recorded; 0 none */
+	pid_t leaked_in;  /* process in which the mapping of a pool had to stay */
 	uint64_t start_time;
 	uint32_t mask_detail; /* stepscope_active bits while detail is recorded */
 	uint32_t step_lock;
 	bool is_step_open;
 	int64_t step_index, step_number;
 	enum stepscope_capture capture;
-	bool is_cost_pause;  /* cost_every: this stretch runs without detail */
+	bool is_cost_pause; /* cost_every: this stretch runs without detail */
 	struct schedule_progress progress;
-	bool is_start_told;  /* the facts are in the recording */
-	bool is_ending;      /* the last events are being written */
+	bool is_start_told; /* the facts are in the recording */
+	bool is_ending;     /* the last events are being written */
 	struct pool pool;
 	struct drain drain;
 	double cost_event_ns;

@@ -39,7 +39,7 @@ static uint32_t write_shape(const struct stepscope_op_info *info, int inputs)
 		length += (size_t)snprintf(text + length, sizeof(text) - length, i ? " [" : "[");
 		for (int d = 0; d < rank; d++)
 			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%lld", d ? ", " : "",
-						   (long long)info->shape[i][d]);
+			                           (long long)info->shape[i][d]);
 		length += (size_t)snprintf(text + length, sizeof(text) - length, "]");
 	}
 	return emit_symbol(STEPSCOPE_SYMBOL_TEXT, text, (uint32_t)length);
@@ -63,8 +63,8 @@ uint32_t shapes_symbol(const struct stepscope_op_info *info)
 
 uint32_t shapes_dtype_symbol(enum stepscope_dtype dtype)
 {
-	static const char *const names[] = {"", "float64", "float32", "float16", "bfloat16", "float8", "int64", "int32", "int16",
-					    "int8", "uint8", "bool"};
+	static const char *const names[] = {"",      "float64", "float32", "float16", "bfloat16", "float8",
+	                                    "int64", "int32",   "int16",   "int8",    "uint8",    "bool"};
 	static uint32_t symbols[sizeof(names) / sizeof(names[0])];
 	if ((unsigned)dtype >= sizeof(names) / sizeof(names[0]) || dtype == STEPSCOPE_DTYPE_UNKNOWN)
 		return 0;

@@ -166,7 +166,7 @@ static void on_thread_exit(void *value)
 	if (cursor_mine != cursor)
 		return;
 	cursor_mine = &cursor_none; /* a later destructor that records gets a new stream */
-	if (!visit()) { /* between two sessions, or at the end of one */
+	if (!visit()) {             /* between two sessions, or at the end of one */
 		__atomic_store_n(&cursor->is_owned, 0, __ATOMIC_RELEASE);
 		return;
 	}
@@ -190,7 +190,8 @@ static bool claim_index(uint32_t i)
 	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
 	uint32_t *slot_stream = &streams.pool->slots[i].stream;
 	if (__atomic_load_n(slot_stream, __ATOMIC_RELAXED) != 0 ||
-	    !__atomic_compare_exchange_n(slot_stream, &expected, SLOT_IS_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	    !__atomic_compare_exchange_n(slot_stream, &expected, SLOT_IS_TAKEN, false, __ATOMIC_ACQ_REL,
+	                                 __ATOMIC_RELAXED))
 		return false;
 	while (high < i + 1 &&
 	       !__atomic_compare_exchange_n(&streams.high, &high, i + 1, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -338,7 +339,8 @@ bool streams_start(struct pool *pool, bool is_forked)
 {
 	if (!streams.cursors || is_forked) {
 		size_t bytes = CURSORS * sizeof(struct cursor);
-		void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		                    -1, 0);
 		if (memory == MAP_FAILED)
 			return false;
 		madvise(memory, bytes, MADV_WIPEONFORK);
@@ -376,8 +378,8 @@ void streams_find_dead(uint32_t count)
 void streams_declare_early(void)
 {
 	for (int i = 0; i < STEPSCOPE_EVENT_TYPES; i++)
-		__atomic_fetch_add(&streams.pool->header->dropped[i], __atomic_exchange_n(&streams.early[i], 0, __ATOMIC_RELAXED),
-				   __ATOMIC_RELAXED);
+		__atomic_fetch_add(&streams.pool->header->dropped[i],
+		                   __atomic_exchange_n(&streams.early[i], 0, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
 void streams_forget(void)
@@ -442,8 +444,9 @@ void streams_reset(void)
 {
 	for (uint32_t i = 0; i < streams.high; i++) {
 		struct cursor *cursor = &streams.cursors[i];
-		bool is_kept = __atomic_load_n(&cursor->is_owned, __ATOMIC_ACQUIRE) && !cursor->is_exited && cursor->slot &&
-			       cursor->slot->kind != STEPSCOPE_STREAM_SIGNAL && is_alive(cursor->slot->tid);
+		bool is_kept = __atomic_load_n(&cursor->is_owned, __ATOMIC_ACQUIRE) && !cursor->is_exited &&
+		               cursor->slot && cursor->slot->kind != STEPSCOPE_STREAM_SIGNAL &&
+		               is_alive(cursor->slot->tid);
 		/* is_owned is left alone where it stays: its thread may be ending just now */
 		memset(cursor, 0, offsetof(struct cursor, is_owned));
 		if (!is_kept)

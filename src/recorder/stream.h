@@ -13,19 +13,19 @@
 #include "recorder/pool.h"
 
 struct cursor {
-	uint64_t *next;  /* where the next word goes */
-	uint64_t *end;   /* of the chunk; NULL sends the thread to the slow path */
-	uint32_t high;   /* half of the ticks of what is written now; the base of the low halves is a multiple of 2^32 */
+	uint64_t *next; /* where the next word goes */
+	uint64_t *end;  /* of the chunk; NULL sends the thread to the slow path */
+	uint32_t high;  /* half of the ticks of what is written now; the base of the low halves is a multiple of 2^32 */
 	uint32_t busy;
 	uint32_t stream; /* 0: the cursor has none */
 	struct stepscope_slot *slot;
 	struct stepscope_chunk *chunk;
-	uint64_t position;      /* words of the stream before chunk->words[0] */
-	struct cursor *signal;  /* for handlers that interrupt us */
-	uint32_t first_chunk;   /* index + 1 of the stream's first chunk, for the drainer */
-	uint32_t name_version;  /* counts changes of slot->name, for the drainer */
+	uint64_t position;     /* words of the stream before chunk->words[0] */
+	struct cursor *signal; /* for handlers that interrupt us */
+	uint32_t first_chunk;  /* index + 1 of the stream's first chunk, for the drainer */
+	uint32_t name_version; /* counts changes of slot->name, for the drainer */
 	uint32_t is_exited;
-	uint32_t is_owned;      /* a thread's cursor_mine points here, also between two sessions */
+	uint32_t is_owned; /* a thread's cursor_mine points here, also between two sessions */
 	uint32_t reserved[12];
 };
 static_assert(sizeof(struct cursor) == 128, "cursor");
@@ -39,8 +39,8 @@ void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, co
 
 /* Emits one event. `count` should be a constant, so that the loop is unrolled. Everything rare, also a clock that is no
  * counter, is the slow path's: called last, it leaves no register to save here. */
-static inline __attribute__((always_inline)) void stream_put(enum stepscope_event type, uint32_t id, const uint64_t *payload,
-							     unsigned count)
+static inline __attribute__((always_inline)) void stream_put(enum stepscope_event type, uint32_t id,
+                                                             const uint64_t *payload, unsigned count)
 {
 	struct cursor *cursor = cursor_mine;
 	uint32_t head = EVENT_HEAD(type, count, id);
@@ -54,7 +54,8 @@ static inline __attribute__((always_inline)) void stream_put(enum stepscope_even
 	}
 	struct clock_halves tick = clock_read_counter();
 	uint64_t *at = cursor->next;
-	if (__builtin_expect(at + count >= __atomic_load_n(&cursor->end, __ATOMIC_RELAXED) || tick.high != cursor->high, 0)) {
+	if (__builtin_expect(at + count >= __atomic_load_n(&cursor->end, __ATOMIC_RELAXED) || tick.high != cursor->high,
+	                     0)) {
 		stream_put_slow(cursor, 0, head, payload);
 		return;
 	}
@@ -76,8 +77,8 @@ struct streams {
 	uint32_t freed;         /* counts slots given back, atomic */
 	uint32_t full_since;    /* 1 + `freed` when no free slot was found; 0 never; atomic */
 	struct pool *pool;
-	bool is_accepting;      /* atomic */
-	int32_t visitors;       /* threads that use the pool outside an emission, atomic */
+	bool is_accepting;                     /* atomic */
+	int32_t visitors;                      /* threads that use the pool outside an emission, atomic */
 	uint64_t early[STEPSCOPE_EVENT_TYPES]; /* events that came while another thread started the recorder, atomic */
 };
 extern struct streams streams;

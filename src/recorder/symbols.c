@@ -21,14 +21,14 @@ struct copies {
 };
 
 struct symbols {
-	bool is_open;        /* the built-in names are in; atomic */
-	uint8_t *area;       /* struct stepscope_symbol + text, 8-byte aligned */
-	uint64_t used;       /* bytes, atomic */
+	bool is_open;  /* the built-in names are in; atomic */
+	uint8_t *area; /* struct stepscope_symbol + text, 8-byte aligned */
+	uint64_t used; /* bytes, atomic */
 	uint64_t *slots;
-	uint32_t *offsets;   /* number -> offset / 8 in area */
-	uint32_t count;      /* numbers given, atomic */
+	uint32_t *offsets;     /* number -> offset / 8 in area */
+	uint32_t count;        /* numbers given, atomic */
 	struct copies *copies; /* in a page that fork() clears: a child must not write to its parent's pool */
-	uint64_t inherited;  /* entries below this are the parent's: an incomplete one stays so */
+	uint64_t inherited;    /* entries below this are the parent's: an incomplete one stays so */
 };
 static struct symbols symbols;
 
@@ -59,8 +59,8 @@ static uint32_t hash_text(uint8_t kind, const char *text, uint32_t length)
 
 static bool is_same(uint32_t number, uint8_t kind, const char *text, uint32_t length)
 {
-	const struct stepscope_symbol *symbol =
-		(const struct stepscope_symbol *)(symbols.area + 8 * (uint64_t)symbols.offsets[number]);
+	const struct stepscope_symbol *symbol = (const struct stepscope_symbol *)(symbols.area +
+	                                                                          8 * (uint64_t)symbols.offsets[number]);
 	return symbol->kind == kind && symbol->length == length && memcmp(symbol + 1, text, length) == 0;
 }
 
@@ -89,7 +89,7 @@ static void copy_to_pool(struct pool *pool, uint32_t number, uint8_t kind, const
 		if (at + bytes > pool->header->symbols_bytes)
 			return; /* the drainer writes it to the file all the same; only a kill within 10 ms would lose it */
 	} while (!__atomic_compare_exchange_n(&pool->header->symbols_used, &at, at + bytes, true, __ATOMIC_RELAXED,
-					      __ATOMIC_RELAXED));
+	                                      __ATOMIC_RELAXED));
 	write_entry(pool->symbols + at, number, kind, text, length);
 }
 
@@ -103,7 +103,8 @@ static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 	do {
 		if (at + bytes > AREA_BYTES)
 			return 0;
-	} while (!__atomic_compare_exchange_n(&symbols.used, &at, at + bytes, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (
+		!__atomic_compare_exchange_n(&symbols.used, &at, at + bytes, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	uint32_t number = __atomic_add_fetch(&symbols.count, 1, __ATOMIC_RELAXED);
 	symbols.offsets[number] = (uint32_t)(at / 8);
 	write_entry(symbols.area + at, number, kind, text, length);
@@ -129,8 +130,8 @@ static uint32_t intern(enum stepscope_symbol_kind kind, const char *text, uint32
 				mine = add((uint8_t)kind, text, length);
 			if (mine == 0)
 				return 0;
-			if (__atomic_compare_exchange_n(slot, &seen, (uint64_t)hash << 32 | mine, false, __ATOMIC_ACQ_REL,
-							__ATOMIC_ACQUIRE))
+			if (__atomic_compare_exchange_n(slot, &seen, (uint64_t)hash << 32 | mine, false,
+			                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 				return mine;
 		}
 		if ((uint32_t)(seen >> 32) == hash && is_same((uint32_t)seen, (uint8_t)kind, text, length))
@@ -149,20 +150,13 @@ static void add_builtins(void)
 		uint8_t kind;
 		const char *text;
 	} builtins[STEPSCOPE_BUILTIN_FIRST_FREE] = {
-		[1] = {STEPSCOPE_SYMBOL_PHASE, "data"},
-		[2] = {STEPSCOPE_SYMBOL_PHASE, "forward"},
-		[3] = {STEPSCOPE_SYMBOL_PHASE, "backward"},
-		[4] = {STEPSCOPE_SYMBOL_PHASE, "optimizer"},
-		[5] = {STEPSCOPE_SYMBOL_PHASE, "communication"},
-		[6] = {STEPSCOPE_SYMBOL_PHASE, "checkpoint"},
-		[7] = {STEPSCOPE_SYMBOL_PHASE, "evaluation"},
-		[8] = {STEPSCOPE_SYMBOL_MICRO_BATCH, "micro-batch"},
-		[9] = {STEPSCOPE_SYMBOL_TEXT, "index"},
-		[10] = {STEPSCOPE_SYMBOL_TEXT, "shape"},
-		[11] = {STEPSCOPE_SYMBOL_TEXT, "dtype"},
-		[12] = {STEPSCOPE_SYMBOL_TEXT, "flops"},
-		[13] = {STEPSCOPE_SYMBOL_TEXT, "bytes"},
-		[14] = {STEPSCOPE_SYMBOL_TEXT, "reserved 14"},
+		[1] = {STEPSCOPE_SYMBOL_PHASE, "data"},          [2] = {STEPSCOPE_SYMBOL_PHASE, "forward"},
+		[3] = {STEPSCOPE_SYMBOL_PHASE, "backward"},      [4] = {STEPSCOPE_SYMBOL_PHASE, "optimizer"},
+		[5] = {STEPSCOPE_SYMBOL_PHASE, "communication"}, [6] = {STEPSCOPE_SYMBOL_PHASE, "checkpoint"},
+		[7] = {STEPSCOPE_SYMBOL_PHASE, "evaluation"},    [8] = {STEPSCOPE_SYMBOL_MICRO_BATCH, "micro-batch"},
+		[9] = {STEPSCOPE_SYMBOL_TEXT, "index"},          [10] = {STEPSCOPE_SYMBOL_TEXT, "shape"},
+		[11] = {STEPSCOPE_SYMBOL_TEXT, "dtype"},         [12] = {STEPSCOPE_SYMBOL_TEXT, "flops"},
+		[13] = {STEPSCOPE_SYMBOL_TEXT, "bytes"},         [14] = {STEPSCOPE_SYMBOL_TEXT, "reserved 14"},
 		[15] = {STEPSCOPE_SYMBOL_TEXT, "reserved 15"},
 	};
 	for (uint32_t i = 1; i < STEPSCOPE_BUILTIN_FIRST_FREE; i++)
