@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,7 @@ static int32_t lowest_rank(const struct model *model, const uint32_t *host)
 {
 	int32_t lowest = -1;
 
+	assert(model->processes || !model->processes_count);
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		const struct process *process = &model->processes[i];
 

@@ -405,7 +405,7 @@ static enum status fold_locked(int fd, const char *path, struct fold_result *res
 {
 	struct fold fold = {.out = -1, .result = result};
 	enum status status = load_pool(&fold, path, fd, err);
-	if (status == STATUS_OK) {
+	if (status == STATUS_OK && fold.header) {
 		memcpy(result->segment_path, fold.header->segment_path, sizeof(result->segment_path));
 		result->pid = fold.header->identity.pid;
 		if (!fold.header->is_closed && result->segment_path[0]) {

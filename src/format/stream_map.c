@@ -22,7 +22,8 @@ static bool grow(struct stream_map *map)
 	larger.keys = calloc(larger.capacity, sizeof(*larger.keys));
 	larger.values = calloc(larger.capacity, sizeof(*larger.values));
 	if (!larger.keys || !larger.values) {
-		stream_map_release(&larger);
+		free(larger.keys);
+		free(larger.values);
 		return false;
 	}
 	for (size_t i = 0; i < map->capacity; i++) {
@@ -32,8 +33,9 @@ static bool grow(struct stream_map *map)
 		larger.keys[at] = map->keys[i];
 		larger.values[at] = map->values[i];
 	}
-	stream_map_release(map);
+	struct stream_map old = *map;
 	*map = larger;
+	stream_map_release(&old);
 	return true;
 }
 

@@ -381,7 +381,7 @@ static void describe_memory(struct perfetto *perfetto, uint32_t process, int32_t
 		snprintf(name, sizeof(name), "memory allocated, host");
 	else
 		snprintf(name, sizeof(name), "memory allocated, GPU %d", device);
-	describe_counter(perfetto, perfetto_uuid(perfetto, "memory", process, (uint64_t)(device + 1)), process, name,
+	describe_counter(perfetto, perfetto_uuid(perfetto, "memory", process, (uint64_t)device + 1), process, name,
 	                 "bytes");
 }
 

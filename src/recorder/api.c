@@ -76,7 +76,7 @@ void stepscope_emit_op_info(stepscope_name_t name, const struct stepscope_op_inf
 	if (!name)
 		return;
 	stream_put(STEPSCOPE_EVENT_BEGIN, name, NULL, 0);
-	if (!info || !(stepscope_active & STEPSCOPE_ACTIVE_SHAPES))
+	if (!info || !(STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES))
 		return;
 	uint32_t shape = shapes_symbol(info);
 	uint32_t dtype = shapes_dtype_symbol(info->dtype);
@@ -150,7 +150,7 @@ void stepscope_emit_step_count(int what, uint64_t count)
 
 stepscope_name_t stepscope_name(enum stepscope_kind kind, const char *name)
 {
-	if (!name || !stepscope_active)
+	if (!name || !STEPSCOPE_ACTIVE_)
 		return 0;
 	return emit_symbol((enum stepscope_symbol_kind)kind, name, (uint32_t)strnlen(name, SYMBOLS_MAX_TEXT));
 }
@@ -168,13 +168,13 @@ uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t
 
 void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload, unsigned count)
 {
-	if (count <= 15 && (stepscope_active || __atomic_load_n(&session.is_ending, __ATOMIC_RELAXED)))
+	if (count <= 15 && (STEPSCOPE_ACTIVE_ || __atomic_load_n(&session.is_ending, __ATOMIC_RELAXED)))
 		stream_put(type, id, payload, count);
 }
 
 uint64_t emit_now(void)
 {
-	return stepscope_active ? clock_ticks() : 0;
+	return STEPSCOPE_ACTIVE_ ? clock_ticks() : 0;
 }
 
 /* ---- start and stop -------------------------------------------------------------------------------------------------------- */
@@ -183,7 +183,7 @@ int stepscope_init(const char *options)
 {
 	const char *wish = getenv("STEPSCOPE");
 	bool is_refused = wish && (strcmp(wish, "0") == 0 || strcmp(wish, "off") == 0);
-	if (is_refused || (!options && !session.is_wanted)) {
+	if (is_refused || (!options && !__atomic_load_n(&session.is_wanted, __ATOMIC_RELAXED))) {
 		session.problem[0] = 0;
 		return 0;
 	}

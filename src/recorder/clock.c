@@ -29,6 +29,7 @@ int64_t clock_raw_ns(void)
 
 uint64_t clock_ticks_slow(void)
 {
+	(void)__atomic_load_n(&recorder_clock.is_counter, __ATOMIC_ACQUIRE); /* false was seen: the origin stands */
 	uint64_t ns = (uint64_t)(clock_raw_ns() - recorder_clock.origin_ns);
 	__extension__ typedef unsigned __int128 wide;
 	return recorder_clock.origin_tick + (uint64_t)((wide)ns * recorder_clock.tick_hz / 1000000000u);
@@ -114,13 +115,16 @@ static uint32_t choose_shift(uint64_t hz, uint32_t step)
 
 void clock_start(void)
 {
-	recorder_clock.is_counter = false;
+	if (recorder_clock.tick_hz) { /* a second session, or a forked child: the ticks go on */
+		(void)clock_recheck();
+		return;
+	}
 	recorder_clock.origin_ns = 0;
 	recorder_clock.origin_tick = 0;
 	recorder_clock.tick_hz = 1000000000;
 	recorder_clock.kind = STEPSCOPE_CLOCK_MONOTONIC;
 	if (counter_is_usable()) {
-		recorder_clock.is_counter = true;
+		__atomic_store_n(&recorder_clock.is_counter, true, __ATOMIC_RELAXED);
 #if defined(__aarch64__)
 		recorder_clock.kind = STEPSCOPE_CLOCK_CNTVCT;
 #else
@@ -134,7 +138,7 @@ void clock_start(void)
 
 bool clock_recheck(void)
 {
-	if (!recorder_clock.is_counter || kernel_trusts_counter())
+	if (!clock_is_counter() || kernel_trusts_counter())
 		return false;
 	recorder_clock.origin_ns = clock_raw_ns();
 	recorder_clock.origin_tick = clock_ticks();

@@ -174,7 +174,7 @@ static void copy_coarse(struct drain *drain, uint32_t stream, const uint64_t *wo
 
 static void finish_block(struct drain *drain, struct drained_stream *stream)
 {
-	drain->events += encoder_events(drain->encoder);
+	__atomic_store_n(&drain->events, drain->events + encoder_events(drain->encoder), __ATOMIC_RELAXED);
 	stream->next_word += encoder_words(drain->encoder);
 	drain->body_bytes += encoder_finish(drain->encoder, 0, drain->body + drain->body_bytes);
 }
@@ -271,7 +271,7 @@ static bool drain_slot(struct drain *drain, uint32_t index, int64_t now_ns, bool
 		    stream->name_version != __atomic_load_n(&cursor->name_version, __ATOMIC_ACQUIRE))
 			put_stream(drain, index, false);
 	}
-	if (cursor->stream == 0)
+	if (__atomic_load_n(&cursor->stream, __ATOMIC_RELAXED) == 0)
 		return has_room;
 	put_drops(drain, cursor->stream, slot->dropped, &stream->dropped);
 	if (is_exited && has_room && drain->done_count < DONE_MAX) {

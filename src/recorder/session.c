@@ -63,13 +63,14 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, note_fork);
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0)
-		own_mark = page;
+		__atomic_store_n(&own_mark, page, __ATOMIC_RELEASE);
 }
 
 static bool is_own(uint64_t owner)
 {
 	pid_t pid = (pid_t)(owner >> 8);
-	if (own_mark && __atomic_load_n(own_mark, __ATOMIC_RELAXED) == pid)
+	pid_t *mark = __atomic_load_n(&own_mark, __ATOMIC_ACQUIRE);
+	if (mark && __atomic_load_n(mark, __ATOMIC_RELAXED) == pid)
 		return true;
 	return pid == getpid();
 }
@@ -145,7 +146,7 @@ static void apply_capture(enum stepscope_capture capture, bool is_first)
 	bool has_detail = captures_detail(capture) && !session.is_cost_pause;
 	unsigned bits = STEPSCOPE_ACTIVE_STEPS | (has_detail ? session.mask_detail : 0);
 	const uint64_t payload[2] = {(uint64_t)capture, bits};
-	if (!is_first && bits == stepscope_active && capture == session.capture)
+	if (!is_first && bits == STEPSCOPE_ACTIVE_ && capture == session.capture)
 		return;
 	session.capture = capture;
 	/* the statement stands outside the stretch in which detail is complete */
@@ -527,7 +528,7 @@ bool session_enter(void)
 	uint64_t seen = __atomic_load_n(&session.owner, __ATOMIC_ACQUIRE);
 	if (phase_of(seen) == SESSION_ON && is_own(seen))
 		return true;
-	if (!session.is_wanted)
+	if (!__atomic_load_n(&session.is_wanted, __ATOMIC_RELAXED))
 		return false;
 	pid_t pid = getpid();
 	if ((pid_t)(seen >> 8) != pid &&
@@ -568,7 +569,7 @@ int session_start(const struct session_start *how)
 	bool was_other = (seen >> 8) != 0 && (pid_t)(seen >> 8) != pid;
 	if (was_other)
 		forget_parent();
-	session.is_wanted = true;
+	__atomic_store_n(&session.is_wanted, true, __ATOMIC_RELAXED);
 	if (!begin_recording(how, false))
 		return -1;
 	session_tell_start();
@@ -589,7 +590,7 @@ static void tell_end(void)
 	clockid_t clock;
 	if (session.options.is_self_sampled && session.drain.is_running && !session.drain.is_inline &&
 	    pthread_getcpuclockid(session.drain.thread, &clock) == 0)
-		self_sample(session.drain.events, clock);
+		self_sample(__atomic_load_n(&session.drain.events, __ATOMIC_RELAXED), clock);
 	if (session.role != STEPSCOPE_ROLE_TRAINER)
 		return;
 	schedule_describe(&session.options, &session.progress, sentence, sizeof(sentence));

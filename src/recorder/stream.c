@@ -370,8 +370,10 @@ void streams_find_dead(uint32_t count)
 		struct cursor *cursor = &streams.cursors[at];
 		/* destructors of thread-local data may record after ours has run for the last time */
 		if (__atomic_load_n(&cursor->stream, __ATOMIC_ACQUIRE) && cursor->slot->kind != STEPSCOPE_STREAM_SELF &&
-		    !is_alive(cursor->slot->tid))
+		    !is_alive(cursor->slot->tid)) {
+			(void)__atomic_load_n(&cursor->busy, __ATOMIC_ACQUIRE); /* all it wrote */
 			__atomic_store_n(&cursor->is_exited, 1, __ATOMIC_RELEASE);
+		}
 	}
 }
 
@@ -444,9 +446,11 @@ void streams_reset(void)
 {
 	for (uint32_t i = 0; i < streams.high; i++) {
 		struct cursor *cursor = &streams.cursors[i];
+		/* its thread did not record in this session, and still points here */
+		if (cursor->stream == 0)
+			continue;
 		bool is_kept = __atomic_load_n(&cursor->is_owned, __ATOMIC_ACQUIRE) && !cursor->is_exited &&
-		               cursor->slot && cursor->slot->kind != STEPSCOPE_STREAM_SIGNAL &&
-		               is_alive(cursor->slot->tid);
+		               cursor->slot->kind != STEPSCOPE_STREAM_SIGNAL && is_alive(cursor->slot->tid);
 		/* is_owned is left alone where it stays: its thread may be ending just now */
 		memset(cursor, 0, offsetof(struct cursor, is_owned));
 		if (!is_kept)

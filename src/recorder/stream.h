@@ -48,7 +48,7 @@ static inline __attribute__((always_inline)) void stream_put(enum stepscope_even
 	uint32_t was_busy = __atomic_load_n(&cursor->busy, __ATOMIC_RELAXED);
 	__atomic_store_n(&cursor->busy, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(was_busy || !recorder_clock.is_counter, 0)) {
+	if (__builtin_expect(was_busy || !clock_is_counter(), 0)) {
 		stream_put_slow(cursor, was_busy, head, payload);
 		return;
 	}
