@@ -140,6 +140,11 @@ enum stepscope_kind {
 #define STEPSCOPE_ACTIVE_SHAPES 4u /* the facts of struct stepscope_op_info */
 #define STEPSCOPE_ACTIVE_MEMORY 8u /* alloc and free */
 extern STEPSCOPE_API unsigned stepscope_active;
+#if defined(__GNUC__)
+#define STEPSCOPE_ACTIVE_ __atomic_load_n(&stepscope_active, __ATOMIC_RELAXED)
+#else
+#define STEPSCOPE_ACTIVE_ stepscope_active
+#endif
 
 /* ---- out-of-line halves; call the inline functions below instead ------------------------------------------------ */
 STEPSCOPE_API void stepscope_emit_step_begin(int64_t number);
@@ -187,12 +192,12 @@ STEPSCOPE_API stepscope_name_t stepscope_name(enum stepscope_kind kind, const ch
 /* 1 when detail is being recorded now, for callers that must compute something only then. */
 static inline int stepscope_is_recording(void)
 {
-	return (stepscope_active & STEPSCOPE_ACTIVE_DETAIL) != 0;
+	return (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL) != 0;
 }
 
 #define STEPSCOPE_IF_(bits, call)                                                                                      \
 	do {                                                                                                           \
-		if (STEPSCOPE_UNLIKELY(stepscope_active & (bits)))                                                     \
+		if (STEPSCOPE_UNLIKELY(STEPSCOPE_ACTIVE_ & (bits)))                                                    \
 			call;                                                                                          \
 	} while (0)
 
@@ -339,7 +344,7 @@ static inline void stepscope_thread_name(const char *name)
 #define STEPSCOPE_SITE_(kind, literal, call)                                                                           \
 	do {                                                                                                           \
 		static stepscope_name_t stepscope_site_;                                                               \
-		if (STEPSCOPE_UNLIKELY(stepscope_active & STEPSCOPE_ACTIVE_DETAIL)) {                                  \
+		if (STEPSCOPE_UNLIKELY(STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL)) {                                 \
 			stepscope_name_t stepscope_n_ = __atomic_load_n(&stepscope_site_, __ATOMIC_RELAXED);           \
 			if (stepscope_n_ == 0) {                                                                       \
 				stepscope_n_ = stepscope_name(kind, literal);                                          \

@@ -109,6 +109,27 @@ static void map_counters(const char *path)
 	madvise(harness.counters, COUNTER_BYTES, 23 /* MADV_POPULATE_WRITE: victims count page faults */);
 }
 
+void harness_exec(char **argv)
+{
+	char *wrapped[24], wrapper[256], self[1024], *rest;
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int count = 0;
+
+	if (!getenv("HARNESS_WRAPPER") || length < 0) {
+		execv("/proc/self/exe", argv);
+		return;
+	}
+	self[length] = 0;
+	snprintf(wrapper, sizeof(wrapper), "%s", getenv("HARNESS_WRAPPER"));
+	for (char *word = strtok_r(wrapper, " ", &rest); word && count < 8; word = strtok_r(NULL, " ", &rest))
+		wrapped[count++] = word;
+	wrapped[count++] = self;
+	for (int i = 1; argv[i] && count < 23; i++)
+		wrapped[count++] = argv[i];
+	wrapped[count] = NULL;
+	execvp(wrapped[0], wrapped);
+}
+
 static void become_victim(char **argv)
 {
 	int out = open(harness.output, O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -125,7 +146,7 @@ static void become_victim(char **argv)
 	setenv("STEPSCOPE_OPTIONS", harness.options ? harness.options : "keep_size=0", 1);
 	if (harness.preload)
 		setenv("LD_PRELOAD", harness.preload, 1);
-	execv("/proc/self/exe", argv);
+	harness_exec(argv);
 	_exit(127);
 }
 

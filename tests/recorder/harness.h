@@ -32,6 +32,11 @@
 #define IS_SANITIZED 1
 #endif
 #endif
+#if defined(__SANITIZE_THREAD__)
+#define IS_THREAD_SANITIZED 1
+#else
+#define IS_THREAD_SANITIZED 0
+#endif
 #ifndef IS_SANITIZED
 #define IS_SANITIZED 0
 #endif
@@ -64,6 +69,8 @@ pid_t harness_start(const char *victim, ...) __attribute__((sentinel));
 /* Starts it and waits; the wait status, 0 when it ended well. */
 int harness_run(const char *victim, ...) __attribute__((sentinel));
 int harness_wait(pid_t pid);
+/* Becomes this program again; under the emulator in HARNESS_WRAPPER (its words), whose /proc/self/exe is not ours. */
+void harness_exec(char **argv);
 /* Waits until counters[index] >= value; fails the test when the victim ends before or nothing moves for a minute. */
 void harness_await(pid_t pid, unsigned index, uint64_t value);
 /* Text of a file, at most 64 KB of it, NUL-terminated; valid until the next call. */

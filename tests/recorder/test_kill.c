@@ -114,7 +114,7 @@ static void victim_exec(int argc, char **argv)
 	char *again[] = {argv[0], (char *)"--victim", (char *)"after", NULL};
 
 	work_run(&work);
-	execv("/proc/self/exe", again);
+	harness_exec(again);
 }
 
 static void victim_after(int argc, char **argv)
