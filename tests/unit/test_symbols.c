@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_symbols.c: equal names get equal numbers, from any number of threads and across forks; every name reaches the file and the pool.
+ */
+#include "recorder/symbols.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static uint32_t intern(enum stepscope_symbol_kind kind, const char *text)
+{
+	return symbols_intern(kind, text, (uint32_t)strlen(text));
+}
+
+static int set_up(void **state)
+{
+	return symbols_start() ? 0 : -1;
+}
+
+static void equal_names_of_a_kind_are_one(void **state)
+{
+	uint32_t range = intern(STEPSCOPE_SYMBOL_RANGE, "layer 1");
+
+	assert_true(range >= STEPSCOPE_BUILTIN_FIRST_FREE);
+	assert_int_equal(intern(STEPSCOPE_SYMBOL_RANGE, "layer 1"), range);
+	assert_int_not_equal(intern(STEPSCOPE_SYMBOL_OP, "layer 1"), range);
+	assert_int_not_equal(intern(STEPSCOPE_SYMBOL_RANGE, "layer 2"), range);
+	assert_int_not_equal(symbols_intern(STEPSCOPE_SYMBOL_RANGE, "layer 1", 6), range);
+	assert_int_not_equal(symbols_intern(STEPSCOPE_SYMBOL_RANGE, "layer 1", 8), range); /* with its NUL */
+	assert_int_equal(intern(STEPSCOPE_SYMBOL_PHASE, "data"), STEPSCOPE_BUILTIN_PHASE_DATA);
+	assert_int_equal(intern(STEPSCOPE_SYMBOL_PHASE, "evaluation"), STEPSCOPE_BUILTIN_PHASE_EVALUATION);
+	assert_int_equal(intern(STEPSCOPE_SYMBOL_TEXT, "bytes"), STEPSCOPE_BUILTIN_KEY_BYTES);
+}
+
+static void long_names_are_cut(void **state)
+{
+	char *text = test_malloc(70000);
+
+	memset(text, 'x', 70000);
+	uint32_t number = symbols_intern(STEPSCOPE_SYMBOL_RANGE, text, 70000);
+	assert_true(number > 0);
+	assert_int_equal(symbols_intern(STEPSCOPE_SYMBOL_RANGE, text, SYMBOLS_MAX_TEXT), number);
+	assert_int_equal(symbols_intern(STEPSCOPE_SYMBOL_RANGE, text, 69999), number);
+	assert_int_not_equal(symbols_intern(STEPSCOPE_SYMBOL_RANGE, text, SYMBOLS_MAX_TEXT - 1), number);
+	test_free(text);
+}
+
+#define THREADS 4
+#define NAMES 5000
+
+static void *intern_all(void *argument)
+{
+	uint32_t *numbers = argument;
+
+	for (int i = 0; i < NAMES; i++) {
+		char text[32];
+		snprintf(text, sizeof(text), "name %d", i * 7 % NAMES);
+		numbers[i * 7 % NAMES] = intern(STEPSCOPE_SYMBOL_RANGE, text);
+	}
+	return NULL;
+}
+
+static void threads_agree_about_numbers(void **state)
+{
+	static uint32_t numbers[THREADS][NAMES];
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, intern_all, numbers[i]), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 1; i < THREADS; i++)
+		assert_memory_equal(numbers[i], numbers[0], sizeof(numbers[0]));
+}
+
+/* Walks symbols; returns how many entries have `text`, with its number in *found. */
+static int find(const uint8_t *bytes, size_t length, const char *text, uint32_t *found)
+{
+	int count = 0;
+
+	for (size_t at = 0; at + sizeof(struct stepscope_symbol) <= length;) {
+		struct stepscope_symbol symbol;
+		memcpy(&symbol, bytes + at, sizeof(symbol));
+		assert_true(at + sizeof(symbol) + symbol.length <= length);
+		assert_int_not_equal(symbol.id, 0);
+		if (symbol.length == strlen(text) && memcmp(bytes + at + sizeof(symbol), text, symbol.length) == 0) {
+			*found = symbol.id;
+			count++;
+		}
+		at += sizeof(symbol) + ((symbol.length + 7u) & ~7u);
+	}
+	return count;
+}
+
+static void every_name_is_taken_once_in_pieces(void **state)
+{
+	uint32_t number = intern(STEPSCOPE_SYMBOL_MARK, "wanted"), found = 0;
+	size_t room = SYMBOLS_MAX_TEXT + 64;
+	uint8_t *out = test_malloc(room);
+	uint64_t from = 0;
+	int count = 0;
+
+	for (size_t got = symbols_take(&from, out, room); got; got = symbols_take(&from, out, room))
+		count += find(out, got, "wanted", &found);
+	assert_int_equal(count, 1);
+	assert_int_equal(found, number);
+	intern(STEPSCOPE_SYMBOL_MARK, "later");
+	size_t got = symbols_take(&from, out, room);
+	assert_int_equal(find(out, got, "later", &found), 1);
+	assert_int_equal(find(out, got, "wanted", &found), 0);
+	test_free(out);
+}
+
+static void the_pool_has_old_and_new_names(void **state)
+{
+	struct pool pool;
+	uint32_t before = intern(STEPSCOPE_SYMBOL_MARK, "before the pool"), found = 0;
+
+	assert_true(pool_create(&pool, 16u << 20, (unsigned)getpid(), 555));
+	assert_true(symbols_attach_pool(&pool, false));
+	uint32_t after = intern(STEPSCOPE_SYMBOL_MARK, "after the pool");
+	assert_true(find(pool.symbols, pool.header->symbols_used, "before the pool", &found) >= 1);
+	assert_int_equal(found, before);
+	assert_true(find(pool.symbols, pool.header->symbols_used, "after the pool", &found) >= 1);
+	assert_int_equal(found, after);
+	assert_true(symbols_attach_pool(NULL, false));
+	pool_destroy(&pool, true);
+	assert_true(intern(STEPSCOPE_SYMBOL_MARK, "without a pool") > 0);
+}
+
+static void children_keep_the_numbers(void **state)
+{
+	uint32_t number = intern(STEPSCOPE_SYMBOL_MARK, "inherited");
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)symbols_attach_pool(NULL, true);
+		bool is_same = intern(STEPSCOPE_SYMBOL_MARK, "inherited") == number;
+		_exit(is_same && intern(STEPSCOPE_SYMBOL_MARK, "new in the child") > number ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Last: afterwards there is no room any more. */
+static void a_full_table_gives_no_number(void **state)
+{
+	uint32_t number = intern(STEPSCOPE_SYMBOL_MARK, "early"), last = 1;
+	char text[32];
+
+	for (uint32_t i = 0; i < SYMBOLS_MAX + 10 && last; i++) {
+		snprintf(text, sizeof(text), "fill %u", i);
+		last = intern(STEPSCOPE_SYMBOL_TEXT, text);
+	}
+	assert_int_equal(last, 0);
+	assert_int_equal(intern(STEPSCOPE_SYMBOL_MARK, "early"), number); /* known ones still work */
+	assert_int_equal(intern(STEPSCOPE_SYMBOL_MARK, "too late"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equal_names_of_a_kind_are_one),  cmocka_unit_test(long_names_are_cut),
+		cmocka_unit_test(threads_agree_about_numbers),    cmocka_unit_test(every_name_is_taken_once_in_pieces),
+		cmocka_unit_test(the_pool_has_old_and_new_names), cmocka_unit_test(children_keep_the_numbers),
+		cmocka_unit_test(a_full_table_gives_no_number),
+	};
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}
