@@ -130,24 +130,6 @@ static void put_anchor(struct drain *drain, int64_t now_ns)
 
 /* ---- events ---------------------------------------------------------------------------------------------------------------- */
 
-static bool is_coarse(uint32_t head)
-{
-	uint32_t id = head >> 8;
-	switch (head & 15) {
-	case STEPSCOPE_EVENT_STEP:
-	case STEPSCOPE_EVENT_VALUE:
-	case STEPSCOPE_EVENT_MARK:
-		return true;
-	case STEPSCOPE_EVENT_BEGIN:
-	case STEPSCOPE_EVENT_SWITCH:
-		return id <= STEPSCOPE_BUILTIN_MICRO_BATCH;
-	case STEPSCOPE_EVENT_END:
-		return id == STEPSCOPE_END_PHASE;
-	default:
-		return false;
-	}
-}
-
 /* Copies the coarse ones of words[0..count), complete events all, to the file that rotation keeps. */
 static void copy_coarse(struct drain *drain, uint32_t stream, const uint64_t *words, size_t count, uint64_t base)
 {
@@ -157,7 +139,7 @@ static void copy_coarse(struct drain *drain, uint32_t stream, const uint64_t *wo
 		uint32_t payload = head >> 4 & 15;
 		if ((head & 15) == STEPSCOPE_EVENT_TIME) {
 			base = words[at + 1];
-		} else if (is_coarse(head)) {
+		} else if (event_is_coarse(head)) {
 			uint64_t tick = base + (uint32_t)((uint32_t)words[at] - (uint32_t)base);
 			if (!is_begun)
 				encoder_begin(drain->coarse_encoder, stream, drain->coarse_words, recorder_clock.shift);

@@ -222,7 +222,7 @@ void pool_populate(struct pool *pool, uint32_t chunks)
 }
 
 /* free_list: index + 1 of the first chunk in the low half, a count of pops in the high half against ABA. */
-struct stepscope_chunk *pool_pop(struct pool *pool)
+static struct stepscope_chunk *pop(struct pool *pool)
 {
 	uint64_t *list = &pool->header->free_list;
 	uint64_t head = __atomic_load_n(list, __ATOMIC_ACQUIRE);
@@ -243,6 +243,21 @@ struct stepscope_chunk *pool_pop(struct pool *pool)
 	return NULL;
 }
 
+struct stepscope_chunk *pool_pop(struct pool *pool)
+{
+	struct stepscope_chunk *chunk = pop(pool);
+	if (chunk)
+		__atomic_fetch_add(&pool->taken, 1, __ATOMIC_RELAXED);
+	return chunk;
+}
+
+struct stepscope_chunk *pool_pop_above(struct pool *pool, uint32_t reserve)
+{
+	if (__atomic_load_n(&pool->taken, __ATOMIC_RELAXED) + reserve >= pool->header->chunk_count)
+		return NULL;
+	return pool_pop(pool);
+}
+
 void pool_push(struct pool *pool, struct stepscope_chunk *chunk)
 {
 	/* the magic goes first: a chunk that is half zeroed when we are killed is in the file already */
@@ -255,6 +270,7 @@ void pool_push(struct pool *pool, struct stepscope_chunk *chunk)
 		__atomic_store_n(&chunk->next, (uint32_t)head, __ATOMIC_RELAXED);
 		mine = (head >> 32) << 32 | (pool_chunk_index(pool, chunk) + 1);
 	} while (!__atomic_compare_exchange_n(list, &head, mine, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+	__atomic_fetch_sub(&pool->taken, 1, __ATOMIC_RELAXED);
 }
 
 bool pool_exists_in_process(unsigned pid)

@@ -29,6 +29,7 @@ struct pool {
 	uint8_t *symbols;
 	struct stepscope_chunk *chunks;
 	uint32_t fresh;     /* chunks [fresh, chunk_count) were never used; atomic */
+	uint32_t taken;     /* chunks that are not free, atomic */
 	uint32_t populated; /* chunks [0, populated) have their pages; the drainer's */
 };
 
@@ -45,6 +46,8 @@ void pool_populate(struct pool *pool, uint32_t chunks);
 
 /* A zeroed chunk, or NULL. Any thread, also in signal handlers. */
 struct stepscope_chunk *pool_pop(struct pool *pool);
+/* The same, but leaves `reserve` chunks to those who call pool_pop(). */
+struct stepscope_chunk *pool_pop_above(struct pool *pool, uint32_t reserve);
 /* Zeroes the chunk and gives it back. */
 void pool_push(struct pool *pool, struct stepscope_chunk *chunk);
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define CURSORS 8192u
+#define RESERVE_PART 64u /* of the pool's chunks, for coarse events */
 #define SLOT_IS_TAKEN UINT32_MAX /* in slot->stream, until it has its number */
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -101,11 +102,20 @@ static void store_gap(struct cursor *cursor, uint64_t tick)
 	__atomic_store_n(&slot->gap_count, 0, __ATOMIC_RELAXED);
 }
 
-static bool take_chunk(struct cursor *cursor, uint64_t tick)
+/* A chunk for any event, or, when the pool is nearly full, one of the reserve for coarse events. */
+static struct stepscope_chunk *pop_chunk(struct cursor *cursor, bool is_coarse)
 {
-	struct stepscope_chunk *chunk = pool_pop(streams.pool);
+	uint32_t reserve = streams.pool->header->chunk_count / RESERVE_PART;
+	struct stepscope_chunk *chunk = pool_pop_above(streams.pool, reserve);
 	if (!chunk && drain_here(&session.drain)) /* no drainer: make room ourselves */
-		chunk = pool_pop(streams.pool);
+		chunk = pool_pop_above(streams.pool, reserve);
+	cursor->is_reserve = !chunk && is_coarse;
+	return cursor->is_reserve ? pool_pop(streams.pool) : chunk;
+}
+
+static bool take_chunk(struct cursor *cursor, uint64_t tick, bool is_coarse)
+{
+	struct stepscope_chunk *chunk = pop_chunk(cursor, is_coarse);
 	if (!chunk)
 		return false;
 	struct stepscope_chunk *old = cursor->chunk;
@@ -127,35 +137,53 @@ static bool take_chunk(struct cursor *cursor, uint64_t tick)
 		__atomic_store_n(&old->next, number, __ATOMIC_RELEASE);
 	else
 		__atomic_store_n(&cursor->first_chunk, number, __ATOMIC_RELEASE);
-	/* streams_stop() takes the ends away after it has stopped accepting: either it sees this one, or we see that it has begun */
-	__atomic_store_n(&cursor->end, chunk->words + STEPSCOPE_CHUNK_WORDS, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+/* May the event go into the chunk that the thread has? Not detail into the reserve, and not without the GAP before it. */
+static bool has_room(const struct cursor *cursor, uint32_t words, bool is_far, bool is_coarse)
+{
+	if (!cursor->chunk || !cursor->next || (cursor->is_reserve && !is_coarse))
+		return false;
+	uint32_t needed = words + (is_far ? 2 : 0) + (cursor->slot->gap_count ? 4 : 0);
+	return cursor->next + needed <= cursor->chunk->words + STEPSCOPE_CHUNK_WORDS;
+}
+
+/* The next event may take the fast path, which does not know of the reserve. streams_stop() takes the ends away after it has
+ * stopped accepting: either it sees this one, or we see that it has begun. */
+static void open_fast_path(struct cursor *cursor)
+{
+	uint64_t *end = cursor->is_reserve ? NULL : cursor->chunk->words + STEPSCOPE_CHUNK_WORDS;
+	if (cursor->end == end)
+		return;
+	__atomic_store_n(&cursor->end, end, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&streams.is_accepting, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&cursor->end, NULL, __ATOMIC_SEQ_CST);
-	return true;
 }
 
 static void put_into(struct cursor *cursor, uint32_t head, uint64_t tick, const uint64_t *payload)
 {
-	uint32_t words = 1 + (head >> 4 & 15);
 	uint64_t base = (uint64_t)cursor->high << 32;
 	bool is_far = cursor->chunk && tick >> 32 > cursor->high;
+	bool is_coarse = event_is_coarse(head);
 	if (cursor->chunk && tick < base)
 		tick = base; /* another processor's counter, a few ns behind */
-	uint64_t *end = cursor->chunk ? cursor->chunk->words + STEPSCOPE_CHUNK_WORDS : NULL;
-	/* after a drop there must be a chunk first, which begins with the GAP: what is recorded stays in order */
-	if (!end || !cursor->next || cursor->slot->gap_count || cursor->next + words + (is_far ? 2 : 0) > end) {
-		if (!take_chunk(cursor, tick)) {
-			/* keep coming here until there is a chunk */
-			__atomic_store_n(&cursor->end, NULL, __ATOMIC_RELAXED);
-			drop(cursor, head, tick);
-			return;
+	if (has_room(cursor, 1 + (head >> 4 & 15), is_far, is_coarse)) {
+		if (is_far) {
+			base = tick & ~(uint64_t)UINT32_MAX;
+			store_event(cursor, EVENT_HEAD(STEPSCOPE_EVENT_TIME, 1, 0), base, &base);
+			cursor->high = (uint32_t)(base >> 32);
 		}
-	} else if (is_far) {
-		base = tick & ~(uint64_t)UINT32_MAX;
-		store_event(cursor, EVENT_HEAD(STEPSCOPE_EVENT_TIME, 1, 0), base, &base);
-		cursor->high = (uint32_t)(base >> 32);
+		if (cursor->slot->gap_count)
+			store_gap(cursor, tick);
+	} else if (!take_chunk(cursor, tick, is_coarse)) {
+		/* keep coming here until there is a chunk */
+		__atomic_store_n(&cursor->end, NULL, __ATOMIC_RELAXED);
+		drop(cursor, head, tick);
+		return;
 	}
 	store_event(cursor, head, tick, payload);
+	open_fast_path(cursor);
 }
 
 /* ---- threads come and go ------------------------------------------------------------------------------------------------- */

@@ -26,7 +26,8 @@ struct cursor {
 	uint32_t name_version; /* counts changes of slot->name, for the drainer */
 	uint32_t is_exited;
 	uint32_t is_owned; /* a thread's cursor_mine points here, also between two sessions */
-	uint32_t reserved[12];
+	uint32_t is_reserve;    /* the chunk is one of those kept for steps, phases and marks */
+	uint32_t reserved[11];
 };
 static_assert(sizeof(struct cursor) == 128, "cursor");
 
@@ -34,6 +35,25 @@ extern struct cursor cursor_none;
 extern __thread struct cursor *cursor_mine __attribute__((tls_model("initial-exec")));
 
 void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, const uint64_t *payload);
+
+/* The events that say where everything else belongs: few, kept for good, and the last to be dropped. */
+static inline bool event_is_coarse(uint32_t head)
+{
+	uint32_t id = head >> 8;
+	switch (head & 15) {
+	case STEPSCOPE_EVENT_STEP:
+	case STEPSCOPE_EVENT_VALUE:
+	case STEPSCOPE_EVENT_MARK:
+		return true;
+	case STEPSCOPE_EVENT_BEGIN:
+	case STEPSCOPE_EVENT_SWITCH:
+		return id <= STEPSCOPE_BUILTIN_MICRO_BATCH;
+	case STEPSCOPE_EVENT_END:
+		return id == STEPSCOPE_END_PHASE;
+	default:
+		return false;
+	}
+}
 
 #define EVENT_HEAD(type, count, id) ((uint32_t)(id) << 8 | (uint32_t)(count) << 4 | (uint32_t)(type))
 
