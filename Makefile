@@ -39,6 +39,9 @@ install: ## PREFIX=/usr/local, DESTDIR= for packagers
 	@tools/build build --buildtype=release -Dtests=false
 	@meson configure build --prefix "$(PREFIX)"
 	@meson install -C build --destdir "$(DESTDIR)"
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
+	@[ -n "$(DESTDIR)" ] || [ "$(PREFIX)" = /usr/local ] || [ "$(PREFIX)" = /usr ] || \
+		echo "install: programs find libstepscope.so below $(PREFIX) with LD_LIBRARY_PATH or -Wl,-rpath"
 
 clean: ## remove the build directories
 	rm -rf build build-test build-asan build-tsan

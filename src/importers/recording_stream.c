@@ -240,15 +240,15 @@ static void lose_step_end(struct recording *recording, struct stream *stream, in
 	end_deeper(recording, stream, time_ns);
 	while (stream->level_count > level)
 		end_top(recording, stream, time_ns, SPAN_END_IS_LOST);
-	step->end_ns = stream->step_gap_ns > step->start_ns ? stream->step_gap_ns : step->start_ns;
+	int64_t known_ns = stream->has_step_gap ? stream->step_gap_ns : stream->before_ns;
+	step->end_ns = known_ns > step->start_ns ? known_ns : step->start_ns;
 }
 
 static void begin_step(struct recording *recording, struct stream *stream, int64_t number, int64_t time_ns)
 {
-	if (stream->step != MODEL_NONE && stream->has_step_gap)
+	/* the recorder ends a step before it begins the next one: here that end was dropped */
+	if (stream->step != MODEL_NONE)
 		lose_step_end(recording, stream, time_ns);
-	else if (stream->step != MODEL_NONE)
-		end_down_to(recording, stream, stream->step_level, time_ns);
 	struct model *model = recording->model;
 	uint32_t level = stream->level_count;
 	uint32_t row = begin_span(recording, stream, time_ns, SPAN_STEP, intern_add(&model->strings, "step"));
@@ -268,8 +268,7 @@ static void begin_step(struct recording *recording, struct stream *stream, int64
 
 static void finish_step(struct recording *recording, struct stream *stream, int64_t number, int64_t time_ns)
 {
-	if (stream->step != MODEL_NONE && stream->has_step_gap &&
-	    recording->model->steps[stream->step].number != number) {
+	if (stream->step != MODEL_NONE && recording->model->steps[stream->step].number != number) {
 		lose_step_end(recording, stream, time_ns);
 		return;
 	}
