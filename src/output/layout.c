@@ -104,7 +104,7 @@ void layout_write(struct buffer *out, const struct layout_section *layout, struc
 	for (const struct layout_section *section = layout; section->form != LAYOUT_END; section++) {
 		const struct table *table = section->table ? report_table(report, section->table) : NULL;
 
-		assert(table || section->form == LAYOUT_SPACE);
+		assert(table || section->form == LAYOUT_SPACE || section->form == LAYOUT_TEXT);
 		switch (section->form) {
 		case LAYOUT_LINE:
 			write_line(out, section, table, style);
