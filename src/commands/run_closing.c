@@ -7,14 +7,16 @@
 #include "commands/run_manifest.h"
 #include "commands/run_segment.h"
 #include "commands/run_state.h"
+#include "format/place.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOOKED_AT 64 /* processes whose files are read for the closing line */
+#define BLOCKS_LOOKED_AT 1000000 /* for the closing line: about a second */
 
 /* ---- facts in our own recording ---- */
 
@@ -81,23 +83,27 @@ struct captured {
 	int trainers, workers;
 	const struct watched *first; /* trainer of the lowest rank */
 	const struct watched *program;
-	char sentence[512]; /* of the first one; "" it could not say */
+	struct run_scan scan; /* of the first one */
+	uint64_t blocks_left;
+	uint64_t dropped, dropped_coarse; /* of all */
+	int unwritten;                    /* processes other than the first whose end could not be written */
+	const char *problem;              /* why, of one of them */
 };
 
-/* The sentence stands at the end of one of its last files. */
-static void find_sentence(struct run *run, struct captured *captured)
+static void scan_process(struct run *run, struct captured *captured, struct run_scan *scan,
+                         const struct watched *process)
 {
-	struct run_segment segment;
 	char name[512];
 
-	for (uint32_t back = 0; captured->first && back < 3 && back <= captured->first->newest; back++) {
-		snprintf(name, sizeof(name), "%s.%" PRIu32 ".ssr", captured->first->stem,
-		         captured->first->newest - back);
-		if (!run_segment_read(&segment, run->directory.fd, name) || !segment.capture[0])
-			continue;
-		memcpy(captured->sentence, segment.capture, sizeof(captured->sentence));
-		return;
+	*scan = (struct run_scan){.blocks_left = captured->blocks_left};
+	for (uint32_t back = 0; back <= process->newest; back++) {
+		snprintf(name, sizeof(name), "%s.%" PRIu32 ".ssr", process->stem, process->newest - back);
+		run_scan_add(scan, run->directory.fd, name);
 	}
+	run_scan_finish(scan);
+	captured->blocks_left = scan->blocks_left;
+	captured->dropped += scan->dropped;
+	captured->dropped_coarse += scan->dropped_coarse;
 }
 
 static void look(struct run *run, struct captured *captured)
@@ -117,7 +123,27 @@ static void look(struct run *run, struct captured *captured)
 		if (!captured->first || (process->rank >= 0 && process->rank < captured->first->rank))
 			captured->first = process;
 	}
-	find_sentence(run, captured);
+}
+
+/* After look(). */
+static void scan_all(struct run *run, struct captured *captured)
+{
+	struct run_scan other;
+
+	captured->blocks_left = BLOCKS_LOOKED_AT;
+	if (captured->first)
+		scan_process(run, captured, &captured->scan, captured->first);
+	for (uint32_t i = 0; i < run->watch.count; i++) {
+		const struct watched *process = &run->watch.items[i];
+
+		if (!process->is_ours || process->role == STEPSCOPE_ROLE_HOST || process == captured->first)
+			continue;
+		scan_process(run, captured, &other, process);
+		if (process->rescue_problem && !other.is_closed) {
+			captured->unwritten++;
+			captured->problem = process->rescue_problem;
+		}
+	}
 }
 
 static void add_usage(struct buffer *out, const struct run_child *child)
@@ -147,6 +173,59 @@ static void add_death(struct run *run, struct buffer *out, const struct captured
 	buffer_add_text(out, "; ");
 }
 
+/* A recording that says nothing about itself: what is known of its end. */
+static void add_end(struct run *run, struct buffer *out, const struct captured *captured)
+{
+	const struct watched *first = captured->first;
+	const struct run_scan *scan = &captured->scan;
+	struct fold_result place = {.has_step = false};
+	char path[PATH_MAX + 512];
+
+	if (first->is_alive) {
+		buffer_add_text(out, "its process still records");
+		return;
+	}
+	if (!scan->is_closed && !first->rescue && (!scan->is_rescued || run_watch_has_pool(first))) {
+		buffer_add_text(out, "the end of the recording is missing, its buffers are gone");
+		return;
+	}
+	buffer_add_text(out, "recorded up to its end");
+	snprintf(path, sizeof(path), "%s/%s.%" PRIu32 ".ssr", run->directory.path, first->stem, scan->newest);
+	if (first->rescue)
+		place = *first->rescue;
+	else
+		place_find(path, &place);
+	if (place.has_step)
+		buffer_printf(out, " at step %" PRId64, place.last_step);
+}
+
+static void add_sentence(struct run *run, struct buffer *out, const struct captured *captured)
+{
+	const struct run_scan *scan = &captured->scan;
+	bool is_unwritten = captured->first->rescue_problem && !scan->is_closed;
+
+	if (scan->capture[0])
+		buffer_printf(out, "%s%s", scan->capture, is_unwritten ? "; " : "");
+	else if (!is_unwritten)
+		add_end(run, out, captured);
+	if (is_unwritten)
+		buffer_printf(out, "the end of the recording could not be written: %s",
+		              captured->first->rescue_problem);
+}
+
+/* What is missing, of all processes. */
+static void add_losses(struct buffer *out, const struct captured *captured)
+{
+	if (captured->unwritten)
+		buffer_printf(out, "; the end of %d more recording%s could not be written: %s", captured->unwritten,
+		              captured->unwritten == 1 ? "" : "s", captured->problem);
+	if (!captured->dropped)
+		return;
+	buffer_printf(out, "; %s%" PRIu64 " event%s dropped", captured->blocks_left ? "" : "at least ",
+	              captured->dropped, captured->dropped == 1 ? " was" : "s were");
+	buffer_printf(out, " (%" PRIu64 " of steps and phases), see --pool", captured->dropped_coarse);
+}
+
 static void add_captured(struct run *run, struct buffer *out, const struct captured *captured)
 {
 	if (!captured->first && !captured->workers) {
@@ -157,12 +236,12 @@ static void add_captured(struct run *run, struct buffer *out, const struct captu
 	if (captured->trainers > 1)
 		buffer_printf(out, "%d processes, rank %d: ", captured->trainers,
 		              captured->first->rank < 0 ? 0 : captured->first->rank);
-	if (captured->sentence[0])
-		buffer_add_text(out, captured->sentence);
-	else
-		buffer_add_text(out, "captured everything up to its end");
+	if (captured->first)
+		add_sentence(run, out, captured);
 	if (captured->workers)
-		buffer_printf(out, ", and %d worker process%s", captured->workers, captured->workers == 1 ? "" : "es");
+		buffer_printf(out, "%s%d worker process%s", captured->first ? ", and " : "captured ", captured->workers,
+		              captured->workers == 1 ? "" : "es");
+	add_losses(out, captured);
 }
 
 void run_print_closing(struct run *run)
@@ -178,6 +257,7 @@ void run_print_closing(struct run *run)
 		return;
 	}
 	look(run, &captured);
+	scan_all(run, &captured);
 	buffer_init(&text, 8192);
 	add_death(run, &text, &captured);
 	add_captured(run, &text, &captured);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_segment.c: looks at both ends of a file with the segment reader, which finds the next good block by itself.
+ * run_segment.c: looks at both ends of a file with the segment reader, which finds the next good block by itself. The scan steps
+ * from block to block and reads only what it wants, so that it costs little whatever the size.
  */
 #include "commands/run_segment.h"
 
+#include "base/crc32c.h"
 #include "base/memory.h"
 #include "format/segment.h"
 
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #define END_BYTES 65536
+#define MAX_DROPS 4096 /* streams that dropped, per process */
 
 static bool on_header(void *context, const struct stepscope_segment_header *header)
 {
@@ -30,8 +33,6 @@ static bool on_meta(void *context, const char *key, const char *value)
 
 	if (!strcmp(key, "pool"))
 		snprintf(segment->pool, sizeof(segment->pool), "%s", value);
-	else if (!strcmp(key, "capture"))
-		snprintf(segment->capture, sizeof(segment->capture), "%s", value);
 	return true;
 }
 
@@ -78,6 +79,136 @@ bool run_segment_read(struct run_segment *segment, int directory_fd, const char 
 	close(fd);
 	return is_good;
 }
+
+/* ---- scan ---- */
+
+struct run_drops { /* the totals only grow, so the biggest are the last */
+	uint32_t session, stream;
+	uint64_t all, coarse;
+};
+
+static void note_drops(struct run_scan *scan, uint32_t session, uint32_t stream, const uint8_t *data, uint32_t bytes)
+{
+	struct stepscope_drops drops = {{0}};
+	struct run_drops total = {.session = session, .stream = stream}, *found = NULL;
+
+	memcpy(&drops, data, bytes < sizeof(drops) ? bytes : sizeof(drops));
+	for (int type = 0; type < STEPSCOPE_EVENT_TYPES; type++)
+		total.all += drops.by_type[type];
+	/* nothing but phases and micro-batches makes a SWITCH */
+	total.coarse = drops.by_type[STEPSCOPE_EVENT_STEP] + drops.by_type[STEPSCOPE_EVENT_SWITCH];
+	for (uint32_t i = 0; i < scan->drops_count && !found; i++) {
+		if (scan->drops[i].session == session && scan->drops[i].stream == stream)
+			found = &scan->drops[i];
+	}
+	if (!found) {
+		if (!total.all || scan->drops_count == MAX_DROPS)
+			return;
+		scan->drops = memory_resize(scan->drops, scan->drops_count + 1, sizeof(*scan->drops));
+		found = &scan->drops[scan->drops_count++];
+		*found = total;
+	}
+	if (total.all > found->all)
+		*found = total;
+}
+
+/* The fact "capture" is a name, "capture NUL sentence". */
+static void note_capture(char *capture, size_t capture_bytes, const uint8_t *data, uint32_t bytes)
+{
+	static const char key[] = "capture";
+
+	for (uint64_t at = 0; at + sizeof(struct stepscope_symbol) <= bytes;) {
+		const char *text = (const char *)data + at + sizeof(struct stepscope_symbol);
+		struct stepscope_symbol symbol;
+
+		memcpy(&symbol, data + at, sizeof(symbol));
+		at += sizeof(symbol) + ((symbol.length + 7u) & ~7u);
+		if (at > bytes || symbol.kind != STEPSCOPE_SYMBOL_META || symbol.length <= sizeof(key) ||
+		    memcmp(text, key, sizeof(key)) != 0)
+			continue;
+		snprintf(capture, capture_bytes, "%.*s", (int)(symbol.length - sizeof(key)), text + sizeof(key));
+	}
+}
+
+/* Of a good block; the caller frees. */
+static uint8_t *read_data(int fd, off_t offset, const struct stepscope_block *block)
+{
+	uint8_t *data = memory_resize(NULL, block->bytes ? block->bytes : 1, 1);
+	struct stepscope_block unsealed = *block;
+
+	unsealed.crc = 0;
+	if (pread(fd, data, block->bytes, offset) == (ssize_t)block->bytes &&
+	    crc32c(crc32c(0, &unsealed, sizeof(unsealed)), data, block->bytes) == block->crc)
+		return data;
+	free(data);
+	return NULL;
+}
+
+struct scanned { /* one file */
+	uint32_t session;
+	struct stepscope_block last;
+	char capture[1024];
+};
+
+static void scan_blocks(struct run_scan *scan, struct scanned *file, int fd)
+{
+	off_t offset = sizeof(struct stepscope_segment_header);
+	struct stepscope_block block;
+
+	while (scan->blocks_left && pread(fd, &block, sizeof(block), offset) == (ssize_t)sizeof(block) &&
+	       block.magic == STEPSCOPE_BLOCK_MAGIC && block.bytes <= STEPSCOPE_MAX_BLOCK_BYTES) {
+		bool is_drops = block.kind == STEPSCOPE_BLOCK_DROPS;
+		bool is_wanted = is_drops || block.kind == STEPSCOPE_BLOCK_SYMBOLS;
+		uint8_t *data = is_wanted ? read_data(fd, offset + (off_t)sizeof(block), &block) : NULL;
+
+		if (data && is_drops)
+			note_drops(scan, file->session, block.stream, data, block.bytes);
+		else if (data)
+			note_capture(file->capture, sizeof(file->capture), data, block.bytes);
+		free(data);
+		file->last = block;
+		offset += (off_t)sizeof(block) + block.bytes;
+		scan->blocks_left--;
+	}
+}
+
+void run_scan_add(struct run_scan *scan, int directory_fd, const char *name)
+{
+	int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stepscope_segment_header header;
+	struct scanned file = {.capture = ""};
+
+	if (fd < 0)
+		return;
+	if (pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
+	    !memcmp(header.magic, STEPSCOPE_SEGMENT_MAGIC, sizeof(header.magic))) {
+		file.session = header.session;
+		scan_blocks(scan, &file, fd);
+		if (!scan->has_segment && !(header.flags & STEPSCOPE_SEGMENT_COARSE)) {
+			scan->has_segment = true;
+			scan->session = header.session;
+			scan->newest = header.segment;
+			scan->is_closed = file.last.kind == STEPSCOPE_BLOCK_END;
+			scan->is_rescued = file.last.flags & 1;
+		}
+		if (scan->has_segment && scan->session == header.session && !scan->capture[0])
+			memcpy(scan->capture, file.capture, sizeof(scan->capture));
+	}
+	close(fd);
+}
+
+void run_scan_finish(struct run_scan *scan)
+{
+	for (uint32_t i = 0; i < scan->drops_count; i++) {
+		scan->dropped += scan->drops[i].all;
+		scan->dropped_coarse += scan->drops[i].coarse;
+	}
+	free(scan->drops);
+	scan->drops = NULL;
+	scan->drops_count = 0;
+}
+
+/* ---- names ---- */
 
 /* The number between the dot before `end` and `end`; moves `end` to that dot. */
 static bool number_before(const char *name, const char **end, uint64_t *number)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * run_segment.h: the few facts about a recording that `stepscope run` needs while it is being written: whose it is, and what
- * its process said about itself. Reads only the first and the last 64 KiB.
+ * its process said about itself. run_segment_read() reads only the first and the last 64 KiB; run_scan_*() goes over the heads
+ * of all blocks when the process has ended.
  */
 #ifndef COMMANDS_RUN_SEGMENT_H
 #define COMMANDS_RUN_SEGMENT_H
@@ -12,13 +13,35 @@
 struct run_segment {
 	struct stepscope_segment_header header;
 	bool has_events;
-	bool is_closed;    /* ends with an END block */
-	char pool[64];     /* META "pool": "memfd:7"; "" not said */
-	char capture[512]; /* META "capture": what was captured in one sentence; "" not said */
+	bool is_closed; /* ends with an END block */
+	char pool[64];  /* META "pool": "memfd:7"; "" not said */
 };
 
 /* False when it is no recording (yet). */
 bool run_segment_read(struct run_segment *segment, int directory_fd, const char *name);
+
+/* All recordings of one process, added newest first:
+ *
+ *     struct run_scan scan = {.blocks_left = 1000000};
+ *     run_scan_add(&scan, fd, "host.1.2.7.ssr"); run_scan_add(&scan, fd, "host.1.2.6.ssr");
+ *     run_scan_finish(&scan);   -> dropped, dropped_coarse; releases the memory
+ *
+ * Stops in a file at the first damage. */
+struct run_scan {
+	uint64_t blocks_left;    /* what may still be looked at; 0: there was more */
+	bool has_segment;        /* the rest is valid */
+	uint32_t session;        /* of the newest one */
+	uint32_t newest;         /* its number; the file of coarse copies does not count */
+	bool is_closed;          /* it ends with an END block */
+	bool is_rescued;         /* it ends with the work of a rescue */
+	char capture[1024];      /* META "capture" of that session; "" not said */
+	uint64_t dropped;        /* events */
+	uint64_t dropped_coarse; /* of these, of steps and phases */
+	struct run_drops *drops; /* per session and stream */
+	uint32_t drops_count;
+};
+void run_scan_add(struct run_scan *scan, int directory_fd, const char *name);
+void run_scan_finish(struct run_scan *scan);
 
 /* "<host>.<pid>.<start time>.<n>.ssr". False for other names. */
 struct run_segment_name {

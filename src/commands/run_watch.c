@@ -143,7 +143,15 @@ static void pool_path(char *out, size_t bytes, const struct watched *item)
 	snprintf(out, bytes, "/dev/shm/stepscope.%u.%d.%" PRIu64, (unsigned)getuid(), (int)item->pid, item->start_time);
 }
 
-/* Brings the rest of its events from the pool into the file. A failure shows in the report, which says what is missing. */
+bool run_watch_has_pool(const struct watched *process)
+{
+	char path[128];
+
+	pool_path(path, sizeof(path), process);
+	return access(path, F_OK) == 0;
+}
+
+/* Brings the rest of its events from the pool into the file. */
 static void rescue(struct watched *item)
 {
 	struct fold_result result = {.was_folded = false};
@@ -155,7 +163,11 @@ static void rescue(struct watched *item)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", item->pool_fd);
 	else if (access(path, F_OK) != 0)
 		return;
-	if (fold_pool(path, true, &result, &err) != STATUS_OK || !result.was_folded)
+	if (fold_pool(path, true, &result, &err) != STATUS_OK) {
+		item->rescue_problem = strdup(err.text);
+		return;
+	}
+	if (!result.was_folded)
 		return;
 	item->rescue = memory_resize(NULL, 1, sizeof(result));
 	*item->rescue = result;
@@ -451,6 +463,7 @@ void run_watch_release(struct run_watch *watch)
 		close_all(watch, &watch->items[i]);
 		free(watch->items[i].stem);
 		free(watch->items[i].rescue);
+		free(watch->items[i].rescue_problem);
 	}
 	if (watch->inotify >= 0)
 		close(watch->inotify);

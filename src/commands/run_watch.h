@@ -29,6 +29,7 @@ struct watched {
 	bool has_status;
 	int wait_status;
 	struct fold_result *rescue; /* what was left in its pool; NULL: nothing */
+	char *rescue_problem;       /* why that could not be brought into the file; NULL: it was, or there was none */
 	int pidfd;                  /* -1: asked for once a second instead */
 	int pool_fd;                /* of a pool without a file; -1: none */
 	int pool_tries;
@@ -82,6 +83,9 @@ void run_watch_retry(struct run_watch *watch);
 
 /* We waited for this process. */
 void run_watch_note_status(struct run_watch *watch, pid_t pid, int wait_status);
+
+/* Is a pool of the process still there, so that its file is not complete? */
+bool run_watch_has_pool(const struct watched *process);
 
 /* The pidfd of items[index] became readable. */
 void run_watch_ended(struct run_watch *watch, uint32_t index);

@@ -102,6 +102,12 @@ def test_two_lines_at_the_end(tmp_path):
                      f"stepscope: report: stepscope report stepscope-runs/{run_directory(tmp_path).name}"]
 
 
+def test_long_names_do_not_hide_the_sentence(tmp_path):
+    names = [word for n in range(4) for word in ("open", f"{n}" + "x" * 65000)]
+    done = run(tmp_path, ACTOR, "steps", "20", "0", *names)
+    assert done.stderr.startswith("stepscope: captured all 20 steps (0-19) with operators\n")
+
+
 def test_schedule_that_never_came_is_explained(tmp_path):
     done = run(tmp_path, ACTOR, "steps", "12", "0", options=["--wait", "50"])
     assert "captured no operators: the schedule waits for 50 steps and the program ended after 12" in done.stderr

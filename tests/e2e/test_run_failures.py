@@ -52,9 +52,10 @@ def test_full_disk_from_the_start(tmp_path):
 
 @needs_mounts
 def test_disk_that_fills_up(tmp_path):
-    done = in_mounts(tmp_path, "mkdir small; mount -t tmpfs -o size=256k none small; cd small; "
-                               "\"$S\" run -- \"$A\" steps 200000 0 exit 3")
+    done = in_mounts(tmp_path, "mkdir small; mount -t tmpfs none /dev/shm; mount -t tmpfs -o size=256k none small; cd small; "
+                               "\"$S\" run -- \"$A\" steps 1000000 0 exit 3")
     assert done.returncode == 3, done.stderr
+    assert re.search(r"the end of the recording could not be written: .*No space left on device", done.stderr), done.stderr
 
 
 @needs_mounts
