@@ -8,6 +8,7 @@
 #include "commands/run_state.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,19 @@ static void say(const struct error *err, const char *consequence)
 	fprintf(stderr, "stepscope: %s%s\n", err->text, consequence);
 }
 
+/* Joining another run is wanted when a script that says --out is recorded as a whole; its --out is not obeyed then. */
+static void say_unused_out(const struct run *run)
+{
+	const char *out = run->settings.out;
+	char path[PATH_MAX];
+
+	if (!run->directory.is_inherited || !out || common.is_quiet || !strcmp(out, run->directory.shown) ||
+	    (realpath(out, path) && !strcmp(path, run->directory.path)))
+		return;
+	fprintf(stderr, "stepscope: --out %s is not used: this run joins the one in %s (STEPSCOPE_RUN_DIR)\n", out,
+	        run->directory.shown);
+}
+
 /* STATUS_USAGE only; without a directory the program runs unrecorded. */
 static enum status open_directory(struct run *run, struct error *err)
 {
@@ -53,6 +67,7 @@ static enum status open_directory(struct run *run, struct error *err)
 		say(&problem, "; the program runs unrecorded");
 		return STATUS_OK;
 	}
+	say_unused_out(run);
 	if (run_manifest_write(&run->directory, run->argv, &run->settings.given, &problem))
 		say(&problem, "");
 	if (common.is_verbose)

@@ -229,7 +229,9 @@ static void add_losses(struct buffer *out, const struct captured *captured)
 static void add_captured(struct run *run, struct buffer *out, const struct captured *captured)
 {
 	if (!captured->first && !captured->workers) {
-		buffer_add_text(out, "captured no steps, the program did not call stepscope: ");
+		buffer_add_text(out,
+		                "captured no steps: the program did not call stepscope, or could not record (it would "
+		                "have said so above); ");
 		add_usage(out, &run->child);
 		return;
 	}
@@ -249,7 +251,11 @@ void run_print_closing(struct run *run)
 	struct captured captured = {0};
 	struct buffer text;
 
-	if (run->directory.fd < 0 || common.is_quiet)
+	if (common.is_quiet || run->directory.is_nested)
+		return;
+	if (run->settings.resolved.mode == RECORD_OFF)
+		fprintf(stderr, "stepscope: captured nothing: recording is off (enabled=false)\n");
+	if (run->directory.fd < 0)
 		return;
 	if (!run_directory_exists(&run->directory)) {
 		fprintf(stderr, "stepscope: the run directory '%s' was removed while the program ran\n",
@@ -262,7 +268,8 @@ void run_print_closing(struct run *run)
 	add_death(run, &text, &captured);
 	add_captured(run, &text, &captured);
 	fprintf(stderr, "stepscope: %s\n", text.data);
-	fprintf(stderr, "stepscope: report: stepscope report %s\n", run->directory.shown);
+	if (run_directory_has_recordings(&run->directory))
+		fprintf(stderr, "stepscope: report: stepscope report %s\n", run->directory.shown);
 	if (!captured.first && !captured.workers)
 		fprintf(stderr,
 		        "stepscope: to see steps, mark them with stepscope_step_begin() and stepscope_step_end() "

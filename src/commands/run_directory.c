@@ -215,6 +215,7 @@ static enum status open_inherited(struct run_directory *directory, const char *p
 	enum status status;
 
 	directory->is_inherited = directory->is_shared = true;
+	directory->is_nested = is_id(getenv("STEPSCOPE_IDENTITY")); /* only we set that */
 	snprintf(directory->shown, sizeof(directory->shown), "%s", path);
 	status = make_all(path, 0700, err);
 	return status ? status : open_directory(directory, err);
@@ -330,6 +331,11 @@ void run_directory_release(struct run_directory *directory)
 	if (directory->fd >= 0)
 		close(directory->fd);
 	directory->fd = -1;
+}
+
+bool run_directory_has_recordings(const struct run_directory *directory)
+{
+	return directory->fd >= 0 && has_recordings(directory->fd);
 }
 
 bool run_directory_exists(const struct run_directory *directory)

@@ -18,7 +18,8 @@ struct run_directory {
 	char shown[PATH_MAX]; /* as the user would type it */
 	char run_id[33];      /* 32 hexadecimal digits */
 	char job[160];        /* of the launcher; "" none */
-	bool is_inherited;    /* a `stepscope run` above us made it */
+	bool is_inherited;    /* STEPSCOPE_RUN_DIR named it */
+	bool is_nested;       /* and a `stepscope run` above us made it, which also says what was captured */
 	bool is_default;      /* made below $STEPSCOPE_DIR */
 	bool is_shared;       /* other `stepscope run` may write into it too */
 };
@@ -35,6 +36,9 @@ void run_directory_link_latest(const struct run_directory *directory);
 
 /* Of a program that could not be started: removes the directory unless there is something of others in it. */
 void run_directory_discard(struct run_directory *directory);
+
+/* Whether a recording of anybody lies in it. */
+bool run_directory_has_recordings(const struct run_directory *directory);
 
 /* False when somebody removed the directory. */
 bool run_directory_exists(const struct run_directory *directory);

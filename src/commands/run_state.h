@@ -42,7 +42,7 @@ void run_describe_memory(struct run *run, struct buffer *out, bool has_status, i
 /* What a process of ours left behind, as facts into our own recording. */
 void run_record_facts(struct run *run);
 
-/* Two lines on stderr: what was captured, where the report is. */
+/* Two lines on stderr: what was captured, where the report is. Of nested runs the outermost says it. */
 void run_print_closing(struct run *run);
 
 #endif

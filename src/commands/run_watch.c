@@ -164,7 +164,9 @@ static void rescue(struct watched *item)
 	else if (access(path, F_OK) != 0)
 		return;
 	if (fold_pool(path, true, &result, &err) != STATUS_OK) {
-		item->rescue_problem = strdup(err.text);
+		/* a pool that is gone now was rescued by a nested run */
+		if (item->pool_fd >= 0 || access(path, F_OK) == 0)
+			item->rescue_problem = strdup(err.text);
 		return;
 	}
 	if (!result.was_folded)

@@ -116,7 +116,8 @@ def test_schedule_that_never_came_is_explained(tmp_path):
 def test_program_that_never_calls_us(tmp_path):
     done = run(tmp_path, "python3", "-c", "x = bytearray(64 << 20); sum(range(2000000))")
     first, second, third = done.stderr.splitlines()
-    assert first.startswith("stepscope: captured no steps, the program did not call stepscope: wall ")
+    assert first.startswith("stepscope: captured no steps: the program did not call stepscope, or could not record "
+                            "(it would have said so above); wall ")
     assert "peak memory" in first and "CPU" in first
     assert second.startswith("stepscope: report: stepscope report ")
     assert "stepscope_step_begin()" in third
@@ -184,6 +185,9 @@ def test_later_sources_win(tmp_path):
 def test_switched_off_runs_as_without(tmp_path):
     done = run(tmp_path, "sh", "-c", "echo ${STEPSCOPE_RUN_DIR-none}", options=["--no-enabled"])
     assert done.stdout == b"none\n" and done.returncode == 0
+    assert done.stderr == "stepscope: captured nothing: recording is off (enabled=false)\n"
+    assert run(tmp_path, "true", env={"STEPSCOPE_ENABLED": "false"}).stderr == done.stderr
+    assert run(tmp_path, "true", options=["-q", "--no-enabled"]).stderr == ""
     assert not (tmp_path / "stepscope-runs").exists()
 
 
@@ -193,7 +197,22 @@ def test_nested_run_joins(tmp_path):
     directory = run_directory(tmp_path)
     assert len(segments(directory, TRAINER)) >= 1
     assert len(list(directory.glob("run.json"))) == 1
-    assert done.stderr.count("captured all 5 steps") == 2
+    assert done.stderr.count("captured all 5 steps") == done.stderr.count("stepscope report") == 1
+    assert done.stderr.endswith(f"stepscope: report: stepscope report stepscope-runs/{directory.name}\n")
+
+
+def test_nested_run_does_not_use_its_out(tmp_path):
+    done = run(tmp_path, STEPSCOPE, "run", "--out", "b", "--", ACTOR, "steps", "5", "0")
+    first, second, _ = done.stderr.splitlines()
+    assert first == f"stepscope: --out b is not used: this run joins the one in {run_directory(tmp_path)} (STEPSCOPE_RUN_DIR)"
+    assert second == "stepscope: captured all 5 steps (0-4) with operators"
+    assert not (tmp_path / "b").exists()
+
+
+def test_kill_below_a_nested_run_is_told_once(tmp_path):
+    done = run(tmp_path, STEPSCOPE, "run", "--", ACTOR, "steps", "5", "0", "open", "conv", "kill", "9")
+    assert done.returncode == 137
+    assert done.stderr.count("killed") <= 1 and done.stderr.count("recorded up to its end at step 4") == 1, done.stderr
 
 
 def test_help_lists_every_option(tmp_path):
