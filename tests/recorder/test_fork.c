@@ -5,7 +5,9 @@
  */
 #include "work.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -49,6 +51,17 @@ static void child_end(bool is_orderly)
 	_exit(0);
 }
 
+static uint64_t count_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	uint64_t count = 0;
+
+	for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
+		count += entry->d_name[0] != '.';
+	closedir(dir);
+	return count;
+}
+
 /* forks KIND ORDERLY: 100 rounds in the parent, 100 in the child, 100 more in the parent, in the same thread. */
 static void victim_forks(int argc, char **argv)
 {
@@ -59,6 +72,7 @@ static void victim_forks(int argc, char **argv)
 	pid_t pid = fork_kind(argv[1])();
 	if (pid == 0) {
 		work_run(&childs);
+		harness.counters[102] = count_threads();
 		child_end(work_number(argc, argv, 2));
 	}
 	harness_wait(pid);
@@ -89,6 +103,8 @@ static void check_fork(const char *kind, const char *is_orderly)
 	CHECK_EQUAL(recording_process(recording, child)->role, STEPSCOPE_ROLE_WORKER);
 	CHECK_EQUAL(recording_process(recording, child)->parent, parent);
 	CHECK_EQUAL(recording_process(recording, parent)->is_closed, true);
+	/* after a bare system call to make a thread is to wait, now and then, for a lock that nobody holds any more */
+	CHECK_EQUAL(harness.counters[102], strcmp(kind, "fork") == 0 ? 2 : 1);
 	recording_free(recording);
 }
 
@@ -147,12 +163,18 @@ static void *allocate(void *argument)
 	return argument;
 }
 
+/* Threads with stacks too small for anybody else: whoever makes one in a child must allocate. */
 static void *churn(void *argument)
 {
+	pthread_attr_t attributes;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 128 << 10);
 	for (;;) {
 		pthread_t thread;
-		allocate(NULL);
-		if (pthread_create(&thread, NULL, allocate, NULL) == 0)
+		for (int i = 0; i < 20; i++)
+			allocate(NULL);
+		if (pthread_create(&thread, &attributes, allocate, NULL) == 0)
 			pthread_join(thread, NULL);
 		stepscope_mark("churn");
 	}
@@ -165,6 +187,7 @@ static void victim_busy(int argc, char **argv)
 	long count = work_number(argc, argv, 2);
 	pthread_t thread;
 
+	mallopt(M_ARENA_MAX, 1); /* as many programs run, to save memory: all threads share one lock */
 	for (int i = 0; i < 2; i++)
 		work_start(&works[i]);
 	for (int i = 0; i < 2; i++)
