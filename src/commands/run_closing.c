@@ -235,7 +235,7 @@ static void add_captured(struct run *run, struct buffer *out, const struct captu
 		add_usage(out, &run->child);
 		return;
 	}
-	if (captured->trainers > 1)
+	if (captured->trainers > 1 && captured->first)
 		buffer_printf(out, "%d processes, rank %d: ", captured->trainers,
 		              captured->first->rank < 0 ? 0 : captured->first->rank);
 	if (captured->first)
