@@ -51,6 +51,12 @@ static pid_t
 static void note_fork(void)
 {
 	libc_child = getpid();
+	if (!own_mark || *own_mark == 0)
+		return;
+	/* an emulator that says it clears pages in a child and does not (qemu's user mode): the same by hand */
+	*own_mark = 0;
+	streams_wipe();
+	symbols_wipe();
 }
 
 /* With the program's first start, also when that fails. */

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define CURSORS 8192u
-#define RESERVE_PART 64u /* of the pool's chunks, for coarse events */
+#define RESERVE_PART 64u         /* of the pool's chunks, for coarse events */
 #define SLOT_IS_TAKEN UINT32_MAX /* in slot->stream, until it has its number */
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -382,6 +382,12 @@ bool streams_start(struct pool *pool, bool is_forked)
 	__atomic_store_n(&streams.full_since, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&streams.is_accepting, true, __ATOMIC_RELEASE);
 	return true;
+}
+
+void streams_wipe(void)
+{
+	if (streams.cursors)
+		madvise(streams.cursors, CURSORS * sizeof(struct cursor), MADV_DONTNEED);
 }
 
 static bool is_alive(uint32_t tid)

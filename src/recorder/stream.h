@@ -25,8 +25,8 @@ struct cursor {
 	uint32_t first_chunk;  /* index + 1 of the stream's first chunk, for the drainer */
 	uint32_t name_version; /* counts changes of slot->name, for the drainer */
 	uint32_t is_exited;
-	uint32_t is_owned; /* a thread's cursor_mine points here, also between two sessions */
-	uint32_t is_reserve;    /* the chunk is one of those kept for steps, phases and marks */
+	uint32_t is_owned;   /* a thread's cursor_mine points here, also between two sessions */
+	uint32_t is_reserve; /* the chunk is one of those kept for steps, phases and marks */
 	uint32_t reserved[11];
 };
 static_assert(sizeof(struct cursor) == 128, "cursor");
@@ -104,6 +104,7 @@ struct streams {
 extern struct streams streams;
 
 bool streams_start(struct pool *pool, bool is_forked); /* cursors for the pool's slots */
+void streams_wipe(void); /* in a forked child, where the kernel did not clear the cursors */
 /* By the drainer at its start: the kernel takes some 10 ms over it, which the thread that stops should not have to wait. */
 void streams_prepare_stop(void);
 /* Stops accepting and returns when no thread is inside an emission any more (true), or gives up after a second (false: then the

@@ -181,6 +181,12 @@ bool symbols_start(void)
 	return true;
 }
 
+void symbols_wipe(void)
+{
+	if (symbols.copies)
+		*symbols.copies = (struct copies){0};
+}
+
 /* Bytes to step over an entry that is not complete; 0 when it may become complete. */
 static size_t skip_incomplete(uint64_t at, const struct stepscope_symbol *symbol)
 {

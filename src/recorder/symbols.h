@@ -15,6 +15,9 @@
 /* Once per process (forked children inherit it). False when there is no memory. Adds the built-in symbols. */
 bool symbols_start(void);
 
+/* In a forked child, where the kernel did not clear what it should: copies go nowhere. */
+void symbols_wipe(void);
+
 /* Where copies go from now on: NULL none. Copies all that exist. is_forked: the table was inherited from a parent. False: a thread
  * may still be writing to the pool before. */
 bool symbols_attach_pool(struct pool *pool, bool is_forked);

@@ -18,7 +18,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char directory[64];
-static char segment[64], pool_path[64];
+static char segment[128], pool_path[128];
 
 static void remove_all(void)
 {

@@ -318,8 +318,8 @@ static void run_host(const char *mode)
 
 	snprintf(a, sizeof(a), "%s", beside_us("libtest_static_a.so"));
 	snprintf(b, sizeof(b), "%s", beside_us("libtest_static_b.so"));
-	snprintf(command, sizeof(command), "STEPSCOPE=1 STEPSCOPE_RUN_DIR=%s $HARNESS_WRAPPER %s %s %s %s 2>%s", harness.directory,
-	         beside_us("test_static_host"), a, b, mode, harness.errors);
+	snprintf(command, sizeof(command), "STEPSCOPE=1 STEPSCOPE_RUN_DIR=%s $HARNESS_WRAPPER %s %s %s %s 2>%s",
+	         harness.directory, beside_us("test_static_host"), a, b, mode, harness.errors);
 	status = system(command);
 	CHECK_EQUAL(status, 0);
 }
@@ -355,8 +355,8 @@ static void a_preloaded_copy_records_nothing_twice(void)
 	int status;
 
 	snprintf(path, sizeof(path), "%s", beside_us("test_static_program"));
-	snprintf(command, sizeof(command), "STEPSCOPE=1 STEPSCOPE_RUN_DIR=%s LD_PRELOAD=%s $HARNESS_WRAPPER %s", harness.directory,
-	         beside_us("../../src/recorder/libstepscope.so.0"), path);
+	snprintf(command, sizeof(command), "STEPSCOPE=1 STEPSCOPE_RUN_DIR=%s LD_PRELOAD=%s $HARNESS_WRAPPER %s",
+	         harness.directory, beside_us("../../src/recorder/libstepscope.so.0"), path);
 	status = system(command);
 	if (IS_SANITIZED && status != 0)
 		harness_skip("a sanitizer must be loaded first");

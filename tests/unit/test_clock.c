@@ -7,7 +7,9 @@
 
 static const char *clocksource; /* path of a file to read instead; NULL: the kernel's */
 
-static int open_clocksource(const char *path, int flags)
+__attribute__((unused)) /* only x86-64 asks */
+static int
+open_clocksource(const char *path, int flags)
 {
 	return open(clocksource ? clocksource : path, flags);
 }
