@@ -233,12 +233,16 @@ static void check_busy(const char *kind, const char *count)
 
 static void forks_of_a_busy_process_never_hang(void)
 {
-	check_busy("fork", IS_SANITIZED ? "20" : "100");
+	if (IS_SANITIZED) /* a child made while another thread is inside it never gets its lock */
+		harness_skip("a sanitizer's own allocator does not survive a fork of a busy process");
+	check_busy("fork", "100");
 }
 
 static void raw_forks_of_a_busy_process_never_hang(void)
 {
-	check_busy("raw", IS_SANITIZED ? "20" : "100");
+	if (IS_SANITIZED)
+		harness_skip("a sanitizer's own allocator does not survive a fork of a busy process");
+	check_busy("raw", "100");
 }
 
 /* Forks of forks, and a daemon: parents end before their children. */
