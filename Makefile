@@ -44,6 +44,6 @@ install: ## PREFIX=/usr/local, DESTDIR= for packagers
 		echo "install: programs find libstepscope.so below $(PREFIX) with LD_LIBRARY_PATH or -Wl,-rpath"
 
 clean: ## remove the build directories
-	rm -rf build build-test build-asan build-tsan
+	rm -rf build build-test build-asan build-tsan build-aarch64
 
 .PHONY: help demo test test-all bench lint format install clean
