@@ -7,6 +7,7 @@
 #include "base/json_write.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -54,6 +55,58 @@ static void add_number(struct buffer *out, double value, enum table_unit unit)
 	}
 }
 
+/* Marks that turn the direction of what follows, which is not what a terminal should do with a name. */
+static bool is_direction(unsigned code)
+{
+	return code == 0x61c || code == 0x200e || code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
+	       (code >= 0x2066 && code <= 0x2069);
+}
+
+/* Code point of a valid sequence of one to three bytes; 0 for four. */
+static unsigned code_point(const char *text, size_t bytes)
+{
+	const unsigned char *byte = (const unsigned char *)text;
+
+	if (bytes == 1)
+		return byte[0];
+	if (bytes == 2)
+		return (byte[0] & 0x1fu) << 6 | (byte[1] & 0x3fu);
+	return bytes == 3 ? (byte[0] & 0x0fu) << 12 | (byte[1] & 0x3fu) << 6 | (byte[2] & 0x3fu) : 0;
+}
+
+static void add_escaped(struct buffer *out, const char *text)
+{
+	const char *end = text + strlen(text);
+
+	while (text < end) {
+		size_t bytes = utf8_length(text, (size_t)(end - text));
+		unsigned code = bytes ? code_point(text, bytes) : 0;
+
+		if (bytes == 1 && (code < 0x20 || code == 0x7f))
+			buffer_printf(out, "\\x%02x", code);
+		else if (bytes && (is_direction(code) || (code >= 0x80 && code < 0xa0)))
+			buffer_printf(out, "\\u%04x", code);
+		else if (bytes)
+			buffer_add(out, text, bytes);
+		else
+			buffer_add_text(out, UTF8_REPLACEMENT);
+		text += bytes ? bytes : 1;
+	}
+}
+
+void text_for_people(struct buffer *out, const char *text)
+{
+	bool is_visible = text_width(text) > strspn(text, " ");
+	bool has_control = false;
+
+	for (const char *at = text; *at && !has_control; at++)
+		has_control = (unsigned char)*at < 0x20 || *at == 0x7f;
+	is_visible |= has_control; /* escaped, it is seen */
+	buffer_add_text(out, is_visible ? "" : "\"");
+	add_escaped(out, text);
+	buffer_add_text(out, is_visible ? "" : "\"");
+}
+
 void cell_for_people(struct buffer *out, const struct table *table, int row, int column)
 {
 	const struct table_cell *cell = table_get(table, row, column);
@@ -65,7 +118,7 @@ void cell_for_people(struct buffer *out, const struct table *table, int row, int
 	}
 	switch (what->type) {
 	case TABLE_TEXT:
-		text_clean(out, cell->text, strlen(cell->text));
+		text_for_people(out, cell->text);
 		return;
 	case TABLE_BOOL:
 		buffer_add_text(out, cell->b ? "yes" : "no");
