@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ranks.c: the table `ranks`: the processes that mark steps, side by side. In a synchronous job all ranks show the same step time,
+ * ranks.c: the table `ranks`: the trainers that mark steps, side by side, without what they fork. In a synchronous job all ranks show the same step time,
  * because the fast ones wait for the slow one inside communication; so ranks are compared by the time outside it.
  */
 #include "analysis/labels.h"
@@ -176,11 +176,15 @@ static enum status run(const struct model *model, const struct analysis_options 
 	double *values = memory_resize(NULL, (size_t)times->count + model->processes_count + 1, sizeof(*values));
 	struct rank_mean *means = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*means));
 
-	table_init(table, "ranks", "Ranks", "the processes that mark steps, side by side");
+	table_init(table, "ranks", "Ranks", "the trainers that mark steps, side by side");
 	table_columns(table, columns, RANK_COLUMNS);
 	for (uint32_t i = 0; i < times->span_count; i++) {
-		compute_mean(&means[i], model, times, times->spans[i].process, values);
-		add_row(table, model, times->spans[i].process, &means[i]);
+		struct rank_mean *mean = &means[table->row_count];
+
+		if (!times->spans[i].is_rank)
+			continue;
+		compute_mean(mean, model, times, times->spans[i].process, values);
+		add_row(table, model, times->spans[i].process, mean);
 	}
 	compare_ranks(table, means, values);
 	table_sort(table, RANK_RANK, true);

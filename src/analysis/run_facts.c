@@ -84,18 +84,18 @@ static const struct table_column columns[RUN_COLUMNS] = {
                             .title = "incomplete steps",
                             .type = TABLE_INT,
                             .unit = UNIT_COUNT,
-                            .definition = "steps of processes without a recorded end"},
+                            .definition = "steps of the job without a recorded end in any of its ranks"},
 	[RUN_DETAILED] = {.name = "detail_steps",
                           .title = "steps with operations",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
-                          .definition = "steps of processes in which ranges and operations were "
-                                        "recorded throughout"},
+                          .definition = "steps of the job in which ranges and operations were "
+                                        "recorded throughout, by any of its ranks"},
 	[RUN_SKIPPED] = {.name = "skipped_steps",
                          .title = "steps without operations",
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
-                         .definition = "steps of processes in which only steps, phases and counters "
+                         .definition = "steps of the job in which only steps, phases and counters "
                                        "were recorded, as the schedule asked"},
 	[RUN_CAPTURE] = {.name = "capture",
                          .type = TABLE_TEXT,
@@ -238,20 +238,19 @@ static void set_when(struct table *table, const struct model *model)
 
 static void set_window(struct table *table, const struct model *model, const struct step_times *times)
 {
-	int64_t first = INT64_MAX, last = INT64_MIN, detailed = 0;
+	int64_t first = INT64_MAX, last = INT64_MIN;
 
 	for (uint32_t i = 0; i < times->count; i++) {
 		if (!times->steps[i].is_selected)
 			continue;
 		first = model->steps[i].number < first ? model->steps[i].number : first;
 		last = model->steps[i].number > last ? model->steps[i].number : last;
-		detailed += model->steps[i].has_detail;
 	}
 	table_set_int(table, 0, RUN_STEPPING, times->span_count);
 	table_set_int(table, 0, RUN_STEPS, times->job_count);
-	table_set_int(table, 0, RUN_INCOMPLETE, times->incomplete);
-	table_set_int(table, 0, RUN_DETAILED, detailed);
-	table_set_int(table, 0, RUN_SKIPPED, times->selected - detailed);
+	table_set_int(table, 0, RUN_INCOMPLETE, times->job_incomplete);
+	table_set_int(table, 0, RUN_DETAILED, times->job_detailed);
+	table_set_int(table, 0, RUN_SKIPPED, times->job_selected - times->job_detailed);
 	if (times->selected) {
 		table_set_int(table, 0, RUN_FIRST_STEP, first);
 		table_set_int(table, 0, RUN_LAST_STEP, last);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <stepscope/format.h>
 #include <string.h>
 
 static const char *const phase_names[PHASE_COUNT] = {"other",     "data",          "forward",    "backward",
@@ -219,6 +220,36 @@ static void fill_others(struct step_times *times)
 	}
 }
 
+/* ---- ranks ---- */
+
+/* A trainer that a rank started, by fork and exec, has its rank in its environment and is none. */
+static bool is_started_by_rank(const struct step_times *times, const struct model *model, const struct process *process)
+{
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		const struct process *parent = &model->processes[times->spans[i].process];
+
+		if (parent != process && parent->pid == process->parent_pid && parent->host == process->host &&
+		    parent->rank == process->rank)
+			return true;
+	}
+	return false;
+}
+
+static void find_ranks(struct step_times *times, const struct model *model)
+{
+	bool has_ranks = false;
+
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		const struct process *process = &model->processes[times->spans[i].process];
+		bool is_trainer = process->role == STEPSCOPE_ROLE_TRAINER || process->role == STEPSCOPE_ROLE_IMPORTED;
+
+		times->spans[i].is_rank = is_trainer && !is_started_by_rank(times, model, process);
+		has_ranks |= times->spans[i].is_rank;
+	}
+	for (uint32_t i = 0; i < times->span_count && !has_ranks; i++)
+		times->spans[i].is_rank = true;
+}
+
 /* ---- the job's steps ---- */
 
 struct numbered {
@@ -250,16 +281,21 @@ static int compare_number_first(const void *left, const void *right)
 	return (a->step > b->step) - (a->step < b->step);
 }
 
-/* Complete selected steps, those of one job step side by side. */
+/* Selected steps of ranks, those of one job step side by side. */
 static uint32_t number_steps(const struct step_times *times, const struct model *model, struct numbered *numbered)
 {
+	const struct step_span *span = times->spans;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < times->count; i++) {
 		const struct model_step *step = &model->steps[i];
 		int32_t rank = model->processes[step->process].rank;
 
-		if (times->steps[i].is_selected && times->steps[i].is_complete)
+		if (!times->steps[i].is_selected)
+			continue;
+		while (span->process != step->process) /* both in the order of the model */
+			span++;
+		if (span->is_rank)
 			numbered[count++] = (struct numbered){step->number, 0,
 			                                      rank >= 0 ? rank : -1 - (int64_t)step->process, i};
 	}
@@ -287,25 +323,39 @@ static void job_step_add(struct job_step *job, const struct model_step *step, co
 		job->samples += (double)step->samples, job->has_samples = true;
 }
 
+static void job_step_divide(struct job_step *job)
+{
+	job->dur_ns /= job->processes;
+	for (int phase = 0; phase < PHASE_COUNT; phase++)
+		job->phase_ns[phase] /= job->processes;
+}
+
 static void fill_job(struct step_times *times, const struct model *model)
 {
 	struct numbered *numbered = zeroed(times->count, sizeof(*numbered));
 	uint32_t count = number_steps(times, model, numbered);
 
 	times->job = zeroed(count, sizeof(*times->job));
-	for (uint32_t i = 0; i < count; i++) {
-		if (i == 0 || numbered[i].number != numbered[i - 1].number ||
-		    numbered[i].occurrence != numbered[i - 1].occurrence)
-			times->job_count++;
-		job_step_add(&times->job[times->job_count - 1], &model->steps[numbered[i].step],
-		             &times->steps[numbered[i].step]);
-	}
-	for (uint32_t i = 0; i < times->job_count; i++) {
-		struct job_step *job = &times->job[i];
+	for (uint32_t first = 0, end; first < count; first = end) {
+		struct job_step *job = &times->job[times->job_count];
+		bool has_detail = false, is_open = false;
 
-		job->dur_ns /= job->processes;
-		for (int phase = 0; phase < PHASE_COUNT; phase++)
-			job->phase_ns[phase] /= job->processes;
+		for (end = first; end < count && numbered[end].number == numbered[first].number &&
+		                  numbered[end].occurrence == numbered[first].occurrence;
+		     end++) {
+			uint32_t step = numbered[end].step;
+
+			has_detail |= model->steps[step].has_detail;
+			is_open |= !times->steps[step].is_complete;
+			if (times->steps[step].is_complete)
+				job_step_add(job, &model->steps[step], &times->steps[step]);
+		}
+		times->job_selected++;
+		times->job_detailed += has_detail;
+		times->job_incomplete += is_open;
+		times->job_count += job->processes > 0;
+		if (job->processes)
+			job_step_divide(job);
 	}
 	free(numbered);
 }
@@ -329,6 +379,7 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	}
 	free(sweep.stack);
 	fill_others(times);
+	find_ranks(times, model);
 	fill_job(times, model);
 }
 

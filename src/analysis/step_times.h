@@ -6,8 +6,9 @@
  * open then, to "other" when none is, so the parts of a step sum to its duration exactly. A step is complete when its end
  * was recorded; only complete steps enter statistics.
  *
- * A job's step: the steps with the same number in all its processes, each with the mean over them; so the parts of a
- * job's step, and the means over steps, still sum.
+ * A job's step: the steps with the same number in all its ranks, each with the mean over them; so the parts of a
+ * job's step, and the means over steps, still sum. Ranks are the trainers that mark steps; what they fork or start
+ * themselves is none, unless nothing else marks steps.
  *
  *     struct step_times times;
  *     step_times_init(&times, model, options);
@@ -45,6 +46,7 @@ struct step_span {
 	int64_t steps_ns;              /* inside them */
 	int64_t phase_ns[PHASE_COUNT]; /* between them: in phases, [0] outside phases */
 	uint32_t complete, open;
+	bool is_rank;
 };
 
 struct step_times {
@@ -53,6 +55,8 @@ struct step_times {
 	uint32_t selected, complete, incomplete;
 	struct job_step *job; /* complete selected steps in order of their number */
 	uint32_t job_count;
+	/* of the job's selected steps, each counted once: all; with detail in any rank; without an end in any rank */
+	uint32_t job_selected, job_detailed, job_incomplete;
 	struct step_span *spans; /* processes that have selected steps, in the order of the model */
 	uint32_t span_count;
 };
