@@ -8,7 +8,9 @@
 
 #include "base/memory.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	TIME_PROCESS,
@@ -42,7 +44,7 @@ static const struct table_column columns[TIME_COLUMNS] = {
                           .type = TABLE_TEXT,
                           .role = ROLE_KEY,
                           .definition = "rank or pid; \"all\": the job, one value per step number, the mean over the "
-                                        "processes that completed the step"},
+                                        "ranks that completed the step"},
 	[TIME_COUNT] = {.name = "count",
                         .title = "steps",
                         .type = TABLE_INT,
@@ -197,6 +199,39 @@ static void add_process(struct table *table, const struct model *model, const st
 	add_row(table, process_label(model, span->process, &table->arena), series, span->open);
 }
 
+/* Dropped events by the type that the ledger names: of steps and phases, and of those that nobody counted by type. */
+static const char *caveat(const struct model *model, struct arena *arena)
+{
+	uint64_t steps = 0, switches = 0, unknown = 0;
+
+	for (uint32_t i = 0; i < model->ledger_count; i++) {
+		const struct ledger_entry *entry = &model->ledger[i];
+		const char *type = entry->where ? model_text(model, entry->where) : "";
+
+		if (entry->kind != LEDGER_DROPPED)
+			continue;
+		if (!strcmp(type, "step"))
+			steps += entry->count;
+		else if (!strcmp(type, "switch")) /* of one phase to the next */
+			switches += entry->count;
+		else if (!strcmp(type, "unknown type"))
+			unknown += entry->count;
+	}
+	if (steps)
+		return arena_printf(arena,
+		                    "steps were lost (%" PRIu64
+		                    " dropped events of steps and phases): the figures are of "
+		                    "those that are left and may not be typical",
+		                    steps + switches);
+	if (unknown)
+		return arena_printf(arena,
+		                    "steps may have been lost (%" PRIu64
+		                    " dropped events of unknown type): the figures "
+		                    "are of those that are left and may not be typical",
+		                    unknown);
+	return NULL;
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -214,11 +249,12 @@ static enum status run(const struct model *model, const struct analysis_options 
 		series_add(&series, job->dur_ns, job->has_tokens, job->tokens, job->has_samples, job->samples);
 	}
 	if (times->selected)
-		add_row(table, "all", &series, times->incomplete);
+		add_row(table, "all", &series, times->job_incomplete);
 	for (uint32_t i = 0; i < times->span_count && times->span_count > 1; i++)
 		add_process(table, model, times, &times->spans[i], &series);
 	if (!times->complete)
 		table->empty = step_times_empty_reason(times);
+	table->note = caveat(model, &table->arena);
 	free(values);
 	step_times_release(&own);
 	return STATUS_OK;

@@ -4,7 +4,7 @@
  */
 #include "output/layout.h"
 
-#include "base/text.h"
+#include "output/cells.h"
 
 #include <assert.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void write_text(struct buffer *out, const char *template, const struct re
 {
 	while (*template) {
 		if (!strncmp(template, "{run}", 5)) {
-			text_clean(out, report->path, strlen(report->path));
+			text_for_people(out, report->path);
 			template += 5;
 		} else {
 			buffer_add(out, template ++, 1);
@@ -46,6 +46,10 @@ static void write_line(struct buffer *out, const struct layout_section *section,
 	if (line.length) {
 		write_label(out, section->label, style);
 		text_wrapped(out, line.data, LABEL_WIDTH, LABEL_WIDTH, style);
+	}
+	if (line.length && table->note) {
+		buffer_printf(out, "%*s", LABEL_WIDTH, "");
+		text_wrapped(out, table->note, LABEL_WIDTH, LABEL_WIDTH, style);
 	}
 	buffer_release(&line);
 }

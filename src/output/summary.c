@@ -189,8 +189,25 @@ static void write_head(struct summary *summary)
 	json_string(&summary->json, "stepscope " STEPSCOPE_VERSION);
 }
 
+/* What the notes of tables say against their numbers. */
+static void write_caveats(struct summary *summary)
+{
+	static const char *const tables[] = {"step_time", "ops", "memory"};
+
+	json_key(&summary->json, "caveats");
+	json_array_begin(&summary->json);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		const struct table *table = report_table(summary->report, tables[i]);
+
+		if (table->note)
+			json_string(&summary->json, table->note);
+	}
+	json_array_end(&summary->json);
+}
+
 static void write_tail(struct summary *summary)
 {
+	write_caveats(summary);
 	json_key(&summary->json, "not_measured");
 	json_object_begin(&summary->json);
 	for (int i = 0; i < summary->reason_count; i++) {
