@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <stepscope/format.h>
 #include <string.h>
@@ -44,8 +45,9 @@ struct op_fold {
 	uint32_t stack_depth, stack_capacity;
 	uint32_t flops_key, bytes_key;
 	uint32_t next_arg;
-	bool is_step_track;   /* the track that is visited marks steps */
-	int64_t step_self_ns; /* all groups together */
+	bool is_step_track;     /* the track that is visited marks steps */
+	int64_t step_self_ns;   /* all groups together */
+	int64_t calls, outside; /* spans that are no structure: all, and those not in measured steps */
 };
 
 static bool key_equal(const struct op_key *a, const struct op_key *b)
@@ -202,7 +204,9 @@ static bool visit(void *context, const struct span_view *span)
 	uint32_t number;
 
 	leave(fold, span->depth);
+	fold->calls += !is_structure(span->kind);
 	if (!is_measured(fold, span->step)) {
+		fold->outside += !is_structure(span->kind);
 		add_facts(fold, NULL, span, false);
 		return true;
 	}
@@ -462,19 +466,25 @@ static void add_rows(struct table *table, const struct op_fold *fold)
 
 static void add_note(struct table *table, const struct op_fold *fold)
 {
-	uint32_t detailed = 0;
+	const struct step_times *times = fold->times;
 
-	for (uint32_t i = 0; i < fold->times->count; i++)
-		detailed += fold->times->steps[i].is_selected && fold->model->steps[i].has_detail;
-	if (!fold->times->count)
+	if (!times->count)
 		table->note = "no steps were marked: all recorded spans are counted";
-	else if (detailed < fold->times->selected)
-		table->note = arena_printf(&table->arena, "operations were recorded in %u of %u steps", detailed,
-		                           fold->times->selected);
+	else if (times->job_detailed < times->job_selected)
+		table->note = arena_printf(&table->arena, "operations were recorded in %u of %u steps",
+		                           times->job_detailed, times->job_selected);
+	if (fold->outside)
+		table->note = arena_printf(
+			&table->arena,
+			"%s%s%" PRId64 " of %" PRId64 " calls lie outside of the measured steps and are "
+			"not counted",
+			table->note ? table->note : "", table->note ? "; " : "", fold->outside, fold->calls);
 	if (fold->group_count > 1)
 		return;
-	if (fold->times->count && !detailed)
+	if (times->count && !times->job_detailed)
 		table->empty = "operations and ranges were recorded in none of the steps";
+	else if (fold->outside)
+		table->empty = "all recorded operations and ranges lie outside of the measured steps";
 	else
 		table->empty = "the program marked no operations and no ranges: stepscope_op_begin(), "
 			       "stepscope_range_push()";
