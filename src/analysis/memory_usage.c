@@ -23,8 +23,17 @@ static const char not_recorded[] = "memory was not recorded: --with memory, and 
 
 /* ---- one pool: a device of a process ---- */
 
+/* Sums of 64-bit sizes, which a hostile or broken program may give. Tables hold what fits. */
+__extension__ typedef __int128 wide_bytes;
+
+static int64_t saturated(wide_bytes bytes)
+{
+	return bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+}
+
 struct level {
-	int64_t now, peak, at_peak, allocated, count;
+	wide_bytes now, peak, at_peak, allocated;
+	int64_t count;
 };
 
 struct pool {
@@ -32,7 +41,7 @@ struct pool {
 	int16_t device;
 	uint32_t first, last; /* events of the process: [first, last) */
 	uint32_t peak_event;  /* the one that made the peak */
-	int64_t now, peak;
+	wide_bytes now, peak;
 	int64_t unknown_frees; /* of memory that was allocated before recording began */
 	struct level levels[CATEGORIES];
 	double *at_ends[CATEGORIES + 1]; /* live bytes at the ends of steps, by category and in all */
@@ -50,9 +59,9 @@ static void pool_alloc(struct pool *pool, const struct memory_event *event, uint
 	struct level *level = &pool->levels[category_of(event)];
 
 	level->count++;
-	level->allocated += (int64_t)event->bytes;
-	level->now += (int64_t)event->bytes;
-	pool->now += (int64_t)event->bytes;
+	level->allocated += (wide_bytes)event->bytes;
+	level->now += (wide_bytes)event->bytes;
+	pool->now += (wide_bytes)event->bytes;
 	level->peak = level->now > level->peak ? level->now : level->peak;
 	if (pool->now <= pool->peak)
 		return;
@@ -69,8 +78,8 @@ static void pool_event(struct pool *pool, const struct memory_event *event, uint
 	if (!event->is_free) {
 		pool_alloc(pool, event, number);
 	} else if (event->has_bytes) {
-		pool->levels[category_of(event)].now -= (int64_t)event->bytes;
-		pool->now -= (int64_t)event->bytes;
+		pool->levels[category_of(event)].now -= (wide_bytes)event->bytes;
+		pool->now -= (wide_bytes)event->bytes;
 	} else {
 		pool->unknown_frees++;
 	}
@@ -253,10 +262,10 @@ static void add_level(struct memory_fold *fold, const struct pool *pool, int cat
 	table_set_text(table, row, MEMORY_PROCESS, process_label(fold->model, pool->process, &table->arena));
 	table_set_text(table, row, MEMORY_DEVICE, device_name(&table->arena, pool->device));
 	table_set_text(table, row, MEMORY_CATEGORY, category < CATEGORIES ? category_names[category] : "all");
-	table_set_int(table, row, MEMORY_AT_PEAK, level->at_peak);
-	table_set_int(table, row, MEMORY_PEAK, level->peak);
-	table_set_int(table, row, MEMORY_LIVE, level->now);
-	table_set_int(table, row, MEMORY_ALLOCATED, level->allocated);
+	table_set_int(table, row, MEMORY_AT_PEAK, saturated(level->at_peak));
+	table_set_int(table, row, MEMORY_PEAK, saturated(level->peak));
+	table_set_int(table, row, MEMORY_LIVE, saturated(level->now));
+	table_set_int(table, row, MEMORY_ALLOCATED, saturated(level->allocated));
 	table_set_int(table, row, MEMORY_COUNT, level->count);
 	for (int column = MEMORY_GROWTH; column <= MEMORY_GROWTH_HIGH; column++)
 		table_set_missing(table, row, column, "fewer than three complete steps recorded memory");
@@ -365,7 +374,8 @@ struct alive {
 	uint32_t event;
 	int category;
 	uint32_t by; /* string; 0: outside of everything */
-	int64_t bytes, count;
+	wide_bytes bytes;
+	int64_t count;
 };
 
 static int compare_addresses(const void *left, const void *right)
@@ -413,7 +423,7 @@ static size_t list_alive(const struct model *model, const struct pool *pool, str
 			continue;
 		alive[count++] = (struct alive){.category = category_of(event),
 		                                .by = span_name(model, event),
-		                                .bytes = (int64_t)event->bytes,
+		                                .bytes = (wide_bytes)event->bytes,
 		                                .count = 1};
 	}
 	return count;
@@ -431,7 +441,7 @@ static void add_alive(struct memory_fold *fold, const struct pool *pool, const s
 		table_set_text(table, row, PEAK_BY, model_text(fold->model, alive->by));
 	else
 		table_set_missing(table, row, PEAK_BY, "nothing was open when it was allocated");
-	table_set_int(table, row, PEAK_BYTES, alive->bytes);
+	table_set_int(table, row, PEAK_BYTES, saturated(alive->bytes));
 	table_set_int(table, row, PEAK_COUNT, alive->count);
 	if (pool->peak > 0)
 		table_set_double(table, row, PEAK_RATIO, (double)alive->bytes / (double)pool->peak);
