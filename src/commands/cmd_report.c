@@ -70,6 +70,9 @@ static enum status check_usage(const struct options_result *arguments, struct er
 	if (arguments->operand_count > 1)
 		return error_set(err, STATUS_USAGE, "report takes one run, got '%s' and '%s'", arguments->operands[0],
 		                 arguments->operands[1]);
+	if (limit < 0)
+		return error_set(err, STATUS_USAGE, "option '--limit' wants a number of rows, got %lld",
+		                 (long long)limit);
 	if (is_json && is_csv)
 		return error_set(err, STATUS_USAGE, "options '--json' and '--csv' exclude each other");
 	if (is_csv && !table_name && !is_list && !output) {
@@ -82,9 +85,6 @@ static enum status check_usage(const struct options_result *arguments, struct er
 		error_hint(err, "for example 'stepscope report RUN --table ops --sort total_ns'");
 		return STATUS_USAGE;
 	}
-	if (limit < 0)
-		return error_set(err, STATUS_USAGE, "option '--limit' wants a number of rows, got %lld",
-		                 (long long)limit);
 	return STATUS_OK;
 }
 
