@@ -243,6 +243,17 @@ static void check_args(struct chrome_check *check, const struct chrome_event *ev
 	}
 }
 
+/* What int() of Python takes: blanks, a sign, digits. */
+static bool is_integer(const char *text)
+{
+	size_t digits;
+
+	text += strspn(text, " ");
+	text += *text == '-' || *text == '+';
+	digits = strspn(text, "0123456789");
+	return digits && text[digits + strspn(text + digits, " ")] == '\0';
+}
+
 static void check_step(struct chrome_check *check, const struct chrome_event *event)
 {
 	const char *number = event->name + strlen("ProfilerStep");
@@ -251,9 +262,7 @@ static void check_step(struct chrome_check *check, const struct chrome_event *ev
 		return;
 	check->has_step = true;
 	number += strspn(number, " ");
-	if (*number == '#' && number[1] && strspn(number + 1, "0123456789 ") == strlen(number + 1))
-		return;
-	if (*number == '#')
+	if (*number == '#' && !is_integer(number + 1))
 		broken(check, VALIDATE_T7, event);
 }
 
