@@ -15,6 +15,7 @@
 #include "hand_model.h"
 #include "near.h"
 
+#include <stepscope/format.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
 
@@ -198,6 +199,131 @@ static void the_rank_that_makes_others_wait_is_the_slowest(void **state)
 	model_release(&model);
 }
 
+static const char *text(const struct table *table, int row, const char *column)
+{
+	const struct table_cell *cell = table_get(table, row, table_find_column(table, column));
+
+	return cell->has_value ? cell->text : NULL;
+}
+
+static void the_window_counts_a_step_of_all_ranks_once(void **state)
+{
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	compute("run", &model, &all_steps, &table);
+	assert_double_equal(number(&table, 0, "steps"), 5, 0);
+	assert_double_equal(number(&table, 0, "detail_steps"), 5, 0);
+	assert_double_equal(number(&table, 0, "incomplete_steps"), 1, 0);
+	assert_double_equal(number(&table, 0, "skipped_steps"), 0, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void workers_and_what_ranks_start_are_no_ranks(void **state)
+{
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	model.processes[1].role = STEPSCOPE_ROLE_WORKER;
+	compute("ranks", &model, &all_steps, &table);
+	assert_int_equal(table.row_count, 1);
+	assert_string_equal(text(&table, 0, "process"), "rank 0");
+	table_release(&table);
+	model.processes[1].role = STEPSCOPE_ROLE_TRAINER;
+	model.processes[1].parent_pid = model.processes[0].pid;
+	compute("ranks", &model, &all_steps, &table);
+	assert_int_equal(table.row_count, 2);
+	table_release(&table);
+	model.processes[1].rank = model.processes[0].rank;
+	compute("ranks", &model, &all_steps, &table);
+	assert_int_equal(table.row_count, 1);
+	table_release(&table);
+	compute("step_time", &model, &all_steps, &table);
+	assert_double_equal(number(&table, 0, "count"), 5, 0);
+	assert_double_equal(number(&table, 0, "incomplete"), 0, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void workers_are_ranks_when_nothing_else_marks_steps(void **state)
+{
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	model.processes[0].role = model.processes[1].role = STEPSCOPE_ROLE_WORKER;
+	compute("ranks", &model, &all_steps, &table);
+	assert_int_equal(table.row_count, 2);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void lost_steps_are_said_with_the_step_time(void **state)
+{
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	model_add_ledger(&model, LEDGER_DROPPED, 0, "begin", 100, "events were dropped");
+	compute("step_time", &model, &all_steps, &table);
+	assert_null(table.note);
+	table_release(&table);
+	model_add_ledger(&model, LEDGER_DROPPED, 0, "step", 7, "events were dropped");
+	model_add_ledger(&model, LEDGER_DROPPED, 1, "step", 2, "events were dropped");
+	model_add_ledger(&model, LEDGER_DROPPED, 0, "switch", 3, "events were dropped");
+	compute("step_time", &model, &all_steps, &table);
+	assert_string_equal(table.note,
+	                    "steps were lost (12 dropped events of steps and phases): the figures are of those "
+	                    "that are left and may not be typical");
+	table_release(&table);
+	model_release(&model);
+}
+
+static void calls_outside_of_the_measured_steps_are_counted_in_the_note(void **state)
+{
+	struct analysis_options some = {.has_steps = true, .first_step = 0, .last_step = 3};
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	compute("ops", &model, &all_steps, &table);
+	assert_null(table.note);
+	table_release(&table);
+	compute("ops", &model, &some, &table); /* a step has two calls of matmul and one of layer */
+	assert_string_equal(table.note, "6 of 30 calls lie outside of the measured steps and are not counted");
+	table_release(&table);
+	model_release(&model);
+}
+
+static void sums_of_absurd_sizes_are_saturated(void **state)
+{
+	struct table table;
+	struct model model;
+
+	model_init(&model, 0);
+	model_add_process(&model);
+	for (uint64_t i = 0; i < 10; i++)
+		model_add_memory(&model, &(struct memory_event){.time_ns = (int64_t)i,
+		                                                .address = 1 + i,
+		                                                .bytes = (uint64_t)1 << 62,
+		                                                .track = MODEL_NONE,
+		                                                .row = MODEL_NONE,
+		                                                .device = -1,
+		                                                .has_bytes = true});
+	model_finish(&model);
+	compute("memory", &model, &all_steps, &table);
+	assert_int_equal(table_get(&table, 0, table_find_column(&table, "peak_bytes"))->i, INT64_MAX);
+	assert_int_equal(table_get(&table, 0, table_find_column(&table, "allocated_bytes"))->i, INT64_MAX);
+	table_release(&table);
+	compute("memory_peak", &model, &all_steps, &table);
+	assert_int_equal(table_get(&table, 0, table_find_column(&table, "alive_bytes"))->i, INT64_MAX);
+	table_release(&table);
+	model_release(&model);
+}
+
 /* ---- phases around and across steps ---- */
 
 struct line {
@@ -323,6 +449,12 @@ int main(void)
 		cmocka_unit_test(recursion_counts_once_in_total_and_wholly_in_self),
 		cmocka_unit_test(memory_has_its_peak_and_its_growth),
 		cmocka_unit_test(the_rank_that_makes_others_wait_is_the_slowest),
+		cmocka_unit_test(the_window_counts_a_step_of_all_ranks_once),
+		cmocka_unit_test(workers_and_what_ranks_start_are_no_ranks),
+		cmocka_unit_test(workers_are_ranks_when_nothing_else_marks_steps),
+		cmocka_unit_test(lost_steps_are_said_with_the_step_time),
+		cmocka_unit_test(calls_outside_of_the_measured_steps_are_counted_in_the_note),
+		cmocka_unit_test(sums_of_absurd_sizes_are_saturated),
 		cmocka_unit_test(nested_phases_belong_to_the_innermost),
 		cmocka_unit_test(a_phase_between_steps_is_not_in_them),
 		cmocka_unit_test(a_phase_around_steps_is_dealt_out_to_them),
