@@ -236,24 +236,16 @@ static void set_when(struct table *table, const struct model *model)
 		table_set_missing(table, 0, RUN_CREATED, "the recording has no wall clock");
 }
 
-static void set_window(struct table *table, const struct model *model, const struct step_times *times)
+static void set_window(struct table *table, const struct step_times *times)
 {
-	int64_t first = INT64_MAX, last = INT64_MIN;
-
-	for (uint32_t i = 0; i < times->count; i++) {
-		if (!times->steps[i].is_selected)
-			continue;
-		first = model->steps[i].number < first ? model->steps[i].number : first;
-		last = model->steps[i].number > last ? model->steps[i].number : last;
-	}
 	table_set_int(table, 0, RUN_STEPPING, times->span_count);
 	table_set_int(table, 0, RUN_STEPS, times->job_count);
 	table_set_int(table, 0, RUN_INCOMPLETE, times->job_incomplete);
 	table_set_int(table, 0, RUN_DETAILED, times->job_detailed);
 	table_set_int(table, 0, RUN_SKIPPED, times->job_selected - times->job_detailed);
-	if (times->selected) {
-		table_set_int(table, 0, RUN_FIRST_STEP, first);
-		table_set_int(table, 0, RUN_LAST_STEP, last);
+	if (times->job_selected) {
+		table_set_int(table, 0, RUN_FIRST_STEP, times->job_first);
+		table_set_int(table, 0, RUN_LAST_STEP, times->job_last);
 		return;
 	}
 	table_set_missing(table, 0, RUN_FIRST_STEP, step_times_empty_reason(times));
@@ -330,7 +322,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_row(table);
 	set_who(table, model);
 	set_when(table, model);
-	set_window(table, model, times);
+	set_window(table, times);
 	set_evidence(table, model);
 	step_times_release(&own);
 	return STATUS_OK;

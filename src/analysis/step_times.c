@@ -350,6 +350,10 @@ static void fill_job(struct step_times *times, const struct model *model)
 			if (times->steps[step].is_complete)
 				job_step_add(job, &model->steps[step], &times->steps[step]);
 		}
+		if (!times->job_selected || numbered[first].number < times->job_first)
+			times->job_first = numbered[first].number;
+		if (!times->job_selected || numbered[first].number > times->job_last)
+			times->job_last = numbered[first].number;
 		times->job_selected++;
 		times->job_detailed += has_detail;
 		times->job_incomplete += is_open;

@@ -57,7 +57,8 @@ struct step_times {
 	uint32_t job_count;
 	/* of the job's selected steps, each counted once: all; with detail in any rank; without an end in any rank */
 	uint32_t job_selected, job_detailed, job_incomplete;
-	struct step_span *spans; /* processes that have selected steps, in the order of the model */
+	int64_t job_first, job_last; /* smallest and largest number of them, when there are any */
+	struct step_span *spans;     /* processes that have selected steps, in the order of the model */
 	uint32_t span_count;
 };
 
