@@ -530,6 +530,20 @@ static int start_thread(struct drain *drain)
 	return reason;
 }
 
+static void request_pass(struct drain *drain)
+{
+	uint32_t wanted = wake(drain);
+	for (;;) {
+		uint32_t done = __atomic_load_n(&drain->passes_done, __ATOMIC_ACQUIRE);
+		if ((int32_t)(done - wanted) >= 0)
+			return;
+		struct timespec wait = {.tv_sec = 1};
+		if (syscall(SYS_futex, &drain->passes_done, FUTEX_WAIT_PRIVATE, done, &wait, NULL, 0) != 0 &&
+		    errno == ETIMEDOUT)
+			return; /* a stuck disk must not hold up the program for good */
+	}
+}
+
 int drain_start(struct drain *drain, const struct drain_start *how, const char **what)
 {
 	*what = "memory";
@@ -562,6 +576,9 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	pool_populate(how->pool, 64);
 	drain->is_running = true;
 	drain->is_inline = how->is_inline || start_thread(drain) != 0;
+	/* a thread that begins allocates: a fork in that moment leaves the locks of some allocators (ASan's) held for ever */
+	if (!drain->is_inline)
+		request_pass(drain);
 	return 0;
 }
 
@@ -587,20 +604,6 @@ bool drain_here(struct drain *drain)
 	run_passes(drain, true);
 	leave_work(drain);
 	return true;
-}
-
-static void request_pass(struct drain *drain)
-{
-	uint32_t wanted = wake(drain);
-	for (;;) {
-		uint32_t done = __atomic_load_n(&drain->passes_done, __ATOMIC_ACQUIRE);
-		if ((int32_t)(done - wanted) >= 0)
-			return;
-		struct timespec wait = {.tv_sec = 1};
-		if (syscall(SYS_futex, &drain->passes_done, FUTEX_WAIT_PRIVATE, done, &wait, NULL, 0) != 0 &&
-		    errno == ETIMEDOUT)
-			return; /* a stuck disk must not hold up the program for good */
-	}
 }
 
 void drain_wake(struct drain *drain)
