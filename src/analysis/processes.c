@@ -204,6 +204,8 @@ static const char *describe_end(const struct model *model, const struct process 
 		return arena_printf(arena, "killed by %s", signal);
 	if (child_number(model, pid, "status", &number))
 		return arena_printf(arena, "exit status %" PRId64, number);
+	if (process && process->is_alive)
+		return "still running";
 	if (!process || !process->is_closed)
 		return PROCESS_DID_NOT_CLOSE;
 	return process->end_reason ? arena_printf(arena, "closed: %s", model_text(model, process->end_reason))

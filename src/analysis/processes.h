@@ -13,7 +13,7 @@
 /* Last value of the counter; false when the process has none of that name. */
 bool process_counter(const struct model *model, uint32_t process, const char *name, int64_t *value);
 
-/* "exit status 0", "killed by SIGKILL", "closed: exit", or PROCESS_DID_NOT_CLOSE */
+/* "exit status 0", "killed by SIGKILL", "closed: exit", "still running" or PROCESS_DID_NOT_CLOSE */
 const char *process_end(const struct model *model, uint32_t process, struct arena *arena);
 
 #endif

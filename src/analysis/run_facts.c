@@ -34,6 +34,7 @@ enum {
 	RUN_EVENTS,
 	RUN_COST,
 	RUN_DROPPED,
+	RUN_MISSING_ENDS,
 	RUN_COLUMNS,
 };
 
@@ -116,6 +117,12 @@ static const struct table_column columns[RUN_COLUMNS] = {
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
                          .definition = "events the recorder counted but had no room for"},
+	[RUN_MISSING_ENDS] = {.name = "missing_ends",
+                              .title = "missing ends",
+                              .type = TABLE_INT,
+                              .unit = UNIT_COUNT,
+                              .definition = "processes whose last events are missing, and with them the count of what "
+                                            "was dropped there"},
 };
 
 static bool is_program(const struct process *process)
@@ -279,27 +286,34 @@ static const char *describe_end(const struct model *model, struct arena *arena)
 		return closed == 1 ? process_end(model, one, arena) : "all processes closed their recordings";
 	words = process_end(model, one, arena);
 	if (!strcmp(words, PROCESS_DID_NOT_CLOSE))
-		words = PROCESS_DID_NOT_CLOSE " (killed, crashed or still running)";
+		words = PROCESS_DID_NOT_CLOSE " (killed or crashed)";
 	step = last_step(model, one);
 	if (step)
 		words = arena_printf(arena, "%s, %s step %" PRId64, words, step->is_open ? "in" : "after",
 		                     step->number);
 	if (closed + others == 1)
 		return words;
-	return arena_printf(arena, "%u of %u processes did not close their recordings; %s: %s", others, closed + others,
-	                    process_label(model, one, arena), words);
+	return arena_printf(arena, "%u of %u processes have not closed their recordings; %s: %s", others,
+	                    closed + others, process_label(model, one, arena), words);
 }
 
 static void set_evidence(struct table *table, const struct model *model)
 {
 	struct recording_cost cost;
 	uint64_t dropped = 0, events = 0;
+	int64_t missing_ends = 0;
 
-	for (uint32_t i = 0; i < model->ledger_count; i++)
+	for (uint32_t i = 0; i < model->ledger_count; i++) {
 		dropped += model->ledger[i].kind == LEDGER_DROPPED ? model->ledger[i].count : 0;
+		missing_ends += model->ledger[i].kind == LEDGER_MISSING_TAIL;
+	}
 	for (uint32_t i = 0; i < model->processes_count; i++)
 		events += is_program(&model->processes[i]) ? model->processes[i].event_count : 0;
 	table_set_int(table, 0, RUN_DROPPED, (int64_t)dropped);
+	if (missing_ends)
+		table_set_int(table, 0, RUN_MISSING_ENDS, missing_ends);
+	else
+		table_set_missing(table, 0, RUN_MISSING_ENDS, "every recording has its end");
 	table_set_int(table, 0, RUN_EVENTS, (int64_t)events);
 	set_or_missing(table, 0, RUN_CAPTURE, any_meta(model, "capture"),
 	               "the recorder says it at its end, which it did not reach");

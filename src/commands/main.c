@@ -198,7 +198,7 @@ int main(int argc, const char **argv)
 	}
 	command = command_find(argv[1]);
 	if (command) {
-		fold_stale_pools(NULL); /* whatever died without a parent that could have done it */
+		fold_stale_pools(NULL, NULL, NULL); /* whatever died without a parent that could have done it */
 		return run_command(command, argc - 1, argv + 1);
 	}
 	command_unknown(argv[1], &err);

@@ -126,14 +126,18 @@ static enum status refuse(struct error *err, const char *problem)
 	return STATUS_USAGE;
 }
 
+/* `taken` counts what was ours: a lenient reader passes over the rest. */
 static enum status set(struct record_settings *given, const char *key, const char *value, const char *origin,
-                       bool is_lenient, struct error *err)
+                       int *taken, struct error *err)
 {
 	char problem[512] = "";
 
-	if (record_settings_set(given, key, value, origin, is_lenient, problem, sizeof(problem)) || !problem[0])
+	if (record_settings_set(given, key, value, origin, taken != NULL, problem, sizeof(problem))) {
+		if (taken)
+			++*taken;
 		return STATUS_OK;
-	return refuse(err, problem);
+	}
+	return problem[0] ? refuse(err, problem) : STATUS_OK;
 }
 
 /* The entries live as long as the program: origins of settings are borrowed from them. */
@@ -143,12 +147,18 @@ static enum status read_config(struct record_settings *given, const char *path, 
 	static int files;
 	struct yaml_flat *file = &yaml[files++ % 3];
 	enum status status = yaml_flat_read(file, path, err);
+	int taken = 0;
 
 	for (int i = 0; !status && i < file->count; i++) {
 		const struct yaml_entry *entry = &file->entries[i];
 		const char *origin = arena_printf(&file->arena, "%s:%d", path, entry->line);
 
-		status = set(given, entry->key, entry->value, origin, is_lenient, err);
+		status = set(given, entry->key, entry->value, origin, is_lenient ? &taken : NULL, err);
+	}
+	if (!status && is_lenient && !taken) {
+		error_set(err, STATUS_USAGE, "'%s' holds no options for stepscope", path);
+		error_hint(err, "they belong into a block 'stepscope:', 'profiler:' or 'profiling:'; see stepscope help run");
+		return STATUS_USAGE;
 	}
 	return status;
 }
@@ -183,7 +193,7 @@ static enum status read_overrides(struct record_settings *given, struct error *e
 		if (!equals || equals == overrides.items[i] || (size_t)(equals - overrides.items[i]) >= sizeof(key))
 			return error_set(err, STATUS_USAGE, "--set wants KEY=VALUE, got '%s'", overrides.items[i]);
 		snprintf(key, sizeof(key), "%.*s", (int)(equals - overrides.items[i]), overrides.items[i]);
-		status = set(given, key, equals + 1, "--set", false, err);
+		status = set(given, key, equals + 1, "--set", NULL, err);
 		if (status)
 			return status;
 	}
@@ -200,9 +210,9 @@ static enum status read_options(struct record_settings *given, struct error *err
 		if (is_own(option->name))
 			continue;
 		if (option->type != RECORD_BOOL && texts[row])
-			status = set(given, option->name, texts[row], option->flag, false, err);
+			status = set(given, option->name, texts[row], option->flag, NULL, err);
 		else if (option->type == RECORD_BOOL && flags[row] != BOOL_UNSET)
-			status = set(given, option->name, flags[row] ? "true" : "false", option->flag, false, err);
+			status = set(given, option->name, flags[row] ? "true" : "false", option->flag, NULL, err);
 	}
 	return status;
 }

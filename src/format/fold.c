@@ -512,7 +512,7 @@ static bool is_candidate(const char *path, const char *run_directory)
 	return is_there || is_old(&header);
 }
 
-int fold_stale_pools(const char *run_directory)
+int fold_stale_pools(const char *run_directory, fold_problem *tell, void *context)
 {
 	int folded = 0;
 	char prefix[64], path[512];
@@ -522,6 +522,7 @@ int fold_stale_pools(const char *run_directory)
 	snprintf(prefix, sizeof(prefix), "stepscope.%u.", (unsigned)getuid());
 	for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
 		struct fold_result result;
+		struct error err;
 		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
 			continue;
 		/* closing a descriptor of our own pool would drop the lock that says we live */
@@ -530,8 +531,10 @@ int fold_stale_pools(const char *run_directory)
 		snprintf(path, sizeof(path), "/dev/shm/%s", entry->d_name);
 		if (!is_candidate(path, run_directory))
 			continue;
-		if (fold_pool(path, false, &result, NULL) == STATUS_OK && result.was_folded)
-			folded++;
+		if (fold_pool(path, false, &result, &err) == STATUS_OK)
+			folded += result.was_folded;
+		else if (tell)
+			tell(context, &result, &err);
 	}
 	closedir(dir);
 	return folded;

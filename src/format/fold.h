@@ -26,8 +26,11 @@ struct fold_result {
 /* Folds one pool file (or an open descriptor of a memfd: path "/proc/PID/fd/N", or is_dead = true skips the test for life). */
 enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *result, struct error *err) MUST_CHECK;
 
+/* Told of each pool that could not be folded, and why. */
+typedef void fold_problem(void *context, const struct fold_result *result, const struct error *err);
+
 /* Folds every dead pool of this user in /dev/shm whose segment lies in `run_directory` (NULL: any), but not those of directories
- * that a living `stepscope run` holds a lock on (flock): it does that itself. Returns how many. */
-int fold_stale_pools(const char *run_directory);
+ * that a living `stepscope run` holds a lock on (flock): it does that itself. `tell` may be NULL. Returns how many. */
+int fold_stale_pools(const char *run_directory, fold_problem *tell, void *context);
 
 #endif

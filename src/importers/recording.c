@@ -525,6 +525,7 @@ static void fill_process(struct recording *recording, const struct recorded_proc
 	}
 	process->event_count = from->events;
 	process->is_closed = from->is_closed;
+	process->is_alive = from->is_alive;
 	if (from->is_closed && from->end_reason)
 		process->end_reason = intern_add(&model->strings, from->end_reason);
 	const char *program = model_meta(model, from->process, "program");
@@ -584,6 +585,7 @@ static void release(struct recording *recording)
 	free(recording->files);
 	free(recording->processes);
 	free(recording->sessions);
+	free(recording->unfolded);
 }
 
 static enum status load_files(struct recording *recording, struct error *err)
@@ -619,10 +621,21 @@ enum status recording_load_memory(const struct recording_bytes *segments, uint32
 	return status;
 }
 
+/* fold_problem */
+static void note_unfolded(void *context, const struct fold_result *result, const struct error *err)
+{
+	struct recording *recording = context;
+	recording->unfolded = memory_resize(recording->unfolded, recording->unfolded_count + 1,
+	                                    sizeof *recording->unfolded);
+	struct unfolded *entry = &recording->unfolded[recording->unfolded_count++];
+	entry->pid = result->pid;
+	snprintf(entry->problem, sizeof entry->problem, "%.*s", (int)sizeof entry->problem - 1, err->text);
+}
+
 static enum status load_directory(const char *path, struct recording *recording, struct error *err)
 {
 	struct directory_count count;
-	fold_stale_pools(path);
+	fold_stale_pools(path, note_unfolded, recording);
 	enum status status = scan_directory(path, recording, &count, err);
 	if (status == STATUS_OK && recording->file_count == 0)
 		status = nothing_found(path, &count, err);
@@ -637,7 +650,7 @@ static enum status load_file(const char *path, struct recording *recording, stru
 	file->path = strdup(path);
 	if (!directory || !file->path)
 		memory_exhausted(strlen(path));
-	fold_stale_pools(directory);
+	fold_stale_pools(directory, note_unfolded, recording);
 	free(directory);
 	(void)err;
 	return STATUS_OK;

@@ -149,6 +149,12 @@ struct segment_file {
 	const char *end_reason; /* in the model's arena, NULL: none */
 };
 
+/* A process whose buffers are still there, but could not be brought into its recording. */
+struct unfolded {
+	int64_t pid;
+	char problem[300];
+};
+
 struct recording {
 	struct model *model;
 	const struct model_filter *filter;
@@ -162,6 +168,8 @@ struct recording {
 	uint32_t track_total;
 	uint64_t refused_tracks, refused_symbols;
 	uint32_t placeholders;
+	struct unfolded *unfolded;
+	uint32_t unfolded_count;
 	bool has_windows;
 	/* while a file is read */
 	struct segment_file *file;

@@ -3,6 +3,7 @@
  * What is wrong with a recording, in sentences: drops, damage, cut tails, killed processes, clocks.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "importers/recording.h"
@@ -66,6 +67,31 @@ void recording_ledger_file(struct recording *recording, const struct segment_fil
 		                 "blocks are of a kind that this version does not know");
 }
 
+/* Why the buffers of a process that died are not in its recording; NULL: nobody knows them any more. */
+static const char *unfolded_problem(const struct recording *recording, const struct recorded_process *process)
+{
+	for (uint32_t i = 0; i < recording->unfolded_count; i++)
+		if (recording->unfolded[i].pid == process->header.pid)
+			return recording->unfolded[i].problem;
+	return NULL;
+}
+
+static void ledger_missing_tail(struct recording *recording, const struct recorded_process *process)
+{
+	const char *problem = unfolded_problem(recording, process);
+	char text[500];
+	if (problem)
+		snprintf(
+			text, sizeof text,
+			"its last events are still in memory, in /dev/shm, and could not be added: %s; make room there and repeat this command",
+			problem);
+	else
+		snprintf(
+			text, sizeof text,
+			"the process ended without closing its recording and its buffers are gone: its last events (up to a second) are missing");
+	model_add_ledger(recording->model, LEDGER_MISSING_TAIL, process->process, process->host, 1, text);
+}
+
 void recording_ledger_process(struct recording *recording, const struct recorded_process *process)
 {
 	struct model *model = recording->model;
@@ -73,11 +99,8 @@ void recording_ledger_process(struct recording *recording, const struct recorded
 	if (process->is_alive && !process->is_closed)
 		model_add_ledger(model, LEDGER_OTHER, process->process, where, 1,
 		                 "the process is still running: this is what it has recorded so far");
-	else if (!process->is_closed && !process->has_rescue)
-		model_add_ledger(
-			model, LEDGER_MISSING_TAIL, process->process, where, 1,
-			"the process ended without closing its recording and its buffers are gone: its last events (up to a "
-			"second) are missing");
+	else if (!process->is_closed && (!process->has_rescue || unfolded_problem(recording, process)))
+		ledger_missing_tail(recording, process);
 	if (process->line_count > 1)
 		model_add_ledger(model, LEDGER_CLOCK, process->process, where, process->line_count - 1,
 		                 "changes of the clock while it was recorded");

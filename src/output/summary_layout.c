@@ -24,6 +24,7 @@ const struct summary_entry summary_layout[] = {
 	{SUMMARY_VALUE, "overhead_ratio", "run", "overhead_ratio", NULL, NULL},
 	{SUMMARY_VALUE, "events", "run", "events", NULL, NULL},
 	{SUMMARY_VALUE, "lost_events", "run", "lost_events", NULL, NULL},
+	{SUMMARY_VALUE, "missing_ends", "run", "missing_ends", NULL, NULL},
 	{SUMMARY_VALUE, "capture", "run", "capture", NULL, NULL},
 	{SUMMARY_VALUE, "ended", "run", "ended", NULL, NULL},
 	{SUMMARY_CLOSE, NULL, NULL, NULL, NULL, NULL},

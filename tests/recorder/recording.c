@@ -253,7 +253,7 @@ struct recording *recording_read(const char *directory)
 	int count;
 
 	CHECK(recording);
-	fold_stale_pools(directory);
+	fold_stale_pools(directory, NULL, NULL);
 	count = scandir(directory, &entries, is_segment, by_number);
 	for (int i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, entries[i]->d_name);

@@ -272,12 +272,12 @@ static void a_living_process_is_left_alone(void)
 
 	harness_await(pid, 0, 1000);
 	for (int i = 0; i < 20; i++)
-		CHECK_EQUAL(fold_stale_pools(harness.directory), 0);
+		CHECK_EQUAL(fold_stale_pools(harness.directory, NULL, NULL), 0);
 	harness_await(pid, 0, harness.counters[0] + 1000);
 	kill(pid, SIGKILL);
 	harness_wait(pid);
-	CHECK_EQUAL(fold_stale_pools(harness.directory), 1);
-	CHECK_EQUAL(fold_stale_pools(harness.directory), 0);
+	CHECK_EQUAL(fold_stale_pools(harness.directory, NULL, NULL), 1);
+	CHECK_EQUAL(fold_stale_pools(harness.directory, NULL, NULL), 0);
 	struct recording *recording = recording_read(harness.directory);
 	recording_check_whole(recording, false);
 	work_check(recording, 0, 2, true);

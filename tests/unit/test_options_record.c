@@ -306,6 +306,7 @@ static void a_malformed_value_is_refused(void **state)
 	check_refused("sync_every=1000000000d", "sync_every is too long: '1000000000d'");
 	check_refused("steps=60-50", "steps wants numbers and ranges such as 50-60,100, got '60-50'");
 	check_refused("steps=-5", "steps wants numbers and ranges such as 50-60,100, got '-5'");
+	check_refused("steps=1\\,\\,2", "steps wants numbers and ranges such as 50-60,100, got '1,,2'");
 	check_refused("steps=:", "steps wants numbers and ranges such as 50-60,100");
 	check_refused("ranks=local1", "ranks wants numbers and ranges such as 50-60,100, got 'local1'");
 	check_refused("type=pitorch", "type does not know 'pitorch'; did you mean 'pytorch'?");
