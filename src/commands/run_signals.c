@@ -19,14 +19,8 @@ void run_signals_init(struct run_signals *signals)
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < COLLECTED_COUNT; i++) {
-		struct sigaction action;
-
-		/* ignored before us (nohup): the program will ignore it too */
-		if (collected[i] == SIGCHLD || sigaction(collected[i], NULL, &action) != 0 ||
-		    action.sa_handler != SIG_IGN)
-			sigaddset(&set, collected[i]);
-	}
+	for (size_t i = 0; i < COLLECTED_COUNT; i++)
+		sigaddset(&set, collected[i]);
 	sigprocmask(SIG_BLOCK, &set, &signals->original);
 	sigaction(SIGCHLD, &standard, &signals->original_child);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -50,6 +44,19 @@ static void stop_self(void)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Ignored before us (nohup): the program ignores it too, unless it wants it. */
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+static bool asks_to_end(int number)
+{
+	return (number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP) && !is_ignored(number);
+}
+
 bool run_signals_pass(struct run_signals *signals, pid_t pid)
 {
 	struct signalfd_siginfo info;
@@ -66,7 +73,7 @@ bool run_signals_pass(struct run_signals *signals, pid_t pid)
 			kill(pid, number);
 		if (number == SIGTSTP)
 			stop_self();
-		is_end = is_end || number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP;
+		is_end = is_end || asks_to_end(number);
 	}
 	return is_end;
 }

@@ -5,7 +5,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -67,9 +66,10 @@ def test_tail_survives_without_shared_memory(tmp_path, shm):
 
 
 def test_directory_removed_meanwhile(tmp_path):
-    process = start(tmp_path, ACTOR, "steps", "10", "1000", "sleep", "1500", "steps", "10", "1000", "exit", "3")
+    process = start(tmp_path, ACTOR, "steps", "10", "1000", "write", "1", "r", "sleep", "1500", "steps", "10", "1000",
+                    "exit", "3")
+    assert process.stdout.read(1) == b"r"
     directory = await_directory(tmp_path)
-    time.sleep(0.5)
     shutil.rmtree(directory)
     done = finish(process)
     assert done.returncode == 3
@@ -78,15 +78,15 @@ def test_directory_removed_meanwhile(tmp_path):
 
 def test_working_directory_removed_meanwhile(tmp_path):
     (tmp_path / "x").mkdir()
-    process = start(tmp_path / "x", ACTOR, "steps", "10", "1000", "sleep", "1000", "exit", "3")
-    time.sleep(0.5)
+    process = start(tmp_path / "x", ACTOR, "steps", "10", "1000", "write", "1", "r", "sleep", "1000", "exit", "3")
+    assert process.stdout.read(1) == b"r"
     shutil.rmtree(tmp_path / "x")
     assert finish(process).returncode == 3
 
 
 def test_we_are_killed_and_the_program_goes_on(tmp_path):
-    process = start(tmp_path, ACTOR, "steps", "10", "1000", "sleep", "1000", "write", "1", "alive")
-    time.sleep(0.5)
+    process = start(tmp_path, ACTOR, "steps", "10", "1000", "write", "1", "r", "sleep", "1000", "write", "1", "alive")
+    assert process.stdout.read(1) == b"r"
     os.kill(process.pid, signal.SIGKILL)
     assert process.stdout.read() == b"alive"
     process.communicate()

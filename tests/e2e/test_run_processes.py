@@ -109,10 +109,11 @@ def test_status_of_all_processes_is_written_down(tmp_path):
 
 
 def test_rank_killed_from_outside_is_seen_within_seconds(tmp_path):
-    process = start(tmp_path, ACTOR, "ranks", "2", "steps", "100000", "2000", start_new_session=True)
+    process = start(tmp_path, ACTOR, "ranks", "2", "steps", "5", "2000", "write", "1", "r", "steps", "100000", "2000",
+                    start_new_session=True)
     directory = await_directory(tmp_path)
+    assert process.stdout.read(2) == b"rr"  # both have made steps
     found = wait_for(lambda: [s for s in segments(directory, TRAINER) if s.rank == 1], what="rank 1")
-    time.sleep(0.3)
     os.kill(found[0].pid, signal.SIGKILL)
     begin = time.monotonic()
     line = process.stderr.readline().decode()

@@ -25,8 +25,8 @@ while True:
 """
 
 
-def start_echo(tmp_path):
-    process = start(tmp_path, "python3", "-c", ECHO, start_new_session=True)
+def start_echo(tmp_path, **how):
+    process = start(tmp_path, "python3", "-c", ECHO, start_new_session=True, **how)
     assert process.stdout.readline() == b"ready\n"
     return process
 
@@ -66,6 +66,15 @@ def test_ignored_signals_stay_ignored(tmp_path):
     child_of(process)
     process.send_signal(signal.SIGHUP)
     assert finish(process).returncode == 0
+
+
+def test_ignored_signals_reach_a_program_that_wants_them(tmp_path):
+    """Under nohup a program that installs a handler of its own gets what is sent to it."""
+    process = start_echo(tmp_path, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process.send_signal(signal.SIGHUP)
+    assert process.stdout.readline() == b"SIGHUP\n"
+    process.send_signal(signal.SIGTERM)
+    assert finish(process).returncode == 9
 
 
 def test_status_is_known_where_child_signals_are_ignored(tmp_path):
