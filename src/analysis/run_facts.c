@@ -310,10 +310,7 @@ static void set_evidence(struct table *table, const struct model *model)
 	for (uint32_t i = 0; i < model->processes_count; i++)
 		events += is_program(&model->processes[i]) ? model->processes[i].event_count : 0;
 	table_set_int(table, 0, RUN_DROPPED, (int64_t)dropped);
-	if (missing_ends)
-		table_set_int(table, 0, RUN_MISSING_ENDS, missing_ends);
-	else
-		table_set_missing(table, 0, RUN_MISSING_ENDS, "every recording has its end");
+	table_set_int(table, 0, RUN_MISSING_ENDS, missing_ends);
 	table_set_int(table, 0, RUN_EVENTS, (int64_t)events);
 	set_or_missing(table, 0, RUN_CAPTURE, any_meta(model, "capture"),
 	               "the recorder says it at its end, which it did not reach");

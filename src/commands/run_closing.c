@@ -209,9 +209,11 @@ static void add_sentence(struct run *run, struct buffer *out, const struct captu
 	else if (!is_unwritten)
 		add_end(run, out, captured);
 	if (is_unwritten)
-		buffer_printf(out, "the end of the recording could not be written: %s; it waits in memory: make room, then run "
-		              "stepscope report",
-		              captured->first->rescue_problem);
+		buffer_printf(
+			out,
+			"the end of the recording could not be written: %s; it waits in memory: make room, then run "
+			"stepscope report",
+			captured->first->rescue_problem);
 }
 
 /* What is missing, of all processes. */

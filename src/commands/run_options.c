@@ -157,7 +157,9 @@ static enum status read_config(struct record_settings *given, const char *path, 
 	}
 	if (!status && is_lenient && !taken) {
 		error_set(err, STATUS_USAGE, "'%s' holds no options for stepscope", path);
-		error_hint(err, "they belong into a block 'stepscope:', 'profiler:' or 'profiling:'; see stepscope help run");
+		error_hint(
+			err,
+			"they belong into a block 'stepscope:', 'profiler:' or 'profiling:'; see stepscope help run");
 		return STATUS_USAGE;
 	}
 	return status;

@@ -21,7 +21,7 @@ const struct layout_section layout_report[] = {
          .label = "cost",
          .table = "run",
          .template = "[recording took {overhead_ratio} of the time; {events:event} recorded, {lost_events} dropped]"
-                     "[; the end of {missing_ends:recording} is missing]"},
+                     "[; the end of {?missing_ends:recording} is missing]"},
 	{.form = LAYOUT_SPACE},
 	{.form = LAYOUT_LINE,
          .label = "Step time",

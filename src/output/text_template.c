@@ -11,19 +11,25 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The cell of "{name}" or "{name:thing}"; false when it was not measured. */
+/* The cell of "{name}" or "{name:thing}"; false when it was not measured, or for "{?name:thing}" when there is none. */
 static bool add_cell(struct buffer *out, const struct table *table, int row, const char *text, size_t length)
 {
-	size_t name_length = strcspn(text, ":}");
+	bool is_left_out_at_zero = *text == '?';
+	size_t name_length;
 	char name[64];
 	double value;
 	int column;
 
+	text += is_left_out_at_zero;
+	length -= is_left_out_at_zero;
+	name_length = strcspn(text, ":}");
 	assert(name_length < sizeof(name) && name_length <= length);
 	snprintf(name, sizeof(name), "%.*s", (int)name_length, text);
 	column = table_find_column(table, name);
 	assert(column >= 0);
 	if (!table_get(table, row, column)->has_value)
+		return false;
+	if (is_left_out_at_zero && table_number(table, row, column, &value) && value == 0)
 		return false;
 	cell_for_people(out, table, row, column);
 	if (name_length < length) {
