@@ -407,6 +407,25 @@ static uint32_t wake(struct drain *drain)
 	return number;
 }
 
+static void tell_number(uint32_t *at, uint32_t number)
+{
+	__atomic_store_n(at, number, __ATOMIC_RELEASE);
+	syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* Until it was told. Bounded: a stuck disk must not hold up the program for good. */
+static void await_number(const uint32_t *at, uint32_t number)
+{
+	for (;;) {
+		uint32_t now = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+		const struct timespec wait = {.tv_sec = 1};
+		if ((int32_t)(now - number) >= 0)
+			return;
+		if (syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, now, &wait, NULL, 0) != 0 && errno == ETIMEDOUT)
+			return;
+	}
+}
+
 static void put_end(struct drain *drain)
 {
 	for (uint32_t i = 0; i < __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE) && body_has_room(drain); i++)
@@ -426,6 +445,7 @@ static void *drain_main(void *argument)
 	uint32_t served = 0;
 	int64_t last_ns = clock_raw_ns();
 	prctl(PR_SET_NAME, "stepscope");
+	tell_number(&drain->has_begun, 1);
 	streams_prepare_stop();
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&drain->wake, __ATOMIC_ACQUIRE);
@@ -443,8 +463,7 @@ static void *drain_main(void *argument)
 		run_passes(drain, is_forced || is_stopping);
 		if (is_forced) {
 			served = seen;
-			__atomic_store_n(&drain->passes_done, seen, __ATOMIC_RELEASE);
-			syscall(SYS_futex, &drain->passes_done, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+			tell_number(&drain->passes_done, seen);
 		}
 		if (is_stopping) {
 			put_end(drain);
@@ -530,20 +549,6 @@ static int start_thread(struct drain *drain)
 	return reason;
 }
 
-static void request_pass(struct drain *drain)
-{
-	uint32_t wanted = wake(drain);
-	for (;;) {
-		uint32_t done = __atomic_load_n(&drain->passes_done, __ATOMIC_ACQUIRE);
-		if ((int32_t)(done - wanted) >= 0)
-			return;
-		struct timespec wait = {.tv_sec = 1};
-		if (syscall(SYS_futex, &drain->passes_done, FUTEX_WAIT_PRIVATE, done, &wait, NULL, 0) != 0 &&
-		    errno == ETIMEDOUT)
-			return; /* a stuck disk must not hold up the program for good */
-	}
-}
-
 int drain_start(struct drain *drain, const struct drain_start *how, const char **what)
 {
 	*what = "memory";
@@ -554,7 +559,7 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	drain->limits = how->limits;
 	drain->head_bytes = drain->body_bytes = drain->coarse_bytes = 0;
 	drain->done_count = drain->ended_count = 0;
-	drain->is_stopping = drain->is_at_work = 0;
+	drain->is_stopping = drain->is_at_work = drain->has_begun = 0;
 	drain->next_rotation_ns = 0;
 	drain->dropped_without_slot = 0;
 	*what = "the recording's file";
@@ -578,7 +583,7 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	drain->is_inline = how->is_inline || start_thread(drain) != 0;
 	/* a thread that begins allocates: a fork in that moment leaves the locks of some allocators (ASan's) held for ever */
 	if (!drain->is_inline)
-		request_pass(drain);
+		await_number(&drain->has_begun, 1);
 	return 0;
 }
 
@@ -616,7 +621,7 @@ void drain_flush(struct drain *drain)
 	if (drain->is_running && drain->is_inline)
 		(void)drain_here(drain);
 	else if (drain->is_running)
-		request_pass(drain);
+		await_number(&drain->passes_done, wake(drain));
 }
 
 bool drain_stop(struct drain *drain, const char *reason)

@@ -37,7 +37,8 @@ struct drain {
 	uint32_t is_at_work; /* is_inline: somebody drains, atomic */
 	uint32_t wake;       /* futex: counts requests */
 	uint32_t is_stopping;
-	uint32_t passes_done; /* counts forced passes, for flush */
+	uint32_t passes_done; /* futex: counts forced passes, for flush */
+	uint32_t has_begun;   /* futex: the thread runs */
 	struct pool *pool;
 	struct segment_file file;
 	struct segment_file coarse; /* path "" when there is no rotation */
