@@ -60,11 +60,11 @@ def test_disk_that_fills_up(tmp_path):
 @needs_mounts
 def test_room_again_brings_the_end_back(tmp_path):
     done = in_mounts(tmp_path, "mkdir small; mount -t tmpfs none /dev/shm; mount -t tmpfs -o size=96k none small; cd small; "
-                               "\"$S\" run --out a -- \"$A\" steps 60000 0; \"$S\" report a; "
+                               "\"$S\" run --pool 64M --out a -- \"$A\" steps 300000 0; \"$S\" report a; "
                                "mount -o remount,size=9m .; \"$S\" report a")
     full, mended = (" ".join(text.split()) for text in re.split("^run ", done.stdout, flags=re.MULTILINE)[1:])
     assert "is missing Step time" in full and "could not be added: cannot append" in full, done
-    assert "is missing Step" not in mended and "0 to 59999:" in mended and "0 dropped" in mended, mended
+    assert "is missing Step" not in mended and "0 to 299999:" in mended and "0 dropped" in mended, mended
 
 
 @needs_mounts
