@@ -180,15 +180,18 @@ static const struct table_column between_columns[BETWEEN_COLUMNS] = {
                           .unit = UNIT_NS,
                           .definition = "time in it, summed over the processes",
                           .rules = RULE_NOT_NEGATIVE},
-	[BETWEEN_RATIO] = {.name = "ratio",
-                           .title = "%",
-                           .type = TABLE_DOUBLE,
-                           .unit = UNIT_RATIO,
-                           .role = ROLE_SHARE,
-                           .definition = "share of the recorded time",
-                           .denominator = "time from the first to the last instant known of each process; with --steps "
-                                          "from the begin of the first to the end of the last selected step",
-                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+	[BETWEEN_RATIO] =
+		{.name = "ratio",
+                 .title = "%",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .definition = "share of the recorded time",
+                 .denominator =
+                         "time from the first to the last instant known of each process; with --steps "
+                         "from the begin of the first to the end of the last selected step; without steps that time of "
+                         "each thread that marks phases",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
 };
 
 struct whole {
@@ -235,6 +238,32 @@ static void add_parts(struct table *table, const struct whole *whole, bool is_wi
 		add_part(table, "after the last step", whole->after_ns, whole->total_ns);
 }
 
+/* A program without steps: the recorded time of each thread that marks phases. */
+static void add_phases_without_steps(struct table *table, const struct model *model)
+{
+	int64_t sum[PHASE_COUNT] = {0}, total_ns = 0;
+
+	for (uint32_t track = 0; track < model->tracks_count; track++) {
+		const struct process *process = &model->processes[model->tracks[track]->process];
+		struct step_span span = {.first_ns = process->first_ns, .last_ns = process->last_ns};
+
+		if (model->tracks[track]->kind != TRACK_THREAD)
+			continue;
+		step_times_sweep_phases(model, track, &span);
+		if (span.phase_ns[PHASE_OTHER] == span.last_ns - span.first_ns)
+			continue;
+		total_ns += span.last_ns - span.first_ns;
+		for (int phase = 0; phase < PHASE_COUNT; phase++)
+			sum[phase] += span.phase_ns[phase];
+	}
+	for (int phase = 1; phase < PHASE_COUNT; phase++) {
+		if (sum[phase])
+			add_part(table, phase_name(phase), sum[phase], total_ns);
+	}
+	if (total_ns)
+		add_part(table, phase_name(PHASE_OTHER), sum[PHASE_OTHER], total_ns);
+}
+
 static enum status run_between(const struct model *model, const struct analysis_options *options, struct table *table,
                                struct error *err)
 {
@@ -242,14 +271,18 @@ static enum status run_between(const struct model *model, const struct analysis_
 	const struct step_times *times = step_times_get(&own, model, options);
 	struct whole whole = {0};
 
-	table_init(table, "between_steps", "Where the recorded time goes",
-	           "recorded time inside steps, between them and around them, of all processes that mark steps");
+	table_init(
+		table, "between_steps", "Where the recorded time goes",
+		"recorded time inside steps, between them and around them, of all processes that mark steps; when none "
+		"does, of the threads that mark phases, by phase");
 	table_columns(table, between_columns, BETWEEN_COLUMNS);
 	for (uint32_t i = 0; i < times->span_count; i++)
 		whole_add(&whole, &model->processes[times->spans[i].process], &times->spans[i], options->has_steps);
 	if (times->span_count)
 		add_parts(table, &whole, options->has_steps);
-	else
+	else if (!times->count)
+		add_phases_without_steps(table, model);
+	if (!table->row_count)
 		table->empty = step_times_empty_reason(times);
 	step_times_release(&own);
 	return STATUS_OK;

@@ -199,6 +199,15 @@ static void sweep_process(struct sweep *sweep, uint32_t first, uint32_t end)
 	}
 }
 
+static void fill_other_of_span(struct step_span *span)
+{
+	int64_t named = span->steps_ns;
+
+	for (int phase = 1; phase < PHASE_COUNT; phase++)
+		named += span->phase_ns[phase];
+	span->phase_ns[PHASE_OTHER] = span->last_ns - span->first_ns - named;
+}
+
 /* What is left of steps, and of the time between them, after the phases. */
 static void fill_others(struct step_times *times)
 {
@@ -210,14 +219,17 @@ static void fill_others(struct step_times *times)
 			named += time->phase_ns[phase];
 		time->phase_ns[PHASE_OTHER] = time->dur_ns - named;
 	}
-	for (uint32_t i = 0; i < times->span_count; i++) {
-		struct step_span *span = &times->spans[i];
-		int64_t named = span->steps_ns;
+	for (uint32_t i = 0; i < times->span_count; i++)
+		fill_other_of_span(&times->spans[i]);
+}
 
-		for (int phase = 1; phase < PHASE_COUNT; phase++)
-			named += span->phase_ns[phase];
-		span->phase_ns[PHASE_OTHER] = span->last_ns - span->first_ns - named;
-	}
+void step_times_sweep_phases(const struct model *model, uint32_t track, struct step_span *span)
+{
+	struct sweep sweep = {.model = model, .span = span, .track = track};
+
+	sweep_track(&sweep, model->tracks[track]);
+	free(sweep.stack);
+	fill_other_of_span(span);
 }
 
 /* ---- ranks ---- */

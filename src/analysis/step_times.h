@@ -69,6 +69,9 @@ void step_times_release(struct step_times *times);
 const struct step_times *step_times_get(struct step_times *own, const struct model *model,
                                         const struct analysis_options *options);
 
+/* Of a track without steps: the time of its process from span->first_ns to last_ns by phase, into span->phase_ns. */
+void step_times_sweep_phases(const struct model *model, uint32_t track, struct step_span *span);
+
 /* "data", ..., and "other" for 0. */
 const char *phase_name(int phase);
 

@@ -73,7 +73,8 @@ void text_wrapped(struct buffer *out, const char *text, int indent, int at, cons
 static void choose_named(struct grid *grid, const char *names, bool is_brief)
 {
 	while (*names && grid->column_count < MAXIMUM_COLUMNS) {
-		size_t length = strcspn(names, ",");
+		size_t length = strcspn(names, ",|");
+		int before = grid->column_count;
 
 		for (int i = 0; i < grid->table->column_count; i++) {
 			const char *name = grid->table->columns[i].name;
@@ -82,7 +83,9 @@ static void choose_named(struct grid *grid, const char *names, bool is_brief)
 			    !(is_brief && column_is_missing(grid->table, i)))
 				grid->columns[grid->column_count++] = i;
 		}
-		names += length + (names[length] == ',');
+		if (grid->column_count > before) /* the others were for want of this one */
+			length = strcspn(names, ",");
+		names += length + (names[length] != '\0');
 	}
 }
 

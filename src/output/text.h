@@ -14,12 +14,14 @@ struct text_style {
 };
 
 struct text_view {
-	const char *columns; /* names separated by commas, or NULL: all that are not hidden and measured somewhere */
-	const char *bar;     /* a share that gets a bar, or NULL */
-	int limit;           /* rows at most; 0: all */
-	bool has_heading;    /* the row with the columns' titles */
-	bool is_explained;   /* definitions of the columns follow */
-	bool is_brief;       /* unmeasured columns are left out without a note, named ones too */
+	const char *
+		columns; /* names separated by commas, or NULL: all that are not hidden and measured somewhere; a|b: a, or
+	                      * b when a is left out */
+	const char *bar;   /* a share that gets a bar, or NULL */
+	int limit;         /* rows at most; 0: all */
+	bool has_heading;  /* the row with the columns' titles */
+	bool is_explained; /* definitions of the columns follow */
+	bool is_brief;     /* unmeasured columns are left out without a note, named ones too */
 };
 
 /* Rows and columns, columns without any measured cell left out and named below with the reason. A table of one row is

@@ -78,9 +78,13 @@ int segment_file_open(struct segment_file *file)
 		segment_header_seal(&file->identity);
 		file->bytes = 0;
 		file->opened_ns = clock_raw_ns();
-		if (segment_file_append(file, &file->identity, sizeof(file->identity), NULL, 0))
-			return 0;
+		bool was_reported = file->was_reported;
+		file->was_reported = true; /* by whoever wants the file open */
+		bool is_written = segment_file_append(file, &file->identity, sizeof(file->identity), NULL, 0);
 		int reason = errno;
+		file->was_reported = was_reported;
+		if (is_written)
+			return 0;
 		segment_file_close(file);
 		unlink(file->path);
 		return reason;
