@@ -32,7 +32,7 @@ static const struct option options[] = {
 		"- is standard output; without it, into the run's directory"),
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
 	OPTION_DOUBLE("max-mb", 0, &max_mb, "N",
-                      "leave out whole steps from the end so that N MiB are not exceeded (uncompressed)"),
+                      "leave out whole steps from the end so that N MiB are not exceeded (uncompressed); 0: no limit"),
 	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
                      "memory for the trace before it goes to a temporary file (256M)"),
 	OPTION_FLAG("no-progress", 0, &is_no_progress, "no progress bar"),

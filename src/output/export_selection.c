@@ -223,6 +223,10 @@ void export_limit(struct step_bytes *steps, uint64_t written, struct selection *
 		selection_cut(selection, steps->model, first_dropped);
 		export_note(result, "--max-mb leaves room for %u of %u steps: nothing is written from step %lld on",
 		            kept, steps->count, (long long)first_dropped);
+		if (steps->base > limit)
+			export_note(result,
+			            "still larger than --max-mb: what is not of steps (names, processes, time before "
+			            "and after) is always written");
 	} else if (written > limit) {
 		export_note(result, "larger than --max-mb, but there are no steps that could be left out");
 	}

@@ -39,9 +39,10 @@ enum kind {
 	RANKS,
 	WAIT,
 	SILENT,
+	STEPLESS,
 	KINDS
 };
-static const char *const kinds[KINDS] = {"train", "killed", "ranks", "wait", "silent"};
+static const char *const kinds[KINDS] = {"train", "killed", "ranks", "wait", "silent", "stepless"};
 
 struct sample {
 	struct segment_builder segment;
@@ -122,11 +123,17 @@ static void put_free(struct sample *sample, uint64_t address)
 	segment_put(&sample->segment, MAIN, sample->now, STEPSCOPE_EVENT_FREE, STEPSCOPE_MEMORY_ID(0, -1), 1, address);
 }
 
+static void mark_step(struct sample *sample, enum stepscope_step_event what, int64_t number)
+{
+	if (sample->kind != STEPLESS)
+		segment_step(&sample->segment, MAIN, sample->now, what, number);
+}
+
 static void put_step(struct sample *sample, int rank, int64_t number, bool is_last)
 {
 	bool has_memory = sample->kind == TRAIN || sample->kind == KILLED;
 
-	segment_step(&sample->segment, MAIN, sample->now, STEPSCOPE_STEP_BEGIN, number);
+	mark_step(sample, STEPSCOPE_STEP_BEGIN, number);
 	phase(sample, STEPSCOPE_PHASE_DATA, rank == 1 ? 30 : 10);
 	put_value(sample, COUNTER_QUEUE, (double)(number % 3));
 	if (has_memory && number == 0)
@@ -149,9 +156,9 @@ static void put_step(struct sample *sample, int rank, int64_t number, bool is_la
 		put(sample, STEPSCOPE_EVENT_MARK, MARK_SAVED);
 	}
 	put_value(sample, METRIC_LOSS, number == 7 ? NAN : 10.0 - (double)number);
-	segment_step(&sample->segment, MAIN, sample->now, STEPSCOPE_STEP_TOKENS, 1000);
+	mark_step(sample, STEPSCOPE_STEP_TOKENS, 1000);
 	sample->now += (10 + (uint64_t)number) * MS;
-	segment_step(&sample->segment, MAIN, sample->now, STEPSCOPE_STEP_END, number);
+	mark_step(sample, STEPSCOPE_STEP_END, number);
 	sample->now += 5 * MS;
 }
 
@@ -281,7 +288,7 @@ int main(int argc, char **argv)
 	while (argc == 3 && kind < KINDS && strcmp(argv[1], kinds[kind]) != 0)
 		kind++;
 	if (argc != 3 || kind == KINDS) {
-		fprintf(stderr, "usage: report_sample train|killed|ranks|wait|silent DIR\n");
+		fprintf(stderr, "usage: report_sample train|killed|ranks|wait|silent|stepless DIR\n");
 		return 2;
 	}
 	mkdir(argv[2], 0777);
