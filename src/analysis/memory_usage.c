@@ -23,14 +23,6 @@ static const char not_recorded[] = "memory was not recorded: --with memory, and 
 
 /* ---- one pool: a device of a process ---- */
 
-/* Sums of 64-bit sizes, which a hostile or broken program may give. Tables hold what fits. */
-__extension__ typedef __int128 wide_bytes;
-
-static int64_t saturated(wide_bytes bytes)
-{
-	return bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
-}
-
 struct level {
 	wide_bytes now, peak, at_peak, allocated;
 	int64_t count;
@@ -262,10 +254,10 @@ static void add_level(struct memory_fold *fold, const struct pool *pool, int cat
 	table_set_text(table, row, MEMORY_PROCESS, process_label(fold->model, pool->process, &table->arena));
 	table_set_text(table, row, MEMORY_DEVICE, device_name(&table->arena, pool->device));
 	table_set_text(table, row, MEMORY_CATEGORY, category < CATEGORIES ? category_names[category] : "all");
-	table_set_int(table, row, MEMORY_AT_PEAK, saturated(level->at_peak));
-	table_set_int(table, row, MEMORY_PEAK, saturated(level->peak));
-	table_set_int(table, row, MEMORY_LIVE, saturated(level->now));
-	table_set_int(table, row, MEMORY_ALLOCATED, saturated(level->allocated));
+	table_set_int(table, row, MEMORY_AT_PEAK, bytes_that_fit(level->at_peak));
+	table_set_int(table, row, MEMORY_PEAK, bytes_that_fit(level->peak));
+	table_set_int(table, row, MEMORY_LIVE, bytes_that_fit(level->now));
+	table_set_int(table, row, MEMORY_ALLOCATED, bytes_that_fit(level->allocated));
 	table_set_int(table, row, MEMORY_COUNT, level->count);
 	for (int column = MEMORY_GROWTH; column <= MEMORY_GROWTH_HIGH; column++)
 		table_set_missing(table, row, column, "fewer than three complete steps recorded memory");
@@ -441,7 +433,7 @@ static void add_alive(struct memory_fold *fold, const struct pool *pool, const s
 		table_set_text(table, row, PEAK_BY, model_text(fold->model, alive->by));
 	else
 		table_set_missing(table, row, PEAK_BY, "nothing was open when it was allocated");
-	table_set_int(table, row, PEAK_BYTES, saturated(alive->bytes));
+	table_set_int(table, row, PEAK_BYTES, bytes_that_fit(alive->bytes));
 	table_set_int(table, row, PEAK_COUNT, alive->count);
 	if (pool->peak > 0)
 		table_set_double(table, row, PEAK_RATIO, (double)alive->bytes / (double)pool->peak);

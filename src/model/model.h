@@ -131,6 +131,14 @@ struct memory_event {
 	bool has_bytes;
 };
 
+/* Sums of 64-bit sizes, which a hostile or broken program may give, and what fits into a table or a trace. */
+__extension__ typedef __int128 wide_bytes;
+
+static inline int64_t bytes_that_fit(wide_bytes bytes)
+{
+	return bytes > INT64_MAX ? INT64_MAX : bytes < INT64_MIN ? INT64_MIN : (int64_t)bytes;
+}
+
 struct mark {
 	int64_t time_ns;
 	uint32_t track;

@@ -303,7 +303,7 @@ static const char *category_name(uint8_t category)
 static void put_memory_event(struct chrome *chrome, const struct memory_event *event, int64_t total, uint32_t number)
 {
 	struct writer *w = &chrome->w;
-	int64_t bytes = event->is_free ? -(int64_t)event->bytes : (int64_t)event->bytes;
+	int64_t bytes = bytes_that_fit(event->is_free ? -(wide_bytes)event->bytes : (wide_bytes)event->bytes);
 
 	writer_text(w, "{\"ph\": \"i\", \"s\": \"t\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\"");
 	chrome_place(chrome, chrome->ids.tracks[event->track], event->time_ns);

@@ -229,8 +229,8 @@ int64_t memory_totals_add(struct memory_totals *totals, const struct memory_even
 		totals->totals[i] = (struct memory_total){event->process, event->device, 0};
 	}
 	if (event->has_bytes)
-		totals->totals[i].bytes += event->is_free ? -(int64_t)event->bytes : (int64_t)event->bytes;
-	return totals->totals[i].bytes;
+		totals->totals[i].bytes += event->is_free ? -(wide_bytes)event->bytes : (wide_bytes)event->bytes;
+	return bytes_that_fit(totals->totals[i].bytes);
 }
 
 void memory_totals_release(struct memory_totals *totals)

@@ -137,7 +137,7 @@ uint32_t arg_find(const struct model *model, uint32_t track, uint32_t row);
 struct memory_total {
 	uint32_t process;
 	int32_t device;
-	int64_t bytes;
+	wide_bytes bytes;
 };
 
 struct memory_totals { /* bytes allocated per process and device, as far as the recording saw them */
