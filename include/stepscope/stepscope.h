@@ -117,7 +117,8 @@ struct stepscope_op_info {
 	double bytes;                                            /* bytes read and written by this call */
 };
 
-/* An interned name. 0 is "no name" and makes the call that gets it a no-op. */
+/* An interned name. 0 is "no name": what begins with it is recorded as "(no name)", so that its end closes nothing else; a value
+ * or mark with it is dropped and counted. */
 typedef uint32_t stepscope_name_t;
 
 /* What stepscope_name() makes the name a name of. A string interned under two kinds is two names. */
@@ -186,7 +187,8 @@ STEPSCOPE_API void stepscope_shutdown(void);
 STEPSCOPE_API void stepscope_flush(void);
 
 /* Returns the name's number, the same for equal strings of the same kind, for the life of the process (also in forked
- * children). 0 when the recorder is off or the table of names is full. */
+ * children). 0 when the recorder is off. When the table of names is full (about 250,000), the number of "(too many names)",
+ * and 0 for counters and metrics. */
 STEPSCOPE_API stepscope_name_t stepscope_name(enum stepscope_kind kind, const char *name);
 
 /* 1 when detail is being recorded now, for callers that must compute something only then. */

@@ -13,10 +13,17 @@
 
 /* ---- events ---------------------------------------------------------------------------------------------------------------- */
 
+/* For what has an end: without a beginning that would close another span. 0 only when nothing is recorded. */
+static __attribute__((noinline, cold)) uint32_t no_name(void)
+{
+	return emit_symbol(STEPSCOPE_SYMBOL_RANGE, "(no name)", 9);
+}
+
 void stepscope_emit_begin(stepscope_name_t name)
 {
-	if (name)
-		stream_put(STEPSCOPE_EVENT_BEGIN, name, NULL, 0);
+	if (__builtin_expect(!name, 0) && !(name = no_name()))
+		return;
+	stream_put(STEPSCOPE_EVENT_BEGIN, name, NULL, 0);
 }
 
 void stepscope_emit_end(void)
@@ -26,8 +33,9 @@ void stepscope_emit_end(void)
 
 void stepscope_emit_switch(stepscope_name_t name)
 {
-	if (name)
-		stream_put(STEPSCOPE_EVENT_SWITCH, name, NULL, 0);
+	if (__builtin_expect(!name, 0) && !(name = no_name()))
+		return;
+	stream_put(STEPSCOPE_EVENT_SWITCH, name, NULL, 0);
 }
 
 static bool is_phase(int phase)
@@ -73,9 +81,7 @@ void stepscope_emit_micro_batch_begin(int64_t index)
 
 void stepscope_emit_op_info(stepscope_name_t name, const struct stepscope_op_info *info)
 {
-	if (!name)
-		return;
-	stream_put(STEPSCOPE_EVENT_BEGIN, name, NULL, 0);
+	stepscope_emit_begin(name);
 	if (!info || !(STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES))
 		return;
 	uint32_t shape = shapes_symbol(info);
@@ -111,12 +117,16 @@ void stepscope_emit_value(stepscope_name_t name, double value)
 	const uint64_t bits = double_bits(value);
 	if (name)
 		stream_put(STEPSCOPE_EVENT_VALUE, name, &bits, 1);
+	else
+		stream_drop(STEPSCOPE_EVENT_VALUE);
 }
 
 void stepscope_emit_mark(stepscope_name_t name)
 {
 	if (name)
 		stream_put(STEPSCOPE_EVENT_MARK, name, NULL, 0);
+	else
+		stream_drop(STEPSCOPE_EVENT_MARK);
 }
 
 void stepscope_emit_metadata(const char *key, const char *value)
@@ -166,9 +176,21 @@ uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t
 
 /* ---- agents ---------------------------------------------------------------------------------------------------------------- */
 
+static bool has_name(enum stepscope_event type)
+{
+	return type == STEPSCOPE_EVENT_BEGIN || type == STEPSCOPE_EVENT_SWITCH || type == STEPSCOPE_EVENT_VALUE ||
+	       type == STEPSCOPE_EVENT_MARK || type == STEPSCOPE_EVENT_SPAN || type == STEPSCOPE_EVENT_SAMPLE;
+}
+
 void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload, unsigned count)
 {
-	if (count <= 15 && (STEPSCOPE_ACTIVE_ || __atomic_load_n(&session.is_ending, __ATOMIC_RELAXED)))
+	if (count > 15 || (!STEPSCOPE_ACTIVE_ && !__atomic_load_n(&session.is_ending, __ATOMIC_RELAXED)))
+		return;
+	if (__builtin_expect(!id, 0) && (type == STEPSCOPE_EVENT_BEGIN || type == STEPSCOPE_EVENT_SWITCH))
+		id = no_name();
+	if (__builtin_expect(!id, 0) && has_name(type))
+		stream_drop(type);
+	else
 		stream_put(type, id, payload, count);
 }
 

@@ -335,6 +335,17 @@ static void write_pass(struct drain *drain)
 	free_done(drain);
 }
 
+static void tell_full_table(struct drain *drain)
+{
+	if (drain->is_full_told || !symbols_are_full())
+		return;
+	drain->is_full_told = true;
+	recorder_say(
+		"the program uses more names than there is room for (about %u); further ones are recorded as '(too many "
+		"names)', values of further counters are dropped and counted",
+		SYMBOLS_MAX);
+}
+
 /* One pass over all streams; true when more is waiting. */
 static bool pass(struct drain *drain, int64_t now_ns, bool is_forced)
 {
@@ -351,6 +362,7 @@ static bool pass(struct drain *drain, int64_t now_ns, bool is_forced)
 		}
 		put_drops(drain, 0, drain->pool->header->dropped, &drain->dropped_without_slot);
 		put_symbols(drain);
+		tell_full_table(drain);
 	}
 	write_pass(drain);
 	/* a file that takes data again has got what was kept; the rest waits in the pool */

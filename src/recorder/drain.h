@@ -57,6 +57,7 @@ struct drain {
 	uint32_t next_slot; /* where the next pass begins */
 	uint64_t dropped_without_slot;
 	uint64_t events;
+	bool is_full_told;    /* the table of names */
 	uint32_t freed_count; /* chunks, since the last wait */
 	char end_reason[128];
 };

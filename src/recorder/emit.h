@@ -10,10 +10,11 @@
 #include <stepscope/format.h>
 #include <stepscope/stepscope.h>
 
-/* Interns a name of any kind (stepscope_name() takes only the public ones). 0 when off or full. */
+/* Interns a name of any kind (stepscope_name() takes only the public ones). 0 when off, and for values and texts when full. */
 uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t length);
 
-/* Emits one event with up to 15 payload words at the current time. */
+/* Emits one event with up to 15 payload words at the current time. Without a name (id 0) it is counted as dropped, but what
+ * begins is recorded as "(no name)". */
 void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload, unsigned count);
 
 /* A value of a counter in the process's own time line. */

@@ -60,6 +60,11 @@ static void drop_without_slot(uint32_t head)
 	}
 }
 
+void stream_drop(enum stepscope_event type)
+{
+	drop_without_slot((uint32_t)type);
+}
+
 static void drop(struct cursor *cursor, uint32_t head, uint64_t tick)
 {
 	struct stepscope_slot *slot = cursor->slot;

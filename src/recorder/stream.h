@@ -34,6 +34,9 @@ static_assert(sizeof(struct cursor) == 128, "cursor");
 extern struct cursor cursor_none;
 extern __thread struct cursor *cursor_mine __attribute__((tls_model("initial-exec")));
 
+/* Counts an event that cannot be recorded: it has no name. */
+void stream_drop(enum stepscope_event type);
+
 void stream_put_slow(struct cursor *cursor, uint32_t was_busy, uint32_t head, const uint64_t *payload);
 
 /* The events that say where everything else belongs: few, kept for good, and the last to be dropped. */

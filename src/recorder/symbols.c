@@ -14,6 +14,11 @@
 #define AREA_BYTES (32u << 20)
 #define SLOTS (SYMBOLS_MAX * 2)
 #define MOST_AT_ONCE 4096u /* threads that may be adding a name at the same instant */
+#define KEPT_FOR_FACTS 4096u
+#define KEPT_FOR_FACTS_BYTES (4u << 20)
+#define KEPT_FOR_STAND_INS 256u
+#define KEPT_FOR_STAND_INS_BYTES (64u << 10)
+#define STAND_IN "(too many names)"
 
 struct copies {
 	struct pool *pool;
@@ -27,6 +32,7 @@ struct symbols {
 	uint64_t *slots;
 	uint32_t *offsets;     /* number -> offset / 8 in area */
 	uint32_t count;        /* numbers given, atomic */
+	bool is_full;          /* a name was refused, atomic */
 	struct copies *copies; /* in a page that fork() clears: a child must not write to its parent's pool */
 	uint64_t inherited;    /* entries below this are the parent's: an incomplete one stays so */
 };
@@ -93,15 +99,31 @@ static void copy_to_pool(struct pool *pool, uint32_t number, uint8_t kind, const
 	write_entry(pool->symbols + at, number, kind, text, length);
 }
 
+static bool is_stand_in(const char *text, uint32_t length)
+{
+	return length == sizeof(STAND_IN) - 1 && memcmp(text, STAND_IN, length) == 0;
+}
+
+/* The program's own names leave room for facts, which say what the recording is, and those for the names that stand in. */
+static uint32_t kept_numbers(uint8_t kind, bool is_standing_in)
+{
+	bool is_fact = kind == STEPSCOPE_SYMBOL_META || kind == STEPSCOPE_SYMBOL_METRIC ||
+	               kind == STEPSCOPE_SYMBOL_PHASE;
+	return is_standing_in ? 0 : KEPT_FOR_STAND_INS + (is_fact ? 0 : KEPT_FOR_FACTS);
+}
+
 static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 {
 	size_t bytes = entry_bytes(length);
 	uint64_t at = __atomic_load_n(&symbols.used, __ATOMIC_RELAXED);
+	uint32_t kept = kept_numbers(kind, is_stand_in(text, length));
+	uint64_t room = AREA_BYTES - (kept ? KEPT_FOR_STAND_INS_BYTES : 0) -
+	                (kept > KEPT_FOR_STAND_INS ? KEPT_FOR_FACTS_BYTES : 0);
 	/* looked at before the room is taken: an entry without a number would stand in the way for ever */
-	if (__atomic_load_n(&symbols.count, __ATOMIC_RELAXED) >= SYMBOLS_MAX - MOST_AT_ONCE)
+	if (__atomic_load_n(&symbols.count, __ATOMIC_RELAXED) >= SYMBOLS_MAX - MOST_AT_ONCE - kept)
 		return 0;
 	do {
-		if (at + bytes > AREA_BYTES)
+		if (at + bytes > room)
 			return 0;
 	} while (
 		!__atomic_compare_exchange_n(&symbols.used, &at, at + bytes, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
@@ -139,9 +161,27 @@ static uint32_t intern(enum stepscope_symbol_kind kind, const char *text, uint32
 	}
 }
 
+/* A span without its name is still a span; a value without its name says nothing. */
+static bool has_stand_in(enum stepscope_symbol_kind kind)
+{
+	return kind != STEPSCOPE_SYMBOL_TEXT && kind != STEPSCOPE_SYMBOL_META && kind != STEPSCOPE_SYMBOL_COUNTER &&
+	       kind != STEPSCOPE_SYMBOL_METRIC;
+}
+
 uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length)
 {
-	return __atomic_load_n(&symbols.is_open, __ATOMIC_ACQUIRE) ? intern(kind, text, length) : 0;
+	if (!__atomic_load_n(&symbols.is_open, __ATOMIC_ACQUIRE))
+		return 0;
+	uint32_t number = intern(kind, text, length);
+	if (__builtin_expect(number != 0, 1))
+		return number;
+	__atomic_store_n(&symbols.is_full, true, __ATOMIC_RELAXED);
+	return has_stand_in(kind) ? intern(kind, STAND_IN, sizeof(STAND_IN) - 1) : 0;
+}
+
+bool symbols_are_full(void)
+{
+	return __atomic_load_n(&symbols.is_full, __ATOMIC_RELAXED);
 }
 
 static void add_builtins(void)

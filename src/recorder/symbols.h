@@ -22,8 +22,12 @@ void symbols_wipe(void);
  * may still be writing to the pool before. */
 bool symbols_attach_pool(struct pool *pool, bool is_forked);
 
-/* The number of the name, adding it if needed; 0 when the table is full. */
+/* The number of the name, adding it if needed. When the table is full, that of "(too many names)" for what has a beginning and
+ * an end or is a mark, else 0. */
 uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length);
+
+/* Was a name refused? */
+bool symbols_are_full(void);
 
 /* For the drainer: entries from byte *from of the master copy on, as they go into a SYMBOLS block; returns their bytes (at
  * most `maximum`, whole entries that are complete) and moves *from. */

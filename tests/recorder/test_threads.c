@@ -418,9 +418,53 @@ static void a_library_may_be_unloaded_after_use(void)
 	recording_free(recording);
 }
 
+/* many_names COUNT: as many ranges and counters, each with a name of its own; then facts and a step. */
+static void victim_many_names(int argc, char **argv)
+{
+	long count = work_number(argc, argv, 1);
+	char name[32];
+
+	stepscope_range_push_name(0);
+	stepscope_range_pop();
+	stepscope_value_name(0, 1);
+	for (long i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "range %ld", i);
+		stepscope_range_push(name);
+		stepscope_range_pop();
+		if (i % 100 == 0)
+			usleep(100); /* leaves the drainer room */
+	}
+	for (long i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "counter %ld", i);
+		stepscope_counter(name, 1);
+	}
+	stepscope_range_push_name(stepscope_name(STEPSCOPE_KIND_OP, "late"));
+	stepscope_range_pop();
+	stepscope_metric("late metric", 1);
+}
+
+static void more_names_than_fit_keep_begins_and_ends(void)
+{
+	const long count = 300000;
+
+	CHECK_EQUAL(harness_run("many_names", "300000", NULL), 0);
+	struct recording *recording = recording_read(harness.directory);
+	recording_check_whole(recording, false);
+	CHECK_EQUAL(recording_sum(recording, STEPSCOPE_EVENT_BEGIN) + recording_drops(recording, STEPSCOPE_EVENT_BEGIN),
+	            count + 2);
+	CHECK_EQUAL(recording_sum(recording, STEPSCOPE_EVENT_END) + recording_drops(recording, STEPSCOPE_EVENT_END),
+	            count + 2);
+	CHECK(recording_drops(recording, STEPSCOPE_EVENT_BEGIN) == recording_drops(recording, STEPSCOPE_EVENT_END));
+	CHECK(recording_drops(recording, STEPSCOPE_EVENT_VALUE) >= 1001);
+	CHECK_EQUAL(recording->unnamed, 0);
+	CHECK_EQUAL(harness_count_lines(harness_text(harness.errors), "more names than there is room for"), 1);
+	recording_free(recording);
+}
+
 HARNESS_MAIN(LIST(VICTIM(short), VICTIM(live), VICTIM(rush), VICTIM(signals), VICTIM(ends), VICTIM(small_stack),
-                  VICTIM(names), VICTIM(plugin)),
+                  VICTIM(names), VICTIM(plugin), VICTIM(many_names)),
              LIST(TEST(ten_thousand_short_threads_are_all_there), TEST(a_thousand_live_threads_are_all_there),
                   TEST(threads_without_a_slot_are_declared), TEST(a_rush_at_the_start_is_declared),
                   TEST(handlers_that_emit_break_nothing), TEST(threads_may_end_anyhow), TEST(a_small_stack_is_enough),
-                  TEST(names_may_go_away_after_the_call), TEST(a_library_may_be_unloaded_after_use)))
+                  TEST(names_may_go_away_after_the_call), TEST(more_names_than_fit_keep_begins_and_ends),
+                  TEST(a_library_may_be_unloaded_after_use)))

@@ -150,7 +150,7 @@ static void children_keep_the_numbers(void **state)
 }
 
 /* Last: afterwards there is no room any more. */
-static void a_full_table_gives_no_number(void **state)
+static void a_full_table_has_names_that_stand_in(void **state)
 {
 	uint32_t number = intern(STEPSCOPE_SYMBOL_MARK, "early"), last = 1;
 	char text[32];
@@ -161,16 +161,34 @@ static void a_full_table_gives_no_number(void **state)
 	}
 	assert_int_equal(last, 0);
 	assert_int_equal(intern(STEPSCOPE_SYMBOL_MARK, "early"), number); /* known ones still work */
-	assert_int_equal(intern(STEPSCOPE_SYMBOL_MARK, "too late"), 0);
+	/* values and texts get none, what has an end gets one that stands in for all */
+	assert_true(symbols_are_full());
+	assert_int_equal(intern(STEPSCOPE_SYMBOL_COUNTER, "too late"), 0);
+	assert_int_equal(intern(STEPSCOPE_SYMBOL_RANGE, "too late"),
+	                 intern(STEPSCOPE_SYMBOL_RANGE, "(too many names)"));
+	assert_int_equal(intern(STEPSCOPE_SYMBOL_RANGE, "later still"), intern(STEPSCOPE_SYMBOL_RANGE, "too late"));
+	assert_int_not_equal(intern(STEPSCOPE_SYMBOL_OP, "too late"), 0);
+	assert_int_not_equal(intern(STEPSCOPE_SYMBOL_OP, "too late"), intern(STEPSCOPE_SYMBOL_RANGE, "too late"));
+	/* facts find room until they have filled theirs, and the stand-ins have theirs still */
+	assert_int_not_equal(intern(STEPSCOPE_SYMBOL_META, "capture"), 0);
+	for (uint32_t i = 0; i < SYMBOLS_MAX && last == 0; i++) {
+		snprintf(text, sizeof(text), "fact %u", i);
+		last = intern(STEPSCOPE_SYMBOL_META, text) ? 0 : 1;
+	}
+	assert_int_equal(last, 1);
+	assert_int_not_equal(intern(STEPSCOPE_SYMBOL_MARK, "too late"), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equal_names_of_a_kind_are_one),  cmocka_unit_test(long_names_are_cut),
-		cmocka_unit_test(threads_agree_about_numbers),    cmocka_unit_test(every_name_is_taken_once_in_pieces),
-		cmocka_unit_test(the_pool_has_old_and_new_names), cmocka_unit_test(children_keep_the_numbers),
-		cmocka_unit_test(a_full_table_gives_no_number),
+		cmocka_unit_test(equal_names_of_a_kind_are_one),
+		cmocka_unit_test(long_names_are_cut),
+		cmocka_unit_test(threads_agree_about_numbers),
+		cmocka_unit_test(every_name_is_taken_once_in_pieces),
+		cmocka_unit_test(the_pool_has_old_and_new_names),
+		cmocka_unit_test(children_keep_the_numbers),
+		cmocka_unit_test(a_full_table_has_names_that_stand_in),
 	};
 	return cmocka_run_group_tests(tests, set_up, NULL);
 }
