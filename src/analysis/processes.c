@@ -63,7 +63,8 @@ static const struct table_column columns[PROCESS_COLUMNS] = {
                           .title = "wall",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
-                          .definition = "from the first to the last instant known of it",
+                          .definition = "from the first to the last instant known of it; with --steps not measured, like "
+                                        "all that is of the whole process",
                           .rules = RULE_NOT_NEGATIVE},
 	[PROCESS_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how it ended, in words"},
 	[PROCESS_EXIT] = {.name = "exit_status",
@@ -153,6 +154,12 @@ static bool child_number(const struct model *model, int64_t pid, const char *key
 	return true;
 }
 
+/* Counters are what a file says: any double. */
+static int64_t whole_number(double value)
+{
+	return value >= 9e18 ? INT64_MAX : value > 0 ? (int64_t)value : 0;
+}
+
 bool process_counter(const struct model *model, uint32_t process, const char *name, int64_t *value)
 {
 	uint32_t string = intern_find(&model->strings, name);
@@ -162,7 +169,7 @@ bool process_counter(const struct model *model, uint32_t process, const char *na
 
 		if (series->process != process || series->name != string || series->is_metric || !series->count)
 			continue;
-		*value = (int64_t)series->value[series->count - 1];
+		*value = whole_number(series->value[series->count - 1]);
 		return true;
 	}
 	return false;
@@ -178,6 +185,9 @@ static bool child_sum(const struct model *model, int64_t pid, const char *const 
 		*sum += second;
 	return true;
 }
+
+/* With --steps only a part of the recording was read: what is of the whole process would contradict it. */
+static const char *const of_a_part = "--steps: only a part of the process was read";
 
 static void set_used(struct table *table, int row, const struct model *model, uint32_t process, int64_t pid)
 {
@@ -280,7 +290,36 @@ static void set_optional(struct table *table, int row, int column, bool has_valu
 		table_set_missing(table, row, column, reason);
 }
 
-static void add_row(struct table *table, const struct model *model, uint32_t number, int64_t origin_ns)
+static void set_time(struct table *table, int row, const struct process *process, int64_t origin_ns)
+{
+	if (!process->has_times) {
+		table_set_missing(table, row, PROCESS_FIRST, "nothing it recorded has a time");
+		table_set_missing(table, row, PROCESS_WALL, "nothing it recorded has a time");
+		return;
+	}
+	table_set_int(table, row, PROCESS_FIRST, process->first_ns - origin_ns);
+	table_set_int(table, row, PROCESS_WALL,
+	              process->last_ns > process->first_ns ? process->last_ns - process->first_ns : 0);
+}
+
+static void set_whole(struct table *table, int row, const struct model *model, uint32_t number, int64_t origin_ns)
+{
+	set_time(table, row, &model->processes[number], origin_ns);
+	set_last(table, row, model, number);
+	set_used(table, row, model, number, model->processes[number].pid);
+}
+
+static void set_part(struct table *table, int row)
+{
+	static const int unknown[] = {PROCESS_FIRST, PROCESS_WALL, PROCESS_LAST_STEP, PROCESS_LAST_OP};
+
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		table_set_missing(table, row, unknown[i], of_a_part);
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		table_set_missing(table, row, sources[i].column, of_a_part);
+}
+
+static int add_row(struct table *table, const struct model *model, uint32_t number)
 {
 	const struct process *process = &model->processes[number];
 	int row = table_row(table);
@@ -290,13 +329,12 @@ static void add_row(struct table *table, const struct model *model, uint32_t num
 	set_optional(table, row, PROCESS_RANK, process->rank >= 0, process->rank, "no launcher gave one");
 	set_optional(table, row, PROCESS_PARENT, process->parent_pid > 0, process->parent_pid, "not recorded");
 	table_set_text(table, row, PROCESS_HOST, model_text(model, process->host));
-	table_set_text(table, row, PROCESS_NAME, model_text(model, process->name));
-	table_set_int(table, row, PROCESS_FIRST, process->first_ns - origin_ns);
-	table_set_int(table, row, PROCESS_WALL,
-	              process->last_ns > process->first_ns ? process->last_ns - process->first_ns : 0);
+	if (process->name)
+		table_set_text(table, row, PROCESS_NAME, model_text(model, process->name));
+	else
+		table_set_missing(table, row, PROCESS_NAME, "not recorded");
 	set_end(table, row, model, process, process->pid);
-	set_last(table, row, model, number);
-	set_used(table, row, model, number, process->pid);
+	return row;
 }
 
 /* ---- children that recorded nothing ---- */
@@ -355,10 +393,18 @@ static enum status run(const struct model *model, const struct analysis_options 
 
 	table_init(table, "processes", "Processes", "every process of the run, over the whole recording");
 	table_columns(table, columns, PROCESS_COLUMNS);
-	for (uint32_t i = 0; i < model->processes_count; i++)
-		origin_ns = model->processes[i].first_ns < origin_ns ? model->processes[i].first_ns : origin_ns;
-	for (uint32_t i = 0; i < model->processes_count; i++)
-		add_row(table, model, i, origin_ns);
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		if (model->processes[i].has_times && model->processes[i].first_ns < origin_ns)
+			origin_ns = model->processes[i].first_ns;
+	}
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		int row = add_row(table, model, i);
+
+		if (options->has_steps)
+			set_part(table, row);
+		else
+			set_whole(table, row, model, i, origin_ns);
+	}
 	add_children(table, model);
 	if (!table->row_count)
 		table->empty = "no process was recorded";

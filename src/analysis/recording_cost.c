@@ -16,13 +16,38 @@
 #include <stdlib.h>
 #include <stepscope/format.h>
 
+/* Threads that recorded, and the recorder's own. */
+static double count_threads(const struct model *model, uint32_t process)
+{
+	double threads = 1;
+
+	for (uint32_t i = 0; i < model->tracks_count; i++)
+		threads += model->tracks[i]->process == process && model->tracks[i]->kind == TRACK_THREAD;
+	return threads > 1 ? threads : 2;
+}
+
+/* The last sample may be older than the last event, and the cost of an event is an estimate: no less than the work. */
+static double find_cpu(const struct model *model, uint32_t process, const struct recording_cost *cost)
+{
+	double cpu_ns, work_ns = cost->events_ns + cost->drainer_ns;
+	int64_t sampled_ns;
+
+	if (process_counter(model, process, "process.cpu_ns", &sampled_ns) && sampled_ns > 0)
+		cpu_ns = (double)sampled_ns;
+	else
+		cpu_ns = cost->wall_ns * count_threads(model, process);
+	return cpu_ns > work_ns ? cpu_ns : work_ns;
+}
+
 bool recording_cost_of(struct recording_cost *cost, const struct model *model, uint32_t number)
 {
 	const struct process *process = &model->processes[number];
 	int64_t sampled_ns;
+	bool is_sane = process->cost_per_event_ns >= 0 && process->cost_per_event_ns < 1e12 &&
+	               process->drainer_cpu_ns >= 0;
 
 	*cost = (struct recording_cost){.events = process->event_count};
-	if (!process->has_cost || process->last_ns <= process->first_ns)
+	if (!process->has_cost || !is_sane || !process->has_times || process->last_ns <= process->first_ns)
 		return false;
 	cost->events_ns = (double)process->event_count * process->cost_per_event_ns;
 	cost->drainer_ns = (double)process->drainer_cpu_ns;
@@ -30,7 +55,8 @@ bool recording_cost_of(struct recording_cost *cost, const struct model *model, u
 	    sampled_ns > process->drainer_cpu_ns)
 		cost->drainer_ns = (double)sampled_ns;
 	cost->wall_ns = (double)(process->last_ns - process->first_ns);
-	cost->ratio = (cost->events_ns + cost->drainer_ns) / cost->wall_ns;
+	cost->cpu_ns = find_cpu(model, number, cost);
+	cost->ratio = (cost->events_ns + cost->drainer_ns) / cost->cpu_ns;
 	return true;
 }
 
@@ -47,10 +73,11 @@ bool recording_cost_all(struct recording_cost *cost, const struct model *model)
 		cost->events_ns += one.events_ns;
 		cost->drainer_ns += one.drainer_ns;
 		cost->wall_ns += one.wall_ns;
+		cost->cpu_ns += one.cpu_ns;
 	}
-	if (cost->wall_ns <= 0)
+	if (cost->cpu_ns <= 0)
 		return false;
-	cost->ratio = (cost->events_ns + cost->drainer_ns) / cost->wall_ns;
+	cost->ratio = (cost->events_ns + cost->drainer_ns) / cost->cpu_ns;
 	return true;
 }
 
@@ -61,6 +88,7 @@ enum {
 	COST_EVENTS_TIME,
 	COST_DRAINER,
 	COST_WALL,
+	COST_CPU,
 	COST_RATIO,
 	COST_ON,
 	COST_OFF,
@@ -100,14 +128,20 @@ static const struct table_column columns[COST_COLUMNS] = {
                        .type = TABLE_DOUBLE,
                        .unit = UNIT_NS,
                        .definition = "from the first to the last known instant of the process"},
+	[COST_CPU] = {.name = "cpu_ns",
+                      .title = "CPU",
+                      .type = TABLE_DOUBLE,
+                      .unit = UNIT_NS,
+                      .definition = "CPU time of the process; where that was not sampled, its recorded time times the "
+                                    "number of threads that recorded and the recorder's own"},
 	[COST_RATIO] = {.name = "ratio",
                         .title = "%",
                         .type = TABLE_DOUBLE,
                         .unit = UNIT_RATIO,
                         .role = ROLE_SHARE,
-                        .definition = "time in threads and own thread",
-                        .denominator = "recorded time of the process",
-                        .rules = RULE_NOT_NEGATIVE},
+                        .definition = RECORDING_COST_DEFINITION,
+                        .denominator = "column 'CPU'",
+                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[COST_ON] = {.name = "on_steps",
                      .title = "steps on",
                      .type = TABLE_INT,
@@ -219,23 +253,26 @@ static void set_alternation(struct table *table, int row, const struct model *mo
 		table_set_missing(table, row, column, "recording did not alternate: --cost-every");
 }
 
-static void add_row(struct table *table, const struct model *model, const struct step_times *times, uint32_t process)
+static void add_row(struct table *table, const struct model *model, const struct step_times *times, uint32_t process,
+                    bool is_window)
 {
+	const char *reason = is_window ? RECORDING_COST_OF_A_PART : "the recorder did not measure itself";
 	struct recording_cost cost;
 	int row = table_row(table);
 
 	table_set_text(table, row, COST_PROCESS, process_label(model, process, &table->arena));
 	set_alternation(table, row, model, times, process);
 	table_set_int(table, row, COST_EVENTS, (int64_t)model->processes[process].event_count);
-	if (!recording_cost_of(&cost, model, process)) {
+	if (is_window || !recording_cost_of(&cost, model, process)) {
 		for (int column = COST_PER_EVENT; column <= COST_RATIO; column++)
-			table_set_missing(table, row, column, "the recorder did not measure itself");
+			table_set_missing(table, row, column, reason);
 		return;
 	}
 	table_set_double(table, row, COST_PER_EVENT, model->processes[process].cost_per_event_ns);
 	table_set_double(table, row, COST_EVENTS_TIME, cost.events_ns);
 	table_set_double(table, row, COST_DRAINER, cost.drainer_ns);
 	table_set_double(table, row, COST_WALL, cost.wall_ns);
+	table_set_double(table, row, COST_CPU, cost.cpu_ns);
 	table_set_double(table, row, COST_RATIO, cost.ratio);
 }
 
@@ -249,7 +286,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, COST_COLUMNS);
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		if (model->processes[i].role != STEPSCOPE_ROLE_IMPORTED)
-			add_row(table, model, times, i);
+			add_row(table, model, times, i, options->has_steps);
 	}
 	if (!table->row_count)
 		table->empty = "another tool recorded this";

@@ -7,12 +7,22 @@
 
 #include "model/model.h"
 
+/* Work in the program's threads and beside them is CPU time, so it is compared with CPU time: on several cores their sum
+ * may well be more than the wall time. */
+#define RECORDING_COST_DEFINITION                                                                                      \
+	"the recorder's own work: events times the cost per event calibrated at start, plus the CPU time of its thread"
+#define RECORDING_COST_DENOMINATOR                                                                                     \
+	"CPU time of the processes that measured it; of a process that did not sample that, its recorded time times "  \
+	"the number of its threads"
+#define RECORDING_COST_OF_A_PART "--steps: only a part was read, and the recorder measures itself over the whole"
+
 struct recording_cost {
 	uint64_t events;
 	double events_ns;  /* events times calibrated cost per event */
 	double drainer_ns; /* CPU time of the recorder's thread */
 	double wall_ns;    /* recorded time of the process */
-	double ratio;      /* (events_ns + drainer_ns) / wall_ns */
+	double cpu_ns;     /* what it is a share of: at least events_ns + drainer_ns */
+	double ratio;      /* (events_ns + drainer_ns) / cpu_ns */
 };
 
 /* False when the process did not measure itself. */

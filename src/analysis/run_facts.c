@@ -58,16 +58,20 @@ static const struct table_column columns[RUN_COLUMNS] = {
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
                           .definition = "recorded processes that mark steps"},
-	[RUN_CREATED] = {.name = "created",
-                         .title = "started",
-                         .type = TABLE_TEXT,
-                         .definition = "wall clock time of the first recorded instant (UTC)"},
-	[RUN_DURATION] = {.name = "duration_ns",
-                          .title = "recorded",
-                          .type = TABLE_INT,
-                          .unit = UNIT_NS,
-                          .definition = "from the first to the last recorded instant of the program's processes",
-                          .rules = RULE_NOT_NEGATIVE},
+	[RUN_CREATED] =
+		{.name = "created",
+                 .title = "started",
+                 .type = TABLE_TEXT,
+                 .definition = "wall clock time of the first recorded instant (UTC); with --steps of the begin of "
+                               "the first selected step"},
+	[RUN_DURATION] =
+		{.name = "duration_ns",
+                 .title = "recorded",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "from the first to the last recorded instant of the program's processes; with --steps "
+                               "from the begin of the first to the end of the last selected step",
+                 .rules = RULE_NOT_NEGATIVE},
 	[RUN_FIRST_STEP] = {.name = "first_step",
                             .title = "first step",
                             .type = TABLE_INT,
@@ -102,16 +106,18 @@ static const struct table_column columns[RUN_COLUMNS] = {
                          .type = TABLE_TEXT,
                          .definition = "what the recorder said it captured, and why"},
 	[RUN_ENDED] = {.name = "ended", .type = TABLE_TEXT, .definition = "how the recorded processes ended"},
-	[RUN_EVENTS] = {.name = "events", .type = TABLE_INT, .unit = UNIT_COUNT, .definition = "recorded events"},
+	[RUN_EVENTS] = {.name = "events",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .definition = "recorded events; with --steps those that were read to show the selected steps"},
 	[RUN_COST] = {.name = "overhead_ratio",
                       .title = "recording cost",
                       .type = TABLE_DOUBLE,
                       .unit = UNIT_RATIO,
                       .role = ROLE_SHARE,
-                      .definition = "the recorder's own work: events times the cost per event calibrated at "
-                                    "start, plus the CPU time of its thread",
-                      .denominator = "recorded time of the processes that measured it",
-                      .rules = RULE_NOT_NEGATIVE},
+                      .definition = RECORDING_COST_DEFINITION,
+                      .denominator = RECORDING_COST_DENOMINATOR,
+                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[RUN_DROPPED] = {.name = "lost_events",
                          .title = "dropped events",
                          .type = TABLE_INT,
@@ -216,29 +222,61 @@ static const char *utc_time(struct arena *arena, int64_t realtime_ns)
 	return arena_printf(arena, "%s.%03dZ", text, (int)(realtime_ns / 1000000 % 1000));
 }
 
-static void set_when(struct table *table, const struct model *model)
+struct stretch {
+	const struct process *first; /* NULL: nothing has a time */
+	int64_t first_ns, last_ns;
+};
+
+static void widen(struct stretch *stretch, const struct process *process, int64_t first_ns, int64_t last_ns)
 {
-	const struct process *first = NULL;
-	int64_t last_ns = INT64_MIN;
+	if (!stretch->first || last_ns > stretch->last_ns)
+		stretch->last_ns = last_ns;
+	if (!stretch->first || first_ns < stretch->first_ns) {
+		stretch->first = process;
+		stretch->first_ns = first_ns;
+	}
+}
+
+static struct stretch whole_stretch(const struct model *model)
+{
+	struct stretch stretch = {0};
 
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		const struct process *process = &model->processes[i];
 
-		if (!is_program(process))
-			continue;
-		if (!first || process->first_ns < first->first_ns)
-			first = process;
-		last_ns = process->last_ns > last_ns ? process->last_ns : last_ns;
+		if (is_program(process) && process->has_times)
+			widen(&stretch, process, process->first_ns, process->last_ns);
 	}
-	if (!first) {
-		table_set_missing(table, 0, RUN_CREATED, "no process of the program was recorded");
-		table_set_missing(table, 0, RUN_DURATION, "no process of the program was recorded");
+	return stretch;
+}
+
+/* What was read for --steps reaches beyond them on both sides. */
+static struct stretch selected_stretch(const struct model *model, const struct step_times *times)
+{
+	struct stretch stretch = {0};
+
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		const struct step_span *span = &times->spans[i];
+
+		widen(&stretch, &model->processes[span->process], span->first_ns, span->last_ns);
+	}
+	return stretch;
+}
+
+static void set_when(struct table *table, const struct model *model, const struct step_times *times, bool is_window)
+{
+	struct stretch stretch = is_window ? selected_stretch(model, times) : whole_stretch(model);
+	const char *reason = is_window ? step_times_empty_reason(times) : "no process of the program recorded a time";
+	int64_t offset_ns = stretch.first ? stretch.first->realtime_offset_ns : 0;
+
+	if (!stretch.first) {
+		table_set_missing(table, 0, RUN_CREATED, reason);
+		table_set_missing(table, 0, RUN_DURATION, reason);
 		return;
 	}
-	table_set_int(table, 0, RUN_DURATION, last_ns - first->first_ns);
-	if (first->realtime_offset_ns)
-		table_set_text(table, 0, RUN_CREATED,
-		               utc_time(&table->arena, first->first_ns + first->realtime_offset_ns));
+	table_set_int(table, 0, RUN_DURATION, stretch.last_ns - stretch.first_ns);
+	if (offset_ns)
+		table_set_text(table, 0, RUN_CREATED, utc_time(&table->arena, stretch.first_ns + offset_ns));
 	else
 		table_set_missing(table, 0, RUN_CREATED, "the recording has no wall clock");
 }
@@ -297,9 +335,20 @@ static const char *describe_end(const struct model *model, struct arena *arena)
 	                    closed + others, process_label(model, one, arena), words);
 }
 
-static void set_evidence(struct table *table, const struct model *model)
+static void set_cost(struct table *table, const struct model *model, bool is_window)
 {
 	struct recording_cost cost;
+
+	if (is_window)
+		table_set_missing(table, 0, RUN_COST, RECORDING_COST_OF_A_PART);
+	else if (recording_cost_all(&cost, model))
+		table_set_double(table, 0, RUN_COST, cost.ratio);
+	else
+		table_set_missing(table, 0, RUN_COST, "the recorder did not measure itself");
+}
+
+static void set_evidence(struct table *table, const struct model *model)
+{
 	uint64_t dropped = 0, events = 0;
 	int64_t missing_ends = 0;
 
@@ -316,10 +365,6 @@ static void set_evidence(struct table *table, const struct model *model)
 	               "the recorder says it at its end, which it did not reach");
 	set_or_missing(table, 0, RUN_ENDED, describe_end(model, &table->arena),
 	               "no process of the program was recorded");
-	if (recording_cost_all(&cost, model))
-		table_set_double(table, 0, RUN_COST, cost.ratio);
-	else
-		table_set_missing(table, 0, RUN_COST, "the recorder did not measure itself");
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
@@ -332,9 +377,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, RUN_COLUMNS);
 	table_row(table);
 	set_who(table, model);
-	set_when(table, model);
+	set_when(table, model, times, options->has_steps);
 	set_window(table, times);
 	set_evidence(table, model);
+	set_cost(table, model, options->has_steps);
 	step_times_release(&own);
 	return STATUS_OK;
 }

@@ -39,6 +39,8 @@ static void finish_processes(struct model *model)
 		const struct model_step *step = &model->steps[i];
 		widen(&model->processes[step->process], step->start_ns, step->is_open ? step->start_ns : step->end_ns);
 	}
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		model->processes[i].has_times = model->processes[i].first_ns != 0 || model->processes[i].last_ns != 0;
 }
 
 /* ---- steps ---- */

@@ -185,6 +185,7 @@ struct process {
 	uint8_t role;               /* enum stepscope_role */
 	int32_t rank, world_size;   /* -1: unknown */
 	uint32_t name;              /* string: program */
+	bool has_times;             /* of the two below; filled by model_finish() */
 	int64_t first_ns, last_ns;  /* first and last instant anything is known of it */
 	bool is_closed;             /* it ended its recording itself (no kill, no crash) */
 	bool is_alive;              /* not closed because it still records */

@@ -423,8 +423,12 @@ static void set_base(struct chrome *chrome)
 {
 	int64_t wall_ns = chrome->window.realtime_offset_ns;
 
-	if (chrome->model->processes_count)
-		wall_ns += chrome->model->processes[0].first_ns;
+	for (uint32_t i = 0; i < chrome->model->processes_count; i++) {
+		if (chrome->model->processes[i].has_times) {
+			wall_ns += chrome->model->processes[i].first_ns;
+			break;
+		}
+	}
 	chrome->base_ns = wall_ns >= 0 ? wall_ns / WEEK_NS * WEEK_NS : wall_ns;
 	chrome->shift_ns = chrome->window.realtime_offset_ns - chrome->base_ns;
 }

@@ -252,9 +252,9 @@ void export_window_init(struct export_window *window, const struct model *model,
 		const struct process *process = &model->processes[i];
 		uint32_t count = selection->intervals ? selection->counts[i] : 1;
 
-		if (i == 0)
+		if (i == 0 || (!has_any && process->has_times))
 			window->realtime_offset_ns = process->realtime_offset_ns;
-		for (uint32_t k = 0; k < count; k++) {
+		for (uint32_t k = 0; k < count && process->has_times; k++) {
 			struct interval interval = {process->first_ns, process->last_ns};
 
 			if (selection->intervals) {

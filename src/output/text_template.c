@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The cell of "{name}" or "{name:thing}"; false when it was not measured, or for "{?name:thing}" when there is none. */
+/* The cell of "{name}", "{name:thing}" or "{name|instead}"; false when it was not measured, or for "{?name:thing}" when
+ * there is none. */
 static bool add_cell(struct buffer *out, const struct table *table, int row, const char *text, size_t length)
 {
 	bool is_left_out_at_zero = *text == '?';
@@ -22,17 +23,19 @@ static bool add_cell(struct buffer *out, const struct table *table, int row, con
 
 	text += is_left_out_at_zero;
 	length -= is_left_out_at_zero;
-	name_length = strcspn(text, ":}");
+	name_length = strcspn(text, ":|}");
 	assert(name_length < sizeof(name) && name_length <= length);
 	snprintf(name, sizeof(name), "%.*s", (int)name_length, text);
 	column = table_find_column(table, name);
 	assert(column >= 0);
+	if (!table_get(table, row, column)->has_value && text[name_length] == '|')
+		return buffer_add(out, text + name_length + 1, length - name_length - 1);
 	if (!table_get(table, row, column)->has_value)
 		return false;
 	if (is_left_out_at_zero && table_number(table, row, column, &value) && value == 0)
 		return false;
 	cell_for_people(out, table, row, column);
-	if (name_length < length) {
+	if (name_length < length && text[name_length] == ':') {
 		bool is_one = table_number(table, row, column, &value) && value == 1;
 		bool is_hissing = text[length - 1] == 's'; /* process, processes */
 

@@ -221,6 +221,91 @@ static void the_window_counts_a_step_of_all_ranks_once(void **state)
 	model_release(&model);
 }
 
+static void the_recorded_time_of_a_window_is_that_of_its_steps(void **state)
+{
+	struct analysis_options one = {.has_steps = true, .first_step = 1, .last_step = 1};
+	struct table table, between;
+	struct model model;
+	double parts_ns = 0;
+
+	hand_model_init(&model);
+	compute("run", &model, &one, &table);
+	compute("between_steps", &model, &one, &between);
+	for (int row = 0; row < between.row_count; row++)
+		parts_ns += number(&between, row, "total_ns");
+	/* from 155 to 265 ms in one rank, from 175 to 305 in the other */
+	assert_double_equal(number(&table, 0, "duration_ns"), 150 * MS, 0);
+	assert_double_equal(parts_ns, 240 * MS, 0);
+	assert_false(table_get(&table, 0, table_find_column(&table, "overhead_ratio"))->has_value);
+	table_release(&table);
+	table_release(&between);
+	compute("processes", &model, &one, &table);
+	for (int row = 0; row < table.row_count; row++) {
+		assert_false(table_get(&table, row, table_find_column(&table, "wall_ns"))->has_value);
+		assert_false(table_get(&table, row, table_find_column(&table, "cpu_ns"))->has_value);
+	}
+	table_release(&table);
+	model_release(&model);
+}
+
+static void a_process_without_times_is_in_no_time(void **state)
+{
+	struct model model;
+	struct table table;
+	double before_ns;
+
+	hand_model_init(&model);
+	compute("run", &model, &all_steps, &table);
+	before_ns = number(&table, 0, "duration_ns");
+	table_release(&table);
+	model.processes[model_add_process(&model)].pid = 7;
+	compute("run", &model, &all_steps, &table);
+	assert_double_equal(number(&table, 0, "duration_ns"), before_ns, 0);
+	table_release(&table);
+	compute("processes", &model, &all_steps, &table);
+	assert_false(table_get(&table, 2, table_find_column(&table, "wall_ns"))->has_value);
+	assert_false(table_get(&table, 2, table_find_column(&table, "program"))->has_value);
+	table_release(&table);
+	model_release(&model);
+}
+
+/* The drainer works on a core of its own: with the threads' part it may be more than the wall time. */
+static void the_cost_is_a_share_of_cpu_time(void **state)
+{
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	model.processes[0].drainer_cpu_ns = 600 * MS;
+	model.processes[0].cost_per_event_ns = 3 * MS; /* of 100 events */
+	model.processes[1].has_cost = false;
+	model_add_value(&model, 0, intern_add(&model.strings, "process.cpu_ns"), false, 700 * MS, 1200 * MS);
+	compute("run", &model, &all_steps, &table);
+	assert_double_equal(number(&table, 0, "overhead_ratio"), 0.75, 1e-12);
+	table_release(&table);
+	/* a sample from before the end, and an estimate per event: still no more than all of it */
+	model.processes[0].drainer_cpu_ns = 5000 * MS;
+	compute("cost", &model, &all_steps, &table);
+	assert_double_equal(number(&table, 0, "ratio"), 1, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
+static void the_cost_without_cpu_time_is_a_share_of_the_threads_time(void **state)
+{
+	struct table table;
+	struct model model;
+	double wall_ns;
+
+	hand_model_init(&model);
+	wall_ns = (double)(model.processes[0].last_ns - model.processes[0].first_ns);
+	compute("cost", &model, &all_steps, &table);
+	/* 100 events of 40 ns and 1 ms of the recorder's thread; one thread of the program and the recorder's */
+	assert_double_equal(number(&table, 0, "ratio"), (4000 + MS) / (2 * wall_ns), 1e-12);
+	table_release(&table);
+	model_release(&model);
+}
+
 static void workers_and_what_ranks_start_are_no_ranks(void **state)
 {
 	struct table table;
@@ -450,6 +535,10 @@ int main(void)
 		cmocka_unit_test(memory_has_its_peak_and_its_growth),
 		cmocka_unit_test(the_rank_that_makes_others_wait_is_the_slowest),
 		cmocka_unit_test(the_window_counts_a_step_of_all_ranks_once),
+		cmocka_unit_test(the_recorded_time_of_a_window_is_that_of_its_steps),
+		cmocka_unit_test(a_process_without_times_is_in_no_time),
+		cmocka_unit_test(the_cost_is_a_share_of_cpu_time),
+		cmocka_unit_test(the_cost_without_cpu_time_is_a_share_of_the_threads_time),
 		cmocka_unit_test(workers_and_what_ranks_start_are_no_ranks),
 		cmocka_unit_test(workers_are_ranks_when_nothing_else_marks_steps),
 		cmocka_unit_test(lost_steps_are_said_with_the_step_time),
