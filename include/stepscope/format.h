@@ -30,8 +30,11 @@
 
 enum stepscope_event {
 	STEPSCOPE_EVENT_NONE = 0,
-	STEPSCOPE_EVENT_BEGIN = 1, /* id: symbol (its kind tells range, phase, op, ...) */
-	STEPSCOPE_EVENT_END = 2,   /* id: enum stepscope_end, what is being closed */
+	STEPSCOPE_EVENT_BEGIN =
+		1, /* id: symbol (its kind tells range, phase, op, ...); optional [0] autograd sequence number in
+	                            * bits 0..47, in 48..63 PyTorch's number of the thread that ran the forward (0: not backward)
+	                            * [1] symbol: inputs */
+	STEPSCOPE_EVENT_END = 2, /* id: enum stepscope_end, what is being closed */
 	STEPSCOPE_EVENT_SWITCH =
 		3, /* id: symbol; END of the innermost open span of the same class, then BEGIN, at one tick */
 	STEPSCOPE_EVENT_MARK = 4,  /* id: symbol */
@@ -118,6 +121,8 @@ enum stepscope_symbol_kind {       /* the first numbers are those of enum stepsc
 	STEPSCOPE_SYMBOL_SAMPLE = 18,
 	STEPSCOPE_SYMBOL_OTHER = 19,
 	STEPSCOPE_SYMBOL_META = 20, /* "key NUL value"; a MARK of it is a fact (the segment reader hands it out as meta) */
+	STEPSCOPE_SYMBOL_BACKWARD = 21, /* a node of an autograd graph */
+	STEPSCOPE_SYMBOL_SCRIPT = 22,   /* a TorchScript function */
 };
 
 /* Symbols every recording has, so that their numbers are known; 0 is "none". They are written like all others. */

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "commands/run_directory.h"
+#include "commands/run_python.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OWN_VARIABLES 4
+#define OWN_VARIABLES 6
 
 extern char **environ;
 
@@ -32,16 +33,17 @@ static int64_t now_ns(void)
 
 /* ---- environment ---- */
 
-static bool is_replaced(const char *entry)
+/* Of ours; the program gets them from us. */
+static bool is_replaced(const char *entry, bool has_python)
 {
-	static const char *const names[] = {
-		"STEPSCOPE=", "STEPSCOPE_RUN_DIR=", "STEPSCOPE_IDENTITY=", "STEPSCOPE_OPTIONS=", NULL};
+	static const char *const names[] = {"STEPSCOPE=",         "STEPSCOPE_RUN_DIR=", "STEPSCOPE_IDENTITY=",
+	                                    "STEPSCOPE_OPTIONS=", "STEPSCOPE_LIBRARY=", NULL};
 
 	for (int i = 0; names[i]; i++) {
 		if (!strncmp(entry, names[i], strlen(names[i])))
 			return true;
 	}
-	return run_options_is_variable(entry);
+	return run_options_is_variable(entry) || (has_python && !strncmp(entry, "PYTHONPATH=", 11));
 }
 
 static char *make_variable(const char *name, const char *value)
@@ -53,9 +55,21 @@ static char *make_variable(const char *name, const char *value)
 	return entry;
 }
 
-/* Ours come first; run_environment_free() knows them again by their names. */
+/* Our folder first, so that its sitecustomize.py is found; it looks for the one that it hides. */
+static char *make_python_path(const char *startup)
+{
+	const char *old = getenv("PYTHONPATH");
+	size_t bytes = strlen(startup) + (old ? strlen(old) : 0) + 16;
+	char *entry = memory_resize(NULL, bytes, 1);
+
+	snprintf(entry, bytes, "PYTHONPATH=%s%s%s", startup, old && old[0] ? ":" : "", old ? old : "");
+	return entry;
+}
+
 char **run_environment_new(const struct run_directory *directory, const struct run_settings *settings)
 {
+	struct run_python python;
+	bool has_python = directory && run_python_find(&python);
 	size_t count = 0, n = 0;
 	char **environment;
 
@@ -69,9 +83,13 @@ char **run_environment_new(const struct run_directory *directory, const struct r
 		if (settings->list[0])
 			environment[n++] = make_variable("STEPSCOPE_OPTIONS", settings->list);
 	}
+	if (has_python) {
+		environment[n++] = make_variable("STEPSCOPE_LIBRARY", python.library);
+		environment[n++] = make_python_path(python.startup);
+	}
 	for (size_t i = 0; i < count; i++) {
-		if (!is_replaced(environ[i]))
-			environment[n++] = environ[i];
+		if (!is_replaced(environ[i], has_python))
+			environment[n++] = strdup(environ[i]);
 	}
 	environment[n] = NULL;
 	return environment;
@@ -79,11 +97,8 @@ char **run_environment_new(const struct run_directory *directory, const struct r
 
 void run_environment_free(char **environment)
 {
-	for (int i = 0; environment && i < OWN_VARIABLES && environment[i]; i++) {
-		if (!is_replaced(environment[i]))
-			break;
+	for (size_t i = 0; environment && environment[i]; i++)
 		free(environment[i]);
-	}
 	free(environment);
 }
 

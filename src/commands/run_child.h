@@ -25,8 +25,8 @@ struct run_child {
 	struct process_io io;
 };
 
-/* The environment of the program: ours, with STEPSCOPE_* set for a run in `directory` (NULL: nothing is recorded). The texts
- * of ours are borrowed. NULL-terminated; freed with run_environment_free(). */
+/* The environment of the program: ours, with STEPSCOPE_* set for a run in `directory` (NULL: nothing is recorded). NULL-terminated;
+ * freed with run_environment_free(). */
 char **run_environment_new(const struct run_directory *directory, const struct run_settings *settings);
 void run_environment_free(char **environment);
 

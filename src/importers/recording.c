@@ -398,6 +398,7 @@ static void release_session_contents(struct session *session)
 	for (uint32_t i = 0; i < session->stream_count; i++) {
 		span_queue_release(&session->streams[i]->queue);
 		free(session->streams[i]->levels);
+		free(session->streams[i]->inferred);
 		free(session->streams[i]);
 	}
 	for (uint32_t i = 0; i < session->track_count; i++) {

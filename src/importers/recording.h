@@ -8,6 +8,7 @@
  *   recording_clock.c   ticks -> nanoseconds
  *   recording_stream.c  events of a stream -> spans
  *   recording_facts.c   values, memory, samples, links, arguments
+ *   recording_torch.c   steps and phases that the program did not mark
  *   recording_ledger.c  what is missing, and why
  */
 #ifndef IMPORTERS_RECORDING_H
@@ -16,6 +17,7 @@
 #include "format/segment.h"
 #include "importers/recording_clock.h"
 #include "importers/recording_spans.h"
+#include "model/infer_steps.h"
 #include "model/model.h"
 #include "model/number_map.h"
 
@@ -70,6 +72,11 @@ struct stream {
 	bool is_window_open;
 	uint32_t capture;   /* cursor into the process's captures */
 	bool is_detail_off; /* what they say: no ranges and operations now */
+	/* steps and phases to put in, see recording_torch.h */
+	struct inferred *inferred;
+	uint32_t inferred_count, inferred_next;
+	uint32_t inferred_open[4], inferred_depth; /* indices, outermost first */
+	bool has_own_phases;
 };
 
 struct declared_track {
@@ -108,9 +115,10 @@ struct session {
 	uint64_t removed_words;
 	bool has_coarse;
 	bool has_removed;
-	uint32_t oldest_segment; /* that is not coarse */
-	uint64_t oldest_tick;    /* where it begins */
-	int64_t detail_since_ns; /* the same as time, when older ones were removed */
+	uint32_t oldest_segment;  /* that is not coarse */
+	uint64_t oldest_tick;     /* where it begins */
+	struct torch_scan *torch; /* between the passes */
+	int64_t detail_since_ns;  /* the same as time, when older ones were removed */
 };
 
 struct recorded_process {

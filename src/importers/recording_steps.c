@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "importers/recording.h"
+#include "importers/recording_torch.h"
 #include "model/merge_sort.h"
 
 #include <stepscope/stepscope.h>
@@ -262,14 +262,43 @@ static void share_windows(struct recording *recording)
 	free(all.windows);
 }
 
+static bool is_coarse(const struct recording *recording)
+{
+	return recording->file->header.flags & STEPSCOPE_SEGMENT_COARSE;
+}
+
+/* The coarse copy, where there is one. */
+static bool tells_captures(const struct recording *recording)
+{
+	return is_coarse(recording) == recording->session->has_coarse;
+}
+
+static bool capture_wants(void *context, const struct stepscope_block *block)
+{
+	const struct recording *recording = context;
+	return tells_captures(recording) || recording->session->torch;
+}
+
 static bool capture_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
                            uint32_t count)
 {
-	struct recorded_process *process = ((struct recording *)context)->process;
+	struct recording *recording = context;
+	struct recorded_process *process = recording->process;
 	struct clock_cursor clock = clock_of(process, block);
-	for (uint32_t i = 0; i < count; i++)
-		if (events[i].type == STEPSCOPE_EVENT_STEP && events[i].id == STEPSCOPE_STEP_CAPTURE)
+	bool has_captures = tells_captures(recording);
+	for (uint32_t i = 0; i < count; i++) {
+		bool is_capture = events[i].type == STEPSCOPE_EVENT_STEP && events[i].id == STEPSCOPE_STEP_CAPTURE;
+		if (is_capture && has_captures)
 			recording_note_capture(process, clock_ns(&clock, events[i].tick), &events[i]);
+		else if (recording->session->torch && !is_coarse(recording))
+			torch_scan_event(recording, block->stream, &events[i], clock_ns(&clock, events[i].tick));
+	}
+	return true;
+}
+
+static bool capture_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
+{
+	torch_scan_symbol(context, id, kind, text, length);
 	return true;
 }
 
@@ -291,18 +320,21 @@ static void sort_captures(struct recording *recording)
 		           sizeof(struct capture_change), compare_changes);
 }
 
-/* When operations were recorded must be known before the first thread is read, since one thread says it for all. The coarse
- * copy has it, where there is one. */
+/* When operations were recorded must be known before the first thread is read, since one thread says it for all; and what a
+ * program that marks no steps is doing. */
 void recording_find_captures(struct recording *recording)
 {
-	const struct segment_visitor visitor = {.context = recording, .events = capture_events};
+	const struct segment_visitor visitor = {.context = recording,
+	                                        .symbol = capture_symbol,
+	                                        .wants_events = capture_wants,
+	                                        .events = capture_events};
 	for (uint32_t i = 0; i < recording->file_count; i++) {
 		struct segment_file *file = &recording->files[i];
-		bool is_coarse = file->header.flags & STEPSCOPE_SEGMENT_COARSE;
-		if (file->is_usable && is_coarse == recording->sessions[file->session]->has_coarse)
+		if (file->is_usable)
 			visit_file(recording, &visitor, file);
 	}
 	sort_captures(recording);
+	torch_scan_finish(recording);
 }
 
 enum status recording_find_windows(struct recording *recording, struct error *err)

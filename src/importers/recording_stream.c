@@ -197,6 +197,9 @@ static uint8_t span_kind_of(uint8_t symbol_kind)
 	case STEPSCOPE_SYMBOL_PHASE:
 	case STEPSCOPE_SYMBOL_OP:
 		return symbol_kind;
+	case STEPSCOPE_SYMBOL_BACKWARD: /* PyTorch shows them among its operators */
+	case STEPSCOPE_SYMBOL_SCRIPT:
+		return SPAN_OP;
 	default:
 		return symbol_kind >= SPAN_MICRO_BATCH && symbol_kind <= SPAN_OVERHEAD ? symbol_kind : SPAN_OTHER;
 	}
@@ -526,6 +529,51 @@ static inline void on_event(struct recording *recording, struct stream *stream, 
 	}
 }
 
+/* ---- steps and phases that were inferred ---- */
+
+static void begin_inferred(struct recording *recording, struct stream *stream, uint32_t index)
+{
+	const struct inferred *inferred = &stream->inferred[index];
+	if (inferred->what == INFERRED_STEP)
+		begin_step(recording, stream, inferred->number, inferred->start_ns);
+	else
+		begin_span(recording, stream, inferred->start_ns, SPAN_PHASE, inferred->what);
+	stream->inferred_open[stream->inferred_depth++] = index;
+}
+
+static void end_inferred(struct recording *recording, struct stream *stream)
+{
+	const struct inferred *inferred = &stream->inferred[stream->inferred_open[--stream->inferred_depth]];
+	if (inferred->what == INFERRED_STEP)
+		finish_step(recording, stream, inferred->number, inferred->end_ns);
+	else
+		on_end_phase(recording, stream, inferred->end_ns);
+}
+
+/* Puts in what begins and ends up to the event: before it what begins with it, behind it what ends with it. */
+static void follow_inferred(struct recording *recording, struct stream *stream, int64_t time_ns, bool is_begin)
+{
+	for (;;) {
+		const struct inferred
+			*open = stream->inferred_depth
+		                        ? &stream->inferred[stream->inferred_open[stream->inferred_depth - 1]]
+		                        : NULL;
+		const struct inferred *next = stream->inferred_next < stream->inferred_count
+		                                      ? &stream->inferred[stream->inferred_next]
+		                                      : NULL;
+		if (open && (open->end_ns < time_ns || (is_begin && open->end_ns == time_ns)) &&
+		    (!next || next->start_ns >= open->end_ns)) {
+			end_inferred(recording, stream);
+		} else if (next && (next->start_ns < time_ns || (is_begin && next->start_ns == time_ns))) {
+			if ((next->what == INFERRED_STEP || !stream->has_own_phases) && stream->inferred_depth < 4)
+				begin_inferred(recording, stream, stream->inferred_next);
+			stream->inferred_next++;
+		} else {
+			return;
+		}
+	}
+}
+
 bool recording_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
                       uint32_t count)
 {
@@ -554,6 +602,8 @@ bool recording_events(void *context, const struct stepscope_block *block, const 
 		stream->has_events = true;
 		stream->last_ns = time_ns;
 		recording->process->events++;
+		if (stream->inferred && stream->track != MODEL_NONE)
+			follow_inferred(recording, stream, time_ns, events[i].type == STEPSCOPE_EVENT_BEGIN);
 		on_event(recording, stream, &events[i], time_ns);
 		if (stream->is_detail_off)
 			cut_detail(recording, stream, time_ns);
@@ -574,6 +624,8 @@ void recording_close_session(struct recording *recording, struct session *sessio
 		struct stream *stream = session->streams[i];
 		if (stream->track == MODEL_NONE)
 			continue;
+		if (stream->inferred)
+			follow_inferred(recording, stream, INT64_MAX, false);
 		follow_captures(recording, stream, INT64_MAX);
 		const struct time_window *window = stream->is_window_open ? &recording->process->windows[stream->window]
 		                                                          : NULL;

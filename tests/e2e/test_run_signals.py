@@ -128,7 +128,7 @@ def test_control_z_stops_and_fg_continues(tmp_path):
     terminal.read_until("ready")
     terminal.write("\x1a")
     terminal.read_until("$ ")
-    assert [state(pid) for pid in descendants(terminal.pid)] == ["T", "T"]
+    wait_for(lambda: [state(pid) for pid in descendants(terminal.pid)] == ["T", "T"], what="both stopped")
     terminal.write("fg\n")
     terminal.read_until("SIGCONT")
     terminal.write("\x03")

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * agent.c: see agent.h. Called with Python's global lock held, so by one thread at a time.
+ */
+#include "agents/torch/agent.h"
+
+#include "agents/torch/layout.h"
+#include "agents/torch/observer.h"
+#include "recorder/emit.h"
+
+#include <stdio.h>
+
+static struct {
+	struct torch_entry entry;
+	struct torch_layout layout;
+	char problem[600];
+	bool is_found, is_probing;
+	uint32_t optimizer_key; /* symbol */
+} agent = {.layout = {.sequence = -1, .forward_thread = -1}};
+
+int stepscope_torch_find(void)
+{
+#ifdef __x86_64__
+	if (!agent.is_found)
+		agent.is_found = torch_entry_find(&agent.entry, agent.problem, sizeof(agent.problem));
+#else
+	snprintf(agent.problem, sizeof(agent.problem), "operators of PyTorch are observed on x86-64 only so far");
+#endif
+	return agent.is_found ? 0 : -1;
+}
+
+int stepscope_torch_probe_begin(void)
+{
+	agent.is_probing = agent.is_found && layout_probe_begin(&agent.entry);
+	if (!agent.is_probing)
+		snprintf(agent.problem, sizeof(agent.problem),
+		         "this PyTorch does not tell sequence and thread numbers");
+	return agent.is_probing ? 0 : -1;
+}
+
+int stepscope_torch_probe_end(void)
+{
+	if (!agent.is_probing)
+		return -1;
+	agent.is_probing = false;
+	layout_probe_end(&agent.entry, &agent.layout);
+	if (agent.layout.sequence >= 0 && agent.layout.forward_thread >= 0)
+		return 0;
+	snprintf(agent.problem, sizeof(agent.problem), "%s not found in this PyTorch's records",
+	         agent.layout.sequence < 0 ? "sequence numbers were" : "the forward's thread was");
+	return -1;
+}
+
+int stepscope_torch_start(void)
+{
+	if (!agent.is_found)
+		return -1;
+	/* before all operators: tells readers what to look for */
+	emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.agent", 11);
+	agent.optimizer_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.optimizer", 15);
+	stepscope_metadata("torch.library", agent.entry.path);
+	stepscope_metadata("torch.sequence", agent.layout.sequence >= 0 ? "yes" : agent.problem);
+	observer_start(&agent.entry, &agent.layout);
+	return 0;
+}
+
+void stepscope_torch_optimizer(uint64_t identity)
+{
+	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, identity};
+	if (agent.optimizer_key)
+		emit_event(STEPSCOPE_EVENT_ARG, agent.optimizer_key, payload, 2);
+}
+
+void stepscope_torch_stop(void)
+{
+	observer_stop();
+}
+
+const char *stepscope_torch_problem(void)
+{
+	return agent.problem;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * agent.h: what the Python package calls through ctypes, in this order:
+ *
+ *     stepscope_torch_find()          PyTorch is imported: its functions are looked up
+ *     stepscope_torch_probe_begin()   then a few known operators are run, see python/stepscope/_torch.py
+ *     stepscope_torch_probe_end()
+ *     stepscope_torch_start()         operators are recorded from here on, wherever they run
+ *
+ * All of them return 0, or -1 and stepscope_torch_problem() says why; none throws or prints.
+ */
+#ifndef AGENTS_TORCH_AGENT_H
+#define AGENTS_TORCH_AGENT_H
+
+#include <stdint.h>
+
+#define STEPSCOPE_AGENT_EXPORT __attribute__((visibility("default")))
+
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_find(void);
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_begin(void);
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_end(void);
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_start(void);
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_stop(void);
+/* From the optimizers' global hook, inside of the record of the call: which optimizer it is (any number but 0). */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer(uint64_t identity);
+STEPSCOPE_AGENT_EXPORT const char *stepscope_torch_problem(void);
+
+#endif

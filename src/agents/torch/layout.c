@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * layout.c: keeps copies of the first bytes of the records it is shown, and what the exported functions said at that moment. Copies
+ * are made with a system call, so that a look beyond the end of anything cannot fault.
+ */
+#include "agents/torch/layout.h"
+
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define IMAGE_WORDS 64
+#define IMAGES 32
+#define LEAST_IMAGES 3 /* that must agree */
+
+struct image {
+	uint64_t words[IMAGE_WORDS];
+	unsigned word_count;
+	int64_t sequence; /* the next one, as PyTorch says */
+	uint64_t forward; /* thread that ran the newest add */
+	enum torch_scope scope;
+};
+
+static struct {
+	const struct torch_entry *entry;
+	struct image images[IMAGES];
+	unsigned count; /* atomic; may be more than IMAGES */
+	uint64_t forward;
+	uint64_t handles[2];
+} probe;
+
+static unsigned copy_words(const void *record, uint64_t *words, unsigned count)
+{
+	while (count > 0) {
+		struct iovec to = {words, count * sizeof(*words)};
+		struct iovec from = {(void *)(uintptr_t)record, count * sizeof(*words)};
+		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)(count * sizeof(*words)))
+			return count;
+		count -= 8;
+	}
+	return 0;
+}
+
+static void take(const void *record, enum torch_scope scope)
+{
+	unsigned at = __atomic_fetch_add(&probe.count, 1, __ATOMIC_RELAXED);
+	if (at >= IMAGES)
+		return;
+	struct image *image = &probe.images[at];
+	image->word_count = copy_words(record, image->words, IMAGE_WORDS);
+	image->sequence = probe.entry->sequence_peek();
+	if (scope == TORCH_SCOPE_FUNCTION)
+		probe.forward = probe.entry->thread_id();
+	image->forward = probe.forward;
+	image->scope = scope;
+}
+
+static void *start_function(void **context, const void *record)
+{
+	*context = NULL;
+	if (strcmp(probe.entry->name(record), "aten::add") == 0)
+		take(record, TORCH_SCOPE_FUNCTION);
+	return context;
+}
+
+static void *start_backward(void **context, const void *record)
+{
+	*context = NULL;
+	if (strcmp(probe.entry->name(record), "AddBackward0") == 0)
+		take(record, TORCH_SCOPE_BACKWARD);
+	return context;
+}
+
+static void end(const void *record, void *context) {}
+
+bool layout_probe_begin(const struct torch_entry *entry)
+{
+	static torch_start *const starts[2] = {start_function, start_backward};
+	static const enum torch_scope scopes[2] = {TORCH_SCOPE_FUNCTION, TORCH_SCOPE_BACKWARD};
+	if (!entry->sequence_peek || !entry->thread_id)
+		return false;
+	probe.entry = entry;
+	probe.count = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		struct torch_callback callback = {.start = starts[i], .end = end, .probability = 1.0};
+		callback.scopes[scopes[i]] = true;
+		probe.handles[i] = entry->add_global_callback(callback);
+	}
+	return true;
+}
+
+/* The one word that holds `wanted` in every image that counts; -1: none, several, or too few images. */
+static int unique_place(bool (*fits)(const struct image *image, uint64_t word, bool *is_counted))
+{
+	int place = -1;
+	for (unsigned word = 0; word < IMAGE_WORDS; word++) {
+		unsigned counted = 0;
+		bool is_good = true;
+		for (unsigned i = 0; i < probe.count && i < IMAGES && is_good; i++) {
+			const struct image *image = &probe.images[i];
+			bool is_counted = false;
+			is_good = fits(image, word < image->word_count ? image->words[word] : UINT64_MAX, &is_counted);
+			counted += is_counted;
+			is_good &= !is_counted || word < image->word_count;
+		}
+		if (!is_good || counted < LEAST_IMAGES)
+			continue;
+		if (place >= 0)
+			return -1;
+		place = (int)word * 8;
+	}
+	return place;
+}
+
+static bool fits_sequence(const struct image *image, uint64_t word, bool *is_counted)
+{
+	*is_counted = image->scope == TORCH_SCOPE_FUNCTION;
+	return !*is_counted || (int64_t)word == image->sequence;
+}
+
+/* Adds of several threads, some of them differentiated by another one: no other word follows that. */
+static bool fits_forward_thread(const struct image *image, uint64_t word, bool *is_counted)
+{
+	*is_counted = image->scope == TORCH_SCOPE_BACKWARD;
+	return !*is_counted || word == image->forward;
+}
+
+void layout_probe_end(const struct torch_entry *entry, struct torch_layout *layout)
+{
+	entry->remove_callback(probe.handles[0]);
+	entry->remove_callback(probe.handles[1]);
+	layout->sequence = unique_place(fits_sequence);
+	layout->forward_thread = unique_place(fits_forward_thread);
+}

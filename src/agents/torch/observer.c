@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * observer.c: no malloc, no lock, no Python, and no call into PyTorch but name().
+ */
+#include "agents/torch/observer.h"
+
+#include "agents/torch/names.h"
+#include "recorder/emit.h"
+
+#include <string.h>
+
+#define DEPTH_MAX 128u
+
+static struct {
+	const char *(*name)(const void *record);
+	void (*remove)(uint64_t handle);
+	struct torch_layout layout;
+	uint64_t handles[4];
+	unsigned count;
+} observer;
+
+/* Which of the open records of this thread were begun: a record may have been open before we were registered, or have begun while
+ * nothing was captured. */
+static __thread struct {
+	uint32_t depth;
+	uint64_t begun[DEPTH_MAX / 64];
+} open_records __attribute__((tls_model("initial-exec")));
+
+static void push(bool is_begun)
+{
+	uint32_t depth = open_records.depth++;
+	if (depth >= DEPTH_MAX)
+		return;
+	uint64_t bit = 1ull << depth % 64;
+	if (is_begun)
+		open_records.begun[depth / 64] |= bit;
+	else
+		open_records.begun[depth / 64] &= ~bit;
+}
+
+static bool pop(void)
+{
+	if (open_records.depth == 0)
+		return false;
+	uint32_t depth = --open_records.depth;
+	return depth < DEPTH_MAX && (open_records.begun[depth / 64] >> depth % 64 & 1);
+}
+
+static uint64_t word_at(const void *record, int offset)
+{
+	uint64_t word;
+	memcpy(&word, (const char *)record + offset, sizeof(word));
+	return word;
+}
+
+static inline __attribute__((always_inline)) void begin(enum torch_scope scope, const void *record)
+{
+	bool is_wanted = (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL) && open_records.depth < DEPTH_MAX;
+	uint32_t symbol = is_wanted ? names_symbol(scope, observer.name(record)) : 0;
+	push(symbol != 0);
+	if (!symbol)
+		return;
+	if (observer.layout.sequence >= 0) {
+		uint64_t sequence = word_at(record, observer.layout.sequence);
+		uint64_t thread = scope == TORCH_SCOPE_BACKWARD && observer.layout.forward_thread >= 0
+		                          ? word_at(record, observer.layout.forward_thread)
+		                          : 0;
+		if ((int64_t)sequence >= 0) {
+			const uint64_t payload = (sequence & 0xffffffffffffu) | thread << 48;
+			emit_event(STEPSCOPE_EVENT_BEGIN, symbol, &payload, 1);
+			return;
+		}
+	}
+	emit_event(STEPSCOPE_EVENT_BEGIN, symbol, NULL, 0);
+}
+
+/* What C++ sees: a function that returns a std::unique_ptr through a hidden pointer. It stays empty. */
+static void *start_function(void **context, const void *record)
+{
+	*context = NULL;
+	begin(TORCH_SCOPE_FUNCTION, record);
+	return context;
+}
+
+static void *start_backward(void **context, const void *record)
+{
+	*context = NULL;
+	begin(TORCH_SCOPE_BACKWARD, record);
+	return context;
+}
+
+static void *start_script(void **context, const void *record)
+{
+	*context = NULL;
+	begin(TORCH_SCOPE_TORCHSCRIPT, record);
+	return context;
+}
+
+static void *start_user(void **context, const void *record)
+{
+	*context = NULL;
+	begin(TORCH_SCOPE_USER, record);
+	return context;
+}
+
+static void end(const void *record, void *context)
+{
+	if (pop())
+		emit_event(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, NULL, 0);
+}
+
+void observer_start(const struct torch_entry *entry, const struct torch_layout *layout)
+{
+	static torch_start *const starts[4] = {start_function, start_backward, start_script, start_user};
+	static const enum torch_scope scopes[4] = {TORCH_SCOPE_FUNCTION, TORCH_SCOPE_BACKWARD, TORCH_SCOPE_TORCHSCRIPT,
+	                                           TORCH_SCOPE_USER};
+	if (observer.count)
+		return;
+	observer.name = entry->name;
+	observer.remove = entry->remove_callback;
+	observer.layout = *layout;
+	for (unsigned i = 0; i < 4; i++) {
+		struct torch_callback callback = {.start = starts[i], .end = end, .probability = 1.0};
+		callback.scopes[scopes[i]] = true;
+		observer.handles[observer.count++] = entry->add_global_callback(callback);
+	}
+}
+
+void observer_stop(void)
+{
+	while (observer.count)
+		observer.remove(observer.handles[--observer.count]);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * observer.h: the RecordFunction callbacks: PyTorch calls them around every operator, in whatever thread runs it.
+ */
+#ifndef AGENTS_TORCH_OBSERVER_H
+#define AGENTS_TORCH_OBSERVER_H
+
+#include "agents/torch/layout.h"
+
+/* Registers the callbacks, one per scope, so that the scope is known without reading the record. Both live for good. */
+void observer_start(const struct torch_entry *entry, const struct torch_layout *layout);
+void observer_stop(void);
+
+#endif

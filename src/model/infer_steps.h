@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * infer_steps.h: the steps and phases of a training loop that marks none, from what PyTorch says by itself: which records are a wait
+ * for data, an optimizer's step, a node of a backward, a forward.
+ *
+ *     struct inference inference;
+ *     infer_steps(&inference, records, count, ranges);
+ *     for (size_t i = 0; i < inference.count; i++) ...   // intervals by start, an outer one before what is inside of it
+ *     inference_release(&inference);
+ *
+ * The rules, in the order in which they are tried:
+ * 1. Where the optimizer object of each call is known, a step is a run of calls in which none repeats.
+ * 2. Where it is not: calls with no training backward between them belong together; a call that contains a backward (a closure)
+ *    stands alone; when most calls lie inside backwards, a step is a backward; groups with no data between them are joined,
+ *    which is right for several networks and wrong for several updates per batch, so it is said.
+ * 3. No call at all: a step is a training backward.
+ *
+ * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. A
+ * backward trains when it accumulates gradients. A batch after which nothing trains before the next one is an evaluation.
+ */
+#ifndef MODEL_INFER_STEPS_H
+#define MODEL_INFER_STEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum train_token {     /* of records of the thread that trains, that lie in no other of these but an optimizer's call */
+	TOKEN_OP,      /* any other operator */
+	TOKEN_FORWARD, /* an operator that an autograd graph remembers */
+	TOKEN_DATA,    /* the wait for a batch */
+	TOKEN_BACKWARD,  /* the engine's work on one node */
+	TOKEN_OPTIMIZER, /* Optimizer.step() */
+	TOKEN_ZERO_GRAD,
+};
+
+#define NO_RANGE UINT32_MAX
+
+struct train_range { /* a range of the user's, around records: intervals nest with it */
+	int64_t start_ns, end_ns;
+	uint32_t parent; /* NO_RANGE: none */
+};
+
+struct train_record {
+	int64_t start_ns, end_ns;
+	uint32_t range;     /* innermost around it */
+	uint64_t optimizer; /* which one; 0: not known */
+	uint8_t token;      /* enum train_token */
+	bool is_training;   /* backward: it accumulates a gradient */
+	bool is_inside;     /* it lies in the optimizer's call before it in the list */
+	bool is_empty;      /* data: the loop's end, no batch came */
+};
+
+#define INFERRED_STEP 0 /* else enum stepscope_phase */
+
+struct inferred {
+	int64_t start_ns, end_ns;
+	uint8_t what;
+	int64_t number; /* of a step, from 0 */
+};
+
+struct inference {
+	struct inferred *list;
+	size_t count, capacity;
+	size_t step_count;
+	size_t update_count; /* optimizer calls */
+	bool is_uncertain;   /* rule 2 joined groups: the count may be too small */
+};
+
+/* `records` by start. */
+void infer_steps(struct inference *inference, const struct train_record *records, size_t count,
+                 const struct train_range *ranges);
+void inference_release(struct inference *inference);
+
+#endif
