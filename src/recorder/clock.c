@@ -35,16 +35,24 @@ uint64_t clock_ticks_slow(void)
 	return recorder_clock.origin_tick + (uint64_t)((wide)ns * recorder_clock.tick_hz / 1000000000u);
 }
 
+enum trust {
+	TRUST_UNKNOWN, /* the kernel cannot be asked: /sys is not there, as after a chroot(), or no descriptor is free */
+	TRUST_NO,
+	TRUST_YES
+};
+
 #if defined(__x86_64__)
-static bool kernel_trusts_counter(void)
+static enum trust ask_kernel(void)
 {
 	char name[32] = "";
 	int fd = open(CLOCKSOURCE, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
+		return TRUST_UNKNOWN;
 	ssize_t length = read(fd, name, sizeof(name) - 1);
 	close(fd);
-	return length > 0 && (strncmp(name, "tsc", 3) == 0 || strncmp(name, "kvm-clock", 9) == 0);
+	if (length <= 0)
+		return TRUST_UNKNOWN;
+	return strncmp(name, "tsc", 3) == 0 || strncmp(name, "kvm-clock", 9) == 0 ? TRUST_YES : TRUST_NO;
 }
 
 static bool counter_is_usable(void)
@@ -52,21 +60,21 @@ static bool counter_is_usable(void)
 	unsigned a, b, c, d;
 	if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & 1u << 8)) /* invariant: constant rate, never stops */
 		return false;
-	return kernel_trusts_counter();
+	return ask_kernel() == TRUST_YES;
 }
 #elif defined(__aarch64__)
-static bool kernel_trusts_counter(void)
+static enum trust ask_kernel(void)
 {
-	return true; /* the architecture guarantees the virtual counter */
+	return TRUST_YES; /* the architecture guarantees the virtual counter */
 }
 static bool counter_is_usable(void)
 {
 	return true;
 }
 #else
-static bool kernel_trusts_counter(void)
+static enum trust ask_kernel(void)
 {
-	return false;
+	return TRUST_NO;
 }
 static bool counter_is_usable(void)
 {
@@ -138,7 +146,7 @@ void clock_start(void)
 
 bool clock_recheck(void)
 {
-	if (!clock_is_counter() || kernel_trusts_counter())
+	if (!clock_is_counter() || ask_kernel() != TRUST_NO)
 		return false;
 	recorder_clock.origin_ns = clock_raw_ns();
 	recorder_clock.origin_tick = clock_ticks();

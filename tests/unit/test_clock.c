@@ -106,6 +106,24 @@ static void a_counter_that_is_no_longer_trusted_is_continued(void **state)
 #endif
 }
 
+static void a_kernel_that_cannot_be_asked_has_not_changed_its_mind(void **state)
+{
+#if defined(__x86_64__)
+	recorder_clock = (struct recorder_clock){0};
+	clock_start();
+	if (!clock_is_counter())
+		skip();
+	clocksource = "/nowhere/at/all"; /* as after a chroot() */
+	assert_false(clock_recheck());
+	clocksource = "/dev/null";
+	assert_false(clock_recheck());
+	assert_true(clock_is_counter());
+	clocksource = NULL;
+#else
+	skip();
+#endif
+}
+
 static void an_anchor_names_one_instant(void **state)
 {
 	recorder_clock = (struct recorder_clock){0};
@@ -127,6 +145,7 @@ int main(void)
 		cmocka_unit_test(ticks_go_up),
 		cmocka_unit_test(without_the_counter_ticks_are_nanoseconds),
 		cmocka_unit_test(a_counter_that_is_no_longer_trusted_is_continued),
+		cmocka_unit_test(a_kernel_that_cannot_be_asked_has_not_changed_its_mind),
 		cmocka_unit_test(an_anchor_names_one_instant),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
