@@ -170,8 +170,8 @@ STEPSCOPE_API void stepscope_emit_thread_name(const char *name);
 
 /* Starts recording now instead of at the first event. `options` is NULL (use the environment) or a list such as
  * "wait=1,warmup=1,active=3,with=shapes:memory,out=/tmp/run" in the names of `stepscope run --help`; the environment
- * wins over it. Returns 0 when the recorder runs (also when it ran already) or was not asked for, otherwise -1, and then
- * stepscope_error() says why in one line. Not from signal handlers. */
+ * wins over it. Returns 0 when the recorder runs (also when it ran already), was not asked for or was switched off
+ * (enabled=false), otherwise -1, and then stepscope_error() says why in one line. Not from signal handlers. */
 STEPSCOPE_API int stepscope_init(const char *options);
 
 /* The reason of the last failed stepscope_init(); "" when there is none. Valid until the next call of it. */

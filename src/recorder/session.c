@@ -481,12 +481,14 @@ static bool start(const struct session_start *how, bool is_forked)
 	session.pid = getpid();
 	session.start_time = read_start_time();
 	session.problem[0] = 0;
+	session.is_off = false;
 	if (is_forked)
 		forget_parent();
 	else if (!read_options(how->options))
 		return false;
-	if (session.options.mode == RECORD_OFF)
-		return fail("it is switched off", 0);
+	session.is_off = session.options.mode == RECORD_OFF;
+	if (session.is_off)
+		return false;
 	/* a mapping that an earlier stop could not take away is ours */
 	if (session.leaked_in != session.pid && pool_exists_in_process((unsigned)session.pid))
 		return fail("another copy of libstepscope records in this process already", 0);
@@ -503,8 +505,7 @@ static bool begin_recording(const struct session_start *how, bool is_forked)
 	if (!start(how, is_forked)) {
 		set_active(0);
 		/* a copy that leaves the work to another one, or is switched off, has nothing to complain about */
-		if (!how->is_explicit && !strstr(session.problem, "already") &&
-		    !strstr(session.problem, "switched off"))
+		if (!how->is_explicit && !strstr(session.problem, "already") && !session.is_off)
 			recorder_say("%s; the program runs on unrecorded", session.problem);
 		set_phase(SESSION_FAILED);
 		return false;
@@ -570,14 +571,14 @@ int session_start(const struct session_start *how)
 	    !__atomic_compare_exchange_n(&session.owner, &seen, owner_word(pid, SESSION_STARTING), false,
 	                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) { /* another thread is at it */
 		seen = wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS);
-		return phase_of(seen) == SESSION_FAILED ? -1 : 0;
+		return phase_of(seen) == SESSION_FAILED && !session.is_off ? -1 : 0;
 	}
 	bool was_other = (seen >> 8) != 0 && (pid_t)(seen >> 8) != pid;
 	if (was_other)
 		forget_parent();
 	__atomic_store_n(&session.is_wanted, true, __ATOMIC_RELAXED);
 	if (!begin_recording(how, false))
-		return -1;
+		return session.is_off ? 0 : -1;
 	session_tell_start();
 	return 0;
 }

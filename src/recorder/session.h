@@ -18,7 +18,7 @@ struct session_start {
 	bool is_explicit;          /* started by a call, not by the first event: failures are returned, not printed */
 };
 
-/* 0, or -1 with session_problem(). Starting a running session is a success without effect. */
+/* 0, or -1 with session_problem(). Starting a running session is a success without effect, and so is one that is switched off. */
 int session_start(const struct session_start *how);
 const char *session_problem(void);
 void session_flush(void);

@@ -26,6 +26,7 @@ enum session_phase {
 struct session {
 	uint64_t owner; /* pid << 8 | enum session_phase, atomic */
 	bool is_wanted; /* the environment or a call asks for recording */
+	bool is_off;    /* the last start found enabled=false */
 	struct record_options options;
 	struct job_identity job;
 	enum stepscope_role role;

@@ -368,8 +368,39 @@ static void a_preloaded_copy_records_nothing_twice(void)
 	recording_free(recording);
 }
 
-HARNESS_MAIN(LIST(VICTIM(cycles), VICTIM(nested), VICTIM(beside), VICTIM(ends_beside), VICTIM(jumps)),
+/* init LIST: counter 0 gets what stepscope_init() returned, counter 1 whether anything is active, counter 2 whether a reason. */
+static void victim_init(int argc, char **argv)
+{
+	harness.counters[0] = (uint64_t)stepscope_init(argc > 1 ? argv[1] : NULL);
+	harness.counters[1] = stepscope_active;
+	harness.counters[2] = strlen(stepscope_error());
+	stepscope_range_push("unwanted");
+	stepscope_range_pop();
+	stepscope_shutdown();
+}
+
+static void check_off(const char *list)
+{
+	CHECK_EQUAL(harness_run("init", list, NULL), 0);
+	CHECK_EQUAL(harness.counters[0], 0);
+	CHECK_EQUAL(harness.counters[1], 0);
+	CHECK_EQUAL(harness.counters[2], 0);
+	CHECK_EQUAL(strlen(harness_text(harness.errors)), 0);
+	struct recording *recording = recording_read(harness.directory);
+	CHECK_EQUAL(recording->process_count, 0);
+	recording_free(recording);
+}
+
+static void switched_off_is_no_failure(void)
+{
+	check_off("enabled=false");
+	harness.options = "enabled=false";
+	check_off("wait=1,active=2");
+}
+
+HARNESS_MAIN(LIST(VICTIM(cycles), VICTIM(nested), VICTIM(beside), VICTIM(ends_beside), VICTIM(jumps), VICTIM(init)),
              LIST(TEST(ten_thousand_cycles_hold_nothing), TEST(starts_and_stops_may_nest),
                   TEST(stops_beside_writers_break_nothing), TEST(an_exit_beside_writers_is_clean),
-                  TEST(jumps_out_of_an_emission_are_survived), TEST(of_two_copies_one_records),
-                  TEST(a_copy_may_be_unloaded_and_another_goes_on), TEST(a_preloaded_copy_records_nothing_twice)))
+                  TEST(jumps_out_of_an_emission_are_survived), TEST(switched_off_is_no_failure),
+                  TEST(of_two_copies_one_records), TEST(a_copy_may_be_unloaded_and_another_goes_on),
+                  TEST(a_preloaded_copy_records_nothing_twice)))
