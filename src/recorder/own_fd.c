@@ -29,6 +29,20 @@ bool own_fd_is_ours(const struct own_fd *own)
 	return own->fd >= 0 && fstat(own->fd, &info) == 0 && info.st_dev == own->device && info.st_ino == own->inode;
 }
 
+bool own_fd_reopen(struct own_fd *own, const char *path, int flags)
+{
+	struct stat info;
+	int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &info) != 0 || info.st_dev != own->device || info.st_ino != own->inode) {
+		close(fd);
+		return false;
+	}
+	own_fd_take(own, fd);
+	return true;
+}
+
 void own_fd_close(struct own_fd *own)
 {
 	if (own_fd_is_ours(own))

@@ -19,6 +19,8 @@ struct own_fd {
 void own_fd_take(struct own_fd *own, int fd);
 /* Does the number still mean our file? */
 bool own_fd_is_ours(const struct own_fd *own);
+/* Opens our file again under its path, after the program has closed the descriptor. False: it is not there. */
+bool own_fd_reopen(struct own_fd *own, const char *path, int flags);
 /* Closes it if it is ours. */
 void own_fd_close(struct own_fd *own);
 

@@ -63,6 +63,17 @@ static void set_path(struct segment_file *file, char *path, size_t bytes, uint32
 	snprintf(path, bytes, "%s/%s.%u.ssr", file->directory, file->stem, number);
 }
 
+/* The header, and the clocks at this instant: without these nobody could say when the process was there, should it end before its
+ * first pass. */
+static bool write_start(struct segment_file *file)
+{
+	uint8_t block[sizeof(struct stepscope_block) + sizeof(struct stepscope_anchor)];
+	struct stepscope_anchor anchor;
+	clock_anchor(&anchor);
+	size_t bytes = block_write(block, STEPSCOPE_BLOCK_CLOCK, 0, &anchor, sizeof(anchor));
+	return segment_file_append(file, &file->identity, sizeof(file->identity), block, bytes);
+}
+
 int segment_file_open(struct segment_file *file)
 {
 	for (uint32_t n = file->identity.segment; n < 1000000; n++) {
@@ -80,7 +91,7 @@ int segment_file_open(struct segment_file *file)
 		file->opened_ns = clock_raw_ns();
 		bool was_reported = file->was_reported;
 		file->was_reported = true; /* by whoever wants the file open */
-		bool is_written = segment_file_append(file, &file->identity, sizeof(file->identity), NULL, 0);
+		bool is_written = write_start(file);
 		int reason = errno;
 		file->was_reported = was_reported;
 		if (is_written)
@@ -123,11 +134,12 @@ static bool append(struct segment_file *file, const void *first, size_t first_by
 	size_t done = 0, total = first_bytes + second_bytes;
 	if (file->file.fd < 0)
 		return false;
-	if (!own_fd_is_ours(&file->file)) {
+	if (!own_fd_is_ours(&file->file) && !own_fd_reopen(&file->file, file->path, O_WRONLY | O_APPEND)) {
 		file->file.fd = -1;
 		file->is_lost = true;
-		recorder_say("the program closed the descriptor of '%s'; training goes on, nothing more is recorded",
-		             file->path);
+		recorder_say(
+			"the program closed the descriptor of '%s', and it is not there any more; training goes on, nothing more is recorded",
+			file->path);
 		return false;
 	}
 	while (done < total) {

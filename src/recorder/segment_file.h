@@ -37,7 +37,7 @@ struct segment_file {
 void segment_file_init(struct segment_file *file, const char *directory,
                        const struct stepscope_segment_header *identity);
 
-/* Creates the next free <stem>.<n>.ssr and writes its header. 0 or an errno. */
+/* Creates the next free <stem>.<n>.ssr and writes its header and an anchor. 0 or an errno. */
 int segment_file_open(struct segment_file *file);
 /* Opens the file it had before again (a session that goes on). 0 or an errno. */
 int segment_file_reopen(struct segment_file *file);
