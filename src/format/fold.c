@@ -426,6 +426,44 @@ static bool read_header(int fd, struct stepscope_pool_header *header)
 	       memchr(header->segment_path, 0, sizeof(header->segment_path));
 }
 
+/* Start time of a living process, 0 when there is none. */
+static uint64_t start_time_of(uint32_t pid)
+{
+	char path[64], line[1024], *at;
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return 0;
+	at = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL; /* the name may contain anything */
+	fclose(file);
+	if (!at || !at[1] || at[2] == 'Z' || at[2] == 'X')
+		return 0;
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* Does the process live, and is this pool still its own? After an exec it is not. */
+static bool is_in_use(const struct stepscope_pool_header *header, const char *pool_path)
+{
+	char path[64], line[4096 + 256], end[300];
+	const char *slash = strrchr(pool_path, '/');
+	bool is_found = false;
+	if (!header->identity.start_time || start_time_of(header->identity.pid) != header->identity.start_time)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/maps", header->identity.pid);
+	snprintf(end, sizeof(end), "%s\n", slash ? slash : pool_path);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return true; /* nobody may look: left alone as long as it lives */
+	while (!is_found && fgets(line, sizeof(line), file)) {
+		size_t length = strlen(line), tail = strlen(end);
+		is_found = length > tail && strcmp(line + length - tail, end) == 0;
+	}
+	fclose(file);
+	return is_found;
+}
+
 static bool peek(const char *pool_path, struct stepscope_pool_header *header)
 {
 	int fd = open_pool(pool_path, false);
@@ -457,10 +495,15 @@ enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *r
 		close(fd);
 		return STATUS_OK;
 	}
+	/* a program that closes all descriptors has lost the lock for a moment */
+	struct stepscope_pool_header header;
+	if (!is_dead && read_header(fd, &header) && is_in_use(&header, pool_path)) {
+		close(fd);
+		return STATUS_OK;
+	}
 	enum status status = fold_locked(fd, pool_path, result, err);
 	/* one that could not be written stays for the next try; one whose segment is not to be found may belong to a container
 	 * that shares our /dev/shm, so its own rescue gets time first */
-	struct stepscope_pool_header header;
 	bool is_useless = status == STATUS_OK ||
 	                  (status == STATUS_INPUT && read_header(fd, &header) && is_old(&header));
 	if (is_useless && strncmp(pool_path, "/dev/shm/", 9) == 0)

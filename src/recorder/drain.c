@@ -353,6 +353,7 @@ static bool pass(struct drain *drain, int64_t now_ns, bool is_forced)
 	uint32_t high = __atomic_load_n(&streams.high, __ATOMIC_ACQUIRE);
 	if (drain->file.is_lost)
 		return false;
+	pool_mend(drain->pool);
 	if (!was_failing) {
 		/* on from where the last one had no more room: nobody is left waiting behind a busy thread */
 		for (uint32_t i = 0; i < high && has_room; i++) {

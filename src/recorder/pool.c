@@ -172,6 +172,16 @@ bool pool_create(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_t
 	return true;
 }
 
+void pool_mend(struct pool *pool)
+{
+	if (pool->kind != POOL_SHM)
+		return; /* a memfd has no path: `stepscope run` holds it */
+	if (!own_fd_is_ours(&pool->file))
+		pool->is_unlocked = own_fd_reopen(&pool->file, pool->path, O_RDWR);
+	if (pool->is_unlocked)
+		pool->is_unlocked = !lock_file(pool->file.fd);
+}
+
 void pool_destroy(struct pool *pool, bool is_unmapping)
 {
 	if (pool->kind == POOL_SHM && pool->path[0])

@@ -30,12 +30,15 @@ struct pool {
 	struct stepscope_chunk *chunks;
 	uint32_t fresh;     /* chunks [fresh, chunk_count) were never used; atomic */
 	uint32_t taken;     /* chunks that are not free, atomic */
+	bool is_unlocked;   /* the lock could not be taken again yet */
 	uint32_t populated; /* chunks [0, populated) have their pages; the drainer's */
 };
 
 /* Makes a pool of about `bytes`: at most 1/16 of what /dev/shm has free, in a memfd when that is too little or there is
  * none, in anonymous memory when even that fails (then a kill loses the tail). False when there is no memory at all. */
 bool pool_create(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_time);
+/* Opens and locks the file again when the program has closed our descriptor, and the lock went with it. */
+void pool_mend(struct pool *pool);
 void pool_destroy(struct pool *pool, bool is_unmapping); /* removes the file */
 /* Leaves it to the rescue: the file stays, locked until the process ends. */
 void pool_abandon(struct pool *pool, bool is_unmapping);

@@ -166,6 +166,65 @@ static void kills_in_a_rotation_lose_nothing_that_is_kept(void)
 	}
 }
 
+/* A daemon closes what it does not know: our descriptors, and with them the lock that says we live. */
+static void close_all(void)
+{
+	for (int fd = 3; fd < 4096; fd++)
+		close(fd);
+}
+
+/* closes HOW: closes all descriptors while it records; then "stop"s at once, or goes on. */
+static void victim_closes(int argc, char **argv)
+{
+	struct work work = {.number = 0, .rounds = 30000, .pause = 50};
+	struct work more = {.number = 1, .rounds = 0, .pause = 300};
+
+	work_run(&work);
+	close_all();
+	if (strcmp(argv[1], "stop") == 0)
+		raise(SIGSTOP);
+	work_start(&more);
+	work_finish(&more);
+}
+
+static void closed_descriptors_are_opened_again(void)
+{
+	pid_t pid = harness_start("closes", "on", NULL);
+	struct recording *recording;
+
+	harness_await(pid, 8, 300000);
+	usleep(200000); /* a pass or two */
+	CHECK_EQUAL(fold_stale_pools(harness.directory, NULL, NULL), 0);
+	kill(pid, SIGKILL);
+	harness_wait(pid);
+	CHECK_EQUAL(fold_stale_pools(harness.directory, NULL, NULL), 1);
+	recording = recording_read(harness.directory);
+	recording_check_whole(recording, false);
+	work_check(recording, 0, 2, true);
+	CHECK(recording->bytes > 10000);
+	CHECK_EQUAL(harness_count_lines(harness_text(harness.errors), "stepscope"), 0);
+	recording_free(recording);
+}
+
+/* No lock, since it could not be taken again yet, and nothing may be folded. */
+static void a_stopped_process_keeps_its_pool(void)
+{
+	pid_t pid = harness_start("closes", "stop", NULL);
+	int status;
+
+	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+	CHECK_EQUAL(fold_stale_pools(harness.directory, NULL, NULL), 0);
+	kill(pid, SIGCONT);
+	harness_await(pid, 8, 100000);
+	kill(pid, SIGKILL);
+	harness_wait(pid);
+	CHECK_EQUAL(fold_stale_pools(harness.directory, NULL, NULL), 1);
+	struct recording *recording = recording_read(harness.directory);
+	recording_check_whole(recording, false);
+	work_check(recording, 0, 2, true);
+	recording_free(recording);
+}
+
 /* ---- the rescue ---------------------------------------------------------------------------------------------------- */
 
 struct bytes {
@@ -314,8 +373,9 @@ static void a_pool_outlives_what_can_be_mended(void)
 	free(pool.data);
 }
 
-HARNESS_MAIN(LIST(VICTIM(writers), VICTIM(dies), VICTIM(exec), VICTIM(after)),
+HARNESS_MAIN(LIST(VICTIM(writers), VICTIM(dies), VICTIM(exec), VICTIM(after), VICTIM(closes)),
              LIST(TEST(random_kills_lose_nothing_undeclared), TEST(other_deaths_lose_nothing),
                   TEST(an_exec_leaves_its_recording_behind), TEST(kills_in_a_rotation_lose_nothing_that_is_kept),
+                  TEST(closed_descriptors_are_opened_again), TEST(a_stopped_process_keeps_its_pool),
                   TEST(a_repeated_rescue_changes_nothing), TEST(a_rescue_that_was_killed_is_repeated),
                   TEST(a_living_process_is_left_alone), TEST(a_pool_outlives_what_can_be_mended)))
