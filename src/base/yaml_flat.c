@@ -23,6 +23,7 @@ struct level {
 	size_t path_length; /* before its own part */
 	long index;         /* of the next item; -1 in a mapping */
 	bool is_key_next;
+	bool has_items;
 };
 
 struct flattener {
@@ -110,29 +111,47 @@ static bool has_nul(const yaml_event_t *event)
 	return memchr(event->data.scalar.value, '\0', event->data.scalar.length) != NULL;
 }
 
-static enum status add_entry(struct flattener *state, const yaml_event_t *event)
+/* The value of the path as it stands. Of an alias nothing is kept, so it may well be there twice ("<<"). */
+static enum status add_entry(struct flattener *state, const yaml_event_t *event, const char *value, size_t length)
 {
 	struct yaml_flat *yaml = state->yaml;
-	struct yaml_entry entry = {.line = (int)event->start_mark.line + 1};
+	struct yaml_entry entry = {.line = (int)event->start_mark.line + 1,
+	                           .document = state->documents,
+	                           .is_alias = event->type == YAML_ALIAS_EVENT};
 
 	if (yaml->count >= MAXIMUM_ENTRIES)
 		return too_large(state);
-	if (intern_find(&state->keys, state->path.data))
+	if (!entry.is_alias && intern_find(&state->keys, state->path.data))
 		return error_set(state->err, STATUS_INPUT, "'%s' line %d: key '%s' is there twice", state->what,
 		                 entry.line, state->path.data);
 	intern_add(&state->keys, state->path.data);
 	if (grow_entries(state))
 		return STATUS_INPUT;
 	entry.key = arena_dup_n(&yaml->arena, state->path.data, state->path.length);
-	entry.value = arena_dup_n(&yaml->arena, (const char *)event->data.scalar.value, event->data.scalar.length);
+	entry.value = arena_dup_n(&yaml->arena, value, length);
 	if (!entry.key || !entry.value)
 		return too_large(state);
 	yaml->entries[yaml->count++] = entry;
 	return STATUS_OK;
 }
 
+/* "*name : value". Whoever looks for keys finds none of this name. */
+static enum status on_alias_key(struct flattener *state, struct level *level, const yaml_event_t *event)
+{
+	const char *anchor = (const char *)event->data.alias.anchor;
+
+	cut_path(state, level->path_length);
+	if (!add_part(state, "*", 1) || !buffer_add_text(&state->path, anchor))
+		return refuse(state, event, "a key longer than 4096 bytes");
+	level->is_key_next = false;
+	return STATUS_OK;
+}
+
 static enum status on_key(struct flattener *state, struct level *level, const yaml_event_t *event)
 {
+	level->has_items = true;
+	if (event->type == YAML_ALIAS_EVENT)
+		return on_alias_key(state, level, event);
 	if (event->type != YAML_SCALAR_EVENT)
 		return refuse(state, event, "a key that is not plain text");
 	if (!event->data.scalar.length || has_nul(event))
@@ -149,12 +168,25 @@ static enum status on_scalar(struct flattener *state, const yaml_event_t *event)
 	enum status status;
 
 	if (!state->depth) /* a file without contents is one empty value */
-		return event->data.scalar.length ? refuse(state, event, "'key: value' is expected") : STATUS_OK;
+		return event->data.scalar.length && state->documents == 1
+		               ? refuse(state, event, "'key: value' is expected")
+		               : STATUS_OK;
 	if (has_nul(event))
 		return refuse(state, event, "a value that holds a NUL");
 	if (!begin_value(state))
 		return refuse(state, event, "a key longer than 4096 bytes");
-	status = add_entry(state, event);
+	status = add_entry(state, event, (const char *)event->data.scalar.value, event->data.scalar.length);
+	end_value(state);
+	return status;
+}
+
+static enum status on_alias(struct flattener *state, const yaml_event_t *event)
+{
+	enum status status;
+
+	if (!begin_value(state))
+		return refuse(state, event, "a key longer than 4096 bytes");
+	status = add_entry(state, event, "", 0);
 	end_value(state);
 	return status;
 }
@@ -173,27 +205,51 @@ static enum status on_begin(struct flattener *state, const yaml_event_t *event)
 	return STATUS_OK;
 }
 
+/* A list or block without anything in it is an empty value, but for the file as a whole. */
+static enum status on_end(struct flattener *state, const yaml_event_t *event)
+{
+	struct level *level = level_now(state);
+	bool is_empty = !level->has_items && level->index <= 0;
+	enum status status = STATUS_OK;
+
+	cut_path(state, level->path_length);
+	if (is_empty && state->depth > 1)
+		status = add_entry(state, event, "", 0);
+	state->depth--;
+	end_value(state);
+	return status;
+}
+
+/* The keys of a further document are its own. */
+static enum status on_document(struct flattener *state)
+{
+	if (state->documents++) {
+		intern_release(&state->keys);
+		intern_init(&state->keys);
+		cut_path(state, 0);
+	}
+	return STATUS_OK;
+}
+
 static enum status on_event(struct flattener *state, const yaml_event_t *event)
 {
 	struct level *level = level_now(state);
 
 	if (event->type == YAML_DOCUMENT_START_EVENT)
-		return state->documents++ ? refuse(state, event, "a second document") : STATUS_OK;
-	if (event->type == YAML_ALIAS_EVENT)
-		return refuse(state, event, "an alias (*name); write the value out");
+		return on_document(state);
 	if (level && level->is_key_next && event->type != YAML_MAPPING_END_EVENT)
 		return on_key(state, level, event);
 	switch (event->type) {
 	case YAML_SCALAR_EVENT:
 		return on_scalar(state, event);
+	case YAML_ALIAS_EVENT:
+		return on_alias(state, event);
 	case YAML_SEQUENCE_START_EVENT:
 	case YAML_MAPPING_START_EVENT:
 		return on_begin(state, event);
 	case YAML_SEQUENCE_END_EVENT:
 	case YAML_MAPPING_END_EVENT:
-		state->depth--;
-		end_value(state);
-		return STATUS_OK;
+		return on_end(state, event);
 	default:
 		return STATUS_OK;
 	}

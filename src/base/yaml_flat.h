@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * yaml_flat.h: a YAML file as a list of (dotted key, value, line): `a: {b: [x, y]}` gives a.b.0 = x, a.b.1 = y. Scalars
- * stay text as written. Aliases, several documents and keys that are not scalars are refused; at most 10,000 entries and
- * 32 levels. A library (libyaml) does the parsing.
+ * stay text as written. An empty list or block is an empty value. Of an alias (*name) only its place is told, and whoever
+ * wants its value refuses it. Keys that are not scalars are refused; at most 10,000 entries and 32 levels. A library (libyaml)
+ * does the parsing.
  */
 #ifndef BASE_YAML_FLAT_H
 #define BASE_YAML_FLAT_H
@@ -10,10 +11,14 @@
 #include "base/arena.h"
 #include "base/error.h"
 
+#include <stdbool.h>
+
 struct yaml_entry {
 	const char *key;
 	const char *value;
-	int line; /* from 1 */
+	int line;      /* from 1 */
+	int document;  /* from 1 */
+	bool is_alias; /* the value stands elsewhere; "" here */
 };
 
 struct yaml_flat {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define MAXIMUM_ROWS 40
@@ -140,6 +141,51 @@ static enum status set(struct record_settings *given, const char *key, const cha
 	return problem[0] ? refuse(err, problem) : STATUS_OK;
 }
 
+/* A file of options alone, without a block: every key at its top is one of ours. One that is not makes it the configuration
+ * of a training, whose keys may have our names and mean something else. */
+static bool is_of_options(const struct yaml_flat *file)
+{
+	for (int i = 0; i < file->count; i++) {
+		if (record_key_of(file->entries[i].key) != RECORD_KEY_OPTION)
+			return false;
+	}
+	return file->count > 0;
+}
+
+static bool is_nothing(const char *value)
+{
+	return !value[0] || !strcmp(value, "~") || !strcasecmp(value, "null");
+}
+
+/* "profiler:" with nothing behind it: everything by default. */
+static bool is_empty_block(const struct yaml_entry *entry)
+{
+	const char *dot = strrchr(entry->key, '.');
+
+	return is_nothing(entry->value) && record_key_of(dot ? dot + 1 : entry->key) == RECORD_KEY_BLOCK;
+}
+
+/* `taken`: see set(). */
+static enum status read_entry(struct record_settings *given, struct yaml_flat *file, const struct yaml_entry *entry,
+                              const char *path, int *taken, struct error *err)
+{
+	bool is_ours = !taken || record_key_of(entry->key) == RECORD_KEY_BLOCK;
+
+	if ((entry->is_alias || entry->document > 1) && !is_ours)
+		return STATUS_OK;
+	if (entry->is_alias)
+		return error_set(err, STATUS_INPUT, "'%s' line %d: an alias (*name); write the value out", path,
+		                 entry->line);
+	if (entry->document > 1)
+		return error_set(err, STATUS_INPUT, "'%s' line %d: a second document; options stand in the first", path,
+		                 entry->line);
+	if (is_empty_block(entry)) {
+		*(taken ? taken : &(int){0}) += 1;
+		return STATUS_OK;
+	}
+	return set(given, entry->key, entry->value, arena_printf(&file->arena, "%s:%d", path, entry->line), taken, err);
+}
+
 /* The entries live as long as the program: origins of settings are borrowed from them. */
 static enum status read_config(struct record_settings *given, const char *path, bool is_lenient, struct error *err)
 {
@@ -149,17 +195,13 @@ static enum status read_config(struct record_settings *given, const char *path, 
 	enum status status = yaml_flat_read(file, path, err);
 	int taken = 0;
 
-	for (int i = 0; !status && i < file->count; i++) {
-		const struct yaml_entry *entry = &file->entries[i];
-		const char *origin = arena_printf(&file->arena, "%s:%d", path, entry->line);
-
-		status = set(given, entry->key, entry->value, origin, is_lenient ? &taken : NULL, err);
-	}
+	is_lenient = is_lenient && !is_of_options(file);
+	for (int i = 0; !status && i < file->count; i++)
+		status = read_entry(given, file, &file->entries[i], path, is_lenient ? &taken : NULL, err);
 	if (!status && is_lenient && !taken) {
 		error_set(err, STATUS_USAGE, "'%s' holds no options for stepscope", path);
-		error_hint(
-			err,
-			"they belong into a block 'stepscope:', 'profiler:' or 'profiling:'; see stepscope help run");
+		error_hint(err, "they belong into a block 'stepscope:', 'profiler:' or 'profiling:', or alone into a "
+		                "file; see stepscope help run");
 		return STATUS_USAGE;
 	}
 	return status;

@@ -283,6 +283,17 @@ static struct key split_key(const char *text)
 	return key;
 }
 
+enum record_key record_key_of(const char *key)
+{
+	struct key parts = split_key(key);
+
+	for (const char *part = key; *part; part += strcspn(part, ".") + (part[strcspn(part, ".")] == '.')) {
+		if (value_find_word(part, strcspn(part, "."), blocks) >= 0)
+			return RECORD_KEY_BLOCK;
+	}
+	return find_row(parts.leaf, parts.length) >= 0 ? RECORD_KEY_OPTION : RECORD_KEY_OTHER;
+}
+
 static void offer_names(struct nearest *nearest)
 {
 	for (int row = 0; row < ROW_COUNT; row++) {

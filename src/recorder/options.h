@@ -77,6 +77,14 @@ extern const struct record_option record_options_table[]; /* ends with name NULL
 /* The row of a name (not of the further ones), -1 when there is none. */
 int record_option_row(const char *name);
 
+/* Where a key of a YAML file belongs to, by its name alone. */
+enum record_key {
+	RECORD_KEY_OTHER,
+	RECORD_KEY_OPTION, /* an option, outside of a block: "wait", "steps.0" */
+	RECORD_KEY_BLOCK,  /* a block 'profiler', 'profiling' or 'stepscope', or in one: "training.profiler.type" */
+};
+enum record_key record_key_of(const char *key);
+
 /* Defaults. */
 void record_options_init(struct record_options *options);
 

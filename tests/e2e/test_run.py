@@ -174,6 +174,36 @@ def test_settings_of_a_file(tmp_path):
     assert done.stdout == b"wait=3,active=2,repeat=1\n"
 
 
+@pytest.mark.parametrize("text, expected", [
+    ("wait: 5\nwarmup_steps: 1\n", "wait=5,warmup=1"),  # options alone, at the top
+    ("steps: [3-4, 9]\nwith: [shapes]\n", "steps=3-4:9,with=shapes"),
+    ("profiler:\n", None), ("model: x\nprofiler: ~\n", None), ("training: {profiler: {}}\n", None),
+    # of others: what they have is passed over, whatever it is
+    ("base: &b {lr: 1}\ntrain:\n  <<: *b\n  warmup: *b\n*b : 1\nprofiler: {wait: 2}\n", "wait=2"),
+    ("profiler: {wait: 2}\n---\nmodel: x\nwait: 3\n--- text\n", "wait=2"),
+])
+def test_configurations_of_all_shapes(tmp_path, text, expected):
+    (tmp_path / "mine.yaml").write_text(text)
+    done = run(tmp_path, "sh", "-c", "echo ${STEPSCOPE_OPTIONS-none}", options=["-c", "mine.yaml"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode().strip() == (expected or "none")
+
+
+@pytest.mark.parametrize("text, message", [
+    ("wait: 5\nmodel: x\n", "'mine.yaml' holds no options for stepscope"),  # a training's own `wait`
+    ("profilr: {wait: 5}\n", "did you mean 'profiler.wait'?"),
+    ("w: &w 3\nprofiler: {wait: *w}\n", "'mine.yaml' line 2: an alias (*name); write the value out"),
+    ("p: &p {wait: 3}\nprofiler: *p\n", "'mine.yaml' line 2: an alias (*name); write the value out"),
+    ("p: &p {wait: 3}\nprofiler:\n  <<: *p\n", "'mine.yaml' line 3: an alias (*name); write the value out"),
+    ("wait: 1\n---\nwarmup: 3\n", "'mine.yaml' line 3: a second document"),
+    ("model: x\n---\nprofiler: {wait: 3}\n", "'mine.yaml' line 3: a second document"),
+])
+def test_configurations_that_are_refused(tmp_path, text, message):
+    (tmp_path / "mine.yaml").write_text(text)
+    done = run(tmp_path, "touch", "it-ran", options=["-c", "mine.yaml"])
+    assert done.returncode in (2, 3) and message in done.stderr and not (tmp_path / "it-ran").exists()
+
+
 def test_later_sources_win(tmp_path):
     (tmp_path / "mine.yaml").write_text("model_name: gpt\nprofiler: {enabled: true, wait: 1, warmup: 1, active: 1}\n")
     options = ["--config", "mine.yaml", "--set", "profiler.warmup=7", "--active", "9"]

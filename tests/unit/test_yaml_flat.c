@@ -14,7 +14,12 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-static void check_entries(const char *text, const struct yaml_entry *expected, int count)
+struct expected {
+	const char *key, *value;
+	int line;
+};
+
+static void check_entries(const char *text, const struct expected *expected, int count)
 {
 	struct yaml_flat yaml;
 	struct error err = {0};
@@ -45,7 +50,7 @@ static void check_refused(const char *text, size_t length, const char *message)
 
 static void the_example_of_the_header_holds(void **state)
 {
-	check_entries("a: {b: [x, y]}", (struct yaml_entry[]){{"a.b.0", "x", 1}, {"a.b.1", "y", 1}}, 2);
+	check_entries("a: {b: [x, y]}", (struct expected[]){{"a.b.0", "x", 1}, {"a.b.1", "y", 1}}, 2);
 }
 
 static void nested_blocks_become_dotted_keys(void **state)
@@ -63,7 +68,7 @@ static void nested_blocks_become_dotted_keys(void **state)
 	              "last: |\n"
 	              "  two\n"
 	              "  lines\n",
-	              (struct yaml_entry[]){
+	              (struct expected[]){
 			      {"schedule.wait", "1", 3},
 			      {"schedule.active", "3", 4},
 			      {"with.0", "shapes", 5},
@@ -80,18 +85,18 @@ static void nested_blocks_become_dotted_keys(void **state)
 static void lists_in_lists_are_numbered(void **state)
 {
 	check_entries("- [a, [b, c]]\n- d\n",
-	              (struct yaml_entry[]){{"0.0", "a", 1}, {"0.1.0", "b", 1}, {"0.1.1", "c", 1}, {"1", "d", 2}}, 4);
+	              (struct expected[]){{"0.0", "a", 1}, {"0.1.0", "b", 1}, {"0.1.1", "c", 1}, {"1", "d", 2}}, 4);
 }
 
 static void scalars_stay_as_written(void **state)
 {
 	check_entries("a: 007\nb: ~\nc:\ng: 1e3\ne: 'it''s'\nf: true\n",
-	              (struct yaml_entry[]){{"a", "007", 1},
-	                                    {"b", "~", 2},
-	                                    {"c", "", 3},
-	                                    {"g", "1e3", 4},
-	                                    {"e", "it's", 5},
-	                                    {"f", "true", 6}},
+	              (struct expected[]){{"a", "007", 1},
+	                                  {"b", "~", 2},
+	                                  {"c", "", 3},
+	                                  {"g", "1e3", 4},
+	                                  {"e", "it's", 5},
+	                                  {"f", "true", 6}},
 	              6);
 }
 
@@ -101,18 +106,57 @@ static void nothing_gives_no_entries(void **state)
 	check_entries("# only a comment\n", NULL, 0);
 	check_entries("---\n", NULL, 0);
 	check_entries("{}", NULL, 0);
-	check_entries("a: []\nb: {}\n", NULL, 0);
+}
+
+static void empty_lists_and_blocks_are_empty_values(void **state)
+{
+	check_entries("a: []\nb: {}\nc: [[], 1]\n",
+	              (struct expected[]){{"a", "", 1}, {"b", "", 2}, {"c.0", "", 3}, {"c.1", "1", 3}}, 4);
+}
+
+static void aliases_are_told_but_not_followed(void **state)
+{
+	const char *text = "a: &x {b: 1}\nc: {<<: *x, <<: *x, d: 2}\ne: [*x, *x]\n*x : 3\nf: 4\n";
+	static const bool is_alias[] = {false, true, true, false, true, true, false, false};
+	struct yaml_flat yaml;
+	struct error err = {0};
+
+	check_entries(text,
+	              (struct expected[]){{"a.b", "1", 1},
+	                                  {"c.<<", "", 2},
+	                                  {"c.<<", "", 2},
+	                                  {"c.d", "2", 2},
+	                                  {"e.0", "", 3},
+	                                  {"e.1", "", 3},
+	                                  {"*x", "3", 4},
+	                                  {"f", "4", 5}},
+	              8);
+	assert_int_equal(yaml_flat_parse(&yaml, text, strlen(text), "x.yaml", &err), STATUS_OK);
+	for (int i = 0; i < yaml.count; i++)
+		assert_int_equal(yaml.entries[i].is_alias, is_alias[i]);
+	yaml_flat_release(&yaml);
+}
+
+static void documents_are_numbered(void **state)
+{
+	const char *text = "a: 1\nb: 2\n---\na: 3\n--- text\n---\n- x\n";
+	static const int documents[] = {1, 1, 2, 4};
+	struct yaml_flat yaml;
+	struct error err = {0};
+
+	check_entries(text, (struct expected[]){{"a", "1", 1}, {"b", "2", 2}, {"a", "3", 4}, {"0", "x", 7}}, 4);
+	assert_int_equal(yaml_flat_parse(&yaml, text, strlen(text), "x.yaml", &err), STATUS_OK);
+	for (int i = 0; i < yaml.count; i++)
+		assert_int_equal(yaml.entries[i].document, documents[i]);
+	yaml_flat_release(&yaml);
 }
 
 #define REFUSED(text, message) check_refused(text, strlen(text), message)
 
 static void what_cannot_be_flat_is_refused(void **state)
 {
-	REFUSED("a: &x 1\nb: *x\n", "'x.yaml' line 2: an alias (*name); write the value out");
-	REFUSED("a: 1\n---\nb: 2\n", "'x.yaml' line 2: a second document");
 	REFUSED("a: 1\n[b, c]: 2\n", "'x.yaml' line 2: a key that is not plain text");
 	REFUSED("? {a: b}\n: 2\n", "'x.yaml' line 1: a key that is not plain text");
-	REFUSED("*a : 2\n", "'x.yaml' line 1: an alias (*name); write the value out");
 	REFUSED("just text\n", "'x.yaml' line 1: 'key: value' is expected");
 	REFUSED("a: 1\nb: 2\na: 3\n", "'x.yaml' line 3: key 'a' is there twice");
 	REFUSED("a:\n  b: 1\na.b: 2\n", "'x.yaml' line 3: key 'a.b' is there twice");
@@ -220,6 +264,9 @@ int main(void)
 		cmocka_unit_test(lists_in_lists_are_numbered),
 		cmocka_unit_test(scalars_stay_as_written),
 		cmocka_unit_test(nothing_gives_no_entries),
+		cmocka_unit_test(empty_lists_and_blocks_are_empty_values),
+		cmocka_unit_test(aliases_are_told_but_not_followed),
+		cmocka_unit_test(documents_are_numbered),
 		cmocka_unit_test(what_cannot_be_flat_is_refused),
 		cmocka_unit_test(what_is_not_yaml_is_refused_with_its_line),
 		cmocka_unit_test(ten_thousand_values_are_the_maximum),
