@@ -329,7 +329,9 @@ static int add_row(struct table *table, const struct model *model, uint32_t numb
 	set_optional(table, row, PROCESS_RANK, process->rank >= 0, process->rank, "no launcher gave one");
 	set_optional(table, row, PROCESS_PARENT, process->parent_pid > 0, process->parent_pid, "not recorded");
 	table_set_text(table, row, PROCESS_HOST, model_text(model, process->host));
-	if (process->name)
+	if (process->role == STEPSCOPE_ROLE_HOST) /* its fact "program" is what it ran */
+		table_set_text(table, row, PROCESS_NAME, "stepscope");
+	else if (process->name)
 		table_set_text(table, row, PROCESS_NAME, model_text(model, process->name));
 	else
 		table_set_missing(table, row, PROCESS_NAME, "not recorded");
@@ -348,11 +350,19 @@ static bool is_recorded(const struct model *model, int64_t pid)
 	return false;
 }
 
-static void add_child(struct table *table, const struct model *model, int64_t pid)
+/* `stepscope run` knows the name of what it started, not of what that started. */
+static const char *child_program(const struct model *model, uint32_t host, int64_t pid)
+{
+	const char *child = model_meta(model, host, "child");
+
+	return child && strtoll(child, NULL, 10) == pid ? model_meta(model, host, "program") : NULL;
+}
+
+static void add_child(struct table *table, const struct model *model, uint32_t host, int64_t pid)
 {
 	static const int unknown[] = {PROCESS_RANK,  PROCESS_PARENT,    PROCESS_HOST,
 	                              PROCESS_FIRST, PROCESS_LAST_STEP, PROCESS_LAST_OP};
-	const char *name = model_meta(model, MODEL_NONE, "program");
+	const char *name = child_program(model, host, pid);
 	int64_t wall_ns = 0;
 	int row = table_row(table);
 	bool has_wall = child_number(model, pid, "wall_ns", &wall_ns);
@@ -361,7 +371,10 @@ static void add_child(struct table *table, const struct model *model, int64_t pi
 	table_set_text(table, row, PROCESS_ROLE, "program");
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
 		table_set_missing(table, row, unknown[i], "it recorded nothing itself");
-	table_set_text(table, row, PROCESS_NAME, name ? name : "");
+	if (name)
+		table_set_text(table, row, PROCESS_NAME, name);
+	else
+		table_set_missing(table, row, PROCESS_NAME, "it recorded nothing itself");
 	set_optional(table, row, PROCESS_WALL, has_wall, wall_ns, "nobody waited for it");
 	set_end(table, row, model, NULL, pid);
 	set_used(table, row, model, MODEL_NONE, pid);
@@ -382,7 +395,7 @@ static void add_children(struct table *table, const struct model *model)
 		if (*end != '.' || pid == previous || is_recorded(model, pid))
 			continue;
 		previous = pid;
-		add_child(table, model, pid);
+		add_child(table, model, model->meta[i].process, pid);
 	}
 }
 

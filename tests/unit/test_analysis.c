@@ -269,6 +269,32 @@ static void a_process_without_times_is_in_no_time(void **state)
 	model_release(&model);
 }
 
+/* stepscope run -- sh -c './train; exit 3': sh recorded nothing, but what it started did. */
+static void every_process_has_the_name_of_its_own_program(void **state)
+{
+	struct table table;
+	struct model model;
+	uint32_t host;
+
+	hand_model_init(&model);
+	host = model_add_process(&model);
+	model.processes[host].role = STEPSCOPE_ROLE_HOST;
+	model.processes[host].name = intern_add(&model.strings, "sh");
+	model_add_meta(&model, 0, "program", "train");
+	model_add_meta(&model, host, "program", "sh");
+	model_add_meta(&model, host, "child", "77");
+	model_add_meta(&model, host, "child.77.status", "3");
+	model_add_meta(&model, host, "child.78.status", "0");
+	compute("processes", &model, &all_steps, &table);
+	assert_int_equal(table.row_count, 5);
+	assert_int_equal(find_row(&table, "program", "train"), 0);
+	assert_int_equal(find_row(&table, "program", "stepscope"), 2);
+	assert_int_equal(find_row(&table, "program", "sh"), 3);
+	assert_false(table_get(&table, 4, table_find_column(&table, "program"))->has_value);
+	table_release(&table);
+	model_release(&model);
+}
+
 /* The drainer works on a core of its own: with the threads' part it may be more than the wall time. */
 static void the_cost_is_a_share_of_cpu_time(void **state)
 {
@@ -537,6 +563,7 @@ int main(void)
 		cmocka_unit_test(the_window_counts_a_step_of_all_ranks_once),
 		cmocka_unit_test(the_recorded_time_of_a_window_is_that_of_its_steps),
 		cmocka_unit_test(a_process_without_times_is_in_no_time),
+		cmocka_unit_test(every_process_has_the_name_of_its_own_program),
 		cmocka_unit_test(the_cost_is_a_share_of_cpu_time),
 		cmocka_unit_test(the_cost_without_cpu_time_is_a_share_of_the_threads_time),
 		cmocka_unit_test(workers_and_what_ranks_start_are_no_ranks),
