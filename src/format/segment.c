@@ -473,7 +473,7 @@ enum status segment_read(const char *path, const struct segment_visitor *visitor
                          struct error *err)
 {
 	struct stat info;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe would wait for a writer */
 	if (fd < 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot open '%s'", path);
 	if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
