@@ -50,6 +50,19 @@ static void say_unused_out(const struct run *run)
 	        run->directory.shown);
 }
 
+/* STEPSCOPE=0 in our environment is above all options. */
+static void obey_environment(struct run *run)
+{
+	const char *wish = getenv("STEPSCOPE");
+
+	if (run->settings.resolved.mode == RECORD_OFF)
+		run->off_reason = "enabled=false";
+	if (!wish || (strcmp(wish, "0") && strcmp(wish, "off")))
+		return;
+	run->settings.resolved.mode = RECORD_OFF;
+	run->off_reason = "STEPSCOPE=0 in the environment";
+}
+
 /* STATUS_USAGE only; without a directory the program runs unrecorded. */
 static enum status open_directory(struct run *run, struct error *err)
 {
@@ -168,6 +181,7 @@ static int run_program(const struct options_result *arguments, struct error *err
 		status = run_options_resolve(&run.settings, err);
 	if (status)
 		return status_exit(status);
+	obey_environment(&run);
 	run.argv = (char *const *)&arguments->operands[0];
 	status = open_directory(&run, err);
 	if (status)

@@ -83,6 +83,8 @@ char **run_environment_new(const struct run_directory *directory, const struct r
 		if (settings->list[0])
 			environment[n++] = make_variable("STEPSCOPE_OPTIONS", settings->list);
 	}
+	if (!directory) /* also a program that asks by itself is not recorded */
+		environment[n++] = make_variable("STEPSCOPE", "0");
 	if (has_python) {
 		environment[n++] = make_variable("STEPSCOPE_LIBRARY", python.library);
 		environment[n++] = make_python_path(python.startup);

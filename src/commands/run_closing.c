@@ -257,7 +257,7 @@ void run_print_closing(struct run *run)
 	if (common.is_quiet || run->directory.is_nested)
 		return;
 	if (run->settings.resolved.mode == RECORD_OFF)
-		fprintf(stderr, "stepscope: captured nothing: recording is off (enabled=false)\n");
+		fprintf(stderr, "stepscope: captured nothing: recording is off (%s)\n", run->off_reason);
 	if (run->directory.fd < 0)
 		return;
 	if (!run_directory_exists(&run->directory)) {

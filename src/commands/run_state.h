@@ -16,6 +16,7 @@
 struct run {
 	char *const *argv;
 	struct run_settings settings;
+	const char *off_reason;         /* of a run that is not recorded, because nobody wants it to be */
 	struct run_directory directory; /* fd -1: nothing is recorded */
 	struct run_signals signals;
 	struct run_child child;
@@ -24,13 +25,14 @@ struct run {
 	int epoll, timer;
 	uint32_t named;        /* dead processes that were told about */
 	uint32_t unnamed;      /* and those beyond the limit */
+	uint32_t unknown;      /* likewise, those of which nobody can say how they ended */
 	bool was_asked_to_end; /* by a signal to us */
 };
 
 /* Until the program has ended, and a little longer for processes of it that still record. */
 void run_supervise(struct run *run);
 
-/* "was killed by SIGKILL", "exited with status 3", "was killed or exited". */
+/* "was killed by SIGKILL", "exited with status 3", "ended without a word (...)". */
 void run_describe_status(struct buffer *out, bool has_status, int wait_status);
 
 /* ", last step 17, last op 'matmul'"; nothing when the rescue does not know. */

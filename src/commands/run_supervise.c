@@ -29,7 +29,7 @@ void run_describe_status(struct buffer *out, bool has_status, int wait_status)
 	char name[RUN_SIGNAL_BYTES];
 
 	if (!has_status)
-		buffer_add_text(out, "was killed or exited");
+		buffer_add_text(out, "ended without a word (its exit status is not known)");
 	else if (WIFSIGNALED(wait_status))
 		buffer_printf(out, "was killed by %s", run_signal_name(name, WTERMSIG(wait_status)));
 	else
@@ -64,9 +64,9 @@ static bool is_worth_naming(const struct run *run, const struct watched *process
 
 	if (process->pid == run->child.pid || !run->child.is_running || run->was_asked_to_end)
 		return false;
-	/* without a status the rescue tells a kill from an orderly end, which leaves nothing behind */
+	/* without a status: an orderly end leaves nothing to rescue, but so do workers seldom end, most call _exit() */
 	if (!process->has_status)
-		return process->rescue != NULL;
+		return process->rescue && process->role != STEPSCOPE_ROLE_WORKER;
 	/* workers are ended with SIGTERM as a matter of course */
 	if (process->role == STEPSCOPE_ROLE_WORKER)
 		return WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM;
@@ -81,7 +81,7 @@ static void on_end(void *context, const struct watched *process)
 	if (!is_worth_naming(run, process))
 		return;
 	if (run->named >= NAMED_LIMIT) {
-		run->unnamed++;
+		*(process->has_status ? &run->unnamed : &run->unknown) += 1;
 		return;
 	}
 	run->named++;
@@ -198,4 +198,6 @@ void run_supervise(struct run *run)
 	run_watch_tick(&run->watch, true);
 	if (run->unnamed)
 		fprintf(stderr, "stepscope: %u more processes were killed or failed\n", run->unnamed);
+	if (run->unknown)
+		fprintf(stderr, "stepscope: %u more processes ended without a word\n", run->unknown);
 }

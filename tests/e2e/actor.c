@@ -7,12 +7,17 @@
  *     ranks N         fork N ranks (RANK is set before they record); the parent waits for them and exits with the worst status
  *     only R          the words up to the next "all" are for rank R
  *     worker          fork a worker that goes on with the next words; the parent skips to "all" and does not wait
+ *     init LIST       stepscope_init(), whose result is written to stdout
+ *     stop            stepscope_shutdown()
+ *     brief N         N workers of bare forks, one after the other, that record one mark and end at once without exit handlers
+ *     names N         N ranges and N counters, each with a name of its own
  *     sleep MS | spin MS | write FD TEXT | exit N | kill SIGNAL | abort | quit (no exit handlers) | detach (double fork)
  */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -121,11 +126,55 @@ static void do_write(void)
 	word++;
 }
 
+static void do_init(void)
+{
+	char answer[8];
+	int length = snprintf(answer, sizeof(answer), "%d\n", stepscope_init(*word++));
+
+	if (write(1, answer, (size_t)length) < 0)
+		_exit(99);
+}
+
+static void do_brief(void)
+{
+	for (long n = number(); n > 0; n--) {
+		pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+		if (pid == 0) {
+			stepscope_mark("brief");
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static void do_names(void)
+{
+	char name[32];
+
+	for (long n = number(); n > 0; n--) {
+		snprintf(name, sizeof(name), "name %ld", n);
+		stepscope_range_push(name);
+		stepscope_counter(name, 1);
+		stepscope_range_pop();
+		if (n % 100 == 0)
+			usleep(100);
+	}
+}
+
 /* What takes no time and no number. */
 static void do_simple(const char *verb)
 {
 	if (!strcmp(verb, "open"))
 		stepscope_op_begin(*word++);
+	else if (!strcmp(verb, "init"))
+		do_init();
+	else if (!strcmp(verb, "stop"))
+		stepscope_shutdown();
+	else if (!strcmp(verb, "brief"))
+		do_brief();
+	else if (!strcmp(verb, "names"))
+		do_names();
 	else if (!strcmp(verb, "worker"))
 		do_worker();
 	else if (!strcmp(verb, "detach"))

@@ -147,6 +147,25 @@ def test_manifest_tells_the_circumstances(tmp_path):
     assert told["cores"] >= 1 and told["memory_bytes"] > 1 << 20 and told["kernel"]
 
 
+@pytest.mark.parametrize("options, env, reason", [
+    (["--no-enabled"], {}, "enabled=false"),
+    ([], {"STEPSCOPE_ENABLED": "false"}, "enabled=false"),
+    (["-c", "off.yaml"], {}, "enabled=false"),
+    (["--steps", "all"], {"STEPSCOPE": "0"}, "STEPSCOPE=0 in the environment"),
+    ([], {"STEPSCOPE": "off"}, "STEPSCOPE=0 in the environment"),
+])
+def test_switched_off_is_obeyed_by_programs_that_ask(tmp_path, options, env, reason):
+    (tmp_path / "off.yaml").write_text("profiler: {enabled: false}\n")
+    done = run(tmp_path, ACTOR, "init", "wait=0", "steps", "3", "0", options=options, env=env)
+    assert done.stdout == b"0\n" and done.returncode == 0
+    assert done.stderr == f"stepscope: captured nothing: recording is off ({reason})\n"
+    assert {path.name for path in tmp_path.iterdir()} == {"off.yaml"}
+
+
+def test_unknown_value_of_the_switch_is_on(tmp_path):
+    assert "captured all 3 steps" in run(tmp_path, ACTOR, "steps", "3", "0", env={"STEPSCOPE": "yes"}).stderr
+
+
 SECRETS = [
     (["--token=S3CRET", "--lr=1"], ["--token=***", "--lr=1"]),
     (["--hf-token", "S3CRET", "-x"], ["--hf-token", "***", "-x"]),
