@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same steps recorded by us and by torch.profiler at once: the same operators, in the same nesting."""
+"""The same steps recorded by us and by torch.profiler at once: the same operators in the same order."""
 import json
+from collections import Counter
 
 import pytest
 
@@ -17,20 +18,9 @@ def slices(events):
     return sorted(inside, key=lambda event: (event["ts"], -event["dur"]))
 
 
-def nesting(events):
-    """(depth, name) of each slice."""
-    ends, result = [], []
-    for event in slices(events):
-        while ends and ends[-1] <= event["ts"]:
-            ends.pop()
-        result.append((len(ends), event["name"]))
-        ends.append(event["ts"] + event["dur"])
-    return result
-
-
-def theirs(tmp_path):
-    trace = json.loads((tmp_path / "theirs.json").read_text())
-    return trace["traceEvents"] if isinstance(trace, dict) else trace
+def is_torchs(event):
+    """Not one of the steps and phases that we add."""
+    return event.get("cat") in ("cpu_op", "user_annotation") and not event["name"].startswith(("stepscope::", "ProfilerStep#"))
 
 
 @pytest.mark.parametrize("model", ["gpt", "conv", "lstm", "sparse"])
@@ -38,8 +28,9 @@ def theirs(tmp_path):
 def test_the_same_operators_as_torch_profiler(tmp_path, python, model):
     done = run(tmp_path, python, HERE / "models.py", model)
     assert done.returncode == 0, done.stderr
-    ours = [event for event in export(tmp_path) if event.get("cat") in ("cpu_op", "user_annotation") and
-            event["name"] not in ("forward", "backward", "optimizer", "data", "evaluation") and
-            not event["name"].startswith("ProfilerStep#")]
-    names = lambda events: [event["name"] for event in slices(events)]
-    assert names(ours) == names(theirs(tmp_path))
+    ours = [event["name"] for event in slices(event for event in export(tmp_path) if is_torchs(event))]
+    trace = json.loads((tmp_path / "theirs.json").read_text())
+    if isinstance(trace, dict):
+        assert ours == [event["name"] for event in slices(trace["traceEvents"])]
+    else:  # 1.13 without Kineto: times are whole microseconds, so the order of short ones is lost
+        assert Counter(ours) == Counter(event["name"] for event in slices(trace))
