@@ -155,6 +155,62 @@ static bool put_input_type(struct arg_list *list, const struct span_arg *arg, co
 	return true;
 }
 
+/* Readers keep these as whole numbers of 64 bits, and stumble over anything else (rule H9 of validate). */
+static bool is_integer_key(const char *key)
+{
+	static const char *const keys[] = {
+		"bytes", "Ev Idx", "Sequence number", "Python parent id", "wait_on_cuda_event_record_corr_id", NULL};
+
+	for (int i = 0; keys[i]; i++)
+		if (strcmp(keys[i], key) == 0)
+			return true;
+	return false;
+}
+
+static int64_t nearest_integer(double value)
+{
+	return value >= 0x1p63 ? INT64_MAX : value <= -0x1p63 ? INT64_MIN : llround(value);
+}
+
+static bool as_integer(const struct span_arg *arg, int64_t *value)
+{
+	switch (arg->type) {
+	case STEPSCOPE_ARG_I64:
+		*value = arg->i64;
+		return true;
+	case STEPSCOPE_ARG_U64:
+		*value = arg->u64 > INT64_MAX ? INT64_MAX : (int64_t)arg->u64;
+		return true;
+	case STEPSCOPE_ARG_F64:
+		*value = isfinite(arg->f64) ? nearest_integer(arg->f64) : 0;
+		return isfinite(arg->f64);
+	default:
+		return false;
+	}
+}
+
+/* What a program put under a key that means something else to readers keeps its value under another one. */
+static void put_arg(struct arg_list *list, const struct span_arg *arg)
+{
+	const char *key = model_text(list->chrome->model, arg->key);
+	struct writer *w = &list->chrome->w;
+	bool is_integer = is_integer_key(key);
+	bool is_text = strcmp(key, "cuda_sync_kind") == 0;
+	int64_t value = 0;
+	bool has_integer = is_integer && as_integer(arg, &value);
+
+	writer_text(w, list->has_any ? ", \"" : "\"");
+	chrome_string(list->chrome, arg->key);
+	if ((is_integer && !has_integer) || (is_text && arg->type != STEPSCOPE_ARG_SYMBOL))
+		writer_text(w, " (as given)");
+	writer_text(w, "\": ");
+	list->has_any = true;
+	if (has_integer)
+		writer_printf(w, "%" PRId64, value);
+	else
+		put_value(list, arg);
+}
+
 static void put_further(struct arg_list *list, const struct chrome_span *span, uint32_t *next)
 {
 	const struct model *model = list->chrome->model;
@@ -166,11 +222,7 @@ static void put_further(struct arg_list *list, const struct chrome_span *span, u
 			return;
 		if (is_own_key(model_text(model, arg->key)) || put_input_type(list, arg, span))
 			continue;
-		writer_text(&list->chrome->w, list->has_any ? ", \"" : "\"");
-		chrome_string(list->chrome, arg->key);
-		writer_text(&list->chrome->w, "\": ");
-		list->has_any = true;
-		put_value(list, arg);
+		put_arg(list, arg);
 	}
 }
 

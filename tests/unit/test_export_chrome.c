@@ -13,6 +13,8 @@
 
 #include "base/json_read.h"
 
+#include <math.h>
+#include <stepscope/format.h>
 #include <string.h>
 
 static void export_has_every_span_with_its_nanoseconds(void **state)
@@ -100,6 +102,43 @@ static void names_are_escaped_for_all_readers(void **state)
 	test_export(test, "chrome", "a.json");
 	assert_non_null(strstr(test->text.data, "\"quo\\\"te\\\\back\\nline tab  \xc3\xa9 \xef\xbf\xbd\""));
 	test_end(test);
+}
+
+/* A program may say anything of the bytes of a span; readers want a whole number of 64 bits. */
+static void absurd_args_are_valid(void **state)
+{
+	static const struct {
+		struct span_arg arg;
+		const char *written;
+	} cases[] = {
+		{{.type = STEPSCOPE_ARG_F64, .f64 = 1e306}, "\"bytes\": 9223372036854775807"},
+		{{.type = STEPSCOPE_ARG_F64, .f64 = 1e15}, "\"bytes\": 1000000000000000"},
+		{{.type = STEPSCOPE_ARG_F64, .f64 = 12.5}, "\"bytes\": 13"},
+		{{.type = STEPSCOPE_ARG_F64, .f64 = -INFINITY}, "\"bytes (as given)\": \"-Infinity\""},
+		{{.type = STEPSCOPE_ARG_U64, .u64 = UINT64_MAX}, "\"bytes\": 9223372036854775807"},
+		{{.type = STEPSCOPE_ARG_BOOL, .u64 = 1}, "\"bytes (as given)\": true"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct export_test *test = test_begin(1);
+		uint32_t flops = intern_find(&test->model.strings, "flops");
+		uint32_t bytes = intern_add(&test->model.strings, "bytes");
+
+		for (uint32_t n = 0; n < test->model.args_count; n++) {
+			struct span_arg *arg = &test->model.args[n];
+
+			if (arg->key != flops)
+				continue;
+			arg->key = bytes;
+			arg->type = cases[i].arg.type;
+			arg->u64 = cases[i].arg.u64;
+		}
+		test_export(test, "chrome", "a.json");
+		assert_non_null(strstr(test->text.data, cases[i].written));
+		test_validate(test);
+		assert_int_equal(test->validation.findings[VALIDATE_H9].count, 0);
+		test_end(test);
+	}
 }
 
 static void kernel_carries_the_id_of_its_op_and_flows_join_them(void **state)
@@ -223,6 +262,7 @@ int main(void)
 		cmocka_unit_test(rank_stands_before_the_events_with_a_blank),
 		cmocka_unit_test(crossing_kernels_are_put_on_lanes),
 		cmocka_unit_test(names_are_escaped_for_all_readers),
+		cmocka_unit_test(absurd_args_are_valid),
 		cmocka_unit_test(kernel_carries_the_id_of_its_op_and_flows_join_them),
 		cmocka_unit_test(open_span_lasts_to_the_end_and_says_so),
 		cmocka_unit_test(value_that_is_no_number_is_left_out),
