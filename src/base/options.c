@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define LONGEST_NAME 64
 #define MAXIMUM_NAMES 256
@@ -278,12 +279,30 @@ static enum status take_value(struct parser *parser, struct given *given)
 	return store(parser, given);
 }
 
-static enum status set_flag(struct parser *parser, const struct given *given, bool value)
+static bool is_one_of(const char *word, const char *const *words)
 {
-	if (given->value)
-		return error_set(parser->err, STATUS_USAGE, "option '%s' takes no value, got '%s'", given->name,
-		                 given->value);
-	*(bool *)given->option->value = value;
+	while (*words && strcasecmp(word, *words) != 0)
+		words++;
+	return *words != NULL;
+}
+
+static enum status superfluous(struct parser *parser, const struct given *given)
+{
+	return error_set(parser->err, STATUS_USAGE, "option '%s' takes no value, got '%s'", given->name, given->value);
+}
+
+/* "--flag", "--no-flag", and "--flag=false" because YAML and the environment have it so. */
+static enum status set_flag(struct parser *parser, const struct given *given, bool is_no)
+{
+	static const char *const on[] = {"true", "yes", "on", "1", NULL};
+	static const char *const off[] = {"false", "no", "off", "0", NULL};
+	bool is_on = !given->value || is_one_of(given->value, on);
+
+	if (given->value && is_no)
+		return superfluous(parser, given);
+	if (!is_on && !is_one_of(given->value, off))
+		return malformed(parser, given, "true or false, or no value");
+	*(bool *)given->option->value = is_on && !is_no;
 	return STATUS_OK;
 }
 
@@ -303,7 +322,7 @@ static enum status parse_long(struct parser *parser, const char *name)
 	if (!given.option)
 		return unknown(parser, name, length);
 	snprintf(given.name, sizeof(given.name), "--%.*s", (int)length, name);
-	return given.option->type == OPTION_TYPE_FLAG ? set_flag(parser, &given, !is_no) : take_value(parser, &given);
+	return given.option->type == OPTION_TYPE_FLAG ? set_flag(parser, &given, is_no) : take_value(parser, &given);
 }
 
 static enum status parse_letter(struct parser *parser, const char *argument)
@@ -318,7 +337,9 @@ static enum status parse_letter(struct parser *parser, const char *argument)
 		return STATUS_USAGE;
 	}
 	snprintf(given.name, sizeof(given.name), "-%c", argument[1]);
-	return given.option->type == OPTION_TYPE_FLAG ? set_flag(parser, &given, true) : take_value(parser, &given);
+	if (given.option->type == OPTION_TYPE_FLAG && given.value)
+		return superfluous(parser, &given);
+	return given.option->type == OPTION_TYPE_FLAG ? set_flag(parser, &given, false) : take_value(parser, &given);
 }
 
 static void add_operand(struct parser *parser, const char *argument)

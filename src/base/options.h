@@ -10,7 +10,8 @@
  *             OPTION_END,
  *     };
  *
- * Accepted: --name value, --name=value, -x value, -xvalue, --flag, --no-flag, "--" ends options, "-" is an operand.
+ * Accepted: --name value, --name=value, -x value, -xvalue, --flag, --no-flag, --flag=true, --flag=false, "--" ends options, "-"
+ * is an operand.
  * No abbreviations: an unknown name is refused with the nearest known one. Values stay borrowed from argv.
  */
 #ifndef BASE_OPTIONS_H

@@ -14,10 +14,11 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#define NO_LIMIT INT64_MIN
 #define MAXIMUM_OUTPUT ((size_t)1 << 31)
 
 static const char *table_name, *sort_column, *column_names, *steps, *output;
-static int64_t limit, memory_bytes;
+static int64_t limit = NO_LIMIT, memory_bytes;
 static bool is_list, is_json, is_csv, is_explained;
 static struct option_list by;
 
@@ -70,9 +71,12 @@ static enum status check_usage(const struct options_result *arguments, struct er
 	if (arguments->operand_count > 1)
 		return error_set(err, STATUS_USAGE, "report takes one run, got '%s' and '%s'", arguments->operands[0],
 		                 arguments->operands[1]);
-	if (limit < 0)
-		return error_set(err, STATUS_USAGE, "option '--limit' wants a number of rows, got %lld",
+	if (limit < 1 && limit != NO_LIMIT)
+		return error_set(err, STATUS_USAGE, "option '--limit' wants a number of rows, 1 or more, got %lld",
 		                 (long long)limit);
+	if (column_names && !column_names[strspn(column_names, ", ")])
+		return error_set(err, STATUS_USAGE, "option '--columns' wants names of columns, got '%s'",
+		                 column_names);
 	if (is_json && is_csv)
 		return error_set(err, STATUS_USAGE, "options '--json' and '--csv' exclude each other");
 	if (is_csv && !table_name && !is_list && !output) {
@@ -80,7 +84,7 @@ static enum status check_usage(const struct options_result *arguments, struct er
 		error_hint(err, "add '-o DIR', or '--table NAME'");
 		return STATUS_USAGE;
 	}
-	if ((sort_column || limit || column_names) && !table_name && !is_list) {
+	if ((sort_column || limit != NO_LIMIT || column_names) && !table_name && !is_list) {
 		error_set(err, STATUS_USAGE, "options '--sort', '--limit' and '--columns' want '--table'");
 		error_hint(err, "for example 'stepscope report RUN --table ops --sort total_ns'");
 		return STATUS_USAGE;
@@ -131,19 +135,34 @@ static enum status find_column(const struct table *table, const char *name, size
 	return STATUS_USAGE;
 }
 
-static enum status arrange_table(struct table *table, struct error *err)
+/* The numbers of --columns, each once; returns how many, -1: one is unknown. */
+static int find_columns(const struct table *table, int columns[64], struct error *err)
 {
-	enum status status;
-	int column;
+	int count = 0;
 
 	for (const char *name = column_names; name && *name;) {
 		size_t length = strcspn(name, ",");
+		int column, known = 0;
 
-		status = find_column(table, name, length, &column, err);
-		if (status)
-			return status;
+		if (find_column(table, name, length, &column, err))
+			return -1;
+		while (known < count && columns[known] != column)
+			known++;
+		columns[known] = column;
+		count += known == count;
 		name += length + (name[length] == ',');
 	}
+	return count;
+}
+
+static enum status arrange_table(struct table *table, struct error *err)
+{
+	enum status status;
+	int column, columns[64];
+	int count = find_columns(table, columns, err);
+
+	if (count < 0)
+		return err->status;
 	if (sort_column) {
 		bool is_ascending = sort_column[0] == '-';
 		const char *name = sort_column + is_ascending;
@@ -153,8 +172,10 @@ static enum status arrange_table(struct table *table, struct error *err)
 			return status;
 		table_sort(table, column, is_ascending || table->columns[column].type == TABLE_TEXT);
 	}
-	if (limit)
+	if (limit != NO_LIMIT)
 		table_limit(table, (int)(limit < INT_MAX ? limit : INT_MAX));
+	if (count && (is_csv || is_json)) /* text wants the others, too: to say why some are not measured */
+		table_choose(table, columns, count);
 	return STATUS_OK;
 }
 

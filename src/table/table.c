@@ -205,6 +205,25 @@ void table_limit(struct table *table, int rows)
 		table->row_count = rows;
 }
 
+void table_choose(struct table *table, const int *columns, int count)
+{
+	size_t rows = (size_t)table->row_count;
+	struct table_cell *cells = memory_resize(NULL, rows * (size_t)count + 1, sizeof(*cells));
+	struct table_column chosen[MAXIMUM_COLUMNS];
+
+	assert(count > 0 && count <= MAXIMUM_COLUMNS);
+	for (int i = 0; i < count; i++) {
+		chosen[i] = table->columns[columns[i]];
+		for (size_t row = 0; row < rows; row++)
+			cells[row * (size_t)count + (size_t)i] = *cell_at(table, (int)row, columns[i]);
+	}
+	memcpy(table->columns, chosen, (size_t)count * sizeof(chosen[0]));
+	table->column_count = count;
+	table->row_capacity = table->row_count;
+	free(table->cells);
+	table->cells = cells;
+}
+
 /* ---- what columns promise ---- */
 
 static enum status check_row(const struct table *table, int row, int column, struct error *err)

@@ -119,6 +119,9 @@ bool table_number(const struct table *table, int row, int column, double *value)
 void table_sort(struct table *table, int column, bool is_ascending);
 void table_limit(struct table *table, int rows); /* cuts; remembers nothing */
 
+/* Keeps these columns in this order, each at most once. For a table that was checked: the rules of the rest may want them. */
+void table_choose(struct table *table, const int *columns, int count);
+
 /* Checks the rules of all columns. STATUS_LIMIT names table, column, row and both numbers. */
 enum status table_check(const struct table *table, struct error *err) MUST_CHECK;
 

@@ -89,6 +89,12 @@ static void flags_can_be_taken_back(void **state)
 	assert_false(values.is_color);
 	assert_int_equal(parse("--no-color", "-c", NULL), 0);
 	assert_true(values.is_color);
+	assert_int_equal(parse("--json=true", "--color=false", NULL), 0);
+	assert_true(values.is_json);
+	assert_false(values.is_color);
+	assert_int_equal(parse("--json", "--json=No", "--color=1", NULL), 0);
+	assert_false(values.is_json);
+	assert_true(values.is_color);
 	assert_int_equal(parse("--no-out", NULL), STATUS_USAGE);
 	check_refused("unknown option '--no-out'", "did you mean '--out'?");
 }
@@ -157,8 +163,12 @@ static void missing_and_superfluous_values_are_refused(void **state)
 	check_refused("option '--out' wants a value (DIR)", "");
 	parse("-o", "--", "python", NULL);
 	check_refused("option '-o' wants a value (DIR)", "");
-	parse("--json=yes", NULL);
-	check_refused("option '--json' takes no value, got 'yes'", "");
+	parse("--json=maybe", NULL);
+	check_refused("option '--json' wants true or false, or no value, got 'maybe'", "");
+	parse("--json=", NULL);
+	check_refused("option '--json' wants true or false, or no value, got ''", "");
+	parse("--no-json=true", NULL);
+	check_refused("option '--no-json' takes no value, got 'true'", "");
 	parse("-cx", NULL);
 	check_refused("option '-c' takes no value, got 'x'", "");
 }
