@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_segment.c: looks at both ends of a file with the segment reader, which finds the next good block by itself. The scan steps
- * from block to block and reads only what it wants, so that it costs little whatever the size.
+ * run_segment.c: the scan steps from block to block and reads only what it wants, so that it costs little whatever the size.
  */
 #include "commands/run_segment.h"
 
@@ -16,69 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define END_BYTES 65536
 #define MAX_DROPS 4096 /* streams that dropped, per process */
-
-static bool on_header(void *context, const struct stepscope_segment_header *header)
-{
-	struct run_segment *segment = context;
-
-	segment->header = *header;
-	return true;
-}
-
-static bool on_meta(void *context, const char *key, const char *value)
-{
-	struct run_segment *segment = context;
-
-	if (!strcmp(key, "pool"))
-		snprintf(segment->pool, sizeof(segment->pool), "%s", value);
-	return true;
-}
-
-static bool look(struct run_segment *segment, const char *bytes, size_t length)
-{
-	const struct segment_visitor visitor = {.context = segment, .header = on_header, .meta = on_meta};
-	struct segment_stats stats;
-	struct error err;
-
-	if (segment_read_memory(bytes, length, "segment", &visitor, &stats, &err))
-		return false;
-	segment->has_events = segment->has_events || stats.events > 0;
-	segment->is_closed = stats.is_closed;
-	return true;
-}
-
-static bool look_at_file(struct run_segment *segment, int fd, char *bytes)
-{
-	const size_t header = sizeof(struct stepscope_segment_header);
-	struct stat status;
-	ssize_t length = pread(fd, bytes, END_BYTES, 0);
-
-	if (length <= 0 || fstat(fd, &status) != 0 || !look(segment, bytes, (size_t)length))
-		return false;
-	if (status.st_size <= length)
-		return true;
-	/* the header again, then the end */
-	length = pread(fd, bytes + header, END_BYTES, status.st_size - (END_BYTES - (off_t)header));
-	return length <= 0 || look(segment, bytes, header + (size_t)length);
-}
-
-bool run_segment_read(struct run_segment *segment, int directory_fd, const char *name)
-{
-	int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	char *bytes;
-	bool is_good;
-
-	*segment = (struct run_segment){.pool = ""};
-	if (fd < 0)
-		return false;
-	bytes = memory_resize(NULL, END_BYTES + sizeof(struct stepscope_segment_header), 1);
-	is_good = look_at_file(segment, fd, bytes);
-	free(bytes);
-	close(fd);
-	return is_good;
-}
 
 /* ---- scan ---- */
 

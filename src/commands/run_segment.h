@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_segment.h: the few facts about a recording that `stepscope run` needs while it is being written: whose it is, and what
- * its process said about itself. run_segment_read() reads only the first and the last 64 KiB; run_scan_*() goes over the heads
- * of all blocks when the process has ended.
+ * run_segment.h: the few facts about a recording that `stepscope run` needs: whose it is, by its name, and what its process said
+ * about itself. run_scan_*() goes over the heads of all blocks when the process has ended.
  */
 #ifndef COMMANDS_RUN_SEGMENT_H
 #define COMMANDS_RUN_SEGMENT_H
 
 #include <stdbool.h>
 #include <stepscope/format.h>
-
-struct run_segment {
-	struct stepscope_segment_header header;
-	bool has_events;
-	bool is_closed; /* ends with an END block */
-	char pool[64];  /* META "pool": "memfd:7"; "" not said */
-};
-
-/* False when it is no recording (yet). */
-bool run_segment_read(struct run_segment *segment, int directory_fd, const char *name);
 
 /* All recordings of one process, added newest first:
  *

@@ -206,24 +206,79 @@ void run_watch_note_status(struct run_watch *watch, pid_t pid, int wait_status)
 	watch->reaped[watch->reaped_count++ % 256] = (struct reaped){pid, wait_status};
 }
 
+/* ---- pools without a file ---- */
+
+/* Opens the one descriptor among those of a process that has this name; -1 when there is none. */
+static int open_of_process(pid_t pid, const char *wanted)
+{
+	char path[64], target[128];
+	struct dirent *entry;
+	int found = -1;
+	DIR *list;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	list = opendir(path);
+	while (list && found < 0 && (entry = readdir(list)) != NULL) {
+		ssize_t length = readlinkat(dirfd(list), entry->d_name, target, sizeof(target) - 1);
+
+		target[length > 0 ? length : 0] = '\0';
+		if (!strcmp(target, wanted))
+			found = openat(dirfd(list), entry->d_name, O_RDWR | O_CLOEXEC);
+	}
+	if (list)
+		closedir(list);
+	return found;
+}
+
+/* A pool in a memfd goes with its process unless somebody holds it. It is there before the recording's file is. */
+static void hold_pool(struct watched *item)
+{
+	char path[128];
+
+	item->pool_tries++;
+	pool_path(path, sizeof(path), item);
+	if (access(path, F_OK) != 0) {
+		snprintf(path, sizeof(path), "/memfd:stepscope.pool.%d (deleted)", (int)item->pid);
+		item->pool_fd = open_of_process(item->pid, path);
+		if (item->pool_fd < 0)
+			return;
+	}
+	item->pool_tries = POOL_TRIES;
+}
+
 /* ---- start ---- */
+
+static bool is_running(const struct watched *item, pid_t *parent)
+{
+	struct process_facts facts;
+
+	if (!process_read(&facts, item->pid) || facts.start_time != item->start_time || facts.state == 'X')
+		return false;
+	*parent = facts.parent;
+	return true;
+}
 
 static void follow(struct run_watch *watch, struct watched *item)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = (uint64_t)(item - watch->items)};
-	struct process_facts facts;
 	bool is_there;
+	pid_t parent;
 
 	item->pidfd = process_open(item->pid);
 	if (item->pidfd >= watch->pidfd_limit) {
 		close(item->pidfd);
 		item->pidfd = -1;
 	}
-	is_there = process_read(&facts, item->pid) && facts.start_time == item->start_time && facts.state != 'X';
+	is_there = is_running(item, &parent);
 	item->is_alive = is_there;
-	item->is_ours = is_there ? descends(item->pid, getpid()) : was_ours(watch, item);
-	if (item->is_alive && item->is_ours)
+	item->is_ours = is_there && descends(parent, getpid());
+	/* gone, perhaps while we looked */
+	if (!item->is_ours && !is_running(item, &parent))
+		item->is_ours = was_ours(watch, item);
+	if (item->is_alive && item->is_ours) {
 		watch->living++;
+		hold_pool(item);
+	}
 	if (!is_there) {
 		if (item->pidfd >= 0)
 			close(item->pidfd);
@@ -375,27 +430,6 @@ static void poll_living(struct run_watch *watch)
 	}
 }
 
-/* A pool in a memfd goes with its process unless somebody holds it. */
-static void hold_pool(struct run_watch *watch, struct watched *item)
-{
-	char path[128], name[512];
-	struct run_segment segment;
-
-	item->pool_tries++;
-	pool_path(path, sizeof(path), item);
-	snprintf(name, sizeof(name), "%s.%" PRIu32 ".ssr", item->stem, item->newest);
-	if (access(path, F_OK) == 0)
-		item->pool_tries = POOL_TRIES;
-	if (item->pool_tries >= POOL_TRIES || !run_segment_read(&segment, watch->directory->fd, name) ||
-	    !segment.pool[0])
-		return;
-	item->pool_tries = POOL_TRIES;
-	if (strncmp(segment.pool, "memfd:", 6) != 0)
-		return;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", (int)item->pid, strtol(segment.pool + 6, NULL, 10));
-	item->pool_fd = open(path, O_RDWR | O_CLOEXEC);
-}
-
 static void hold_pools(struct run_watch *watch)
 {
 	/* the newest come last; what is older was asked often enough */
@@ -403,7 +437,7 @@ static void hold_pools(struct run_watch *watch)
 		struct watched *item = &watch->items[i - 1];
 
 		if (item->is_alive && item->is_ours && item->pool_tries < POOL_TRIES)
-			hold_pool(watch, item);
+			hold_pool(item);
 	}
 }
 

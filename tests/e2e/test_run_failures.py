@@ -68,9 +68,10 @@ def test_room_again_brings_the_end_back(tmp_path):
 
 
 @needs_mounts
+@pytest.mark.parametrize("pause", [1500, 200])
 @pytest.mark.parametrize("shm", ["mount -t tmpfs -o size=64k none /dev/shm", "mount -t tmpfs -o ro none /dev/shm"])
-def test_tail_survives_without_shared_memory(tmp_path, shm):
-    done = in_mounts(tmp_path, f"{shm}; \"$S\" run --out a -- \"$A\" steps 30 1000 sleep 1500 steps 40 100 open conv kill 9")
+def test_tail_survives_without_shared_memory(tmp_path, shm, pause):
+    done = in_mounts(tmp_path, f"{shm}; \"$S\" run --out a -- \"$A\" steps 30 1000 sleep {pause} steps 40 100 open conv kill 9")
     assert done.returncode == 137
     assert "last step 39, last op 'conv'" in done.stderr, done.stderr
 
@@ -108,7 +109,7 @@ def test_few_descriptors(tmp_path):
                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
     done = finish(process)
     assert done.returncode == 137, done.stderr
-    assert re.search(r"rank 3 \(pid \d+\) was killed", done.stderr)
+    assert re.search(r"rank 3 \(pid \d+\) (was killed by SIGKILL|ended without a word)", done.stderr)
 
 
 @needs_root
