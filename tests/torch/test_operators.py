@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same steps recorded by us and by torch.profiler at once: the same operators in the same order."""
+"""The same steps recorded by us and by torch.profiler at once: the same operators in the same order, and the same allocations."""
 import json
 from collections import Counter
 
@@ -23,14 +23,23 @@ def is_torchs(event):
     return event.get("cat") in ("cpu_op", "user_annotation") and not event["name"].startswith(("stepscope::", "ProfilerStep#"))
 
 
+def allocations(events):
+    """Address and bytes of each, negative when it is released, while the range "window" lasts."""
+    window = next(event for event in events if event["name"] == "window" and event.get("ph") == "X")
+    found = [event for event in events if event["name"] == "[memory]" and
+             window["ts"] <= event["ts"] <= window["ts"] + window["dur"]]
+    return [(event["args"]["Addr"], event["args"]["Bytes"]) for event in sorted(found, key=lambda event: event["ts"])]
+
+
 @pytest.mark.parametrize("model", ["gpt", "conv", "lstm", "sparse"])
 @every_python
 def test_the_same_operators_as_torch_profiler(tmp_path, python, model):
-    done = run(tmp_path, python, HERE / "models.py", model)
+    done = run(tmp_path, python, HERE / "models.py", model, options=["--with", "memory"])
     assert done.returncode == 0, done.stderr
     ours = [event["name"] for event in slices(event for event in export(tmp_path) if is_torchs(event))]
     trace = json.loads((tmp_path / "theirs.json").read_text())
     if isinstance(trace, dict):
         assert ours == [event["name"] for event in slices(trace["traceEvents"])]
+        assert allocations(export(tmp_path)) == allocations(trace["traceEvents"])
     else:  # 1.13 without Kineto: times are whole microseconds, so the order of short ones is lost
         assert Counter(ours) == Counter(event["name"] for event in slices(trace))

@@ -5,6 +5,7 @@
 #include "agents/torch/agent.h"
 
 #include "agents/torch/layout.h"
+#include "agents/torch/memory.h"
 #include "agents/torch/observer.h"
 #include "recorder/emit.h"
 
@@ -60,6 +61,8 @@ int stepscope_torch_start(void)
 	agent.optimizer_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.optimizer", 15);
 	stepscope_metadata("torch.library", agent.entry.path);
 	stepscope_metadata("torch.sequence", agent.layout.sequence >= 0 ? "yes" : agent.problem);
+	/* before the first tensor that lives: its release would be of an unknown address */
+	stepscope_metadata("torch.memory", memory_start(agent.problem, sizeof(agent.problem)) ? "yes" : agent.problem);
 	observer_start(&agent.entry, &agent.layout);
 	return 0;
 }

@@ -40,8 +40,7 @@ struct torch_entry {
 	/* for calibration; NULL when they are missing */
 	int64_t (*sequence_peek)(void);
 	uint64_t (*thread_id)(void);
-	char path[1024];                        /* of libtorch_cpu */
-	const char *memory_new, *memory_delete; /* mangled names in libc10 */
+	char path[1024]; /* of libtorch_cpu */
 };
 
 /* Fills `entry` from the PyTorch that this process has loaded; loads nothing itself. False: `problem` says why. */
