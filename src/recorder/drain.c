@@ -578,6 +578,7 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	*what = "the recording's file";
 	bool was_failing = drain->file.is_failing; /* then names and streams were lost with what it could not write */
 	bool is_new = !reopen_files(drain, how);
+	drain->is_continued = !is_new;
 	int reason = is_new ? open_files(drain, how) : 0;
 	if (reason)
 		return reason;

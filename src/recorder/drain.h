@@ -33,6 +33,7 @@ struct drain {
 	pthread_t thread;
 	struct drain_limits limits;
 	bool is_running;
+	bool is_continued;   /* in the file of an earlier session of the process */
 	bool is_inline;      /* there is no thread: see drain_here() */
 	uint32_t is_at_work; /* is_inline: somebody drains, atomic */
 	uint32_t wake;       /* futex: counts requests */

@@ -168,6 +168,10 @@ static void say_others(struct sentence *sentence, const struct schedule_progress
 	if (is_one_piece && before && others > before)
 		say(sentence, " and %" PRId64 " after", others - before);
 	say(sentence, " with steps and phases only");
+	if (progress->steps_paused == others)
+		say(sentence, ", for --cost-every");
+	else if (progress->steps_paused)
+		say(sentence, ", %" PRId64 " of them for --cost-every", progress->steps_paused);
 }
 
 static void say_captured(struct sentence *sentence, const struct record_options *options,
@@ -185,7 +189,7 @@ static void say_captured(struct sentence *sentence, const struct record_options 
 		say(sentence, " (%" PRId64 " steps)", recorded);
 	say(sentence, " with operators");
 	say_others(sentence, progress);
-	if (options->mode == RECORD_STEPS && steps_asked(options) > recorded)
+	if (options->mode == RECORD_STEPS && steps_asked(options) > recorded + progress->steps_paused)
 		say(sentence, "; asked for were %" PRId64 " steps, the program's last one was %" PRId64,
 		    steps_asked(options), progress->last_number);
 }
@@ -245,6 +249,11 @@ static void say_nothing(struct sentence *sentence, const struct record_options *
 		say(sentence, "captured %" PRId64 " step%s with steps and phases only, as asked", begun, plural(begun));
 		return;
 	}
+	if (progress->steps_paused) {
+		say(sentence, "captured no operators: --cost-every %" PRId64 " took the step%s asked for",
+		    options->cost_every, plural(progress->steps_paused));
+		return;
+	}
 	say(sentence, "captured no operators: ");
 	if (options->mode == RECORD_STEPS) {
 		say_list(sentence, options);
@@ -279,6 +288,28 @@ static void say_no_steps(struct sentence *sentence, const struct record_options 
 		    advice);
 }
 
+/* Of a process that stopped and started again. */
+static void say_earlier(struct sentence *sentence, const struct schedule_progress *progress)
+{
+	int64_t begun = progress->earlier_begun + progress->steps_begun;
+
+	if (!progress->earlier)
+		return;
+	say(sentence, "in %" PRId64 " recordings of this process captured %" PRId64 " step%s", progress->earlier + 1,
+	    begun, plural(begun));
+	say(sentence, ", %" PRId64 " of them with operators; in the last one ",
+	    progress->earlier_recorded + progress->steps_recorded);
+}
+
+void schedule_restart(struct schedule_progress *progress)
+{
+	*progress = (struct schedule_progress){
+		.earlier = progress->earlier + 1,
+		.earlier_begun = progress->earlier_begun + progress->steps_begun,
+		.earlier_recorded = progress->earlier_recorded + progress->steps_recorded,
+	};
+}
+
 size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,
                          size_t bytes)
 {
@@ -287,6 +318,7 @@ size_t schedule_describe(const struct record_options *options, const struct sche
 	if (!bytes)
 		return 0;
 	out[0] = '\0';
+	say_earlier(&sentence, progress);
 	if (options->mode == RECORD_OFF)
 		say(&sentence, "captured nothing: recording is off (enabled=false)");
 	else if (progress->is_left_out)

@@ -23,10 +23,16 @@ struct schedule_progress {
 	int64_t steps_before;                  /* steps begun before the first recorded one */
 	int64_t first_recorded, last_recorded; /* numbers */
 	int64_t first_number, last_number;
-	bool is_left_out; /* set by the session: the selection of ranks left this process out */
-	int32_t rank;     /* with is_left_out */
+	int64_t steps_paused; /* would have been recorded, but for cost_every */
+	int64_t earlier, earlier_begun,
+		earlier_recorded; /* recordings of the process before this one, and their steps */
+	bool is_left_out;         /* set by the session: the selection of ranks left this process out */
+	int32_t rank;             /* with is_left_out */
 };
 void schedule_note(struct schedule_progress *progress, enum stepscope_capture action, int64_t number);
+
+/* The next recording of the same process in the same file. */
+void schedule_restart(struct schedule_progress *progress);
 
 /* One line in plain words: what was captured, or why nothing was and what would have been needed ("captured no operators:
  * the schedule waits for 50 steps and the program ended after 12; ..."). Returns its length; cut when it does not fit. */

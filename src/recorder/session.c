@@ -198,7 +198,9 @@ void session_step_begin(int64_t number)
 	if (session.options.cost_every > 0)
 		session.is_cost_pause = index / session.options.cost_every % 2 == 1;
 	apply_capture(capture, false);
-	schedule_note(&session.progress, capture, number);
+	schedule_note(&session.progress, session.is_cost_pause ? STEPSCOPE_CAPTURE_NONE : capture, number);
+	if (session.is_cost_pause && captures_detail(capture))
+		session.progress.steps_paused++;
 	session.step_number = number;
 	session.is_step_open = true;
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_BEGIN, &payload, 1);
@@ -441,6 +443,8 @@ static bool start_parts(const struct session_start *how, bool is_forked)
 			fail(what, reason);
 		return false;
 	}
+	if (!session.drain.is_continued) /* the sentence is about one recording */
+		session.progress.earlier = session.progress.earlier_begun = session.progress.earlier_recorded = 0;
 	return true;
 }
 
@@ -471,6 +475,7 @@ static void forget_parent(void)
 	session.is_step_open = false;
 	session.is_ending = false;
 	session.step_index = 0;
+	session.is_cost_pause = false;
 	session.progress = (struct schedule_progress){0};
 	streams_forget();
 	(void)symbols_attach_pool(NULL, true);
@@ -633,7 +638,8 @@ void session_stop(const char *reason)
 		pool_abandon(&session.pool, is_quiet); /* could not be written: left for the rescue */
 	session.is_step_open = false;
 	session.step_index = 0;
-	session.progress = (struct schedule_progress){0};
+	session.is_cost_pause = false;
+	schedule_restart(&session.progress);
 	set_phase(SESSION_OFF);
 }
 

@@ -94,6 +94,18 @@ def test_a_daemon_does_not_hold_the_run(tmp_path):
     process.communicate()
 
 
+def test_sentence_tells_of_all_recordings_of_a_process(tmp_path):
+    done = run(tmp_path, ACTOR, "steps", "3", "0", "stop", "init", "", "steps", "2", "0", "stop", "init", "", "steps", "4", "0")
+    assert done.stderr.splitlines()[0] == ("stepscope: in 3 recordings of this process captured 9 steps, 9 of them with operators; "
+                                           "in the last one captured all 4 steps (0-3) with operators")
+
+
+def test_sentence_tells_of_the_steps_that_cost_every_leaves_out(tmp_path):
+    done = run(tmp_path, ACTOR, "steps", "200", "0", options=["--cost-every", "10"])
+    assert done.stderr.splitlines()[0] == ("stepscope: captured 100 of the steps 0-189 with operators; the other 100 steps with "
+                                           "steps and phases only, for --cost-every")
+
+
 def test_exec_keeps_one_process(tmp_path):
     done = run(tmp_path, "sh", "-c", f"'{ACTOR}' steps 3 0; exec '{ACTOR}' steps 4 0")
     assert done.returncode == 0

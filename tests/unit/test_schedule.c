@@ -303,9 +303,32 @@ static void a_sentence_is_cut_to_its_room(void **state)
 	}
 }
 
+static void the_sentence_counts_earlier_recordings_and_pauses(void **state)
+{
+	struct record_options options = resolved("cost_every=2");
+	struct schedule_progress progress = {0};
+	char out[512];
+
+	schedule_note(&progress, STEPSCOPE_CAPTURE_RECORD, 0);
+	schedule_note(&progress, STEPSCOPE_CAPTURE_RECORD, 1);
+	schedule_restart(&progress);
+	schedule_note(&progress, STEPSCOPE_CAPTURE_NONE, 5);
+	progress.steps_paused = 1;
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(
+		out, "in 2 recordings of this process captured 3 steps, 2 of them with operators; in the last one "
+		     "captured no operators: --cost-every 2 took the step asked for");
+	schedule_note(&progress, STEPSCOPE_CAPTURE_RECORD, 6);
+	schedule_restart(&progress);
+	assert_int_equal(progress.earlier, 2);
+	assert_int_equal(progress.earlier_begun, 4);
+	assert_int_equal(progress.earlier_recorded, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_sentence_counts_earlier_recordings_and_pauses),
 		cmocka_unit_test(a_schedule_does_what_torch_does),
 		cmocka_unit_test(the_guides_examples_come_out),
 		cmocka_unit_test(lists_go_by_the_programs_numbers),
