@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define EARLIER_MOST 100 /* each sentence is a name in the table: they must not go on being new ones for ever */
+
 /* ---- which steps ---- */
 
 /* As torch's schedule_fn, on whole numbers. The resolver keeps all of them below 10^15: no sum overflows. */
@@ -295,6 +297,10 @@ static void say_earlier(struct sentence *sentence, const struct schedule_progres
 
 	if (!progress->earlier)
 		return;
+	if (progress->earlier > EARLIER_MOST) {
+		say(sentence, "the last of more than %d recordings of this process ", EARLIER_MOST);
+		return;
+	}
 	say(sentence, "in %" PRId64 " recordings of this process captured %" PRId64 " step%s", progress->earlier + 1,
 	    begun, plural(begun));
 	say(sentence, ", %" PRId64 " of them with operators; in the last one ",

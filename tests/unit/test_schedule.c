@@ -323,6 +323,12 @@ static void the_sentence_counts_earlier_recordings_and_pauses(void **state)
 	assert_int_equal(progress.earlier, 2);
 	assert_int_equal(progress.earlier_begun, 4);
 	assert_int_equal(progress.earlier_recorded, 3);
+	for (int i = 0; i < 1000; i++)
+		schedule_restart(&progress);
+	schedule_note(&progress, STEPSCOPE_CAPTURE_RECORD, 1);
+	schedule_describe(&options, &progress, out, sizeof(out));
+	assert_string_equal(
+		out, "the last of more than 100 recordings of this process captured all 1 step (1-1) with operators");
 }
 
 int main(void)
