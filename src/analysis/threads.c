@@ -117,7 +117,8 @@ static void add_row(struct table *table, const struct model *model, uint32_t num
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
-	table_init(table, "threads", "Threads", "threads and other tracks, over the whole recording");
+	table_init(table, "threads", "Threads",
+	           "threads and other tracks, over all that was read (with --steps: around them)");
 	table_columns(table, columns, THREAD_COLUMNS);
 	for (uint32_t process = 0; process < model->processes_count; process++) {
 		for (uint32_t i = 0; i < model->tracks_count; i++) {

@@ -163,14 +163,18 @@ static enum status on_key(struct flattener *state, struct level *level, const ya
 	return STATUS_OK;
 }
 
+/* Further documents are others' anyway. */
+static enum status refuse_bare(struct flattener *state, const yaml_event_t *event)
+{
+	return state->documents == 1 ? refuse(state, event, "'key: value' is expected") : STATUS_OK;
+}
+
 static enum status on_scalar(struct flattener *state, const yaml_event_t *event)
 {
 	enum status status;
 
 	if (!state->depth) /* a file without contents is one empty value */
-		return event->data.scalar.length && state->documents == 1
-		               ? refuse(state, event, "'key: value' is expected")
-		               : STATUS_OK;
+		return event->data.scalar.length ? refuse_bare(state, event) : STATUS_OK;
 	if (has_nul(event))
 		return refuse(state, event, "a value that holds a NUL");
 	if (!begin_value(state))
@@ -184,6 +188,8 @@ static enum status on_alias(struct flattener *state, const yaml_event_t *event)
 {
 	enum status status;
 
+	if (!state->depth)
+		return refuse_bare(state, event);
 	if (!begin_value(state))
 		return refuse(state, event, "a key longer than 4096 bytes");
 	status = add_entry(state, event, "", 0);

@@ -139,12 +139,12 @@ static void aliases_are_told_but_not_followed(void **state)
 
 static void documents_are_numbered(void **state)
 {
-	const char *text = "a: 1\nb: 2\n---\na: 3\n--- text\n---\n- x\n";
-	static const int documents[] = {1, 1, 2, 4};
+	const char *text = "a: 1\nb: 2\n---\na: 3\n--- text\n--- *a\n---\n- x\n";
+	static const int documents[] = {1, 1, 2, 5};
 	struct yaml_flat yaml;
 	struct error err = {0};
 
-	check_entries(text, (struct expected[]){{"a", "1", 1}, {"b", "2", 2}, {"a", "3", 4}, {"0", "x", 7}}, 4);
+	check_entries(text, (struct expected[]){{"a", "1", 1}, {"b", "2", 2}, {"a", "3", 4}, {"0", "x", 8}}, 4);
 	assert_int_equal(yaml_flat_parse(&yaml, text, strlen(text), "x.yaml", &err), STATUS_OK);
 	for (int i = 0; i < yaml.count; i++)
 		assert_int_equal(yaml.entries[i].document, documents[i]);
@@ -158,6 +158,7 @@ static void what_cannot_be_flat_is_refused(void **state)
 	REFUSED("a: 1\n[b, c]: 2\n", "'x.yaml' line 2: a key that is not plain text");
 	REFUSED("? {a: b}\n: 2\n", "'x.yaml' line 1: a key that is not plain text");
 	REFUSED("just text\n", "'x.yaml' line 1: 'key: value' is expected");
+	REFUSED("*a\n", "'x.yaml' line 1: 'key: value' is expected");
 	REFUSED("a: 1\nb: 2\na: 3\n", "'x.yaml' line 3: key 'a' is there twice");
 	REFUSED("a:\n  b: 1\na.b: 2\n", "'x.yaml' line 3: key 'a.b' is there twice");
 	REFUSED("'': 1\n", "'x.yaml' line 1: a key that is empty or holds a NUL");
