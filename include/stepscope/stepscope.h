@@ -58,6 +58,12 @@
 #endif
 
 #ifdef __cplusplus
+#define STEPSCOPE_INT_(x) static_cast<int>(x)
+#else
+#define STEPSCOPE_INT_(x) ((int)(x))
+#endif
+
+#ifdef __cplusplus
 extern "C" {
 #endif
 
@@ -130,16 +136,17 @@ enum stepscope_kind {
 	STEPSCOPE_KIND_METRIC = 6,
 };
 
-#ifndef STEPSCOPE_DISABLE
-
 /* ---- is anything recorded? ------------------------------------------------------------------------------------- */
 
 /* Bits of stepscope_active: what is being recorded now. Read it, never write it. During the wait steps of a schedule
- * only STEPSCOPE_ACTIVE_STEPS is set. */
+ * only STEPSCOPE_ACTIVE_STEPS is set; with STEPSCOPE_DISABLE it is the constant 0. */
 #define STEPSCOPE_ACTIVE_STEPS 1u  /* steps, phases, counters, metrics, marks */
 #define STEPSCOPE_ACTIVE_DETAIL 2u /* ranges and ops */
 #define STEPSCOPE_ACTIVE_SHAPES 4u /* the facts of struct stepscope_op_info */
 #define STEPSCOPE_ACTIVE_MEMORY 8u /* alloc and free */
+
+#ifndef STEPSCOPE_DISABLE
+
 extern STEPSCOPE_API unsigned stepscope_active;
 #if defined(__GNUC__)
 #define STEPSCOPE_ACTIVE_ __atomic_load_n(&stepscope_active, __ATOMIC_RELAXED)
@@ -241,7 +248,7 @@ static inline void stepscope_micro_batch_end(void)
 
 static inline void stepscope_phase_begin(enum stepscope_phase phase)
 {
-	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_phase_begin((int)phase));
+	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_phase_begin(STEPSCOPE_INT_(phase)));
 }
 static inline void stepscope_phase_end(void)
 {
@@ -250,7 +257,7 @@ static inline void stepscope_phase_end(void)
 /* Ends the innermost open phase and begins `phase` at the same instant, with one clock read. */
 static inline void stepscope_phase_switch(enum stepscope_phase phase)
 {
-	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_phase_switch((int)phase));
+	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_STEPS, stepscope_emit_phase_switch(STEPSCOPE_INT_(phase)));
 }
 
 /* ---- ranges and ops ---------------------------------------------------------------------------------------------- */
@@ -302,7 +309,7 @@ static inline void stepscope_op_end(void)
 static inline void stepscope_memory_alloc(const void *address, uint64_t bytes, enum stepscope_memory category,
                                           int device)
 {
-	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_MEMORY, stepscope_emit_alloc(address, bytes, (int)category, device));
+	STEPSCOPE_IF_(STEPSCOPE_ACTIVE_MEMORY, stepscope_emit_alloc(address, bytes, STEPSCOPE_INT_(category), device));
 }
 static inline void stepscope_memory_free(const void *address, int device)
 {
@@ -362,6 +369,7 @@ static inline void stepscope_thread_name(const char *name)
 #else  /* STEPSCOPE_DISABLE: the same names, nothing behind them */
 /* clang-format off */
 
+enum { stepscope_active = 0 };
 static inline int stepscope_init(const char *options) { (void)options; return 0; }
 static inline const char *stepscope_error(void) { return ""; }
 static inline void stepscope_shutdown(void) {}

@@ -48,6 +48,8 @@ int main(void)
 		stepscope_step_samples(1);
 		if (stepscope_is_recording())
 			stepscope_mark("recording");
+		if (stepscope_active & STEPSCOPE_ACTIVE_SHAPES)
+			stepscope_mark("with shapes");
 		stepscope_step_end();
 	}
 	stepscope_flush();

@@ -28,6 +28,8 @@ int main()
 			stepscope_mark("caught");
 		}
 		stepscope_op_info info = {};
+		if (stepscope_active & STEPSCOPE_ACTIVE_SHAPES)
+			info.flops = 1;
 		stepscope::Op op(name, info);
 		step.tokens(1);
 		step.samples(1);
