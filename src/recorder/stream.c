@@ -232,12 +232,23 @@ static bool claim_index(uint32_t i)
 	return true;
 }
 
+/* Bytes of text[0..length) without a character whose end is missing. */
+static size_t whole_characters(const char *text, size_t length)
+{
+	size_t at = length;
+	while (at > 0 && length - at < 3 && ((unsigned char)text[at - 1] & 0xc0) == 0x80)
+		at--;
+	unsigned char first = at ? (unsigned char)text[at - 1] : 0;
+	size_t wanted = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+	return at && length - at + 1 < wanted ? at - 1 : length;
+}
+
 /* Word by word: the drainer may read it meanwhile, and reads it again when name_version has changed. */
 static void write_name(struct stepscope_slot *slot, const char *name)
 {
 	char text[sizeof(slot->name)] = "";
 	uint64_t words[sizeof(slot->name) / 8];
-	memcpy(text, name, strnlen(name, sizeof(text) - 1));
+	memcpy(text, name, whole_characters(name, strnlen(name, sizeof(text) - 1)));
 	memcpy(words, text, sizeof(words));
 	for (size_t i = 0; i < sizeof(words) / 8; i++)
 		__atomic_store_n((uint64_t *)(void *)slot->name + i, words[i], __ATOMIC_RELAXED);

@@ -388,6 +388,31 @@ static void names_may_go_away_after_the_call(void)
 	recording_free(recording);
 }
 
+static void victim_named(int argc, char **argv)
+{
+	stepscope_thread_name(argv[1]);
+	stepscope_mark("there");
+}
+
+static void check_thread_name(const char *given, const char *kept)
+{
+	CHECK_EQUAL(harness_run("named", given, NULL), 0);
+	struct recording *recording = recording_read(harness.directory);
+	CHECK(recording_stream(recording, 0, kept));
+	recording_free(recording);
+}
+
+/* Of 31 bytes. */
+static void names_of_threads_are_cut_between_characters(void)
+{
+	check_thread_name("a name of exactly 31 bytes, see", "a name of exactly 31 bytes, see");
+	check_thread_name("a name of more than 31 bytes, see", "a name of more than 31 bytes, s");
+	check_thread_name("zażółć gęślą jaźń zażółć gęślą", "zażółć gęślą jaźń zaż");
+	check_thread_name("€€€€€€€€€€é", "€€€€€€€€€€");
+	check_thread_name("123456789012345678901234567😀", "123456789012345678901234567😀");
+	check_thread_name("1234567890123456789012345678😀", "1234567890123456789012345678");
+}
+
 static void victim_plugin(int argc, char **argv)
 {
 	char path[1024];
@@ -462,9 +487,9 @@ static void more_names_than_fit_keep_begins_and_ends(void)
 }
 
 HARNESS_MAIN(LIST(VICTIM(short), VICTIM(live), VICTIM(rush), VICTIM(signals), VICTIM(ends), VICTIM(small_stack),
-                  VICTIM(names), VICTIM(plugin), VICTIM(many_names)),
+                  VICTIM(names), VICTIM(plugin), VICTIM(many_names), VICTIM(named)),
              LIST(TEST(ten_thousand_short_threads_are_all_there), TEST(a_thousand_live_threads_are_all_there),
                   TEST(threads_without_a_slot_are_declared), TEST(a_rush_at_the_start_is_declared),
                   TEST(handlers_that_emit_break_nothing), TEST(threads_may_end_anyhow), TEST(a_small_stack_is_enough),
                   TEST(names_may_go_away_after_the_call), TEST(more_names_than_fit_keep_begins_and_ends),
-                  TEST(a_library_may_be_unloaded_after_use)))
+                  TEST(names_of_threads_are_cut_between_characters), TEST(a_library_may_be_unloaded_after_use)))
