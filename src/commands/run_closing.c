@@ -2,6 +2,7 @@
  *
  * run_closing.c: what is said and written down when the program has ended.
  */
+#include "base/shell.h"
 #include "base/units.h"
 #include "commands/command.h"
 #include "commands/run_manifest.h"
@@ -249,6 +250,15 @@ static void add_captured(struct run *run, struct buffer *out, const struct captu
 	add_losses(out, captured);
 }
 
+static void print_report_command(const char *directory)
+{
+	char word[4 * PATH_MAX + 8];
+
+	shell_quote(word, sizeof(word), directory);
+	/* one that begins with a dash would be taken for an option */
+	fprintf(stderr, "stepscope: report: stepscope report %s%s\n", directory[0] == '-' ? "./" : "", word);
+}
+
 void run_print_closing(struct run *run)
 {
 	struct captured captured = {0};
@@ -272,7 +282,7 @@ void run_print_closing(struct run *run)
 	add_captured(run, &text, &captured);
 	fprintf(stderr, "stepscope: %s\n", text.data);
 	if (run_directory_has_recordings(&run->directory))
-		fprintf(stderr, "stepscope: report: stepscope report %s\n", run->directory.shown);
+		print_report_command(run->directory.shown);
 	if (!captured.first && !captured.workers)
 		fprintf(stderr,
 		        "stepscope: to see steps, mark them with stepscope_step_begin() and stepscope_step_end() "

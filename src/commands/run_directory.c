@@ -127,13 +127,32 @@ static enum status make_all(const char *path, mode_t mode, struct error *err)
 	return STATUS_OK;
 }
 
-static enum status open_directory(struct run_directory *directory, struct error *err)
+#define LOCK_TRIES 10 /* a command that looks for runs takes the lock for an instant */
+
+/* The lock tells other commands that the dead of this run have somebody to look after them. One that nobody shares keeps out a
+ * second run that begins at the same time. False: somebody has it. Where there are no locks nobody is kept out. */
+static bool lock_directory(int fd, bool is_shared)
+{
+	for (int i = 0; flock(fd, (is_shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0; i++) {
+		if (errno != EWOULDBLOCK || is_shared)
+			return true;
+		if (i == LOCK_TRIES)
+			return false;
+		usleep(10000);
+	}
+	return true;
+}
+
+static enum status open_directory(struct run_directory *directory, bool is_shared, struct error *err)
 {
 	directory->fd = open(directory->shown, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory->fd < 0)
 		return error_errno(err, STATUS_IO, errno, "cannot open the run directory '%s'", directory->shown);
-	/* tells other commands that the dead of this run have somebody to look after them */
-	flock(directory->fd, LOCK_SH | LOCK_NB);
+	if (!lock_directory(directory->fd, is_shared)) {
+		error_set(err, STATUS_USAGE, "'%s' is in use by another run", directory->shown);
+		error_hint(err, "give --out a new or empty directory");
+		return STATUS_USAGE;
+	}
 	if (!realpath(directory->shown, directory->path))
 		return error_errno(err, STATUS_IO, errno, "cannot find the run directory '%s'", directory->shown);
 	if (faccessat(directory->fd, ".", W_OK | X_OK, AT_EACCESS) != 0)
@@ -218,7 +237,7 @@ static enum status open_inherited(struct run_directory *directory, const char *p
 	directory->is_nested = is_id(getenv("STEPSCOPE_IDENTITY")); /* only we set that */
 	snprintf(directory->shown, sizeof(directory->shown), "%s", path);
 	status = make_all(path, 0700, err);
-	return status ? status : open_directory(directory, err);
+	return status ? status : open_directory(directory, true, err);
 }
 
 static enum status open_given(struct run_directory *directory, const char *out, struct error *err)
@@ -229,7 +248,7 @@ static enum status open_given(struct run_directory *directory, const char *out, 
 	snprintf(directory->shown, sizeof(directory->shown), "%s", out);
 	status = make_all(out, 0700, err);
 	if (!status)
-		status = open_directory(directory, err);
+		status = open_directory(directory, directory->job[0] != '\0', err);
 	if (status)
 		return status;
 	if (!has_recordings(directory->fd))
@@ -272,7 +291,7 @@ static enum status open_default(struct run_directory *directory, char *const *ar
 			                   directory->shown);
 	}
 	directory->is_default = true;
-	return open_directory(directory, err);
+	return open_directory(directory, true, err);
 }
 
 enum status run_directory_open(struct run_directory *directory, const char *out, char *const *argv, struct error *err)

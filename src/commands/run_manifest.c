@@ -6,6 +6,8 @@
 
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "base/memory.h"
+#include "base/shell.h"
 #include "commands/run_launcher.h"
 #include "commands/run_mask.h"
 
@@ -297,6 +299,7 @@ void run_manifest_command_line(struct buffer *out, char *const *argv)
 {
 	bool is_secret = false;
 	struct buffer text;
+	char *word;
 
 	buffer_init(&text, MANIFEST_BYTES);
 	for (int i = 0; argv[i]; i++) {
@@ -307,10 +310,10 @@ void run_manifest_command_line(struct buffer *out, char *const *argv)
 			buffer_add_text(out, text.data);
 			continue;
 		}
-		buffer_add_text(out, "'");
-		for (const char *c = text.data ? text.data : ""; *c; c++)
-			buffer_add_text(out, *c == '\'' ? "'\\''" : (const char[]){*c, '\0'});
-		buffer_add_text(out, "'");
+		word = memory_resize(NULL, 4 * text.length + 8, 1);
+		shell_quote(word, 4 * text.length + 8, text.data ? text.data : "");
+		buffer_add_text(out, word);
+		free(word);
 	}
 	buffer_release(&text);
 }

@@ -20,11 +20,13 @@ static bool contains(const char *text, size_t length, const char *word)
 	return false;
 }
 
-/* Whether a part of the name ends with "token": hf_token, --token, authToken; not tokens, tokenizer, max_tokens. */
-static bool names_token(const char *name, size_t length)
+/* Whether a part of the name ends with the word: hf_token, --token, authToken, --db-pass; not tokenizer, max_tokens, passes. */
+static bool has_part(const char *name, size_t length, const char *word)
 {
-	for (size_t i = 0; i + 5 <= length; i++) {
-		if (!strncasecmp(name + i, "token", 5) && (i + 5 == length || !isalpha((unsigned char)name[i + 5])))
+	size_t n = strlen(word);
+
+	for (size_t i = 0; i + n <= length; i++) {
+		if (!strncasecmp(name + i, word, n) && (i + n == length || !isalpha((unsigned char)name[i + n])))
 			return true;
 	}
 	return false;
@@ -39,7 +41,7 @@ static bool is_secret_name(const char *name, size_t length)
 		if (contains(name, length, words[i]))
 			return true;
 	}
-	return names_token(name, length);
+	return has_part(name, length, "token") || has_part(name, length, "pass");
 }
 
 /* Tokens that are known by their look. */

@@ -5,6 +5,7 @@
  */
 #include "recorder/session.h"
 
+#include "base/shell.h"
 #include "format/block.h"
 #include "recorder/emit.h"
 #include "recorder/run_directory.h"
@@ -607,8 +608,11 @@ static void tell_end(void)
 		return;
 	schedule_describe(&session.options, &session.progress, sentence, sizeof(sentence));
 	session_meta("capture", sentence);
-	if (!getenv("STEPSCOPE_RUN_DIR")) /* `stepscope run` says it itself */
-		recorder_say("%s; see: stepscope report %s", sentence, session.options.run_directory);
+	if (!getenv("STEPSCOPE_RUN_DIR")) { /* `stepscope run` says it itself */
+		char word[1100];
+		shell_quote(word, sizeof(word), session.options.run_directory);
+		recorder_say("%s; see: stepscope report %s", sentence, word);
+	}
 }
 
 void session_stop(const char *reason)

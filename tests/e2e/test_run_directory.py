@@ -71,6 +71,26 @@ def test_out_of_another_run_is_refused(tmp_path):
     assert done.stderr.startswith("stepscope: error: 'a' already holds the recordings of another run\nhint: ")
 
 
+def test_of_two_runs_at_once_one_has_the_directory(tmp_path):
+    for name in "abcde":
+        both = [start(tmp_path, ACTOR, "steps", "1", "0", "sleep", "300", options=["--out", name]) for _ in range(2)]
+        done = [finish(process) for process in both]
+        assert sorted(one.returncode for one in done) == [0, 2], [one.stderr for one in done]
+        assert len(segments(tmp_path / name, HOST)) == 1
+
+
+@pytest.mark.parametrize("name, shown", [
+    ("my run", "'my run'"), ("it's", "'it'\\''s'"), ("a*b", "'a*b'"), ("x\x1b[31m\ny\\", r"$'x\033[31m\012y\\'"), ("-x", "./-x"),
+    ("plain-1.2", "plain-1.2"), ("zażółć", "'zażółć'"), ("a\u009bb", r"$'a\302\233b'"),
+])
+def test_command_that_is_shown_can_be_copied(tmp_path, name, shown):
+    done = run(tmp_path, ACTOR, "steps", "1", "0", options=[f"--out={name}"])
+    line = done.stderr.splitlines()[1]
+    assert line == f"stepscope: report: stepscope report {shown}"
+    word = line.rpartition("stepscope report ")[2]
+    assert subprocess.run(["bash", "-c", f"ls {word}/run.json"], cwd=tmp_path, check=False, capture_output=True).returncode == 0
+
+
 def test_out_may_hold_other_files(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "notes.txt").write_text("mine")
@@ -171,6 +191,8 @@ SECRETS = [
     (["--hf-token", "S3CRET", "-x"], ["--hf-token", "***", "-x"]),
     (["wandb.api_key=S3CRET"], ["wandb.api_key=***"]),
     (["--password", "S3CRET"], ["--password", "***"]),
+    (["--db-pass", "S3CRET", "--dbpass=S3CRET", "DB_PASS=S3CRET"], ["--db-pass", "***", "--dbpass=***", "DB_PASS=***"]),
+    (["--ssl-keypasswd", "S3CRET", "-p", "8080", "--passes", "3"], ["--ssl-keypasswd", "***", "-p", "8080", "--passes", "3"]),
     (["WANDB_API_KEY=S3CRET"], ["WANDB_API_KEY=***"]),
     (["https://me:S3CRET@example.org/x"], ["https://me:***@example.org/x"]),
     (["--url=https://me:S3CRET@example.org/x?token=S3CRET&a=1"], ["--url=https://me:***@example.org/x?token=***&a=1"]),
