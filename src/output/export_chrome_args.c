@@ -30,27 +30,26 @@ static void put_integer(struct arg_list *list, const char *key, int64_t value)
 	writer_printf(&list->chrome->w, "%" PRId64, value);
 }
 
-/* Lists of numbers, "[8, 128] [64]" or "[[8, 128], [64]]"; true when text is nothing else, *deepest says which. */
-static bool is_dims(const char *text, int *deepest)
+/* Sizes of inputs, "[8, 128] [64]", of which one may be a list of tensors, "[[8], [64]] []"; or all of them in one list,
+ * "[[8, 128], [64]]", "[[[8], [64]]]". True when text is nothing else; *is_whole says which. */
+static bool is_dims(const char *text, bool *is_whole)
 {
-	int depth = 0;
+	int depth = 0, deepest = 0, inputs = 0;
 
-	*deepest = 0;
-	if (*text != '[')
-		return false;
 	for (; *text; text++) {
-		if (*text == '[')
-			depth++;
-		else if (*text == ']')
+		if (*text == '[') {
+			inputs += depth++ == 0;
+		} else if (*text == ']') {
 			depth--;
-		else if (!strchr(depth ? "0123456789-, " : " ", *text))
+		} else if (!strchr(depth ? "0123456789-, " : " ", *text)) {
 			return false;
-		if (depth > *deepest)
-			*deepest = depth;
-		if (depth < 0 || depth > 2 || (depth == 0 && *deepest == 2 && text[1]))
+		}
+		deepest = depth > deepest ? depth : deepest;
+		if (depth < 0 || depth > 3)
 			return false;
 	}
-	return depth == 0;
+	*is_whole = inputs == 1 && deepest > 1;
+	return depth == 0 && inputs && (deepest < 3 || inputs == 1);
 }
 
 /* Readers want "Input Dims": [[8, 128], [64]]; what is no list of sizes stays a text. */
@@ -58,9 +57,9 @@ static void put_shape(struct arg_list *list, uint32_t shape)
 {
 	const char *text = model_text(list->chrome->model, shape);
 	struct writer *w = &list->chrome->w;
-	int deepest;
+	bool is_whole;
 
-	if (!is_dims(text, &deepest)) {
+	if (!is_dims(text, &is_whole)) {
 		put_key(list, "Shape");
 		writer_text(w, "\"");
 		chrome_string(list->chrome, shape);
@@ -68,7 +67,7 @@ static void put_shape(struct arg_list *list, uint32_t shape)
 		return;
 	}
 	put_key(list, "Input Dims");
-	writer_text(w, deepest == 1 ? "[" : "");
+	writer_text(w, is_whole ? "" : "[");
 	for (int depth = 0; *text; text++) {
 		depth += (*text == '[') - (*text == ']');
 		if (depth == 0 && *text == ' ')
@@ -76,7 +75,7 @@ static void put_shape(struct arg_list *list, uint32_t shape)
 		else
 			writer_bytes(w, text, 1);
 	}
-	writer_text(w, deepest == 1 ? "]" : "");
+	writer_text(w, is_whole ? "" : "]");
 }
 
 static void put_value(struct arg_list *list, const struct span_arg *arg)
