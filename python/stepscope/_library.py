@@ -10,6 +10,11 @@ def _load():
     path = os.environ.get("STEPSCOPE_LIBRARY") or os.path.join(_HERE, "libstepscope.so.0")
     loaded = ctypes.CDLL(path)
     loaded.stepscope_torch_problem.restype = ctypes.c_char_p
+    loaded.stepscope_torch_probe_tensor.argtypes = [ctypes.c_uint64, ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.c_int]
+    loaded.stepscope_torch_probe_tensor.restype = None
+    loaded.stepscope_torch_probe_inputs.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
+    loaded.stepscope_torch_probe_inputs.restype = None
+    loaded.stepscope_torch_probe_check.argtypes = [ctypes.c_char_p]
     loaded.stepscope_torch_optimizer.argtypes = [ctypes.c_uint64]
     loaded.stepscope_torch_optimizer.restype = None
     loaded.stepscope_init.argtypes = [ctypes.c_char_p]

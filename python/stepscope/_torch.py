@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hands PyTorch over to the agent in C: runs the operators it learns from, then starts it."""
+import ctypes
 import sys
 import threading
 
@@ -33,6 +34,42 @@ def _watch_optimizers():
         register(lambda optimizer, args, kwargs: tell(id(optimizer)) and None)
 
 
+PLAIN, META, FOREIGN = range(3)
+
+
+def _calibrate_inputs(torch):
+    """Tensors of known sizes, types and kinds, and operators that take two of them; then others, to see that it is right."""
+
+    def make(sizes, dtype=torch.float32, device="cpu"):
+        return torch.ones(sizes, dtype=dtype, device=device)
+
+    def show(tensor, kind):
+        sizes = (ctypes.c_int64 * 8)(*tensor.shape)
+        library.stepscope_torch_probe_tensor(tensor._cdata, kind, sizes, len(tensor.shape))
+
+    x, y, z = make((3, 5, 7)), make((3, 5, 7)), make((3, 5, 7))
+    others = [make((11,)), make((2, 3, 4, 6), torch.int64), make((13, 9), torch.bfloat16), make((2, 2, 3, 5, 7))]
+    for tensor in (x, y, *others):
+        show(tensor, PLAIN)
+    meta, sparse = make((3, 5, 7), device="meta"), make((4, 6)).to_sparse()
+    show(meta, META)
+    show(sparse, FOREIGN)
+    for first, second in ((x, y), (y, z), (z, x)):
+        library.stepscope_torch_probe_inputs(first._cdata, second._cdata)
+        torch.mul(first, second)
+        torch.cat([first, second])
+    if library.stepscope_torch_probe_solve() != 0:
+        return
+    deep, scalar = make((1, 2, 1, 3, 1, 2, 1)), make(())
+    for run, inputs in ((lambda: torch.neg(deep), b"[1, 2, 1, 3, 1, 2, 1]"),
+                        (lambda: torch.mul(others[0], scalar), b"[11] []"),
+                        (lambda: torch.sub(deep[0, 1], 1), b"[1, 3, 1, 2, 1] [] []"),
+                        (lambda: torch.neg(sparse), b"[]")):
+        run()
+        if library.stepscope_torch_probe_check(inputs) != 0:
+            return
+
+
 def _calibrate(torch):
     """A few adds with gradients, here and in another thread, all differentiated here: see src/agents/torch/layout.h.
 
@@ -53,5 +90,7 @@ def _calibrate(torch):
                 result.backward(ones)
             for _ in range(3):
                 add(x, w).backward(ones)
+        with torch.no_grad():
+            _calibrate_inputs(torch)
     finally:
         library.stepscope_torch_probe_end()

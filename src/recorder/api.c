@@ -194,6 +194,11 @@ void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload,
 		stream_put(type, id, payload, count);
 }
 
+bool emit_wants_shapes(void)
+{
+	return session_enter() && session.options.with_shapes;
+}
+
 uint64_t emit_now(void)
 {
 	return STEPSCOPE_ACTIVE_ ? clock_ticks() : 0;

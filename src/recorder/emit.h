@@ -6,6 +6,7 @@
 #ifndef RECORDER_EMIT_H
 #define RECORDER_EMIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stepscope/format.h>
 #include <stepscope/stepscope.h>
@@ -24,6 +25,9 @@ static inline void emit_counter(uint32_t symbol, double value)
 	__builtin_memcpy(&bits, &value, 8);
 	emit_event(STEPSCOPE_EVENT_VALUE, symbol, &bits, 1);
 }
+
+/* Did the user ask for shapes (--with shapes)? To be known before the first event is captured. */
+bool emit_wants_shapes(void);
 
 /* Ticks of the session's clock now; 0 when off. */
 uint64_t emit_now(void);

@@ -56,7 +56,7 @@ def main():
     torch.set_num_threads(1)
     model, data = globals()[sys.argv[1]]()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as prof:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, record_shapes=True) as prof:
         with record_function("window"):
             for _ in range(3):
                 optimizer.zero_grad()

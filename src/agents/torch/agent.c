@@ -4,18 +4,21 @@
  */
 #include "agents/torch/agent.h"
 
+#include "agents/torch/inputs.h"
 #include "agents/torch/layout.h"
 #include "agents/torch/memory.h"
 #include "agents/torch/observer.h"
 #include "recorder/emit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static struct {
 	struct torch_entry entry;
 	struct torch_layout layout;
 	char problem[600];
 	bool is_found, is_probing;
+	bool has_inputs; /* proven and checked */
 	uint32_t optimizer_key; /* symbol */
 } agent = {.layout = {.sequence = -1, .forward_thread = -1}};
 
@@ -37,6 +40,30 @@ int stepscope_torch_probe_begin(void)
 		snprintf(agent.problem, sizeof(agent.problem),
 		         "this PyTorch does not tell sequence and thread numbers");
 	return agent.is_probing ? 0 : -1;
+}
+
+void stepscope_torch_probe_tensor(uint64_t tensor, int kind, const int64_t *sizes, int count)
+{
+	if (agent.is_probing && kind >= INPUTS_PLAIN && kind <= INPUTS_FOREIGN && tensor)
+		inputs_add_tensor(tensor, (enum inputs_probe)kind, sizes, count);
+}
+
+void stepscope_torch_probe_inputs(uint64_t first, uint64_t second)
+{
+	if (agent.is_probing)
+		inputs_expect(first, second);
+}
+
+int stepscope_torch_probe_solve(void)
+{
+	agent.has_inputs = agent.is_probing && inputs_solve();
+	return agent.has_inputs ? 0 : -1;
+}
+
+int stepscope_torch_probe_check(const char *inputs)
+{
+	agent.has_inputs &= strcmp(layout_probe_inputs(), inputs) == 0;
+	return agent.has_inputs ? 0 : -1;
 }
 
 int stepscope_torch_probe_end(void)
@@ -61,9 +88,10 @@ int stepscope_torch_start(void)
 	agent.optimizer_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.optimizer", 15);
 	stepscope_metadata("torch.library", agent.entry.path);
 	stepscope_metadata("torch.sequence", agent.layout.sequence >= 0 ? "yes" : agent.problem);
+	stepscope_metadata("torch.shapes", agent.has_inputs ? "yes" : "not found in this PyTorch's objects");
 	/* before the first tensor that lives: its release would be of an unknown address */
 	stepscope_metadata("torch.memory", memory_start(agent.problem, sizeof(agent.problem)) ? "yes" : agent.problem);
-	observer_start(&agent.entry, &agent.layout);
+	observer_start(&agent.entry, &agent.layout, agent.has_inputs && emit_wants_shapes());
 	return 0;
 }
 

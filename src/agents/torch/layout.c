@@ -5,6 +5,8 @@
  */
 #include "agents/torch/layout.h"
 
+#include "agents/torch/inputs.h"
+
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -27,6 +29,8 @@ static struct {
 	unsigned count; /* atomic; may be more than IMAGES */
 	uint64_t forward;
 	uint64_t handles[2];
+	int depth;                    /* of operators, atomic */
+	char text[INPUTS_TEXT_BYTES]; /* inputs of the newest outermost operator */
 } probe;
 
 static unsigned copy_words(const void *record, uint64_t *words, unsigned count)
@@ -58,7 +62,13 @@ static void take(const void *record, enum torch_scope scope)
 static void *start_function(void **context, const void *record)
 {
 	*context = NULL;
-	if (strcmp(probe.entry->name(record), "aten::add") == 0)
+	const char *name = probe.entry->name(record);
+	bool is_outermost = __atomic_fetch_add(&probe.depth, 1, __ATOMIC_RELAXED) == 0;
+	if (inputs_are_known() && is_outermost)
+		inputs_text(record, probe.text, sizeof(probe.text));
+	else if (!inputs_are_known())
+		inputs_look_at(record, name);
+	if (strcmp(name, "aten::add") == 0)
 		take(record, TORCH_SCOPE_FUNCTION);
 	return context;
 }
@@ -71,19 +81,29 @@ static void *start_backward(void **context, const void *record)
 	return context;
 }
 
-static void end(const void *record, void *context) {}
+static void end_function(const void *record, void *context)
+{
+	__atomic_fetch_sub(&probe.depth, 1, __ATOMIC_RELAXED);
+}
+
+static void end_backward(const void *record, void *context)
+{
+}
 
 bool layout_probe_begin(const struct torch_entry *entry)
 {
 	static torch_start *const starts[2] = {start_function, start_backward};
+	static void (*const ends[2])(const void *, void *) = {end_function, end_backward};
 	static const enum torch_scope scopes[2] = {TORCH_SCOPE_FUNCTION, TORCH_SCOPE_BACKWARD};
 	if (!entry->sequence_peek || !entry->thread_id)
 		return false;
 	probe.entry = entry;
 	probe.count = 0;
+	probe.depth = 0;
 	for (unsigned i = 0; i < 2; i++) {
-		struct torch_callback callback = {.start = starts[i], .end = end, .probability = 1.0};
+		struct torch_callback callback = {.start = starts[i], .end = ends[i], .probability = 1.0};
 		callback.scopes[scopes[i]] = true;
+		callback.needs_inputs = scopes[i] == TORCH_SCOPE_FUNCTION;
 		probe.handles[i] = entry->add_global_callback(callback);
 	}
 	return true;
@@ -123,6 +143,11 @@ static bool fits_forward_thread(const struct image *image, uint64_t word, bool *
 {
 	*is_counted = image->scope == TORCH_SCOPE_BACKWARD;
 	return !*is_counted || word == image->forward;
+}
+
+const char *layout_probe_inputs(void)
+{
+	return probe.text;
 }
 
 void layout_probe_end(const struct torch_entry *entry, struct torch_layout *layout)

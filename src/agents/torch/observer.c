@@ -4,6 +4,7 @@
  */
 #include "agents/torch/observer.h"
 
+#include "agents/torch/inputs.h"
 #include "agents/torch/names.h"
 #include "recorder/emit.h"
 
@@ -15,6 +16,7 @@ static struct {
 	const char *(*name)(const void *record);
 	void (*remove)(uint64_t handle);
 	struct torch_layout layout;
+	bool has_inputs;
 	uint64_t handles[4];
 	unsigned count;
 } observer;
@@ -53,6 +55,19 @@ static uint64_t word_at(const void *record, int offset)
 	return word;
 }
 
+static inline __attribute__((always_inline)) void put_begin(enum torch_scope scope, const void *record, uint32_t symbol)
+{
+	uint64_t sequence = observer.layout.sequence >= 0 ? word_at(record, observer.layout.sequence) : UINT64_MAX;
+	if ((int64_t)sequence < 0) {
+		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, NULL, 0);
+		return;
+	}
+	bool has_thread = scope == TORCH_SCOPE_BACKWARD && observer.layout.forward_thread >= 0;
+	uint64_t thread = has_thread ? word_at(record, observer.layout.forward_thread) : 0;
+	const uint64_t payload = (sequence & 0xffffffffffffu) | thread << 48;
+	emit_event(STEPSCOPE_EVENT_BEGIN, symbol, &payload, 1);
+}
+
 static inline __attribute__((always_inline)) void begin(enum torch_scope scope, const void *record)
 {
 	bool is_wanted = (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL) && open_records.depth < DEPTH_MAX;
@@ -60,18 +75,12 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 	push(symbol != 0);
 	if (!symbol)
 		return;
-	if (observer.layout.sequence >= 0) {
-		uint64_t sequence = word_at(record, observer.layout.sequence);
-		uint64_t thread = scope == TORCH_SCOPE_BACKWARD && observer.layout.forward_thread >= 0
-		                          ? word_at(record, observer.layout.forward_thread)
-		                          : 0;
-		if ((int64_t)sequence >= 0) {
-			const uint64_t payload = (sequence & 0xffffffffffffu) | thread << 48;
-			emit_event(STEPSCOPE_EVENT_BEGIN, symbol, &payload, 1);
-			return;
-		}
-	}
-	emit_event(STEPSCOPE_EVENT_BEGIN, symbol, NULL, 0);
+	/* sizes first: what follows has the record's time */
+	bool has_inputs = observer.has_inputs && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES);
+	const uint64_t shape[2] = {STEPSCOPE_ARG_SYMBOL, has_inputs ? inputs_symbol(record) : 0};
+	put_begin(scope, record, symbol);
+	if (shape[1])
+		emit_event(STEPSCOPE_EVENT_ARG, STEPSCOPE_BUILTIN_KEY_SHAPE, shape, 2);
 }
 
 /* What C++ sees: a function that returns a std::unique_ptr through a hidden pointer. It stays empty. */
@@ -109,7 +118,7 @@ static void end(const void *record, void *context)
 		emit_event(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, NULL, 0);
 }
 
-void observer_start(const struct torch_entry *entry, const struct torch_layout *layout)
+void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs)
 {
 	static torch_start *const starts[4] = {start_function, start_backward, start_script, start_user};
 	static const enum torch_scope scopes[4] = {TORCH_SCOPE_FUNCTION, TORCH_SCOPE_BACKWARD, TORCH_SCOPE_TORCHSCRIPT,
@@ -119,9 +128,11 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	observer.name = entry->name;
 	observer.remove = entry->remove_callback;
 	observer.layout = *layout;
+	observer.has_inputs = has_inputs;
 	for (unsigned i = 0; i < 4; i++) {
 		struct torch_callback callback = {.start = starts[i], .end = end, .probability = 1.0};
 		callback.scopes[scopes[i]] = true;
+		callback.needs_inputs = has_inputs;
 		observer.handles[observer.count++] = entry->add_global_callback(callback);
 	}
 }
