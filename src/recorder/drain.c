@@ -341,9 +341,8 @@ static void tell_full_table(struct drain *drain)
 		return;
 	drain->is_full_told = true;
 	recorder_say(
-		"the program uses more names than there is room for (about %u); further ones are recorded as '(too many "
-		"names)', values of further counters are dropped and counted",
-		SYMBOLS_MAX);
+		"the program uses more names than there is room for (about 250,000); further ones are recorded as '(too many "
+		"names)', values of further counters are dropped and counted");
 }
 
 /* One pass over all streams; true when more is waiting. */
