@@ -57,7 +57,7 @@ static void obey_environment(struct run *run)
 
 	if (run->settings.resolved.mode == RECORD_OFF)
 		run->off_reason = "enabled=false";
-	if (!wish || (strcmp(wish, "0") && strcmp(wish, "off")))
+	if (!wish || (strcmp(wish, "0") != 0 && strcmp(wish, "off") != 0))
 		return;
 	run->settings.resolved.mode = RECORD_OFF;
 	run->off_reason = "STEPSCOPE=0 in the environment";
