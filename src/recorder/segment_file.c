@@ -135,6 +135,10 @@ static bool append(struct segment_file *file, const void *first, size_t first_by
 	if (file->file.fd < 0)
 		return false;
 	if (!own_fd_is_ours(&file->file) && !own_fd_reopen(&file->file, file->path, O_WRONLY | O_APPEND)) {
+		if (errno == EMFILE || errno == ENFILE) { /* the program has all there are, for now */
+			report_failure(file, errno);
+			return false;
+		}
 		file->file.fd = -1;
 		file->is_lost = true;
 		recorder_say(

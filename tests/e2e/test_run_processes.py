@@ -94,6 +94,13 @@ def test_a_daemon_does_not_hold_the_run(tmp_path):
     process.communicate()
 
 
+def test_more_names_than_fit_do_not_hide_the_sentence(tmp_path):
+    done = run(tmp_path, ACTOR, "steps", "3", "0", "names", "140000", "steps", "2", "0")
+    told, captured = done.stderr.splitlines()[:2]
+    assert "uses more names than there is room for" in told
+    assert re.match(r"stepscope: captured all 5 steps \(0-1\) with operators; \d+ events were dropped \(0 of steps and phases\)", captured)
+
+
 def test_sentence_tells_of_all_recordings_of_a_process(tmp_path):
     done = run(tmp_path, ACTOR, "steps", "3", "0", "stop", "init", "", "steps", "2", "0", "stop", "init", "", "steps", "4", "0")
     assert done.stderr.splitlines()[0] == ("stepscope: in 3 recordings of this process captured 9 steps, 9 of them with operators; "

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -185,6 +186,38 @@ static void victim_closes(int argc, char **argv)
 		raise(SIGSTOP);
 	work_start(&more);
 	work_finish(&more);
+}
+
+/* For a while there are no descriptors at all to open it again with. */
+static void victim_closes_and_limits(int argc, char **argv)
+{
+	struct work works[] = {{.number = 0, .rounds = 30000, .pause = 50},
+	                       {.number = 1, .rounds = 30000, .pause = 500},
+	                       {.number = 2, .rounds = 30000, .pause = 50}};
+	struct rlimit limit, none;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		abort();
+	none = limit;
+	none.rlim_cur = 3;
+	for (int i = 0; i < 3; i++) {
+		if (i == 1)
+			close_all();
+		setrlimit(RLIMIT_NOFILE, i == 1 ? &none : &limit);
+		work_start(&works[i]);
+		work_finish(&works[i]);
+	}
+}
+
+static void want_of_descriptors_passes(void)
+{
+	CHECK_EQUAL(harness_run("closes_and_limits", NULL), 0);
+	struct recording *recording = recording_read(harness.directory);
+	recording_check_whole(recording, false);
+	work_check(recording, 0, 3, false);
+	CHECK(recording->processes[0].is_closed);
+	CHECK_EQUAL(harness_count_lines(harness_text(harness.errors), "Too many open files; training goes on"), 1);
+	recording_free(recording);
 }
 
 static void closed_descriptors_are_opened_again(void)
@@ -373,9 +406,11 @@ static void a_pool_outlives_what_can_be_mended(void)
 	free(pool.data);
 }
 
-HARNESS_MAIN(LIST(VICTIM(writers), VICTIM(dies), VICTIM(exec), VICTIM(after), VICTIM(closes)),
+HARNESS_MAIN(LIST(VICTIM(writers), VICTIM(dies), VICTIM(exec), VICTIM(after), VICTIM(closes),
+                  VICTIM(closes_and_limits)),
              LIST(TEST(random_kills_lose_nothing_undeclared), TEST(other_deaths_lose_nothing),
                   TEST(an_exec_leaves_its_recording_behind), TEST(kills_in_a_rotation_lose_nothing_that_is_kept),
                   TEST(closed_descriptors_are_opened_again), TEST(a_stopped_process_keeps_its_pool),
-                  TEST(a_repeated_rescue_changes_nothing), TEST(a_rescue_that_was_killed_is_repeated),
-                  TEST(a_living_process_is_left_alone), TEST(a_pool_outlives_what_can_be_mended)))
+                  TEST(want_of_descriptors_passes), TEST(a_repeated_rescue_changes_nothing),
+                  TEST(a_rescue_that_was_killed_is_repeated), TEST(a_living_process_is_left_alone),
+                  TEST(a_pool_outlives_what_can_be_mended)))
