@@ -88,6 +88,8 @@ void stepscope_emit_op_info(stepscope_name_t name, const struct stepscope_op_inf
 	uint32_t dtype = shapes_dtype_symbol(info->dtype);
 	if (shape)
 		put_arg(STEPSCOPE_BUILTIN_KEY_SHAPE, STEPSCOPE_ARG_SYMBOL, shape);
+	else if (info->input_count > 0) /* the table of names is full */
+		stream_drop(STEPSCOPE_EVENT_ARG);
 	if (dtype)
 		put_arg(STEPSCOPE_BUILTIN_KEY_DTYPE, STEPSCOPE_ARG_SYMBOL, dtype);
 	if (info->flops > 0)

@@ -228,6 +228,8 @@ void session_meta(const char *key, const char *value)
 	uint32_t symbol = symbols_intern(STEPSCOPE_SYMBOL_META, pair, (uint32_t)(key_bytes + 1 + value_bytes));
 	if (symbol)
 		stream_put(STEPSCOPE_EVENT_MARK, symbol, NULL, 0);
+	else
+		stream_drop(STEPSCOPE_EVENT_MARK);
 }
 
 static void meta_number(const char *key, double value)

@@ -99,24 +99,28 @@ static void copy_to_pool(struct pool *pool, uint32_t number, uint8_t kind, const
 	write_entry(pool->symbols + at, number, kind, text, length);
 }
 
-static bool is_stand_in(const char *text, uint32_t length)
+/* Names that stand in for others, and the sentence at the end. */
+static bool is_last_word(uint8_t kind, const char *text, uint32_t length)
 {
+	static const char sentence[] = "capture"; /* with its NUL */
+	if (kind == STEPSCOPE_SYMBOL_META)
+		return length >= sizeof(sentence) && memcmp(text, sentence, sizeof(sentence)) == 0;
 	return length == sizeof(STAND_IN) - 1 && memcmp(text, STAND_IN, length) == 0;
 }
 
 /* The program's own names leave room for facts, which say what the recording is, and those for the names that stand in. */
-static uint32_t kept_numbers(uint8_t kind, bool is_standing_in)
+static uint32_t kept_numbers(uint8_t kind, bool is_last)
 {
 	bool is_fact = kind == STEPSCOPE_SYMBOL_META || kind == STEPSCOPE_SYMBOL_METRIC ||
 	               kind == STEPSCOPE_SYMBOL_PHASE;
-	return is_standing_in ? 0 : KEPT_FOR_STAND_INS + (is_fact ? 0 : KEPT_FOR_FACTS);
+	return is_last ? 0 : KEPT_FOR_STAND_INS + (is_fact ? 0 : KEPT_FOR_FACTS);
 }
 
 static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 {
 	size_t bytes = entry_bytes(length);
 	uint64_t at = __atomic_load_n(&symbols.used, __ATOMIC_RELAXED);
-	uint32_t kept = kept_numbers(kind, is_stand_in(text, length));
+	uint32_t kept = kept_numbers(kind, is_last_word(kind, text, length));
 	uint64_t room = AREA_BYTES - (kept ? KEPT_FOR_STAND_INS_BYTES : 0) -
 	                (kept > KEPT_FOR_STAND_INS ? KEPT_FOR_FACTS_BYTES : 0);
 	/* looked at before the room is taken: an entry without a number would stand in the way for ever */

@@ -461,8 +461,18 @@ static void victim_many_names(int argc, char **argv)
 			usleep(100); /* leaves the drainer room */
 	}
 	for (long i = 0; i < 1000; i++) {
+		struct stepscope_op_info info = {.input_count = 1, .rank = {1}, .shape = {{1000000 + i}}};
+
 		snprintf(name, sizeof(name), "counter %ld", i);
 		stepscope_counter(name, 1);
+		stepscope_op_begin_info(0, &info);
+		stepscope_op_end();
+	}
+	for (long i = 0; i < 6000; i++) {
+		snprintf(name, sizeof(name), "fact %ld", i);
+		stepscope_metadata(name, "true");
+		if (i % 100 == 0)
+			usleep(100);
 	}
 	stepscope_range_push_name(stepscope_name(STEPSCOPE_KIND_OP, "late"));
 	stepscope_range_pop();
@@ -473,15 +483,18 @@ static void more_names_than_fit_keep_begins_and_ends(void)
 {
 	const long count = 300000;
 
+	harness.options = "keep_size=0,with=shapes";
 	CHECK_EQUAL(harness_run("many_names", "300000", NULL), 0);
 	struct recording *recording = recording_read(harness.directory);
 	recording_check_whole(recording, false);
 	CHECK_EQUAL(recording_sum(recording, STEPSCOPE_EVENT_BEGIN) + recording_drops(recording, STEPSCOPE_EVENT_BEGIN),
-	            count + 2);
+	            count + 1002);
 	CHECK_EQUAL(recording_sum(recording, STEPSCOPE_EVENT_END) + recording_drops(recording, STEPSCOPE_EVENT_END),
-	            count + 2);
+	            count + 1002);
 	CHECK(recording_drops(recording, STEPSCOPE_EVENT_BEGIN) == recording_drops(recording, STEPSCOPE_EVENT_END));
 	CHECK(recording_drops(recording, STEPSCOPE_EVENT_VALUE) >= 1001);
+	CHECK_EQUAL(recording_drops(recording, STEPSCOPE_EVENT_ARG), 1000);
+	CHECK(recording_drops(recording, STEPSCOPE_EVENT_MARK) > 1000);
 	CHECK_EQUAL(recording->unnamed, 0);
 	CHECK_EQUAL(harness_count_lines(harness_text(harness.errors), "more names than there is room for"), 1);
 	recording_free(recording);

@@ -176,6 +176,7 @@ static void a_full_table_has_names_that_stand_in(void **state)
 		last = intern(STEPSCOPE_SYMBOL_META, text) ? 0 : 1;
 	}
 	assert_int_equal(last, 1);
+	assert_int_not_equal(symbols_intern(STEPSCOPE_SYMBOL_META, "capture\0all", 11), 0);
 	assert_int_not_equal(intern(STEPSCOPE_SYMBOL_MARK, "too late"), 0);
 }
 
