@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaded by every Python program that `stepscope run` starts, because it puts this folder first on PYTHONPATH.
 
-Runs the user's own sitecustomize, if there is one, and waits for `import torch`. Imports nothing, so that a program without
+Runs the user's own sitecustomize, if there is one, and waits for `import torch`. Imports nothing new, so that a program without
 PyTorch pays next to nothing; a failure of ours is said in one line and never reaches the program.
 """
+import os
 import sys
 
 HERE = __file__.rpartition("/")[0]
@@ -82,6 +83,6 @@ def _run_next_sitecustomize():
         spec.loader.exec_module(module)
 
 
-if "torch" not in sys.modules:
+if "STEPSCOPE_RUN_DIR" in os.environ and "torch" not in sys.modules:
     sys.meta_path.insert(0, _TorchFinder)
 _run_next_sitecustomize()

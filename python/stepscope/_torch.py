@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hands PyTorch over to the agent in C: runs the operators it learns from, then starts it."""
 import ctypes
+import os
 import sys
 import threading
 
 from stepscope._library import library
 
+_LAUNCHERS = ("torchrun", "accelerate", "deepspeed")
+_LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch")
 _is_attached = False
 
 
 def attach():
     """Once per process, after `import torch`."""
     global _is_attached
-    if _is_attached:
+    if _is_attached or _is_launcher():
         return
     _is_attached = True
     import torch
@@ -32,6 +35,13 @@ def _watch_optimizers():
     if register is not None:
         tell = library.stepscope_torch_optimizer
         register(lambda optimizer, args, kwargs: tell(id(optimizer)) and None)
+
+
+def _is_launcher():
+    """A program that only starts the ranks: it would look like one of them."""
+    arguments = getattr(sys, "orig_argv", sys.argv)  # 3.10; while a module is looked for, sys.argv does not name it yet
+    module = arguments[arguments.index("-m") + 1 :][:1] if "-m" in arguments else []
+    return os.path.basename(sys.argv[0]) in _LAUNCHERS or bool(module) and module[0] in _LAUNCHER_MODULES
 
 
 PLAIN, META, FOREIGN = range(3)

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torchrun with two ranks: the ranks are seen, the launcher is not one of them."""
+import pytest
+
+from torch_tools import HERE, every_python, run, table, version
+
+
+@every_python
+def test_ranks_of_a_launcher(tmp_path, python):
+    if version(python).startswith("1."):
+        pytest.skip("Debian's torchrun 1.13 cannot start ranks under its Python 3.11, with or without us")
+    done = run(tmp_path, python, "-m", "torch.distributed.run", "--nproc_per_node", "2", HERE / "ddp.py",
+               env={"OMP_NUM_THREADS": 1})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("finished") == 2
+    trainers = [row for row in table(tmp_path, "processes") if row["role"] == "trainer"]
+    assert sorted(row["rank"] for row in trainers) == [0, 1]
+    assert [row["steps"] for row in table(tmp_path, "ranks")] == [5, 5]
