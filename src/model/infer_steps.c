@@ -5,27 +5,34 @@
 #include "model/infer_steps.h"
 
 #include "base/memory.h"
+#include "model/number_map.h"
 
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
+
+#define NONE SIZE_MAX
 
 struct inferrer {
 	struct inference *out;
 	const struct train_record *records;
 	size_t count;
 	const struct train_range *ranges;
-	bool *is_end;        /* of a step: behind this record */
+	size_t *ends; /* of steps: the last record of each */
+	size_t end_count;
 	bool *is_evaluation; /* record of an evaluation */
+	bool is_cut;
+	size_t next;         /* record behind the step before */
 	uint32_t last_range; /* around the end of the step before */
 	int64_t last_end_ns;
+	int64_t phase_end_ns; /* of the phase before */
 };
 
 /* ---- where steps end ------------------------------------------------------------------------------------------------------ */
 
 static bool is_call(const struct train_record *record)
 {
-	return record->token == TOKEN_OPTIMIZER;
+	return record->token == TOKEN_OPTIMIZER && !record->is_inside;
 }
 
 static bool trains(const struct train_record *record)
@@ -33,24 +40,9 @@ static bool trains(const struct train_record *record)
 	return record->token == TOKEN_BACKWARD && record->is_training;
 }
 
-static size_t next_call(const struct inferrer *in, size_t from)
+static bool is_batch(const struct train_record *record)
 {
-	while (from < in->count && !is_call(&in->records[from]))
-		from++;
-	return from;
-}
-
-/* Is there a training backward, or a batch, in records [first, end)? `is_outside`: one that lies in no optimizer's call. */
-static bool has_between(const struct inferrer *in, size_t first, size_t end, enum train_token token)
-{
-	for (size_t i = first; i < end; i++) {
-		const struct train_record *record = &in->records[i];
-
-		if (record->token == token && !record->is_inside && (token != TOKEN_BACKWARD || record->is_training) &&
-		    !record->is_empty)
-			return true;
-	}
-	return false;
+	return record->token == TOKEN_DATA && !record->is_empty;
 }
 
 static bool has_closure(const struct inferrer *in, size_t call)
@@ -62,98 +54,192 @@ static bool has_closure(const struct inferrer *in, size_t call)
 	return false;
 }
 
-/* Rule 1. */
-static void end_by_identity(struct inferrer *in)
+/* What was seen since the last call of the group, while going through the records. */
+struct grouping {
+	struct number_map groups; /* optimizer -> the last group that it was called in */
+	uint32_t group;
+	bool has_identity, has_batches; /* the program */
+	size_t last;                    /* call of this group, NONE */
+	bool is_closure;                /* that call */
+	size_t backward;                /* that trains, NONE */
+	bool has_data;                  /* before that backward */
+	bool has_next_data, has_zero;   /* behind it */
+};
+
+static void forget(struct grouping *g)
 {
-	uint64_t seen[64];
-	size_t seen_count = 0, last = in->count;
-
-	for (size_t i = next_call(in, 0); i < in->count; i = next_call(in, i + 1)) {
-		bool repeats = seen_count == 64;
-
-		for (size_t k = 0; k < seen_count && !repeats; k++)
-			repeats = seen[k] == in->records[i].optimizer;
-		if (repeats) {
-			in->is_end[last] = true;
-			seen_count = 0;
-		}
-		seen[seen_count++] = in->records[i].optimizer;
-		last = i;
-	}
-	if (last < in->count)
-		in->is_end[last] = true;
+	g->backward = NONE;
+	g->has_data = g->has_next_data = g->has_zero = false;
 }
 
-/* Rule 2. */
-static void end_by_names(struct inferrer *in)
+static void end_group(struct inferrer *in, struct grouping *g)
 {
-	size_t last = next_call(in, 0);
+	if (g->last != NONE)
+		in->ends[in->end_count++] = g->last;
+	g->last = NONE;
+	g->group++;
+}
 
-	for (size_t i = next_call(in, last + 1); i < in->count; i = next_call(in, i + 1)) {
-		bool is_other = has_between(in, last, i, TOKEN_BACKWARD) || has_closure(in, i) || has_closure(in, last);
-		bool is_joined = is_other && !has_closure(in, i) && !has_closure(in, last) &&
-		                 !has_between(in, last, i, TOKEN_DATA) && has_between(in, 0, in->count, TOKEN_DATA);
+/* Rule 4: the backward ends a step by itself, or the one that calls before it on the same batch began. */
+static void end_skipped(struct inferrer *in, struct grouping *g)
+{
+	if (g->last != NONE && (g->has_data || !g->has_batches))
+		end_group(in, g);
+	g->last = g->backward;
+	end_group(in, g);
+	forget(g);
+}
 
-		in->out->is_uncertain |= is_joined;
-		if (is_other && !is_joined)
-			in->is_end[last] = true;
-		last = i;
+/* Does the call begin another group? */
+static bool is_other_group(struct inferrer *in, struct grouping *g, size_t call, bool is_closure)
+{
+	uint64_t optimizer = in->records[call].optimizer;
+
+	if (g->last == NONE)
+		return false;
+	if (g->has_identity && optimizer) /* rule 1 */
+		return number_map_find(&g->groups, optimizer) == g->group;
+	if (is_closure || g->is_closure) /* rule 2 */
+		return true;
+	if (g->backward == NONE)
+		return false;
+	if (g->has_data || g->has_next_data || !g->has_batches)
+		return true;
+	in->out->is_uncertain = true;
+	return false;
+}
+
+static void on_call(struct inferrer *in, struct grouping *g, size_t call)
+{
+	bool is_closure = has_closure(in, call);
+
+	if (is_other_group(in, g, call, is_closure))
+		end_group(in, g);
+	if (g->has_identity)
+		number_map_set(&g->groups, in->records[call].optimizer, g->group);
+	g->last = call;
+	g->is_closure = is_closure;
+	forget(g);
+}
+
+static void end_by_calls(struct inferrer *in, struct grouping *g)
+{
+	for (size_t i = 0; i < in->count; i++) {
+		const struct train_record *record = &in->records[i];
+
+		if (record->is_inside)
+			continue;
+		if (is_call(record))
+			on_call(in, g, i);
+		else if (is_batch(record) && g->backward == NONE)
+			g->has_data = true;
+		else if (is_batch(record))
+			g->has_next_data = true;
+		else if (record->token == TOKEN_ZERO_GRAD && g->backward != NONE)
+			g->has_zero = true;
+		else if (record->token == TOKEN_SCALER && g->backward != NONE)
+			end_skipped(in, g);
+		if (trains(record)) {
+			if (g->has_zero && g->has_next_data) {
+				end_skipped(in, g);
+				g->has_data = true;
+			}
+			g->backward = i;
+		}
 	}
-	in->is_end[last] = true;
+	if (!in->is_cut || !in->records[in->count - 1].is_inside) /* else that call was not finished */
+		end_group(in, g);
 }
 
 /* Rule 3: a run of nodes without anything of a forward between them is one backward. */
 static void end_by_backward(struct inferrer *in)
 {
-	size_t last = in->count;
+	size_t last = NONE;
 
 	for (size_t i = 0; i < in->count; i++) {
 		const struct train_record *record = &in->records[i];
 		bool is_between = record->token == TOKEN_FORWARD || record->token == TOKEN_DATA;
 
-		if (is_between && last < in->count) {
-			in->is_end[last] = true;
-			last = in->count;
+		if (is_between && last != NONE) {
+			in->ends[in->end_count++] = last;
+			last = NONE;
 		}
-		if (record->token == TOKEN_BACKWARD && (record->is_training || last < in->count))
+		if (record->token == TOKEN_BACKWARD && (record->is_training || last != NONE))
 			last = i;
 	}
-	if (last < in->count)
-		in->is_end[last] = true;
+	if (last != NONE && !in->is_cut)
+		in->ends[in->end_count++] = last;
 }
 
 static void find_ends(struct inferrer *in)
 {
-	size_t first = next_call(in, 0);
+	struct grouping g = {.last = NONE, .backward = NONE};
 
-	for (size_t i = first; i < in->count; i = next_call(in, i + 1))
-		in->out->update_count++;
-	if (first == in->count)
-		end_by_backward(in);
-	else if (in->records[first].optimizer)
-		end_by_identity(in);
+	for (size_t i = 0; i < in->count; i++) {
+		in->out->update_count += is_call(&in->records[i]);
+		g.has_identity |= is_call(&in->records[i]) && in->records[i].optimizer;
+		g.has_batches |= is_batch(&in->records[i]);
+	}
+	if (in->out->update_count)
+		end_by_calls(in, &g);
 	else
-		end_by_names(in);
+		end_by_backward(in);
+	number_map_release(&g.groups);
+}
+
+/* What follows the last step and was cut off: a step, when it trains. */
+static bool has_open_step(const struct inferrer *in, size_t first)
+{
+	for (size_t i = first; in->is_cut && i < in->count; i++) {
+		const struct train_record *record = &in->records[i];
+
+		if (trains(record) || (record->token == TOKEN_FORWARD && !record->is_inside && !in->is_evaluation[i]))
+			return true;
+	}
+	return false;
 }
 
 /* ---- evaluations ------------------------------------------------------------------------------------------------------------ */
 
-/* A batch, and what follows it up to the next one, when something is computed and nothing trained there. */
+/* Is the batch at `first`, with what follows it up to `end`, used to compute something but not to train? */
+static bool is_for_evaluation(const struct inferrer *in, size_t first, size_t end)
+{
+	bool has_work = false, has_forward = false;
+
+	for (size_t i = first + 1; i < end; i++) {
+		const struct train_record *record = &in->records[i];
+
+		if (trains(record) || is_call(record) || record->token == TOKEN_ZERO_GRAD)
+			return false;
+		if (record->token == TOKEN_CUT && has_forward) /* it would have trained */
+			return false;
+		has_forward |= record->token == TOKEN_FORWARD;
+		has_work |= record->token == TOKEN_OP || record->token == TOKEN_FORWARD;
+	}
+	return has_work && is_batch(&in->records[first]);
+}
+
+/* Nothing came of it: the end of a loop, though that is not always known. */
+static bool ends_loop(const struct inferrer *in, size_t first, size_t end)
+{
+	return in->records[first].is_empty ||
+	       (end == first + 1 && end < in->count && in->records[end].range != in->records[first].range);
+}
+
 static void find_evaluations(struct inferrer *in)
 {
+	bool was_evaluation = false;
+
 	for (size_t first = 0, end; first < in->count; first = end) {
-		bool has_work = false, has_training = false;
+		for (end = first + 1; end < in->count && in->records[end].token != TOKEN_DATA; end++)
+			;
+		bool is_evaluation = in->records[first].token == TOKEN_DATA && is_for_evaluation(in, first, end);
 
-		for (end = first + 1; end < in->count && in->records[end].token != TOKEN_DATA; end++) {
-			const struct train_record *record = &in->records[end];
-
-			has_training |= trains(record) || is_call(record) || record->token == TOKEN_ZERO_GRAD;
-			has_work |= record->token == TOKEN_OP || record->token == TOKEN_FORWARD;
-		}
-		if (in->records[first].token != TOKEN_DATA || has_training || !has_work || in->records[first].is_empty)
-			continue;
-		for (size_t i = first; i < end; i++)
+		if (was_evaluation && !is_evaluation && ends_loop(in, first, end))
+			in->is_evaluation[first] = true;
+		for (size_t i = first; i < end && is_evaluation; i++)
 			in->is_evaluation[i] = true;
+		was_evaluation = is_evaluation;
 	}
 }
 
@@ -184,48 +270,64 @@ static uint8_t phase_of(const struct inferrer *in, size_t i)
 		return STEPSCOPE_PHASE_FORWARD;
 	case TOKEN_OP:
 	case TOKEN_ZERO_GRAD:
+	case TOKEN_SCALER:
+	case TOKEN_CUT:
 		break;
 	}
 	return 0;
 }
 
-/* Neighbours of one phase make one interval; operators that say nothing belong to the forward they lie in. */
-static void add_phases(struct inferrer *in, size_t first, size_t end)
+/* The last record of the interval that the phase of record i makes with its neighbours; operators that say nothing belong to
+ * the forward they lie in. */
+static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uint8_t phase)
 {
-	for (size_t i = first, next; i < end; i = next) {
-		uint8_t phase = phase_of(in, i);
-		int64_t end_ns = in->records[i].end_ns;
+	size_t last = i;
 
-		next = i + 1;
+	if (phase == STEPSCOPE_PHASE_DATA || phase == STEPSCOPE_PHASE_OPTIMIZER)
+		return i;
+	for (size_t k = i + 1; k < end; k++) {
+		uint8_t other = phase_of(in, k);
+
+		if (in->records[k].is_inside || !other)
+			continue;
+		if (other != phase || in->records[k].range != in->records[i].range)
+			break;
+		last = k;
+	}
+	return last;
+}
+
+/* Of records [first, end), none beyond `limit_ns`. */
+static void add_phases(struct inferrer *in, size_t first, size_t end, int64_t limit_ns)
+{
+	for (size_t i = first; i < end; i++) {
+		uint8_t phase = phase_of(in, i);
+		int64_t start_ns = in->records[i].start_ns, end_ns;
+
 		if (!phase || in->records[i].is_inside)
 			continue;
-		for (size_t k = next; k < end; k++) {
-			uint8_t other = phase_of(in, k);
-
-			if (in->records[k].is_inside ||
-			    (!other && phase != STEPSCOPE_PHASE_DATA && phase != STEPSCOPE_PHASE_OPTIMIZER))
-				continue;
-			if (other != phase || in->records[k].range != in->records[i].range ||
-			    phase == STEPSCOPE_PHASE_DATA || phase == STEPSCOPE_PHASE_OPTIMIZER)
-				break;
-			end_ns = in->records[k].end_ns;
-			next = k + 1;
-		}
-		add(in->out, phase, in->records[i].start_ns, end_ns);
+		i = last_of_phase(in, i, end, phase);
+		end_ns = in->records[i].end_ns < limit_ns ? in->records[i].end_ns : limit_ns;
+		if (start_ns < in->phase_end_ns)
+			start_ns = in->phase_end_ns;
+		if (end_ns < start_ns)
+			continue;
+		add(in->out, phase, start_ns, end_ns);
+		in->phase_end_ns = end_ns;
 	}
 }
 
-/* Where the first step begins: at the batch, or the first work on gradients, that leads to its backward. */
+/* Where the first step begins: at the batch, or the first work on gradients, that leads to its first backward. */
 static size_t first_record(const struct inferrer *in, size_t last)
 {
-	size_t first = last;
+	size_t first = 0;
 
-	while (first > 0 && !(in->records[first].token == TOKEN_BACKWARD && !in->records[first].is_inside))
-		first--;
+	while (first < last && (!trains(&in->records[first]) || in->records[first].is_inside))
+		first++;
 	for (size_t i = first; i-- > 0;) {
 		if (in->is_evaluation[i])
 			break;
-		if (in->records[i].token == TOKEN_DATA && !in->records[i].is_empty)
+		if (is_batch(&in->records[i]))
 			return i;
 		if (in->records[i].token == TOKEN_FORWARD || in->records[i].token == TOKEN_ZERO_GRAD)
 			first = i;
@@ -233,16 +335,16 @@ static size_t first_record(const struct inferrer *in, size_t last)
 	return first;
 }
 
-/* The innermost range around both. */
+/* The innermost range around both. Parents have smaller indices. */
 static uint32_t common_range(const struct inferrer *in, uint32_t a, uint32_t b)
 {
-	for (; a != NO_RANGE; a = in->ranges[a].parent) {
-		for (uint32_t r = b; r != NO_RANGE; r = in->ranges[r].parent) {
-			if (r == a)
-				return a;
-		}
+	while (a != b && a != NO_RANGE && b != NO_RANGE) {
+		if (a > b)
+			a = in->ranges[a].parent;
+		else
+			b = in->ranges[b].parent;
 	}
-	return NO_RANGE;
+	return a == b ? a : NO_RANGE;
 }
 
 /* The outermost range around the record that lies within `outer`; NO_RANGE: the record itself does. */
@@ -253,69 +355,137 @@ static uint32_t outermost_within(const struct inferrer *in, uint32_t range, uint
 	return range == outer ? NO_RANGE : range;
 }
 
-/* A step takes in whole ranges: one that begins inside of a range which does not hold all of it would cut that. */
-static void add_step(struct inferrer *in, size_t first, size_t last, int64_t start_ns)
-{
-	uint32_t around = common_range(in, in->records[first].range, in->records[last].range);
-	uint32_t at_start = outermost_within(in, in->records[first].range, around);
-	uint32_t at_end = outermost_within(in, in->records[last].range, around);
-	int64_t end_ns = at_end == NO_RANGE ? in->records[last].end_ns : in->ranges[at_end].end_ns;
-	int64_t first_ns = at_start == NO_RANGE ? in->records[first].start_ns : in->ranges[at_start].start_ns;
-	struct inferred *step;
+struct place {                     /* of a step */
+	size_t first, last;        /* records */
+	size_t next_end;           /* last record of the step behind it, NONE */
+	uint32_t around;           /* innermost range that holds it */
+	uint32_t at_start, at_end; /* the ranges within that one it begins and ends with, NO_RANGE */
+};
 
-	/* from the end of the step before, when no range begins in between */
-	if (!in->out->step_count || in->last_range != around || start_ns > first_ns)
-		start_ns = first_ns > in->last_end_ns || !in->out->step_count ? first_ns : in->last_end_ns;
-	step = add(in->out, INFERRED_STEP, start_ns, end_ns);
-	step->number = (int64_t)in->out->step_count++;
-	in->last_range = around;
-	in->last_end_ns = end_ns;
-	add_phases(in, first, last + 1);
+/* A step takes in whole ranges: one that begins inside of a range which does not hold all of it would cut that. Where a range
+ * cannot be whole, because another step lies in it too, the step is shorter. */
+static void find_place(const struct inferrer *in, struct place *place)
+{
+	const struct train_record *records = in->records;
+
+	for (;;) {
+		int64_t skip_ns;
+
+		place->around = common_range(in, records[place->first].range, records[place->last].range);
+		place->at_start = outermost_within(in, records[place->first].range, place->around);
+		place->at_end = outermost_within(in, records[place->last].range, place->around);
+		if (place->at_end != NO_RANGE && place->next_end != NONE &&
+		    records[place->next_end].start_ns <= in->ranges[place->at_end].end_ns)
+			skip_ns = in->ranges[place->at_end].start_ns;
+		else if (place->at_start != NO_RANGE && in->out->step_count &&
+		         in->ranges[place->at_start].start_ns < in->last_end_ns)
+			skip_ns = in->ranges[place->at_start].end_ns;
+		else
+			return;
+		do
+			place->first++;
+		while (place->first < place->last && records[place->first].start_ns < skip_ns);
+	}
+}
+
+/* From the end of the step before, or of an evaluation behind it, when no range begins in between. */
+static int64_t start_of(const struct inferrer *in, const struct place *place, size_t evaluation)
+{
+	int64_t first_ns = place->at_start == NO_RANGE ? in->records[place->first].start_ns
+	                                               : in->ranges[place->at_start].start_ns;
+	int64_t start_ns = in->last_end_ns;
+
+	if (!in->out->step_count || in->last_range != place->around)
+		return first_ns;
+	if (evaluation != NONE) {
+		uint32_t range = in->records[evaluation].range;
+		uint32_t at = outermost_within(in, range, place->around);
+
+		if (common_range(in, range, place->around) != place->around)
+			return first_ns;
+		start_ns = at == NO_RANGE ? in->records[evaluation].end_ns : in->ranges[at].end_ns;
+	}
+	return start_ns < first_ns ? start_ns : first_ns;
+}
+
+/* `evaluation`: the last record of one since the step before, NONE. */
+static void add_step(struct inferrer *in, struct place *place, size_t evaluation)
+{
+	bool is_open = in->records[place->last].token == TOKEN_CUT;
+	size_t begin = in->next, end = place->last + 1;
+	int64_t start_ns, end_ns;
+
+	find_place(in, place);
+	start_ns = start_of(in, place, evaluation);
+	if (start_ns < in->last_end_ns && in->out->step_count)
+		start_ns = in->last_end_ns;
+	end_ns = is_open                     ? INFERRED_IS_OPEN
+	         : place->at_end != NO_RANGE ? in->ranges[place->at_end].end_ns
+	                                     : in->records[place->last].end_ns;
+	if (end_ns < start_ns)
+		end_ns = start_ns;
+	while (end < in->count && place->next_end != end &&
+	       (in->records[end].start_ns < end_ns || in->records[end].is_inside))
+		end++;
+	while (begin < place->last && in->records[begin].start_ns < start_ns)
+		begin++;
+	add_phases(in, in->next, begin, start_ns);
+	add(in->out, INFERRED_STEP, start_ns, end_ns)->number = (int64_t)in->out->step_count++;
+	if (in->phase_end_ns < start_ns)
+		in->phase_end_ns = start_ns;
+	add_phases(in, begin, end, end_ns);
+	in->next = end;
+	in->last_range = place->around;
+	in->last_end_ns = in->phase_end_ns = end_ns;
 }
 
 static void add_all(struct inferrer *in)
 {
-	size_t first = 0;
+	size_t behind = in->end_count ? in->ends[in->end_count - 1] + 1 : 0;
 
-	for (size_t i = 0; i < in->count; i++) {
-		size_t begin = first;
-		int64_t start_ns = in->last_end_ns;
+	if (has_open_step(in, behind))
+		in->ends[in->end_count++] = in->count - 1;
+	for (size_t i = 0; i < in->end_count; i++) {
+		struct place place = {.first = in->next,
+		                      .last = in->ends[i],
+		                      .next_end = i + 1 < in->end_count ? in->ends[i + 1] : NONE};
+		size_t evaluation = NONE;
 
-		if (!in->is_end[i])
-			continue;
-		if (in->out->step_count == 0)
-			begin = first_record(in, i);
+		if (i == 0)
+			place.first = first_record(in, place.last);
 		/* an evaluation before the step is not of it */
-		for (size_t k = begin; k < i; k++) {
-			if (in->is_evaluation[k]) {
-				begin = k + 1;
-				start_ns = in->records[k].end_ns;
-			}
+		for (size_t k = place.first; k < place.last; k++) {
+			if (in->is_evaluation[k])
+				evaluation = k;
 		}
-		add_phases(in, first, begin);
-		add_step(in, begin, i, start_ns);
-		for (first = i + 1; first < in->count && in->records[first].is_inside; first++)
-			;
+		if (evaluation != NONE)
+			place.first = evaluation + 1;
+		add_step(in, &place, evaluation);
 	}
 	if (in->out->step_count)
-		add_phases(in, first, in->count);
+		add_phases(in, in->next, in->count, INFERRED_IS_OPEN);
 }
 
 void infer_steps(struct inference *inference, const struct train_record *records, size_t count,
                  const struct train_range *ranges)
 {
-	struct inferrer in = {
-		.out = inference, .records = records, .count = count, .ranges = ranges, .last_range = NO_RANGE};
+	struct inferrer in = {.out = inference,
+	                      .records = records,
+	                      .count = count,
+	                      .ranges = ranges,
+	                      .last_range = NO_RANGE,
+	                      .last_end_ns = INT64_MIN,
+	                      .phase_end_ns = INT64_MIN};
 
 	memset(inference, 0, sizeof(*inference));
-	in.is_end = memory_resize(NULL, count + 1, sizeof(*in.is_end));
+	in.is_cut = count && records[count - 1].token == TOKEN_CUT;
+	in.ends = memory_resize(NULL, count + 1, sizeof(*in.ends));
 	in.is_evaluation = memory_resize(NULL, count + 1, sizeof(*in.is_evaluation));
-	memset(in.is_end, 0, (count + 1) * sizeof(*in.is_end));
 	memset(in.is_evaluation, 0, (count + 1) * sizeof(*in.is_evaluation));
 	find_ends(&in);
 	find_evaluations(&in);
 	add_all(&in);
-	free(in.is_end);
+	free(in.ends);
 	free(in.is_evaluation);
 }
 

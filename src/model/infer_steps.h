@@ -8,15 +8,20 @@
  *     for (size_t i = 0; i < inference.count; i++) ...   // intervals by start, an outer one before what is inside of it
  *     inference_release(&inference);
  *
- * The rules, in the order in which they are tried:
+ * The rules:
  * 1. Where the optimizer object of each call is known, a step is a run of calls in which none repeats.
  * 2. Where it is not: calls with no training backward between them belong together; a call that contains a backward (a closure)
- *    stands alone; when most calls lie inside backwards, a step is a backward; groups with no data between them are joined,
- *    which is right for several networks and wrong for several updates per batch, so it is said.
- * 3. No call at all: a step is a training backward.
+ *    stands alone; groups with no data between them are joined, which is right for several networks and wrong for several
+ *    updates per batch, so it is said.
+ * 3. No call at all, or all of them inside of backwards (hooks): a step is a training backward.
+ * 4. An update that was left out is a step too: a backward after which the scaler was updated, or the gradients were thrown away
+ *    and another batch came, without a call.
  *
- * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. A
- * backward trains when it accumulates gradients. A batch after which nothing trains before the next one is an evaluation.
+ * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. It
+ * takes in whole ranges. A backward trains when it accumulates gradients. A batch after which nothing trains before the next
+ * one is an evaluation. A step that a kill cut off has the end INFERRED_IS_OPEN.
+ *
+ * Time is linear in the records, but for the depth of the ranges: the caller bounds it.
  */
 #ifndef MODEL_INFER_STEPS_H
 #define MODEL_INFER_STEPS_H
@@ -32,6 +37,8 @@ enum train_token {     /* of records of the thread that trains, that lie in no o
 	TOKEN_BACKWARD,  /* the engine's work on one node */
 	TOKEN_OPTIMIZER, /* Optimizer.step() */
 	TOKEN_ZERO_GRAD,
+	TOKEN_SCALER, /* the gradient scaler's update */
+	TOKEN_CUT,    /* last in the list: the recording was not closed; `is_inside`: while the optimizer was called */
 };
 
 #define NO_RANGE UINT32_MAX
@@ -47,11 +54,12 @@ struct train_record {
 	uint64_t optimizer; /* which one; 0: not known */
 	uint8_t token;      /* enum train_token */
 	bool is_training;   /* backward: it accumulates a gradient */
-	bool is_inside;     /* it lies in the optimizer's call before it in the list */
+	bool is_inside;     /* it lies in an optimizer's call before it in the list; a call in another one, too */
 	bool is_empty;      /* data: the loop's end, no batch came */
 };
 
 #define INFERRED_STEP 0 /* else enum stepscope_phase */
+#define INFERRED_IS_OPEN INT64_MAX
 
 struct inferred {
 	int64_t start_ns, end_ns;
@@ -67,7 +75,7 @@ struct inference {
 	bool is_uncertain;   /* rule 2 joined groups: the count may be too small */
 };
 
-/* `records` by start. */
+/* `records` by start; a range's parent has a smaller index. */
 void infer_steps(struct inference *inference, const struct train_record *records, size_t count,
                  const struct train_range *ranges);
 void inference_release(struct inference *inference);

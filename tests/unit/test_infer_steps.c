@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_infer_steps.c: steps and phases of small training loops, and what holds for any records.
+ *
+ * A loop is a line of text, one record per letter, ten nanoseconds each:
+ *
+ *     D batch    E end of the loop's batches    o operator    F operator of a graph    Z zero_grad    S scaler    ! cut off
+ *     B backward that trains    b one that does not    P optimizer, unknown    1..9 known ones    P(...) what lies in its call
+ *     [...] a range
+ *
+ * What is expected stands below: for each letter the number of the step it is in, and the phase.
+ */
+#include "base/memory.h"
+#include "model/infer_steps.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LETTERS 200u
+
+struct loop {
+	struct train_record records[LETTERS];
+	struct train_range ranges[LETTERS];
+	size_t count;
+	struct inference inference;
+};
+
+static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_t range, bool is_inside)
+{
+	static const char tokens[] = {
+		[TOKEN_OP] = 'o',        [TOKEN_FORWARD] = 'F',   [TOKEN_DATA] = 'D',   [TOKEN_BACKWARD] = 'B',
+		[TOKEN_OPTIMIZER] = 'P', [TOKEN_ZERO_GRAD] = 'Z', [TOKEN_SCALER] = 'S', [TOKEN_CUT] = '!'};
+	bool is_known = letter >= '1' && letter <= '9';
+	struct train_record *record = &loop->records[loop->count++];
+	char token = letter;
+
+	if (is_known || letter == 'E' || letter == 'b')
+		token = is_known ? 'P' : letter == 'E' ? 'D' : 'B';
+	*record = (struct train_record){
+		.start_ns = start_ns, .end_ns = start_ns + 9, .range = range, .is_inside = is_inside};
+	record->is_training = letter == 'B';
+	record->is_empty = letter == 'E';
+	record->optimizer = is_known ? (uint64_t)(letter - '0') << 40 : 0;
+	while (tokens[record->token] != token)
+		record->token++;
+}
+
+static void read_loop(struct loop *loop, const char *text)
+{
+	uint32_t open[LETTERS], depth = 0, range_count = 0;
+	size_t call[LETTERS], calls = 0;
+
+	loop->count = 0;
+	for (size_t i = 0; text[i]; i++) {
+		int64_t start_ns = (int64_t)i * 10;
+		uint32_t range = depth ? open[depth - 1] : NO_RANGE;
+
+		if (text[i] == '[') {
+			loop->ranges[range_count] = (struct train_range){start_ns, start_ns + 9, range};
+			open[depth++] = range_count++;
+		} else if (text[i] == ']') {
+			loop->ranges[open[--depth]].end_ns = start_ns + 9;
+		} else if (text[i] == '(') {
+			call[calls++] = loop->count - 1;
+		} else if (text[i] == ')') {
+			loop->records[call[--calls]].end_ns = start_ns + 9;
+		} else {
+			add_letter(loop, text[i], start_ns, range, calls > 0);
+		}
+	}
+	infer_steps(&loop->inference, loop->records, loop->count, loop->ranges);
+}
+
+/* Of the records' and brackets' middles. */
+static void draw(const struct inference *inference, size_t length, char *steps, char *phases)
+{
+	static const char letters[] = {[STEPSCOPE_PHASE_DATA] = 'd',
+	                               [STEPSCOPE_PHASE_FORWARD] = 'f',
+	                               [STEPSCOPE_PHASE_BACKWARD] = 'b',
+	                               [STEPSCOPE_PHASE_OPTIMIZER] = 'o',
+	                               [STEPSCOPE_PHASE_EVALUATION] = 'e'};
+
+	memset(steps, '.', length);
+	memset(phases, '.', length);
+	steps[length] = phases[length] = 0;
+	for (size_t i = 0; i < inference->count; i++) {
+		const struct inferred *inferred = &inference->list[i];
+
+		for (size_t k = 0; k < length; k++) {
+			int64_t middle_ns = (int64_t)k * 10 + 5;
+
+			if (middle_ns < inferred->start_ns || middle_ns > inferred->end_ns)
+				continue;
+			if (inferred->what == INFERRED_STEP)
+				steps[k] = (char)('0' + inferred->number);
+			else
+				phases[k] = letters[inferred->what];
+		}
+	}
+}
+
+static void check(const char *text, const char *expected_steps, const char *expected_phases)
+{
+	struct loop loop;
+	char steps[LETTERS], phases[LETTERS];
+
+	read_loop(&loop, text);
+	draw(&loop.inference, strlen(text), steps, phases);
+	assert_string_equal(steps, expected_steps);
+	if (expected_phases)
+		assert_string_equal(phases, expected_phases);
+	inference_release(&loop.inference);
+}
+
+static bool is_uncertain(const char *text)
+{
+	struct loop loop;
+	bool result;
+
+	read_loop(&loop, text);
+	result = loop.inference.is_uncertain;
+	inference_release(&loop.inference);
+	return result;
+}
+
+/* ---- the rules -------------------------------------------------------------------------------------------------------------- */
+
+static void a_step_ends_with_the_optimizer(void **state)
+{
+	check("DFZB1DFZB1E", "0000011111.", "df.bodf.bod");
+	check("DFZBPDFZBPE", "0000011111.", "df.bodf.bod");
+	check("FZB1FZB1", "00001111", "f.bof.bo");
+	check("oooDFB1oDFB1", "...000011111", "...dfbo.dfbo");
+	assert_false(is_uncertain("DFZBPDFZBPE"));
+}
+
+static void operators_between_belong_to_the_forward(void **state)
+{
+	check("DoFoFoBo1", "000000000", "d.fff.b.o");
+}
+
+static void several_optimizers_make_one_step(void **state)
+{
+	check("DFB12DFB12", "0000011111", "dfboodfboo");
+	check("DFBPPDFBPP", "0000011111", "dfboodfboo");
+	check("DZFB1ZFB2DZFB1ZFB2", "000000000111111111", NULL);
+	check("ZFB1ZFB2ZFB1ZFB2", "0000000011111111", NULL);
+}
+
+static void names_alone_join_what_has_one_batch(void **state)
+{
+	check("DZFBPZFBPDZFBPZFBP", "000000000111111111", NULL);
+	assert_true(is_uncertain("DZFBPZFBPDZFBPZFBP"));
+	assert_false(is_uncertain("DZFB1ZFB2DZFB1ZFB2"));
+	/* without a loader there is nothing to join by */
+	check("FBPFBP", "000111", NULL);
+	assert_false(is_uncertain("FBPFBP"));
+}
+
+static void several_updates_of_a_batch(void **state)
+{
+	check("DFB1FB1FB1DFB1", "00001112223333", NULL);
+	check("DFB1DFB1DFB12DFB1", "00001111222223333", NULL);
+}
+
+static void a_closure_is_a_step(void **state)
+{
+	check("ooDP(ZFBZFB)DP(ZFB)", "..00000000001111111", "..dooooooooodoooooo");
+	check("D1(FB)D1(FB)", "000000111111", NULL);
+	check("oP(FB)P(FB)", ".0000011111", NULL);
+	/* an optimizer around another one */
+	check("DFB1(2)DFB1(2)", "00000001111111", NULL);
+}
+
+static void accumulation_is_one_step(void **state)
+{
+	check("DFBDFBDFB1ZDFBDFB1", "000000000011111111", NULL);
+	check("DFBDFBDFBPZDFBDFBP", "000000000011111111", "dfbdfbdfbo.dfbdfbo");
+}
+
+static void an_evaluation_between_steps_is_in_none(void **state)
+{
+	check("DFB1DoDoEDFB1", "0000.....1111", "dfboeeeeedfbo");
+	check("DFB1DFDFEDFBP", "0000.....1111", NULL);
+	check("DFB1oDoEDFB1", "0000....1111", NULL);
+	check("DoDoEDFB1", ".....0000", NULL);
+}
+
+static void an_evaluation_inside_of_a_range(void **state)
+{
+	check("DFB1[DoDoE]DFB1", "0000.......1111", NULL);
+	check("[DFB1][DoE][DFB1]", ".0000.......1111.", NULL);
+	/* the end of a loop with workers looks like a batch */
+	check("DFB1[DoDoD]DFB1", "0000.......1111", NULL);
+}
+
+static void without_optimizers_a_backward_is_a_step(void **state)
+{
+	check("DFBoDFBo", "0001111.", NULL);
+	check("FBoFBo", "00111.", NULL);
+	check("FbFB", "0000", NULL); /* may be its gradient penalty */
+	check("DoDoE", ".....", ".....");
+}
+
+static void skipped_updates_are_steps(void **state)
+{
+	check("DZFB1DZFBDZFB1", "00000111122222", NULL);
+	check("DZFBPDZFBDZFBP", "00000111122222", NULL);
+	check("DFZBDFZB1", "000011111", NULL);
+	check("ZFB1SZFBSZFB1S", "0000111122222.", NULL);
+	/* two optimizers, of which one skips; two backwards */
+	check("DZFB1ZFBSDZFB1ZFB2S", "000000001111111111.", NULL);
+	check("DZFBZFB1DZFBZFB1", "0000000011111111", NULL);
+}
+
+static void steps_take_in_whole_ranges(void **state)
+{
+	check("[D[FB1]][D[FB1]]", ".000000..111111.", NULL);
+	check("[DFB1DFB1]", ".00001111.", NULL);
+	check("D[FB][1oZ]D[FB][1oZ]", "00000000001111111111", "d.fb..o...d.fb..o...");
+	check("DFB[1F]DFB[1F]", "00000001111111", NULL);
+}
+
+static void a_range_with_several_steps_is_not_cut(void **state)
+{
+	check("D[FB1FB1]D[FB1FB1]", "..000111...222333.", NULL);
+	check("[DFB1F]B1", ".0000..11", NULL);
+	check("D[[FB1]F]B[1DF]B1", "00000000011111122", NULL);
+}
+
+static void a_kill_leaves_a_step_open(void **state)
+{
+	check("DFB1DF!", "0000111", "dfbodf.");
+	check("DFB1DFB!", "00001111", NULL);
+	check("DFB1D!", "0000..", "dfbod.");
+	check("DFB1DoDo!", "0000.....", NULL);
+	check("DF!", "000", NULL);
+	check("[DFB1DF!", ".0000111", NULL);
+	check("DFB1[DF!", "0000.111", NULL);
+	check("DFB1[DF]B!", "0000111111", NULL);
+	check("DFBDF!", "000111", NULL);
+}
+
+static void a_kill_in_the_optimizer(void **state)
+{
+	struct loop loop;
+
+	read_loop(&loop, "DFB1DFB1(!");
+	assert_int_equal(loop.inference.step_count, 2);
+	for (size_t i = 0; i < loop.inference.count; i++)
+		if (loop.inference.list[i].what == INFERRED_STEP)
+			assert_int_equal(loop.inference.list[i].end_ns == INFERRED_IS_OPEN,
+			                 loop.inference.list[i].number == 1);
+	inference_release(&loop.inference);
+}
+
+static void nothing_is_inferred_from_nothing(void **state)
+{
+	struct inference inference;
+
+	infer_steps(&inference, NULL, 0, NULL);
+	assert_int_equal(inference.count, 0);
+	inference_release(&inference);
+	inference_release(&inference);
+	check("!", ".", ".");
+	check("oDEFb", ".....", ".....");
+	check("1", "0", "o");
+	check("P", "0", "o");
+	check("B", "0", "b");
+}
+
+static void more_optimizers_than_one_remembers_at_a_glance(void **state)
+{
+	static struct train_record records[1000];
+	struct inference inference;
+
+	for (size_t i = 0; i < 1000; i++)
+		records[i] = (struct train_record){.start_ns = (int64_t)i,
+		                                   .end_ns = (int64_t)i + 1,
+		                                   .range = NO_RANGE,
+		                                   .token = TOKEN_OPTIMIZER,
+		                                   .optimizer = 1 + i % 250};
+	infer_steps(&inference, records, 1000, NULL);
+	assert_int_equal(inference.step_count, 4);
+	inference_release(&inference);
+}
+
+/* ---- what always holds ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t random_below(uint64_t *state, uint32_t below)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)((*state >> 33) % below);
+}
+
+static void random_text(uint64_t *seed, char *text)
+{
+	static const char *const alphabets[] = {"DDFFBB1Zo[]()", "DEFBbP[]()oZS",     "DFB12[]",
+	                                        "FB1[][][",      "DEoFb12345S()[]ZB", "DFZBo[]"};
+	const char *alphabet = alphabets[random_below(seed, sizeof alphabets / sizeof *alphabets)];
+	size_t length = random_below(seed, 60), used = 0;
+	char open[LETTERS];
+	uint32_t depth = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		char letter = alphabet[random_below(seed, (uint32_t)strlen(alphabet))];
+		bool is_call = used && strchr("P123456789", text[used - 1]);
+		bool is_end = letter == ']' || letter == ')';
+
+		if ((letter == '(' && !is_call) || (is_end && (!depth || open[depth - 1] != letter)))
+			continue;
+		if (letter == '[' && depth && open[depth - 1] == ')')
+			continue;
+		if (letter == '(' || letter == '[')
+			open[depth++] = letter == '(' ? ')' : ']';
+		depth -= is_end;
+		text[used++] = letter;
+	}
+	bool is_cut = random_below(seed, 3) == 0;
+	if (is_cut)
+		text[used++] = '!';
+	while (depth && !is_cut)
+		text[used++] = open[--depth];
+	text[used] = 0;
+}
+
+static bool overlaps(int64_t a_start, int64_t a_end, int64_t b_start, int64_t b_end)
+{
+	bool is_apart = a_end <= b_start || b_end <= a_start;
+	bool is_nested = (a_start <= b_start && b_end <= a_end) || (b_start <= a_start && a_end <= b_end);
+
+	return !is_apart && !is_nested;
+}
+
+static const char *problem_of(const struct loop *loop, size_t range_count)
+{
+	const struct inferred *step = NULL, *phase = NULL, *list = loop->inference.list;
+	int64_t number = 0;
+
+	for (size_t i = 0; i < loop->inference.count; i++) {
+		if (list[i].end_ns < list[i].start_ns)
+			return "ends before it starts";
+		if (i && list[i].start_ns < list[i - 1].start_ns)
+			return "is not in order";
+		for (size_t r = 0; r < range_count; r++)
+			if (list[i].end_ns != INFERRED_IS_OPEN &&
+			    overlaps(list[i].start_ns, list[i].end_ns, loop->ranges[r].start_ns,
+			             loop->ranges[r].end_ns))
+				return "cuts a range";
+		if (list[i].what == INFERRED_STEP) {
+			if (list[i].number != number++)
+				return "does not count up";
+			if ((step && list[i].start_ns < step->end_ns) || (phase && list[i].start_ns < phase->end_ns))
+				return "overlaps what is before it";
+			step = &list[i];
+		} else {
+			if (phase && list[i].start_ns < phase->end_ns)
+				return "overlaps the phase before";
+			if (step && list[i].start_ns < step->end_ns && list[i].end_ns > step->end_ns)
+				return "leaves its step";
+			phase = &list[i];
+		}
+	}
+	return number == (int64_t)loop->inference.step_count ? NULL : "count is wrong";
+}
+
+static void any_records_give_ordered_nested_intervals(void **state)
+{
+	const char *rounds = getenv("ROUNDS");
+	long count = rounds ? strtol(rounds, NULL, 10) : 100000;
+	uint64_t seed = 7;
+
+	for (long i = 0; i < count; i++) {
+		struct loop loop;
+		char text[LETTERS];
+		size_t range_count = 0;
+
+		random_text(&seed, text);
+		read_loop(&loop, text);
+		for (const char *c = text; *c; c++)
+			range_count += *c == '[';
+		const char *problem = problem_of(&loop, range_count);
+		if (problem) {
+			char steps[LETTERS], phases[LETTERS];
+
+			draw(&loop.inference, strlen(text), steps, phases);
+			fail_msg("round %ld: something %s\n%s\n%s\n%s", i, problem, text, steps, phases);
+		}
+		inference_release(&loop.inference);
+	}
+}
+
+/* Times that make no sense must not matter either. */
+static void records_of_nonsense_do_no_harm(void **state)
+{
+	uint64_t seed = 11;
+
+	for (int round = 0; round < 20000; round++) {
+		struct loop loop;
+
+		loop.count = random_below(&seed, 50);
+		for (uint32_t i = 0; i < 20; i++)
+			loop.ranges[i] = (struct train_range){random_below(&seed, 50), random_below(&seed, 50),
+			                                      i && random_below(&seed, 2) ? random_below(&seed, i)
+			                                                                  : NO_RANGE};
+		for (size_t i = 0; i < loop.count; i++)
+			loop.records[i] = (struct train_record){
+				.start_ns = random_below(&seed, 50),
+				.end_ns = random_below(&seed, 50),
+				.range = random_below(&seed, 2) ? random_below(&seed, 20) : NO_RANGE,
+				.optimizer = random_below(&seed, 3),
+				.token = (uint8_t)random_below(&seed, TOKEN_CUT + 1),
+				.is_training = random_below(&seed, 2),
+				.is_inside = random_below(&seed, 4) == 0,
+				.is_empty = random_below(&seed, 4) == 0};
+		infer_steps(&loop.inference, loop.records, loop.count, loop.ranges);
+		inference_release(&loop.inference);
+	}
+}
+
+static void a_million_updates_take_linear_time(void **state)
+{
+	static const char names[] = "DFBP", joined[] = "FBFP";
+	size_t count = 2000000;
+	struct train_record *records = memory_resize(NULL, count, sizeof(*records));
+
+	for (int kind = 0; kind < 2; kind++) {
+		struct inference inference;
+
+		for (size_t i = 0; i < count; i++) {
+			char letter = (kind ? joined : names)[i % 4];
+
+			records[i] = (struct train_record){
+				.start_ns = (int64_t)i * 10, .end_ns = (int64_t)i * 10 + 9, .range = NO_RANGE};
+			records[i].token = letter == 'D' ? TOKEN_DATA : letter == 'F' ? TOKEN_FORWARD : TOKEN_BACKWARD;
+			records[i].is_training = letter == 'B';
+			if (letter == 'P')
+				records[i].token = TOKEN_OPTIMIZER;
+		}
+		if (kind) /* data, but far away */
+			records[count - 1].token = TOKEN_DATA;
+		infer_steps(&inference, records, count, NULL);
+		assert_int_equal(inference.step_count, kind ? 1 : count / 4);
+		inference_release(&inference);
+	}
+	free(records);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_step_ends_with_the_optimizer),
+		cmocka_unit_test(operators_between_belong_to_the_forward),
+		cmocka_unit_test(several_optimizers_make_one_step),
+		cmocka_unit_test(names_alone_join_what_has_one_batch),
+		cmocka_unit_test(several_updates_of_a_batch),
+		cmocka_unit_test(a_closure_is_a_step),
+		cmocka_unit_test(accumulation_is_one_step),
+		cmocka_unit_test(an_evaluation_between_steps_is_in_none),
+		cmocka_unit_test(an_evaluation_inside_of_a_range),
+		cmocka_unit_test(without_optimizers_a_backward_is_a_step),
+		cmocka_unit_test(skipped_updates_are_steps),
+		cmocka_unit_test(steps_take_in_whole_ranges),
+		cmocka_unit_test(a_range_with_several_steps_is_not_cut),
+		cmocka_unit_test(a_kill_leaves_a_step_open),
+		cmocka_unit_test(a_kill_in_the_optimizer),
+		cmocka_unit_test(nothing_is_inferred_from_nothing),
+		cmocka_unit_test(more_optimizers_than_one_remembers_at_a_glance),
+		cmocka_unit_test(any_records_give_ordered_nested_intervals),
+		cmocka_unit_test(records_of_nonsense_do_no_harm),
+		cmocka_unit_test(a_million_updates_take_linear_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
