@@ -186,7 +186,7 @@ void segment_file_check(struct segment_file *file)
 	struct stat info;
 	if (file->is_lost || !own_fd_is_ours(&file->file) || fstat(file->file.fd, &info) != 0 || info.st_nlink > 0)
 		return;
-	file->is_lost = true;
+	file->is_lost = file->is_removed = true;
 	recorder_say("'%s' was removed while it was being written; training goes on, nothing more is recorded",
 	             file->path);
 }

@@ -23,6 +23,7 @@ struct segment_file {
 	uint64_t bytes;
 	bool is_failing; /* the last write failed */
 	bool is_lost;    /* removed by somebody, or beyond repair */
+	bool is_removed; /* so that no rescue can add to it either */
 	bool was_reported;
 	int64_t opened_ns;
 	struct {

@@ -638,7 +638,7 @@ void session_stop(const char *reason)
 	is_quiet &= symbols_attach_pool(NULL, false);
 	if (!is_quiet)
 		session.leaked_in = session.pid;
-	if (session.pool.header->is_closed || session.drain.file.is_lost)
+	if (session.pool.header->is_closed || session.drain.file.is_removed)
 		pool_destroy(&session.pool, is_quiet);
 	else
 		pool_abandon(&session.pool, is_quiet); /* could not be written: left for the rescue */

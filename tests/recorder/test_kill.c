@@ -188,6 +188,36 @@ static void victim_closes(int argc, char **argv)
 	work_finish(&more);
 }
 
+/* The file cannot be opened again: it is not where it was. The end stays in the pool. */
+static void victim_closes_and_moves(int argc, char **argv)
+{
+	struct work works[] = {{.number = 0, .rounds = 30000, .pause = 50},
+	                       {.number = 1, .rounds = 10000, .pause = 500}};
+
+	for (int i = 0; i < 2; i++) {
+		work_start(&works[i]);
+		work_finish(&works[i]);
+		if (i == 0 && rename(harness.directory, argv[1]) != 0)
+			abort();
+		if (i == 0)
+			close_all();
+	}
+}
+
+static void what_cannot_be_opened_again_is_left_to_the_rescue(void)
+{
+	char moved[128];
+
+	snprintf(moved, sizeof(moved), "%s/moved", harness.root);
+	CHECK_EQUAL(harness_run("closes_and_moves", moved, NULL), 0);
+	CHECK_EQUAL(harness_count_lines(harness_text(harness.errors), "closed the descriptor of"), 1);
+	CHECK(rename(moved, harness.directory) == 0);
+	struct recording *recording = recording_read(harness.directory);
+	recording_check_whole(recording, false);
+	work_check(recording, 0, 2, false);
+	recording_free(recording);
+}
+
 /* For a while there are no descriptors at all to open it again with. */
 static void victim_closes_and_limits(int argc, char **argv)
 {
@@ -406,11 +436,11 @@ static void a_pool_outlives_what_can_be_mended(void)
 	free(pool.data);
 }
 
-HARNESS_MAIN(LIST(VICTIM(writers), VICTIM(dies), VICTIM(exec), VICTIM(after), VICTIM(closes),
-                  VICTIM(closes_and_limits)),
+HARNESS_MAIN(LIST(VICTIM(writers), VICTIM(dies), VICTIM(exec), VICTIM(after), VICTIM(closes), VICTIM(closes_and_limits),
+                  VICTIM(closes_and_moves)),
              LIST(TEST(random_kills_lose_nothing_undeclared), TEST(other_deaths_lose_nothing),
                   TEST(an_exec_leaves_its_recording_behind), TEST(kills_in_a_rotation_lose_nothing_that_is_kept),
                   TEST(closed_descriptors_are_opened_again), TEST(a_stopped_process_keeps_its_pool),
-                  TEST(want_of_descriptors_passes), TEST(a_repeated_rescue_changes_nothing),
-                  TEST(a_rescue_that_was_killed_is_repeated), TEST(a_living_process_is_left_alone),
-                  TEST(a_pool_outlives_what_can_be_mended)))
+                  TEST(want_of_descriptors_passes), TEST(what_cannot_be_opened_again_is_left_to_the_rescue),
+                  TEST(a_repeated_rescue_changes_nothing), TEST(a_rescue_that_was_killed_is_repeated),
+                  TEST(a_living_process_is_left_alone), TEST(a_pool_outlives_what_can_be_mended)))
