@@ -5,16 +5,23 @@
 #include "commands/load_run.h"
 
 #include "commands/command.h"
+#include "commands/progress.h"
 #include "importers/importer.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <unistd.h>
 
+static void on_progress(void *context, uint64_t done, uint64_t total)
+{
+	progress_update(context, done, total);
+}
+
 enum status load_run(struct loaded_run *run, const char *operand, const struct analysis_options *options,
                      int64_t memory_bytes, struct error *err)
 {
 	const struct model_filter filter = {options->has_steps, options->first_step, options->last_step};
+	struct progress progress;
 	enum status status;
 
 	run->path = command_run_path(operand, err);
@@ -23,7 +30,12 @@ enum status load_run(struct loaded_run *run, const char *operand, const struct a
 	if (memory_bytes < 0)
 		return error_set(err, STATUS_USAGE, "option '--memory' wants a size such as 512M");
 	model_init(&run->model, (uint64_t)memory_bytes);
+	progress_begin(&progress, "Reading", "bytes", false);
+	run->model.on_progress = on_progress;
+	run->model.progress_context = &progress;
 	status = import_path(run->path, &filter, &run->model, err);
+	run->model.on_progress = NULL;
+	progress_end(&progress);
 	if (status)
 		model_release(&run->model);
 	return status;

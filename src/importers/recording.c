@@ -445,6 +445,8 @@ static void second_pass(struct recording *recording)
 		.events = recording_events,
 	};
 	struct session *open = NULL;
+	for (uint32_t i = 0; i < recording->file_count; i++)
+		recording->total_bytes += recording->files[i].is_usable ? recording->files[i].stats.file_bytes : 0;
 	for (uint32_t i = 0; i < recording->file_count; i++) {
 		struct segment_file *file = &recording->files[i];
 		if (!file->is_usable)

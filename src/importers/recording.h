@@ -176,6 +176,7 @@ struct recording {
 	uint32_t track_total;
 	uint64_t refused_tracks, refused_symbols;
 	uint32_t placeholders;
+	uint64_t read_bytes, total_bytes; /* of blocks, in the pass that fills the model */
 	struct unfolded *unfolded;
 	uint32_t unfolded_count;
 	bool has_windows;

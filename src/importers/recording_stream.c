@@ -578,6 +578,10 @@ bool recording_events(void *context, const struct stepscope_block *block, const 
                       uint32_t count)
 {
 	struct recording *recording = context;
+	const struct model *model = recording->model;
+	recording->read_bytes += sizeof *block + block->bytes;
+	if (model->on_progress)
+		model->on_progress(model->progress_context, recording->read_bytes, recording->total_bytes);
 	struct stream *stream = recording_stream(recording, block->stream);
 	if (!stream)
 		return true;

@@ -251,6 +251,10 @@ struct model {
 	MODEL_ARRAY(struct sample, samples);
 	MODEL_ARRAY(struct model_meta, meta);
 	MODEL_ARRAY(struct ledger_entry, ledger);
+
+	/* Importers tell how far they are, in bytes of the input; NULL: nobody wants to know. Set it after model_init(). */
+	void (*on_progress)(void *context, uint64_t done, uint64_t total);
+	void *progress_context;
 };
 
 /* Restricts what an importer loads. */
