@@ -1,31 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * recording_torch.c: see recording_torch.h. A record counts when it lies in no other one but an optimizer's call; ranges of the user's
- * around it do not matter, but a step or phase must not cut them.
+ * around it do not matter, but a step or phase must not cut them. Neighbours that say the same are one record, so a step costs
+ * some ten of them. Work on gradients in other threads (a GPU's) is put among the records of the thread that trains.
  */
 #include "importers/recording_torch.h"
 
 #include "base/memory.h"
 #include "model/infer_steps.h"
+#include "model/merge_sort.h"
 
 #include <stdlib.h>
+#include <stepscope/stepscope.h>
 #include <string.h>
 
 enum symbol_class {
 	CLASS_UNKNOWN, /* a range, a phase, ...: around records */
 	CLASS_OP,
+	CLASS_SAMPLER, /* an operator that a loader calls by itself: no work on a batch */
+	CLASS_SCALER,
 	CLASS_NODE,
 	CLASS_ACCUMULATE,
 	CLASS_DATA,
+	CLASS_DATA_HERE, /* by a loader without workers */
 	CLASS_OPTIMIZER,
 	CLASS_ZERO_GRAD,
 	CLASS_OPTIMIZER_KEY, /* of the argument that says which one it is */
 };
 
+/* Deeper ranges and spans do not matter to steps; records of a session beyond the maximum would be those of a million steps. */
+#define MAX_RANGES 64u
+#define MAX_DEPTH 10000u
+#define MAX_RECORDS (1u << 24)
+
 struct open_record {
-	uint32_t record; /* index, NO_RANGE: it is inside of another one and not kept */
-	uint32_t range;  /* index, NO_RANGE: it is no range */
-	bool is_phase;
+	uint32_t record;      /* index, NO_RANGE: it is inside of another one and not kept */
+	uint32_t range;       /* index of the innermost, itself included; NO_RANGE: none */
+	uint32_t range_count; /* how many ranges that makes */
+	uint32_t phase;       /* 1 + index of the innermost phase, itself included; 0: none */
+	bool is_range, hides; /* hides: what is in it does not count */
 };
 
 struct stream_scan {
@@ -36,9 +49,17 @@ struct stream_scan {
 	uint32_t range_count, range_capacity;
 	struct open_record *open;
 	uint32_t depth, capacity;
-	uint32_t inside;    /* open records that are no optimizer's call */
+	uint32_t deeper;    /* open ones beyond the maximum */
+	uint32_t inside;    /* open ones that hide */
 	uint32_t optimizer; /* open optimizer's calls */
+	uint32_t node;      /* record of the open node of a backward, NO_RANGE */
+	uint32_t data;      /* record of the open wait of a loader without workers, NO_RANGE */
+	bool has_data_work; /* such a loader calls operators, so one without them is its end */
 	uint32_t calls, nodes;
+	uint32_t capture; /* cursor into the process's captures */
+	uint64_t gap_tick, gap_count;
+	bool is_next_graph;
+	uint64_t sequence; /* of the node before: they go down within a backward */
 	int64_t last_ns;
 };
 
@@ -46,8 +67,10 @@ struct torch_scan {
 	uint8_t *classes; /* by symbol */
 	uint32_t class_capacity;
 	struct stream_scan *streams;
-	uint32_t stream_count;
-	bool has_steps; /* marked by the program */
+	uint32_t stream_count, stream_capacity;
+	struct number_map stream_map;
+	uint32_t record_count, range_count; /* of all streams */
+	bool has_steps;                     /* marked by the program */
 	bool has_phases;
 };
 
@@ -60,6 +83,17 @@ static bool starts_with(const char *text, uint32_t length, const char *prefix)
 	return length >= bytes && memcmp(text, prefix, bytes) == 0;
 }
 
+/* The seed and the order of the batches, when a loop over a loader begins. */
+static bool is_of_sampler(const char *text, uint32_t length)
+{
+	static const char *const names[] = {"aten::empty", "aten::random_", "aten::item", "aten::randperm",
+	                                    "aten::zeros"};
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+		if (length == strlen(names[i]) && !memcmp(text, names[i], length))
+			return true;
+	return false;
+}
+
 static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t length)
 {
 	switch (kind) {
@@ -67,16 +101,21 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 		return length == 15 && starts_with(text, length, "torch.optimizer") ? CLASS_OPTIMIZER_KEY
 		                                                                    : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_OP:
+		if (starts_with(text, length, "aten::_amp_update_scale_"))
+			return CLASS_SCALER;
+		if (is_of_sampler(text, length))
+			return CLASS_SAMPLER;
 		return starts_with(text, length, "autograd::engine::evaluate_function: ") ? CLASS_NODE : CLASS_OP;
 	case STEPSCOPE_SYMBOL_BACKWARD:
 		return starts_with(text, length, "torch::autograd::AccumulateGrad") ? CLASS_ACCUMULATE : CLASS_OP;
 	case STEPSCOPE_SYMBOL_SCRIPT:
 		return CLASS_OP;
 	case STEPSCOPE_SYMBOL_ANNOTATION:
-		return starts_with(text, length, "Optimizer.step#")          ? CLASS_OPTIMIZER
-		       : starts_with(text, length, "Optimizer.zero_grad#")   ? CLASS_ZERO_GRAD
-		       : starts_with(text, length, "enumerate(DataLoader)#") ? CLASS_DATA
-		                                                             : CLASS_UNKNOWN;
+		return starts_with(text, length, "Optimizer.step#")                 ? CLASS_OPTIMIZER
+		       : starts_with(text, length, "Optimizer.zero_grad#")          ? CLASS_ZERO_GRAD
+		       : starts_with(text, length, "enumerate(DataLoader)#_Single") ? CLASS_DATA_HERE
+		       : starts_with(text, length, "enumerate(DataLoader)#")        ? CLASS_DATA
+		                                                                    : CLASS_UNKNOWN;
 	default:
 		return CLASS_UNKNOWN;
 	}
@@ -106,40 +145,53 @@ void torch_scan_symbol(struct recording *recording, uint32_t id, uint8_t kind, c
 
 static struct stream_scan *stream_of(struct torch_scan *scan, uint32_t number)
 {
-	for (uint32_t i = scan->stream_count; i-- > 0;)
-		if (scan->streams[i].stream == number)
-			return &scan->streams[i];
-	scan->streams = memory_resize(scan->streams, scan->stream_count + 1, sizeof *scan->streams);
-	scan->streams[scan->stream_count] = (struct stream_scan){.stream = number};
+	uint32_t found = number_map_find(&scan->stream_map, number);
+	if (found != NUMBER_MAP_NONE)
+		return &scan->streams[found];
+	if (scan->stream_count == RECORDING_MAX_TRACKS)
+		return NULL;
+	if (scan->stream_count == scan->stream_capacity) {
+		scan->stream_capacity = scan->stream_capacity ? 2 * scan->stream_capacity : 8;
+		scan->streams = memory_resize(scan->streams, scan->stream_capacity, sizeof *scan->streams);
+	}
+	number_map_set(&scan->stream_map, number, scan->stream_count);
+	scan->streams[scan->stream_count] = (struct stream_scan){.stream = number, .node = NO_RANGE, .data = NO_RANGE};
 	return &scan->streams[scan->stream_count++];
 }
 
+static const struct open_record *innermost(const struct stream_scan *stream)
+{
+	static const struct open_record nothing = {.record = NO_RANGE, .range = NO_RANGE};
+	return stream->depth ? &stream->open[stream->depth - 1] : &nothing;
+}
+
+/* One that keeps and hides nothing. */
 static struct open_record *push(struct stream_scan *stream)
 {
+	struct open_record open = *innermost(stream);
 	if (stream->depth == stream->capacity) {
 		stream->capacity = stream->capacity ? 2 * stream->capacity : 32;
 		stream->open = memory_resize(stream->open, stream->capacity, sizeof *stream->open);
 	}
-	stream->open[stream->depth] = (struct open_record){NO_RANGE, NO_RANGE, false};
-	return &stream->open[stream->depth++];
+	open.record = NO_RANGE;
+	open.is_range = open.hides = false;
+	stream->open[stream->depth++] = open;
+	return &stream->open[stream->depth - 1];
 }
 
-static uint32_t innermost_range(const struct stream_scan *stream)
+static void add_range(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open, int64_t time_ns)
 {
-	for (uint32_t i = stream->depth; i-- > 0;)
-		if (stream->open[i].range != NO_RANGE)
-			return stream->open[i].range;
-	return NO_RANGE;
-}
-
-static uint32_t add_range(struct stream_scan *stream, int64_t time_ns)
-{
+	if (stream->inside || open->range_count == MAX_RANGES || scan->range_count == MAX_RECORDS)
+		return;
+	scan->range_count++;
 	if (stream->range_count == stream->range_capacity) {
 		stream->range_capacity = stream->range_capacity ? 2 * stream->range_capacity : 64;
 		stream->ranges = memory_resize(stream->ranges, stream->range_capacity, sizeof *stream->ranges);
 	}
-	stream->ranges[stream->range_count] = (struct train_range){time_ns, time_ns, innermost_range(stream)};
-	return stream->range_count++;
+	stream->ranges[stream->range_count] = (struct train_range){time_ns, time_ns, open->range};
+	open->range = stream->range_count++;
+	open->range_count++;
+	open->is_range = true;
 }
 
 static uint8_t token_of(enum symbol_class class, const struct segment_event *event)
@@ -148,40 +200,75 @@ static uint8_t token_of(enum symbol_class class, const struct segment_event *eve
 	case CLASS_NODE:
 		return TOKEN_BACKWARD;
 	case CLASS_DATA:
+	case CLASS_DATA_HERE:
 		return TOKEN_DATA;
 	case CLASS_OPTIMIZER:
 		return TOKEN_OPTIMIZER;
 	case CLASS_ZERO_GRAD:
 		return TOKEN_ZERO_GRAD;
+	case CLASS_SCALER:
+		return TOKEN_SCALER;
 	default: /* an operator has a payload when it has a sequence number */
 		return event->payload_count ? TOKEN_FORWARD : TOKEN_OP;
 	}
 }
 
-static uint32_t add_record(struct stream_scan *stream, uint8_t token, int64_t time_ns)
+/* The record before, when one more like it says nothing new; operators between those of a forward go, too. */
+static struct train_record *same_before(struct stream_scan *stream, uint8_t token, uint32_t range)
 {
+	struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
+	bool is_inside = stream->optimizer > 0;
+	if (token != TOKEN_OP && token != TOKEN_FORWARD && token != TOKEN_BACKWARD)
+		return NULL;
+	if (!last || last->range != range || last->is_inside != is_inside ||
+	    (token == TOKEN_BACKWARD && stream->is_next_graph))
+		return NULL;
+	if (last->token == token)
+		return last;
+	bool is_between = token != TOKEN_OP && last->token == TOKEN_OP && stream->record_count > 1 &&
+	                  last[-1].token == token && last[-1].range == range && last[-1].is_inside == is_inside;
+	stream->record_count -= is_between;
+	return is_between ? last - 1 : NULL;
+}
+
+static uint32_t add_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token, uint32_t range,
+                           int64_t time_ns)
+{
+	struct train_record *same = same_before(stream, token, range);
+	stream->calls += token == TOKEN_OPTIMIZER;
+	stream->nodes += token == TOKEN_BACKWARD;
+	if (same)
+		return (uint32_t)(same - stream->records);
+	if (scan->record_count == MAX_RECORDS)
+		return NO_RANGE;
+	scan->record_count++;
 	if (stream->record_count == stream->record_capacity) {
 		stream->record_capacity = stream->record_capacity ? 2 * stream->record_capacity : 256;
 		stream->records = memory_resize(stream->records, stream->record_capacity, sizeof *stream->records);
 	}
 	stream->records[stream->record_count] = (struct train_record){.start_ns = time_ns,
 	                                                              .end_ns = time_ns,
-	                                                              .range = innermost_range(stream),
+	                                                              .range = range,
 	                                                              .token = token,
 	                                                              .is_inside = stream->optimizer > 0};
-	stream->calls += token == TOKEN_OPTIMIZER;
-	stream->nodes += token == TOKEN_BACKWARD;
 	return stream->record_count++;
 }
 
-/* The node that is being worked on adds to a gradient: a backward that trains. */
-static void note_accumulation(struct stream_scan *stream)
+static void begin_record(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open,
+                         const struct segment_event *event, uint8_t token, int64_t time_ns)
 {
-	for (uint32_t i = stream->depth; i-- > 0;) {
-		uint32_t record = stream->open[i].record;
-		if (record != NO_RANGE && stream->records[record].token == TOKEN_BACKWARD)
-			stream->records[record].is_training = true;
-	}
+	uint64_t sequence = event->payload_count ? event->payload[0] & 0xffffffffffffu : 0;
+	/* what an optimizer computes is of no interest, only what a closure does to gradients */
+	bool is_kept = !stream->optimizer || token == TOKEN_BACKWARD || token == TOKEN_OPTIMIZER;
+	stream->is_next_graph = token == TOKEN_BACKWARD && sequence > stream->sequence;
+	if (token == TOKEN_BACKWARD && sequence)
+		stream->sequence = sequence;
+	open->record = is_kept ? add_record(scan, stream, token, open->range, time_ns) : NO_RANGE;
+	open->hides = token != TOKEN_OPTIMIZER || open->record == NO_RANGE;
+	stream->inside += open->hides;
+	stream->optimizer += !open->hides;
+	if (token == TOKEN_BACKWARD)
+		stream->node = open->record;
 }
 
 static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
@@ -190,26 +277,38 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	enum symbol_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
 	bool is_phase = event->id >= STEPSCOPE_BUILTIN_PHASE_DATA && event->id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION;
 	scan->has_phases |= is_phase;
-	if (class == CLASS_ACCUMULATE)
-		note_accumulation(stream);
-	uint32_t range = class == CLASS_UNKNOWN && !stream->inside ? add_range(stream, time_ns) : NO_RANGE;
-	bool is_kept = class != CLASS_UNKNOWN && !stream->inside;
-	uint8_t token = token_of(class, event);
-	uint32_t record = is_kept ? add_record(stream, token, time_ns) : NO_RANGE;
+	if (stream->depth == MAX_DEPTH) {
+		stream->deeper++;
+		return;
+	}
+	/* the node that is being worked on adds to a gradient: a backward that trains */
+	if (class == CLASS_ACCUMULATE && stream->node != NO_RANGE)
+		stream->records[stream->node].is_training = true;
+	if (class != CLASS_UNKNOWN && stream->data != NO_RANGE) {
+		stream->records[stream->data].is_empty = false;
+		stream->has_data_work = true;
+	}
 	struct open_record *open = push(stream);
-	open->record = record;
-	open->range = range;
-	open->is_phase = is_phase || event->id == STEPSCOPE_BUILTIN_MICRO_BATCH;
-	if (is_kept && token == TOKEN_OPTIMIZER)
-		stream->optimizer++;
-	else if (is_kept)
+	if (is_phase || event->id == STEPSCOPE_BUILTIN_MICRO_BATCH)
+		open->phase = stream->depth;
+	if (class == CLASS_UNKNOWN) {
+		add_range(scan, stream, open, time_ns);
+	} else if (class == CLASS_SAMPLER) {
+		open->hides = true;
 		stream->inside++;
+	} else if (!stream->inside) {
+		begin_record(scan, stream, open, event, token_of(class, event), time_ns);
+		if (class == CLASS_DATA_HERE && open->record != NO_RANGE) {
+			stream->records[open->record].is_empty = stream->has_data_work;
+			stream->data = open->record;
+		}
+	}
 }
 
 /* Which optimizer the innermost call is of. */
 static void on_argument(const struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event)
 {
-	uint32_t record = stream->depth ? stream->open[stream->depth - 1].record : NO_RANGE;
+	uint32_t record = innermost(stream)->record;
 	if (event->id < scan->class_capacity && scan->classes[event->id] == CLASS_OPTIMIZER_KEY &&
 	    event->payload_count > 1 && record != NO_RANGE && stream->records[record].token == TOKEN_OPTIMIZER)
 		stream->records[record].optimizer = event->payload[1];
@@ -218,27 +317,63 @@ static void on_argument(const struct torch_scan *scan, struct stream_scan *strea
 static void pop(struct stream_scan *stream, int64_t time_ns)
 {
 	const struct open_record *open = &stream->open[--stream->depth];
-	if (open->range != NO_RANGE)
+	bool is_record = open->record != NO_RANGE;
+	if (open->is_range)
 		stream->ranges[open->range].end_ns = time_ns;
-	if (open->record == NO_RANGE)
-		return;
-	stream->records[open->record].end_ns = time_ns;
-	if (stream->records[open->record].token == TOKEN_OPTIMIZER)
-		stream->optimizer--;
-	else
-		stream->inside--;
+	if (is_record)
+		stream->records[open->record].end_ns = time_ns;
+	if (is_record && stream->node == open->record)
+		stream->node = NO_RANGE;
+	if (is_record && stream->data == open->record)
+		stream->data = NO_RANGE;
+	stream->inside -= open->hides;
+	stream->optimizer -= is_record && !open->hides;
 }
 
 static void on_end(struct stream_scan *stream, uint32_t id, int64_t time_ns)
 {
 	bool is_phase = id == STEPSCOPE_END_PHASE;
-	uint32_t level = stream->depth;
-	while (is_phase && level && !stream->open[level - 1].is_phase)
-		level--;
-	if (!level || (!is_phase && stream->open[level - 1].is_phase))
+	uint32_t phase = innermost(stream)->phase;
+	uint32_t level = is_phase ? phase : stream->depth;
+	if (stream->deeper && !is_phase) {
+		stream->deeper--;
 		return;
+	}
+	if (!level || (!is_phase && phase == level))
+		return;
+	stream->deeper = 0;
 	while (stream->depth >= level)
 		pop(stream, time_ns);
+}
+
+/* Dropped events: as many levels as recording_stream.c ends and puts in; what the latter were is not known. */
+static void on_gap(struct stream_scan *stream, const struct segment_event *event, int64_t time_ns)
+{
+	if (event->payload_count < 2)
+		return;
+	uint64_t tick = event->payload_count > 2 ? event->payload[2] : 0;
+	if (tick && tick == stream->gap_tick && event->payload[0] == stream->gap_count)
+		return;
+	stream->gap_tick = tick;
+	stream->gap_count = event->payload[0];
+	int64_t net = (int32_t)(event->payload[1] >> 32), lowest = (int32_t)event->payload[1];
+	if (lowest > 0 || net < lowest)
+		return;
+	for (int64_t i = lowest; i < 0 && stream->depth; i++)
+		pop(stream, time_ns);
+	for (int64_t i = lowest; i < net && stream->depth < MAX_DEPTH; i++)
+		push(stream);
+}
+
+/* While no detail is recorded its ends are missing too. */
+static void follow_captures(const struct recorded_process *process, struct stream_scan *stream, int64_t time_ns)
+{
+	while (stream->capture < process->capture_count && process->captures[stream->capture].time_ns <= time_ns) {
+		const struct capture_change *change = &process->captures[stream->capture++];
+		bool is_off = !(change->mask & STEPSCOPE_ACTIVE_DETAIL) && change->time_ns >= stream->last_ns;
+		while (is_off && stream->depth)
+			pop(stream, change->time_ns);
+	}
 }
 
 void torch_scan_event(struct recording *recording, uint32_t number, const struct segment_event *event, int64_t time_ns)
@@ -247,6 +382,11 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 	if (!scan)
 		return;
 	struct stream_scan *stream = stream_of(scan, number);
+	if (!stream)
+		return;
+	follow_captures(recording->process, stream, time_ns);
+	if (time_ns < stream->last_ns)
+		time_ns = stream->last_ns; /* a block that overlaps its predecessor */
 	stream->last_ns = time_ns;
 	switch (event->type) {
 	case STEPSCOPE_EVENT_BEGIN:
@@ -264,8 +404,7 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 		on_argument(scan, stream, event);
 		break;
 	case STEPSCOPE_EVENT_GAP:
-		while (stream->depth)
-			pop(stream, time_ns);
+		on_gap(stream, event, time_ns);
 		break;
 	case STEPSCOPE_EVENT_STEP:
 		scan->has_steps |= event->id == STEPSCOPE_STEP_BEGIN;
@@ -291,14 +430,144 @@ static struct stream_scan *training_stream(struct torch_scan *scan)
 	return best;
 }
 
+static int compare_records(const void *left, const void *right)
+{
+	const struct train_record *a = left, *b = right;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Work on gradients of all other threads, by start. */
+static uint32_t collect_nodes(const struct torch_scan *scan, const struct stream_scan *training,
+                              struct train_record **nodes)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < scan->stream_count; i++) {
+		const struct stream_scan *stream = &scan->streams[i];
+		for (uint32_t r = 0; stream != training && stream->nodes && r < stream->record_count; r++) {
+			if (stream->records[r].token != TOKEN_BACKWARD || count == MAX_RECORDS)
+				continue;
+			if (!(count & (count + 1)))
+				*nodes = memory_resize(*nodes, 2 * (size_t)count + 2, sizeof **nodes);
+			(*nodes)[count++] = stream->records[r];
+		}
+	}
+	if (count)
+		merge_sort(*nodes, count, sizeof **nodes, compare_records);
+	return count;
+}
+
+/* The node among the records of the thread that waits for it: its range is the one that is open there. */
+static void place_node(const struct stream_scan *training, struct train_record *node, uint32_t *range, uint32_t *next)
+{
+	while (*next < training->range_count && training->ranges[*next].start_ns <= node->start_ns)
+		*range = (*next)++;
+	while (*range != NO_RANGE && training->ranges[*range].end_ns < node->start_ns)
+		*range = training->ranges[*range].parent;
+	node->range = *range;
+	if (*range != NO_RANGE && node->end_ns > training->ranges[*range].end_ns)
+		node->end_ns = training->ranges[*range].end_ns;
+}
+
+/* A GPU's gradients are computed by another thread: puts what it did between the records of the one that trains. */
+static void merge_nodes(const struct torch_scan *scan, struct stream_scan *training)
+{
+	struct train_record *nodes = NULL, *merged = NULL;
+	uint32_t node_count = collect_nodes(scan, training, &nodes), count = 0, range = NO_RANGE, next_range = 0;
+	int64_t busy_ns = INT64_MIN, call_ns = INT64_MIN; /* until when a record, an optimizer's call lasts */
+	if (!node_count)
+		return;
+	merged = memory_resize(NULL, (size_t)training->record_count + node_count, sizeof *merged);
+	for (uint32_t i = 0, n = 0; i < training->record_count || n < node_count;) {
+		const struct train_record *own = i < training->record_count ? &training->records[i] : NULL;
+		if (own && (n == node_count || own->start_ns <= nodes[n].start_ns)) {
+			if (own->token == TOKEN_OPTIMIZER)
+				call_ns = own->end_ns > call_ns ? own->end_ns : call_ns;
+			else
+				busy_ns = own->end_ns > busy_ns ? own->end_ns : busy_ns;
+			merged[count++] = *own;
+			i++;
+			continue;
+		}
+		struct train_record *node = &nodes[n++];
+		if (node->start_ns < busy_ns) /* inside of an operator, or beside another thread's work */
+			continue;
+		place_node(training, node, &range, &next_range);
+		node->is_inside = node->start_ns < call_ns;
+		if (own && node->end_ns > own->start_ns)
+			node->end_ns = own->start_ns;
+		merged[count++] = *node;
+		busy_ns = node->end_ns;
+	}
+	free(nodes);
+	free(training->records);
+	training->records = merged;
+	training->record_count = training->record_capacity = count;
+}
+
+/* Whether the last segment of the session was closed. */
+static bool was_closed(const struct recording *recording, const struct session *session)
+{
+	bool is_closed = false;
+	for (uint32_t i = 0; i < recording->file_count; i++) {
+		const struct segment_file *file = &recording->files[i];
+		if (file->is_usable && recording->sessions[file->session] == session &&
+		    !(file->header.flags & STEPSCOPE_SEGMENT_COARSE))
+			is_closed = file->stats.is_closed;
+	}
+	return is_closed;
+}
+
+static void finish_stream(struct stream_scan *stream)
+{
+	while (stream->depth)
+		pop(stream, stream->last_ns);
+}
+
+/* The recording stops somewhere: in this range, maybe while the optimizer was called. */
+static void add_cut(struct torch_scan *scan, struct stream_scan *stream, uint32_t range, bool is_inside)
+{
+	uint32_t last = stream->record_count ? stream->record_count - 1 : 0;
+	int64_t time_ns = stream->last_ns;
+	if (stream->record_count && stream->records[last].start_ns > time_ns)
+		time_ns = stream->records[last].start_ns;
+	uint32_t cut = add_record(scan, stream, TOKEN_CUT, range, time_ns);
+	if (cut != NO_RANGE)
+		stream->records[cut].is_inside = is_inside;
+}
+
+static void note_limits(struct recording *recording, const struct session *session, const struct torch_scan *scan,
+                        bool is_uncertain)
+{
+	uint32_t process = recording->processes[session->process]->process;
+	if (is_uncertain)
+		model_add_ledger(
+			recording->model, LEDGER_OTHER, process, "steps", 1,
+			"the number of steps is uncertain: optimizers that step without data between them were taken "
+			"for one step");
+	if (scan->record_count == MAX_RECORDS)
+		model_add_ledger(recording->model, LEDGER_OTHER, process, "steps", 1,
+		                 "the recording is too long to find all steps that its program did not mark");
+	if (session->has_removed)
+		model_add_ledger(
+			recording->model, LEDGER_OTHER, process, "steps", 1,
+			"steps are counted from the first event that is still there, as the program did not mark them");
+}
+
 static void infer_session(struct recording *recording, struct session *session)
 {
 	struct torch_scan *scan = session->torch;
 	struct stream_scan *training = scan && !scan->has_steps ? training_stream(scan) : NULL;
 	if (!training)
 		return;
-	while (training->depth)
-		pop(training, training->last_ns);
+	for (uint32_t i = 0; i < scan->stream_count; i++)
+		if (&scan->streams[i] != training)
+			finish_stream(&scan->streams[i]);
+	bool is_inside = training->optimizer > 0;
+	uint32_t range = innermost(training)->range;
+	finish_stream(training);
+	merge_nodes(scan, training);
+	if (!was_closed(recording, session))
+		add_cut(scan, training, range, is_inside);
 	struct inference inference;
 	infer_steps(&inference, training->records, training->record_count, training->ranges);
 	uint32_t found = number_map_find(&session->stream_map, training->stream);
@@ -310,11 +579,7 @@ static void infer_session(struct recording *recording, struct session *session)
 	stream->inferred = inference.list;
 	stream->inferred_count = (uint32_t)inference.count;
 	stream->has_own_phases = scan->has_phases;
-	if (inference.is_uncertain)
-		model_add_ledger(
-			recording->model, LEDGER_OTHER, recording->processes[session->process]->process, "steps", 1,
-			"the number of steps is uncertain: optimizers that step without data between them were taken "
-			"for one step");
+	note_limits(recording, session, scan, inference.is_uncertain);
 }
 
 void torch_scan_finish(struct recording *recording)
@@ -338,6 +603,7 @@ void torch_scan_release(struct torch_scan *scan)
 		free(scan->streams[i].open);
 	}
 	free(scan->streams);
+	number_map_release(&scan->stream_map);
 	free(scan->classes);
 	free(scan);
 }

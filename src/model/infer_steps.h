@@ -50,8 +50,8 @@ struct train_range { /* a range of the user's, around records: intervals nest wi
 
 struct train_record {
 	int64_t start_ns, end_ns;
-	uint32_t range;     /* innermost around it */
 	uint64_t optimizer; /* which one; 0: not known */
+	uint32_t range;     /* innermost around it */
 	uint8_t token;      /* enum train_token */
 	bool is_training;   /* backward: it accumulates a gradient */
 	bool is_inside;     /* it lies in an optimizer's call before it in the list; a call in another one, too */

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps that a PyTorch program did not mark, from segments made by hand: whole ones, killed, with gaps, in several threads, and
+ * what nobody would record.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+#include "importers/recording.h"
+#include "segment_builder.h"
+
+#define MAIN 1
+#define OTHER 2
+
+enum names {
+	AGENT = 20,
+	KEY,
+	OP,
+	NODE,
+	ACCUMULATE,
+	DATA,
+	CALL,
+	ZERO,
+	RANGE,
+	NAMES_END,
+};
+
+static struct model model;
+static struct segment_builder segment;
+static uint64_t now, sequence;
+
+static void begin(void)
+{
+	segment_begin(&segment, 4242, 0);
+	segment_stream(&segment, MAIN, 4242, "main");
+	segment_stream(&segment, OTHER, 4243, "other");
+	segment_symbol(&segment, AGENT, STEPSCOPE_SYMBOL_TEXT, "torch.agent");
+	segment_symbol(&segment, KEY, STEPSCOPE_SYMBOL_TEXT, "torch.optimizer");
+	segment_symbol(&segment, OP, STEPSCOPE_SYMBOL_OP, "aten::mm");
+	segment_symbol(&segment, NODE, STEPSCOPE_SYMBOL_OP, "autograd::engine::evaluate_function: MmBackward0");
+	segment_symbol(&segment, ACCUMULATE, STEPSCOPE_SYMBOL_BACKWARD, "torch::autograd::AccumulateGrad");
+	segment_symbol(&segment, DATA, STEPSCOPE_SYMBOL_ANNOTATION,
+	               "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+	segment_symbol(&segment, CALL, STEPSCOPE_SYMBOL_ANNOTATION, "Optimizer.step#SGD.step");
+	segment_symbol(&segment, ZERO, STEPSCOPE_SYMBOL_ANNOTATION, "Optimizer.zero_grad#SGD.zero_grad");
+	segment_symbol(&segment, RANGE, STEPSCOPE_SYMBOL_ANNOTATION, "mine");
+	now = 1000;
+	sequence = 0;
+}
+
+static void open_on(uint32_t stream, uint32_t name)
+{
+	segment_put(&segment, stream, now += 10, STEPSCOPE_EVENT_BEGIN, name, 0);
+}
+
+static void close_on(uint32_t stream)
+{
+	segment_put(&segment, stream, now += 10, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 0);
+}
+
+static void forward(void)
+{
+	segment_put(&segment, MAIN, now += 10, STEPSCOPE_EVENT_BEGIN, OP, 1, ++sequence);
+	close_on(MAIN);
+}
+
+static void backward_on(uint32_t stream)
+{
+	segment_put(&segment, stream, now += 10, STEPSCOPE_EVENT_BEGIN, NODE, 1, sequence);
+	close_on(stream);
+	open_on(stream, NODE);
+	open_on(stream, ACCUMULATE);
+	close_on(stream);
+	close_on(stream);
+}
+
+static void call(uint64_t optimizer)
+{
+	open_on(MAIN, CALL);
+	segment_put(&segment, MAIN, now, STEPSCOPE_EVENT_ARG, KEY, 2, (uint64_t)STEPSCOPE_ARG_U64, optimizer);
+	close_on(MAIN);
+}
+
+static void data(bool has_batch)
+{
+	open_on(MAIN, DATA);
+	if (has_batch)
+		open_on(MAIN, OP);
+	if (has_batch)
+		close_on(MAIN);
+	close_on(MAIN);
+}
+
+static void step(void)
+{
+	data(true);
+	forward();
+	backward_on(MAIN);
+	call(5);
+}
+
+/* `reason` NULL: killed. */
+static void finish(const char *reason)
+{
+	const char *name = "node.7.4242.5242.0.ssr";
+	struct error err = {.status = STATUS_OK};
+
+	segment_end(&segment, reason);
+	struct recording_bytes bytes = {segment.bytes.data, segment.bytes.length, name};
+	model_init(&model, 0);
+	assert_int_equal(recording_load_memory(&bytes, 1, NULL, &model, &err), STATUS_OK);
+	model_finish(&model);
+	segment_release(&segment);
+	for (uint32_t i = 0; i < model.steps_count; i++) {
+		assert_int_equal(model.steps[i].number, i);
+		assert_true(model.steps[i].start_ns <= model.steps[i].end_ns);
+		if (i)
+			assert_true(model.steps[i].start_ns >= model.steps[i - 1].end_ns);
+	}
+}
+
+/* How often the span is there, of the main thread; `depth` -1: at any. */
+static uint32_t span_count(const char *name, int depth)
+{
+	const struct track *track = model.tracks[model.steps[0].track];
+	uint32_t count = 0;
+
+	for (uint32_t row = 0; row < track->span_count; row++) {
+		uint32_t i;
+		const struct span_chunk *chunk = track_chunk(track, row, &i);
+		count += !strcmp(model_text(&model, chunk->name[i]), name) && (depth < 0 || chunk->depth[i] == depth);
+	}
+	return count;
+}
+
+static uint64_t ledger_count(enum ledger_kind kind)
+{
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < model.ledger_count; i++)
+		count += model.ledger[i].kind == kind ? model.ledger[i].count : 0;
+	return count;
+}
+
+static void steps_and_phases_are_put_in(void **state)
+{
+	begin();
+	for (int i = 0; i < 3; i++)
+		step();
+	data(false);
+	finish("exit");
+	assert_int_equal(model.steps_count, 3);
+	assert_int_equal(span_count("step", 0), 3);
+	assert_int_equal(span_count("forward", 1), 3);
+	assert_int_equal(span_count("backward", 1), 3);
+	assert_int_equal(span_count("optimizer", 1), 3);
+	assert_int_equal(span_count("data", -1), 4);
+	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
+static void an_evaluation_lies_between_steps(void **state)
+{
+	begin();
+	step();
+	for (int i = 0; i < 2; i++) {
+		data(true);
+		open_on(MAIN, OP);
+		close_on(MAIN);
+	}
+	data(false); /* of the loop over the evaluation */
+	step();
+	finish("exit");
+	assert_int_equal(model.steps_count, 2);
+	assert_int_equal(span_count("evaluation", 0), 1);
+	assert_int_equal(span_count("data", -1), 2);
+	model_release(&model);
+}
+
+static void a_kill_leaves_the_step_open(void **state)
+{
+	begin();
+	step();
+	data(true);
+	forward();
+	open_on(MAIN, NODE);
+	finish(NULL);
+	assert_int_equal(model.steps_count, 2);
+	assert_false(model.steps[0].is_open);
+	assert_true(model.steps[1].is_open);
+	model_release(&model);
+	begin();
+	step();
+	data(true);
+	forward();
+	finish("exit"); /* the same, but it wanted to end there */
+	assert_int_equal(model.steps_count, 1);
+	model_release(&model);
+}
+
+static void a_kill_in_the_optimizer(void **state)
+{
+	begin();
+	step();
+	data(true);
+	forward();
+	backward_on(MAIN);
+	open_on(MAIN, CALL);
+	finish(NULL);
+	assert_int_equal(model.steps_count, 2);
+	assert_true(model.steps[1].is_open);
+	model_release(&model);
+}
+
+static void marked_steps_are_left_alone(void **state)
+{
+	begin();
+	segment_step(&segment, MAIN, now += 10, STEPSCOPE_STEP_BEGIN, 0);
+	step();
+	step();
+	segment_step(&segment, MAIN, now += 10, STEPSCOPE_STEP_END, 0);
+	finish("exit");
+	assert_int_equal(model.steps_count, 1);
+	assert_int_equal(span_count("forward", -1), 0);
+	model_release(&model);
+}
+
+/* As with a GPU: micro-batches whose gradients another thread computes are no evaluations. */
+static void another_threads_backward_is_put_in(void **state)
+{
+	begin();
+	for (int i = 0; i < 6; i++) {
+		data(true);
+		forward();
+		open_on(MAIN, RANGE);
+		backward_on(OTHER);
+		backward_on(OTHER);
+		close_on(MAIN);
+		if (i % 2)
+			call(5);
+	}
+	finish("exit");
+	assert_int_equal(model.steps_count, 3);
+	assert_int_equal(span_count("backward", 2), 6);
+	assert_int_equal(span_count("evaluation", -1), 0);
+	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
+static void gap(int32_t net, int32_t lowest)
+{
+	now += 10;
+	segment_put(&segment, MAIN, now, STEPSCOPE_EVENT_GAP, 0, 3, (uint64_t)9,
+	            (uint64_t)(uint32_t)net << 32 | (uint32_t)lowest, now - 5);
+}
+
+static void a_gap_does_not_lose_the_levels(void **state)
+{
+	for (int32_t lost = 0; lost < 3; lost++) {
+		begin();
+		step();
+		open_on(MAIN, RANGE);
+		data(true);
+		segment_put(&segment, MAIN, now += 10, STEPSCOPE_EVENT_BEGIN, OP, 1, (uint64_t)7);
+		gap(-lost, -lost);
+		for (int32_t i = lost; i < 2; i++)
+			close_on(MAIN);
+		forward();
+		backward_on(MAIN);
+		call(5);
+		step();
+		finish("exit");
+		assert_int_equal(model.steps_count, 3);
+		assert_int_equal(span_count("step", 0), 3);
+		assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+		model_release(&model);
+	}
+	begin();
+	step();
+	gap(2, -1);
+	close_on(MAIN);
+	close_on(MAIN);
+	step();
+	finish("exit");
+	assert_int_equal(model.steps_count, 2);
+	model_release(&model);
+}
+
+/* ---- what nobody would record ----------------------------------------------------------------------------------------------- */
+
+static void very_deep_nesting(void **state)
+{
+	static const uint32_t names[] = {RANGE, OP, NODE, CALL, STEPSCOPE_PHASE_FORWARD};
+
+	for (unsigned kind = 0; kind < sizeof names / sizeof *names; kind++) {
+		begin();
+		for (int i = 0; i < 300000; i++)
+			open_on(MAIN, names[kind]);
+		for (int i = 0; i < 1000; i++)
+			step();
+		for (int i = 0; i < 300000; i++)
+			segment_put(&segment, MAIN, now += 10, STEPSCOPE_EVENT_END,
+			            kind % 2 ? STEPSCOPE_END_PHASE : STEPSCOPE_END_DETAIL, 0);
+		finish(NULL);
+		model_release(&model);
+	}
+}
+
+static void millions_of_ranges(void **state)
+{
+	begin();
+	for (int i = 0; i < 1000000; i++) {
+		open_on(MAIN, RANGE);
+		close_on(MAIN);
+	}
+	for (int i = 0; i < 100000; i++) {
+		open_on(MAIN, RANGE);
+		backward_on(i % 2 ? OTHER : MAIN);
+		call((uint64_t)i % 3);
+		close_on(MAIN);
+	}
+	finish("exit");
+	assert_true(model.steps_count > 30000);
+	model_release(&model);
+}
+
+static void gaps_of_nonsense(void **state)
+{
+	begin();
+	for (int i = 0; i < 1000; i++) {
+		gap(INT32_MAX, i % 2 ? 0 : INT32_MIN);
+		step();
+		gap(i, i + 1);
+		gap(-1, INT32_MIN);
+	}
+	finish(NULL);
+	model_release(&model);
+}
+
+static void any_events(void **state)
+{
+	static const uint8_t types[] = {STEPSCOPE_EVENT_BEGIN, STEPSCOPE_EVENT_BEGIN,  STEPSCOPE_EVENT_END,
+	                                STEPSCOPE_EVENT_END,   STEPSCOPE_EVENT_SWITCH, STEPSCOPE_EVENT_ARG,
+	                                STEPSCOPE_EVENT_GAP};
+	uint64_t seed = 3;
+
+	for (int round = 0; round < 3000; round++) {
+		begin();
+		for (int i = 0; i < 100; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			uint32_t r = (uint32_t)(seed >> 32);
+			uint8_t type = types[r % (round % 4 ? 4 : sizeof types)];
+			uint32_t id = AGENT + r / 64 % (NAMES_END - AGENT);
+			if (type == STEPSCOPE_EVENT_END)
+				id = r / 64 % 2 ? STEPSCOPE_END_DETAIL : STEPSCOPE_END_PHASE;
+			if (type == STEPSCOPE_EVENT_SWITCH && r / 64 % 2)
+				id = STEPSCOPE_PHASE_FORWARD;
+			if (type == STEPSCOPE_EVENT_GAP)
+				gap((int32_t)(r / 64 % 5) - 2, -(int32_t)(r / 1024 % 4));
+			else
+				segment_put(&segment, r / 4096 % 8 ? MAIN : OTHER, now += 10, type, id,
+				            type == STEPSCOPE_EVENT_ARG ? 2 : 0, (uint64_t)STEPSCOPE_ARG_U64,
+				            (uint64_t)r / 64 % 3);
+		}
+		finish(round % 2 ? "exit" : NULL);
+		model_release(&model);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps_and_phases_are_put_in),
+		cmocka_unit_test(an_evaluation_lies_between_steps),
+		cmocka_unit_test(a_kill_leaves_the_step_open),
+		cmocka_unit_test(a_kill_in_the_optimizer),
+		cmocka_unit_test(marked_steps_are_left_alone),
+		cmocka_unit_test(another_threads_backward_is_put_in),
+		cmocka_unit_test(a_gap_does_not_lose_the_levels),
+		cmocka_unit_test(very_deep_nesting),
+		cmocka_unit_test(millions_of_ranges),
+		cmocka_unit_test(gaps_of_nonsense),
+		cmocka_unit_test(any_events),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
