@@ -196,6 +196,11 @@ void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload,
 		stream_put(type, id, payload, count);
 }
 
+void emit_note_observer(const char *name)
+{
+	session.observer = name;
+}
+
 bool emit_wants_shapes(void)
 {
 	return session_enter() && session.options.with_shapes;

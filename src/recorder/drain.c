@@ -28,7 +28,8 @@
 #define MAX_SLOTS 8192u
 #define SHORTEST_WAIT_NS 10000000
 #define LONGEST_WAIT_NS 50000000
-#define IDLE_WAIT_NS 100000000
+#define IDLE_WAIT_NS 100000000 /* twice that after so many in a row: */
+#define IDLE_PASSES 10
 #define WAIT_PART 64       /* of the pool may fill up between two passes */
 #define STALE_NS 250000000 /* an active chunk is looked at this often */
 #define SECOND 1000000000ll
@@ -398,7 +399,8 @@ static int64_t next_wait_ns(struct drain *drain, int64_t since_ns)
 	if (drain->pool->populated < count)
 		return 0;
 	if (freed == 0)
-		return IDLE_WAIT_NS;
+		return ++drain->idle_passes > IDLE_PASSES ? 2 * IDLE_WAIT_NS : IDLE_WAIT_NS;
+	drain->idle_passes = 0;
 	int64_t wait_ns = since_ns / freed * (count / WAIT_PART);
 	return wait_ns < SHORTEST_WAIT_NS ? SHORTEST_WAIT_NS : wait_ns > LONGEST_WAIT_NS ? LONGEST_WAIT_NS : wait_ns;
 }

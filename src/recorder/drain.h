@@ -60,6 +60,7 @@ struct drain {
 	uint64_t events;
 	bool is_full_told;    /* the table of names */
 	uint32_t freed_count; /* chunks, since the last wait */
+	uint32_t idle_passes; /* in a row */
 	char end_reason[128];
 };
 

@@ -26,6 +26,9 @@ static inline void emit_counter(uint32_t symbol, double value)
 	emit_event(STEPSCOPE_EVENT_VALUE, symbol, &bits, 1);
 }
 
+/* Operators are recorded without the program's doing: by whom ("PyTorch", a literal). For what is said at the end. */
+void emit_note_observer(const char *name);
+
 /* Did the user ask for shapes (--with shapes)? To be known before the first event is captured. */
 bool emit_wants_shapes(void);
 

@@ -270,12 +270,16 @@ static void say_nothing(struct sentence *sentence, const struct record_options *
 	say_way_out(sentence, options, progress);
 }
 
-static void say_no_steps(struct sentence *sentence, const struct record_options *options)
+static void say_no_steps(struct sentence *sentence, const struct record_options *options,
+                         const struct schedule_progress *progress)
 {
 	static const char advice[] = "mark them with stepscope_step_begin() and stepscope_step_end()";
 
 	if (options->mode == RECORD_STEPS && !options->step_range_count)
 		say(sentence, "the program marked no steps: captured phases only, as asked; %s", advice);
+	else if (schedule_before_first(options) == STEPSCOPE_CAPTURE_RECORD && progress->observer)
+		say(sentence, "captured the operators of %s; the program marked no steps, the report infers them",
+		    progress->observer);
 	else if (schedule_before_first(options) == STEPSCOPE_CAPTURE_RECORD)
 		say(sentence, "the program marked no steps: captured operators, but not by step; %s", advice);
 	else if (options->mode == RECORD_SCHEDULE)
@@ -333,7 +337,7 @@ size_t schedule_describe(const struct record_options *options, const struct sche
 		    " is not among the selected ranks (--ranks)",
 		    progress->steps_begun, plural(progress->steps_begun), progress->rank);
 	else if (!progress->steps_begun)
-		say_no_steps(&sentence, options);
+		say_no_steps(&sentence, options, progress);
 	else if (!progress->steps_recorded)
 		say_nothing(&sentence, options, progress);
 	else if (options->mode == RECORD_ALWAYS && progress->steps_recorded == progress->steps_begun)

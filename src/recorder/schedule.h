@@ -26,6 +26,7 @@ struct schedule_progress {
 	int64_t steps_paused; /* would have been recorded, but for cost_every */
 	int64_t earlier, earlier_begun,
 		earlier_recorded; /* recordings of the process before this one, and their steps */
+	const char *observer;     /* set by the session: who records operators by itself ("PyTorch"); NULL: nobody */
 	bool is_left_out;         /* set by the session: the selection of ranks left this process out */
 	int32_t rank;             /* with is_left_out */
 };

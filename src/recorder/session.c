@@ -608,6 +608,7 @@ static void tell_end(void)
 		self_sample(__atomic_load_n(&session.drain.events, __ATOMIC_RELAXED), clock);
 	if (session.role != STEPSCOPE_ROLE_TRAINER)
 		return;
+	session.progress.observer = session.observer;
 	schedule_describe(&session.options, &session.progress, sentence, sizeof(sentence));
 	session_meta("capture", sentence);
 	if (!getenv("STEPSCOPE_RUN_DIR")) { /* `stepscope run` says it itself */
