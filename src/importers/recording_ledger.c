@@ -24,11 +24,11 @@ void recording_ledger_stream(struct recording *recording, const struct session *
 		uint64_t count = stream->drops.by_type[type];
 		if (count && !__builtin_add_overflow(total, count, &total))
 			model_add_ledger(model, LEDGER_DROPPED, process, event_names[type], count,
-			                 "events were dropped because the buffers were full");
+			                 "events were dropped because the buffers, or the table of names, were full");
 	}
 	if (stream->gap_events > total)
 		model_add_ledger(model, LEDGER_DROPPED, process, "unknown type", stream->gap_events - total,
-		                 "events were dropped because the buffers were full");
+		                 "events were dropped because the buffers, or the table of names, were full");
 	if (stream->unmatched)
 		model_add_ledger(model, LEDGER_UNMATCHED_END, process, where, stream->unmatched,
 		                 "ends had no begin; they were ignored");
