@@ -23,12 +23,13 @@
 #define RECORD_WORDS 64
 #define LIST_WORDS 8
 #define VALUE_BYTES 16
-#define TENSORS_MAX 32  /* of an operator that are read */
-#define LIST_MAX 64     /* of a list */
-#define SIZES_MAX 8     /* of a tensor */
+#define TENSORS_MAX 32 /* of an operator that are read */
+#define LIST_MAX 64    /* of a list */
+#define SIZES_MAX 8    /* of a tensor */
 #define SIZES_IN_PLACE 5
 #define WORDS_MAX 512
-#define CACHE_ENTRIES 4096u /* hash of the sizes (40 of its bits) << 24 | symbol */
+#define CACHE_LINES 512u
+#define CACHE_WAYS 8u /* as many as a line of the processor's cache holds */
 
 struct known_tensor {
 	uint64_t words[TENSOR_WORDS];
@@ -53,7 +54,8 @@ static struct {
 	uint64_t untrusted; /* bits of keys */
 } layout;
 
-static uint64_t cache[CACHE_ENTRIES];
+/* Hash of the sizes (40 of its bits) << 24 | symbol; the newest of a line comes first. */
+static uint64_t cache[CACHE_LINES][CACHE_WAYS] __attribute__((aligned(64)));
 
 /* ---- finding the places ---------------------------------------------------------------------------------------------- */
 
@@ -87,7 +89,8 @@ void inputs_expect(uint64_t first, uint64_t second)
 static bool has_expected(uint64_t address, uint32_t *tag)
 {
 	uint64_t values[4];
-	if (address % 8 != 0 || !read_words(address, values, 4) || values[0] != probe.first || values[2] != probe.second)
+	if (address % 8 != 0 || !read_words(address, values, 4) || values[0] != probe.first ||
+	    values[2] != probe.second)
 		return false;
 	*tag = (uint32_t)values[1];
 	return (uint32_t)values[1] == (uint32_t)values[3];
@@ -113,11 +116,13 @@ static void look_at_cat(const uint64_t *record)
 	uint64_t found = 0;
 	for (unsigned i = 0; i + 1 < RECORD_WORDS; i++) {
 		uint64_t values[2], list[LIST_WORDS];
-		if (!(probe.places >> i & 1) || !read_words(record[i], values, 2) || !read_words(values[0], list, LIST_WORDS))
+		if (!(probe.places >> i & 1) || !read_words(record[i], values, 2) ||
+		    !read_words(values[0], list, LIST_WORDS))
 			continue;
 		for (unsigned k = 0; k + 1 < LIST_WORDS; k++) {
 			uint32_t tag;
-			if (list[k + 1] == list[k] + 2 * VALUE_BYTES && has_expected(list[k], &tag) && tag == probe.tag) {
+			if (list[k + 1] == list[k] + 2 * VALUE_BYTES && has_expected(list[k], &tag) &&
+			    tag == probe.tag) {
 				found |= 1ull << k;
 				probe.list_tag = (uint32_t)values[1];
 			}
@@ -360,6 +365,19 @@ void inputs_text(const void *record, char *text, size_t bytes)
 	text[write_text(&words, text, bytes)] = '\0';
 }
 
+/* Not inline: the text is large, and most calls do without. Threads that do this at the same time may lose an entry. */
+static __attribute__((noinline)) uint32_t new_symbol(const struct words *words, uint64_t hash, uint64_t *line)
+{
+	char text[INPUTS_TEXT_BYTES];
+	uint32_t symbol = emit_symbol(STEPSCOPE_SYMBOL_TEXT, text, (uint32_t)write_text(words, text, sizeof(text)));
+	if (!symbol)
+		return 0;
+	for (unsigned i = CACHE_WAYS - 1; i > 0; i--)
+		__atomic_store_n(&line[i], __atomic_load_n(&line[i - 1], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	__atomic_store_n(&line[0], (hash >> 24) << 24 | symbol, __ATOMIC_RELAXED);
+	return symbol;
+}
+
 uint32_t inputs_symbol(const void *record)
 {
 	struct words words;
@@ -371,13 +389,11 @@ uint32_t inputs_symbol(const void *record)
 		hash = (hash ^ words.list[i]) * 0xff51afd7ed558ccdu;
 		hash ^= hash >> 32;
 	}
-	uint64_t *entry = &cache[hash & (CACHE_ENTRIES - 1)];
-	uint64_t seen = __atomic_load_n(entry, __ATOMIC_RELAXED);
-	if (seen && seen >> 24 == hash >> 24)
-		return (uint32_t)(seen & 0xffffff);
-	char text[INPUTS_TEXT_BYTES];
-	uint32_t symbol = emit_symbol(STEPSCOPE_SYMBOL_TEXT, text, (uint32_t)write_text(&words, text, sizeof(text)));
-	if (symbol)
-		__atomic_store_n(entry, (hash >> 24) << 24 | symbol, __ATOMIC_RELAXED);
-	return symbol;
+	uint64_t *line = cache[hash & (CACHE_LINES - 1)];
+	for (unsigned i = 0; i < CACHE_WAYS; i++) {
+		uint64_t seen = __atomic_load_n(&line[i], __ATOMIC_RELAXED);
+		if (seen >> 24 == hash >> 24 && seen)
+			return (uint32_t)(seen & 0xffffff);
+	}
+	return new_symbol(&words, hash, line);
 }
