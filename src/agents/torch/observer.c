@@ -114,7 +114,11 @@ static void *start_user(void **context, const void *record)
 
 static void end(const void *record, void *context)
 {
-	if (pop())
+	if (!pop())
+		return;
+	if (__builtin_expect(STEPSCOPE_ACTIVE_, 1))
+		stepscope_emit_end(); /* the same, and shorter */
+	else
 		emit_event(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, NULL, 0);
 }
 
