@@ -19,6 +19,7 @@ static struct {
 	char problem[600];
 	bool is_found, is_probing;
 	bool has_inputs; /* proven and checked */
+	bool is_without_inputs;
 	uint32_t optimizer_key; /* symbol */
 } agent = {.layout = {.sequence = -1, .forward_thread = -1}};
 
@@ -85,14 +86,21 @@ int stepscope_torch_start(void)
 		return -1;
 	/* before all operators: tells readers what to look for */
 	emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.agent", 11);
+	emit_note_observer("PyTorch");
 	agent.optimizer_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.optimizer", 15);
 	stepscope_metadata("torch.library", agent.entry.path);
 	stepscope_metadata("torch.sequence", agent.layout.sequence >= 0 ? "yes" : agent.problem);
 	stepscope_metadata("torch.shapes", agent.has_inputs ? "yes" : "not found in this PyTorch's objects");
 	/* before the first tensor that lives: its release would be of an unknown address */
 	stepscope_metadata("torch.memory", memory_start(agent.problem, sizeof(agent.problem)) ? "yes" : agent.problem);
-	observer_start(&agent.entry, &agent.layout, agent.has_inputs && emit_wants_shapes());
+	observer_start(&agent.entry, &agent.layout,
+	               agent.has_inputs && !agent.is_without_inputs && emit_wants_shapes());
 	return 0;
+}
+
+void stepscope_torch_want_inputs(int is_wanted)
+{
+	agent.is_without_inputs = !is_wanted;
 }
 
 void stepscope_torch_optimizer(uint64_t identity)

@@ -26,6 +26,8 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_solve(void);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_check(const char *inputs);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_end(void);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_start(void);
+/* 0: operators are recorded without their inputs from the next start on, whatever the options say (bench/torch compares). */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_want_inputs(int is_wanted);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_stop(void);
 /* From the optimizers' global hook, inside of the record of the call: which optimizer it is (any number but 0). */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer(uint64_t identity);
