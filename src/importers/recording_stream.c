@@ -343,6 +343,13 @@ static bool may_place(struct recording *recording, const struct stream *stream)
 	return stream->level_count < MAX_LEVELS && recording->placeholders++ < RECORDING_MAX_PLACEHOLDERS;
 }
 
+/* Put in, not recorded? */
+static bool is_inferred(const struct stream *stream, const struct level *level)
+{
+	return stream->inferred &&
+	       (level->kind == SPAN_STEP || (level->kind == SPAN_PHASE && !stream->has_own_phases));
+}
+
 /* Events were dropped here: `lowest` of the spans that were open have ended meanwhile, and net - lowest were begun. */
 static void on_gap(struct recording *recording, struct stream *stream, const struct segment_event *event,
                    int64_t time_ns)
@@ -367,6 +374,10 @@ static void on_gap(struct recording *recording, struct stream *stream, const str
 	stream->has_hole = true; /* a switch does not count in the depth, so it may be off by one */
 	for (int64_t i = lowest; i < 0 && stream->level_count; i++) {
 		end_deeper(recording, stream, first_ns);
+		while (is_inferred(stream, top_level(stream)) && stream->level_count > 1) {
+			end_top(recording, stream, first_ns, 0); /* the recorder does not count these */
+			stream->inferred_depth -= stream->inferred_depth > 0;
+		}
 		end_top(recording, stream, first_ns, SPAN_END_IS_LOST);
 	}
 	for (int64_t i = lowest; i < net && may_place(recording, stream); i++) {

@@ -536,7 +536,7 @@ static void add_cut(struct torch_scan *scan, struct stream_scan *stream, uint32_
 }
 
 static void note_limits(struct recording *recording, const struct session *session, const struct torch_scan *scan,
-                        bool is_uncertain)
+                        const struct stream *training, bool is_uncertain)
 {
 	uint32_t process = recording->processes[session->process]->process;
 	if (is_uncertain)
@@ -547,7 +547,7 @@ static void note_limits(struct recording *recording, const struct session *sessi
 	if (scan->record_count == MAX_RECORDS)
 		model_add_ledger(recording->model, LEDGER_OTHER, process, "steps", 1,
 		                 "the recording is too long to find all steps that its program did not mark");
-	if (session->has_removed)
+	if (training->first_word > 0)
 		model_add_ledger(
 			recording->model, LEDGER_OTHER, process, "steps", 1,
 			"steps are counted from the first event that is still there, as the program did not mark them");
@@ -579,7 +579,7 @@ static void infer_session(struct recording *recording, struct session *session)
 	stream->inferred = inference.list;
 	stream->inferred_count = (uint32_t)inference.count;
 	stream->has_own_phases = scan->has_phases;
-	note_limits(recording, session, scan, inference.is_uncertain);
+	note_limits(recording, session, scan, stream, inference.is_uncertain);
 }
 
 void torch_scan_finish(struct recording *recording)
