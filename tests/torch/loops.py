@@ -238,6 +238,310 @@ def checkpointed():
             optimizer.step()
 
 
+def critic_loss(critic, generator, batch):
+    return critic(generator(torch.randn(8, 4)).detach()).mean() - critic(batch).mean()
+
+
+def n_critic():
+    """Wasserstein GAN: the generator learns at every third batch only."""
+    generator, critic = nn.Linear(4, 16), nn.Linear(16, 1)
+    g = torch.optim.RMSprop(generator.parameters())
+    d = torch.optim.RMSprop(critic.parameters())
+    for i, (batch,) in enumerate(loader(9)):
+        with Step():
+            d.zero_grad()
+            critic_loss(critic, generator, batch).backward()
+            d.step()
+            with torch.no_grad():
+                for parameter in critic.parameters():
+                    parameter.clamp_(-0.1, 0.1)
+            if i % 3 == 2:
+                g.zero_grad()
+                (-critic(generator(torch.randn(8, 4))).mean()).backward()
+                g.step()
+
+
+class Sharp(torch.optim.Optimizer):
+    """SAM around SGD: to the worst point near by, back, and a step with the gradient from there."""
+
+    def __init__(self, parameters):
+        parameters = list(parameters)
+        self.base = torch.optim.SGD(parameters, lr=0.1)
+        super().__init__(parameters, {})
+
+    @torch.no_grad()
+    def climb(self):
+        self.moved = [parameter.grad * 0.05 for parameter in self.param_groups[0]["params"]]
+        for parameter, move in zip(self.param_groups[0]["params"], self.moved):
+            parameter.add_(move)
+        self.zero_grad()
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        if closure:
+            with torch.enable_grad():
+                closure()
+            self.climb()
+            with torch.enable_grad():
+                closure()
+        for parameter, move in zip(self.param_groups[0]["params"], self.moved):
+            parameter.sub_(move)
+        self.base.step()
+        self.zero_grad()
+
+
+def sam():
+    model = net()
+    optimizer = Sharp(model.parameters())
+    for (batch,) in loader():
+        with Step():
+            model(batch).pow(2).mean().backward()
+            optimizer.climb()
+            model(batch).pow(2).mean().backward()
+            optimizer.step()
+
+
+def sam_closure_without_loader():
+    model = net()
+    optimizer = Sharp(model.parameters())
+    for _ in range(5):
+        batch = torch.randn(8, 16)
+
+        def closure():
+            model(batch).pow(2).mean().backward()
+
+        with Step():
+            optimizer.step(closure)
+
+
+def ppo():
+    """Four updates from each batch."""
+    model = net()
+    optimizer = torch.optim.Adam(model.parameters())
+    for (batch,) in loader(3):
+        with torch.no_grad():
+            old = model(batch)
+        for _ in range(4):
+            with Step():
+                loss = (model(batch) - old * 0.9).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+
+def ppo_without_loader():
+    model = net()
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(2):
+        with torch.no_grad():
+            states = torch.stack([model(torch.randn(16)) for _ in range(12)]) @ torch.randn(4, 16)
+        for _ in range(3):
+            for batch in states[torch.randperm(12)].split(4):
+                with Step():
+                    optimizer.zero_grad()
+                    model(batch).pow(2).mean().backward()
+                    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                    optimizer.step()
+
+
+def moving_average():
+    """The average of the weights is updated after the step, and evaluated at the end."""
+    model, average = net(), net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for (batch,) in loader(workers=1):
+        with Step():
+            train(model, optimizer, batch)
+        with torch.no_grad():
+            for mean, parameter in zip(average.parameters(), model.parameters()):
+                mean.lerp_(parameter, 0.1)
+    with torch.no_grad():
+        for (batch,) in loader(2):
+            average(batch)
+
+
+def two_backwards():
+    model, head = net(), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)
+    for (batch,) in loader():
+        with Step():
+            optimizer.zero_grad()
+            features = model(batch)
+            features.pow(2).mean().backward(retain_graph=True)
+            head(features).mean().backward()
+            optimizer.step()
+
+
+def skipped_by_hand():
+    """Two batches have no finite loss: their gradients are thrown away. Not the last one: after that nothing tells it from the
+    beginning of an accumulation."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (batch,) in enumerate(loader()):
+        with Step():
+            loss = (model(batch) * (float("inf") if i in (1, 4) else 1)).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            if torch.isfinite(norm):
+                optimizer.step()
+
+
+def scaler():
+    """A real GradScaler, which skips the third update, and no loader."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scale = torch.amp.GradScaler("cpu", init_scale=4.0)
+    for i in range(6):
+        with Step():
+            loss = (model(torch.randn(8, 16)) * (float("inf") if i == 2 else 1)).pow(2).mean()
+            optimizer.zero_grad()
+            scale.scale(loss).backward()
+            scale.step(optimizer)
+            scale.update()
+
+
+def optimizer_in_hook():
+    """One optimizer per parameter, which steps as soon as its gradient is there."""
+    model = net()
+    optimizers = {parameter: torch.optim.SGD([parameter], lr=0.1) for parameter in model.parameters()}
+
+    def update(parameter):
+        optimizers[parameter].step()
+        optimizers[parameter].zero_grad()
+
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(update)
+    for (batch,) in loader():
+        with Step():
+            model(batch).pow(2).mean().backward()
+
+
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        for i in range(20):
+            yield torch.full((16,), float(i))
+
+
+def iterable_dataset():
+    """Batches of 3 from a stream whose length nobody knows, twice; the loop ends in the middle of the second."""
+    model = net()
+    optimizer = torch.optim.Adagrad(model.parameters())
+    for epoch in range(2):
+        for i, batch in enumerate(torch.utils.data.DataLoader(Stream(), batch_size=3)):
+            if epoch == 1 and i == 3:
+                break
+            with Step():
+                train(model, optimizer, batch)
+
+
+def nested_ranges():
+    """Ranges that hold the update and what follows it, and several levels of them."""
+    record = torch.profiler.record_function
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with record("run"):
+        for (batch,) in loader():
+            with Step():
+                with record("compute"), record("gradients"):
+                    with record("forward"):
+                        loss = model(batch).pow(2).mean()
+                    loss.backward()
+                with record("update"):
+                    with record("clip"):
+                        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                    optimizer.step()
+                    with record("metrics"):
+                        model(batch).mean().item()
+                    optimizer.zero_grad()
+
+
+def range_around_updates():
+    """Several updates within one range, the batch outside of it."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (batch,) in enumerate(loader(4)):
+        with torch.profiler.record_function(f"batch {i}"):
+            for part in batch.split(4):
+                with Step():
+                    train(model, optimizer, part)
+
+
+def validation_in_the_middle():
+    """Every third step, without a loader of its own for the second half; with accumulation across it."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (batch,) in enumerate(loader(12)):
+        (model(batch).pow(2).mean() / 2).backward()
+        if i % 2 == 1:
+            with Step():
+                optimizer.step()
+                optimizer.zero_grad()
+        if i % 3 == 2:
+            model.eval()
+            with torch.no_grad():
+                for (check,) in loader(2):
+                    model(check).pow(2).mean().item()
+            model.train()
+
+
+def warm_up():
+    """No loader; some passes without gradients before, and a backward that trains nothing."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with torch.no_grad():
+        for _ in range(3):
+            model(torch.randn(8, 16))
+    probe = torch.randn(8, 16, requires_grad=True)
+    torch.autograd.grad(model(probe).sum(), probe)
+    for _ in range(5):
+        with Step():
+            train(model, optimizer, torch.randn(8, 16))
+
+
+def backward_in_thread():
+    """As with a GPU, where another thread works on the gradients."""
+    import threading
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (batch,) in enumerate(loader(8)):
+        loss = Sleep.apply(model(batch)).pow(2).mean()
+        thread = threading.Thread(target=loss.backward)
+        thread.start()
+        thread.join()
+        if i % 2 == 1:
+            with Step():
+                optimizer.step()
+                optimizer.zero_grad()
+
+
+def many_optimizers():
+    """One per parameter, more than a few."""
+    model = nn.Sequential(*[nn.Linear(4, 4) for _ in range(40)])
+    optimizers = [torch.optim.SGD([parameter], lr=0.01) for parameter in model.parameters()]
+    for _ in range(4):
+        with Step():
+            model(torch.randn(2, 4)).pow(2).mean().backward()
+            for optimizer in optimizers:
+                optimizer.step()
+                optimizer.zero_grad()
+
+
+def killed():
+    """Dies in the middle of the fourth step, without a word."""
+    import os
+    import signal
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (batch,) in enumerate(loader()):
+        loss = model(batch).pow(2).mean()
+        if i == 3:
+            time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGKILL)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 if __name__ == "__main__":
     torch.manual_seed(1)
     torch.set_num_threads(1)

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`stepscope run -- python loops.py NAME`: as many steps as the script made, at the times at which it saw them."""
 import json
+import subprocess
 
 import pytest
 
-from torch_tools import HERE, every_python, run, table
+from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, version
 
 NAMES = ["plain", "adam_without_loader", "two_workers", "accumulation", "evaluation_per_epoch", "evaluation_after_each_step",
          "gan", "two_optimizers", "lbfgs", "inference", "hand_written_sgd", "ranges_around", "gradient_penalty",
-         "checkpointed"]
+         "checkpointed", "n_critic", "sam", "sam_closure_without_loader", "ppo", "ppo_without_loader", "moving_average",
+         "two_backwards", "skipped_by_hand", "scaler", "optimizer_in_hook", "iterable_dataset", "nested_ranges",
+         "range_around_updates", "validation_in_the_middle", "warm_up", "backward_in_thread", "many_optimizers"]
 
 
 def record(tmp_path, python, name):
@@ -17,11 +20,45 @@ def record(tmp_path, python, name):
     return json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
 
 
+def report(tmp_path):
+    return subprocess.run([STEPSCOPE, "report", "run"], cwd=tmp_path, env=environment(), capture_output=True, text=True,
+                          timeout=60, check=True).stdout
+
+
+# PyTorch 1.13 does not say which optimizer steps, so several updates of a batch look like those of several networks.
+UNCERTAIN = {"ppo": 3, "range_around_updates": 4}
+# What it does not have.
+NEWER = {"scaler": "a GradScaler for the CPU", "optimizer_in_hook": "hooks behind the accumulation of a gradient"}
+
+
 @pytest.mark.parametrize("name", NAMES)
 @every_python
 def test_as_many_steps_as_the_script_made(tmp_path, python, name):
+    is_old = version(python).startswith("1.")
+    if is_old and name in NEWER:
+        pytest.skip(f"1.13 has no {NEWER[name]}")
     truth, steps = record(tmp_path, python, name)
-    assert [step["step"] for step in steps] == list(range(len(truth["steps"])))
+    is_uncertain = "the number of steps is uncertain" in report(tmp_path)
+    if is_old and name in UNCERTAIN:
+        assert len(steps) == UNCERTAIN[name] and is_uncertain
+    else:
+        assert [step["step"] for step in steps] == list(range(len(truth["steps"])))
+        assert is_uncertain == (is_old and name in ("gan", "n_critic"))
+
+
+@every_python
+def test_a_kill_leaves_the_step_open(tmp_path, python):
+    done = run(tmp_path, python, HERE / "loops.py", "killed")
+    assert done.returncode != 0
+    steps = table(tmp_path, "steps")
+    assert [step["step"] for step in steps] == [0, 1, 2, 3]
+    assert [step["is_complete"] for step in steps] == [True, True, True, False]
+
+
+@every_python
+def test_work_of_another_thread_is_the_backward(tmp_path, python):
+    _, steps = record(tmp_path, python, "backward_in_thread")
+    assert all(step["backward_ns"] >= 2 * 20e6 and not step["evaluation_ns"] for step in steps)
 
 
 @every_python
