@@ -192,6 +192,11 @@ static struct clock_cursor clock_of(const struct recorded_process *process, cons
 	return clock;
 }
 
+static bool is_coarse(const struct recording *recording)
+{
+	return recording->file->header.flags & STEPSCOPE_SEGMENT_COARSE;
+}
+
 static bool search_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
                           uint32_t count)
 {
@@ -199,15 +204,80 @@ static bool search_events(void *context, const struct stepscope_block *block, co
 	struct recorded_process *process = search->recording->process;
 	struct clock_cursor clock = clock_of(process, block);
 	for (uint32_t i = 0; i < count; i++) {
-		if (events[i].type != STEPSCOPE_EVENT_STEP)
+		bool is_step = events[i].type == STEPSCOPE_EVENT_STEP;
+		bool is_scanned = search->recording->session->torch && !is_coarse(search->recording);
+		if (!is_step && !is_scanned)
 			continue;
 		int64_t time_ns = clock_ns(&clock, events[i].tick);
+		if (is_scanned)
+			torch_scan_event(search->recording, block->stream, &events[i], time_ns);
+		if (!is_step)
+			continue;
 		if (events[i].id == STEPSCOPE_STEP_CAPTURE)
 			recording_note_capture(process, time_ns, &events[i]);
 		else
 			search_step(search, &events[i], block->stream, time_ns);
 	}
 	return true;
+}
+
+static bool search_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
+{
+	struct step_search *search = context;
+	torch_scan_symbol(search->recording, id, kind, text, length);
+	return true;
+}
+
+/* Steps that were inferred, like those that were marked. */
+static void search_inferred(struct step_search *search, const struct stream *stream)
+{
+	search->is_wanted_open = search->is_wanted_next = false;
+	for (uint32_t i = 0; i < stream->inferred_count; i++) {
+		const struct inferred *step = &stream->inferred[i];
+		uint64_t number = (uint64_t)step->number;
+		struct segment_event event = {.type = STEPSCOPE_EVENT_STEP, .payload_count = 1, .payload = &number};
+		if (step->what != INFERRED_STEP)
+			continue;
+		event.id = STEPSCOPE_STEP_BEGIN;
+		search_step(search, &event, stream->number, step->start_ns);
+		event.id = STEPSCOPE_STEP_END;
+		if (step->end_ns != INFERRED_IS_OPEN)
+			search_step(search, &event, stream->number, step->end_ns);
+	}
+}
+
+/* Only what lies in a window is put in. Both are in order and do not overlap, but for phases in steps. */
+static void keep_inferred(const struct recorded_process *process, struct stream *stream)
+{
+	uint32_t kept = 0, window = 0;
+	for (uint32_t i = 0; i < stream->inferred_count; i++) {
+		const struct inferred *inferred = &stream->inferred[i];
+		while (window < process->window_count && process->windows[window].end_ns <= inferred->start_ns)
+			window++;
+		if (window == process->window_count)
+			break;
+		bool is_open = inferred->end_ns == INFERRED_IS_OPEN;
+		if (inferred->start_ns >= process->windows[window].start_ns &&
+		    (is_open || inferred->end_ns <= process->windows[window].end_ns))
+			stream->inferred[kept++] = *inferred;
+	}
+	stream->inferred_count = kept;
+}
+
+/* Of all sessions: searches, or keeps what was found. */
+static void visit_inferred(struct step_search *search, bool is_search)
+{
+	struct recording *recording = search->recording;
+	for (uint32_t s = 0; s < recording->session_count; s++) {
+		struct session *session = recording->sessions[s];
+		recording->process = recording->processes[session->process];
+		for (uint32_t i = 0; i < session->stream_count; i++) {
+			if (session->streams[i]->inferred_count && is_search)
+				search_inferred(search, session->streams[i]);
+			else if (session->streams[i]->inferred_count)
+				keep_inferred(recording->process, session->streams[i]);
+		}
+	}
 }
 
 static bool search_meta(void *context, const char *key, const char *value)
@@ -260,11 +330,6 @@ static void share_windows(struct recording *recording)
 		process->window_count = all.window_count;
 	}
 	free(all.windows);
-}
-
-static bool is_coarse(const struct recording *recording)
-{
-	return recording->file->header.flags & STEPSCOPE_SEGMENT_COARSE;
 }
 
 /* The coarse copy, where there is one. */
@@ -340,7 +405,8 @@ void recording_find_captures(struct recording *recording)
 enum status recording_find_windows(struct recording *recording, struct error *err)
 {
 	struct step_search search = {.recording = recording};
-	const struct segment_visitor visitor = {.context = &search, .events = search_events, .meta = search_meta};
+	const struct segment_visitor visitor = {
+		.context = &search, .symbol = search_symbol, .events = search_events, .meta = search_meta};
 	uint32_t previous = UINT32_MAX, found = 0;
 	for (uint32_t i = 0; i < recording->file_count; i++) {
 		struct segment_file *file = &recording->files[i];
@@ -351,6 +417,8 @@ enum status recording_find_windows(struct recording *recording, struct error *er
 		previous = file->session;
 		visit_file(recording, &visitor, file);
 	}
+	torch_scan_finish(recording);
+	visit_inferred(&search, true);
 	for (uint32_t i = 0; i < recording->process_count; i++) {
 		join_windows(recording->processes[i]);
 		found += recording->processes[i]->window_count;
@@ -363,6 +431,7 @@ enum status recording_find_windows(struct recording *recording, struct error *er
 			"the recording has no step from %" PRId64 " to %" PRId64 ", only from %" PRId64 " to %" PRId64,
 			recording->filter->first_step, recording->filter->last_step, search.lowest, search.highest);
 	share_windows(recording);
+	visit_inferred(&search, false);
 	sort_captures(recording);
 	recording->has_windows = true;
 	return STATUS_OK;

@@ -346,8 +346,7 @@ static bool may_place(struct recording *recording, const struct stream *stream)
 /* Put in, not recorded? */
 static bool is_inferred(const struct stream *stream, const struct level *level)
 {
-	return stream->inferred &&
-	       (level->kind == SPAN_STEP || (level->kind == SPAN_PHASE && !stream->has_own_phases));
+	return stream->inferred && (level->kind == SPAN_STEP || (level->kind == SPAN_PHASE && !stream->has_own_phases));
 }
 
 /* Events were dropped here: `lowest` of the spans that were open have ended meanwhile, and net - lowest were begun. */
@@ -389,6 +388,51 @@ static void on_gap(struct recording *recording, struct stream *stream, const str
 		uint32_t index;
 		struct span_chunk *chunk = track_chunk(recording->model->tracks[stream->track], row, &index);
 		chunk->flags[index] |= SPAN_START_IS_LOST;
+	}
+}
+
+/* ---- steps and phases that were inferred ---- */
+
+static void begin_inferred(struct recording *recording, struct stream *stream, uint32_t index)
+{
+	const struct inferred *inferred = &stream->inferred[index];
+	if (inferred->what == INFERRED_STEP)
+		begin_step(recording, stream, inferred->number, inferred->start_ns);
+	else
+		begin_span(recording, stream, inferred->start_ns, SPAN_PHASE, inferred->what);
+	stream->inferred_open[stream->inferred_depth++] = index;
+}
+
+static void end_inferred(struct recording *recording, struct stream *stream)
+{
+	const struct inferred *inferred = &stream->inferred[stream->inferred_open[--stream->inferred_depth]];
+	if (inferred->what == INFERRED_STEP)
+		finish_step(recording, stream, inferred->number, inferred->end_ns);
+	else
+		on_end_phase(recording, stream, inferred->end_ns);
+}
+
+/* Puts in what begins and ends up to the event: before it what begins with it, behind it what ends with it. */
+static void follow_inferred(struct recording *recording, struct stream *stream, int64_t time_ns, bool is_begin)
+{
+	for (;;) {
+		const struct inferred
+			*open = stream->inferred_depth
+		                        ? &stream->inferred[stream->inferred_open[stream->inferred_depth - 1]]
+		                        : NULL;
+		const struct inferred *next = stream->inferred_next < stream->inferred_count
+		                                      ? &stream->inferred[stream->inferred_next]
+		                                      : NULL;
+		if (open && (open->end_ns < time_ns || (is_begin && open->end_ns == time_ns)) &&
+		    (!next || next->start_ns >= open->end_ns)) {
+			end_inferred(recording, stream);
+		} else if (next && (next->start_ns < time_ns || (is_begin && next->start_ns == time_ns))) {
+			if ((next->what == INFERRED_STEP || !stream->has_own_phases) && stream->inferred_depth < 4)
+				begin_inferred(recording, stream, stream->inferred_next);
+			stream->inferred_next++;
+		} else {
+			return;
+		}
 	}
 }
 
@@ -444,6 +488,8 @@ static bool is_in_window(struct recording *recording, struct stream *stream, int
 {
 	const struct recorded_process *process = recording->process;
 	while (stream->window < process->window_count && process->windows[stream->window].end_ns < time_ns) {
+		if (stream->is_window_open && stream->inferred)
+			follow_inferred(recording, stream, process->windows[stream->window].end_ns, true);
 		if (stream->is_window_open)
 			end_all(recording, stream, process->windows[stream->window].end_ns, SPAN_IS_CLIPPED);
 		stream->is_window_open = false;
@@ -537,51 +583,6 @@ static inline void on_event(struct recording *recording, struct stream *stream, 
 	default:
 		recording_fact(recording, stream, event, time_ns);
 		break;
-	}
-}
-
-/* ---- steps and phases that were inferred ---- */
-
-static void begin_inferred(struct recording *recording, struct stream *stream, uint32_t index)
-{
-	const struct inferred *inferred = &stream->inferred[index];
-	if (inferred->what == INFERRED_STEP)
-		begin_step(recording, stream, inferred->number, inferred->start_ns);
-	else
-		begin_span(recording, stream, inferred->start_ns, SPAN_PHASE, inferred->what);
-	stream->inferred_open[stream->inferred_depth++] = index;
-}
-
-static void end_inferred(struct recording *recording, struct stream *stream)
-{
-	const struct inferred *inferred = &stream->inferred[stream->inferred_open[--stream->inferred_depth]];
-	if (inferred->what == INFERRED_STEP)
-		finish_step(recording, stream, inferred->number, inferred->end_ns);
-	else
-		on_end_phase(recording, stream, inferred->end_ns);
-}
-
-/* Puts in what begins and ends up to the event: before it what begins with it, behind it what ends with it. */
-static void follow_inferred(struct recording *recording, struct stream *stream, int64_t time_ns, bool is_begin)
-{
-	for (;;) {
-		const struct inferred
-			*open = stream->inferred_depth
-		                        ? &stream->inferred[stream->inferred_open[stream->inferred_depth - 1]]
-		                        : NULL;
-		const struct inferred *next = stream->inferred_next < stream->inferred_count
-		                                      ? &stream->inferred[stream->inferred_next]
-		                                      : NULL;
-		if (open && (open->end_ns < time_ns || (is_begin && open->end_ns == time_ns)) &&
-		    (!next || next->start_ns >= open->end_ns)) {
-			end_inferred(recording, stream);
-		} else if (next && (next->start_ns < time_ns || (is_begin && next->start_ns == time_ns))) {
-			if ((next->what == INFERRED_STEP || !stream->has_own_phases) && stream->inferred_depth < 4)
-				begin_inferred(recording, stream, stream->inferred_next);
-			stream->inferred_next++;
-		} else {
-			return;
-		}
 	}
 }
 

@@ -107,8 +107,7 @@ static void step(void)
 	call(5);
 }
 
-/* `reason` NULL: killed. */
-static void finish(const char *reason)
+static void finish_with(const char *reason, const struct model_filter *filter)
 {
 	const char *name = "node.7.4242.5242.0.ssr";
 	struct error err = {.status = STATUS_OK};
@@ -116,15 +115,21 @@ static void finish(const char *reason)
 	segment_end(&segment, reason);
 	struct recording_bytes bytes = {segment.bytes.data, segment.bytes.length, name};
 	model_init(&model, 0);
-	assert_int_equal(recording_load_memory(&bytes, 1, NULL, &model, &err), STATUS_OK);
+	assert_int_equal(recording_load_memory(&bytes, 1, filter, &model, &err), STATUS_OK);
 	model_finish(&model);
 	segment_release(&segment);
 	for (uint32_t i = 0; i < model.steps_count; i++) {
-		assert_int_equal(model.steps[i].number, i);
+		assert_int_equal(model.steps[i].number, i + (filter ? filter->first_step : 0));
 		assert_true(model.steps[i].start_ns <= model.steps[i].end_ns);
 		if (i)
 			assert_true(model.steps[i].start_ns >= model.steps[i - 1].end_ns);
 	}
+}
+
+/* `reason` NULL: killed. */
+static void finish(const char *reason)
+{
+	finish_with(reason, NULL);
 }
 
 /* How often the span is there, of the main thread; `depth` -1: at any. */
@@ -229,6 +234,33 @@ static void a_kill_in_the_optimizer(void **state)
 	finish(NULL);
 	assert_int_equal(model.steps_count, 2);
 	assert_true(model.steps[1].is_open);
+	model_release(&model);
+}
+
+static void steps_can_be_chosen(void **state)
+{
+	const struct model_filter some = {.has_steps = true, .first_step = 3, .last_step = 5}, last = {true, 9, 12};
+
+	begin();
+	for (int i = 0; i < 10; i++)
+		step();
+	finish_with("exit", &some);
+	assert_int_equal(model.steps_count, 3);
+	for (int i = 0; i < 3; i++)
+		assert_false(model.steps[i].is_open);
+	assert_int_equal(span_count("forward", 1), 3);
+	assert_int_equal(span_count("aten::mm", -1), 6);
+	assert_int_equal(span_count("optimizer", 1), 3);
+	assert_int_equal(span_count("Optimizer.step#SGD.step", 2), 3);
+	model_release(&model);
+	begin();
+	for (int i = 0; i < 9; i++)
+		step();
+	data(true);
+	forward();
+	finish_with(NULL, &last);
+	assert_int_equal(model.steps_count, 1);
+	assert_true(model.steps[0].is_open);
 	model_release(&model);
 }
 
@@ -399,6 +431,7 @@ int main(void)
 		cmocka_unit_test(an_evaluation_lies_between_steps),
 		cmocka_unit_test(a_kill_leaves_the_step_open),
 		cmocka_unit_test(a_kill_in_the_optimizer),
+		cmocka_unit_test(steps_can_be_chosen),
 		cmocka_unit_test(marked_steps_are_left_alone),
 		cmocka_unit_test(another_threads_backward_is_put_in),
 		cmocka_unit_test(a_gap_does_not_lose_the_levels),
