@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trains a small GPT, for bench/torch: `torch_step.py cost EMPTY CYCLES` measures under `stepscope run` what observers cost, in
+one process and random order; `torch_step.py size STEPS` only trains. Prints one line of JSON."""
+import collections
+import ctypes
+import json
+import os
+import random
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.profiler import ProfilerActivity, profile
+
+STEPS = 5           # with each observer, in a cycle
+VOCABULARY, CONTEXT, BATCH, WIDTH, HEADS, LAYERS = 256, 64, 8, 128, 4, 4
+HOT_LOOPS, HOT_CALLS = 15, 400
+SHAPES, MEMORY = 4, 8  # STEPSCOPE_ACTIVE_SHAPES, STEPSCOPE_ACTIVE_MEMORY
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+
+    def forward(self, x, mask):
+        batch, length, _ = x.shape
+        parts = self.qkv(self.norm1(x)).split(WIDTH, 2)
+        heads = [part.view(batch, length, HEADS, WIDTH // HEADS).transpose(1, 2) for part in parts]
+        scores = heads[0] @ heads[1].transpose(-2, -1) * (WIDTH // HEADS) ** -0.5
+        weights = scores.masked_fill(mask, float("-inf")).softmax(-1)
+        x = x + self.out((weights @ heads[2]).transpose(1, 2).reshape(batch, length, WIDTH))
+        return x + self.mlp(self.norm2(x))
+
+
+class Gpt(nn.Module):
+    """53 parameters in 4 layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.token, self.place = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)
+        self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
+        self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCABULARY, bias=False)
+        self.register_buffer("mask", torch.ones(CONTEXT, CONTEXT, dtype=torch.bool).triu(1))
+
+    def forward(self, tokens):
+        x = self.token(tokens) + self.place(torch.arange(CONTEXT))
+        for block in self.blocks:
+            x = block(x, self.mask)
+        return self.head(self.norm(x))
+
+
+def make_step():
+    """A function that trains one step."""
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    model = Gpt()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    data = torch.randint(0, VOCABULARY, (BATCH, CONTEXT + 1))
+
+    def step():
+        optimizer.zero_grad()
+        logits = model(data[:, :-1])
+        functional.cross_entropy(logits.reshape(-1, VOCABULARY), data[:, 1:].reshape(-1)).backward()
+        optimizer.step()
+    return step
+
+
+# ---- observers: each a pair of functions that switch it on and off ---------------------------------------------------------
+
+def libtorch():
+    """Path of the libtorch_cpu that is loaded."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        return next(line.split()[-1] for line in maps if "/libtorch_cpu" in line)
+
+
+def empties(path):
+    library = ctypes.CDLL(path)
+    torch_path = libtorch().encode()
+
+    def pair(needs_inputs):
+        def start():
+            if library.torch_empty_start(torch_path, needs_inputs) != 0:
+                raise RuntimeError("no callback can be registered")
+        return start, library.torch_empty_stop
+    return {"empty callback": pair(0), "empty callback, inputs requested": pair(1)}
+
+
+def ours():
+    """The agent that `stepscope run` has put into this process; what it may take is what stepscope_active says."""
+    from stepscope._library import library  # only `stepscope run` makes it importable
+    active = ctypes.c_uint.in_dll(library, "stepscope_active")
+    everything = active.value
+    if not everything & SHAPES or not everything & MEMORY:
+        raise RuntimeError("not under `stepscope run --with shapes,memory`")
+
+    def pair(without):
+        def start():
+            active.value = everything & ~without
+            library.stepscope_torch_want_inputs(0 if without & SHAPES else 1)
+            if library.stepscope_torch_start() != 0:
+                raise RuntimeError(library.stepscope_torch_problem().decode(errors="replace"))
+
+        def stop():
+            library.stepscope_torch_stop()
+            active.value = everything & ~(SHAPES | MEMORY)
+        return start, stop
+    pairs = {"ours": pair(SHAPES | MEMORY), "ours, shapes": pair(MEMORY), "ours, shapes, memory": pair(0)}
+    pairs["ours, shapes"][1]()
+    return pairs, library
+
+
+def torchs():
+    def pair(**options):
+        running = []
+
+        def start():
+            running.append(profile(activities=[ProfilerActivity.CPU], **options))
+            running[0].start()
+
+        def stop():
+            running.pop().stop()
+        return start, stop
+    everything = {"record_shapes": True, "profile_memory": True}
+    return {"torch.profiler": pair(), "torch.profiler, shapes": pair(record_shapes=True),
+            "torch.profiler, memory": pair(profile_memory=True), "torch.profiler, shapes, memory": pair(**everything),
+            "torch.profiler, all": pair(**everything, with_stack=True, with_flops=True, with_modules=True)}
+
+
+def nothing():
+    return None
+
+
+# ---- measuring -------------------------------------------------------------------------------------------------------------
+
+def timed(function):
+    start = time.thread_time_ns()
+    function()
+    return time.thread_time_ns() - start
+
+
+def block(step, observer, steps):
+    """CPU ns of this thread: of the start, of each step, of the stop."""
+    start, stop = observer
+    return {"start": timed(start), "steps": [timed(step) for _ in range(steps)], "stop": timed(stop)}
+
+
+def cycle(step, observers):
+    """Each observer meets the same moods of the machine: STEPS times one step, but what takes long to stop all of them at once."""
+    heavy = [name for name in observers if name.startswith("torch.profiler")]
+    plan = heavy + [name for name in observers if name not in heavy] * STEPS
+    random.shuffle(plan)
+    found = {name: {"start": [], "steps": [], "stop": []} for name in observers}
+    for name in plan:
+        for key, value in block(step, observers[name], STEPS if name in heavy else 1).items():
+            found[name][key] += value if isinstance(value, list) else [value]
+    return found
+
+
+def hot(observers):
+    """CPU ns per allocation and release of 64 floats, in a loop that is all in the cache: of many short loops the least."""
+    found = {name: float("inf") for name in observers}
+    empty = torch.empty
+    for name in random.sample(list(observers) * HOT_LOOPS, len(observers) * HOT_LOOPS):
+        observers[name][0]()
+        empty(64)
+        start = time.thread_time_ns()
+        for _ in range(HOT_CALLS):
+            empty(64)
+        found[name] = min(found[name], (time.thread_time_ns() - start) / HOT_CALLS)
+        observers[name][1]()
+    return found
+
+
+def counts(step):
+    """Records and allocations of a step, as torch.profiler sees them."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as prof:
+        step()
+    events = prof.events() if not hasattr(prof.profiler, "kineto_results") else None
+    path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"torch_step-{os.getpid()}.json")
+    prof.export_chrome_trace(path)
+    with open(path, encoding="utf-8") as file:
+        trace = json.load(file)
+    os.unlink(path)
+    if isinstance(trace, list):
+        return {"records": len(events or trace), "pairs": 0}
+    kinds = collections.Counter(event.get("cat") for event in trace["traceEvents"])
+    allocated = sum(event["name"] == "[memory]" and event["args"]["Bytes"] > 0 for event in trace["traceEvents"])
+    return {"records": kinds["cpu_op"] + kinds["user_annotation"], "pairs": allocated}
+
+
+def cost(empty, cycles):
+    step = make_step()
+    mine, library = ours()
+    library.stepscope_torch_stop()
+    observers = {"nothing": (nothing, nothing), "nothing, again": (nothing, nothing), **empties(empty), **mine, **torchs()}
+    for _ in range(3):
+        step()
+    found = {"torch": torch.__version__, **counts(step), "cycles": [], "hot": []}
+    light = {name: pair for name, pair in observers.items() if not name.startswith("torch.profiler")}
+    for pair in observers.values():  # the first of each pays for what is done once
+        block(step, pair, 1)
+    for _ in range(cycles):
+        found["cycles"].append(cycle(step, observers))
+        found["hot"].append(hot(light))
+    return found
+
+
+def main():
+    if sys.argv[1] == "cost":
+        found = cost(sys.argv[2], int(sys.argv[3]))
+    else:
+        step = make_step()
+        for _ in range(int(sys.argv[2])):
+            step()
+        found = {"torch": torch.__version__}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
