@@ -536,14 +536,19 @@ static void add_cut(struct torch_scan *scan, struct stream_scan *stream, uint32_
 }
 
 static void note_limits(struct recording *recording, const struct session *session, const struct torch_scan *scan,
-                        const struct stream *training, bool is_uncertain)
+                        const struct stream *training, const struct inference *inference)
 {
 	uint32_t process = recording->processes[session->process]->process;
-	if (is_uncertain)
+	if (inference->is_joined)
 		model_add_ledger(
 			recording->model, LEDGER_OTHER, process, "steps", 1,
 			"the number of steps is uncertain: optimizers that step without data between them were taken "
 			"for one step");
+	if (inference->is_each_update)
+		model_add_ledger(
+			recording->model, LEDGER_OTHER, process, "steps", 1,
+			"the number of steps is uncertain: this PyTorch does not tell optimizers apart, so every "
+			"update was taken for a step");
 	if (scan->record_count == MAX_RECORDS)
 		model_add_ledger(recording->model, LEDGER_OTHER, process, "steps", 1,
 		                 "the recording is too long to find all steps that its program did not mark");
@@ -579,7 +584,7 @@ static void infer_session(struct recording *recording, struct session *session)
 	stream->inferred = inference.list;
 	stream->inferred_count = (uint32_t)inference.count;
 	stream->has_own_phases = scan->has_phases;
-	note_limits(recording, session, scan, stream, inference.is_uncertain);
+	note_limits(recording, session, scan, stream, &inference);
 }
 
 void torch_scan_finish(struct recording *recording)

@@ -90,23 +90,34 @@ static void end_skipped(struct inferrer *in, struct grouping *g)
 	forget(g);
 }
 
+/* Does the next call belong to the same optimizer? Then it makes steps alone: training goes on with another one. */
+static bool is_followed_by_itself(const struct inferrer *in, size_t call)
+{
+	for (size_t i = call + 1; i < in->count; i++) {
+		if (is_call(&in->records[i]))
+			return in->records[i].optimizer == in->records[call].optimizer;
+	}
+	return false;
+}
+
 /* Does the call begin another group? */
 static bool is_other_group(struct inferrer *in, struct grouping *g, size_t call, bool is_closure)
 {
 	uint64_t optimizer = in->records[call].optimizer;
+	bool is_other_batch = g->has_data || g->has_next_data || !g->has_batches;
 
 	if (g->last == NONE)
 		return false;
 	if (g->has_identity && optimizer) /* rule 1 */
-		return number_map_find(&g->groups, optimizer) == g->group;
+		return number_map_find(&g->groups, optimizer) == g->group ||
+		       (is_other_batch && g->backward != NONE && is_followed_by_itself(in, call));
 	if (is_closure || g->is_closure) /* rule 2 */
 		return true;
 	if (g->backward == NONE)
 		return false;
-	if (g->has_data || g->has_next_data || !g->has_batches)
-		return true;
-	in->out->is_uncertain = true;
-	return false;
+	in->out->is_each_update |= is_other_batch && !g->has_batches;
+	in->out->is_joined |= !is_other_batch;
+	return is_other_batch;
 }
 
 static void on_call(struct inferrer *in, struct grouping *g, size_t call)

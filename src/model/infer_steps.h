@@ -9,7 +9,8 @@
  *     inference_release(&inference);
  *
  * The rules:
- * 1. Where the optimizer object of each call is known, a step is a run of calls in which none repeats.
+ * 1. Where the optimizer object of each call is known, a step is a run of calls in which none repeats; one that steps twice in a
+ *    row on other data than those before it begins a step, too.
  * 2. Where it is not: calls with no training backward between them belong together; a call that contains a backward (a closure)
  *    stands alone; groups with no data between them are joined, which is right for several networks and wrong for several
  *    updates per batch, so it is said.
@@ -72,7 +73,8 @@ struct inference {
 	size_t count, capacity;
 	size_t step_count;
 	size_t update_count; /* optimizer calls */
-	bool is_uncertain;   /* rule 2 joined groups: the count may be too small */
+	bool is_joined;      /* rule 2 joined groups: the count may be too small */
+	bool is_each_update; /* rule 2 had nothing to join by: the count may be too large */
 };
 
 /* `records` by start; a range's parent has a smaller index. */

@@ -126,7 +126,7 @@ static bool is_uncertain(const char *text)
 	bool result;
 
 	read_loop(&loop, text);
-	result = loop.inference.is_uncertain;
+	result = loop.inference.is_joined || loop.inference.is_each_update;
 	inference_release(&loop.inference);
 	return result;
 }
@@ -162,13 +162,24 @@ static void names_alone_join_what_has_one_batch(void **state)
 	assert_false(is_uncertain("DZFB1ZFB2DZFB1ZFB2"));
 	/* without a loader there is nothing to join by */
 	check("FBPFBP", "000111", NULL);
-	assert_false(is_uncertain("FBPFBP"));
+	assert_true(is_uncertain("FBPFBP"));
+	assert_false(is_uncertain("FB1FB1"));
+	assert_false(is_uncertain("FBPP"));
 }
 
 static void several_updates_of_a_batch(void **state)
 {
 	check("DFB1FB1FB1DFB1", "00001112223333", NULL);
 	check("DFB1DFB1DFB12DFB1", "00001111222223333", NULL);
+}
+
+static void training_goes_on_with_another_optimizer(void **state)
+{
+	check("DFB1DFB1DFB2DFB2", "0000111122223333", NULL);
+	check("FB1FB1FB2FB2", "000111222333", NULL);
+	check("DFB1DFB1DFB12DFB1DFB12", "0000111122222333344444", NULL);
+	/* each network has its own batch */
+	check("DFB1DFB2DFB1DFB2", "0000000011111111", NULL);
 }
 
 static void a_closure_is_a_step(void **state)
@@ -462,6 +473,7 @@ int main(void)
 		cmocka_unit_test(several_optimizers_make_one_step),
 		cmocka_unit_test(names_alone_join_what_has_one_batch),
 		cmocka_unit_test(several_updates_of_a_batch),
+		cmocka_unit_test(training_goes_on_with_another_optimizer),
 		cmocka_unit_test(a_closure_is_a_step),
 		cmocka_unit_test(accumulation_is_one_step),
 		cmocka_unit_test(an_evaluation_between_steps_is_in_none),
