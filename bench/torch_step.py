@@ -150,12 +150,14 @@ def block(step, observer, steps):
 
 
 def cycle(step, observers):
-    """Each observer meets the same moods of the machine: STEPS times one step, but what takes long to stop all of them at once."""
+    """STEPS rounds of one step with each, so that neighbours meet the same mood of the machine; what takes long to stop takes all of
+    its steps at once."""
     heavy = [name for name in observers if name.startswith("torch.profiler")]
-    plan = heavy + [name for name in observers if name not in heavy] * STEPS
-    random.shuffle(plan)
+    rounds = [random.sample(light, len(light)) for light in [[name for name in observers if name not in heavy]] * STEPS]
+    for name in heavy:
+        rounds.insert(random.randint(0, len(rounds)), [name])
     found = {name: {"start": [], "steps": [], "stop": []} for name in observers}
-    for name in plan:
+    for name in sum(rounds, []):
         for key, value in block(step, observers[name], STEPS if name in heavy else 1).items():
             found[name][key] += value if isinstance(value, list) else [value]
     return found
