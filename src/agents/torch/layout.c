@@ -86,9 +86,7 @@ static void end_function(const void *record, void *context)
 	__atomic_fetch_sub(&probe.depth, 1, __ATOMIC_RELAXED);
 }
 
-static void end_backward(const void *record, void *context)
-{
-}
+static void end_backward(const void *record, void *context) {}
 
 bool layout_probe_begin(const struct torch_entry *entry)
 {

@@ -37,7 +37,7 @@ static void on_delete(void *reporter, void *address)
 struct loaded {
 	char path[1024];
 	ElfW(Addr) base, relro_start, relro_end;
-	const ElfW(Dyn) *dynamic;
+	const ElfW(Dyn) * dynamic;
 	int count;
 };
 
@@ -81,8 +81,8 @@ static bool store(const struct loaded *loaded, void **slot, void *function)
 
 struct tables {
 	const char *names;
-	const ElfW(Sym) *symbols;
-	const ElfW(Rela) *lists[2];
+	const ElfW(Sym) * symbols;
+	const ElfW(Rela) * lists[2];
 	size_t bytes[2];
 };
 
@@ -145,8 +145,9 @@ bool memory_start(char *problem, size_t problem_bytes)
 	void *release = handle ? dlsym(handle, delete_name) : NULL;
 	struct tables tables = tables_of(&loaded);
 	if (!allocate || !release || !tables.names || !tables.symbols) {
-		snprintf(problem, problem_bytes, "%s", loaded.count == 1 ? "this PyTorch does not report its allocations"
-		                                                         : "there is not just one libc10 in the process");
+		snprintf(problem, problem_bytes, "%s",
+		         loaded.count == 1 ? "this PyTorch does not report its allocations"
+		                           : "there is not just one libc10 in the process");
 		return false;
 	}
 	*(void **)&original_new = allocate;
