@@ -526,6 +526,112 @@ def many_optimizers():
                 optimizer.zero_grad()
 
 
+def prefetch():
+    """The next batch is fetched before the step, as some trainers do, and moved at once."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        batches = iter(loader(5))
+        (batch,) = next(batches)
+        while batch is not None:
+            batch = batch.to(torch.float64).to(torch.float32)
+            following = next(batches, None)
+            with Step():
+                train(model, optimizer, batch)
+            batch = following[0] if following else None
+
+
+def partial_accumulation():
+    """Three batches per step; the rest at the end of an epoch makes one, too."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+    for _ in range(2):
+        for i, (batch,) in enumerate(loader(7)):
+            model(batch).pow(2).mean().backward()
+            if i % 3 == 2 or i == 6:
+                with Step():
+                    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                    optimizer.step()
+                    schedule.step()
+                    optimizer.zero_grad()
+
+
+def distillation():
+    """A teacher without gradients on the same batch, with workers, and a copy of the weights after each epoch."""
+    model, teacher = net(), net()
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(2):
+        for (batch,) in loader(4, workers=1):
+            with Step():
+                with torch.no_grad():
+                    wanted = teacher(batch)
+                loss = nn.functional.mse_loss(model(batch), wanted)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        teacher.load_state_dict(model.state_dict())
+
+
+def inner_updates():
+    """MAML: gradients of a few inner updates, that train nothing, within each step."""
+    weights = torch.randn(16, 4, requires_grad=True)
+    optimizer = torch.optim.SGD([weights], lr=0.1)
+    for (batch,) in loader():
+        with Step():
+            optimizer.zero_grad()
+            fast = weights
+            for _ in range(2):
+                (grad,) = torch.autograd.grad((batch @ fast).pow(2).mean(), fast, create_graph=True)
+                fast = fast - 0.1 * grad
+            (batch @ fast).pow(2).mean().backward()
+            optimizer.step()
+
+
+def in_a_thread():
+    """The main thread only evaluates."""
+    import threading
+    thread = threading.Thread(target=plain)
+    thread.start()
+    model = net()
+    with torch.no_grad():
+        for (batch,) in loader(10):
+            model(batch)
+    thread.join()
+
+
+def two_phases():
+    """The head first, then everything with another optimizer."""
+    model, head = net(), nn.Linear(4, 2)
+    for parameters in (list(head.parameters()), [*model.parameters(), *head.parameters()]):
+        optimizer = torch.optim.SGD(parameters, lr=0.1)
+        for (batch,) in loader(3):
+            with Step():
+                optimizer.zero_grad()
+                head(model(batch)).pow(2).mean().backward()
+                optimizer.step()
+
+
+def actor_critic():
+    """No loader, two networks with an optimizer each, a target network that follows."""
+    actor, critic, target = nn.Linear(16, 4), nn.Linear(4, 1), nn.Linear(4, 1)
+    a, c = torch.optim.Adam(actor.parameters()), torch.optim.Adam(critic.parameters())
+    for _ in range(5):
+        states = torch.randn(8, 16)
+        with torch.no_grad():
+            wanted = target(actor(states)) * 0.9
+        with Step():
+            c.zero_grad()
+            (critic(actor(states).detach()) - wanted).pow(2).mean().backward()
+            c.step()
+            a.zero_grad()
+            (-critic(actor(states))).mean().backward()
+            a.step()
+        with torch.no_grad():
+            for old, new in zip(target.parameters(), critic.parameters()):
+                old.lerp_(new, 0.1)
+
+
 def killed():
     """Dies in the middle of the fourth step, without a word."""
     import os
