@@ -31,9 +31,8 @@
 enum stepscope_event {
 	STEPSCOPE_EVENT_NONE = 0,
 	STEPSCOPE_EVENT_BEGIN =
-		1, /* id: symbol (its kind tells range, phase, op, ...); optional [0] autograd sequence number in
-	                            * bits 0..47, in 48..63 PyTorch's number of the thread that ran the forward (0: not backward)
-	                            * [1] symbol: inputs */
+		1, /* id: symbol (its kind tells range, phase, op, ...); optional [0] autograd sequence number in bits
+	            * 0..47, PyTorch's number of the thread that ran the forward in 48..63 (0: not backward) */
 	STEPSCOPE_EVENT_END = 2, /* id: enum stepscope_end, what is being closed */
 	STEPSCOPE_EVENT_SWITCH =
 		3, /* id: symbol; END of the innermost open span of the same class, then BEGIN, at one tick */
