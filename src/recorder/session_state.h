@@ -44,8 +44,8 @@ struct session {
 	bool is_cost_pause; /* cost_every: this stretch runs without detail */
 	struct schedule_progress progress;
 	const char *observer; /* of operators, see emit_note_observer() */
-	bool is_start_told; /* the facts are in the recording */
-	bool is_ending;     /* the last events are being written */
+	bool is_start_told;   /* the facts are in the recording */
+	bool is_ending;       /* the last events are being written */
 	struct pool pool;
 	struct drain drain;
 	double cost_event_ns;
