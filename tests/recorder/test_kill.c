@@ -236,6 +236,7 @@ static void victim_closes_and_limits(int argc, char **argv)
 		setrlimit(RLIMIT_NOFILE, i == 1 ? &none : &limit);
 		work_start(&works[i]);
 		work_finish(&works[i]);
+		stepscope_flush(); /* a pass is made in each of the three */
 	}
 }
 
