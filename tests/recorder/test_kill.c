@@ -231,9 +231,9 @@ static void victim_closes_and_limits(int argc, char **argv)
 	none = limit;
 	none.rlim_cur = 3;
 	for (int i = 0; i < 3; i++) {
+		setrlimit(RLIMIT_NOFILE, i == 1 ? &none : &limit);
 		if (i == 1)
 			close_all();
-		setrlimit(RLIMIT_NOFILE, i == 1 ? &none : &limit);
 		work_start(&works[i]);
 		work_finish(&works[i]);
 		stepscope_flush(); /* a pass is made in each of the three */
