@@ -85,10 +85,11 @@ static void ten_thousand_cycles_hold_nothing(void)
 	snprintf(text, sizeof(text), "%u", count);
 	harness.options = "keep_size=0,pool=256K";
 	CHECK_EQUAL(harness_run("cycles", text, NULL), 0);
-	if (!IS_SANITIZED) /* their allocators keep what was freed */
+	if (!IS_SANITIZED) { /* their allocators keep what was freed, and map more for themselves */
 		CHECK(harness.counters[20] < harness.counters[10] + 1024);
+		CHECK(harness.counters[22] <= harness.counters[12] + 2);
+	}
 	CHECK_EQUAL(harness.counters[11], harness.counters[21]);
-	CHECK(harness.counters[22] <= harness.counters[12] + 2);
 	struct recording *recording = recording_read(harness.directory);
 	recording_check_whole(recording, false);
 	CHECK_EQUAL(recording_sum(recording, STEPSCOPE_EVENT_BEGIN), count);
