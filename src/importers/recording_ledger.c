@@ -23,12 +23,14 @@ void recording_ledger_stream(struct recording *recording, const struct session *
 	for (int type = 0; type < STEPSCOPE_EVENT_TYPES && stream->has_drops; type++) {
 		uint64_t count = stream->drops.by_type[type];
 		if (count && !__builtin_add_overflow(total, count, &total))
-			model_add_ledger(model, LEDGER_DROPPED, process, event_names[type], count,
-			                 "events were dropped because the buffers, or the table of names, were full");
+			model_add_ledger(
+				model, LEDGER_DROPPED, process, event_names[type], count,
+				"events were dropped: the buffers or the table of names were full, or they lay too deep in others");
 	}
 	if (stream->gap_events > total)
-		model_add_ledger(model, LEDGER_DROPPED, process, "unknown type", stream->gap_events - total,
-		                 "events were dropped because the buffers, or the table of names, were full");
+		model_add_ledger(
+			model, LEDGER_DROPPED, process, "unknown type", stream->gap_events - total,
+			"events were dropped: the buffers or the table of names were full, or they lay too deep in others");
 	if (stream->unmatched)
 		model_add_ledger(model, LEDGER_UNMATCHED_END, process, where, stream->unmatched,
 		                 "ends had no begin; they were ignored");

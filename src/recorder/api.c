@@ -196,6 +196,11 @@ void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload,
 		stream_put(type, id, payload, count);
 }
 
+void emit_drop(enum stepscope_event type)
+{
+	stream_drop(type);
+}
+
 void emit_note_observer(const char *name)
 {
 	session.observer = name;

@@ -18,6 +18,9 @@ uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t
  * begins is recorded as "(no name)". */
 void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload, unsigned count);
 
+/* Counts an event that the agent could not record. */
+void emit_drop(enum stepscope_event type);
+
 /* A value of a counter in the process's own time line. */
 static inline void emit_counter(uint32_t symbol, double value)
 {

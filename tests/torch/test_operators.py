@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from torch_tools import HERE, every_python, export, run
+from torch_tools import HERE, every_python, export, run, table
 
 
 def slices(events):
@@ -53,3 +53,22 @@ def test_the_same_operators_as_torch_profiler(tmp_path, python, model):
         assert allocations(export(tmp_path)) == allocations(trace["traceEvents"])
     else:  # 1.13 without Kineto: times are whole microseconds, so the order of short ones is lost
         assert Counter(ours) == Counter(event["name"] for event in slices(trace))
+
+
+DEEP = """
+import contextlib, torch
+with contextlib.ExitStack() as stack:
+    for level in range(300):
+        stack.enter_context(torch.profiler.record_function(f"level {level}"))
+    torch.ones(2)
+"""
+
+
+@every_python
+def test_what_lies_too_deep_is_counted(tmp_path, python):
+    done = run(tmp_path, python, "-c", DEEP)
+    assert done.returncode == 0, done.stderr
+    names = {event["name"] for event in export(tmp_path)}
+    dropped = sum(row["count"] for row in table(tmp_path, "ledger") if row["what"] == "dropped")
+    assert "level 255" in names and "level 256" not in names
+    assert dropped >= 300 - 256 + 1

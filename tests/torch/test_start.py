@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Getting in: every way to start Python, and nothing of the program changed by it."""
-import os
 import subprocess
 
 import pytest
@@ -149,4 +148,3 @@ for batch in torch.utils.data.DataLoader(data, batch_size=8, num_workers=2):
 def test_what_was_asked_for_in_the_environment_stays(tmp_path, python):
     program = "import os; print(os.environ.get('PYTHONPATH', '').split(':')[1:])"
     assert run(tmp_path, python, "-c", program, env={"PYTHONPATH": "/a:/b"}).stdout == "['/a', '/b']\n"
-    assert os.environ.get("STEPSCOPE_LIBRARY") is None

@@ -11,12 +11,11 @@
  */
 #include "agents/torch/inputs.h"
 
+#include "agents/torch/process.h"
 #include "recorder/emit.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #define TENSORS 16
 #define TENSOR_WORDS 32
@@ -61,9 +60,7 @@ static uint64_t cache[CACHE_LINES][CACHE_WAYS] __attribute__((aligned(64)));
 
 static bool read_words(uint64_t address, uint64_t *words, unsigned count)
 {
-	struct iovec to = {words, count * sizeof(*words)};
-	struct iovec from = {(void *)(uintptr_t)address, count * sizeof(*words)};
-	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)(count * sizeof(*words));
+	return process_read(address, words, count) == count;
 }
 
 void inputs_add_tensor(uint64_t tensor, enum inputs_probe kind, const int64_t *sizes, int count)
@@ -73,9 +70,7 @@ void inputs_add_tensor(uint64_t tensor, enum inputs_probe kind, const int64_t *s
 		return;
 	*known = (struct known_tensor){.kind = kind, .count = count};
 	memcpy(known->sizes, sizes, (size_t)count * sizeof(*sizes));
-	/* an object at the end of a page: as much of it as can be read */
-	for (unsigned words = TENSOR_WORDS; words > 8 && !read_words(tensor, known->words, words); words -= 4)
-		memset(known->words, 0, sizeof(known->words));
+	(void)process_read(tensor, known->words, TENSOR_WORDS);
 	probe.tensor_count++;
 }
 
@@ -135,11 +130,9 @@ static void look_at_cat(const uint64_t *record)
 void inputs_look_at(const void *record, const char *name)
 {
 	uint64_t words[RECORD_WORDS] = {0};
-	unsigned count = RECORD_WORDS;
 	if (!probe.first)
 		return;
-	while (count > 8 && !read_words((uint64_t)(uintptr_t)record, words, count))
-		count -= 8;
+	(void)process_read((uint64_t)(uintptr_t)record, words, RECORD_WORDS);
 	if (probe.muls + probe.cats == 0)
 		probe.places = probe.list_places = UINT64_MAX;
 	if (strcmp(name, "aten::mul") == 0)

@@ -6,10 +6,9 @@
 #include "agents/torch/layout.h"
 
 #include "agents/torch/inputs.h"
+#include "agents/torch/process.h"
 
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #define IMAGE_WORDS 64
 #define IMAGES 32
@@ -33,25 +32,13 @@ static struct {
 	char text[INPUTS_TEXT_BYTES]; /* inputs of the newest outermost operator */
 } probe;
 
-static unsigned copy_words(const void *record, uint64_t *words, unsigned count)
-{
-	while (count > 0) {
-		struct iovec to = {words, count * sizeof(*words)};
-		struct iovec from = {(void *)(uintptr_t)record, count * sizeof(*words)};
-		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)(count * sizeof(*words)))
-			return count;
-		count -= 8;
-	}
-	return 0;
-}
-
 static void take(const void *record, enum torch_scope scope)
 {
 	unsigned at = __atomic_fetch_add(&probe.count, 1, __ATOMIC_RELAXED);
 	if (at >= IMAGES)
 		return;
 	struct image *image = &probe.images[at];
-	image->word_count = copy_words(record, image->words, IMAGE_WORDS);
+	image->word_count = process_read((uint64_t)(uintptr_t)record, image->words, IMAGE_WORDS);
 	image->sequence = probe.entry->sequence_peek();
 	if (scope == TORCH_SCOPE_FUNCTION)
 		probe.forward = probe.entry->thread_id();

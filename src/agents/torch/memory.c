@@ -4,10 +4,10 @@
  */
 #include "agents/torch/memory.h"
 
+#include "agents/torch/process.h"
 #include "recorder/emit.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,49 +19,20 @@ static const char delete_name[] = "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
 
 static void (*original_new)(void *reporter, void *address, size_t bytes);
 static void (*original_delete)(void *reporter, void *address);
+static bool is_on; /* both lead through us: allocations without releases would be a leak that is none */
 
 static void on_new(void *reporter, void *address, size_t bytes)
 {
-	if (bytes && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY))
+	if (is_on && bytes && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY))
 		stepscope_memory_alloc(address, bytes, STEPSCOPE_MEMORY_OTHER, -1);
 	original_new(reporter, address, bytes);
 }
 
 static void on_delete(void *reporter, void *address)
 {
-	if (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY)
+	if (is_on && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY))
 		stepscope_memory_free(address, -1);
 	original_delete(reporter, address);
-}
-
-struct loaded {
-	char path[1024];
-	ElfW(Addr) base, relro_start, relro_end;
-	const ElfW(Dyn) * dynamic;
-	int count;
-};
-
-static int look_at(struct dl_phdr_info *info, size_t bytes, void *context)
-{
-	struct loaded *loaded = context;
-	const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
-	const char *name = slash ? slash + 1 : info->dlpi_name;
-	(void)bytes;
-	if (!name || strncmp(name, library, sizeof(library) - 1) != 0)
-		return 0;
-	loaded->count++;
-	loaded->base = info->dlpi_addr;
-	snprintf(loaded->path, sizeof(loaded->path), "%s", info->dlpi_name);
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-		if (header->p_type == PT_DYNAMIC)
-			loaded->dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + header->p_vaddr);
-		if (header->p_type == PT_GNU_RELRO) {
-			loaded->relro_start = info->dlpi_addr + header->p_vaddr;
-			loaded->relro_end = loaded->relro_start + header->p_memsz;
-		}
-	}
-	return 0;
 }
 
 /* Memory that the dynamic linker made read-only after it had filled it is writable for the moment of the store. */
@@ -136,13 +107,12 @@ static int redirect(const struct loaded *loaded, const struct tables *tables, co
 
 bool memory_start(char *problem, size_t problem_bytes)
 {
-	static struct loaded loaded;
-	if (original_new)
+	struct loaded loaded;
+	if (is_on)
 		return true;
-	dl_iterate_phdr(look_at, &loaded);
-	void *handle = loaded.count == 1 ? dlopen(loaded.path, RTLD_NOLOAD | RTLD_LAZY) : NULL;
-	void *allocate = handle ? dlsym(handle, new_name) : NULL;
-	void *release = handle ? dlsym(handle, delete_name) : NULL;
+	process_find_library(&loaded, library);
+	void *allocate = loaded.handle ? dlsym(loaded.handle, new_name) : NULL;
+	void *release = loaded.handle ? dlsym(loaded.handle, delete_name) : NULL;
 	struct tables tables = tables_of(&loaded);
 	if (!allocate || !release || !tables.names || !tables.symbols) {
 		snprintf(problem, problem_bytes, "%s",
@@ -160,8 +130,8 @@ bool memory_start(char *problem, size_t problem_bytes)
 	int news = redirect(&loaded, &tables, new_name, ours.address);
 	ours.release = on_delete;
 	int deletes = redirect(&loaded, &tables, delete_name, ours.address);
-	if (news && deletes)
-		return true;
-	snprintf(problem, problem_bytes, "libc10's calls could not be redirected");
-	return false;
+	is_on = news && deletes;
+	if (!is_on)
+		snprintf(problem, problem_bytes, "libc10's calls could not be redirected");
+	return is_on;
 }

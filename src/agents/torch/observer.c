@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define DEPTH_MAX 128u
+#define DEPTH_MAX 256u
 
 static struct {
 	const char *(*name)(const void *record);
@@ -70,7 +70,11 @@ static inline __attribute__((always_inline)) void put_begin(enum torch_scope sco
 
 static inline __attribute__((always_inline)) void begin(enum torch_scope scope, const void *record)
 {
-	bool is_wanted = (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL) && open_records.depth < DEPTH_MAX;
+	bool is_wanted = STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL;
+	if (__builtin_expect(is_wanted && open_records.depth >= DEPTH_MAX, 0)) {
+		emit_drop(STEPSCOPE_EVENT_BEGIN);
+		is_wanted = false;
+	}
 	uint32_t symbol = is_wanted ? names_symbol(scope, observer.name(record)) : 0;
 	push(symbol != 0);
 	if (!symbol)

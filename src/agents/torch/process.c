@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * process.c: see process.h.
+ */
+#include "agents/torch/process.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+struct search {
+	struct loaded *loaded;
+	const char *name;
+};
+
+static int look_at(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+	const struct search *search = context;
+	struct loaded *loaded = search->loaded;
+	const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+	const char *name = slash ? slash + 1 : info->dlpi_name;
+	(void)bytes;
+	if (!name || strncmp(name, search->name, strlen(search->name)) != 0)
+		return 0;
+	loaded->count++;
+	loaded->base = info->dlpi_addr;
+	snprintf(loaded->path, sizeof(loaded->path), "%s", info->dlpi_name);
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+		if (header->p_type == PT_DYNAMIC)
+			loaded->dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + header->p_vaddr);
+		if (header->p_type == PT_GNU_RELRO) {
+			loaded->relro_start = info->dlpi_addr + header->p_vaddr;
+			loaded->relro_end = loaded->relro_start + header->p_memsz;
+		}
+	}
+	return 0;
+}
+
+void process_find_library(struct loaded *loaded, const char *name)
+{
+	struct search search = {loaded, name};
+	*loaded = (struct loaded){.count = 0};
+	dl_iterate_phdr(look_at, &search);
+	if (loaded->count == 1)
+		loaded->handle = dlopen(loaded->path, RTLD_NOLOAD | RTLD_LAZY);
+}
+
+unsigned process_read(uint64_t address, uint64_t *words, unsigned count)
+{
+	for (; count > 0; count = count > 8 ? count - 8 : 0) {
+		struct iovec to = {words, count * sizeof(*words)};
+		struct iovec from = {(void *)(uintptr_t)address, count * sizeof(*words)};
+		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)(count * sizeof(*words)))
+			return count;
+	}
+	return 0;
+}

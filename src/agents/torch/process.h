@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * process.h: looking at what this process has loaded and at its memory, before anything is known of it.
+ */
+#ifndef AGENTS_TORCH_PROCESS_H
+#define AGENTS_TORCH_PROCESS_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct loaded {
+	char path[1024];
+	ElfW(Addr) base, relro_start, relro_end;
+	const ElfW(Dyn) * dynamic;
+	int count; /* of files with such a name; the rest tells of the last one */
+	void *handle; /* for dlsym(); never closed: code that may be called back must not go away. NULL unless count is 1 */
+};
+
+/* The library whose file name begins so ("libc10.so"; Debian's go on behind it); loads nothing itself. */
+void process_find_library(struct loaded *loaded, const char *name);
+
+/* Copies up to `count` words, as many as can be read in steps of eight; returns how many. Cannot fault, whatever the address is. */
+unsigned process_read(uint64_t address, uint64_t *words, unsigned count);
+
+#endif
