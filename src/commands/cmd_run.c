@@ -196,10 +196,10 @@ const struct command command_run = {
 	.name = "run",
 	.summary = "Run a program and record its steps and the machine around it",
 	.usage = "stepscope run [options] -- PROGRAM [arguments]",
-	.examples =
-		"  stepscope run -- ./train\n"
-		"  stepscope run --steps 50-69 --with shapes,memory -- python train.py --epochs 3\n"
-		"  stepscope run --out runs/a --wait 10 --warmup 2 --active 5 --repeat 1 -- torchrun --nproc-per-node 8 train.py",
+	.examples = "  stepscope run -- ./train\n"
+		    "  stepscope run --steps 50-69 --with shapes,memory -- ./train --epochs 3\n"
+		    "  stepscope run --out runs/a --wait 10 --warmup 2 --active 5 --repeat 1 -- ./train\n"
+		    "  stepscope run -- torchrun --nproc-per-node 8 train.py",
 	.make_options = run_options_table,
 	.run = run_program,
 };

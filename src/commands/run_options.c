@@ -180,7 +180,8 @@ static enum status read_entry(struct record_settings *given, struct yaml_flat *f
 		return error_set(err, STATUS_INPUT, "'%s' line %d: a second document; options stand in the first", path,
 		                 entry->line);
 	if (is_empty_block(entry)) {
-		*(taken ? taken : &(int){0}) += 1;
+		if (taken)
+			++*taken;
 		return STATUS_OK;
 	}
 	return set(given, entry->key, entry->value, arena_printf(&file->arena, "%s:%d", path, entry->line), taken, err);
