@@ -428,7 +428,7 @@ static void close_session(struct recording *recording, struct session *session)
 			recording->model, LEDGER_REMOVED, recording->process->process, recording->process->host,
 			session->removed_words,
 			session->has_coarse
-				? "words of older events were removed to keep the recording small; steps, phases and values are kept"
+				? "words of older events were removed to keep the recording small; marked steps and phases, and values, are kept"
 				: "words of older events were removed to keep the recording small");
 	release_session_contents(session);
 }
