@@ -30,9 +30,7 @@
 
 enum stepscope_event {
 	STEPSCOPE_EVENT_NONE = 0,
-	STEPSCOPE_EVENT_BEGIN =
-		1, /* id: symbol (its kind tells range, phase, op, ...); optional [0] autograd sequence number in bits
-	            * 0..47, PyTorch's number of the thread that ran the forward in 48..63 (0: not backward) */
+	STEPSCOPE_EVENT_BEGIN = 1, /* id: symbol (its kind tells range, phase, op, ...); optional STEPSCOPE_BEGIN_ words */
 	STEPSCOPE_EVENT_END = 2, /* id: enum stepscope_end, what is being closed */
 	STEPSCOPE_EVENT_SWITCH =
 		3, /* id: symbol; END of the innermost open span of the same class, then BEGIN, at one tick */
@@ -55,6 +53,17 @@ enum stepscope_event {
 	STEPSCOPE_EVENT_EXTENDED = 15, /* id: kind; for the future: skipped by length */
 	STEPSCOPE_EVENT_TYPES = 16,
 };
+
+/* Words of a BEGIN, as many as say something. */
+enum stepscope_begin {
+	STEPSCOPE_BEGIN_SEQUENCE =
+		0, /* autograd sequence number in bits 0..47, PyTorch's number of the thread that ran the
+	                               * forward in 48..63 (0: not backward); all ones: none */
+	STEPSCOPE_BEGIN_WHERE =
+		1, /* symbol of the inputs (kind INPUTS) in bits 0..31, symbol of the innermost Python frame
+	                               * (kind FRAME) in 32..63; 0: none */
+};
+#define STEPSCOPE_NO_SEQUENCE UINT64_MAX
 
 enum stepscope_end { /* an END closes every span opened after the one it names, and is ignored when none is open */
 	STEPSCOPE_END_DETAIL = 0, /* innermost range, op, ...; not past an open phase, micro-batch or step */
@@ -122,6 +131,8 @@ enum stepscope_symbol_kind {       /* the first numbers are those of enum stepsc
 	STEPSCOPE_SYMBOL_META = 20, /* "key NUL value"; a MARK of it is a fact (the segment reader hands it out as meta) */
 	STEPSCOPE_SYMBOL_BACKWARD = 21, /* a node of an autograd graph */
 	STEPSCOPE_SYMBOL_SCRIPT = 22,   /* a TorchScript function */
+	STEPSCOPE_SYMBOL_MODULE = 23,   /* a call of the forward of an nn.Module */
+	STEPSCOPE_SYMBOL_INPUTS = 24,   /* inputs of an operator, see docs/file-format.md */
 };
 
 /* Symbols every recording has, so that their numbers are known; 0 is "none". They are written like all others. */
@@ -217,6 +228,12 @@ enum stepscope_encoding {
 	STEPSCOPE_ENCODING_LZ4 = 1
 };
 
+enum stepscope_block_flag {
+	STEPSCOPE_BLOCK_RESCUED = 1, /* written by the rescue, not by the process */
+	STEPSCOPE_BLOCK_BEGIN_WORDS =
+		2, /* EVENTS: words of a BEGIN are packed in their own way, see src/format/payload.h */
+};
+
 struct stepscope_block {
 	uint32_t magic;
 	uint32_t bytes;      /* of data that follow */
@@ -224,7 +241,7 @@ struct stepscope_block {
 	uint8_t kind;        /* enum stepscope_block_kind */
 	uint8_t encoding;    /* enum stepscope_encoding */
 	uint8_t shift;       /* EVENTS: ticks were divided by 2^shift */
-	uint8_t flags;       /* 1: written by the rescue, not by the process */
+	uint8_t flags;       /* enum stepscope_block_flag */
 	uint32_t stream;     /* number of the thread's stream; 0: the process */
 	uint32_t raw_bytes;  /* data after decompression */
 	uint64_t first_word; /* EVENTS: position in the stream of the first word, in words since its start */
@@ -232,7 +249,7 @@ struct stepscope_block {
 	uint32_t events;
 	uint64_t first_tick;
 	uint64_t last_tick;
-	uint64_t rescue; /* flags & 1: the pool it came from (tick of its first anchor); else 0 */
+	uint64_t rescue; /* RESCUED: the pool it came from (tick of its first anchor); else 0 */
 };
 static_assert(sizeof(struct stepscope_block) == 64, "block header");
 

@@ -126,7 +126,7 @@ void run_scan_add(struct run_scan *scan, int directory_fd, const char *name)
 			scan->session = header.session;
 			scan->newest = header.segment;
 			scan->is_closed = file.last.kind == STEPSCOPE_BLOCK_END;
-			scan->is_rescued = file.last.flags & 1;
+			scan->is_rescued = file.last.flags & STEPSCOPE_BLOCK_RESCUED;
 		}
 		if (scan->has_segment && scan->session == header.session && !scan->capture[0])
 			memcpy(scan->capture, file.capture, sizeof(scan->capture));

@@ -5,6 +5,7 @@
 #include "format/block.h"
 
 #include "base/crc32c.h"
+#include "format/payload.h"
 
 #include <lz4.h>
 
@@ -22,7 +23,8 @@ struct encoder {
 	uint32_t dictionary_count;
 	uint32_t dictionary[DICTIONARY_ENTRIES];
 	uint8_t slot_code[DICTIONARY_SLOTS]; /* hash of a head -> its code, 0 none */
-	uint64_t previous[STEPSCOPE_EVENT_TYPES][15];
+	bool has_begin_words;
+	struct payload_history history;
 	uint8_t symbols[ENCODER_MAX_WORDS * 5];
 	uint8_t low[ENCODER_MAX_WORDS];
 	uint8_t mid[ENCODER_MAX_WORDS];
@@ -47,18 +49,8 @@ void encoder_begin(struct encoder *encoder, uint32_t stream, uint64_t first_word
 	encoder->symbol_bytes = encoder->high_bytes = encoder->data_bytes = 0;
 	encoder->dictionary_count = 0;
 	memset(encoder->slot_code, 0, sizeof(encoder->slot_code));
-	memset(encoder->previous, 0, sizeof(encoder->previous));
-}
-
-static inline uint32_t put_varint(uint8_t *out, uint64_t value)
-{
-	uint32_t n = 0;
-	while (value >= 0x80) {
-		out[n++] = (uint8_t)(value | 0x80);
-		value >>= 7;
-	}
-	out[n++] = (uint8_t)value;
-	return n;
+	encoder->has_begin_words = false;
+	memset(&encoder->history, 0, sizeof(encoder->history));
 }
 
 /* A head that has no fixed code: dictionary code, a new one, or the escape. */
@@ -111,21 +103,19 @@ static inline void put_time(struct encoder *encoder, uint64_t tick)
 		encoder->mid[encoder->events] = (uint8_t)rest;
 	} else {
 		encoder->mid[encoder->events] = 255;
-		encoder->high_bytes += put_varint(encoder->high + encoder->high_bytes, rest - 255);
+		encoder->high_bytes += payload_put_varint(encoder->high + encoder->high_bytes, rest - 255);
 	}
 	encoder->last_quantum += delta;
 	if (tick > encoder->last_tick)
 		encoder->last_tick = tick;
 }
 
-static inline void put_payload(struct encoder *encoder, uint32_t type, const uint64_t *payload, uint32_t count)
+static inline void put_payload(struct encoder *encoder, uint32_t head, const uint64_t *payload, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		int64_t delta = (int64_t)(payload[i] - encoder->previous[type][i]);
-		encoder->previous[type][i] = payload[i];
-		encoder->data_bytes += put_varint(encoder->data + encoder->data_bytes,
-		                                  ((uint64_t)delta << 1) ^ (uint64_t)(delta >> 63));
-	}
+	encoder->has_begin_words |= (head & 15) == STEPSCOPE_EVENT_BEGIN;
+	for (uint32_t i = 0; i < count; i++)
+		encoder->data_bytes += payload_put(encoder->data + encoder->data_bytes, &encoder->history, head, i,
+		                                   payload[i]);
 }
 
 static inline void put_event(struct encoder *encoder, uint32_t head, uint64_t tick, const uint64_t *payload)
@@ -134,7 +124,7 @@ static inline void put_event(struct encoder *encoder, uint32_t head, uint64_t ti
 	put_symbol(encoder, head);
 	put_time(encoder, tick);
 	if (count)
-		put_payload(encoder, head & 15, payload, count);
+		put_payload(encoder, head, payload, count);
 	encoder->events++;
 	encoder->words += 1 + count;
 }
@@ -230,7 +220,7 @@ size_t encoder_finish(struct encoder *encoder, uint8_t flags, void *out)
 		.kind = STEPSCOPE_BLOCK_EVENTS,
 		.encoding = packed > 0 ? STEPSCOPE_ENCODING_LZ4 : STEPSCOPE_ENCODING_RAW,
 		.shift = (uint8_t)encoder->shift,
-		.flags = flags,
+		.flags = (uint8_t)(flags | (encoder->has_begin_words ? STEPSCOPE_BLOCK_BEGIN_WORDS : 0)),
 		.stream = encoder->stream,
 		.raw_bytes = (uint32_t)raw_bytes,
 		.first_word = encoder->first_word,
@@ -266,7 +256,7 @@ void block_mark_rescued(void *bytes, uint64_t pool)
 {
 	struct stepscope_block block;
 	memcpy(&block, bytes, sizeof(block));
-	block.flags |= 1;
+	block.flags |= STEPSCOPE_BLOCK_RESCUED;
 	block.rescue = pool;
 	seal(&block, (const uint8_t *)bytes + sizeof(block));
 	memcpy(bytes, &block, sizeof(block));

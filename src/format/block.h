@@ -12,7 +12,7 @@
  *    t_low        per event: low byte of the delta to the event before, in units of 2^shift ticks
  *    t_mid        per event: next byte of the delta; 255: the rest stands in t_high
  *    t_high       LEB128: (delta >> 8) - 255
- *    data         payload words as LEB128 of the zigzag difference to the same word of the last event of that type
+ *    data         payload words as differences to what came before, see payload.h
  *
  * The first delta counts from block.first_tick >> shift. TIME events are not stored (their words count in block.words).
  */

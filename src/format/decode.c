@@ -5,6 +5,7 @@
 #include "format/decode.h"
 
 #include "format/block.h"
+#include "format/payload.h"
 
 #include <lz4.h>
 
@@ -69,22 +70,6 @@ static bool split(struct columns *columns, const struct stepscope_block *block, 
 	return true;
 }
 
-static inline bool get_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
-{
-	uint64_t result = 0;
-	for (unsigned shift = 0; shift < 64; shift += 7) {
-		if (*at == end)
-			return false;
-		uint8_t byte = *(*at)++;
-		result |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*value = result;
-			return true;
-		}
-	}
-	return false;
-}
-
 static inline bool get_head(struct columns *columns, uint32_t *head)
 {
 	if (columns->symbols == columns->symbols_end)
@@ -113,7 +98,7 @@ static inline bool get_delta(struct columns *columns, uint32_t index, uint64_t *
 	uint64_t rest = columns->mid[index];
 	if (rest == 255) {
 		uint64_t more;
-		if (!get_varint(&columns->high, columns->high_end, &more))
+		if (!payload_get_varint(&columns->high, columns->high_end, &more))
 			return false;
 		rest += more;
 	}
@@ -121,22 +106,21 @@ static inline bool get_delta(struct columns *columns, uint32_t index, uint64_t *
 	return true;
 }
 
-static bool get_payload(struct columns *columns, uint64_t *previous, uint32_t count, uint64_t *out)
+static bool get_payload(struct columns *columns, struct payload_history *history, bool is_plain,
+                        const struct segment_event *event, uint64_t *out)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t zigzag;
-		if (!get_varint(&columns->data, columns->data_end, &zigzag))
+	uint32_t head = event->id << 8 | event->type;
+	for (uint32_t i = 0; i < event->payload_count; i++)
+		if (!payload_get(&columns->data, columns->data_end, history, head, i, is_plain, &out[i]))
 			return false;
-		previous[i] += (zigzag >> 1) ^ (0 - (zigzag & 1));
-		out[i] = previous[i];
-	}
 	return true;
 }
 
 bool decoder_run(struct decoder *decoder, const struct stepscope_block *block, const uint8_t *data)
 {
 	struct columns columns;
-	uint64_t previous[STEPSCOPE_EVENT_TYPES][15] = {{0}};
+	struct payload_history history = {0};
+	bool is_plain = !(block->flags & STEPSCOPE_BLOCK_BEGIN_WORDS);
 	if (block->events > block->words) /* an event is one word at least */
 		return false;
 	const uint8_t *raw = block->shift < 32 ? unpack(decoder, block, data) : NULL;
@@ -167,7 +151,7 @@ bool decoder_run(struct decoder *decoder, const struct stepscope_block *block, c
 		event->id = head >> 8;
 		event->payload = payload;
 		if (event->payload_count > payload_end - payload ||
-		    !get_payload(&columns, previous[event->type], event->payload_count, payload))
+		    !get_payload(&columns, &history, is_plain, event, payload))
 			return false;
 		payload += event->payload_count;
 	}

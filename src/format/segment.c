@@ -311,7 +311,7 @@ static bool on_events(struct walk *walk, const struct stepscope_block *block, co
 		return true;
 	walk->stats->is_closed = false;
 	walk->stats->events += block->events;
-	if (block->flags & 1)
+	if (block->flags & STEPSCOPE_BLOCK_RESCUED)
 		walk->stats->rescued_events += block->events;
 	if (walk->visitor->wants_events && !walk->visitor->wants_events(walk->visitor->context, block))
 		return true;
@@ -363,7 +363,7 @@ static void note_damage(struct walk *walk, uint64_t from, uint64_t to)
 
 static void note_rescue(struct walk *walk, const struct stepscope_block *block, uint64_t offset)
 {
-	bool is_rescued = block->flags & 1;
+	bool is_rescued = block->flags & STEPSCOPE_BLOCK_RESCUED;
 	if (!is_rescued)
 		walk->stats->rescue_offset = 0;
 	else if (walk->stats->rescue_offset == 0 || walk->stats->rescue != block->rescue)

@@ -28,6 +28,7 @@
 
 struct recorded_symbol {
 	uint32_t string; /* of the model */
+	uint32_t shape;  /* kind INPUTS: string of the sizes, 0: none */
 	uint8_t kind;    /* enum stepscope_symbol_kind */
 	bool is_known;
 };
@@ -225,6 +226,9 @@ bool recording_on_symbol(void *recording, uint32_t id, uint8_t kind, const char 
 bool recording_on_track(void *recording, const struct stepscope_track_info *info, const char *name);
 bool recording_on_stack(void *recording, const struct stepscope_stack_node *node);
 bool recording_on_meta(void *recording, const char *key, const char *value);
+/* The words of a BEGIN whose span is in the row. */
+void recording_begin_words(struct recording *recording, const struct segment_event *event, uint32_t track,
+                           uint32_t row);
 void recording_flush_spans(struct recording *recording, struct session *session);
 void recording_add_link(struct recording *recording, struct session *session, uint32_t kind, uint64_t number,
                         bool is_incoming, uint32_t track, uint32_t row);

@@ -33,6 +33,10 @@ bool recording_on_symbol(void *context, uint32_t id, uint8_t kind, const char *t
 	/* the model's strings 1..7 are the phases; a recorder that names them differently still numbers them so */
 	if (kind == STEPSCOPE_SYMBOL_PHASE && id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION && symbol->string >= 8)
 		symbol->string = id;
+	if (kind == STEPSCOPE_SYMBOL_INPUTS) { /* sizes are its first line */
+		const char *end = memchr(text, '\n', length);
+		symbol->shape = intern_add_n(&recording->model->strings, text, end ? (size_t)(end - text) : length);
+	}
 	return true;
 }
 
@@ -97,6 +101,23 @@ bool recording_on_meta(void *context, const char *key, const char *value)
 	struct recording *recording = context;
 	model_add_meta(recording->model, recording->process->process, key, value);
 	return true;
+}
+
+/* ---- what a begin says beside its name ---- */
+
+void recording_begin_words(struct recording *recording, const struct segment_event *event, uint32_t track, uint32_t row)
+{
+	uint64_t sequence = event->payload[STEPSCOPE_BEGIN_SEQUENCE];
+	if (sequence != STEPSCOPE_NO_SEQUENCE)
+		model_span_set_sequence(recording->model, track, row, sequence);
+	if (event->payload_count <= STEPSCOPE_BEGIN_WHERE)
+		return;
+	uint32_t id = (uint32_t)event->payload[STEPSCOPE_BEGIN_WHERE];
+	struct recorded_symbol inputs = recording_symbol(recording->session, id);
+	if (!id || id >= 1u << 24 || inputs.kind != STEPSCOPE_SYMBOL_INPUTS)
+		return;
+	model_span_set_inputs(recording->model, track, row, inputs.string);
+	model_span_set_shape(recording->model, track, row, inputs.shape);
 }
 
 /* ---- complete spans ---- */

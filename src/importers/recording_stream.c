@@ -205,12 +205,12 @@ static uint8_t span_kind_of(uint8_t symbol_kind)
 	}
 }
 
-static inline void on_begin(struct recording *recording, struct stream *stream, uint32_t id, int64_t time_ns)
+static inline uint32_t on_begin(struct recording *recording, struct stream *stream, uint32_t id, int64_t time_ns)
 {
 	struct recorded_symbol symbol = recording_symbol(recording->session, id);
 	if (__builtin_expect(!symbol.is_known, 0))
 		symbol.string = recording_symbol_string(recording, id);
-	begin_span(recording, stream, time_ns, span_kind_of(symbol.kind), symbol.string);
+	return begin_span(recording, stream, time_ns, span_kind_of(symbol.kind), symbol.string);
 }
 
 /* Ends the innermost open span of the class that the symbol belongs to, if there is one. A phase is not looked for outside
@@ -562,9 +562,12 @@ static inline void on_event(struct recording *recording, struct stream *stream, 
                             int64_t time_ns)
 {
 	switch (event->type) {
-	case STEPSCOPE_EVENT_BEGIN:
-		on_begin(recording, stream, event->id, time_ns);
+	case STEPSCOPE_EVENT_BEGIN: {
+		uint32_t row = on_begin(recording, stream, event->id, time_ns);
+		if (event->payload_count && row != MODEL_NONE)
+			recording_begin_words(recording, event, stream->track, row);
 		break;
+	}
 	case STEPSCOPE_EVENT_END:
 		if (event->id == STEPSCOPE_END_DETAIL)
 			on_end_detail(recording, stream, time_ns);

@@ -194,6 +194,11 @@ static void add_range(struct torch_scan *scan, struct stream_scan *stream, struc
 	open->is_range = true;
 }
 
+static bool has_sequence(const struct segment_event *event)
+{
+	return event->payload_count && event->payload[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE;
+}
+
 static uint8_t token_of(enum symbol_class class, const struct segment_event *event)
 {
 	switch (class) {
@@ -208,8 +213,8 @@ static uint8_t token_of(enum symbol_class class, const struct segment_event *eve
 		return TOKEN_ZERO_GRAD;
 	case CLASS_SCALER:
 		return TOKEN_SCALER;
-	default: /* an operator has a payload when it has a sequence number */
-		return event->payload_count ? TOKEN_FORWARD : TOKEN_OP;
+	default:
+		return has_sequence(event) ? TOKEN_FORWARD : TOKEN_OP;
 	}
 }
 
@@ -257,7 +262,7 @@ static uint32_t add_record(struct torch_scan *scan, struct stream_scan *stream, 
 static void begin_record(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open,
                          const struct segment_event *event, uint8_t token, int64_t time_ns)
 {
-	uint64_t sequence = event->payload_count ? event->payload[0] & 0xffffffffffffu : 0;
+	uint64_t sequence = has_sequence(event) ? event->payload[STEPSCOPE_BEGIN_SEQUENCE] & 0xffffffffffffu : 0;
 	/* what an optimizer computes is of no interest, only what a closure does to gradients */
 	bool is_kept = !stream->optimizer || token == TOKEN_BACKWARD || token == TOKEN_OPTIMIZER;
 	stream->is_next_graph = token == TOKEN_BACKWARD && sequence > stream->sequence;

@@ -21,6 +21,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stepscope/format.h>
 
 #define MODEL_NONE UINT32_MAX /* no row, no track, no process */
 
@@ -71,6 +72,9 @@ struct span_chunk {
 	uint8_t *flags;   /* enum span_flag */
 	uint8_t *phase; /* enum stepscope_phase of the nearest enclosing phase span (a phase span: its own), 0: none */
 	int32_t *step;  /* index into model.steps of the step it starts in, -1: none; filled by model_finish() */
+	/* NULL where no span of the chunk has one: read them through span_sequence() and span_inputs() */
+	uint64_t *sequence; /* as in the first word of a BEGIN; STEPSCOPE_NO_SEQUENCE: none */
+	uint32_t *inputs;   /* string: text of a symbol of kind INPUTS, 0: none */
 };
 
 enum track_kind {
@@ -283,6 +287,8 @@ uint32_t model_span_innermost(const struct model *model, uint32_t track, enum sp
 uint32_t model_span_complete(struct model *model, uint32_t track, int64_t start_ns, int64_t dur_ns, enum span_kind kind,
                              uint32_t name);
 void model_span_set_shape(struct model *model, uint32_t track, uint32_t row, uint32_t shape);
+void model_span_set_sequence(struct model *model, uint32_t track, uint32_t row, uint64_t sequence);
+void model_span_set_inputs(struct model *model, uint32_t track, uint32_t row, uint32_t inputs);
 void model_span_arg(struct model *model, const struct span_arg *arg);
 
 void model_add_value(struct model *model, uint32_t process, uint32_t name, bool is_metric, int64_t time_ns,
@@ -322,6 +328,16 @@ static inline struct span_chunk *track_chunk(const struct track *track, uint32_t
 	return track->chunks[chunk];
 }
 
+static inline uint64_t span_sequence(const struct span_chunk *chunk, uint32_t index)
+{
+	return chunk->sequence ? chunk->sequence[index] : STEPSCOPE_NO_SEQUENCE;
+}
+
+static inline uint32_t span_inputs(const struct span_chunk *chunk, uint32_t index)
+{
+	return chunk->inputs ? chunk->inputs[index] : 0;
+}
+
 /* Self time of spans: calls `visit` for every span of the track in order of start, with its self time (duration minus the
  * part covered by its children). */
 struct span_view {
@@ -329,7 +345,8 @@ struct span_view {
 	const struct track *track;
 	uint32_t track_index, row;
 	int64_t start_ns, dur_ns, self_ns;
-	uint32_t name, shape, parent;
+	uint64_t sequence;
+	uint32_t name, shape, inputs, parent;
 	int32_t step;
 	uint16_t depth;
 	uint8_t kind, flags, phase;

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "model/model_index.h"
@@ -45,6 +46,12 @@ static void lay_out_columns(struct storage *storage, struct span_chunk *chunk)
 	chunk->phase = (uint8_t *)columns[9];
 }
 
+static void note_storage(struct model *model)
+{
+	model->memory_used_bytes = storage_memory_bytes(model->storage);
+	model->spilled_bytes = storage_file_bytes(model->storage);
+}
+
 static struct span_chunk *add_chunk(struct model *model, struct track_builder *builder)
 {
 	struct track *track = &builder->track;
@@ -52,8 +59,7 @@ static struct span_chunk *add_chunk(struct model *model, struct track_builder *b
 	chunk->first_row = track->span_count;
 	chunk->capacity = track->chunk_count < 10 ? FIRST_CHUNK_ROWS << track->chunk_count : CHUNK_ROWS;
 	lay_out_columns(model->storage, chunk);
-	model->memory_used_bytes = storage_memory_bytes(model->storage);
-	model->spilled_bytes = storage_file_bytes(model->storage);
+	note_storage(model);
 	if (track->chunk_count == builder->chunks_capacity) {
 		builder->chunks_capacity = builder->chunks_capacity ? 2 * builder->chunks_capacity : 4;
 		track->chunks = memory_resize(track->chunks, builder->chunks_capacity, sizeof(struct span_chunk *));
@@ -232,10 +238,43 @@ void model_span_set_shape(struct model *model, uint32_t track, uint32_t row, uin
 	chunk->shape[i] = shape;
 }
 
+/* A column that few tracks have: made when its first value comes, `nothing` in every byte of it. */
+static void *make_column(struct model *model, const struct span_chunk *chunk, size_t width, int nothing)
+{
+	void *column = storage_alloc(model->storage, chunk->capacity * width);
+	memset(column, nothing, chunk->capacity * width);
+	note_storage(model);
+	return column;
+}
+
+void model_span_set_sequence(struct model *model, uint32_t track, uint32_t row, uint64_t sequence)
+{
+	assert(row < model->tracks[track]->span_count);
+	uint32_t i;
+	struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
+	if (!chunk->sequence)
+		chunk->sequence = make_column(model, chunk, sizeof *chunk->sequence, 0xff);
+	chunk->sequence[i] = sequence;
+}
+
+void model_span_set_inputs(struct model *model, uint32_t track, uint32_t row, uint32_t inputs)
+{
+	assert(row < model->tracks[track]->span_count);
+	uint32_t i;
+	struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
+	if (!chunk->inputs)
+		chunk->inputs = make_column(model, chunk, sizeof *chunk->inputs, 0);
+	chunk->inputs[i] = inputs;
+}
+
 void model_chunk_done(const struct model *model, const struct span_chunk *chunk)
 {
 	const char *end = (const char *)chunk->phase + aligned(chunk->capacity);
 	storage_idle(model->storage, chunk->start_ns, (size_t)(end - (const char *)chunk->start_ns));
+	if (chunk->sequence)
+		storage_idle(model->storage, chunk->sequence, chunk->capacity * sizeof *chunk->sequence);
+	if (chunk->inputs)
+		storage_idle(model->storage, chunk->inputs, chunk->capacity * sizeof *chunk->inputs);
 }
 
 uint32_t track_builder_close(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags)

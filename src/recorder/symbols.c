@@ -169,7 +169,7 @@ static uint32_t intern(enum stepscope_symbol_kind kind, const char *text, uint32
 static bool has_stand_in(enum stepscope_symbol_kind kind)
 {
 	return kind != STEPSCOPE_SYMBOL_TEXT && kind != STEPSCOPE_SYMBOL_META && kind != STEPSCOPE_SYMBOL_COUNTER &&
-	       kind != STEPSCOPE_SYMBOL_METRIC;
+	       kind != STEPSCOPE_SYMBOL_METRIC && kind != STEPSCOPE_SYMBOL_INPUTS && kind != STEPSCOPE_SYMBOL_FRAME;
 }
 
 uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length)

@@ -62,6 +62,8 @@ static void make_sample(uint64_t start, size_t words)
 		uint32_t type = 1 + next_random(13), count = next_random(3) ? next_random(4) : next_random(16);
 		for (int i = 0; i < 15; i++)
 			payload[i] = next_random(2) ? next_random(1000) : seed * (uint64_t)i;
+		if (next_random(3) == 0)
+			payload[0] = next_random(2) ? UINT64_MAX : 1ull << 63;
 		tick += next_random(20) ? next_random(3000) : (uint64_t)next_random(UINT32_MAX) << next_random(5);
 		if ((tick - base) >> 32) {
 			base = tick & ~(uint64_t)UINT32_MAX;

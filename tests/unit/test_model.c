@@ -279,6 +279,8 @@ static void spill_changes_nothing(void **state)
 			tracks[i] = add_thread(&model);
 			fill_randomly(&model, tracks[i], 120000, 40);
 			model_span_set_shape(&model, tracks[i], 77777, 5);
+			model_span_set_sequence(&model, tracks[i], 77777, 6);
+			model_span_set_inputs(&model, tracks[i], 77778, 7);
 		}
 		model_finish(&model);
 		if (is_tiny) {
@@ -291,7 +293,14 @@ static void spill_changes_nothing(void **state)
 		memset(flat, 0, sizeof *flat);
 		model_visit_spans(&model, tracks[1], remember, flat);
 		uint32_t index;
-		assert_int_equal(track_chunk(model.tracks[tracks[1]], 77777, &index)->shape[index], 5);
+		const struct span_chunk *chunk = track_chunk(model.tracks[tracks[1]], 77777, &index);
+		assert_int_equal(chunk->shape[index], 5);
+		assert_int_equal(span_sequence(chunk, index), 6);
+		assert_true(span_sequence(chunk, index + 1) == STEPSCOPE_NO_SEQUENCE);
+		assert_int_equal(span_inputs(chunk, index), 0);
+		assert_int_equal(span_inputs(chunk, index + 1), 7);
+		assert_null(model.tracks[tracks[1]]->chunks[0]->sequence);
+		assert_null(model.tracks[tracks[1]]->chunks[0]->inputs);
 		model_release(&model);
 	}
 	assert_memory_equal(&seen, &seen_again, sizeof seen);

@@ -398,6 +398,33 @@ static void arguments_belong_to_the_span_before(void **state)
 	(void)state;
 }
 
+static void a_begin_carries_its_sequence_and_inputs(void **state)
+{
+	enum {
+		INPUTS = 60
+	};
+	struct segment_builder segment;
+	begin(&segment);
+	segment_symbol(&segment, INPUTS, STEPSCOPE_SYMBOL_INPUTS, "[2, 3] []\nmore");
+	on(&segment, 10, STEPSCOPE_EVENT_BEGIN, OP);
+	segment_put(&segment, MAIN, 20, STEPSCOPE_EVENT_BEGIN, OP, 1, (uint64_t)5 << 48 | 99);
+	segment_put(&segment, MAIN, 30, STEPSCOPE_EVENT_BEGIN, OP, 2, UINT64_MAX, (uint64_t)INPUTS);
+	segment_put(&segment, MAIN, 40, STEPSCOPE_EVENT_BEGIN, OP, 2, (uint64_t)100, (uint64_t)SHAPE);
+	segment_end(&segment, "exit");
+	load(&segment);
+	const struct span_chunk *chunk = model.tracks[0]->chunks[0];
+	assert_true(span_sequence(chunk, 0) == STEPSCOPE_NO_SEQUENCE);
+	assert_true(span_sequence(chunk, 1) == ((uint64_t)5 << 48 | 99));
+	assert_true(span_sequence(chunk, 2) == STEPSCOPE_NO_SEQUENCE);
+	assert_true(span_sequence(chunk, 3) == 100);
+	assert_string_equal(model_text(&model, span_inputs(chunk, 2)), "[2, 3] []\nmore");
+	assert_string_equal(model_text(&model, chunk->shape[2]), "[2, 3] []");
+	assert_int_equal(span_inputs(chunk, 1), 0);
+	assert_int_equal(span_inputs(chunk, 3), 0); /* not of that kind */
+	model_release(&model);
+	(void)state;
+}
+
 static void complete_spans_are_sorted_and_linked(void **state)
 {
 	struct segment_builder segment;
@@ -947,6 +974,7 @@ int main(void)
 		cmocka_unit_test(what_was_captured_is_known_per_step),
 		cmocka_unit_test(ranges_of_other_threads_end_with_the_recorded_stretch),
 		cmocka_unit_test(arguments_belong_to_the_span_before),
+		cmocka_unit_test(a_begin_carries_its_sequence_and_inputs),
 		cmocka_unit_test(complete_spans_are_sorted_and_linked),
 		cmocka_unit_test(memory_events_know_where_they_happened),
 		cmocka_unit_test(samples_have_stacks),

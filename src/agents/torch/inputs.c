@@ -362,7 +362,7 @@ void inputs_text(const void *record, char *text, size_t bytes)
 static __attribute__((noinline)) uint32_t new_symbol(const struct words *words, uint64_t hash, uint64_t *line)
 {
 	char text[INPUTS_TEXT_BYTES];
-	uint32_t symbol = emit_symbol(STEPSCOPE_SYMBOL_TEXT, text, (uint32_t)write_text(words, text, sizeof(text)));
+	uint32_t symbol = emit_symbol(STEPSCOPE_SYMBOL_INPUTS, text, (uint32_t)write_text(words, text, sizeof(text)));
 	if (!symbol)
 		return 0;
 	for (unsigned i = CACHE_WAYS - 1; i > 0; i--)

@@ -55,17 +55,14 @@ static uint64_t word_at(const void *record, int offset)
 	return word;
 }
 
-static inline __attribute__((always_inline)) void put_begin(enum torch_scope scope, const void *record, uint32_t symbol)
+static inline __attribute__((always_inline)) uint64_t sequence_of(enum torch_scope scope, const void *record)
 {
 	uint64_t sequence = observer.layout.sequence >= 0 ? word_at(record, observer.layout.sequence) : UINT64_MAX;
-	if ((int64_t)sequence < 0) {
-		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, NULL, 0);
-		return;
-	}
+	if ((int64_t)sequence < 0)
+		return STEPSCOPE_NO_SEQUENCE;
 	bool has_thread = scope == TORCH_SCOPE_BACKWARD && observer.layout.forward_thread >= 0;
 	uint64_t thread = has_thread ? word_at(record, observer.layout.forward_thread) : 0;
-	const uint64_t payload = (sequence & 0xffffffffffffu) | thread << 48;
-	emit_event(STEPSCOPE_EVENT_BEGIN, symbol, &payload, 1);
+	return (sequence & 0xffffffffffffu) | thread << 48;
 }
 
 static inline __attribute__((always_inline)) void begin(enum torch_scope scope, const void *record)
@@ -79,12 +76,15 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 	push(symbol != 0);
 	if (!symbol)
 		return;
-	/* sizes first: what follows has the record's time */
 	bool has_inputs = observer.has_inputs && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES);
-	const uint64_t shape[2] = {STEPSCOPE_ARG_SYMBOL, has_inputs ? inputs_symbol(record) : 0};
-	put_begin(scope, record, symbol);
-	if (shape[1])
-		emit_event(STEPSCOPE_EVENT_ARG, STEPSCOPE_BUILTIN_KEY_SHAPE, shape, 2);
+	const uint64_t words[2] = {sequence_of(scope, record), has_inputs ? inputs_symbol(record) : 0};
+	/* one call for each count, so that none is a loop */
+	if (words[STEPSCOPE_BEGIN_WHERE])
+		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, words, 2);
+	else if (words[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE)
+		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, words, 1);
+	else
+		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, NULL, 0);
 }
 
 /* What C++ sees: a function that returns a std::unique_ptr through a hidden pointer. It stays empty. */
