@@ -92,7 +92,8 @@ def empties(path):
 
 def ours():
     """The agent that `stepscope run` has put into this process; what it may take is what stepscope_active says."""
-    from stepscope._library import library  # only `stepscope run` makes it importable
+    library = ctypes.CDLL(os.environ["STEPSCOPE_LIBRARY"])  # loaded already, by the package
+    library.stepscope_torch_problem.restype = ctypes.c_char_p
     active = ctypes.c_uint.in_dll(library, "stepscope_active")
     everything = active.value
     if not everything & SHAPES or not everything & MEMORY:

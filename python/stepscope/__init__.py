@@ -1,2 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stepscope: where does each step of a training run go?"""
+"""stepscope: where does each step of a training run go?
+
+    import stepscope
+
+    for batch in loader:
+        with stepscope.step(tokens=batch.numel()):
+            with stepscope.range("augment"):
+                ...
+
+Records under `stepscope run`, with STEPSCOPE=1 in the environment, or after `stepscope.auto()`; otherwise every call does
+nothing. Importing this imports neither PyTorch nor anything else that is large.
+"""
+try:
+    from stepscope._native import (
+        active, counter, flush, init, is_recording, mark, memory_alloc, memory_free, metadata, metric, micro_batch, phase, pop, push,
+        range, shutdown, step_begin, step_count, step_end, thread_name)
+    unavailable = ""
+except ImportError as _problem:
+    from stepscope import _absent
+    from stepscope._absent import (
+        active, counter, flush, init, is_recording, mark, memory_alloc, memory_free, metadata, metric, micro_batch, phase, pop, push,
+        range, shutdown, step_begin, step_count, step_end, thread_name)
+    _absent.note(_problem)
+    unavailable = _absent.reason  # why nothing can be recorded; "" when it can
+
+__version__ = "0.1.0"
+__all__ = ["active", "counter", "flush", "init", "is_recording", "mark", "memory_alloc", "memory_free", "metadata", "metric",
+           "micro_batch", "phase", "pop", "push", "range", "shutdown", "step", "step_begin", "step_count", "step_end", "thread_name",
+           "unavailable"]
+
+
+class step:
+    """A step of the training: begins here, ends with the `with` block or, without one, where the next begins.
+
+    Without a number it counts on from the one before. Tokens and samples become tokens/s.
+    """
+
+    _next = 0
+
+    def __init__(self, number=None, tokens=None, samples=None):
+        if number is None:
+            number = step._next
+        step_begin(number)
+        step._next = number + 1
+        if tokens is not None or samples is not None:
+            step_count(tokens, samples)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        step_end()

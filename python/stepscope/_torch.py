@@ -1,30 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hands PyTorch over to the agent in C: runs the operators it learns from, then starts it."""
-import ctypes
 import os
 import sys
 import threading
 
-from stepscope._library import library
+import stepscope
 
 _LAUNCHERS = ("torchrun", "accelerate", "deepspeed")
 _LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch")
 _is_attached = False
+native = None  # the extension, once we are attached
 
 
 def attach():
     """Once per process, after `import torch`."""
-    global _is_attached
+    global _is_attached, native
     if _is_attached or _is_launcher():
         return
     _is_attached = True
+    if stepscope.unavailable:
+        raise RuntimeError(stepscope.unavailable)
     import torch
+    from stepscope import _native as native
 
-    if library.stepscope_torch_find() != 0:
-        raise RuntimeError(library.stepscope_torch_problem().decode(errors="replace"))
+    if not native.torch_find():
+        raise RuntimeError(native.torch_problem())
     _calibrate(torch)
-    library.stepscope_emit_metadata(b"torch.version", str(torch.__version__).encode())
-    library.stepscope_torch_start()
+    native.metadata("torch.version", str(torch.__version__))
+    native.torch_start()
     _watch_optimizers()
 
 
@@ -33,8 +36,7 @@ def _watch_optimizers():
     module = sys.modules.get("torch.optim.optimizer")  # torch.optim hides the name
     register = getattr(module, "register_optimizer_step_pre_hook", None)
     if register is not None:
-        tell = library.stepscope_torch_optimizer
-        register(lambda optimizer, args, kwargs: tell(id(optimizer)) and None)
+        register(native.torch_optimizer_hook)
 
 
 def _is_launcher():
@@ -54,8 +56,7 @@ def _calibrate_inputs(torch):
         return torch.ones(sizes, dtype=dtype, device=device)
 
     def show(tensor, kind):
-        sizes = (ctypes.c_int64 * 8)(*tensor.shape)
-        library.stepscope_torch_probe_tensor(tensor._cdata, kind, sizes, len(tensor.shape))
+        native.torch_probe_tensor(tensor._cdata, kind, tuple(tensor.shape))
 
     x, y, z = make((3, 5, 7)), make((3, 5, 7)), make((3, 5, 7))
     others = [make((11,)), make((2, 3, 4, 6), torch.int64), make((13, 9), torch.bfloat16), make((2, 2, 3, 5, 7))]
@@ -65,18 +66,18 @@ def _calibrate_inputs(torch):
     show(meta, META)
     show(sparse, FOREIGN)
     for first, second in ((x, y), (y, z), (z, x)):
-        library.stepscope_torch_probe_inputs(first._cdata, second._cdata)
+        native.torch_probe_inputs(first._cdata, second._cdata)
         torch.mul(first, second)
         torch.cat([first, second])
-    if library.stepscope_torch_probe_solve() != 0:
+    if not native.torch_probe_solve():
         return
     deep, scalar = make((1, 2, 1, 3, 1, 2, 1)), make(())
-    for run, inputs in ((lambda: torch.neg(deep), b"[1, 2, 1, 3, 1, 2, 1]"),
-                        (lambda: torch.mul(others[0], scalar), b"[11] []"),
-                        (lambda: torch.sub(deep[0, 1], 1), b"[1, 3, 1, 2, 1] [] []"),
-                        (lambda: torch.neg(sparse), b"[]")):
+    for run, inputs in ((lambda: torch.neg(deep), "[1, 2, 1, 3, 1, 2, 1]"),
+                        (lambda: torch.mul(others[0], scalar), "[11] []"),
+                        (lambda: torch.sub(deep[0, 1], 1), "[1, 3, 1, 2, 1] [] []"),
+                        (lambda: torch.neg(sparse), "[]")):
         run()
-        if library.stepscope_torch_probe_check(inputs) != 0:
+        if not native.torch_probe_check(inputs):
             return
 
 
@@ -86,7 +87,7 @@ def _calibrate(torch):
     Everything is given explicitly, so that no default of the program changes it. The other thread runs nothing but adds:
     we hold the lock of `import torch`, and whatever imports would wait for us.
     """
-    if library.stepscope_torch_probe_begin() != 0:
+    if not native.torch_probe_begin():
         return
     try:
         with torch.enable_grad():
@@ -103,4 +104,4 @@ def _calibrate(torch):
         with torch.no_grad():
             _calibrate_inputs(torch)
     finally:
-        library.stepscope_torch_probe_end()
+        native.torch_probe_end()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * agent.h: what the Python package calls through ctypes, in this order:
+ * agent.h: what the Python package calls (through agents/python), in this order:
  *
  *     stepscope_torch_find()          PyTorch is imported: its functions are looked up
  *     stepscope_torch_probe_begin()   then a few known operators are run, see python/stepscope/_torch.py

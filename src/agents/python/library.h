@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * library.h: the recorder, as the Python extension calls it: libstepscope is opened at run time, because `stepscope run` may bring
+ * another copy of it than the package, and a process must have one only.
+ *
+ *     if (!library_open(problem, sizeof(problem)))
+ *             ...ImportError with problem...
+ *     if (library_records(STEPSCOPE_ACTIVE_DETAIL))
+ *             library.stepscope_emit_begin(symbol);
+ *
+ * A function that is to be called is one more line in LIBRARY_FUNCTIONS.
+ */
+#ifndef AGENTS_PYTHON_LIBRARY_H
+#define AGENTS_PYTHON_LIBRARY_H
+
+#include "agents/torch/agent.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stepscope/stepscope.h>
+
+#define LIBRARY_FUNCTIONS(F)                                                                                           \
+	F(stepscope_init)                                                                                              \
+	F(stepscope_error)                                                                                             \
+	F(stepscope_shutdown)                                                                                          \
+	F(stepscope_flush)                                                                                             \
+	F(stepscope_name)                                                                                              \
+	F(stepscope_emit_begin)                                                                                        \
+	F(stepscope_emit_end)                                                                                          \
+	F(stepscope_emit_phase_begin)                                                                                  \
+	F(stepscope_emit_phase_end)                                                                                    \
+	F(stepscope_emit_micro_batch_begin)                                                                            \
+	F(stepscope_emit_step_begin)                                                                                   \
+	F(stepscope_emit_step_end)                                                                                     \
+	F(stepscope_emit_step_count)                                                                                   \
+	F(stepscope_emit_value)                                                                                        \
+	F(stepscope_emit_mark)                                                                                         \
+	F(stepscope_emit_metadata)                                                                                     \
+	F(stepscope_emit_thread_name)                                                                                  \
+	F(stepscope_emit_alloc)                                                                                        \
+	F(stepscope_emit_free)                                                                                         \
+	F(stepscope_torch_find)                                                                                        \
+	F(stepscope_torch_probe_begin)                                                                                 \
+	F(stepscope_torch_probe_tensor)                                                                                \
+	F(stepscope_torch_probe_inputs)                                                                                \
+	F(stepscope_torch_probe_solve)                                                                                 \
+	F(stepscope_torch_probe_check)                                                                                 \
+	F(stepscope_torch_probe_end)                                                                                   \
+	F(stepscope_torch_start)                                                                                       \
+	F(stepscope_torch_want_inputs)                                                                                 \
+	F(stepscope_torch_stop)                                                                                        \
+	F(stepscope_torch_optimizer)                                                                                   \
+	F(stepscope_torch_problem)
+
+struct library {
+	const unsigned *active; /* stepscope_active */
+	char path[4096];
+#define LIBRARY_MEMBER(name) __typeof__(name) *name;
+	LIBRARY_FUNCTIONS(LIBRARY_MEMBER)
+#undef LIBRARY_MEMBER
+};
+extern struct library library;
+
+/* Once per process: the copy that is loaded already, the one that STEPSCOPE_LIBRARY names, the one beside this extension, where
+ * it was built or installed, or the system's. False: `problem` says why none of them will do. */
+bool library_open(char *problem, size_t problem_bytes);
+
+/* Is any of these bits of stepscope_active set? */
+static inline bool library_records(unsigned bits)
+{
+	return __builtin_expect(__atomic_load_n(library.active, __ATOMIC_RELAXED) & bits, 0);
+}
+
+#endif

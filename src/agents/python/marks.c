@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * marks.c: what happens at one instant: steps, values, marks, facts, allocations.
+ */
+#include "agents/python/native.h"
+
+/* ---- steps -------------------------------------------------------------------------------------------------------------- */
+
+/* None or a count; false: something else, and an exception is set. */
+static bool get_count(PyObject *object, bool *is_given, uint64_t *count)
+{
+	*is_given = object && object != Py_None;
+	if (!*is_given)
+		return true;
+	*count = PyLong_AsUnsignedLongLong(object);
+	return !PyErr_Occurred();
+}
+
+static PyObject *step_begin(PyObject *self, PyObject *number)
+{
+	long long value = PyLong_AsLongLong(number);
+	if (value == -1 && PyErr_Occurred())
+		return NULL;
+	if (library_records(STEPSCOPE_ACTIVE_STEPS))
+		library.stepscope_emit_step_begin(value);
+	Py_RETURN_NONE;
+}
+
+static PyObject *step_end(PyObject *self, PyObject *nothing)
+{
+	if (library_records(STEPSCOPE_ACTIVE_STEPS))
+		library.stepscope_emit_step_end();
+	Py_RETURN_NONE;
+}
+
+static PyObject *step_count(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = {"tokens", "samples", NULL};
+	PyObject *given[2] = {NULL, NULL};
+	bool is_given[2];
+	uint64_t counts[2];
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OO:step_count", names, &given[0], &given[1]))
+		return NULL;
+	for (int i = 0; i < 2; i++)
+		if (!get_count(given[i], &is_given[i], &counts[i]))
+			return NULL;
+	for (int i = 0; i < 2; i++)
+		if (is_given[i] && library_records(STEPSCOPE_ACTIVE_STEPS))
+			library.stepscope_emit_step_count(i, counts[i]);
+	Py_RETURN_NONE;
+}
+
+/* ---- values and marks ------------------------------------------------------------------------------------------------------ */
+
+/* The value is not looked at while nothing is recorded: that of a tensor on a device would wait for the device. */
+static PyObject *put_value(enum stepscope_kind kind, const char *function, PyObject *const *arguments, Py_ssize_t count)
+{
+	uint32_t symbol;
+	if (count != 2)
+		return PyErr_Format(PyExc_TypeError, "%s() takes a name and a value (%zd given)", function, count);
+	if (!native_symbol(kind, arguments[0], &symbol))
+		return NULL;
+	if (!library_records(STEPSCOPE_ACTIVE_STEPS))
+		Py_RETURN_NONE;
+	double value = PyFloat_AsDouble(arguments[1]);
+	if (value == -1.0 && PyErr_Occurred())
+		return NULL;
+	library.stepscope_emit_value(symbol, value);
+	Py_RETURN_NONE;
+}
+
+static PyObject *counter(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	return put_value(STEPSCOPE_KIND_COUNTER, "counter", arguments, count);
+}
+
+static PyObject *metric(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	return put_value(STEPSCOPE_KIND_METRIC, "metric", arguments, count);
+}
+
+static PyObject *mark(PyObject *self, PyObject *name)
+{
+	uint32_t symbol;
+	if (!native_symbol(STEPSCOPE_KIND_MARK, name, &symbol))
+		return NULL;
+	if (library_records(STEPSCOPE_ACTIVE_STEPS))
+		library.stepscope_emit_mark(symbol);
+	Py_RETURN_NONE;
+}
+
+static PyObject *metadata(PyObject *self, PyObject *arguments)
+{
+	const char *key, *value;
+	if (!PyArg_ParseTuple(arguments, "ss:metadata", &key, &value))
+		return NULL;
+	if (library_records(STEPSCOPE_ACTIVE_STEPS))
+		library.stepscope_emit_metadata(key, value);
+	Py_RETURN_NONE;
+}
+
+static PyObject *thread_name(PyObject *self, PyObject *arguments)
+{
+	const char *name;
+	if (!PyArg_ParseTuple(arguments, "s:thread_name", &name))
+		return NULL;
+	if (library_records(STEPSCOPE_ACTIVE_STEPS))
+		library.stepscope_emit_thread_name(name);
+	Py_RETURN_NONE;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+
+static int category_of(const char *word)
+{
+	static const char *const words[] = {"other",      "parameter", "gradient", "optimizer",
+	                                    "activation", "input",     "temporary"};
+	for (int i = 0; i < (int)(sizeof(words) / sizeof(words[0])); i++)
+		if (strcmp(word, words[i]) == 0)
+			return i;
+	PyErr_Format(PyExc_ValueError,
+	             "there is no memory category '%s': other, parameter, gradient, optimizer, activation, input or "
+	             "temporary",
+	             word);
+	return -1;
+}
+
+static PyObject *memory_alloc(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = {"address", "bytes", "category", "device", NULL};
+	unsigned long long address, bytes;
+	const char *word = "other";
+	int device = STEPSCOPE_DEVICE_CPU;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KK|si:memory_alloc", names, &address, &bytes, &word,
+	                                 &device))
+		return NULL;
+	int category = category_of(word);
+	if (category < 0)
+		return NULL;
+	if (library_records(STEPSCOPE_ACTIVE_MEMORY))
+		library.stepscope_emit_alloc((const void *)(uintptr_t)address, bytes, category, device);
+	Py_RETURN_NONE;
+}
+
+static PyObject *memory_free(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = {"address", "device", NULL};
+	unsigned long long address;
+	int device = STEPSCOPE_DEVICE_CPU;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "K|i:memory_free", names, &address, &device))
+		return NULL;
+	if (library_records(STEPSCOPE_ACTIVE_MEMORY))
+		library.stepscope_emit_free((const void *)(uintptr_t)address, device);
+	Py_RETURN_NONE;
+}
+
+PyMethodDef native_mark_methods[] = {
+	{"step_begin", step_begin, METH_O, "step_begin(number): begins a step; an open one is ended first."},
+	{"step_end", step_end, METH_NOARGS, "step_end(): ends the open step."},
+	{"step_count", NATIVE_FAST(step_count), METH_VARARGS | METH_KEYWORDS,
+         "step_count(tokens=None, samples=None): adds them to the open step."},
+	{"counter", NATIVE_FAST(counter), METH_FASTCALL, "counter(name, value): a quantity over time."},
+	{"metric", NATIVE_FAST(metric), METH_FASTCALL, "metric(name, value): a result of the open step."},
+	{"mark", mark, METH_O, "mark(name): something that happened now."},
+	{"metadata", metadata, METH_VARARGS, "metadata(key, value): a fact about the run, both strings."},
+	{"thread_name", thread_name, METH_VARARGS, "thread_name(name): names the calling thread in reports."},
+	{"memory_alloc", NATIVE_FAST(memory_alloc), METH_VARARGS | METH_KEYWORDS,
+         "memory_alloc(address, bytes, category='other', device=-1): memory that was allocated."},
+	{"memory_free", NATIVE_FAST(memory_free), METH_VARARGS | METH_KEYWORDS,
+         "memory_free(address, device=-1): memory that was released."},
+	{NULL, NULL, 0, NULL},
+};

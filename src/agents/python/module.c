@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * module.c: the module stepscope._native. See native.h; documented for users in docs/python.md.
+ */
+#include "agents/python/native.h"
+
+static PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "stepscope._native",
+	.m_doc = "The recorder, for Python.",
+	.m_size = -1,
+};
+
+static bool fill(PyObject *module)
+{
+	return native_add_ranges(module) && PyModule_AddFunctions(module, native_mark_methods) == 0 &&
+	       PyModule_AddFunctions(module, native_session_methods) == 0 &&
+	       PyModule_AddFunctions(module, native_torch_methods) == 0;
+}
+
+__attribute__((visibility("default"))) PyObject *PyInit__native(void);
+
+PyObject *PyInit__native(void)
+{
+	char problem[600];
+	if (!library_open(problem, sizeof(problem))) {
+		PyErr_SetString(PyExc_ImportError, problem);
+		return NULL;
+	}
+	PyObject *module = PyModule_Create(&definition);
+	if (module && !fill(module))
+		Py_CLEAR(module);
+	return module;
+}

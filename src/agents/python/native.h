@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * native.h: the parts of the Python extension stepscope._native. One file serves CPython 3.8 and newer (Py_LIMITED_API); everything
+ * is called with the global interpreter lock held. Wrong types raise TypeError; nothing else that goes wrong reaches the program.
+ */
+#ifndef AGENTS_PYTHON_NATIVE_H
+#define AGENTS_PYTHON_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "agents/python/library.h"
+
+/* In the limited API since 3.10, and the same since 3.7. */
+#ifndef METH_FASTCALL
+#define METH_FASTCALL 0x0080
+#endif
+#define NATIVE_FAST(function) ((PyCFunction)(void (*)(void))(function))
+
+/* Symbol of a Python string; 0 when nothing is recorded. False: it is no string, and TypeError is set. */
+bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol);
+
+/* Each adds its functions to the module. */
+bool native_add_ranges(PyObject *module);
+extern PyMethodDef native_mark_methods[], native_session_methods[], native_torch_methods[];
+
+#endif

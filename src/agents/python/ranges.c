@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ranges.c: what has a beginning and an end: range(), phase(), micro_batch(), push() and pop().
+ *
+ * One object per name lives as long as the process and is given out again and again, so that `with range("x"):` allocates nothing.
+ * It holds no state: begin and end nest per thread in the recorder.
+ */
+#include "agents/python/native.h"
+
+#define NAMES_MAX 4096 /* after so many the objects are made anew, for programs that make up names as they go */
+
+enum span_type {
+	SPAN_OF_RANGE,
+	SPAN_OF_PHASE,
+	SPAN_OF_MICRO_BATCH,
+};
+
+struct span {
+	PyObject ob_base;
+	PyObject *name;
+	enum span_type type;
+	uint32_t symbol; /* 0: not known yet */
+	int64_t number;  /* phase, or index of the micro-batch */
+};
+
+static PyTypeObject *span_type;
+static PyObject *ranges, *phases; /* dictionaries: name to object */
+
+static const char *const phase_names[] = {NULL,        "data",          "forward",    "backward",
+                                          "optimizer", "communication", "checkpoint", "evaluation"};
+#define PHASES (sizeof(phase_names) / sizeof(phase_names[0]))
+
+bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol)
+{
+	*symbol = 0;
+	if (!PyUnicode_Check(text)) {
+		PyErr_Format(PyExc_TypeError, "a name must be a string, not %R", Py_TYPE(text));
+		return false;
+	}
+	if (!library_records(~0u))
+		return true;
+	PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
+	if (!bytes)
+		return false;
+	*symbol = library.stepscope_name(kind, PyBytes_AsString(bytes));
+	Py_DECREF(bytes);
+	return true;
+}
+
+/* ---- begin and end ------------------------------------------------------------------------------------------------------ */
+
+static bool begin_range(struct span *span)
+{
+	if (!span->symbol && !native_symbol(STEPSCOPE_KIND_RANGE, span->name, &span->symbol))
+		return false;
+	library.stepscope_emit_begin(span->symbol);
+	return true;
+}
+
+static PyObject *span_enter(PyObject *self, PyObject *nothing)
+{
+	struct span *span = (struct span *)self;
+	bool is_range = span->type == SPAN_OF_RANGE;
+	if (library_records(is_range ? STEPSCOPE_ACTIVE_DETAIL : STEPSCOPE_ACTIVE_STEPS)) {
+		if (is_range && !begin_range(span))
+			return NULL;
+		if (span->type == SPAN_OF_PHASE)
+			library.stepscope_emit_phase_begin((int)span->number);
+		if (span->type == SPAN_OF_MICRO_BATCH)
+			library.stepscope_emit_micro_batch_begin(span->number);
+	}
+	Py_INCREF(self);
+	return self;
+}
+
+static PyObject *span_exit(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	struct span *span = (struct span *)self;
+	if (span->type != SPAN_OF_RANGE && library_records(STEPSCOPE_ACTIVE_STEPS))
+		library.stepscope_emit_phase_end();
+	else if (span->type == SPAN_OF_RANGE && library_records(STEPSCOPE_ACTIVE_DETAIL))
+		library.stepscope_emit_end();
+	Py_RETURN_NONE;
+}
+
+/* As a decorator: rare, and wrapping is Python's business. */
+static PyObject *span_call(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	PyObject *function;
+	static char *names[] = {"function", NULL};
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O:range", names, &function))
+		return NULL;
+	PyObject *module = PyImport_ImportModule("stepscope._decorate");
+	PyObject *wrapped = module ? PyObject_CallMethod(module, "wrap", "OO", self, function) : NULL;
+	Py_XDECREF(module);
+	return wrapped;
+}
+
+static PyObject *span_repr(PyObject *self)
+{
+	static const char *const words[] = {"range", "phase", "micro_batch"};
+	struct span *span = (struct span *)self;
+	return PyUnicode_FromFormat("stepscope.%s(%R)", words[span->type], span->name);
+}
+
+static void span_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+	Py_XDECREF(((struct span *)self)->name);
+	PyObject_Free(self);
+	Py_DECREF(type);
+}
+
+static PyObject *span_new(enum span_type type, PyObject *name, int64_t number)
+{
+	struct span *span = PyObject_New(struct span, span_type);
+	if (!span)
+		return NULL;
+	Py_INCREF(name);
+	span->name = name;
+	span->type = type;
+	span->symbol = 0;
+	span->number = number;
+	return (PyObject *)span;
+}
+
+static PyMethodDef span_methods[] = {
+	{"__enter__", span_enter, METH_NOARGS, NULL},
+	{"__exit__", NATIVE_FAST(span_exit), METH_FASTCALL, NULL},
+	{NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot span_slots[] = {
+	{Py_tp_dealloc, (void *)span_dealloc},
+	{Py_tp_methods, span_methods},
+	{Py_tp_call, (void *)span_call},
+	{Py_tp_repr, (void *)span_repr},
+	{Py_tp_doc, (void *)"A context manager and decorator: what runs in it is a span of the recording."},
+	{0, NULL},
+};
+
+static PyType_Spec span_spec = {"stepscope._native.Span", sizeof(struct span), 0, Py_TPFLAGS_DEFAULT, span_slots};
+
+/* ---- functions ------------------------------------------------------------------------------------------------------------ */
+
+static PyObject *make_range(PyObject *name)
+{
+	if (!PyUnicode_Check(name))
+		return PyErr_Format(PyExc_TypeError, "range() takes a string, not %R", Py_TYPE(name));
+	if (PyDict_Size(ranges) >= NAMES_MAX)
+		PyDict_Clear(ranges);
+	PyObject *made = span_new(SPAN_OF_RANGE, name, 0);
+	if (made && PyDict_SetItem(ranges, name, made) != 0)
+		Py_CLEAR(made);
+	return made;
+}
+
+static PyObject *range_of(PyObject *self, PyObject *name)
+{
+	PyObject *found = Py_TYPE(name) == &PyUnicode_Type ? PyDict_GetItemWithError(ranges, name) : NULL;
+	if (!found)
+		return PyErr_Occurred() ? NULL : make_range(name);
+	Py_INCREF(found);
+	return found;
+}
+
+static PyObject *phase_of(PyObject *self, PyObject *name)
+{
+	PyObject *found = PyUnicode_Check(name) ? PyDict_GetItemWithError(phases, name) : NULL;
+	if (found) {
+		Py_INCREF(found);
+		return found;
+	}
+	if (PyErr_Occurred())
+		return NULL;
+	if (!PyUnicode_Check(name))
+		return PyErr_Format(PyExc_TypeError, "phase() takes a string, not %R", Py_TYPE(name));
+	return PyErr_Format(PyExc_ValueError,
+	                    "there is no phase %R: data, forward, backward, optimizer, communication, checkpoint or "
+	                    "evaluation",
+	                    name);
+}
+
+static PyObject *micro_batch(PyObject *self, PyObject *index)
+{
+	long long number = PyLong_AsLongLong(index);
+	if (number == -1 && PyErr_Occurred())
+		return NULL;
+	return span_new(SPAN_OF_MICRO_BATCH, index, number);
+}
+
+static PyObject *push(PyObject *self, PyObject *name)
+{
+	PyObject *range = range_of(self, name);
+	bool is_good = range && (!library_records(STEPSCOPE_ACTIVE_DETAIL) || begin_range((struct span *)range));
+	Py_XDECREF(range);
+	if (!is_good)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *pop(PyObject *self, PyObject *nothing)
+{
+	if (library_records(STEPSCOPE_ACTIVE_DETAIL))
+		library.stepscope_emit_end();
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+	{"range", range_of, METH_O, "range(name): a context manager and decorator; what runs in it is a range."},
+	{"phase", phase_of, METH_O,
+         "phase(name): a context manager and decorator: data, forward, backward, optimizer, communication, checkpoint or "
+         "evaluation."},
+	{"micro_batch", micro_batch, METH_O,
+         "micro_batch(index): a context manager: one forward and backward pass of gradient accumulation."},
+	{"push", push, METH_O, "push(name): begins a range, which the next pop() of this thread ends."},
+	{"pop", pop, METH_NOARGS, "pop(): ends the innermost open range of this thread."},
+	{NULL, NULL, 0, NULL},
+};
+
+static bool add_phases(void)
+{
+	phases = PyDict_New();
+	for (size_t i = 1; phases && i < PHASES; i++) {
+		PyObject *name = PyUnicode_InternFromString(phase_names[i]);
+		PyObject *phase = name ? span_new(SPAN_OF_PHASE, name, (int64_t)i) : NULL;
+		bool is_put = phase && PyDict_SetItem(phases, name, phase) == 0;
+		Py_XDECREF(name);
+		Py_XDECREF(phase);
+		if (!is_put)
+			return false;
+	}
+	return phases != NULL;
+}
+
+bool native_add_ranges(PyObject *module)
+{
+	span_type = (PyTypeObject *)PyType_FromSpec(&span_spec);
+	ranges = PyDict_New();
+	if (!span_type || !ranges || !add_phases())
+		return false;
+	Py_INCREF(span_type); /* AddObject takes one, and we keep one */
+	return PyModule_AddObject(module, "Span", (PyObject *)span_type) == 0 &&
+	       PyModule_AddFunctions(module, methods) == 0;
+}

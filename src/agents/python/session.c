@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session.c: start and stop of the recording, and what it is doing.
+ */
+#include "agents/python/native.h"
+
+static PyObject *init(PyObject *self, PyObject *arguments)
+{
+	const char *options = NULL;
+	int result;
+	if (!PyArg_ParseTuple(arguments, "|z:init", &options))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS;
+	result = library.stepscope_init(options);
+	Py_END_ALLOW_THREADS;
+	if (result != 0)
+		return PyErr_Format(PyExc_RuntimeError, "%s", library.stepscope_error());
+	Py_RETURN_NONE;
+}
+
+static PyObject *shutdown(PyObject *self, PyObject *nothing)
+{
+	Py_BEGIN_ALLOW_THREADS;
+	library.stepscope_shutdown();
+	Py_END_ALLOW_THREADS;
+	Py_RETURN_NONE;
+}
+
+static PyObject *flush(PyObject *self, PyObject *nothing)
+{
+	Py_BEGIN_ALLOW_THREADS;
+	library.stepscope_flush();
+	Py_END_ALLOW_THREADS;
+	Py_RETURN_NONE;
+}
+
+static PyObject *active(PyObject *self, PyObject *nothing)
+{
+	return PyLong_FromUnsignedLong(__atomic_load_n(library.active, __ATOMIC_RELAXED));
+}
+
+static PyObject *is_recording(PyObject *self, PyObject *nothing)
+{
+	return PyBool_FromLong(library_records(STEPSCOPE_ACTIVE_DETAIL));
+}
+
+static PyObject *library_path(PyObject *self, PyObject *nothing)
+{
+	return PyUnicode_DecodeFSDefault(library.path);
+}
+
+PyMethodDef native_session_methods[] = {
+	{"init", init, METH_VARARGS,
+         "init(options=None): starts recording now; RuntimeError says why that is not possible. Options are a list such as "
+         "'with=shapes,out=runs/a' in the names of `stepscope run --help`; the environment wins over it."},
+	{"shutdown", shutdown, METH_NOARGS, "shutdown(): writes out what is pending and closes the recording."},
+	{"flush", flush, METH_NOARGS, "flush(): returns when everything recorded so far is in the file."},
+	{"active", active, METH_NOARGS,
+         "active(): bits of what is recorded now: 1 steps, 2 detail, 4 shapes, 8 memory."},
+	{"is_recording", is_recording, METH_NOARGS, "is_recording(): are ranges and operators recorded now?"},
+	{"library_path", library_path, METH_NOARGS, "library_path(): the libstepscope that this process uses."},
+	{NULL, NULL, 0, NULL},
+};

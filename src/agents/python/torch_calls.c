@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * torch_calls.c: the functions of agents/torch/agent.h for python/stepscope/_torch.py. What returns a status there is a bool here.
+ */
+#include "agents/python/native.h"
+
+#define DIMENSIONS_MAX 8
+
+#define CALL_STATUS(name)                                                                                              \
+	static PyObject *name(PyObject *self, PyObject *nothing)                                                       \
+	{                                                                                                              \
+		return PyBool_FromLong(library.stepscope_##name() == 0);                                               \
+	}
+CALL_STATUS(torch_find)
+CALL_STATUS(torch_probe_begin)
+CALL_STATUS(torch_probe_solve)
+CALL_STATUS(torch_probe_end)
+CALL_STATUS(torch_start)
+
+static PyObject *torch_stop(PyObject *self, PyObject *nothing)
+{
+	library.stepscope_torch_stop();
+	Py_RETURN_NONE;
+}
+
+static PyObject *torch_problem(PyObject *self, PyObject *nothing)
+{
+	const char *problem = library.stepscope_torch_problem();
+	return PyUnicode_DecodeUTF8(problem, (Py_ssize_t)strlen(problem), "replace");
+}
+
+static PyObject *torch_want_inputs(PyObject *self, PyObject *arguments)
+{
+	int is_wanted;
+	if (!PyArg_ParseTuple(arguments, "p:torch_want_inputs", &is_wanted))
+		return NULL;
+	library.stepscope_torch_want_inputs(is_wanted);
+	Py_RETURN_NONE;
+}
+
+static PyObject *torch_probe_tensor(PyObject *self, PyObject *arguments)
+{
+	unsigned long long tensor;
+	int kind;
+	PyObject *given;
+	int64_t sizes[DIMENSIONS_MAX];
+	if (!PyArg_ParseTuple(arguments, "KiO!:torch_probe_tensor", &tensor, &kind, &PyTuple_Type, &given))
+		return NULL;
+	Py_ssize_t count = PyTuple_Size(given);
+	if (count > DIMENSIONS_MAX)
+		return PyErr_Format(PyExc_ValueError, "at most %d dimensions", DIMENSIONS_MAX);
+	for (Py_ssize_t i = 0; i < count; i++)
+		sizes[i] = PyLong_AsLongLong(PyTuple_GetItem(given, i));
+	if (PyErr_Occurred())
+		return NULL;
+	library.stepscope_torch_probe_tensor(tensor, kind, sizes, (int)count);
+	Py_RETURN_NONE;
+}
+
+static PyObject *torch_probe_inputs(PyObject *self, PyObject *arguments)
+{
+	unsigned long long first, second;
+	if (!PyArg_ParseTuple(arguments, "KK:torch_probe_inputs", &first, &second))
+		return NULL;
+	library.stepscope_torch_probe_inputs(first, second);
+	Py_RETURN_NONE;
+}
+
+static PyObject *torch_probe_check(PyObject *self, PyObject *arguments)
+{
+	const char *inputs;
+	if (!PyArg_ParseTuple(arguments, "s:torch_probe_check", &inputs))
+		return NULL;
+	return PyBool_FromLong(library.stepscope_torch_probe_check(inputs) == 0);
+}
+
+/* For register_optimizer_step_pre_hook(): called with the optimizer first. */
+static PyObject *torch_optimizer_hook(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	if (count > 0)
+		library.stepscope_torch_optimizer((uint64_t)(uintptr_t)arguments[0]);
+	Py_RETURN_NONE;
+}
+
+PyMethodDef native_torch_methods[] = {
+	{"torch_find", torch_find, METH_NOARGS, NULL},
+	{"torch_probe_begin", torch_probe_begin, METH_NOARGS, NULL},
+	{"torch_probe_tensor", torch_probe_tensor, METH_VARARGS, NULL},
+	{"torch_probe_inputs", torch_probe_inputs, METH_VARARGS, NULL},
+	{"torch_probe_solve", torch_probe_solve, METH_NOARGS, NULL},
+	{"torch_probe_check", torch_probe_check, METH_VARARGS, NULL},
+	{"torch_probe_end", torch_probe_end, METH_NOARGS, NULL},
+	{"torch_start", torch_start, METH_NOARGS, NULL},
+	{"torch_want_inputs", torch_want_inputs, METH_VARARGS, NULL},
+	{"torch_stop", torch_stop, METH_NOARGS, NULL},
+	{"torch_optimizer_hook", NATIVE_FAST(torch_optimizer_hook), METH_FASTCALL, NULL},
+	{"torch_problem", torch_problem, METH_NOARGS, NULL},
+	{NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The extension: what a program marks is in the recording, wrong calls fail as in any Python library, and without a recording
+nothing happens."""
+import shutil
+import subprocess
+
+from python_tools import PACKAGE, environment, events, every_interpreter, plain, run, spans, table
+
+MARKS = """
+import stepscope
+stepscope.metadata("model", "tiny")
+stepscope.thread_name("trainer")
+
+@stepscope.range("decorated")
+def double(x, by=2):
+    "doubles"
+    return x * by
+
+for n in (7, 8):
+    with stepscope.step(n, tokens=100, samples=4):
+        with stepscope.phase("forward"):
+            with stepscope.range("outer"), stepscope.range("inner"):
+                assert double(4, by=3) == 12 and double.__doc__ == "doubles"
+        with stepscope.micro_batch(0):
+            stepscope.push("pushed")
+            stepscope.pop()
+        stepscope.metric("loss", 0.5)
+        stepscope.counter("queue", 3)
+        stepscope.memory_alloc(4096, 100, "parameter")
+        stepscope.memory_free(4096)
+    stepscope.mark("done")
+try:
+    with stepscope.range("fails"):
+        raise KeyError("mine")
+except KeyError as problem:
+    assert problem.args == ("mine",)
+print(stepscope.is_recording(), stepscope.active())
+stepscope.shutdown()
+with stepscope.range("late"), stepscope.step(9):
+    stepscope.mark("late")
+print(stepscope.is_recording(), stepscope.active())
+"""
+
+
+@every_interpreter
+def test_what_is_marked_is_recorded(tmp_path, python):
+    done = run(tmp_path, python, "-c", MARKS, options=["--with", "memory"])
+    assert (done.returncode, done.stdout) == (0, "True 11\nFalse 0\n"), done.stderr
+    once = ["stepscope::forward", "outer", "inner", "decorated", "micro-batch", "pushed"]
+    assert spans(tmp_path) == once * 2 + ["fails"]
+    steps = table(tmp_path, "steps")
+    assert [(row["step"], row["tokens"]) for row in steps] == [(7, 100), (8, 100)]
+    names = {event["name"] for event in events(tmp_path)}
+    assert {"loss", "queue", "done"} <= names and "late" not in names
+
+
+CALLS = """
+import stepscope
+wrong = {
+    "range": [(), (1,), (None,), (b"x",), ("a", "b")], "phase": [(), (1,)], "push": [(2,)], "pop": [(1,)], "mark": [(3.0,)],
+    "micro_batch": [("x",)], "counter": [("x",), (1, 2), ("x", 1, 2)], "metric": [(None, 1)], "metadata": [("x",), ("x", 1)],
+    "step_begin": [("x",)], "step_count": [("x",), (1, 2, 3)], "init": [(1,)], "memory_alloc": [(1,), ("x", 1), (1, 1, 2)],
+    "memory_free": [()], "thread_name": [(1,)],
+}
+for name, calls in wrong.items():
+    for arguments in calls:
+        try:
+            getattr(stepscope, name)(*arguments)
+        except TypeError:
+            continue
+        print("no TypeError", name, arguments)
+for call in (lambda: stepscope.phase("forwards"), lambda: stepscope.memory_alloc(1, 1, "weights")):
+    try:
+        call()
+        print("no ValueError")
+    except ValueError as problem:
+        assert "forward" in str(problem) or "parameter" in str(problem)
+for runs_in_pieces in ("async def f(): pass", "def f(): yield", "f = 3"):
+    exec(runs_in_pieces)
+    try:
+        stepscope.range("x")(f)
+        print("decorated", runs_in_pieces)
+    except TypeError:
+        pass
+class Value:
+    def __float__(self):
+        raise OverflowError("mine")
+try:
+    stepscope.metric("x", Value())
+    print("not converted")
+except OverflowError:
+    print("converted")
+"""
+
+
+@every_interpreter
+def test_wrong_calls_fail_with_and_without_a_recording(tmp_path, python):
+    assert plain(tmp_path, python, "-c", CALLS).stdout == "not converted\n"
+    assert run(tmp_path, python, "-c", CALLS).stdout == "converted\n"
+
+
+@every_interpreter
+def test_a_program_that_is_not_recorded_runs_as_it_is(tmp_path, python):
+    done = plain(tmp_path, python, "-c", MARKS)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False 0\nFalse 0\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+NAMES = """
+import threading
+import stepscope
+def work():
+    for n in range(5000):
+        with stepscope.range(f"name {n}"), stepscope.range("\\u00e9\\ud800"):
+            pass
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+@every_interpreter
+def test_names_of_all_kinds_from_several_threads(tmp_path, python):
+    done = run(tmp_path, python, "-c", NAMES)
+    assert done.returncode == 0, done.stderr
+    found = spans(tmp_path)
+    assert found.count("name 4999") == 3 and found.count("name 0") == 3
+    assert found.count("\u00e9\\ud800") == 15000
+
+
+def test_importing_is_light(tmp_path):
+    program = "import sys; before = set(sys.modules); import stepscope; print(sorted(set(sys.modules) - before))"
+    for python in ("/usr/bin/python3",):
+        assert plain(tmp_path, python, "-c", program).stdout == "['stepscope', 'stepscope._native']\n"
+
+
+def test_without_the_extension_marks_do_nothing_and_the_reason_is_known(tmp_path):
+    package = tmp_path / "package"
+    shutil.copytree(PACKAGE, package)
+    (package / "stepscope" / "_native.abi3.so").write_text("not an extension")
+    done = plain(tmp_path, "/usr/bin/python3", "-c", MARKS, PYTHONPATH=package)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False 0\nFalse 0\n", "")
+    program = "import stepscope\nprint(stepscope.unavailable)\ntry: stepscope.init('out=x')\nexcept RuntimeError as e: print(e)"
+    first, second = plain(tmp_path, "/usr/bin/python3", "-c", program, PYTHONPATH=package).stdout.splitlines()
+    assert first == second and first.startswith("the extension for Python 3.") and "_native" in first
+
+
+def test_a_library_of_another_version_is_refused(tmp_path):
+    library = tmp_path / "libstepscope.so.0"
+    (tmp_path / "old.c").write_text("unsigned stepscope_active;\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libstepscope.so.0", "-o", library, tmp_path / "old.c"], check=True,
+                   env=environment(), timeout=60)
+    done = plain(tmp_path, "/usr/bin/python3", "-c", "import stepscope; print(stepscope.unavailable)", STEPSCOPE_LIBRARY=library)
+    assert "is of another version than this Python package: it has no stepscope_init" in done.stdout
