@@ -50,7 +50,7 @@ enum stepscope_event {
 		13, /* id 0; [0] events dropped here [1] net depth change (i32) << 32 | lowest depth (u32 of i32)
 	                                [2] tick of the first of them */
 	STEPSCOPE_EVENT_TIME = 14,     /* id 0; [0] full tick of this head: new base for the low halves */
-	STEPSCOPE_EVENT_EXTENDED = 15, /* id: kind; for the future: skipped by length */
+	STEPSCOPE_EVENT_EXTENDED = 15, /* id: enum stepscope_extended; kinds a reader does not know are skipped by length */
 	STEPSCOPE_EVENT_TYPES = 16,
 };
 
@@ -64,6 +64,11 @@ enum stepscope_begin {
 	                               * (kind FRAME) in 32..63; 0: none */
 };
 #define STEPSCOPE_NO_SEQUENCE UINT64_MAX
+
+enum stepscope_extended {
+	STEPSCOPE_EXTENDED_MEMORY_OWNER =
+		2, /* somebody holds memory at this moment: [0] address [1] memory id as of an ALLOC [2] bytes, 0: not known */
+};
 
 enum stepscope_end { /* an END closes every span opened after the one it names, and is ignored when none is open */
 	STEPSCOPE_END_DETAIL = 0, /* innermost range, op, ...; not past an open phase, micro-batch or step */
@@ -104,6 +109,7 @@ enum stepscope_arg { /* type of an ARG's value word */
 
 /* memory id: category in bits 0..7, device + 1 in bits 8..23 (host memory: 0) */
 #define STEPSCOPE_MEMORY_ID(category, device) ((uint32_t)(category) | (uint32_t)((device) + 1) << 8)
+#define STEPSCOPE_MEMORY_UNKNOWN 255u /* category of an allocation whose maker says none: readers find it out */
 
 /* ---- symbols: names with a kind -------------------------------------------------------------------------------------- */
 

@@ -90,6 +90,8 @@ enum stepscope_memory {
 	STEPSCOPE_MEMORY_ACTIVATION = 4,
 	STEPSCOPE_MEMORY_INPUT = 5,
 	STEPSCOPE_MEMORY_TEMPORARY = 6,
+	STEPSCOPE_MEMORY_AUTOGRAD = 7, /* what a backward needs on its way to the gradients */
+	STEPSCOPE_MEMORY_BUFFER = 8,   /* what a model keeps besides its parameters */
 };
 
 #define STEPSCOPE_DEVICE_CPU (-1) /* device of host memory; devices are numbered from 0 */

@@ -101,7 +101,7 @@ void stepscope_emit_op_info(stepscope_name_t name, const struct stepscope_op_inf
 void stepscope_emit_alloc(const void *address, uint64_t bytes, int category, int device)
 {
 	const uint64_t payload[2] = {(uint64_t)(uintptr_t)address, bytes};
-	if (!address || category < STEPSCOPE_MEMORY_OTHER || category > STEPSCOPE_MEMORY_TEMPORARY || device < -1 ||
+	if (!address || category < STEPSCOPE_MEMORY_OTHER || category > STEPSCOPE_MEMORY_BUFFER || device < -1 ||
 	    device > 65000)
 		return;
 	stream_put(STEPSCOPE_EVENT_ALLOC, STEPSCOPE_MEMORY_ID(category, device), payload, 2);
