@@ -49,8 +49,9 @@ enum stepscope_event {
 	STEPSCOPE_EVENT_GAP =
 		13, /* id 0; [0] events dropped here [1] net depth change (i32) << 32 | lowest depth (u32 of i32)
 	                                [2] tick of the first of them */
-	STEPSCOPE_EVENT_TIME = 14,     /* id 0; [0] full tick of this head: new base for the low halves */
-	STEPSCOPE_EVENT_EXTENDED = 15, /* id: enum stepscope_extended; kinds a reader does not know are skipped by length */
+	STEPSCOPE_EVENT_TIME = 14, /* id 0; [0] full tick of this head: new base for the low halves */
+	STEPSCOPE_EVENT_EXTENDED =
+		15, /* id: enum stepscope_extended; kinds a reader does not know are skipped by length */
 	STEPSCOPE_EVENT_TYPES = 16,
 };
 

@@ -29,6 +29,9 @@ def attach():
     native.metadata("torch.version", str(torch.__version__))
     native.torch_start()
     _watch_optimizers()
+    from stepscope import _memory
+
+    _memory.watch(torch, native)
 
 
 def _watch_optimizers():

@@ -211,6 +211,11 @@ bool emit_wants_shapes(void)
 	return session_enter() && session.options.with_shapes;
 }
 
+bool emit_wants_memory(void)
+{
+	return session_enter() && session.options.with_memory;
+}
+
 uint64_t emit_now(void)
 {
 	return STEPSCOPE_ACTIVE_ ? clock_ticks() : 0;

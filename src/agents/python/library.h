@@ -50,6 +50,9 @@
 	F(stepscope_torch_want_inputs)                                                                                 \
 	F(stepscope_torch_stop)                                                                                        \
 	F(stepscope_torch_optimizer)                                                                                   \
+	F(stepscope_torch_owners)                                                                                      \
+	F(stepscope_torch_wants_owners)                                                                                \
+	F(stepscope_torch_may_want_owners)                                                                             \
 	F(stepscope_torch_problem)
 
 struct library {

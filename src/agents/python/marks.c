@@ -113,14 +113,14 @@ static PyObject *thread_name(PyObject *self, PyObject *arguments)
 
 static int category_of(const char *word)
 {
-	static const char *const words[] = {"other",      "parameter", "gradient", "optimizer",
-	                                    "activation", "input",     "temporary"};
+	static const char *const words[] = {"other", "parameter", "gradient", "optimizer", "activation",
+	                                    "input", "temporary", "autograd", "buffer"};
 	for (int i = 0; i < (int)(sizeof(words) / sizeof(words[0])); i++)
 		if (strcmp(word, words[i]) == 0)
 			return i;
 	PyErr_Format(PyExc_ValueError,
-	             "there is no memory category '%s': other, parameter, gradient, optimizer, activation, input or "
-	             "temporary",
+	             "there is no memory category '%s': other, parameter, gradient, optimizer, activation, input, "
+	             "temporary, autograd or buffer",
 	             word);
 	return -1;
 }

@@ -82,6 +82,27 @@ static PyObject *torch_optimizer_hook(PyObject *self, PyObject *const *arguments
 	Py_RETURN_NONE;
 }
 
+/* bytes: see stepscope_torch_owners() */
+static PyObject *torch_owners(PyObject *self, PyObject *words)
+{
+	char *start;
+	Py_ssize_t size;
+	if (PyBytes_AsStringAndSize(words, &start, &size) < 0)
+		return NULL;
+	library.stepscope_torch_owners(start, (int)(size / (Py_ssize_t)(3 * sizeof(uint64_t))));
+	Py_RETURN_NONE;
+}
+
+static PyObject *torch_wants_owners(PyObject *self, PyObject *nothing)
+{
+	return PyBool_FromLong(library.stepscope_torch_wants_owners());
+}
+
+static PyObject *torch_may_want_owners(PyObject *self, PyObject *nothing)
+{
+	return PyBool_FromLong(library.stepscope_torch_may_want_owners());
+}
+
 PyMethodDef native_torch_methods[] = {
 	{"torch_find", torch_find, METH_NOARGS, NULL},
 	{"torch_probe_begin", torch_probe_begin, METH_NOARGS, NULL},
@@ -94,6 +115,9 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_want_inputs", torch_want_inputs, METH_VARARGS, NULL},
 	{"torch_stop", torch_stop, METH_NOARGS, NULL},
 	{"torch_optimizer_hook", NATIVE_FAST(torch_optimizer_hook), METH_FASTCALL, NULL},
+	{"torch_owners", torch_owners, METH_O, NULL},
+	{"torch_wants_owners", torch_wants_owners, METH_NOARGS, NULL},
+	{"torch_may_want_owners", torch_may_want_owners, METH_NOARGS, NULL},
 	{"torch_problem", torch_problem, METH_NOARGS, NULL},
 	{NULL, NULL, 0, NULL},
 };

@@ -110,6 +110,21 @@ void stepscope_torch_optimizer(uint64_t identity)
 		emit_event(STEPSCOPE_EVENT_ARG, agent.optimizer_key, payload, 2);
 }
 
+void stepscope_torch_owners(const void *words, int count)
+{
+	memory_owners(words, count);
+}
+
+int stepscope_torch_wants_owners(void)
+{
+	return (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY) != 0;
+}
+
+int stepscope_torch_may_want_owners(void)
+{
+	return emit_wants_memory();
+}
+
 void stepscope_torch_stop(void)
 {
 	observer_stop();

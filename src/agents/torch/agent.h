@@ -31,6 +31,10 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_want_inputs(int is_wanted);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_stop(void);
 /* From the optimizers' global hook, inside of the record of the call: which optimizer it is (any number but 0). */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer(uint64_t identity);
+/* Who holds which memory now: `count` times three 64-bit words, id (STEPSCOPE_MEMORY_ID), address, bytes. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_owners(const void *words, int count);
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_wants_owners(void);    /* now */
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_may_want_owners(void); /* in this session */
 STEPSCOPE_AGENT_EXPORT const char *stepscope_torch_problem(void);
 
 #endif

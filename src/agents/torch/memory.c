@@ -23,8 +23,10 @@ static bool is_on; /* both lead through us: allocations without releases would b
 
 static void on_new(void *reporter, void *address, size_t bytes)
 {
+	const uint64_t payload[2] = {(uint64_t)(uintptr_t)address, bytes};
 	if (is_on && bytes && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY))
-		stepscope_memory_alloc(address, bytes, STEPSCOPE_MEMORY_OTHER, -1);
+		emit_event(STEPSCOPE_EVENT_ALLOC, STEPSCOPE_MEMORY_ID(STEPSCOPE_MEMORY_UNKNOWN, STEPSCOPE_DEVICE_CPU),
+		           payload, 2);
 	original_new(reporter, address, bytes);
 }
 
@@ -134,4 +136,15 @@ bool memory_start(char *problem, size_t problem_bytes)
 	if (!is_on)
 		snprintf(problem, problem_bytes, "libc10's calls could not be redirected");
 	return is_on;
+}
+
+void memory_owners(const void *words, int count)
+{
+	for (int i = 0; i < count; i++) {
+		uint64_t owner[3];
+		memcpy(owner, (const char *)words + (size_t)i * sizeof(owner), sizeof(owner));
+		const uint64_t payload[3] = {owner[1], owner[0], owner[2]};
+		if (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY)
+			emit_event(STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_MEMORY_OWNER, payload, 3);
+	}
 }

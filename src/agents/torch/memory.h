@@ -12,4 +12,7 @@
 /* For good: the tables are not put back, for another thread may be on its way through. False: `problem` says why. */
 bool memory_start(char *problem, size_t problem_bytes);
 
+/* See stepscope_torch_owners(). Any thread. */
+void memory_owners(const void *words, int count);
+
 #endif
