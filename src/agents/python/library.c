@@ -4,6 +4,8 @@
  */
 #include "agents/python/library.h"
 
+#include "agents/torch/process.h"
+
 #include <dlfcn.h>
 
 #define FILE_NAME "libstepscope.so.0"
@@ -30,10 +32,13 @@ static void *open_beside(void)
 	return NULL;
 }
 
+/* The one that the program is linked with comes first. It is looked for by hand: dlopen() would search the disk for it. */
 static void *open_library(void)
 {
 	const char *named = getenv("STEPSCOPE_LIBRARY");
-	void *handle = dlopen(FILE_NAME, RTLD_NOW | RTLD_NOLOAD);
+	struct loaded loaded;
+	process_find_library(&loaded, FILE_NAME);
+	void *handle = loaded.handle;
 	if (!handle && named && named[0])
 		handle = dlopen(named, RTLD_NOW | RTLD_LOCAL);
 	else if (!handle)
