@@ -27,6 +27,10 @@ def attach():
         raise RuntimeError(native.torch_problem())
     _calibrate(torch)
     native.metadata("torch.version", str(torch.__version__))
+    if native.torch_lines_find():
+        from stepscope import _lines
+
+        _lines.check(native)
     native.torch_start()
     _watch_optimizers()
     from stepscope import _memory

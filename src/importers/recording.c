@@ -395,6 +395,9 @@ static void release_session_contents(struct session *session)
 		free(session->pages[i]);
 	free(session->pages);
 	session->pages = NULL;
+	free(session->frames);
+	session->frames = NULL;
+	session->frame_count = session->frame_capacity = 0;
 	for (uint32_t i = 0; i < session->stream_count; i++) {
 		span_queue_release(&session->streams[i]->queue);
 		free(session->streams[i]->levels);

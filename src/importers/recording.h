@@ -8,6 +8,7 @@
  *   recording_clock.c   ticks -> nanoseconds
  *   recording_stream.c  events of a stream -> spans
  *   recording_facts.c   values, memory, samples, links, arguments
+ *   recording_frames.c  stacks of Python
  *   recording_torch.c   steps and phases that the program did not mark
  *   recording_ledger.c  what is missing, and why
  */
@@ -28,9 +29,14 @@
 
 struct recorded_symbol {
 	uint32_t string; /* of the model */
-	uint32_t shape;  /* kind INPUTS: string of the sizes, 0: none */
+	uint32_t shape;  /* kind INPUTS: string of the sizes, 0: none; kind FRAME: index into the session's frames */
 	uint8_t kind;    /* enum stepscope_symbol_kind */
 	bool is_known;
+};
+struct recorded_frame {  /* of Python */
+	uint32_t caller; /* symbol */
+	uint32_t stack;  /* of the model; 0: not looked for yet */
+	struct stack_node place;
 };
 #define SYMBOL_PAGE 4096u
 #define SYMBOL_PAGES ((1u << 24) / SYMBOL_PAGE)
@@ -107,6 +113,8 @@ struct session {
 	struct recorded_symbol **pages; /* of SYMBOL_PAGE each; NULL outside of the second pass */
 	uint32_t symbol_count;
 	uint64_t text_bytes;
+	struct recorded_frame *frames; /* recording_frames.c */
+	uint32_t frame_count, frame_capacity;
 	struct number_map stream_map, track_map, stack_map;
 	struct number_map link_map[3]; /* by enum stepscope_link: number -> index into model.links */
 	struct stream **streams;
@@ -226,6 +234,13 @@ bool recording_on_symbol(void *recording, uint32_t id, uint8_t kind, const char 
 bool recording_on_track(void *recording, const struct stepscope_track_info *info, const char *name);
 bool recording_on_stack(void *recording, const struct stepscope_stack_node *node);
 bool recording_on_meta(void *recording, const char *key, const char *value);
+/* ---- recording_frames.c ---- */
+
+/* The text of a symbol of kind FRAME; its index in the session's frames, and the name as a string in *name. */
+uint32_t recording_add_frame(struct recording *recording, const char *text, uint32_t length, uint32_t *name);
+/* The stack of a span whose BEGIN named that frame; 0: none, it was begun by what began the span around it. */
+void recording_set_stack(struct recording *recording, uint32_t track, uint32_t row, uint32_t frame);
+
 /* The words of a BEGIN whose span is in the row. */
 void recording_begin_words(struct recording *recording, const struct segment_event *event, uint32_t track,
                            uint32_t row);

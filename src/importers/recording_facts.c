@@ -29,6 +29,10 @@ bool recording_on_symbol(void *context, uint32_t id, uint8_t kind, const char *t
 	session->text_bytes += length;
 	symbol->kind = kind;
 	symbol->is_known = true;
+	if (kind == STEPSCOPE_SYMBOL_FRAME) {
+		symbol->shape = recording_add_frame(recording, text, length, &symbol->string);
+		return true;
+	}
 	symbol->string = intern_add_n(&recording->model->strings, text, length);
 	/* the model's strings 1..7 are the phases; a recorder that names them differently still numbers them so */
 	if (kind == STEPSCOPE_SYMBOL_PHASE && id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION && symbol->string >= 8)
@@ -112,6 +116,9 @@ void recording_begin_words(struct recording *recording, const struct segment_eve
 		model_span_set_sequence(recording->model, track, row, sequence);
 	if (event->payload_count <= STEPSCOPE_BEGIN_WHERE)
 		return;
+	uint64_t frame = event->payload[STEPSCOPE_BEGIN_WHERE] >> 32;
+	if (frame)
+		recording_set_stack(recording, track, row, (uint32_t)frame);
 	uint32_t id = (uint32_t)event->payload[STEPSCOPE_BEGIN_WHERE];
 	struct recorded_symbol inputs = recording_symbol(recording->session, id);
 	if (!id || id >= 1u << 24 || inputs.kind != STEPSCOPE_SYMBOL_INPUTS)

@@ -564,6 +564,8 @@ static inline void on_event(struct recording *recording, struct stream *stream, 
 	switch (event->type) {
 	case STEPSCOPE_EVENT_BEGIN: {
 		uint32_t row = on_begin(recording, stream, event->id, time_ns);
+		if (row != MODEL_NONE && recording->session->frame_count)
+			recording_set_stack(recording, stream->track, row, 0);
 		if (event->payload_count && row != MODEL_NONE)
 			recording_begin_words(recording, event, stream->track, row);
 		break;

@@ -150,12 +150,17 @@ void model_add_link(struct model *model, const struct model_link *link)
 	model->links[model->links_count++] = *link;
 }
 
+uint32_t model_add_frame(struct model *model, const struct stack_node *frame)
+{
+	assert(frame->parent < model->stacks_count);
+	MODEL_ARRAY_GROW(model, stacks);
+	model->stacks[model->stacks_count] = *frame;
+	return model->stacks_count++;
+}
+
 uint32_t model_add_stack(struct model *model, uint32_t parent, uint32_t frame, uint32_t line)
 {
-	assert(parent < model->stacks_count);
-	MODEL_ARRAY_GROW(model, stacks);
-	model->stacks[model->stacks_count] = (struct stack_node){parent, frame, line};
-	return model->stacks_count++;
+	return model_add_frame(model, &(struct stack_node){.parent = parent, .frame = frame, .line = line});
 }
 
 void model_add_sample(struct model *model, const struct sample *sample)

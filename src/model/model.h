@@ -72,9 +72,10 @@ struct span_chunk {
 	uint8_t *flags;   /* enum span_flag */
 	uint8_t *phase; /* enum stepscope_phase of the nearest enclosing phase span (a phase span: its own), 0: none */
 	int32_t *step;  /* index into model.steps of the step it starts in, -1: none; filled by model_finish() */
-	/* NULL where no span of the chunk has one: read them through span_sequence() and span_inputs() */
+	/* NULL where no span of the chunk has one: read them through span_sequence(), ... */
 	uint64_t *sequence; /* as in the first word of a BEGIN; STEPSCOPE_NO_SEQUENCE: none */
 	uint32_t *inputs;   /* string: text of a symbol of kind INPUTS, 0: none */
+	uint32_t *stack;    /* index into model.stacks of the Python frame that began it, 0: none or not known */
 };
 
 enum track_kind {
@@ -169,8 +170,9 @@ struct model_link {   /* launch -> kernel, forward -> backward */
 
 struct stack_node {
 	uint32_t parent; /* index into model.stacks, 0: root (entry 0 is unused) */
-	uint32_t frame;  /* string */
+	uint32_t frame;  /* string: the function; "" stands for frames that are not known */
 	uint32_t line;   /* 0: unknown */
+	uint32_t file;   /* string, 0: unknown */
 };
 
 struct sample {
@@ -289,6 +291,7 @@ uint32_t model_span_complete(struct model *model, uint32_t track, int64_t start_
 void model_span_set_shape(struct model *model, uint32_t track, uint32_t row, uint32_t shape);
 void model_span_set_sequence(struct model *model, uint32_t track, uint32_t row, uint64_t sequence);
 void model_span_set_inputs(struct model *model, uint32_t track, uint32_t row, uint32_t inputs);
+void model_span_set_stack(struct model *model, uint32_t track, uint32_t row, uint32_t stack);
 void model_span_arg(struct model *model, const struct span_arg *arg);
 
 void model_add_value(struct model *model, uint32_t process, uint32_t name, bool is_metric, int64_t time_ns,
@@ -298,6 +301,7 @@ void model_add_memory(struct model *model, const struct memory_event *event);
 void model_add_mark(struct model *model, uint32_t track, int64_t time_ns, uint32_t name);
 void model_add_link(struct model *model, const struct model_link *link);
 uint32_t model_add_stack(struct model *model, uint32_t parent, uint32_t frame, uint32_t line);
+uint32_t model_add_frame(struct model *model, const struct stack_node *frame); /* the same, with its file */
 void model_add_sample(struct model *model, const struct sample *sample);
 void model_add_meta(struct model *model, uint32_t process, const char *key, const char *value); /* replaces */
 /* Adds count to the entry of the same kind, process, where and text, or makes it. The entry is valid until the next call. */
@@ -338,6 +342,11 @@ static inline uint32_t span_inputs(const struct span_chunk *chunk, uint32_t inde
 	return chunk->inputs ? chunk->inputs[index] : 0;
 }
 
+static inline uint32_t span_stack(const struct span_chunk *chunk, uint32_t index)
+{
+	return chunk->stack ? chunk->stack[index] : 0;
+}
+
 /* Self time of spans: calls `visit` for every span of the track in order of start, with its self time (duration minus the
  * part covered by its children). */
 struct span_view {
@@ -346,7 +355,7 @@ struct span_view {
 	uint32_t track_index, row;
 	int64_t start_ns, dur_ns, self_ns;
 	uint64_t sequence;
-	uint32_t name, shape, inputs, parent;
+	uint32_t name, shape, inputs, stack, parent;
 	int32_t step;
 	uint16_t depth;
 	uint8_t kind, flags, phase;

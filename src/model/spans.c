@@ -267,6 +267,16 @@ void model_span_set_inputs(struct model *model, uint32_t track, uint32_t row, ui
 	chunk->inputs[i] = inputs;
 }
 
+void model_span_set_stack(struct model *model, uint32_t track, uint32_t row, uint32_t stack)
+{
+	assert(row < model->tracks[track]->span_count);
+	uint32_t i;
+	struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
+	if (!chunk->stack)
+		chunk->stack = make_column(model, chunk, sizeof *chunk->stack, 0);
+	chunk->stack[i] = stack;
+}
+
 void model_chunk_done(const struct model *model, const struct span_chunk *chunk)
 {
 	const char *end = (const char *)chunk->phase + aligned(chunk->capacity);
@@ -275,6 +285,8 @@ void model_chunk_done(const struct model *model, const struct span_chunk *chunk)
 		storage_idle(model->storage, chunk->sequence, chunk->capacity * sizeof *chunk->sequence);
 	if (chunk->inputs)
 		storage_idle(model->storage, chunk->inputs, chunk->capacity * sizeof *chunk->inputs);
+	if (chunk->stack)
+		storage_idle(model->storage, chunk->stack, chunk->capacity * sizeof *chunk->stack);
 }
 
 uint32_t track_builder_close(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags)

@@ -38,6 +38,7 @@ static bool visit_chunk(struct span_view *view, const struct span_chunk *chunk, 
 		view->shape = chunk->shape[i];
 		view->sequence = span_sequence(chunk, i);
 		view->inputs = span_inputs(chunk, i);
+		view->stack = span_stack(chunk, i);
 		view->parent = chunk->parent[i];
 		view->step = chunk->step[i];
 		view->depth = chunk->depth[i];

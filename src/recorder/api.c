@@ -216,6 +216,11 @@ bool emit_wants_memory(void)
 	return session_enter() && session.options.with_memory;
 }
 
+bool emit_wants_lines(void)
+{
+	return session_enter() && session.options.with_lines;
+}
+
 uint64_t emit_now(void)
 {
 	return STEPSCOPE_ACTIVE_ ? clock_ticks() : 0;

@@ -35,6 +35,7 @@ void emit_note_observer(const char *name);
 /* Did the user ask for shapes (--with shapes)? To be known before the first event is captured. */
 bool emit_wants_shapes(void);
 bool emit_wants_memory(void); /* the same for --with memory */
+bool emit_wants_lines(void);  /* and for --with lines */
 
 /* Ticks of the session's clock now; 0 when off. */
 uint64_t emit_now(void);

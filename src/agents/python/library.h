@@ -48,6 +48,10 @@
 	F(stepscope_torch_probe_end)                                                                                   \
 	F(stepscope_torch_start)                                                                                       \
 	F(stepscope_torch_want_inputs)                                                                                 \
+	F(stepscope_torch_lines_find)                                                                                  \
+	F(stepscope_torch_lines_check)                                                                                 \
+	F(stepscope_torch_lines_stop)                                                                                  \
+	F(stepscope_torch_want_lines)                                                                                  \
 	F(stepscope_torch_stop)                                                                                        \
 	F(stepscope_torch_optimizer)                                                                                   \
 	F(stepscope_torch_owners)                                                                                      \

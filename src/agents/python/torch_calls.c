@@ -16,10 +16,34 @@ CALL_STATUS(torch_probe_begin)
 CALL_STATUS(torch_probe_solve)
 CALL_STATUS(torch_probe_end)
 CALL_STATUS(torch_start)
+CALL_STATUS(torch_lines_find)
 
 static PyObject *torch_stop(PyObject *self, PyObject *nothing)
 {
 	library.stepscope_torch_stop();
+	Py_RETURN_NONE;
+}
+
+static PyObject *torch_lines_check(PyObject *self, PyObject *arguments)
+{
+	const char *story;
+	if (!PyArg_ParseTuple(arguments, "s:torch_lines_check", &story))
+		return NULL;
+	return PyBool_FromLong(library.stepscope_torch_lines_check(story) == 0);
+}
+
+static PyObject *torch_lines_stop(PyObject *self, PyObject *nothing)
+{
+	library.stepscope_torch_lines_stop();
+	Py_RETURN_NONE;
+}
+
+static PyObject *torch_want_lines(PyObject *self, PyObject *arguments)
+{
+	int is_wanted;
+	if (!PyArg_ParseTuple(arguments, "p:torch_want_lines", &is_wanted))
+		return NULL;
+	library.stepscope_torch_want_lines(is_wanted);
 	Py_RETURN_NONE;
 }
 
@@ -113,6 +137,10 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_probe_end", torch_probe_end, METH_NOARGS, NULL},
 	{"torch_start", torch_start, METH_NOARGS, NULL},
 	{"torch_want_inputs", torch_want_inputs, METH_VARARGS, NULL},
+	{"torch_lines_find", torch_lines_find, METH_NOARGS, NULL},
+	{"torch_lines_check", torch_lines_check, METH_VARARGS, NULL},
+	{"torch_lines_stop", torch_lines_stop, METH_NOARGS, NULL},
+	{"torch_want_lines", torch_want_lines, METH_VARARGS, NULL},
 	{"torch_stop", torch_stop, METH_NOARGS, NULL},
 	{"torch_optimizer_hook", NATIVE_FAST(torch_optimizer_hook), METH_FASTCALL, NULL},
 	{"torch_owners", torch_owners, METH_O, NULL},

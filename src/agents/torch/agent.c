@@ -6,6 +6,7 @@
 
 #include "agents/torch/inputs.h"
 #include "agents/torch/layout.h"
+#include "agents/torch/lines.h"
 #include "agents/torch/memory.h"
 #include "agents/torch/observer.h"
 #include "recorder/emit.h"
@@ -16,10 +17,10 @@
 static struct {
 	struct torch_entry entry;
 	struct torch_layout layout;
-	char problem[600];
+	char problem[600], lines_problem[600];
 	bool is_found, is_probing;
 	bool has_inputs; /* proven and checked */
-	bool is_without_inputs;
+	bool is_without_inputs, is_without_lines;
 	uint32_t optimizer_key; /* symbol */
 } agent = {.layout = {.sequence = -1, .forward_thread = -1}};
 
@@ -93,14 +94,48 @@ int stepscope_torch_start(void)
 	stepscope_metadata("torch.shapes", agent.has_inputs ? "yes" : "not found in this PyTorch's objects");
 	/* before the first tensor that lives: its release would be of an unknown address */
 	stepscope_metadata("torch.memory", memory_start(agent.problem, sizeof(agent.problem)) ? "yes" : agent.problem);
-	observer_start(&agent.entry, &agent.layout,
-	               agent.has_inputs && !agent.is_without_inputs && emit_wants_shapes());
+	bool has_lines = emit_wants_lines() && lines_are_known();
+	if (emit_wants_lines())
+		stepscope_metadata("torch.lines", has_lines ? "yes" : agent.lines_problem);
+	observer_start(&agent.entry, &agent.layout, agent.has_inputs && !agent.is_without_inputs && emit_wants_shapes(),
+	               has_lines && !agent.is_without_lines);
 	return 0;
 }
 
 void stepscope_torch_want_inputs(int is_wanted)
 {
 	agent.is_without_inputs = !is_wanted;
+}
+
+int stepscope_torch_lines_find(void)
+{
+	snprintf(agent.lines_problem, sizeof(agent.lines_problem),
+	         "they were not compared with the interpreter's own story");
+	if (!emit_wants_lines())
+		return -1;
+	return lines_find(agent.lines_problem, sizeof(agent.lines_problem)) ? 0 : -1;
+}
+
+int stepscope_torch_lines_check(const char *story)
+{
+	return lines_check(story, agent.lines_problem, sizeof(agent.lines_problem)) ? 0 : -1;
+}
+
+void stepscope_torch_lines_stop(void)
+{
+	uint64_t lost = lines_lost();
+	char text[100];
+	lines_stop();
+	if (!lost)
+		return;
+	snprintf(text, sizeof(text), "yes, but not those of %llu operators, which found no room",
+	         (unsigned long long)lost);
+	stepscope_metadata("torch.lines", text);
+}
+
+void stepscope_torch_want_lines(int is_wanted)
+{
+	agent.is_without_lines = !is_wanted;
 }
 
 void stepscope_torch_optimizer(uint64_t identity)

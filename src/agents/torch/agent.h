@@ -28,6 +28,12 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_end(void);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_start(void);
 /* 0: operators are recorded without their inputs from the next start on, whatever the options say (bench/torch compares). */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_want_inputs(int is_wanted);
+/* Lines of Python, before the start. find: 0 when they are wanted and this interpreter is known; then check in functions whose stack is
+ * known, as lines.h says; stop before the interpreter ends. want: as for inputs. */
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_lines_find(void);
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_lines_check(const char *story);
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_lines_stop(void);
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_want_lines(int is_wanted);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_stop(void);
 /* From the optimizers' global hook, inside of the record of the call: which optimizer it is (any number but 0). */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer(uint64_t identity);

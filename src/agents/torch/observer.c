@@ -5,6 +5,7 @@
 #include "agents/torch/observer.h"
 
 #include "agents/torch/inputs.h"
+#include "agents/torch/lines.h"
 #include "agents/torch/names.h"
 #include "recorder/emit.h"
 
@@ -16,7 +17,7 @@ static struct {
 	const char *(*name)(const void *record);
 	void (*remove)(uint64_t handle);
 	struct torch_layout layout;
-	bool has_inputs;
+	bool has_inputs, has_lines;
 	uint64_t handles[4];
 	unsigned count;
 } observer;
@@ -77,7 +78,8 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 	if (!symbol)
 		return;
 	bool has_inputs = observer.has_inputs && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES);
-	const uint64_t words[2] = {sequence_of(scope, record), has_inputs ? inputs_symbol(record) : 0};
+	uint64_t frame = observer.has_lines ? lines_begin(record, open_records.depth - 1) : 0;
+	const uint64_t words[2] = {sequence_of(scope, record), (has_inputs ? inputs_symbol(record) : 0) | frame << 32};
 	/* one call for each count, so that none is a loop */
 	if (words[STEPSCOPE_BEGIN_WHERE])
 		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, words, 2);
@@ -118,7 +120,10 @@ static void *start_user(void **context, const void *record)
 
 static void end(const void *record, void *context)
 {
-	if (!pop())
+	bool is_begun = pop();
+	if (observer.has_lines)
+		lines_end(open_records.depth);
+	if (!is_begun)
 		return;
 	if (__builtin_expect(STEPSCOPE_ACTIVE_, 1))
 		stepscope_emit_end(); /* the same, and shorter */
@@ -126,7 +131,7 @@ static void end(const void *record, void *context)
 		emit_event(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, NULL, 0);
 }
 
-void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs)
+void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs, bool has_lines)
 {
 	static torch_start *const starts[4] = {start_function, start_backward, start_script, start_user};
 	static const enum torch_scope scopes[4] = {TORCH_SCOPE_FUNCTION, TORCH_SCOPE_BACKWARD, TORCH_SCOPE_TORCHSCRIPT,
@@ -137,6 +142,7 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	observer.remove = entry->remove_callback;
 	observer.layout = *layout;
 	observer.has_inputs = has_inputs;
+	observer.has_lines = has_lines;
 	for (unsigned i = 0; i < 4; i++) {
 		struct torch_callback callback = {.start = starts[i], .end = end, .probability = 1.0};
 		callback.scopes[scopes[i]] = true;

@@ -8,8 +8,9 @@
 #include "agents/torch/layout.h"
 
 /* Registers the callbacks, one per scope, so that the scope is known without reading the record. has_inputs: sizes of
- * inputs are known to be readable, and wanted. */
-void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs);
+ * inputs are known to be readable, and wanted; has_lines: the same for stacks of Python. */
+void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs,
+                    bool has_lines);
 void observer_stop(void);
 
 #endif

@@ -48,12 +48,16 @@ void process_find_library(struct loaded *loaded, const char *name)
 		loaded->handle = dlopen(loaded->path, RTLD_NOLOAD | RTLD_LAZY);
 }
 
+bool process_copy(uint64_t address, void *to, size_t bytes)
+{
+	struct iovec into = {to, bytes}, from = {(void *)(uintptr_t)address, bytes};
+	return process_vm_readv(getpid(), &into, 1, &from, 1, 0) == (ssize_t)bytes;
+}
+
 unsigned process_read(uint64_t address, uint64_t *words, unsigned count)
 {
 	for (; count > 0; count = count > 8 ? count - 8 : 0) {
-		struct iovec to = {words, count * sizeof(*words)};
-		struct iovec from = {(void *)(uintptr_t)address, count * sizeof(*words)};
-		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)(count * sizeof(*words)))
+		if (process_copy(address, words, count * sizeof(*words)))
 			return count;
 	}
 	return 0;

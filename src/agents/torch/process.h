@@ -20,6 +20,8 @@ struct loaded {
 /* The library whose file name begins so ("libc10.so"; Debian's go on behind it); loads nothing itself. */
 void process_find_library(struct loaded *loaded, const char *name);
 
+/* Copies bytes of this process. Cannot fault, whatever the address is. */
+bool process_copy(uint64_t address, void *to, size_t bytes);
 /* Copies up to `count` words, as many as can be read in steps of eight; returns how many. Cannot fault, whatever the address is. */
 unsigned process_read(uint64_t address, uint64_t *words, unsigned count);
 

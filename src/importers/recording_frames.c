@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * recording_frames.c: stacks of Python: a symbol of kind FRAME is a frame and names its caller's; a BEGIN names the innermost one. Symbols
+ * may come in any order, so a stack is put together when it is used.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "importers/recording.h"
+
+#define DEEPEST 4096u /* frames of a stack; more are a circle, which only a broken file has */
+
+/* The field up to the next NUL or the end. */
+static const char *take_field(const char **text, uint32_t *length, uint32_t *field_length)
+{
+	const char *field = *text, *end = memchr(*text, 0, *length);
+	*field_length = end ? (uint32_t)(end - field) : *length;
+	uint32_t taken = *field_length + (end != NULL);
+	*text += taken;
+	*length -= taken;
+	return field;
+}
+
+static uint32_t take_number(const char **text, uint32_t *length)
+{
+	uint32_t digits, number = 0;
+	const char *field = take_field(text, length, &digits);
+	for (uint32_t i = 0; i < digits && i < 10 && field[i] >= '0' && field[i] <= '9'; i++)
+		number = number * 10 + (uint32_t)(field[i] - '0');
+	return number;
+}
+
+static uint32_t take_string(struct recording *recording, const char **text, uint32_t *length)
+{
+	uint32_t bytes;
+	const char *field = take_field(text, length, &bytes);
+	return intern_add_n(&recording->model->strings, field, bytes);
+}
+
+uint32_t recording_add_frame(struct recording *recording, const char *text, uint32_t length, uint32_t *name)
+{
+	struct session *session = recording->session;
+	if (session->frame_count == session->frame_capacity) {
+		session->frame_capacity = session->frame_capacity ? 2 * session->frame_capacity : 256;
+		session->frames = memory_resize(session->frames, session->frame_capacity, sizeof *session->frames);
+	}
+	struct recorded_frame *frame = &session->frames[session->frame_count];
+	*frame = (struct recorded_frame){.caller = take_number(&text, &length)};
+	frame->place.line = take_number(&text, &length);
+	*name = frame->place.frame = take_string(recording, &text, &length);
+	frame->place.file = take_string(recording, &text, &length);
+	return session->frame_count++;
+}
+
+static struct recorded_frame *find_frame(struct session *session, uint32_t id)
+{
+	struct recorded_symbol symbol = id && id < 1u << 24 ? recording_symbol(session, id)
+	                                                    : (struct recorded_symbol){0};
+	return symbol.kind == STEPSCOPE_SYMBOL_FRAME ? &session->frames[symbol.shape] : NULL;
+}
+
+/* Of the frame and all that called it, outermost first. */
+static uint32_t stack_of(struct recording *recording, uint32_t id)
+{
+	struct recorded_frame *path[DEEPEST];
+	unsigned count = 0;
+	uint32_t parent = 0;
+	for (struct recorded_frame *frame; (frame = find_frame(recording->session, id)); id = frame->caller) {
+		if (frame->stack || count == DEEPEST) {
+			parent = frame->stack;
+			break;
+		}
+		path[count++] = frame;
+	}
+	while (count--) {
+		struct recorded_frame *frame = path[count];
+		frame->place.parent = parent;
+		parent = frame->stack = model_add_frame(recording->model, &frame->place);
+	}
+	return parent;
+}
+
+void recording_set_stack(struct recording *recording, uint32_t track, uint32_t row, uint32_t frame)
+{
+	struct model *model = recording->model;
+	uint32_t index, stack = 0;
+	if (frame) {
+		stack = stack_of(recording, frame);
+	} else {
+		uint32_t parent = track_chunk(model->tracks[track], row, &index)->parent[index];
+		const struct span_chunk *chunk = parent == MODEL_NONE
+		                                         ? NULL
+		                                         : track_chunk(model->tracks[track], parent, &index);
+		stack = chunk ? span_stack(chunk, index) : 0;
+	}
+	if (stack)
+		model_span_set_stack(model, track, row, stack);
+}
