@@ -45,8 +45,11 @@ uint32_t recording_add_frame(struct recording *recording, const char *text, uint
 		session->frames = memory_resize(session->frames, session->frame_capacity, sizeof *session->frames);
 	}
 	struct recorded_frame *frame = &session->frames[session->frame_count];
-	*frame = (struct recorded_frame){.caller = take_number(&text, &length)};
-	frame->place.line = take_number(&text, &length);
+	*frame = (struct recorded_frame){0};
+	if (memchr(text, 0, length)) { /* else a plain name, of a STACKS block */
+		frame->caller = take_number(&text, &length);
+		frame->place.line = take_number(&text, &length);
+	}
 	*name = frame->place.frame = take_string(recording, &text, &length);
 	frame->place.file = take_string(recording, &text, &length);
 	return session->frame_count++;
