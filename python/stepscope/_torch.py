@@ -54,37 +54,75 @@ def _is_launcher():
 
 
 PLAIN, META, FOREIGN = range(3)
+INT, DOUBLE, BOOL = range(3)
+_NUMBERS = {"uint8": 0, "int64": 4, "float32": 6, "float64": 7, "complex64": 9, "bfloat16": 15}  # of element types, in all versions
+_NAMES = {"int64": "long int", "float32": "float", "complex64": "c10::complex<float>", "bfloat16": "c10::BFloat16"}
+
+
+def _type(tensor):
+    return str(tensor.dtype)[len("torch."):]
+
+
+def _show_tensor(tensor, kind):
+    strides = [0] * tensor.dim() if tensor.is_sparse else tensor.stride()
+    native.torch_probe_tensor(tensor._cdata, kind, _NUMBERS[_type(tensor)], (*tensor.shape, *strides))
+
+
+def _text(inputs, has_strides=True):
+    """Inputs, tensors and others (as pairs of type and value), in the form that docs/file-format.md describes."""
+    tensors = [isinstance(value, tuple) and (None, *value) or (value, _NAMES[_type(value)], "") for value in inputs]
+    sizes = " ".join(str(list(tensor.shape) if tensor is not None else []) for tensor, _, _ in tensors)
+    strides = " ".join(str(list(tensor.stride()) if tensor is not None and has_strides else []) for tensor, _, _ in tensors)
+    types, values = (";".join(each[at] for each in tensors) for at in (1, 2))
+    return f"{sizes}\nt {types}\ns {strides}\nv {values}"
 
 
 def _calibrate_inputs(torch):
-    """Tensors of known sizes, types and kinds, and operators that take two of them; then others, to see that it is right."""
+    """Tensors of known sizes, types and kinds, and operators that take two of them; then scalars; then others, to see that it is right."""
 
     def make(sizes, dtype=torch.float32, device="cpu"):
         return torch.ones(sizes, dtype=dtype, device=device)
 
-    def show(tensor, kind):
-        native.torch_probe_tensor(tensor._cdata, kind, tuple(tensor.shape))
-
     x, y, z = make((3, 5, 7)), make((3, 5, 7)), make((3, 5, 7))
-    others = [make((11,)), make((2, 3, 4, 6), torch.int64), make((13, 9), torch.bfloat16), make((2, 2, 3, 5, 7))]
+    others = [make((11,)), make((2, 3, 4, 6), torch.int64), make((13, 9), torch.bfloat16).t(), make((2, 2, 3, 5, 7)),
+              make((4, 3), torch.uint8), make((3, 4), torch.float64)]
     for tensor in (x, y, *others):
-        show(tensor, PLAIN)
-    meta, sparse = make((3, 5, 7), device="meta"), make((4, 6)).to_sparse()
-    show(meta, META)
-    show(sparse, FOREIGN)
+        _show_tensor(tensor, PLAIN)
+    sparse, conjugate = make((4, 6)).to_sparse(), torch.conj(make((4, 6), torch.complex64))
+    _show_tensor(make((3, 5, 7), device="meta"), META)
+    _show_tensor(sparse, FOREIGN)
+    _show_tensor(conjugate, FOREIGN)
     for first, second in ((x, y), (y, z), (z, x)):
         native.torch_probe_inputs(first._cdata, second._cdata)
         torch.mul(first, second)
         torch.cat([first, second])
     if not native.torch_probe_solve():
         return
-    deep, scalar = make((1, 2, 1, 3, 1, 2, 1)), make(())
-    for run, inputs in ((lambda: torch.neg(deep), "[1, 2, 1, 3, 1, 2, 1]"),
-                        (lambda: torch.mul(others[0], scalar), "[11] []"),
-                        (lambda: torch.sub(deep[0, 1], 1), "[1, 3, 1, 2, 1] [] []"),
-                        (lambda: torch.neg(sparse), "[]")):
-        run()
-        if not native.torch_probe_check(inputs):
+    for kind, bits, operate in ((INT, 3, lambda: torch.sub(x, y, alpha=3)), (INT, 77, lambda: torch.sub(x, y, alpha=77)),
+                                (DOUBLE, 0x4004000000000000, lambda: torch.sub(x, y, alpha=2.5)),
+                                (DOUBLE, 0x3FB999999999999A, lambda: torch.sub(x, y, alpha=0.1)),
+                                (BOOL, 1, lambda: torch.sum(x, [1], True)), (BOOL, 0, lambda: torch.sum(x, [1], False))):
+        native.torch_probe_value(kind, bits)
+        operate()
+    native.torch_probe_solve()
+    _check_inputs(torch, others[0], make((1, 2, 1, 3, 1, 2, 1)), sparse, conjugate)
+
+
+def _check_inputs(torch, line, deep, sparse, conjugate):
+    scalar, shifted, none = torch.ones((), dtype=torch.int64, device="cpu"), deep.transpose(1, 3), ("", "")
+    for operate, text in ((lambda: torch.neg(deep), _text([deep])),
+                          (lambda: torch.neg(shifted), _text([shifted])),
+                          (lambda: torch.mul(line, scalar), _text([line, scalar])),
+                          (lambda: torch.neg(conjugate), _text([conjugate])),
+                          (lambda: torch.neg(sparse), _text([sparse], has_strides=False)),
+                          (lambda: torch.sub(line, line, alpha=-0.3), _text([line, line, ("Scalar", "-0.29999999999999999")])),
+                          (lambda: torch.sum(deep, [1, 3], True),
+                           _text([deep, ("ScalarList", "[1, 3]"), ("Scalar", "True"), none])),
+                          (lambda: torch.narrow(deep, -1, 0, 1), _text([deep, *(("Scalar", value) for value in ("-1", "0", "1"))])),
+                          (lambda: torch.stack([line, line], 1),
+                           "[[11], [11]] []\nt TensorList;Scalar\ns [[1], [1]] []\nv ;1")):
+        operate()
+        if not native.torch_probe_check(text):
             return
 
 
@@ -109,6 +147,9 @@ def _calibrate(torch):
             for _ in range(3):
                 add(x, w).backward()
         with torch.no_grad():
-            _calibrate_inputs(torch)
+            try:
+                _calibrate_inputs(torch)
+            except Exception:  # an operator that this PyTorch does not have as we know it
+                native.torch_probe_check("?")
     finally:
         native.torch_probe_end()

@@ -109,11 +109,26 @@ bool recording_on_meta(void *context, const char *key, const char *value)
 
 /* ---- what a begin says beside its name ---- */
 
+/* PyTorch gives the number to the node; what the engine does around it has none of its own. */
+static void number_engine(struct model *model, uint32_t track, uint32_t row, uint64_t sequence)
+{
+	static const char engine[] = "autograd::engine::evaluate_function: ";
+	uint32_t i, p;
+	const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
+	uint32_t parent = chunk->parent[i];
+	const struct span_chunk *around = parent == MODEL_NONE ? NULL : track_chunk(model->tracks[track], parent, &p);
+	if (around && strncmp(model_text(model, around->name[p]), engine, sizeof engine - 1) == 0)
+		model_span_set_sequence(model, track, parent, sequence);
+}
+
 void recording_begin_words(struct recording *recording, const struct segment_event *event, uint32_t track, uint32_t row)
 {
 	uint64_t sequence = event->payload[STEPSCOPE_BEGIN_SEQUENCE];
-	if (sequence != STEPSCOPE_NO_SEQUENCE)
+	if (sequence != STEPSCOPE_NO_SEQUENCE) {
 		model_span_set_sequence(recording->model, track, row, sequence);
+		if (recording_symbol(recording->session, event->id).kind == STEPSCOPE_SYMBOL_BACKWARD)
+			number_engine(recording->model, track, row, sequence);
+	}
 	if (event->payload_count <= STEPSCOPE_BEGIN_WHERE)
 		return;
 	uint64_t frame = event->payload[STEPSCOPE_BEGIN_WHERE] >> 32;

@@ -4,6 +4,7 @@
  */
 #include "output/export_chrome.h"
 
+#include "model/operator_inputs.h"
 #include "output/export_number.h"
 #include "stepscope/format.h"
 
@@ -76,6 +77,55 @@ static void put_shape(struct arg_list *list, uint32_t shape)
 			writer_bytes(w, text, 1);
 	}
 	writer_text(w, is_whole ? "" : "]");
+}
+
+/* Sizes and strides are written alike: "[3, 5] []" becomes [[3, 5], []]. */
+static void put_strides(struct arg_list *list, const struct inputs_part *line)
+{
+	struct inputs_part part = {0};
+
+	put_key(list, "Input Strides");
+	for (const char *comma = "["; operator_inputs_next(line, ' ', &part); comma = ", ") {
+		writer_text(&list->chrome->w, comma);
+		writer_bytes(&list->chrome->w, part.text, part.length);
+	}
+	writer_text(&list->chrome->w, "]");
+}
+
+static void put_texts(struct arg_list *list, const char *key, const struct inputs_part *line)
+{
+	struct inputs_part part = {0};
+	struct buffer *scratch = &list->chrome->scratch;
+
+	put_key(list, key);
+	for (const char *comma = "[\""; operator_inputs_next(line, ';', &part); comma = ", \"") {
+		writer_text(&list->chrome->w, comma);
+		buffer_clear(scratch);
+		export_escape(scratch, part.text, part.length);
+		writer_bytes(&list->chrome->w, scratch->data, scratch->length);
+		writer_text(&list->chrome->w, "\"");
+	}
+	writer_text(&list->chrome->w, "]");
+}
+
+static bool is_strides(const struct inputs_part *line)
+{
+	for (size_t i = 0; i < line->length; i++)
+		if (!strchr("0123456789-, []", line->text[i]))
+			return false;
+	return line->length > 0;
+}
+
+static void put_inputs(struct arg_list *list, uint32_t string)
+{
+	struct operator_inputs inputs = operator_inputs_split(model_text(list->chrome->model, string));
+
+	if (inputs.types.text)
+		put_texts(list, "Input type", &inputs.types);
+	if (inputs.strides.text && is_strides(&inputs.strides))
+		put_strides(list, &inputs.strides);
+	if (inputs.values.text)
+		put_texts(list, "Concrete Inputs", &inputs.values);
 }
 
 static void put_value(struct arg_list *list, const struct span_arg *arg)
@@ -249,6 +299,12 @@ static bool find_correlation(const struct chrome *chrome, const struct chrome_sp
 	return false;
 }
 
+static void put_sequence(struct arg_list *list, uint64_t sequence)
+{
+	put_integer(list, "Sequence number", (int64_t)(sequence & 0xffffffffffffu));
+	put_integer(list, "Fwd thread id", (int64_t)(sequence >> 48));
+}
+
 void chrome_args(struct chrome *chrome, const struct chrome_span *span, bool has_id, uint32_t *arg, uint32_t *link)
 {
 	struct arg_list list = {chrome, has_id};
@@ -262,6 +318,10 @@ void chrome_args(struct chrome *chrome, const struct chrome_span *span, bool has
 		put_integer(&list, "correlation", (int64_t)correlation);
 	if (span->chunk->shape[span->index])
 		put_shape(&list, span->chunk->shape[span->index]);
+	if (span_inputs(span->chunk, span->index))
+		put_inputs(&list, span_inputs(span->chunk, span->index));
+	if (span_sequence(span->chunk, span->index) != STEPSCOPE_NO_SEQUENCE)
+		put_sequence(&list, span_sequence(span->chunk, span->index));
 	put_further(&list, span, arg);
 	if (span->chunk->flags[span->index] & SPAN_IS_OPEN) {
 		put_key(&list, "open");

@@ -16,10 +16,10 @@
 #define MOST_AT_ONCE 4096u /* threads that may be adding a name at the same instant */
 #define KEPT_FOR_FACTS 4096u
 #define KEPT_FOR_FACTS_BYTES (4u << 20)
+#define KEPT_FOR_NAMES (SYMBOLS_MAX / 2) /* against inputs and frames of operators, which may be many */
+#define KEPT_FOR_NAMES_BYTES (AREA_BYTES / 2)
 #define KEPT_FOR_STAND_INS 256u
 #define KEPT_FOR_STAND_INS_BYTES (64u << 10)
-#define KEPT_FOR_NAMES (SYMBOLS_MAX / 2) /* frames of Python take the other half at most */
-#define KEPT_FOR_NAMES_BYTES (AREA_BYTES / 2)
 #define STAND_IN "(too many names)"
 
 struct copies {
@@ -110,14 +110,18 @@ static bool is_last_word(uint8_t kind, const char *text, uint32_t length)
 	return length == sizeof(STAND_IN) - 1 && memcmp(text, STAND_IN, length) == 0;
 }
 
+static bool is_detail(uint8_t kind)
+{
+	return kind == STEPSCOPE_SYMBOL_INPUTS || kind == STEPSCOPE_SYMBOL_FRAME;
+}
+
 /* The program's own names leave room for facts, which say what the recording is, and those for the names that stand in. */
 static uint32_t kept_numbers(uint8_t kind, bool is_last)
 {
 	bool is_fact = kind == STEPSCOPE_SYMBOL_META || kind == STEPSCOPE_SYMBOL_METRIC ||
 	               kind == STEPSCOPE_SYMBOL_PHASE;
-	if (kind == STEPSCOPE_SYMBOL_FRAME)
-		return KEPT_FOR_NAMES;
-	return is_last ? 0 : KEPT_FOR_STAND_INS + (is_fact ? 0 : KEPT_FOR_FACTS);
+	return is_last ? 0
+	               : KEPT_FOR_STAND_INS + (is_fact ? 0 : KEPT_FOR_FACTS) + (is_detail(kind) ? KEPT_FOR_NAMES : 0);
 }
 
 static uint32_t add(uint8_t kind, const char *text, uint32_t length)
@@ -127,7 +131,7 @@ static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 	uint32_t kept = kept_numbers(kind, is_last_word(kind, text, length));
 	uint64_t room = AREA_BYTES - (kept ? KEPT_FOR_STAND_INS_BYTES : 0) -
 	                (kept > KEPT_FOR_STAND_INS ? KEPT_FOR_FACTS_BYTES : 0) -
-	                (kept == KEPT_FOR_NAMES ? KEPT_FOR_NAMES_BYTES : 0);
+	                (is_detail(kind) ? KEPT_FOR_NAMES_BYTES : 0);
 	/* looked at before the room is taken: an entry without a number would stand in the way for ever */
 	if (__atomic_load_n(&symbols.count, __ATOMIC_RELAXED) >= SYMBOLS_MAX - MOST_AT_ONCE - kept)
 		return 0;
@@ -174,7 +178,7 @@ static uint32_t intern(enum stepscope_symbol_kind kind, const char *text, uint32
 static bool has_stand_in(enum stepscope_symbol_kind kind)
 {
 	return kind != STEPSCOPE_SYMBOL_TEXT && kind != STEPSCOPE_SYMBOL_META && kind != STEPSCOPE_SYMBOL_COUNTER &&
-	       kind != STEPSCOPE_SYMBOL_METRIC && kind != STEPSCOPE_SYMBOL_INPUTS && kind != STEPSCOPE_SYMBOL_FRAME;
+	       kind != STEPSCOPE_SYMBOL_METRIC;
 }
 
 uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length)
@@ -182,10 +186,8 @@ uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint3
 	if (!__atomic_load_n(&symbols.is_open, __ATOMIC_ACQUIRE))
 		return 0;
 	uint32_t number = intern(kind, text, length);
-	if (__builtin_expect(number != 0, 1))
+	if (__builtin_expect(number != 0, 1) || is_detail((uint8_t)kind))
 		return number;
-	if (kind == STEPSCOPE_SYMBOL_FRAME)
-		return 0; /* whoever reads stacks counts it */
 	__atomic_store_n(&symbols.is_full, true, __ATOMIC_RELAXED);
 	return has_stand_in(kind) ? intern(kind, STAND_IN, sizeof(STAND_IN) - 1) : 0;
 }

@@ -24,10 +24,13 @@ def is_torchs(event):
     return event.get("cat") in ("cpu_op", "user_annotation") and not event["name"].startswith(("stepscope::", "ProfilerStep#"))
 
 
-def shapes(events):
-    """Sizes of the inputs of each operator; ours writes none where none has any."""
-    found = [(event["name"], event["args"].get("Input Dims", [])) for event in events if event["cat"] == "cpu_op"]
-    return [(name, dims if any(dims) else []) for name, dims in found]
+KEYS = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs", "Sequence number", "Fwd thread id")
+
+
+def details(events):
+    """What is known of each operator beyond its name."""
+    return [(event["name"], {key: event["args"][key] for key in KEYS if key in event["args"]}) for event in events
+            if event["cat"] == "cpu_op"]
 
 
 def allocations(events):
@@ -48,8 +51,7 @@ def test_the_same_operators_as_torch_profiler(tmp_path, python, model):
     trace = json.loads((tmp_path / "theirs.json").read_text())
     if isinstance(trace, dict):
         assert ours == [event["name"] for event in slices(trace["traceEvents"])]
-        if model != "sparse":  # whose sizes we do not trust ourselves to read
-            assert shapes(found) == shapes(slices(trace["traceEvents"]))
+        assert details(found) == details(slices(trace["traceEvents"]))
         assert allocations(export(tmp_path)) == allocations(trace["traceEvents"])
     else:  # 1.13 without Kineto: times are whole microseconds, so the order of short ones is lost
         assert Counter(ours) == Counter(event["name"] for event in slices(trace))

@@ -149,6 +149,21 @@ static void children_keep_the_numbers(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* Beside the last: they fill half of the table. */
+static void inputs_leave_room_for_names(void **state)
+{
+	char text[32];
+	uint32_t count = 0;
+	for (uint32_t last = 1; count < SYMBOLS_MAX && last; count += last != 0) {
+		snprintf(text, sizeof(text), "[%u]", count);
+		last = intern(STEPSCOPE_SYMBOL_INPUTS, text);
+	}
+	assert_in_range(count, SYMBOLS_MAX / 4, SYMBOLS_MAX / 2);
+	assert_int_equal(intern(STEPSCOPE_SYMBOL_FRAME, "train.py:1"), 0);
+	assert_false(symbols_are_full());
+	assert_int_not_equal(intern(STEPSCOPE_SYMBOL_TEXT, "a name"), 0);
+}
+
 /* Last: afterwards there is no room any more. */
 static void a_full_table_has_names_that_stand_in(void **state)
 {
@@ -189,6 +204,7 @@ int main(void)
 		cmocka_unit_test(every_name_is_taken_once_in_pieces),
 		cmocka_unit_test(the_pool_has_old_and_new_names),
 		cmocka_unit_test(children_keep_the_numbers),
+		cmocka_unit_test(inputs_leave_room_for_names),
 		cmocka_unit_test(a_full_table_has_names_that_stand_in),
 	};
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -42,6 +42,7 @@
 	F(stepscope_torch_find)                                                                                        \
 	F(stepscope_torch_probe_begin)                                                                                 \
 	F(stepscope_torch_probe_tensor)                                                                                \
+	F(stepscope_torch_probe_value)                                                                                 \
 	F(stepscope_torch_probe_inputs)                                                                                \
 	F(stepscope_torch_probe_solve)                                                                                 \
 	F(stepscope_torch_probe_check)                                                                                 \

@@ -62,22 +62,33 @@ static PyObject *torch_want_inputs(PyObject *self, PyObject *arguments)
 	Py_RETURN_NONE;
 }
 
+/* tensor, kind, type, its sizes and then its strides */
 static PyObject *torch_probe_tensor(PyObject *self, PyObject *arguments)
 {
 	unsigned long long tensor;
-	int kind;
+	int kind, type;
 	PyObject *given;
-	int64_t sizes[DIMENSIONS_MAX];
-	if (!PyArg_ParseTuple(arguments, "KiO!:torch_probe_tensor", &tensor, &kind, &PyTuple_Type, &given))
+	int64_t sizes[2 * DIMENSIONS_MAX];
+	if (!PyArg_ParseTuple(arguments, "KiiO!:torch_probe_tensor", &tensor, &kind, &type, &PyTuple_Type, &given))
 		return NULL;
 	Py_ssize_t count = PyTuple_Size(given);
-	if (count > DIMENSIONS_MAX)
+	if (count > 2 * DIMENSIONS_MAX)
 		return PyErr_Format(PyExc_ValueError, "at most %d dimensions", DIMENSIONS_MAX);
 	for (Py_ssize_t i = 0; i < count; i++)
 		sizes[i] = PyLong_AsLongLong(PyTuple_GetItem(given, i));
 	if (PyErr_Occurred())
 		return NULL;
-	library.stepscope_torch_probe_tensor(tensor, kind, sizes, (int)count);
+	library.stepscope_torch_probe_tensor(tensor, kind, type, sizes, (int)count / 2);
+	Py_RETURN_NONE;
+}
+
+static PyObject *torch_probe_value(PyObject *self, PyObject *arguments)
+{
+	unsigned long long bits;
+	int type;
+	if (!PyArg_ParseTuple(arguments, "iK:torch_probe_value", &type, &bits))
+		return NULL;
+	library.stepscope_torch_probe_value(type, bits);
 	Py_RETURN_NONE;
 }
 
@@ -131,6 +142,7 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_find", torch_find, METH_NOARGS, NULL},
 	{"torch_probe_begin", torch_probe_begin, METH_NOARGS, NULL},
 	{"torch_probe_tensor", torch_probe_tensor, METH_VARARGS, NULL},
+	{"torch_probe_value", torch_probe_value, METH_VARARGS, NULL},
 	{"torch_probe_inputs", torch_probe_inputs, METH_VARARGS, NULL},
 	{"torch_probe_solve", torch_probe_solve, METH_NOARGS, NULL},
 	{"torch_probe_check", torch_probe_check, METH_VARARGS, NULL},

@@ -44,16 +44,23 @@ int stepscope_torch_probe_begin(void)
 	return agent.is_probing ? 0 : -1;
 }
 
-void stepscope_torch_probe_tensor(uint64_t tensor, int kind, const int64_t *sizes, int count)
+void stepscope_torch_probe_tensor(uint64_t tensor, int kind, int type, const int64_t *sizes, int count)
 {
-	if (agent.is_probing && kind >= INPUTS_PLAIN && kind <= INPUTS_FOREIGN && tensor)
-		inputs_add_tensor(tensor, (enum inputs_probe)kind, sizes, count);
+	const struct inputs_tensor known = {tensor, (enum inputs_probe)kind, type, count, sizes};
+	if (agent.is_probing && kind >= INPUTS_PLAIN && kind <= INPUTS_FOREIGN && tensor && count >= 0)
+		inputs_add_tensor(&known);
 }
 
 void stepscope_torch_probe_inputs(uint64_t first, uint64_t second)
 {
 	if (agent.is_probing)
 		inputs_expect(first, second);
+}
+
+void stepscope_torch_probe_value(int type, uint64_t bits)
+{
+	if (agent.is_probing && type >= 0 && type < INPUTS_VALUES)
+		inputs_expect_value((enum inputs_value)type, bits);
 }
 
 int stepscope_torch_probe_solve(void)
@@ -64,7 +71,7 @@ int stepscope_torch_probe_solve(void)
 
 int stepscope_torch_probe_check(const char *inputs)
 {
-	agent.has_inputs &= strcmp(layout_probe_inputs(), inputs) == 0;
+	agent.has_inputs &= inputs_check(layout_probe_inputs(), inputs);
 	return agent.has_inputs ? 0 : -1;
 }
 
@@ -92,6 +99,8 @@ int stepscope_torch_start(void)
 	stepscope_metadata("torch.library", agent.entry.path);
 	stepscope_metadata("torch.sequence", agent.layout.sequence >= 0 ? "yes" : agent.problem);
 	stepscope_metadata("torch.shapes", agent.has_inputs ? "yes" : "not found in this PyTorch's objects");
+	if (agent.has_inputs)
+		stepscope_metadata("torch.inputs", *inputs_left_out() ? inputs_left_out() : "yes");
 	/* before the first tensor that lives: its release would be of an unknown address */
 	stepscope_metadata("torch.memory", memory_start(agent.problem, sizeof(agent.problem)) ? "yes" : agent.problem);
 	bool has_lines = emit_wants_lines() && lines_are_known();

@@ -18,9 +18,13 @@
 
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_find(void);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_begin(void);
-/* Within a probe: a tensor (its TensorImpl) with its sizes, kind 0 plain, 1 on the device meta, 2 sparse; the first two inputs of the
- * operators that follow; then, with all that was seen, the answer; then what the newest operator's inputs must have been. */
-STEPSCOPE_AGENT_EXPORT void stepscope_torch_probe_tensor(uint64_t tensor, int kind, const int64_t *sizes, int count);
+/* Within a probe: a tensor (its TensorImpl), kind 0 plain, 1 on the device meta, 2 of another kind, PyTorch's number of its element
+ * type, its sizes and then as many strides; the first two inputs of the operators that follow; then, with all that was seen, the answer.
+ * After that scalars (type 0 int, 1 double, 2 bool) that are the third input of the next sub or sum, and the answer again; then the
+ * text that the newest operator's inputs must have. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_probe_tensor(uint64_t tensor, int kind, int type, const int64_t *sizes,
+                                                         int count);
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_probe_value(int type, uint64_t bits);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_probe_inputs(uint64_t first, uint64_t second);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_solve(void);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_check(const char *inputs);

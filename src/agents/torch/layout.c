@@ -51,10 +51,9 @@ static void *start_function(void **context, const void *record)
 	*context = NULL;
 	const char *name = probe.entry->name(record);
 	bool is_outermost = __atomic_fetch_add(&probe.depth, 1, __ATOMIC_RELAXED) == 0;
+	inputs_look_at(record, name);
 	if (inputs_are_known() && is_outermost)
 		inputs_text(record, probe.text, sizeof(probe.text));
-	else if (!inputs_are_known())
-		inputs_look_at(record, name);
 	if (strcmp(name, "aten::add") == 0)
 		take(record, TORCH_SCOPE_FUNCTION);
 	return context;

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * inputs_layout.h: where inputs lie, for the files inputs*.c only: inputs_probe.c finds out, inputs.c and inputs_text.c read.
+ *
+ *   record + inputs    {address of IValues, count}
+ *   IValue             8 bytes payload, at 8 a 32-bit tag; 16 in all
+ *   tensor + sizes     count, then up to five sizes and behind them five strides in place, else a pointer to sizes, then strides
+ *   tensor + type      a byte, the number of the element type
+ *   tensor + keys      64 bits that tell what kind of tensor it is; 0: undefined
+ *   list + begin       {address of IValues, end, end of room, address of the type of the elements}
+ */
+#ifndef AGENTS_TORCH_INPUTS_LAYOUT_H
+#define AGENTS_TORCH_INPUTS_LAYOUT_H
+
+#include "agents/torch/inputs.h"
+
+#include <string.h>
+
+#define VALUE_BYTES 16
+#define SIZES_IN_PLACE 5
+#define INPUTS_MAX 64 /* of an operator that are read */
+#define LIST_MAX 30   /* of a list, as in PyTorch's own traces; longer ones are not looked into */
+#define DEPTH_MAX 64  /* sizes of a tensor */
+
+struct inputs_layout {
+	bool is_known; /* sizes */
+	bool has_types, has_strides, has_values;
+	unsigned inputs, sizes, keys, type, list_begin; /* bytes */
+	uint32_t tensor_tag, list_tag;
+	uint32_t value_tags[INPUTS_VALUES];
+	uint64_t tensor_list; /* address of the type of a list of tensors */
+	uint64_t untrusted;   /* bits of keys: nothing is read */
+	uint64_t unstrided;   /* bits of keys: no strides */
+};
+extern struct inputs_layout inputs_layout;
+
+static inline uint64_t load(uint64_t address, unsigned offset)
+{
+	uint64_t word;
+	memcpy(&word, (const char *)(uintptr_t)address + offset, sizeof(word));
+	return word;
+}
+
+static inline uint32_t load_tag(uint64_t value)
+{
+	return (uint32_t)load(value, 8);
+}
+
+/* How many sizes a tensor has; 64 or more: it is none, or not to be trusted. */
+static inline uint64_t tensor_depth(uint64_t tensor, uint64_t *keys)
+{
+	*keys = tensor ? load(tensor, inputs_layout.keys) : 0;
+	return *keys && !(*keys & inputs_layout.untrusted) ? load(tensor, inputs_layout.sizes) : UINT64_MAX;
+}
+
+static inline uint64_t tensor_sizes(uint64_t tensor, uint64_t depth)
+{
+	uint64_t at = tensor + inputs_layout.sizes + 8;
+	return depth > SIZES_IN_PLACE ? load(at, 0) : at;
+}
+
+static inline uint64_t tensor_strides(uint64_t sizes, uint64_t depth)
+{
+	return sizes + 8 * (depth > SIZES_IN_PLACE ? depth : SIZES_IN_PLACE);
+}
+
+static inline bool is_value(uint32_t tag)
+{
+	return tag == inputs_layout.value_tags[INPUTS_INT] || tag == inputs_layout.value_tags[INPUTS_DOUBLE] ||
+	       tag == inputs_layout.value_tags[INPUTS_BOOL];
+}
+
+/* What counts of a value's payload: a bool is one byte of it. */
+static inline uint64_t value_bits(uint64_t value, uint32_t tag)
+{
+	uint64_t bits = load(value, 0);
+	return tag == inputs_layout.value_tags[INPUTS_BOOL] ? bits & 0xff : bits;
+}
+
+/* Writes the text; with_values false: without them. Bytes, or 0: it does not fit. */
+size_t inputs_write(const void *record, bool with_values, char *text, size_t bytes);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * inputs_text.c: inputs as text, the way PyTorch's own traces write them; docs/file-format.md has the form.
+ */
+#include "agents/torch/inputs_layout.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct out {
+	char *text;
+	size_t bytes, at;
+	bool is_over;
+};
+
+static void put(struct out *out, const char *text, size_t length)
+{
+	if (length > out->bytes - out->at) {
+		out->is_over = true;
+		return;
+	}
+	memcpy(out->text + out->at, text, length);
+	out->at += length;
+}
+
+static void put_text(struct out *out, const char *text)
+{
+	put(out, text, strlen(text));
+}
+
+static void put_integer(struct out *out, int64_t number)
+{
+	char text[24];
+	put(out, text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)number));
+}
+
+/* As PyTorch writes them: whole numbers with a point, others with all digits. */
+static void put_double(struct out *out, double number)
+{
+	char text[40];
+	bool is_whole = fabs(number) < 1e10 && number == (double)(int64_t)number;
+	int length = is_whole ? snprintf(text, sizeof(text), "%lld.", (long long)number)
+	                      : snprintf(text, sizeof(text), "%.17g", number);
+	for (char *at = text; *at; at++)
+		if (*at == ',') /* the program's locale */
+			*at = '.';
+	put(out, text, (size_t)length);
+}
+
+static void put_value(struct out *out, uint64_t value, uint32_t tag)
+{
+	uint64_t bits = value_bits(value, tag);
+	double number;
+	memcpy(&number, &bits, sizeof(number));
+	if (tag == inputs_layout.value_tags[INPUTS_BOOL])
+		put_text(out, bits ? "True" : "False");
+	else if (tag == inputs_layout.value_tags[INPUTS_DOUBLE])
+		put_double(out, number);
+	else
+		put_integer(out, (int64_t)bits);
+}
+
+/* ---- what an input is -------------------------------------------------------------------------------------------------- */
+
+enum what { /* is known of an input */
+	WHAT_SIZES,
+	WHAT_TYPES,
+	WHAT_STRIDES,
+	WHAT_VALUES
+};
+
+/* Names of element types by number, which do not change. */
+static const char *const types[] = {
+	"unsigned char",
+	"signed char",
+	"short int",
+	"int",
+	"long int",
+	"c10::Half",
+	"float",
+	"double",
+	"c10::complex<c10::Half>",
+	"c10::complex<float>",
+	"c10::complex<double>",
+	"bool",
+	"c10::qint8",
+	"c10::quint8",
+	"c10::qint32",
+	"c10::BFloat16",
+	"c10::quint4x2",
+	"c10::quint2x4",
+	[23] = "c10::Float8_e5m2",
+	"c10::Float8_e4m3fn",
+	"c10::Float8_e5m2fnuz",
+	"c10::Float8_e4m3fnuz",
+	"unsigned short int",
+	"unsigned int",
+	"unsigned long int",
+	[44] = "c10::Float8_e8m0fnu",
+	"c10::Float4_e2m1fn_x2",
+};
+
+static void put_type(struct out *out, uint64_t tensor)
+{
+	uint64_t keys, type = load(tensor, inputs_layout.type) & 0xff;
+	bool is_known = tensor_depth(tensor, &keys) < DEPTH_MAX && type < sizeof(types) / sizeof(*types) && types[type];
+	put_text(out, is_known ? types[type] : "");
+}
+
+static void put_numbers(struct out *out, uint64_t tensor, enum what what)
+{
+	uint64_t keys, depth = tensor_depth(tensor, &keys);
+	bool is_there = depth < DEPTH_MAX && (what == WHAT_SIZES || !(keys & inputs_layout.unstrided));
+	uint64_t at = is_there ? tensor_sizes(tensor, depth) : 0;
+	put_text(out, "[");
+	if (is_there && what == WHAT_STRIDES)
+		at = tensor_strides(at, depth);
+	for (unsigned i = 0; is_there && i < depth; i++) {
+		put_text(out, i ? ", " : "");
+		put_integer(out, (int64_t)load(at, 8 * i));
+	}
+	put_text(out, "]");
+}
+
+struct list {
+	uint64_t begin, count;
+	bool is_tensors, is_values;
+};
+
+static struct list list_of(uint64_t address)
+{
+	uint64_t begin = load(address, inputs_layout.list_begin);
+	struct list list = {.begin = begin,
+	                    .count = (load(address, inputs_layout.list_begin + 8) - begin) / VALUE_BYTES,
+	                    .is_tensors = load(address, inputs_layout.list_begin + 24) == inputs_layout.tensor_list};
+	list.is_values = !list.is_tensors && list.count <= LIST_MAX && (!list.count || is_value(load_tag(begin)));
+	return list;
+}
+
+/* Sizes or strides of a list of tensors, which may be none. */
+static void put_list_numbers(struct out *out, const struct list *list, enum what what)
+{
+	put_text(out, "[");
+	for (uint64_t i = 0; list->is_tensors && list->count <= LIST_MAX && i < list->count; i++) {
+		uint64_t value = list->begin + i * VALUE_BYTES;
+		put_text(out, i ? ", " : "");
+		put_numbers(out, load_tag(value) == inputs_layout.tensor_tag ? load(value, 0) : 0, what);
+	}
+	put_text(out, "]");
+}
+
+static void put_list_values(struct out *out, const struct list *list)
+{
+	put_text(out, "[");
+	for (uint64_t i = 0; i < list->count; i++) {
+		uint64_t value = list->begin + i * VALUE_BYTES;
+		put_text(out, i ? ", " : "");
+		if (is_value(load_tag(value)))
+			put_value(out, value, load_tag(value));
+	}
+	put_text(out, "]");
+}
+
+static void put_list(struct out *out, uint64_t address, enum what what)
+{
+	struct list list = list_of(address);
+	if (what == WHAT_TYPES)
+		put_text(out, list.is_tensors ? "TensorList" : list.is_values ? "ScalarList" : "");
+	else if (what == WHAT_VALUES && list.is_values)
+		put_list_values(out, &list);
+	else if (what != WHAT_VALUES)
+		put_list_numbers(out, &list, what);
+}
+
+static void put_input(struct out *out, uint64_t value, enum what what)
+{
+	uint32_t tag = load_tag(value);
+	bool is_tensor = tag == inputs_layout.tensor_tag;
+	if (tag == inputs_layout.list_tag)
+		put_list(out, load(value, 0), what);
+	else if (what == WHAT_TYPES && is_tensor && load(value, 0))
+		put_type(out, load(value, 0));
+	else if (what == WHAT_TYPES)
+		put_text(out, is_value(tag) ? "Scalar" : "");
+	else if (what == WHAT_VALUES && is_value(tag))
+		put_value(out, value, tag);
+	else if (what != WHAT_VALUES)
+		put_numbers(out, is_tensor ? load(value, 0) : 0, what);
+}
+
+/* A list of tensors that is the only input gets a pair of brackets around it, so that it does not look like several inputs. */
+static bool is_one_list(uint64_t values, uint64_t count)
+{
+	if (count != 1 || load_tag(values) != inputs_layout.list_tag)
+		return false;
+	struct list list = list_of(load(values, 0));
+	return list.is_tensors && list.count && list.count <= LIST_MAX;
+}
+
+static void put_line(struct out *out, const void *record, enum what what)
+{
+	uint64_t values = load((uint64_t)(uintptr_t)record, inputs_layout.inputs);
+	uint64_t count = load((uint64_t)(uintptr_t)record, inputs_layout.inputs + 8);
+	bool is_numbers = what == WHAT_SIZES || what == WHAT_STRIDES;
+	bool is_inside = is_numbers && is_one_list(values, count);
+	put_text(out, is_inside ? "[" : "");
+	for (uint64_t i = 0; i < count && i < INPUTS_MAX; i++) {
+		put_text(out, !i ? "" : is_numbers ? " " : ";");
+		put_input(out, values + i * VALUE_BYTES, what);
+	}
+	put_text(out, is_inside ? "]" : "");
+}
+
+size_t inputs_write(const void *record, bool with_values, char *text, size_t bytes)
+{
+	struct out out = {.text = text, .bytes = bytes};
+	put_line(&out, record, WHAT_SIZES);
+	if (out.is_over) /* the end of a list of very many */
+		return out.at;
+	size_t sizes = out.at;
+	if (inputs_layout.has_types) {
+		put_text(&out, "\nt ");
+		put_line(&out, record, WHAT_TYPES);
+	}
+	if (inputs_layout.has_strides) {
+		put_text(&out, "\ns ");
+		put_line(&out, record, WHAT_STRIDES);
+	}
+	if (inputs_layout.has_values && with_values) {
+		put_text(&out, "\nv ");
+		put_line(&out, record, WHAT_VALUES);
+	}
+	return out.is_over ? sizes : out.at;
+}
