@@ -186,6 +186,10 @@ STEPSCOPE_API int stepscope_init(const char *options);
 /* The reason of the last failed stepscope_init(); "" when there is none. Valid until the next call of it. */
 STEPSCOPE_API const char *stepscope_error(void);
 
+/* The directory of this process's recording, as an absolute path; "" when nothing has been recorded yet. Valid until the next
+ * start. */
+STEPSCOPE_API const char *stepscope_run_directory(void);
+
 /* Writes out what is pending and closes the recording: at most 50 ms with full buffers and a disk that takes them; it waits
  * at most 1 s for threads that are stopped inside a call and 10 s for a disk that does not answer, and leaves the rest to
  * the rescue. Happens by itself at exit. Recording can be started again with stepscope_init(). Not from signal handlers. */
@@ -374,6 +378,7 @@ static inline void stepscope_thread_name(const char *name)
 enum { stepscope_active = 0 };
 static inline int stepscope_init(const char *options) { (void)options; return 0; }
 static inline const char *stepscope_error(void) { return ""; }
+static inline const char *stepscope_run_directory(void) { return ""; }
 static inline void stepscope_shutdown(void) {}
 static inline void stepscope_flush(void) {}
 static inline stepscope_name_t stepscope_name(enum stepscope_kind kind, const char *name) { (void)kind; (void)name; return 0; }

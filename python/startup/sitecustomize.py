@@ -2,7 +2,7 @@
 """Loaded by every Python program that `stepscope run` starts, because it puts this folder first on PYTHONPATH.
 
 Runs the user's own sitecustomize, if there is one, and waits for `import torch`. Imports nothing new, so that a program without
-PyTorch pays next to nothing; a failure of ours is said in one line and never reaches the program.
+PyTorch pays next to nothing. Also run by Pythons that are too old for us: keep to what all of them understand.
 """
 import os
 import sys
@@ -10,64 +10,13 @@ import sys
 HERE = __file__.rpartition("/")[0]
 
 
-class _TorchFinder:
-    """First in sys.meta_path until torch has been found; then gone."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name != "torch":
-            return None
-        _forget_finder()
-        for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find else None
-            if spec is not None:
-                if getattr(spec.loader, "exec_module", None) is not None:
-                    _after_exec(spec.loader)
-                return spec
-        return None
-
-
-def _forget_finder():
-    try:
-        sys.meta_path.remove(_TorchFinder)
-    except ValueError:
-        pass
-
-
-def _after_exec(loader):
-    """Calls us after the module's code has run; the loader is as it was from then on."""
-    execute = loader.exec_module
-
-    def exec_module(module):
-        del loader.exec_module
-        execute(module)
-        _attach()
-
-    loader.exec_module = exec_module
-
-
-def _attach():
-    try:
-        if "stepscope" not in sys.modules:
-            _load_package()
-        from stepscope import _torch
-
-        _torch.attach()
-    except Exception as problem:  # whatever it is: the program goes on
-        print(f"stepscope: cannot observe PyTorch: {type(problem).__name__}: {problem}", file=sys.stderr)
-
-
-def _load_package():
-    """The installed package, or the one beside this folder."""
-    try:
-        import stepscope  # noqa: F401
-    except ImportError:
-        sys.path.append(HERE + "/..")
-        try:
-            import stepscope  # noqa: F401
-        finally:
-            sys.path.remove(HERE + "/..")
+def _watch():
+    """stepscope/_hook.py as a module of its own: importing the package would load the recorder."""
+    path = HERE + "/../stepscope/_hook.py"
+    hook = type(sys)("stepscope_hook")
+    hook.__file__ = path
+    sys.modules["_frozen_importlib_external"].SourceFileLoader("stepscope_hook", path).exec_module(hook)
+    hook.watch(HERE + "/..")
 
 
 def _run_next_sitecustomize():
@@ -83,6 +32,24 @@ def _run_next_sitecustomize():
         spec.loader.exec_module(module)
 
 
-if "STEPSCOPE_RUN_DIR" in os.environ and "torch" not in sys.modules:
-    sys.meta_path.insert(0, _TorchFinder)
-_run_next_sitecustomize()
+def _run_next_of_python_2():
+    import imp
+
+    sys.path[:] = [entry for entry in sys.path if entry.rstrip("/") != HERE]
+    try:
+        found = imp.find_module("sitecustomize", sys.path)
+    except ImportError:
+        return
+    del sys.modules["sitecustomize"]
+    imp.load_module("sitecustomize", *found)
+
+
+if sys.version_info[0] < 3:
+    _run_next_of_python_2()
+else:
+    if "STEPSCOPE_RUN_DIR" in os.environ and "torch" not in sys.modules and sys.version_info >= (3, 8):
+        try:
+            _watch()
+        except Exception as problem:
+            sys.stderr.write("stepscope: cannot wait for PyTorch: %s\n" % problem)
+    _run_next_sitecustomize()

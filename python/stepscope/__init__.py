@@ -14,20 +14,20 @@ nothing. Importing this imports neither PyTorch nor anything else that is large.
 try:
     from stepscope._native import (
         active, counter, flush, init, is_recording, mark, memory_alloc, memory_free, metadata, metric, micro_batch, phase, pop, push,
-        range, shutdown, step_begin, step_count, step_end, thread_name)
+        range, run_directory, shutdown, step_begin, step_count, step_end, thread_name)
     unavailable = ""
 except ImportError as _problem:
     from stepscope import _absent
     from stepscope._absent import (
         active, counter, flush, init, is_recording, mark, memory_alloc, memory_free, metadata, metric, micro_batch, phase, pop, push,
-        range, shutdown, step_begin, step_count, step_end, thread_name)
+        range, run_directory, shutdown, step_begin, step_count, step_end, thread_name)
     _absent.note(_problem)
     unavailable = _absent.reason  # why nothing can be recorded; "" when it can
 
 __version__ = "0.1.0"
 __all__ = ["active", "counter", "flush", "init", "is_recording", "mark", "memory_alloc", "memory_free", "metadata", "metric",
-           "micro_batch", "phase", "pop", "push", "range", "shutdown", "step", "step_begin", "step_count", "step_end", "thread_name",
-           "unavailable"]
+           "micro_batch", "phase", "pop", "push", "range", "run_directory", "shutdown", "step", "step_begin", "step_count", "step_end", "thread_name",
+           "unavailable", "auto"]
 
 
 class step:
@@ -51,3 +51,21 @@ class step:
 
     def __exit__(self, *exception):
         step_end()
+
+
+def auto(options=None):
+    """Starts recording this process, and what it starts, without `stepscope run`. Says on stderr where; returns the directory.
+
+    Options are a list such as "with=shapes:memory,out=runs/a" in the names of `stepscope run --help`. Under `stepscope run`, and
+    when it records already, this only makes sure that PyTorch is observed. Never raises: what cannot be recorded is said.
+    """
+    from stepscope import _auto
+
+    return _auto.start(options)
+
+
+def load_ipython_extension(shell):
+    """`%load_ext stepscope`"""
+    from stepscope import _notebook
+
+    _notebook.load(shell)

@@ -44,6 +44,11 @@ def active():
     return 0
 
 
+def run_directory():
+    """Nothing is recorded."""
+    return ""
+
+
 def is_recording():
     """Nothing is recorded."""
     return False

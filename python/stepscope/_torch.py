@@ -6,8 +6,9 @@ import threading
 
 import stepscope
 
-_LAUNCHERS = ("torchrun", "accelerate", "deepspeed")
-_LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch")
+_LAUNCHERS = ("torchrun", "accelerate", "accelerate-launch", "deepspeed")
+_LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
+                     "accelerate.commands.accelerate_cli", "deepspeed.launcher.runner", "deepspeed.launcher.launch")
 _is_attached = False
 native = None  # the extension, once we are attached
 
@@ -26,16 +27,22 @@ def attach():
     if not native.torch_find():
         raise RuntimeError(native.torch_problem())
     _calibrate(torch)
-    native.metadata("torch.version", str(torch.__version__))
     if native.torch_lines_find():
         from stepscope import _lines
 
         _lines.check(native)
-    native.torch_start()
+    tell()
     _watch_optimizers()
     from stepscope import _memory
 
     _memory.watch(torch, native)
+
+
+def tell():
+    """Starts the observer, and notes in the recording that it did: also in each one that is started later."""
+    if native is not None:
+        native.metadata("torch.version", str(sys.modules["torch"].__version__))
+        native.torch_start()
 
 
 def _watch_optimizers():

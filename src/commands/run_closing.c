@@ -263,6 +263,7 @@ void run_print_closing(struct run *run)
 {
 	struct captured captured = {0};
 	struct buffer text;
+	char unseen[256];
 
 	if (common.is_quiet || run->directory.is_nested)
 		return;
@@ -281,6 +282,8 @@ void run_print_closing(struct run *run)
 	add_death(run, &text, &captured);
 	add_captured(run, &text, &captured);
 	fprintf(stderr, "stepscope: %s\n", text.data);
+	if (run_unseen_sentence(&run->unseen, unseen, sizeof(unseen)))
+		fprintf(stderr, "stepscope: %s\n", unseen);
 	if (run_directory_has_recordings(&run->directory))
 		print_report_command(run->directory.shown);
 	if (!captured.first && !captured.workers)

@@ -10,6 +10,7 @@
 #include "commands/run_directory.h"
 #include "commands/run_options.h"
 #include "commands/run_signals.h"
+#include "commands/run_unseen.h"
 #include "commands/run_watch.h"
 #include "host/host.h"
 
@@ -21,6 +22,7 @@ struct run {
 	struct run_signals signals;
 	struct run_child child;
 	struct run_watch watch;
+	struct run_unseen unseen;
 	struct host_recording *host; /* NULL: not recorded */
 	int epoll, timer;
 	uint32_t named;        /* dead processes that were told about */

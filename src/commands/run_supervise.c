@@ -116,6 +116,8 @@ static void on_timer(struct run *run)
 	if (read(run->timer, &times, sizeof(times)) != (ssize_t)sizeof(times))
 		return;
 	run_watch_tick(&run->watch, false);
+	if (run->directory.fd >= 0)
+		run_unseen_tick(&run->unseen, run->child.is_running ? run->child.pid : 0);
 	host_recording_tick(run->host);
 }
 

@@ -245,6 +245,11 @@ const char *stepscope_error(void)
 	return session_problem();
 }
 
+const char *stepscope_run_directory(void)
+{
+	return session_is_own() ? session.options.run_directory : "";
+}
+
 void stepscope_shutdown(void)
 {
 	session_stop("stepscope_shutdown()");

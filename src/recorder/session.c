@@ -599,6 +599,14 @@ void session_flush(void)
 		drain_flush(&session.drain);
 }
 
+/* `stepscope run` says it for all its processes; what was started by hand, and handed its directory on to children, says it
+ * itself. */
+static bool says_end(void)
+{
+	const char *starter = getenv("STEPSCOPE_STARTED_BY");
+	return !getenv("STEPSCOPE_RUN_DIR") || (starter && strtol(starter, NULL, 10) == session.pid);
+}
+
 static void tell_end(void)
 {
 	char sentence[1024];
@@ -611,7 +619,7 @@ static void tell_end(void)
 	session.progress.observer = session.observer;
 	schedule_describe(&session.options, &session.progress, sentence, sizeof(sentence));
 	session_meta("capture", sentence);
-	if (!getenv("STEPSCOPE_RUN_DIR")) { /* `stepscope run` says it itself */
+	if (says_end()) {
 		char word[1100];
 		shell_quote(word, sizeof(word), session.options.run_directory);
 		recorder_say("%s; see: stepscope report %s", sentence, word);

@@ -22,6 +22,7 @@
 #define LIBRARY_FUNCTIONS(F)                                                                                           \
 	F(stepscope_init)                                                                                              \
 	F(stepscope_error)                                                                                             \
+	F(stepscope_run_directory)                                                                                     \
 	F(stepscope_shutdown)                                                                                          \
 	F(stepscope_flush)                                                                                             \
 	F(stepscope_name)                                                                                              \

@@ -49,6 +49,11 @@ static PyObject *library_path(PyObject *self, PyObject *nothing)
 	return PyUnicode_DecodeFSDefault(library.path);
 }
 
+static PyObject *run_directory(PyObject *self, PyObject *nothing)
+{
+	return PyUnicode_DecodeFSDefault(library.stepscope_run_directory());
+}
+
 PyMethodDef native_session_methods[] = {
 	{"init", init, METH_VARARGS,
          "init(options=None): starts recording now; RuntimeError says why that is not possible. Options are a list such as "
@@ -58,6 +63,8 @@ PyMethodDef native_session_methods[] = {
 	{"active", active, METH_NOARGS,
          "active(): bits of what is recorded now: 1 steps, 2 detail, 4 shapes, 8 memory."},
 	{"is_recording", is_recording, METH_NOARGS, "is_recording(): are ranges and operators recorded now?"},
+	{"run_directory", run_directory, METH_NOARGS,
+         "run_directory(): where this process records, '' when it has not yet."},
 	{"library_path", library_path, METH_NOARGS, "library_path(): the libstepscope that this process uses."},
 	{NULL, NULL, 0, NULL},
 };

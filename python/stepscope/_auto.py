@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recording without the launcher: starts it, and lets the children of this process join."""
+import os
+import sys
+
+import stepscope
+from stepscope import _hook
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+def say(text):
+    """One line on stderr."""
+    print(f"stepscope: {text}", file=sys.stderr)
+
+
+def start(options=None):
+    """See stepscope.auto()."""
+    directory = begin_here(options)
+    if directory:
+        _hook.watch()
+    return directory
+
+
+def begin_here(options=None):
+    """Starts recording, if that has not been done; the directory, "" when there is none."""
+    wish = os.environ.get("STEPSCOPE", "")
+    if wish in ("0", "off"):
+        return ""
+    if stepscope.unavailable:
+        say(f"nothing is recorded: {stepscope.unavailable}")
+        return ""
+    inherited = os.environ.get("STEPSCOPE_RUN_DIR")
+    if inherited:
+        return stepscope.run_directory() or inherited
+    try:
+        begin(options or (wish if "=" in wish else "") or _directory_of_ranks())
+        directory = stepscope.run_directory()
+        say(f"recording into {directory}")
+        _invite_children(directory)
+        return directory
+    except Exception as problem:
+        say(f"nothing is recorded: {problem}")
+        return ""
+
+
+def begin(options):
+    """RuntimeError says why not. Also after a stop: then PyTorch is told again."""
+    stepscope.init(options)
+    torch = sys.modules.get("stepscope._torch")
+    if torch is not None:
+        torch.tell()
+
+
+def _directory_of_ranks():
+    """The ranks that torchrun starts on a machine record into one directory: named after torchrun, which all of them know."""
+    if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("STEPSCOPE_OPTIONS"):
+        return ""
+    base = os.environ.get("STEPSCOPE_DIR") or "stepscope-runs"
+    with open(f"/proc/{os.getppid()}/stat", encoding="utf-8", errors="replace") as stat:
+        ticks = stat.read().rpartition(")")[2].split()[19]
+    return f"out={base}/torchrun_{os.getppid()}_{ticks}"
+
+
+def _invite_children(directory):
+    """What is started from here on records into the same directory; it says nothing at its end, we do."""
+    os.environ["STEPSCOPE_RUN_DIR"] = directory
+    os.environ["STEPSCOPE_STARTED_BY"] = str(os.getpid())
+    os.environ["STEPSCOPE_LIBRARY"] = stepscope._native.library_path()
+    os.environ.setdefault("STEPSCOPE", "1")
+    startup = os.path.join(os.path.dirname(_PACKAGE), "startup")
+    if os.path.exists(os.path.join(startup, "sitecustomize.py")):
+        old = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = startup + (os.pathsep + old if old else "")

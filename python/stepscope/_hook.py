@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits for `import torch`, then hands it to the agent.
+
+Imports nothing that Python has not loaded, for it runs at the start of every Python program that is recorded: in the launcher's
+sitecustomize.py, by stepscope.pth of an installed package, and from stepscope.auto(). A failure of ours is said in one line and
+never reaches the program.
+"""
+import os
+import sys
+
+
+class TorchFinder:
+    """First in sys.meta_path until torch has been found; then gone."""
+
+    is_stepscopes = True
+    folders = ()  # where the package is, when it is not installed
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name != "torch":
+            return None
+        _forget_finder()
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find else None
+            if spec is not None:
+                if getattr(spec.loader, "exec_module", None) is not None:
+                    _after_exec(spec.loader)
+                return spec
+        return None
+
+
+def _forget_finder():
+    try:
+        sys.meta_path.remove(TorchFinder)
+    except ValueError:
+        pass
+
+
+def _after_exec(loader):
+    """Calls us after the module's code has run; the loader is as it was from then on."""
+    execute = loader.exec_module
+
+    def exec_module(module):
+        del loader.exec_module
+        execute(module)
+        attach()
+
+    loader.exec_module = exec_module
+
+
+def attach():
+    """PyTorch is there."""
+    try:
+        if "stepscope" not in sys.modules:
+            _load_package()
+        if is_wanted() and not os.environ.get("STEPSCOPE_RUN_DIR"):
+            from stepscope import _auto
+
+            _auto.begin_here()
+        from stepscope import _torch
+
+        _torch.attach()
+    except Exception as problem:  # whatever it is: the program goes on
+        print(f"stepscope: cannot observe PyTorch: {type(problem).__name__}: {problem}", file=sys.stderr)
+
+
+def _load_package():
+    """The installed package, or the one that the launcher brought."""
+    try:
+        import stepscope  # noqa: F401
+    except ImportError:
+        sys.path.extend(TorchFinder.folders)
+        try:
+            import stepscope  # noqa: F401
+        finally:
+            for folder in TorchFinder.folders:
+                sys.path.remove(folder)
+
+
+def is_wanted():
+    """Does the environment ask for a recording?"""
+    wish = os.environ.get("STEPSCOPE", "")
+    return wish not in ("0", "off") and bool(wish or os.environ.get("STEPSCOPE_RUN_DIR"))
+
+
+def watch(*folders):
+    """Now, or when torch is imported."""
+    TorchFinder.folders = folders
+    torch = sys.modules.get("torch")
+    if torch is not None and not getattr(getattr(torch, "__spec__", None), "_initializing", False):
+        attach()
+    elif not any(getattr(finder, "is_stepscopes", False) for finder in sys.meta_path):
+        sys.meta_path.insert(0, TorchFinder)
+
+
+def start():
+    """By stepscope.pth, which some Pythons run twice."""
+    if sys.version_info >= (3, 8) and is_wanted():
+        watch()

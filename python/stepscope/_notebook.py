@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""%stepscope and %%stepscope. IPython is there: it called us."""
+import os
+import subprocess
+import time
+
+import stepscope
+from stepscope import _auto, _hook, _program
+
+
+class Report:
+    """Where a cell was recorded, and what `stepscope report` says of it."""
+
+    def __init__(self, directory, text):
+        self.directory, self.text = directory, text
+
+    def __repr__(self):
+        return self.text
+
+
+def _options(line):
+    """Of the magic's line, a list as stepscope.auto() takes it."""
+    return ",".join(line.replace("--", " ").split())
+
+
+def _report(directory):
+    program = _program.find()
+    if not program:
+        return Report(directory, f"recorded into {directory}; the program `stepscope` is not there to report on it")
+    done = subprocess.run([program, "report", directory], capture_output=True, text=True, check=False)
+    return Report(directory, done.stdout or done.stderr)
+
+
+def _new_directory():
+    """One per cell."""
+    base = os.environ.get("STEPSCOPE_DIR") or "stepscope-runs"
+    when = time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime())
+    taken = [n for n in range(1, 1000) if not os.path.exists(f"{base}/{when}_cell_{os.getpid()}_{n}")]
+    return f"{base}/{when}_cell_{os.getpid()}_{taken[0]}"
+
+
+def load(shell):
+    """Registers the magic."""
+
+    def magic(line, cell=None):
+        """%stepscope [options]: records from here on. %%stepscope [options]: records the cell and reports on it.
+
+        Options as stepscope.auto() takes them: with=shapes:memory out=runs/a
+        """
+        if cell is None:
+            directory = _auto.start(_options(line))
+            return None if directory else "nothing is recorded"
+        if os.environ.get("STEPSCOPE_RUN_DIR") or stepscope.is_recording():
+            _auto.say("this session is recorded as a whole already: the cell runs as part of it")
+            shell.run_cell(cell)
+            return None
+        options = _options(line)
+        directory = next((option[len("out="):] for option in options.split(",") if option.startswith("out=")), None)
+        if directory is None:
+            directory = _new_directory()
+            options += f",out={directory}" if options else f"out={directory}"
+        try:
+            _auto.begin(options)
+            _hook.watch()
+        except Exception as problem:
+            _auto.say(f"the cell is not recorded: {problem}")
+        result = shell.run_cell(cell)
+        is_recorded = bool(stepscope.active())
+        stepscope.shutdown()
+        return _report(directory) if is_recorded and result.success else None
+
+    shell.register_magic_function(magic, "line_cell", "stepscope")

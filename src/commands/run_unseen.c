@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run_unseen.c: reads /proc/PID/maps of the program and its descendants: in the first seconds each second, later each tenth. While
+ * PyTorch is imported its library is there before ours: without a flag that explains it, a process counts at the third look.
+ */
+#include "commands/run_unseen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_TICKS 10u
+#define CERTAIN_LOOKS 3
+#define DEPTH_MAX 8 /* of descendants */
+
+enum contents {
+	HAS_NEITHER,
+	HAS_TORCH,
+	HAS_US,
+};
+
+static enum contents look_into(pid_t pid)
+{
+	enum contents found = HAS_NEITHER;
+	char path[64], *line = NULL;
+	size_t capacity = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	FILE *maps = fopen(path, "re");
+	if (!maps)
+		return HAS_NEITHER;
+	while (found != HAS_US && getline(&line, &capacity, maps) > 0) {
+		if (strstr(line, "/libstepscope.so"))
+			found = HAS_US;
+		else if (strstr(line, "/libtorch_cpu.so"))
+			found = HAS_TORCH;
+	}
+	free(line);
+	fclose(maps);
+	return found;
+}
+
+/* Options of Python stand before the script; -c, -m, -W and -X end a cluster or take what follows. */
+static char flag_of(const char *command, size_t bytes)
+{
+	const char *end = command + bytes;
+
+	for (const char *word = command + strlen(command) + 1; word < end && word[0] == '-'; word += strlen(word) + 1) {
+		for (const char *letter = word + 1; *letter && *letter != '-'; letter++) {
+			if (strchr("IES", *letter))
+				return *letter;
+			if (strchr("cm", *letter))
+				return 0;
+			if (strchr("WX", *letter)) {
+				if (!letter[1])
+					word += strlen(word) + 1;
+				break;
+			}
+		}
+	}
+	return 0;
+}
+
+/* Also says whether it is a launcher of ranks, which loads PyTorch and is none of them. */
+static char read_flag(pid_t pid, bool *is_launcher)
+{
+	char path[64], command[4096];
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	FILE *file = fopen(path, "re");
+	size_t bytes = file ? fread(command, 1, sizeof(command) - 2, file) : 0;
+	if (file)
+		fclose(file);
+	command[bytes] = command[bytes + 1] = '\0';
+	*is_launcher = bytes == 0;
+	for (const char *word = command; word < command + bytes; word += strlen(word) + 1) {
+		const char *slash = strrchr(word, '/');
+		const char *name = slash ? slash + 1 : word;
+		*is_launcher |= !strcmp(name, "torchrun") || !strcmp(name, "accelerate") ||
+		                !strcmp(name, "deepspeed") || !strcmp(word, "torch.distributed.run") ||
+		                !strcmp(word, "torch.distributed.launch");
+	}
+	return flag_of(command, bytes);
+}
+
+static void count_look(struct run_unseen *unseen, pid_t pid)
+{
+	struct unseen_process *process = NULL;
+	bool is_launcher;
+
+	for (int i = 0; i < unseen->count; i++) {
+		if (unseen->processes[i].pid == pid)
+			process = &unseen->processes[i];
+	}
+	if (!process && unseen->count == RUN_UNSEEN_MAX)
+		return;
+	if (!process) {
+		process = &unseen->processes[unseen->count++];
+		*process = (struct unseen_process){.pid = pid, .flag = read_flag(pid, &is_launcher)};
+		if (is_launcher)
+			process->looks = UINT8_MAX; /* never */
+	}
+	if (process->looks == UINT8_MAX)
+		return;
+	process->looks++;
+	if (!unseen->told && (process->flag || process->looks >= CERTAIN_LOOKS)) {
+		unseen->told = pid;
+		unseen->told_flag = process->flag;
+	}
+}
+
+static void look_at_children(struct run_unseen *unseen, pid_t pid, int depth)
+{
+	char path[64];
+	int child;
+
+	switch (look_into(pid)) {
+	case HAS_TORCH:
+		count_look(unseen, pid);
+		break;
+	case HAS_US:
+		if (unseen->told == pid) /* came in late after all: stepscope.auto() */
+			unseen->told = 0;
+		break;
+	case HAS_NEITHER:
+		break;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	FILE *children = depth < DEPTH_MAX ? fopen(path, "re") : NULL;
+	while (children && fscanf(children, "%d", &child) == 1)
+		look_at_children(unseen, child, depth + 1);
+	if (children)
+		fclose(children);
+}
+
+void run_unseen_tick(struct run_unseen *unseen, pid_t program)
+{
+	unsigned tick = unseen->ticks++;
+
+	if (program > 0 && (tick < FIRST_TICKS || tick % 10 == 0))
+		look_at_children(unseen, program, 0);
+}
+
+const char *run_unseen_sentence(const struct run_unseen *unseen, char *text, size_t bytes)
+{
+	char why[128];
+
+	if (!unseen->told)
+		return NULL;
+	if (unseen->told_flag)
+		snprintf(why, sizeof(why), "Python was started with -%c", unseen->told_flag);
+	else
+		snprintf(why, sizeof(why), "its Python did not load what PYTHONPATH names");
+	snprintf(
+		text, bytes,
+		"process %d ran PyTorch unobserved: %s; put `import stepscope; stepscope.auto()` at the top of its script",
+		(int)unseen->told, why);
+	return text;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run_unseen.h: processes with PyTorch that we could not get into: Python was started with -I, -E or -S, is linked statically, or its
+ * environment was taken away. They have libtorch_cpu in their address space and libstepscope not.
+ */
+#ifndef COMMANDS_RUN_UNSEEN_H
+#define COMMANDS_RUN_UNSEEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define RUN_UNSEEN_MAX 64
+
+struct run_unseen {
+	struct unseen_process {
+		pid_t pid;
+		char flag; /* of Python's command line, that keeps us out: 'I', 'E', 'S'; 0: none */
+		uint8_t looks;
+	} processes[RUN_UNSEEN_MAX];
+	int count;
+	unsigned ticks;
+	pid_t told; /* the first that was found for certain; 0: none */
+	char told_flag;
+};
+
+/* Looks at the program and what it started; once a second does nothing most times. */
+void run_unseen_tick(struct run_unseen *unseen, pid_t program);
+
+/* What to say about it at the end; NULL: nothing. */
+const char *run_unseen_sentence(const struct run_unseen *unseen, char *text, size_t bytes);
+
+#endif
