@@ -351,6 +351,24 @@ static void on_memory(struct recording *recording, struct stream *stream, const 
 	model_add_memory(recording->model, &memory);
 }
 
+static void on_owner(struct recording *recording, const struct stream *stream, const struct segment_event *event,
+                     int64_t time_ns)
+{
+	if (event->payload_count < 2)
+		return;
+	uint32_t device = event->payload[1] >> 8 & 0xffff; /* + 1 */
+	struct memory_owner owner = {
+		.time_ns = time_ns,
+		.address = event->payload[0],
+		.bytes = event->payload_count > 2 ? event->payload[2] : 0,
+		.process = recording->process->process,
+		.track = stream->track,
+		.device = (int16_t)(device > INT16_MAX ? INT16_MAX : (int32_t)device - 1),
+		.category = (uint8_t)event->payload[1],
+	};
+	model_add_owner(recording->model, &owner);
+}
+
 static void on_sample(struct recording *recording, struct stream *stream, const struct segment_event *event,
                       int64_t time_ns)
 {
@@ -397,7 +415,11 @@ void recording_fact(struct recording *recording, struct stream *stream, const st
 	case STEPSCOPE_EVENT_ARG:
 		on_arg(recording, stream, event);
 		break;
+	case STEPSCOPE_EVENT_EXTENDED:
+		if (event->id == STEPSCOPE_EXTENDED_MEMORY_OWNER)
+			on_owner(recording, stream, event, time_ns);
+		break;
 	default:
-		break; /* TIME is gone already; EXTENDED kinds are for later versions */
+		break; /* TIME is gone already */
 	}
 }

@@ -7,8 +7,12 @@
 
 #include "model/model.h"
 
-/* Sorts model.memory by process and time and gives every free the size and category of its allocation. */
+/* Sorts model.memory and owners by process and time, pairs frees with allocations, adds those that only an owner told of, and says
+ * what each is for. Tracks are finished. */
 void finish_memory(struct model *model);
+
+/* Says what the allocations of unknown category are for: memory_categories.c. They are paired. */
+void finish_categories(struct model *model);
 
 /* Sorts model.steps, ends the open ones at their process's last instant. */
 void finish_steps(struct model *model);

@@ -55,6 +55,7 @@ void model_release(struct model *model)
 	free(model->steps);
 	free(model->series);
 	free(model->memory);
+	free(model->owners);
 	free(model->marks);
 	free(model->args);
 	free(model->links);
@@ -136,6 +137,12 @@ void model_add_memory(struct model *model, const struct memory_event *event)
 {
 	MODEL_ARRAY_GROW(model, memory);
 	model->memory[model->memory_count++] = *event;
+}
+
+void model_add_owner(struct model *model, const struct memory_owner *owner)
+{
+	MODEL_ARRAY_GROW(model, owners);
+	model->owners[model->owners_count++] = *owner;
 }
 
 void model_add_mark(struct model *model, uint32_t track, int64_t time_ns, uint32_t name)

@@ -129,11 +129,26 @@ struct memory_event {
 	uint64_t bytes; /* of a free: of the matching allocation; 0 and !has_bytes when unknown */
 	uint32_t process;
 	uint32_t track;
-	uint32_t row;     /* innermost span open on the track then, MODEL_NONE: none */
+	uint32_t row; /* innermost span open on the track then, MODEL_NONE: none */
+	/* Filled by model_finish(), indexes, MODEL_NONE: none. Of a free: its allocation. Of an allocation: the event that
+	 * ended it, its free or the next allocation at the address, whose `ends` is it. */
+	uint32_t partner;
+	uint32_t ends;    /* allocation whose free was not seen */
 	int16_t device;   /* -1: host memory */
-	uint8_t category; /* enum stepscope_memory; of a free: of the matching allocation */
+	uint8_t category; /* enum stepscope_memory, UNKNOWN until model_finish(); of a free: of the matching allocation */
 	bool is_free;
 	bool has_bytes;
+	bool is_found; /* nobody saw it allocated: an owner told of it later; by model_finish() */
+};
+
+struct memory_owner { /* somebody held memory at this moment */
+	int64_t time_ns;
+	uint64_t address;
+	uint64_t bytes; /* 0: unknown */
+	uint32_t process;
+	uint32_t track;
+	int16_t device;
+	uint8_t category;
 };
 
 /* Sums of 64-bit sizes, which a hostile or broken program may give, and what fits into a table or a trace. */
@@ -250,6 +265,7 @@ struct model {
 	MODEL_ARRAY(struct model_step, steps); /* by process, then start */
 	MODEL_ARRAY(struct value_series *, series);
 	MODEL_ARRAY(struct memory_event, memory); /* by time within a process */
+	MODEL_ARRAY(struct memory_owner, owners); /* the same */
 	MODEL_ARRAY(struct mark, marks);
 	MODEL_ARRAY(struct span_arg, args); /* by track, row */
 	MODEL_ARRAY(struct model_link, links);
@@ -298,6 +314,7 @@ void model_add_value(struct model *model, uint32_t process, uint32_t name, bool 
                      double value);
 struct model_step *model_add_step(struct model *model); /* valid until the next call */
 void model_add_memory(struct model *model, const struct memory_event *event);
+void model_add_owner(struct model *model, const struct memory_owner *owner);
 void model_add_mark(struct model *model, uint32_t track, int64_t time_ns, uint32_t name);
 void model_add_link(struct model *model, const struct model_link *link);
 uint32_t model_add_stack(struct model *model, uint32_t parent, uint32_t frame, uint32_t line);
@@ -309,7 +326,7 @@ struct ledger_entry *model_add_ledger(struct model *model, enum ledger_kind kind
                                       uint64_t count, const char *text);
 
 /* After the last row: closes open spans at their process's last_ns (flag SPAN_IS_OPEN, counted in the ledger), fills the
- * columns step and phase, sorts steps, memory, args; matches frees with allocations. */
+ * columns step and phase, sorts steps, memory, args; matches frees with allocations and finds out what those are for. */
 void model_finish(struct model *model);
 
 /* ---- reading -------------------------------------------------------------------------------------------------------------- */

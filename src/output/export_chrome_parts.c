@@ -294,7 +294,8 @@ static const char *category_name(uint8_t category)
 		[STEPSCOPE_MEMORY_OTHER] = "other",           [STEPSCOPE_MEMORY_PARAMETER] = "parameter",
 		[STEPSCOPE_MEMORY_GRADIENT] = "gradient",     [STEPSCOPE_MEMORY_OPTIMIZER] = "optimizer_state",
 		[STEPSCOPE_MEMORY_ACTIVATION] = "activation", [STEPSCOPE_MEMORY_INPUT] = "input",
-		[STEPSCOPE_MEMORY_TEMPORARY] = "temporary",
+		[STEPSCOPE_MEMORY_TEMPORARY] = "temporary",   [STEPSCOPE_MEMORY_AUTOGRAD] = "autograd_detail",
+		[STEPSCOPE_MEMORY_BUFFER] = "buffer",
 	};
 
 	return category < sizeof(names) / sizeof(names[0]) ? names[category] : "other";

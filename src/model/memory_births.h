@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memory_births.h: what a program was doing when it allocated: from the spans that were open around it. Private to model/.
+ *
+ *     struct births births = {.model = model};
+ *     struct birth birth = birth_of(&births, &model->memory[i]);
+ *     births_release(&births);
+ *
+ * An operator such as aten::empty only gets memory for the one that called it, so that one counts. Whether an operator is part of an
+ * autograd graph shows in the numbers that follow: a node takes the next one.
+ */
+#ifndef MODEL_MEMORY_BIRTHS_H
+#define MODEL_MEMORY_BIRTHS_H
+
+#include "model/model.h"
+
+enum birth_region {
+	REGION_NONE,
+	REGION_DATA,
+	REGION_FORWARD,
+	REGION_MODULE, /* forward, in a call of a module */
+	REGION_BACKWARD,
+	REGION_OPTIMIZER,
+	REGION_EVALUATION,
+	REGION_OTHER, /* communication, checkpoint */
+};
+
+struct birth {
+	uint8_t region;    /* enum birth_region */
+	bool is_factory;   /* the operator makes a tensor from nothing */
+	bool has_node;     /* its result is part of an autograd graph */
+	uint32_t op;       /* string: the innermost operator that did not just get memory; 0: none */
+	int64_t op_end_ns; /* of that */
+	int64_t region_end_ns; /* of what made the region: the wait for data, the optimizer's call, the phase; INT64_MAX: none */
+	int64_t phase_end_ns; /* of the innermost phase; INT64_MAX: none */
+};
+
+struct births {
+	const struct model *model;
+	uint8_t *classes; /* by string */
+	uint32_t class_count;
+};
+
+struct birth birth_of(struct births *births, const struct memory_event *allocation);
+void births_release(struct births *births);
+
+/* Is this span the call of an optimizer? */
+bool birth_is_optimizer(struct births *births, const struct span_chunk *chunk, uint32_t index);
+
+#endif

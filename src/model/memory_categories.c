@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the allocations of a PyTorch program are for, when nobody said so:
+ *
+ * 1. What an owner told of while it was alive is what the owner said: parameter, buffer, gradient, optimizer state.
+ * 2. Freed within the operator that made it: temporary. That is the innermost one, so what an operator hands to the one around it is not.
+ * 3. The result of an operator that takes part in an autograd graph: activation.
+ * 4. From the wait for data, or made by the training step from nothing or before its graph begins: input.
+ * 5. From a backward: a gradient when it lives to see the optimizer and its like are gradients where owners were asked; else
+ *    autograd detail. From an optimizer: state by the same rule, temporary when it dies there.
+ * 6. Anything else is "other": what was made before the first step and belongs to no owner, for example.
+ *
+ * Its like: allocated by the same operator in the same part of a step, with the same size.
+ */
+#include "base/memory.h"
+#include "model/finish.h"
+#include "model/memory_births.h"
+#include "model/number_map.h"
+
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+struct site {            /* allocations that are like each other */
+	uint32_t owned;  /* that an owner told of */
+	uint32_t others; /* that were alive when owners told, and were not among what they told of */
+};
+
+struct times {
+	int64_t *list;
+	uint32_t count, capacity;
+};
+
+struct categories {
+	struct model *model;
+	struct births births;
+	struct birth *list; /* of the allocations of one process, by index - first */
+	uint32_t first, end;
+	struct number_map site_map;
+	struct site *sites;
+	uint32_t site_count, site_capacity;
+	struct times calls;                      /* ends of calls of optimizers in the process, ascending */
+	struct times told_gradients, told_state; /* when owners told of some */
+	bool has_graph;                          /* in this step, before anything else was begun */
+	int32_t graph_step;
+	struct step_cursor cursor;
+};
+
+/* ---- when optimizers were called and owners told ------------------------------------------------------------------------------ */
+
+static void add_time(struct times *times, int64_t time_ns)
+{
+	if (times->count == times->capacity) {
+		times->capacity = times->capacity ? 2 * times->capacity : 64;
+		times->list = memory_resize(times->list, times->capacity, sizeof *times->list);
+	}
+	times->list[times->count++] = time_ns;
+}
+
+static int compare_times(const void *left, const void *right)
+{
+	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+	return (a > b) - (a < b);
+}
+
+static void find_calls(struct categories *work, uint32_t process)
+{
+	const struct model *model = work->model;
+	work->calls.count = 0;
+	for (uint32_t t = 0; t < model->tracks_count; t++) {
+		const struct track *track = model->tracks[t];
+		for (uint32_t c = 0; c < track->chunk_count && track->process == process; c++) {
+			const struct span_chunk *chunk = track->chunks[c];
+			for (uint32_t i = 0; i < chunk->count; i++)
+				if (birth_is_optimizer(&work->births, chunk, i))
+					add_time(&work->calls, chunk->start_ns[i] + chunk->dur_ns[i]);
+			model_chunk_done(model, chunk);
+		}
+	}
+	if (work->calls.count)
+		qsort(work->calls.list, work->calls.count, sizeof *work->calls.list, compare_times);
+}
+
+static void find_told(struct categories *work, uint32_t process)
+{
+	const struct model *model = work->model;
+	work->told_gradients.count = work->told_state.count = 0;
+	for (uint32_t i = 0; i < model->owners_count; i++) {
+		const struct memory_owner *owner = &model->owners[i];
+		if (owner->process != process)
+			continue;
+		if (owner->category == STEPSCOPE_MEMORY_GRADIENT)
+			add_time(&work->told_gradients, owner->time_ns);
+		else if (owner->category == STEPSCOPE_MEMORY_OPTIMIZER)
+			add_time(&work->told_state, owner->time_ns);
+	}
+}
+
+/* Does an allocation live to see one of these times? */
+static bool sees(const struct times *times, int64_t birth_ns, int64_t death_ns)
+{
+	uint32_t low = 0, high = times->count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (times->list[middle] < birth_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < times->count && times->list[low] < death_ns;
+}
+
+/* ---- allocations and their like ----------------------------------------------------------------------------------------------- */
+
+static int64_t death_of(const struct model *model, const struct memory_event *allocation)
+{
+	return allocation->partner == MODEL_NONE ? INT64_MAX : model->memory[allocation->partner].time_ns;
+}
+
+static struct site *site_of(struct categories *work, const struct birth *birth, uint64_t bytes)
+{
+	uint64_t key = bytes * 0x9e3779b97f4a7c15u + ((uint64_t)birth->op << 8 | birth->region);
+	uint32_t found = number_map_find(&work->site_map, key);
+	if (found != NUMBER_MAP_NONE)
+		return &work->sites[found];
+	if (work->site_count == work->site_capacity) {
+		work->site_capacity = work->site_capacity ? 2 * work->site_capacity : 256;
+		work->sites = memory_resize(work->sites, work->site_capacity, sizeof *work->sites);
+	}
+	number_map_set(&work->site_map, key, work->site_count);
+	work->sites[work->site_count] = (struct site){0};
+	return &work->sites[work->site_count++];
+}
+
+/* What its like would be owned as; OTHER: nothing. */
+static uint8_t owned_category(const struct birth *birth)
+{
+	return birth->region == REGION_BACKWARD    ? STEPSCOPE_MEMORY_GRADIENT
+	       : birth->region == REGION_OPTIMIZER ? STEPSCOPE_MEMORY_OPTIMIZER
+	                                           : STEPSCOPE_MEMORY_OTHER;
+}
+
+static void count_like(struct categories *work, const struct memory_event *allocation, const struct birth *birth)
+{
+	uint8_t owned = owned_category(birth);
+	if (owned == STEPSCOPE_MEMORY_OTHER)
+		return;
+	if (allocation->category == owned)
+		site_of(work, birth, allocation->bytes)->owned++;
+	else if (allocation->category == STEPSCOPE_MEMORY_UNKNOWN &&
+	         sees(owned == STEPSCOPE_MEMORY_GRADIENT ? &work->told_gradients : &work->told_state,
+	              allocation->time_ns, death_of(work->model, allocation)))
+		site_of(work, birth, allocation->bytes)->others++;
+}
+
+static bool is_like_owned(struct categories *work, const struct memory_event *allocation, const struct birth *birth,
+                          int64_t death_ns)
+{
+	const struct site *site = site_of(work, birth, allocation->bytes);
+	/* of several optimizers only one tells at a time, and what the others hold is alive then, too */
+	return 4 * (uint64_t)site->owned > site->others && sees(&work->calls, allocation->time_ns, death_ns);
+}
+
+/* ---- the rules ------------------------------------------------------------------------------------------------------------------ */
+
+/* Made outside of all steps: for the step that follows, when it does not live longer than the one behind that. */
+static bool is_for_next_step(const struct categories *work, int64_t death_ns)
+{
+	const struct step_cursor *cursor = &work->cursor;
+	int32_t next = cursor->next;
+	int32_t behind = next + 1 < cursor->end ? next + 1 : next;
+	return next < cursor->end && death_ns > cursor->steps[next].start_ns &&
+	       death_ns <= cursor->steps[behind].end_ns;
+}
+
+static uint8_t category_of_training(struct categories *work, const struct birth *birth, int32_t step)
+{
+	bool has_graph = work->has_graph && work->graph_step == step;
+	if (birth->is_factory)
+		return STEPSCOPE_MEMORY_INPUT;
+	return has_graph || birth->region == REGION_MODULE ? STEPSCOPE_MEMORY_ACTIVATION : STEPSCOPE_MEMORY_INPUT;
+}
+
+static uint8_t category_of_backward(struct categories *work, const struct memory_event *allocation,
+                                    const struct birth *birth, int64_t death_ns)
+{
+	if (is_like_owned(work, allocation, birth, death_ns))
+		return STEPSCOPE_MEMORY_GRADIENT;
+	/* nobody was asked, and it may well be one */
+	if (!work->told_gradients.count && death_ns > birth->phase_end_ns)
+		return STEPSCOPE_MEMORY_OTHER;
+	return STEPSCOPE_MEMORY_AUTOGRAD;
+}
+
+static uint8_t category_of_optimizer(struct categories *work, const struct memory_event *allocation,
+                                     const struct birth *birth, int64_t death_ns)
+{
+	if (is_like_owned(work, allocation, birth, death_ns))
+		return STEPSCOPE_MEMORY_OPTIMIZER;
+	return death_ns <= birth->region_end_ns ? STEPSCOPE_MEMORY_TEMPORARY : STEPSCOPE_MEMORY_OTHER;
+}
+
+static uint8_t category_of(struct categories *work, const struct memory_event *allocation, const struct birth *birth,
+                           int32_t step)
+{
+	int64_t death_ns = death_of(work->model, allocation);
+	if (birth->op && death_ns <= birth->op_end_ns)
+		return STEPSCOPE_MEMORY_TEMPORARY;
+	if (birth->has_node)
+		return STEPSCOPE_MEMORY_ACTIVATION;
+	switch (birth->region) {
+	case REGION_DATA:
+		return death_ns <= birth->region_end_ns ? STEPSCOPE_MEMORY_TEMPORARY : STEPSCOPE_MEMORY_INPUT;
+	case REGION_BACKWARD:
+		return category_of_backward(work, allocation, birth, death_ns);
+	case REGION_OPTIMIZER:
+		return category_of_optimizer(work, allocation, birth, death_ns);
+	case REGION_EVALUATION:
+		return birth->is_factory ? STEPSCOPE_MEMORY_INPUT : STEPSCOPE_MEMORY_ACTIVATION;
+	case REGION_FORWARD:
+	case REGION_MODULE:
+		return category_of_training(work, birth, step);
+	case REGION_NONE:
+		if (step >= 0 && birth->op)
+			return category_of_training(work, birth, step);
+		return is_for_next_step(work, death_ns) && birth->op ? STEPSCOPE_MEMORY_INPUT : STEPSCOPE_MEMORY_OTHER;
+	default:
+		return STEPSCOPE_MEMORY_OTHER;
+	}
+}
+
+/* Whether the graph of this step's forward has begun: what comes before it is data. */
+static void follow_graph(struct categories *work, const struct birth *birth, int32_t step)
+{
+	if (birth->has_node) {
+		work->has_graph = true;
+		work->graph_step = step;
+	} else if (birth->region == REGION_BACKWARD || birth->region == REGION_OPTIMIZER ||
+	           birth->region == REGION_DATA) {
+		work->has_graph = false;
+	}
+}
+
+/* ---- one process ------------------------------------------------------------------------------------------------------------------ */
+
+static void infer_process(struct categories *work)
+{
+	struct model *model = work->model;
+	uint32_t process = model->memory[work->first].process;
+	find_calls(work, process);
+	find_told(work, process);
+	work->cursor = step_cursor_of(model, process);
+	work->has_graph = false;
+	work->list = memory_resize(work->list, work->end - work->first, sizeof *work->list);
+	for (uint32_t i = work->first; i < work->end; i++) {
+		const struct memory_event *event = &model->memory[i];
+		if (event->is_free || event->is_found)
+			continue;
+		work->list[i - work->first] = birth_of(&work->births, event);
+		count_like(work, event, &work->list[i - work->first]);
+	}
+	for (uint32_t i = work->first; i < work->end; i++) {
+		struct memory_event *event = &model->memory[i];
+		bool is_at_end;
+		int32_t step = step_cursor_at(&work->cursor, event->time_ns, &is_at_end);
+		if (event->is_free || event->is_found)
+			continue;
+		if (event->category == STEPSCOPE_MEMORY_UNKNOWN)
+			event->category = category_of(work, event, &work->list[i - work->first], step);
+		follow_graph(work, &work->list[i - work->first], step);
+	}
+	work->site_count = 0;
+	number_map_release(&work->site_map);
+}
+
+static bool has_unknown(const struct model *model, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		if (!model->memory[i].is_free && model->memory[i].category == STEPSCOPE_MEMORY_UNKNOWN)
+			return true;
+	return false;
+}
+
+void finish_categories(struct model *model)
+{
+	struct categories work = {.model = model, .births = {.model = model}};
+	for (work.first = 0; work.first < model->memory_count; work.first = work.end) {
+		for (work.end = work.first; work.end < model->memory_count &&
+		                            model->memory[work.end].process == model->memory[work.first].process;)
+			work.end++;
+		if (has_unknown(model, work.first, work.end))
+			infer_process(&work);
+	}
+	births_release(&work.births);
+	free(work.list);
+	free(work.sites);
+	free(work.calls.list);
+	free(work.told_gradients.list);
+	free(work.told_state.list);
+}
