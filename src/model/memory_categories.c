@@ -8,7 +8,7 @@
  * 4. From the wait for data, or made by the training step from nothing or before its graph begins: input.
  * 5. From a backward: a gradient when it lives to see the optimizer and its like are gradients where owners were asked; else
  *    autograd detail. From an optimizer: state by the same rule, temporary when it dies there.
- * 6. Anything else is "other": what was made before the first step and belongs to no owner, for example.
+ * 6. Anything else is "other": what was made before the first step and belongs to no owner, or is kept for several steps.
  *
  * Its like: allocated by the same operator in the same part of a step, with the same size.
  */
@@ -24,6 +24,7 @@
 struct site {            /* allocations that are like each other */
 	uint32_t owned;  /* that an owner told of */
 	uint32_t others; /* that were alive when owners told, and were not among what they told of */
+	bool is_kept;    /* made in a step, and kept for several */
 };
 
 struct times {
@@ -173,12 +174,25 @@ static bool is_for_next_step(const struct categories *work, int64_t death_ns)
 	       death_ns <= cursor->steps[behind].end_ns;
 }
 
-static uint8_t category_of_training(struct categories *work, const struct birth *birth, int32_t step)
+/* Not the data of one step: it lives longer than two more. Where the recording ends before, its like decide. */
+static bool is_kept(struct categories *work, const struct memory_event *allocation, const struct birth *birth,
+                    int32_t step, int64_t death_ns)
+{
+	const struct step_cursor *cursor = &work->cursor;
+	if (step < 0 || death_ns <= cursor->steps[step + 2 < cursor->end ? step + 2 : cursor->end - 1].end_ns)
+		return false;
+	struct site *site = site_of(work, birth, allocation->bytes);
+	site->is_kept |= step + 2 < cursor->end;
+	return site->is_kept;
+}
+
+static uint8_t category_of_training(struct categories *work, const struct memory_event *allocation,
+                                    const struct birth *birth, int32_t step, int64_t death_ns)
 {
 	bool has_graph = work->has_graph && work->graph_step == step;
-	if (birth->is_factory)
-		return STEPSCOPE_MEMORY_INPUT;
-	return has_graph || birth->region == REGION_MODULE ? STEPSCOPE_MEMORY_ACTIVATION : STEPSCOPE_MEMORY_INPUT;
+	if (!birth->is_factory && (has_graph || birth->region == REGION_MODULE))
+		return STEPSCOPE_MEMORY_ACTIVATION;
+	return is_kept(work, allocation, birth, step, death_ns) ? STEPSCOPE_MEMORY_OTHER : STEPSCOPE_MEMORY_INPUT;
 }
 
 static uint8_t category_of_backward(struct categories *work, const struct memory_event *allocation,
@@ -219,10 +233,10 @@ static uint8_t category_of(struct categories *work, const struct memory_event *a
 		return birth->is_factory ? STEPSCOPE_MEMORY_INPUT : STEPSCOPE_MEMORY_ACTIVATION;
 	case REGION_FORWARD:
 	case REGION_MODULE:
-		return category_of_training(work, birth, step);
+		return category_of_training(work, allocation, birth, step, death_ns);
 	case REGION_NONE:
 		if (step >= 0 && birth->op)
-			return category_of_training(work, birth, step);
+			return category_of_training(work, allocation, birth, step, death_ns);
 		return is_for_next_step(work, death_ns) && birth->op ? STEPSCOPE_MEMORY_INPUT : STEPSCOPE_MEMORY_OTHER;
 	default:
 		return STEPSCOPE_MEMORY_OTHER;

@@ -53,3 +53,57 @@ def test_what_allocations_are_for(tmp_path, python, model):
     for category in ("parameter", "gradient", "optimizer_state", "input"):
         assert share(sums, category) == 1, (category, sums)
     assert share(sums, "activation") >= 0.95, sums
+
+
+GROWING = """
+import sys, torch
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+kept = []
+for step in range(16):
+    model(torch.randn(8, 64)).pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if step < int(sys.argv[1]):
+        kept.append(torch.zeros(262144))
+"""
+
+
+@pytest.mark.parametrize("steps, verdict", [(16, "grows by 1.00 MiB per step"), (4, "does not grow"), (0, "does not grow")])
+@every_python
+def test_growth_from_step_to_step(tmp_path, python, steps, verdict):
+    done = run(tmp_path, python, "-c", GROWING, steps, options=["--with", "memory"])
+    assert done.returncode == 0, done.stderr
+    levels = {row["category"]: row for row in table(tmp_path, "memory")}
+    assert levels["all"]["trend"] == verdict
+    grown = table(tmp_path, "memory_growth")
+    assert [(row["allocated_by"], row["trend"]) for row in grown if row["growth_bytes_per_step"] > 0] == \
+        ([("aten::zeros", verdict)] if steps == 16 else [])
+
+
+PEAK = """
+import torch
+def take(megabytes):
+    return torch.empty(megabytes << 20, dtype=torch.uint8)
+first = take(3)
+second = take(5)
+del first
+third, fourth = take(4), take(7)
+fifth = take(1)
+del second, third
+sixth = take(2)
+del fourth, fifth, sixth
+"""
+
+
+@every_python
+def test_the_peak_is_what_the_script_held(tmp_path, python):
+    done = run(tmp_path, python, "-c", PEAK, options=["--with", "memory"])
+    assert done.returncode == 0, done.stderr
+    whole = next(row for row in table(tmp_path, "memory") if row["category"] == "all")
+    mib = 1 << 20
+    assert 17 * mib <= whole["peak_bytes"] < 17.01 * mib  # 5 + 4 + 7 + 1; the agent's probes are small
+    assert whole["allocated_bytes"] - 22 * mib < 0.1 * mib
+    sizes = [row["bytes"] for row in table(tmp_path, "memory_largest") if row["bytes"] >= mib]
+    assert sizes == [7 * mib, 5 * mib, 4 * mib, mib]
+    assert sum(row["alive_bytes"] for row in table(tmp_path, "memory_peak")) == whole["peak_bytes"]

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memory_pool.c: see the header.
+ */
+#include "analysis/memory_pool.h"
+
+#include "analysis/step_times.h"
+
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+const char memory_not_recorded[] = "memory was not recorded: --with memory, and a program without PyTorch calls "
+				   "stepscope_memory_alloc()";
+
+const char *memory_category_name(int category)
+{
+	static const char *const names[MEMORY_CATEGORIES + 1] = {
+		"other", "parameter", "gradient",        "optimizer state", "activation",
+		"input", "temporary", "autograd detail", "buffer",          "all"};
+
+	return category >= 0 && category <= MEMORY_CATEGORIES ? names[category] : names[0];
+}
+
+int memory_category_at(int place)
+{
+	static const int order[MEMORY_CATEGORIES] = {
+		STEPSCOPE_MEMORY_PARAMETER, STEPSCOPE_MEMORY_BUFFER,     STEPSCOPE_MEMORY_GRADIENT,
+		STEPSCOPE_MEMORY_OPTIMIZER, STEPSCOPE_MEMORY_ACTIVATION, STEPSCOPE_MEMORY_INPUT,
+		STEPSCOPE_MEMORY_TEMPORARY, STEPSCOPE_MEMORY_AUTOGRAD,   STEPSCOPE_MEMORY_OTHER};
+
+	return order[place];
+}
+
+const char *memory_device_name(struct arena *arena, int16_t device)
+{
+	return device < 0 ? "host" : arena_printf(arena, "device %d", device);
+}
+
+/* Operators that get memory for the one that calls them. */
+static bool is_mere_allocation(const char *name)
+{
+	static const char *const names[] = {
+		"aten::empty",   "aten::empty_strided", "aten::empty_like",       "aten::new_empty",
+		"aten::resize_", "aten::resize_as_",    "aten::new_empty_strided"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(name, names[i]))
+			return true;
+	}
+	return false;
+}
+
+uint32_t memory_allocated_by(const struct model *model, const struct memory_event *event)
+{
+	uint32_t name = 0;
+	const struct track *track;
+
+	if (event->track >= model->tracks_count)
+		return 0;
+	track = model->tracks[event->track];
+	for (uint32_t row = event->row; row != MODEL_NONE && row < track->span_count;) {
+		uint32_t index;
+		const struct span_chunk *chunk = track_chunk(track, row, &index);
+
+		if (name && chunk->kind[index] != SPAN_OP)
+			break;
+		name = chunk->name[index];
+		if (chunk->kind[index] != SPAN_OP || !is_mere_allocation(model_text(model, name)))
+			break;
+		row = chunk->parent[index];
+	}
+	return name;
+}
+
+/* ---- one pool ---------------------------------------------------------------------------------------------------------- */
+
+static int category_of(const struct memory_event *event)
+{
+	return event->category < MEMORY_CATEGORIES ? event->category : STEPSCOPE_MEMORY_OTHER;
+}
+
+static void note_peaks(struct memory_pool *pool, struct memory_level *level, uint32_t number)
+{
+	level->peak = level->now > level->peak ? level->now : level->peak;
+	if (pool->now > pool->step_peak) {
+		pool->step_peak = pool->now;
+		for (int i = 0; i < MEMORY_CATEGORIES; i++)
+			pool->levels[i].at_step_peak = pool->levels[i].now;
+	}
+	if (pool->now <= pool->peak)
+		return;
+	pool->peak = pool->now;
+	pool->peak_event = number;
+	for (int i = 0; i < MEMORY_CATEGORIES; i++)
+		pool->levels[i].at_peak = pool->levels[i].now;
+}
+
+static void take_off(struct memory_pool *pool, const struct memory_event *allocation,
+                     const struct memory_visitor *visitor)
+{
+	pool->levels[category_of(allocation)].now -= (wide_bytes)allocation->bytes;
+	pool->now -= (wide_bytes)allocation->bytes;
+	if (visitor->change)
+		visitor->change(visitor->context, allocation, -1);
+}
+
+static void replay_event(struct memory_pool *pool, const struct memory_visitor *visitor)
+{
+	uint32_t number = pool->replayed++;
+	const struct memory_event *event = &pool->model->memory[number];
+	struct memory_level *level = &pool->levels[category_of(event)];
+
+	if (event->device != pool->device)
+		return;
+	if (event->is_free) {
+		pool->unknown_frees += event->partner == MODEL_NONE;
+		if (event->partner != MODEL_NONE)
+			take_off(pool, &pool->model->memory[event->partner], visitor);
+		return;
+	}
+	if (event->ends != MODEL_NONE) {
+		pool->lost_frees++;
+		take_off(pool, &pool->model->memory[event->ends], visitor);
+	}
+	if (event->is_found)
+		pool->found += (wide_bytes)event->bytes;
+	level->count++;
+	level->allocated += (wide_bytes)event->bytes;
+	level->now += (wide_bytes)event->bytes;
+	pool->now += (wide_bytes)event->bytes;
+	note_peaks(pool, level, number);
+	if (visitor->change)
+		visitor->change(visitor->context, event, 1);
+}
+
+static void begin_step(struct memory_pool *pool)
+{
+	pool->step_peak = pool->now;
+	for (int i = 0; i < MEMORY_CATEGORIES; i++)
+		pool->levels[i].at_step_peak = pool->levels[i].now;
+}
+
+static bool is_told(const struct memory_pool *pool, const struct step_times *times, uint32_t step)
+{
+	const struct model_step *found = &pool->model->steps[step];
+
+	return found->process == pool->process && times->steps[step].is_selected && times->steps[step].is_complete &&
+	       found->has_memory;
+}
+
+static bool is_selected(const struct memory_pool *pool, const struct step_times *times, uint32_t step)
+{
+	return pool->model->steps[step].process == pool->process && times->steps[step].is_selected;
+}
+
+static void replay(struct memory_pool *pool, const struct step_times *times, const struct analysis_options *options,
+                   const struct memory_visitor *visitor)
+{
+	const struct memory_event *memory = pool->model->memory;
+
+	for (uint32_t i = 0; i < times->count; i++) {
+		const struct model_step *step = &pool->model->steps[i];
+
+		if (!is_selected(pool, times, i))
+			continue;
+		while (pool->replayed < pool->last && memory[pool->replayed].time_ns < step->start_ns)
+			replay_event(pool, visitor);
+		begin_step(pool);
+		while (pool->replayed < pool->last && memory[pool->replayed].time_ns <= step->end_ns)
+			replay_event(pool, visitor);
+		if (!is_told(pool, times, i))
+			continue;
+		if (visitor->step_end)
+			visitor->step_end(visitor->context, pool, i);
+		pool->ordinal++;
+	}
+	while (pool->replayed < pool->last && !options->has_steps)
+		replay_event(pool, visitor);
+}
+
+static void visit_pool(const struct memory_pool *empty, const struct step_times *times,
+                       const struct analysis_options *options, const struct memory_visitor *visitor)
+{
+	struct memory_pool pool = *empty;
+
+	for (uint32_t i = 0; i < times->count; i++)
+		pool.step_count += is_told(&pool, times, i);
+	if (visitor->begin)
+		visitor->begin(visitor->context, &pool);
+	replay(&pool, times, options, visitor);
+	if (visitor->end && (pool.peak > 0 || pool.unknown_frees))
+		visitor->end(visitor->context, &pool);
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------------- */
+
+void memory_pools_each(const struct model *model, const struct analysis_options *options,
+                       const struct memory_visitor *visitor)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+
+	for (uint32_t first = 0, last; first < model->memory_count; first = last) {
+		uint64_t seen[65536 / 64] = {0}; /* devices, + 1 */
+
+		for (last = first;
+		     last < model->memory_count && model->memory[last].process == model->memory[first].process;
+		     last++) {
+			uint16_t device = (uint16_t)(model->memory[last].device + 1);
+
+			seen[device / 64] |= (uint64_t)1 << device % 64;
+		}
+		for (int device = 0; device <= INT16_MAX + 1; device++) {
+			const struct memory_pool pool = {.model = model,
+			                                 .process = model->memory[first].process,
+			                                 .device = (int16_t)(device - 1),
+			                                 .first = first,
+			                                 .last = last,
+			                                 .replayed = first};
+
+			if (seen[device / 64] >> device % 64 & 1)
+				visit_pool(&pool, times, options, visitor);
+		}
+	}
+	step_times_release(&own);
+}
+
+void memory_pool_at_peak(const struct memory_pool *pool, void (*use)(void *context, const struct memory_event *event),
+                         void *context)
+{
+	for (uint32_t i = pool->first; i <= pool->peak_event && pool->peak > 0; i++) {
+		const struct memory_event *event = &pool->model->memory[i];
+
+		if (!event->is_free && event->device == pool->device &&
+		    (event->partner == MODEL_NONE || event->partner > pool->peak_event))
+			use(context, event);
+	}
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memory_pool.h: replays what each device of each process allocated and freed, in order of time, and tells of it at the ends of steps.
+ *
+ *     static void step_end(void *context, const struct memory_pool *pool, uint32_t step) {...}
+ *     static void end(void *context, const struct memory_pool *pool) {...}
+ *     memory_pools_each(model, options, &(struct memory_visitor){.context = &mine, .step_end = step_end, .end = end});
+ *
+ * Levels start at the first event of all, also when only some steps are selected; then the replay ends with the last of those.
+ * Frees of what nobody saw allocated change no level: they are counted. So levels are never negative.
+ */
+#ifndef ANALYSIS_MEMORY_POOL_H
+#define ANALYSIS_MEMORY_POOL_H
+
+#include "analysis/analysis.h"
+
+#define MEMORY_CATEGORIES 9 /* of enum stepscope_memory */
+
+struct memory_level {
+	wide_bytes now, peak, at_peak, allocated;
+	wide_bytes at_step_peak;
+	int64_t count;
+};
+
+struct memory_pool {
+	const struct model *model;
+	uint32_t process;
+	int16_t device;
+	uint32_t first, last; /* events of the process: [first, last) */
+	uint32_t replayed;    /* the first one that was not */
+	uint32_t peak_event;  /* the one that made the peak */
+	wide_bytes now, peak, step_peak;
+	wide_bytes found;      /* bytes alive before recording began, as far as owners told */
+	int64_t unknown_frees; /* of memory that was allocated before recording began */
+	int64_t lost_frees;    /* allocations whose address was allocated again without a free */
+	struct memory_level levels[MEMORY_CATEGORIES];
+	uint32_t step_count; /* complete steps with memory that will be told of */
+	uint32_t ordinal;    /* of the step, while step_end() runs */
+};
+
+struct memory_visitor {
+	void *context;
+	void (*begin)(void *context, const struct memory_pool *pool); /* (optional) before the first event */
+	void (*change)(void *context, const struct memory_event *event,
+	               int sign); /* (optional) +1: alive now, -1: not any more */
+	void (*step_end)(void *context, const struct memory_pool *pool,
+	                 uint32_t step);                            /* (optional) complete, with memory */
+	void (*end)(void *context, const struct memory_pool *pool); /* (optional) nothing was allocated: not called */
+};
+
+void memory_pools_each(const struct model *model, const struct analysis_options *options,
+                       const struct memory_visitor *visitor);
+
+/* What was alive when the pool held most: calls for each allocation, in order of time. */
+void memory_pool_at_peak(const struct memory_pool *pool, void (*use)(void *context, const struct memory_event *event),
+                         void *context);
+
+/* "optimizer state"; the index is a category, or MEMORY_CATEGORIES for "all". */
+const char *memory_category_name(int category);
+/* Order of categories in tables: the other ones first, "other" last. */
+int memory_category_at(int place);
+const char *memory_device_name(struct arena *arena, int16_t device);
+/* What allocated it: the innermost operation or range that did more than getting memory. 0: nothing was open. */
+uint32_t memory_allocated_by(const struct model *model, const struct memory_event *event);
+
+/* Why there is nothing. */
+extern const char memory_not_recorded[];
+
+#endif
