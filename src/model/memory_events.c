@@ -9,6 +9,7 @@
 #include "model/model_index.h"
 #include "model/number_map.h"
 
+#include <assert.h>
 #include <stepscope/stepscope.h>
 
 static int compare_memory(const void *left, const void *right)
@@ -50,6 +51,7 @@ static bool is_event_next(struct memory_walk *walk)
 	const struct memory_owner *owner = walk->owner < model->owners_count ? &model->owners[walk->owner] : NULL;
 	bool is_event = event && (!owner || event->process < owner->process ||
 	                          (event->process == owner->process && event->time_ns <= owner->time_ns));
+	assert(event || owner);
 	uint32_t process = is_event ? event->process : owner->process;
 	if (process != walk->process)
 		number_map_release(&walk->live);
