@@ -94,6 +94,8 @@ struct declared_track {
 struct capture_change {
 	int64_t time_ns;
 	uint8_t capture, mask;
+	bool is_counted; /* the program marked no steps: `count` had ended when it was made */
+	uint64_t count;
 };
 
 struct late_count { /* tokens or samples from a thread that has no step of its own */

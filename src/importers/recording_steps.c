@@ -21,8 +21,11 @@ void recording_note_capture(struct recorded_process *process, int64_t time_ns, c
 		process->captures = memory_resize(process->captures, process->capture_capacity,
 		                                  sizeof *process->captures);
 	}
-	process->captures[process->capture_count++] = (struct capture_change){time_ns, (uint8_t)event->payload[0],
-	                                                                      (uint8_t)event->payload[1]};
+	struct capture_change *change = &process->captures[process->capture_count++];
+	*change = (struct capture_change){
+		.time_ns = time_ns, .capture = (uint8_t)event->payload[0], .mask = (uint8_t)event->payload[1]};
+	change->is_counted = event->payload_count > 2;
+	change->count = change->is_counted ? event->payload[2] : 0;
 }
 
 static int compare_changes(const void *left, const void *right)
@@ -192,6 +195,20 @@ static struct clock_cursor clock_of(const struct recorded_process *process, cons
 	return clock;
 }
 
+/* Where a step was counted the change belongs to the end of what ended it, the event before. */
+static int64_t capture_ns(const struct segment_event *event, uint32_t index, struct clock_cursor *clock, int64_t time_ns)
+{
+	const struct segment_event *before = index ? event - 1 : NULL;
+	if (event->payload_count < 3 || !before)
+		return time_ns;
+	bool is_noted = before->type == STEPSCOPE_EVENT_STEP && before->id == STEPSCOPE_STEP_TRAINING &&
+	                before->payload_count > 2 && before->payload[2] <= before->tick;
+	struct clock_cursor own = *clock;
+	if (is_noted)
+		return clock_ns(&own, before->payload[2]);
+	return before->type == STEPSCOPE_EVENT_END ? clock_ns(&own, before->tick) : time_ns;
+}
+
 static bool is_coarse(const struct recording *recording)
 {
 	return recording->file->header.flags & STEPSCOPE_SEGMENT_COARSE;
@@ -210,11 +227,11 @@ static bool search_events(void *context, const struct stepscope_block *block, co
 			continue;
 		int64_t time_ns = clock_ns(&clock, events[i].tick);
 		if (is_scanned)
-			torch_scan_event(search->recording, block->stream, &events[i], time_ns);
+			torch_scan_event(search->recording, block->stream, &events[i], time_ns, &clock);
 		if (!is_step)
 			continue;
 		if (events[i].id == STEPSCOPE_STEP_CAPTURE)
-			recording_note_capture(process, time_ns, &events[i]);
+			recording_note_capture(process, capture_ns(&events[i], i, &clock, time_ns), &events[i]);
 		else
 			search_step(search, &events[i], block->stream, time_ns);
 	}
@@ -354,9 +371,12 @@ static bool capture_events(void *context, const struct stepscope_block *block, c
 	for (uint32_t i = 0; i < count; i++) {
 		bool is_capture = events[i].type == STEPSCOPE_EVENT_STEP && events[i].id == STEPSCOPE_STEP_CAPTURE;
 		if (is_capture && has_captures)
-			recording_note_capture(process, clock_ns(&clock, events[i].tick), &events[i]);
+			recording_note_capture(process,
+			                       capture_ns(&events[i], i, &clock, clock_ns(&clock, events[i].tick)),
+			                       &events[i]);
 		else if (recording->session->torch && !is_coarse(recording))
-			torch_scan_event(recording, block->stream, &events[i], clock_ns(&clock, events[i].tick));
+			torch_scan_event(recording, block->stream, &events[i], clock_ns(&clock, events[i].tick),
+			                 &clock);
 	}
 	return true;
 }

@@ -61,6 +61,7 @@ struct stream_scan {
 	bool is_next_graph;
 	uint64_t sequence; /* of the node before: they go down within a backward */
 	int64_t last_ns;
+	int64_t noted_ns; /* end of the last record that was noted and lies in no other */
 };
 
 struct torch_scan {
@@ -381,7 +382,48 @@ static void follow_captures(const struct recorded_process *process, struct strea
 	}
 }
 
-void torch_scan_event(struct recording *recording, uint32_t number, const struct segment_event *event, int64_t time_ns)
+/* ---- what was noted while no detail was recorded ---- */
+
+/* The index of a call's record: what lies inside of it was noted before it. */
+static uint32_t call_record(struct stream_scan *stream, uint32_t record)
+{
+	const struct train_record call = stream->records[record];
+	uint32_t at = record;
+	while (at && stream->records[at - 1].start_ns >= call.start_ns) {
+		stream->records[at] = stream->records[at - 1];
+		stream->records[at].is_inside = true;
+		at--;
+	}
+	stream->records[at] = call;
+	return at;
+}
+
+static void on_training(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
+                        struct clock_cursor clock)
+{
+	static const uint8_t tokens[] = {TOKEN_OP,        TOKEN_FORWARD,   TOKEN_DATA,  TOKEN_BACKWARD,
+	                                 TOKEN_OPTIMIZER, TOKEN_ZERO_GRAD, TOKEN_SCALER};
+	uint8_t token = (uint8_t)event->payload[0];
+	int64_t start_ns = clock_ns(&clock, event->payload[1]), end_ns = clock_ns(&clock, event->payload[2]);
+	if (token >= sizeof tokens || end_ns < start_ns || start_ns < stream->noted_ns || stream->depth)
+		return;
+	uint32_t record = add_record(scan, stream, tokens[token], NO_RANGE, start_ns);
+	if (record == NO_RANGE)
+		return;
+	stream->records[record].end_ns = end_ns;
+	stream->records[record].is_training |= (event->payload[0] & STEPSCOPE_TRAINING_IS_TRAINING) != 0;
+	stream->records[record].is_inside = (event->payload[0] & STEPSCOPE_TRAINING_IS_INSIDE) != 0;
+	stream->records[record].is_empty = (event->payload[0] & STEPSCOPE_TRAINING_IS_EMPTY) != 0;
+	if (tokens[token] == TOKEN_OPTIMIZER) {
+		record = call_record(stream, record);
+		stream->records[record].optimizer = event->payload_count > 3 ? event->payload[3] : 0;
+	}
+	if (!stream->records[record].is_inside)
+		stream->noted_ns = end_ns;
+}
+
+void torch_scan_event(struct recording *recording, uint32_t number, const struct segment_event *event, int64_t time_ns,
+                      const struct clock_cursor *clock)
 {
 	struct torch_scan *scan = recording->session->torch;
 	if (!scan)
@@ -413,6 +455,8 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 		break;
 	case STEPSCOPE_EVENT_STEP:
 		scan->has_steps |= event->id == STEPSCOPE_STEP_BEGIN;
+		if (event->id == STEPSCOPE_STEP_TRAINING && event->payload_count > 2)
+			on_training(scan, stream, event, *clock);
 		break;
 	default:
 		break;

@@ -13,7 +13,9 @@
 struct torch_scan;
 
 void torch_scan_symbol(struct recording *recording, uint32_t id, uint8_t kind, const char *text, uint32_t length);
-void torch_scan_event(struct recording *recording, uint32_t stream, const struct segment_event *event, int64_t time_ns);
+/* `clock`: of the event's block, for the ticks it holds. */
+void torch_scan_event(struct recording *recording, uint32_t stream, const struct segment_event *event, int64_t time_ns,
+                      const struct clock_cursor *clock);
 /* After all files: infers, and leaves the result in the streams of the sessions. */
 void torch_scan_finish(struct recording *recording);
 void torch_scan_release(struct torch_scan *scan);

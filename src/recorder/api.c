@@ -206,6 +206,16 @@ void emit_note_observer(const char *name)
 	session.observer = name;
 }
 
+bool emit_wants_count(void)
+{
+	return session_wants_count();
+}
+
+void emit_count_steps(unsigned count, const char *by)
+{
+	session_count_steps(count, by);
+}
+
 bool emit_wants_shapes(void)
 {
 	return session_enter() && session.options.with_shapes;

@@ -32,6 +32,13 @@ static inline void emit_counter(uint32_t symbol, double value)
 /* Operators are recorded without the program's doing: by whom ("PyTorch", a literal). For what is said at the end. */
 void emit_note_observer(const char *name);
 
+/* Is the recording of a part of the steps, so that they must be counted where the program does not mark them? */
+bool emit_wants_count(void);
+
+/* So many steps have just ended in this thread; `by` (a literal) says how that was found out. No effect once the program has marked
+ * a step itself. */
+void emit_count_steps(unsigned count, const char *by);
+
 /* Did the user ask for shapes (--with shapes)? To be known before the first event is captured. */
 bool emit_wants_shapes(void);
 bool emit_wants_memory(void); /* the same for --with memory */

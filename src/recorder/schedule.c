@@ -282,6 +282,11 @@ static void say_no_steps(struct sentence *sentence, const struct record_options 
 		    progress->observer);
 	else if (schedule_before_first(options) == STEPSCOPE_CAPTURE_RECORD)
 		say(sentence, "the program marked no steps: captured operators, but not by step; %s", advice);
+	else if (progress->observer)
+		say(sentence,
+		    "captured no operators: the program marked no steps and %s called no optimizer and computed no gradients; "
+		    "%s, or use --steps all",
+		    progress->observer, advice);
 	else if (options->mode == RECORD_SCHEDULE)
 		say(sentence,
 		    "captured no operators: the program marked no steps, so the schedule never began; %s, or use "
@@ -320,6 +325,28 @@ void schedule_restart(struct schedule_progress *progress)
 	};
 }
 
+void schedule_forget_counted(struct schedule_progress *progress)
+{
+	*progress = (struct schedule_progress){
+		.earlier = progress->earlier,
+		.earlier_begun = progress->earlier_begun,
+		.earlier_recorded = progress->earlier_recorded,
+		.counted_before = progress->steps_begun,
+	};
+}
+
+static void say_count(struct sentence *sentence, const struct record_options *options,
+                      const struct schedule_progress *progress)
+{
+	if (options->mode == RECORD_OFF)
+		return;
+	if (progress->counted_by && progress->steps_begun)
+		say(sentence, "; steps were counted by %s", progress->counted_by);
+	if (progress->counted_before)
+		say(sentence, "; %" PRId64 " step%s before the first marked one %s counted apart", progress->counted_before,
+		    plural(progress->counted_before), progress->counted_before == 1 ? "was" : "were");
+}
+
 size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,
                          size_t bytes)
 {
@@ -346,5 +373,6 @@ size_t schedule_describe(const struct record_options *options, const struct sche
 		    progress->last_number);
 	else
 		say_captured(&sentence, options, progress);
+	say_count(&sentence, options, progress);
 	return sentence.length;
 }

@@ -152,14 +152,14 @@ static void apply_capture(enum stepscope_capture capture, bool is_first)
 {
 	bool has_detail = captures_detail(capture) && !session.is_cost_pause;
 	unsigned bits = STEPSCOPE_ACTIVE_STEPS | (has_detail ? session.mask_detail : 0);
-	const uint64_t payload[2] = {(uint64_t)capture, bits};
+	const uint64_t payload[3] = {(uint64_t)capture, bits, (uint64_t)session.step_index};
 	if (!is_first && bits == STEPSCOPE_ACTIVE_ && capture == session.capture)
 		return;
 	session.capture = capture;
 	/* the statement stands outside the stretch in which detail is complete */
 	if (!has_detail)
 		set_active(bits);
-	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, payload, 2);
+	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, payload, session.progress.counted_by ? 3 : 2);
 	set_active(bits);
 }
 
@@ -188,12 +188,24 @@ static void end_open_step(void)
 	apply_capture(schedule_action(&session.options, session.step_index, session.step_number + 1), false);
 }
 
+/* The program marks its steps after all: its own begin with 0, and what was captured before stays. */
+static void forget_counted(void)
+{
+	session.has_marked = true;
+	if (!session.progress.counted_by)
+		return;
+	schedule_forget_counted(&session.progress);
+	session.step_index = 0;
+}
+
 void session_step_begin(int64_t number)
 {
 	const uint64_t payload = (uint64_t)number;
 	if (!session_enter() || !lock_steps())
 		return;
 	end_open_step();
+	if (!session.has_marked)
+		forget_counted();
 	int64_t index = session.step_index++;
 	enum stepscope_capture capture = schedule_action(&session.options, index, number);
 	if (session.options.cost_every > 0)
@@ -213,6 +225,38 @@ void session_step_end(void)
 	if (!session_enter() || !lock_steps())
 		return;
 	end_open_step();
+	unlock_steps();
+}
+
+/* ---- steps that the program does not mark ----------------------------------------------------------------------------------- */
+
+bool session_wants_count(void)
+{
+	return session_enter() && session.role == STEPSCOPE_ROLE_TRAINER &&
+	       (session.options.mode != RECORD_ALWAYS || session.options.cost_every > 0);
+}
+
+static void count_step(void)
+{
+	int64_t ended = session.step_index++;
+	enum stepscope_capture was = schedule_action(&session.options, ended, ended);
+	schedule_note(&session.progress, session.is_cost_pause ? STEPSCOPE_CAPTURE_NONE : was, ended);
+	if (session.is_cost_pause && captures_detail(was))
+		session.progress.steps_paused++;
+	session.step_number = ended;
+	if (session.options.cost_every > 0)
+		session.is_cost_pause = session.step_index / session.options.cost_every % 2 == 1;
+	apply_capture(schedule_action(&session.options, session.step_index, session.step_index), false);
+}
+
+void session_count_steps(unsigned count, const char *by)
+{
+	if (!session_enter() || session.role != STEPSCOPE_ROLE_TRAINER || !lock_steps())
+		return;
+	if (!session.has_marked)
+		session.progress.counted_by = by;
+	for (; count && !session.has_marked; count--)
+		count_step();
 	unlock_steps();
 }
 
@@ -478,7 +522,7 @@ static void forget_parent(void)
 	session.is_step_open = false;
 	session.is_ending = false;
 	session.step_index = 0;
-	session.is_cost_pause = false;
+	session.is_cost_pause = session.has_marked = false;
 	session.progress = (struct schedule_progress){0};
 	streams_forget();
 	(void)symbols_attach_pool(NULL, true);
@@ -653,7 +697,7 @@ void session_stop(const char *reason)
 		pool_abandon(&session.pool, is_quiet); /* could not be written: left for the rescue */
 	session.is_step_open = false;
 	session.step_index = 0;
-	session.is_cost_pause = false;
+	session.is_cost_pause = session.has_marked = false;
 	schedule_restart(&session.progress);
 	set_phase(SESSION_OFF);
 }

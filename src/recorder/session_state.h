@@ -42,6 +42,7 @@ struct session {
 	int64_t step_index, step_number;
 	enum stepscope_capture capture;
 	bool is_cost_pause; /* cost_every: this stretch runs without detail */
+	bool has_marked;    /* the program marks its steps: they are not counted for it */
 	struct schedule_progress progress;
 	const char *observer; /* of operators, see emit_note_observer() */
 	bool is_start_told;   /* the facts are in the recording */
@@ -68,5 +69,8 @@ void session_tell_start(void);
 /* Steps, from api.c. */
 void session_step_begin(int64_t number);
 void session_step_end(void);
+/* So many steps that the program does not mark have ended, one after the other; see emit_count_steps(). */
+void session_count_steps(unsigned count, const char *by);
+bool session_wants_count(void);
 
 #endif

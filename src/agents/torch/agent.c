@@ -9,6 +9,7 @@
 #include "agents/torch/lines.h"
 #include "agents/torch/memory.h"
 #include "agents/torch/observer.h"
+#include "agents/torch/training.h"
 #include "recorder/emit.h"
 
 #include <stdio.h>
@@ -150,7 +151,8 @@ void stepscope_torch_want_lines(int is_wanted)
 void stepscope_torch_optimizer(uint64_t identity)
 {
 	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, identity};
-	if (agent.optimizer_key)
+	training_optimizer(identity);
+	if (agent.optimizer_key && stepscope_is_recording())
 		emit_event(STEPSCOPE_EVENT_ARG, agent.optimizer_key, payload, 2);
 }
 
@@ -167,6 +169,11 @@ int stepscope_torch_wants_owners(void)
 int stepscope_torch_may_want_owners(void)
 {
 	return emit_wants_memory();
+}
+
+void stepscope_torch_optimizer_made(void)
+{
+	training_optimizer_made();
 }
 
 void stepscope_torch_stop(void)

@@ -45,6 +45,8 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer(uint64_t identity);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_owners(const void *words, int count);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_wants_owners(void);    /* now */
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_may_want_owners(void); /* in this session */
+/* There is one more optimizer in the program. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer_made(void);
 STEPSCOPE_AGENT_EXPORT const char *stepscope_torch_problem(void);
 
 #endif

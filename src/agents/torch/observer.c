@@ -7,6 +7,7 @@
 #include "agents/torch/inputs.h"
 #include "agents/torch/lines.h"
 #include "agents/torch/names.h"
+#include "agents/torch/training.h"
 #include "recorder/emit.h"
 
 #include <string.h>
@@ -18,6 +19,7 @@ static struct {
 	void (*remove)(uint64_t handle);
 	struct torch_layout layout;
 	bool has_inputs, has_lines;
+	bool is_counting; /* steps, see training.h */
 	uint64_t handles[4];
 	unsigned count;
 } observer;
@@ -68,6 +70,8 @@ static inline __attribute__((always_inline)) uint64_t sequence_of(enum torch_sco
 
 static inline __attribute__((always_inline)) void begin(enum torch_scope scope, const void *record)
 {
+	if (__builtin_expect(observer.is_counting, 0)) /* first: it may begin or end a stretch of detail */
+		training_begin(scope, record);
 	bool is_wanted = STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL;
 	if (__builtin_expect(is_wanted && open_records.depth >= DEPTH_MAX, 0)) {
 		emit_drop(STEPSCOPE_EVENT_BEGIN);
@@ -123,12 +127,12 @@ static void end(const void *record, void *context)
 	bool is_begun = pop();
 	if (observer.has_lines)
 		lines_end(open_records.depth);
-	if (!is_begun)
-		return;
-	if (__builtin_expect(STEPSCOPE_ACTIVE_, 1))
+	if (is_begun && __builtin_expect(STEPSCOPE_ACTIVE_, 1))
 		stepscope_emit_end(); /* the same, and shorter */
-	else
+	else if (is_begun)
 		emit_event(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, NULL, 0);
+	if (__builtin_expect(observer.is_counting, 0))
+		training_end();
 }
 
 void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs, bool has_lines)
@@ -143,6 +147,8 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	observer.layout = *layout;
 	observer.has_inputs = has_inputs;
 	observer.has_lines = has_lines;
+	observer.is_counting = emit_wants_count();
+	training_start(entry, layout);
 	for (unsigned i = 0; i < 4; i++) {
 		struct torch_callback callback = {.start = starts[i], .end = end, .probability = 1.0};
 		callback.scopes[scopes[i]] = true;

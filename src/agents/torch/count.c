@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * count.c: see count.h.
+ */
+#include "agents/torch/count.h"
+
+#include <stddef.h>
+
+static void forget(struct step_count *count)
+{
+	count->has_backward = count->has_data = count->has_next_data = count->has_zero = false;
+}
+
+/* 1 + its slot; 0: not known, or too many. */
+static uint32_t slot_of(struct step_count *count, uint64_t identity)
+{
+	uint32_t at = (uint32_t)(identity * 0x9e3779b97f4a7c15u >> 40) % COUNT_OPTIMIZERS;
+	if (!identity)
+		return 0;
+	for (uint32_t i = 0; i < COUNT_OPTIMIZERS; i++, at = (at + 1) % COUNT_OPTIMIZERS) {
+		if (!count->optimizers[at].identity) {
+			count->optimizers[at].identity = identity;
+			count->called++;
+			return at + 1;
+		}
+		if (count->optimizers[at].identity == identity)
+			return at + 1;
+	}
+	return 0;
+}
+
+/* Ends the group; 1 when its step's end was not told. */
+static unsigned begin_group(struct step_count *count)
+{
+	unsigned late = count->has_group && !count->is_told;
+	if (count->last)
+		count->optimizers[count->last - 1].ends = true;
+	count->group++;
+	count->has_group = true;
+	count->is_told = false;
+	return late;
+}
+
+bool count_has_optimizers(const struct step_count *count)
+{
+	return (count->made && !count->is_hooked) || count->has_group;
+}
+
+void count_hooked(struct step_count *count)
+{
+	count->is_hooked = true;
+}
+
+void count_made(struct step_count *count)
+{
+	count->made++;
+}
+
+static bool is_end(const struct step_count *count, uint32_t slot)
+{
+	/* of the first group nothing is known but how many there are */
+	return slot ? count->optimizers[slot - 1].ends || (count->group <= 1 && count->called >= count->made) : true;
+}
+
+unsigned count_call(struct step_count *count, uint64_t identity, bool is_inside)
+{
+	uint32_t slot = slot_of(count, identity);
+	bool is_other_batch = count->has_data || !count->has_batches;
+	bool is_next;
+	unsigned ended = 0;
+
+	if (is_inside)
+		return 0;
+	if (!count->has_group)
+		is_next = true;
+	else if (slot) /* behind a told end another optimizer takes over where another batch came */
+		is_next = count->optimizers[slot - 1].group == count->group ||
+		          (count->is_told && count->has_batches && count->has_data && count->has_backward);
+	else
+		is_next = count->has_backward && is_other_batch;
+	if (is_next)
+		ended += begin_group(count);
+	if (slot)
+		count->optimizers[slot - 1].group = count->group;
+	count->last = slot;
+	if (!count->is_told && is_end(count, slot)) {
+		count->is_told = true;
+		ended++;
+	}
+	forget(count);
+	return ended;
+}
+
+/* Without a call. On the batch of the calls before it belongs to their step. */
+static unsigned end_skipped(struct step_count *count)
+{
+	bool is_next = !count->has_group || count->has_data || !count->has_batches;
+	unsigned ended = is_next ? begin_group(count) : 0;
+	ended += !count->is_told;
+	count->last = 0;
+	count->is_told = true;
+	forget(count);
+	return ended;
+}
+
+unsigned count_scaler(struct step_count *count)
+{
+	return count->has_backward && count_has_optimizers(count) ? end_skipped(count) : 0;
+}
+
+void count_zero_grad(struct step_count *count)
+{
+	count->has_zero |= count->has_backward;
+}
+
+static unsigned end_by_backward(struct step_count *count)
+{
+	if (!count->has_backward || count_has_optimizers(count))
+		return 0;
+	forget(count);
+	return 1;
+}
+
+unsigned count_batch(struct step_count *count)
+{
+	unsigned ended = end_by_backward(count);
+	count->has_batches = true;
+	if (count->has_backward)
+		count->has_next_data = true;
+	count->has_data = true;
+	return ended;
+}
+
+unsigned count_operator(struct step_count *count)
+{
+	return end_by_backward(count);
+}
+
+unsigned count_backward(struct step_count *count)
+{
+	unsigned ended = 0;
+	if (count->has_zero && count->has_next_data && count_has_optimizers(count)) {
+		ended = end_skipped(count);
+		count->has_data = true;
+	}
+	count->has_backward = true;
+	return ended;
+}

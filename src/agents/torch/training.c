@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * training.c: see training.h. The tokens are those of src/importers/recording_torch.c, which reads the same records from the file.
+ */
+#include "agents/torch/training.h"
+
+#include "agents/torch/count.h"
+#include "recorder/emit.h"
+
+#include <string.h>
+
+#define CALLS 8u /* optimizers that call optimizers */
+#define TRANSPARENT 255u
+
+static struct {
+	const char *(*name)(const void *record);
+	int sequence; /* offset of it in a record, -1: not known */
+	struct step_count count;
+	uint32_t lock;
+} training;
+
+/* One stretch of what a thread does. */
+struct stretch {
+	uint64_t start, end; /* ticks */
+	uint64_t identity;
+	uint32_t flags;
+	uint8_t token;
+	bool is_any;
+	bool is_detail; /* its records are in the file themselves */
+};
+
+static __thread struct {
+	uint32_t hidden; /* open records, from the outermost on that hides what it contains */
+	uint32_t open;   /* around them: ranges and optimizer's calls */
+	uint32_t calls;
+	struct {
+		uint32_t level;
+		uint64_t start, identity;
+		bool is_detail;
+	} call[CALLS];
+	struct stretch stretch;
+	bool is_training; /* the open node has come to a gradient */
+	bool has_work;    /* the open wait for a batch called operators */
+	bool is_waiting;  /* for a loader without workers, which calls operators for each batch */
+	bool calls_in_waits; /* waits with a batch do */
+	bool trains;         /* this thread called an optimizer, or computed gradients */
+} here __attribute__((tls_model("initial-exec")));
+
+static bool is_detail(void)
+{
+	return STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL;
+}
+
+/* ---- what is noted ------------------------------------------------------------------------------------------------------ */
+
+static void put(uint8_t token, uint32_t flags, uint64_t start, uint64_t end, uint64_t identity)
+{
+	const uint64_t payload[4] = {token | flags, start, end, identity};
+	emit_event(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_TRAINING, payload, identity ? 4 : 3);
+}
+
+static void flush(void)
+{
+	struct stretch *stretch = &here.stretch;
+	if (stretch->is_any && !stretch->is_detail && stretch->start)
+		put(stretch->token, stretch->flags, stretch->start, stretch->end, stretch->identity);
+	stretch->is_any = false;
+}
+
+/* Neighbours that say the same are one stretch; operators between those of a forward or backward go. */
+static bool goes_on(uint8_t token)
+{
+	const struct stretch *stretch = &here.stretch;
+	bool is_work = token == STEPSCOPE_TRAINING_OP || token == STEPSCOPE_TRAINING_FORWARD ||
+	               token == STEPSCOPE_TRAINING_BACKWARD;
+	return stretch->is_any && is_work && stretch->token == token && stretch->is_detail == is_detail();
+}
+
+static void begin_stretch(uint8_t token)
+{
+	if (goes_on(token))
+		return;
+	flush();
+	here.stretch = (struct stretch){.token = token,
+	                                .is_any = true,
+	                                .is_detail = is_detail(),
+	                                .flags = here.calls ? STEPSCOPE_TRAINING_IS_INSIDE : 0,
+	                                .start = is_detail() ? 0 : emit_now()};
+}
+
+static void end_stretch(void)
+{
+	struct stretch *stretch = &here.stretch;
+	if (!stretch->is_detail)
+		stretch->end = emit_now();
+	if (here.is_waiting && !here.has_work && here.calls_in_waits)
+		stretch->flags |= STEPSCOPE_TRAINING_IS_EMPTY;
+	here.calls_in_waits |= here.is_waiting && here.has_work;
+}
+
+/* ---- counting ----------------------------------------------------------------------------------------------------------- */
+
+/* Bounded: two threads that train at once are rare, a thread that is stopped in here is rarer. */
+static bool lock(void)
+{
+	for (int i = 0; i < 10000; i++)
+		if (__atomic_exchange_n(&training.lock, 1, __ATOMIC_ACQUIRE) == 0)
+			return true;
+	return false;
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&training.lock, 0, __ATOMIC_RELEASE);
+}
+
+/* What came before the end of a step is noted before it. */
+static void told(unsigned ended)
+{
+	if (!ended)
+		return;
+	if (here.hidden && here.stretch.is_any && !here.stretch.is_detail)
+		here.stretch.end = emit_now();
+	flush();
+	emit_count_steps(ended,
+	                 count_has_optimizers(&training.count) ? "the calls of optimizers" : "backward passes");
+}
+
+static void count_end_of_call(uint64_t identity, bool is_inside)
+{
+	if (!lock())
+		return;
+	unsigned ended = count_call(&training.count, identity, is_inside);
+	unlock();
+	here.trains = true;
+	told(ended);
+}
+
+static void count_gradients(void)
+{
+	if (!lock())
+		return;
+	unsigned ended = count_backward(&training.count);
+	unlock();
+	told(ended);
+}
+
+/* At its begin; a thread that only evaluates says nothing. */
+static void count_begin(uint8_t token)
+{
+	unsigned ended = 0;
+	const struct step_count *count = &training.count;
+	bool is_first = !count->has_group && !count->has_backward;
+	bool is_work = token == STEPSCOPE_TRAINING_OP || token == STEPSCOPE_TRAINING_FORWARD;
+	here.trains |= is_first && token == STEPSCOPE_TRAINING_FORWARD;
+	/* most operators say nothing new */
+	if (is_work && (!count->has_backward || count_has_optimizers(count)))
+		return;
+	if ((!here.trains && !is_first) || here.calls || !lock())
+		return;
+	if (token == STEPSCOPE_TRAINING_DATA)
+		ended = count_batch(&training.count);
+	else if (token == STEPSCOPE_TRAINING_ZERO_GRAD)
+		count_zero_grad(&training.count);
+	else if (is_work)
+		ended = count_operator(&training.count);
+	unlock();
+	told(ended);
+}
+
+static void count_end(uint8_t token)
+{
+	if (token != STEPSCOPE_TRAINING_SCALER || here.calls || !lock())
+		return;
+	unsigned ended = count_scaler(&training.count);
+	unlock();
+	told(ended);
+}
+
+/* ---- records ------------------------------------------------------------------------------------------------------------ */
+
+static bool starts_with(const char *name, const char *prefix, size_t length)
+{
+	return strncmp(name, prefix, length) == 0;
+}
+#define STARTS_WITH(name, literal) starts_with(name, literal, sizeof(literal) - 1)
+
+/* The seed and the order of the batches, when a loop over a loader begins. */
+static bool is_of_sampler(const char *name)
+{
+	static const char *const names[] = {"aten::empty", "aten::random_", "aten::item", "aten::randperm",
+	                                    "aten::zeros"};
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static uint8_t token_of_range(const char *name)
+{
+	if (STARTS_WITH(name, "Optimizer.step#"))
+		return STEPSCOPE_TRAINING_OPTIMIZER;
+	if (STARTS_WITH(name, "Optimizer.zero_grad#"))
+		return STEPSCOPE_TRAINING_ZERO_GRAD;
+	return STARTS_WITH(name, "enumerate(DataLoader)#") ? STEPSCOPE_TRAINING_DATA : TRANSPARENT;
+}
+
+/* Does a graph remember the operator? */
+static bool has_sequence(const void *record)
+{
+	int64_t sequence = -1;
+	if (training.sequence >= 0)
+		memcpy(&sequence, (const char *)record + training.sequence, sizeof(sequence));
+	return sequence >= 0;
+}
+
+static uint8_t token_of(enum torch_scope scope, const char *name, const void *record)
+{
+	if (scope == TORCH_SCOPE_USER)
+		return token_of_range(name);
+	if (scope == TORCH_SCOPE_FUNCTION && STARTS_WITH(name, "autograd::engine::evaluate_function: "))
+		return STEPSCOPE_TRAINING_BACKWARD;
+	if (scope == TORCH_SCOPE_FUNCTION && STARTS_WITH(name, "aten::_amp_update_scale_"))
+		return STEPSCOPE_TRAINING_SCALER;
+	return has_sequence(record) ? STEPSCOPE_TRAINING_FORWARD : STEPSCOPE_TRAINING_OP;
+}
+
+/* Inside of a record that hides it. */
+static void begin_hidden(enum torch_scope scope, const void *record)
+{
+	here.hidden++;
+	here.has_work |= scope != TORCH_SCOPE_USER;
+	if (here.stretch.token != STEPSCOPE_TRAINING_BACKWARD || !here.stretch.is_any)
+		return;
+	if (scope == TORCH_SCOPE_BACKWARD && !here.is_training &&
+	    STARTS_WITH(training.name(record), "torch::autograd::AccumulateGrad")) {
+		bool is_known = here.stretch.flags & STEPSCOPE_TRAINING_IS_TRAINING;
+		here.is_training = true;
+		here.stretch.flags |= STEPSCOPE_TRAINING_IS_TRAINING;
+		if (!is_known)
+			count_gradients();
+	} else if (scope == TORCH_SCOPE_USER && STARTS_WITH(training.name(record), "Optimizer.step#")) {
+		count_hooked(&training.count);
+	}
+}
+
+static void begin_call(void)
+{
+	flush();
+	here.open++;
+	if (here.calls == CALLS)
+		return;
+	here.call[here.calls].level = here.open;
+	here.call[here.calls].start = emit_now();
+	here.call[here.calls].identity = 0;
+	here.call[here.calls].is_detail = is_detail();
+	here.calls++;
+}
+
+static void end_call(void)
+{
+	uint32_t call = --here.calls;
+	uint64_t identity = here.call[call].identity;
+	flush();
+	/* those inside were noted before it: the reader puts them in order */
+	if (!here.call[call].is_detail && !is_detail())
+		put(STEPSCOPE_TRAINING_OPTIMIZER, call ? STEPSCOPE_TRAINING_IS_INSIDE : 0, here.call[call].start, emit_now(),
+		    identity);
+	here.open--;
+	count_end_of_call(identity, call > 0);
+}
+
+void training_start(const struct torch_entry *entry, const struct torch_layout *layout)
+{
+	training.name = entry->name;
+	training.sequence = layout->sequence;
+}
+
+void training_begin(enum torch_scope scope, const void *record)
+{
+	if (here.hidden) {
+		begin_hidden(scope, record);
+		return;
+	}
+	const char *name = training.name(record);
+	uint8_t token = token_of(scope, name, record);
+	if (token == TRANSPARENT) {
+		here.open++;
+		return;
+	}
+	if (token == STEPSCOPE_TRAINING_OPTIMIZER) {
+		begin_call();
+		return;
+	}
+	here.hidden = 1;
+	here.is_training = here.has_work = false;
+	here.is_waiting = token == STEPSCOPE_TRAINING_DATA && STARTS_WITH(name, "enumerate(DataLoader)#_Single");
+	if (here.calls && token != STEPSCOPE_TRAINING_BACKWARD) {
+		flush();
+		return;
+	}
+	if (scope == TORCH_SCOPE_FUNCTION && is_of_sampler(name)) {
+		flush();
+		return;
+	}
+	count_begin(token);
+	begin_stretch(token);
+}
+
+void training_end(void)
+{
+	if (here.hidden) {
+		if (--here.hidden || !here.stretch.is_any)
+			return;
+		end_stretch();
+		count_end(here.stretch.token);
+		if (here.stretch.token == STEPSCOPE_TRAINING_DATA || here.stretch.token == STEPSCOPE_TRAINING_SCALER)
+			flush();
+		return;
+	}
+	if (!here.open)
+		return; /* it was open before we came */
+	if (here.calls && here.call[here.calls - 1].level == here.open)
+		end_call();
+	else
+		here.open--;
+}
+
+/* ---- from Python -------------------------------------------------------------------------------------------------------- */
+
+void training_optimizer_made(void)
+{
+	if (!lock())
+		return;
+	count_made(&training.count);
+	unlock();
+}
+
+void training_optimizer(uint64_t identity)
+{
+	if (here.calls && !here.hidden)
+		here.call[here.calls - 1].identity = identity;
+}
+
+void training_loader(uint64_t identity)
+{
+	if (here.hidden && here.stretch.is_any && here.stretch.token == STEPSCOPE_TRAINING_DATA)
+		here.stretch.identity = identity;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * training.h: follows PyTorch's records while only a part of the steps is recorded: counts the steps that the program does not mark
+ * (count.h), so that a schedule can open and close, and while no detail is recorded notes what the report needs to find steps and
+ * phases: some ten stretches per step.
+ *
+ * What lies inside of another record is looked at as little as possible. No malloc, no lock that waits, no Python.
+ */
+#ifndef AGENTS_TORCH_TRAINING_H
+#define AGENTS_TORCH_TRAINING_H
+
+#include "agents/torch/layout.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+void training_start(const struct torch_entry *entry, const struct torch_layout *layout);
+/* In the thread of the record, around everything else that is done with it: before it is decided whether a record is recorded, and after
+ * its end was. */
+void training_begin(enum torch_scope scope, const void *record);
+void training_end(void);
+
+/* From Python: an optimizer was made; the innermost call of this thread is of this one; the wait for a batch is of this loader. */
+void training_optimizer_made(void);
+void training_optimizer(uint64_t identity);
+void training_loader(uint64_t identity);
+
+#endif
