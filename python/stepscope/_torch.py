@@ -32,9 +32,9 @@ def attach():
 
         _lines.check(native)
     tell()
-    _watch_optimizers()
-    from stepscope import _memory
+    from stepscope import _memory, _optimizers
 
+    _optimizers.watch(native)
     _memory.watch(torch, native)
 
 
@@ -43,14 +43,6 @@ def tell():
     if native is not None:
         native.metadata("torch.version", str(sys.modules["torch"].__version__))
         native.torch_start()
-
-
-def _watch_optimizers():
-    """Which optimizer steps; PyTorch 1.13 cannot tell, there the names of the records must do."""
-    module = sys.modules.get("torch.optim.optimizer")  # torch.optim hides the name
-    register = getattr(module, "register_optimizer_step_pre_hook", None)
-    if register is not None:
-        register(native.torch_optimizer_hook)
 
 
 def _is_launcher():

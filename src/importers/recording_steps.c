@@ -196,17 +196,12 @@ static struct clock_cursor clock_of(const struct recorded_process *process, cons
 }
 
 /* Where a step was counted the change belongs to the end of what ended it, the event before. */
-static int64_t capture_ns(const struct segment_event *event, uint32_t index, struct clock_cursor *clock, int64_t time_ns)
+static void note_capture(struct recording *recording, uint32_t stream, int64_t time_ns,
+                         const struct segment_event *event)
 {
-	const struct segment_event *before = index ? event - 1 : NULL;
-	if (event->payload_count < 3 || !before)
-		return time_ns;
-	bool is_noted = before->type == STEPSCOPE_EVENT_STEP && before->id == STEPSCOPE_STEP_TRAINING &&
-	                before->payload_count > 2 && before->payload[2] <= before->tick;
-	struct clock_cursor own = *clock;
-	if (is_noted)
-		return clock_ns(&own, before->payload[2]);
-	return before->type == STEPSCOPE_EVENT_END ? clock_ns(&own, before->tick) : time_ns;
+	bool is_counted = event->payload_count > 2;
+	recording_note_capture(recording->process, is_counted ? torch_scan_before(recording, stream, time_ns) : time_ns,
+	                       event);
 }
 
 static bool is_coarse(const struct recording *recording)
@@ -226,12 +221,13 @@ static bool search_events(void *context, const struct stepscope_block *block, co
 		if (!is_step && !is_scanned)
 			continue;
 		int64_t time_ns = clock_ns(&clock, events[i].tick);
-		if (is_scanned)
+		bool is_capture = is_step && events[i].id == STEPSCOPE_STEP_CAPTURE;
+		if (is_scanned && !is_capture)
 			torch_scan_event(search->recording, block->stream, &events[i], time_ns, &clock);
 		if (!is_step)
 			continue;
-		if (events[i].id == STEPSCOPE_STEP_CAPTURE)
-			recording_note_capture(process, capture_ns(&events[i], i, &clock, time_ns), &events[i]);
+		if (is_capture)
+			note_capture(search->recording, block->stream, time_ns, &events[i]);
 		else
 			search_step(search, &events[i], block->stream, time_ns);
 	}
@@ -371,9 +367,7 @@ static bool capture_events(void *context, const struct stepscope_block *block, c
 	for (uint32_t i = 0; i < count; i++) {
 		bool is_capture = events[i].type == STEPSCOPE_EVENT_STEP && events[i].id == STEPSCOPE_STEP_CAPTURE;
 		if (is_capture && has_captures)
-			recording_note_capture(process,
-			                       capture_ns(&events[i], i, &clock, clock_ns(&clock, events[i].tick)),
-			                       &events[i]);
+			note_capture(recording, block->stream, clock_ns(&clock, events[i].tick), &events[i]);
 		else if (recording->session->torch && !is_coarse(recording))
 			torch_scan_event(recording, block->stream, &events[i], clock_ns(&clock, events[i].tick),
 			                 &clock);
@@ -437,6 +431,7 @@ enum status recording_find_windows(struct recording *recording, struct error *er
 		previous = file->session;
 		visit_file(recording, &visitor, file);
 	}
+	sort_captures(recording);
 	torch_scan_finish(recording);
 	visit_inferred(&search, true);
 	for (uint32_t i = 0; i < recording->process_count; i++) {
@@ -452,7 +447,6 @@ enum status recording_find_windows(struct recording *recording, struct error *er
 			recording->filter->first_step, recording->filter->last_step, search.lowest, search.highest);
 	share_windows(recording);
 	visit_inferred(&search, false);
-	sort_captures(recording);
 	recording->has_windows = true;
 	return STATUS_OK;
 }

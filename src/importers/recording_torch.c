@@ -10,6 +10,7 @@
 #include "model/infer_steps.h"
 #include "model/merge_sort.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
@@ -61,7 +62,8 @@ struct stream_scan {
 	bool is_next_graph;
 	uint64_t sequence; /* of the node before: they go down within a backward */
 	int64_t last_ns;
-	int64_t noted_ns; /* end of the last record that was noted and lies in no other */
+	int64_t before_ns; /* end of what the last event says */
+	int64_t noted_ns;  /* end of the last record that was noted and lies in no other */
 };
 
 struct torch_scan {
@@ -418,8 +420,17 @@ static void on_training(struct torch_scan *scan, struct stream_scan *stream, con
 		record = call_record(stream, record);
 		stream->records[record].optimizer = event->payload_count > 3 ? event->payload[3] : 0;
 	}
+	stream->before_ns = end_ns;
 	if (!stream->records[record].is_inside)
 		stream->noted_ns = end_ns;
+}
+
+int64_t torch_scan_before(const struct recording *recording, uint32_t number, int64_t time_ns)
+{
+	const struct torch_scan *scan = recording->session->torch;
+	uint32_t found = scan ? number_map_find(&scan->stream_map, number) : NUMBER_MAP_NONE;
+	bool is_known = found != NUMBER_MAP_NONE && scan->streams[found].before_ns;
+	return is_known && scan->streams[found].before_ns < time_ns ? scan->streams[found].before_ns : time_ns;
 }
 
 void torch_scan_event(struct recording *recording, uint32_t number, const struct segment_event *event, int64_t time_ns,
@@ -434,7 +445,7 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 	follow_captures(recording->process, stream, time_ns);
 	if (time_ns < stream->last_ns)
 		time_ns = stream->last_ns; /* a block that overlaps its predecessor */
-	stream->last_ns = time_ns;
+	stream->last_ns = stream->before_ns = time_ns;
 	switch (event->type) {
 	case STEPSCOPE_EVENT_BEGIN:
 		on_begin(scan, stream, event, time_ns);
@@ -607,6 +618,37 @@ static void note_limits(struct recording *recording, const struct session *sessi
 			"steps are counted from the first event that is still there, as the program did not mark them");
 }
 
+/* Where the schedule changed by a count of steps that does not agree with what is inferred. */
+static void compare_counts(struct recording *recording, const struct session *session,
+                           const struct inference *inference)
+{
+	const struct recorded_process *process = recording->processes[session->process];
+	struct model *model = recording->model;
+	uint64_t ended = 0, differ = 0, counted = 0, found = 0;
+	size_t next = 0;
+
+	for (uint32_t i = 0; i < process->capture_count; i++) {
+		const struct capture_change *change = &process->captures[i];
+
+		for (; next < inference->count && (inference->list[next].what != INFERRED_STEP ||
+		                                   inference->list[next].last_ns <= change->time_ns);
+		     next++)
+			ended += inference->list[next].what == INFERRED_STEP;
+		if (!change->is_counted || change->count == ended)
+			continue;
+		if (!differ++)
+			counted = change->count, found = ended;
+	}
+	if (differ)
+		model_add_ledger(
+			model, LEDGER_OTHER, process->process, "schedule", differ,
+			arena_printf(&model->arena,
+		                     "the schedule changed where the program's own count of its steps differed from "
+		                     "the report's: first when it had counted %" PRIu64
+		                     ", where the report finds %" PRIu64,
+		                     counted, found));
+}
+
 static void infer_session(struct recording *recording, struct session *session)
 {
 	struct torch_scan *scan = session->torch;
@@ -634,6 +676,7 @@ static void infer_session(struct recording *recording, struct session *session)
 	stream->inferred_count = (uint32_t)inference.count;
 	stream->has_own_phases = scan->has_phases;
 	note_limits(recording, session, scan, stream, &inference);
+	compare_counts(recording, session, &inference);
 }
 
 void torch_scan_finish(struct recording *recording)

@@ -16,6 +16,8 @@ void torch_scan_symbol(struct recording *recording, uint32_t id, uint8_t kind, c
 /* `clock`: of the event's block, for the ticks it holds. */
 void torch_scan_event(struct recording *recording, uint32_t stream, const struct segment_event *event, int64_t time_ns,
                       const struct clock_cursor *clock);
+/* When what came before an event of the stream at that time was over. */
+int64_t torch_scan_before(const struct recording *recording, uint32_t stream, int64_t time_ns);
 /* After all files: infers, and leaves the result in the streams of the sessions. */
 void torch_scan_finish(struct recording *recording);
 void torch_scan_release(struct torch_scan *scan);

@@ -441,7 +441,9 @@ static void add_step(struct inferrer *in, struct place *place, size_t evaluation
 	while (begin < place->last && in->records[begin].start_ns < start_ns)
 		begin++;
 	add_phases(in, in->next, begin, start_ns);
-	add(in->out, INFERRED_STEP, start_ns, end_ns)->number = (int64_t)in->out->step_count++;
+	struct inferred *step = add(in->out, INFERRED_STEP, start_ns, end_ns);
+	step->number = (int64_t)in->out->step_count++;
+	step->last_ns = is_open ? INFERRED_IS_OPEN : in->records[place->last].end_ns;
 	if (in->phase_end_ns < start_ns)
 		in->phase_end_ns = start_ns;
 	add_phases(in, begin, end, end_ns);

@@ -343,8 +343,9 @@ static void say_count(struct sentence *sentence, const struct record_options *op
 	if (progress->counted_by && progress->steps_begun)
 		say(sentence, "; steps were counted by %s", progress->counted_by);
 	if (progress->counted_before)
-		say(sentence, "; %" PRId64 " step%s before the first marked one %s counted apart", progress->counted_before,
-		    plural(progress->counted_before), progress->counted_before == 1 ? "was" : "were");
+		say(sentence, "; %" PRId64 " step%s before the first marked one %s counted apart",
+		    progress->counted_before, plural(progress->counted_before),
+		    progress->counted_before == 1 ? "was" : "were");
 }
 
 size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,

@@ -117,6 +117,12 @@ static PyObject *torch_optimizer_hook(PyObject *self, PyObject *const *arguments
 	Py_RETURN_NONE;
 }
 
+static PyObject *torch_optimizer_made(PyObject *self, PyObject *nothing)
+{
+	library.stepscope_torch_optimizer_made();
+	Py_RETURN_NONE;
+}
+
 /* bytes: see stepscope_torch_owners() */
 static PyObject *torch_owners(PyObject *self, PyObject *words)
 {
@@ -155,6 +161,7 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_want_lines", torch_want_lines, METH_VARARGS, NULL},
 	{"torch_stop", torch_stop, METH_NOARGS, NULL},
 	{"torch_optimizer_hook", NATIVE_FAST(torch_optimizer_hook), METH_FASTCALL, NULL},
+	{"torch_optimizer_made", torch_optimizer_made, METH_NOARGS, NULL},
 	{"torch_owners", torch_owners, METH_O, NULL},
 	{"torch_wants_owners", torch_wants_owners, METH_NOARGS, NULL},
 	{"torch_may_want_owners", torch_may_want_owners, METH_NOARGS, NULL},

@@ -37,7 +37,7 @@ static unsigned begin_group(struct step_count *count)
 		count->optimizers[count->last - 1].ends = true;
 	count->group++;
 	count->has_group = true;
-	count->is_told = false;
+	count->is_told = count->is_over = false;
 	return late;
 }
 
@@ -62,28 +62,36 @@ static bool is_end(const struct step_count *count, uint32_t slot)
 	return slot ? count->optimizers[slot - 1].ends || (count->group <= 1 && count->called >= count->made) : true;
 }
 
+/* Behind an end that was told, on another batch, one that was not called in that step. */
+static bool takes_over(const struct step_count *count, uint32_t slot)
+{
+	return slot && count->optimizers[slot - 1].group != count->group && count->is_told && count->has_batches &&
+	       count->has_data && count->has_backward;
+}
+
+static bool begins_group(const struct step_count *count, uint32_t slot)
+{
+	if (!count->has_group || count->is_over)
+		return true;
+	if (slot)
+		return count->optimizers[slot - 1].group == count->group || takes_over(count, slot);
+	return count->has_backward && (count->has_data || !count->has_batches);
+}
+
 unsigned count_call(struct step_count *count, uint64_t identity, bool is_inside)
 {
 	uint32_t slot = slot_of(count, identity);
-	bool is_other_batch = count->has_data || !count->has_batches;
-	bool is_next;
+	bool is_alone = takes_over(count, slot);
 	unsigned ended = 0;
 
 	if (is_inside)
 		return 0;
-	if (!count->has_group)
-		is_next = true;
-	else if (slot) /* behind a told end another optimizer takes over where another batch came */
-		is_next = count->optimizers[slot - 1].group == count->group ||
-		          (count->is_told && count->has_batches && count->has_data && count->has_backward);
-	else
-		is_next = count->has_backward && is_other_batch;
-	if (is_next)
+	if (begins_group(count, slot))
 		ended += begin_group(count);
 	if (slot)
 		count->optimizers[slot - 1].group = count->group;
 	count->last = slot;
-	if (!count->is_told && is_end(count, slot)) {
+	if (!count->is_told && (is_alone || is_end(count, slot))) {
 		count->is_told = true;
 		ended++;
 	}
@@ -98,7 +106,7 @@ static unsigned end_skipped(struct step_count *count)
 	unsigned ended = is_next ? begin_group(count) : 0;
 	ended += !count->is_told;
 	count->last = 0;
-	count->is_told = true;
+	count->is_told = count->is_over = true;
 	forget(count);
 	return ended;
 }

@@ -25,19 +25,20 @@ struct step_count { /* starts as {0} */
 		uint32_t group;    /* 1 + the last one it was called in */
 		bool ends;         /* its call ended a step */
 	} optimizers[COUNT_OPTIMIZERS];
-	uint32_t made, called; /* optimizers; called: different ones */
-	uint32_t group;        /* run of calls in which none comes twice */
-	uint32_t last;         /* 1 + slot of its last call; 0: none */
-	bool has_group;        /* a call was seen */
-	bool is_hooked;        /* optimizers are called by a backward */
-	bool is_told;          /* the end of the group's step */
-	bool has_batches;      /* the program has any */
-	bool has_backward;     /* one that trains, since the last call */
-	bool has_data;         /* a batch since the last call */
+	uint32_t made, called;        /* optimizers; called: different ones */
+	uint32_t group;               /* run of calls in which none comes twice */
+	uint32_t last;                /* 1 + slot of its last call; 0: none */
+	bool has_group;               /* a call was seen */
+	bool is_hooked;               /* optimizers are called by a backward */
+	bool is_told;                 /* the end of the group's step */
+	bool is_over;                 /* no call belongs to it any more */
+	bool has_batches;             /* the program has any */
+	bool has_backward;            /* one that trains, since the last call */
+	bool has_data;                /* a batch since the last call */
 	bool has_next_data, has_zero; /* behind that backward */
 };
 
-void count_made(struct step_count *count); /* an optimizer object */
+void count_made(struct step_count *count);   /* an optimizer object */
 void count_hooked(struct step_count *count); /* one was called inside of a backward: then that is the step */
 /* The end of a call; `identity` 0: not known. is_inside: of another call. */
 unsigned count_call(struct step_count *count, uint64_t identity, bool is_inside);

@@ -140,6 +140,8 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	static torch_start *const starts[4] = {start_function, start_backward, start_script, start_user};
 	static const enum torch_scope scopes[4] = {TORCH_SCOPE_FUNCTION, TORCH_SCOPE_BACKWARD, TORCH_SCOPE_TORCHSCRIPT,
 	                                           TORCH_SCOPE_USER};
+	training_start(entry, layout);
+	observer.is_counting |= emit_wants_count(); /* what is open must be seen to end */
 	if (observer.count)
 		return;
 	observer.name = entry->name;
@@ -147,8 +149,6 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	observer.layout = *layout;
 	observer.has_inputs = has_inputs;
 	observer.has_lines = has_lines;
-	observer.is_counting = emit_wants_count();
-	training_start(entry, layout);
 	for (unsigned i = 0; i < 4; i++) {
 		struct torch_callback callback = {.start = starts[i], .end = end, .probability = 1.0};
 		callback.scopes[scopes[i]] = true;

@@ -39,9 +39,9 @@ static __thread struct {
 		bool is_detail;
 	} call[CALLS];
 	struct stretch stretch;
-	bool is_training; /* the open node has come to a gradient */
-	bool has_work;    /* the open wait for a batch called operators */
-	bool is_waiting;  /* for a loader without workers, which calls operators for each batch */
+	bool is_training;    /* the open node has come to a gradient */
+	bool has_work;       /* the open wait for a batch called operators */
+	bool is_waiting;     /* for a loader without workers, which calls operators for each batch */
 	bool calls_in_waits; /* waits with a batch do */
 	bool trains;         /* this thread called an optimizer, or computed gradients */
 } here __attribute__((tls_model("initial-exec")));
@@ -122,8 +122,7 @@ static void told(unsigned ended)
 	if (here.hidden && here.stretch.is_any && !here.stretch.is_detail)
 		here.stretch.end = emit_now();
 	flush();
-	emit_count_steps(ended,
-	                 count_has_optimizers(&training.count) ? "the calls of optimizers" : "backward passes");
+	emit_count_steps(ended, count_has_optimizers(&training.count) ? "the calls of optimizers" : "backward passes");
 }
 
 static void count_end_of_call(uint64_t identity, bool is_inside)
@@ -264,8 +263,8 @@ static void end_call(void)
 	flush();
 	/* those inside were noted before it: the reader puts them in order */
 	if (!here.call[call].is_detail && !is_detail())
-		put(STEPSCOPE_TRAINING_OPTIMIZER, call ? STEPSCOPE_TRAINING_IS_INSIDE : 0, here.call[call].start, emit_now(),
-		    identity);
+		put(STEPSCOPE_TRAINING_OPTIMIZER, call ? STEPSCOPE_TRAINING_IS_INSIDE : 0, here.call[call].start,
+		    emit_now(), identity);
 	here.open--;
 	count_end_of_call(identity, call > 0);
 }

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * around.c: around(function, ...): a callable that stands in the place of one of PyTorch's functions and does something before and after
+ * each call. It makes no frame, so tracebacks are as without it; results and exceptions pass untouched; and it looks like the function:
+ * attributes, signature, repr and pickle are the function's.
+ */
+#include "agents/python/native.h"
+
+#include <string.h>
+
+struct around {
+	PyObject ob_base;
+	PyObject *function;
+	PyObject *before;  /* called with the first argument; what it raises is forgotten; NULL */
+	PyObject *failed;  /* the same, when the function has raised; NULL */
+	bool is_optimizer; /* the call is of the optimizer that is its first argument */
+	uint32_t symbol;   /* of the range; 0: none, or not known yet */
+	PyObject *name;    /* of the range; NULL: none */
+};
+
+static PyTypeObject *around_type;
+static PyObject *method_type; /* types.MethodType */
+
+/* Nothing that it raises gets out, and nothing that was raised before gets lost. */
+static void call_quietly(PyObject *function, PyObject *arguments)
+{
+	PyObject *type, *value, *traceback, *first, *result;
+	PyErr_Fetch(&type, &value, &traceback);
+	first = PyTuple_Size(arguments) > 0 ? PyTuple_GetItem(arguments, 0) : Py_None;
+	result = PyObject_CallFunctionObjArgs(function, first, NULL);
+	Py_XDECREF(result);
+	PyErr_Restore(type, value, traceback);
+}
+
+static bool begin_range(struct around *around)
+{
+	if (!around->name || !library_records(STEPSCOPE_ACTIVE_DETAIL))
+		return false;
+	if (!around->symbol && !native_symbol(STEPSCOPE_KIND_RANGE, around->name, &around->symbol)) {
+		PyErr_Clear();
+		return false;
+	}
+	library.stepscope_emit_begin(around->symbol);
+	return true;
+}
+
+static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	struct around *around = (struct around *)self;
+	if (around->before)
+		call_quietly(around->before, arguments);
+	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
+		library.stepscope_torch_optimizer((uint64_t)(uintptr_t)PyTuple_GetItem(arguments, 0));
+	bool is_begun = begin_range(around);
+	PyObject *result = PyObject_Call(around->function, arguments, keywords);
+	if (is_begun)
+		library.stepscope_emit_end();
+	if (!result && around->failed)
+		call_quietly(around->failed, arguments);
+	return result;
+}
+
+/* As a method, like a function. */
+static PyObject *around_get(PyObject *self, PyObject *object, PyObject *type)
+{
+	if (!object || object == Py_None) {
+		Py_INCREF(self);
+		return self;
+	}
+	return PyObject_CallFunctionObjArgs(method_type, self, object, NULL);
+}
+
+static bool is_own_name(PyObject *name)
+{
+	static const char *const own[] = {"__class__", "__call__", "__get__", "__reduce__", "__reduce_ex__"};
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (PyUnicode_CompareWithASCIIString(name, own[i]) == 0)
+			return true;
+	return false;
+}
+
+static PyObject *around_getattro(PyObject *self, PyObject *name)
+{
+	struct around *around = (struct around *)self;
+	if (PyUnicode_CompareWithASCIIString(name, "__wrapped__") == 0) {
+		Py_INCREF(around->function);
+		return around->function;
+	}
+	return is_own_name(name) ? PyObject_GenericGetAttr(self, name) : PyObject_GetAttr(around->function, name);
+}
+
+static int around_setattro(PyObject *self, PyObject *name, PyObject *value)
+{
+	return PyObject_SetAttr(((struct around *)self)->function, name, value);
+}
+
+static PyObject *around_repr(PyObject *self)
+{
+	return PyObject_Repr(((struct around *)self)->function);
+}
+
+/* By its name, as functions are. */
+static PyObject *around_reduce(PyObject *self, PyObject *arguments)
+{
+	return PyObject_GetAttrString(((struct around *)self)->function, "__qualname__");
+}
+
+static void around_dealloc(PyObject *self)
+{
+	struct around *around = (struct around *)self;
+	PyTypeObject *type = Py_TYPE(self);
+	Py_XDECREF(around->function);
+	Py_XDECREF(around->before);
+	Py_XDECREF(around->failed);
+	Py_XDECREF(around->name);
+	PyObject_Free(self);
+	Py_DECREF(type);
+}
+
+static PyMethodDef around_methods[] = {
+	{"__reduce__", around_reduce, METH_NOARGS, NULL},
+	{"__reduce_ex__", around_reduce, METH_VARARGS, NULL},
+	{NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot around_slots[] = {
+	{Py_tp_dealloc, (void *)around_dealloc},   {Py_tp_methods, around_methods},
+	{Py_tp_call, (void *)around_call},         {Py_tp_descr_get, (void *)around_get},
+	{Py_tp_getattro, (void *)around_getattro}, {Py_tp_setattro, (void *)around_setattro},
+	{Py_tp_repr, (void *)around_repr},         {0, NULL},
+};
+
+static PyType_Spec around_spec = {"stepscope._native.Around", sizeof(struct around), 0, Py_TPFLAGS_DEFAULT,
+                                  around_slots};
+
+/* None counts as NULL. */
+static PyObject *given(PyObject *object)
+{
+	if (object == Py_None)
+		object = NULL;
+	Py_XINCREF(object);
+	return object;
+}
+
+static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = {"function", "name", "before", "failed", "is_optimizer", NULL};
+	PyObject *function, *name = NULL, *before = NULL, *failed = NULL;
+	int is_optimizer = 0;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOp:around", names, &function, &name, &before,
+	                                 &failed, &is_optimizer))
+		return NULL;
+	struct around *made = PyObject_New(struct around, around_type);
+	if (!made)
+		return NULL;
+	Py_INCREF(function);
+	made->function = function;
+	made->name = given(name);
+	made->before = given(before);
+	made->failed = given(failed);
+	made->is_optimizer = is_optimizer;
+	made->symbol = 0;
+	return (PyObject *)made;
+}
+
+static PyMethodDef methods[] = {
+	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
+         "around(function, name=None, before=None, failed=None, is_optimizer=False): stands in the function's place."},
+	{NULL, NULL, 0, NULL},
+};
+
+bool native_add_around(PyObject *module)
+{
+	PyObject *types = PyImport_ImportModule("types");
+	method_type = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
+	Py_XDECREF(types);
+	around_type = (PyTypeObject *)PyType_FromSpec(&around_spec);
+	return method_type && around_type && PyModule_AddFunctions(module, methods) == 0;
+}

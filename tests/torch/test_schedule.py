@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules of programs that mark no steps: what the program counts while it runs, against what the report finds afterwards."""
+import json
+
+import pytest
+
+from test_steps import NAMES, NEWER
+from torch_tools import HERE, every_python, run, table, version
+
+# A step whose end is known later than it comes: the window opens in the middle of the next one.
+LATE = {"skipped_by_hand": [3]}
+# The generator learns in some steps only: those end before its update.
+DIFFERENT = {"n_critic"}
+
+EXPLICIT = """
+import torch
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def train():
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+for _ in range({before}):
+    train()
+import stepscope
+for number in range(10, 16):
+    with stepscope.step(number):
+        train()
+"""
+
+
+def differences(tmp_path):
+    return [row["sentence"] for row in table(tmp_path, "ledger") if "count of its steps differed" in row["sentence"]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@every_python
+def test_a_list_of_steps_takes_those_the_report_finds(tmp_path, python, name):
+    if version(python).startswith("1.") and name in NEWER:
+        pytest.skip(f"1.13 has no {NEWER[name]}")
+    done = run(tmp_path, python, HERE / "loops.py", name, options=["--steps", "2-3"])
+    assert done.returncode == 0, done.stderr
+    truth = len(json.loads(done.stdout.splitlines()[-1])["steps"])
+    steps = table(tmp_path, "steps")
+    assert [step["step"] for step in steps] == list(range(truth))
+    assert [step["step"] for step in steps if step["has_detail"]] == LATE.get(name, [2, 3][:max(truth - 2, 0)])
+    assert bool(differences(tmp_path)) == (name in DIFFERENT)
+    if truth:
+        assert "; steps were counted by " in done.stderr
+    else:
+        assert "captured no operators: the program marked no steps and PyTorch called no optimizer" in done.stderr
+
+
+@every_python
+def test_a_schedule_has_the_actions_of_torch(tmp_path, python):
+    done = run(tmp_path, python, HERE / "loops.py", "evaluation_per_epoch",
+               options="--wait 1 --warmup 1 --active 2 --repeat 2 --skip-first 1".split())
+    assert done.returncode == 0, done.stderr
+    assert [step["capture"] for step in table(tmp_path, "steps")] == [
+        "none", "none", "warmup", "record", "save", "none", "warmup", "record", "save", "none", "none", "none"]
+    assert differences(tmp_path) == []
+
+
+@every_python
+def test_phases_are_known_in_steps_without_operators(tmp_path, python):
+    done = run(tmp_path, python, HERE / "loops.py", "slow_parts", options=["--steps", "none"])
+    assert done.returncode == 0, done.stderr
+    steps = table(tmp_path, "steps")
+    assert len(steps) == 6
+    assert all(step["data_ns"] >= 20e6 and step["backward_ns"] >= 20e6 for step in steps)  # what the script slept in them
+    assert all(step["duration_ns"] >= 60e6 and step["optimizer_ns"] > 0 and step["forward_ns"] > 0 for step in steps)
+    assert not [row for row in table(tmp_path, "ops") if row["name"] == "aten::addmm"]
+
+
+@every_python
+def test_marked_steps_win(tmp_path, python):
+    """Also when they come after some that were counted: those are not numbered, and what was captured of them stays."""
+    for before in (0, 4):
+        (tmp_path / "train.py").write_text(EXPLICIT.format(before=before))
+        done = run(tmp_path, python, "train.py", options=["--wait", "2", "--active", "2", "--repeat", "1", "--out", f"run{before}"])
+        assert done.returncode == 0, done.stderr
+        assert "captured steps 12-13 (2 steps) with operators" in done.stderr
+        assert ("; 4 steps before the first marked one were counted apart" in done.stderr) == (before > 0)
+        assert "counted by" not in done.stderr
+
+
+@every_python
+def test_marked_steps_are_the_reports(tmp_path, python):
+    (tmp_path / "train.py").write_text(EXPLICIT.format(before=4))
+    assert run(tmp_path, python, "train.py", options=["--steps", "12-13"]).returncode == 0
+    steps = table(tmp_path, "steps")
+    assert [step["step"] for step in steps] == [10, 11, 12, 13, 14, 15]
+    assert [step["step"] for step in steps if step["has_detail"]] == [12, 13]
+
+
+@every_python
+def test_losses_are_the_same_with_a_schedule(tmp_path, python):
+    (tmp_path / "train.py").write_text(EXPLICIT.format(before=9).split("import stepscope")[0]
+                                       + "print(sum(p.sum() for p in model.parameters()).item().hex())\n")
+    seeded = ["-c", "import torch; torch.manual_seed(0); exec(open('train.py').read())"]
+    results = {run(tmp_path, python, *seeded, options=["--out", f"run{i}", *options]).stdout
+               for i, options in enumerate((["--enabled=false"], ["--steps", "3-4"], ["--wait", "2"], []))}
+    assert len(results) == 1 and results != {""}

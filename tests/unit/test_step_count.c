@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps counted while they happen: loops as people write them, as what they tell, and how many steps had ended at each of their steps.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "agents/torch/count.h"
+
+static struct step_count count;
+static unsigned ended;
+
+static int begin(void **state)
+{
+	memset(&count, 0, sizeof(count));
+	ended = 0;
+	return 0;
+}
+
+/* d batch, f operator, b backward that trains, z zero_grad, s scaler, A.. call of that optimizer, ? of one that is not known. */
+static void tell(const char *what)
+{
+	for (; *what; what++) {
+		if (*what == 'd')
+			ended += count_batch(&count);
+		else if (*what == 'f')
+			ended += count_operator(&count);
+		else if (*what == 'b')
+			ended += count_backward(&count);
+		else if (*what == 'z')
+			count_zero_grad(&count);
+		else if (*what == 's')
+			ended += count_scaler(&count);
+		else
+			ended += count_call(&count, *what == '?' ? 0 : (uint64_t)*what << 32, false);
+	}
+}
+
+static void made(unsigned optimizers)
+{
+	while (optimizers--)
+		count_made(&count);
+}
+
+static void one_optimizer(void **state)
+{
+	made(1);
+	for (unsigned step = 0; step < 5; step++) {
+		tell("dfzb");
+		assert_int_equal(ended, step);
+		tell("A");
+		assert_int_equal(ended, step + 1);
+	}
+}
+
+static void accumulation(void **state)
+{
+	made(1);
+	for (unsigned step = 0; step < 5; step++) {
+		tell("dfbdfbdfb");
+		assert_int_equal(ended, step);
+		tell("Az");
+		assert_int_equal(ended, step + 1);
+	}
+}
+
+static void two_networks(void **state)
+{
+	made(2);
+	for (unsigned step = 0; step < 5; step++) {
+		tell("dzfbAzfb");
+		assert_int_equal(ended, step);
+		tell("B");
+		assert_int_equal(ended, step + 1);
+	}
+}
+
+/* The second optimizer is never called: its absence shows at the second step. */
+static void one_that_is_never_called(void **state)
+{
+	made(2);
+	tell("dzfbA");
+	assert_int_equal(ended, 0);
+	for (unsigned step = 1; step < 5; step++) {
+		tell("dzfbA");
+		assert_int_equal(ended, step + 1);
+	}
+}
+
+static void one_that_is_called_at_times(void **state)
+{
+	made(2);
+	tell("dfbAdfbAdfbAfbB");
+	assert_int_equal(ended, 3);
+	tell("dfbAdfbAdfbAfbB");
+	assert_int_equal(ended, 6);
+}
+
+static void one_inside_of_another(void **state)
+{
+	made(2);
+	for (unsigned step = 0; step < 3; step++) {
+		tell("dfbfb");
+		assert_int_equal(count_call(&count, 7, true), 0);
+		tell("A");
+		assert_int_equal(ended, step + 1);
+	}
+}
+
+static void another_takes_over(void **state)
+{
+	made(1);
+	tell("dfzbAdfzbA");
+	made(1);
+	tell("dfzbBdfzbB");
+	assert_int_equal(ended, 4);
+}
+
+static void a_scaler_that_leaves_updates_out(void **state)
+{
+	made(1);
+	tell("fzbAsfzbs");
+	assert_int_equal(ended, 2);
+	tell("fzbAs");
+	assert_int_equal(ended, 3);
+}
+
+static void gradients_thrown_away(void **state)
+{
+	made(1);
+	tell("dfzbA");
+	tell("dfzb");
+	assert_int_equal(ended, 1);
+	tell("dfzb"); /* only now is it known */
+	assert_int_equal(ended, 2);
+	tell("A");
+	assert_int_equal(ended, 3);
+}
+
+static void without_optimizer(void **state)
+{
+	tell("dfb");
+	assert_int_equal(ended, 0);
+	tell("f"); /* the update by hand */
+	assert_int_equal(ended, 1);
+	tell("dfbd");
+	assert_int_equal(ended, 2);
+}
+
+static void optimizers_in_the_backward(void **state)
+{
+	made(4);
+	tell("dfb");
+	count_hooked(&count);
+	tell("dfbd");
+	assert_int_equal(ended, 2);
+}
+
+static void optimizers_that_are_not_known(void **state)
+{
+	made(2);
+	tell("dfb?fb?dfb?fb?");
+	assert_int_equal(ended, 2);
+}
+
+static void more_optimizers_than_there_is_room_for(void **state)
+{
+	for (unsigned step = 0; step < 3; step++) {
+		for (uint64_t i = 1; i <= 2 * COUNT_OPTIMIZERS; i++)
+			ended += count_call(&count, i << 20, false);
+	}
+	assert_in_range(ended, 1, 3 * COUNT_OPTIMIZERS); /* wrong, but it ends */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(one_optimizer, begin),
+		cmocka_unit_test_setup(accumulation, begin),
+		cmocka_unit_test_setup(two_networks, begin),
+		cmocka_unit_test_setup(one_that_is_never_called, begin),
+		cmocka_unit_test_setup(one_that_is_called_at_times, begin),
+		cmocka_unit_test_setup(one_inside_of_another, begin),
+		cmocka_unit_test_setup(another_takes_over, begin),
+		cmocka_unit_test_setup(a_scaler_that_leaves_updates_out, begin),
+		cmocka_unit_test_setup(gradients_thrown_away, begin),
+		cmocka_unit_test_setup(without_optimizer, begin),
+		cmocka_unit_test_setup(optimizers_in_the_backward, begin),
+		cmocka_unit_test_setup(optimizers_that_are_not_known, begin),
+		cmocka_unit_test_setup(more_optimizers_than_there_is_room_for, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
