@@ -67,6 +67,8 @@ enum stepscope_begin {
 #define STEPSCOPE_NO_SEQUENCE UINT64_MAX
 
 enum stepscope_extended {
+	STEPSCOPE_EXTENDED_TORCH_THREAD =
+		1, /* [0] PyTorch's own number of this stream's thread; before its first operator */
 	STEPSCOPE_EXTENDED_MEMORY_OWNER =
 		2, /* somebody holds memory at this moment: [0] address [1] memory id as of an ALLOC [2] bytes, 0: not known */
 };

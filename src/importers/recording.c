@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "format/fold.h"
 #include "importers/importer.h"
+#include "importers/recording_links.h"
 #include "model/merge_sort.h"
 
 #define MAX_FILES 1000000u
@@ -424,6 +425,7 @@ static void close_session(struct recording *recording, struct session *session)
 {
 	recording_flush_spans(recording, session);
 	recording_close_session(recording, session);
+	links_finish(recording, session);
 	for (uint32_t i = 0; i < session->stream_count; i++)
 		recording_ledger_stream(recording, session, session->streams[i]);
 	if (session->removed_words)

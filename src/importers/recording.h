@@ -9,6 +9,7 @@
  *   recording_stream.c  events of a stream -> spans
  *   recording_facts.c   values, memory, samples, links, arguments
  *   recording_frames.c  stacks of Python
+ *   recording_links.c   from operators to their backward
  *   recording_torch.c   steps and phases that the program did not mark
  *   recording_ledger.c  what is missing, and why
  */
@@ -79,6 +80,7 @@ struct stream {
 	bool is_window_open;
 	uint32_t capture;   /* cursor into the process's captures */
 	bool is_detail_off; /* what they say: no ranges and operations now */
+	uint32_t forwards;  /* 1 + index of its operators that may have a backward, see recording_links.h; 0: none */
 	/* steps and phases to put in, see recording_torch.h */
 	struct inferred *inferred;
 	uint32_t inferred_count, inferred_next;
@@ -126,10 +128,11 @@ struct session {
 	uint64_t removed_words;
 	bool has_coarse;
 	bool has_removed;
-	uint32_t oldest_segment;  /* that is not coarse */
-	uint64_t oldest_tick;     /* where it begins */
-	struct torch_scan *torch; /* between the passes */
-	int64_t detail_since_ns;  /* the same as time, when older ones were removed */
+	uint32_t oldest_segment;   /* that is not coarse */
+	uint64_t oldest_tick;      /* where it begins */
+	struct torch_scan *torch;  /* between the passes */
+	struct torch_links *links; /* in the second one, see recording_links.h */
+	int64_t detail_since_ns;   /* the same as time, when older ones were removed */
 };
 
 struct recorded_process {
@@ -244,7 +247,7 @@ uint32_t recording_add_frame(struct recording *recording, const char *text, uint
 void recording_set_stack(struct recording *recording, uint32_t track, uint32_t row, uint32_t frame);
 
 /* The words of a BEGIN whose span is in the row. */
-void recording_begin_words(struct recording *recording, const struct segment_event *event, uint32_t track,
+void recording_begin_words(struct recording *recording, const struct stream *stream, const struct segment_event *event,
                            uint32_t row);
 void recording_flush_spans(struct recording *recording, struct session *session);
 void recording_add_link(struct recording *recording, struct session *session, uint32_t kind, uint64_t number,

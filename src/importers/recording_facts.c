@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "importers/recording.h"
+#include "importers/recording_links.h"
 
 /* ---- blocks ---- */
 
@@ -121,14 +122,26 @@ static void number_engine(struct model *model, uint32_t track, uint32_t row, uin
 		model_span_set_sequence(model, track, parent, sequence);
 }
 
-void recording_begin_words(struct recording *recording, const struct segment_event *event, uint32_t track, uint32_t row)
+static void set_sequence(struct recording *recording, const struct stream *stream, uint32_t id, uint64_t sequence,
+                         uint32_t row)
 {
-	uint64_t sequence = event->payload[STEPSCOPE_BEGIN_SEQUENCE];
-	if (sequence != STEPSCOPE_NO_SEQUENCE) {
-		model_span_set_sequence(recording->model, track, row, sequence);
-		if (recording_symbol(recording->session, event->id).kind == STEPSCOPE_SYMBOL_BACKWARD)
-			number_engine(recording->model, track, row, sequence);
+	model_span_set_sequence(recording->model, stream->track, row, sequence);
+	if (recording_symbol(recording->session, id).kind != STEPSCOPE_SYMBOL_BACKWARD) {
+		links_forward(recording, stream, sequence, row);
+		return;
 	}
+	number_engine(recording->model, stream->track, row, sequence);
+	if (sequence >> 48)
+		links_backward(recording, sequence, stream->track, row);
+}
+
+void recording_begin_words(struct recording *recording, const struct stream *stream, const struct segment_event *event,
+                           uint32_t row)
+{
+	uint32_t track = stream->track;
+	uint64_t sequence = event->payload[STEPSCOPE_BEGIN_SEQUENCE];
+	if (sequence != STEPSCOPE_NO_SEQUENCE)
+		set_sequence(recording, stream, event->id, sequence, row);
 	if (event->payload_count <= STEPSCOPE_BEGIN_WHERE)
 		return;
 	uint64_t frame = event->payload[STEPSCOPE_BEGIN_WHERE] >> 32;
@@ -418,6 +431,8 @@ void recording_fact(struct recording *recording, struct stream *stream, const st
 	case STEPSCOPE_EVENT_EXTENDED:
 		if (event->id == STEPSCOPE_EXTENDED_MEMORY_OWNER)
 			on_owner(recording, stream, event, time_ns);
+		else if (event->id == STEPSCOPE_EXTENDED_TORCH_THREAD && event->payload_count)
+			links_thread(recording, stream, event->payload[0]);
 		break;
 	default:
 		break; /* TIME is gone already */

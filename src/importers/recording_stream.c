@@ -567,7 +567,7 @@ static inline void on_event(struct recording *recording, struct stream *stream, 
 		if (row != MODEL_NONE && recording->session->frame_count)
 			recording_set_stack(recording, stream->track, row, 0);
 		if (event->payload_count && row != MODEL_NONE)
-			recording_begin_words(recording, event, stream->track, row);
+			recording_begin_words(recording, stream, event, row);
 		break;
 	}
 	case STEPSCOPE_EVENT_END:

@@ -92,6 +92,7 @@ struct track {
 	int64_t tid;    /* thread id or device stream */
 	int32_t device; /* -1: none */
 	bool is_main;
+	uint32_t torch_thread; /* PyTorch's own number of the thread; 0: unknown */
 	uint32_t name; /* string, 0: unknown */
 	uint32_t sort; /* order among the tracks of its process */
 	uint32_t span_count;

@@ -124,6 +124,7 @@ struct chrome_lane {
 	uint32_t track;
 	struct track_ids ids;
 	bool is_device;
+	bool is_torch;                       /* of a process whose operators PyTorch told */
 	struct piece heads[SPAN_KIND_COUNT]; /* `{"ph": "X", "cat": "cpu_op", "name": "` */
 	struct piece place;                  /* `", "pid": 4242, "tid": 4242, "ts": ` */
 	uint32_t next_arg, next_link;        /* in model.args and chrome.links */
@@ -266,6 +267,10 @@ static void put_slice(struct chrome_lane *lane, struct span_chunk *chunk, uint32
 		memcpy(at, "\"External id\": ", 15);
 		at = put_u64(at + 15, id);
 	}
+	if (id && lane->is_torch && (kind == SPAN_OP || kind == SPAN_ANNOTATION)) {
+		memcpy(at, ", \"Ev Idx\": ", 12);
+		at = put_u64(at + 12, id - 1);
+	}
 	chrome->w.at = at;
 	if (!is_plain) {
 		struct chrome_span span = {lane->track, row, chunk, index, lane->ids, lane->is_device};
@@ -377,6 +382,7 @@ static void write_track(struct chrome *chrome, uint32_t number)
 	lane->track = number;
 	lane->ids = chrome->ids.tracks[number];
 	lane->is_device = export_is_device(track);
+	lane->is_torch = model_meta(chrome->model, track->process, "torch.library") != NULL;
 	for (unsigned kind = 0; kind < SPAN_KIND_COUNT; kind++)
 		piece_set(&lane->heads[kind], "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"",
 		          export_category((enum span_kind)kind, lane->is_device));

@@ -301,7 +301,21 @@ static const char *category_name(uint8_t category)
 	return category < sizeof(names) / sizeof(names[0]) ? names[category] : "other";
 }
 
-static void put_memory_event(struct chrome *chrome, const struct memory_event *event, int64_t total, uint32_t number)
+/* Behind those of all spans. */
+static uint64_t first_memory_number(const struct chrome *chrome)
+{
+	const struct model *model = chrome->model;
+	uint64_t first = 0;
+
+	for (uint32_t i = 0; i < model->tracks_count; i++) {
+		uint64_t end = chrome->ids.first_id[i] + model->tracks[i]->span_count - 1;
+
+		first = end > first ? end : first;
+	}
+	return first;
+}
+
+static void put_memory_event(struct chrome *chrome, const struct memory_event *event, int64_t total, uint64_t number)
 {
 	struct writer *w = &chrome->w;
 	int64_t bytes = bytes_that_fit(event->is_free ? -(wide_bytes)event->bytes : (wide_bytes)event->bytes);
@@ -309,10 +323,12 @@ static void put_memory_event(struct chrome *chrome, const struct memory_event *e
 	writer_text(w, "{\"ph\": \"i\", \"s\": \"t\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\"");
 	chrome_place(chrome, chrome->ids.tracks[event->track], event->time_ns);
 	writer_printf(w, ", \"args\": {\"Total Allocated\": %" PRId64, total);
+	if (event->device < 0) /* as torch writes it: nothing reserves host memory */
+		writer_text(w, ", \"Total Reserved\": 0");
 	if (event->has_bytes)
 		writer_printf(w, ", \"Bytes\": %" PRId64, bytes);
 	writer_printf(w,
-	              ", \"Addr\": %" PRIu64 ", \"Device Id\": %d, \"Device Type\": %d, \"Ev Idx\": %u, "
+	              ", \"Addr\": %" PRIu64 ", \"Device Id\": %d, \"Device Type\": %d, \"Ev Idx\": %" PRIu64 ", "
 	              "\"Category\": \"%s\"}},\n",
 	              event->address, event->device, event->device >= 0, number, category_name(event->category));
 	chrome->result->instants++;
@@ -322,6 +338,7 @@ void chrome_memory(struct chrome *chrome)
 {
 	const struct model *model = chrome->model;
 	struct memory_totals totals = {0};
+	uint64_t first_number = first_memory_number(chrome);
 
 	for (uint32_t i = 0; i < model->memory_count; i++) {
 		const struct memory_event *event = &model->memory[i];
@@ -331,7 +348,7 @@ void chrome_memory(struct chrome *chrome)
 		if (event->track >= model->tracks_count || !chrome_has_process(chrome, event->process) ||
 		    !selection_has(&chrome->selection, event->process, event->time_ns))
 			continue;
-		put_memory_event(chrome, event, total, i);
+		put_memory_event(chrome, event, total, first_number + i);
 		account(chrome, event->process, event->time_ns, before);
 	}
 	memory_totals_release(&totals);

@@ -53,6 +53,8 @@ static inline bool event_is_coarse(uint32_t head)
 		return id <= STEPSCOPE_BUILTIN_MICRO_BATCH;
 	case STEPSCOPE_EVENT_END:
 		return id == STEPSCOPE_END_PHASE;
+	case STEPSCOPE_EVENT_EXTENDED:
+		return id == STEPSCOPE_EXTENDED_TORCH_THREAD;
 	default:
 		return false;
 	}

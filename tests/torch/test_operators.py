@@ -33,6 +33,20 @@ def details(events):
             if event["cat"] == "cpu_op"]
 
 
+def links(events):
+    """Places, among the slices of the window, of each operator and the node of the backward that it made."""
+    inside = [event for event in slices(events) if is_torchs(event)]
+    places, ends = {(event["tid"], event["ts"]): at for at, event in enumerate(inside)}, {}
+    for event in events:
+        if event.get("cat") == "fwdbwd":
+            ends.setdefault(event["id"], {})[event["ph"]] = places.get((event["tid"], event["ts"]))
+    return sorted((end["s"], end["f"]) for end in ends.values() if None not in end.values())
+
+
+def numbers(events):
+    return [event["args"]["Ev Idx"] for event in events if "Ev Idx" in event.get("args", {})]
+
+
 def allocations(events):
     """Address and bytes of each, negative when it is released, while the range "window" lasts."""
     window = next(event for event in events if event["name"] == "window" and event.get("ph") == "X")
@@ -46,13 +60,16 @@ def allocations(events):
 def test_the_same_operators_as_torch_profiler(tmp_path, python, model):
     done = run(tmp_path, python, HERE / "models.py", model, options=["--with", "memory,shapes"])
     assert done.returncode == 0, done.stderr
-    found = slices(event for event in export(tmp_path) if is_torchs(event))
+    exported = export(tmp_path)
+    assert len(numbers(exported)) == len(set(numbers(exported)))
+    found = slices(event for event in exported if is_torchs(event))
     ours = [event["name"] for event in found]
     trace = json.loads((tmp_path / "theirs.json").read_text())
     if isinstance(trace, dict):
         assert ours == [event["name"] for event in slices(trace["traceEvents"])]
         assert details(found) == details(slices(trace["traceEvents"]))
-        assert allocations(export(tmp_path)) == allocations(trace["traceEvents"])
+        assert links(exported) == links(trace["traceEvents"]) != []
+        assert allocations(exported) == allocations(trace["traceEvents"])
     else:  # 1.13 without Kineto: times are whole microseconds, so the order of short ones is lost
         assert Counter(ours) == Counter(event["name"] for event in slices(trace))
 

@@ -425,6 +425,94 @@ static void a_begin_carries_its_sequence_and_inputs(void **state)
 	(void)state;
 }
 
+/* A node that PyTorch's thread `thread` made the operator of: number is the sequence number. */
+#define WORD(thread, number) ((uint64_t)(thread) << 48 | (uint64_t)(number))
+#define NODE 61
+
+static void check_link(uint32_t link, uint32_t from_track, uint32_t from_row, uint32_t to_track, uint32_t to_row)
+{
+	assert_int_equal(model.links[link].kind, STEPSCOPE_LINK_BACKWARD);
+	assert_int_equal(model.links[link].from_track, from_track);
+	assert_int_equal(model.links[link].from_row, from_row);
+	assert_int_equal(model.links[link].to_track, to_track);
+	assert_int_equal(model.links[link].to_row, to_row);
+}
+
+static void put_word(struct segment_builder *segment, uint32_t stream, uint64_t tick, uint32_t id, uint64_t word)
+{
+	segment_put(segment, stream, tick, STEPSCOPE_EVENT_BEGIN, id, 1, word);
+	segment_put(segment, stream, tick + 1, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 0);
+}
+
+static void nodes_are_linked_to_the_newest_operator_of_their_number(void **state)
+{
+	struct segment_builder segment;
+	begin(&segment);
+	segment_stream(&segment, 2, 4300, "autograd");
+	segment_symbol(&segment, NODE, STEPSCOPE_SYMBOL_BACKWARD, "MmBackward0");
+	/* the other thread's block comes first: its node (row 0) is of an operator of the first thread (row 3) */
+	segment_put(&segment, 2, 5, STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_TORCH_THREAD, 1, (uint64_t)2);
+	put_word(&segment, 2, 100, NODE, WORD(1, 8));
+	put_word(&segment, 2, 110, OP, WORD(0, 7)); /* of this thread: another number 7 */
+	segment_put(&segment, MAIN, 6, STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_TORCH_THREAD, 1, (uint64_t)1);
+	put_word(&segment, MAIN, 10, OP, WORD(0, 7));
+	put_word(&segment, MAIN, 20, OTHER_OP, WORD(0, 7)); /* nested or later: it made the node */
+	put_word(&segment, MAIN, 30, NODE, WORD(1, 7));     /* row 2 */
+	put_word(&segment, MAIN, 40, OP, WORD(0, 8));
+	put_word(&segment, MAIN, 50, NODE, WORD(1, 7)); /* the same graph once more */
+	put_word(&segment, MAIN, 60, NODE, WORD(1, 6)); /* before the recording */
+	put_word(&segment, MAIN, 70, NODE, WORD(9, 7)); /* of a thread that nobody knows */
+	put_word(&segment, MAIN, 80, NODE, WORD(0, 7)); /* of no forward */
+	segment_end(&segment, "exit");
+	load(&segment);
+	uint32_t main = model.tracks[0]->is_main ? 0 : 1;
+	assert_int_equal(model.tracks[main]->torch_thread, 1);
+	assert_int_equal(model.links_count, 3);
+	check_link(0, main, 1, main, 2);
+	check_link(1, main, 1, main, 4);
+	check_link(2, main, 3, 1 - main, 0);
+	model_release(&model);
+	(void)state;
+}
+
+static void operators_without_backward_do_not_fill_the_memory(void **state)
+{
+	enum {
+		OPERATORS = 300000,
+		KEPT = 1 << 18
+	};
+	struct segment_builder segment;
+	begin(&segment);
+	segment_symbol(&segment, NODE, STEPSCOPE_SYMBOL_BACKWARD, "MmBackward0");
+	segment_put(&segment, MAIN, 6, STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_TORCH_THREAD, 1, (uint64_t)1);
+	for (uint64_t i = 0; i < OPERATORS; i++)
+		put_word(&segment, MAIN, 10 + 2 * i, OP, WORD(0, i));
+	put_word(&segment, MAIN, 20 + 2 * OPERATORS, NODE, WORD(1, OPERATORS - KEPT));
+	put_word(&segment, MAIN, 30 + 2 * OPERATORS, NODE, WORD(1, OPERATORS - KEPT - 1));
+	segment_end(&segment, "exit");
+	load(&segment);
+	assert_int_equal(model.links_count, 1);
+	check_link(0, 0, OPERATORS - KEPT, 0, OPERATORS);
+	assert_int_equal(ledger_count(LEDGER_OTHER), 1);
+	model_release(&model);
+	(void)state;
+}
+
+static void the_engine_around_a_node_has_its_number(void **state)
+{
+	struct segment_builder segment;
+	begin(&segment);
+	segment_symbol(&segment, NODE, STEPSCOPE_SYMBOL_BACKWARD, "MmBackward0");
+	segment_symbol(&segment, 62, STEPSCOPE_SYMBOL_OP, "autograd::engine::evaluate_function: MmBackward0");
+	on(&segment, 10, STEPSCOPE_EVENT_BEGIN, 62);
+	put_word(&segment, MAIN, 20, NODE, WORD(1, 7));
+	segment_end(&segment, "exit");
+	load(&segment);
+	assert_true(span_sequence(model.tracks[0]->chunks[0], 0) == WORD(1, 7));
+	model_release(&model);
+	(void)state;
+}
+
 static void complete_spans_are_sorted_and_linked(void **state)
 {
 	struct segment_builder segment;
@@ -975,6 +1063,9 @@ int main(void)
 		cmocka_unit_test(ranges_of_other_threads_end_with_the_recorded_stretch),
 		cmocka_unit_test(arguments_belong_to_the_span_before),
 		cmocka_unit_test(a_begin_carries_its_sequence_and_inputs),
+		cmocka_unit_test(nodes_are_linked_to_the_newest_operator_of_their_number),
+		cmocka_unit_test(operators_without_backward_do_not_fill_the_memory),
+		cmocka_unit_test(the_engine_around_a_node_has_its_number),
 		cmocka_unit_test(complete_spans_are_sorted_and_linked),
 		cmocka_unit_test(memory_events_know_where_they_happened),
 		cmocka_unit_test(samples_have_stacks),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * observer.c: no malloc, no lock, no Python, and no call into PyTorch but name().
+ * observer.c: no malloc, no lock, no Python, and no call into PyTorch but name(), and once per thread for its number.
  */
 #include "agents/torch/observer.h"
 
@@ -16,6 +16,7 @@
 
 static struct {
 	const char *(*name)(const void *record);
+	uint64_t (*thread_id)(void);
 	void (*remove)(uint64_t handle);
 	struct torch_layout layout;
 	bool has_inputs, has_lines;
@@ -28,6 +29,7 @@ static struct {
  * nothing was captured. */
 static __thread struct {
 	uint32_t depth;
+	uint32_t told; /* start of the recorder in which the thread's number was told */
 	uint64_t begun[DEPTH_MAX / 64];
 } open_records __attribute__((tls_model("initial-exec")));
 
@@ -68,6 +70,14 @@ static inline __attribute__((always_inline)) uint64_t sequence_of(enum torch_sco
 	return (sequence & 0xffffffffffffu) | thread << 48;
 }
 
+static __attribute__((noinline)) void tell_thread(uint32_t start)
+{
+	uint64_t number = observer.thread_id ? observer.thread_id() : 0;
+	open_records.told = start;
+	if (number)
+		emit_event(STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_TORCH_THREAD, &number, 1);
+}
+
 static inline __attribute__((always_inline)) void begin(enum torch_scope scope, const void *record)
 {
 	if (__builtin_expect(observer.is_counting, 0)) /* first: it may begin or end a stretch of detail */
@@ -81,6 +91,9 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 	push(symbol != 0);
 	if (!symbol)
 		return;
+	uint32_t start = __atomic_load_n(&emit_starts, __ATOMIC_RELAXED);
+	if (__builtin_expect(open_records.told != start, 0))
+		tell_thread(start);
 	bool has_inputs = observer.has_inputs && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES);
 	uint64_t frame = observer.has_lines ? lines_begin(record, open_records.depth - 1) : 0;
 	const uint64_t words[2] = {sequence_of(scope, record), (has_inputs ? inputs_symbol(record) : 0) | frame << 32};
@@ -145,6 +158,7 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	if (observer.count)
 		return;
 	observer.name = entry->name;
+	observer.thread_id = entry->thread_id;
 	observer.remove = entry->remove_callback;
 	observer.layout = *layout;
 	observer.has_inputs = has_inputs;
