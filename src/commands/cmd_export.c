@@ -19,18 +19,21 @@
 
 #define DEFAULT_MEMORY ((int64_t)256 << 20)
 
-static const char *format_name, *output, *steps;
+static const char *format_name, *output, *steps, *device;
 static int64_t memory_bytes;
 static double max_mb;
 static bool is_no_progress;
 
 static const struct option options[] = {
-	OPTION_TEXT("format", 'f', &format_name, "NAME", "chrome or perfetto; else the suffix of -o decides"),
+	OPTION_TEXT("format", 'f', &format_name, "NAME",
+                    "chrome, perfetto or memory-timeline; else the suffix of -o decides"),
 	OPTION_TEXT(
 		"output", 'o', &output, "FILE",
 		"where to: .json or .pftrace, with .gz or .zst behind it compressed; DIR/ writes one file per rank; "
 		"- is standard output; without it, into the run's directory"),
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
+	OPTION_TEXT("device", 0, &device, "NAME",
+                    "of a memory timeline: cpu or cuda:N; without it the first GPU, or cpu"),
 	OPTION_DOUBLE("max-mb", 0, &max_mb, "N",
                       "leave out whole steps from the end so that N MiB are not exceeded (uncompressed); 0: no limit"),
 	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
@@ -79,7 +82,7 @@ static enum status unknown_format(struct error *err)
 	if (nearest)
 		error_hint(err, "did you mean '--format %s'?", nearest);
 	else
-		error_hint(err, "chrome and perfetto are known");
+		error_hint(err, "chrome, perfetto and memory-timeline are known");
 	return STATUS_USAGE;
 }
 
@@ -149,6 +152,7 @@ static enum status write_one(const struct model *model, const struct exporter *e
 		.last_step = selected->last_step,
 		.max_bytes = (int64_t)(max_mb * 1048576),
 		.processes = processes,
+		.device = device,
 		.progress = on_progress,
 		.context = &progress,
 	};

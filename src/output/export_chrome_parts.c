@@ -342,10 +342,11 @@ void chrome_memory(struct chrome *chrome)
 
 	for (uint32_t i = 0; i < model->memory_count; i++) {
 		const struct memory_event *event = &model->memory[i];
-		int64_t total = memory_totals_add(&totals, event);
+		int64_t total = memory_totals_add(&totals, model, event);
 		uint64_t before = writer_count(&chrome->w);
 
-		if (event->track >= model->tracks_count || !chrome_has_process(chrome, event->process) ||
+		if (event->is_found || event->track >= model->tracks_count ||
+		    !chrome_has_process(chrome, event->process) ||
 		    !selection_has(&chrome->selection, event->process, event->time_ns))
 			continue;
 		put_memory_event(chrome, event, total, first_number + i);

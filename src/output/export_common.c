@@ -217,8 +217,9 @@ uint32_t arg_find(const struct model *model, uint32_t track, uint32_t row)
 
 /* ---- memory -------------------------------------------------------------------------------------------------------- */
 
-int64_t memory_totals_add(struct memory_totals *totals, const struct memory_event *event)
+int64_t memory_totals_add(struct memory_totals *totals, const struct model *model, const struct memory_event *event)
 {
+	uint32_t gone = event->is_free ? event->partner : event->ends;
 	uint32_t i = 0;
 
 	while (i < totals->count &&
@@ -228,8 +229,10 @@ int64_t memory_totals_add(struct memory_totals *totals, const struct memory_even
 		totals->totals = memory_resize(totals->totals, ++totals->count, sizeof(*totals->totals));
 		totals->totals[i] = (struct memory_total){event->process, event->device, 0};
 	}
-	if (event->has_bytes)
-		totals->totals[i].bytes += event->is_free ? -(wide_bytes)event->bytes : (wide_bytes)event->bytes;
+	if (gone != MODEL_NONE)
+		totals->totals[i].bytes -= (wide_bytes)model->memory[gone].bytes;
+	if (!event->is_free)
+		totals->totals[i].bytes += (wide_bytes)event->bytes;
 	return bytes_that_fit(totals->totals[i].bytes);
 }
 

@@ -145,7 +145,7 @@ struct memory_totals { /* bytes allocated per process and device, as far as the 
 	uint32_t count;
 };
 /* Adds an event (in order of time within a process) and returns the total after it. */
-int64_t memory_totals_add(struct memory_totals *totals, const struct memory_event *event);
+int64_t memory_totals_add(struct memory_totals *totals, const struct model *model, const struct memory_event *event);
 void memory_totals_release(struct memory_totals *totals);
 
 /* ---- words --------------------------------------------------------------------------------------------------------------- */

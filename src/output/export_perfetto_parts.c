@@ -394,7 +394,7 @@ void perfetto_memory(struct perfetto *perfetto)
 	for (uint32_t i = 0; i < model->memory_count; i++) {
 		const struct memory_event *event = &model->memory[i];
 		uint32_t known = totals.count;
-		int64_t total = memory_totals_add(&totals, event);
+		int64_t total = memory_totals_add(&totals, model, event);
 
 		if (!perfetto_has_process(perfetto, event->process))
 			continue;

@@ -13,6 +13,7 @@ struct export_options {
 	int64_t first_step, last_step;
 	int64_t max_bytes; /* 0: none; of the uncompressed output: whole steps are left out from the end, and said */
 	const bool *processes; /* (optional) per process of the model: write it? */
+	const char *device;    /* (optional) of a memory timeline: "cpu", "cuda:0" */
 	void (*progress)(void *context, uint64_t done, uint64_t total); /* (optional) spans */
 	void *context;
 };

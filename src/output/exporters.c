@@ -8,10 +8,12 @@
 
 extern const struct exporter export_chrome;
 extern const struct exporter export_perfetto;
+extern const struct exporter export_memory;
 
 const struct exporter *const exporters[] = {
 	&export_chrome,
 	&export_perfetto,
+	&export_memory,
 	NULL,
 };
 
