@@ -7,13 +7,29 @@
 #include <string.h>
 
 const struct analysis *const analyses[] = {
-	&analysis_run,           &analysis_step_time,     &analysis_phases,
-	&analysis_between_steps, &analysis_steps,         &analysis_ops,
-	&analysis_memory,        &analysis_memory_peak,   &analysis_memory_largest,
-	&analysis_memory_steps,  &analysis_memory_growth, &analysis_ranks,
-	&analysis_processes,     &analysis_metrics,       &analysis_counters,
-	&analysis_marks,         &analysis_threads,       &analysis_ledger,
-	&analysis_cost,          &analysis_facts,         NULL,
+	&analysis_run,
+	&analysis_step_time,
+	&analysis_phases,
+	&analysis_between_steps,
+	&analysis_steps,
+	&analysis_ops,
+	&analysis_lines,
+	&analysis_stacks,
+	&analysis_memory,
+	&analysis_memory_peak,
+	&analysis_memory_largest,
+	&analysis_memory_steps,
+	&analysis_memory_growth,
+	&analysis_ranks,
+	&analysis_processes,
+	&analysis_metrics,
+	&analysis_counters,
+	&analysis_marks,
+	&analysis_threads,
+	&analysis_ledger,
+	&analysis_cost,
+	&analysis_facts,
+	NULL,
 };
 
 const struct analysis *analysis_find(const char *name)

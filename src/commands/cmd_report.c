@@ -29,7 +29,9 @@ static const struct option options[] = {
 	OPTION_TEXT("columns", 0, &column_names, "A,B", "only these columns of the table"),
 	OPTION_TEXT("sort", 0, &sort_column, "COLUMN", "sort the table: largest first; -COLUMN: smallest first"),
 	OPTION_INT("limit", 'n', &limit, "N", "at most N rows of the table"),
-	OPTION_LIST("by", 0, &by, "WHAT", "split operations by shape, thread or phase; may be repeated"),
+	OPTION_LIST(
+		"by", 0, &by, "WHAT",
+		"split operations by shape, thread or phase; may be repeated; line, stack: the Python that issued them"),
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
 	OPTION_FLAG("explain", 0, &is_explained, "say how each column is defined"),
 	OPTION_GROUP("Form"),
@@ -45,8 +47,9 @@ static const struct option options[] = {
 
 static enum status parse_by(struct analysis_options *analysis, struct error *err)
 {
-	static const char *const names[] = {"shape", "thread", "phase", NULL};
+	static const char *const names[] = {"shape", "thread", "phase", "line", "stack", NULL};
 	static const unsigned bits[] = {BY_SHAPE, BY_THREAD, BY_PHASE};
+	static const char *const tables[] = {NULL, NULL, NULL, "lines", "stacks"}; /* which are tables of their own */
 
 	for (int i = 0; i < by.count; i++) {
 		const char *nearest = nearest_name(by.items[i], names);
@@ -54,11 +57,20 @@ static enum status parse_by(struct analysis_options *analysis, struct error *err
 
 		while (names[n] && strcmp(names[n], by.items[i]) != 0)
 			n++;
+		if (names[n] && tables[n]) {
+			if (table_name && strcmp(table_name, tables[n]) != 0)
+				return error_set(err, STATUS_USAGE,
+				                 "options '--by %s' and '--table %s' exclude each other", names[n],
+				                 table_name);
+			table_name = tables[n];
+			continue;
+		}
 		if (names[n]) {
 			analysis->by |= bits[n];
 			continue;
 		}
-		error_set(err, STATUS_USAGE, "option '--by' wants shape, thread or phase, got '%s'", by.items[i]);
+		error_set(err, STATUS_USAGE, "option '--by' wants shape, thread, phase, line or stack, got '%s'",
+		          by.items[i]);
 		if (nearest)
 			error_hint(err, "did you mean '--by %s'?", nearest);
 		return STATUS_USAGE;
@@ -276,8 +288,10 @@ static int run(const struct options_result *arguments, struct error *err)
 	struct analysis_options analysis = {0};
 	struct loaded_run loaded;
 	struct report report;
-	enum status status = check_usage(arguments, err);
+	enum status status = parse_by(&analysis, err); /* may choose a table */
 
+	if (!status)
+		status = check_usage(arguments, err);
 	if (status)
 		return status_exit(status);
 	if (is_list) {
@@ -286,7 +300,7 @@ static int run(const struct options_result *arguments, struct error *err)
 	}
 	if (table_name && !analysis_find(table_name))
 		return status_exit(unknown_table(table_name, err));
-	if (parse_by(&analysis, err) || parse_steps(steps, &analysis, err))
+	if (parse_steps(steps, &analysis, err))
 		return status_exit(err->status);
 	status = load_run(&loaded, arguments->operand_count ? arguments->operands[0] : "latest", &analysis,
 	                  memory_bytes, err);

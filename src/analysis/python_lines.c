@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * python_lines.c: the tables `lines` and `stacks`: what the operators cost that a line of the user's program, or a stack, has issued. Self times,
+ * so that every operator counts once, and the rows sum to all time in operators. What a backward computes is its forward's line's.
+ */
+#include "analysis/python_places.h"
+#include "analysis/python_source.h"
+#include "analysis/step_times.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cost {
+	int64_t issued_ns, backward_ns, calls;
+};
+
+struct origin { /* of an operator, or of what it lies in */
+	uint32_t stack;
+	bool is_backward;
+};
+
+struct line_fold {
+	const struct model *model;
+	const struct step_times *times;
+	bool is_by_stack;
+	struct cost *costs;       /* by stack */
+	struct model_link *links; /* forward to backward, by their ends */
+	uint32_t link_count, next_link;
+	struct origin *open; /* by depth */
+	uint32_t open_capacity;
+	int64_t total_ns;
+	uint64_t outside;
+};
+
+static int compare_links(const void *left, const void *right)
+{
+	const struct model_link *a = left, *b = right;
+	if (a->to_track != b->to_track)
+		return a->to_track < b->to_track ? -1 : 1;
+	return (a->to_row > b->to_row) - (a->to_row < b->to_row);
+}
+
+static void find_links(struct line_fold *fold)
+{
+	const struct model *model = fold->model;
+	fold->links = memory_resize(NULL, model->links_count + 1, sizeof *fold->links);
+	for (uint32_t i = 0; i < model->links_count; i++) {
+		const struct model_link *link = &model->links[i];
+		if (link->kind == STEPSCOPE_LINK_BACKWARD && link->from_row != MODEL_NONE && link->to_row != MODEL_NONE)
+			fold->links[fold->link_count++] = *link;
+	}
+	if (fold->link_count)
+		qsort(fold->links, fold->link_count, sizeof *fold->links, compare_links);
+}
+
+/* The stack that began the forward of this backward; 0: it is none, or not known. */
+static uint32_t forward_stack(struct line_fold *fold, const struct span_view *span)
+{
+	const struct model_link *link = &fold->links[fold->next_link];
+	while (fold->next_link < fold->link_count &&
+	       (link->to_track < span->track_index ||
+	        (link->to_track == span->track_index && link->to_row < span->row)))
+		link = &fold->links[++fold->next_link];
+	if (fold->next_link == fold->link_count || link->to_track != span->track_index || link->to_row != span->row)
+		return 0;
+	uint32_t index;
+	const struct span_chunk *chunk = track_chunk(fold->model->tracks[link->from_track], link->from_row, &index);
+	return span_stack(chunk, index);
+}
+
+static bool is_operator(uint8_t kind)
+{
+	return kind == SPAN_OP || kind == SPAN_COLLECTIVE;
+}
+
+static bool is_measured(const struct line_fold *fold, int32_t step)
+{
+	if (!fold->times->count)
+		return true;
+	return step >= 0 && fold->times->steps[step].is_selected && fold->model->steps[step].has_detail;
+}
+
+static bool visit(void *context, const struct span_view *span)
+{
+	struct line_fold *fold = context;
+	if (span->depth >= fold->open_capacity) {
+		fold->open_capacity = span->depth + 64u;
+		fold->open = memory_resize(fold->open, fold->open_capacity, sizeof *fold->open);
+	}
+	struct origin origin = {span->stack, false};
+	uint32_t forward = fold->is_by_stack ? 0 : forward_stack(fold, span);
+	if (forward)
+		origin = (struct origin){forward, true};
+	else if (span->depth && fold->open[span->depth - 1].is_backward)
+		origin = fold->open[span->depth - 1];
+	fold->open[span->depth] = origin;
+	if (!is_operator(span->kind))
+		return true;
+	if (!is_measured(fold, span->step)) {
+		fold->outside++;
+		return true;
+	}
+	struct cost *cost = &fold->costs[origin.stack];
+	*(origin.is_backward ? &cost->backward_ns : &cost->issued_ns) += span->self_ns;
+	cost->calls += !origin.is_backward;
+	fold->total_ns += span->self_ns;
+	return true;
+}
+
+static void fold_run(struct line_fold *fold)
+{
+	const struct model *model = fold->model;
+	fold->costs = memory_resize(NULL, model->stacks_count + 1, sizeof *fold->costs);
+	memset(fold->costs, 0, (model->stacks_count + 1) * sizeof *fold->costs);
+	find_links(fold);
+	for (uint32_t track = 0; track < model->tracks_count; track++)
+		model_visit_spans(model, track, visit, fold);
+}
+
+static void fold_release(struct line_fold *fold)
+{
+	free(fold->costs);
+	free(fold->links);
+	free(fold->open);
+}
+
+/* ---- what both tables say ---------------------------------------------------------------------------------------------------- */
+
+static const char *why_none(const struct model *model, struct arena *arena)
+{
+	const char *reason = model_meta(model, MODEL_NONE, "torch.lines");
+	if (reason && strcmp(reason, "yes") != 0)
+		return arena_printf(arena, "no lines of Python were recorded: %s", reason);
+	return reason ? "no operator was issued by Python"
+	              : "no lines of Python were recorded: stepscope run --with lines";
+}
+
+static bool has_stacks(const struct model *model, const struct cost *costs)
+{
+	for (uint32_t i = 1; i < model->stacks_count; i++)
+		if (costs[i].calls || costs[i].backward_ns)
+			return true;
+	return false;
+}
+
+static void say_what_is_missing(const struct line_fold *fold, struct table *table)
+{
+	if (!fold->times->count)
+		table->note = "no steps were marked: all recorded operators are counted";
+	else if (fold->outside)
+		table->note = arena_printf(
+			&table->arena, "%" PRIu64 " operators lie outside of the measured steps and are not counted",
+			fold->outside);
+}
+
+static void set_share(struct table *table, int row, int column, int64_t part_ns, int64_t total_ns)
+{
+	if (total_ns > 0)
+		table_set_double(table, row, column, (double)part_ns / (double)total_ns);
+	else
+		table_set_missing(table, row, column, "the operators took no time");
+}
+
+static const struct table_column self_column = {
+	.name = "self_ns",
+	.title = "self",
+	.type = TABLE_INT,
+	.unit = UNIT_NS,
+	.definition = "time in the operators that it issued and in nothing inside them that is "
+		      "another operator; the rows sum to all time in operators",
+	.rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL};
+static const struct table_column share_column = {
+	.name = "self_ratio",
+	.title = "%",
+	.type = TABLE_DOUBLE,
+	.unit = UNIT_RATIO,
+	.role = ROLE_SHARE,
+	.definition = "share of the self time",
+	.denominator = "self time of all operators that start in measured steps, in all threads",
+	.rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE};
+static const struct table_column calls_column = {
+	.name = "calls",
+	.type = TABLE_INT,
+	.unit = UNIT_COUNT,
+	.definition = "operators that it issued, those inside of others included",
+	.rules = RULE_NOT_NEGATIVE};
+
+/* ---- by line ------------------------------------------------------------------------------------------------------------------ */
+
+enum {
+	LINE_SELF,
+	LINE_RATIO,
+	LINE_ISSUED,
+	LINE_BACKWARD,
+	LINE_CALLS,
+	LINE_PLACE,
+	LINE_FUNCTION,
+	LINE_SOURCE,
+	LINE_COLUMNS,
+};
+
+static void add_line_columns(struct table *table, int64_t total_ns)
+{
+	struct table_column self = self_column;
+	self.total = (double)total_ns;
+	const struct table_column columns[LINE_COLUMNS] = {
+		[LINE_PLACE] =
+			{.name = "line",
+	                 .type = TABLE_TEXT,
+	                 .role = ROLE_KEY,
+	                 .definition =
+	                         "file and line: the innermost frame that is of no installed package and not of Python's own "
+	                         "library; where there is none, the innermost one; \"(no line of Python)\": threads of C++, and "
+	                         "what was not recorded"},
+		[LINE_FUNCTION] = {.name = "function",
+	                           .type = TABLE_TEXT,
+	                           .role = ROLE_KEY,
+	                           .definition = "the function that the line is in"},
+		[LINE_SELF] = self,
+		[LINE_RATIO] = share_column,
+		[LINE_ISSUED] = {.name = "issued_ns",
+	                         .title = "forward",
+	                         .type = TABLE_INT,
+	                         .unit = UNIT_NS,
+	                         .definition = "of the self time: operators that the line called",
+	                         .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
+	                         .other = "self_ns"},
+		[LINE_BACKWARD] =
+			{.name = "backward_ns",
+	                 .title = "backward",
+	                 .type = TABLE_INT,
+	                 .unit = UNIT_NS,
+	                 .definition =
+	                         "of the self time: the backward of operators that the line called, whoever started it",
+	                 .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
+	                 .other = "self_ns"},
+		[LINE_CALLS] = calls_column,
+		[LINE_SOURCE] =
+			{.name = "source",
+	                 .type = TABLE_TEXT,
+	                 .role = ROLE_EVIDENCE,
+	                 .definition =
+	                         "the line's text, when the file is on this machine and has not changed since the run"},
+	};
+	table_columns(table, columns, LINE_COLUMNS);
+}
+
+struct place {
+	uint32_t file, line, name; /* file 0 and line 0: none */
+	struct cost cost;
+};
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct place *a = left, *b = right;
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
+	if (a->line != b->line)
+		return a->line < b->line ? -1 : 1;
+	return (a->name > b->name) - (a->name < b->name);
+}
+
+/* Costs of stacks by the user's line, in place; returns how many. */
+static uint32_t gather_places(const struct line_fold *fold, struct place *places)
+{
+	const struct model *model = fold->model;
+	uint32_t *users = python_user_frames(model), count = 0, kept = 0;
+	for (uint32_t i = 0; i < model->stacks_count; i++) {
+		const struct stack_node *frame = &model->stacks[users[i] ? users[i] : i];
+		if (fold->costs[i].calls || fold->costs[i].backward_ns || fold->costs[i].issued_ns)
+			places[count++] = (struct place){frame->file, frame->line, frame->frame, fold->costs[i]};
+	}
+	free(users);
+	if (count)
+		qsort(places, count, sizeof *places, compare_places);
+	for (uint32_t i = 0; i < count; i++) {
+		if (kept && compare_places(&places[kept - 1], &places[i]) == 0) {
+			places[kept - 1].cost.issued_ns += places[i].cost.issued_ns;
+			places[kept - 1].cost.backward_ns += places[i].cost.backward_ns;
+			places[kept - 1].cost.calls += places[i].cost.calls;
+		} else {
+			places[kept++] = places[i];
+		}
+	}
+	return kept;
+}
+
+static void set_place(struct table *table, int row, const struct line_fold *fold, const struct place *place,
+                      struct python_source *source)
+{
+	const char *file = model_text(fold->model, place->file), *reason;
+	if (!*file) {
+		table_set_text(table, row, LINE_PLACE, "(no line of Python)");
+		table_set_missing(table, row, LINE_FUNCTION, "no Python function is known");
+		table_set_missing(table, row, LINE_SOURCE, "no line of Python is known");
+		return;
+	}
+	if (place->line)
+		table_set_text(
+			table, row, LINE_PLACE,
+			arena_printf(&table->arena, "%s:%u", python_short_file(file, source->folder), place->line));
+	else
+		table_set_text(table, row, LINE_PLACE,
+		               arena_printf(&table->arena, "%s:?", python_short_file(file, source->folder)));
+	table_set_text(table, row, LINE_FUNCTION, model_text(fold->model, place->name));
+	const char *text = python_source_line(source, file, place->line, &reason);
+	if (text)
+		table_set_text(table, row, LINE_SOURCE, text);
+	else
+		table_set_missing(table, row, LINE_SOURCE, reason);
+}
+
+static void add_line_rows(struct table *table, const struct line_fold *fold)
+{
+	struct place *places = memory_resize(NULL, fold->model->stacks_count + 1, sizeof *places);
+	uint32_t count = gather_places(fold, places);
+	struct python_source source;
+	python_source_init(&source, fold->model);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct cost *cost = &places[i].cost;
+		int64_t self_ns = cost->issued_ns + cost->backward_ns;
+		int row = table_row(table);
+		set_place(table, row, fold, &places[i], &source);
+		table_set_int(table, row, LINE_SELF, self_ns);
+		set_share(table, row, LINE_RATIO, self_ns, fold->total_ns);
+		table_set_int(table, row, LINE_ISSUED, cost->issued_ns);
+		table_set_int(table, row, LINE_BACKWARD, cost->backward_ns);
+		table_set_int(table, row, LINE_CALLS, cost->calls);
+	}
+	python_source_release(&source);
+	free(places);
+	table_sort(table, LINE_PLACE, true);
+	table_sort(table, LINE_SELF, false);
+}
+
+static enum status run_lines(const struct model *model, const struct analysis_options *options, struct table *table,
+                             struct error *err)
+{
+	struct step_times own = {0};
+	struct line_fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	fold_run(&fold);
+	table_init(
+		table, "lines", "Operators by line of Python",
+		"operators that start in steps with operator detail, by the user's line that issued them or their forward");
+	add_line_columns(table, fold.total_ns);
+	if (has_stacks(model, fold.costs))
+		add_line_rows(table, &fold);
+	else
+		table->empty = why_none(model, &table->arena);
+	say_what_is_missing(&fold, table);
+	fold_release(&fold);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_lines = {"lines", "which lines of the program issue the costly operators?", run_lines};
+
+/* ---- by stack ----------------------------------------------------------------------------------------------------------------- */
+
+enum {
+	STACK_SELF,
+	STACK_RATIO,
+	STACK_CALLS,
+	STACK_TEXT,
+	STACK_COLUMNS,
+};
+
+static void add_stack_columns(struct table *table, int64_t total_ns)
+{
+	struct table_column self = self_column;
+	self.total = (double)total_ns;
+	const struct table_column columns[STACK_COLUMNS] = {
+		[STACK_SELF] = self,
+		[STACK_RATIO] = share_column,
+		[STACK_CALLS] = calls_column,
+		[STACK_TEXT] =
+			{.name = "stack",
+	                 .type = TABLE_TEXT,
+	                 .role = ROLE_KEY,
+	                 .definition =
+	                         "frames of Python that issued the operators, outermost first, with semicolons between them; in a "
+	                         "backward those that started it"},
+	};
+	table_columns(table, columns, STACK_COLUMNS);
+}
+
+#define STACK_FRAMES 4096u
+
+static const char *stack_text(const struct model *model, uint32_t stack, struct arena *arena)
+{
+	uint32_t path[STACK_FRAMES], count = 0;
+	const char *folder = python_folder(model);
+	struct buffer text;
+	if (!stack)
+		return "(no stack of Python)";
+	for (; stack && count < STACK_FRAMES; stack = model->stacks[stack].parent)
+		path[count++] = stack;
+	buffer_init(&text, 1 << 20);
+	while (count--) {
+		python_frame_text(model, &model->stacks[path[count]], folder, &text);
+		buffer_add_text(&text, count ? ";" : "");
+	}
+	const char *copy = arena_dup_n(arena, text.data, text.length);
+	buffer_release(&text);
+	return copy;
+}
+
+static void add_stack_rows(struct table *table, const struct line_fold *fold)
+{
+	for (uint32_t i = 0; i < fold->model->stacks_count; i++) {
+		const struct cost *cost = &fold->costs[i];
+		if (!cost->calls)
+			continue;
+		int row = table_row(table);
+		table_set_int(table, row, STACK_SELF, cost->issued_ns);
+		set_share(table, row, STACK_RATIO, cost->issued_ns, fold->total_ns);
+		table_set_int(table, row, STACK_CALLS, cost->calls);
+		table_set_text(table, row, STACK_TEXT, stack_text(fold->model, i, &table->arena));
+	}
+	table_sort(table, STACK_TEXT, true);
+	table_sort(table, STACK_SELF, false);
+}
+
+static enum status run_stacks(const struct model *model, const struct analysis_options *options, struct table *table,
+                              struct error *err)
+{
+	struct step_times own = {0};
+	struct line_fold fold = {.model = model, .times = step_times_get(&own, model, options), .is_by_stack = true};
+	fold_run(&fold);
+	table_init(table, "stacks", "Operators by stack of Python",
+	           "operators that start in steps with operator detail, by the stack of Python that issued them");
+	add_stack_columns(table, fold.total_ns);
+	if (has_stacks(model, fold.costs))
+		add_stack_rows(table, &fold);
+	else
+		table->empty = why_none(model, &table->arena);
+	say_what_is_missing(&fold, table);
+	fold_release(&fold);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_stacks = {"stacks", "which stacks of Python issue the costly operators?", run_stacks};
