@@ -26,10 +26,11 @@ static bool is_no_progress;
 
 static const struct option options[] = {
 	OPTION_TEXT("format", 'f', &format_name, "NAME",
-                    "chrome, perfetto or memory-timeline; else the suffix of -o decides"),
+                    "chrome, perfetto, memory-timeline, speedscope or folded; else the suffix of -o decides"),
 	OPTION_TEXT(
 		"output", 'o', &output, "FILE",
-		"where to: .json or .pftrace, with .gz or .zst behind it compressed; DIR/ writes one file per rank; "
+		"where to: .json, .pftrace, .speedscope.json, .folded or .txt, with .gz or .zst behind it compressed; "
+		"DIR/ writes one file per rank; "
 		"- is standard output; without it, into the run's directory"),
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
 	OPTION_TEXT("device", 0, &device, "NAME",
@@ -60,12 +61,20 @@ static bool is_directory(const char *path)
 
 static const struct exporter *exporter_by_suffix(const char *path)
 {
-	size_t length = output_stem_length(path);
+	size_t length = output_stem_length(path), longest = 0;
+	const struct exporter *found = NULL;
 
-	for (int i = 0; exporters[i]; i++)
-		if (has_suffix(path, length, exporters[i]->suffix))
-			return exporters[i];
-	return NULL;
+	for (int i = 0; exporters[i]; i++) {
+		const struct exporter *exporter = exporters[i];
+
+		if (has_suffix(path, length, exporter->suffix) && strlen(exporter->suffix) > longest) {
+			longest = strlen(exporter->suffix);
+			found = exporter;
+		} else if (!found && exporter->other_suffix && has_suffix(path, length, exporter->other_suffix)) {
+			found = exporter;
+		}
+	}
+	return found;
 }
 
 static enum status unknown_format(struct error *err)
@@ -82,7 +91,7 @@ static enum status unknown_format(struct error *err)
 	if (nearest)
 		error_hint(err, "did you mean '--format %s'?", nearest);
 	else
-		error_hint(err, "chrome, perfetto and memory-timeline are known");
+		error_hint(err, "chrome, perfetto, memory-timeline, speedscope and folded are known");
 	return STATUS_USAGE;
 }
 
@@ -97,7 +106,8 @@ static enum status choose_exporter(const struct exporter **exporter, struct erro
 	if (*exporter && (!output || strcmp(output, "-") != 0))
 		return STATUS_OK;
 	error_set(err, STATUS_USAGE, "cannot tell the format of '%s'", output);
-	error_hint(err, "end its name in .json or .pftrace (and .gz or .zst), or add --format");
+	error_hint(err,
+	           "end its name in .json, .pftrace, .speedscope.json or .folded (and .gz or .zst), or add --format");
 	return STATUS_USAGE;
 }
 

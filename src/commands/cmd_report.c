@@ -29,9 +29,8 @@ static const struct option options[] = {
 	OPTION_TEXT("columns", 0, &column_names, "A,B", "only these columns of the table"),
 	OPTION_TEXT("sort", 0, &sort_column, "COLUMN", "sort the table: largest first; -COLUMN: smallest first"),
 	OPTION_INT("limit", 'n', &limit, "N", "at most N rows of the table"),
-	OPTION_LIST(
-		"by", 0, &by, "WHAT",
-		"split operations by shape, thread or phase; may be repeated; line, stack: the Python that issued them"),
+	OPTION_LIST("by", 0, &by, "WHAT",
+                    "split operations by shape, thread, phase; or a table by line or stack of Python"),
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
 	OPTION_FLAG("explain", 0, &is_explained, "say how each column is defined"),
 	OPTION_GROUP("Form"),

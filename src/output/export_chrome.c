@@ -386,6 +386,7 @@ static void write_track(struct chrome *chrome, uint32_t number)
 	for (unsigned kind = 0; kind < SPAN_KIND_COUNT; kind++)
 		piece_set(&lane->heads[kind], "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"",
 		          export_category((enum span_kind)kind, lane->is_device));
+	chrome_python(chrome, number); /* before the operators, which they are around */
 	lane_begin(lane, 0);
 	for (uint32_t i = 0; i < track->chunk_count && !output_is_failed(chrome->w.output); i++)
 		visit_chunk(lane, track->chunks[i]);
@@ -451,6 +452,7 @@ static void write_all(struct chrome *chrome, struct output *output)
 	export_window_init(&chrome->window, model, &chrome->selection);
 	set_base(chrome);
 	chrome->done = 0;
+	chrome->last_python_id = 0;
 	chrome->total = export_span_total(model);
 	chrome->w = writer_begin(output);
 	chrome_head(chrome);

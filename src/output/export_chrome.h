@@ -33,6 +33,7 @@ struct chrome {
 	bool is_flow_by_index;      /* link numbers are not unique in this file */
 	struct step_bytes *account; /* (optional) a first pass that counts */
 	uint64_t done, total;
+	uint32_t last_python_id;
 	struct writer w;
 };
 
@@ -51,6 +52,9 @@ void chrome_values(struct chrome *chrome);
 void chrome_marks(struct chrome *chrome);
 void chrome_memory(struct chrome *chrome);
 void chrome_tail(struct chrome *chrome);
+
+/* export_chrome_python.c: calls of Python functions, where stacks were recorded. */
+void chrome_python(struct chrome *chrome, uint32_t track);
 
 /* export_chrome_args.c: the args of a span that has more than an External id, and its flows. */
 struct chrome_span {

@@ -350,3 +350,13 @@ uint64_t export_span_total(const struct model *model)
 		total += model->tracks[i]->span_count;
 	return total;
 }
+
+void export_note_stacks(struct export_result *result, const struct model *model, const struct export_options *options)
+{
+	if (model->stacks_count <= 1)
+		export_note(
+			result,
+			"no lines of Python were recorded (stepscope run --with lines): each stack is an operator alone");
+	if (options->max_bytes > 0)
+		export_note(result, "--max-mb has no effect: stacks are few");
+}

@@ -25,8 +25,9 @@ struct export_result {
 };
 
 struct exporter {
-	const char *name;   /* "chrome", "perfetto" */
-	const char *suffix; /* ".pt.trace.json", ".pftrace"; -o picks the exporter by it */
+	const char *name;         /* "chrome", "perfetto" */
+	const char *suffix;       /* ".pt.trace.json", ".pftrace"; -o picks the exporter by it */
+	const char *other_suffix; /* (optional) picks it, too */
 	const char *description;
 	/* Writes to path (".gz" and ".zst" behind the suffix compress; "-" is stdout), atomically: temporary file, rename. */
 	enum status (*write)(const struct model *model, const char *path, const struct export_options *options,

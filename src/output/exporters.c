@@ -9,12 +9,11 @@
 extern const struct exporter export_chrome;
 extern const struct exporter export_perfetto;
 extern const struct exporter export_memory;
+extern const struct exporter export_speedscope;
+extern const struct exporter export_folded;
 
 const struct exporter *const exporters[] = {
-	&export_chrome,
-	&export_perfetto,
-	&export_memory,
-	NULL,
+	&export_chrome, &export_perfetto, &export_memory, &export_speedscope, &export_folded, NULL,
 };
 
 const struct exporter *exporter_find(const char *name)

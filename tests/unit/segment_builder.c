@@ -36,13 +36,19 @@ void segment_block(struct segment_builder *segment, enum stepscope_block_kind ki
 	segment->bytes.length += block_write(out, kind, stream, data, bytes);
 }
 
-void segment_symbol(struct segment_builder *segment, uint32_t id, enum stepscope_symbol_kind kind, const char *text)
+void segment_symbol_n(struct segment_builder *segment, uint32_t id, enum stepscope_symbol_kind kind, const char *text,
+                      uint32_t length)
 {
 	char data[1024] = "";
-	struct stepscope_symbol symbol = {.id = id, .length = (uint16_t)strlen(text), .kind = (uint8_t)kind};
+	struct stepscope_symbol symbol = {.id = id, .length = (uint16_t)length, .kind = (uint8_t)kind};
 	memcpy(data, &symbol, sizeof symbol);
 	memcpy(data + sizeof symbol, text, symbol.length);
 	segment_block(segment, STEPSCOPE_BLOCK_SYMBOLS, 0, data, sizeof symbol + (symbol.length + 7u) / 8 * 8);
+}
+
+void segment_symbol(struct segment_builder *segment, uint32_t id, enum stepscope_symbol_kind kind, const char *text)
+{
+	segment_symbol_n(segment, id, kind, text, (uint32_t)strlen(text));
 }
 
 static void add_builtins(struct segment_builder *segment)

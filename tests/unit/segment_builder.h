@@ -37,6 +37,8 @@ void segment_begin_with(struct segment_builder *segment, const struct stepscope_
 void segment_release(struct segment_builder *segment);
 
 void segment_symbol(struct segment_builder *segment, uint32_t id, enum stepscope_symbol_kind kind, const char *text);
+void segment_symbol_n(struct segment_builder *segment, uint32_t id, enum stepscope_symbol_kind kind, const char *text,
+                      uint32_t length); /* with a NUL in it */
 void segment_stream(struct segment_builder *segment, uint32_t stream, uint32_t tid, const char *name);
 void segment_stream_of_kind(struct segment_builder *segment, uint32_t stream, uint32_t tid, const char *name,
                             uint32_t kind, uint32_t flags);

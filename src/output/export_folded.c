@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * export_folded.c: "frame;frame;operator 123" per line: what flamegraph.pl, inferno, speedscope and Perfetto read. Whole microseconds of self
+ * time; frames as torch.profiler's export_stacks() writes them, with the operator behind them.
+ */
+#include "analysis/python_places.h"
+#include "base/buffer.h"
+#include "output/compress.h"
+#include "output/stack_weights.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct folded {
+	const struct model *model;
+	struct writer w;
+	const char *folder;
+	struct buffer text;
+	uint32_t process; /* MODEL_NONE: only one is written */
+	int64_t rounded_ns;
+};
+
+/* Nothing that ends a frame or a line may be in one. */
+static void put_frame(struct folded *folded, const char *text, size_t length, bool is_last)
+{
+	for (size_t i = 0; i < length; i++) {
+		char c = text[i];
+		writer_bytes(&folded->w, c == ' ' || c == ';' || c == '\t' || c == '\n' || c == '\r' ? "_" : &text[i],
+		             1);
+	}
+	writer_text(&folded->w, is_last ? " " : ";");
+}
+
+static void put_line(struct folded *folded, const struct stack_weight *weight)
+{
+	uint32_t path[STACK_WEIGHTS_FRAMES], count = stack_path(folded->model, weight->stack, path);
+	const char *name = model_text(folded->model, weight->name);
+	if (folded->process != MODEL_NONE)
+		writer_printf(&folded->w, "process_%" PRId64 ";", folded->model->processes[folded->process].pid);
+	for (uint32_t i = 0; i < count; i++) {
+		buffer_clear(&folded->text);
+		python_frame_text(folded->model, &folded->model->stacks[path[i]], folded->folder, &folded->text);
+		put_frame(folded, folded->text.data, folded->text.length, false);
+	}
+	put_frame(folded, name, strlen(name), true);
+	writer_printf(&folded->w, "%" PRId64 "\n", (weight->self_ns + 500) / 1000);
+}
+
+static void put_process(struct folded *folded, uint32_t process, const struct selection *selection,
+                        struct export_result *result)
+{
+	const struct model *model = folded->model;
+	struct stack_weights weights = {0};
+	for (uint32_t i = 0; i < model->tracks_count; i++)
+		if (model->tracks[i]->process == process)
+			stack_weights_add(&weights, model, i, selection);
+	stack_weights_finish(&weights);
+	for (uint32_t i = 0; i < weights.count; i++) {
+		if (weights.weights[i].self_ns >= 500)
+			put_line(folded, &weights.weights[i]);
+		else
+			folded->rounded_ns += weights.weights[i].self_ns;
+	}
+	result->slices += weights.operators;
+	stack_weights_release(&weights);
+}
+
+static bool is_wanted(const struct export_options *options, uint32_t process)
+{
+	return !options->processes || options->processes[process];
+}
+
+static enum status folded_write(const struct model *model, const char *path, const struct export_options *options,
+                                struct export_result *result, struct error *err)
+{
+	struct selection selection;
+	struct output *output;
+	uint32_t wanted = 0;
+	*result = (struct export_result){0};
+	enum status status = output_open(path, &output, err);
+	if (status != STATUS_OK)
+		return status;
+	for (uint32_t i = 0; i < model->processes_count; i++)
+		wanted += is_wanted(options, i) && model->processes[i].role != STEPSCOPE_ROLE_HOST;
+	struct folded folded = {.model = model, .w = writer_begin(output), .folder = python_folder(model)};
+	buffer_init(&folded.text, 1 << 20);
+	selection_init(&selection, model, options);
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		folded.process = wanted > 1 ? i : MODEL_NONE;
+		if (is_wanted(options, i))
+			put_process(&folded, i, &selection, result);
+	}
+	selection_release(&selection);
+	buffer_release(&folded.text);
+	writer_end(&folded.w);
+	result->bytes_raw = output_raw_bytes(output);
+	export_note_stacks(result, model, options);
+	if (folded.rounded_ns >= 1000)
+		export_note(result, "%" PRId64 " us in stacks of less than half a microsecond are left out",
+		            folded.rounded_ns / 1000);
+	return output_close(output, &result->bytes_file, err);
+}
+
+const struct exporter export_folded = {
+	.name = "folded",
+	.suffix = ".folded",
+	.other_suffix = ".txt",
+	.description = "stacks of Python and the operators' self time, one per line: flamegraph.pl, inferno, speedscope",
+	.write = folded_write,
+};

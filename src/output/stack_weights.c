@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stack_weights.c: see the header.
+ */
+#include "output/stack_weights.h"
+
+#include "base/memory.h"
+#include "model/merge_sort.h"
+
+#include <stdlib.h>
+
+#define GATHERED (1u << 20) /* sorted and joined when so many have come */
+
+struct gathering {
+	struct stack_weights *weights;
+	const struct selection *selection;
+};
+
+static int compare(const void *left, const void *right)
+{
+	const struct stack_weight *a = left, *b = right;
+	if (a->stack != b->stack)
+		return a->stack < b->stack ? -1 : 1;
+	return (a->name > b->name) - (a->name < b->name);
+}
+
+static void join(struct stack_weights *weights)
+{
+	uint32_t kept = 0;
+	if (!weights->count)
+		return;
+	merge_sort(weights->weights, weights->count, sizeof *weights->weights, compare);
+	for (uint32_t i = 0; i < weights->count; i++) {
+		if (kept && compare(&weights->weights[kept - 1], &weights->weights[i]) == 0)
+			weights->weights[kept - 1].self_ns += weights->weights[i].self_ns;
+		else
+			weights->weights[kept++] = weights->weights[i];
+	}
+	weights->count = kept;
+}
+
+static bool visit(void *context, const struct span_view *span)
+{
+	struct gathering *gathering = context;
+	struct stack_weights *weights = gathering->weights;
+	uint32_t index;
+	if ((span->kind != SPAN_OP && span->kind != SPAN_COLLECTIVE) || span->self_ns <= 0)
+		return true;
+	const struct span_chunk *chunk = track_chunk(span->track, span->row, &index);
+	if (gathering->selection->intervals &&
+	    !selection_has_span(gathering->selection, span->model, span->track->process, chunk, index))
+		return true;
+	if (weights->count == weights->capacity) {
+		if (weights->count >= GATHERED)
+			join(weights);
+		if (weights->count * 2 >= weights->capacity) {
+			weights->capacity = weights->capacity ? 2 * weights->capacity : 4096;
+			weights->weights = memory_resize(weights->weights, weights->capacity, sizeof *weights->weights);
+		}
+	}
+	weights->weights[weights->count++] = (struct stack_weight){span->stack, span->name, span->self_ns};
+	weights->operators++;
+	return true;
+}
+
+void stack_weights_add(struct stack_weights *weights, const struct model *model, uint32_t track,
+                       const struct selection *selection)
+{
+	struct gathering gathering = {weights, selection};
+	model_visit_spans(model, track, visit, &gathering);
+}
+
+void stack_weights_finish(struct stack_weights *weights)
+{
+	join(weights);
+}
+
+void stack_weights_release(struct stack_weights *weights)
+{
+	free(weights->weights);
+	*weights = (struct stack_weights){0};
+}
+
+uint32_t stack_path(const struct model *model, uint32_t stack, uint32_t path[STACK_WEIGHTS_FRAMES])
+{
+	uint32_t count = 0;
+	for (; stack && count < STACK_WEIGHTS_FRAMES; stack = model->stacks[stack].parent)
+		path[count++] = stack;
+	for (uint32_t i = 0; i < count / 2; i++) {
+		uint32_t other = path[i];
+		path[i] = path[count - 1 - i];
+		path[count - 1 - i] = other;
+	}
+	return count;
+}
