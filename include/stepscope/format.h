@@ -87,19 +87,21 @@ enum stepscope_step_event {
 		4, /* [0] enum stepscope_capture from here on in the process [1] mask of stepscope_active bits
 	            * optional [2] number of the step that begins here, where the program marked none and they were counted */
 	STEPSCOPE_STEP_RESULT = 5, /* reserved for optimizer results (skipped step) */
+	STEPSCOPE_STEP_WINDOW =
+		6, /* what a profiler in the program asked for: [0] its number, from 1 on [1] 1 begins, 0 ends */
 	STEPSCOPE_STEP_TRAINING =
 		7, /* while no detail is recorded, what PyTorch did: [0] enum stepscope_training in bits 0..7, flags from
 	            * 8 on [1] start tick [2] end tick, optional [3] which optimizer or loader */
 };
 
-enum stepscope_training { /* what a stretch of a thread's time says about the steps of its program */
+enum stepscope_training {               /* what a stretch of a thread's time says about the steps of its program */
 	STEPSCOPE_TRAINING_OP = 0,      /* operators of no graph */
 	STEPSCOPE_TRAINING_FORWARD = 1, /* operators that a graph remembers */
 	STEPSCOPE_TRAINING_DATA = 2,    /* the wait for a batch */
 	STEPSCOPE_TRAINING_BACKWARD = 3,
 	STEPSCOPE_TRAINING_OPTIMIZER = 4, /* a call */
 	STEPSCOPE_TRAINING_ZERO_GRAD = 5,
-	STEPSCOPE_TRAINING_SCALER = 6, /* update of a gradient scaler */
+	STEPSCOPE_TRAINING_SCALER = 6,           /* update of a gradient scaler */
 	STEPSCOPE_TRAINING_IS_TRAINING = 1 << 8, /* backward: gradients were accumulated */
 	STEPSCOPE_TRAINING_IS_INSIDE = 1 << 9,   /* in an optimizer's call */
 	STEPSCOPE_TRAINING_IS_EMPTY = 1 << 10,   /* data: no batch came */

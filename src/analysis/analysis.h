@@ -21,6 +21,8 @@ struct analysis_options {
 	unsigned by;    /* enum analysis_by, or-ed */
 	bool has_steps; /* only these step numbers, inclusive */
 	int64_t first_step, last_step;
+	uint32_t window, last_window; /* as in struct model_filter */
+	int64_t pid;
 	const struct step_times
 		*step_times; /* (optional) computed once with the same steps, for all analyses of a report */
 };

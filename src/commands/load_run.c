@@ -20,7 +20,8 @@ static void on_progress(void *context, uint64_t done, uint64_t total)
 enum status load_run(struct loaded_run *run, const char *operand, const struct analysis_options *options,
                      int64_t memory_bytes, struct error *err)
 {
-	const struct model_filter filter = {options->has_steps, options->first_step, options->last_step};
+	const struct model_filter filter = {options->has_steps, options->first_step,  options->last_step,
+	                                    options->window,    options->last_window, options->pid};
 	struct progress progress;
 	enum status status;
 
@@ -76,6 +77,29 @@ enum status parse_steps(const char *text, struct analysis_options *options, stru
 		return error_set(err, STATUS_USAGE, "option '--steps' wants A-B or one number, got '%s'", text);
 	if (options->last_step < options->first_step)
 		return error_set(err, STATUS_USAGE, "option '--steps' wants the smaller number first, got '%s'", text);
+	return STATUS_OK;
+}
+
+enum status parse_window(const char *text, struct analysis_options *options, struct error *err)
+{
+	const char *at = text;
+	int64_t first, last;
+	bool is_good;
+
+	if (!text)
+		return STATUS_OK;
+	if (options->has_steps)
+		return error_set(err, STATUS_USAGE, "options '--steps' and '--window' exclude each other");
+	is_good = parse_number(&at, &first) && first >= 1;
+	last = first;
+	if (is_good && *at == '-')
+		is_good = (at++, parse_number(&at, &last)) && last >= first && last - first < 100000;
+	if (is_good && *at == '@')
+		is_good = (at++, parse_number(&at, &options->pid)) && options->pid >= 1;
+	if (!is_good || *at || last > INT32_MAX)
+		return error_set(err, STATUS_USAGE, "option '--window' wants N, N-M or N@PID, got '%s'", text);
+	options->window = (uint32_t)first;
+	options->last_window = (uint32_t)last;
 	return STATUS_OK;
 }
 

@@ -24,6 +24,9 @@ void loaded_run_release(struct loaded_run *run);
 /* "50-60" or "7"; text NULL: all steps. */
 enum status parse_steps(const char *text, struct analysis_options *options, struct error *err) MUST_CHECK;
 
+/* "2" or "2@4711": the second window of the profiler in process 4711. */
+enum status parse_window(const char *text, struct analysis_options *options, struct error *err) MUST_CHECK;
+
 /* Writes everything; a buffer that hit its maximum is an error. The file is replaced at once, or not at all. */
 enum status write_text(FILE *file, const struct buffer *text, struct error *err) MUST_CHECK;
 enum status write_text_file(const char *path, const struct buffer *text, struct error *err) MUST_CHECK;

@@ -604,7 +604,9 @@ static enum status load_files(struct recording *recording, struct error *err)
 	add_processes(recording);
 	find_detail_since(recording);
 	qsort_r(recording->files, recording->file_count, sizeof *recording->files, compare_files, recording);
-	if (recording->filter && recording->filter->has_steps)
+	if (recording->filter && recording->filter->window)
+		status = recording_find_profiled(recording, err);
+	else if (recording->filter && recording->filter->has_steps)
 		status = recording_find_windows(recording, err);
 	else
 		recording_find_captures(recording);

@@ -139,7 +139,10 @@ struct step_search {
 	bool is_wanted_next; /* the last step there was wanted: another one goes on with its window */
 	uint32_t stream;
 	bool has_any;
-	int64_t lowest, highest; /* step numbers seen */
+	int64_t lowest, highest;           /* step numbers seen */
+	uint32_t windows;                  /* of profilers in the program: the last one's number */
+	struct recorded_process *profiler; /* which has the wanted one */
+	struct time_window *profiled;      /* its end may be found first, in another thread */
 };
 
 static void open_window(struct recorded_process *process, int64_t time_ns)
@@ -186,6 +189,26 @@ static void search_step(struct step_search *search, const struct segment_event *
 	search->stream = stream;
 }
 
+/* The window of a profiler in the program. */
+static void search_window(struct step_search *search, const struct segment_event *event, int64_t time_ns)
+{
+	const struct model_filter *filter = search->recording->filter;
+	struct recorded_process *process = search->recording->process;
+	if (event->payload_count < 2 || (filter->pid && filter->pid != process->header.pid))
+		return;
+	if (event->payload[0] > search->windows)
+		search->windows = event->payload[0] < UINT32_MAX ? (uint32_t)event->payload[0] : UINT32_MAX;
+	if (event->payload[0] < filter->window || event->payload[0] > filter->last_window ||
+	    (search->profiler && search->profiler != process))
+		return;
+	search->profiler = process;
+	struct time_window *window = &search->profiled[event->payload[0] - filter->window];
+	if (event->payload[1])
+		window->start_ns = time_ns;
+	else
+		window->end_ns = time_ns;
+}
+
 static struct clock_cursor clock_of(const struct recorded_process *process, const struct stepscope_block *block)
 {
 	struct clock_cursor clock = {process->lines[0], 0};
@@ -228,7 +251,9 @@ static bool search_events(void *context, const struct stepscope_block *block, co
 			continue;
 		if (is_capture)
 			note_capture(search->recording, block->stream, time_ns, &events[i]);
-		else
+		else if (events[i].id == STEPSCOPE_STEP_WINDOW && search->recording->filter->window)
+			search_window(search, &events[i], time_ns);
+		else if (!search->recording->filter->window)
 			search_step(search, &events[i], block->stream, time_ns);
 	}
 	return true;
@@ -447,6 +472,47 @@ enum status recording_find_windows(struct recording *recording, struct error *er
 			recording->filter->first_step, recording->filter->last_step, search.lowest, search.highest);
 	share_windows(recording);
 	visit_inferred(&search, false);
+	recording->has_windows = true;
+	return STATUS_OK;
+}
+
+/* One whose begin is gone lasts from the beginning of what is left. */
+static void open_profiled(struct step_search *search, uint32_t count)
+{
+	for (uint32_t i = 0; search->profiler && i < count; i++) {
+		const struct time_window *window = &search->profiled[i];
+		if (window->start_ns == INT64_MIN && window->end_ns == INT64_MAX / 2)
+			continue;
+		open_window(search->profiler, window->start_ns);
+		search->profiler->windows[search->profiler->window_count - 1].end_ns = window->end_ns;
+	}
+}
+
+enum status recording_find_profiled(struct recording *recording, struct error *err)
+{
+	struct step_search search = {.recording = recording};
+	const struct segment_visitor visitor = {
+		.context = &search, .symbol = search_symbol, .events = search_events, .meta = search_meta};
+	uint32_t count = recording->filter->last_window - recording->filter->window + 1;
+	search.profiled = memory_resize(NULL, count, sizeof *search.profiled);
+	for (uint32_t i = 0; i < count; i++)
+		search.profiled[i] = (struct time_window){INT64_MIN, INT64_MAX / 2};
+	for (uint32_t i = 0; i < recording->file_count; i++) {
+		if (recording->files[i].is_usable)
+			visit_file(recording, &visitor, &recording->files[i]);
+	}
+	open_profiled(&search, count);
+	free(search.profiled);
+	if (!search.windows)
+		return error_set(err, STATUS_INPUT, "no profiler in the program recorded anything%s",
+		                 recording->filter->pid ? " in that process" : "");
+	if (!search.profiler)
+		return error_set(
+			err, STATUS_INPUT, "the recording has no window %" PRIu32 "%s; its last one is %" PRIu32,
+			recording->filter->window, recording->filter->pid ? " of that process" : "", search.windows);
+	torch_scan_finish(recording);
+	visit_inferred(&search, false);
+	sort_captures(recording);
 	recording->has_windows = true;
 	return STATUS_OK;
 }

@@ -396,10 +396,13 @@ static void on_gap(struct recording *recording, struct stream *stream, const str
 static void begin_inferred(struct recording *recording, struct stream *stream, uint32_t index)
 {
 	const struct inferred *inferred = &stream->inferred[index];
-	if (inferred->what == INFERRED_STEP)
+	if (inferred->what == INFERRED_STEP) {
 		begin_step(recording, stream, inferred->number, inferred->start_ns);
-	else
+		if (stream->step != MODEL_NONE)
+			recording->model->steps[stream->step].is_inferred = true;
+	} else {
 		begin_span(recording, stream, inferred->start_ns, SPAN_PHASE, inferred->what);
+	}
 	stream->inferred_open[stream->inferred_depth++] = index;
 }
 

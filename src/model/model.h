@@ -106,7 +106,8 @@ struct model_step {
 	uint32_t row;   /* of that span */
 	int64_t number;
 	int64_t start_ns, end_ns;
-	bool is_open; /* its end is not known: the recording stops inside it, or the end was dropped */
+	bool is_open;     /* its end is not known: the recording stops inside it, or the end was dropped */
+	bool is_inferred; /* the program did not mark it */
 	bool has_tokens, has_samples;
 	uint64_t tokens, samples;
 	uint8_t capture; /* enum stepscope_capture in force when it began */
@@ -284,6 +285,8 @@ struct model {
 struct model_filter {
 	bool has_steps;
 	int64_t first_step, last_step; /* step numbers, inclusive */
+	uint32_t window, last_window;  /* what a profiler in the program recorded as its nth to its mth; 0: no matter */
+	int64_t pid;                   /* of that program; 0: whichever has such a window */
 };
 
 void model_init(struct model *model, uint64_t memory_limit_bytes);

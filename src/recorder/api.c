@@ -218,7 +218,7 @@ void emit_count_steps(unsigned count, const char *by)
 
 bool emit_wants_shapes(void)
 {
-	return session_enter() && session.options.with_shapes;
+	return session_enter() && (session.options.with_shapes || session.window_mask & STEPSCOPE_ACTIVE_SHAPES);
 }
 
 bool emit_wants_memory(void)
@@ -234,6 +234,18 @@ bool emit_wants_lines(void)
 uint64_t emit_now(void)
 {
 	return STEPSCOPE_ACTIVE_ ? clock_ticks() : 0;
+}
+
+/* ---- a profiler in the program: python/stepscope/profiler.py ------------------------------------------------------------------ */
+
+uint32_t stepscope_window_begin(unsigned with)
+{
+	return session_window_begin(with);
+}
+
+void stepscope_window_end(uint32_t number)
+{
+	session_window_end(number);
 }
 
 /* ---- start and stop -------------------------------------------------------------------------------------------------------- */

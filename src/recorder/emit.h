@@ -29,6 +29,11 @@ static inline void emit_counter(uint32_t symbol, double value)
 	emit_event(STEPSCOPE_EVENT_VALUE, symbol, &bits, 1);
 }
 
+/* Between them a profiler in the program wants detail, whatever the schedule says, and what else its bits (STEPSCOPE_ACTIVE_*) say. The
+ * number tells readers which stretch; 0: nothing is recorded. Called from Python. */
+STEPSCOPE_API uint32_t stepscope_window_begin(unsigned with);
+STEPSCOPE_API void stepscope_window_end(uint32_t number);
+
 /* Operators are recorded without the program's doing: by whom ("PyTorch", a literal). For what is said at the end. */
 void emit_note_observer(const char *name);
 

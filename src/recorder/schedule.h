@@ -26,11 +26,12 @@ struct schedule_progress {
 	int64_t steps_paused; /* would have been recorded, but for cost_every */
 	int64_t earlier, earlier_begun,
 		earlier_recorded; /* recordings of the process before this one, and their steps */
-	const char *counted_by; /* set by the session: how steps were counted that the program did not mark; NULL: they were not */
+	const char *
+		counted_by; /* set by the session: how steps were counted that the program did not mark; NULL: they were not */
 	int64_t counted_before; /* so many of them before it marked the first one itself */
-	const char *observer;     /* set by the session: who records operators by itself ("PyTorch"); NULL: nobody */
-	bool is_left_out;         /* set by the session: the selection of ranks left this process out */
-	int32_t rank;             /* with is_left_out */
+	const char *observer;   /* set by the session: who records operators by itself ("PyTorch"); NULL: nobody */
+	bool is_left_out;       /* set by the session: the selection of ranks left this process out */
+	int32_t rank;           /* with is_left_out */
 };
 void schedule_note(struct schedule_progress *progress, enum stepscope_capture action, int64_t number);
 

@@ -152,13 +152,15 @@ static bool captures_detail(enum stepscope_capture capture)
 static void apply_capture(enum stepscope_capture capture, bool is_first)
 {
 	bool has_detail = captures_detail(capture) && !session.is_cost_pause;
-	unsigned bits = STEPSCOPE_ACTIVE_STEPS | (has_detail ? session.mask_detail : 0);
-	const uint64_t payload[3] = {(uint64_t)capture, bits, (uint64_t)session.step_index};
+	bool is_window = session.window_mask && !has_detail;
+	unsigned bits = STEPSCOPE_ACTIVE_STEPS | (has_detail ? session.mask_detail : 0) | session.window_mask;
+	const uint64_t payload[3] = {is_window ? STEPSCOPE_CAPTURE_RECORD : (uint64_t)capture, bits,
+	                             (uint64_t)session.step_index};
 	if (!is_first && bits == STEPSCOPE_ACTIVE_ && capture == session.capture)
 		return;
 	session.capture = capture;
 	/* the statement stands outside the stretch in which detail is complete */
-	if (!has_detail)
+	if (!has_detail && !is_window)
 		set_active(bits);
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, payload, session.progress.counted_by ? 3 : 2);
 	set_active(bits);
@@ -258,6 +260,38 @@ void session_count_steps(unsigned count, const char *by)
 		session.progress.counted_by = by;
 	for (; count && !session.has_marked; count--)
 		count_step();
+	unlock_steps();
+}
+
+/* ---- windows: what a profiler in the program asks for, beside the schedule ---------------------------------------------------- */
+
+static void put_window(uint32_t number, bool is_begin)
+{
+	const uint64_t payload[2] = {number, is_begin};
+	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_WINDOW, payload, 2);
+}
+
+uint32_t session_window_begin(unsigned with)
+{
+	if (!session_enter() || !lock_steps())
+		return 0;
+	uint32_t number = ++session.window_count;
+	session.windows_open++;
+	session.window_mask |= STEPSCOPE_ACTIVE_DETAIL | (with & ALL_BITS);
+	put_window(number, true);
+	apply_capture(session.capture, false);
+	unlock_steps();
+	return number;
+}
+
+void session_window_end(uint32_t number)
+{
+	if (!number || !session_enter() || !lock_steps())
+		return;
+	if (session.windows_open && --session.windows_open == 0)
+		session.window_mask = 0;
+	put_window(number, false);
+	apply_capture(session.capture, false);
 	unlock_steps();
 }
 
@@ -525,6 +559,7 @@ static void forget_parent(void)
 	session.is_ending = false;
 	session.step_index = 0;
 	session.is_cost_pause = session.has_marked = false;
+	session.window_count = session.windows_open = session.window_mask = 0; /* its parent's */
 	session.progress = (struct schedule_progress){0};
 	streams_forget();
 	(void)symbols_attach_pool(NULL, true);
@@ -665,7 +700,10 @@ static void tell_end(void)
 	session.progress.observer = session.observer;
 	schedule_describe(&session.options, &session.progress, sentence, sizeof(sentence));
 	session_meta("capture", sentence);
-	if (says_end()) {
+	bool is_windows_only = session.window_count && session.options.mode == RECORD_STEPS &&
+	                       !session.options.step_range_count;
+	/* a profiler in the program knows what it asked for */
+	if (says_end() && !is_windows_only) {
 		char word[1100];
 		shell_quote(word, sizeof(word), session.options.run_directory);
 		recorder_say("%s; see: stepscope report %s", sentence, word);
@@ -700,6 +738,7 @@ void session_stop(const char *reason)
 	session.is_step_open = false;
 	session.step_index = 0;
 	session.is_cost_pause = session.has_marked = false;
+	session.windows_open = session.window_mask = 0;
 	schedule_restart(&session.progress);
 	set_phase(SESSION_OFF);
 }

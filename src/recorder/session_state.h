@@ -43,6 +43,8 @@ struct session {
 	enum stepscope_capture capture;
 	bool is_cost_pause; /* cost_every: this stretch runs without detail */
 	bool has_marked;    /* the program marks its steps: they are not counted for it */
+	uint32_t window_count, windows_open,
+		window_mask; /* of profilers in the program; mask: what the open ones want */
 	struct schedule_progress progress;
 	const char *observer; /* of operators, see emit_note_observer() */
 	bool is_start_told;   /* the facts are in the recording */
@@ -72,5 +74,9 @@ void session_step_end(void);
 /* So many steps that the program does not mark have ended, one after the other; see emit_count_steps(). */
 void session_count_steps(unsigned count, const char *by);
 bool session_wants_count(void);
+/* A stretch that a profiler in the program wants, beside the schedule; `with`: STEPSCOPE_ACTIVE_* bits beyond detail. Its number,
+ * 0: nothing is recorded. They may overlap: all get what any of them wants. */
+uint32_t session_window_begin(unsigned with);
+void session_window_end(uint32_t number);
 
 #endif

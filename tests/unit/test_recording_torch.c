@@ -240,7 +240,7 @@ static void a_kill_in_the_optimizer(void **state)
 
 static void steps_can_be_chosen(void **state)
 {
-	const struct model_filter some = {.has_steps = true, .first_step = 3, .last_step = 5}, last = {true, 9, 12};
+	const struct model_filter some = {.has_steps = true, .first_step = 3, .last_step = 5}, last = {.has_steps = true, .first_step = 9, .last_step = 12};
 
 	begin();
 	for (int i = 0; i < 10; i++)

@@ -14,6 +14,7 @@
 #define AGENTS_PYTHON_LIBRARY_H
 
 #include "agents/torch/agent.h"
+#include "recorder/emit.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,9 +23,11 @@
 #define LIBRARY_FUNCTIONS(F)                                                                                           \
 	F(stepscope_init)                                                                                              \
 	F(stepscope_error)                                                                                             \
-	F(stepscope_run_directory)                                                                                     \
 	F(stepscope_shutdown)                                                                                          \
 	F(stepscope_flush)                                                                                             \
+	F(stepscope_window_begin)                                                                                      \
+	F(stepscope_window_end)                                                                                        \
+	F(stepscope_run_directory)                                                                                     \
 	F(stepscope_name)                                                                                              \
 	F(stepscope_emit_begin)                                                                                        \
 	F(stepscope_emit_end)                                                                                          \

@@ -49,6 +49,24 @@ static PyObject *library_path(PyObject *self, PyObject *nothing)
 	return PyUnicode_DecodeFSDefault(library.path);
 }
 
+/* A stretch that a profiler in the program wants: python/stepscope/profiler.py. */
+static PyObject *window_begin(PyObject *self, PyObject *arguments)
+{
+	unsigned with = 0;
+	if (!PyArg_ParseTuple(arguments, "|I:window_begin", &with))
+		return NULL;
+	return PyLong_FromUnsignedLong(library.stepscope_window_begin(with));
+}
+
+static PyObject *window_end(PyObject *self, PyObject *arguments)
+{
+	unsigned number;
+	if (!PyArg_ParseTuple(arguments, "I:window_end", &number))
+		return NULL;
+	library.stepscope_window_end(number);
+	Py_RETURN_NONE;
+}
+
 static PyObject *run_directory(PyObject *self, PyObject *nothing)
 {
 	return PyUnicode_DecodeFSDefault(library.stepscope_run_directory());
@@ -63,6 +81,10 @@ PyMethodDef native_session_methods[] = {
 	{"active", active, METH_NOARGS,
          "active(): bits of what is recorded now: 1 steps, 2 detail, 4 shapes, 8 memory."},
 	{"is_recording", is_recording, METH_NOARGS, "is_recording(): are ranges and operators recorded now?"},
+	{"window_begin", window_begin, METH_VARARGS,
+         "window_begin(bits=0): records detail from now on, whatever the schedule says; bits as of active(). Its number, 0: "
+         "nothing is recorded."},
+	{"window_end", window_end, METH_VARARGS, "window_end(number)"},
 	{"run_directory", run_directory, METH_NOARGS,
          "run_directory(): where this process records, '' when it has not yet."},
 	{"library_path", library_path, METH_NOARGS, "library_path(): the libstepscope that this process uses."},
