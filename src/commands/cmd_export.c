@@ -19,7 +19,7 @@
 
 #define DEFAULT_MEMORY ((int64_t)256 << 20)
 
-static const char *format_name, *output, *steps, *device;
+static const char *format_name, *output, *steps, *device, *window;
 static int64_t memory_bytes;
 static double max_mb;
 static bool is_no_progress;
@@ -35,6 +35,8 @@ static const struct option options[] = {
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
 	OPTION_TEXT("device", 0, &device, "NAME",
                     "of a memory timeline: cpu or cuda:N; without it the first GPU, or cpu"),
+	OPTION_TEXT("window", 0, &window, "N",
+                    "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
 	OPTION_DOUBLE("max-mb", 0, &max_mb, "N",
                       "leave out whole steps from the end so that N MiB are not exceeded (uncompressed); 0: no limit"),
 	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
@@ -271,6 +273,8 @@ static int run(const struct options_result *arguments, struct error *err)
 		status = choose_exporter(&exporter, err);
 	if (status == STATUS_OK)
 		status = parse_steps(steps, &selected, err);
+	if (status == STATUS_OK)
+		status = parse_window(window, &selected, err);
 	if (status == STATUS_OK)
 		status = load_run(&loaded, arguments->operand_count ? arguments->operands[0] : "latest", &selected,
 		                  memory_bytes ? memory_bytes : DEFAULT_MEMORY, err);

@@ -5,6 +5,7 @@
 #include "commands/command.h"
 
 #include "commands/load_run.h"
+#include "commands/report_torch.h"
 #include "output/csv.h"
 #include "output/json.h"
 #include "output/layout.h"
@@ -17,9 +18,9 @@
 #define NO_LIMIT INT64_MIN
 #define MAXIMUM_OUTPUT ((size_t)1 << 31)
 
-static const char *table_name, *sort_column, *column_names, *steps, *output;
-static int64_t limit = NO_LIMIT, memory_bytes;
-static bool is_list, is_json, is_csv, is_explained;
+static const char *table_name, *sort_column, *column_names, *steps, *window, *output, *style_name, *header, *time_unit;
+static int64_t limit = NO_LIMIT, memory_bytes, name_width = REPORT_TORCH_WIDTH, shapes_width = REPORT_TORCH_WIDTH;
+static bool is_list, is_json, is_csv, is_explained, is_top_level, has_events;
 static struct option_list by;
 
 static const struct option options[] = {
@@ -32,7 +33,19 @@ static const struct option options[] = {
 	OPTION_LIST("by", 0, &by, "WHAT",
                     "split operations by shape, thread, phase; or a table by line or stack of Python"),
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
+	OPTION_TEXT("window", 0, &window, "N",
+                    "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
 	OPTION_FLAG("explain", 0, &is_explained, "say how each column is defined"),
+	OPTION_GROUP("As torch.profiler prints it"),
+	OPTION_TEXT("style", 0, &style_name, "NAME",
+                    "torch: operators as key_averages().table() prints them; torch-1.13: as PyTorch 1.13 does; "
+                    "with --sort, --limit (-1: all rows), --by shape, --columns memory,flops"),
+	OPTION_TEXT("header", 0, &header, "TEXT", "a line above the table"),
+	OPTION_FLAG("top-level", 0, &is_top_level, "only operators that lie in no other"),
+	OPTION_TEXT("time-unit", 0, &time_unit, "UNIT", "us, ms or s for all times"),
+	OPTION_INT("name-width", 0, &name_width, "N", "names are cut at so many characters (55); -1: never"),
+	OPTION_INT("shapes-width", 0, &shapes_width, "N", "the same for shapes (80)"),
+	OPTION_FLAG("events", 0, &has_events, "every call by itself instead of rows"),
 	OPTION_GROUP("Form"),
 	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.summary/1, with --table stepscope.table/1"),
 	OPTION_FLAG("csv", 0, &is_csv, "CSV: one table, or with -o one file per table"),
@@ -82,6 +95,16 @@ static enum status check_usage(const struct options_result *arguments, struct er
 	if (arguments->operand_count > 1)
 		return error_set(err, STATUS_USAGE, "report takes one run, got '%s' and '%s'", arguments->operands[0],
 		                 arguments->operands[1]);
+	if (style_name)
+		return STATUS_OK;
+	if (header || is_top_level || time_unit || has_events || name_width != REPORT_TORCH_WIDTH ||
+	    shapes_width != REPORT_TORCH_WIDTH) {
+		error_set(err, STATUS_USAGE,
+		          "options '--header', '--top-level', '--time-unit', '--name-width', "
+		          "'--shapes-width' and '--events' want '--style'");
+		error_hint(err, "for example 'stepscope report RUN --style torch --top-level'");
+		return STATUS_USAGE;
+	}
 	if (limit < 1 && limit != NO_LIMIT)
 		return error_set(err, STATUS_USAGE, "option '--limit' wants a number of rows, 1 or more, got %lld",
 		                 (long long)limit);
@@ -276,6 +299,35 @@ static enum status print_all(struct report *report, struct error *err)
 	return status;
 }
 
+static struct report_torch torch_wish(const struct analysis_options *analysis)
+{
+	return (struct report_torch){.style = style_name,
+	                             .columns = column_names,
+	                             .sort = sort_column,
+	                             .header = header,
+	                             .time_unit = time_unit,
+	                             .limit = limit,
+	                             .name_width = name_width,
+	                             .shapes_width = shapes_width,
+	                             .is_top_level = is_top_level,
+	                             .is_by_shape = analysis->by & BY_SHAPE,
+	                             .is_json = is_json,
+	                             .has_events = has_events};
+}
+
+static enum status print_torch(const struct model *model, const struct report_torch *wish, struct error *err)
+{
+	struct buffer text;
+	enum status status;
+
+	buffer_init(&text, MAXIMUM_OUTPUT);
+	status = report_torch_write(&text, model, wish, err);
+	if (!status)
+		status = output ? write_text_file(output, &text, err) : write_text(stdout, &text, err);
+	buffer_release(&text);
+	return status;
+}
+
 static void list_tables(void)
 {
 	for (int i = 0; analyses[i]; i++)
@@ -299,12 +351,21 @@ static int run(const struct options_result *arguments, struct error *err)
 	}
 	if (table_name && !analysis_find(table_name))
 		return status_exit(unknown_table(table_name, err));
-	if (parse_steps(steps, &analysis, err))
+	if (parse_steps(steps, &analysis, err) || parse_window(window, &analysis, err))
+		return status_exit(err->status);
+	const struct report_torch wish = torch_wish(&analysis);
+
+	if (style_name && report_torch_check(&wish, err))
 		return status_exit(err->status);
 	status = load_run(&loaded, arguments->operand_count ? arguments->operands[0] : "latest", &analysis,
 	                  memory_bytes, err);
 	if (status)
 		return status_exit(status);
+	if (style_name) {
+		status = print_torch(&loaded.model, &wish, err);
+		loaded_run_release(&loaded);
+		return status_exit(status);
+	}
 	report_init(&report, &loaded.model, &analysis, loaded.path);
 	status = print_all(&report, err);
 	for (int i = 0; i < report.defect_count; i++)

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OWN_VARIABLES 6
+#define OWN_VARIABLES 7
 
 extern char **environ;
 
@@ -36,8 +36,13 @@ static int64_t now_ns(void)
 /* Of ours; the program gets them from us. */
 static bool is_replaced(const char *entry, bool has_python)
 {
-	static const char *const names[] = {"STEPSCOPE=",         "STEPSCOPE_RUN_DIR=", "STEPSCOPE_IDENTITY=",
-	                                    "STEPSCOPE_OPTIONS=", "STEPSCOPE_LIBRARY=", NULL};
+	static const char *const names[] = {"STEPSCOPE=",
+	                                    "STEPSCOPE_RUN_DIR=",
+	                                    "STEPSCOPE_IDENTITY=",
+	                                    "STEPSCOPE_OPTIONS=",
+	                                    "STEPSCOPE_LIBRARY=",
+	                                    "STEPSCOPE_PROGRAM=",
+	                                    NULL};
 
 	for (int i = 0; names[i]; i++) {
 		if (!strncmp(entry, names[i], strlen(names[i])))
@@ -87,6 +92,7 @@ char **run_environment_new(const struct run_directory *directory, const struct r
 		environment[n++] = make_variable("STEPSCOPE", "0");
 	if (has_python) {
 		environment[n++] = make_variable("STEPSCOPE_LIBRARY", python.library);
+		environment[n++] = make_variable("STEPSCOPE_PROGRAM", python.program);
 		environment[n++] = make_python_path(python.startup);
 	}
 	for (size_t i = 0; i < count; i++) {

@@ -36,6 +36,7 @@ bool run_python_find(struct run_python *python)
 	if (length <= 0)
 		return false;
 	folder[length] = '\0';
+	memcpy(python->program, folder, (size_t)length + 1);
 	slash = strrchr(folder, '/');
 	*slash = '\0';
 	return find(python->startup, folder, startups, 2) && find(python->library, folder, libraries, 2);

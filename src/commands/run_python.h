@@ -11,6 +11,7 @@
 struct run_python {
 	char startup[PATH_MAX]; /* folder that goes first on PYTHONPATH; "" when we cannot find it */
 	char library[PATH_MAX]; /* libstepscope.so.0 */
+	char program[PATH_MAX]; /* ourselves: what a script asks for its results */
 };
 
 /* Looks beside the running program: in the tree it was built in, or where it was installed. False: not both are there. */

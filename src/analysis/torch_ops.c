@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * torch_ops.c: see torch_ops.h. One walk over the spans makes the events with their parents, one over the allocations gives them
+ * their bytes; then merge, sort, group.
+ */
+#include "analysis/torch_ops.h"
+
+#include "base/memory.h"
+#include "model/merge_sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct builder {
+	struct torch_ops *ops;
+	const struct model *model;
+	uint32_t **event_of; /* by track and row: its event, or that of the span around it */
+	bool has_steps;      /* marked by the program */
+	uint32_t next_step;  /* index, none before it is of a row to come */
+	int64_t base_ns;
+	const char **shapes; /* by number of the string, NULL: not met yet */
+	uint32_t shapes_count;
+};
+
+/* ---- events ---- */
+
+/* torch.profiler leaves these out. */
+static bool is_hidden_name(const char *name)
+{
+	static const char *const names[] = {"profiler::_record_function_enter",
+	                                    "profiler::_record_function_enter_new",
+	                                    "profiler::_record_function_exit",
+	                                    "aten::is_leaf",
+	                                    "aten::output_nr",
+	                                    "aten::_version"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_wanted(const struct builder *builder, const struct span_view *span)
+{
+	switch (span->kind) {
+	case SPAN_OP:
+	case SPAN_RANGE:
+	case SPAN_ANNOTATION:
+	case SPAN_COLLECTIVE:
+		return !is_hidden_name(model_text(builder->model, span->name));
+	case SPAN_STEP:
+		return builder->has_steps;
+	default:
+		return false;
+	}
+}
+
+static struct torch_event *add_event(struct torch_ops *ops)
+{
+	if (ops->event_count == ops->event_capacity) {
+		ops->event_capacity = ops->event_capacity ? ops->event_capacity * 2 : 1024;
+		ops->events = memory_resize(ops->events, ops->event_capacity, sizeof(*ops->events));
+	}
+	ops->events[ops->event_count] = (struct torch_event){
+		.name = "", .shapes = "[]", .step = -1, .parent = TORCH_NONE, .track = TORCH_NONE};
+	return &ops->events[ops->event_count++];
+}
+
+/* "[2, 3] [] [[4], [5]]", also with "x" between them, as a list in Python; torch shows a list of tensors as nothing. */
+static const char *list_of_shapes(struct arena *arena, const char *text)
+{
+	char *list = arena_alloc(arena, strlen(text) * 2 + 3), *at = list;
+	int depth = 0;
+
+	*at++ = '[';
+	for (const char *begin = text; *text; text++) {
+		depth += (*text == '[') - (*text == ']');
+		if (*text == '[' && depth == 1)
+			begin = text;
+		if (*text != ']' || depth != 0)
+			continue;
+		size_t bytes = (size_t)(text - begin) + 1;
+		bool is_list = memchr(begin + 1, '[', bytes - 1) != NULL;
+
+		if (at > list + 1)
+			at = stpcpy(at, ", ");
+		memcpy(at, is_list ? "[]" : begin, is_list ? 2 : bytes);
+		at += is_list ? 2 : bytes;
+	}
+	memcpy(at, "]", 2);
+	return list;
+}
+
+static const char *shapes_of(struct builder *builder, uint32_t string)
+{
+	if (string >= builder->shapes_count) {
+		uint32_t count = string + string / 2 + 64;
+
+		builder->shapes = memory_resize(builder->shapes, count, sizeof(*builder->shapes));
+		memset(builder->shapes + builder->shapes_count, 0,
+		       (count - builder->shapes_count) * sizeof(*builder->shapes));
+		builder->shapes_count = count;
+	}
+	if (!builder->shapes[string])
+		builder->shapes[string] = list_of_shapes(&builder->ops->texts, model_text(builder->model, string));
+	return builder->shapes[string];
+}
+
+static int64_t step_number(struct builder *builder, uint32_t track, uint32_t row)
+{
+	const struct model *model = builder->model;
+
+	while (builder->next_step < model->steps_count &&
+	       (model->steps[builder->next_step].track != track || model->steps[builder->next_step].row < row))
+		builder->next_step++;
+	return builder->next_step < model->steps_count ? model->steps[builder->next_step].number : -1;
+}
+
+static void describe(struct builder *builder, struct torch_event *event, const struct span_view *span)
+{
+	const struct model *model = builder->model;
+
+	event->name = span->kind == SPAN_STEP ? "ProfilerStep*" : model_text(model, span->name);
+	event->is_annotation = span->kind != SPAN_OP;
+	if (span->kind == SPAN_STEP)
+		event->step = step_number(builder, span->track_index, span->row);
+	else if (!strncmp(event->name, "ProfilerStep#", 13))
+		event->step = strtoll(event->name + 13, NULL, 10), event->name = "ProfilerStep*";
+	if (span->shape) {
+		event->shapes = shapes_of(builder, span->shape);
+		builder->ops->has_shapes |= event->shapes[1] != ']';
+	}
+}
+
+static bool visit(void *context, const struct span_view *span)
+{
+	struct builder *builder = context;
+	uint32_t *event_of = builder->event_of[span->track_index];
+	uint32_t around = span->parent == MODEL_NONE ? TORCH_NONE : event_of[span->parent];
+	struct torch_event *event;
+
+	event_of[span->row] = around;
+	if (!is_wanted(builder, span))
+		return true;
+	event_of[span->row] = builder->ops->event_count;
+	event = add_event(builder->ops);
+	describe(builder, event, span);
+	event->track = span->track_index;
+	event->parent = around;
+	event->start_ns = span->start_ns;
+	event->start_us = (double)(span->start_ns - builder->base_ns) / 1000;
+	event->end_us = (double)(span->start_ns + span->dur_ns - builder->base_ns) / 1000;
+	return true;
+}
+
+/* ---- memory ---- */
+
+static void add_bytes(struct builder *builder, const struct memory_event *memory, uint32_t index)
+{
+	int64_t bytes = memory->is_free ? -(int64_t)memory->bytes : (int64_t)memory->bytes;
+	struct torch_event *event;
+
+	if (index == TORCH_NONE) {
+		event = add_event(builder->ops);
+		event->name = "[memory]";
+		event->start_ns = memory->time_ns;
+		event->start_us = event->end_us = (double)(memory->time_ns - builder->base_ns) / 1000;
+		event->bytes[memory->device >= 0] = bytes;
+		return;
+	}
+	for (; index != TORCH_NONE; index = builder->ops->events[index].parent)
+		builder->ops->events[index].bytes[memory->device >= 0] += bytes;
+}
+
+static void add_memory(struct builder *builder)
+{
+	const struct model *model = builder->model;
+
+	for (uint32_t i = 0; i < model->memory_count; i++) {
+		const struct memory_event *memory = &model->memory[i];
+		const uint32_t *event_of = builder->event_of[memory->track];
+		bool was_there = memory->is_found || (memory->is_free && memory->partner != MODEL_NONE &&
+		                                      model->memory[memory->partner].is_found);
+
+		/* what was allocated before does not count, for torch neither */
+		if (!event_of || !memory->has_bytes || was_there)
+			continue;
+		builder->ops->has_memory = true;
+		add_bytes(builder, memory, memory->row == MODEL_NONE ? TORCH_NONE : event_of[memory->row]);
+	}
+}
+
+/* ---- merge and sort ---- */
+
+/* Parents come before their children, so one pass finds chains of any length. */
+static void merge(struct torch_ops *ops)
+{
+	for (uint32_t i = 0; i < ops->event_count; i++)
+		if (ops->events[i].parent != TORCH_NONE)
+			ops->events[ops->events[i].parent].children++;
+	for (uint32_t i = 0; i < ops->event_count; i++) {
+		struct torch_event *event = &ops->events[i], *parent;
+
+		while (event->parent != TORCH_NONE && ops->events[event->parent].is_merged)
+			event->parent = ops->events[event->parent].parent;
+		if (event->parent == TORCH_NONE)
+			continue;
+		parent = &ops->events[event->parent];
+		if (parent->children != 1 || strcmp(parent->name, event->name) != 0)
+			continue;
+		event->is_merged = true;
+		parent->children = event->children;
+	}
+}
+
+static void add_up_children(struct torch_ops *ops)
+{
+	for (uint32_t i = 0; i < ops->event_count; i++) {
+		const struct torch_event *event = &ops->events[i];
+		struct torch_event *parent;
+
+		if (event->is_merged || event->parent == TORCH_NONE)
+			continue;
+		parent = &ops->events[event->parent];
+		parent->children_us += torch_event_us(event);
+		parent->children_bytes[0] += event->bytes[0];
+		parent->children_bytes[1] += event->bytes[1];
+	}
+}
+
+struct sort_key {
+	double start_us, end_us;
+	uint32_t index;
+};
+
+static int compare_keys(const void *left, const void *right)
+{
+	const struct sort_key *a = left, *b = right;
+
+	if (a->start_us != b->start_us)
+		return a->start_us < b->start_us ? -1 : 1;
+	return (a->end_us < b->end_us) - (a->end_us > b->end_us);
+}
+
+static void sort_events(struct torch_ops *ops)
+{
+	struct sort_key *keys = memory_resize(NULL, ops->event_count + 1, sizeof(*keys));
+
+	for (uint32_t i = 0; i < ops->event_count; i++) {
+		const struct torch_event *event = &ops->events[i];
+
+		if (!event->is_merged)
+			keys[ops->order_count++] = (struct sort_key){event->start_us, event->end_us, i};
+	}
+	merge_sort(keys, ops->order_count, sizeof(*keys), compare_keys);
+	ops->order = memory_resize(NULL, ops->order_count + 1, sizeof(*ops->order));
+	for (uint32_t i = 0; i < ops->order_count; i++)
+		ops->order[i] = keys[i].index;
+	free(keys);
+}
+
+/* ---- rows ---- */
+
+static uint32_t hash_of(const struct torch_event *event, bool is_by_shape)
+{
+	uint64_t hash = event->is_annotation;
+
+	for (const char *at = event->name; *at; at++)
+		hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
+	for (const char *at = is_by_shape ? event->shapes : ""; *at; at++)
+		hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+static bool is_same(const struct torch_event *a, const struct torch_event *b, bool is_by_shape)
+{
+	return a->is_annotation == b->is_annotation && !strcmp(a->name, b->name) &&
+	       (!is_by_shape || !strcmp(a->shapes, b->shapes));
+}
+
+static void add_to_row(struct torch_row *row, const struct torch_event *event)
+{
+	double total_us = torch_event_us(event);
+
+	row->count++;
+	row->total_us += total_us;
+	row->self_us += total_us - event->children_us;
+	row->flops += event->flops;
+	for (int i = 0; i < 2; i++) {
+		row->bytes[i] += event->bytes[i];
+		row->self_bytes[i] += event->bytes[i] - event->children_bytes[i];
+	}
+}
+
+static void group(struct torch_ops *ops, enum torch_group by)
+{
+	bool is_by_shape = by == TORCH_BY_SHAPE;
+	uint32_t slot_count = 64;
+
+	while (slot_count < ops->order_count * 2)
+		slot_count *= 2;
+	uint32_t *slots = memory_resize(NULL, slot_count, sizeof(*slots)); /* row + 1 */
+	memset(slots, 0, slot_count * sizeof(*slots));
+	ops->rows = memory_resize(NULL, ops->order_count + 1, sizeof(*ops->rows));
+	for (uint32_t i = 0; i < ops->order_count; i++) {
+		const struct torch_event *event = &ops->events[ops->order[i]];
+		uint32_t slot = by == TORCH_BY_CALL ? 0 : hash_of(event, is_by_shape) & (slot_count - 1);
+
+		if (by == TORCH_BY_CALL)
+			slots[slot] = 0;
+		while (slots[slot] && !is_same(ops->rows[slots[slot] - 1].first, event, is_by_shape))
+			slot = (slot + 1) & (slot_count - 1);
+		if (!slots[slot]) {
+			ops->rows[ops->row_count] = (struct torch_row){.first = event};
+			slots[slot] = ++ops->row_count;
+		}
+		add_to_row(&ops->rows[slots[slot] - 1], event);
+	}
+	free(slots);
+}
+
+/* ---- all of it ---- */
+
+static bool marks_steps(const struct model *model)
+{
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		if (!model->steps[i].is_inferred)
+			return true;
+	return false;
+}
+
+static int64_t first_start(const struct model *model)
+{
+	int64_t first_ns = INT64_MAX;
+
+	for (uint32_t i = 0; i < model->tracks_count; i++) {
+		const struct track *track = model->tracks[i];
+
+		if (track->chunk_count && track->chunks[0]->min_start_ns < first_ns)
+			first_ns = track->chunks[0]->min_start_ns;
+	}
+	return first_ns == INT64_MAX ? 0 : first_ns;
+}
+
+void torch_ops_init(struct torch_ops *ops, const struct model *model, uint32_t process, enum torch_group by)
+{
+	struct builder builder = {
+		.ops = ops, .model = model, .has_steps = marks_steps(model), .base_ns = first_start(model)};
+
+	*ops = (struct torch_ops){0};
+	arena_init(&ops->texts, 0);
+	builder.event_of = memory_resize(NULL, model->tracks_count + 1, sizeof(*builder.event_of));
+	for (uint32_t i = 0; i < model->tracks_count; i++) {
+		bool is_left_out = process != MODEL_NONE && model->tracks[i]->process != process;
+
+		builder.event_of[i] = is_left_out ? NULL
+		                                  : memory_resize(NULL, model->tracks[i]->span_count + 1,
+		                                                  sizeof(**builder.event_of));
+		builder.next_step = 0;
+		if (!is_left_out)
+			model_visit_spans(model, i, visit, &builder);
+	}
+	add_memory(&builder);
+	for (uint32_t i = 0; i < model->tracks_count; i++)
+		free(builder.event_of[i]);
+	free(builder.event_of);
+	free(builder.shapes);
+	merge(ops);
+	add_up_children(ops);
+	sort_events(ops);
+	group(ops, by);
+}
+
+void torch_ops_release(struct torch_ops *ops)
+{
+	free(ops->events);
+	free(ops->order);
+	free(ops->rows);
+	arena_release(&ops->texts);
+}

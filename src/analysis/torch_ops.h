@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * torch_ops.h: operators as torch.profiler counts them, to the last bit: an event that is the only child of one of the same name
+ * is that one; self is total minus the direct children; rows are grouped by name, and by shapes when asked, in the order of
+ * their first event; time is in microseconds, as sums of doubles in torch's order. Memory is counted by thread (torch counts
+ * what any thread allocates meanwhile). The table `ops` is ours; this one is for who compares or has scripts written for
+ * torch. Events are in memory: load a window of a long recording.
+ */
+#ifndef ANALYSIS_TORCH_OPS_H
+#define ANALYSIS_TORCH_OPS_H
+
+#include "base/arena.h"
+#include "model/model.h"
+
+#define TORCH_NONE UINT32_MAX
+
+struct torch_event {
+	const char *name;   /* "ProfilerStep*" for all steps */
+	const char *shapes; /* "[[2, 3], []]"; "[]" when there are none */
+	int64_t start_ns;
+	double start_us, end_us; /* from the first event on */
+	double children_us;
+	int64_t bytes[2], children_bytes[2]; /* allocated minus released: of the host, of devices */
+	int64_t step;                        /* number of a step, -1: it is none */
+	double flops;
+	uint32_t parent, children; /* index, TORCH_NONE: none; how many */
+	uint32_t track;            /* TORCH_NONE: an allocation in no operator */
+	bool is_annotation, is_merged /* into its parent */;
+};
+
+struct torch_row {
+	const struct torch_event *first;
+	int64_t count;
+	double total_us, self_us, flops;
+	int64_t bytes[2], self_bytes[2];
+};
+
+enum torch_group {
+	TORCH_BY_NAME,
+	TORCH_BY_SHAPE,
+	TORCH_BY_CALL, /* a row for each event */
+};
+
+struct torch_ops {
+	struct torch_event *events;
+	uint32_t event_count, event_capacity;
+	uint32_t *order; /* of events as torch has them: by start, the longer first; without merged ones */
+	uint32_t order_count;
+	struct torch_row *rows;
+	uint32_t row_count;
+	bool has_memory, has_shapes;
+	struct arena texts;
+};
+
+/* process MODEL_NONE: all of them together. */
+void torch_ops_init(struct torch_ops *ops, const struct model *model, uint32_t process, enum torch_group group);
+void torch_ops_release(struct torch_ops *ops);
+
+static inline double torch_event_us(const struct torch_event *event)
+{
+	return event->end_us - event->start_us;
+}
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report_torch.c: see report_torch.h.
+ */
+#include "commands/report_torch.h"
+
+#include "base/options.h"
+#include "output/torch_table.h"
+
+#include <string.h>
+
+#define NAME_WIDTH 55
+#define SHAPES_WIDTH 80
+#define ROWS 100
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = list; at && (at = strstr(at, word)); at += length)
+		if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ','))
+			return true;
+	return false;
+}
+
+static enum status check_word(const char *option, const char *word, const char *const *words, struct error *err)
+{
+	const char *nearest = nearest_name(word, words);
+
+	for (int i = 0; words[i]; i++)
+		if (!strcmp(words[i], word))
+			return STATUS_OK;
+	error_set(err, STATUS_USAGE, "option '%s' does not know '%s'", option, word);
+	if (nearest)
+		error_hint(err, "did you mean '%s %s'?", option, nearest);
+	else
+		error_hint(err, "for example '%s %s'", option, words[0]);
+	return STATUS_USAGE;
+}
+
+enum status report_torch_check(const struct report_torch *wish, struct error *err)
+{
+	static const char *const styles[] = {"torch", "torch-1.13", NULL};
+	static const char *const units[] = {"us", "ms", "s", NULL};
+
+	if (check_word("--style", wish->style, styles, err))
+		return err->status;
+	if (wish->time_unit && check_word("--time-unit", wish->time_unit, units, err))
+		return err->status;
+	return STATUS_OK;
+}
+
+static int64_t width_of(int64_t wish, int64_t usual)
+{
+	return wish == REPORT_TORCH_WIDTH ? usual : wish < 0 ? TORCH_TABLE_NO_LIMIT : wish;
+}
+
+enum status report_torch_write(struct buffer *out, const struct model *model, const struct report_torch *wish,
+                               struct error *err)
+{
+	static const char *const devices[] = {"cuda", "xpu", "mtia", "hpu"};
+	struct torch_ops ops;
+	enum status status = STATUS_OK;
+
+	torch_ops_init(&ops, model, MODEL_NONE,
+	               wish->has_events    ? TORCH_BY_CALL
+	               : wish->is_by_shape ? TORCH_BY_SHAPE
+	                                   : TORCH_BY_NAME);
+	struct torch_table table = {
+		.sort = wish->sort,
+		.row_limit = wish->limit == REPORT_TORCH_WIDTH ? ROWS : wish->limit,
+		.name_width = width_of(wish->name_width, NAME_WIDTH),
+		.shapes_width = width_of(wish->shapes_width, SHAPES_WIDTH),
+		.header = wish->header,
+		.time_unit = wish->time_unit,
+		.is_top_level = wish->is_top_level,
+		.is_old = strcmp(wish->style, "torch") != 0,
+		.has_memory = wish->columns ? has_word(wish->columns, "memory") : ops.has_memory,
+		.has_flops = !wish->columns || has_word(wish->columns, "flops"),
+		.has_shapes = wish->is_by_shape || wish->has_events,
+	};
+	for (int i = 0; i < 4; i++)
+		if (has_word(wish->columns, devices[i]))
+			table.device = devices[i];
+	if (wish->is_json)
+		torch_table_json(out, &ops, &table, wish->has_events);
+	else
+		status = torch_table_write(out, &ops, &table, err);
+	torch_ops_release(&ops);
+	return status;
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * torch_table.c: see the header. Columns are collected as text first, because torch's lines are no wider than its rules say.
+ */
+#include "output/torch_table.h"
+
+#include "base/json_write.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "model/merge_sort.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WIDTH 12
+#define COLUMNS 24
+#define CELL_BYTES 64
+
+/* ---- what rows are sorted by ---- */
+
+enum sort_by {
+	SORT_CPU_TIME,
+	SORT_CPU_TOTAL,
+	SORT_SELF_CPU,
+	SORT_CPU_MEMORY,
+	SORT_SELF_CPU_MEMORY,
+	SORT_DEVICE_MEMORY,
+	SORT_SELF_DEVICE_MEMORY,
+	SORT_COUNT,
+	SORT_FLOPS,
+	SORT_KEY,
+	SORT_NOTHING, /* device times: all 0 */
+};
+
+static const struct {
+	const char *name;
+	enum sort_by by;
+} sort_names[] = {
+	{"cpu_time", SORT_CPU_TIME},
+	{"cpu_time_total", SORT_CPU_TOTAL},
+	{"self_cpu_time_total", SORT_SELF_CPU},
+	{"cpu_memory_usage", SORT_CPU_MEMORY},
+	{"self_cpu_memory_usage", SORT_SELF_CPU_MEMORY},
+	{"device_memory_usage", SORT_DEVICE_MEMORY},
+	{"self_device_memory_usage", SORT_SELF_DEVICE_MEMORY},
+	{"device_time", SORT_NOTHING},
+	{"device_time_total", SORT_NOTHING},
+	{"self_device_time_total", SORT_NOTHING},
+	{"count", SORT_COUNT},
+	{"flops", SORT_FLOPS},
+	{"key", SORT_KEY},
+	{"node_id", SORT_NOTHING},
+};
+#define SORT_NAMES (sizeof(sort_names) / sizeof(sort_names[0]))
+
+struct sorted {
+	const struct torch_row *row;
+	double value;
+};
+
+static int compare_falling(const void *left, const void *right)
+{
+	const struct sorted *a = left, *b = right;
+
+	return (a->value < b->value) - (a->value > b->value);
+}
+
+static int compare_names(const void *left, const void *right)
+{
+	const struct sorted *a = left, *b = right;
+
+	return strcmp(b->row->first->name, a->row->first->name);
+}
+
+static double value_of(const struct torch_row *row, enum sort_by by)
+{
+	switch (by) {
+	case SORT_CPU_TIME:
+		return row->total_us / (double)row->count;
+	case SORT_CPU_TOTAL:
+		return row->total_us;
+	case SORT_SELF_CPU:
+		return row->self_us;
+	case SORT_CPU_MEMORY:
+	case SORT_DEVICE_MEMORY:
+		return (double)row->bytes[by == SORT_DEVICE_MEMORY];
+	case SORT_SELF_CPU_MEMORY:
+	case SORT_SELF_DEVICE_MEMORY:
+		return (double)row->self_bytes[by == SORT_SELF_DEVICE_MEMORY];
+	case SORT_COUNT:
+		return (double)row->count;
+	case SORT_FLOPS:
+		return row->flops;
+	default:
+		return 0;
+	}
+}
+
+/* "self_cuda_time_total" is "self_device_time_total", as in torch. */
+static void generic_name(char *out, size_t bytes, const char *name)
+{
+	static const char *const devices[] = {"cuda", "xpu", "privateuse1"};
+
+	snprintf(out, bytes, "%s", name);
+	for (int i = 0; i < 3; i++) {
+		const char *found = strstr(name, devices[i]);
+
+		if (found)
+			snprintf(out, bytes, "%.*sdevice%s", (int)(found - name), name, found + strlen(devices[i]));
+	}
+}
+
+static enum status find_sort(const char *name, enum sort_by *by, struct error *err)
+{
+	const char *names[SORT_NAMES + 1];
+	const char *nearest;
+	char wanted[64];
+
+	generic_name(wanted, sizeof(wanted), name);
+	for (size_t i = 0; i < SORT_NAMES; i++) {
+		names[i] = sort_names[i].name;
+		*by = sort_names[i].by;
+		if (!strcmp(names[i], wanted))
+			return STATUS_OK;
+	}
+	names[SORT_NAMES] = NULL;
+	nearest = nearest_name(wanted, names);
+	error_set(err, STATUS_USAGE, "torch.profiler's table cannot be sorted by '%s'", name);
+	error_hint(err, "did you mean '%s'?", nearest ? nearest : "self_cpu_time_total");
+	return STATUS_USAGE;
+}
+
+static enum status sort_rows(const struct torch_ops *ops, const char *name, struct sorted *rows, struct error *err)
+{
+	enum sort_by by = SORT_NOTHING;
+
+	if (name && find_sort(name, &by, err))
+		return err->status;
+	for (uint32_t i = 0; i < ops->row_count; i++)
+		rows[i] = (struct sorted){&ops->rows[i], value_of(&ops->rows[i], by)};
+	merge_sort(rows, ops->row_count, sizeof(*rows), by == SORT_KEY ? compare_names : compare_falling);
+	return STATUS_OK;
+}
+
+/* ---- cells ---- */
+
+static void format_time(char *out, double us, const char *unit)
+{
+	if (unit ? unit[0] == 's' : us >= 1e6)
+		snprintf(out, CELL_BYTES, "%.3fs", us / 1e6);
+	else if (unit ? unit[0] == 'm' : us >= 1e3)
+		snprintf(out, CELL_BYTES, "%.3fms", us / 1e3);
+	else
+		snprintf(out, CELL_BYTES, "%.3fus", us);
+}
+
+static void format_share(char *out, double us, double total_us)
+{
+	if (total_us == 0)
+		snprintf(out, CELL_BYTES, "NaN");
+	else
+		snprintf(out, CELL_BYTES, "%.2f%%", us * 100.0 / total_us);
+}
+
+static void format_bytes(char *out, int64_t bytes, bool is_old)
+{
+	static const char *const units[2][4] = {{"B", "KB", "MB", "GB"}, {"b", "Kb", "Mb", "Gb"}};
+	int64_t size = bytes < 0 ? -bytes : bytes;
+	int power = size >= 1 << 30 ? 3 : size >= 1 << 20 ? 2 : size >= 1 << 10 ? 1 : 0;
+
+	if (power)
+		snprintf(out, CELL_BYTES, "%.2f %s", (double)bytes / (double)(1 << 10 * power), units[is_old][power]);
+	else
+		snprintf(out, CELL_BYTES, "%" PRId64 " %s", bytes, units[is_old][0]);
+}
+
+static size_t characters(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text; text++)
+		count += ((uint8_t)*text & 0xc0) != 0x80;
+	return count;
+}
+
+/* Bytes of the first so many characters; a negative number counts from the end, as in Python. */
+static size_t slice(const char *text, int64_t count)
+{
+	size_t bytes = 0;
+
+	if (count < 0)
+		count += (int64_t)characters(text);
+	for (; text[bytes]; bytes++) {
+		bool is_start = ((uint8_t)text[bytes] & 0xc0) != 0x80;
+
+		if (is_start && count-- <= 0)
+			break;
+	}
+	return bytes;
+}
+
+/* ---- lines ---- */
+
+struct lines {
+	struct buffer *out;
+	const struct torch_table *table;
+	int64_t widths[COLUMNS];
+	const char *headers[COLUMNS];
+	char titles[4][32]; /* of a device's and the operations' columns */
+	int count;
+	double flops_scale;
+	double sum_us;
+	bool has_flops, has_shapes, has_device_bytes;
+};
+
+static void put_right(struct buffer *out, const char *text, size_t bytes, int64_t width)
+{
+	char cell[4096];
+	int64_t length;
+
+	snprintf(cell, sizeof(cell), "%.*s", (int)(bytes < sizeof(cell) ? bytes : sizeof(cell) - 1), text);
+	for (length = (int64_t)characters(cell); length < width; length++)
+		buffer_add_byte(out, ' ');
+	buffer_add(out, text, bytes);
+	buffer_add(out, "  ", 2);
+}
+
+static void put_cell(struct lines *lines, int *column, const char *text)
+{
+	put_right(lines->out, text, strlen(text), lines->widths[(*column)++]);
+}
+
+static void put_separator(struct lines *lines)
+{
+	for (int i = 0; i < lines->count; i++) {
+		for (int64_t k = 0; k < lines->widths[i]; k++)
+			buffer_add_byte(lines->out, '-');
+		buffer_add(lines->out, "  ", 2);
+	}
+	buffer_add_byte(lines->out, '\n');
+}
+
+static void put_banner(struct lines *lines, const char *text)
+{
+	for (int i = 0; i < lines->count; i++)
+		for (int64_t k = 0; k < lines->widths[i] + (i ? 2 : 0); k++)
+			buffer_add_byte(lines->out, '=');
+	buffer_printf(lines->out, "\n%s\n", text);
+}
+
+static void add_column(struct lines *lines, const char *header, int64_t width)
+{
+	lines->headers[lines->count] = header;
+	lines->widths[lines->count++] = width;
+}
+
+static int64_t least(int64_t width, int64_t maximum)
+{
+	return maximum == TORCH_TABLE_NO_LIMIT || width < maximum ? width : maximum;
+}
+
+static void add_device_columns(struct lines *lines, const struct torch_ops *ops)
+{
+	char name[16] = "None";
+	size_t i;
+
+	for (uint32_t row = 0; row < ops->row_count; row++)
+		lines->has_device_bytes |= lines->table->device && ops->rows[row].self_bytes[1] > 0;
+	if (!lines->has_device_bytes)
+		return;
+	for (i = 0; lines->table->device && lines->table->device[i] && i + 1 < sizeof(name); i++)
+		name[i] = (char)toupper((unsigned char)lines->table->device[i]);
+	name[i] = '\0';
+	snprintf(lines->titles[0], sizeof(lines->titles[0]), "%s Mem", name);
+	snprintf(lines->titles[1], sizeof(lines->titles[1]), "Self %s Mem", name);
+	add_column(lines, lines->titles[0], WIDTH);
+	add_column(lines, lines->titles[1], WIDTH);
+}
+
+/* The unit is the one of the smallest. */
+static void add_flops_column(struct lines *lines, const struct torch_ops *ops)
+{
+	static const char *const units[] = {"FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs"};
+	double smallest = 0;
+
+	for (uint32_t i = 0; i < ops->row_count; i++) {
+		double flops = ops->rows[i].flops;
+
+		if (flops > 0 && (smallest <= 0 || flops < smallest))
+			smallest = flops;
+	}
+	lines->has_flops = lines->table->has_flops && smallest > 0;
+	if (!lines->has_flops)
+		return;
+	double power = floor(fmax(0, fmin(log10(smallest) / 3, 5)));
+
+	lines->flops_scale = pow(10, -3 * power);
+	snprintf(lines->titles[2], sizeof(lines->titles[2]), "Total %s", units[(int)power]);
+	add_column(lines, lines->titles[2], WIDTH);
+}
+
+static void add_columns(struct lines *lines, const struct torch_ops *ops)
+{
+	static const char *const times[] = {"Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"};
+	size_t longest_name = 0, longest_shapes = 0;
+
+	for (uint32_t i = 0; i < ops->row_count; i++) {
+		size_t name = characters(ops->rows[i].first->name), shapes = characters(ops->rows[i].first->shapes);
+
+		longest_name = name > longest_name ? name : longest_name;
+		longest_shapes = shapes > longest_shapes ? shapes : longest_shapes;
+		lines->has_shapes |= lines->table->has_shapes && ops->rows[i].first->shapes[1] != ']';
+	}
+	add_column(lines, "Name", least((int64_t)longest_name + 4, lines->table->name_width));
+	for (int i = 0; i < 5; i++)
+		add_column(lines, times[i], WIDTH);
+	if (lines->table->has_memory) {
+		add_column(lines, "CPU Mem", WIDTH);
+		add_column(lines, "Self CPU Mem", WIDTH);
+		add_device_columns(lines, ops);
+	}
+	add_column(lines, "# of Calls", WIDTH);
+	if (lines->has_shapes)
+		add_column(lines, "Input Shapes", least((int64_t)longest_shapes + 4, lines->table->shapes_width));
+	add_flops_column(lines, ops);
+}
+
+static void put_name(struct lines *lines, const char *name)
+{
+	int64_t room = lines->table->name_width;
+	struct buffer cut;
+
+	if (room == TORCH_TABLE_NO_LIMIT || (int64_t)characters(name) < room - 3) {
+		put_right(lines->out, name, strlen(name), lines->widths[0]);
+		return;
+	}
+	buffer_init(&cut, SIZE_MAX);
+	buffer_add(&cut, name, slice(name, room - 3));
+	buffer_add(&cut, "...", 3);
+	put_right(lines->out, cut.data, cut.length, lines->widths[0]);
+	buffer_release(&cut);
+}
+
+static void put_row(struct lines *lines, const struct torch_row *row)
+{
+	const char *unit = lines->table->time_unit;
+	char cell[CELL_BYTES];
+	int column = 1;
+
+	put_name(lines, row->first->name);
+	format_share(cell, row->self_us, lines->sum_us);
+	put_cell(lines, &column, cell);
+	format_time(cell, row->self_us, unit);
+	put_cell(lines, &column, cell);
+	format_share(cell, row->total_us, lines->sum_us);
+	put_cell(lines, &column, cell);
+	format_time(cell, row->total_us, unit);
+	put_cell(lines, &column, cell);
+	format_time(cell, row->total_us / (double)row->count, unit);
+	put_cell(lines, &column, cell);
+	for (int i = 0; lines->table->has_memory && i < (lines->has_device_bytes ? 2 : 1); i++) {
+		format_bytes(cell, row->bytes[i], lines->table->is_old);
+		put_cell(lines, &column, cell);
+		format_bytes(cell, row->self_bytes[i], lines->table->is_old);
+		put_cell(lines, &column, cell);
+	}
+	snprintf(cell, sizeof(cell), "%" PRId64, row->count);
+	put_cell(lines, &column, cell);
+	if (lines->has_shapes) {
+		int64_t width = lines->widths[column++];
+
+		put_right(lines->out, row->first->shapes, slice(row->first->shapes, width), width);
+	}
+	if (lines->has_flops && row->flops > 0)
+		snprintf(cell, sizeof(cell), "%8.3f", row->flops * lines->flops_scale);
+	else
+		snprintf(cell, sizeof(cell), "--");
+	if (lines->has_flops)
+		put_cell(lines, &column, cell);
+	buffer_add_byte(lines->out, '\n');
+}
+
+static void put_rows(struct lines *lines, const struct sorted *rows, uint32_t count)
+{
+	int64_t left = lines->table->row_limit;
+
+	for (uint32_t i = 0; i < count && left != 0; i++) {
+		if (lines->table->is_top_level && rows[i].row->first->parent != TORCH_NONE)
+			continue;
+		left -= left > 0;
+		put_row(lines, rows[i].row);
+	}
+}
+
+enum status torch_table_write(struct buffer *out, const struct torch_ops *ops, const struct torch_table *table,
+                              struct error *err)
+{
+	struct lines lines = {.out = out, .table = table};
+	struct sorted *rows;
+	char cell[CELL_BYTES];
+
+	rows = memory_resize(NULL, ops->row_count + 1, sizeof(*rows));
+	if (sort_rows(ops, table->sort, rows, err) || !ops->row_count) {
+		free(rows);
+		return table->sort && ops->row_count ? err->status : STATUS_OK;
+	}
+	for (uint32_t i = 0; i < ops->row_count; i++)
+		lines.sum_us += rows[i].row->self_us;
+	add_columns(&lines, ops);
+	if (table->header)
+		put_banner(&lines, table->header);
+	if (table->is_top_level)
+		put_banner(&lines, "This report only display top-level ops statistics");
+	put_separator(&lines);
+	for (int i = 0; i < lines.count; i++)
+		put_right(out, lines.headers[i], strlen(lines.headers[i]), lines.widths[i]);
+	buffer_add_byte(out, '\n');
+	put_separator(&lines);
+	put_rows(&lines, rows, ops->row_count);
+	put_separator(&lines);
+	format_time(cell, lines.sum_us, table->time_unit);
+	buffer_printf(out, "Self CPU time total: %s\n", cell);
+	free(rows);
+	return STATUS_OK;
+}
+
+/* ---- JSON ---- */
+
+static void put_number(struct json_writer *json, const char *key, double value)
+{
+	json_key(json, key);
+	json_double(json, value);
+}
+
+static void put_integer(struct json_writer *json, const char *key, int64_t value)
+{
+	json_key(json, key);
+	json_int(json, value);
+}
+
+static void put_row_json(struct json_writer *json, const struct torch_row *row, const struct torch_table *table)
+{
+	json_object_begin(json);
+	json_key(json, "key");
+	json_string(json, row->first->name);
+	put_integer(json, "count", row->count);
+	put_number(json, "cpu_time_total", row->total_us);
+	put_number(json, "self_cpu_time_total", row->self_us);
+	put_integer(json, "cpu_memory_usage", row->bytes[0]);
+	put_integer(json, "self_cpu_memory_usage", row->self_bytes[0]);
+	put_integer(json, "device_memory_usage", row->bytes[1]);
+	put_integer(json, "self_device_memory_usage", row->self_bytes[1]);
+	put_number(json, "flops", row->flops);
+	if (table->has_shapes) {
+		json_key(json, "input_shapes");
+		json_string(json, row->first->shapes);
+	}
+	json_key(json, "is_user_annotation");
+	json_bool(json, row->first->is_annotation);
+	json_key(json, "is_top_level");
+	json_bool(json, row->first->parent == TORCH_NONE);
+	json_object_end(json);
+}
+
+static void put_event_json(struct json_writer *json, const struct torch_ops *ops, uint32_t index, const uint32_t *id)
+{
+	const struct torch_event *event = &ops->events[index];
+
+	json_object_begin(json);
+	put_integer(json, "id", id[index]);
+	json_key(json, "name");
+	json_string(json, event->name);
+	if (event->step >= 0)
+		put_integer(json, "step", event->step);
+	put_number(json, "start", event->start_us);
+	put_number(json, "end", event->end_us);
+	put_integer(json, "thread", event->track == TORCH_NONE ? 0 : (int64_t)event->track + 1);
+	if (event->parent != TORCH_NONE)
+		put_integer(json, "parent", id[event->parent]);
+	put_integer(json, "cpu_memory_usage", event->bytes[0]);
+	put_integer(json, "device_memory_usage", event->bytes[1]);
+	put_number(json, "flops", event->flops);
+	json_key(json, "input_shapes");
+	json_string(json, event->shapes);
+	json_key(json, "is_user_annotation");
+	json_bool(json, event->is_annotation);
+	json_object_end(json);
+}
+
+static void put_events_json(struct json_writer *json, const struct torch_ops *ops)
+{
+	uint32_t *id = memory_resize(NULL, ops->event_count + 1, sizeof(*id));
+
+	for (uint32_t i = 0; i < ops->order_count; i++)
+		id[ops->order[i]] = i;
+	json_key(json, "events");
+	json_array_begin(json);
+	for (uint32_t i = 0; i < ops->order_count; i++)
+		put_event_json(json, ops, ops->order[i], id);
+	json_array_end(json);
+	free(id);
+}
+
+void torch_table_json(struct buffer *out, const struct torch_ops *ops, const struct torch_table *table, bool has_events)
+{
+	struct json_writer json;
+
+	json_writer_init(&json, out, JSON_COMPACT);
+	json_object_begin(&json);
+	json_key(&json, "schema");
+	json_string(&json, "stepscope.torch/1");
+	if (has_events) {
+		put_events_json(&json, ops);
+	} else {
+		json_key(&json, "rows");
+		json_array_begin(&json);
+		for (uint32_t i = 0; i < ops->row_count; i++)
+			put_row_json(&json, &ops->rows[i], table);
+		json_array_end(&json);
+	}
+	json_object_end(&json);
+	buffer_add_byte(out, '\n');
+}

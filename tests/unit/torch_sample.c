@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * torch_sample DIR: writes a recording whose every event and time is given on stdin, for tests/torch/test_torch_table.py. A line
+ * each; ticks are nanoseconds and rise:
+ *
+ *     S id kind text        a symbol
+ *     T stream              a thread
+ *     B stream tick symbol [shape]
+ *     E stream tick
+ *     A stream tick address bytes
+ *     F stream tick address
+ *     N stream tick number  a step begins;  M ... ends
+ *     W stream tick number is_begin
+ */
+#include "segment_builder.h"
+
+#include <inttypes.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define START UINT64_C(1000000000)
+
+static void begin(struct segment_builder *segment)
+{
+	const struct stepscope_segment_header header = {.pid = 4242,
+	                                                .start_time = 5242,
+	                                                .boot_id = "boot of the test",
+	                                                .clock = STEPSCOPE_CLOCK_MONOTONIC,
+	                                                .role = STEPSCOPE_ROLE_TRAINER,
+	                                                .rank = -1,
+	                                                .world_size = -1,
+	                                                .tick_hz = 1000000000,
+	                                                .tick_step = 1,
+	                                                .parent_pid = 4200,
+	                                                .first_tick = START};
+	const struct stepscope_anchor anchor = {.tick = START,
+	                                        .raw_ns = (int64_t)START,
+	                                        .monotonic_ns = (int64_t)START,
+	                                        .realtime_ns = 1795248189000000000,
+	                                        .window_ticks = 1,
+	                                        .clock = STEPSCOPE_CLOCK_MONOTONIC};
+
+	segment_begin_with(segment, &header);
+	segment_anchor(segment, &anchor);
+}
+
+static void put(struct segment_builder *segment, char what, uint32_t stream, uint64_t tick, uint64_t first,
+                uint64_t second)
+{
+	switch (what) {
+	case 'B':
+		segment_put(segment, stream, tick, STEPSCOPE_EVENT_BEGIN, (uint32_t)first, 0);
+		if (second)
+			segment_put(segment, stream, tick, STEPSCOPE_EVENT_ARG, STEPSCOPE_BUILTIN_KEY_SHAPE, 2,
+			            (uint64_t)STEPSCOPE_ARG_SYMBOL, second);
+		break;
+	case 'E':
+		segment_put(segment, stream, tick, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 0);
+		break;
+	case 'A':
+		segment_put(segment, stream, tick, STEPSCOPE_EVENT_ALLOC,
+		            STEPSCOPE_MEMORY_ID(STEPSCOPE_MEMORY_OTHER, -1), 2, first, second);
+		break;
+	case 'F':
+		segment_put(segment, stream, tick, STEPSCOPE_EVENT_FREE, STEPSCOPE_MEMORY_ID(0, -1), 1, first);
+		break;
+	case 'N':
+	case 'M':
+		segment_step(segment, stream, tick, what == 'N' ? STEPSCOPE_STEP_BEGIN : STEPSCOPE_STEP_END,
+		             (int64_t)first);
+		break;
+	case 'W':
+		segment_put(segment, stream, tick, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_WINDOW, 2, first, second);
+		break;
+	default:
+		break;
+	}
+}
+
+static void read_lines(struct segment_builder *segment)
+{
+	static char line[70000];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		uint64_t numbers[4] = {0};
+		int text = 0;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (line[0] == 'S') {
+			sscanf(line + 1, "%" SCNu64 " %" SCNu64 " %n", &numbers[0], &numbers[1], &text);
+			segment_symbol(segment, (uint32_t)numbers[0], (enum stepscope_symbol_kind)numbers[1],
+			               line + 1 + text);
+			continue;
+		}
+		sscanf(line + 1, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &numbers[0], &numbers[1], &numbers[2],
+		       &numbers[3]);
+		if (line[0] == 'T')
+			segment_stream(segment, (uint32_t)numbers[0], 4242 + (uint32_t)numbers[0], "thread");
+		else
+			put(segment, line[0], (uint32_t)numbers[0], numbers[1], numbers[2], numbers[3]);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct segment_builder segment;
+	char path[512];
+	FILE *file;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: torch_sample DIR < EVENTS\n");
+		return 2;
+	}
+	mkdir(argv[1], 0777);
+	begin(&segment);
+	read_lines(&segment);
+	segment_end(&segment, "exit");
+	snprintf(path, sizeof(path), "%s/node-1.4242.5242.0.ssr", argv[1]);
+	file = fopen(path, "wb");
+	if (!file || fwrite(segment.bytes.data, 1, segment.bytes.length, file) != segment.bytes.length ||
+	    fclose(file) != 0)
+		return 1;
+	segment_release(&segment);
+	return 0;
+}
