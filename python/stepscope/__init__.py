@@ -25,6 +25,11 @@ except ImportError as _problem:
     unavailable = _absent.reason  # why nothing can be recorded; "" when it can
 
 __version__ = "0.1.0"
+_ELSEWHERE = {  # looked up when first used, because they import PyTorch or other large things
+    **dict.fromkeys(("ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
+                     "supported_activities", "tensorboard_trace_handler"), "profiler"),
+    **dict.fromkeys(("add_arguments", "from_args", "from_yaml"), "arguments"),
+}
 __all__ = ["active", "counter", "flush", "init", "is_recording", "mark", "memory_alloc", "memory_free", "metadata", "metric",
            "micro_batch", "phase", "pop", "push", "range", "run_directory", "shutdown", "step", "step_begin", "step_count", "step_end", "thread_name",
            "unavailable", "auto"]
@@ -69,3 +74,13 @@ def load_ipython_extension(shell):
     from stepscope import _notebook
 
     _notebook.load(shell)
+
+
+def __getattr__(name):
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module 'stepscope' has no attribute '{name}'")
+    from importlib import import_module
+
+    found = getattr(import_module(f"stepscope.{_ELSEWHERE[name]}"), name)
+    globals()[name] = found
+    return found

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stretches that a profiler in the program records: into the recording that runs already (`stepscope run`, `stepscope.auto()`), or
+into one of their own in a temporary directory, which goes when the program ends. Only hands over: what is recorded is the recorder's
+business (src/recorder/session.c), what it means that of the program `stepscope` (_results.py).
+"""
+import atexit
+import os
+import shutil
+import tempfile
+import warnings
+
+import stepscope
+
+DETAIL, SHAPES, MEMORY = 2, 4, 8  # bits of stepscope_active
+_own_directory = None  # of a recording that is ours alone
+_is_observing = False
+_said = set()
+
+
+def warn_once(message, stacklevel=3):
+    if message not in _said:
+        _said.add(message)
+        warnings.warn(message if message.startswith("Warning: ") else f"stepscope: {message}", stacklevel=stacklevel)
+
+
+def _start_own(words, out):
+    """Records nothing but what the windows ask for."""
+    global _own_directory
+    directory = os.path.abspath(out) if out else tempfile.mkdtemp(prefix="stepscope-")
+    if not out:
+        _own_directory = directory, os.getpid()
+    atexit.register(_end_own)
+    escaped = directory.replace("\\", "\\\\").replace(",", "\\,")
+    stepscope.init(f"steps=none,sample_process=false,with={':'.join(words)},out={escaped}" if words else
+                   f"steps=none,sample_process=false,out={escaped}")
+
+
+def _end_own():
+    if _own_directory is None or _own_directory[1] != os.getpid():
+        return  # a forked child, or a directory that somebody wanted
+    from stepscope import _results
+
+    _results.wait_for_all()
+    stepscope.shutdown()
+    shutil.rmtree(_own_directory[0], ignore_errors=True)
+
+
+def ready(words, out=None):
+    """Sees to it that operators can be recorded. False: they cannot, and that was said."""
+    if stepscope.unavailable:
+        warn_once(f"nothing is recorded: {stepscope.unavailable}")
+        return False
+    from stepscope import _native, _torch
+
+    try:
+        if not _native.active() and not _native.run_directory():
+            _start_own(words, out)
+        _torch.attach()
+    except Exception as problem:  # the program goes on
+        warn_once(f"nothing is recorded: {problem}")
+        return False
+    if not _native.run_directory():
+        warn_once("nothing is recorded: recording is switched off (STEPSCOPE=0 or enabled=false)")
+        return False
+    return True
+
+
+def observe(is_wanted):
+    """In a recording of our own PyTorch is watched only when a window is open or about to be: outside an operator costs nothing."""
+    global _is_observing
+    if _own_directory is None or _is_observing == is_wanted:
+        return
+    from stepscope import _native
+
+    _is_observing = is_wanted
+    if is_wanted:
+        _native.torch_start()
+    else:
+        _native.torch_stop()
+
+
+def begin(bits):
+    """A window's number; 0: nothing is recorded."""
+    from stepscope import _native
+
+    wants_inputs = bits & SHAPES and not _native.active() & SHAPES
+    number = _native.window_begin(bits)
+    if wants_inputs:  # operators are asked for their inputs only when somebody wants them
+        _native.torch_stop()
+        _native.torch_start()
+    return number
+
+
+def end(number):
+    from stepscope import _native
+
+    _native.window_end(number)
+
+
+def directory():
+    from stepscope import _native
+
+    return _native.run_directory()

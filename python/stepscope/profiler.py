@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.profiler's interface on stepscope's recorder: `from stepscope import profile, schedule` instead of `from torch.profiler import
+profile, schedule` is the only change a script needs. docs/python-profiler.md says what differs, and why.
+
+This file keeps the state machine of torch.profiler.profile; the recorder records (_windows.py), the program `stepscope` computes
+(_results.py).
+"""
+import os
+import socket
+import sys
+import time
+import uuid
+import warnings
+
+import torch
+import torch.profiler as theirs
+from torch.profiler import ProfilerAction, ProfilerActivity, record_function, supported_activities
+
+import stepscope
+from stepscope import _results, _windows
+
+__all__ = ["ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
+           "supported_activities", "tensorboard_trace_handler"]
+
+NONE, WARMUP, RECORD, SAVE = (ProfilerAction.NONE, ProfilerAction.WARMUP, ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+_is_1 = torch.__version__.startswith("1.")
+
+if hasattr(theirs, "ExecutionTraceObserver"):
+    from torch.profiler import ExecutionTraceObserver  # theirs: it observes by itself, whoever profiles
+else:
+
+    class ExecutionTraceObserver:
+        """This PyTorch has none: it can be made and registered, and writes nothing."""
+
+        def __init__(self):
+            _windows.warn_once("this PyTorch has no ExecutionTraceObserver: no execution trace is written")
+
+        def register_callback(self, output_file_path):
+            return self
+
+        def unregister_callback(self):
+            return None
+
+        start = stop = cleanup = unregister_callback
+
+
+# ---- schedule and handler ----
+
+
+def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
+    """After `skip_first` steps cycles of `wait` steps without, `warmup` steps before and `active` steps with recording; `repeat` of
+    them, 0: as long as it goes. With skip_first_wait the first cycle does not wait."""
+    if wait < 0 or warmup < 0 or active <= 0 or repeat < 0 or skip_first < 0:
+        raise AssertionError(
+            f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), warmup={warmup} (need >= 0), active={active} (need > 0), "
+            f"repeat={repeat} (need >= 0), skip_first={skip_first} (need >= 0).")
+    if warmup == 0:
+        warnings.warn("Profiler won't be using warmup, this can skew profiler results", stacklevel=2)
+    length = wait + warmup + active
+
+    def action(step):
+        if step < 0:
+            raise AssertionError(f"Step must be non-negative. Got {step}.")
+        if step < skip_first:
+            return NONE
+        cycle, within = divmod(step - skip_first + (wait if skip_first_wait else 0), length)
+        if repeat and cycle >= repeat or within < wait:
+            return NONE
+        if within < wait + warmup:
+            return WARMUP
+        return SAVE if within == length - 1 else RECORD
+
+    return action
+
+
+def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False, use_python_export=False):
+    """Writes each cycle to a file of its own in the directory, named as torch.profiler names it: [host]_[pid].[ns].pt.trace.json. It
+    is written by a child of low priority while the training goes on, and is there when the profiler has stopped."""
+
+    def handler(prof):
+        nonlocal worker_name
+        if not os.path.isdir(dir_name):
+            try:
+                os.makedirs(dir_name, exist_ok=True)
+            except Exception as problem:
+                raise RuntimeError("Can't create directory: " + dir_name) from problem
+        if not worker_name:
+            worker_name = f"{socket.gethostname()}_{os.getpid()}"
+        name = f"{worker_name}.{time.time_ns()}.pt.trace.json" + (".gz" if use_gzip else "")
+        export = getattr(prof, "_export_later", prof.export_chrome_trace)  # a profiler of torch's will do, too
+        export(os.path.join(dir_name, name))
+
+    return handler
+
+
+def _always(step):
+    return RECORD
+
+
+# ---- activities ----
+
+_DEVICES = ("CUDA", "XPU", "MTIA", "HPU", "PrivateUse1")
+_BY_NAME = {name.lower(): getattr(ProfilerActivity, name) for name in ("CPU", *_DEVICES) if hasattr(ProfilerActivity, name)}
+
+
+def _activities_of(given):
+    """A set; members may also be named ("cpu"), and carry a filter as of PyTorch 2.13."""
+    found = []
+    for item in given:
+        found += list(item) if isinstance(item, dict) else [item]
+    result = set()
+    for item in found:
+        item = _BY_NAME.get(item.lower(), item) if isinstance(item, str) else item
+        if not isinstance(item, ProfilerActivity):
+            raise TypeError(f"Expected ProfilerActivity or dict, got {type(item)}")
+        if item in result and not _is_1:
+            raise ValueError(f"Activity {item} specified more than once")
+        result.add(item)
+    return result
+
+
+def _device_of(activities):
+    """Which device can be recorded, as its name; None."""
+    for name in _DEVICES:
+        activity = getattr(ProfilerActivity, name, None)
+        if activity is None or activity not in activities:
+            continue
+        if name != "PrivateUse1":
+            module = getattr(torch, name.lower(), None)
+            if module is None or not module.is_available():
+                warnings.warn(f"{name} is not available, disabling {name} profiling", stacklevel=4)
+                return None
+        return name.lower()
+    return None
+
+
+# ---- the profiler ----
+
+
+class profile:
+    """torch.profiler.profile, recorded by stepscope. New and optional: `out`, a directory that keeps the recording (without it, and
+    without `stepscope run`, the recording is a temporary one), and `backend`: "stepscope", "torch", or "auto", which leaves devices
+    that stepscope does not record yet to torch.profiler and says so."""
+
+    def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False, profile_memory=False,
+                 with_stack=False, with_flops=False, with_modules=False, experimental_config=None, execution_trace_observer=None,
+                 acc_events=False, use_cuda=None, custom_trace_id_callback=None, post_processing_timeout_s=None, out=None,
+                 backend="auto"):
+        self.activities = _activities_of(activities) if activities is not None else set(supported_activities())
+        if use_cuda is not None:
+            warnings.warn("`use_cuda` is deprecated, use `activities` argument instead", FutureWarning, stacklevel=2)
+            if use_cuda:
+                self.activities.add(ProfilerActivity.CUDA)
+            else:
+                self.activities.discard(ProfilerActivity.CUDA)
+        if not self.activities:
+            raise AssertionError("No valid profiler activities found")
+        if backend not in ("auto", "stepscope", "torch"):
+            raise ValueError(f"backend is 'auto', 'stepscope' or 'torch', got {backend!r}")
+        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
+        self.with_flops, self.with_modules = with_flops, with_modules
+        self.experimental_config, self.execution_trace_observer = experimental_config, execution_trace_observer
+        self.acc_events, self.custom_trace_id_callback = acc_events, custom_trace_id_callback
+        self.preset_metadata, self._metadata = {}, {}
+        self.profiler = self._theirs = None
+        self._number, self._out = 0, out
+        self._is_ready = None
+        self.use_device = _device_of(self.activities)
+        self._backend = self._choose(backend)
+        self.schedule = schedule or _always
+        self.record_steps = bool(schedule)
+        self.on_trace_ready = on_trace_ready
+        self.step_num = 0
+        self.current_action = self.schedule(0)
+
+    def _choose(self, wish):
+        if wish == "auto" and self.use_device:
+            _windows.warn_once(f"{self.use_device.upper()} is not recorded by stepscope yet: torch.profiler records, and the results "
+                               "are its own (backend='stepscope' records the CPU)", stacklevel=5)
+            return "torch"
+        return "torch" if wish == "torch" else "stepscope"
+
+    # ---- states ----
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, exc_type, exc_val, exc_tb):
+        self.stop()
+        cleanup = getattr(self.execution_trace_observer, "cleanup", None)
+        if cleanup:
+            cleanup()
+
+    def start(self):
+        """Begins with the schedule's first action."""
+        self._go(NONE, self.current_action)
+        self._begin_step()
+
+    def stop(self):
+        """Ends what is being recorded; a trace that was begun is ready."""
+        self._end_step()
+        self._go(self.current_action, None)
+        _windows.observe(False)
+        _results.wait_for_all()
+
+    def step(self):
+        """The next step of the training begins."""
+        self._end_step()
+        before = self.current_action
+        following = self.schedule(self.step_num + 1)
+        self.step_num += 1
+        self.current_action = following
+        self._go(before, following)
+        self._begin_step()
+
+    def _begin_step(self):
+        if self.record_steps:
+            stepscope.step_begin(self.step_num)
+
+    def _end_step(self):
+        if self.record_steps:
+            stepscope.step_end()
+
+    def _go(self, before, now):
+        """Between two actions of the schedule; `now` is None at the end."""
+        is_over = before is SAVE or now is None and before is RECORD
+        if before is WARMUP and now is NONE:
+            warnings.warn("Incorrect schedule: WARMUP followed by NONE", stacklevel=3)
+        if before is RECORD and now in (NONE, WARMUP):
+            warnings.warn(f"Incorrect schedule: RECORD followed by {now.name}", stacklevel=3)
+        if before is WARMUP and now in (NONE, None):
+            self.start_trace()
+            self.stop_trace()
+        elif is_over or before is RECORD and now in (NONE, WARMUP):
+            self.stop_trace()
+        if is_over and self.on_trace_ready:
+            self.on_trace_ready(self)
+        if now in (WARMUP, RECORD, SAVE) and (before is NONE or before is SAVE):
+            self.prepare_trace()
+        if now in (RECORD, SAVE) and before is not RECORD:
+            self.start_trace()
+        if now is NONE:
+            _windows.observe(False)
+
+    # ---- recording ----
+
+    def _bits(self):
+        return (_windows.SHAPES if self.record_shapes or self.with_flops else 0) | (_windows.MEMORY if self.profile_memory else 0)
+
+    def _words(self):
+        wanted = (("shapes", self.record_shapes or self.with_flops), ("memory", self.profile_memory))
+        return [word for word, is_wanted in wanted if is_wanted]
+
+    def _columns(self):
+        wanted = (("memory", self.profile_memory), ("flops", self.with_flops))
+        return [word for word, is_wanted in wanted if is_wanted]
+
+    def _say_what_is_missing(self):
+        missing = [name for name in ("with_stack", "with_flops", "with_modules") if getattr(self, name)]
+        if missing:
+            _windows.warn_once(f"{' and '.join(missing)}: not in these tables yet")
+
+    def prepare_trace(self):
+        """What takes time before recording begins."""
+        if self._backend == "torch":
+            self._prepare_theirs()
+            return
+        if self._is_ready is None:
+            self._say_what_is_missing()
+            self._is_ready = _windows.ready(self._words(), self._out)
+        if self.profiler is not None and not self.acc_events and not _is_1:
+            _windows.warn_once("Warning: Profiler clears events at the end of each cycle. Only events from the current cycle will be reported. "
+                               "To keep events across cycles, set acc_events=True.")
+        if self.profiler is None or not self.acc_events:
+            make = self.custom_trace_id_callback or (lambda: uuid.uuid4().hex.upper())
+            self.profiler = _results.Window(self._columns(), "torch-1.13" if _is_1 else "torch", make())
+        if self._is_ready:
+            _windows.observe(True)
+
+    def start_trace(self):
+        """From here on operators are recorded."""
+        if self.execution_trace_observer:
+            self.execution_trace_observer.start()
+        if self._backend == "torch":
+            self._theirs.start_trace()
+            return
+        self.profiler.is_finished = False
+        if self._is_ready:
+            self._number = _windows.begin(self._bits())
+            if self._number:
+                self.profiler.add(self._number, _windows.directory())
+        for key, value in self.preset_metadata.items():
+            self.add_metadata_json(key, value)
+
+    def stop_trace(self):
+        """To here."""
+        if self.execution_trace_observer:
+            self.execution_trace_observer.stop()
+        if self._backend == "torch":
+            self._theirs.stop_trace()
+            return
+        if self._number:
+            _windows.end(self._number)
+            self._number = 0
+        self.profiler.is_finished = True
+
+    def _prepare_theirs(self):
+        if self._theirs is None:
+            wanted = {"record_shapes": self.record_shapes, "profile_memory": self.profile_memory, "with_stack": self.with_stack,
+                      "with_flops": self.with_flops, "with_modules": self.with_modules,
+                      "experimental_config": self.experimental_config}
+            if not _is_1:
+                wanted["acc_events"] = self.acc_events
+            self._theirs = theirs.profiler._KinetoProfile(activities=self.activities, **wanted)
+        self._theirs.prepare_trace()
+        self.profiler = self._theirs.profiler
+
+    def toggle_collection_dynamic(self, enable, activities):
+        """Switches the recording of operators (CPU) off and on again inside of a trace."""
+        if self._theirs is not None:
+            self._theirs.toggle_collection_dynamic(enable, activities)
+        elif self.profiler is not None and self._is_ready and ProfilerActivity.CPU in _activities_of(activities):
+            from stepscope import _native
+
+            if enable:
+                _native.torch_start()
+            else:
+                _native.torch_stop()
+
+    # ---- results ----
+
+    def _finished(self, what):
+        if self.profiler is None:
+            raise AssertionError(f"Profiler must be initialized before {what}")
+        return self.profiler
+
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
+        """Rows by name, and by shapes when asked."""
+        window = self._finished("getting key averages")
+        more = () if self._theirs is not None and _is_1 else (group_by_overload_name,)
+        return window.key_averages(group_by_input_shape, group_by_stack_n, *more)
+
+    def events(self):
+        """Every call, in order."""
+        return self._finished("accessing events").function_events
+
+    def export_chrome_trace(self, path, use_python_export=False):
+        """The newest cycle as a file for chrome://tracing, Perfetto or TensorBoard; compressed when the path ends in .gz."""
+        window = self._finished("exporting chrome trace")
+        if self._theirs is not None:
+            self._theirs.export_chrome_trace(path)
+        else:
+            window.export_chrome_trace(os.fspath(path))
+
+    def _export_later(self, path):
+        if self._theirs is not None:
+            self._theirs.export_chrome_trace(path)
+            return
+        try:
+            self._finished("exporting chrome trace").export_chrome_trace(path, is_awaited=False)
+        except RuntimeError as problem:  # nothing was recorded, or there is no program: the training goes on
+            _windows.warn_once(f"no trace is written: {problem}")
+
+    def export_stacks(self, path, metric="self_cpu_time_total"):
+        """Lines for flamegraph.pl: stack, blank, microseconds."""
+        window = self._finished("exporting stacks")
+        return window.export_stacks(path, metric)
+
+    def export_memory_timeline(self, path, device=None):
+        """Memory by category over time."""
+        missing = [f"{name}=True" for name in ("record_shapes", "profile_memory", "with_stack") if not getattr(self, name)]
+        if self._theirs is not None:
+            self._theirs.export_memory_timeline(path, device)
+            return
+        if missing:
+            raise ValueError(f"{', '.join(missing)} required for memory profiling.")
+        raise RuntimeError("stepscope: export_memory_timeline is not there yet; `stepscope report --table memory` has the categories")
+
+    # ---- facts ----
+
+    def add_metadata(self, key, value):
+        """A text for the trace."""
+        self.add_metadata_json(key, '"' + value.replace('"', '\\"') + '"')
+
+    def add_metadata_json(self, key, value):
+        """A JSON value for the trace."""
+        self._metadata[key] = value
+        if self._theirs is not None:
+            self._theirs.add_metadata_json(key, value)
+        else:
+            stepscope.metadata(f"torch.profiler.{key}", value)
+
+    def preset_metadata_json(self, key, value):
+        """A JSON value that is added when recording begins."""
+        self.preset_metadata[key] = value
+
+    def set_custom_trace_id_callback(self, callback):
+        """Makes the names of the cycles to come."""
+        self.custom_trace_id_callback = callback
+
+    def get_trace_id(self):
+        """Of the newest cycle."""
+        return None if self.profiler is None else getattr(self.profiler, "trace_id", None)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stepscope in the place of torch.profiler: the same script with the one and with the other finds the same, with and without
+`stepscope run` around it."""
+import gzip
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from torch_tools import HERE, STEPSCOPE, environment, every_python, run, version
+
+BUILD = Path(STEPSCOPE).resolve().parent.parent
+OURS = {"PYTHONPATH": BUILD / "python"}
+
+
+def profiled(tmp_path, python, who, case, env=None, options=None):
+    """The answer of profiled.py; with `options` under `stepscope run`."""
+    command = [python, HERE / "profiled.py", who, case]
+    if options is not None:
+        done = run(tmp_path, *command, options=options)
+    else:
+        done = subprocess.run(list(map(str, command)), cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+                              env=environment(**(OURS if who == "stepscope" else {}), **(env or {})))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def has_kineto(python):
+    return not version(python).startswith("1.")
+
+
+def same_counts(ours, theirs, python):
+    """1.13 as Debian builds it has whole microseconds, so that what is merged is chance, and counts what its own ranges allocate."""
+    if has_kineto(python):
+        return [row[:2] for row in ours] == [row[:2] for row in theirs]
+    sure = ("aten::addmm", "aten::mm", "forward", "Optimizer.step#SGD.step", "ProfilerStep*", "aten::linear")
+    names, wanted = ({row[0] for row in rows} - {"aten::zeros", "aten::zero_", "[memory]"} for rows in (ours, theirs))
+    counts, right = ({row[0]: row[1] for row in rows if row[0] in sure} for rows in (ours, theirs))
+    return names == wanted and counts == right
+
+
+@pytest.mark.parametrize("options", [None, [], ["--steps", "none"]], ids=["alone", "run", "run-without-detail"])
+@every_python
+def test_the_same_results(tmp_path, python, options):
+    ours, _ = profiled(tmp_path, python, "stepscope", "whole", options=options)
+    theirs, _ = profiled(tmp_path, python, "torch", "whole")
+    assert ours["loss"] == theirs["loss"]
+    assert same_counts(ours["rows"], theirs["rows"], python)
+    assert not ours["is_negative"] and abs(ours["total"] - ours["sum"]) < 1e-6 * ours["total"]
+    if has_kineto(python):
+        assert ours["rows"] == theirs["rows"]
+        assert ours["shapes"] == theirs["shapes"]
+        assert ours["events"] == theirs["events"]
+
+
+@pytest.mark.parametrize("options", [None, []], ids=["alone", "run"])
+@every_python
+def test_each_cycle_has_its_own(tmp_path, python, options):
+    (tmp_path / "theirs").mkdir()
+    ours, _ = profiled(tmp_path, python, "stepscope", "cycles", options=options)
+    theirs, _ = profiled(tmp_path / "theirs", python, "torch", "cycles")
+    assert ours["actions"] == theirs["actions"] and ours["step_num"] == theirs["step_num"] == 10
+    assert [cycle["step"] for cycle in ours["cycles"]] == [cycle["step"] for cycle in theirs["cycles"]] == [4, 8]
+    for mine, its in zip(ours["cycles"], theirs["cycles"]):
+        assert same_counts(mine["rows"], its["rows"], python)
+        assert mine["lines"] == its["lines"]
+    steps = []
+    for number in (4, 8):
+        trace = json.loads((tmp_path / f"trace_{number}.json").read_text())
+        steps += sorted({event["name"] for event in trace["traceEvents"] if event["name"].startswith("ProfilerStep#")})
+    assert steps == ["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#6", "ProfilerStep#7"]  # 1.13 itself is one behind
+
+
+@every_python
+def test_the_same_states(tmp_path, python):
+    ours, _ = profiled(tmp_path, python, "stepscope", "states")
+    theirs, _ = profiled(tmp_path, python, "torch", "states")
+    for mine, its in zip(ours, theirs):
+        assert mine == its, its[0]
+    text, ready, said, _, _ = profiled(tmp_path, python, "stepscope", "odd_state")[0][0]
+    assert (text, ready, said) == ("RWRS", [4, 4], ["Incorrect schedule: RECORD followed by WARMUP"])
+
+
+@every_python
+def test_the_same_schedules(tmp_path, python):
+    assert profiled(tmp_path, python, "stepscope", "schedules")[0] == profiled(tmp_path, python, "torch", "schedules")[0]
+
+
+@every_python
+def test_traces_for_tensorboard(tmp_path, python):
+    files, _ = profiled(tmp_path, python, "stepscope", "board")
+    assert len(files) == 2
+    for name in files:
+        assert re.fullmatch(r".+_\d+\.\d{19}\.pt\.trace\.json\.gz", name)
+        trace = json.loads(gzip.decompress((tmp_path / "board" / name).read_bytes()))
+        assert any(event["name"] == "aten::addmm" for event in trace["traceEvents"])
+
+
+@every_python
+def test_nothing_is_left_behind(tmp_path, python):
+    (tmp_path / "tmp").mkdir()
+    profiled(tmp_path, python, "stepscope", "cycles", env={"TMPDIR": tmp_path / "tmp"})
+    assert not list((tmp_path / "tmp").glob("stepscope*")) and not (tmp_path / "stepscope-runs").exists()
+
+
+SWITCHED_OFF = """
+import torch, warnings
+from stepscope import profile
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    with profile() as prof:
+        torch.ones(2)
+assert any("switched off" in str(warning.message) for warning in caught), caught
+try:
+    prof.key_averages().table()
+except RuntimeError as problem:
+    print(problem)
+"""
+
+
+@every_python
+def test_switched_off_is_said(tmp_path, python):
+    done = subprocess.run([python, "-c", SWITCHED_OFF], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                          env=environment(STEPSCOPE="0", **OURS))
+    assert done.returncode == 0, done.stderr
+    assert "nothing was recorded" in done.stdout
+
+
+IMPORT = "import sys, stepscope; assert 'torch' not in sys.modules; assert stepscope.profile; assert 'torch' in sys.modules"
+
+
+@every_python
+def test_importing_stepscope_does_not_import_torch(tmp_path, python):
+    done = subprocess.run([python, "-c", IMPORT], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                          env=environment(**OURS))
+    assert done.returncode == 0, done.stderr
+
+
+BEFORE = """
+import torch
+from stepscope import profile
+prof = profile()
+for call in (prof.key_averages, prof.events, lambda: prof.export_chrome_trace("x.json")):
+    try:
+        call()
+    except AssertionError:
+        print("refused")
+prof.start()
+try:
+    prof.key_averages().table()
+except RuntimeError as problem:
+    print(problem)
+prof.stop()
+rows = prof.key_averages()
+print(rows.table() == "", len(rows), bool(rows))
+try:
+    rows.table(sort_by="nothing")
+except AttributeError as problem:
+    print(problem)
+"""
+
+
+@every_python
+def test_results_that_are_not_there(tmp_path, python):
+    done = subprocess.run([python, "-c", BEFORE], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                          env=environment(**OURS))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["refused"] * 3 + [
+        "Profiler didn't finish running", "True 0 False", "'FunctionEventAvg' object has no attribute 'nothing'"]
+
+
+def test_without_the_program_it_is_said(tmp_path):
+    python = os.environ.get("TORCH_PYTHONS", "").split(":")[0] or "python3"
+    if not version(python):
+        pytest.skip("no PyTorch")
+    (tmp_path / "lib").mkdir()
+    library = BUILD / "src/recorder/libstepscope.so.0"
+    (tmp_path / "lib" / "libstepscope.so.0").write_bytes(library.read_bytes())
+    code = ("import torch\nfrom stepscope import profile\nwith profile() as prof:\n    torch.ones(2)\n"
+            "try:\n    print(prof.key_averages())\nexcept RuntimeError as problem:\n    print(problem)\n")
+    done = subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                          env={**environment(**OURS), "STEPSCOPE_LIBRARY": str(tmp_path / "lib" / "libstepscope.so.0"),
+                               "PATH": "/nonexistent"})
+    assert done.returncode == 0, done.stderr
+    assert "neither beside the library nor on PATH" in done.stdout
