@@ -10,6 +10,7 @@ _LAUNCHERS = ("torchrun", "accelerate", "accelerate-launch", "deepspeed")
 _LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
                      "accelerate.commands.accelerate_cli", "deepspeed.launcher.runner", "deepspeed.launcher.launch")
 _is_attached = False
+_facts = {}
 native = None  # the extension, once we are attached
 
 
@@ -31,6 +32,9 @@ def attach():
         from stepscope import _lines
 
         _lines.check(native)
+    from stepscope import _modules
+
+    _facts["torch.modules"] = _modules.watch(torch, native)
     tell()
     from stepscope import _memory, _optimizers
 
@@ -42,6 +46,8 @@ def tell():
     """Starts the observer, and notes in the recording that it did: also in each one that is started later."""
     if native is not None:
         native.metadata("torch.version", str(sys.modules["torch"].__version__))
+        for fact, value in _facts.items():
+            native.metadata(fact, value)
         native.torch_start()
 
 

@@ -117,7 +117,13 @@ static uint32_t find_group(struct op_fold *fold, const struct span_view *span)
 
 static bool is_structure(uint8_t kind)
 {
-	return kind == SPAN_STEP || kind == SPAN_PHASE || kind == SPAN_MICRO_BATCH;
+	return kind == SPAN_STEP || kind == SPAN_PHASE || kind == SPAN_MICRO_BATCH || kind == SPAN_MODULE;
+}
+
+/* Where the self time of structure goes: a module's to the operation or range around it, so that recording modules changes no row. */
+static uint32_t group_around(const struct op_fold *fold, const struct span_view *span)
+{
+	return span->kind == SPAN_MODULE && fold->stack_depth ? fold->stack[fold->stack_depth - 1].group : 0;
 }
 
 /* Spans count when they start in a selected step that recorded them; all of them when nothing marks steps. */
@@ -210,7 +216,7 @@ static bool visit(void *context, const struct span_view *span)
 		add_facts(fold, NULL, span, false);
 		return true;
 	}
-	number = is_structure(span->kind) ? 0 : find_group(fold, span);
+	number = is_structure(span->kind) ? group_around(fold, span) : find_group(fold, span);
 	fold->groups[number].self_ns += span->self_ns;
 	fold->groups[number].step_self_ns += fold->is_step_track ? span->self_ns : 0;
 	if (is_structure(span->kind))

@@ -200,6 +200,8 @@ static uint8_t span_kind_of(uint8_t symbol_kind)
 	case STEPSCOPE_SYMBOL_BACKWARD: /* PyTorch shows them among its operators */
 	case STEPSCOPE_SYMBOL_SCRIPT:
 		return SPAN_OP;
+	case STEPSCOPE_SYMBOL_MODULE:
+		return SPAN_MODULE;
 	default:
 		return symbol_kind >= SPAN_MICRO_BATCH && symbol_kind <= SPAN_OVERHEAD ? symbol_kind : SPAN_OTHER;
 	}

@@ -27,6 +27,7 @@ enum symbol_class {
 	CLASS_OPTIMIZER,
 	CLASS_ZERO_GRAD,
 	CLASS_OPTIMIZER_KEY, /* of the argument that says which one it is */
+	CLASS_MODULE,
 };
 
 /* Deeper ranges and spans do not matter to steps; records of a session beyond the maximum would be those of a million steps. */
@@ -40,6 +41,7 @@ struct open_record {
 	uint32_t range_count; /* how many ranges that makes */
 	uint32_t phase;       /* 1 + index of the innermost phase, itself included; 0: none */
 	bool is_range, hides; /* hides: what is in it does not count */
+	bool is_in_module;    /* itself included */
 };
 
 struct stream_scan {
@@ -113,6 +115,8 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 		return starts_with(text, length, "torch::autograd::AccumulateGrad") ? CLASS_ACCUMULATE : CLASS_OP;
 	case STEPSCOPE_SYMBOL_SCRIPT:
 		return CLASS_OP;
+	case STEPSCOPE_SYMBOL_MODULE:
+		return CLASS_MODULE;
 	case STEPSCOPE_SYMBOL_ANNOTATION:
 		return starts_with(text, length, "Optimizer.step#")                 ? CLASS_OPTIMIZER
 		       : starts_with(text, length, "Optimizer.zero_grad#")          ? CLASS_ZERO_GRAD
@@ -292,15 +296,19 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	/* the node that is being worked on adds to a gradient: a backward that trains */
 	if (class == CLASS_ACCUMULATE && stream->node != NO_RANGE)
 		stream->records[stream->node].is_training = true;
-	if (class != CLASS_UNKNOWN && stream->data != NO_RANGE) {
+	if (class != CLASS_UNKNOWN && class != CLASS_MODULE && stream->data != NO_RANGE) {
 		stream->records[stream->data].is_empty = false;
 		stream->has_data_work = true;
 	}
 	struct open_record *open = push(stream);
 	if (is_phase || event->id == STEPSCOPE_BUILTIN_MICRO_BATCH)
 		open->phase = stream->depth;
-	if (class == CLASS_UNKNOWN) {
-		add_range(scan, stream, open, time_ns);
+	bool is_in_module = open->is_in_module;
+	open->is_in_module |= class == CLASS_MODULE;
+	if (class == CLASS_UNKNOWN || class == CLASS_MODULE) {
+		/* modules in a module are not cut either, and would be many */
+		if (class == CLASS_UNKNOWN || !is_in_module)
+			add_range(scan, stream, open, time_ns);
 	} else if (class == CLASS_SAMPLER) {
 		open->hides = true;
 		stream->inside++;

@@ -246,6 +246,7 @@ const char *span_kind_name(enum span_kind kind)
 		[SPAN_COLLECTIVE] = "collective",
 		[SPAN_OVERHEAD] = "overhead",
 		[SPAN_OTHER] = "other",
+		[SPAN_MODULE] = "module",
 		[SPAN_STEP] = "step",
 	};
 	return kind < SPAN_KIND_COUNT && names[kind] ? names[kind] : "other";

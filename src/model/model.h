@@ -40,6 +40,7 @@ enum span_kind { /* same numbers as enum stepscope_symbol_kind where both exist 
 	SPAN_COLLECTIVE = 15,
 	SPAN_OVERHEAD = 16,
 	SPAN_OTHER = 19,
+	SPAN_MODULE = 23, /* a call of an nn.Module's forward, by its path */
 	SPAN_STEP = 32,
 	SPAN_KIND_COUNT = 33,
 };

@@ -259,6 +259,7 @@ static const char *const host_categories[SPAN_KIND_COUNT] = {
 	[SPAN_COLLECTIVE] = "cpu_op",
 	[SPAN_OVERHEAD] = "overhead",
 	[SPAN_OTHER] = "other",
+	[SPAN_MODULE] = "python_function",
 	[SPAN_STEP] = "user_annotation",
 };
 

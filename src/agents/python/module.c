@@ -15,6 +15,7 @@ static bool fill(PyObject *module)
 {
 	return native_add_ranges(module) && native_add_around(module) &&
 	       PyModule_AddFunctions(module, native_mark_methods) == 0 &&
+	       PyModule_AddFunctions(module, native_module_methods) == 0 &&
 	       PyModule_AddFunctions(module, native_session_methods) == 0 &&
 	       PyModule_AddFunctions(module, native_torch_methods) == 0;
 }

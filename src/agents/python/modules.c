@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * modules.c: calls of PyTorch modules as spans, without a hook that PyTorch, its compiler or a traceback could notice.
+ *
+ * Calling an object of a Python class goes through C (type slot -> __call__ -> the function's `vectorcall`). We put our own function into
+ * that field of torch.nn.Module.__call__, which stays the same object with the same code. It opens a span, calls what was there and
+ * closes the span, whether that returned or raised.
+ *
+ * Which module is which is kept in a table by address. A weak reference beside it tells an address that was given out again.
+ */
+#include "agents/python/native.h"
+
+#include <dlfcn.h>
+#include <stepscope/format.h>
+
+#define ENTRIES_MAX 65536u
+#define VECTORCALL_OFFSET 56 /* of tp_vectorcall_offset in PyTypeObject, and of tp_basicsize: since 3.8 */
+#define BASICSIZE_OFFSET 32
+
+typedef PyObject *vectorcall(PyObject *callable, PyObject *const *arguments, size_t count_and_flag, PyObject *names);
+
+struct entry {
+	PyObject *module;    /* borrowed: only compared */
+	PyObject *reference; /* to it; NULL: the entry is free */
+	uint32_t symbol;     /* 0: there is no name to be had */
+};
+
+static struct {
+	PyObject *function, *name_of; /* what is watched; Python's part, which names unknown modules */
+	vectorcall **place, *original;
+	struct entry *entries;
+	uint32_t count, capacity; /* a power of two */
+} modules;
+
+static __thread struct {
+	uint32_t depth;      /* open spans of this thread */
+	PyObject *root;      /* the outermost, alive as long as its call lasts */
+	bool is_being_named; /* name_of() calls modules itself, maybe */
+} calls;
+
+/* ---- table --------------------------------------------------------------------------------------------------------------- */
+
+static struct entry *slot_of(struct entry *entries, uint32_t capacity, const PyObject *module)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)module * 0x9e3779b97f4a7c15u;
+	for (uint32_t at = (uint32_t)(hash >> 32);; at++) {
+		struct entry *entry = &entries[at & (capacity - 1)];
+		if (!entry->reference || entry->module == module)
+			return entry;
+	}
+}
+
+/* Half as full again at most; forgets modules that are gone. */
+static bool make_room(void)
+{
+	uint32_t living = 0;
+	for (uint32_t i = 0; i < modules.capacity; i++)
+		living += modules.entries[i].reference &&
+		          PyWeakref_GetObject(modules.entries[i].reference) == modules.entries[i].module;
+	uint32_t capacity = 256;
+	while (capacity < 4 * living)
+		capacity *= 2;
+	struct entry *entries = living < ENTRIES_MAX ? calloc(capacity, sizeof(*entries)) : NULL;
+	if (!entries)
+		return false;
+	for (uint32_t i = 0; i < modules.capacity; i++) {
+		struct entry *old = &modules.entries[i];
+		if (!old->reference)
+			continue;
+		if (PyWeakref_GetObject(old->reference) == old->module)
+			*slot_of(entries, capacity, old->module) = *old;
+		else
+			Py_DECREF(old->reference);
+	}
+	free(modules.entries);
+	modules.entries = entries;
+	modules.capacity = capacity;
+	modules.count = living;
+	return true;
+}
+
+static const struct entry *find(const PyObject *module)
+{
+	const struct entry *entry = modules.capacity ? slot_of(modules.entries, modules.capacity, module) : NULL;
+	if (!entry || !entry->reference || PyWeakref_GetObject(entry->reference) != module)
+		return NULL;
+	return entry;
+}
+
+/* name_module(module, path): from Python; path None: it has no name, do not ask again. */
+static PyObject *name_module(PyObject *self, PyObject *arguments)
+{
+	PyObject *module, *path;
+	uint32_t symbol = 0;
+	if (!PyArg_ParseTuple(arguments, "OO:name_module", &module, &path))
+		return NULL;
+	if (path != Py_None && !native_symbol((enum stepscope_kind)STEPSCOPE_SYMBOL_MODULE, path, &symbol))
+		return NULL;
+	PyObject *reference = PyWeakref_NewRef(module, NULL);
+	if (!reference)
+		return NULL;
+	if (2 * (modules.count + 1) > modules.capacity && !make_room()) {
+		Py_DECREF(reference);
+		Py_RETURN_NONE;
+	}
+	struct entry *entry = slot_of(modules.entries, modules.capacity, module);
+	modules.count += !entry->reference;
+	Py_XDECREF(entry->reference);
+	*entry = (struct entry){module, reference, symbol};
+	Py_RETURN_NONE;
+}
+
+static PyObject *is_named_module(PyObject *self, PyObject *module)
+{
+	return PyBool_FromLong(find(module) != NULL);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------------------------------------- */
+
+/* Python finds the path, once. Whatever goes wrong there is not the program's business. */
+static uint32_t ask_for_name(PyObject *module)
+{
+	PyObject *type, *value, *traceback;
+	if (calls.is_being_named)
+		return 0;
+	calls.is_being_named = true;
+	PyErr_Fetch(&type, &value, &traceback);
+	PyObject *root = calls.depth ? calls.root : Py_None;
+	PyObject *done = PyObject_CallFunctionObjArgs(modules.name_of, module, root, NULL);
+	if (!done)
+		PyErr_Clear();
+	Py_XDECREF(done);
+	PyErr_Restore(type, value, traceback);
+	calls.is_being_named = false;
+	const struct entry *entry = find(module);
+	return entry ? entry->symbol : 0;
+}
+
+static PyObject *call_module(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
+{
+	size_t count = count_and_flag & ~((size_t)1 << (8 * sizeof(size_t) - 1));
+	if (!library_records(STEPSCOPE_ACTIVE_DETAIL) || count == 0)
+		return modules.original(function, arguments, count_and_flag, names);
+	const struct entry *entry = find(arguments[0]);
+	uint32_t symbol = entry ? entry->symbol : ask_for_name(arguments[0]);
+	if (!symbol)
+		return modules.original(function, arguments, count_and_flag, names);
+	if (calls.depth++ == 0)
+		calls.root = arguments[0];
+	library.stepscope_emit_begin(symbol);
+	PyObject *result = modules.original(function, arguments, count_and_flag, names);
+	calls.depth--;
+	if (library_records(~0u))
+		library.stepscope_emit_end();
+	return result;
+}
+
+/* ---- getting in -------------------------------------------------------------------------------------------------------------- */
+
+static long field(const void *type, int offset)
+{
+	Py_ssize_t value;
+	memcpy(&value, (const char *)type + offset, sizeof(value));
+	return value;
+}
+
+/* Where a function keeps its vectorcall; NULL when this Python is built otherwise. `other` is a plain function, too. */
+static vectorcall **place_in(PyObject *function, PyObject *other)
+{
+	PyTypeObject *type = Py_TYPE(function);
+	PyObject *basic = PyObject_GetAttrString((PyObject *)type, "__basicsize__");
+	long size = basic ? PyLong_AsLong(basic) : -1, at = field(type, VECTORCALL_OFFSET);
+	Dl_info info;
+	void *word, *same;
+	Py_XDECREF(basic);
+	PyErr_Clear();
+	if (Py_TYPE(other) != type || size <= 0 || field(type, BASICSIZE_OFFSET) != size || at <= 0 ||
+	    at > size - (long)sizeof(word) || at % (long)sizeof(word) != 0)
+		return NULL;
+	memcpy(&word, (char *)function + at, sizeof(word));
+	memcpy(&same, (char *)other + at, sizeof(same));
+	/* the interpreter's own function, the same for all of them */
+	if (!word || word != same || !dladdr(word, &info) || !info.dli_sname ||
+	    !strstr(info.dli_sname, "PyFunction_Vectorcall"))
+		return NULL;
+	return (vectorcall **)(void *)((char *)function + at);
+}
+
+/* Since 3.12 the interpreter must be told, so that it does not take a short cut. */
+static void put(vectorcall *call)
+{
+	void (*set)(PyObject *, vectorcall *);
+	*(void **)&set = dlsym(RTLD_DEFAULT, "PyFunction_SetVectorcall");
+	if (set)
+		set(modules.function, call);
+	else
+		*modules.place = call;
+}
+
+/* watch_modules(torch.nn.Module.__call__, name_of, other): True when calls are seen from here on. */
+static PyObject *watch_modules(PyObject *self, PyObject *arguments)
+{
+	PyObject *function, *name_of, *other;
+	if (!PyArg_ParseTuple(arguments, "OOO:watch_modules", &function, &name_of, &other))
+		return NULL;
+	if (modules.function)
+		return PyBool_FromLong(modules.function == function);
+	modules.place = place_in(function, other);
+	if (!modules.place)
+		Py_RETURN_FALSE;
+	Py_INCREF(function);
+	Py_INCREF(name_of);
+	modules.function = function;
+	modules.name_of = name_of;
+	modules.original = *modules.place;
+	put(call_module);
+	Py_RETURN_TRUE;
+}
+
+PyMethodDef native_module_methods[] = {
+	{"watch_modules", watch_modules, METH_VARARGS, NULL},
+	{"name_module", name_module, METH_VARARGS, NULL},
+	{"is_named_module", is_named_module, METH_O, NULL},
+	{NULL, NULL, 0, NULL},
+};
