@@ -158,13 +158,17 @@ static char *put_piece(char *to, const struct piece *piece)
 	return put_padded(to, piece->text, piece->length);
 }
 
-/* The name as the file has it where it is not just the span's own: steps and phases. */
+/* The name as the file has it where it is not just the span's own: steps, phases and modules. */
 static char *put_special_name(struct chrome_lane *lane, const struct span_chunk *chunk, uint32_t index, char *at)
 {
 	const struct model *model = lane->chrome->model;
 
 	if (chunk->kind[index] == SPAN_PHASE) {
 		memcpy(at, "stepscope::", 11);
+		return at + 11;
+	}
+	if (chunk->kind[index] == SPAN_MODULE) { /* as torch.profiler calls them */
+		memcpy(at, "nn.Module: ", 11);
 		return at + 11;
 	}
 	if (chunk->step[index] < 0 || (uint32_t)chunk->step[index] >= model->steps_count)
@@ -189,7 +193,8 @@ static char *put_name(struct chrome_lane *lane, const struct span_chunk *chunk, 
 	size_t length;
 	char *named = at;
 
-	if (chunk->kind[index] == SPAN_STEP || (chunk->kind[index] == SPAN_PHASE && is_phase_word(chrome, name)))
+	if (chunk->kind[index] == SPAN_STEP || chunk->kind[index] == SPAN_MODULE ||
+	    (chunk->kind[index] == SPAN_PHASE && is_phase_word(chrome, name)))
 		named = put_special_name(lane, chunk, index, at);
 	if (named != at && chunk->kind[index] == SPAN_STEP)
 		return named;

