@@ -236,6 +236,7 @@ class EventList(list):
         """The text that torch.profiler prints."""
         options = ["--limit", str(row_limit), "--columns", ",".join(self._window.columns) or "none",
                    "--name-width", str(-1 if max_name_column_width is None else max_name_column_width),
+                   "--source-width", str(-1 if max_src_column_width is None else max_src_column_width),
                    "--shapes-width", str(-1 if max_shapes_column_width is None else max_shapes_column_width)]
         if sort_by is not None:
             self._check_sort(sort_by)
@@ -318,7 +319,7 @@ class Window:
         return EventList(self, ["--events"], _events_of)
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        options = (["--by", "shape"] if group_by_input_shape else [])
+        options = (["--by", "shape"] if group_by_input_shape else []) + (["--frames", str(group_by_stack_n)] if group_by_stack_n else [])
         return EventList(self, options, lambda answer: [FunctionEventAvg(row) for row in answer["rows"]])
 
     def total_average(self):
@@ -331,15 +332,23 @@ class Window:
     def self_cpu_time_total(self):
         return self.key_averages().self_cpu_time_total
 
+    def _export_arguments(self, path, form, *options):
+        return ["export", *self._selected(), "--format", form, *options, "-o", os.path.abspath(path), "--quiet"]
+
+    def _export(self, path, form, *options):
+        ask(*self._export_arguments(path, form, *options))
+
     def export_chrome_trace(self, path, is_awaited=True):
         """A file that ends in .gz is compressed, as torch.profiler does it. Beside `path` first, then renamed."""
-        arguments = ["export", *self._selected(), "--format", "chrome", "-o", os.path.abspath(path), "--quiet"]
         if is_awaited:
-            ask(*arguments)
+            self._export(path, "chrome")
         else:
-            start_export(arguments)
+            start_export(self._export_arguments(path, "chrome"))
 
     def export_stacks(self, path, metric):
         if metric not in self.STACK_METRICS:
             raise ValueError(f"metric should be one of: {self.STACK_METRICS}")
-        raise RuntimeError("stepscope: stacks are not exported yet; `stepscope export` has the operators with their times")
+        self._export(path, "folded")
+
+    def export_memory_timeline(self, path, device=None):
+        self._export(path, "memory-timeline", *(["--device", device] if device else []))

@@ -12,9 +12,15 @@ import warnings
 import stepscope
 
 DETAIL, SHAPES, MEMORY = 2, 4, 8  # bits of stepscope_active
-_own_directory = None  # of a recording that is ours alone
+_own = None  # the recording that is ours alone
 _is_observing = False
+_has_lines = None
 _said = set()
+
+
+class _Own:
+    def __init__(self, directory, is_kept, words):
+        self.directory, self.is_kept, self.words, self.pid = directory, is_kept, words, os.getpid()
 
 
 def warn_once(message, stacklevel=3):
@@ -24,25 +30,30 @@ def warn_once(message, stacklevel=3):
 
 
 def _start_own(words, out):
-    """Records nothing but what the windows ask for."""
-    global _own_directory
-    directory = os.path.abspath(out) if out else tempfile.mkdtemp(prefix="stepscope-")
-    if not out:
-        _own_directory = directory, os.getpid()
-    atexit.register(_end_own)
-    escaped = directory.replace("\\", "\\\\").replace(",", "\\,")
-    stepscope.init(f"steps=none,sample_process=false,with={':'.join(words)},out={escaped}" if words else
-                   f"steps=none,sample_process=false,out={escaped}")
+    """Records nothing but what the windows ask for; again with more when a later profiler wants more."""
+    global _own
+    if _own is None:
+        directory = os.path.abspath(out) if out else tempfile.mkdtemp(prefix="stepscope-")
+        _own = _Own(directory, bool(out), set())
+        atexit.register(_end_own)
+    elif _own.words >= set(words):
+        return
+    else:
+        stepscope.shutdown()
+    _own.words |= set(words)
+    place = _own.directory.replace("\\", "\\\\").replace(",", "\\,")
+    extra = f"with={':'.join(sorted(_own.words))}," if _own.words else ""
+    stepscope.init(f"steps=none,sample_process=false,{extra}out={place}")
 
 
 def _end_own():
-    if _own_directory is None or _own_directory[1] != os.getpid():
+    if _own is None or _own.pid != os.getpid() or _own.is_kept:
         return  # a forked child, or a directory that somebody wanted
     from stepscope import _results
 
     _results.wait_for_all()
     stepscope.shutdown()
-    shutil.rmtree(_own_directory[0], ignore_errors=True)
+    shutil.rmtree(_own.directory, ignore_errors=True)
 
 
 def ready(words, out=None):
@@ -53,9 +64,11 @@ def ready(words, out=None):
     from stepscope import _native, _torch
 
     try:
-        if not _native.active() and not _native.run_directory():
+        if _own is not None or not _native.active() and not _native.run_directory():
             _start_own(words, out)
         _torch.attach()
+        if "lines" in words and not _finds_lines():
+            warn_once("with_stack: Python lines are not read in this recording (`stepscope run --with lines` reads them)")
     except Exception as problem:  # the program goes on
         warn_once(f"nothing is recorded: {problem}")
         return False
@@ -65,16 +78,28 @@ def ready(words, out=None):
     return True
 
 
+def _finds_lines():
+    """Once per process: a recording may have begun after PyTorch was attached."""
+    global _has_lines
+    if _has_lines is None:
+        from stepscope import _lines, _native
+
+        _has_lines = _native.torch_lines_find()
+        if _has_lines:
+            _lines.check(_native)
+    return _has_lines
+
+
 def observe(is_wanted):
     """In a recording of our own PyTorch is watched only when a window is open or about to be: outside an operator costs nothing."""
     global _is_observing
-    if _own_directory is None or _is_observing == is_wanted:
+    if _own is None or _is_observing == is_wanted:
         return
-    from stepscope import _native
+    from stepscope import _native, _torch
 
     _is_observing = is_wanted
     if is_wanted:
-        _native.torch_start()
+        _torch.tell()
     else:
         _native.torch_stop()
 

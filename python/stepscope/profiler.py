@@ -249,7 +249,7 @@ class profile:
         return (_windows.SHAPES if self.record_shapes or self.with_flops else 0) | (_windows.MEMORY if self.profile_memory else 0)
 
     def _words(self):
-        wanted = (("shapes", self.record_shapes or self.with_flops), ("memory", self.profile_memory))
+        wanted = (("shapes", self.record_shapes or self.with_flops), ("memory", self.profile_memory), ("lines", self.with_stack))
         return [word for word, is_wanted in wanted if is_wanted]
 
     def _columns(self):
@@ -257,7 +257,7 @@ class profile:
         return [word for word, is_wanted in wanted if is_wanted]
 
     def _say_what_is_missing(self):
-        missing = [name for name in ("with_stack", "with_flops", "with_modules") if getattr(self, name)]
+        missing = [name for name in ("with_flops", "with_modules") if getattr(self, name)]
         if missing:
             _windows.warn_once(f"{' and '.join(missing)}: not in these tables yet")
 
@@ -363,19 +363,20 @@ class profile:
             _windows.warn_once(f"no trace is written: {problem}")
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
-        """Lines for flamegraph.pl: stack, blank, microseconds."""
+        """Lines for flamegraph.pl: the stack with the operator innermost, a blank, its own microseconds."""
         window = self._finished("exporting stacks")
         return window.export_stacks(path, metric)
 
     def export_memory_timeline(self, path, device=None):
         """Memory by category over time."""
         missing = [f"{name}=True" for name in ("record_shapes", "profile_memory", "with_stack") if not getattr(self, name)]
-        if self._theirs is not None:
-            self._theirs.export_memory_timeline(path, device)
-            return
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")
-        raise RuntimeError("stepscope: export_memory_timeline is not there yet; `stepscope report --table memory` has the categories")
+        window = self._finished("exporting a memory timeline")
+        if self._theirs is not None:
+            self._theirs.export_memory_timeline(path, device)
+        else:
+            window.export_memory_timeline(os.fspath(path), device)
 
     # ---- facts ----
 

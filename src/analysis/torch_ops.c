@@ -5,6 +5,7 @@
  */
 #include "analysis/torch_ops.h"
 
+#include "analysis/python_places.h"
 #include "base/memory.h"
 #include "model/merge_sort.h"
 
@@ -20,6 +21,8 @@ struct builder {
 	int64_t base_ns;
 	const char **shapes; /* by number of the string, NULL: not met yet */
 	uint32_t shapes_count;
+	const char **sources; /* by number of the stack, NULL: not met yet */
+	uint32_t frames;
 };
 
 /* ---- events ---- */
@@ -62,7 +65,7 @@ static struct torch_event *add_event(struct torch_ops *ops)
 		ops->events = memory_resize(ops->events, ops->event_capacity, sizeof(*ops->events));
 	}
 	ops->events[ops->event_count] = (struct torch_event){
-		.name = "", .shapes = "[]", .step = -1, .parent = TORCH_NONE, .track = TORCH_NONE};
+		.name = "", .shapes = "[]", .source = "", .step = -1, .parent = TORCH_NONE, .track = TORCH_NONE};
 	return &ops->events[ops->event_count++];
 }
 
@@ -128,7 +131,6 @@ static void describe(struct builder *builder, struct torch_event *event, const s
 		event->step = strtoll(event->name + 13, NULL, 10), event->name = "ProfilerStep*";
 	if (span->shape) {
 		event->shapes = shapes_of(builder, span->shape);
-		builder->ops->has_shapes |= event->shapes[1] != ']';
 	}
 }
 
@@ -147,6 +149,7 @@ static bool visit(void *context, const struct span_view *span)
 	describe(builder, event, span);
 	event->track = span->track_index;
 	event->parent = around;
+	event->stack = span->stack;
 	event->start_ns = span->start_ns;
 	event->start_us = (double)(span->start_ns - builder->base_ns) / 1000;
 	event->end_us = (double)(span->start_ns + span->dur_ns - builder->base_ns) / 1000;
@@ -188,6 +191,64 @@ static void add_memory(struct builder *builder)
 		builder->ops->has_memory = true;
 		add_bytes(builder, memory, memory->row == MODEL_NONE ? TORCH_NONE : event_of[memory->row]);
 	}
+}
+
+/* ---- stacks ---- */
+
+static const char *source_of(struct builder *builder, uint32_t stack)
+{
+	const struct model *model = builder->model;
+	const char *folder = python_folder(model);
+	struct buffer text;
+
+	if (builder->sources[stack])
+		return builder->sources[stack];
+	buffer_init(&text, 1 << 20);
+	for (uint32_t node = stack, i = 0; node && i < builder->frames; node = model->stacks[node].parent, i++) {
+		if (i)
+			buffer_add_byte(&text, '\n');
+		python_frame_text(model, &model->stacks[node], folder, &text);
+	}
+	builder->sources[stack] = arena_dup_n(&builder->ops->texts, text.data ? text.data : "", text.length);
+	buffer_release(&text);
+	return builder->sources[stack];
+}
+
+/* torch gives what a backward does the stack of its forward. */
+static void add_sources(struct builder *builder)
+{
+	const struct model *model = builder->model;
+	struct torch_ops *ops = builder->ops;
+
+	for (uint32_t i = 0; i < model->links_count; i++) {
+		const struct model_link *link = &model->links[i];
+
+		if (link->kind != STEPSCOPE_LINK_BACKWARD || link->from_row == MODEL_NONE ||
+		    link->to_row == MODEL_NONE || !builder->event_of[link->from_track] ||
+		    !builder->event_of[link->to_track])
+			continue;
+		uint32_t from = builder->event_of[link->from_track][link->from_row];
+		uint32_t to = builder->event_of[link->to_track][link->to_row];
+
+		if (from == TORCH_NONE || to == TORCH_NONE)
+			continue;
+		ops->events[to].stack = ops->events[from].stack;
+		ops->events[to].is_backward = true;
+	}
+	builder->sources = memory_resize(NULL, model->stacks_count + 1, sizeof(*builder->sources));
+	memset(builder->sources, 0, (model->stacks_count + 1) * sizeof(*builder->sources));
+	for (uint32_t i = 0; i < ops->event_count; i++) {
+		struct torch_event *event = &ops->events[i];
+		const struct torch_event *parent = event->parent == TORCH_NONE ? NULL : &ops->events[event->parent];
+
+		if (parent && parent->is_backward && !event->is_backward) {
+			event->stack = parent->stack;
+			event->is_backward = true;
+		}
+		if (event->stack && event->stack < model->stacks_count)
+			event->source = source_of(builder, event->stack);
+	}
+	free(builder->sources);
 }
 
 /* ---- merge and sort ---- */
@@ -263,18 +324,18 @@ static void sort_events(struct torch_ops *ops)
 
 static uint32_t hash_of(const struct torch_event *event, bool is_by_shape)
 {
+	const char *const texts[] = {event->name, event->source, is_by_shape ? event->shapes : ""};
 	uint64_t hash = event->is_annotation;
 
-	for (const char *at = event->name; *at; at++)
-		hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
-	for (const char *at = is_by_shape ? event->shapes : ""; *at; at++)
-		hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
+	for (int i = 0; i < 3; i++)
+		for (const char *at = texts[i]; *at; at++)
+			hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
 	return (uint32_t)(hash ^ hash >> 32);
 }
 
 static bool is_same(const struct torch_event *a, const struct torch_event *b, bool is_by_shape)
 {
-	return a->is_annotation == b->is_annotation && !strcmp(a->name, b->name) &&
+	return a->is_annotation == b->is_annotation && !strcmp(a->name, b->name) && !strcmp(a->source, b->source) &&
 	       (!is_by_shape || !strcmp(a->shapes, b->shapes));
 }
 
@@ -342,16 +403,19 @@ static int64_t first_start(const struct model *model)
 	return first_ns == INT64_MAX ? 0 : first_ns;
 }
 
-void torch_ops_init(struct torch_ops *ops, const struct model *model, uint32_t process, enum torch_group by)
+void torch_ops_init(struct torch_ops *ops, const struct model *model, const struct torch_ops_options *options)
 {
-	struct builder builder = {
-		.ops = ops, .model = model, .has_steps = marks_steps(model), .base_ns = first_start(model)};
+	struct builder builder = {.ops = ops,
+	                          .model = model,
+	                          .has_steps = marks_steps(model),
+	                          .base_ns = first_start(model),
+	                          .frames = options->frames};
 
 	*ops = (struct torch_ops){0};
 	arena_init(&ops->texts, 0);
 	builder.event_of = memory_resize(NULL, model->tracks_count + 1, sizeof(*builder.event_of));
 	for (uint32_t i = 0; i < model->tracks_count; i++) {
-		bool is_left_out = process != MODEL_NONE && model->tracks[i]->process != process;
+		bool is_left_out = options->process != MODEL_NONE && model->tracks[i]->process != options->process;
 
 		builder.event_of[i] = is_left_out ? NULL
 		                                  : memory_resize(NULL, model->tracks[i]->span_count + 1,
@@ -360,6 +424,8 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, uint32_t p
 		if (!is_left_out)
 			model_visit_spans(model, i, visit, &builder);
 	}
+	if (options->frames)
+		add_sources(&builder);
 	add_memory(&builder);
 	for (uint32_t i = 0; i < model->tracks_count; i++)
 		free(builder.event_of[i]);
@@ -368,7 +434,7 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, uint32_t p
 	merge(ops);
 	add_up_children(ops);
 	sort_events(ops);
-	group(ops, by);
+	group(ops, options->group);
 }
 
 void torch_ops_release(struct torch_ops *ops)

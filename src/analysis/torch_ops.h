@@ -17,6 +17,7 @@
 struct torch_event {
 	const char *name;   /* "ProfilerStep*" for all steps */
 	const char *shapes; /* "[[2, 3], []]"; "[]" when there are none */
+	const char *source; /* frames of Python, innermost first, a line each; "": none or not asked for */
 	int64_t start_ns;
 	double start_us, end_us; /* from the first event on */
 	double children_us;
@@ -25,7 +26,8 @@ struct torch_event {
 	double flops;
 	uint32_t parent, children; /* index, TORCH_NONE: none; how many */
 	uint32_t track;            /* TORCH_NONE: an allocation in no operator */
-	bool is_annotation, is_merged /* into its parent */;
+	uint32_t stack;            /* of Python; what a backward does has its forward's */
+	bool is_annotation, is_merged /* into its parent */, is_backward;
 };
 
 struct torch_row {
@@ -48,12 +50,16 @@ struct torch_ops {
 	uint32_t order_count;
 	struct torch_row *rows;
 	uint32_t row_count;
-	bool has_memory, has_shapes;
+	bool has_memory;
 	struct arena texts;
 };
 
-/* process MODEL_NONE: all of them together. */
-void torch_ops_init(struct torch_ops *ops, const struct model *model, uint32_t process, enum torch_group group);
+struct torch_ops_options {
+	uint32_t process; /* MODEL_NONE: all of them together */
+	enum torch_group group;
+	uint32_t frames; /* rows are of equal stacks, as far as so many frames; 0: stacks do not matter */
+};
+void torch_ops_init(struct torch_ops *ops, const struct model *model, const struct torch_ops_options *options);
 void torch_ops_release(struct torch_ops *ops);
 
 static inline double torch_event_us(const struct torch_event *event)

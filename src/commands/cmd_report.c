@@ -19,7 +19,8 @@
 #define MAXIMUM_OUTPUT ((size_t)1 << 31)
 
 static const char *table_name, *sort_column, *column_names, *steps, *window, *output, *style_name, *header, *time_unit;
-static int64_t limit = NO_LIMIT, memory_bytes, name_width = REPORT_TORCH_WIDTH, shapes_width = REPORT_TORCH_WIDTH;
+static int64_t limit = NO_LIMIT, memory_bytes, name_width = REPORT_TORCH_WIDTH, shapes_width = REPORT_TORCH_WIDTH,
+	       source_width = REPORT_TORCH_WIDTH, frames;
 static bool is_list, is_json, is_csv, is_explained, is_top_level, has_events;
 static struct option_list by;
 
@@ -45,6 +46,8 @@ static const struct option options[] = {
 	OPTION_TEXT("time-unit", 0, &time_unit, "UNIT", "us, ms or s for all times"),
 	OPTION_INT("name-width", 0, &name_width, "N", "names are cut at so many characters (55); -1: never"),
 	OPTION_INT("shapes-width", 0, &shapes_width, "N", "the same for shapes (80)"),
+	OPTION_INT("source-width", 0, &source_width, "N", "the same for frames of Python, at their beginning (75)"),
+	OPTION_INT("frames", 0, &frames, "N", "a row for each stack of Python, as far as N frames"),
 	OPTION_FLAG("events", 0, &has_events, "every call by itself instead of rows"),
 	OPTION_GROUP("Form"),
 	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.summary/1, with --table stepscope.table/1"),
@@ -97,11 +100,11 @@ static enum status check_usage(const struct options_result *arguments, struct er
 		                 arguments->operands[1]);
 	if (style_name)
 		return STATUS_OK;
-	if (header || is_top_level || time_unit || has_events || name_width != REPORT_TORCH_WIDTH ||
-	    shapes_width != REPORT_TORCH_WIDTH) {
+	if (header || is_top_level || time_unit || has_events || frames || name_width != REPORT_TORCH_WIDTH ||
+	    shapes_width != REPORT_TORCH_WIDTH || source_width != REPORT_TORCH_WIDTH) {
 		error_set(err, STATUS_USAGE,
-		          "options '--header', '--top-level', '--time-unit', '--name-width', "
-		          "'--shapes-width' and '--events' want '--style'");
+		          "options '--header', '--top-level', '--time-unit', '--frames', '--events' and '--...-width' "
+		          "want '--style'");
 		error_hint(err, "for example 'stepscope report RUN --style torch --top-level'");
 		return STATUS_USAGE;
 	}
@@ -309,6 +312,8 @@ static struct report_torch torch_wish(const struct analysis_options *analysis)
 	                             .limit = limit,
 	                             .name_width = name_width,
 	                             .shapes_width = shapes_width,
+	                             .source_width = source_width,
+	                             .frames = frames,
 	                             .is_top_level = is_top_level,
 	                             .is_by_shape = analysis->by & BY_SHAPE,
 	                             .is_json = is_json,

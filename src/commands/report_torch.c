@@ -11,6 +11,7 @@
 
 #define NAME_WIDTH 55
 #define SHAPES_WIDTH 80
+#define SOURCE_WIDTH 75
 #define ROWS 100
 
 static bool has_word(const char *list, const char *word)
@@ -47,6 +48,8 @@ enum status report_torch_check(const struct report_torch *wish, struct error *er
 		return err->status;
 	if (wish->time_unit && check_word("--time-unit", wish->time_unit, units, err))
 		return err->status;
+	if (wish->frames < 0 || wish->frames > 1000000)
+		return error_set(err, STATUS_USAGE, "option '--frames' wants a number of frames");
 	return STATUS_OK;
 }
 
@@ -62,15 +65,19 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 	struct torch_ops ops;
 	enum status status = STATUS_OK;
 
-	torch_ops_init(&ops, model, MODEL_NONE,
-	               wish->has_events    ? TORCH_BY_CALL
-	               : wish->is_by_shape ? TORCH_BY_SHAPE
-	                                   : TORCH_BY_NAME);
+	const struct torch_ops_options options = {.process = MODEL_NONE,
+	                                          .group = wish->has_events    ? TORCH_BY_CALL
+	                                                   : wish->is_by_shape ? TORCH_BY_SHAPE
+	                                                                       : TORCH_BY_NAME,
+	                                          .frames = wish->has_events ? UINT32_MAX : (uint32_t)wish->frames};
+
+	torch_ops_init(&ops, model, &options);
 	struct torch_table table = {
 		.sort = wish->sort,
 		.row_limit = wish->limit == REPORT_TORCH_WIDTH ? ROWS : wish->limit,
 		.name_width = width_of(wish->name_width, NAME_WIDTH),
 		.shapes_width = width_of(wish->shapes_width, SHAPES_WIDTH),
+		.source_width = width_of(wish->source_width, SOURCE_WIDTH),
 		.header = wish->header,
 		.time_unit = wish->time_unit,
 		.is_top_level = wish->is_top_level,

@@ -16,7 +16,7 @@ struct report_torch {
 	const char *style;   /* "torch", "torch-1.13" */
 	const char *columns; /* "memory,flops,cuda": those of what was asked for; NULL: those of what was recorded */
 	const char *sort, *header, *time_unit;
-	int64_t limit, name_width, shapes_width;
+	int64_t limit, frames, name_width, shapes_width, source_width;
 	bool is_top_level, is_by_shape, is_json, has_events;
 };
 

@@ -213,7 +213,8 @@ struct lines {
 	int count;
 	double flops_scale;
 	double sum_us;
-	bool has_flops, has_shapes, has_device_bytes;
+	bool has_flops, has_shapes, has_source, has_device_bytes;
+	int source_column;
 };
 
 static void put_right(struct buffer *out, const char *text, size_t bytes, int64_t width)
@@ -280,6 +281,26 @@ static void add_device_columns(struct lines *lines, const struct torch_ops *ops)
 	add_column(lines, lines->titles[1], WIDTH);
 }
 
+static void add_source_column(struct lines *lines, const struct torch_ops *ops)
+{
+	size_t longest = 0;
+
+	for (uint32_t i = 0; i < ops->row_count; i++) {
+		for (const char *at = ops->rows[i].first->source; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+			char line[4096];
+
+			snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+			size_t length = characters(line);
+
+			longest = length > longest ? length : longest;
+		}
+	}
+	lines->has_source = longest > 0;
+	lines->source_column = lines->count;
+	if (lines->has_source)
+		add_column(lines, "Source Location", least((int64_t)longest + 4, lines->table->source_width));
+}
+
 /* The unit is the one of the smallest. */
 static void add_flops_column(struct lines *lines, const struct torch_ops *ops)
 {
@@ -325,6 +346,7 @@ static void add_columns(struct lines *lines, const struct torch_ops *ops)
 	add_column(lines, "# of Calls", WIDTH);
 	if (lines->has_shapes)
 		add_column(lines, "Input Shapes", least((int64_t)longest_shapes + 4, lines->table->shapes_width));
+	add_source_column(lines, ops);
 	add_flops_column(lines, ops);
 }
 
@@ -344,8 +366,52 @@ static void put_name(struct lines *lines, const char *name)
 	buffer_release(&cut);
 }
 
+/* The next line of `source`, cut at its beginning; returns what follows it. */
+static const char *put_frame(struct lines *lines, const char *source)
+{
+	int64_t width = lines->widths[lines->source_column], length;
+	size_t bytes = strcspn(source, "\n");
+	char line[4096];
+
+	snprintf(line, sizeof(line), "%.*s", (int)bytes, source);
+	length = (int64_t)characters(line);
+	if (length > width) {
+		size_t cut = slice(line, length - width + (width > 3 ? 3 : 0));
+
+		buffer_add_text(lines->out, width > 3 ? "..." : "");
+		buffer_add_text(lines->out, line + cut);
+	} else {
+		buffer_add_text(lines->out, line);
+		for (; length < width; length++)
+			buffer_add_byte(lines->out, ' ');
+	}
+	buffer_add(lines->out, "  ", 2);
+	return source + bytes + (source[bytes] == '\n');
+}
+
+/* The frames around the first one, and an empty line. */
+static void put_more_frames(struct lines *lines, const char *source)
+{
+	int frames = 1;
+
+	do {
+		bool is_frame = *source && !(lines->table->is_old && frames++ >= 5);
+
+		for (int i = 0; i < lines->count; i++) {
+			if (i == lines->source_column && is_frame)
+				source = put_frame(lines, source);
+			else
+				put_right(lines->out, "", 0, lines->widths[i]);
+		}
+		buffer_add_byte(lines->out, '\n');
+		if (!is_frame)
+			return;
+	} while (true);
+}
+
 static void put_row(struct lines *lines, const struct torch_row *row)
 {
+	const char *source = row->first->source;
 	const char *unit = lines->table->time_unit;
 	char cell[CELL_BYTES];
 	int column = 1;
@@ -374,6 +440,10 @@ static void put_row(struct lines *lines, const struct torch_row *row)
 
 		put_right(lines->out, row->first->shapes, slice(row->first->shapes, width), width);
 	}
+	if (lines->has_source) {
+		source = put_frame(lines, source);
+		column++;
+	}
 	if (lines->has_flops && row->flops > 0)
 		snprintf(cell, sizeof(cell), "%8.3f", row->flops * lines->flops_scale);
 	else
@@ -381,6 +451,8 @@ static void put_row(struct lines *lines, const struct torch_row *row)
 	if (lines->has_flops)
 		put_cell(lines, &column, cell);
 	buffer_add_byte(lines->out, '\n');
+	if (lines->has_source)
+		put_more_frames(lines, source);
 }
 
 static void put_rows(struct lines *lines, const struct sorted *rows, uint32_t count)
@@ -415,8 +487,12 @@ enum status torch_table_write(struct buffer *out, const struct torch_ops *ops, c
 	if (table->is_top_level)
 		put_banner(&lines, "This report only display top-level ops statistics");
 	put_separator(&lines);
-	for (int i = 0; i < lines.count; i++)
-		put_right(out, lines.headers[i], strlen(lines.headers[i]), lines.widths[i]);
+	for (int i = 0; i < lines.count; i++) {
+		if (lines.has_source && i == lines.source_column)
+			buffer_printf(out, "%-*s  ", (int)lines.widths[i], lines.headers[i]);
+		else
+			put_right(out, lines.headers[i], strlen(lines.headers[i]), lines.widths[i]);
+	}
 	buffer_add_byte(out, '\n');
 	put_separator(&lines);
 	put_rows(&lines, rows, ops->row_count);
@@ -441,6 +517,19 @@ static void put_integer(struct json_writer *json, const char *key, int64_t value
 	json_int(json, value);
 }
 
+static void put_source_json(struct json_writer *json, const char *source)
+{
+	json_key(json, "stack");
+	json_array_begin(json);
+	while (*source) {
+		size_t bytes = strcspn(source, "\n");
+
+		json_string_n(json, source, bytes);
+		source += bytes + (source[bytes] == '\n');
+	}
+	json_array_end(json);
+}
+
 static void put_row_json(struct json_writer *json, const struct torch_row *row, const struct torch_table *table)
 {
 	json_object_begin(json);
@@ -458,6 +547,8 @@ static void put_row_json(struct json_writer *json, const struct torch_row *row, 
 		json_key(json, "input_shapes");
 		json_string(json, row->first->shapes);
 	}
+	if (row->first->source[0])
+		put_source_json(json, row->first->source);
 	json_key(json, "is_user_annotation");
 	json_bool(json, row->first->is_annotation);
 	json_key(json, "is_top_level");
@@ -485,6 +576,8 @@ static void put_event_json(struct json_writer *json, const struct torch_ops *ops
 	put_number(json, "flops", event->flops);
 	json_key(json, "input_shapes");
 	json_string(json, event->shapes);
+	if (event->source[0])
+		put_source_json(json, event->source);
 	json_key(json, "is_user_annotation");
 	json_bool(json, event->is_annotation);
 	json_object_end(json);

@@ -13,10 +13,11 @@
 #define TORCH_TABLE_NO_LIMIT (-1)
 
 struct torch_table {
-	const char *sort;      /* name of an attribute, as torch's sort_by; NULL: the order of events */
-	int64_t row_limit;     /* TORCH_TABLE_NO_LIMIT */
-	int64_t name_width;    /* at most; TORCH_TABLE_NO_LIMIT: as wide as the longest */
-	int64_t shapes_width;  /* likewise */
+	const char *sort;     /* name of an attribute, as torch's sort_by; NULL: the order of events */
+	int64_t row_limit;    /* TORCH_TABLE_NO_LIMIT */
+	int64_t name_width;   /* at most; TORCH_TABLE_NO_LIMIT: as wide as the longest */
+	int64_t shapes_width; /* likewise */
+	int64_t source_width;
 	const char *header;    /* (optional) */
 	const char *time_unit; /* "s", "ms", "us"; NULL: what fits each */
 	const char *device;    /* "cuda": what columns of a device are called; NULL: none was asked for */

@@ -15,6 +15,9 @@ OP, ANNOTATION, TEXT = 3, 8, 20
 NAMES = ["aten::mul", "aten::add", "aten::to", "autograd::engine::evaluate_function: SomethingBackward0 that is long",
          "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "x", "größe", "ProfilerStep#7", "ProfilerStep#8"]
 SHAPES = ["[2, 3] []", "[]", "[] []", "[[1], [2]] []", "[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1] [100000, 2] [3] [4, 5, 6, 7, 8, 9, 10, 11]", ""]
+FRAMES = [("train.py", 12, "main"), ("a/" * 30 + "model.py", 3, "Model.forward"), ("x.py", 1, "f"), ("größe.py", 7, "<lambda>"),
+          ("layers.py", 99, "Layer.forward_with_a_name_that_is_quite_long_and_goes_on_for_a_while_longer_than_a_column"),
+          ("y.py", 2, "g"), ("z.py", 3, "h")]  # each called by the one before
 DURATIONS = [200, 999, 1000, 1500, 12345, 999_999, 1_000_000, 1_234_500, 87_654_321, 999_999_500, 1_000_000_000, 3_210_987_654]
 
 
@@ -66,10 +69,11 @@ class Sample:
         name = parent["name"] if parent and self.random.random() < 0.4 else self.random.choice(NAMES)
         is_annotation = name.startswith(("Profiler", "enumerate"))
         text = self.random.choice(SHAPES)
-        event = {"name": name, "thread": thread, "start_ns": now, "text": text, "bytes": 0, "is_annotation": is_annotation,
+        frame = self.random.randrange(1, len(FRAMES) + 1)
+        event = {"name": name, "frame": frame, "thread": thread, "start_ns": now, "text": text, "bytes": 0, "is_annotation": is_annotation,
                  "around": [*(parent["around"] if parent else []), parent] if parent else []}
         self.events.append(event)
-        self.line(now, f"B {thread} {{}} {self.symbol(ANNOTATION if is_annotation else OP, name)} {self.symbol(TEXT, text)}")
+        self.line(now, f"B {thread} {{}} {self.symbol(ANNOTATION if is_annotation else OP, name)} {self.symbol(TEXT, text)} {500 + frame}")
         if self.random.random() < 0.3:
             now += 1
             self.allocate(thread, now, [event, *event["around"]])
@@ -81,7 +85,8 @@ class Sample:
         return now
 
     def text(self):
-        symbols = [f"S {number} {kind} {text}" for (kind, text), number in self.symbols.items()]
+        symbols = [f"G {501 + i} {500 + i if i else 0}|{line}|{name}|{file}" for i, (file, line, name) in enumerate(FRAMES)]
+        symbols += [f"S {number} {kind} {text}" for (kind, text), number in self.symbols.items()]
         by_thread = [line for _, line in sorted(self.lines)]
         return "\n".join(symbols + by_thread) + "\n"
 
@@ -91,8 +96,13 @@ class Sample:
             name = "ProfilerStep*" if event["name"].startswith("ProfilerStep#") else event["name"]
             found.append({"name": name, "thread": event["thread"], "start": (event["start_ns"] - self.first) / 1000,
                           "end": (event["end_ns"] - self.first) / 1000, "bytes": event["bytes"],
-                          "is_annotation": event["is_annotation"], "shapes": shapes(event["text"])})
+                          "is_annotation": event["is_annotation"], "shapes": shapes(event["text"]), "stack": stack(event.get("frame", 0))})
         return found
+
+
+def stack(frame):
+    """Innermost first."""
+    return [f"{file}({line}): {name}" for file, line, name in FRAMES[:frame]][::-1]
 
 
 def shapes(text):
@@ -101,6 +111,7 @@ def shapes(text):
     return [[] if sizes and isinstance(sizes[0], list) else sizes for sizes in found]
 
 
+WIDTHS = [{}, {"max_src_column_width": 20}, {"max_src_column_width": None}, {"max_src_column_width": 3}]
 SORT_KEYS = ["cpu_time", "cpu_time_total", "self_cpu_time_total", "cuda_time", "self_cuda_time_total", "cpu_memory_usage",
              "self_cpu_memory_usage", "count", "key"]
 
@@ -112,6 +123,8 @@ def calls():
     for key in SORT_KEYS:
         yield {"by": "name", "memory": True, "options": {"sort_by": key}}
         yield {"by": "shape", "memory": True, "options": {"sort_by": key, "row_limit": 3}}
+    for frames, options in zip((1, 2, 4, 9), WIDTHS):
+        yield {"by": "name", "memory": True, "frames": frames, "options": {"sort_by": "count", **options}}
     for options in ({"row_limit": -1}, {"row_limit": 1}, {"row_limit": 0}, {"header": "a header"}, {"top_level_events_only": True},
                     {"top_level_events_only": True, "row_limit": 2, "header": "two", "sort_by": "count"},
                     {"max_name_column_width": 20}, {"max_name_column_width": None}, {"max_shapes_column_width": 10},
@@ -121,9 +134,10 @@ def calls():
 
 def our_options(call, is_old):
     names = {"sort_by": "--sort", "row_limit": "--limit", "header": "--header", "max_name_column_width": "--name-width",
-             "max_shapes_column_width": "--shapes-width", "time_unit": "--time-unit"}
+             "max_shapes_column_width": "--shapes-width", "max_src_column_width": "--source-width", "time_unit": "--time-unit"}
     arguments = ["--style", "torch-1.13" if is_old else "torch", "--columns", "memory" if call["memory"] else "none"]
     arguments += {"name": [], "shape": ["--by", "shape"], "call": ["--events"]}[call["by"]]
+    arguments += ["--frames", str(call["frames"])] if "frames" in call else []
     for name, value in call["options"].items():
         if name == "top_level_events_only":
             arguments.append("--top-level")

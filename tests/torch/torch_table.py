@@ -10,7 +10,7 @@ from torch.autograd.profiler_util import EventList, FunctionEvent
 
 def make(event):
     wanted = {"id": 0, "name": event["name"], "thread": event["thread"], "start_us": event["start"], "end_us": event["end"],
-              "input_shapes": event["shapes"], "stack": [], "cpu_memory_usage": event["bytes"],
+              "input_shapes": event["shapes"], "stack": event["stack"], "cpu_memory_usage": event["bytes"],
               "is_user_annotation": event["is_annotation"], "flops": 0}
     known = inspect.signature(FunctionEvent.__init__).parameters
     return FunctionEvent(**{name: value for name, value in wanted.items() if name in known})
@@ -23,7 +23,7 @@ def table(events, call):
     events = EventList(made, profile_memory=call["memory"], with_flops=True)
     events._build_tree()
     if call["by"] != "call":
-        events = events.key_averages(group_by_input_shapes=call["by"] == "shape")
+        events = events.key_averages(group_by_input_shapes=call["by"] == "shape", group_by_stack_n=call.get("frames", 0))
     return events.table(**options)
 
 

@@ -5,7 +5,8 @@
  *
  *     S id kind text        a symbol
  *     T stream              a thread
- *     B stream tick symbol [shape]
+ *     G id text             a symbol of a frame of Python, with | for NUL
+ *     B stream tick symbol [shape [frame]]
  *     E stream tick
  *     A stream tick address bytes
  *     F stream tick address
@@ -46,11 +47,12 @@ static void begin(struct segment_builder *segment)
 }
 
 static void put(struct segment_builder *segment, char what, uint32_t stream, uint64_t tick, uint64_t first,
-                uint64_t second)
+                uint64_t second, uint64_t third)
 {
 	switch (what) {
 	case 'B':
-		segment_put(segment, stream, tick, STEPSCOPE_EVENT_BEGIN, (uint32_t)first, 0);
+		segment_put(segment, stream, tick, STEPSCOPE_EVENT_BEGIN, (uint32_t)first, third ? 2 : 0,
+		            STEPSCOPE_NO_SEQUENCE, third << 32);
 		if (second)
 			segment_put(segment, stream, tick, STEPSCOPE_EVENT_ARG, STEPSCOPE_BUILTIN_KEY_SHAPE, 2,
 			            (uint64_t)STEPSCOPE_ARG_SYMBOL, second);
@@ -78,12 +80,26 @@ static void put(struct segment_builder *segment, char what, uint32_t stream, uin
 	}
 }
 
+static void read_frame(struct segment_builder *segment, const char *line)
+{
+	char text[4096];
+	uint64_t id = 0;
+	int at = 0;
+
+	sscanf(line, "%" SCNu64 " %n", &id, &at);
+	size_t length = strlen(line + at);
+
+	for (size_t i = 0; i < length && i < sizeof(text); i++)
+		text[i] = line[at + (int)i] == '|' ? '\0' : line[at + (int)i];
+	segment_symbol_n(segment, (uint32_t)id, STEPSCOPE_SYMBOL_FRAME, text, (uint32_t)length);
+}
+
 static void read_lines(struct segment_builder *segment)
 {
 	static char line[70000];
 
 	while (fgets(line, sizeof(line), stdin)) {
-		uint64_t numbers[4] = {0};
+		uint64_t numbers[5] = {0};
 		int text = 0;
 
 		line[strcspn(line, "\n")] = '\0';
@@ -93,12 +109,16 @@ static void read_lines(struct segment_builder *segment)
 			               line + 1 + text);
 			continue;
 		}
-		sscanf(line + 1, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &numbers[0], &numbers[1], &numbers[2],
-		       &numbers[3]);
+		if (line[0] == 'G') {
+			read_frame(segment, line + 1);
+			continue;
+		}
+		sscanf(line + 1, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &numbers[0], &numbers[1],
+		       &numbers[2], &numbers[3], &numbers[4]);
 		if (line[0] == 'T')
 			segment_stream(segment, (uint32_t)numbers[0], 4242 + (uint32_t)numbers[0], "thread");
 		else
-			put(segment, line[0], (uint32_t)numbers[0], numbers[1], numbers[2], numbers[3]);
+			put(segment, line[0], (uint32_t)numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]);
 	}
 }
 
