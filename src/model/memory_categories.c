@@ -179,7 +179,9 @@ static bool is_kept(struct categories *work, const struct memory_event *allocati
                     int32_t step, int64_t death_ns)
 {
 	const struct step_cursor *cursor = &work->cursor;
-	if (step < 0 || death_ns <= cursor->steps[step + 2 < cursor->end ? step + 2 : cursor->end - 1].end_ns)
+	if (step < 0)
+		return !is_for_next_step(work, death_ns);
+	if (death_ns <= cursor->steps[step + 2 < cursor->end ? step + 2 : cursor->end - 1].end_ns)
 		return false;
 	struct site *site = site_of(work, birth, allocation->bytes);
 	site->is_kept |= step + 2 < cursor->end;
