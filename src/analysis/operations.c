@@ -4,6 +4,7 @@
  * thread, phase when asked). Self time is exact: the rows, with what lies in no operation, sum to all time in spans.
  */
 #include "analysis/labels.h"
+#include "analysis/span_memory.h"
 #include "analysis/step_times.h"
 
 #include "base/memory.h"
@@ -28,6 +29,7 @@ struct op_group {
 	int64_t timed_calls, timed_ns, min_ns, max_ns; /* calls with begin and end */
 	int64_t flop_calls, flop_ns, byte_calls;
 	double flops, bytes;
+	int64_t memory, self_memory; /* bytes allocated minus freed */
 };
 
 struct op_fold {
@@ -41,10 +43,12 @@ struct op_fold {
 	struct open_op {
 		uint32_t group;
 		uint16_t depth;
+		int64_t memory; /* of it and what is inside it */
 	} * stack;
 	uint32_t stack_depth, stack_capacity;
 	uint32_t flops_key, bytes_key;
 	uint32_t next_arg;
+	struct span_memory span_memory;
 	bool is_step_track;     /* the track that is visited marks steps */
 	int64_t step_self_ns;   /* all groups together */
 	int64_t calls, outside; /* spans that are no structure: all, and those not in measured steps */
@@ -137,17 +141,24 @@ static bool is_measured(const struct op_fold *fold, int32_t step)
 /* Leaves the groups of spans that are not around a span of this depth. */
 static void leave(struct op_fold *fold, uint32_t depth)
 {
-	while (fold->stack_depth && fold->stack[fold->stack_depth - 1].depth >= depth)
-		fold->groups[fold->stack[--fold->stack_depth].group].open--;
+	while (fold->stack_depth && fold->stack[fold->stack_depth - 1].depth >= depth) {
+		const struct open_op *left = &fold->stack[--fold->stack_depth];
+		struct op_group *group = &fold->groups[left->group];
+
+		if (--group->open == 0)
+			group->memory += left->memory;
+		if (fold->stack_depth)
+			fold->stack[fold->stack_depth - 1].memory += left->memory;
+	}
 }
 
-static void enter(struct op_fold *fold, uint32_t group, uint16_t depth)
+static void enter(struct op_fold *fold, uint32_t group, uint16_t depth, int64_t memory)
 {
 	if (fold->stack_depth == fold->stack_capacity) {
 		fold->stack_capacity = fold->stack_capacity ? fold->stack_capacity * 2 : 64;
 		fold->stack = memory_resize(fold->stack, fold->stack_capacity, sizeof(*fold->stack));
 	}
-	fold->stack[fold->stack_depth++] = (struct open_op){group, depth};
+	fold->stack[fold->stack_depth++] = (struct open_op){group, depth, memory};
 	fold->groups[group].open++;
 }
 
@@ -207,6 +218,7 @@ static bool visit(void *context, const struct span_view *span)
 {
 	struct op_fold *fold = context;
 	bool is_timed = !(span->flags & (SPAN_IS_OPEN | SPAN_END_IS_LOST | SPAN_START_IS_LOST));
+	int64_t memory = span_memory_of(&fold->span_memory, span->track_index, span->row);
 	uint32_t number;
 
 	leave(fold, span->depth);
@@ -219,11 +231,12 @@ static bool visit(void *context, const struct span_view *span)
 	number = is_structure(span->kind) ? group_around(fold, span) : find_group(fold, span);
 	fold->groups[number].self_ns += span->self_ns;
 	fold->groups[number].step_self_ns += fold->is_step_track ? span->self_ns : 0;
+	fold->groups[number].self_memory += memory;
 	if (is_structure(span->kind))
 		return true;
 	add_call(&fold->groups[number], span, is_timed);
 	add_facts(fold, &fold->groups[number], span, is_timed);
-	enter(fold, number, span->depth);
+	enter(fold, number, span->depth, memory);
 	return true;
 }
 
@@ -248,6 +261,8 @@ enum {
 	OP_FLOPS,
 	OP_FLOP_RATE,
 	OP_BYTES,
+	OP_SELF_MEMORY,
+	OP_MEMORY,
 	OP_COLUMNS,
 };
 
@@ -343,7 +358,39 @@ static const struct table_column columns[OP_COLUMNS] = {
                       .type = TABLE_DOUBLE,
                       .unit = UNIT_BYTES,
                       .definition = "bytes read and written by the calls that reported them"},
+	[OP_SELF_MEMORY] = {.name = "self_memory_bytes",
+                            .title = "self memory",
+                            .type = TABLE_INT,
+                            .unit = UNIT_BYTES,
+                            .definition = "host memory it allocated minus what it freed, by itself; the rows sum to what "
+                                          "was allocated minus freed inside spans",
+                            .rules = RULE_SUMS_TO_TOTAL},
+	[OP_MEMORY] =
+		{.name = "memory_bytes",
+                 .title = "memory",
+                 .type = TABLE_INT,
+                 .unit = UNIT_BYTES,
+                 .definition = "the same with everything inside; a call inside a call of the same row counts once"},
 };
+
+/* What all rows together must have: straight from the allocations. */
+static int64_t memory_in_spans(const struct op_fold *fold)
+{
+	const struct model *model = fold->model;
+	wide_bytes sum = 0;
+
+	for (uint32_t i = 0; i < model->memory_count; i++) {
+		const struct memory_event *event = &model->memory[i];
+		uint32_t index;
+
+		if (event->row == MODEL_NONE || event->is_found || event->device >= 0 ||
+		    (event->is_free && event->partner == MODEL_NONE))
+			continue;
+		if (is_measured(fold, track_chunk(model->tracks[event->track], event->row, &index)->step[index]))
+			sum += event->is_free ? -(wide_bytes)event->bytes : (wide_bytes)event->bytes;
+	}
+	return bytes_that_fit(sum);
+}
 
 static void add_columns(struct table *table, struct op_fold *fold)
 {
@@ -358,9 +405,10 @@ static void add_columns(struct table *table, struct op_fold *fold)
 		struct table_column copy = columns[i];
 
 		if ((i == OP_SHAPE && !(by & BY_SHAPE)) || (i == OP_THREAD && !(by & BY_THREAD)) ||
-		    (i == OP_PHASE && !(by & BY_PHASE)))
+		    (i == OP_PHASE && !(by & BY_PHASE)) ||
+		    ((i == OP_SELF_MEMORY || i == OP_MEMORY) && !fold->model->memory_count))
 			copy.is_hidden = true;
-		copy.total = (double)total;
+		copy.total = (double)(i == OP_SELF_MEMORY ? memory_in_spans(fold) : total);
 		table_column(table, &copy);
 	}
 }
@@ -386,6 +434,18 @@ static void set_key(struct table *table, int row, const struct op_fold *fold, co
 		table_set_missing(table, row, OP_SHAPE,
 		                  by & BY_SHAPE ? "no shape was recorded: --with shapes"
 		                                : "rows are not by shape: --by shape");
+}
+
+static void set_memory(struct table *table, int row, const struct op_fold *fold, const struct op_group *group)
+{
+	static const char reason[] = "memory was not recorded: --with memory";
+
+	table_set_missing(table, row, OP_SELF_MEMORY, reason);
+	table_set_missing(table, row, OP_MEMORY, reason);
+	if (!fold->model->memory_count)
+		return;
+	table_set_int(table, row, OP_SELF_MEMORY, group->self_memory);
+	table_set_int(table, row, OP_MEMORY, group->memory);
 }
 
 static void set_facts(struct table *table, int row, const struct op_group *group)
@@ -454,6 +514,7 @@ static void add_rows(struct table *table, const struct op_fold *fold)
 		set_key(table, row, fold, &fold->groups[i].key);
 		set_times(table, row, &fold->groups[i]);
 		set_facts(table, row, &fold->groups[i]);
+		set_memory(table, row, fold, &fold->groups[i]);
 		set_self(table, row, fold->groups[i].self_ns);
 		set_step_self(table, row, fold, fold->groups[i].step_self_ns);
 	}
@@ -462,6 +523,8 @@ static void add_rows(struct table *table, const struct op_fold *fold)
 	table_set_text(table, row, OP_KIND, "rest");
 	set_self(table, row, fold->groups[0].self_ns);
 	set_step_self(table, row, fold, fold->groups[0].step_self_ns);
+	set_memory(table, row, fold, &fold->groups[0]);
+	table_set_missing(table, row, OP_MEMORY, "not an operation");
 	for (size_t i = 0; i < sizeof(not_of_rest) / sizeof(not_of_rest[0]); i++)
 		table_set_missing(table, row, not_of_rest[i], "not an operation");
 	/* ties by name, so that the order does not depend on the order of threads in the file */
@@ -514,12 +577,15 @@ static enum status run(const struct model *model, const struct analysis_options 
 	fold.times = step_times_get(&own, model, options);
 	fold.flops_key = intern_find(&model->strings, "flops");
 	fold.bytes_key = intern_find(&model->strings, "bytes");
+	span_memory_init(&fold.span_memory, model);
 	add_group(&fold, &(struct op_key){0});
 	for (uint32_t track = 0; track < model->tracks_count; track++) {
 		leave(&fold, 0);
 		fold.is_step_track = marks_steps(model, track);
 		model_visit_spans(model, track, visit, &fold);
 	}
+	leave(&fold, 0);
+	span_memory_release(&fold.span_memory);
 	table_init(table, "ops", "Top operations by self time",
 	           "operations and ranges that start in steps with operator detail, by name and kind");
 	add_columns(table, &fold);

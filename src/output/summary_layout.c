@@ -49,7 +49,7 @@ const struct summary_entry summary_layout[] = {
 	{SUMMARY_ROWS, "phases", "phases", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "between_steps", "between_steps", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "ops", "ops",
-         "name,kind,shape,calls,self_ns=self_cpu_ns,total_ns=total_cpu_ns,mean_ns,min_ns,max_ns,self_ratio,step_self_ns,step_self_ratio,flops,flops_per_s",
+         "name,kind,shape,calls,self_ns=self_cpu_ns,total_ns=total_cpu_ns,mean_ns,min_ns,max_ns,self_ratio,step_self_ns,step_self_ratio,flops,flops_per_s,self_memory_bytes,memory_bytes",
          NULL, NULL},
 	{SUMMARY_ROWS, "steps", "steps", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "processes_step_time", "step_time", NULL, NULL, NULL},
