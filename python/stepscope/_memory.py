@@ -12,6 +12,8 @@ import time
 import weakref
 from array import array
 
+from stepscope._modules import _roots
+
 PARAMETER, GRADIENT, STATE, BUFFER = 1, 2, 3, 8  # enum stepscope_memory
 FIRST_LOOKS = 3       # at each optimizer
 FIRST_NS = 50_000_000  # that all of those may take together
@@ -19,6 +21,7 @@ FULL_EVERY = 16
 SHARE = 1 / 1000
 
 _modules = weakref.WeakValueDictionary()  # by id
+_is_watching = False
 
 
 class Owners:
@@ -56,7 +59,9 @@ class Owners:
                 self.add_all(part, category, depth - 1)
 
     def add_modules(self):
-        for module in list(_modules.values()):
+        """Those that were seen when they got what they have, and all of each model that was called."""
+        models = [root() for _, root, _ in _roots]
+        for module in (*_modules.values(), *(part for model in models if model is not None for part in model.modules())):
             for kept, category in ((module._parameters, PARAMETER), (module._buffers, BUFFER)):
                 for tensor in kept.values():
                     if tensor is not None and id(tensor) not in self.seen:
@@ -92,7 +97,7 @@ class Watch:
         looks, before = self.looks.get(id(optimizer), (0, None))
         if start < self.next_ns and (looks >= FIRST_LOOKS or self.spent_ns > FIRST_NS):
             return
-        count = sum(len(group["params"]) for group in optimizer.param_groups), len(optimizer.state), len(_modules)
+        count = sum(len(group["params"]) for group in optimizer.param_groups), len(optimizer.state), len(_modules), len(_roots)
         is_full = looks % FULL_EVERY < FIRST_LOOKS or before != count
         self.looks[id(optimizer)] = looks + 1, count
         self.tell(lambda owners: self.look(owners, optimizer, is_full))
@@ -116,10 +121,12 @@ class Watch:
                 owners.add_all(state, STATE)
 
 
-def watch(torch, native):
-    """Once, after `import torch`; nothing when the memory of this program is not to be recorded."""
-    if not native.torch_may_want_owners():
+def watch(torch, native, is_wanted=False):
+    """After `import torch`, and when somebody wants memory later; nothing as long as the memory of this program is not to be recorded."""
+    global _is_watching
+    if _is_watching or not (is_wanted or native.torch_may_want_owners()):
         return
+    _is_watching = True
     watching = Watch(torch, native)
     module = sys.modules["torch.nn.modules.module"]
     for kind, category in (("parameter", PARAMETER), ("buffer", BUFFER)):

@@ -42,6 +42,14 @@ def attach():
     _memory.watch(torch, native)
 
 
+def want_memory():
+    """A profiler in the program asks for memory: also for whose it is."""
+    if native is not None:
+        from stepscope import _memory
+
+        _memory.watch(sys.modules["torch"], native, is_wanted=True)
+
+
 def tell():
     """Starts the observer, and notes in the recording that it did: also in each one that is started later."""
     if native is not None:

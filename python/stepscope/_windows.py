@@ -67,6 +67,8 @@ def ready(words, out=None):
         if _own is not None or not _native.active() and not _native.run_directory():
             _start_own(words, out)
         _torch.attach()
+        if "memory" in words:
+            _torch.want_memory()
         if "lines" in words and not _finds_lines():
             warn_once("with_stack: Python lines are not read in this recording (`stepscope run --with lines` reads them)")
     except Exception as problem:  # the program goes on
