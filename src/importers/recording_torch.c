@@ -270,8 +270,9 @@ static void begin_record(struct torch_scan *scan, struct stream_scan *stream, st
                          const struct segment_event *event, uint8_t token, int64_t time_ns)
 {
 	uint64_t sequence = has_sequence(event) ? event->payload[STEPSCOPE_BEGIN_SEQUENCE] & 0xffffffffffffu : 0;
-	/* what an optimizer computes is of no interest, only what a closure does to gradients */
-	bool is_kept = !stream->optimizer || token == TOKEN_BACKWARD || token == TOKEN_OPTIMIZER;
+	/* what an optimizer computes is of no interest, only what its closure does */
+	bool is_kept = !stream->optimizer || token == TOKEN_FORWARD || token == TOKEN_BACKWARD ||
+	               token == TOKEN_OPTIMIZER;
 	stream->is_next_graph = token == TOKEN_BACKWARD && sequence > stream->sequence;
 	if (token == TOKEN_BACKWARD && sequence)
 		stream->sequence = sequence;

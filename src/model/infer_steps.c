@@ -289,9 +289,10 @@ static uint8_t phase_of(const struct inferrer *in, size_t i)
 }
 
 /* The last record of the interval that the phase of record i makes with its neighbours; operators that say nothing belong to
- * the forward they lie in. */
+ * the forward they lie in. Records in an optimizer's call have neighbours there only. */
 static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uint8_t phase)
 {
+	bool is_inside = in->records[i].is_inside;
 	size_t last = i;
 
 	if (phase == STEPSCOPE_PHASE_DATA || phase == STEPSCOPE_PHASE_OPTIMIZER)
@@ -299,7 +300,9 @@ static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uin
 	for (size_t k = i + 1; k < end; k++) {
 		uint8_t other = phase_of(in, k);
 
-		if (in->records[k].is_inside || !other)
+		if (is_inside && !in->records[k].is_inside)
+			break;
+		if (in->records[k].is_inside != is_inside || !other)
 			continue;
 		if (other != phase || in->records[k].range != in->records[i].range)
 			break;
@@ -308,23 +311,49 @@ static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uin
 	return last;
 }
 
+/* One interval from record i on, none beyond `limit_ns` and none before `*before_ns`, which becomes its end; returns its last record. */
+static size_t add_phase(struct inferrer *in, size_t i, size_t end, int64_t limit_ns, int64_t *before_ns)
+{
+	uint8_t phase = phase_of(in, i);
+	size_t last = last_of_phase(in, i, end, phase);
+	int64_t start_ns = in->records[i].start_ns, end_ns = in->records[last].end_ns;
+
+	if (end_ns > limit_ns)
+		end_ns = limit_ns;
+	if (start_ns < *before_ns)
+		start_ns = *before_ns;
+	if (end_ns >= start_ns) {
+		add(in->out, phase, start_ns, end_ns);
+		*before_ns = end_ns;
+	}
+	return last;
+}
+
+/* A closure that an optimizer calls has a forward and a backward of its own, within the interval that was added last. */
+static void add_phases_of_closure(struct inferrer *in, size_t call, size_t end)
+{
+	int64_t before_ns = in->out->list[in->out->count - 1].start_ns;
+	int64_t limit_ns = in->out->list[in->out->count - 1].end_ns;
+
+	for (size_t i = call + 1; i < end && in->records[i].is_inside; i++) {
+		uint8_t phase = phase_of(in, i);
+
+		if (phase && phase != STEPSCOPE_PHASE_OPTIMIZER)
+			i = add_phase(in, i, end, limit_ns, &before_ns);
+	}
+}
+
 /* Of records [first, end), none beyond `limit_ns`. */
 static void add_phases(struct inferrer *in, size_t first, size_t end, int64_t limit_ns)
 {
 	for (size_t i = first; i < end; i++) {
-		uint8_t phase = phase_of(in, i);
-		int64_t start_ns = in->records[i].start_ns, end_ns;
+		size_t call = i, count = in->out->count;
 
-		if (!phase || in->records[i].is_inside)
+		if (!phase_of(in, i) || in->records[i].is_inside)
 			continue;
-		i = last_of_phase(in, i, end, phase);
-		end_ns = in->records[i].end_ns < limit_ns ? in->records[i].end_ns : limit_ns;
-		if (start_ns < in->phase_end_ns)
-			start_ns = in->phase_end_ns;
-		if (end_ns < start_ns)
-			continue;
-		add(in->out, phase, start_ns, end_ns);
-		in->phase_end_ns = end_ns;
+		i = add_phase(in, i, end, limit_ns, &in->phase_end_ns);
+		if (in->out->count > count && is_call(&in->records[call]) && has_closure(in, call))
+			add_phases_of_closure(in, call, end);
 	}
 }
 

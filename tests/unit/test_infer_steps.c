@@ -184,7 +184,9 @@ static void training_goes_on_with_another_optimizer(void **state)
 
 static void a_closure_is_a_step(void **state)
 {
-	check("ooDP(ZFBZFB)DP(ZFB)", "..00000000001111111", "..dooooooooodoooooo");
+	check("ooDP(ZFBZFB)DP(ZFB)", "..00000000001111111", "..dooofbofbodooofbo");
+	check("D1(FoFBooFB)", "000000000000", "doofffboofbo");
+	check("D1(DFB)", "0000000", "doodfbo");
 	check("D1(FB)D1(FB)", "000000111111", NULL);
 	check("oP(FB)P(FB)", ".0000011111", NULL);
 	/* an optimizer around another one */
@@ -353,7 +355,7 @@ static bool overlaps(int64_t a_start, int64_t a_end, int64_t b_start, int64_t b_
 
 static const char *problem_of(const struct loop *loop, size_t range_count)
 {
-	const struct inferred *step = NULL, *phase = NULL, *list = loop->inference.list;
+	const struct inferred *step = NULL, *phase = NULL, *inner = NULL, *list = loop->inference.list;
 	int64_t number = 0;
 
 	for (size_t i = 0; i < loop->inference.count; i++) {
@@ -372,6 +374,12 @@ static const char *problem_of(const struct loop *loop, size_t range_count)
 			if ((step && list[i].start_ns < step->end_ns) || (phase && list[i].start_ns < phase->end_ns))
 				return "overlaps what is before it";
 			step = &list[i];
+		} else if (phase && phase->what == STEPSCOPE_PHASE_OPTIMIZER && list[i].start_ns < phase->end_ns) {
+			if (list[i].end_ns > phase->end_ns || list[i].what == STEPSCOPE_PHASE_OPTIMIZER)
+				return "is no part of a closure";
+			if (inner && list[i].start_ns < inner->end_ns)
+				return "overlaps what is before it in a closure";
+			inner = &list[i];
 		} else {
 			if (phase && list[i].start_ns < phase->end_ns)
 				return "overlaps the phase before";
