@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training that is killed, at any moment: the file can be read, the last step is named, the status is the signal's."""
+"""P01: a training that ends in any way at any moment: the file can be read, the last step is named, status and traceback are its own.
+
+ENDS: how many ends, of all versions of PyTorch (20)."""
 import os
 import random
 import re
@@ -9,37 +11,75 @@ import time
 
 import pytest
 
-from torch_tools import STEPSCOPE, environment, every_python, table
+from torch_tools import STEPSCOPE, environment, every_python, run, table
 
 TRAIN = """
-import os, torch
+import os, sys, torch
 model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 64))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+how, at = sys.argv[1], int(sys.argv[2])
+def end():
+    if how == "os._exit":
+        os._exit(7)
+    if how == "sys.exit":
+        sys.exit(3)
+    if how == "exception":
+        raise ValueError("the loss is not finite")
 for step in range(10**9):
     loss = (model(torch.randn(32, 64)) - 1).pow(2).mean()
+    if step == at:
+        end()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
     if step == 2:
         os.write(1, b"%d " % os.getpid())
 """
+SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT, "SIGABRT": signal.SIGABRT}
+STATUS = {"os._exit": 7, "sys.exit": 3, "exception": 1}
+HOW = ["SIGKILL", "SIGTERM", "SIGINT", "os._exit", "exception", "sys.exit", "SIGKILL", "SIGABRT"]
+COUNT = int(os.environ.get("ENDS", "20"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-@every_python
-def test_killed_training_can_be_read(tmp_path, python, number):
-    process = subprocess.Popen([STEPSCOPE, "run", "-o", "run", "--", python, "-c", TRAIN], cwd=tmp_path,
+def check_recording(tmp_path, least):
+    steps = table(tmp_path, "steps")
+    assert [step["step"] for step in steps] == list(range(len(steps))) and len(steps) >= least
+    assert all(step["is_complete"] for step in steps[:-1])
+    assert not [row for row in table(tmp_path, "ledger") if row["what"] in ("damaged", "dropped", "missing tail")]
+
+
+def end_from_outside(tmp_path, python, how):
+    number = SIGNALS[how]
+    process = subprocess.Popen([STEPSCOPE, "run", "-o", "run", "--", python, "-c", TRAIN, how, "-1"], cwd=tmp_path,
                                env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     pid = b""
     while not pid.endswith(b" "):
-        pid += process.stdout.read(1)
+        byte = process.stdout.read(1)
+        assert byte, process.communicate(timeout=60)[1]
+        pid += byte
     time.sleep(random.random() / 2)  # any moment will do
     os.kill(int(pid), number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + number, errors
     if number == signal.SIGKILL:
         assert re.search(rb"was killed by SIGKILL(, last op '[^']+')?; recorded up to its end", errors), errors  # or between two
-    steps = table(tmp_path, "steps")
-    assert [step["step"] for step in steps] == list(range(len(steps))) and len(steps) >= 3
-    assert all(step["is_complete"] for step in steps[:-1])
-    assert not [row for row in table(tmp_path, "ledger") if row["what"] in ("damaged", "dropped", "missing tail")]
+    if number == signal.SIGINT:
+        assert errors.count(b"Traceback (most recent call last)") == 1 and b"KeyboardInterrupt" in errors
+    check_recording(tmp_path, 3)
+
+
+def end_by_itself(tmp_path, python, how):
+    at = random.randrange(3, 60)
+    done = run(tmp_path, python, "-c", TRAIN, how, at)
+    assert done.returncode == STATUS[how], done.stderr
+    if how == "exception":
+        bare = subprocess.run([python, "-c", TRAIN, how, str(at)], capture_output=True, text=True, env=environment(), timeout=60,
+                              check=False)
+        assert done.stderr.startswith(bare.stderr) and "ValueError" in bare.stderr
+    check_recording(tmp_path, at)
+
+
+@pytest.mark.parametrize("how", [HOW[i % len(HOW)] for i in range(COUNT // 2)])
+@every_python
+def test_ended_training_can_be_read(tmp_path, python, how):
+    (end_from_outside if how in SIGNALS else end_by_itself)(tmp_path, python, how)
