@@ -3,6 +3,7 @@
  * operations.c: the table `ops`. Folds all spans that start in measured steps into one row per name and kind (and shape,
  * thread, phase when asked). Self time is exact: the rows, with what lies in no operation, sum to all time in spans.
  */
+#include "analysis/flops.h"
 #include "analysis/labels.h"
 #include "analysis/span_memory.h"
 #include "analysis/step_times.h"
@@ -28,8 +29,11 @@ struct op_group {
 	int64_t step_self_ns;                          /* on threads that mark steps */
 	int64_t timed_calls, timed_ns, min_ns, max_ns; /* calls with begin and end */
 	int64_t flop_calls, flop_ns, byte_calls;
-	double flops, bytes;
-	int64_t memory, self_memory; /* bytes allocated minus freed */
+	double flops, bytes, profiler_flops;
+	int64_t profiler_calls;
+	enum flops_result flops_result; /* the best of its calls */
+	bool has_inner_flops;           /* counted at operations inside of it */
+	int64_t memory, self_memory;    /* bytes allocated minus freed */
 };
 
 struct op_fold {
@@ -44,9 +48,13 @@ struct op_fold {
 		uint32_t group;
 		uint16_t depth;
 		int64_t memory; /* of it and what is inside it */
+		bool has_flops; /* of its own, unless something inside of it has */
+		double flops;
+		int64_t flop_ns;
 	} * stack;
 	uint32_t stack_depth, stack_capacity;
 	uint32_t flops_key, bytes_key;
+	struct flops flops;
 	uint32_t next_arg;
 	struct span_memory span_memory;
 	bool is_step_track;     /* the track that is visited marks steps */
@@ -149,6 +157,9 @@ static void leave(struct op_fold *fold, uint32_t depth)
 			group->memory += left->memory;
 		if (fold->stack_depth)
 			fold->stack[fold->stack_depth - 1].memory += left->memory;
+		group->flops += left->flops;
+		group->flop_ns += left->flop_ns;
+		group->flop_calls += left->has_flops;
 	}
 }
 
@@ -158,8 +169,42 @@ static void enter(struct op_fold *fold, uint32_t group, uint16_t depth, int64_t 
 		fold->stack_capacity = fold->stack_capacity ? fold->stack_capacity * 2 : 64;
 		fold->stack = memory_resize(fold->stack, fold->stack_capacity, sizeof(*fold->stack));
 	}
-	fold->stack[fold->stack_depth++] = (struct open_op){group, depth, memory};
+	fold->stack[fold->stack_depth++] = (struct open_op){.group = group, .depth = depth, .memory = memory};
 	fold->groups[group].open++;
+}
+
+/* The innermost operator that has a formula counts: what is around it must not count the same work again. */
+static void count_here(struct op_fold *fold, double flops, int64_t dur_ns)
+{
+	struct open_op *own = &fold->stack[fold->stack_depth - 1];
+
+	own->has_flops = true;
+	own->flops = flops;
+	own->flop_ns = dur_ns;
+	for (uint32_t i = fold->stack_depth - 1; i-- > 0;) {
+		struct open_op *around = &fold->stack[i];
+
+		fold->groups[around->group].has_inner_flops |= around->has_flops;
+		around->has_flops = false;
+		around->flops = 0;
+		around->flop_ns = 0;
+	}
+}
+
+/* Of operators that PyTorch told; called after enter(). */
+static void add_flops(struct op_fold *fold, struct op_group *group, const struct span_view *span, bool is_timed)
+{
+	uint32_t inputs = span->inputs ? span->inputs : span->shape;
+	double count;
+	enum flops_result result = flops_of(&fold->flops, FLOPS_COUNTER, span->name, inputs, &count);
+
+	group->flops_result = result > group->flops_result ? result : group->flops_result;
+	if (result == FLOPS_KNOWN && is_timed)
+		count_here(fold, count, span->dur_ns);
+	if (flops_of(&fold->flops, FLOPS_PROFILER, span->name, inputs, &count) == FLOPS_KNOWN && is_timed) {
+		group->profiler_flops += count;
+		group->profiler_calls++;
+	}
 }
 
 static double arg_number(const struct span_arg *arg)
@@ -237,6 +282,8 @@ static bool visit(void *context, const struct span_view *span)
 	add_call(&fold->groups[number], span, is_timed);
 	add_facts(fold, &fold->groups[number], span, is_timed);
 	enter(fold, number, span->depth, memory);
+	if (span->kind == SPAN_OP)
+		add_flops(fold, &fold->groups[number], span, is_timed);
 	return true;
 }
 
@@ -260,6 +307,7 @@ enum {
 	OP_INCOMPLETE,
 	OP_FLOPS,
 	OP_FLOP_RATE,
+	OP_PROFILER_FLOPS,
 	OP_BYTES,
 	OP_SELF_MEMORY,
 	OP_MEMORY,
@@ -343,16 +391,26 @@ static const struct table_column columns[OP_COLUMNS] = {
                            .definition = "calls whose begin or end was not recorded: in self and "
                                          "total time as far as known, not in mean, min, max",
                            .is_hidden = true},
-	[OP_FLOPS] = {.name = "flops",
-                      .title = "FLOP",
-                      .type = TABLE_DOUBLE,
-                      .unit = UNIT_FLOP,
-                      .definition = "floating point operations of the calls that reported them"},
+	[OP_FLOPS] =
+		{.name = "flops",
+                 .title = "FLOP",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_FLOP,
+                 .definition =
+                         "floating point operations of the calls that reported them, or of PyTorch's operators by the "
+                         "formulas of its flop_counter, each where no operator inside has one"},
 	[OP_FLOP_RATE] = {.name = "flops_per_s",
                           .title = "FLOP/s",
                           .type = TABLE_DOUBLE,
                           .unit = UNIT_FLOP_PER_SECOND,
-                          .definition = "floating point operations over the duration of the calls that reported them"},
+                          .definition = "floating point operations over the duration of the calls that have them"},
+	[OP_PROFILER_FLOPS] = {.name = "profiler_flops",
+                               .title = "FLOP (profiler)",
+                               .type = TABLE_DOUBLE,
+                               .unit = UNIT_FLOP,
+                               .definition = "as torch.profiler counts with with_flops: mm, addmm, bmm, baddbmm, conv2d, "
+                                             "and one per element of mul and add, on the records of these names only",
+                               .is_hidden = true},
 	[OP_BYTES] = {.name = "moved_bytes",
                       .title = "moved",
                       .type = TABLE_DOUBLE,
@@ -448,12 +506,34 @@ static void set_memory(struct table *table, int row, const struct op_fold *fold,
 	table_set_int(table, row, OP_MEMORY, group->memory);
 }
 
+static const char *why_no_flops(const struct op_group *group)
+{
+	if (group->has_inner_flops)
+		return "counted at the operations inside of it";
+	switch (group->flops_result) {
+	case FLOPS_NO_SIZES:
+		return "the sizes of its inputs were not recorded: --with shapes";
+	case FLOPS_UNKNOWN:
+		return "the inputs that were recorded do not say it";
+	case FLOPS_KNOWN:
+		return "no call has both begin and end";
+	case FLOPS_NO_FORMULA:
+		break;
+	}
+	return "not recorded: --with shapes, and the program must give them, or PyTorch's operator have a formula";
+}
+
 static void set_facts(struct table *table, int row, const struct op_group *group)
 {
 	if (group->flop_calls)
 		table_set_double(table, row, OP_FLOPS, group->flops);
 	else
-		table_set_missing(table, row, OP_FLOPS, "not recorded: --with shapes, and the program must give them");
+		table_set_missing(table, row, OP_FLOPS, why_no_flops(group));
+	if (group->profiler_calls)
+		table_set_double(table, row, OP_PROFILER_FLOPS, group->profiler_flops);
+	else
+		table_set_missing(table, row, OP_PROFILER_FLOPS,
+		                  "torch.profiler counts none for it, or its inputs were not recorded");
 	if (group->flop_calls && group->flop_ns > 0)
 		table_set_double(table, row, OP_FLOP_RATE, group->flops / ((double)group->flop_ns / 1e9));
 	else
@@ -505,8 +585,9 @@ static void set_self(struct table *table, int row, int64_t self_ns)
 
 static void add_rows(struct table *table, const struct op_fold *fold)
 {
-	static const int not_of_rest[] = {OP_SHAPE, OP_THREAD, OP_PHASE, OP_CALLS, OP_TOTAL,     OP_MEAN,
-	                                  OP_MIN,   OP_MAX,    OP_FLOPS, OP_BYTES, OP_FLOP_RATE, OP_INCOMPLETE};
+	static const int not_of_rest[] = {OP_SHAPE,     OP_THREAD, OP_PHASE, OP_CALLS, OP_TOTAL,     OP_MEAN,
+	                                  OP_MIN,       OP_MAX,    OP_FLOPS, OP_BYTES, OP_FLOP_RATE, OP_PROFILER_FLOPS,
+	                                  OP_INCOMPLETE};
 	int row;
 
 	for (uint32_t i = 1; i < fold->group_count; i++) {
@@ -572,7 +653,7 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct step_times own = {0};
-	struct op_fold fold = {.model = model, .options = options};
+	struct op_fold fold = {.model = model, .options = options, .flops = {.model = model}};
 
 	fold.times = step_times_get(&own, model, options);
 	fold.flops_key = intern_find(&model->strings, "flops");
@@ -595,6 +676,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	free(fold.groups);
 	free(fold.slots);
 	free(fold.stack);
+	flops_release(&fold.flops);
 	step_times_release(&own);
 	return STATUS_OK;
 }

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators with inputs of every kind, inside a range "window" under torch.profiler, whose trace goes to theirs.json. Used by test_inputs.py."""
+import sys
+import warnings
+
+import torch
+from torch import nn
+from torch.profiler import ProfilerActivity, profile, record_function
+
+warnings.simplefilter("ignore")
+TYPES = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64, torch.bfloat16,
+         torch.bool, torch.complex64, torch.complex128]
+VALUES = [0.0, 1.0, -2.5, 1e-7, 1 / 3, 1e20, -1e5, 123456789012.5, float("inf"), -float("inf"), float("nan"), 2 ** 40, -7, True, False]
+
+
+def tensors():
+    x = torch.randn(4, 6)
+    for dtype in TYPES:
+        x.to(dtype).to(torch.float32)
+    flat, scalar, deep = torch.ones(11), torch.ones(()), torch.ones([1] * 11 + [3])
+    for tensor in (flat, scalar, deep, torch.empty((2, 0, 3)), x.t(), x[1:, ::2], x.expand(3, 4, 6), torch.empty(0),
+                   nn.Parameter(torch.ones(2)), torch.ones(3).as_subclass(Mine), torch.randn(3, dtype=torch.complex64).conj()):
+        torch.neg(tensor)
+        torch.add(tensor, tensor)
+    with torch.inference_mode():
+        torch.neg(torch.ones(3))
+    torch.neg(x.to_sparse())
+    torch.neg(torch.ones(5, device="meta"))
+    torch.neg(torch.ones(1, device="meta").expand(2 ** 40, 2 ** 20))
+    torch.ones(1).expand(2 ** 33)[5].add(1)
+
+
+class Mine(torch.Tensor):
+    pass
+
+
+def lists():
+    x = torch.ones(4, 6)
+    torch.cat([x, x], 1), torch.stack([x]), torch.cat([x] * 30), torch.cat([x] * 31), torch._foreach_add([x] * 40, [1.0] * 40)
+    torch._foreach_mul([x, x], [2.0, 3.0])
+    x[torch.tensor([0])], x[:, torch.tensor([1])], x[None, ..., 1]
+    torch.ones(40).view([1] * 35 + [40]), x.view(2, -1, 3), x.sum([0, 1]), x.sum()
+    torch.einsum("ij,jk->ik", x, x.t()), torch.meshgrid(torch.ones(2), torch.ones(3), indexing="ij")
+    nn.functional.interpolate(x[None, None], scale_factor=(2.0, 3.0)), nn.functional.pad(x, (1, 2))
+
+
+def values():
+    for value in VALUES:
+        torch.full((2,), value)
+    x = torch.ones(2, requires_grad=True)
+    nn.functional.gelu(x, approximate="tanh").sum().backward()
+    torch.clamp(torch.ones(2), max=1)
+    nn.functional.conv2d(torch.ones(1, 2, 5, 5), torch.ones(3, 2, 3, 3), padding="same")
+    with record_function("range with a text", "text"):
+        pass
+
+
+class Raises(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        torch.neg(x)
+        raise RuntimeError("on purpose")
+
+
+def throwing():
+    """Records of operators that throw are closed all the same."""
+    for _ in range(300):
+        for operate in (lambda: torch.mm(torch.ones(2, 3), torch.ones(2, 3)), lambda: torch.ones(2).view(3),
+                        lambda: Raises.apply(torch.ones(2, requires_grad=True))):
+            try:
+                operate()
+            except RuntimeError:
+                pass
+
+
+def untrusted():
+    """Not compared: what we do not trust has no sizes here."""
+    from torch.func import vmap
+    vmap(torch.neg)(torch.ones(3, 4))
+    torch.neg(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]))
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    with FakeTensorMode():
+        torch.neg(torch.ones(7, 7))
+    torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8).dequantize()
+
+
+def main():
+    work = globals()[sys.argv[1]]
+    torch.manual_seed(1)
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True, profile_memory=True) as prof:
+        with record_function("window"):
+            work()
+    prof.export_chrome_trace("theirs.json")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floating point operations, computed from recorded inputs, against what PyTorch itself counts by its two definitions."""
+import json
+
+import pytest
+
+from torch_tools import HERE, every_python, run, table, version
+
+MODELS = ["gpt", "conv", "lstm", "sparse", "attention", "many"]
+
+
+def ours(tmp_path, python, *arguments):
+    """Rows of the table of operations, and what the program printed."""
+    done = run(tmp_path, python, HERE / "flops.py", *arguments, options=["--with", "shapes"])
+    assert done.returncode == 0, done.stderr
+    return table(tmp_path, "ops"), json.loads(done.stdout) if done.stdout else None
+
+
+def total(rows, *without):
+    return sum(row["flops"] or 0 for row in rows if not row["name"].startswith(without or "-"))
+
+
+@pytest.mark.parametrize("model", MODELS)
+@every_python
+def test_as_flop_counter_with_it_and_without(tmp_path, python, model):
+    is_old = version(python).startswith("1.")
+    if is_old and model not in ("gpt", "conv"):
+        pytest.skip("PyTorch counts from 2.0 on")
+    (tmp_path / "plain").mkdir()
+    plain, _ = ours(tmp_path / "plain", python, model)
+    assert (total(plain) > 0) == (model != "lstm")  # which is one operator that has no formula
+    if is_old:
+        return
+    counted, truth = ours(tmp_path, python, model, "counted")
+    # it leaves out the CPU's kernel of attention
+    assert total(counted, "aten::_scaled_dot_product_flash_attention_for_cpu") == truth
+    assert total(plain) == total(counted)
+    assert model != "attention" or total(counted) > truth
+
+
+@pytest.mark.parametrize("model", MODELS)
+@every_python
+def test_as_the_profiler(tmp_path, python, model):
+    if version(python).startswith("1."):
+        pytest.skip("Debian's PyTorch counts none: it has no Kineto")
+    rows, truth = ours(tmp_path, python, model, "profiled")
+    found = {row["name"]: row["profiler_flops"] for row in rows if row["profiler_flops"]}
+    assert found == truth and found
+
+
+@every_python
+def test_without_inputs_it_is_not_known(tmp_path, python):
+    done = run(tmp_path, python, HERE / "flops.py", "gpt")
+    assert done.returncode == 0, done.stderr
+    assert {row["flops"] for row in table(tmp_path, "ops")} == {None}
