@@ -277,8 +277,11 @@ static bool visit(void *context, const struct span_view *span)
 	fold->groups[number].self_ns += span->self_ns;
 	fold->groups[number].step_self_ns += fold->is_step_track ? span->self_ns : 0;
 	fold->groups[number].self_memory += memory;
-	if (is_structure(span->kind))
+	if (is_structure(span->kind)) {
+		if (fold->stack_depth)
+			fold->stack[fold->stack_depth - 1].memory += memory;
 		return true;
+	}
 	add_call(&fold->groups[number], span, is_timed);
 	add_facts(fold, &fold->groups[number], span, is_timed);
 	enter(fold, number, span->depth, memory);

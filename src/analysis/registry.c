@@ -17,6 +17,8 @@ const struct analysis *const analyses[] = {
 	&analysis_stacks,
 	&analysis_memory,
 	&analysis_memory_peak,
+	&analysis_memory_modules,
+	&analysis_memory_lines,
 	&analysis_memory_largest,
 	&analysis_memory_steps,
 	&analysis_memory_growth,

@@ -22,7 +22,6 @@ enum name_class {
 
 #define SCAN_ROWS 4096u /* how far to look for the next sequence number */
 #define SEQUENCE_MASK 0xffffffffffffu
-#define SPAN_MODULE_KIND 23
 
 static bool starts_with(const char *text, const char *prefix)
 {
@@ -169,7 +168,7 @@ struct birth birth_of(struct births *births, const struct memory_event *allocati
 			set_region(&birth, REGION_OPTIMIZER, chunk, index);
 		} else if (class == CLASS_DATA) {
 			set_region(&birth, REGION_DATA, chunk, index);
-		} else if (chunk->kind[index] == SPAN_MODULE_KIND) {
+		} else if (chunk->kind[index] == SPAN_MODULE) {
 			set_region(&birth, REGION_MODULE, chunk, index);
 		} else if (chunk->kind[index] == SPAN_PHASE) {
 			set_region(&birth, region_of_phase(chunk->phase[index]), chunk, index);

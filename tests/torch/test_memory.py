@@ -107,3 +107,19 @@ def test_the_peak_is_what_the_script_held(tmp_path, python):
     sizes = [row["bytes"] for row in table(tmp_path, "memory_largest") if row["bytes"] >= mib]
     assert sizes == [7 * mib, 5 * mib, 4 * mib, mib]
     assert sum(row["alive_bytes"] for row in table(tmp_path, "memory_peak")) == whole["peak_bytes"]
+
+
+@every_python
+def test_the_peak_by_module_and_line(tmp_path, python):
+    done = run(tmp_path, python, HERE / "memory_truth.py", "gpt", options=["--with", "memory,lines"])
+    assert done.returncode == 0, done.stderr
+    peak = next(row["peak_bytes"] for row in table(tmp_path, "memory") if row["category"] == "all")
+    modules, lines = table(tmp_path, "memory_modules"), table(tmp_path, "memory_lines")
+    assert sum(row["alive_bytes"] for row in modules) == sum(row["alive_bytes"] for row in lines) == peak
+    found = {(row["category"], row["module"]): row["alive_bytes"] for row in modules}
+    assert found["activation", "1.mlp.0"] == 4 * 16 * 128 * 4  # what the GELU behind it needs
+    assert found["gradient", "1.mlp.0"] >= 32 * 128 * 4
+    source = (HERE / "models.py").read_text().splitlines()
+    places = {row["line"] for row in lines if row["category"] == "activation"}
+    wanted = next(number for number, text in enumerate(source, 1) if "self.mlp(self.norm2(x))" in text)
+    assert any(place and f"models.py({wanted}): " in place for place in places), places
