@@ -28,7 +28,7 @@ __version__ = "0.1.0"
 _ELSEWHERE = {  # looked up when first used, because they import PyTorch or other large things
     **dict.fromkeys(("ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
                      "supported_activities", "tensorboard_trace_handler"), "profiler"),
-    **dict.fromkeys(("add_arguments", "from_args", "from_yaml"), "arguments"),
+    **dict.fromkeys(("add_arguments", "from_args", "from_yaml", "profiler_end", "profiler_init"), "arguments"),
 }
 __all__ = ["active", "counter", "flush", "init", "is_recording", "mark", "memory_alloc", "memory_free", "metadata", "metric",
            "micro_batch", "phase", "pop", "push", "range", "run_directory", "shutdown", "step", "step_begin", "step_count", "step_end", "thread_name",

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options for training scripts: the flags and YAML blocks that people know from other profilers, as one set of settings.
+
+    parser = argparse.ArgumentParser()
+    stepscope.add_arguments(parser)
+    settings = stepscope.from_args(parser.parse_args())
+    with settings.profile() as prof:            # does nothing unless it was asked for
+        for number, batch in enumerate(loader):
+            train(batch)
+            settings.log_memory(number)
+            prof.step()
+
+docs/python-profiler.md lists them. `stepscope run` has the same options for whole programs.
+"""
+import argparse
+import os
+
+# name, type, default, what it does
+_SCHEDULE = "steps of each cycle"
+STYLES = {
+    # flags of guides for Hugging Face trainers: --profiler-wait-steps, ...
+    "hf": (
+        ("enable_profiling", bool, False, "record operators by the schedule below"),
+        ("enable_memory_logging", bool, False, "print the memory of each GPU now and then"),
+        ("profiler_output_dir", str, "./profiler_traces", "directory of the traces"),
+        ("profiler_wait_steps", int, 5, f"{_SCHEDULE} without recording"),
+        ("profiler_warmup_steps", int, 2, f"{_SCHEDULE} in which recording warms up"),
+        ("profiler_active_steps", int, 3, f"{_SCHEDULE} that are recorded"),
+        ("profiler_repeat", int, 1, "number of cycles; 0: to the end"),
+        ("memory_log_steps", int, 10, "steps between two lines about memory"),
+        ("stacks", bool, True, "record lines of Python"),
+        ("shapes", bool, True, "record shapes of inputs"),
+    ),
+    # --profiling --prof_dir DIR --ptensorboard
+    "trainer": (
+        ("profiling", bool, False, "record operators"),
+        ("prof_dir", str, "./prof", "directory of the results"),
+        ("ptensorboard", bool, False, "traces for TensorBoard instead of files"),
+        ("wait", int, 0, f"{_SCHEDULE} without recording"),
+        ("warmup", int, 1, f"{_SCHEDULE} in which recording warms up"),
+        ("active", int, 1, f"{_SCHEDULE} that are recorded"),
+        ("repeat", int, 1, "number of cycles; 0: to the end"),
+        ("skip_first", int, 0, "steps before the first cycle"),
+    ),
+    # --profile true --profiling_frequency 10 ...
+    "frequency": (
+        ("profile", bool, False, "record operators"),
+        ("profiling_output", str, "", "directory of the results; default: ./MODEL_TYPE-RANK"),
+        ("with_stack", bool, False, "record lines of Python"),
+        ("with_shapes", bool, False, "record shapes of inputs"),
+        ("export_trace", bool, True, "write a trace for each cycle"),
+        ("export_memory_timeline", bool, False, "write memory by category over time; brings stacks and shapes with it"),
+        ("wait_steps", int, 7, f"{_SCHEDULE} without recording; not with --repeat 0"),
+        ("warmup_steps", int, 2, f"{_SCHEDULE} in which recording warms up"),
+        ("active_steps", int, 1, f"{_SCHEDULE} that are recorded"),
+        ("repeat", int, 0, "number of cycles; 0: one every --profiling_frequency steps"),
+        ("profiling_frequency", int, 10, "length of a cycle with --repeat 0"),
+        ("max_steps", int, -1, "steps of an epoch; raised to the length of a cycle"),
+    ),
+}
+_LEAST = {"memory_log_steps": 1, "profiler_active_steps": 1, "active": 1, "active_steps": 1}
+_ALSO = {"profiling_output": ("profiling_outputs",)}
+
+
+def _bool(text):
+    word = text.lower()
+    if word in ("true", "yes", "on", "1"):
+        return True
+    if word in ("false", "no", "off", "0"):
+        return False
+    raise argparse.ArgumentTypeError(f"expected true or false, got '{text}'")
+
+
+def _count(name):
+    least = _LEAST.get(name, -1 if name == "max_steps" else 0)
+
+    def convert(text):
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise argparse.ArgumentTypeError(f"expected a number, {least} or more, got '{text}'")
+        return number
+
+    return convert
+
+
+def _spellings(name, prefix=""):
+    words = [word for each in (name, *_ALSO.get(name, ())) for word in (each.replace("_", "-"), each)]
+    return [f"--{prefix}{word}" for word in dict.fromkeys(words)]
+
+
+def add_arguments(parser, style="hf", **defaults):
+    """Adds a group of options to an argparse parser: "hf", "trainer" or "frequency", see docs/python-profiler.md. Dashes and underscores
+    are the same; a switch is --x, --no-x or --x true. Other defaults by name."""
+    if style not in STYLES:
+        raise ValueError(f"style is one of {', '.join(map(repr, STYLES))}, got {style!r}")
+    group = parser.add_argument_group("stepscope")
+    names = [row[0] for row in STYLES[style]]
+    for name in defaults:
+        if name not in names:
+            raise TypeError(f"style {style!r} has no option {name!r}")
+    for name, kind, default, text in STYLES[style]:
+        default = defaults.get(name, default)
+        shown = f"{text} ({str(default).lower() if kind is bool else default})"
+        if kind is bool:
+            group.add_argument(*_spellings(name), dest=name, nargs="?", const=True, default=default, type=_bool, metavar="BOOL",
+                               help=shown)
+            group.add_argument(*_spellings(name, "no-"), dest=name, action="store_false", default=default, help=argparse.SUPPRESS)
+        else:
+            group.add_argument(*_spellings(name), dest=name, default=default, type=_count(name) if kind is int else kind,
+                               metavar="N" if kind is int else "DIR", help=shown)
+    parser.set_defaults(stepscope_style=style)
+    return parser
+
+
+# ---- settings ----
+
+
+def _local_rank():
+    for name in ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"):
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return 0
+
+
+def _rank():
+    for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "LOCAL_RANK"):
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return 0
+
+
+class Nothing:
+    """In place of a profiler that nobody asked for."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        return None
+
+    def start(self):
+        return None
+
+    stop = step = start
+
+
+class Settings:
+    """What was asked for, whatever it was called there."""
+
+    def __init__(self, enabled=False, output_dir="./profiler_traces", wait=0, warmup=0, active=1, repeat=0, skip_first=0,
+                 record_shapes=True, profile_memory=True, with_stack=True, with_flops=True, memory_log_steps=0, is_board=True,
+                 frequency=None, max_steps=-1, timeline=False, has_trace=True, type="pytorch", ranks="local0"):
+        if frequency is not None and repeat == 0:
+            wait = frequency - (warmup + active)
+            if wait < 0:
+                raise ValueError("profile_freq must be greater than or equal to warmup + active")
+        if timeline:
+            record_shapes = with_stack = profile_memory = True
+        self.enabled, self.output_dir = enabled, output_dir
+        self.wait, self.warmup, self.active, self.repeat, self.skip_first = wait, warmup, active, repeat, skip_first
+        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
+        self.with_flops, self.memory_log_steps, self.type = with_flops, memory_log_steps, type
+        self.max_steps = max(max_steps, wait + warmup + active) if max_steps > 0 else max_steps
+        self.timeline, self.has_trace, self.is_board, self.ranks = timeline, has_trace, is_board, ranks
+
+    def is_recorded_here(self):
+        """Only the first rank of a machine, or all of them."""
+        return self.enabled and (self.ranks == "all" or _local_rank() == 0)
+
+    def schedule(self):
+        from stepscope.profiler import schedule
+
+        return schedule(wait=self.wait, warmup=self.warmup, active=self.active, repeat=self.repeat, skip_first=self.skip_first)
+
+    def describe(self):
+        """The lines of the guide, for the console."""
+        lines = []
+        if self.enabled:
+            lines += ["=" * 80, "PyTorch Profiler ENABLED", f"Output directory: {self.output_dir}",
+                      f"Schedule: wait={self.wait}, warmup={self.warmup}, active={self.active}, repeat={self.repeat}", "=" * 80]
+        if self.memory_log_steps:
+            lines += ["=" * 80, "GPU Memory Logging ENABLED", f"Logging every {self.memory_log_steps} steps", "=" * 80]
+        return "\n".join(lines)
+
+    def profile(self, on_trace_ready=None, **more):
+        """A profiler by these settings; one that does nothing when it was not asked for, or is another rank's."""
+        if not self.is_recorded_here():
+            return Nothing()
+        import warnings
+
+        from stepscope.profiler import profile, tensorboard_trace_handler
+
+        if on_trace_ready is None:
+            os.makedirs(self.output_dir, exist_ok=True)
+            on_trace_ready = tensorboard_trace_handler(self.output_dir) if self.is_board else Handler(self)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about a schedule without warm-up: it was asked for
+            by = self.schedule()
+        wanted = {"schedule": by, "on_trace_ready": on_trace_ready, "record_shapes": self.record_shapes,
+                  "profile_memory": self.profile_memory, "with_stack": self.with_stack, "with_flops": self.with_flops}
+        return profile(**{**wanted, **more})
+
+    def log_memory(self, step):
+        """Every so many steps a line for each GPU, on the first rank of a machine; nothing without one."""
+        if not self.memory_log_steps or step % self.memory_log_steps or _local_rank():
+            return
+        import torch
+
+        if not torch.cuda.is_available():
+            return
+        gib = 1024**3
+        for device in range(torch.cuda.device_count()):
+            print(f"[Step {step}] GPU {device}: Allocated: {torch.cuda.memory_allocated(device) / gib:.2f}GB, "
+                  f"Reserved: {torch.cuda.memory_reserved(device) / gib:.2f}GB, "
+                  f"Peak: {torch.cuda.max_memory_allocated(device) / gib:.2f}GB")
+
+
+def from_args(arguments, model_name="model", train_type="train"):
+    """Settings from what add_arguments() added; `model_name` and `train_type` name the directory where none was given (style
+    "frequency")."""
+    style = getattr(arguments, "stepscope_style", "hf")
+    given = {row[0]: getattr(arguments, row[0], row[2]) for row in STYLES[style]}
+    if style == "trainer":
+        return Settings(given["profiling"], given["prof_dir"], given["wait"], given["warmup"], given["active"], given["repeat"],
+                        given["skip_first"], is_board=given["ptensorboard"], ranks="all")
+    if style == "frequency":
+        name = model_name.rstrip("/").rpartition("/")[2]
+        return Settings(given["profile"], given["profiling_output"] or f"./{name}_{train_type}-{_local_rank()}", given["wait_steps"],
+                        given["warmup_steps"], given["active_steps"], given["repeat"], record_shapes=given["with_shapes"],
+                        profile_memory=False, with_stack=given["with_stack"], with_flops=False, is_board=False,
+                        frequency=given["profiling_frequency"], max_steps=given["max_steps"], timeline=given["export_memory_timeline"],
+                        has_trace=given["export_trace"], ranks="all")
+    return Settings(given["enable_profiling"], given["profiler_output_dir"], given["profiler_wait_steps"],
+                    given["profiler_warmup_steps"], given["profiler_active_steps"], given["profiler_repeat"],
+                    record_shapes=given["shapes"], with_stack=given["stacks"],
+                    memory_log_steps=given["memory_log_steps"] if given["enable_memory_logging"] else 0)
+
+
+# ---- YAML ----
+
+_BLOCKS = ("profiler", "profiling", "stepscope")
+_KEYS = {"enabled", "type", "dirpath", "filename", "output_dir", "start_step", "num_steps", "wait", "warmup", "active", "repeat",
+         "skip_first", "wait_steps", "warmup_steps", "active_steps", "record_shapes", "profile_memory", "with_stack", "with_flops"}
+
+
+def _find_block(tree):
+    """The first block of such a name, wherever it lies."""
+    if not isinstance(tree, dict):
+        return None
+    for name in _BLOCKS:
+        if isinstance(tree.get(name), dict):
+            return tree[name]
+    for value in tree.values():
+        found = _find_block(value)
+        if found is not None:
+            return found
+    return None
+
+
+def _override(block, text):
+    """"training.profiler.enabled=true", as on a command line."""
+    key, _, value = text.partition("=")
+    parts = key.lstrip("+").split(".")
+    if len(parts) > 1 and parts[-2] in _BLOCKS:
+        word = value.strip().lower()
+        block[parts[-1]] = word == "true" if word in ("true", "false") else int(word) if word.lstrip("-").isdigit() else value
+
+
+def from_yaml(source, overrides=()):
+    """Settings from the block `profiler` of a YAML file (which needs PyYAML) or of a dict; `overrides` such as
+    "training.profiler.enabled=true". `stepscope run --config FILE` reads the same block without touching the script."""
+    if not isinstance(source, dict):
+        try:
+            import yaml
+        except ImportError as problem:
+            raise RuntimeError("from_yaml() of a file needs PyYAML; `stepscope run --config` reads it without") from problem
+        with open(source, encoding="utf-8") as file:
+            source = yaml.safe_load(file) or {}
+    block = dict(_find_block(source) or {})
+    for text in overrides:
+        _override(block, text)
+    for key in block:
+        if key not in _KEYS:
+            raise ValueError(f"stepscope: the block 'profiler' has no key '{key}': {', '.join(sorted(_KEYS))}")
+    kind = block.get("type", "pytorch")
+    if kind not in ("simple", "advanced", "pytorch"):
+        raise ValueError(f"stepscope: profiler.type is simple, advanced or pytorch, got '{kind}'")
+    steps = {name: block.get(name, block.get(f"{name}_steps")) for name in ("wait", "warmup", "active")}
+    if "start_step" in block or "num_steps" in block:
+        start, count = block.get("start_step", 50), block.get("num_steps", 20)
+        warmup = min(1, start)
+        steps = {"wait": start - warmup, "warmup": warmup, "active": count}
+        block.setdefault("repeat", 1)
+    is_all = kind == "pytorch"
+    return Settings(bool(block.get("enabled", False)), block.get("output_dir", block.get("dirpath", "./profiles")),
+                    steps["wait"] or 0, steps["warmup"] or 0, steps["active"] or 1, block.get("repeat", 0), block.get("skip_first", 0),
+                    record_shapes=block.get("record_shapes", is_all), profile_memory=block.get("profile_memory", is_all),
+                    with_stack=block.get("with_stack", False), with_flops=block.get("with_flops", False), type=kind)
+
+
+# ---- files of a cycle, and the end ----
+
+
+class Handler:
+    """on_trace_ready: the files of the guides. A rank's name is in its files, but not in the first one's: two never share one."""
+
+    def __init__(self, settings, names=None):
+        self.settings, self.names = settings, names or {}
+
+    def path(self, prof, name):
+        """Rank 0 has the plain name; a cycle a directory of its own, when there are several."""
+        folder, rank = self.settings.output_dir, _rank()
+        if self.settings.repeat != 1:
+            folder = os.path.join(folder, f"iteration_{prof.step_num}")
+        os.makedirs(folder, exist_ok=True)
+        return os.path.join(folder, name if rank == 0 else f"rank{rank}_{name}")
+
+    def __call__(self, prof):
+        if self.settings.has_trace:
+            prof.export_chrome_trace(self.path(prof, "profiler_chrome.json"))
+        if self.settings.with_stack:
+            prof.export_stacks(self.path(prof, "profiler_stacks.txt"), "self_cpu_time_total")
+        if self.settings.timeline:
+            prof.export_memory_timeline(self.path(prof, "memory-timeline.html"))
+        options = {"group_by_input_shape": self.settings.record_shapes, "group_by_stack_n": 5 if self.settings.with_stack else 0}
+        with open(self.path(prof, "key_averages.txt"), "w", encoding="utf-8") as file:
+            file.write(prof.key_averages(**options).table(sort_by="self_cpu_time_total", row_limit=25))
+
+
+def profiler_init(settings):
+    """The profiler before the training loop; `with` it, and call its step() after each batch."""
+    return settings.profile()
+
+
+def profiler_end(prof, settings):
+    """After the loop: all rows, and the memory, printed and written to profiler_list.dat on rank 0. Returns the text."""
+    if isinstance(prof, Nothing) or _rank() != 0:
+        return ""
+    import torch
+
+    line = "\n" + "-" * 56 + "\n"
+    text = "Profiler results:\n" + prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=-1)
+    print(text)
+    if torch.cuda.is_available():
+        text += f"{line}Memory requirement: {int(torch.cuda.max_memory_reserved() / 1024 / 1024)} MB{line}Memory summary:\n"
+        text += torch.cuda.memory_summary(_local_rank())
+    else:
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        text += f"{line}Memory requirement: {peak} MB of host memory; there is no GPU{line}"
+    with open(os.path.join(settings.output_dir, "profiler_list.dat"), "w", encoding="utf-8") as file:
+        file.write(text)
+    return text

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For Lightning, whichever name it is installed under (lightning or pytorch_lightning):
+
+    from stepscope.integrations.lightning import StepscopeCallback, StepscopeProfiler
+
+    Trainer(callbacks=[StepscopeCallback()])        # marks the optimizer steps; profiles with StepscopeCallback(settings)
+    Trainer(profiler=StepscopeProfiler())           # the table of the SimpleProfiler, and its actions as ranges
+
+Both may be used together. A step is an optimizer step: with gradient accumulation it has several batches.
+"""
+import sys
+
+import stepscope
+from stepscope.integrations._steps import Steps, metrics
+
+
+def _root():
+    """The one that the program uses."""
+    if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
+        import pytorch_lightning
+
+        return pytorch_lightning
+    try:
+        import lightning.pytorch
+
+        return lightning.pytorch
+    except ImportError:
+        import pytorch_lightning
+
+        return pytorch_lightning
+
+
+_lightning = _root()
+if _lightning.__name__.startswith("lightning"):
+    from lightning.pytorch.profilers import SimpleProfiler
+else:
+    from pytorch_lightning.profilers import SimpleProfiler
+
+
+class StepscopeCallback(_lightning.Callback):
+    """Marks steps by trainer.global_step; with `settings` (stepscope.from_args(), Settings) a profiler follows its schedule."""
+
+    def __init__(self, settings=None):
+        super().__init__()
+        self.steps = Steps(settings)
+
+    def on_train_start(self, trainer, pl_module):
+        self.steps.start()
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        self.steps.begin(trainer.global_step)
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        if trainer.global_step != self.steps.open:
+            metrics(trainer.callback_metrics)
+            self.steps.end()
+
+    def on_train_end(self, trainer, pl_module):
+        self.steps.stop()
+
+    def on_exception(self, trainer, pl_module, exception):
+        self.steps.stop()
+
+
+class StepscopeProfiler(SimpleProfiler):
+    """The SimpleProfiler, whose actions are ranges of the recording."""
+
+    def __init__(self, dirpath=None, filename=None, extended=True):
+        super().__init__(dirpath=dirpath, filename=filename, extended=extended)
+        self._ranges = []
+
+    def start(self, action_name):
+        super().start(action_name)
+        self._ranges.append(action_name)
+        stepscope.push(action_name)
+
+    def stop(self, action_name):
+        if action_name in self._ranges:  # one that does not end in order takes what is in it along
+            while self._ranges.pop() != action_name:
+                stepscope.pop()
+            stepscope.pop()
+        super().stop(action_name)

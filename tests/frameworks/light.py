@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`light.py lightning|pytorch_lightning`: six steps of Lightning, two batches each, with our callback and our profiler. Used by
+test_integrations.py."""
+import importlib
+import sys
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+root = importlib.import_module("lightning.pytorch" if sys.argv[1] == "lightning" else "pytorch_lightning")
+
+from stepscope.arguments import Settings  # noqa: E402
+from stepscope.integrations.lightning import StepscopeCallback, StepscopeProfiler  # noqa: E402
+
+
+class Model(root.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(8, 1)
+
+    def training_step(self, batch, index):
+        loss = nn.functional.mse_loss(self.net(batch[0]), batch[1])
+        self.log("train_loss", loss)
+        return loss
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def main():
+    torch.manual_seed(1)
+    loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.randn(64, 1)), batch_size=4)
+    settings = Settings(enabled=True, output_dir="traces", wait=1, warmup=1, active=2, repeat=1, with_stack=False)
+    trainer = root.Trainer(max_steps=6, accumulate_grad_batches=2, accelerator="cpu", logger=False, enable_checkpointing=False,
+                           enable_progress_bar=False, callbacks=[StepscopeCallback(settings)], profiler=StepscopeProfiler(dirpath=".", filename="p"))
+    trainer.fit(Model(), loader)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""add_arguments(), from_args() and from_yaml(): every spelling of the guides gives the same settings."""
+import subprocess
+
+from python_tools import PACKAGE, environment, every_interpreter
+
+PROGRAM = """
+import argparse, sys
+import stepscope
+
+def settings(style, *words, **more):
+    parser = argparse.ArgumentParser()
+    stepscope.add_arguments(parser, style)
+    found = vars(stepscope.from_args(parser.parse_args(words), **more))
+    return {key: found[key] for key in sorted(found)}
+
+def refused(style, *words):
+    try:
+        settings(style, *words)
+    except SystemExit as end:
+        return end.code == 2
+    except ValueError as problem:
+        return str(problem)
+    return False
+
+off = settings("hf")
+assert (off["enabled"], off["wait"], off["warmup"], off["active"], off["repeat"], off["memory_log_steps"]) == (False, 5, 2, 3, 1, 0)
+assert off["output_dir"] == "./profiler_traces" and off["with_stack"] and off["record_shapes"] and off["profile_memory"]
+on = settings("hf", "--enable-profiling", "--profiler-wait-steps", "10", "--enable-memory-logging")
+assert on == settings("hf", "--enable_profiling", "true", "--profiler_wait_steps=10", "--enable_memory_logging=True")
+assert on["enabled"] and on["wait"] == 10 and on["memory_log_steps"] == 10
+assert not settings("hf", "--enable-profiling", "false")["enabled"] and not settings("hf", "--no-enable-profiling")["enabled"]
+assert not settings("hf", "--no-stacks", "--no-shapes")["with_stack"]
+for wrong in (["--memory-log-steps", "0"], ["--profiler-wait-steps", "-1"], ["--profiler-active-steps", "0"],
+              ["--enable-profiling", "perhaps"], ["--profiler-wait-steps", "x"]):
+    assert refused("hf", *wrong) is True, wrong
+
+trainer = settings("trainer", "--profiling", "--prof_dir", "./other", "--ptensorboard")
+assert (trainer["enabled"], trainer["output_dir"], trainer["is_board"], trainer["warmup"]) == (True, "./other", True, 1)
+
+steps = settings("frequency", "--profile", "true", model_name="meta-llama/Llama-2-7b-hf", train_type="qlora")
+assert (steps["wait"], steps["warmup"], steps["active"], steps["output_dir"]) == (7, 2, 1, "./Llama-2-7b-hf_qlora-0")
+assert settings("frequency", "--repeat", "1", "--wait-steps", "1")["wait"] == 1
+assert settings("frequency", "--max-steps", "3")["max_steps"] == 10
+forced = settings("frequency", "--export_memory_timeline", "true")
+assert forced["with_stack"] and forced["record_shapes"] and forced["profile_memory"]
+assert settings("frequency", "--profiling_outputs", "a")["output_dir"] == "a"
+assert "must be greater" in refused("frequency", "--profiling_frequency", "2")
+
+block = {"training": {"profiler": {"enabled": True, "start_step": 50, "num_steps": 20, "output_dir": "x", "with_stack": True}}}
+run = stepscope.from_yaml(block)
+assert (run.enabled, run.wait, run.warmup, run.active, run.repeat, run.with_stack) == (True, 49, 1, 20, 1, True)
+simple = stepscope.from_yaml({"profiler": {"type": "simple"}}, ["training.profiler.enabled=true", "+profiler.dirpath=./p"])
+assert simple.enabled and simple.output_dir == "./p" and not simple.profile_memory
+for wrong in ({"profiler": {"tipe": 1}}, {"profiler": {"type": "quick"}}):
+    try:
+        stepscope.from_yaml(wrong)
+        assert False
+    except ValueError:
+        pass
+with stepscope.from_args(argparse.Namespace()).profile() as nothing:
+    nothing.step()
+assert stepscope.profiler_end(nothing, run) == ""
+assert "PyTorch Profiler ENABLED" in run.describe()
+print("fine", "torch" in sys.modules)
+"""
+
+
+@every_interpreter
+def test_all_spellings(tmp_path, python):
+    done = subprocess.run([python, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                          env=environment(PYTHONPATH=PACKAGE))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "fine False\n"
