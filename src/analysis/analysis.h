@@ -37,10 +37,10 @@ struct analysis {
 };
 
 extern const struct analysis analysis_run, analysis_steps, analysis_step_time, analysis_phases, analysis_between_steps,
-	analysis_ops, analysis_lines, analysis_stacks, analysis_memory, analysis_memory_peak, analysis_memory_modules,
-	analysis_memory_lines, analysis_memory_largest, analysis_memory_steps, analysis_memory_growth, analysis_ranks,
-	analysis_processes, analysis_counters, analysis_metrics, analysis_marks, analysis_threads, analysis_ledger,
-	analysis_cost, analysis_facts;
+	analysis_ops, analysis_modules, analysis_top_modules, analysis_lines, analysis_stacks, analysis_memory,
+	analysis_memory_peak, analysis_memory_modules, analysis_memory_lines, analysis_memory_largest,
+	analysis_memory_steps, analysis_memory_growth, analysis_ranks, analysis_processes, analysis_counters,
+	analysis_metrics, analysis_marks, analysis_threads, analysis_ledger, analysis_cost, analysis_facts;
 
 /* NULL-terminated, in the order reports use. */
 extern const struct analysis *const analyses[];

@@ -13,6 +13,8 @@ const struct analysis *const analyses[] = {
 	&analysis_between_steps,
 	&analysis_steps,
 	&analysis_ops,
+	&analysis_modules,
+	&analysis_top_modules,
 	&analysis_lines,
 	&analysis_stacks,
 	&analysis_memory,

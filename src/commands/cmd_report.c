@@ -32,7 +32,7 @@ static const struct option options[] = {
 	OPTION_TEXT("sort", 0, &sort_column, "COLUMN", "sort the table: largest first; -COLUMN: smallest first"),
 	OPTION_INT("limit", 'n', &limit, "N", "at most N rows of the table"),
 	OPTION_LIST("by", 0, &by, "WHAT",
-                    "split operations by shape, thread, phase; or a table by line or stack of Python"),
+                    "split operations by shape, thread, phase; or a table by line or stack of Python, or by module"),
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
 	OPTION_TEXT("window", 0, &window, "N",
                     "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
@@ -62,9 +62,10 @@ static const struct option options[] = {
 
 static enum status parse_by(struct analysis_options *analysis, struct error *err)
 {
-	static const char *const names[] = {"shape", "thread", "phase", "line", "stack", NULL};
+	static const char *const names[] = {"shape", "thread", "phase", "line", "stack", "module", NULL};
 	static const unsigned bits[] = {BY_SHAPE, BY_THREAD, BY_PHASE};
-	static const char *const tables[] = {NULL, NULL, NULL, "lines", "stacks"}; /* which are tables of their own */
+	static const char *const tables[] = {NULL,    NULL,     NULL,
+	                                     "lines", "stacks", "modules"}; /* which are tables of their own */
 
 	for (int i = 0; i < by.count; i++) {
 		const char *nearest = nearest_name(by.items[i], names);
@@ -84,8 +85,8 @@ static enum status parse_by(struct analysis_options *analysis, struct error *err
 			analysis->by |= bits[n];
 			continue;
 		}
-		error_set(err, STATUS_USAGE, "option '--by' wants shape, thread, phase, line or stack, got '%s'",
-		          by.items[i]);
+		error_set(err, STATUS_USAGE,
+		          "option '--by' wants shape, thread, phase, line, stack or module, got '%s'", by.items[i]);
 		if (nearest)
 			error_hint(err, "did you mean '--by %s'?", nearest);
 		return STATUS_USAGE;

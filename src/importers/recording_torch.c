@@ -41,7 +41,6 @@ struct open_record {
 	uint32_t range_count; /* how many ranges that makes */
 	uint32_t phase;       /* 1 + index of the innermost phase, itself included; 0: none */
 	bool is_range, hides; /* hides: what is in it does not count */
-	bool is_in_module;    /* itself included */
 };
 
 struct stream_scan {
@@ -59,6 +58,10 @@ struct stream_scan {
 	uint32_t data;      /* record of the open wait of a loader without workers, NO_RANGE */
 	bool has_data_work; /* such a loader calls operators, so one without them is its end */
 	uint32_t calls, nodes;
+	/* The outermost module that is called now: what runs in it is one record, as long as the call. */
+	uint32_t module_depth; /* 1 + its index in `open`; 0: none */
+	uint32_t module_record, module_range;
+	int64_t module_ns;
 	uint32_t capture; /* cursor into the process's captures */
 	uint64_t gap_tick, gap_count;
 	bool is_next_graph;
@@ -162,7 +165,8 @@ static struct stream_scan *stream_of(struct torch_scan *scan, uint32_t number)
 		scan->streams = memory_resize(scan->streams, scan->stream_capacity, sizeof *scan->streams);
 	}
 	number_map_set(&scan->stream_map, number, scan->stream_count);
-	scan->streams[scan->stream_count] = (struct stream_scan){.stream = number, .node = NO_RANGE, .data = NO_RANGE};
+	scan->streams[scan->stream_count] = (struct stream_scan){
+		.stream = number, .node = NO_RANGE, .data = NO_RANGE, .module_record = NO_RANGE};
 	return &scan->streams[scan->stream_count++];
 }
 
@@ -243,14 +247,9 @@ static struct train_record *same_before(struct stream_scan *stream, uint8_t toke
 	return is_between ? last - 1 : NULL;
 }
 
-static uint32_t add_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token, uint32_t range,
-                           int64_t time_ns)
+static uint32_t make_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token, uint32_t range,
+                            int64_t time_ns)
 {
-	struct train_record *same = same_before(stream, token, range);
-	stream->calls += token == TOKEN_OPTIMIZER;
-	stream->nodes += token == TOKEN_BACKWARD;
-	if (same)
-		return (uint32_t)(same - stream->records);
 	if (scan->record_count == MAX_RECORDS)
 		return NO_RANGE;
 	scan->record_count++;
@@ -266,6 +265,52 @@ static uint32_t add_record(struct torch_scan *scan, struct stream_scan *stream, 
 	return stream->record_count++;
 }
 
+static uint32_t add_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token, uint32_t range,
+                           int64_t time_ns)
+{
+	struct train_record *same = same_before(stream, token, range);
+	stream->calls += token == TOKEN_OPTIMIZER;
+	stream->nodes += token == TOKEN_BACKWARD;
+	if (same)
+		return (uint32_t)(same - stream->records);
+	return make_record(scan, stream, token, range, time_ns);
+}
+
+static void begin_module(struct stream_scan *stream, int64_t time_ns)
+{
+	if (stream->module_depth || stream->inside || stream->optimizer)
+		return;
+	stream->module_depth = stream->depth;
+	stream->module_record = NO_RANGE;
+	stream->module_range = innermost(stream)->range;
+	stream->module_ns = time_ns;
+}
+
+/* Operators in a module: those without a gradient belong to the forward that the others are. A backward in between ends it. */
+static uint32_t add_module_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token)
+{
+	uint32_t index = stream->module_record;
+	if (index != NO_RANGE && index + 1 == stream->record_count) {
+		if (token == TOKEN_FORWARD)
+			stream->records[index].token = token;
+		return index;
+	}
+	bool is_behind = index != NO_RANGE && stream->record_count;
+	int64_t start_ns = is_behind ? stream->records[stream->record_count - 1].end_ns : stream->module_ns;
+	/* may become a forward yet, which what came before the module is not */
+	if (token == TOKEN_OP)
+		return stream->module_record = make_record(scan, stream, token, stream->module_range, start_ns);
+	return stream->module_record = add_record(scan, stream, token, stream->module_range, start_ns);
+}
+
+static void end_module(struct stream_scan *stream, int64_t time_ns)
+{
+	uint32_t index = stream->module_record;
+	if (index != NO_RANGE && index + 1 == stream->record_count)
+		stream->records[index].end_ns = time_ns;
+	stream->module_depth = 0;
+}
+
 static void begin_record(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open,
                          const struct segment_event *event, uint8_t token, int64_t time_ns)
 {
@@ -276,7 +321,11 @@ static void begin_record(struct torch_scan *scan, struct stream_scan *stream, st
 	stream->is_next_graph = token == TOKEN_BACKWARD && sequence > stream->sequence;
 	if (token == TOKEN_BACKWARD && sequence)
 		stream->sequence = sequence;
-	open->record = is_kept ? add_record(scan, stream, token, open->range, time_ns) : NO_RANGE;
+	bool is_of_module = stream->module_depth && !stream->optimizer && (token == TOKEN_OP || token == TOKEN_FORWARD);
+	if (is_of_module)
+		open->record = add_module_record(scan, stream, token);
+	else
+		open->record = is_kept ? add_record(scan, stream, token, open->range, time_ns) : NO_RANGE;
 	open->hides = token != TOKEN_OPTIMIZER || open->record == NO_RANGE;
 	stream->inside += open->hides;
 	stream->optimizer += !open->hides;
@@ -304,12 +353,10 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	struct open_record *open = push(stream);
 	if (is_phase || event->id == STEPSCOPE_BUILTIN_MICRO_BATCH)
 		open->phase = stream->depth;
-	bool is_in_module = open->is_in_module;
-	open->is_in_module |= class == CLASS_MODULE;
-	if (class == CLASS_UNKNOWN || class == CLASS_MODULE) {
-		/* modules in a module are not cut either, and would be many */
-		if (class == CLASS_UNKNOWN || !is_in_module)
-			add_range(scan, stream, open, time_ns);
+	if (class == CLASS_UNKNOWN) {
+		add_range(scan, stream, open, time_ns);
+	} else if (class == CLASS_MODULE) {
+		begin_module(stream, time_ns);
 	} else if (class == CLASS_SAMPLER) {
 		open->hides = true;
 		stream->inside++;
@@ -334,6 +381,8 @@ static void on_argument(const struct torch_scan *scan, struct stream_scan *strea
 static void pop(struct stream_scan *stream, int64_t time_ns)
 {
 	const struct open_record *open = &stream->open[--stream->depth];
+	if (stream->module_depth == stream->depth + 1)
+		end_module(stream, time_ns);
 	bool is_record = open->record != NO_RANGE;
 	if (open->is_range)
 		stream->ranges[open->range].end_ns = time_ns;

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * modules.c: the tables `modules`, a tree in the order of the calls, and `top_modules`, the same rows by what they take themselves. An
+ * operator belongs to the innermost module around it; a node of a backward to the module of the operator that made it. A module that is
+ * called inside of a node computes again what a checkpoint did not keep.
+ */
+#include "analysis/step_times.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <stepscope/format.h>
+#include <string.h>
+
+#define NO_GROUP 0u         /* of what is in no module */
+#define IN_NODE 0x80000000u /* flag of a row: inside of a node of a backward */
+#define GROUPS_MAX 1000000u
+
+struct module_group {
+	uint32_t name;   /* string: path */
+	uint32_t parent; /* group of the module that called it first; smaller than its own number */
+	uint32_t open;   /* calls of it around the current span */
+	uint16_t depth;
+	int64_t calls, recompute_calls;
+	int64_t forward_ns, forward_self_ns, recompute_ns, recompute_self_ns;
+	int64_t backward_ns, backward_self_ns;
+	wide_bytes allocated;
+};
+
+struct module_fold {
+	const struct model *model;
+	const struct step_times *times;
+	struct module_group *groups; /* [0]: in no module */
+	uint32_t group_count, group_capacity;
+	uint32_t *group_of_name; /* by string */
+	uint32_t **group_of_row; /* by track; NULL: a track without modules and nodes */
+	uint32_t *open;          /* groups of the open module spans, with IN_NODE */
+	uint16_t *open_depth;
+	uint32_t open_count, open_capacity;
+	int64_t linked; /* nodes that were linked to an operator */
+	int64_t steps_ns;
+};
+
+static bool is_measured(const struct module_fold *fold, int32_t step)
+{
+	if (!fold->times->count)
+		return true;
+	return step >= 0 && fold->times->steps[step].is_selected && fold->model->steps[step].has_detail;
+}
+
+static bool is_node(const struct model *model, uint32_t name)
+{
+	static const char prefix[] = "autograd::engine::evaluate_function: ";
+	return strncmp(model_text(model, name), prefix, sizeof(prefix) - 1) == 0;
+}
+
+/* ---- forward ---- */
+
+static uint32_t group_of(struct module_fold *fold, uint32_t name, uint32_t parent)
+{
+	uint32_t *group = &fold->group_of_name[name];
+
+	if (*group || fold->group_count >= GROUPS_MAX)
+		return *group;
+	if (fold->group_count == fold->group_capacity) {
+		fold->group_capacity *= 2;
+		fold->groups = memory_resize(fold->groups, fold->group_capacity, sizeof(*fold->groups));
+	}
+	fold->groups[fold->group_count] = (struct module_group){.name = name, .parent = parent};
+	if (parent)
+		fold->groups[fold->group_count].depth = fold->groups[parent].depth + 1;
+	return *group = fold->group_count++;
+}
+
+static void leave(struct module_fold *fold, uint32_t depth)
+{
+	while (fold->open_count && fold->open_depth[fold->open_count - 1] >= depth)
+		fold->groups[fold->open[--fold->open_count] & ~IN_NODE].open--;
+}
+
+static void enter(struct module_fold *fold, uint32_t value, uint16_t depth)
+{
+	if (fold->open_count == fold->open_capacity) {
+		fold->open_capacity = fold->open_capacity ? 2 * fold->open_capacity : 64;
+		fold->open = memory_resize(fold->open, fold->open_capacity, sizeof(*fold->open));
+		fold->open_depth = memory_resize(fold->open_depth, fold->open_capacity, sizeof(*fold->open_depth));
+	}
+	fold->open[fold->open_count] = value;
+	fold->open_depth[fold->open_count++] = depth;
+	fold->groups[value & ~IN_NODE].open++;
+}
+
+/* The time of the call, and out of the self time of the module around it. */
+static void add_call(struct module_fold *fold, uint32_t group, bool is_again, const struct span_view *span)
+{
+	struct module_group *mine = &fold->groups[group];
+	uint32_t around = fold->open_count ? fold->open[fold->open_count - 1] : NO_GROUP;
+	bool is_around_again = around & IN_NODE;
+	int64_t outermost_ns = mine->open ? 0 : span->dur_ns;
+
+	if (is_again) {
+		mine->recompute_calls++;
+		mine->recompute_ns += outermost_ns;
+		mine->recompute_self_ns += span->dur_ns;
+	} else {
+		mine->calls++;
+		mine->forward_ns += outermost_ns;
+		mine->forward_self_ns += span->dur_ns;
+	}
+	if ((around & ~IN_NODE) != NO_GROUP && is_around_again)
+		fold->groups[around & ~IN_NODE].recompute_self_ns -= span->dur_ns;
+	else if (around != NO_GROUP && !is_again)
+		fold->groups[around].forward_self_ns -= span->dur_ns;
+}
+
+static bool visit(void *context, const struct span_view *span)
+{
+	struct module_fold *fold = context;
+	uint32_t *rows = fold->group_of_row[span->track_index];
+	uint32_t around = span->parent == MODEL_NONE ? NO_GROUP : rows[span->parent], group;
+
+	leave(fold, span->depth);
+	rows[span->row] = around;
+	if (span->kind == SPAN_OP && is_node(fold->model, span->name))
+		rows[span->row] |= IN_NODE;
+	if (span->kind != SPAN_MODULE || !is_measured(fold, span->step))
+		return true;
+	group = group_of(fold, span->name, around & ~IN_NODE);
+	if (group == NO_GROUP)
+		return true;
+	add_call(fold, group, around & IN_NODE, span);
+	rows[span->row] = group | (around & IN_NODE);
+	enter(fold, rows[span->row], span->depth);
+	return true;
+}
+
+/* ---- backward, memory ---- */
+
+static int64_t node_ns(const struct module_fold *fold, const struct model_link *link, int32_t *step)
+{
+	const struct track *track = fold->model->tracks[link->to_track];
+	uint32_t index, parent_index;
+	const struct span_chunk *chunk = track_chunk(track, link->to_row, &index);
+	uint32_t parent = chunk->parent[index];
+
+	*step = chunk->step[index];
+	if (parent == MODEL_NONE)
+		return chunk->dur_ns[index];
+	/* what the engine does for the node belongs to it */
+	const struct span_chunk *around = track_chunk(track, parent, &parent_index);
+	return is_node(fold->model, around->name[parent_index]) ? around->dur_ns[parent_index] : chunk->dur_ns[index];
+}
+
+static void add_backward(struct module_fold *fold)
+{
+	const struct model *model = fold->model;
+	int32_t step;
+
+	for (uint32_t i = 0; i < model->links_count; i++) {
+		const struct model_link *link = &model->links[i];
+
+		if (link->kind != STEPSCOPE_LINK_BACKWARD || link->from_track == MODEL_NONE ||
+		    link->to_track == MODEL_NONE)
+			continue;
+		int64_t dur_ns = node_ns(fold, link, &step);
+		uint32_t group = fold->group_of_row[link->from_track][link->from_row] & ~IN_NODE;
+		fold->linked++;
+		if (group != NO_GROUP && is_measured(fold, step))
+			fold->groups[group].backward_self_ns += dur_ns;
+	}
+	/* parents have smaller numbers */
+	for (uint32_t i = fold->group_count; i-- > 1;) {
+		struct module_group *group = &fold->groups[i];
+
+		group->backward_ns += group->backward_self_ns;
+		if (group->parent)
+			fold->groups[group->parent].backward_ns += group->backward_ns;
+	}
+}
+
+static void add_memory(struct module_fold *fold)
+{
+	const struct model *model = fold->model;
+
+	for (uint32_t i = 0; i < model->memory_count; i++) {
+		const struct memory_event *event = &model->memory[i];
+		uint32_t index;
+
+		if (event->is_free || !event->has_bytes || event->row == MODEL_NONE)
+			continue;
+		uint32_t group = fold->group_of_row[event->track][event->row];
+		const struct span_chunk *chunk = track_chunk(model->tracks[event->track], event->row, &index);
+		if (group != NO_GROUP && !(group & IN_NODE) && is_measured(fold, chunk->step[index]))
+			fold->groups[group].allocated += event->bytes;
+	}
+}
+
+/* ---- the table ---- */
+
+enum {
+	MODULE_PATH,
+	MODULE_TREE,
+	MODULE_DEPTH,
+	MODULE_RATIO,
+	MODULE_CALLS,
+	MODULE_FORWARD,
+	MODULE_FORWARD_SELF,
+	MODULE_BACKWARD,
+	MODULE_BACKWARD_SELF,
+	MODULE_RECOMPUTE,
+	MODULE_ALLOCATED,
+	MODULE_COLUMNS,
+};
+
+static const struct table_column columns[MODULE_COLUMNS] = {
+	[MODULE_PATH] =
+		{.name = "module",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "path from the module that the program calls; that one has the name of its class"},
+	[MODULE_TREE] = {.name = "tree",
+                         .title = "module",
+                         .type = TABLE_TEXT,
+                         .role = ROLE_KEY,
+                         .definition = "the same, indented below the module that called it first",
+                         .is_hidden = true},
+	[MODULE_DEPTH] = {.name = "depth",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .role = ROLE_KEY,
+                          .definition = "modules around it",
+                          .is_hidden = true},
+	[MODULE_RATIO] = {.name = "self_ratio",
+                          .title = "% of steps",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_RATIO,
+                          .role = ROLE_SHARE,
+                          .definition = "share of its own time: forward, backward and computing again, without the "
+                                        "modules inside",
+                          .denominator = "duration of the complete steps whose operations were recorded",
+                          .rules = RULE_NOT_NEGATIVE},
+	[MODULE_CALLS] = {.name = "calls",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "times it was called, not counting those that compute again",
+                          .rules = RULE_NOT_NEGATIVE},
+	[MODULE_FORWARD] = {.name = "forward_ns",
+                            .title = "forward",
+                            .type = TABLE_INT,
+                            .unit = UNIT_NS,
+                            .definition = "time of its calls, with the modules inside",
+                            .rules = RULE_NOT_NEGATIVE},
+	[MODULE_FORWARD_SELF] = {.name = "forward_self_ns",
+                                 .title = "forward self",
+                                 .type = TABLE_INT,
+                                 .unit = UNIT_NS,
+                                 .definition = "time of its calls in no module inside it",
+                                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                                 .other = "forward_ns"},
+	[MODULE_BACKWARD] = {.name = "backward_ns",
+                             .title = "backward",
+                             .type = TABLE_INT,
+                             .unit = UNIT_NS,
+                             .definition = "time of the nodes of backwards that its operators made, and those of the "
+                                           "modules inside",
+                             .rules = RULE_NOT_NEGATIVE},
+	[MODULE_BACKWARD_SELF] = {.name = "backward_self_ns",
+                                  .title = "backward self",
+                                  .type = TABLE_INT,
+                                  .unit = UNIT_NS,
+                                  .definition = "the same without the modules inside",
+                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                                  .other = "backward_ns",
+                                  .is_hidden = true},
+	[MODULE_RECOMPUTE] = {.name = "recompute_ns",
+                              .title = "computed again",
+                              .type = TABLE_INT,
+                              .unit = UNIT_NS,
+                              .definition = "time of its calls inside of a backward, where a checkpoint computes again",
+                              .rules = RULE_NOT_NEGATIVE},
+	[MODULE_ALLOCATED] = {.name = "allocated_bytes",
+                              .title = "allocated",
+                              .type = TABLE_INT,
+                              .unit = UNIT_BYTES,
+                              .definition = "bytes allocated in its calls and in no module inside it, whether they were "
+                                            "kept or not",
+                              .rules = RULE_NOT_NEGATIVE},
+};
+
+static void set_times(struct table *table, int row, const struct module_fold *fold, const struct module_group *group)
+{
+	int64_t self_ns = group->forward_self_ns + group->backward_self_ns;
+
+	table_set_int(table, row, MODULE_CALLS, group->calls);
+	table_set_int(table, row, MODULE_FORWARD, group->forward_ns);
+	table_set_int(table, row, MODULE_FORWARD_SELF, group->forward_self_ns);
+	/* a node's time holds what is computed again in it, but for what was made there: its backward is a node of its own */
+	self_ns += group->recompute_self_ns;
+	if (fold->steps_ns > 0)
+		table_set_double(table, row, MODULE_RATIO, (double)self_ns / (double)fold->steps_ns);
+	else
+		table_set_missing(table, row, MODULE_RATIO, "there are no complete steps with operations");
+	if (fold->linked) {
+		table_set_int(table, row, MODULE_BACKWARD, group->backward_ns);
+		table_set_int(table, row, MODULE_BACKWARD_SELF, group->backward_self_ns);
+	} else {
+		table_set_missing(table, row, MODULE_BACKWARD, "no backward was linked to its operators");
+		table_set_missing(table, row, MODULE_BACKWARD_SELF, "no backward was linked to its operators");
+	}
+	if (group->recompute_calls)
+		table_set_int(table, row, MODULE_RECOMPUTE, group->recompute_ns);
+	else
+		table_set_missing(table, row, MODULE_RECOMPUTE, "it was not called inside of a backward");
+	if (fold->model->memory_count)
+		table_set_int(table, row, MODULE_ALLOCATED, bytes_that_fit(group->allocated));
+	else
+		table_set_missing(table, row, MODULE_ALLOCATED, "not recorded: --with memory");
+}
+
+static void add_row(struct table *table, const struct module_fold *fold, const struct module_group *group)
+{
+	const char *path = model_text(fold->model, group->name);
+	const char *around = group->parent ? model_text(fold->model, fold->groups[group->parent].name) : "";
+	size_t common = strlen(around);
+	int row = table_row(table);
+	/* below `layers.0` stands `fc`, not `layers.0.fc` */
+	bool is_below = common && strncmp(path, around, common) == 0 && path[common] == '.';
+
+	table_set_text(table, row, MODULE_PATH, path);
+	table_set_text(
+		table, row, MODULE_TREE,
+		arena_printf(&table->arena, "%*s%s", 2 * (int)group->depth, "", path + (is_below ? common + 1 : 0)));
+	table_set_int(table, row, MODULE_DEPTH, group->depth);
+	set_times(table, row, fold, group);
+}
+
+/* Each behind its parent, children in the order of their first calls. */
+static void add_tree(struct table *table, const struct module_fold *fold)
+{
+	uint32_t *next = memory_resize(NULL, 2 * (size_t)fold->group_count, sizeof(*next));
+	uint32_t *first = next + fold->group_count;
+
+	memset(next, 0, 2 * (size_t)fold->group_count * sizeof(*next));
+	for (uint32_t i = fold->group_count; i-- > 1;) {
+		next[i] = first[fold->groups[i].parent];
+		first[fold->groups[i].parent] = i;
+	}
+	for (uint32_t at = first[NO_GROUP]; at != NO_GROUP;) {
+		add_row(table, fold, &fold->groups[at]);
+		if (first[at]) {
+			at = first[at];
+			continue;
+		}
+		while (at != NO_GROUP && !next[at])
+			at = fold->groups[at].parent;
+		at = next[at];
+	}
+	free(next);
+}
+
+static void open_fold(struct module_fold *fold)
+{
+	const struct model *model = fold->model;
+
+	fold->group_capacity = 64;
+	fold->groups = memory_resize(NULL, fold->group_capacity, sizeof(*fold->groups));
+	fold->groups[fold->group_count++] = (struct module_group){.name = 0};
+	fold->group_of_name = memory_resize(NULL, (size_t)model->strings.count + 1, sizeof(*fold->group_of_name));
+	memset(fold->group_of_name, 0, ((size_t)model->strings.count + 1) * sizeof(*fold->group_of_name));
+	fold->group_of_row = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof(*fold->group_of_row));
+	for (uint32_t i = 0; i < model->tracks_count; i++)
+		fold->group_of_row[i] = memory_resize(NULL, (size_t)model->tracks[i]->span_count + 1, sizeof(uint32_t));
+	for (uint32_t i = 0; i < fold->times->count; i++) {
+		if (fold->times->steps[i].is_selected && fold->times->steps[i].is_complete &&
+		    model->steps[i].has_detail)
+			fold->steps_ns += fold->times->steps[i].dur_ns;
+	}
+}
+
+static void close_fold(struct module_fold *fold)
+{
+	for (uint32_t i = 0; i < fold->model->tracks_count; i++)
+		free(fold->group_of_row[i]);
+	free(fold->group_of_row);
+	free(fold->group_of_name);
+	free(fold->groups);
+	free(fold->open);
+	free(fold->open_depth);
+}
+
+static void fill(const struct model *model, const struct analysis_options *options, struct table *table)
+{
+	struct step_times own = {0};
+	struct module_fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	table_columns(table, columns, MODULE_COLUMNS);
+	open_fold(&fold);
+	for (uint32_t track = 0; track < model->tracks_count; track++) {
+		leave(&fold, 0);
+		model_visit_spans(model, track, visit, &fold);
+	}
+	leave(&fold, 0);
+	add_backward(&fold);
+	add_memory(&fold);
+	add_tree(table, &fold);
+	if (fold.group_count == 1)
+		table->empty = "no calls of modules were recorded: they are where PyTorch's operators are";
+	close_fold(&fold);
+	step_times_release(&own);
+}
+
+static enum status run_tree(const struct model *model, const struct analysis_options *options, struct table *table,
+                            struct error *err)
+{
+	table_init(table, "modules", "Modules", "what each module of the model takes, forward and backward");
+	fill(model, options, table);
+	return STATUS_OK;
+}
+
+static enum status run_top(const struct model *model, const struct analysis_options *options, struct table *table,
+                           struct error *err)
+{
+	table_init(table, "top_modules", "Modules by self time", "the table modules, largest first");
+	fill(model, options, table);
+	table_sort(table, MODULE_FORWARD_SELF, false);
+	table_sort(table, MODULE_RATIO, false);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_modules = {"modules", "which modules of the model take the time?", run_tree};
+const struct analysis analysis_top_modules = {"top_modules", "which modules take the time themselves?", run_top};

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules: the calls that hooks of the program's own see are those that we record, operators lie in the right ones, and whatever else looks at
+modules finds them as without us."""
+import json
+import subprocess
+
+import pytest
+
+from torch_tools import HERE, environment, every_python, export, run, table, version
+
+PROGRAM = HERE / "modules.py"
+
+
+def calls(events):
+    found = [event for event in events if event["name"].startswith("nn.Module: ")]
+    return sorted(found, key=lambda event: (event["ts"], -event["dur"]))
+
+
+@pytest.mark.parametrize("model", ["gpt", "conv", "lstm"])
+@every_python
+def test_the_calls_that_the_programs_own_hooks_see(tmp_path, python, model):
+    done = run(tmp_path, python, PROGRAM, "stamp", model)
+    assert done.returncode == 0, done.stderr
+    events = export(tmp_path)
+    ours, theirs = calls(events), json.loads((tmp_path / "calls.json").read_text())
+    assert [event["name"][len("nn.Module: "):] for event in ours] == [path for path, _, _ in theirs]
+    for event, (_, start, end) in zip(ours, theirs):
+        assert event["dur"] >= (end - start) / 1000 * 0.999 - 1, "our span is around the hooks' stamps"
+    check_operators(events, ours)
+    check_tables(tmp_path, theirs)
+
+
+def check_operators(events, modules):
+    """The innermost module around each forward operator that only one kind of module calls."""
+    only = {"aten::linear": ("qkv", "out", "mlp.0", "mlp.2", "3", "5"), "aten::layer_norm": ("norm1", "norm2"), "aten::lstm": ("0",),
+            "aten::embedding": ("0",), "aten::conv2d": ("0",), "aten::max_pool2d": ("3",)}
+    seen, is_lstm = 0, any(event["name"] == "aten::lstm" for event in events)
+    for event in events:
+        if event["name"] not in only or event.get("ph") != "X" or (is_lstm and event["name"] == "aten::linear"):
+            continue
+        around = [module for module in modules if module["tid"] == event["tid"] and module["ts"] <= event["ts"] and
+                  event["ts"] + event["dur"] <= module["ts"] + module["dur"] + 0.002]
+        innermost = min(around, key=lambda module: module["dur"])["name"].split(": ")[1]
+        assert innermost.endswith(only[event["name"]]), (event["name"], innermost)
+        seen += 1
+    assert seen
+
+
+def check_tables(tmp_path, theirs):
+    rows = {row["module"]: row for row in table(tmp_path, "modules")}
+    assert {path: row["calls"] for path, row in rows.items()} == {path: sum(one[0] == path for one in theirs) for path in rows}
+    assert list(rows) == list(dict.fromkeys(path for path, _, _ in theirs)), "in the order of the calls"
+    root = next(iter(rows.values()))
+    assert root["depth"] == 0 and root["backward_ns"] > 0
+    assert sum(row["forward_self_ns"] for row in rows.values()) == root["forward_ns"]
+    assert sum(row["backward_self_ns"] for row in rows.values()) == root["backward_ns"]
+    with_weights = [row for row in rows.values() if row["module"].endswith(("qkv", "out", "mlp.0", "mlp.2"))]
+    assert all(row["backward_self_ns"] > 0 for row in with_weights)
+    steps = table(tmp_path, "steps")
+    assert len(steps) == 2 and all(row["forward_ns"] > 0 and row["backward_ns"] > 0 for row in steps)
+
+
+@every_python
+def test_what_a_checkpoint_computes_again_is_told_apart(tmp_path, python):
+    done = run(tmp_path, python, PROGRAM, "checkpoint")
+    assert done.returncode == 0, done.stderr
+    rows = {row["module"]: row for row in table(tmp_path, "modules")}
+    assert list(rows) == ["Checked", "inner", "inner.0", "inner.1", "head"]
+    assert all(row["calls"] == 2 for row in rows.values())
+    assert all(rows[path]["recompute_ns"] > 0 for path in ("inner.0", "inner.1"))
+    assert rows["head"]["recompute_ns"] is None and rows["Checked"]["recompute_ns"] is None
+
+
+@every_python
+def test_whatever_else_looks_at_modules_finds_them_as_without_us(tmp_path, python):
+    done = run(tmp_path, python, PROGRAM, "oddities")
+    bare = subprocess.run([python, PROGRAM, "oddities"], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120,
+                          check=False)
+    assert bare.returncode == 0, bare.stderr
+    assert done.stdout == bare.stdout and "KeyError('mine')" in done.stdout
+    assert table(tmp_path, "ledger") == [] or all(row["what"] != "ends without a begin" for row in table(tmp_path, "ledger"))
+
+
+@every_python
+def test_a_compiler_sees_the_same(tmp_path, python):
+    if version(python).startswith("1."):
+        pytest.skip("PyTorch 1.13 has no torch.compile")
+    done = run(tmp_path, python, PROGRAM, "compiled")
+    bare = subprocess.run([python, PROGRAM, "compiled"], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120,
+                          check=False)
+    assert bare.returncode == 0, bare.stderr
+    assert done.stdout == bare.stdout and "unique_graphs" in done.stdout and "graph_break []" not in done.stdout
+    assert [line for line in done.stderr.splitlines() if not line.startswith("stepscope: ")] == bare.stderr.splitlines()
+
+
+@every_python
+def test_wrappers_are_no_part_of_the_path(tmp_path, python):
+    if version(python).startswith("1."):
+        pytest.skip("Debian's torchrun 1.13 cannot start ranks under its Python 3.11, with or without us")
+    done = run(tmp_path, python, "-m", "torch.distributed.run", "--nproc_per_node", "2", PROGRAM, "ddp", env={"OMP_NUM_THREADS": 1})
+    assert done.returncode == 0, done.stderr
+    rows = {row["module"]: row["calls"] for row in table(tmp_path, "modules")}
+    assert rows == {"DistributedDataParallel": 4, "Sequential": 4, "0": 4, "1": 4}
