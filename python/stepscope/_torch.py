@@ -36,9 +36,10 @@ def attach():
 
     _facts["torch.modules"] = _modules.watch(torch, native)
     tell()
-    from stepscope import _memory, _optimizers
+    from stepscope import _loader, _memory, _optimizers
 
     _optimizers.watch(native)
+    _watch(_loader, torch)
     _memory.watch(torch, native)
 
 
@@ -48,6 +49,14 @@ def want_memory():
         from stepscope import _memory
 
         _memory.watch(sys.modules["torch"], native, is_wanted=True)
+
+
+def _watch(part, torch):
+    """One that this PyTorch is too different for is left out, and said."""
+    try:
+        part.watch(torch, native)
+    except (AttributeError, ImportError) as problem:
+        native.metadata(f"torch.{part.__name__.rpartition('._')[2]}", f"not in this PyTorch: {problem}")
 
 
 def tell():

@@ -6,6 +6,7 @@
 #include "analysis/processes.h"
 
 #include "analysis/labels.h"
+#include "analysis/loader_batches.h"
 #include "analysis/step_times.h"
 
 #include <inttypes.h>
@@ -227,6 +228,16 @@ const char *process_end(const struct model *model, uint32_t process, struct aren
 	return describe_end(model, &model->processes[process], model->processes[process].pid, arena);
 }
 
+const char *process_failure(const struct model *model, uint32_t process, struct arena *arena)
+{
+	int64_t pid = model->processes[process].pid, number;
+	const char *signal = child_fact(model, pid, "signal");
+
+	if ((signal && signal[0]) || (child_number(model, pid, "status", &number) && number))
+		return process_end(model, process, arena);
+	return NULL;
+}
+
 static void set_end(struct table *table, int row, const struct model *model, const struct process *process, int64_t pid)
 {
 	const char *signal = child_fact(model, pid, "signal");
@@ -323,9 +334,12 @@ static int add_row(struct table *table, const struct model *model, uint32_t numb
 {
 	const struct process *process = &model->processes[number];
 	int row = table_row(table);
+	int64_t worker;
 
 	table_set_int(table, row, PROCESS_PID, process->pid);
-	table_set_text(table, row, PROCESS_ROLE, role_name(process->role));
+	/* a worker that was spawned, not forked, does not know it from the start */
+	table_set_text(table, row, PROCESS_ROLE,
+	               role_name(loader_worker_number(model, number, &worker) ? STEPSCOPE_ROLE_WORKER : process->role));
 	set_optional(table, row, PROCESS_RANK, process->rank >= 0, process->rank, "no launcher gave one");
 	set_optional(table, row, PROCESS_PARENT, process->parent_pid > 0, process->parent_pid, "not recorded");
 	table_set_text(table, row, PROCESS_HOST, model_text(model, process->host));

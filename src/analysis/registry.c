@@ -24,6 +24,7 @@ const struct analysis *const analyses[] = {
 	&analysis_memory_largest,
 	&analysis_memory_steps,
 	&analysis_memory_growth,
+	&analysis_data_loader,
 	&analysis_ranks,
 	&analysis_processes,
 	&analysis_metrics,

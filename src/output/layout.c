@@ -71,7 +71,8 @@ static void write_sentences(struct buffer *out, const struct layout_section *sec
 
 	if (!table->row_count && !section->is_kept_empty)
 		return;
-	write_heading(out, section, table, style);
+	if (!section->label || section->label[0])
+		write_heading(out, section, table, style);
 	if (!table->row_count) {
 		buffer_add_text(out, "  ");
 		text_wrapped(out, table->empty ? table->empty : "nothing was recorded", 2, 2, style);
@@ -81,6 +82,8 @@ static void write_sentences(struct buffer *out, const struct layout_section *sec
 	for (int row = 0; row < table->row_count && (!section->limit || row < section->limit); row++) {
 		buffer_clear(&line);
 		text_template(&line, table, row, section->template, style);
+		if (!line.length)
+			continue;
 		buffer_add_text(out, "  ");
 		text_wrapped(out, line.data, 4, 2, style);
 	}

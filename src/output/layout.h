@@ -12,7 +12,7 @@ enum layout_form {
 	LAYOUT_END,
 	LAYOUT_LINE,      /* label and a template over the first row */
 	LAYOUT_TABLE,     /* title, rows and columns */
-	LAYOUT_SENTENCES, /* title, and a template over every row */
+	LAYOUT_SENTENCES, /* title, and a template over every row; those that stay empty are left out */
 	LAYOUT_SPACE,     /* an empty line */
 	LAYOUT_TEXT,      /* label (may be NULL) and the template as it is, with {run} for the path of the run */
 };
@@ -20,7 +20,7 @@ enum layout_form {
 struct layout_section {
 	enum layout_form form;
 	const char *table;
-	const char *label;    /* of a line or text; NULL in a table: the table's title */
+	const char *label; /* of a line or text; NULL in a table: the table's title; "" of sentences: none, they go on */
 	const char *template; /* of a line or text */
 	const char *columns;  /* of a table */
 	const char *bar;

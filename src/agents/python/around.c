@@ -12,7 +12,7 @@ struct around {
 	PyObject ob_base;
 	PyObject *function;
 	PyObject *before;  /* called with the first argument; what it raises is forgotten; NULL */
-	PyObject *failed;  /* the same, when the function has raised; NULL */
+	PyObject *after;   /* the same, with the type of what the function raised, or None; NULL */
 	bool is_optimizer; /* the call is of the optimizer that is its first argument */
 	uint32_t symbol;   /* of the range; 0: none, or not known yet */
 	PyObject *name;    /* of the range; NULL: none */
@@ -21,15 +21,36 @@ struct around {
 static PyTypeObject *around_type;
 static PyObject *method_type; /* types.MethodType */
 
-/* Nothing that it raises gets out, and nothing that was raised before gets lost. */
-static void call_quietly(PyObject *function, PyObject *arguments)
+/* What it raises is forgotten, unless it came from outside (the user's Ctrl-C): false. What was raised before is kept. */
+static bool call_ours(PyObject *function, PyObject *arguments, PyObject *result_type)
 {
-	PyObject *type, *value, *traceback, *first, *result;
-	PyErr_Fetch(&type, &value, &traceback);
-	first = PyTuple_Size(arguments) > 0 ? PyTuple_GetItem(arguments, 0) : Py_None;
-	result = PyObject_CallFunctionObjArgs(function, first, NULL);
+	PyObject *first = PyTuple_Size(arguments) > 0 ? PyTuple_GetItem(arguments, 0) : Py_None;
+	PyObject *result = PyObject_CallFunctionObjArgs(function, first, result_type, NULL);
 	Py_XDECREF(result);
-	PyErr_Restore(type, value, traceback);
+	if (result)
+		return true;
+	if (!PyErr_ExceptionMatches(PyExc_Exception))
+		return false;
+	PyErr_Clear();
+	return true;
+}
+
+/* After the call; what the function raised is told, and goes on being raised. */
+static PyObject *call_after(struct around *around, PyObject *arguments, PyObject *result)
+{
+	PyObject *type, *value, *traceback;
+	if (!around->after)
+		return result;
+	PyErr_Fetch(&type, &value, &traceback);
+	if (call_ours(around->after, arguments, type ? type : Py_None)) {
+		PyErr_Restore(type, value, traceback);
+		return result;
+	}
+	Py_XDECREF(result);
+	Py_XDECREF(type);
+	Py_XDECREF(value);
+	Py_XDECREF(traceback);
+	return NULL;
 }
 
 static bool begin_range(struct around *around)
@@ -47,17 +68,15 @@ static bool begin_range(struct around *around)
 static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	struct around *around = (struct around *)self;
-	if (around->before)
-		call_quietly(around->before, arguments);
+	if (around->before && !call_ours(around->before, arguments, NULL))
+		return NULL;
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
 		library.stepscope_torch_optimizer((uint64_t)(uintptr_t)PyTuple_GetItem(arguments, 0));
 	bool is_begun = begin_range(around);
 	PyObject *result = PyObject_Call(around->function, arguments, keywords);
 	if (is_begun)
 		library.stepscope_emit_end();
-	if (!result && around->failed)
-		call_quietly(around->failed, arguments);
-	return result;
+	return call_after(around, arguments, result);
 }
 
 /* As a method, like a function. */
@@ -111,7 +130,7 @@ static void around_dealloc(PyObject *self)
 	PyTypeObject *type = Py_TYPE(self);
 	Py_XDECREF(around->function);
 	Py_XDECREF(around->before);
-	Py_XDECREF(around->failed);
+	Py_XDECREF(around->after);
 	Py_XDECREF(around->name);
 	PyObject_Free(self);
 	Py_DECREF(type);
@@ -144,11 +163,11 @@ static PyObject *given(PyObject *object)
 
 static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
-	static char *names[] = {"function", "name", "before", "failed", "is_optimizer", NULL};
-	PyObject *function, *name = NULL, *before = NULL, *failed = NULL;
+	static char *names[] = {"function", "name", "before", "after", "is_optimizer", NULL};
+	PyObject *function, *name = NULL, *before = NULL, *after = NULL;
 	int is_optimizer = 0;
 	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOp:around", names, &function, &name, &before,
-	                                 &failed, &is_optimizer))
+	                                 &after, &is_optimizer))
 		return NULL;
 	struct around *made = PyObject_New(struct around, around_type);
 	if (!made)
@@ -157,7 +176,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 	made->function = function;
 	made->name = given(name);
 	made->before = given(before);
-	made->failed = given(failed);
+	made->after = given(after);
 	made->is_optimizer = is_optimizer;
 	made->symbol = 0;
 	return (PyObject *)made;
@@ -165,7 +184,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 
 static PyMethodDef methods[] = {
 	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
-         "around(function, name=None, before=None, failed=None, is_optimizer=False): stands in the function's place."},
+         "around(function, name=None, before=None, after=None, is_optimizer=False): stands in the function's place."},
 	{NULL, NULL, 0, NULL},
 };
 
@@ -175,5 +194,9 @@ bool native_add_around(PyObject *module)
 	method_type = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
 	Py_XDECREF(types);
 	around_type = (PyTypeObject *)PyType_FromSpec(&around_spec);
-	return method_type && around_type && PyModule_AddFunctions(module, methods) == 0;
+	if (!method_type || !around_type)
+		return false;
+	Py_INCREF(around_type); /* AddObject takes one, and we keep one */
+	return PyModule_AddObject(module, "Around", (PyObject *)around_type) == 0 &&
+	       PyModule_AddFunctions(module, methods) == 0;
 }

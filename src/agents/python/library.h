@@ -60,6 +60,8 @@
 	F(stepscope_torch_stop)                                                                                        \
 	F(stepscope_torch_optimizer)                                                                                   \
 	F(stepscope_torch_optimizer_made)                                                                              \
+	F(stepscope_torch_loader)                                                                                      \
+	F(stepscope_torch_loader_end)                                                                                  \
 	F(stepscope_torch_owners)                                                                                      \
 	F(stepscope_torch_wants_owners)                                                                                \
 	F(stepscope_torch_may_want_owners)                                                                             \

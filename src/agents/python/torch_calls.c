@@ -123,6 +123,21 @@ static PyObject *torch_optimizer_made(PyObject *self, PyObject *nothing)
 	Py_RETURN_NONE;
 }
 
+static PyObject *torch_loader(PyObject *self, PyObject *loader)
+{
+	unsigned long long value = PyLong_AsUnsignedLongLong(loader);
+	if (PyErr_Occurred())
+		return NULL;
+	library.stepscope_torch_loader(value);
+	Py_RETURN_NONE;
+}
+
+static PyObject *torch_loader_end(PyObject *self, PyObject *nothing)
+{
+	library.stepscope_torch_loader_end();
+	Py_RETURN_NONE;
+}
+
 /* bytes: see stepscope_torch_owners() */
 static PyObject *torch_owners(PyObject *self, PyObject *words)
 {
@@ -162,6 +177,8 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_stop", torch_stop, METH_NOARGS, NULL},
 	{"torch_optimizer_hook", NATIVE_FAST(torch_optimizer_hook), METH_FASTCALL, NULL},
 	{"torch_optimizer_made", torch_optimizer_made, METH_NOARGS, NULL},
+	{"torch_loader", torch_loader, METH_O, NULL},
+	{"torch_loader_end", torch_loader_end, METH_NOARGS, NULL},
 	{"torch_owners", torch_owners, METH_O, NULL},
 	{"torch_wants_owners", torch_wants_owners, METH_NOARGS, NULL},
 	{"torch_may_want_owners", torch_may_want_owners, METH_NOARGS, NULL},

@@ -23,6 +23,7 @@ static struct {
 	bool has_inputs; /* proven and checked */
 	bool is_without_inputs, is_without_lines;
 	uint32_t optimizer_key; /* symbol */
+	uint32_t loader_key, loader_end_key;
 } agent = {.layout = {.sequence = -1, .forward_thread = -1}};
 
 int stepscope_torch_find(void)
@@ -96,6 +97,8 @@ int stepscope_torch_start(void)
 	/* before all operators: tells readers what to look for */
 	emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.agent", 11);
 	emit_note_observer("PyTorch");
+	agent.loader_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.loader", 12);
+	agent.loader_end_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.loader_end", 16);
 	agent.optimizer_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.optimizer", 15);
 	stepscope_metadata("torch.library", agent.entry.path);
 	stepscope_metadata("torch.sequence", agent.layout.sequence >= 0 ? "yes" : agent.problem);
@@ -169,6 +172,20 @@ int stepscope_torch_wants_owners(void)
 int stepscope_torch_may_want_owners(void)
 {
 	return emit_wants_memory();
+}
+
+void stepscope_torch_loader(uint64_t loader)
+{
+	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, loader};
+	if (agent.loader_key && stepscope_is_recording())
+		emit_event(STEPSCOPE_EVENT_ARG, agent.loader_key, payload, 2);
+}
+
+void stepscope_torch_loader_end(void)
+{
+	const uint64_t payload[2] = {STEPSCOPE_ARG_BOOL, 1};
+	if (agent.loader_end_key && stepscope_is_recording())
+		emit_event(STEPSCOPE_EVENT_ARG, agent.loader_end_key, payload, 2);
 }
 
 void stepscope_torch_optimizer_made(void)

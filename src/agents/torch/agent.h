@@ -47,6 +47,9 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_wants_owners(void);    /* now */
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_may_want_owners(void); /* in this session */
 /* There is one more optimizer in the program. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer_made(void);
+/* Inside of the record of a wait for a batch: which loader it is of (its number << 32 | number of the loop over it); no batch came. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader(uint64_t loader);
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader_end(void);
 STEPSCOPE_AGENT_EXPORT const char *stepscope_torch_problem(void);
 
 #endif

@@ -340,9 +340,3 @@ void training_optimizer(uint64_t identity)
 	if (here.calls && !here.hidden)
 		here.call[here.calls - 1].identity = identity;
 }
-
-void training_loader(uint64_t identity)
-{
-	if (here.hidden && here.stretch.is_any && here.stretch.token == STEPSCOPE_TRAINING_DATA)
-		here.stretch.identity = identity;
-}

@@ -20,9 +20,8 @@ void training_start(const struct torch_entry *entry, const struct torch_layout *
 void training_begin(enum torch_scope scope, const void *record);
 void training_end(void);
 
-/* From Python: an optimizer was made; the innermost call of this thread is of this one; the wait for a batch is of this loader. */
+/* From Python: an optimizer was made; the innermost call of this thread is of this one. */
 void training_optimizer_made(void);
 void training_optimizer(uint64_t identity);
-void training_loader(uint64_t identity);
 
 #endif

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data loading: which loader a batch is awaited from, what a batch costs in its workers, and how those end.
+
+PyTorch's own functions are wrapped by callables in C that make no frames: exceptions of datasets look as without us. A loader has a number in
+this process; its workers know theirs by the seed that PyTorch gives to all workers of one loop.
+"""
+import os
+import signal
+
+MOST_LOOPS = 1000  # whose seeds are told: each is a name in the recording
+
+_numbers = {}  # what tells loaders apart -> number
+_loops = 0
+_is_worker_told = False
+
+
+class _Names:
+    """Set once by watch()."""
+
+    native = None
+    worker_info = None
+
+
+def watch(torch, native):
+    data = torch.utils.data
+    _Names.native, _Names.worker_info = native, data.get_worker_info
+    fetch, loaders, pin = data._utils.fetch, data.dataloader, data._utils.pin_memory
+    for kind in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
+        kind.fetch = native.around(kind.fetch, name="DataLoader.fetch", before=_before_fetch)
+    for kind in (loaders._SingleProcessDataLoaderIter, loaders._MultiProcessingDataLoaderIter):
+        kind._next_data = native.around(kind._next_data, before=_before_wait, after=_after_wait)
+    workers = loaders._MultiProcessingDataLoaderIter
+    workers._shutdown_workers = native.around(workers._shutdown_workers, after=_after_workers)
+    pin._pin_memory_loop = native.around(pin._pin_memory_loop, before=_before_pinning)
+
+
+# ---- in the process of the loop
+
+
+def _before_wait(loop):
+    number = loop.__dict__.get("_stepscope_number")
+    if number is None:
+        number = loop._stepscope_number = _number_of(loop)
+    _Names.native.torch_loader(number)
+
+
+def _after_wait(loop, raised):
+    if raised is None:
+        return
+    if raised is StopIteration:
+        _Names.native.torch_loader_end()
+    else:
+        _after_workers(loop, raised)
+
+
+def _number_of(loop):
+    global _loops
+    size = getattr(loop._index_sampler, "batch_size", None)
+    key = (id(loop._dataset), size, loop._num_workers)
+    number = _numbers.get(key)
+    if number is None:
+        number = _numbers[key] = len(_numbers)
+        text = type(loop._dataset).__name__ + (f", batch size {size}" if size else "")
+        text += f", {loop._num_workers} worker{'s' * (loop._num_workers != 1)}" if loop._num_workers else ", no workers"
+        if number < MOST_LOOPS:
+            _Names.native.metadata(f"data_loader.{number}", text + (", pinned" if loop._pin_memory else ""))
+    _loops += 1
+    if _loops <= MOST_LOOPS and loop._num_workers:
+        _Names.native.metadata(f"data_loader.seed.{loop._base_seed}", f"{number << 32 | _loops}")
+    return number << 32 | _loops
+
+
+def _after_workers(loop, raised):
+    """Who waits for its workers knows how they ended: what `stepscope run` tells of its own children, of these."""
+    told = loop.__dict__.setdefault("_stepscope_ends", set())
+    for number, worker in enumerate(getattr(loop, "_workers", ())):
+        code = worker.exitcode
+        if not code or worker.pid in told:
+            continue
+        told.add(worker.pid)
+        how = _signal_name(-code) if code < 0 else f"exit status {code}"
+        _Names.native.metadata(f"child.{worker.pid}.{'signal' if code < 0 else 'status'}", how if code < 0 else str(code))
+        _Names.native.mark(f"worker {number} of a data loader (pid {worker.pid}) ended: {how}")
+
+
+def _signal_name(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _before_pinning(queue):
+    _Names.native.thread_name("pin memory")
+
+
+# ---- in a worker, or where there is none
+
+
+def _before_fetch(fetcher):
+    collate = fetcher.collate_fn
+    if type(collate) is not _Names.native.Around:
+        fetcher.collate_fn = _Names.native.around(collate, name="DataLoader.collate")
+        _tell_worker()
+
+
+def _tell_worker():
+    global _is_worker_told
+    info = _Names.worker_info()
+    if info is None or _is_worker_told == os.getpid():
+        return
+    _is_worker_told = os.getpid()
+    _Names.native.metadata("data_loader.worker", str(info.id))
+    _Names.native.metadata("data_loader.workers", str(info.num_workers))
+    _Names.native.metadata("data_loader.seed", str(info.seed - info.id))
+    _Names.native.thread_name(f"data loader worker {info.id}")

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * data_loader.c: the table `data_loader`: what the loop waits for, what making a batch costs, and which part limits. A row per loader, and
+ * one per worker.
+ */
+#include "analysis/labels.h"
+#include "analysis/loader_batches.h"
+#include "analysis/processes.h"
+#include "analysis/statistics.h"
+#include "analysis/step_times.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LOADER_PROCESS,
+	LOADER_NAME,
+	LOADER_PART,
+	LOADER_BATCHES,
+	LOADER_WAIT,
+	LOADER_WAIT_P50,
+	LOADER_WAIT_MAX,
+	LOADER_WAIT_RATIO,
+	LOADER_LOOP,
+	LOADER_DATASET,
+	LOADER_DATASET_RATIO,
+	LOADER_COLLATE,
+	LOADER_COLLATE_RATIO,
+	LOADER_IDLE_RATIO,
+	LOADER_READY,
+	LOADER_START,
+	LOADER_END,
+	LOADER_LIMIT,
+	LOADER_SENTENCE,
+	LOADER_COLUMNS,
+};
+
+#define OF_PARTS                                                                                                       \
+	"of a loader: time from the first wait to the last, loop by loop, without workers; of a worker: time from its first batch to its last"
+
+static const struct table_column columns[LOADER_COLUMNS] = {
+	[LOADER_PROCESS] = {.name = "process",
+                            .type = TABLE_TEXT,
+                            .role = ROLE_KEY,
+                            .definition = "process that loops over it: rank, or pid"},
+	[LOADER_NAME] = {.name = "loader",
+                         .type = TABLE_TEXT,
+                         .role = ROLE_KEY,
+                         .definition = "its number in the process, and what it loads"},
+	[LOADER_PART] = {.name = "part",
+                         .type = TABLE_TEXT,
+                         .role = ROLE_KEY,
+                         .definition = "loop: where batches are awaited, and all its workers; else one worker"},
+	[LOADER_BATCHES] = {.name = "batches",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .definition = "batches that came; of a worker: that it made",
+                            .rules = RULE_NOT_NEGATIVE},
+	[LOADER_WAIT] = {.name = "wait_ns",
+                         .title = "wait",
+                         .type = TABLE_INT,
+                         .unit = UNIT_NS,
+                         .definition = "time the loop waited for them",
+                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                         .other = "loop_ns"},
+	[LOADER_WAIT_P50] = {.name = "wait_p50_ns",
+                             .title = "p50",
+                             .type = TABLE_DOUBLE,
+                             .unit = UNIT_NS,
+                             .definition = "median wait for a batch"},
+	[LOADER_WAIT_MAX] = {.name = "wait_max_ns",
+                             .title = "max",
+                             .type = TABLE_DOUBLE,
+                             .unit = UNIT_NS,
+                             .definition = "longest wait for a batch"},
+	[LOADER_WAIT_RATIO] = {.name = "wait_ratio",
+                               .title = "wait %",
+                               .type = TABLE_DOUBLE,
+                               .unit = UNIT_RATIO,
+                               .role = ROLE_SHARE,
+                               .definition = "share of the loop's time that it waited",
+                               .denominator = "time from the first wait to the last, loop by loop",
+                               .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[LOADER_LOOP] = {.name = "loop_ns",
+                         .title = "loop",
+                         .type = TABLE_INT,
+                         .unit = UNIT_NS,
+                         .definition = "time from the first wait to the last, loop by loop",
+                         .rules = RULE_NOT_NEGATIVE},
+	[LOADER_DATASET] = {.name = "dataset_ns",
+                            .title = "dataset",
+                            .type = TABLE_INT,
+                            .unit = UNIT_NS,
+                            .definition = "time in the dataset's code",
+                            .rules = RULE_NOT_NEGATIVE},
+	[LOADER_DATASET_RATIO] = {.name = "dataset_ratio",
+                                  .title = "dataset %",
+                                  .type = TABLE_DOUBLE,
+                                  .unit = UNIT_RATIO,
+                                  .role = ROLE_SHARE,
+                                  .definition = "share of time in the dataset's code",
+                                  .denominator = OF_PARTS,
+                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[LOADER_COLLATE] = {.name = "collate_ns",
+                            .title = "collate",
+                            .type = TABLE_INT,
+                            .unit = UNIT_NS,
+                            .definition = "time in the function that makes a batch of samples",
+                            .rules = RULE_NOT_NEGATIVE},
+	[LOADER_COLLATE_RATIO] = {.name = "collate_ratio",
+                                  .title = "collate %",
+                                  .type = TABLE_DOUBLE,
+                                  .unit = UNIT_RATIO,
+                                  .role = ROLE_SHARE,
+                                  .definition = "share of time in that function",
+                                  .denominator = OF_PARTS,
+                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[LOADER_IDLE_RATIO] = {.name = "idle_ratio",
+                               .title = "idle %",
+                               .type = TABLE_DOUBLE,
+                               .unit = UNIT_RATIO,
+                               .role = ROLE_SHARE,
+                               .definition = "share of time in which a worker made no batch",
+                               .denominator = "time from its first batch to its last",
+                               .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[LOADER_READY] = {.name = "ready",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_NONE,
+                          .definition = "batches that workers had made and the loop had not taken, when it asked: mean"},
+	[LOADER_START] =
+		{.name = "start_ns",
+                 .title = "start",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "of a worker: from its first instant to its first batch; of a loader: waits for the "
+                               "first batches of its loops, one per worker",
+                 .rules = RULE_NOT_NEGATIVE},
+	[LOADER_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how the worker ended, when it failed"},
+	[LOADER_LIMIT] =
+		{.name = "limited_by",
+                 .title = "limited by",
+                 .type = TABLE_TEXT,
+                 .definition = "dataset code, collate, main process, too few workers, start of workers, or nothing"},
+	[LOADER_SENTENCE] = {.name = "sentence",
+                             .type = TABLE_TEXT,
+                             .definition = "the same in words, with the numbers"},
+};
+
+#define WAITS_LITTLE 0.05 /* share of the loop's time */
+#define IS_BUSY 0.8       /* share of the workers' time */
+#define DOMINATES 0.6     /* of the work on a batch */
+#define STARTS_LONG 0.2   /* share of the loop's time for the first batches */
+
+struct work { /* of workers, or in the loop */
+	int64_t count, dataset_ns, collate_ns, window_ns;
+	uint32_t workers;
+};
+
+struct loader { /* one row */
+	uint32_t process, number;
+	int64_t batches, wait_ns, loop_ns, first_wait_ns;
+	uint32_t loops;
+	struct summary wait;
+	struct work work;
+	bool has_ready;
+	double ready;
+};
+
+/* ---- waits ---- */
+
+static bool is_of(const struct loader *loader, uint32_t process, uint64_t loop)
+{
+	return loader->process == process && loader->number == (uint32_t)(loop >> 32);
+}
+
+/* Of one loop: so many first batches come from workers that start. At least 1. */
+static uint32_t most_workers(const struct loader *loader, const struct loader_batches *batches)
+{
+	uint32_t most = 1, workers = 0, last = MODEL_NONE;
+	uint64_t loop = 0;
+
+	for (uint32_t i = 0; i < batches->fetch_count; i++) {
+		const struct loader_fetch *fetch = &batches->fetches[i];
+
+		if (!is_of(loader, fetch->process, fetch->loop) || fetch->worker == last)
+			continue;
+		workers = fetch->loop == loop ? workers + 1 : 1;
+		most = workers > most ? workers : most;
+		last = fetch->worker;
+		loop = fetch->loop;
+	}
+	return most;
+}
+
+static void sum_waits(struct loader *loader, const struct loader_batches *batches, double *values)
+{
+	const struct loader_wait *first = NULL, *last = NULL;
+	uint32_t in_loop = 0, starting = most_workers(loader, batches);
+
+	for (uint32_t i = 0; i < batches->wait_count; i++) {
+		const struct loader_wait *wait = &batches->waits[i];
+
+		if (!is_of(loader, wait->process, wait->loop))
+			continue;
+		if (first && (last->is_end || last->loop != wait->loop)) {
+			loader->loop_ns += last->end_ns - first->start_ns;
+			first = NULL;
+		}
+		if (!wait->is_end) {
+			values[loader->batches++] = (double)(wait->end_ns - wait->start_ns);
+			loader->wait_ns += wait->end_ns - wait->start_ns;
+			in_loop = first ? in_loop + 1 : 0;
+			loader->first_wait_ns += in_loop < starting ? wait->end_ns - wait->start_ns : 0;
+			loader->loops += !first;
+		}
+		first = first ? first : wait;
+		last = wait;
+	}
+	if (first)
+		loader->loop_ns += last->end_ns - first->start_ns;
+	summary_compute(&loader->wait, values, (size_t)loader->batches);
+}
+
+/* ---- work ---- */
+
+static void add_work(struct work *work, const struct loader_fetch *fetch)
+{
+	work->count += fetch->is_batch;
+	work->collate_ns += fetch->collate_ns;
+	work->dataset_ns += fetch->end_ns - fetch->start_ns - fetch->collate_ns;
+}
+
+static void sum_worker(struct work *work, const struct loader_batches *batches, uint32_t worker)
+{
+	int64_t first_ns = 0, last_ns = 0;
+
+	*work = (struct work){.workers = 1};
+	for (uint32_t i = 0; i < batches->fetch_count; i++) {
+		const struct loader_fetch *fetch = &batches->fetches[i];
+
+		if (fetch->worker != worker)
+			continue;
+		if (!first_ns)
+			first_ns = fetch->start_ns;
+		last_ns = fetch->end_ns > last_ns ? fetch->end_ns : last_ns;
+		add_work(work, fetch);
+	}
+	work->window_ns = last_ns - first_ns;
+}
+
+static void sum_here(struct loader *loader, const struct loader_batches *batches)
+{
+	for (uint32_t i = 0; i < batches->fetch_count; i++) {
+		const struct loader_fetch *fetch = &batches->fetches[i];
+
+		if (fetch->worker == MODEL_NONE && is_of(loader, fetch->process, fetch->loop))
+			add_work(&loader->work, fetch);
+	}
+	loader->work.window_ns = loader->loop_ns;
+}
+
+/* ---- the queue's fill ---- */
+
+static int compare_times(const void *left, const void *right)
+{
+	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* Of one loop, whose waits are [first, end): how many batches were ready at each, summed. */
+static double sum_ready(const struct loader_batches *batches, uint32_t first, uint32_t end, int64_t *ends)
+{
+	const struct loader_wait *wait = &batches->waits[first];
+	uint32_t made = 0, done = 0;
+	int64_t taken = 0;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < batches->fetch_count; i++) {
+		const struct loader_fetch *fetch = &batches->fetches[i];
+
+		if (fetch->process == wait->process && fetch->loop == wait->loop && fetch->is_batch)
+			ends[made++] = fetch->end_ns;
+	}
+	if (made)
+		qsort(ends, made, sizeof(*ends), compare_times);
+	for (uint32_t i = first; i < end; i++) {
+		if (batches->waits[i].is_end)
+			continue;
+		while (done < made && ends[done] <= batches->waits[i].start_ns)
+			done++;
+		sum += done > taken ? (double)(done - taken) : 0;
+		taken++;
+	}
+	return sum;
+}
+
+static void find_ready(struct loader *loader, const struct loader_batches *batches)
+{
+	int64_t *ends = memory_resize(NULL, (size_t)batches->fetch_count + 1, sizeof(*ends));
+	double sum = 0;
+
+	for (uint32_t first = 0, end; first < batches->wait_count; first = end) {
+		const struct loader_wait *wait = &batches->waits[first];
+
+		for (end = first + 1; end < batches->wait_count && batches->waits[end].loop == wait->loop &&
+		                      batches->waits[end].track == wait->track;
+		     end++)
+			;
+		if (is_of(loader, wait->process, wait->loop))
+			sum += sum_ready(batches, first, end, ends);
+	}
+	loader->has_ready = loader->batches > 0;
+	loader->ready = loader->batches ? sum / (double)loader->batches : 0;
+	free(ends);
+}
+
+/* ---- what limits ---- */
+
+static const char *time_text(struct arena *arena, double ns)
+{
+	char text[UNITS_BYTES];
+
+	return arena_printf(arena, "%s", units_time(text, ns));
+}
+
+static double wait_ratio(const struct loader *loader)
+{
+	return loader->loop_ns > 0 ? (double)loader->wait_ns / (double)loader->loop_ns : 0;
+}
+
+static const char *larger_part(const struct work *work)
+{
+	int64_t both = work->dataset_ns + work->collate_ns;
+
+	if ((double)work->dataset_ns >= DOMINATES * (double)both)
+		return "dataset code";
+	return (double)work->collate_ns >= DOMINATES * (double)both ? "collate" : "too few workers";
+}
+
+/* Workers that would make batches as fast as the loop takes them, 0: cannot be said. */
+static int workers_needed(const struct loader *loader)
+{
+	double loop_ns = (double)(loader->loop_ns - loader->wait_ns);
+	double work_ns = (double)(loader->work.dataset_ns + loader->work.collate_ns);
+	double needed = loop_ns > 0 ? ceil(work_ns / loop_ns) : 0;
+
+	return needed >= 1 && needed <= 64 ? (int)needed : 0;
+}
+
+static const char *keep_up(const struct loader *loader, struct arena *arena)
+{
+	int needed = workers_needed(loader);
+
+	if (!needed || needed <= (int)(loader->loops ? loader->work.workers / loader->loops : 0))
+		return "";
+	return arena_printf(arena, "; about %d worker%s would keep up with the loop", needed, needed == 1 ? "" : "s");
+}
+
+/* Without workers: the parts of the wait itself. */
+static const char *limit_here(const struct loader *loader, struct arena *arena, const char **limit)
+{
+	const struct work *work = &loader->work;
+	int64_t rest_ns = loader->wait_ns - work->dataset_ns - work->collate_ns;
+	double loop_ns = (double)loader->loop_ns;
+
+	*limit = work->dataset_ns >= work->collate_ns && work->dataset_ns >= rest_ns ? "dataset code"
+	         : work->collate_ns >= rest_ns                                       ? "collate"
+	                                                                             : "main process";
+	return arena_printf(
+		arena,
+		"the loop spends %.1f %% of its time on its batches, as there are no workers: %.1f %% in the "
+		"dataset's code, %.1f %% in collating%s",
+		100 * wait_ratio(loader), 100 * (double)work->dataset_ns / loop_ns,
+		100 * (double)work->collate_ns / loop_ns, keep_up(loader, arena));
+}
+
+static const char *limit_of_workers(const struct loader *loader, struct arena *arena, const char **limit)
+{
+	const struct work *work = &loader->work;
+	double window_ns = work->window_ns > 0 ? (double)work->window_ns : 1;
+	double busy = (double)(work->dataset_ns + work->collate_ns) / window_ns;
+
+	if (busy < IS_BUSY) {
+		*limit = "main process";
+		return arena_printf(
+			arena,
+			"the loop waits %.1f %% of its time although workers are idle for %.1f %% of theirs: what "
+			"is slow lies between them, in handing over batches or asking for them",
+			100 * wait_ratio(loader), 100 * (1 - busy));
+	}
+	*limit = larger_part(work);
+	return arena_printf(
+		arena,
+		"the loop waits %.1f %% of its time, and workers are busy: %.1f %% of theirs in the dataset's "
+		"code, %.1f %% in collating%s",
+		100 * wait_ratio(loader), 100 * (double)work->dataset_ns / window_ns,
+		100 * (double)work->collate_ns / window_ns, keep_up(loader, arena));
+}
+
+/* Without the first batches of each loop, which are late while workers start. */
+static double steady_ratio(const struct loader *loader)
+{
+	double loop_ns = (double)(loader->loop_ns - loader->first_wait_ns);
+
+	return loop_ns > 0 ? (double)(loader->wait_ns - loader->first_wait_ns) / loop_ns : 0;
+}
+
+static const char *limit_of(const struct loader *loader, struct arena *arena, const char **limit)
+{
+	const struct work *work = &loader->work;
+	double window_ns = work->window_ns > 0 ? (double)work->window_ns : 1;
+	double busy = (double)(work->dataset_ns + work->collate_ns) / window_ns;
+	double start = loader->loop_ns > 0 ? (double)loader->first_wait_ns / (double)loader->loop_ns : 0;
+	double own_ns = (double)(loader->loop_ns - loader->wait_ns) / (double)loader->batches;
+
+	if (!work->workers && wait_ratio(loader) >= WAITS_LITTLE)
+		return limit_here(loader, arena, limit);
+	if (steady_ratio(loader) >= WAITS_LITTLE)
+		return limit_of_workers(loader, arena, limit);
+	if (work->workers && start >= STARTS_LONG) {
+		*limit = "start of workers";
+		return arena_printf(
+			arena,
+			"the loop waits %.1f %% of its time for its first batches, while workers start, and %.1f %% "
+			"for the others",
+			100 * start, 100 * (wait_ratio(loader) - start));
+	}
+	*limit = work->workers && busy >= IS_BUSY ? "nothing" : "main process";
+	if (work->workers && busy >= IS_BUSY)
+		return arena_printf(
+			arena,
+			"the loop waits %.1f %% of its time; the workers just keep up, busy for %.1f %% of theirs",
+			100 * wait_ratio(loader), 100 * busy);
+	return arena_printf(
+		arena, "the loop waits %.1f %% of its time and takes %s for a batch itself: loading does not limit it",
+		100 * wait_ratio(loader), time_text(arena, own_ns));
+}
+
+/* ---- rows ---- */
+
+static void set_ratio(struct table *table, int row, int column, int64_t part_ns, int64_t whole_ns)
+{
+	if (whole_ns > 0)
+		table_set_double(table, row, column, fmin(1, (double)part_ns / (double)whole_ns));
+	else
+		table_set_missing(table, row, column, "no time was recorded");
+}
+
+static void set_work(struct table *table, int row, const struct work *work)
+{
+	int64_t busy_ns = work->dataset_ns + work->collate_ns;
+
+	table_set_int(table, row, LOADER_DATASET, work->dataset_ns);
+	table_set_int(table, row, LOADER_COLLATE, work->collate_ns);
+	set_ratio(table, row, LOADER_DATASET_RATIO, work->dataset_ns, work->window_ns);
+	set_ratio(table, row, LOADER_COLLATE_RATIO, work->collate_ns, work->window_ns);
+	if (work->workers)
+		set_ratio(table, row, LOADER_IDLE_RATIO, work->window_ns > busy_ns ? work->window_ns - busy_ns : 0,
+		          work->window_ns);
+	else
+		table_set_missing(table, row, LOADER_IDLE_RATIO, "there are no workers");
+}
+
+static const char *loader_label(const struct model *model, const struct loader *loader, struct arena *arena)
+{
+	const char *what = model_meta(model, loader->process,
+	                              arena_printf(arena, "data_loader.%" PRIu32, loader->number));
+
+	return what ? arena_printf(arena, "%" PRIu32 ": %s", loader->number, what)
+	            : arena_printf(arena, "%" PRIu32, loader->number);
+}
+
+static int add_row(struct table *table, const struct model *model, const struct loader *loader, const char *part)
+{
+	int row = table_row(table);
+
+	table_set_text(table, row, LOADER_PROCESS, process_label(model, loader->process, &table->arena));
+	table_set_text(table, row, LOADER_NAME, loader_label(model, loader, &table->arena));
+	table_set_text(table, row, LOADER_PART, part);
+	return row;
+}
+
+/* Its workers were not seen: nothing can be said about their work. */
+static bool is_work_known(const struct loader *loader)
+{
+	return loader->work.count > 0;
+}
+
+static void add_loader(struct table *table, const struct model *model, const struct loader *loader)
+{
+	static const int of_work[] = {LOADER_DATASET,    LOADER_DATASET_RATIO, LOADER_COLLATE, LOADER_COLLATE_RATIO,
+	                              LOADER_IDLE_RATIO, LOADER_LIMIT,         LOADER_SENTENCE};
+	int row = add_row(table, model, loader, "loop");
+	const char *limit = NULL;
+
+	table_set_int(table, row, LOADER_BATCHES, loader->batches);
+	table_set_int(table, row, LOADER_WAIT, loader->wait_ns);
+	table_set_int(table, row, LOADER_LOOP, loader->loop_ns);
+	table_set_int(table, row, LOADER_START, loader->first_wait_ns);
+	set_ratio(table, row, LOADER_WAIT_RATIO, loader->wait_ns, loader->loop_ns);
+	table_set_missing(table, row, LOADER_END, "it is no worker");
+	if (loader->batches) {
+		table_set_double(table, row, LOADER_WAIT_P50, loader->wait.p50);
+		table_set_double(table, row, LOADER_WAIT_MAX, loader->wait.max);
+	} else {
+		table_set_missing(table, row, LOADER_WAIT_P50, "no batch came");
+		table_set_missing(table, row, LOADER_WAIT_MAX, "no batch came");
+	}
+	if (loader->work.workers && loader->has_ready)
+		table_set_double(table, row, LOADER_READY, loader->ready);
+	else
+		table_set_missing(table, row, LOADER_READY, "no batches of workers were recorded");
+	if (loader->batches && is_work_known(loader)) {
+		set_work(table, row, &loader->work);
+		table_set_text(table, row, LOADER_SENTENCE, limit_of(loader, &table->arena, &limit));
+		table_set_text(table, row, LOADER_LIMIT, limit);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(of_work) / sizeof(of_work[0]); i++)
+		table_set_missing(table, row, of_work[i], "its batches were made where nothing was recorded");
+}
+
+static void add_worker(struct table *table, const struct model *model, const struct loader *loader, uint32_t worker,
+                       const struct work *work, int64_t first_ns)
+{
+	static const int of_loop[] = {LOADER_WAIT, LOADER_WAIT_P50, LOADER_WAIT_MAX, LOADER_WAIT_RATIO,
+	                              LOADER_LOOP, LOADER_READY,    LOADER_LIMIT,    LOADER_SENTENCE};
+	const struct process *process = &model->processes[worker];
+	const char *end = process_failure(model, worker, &table->arena);
+	int64_t number = 0;
+	int row;
+
+	loader_worker_number(model, worker, &number);
+	row = add_row(table, model, loader,
+	              arena_printf(&table->arena, "worker %" PRId64 " (pid %" PRId64 ")", number, process->pid));
+	table_set_int(table, row, LOADER_BATCHES, work->count);
+	set_work(table, row, work);
+	table_set_int(table, row, LOADER_START, first_ns > process->first_ns ? first_ns - process->first_ns : 0);
+	if (end)
+		table_set_text(table, row, LOADER_END, end);
+	else
+		table_set_missing(table, row, LOADER_END, "it did not fail, as far as is known");
+	for (size_t i = 0; i < sizeof(of_loop) / sizeof(of_loop[0]); i++)
+		table_set_missing(table, row, of_loop[i], "of the loop, not of one worker");
+}
+
+/* Its workers, each a row if `table` is given; else into the loader's sums. */
+static void visit_workers(struct loader *loader, const struct loader_batches *batches, const struct model *model,
+                          struct table *table)
+{
+	uint32_t last = MODEL_NONE;
+
+	for (uint32_t i = 0; i < batches->fetch_count; i++) {
+		const struct loader_fetch *fetch = &batches->fetches[i];
+		struct work work;
+
+		if (fetch->worker == MODEL_NONE || fetch->worker == last || !is_of(loader, fetch->process, fetch->loop))
+			continue;
+		last = fetch->worker; /* those of a worker follow each other */
+		sum_worker(&work, batches, last);
+		if (table) {
+			add_worker(table, model, loader, last, &work, fetch->start_ns);
+			continue;
+		}
+		loader->work.workers++;
+		loader->work.count += work.count;
+		loader->work.dataset_ns += work.dataset_ns;
+		loader->work.collate_ns += work.collate_ns;
+		loader->work.window_ns += work.window_ns;
+	}
+}
+
+static bool is_seen(const struct loader_batches *batches, uint32_t wait)
+{
+	for (uint32_t i = 0; i < wait; i++) {
+		if (batches->waits[i].process == batches->waits[wait].process &&
+		    batches->waits[i].loop >> 32 == batches->waits[wait].loop >> 32)
+			return true;
+	}
+	return false;
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct loader_batches batches;
+	double *values;
+
+	table_init(table, "data_loader", "Data loaders",
+	           "what loops over PyTorch's data loaders wait for, where their steps are recorded with operators");
+	table_columns(table, columns, LOADER_COLUMNS);
+	loader_batches_find(&batches, model);
+	values = memory_resize(NULL, (size_t)batches.wait_count + 1, sizeof(*values));
+	for (uint32_t i = 0; i < batches.wait_count; i++) {
+		struct loader loader = {.process = batches.waits[i].process,
+		                        .number = (uint32_t)(batches.waits[i].loop >> 32)};
+
+		/* a new loop is rarely a new loader, and a wait rarely a new loop */
+		if ((i && batches.waits[i - 1].loop == batches.waits[i].loop) || is_seen(&batches, i))
+			continue;
+		sum_waits(&loader, &batches, values);
+		visit_workers(&loader, &batches, model, NULL);
+		if (loader.work.workers)
+			find_ready(&loader, &batches);
+		else
+			sum_here(&loader, &batches);
+		add_loader(table, model, &loader);
+		visit_workers(&loader, &batches, model, table);
+	}
+	if (!table->row_count)
+		table->empty = "no loop over a data loader of PyTorch was recorded";
+	free(values);
+	loader_batches_release(&batches);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_data_loader = {"data_loader", "does the loop wait for data, and why?", run};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * loader_batches.h: what a recording tells of data loaders: each wait for a batch, and each batch as it was made, in a worker or in the
+ * process that waits. The names are those of python/stepscope/_loader.py.
+ *
+ *     struct loader_batches batches;
+ *     loader_batches_find(&batches, model);
+ *     ...
+ *     loader_batches_release(&batches);
+ */
+#ifndef ANALYSIS_LOADER_BATCHES_H
+#define ANALYSIS_LOADER_BATCHES_H
+
+#include "model/model.h"
+
+struct loader_wait { /* in order of their tracks and times */
+	uint32_t process, track, row;
+	uint64_t loop; /* loader << 32 | number of the loop over it, both of the process */
+	int64_t start_ns, end_ns;
+	bool is_end; /* the loop's: no batch came */
+};
+
+struct loader_fetch {     /* likewise */
+	uint32_t process; /* that waits */
+	uint32_t worker;  /* process; MODEL_NONE: the one that waits */
+	uint64_t loop;
+	int64_t start_ns, end_ns, collate_ns;
+	bool is_batch; /* it came to collating */
+};
+
+struct loader_batches {
+	struct loader_wait *waits;
+	struct loader_fetch *fetches;
+	uint32_t wait_count, fetch_count;
+};
+
+void loader_batches_find(struct loader_batches *batches, const struct model *model);
+void loader_batches_release(struct loader_batches *batches);
+
+/* The number that PyTorch gave the process as a data loader's worker; false: it is none. */
+bool loader_worker_number(const struct model *model, uint32_t process, int64_t *number);
+
+#endif

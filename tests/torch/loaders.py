@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loop over a data loader with one slow part: `loaders.py PART WORKERS [METHOD]` sleeps in it, and prints as one line of JSON what it
+saw itself: shares of its time, and of each worker's, and what came out. Used by test_loader.py."""
+import json
+import os
+import sys
+import time
+
+import torch
+
+PART = sys.argv[1]
+BATCHES, SIZE = 24, 4
+SLEEPS = {"dataset": (0.01, 0, 0), "collate": (0, 0.04, 0), "loop": (0, 0, 0.04), "balance": (0.01, 0, 0.045), "both": (0.005, 0.02, 0)}
+
+
+def now():
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return BATCHES * SIZE
+
+    def __getitem__(self, index):
+        begin = now()
+        if SLEEPS[PART][0]:
+            time.sleep(SLEEPS[PART][0])
+        return torch.full((16,), index / 100), (begin, now())
+
+
+def collate(samples):
+    begin = now()
+    batch = torch.stack([sample for sample, _ in samples])
+    if SLEEPS[PART][1]:
+        time.sleep(SLEEPS[PART][1])
+    return batch, os.getpid(), samples[0][1][0], samples[-1][1][1], begin, now()
+
+
+def shares(stamps, whole=None):
+    """Of samples and of collating, by process."""
+    result = {}
+    for pid in {stamp[0] for stamp in stamps}:
+        own = [stamp[1:] for stamp in stamps if stamp[0] == pid]
+        time_ns = whole or own[-1][3] - own[0][0]
+        result[pid] = [sum(s[1] - s[0] for s in own) / time_ns, sum(s[3] - s[2] for s in own) / time_ns]
+    return result
+
+
+def main(workers, method):
+    model = torch.nn.Linear(16, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    batches = iter(torch.utils.data.DataLoader(Data(), batch_size=SIZE, num_workers=workers, collate_fn=collate,
+                                               multiprocessing_context=method))
+    with torch.profiler.record_function("warm up"):  # its first use takes long, before the record of the first wait begins
+        pass
+    begin = before = now()
+    waited, stamps = 0, []
+    for batch, *stamp in batches:
+        waited += now() - before
+        stamps.append(stamp)
+        if SLEEPS[PART][2]:
+            time.sleep(SLEEPS[PART][2])
+        loss = model(batch).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        before = now()
+    whole = now() - begin
+    print(json.dumps({"waited": waited / whole, "parts": shares(stamps, None if workers else whole), "loss": loss.item().hex()}))
+
+
+if __name__ == "__main__":
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    main(int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None)

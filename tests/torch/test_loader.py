@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data loading: the slow part is named, with the shares that the script saw itself; and nothing of the program is changed."""
+import json
+import re
+
+import pytest
+
+from test_start import plain
+from torch_tools import HERE, every_python, run, table
+
+POINTS = 0.02
+
+
+def loop(tmp_path, python, *arguments, **how):
+    done = run(tmp_path, python, HERE / "loaders.py", *arguments, **how)
+    assert done.returncode == 0, done.stderr
+    rows = table(tmp_path, "data_loader")
+    return json.loads(done.stdout.splitlines()[-1]), rows[0], rows[1:]
+
+
+@pytest.mark.parametrize("part, workers, limit", [
+    ("dataset", 2, "dataset code"), ("collate", 2, "collate"), ("loop", 2, "main process"), ("both", 1, "too few workers"),
+    ("dataset", 0, "dataset code"), ("collate", 0, "collate"), ("loop", 0, "main process")])
+@every_python
+def test_the_slow_part_is_named(tmp_path, python, part, workers, limit):
+    saw, row, of_workers = loop(tmp_path, python, part, workers)
+    assert row["limited_by"] == limit, row["sentence"]
+    assert row["batches"] == 24
+    assert row["wait_ratio"] == pytest.approx(saw["waited"], abs=POINTS)
+    assert len(of_workers) == workers and sum(worker["batches"] for worker in of_workers) == (24 if workers else 0)
+    for made in of_workers or [row]:
+        pid = int(re.search(r"pid (\d+)", made["part"]).group(1)) if workers else list(map(int, saw["parts"]))[0]
+        dataset, collate = saw["parts"][str(pid)]
+        assert made["dataset_ratio"] == pytest.approx(dataset, abs=POINTS)
+        assert made["collate_ratio"] == pytest.approx(collate, abs=POINTS)
+    if workers:
+        assert (row["ready"] > 1) == (part == "loop")  # the queue is full, or empty
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@every_python
+def test_workers_that_are_not_forked(tmp_path, python, method):
+    _, row, workers = loop(tmp_path, python, "dataset", 2, method)
+    assert row["batches"] == 24 and row["limited_by"]
+    assert [worker["batches"] for worker in workers] == [12, 12]
+    assert len([process for process in table(tmp_path, "processes") if process["role"] == "worker"]) == 2
+
+
+@every_python
+def test_results_are_the_same(tmp_path, python):
+    saw, _, _ = loop(tmp_path, python, "both", 1)
+    alone = plain(tmp_path, python, HERE / "loaders.py", "both", 1)
+    assert json.loads(alone.stdout)["loss"] == saw["loss"]
+
+
+FAILS = """
+import torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        if index == 5:
+            raise KeyError("sample 5")
+        return torch.ones(2)
+def collate(samples):
+    if WHERE == "collate":
+        raise ValueError("no batch")
+    return torch.stack(samples)
+WHERE = "{where}"
+for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers={workers}, collate_fn=collate):
+    pass
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("where", ["dataset", "collate"])
+@every_python
+def test_exceptions_look_as_without_us(tmp_path, python, where, workers):
+    (tmp_path / "fails.py").write_text(FAILS.format(where=where, workers=workers))
+    ours, theirs = run(tmp_path, python, "fails.py"), plain(tmp_path, python, "fails.py")
+    assert ours.returncode == theirs.returncode == 1
+    assert theirs.stderr in ours.stderr and "stepscope/python" not in ours.stderr
+
+
+KILLED = """
+import os, signal, torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 40
+    def __getitem__(self, index):
+        if index == 21:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return torch.ones(2)
+for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=2):
+    pass
+"""
+
+
+@every_python
+def test_a_killed_worker_is_named(tmp_path, python):
+    (tmp_path / "killed.py").write_text(KILLED)
+    done = run(tmp_path, python, "killed.py")
+    assert done.returncode == 1 and "Error" in done.stderr
+    ended = [row["end"] for row in table(tmp_path, "data_loader")[1:] if row["end"]]
+    assert ended == ["killed by SIGKILL"]
+    assert [row["signal"] for row in table(tmp_path, "processes") if row["signal"]] == ["SIGKILL"]
+    assert any(re.match(r"worker \d of a data loader \(pid \d+\) ended: SIGKILL", row["name"]) for row in table(tmp_path, "marks"))
+
+
+STREAM = """
+import torch
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter(range(7))
+train = torch.utils.data.DataLoader(Stream(), batch_size=3, num_workers={workers}, persistent_workers={workers} > 0)
+check = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 2)), batch_size=None)
+count = [0, 0]
+for epoch in range(3):
+    for _ in train:
+        count[0] += 1
+    for _ in check:
+        count[1] += 1
+print(count)
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@every_python
+def test_batches_are_counted_by_loader(tmp_path, python, workers):
+    (tmp_path / "stream.py").write_text(STREAM.format(workers=workers))
+    done = run(tmp_path, python, "stream.py")
+    assert done.returncode == 0, done.stderr
+    loops = [row for row in table(tmp_path, "data_loader") if row["part"] == "loop"]
+    assert str([row["batches"] for row in loops]) == done.stdout.strip()
+    assert loops[0]["loader"].startswith("0: Stream, batch size 3") and loops[1]["loader"] == "1: TensorDataset, no workers"
+
+
+SMALL = """
+import torch
+data = torch.utils.data.TensorDataset(torch.arange(320.0))
+print(sum(batch[0].sum().item() for batch in torch.utils.data.DataLoader(data, batch_size=4, num_workers=16)))
+"""
+
+
+@every_python
+def test_sixteen_workers_and_little_shared_memory(tmp_path, python):
+    """A container's 64 MB: mounted in a namespace of our own; without the right to, with what there is."""
+    (tmp_path / "small.py").write_text(SMALL)
+    inner = ["sh", "-c", "mount -t tmpfs -o size=64m none /dev/shm 2>/dev/null; exec " + python + " small.py"]
+    done = run(tmp_path, "unshare", "-rm", *inner)
+    if done.returncode and "unshare" in done.stderr:
+        done = run(tmp_path, python, "small.py", options=["--out", "again"])
+    assert (done.returncode, done.stdout) == (0, "51040.0\n"), done.stderr
