@@ -62,7 +62,8 @@ struct stream_scan {
 	uint32_t module_depth; /* 1 + its index in `open`; 0: none */
 	uint32_t module_record, module_range;
 	int64_t module_ns;
-	uint32_t capture; /* cursor into the process's captures */
+	uint32_t module_optimizer; /* open optimizer's calls when it began: a closure calls modules, too */
+	uint32_t capture;          /* cursor into the process's captures */
 	uint64_t gap_tick, gap_count;
 	bool is_next_graph;
 	uint64_t sequence; /* of the node before: they go down within a backward */
@@ -278,9 +279,10 @@ static uint32_t add_record(struct torch_scan *scan, struct stream_scan *stream, 
 
 static void begin_module(struct stream_scan *stream, int64_t time_ns)
 {
-	if (stream->module_depth || stream->inside || stream->optimizer)
+	if (stream->module_depth || stream->inside)
 		return;
 	stream->module_depth = stream->depth;
+	stream->module_optimizer = stream->optimizer;
 	stream->module_record = NO_RANGE;
 	stream->module_range = innermost(stream)->range;
 	stream->module_ns = time_ns;
@@ -321,7 +323,8 @@ static void begin_record(struct torch_scan *scan, struct stream_scan *stream, st
 	stream->is_next_graph = token == TOKEN_BACKWARD && sequence > stream->sequence;
 	if (token == TOKEN_BACKWARD && sequence)
 		stream->sequence = sequence;
-	bool is_of_module = stream->module_depth && !stream->optimizer && (token == TOKEN_OP || token == TOKEN_FORWARD);
+	bool is_of_module = stream->module_depth && stream->optimizer == stream->module_optimizer &&
+	                    (token == TOKEN_OP || token == TOKEN_FORWARD);
 	if (is_of_module)
 		open->record = add_module_record(scan, stream, token);
 	else

@@ -39,6 +39,7 @@ def test_as_many_steps_as_the_script_made(tmp_path, python, name):
     truth, steps = record(tmp_path, python, name)
     assert [step["step"] for step in steps] == list(range(len(truth["steps"])))
     assert "the number of steps is uncertain" not in report(tmp_path)
+    assert not [row for row in table(tmp_path, "ledger") if row["what"] == "unmatched end"]  # what is inferred cuts nothing
 
 
 @every_python
