@@ -257,9 +257,8 @@ class profile:
         return [word for word, is_wanted in wanted if is_wanted]
 
     def _say_what_is_missing(self):
-        missing = [name for name in ("with_flops", "with_modules") if getattr(self, name)]
-        if missing:
-            _windows.warn_once(f"{' and '.join(missing)}: not in these tables yet")
+        if self.with_modules:
+            _windows.warn_once("with_modules: not in these tables; `stepscope report` has the modules of a run")
 
     def prepare_trace(self):
         """What takes time before recording begins."""

@@ -5,6 +5,7 @@
  */
 #include "analysis/torch_ops.h"
 
+#include "analysis/flops.h"
 #include "analysis/python_places.h"
 #include "base/memory.h"
 #include "model/merge_sort.h"
@@ -21,6 +22,7 @@ struct builder {
 	int64_t base_ns;
 	const char **shapes; /* by number of the string, NULL: not met yet */
 	uint32_t shapes_count;
+	struct flops flops;
 	const char **sources; /* by number of the stack, NULL: not met yet */
 	uint32_t frames;
 };
@@ -137,6 +139,7 @@ static void describe(struct builder *builder, struct torch_event *event, const s
 static bool visit(void *context, const struct span_view *span)
 {
 	struct builder *builder = context;
+	double flops;
 	uint32_t *event_of = builder->event_of[span->track_index];
 	uint32_t around = span->parent == MODEL_NONE ? TORCH_NONE : event_of[span->parent];
 	struct torch_event *event;
@@ -150,6 +153,9 @@ static bool visit(void *context, const struct span_view *span)
 	event->track = span->track_index;
 	event->parent = around;
 	event->stack = span->stack;
+	if (span->kind == SPAN_OP && flops_of(&builder->flops, FLOPS_PROFILER, span->name,
+	                                      span->inputs ? span->inputs : span->shape, &flops) == FLOPS_KNOWN)
+		event->flops = flops;
 	event->start_ns = span->start_ns;
 	event->start_us = (double)(span->start_ns - builder->base_ns) / 1000;
 	event->end_us = (double)(span->start_ns + span->dur_ns - builder->base_ns) / 1000;
@@ -409,7 +415,8 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	                          .model = model,
 	                          .has_steps = marks_steps(model),
 	                          .base_ns = first_start(model),
-	                          .frames = options->frames};
+	                          .frames = options->frames,
+	                          .flops = {.model = model}};
 
 	*ops = (struct torch_ops){0};
 	arena_init(&ops->texts, 0);
@@ -431,6 +438,7 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 		free(builder.event_of[i]);
 	free(builder.event_of);
 	free(builder.shapes);
+	flops_release(&builder.flops);
 	merge(ops);
 	add_up_children(ops);
 	sort_events(ops);

@@ -41,13 +41,14 @@ def whole():
     """Everything at once; the rows, the calls, and a loss that must not depend on who looks."""
     training = Training()
     training.step()
-    with profile(activities=CPU, record_shapes=True, profile_memory=True) as prof:
+    with profile(activities=CPU, record_shapes=True, profile_memory=True, with_flops=True) as prof:
         loss = [training.step() for _ in range(3)]
     events = [[event.key, event.input_shapes, event.cpu_parent.name if event.cpu_parent else None, len(event.cpu_children),
                event.cpu_memory_usage] for event in prof.events()]
     selves = min(event.self_cpu_time_total for event in prof.events())
+    flops = sorted([row.key, row.flops] for row in prof.key_averages() if row.flops)
     total = prof.profiler.self_cpu_time_total
-    return {"rows": rows(prof), "shapes": rows(prof, group_by_input_shape=True), "events": events, "loss": loss,
+    return {"rows": rows(prof), "shapes": rows(prof, group_by_input_shape=True), "events": events, "loss": loss, "flops": flops,
             "is_negative": selves < 0, "total": total, "sum": sum(row.self_cpu_time_total for row in prof.key_averages())}
 
 

@@ -90,13 +90,15 @@ class Sample:
         by_thread = [line for _, line in sorted(self.lines)]
         return "\n".join(symbols + by_thread) + "\n"
 
-    def for_torch(self):
+    def for_torch(self, flops):
+        """`flops` by name and start, as we found them: here it is the table that is compared."""
         found = []
         for event in self.events:
             name = "ProfilerStep*" if event["name"].startswith("ProfilerStep#") else event["name"]
             found.append({"name": name, "thread": event["thread"], "start": (event["start_ns"] - self.first) / 1000,
                           "end": (event["end_ns"] - self.first) / 1000, "bytes": event["bytes"],
-                          "is_annotation": event["is_annotation"], "shapes": shapes(event["text"]), "stack": stack(event.get("frame", 0))})
+                          "is_annotation": event["is_annotation"], "shapes": shapes(event["text"]), "stack": stack(event.get("frame", 0)),
+                          "flops": flops.get((name, (event["start_ns"] - self.first) / 1000), 0)})
         return found
 
 
@@ -125,6 +127,9 @@ def calls():
         yield {"by": "shape", "memory": True, "options": {"sort_by": key, "row_limit": 3}}
     for frames, options in zip((1, 2, 4, 9), WIDTHS):
         yield {"by": "name", "memory": True, "frames": frames, "options": {"sort_by": "count", **options}}
+    for by in ("name", "shape"):
+        yield {"by": by, "memory": True, "flops": True, "options": {"sort_by": "flops"}}
+        yield {"by": by, "memory": False, "flops": True, "options": {"row_limit": -1}}
     for options in ({"row_limit": -1}, {"row_limit": 1}, {"row_limit": 0}, {"header": "a header"}, {"top_level_events_only": True},
                     {"top_level_events_only": True, "row_limit": 2, "header": "two", "sort_by": "count"},
                     {"max_name_column_width": 20}, {"max_name_column_width": None}, {"max_shapes_column_width": 10},
@@ -135,7 +140,8 @@ def calls():
 def our_options(call, is_old):
     names = {"sort_by": "--sort", "row_limit": "--limit", "header": "--header", "max_name_column_width": "--name-width",
              "max_shapes_column_width": "--shapes-width", "max_src_column_width": "--source-width", "time_unit": "--time-unit"}
-    arguments = ["--style", "torch-1.13" if is_old else "torch", "--columns", "memory" if call["memory"] else "none"]
+    arguments = ["--style", "torch-1.13" if is_old else "torch", "--columns",
+                 ",".join(word for word in ("memory", "flops") if call.get(word)) or "none"]
     arguments += {"name": [], "shape": ["--by", "shape"], "call": ["--events"]}[call["by"]]
     arguments += ["--frames", str(call["frames"])] if "frames" in call else []
     for name, value in call["options"].items():
@@ -160,7 +166,10 @@ def test_the_same_bytes_as_torch(tmp_path, python, seed):
     if is_old:  # where no event is a user's annotation
         for event in sample.events:
             event["is_annotation"] = False
-    done = subprocess.run([python, HERE / "torch_table.py"], input=json.dumps({"events": sample.for_torch(), "calls": wanted}),
+    found = json.loads(report(tmp_path, "--style", "torch", "--events", "--json"))["events"]
+    flops = {(event["name"], event["start"]): int(event["flops"]) for event in found}
+    assert any(flops.values())
+    done = subprocess.run([python, HERE / "torch_table.py"], input=json.dumps({"events": sample.for_torch(flops), "calls": wanted}),
                           capture_output=True, text=True, env=environment(), timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     for call, theirs in zip(wanted, json.loads(done.stdout)):
