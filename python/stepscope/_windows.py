@@ -74,6 +74,7 @@ def ready(words, out=None):
     except Exception as problem:  # the program goes on
         warn_once(f"nothing is recorded: {problem}")
         return False
+    stepscope.metadata("profiler", "stepscope")  # in a forked child its recording begins with the first event
     if not _native.run_directory():
         warn_once("nothing is recorded: recording is switched off (STEPSCOPE=0 or enabled=false)")
         return False
@@ -128,3 +129,10 @@ def directory():
     from stepscope import _native
 
     return _native.run_directory()
+
+
+def abandon_step():
+    if not stepscope.unavailable:
+        from stepscope import _native
+
+        _native.step_abandon()

@@ -198,8 +198,9 @@ class profile:
         self._begin_step()
 
     def stop(self):
-        """Ends what is being recorded; a trace that was begun is ready."""
-        self._end_step()
+        """Ends what is being recorded; a trace that was begun is ready. The step that the last call of step() announced is none."""
+        if self.record_steps:
+            _windows.abandon_step()
         self._go(self.current_action, None)
         _windows.observe(False)
         _results.wait_for_all()
@@ -364,7 +365,9 @@ class profile:
     def export_stacks(self, path, metric="self_cpu_time_total"):
         """Lines for flamegraph.pl: the stack with the operator innermost, a blank, its own microseconds."""
         window = self._finished("exporting stacks")
-        return window.export_stacks(path, metric)
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        return window.export_stacks(os.fspath(path), metric)
 
     def export_memory_timeline(self, path, device=None):
         """Memory by category over time."""

@@ -271,14 +271,18 @@ static void begin_step(struct recording *recording, struct stream *stream, int64
 	stream->has_step_gap = false;
 }
 
-static void finish_step(struct recording *recording, struct stream *stream, int64_t number, int64_t time_ns)
+static void finish_step(struct recording *recording, struct stream *stream, int64_t number, int64_t time_ns,
+                        bool is_cut_short)
 {
+	uint32_t step = stream->step;
+
 	if (stream->step != MODEL_NONE && recording->model->steps[stream->step].number != number) {
 		lose_step_end(recording, stream, time_ns);
 		return;
 	}
 	if (stream->step != MODEL_NONE) {
 		end_down_to(recording, stream, stream->step_level, time_ns);
+		recording->model->steps[step].is_open |= is_cut_short;
 		return;
 	}
 	/* its begin was dropped: the outermost placeholder stands for it */
@@ -325,7 +329,8 @@ static void on_step(struct recording *recording, struct stream *stream, const st
 		begin_step(recording, stream, (int64_t)event->payload[0], time_ns);
 		break;
 	case STEPSCOPE_STEP_END:
-		finish_step(recording, stream, (int64_t)event->payload[0], time_ns);
+		finish_step(recording, stream, (int64_t)event->payload[0], time_ns,
+		            event->payload_count > 1 && event->payload[1]);
 		break;
 	case STEPSCOPE_STEP_TOKENS:
 	case STEPSCOPE_STEP_SAMPLES:
@@ -412,7 +417,7 @@ static void end_inferred(struct recording *recording, struct stream *stream)
 {
 	const struct inferred *inferred = &stream->inferred[stream->inferred_open[--stream->inferred_depth]];
 	if (inferred->what == INFERRED_STEP)
-		finish_step(recording, stream, inferred->number, inferred->end_ns);
+		finish_step(recording, stream, inferred->number, inferred->end_ns, false);
 	else
 		on_end_phase(recording, stream, inferred->end_ns);
 }

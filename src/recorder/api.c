@@ -150,7 +150,12 @@ void stepscope_emit_step_begin(int64_t number)
 
 void stepscope_emit_step_end(void)
 {
-	session_step_end();
+	session_step_end(false);
+}
+
+void stepscope_step_abandon(void)
+{
+	session_step_end(true);
 }
 
 void stepscope_emit_step_count(int what, uint64_t count)

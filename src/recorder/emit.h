@@ -29,6 +29,9 @@ static inline void emit_counter(uint32_t symbol, double value)
 	emit_event(STEPSCOPE_EVENT_VALUE, symbol, &bits, 1);
 }
 
+/* Ends the open step where a profiler in the program stops: most likely the step had only been announced, or is cut short. It does not
+ * count as a complete one. */
+STEPSCOPE_API void stepscope_step_abandon(void);
 /* Between them a profiler in the program wants detail, whatever the schedule says, and what else its bits (STEPSCOPE_ACTIVE_*) say. The
  * number tells readers which stretch; 0: nothing is recorded. Called from Python. */
 STEPSCOPE_API uint32_t stepscope_window_begin(unsigned with);

@@ -83,6 +83,18 @@ void schedule_note(struct schedule_progress *progress, enum stepscope_capture ac
 	progress->steps_begun++;
 }
 
+void schedule_take_back(struct schedule_progress *progress, int64_t number)
+{
+	if (!progress->steps_begun || progress->last_number != number)
+		return;
+	progress->steps_begun--;
+	progress->last_number = number - 1;
+	if (progress->steps_recorded && progress->last_recorded == number) {
+		progress->steps_recorded--;
+		progress->last_recorded = number - 1;
+	}
+}
+
 /* ---- the sentence ---- */
 
 struct sentence {

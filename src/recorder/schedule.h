@@ -38,6 +38,9 @@ void schedule_note(struct schedule_progress *progress, enum stepscope_capture ac
 /* The program marks its steps after all, and counts from 0. */
 void schedule_forget_counted(struct schedule_progress *progress);
 
+/* The step that was noted last does not count. */
+void schedule_take_back(struct schedule_progress *progress, int64_t number);
+
 /* The next recording of the same process in the same file. */
 void schedule_restart(struct schedule_progress *progress);
 

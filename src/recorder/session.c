@@ -180,13 +180,13 @@ static void unlock_steps(void)
 	__atomic_store_n(&session.step_lock, 0, __ATOMIC_RELEASE);
 }
 
-static void end_open_step(void)
+static void end_open_step(bool is_abandoned)
 {
-	const uint64_t number = (uint64_t)session.step_number;
+	const uint64_t payload[2] = {(uint64_t)session.step_number, 1};
 	if (!session.is_step_open)
 		return;
 	session.is_step_open = false;
-	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, &number, 1);
+	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, payload, is_abandoned ? 2 : 1);
 	/* what lies between two steps belongs to the next one */
 	apply_capture(schedule_action(&session.options, session.step_index, session.step_number + 1), false);
 }
@@ -206,7 +206,7 @@ void session_step_begin(int64_t number)
 	const uint64_t payload = (uint64_t)number;
 	if (!session_enter() || !lock_steps())
 		return;
-	end_open_step();
+	end_open_step(false);
 	if (!session.has_marked)
 		forget_counted();
 	int64_t index = session.step_index++;
@@ -223,11 +223,13 @@ void session_step_begin(int64_t number)
 	unlock_steps();
 }
 
-void session_step_end(void)
+void session_step_end(bool is_abandoned)
 {
 	if (!session_enter() || !lock_steps())
 		return;
-	end_open_step();
+	if (is_abandoned && session.is_step_open)
+		schedule_take_back(&session.progress, session.step_number);
+	end_open_step(is_abandoned);
 	unlock_steps();
 }
 

@@ -70,7 +70,7 @@ void session_tell_start(void);
 
 /* Steps, from api.c. */
 void session_step_begin(int64_t number);
-void session_step_end(void);
+void session_step_end(bool is_abandoned);
 /* So many steps that the program does not mark have ended, one after the other; see emit_count_steps(). */
 void session_count_steps(unsigned count, const char *by);
 bool session_wants_count(void);

@@ -3,6 +3,7 @@
 import numbers
 
 import stepscope
+from stepscope import _windows
 
 
 class Steps:
@@ -36,9 +37,9 @@ class Steps:
 
     def stop(self):
         """Safe to call twice."""
-        if self.open is not None:
+        if self.open is not None:  # an exception, or the end of the training in the middle of one
             self.open = None
-            stepscope.step_end()
+            _windows.abandon_step()
         prof, self.prof = self.prof, None
         if prof is not None:
             prof.stop()

@@ -25,6 +25,7 @@
 	F(stepscope_error)                                                                                             \
 	F(stepscope_shutdown)                                                                                          \
 	F(stepscope_flush)                                                                                             \
+	F(stepscope_step_abandon)                                                                                      \
 	F(stepscope_window_begin)                                                                                      \
 	F(stepscope_window_end)                                                                                        \
 	F(stepscope_run_directory)                                                                                     \
