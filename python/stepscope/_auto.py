@@ -68,7 +68,9 @@ def _invite_children(directory):
     os.environ["STEPSCOPE_STARTED_BY"] = str(os.getpid())
     os.environ["STEPSCOPE_LIBRARY"] = stepscope._native.library_path()
     os.environ.setdefault("STEPSCOPE", "1")
-    startup = os.path.join(os.path.dirname(_PACKAGE), "startup")
-    if os.path.exists(os.path.join(startup, "sitecustomize.py")):
-        old = os.environ.get("PYTHONPATH")
-        os.environ["PYTHONPATH"] = startup + (os.pathsep + old if old else "")
+    for name in ("startup", "stepscope_startup"):  # in the second an installed package has it
+        startup = os.path.join(os.path.dirname(_PACKAGE), name)
+        if os.path.exists(os.path.join(startup, "sitecustomize.py")):
+            old = os.environ.get("PYTHONPATH")
+            os.environ["PYTHONPATH"] = startup + (os.pathsep + old if old else "")
+            break

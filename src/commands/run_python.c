@@ -4,26 +4,41 @@
  */
 #include "commands/run_python.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Relative to the folder of the program. STEPSCOPE_LIBDIR is the build's, such as lib/x86_64-linux-gnu. */
-static const char *const startups[] = {"../python/startup", "../share/stepscope/python/startup"};
-static const char *const libraries[] = {"recorder/libstepscope.so.0", "../" STEPSCOPE_LIBDIR "/libstepscope.so.0"};
+/* Relative to the folder of the program: built, installed by `make install`, by pip. STEPSCOPE_LIBDIR is the build's, such as
+ * lib/x86_64-linux-gnu. */
+#define PLACES 4
+#define PACKAGES "../lib/python3*/site-packages/"
+#define DEBIAN_PACKAGES "../lib/python3*/dist-packages/"
+static const char *const startups[PLACES] = {"../python/startup", "../share/stepscope/python/startup",
+                                             PACKAGES "stepscope_startup", DEBIAN_PACKAGES "stepscope_startup"};
+static const char *const libraries[PLACES] = {"recorder/libstepscope.so.0", "../" STEPSCOPE_LIBDIR "/libstepscope.so.0",
+                                              PACKAGES "stepscope/libstepscope.so.0",
+                                              DEBIAN_PACKAGES "stepscope/libstepscope.so.0"};
 
-static bool find(char *out, const char *folder, const char *const *candidates, int count)
+static bool find(char *out, const char *folder, const char *const *candidates)
 {
-	for (int i = 0; i < count; i++) {
+	bool is_found = false;
+
+	for (int i = 0; i < PLACES && !is_found; i++) {
 		char path[2 * PATH_MAX];
+		glob_t found = {0};
 
 		snprintf(path, sizeof(path), "%s/%s", folder, candidates[i]);
-		if (realpath(path, out))
-			return true;
+		if (!strchr(candidates[i], '*'))
+			is_found = realpath(path, out) != NULL;
+		else if (glob(path, 0, NULL, &found) == 0)
+			is_found = realpath(found.gl_pathv[0], out) != NULL;
+		globfree(&found);
 	}
-	out[0] = '\0';
-	return false;
+	if (!is_found)
+		out[0] = '\0';
+	return is_found;
 }
 
 bool run_python_find(struct run_python *python)
@@ -39,5 +54,5 @@ bool run_python_find(struct run_python *python)
 	memcpy(python->program, folder, (size_t)length + 1);
 	slash = strrchr(folder, '/');
 	*slash = '\0';
-	return find(python->startup, folder, startups, 2) && find(python->library, folder, libraries, 2);
+	return find(python->startup, folder, startups) && find(python->library, folder, libraries);
 }
