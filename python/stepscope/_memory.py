@@ -128,19 +128,22 @@ def watch(torch, native, is_wanted=False):
         return
     _is_watching = True
     watching = Watch(torch, native)
+    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
     module = sys.modules["torch.nn.modules.module"]
     for kind, category in (("parameter", PARAMETER), ("buffer", BUFFER)):
         register = getattr(module, f"register_module_{kind}_registration_hook", None)  # 2.0
         if register is not None:
-            register(_registration(watching, category))
-    after_each_step(torch, watching.after_step)
+            register(_registration(watching, category, is_compiling))
+    after_each_step(torch, watching.after_step, is_compiling)
     atexit.register(watching.tell, Owners.add_modules)
 
 
-def _registration(watching, category):
+def _registration(watching, category, is_compiling):
     """A model that is never trained has parameters, too."""
 
     def note(module, name, tensor):
+        if is_compiling():
+            return
         _modules[id(module)] = module
         if tensor is not None and watching.is_on:
             watching.tell(lambda owners: owners.add(tensor, category))
@@ -148,11 +151,10 @@ def _registration(watching, category):
     return note
 
 
-def after_each_step(torch, call):
+def after_each_step(torch, call, is_compiling):
     """Calls call(optimizer) behind each call of an optimizer, within the record of it."""
     register = getattr(sys.modules["torch.optim.optimizer"], "register_optimizer_step_post_hook", None)  # 2.0
     if register is not None:
-        is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
         register(lambda optimizer, args, kwargs: None if is_compiling() else call(optimizer))
         return
 

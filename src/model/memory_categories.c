@@ -174,17 +174,20 @@ static bool is_for_next_step(const struct categories *work, int64_t death_ns)
 	       death_ns <= cursor->steps[behind].end_ns;
 }
 
-/* Not the data of one step: it lives longer than two more. Where the recording ends before, its like decide. */
+/* Not the data of one step: it lives longer than two more. Where memory is not recorded that long, its like decide. */
 static bool is_kept(struct categories *work, const struct memory_event *allocation, const struct birth *birth,
                     int32_t step, int64_t death_ns)
 {
 	const struct step_cursor *cursor = &work->cursor;
+	int32_t last = step;
 	if (step < 0)
 		return !is_for_next_step(work, death_ns);
-	if (death_ns <= cursor->steps[step + 2 < cursor->end ? step + 2 : cursor->end - 1].end_ns)
+	while (last < step + 2 && last + 1 < cursor->end && cursor->steps[last + 1].has_memory)
+		last++;
+	if (death_ns <= cursor->steps[last].end_ns)
 		return false;
 	struct site *site = site_of(work, birth, allocation->bytes);
-	site->is_kept |= step + 2 < cursor->end;
+	site->is_kept |= last == step + 2;
 	return site->is_kept;
 }
 
