@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each allocation is for, and what memory peaks at and grows by, against what the script knows of its own tensors."""
 import json
+import subprocess
 from collections import Counter
 
 import pytest
 
-from torch_tools import HERE, every_python, export, run, table
+from torch_tools import HERE, environment, every_python, export, run, table
 
 
 def alive_at(events, moments):
@@ -123,3 +124,26 @@ def test_the_peak_by_module_and_line(tmp_path, python):
     places = {row["line"] for row in lines if row["category"] == "activation"}
     wanted = next(number for number, text in enumerate(source, 1) if "self.mlp(self.norm2(x))" in text)
     assert any(place and f"models.py({wanted}): " in place for place in places), places
+
+
+COMPILED = """
+import torch
+if not hasattr(torch, "_dynamo") and not hasattr(torch, "compile"):
+    raise SystemExit
+torch.manual_seed(1)
+model = torch.nn.Linear(8, 2)
+optimizer = torch.optim.Adam(model.parameters())
+step = torch.compile(lambda: optimizer.step(), backend="eager")
+for _ in range(3):
+    model(torch.ones(4, 8)).pow(2).mean().backward()
+    step()
+counters = torch._dynamo.utils.counters
+print(sorted(counters["stats"].items()), sorted(counters["graph_break"].values()), model.weight.sum().item())
+"""
+
+
+@every_python
+def test_a_compiled_optimizer_is_as_without_us(tmp_path, python):
+    alone = subprocess.run([python, "-c", COMPILED], env=environment(), capture_output=True, text=True, check=True, timeout=300)
+    done = run(tmp_path, python, "-c", COMPILED, options=["--with", "memory"], timeout=300)
+    assert (done.returncode, done.stdout) == (0, alone.stdout)
