@@ -4,6 +4,7 @@
  */
 #include "analysis/analysis.h"
 #include "analysis/labels.h"
+#include "analysis/processes.h"
 
 enum {
 	LEDGER_WHAT,
@@ -64,7 +65,13 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, LEDGER_COLUMNS);
 	for (uint32_t i = 0; i < model->ledger_count; i++) {
 		const struct ledger_entry *entry = &model->ledger[i];
-		int row = table_row(table);
+		int row;
+
+		/* all of it was brought back, and it ended as it should */
+		if (entry->kind == LEDGER_RESCUED && entry->process != MODEL_NONE &&
+		    process_exited_well(model, entry->process))
+			continue;
+		row = table_row(table);
 
 		table_set_text(table, row, LEDGER_WHAT, kind_name(entry->kind));
 		table_set_int(table, row, LEDGER_COUNT, (int64_t)entry->count);

@@ -228,6 +228,14 @@ const char *process_end(const struct model *model, uint32_t process, struct aren
 	return describe_end(model, &model->processes[process], model->processes[process].pid, arena);
 }
 
+bool process_exited_well(const struct model *model, uint32_t process)
+{
+	int64_t pid = model->processes[process].pid, number;
+	const char *signal = child_fact(model, pid, "signal");
+
+	return !(signal && signal[0]) && child_number(model, pid, "status", &number) && number == 0;
+}
+
 const char *process_failure(const struct model *model, uint32_t process, struct arena *arena)
 {
 	int64_t pid = model->processes[process].pid, number;

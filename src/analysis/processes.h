@@ -16,6 +16,8 @@ bool process_counter(const struct model *model, uint32_t process, const char *na
 /* "exit status 0", "killed by SIGKILL", "closed: exit", "still running" or PROCESS_DID_NOT_CLOSE */
 const char *process_end(const struct model *model, uint32_t process, struct arena *arena);
 
+/* Somebody saw it exit with status 0. A process may do so without closing its recording: children of Python's multiprocessing do. */
+bool process_exited_well(const struct model *model, uint32_t process);
 /* "exit status 3" or "killed by SIGKILL", when somebody saw it fail; else NULL. */
 const char *process_failure(const struct model *model, uint32_t process, struct arena *arena);
 

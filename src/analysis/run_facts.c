@@ -306,33 +306,57 @@ static const struct model_step *last_step(const struct model *model, uint32_t pr
 	return last;
 }
 
+/* Counts the processes by their ends and picks the one whose end is told: one that did not end well, else a trainer. */
+struct ends {
+	uint32_t well, badly, one; /* one: MODEL_NONE, there is none */
+	uint32_t workers;          /* of those that ended well */
+};
+
+static struct ends count_ends(const struct model *model)
+{
+	struct ends ends = {.one = MODEL_NONE};
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *process = &model->processes[i];
+		bool is_worker = process->role == STEPSCOPE_ROLE_WORKER;
+
+		if (!is_program(process))
+			continue;
+		if (!process->is_closed && !process_exited_well(model, i)) {
+			ends.badly++;
+			ends.one = i;
+			continue;
+		}
+		if (ends.one == MODEL_NONE || (!ends.badly && !is_worker && ends.workers == ends.well))
+			ends.one = i;
+		ends.well++;
+		ends.workers += is_worker;
+	}
+	return ends;
+}
+
 static const char *describe_end(const struct model *model, struct arena *arena)
 {
-	uint32_t closed = 0, others = 0, one = MODEL_NONE;
+	struct ends ends = count_ends(model);
 	const struct model_step *step;
 	const char *words;
 
-	for (uint32_t i = 0; i < model->processes_count; i++) {
-		if (!is_program(&model->processes[i]))
-			continue;
-		*(model->processes[i].is_closed ? &closed : &others) += 1;
-		one = !model->processes[i].is_closed || one == MODEL_NONE ? i : one;
-	}
-	if (one == MODEL_NONE)
+	if (ends.one == MODEL_NONE)
 		return NULL;
-	if (!others)
-		return closed == 1 ? process_end(model, one, arena) : "all processes closed their recordings";
-	words = process_end(model, one, arena);
+	if (!ends.badly)
+		return ends.well - ends.workers <= 1 ? process_end(model, ends.one, arena)
+		                                     : "all processes ended by themselves";
+	words = process_end(model, ends.one, arena);
 	if (!strcmp(words, PROCESS_DID_NOT_CLOSE))
 		words = PROCESS_DID_NOT_CLOSE " (killed or crashed)";
-	step = last_step(model, one);
+	step = last_step(model, ends.one);
 	if (step)
 		words = arena_printf(arena, "%s, %s step %" PRId64, words, step->is_open ? "in" : "after",
 		                     step->number);
-	if (closed + others == 1)
+	if (ends.well + ends.badly == 1)
 		return words;
-	return arena_printf(arena, "%u of %u processes have not closed their recordings; %s: %s", others,
-	                    closed + others, process_label(model, one, arena), words);
+	return arena_printf(arena, "%u of %u processes have not closed their recordings; %s: %s", ends.badly,
+	                    ends.well + ends.badly, process_label(model, ends.one, arena), words);
 }
 
 static void set_cost(struct table *table, const struct model *model, bool is_window)
