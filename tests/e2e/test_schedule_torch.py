@@ -3,6 +3,7 @@
 port of its function is in tests/unit/test_schedule.c."""
 import itertools
 import os
+import shlex
 import subprocess
 import warnings
 from pathlib import Path
@@ -30,7 +31,7 @@ def ask(tmp_path_factory):
     """A function from lists of options to our answers, one line each."""
     program = tmp_path_factory.mktemp("schedule") / "schedule_letters"
     sources = [Path(__file__).with_name("schedule_letters.c")] + [ROOT / f"src/recorder/{name}.c" for name in SOURCES]
-    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-O1", f"-I{ROOT}/include",
+    subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-std=gnu11", "-D_GNU_SOURCE", "-O1", f"-I{ROOT}/include",
                     f"-I{ROOT}/src", *sources, "-o", program], check=True)
 
     def answers(lists):
