@@ -18,7 +18,7 @@ PARAMETER, GRADIENT, STATE, BUFFER = 1, 2, 3, 8  # enum stepscope_memory
 FIRST_LOOKS = 3       # at each optimizer
 FIRST_NS = 50_000_000  # that all of those may take together
 FULL_EVERY = 16
-SHARE = 1 / 1000
+SHARE = 1 / 4000
 
 _modules = weakref.WeakValueDictionary()  # by id
 _is_watching = False
@@ -83,6 +83,7 @@ class Watch:
         """Calls collect(owners) when memory is recorded and hands over what it found. Nothing gets out of here."""
         if not self.is_on or not self.native.torch_wants_owners():
             return
+        start = time.perf_counter_ns()
         try:
             owners = Owners(self.torch)
             with self.torch._C.DisableTorchFunction():
@@ -91,6 +92,7 @@ class Watch:
         except Exception as problem:  # of a kind of tensor or module we do not know
             self.is_on = False
             self.native.metadata("torch.owners", f"not any more: {type(problem).__name__}: {problem}"[:500])
+        self.spent_ns += time.perf_counter_ns() - start
 
     def after_step(self, optimizer):
         start = time.perf_counter_ns()
@@ -102,8 +104,14 @@ class Watch:
         self.looks[id(optimizer)] = looks + 1, count
         self.tell(lambda owners: self.look(owners, optimizer, is_full))
         end = time.perf_counter_ns()
-        self.spent_ns += end - start
         self.next_ns = end + int((end - start) / SHARE)
+
+    def finish(self):
+        """A last time, for models that no optimizer has; and what it all took."""
+        self.tell(Owners.add_modules)
+        if self.is_on:
+            looks = sum(count for count, _ in self.looks.values())
+            self.native.metadata("torch.owners", f"yes: {looks} looks at optimizers, {self.spent_ns / 1e6:.1f} ms in all")
 
     @staticmethod
     def look(owners, optimizer, is_full):
@@ -135,7 +143,7 @@ def watch(torch, native, is_wanted=False):
         if register is not None:
             register(_registration(watching, category, is_compiling))
     after_each_step(torch, watching.after_step, is_compiling)
-    atexit.register(watching.tell, Owners.add_modules)
+    atexit.register(watching.finish)
 
 
 def _registration(watching, category, is_compiling):
