@@ -85,7 +85,7 @@ struct stream {
 	struct inferred *inferred;
 	uint32_t inferred_count, inferred_next;
 	uint32_t inferred_open[4], inferred_depth; /* indices, outermost first */
-	bool has_own_phases;
+	bool has_own_phases, has_own_steps;
 };
 
 struct declared_track {

@@ -353,7 +353,8 @@ static bool may_place(struct recording *recording, const struct stream *stream)
 /* Put in, not recorded? */
 static bool is_inferred(const struct stream *stream, const struct level *level)
 {
-	return stream->inferred && (level->kind == SPAN_STEP || (level->kind == SPAN_PHASE && !stream->has_own_phases));
+	return stream->inferred && ((level->kind == SPAN_STEP && !stream->has_own_steps) ||
+	                            (level->kind == SPAN_PHASE && !stream->has_own_phases));
 }
 
 /* Events were dropped here: `lowest` of the spans that were open have ended meanwhile, and net - lowest were begun. */
@@ -423,8 +424,11 @@ static void end_inferred(struct recording *recording, struct stream *stream)
 }
 
 /* Puts in what begins and ends up to the event: before it what begins with it, behind it what ends with it. */
-static void follow_inferred(struct recording *recording, struct stream *stream, int64_t time_ns, bool is_begin)
+static void follow_inferred(struct recording *recording, struct stream *stream, int64_t time_ns,
+                            enum stepscope_event type)
 {
+	/* a step that the program marks begins and ends outside of phases */
+	bool is_begin = type == STEPSCOPE_EVENT_BEGIN, is_bound = type == STEPSCOPE_EVENT_STEP && stream->has_own_steps;
 	for (;;) {
 		const struct inferred
 			*open = stream->inferred_depth
@@ -433,7 +437,7 @@ static void follow_inferred(struct recording *recording, struct stream *stream, 
 		const struct inferred *next = stream->inferred_next < stream->inferred_count
 		                                      ? &stream->inferred[stream->inferred_next]
 		                                      : NULL;
-		if (open && (open->end_ns < time_ns || (is_begin && open->end_ns == time_ns)) &&
+		if (open && (open->end_ns < time_ns || ((is_begin || is_bound) && open->end_ns == time_ns)) &&
 		    (!next || next->start_ns >= open->end_ns)) {
 			end_inferred(recording, stream);
 		} else if (next && (next->start_ns < time_ns || (is_begin && next->start_ns == time_ns))) {
@@ -499,7 +503,8 @@ static bool is_in_window(struct recording *recording, struct stream *stream, int
 	const struct recorded_process *process = recording->process;
 	while (stream->window < process->window_count && process->windows[stream->window].end_ns < time_ns) {
 		if (stream->is_window_open && stream->inferred)
-			follow_inferred(recording, stream, process->windows[stream->window].end_ns, true);
+			follow_inferred(recording, stream, process->windows[stream->window].end_ns,
+			                STEPSCOPE_EVENT_BEGIN);
 		if (stream->is_window_open)
 			end_all(recording, stream, process->windows[stream->window].end_ns, SPAN_IS_CLIPPED);
 		stream->is_window_open = false;
@@ -634,7 +639,7 @@ bool recording_events(void *context, const struct stepscope_block *block, const 
 		stream->last_ns = time_ns;
 		recording->process->events++;
 		if (stream->inferred && stream->track != MODEL_NONE)
-			follow_inferred(recording, stream, time_ns, events[i].type == STEPSCOPE_EVENT_BEGIN);
+			follow_inferred(recording, stream, time_ns, events[i].type);
 		on_event(recording, stream, &events[i], time_ns);
 		if (stream->is_detail_off)
 			cut_detail(recording, stream, time_ns);
@@ -656,7 +661,7 @@ void recording_close_session(struct recording *recording, struct session *sessio
 		if (stream->track == MODEL_NONE)
 			continue;
 		if (stream->inferred)
-			follow_inferred(recording, stream, INT64_MAX, false);
+			follow_inferred(recording, stream, INT64_MAX, STEPSCOPE_EVENT_END);
 		follow_captures(recording, stream, INT64_MAX);
 		const struct time_window *window = stream->is_window_open ? &recording->process->windows[stream->window]
 		                                                          : NULL;

@@ -81,6 +81,10 @@ struct torch_scan {
 	uint32_t record_count, range_count; /* of all streams */
 	bool has_steps;                     /* marked by the program */
 	bool has_phases;
+	int64_t *bounds; /* where those steps begin and end, in order */
+	uint32_t bound_count, bound_capacity;
+	uint32_t step_stream;  /* that marks them */
+	bool has_step_streams; /* several do */
 };
 
 /* Interned by the agent before its first operator (src/agents/torch/agent.c). */
@@ -494,6 +498,17 @@ int64_t torch_scan_before(const struct recording *recording, uint32_t number, in
 	return is_known && scan->streams[found].before_ns < time_ns ? scan->streams[found].before_ns : time_ns;
 }
 
+static void add_bound(struct torch_scan *scan, const struct stream_scan *stream, int64_t time_ns)
+{
+	scan->has_step_streams |= scan->bound_count && scan->step_stream != stream->stream;
+	scan->step_stream = stream->stream;
+	if (scan->bound_count == scan->bound_capacity) {
+		scan->bound_capacity = scan->bound_capacity ? 2 * scan->bound_capacity : 256;
+		scan->bounds = memory_resize(scan->bounds, scan->bound_capacity, sizeof *scan->bounds);
+	}
+	scan->bounds[scan->bound_count++] = time_ns;
+}
+
 void torch_scan_event(struct recording *recording, uint32_t number, const struct segment_event *event, int64_t time_ns,
                       const struct clock_cursor *clock)
 {
@@ -526,6 +541,8 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 		on_gap(stream, event, time_ns);
 		break;
 	case STEPSCOPE_EVENT_STEP:
+		if (event->id == STEPSCOPE_STEP_BEGIN || event->id == STEPSCOPE_STEP_END)
+			add_bound(scan, stream, time_ns);
 		scan->has_steps |= event->id == STEPSCOPE_STEP_BEGIN;
 		if (event->id == STEPSCOPE_STEP_TRAINING && event->payload_count > 2)
 			on_training(scan, stream, event, *clock);
@@ -710,11 +727,52 @@ static void compare_counts(struct recording *recording, const struct session *se
 		                     counted, found));
 }
 
+static void add_piece(struct inference *inference, struct inferred piece, int64_t start_ns, int64_t end_ns)
+{
+	if (start_ns >= end_ns)
+		return;
+	if (inference->count == inference->capacity) {
+		inference->capacity = inference->capacity ? 2 * inference->capacity : 256;
+		inference->list = memory_resize(inference->list, inference->capacity, sizeof *inference->list);
+	}
+	piece.start_ns = start_ns;
+	piece.end_ns = end_ns;
+	inference->list[inference->count++] = piece;
+}
+
+/* The program marks its steps, but no phases: what was inferred as phases stays, cut where a step begins or ends. */
+static void keep_phases(const struct torch_scan *scan, struct inference *inference)
+{
+	struct inference phases = {0};
+	uint32_t bound = 0;
+	for (size_t i = 0; i < inference->count; i++) {
+		const struct inferred *whole = &inference->list[i];
+		int64_t start_ns = whole->start_ns;
+		if (whole->what == INFERRED_STEP)
+			continue;
+		while (bound < scan->bound_count && scan->bounds[bound] <= start_ns)
+			bound++;
+		for (uint32_t b = bound; b < scan->bound_count && scan->bounds[b] < whole->end_ns; b++) {
+			add_piece(&phases, *whole, start_ns, scan->bounds[b]);
+			start_ns = scan->bounds[b];
+		}
+		add_piece(&phases, *whole, start_ns, whole->end_ns);
+	}
+	free(inference->list);
+	inference->list = phases.list;
+	inference->count = phases.count;
+	inference->capacity = phases.capacity;
+}
+
 static void infer_session(struct recording *recording, struct session *session)
 {
 	struct torch_scan *scan = session->torch;
-	struct stream_scan *training = scan && !scan->has_steps ? training_stream(scan) : NULL;
-	if (!training)
+	struct stream_scan *training = scan ? training_stream(scan) : NULL;
+	/* phases of a thread other than the one that marks the steps would not lie in them */
+	bool is_other = scan && scan->has_steps &&
+	                (scan->has_phases || scan->has_step_streams ||
+	                 (training && scan->step_stream != training->stream));
+	if (!training || is_other)
 		return;
 	for (uint32_t i = 0; i < scan->stream_count; i++)
 		if (&scan->streams[i] != training)
@@ -732,10 +790,15 @@ static void infer_session(struct recording *recording, struct session *session)
 		inference_release(&inference);
 		return;
 	}
+	if (scan->has_steps)
+		keep_phases(scan, &inference);
 	struct stream *stream = session->streams[found];
 	stream->inferred = inference.list;
+	stream->has_own_steps = scan->has_steps;
 	stream->inferred_count = (uint32_t)inference.count;
 	stream->has_own_phases = scan->has_phases;
+	if (scan->has_steps)
+		return;
 	note_limits(recording, session, scan, stream, &inference);
 	compare_counts(recording, session, &inference);
 }
@@ -761,6 +824,7 @@ void torch_scan_release(struct torch_scan *scan)
 		free(scan->streams[i].open);
 	}
 	free(scan->streams);
+	free(scan->bounds);
 	number_map_release(&scan->stream_map);
 	free(scan->classes);
 	free(scan);

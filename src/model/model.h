@@ -94,8 +94,8 @@ struct track {
 	int32_t device; /* -1: none */
 	bool is_main;
 	uint32_t torch_thread; /* PyTorch's own number of the thread; 0: unknown */
-	uint32_t name; /* string, 0: unknown */
-	uint32_t sort; /* order among the tracks of its process */
+	uint32_t name;         /* string, 0: unknown */
+	uint32_t sort;         /* order among the tracks of its process */
 	uint32_t span_count;
 	uint32_t chunk_count;
 	struct span_chunk **chunks;

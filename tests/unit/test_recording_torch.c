@@ -240,7 +240,8 @@ static void a_kill_in_the_optimizer(void **state)
 
 static void steps_can_be_chosen(void **state)
 {
-	const struct model_filter some = {.has_steps = true, .first_step = 3, .last_step = 5}, last = {.has_steps = true, .first_step = 9, .last_step = 12};
+	const struct model_filter some = {.has_steps = true, .first_step = 3, .last_step = 5},
+				  last = {.has_steps = true, .first_step = 9, .last_step = 12};
 
 	begin();
 	for (int i = 0; i < 10; i++)
@@ -265,16 +266,58 @@ static void steps_can_be_chosen(void **state)
 	model_release(&model);
 }
 
+static void mark_step(enum stepscope_step_event what, int64_t number)
+{
+	segment_step(&segment, MAIN, now += 10, what, number);
+}
+
 static void marked_steps_are_left_alone(void **state)
 {
 	begin();
-	segment_step(&segment, MAIN, now += 10, STEPSCOPE_STEP_BEGIN, 0);
+	mark_step(STEPSCOPE_STEP_BEGIN, 0);
 	step();
 	step();
-	segment_step(&segment, MAIN, now += 10, STEPSCOPE_STEP_END, 0);
+	mark_step(STEPSCOPE_STEP_END, 0);
 	finish("exit");
 	assert_int_equal(model.steps_count, 1);
+	assert_int_equal(span_count("forward", 1), 2);
+	assert_int_equal(span_count("optimizer", 1), 2);
+	model_release(&model);
+}
+
+/* Where a step begins or ends no phase goes on; outside of steps they are phases, too. */
+static void phases_end_with_marked_steps(void **state)
+{
+	begin();
+	data(true);
+	mark_step(STEPSCOPE_STEP_BEGIN, 0);
+	forward();
+	mark_step(STEPSCOPE_STEP_END, 0);
+	mark_step(STEPSCOPE_STEP_BEGIN, 1);
+	forward();
+	backward_on(MAIN);
+	call(5);
+	mark_step(STEPSCOPE_STEP_END, 1);
+	finish("exit");
+	assert_int_equal(model.steps_count, 2);
+	assert_int_equal(span_count("data", 0), 1);
+	assert_int_equal(span_count("forward", 1), 2);
+	assert_int_equal(span_count("backward", 1), 1);
+	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
+static void marked_phases_are_left_alone(void **state)
+{
+	begin();
+	mark_step(STEPSCOPE_STEP_BEGIN, 0);
+	segment_put(&segment, MAIN, now += 10, STEPSCOPE_EVENT_BEGIN, STEPSCOPE_BUILTIN_PHASE_DATA, 0);
+	segment_put(&segment, MAIN, now += 10, STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE, 0);
+	step();
+	mark_step(STEPSCOPE_STEP_END, 0);
+	finish("exit");
 	assert_int_equal(span_count("forward", -1), 0);
+	assert_int_equal(span_count("data", 1), 1);
 	model_release(&model);
 }
 
@@ -465,6 +508,8 @@ int main(void)
 		cmocka_unit_test(a_kill_in_the_optimizer),
 		cmocka_unit_test(steps_can_be_chosen),
 		cmocka_unit_test(marked_steps_are_left_alone),
+		cmocka_unit_test(phases_end_with_marked_steps),
+		cmocka_unit_test(marked_phases_are_left_alone),
 		cmocka_unit_test(another_threads_backward_is_put_in),
 		cmocka_unit_test(a_gap_does_not_lose_the_levels),
 		cmocka_unit_test(no_detail_for_a_while),
