@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from typing import Any, Callable, Optional, SupportsFloat, Tuple, TypeVar
+from typing import Any, Callable, Dict, Optional, SupportsFloat, Tuple, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -9,6 +9,9 @@ class Span:
     def __call__(self, function: _Function) -> _Function: ...
 
 class Around: ...
+
+def garbage_callback(phase: str, info: Dict[str, int], /) -> None: ...
+def garbage_notice(function: Callable[[], object], /) -> None: ...
 
 def around(function: _Function, name: Optional[str] = None, before: Optional[Callable[..., object]] = None,
            after: Optional[Callable[..., object]] = None, is_optimizer: bool = False) -> _Function: ...

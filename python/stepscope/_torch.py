@@ -36,10 +36,11 @@ def attach():
 
     _facts["torch.modules"] = _modules.watch(torch, native)
     tell()
-    from stepscope import _loader, _memory, _optimizers
+    from stepscope import _loader, _memory, _optimizers, _waits
 
     _optimizers.watch(native)
     _watch(_loader, torch)
+    _watch(_waits, torch)
     _memory.watch(torch, native)
 
 

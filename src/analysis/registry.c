@@ -25,6 +25,7 @@ const struct analysis *const analyses[] = {
 	&analysis_memory_steps,
 	&analysis_memory_growth,
 	&analysis_data_loader,
+	&analysis_host_waits,
 	&analysis_ranks,
 	&analysis_processes,
 	&analysis_metrics,

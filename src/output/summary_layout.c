@@ -56,6 +56,7 @@ const struct summary_entry summary_layout[] = {
 	{SUMMARY_ROWS, "memory", "memory", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "memory_peak", "memory_peak", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "data_loader", "data_loader", NULL, NULL, NULL},
+	{SUMMARY_ROWS, "host_waits", "host_waits", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "ranks", "ranks", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "processes", "processes", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "metrics", "metrics", NULL, NULL, NULL},

@@ -23,6 +23,7 @@ bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol);
 /* Each adds its functions to the module. */
 bool native_add_ranges(PyObject *module);
 bool native_add_around(PyObject *module);
-extern PyMethodDef native_mark_methods[], native_module_methods[], native_session_methods[], native_torch_methods[];
+extern PyMethodDef native_garbage_methods[], native_mark_methods[], native_module_methods[], native_session_methods[],
+	native_torch_methods[];
 
 #endif

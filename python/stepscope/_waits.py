@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a training loop waits for besides its operators: files of torch.save and torch.load, the garbage collector, compilation."""
+import gc
+import sys
+
+
+def watch(torch, native):
+    for name in ("save", "load"):
+        wrapped = native.around(getattr(torch.serialization, name), name=f"torch.{name}")
+        setattr(torch.serialization, name, wrapped)
+        setattr(torch, name, wrapped)
+    gc.callbacks.append(native.garbage_callback)
+    native.garbage_notice(lambda: _watch_compilation(native))
+
+
+def _watch_compilation(native):
+    """True once Dynamo, which is imported when it is needed, tells us of compilations."""
+    handler = getattr(sys.modules.get("torch._dynamo.callback"), "callback_handler", None)
+    if handler is None:
+        return False
+    start, end = (getattr(handler, f"register_{when}_callback", None) for when in ("start", "end"))
+    if start is None or end is None:  # before PyTorch 2.2
+        return True
+    span = native.range("compile")
+    start(lambda *_: span.__enter__() and None)
+    end(lambda *_: span.__exit__())
+    return True

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * garbage.c: Python's garbage collections as ranges. In C, because a callback of gc must not swallow the user's Ctrl-C, which Python
+ * code in its place could.
+ */
+#include "agents/python/native.h"
+
+#define GENERATIONS 3
+
+static struct {
+	PyObject *notice; /* called behind collections until it returns true; NULL: no more */
+	uint32_t symbols[GENERATIONS], collected;
+	bool is_open;
+} garbage;
+
+static long number_in(PyObject *info, const char *key)
+{
+	PyObject *value = PyDict_Check(info) ? PyDict_GetItemString(info, key) : NULL;
+	long number = value ? PyLong_AsLong(value) : -1;
+	if (PyErr_Occurred())
+		PyErr_Clear();
+	return number;
+}
+
+static void begin(long generation)
+{
+	static const char *const names[GENERATIONS] = {"garbage collection 0", "garbage collection 1",
+	                                               "garbage collection 2"};
+	if (generation < 0 || generation >= GENERATIONS || !library_records(STEPSCOPE_ACTIVE_DETAIL))
+		return;
+	if (!garbage.symbols[generation])
+		garbage.symbols[generation] = library.stepscope_name(STEPSCOPE_KIND_RANGE, names[generation]);
+	library.stepscope_emit_begin(garbage.symbols[generation]);
+	garbage.is_open = true;
+}
+
+/* How much a full one found: those are rare. */
+static void end(PyObject *info)
+{
+	if (!garbage.is_open)
+		return;
+	garbage.is_open = false;
+	library.stepscope_emit_end();
+	if (number_in(info, "generation") != GENERATIONS - 1)
+		return;
+	if (!garbage.collected)
+		garbage.collected = library.stepscope_name(STEPSCOPE_KIND_COUNTER, "garbage.collected");
+	library.stepscope_emit_value(garbage.collected, (double)number_in(info, "collected"));
+}
+
+static void notify(void)
+{
+	PyObject *done = PyObject_CallFunctionObjArgs(garbage.notice, NULL);
+	if (done != Py_False)
+		Py_CLEAR(garbage.notice);
+	if (!done && PyErr_ExceptionMatches(PyExc_Exception))
+		PyErr_Clear(); /* another one is the program's, and Python says it */
+	Py_XDECREF(done);
+}
+
+/* For gc.callbacks: called with "start" or "stop", and a dictionary. */
+static PyObject *garbage_callback(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	if (count < 2 || !PyUnicode_Check(arguments[0]))
+		Py_RETURN_NONE;
+	if (PyUnicode_CompareWithASCIIString(arguments[0], "start") == 0) {
+		begin(number_in(arguments[1], "generation"));
+		Py_RETURN_NONE;
+	}
+	end(arguments[1]);
+	if (garbage.notice)
+		notify();
+	if (PyErr_Occurred())
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *garbage_notice(PyObject *self, PyObject *function)
+{
+	Py_XINCREF(function);
+	Py_XDECREF(garbage.notice);
+	garbage.notice = function;
+	Py_RETURN_NONE;
+}
+
+PyMethodDef native_garbage_methods[] = {
+	{"garbage_callback", NATIVE_FAST(garbage_callback), METH_FASTCALL, "For gc.callbacks."},
+	{"garbage_notice", garbage_notice, METH_O,
+         "garbage_notice(function): called behind collections until it returns true."},
+	{NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds up the loop is named, as often as the script did it."""
+
+import pytest
+
+from test_start import plain
+from torch_tools import every_python, run, table, version
+
+HELD_UP = """
+import gc, io, json, time, torch
+model = torch.nn.Linear(16, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(48, 16)), batch_size=8)
+gc.collect()
+gc.disable()
+for step, (batch,) in enumerate(data):
+    loss = model(batch).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    loss.item()
+    if loss > 1e9:
+        break
+    if step % 2:
+        gc.collect()
+        torch.save(model.state_dict(), "model.pt")
+        torch.load("model.pt")
+print("done")
+"""
+
+
+def causes(tmp_path):
+    return {row["cause"].split(" (")[0].split(",")[0]: row for row in table(tmp_path, "host_waits")}
+
+
+@every_python
+def test_causes_are_named_and_counted(tmp_path, python):
+    (tmp_path / "held.py").write_text(HELD_UP)
+    done = run(tmp_path, python, "held.py")
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    rows = causes(tmp_path)
+    assert rows["reading a value of a tensor"]["count"] >= 12  # also those of the loader
+    assert rows["garbage collection"]["count"] >= 4  # those of imports, too
+    assert rows["torch.save"]["count"] == rows["torch.load"]["count"] == 3
+    assert rows["optimizer"]["count"] == 6 and rows["waiting for data"]["count"] == 7
+    assert all(0 <= row["step_own_ns"] <= row["own_ns"] <= row["total_ns"] for row in rows.values())
+    assert 0 < sum(row["step_ratio"] for row in rows.values()) < 1
+
+
+SAME = """
+import gc, inspect, pickle, sys, torch
+print(inspect.signature(torch.save), torch.save.__name__, torch.save.__module__, torch.save.__doc__[:20])
+print(pickle.loads(pickle.dumps(torch.save)) is torch.save, torch.load is torch.serialization.load, repr(torch.load).split(" at ")[0])
+class Bad:
+    def __reduce__(self):
+        raise KeyError("no")
+def store(thing, file="x.pt"):
+    torch.save(thing, file)
+try:
+    store(1, "/nowhere/x")
+except Exception as error:
+    print(type(error).__name__)
+store(Bad())
+"""
+
+
+@every_python
+def test_functions_in_their_places_look_the_same(tmp_path, python):
+    (tmp_path / "same.py").write_text(SAME)
+    ours, theirs = run(tmp_path, python, "same.py"), plain(tmp_path, python, "same.py")
+    assert ours.stdout == theirs.stdout
+    assert ours.returncode == theirs.returncode == 1
+    assert theirs.stderr in ours.stderr
+
+
+COMPILED = """
+import torch
+model = torch.nn.Linear(16, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+compiled = torch.compile(model, backend="eager")
+for step in range(4):
+    loss = compiled(torch.randn(8, 16)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@every_python
+def test_compilation_is_named(tmp_path, python):
+    if version(python).startswith("1."):
+        pytest.skip("1.13 has no torch.compile")
+    (tmp_path / "compiled.py").write_text(COMPILED)
+    done = run(tmp_path, python, "compiled.py")
+    assert done.returncode == 0, done.stderr
+    assert causes(tmp_path)["compilation"]["count"] >= 1
