@@ -97,11 +97,12 @@ def ours():
     active = ctypes.c_uint.in_dll(library, "stepscope_active")
     everything = active.value
     if not everything & SHAPES or not everything & MEMORY:
-        raise RuntimeError("not under `stepscope run --with shapes,memory`")
+        raise RuntimeError("not under `stepscope run --with shapes,memory,lines`")
 
-    def pair(without):
+    def pair(without, lines=False):
         def start():
             active.value = everything & ~without
+            library.stepscope_torch_want_lines(lines)
             library.stepscope_torch_want_inputs(0 if without & SHAPES else 1)
             if library.stepscope_torch_start() != 0:
                 raise RuntimeError(library.stepscope_torch_problem().decode(errors="replace"))
@@ -110,7 +111,8 @@ def ours():
             library.stepscope_torch_stop()
             active.value = everything & ~(SHAPES | MEMORY)
         return start, stop
-    pairs = {"ours": pair(SHAPES | MEMORY), "ours, shapes": pair(MEMORY), "ours, shapes, memory": pair(0)}
+    pairs = {"ours": pair(SHAPES | MEMORY), "ours, shapes": pair(MEMORY), "ours, shapes, memory": pair(0),
+             "ours, lines": pair(SHAPES | MEMORY, lines=True)}
     pairs["ours, shapes"][1]()
     return pairs, library
 
@@ -129,6 +131,7 @@ def torchs():
     everything = {"record_shapes": True, "profile_memory": True}
     return {"torch.profiler": pair(), "torch.profiler, shapes": pair(record_shapes=True),
             "torch.profiler, memory": pair(profile_memory=True), "torch.profiler, shapes, memory": pair(**everything),
+            "torch.profiler, lines": pair(with_stack=True),
             "torch.profiler, all": pair(**everything, with_stack=True, with_flops=True, with_modules=True)}
 
 
