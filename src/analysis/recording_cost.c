@@ -29,7 +29,7 @@ static double count_threads(const struct model *model, uint32_t process)
 /* The last sample may be older than the last event, and the cost of an event is an estimate: no less than the work. */
 static double find_cpu(const struct model *model, uint32_t process, const struct recording_cost *cost)
 {
-	double cpu_ns, work_ns = cost->events_ns + cost->drainer_ns;
+	double cpu_ns, work_ns = cost->events_ns + cost->stacks_ns + cost->drainer_ns;
 	int64_t sampled_ns;
 
 	if (process_counter(model, process, "process.cpu_ns", &sampled_ns) && sampled_ns > 0)
@@ -50,13 +50,15 @@ bool recording_cost_of(struct recording_cost *cost, const struct model *model, u
 	if (!process->has_cost || !is_sane || !process->has_times || process->last_ns <= process->first_ns)
 		return false;
 	cost->events_ns = (double)process->event_count * process->cost_per_event_ns;
+	if (process->cost_per_frame_ns > 0 && process->cost_per_frame_ns < 1e9)
+		cost->stacks_ns = (double)process->stack_frames * process->cost_per_frame_ns;
 	cost->drainer_ns = (double)process->drainer_cpu_ns;
 	if (process_counter(model, number, "process.recorder_cpu_ns", &sampled_ns) &&
 	    sampled_ns > process->drainer_cpu_ns)
 		cost->drainer_ns = (double)sampled_ns;
 	cost->wall_ns = (double)(process->last_ns - process->first_ns);
 	cost->cpu_ns = find_cpu(model, number, cost);
-	cost->ratio = (cost->events_ns + cost->drainer_ns) / cost->cpu_ns;
+	cost->ratio = (cost->events_ns + cost->stacks_ns + cost->drainer_ns) / cost->cpu_ns;
 	return true;
 }
 
@@ -71,13 +73,14 @@ bool recording_cost_all(struct recording_cost *cost, const struct model *model)
 			continue;
 		cost->events += one.events;
 		cost->events_ns += one.events_ns;
+		cost->stacks_ns += one.stacks_ns;
 		cost->drainer_ns += one.drainer_ns;
 		cost->wall_ns += one.wall_ns;
 		cost->cpu_ns += one.cpu_ns;
 	}
 	if (cost->cpu_ns <= 0)
 		return false;
-	cost->ratio = (cost->events_ns + cost->drainer_ns) / cost->cpu_ns;
+	cost->ratio = (cost->events_ns + cost->stacks_ns + cost->drainer_ns) / cost->cpu_ns;
 	return true;
 }
 
@@ -86,6 +89,7 @@ enum {
 	COST_EVENTS,
 	COST_PER_EVENT,
 	COST_EVENTS_TIME,
+	COST_STACKS,
 	COST_DRAINER,
 	COST_WALL,
 	COST_CPU,
@@ -118,6 +122,14 @@ static const struct table_column columns[COST_COLUMNS] = {
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
                               .definition = "events times the cost of one, in the program's threads"},
+	[COST_STACKS] =
+		{.name = "stacks_ns",
+                 .title = "lines",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "frames of Python that were read for lines times the cost of one, calibrated at start, in the "
+                         "program's threads"},
 	[COST_DRAINER] = {.name = "drainer_cpu_ns",
                           .title = "own thread",
                           .type = TABLE_DOUBLE,
@@ -270,6 +282,10 @@ static void add_row(struct table *table, const struct model *model, const struct
 	}
 	table_set_double(table, row, COST_PER_EVENT, model->processes[process].cost_per_event_ns);
 	table_set_double(table, row, COST_EVENTS_TIME, cost.events_ns);
+	if (cost.stacks_ns > 0)
+		table_set_double(table, row, COST_STACKS, cost.stacks_ns);
+	else
+		table_set_missing(table, row, COST_STACKS, "no lines of Python were recorded");
 	table_set_double(table, row, COST_DRAINER, cost.drainer_ns);
 	table_set_double(table, row, COST_WALL, cost.wall_ns);
 	table_set_double(table, row, COST_CPU, cost.cpu_ns);

@@ -9,8 +9,9 @@
 
 /* Work in the program's threads and beside them is CPU time, so it is compared with CPU time: on several cores their sum
  * may well be more than the wall time. */
-#define RECORDING_COST_DEFINITION                                                                                      \
-	"the recorder's own work: events times the cost per event calibrated at start, plus the CPU time of its thread"
+#define RECORDING_COST_DEFINITION                                                                                       \
+	"the recorder's own work: events and frames of Python times the cost of one calibrated at start, plus the CPU " \
+	"time of its thread"
 #define RECORDING_COST_DENOMINATOR                                                                                     \
 	"CPU time of the processes that measured it; of a process that did not sample that, its recorded time times "  \
 	"the number of its threads"
@@ -19,10 +20,11 @@
 struct recording_cost {
 	uint64_t events;
 	double events_ns;  /* events times calibrated cost per event */
+	double stacks_ns;  /* frames of Python that were read, times calibrated cost of one */
 	double drainer_ns; /* CPU time of the recorder's thread */
 	double wall_ns;    /* recorded time of the process */
-	double cpu_ns;     /* what it is a share of: at least events_ns + drainer_ns */
-	double ratio;      /* (events_ns + drainer_ns) / cpu_ns */
+	double cpu_ns;     /* what it is a share of: at least these three */
+	double ratio;      /* of the three in cpu_ns */
 };
 
 /* False when the process did not measure itself. */

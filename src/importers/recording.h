@@ -37,6 +37,7 @@ struct recorded_symbol {
 struct recorded_frame {  /* of Python */
 	uint32_t caller; /* symbol */
 	uint32_t stack;  /* of the model; 0: not looked for yet */
+	uint32_t depth;  /* frames of it */
 	struct stack_node place;
 };
 #define SYMBOL_PAGE 4096u
@@ -146,6 +147,7 @@ struct recorded_process {
 	bool has_anchors;
 	int64_t first_raw_ns, last_raw_ns; /* of its anchors */
 	uint64_t events;
+	uint64_t stack_frames; /* of the stacks that were read */
 	bool is_closed, is_alive;
 	const char *end_reason; /* in the model's arena, NULL: none */
 	struct capture_change *captures;

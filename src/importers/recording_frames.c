@@ -67,10 +67,11 @@ static uint32_t stack_of(struct recording *recording, uint32_t id)
 {
 	struct recorded_frame *path[DEEPEST];
 	unsigned count = 0;
-	uint32_t parent = 0;
+	uint32_t parent = 0, depth = 0;
 	for (struct recorded_frame *frame; (frame = find_frame(recording->session, id)); id = frame->caller) {
 		if (frame->stack || count == DEEPEST) {
 			parent = frame->stack;
+			depth = frame->depth;
 			break;
 		}
 		path[count++] = frame;
@@ -78,6 +79,7 @@ static uint32_t stack_of(struct recording *recording, uint32_t id)
 	while (count--) {
 		struct recorded_frame *frame = path[count];
 		frame->place.parent = parent;
+		frame->depth = ++depth;
 		parent = frame->stack = model_add_frame(recording->model, &frame->place);
 	}
 	return parent;
@@ -89,6 +91,8 @@ void recording_set_stack(struct recording *recording, uint32_t track, uint32_t r
 	uint32_t index, stack = 0;
 	if (frame) {
 		stack = stack_of(recording, frame);
+		const struct recorded_frame *innermost = find_frame(recording->session, frame);
+		recording->process->stack_frames += innermost ? innermost->depth : 0;
 	} else {
 		uint32_t parent = track_chunk(model->tracks[track], row, &index)->parent[index];
 		const struct span_chunk *chunk = parent == MODEL_NONE

@@ -217,6 +217,8 @@ struct process {
 	int64_t realtime_offset_ns; /* wall time = time + this */
 	bool has_cost;              /* the recorder measured itself */
 	double cost_per_event_ns;   /* calibrated at start */
+	double cost_per_frame_ns;   /* of a stack of Python that is read; 0: none were */
+	uint64_t stack_frames;
 	int64_t drainer_cpu_ns;
 	uint64_t event_count;
 };

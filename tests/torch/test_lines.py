@@ -99,6 +99,8 @@ def test_lines_have_their_forward_and_its_backward(tmp_path, python):
         assert rows[source]["line"] == f"train.py:{MODEL[:MODEL.index(source)].count(chr(10)) + 1}"
     assert rows["hidden = self.first(x).relu()"]["function"] in ("Block.forward", "forward")
     assert rows["optimizer.step()"]["backward_ns"] == 0 < rows["optimizer.step()"]["issued_ns"]
+    cost = [row for row in table(tmp_path, "cost") if row["stacks_ns"]]
+    assert cost and cost[0]["stacks_ns"] < cost[0]["cpu_ns"]
     total = sum(row["self_ns"] for row in rows.values())
     assert total == sum(row["issued_ns"] + row["backward_ns"] for row in rows.values())
     # what accumulates gradients has no forward, and belongs to who started the backward

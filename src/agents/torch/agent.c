@@ -21,7 +21,7 @@ static struct {
 	char problem[600], lines_problem[600];
 	bool is_found, is_probing;
 	bool has_inputs; /* proven and checked */
-	bool is_without_inputs, is_without_lines;
+	bool is_without_inputs, is_without_lines, is_measured;
 	uint32_t optimizer_key; /* symbol */
 	uint32_t loader_key, loader_end_key;
 } agent = {.layout = {.sequence = -1, .forward_thread = -1}};
@@ -110,6 +110,12 @@ int stepscope_torch_start(void)
 	bool has_lines = emit_wants_lines() && lines_are_known();
 	if (emit_wants_lines())
 		stepscope_metadata("torch.lines", has_lines ? "yes" : agent.lines_problem);
+	if (has_lines && !agent.is_measured) {
+		char text[32];
+		snprintf(text, sizeof(text), "%.3f", lines_measure());
+		stepscope_metadata("cost.frame_ns", text);
+		agent.is_measured = true;
+	}
 	observer_start(&agent.entry, &agent.layout, agent.has_inputs && !agent.is_without_inputs && emit_wants_shapes(),
 	               has_lines && !agent.is_without_lines);
 	return 0;
