@@ -3,6 +3,7 @@
  * test_budget.c: what an event may cost a training thread after its first 64: no malloc, no lock, no system call, no page fault, and
  * a bounded number of instructions. Everything is counted, nothing is timed.
  */
+#include "steps.h"
 #include "work.h"
 
 #include <dlfcn.h>
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -240,78 +240,33 @@ static void training_threads_make_no_system_calls(void)
 /* ---- instructions: counted one by one ---------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-#define STOP() __asm__ volatile("int3" ::: "memory")
 #define PAIR_INSTRUCTIONS                                                                                              \
 	68 /* measured 62 with the loop (clang: 66): two calls through the PLT, two readings of the clock, two stores */
 #else
-#define STOP() raise(SIGTRAP)
 #define PAIR_INSTRUCTIONS 100
 #endif
-
-#define WINDOWS 3 /* the one with the fewest counts: another may have to take a chunk */
 
 static void victim_pairs(int argc, char **argv)
 {
 	warm_up();
-	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	steps_begin();
 	stepscope_range_push_name(range_name);
 	stepscope_range_pop();
-	for (int window = 0; window < WINDOWS; window++) {
-		STOP();
+	for (int window = 0; window < STEPS_WINDOWS; window++) {
+		STEPS_STOP();
 		for (int i = 0; i < 100; i++) {
 			stepscope_range_push_name(range_name);
 			stepscope_range_pop();
 		}
-		STOP();
+		STEPS_STOP();
 	}
-	ptrace(PTRACE_DETACH, 0, NULL, NULL);
-}
-
-/* Runs it to the next STOP(), counting or not. */
-static uint64_t run_to_stop(pid_t pid, bool is_counting)
-{
-	uint64_t steps = 0;
-	int status;
-
-	for (;;) {
-		siginfo_t info;
-		CHECK(ptrace(is_counting ? PTRACE_SINGLESTEP : PTRACE_CONT, pid, NULL, NULL) == 0);
-		CHECK(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status));
-		CHECK(ptrace(PTRACE_GETSIGINFO, pid, NULL, &info) == 0);
-		if (info.si_code != TRAP_TRACE && info.si_code != TRAP_HWBKPT)
-			return steps;
-		steps++;
-	}
-}
-
-static uint64_t count_steps(pid_t pid)
-{
-	uint64_t fewest = UINT64_MAX;
-	int status;
-
-	CHECK(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)); /* at the first one */
-	for (int window = 0; window < WINDOWS; window++) {
-		uint64_t steps = run_to_stop(pid, true);
-		if (steps < fewest)
-			fewest = steps;
-		if (window + 1 < WINDOWS)
-			run_to_stop(pid, false);
-	}
-	return fewest;
+	steps_end();
 }
 
 static void a_pair_takes_few_instructions(void)
 {
-	if (IS_SANITIZED)
-		harness_skip("a sanitizer's instructions would be counted");
-#ifndef __OPTIMIZE__
-	harness_skip("not an optimized build");
-#endif
-	pid_t pid = harness_start("pairs", NULL);
-	uint64_t steps = count_steps(pid);
-	ptrace(PTRACE_DETACH, pid, NULL, NULL);
-	kill(pid, SIGKILL);
-	harness_wait(pid);
+	steps_need_optimized();
+	uint64_t steps = steps_count(harness_start("pairs", NULL));
 	printf("# %.2f instructions for a begin and an end\n", (double)steps / 100);
 	CHECK(steps > 2000 && steps <= 100 * PAIR_INSTRUCTIONS);
 }

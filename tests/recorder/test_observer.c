@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_observer.c: PyTorch's observer on a PyTorch that we made: what it reads of inputs of every kind, and how many instructions an
+ * operator costs with them.
+ */
+#include "agents/torch/agent.h"
+#include "fake_torch.h"
+#include "harness.h"
+#include "steps.h"
+
+#include <stdio.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+#define NOISE 0xabababababababab
+#define VALUES 8
+
+static char element_types[2]; /* of lists: their addresses count */
+
+/* ---- objects ------------------------------------------------------------------------------------------------------------ */
+
+static struct fake_tensor make_tensor(int kind, int type, int depth, const int64_t *sizes)
+{
+	static const uint64_t keys[] = {1ull << 40 | 1 << 16 | 1, 1ull << 40 | 1 << 16 | 1 << 5,
+	                                1ull << 40 | 1 << 20 | 1, 1ull << 40 | 1 << 16 | 1 << 25 | 1};
+	struct fake_tensor tensor;
+	int64_t stride = 1;
+	memset(&tensor, 0xab, sizeof(tensor));
+	tensor.words[FAKE_KEYS] = keys[kind];
+	memset(&tensor.words[FAKE_TYPE], type, 1);
+	tensor.words[FAKE_SIZES] = (uint64_t)depth;
+	for (int i = depth - 1; i >= 0; i--) {
+		uint64_t *list = depth > 5 ? tensor.more : &tensor.words[FAKE_SIZES + 1];
+		list[i] = (uint64_t)sizes[i];
+		(depth > 5 ? tensor.more + depth : &tensor.words[FAKE_STRIDES])[i] = (uint64_t)stride;
+		stride *= sizes[i];
+	}
+	return tensor;
+}
+
+#define TENSOR(kind, type, ...)                                                                                        \
+	make_tensor(kind, type, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (const int64_t[]){__VA_ARGS__})
+
+/* Deep ones hold an address of themselves, so it is set where they lie. */
+static void settle(struct fake_tensor *tensor)
+{
+	if (tensor->words[FAKE_SIZES] > 5)
+		tensor->words[FAKE_SIZES + 1] = (uint64_t)(uintptr_t)tensor->more;
+}
+
+static struct fake_value value(enum fake_tag tag, uint64_t payload)
+{
+	return (struct fake_value){payload, tag, 0xabababab};
+}
+
+static struct fake_value tensor_value(const struct fake_tensor *tensor)
+{
+	return value(FAKE_TENSOR, (uint64_t)(uintptr_t)tensor);
+}
+
+static struct fake_value number(double number)
+{
+	uint64_t bits;
+	memcpy(&bits, &number, 8);
+	return value(FAKE_DOUBLE, bits);
+}
+
+static struct fake_value list_value(struct fake_list *list, const struct fake_value *values, int count, bool is_tensors)
+{
+	memset(list, 0xab, sizeof(*list));
+	list->words[FAKE_BEGIN] = (uint64_t)(uintptr_t)values;
+	list->words[FAKE_BEGIN + 1] = list->words[FAKE_BEGIN + 2] = (uint64_t)(uintptr_t)(values + count);
+	list->words[FAKE_ELEMENTS] = (uint64_t)(uintptr_t)&element_types[is_tensors];
+	return value(FAKE_LIST, (uint64_t)(uintptr_t)list);
+}
+
+static struct fake_record make_record(const char *name, const struct fake_value *values, int count)
+{
+	struct fake_record record = {.name = name};
+	memset(record.words, 0xab, sizeof(record.words));
+	uint64_t *words = (uint64_t *)&record; /* the name is word 0 */
+	words[FAKE_SEQUENCE] = UINT64_MAX;
+	words[FAKE_INPUTS] = (uint64_t)(uintptr_t)values;
+	words[FAKE_INPUTS + 1] = (uint64_t)count;
+	words[FAKE_FORWARD] = 0;
+	return record;
+}
+
+static void call(int scope, const struct fake_record *record)
+{
+	fake_begin(scope, record);
+	fake_end(scope, record);
+}
+
+static void call_with(const char *name, const struct fake_value *values, int count)
+{
+	struct fake_record record = make_record(name, values, count);
+	call(0, &record);
+}
+
+/* ---- calibration, as python/stepscope/_torch.py does it --------------------------------------------------------------------- */
+
+static void show(const struct fake_tensor *tensor, int kind, int type, int depth)
+{
+	int64_t numbers[10] = {0};
+	memcpy(numbers, &tensor->words[FAKE_SIZES + 1], (size_t)depth * 8);
+	if (kind != 2)
+		memcpy(numbers + depth, &tensor->words[FAKE_STRIDES], (size_t)depth * 8);
+	stepscope_torch_probe_tensor((uint64_t)(uintptr_t)tensor, kind, type, numbers, depth);
+}
+
+static void find_sequence(void)
+{
+	for (int i = 0; i < 4; i++) {
+		struct fake_record add = make_record("aten::add", NULL, 0), node = make_record("AddBackward0", NULL, 0);
+		fake_sequence = 1000 + 7 * i;
+		((uint64_t *)&add)[FAKE_SEQUENCE] = ((uint64_t *)&node)[FAKE_SEQUENCE] = (uint64_t)fake_sequence;
+		((uint64_t *)&node)[FAKE_FORWARD] = 3;
+		call(0, &add);
+		call(1, &node);
+	}
+}
+
+static void find_tensors(void)
+{
+	static struct fake_tensor tensors[7];
+	static const int types[7] = {6, 6, 4, 15, 0, 6, 6}, depths[7] = {3, 3, 1, 2, 4, 3, 2},
+			 kinds[7] = {0, 0, 0, 0, 0, 1, 2};
+	tensors[0] = tensors[1] = TENSOR(FAKE_PLAIN, 6, 3, 5, 7);
+	tensors[2] = TENSOR(FAKE_PLAIN, 4, 11);
+	tensors[3] = TENSOR(FAKE_PLAIN, 15, 13, 9);
+	tensors[4] = TENSOR(FAKE_PLAIN, 0, 2, 3, 4, 6);
+	tensors[5] = TENSOR(FAKE_META, 6, 3, 5, 7);
+	tensors[6] = TENSOR(FAKE_SPARSE, 6, 4, 6);
+	for (int i = 0; i < 7; i++)
+		show(&tensors[i], kinds[i], types[i], depths[i]);
+	for (int i = 0; i < 3; i++) {
+		const struct fake_value pair[2] = {tensor_value(&tensors[i]), tensor_value(&tensors[(i + 1) % 3])};
+		struct fake_list list;
+		const struct fake_value one = list_value(&list, pair, 2, true);
+		stepscope_torch_probe_inputs(pair[0].payload, pair[1].payload);
+		call_with("aten::mul", pair, 2);
+		call_with("aten::cat", &one, 1);
+	}
+}
+
+static void find_values(void)
+{
+	const struct fake_value values[] = {value(FAKE_INT, 3), value(FAKE_INT, 77), number(2.5),
+	                                    number(0.1),        value(FAKE_BOOL, 1), value(FAKE_BOOL, NOISE << 8)};
+	for (int i = 0; i < 6; i++) {
+		const struct fake_value inputs[3] = {value(FAKE_NONE, 0), value(FAKE_NONE, 0), values[i]};
+		stepscope_torch_probe_value(i / 2, i < 4 ? values[i].payload : i == 4);
+		call_with("aten::sub", inputs, 3);
+	}
+}
+
+/* The status to exit with; 0: all was found. */
+static int calibrate(void)
+{
+	if (stepscope_torch_find() != 0 || stepscope_torch_probe_begin() != 0)
+		return 10;
+	find_sequence();
+	find_tensors();
+	if (stepscope_torch_probe_solve() != 0)
+		return 11;
+	find_values();
+	return stepscope_torch_probe_solve() == 0 ? 0 : 12;
+}
+
+/* ---- what is read ---------------------------------------------------------------------------------------------------------------- */
+
+static int failures;
+
+static void expect(const struct fake_value *values, int count, const char *text)
+{
+	call_with("aten::any", values, count);
+	if (stepscope_torch_probe_check(text) == 0)
+		return;
+	fprintf(stderr, "not read as <%s>\n", text);
+	failures++;
+}
+
+static void read_tensors(void)
+{
+	static struct fake_tensor plain, deep, wide, sparse, nested, undefined;
+	plain = TENSOR(FAKE_PLAIN, 6, 2, 3);
+	deep = TENSOR(FAKE_PLAIN, 15, 1, 2, 1, 2, 1, 2, 1);
+	wide = TENSOR(FAKE_META, 4, (int64_t)1 << 40, 2);
+	sparse = TENSOR(FAKE_SPARSE, 7, 4, 6);
+	nested = TENSOR(FAKE_NESTED, 6, 9, 9);
+	undefined = TENSOR(FAKE_PLAIN, 18, 0);
+	undefined.words[FAKE_KEYS] = 0;
+	settle(&deep);
+	const struct fake_value inputs[] = {tensor_value(&plain),  tensor_value(&deep),     tensor_value(&wide),
+	                                    tensor_value(&sparse), tensor_value(&nested),   tensor_value(&undefined),
+	                                    tensor_value(NULL),    value(FAKE_NONE, NOISE), value(FAKE_STRING, NOISE)};
+	expect(inputs, 9,
+	       "[2, 3] [1, 2, 1, 2, 1, 2, 1] [1099511627776, 2] [4, 6] [] [] [] [] []\n"
+	       "t float;c10::BFloat16;long int;double;;;;;\n"
+	       "s [3, 1] [8, 4, 4, 2, 2, 1, 1] [2, 1] [] [] [] [] [] []\nv ;;;;;;;;");
+}
+
+static void read_values(void)
+{
+	const struct fake_value inputs[] = {
+		value(FAKE_INT, (uint64_t)-7),    number(0.1),        number(3), number(-1e300),
+		value(FAKE_BOOL, NOISE << 8 | 1), value(FAKE_BOOL, 0)};
+	expect(inputs, 6,
+	       "[] [] [] [] [] []\nt Scalar;Scalar;Scalar;Scalar;Scalar;Scalar\ns [] [] [] [] [] []\n"
+	       "v -7;0.10000000000000001;3.;-1.0000000000000001e+300;True;False");
+}
+
+static void read_lists(void)
+{
+	static struct fake_tensor tensor;
+	struct fake_list lists[6];
+	struct fake_value numbers[31], pair[2], optional[2];
+	tensor = TENSOR(FAKE_PLAIN, 6, 5);
+	for (int i = 0; i < 31; i++)
+		numbers[i] = value(FAKE_INT, (uint64_t)i);
+	pair[0] = tensor_value(&tensor);
+	pair[1] = optional[0] = value(FAKE_NONE, 0);
+	optional[1] = tensor_value(&tensor);
+	const struct fake_value inputs[] = {
+		list_value(&lists[0], numbers, 3, false), list_value(&lists[1], numbers, 31, false),
+		list_value(&lists[2], pair, 2, true),     list_value(&lists[3], optional, 2, false),
+		list_value(&lists[4], numbers, 0, false), list_value(&lists[5], pair, 0, true)};
+	expect(inputs, 6,
+	       "[] [] [[5], []] [] [] []\nt ScalarList;;TensorList;;ScalarList;TensorList\ns [] [] [[1], []] [] [] []\n"
+	       "v [0, 1, 2];;;;[];");
+	expect(&inputs[2], 1, "[[[5], []]]\nt TensorList\ns [[[1], []]]\nv ");
+	expect(NULL, 0, "\nt \ns \nv ");
+}
+
+static void victim_reads(int argc, char **argv)
+{
+	int status = calibrate();
+	if (status)
+		_exit(status);
+	read_tensors();
+	read_values();
+	read_lists();
+	_exit(failures);
+}
+
+static void inputs_are_read_as_they_are(void)
+{
+	CHECK_EQUAL(harness_run("reads", NULL), 0);
+}
+
+/* What differs from what is known switches a line off, not the rest. */
+static void victim_doubts(int argc, char **argv)
+{
+	int status = calibrate();
+	const struct fake_value one = value(FAKE_INT, 5);
+	if (status)
+		_exit(status);
+	call_with("aten::any", &one, 1);
+	_exit(stepscope_torch_probe_check("[]\nt Scalar\ns []\nv 6") != 0 /* values do not hold: the sizes do */
+	      || (call_with("aten::any", &one, 1), stepscope_torch_probe_check("[]\nt Scalar\ns []")) != 0 ||
+	      stepscope_torch_probe_check("[7]\nt Scalar\ns []") == 0);
+}
+
+static void what_does_not_hold_is_left_out(void)
+{
+	CHECK_EQUAL(harness_run("doubts", NULL), 0);
+}
+
+/* ---- instructions -------------------------------------------------------------------------------------------------------------------- */
+
+#define CALLS 100
+/* Measured with gcc: 280, our own library around it included, and 425 more for three matrices and two scalars. */
+#define WITHOUT_INPUTS 320
+#define WITH_INPUTS 800
+
+static void victim_calls(int argc, char **argv)
+{
+	static struct fake_tensor tensors[3];
+	int status = calibrate();
+	if (status || stepscope_torch_probe_end() != 0)
+		_exit(status ? status : 13);
+	if (argv[1][0] == 'w')
+		stepscope_torch_want_inputs(0);
+	if (stepscope_torch_start() != 0)
+		_exit(14);
+	tensors[0] = TENSOR(FAKE_PLAIN, 6, 128);
+	tensors[1] = TENSOR(FAKE_PLAIN, 6, 512, 128);
+	tensors[2] = TENSOR(FAKE_PLAIN, 6, 128, 128);
+	const struct fake_value inputs[] = {tensor_value(&tensors[0]), tensor_value(&tensors[1]),
+	                                    tensor_value(&tensors[2]), value(FAKE_INT, 1), value(FAKE_INT, 1)};
+	struct fake_record record = make_record("aten::addmm", inputs, 5);
+	for (int i = 0; i < CALLS; i++)
+		call(0, &record);
+	for (int i = 0; i < 40; i++) /* the drainer gives pages to the pool by and by */
+		stepscope_flush();
+	steps_begin();
+	for (int window = 0; window < STEPS_WINDOWS; window++) {
+		STEPS_STOP();
+		for (int i = 0; i < CALLS; i++)
+			call(0, &record);
+		STEPS_STOP();
+	}
+	steps_end();
+}
+
+static void check_calls(const char *how, uint64_t most)
+{
+	harness.options = "keep_size=0,with=shapes";
+	uint64_t count = steps_count(harness_start("calls", how, NULL));
+	printf("# %.2f instructions for an operator%s\n", (double)count / CALLS,
+	       how[0] == 'w' ? "" : " and its inputs");
+	CHECK(count > 20 * CALLS && count <= CALLS * most);
+}
+
+static void an_operator_takes_few_instructions(void)
+{
+	steps_need_optimized();
+	check_calls("without", WITHOUT_INPUTS);
+}
+
+static void an_operator_with_inputs_takes_few_instructions(void)
+{
+	steps_need_optimized();
+	check_calls("inputs", WITH_INPUTS);
+}
+
+HARNESS_MAIN(LIST(VICTIM(reads), VICTIM(doubts), VICTIM(calls)),
+             LIST(TEST(inputs_are_read_as_they_are), TEST(what_does_not_hold_is_left_out),
+                  TEST(an_operator_takes_few_instructions), TEST(an_operator_with_inputs_takes_few_instructions)))
