@@ -157,12 +157,14 @@ struct birth birth_of(struct births *births, const struct memory_event *allocati
 	const struct track *track = births->model->tracks[allocation->track];
 	for (uint32_t row = allocation->row < track->span_count ? allocation->row : MODEL_NONE; row != MODEL_NONE;) {
 		uint32_t index;
+		uint64_t sequence;
 		const struct span_chunk *chunk = track_chunk(track, row, &index);
 		enum name_class class = class_of(births, chunk->name[index]);
 		if (class == CLASS_NODE) {
 			set_region(&birth, REGION_BACKWARD, chunk, index);
 		} else if (chunk->kind[index] == SPAN_OP) {
 			set_op(&birth, class, chunk, index, &has_op);
+			birth.has_sequence |= forward_sequence(chunk, index, &sequence);
 			birth.has_node = birth.has_node || makes_node(births, track, row);
 		} else if (class == CLASS_OPTIMIZER) {
 			set_region(&birth, REGION_OPTIMIZER, chunk, index);

@@ -197,6 +197,8 @@ static uint8_t category_of_training(struct categories *work, const struct memory
 	bool has_graph = work->has_graph && work->graph_step == step;
 	if (!birth->is_factory && (has_graph || birth->region == REGION_MODULE))
 		return STEPSCOPE_MEMORY_ACTIVATION;
+	if (!birth->is_factory && !birth->has_sequence) /* without gradients: an update by hand, or anything */
+		return STEPSCOPE_MEMORY_OTHER;
 	return is_kept(work, allocation, birth, step, death_ns) ? STEPSCOPE_MEMORY_OTHER : STEPSCOPE_MEMORY_INPUT;
 }
 

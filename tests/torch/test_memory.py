@@ -147,3 +147,29 @@ def test_a_compiled_optimizer_is_as_without_us(tmp_path, python):
     alone = subprocess.run([python, "-c", COMPILED], env=environment(), capture_output=True, text=True, check=True, timeout=300)
     done = run(tmp_path, python, "-c", COMPILED, options=["--with", "memory"], timeout=300)
     assert (done.returncode, done.stdout) == (0, alone.stdout)
+
+
+WINDOW = """
+import torch
+before = torch.zeros(1 << 20, dtype=torch.uint8)
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    if step == 3:
+        del before
+    model(torch.randn(4, 8)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@every_python
+def test_frees_of_what_was_there_before_change_nothing(tmp_path, python):
+    """Memory is recorded in steps 2 to 4 only; what is freed there was allocated before."""
+    done = run(tmp_path, python, "-c", WINDOW, options=["--with", "memory", "--steps", "2-4"])
+    assert done.returncode == 0, done.stderr
+    for row in table(tmp_path, "memory"):
+        assert 0 <= row["live_bytes"] <= row["peak_bytes"] < 10000, row
+    held = {row["category"]: row["peak_bytes"] for row in table(tmp_path, "memory")}
+    assert held["parameter"] == 8 * 8 * 4 + 8 * 4  # known from their owner alone
+    assert [row["step"] for row in table(tmp_path, "memory_steps")] == [2, 3, 4]
