@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 
+#include <string.h>
 enum {
 	MEMORY_PROCESS,
 	MEMORY_DEVICE,
@@ -100,13 +101,17 @@ struct memory_fold {
 	struct growth growths[MEMORY_CATEGORIES + 1]; /* of the pool that is replayed; last: all */
 	int64_t unknown_frees, lost_frees;
 	wide_bytes found;
+	bool has_growth; /* all of a device grows */
 };
 
-static void set_growth(struct table *table, int row, const struct growth *growth)
+static void set_growth(struct memory_fold *fold, int row, const struct growth *growth)
 {
+	struct table *table = fold->table;
 	struct slope slope;
+	const char *verdict = growth_verdict(growth, &table->arena);
 
-	table_set_text(table, row, MEMORY_TREND, growth_verdict(growth, &table->arena));
+	table_set_text(table, row, MEMORY_TREND, verdict);
+	fold->has_growth |= growth == &fold->growths[MEMORY_CATEGORIES] && !strncmp(verdict, "grows", 5);
 	for (int column = MEMORY_GROWTH; column <= MEMORY_GROWTH_HIGH; column++)
 		table_set_missing(table, row, column, "fewer than three complete steps recorded memory");
 	if (!growth_slope(growth, &slope))
@@ -130,7 +135,7 @@ static void add_level(struct memory_fold *fold, const struct memory_pool *pool, 
 	table_set_int(table, row, MEMORY_LIVE, bytes_that_fit(level->now));
 	table_set_int(table, row, MEMORY_ALLOCATED, bytes_that_fit(level->allocated));
 	table_set_int(table, row, MEMORY_COUNT, level->count);
-	set_growth(table, row, &fold->growths[category]);
+	set_growth(fold, row, &fold->growths[category]);
 }
 
 static void begin_pool(void *context, const struct memory_pool *pool)
@@ -220,6 +225,9 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 		                           "%s%s%s were alive before recording began, or are of another allocator",
 		                           table->note ? table->note : "", table->note ? "; " : "",
 		                           units_bytes(bytes, (double)fold.found));
+	if (fold.has_growth)
+		table->note = arena_printf(&table->arena, "%s%swhat grows: --table memory_growth",
+		                           table->note ? table->note : "", table->note ? "; " : "");
 	return STATUS_OK;
 }
 

@@ -133,12 +133,12 @@ static struct site *site_of(struct categories *work, const struct birth *birth, 
 	return &work->sites[work->site_count++];
 }
 
-/* What its like would be owned as; OTHER: nothing. */
+/* What its like would be owned as; OTHER: nothing. Not only backwards make gradients: some come from what is hooked behind them. */
 static uint8_t owned_category(const struct birth *birth)
 {
-	return birth->region == REGION_BACKWARD    ? STEPSCOPE_MEMORY_GRADIENT
-	       : birth->region == REGION_OPTIMIZER ? STEPSCOPE_MEMORY_OPTIMIZER
-	                                           : STEPSCOPE_MEMORY_OTHER;
+	return birth->region == REGION_OPTIMIZER ? STEPSCOPE_MEMORY_OPTIMIZER
+	       : birth->region == REGION_DATA    ? STEPSCOPE_MEMORY_OTHER
+	                                         : STEPSCOPE_MEMORY_GRADIENT;
 }
 
 static void count_like(struct categories *work, const struct memory_event *allocation, const struct birth *birth)
@@ -157,6 +157,8 @@ static void count_like(struct categories *work, const struct memory_event *alloc
 static bool is_like_owned(struct categories *work, const struct memory_event *allocation, const struct birth *birth,
                           int64_t death_ns)
 {
+	if (owned_category(birth) == STEPSCOPE_MEMORY_OTHER)
+		return false;
 	const struct site *site = site_of(work, birth, allocation->bytes);
 	/* of several optimizers only one tells at a time, and what the others hold is alive then, too */
 	return 4 * (uint64_t)site->owned > site->others && sees(&work->calls, allocation->time_ns, death_ns);
@@ -202,22 +204,16 @@ static uint8_t category_of_training(struct categories *work, const struct memory
 	return is_kept(work, allocation, birth, step, death_ns) ? STEPSCOPE_MEMORY_OTHER : STEPSCOPE_MEMORY_INPUT;
 }
 
-static uint8_t category_of_backward(struct categories *work, const struct memory_event *allocation,
-                                    const struct birth *birth, int64_t death_ns)
+static uint8_t category_of_backward(const struct categories *work, const struct birth *birth, int64_t death_ns)
 {
-	if (is_like_owned(work, allocation, birth, death_ns))
-		return STEPSCOPE_MEMORY_GRADIENT;
 	/* nobody was asked, and it may well be one */
 	if (!work->told_gradients.count && death_ns > birth->phase_end_ns)
 		return STEPSCOPE_MEMORY_OTHER;
 	return STEPSCOPE_MEMORY_AUTOGRAD;
 }
 
-static uint8_t category_of_optimizer(struct categories *work, const struct memory_event *allocation,
-                                     const struct birth *birth, int64_t death_ns)
+static uint8_t category_of_optimizer(const struct birth *birth, int64_t death_ns)
 {
-	if (is_like_owned(work, allocation, birth, death_ns))
-		return STEPSCOPE_MEMORY_OPTIMIZER;
 	return death_ns <= birth->region_end_ns ? STEPSCOPE_MEMORY_TEMPORARY : STEPSCOPE_MEMORY_OTHER;
 }
 
@@ -227,15 +223,17 @@ static uint8_t category_of(struct categories *work, const struct memory_event *a
 	int64_t death_ns = death_of(work->model, allocation);
 	if (birth->op && death_ns <= birth->op_end_ns)
 		return STEPSCOPE_MEMORY_TEMPORARY;
+	if (is_like_owned(work, allocation, birth, death_ns))
+		return owned_category(birth);
 	if (birth->has_node)
 		return STEPSCOPE_MEMORY_ACTIVATION;
 	switch (birth->region) {
 	case REGION_DATA:
 		return death_ns <= birth->region_end_ns ? STEPSCOPE_MEMORY_TEMPORARY : STEPSCOPE_MEMORY_INPUT;
 	case REGION_BACKWARD:
-		return category_of_backward(work, allocation, birth, death_ns);
+		return category_of_backward(work, birth, death_ns);
 	case REGION_OPTIMIZER:
-		return category_of_optimizer(work, allocation, birth, death_ns);
+		return category_of_optimizer(birth, death_ns);
 	case REGION_EVALUATION:
 		return birth->is_factory ? STEPSCOPE_MEMORY_INPUT : STEPSCOPE_MEMORY_ACTIVATION;
 	case REGION_FORWARD:

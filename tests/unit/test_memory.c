@@ -252,6 +252,28 @@ static void gradients_are_known_by_their_like(void **state)
 	model_release(&model);
 }
 
+/* As with FSDP: what is behind the backward makes them. */
+static void gradients_may_come_from_elsewhere(void **state)
+{
+	begin_model();
+	for (int i = 0; i < 6; i++) {
+		struct model_step *step = begin_step(i);
+		open_op("aten::empty", -1);
+		allocate(0x600, 512);
+		close_span();
+		open_span(SPAN_ANNOTATION, "Optimizer.step#SGD.step");
+		if (i < 2)
+			own(0x600, 512, STEPSCOPE_MEMORY_GRADIENT);
+		close_span();
+		release(0x600);
+		end_step(step);
+	}
+	model_finish(&model);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(category_of(0x600, i), STEPSCOPE_MEMORY_GRADIENT);
+	model_release(&model);
+}
+
 static void what_the_program_says_wins(void **state)
 {
 	begin_model();
@@ -355,6 +377,7 @@ int main(void)
 		cmocka_unit_test(what_only_an_owner_told_of_was_there_before),
 		cmocka_unit_test(each_use_of_an_address_has_its_own_category),
 		cmocka_unit_test(gradients_are_known_by_their_like),
+		cmocka_unit_test(gradients_may_come_from_elsewhere),
 		cmocka_unit_test(what_the_program_says_wins),
 		cmocka_unit_test(what_is_kept_for_many_steps_is_no_input),
 		cmocka_unit_test(growth_is_told_in_plain_words),
