@@ -5,6 +5,7 @@ profile, schedule` is the only change a script needs. docs/python-profiler.md sa
 This file keeps the state machine of torch.profiler.profile; the recorder records (_windows.py), the program `stepscope` computes
 (_results.py).
 """
+import json
 import os
 import socket
 import sys
@@ -128,7 +129,7 @@ def _device_of(activities):
         if name != "PrivateUse1":
             module = getattr(torch, name.lower(), None)
             if module is None or not module.is_available():
-                warnings.warn(f"{name} is not available, disabling {name} profiling", stacklevel=4)
+                warnings.warn(f"{name} is not available, disabling {name} profiling", stacklevel=3)
                 return None
         return name.lower()
     return None
@@ -290,7 +291,9 @@ class profile:
             self._number = _windows.begin(self._bits())
             if self._number:
                 self.profiler.add(self._number, _windows.directory())
-        for key, value in self.preset_metadata.items():
+        facts = {name: "1" for name in ("with_stack", "with_modules", "with_flops") if getattr(self, name)}
+        facts["trace_id"] = json.dumps(str(self.profiler.trace_id))
+        for key, value in {**facts, **self.preset_metadata}.items():
             self.add_metadata_json(key, value)
 
     def stop_trace(self):
@@ -384,7 +387,7 @@ class profile:
 
     def add_metadata(self, key, value):
         """A text for the trace."""
-        self.add_metadata_json(key, '"' + value.replace('"', '\\"') + '"')
+        self.add_metadata_json(key, json.dumps(value))  # torch.profiler's own is no JSON when there is a quote in it
 
     def add_metadata_json(self, key, value):
         """A JSON value for the trace."""

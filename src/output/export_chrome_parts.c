@@ -5,6 +5,8 @@
  */
 #include "output/export_chrome.h"
 
+#include "base/json_read.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "output/export_number.h"
 #include "stepscope/stepscope.h"
@@ -67,6 +69,63 @@ static void put_metadata(struct chrome *chrome)
 		is_first = false;
 	}
 	writer_text(&chrome->w, "},\n");
+}
+
+static bool is_json(const char *text)
+{
+	struct json_reader reader;
+	enum json_token token;
+
+	json_reader_init(&reader, text, strlen(text));
+	token = json_next(&reader);
+	bool is_good = token != JSON_END && token != JSON_ERROR && json_skip(&reader, token) &&
+	               json_next(&reader) == JSON_END;
+	json_reader_release(&reader);
+	return is_good;
+}
+
+/* What a script gave its profiler to put into the trace, add_metadata_json(), as torch.profiler does: a key of its own. */
+static void put_profiler_facts(struct chrome *chrome)
+{
+	static const char prefix[] = "torch.profiler.";
+	static const char *const ours[] = {"schemaVersion",
+	                                   "distributedInfo",
+	                                   "deviceProperties",
+	                                   "record_shapes",
+	                                   "profile_memory",
+	                                   "host_name",
+	                                   "stepscope_version",
+	                                   "stepscope_step_base",
+	                                   "metadata",
+	                                   "displayTimeUnit",
+	                                   "baseTimeNanoseconds",
+	                                   "traceEvents",
+	                                   "traceName",
+	                                   NULL};
+	const struct model *model = chrome->model;
+
+	for (uint32_t i = 0; i < model->meta_count; i++) {
+		const char *key = model_text(model, model->meta[i].key),
+			   *value = model_text(model, model->meta[i].value);
+		int n = 0;
+
+		if (strncmp(key, prefix, sizeof(prefix) - 1) != 0 ||
+		    (model->meta[i].process != MODEL_NONE && !chrome_has_process(chrome, model->meta[i].process)))
+			continue;
+		while (ours[n] && strcmp(ours[n], key + sizeof(prefix) - 1) != 0)
+			n++;
+		if (ours[n] || !is_json(value))
+			continue;
+		struct buffer quoted;
+
+		buffer_init(&quoted, 1 << 16);
+		json_quote(&quoted, key + sizeof(prefix) - 1, strlen(key) - sizeof(prefix) + 1);
+		writer_bytes(&chrome->w, quoted.data, quoted.length);
+		writer_text(&chrome->w, ": ");
+		writer_text(&chrome->w, value);
+		writer_text(&chrome->w, ",\n");
+		buffer_release(&quoted);
+	}
 }
 
 static bool has_shapes(const struct model *model)
@@ -212,6 +271,7 @@ void chrome_head(struct chrome *chrome)
 	if (model->steps_count)
 		writer_printf(w, "\"stepscope_step_base\": %" PRId64 ",\n", model->steps[0].number);
 	put_metadata(chrome);
+	put_profiler_facts(chrome);
 	writer_printf(w, "\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": %" PRId64 ",\n\"traceEvents\": [\n",
 	              chrome->base_ns);
 	for (uint32_t i = 0; i < model->processes_count; i++)

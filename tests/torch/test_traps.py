@@ -37,6 +37,7 @@ def test_what_scripts_do(tmp_path, python):
     assert "<html>" in (tmp_path / "timeline.html").read_text()
     assert found["no_stacks"] == "export_stacks() requires with_stack=True"
     assert found["no_timeline"] == "record_shapes=True, profile_memory=True, with_stack=True required for memory profiling."
+    assert found["described"] == ['a "tiny" one', [1, 2], None, 1, True, True]
     assert found["toggled"] == ["aten::neg", "aten::ones"]
     assert found["accumulated"] == [3, 3, 3, "mine"]
     assert found["child"] == 0 and found["same"] == 200

@@ -63,6 +63,21 @@ def without_stacks(found):
         found["no_timeline"] = str(problem)
 
 
+def described(found):
+    """What a script says of the trace is in it, whatever it contains."""
+    with profile(with_flops=True) as prof:
+        torch.ones(2)
+        prof.add_metadata("model", 'a "tiny" one')
+        prof.add_metadata_json("sizes", "[1, 2]")
+        prof.add_metadata_json("broken", "[1,")
+        prof.add_metadata_json("traceEvents", "[]")
+    prof.export_chrome_trace("described.json")
+    with open("described.json", encoding="utf-8") as file:
+        trace = json.load(file)
+    found["described"] = [trace.get(key) for key in ("model", "sizes", "broken", "with_flops")]
+    found["described"] += [trace["trace_id"] == prof.get_trace_id(), len(trace["traceEvents"]) > 0]
+
+
 def toggled(found):
     """Operators while the collection is off are not there."""
     cpu = [ProfilerActivity.CPU]
@@ -106,7 +121,7 @@ def main():
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for case in (with_everything, without_stacks, toggled, accumulated, in_one_file):
+        for case in (with_everything, without_stacks, described, toggled, accumulated, in_one_file):
             case(found)
     print(json.dumps(found))
 
