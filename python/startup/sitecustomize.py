@@ -6,17 +6,20 @@ PyTorch pays next to nothing. Also run by Pythons that are too old for us: keep 
 """
 import os
 import sys
+import time
 
 HERE = __file__.rpartition("/")[0]
 
 
 def _watch():
     """stepscope/_hook.py as a module of its own: importing the package would load the recorder."""
+    start_ns = time.thread_time_ns()
     path = HERE + "/../stepscope/_hook.py"
     hook = type(sys)("stepscope_hook")
     hook.__file__ = path
     sys.modules["_frozen_importlib_external"].SourceFileLoader("stepscope_hook", path).exec_module(hook)
     hook.watch(HERE + "/..")
+    hook.TorchFinder.spent_ns = time.thread_time_ns() - start_ns
 
 
 def _run_next_sitecustomize():

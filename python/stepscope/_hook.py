@@ -7,6 +7,7 @@ never reaches the program.
 """
 import os
 import sys
+import time
 
 
 class TorchFinder:
@@ -14,6 +15,7 @@ class TorchFinder:
 
     is_stepscopes = True
     folders = ()  # where the package is, when it is not installed
+    spent_ns = 0  # of the thread's CPU time, before PyTorch was there
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -52,6 +54,7 @@ def _after_exec(loader):
 def attach():
     """PyTorch is there."""
     try:
+        start_ns = time.thread_time_ns()
         if "stepscope" not in sys.modules:
             _load_package()
         if is_wanted() and not os.environ.get("STEPSCOPE_RUN_DIR"):
@@ -61,6 +64,7 @@ def attach():
         from stepscope import _torch
 
         _torch.attach()
+        _torch.tell_cost(TorchFinder.spent_ns + time.thread_time_ns() - start_ns)
     except Exception as problem:  # whatever it is: the program goes on
         print(f"stepscope: cannot observe PyTorch: {type(problem).__name__}: {problem}", file=sys.stderr)
 

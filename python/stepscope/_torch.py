@@ -176,3 +176,9 @@ def _calibrate(torch):
                 native.torch_probe_check("?")
     finally:
         native.torch_probe_end()
+
+
+def tell_cost(spent_ns):
+    """What all of this took of the thread's CPU time."""
+    if native is not None:
+        native.metadata("torch.start_ms", f"{spent_ns / 1e6:.3f}")

@@ -396,7 +396,7 @@ static int64_t next_wait_ns(struct drain *drain, int64_t since_ns)
 {
 	uint32_t count = drain->pool->header->chunk_count, freed = drain->freed_count;
 	drain->freed_count = 0;
-	if (drain->pool->populated < count)
+	if (!pool_is_populated(drain->pool))
 		return 0;
 	if (freed == 0)
 		return ++drain->idle_passes > IDLE_PASSES ? 2 * IDLE_WAIT_NS : IDLE_WAIT_NS;
@@ -593,7 +593,7 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	drain->next_anchor_ns = clock_raw_ns() + 10000000;
 	drain->next_sample_ns = clock_raw_ns() + 5000000;
 	begin_segment(drain, is_new || was_failing);
-	pool_populate(how->pool, 64);
+	pool_populate(how->pool, 16);
 	drain->is_running = true;
 	drain->is_inline = how->is_inline || start_thread(drain) != 0;
 	/* a thread that begins allocates: a fork in that moment leaves the locks of some allocators (ASan's) held for ever */

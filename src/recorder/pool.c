@@ -17,12 +17,13 @@
 #include <unistd.h>
 
 #define SMALLEST_POOL (256u << 10)
+#define CHUNKS_AT_ONCE 16 /* by a thread that cannot wait for the drainer */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* What the pools of all processes take in /dev/shm. Without opendir(), which allocates. */
-static uint64_t all_pools_bytes(void)
+/* What the pools of all processes may take in /dev/shm, and what they do by now. Without opendir(), which allocates. */
+static uint64_t all_pools_bytes(uint64_t *taken)
 {
 	struct entry { /* struct linux_dirent64 */
 		uint64_t inode;
@@ -34,6 +35,7 @@ static uint64_t all_pools_bytes(void)
 	char list[2048] __attribute__((aligned(8)));
 	uint64_t sum = 0;
 	long length;
+	*taken = 0;
 	int fd = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
@@ -42,8 +44,10 @@ static uint64_t all_pools_bytes(void)
 			const struct entry *entry = (const struct entry *)(const void *)(list + at);
 			struct stat info;
 			if (strncmp(entry->name, "stepscope.", 10) == 0 &&
-			    fstatat(fd, entry->name, &info, AT_SYMLINK_NOFOLLOW) == 0)
-				sum += (uint64_t)info.st_blocks * 512;
+			    fstatat(fd, entry->name, &info, AT_SYMLINK_NOFOLLOW) == 0) {
+				*taken += (uint64_t)info.st_blocks * 512;
+				sum += (uint64_t)info.st_size;
+			}
 			at += entry->bytes;
 		}
 	close(fd);
@@ -56,10 +60,44 @@ static size_t allowed_shm_bytes(size_t wanted)
 	struct statvfs info;
 	if (statvfs("/dev/shm", &info) != 0)
 		return 0;
-	uint64_t taken = all_pools_bytes();
+	uint64_t taken, promised = all_pools_bytes(&taken);
 	uint64_t allowed = ((uint64_t)info.f_bavail * info.f_frsize + taken) / 16;
-	allowed = allowed > taken ? allowed - taken : 0;
+	allowed = allowed > promised ? allowed - promised : 0;
 	return wanted < allowed ? wanted : (size_t)allowed & ~(size_t)4095;
+}
+
+/* ---- layout -------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t slot_count(size_t bytes)
+{
+	size_t count = bytes / STEPSCOPE_CHUNK_BYTES;
+	return count < 32 ? 32 : count > 8192 ? 8192 : (uint32_t)count;
+}
+
+static uint64_t symbols_bytes(size_t bytes)
+{
+	return (bytes / 16) & ~(uint64_t)4095;
+}
+
+static uint64_t chunks_offset(size_t bytes)
+{
+	uint64_t symbols_offset = 4096 + (uint64_t)slot_count(bytes) * sizeof(struct stepscope_slot);
+	return (symbols_offset + symbols_bytes(bytes) + 4095) & ~(uint64_t)4095;
+}
+
+/* ---- file ---------------------------------------------------------------------------------------------------------------- */
+
+/* All of a file of 16 MB takes 6 ms, so only what lies before the chunks gets its blocks now. The chunks get theirs in
+ * pool_populate(), which finds a full /dev/shm without a SIGBUS; the kernel must be able to, since 5.14. */
+static bool reserve(struct pool *pool, int fd, size_t bytes)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pool->is_lazy = page != MAP_FAILED && madvise(page, 4096, MADV_POPULATE_WRITE) == 0;
+	if (page != MAP_FAILED)
+		munmap(page, 4096);
+	if (pool->is_lazy && ftruncate(fd, (off_t)bytes) != 0)
+		return false;
+	return posix_fallocate(fd, 0, pool->is_lazy ? (off_t)chunks_offset(bytes) : (off_t)bytes) == 0;
 }
 
 static bool lock_file(int fd)
@@ -83,11 +121,9 @@ static bool open_shm(struct pool *pool, size_t bytes, unsigned pid, uint64_t sta
 			return false;
 		own_fd_take(&pool->file, fd); /* before the lock, which the closing of the first number would drop */
 		fd = pool->file.fd;
-		/* blocks are reserved now: a full /dev/shm must not become a SIGBUS later */
 		struct stat info;
 		/* a rescue that found the file before it was locked may have removed it */
-		if (!lock_file(fd) || fstat(fd, &info) != 0 || info.st_nlink == 0 ||
-		    posix_fallocate(fd, 0, (off_t)bytes) != 0) {
+		if (!lock_file(fd) || fstat(fd, &info) != 0 || info.st_nlink == 0 || !reserve(pool, fd, bytes)) {
 			unlink(pool->path);
 			own_fd_close(&pool->file);
 			return false;
@@ -106,7 +142,7 @@ static bool open_memfd(struct pool *pool, size_t bytes, unsigned pid)
 		return false;
 	own_fd_take(&pool->file, fd);
 	fd = pool->file.fd;
-	if (posix_fallocate(fd, 0, (off_t)bytes) != 0 || !lock_file(fd)) {
+	if (!reserve(pool, fd, bytes) || !lock_file(fd)) {
 		own_fd_close(&pool->file);
 		return false;
 	}
@@ -135,6 +171,7 @@ static void *map_pool(struct pool *pool, size_t wanted, unsigned pid, uint64_t s
 		pool_destroy(pool, false);
 		pool->bytes = wanted;
 		pool->kind = POOL_ANONYMOUS;
+		pool->is_lazy = false;
 		memory = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	}
 	return memory == MAP_FAILED ? NULL : memory;
@@ -153,16 +190,12 @@ bool pool_create(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_t
 	struct stepscope_pool_header *header = (struct stepscope_pool_header *)memory;
 	madvise(memory, 4096, MADV_POPULATE_WRITE);
 	header->header_bytes = 4096;
-	header->slot_count = (uint32_t)(pool->bytes / STEPSCOPE_CHUNK_BYTES);
-	if (header->slot_count < 32)
-		header->slot_count = 32;
-	if (header->slot_count > 8192)
-		header->slot_count = 8192;
+	header->slot_count = slot_count(pool->bytes);
 	header->pool_bytes = pool->bytes;
 	header->slots_offset = 4096;
 	header->symbols_offset = header->slots_offset + (uint64_t)header->slot_count * sizeof(struct stepscope_slot);
-	header->symbols_bytes = (pool->bytes / 16) & ~(uint64_t)4095;
-	header->chunks_offset = (header->symbols_offset + header->symbols_bytes + 4095) & ~(uint64_t)4095;
+	header->symbols_bytes = symbols_bytes(pool->bytes);
+	header->chunks_offset = chunks_offset(pool->bytes);
 	header->chunk_count = (uint32_t)((pool->bytes - header->chunks_offset) / sizeof(struct stepscope_chunk));
 	pool->header = header;
 	pool->slots = (struct stepscope_slot *)(memory + header->slots_offset);
@@ -216,19 +249,45 @@ const char *pool_kind_text(enum pool_kind kind)
 
 void pool_populate(struct pool *pool, uint32_t chunks)
 {
-	uint32_t left = pool->header->chunk_count - pool->populated;
+	uint32_t from = __atomic_load_n(&pool->populated, __ATOMIC_ACQUIRE);
+	uint32_t left = pool->header->chunk_count - from;
 	if (chunks > left)
 		chunks = left;
-	if (chunks == 0)
+	if (chunks == 0 || __atomic_load_n(&pool->is_full, __ATOMIC_RELAXED))
 		return;
-	uint8_t *from = (uint8_t *)&pool->chunks[pool->populated];
+	uint8_t *pages = (uint8_t *)&pool->chunks[from];
 	size_t bytes = (size_t)chunks * sizeof(struct stepscope_chunk);
-	if (madvise(from, bytes, MADV_POPULATE_WRITE) != 0) {
+	int problem = errno; /* an event is no call that fails */
+	bool is_done = madvise(pages, bytes, MADV_POPULATE_WRITE) == 0;
+	bool is_interrupted = !is_done && (errno == EINTR || errno == EAGAIN);
+	errno = problem;
+	if (!is_done && pool->is_lazy) {
+		if (!is_interrupted)
+			__atomic_store_n(&pool->is_full, true, __ATOMIC_RELAXED);
+		return;
+	}
+	if (!is_done) {
 		/* older kernels: reading maps pages of shared memory too, and cannot disturb a chunk that is in use */
 		for (size_t at = 0; at < bytes; at += 4096)
-			(void)*(volatile uint8_t *)(from + at);
+			(void)*(volatile uint8_t *)(pages + at);
 	}
-	__atomic_store_n(&pool->populated, pool->populated + chunks, __ATOMIC_RELEASE);
+	/* somebody else may have got further meanwhile */
+	__atomic_compare_exchange_n(&pool->populated, &from, from + chunks, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+bool pool_is_populated(const struct pool *pool)
+{
+	return __atomic_load_n(&pool->populated, __ATOMIC_RELAXED) >= pool->header->chunk_count ||
+	       __atomic_load_n(&pool->is_full, __ATOMIC_RELAXED);
+}
+
+/* May the chunk be touched? */
+static bool has_memory(struct pool *pool, uint32_t chunk)
+{
+	if (!pool->is_lazy || chunk < __atomic_load_n(&pool->populated, __ATOMIC_ACQUIRE))
+		return true;
+	pool_populate(pool, CHUNKS_AT_ONCE);
+	return chunk < __atomic_load_n(&pool->populated, __ATOMIC_ACQUIRE);
 }
 
 /* free_list: index + 1 of the first chunk in the low half, a count of pops in the high half against ABA. */
@@ -246,7 +305,7 @@ static struct stepscope_chunk *pop(struct pool *pool)
 		}
 	}
 	uint32_t fresh = __atomic_load_n(&pool->fresh, __ATOMIC_RELAXED);
-	while (fresh < pool->header->chunk_count)
+	while (fresh < pool->header->chunk_count && has_memory(pool, fresh))
 		if (__atomic_compare_exchange_n(&pool->fresh, &fresh, fresh + 1, true, __ATOMIC_ACQ_REL,
 		                                __ATOMIC_RELAXED))
 			return &pool->chunks[fresh];

@@ -28,10 +28,12 @@ struct pool {
 	struct stepscope_slot *slots;
 	uint8_t *symbols;
 	struct stepscope_chunk *chunks;
+	bool is_lazy;       /* memory is reserved with the pages, below; else it was at the start */
+	bool is_full;       /* /dev/shm had no more; atomic */
 	uint32_t fresh;     /* chunks [fresh, chunk_count) were never used; atomic */
 	uint32_t taken;     /* chunks that are not free, atomic */
 	bool is_unlocked;   /* the lock could not be taken again yet */
-	uint32_t populated; /* chunks [0, populated) have their pages; the drainer's */
+	uint32_t populated; /* chunks [0, populated) have their pages; atomic */
 };
 
 /* Makes a pool of about `bytes`: at most 1/16 of what /dev/shm has free, in a memfd when that is too little or there is
@@ -44,8 +46,10 @@ void pool_destroy(struct pool *pool, bool is_unmapping); /* removes the file */
 void pool_abandon(struct pool *pool, bool is_unmapping);
 const char *pool_kind_text(enum pool_kind kind);
 
-/* Gives pages to the next chunks, so that the training threads take no page fault. */
+/* Gives pages to the next chunks, so that the training threads take no page fault: by the drainer. Who needs a chunk before that
+ * does it itself. */
 void pool_populate(struct pool *pool, uint32_t chunks);
+bool pool_is_populated(const struct pool *pool); /* or never will be */
 
 /* A zeroed chunk, or NULL. Any thread, also in signal handlers. */
 struct stepscope_chunk *pool_pop(struct pool *pool);

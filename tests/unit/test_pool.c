@@ -59,6 +59,22 @@ static void all_chunks_are_handed_out_once(void **state)
 	test_free(taken);
 }
 
+/* The file gets its blocks with the pages: what cannot be had is never touched, and there are fewer chunks. */
+static void a_full_shm_leaves_what_is_there(void **state)
+{
+	uint32_t count = 0;
+
+	if (!pool.is_lazy)
+		return; /* an old kernel: all of it is there from the start */
+	pool_populate(&pool, 10);
+	assert_false(pool_is_populated(&pool));
+	pool.is_full = true;
+	while (pool_pop(&pool))
+		count++;
+	assert_int_equal(count, 10);
+	assert_true(pool_is_populated(&pool));
+}
+
 static void *pop_and_push(void *argument)
 {
 	uint64_t *problems = argument;
@@ -143,6 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(all_chunks_are_handed_out_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_full_shm_leaves_what_is_there, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(threads_never_share_a_chunk, set_up, tear_down),
 		cmocka_unit_test(the_layout_fits),
 		cmocka_unit_test_setup_teardown(a_pool_is_found_in_its_own_process_only, set_up, tear_down),

@@ -166,8 +166,8 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 	static char *names[] = {"function", "name", "before", "after", "is_optimizer", NULL};
 	PyObject *function, *name = NULL, *before = NULL, *after = NULL;
 	int is_optimizer = 0;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOp:around", names, &function, &name, &before,
-	                                 &after, &is_optimizer))
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOp:around", names, &function, &name, &before, &after,
+	                                 &is_optimizer))
 		return NULL;
 	struct around *made = PyObject_New(struct around, around_type);
 	if (!made)
