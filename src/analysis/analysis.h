@@ -42,7 +42,7 @@ extern const struct analysis analysis_run, analysis_steps, analysis_step_time, a
 	analysis_memory_steps, analysis_memory_growth, analysis_ranks, analysis_processes, analysis_counters,
 	analysis_metrics, analysis_marks, analysis_threads, analysis_ledger, analysis_cost, analysis_facts;
 
-extern const struct analysis analysis_data_loader, analysis_host_waits;
+extern const struct analysis analysis_data_loader, analysis_host_waits, analysis_collectives, analysis_rank_phases;
 
 /* NULL-terminated, in the order reports use. */
 extern const struct analysis *const analyses[];

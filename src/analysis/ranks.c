@@ -4,6 +4,8 @@
  * because the fast ones wait for the slow one inside communication; so ranks are compared by the time outside it.
  */
 #include "analysis/labels.h"
+#include "analysis/processes.h"
+#include "analysis/rank_arrivals.h"
 #include "analysis/statistics.h"
 #include "analysis/step_times.h"
 
@@ -25,6 +27,9 @@ enum {
 	RANK_BEHIND,
 	RANK_BEHIND_RATIO,
 	RANK_SLOWEST,
+	RANK_LATE,
+	RANK_WAITS,
+	RANK_END,
 	RANK_COLUMNS,
 };
 
@@ -84,7 +89,22 @@ static const struct table_column columns[RANK_COLUMNS] = {
                           .title = "slowest",
                           .type = TABLE_BOOL,
                           .role = ROLE_EVIDENCE,
-                          .definition = "has the longest own time of all"},
+                          .definition = "comes last to the collectives on the mean; where that is not known: has the "
+                                        "longest own time of all"},
+	[RANK_LATE] =
+		{.name = "late_ns",
+                 .title = "late",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition = "mean time by which it comes to the last collective of a step behind the first rank",
+                 .rules = RULE_NOT_NEGATIVE},
+	[RANK_WAITS] = {.name = "waits_ns",
+                        .title = "waits",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_NS,
+                        .definition = "mean time that it waits there for the last rank",
+                        .rules = RULE_NOT_NEGATIVE},
+	[RANK_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how it ended, when it failed"},
 };
 
 struct rank_mean {
@@ -168,6 +188,42 @@ static void compare_ranks(struct table *table, const struct rank_mean *means, do
 	}
 }
 
+/* Who the others wait for: the rows are those of the ranks, in order. */
+static void set_arrivals(struct table *table, const struct model *model, const struct step_times *times,
+                         const struct rank_mean *means)
+{
+	struct rank_arrival *arrivals = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*arrivals));
+	const char *reason;
+	bool is_known = rank_arrivals_find(arrivals, model, times, &reason);
+	double latest = 0;
+	int row = 0;
+
+	for (uint32_t i = 0; i < times->span_count && is_known; i++)
+		latest = times->spans[i].is_rank && arrivals[i].late_ns > latest ? arrivals[i].late_ns : latest;
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		const char *end;
+
+		if (!times->spans[i].is_rank)
+			continue;
+		end = process_failure(model, times->spans[i].process, &table->arena);
+		if (end)
+			table_set_text(table, row, RANK_END, end);
+		else
+			table_set_missing(table, row, RANK_END, "it did not fail, as far as is known");
+		if (is_known) {
+			table_set_double(table, row, RANK_LATE, arrivals[i].late_ns);
+			table_set_double(table, row, RANK_WAITS, arrivals[i].waits_ns);
+			if (means[row].count)
+				table_set_bool(table, row, RANK_SLOWEST, arrivals[i].late_ns >= latest);
+		} else {
+			table_set_missing(table, row, RANK_LATE, reason);
+			table_set_missing(table, row, RANK_WAITS, reason);
+		}
+		row++;
+	}
+	free(arrivals);
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -187,6 +243,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		add_row(table, model, times->spans[i].process, mean);
 	}
 	compare_ranks(table, means, values);
+	set_arrivals(table, model, times, means);
 	table_sort(table, RANK_RANK, true);
 	if (!table->row_count)
 		table->empty = step_times_empty_reason(times);

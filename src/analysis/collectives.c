@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * collectives.c: the table `collectives`: what ranks say to each other, by process, kind and size: when it was issued, how long it lay,
+ * how long the backend took (the other ranks' lateness included), and how much of that the training thread did nothing else.
+ */
+#include "analysis/collective_calls.h"
+#include "analysis/labels.h"
+#include "analysis/step_times.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	COLLECTIVE_PROCESS,
+	COLLECTIVE_NAME,
+	COLLECTIVE_BYTES,
+	COLLECTIVE_RANKS,
+	COLLECTIVE_COUNT,
+	COLLECTIVE_TOTAL_BYTES,
+	COLLECTIVE_ISSUE,
+	COLLECTIVE_QUEUE,
+	COLLECTIVE_TIME,
+	COLLECTIVE_MEAN,
+	COLLECTIVE_MAX,
+	COLLECTIVE_EXPOSED,
+	COLLECTIVE_EXPOSED_RATIO,
+	COLLECTIVE_COLUMNS,
+};
+
+static const struct table_column columns[COLLECTIVE_COLUMNS] = {
+	[COLLECTIVE_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[COLLECTIVE_NAME] = {.name = "collective",
+                             .type = TABLE_TEXT,
+                             .role = ROLE_KEY,
+                             .definition = "as the backend executes it; with c10d:: as it was issued, where no execution "
+                                           "was recorded"},
+	[COLLECTIVE_BYTES] = {.name = "bytes",
+                              .type = TABLE_INT,
+                              .unit = UNIT_BYTES,
+                              .role = ROLE_KEY,
+                              .definition = "bytes of its tensors in this rank, each time"},
+	[COLLECTIVE_RANKS] = {.name = "ranks",
+                              .type = TABLE_INT,
+                              .unit = UNIT_COUNT,
+                              .definition = "ranks of the whole job; those of its group are not recorded"},
+	[COLLECTIVE_COUNT] = {.name = "count",
+                              .type = TABLE_INT,
+                              .unit = UNIT_COUNT,
+                              .definition = "how often",
+                              .rules = RULE_NOT_NEGATIVE},
+	[COLLECTIVE_TOTAL_BYTES] = {.name = "total_bytes",
+                                    .title = "total",
+                                    .type = TABLE_INT,
+                                    .unit = UNIT_BYTES,
+                                    .definition = "bytes of all of them"},
+	[COLLECTIVE_ISSUE] = {.name = "issue_ns",
+                              .title = "issue",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_NS,
+                              .definition = "mean time of the call that issues it, on the caller's thread",
+                              .rules = RULE_NOT_NEGATIVE},
+	[COLLECTIVE_QUEUE] = {.name = "queue_ns",
+                              .title = "queue",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_NS,
+                              .definition = "mean time from its issue to the begin of its execution"},
+	[COLLECTIVE_TIME] = {.name = "total_ns",
+                             .title = "execution",
+                             .type = TABLE_INT,
+                             .unit = UNIT_NS,
+                             .definition = "time of executions, waiting for other ranks included",
+                             .rules = RULE_NOT_NEGATIVE},
+	[COLLECTIVE_MEAN] = {.name = "mean_ns",
+                             .title = "mean",
+                             .type = TABLE_DOUBLE,
+                             .unit = UNIT_NS,
+                             .definition = "mean execution"},
+	[COLLECTIVE_MAX] = {.name = "max_ns",
+                            .title = "max",
+                            .type = TABLE_INT,
+                            .unit = UNIT_NS,
+                            .definition = "longest execution"},
+	[COLLECTIVE_EXPOSED] =
+		{.name = "exposed_ns",
+                 .title = "exposed",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "time of executions in which the thread that issued them ran no other operator",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                 .other = "total_ns"},
+	[COLLECTIVE_EXPOSED_RATIO] = {.name = "exposed_ratio",
+                                      .title = "exposed %",
+                                      .type = TABLE_DOUBLE,
+                                      .unit = UNIT_RATIO,
+                                      .role = ROLE_SHARE,
+                                      .definition = "share of its executions that is exposed",
+                                      .denominator = "time of its executions",
+                                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+};
+
+struct interval {
+	int64_t start_ns, end_ns;
+};
+
+struct group {
+	uint32_t process, name, inputs;
+	bool is_executed, has_issue;
+	int64_t count, total_ns, max_ns, exposed_ns;
+	double issue_ns, queue_ns;
+};
+
+struct fold {
+	const struct model *model;
+	struct collective_calls calls;
+	struct group *groups;
+	uint32_t group_count, group_capacity;
+	struct interval *busy; /* of the issuing thread: operators that are no issue, in order */
+	uint32_t busy_count, busy_capacity;
+	uint32_t busy_track;
+};
+
+/* ---- what the thread did meanwhile ---- */
+
+static void find_busy(struct fold *fold, uint32_t number)
+{
+	const struct track *track = fold->model->tracks[number];
+
+	if (fold->busy_track == number)
+		return;
+	fold->busy_track = number;
+	fold->busy_count = 0;
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			struct interval *last = fold->busy_count ? &fold->busy[fold->busy_count - 1] : NULL;
+
+			if (chunk->kind[i] != SPAN_OP || (last && chunk->start_ns[i] < last->end_ns) ||
+			    !strncmp(model_text(fold->model, chunk->name[i]), "c10d::", 6))
+				continue;
+			if (fold->busy_count == fold->busy_capacity) {
+				fold->busy_capacity = fold->busy_capacity ? 2 * fold->busy_capacity : 1024;
+				fold->busy = memory_resize(fold->busy, fold->busy_capacity, sizeof(*fold->busy));
+			}
+			fold->busy[fold->busy_count++] = (struct interval){chunk->start_ns[i],
+			                                                   chunk->start_ns[i] + chunk->dur_ns[i]};
+		}
+		model_chunk_done(fold->model, chunk);
+	}
+}
+
+static int64_t exposed_in(const struct fold *fold, int64_t start_ns, int64_t end_ns)
+{
+	int64_t exposed_ns = end_ns - start_ns;
+	uint32_t low = 0, high = fold->busy_count;
+
+	while (low < high) { /* the first that ends behind the start */
+		uint32_t middle = low + (high - low) / 2;
+
+		if (fold->busy[middle].end_ns <= start_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < fold->busy_count && fold->busy[low].start_ns < end_ns; low++) {
+		int64_t from = fold->busy[low].start_ns > start_ns ? fold->busy[low].start_ns : start_ns;
+		int64_t to = fold->busy[low].end_ns < end_ns ? fold->busy[low].end_ns : end_ns;
+
+		exposed_ns -= to - from;
+	}
+	return exposed_ns;
+}
+
+/* ---- groups ---- */
+
+static struct group *group_of(struct fold *fold, const struct collective_call *call)
+{
+	for (uint32_t i = 0; i < fold->group_count; i++) {
+		struct group *group = &fold->groups[i];
+
+		if (group->process == call->process && group->name == call->name && group->inputs == call->inputs)
+			return group;
+	}
+	if (fold->group_count == fold->group_capacity) {
+		fold->group_capacity = fold->group_capacity ? 2 * fold->group_capacity : 32;
+		fold->groups = memory_resize(fold->groups, fold->group_capacity, sizeof(*fold->groups));
+	}
+	fold->groups[fold->group_count] = (struct group){
+		.process = call->process, .name = call->name, .inputs = call->inputs};
+	return &fold->groups[fold->group_count++];
+}
+
+static void add_execution(struct fold *fold, const struct collective_call *execution,
+                          const struct collective_call *issue)
+{
+	struct group *group = group_of(fold, execution);
+	int64_t dur_ns = execution->end_ns - execution->start_ns;
+
+	group->is_executed = true;
+	group->has_issue = issue != NULL;
+	group->count++;
+	group->total_ns += dur_ns;
+	group->max_ns = dur_ns > group->max_ns ? dur_ns : group->max_ns;
+	if (!issue)
+		return;
+	find_busy(fold, issue->track);
+	group->issue_ns += (double)(issue->end_ns - issue->start_ns);
+	group->queue_ns += (double)(execution->start_ns - issue->start_ns);
+	group->exposed_ns += exposed_in(fold, execution->start_ns, execution->end_ns);
+}
+
+static void add_issue(struct fold *fold, const struct collective_call *issue)
+{
+	struct group *group = group_of(fold, issue);
+
+	group->has_issue = true;
+	group->count++;
+	group->issue_ns += (double)(issue->end_ns - issue->start_ns);
+}
+
+static void fold_process(struct fold *fold, uint32_t process)
+{
+	const struct collective_calls *calls = &fold->calls;
+	uint32_t first, end, first_issue, end_issue;
+
+	collective_calls_of(calls->executions, calls->execution_count, process, &first, &end);
+	collective_calls_of(calls->issues, calls->issue_count, process, &first_issue, &end_issue);
+	bool is_matched = end - first == end_issue - first_issue;
+	for (uint32_t i = first; i < end; i++)
+		add_execution(fold, &calls->executions[i], is_matched ? &calls->issues[first_issue + i - first] : NULL);
+	for (uint32_t i = first_issue; i < end_issue && !is_matched; i++)
+		add_issue(fold, &calls->issues[i]);
+}
+
+/* ---- the table ---- */
+
+static void set_bytes(struct table *table, int row, const struct model *model, const struct group *group)
+{
+	const char *reason;
+	double bytes;
+
+	if (collective_bytes(group->inputs ? model_text(model, group->inputs) : NULL, &bytes, &reason)) {
+		table_set_int(table, row, COLLECTIVE_BYTES, (int64_t)bytes);
+		table_set_int(table, row, COLLECTIVE_TOTAL_BYTES, (int64_t)(bytes * (double)group->count));
+		return;
+	}
+	table_set_missing(table, row, COLLECTIVE_BYTES, reason);
+	table_set_missing(table, row, COLLECTIVE_TOTAL_BYTES, reason);
+}
+
+static void add_row(struct table *table, const struct model *model, const struct group *group)
+{
+	static const char unmatched[] = "there are not as many executions as issues";
+	int32_t ranks = model->processes[group->process].world_size;
+	int row = table_row(table);
+
+	table_set_text(table, row, COLLECTIVE_PROCESS, process_label(model, group->process, &table->arena));
+	table_set_text(table, row, COLLECTIVE_NAME, model_text(model, group->name));
+	set_bytes(table, row, model, group);
+	if (ranks > 0)
+		table_set_int(table, row, COLLECTIVE_RANKS, ranks);
+	else
+		table_set_missing(table, row, COLLECTIVE_RANKS, "no launcher said it");
+	table_set_int(table, row, COLLECTIVE_COUNT, group->count);
+	for (int column = COLLECTIVE_ISSUE; column < COLLECTIVE_COLUMNS; column++)
+		table_set_missing(table, row, column, group->is_executed ? unmatched : "no execution was recorded");
+	if (group->has_issue)
+		table_set_double(table, row, COLLECTIVE_ISSUE, group->issue_ns / (double)group->count);
+	if (!group->is_executed)
+		return;
+	table_set_int(table, row, COLLECTIVE_TIME, group->total_ns);
+	table_set_double(table, row, COLLECTIVE_MEAN, (double)group->total_ns / (double)group->count);
+	table_set_int(table, row, COLLECTIVE_MAX, group->max_ns);
+	if (!group->has_issue)
+		return;
+	table_set_double(table, row, COLLECTIVE_QUEUE, group->queue_ns / (double)group->count);
+	table_set_int(table, row, COLLECTIVE_EXPOSED, group->exposed_ns);
+	if (group->total_ns > 0)
+		table_set_double(table, row, COLLECTIVE_EXPOSED_RATIO,
+		                 (double)group->exposed_ns / (double)group->total_ns);
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct fold fold = {.model = model, .busy_track = MODEL_NONE};
+
+	table_init(table, "collectives", "Collectives",
+	           "what ranks exchange through torch.distributed, where operators were recorded");
+	table_columns(table, columns, COLLECTIVE_COLUMNS);
+	collective_calls_find(&fold.calls, model);
+	for (uint32_t process = 0; process < model->processes_count; process++)
+		fold_process(&fold, process);
+	for (uint32_t i = 0; i < fold.group_count; i++)
+		add_row(table, model, &fold.groups[i]);
+	table_sort(table, COLLECTIVE_TIME, false);
+	if (!table->row_count)
+		table->empty = "no collective of torch.distributed was recorded";
+	collective_calls_release(&fold.calls);
+	free(fold.groups);
+	free(fold.busy);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_collectives = {"collectives", "what do ranks exchange, and who waits for it?", run};

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two ranks: what they exchange, who the others wait for, and who died."""
+import pytest
+
+from torch_tools import HERE, every_python, run, table
+
+
+def two_ranks(tmp_path, python, *arguments):
+    start = f"{python} {HERE / 'straggler.py'} {tmp_path / 'meet'} {' '.join(arguments)}"
+    return run(tmp_path, "sh", "-c", f"RANK=1 {start} & RANK=0 {start}; wait", options=["--with", "shapes"],
+               env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 2})
+
+
+def of_rank(tmp_path, name, rank):
+    return [row for row in table(tmp_path, name) if row["process"].startswith(f"rank {rank}")]
+
+
+@every_python
+def test_collectives_and_the_slow_rank(tmp_path, python):
+    done = two_ranks(tmp_path, python)
+    assert done.returncode == 0, done.stderr
+    for rank in (0, 1):
+        rows = of_rank(tmp_path, "collectives", rank)
+        reduced = {row["bytes"]: row for row in rows if "reduce" in row["collective"] and row["bytes"]}
+        if "gloo:all_reduce" in {row["collective"] for row in rows}:
+            assert reduced[(64 * 10 + 10) * 4]["count"] == 6 and reduced[8000]["count"] == 1
+            assert all(0 <= row["exposed_ns"] <= row["total_ns"] for row in rows)
+    ranks = {row["rank"]: row for row in table(tmp_path, "ranks")}
+    assert [ranks[rank]["steps"] for rank in (0, 1)] == [6, 6]
+    assert [ranks[rank]["is_slowest"] for rank in (0, 1)] == [False, True]
+    assert ranks[1]["late_ns"] >= 25e6 and ranks[0]["waits_ns"] >= 25e6 > ranks[1]["waits_ns"]
+    phases = {row["phase"]: row for row in table(tmp_path, "rank_phases")}
+    assert {"step", "forward", "backward", "optimizer"} <= set(phases)
+    assert all(row["min_ns"] <= row["mean_ns"] <= row["max_ns"] for row in phases.values())
+
+
+@every_python
+def test_a_killed_rank_is_named(tmp_path, python):
+    two_ranks(tmp_path, python, "kill")
+    ends = {row["rank"]: row["end"] for row in table(tmp_path, "ranks")}
+    assert ends[1] == "killed by SIGKILL"
+
+
+SHARDED = """
+import os, sys, torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=int(os.environ["RANK"]), world_size=2)
+model = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.Linear(16, 4))
+mesh = init_device_mesh("cpu", (2,))
+for layer in model:
+    fully_shard(layer, mesh=mesh)
+fully_shard(model, mesh=mesh)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    model(torch.randn(4, 16)).pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+dist.barrier()
+"""
+
+
+@every_python
+def test_sharded_models(tmp_path, python):
+    (tmp_path / "sharded.py").write_text(SHARDED)
+    start = f"{python} sharded.py {tmp_path / 'meet'}"
+    done = run(tmp_path, "sh", "-c", f"RANK=1 {start} & RANK=0 {start}; wait", options=["--with", "shapes"],
+               env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 2, "RANK": 0})
+    if "No module named 'torch.distributed.device_mesh'" in done.stderr:
+        pytest.skip("this PyTorch has no fully_shard")
+    assert done.returncode == 0, done.stderr
+    rows = of_rank(tmp_path, "collectives", 0)
+    assert sum(row["count"] for row in rows if "gather" in row["collective"]) >= 6
+    assert any(row["name"].startswith("FSDP::all_gather") for row in table(tmp_path, "ops"))
