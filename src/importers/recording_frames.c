@@ -8,7 +8,8 @@
 #include "base/memory.h"
 #include "importers/recording.h"
 
-#define DEEPEST 4096u /* frames of a stack; more are a circle, which only a broken file has */
+#define DEEPEST 4096u         /* frames of a stack */
+#define IS_IN_PATH UINT32_MAX /* as a depth: met again, the file is broken and its callers go in a circle */
 
 /* The field up to the next NUL or the end. */
 static const char *take_field(const char **text, uint32_t *length, uint32_t *field_length)
@@ -69,11 +70,12 @@ static uint32_t stack_of(struct recording *recording, uint32_t id)
 	unsigned count = 0;
 	uint32_t parent = 0, depth = 0;
 	for (struct recorded_frame *frame; (frame = find_frame(recording->session, id)); id = frame->caller) {
-		if (frame->stack || count == DEEPEST) {
+		if (frame->stack || frame->depth == IS_IN_PATH || count == DEEPEST) {
 			parent = frame->stack;
-			depth = frame->depth;
+			depth = frame->stack ? frame->depth : 0;
 			break;
 		}
+		frame->depth = IS_IN_PATH;
 		path[count++] = frame;
 	}
 	while (count--) {
@@ -100,6 +102,6 @@ void recording_set_stack(struct recording *recording, uint32_t track, uint32_t r
 		                                         : track_chunk(model->tracks[track], parent, &index);
 		stack = chunk ? span_stack(chunk, index) : 0;
 	}
-	if (stack)
+	if (stack || frame) /* one that is not known is not that of the span around it */
 		model_span_set_stack(model, track, row, stack);
 }

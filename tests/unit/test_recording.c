@@ -575,6 +575,63 @@ static void memory_events_know_where_they_happened(void **state)
 	(void)state;
 }
 
+static void frame(struct segment_builder *segment, uint32_t id, const char *text, uint32_t length)
+{
+	segment_symbol_n(segment, id, STEPSCOPE_SYMBOL_FRAME, text, length);
+}
+#define FRAME(segment, id, text) frame(segment, id, text, sizeof(text) - 1)
+
+static uint32_t stack_of_row(uint32_t row)
+{
+	uint32_t index;
+	const struct span_chunk *chunk = track_chunk(model.tracks[0], row, &index);
+	return span_stack(chunk, index);
+}
+
+/* What a broken file says of its frames ends in some stack, never in a loop. */
+static void begins_have_the_stacks_of_their_frames(void **state)
+{
+	struct segment_builder segment;
+	static const uint32_t frames[] = {31, 0, 32, 34, 36, 37, 99, SAVED};
+	begin(&segment);
+	FRAME(&segment, 31,
+	      "30\0"
+	      "12\0forward\0net.py");
+	FRAME(&segment, 30,
+	      "0\0"
+	      "3\0<module>\0train.py");
+	FRAME(&segment, 32,
+	      "33\0"
+	      "1\0one\0a.py");
+	FRAME(&segment, 33,
+	      "32\0"
+	      "2\0other\0a.py"); /* a circle */
+	FRAME(&segment, 34,
+	      "34\0"
+	      "99999999999999999999\0itself\0");
+	FRAME(&segment, 36, "77\0x");
+	FRAME(&segment, 37, "");
+	for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
+		segment_put(&segment, MAIN, 10 + i, STEPSCOPE_EVENT_BEGIN, OP, 2, STEPSCOPE_NO_SEQUENCE,
+		            (uint64_t)frames[i] << 32);
+	segment_end(&segment, "exit");
+	load(&segment);
+	const struct stack_node *node = &model.stacks[stack_of_row(0)];
+	assert_string_equal(model_text(&model, node->frame), "forward");
+	assert_string_equal(model_text(&model, node->file), "net.py");
+	assert_int_equal(node->line, 12);
+	assert_int_equal(model.stacks[node->parent].line, 3);
+	assert_int_equal(model.stacks[node->parent].parent, 0);
+	assert_int_equal(stack_of_row(1), stack_of_row(0)); /* as that of the span around it */
+	assert_string_equal(model_text(&model, model.stacks[stack_of_row(2)].frame), "one");
+	assert_string_equal(model_text(&model, model.stacks[stack_of_row(3)].frame), "itself");
+	assert_true(model.stacks_count < 10);
+	assert_int_equal(stack_of_row(6), 0); /* there is no such frame */
+	assert_int_equal(stack_of_row(7), 0);
+	model_release(&model);
+	(void)state;
+}
+
 static void samples_have_stacks(void **state)
 {
 	struct segment_builder segment;
@@ -1068,6 +1125,7 @@ int main(void)
 		cmocka_unit_test(the_engine_around_a_node_has_its_number),
 		cmocka_unit_test(complete_spans_are_sorted_and_linked),
 		cmocka_unit_test(memory_events_know_where_they_happened),
+		cmocka_unit_test(begins_have_the_stacks_of_their_frames),
 		cmocka_unit_test(samples_have_stacks),
 		cmocka_unit_test(rotation_is_bridged_by_the_coarse_copy),
 		cmocka_unit_test(a_coarse_copy_beside_all_segments_adds_nothing),
