@@ -129,10 +129,10 @@ class Watch:
                 owners.add_all(state, STATE)
 
 
-def watch(torch, native, is_wanted=False):
-    """After `import torch`, and when somebody wants memory later; nothing as long as the memory of this program is not to be recorded."""
+def watch(torch, native):
+    """Once somebody wants the memory of this program."""
     global _is_watching
-    if _is_watching or not (is_wanted or native.torch_may_want_owners()):
+    if _is_watching:
         return
     _is_watching = True
     watching = Watch(torch, native)

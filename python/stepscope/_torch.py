@@ -36,20 +36,21 @@ def attach():
 
     _facts["torch.modules"] = _modules.watch(torch, native)
     tell()
-    from stepscope import _loader, _memory, _optimizers, _waits
+    from stepscope import _loader, _optimizers, _waits
 
     _optimizers.watch(native)
     _watch(_loader, torch)
     _watch(_waits, torch)
-    _memory.watch(torch, native)
+    if native.torch_may_want_owners():  # else it is not even imported
+        want_memory()
 
 
 def want_memory():
-    """A profiler in the program asks for memory: also for whose it is."""
+    """Memory is recorded, or will be: also whose it is."""
     if native is not None:
         from stepscope import _memory
 
-        _memory.watch(sys.modules["torch"], native, is_wanted=True)
+        _memory.watch(sys.modules["torch"], native)
 
 
 def _watch(part, torch):
