@@ -63,7 +63,10 @@ struct stream_scan {
 	uint32_t module_record, module_range;
 	int64_t module_ns;
 	uint32_t module_optimizer; /* open optimizer's calls when it began: a closure calls modules, too */
-	uint32_t capture;          /* cursor into the process's captures */
+	/* An operator that could have made a node of a graph: it did when what comes next has a higher number. */
+	uint32_t pending; /* its record, NO_RANGE: none */
+	uint64_t pending_sequence;
+	uint32_t capture; /* cursor into the process's captures */
 	uint64_t gap_tick, gap_count;
 	bool is_next_graph;
 	uint64_t sequence; /* of the node before: they go down within a backward */
@@ -171,7 +174,7 @@ static struct stream_scan *stream_of(struct torch_scan *scan, uint32_t number)
 	}
 	number_map_set(&scan->stream_map, number, scan->stream_count);
 	scan->streams[scan->stream_count] = (struct stream_scan){
-		.stream = number, .node = NO_RANGE, .data = NO_RANGE, .module_record = NO_RANGE};
+		.stream = number, .node = NO_RANGE, .data = NO_RANGE, .module_record = NO_RANGE, .pending = NO_RANGE};
 	return &scan->streams[scan->stream_count++];
 }
 
@@ -215,7 +218,7 @@ static bool has_sequence(const struct segment_event *event)
 	return event->payload_count && event->payload[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE;
 }
 
-static uint8_t token_of(enum symbol_class class, const struct segment_event *event)
+static uint8_t token_of(enum symbol_class class)
 {
 	switch (class) {
 	case CLASS_NODE:
@@ -230,7 +233,7 @@ static uint8_t token_of(enum symbol_class class, const struct segment_event *eve
 	case CLASS_SCALER:
 		return TOKEN_SCALER;
 	default:
-		return has_sequence(event) ? TOKEN_FORWARD : TOKEN_OP;
+		return TOKEN_OP;
 	}
 }
 
@@ -281,6 +284,34 @@ static uint32_t add_record(struct torch_scan *scan, struct stream_scan *stream, 
 	return make_record(scan, stream, token, range, time_ns);
 }
 
+/* A record that has become what the ones before it are need not stand for itself. */
+static void join_last(struct torch_scan *scan, struct stream_scan *stream)
+{
+	const struct train_record last = stream->records[stream->record_count - 1];
+	stream->record_count--;
+	bool is_inside = stream->optimizer > 0;
+	struct train_record *same = last.is_inside == is_inside ? same_before(stream, last.token, last.range) : NULL;
+	if (same)
+		same->end_ns = last.end_ns;
+	else
+		stream->records[stream->record_count++] = last;
+	scan->record_count -= same != NULL;
+}
+
+/* The next number that is known to be given is `next`. */
+static void settle_pending(struct torch_scan *scan, struct stream_scan *stream, uint64_t next)
+{
+	uint32_t pending = stream->pending;
+	if (pending == NO_RANGE)
+		return;
+	if (stream->pending_sequence < next)
+		stream->records[pending].token = TOKEN_FORWARD;
+	stream->pending = NO_RANGE;
+	bool is_open = stream->module_depth && stream->module_record == pending;
+	if (pending + 1 == stream->record_count && !is_open)
+		join_last(scan, stream);
+}
+
 static void begin_module(struct stream_scan *stream, int64_t time_ns)
 {
 	if (stream->module_depth || stream->inside)
@@ -292,21 +323,15 @@ static void begin_module(struct stream_scan *stream, int64_t time_ns)
 	stream->module_ns = time_ns;
 }
 
-/* Operators in a module: those without a gradient belong to the forward that the others are. A backward in between ends it. */
-static uint32_t add_module_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token)
+/* Operators in a module are one record, a forward when one of them is. A backward in between ends it. */
+static uint32_t add_module_record(struct torch_scan *scan, struct stream_scan *stream)
 {
 	uint32_t index = stream->module_record;
-	if (index != NO_RANGE && index + 1 == stream->record_count) {
-		if (token == TOKEN_FORWARD)
-			stream->records[index].token = token;
+	if (index != NO_RANGE && index + 1 == stream->record_count)
 		return index;
-	}
 	bool is_behind = index != NO_RANGE && stream->record_count;
 	int64_t start_ns = is_behind ? stream->records[stream->record_count - 1].end_ns : stream->module_ns;
-	/* may become a forward yet, which what came before the module is not */
-	if (token == TOKEN_OP)
-		return stream->module_record = make_record(scan, stream, token, stream->module_range, start_ns);
-	return stream->module_record = add_record(scan, stream, token, stream->module_range, start_ns);
+	return stream->module_record = make_record(scan, stream, TOKEN_OP, stream->module_range, start_ns);
 }
 
 static void end_module(struct stream_scan *stream, int64_t time_ns)
@@ -317,20 +342,41 @@ static void end_module(struct stream_scan *stream, int64_t time_ns)
 	stream->module_depth = 0;
 }
 
+/* An operator that is in no other record; `sequence` STEPSCOPE_NO_SEQUENCE: it cannot have made a node. */
+static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream, uint32_t range, uint64_t sequence,
+                             int64_t time_ns)
+{
+	bool has_number = sequence != STEPSCOPE_NO_SEQUENCE;
+	bool is_of_module = stream->module_depth && stream->optimizer == stream->module_optimizer;
+	if (has_number)
+		settle_pending(scan, stream, sequence);
+	/* what an optimizer computes is of no interest, only what its closure does */
+	if (!has_number && !is_of_module && (stream->optimizer || stream->pending != NO_RANGE))
+		return NO_RANGE;
+	uint32_t record = is_of_module ? add_module_record(scan, stream)
+	                  : has_number ? make_record(scan, stream, TOKEN_OP, range, time_ns)
+	                               : add_record(scan, stream, TOKEN_OP, range, time_ns);
+	if (has_number && record != NO_RANGE && stream->records[record].token != TOKEN_FORWARD) {
+		stream->pending = record;
+		stream->pending_sequence = sequence;
+	}
+	return record;
+}
+
 static void begin_record(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open,
                          const struct segment_event *event, uint8_t token, int64_t time_ns)
 {
-	uint64_t sequence = has_sequence(event) ? event->payload[STEPSCOPE_BEGIN_SEQUENCE] & 0xffffffffffffu : 0;
-	/* what an optimizer computes is of no interest, only what its closure does */
-	bool is_kept = !stream->optimizer || token == TOKEN_FORWARD || token == TOKEN_BACKWARD ||
-	               token == TOKEN_OPTIMIZER;
-	stream->is_next_graph = token == TOKEN_BACKWARD && sequence > stream->sequence;
-	if (token == TOKEN_BACKWARD && sequence)
+	uint64_t sequence = has_sequence(event) ? event->payload[STEPSCOPE_BEGIN_SEQUENCE] & 0xffffffffffffu
+	                                        : STEPSCOPE_NO_SEQUENCE;
+	bool is_node = token == TOKEN_BACKWARD && sequence != STEPSCOPE_NO_SEQUENCE;
+	stream->is_next_graph = is_node && sequence > stream->sequence;
+	if (is_node) {
 		stream->sequence = sequence;
-	bool is_of_module = stream->module_depth && stream->optimizer == stream->module_optimizer &&
-	                    (token == TOKEN_OP || token == TOKEN_FORWARD);
-	if (is_of_module)
-		open->record = add_module_record(scan, stream, token);
+		settle_pending(scan, stream, sequence + 1);
+	}
+	bool is_kept = !stream->optimizer || token == TOKEN_BACKWARD || token == TOKEN_OPTIMIZER;
+	if (token == TOKEN_OP)
+		open->record = add_operator(scan, stream, open->range, sequence, time_ns);
 	else
 		open->record = is_kept ? add_record(scan, stream, token, open->range, time_ns) : NO_RANGE;
 	open->hides = token != TOKEN_OPTIMIZER || open->record == NO_RANGE;
@@ -368,7 +414,7 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 		open->hides = true;
 		stream->inside++;
 	} else if (!stream->inside) {
-		begin_record(scan, stream, open, event, token_of(class, event), time_ns);
+		begin_record(scan, stream, open, event, token_of(class), time_ns);
 		if (class == CLASS_DATA_HERE && open->record != NO_RANGE) {
 			stream->records[open->record].is_empty = stream->has_data_work;
 			stream->data = open->record;
@@ -668,6 +714,7 @@ static void add_cut(struct torch_scan *scan, struct stream_scan *stream, uint32_
 	int64_t time_ns = stream->last_ns;
 	if (stream->record_count && stream->records[last].start_ns > time_ns)
 		time_ns = stream->records[last].start_ns;
+	settle_pending(scan, stream, STEPSCOPE_NO_SEQUENCE); /* it would have led to a backward */
 	uint32_t cut = add_record(scan, stream, TOKEN_CUT, range, time_ns);
 	if (cut != NO_RANGE)
 		stream->records[cut].is_inside = is_inside;

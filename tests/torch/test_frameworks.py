@@ -63,6 +63,7 @@ def test_steps_of_two_ranks(tmp_path, name):
     assert len(steps) == 2
     for one, ours in zip(truth, steps):
         check_times(one, ours)
+        assert ours[0][0] > one["steps"][0][0]  # what wraps the model before the first step is none of it
     assert [row["steps"] for row in table(tmp_path, "ranks")] == [6, 6]
 
 

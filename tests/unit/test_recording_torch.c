@@ -224,6 +224,24 @@ static void a_kill_leaves_the_step_open(void **state)
 	model_release(&model);
 }
 
+/* What is made before the first step: numbers are peeked at, no node is made. */
+static void preparing_is_no_forward(void **state)
+{
+	begin();
+	for (int i = 0; i < 3; i++) {
+		segment_put(&segment, MAIN, now += 10, STEPSCOPE_EVENT_BEGIN, OP, 1, sequence + 1);
+		close_on(MAIN);
+	}
+	int64_t made = (int64_t)now;
+	step();
+	step();
+	finish("exit");
+	assert_int_equal(model.steps_count, 2);
+	assert_true(model.steps[0].start_ns > made);
+	assert_int_equal(span_count("forward", -1), 2);
+	model_release(&model);
+}
+
 static void a_kill_in_the_optimizer(void **state)
 {
 	begin();
@@ -505,6 +523,7 @@ int main(void)
 		cmocka_unit_test(steps_and_phases_are_put_in),
 		cmocka_unit_test(an_evaluation_lies_between_steps),
 		cmocka_unit_test(a_kill_leaves_the_step_open),
+		cmocka_unit_test(preparing_is_no_forward),
 		cmocka_unit_test(a_kill_in_the_optimizer),
 		cmocka_unit_test(steps_can_be_chosen),
 		cmocka_unit_test(marked_steps_are_left_alone),
