@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
 
 import stepscope
@@ -19,7 +20,7 @@ _running = []  # exports that nobody waited for yet
 
 def program():
     """Where `stepscope` is: named by `stepscope run`, beside the library, or on PATH."""
-    places = [os.environ.get("STEPSCOPE_PROGRAM")]
+    places = [os.environ.get("STEPSCOPE_PROGRAM"), os.path.join(sys.prefix, "bin", "stepscope")]  # the second: pip's
     if not stepscope.unavailable:
         from stepscope import _native
 

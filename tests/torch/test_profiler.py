@@ -6,6 +6,8 @@ import json
 import os
 import re
 import subprocess
+import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -28,25 +30,33 @@ def profiled(tmp_path, python, who, case, env=None, options=None):
     return json.loads(done.stdout), done.stderr
 
 
+@lru_cache
+def torchs(python, case):
+    """What torch.profiler itself answers."""
+    with tempfile.TemporaryDirectory() as folder:
+        return profiled(folder, python, "torch", case)[0]
+
+
 def has_kineto(python):
     return not version(python).startswith("1.")
 
 
 def same_counts(ours, theirs, python):
-    """1.13 as Debian builds it has whole microseconds, so that what is merged is chance, and counts what its own ranges allocate."""
+    """1.13 as Debian builds it has whole microseconds: which events of torch's are merged, and into what, is chance, so its counts are
+    a few off; and it counts what its own ranges allocate."""
     if has_kineto(python):
         return [row[:2] for row in ours] == [row[:2] for row in theirs]
-    sure = ("aten::addmm", "aten::mm", "forward", "Optimizer.step#SGD.step", "ProfilerStep*", "aten::linear")
-    names, wanted = ({row[0] for row in rows} - {"aten::zeros", "aten::zero_", "[memory]"} for rows in (ours, theirs))
-    counts, right = ({row[0]: row[1] for row in rows if row[0] in sure} for rows in (ours, theirs))
-    return names == wanted and counts == right
+    of_ranges = {"aten::zeros", "aten::zero_", "aten::empty", "[memory]"}
+    counts, right = ({row[0]: row[1] for row in rows if row[0] not in of_ranges} for rows in (ours, theirs))
+    others = counts.keys() ^ right.keys()
+    return len(others) <= 2 and all(abs(counts[name] - right[name]) <= 2 for name in counts.keys() & right.keys())
 
 
 @pytest.mark.parametrize("options", [None, [], ["--steps", "none"]], ids=["alone", "run", "run-without-detail"])
 @every_python
 def test_the_same_results(tmp_path, python, options):
     ours, _ = profiled(tmp_path, python, "stepscope", "whole", options=options)
-    theirs, _ = profiled(tmp_path, python, "torch", "whole")
+    theirs = torchs(python, "whole")
     assert ours["loss"] == theirs["loss"]
     certain = [row for row in ours["flops"] if has_kineto(python) or row[0] in ("aten::addmm", "aten::mm")]
     assert certain and all(row in theirs["flops"] for row in certain)
@@ -61,9 +71,8 @@ def test_the_same_results(tmp_path, python, options):
 @pytest.mark.parametrize("options", [None, []], ids=["alone", "run"])
 @every_python
 def test_each_cycle_has_its_own(tmp_path, python, options):
-    (tmp_path / "theirs").mkdir()
     ours, _ = profiled(tmp_path, python, "stepscope", "cycles", options=options)
-    theirs, _ = profiled(tmp_path / "theirs", python, "torch", "cycles")
+    theirs = torchs(python, "cycles")
     assert ours["actions"] == theirs["actions"] and ours["step_num"] == theirs["step_num"] == 10
     assert [cycle["step"] for cycle in ours["cycles"]] == [cycle["step"] for cycle in theirs["cycles"]] == [4, 8]
     for mine, its in zip(ours["cycles"], theirs["cycles"]):
@@ -79,7 +88,7 @@ def test_each_cycle_has_its_own(tmp_path, python, options):
 @every_python
 def test_the_same_states(tmp_path, python):
     ours, _ = profiled(tmp_path, python, "stepscope", "states")
-    theirs, _ = profiled(tmp_path, python, "torch", "states")
+    theirs = torchs(python, "states")
     for mine, its in zip(ours, theirs):
         assert mine == its, its[0]
     text, ready, said, _, _ = profiled(tmp_path, python, "stepscope", "odd_state")[0][0]
@@ -88,13 +97,13 @@ def test_the_same_states(tmp_path, python):
 
 @every_python
 def test_the_same_schedules(tmp_path, python):
-    assert profiled(tmp_path, python, "stepscope", "schedules")[0] == profiled(tmp_path, python, "torch", "schedules")[0]
+    assert profiled(tmp_path, python, "stepscope", "schedules")[0] == torchs(python, "schedules")
 
 
 @every_python
 def test_traces_for_tensorboard(tmp_path, python):
     files, _ = profiled(tmp_path, python, "stepscope", "board")
-    assert len(files) == 2
+    assert len(files) == 2 and not (tmp_path / "stepscope-runs").exists()
     for name in files:
         assert re.fullmatch(r".+_\d+\.\d{19}\.pt\.trace\.json\.gz", name)
         trace = json.loads(gzip.decompress((tmp_path / "board" / name).read_bytes()))
