@@ -38,6 +38,7 @@ def test_what_scripts_do(tmp_path, python):
     assert found["no_stacks"] == "export_stacks() requires with_stack=True"
     assert found["no_timeline"] == "record_shapes=True, profile_memory=True, with_stack=True required for memory profiling."
     assert found["described"] == ['a "tiny" one', [1, 2], None, 1, True, True]
+    assert found["by_torch"] == [[2], 1, "torch", True, True]
     assert found["toggled"] == ["aten::neg", "aten::ones"]
     assert found["accumulated"] == [3, 3, 3, "mine"]
     assert found["child"] == 0 and found["same"] == 200
