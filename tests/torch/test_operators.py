@@ -20,8 +20,9 @@ def slices(events):
 
 
 def is_torchs(event):
-    """Not one of the steps and phases that we add."""
-    return event.get("cat") in ("cpu_op", "user_annotation") and not event["name"].startswith(("stepscope::", "ProfilerStep#"))
+    """Not one of the steps, phases and Python's garbage collections that we add."""
+    ours = ("stepscope::", "ProfilerStep#", "garbage collection ")
+    return event.get("cat") in ("cpu_op", "user_annotation") and not event["name"].startswith(ours)
 
 
 KEYS = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs", "Sequence number", "Fwd thread id")
