@@ -282,6 +282,8 @@ void run_print_closing(struct run *run)
 	add_death(run, &text, &captured);
 	add_captured(run, &text, &captured);
 	fprintf(stderr, "stepscope: %s\n", text.data);
+	for (uint32_t i = 0; i < run->watch.count; i++)
+		run_unseen_excuse(&run->unseen, run->watch.items[i].pid);
 	if (run_unseen_sentence(&run->unseen, unseen, sizeof(unseen)))
 		fprintf(stderr, "stepscope: %s\n", unseen);
 	if (run_directory_has_recordings(&run->directory))

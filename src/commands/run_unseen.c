@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * run_unseen.c: reads /proc/PID/maps of the program and its descendants: in the first seconds each second, later each tenth. While
- * PyTorch is imported its library is there before ours: without a flag that explains it, a process counts at the third look.
+ * PyTorch is imported its library is there before ours: without a flag that explains it, a process counts after many looks.
  */
 #include "commands/run_unseen.h"
 
@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define FIRST_TICKS 10u
-#define CERTAIN_LOOKS 3
-#define DEPTH_MAX 8 /* of descendants */
+#define CERTAIN_LOOKS 8u /* an import may take seconds */
+#define DEPTH_MAX 8      /* of descendants */
 
 enum contents {
 	HAS_NEITHER,
@@ -83,30 +83,35 @@ static char read_flag(pid_t pid, bool *is_launcher)
 	return flag_of(command, bytes);
 }
 
-static void count_look(struct run_unseen *unseen, pid_t pid)
+static struct unseen_process *find_process(struct run_unseen *unseen, pid_t pid)
 {
-	struct unseen_process *process = NULL;
-	bool is_launcher;
-
 	for (int i = 0; i < unseen->count; i++) {
 		if (unseen->processes[i].pid == pid)
-			process = &unseen->processes[i];
+			return &unseen->processes[i];
 	}
+	return NULL;
+}
+
+static void count_look(struct run_unseen *unseen, pid_t pid)
+{
+	struct unseen_process *process = find_process(unseen, pid);
+
 	if (!process && unseen->count == RUN_UNSEEN_MAX)
 		return;
 	if (!process) {
 		process = &unseen->processes[unseen->count++];
-		*process = (struct unseen_process){.pid = pid, .flag = read_flag(pid, &is_launcher)};
-		if (is_launcher)
-			process->looks = UINT8_MAX; /* never */
+		*process = (struct unseen_process){.pid = pid};
+		process->flag = read_flag(pid, &process->is_excused);
 	}
-	if (process->looks == UINT8_MAX)
-		return;
 	process->looks++;
-	if (!unseen->told && (process->flag || process->looks >= CERTAIN_LOOKS)) {
-		unseen->told = pid;
-		unseen->told_flag = process->flag;
-	}
+}
+
+void run_unseen_excuse(struct run_unseen *unseen, pid_t pid)
+{
+	struct unseen_process *process = find_process(unseen, pid);
+
+	if (process)
+		process->is_excused = true;
 }
 
 static void look_at_children(struct run_unseen *unseen, pid_t pid, int depth)
@@ -119,8 +124,7 @@ static void look_at_children(struct run_unseen *unseen, pid_t pid, int depth)
 		count_look(unseen, pid);
 		break;
 	case HAS_US:
-		if (unseen->told == pid) /* came in late after all: stepscope.auto() */
-			unseen->told = 0;
+		run_unseen_excuse(unseen, pid);
 		break;
 	case HAS_NEITHER:
 		break;
@@ -143,17 +147,22 @@ void run_unseen_tick(struct run_unseen *unseen, pid_t program)
 
 const char *run_unseen_sentence(const struct run_unseen *unseen, char *text, size_t bytes)
 {
-	char why[128];
+	const struct unseen_process *process = NULL;
+	char why[128] = "its Python did not load what PYTHONPATH names";
 
-	if (!unseen->told)
+	for (int i = 0; i < unseen->count && !process; i++) {
+		const struct unseen_process *one = &unseen->processes[i];
+
+		if (!one->is_excused && (one->flag || one->looks >= CERTAIN_LOOKS))
+			process = one;
+	}
+	if (!process)
 		return NULL;
-	if (unseen->told_flag)
-		snprintf(why, sizeof(why), "Python was started with -%c", unseen->told_flag);
-	else
-		snprintf(why, sizeof(why), "its Python did not load what PYTHONPATH names");
+	if (process->flag)
+		snprintf(why, sizeof(why), "Python was started with -%c", process->flag);
 	snprintf(
 		text, bytes,
 		"process %d ran PyTorch unobserved: %s; put `import stepscope; stepscope.auto()` at the top of its script",
-		(int)unseen->told, why);
+		(int)process->pid, why);
 	return text;
 }

@@ -15,17 +15,19 @@
 struct run_unseen {
 	struct unseen_process {
 		pid_t pid;
-		char flag; /* of Python's command line, that keeps us out: 'I', 'E', 'S'; 0: none */
-		uint8_t looks;
+		char flag;       /* of Python's command line, that keeps us out: 'I', 'E', 'S'; 0: none */
+		bool is_excused; /* starts ranks, or we came in after all */
+		uint32_t looks;
 	} processes[RUN_UNSEEN_MAX];
 	int count;
 	unsigned ticks;
-	pid_t told; /* the first that was found for certain; 0: none */
-	char told_flag;
 };
 
 /* Looks at the program and what it started; once a second does nothing most times. */
 void run_unseen_tick(struct run_unseen *unseen, pid_t program);
+
+/* The process records, after all. */
+void run_unseen_excuse(struct run_unseen *unseen, pid_t pid);
 
 /* What to say about it at the end; NULL: nothing. */
 const char *run_unseen_sentence(const struct run_unseen *unseen, char *text, size_t bytes);
