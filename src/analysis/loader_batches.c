@@ -28,19 +28,22 @@ static uint32_t row_of_wait(const struct model *model, const struct span_arg *ar
 	return arg->row;
 }
 
-static void add_wait(struct loader_batches *batches, const struct model *model, const struct span_arg *arg)
+static struct loader_wait *add_wait(struct loader_batches *batches, const struct model *model,
+                                    const struct span_arg *arg)
 {
 	const struct track *track = model->tracks[arg->track];
 	uint32_t index, row = row_of_wait(model, arg);
 	const struct span_chunk *chunk = track_chunk(track, row, &index);
 
-	batches->waits[batches->wait_count++] = (struct loader_wait){.process = track->process,
-	                                                             .track = arg->track,
-	                                                             .row = row,
-	                                                             .loop = arg->u64,
-	                                                             .start_ns = chunk->start_ns[index],
-	                                                             .end_ns = chunk->start_ns[index] +
-	                                                                       chunk->dur_ns[index]};
+	struct loader_wait *wait = &batches->waits[batches->wait_count++];
+
+	*wait = (struct loader_wait){.process = track->process,
+	                             .track = arg->track,
+	                             .row = row,
+	                             .loop = arg->u64,
+	                             .start_ns = chunk->start_ns[index],
+	                             .end_ns = chunk->start_ns[index] + chunk->dur_ns[index]};
+	return wait;
 }
 
 static int64_t start_of(const struct model *model, const struct span_arg *arg)
@@ -55,6 +58,7 @@ static void find_waits(struct loader_batches *batches, const struct model *model
 {
 	uint32_t key = intern_find(&model->strings, "torch.loader");
 	uint32_t end_key = intern_find(&model->strings, "torch.loader_end");
+	struct loader_wait *last = NULL;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < model->args_count && key; i++)
@@ -62,13 +66,12 @@ static void find_waits(struct loader_batches *batches, const struct model *model
 	batches->waits = memory_resize(NULL, (size_t)count + 1, sizeof(*batches->waits));
 	for (uint32_t i = 0; i < model->args_count && count; i++) {
 		const struct span_arg *arg = &model->args[i];
-		const struct loader_wait *last = batches->wait_count ? &batches->waits[batches->wait_count - 1] : NULL;
 
 		if (arg->key == key)
-			add_wait(batches, model, arg);
+			last = add_wait(batches, model, arg);
 		else if (arg->key == end_key && end_key && last && last->track == arg->track &&
 		         start_of(model, arg) <= last->end_ns) /* of the wait, or of what came last in it */
-			batches->waits[batches->wait_count - 1].is_end = true;
+			last->is_end = true;
 	}
 }
 

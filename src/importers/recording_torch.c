@@ -33,6 +33,7 @@ enum symbol_class {
 /* Deeper ranges and spans do not matter to steps; records of a session beyond the maximum would be those of a million steps. */
 #define MAX_RANGES 64u
 #define MAX_DEPTH 10000u
+#define MAX_INSIDE 10000u /* stretches noted in one call */
 #define MAX_RECORDS (1u << 24)
 
 struct open_record {
@@ -502,7 +503,7 @@ static uint32_t call_record(struct stream_scan *stream, uint32_t record)
 {
 	const struct train_record call = stream->records[record];
 	uint32_t at = record;
-	while (at && stream->records[at - 1].start_ns >= call.start_ns) {
+	while (at && record - at < MAX_INSIDE && stream->records[at - 1].start_ns >= call.start_ns) {
 		stream->records[at] = stream->records[at - 1];
 		stream->records[at].is_inside = true;
 		at--;
@@ -518,7 +519,12 @@ static void on_training(struct torch_scan *scan, struct stream_scan *stream, con
 	                                 TOKEN_OPTIMIZER, TOKEN_ZERO_GRAD, TOKEN_SCALER};
 	uint8_t token = (uint8_t)event->payload[0];
 	int64_t start_ns = clock_ns(&clock, event->payload[1]), end_ns = clock_ns(&clock, event->payload[2]);
+	const struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
+	if (end_ns > stream->last_ns) /* ticks of events are rounded down */
+		end_ns = stream->last_ns;
 	if (token >= sizeof tokens || end_ns < start_ns || start_ns < stream->noted_ns || stream->depth)
+		return;
+	if (last && start_ns < last->start_ns && tokens[token] != TOKEN_OPTIMIZER)
 		return;
 	uint32_t record = add_record(scan, stream, tokens[token], NO_RANGE, start_ns);
 	if (record == NO_RANGE)

@@ -474,12 +474,95 @@ static void random_event(uint64_t *seed, bool has_all_types, uint32_t below)
 		id = STEPSCOPE_PHASE_FORWARD;
 	if (type == STEPSCOPE_EVENT_GAP)
 		gap((int32_t)(r / 64 % 5) - 2, -(int32_t)(r / 1024 % 4));
+	else if (type == STEPSCOPE_EVENT_STEP && r / 1024 % 2)
+		segment_put(&segment, stream, now, type, STEPSCOPE_STEP_TRAINING, 3,
+		            (uint64_t)r / 64 % 9 | (uint64_t)(r / 256 % 8) << 8, now - r / 64 % 50, now + r / 2048 % 3);
 	else if (type == STEPSCOPE_EVENT_STEP)
 		segment_put(&segment, stream, now, type, STEPSCOPE_STEP_CAPTURE, 2, (uint64_t)0, (uint64_t)r / 64 % 4);
 	else
 		segment_put(&segment, stream, now, type, id, type == STEPSCOPE_EVENT_ARG ? 2 : id == OP || id == NODE,
 		            type == STEPSCOPE_EVENT_ARG ? (uint64_t)STEPSCOPE_ARG_U64 : r / 64 % 9,
 		            (uint64_t)r / 64 % 3);
+}
+
+static void capture(unsigned mask, int64_t counted)
+{
+	segment_put(&segment, MAIN, now += 1, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, counted < 0 ? 2 : 3,
+	            (uint64_t)0, (uint64_t)mask, (uint64_t)counted);
+}
+
+/* A stretch of 50 ticks. */
+static void note(uint64_t token, uint64_t optimizer)
+{
+	now += 60;
+	segment_put(&segment, MAIN, now, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_TRAINING, optimizer ? 4 : 3, token,
+	            now - 50, now, optimizer);
+}
+
+static void noted_step(void)
+{
+	note(STEPSCOPE_TRAINING_DATA, 0);
+	note(STEPSCOPE_TRAINING_FORWARD, 0);
+	note(STEPSCOPE_TRAINING_BACKWARD | STEPSCOPE_TRAINING_IS_TRAINING, 0);
+	note(STEPSCOPE_TRAINING_OPTIMIZER, 5);
+}
+
+/* Two steps without detail, two with it, one without. */
+static void steps_that_were_noted(void **state)
+{
+	begin();
+	capture(STEPSCOPE_ACTIVE_STEPS, -1);
+	noted_step();
+	noted_step();
+	capture(STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_DETAIL, 2);
+	step();
+	step();
+	capture(STEPSCOPE_ACTIVE_STEPS, 4);
+	noted_step();
+	finish("exit");
+	assert_int_equal(model.steps_count, 5);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(model.steps[i].has_detail, i == 2 || i == 3);
+	assert_int_equal(span_count("backward", 1), 5);
+	assert_int_equal(ledger_count(LEDGER_OTHER), 0);
+	model_release(&model);
+}
+
+static void a_count_that_differs_is_said(void **state)
+{
+	begin();
+	capture(STEPSCOPE_ACTIVE_STEPS, -1);
+	noted_step();
+	noted_step();
+	capture(STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_DETAIL, 3);
+	step();
+	finish("exit");
+	assert_int_equal(model.steps_count, 3);
+	assert_int_equal(ledger_count(LEDGER_OTHER), 1);
+	model_release(&model);
+}
+
+/* A closure's backward lies in the call, and is noted before it. */
+static void a_call_with_a_closure(void **state)
+{
+	begin();
+	capture(STEPSCOPE_ACTIVE_STEPS, -1);
+	for (int i = 0; i < 3; i++) {
+		uint64_t start;
+
+		note(STEPSCOPE_TRAINING_DATA, 0);
+		start = now += 5;
+		note(STEPSCOPE_TRAINING_BACKWARD | STEPSCOPE_TRAINING_IS_TRAINING | STEPSCOPE_TRAINING_IS_INSIDE, 0);
+		note(STEPSCOPE_TRAINING_BACKWARD | STEPSCOPE_TRAINING_IS_TRAINING | STEPSCOPE_TRAINING_IS_INSIDE, 0);
+		now += 5;
+		segment_put(&segment, MAIN, now, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_TRAINING, 4,
+		            (uint64_t)STEPSCOPE_TRAINING_OPTIMIZER, start, now, (uint64_t)5);
+	}
+	finish("exit");
+	assert_int_equal(model.steps_count, 3);
+	assert_int_equal(span_count("optimizer", 1), 3);
+	assert_int_equal(span_count("backward", 1), 0);
+	model_release(&model);
 }
 
 static void any_events(void **state)
@@ -535,6 +618,9 @@ int main(void)
 		cmocka_unit_test(very_deep_nesting),
 		cmocka_unit_test(millions_of_ranges),
 		cmocka_unit_test(gaps_of_nonsense),
+		cmocka_unit_test(steps_that_were_noted),
+		cmocka_unit_test(a_count_that_differs_is_said),
+		cmocka_unit_test(a_call_with_a_closure),
 		cmocka_unit_test(any_events),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
