@@ -285,13 +285,14 @@ static uint32_t add_record(struct torch_scan *scan, struct stream_scan *stream, 
 	return make_record(scan, stream, token, range, time_ns);
 }
 
-/* A record that has become what the ones before it are need not stand for itself. */
+/* A record that has become what the ones before it are need not stand for itself; a module's does, for steps may begin with it. */
 static void join_last(struct torch_scan *scan, struct stream_scan *stream)
 {
 	const struct train_record last = stream->records[stream->record_count - 1];
+	if (last.is_module || last.is_inside != (stream->optimizer > 0))
+		return;
 	stream->record_count--;
-	bool is_inside = stream->optimizer > 0;
-	struct train_record *same = last.is_inside == is_inside ? same_before(stream, last.token, last.range) : NULL;
+	struct train_record *same = same_before(stream, last.token, last.range);
 	if (same)
 		same->end_ns = last.end_ns;
 	else
@@ -332,7 +333,10 @@ static uint32_t add_module_record(struct torch_scan *scan, struct stream_scan *s
 		return index;
 	bool is_behind = index != NO_RANGE && stream->record_count;
 	int64_t start_ns = is_behind ? stream->records[stream->record_count - 1].end_ns : stream->module_ns;
-	return stream->module_record = make_record(scan, stream, TOKEN_OP, stream->module_range, start_ns);
+	index = make_record(scan, stream, TOKEN_OP, stream->module_range, start_ns);
+	if (index != NO_RANGE)
+		stream->records[index].is_module = true;
+	return stream->module_record = index;
 }
 
 static void end_module(struct stream_scan *stream, int64_t time_ns)

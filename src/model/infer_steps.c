@@ -357,19 +357,27 @@ static void add_phases(struct inferrer *in, size_t first, size_t end, int64_t li
 	}
 }
 
-/* Where the first step begins: at the batch, or the first work on gradients, that leads to its first backward. */
+/* Where the first step begins: at the batch, or the first work on gradients, that leads to its first backward. Where calls of modules
+ * are known it is their work: what wraps a model computes with its parameters, too. */
 static size_t first_record(const struct inferrer *in, size_t last)
 {
 	size_t first = 0;
+	bool has_modules = false;
 
 	while (first < last && (!trains(&in->records[first]) || in->records[first].is_inside))
 		first++;
+	for (size_t i = 0; i < first && !has_modules; i++)
+		has_modules = in->records[i].is_module && in->records[i].token == TOKEN_FORWARD &&
+		              !in->is_evaluation[i];
 	for (size_t i = first; i-- > 0;) {
+		const struct train_record *record = &in->records[i];
+
 		if (in->is_evaluation[i])
 			break;
-		if (is_batch(&in->records[i]))
+		if (is_batch(record))
 			return i;
-		if (in->records[i].token == TOKEN_FORWARD || in->records[i].token == TOKEN_ZERO_GRAD)
+		if ((record->token == TOKEN_FORWARD && record->is_module >= has_modules) ||
+		    record->token == TOKEN_ZERO_GRAD)
 			first = i;
 	}
 	return first;

@@ -57,6 +57,7 @@ struct train_record {
 	bool is_training;   /* backward: it accumulates a gradient */
 	bool is_inside;     /* it lies in an optimizer's call before it in the list; a call in another one, too */
 	bool is_empty;      /* data: the loop's end, no batch came */
+	bool is_module;     /* forward: a call of a module */
 };
 
 #define INFERRED_STEP 0 /* else enum stepscope_phase */
