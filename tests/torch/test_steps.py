@@ -61,10 +61,11 @@ def test_work_of_another_thread_is_the_backward(tmp_path, python):
 def test_step_times_are_those_of_the_script(tmp_path, python):
     """The script stamps from the batch to the optimizer's end; ours begins at the wait for the batch."""
     truth, steps = record(tmp_path, python, "slow_parts")
-    for (begin, end), step in list(zip(truth["steps"], steps))[1:]:
-        assert step["data_ns"] == pytest.approx(20e6, rel=0.25)
-        assert step["backward_ns"] >= 20e6
-        assert step["duration_ns"] - step["data_ns"] == pytest.approx(end - begin, rel=0.1)
+    for data_ns, step in zip(truth["data_ns"], steps):
+        assert step["data_ns"] >= data_ns and step["backward_ns"] >= 20e6
+    own = sum(step["duration_ns"] - step["data_ns"] for step in steps[1:])
+    assert own == pytest.approx(sum(end - begin for begin, end in truth["steps"][1:]), rel=0.1)
+    assert sum(step["data_ns"] for step in steps) == pytest.approx(sum(truth["data_ns"]), rel=0.25)
 
 
 @every_python
