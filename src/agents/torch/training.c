@@ -7,6 +7,8 @@
 #include "agents/torch/count.h"
 #include "recorder/emit.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CALLS 8u /* optimizers that call optimizers */
@@ -29,7 +31,7 @@ struct stretch {
 	bool is_detail; /* its records are in the file themselves */
 };
 
-static __thread struct {
+struct thread {
 	uint32_t hidden; /* open records, from the outermost on that hides what it contains */
 	uint32_t open;   /* around them: ranges and optimizer's calls */
 	uint32_t calls;
@@ -44,7 +46,27 @@ static __thread struct {
 	bool is_waiting;     /* for a loader without workers, which calls operators for each batch */
 	bool calls_in_waits; /* waits with a batch do */
 	bool trains;         /* this thread called an optimizer, or computed gradients */
-} here __attribute__((tls_model("initial-exec")));
+};
+
+/* Made at a thread's first record, once: the library may have little static memory per thread. */
+static __thread struct thread *own __attribute__((tls_model("initial-exec")));
+static pthread_key_t own_key;
+static bool has_key;
+#define here (*own)
+
+static void forget_thread(void *thread)
+{
+	own = NULL;
+	free(thread);
+}
+
+static bool make_thread(void)
+{
+	own = has_key ? calloc(1, sizeof(*own)) : NULL;
+	if (own)
+		(void)pthread_setspecific(own_key, own);
+	return own != NULL;
+}
 
 static bool is_detail(void)
 {
@@ -273,10 +295,14 @@ void training_start(const struct torch_entry *entry, const struct torch_layout *
 {
 	training.name = entry->name;
 	training.sequence = layout->sequence;
+	if (!has_key)
+		has_key = pthread_key_create(&own_key, forget_thread) == 0;
 }
 
 void training_begin(enum torch_scope scope, const void *record)
 {
+	if (!own && !make_thread())
+		return;
 	if (here.hidden) {
 		begin_hidden(scope, record);
 		return;
@@ -308,6 +334,8 @@ void training_begin(enum torch_scope scope, const void *record)
 
 void training_end(void)
 {
+	if (!own)
+		return;
 	if (here.hidden) {
 		if (--here.hidden || !here.stretch.is_any)
 			return;
@@ -337,6 +365,6 @@ void training_optimizer_made(void)
 
 void training_optimizer(uint64_t identity)
 {
-	if (here.calls && !here.hidden)
+	if (own && here.calls && !here.hidden)
 		here.call[here.calls - 1].identity = identity;
 }

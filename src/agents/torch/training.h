@@ -4,7 +4,7 @@
  * (count.h), so that a schedule can open and close, and while no detail is recorded notes what the report needs to find steps and
  * phases: some ten stretches per step.
  *
- * What lies inside of another record is looked at as little as possible. No malloc, no lock that waits, no Python.
+ * What lies inside of another record is looked at as little as possible. No malloc but one per thread, no lock that waits, no Python.
  */
 #ifndef AGENTS_TORCH_TRAINING_H
 #define AGENTS_TORCH_TRAINING_H
