@@ -9,6 +9,7 @@
 #include "agents/torch/lines.h"
 #include "agents/torch/memory.h"
 #include "agents/torch/observer.h"
+#include "agents/torch/thread.h"
 #include "agents/torch/training.h"
 #include "recorder/emit.h"
 
@@ -94,6 +95,7 @@ int stepscope_torch_start(void)
 {
 	if (!agent.is_found)
 		return -1;
+	thread_start();
 	/* before all operators: tells readers what to look for */
 	emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.agent", 11);
 	emit_note_observer("PyTorch");

@@ -12,6 +12,7 @@
  */
 #include "agents/torch/lines.h"
 
+#include "agents/torch/thread.h"
 #include "pyframes/frames.h"
 #include "recorder/emit.h"
 
@@ -34,11 +35,13 @@ struct level {
 	uint32_t symbol, depth;
 };
 
-static __thread struct {
+struct open_stacks {
 	uint32_t count, memo;
 	uint32_t beyond; /* 1 + depth of the outermost record for which there was no level; 0: none */
 	struct level levels[LEVELS];
-} open_stacks __attribute__((tls_model("initial-exec")));
+};
+_Static_assert(sizeof(struct open_stacks) <= sizeof(((struct torch_thread *)0)->lines), "room for it");
+#define open_stacks (*(struct open_stacks *)(void *)torch_thread->lines)
 
 struct memo {
 	uint32_t is_busy; /* atomic */
@@ -267,9 +270,9 @@ static __attribute__((noinline)) uint32_t begin_stack(const void *record, uint32
 
 uint32_t lines_begin(const void *record, uint32_t depth)
 {
-	const struct level *below = open_stacks.count ? &open_stacks.levels[open_stacks.count - 1] : NULL;
-	if (__builtin_expect(__atomic_load_n(&lines.is_over, __ATOMIC_RELAXED), 0))
+	if (__builtin_expect(__atomic_load_n(&lines.is_over, __ATOMIC_RELAXED), 0) || (!torch_thread && !thread_make()))
 		return 0;
+	const struct level *below = open_stacks.count ? &open_stacks.levels[open_stacks.count - 1] : NULL;
 	if (below && below->frame) {
 		uint64_t frame = pyframes_innermost(&lines.layout, below->thread_state);
 		return frame == below->frame && !open_stacks.beyond
@@ -284,6 +287,8 @@ uint32_t lines_begin(const void *record, uint32_t depth)
 
 void lines_end(uint32_t depth)
 {
+	if (!torch_thread)
+		return;
 	if (open_stacks.beyond > depth)
 		open_stacks.beyond = 0;
 	while (open_stacks.count && open_stacks.levels[open_stacks.count - 1].depth >= depth)
@@ -381,6 +386,8 @@ double lines_measure(void)
 	};
 	struct pyframes_frame frames[PYFRAMES_MAX];
 	double best_ns = 0;
+	if (!torch_thread && !thread_make())
+		return 0;
 	uint64_t at = pyframes_innermost(&lines.layout, (uint64_t)(uintptr_t)lines.thread_state());
 	unsigned count = pyframes_walk_own(&lines.layout, &at, 0, frames, PYFRAMES_MAX);
 	for (int round = 0; round < ROUNDS && count; round++) {

@@ -8,7 +8,7 @@
  *     uint32_t frame = lines_begin(record, depth);     0: none, or the same as that of the record around it
  *     lines_end(depth);
  *
- * A stack is a symbol of kind FRAME that names its caller's: see docs/file-format.md. Any thread; no lock, no malloc.
+ * A stack is a symbol of kind FRAME that names its caller's: see docs/file-format.md. Any thread; no lock, no malloc but one per thread.
  */
 #ifndef AGENTS_TORCH_LINES_H
 #define AGENTS_TORCH_LINES_H

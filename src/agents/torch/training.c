@@ -5,10 +5,9 @@
 #include "agents/torch/training.h"
 
 #include "agents/torch/count.h"
+#include "agents/torch/thread.h"
 #include "recorder/emit.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CALLS 8u /* optimizers that call optimizers */
@@ -48,25 +47,8 @@ struct thread {
 	bool trains;         /* this thread called an optimizer, or computed gradients */
 };
 
-/* Made at a thread's first record, once: the library may have little static memory per thread. */
-static __thread struct thread *own __attribute__((tls_model("initial-exec")));
-static pthread_key_t own_key;
-static bool has_key;
-#define here (*own)
-
-static void forget_thread(void *thread)
-{
-	own = NULL;
-	free(thread);
-}
-
-static bool make_thread(void)
-{
-	own = has_key ? calloc(1, sizeof(*own)) : NULL;
-	if (own)
-		(void)pthread_setspecific(own_key, own);
-	return own != NULL;
-}
+_Static_assert(sizeof(struct thread) <= sizeof(((struct torch_thread *)0)->training), "room for it");
+#define here (*(struct thread *)(void *)torch_thread->training)
 
 static bool is_detail(void)
 {
@@ -295,13 +277,11 @@ void training_start(const struct torch_entry *entry, const struct torch_layout *
 {
 	training.name = entry->name;
 	training.sequence = layout->sequence;
-	if (!has_key)
-		has_key = pthread_key_create(&own_key, forget_thread) == 0;
 }
 
 void training_begin(enum torch_scope scope, const void *record)
 {
-	if (!own && !make_thread())
+	if (!torch_thread && !thread_make())
 		return;
 	if (here.hidden) {
 		begin_hidden(scope, record);
@@ -334,7 +314,7 @@ void training_begin(enum torch_scope scope, const void *record)
 
 void training_end(void)
 {
-	if (!own)
+	if (!torch_thread)
 		return;
 	if (here.hidden) {
 		if (--here.hidden || !here.stretch.is_any)
@@ -365,6 +345,6 @@ void training_optimizer_made(void)
 
 void training_optimizer(uint64_t identity)
 {
-	if (own && here.calls && !here.hidden)
+	if (torch_thread && here.calls && !here.hidden)
 		here.call[here.calls - 1].identity = identity;
 }
