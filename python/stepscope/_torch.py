@@ -68,6 +68,15 @@ def tell():
         for fact, value in _facts.items():
             native.metadata(fact, value)
         native.torch_start()
+        _settle(sys.modules["torch"])
+
+
+def _settle(torch):
+    """A thread's first operator behind the start takes a lock of PyTorch's: not in a moment in which this one forks."""
+    try:
+        torch.empty(0, device="cpu")
+    finally:
+        native.torch_settled()
 
 
 def _is_launcher():

@@ -284,6 +284,7 @@ static void victim_calls(int argc, char **argv)
 		stepscope_torch_want_inputs(0);
 	if (stepscope_torch_start() != 0)
 		_exit(14);
+	stepscope_torch_settled();
 	tensors[0] = TENSOR(FAKE_PLAIN, 6, 128);
 	tensors[1] = TENSOR(FAKE_PLAIN, 6, 512, 128);
 	tensors[2] = TENSOR(FAKE_PLAIN, 6, 128, 128);

@@ -52,6 +52,7 @@
 	F(stepscope_torch_probe_solve)                                                                                 \
 	F(stepscope_torch_probe_check)                                                                                 \
 	F(stepscope_torch_probe_end)                                                                                   \
+	F(stepscope_torch_settled)                                                                                     \
 	F(stepscope_torch_start)                                                                                       \
 	F(stepscope_torch_want_inputs)                                                                                 \
 	F(stepscope_torch_lines_find)                                                                                  \

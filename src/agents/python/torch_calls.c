@@ -18,6 +18,12 @@ CALL_STATUS(torch_probe_end)
 CALL_STATUS(torch_start)
 CALL_STATUS(torch_lines_find)
 
+static PyObject *torch_settled(PyObject *self, PyObject *nothing)
+{
+	library.stepscope_torch_settled();
+	Py_RETURN_NONE;
+}
+
 static PyObject *torch_stop(PyObject *self, PyObject *nothing)
 {
 	library.stepscope_torch_stop();
@@ -168,6 +174,7 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_probe_solve", torch_probe_solve, METH_NOARGS, NULL},
 	{"torch_probe_check", torch_probe_check, METH_VARARGS, NULL},
 	{"torch_probe_end", torch_probe_end, METH_NOARGS, NULL},
+	{"torch_settled", torch_settled, METH_NOARGS, NULL},
 	{"torch_start", torch_start, METH_NOARGS, NULL},
 	{"torch_want_inputs", torch_want_inputs, METH_VARARGS, NULL},
 	{"torch_lines_find", torch_lines_find, METH_NOARGS, NULL},

@@ -123,6 +123,12 @@ int stepscope_torch_start(void)
 	return 0;
 }
 
+void stepscope_torch_settled(void)
+{
+	if (agent.is_found)
+		observer_settled(&agent.entry);
+}
+
 void stepscope_torch_want_inputs(int is_wanted)
 {
 	agent.is_without_inputs = !is_wanted;

@@ -5,7 +5,8 @@
  *     stepscope_torch_find()          PyTorch is imported: its functions are looked up
  *     stepscope_torch_probe_begin()   then a few known operators are run, see python/stepscope/_torch.py
  *     stepscope_torch_probe_end()
- *     stepscope_torch_start()         operators are recorded from here on, wherever they run
+ *     stepscope_torch_start()         then any operator is run
+ *     stepscope_torch_settled()       operators are recorded from here on, wherever they run; once
  *
  * All of them return 0, or -1 and stepscope_torch_problem() says why; none throws or prints.
  */
@@ -30,6 +31,7 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_solve(void);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_check(const char *inputs);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_probe_end(void);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_start(void);
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_settled(void);
 /* 0: operators are recorded without their inputs from the next start on, whatever the options say (bench/torch compares). */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_want_inputs(int is_wanted);
 /* Lines of Python, before the start. find: 0 when they are wanted and this interpreter is known; then check in functions whose stack is

@@ -19,7 +19,7 @@ static struct {
 	uint64_t (*thread_id)(void);
 	void (*remove)(uint64_t handle);
 	struct torch_layout layout;
-	bool has_inputs, has_lines;
+	bool has_inputs, has_lines, is_settled;
 	bool is_counting; /* steps, see training.h */
 	uint64_t handles[4];
 	unsigned count;
@@ -148,6 +148,11 @@ static void end(const void *record, void *context)
 		training_end();
 }
 
+static const char *no_name(const void *record)
+{
+	return NULL;
+}
+
 void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs, bool has_lines)
 {
 	static torch_start *const starts[4] = {start_function, start_backward, start_script, start_user};
@@ -157,7 +162,7 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	observer.is_counting |= emit_wants_count(); /* what is open must be seen to end */
 	if (observer.count)
 		return;
-	observer.name = entry->name;
+	observer.name = observer.is_settled ? entry->name : no_name;
 	observer.thread_id = entry->thread_id;
 	observer.remove = entry->remove_callback;
 	observer.layout = *layout;
@@ -169,6 +174,12 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 		callback.needs_inputs = has_inputs;
 		observer.handles[observer.count++] = entry->add_global_callback(callback);
 	}
+}
+
+void observer_settled(const struct torch_entry *entry)
+{
+	observer.is_settled = true;
+	observer.name = entry->name;
 }
 
 void observer_stop(void)

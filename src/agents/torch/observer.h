@@ -11,6 +11,9 @@
  * inputs are known to be readable, and wanted; has_lines: the same for stacks of Python. */
 void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs,
                     bool has_lines);
+/* Nothing is recorded before this, once. A thread's first operator behind the start takes a lock of PyTorch's; one that is held when the
+ * thread forks stays so in the child. So the thread that starts us runs an operator in between. */
+void observer_settled(const struct torch_entry *entry);
 void observer_stop(void);
 
 #endif
