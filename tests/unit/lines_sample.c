@@ -92,10 +92,10 @@ static void name_all(void)
 	/* a frame may stand before its caller */
 	frame(FRAME_TORCH, FRAME_NET, 1778, "Module._call_impl",
 	      "/usr/lib/python3/dist-packages/torch/nn/modules/module.py");
-	frame(FRAME_NET, FRAME_TRAIN, 12, "Net.forward", "/work/net.py");
-	frame(FRAME_TRAIN, 0, 3, "<module>", "/work/train.py");
+	frame(FRAME_NET, FRAME_TRAIN, 12, "Net.forward", "/job/net.py");
+	frame(FRAME_TRAIN, 0, 3, "<module>", "/job/train.py");
 	frame(FRAME_MODE, FRAME_TORCH, 2, "Mode.__torch_function__", "modes/own mode.py");
-	frame(FRAME_BACKWARD, 0, 4, "<module>", "/work/train.py");
+	frame(FRAME_BACKWARD, 0, 4, "<module>", "/job/train.py");
 	frame(FRAME_DATA, FRAME_TRAIN, 5, "<listcomp>", "/data/data.py");
 	frame(FRAME_UNKNOWN, 0, 0, "", "");
 	frame(FRAME_DEEP, FRAME_UNKNOWN, 0, "deep", "<made; 1>");
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
 	segment_begin_with(&segment, &header);
 	segment_anchor(&segment, &anchor);
 	segment_stream(&segment, MAIN, 4242, "main");
-	segment_meta(&segment, "cwd", "/work");
+	segment_meta(&segment, "cwd", "/job");
 	segment_meta(&segment, "torch.lines", "yes");
 	name_all();
 	put_step(0);
