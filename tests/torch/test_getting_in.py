@@ -178,8 +178,8 @@ def test_scripts_exec_and_virtual_environments(tmp_path):
     """A script with #! that becomes another program, which is a virtual environment's Python."""
     subprocess.run([PYTHON, "-m", "venv", "--without-pip", "--system-site-packages", tmp_path / "venv"], check=True, timeout=120)
     (tmp_path / "train.py").write_text("import torch" + STEPS)
-    script = tmp_path / "start"
-    script.write_text(f"#!{PYTHON}\nimport os\nos.execv({str(tmp_path / 'venv/bin/python')!r}, ['python', 'train.py'])\n")
+    script, python = tmp_path / "start", str(tmp_path / "venv/bin/python")
+    script.write_text(f"#!{PYTHON}\nimport os\nos.execv({python!r}, [{python!r}, 'train.py'])\n")
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     done = run(tmp_path, script)
     assert done.returncode == 0, done.stderr
