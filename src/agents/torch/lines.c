@@ -54,7 +54,8 @@ struct memo {
 	} frames[PYFRAMES_MAX];
 };
 
-/* Read and written like a sequence lock: an odd version is being written. */
+/* Read and written like a sequence lock: an odd version is being written. Loads that acquire and stores that release keep the versions
+ * around them. */
 struct node {
 	uint32_t version, symbol;
 	uint64_t code;
@@ -133,12 +134,11 @@ static uint32_t hash_node(uint32_t caller, const struct pyframes_frame *frame)
 static uint32_t read_node(struct node *node, uint32_t caller, const struct pyframes_frame *frame, uint64_t deaths)
 {
 	uint32_t version = __atomic_load_n(&node->version, __ATOMIC_ACQUIRE);
-	bool is_it = !(version & 1) && __atomic_load_n(&node->code, __ATOMIC_RELAXED) == frame->code &&
-	             __atomic_load_n(&node->offset, __ATOMIC_RELAXED) == (int32_t)frame->offset &&
-	             __atomic_load_n(&node->caller, __ATOMIC_RELAXED) == caller &&
-	             __atomic_load_n(&node->deaths, __ATOMIC_RELAXED) == deaths;
-	uint32_t symbol = __atomic_load_n(&node->symbol, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	bool is_it = !(version & 1) && __atomic_load_n(&node->code, __ATOMIC_ACQUIRE) == frame->code &&
+	             __atomic_load_n(&node->offset, __ATOMIC_ACQUIRE) == (int32_t)frame->offset &&
+	             __atomic_load_n(&node->caller, __ATOMIC_ACQUIRE) == caller &&
+	             __atomic_load_n(&node->deaths, __ATOMIC_ACQUIRE) == deaths;
+	uint32_t symbol = __atomic_load_n(&node->symbol, __ATOMIC_ACQUIRE);
 	return is_it && __atomic_load_n(&node->version, __ATOMIC_RELAXED) == version ? symbol : 0;
 }
 
@@ -149,12 +149,11 @@ static void write_node(struct node *node, uint32_t caller, const struct pyframes
 	if (version & 1 || !__atomic_compare_exchange_n(&node->version, &version, version + 1, false, __ATOMIC_ACQUIRE,
 	                                                __ATOMIC_RELAXED))
 		return;
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	__atomic_store_n(&node->code, frame->code, __ATOMIC_RELAXED);
-	__atomic_store_n(&node->offset, (int32_t)frame->offset, __ATOMIC_RELAXED);
-	__atomic_store_n(&node->caller, caller, __ATOMIC_RELAXED);
-	__atomic_store_n(&node->deaths, deaths, __ATOMIC_RELAXED);
-	__atomic_store_n(&node->symbol, symbol, __ATOMIC_RELAXED);
+	__atomic_store_n(&node->code, frame->code, __ATOMIC_RELEASE);
+	__atomic_store_n(&node->offset, (int32_t)frame->offset, __ATOMIC_RELEASE);
+	__atomic_store_n(&node->caller, caller, __ATOMIC_RELEASE);
+	__atomic_store_n(&node->deaths, deaths, __ATOMIC_RELEASE);
+	__atomic_store_n(&node->symbol, symbol, __ATOMIC_RELEASE);
 	__atomic_store_n(&node->version, version + 2, __ATOMIC_RELEASE);
 }
 
