@@ -8,28 +8,39 @@ never reaches the program.
 import os
 import sys
 import time
+from _thread import get_ident
 
 
 class TorchFinder:
-    """First in sys.meta_path until torch has been found; then gone."""
+    """First in sys.meta_path until torch has been imported; then gone. Libraries look for it before, without importing it."""
 
     is_stepscopes = True
     folders = ()  # where the package is, when it is not installed
     spent_ns = 0  # of the thread's CPU time, before PyTorch was there
+    asking = set()  # threads that ask the others
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        if name != "torch":
+        thread = get_ident()
+        if name != "torch" or thread in cls.asking:
             return None
-        _forget_finder()
-        for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find else None
-            if spec is not None:
-                if getattr(spec.loader, "exec_module", None) is not None:
-                    _after_exec(spec.loader)
-                return spec
-        return None
+        cls.asking.add(thread)
+        try:
+            spec = _ask_others(name, path, target)
+        finally:
+            cls.asking.discard(thread)
+        if spec is not None and getattr(spec.loader, "exec_module", None) is not None:
+            _after_exec(spec.loader)
+        return spec
+
+
+def _ask_others(name, path, target):
+    for finder in list(sys.meta_path):
+        find = getattr(finder, "find_spec", None)
+        spec = find(name, path, target) if find else None
+        if spec is not None:
+            return spec
+    return None
 
 
 def _forget_finder():
@@ -46,9 +57,14 @@ def _after_exec(loader):
     def exec_module(module):
         del loader.exec_module
         execute(module)
+        _forget_finder()
         attach()
 
-    loader.exec_module = exec_module
+    try:
+        if not isinstance(loader, type):
+            loader.exec_module = exec_module
+    except (AttributeError, TypeError):  # of a kind that cannot be told: the program goes on, unobserved
+        pass
 
 
 def attach():

@@ -95,6 +95,13 @@ class Watch:
         self.spent_ns += time.perf_counter_ns() - start
 
     def after_step(self, optimizer):
+        try:
+            self.look_behind_step(optimizer)
+        except Exception as problem:  # an optimizer of a kind we do not know
+            self.is_on = False
+            self.native.metadata("torch.owners", f"not any more: {type(problem).__name__}: {problem}"[:500])
+
+    def look_behind_step(self, optimizer):
         start = time.perf_counter_ns()
         looks, before = self.looks.get(id(optimizer), (0, None))
         if start < self.next_ns and (looks >= FIRST_LOOKS or self.spent_ns > FIRST_NS):

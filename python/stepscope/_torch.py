@@ -81,7 +81,10 @@ def _settle(torch):
 
 def _is_launcher():
     """A program that only starts the ranks: it would look like one of them."""
-    arguments = getattr(sys, "orig_argv", sys.argv)  # 3.10; while a module is looked for, sys.argv does not name it yet
+    arguments = getattr(sys, "orig_argv", None)  # 3.10; while a module is looked for, sys.argv does not name it yet
+    if arguments is None:
+        with open("/proc/self/cmdline", encoding="utf-8", errors="replace") as line:
+            arguments = line.read().split("\0")
     module = arguments[arguments.index("-m") + 1 :][:1] if "-m" in arguments else []
     return os.path.basename(sys.argv[0]) in _LAUNCHERS or bool(module) and module[0] in _LAUNCHER_MODULES
 

@@ -113,16 +113,26 @@ def begin(bits):
 
     wants_inputs = bits & SHAPES and not _native.active() & SHAPES
     number = _native.window_begin(bits)
-    if wants_inputs:  # operators are asked for their inputs only when somebody wants them
-        _native.torch_stop()
-        _native.torch_start()
+    if wants_inputs:
+        _restart_observer()
     return number
 
 
 def end(number):
     from stepscope import _native
 
+    had_inputs = _native.active() & SHAPES
     _native.window_end(number)
+    if had_inputs and not _native.active() & SHAPES:
+        _restart_observer()
+
+
+def _restart_observer():
+    """Operators are asked for their inputs only while somebody wants them."""
+    from stepscope import _native
+
+    _native.torch_stop()
+    _native.torch_start()
 
 
 def directory():

@@ -45,7 +45,8 @@ static bool is_measured(const struct module_fold *fold, int32_t step)
 {
 	if (!fold->times->count)
 		return true;
-	return step >= 0 && fold->times->steps[step].is_selected && fold->model->steps[step].has_detail;
+	return step >= 0 && fold->times->steps[step].is_selected && fold->times->steps[step].is_complete &&
+	       fold->model->steps[step].has_detail;
 }
 
 static bool is_node(const struct model *model, uint32_t name)
@@ -371,8 +372,7 @@ static void open_fold(struct module_fold *fold)
 	for (uint32_t i = 0; i < model->tracks_count; i++)
 		fold->group_of_row[i] = memory_resize(NULL, (size_t)model->tracks[i]->span_count + 1, sizeof(uint32_t));
 	for (uint32_t i = 0; i < fold->times->count; i++) {
-		if (fold->times->steps[i].is_selected && fold->times->steps[i].is_complete &&
-		    model->steps[i].has_detail)
+		if (is_measured(fold, (int32_t)i))
 			fold->steps_ns += fold->times->steps[i].dur_ns;
 	}
 }

@@ -61,6 +61,18 @@ static char flag_of(const char *command, size_t bytes)
 	return 0;
 }
 
+/* The same as in python/stepscope/_torch.py: programs and modules. */
+static const char *const launchers[] = {"torchrun",
+                                        "accelerate",
+                                        "accelerate-launch",
+                                        "deepspeed",
+                                        "torch.distributed.run",
+                                        "torch.distributed.launch",
+                                        "accelerate.commands.launch",
+                                        "accelerate.commands.accelerate_cli",
+                                        "deepspeed.launcher.runner",
+                                        "deepspeed.launcher.launch"};
+
 /* Also says whether it is a launcher of ranks, which loads PyTorch and is none of them. */
 static char read_flag(pid_t pid, bool *is_launcher)
 {
@@ -76,9 +88,8 @@ static char read_flag(pid_t pid, bool *is_launcher)
 	for (const char *word = command; word < command + bytes; word += strlen(word) + 1) {
 		const char *slash = strrchr(word, '/');
 		const char *name = slash ? slash + 1 : word;
-		*is_launcher |= !strcmp(name, "torchrun") || !strcmp(name, "accelerate") ||
-		                !strcmp(name, "deepspeed") || !strcmp(word, "torch.distributed.run") ||
-		                !strcmp(word, "torch.distributed.launch");
+		for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++)
+			*is_launcher |= !strcmp(name, launchers[i]);
 	}
 	return flag_of(command, bytes);
 }

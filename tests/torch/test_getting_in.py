@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_tools import HERE, STEPSCOPE, environment, every_python, pythons, run, table
+from torch_tools import HERE, STEPSCOPE, environment, every_python, export, pythons, run, table
 
 PACKAGE = Path(STEPSCOPE).resolve().parent.parent / "python"
 STEPS = """
@@ -214,9 +214,11 @@ try:
     import torch_that_is_not_there
 except ModuleNotFoundError as problem:
     assert problem.name == "torch_that_is_not_there"
+torch.ones(3)
 """
     done = run(tmp_path, python, "-c", program)
     assert done.returncode == 0, done.stderr
+    assert [event for event in export(tmp_path) if event["name"] == "aten::ones"]  # looking for it before was no import
 
 
 @every_python

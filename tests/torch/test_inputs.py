@@ -16,7 +16,7 @@ def test_inputs_as_torch_profiler(tmp_path, python, work):
     ours = slices(event for event in export(tmp_path) if is_torchs(event))
     trace = json.loads((tmp_path / "theirs.json").read_text())
     assert not [event for event in ours if event["args"].get("open")]
-    assert not [row for row in table(tmp_path, "ledger") if row["what"] in ("open spans", "unmatched ends")]
+    assert not [row for row in table(tmp_path, "ledger") if row["what"] in ("open", "unmatched end")]
     if isinstance(trace, dict):
         assert details(ours) == details(slices(trace["traceEvents"]))
         return

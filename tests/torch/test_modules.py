@@ -78,7 +78,7 @@ def test_whatever_else_looks_at_modules_finds_them_as_without_us(tmp_path, pytho
                           check=False)
     assert bare.returncode == 0, bare.stderr
     assert done.stdout == bare.stdout and "KeyError('mine')" in done.stdout
-    assert table(tmp_path, "ledger") == [] or all(row["what"] != "ends without a begin" for row in table(tmp_path, "ledger"))
+    assert table(tmp_path, "ledger") == [] or all(row["what"] != "unmatched end" for row in table(tmp_path, "ledger"))
 
 
 @every_python
