@@ -76,3 +76,62 @@ def test_calls_are_seen_and_nothing_else_changes(tmp_path, python):
     assert found.count("nn.Module: part") + sum(name.endswith(".part") for name in found) >= 800
     assert sum(name.startswith("nn.Module: Leaf") for name in found) == 3000
     assert plain(tmp_path, python, "program.py").stdout == done.stdout
+
+
+FAILURES = """
+import functools, weakref
+from stepscope import _native
+
+class Module:
+    def __init__(self, problem=None):
+        self.problem = problem
+    def __call__(self, forget=None):
+        if forget:
+            reference = weakref.ref(self)
+            del self
+            forget()
+            Module()()
+            print("root lives", reference() is not None)
+    def train(self):
+        pass
+
+asked, roots = [], []
+def name_of(module, root):
+    asked.append(module.problem)
+    roots.append(root)
+    if module.problem:
+        raise module.problem
+    _native.name_module(module, "M")
+assert _native.watch_modules(Module.__call__, name_of, Module.train)
+
+for problem in (KeyboardInterrupt, SystemExit, ValueError):
+    module = Module(problem)
+    for _ in range(2):
+        try:
+            module()
+        except BaseException as got:
+            print(type(got).__name__)
+    print(problem.__name__, asked.count(problem))
+partial = functools.partial(Module())
+partial(lambda: partial.__setstate__((len, (), {}, {})))
+print(type(roots[-1]).__name__)
+many = [Module() for _ in range(132000)]
+known = Module()
+known()
+for module in many:
+    _native.name_module(module, None)
+asked.clear()
+for module in (Module(), Module()):
+    module(); module()
+known()
+print("full", len(asked))
+"""
+
+
+@every_interpreter
+def test_what_goes_wrong_with_names(tmp_path, python):
+    done = run(tmp_path, python, "-c", FAILURES)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["KeyboardInterrupt", "KeyboardInterrupt", "KeyboardInterrupt 2", "SystemExit", "SystemExit",
+                                        "SystemExit 2", "ValueError 1", "root lives True", "Module", "full 0"]
+    assert spans(tmp_path) == ["nn.Module: M"] * 4, "of the partial, in it, and of the one known before the table was full"

@@ -152,3 +152,44 @@ def test_a_library_of_another_version_is_refused(tmp_path):
                    env=environment(), timeout=60)
     done = plain(tmp_path, "/usr/bin/python3", "-c", "import stepscope; print(stepscope.unavailable)", STEPSCOPE_LIBRARY=library)
     assert "is of another version than this Python package: it has no stepscope_init" in done.stdout
+
+
+OBJECTS = """
+import copy, gc, pickle
+import stepscope
+from stepscope import _native
+for span in (stepscope.range("x"), stepscope.phase("forward"), stepscope.micro_batch(3)):
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(span, protocol))
+        with again: pass
+        assert {repr(one) for one in (again, copy.copy(span), copy.deepcopy([span])[0])} == {repr(span)}
+for made in (stepscope.range("x"), _native.around(len)):
+    for make in (type(made), lambda: object.__new__(type(made))):
+        try:
+            make()
+            print("made without content")
+        except TypeError:
+            pass
+def notice():
+    print("notice")
+    if not done:
+        done.append(1)
+        raise KeyboardInterrupt
+    return True
+done = []
+_native.garbage_notice(notice)
+gc.callbacks[:] = [_native.garbage_callback]
+try:
+    gc.collect()
+    for _ in range(1000): pass
+    print("lost")
+except KeyboardInterrupt:
+    print("interrupted")
+gc.collect(); gc.collect()
+"""
+
+
+@every_interpreter
+def test_objects_are_copied_and_not_made_and_an_interrupt_in_a_collection_is_kept(tmp_path, python):
+    done = plain(tmp_path, python, "-c", OBJECTS)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "notice\ninterrupted\nnotice\n", "")

@@ -136,6 +136,12 @@ static void around_dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
+/* From Python there is no making one: it would have no content. */
+static PyObject *around_no_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+	return PyErr_Format(PyExc_TypeError, "cannot create 'stepscope._native.Around' instances");
+}
+
 static PyMethodDef around_methods[] = {
 	{"__reduce__", around_reduce, METH_NOARGS, NULL},
 	{"__reduce_ex__", around_reduce, METH_VARARGS, NULL},
@@ -143,10 +149,15 @@ static PyMethodDef around_methods[] = {
 };
 
 static PyType_Slot around_slots[] = {
-	{Py_tp_dealloc, (void *)around_dealloc},   {Py_tp_methods, around_methods},
-	{Py_tp_call, (void *)around_call},         {Py_tp_descr_get, (void *)around_get},
-	{Py_tp_getattro, (void *)around_getattro}, {Py_tp_setattro, (void *)around_setattro},
-	{Py_tp_repr, (void *)around_repr},         {0, NULL},
+	{Py_tp_dealloc, (void *)around_dealloc},
+	{Py_tp_methods, around_methods},
+	{Py_tp_call, (void *)around_call},
+	{Py_tp_descr_get, (void *)around_get},
+	{Py_tp_getattro, (void *)around_getattro},
+	{Py_tp_setattro, (void *)around_setattro},
+	{Py_tp_repr, (void *)around_repr},
+	{Py_tp_new, (void *)around_no_new},
+	{0, NULL},
 };
 
 static PyType_Spec around_spec = {"stepscope._native.Around", sizeof(struct around), 0, Py_TPFLAGS_DEFAULT,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * garbage.c: Python's garbage collections as ranges. In C, because a callback of gc must not swallow the user's Ctrl-C, which Python
- * code in its place could.
+ * garbage.c: Python's garbage collections as ranges. Python prints what a callback of gc raises and drops it, the user's Ctrl-C, too. So
+ * this is in C, where no Ctrl-C arrives, and one that arrives in the Python code called from here is sent again.
  */
 #include "agents/python/native.h"
 
@@ -51,6 +51,11 @@ static void end(PyObject *info)
 static void notify(void)
 {
 	PyObject *done = PyObject_CallFunctionObjArgs(garbage.notice, NULL);
+	if (!done && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+		PyErr_Clear();
+		PyErr_SetInterrupt(); /* for the program, behind the collection */
+		return;
+	}
 	if (done != Py_False)
 		Py_CLEAR(garbage.notice);
 	if (!done && PyErr_ExceptionMatches(PyExc_Exception))

@@ -30,11 +30,12 @@ static struct {
 	vectorcall **place, *original;
 	struct entry *entries;
 	uint32_t count, capacity; /* a power of two */
+	bool is_full;             /* no more are taken in */
 } modules;
 
 static __thread struct {
 	uint32_t depth;      /* open spans of this thread */
-	PyObject *root;      /* the outermost, alive as long as its call lasts */
+	PyObject *root;      /* the outermost, ours as long as its call lasts */
 	bool is_being_named; /* name_of() calls modules itself, maybe */
 } calls;
 
@@ -87,6 +88,24 @@ static const struct entry *find(const PyObject *module)
 	return entry;
 }
 
+/* False: it cannot be referred to, and an exception is set. */
+static bool put_in(PyObject *module, uint32_t symbol)
+{
+	PyObject *reference = PyWeakref_NewRef(module, NULL);
+	if (!reference)
+		return false;
+	if (2 * (modules.count + 1) > modules.capacity && (modules.is_full || !make_room())) {
+		modules.is_full = true;
+		Py_DECREF(reference);
+		return true;
+	}
+	struct entry *entry = slot_of(modules.entries, modules.capacity, module);
+	modules.count += !entry->reference;
+	Py_XDECREF(entry->reference);
+	*entry = (struct entry){module, reference, symbol};
+	return true;
+}
+
 /* name_module(module, path): from Python; path None: it has no name, do not ask again. */
 static PyObject *name_module(PyObject *self, PyObject *arguments)
 {
@@ -96,17 +115,8 @@ static PyObject *name_module(PyObject *self, PyObject *arguments)
 		return NULL;
 	if (path != Py_None && !native_symbol((enum stepscope_kind)STEPSCOPE_SYMBOL_MODULE, path, &symbol))
 		return NULL;
-	PyObject *reference = PyWeakref_NewRef(module, NULL);
-	if (!reference)
+	if (!put_in(module, symbol))
 		return NULL;
-	if (2 * (modules.count + 1) > modules.capacity && !make_room()) {
-		Py_DECREF(reference);
-		Py_RETURN_NONE;
-	}
-	struct entry *entry = slot_of(modules.entries, modules.capacity, module);
-	modules.count += !entry->reference;
-	Py_XDECREF(entry->reference);
-	*entry = (struct entry){module, reference, symbol};
 	Py_RETURN_NONE;
 }
 
@@ -117,23 +127,27 @@ static PyObject *is_named_module(PyObject *self, PyObject *module)
 
 /* ---- calls ---------------------------------------------------------------------------------------------------------------- */
 
-/* Python finds the path, once. Whatever goes wrong there is not the program's business. */
-static uint32_t ask_for_name(PyObject *module)
+/* Python finds the path, once. Whatever goes wrong there is not the program's business, unless it came from outside (the user's
+ * Ctrl-C): false, and it is set. */
+static bool ask_for_name(PyObject *module, uint32_t *symbol)
 {
-	PyObject *type, *value, *traceback;
-	if (calls.is_being_named)
-		return 0;
+	*symbol = 0;
+	if (calls.is_being_named || modules.is_full)
+		return true;
 	calls.is_being_named = true;
-	PyErr_Fetch(&type, &value, &traceback);
 	PyObject *root = calls.depth ? calls.root : Py_None;
 	PyObject *done = PyObject_CallFunctionObjArgs(modules.name_of, module, root, NULL);
-	if (!done)
-		PyErr_Clear();
-	Py_XDECREF(done);
-	PyErr_Restore(type, value, traceback);
 	calls.is_being_named = false;
+	if (!done && !PyErr_ExceptionMatches(PyExc_Exception))
+		return false;
+	Py_XDECREF(done);
+	PyErr_Clear();
 	const struct entry *entry = find(module);
-	return entry ? entry->symbol : 0;
+	if (entry)
+		*symbol = entry->symbol;
+	else if (!put_in(module, 0))
+		PyErr_Clear();
+	return true;
 }
 
 static PyObject *call_module(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
@@ -142,16 +156,21 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 	if (!library_records(STEPSCOPE_ACTIVE_DETAIL) || count == 0)
 		return modules.original(function, arguments, count_and_flag, names);
 	const struct entry *entry = find(arguments[0]);
-	uint32_t symbol = entry ? entry->symbol : ask_for_name(arguments[0]);
+	uint32_t symbol = entry ? entry->symbol : 0;
+	if (!entry && !ask_for_name(arguments[0], &symbol))
+		return NULL;
 	if (!symbol)
 		return modules.original(function, arguments, count_and_flag, names);
-	if (calls.depth++ == 0)
+	if (calls.depth++ == 0) {
+		Py_INCREF(arguments[0]);
 		calls.root = arguments[0];
+	}
 	library.stepscope_emit_begin(symbol);
 	PyObject *result = modules.original(function, arguments, count_and_flag, names);
-	calls.depth--;
 	if (library_records(~0u))
 		library.stepscope_emit_end();
+	if (--calls.depth == 0)
+		Py_CLEAR(calls.root);
 	return result;
 }
 

@@ -26,6 +26,10 @@ struct span {
 static PyTypeObject *span_type;
 static PyObject *ranges, *phases; /* dictionaries: name to object */
 
+static const char *const type_names[] = {"range", "phase", "micro_batch"};
+#define TYPES (sizeof(type_names) / sizeof(type_names[0]))
+static PyObject *makers[TYPES]; /* the functions of these names */
+
 static const char *const phase_names[] = {NULL,        "data",          "forward",    "backward",
                                           "optimizer", "communication", "checkpoint", "evaluation"};
 #define PHASES (sizeof(phase_names) / sizeof(phase_names[0]))
@@ -98,9 +102,8 @@ static PyObject *span_call(PyObject *self, PyObject *arguments, PyObject *keywor
 
 static PyObject *span_repr(PyObject *self)
 {
-	static const char *const words[] = {"range", "phase", "micro_batch"};
 	struct span *span = (struct span *)self;
-	return PyUnicode_FromFormat("stepscope.%s(%R)", words[span->type], span->name);
+	return PyUnicode_FromFormat("stepscope.%s(%R)", type_names[span->type], span->name);
 }
 
 static void span_dealloc(PyObject *self)
@@ -124,14 +127,29 @@ static PyObject *span_new(enum span_type type, PyObject *name, int64_t number)
 	return (PyObject *)span;
 }
 
+/* For copies and pickles: made anew from its name, or index. */
+static PyObject *span_reduce(PyObject *self, PyObject *nothing)
+{
+	struct span *span = (struct span *)self;
+	return Py_BuildValue("O(O)", makers[span->type], span->name);
+}
+
+/* From Python there is no making one: it would have no content. */
+static PyObject *span_no_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+	return PyErr_Format(PyExc_TypeError, "cannot create 'stepscope._native.Span' instances");
+}
+
 static PyMethodDef span_methods[] = {
 	{"__enter__", span_enter, METH_NOARGS, NULL},
 	{"__exit__", NATIVE_FAST(span_exit), METH_FASTCALL, NULL},
+	{"__reduce__", span_reduce, METH_NOARGS, NULL},
 	{NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot span_slots[] = {
 	{Py_tp_dealloc, (void *)span_dealloc},
+	{Py_tp_new, (void *)span_no_new},
 	{Py_tp_methods, span_methods},
 	{Py_tp_call, (void *)span_call},
 	{Py_tp_repr, (void *)span_repr},
@@ -233,6 +251,16 @@ static bool add_phases(void)
 	return phases != NULL;
 }
 
+static bool add_functions(PyObject *module)
+{
+	bool is_good = PyModule_AddFunctions(module, methods) == 0;
+	for (size_t i = 0; is_good && i < TYPES; i++) {
+		makers[i] = PyObject_GetAttrString(module, type_names[i]);
+		is_good = makers[i] != NULL;
+	}
+	return is_good;
+}
+
 bool native_add_ranges(PyObject *module)
 {
 	span_type = (PyTypeObject *)PyType_FromSpec(&span_spec);
@@ -240,6 +268,5 @@ bool native_add_ranges(PyObject *module)
 	if (!span_type || !ranges || !add_phases())
 		return false;
 	Py_INCREF(span_type); /* AddObject takes one, and we keep one */
-	return PyModule_AddObject(module, "Span", (PyObject *)span_type) == 0 &&
-	       PyModule_AddFunctions(module, methods) == 0;
+	return PyModule_AddObject(module, "Span", (PyObject *)span_type) == 0 && add_functions(module);
 }
