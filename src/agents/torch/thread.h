@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct torch_thread { /* zero at first; each part is of the file that it is called after */
-	uint64_t training[40];
+	uint64_t training[44];
 	uint64_t lines[20];
 };
 

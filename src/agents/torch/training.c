@@ -16,6 +16,7 @@
 static struct {
 	const char *(*name)(const void *record);
 	int sequence; /* offset of it in a record, -1: not known */
+	int64_t (*next_sequence)(void);
 	struct step_count count;
 	uint32_t lock;
 } training;
@@ -40,6 +41,11 @@ struct thread {
 		bool is_detail;
 	} call[CALLS];
 	struct stretch stretch;
+	struct { /* the open record, when it is an operator: only its end tells whether it made a node of a graph */
+		uint64_t start;
+		int64_t sequence;
+		bool is_open;
+	} work;
 	bool is_training;    /* the open node has come to a gradient */
 	bool has_work;       /* the open wait for a batch called operators */
 	bool is_waiting;     /* for a loader without workers, which calls operators for each batch */
@@ -80,7 +86,7 @@ static bool goes_on(uint8_t token)
 	return stretch->is_any && is_work && stretch->token == token && stretch->is_detail == is_detail();
 }
 
-static void begin_stretch(uint8_t token)
+static void begin_stretch(uint8_t token, uint64_t start)
 {
 	if (goes_on(token))
 		return;
@@ -89,7 +95,7 @@ static void begin_stretch(uint8_t token)
 	                                .is_any = true,
 	                                .is_detail = is_detail(),
 	                                .flags = here.calls ? STEPSCOPE_TRAINING_IS_INSIDE : 0,
-	                                .start = is_detail() ? 0 : emit_now()};
+	                                .start = is_detail() ? 0 : start};
 }
 
 static void end_stretch(void)
@@ -208,13 +214,13 @@ static uint8_t token_of_range(const char *name)
 	return STARTS_WITH(name, "enumerate(DataLoader)#") ? STEPSCOPE_TRAINING_DATA : TRANSPARENT;
 }
 
-/* Does a graph remember the operator? */
-static bool has_sequence(const void *record)
+/* Number of the node that the operator may make; -1: none. */
+static int64_t sequence_of(const void *record)
 {
 	int64_t sequence = -1;
 	if (training.sequence >= 0)
 		memcpy(&sequence, (const char *)record + training.sequence, sizeof(sequence));
-	return sequence >= 0;
+	return sequence;
 }
 
 static uint8_t token_of(enum torch_scope scope, const char *name, const void *record)
@@ -225,7 +231,7 @@ static uint8_t token_of(enum torch_scope scope, const char *name, const void *re
 		return STEPSCOPE_TRAINING_BACKWARD;
 	if (scope == TORCH_SCOPE_FUNCTION && STARTS_WITH(name, "aten::_amp_update_scale_"))
 		return STEPSCOPE_TRAINING_SCALER;
-	return has_sequence(record) ? STEPSCOPE_TRAINING_FORWARD : STEPSCOPE_TRAINING_OP;
+	return sequence_of(record) >= 0 ? STEPSCOPE_TRAINING_FORWARD : STEPSCOPE_TRAINING_OP;
 }
 
 /* Inside of a record that hides it. */
@@ -233,7 +239,7 @@ static void begin_hidden(enum torch_scope scope, const void *record)
 {
 	here.hidden++;
 	here.has_work |= scope != TORCH_SCOPE_USER;
-	if (here.stretch.token != STEPSCOPE_TRAINING_BACKWARD || !here.stretch.is_any)
+	if (here.work.is_open || here.stretch.token != STEPSCOPE_TRAINING_BACKWARD || !here.stretch.is_any)
 		return;
 	if (scope == TORCH_SCOPE_BACKWARD && !here.is_training &&
 	    STARTS_WITH(training.name(record), "torch::autograd::AccumulateGrad")) {
@@ -277,6 +283,7 @@ void training_start(const struct torch_entry *entry, const struct torch_layout *
 {
 	training.name = entry->name;
 	training.sequence = layout->sequence;
+	training.next_sequence = entry->sequence_peek;
 }
 
 void training_begin(enum torch_scope scope, const void *record)
@@ -298,7 +305,7 @@ void training_begin(enum torch_scope scope, const void *record)
 		return;
 	}
 	here.hidden = 1;
-	here.is_training = here.has_work = false;
+	here.is_training = here.has_work = here.work.is_open = false;
 	here.is_waiting = token == STEPSCOPE_TRAINING_DATA && STARTS_WITH(name, "enumerate(DataLoader)#_Single");
 	if (here.calls && token != STEPSCOPE_TRAINING_BACKWARD) {
 		flush();
@@ -309,7 +316,22 @@ void training_begin(enum torch_scope scope, const void *record)
 		return;
 	}
 	count_begin(token);
-	begin_stretch(token);
+	uint64_t start = is_detail() ? 0 : emit_now();
+	if (token == STEPSCOPE_TRAINING_OP || token == STEPSCOPE_TRAINING_FORWARD) {
+		here.work.is_open = true;
+		here.work.start = start;
+		here.work.sequence = sequence_of(record);
+	} else {
+		begin_stretch(token, start);
+	}
+}
+
+static void end_work(void)
+{
+	bool is_node = here.work.sequence >= 0 && training.next_sequence &&
+	               training.next_sequence() > here.work.sequence;
+	here.work.is_open = false;
+	begin_stretch(is_node ? STEPSCOPE_TRAINING_FORWARD : STEPSCOPE_TRAINING_OP, here.work.start);
 }
 
 void training_end(void)
@@ -317,7 +339,11 @@ void training_end(void)
 	if (!torch_thread)
 		return;
 	if (here.hidden) {
-		if (--here.hidden || !here.stretch.is_any)
+		if (--here.hidden)
+			return;
+		if (here.work.is_open)
+			end_work();
+		if (!here.stretch.is_any)
 			return;
 		end_stretch();
 		count_end(here.stretch.token);
