@@ -102,6 +102,10 @@ class Watch:
             self.native.metadata("torch.owners", f"not any more: {type(problem).__name__}: {problem}"[:500])
 
     def look_behind_step(self, optimizer):
+        if not self.native.torch_wants_owners():  # between windows; the next one begins anew
+            self.looks.clear()
+            self.next_ns = 0
+            return
         start = time.perf_counter_ns()
         looks, before = self.looks.get(id(optimizer), (0, None))
         if start < self.next_ns and (looks >= FIRST_LOOKS or self.spent_ns > FIRST_NS):

@@ -419,8 +419,8 @@ const struct step_times *step_times_get(struct step_times *own, const struct mod
 const char *step_times_empty_reason(const struct step_times *times)
 {
 	if (!times->count)
-		return "no steps were recorded: the program marks them with stepscope_step_begin() and "
-		       "stepscope_step_end()";
+		return "no steps were recorded: the program marks them with stepscope_step_begin() in C, "
+		       "stepscope.step() in Python";
 	if (!times->selected)
 		return "none of the selected steps were recorded";
 	return "no step was completed";

@@ -290,7 +290,7 @@ void run_print_closing(struct run *run)
 		print_report_command(run->directory.shown);
 	if (!captured.first && !captured.workers)
 		fprintf(stderr,
-		        "stepscope: to see steps, mark them with stepscope_step_begin() and stepscope_step_end() "
-		        "(stepscope/stepscope.h)\n");
+		        "stepscope: to see steps, mark them with stepscope_step_begin() in C (stepscope/stepscope.h), "
+		        "stepscope.step() in Python\n");
 	buffer_release(&text);
 }

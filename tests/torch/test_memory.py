@@ -173,3 +173,25 @@ def test_frees_of_what_was_there_before_change_nothing(tmp_path, python):
     held = {row["category"]: row["peak_bytes"] for row in table(tmp_path, "memory")}
     assert held["parameter"] == 8 * 8 * 4 + 8 * 4  # known from their owner alone
     assert [row["step"] for row in table(tmp_path, "memory_steps")] == [2, 3, 4]
+
+
+ADAM = """
+import torch
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.Adam(model.parameters())
+for _ in range(9):
+    loss = model(torch.randn(32, 64)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@every_python
+def test_owners_are_looked_for_in_each_window(tmp_path, python):
+    """What was allocated before the window counts from the first look on."""
+    done = run(tmp_path, python, "-c", ADAM, options=["--with", "memory", "--steps", "5-7"])
+    assert done.returncode == 0, done.stderr
+    peaks = {row["category"]: row["peak_bytes"] for row in table(tmp_path, "memory") if row["category"]}
+    parameters = 4 * (64 * 64 + 64)
+    assert peaks["parameter"] == peaks["gradient"] == parameters and 2 * parameters <= peaks["optimizer state"] < 2 * parameters + 64
