@@ -45,11 +45,25 @@ static bool is_hidden_name(const char *name)
 	return false;
 }
 
+/* Ranges that the Python package puts around what PyTorch has no record of. */
+static bool is_of_package(const char *name)
+{
+	static const char *const names[] = {"DataLoader.fetch", "DataLoader.collate", "torch.save", "torch.load",
+	                                    "compile"};
+	static const char collection[] = "garbage collection ";
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return strncmp(name, collection, sizeof(collection) - 1) == 0;
+}
+
 static bool is_wanted(const struct builder *builder, const struct span_view *span)
 {
 	switch (span->kind) {
-	case SPAN_OP:
 	case SPAN_RANGE:
+		return !is_of_package(model_text(builder->model, span->name));
+	case SPAN_OP:
 	case SPAN_ANNOTATION:
 	case SPAN_COLLECTIVE:
 		return !is_hidden_name(model_text(builder->model, span->name));
