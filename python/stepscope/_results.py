@@ -292,8 +292,8 @@ class Window:
 
     STACK_METRICS = ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"]
 
-    def __init__(self, columns, style, trace_id):
-        self.columns, self.style, self.trace_id = columns, style, trace_id
+    def __init__(self, columns, style, trace_id, has_stacks=True):
+        self.columns, self.style, self.trace_id, self.has_stacks = columns, style, trace_id, has_stacks
         self.first = self.last = 0
         self.is_finished = False
         self.directory, self.pid = "", os.getpid()
@@ -320,7 +320,9 @@ class Window:
         return EventList(self, ["--events"], _events_of)
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        options = (["--by", "shape"] if group_by_input_shape else []) + (["--frames", str(group_by_stack_n)] if group_by_stack_n else [])
+        options = ["--by", "shape"] if group_by_input_shape else []
+        if group_by_stack_n and self.has_stacks:
+            options += ["--frames", str(group_by_stack_n)]
         return EventList(self, options, lambda answer: [FunctionEventAvg(row) for row in answer["rows"]])
 
     def total_average(self):

@@ -275,7 +275,7 @@ class profile:
                                "To keep events across cycles, set acc_events=True.")
         if self.profiler is None or not self.acc_events:
             make = self.custom_trace_id_callback or (lambda: uuid.uuid4().hex.upper())
-            self.profiler = _results.Window(self._columns(), "torch-1.13" if _is_1 else "torch", make())
+            self.profiler = _results.Window(self._columns(), "torch-1.13" if _is_1 else "torch", make(), bool(self.with_stack))
         if self._is_ready:
             _windows.observe(True)
 
