@@ -238,7 +238,8 @@ void session_step_end(bool is_abandoned)
 bool session_wants_count(void)
 {
 	return session_enter() && session.role == STEPSCOPE_ROLE_TRAINER &&
-	       (session.options.mode != RECORD_ALWAYS || session.options.cost_every > 0);
+	       (session.options.mode != RECORD_ALWAYS || session.options.cost_every > 0 ||
+	        session.progress.is_left_out);
 }
 
 static void count_step(void)
