@@ -351,10 +351,7 @@ class Window:
     def export_stacks(self, path, metric):
         if metric not in self.STACK_METRICS:
             raise ValueError(f"metric should be one of: {self.STACK_METRICS}")
-        if metric != self.STACK_METRICS[0]:  # of devices we have no time
-            open(path, "w", encoding="utf-8").close()
-            return
-        self._export(path, "folded")
+        self._export(path, "folded")  # of devices we have no time: the processor's, where torch.profiler writes nothing
 
     def export_memory_timeline(self, path, device=None):
         self._export(path, "memory-timeline", *(["--device", device] if device else []))
