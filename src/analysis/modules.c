@@ -7,6 +7,7 @@
 #include "analysis/step_times.h"
 
 #include "base/memory.h"
+#include "model/number_map.h"
 
 #include <stdlib.h>
 #include <stepscope/format.h>
@@ -27,6 +28,11 @@ struct module_group {
 	wide_bytes allocated;
 };
 
+struct open_node {
+	uint32_t row;
+	uint16_t depth;
+};
+
 struct module_fold {
 	const struct model *model;
 	const struct step_times *times;
@@ -37,6 +43,13 @@ struct module_fold {
 	uint32_t *open;          /* groups of the open module spans, with IN_NODE */
 	uint16_t *open_depth;
 	uint32_t open_count, open_capacity;
+	/* Nodes of the engine around the current span, and of each the time that others have in it: nodes inside, and modules that
+	 * compute again. */
+	struct open_node *nodes;
+	uint32_t node_count, node_capacity;
+	struct number_map inside; /* track << 32 | row -> index into inside_ns */
+	int64_t *inside_ns;
+	uint32_t inside_count;
 	int64_t linked; /* nodes that were linked to an operator */
 	int64_t steps_ns;
 };
@@ -114,6 +127,35 @@ static void add_call(struct module_fold *fold, uint32_t group, bool is_again, co
 		fold->groups[around].forward_self_ns -= span->dur_ns;
 }
 
+/* The span is what the innermost node has in it, when no module around it has. */
+static void note_inside(struct module_fold *fold, const struct span_view *span)
+{
+	const struct open_node *node = fold->node_count ? &fold->nodes[fold->node_count - 1] : NULL;
+	if (!node || (fold->open_count && fold->open_depth[fold->open_count - 1] > node->depth))
+		return;
+	uint64_t key = (uint64_t)span->track_index << 32 | node->row;
+	uint32_t index = number_map_find(&fold->inside, key);
+	if (index == NUMBER_MAP_NONE) {
+		index = fold->inside_count++;
+		if (!(index & (index + 1)))
+			fold->inside_ns = memory_resize(fold->inside_ns, 2 * (size_t)index + 2,
+			                                sizeof(*fold->inside_ns));
+		fold->inside_ns[index] = 0;
+		number_map_set(&fold->inside, key, index);
+	}
+	fold->inside_ns[index] += span->dur_ns;
+}
+
+static void enter_node(struct module_fold *fold, const struct span_view *span)
+{
+	note_inside(fold, span);
+	if (fold->node_count == fold->node_capacity) {
+		fold->node_capacity = fold->node_capacity ? 2 * fold->node_capacity : 16;
+		fold->nodes = memory_resize(fold->nodes, fold->node_capacity, sizeof(*fold->nodes));
+	}
+	fold->nodes[fold->node_count++] = (struct open_node){span->row, span->depth};
+}
+
 static bool visit(void *context, const struct span_view *span)
 {
 	struct module_fold *fold = context;
@@ -121,14 +163,19 @@ static bool visit(void *context, const struct span_view *span)
 	uint32_t around = span->parent == MODEL_NONE ? NO_GROUP : rows[span->parent], group;
 
 	leave(fold, span->depth);
+	while (fold->node_count && fold->nodes[fold->node_count - 1].depth >= span->depth)
+		fold->node_count--;
 	rows[span->row] = around;
-	if (span->kind == SPAN_OP && is_node(fold->model, span->name))
+	if (span->kind == SPAN_OP && is_node(fold->model, span->name)) {
 		rows[span->row] |= IN_NODE;
+		enter_node(fold, span);
+	}
 	if (span->kind != SPAN_MODULE || !is_measured(fold, span->step))
 		return true;
 	group = group_of(fold, span->name, around & ~IN_NODE);
 	if (group == NO_GROUP)
 		return true;
+	note_inside(fold, span);
 	add_call(fold, group, around & IN_NODE, span);
 	rows[span->row] = group | (around & IN_NODE);
 	enter(fold, rows[span->row], span->depth);
@@ -147,9 +194,12 @@ static int64_t node_ns(const struct module_fold *fold, const struct model_link *
 	*step = chunk->step[index];
 	if (parent == MODEL_NONE)
 		return chunk->dur_ns[index];
-	/* what the engine does for the node belongs to it */
+	/* what the engine does for the node belongs to it, but for other nodes' work and what modules compute again */
 	const struct span_chunk *around = track_chunk(track, parent, &parent_index);
-	return is_node(fold->model, around->name[parent_index]) ? around->dur_ns[parent_index] : chunk->dur_ns[index];
+	if (!is_node(fold->model, around->name[parent_index]))
+		return chunk->dur_ns[index];
+	uint32_t inside = number_map_find(&fold->inside, (uint64_t)link->to_track << 32 | parent);
+	return around->dur_ns[parent_index] - (inside == NUMBER_MAP_NONE ? 0 : fold->inside_ns[inside]);
 }
 
 static void add_backward(struct module_fold *fold)
@@ -386,6 +436,9 @@ static void close_fold(struct module_fold *fold)
 	free(fold->groups);
 	free(fold->open);
 	free(fold->open_depth);
+	free(fold->nodes);
+	free(fold->inside_ns);
+	number_map_release(&fold->inside);
 }
 
 static void fill(const struct model *model, const struct analysis_options *options, struct table *table)

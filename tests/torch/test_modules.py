@@ -71,6 +71,31 @@ def test_what_a_checkpoint_computes_again_is_told_apart(tmp_path, python):
     assert rows["head"]["recompute_ns"] is None and rows["Checked"]["recompute_ns"] is None
 
 
+REENTRANT = """
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+kept = {} if torch.__version__.startswith("1.") else {"use_reentrant": True}
+class Checked(nn.Sequential):
+    def forward(self, x):
+        return checkpoint(super().forward, x, **kept)
+model = Checked(*(nn.Linear(512, 512) for _ in range(4)))
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+for _ in range(6):
+    model(torch.ones(512, 512, requires_grad=True)).sum().backward()
+    optimizer.step()
+"""
+
+
+@every_python
+def test_what_is_computed_again_is_counted_once(tmp_path, python):
+    """A backward inside of a backward: with either counted twice the modules have more time than the steps."""
+    done = run(tmp_path, python, "-c", REENTRANT)
+    assert done.returncode == 0, done.stderr
+    rows = table(tmp_path, "modules")
+    assert any(row["recompute_ns"] for row in rows) and 0.3 < sum(row["self_ratio"] for row in rows) <= 1
+
+
 @every_python
 def test_whatever_else_looks_at_modules_finds_them_as_without_us(tmp_path, python):
     done = run(tmp_path, python, PROGRAM, "oddities")
