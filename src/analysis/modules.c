@@ -199,7 +199,8 @@ static int64_t node_ns(const struct module_fold *fold, const struct model_link *
 	if (!is_node(fold->model, around->name[parent_index]))
 		return chunk->dur_ns[index];
 	uint32_t inside = number_map_find(&fold->inside, (uint64_t)link->to_track << 32 | parent);
-	return around->dur_ns[parent_index] - (inside == NUMBER_MAP_NONE ? 0 : fold->inside_ns[inside]);
+	bool has_inside = fold->inside_ns && inside != NUMBER_MAP_NONE;
+	return around->dur_ns[parent_index] - (has_inside ? fold->inside_ns[inside] : 0);
 }
 
 static void add_backward(struct module_fold *fold)

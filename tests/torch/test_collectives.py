@@ -2,7 +2,7 @@
 """Two ranks: what they exchange, who the others wait for, and who died."""
 import pytest
 
-from torch_tools import HERE, every_python, run, table
+from torch_tools import HERE, every_python, run, table, version
 
 
 def two_ranks(tmp_path, python, *arguments):
@@ -22,7 +22,8 @@ def test_collectives_and_the_slow_rank(tmp_path, python):
     for rank in (0, 1):
         rows = of_rank(tmp_path, "collectives", rank)
         reduced = {row["bytes"]: row for row in rows if "reduce" in row["collective"] and row["bytes"]}
-        if "gloo:all_reduce" in {row["collective"] for row in rows}:
+        if not version(python).startswith("1."):  # whose gloo says nothing of its executions
+            assert "gloo:all_reduce" in {row["collective"] for row in rows}
             assert reduced[(64 * 10 + 10) * 4]["count"] == 6 and reduced[8000]["count"] == 1
             assert all(0 <= row["exposed_ns"] <= row["total_ns"] for row in rows)
     ranks = {row["rank"]: row for row in table(tmp_path, "ranks")}
