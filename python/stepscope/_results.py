@@ -2,6 +2,7 @@
 """What a window recorded, as torch.profiler shows it. The numbers come from the program `stepscope`, run as a child of low priority on the
 recording; nothing is computed here. EventList, FunctionEvent and FunctionEventAvg have the attributes of torch's.
 """
+import atexit
 import json
 import os
 import shutil
@@ -65,7 +66,9 @@ def ask(*arguments):
 
 
 def start_export(arguments):
-    """An export that is waited for later."""
+    """An export that is waited for later, at the program's exit at the latest."""
+    atexit.unregister(wait_for_all)
+    atexit.register(wait_for_all)
     child = _start(arguments)
     done = []
     reader = threading.Thread(target=lambda: done.append(child.communicate()), daemon=True)
@@ -83,6 +86,9 @@ def wait_for_all():
 
             text = done[0][1].decode(errors="replace").strip() if done else ""
             warnings.warn(f"stepscope: a trace was not written: {text}", stacklevel=2)
+
+
+os.register_at_fork(after_in_child=_running.clear)  # they are the parent's
 
 
 # ---- rows and events ----
