@@ -4,7 +4,7 @@
  */
 #include "output/validate.h"
 
-#include "output/input_stream.h"
+#include "base/input_stream.h"
 
 #include <stdio.h>
 #include <string.h>

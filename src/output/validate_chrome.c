@@ -5,7 +5,7 @@
  */
 #include "output/validate_chrome.h"
 
-#include "output/json_stream.h"
+#include "base/json_stream.h"
 
 #include <errno.h>
 #include <inttypes.h>

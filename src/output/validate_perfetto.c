@@ -5,10 +5,10 @@
  */
 #include "output/validate.h"
 
+#include "base/input_stream.h"
 #include "base/memory.h"
 #include "model/number_map.h"
 #include "output/export_perfetto.h"
-#include "output/input_stream.h"
 
 #include <inttypes.h>
 #include <stdio.h>

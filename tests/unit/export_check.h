@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 #include "output/exporter.h"
-#include "output/input_stream.h"
+#include "base/input_stream.h"
 #include "output/validate.h"
 
 #include <dirent.h>

@@ -6,10 +6,10 @@
  *
  * Strings are handed out as written between the quotes (escapes are not decoded), at most JSON_STREAM_TEXT bytes.
  */
-#ifndef OUTPUT_JSON_STREAM_H
-#define OUTPUT_JSON_STREAM_H
+#ifndef BASE_JSON_STREAM_H
+#define BASE_JSON_STREAM_H
 
-#include "output/input_stream.h"
+#include "base/input_stream.h"
 
 #include <stdbool.h>
 

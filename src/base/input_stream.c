@@ -2,7 +2,7 @@
  *
  * input_stream.c: one reading function per compression.
  */
-#include "output/input_stream.h"
+#include "base/input_stream.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * input_stream.h: the bytes of a file, decompressed when it is gzip (any number of members) or zstd; found by content.
  * Memory does not depend on the size of the file. "-" is standard input.
  */
-#ifndef OUTPUT_INPUT_STREAM_H
-#define OUTPUT_INPUT_STREAM_H
+#ifndef BASE_INPUT_STREAM_H
+#define BASE_INPUT_STREAM_H
 
 #include "base/error.h"
 

@@ -2,7 +2,7 @@
  *
  * json_stream.c: see the header.
  */
-#include "output/json_stream.h"
+#include "base/json_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
