@@ -75,8 +75,9 @@ struct span_chunk {
 	int32_t *step;  /* index into model.steps of the step it starts in, -1: none; filled by model_finish() */
 	/* NULL where no span of the chunk has one: read them through span_sequence(), ... */
 	uint64_t *sequence; /* as in the first word of a BEGIN; STEPSCOPE_NO_SEQUENCE: none */
-	uint32_t *inputs;   /* string: text of a symbol of kind INPUTS, 0: none */
-	uint32_t *stack;    /* index into model.stacks of the Python frame that began it, 0: none or not known */
+	uint32_t *inputs; /* string: text of a symbol of kind INPUTS; of a device's work: model/launch_config.h; 0: none */
+	uint32_t *stack;       /* index into model.stacks of the Python frame that began it, 0: none or not known */
+	uint64_t *correlation; /* number that a launch and what it started on a device share, 0: none */
 };
 
 enum track_kind {
@@ -315,6 +316,7 @@ void model_span_set_shape(struct model *model, uint32_t track, uint32_t row, uin
 void model_span_set_sequence(struct model *model, uint32_t track, uint32_t row, uint64_t sequence);
 void model_span_set_inputs(struct model *model, uint32_t track, uint32_t row, uint32_t inputs);
 void model_span_set_stack(struct model *model, uint32_t track, uint32_t row, uint32_t stack);
+void model_span_set_correlation(struct model *model, uint32_t track, uint32_t row, uint64_t correlation);
 void model_span_arg(struct model *model, const struct span_arg *arg);
 
 void model_add_value(struct model *model, uint32_t process, uint32_t name, bool is_metric, int64_t time_ns,
@@ -369,6 +371,11 @@ static inline uint32_t span_inputs(const struct span_chunk *chunk, uint32_t inde
 static inline uint32_t span_stack(const struct span_chunk *chunk, uint32_t index)
 {
 	return chunk->stack ? chunk->stack[index] : 0;
+}
+
+static inline uint64_t span_correlation(const struct span_chunk *chunk, uint32_t index)
+{
+	return chunk->correlation ? chunk->correlation[index] : 0;
 }
 
 /* Self time of spans: calls `visit` for every span of the track in order of start, with its self time (duration minus the

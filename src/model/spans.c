@@ -277,6 +277,16 @@ void model_span_set_stack(struct model *model, uint32_t track, uint32_t row, uin
 	chunk->stack[i] = stack;
 }
 
+void model_span_set_correlation(struct model *model, uint32_t track, uint32_t row, uint64_t correlation)
+{
+	assert(row < model->tracks[track]->span_count);
+	uint32_t i;
+	struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
+	if (!chunk->correlation)
+		chunk->correlation = make_column(model, chunk, sizeof *chunk->correlation, 0);
+	chunk->correlation[i] = correlation;
+}
+
 void model_chunk_done(const struct model *model, const struct span_chunk *chunk)
 {
 	const char *end = (const char *)chunk->phase + aligned(chunk->capacity);
@@ -287,6 +297,8 @@ void model_chunk_done(const struct model *model, const struct span_chunk *chunk)
 		storage_idle(model->storage, chunk->inputs, chunk->capacity * sizeof *chunk->inputs);
 	if (chunk->stack)
 		storage_idle(model->storage, chunk->stack, chunk->capacity * sizeof *chunk->stack);
+	if (chunk->correlation)
+		storage_idle(model->storage, chunk->correlation, chunk->capacity * sizeof *chunk->correlation);
 }
 
 uint32_t track_builder_close(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags)

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * launches.c: see launches.h. Per process: all calls that have a correlation, sorted by it; then every work looks up its own.
+ */
+#include "model/launches.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/merge_sort.h"
+
+struct call {
+	uint64_t correlation;
+	int64_t start_ns;
+	uint32_t track, row;
+};
+
+struct call_list {
+	const struct model *model;
+	struct call *calls;
+	size_t count, capacity;
+};
+
+static void add_call(struct call_list *list, const struct call *call)
+{
+	if (list->count == list->capacity) {
+		list->capacity = list->capacity ? 2 * list->capacity : 1024;
+		list->calls = memory_resize(list->calls, list->capacity, sizeof(*list->calls));
+	}
+	list->calls[list->count++] = *call;
+}
+
+static void add_calls_of(struct call_list *list, uint32_t number)
+{
+	const struct track *track = list->model->tracks[number];
+
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; chunk->correlation && i < chunk->count; i++) {
+			if (chunk->kind[i] == SPAN_RUNTIME && chunk->correlation[i])
+				add_call(list, &(struct call){.correlation = chunk->correlation[i],
+				                              .start_ns = chunk->start_ns[i],
+				                              .track = number,
+				                              .row = chunk->first_row + i});
+		}
+	}
+}
+
+static int compare_calls(const void *left, const void *right)
+{
+	const struct call *a = left, *b = right;
+
+	if (a->correlation != b->correlation)
+		return a->correlation < b->correlation ? -1 : 1;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* ---- looking up ---- */
+
+/* Among the calls of that number the last one that began at or before the work, else the first one that began. */
+static const struct call *find_call(const struct call_list *list, uint64_t correlation, int64_t start_ns)
+{
+	size_t low = 0, high = list->count;
+
+	while (low < high) { /* the first that is of a larger number, or began later */
+		size_t middle = low + (high - low) / 2;
+		const struct call *call = &list->calls[middle];
+
+		if (call->correlation < correlation || (call->correlation == correlation && call->start_ns <= start_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low > 0 && list->calls[low - 1].correlation == correlation)
+		return &list->calls[low - 1];
+	return low < list->count && list->calls[low].correlation == correlation ? &list->calls[low] : NULL;
+}
+
+static uint32_t operation_around(const struct model *model, uint32_t track, uint32_t row)
+{
+	for (;;) {
+		uint32_t i;
+		const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
+
+		row = chunk->parent[i];
+		if (row == MODEL_NONE)
+			return MODEL_NONE;
+		chunk = track_chunk(model->tracks[track], row, &i);
+		if (chunk->kind[i] == SPAN_OP || chunk->kind[i] == SPAN_COLLECTIVE || chunk->kind[i] == SPAN_RANGE ||
+		    chunk->kind[i] == SPAN_ANNOTATION)
+			return row;
+	}
+}
+
+static struct launch launch_of(struct launches *launches, const struct call_list *list, const struct span_chunk *chunk,
+                               uint32_t index)
+{
+	struct launch launch = {MODEL_NONE, MODEL_NONE, MODEL_NONE};
+	const struct call *call;
+
+	if (!span_is_device_work(chunk->kind[index]))
+		return launch;
+	launches->work_count++;
+	call = span_correlation(chunk, index) ? find_call(list, chunk->correlation[index], chunk->start_ns[index])
+	                                      : NULL;
+	if (!call) {
+		launches->unlaunched++;
+		return launch;
+	}
+	launches->out_of_order += call->start_ns > chunk->start_ns[index];
+	launch.track = call->track;
+	launch.row = call->row;
+	launch.operation = operation_around(list->model, call->track, call->row);
+	return launch;
+}
+
+static void find_launches(struct launches *launches, const struct call_list *list, uint32_t number)
+{
+	const struct track *track = list->model->tracks[number];
+	struct launch *rows;
+
+	if (!track->span_count)
+		return;
+	rows = memory_resize(NULL, track->span_count, sizeof(*rows));
+	launches->by_track[number] = rows;
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++)
+			rows[chunk->first_row + i] = launch_of(launches, list, chunk, i);
+		model_chunk_done(list->model, chunk);
+	}
+}
+
+static bool has_device(const struct model *model)
+{
+	for (uint32_t track = 0; track < model->tracks_count; track++)
+		if (model->tracks[track]->kind == TRACK_DEVICE && model->tracks[track]->span_count)
+			return true;
+	return false;
+}
+
+void launches_init(struct launches *launches, const struct model *model)
+{
+	struct call_list list = {.model = model};
+
+	memset(launches, 0, sizeof(*launches));
+	if (!has_device(model))
+		return;
+	launches->track_count = model->tracks_count;
+	launches->by_track = memory_resize(NULL, model->tracks_count, sizeof(*launches->by_track));
+	memset(launches->by_track, 0, model->tracks_count * sizeof(*launches->by_track));
+	for (uint32_t process = 0; process < model->processes_count; process++) {
+		list.count = 0;
+		for (uint32_t track = 0; track < model->tracks_count; track++)
+			if (model->tracks[track]->process == process)
+				add_calls_of(&list, track);
+		merge_sort(list.calls, list.count, sizeof(*list.calls), compare_calls);
+		for (uint32_t track = 0; track < model->tracks_count; track++)
+			if (model->tracks[track]->process == process && model->tracks[track]->kind == TRACK_DEVICE)
+				find_launches(launches, &list, track);
+	}
+	free(list.calls);
+}
+
+void launches_release(struct launches *launches)
+{
+	for (uint32_t track = 0; track < launches->track_count; track++)
+		free(launches->by_track[track]);
+	free(launches->by_track);
+	memset(launches, 0, sizeof(*launches));
+}

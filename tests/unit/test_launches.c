@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_launches.c: work of a device finds the call that launched it and the operator around that; and what has neither says so.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device_model.h"
+#include "model/launches.h"
+
+static const char *name_of(const struct model *model, uint32_t track, uint32_t row)
+{
+	uint32_t i;
+	const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
+
+	return model_text(model, chunk->name[i]);
+}
+
+static void check(const struct model *model, const struct launches *launches, uint32_t track, uint32_t row,
+                  const char *call, const char *operation)
+{
+	const struct launch *launch = launches_of(launches, track, row);
+
+	assert_non_null(launch);
+	if (call)
+		assert_string_equal(name_of(model, launch->track, launch->row), call);
+	else
+		assert_int_equal(launch->track, MODEL_NONE);
+	if (operation)
+		assert_string_equal(name_of(model, launch->track, launch->operation), operation);
+	else
+		assert_int_equal(launch->operation, MODEL_NONE);
+}
+
+static void work_finds_its_launch_and_operator(void **state)
+{
+	struct launches launches;
+	struct model model;
+
+	device_model_init(&model);
+	launches_init(&launches, &model);
+	check(&model, &launches, DEVICE_MODEL_STREAM_7, 0, "cudaLaunchKernel", "aten::mm");
+	check(&model, &launches, DEVICE_MODEL_STREAM_7, 1, "cudaMemcpyAsync", "aten::copy_");
+	check(&model, &launches, DEVICE_MODEL_STREAM_7, 2, "cuLaunchKernel", "aten::mm");
+	check(&model, &launches, DEVICE_MODEL_STREAM_9, 0, "cudaLaunchKernel", "c10d::allreduce_");
+	launches_release(&launches);
+	model_release(&model);
+}
+
+static void no_operator_and_no_launch_are_answers(void **state)
+{
+	struct launches launches;
+	struct model model;
+
+	device_model_init(&model);
+	launches_init(&launches, &model);
+	check(&model, &launches, DEVICE_MODEL_STREAM_7, 3, "cudaLaunchKernel", NULL);
+	check(&model, &launches, DEVICE_MODEL_STREAM_7, 4, NULL, NULL);
+	assert_null(launches_of(&launches, DEVICE_MODEL_HOST, 0));
+	assert_int_equal(launches.work_count, 6);
+	assert_int_equal(launches.unlaunched, 1);
+	launches_release(&launches);
+	launches_release(&launches);
+	model_release(&model);
+}
+
+/* Two calls of number 1, at 10 and 100, and work with it before, between and behind; another process has the number, too. */
+static void a_number_that_comes_twice_is_the_last_call_before_the_work(void **state)
+{
+	static const int64_t starts[] = {5, 50, 150};
+	static const uint32_t rows[] = {0, 0, 1};
+	struct launches launches;
+	struct model model;
+	uint32_t host, stream, other, name;
+
+	model_init(&model, 0);
+	name = intern_add(&model.strings, "x");
+	host = model_add_track(&model, model_add_process(&model), TRACK_THREAD);
+	stream = model_add_track(&model, 0, TRACK_DEVICE);
+	other = model_add_track(&model, model_add_process(&model), TRACK_DEVICE);
+	for (int64_t start = 10; start <= 100; start += 90)
+		model_span_set_correlation(&model, host,
+		                           model_span_complete(&model, host, start, 5, SPAN_RUNTIME, name), 1);
+	for (int i = 0; i < 3; i++)
+		model_span_set_correlation(&model, stream,
+		                           model_span_complete(&model, stream, starts[i], 5, SPAN_KERNEL, name), 1);
+	model_span_set_correlation(&model, other, model_span_complete(&model, other, 60, 5, SPAN_KERNEL, name), 1);
+	model_span_complete(&model, stream, 200, 5, SPAN_ANNOTATION, name);
+	model_finish(&model);
+	launches_init(&launches, &model);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(launches_of(&launches, stream, i)->track, host);
+		assert_int_equal(launches_of(&launches, stream, i)->row, rows[i]);
+	}
+	assert_int_equal(launches_of(&launches, other, 0)->track, MODEL_NONE);
+	assert_int_equal(launches_of(&launches, stream, 3)->track, MODEL_NONE);
+	assert_int_equal(launches.work_count, 4);
+	assert_int_equal(launches.out_of_order, 1);
+	launches_release(&launches);
+	model_release(&model);
+}
+
+static void a_model_without_devices_has_none(void **state)
+{
+	struct launches launches;
+	struct model model;
+
+	model_init(&model, 0);
+	model_add_track(&model, model_add_process(&model), TRACK_THREAD);
+	model_finish(&model);
+	launches_init(&launches, &model);
+	assert_int_equal(launches.work_count, 0);
+	assert_null(launches_of(&launches, 0, 0));
+	launches_release(&launches);
+	model_release(&model);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(work_finds_its_launch_and_operator),
+		cmocka_unit_test(no_operator_and_no_launch_are_answers),
+		cmocka_unit_test(a_number_that_comes_twice_is_the_last_call_before_the_work),
+		cmocka_unit_test(a_model_without_devices_has_none),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
