@@ -10,10 +10,11 @@
 
 #include "importers/importer.h"
 
-extern const struct importer importer_recording;
+extern const struct importer importer_recording, importer_kineto;
 
 const struct importer *const importers[] = {
 	&importer_recording,
+	&importer_kineto,
 	NULL,
 };
 

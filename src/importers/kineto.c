@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto.c: the importer of traces of PyTorch's Kineto and of other Chrome traces (JSON, plain, gzip or zstd).
+ */
+#include "importers/importer.h"
+#include "importers/kineto_import.h"
+
+#include <string.h>
+
+#define TEXT_BYTES ((size_t)64 << 20)
+
+/* The text begins with a bracket, behind blanks and a byte order mark. */
+static bool begins_like_json(const char *head, size_t length)
+{
+	size_t at = length >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	while (at < length && head[at] && strchr(" \t\r\n", head[at]))
+		at++;
+	return at < length && (head[at] == '{' || head[at] == '[');
+}
+
+static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+{
+	struct input_stream *input;
+	struct error ignored;
+	const char *bytes;
+	bool is_json = false;
+	if (is_directory)
+		return false;
+	if (begins_like_json(head, length))
+		return true;
+	if (input_open(path, &input, &ignored) != STATUS_OK)
+		return false;
+	if (strcmp(input_compression(input), "none") != 0 && input_peek(input, &bytes, &length, &ignored) == STATUS_OK)
+		is_json = begins_like_json(bytes, length);
+	input_close(input);
+	return is_json;
+}
+
+struct loading {
+	struct kineto_import import;
+	struct kineto_file file;
+	struct input_stream *input;
+	uint64_t total_bytes;
+};
+
+static void take_event(void *context, const struct kineto_event *event, uint64_t offset)
+{
+	kineto_take_event(&((struct loading *)context)->import, event, offset);
+}
+
+static void take_fact(void *context, const struct kineto_value *key, const struct kineto_value *value)
+{
+	kineto_take_fact(&((struct loading *)context)->import, key, value);
+}
+
+static void progress(void *context)
+{
+	struct loading *loading = context;
+	const struct model *model = loading->import.model;
+	if (model->on_progress)
+		model->on_progress(model->progress_context, input_file_bytes(loading->input), loading->total_bytes);
+}
+
+static enum status check(const struct loading *loading, struct error *err)
+{
+	const struct kineto_import *import = &loading->import;
+	if (import->event_count)
+		return STATUS_OK;
+	if (!loading->file.event_count && loading->file.text.error.status != STATUS_OK) {
+		*err = loading->file.text.error;
+		return STATUS_INPUT;
+	}
+	if (!loading->file.has_list)
+		return error_set(err, STATUS_INPUT,
+		                 "'%s' is JSON, but no trace: it has no list of events (traceEvents)", import->path);
+	if (!loading->file.event_count)
+		return error_set(err, STATUS_INPUT, "'%s' has no events: its list is empty", import->path);
+	return error_set(err, STATUS_INPUT,
+	                 "'%s' has no events to show: %llu were read, all of them names or unreadable", import->path,
+	                 (unsigned long long)loading->file.event_count);
+}
+
+static void note_rest(struct kineto_import *import)
+{
+	struct model *model = import->model;
+	if (import->async_count)
+		model_add_ledger(model, LEDGER_OTHER, import->first_process, "ph b, n, e, ...", import->async_count,
+		                 "asynchronous and other rare events are not read");
+	if (import->unknown_count)
+		model_add_ledger(model, LEDGER_OTHER, import->first_process, "ph", import->unknown_count,
+		                 "events of an unknown kind are not read");
+	if (import->args_left_out)
+		model_add_ledger(model, LEDGER_OTHER, import->first_process, "args", import->args_left_out,
+		                 "args beyond 128 of an event are not read");
+}
+
+static enum status load_stream(struct loading *loading, struct error *err)
+{
+	struct kineto_import *import = &loading->import;
+	const struct kineto_visitor visitor = {take_event, take_fact, progress, loading};
+	kineto_file_init(&loading->file, loading->input, &visitor);
+	kineto_file_read(&loading->file);
+	enum status status = check(loading, err);
+	if (status == STATUS_OK) {
+		kineto_finish(import);
+		kineto_report_repairs(import, &loading->file.repairs);
+		kineto_report_repairs(import, &import->repairs);
+		note_rest(import);
+		model_add_meta(import->model, MODEL_NONE, "trace.format", "kineto");
+	}
+	kineto_file_release(&loading->file);
+	return status;
+}
+
+static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+{
+	struct loading *loading = arena_alloc(&model->arena, sizeof *loading);
+	struct kineto_import *import = &loading->import;
+	enum status status = input_open(path, &loading->input, err);
+	if (status != STATUS_OK)
+		return status;
+	*import = (struct kineto_import){.model = model, .path = path, .first_process = model->processes_count};
+	model_add_process(model);
+	model->processes[import->first_process].pid = -1; /* until it is known whose facts they are */
+	buffer_init(&import->text, TEXT_BYTES);
+	buffer_init(&import->inputs, TEXT_BYTES);
+	status = load_stream(loading, err);
+	kineto_stage_release(&import->stage);
+	buffer_release(&import->text);
+	buffer_release(&import->inputs);
+	input_close(loading->input);
+	return status;
+}
+
+const struct importer importer_kineto = {
+	.name = "kineto",
+	.description = "a trace of PyTorch's profiler (Kineto) or another Chrome trace: JSON, plain, gzip or zstd",
+	.recognises = recognises,
+	.load = load,
+};

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_args.c: args of spans: inputs of operators in the form that our own recordings have them (docs/file-format.md), launches of
+ * kernels, and everything else as facts of the span.
+ */
+#include "importers/kineto_import.h"
+
+#include "base/memory.h"
+#include "model/launch_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INPUTS_BYTES ((size_t)64 << 10) /* longer lists are left out */
+#define TEXT_BYTES ((size_t)4096)       /* longer facts are cut */
+
+/* ---- inputs ---- */
+
+static bool is_list(const struct kineto_value *value)
+{
+	return value->type == VALUE_ARRAY && value->length <= INPUTS_BYTES;
+}
+
+/* [[2,3],[],[[4],[5]]] as "[2, 3] [] [[4], [5]]". A list of tensors that is the only input has a pair of brackets more. */
+static void append_sizes(struct buffer *out, const struct kineto_value *list)
+{
+	size_t start = out->length;
+	int depth = 0, inputs = 0, deepest = 0;
+	for (uint32_t i = 1; i + 1 < list->length; i++) {
+		char c = list->at[i];
+		if (c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '"')
+			continue;
+		inputs += depth == 0 && c == '[';
+		depth += (c == '[') - (c == ']');
+		deepest = depth > deepest ? depth : deepest;
+		if (c == ',' && depth == 0)
+			buffer_add_byte(out, ' ');
+		else if (c == ',')
+			buffer_add(out, ", ", 2);
+		else
+			buffer_add_byte(out, (uint8_t)c);
+	}
+	if (inputs == 1 && deepest > 1 && buffer_add(out, "[]", 2)) {
+		memmove(out->data + start + 1, out->data + start, out->length - start - 2);
+		out->data[start] = '[';
+		out->data[out->length - 1] = ']';
+	}
+}
+
+/* ["float", "", "Scalar"] as "float;;Scalar" */
+static void append_texts(struct buffer *out, const struct kineto_value *list)
+{
+	struct kineto_walk walk = kineto_walk_begin(list);
+	for (bool is_first = true; kineto_walk_next(&walk); is_first = false) {
+		if (!is_first)
+			buffer_add_byte(out, ';');
+		size_t at = out->length;
+		kineto_append_text(out, &walk.value);
+		for (; at < out->length; at++)
+			if (out->data[at] == ';' || out->data[at] == '\n')
+				out->data[at] = out->data[at] == ';' ? ',' : ' ';
+	}
+}
+
+static bool has_contents(const struct kineto_value *list)
+{
+	for (uint32_t i = 1; i + 1 < list->length; i++)
+		if (!strchr(" \n\t\r", list->at[i]))
+			return true;
+	return false;
+}
+
+void kineto_take_inputs(struct kineto_import *import, const struct kineto_event *event, struct staged_span *span)
+{
+	const struct kineto_value *dims = &event->known[ARG_INPUT_DIMS], *types = &event->known[ARG_INPUT_TYPES],
+				  *strides = &event->known[ARG_INPUT_STRIDES],
+				  *values = &event->known[ARG_INPUT_VALUES];
+	struct intern *strings = &import->model->strings;
+	struct buffer *text = &import->inputs;
+	if (event->known[ARG_SHAPE].type == VALUE_STRING)
+		span->shape = kineto_intern(import, &event->known[ARG_SHAPE]);
+	if (!is_list(dims) || !has_contents(dims))
+		return;
+	buffer_clear(text);
+	append_sizes(text, dims);
+	span->shape = intern_add_n(strings, text->data, text->length);
+	import->has_shapes = true;
+	if (is_list(types)) {
+		buffer_add(text, "\nt ", 3);
+		append_texts(text, types);
+	}
+	if (is_list(strides)) {
+		buffer_add(text, "\ns ", 3);
+		append_sizes(text, strides);
+	}
+	if (is_list(values)) {
+		buffer_add(text, "\nv ", 3);
+		append_texts(text, values);
+	}
+	if (!text->is_overflown)
+		span->inputs = intern_add_n(strings, text->data, text->length);
+}
+
+/* ---- launches ---- */
+
+static void set_number(struct launch_config *config, enum launch_fact fact, const struct kineto_value *value,
+                       double scale)
+{
+	double number;
+	if (kineto_double(value, &number))
+		launch_config_set(config, fact, number * scale);
+}
+
+static void set_triple(struct launch_config *config, enum launch_fact first, const struct kineto_value *list)
+{
+	struct kineto_walk walk = kineto_walk_begin(list);
+	for (int i = 0; i < 3 && kineto_walk_next(&walk); i++)
+		set_number(config, (enum launch_fact)(first + i), &walk.value, 1);
+}
+
+/* Args that few kernels have. */
+static const struct launch_arg {
+	const char *key;
+	int fact; /* enum launch_fact, or -1 - enum launch_text */
+} launch_args[] = {
+	{"graph id", LAUNCH_GRAPH},         {"graph node id", LAUNCH_GRAPH_NODE},
+	{"In msg nelems", LAUNCH_IN_COUNT}, {"Out msg nelems", LAUNCH_OUT_COUNT},
+	{"Group size", LAUNCH_GROUP_RANKS}, {"Collective name", -1 - LAUNCH_COLLECTIVE},
+	{"dtype", -1 - LAUNCH_DTYPE},       {"Process Group Name", -1 - LAUNCH_GROUP},
+	{"kind", -1 - LAUNCH_COPY_KIND},
+};
+
+static const struct launch_arg *launch_arg_of(const struct kineto_value *key)
+{
+	for (size_t i = 0; i < sizeof launch_args / sizeof *launch_args; i++)
+		if (kineto_is_text(key, launch_args[i].key))
+			return &launch_args[i];
+	return NULL;
+}
+
+static void set_other(struct kineto_import *import, struct launch_config *config, const struct kineto_arg *arg)
+{
+	const struct launch_arg *known = launch_arg_of(&arg->key);
+	if (!known)
+		return;
+	if (known->fact >= 0) {
+		set_number(config, (enum launch_fact)known->fact, &arg->value, 1);
+		return;
+	}
+	buffer_clear(&import->text);
+	kineto_append_text(&import->text, &arg->value);
+	if (arg->value.type == VALUE_STRING && import->text.length)
+		launch_config_set_text(config, (enum launch_text)(-1 - known->fact), import->text.data);
+}
+
+void kineto_take_launch(struct kineto_import *import, const struct kineto_event *event, struct staged_span *span)
+{
+	struct launch_config config = {0};
+	char text[LAUNCH_CONFIG_BYTES];
+	set_triple(&config, LAUNCH_GRID_X, &event->known[ARG_GRID]);
+	set_triple(&config, LAUNCH_BLOCK_X, &event->known[ARG_BLOCK]);
+	set_number(&config, LAUNCH_REGISTERS, &event->known[ARG_REGISTERS], 1);
+	set_number(&config, LAUNCH_SHARED_BYTES, &event->known[ARG_SHARED_MEMORY], 1);
+	set_number(&config, LAUNCH_BLOCKS_PER_SM, &event->known[ARG_BLOCKS_PER_SM], 1);
+	set_number(&config, LAUNCH_WARPS_PER_SM, &event->known[ARG_WARPS_PER_SM], 1);
+	set_number(&config, LAUNCH_OCCUPANCY, &event->known[ARG_OCCUPANCY], 0.01);
+	set_number(&config, LAUNCH_BYTES, &event->known[ARG_BYTES], 1);
+	set_number(&config, LAUNCH_BYTES_PER_SECOND, &event->known[ARG_BANDWIDTH], 1e9);
+	for (uint32_t i = 0; i < event->arg_count; i++)
+		set_other(import, &config, &event->args[i]);
+	size_t length = launch_config_write(&config, text);
+	if (length)
+		span->inputs = intern_add_n(&import->model->strings, text, length);
+}
+
+/* ---- the rest ---- */
+
+static bool make_arg(struct kineto_import *import, const struct kineto_value *value, struct span_arg *arg)
+{
+	switch (value->type) {
+	case VALUE_TRUE:
+	case VALUE_FALSE:
+		arg->type = STEPSCOPE_ARG_BOOL;
+		arg->u64 = value->type == VALUE_TRUE;
+		return true;
+	case VALUE_NUMBER:
+		arg->type = STEPSCOPE_ARG_I64;
+		if (kineto_integer(value, &arg->i64))
+			return true;
+		arg->type = STEPSCOPE_ARG_U64;
+		if (kineto_unsigned(value, &arg->u64))
+			return true;
+		arg->type = STEPSCOPE_ARG_F64;
+		if (kineto_double(value, &arg->f64))
+			return true;
+		break;
+	case VALUE_NONE:
+	case VALUE_NULL:
+		return false;
+	default:
+		break;
+	}
+	struct kineto_value cut = *value;
+	if (cut.length > TEXT_BYTES)
+		cut.length = TEXT_BYTES;
+	arg->type = STEPSCOPE_ARG_SYMBOL;
+	arg->text = kineto_intern(import, &cut);
+	return true;
+}
+
+static void add_arg(struct kineto_import *import, struct staged_extra *extra, uint32_t key,
+                    const struct kineto_value *value)
+{
+	struct span_arg arg = {.key = key};
+	if (!make_arg(import, value, &arg))
+		return;
+	struct kineto_stage *stage = &import->stage;
+	STAGE_ARRAY_GROW(stage, args);
+	if (!extra->arg_count++)
+		extra->first_arg = stage->args_count;
+	stage->args[stage->args_count++] = arg;
+}
+
+static bool read_sequence(const struct kineto_event *event, uint64_t *sequence)
+{
+	uint64_t thread = 0;
+	if (!kineto_unsigned(&event->known[ARG_SEQUENCE], sequence) || *sequence >> 48)
+		return false;
+	if (kineto_unsigned(&event->known[ARG_FORWARD_THREAD], &thread) && thread < UINT16_MAX)
+		*sequence |= thread << 48;
+	return true;
+}
+
+void kineto_take_args(struct kineto_import *import, const struct kineto_event *event, bool is_launch,
+                      struct staged_span *span)
+{
+	struct staged_extra extra = {.sequence = STEPSCOPE_NO_SEQUENCE};
+	struct kineto_stage *stage = &import->stage;
+	if (!read_sequence(event, &extra.sequence))
+		extra.sequence = STEPSCOPE_NO_SEQUENCE;
+	for (uint32_t i = 0; i < event->arg_count; i++) {
+		bool is_known = is_launch && launch_arg_of(&event->args[i].key);
+		uint32_t key = is_known ? 0 : kineto_intern(import, &event->args[i].key);
+		if (key)
+			add_arg(import, &extra, key, &event->args[i].value);
+	}
+	import->args_left_out += event->args_left_out;
+	if (extra.sequence == STEPSCOPE_NO_SEQUENCE && !extra.arg_count)
+		return;
+	STAGE_ARRAY_GROW(stage, extras);
+	stage->extras[stage->extras_count++] = extra;
+	span->extra = stage->extras_count;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_deliver.c: staged spans into the model: sorted, and spread over lanes where they cross. A lane is a track of the model; what
+ * does not nest in the first one goes to the next, where it may be alone.
+ */
+#include "importers/kineto_stage.h"
+
+#include "base/memory.h"
+#include "model/merge_sort.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANES_MAX 64u
+#define ROUNDING_NS 1000
+
+struct lane {
+	int64_t *ends; /* of the open spans */
+	uint32_t depth, capacity;
+	uint32_t track;
+};
+
+struct delivery {
+	struct kineto_stage *stage;
+	struct staged_track *staged;
+	struct model *model;
+	enum track_kind kind;
+	struct lane lanes[LANES_MAX];
+	uint32_t lane_count;
+	int64_t last_ns; /* end of the track: where spans without an end of their own may end */
+	uint64_t cut, cut_ns;
+};
+
+static int compare_spans(const void *left, const void *right)
+{
+	const struct staged_span *a = left, *b = right;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	/* as unsigned numbers: one without an end is the longest */
+	return ((uint64_t)a->dur_ns < (uint64_t)b->dur_ns) - ((uint64_t)a->dur_ns > (uint64_t)b->dur_ns);
+}
+
+static void sort_spans(struct staged_track *track)
+{
+	uint32_t i = 1;
+	while (i < track->count && compare_spans(&track->spans[i - 1], &track->spans[i]) <= 0)
+		i++;
+	if (i < track->count)
+		merge_sort(track->spans, track->count, sizeof *track->spans, compare_spans);
+}
+
+static void leave(struct lane *lane, int64_t time_ns)
+{
+	while (lane->depth && lane->ends[lane->depth - 1] <= time_ns)
+		lane->depth--;
+}
+
+static void enter(struct lane *lane, int64_t end_ns)
+{
+	if (lane->depth == lane->capacity) {
+		lane->capacity = lane->capacity ? 2 * lane->capacity : 16;
+		lane->ends = memory_resize(lane->ends, lane->capacity, sizeof *lane->ends);
+	}
+	lane->ends[lane->depth++] = end_ns;
+}
+
+static struct lane *add_lane(struct delivery *delivery)
+{
+	const struct staged_track *staged = delivery->staged;
+	struct lane *lane = &delivery->lanes[delivery->lane_count++];
+	lane->track = model_add_track(delivery->model, staged->process, delivery->kind);
+	struct track *track = delivery->model->tracks[lane->track];
+	track->tid = staged->tid.number;
+	track->device = delivery->kind == TRACK_DEVICE ? staged->device : -1;
+	track->name = staged->name;
+	track->sort = (uint32_t)(staged->has_sort ? staged->sort : staged->tid.number);
+	return lane;
+}
+
+/* Where the span fits; its end may be put back by the rounding of times. */
+static struct lane *choose_lane(struct delivery *delivery, int64_t start_ns, int64_t *end_ns)
+{
+	for (uint32_t i = 0; i < delivery->lane_count; i++) {
+		struct lane *lane = &delivery->lanes[i];
+		leave(lane, start_ns);
+		if (!lane->depth || *end_ns <= lane->ends[lane->depth - 1])
+			return lane;
+		int64_t over_ns = *end_ns - lane->ends[lane->depth - 1];
+		bool is_last = i + 1 == LANES_MAX;
+		if (is_last || (delivery->kind == TRACK_THREAD && over_ns <= ROUNDING_NS)) {
+			*end_ns = lane->ends[lane->depth - 1];
+			delivery->cut++;
+			delivery->cut_ns += (uint64_t)over_ns;
+			return lane;
+		}
+	}
+	return add_lane(delivery);
+}
+
+static void set_columns(struct delivery *delivery, const struct staged_span *span, uint32_t track, uint32_t row)
+{
+	struct model *model = delivery->model;
+	if (span->shape)
+		model_span_set_shape(model, track, row, span->shape);
+	if (span->inputs)
+		model_span_set_inputs(model, track, row, span->inputs);
+	if (span->correlation)
+		model_span_set_correlation(model, track, row, span->correlation);
+	if (!span->extra)
+		return;
+	const struct staged_extra *extra = &delivery->stage->extras[span->extra - 1];
+	if (extra->sequence != STEPSCOPE_NO_SEQUENCE)
+		model_span_set_sequence(model, track, row, extra->sequence);
+	for (uint32_t i = 0; i < extra->arg_count; i++) {
+		struct span_arg arg = delivery->stage->args[extra->first_arg + i];
+		arg.track = track;
+		arg.row = row;
+		model_span_arg(model, &arg);
+	}
+}
+
+static void deliver_span(struct delivery *delivery, const struct staged_span *span, int64_t shift_ns)
+{
+	bool is_open = span->dur_ns == STAGED_IS_OPEN;
+	int64_t end_ns = is_open ? delivery->last_ns : span->start_ns + span->dur_ns;
+	struct lane *lane = &delivery->lanes[0];
+	leave(lane, span->start_ns);
+	if (is_open && lane->depth) /* it ends with the one around it, at the latest */
+		end_ns = lane->ends[lane->depth - 1];
+	if (end_ns < span->start_ns)
+		end_ns = span->start_ns;
+	int64_t wanted_ns = end_ns;
+	lane = choose_lane(delivery, span->start_ns, &end_ns);
+	enter(lane, end_ns);
+	uint32_t row = model_span_complete(delivery->model, lane->track, span->start_ns + shift_ns,
+	                                   end_ns - span->start_ns, (enum span_kind)span->kind, span->name);
+	if (row == MODEL_NONE)
+		return;
+	uint32_t i;
+	struct span_chunk *chunk = track_chunk(delivery->model->tracks[lane->track], row, &i);
+	chunk->flags[i] |= (uint8_t)(span->flags | (end_ns < wanted_ns ? SPAN_IS_CLIPPED : 0) |
+	                             (is_open ? SPAN_END_IS_LOST : 0));
+	set_columns(delivery, span, lane->track, row);
+}
+
+static void report_cuts(const struct delivery *delivery)
+{
+	if (!delivery->cut)
+		return;
+	char text[160];
+	snprintf(
+		text, sizeof text,
+		"spans ended later than the one around them, by up to a microsecond; they were cut there, by %llu ns together",
+		(unsigned long long)delivery->cut_ns);
+	model_add_ledger(delivery->model, LEDGER_REPAIRED, delivery->staged->process,
+	                 model_text(delivery->model, delivery->staged->name), delivery->cut, text);
+}
+
+void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind kind, int64_t shift_ns,
+                    struct model *model)
+{
+	struct staged_track *track = &stage->tracks[number];
+	struct delivery delivery = {.stage = stage, .staged = track, .model = model, .kind = kind};
+	sort_spans(track);
+	for (uint32_t i = 0; i < track->count; i++) {
+		const struct staged_span *span = &track->spans[i];
+		int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
+		if (i == 0 || end_ns > delivery.last_ns)
+			delivery.last_ns = end_ns;
+	}
+	add_lane(&delivery);
+	track->first_track = delivery.lanes[0].track;
+	for (uint32_t i = 0; i < track->count; i++)
+		deliver_span(&delivery, &track->spans[i], shift_ns);
+	track->track_count = delivery.lane_count;
+	report_cuts(&delivery);
+	for (uint32_t i = 0; i < delivery.lane_count; i++)
+		free(delivery.lanes[i].ends);
+	free(track->spans);
+	track->spans = NULL;
+	track->capacity = 0;
+}
+
+/* ---- finding rows again ---- */
+
+/* Last row of the track that starts at or before that time; MODEL_NONE: none. */
+static uint32_t last_before(const struct track *track, int64_t time_ns)
+{
+	uint32_t low = 0, high = track->span_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2, i;
+		const struct span_chunk *chunk = track_chunk(track, middle, &i);
+		if (chunk->start_ns[i] <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : MODEL_NONE;
+}
+
+uint32_t kineto_row_at(const struct kineto_stage *stage, uint32_t staged, int64_t time_ns, const struct model *model,
+                       uint32_t *number)
+{
+	const struct staged_track *lanes = &stage->tracks[staged];
+	*number = lanes->first_track;
+	for (uint32_t lane = 0; lane < lanes->track_count; lane++) {
+		const struct track *track = model->tracks[lanes->first_track + lane];
+		uint32_t row = last_before(track, time_ns);
+		while (row != MODEL_NONE) {
+			uint32_t i;
+			const struct span_chunk *chunk = track_chunk(track, row, &i);
+			if (chunk->start_ns[i] == time_ns || chunk->start_ns[i] + chunk->dur_ns[i] > time_ns) {
+				*number = lanes->first_track + lane;
+				return row;
+			}
+			row = chunk->parent[i];
+		}
+	}
+	return MODEL_NONE;
+}

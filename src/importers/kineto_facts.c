@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_facts.c: names of processes and threads, ranks, devices, and other keys around the events.
+ */
+#include "importers/kineto_import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FACT_BYTES ((size_t)4096) /* longer ones are left out */
+#define FACTS_MAX 512u
+
+/* ---- events of metadata ---- */
+
+uint32_t kineto_process_track(struct kineto_import *import, const struct kineto_value *pid)
+{
+	return kineto_stage_track(&import->stage, kineto_place(import, pid), (struct staged_place){INT64_MIN, 0});
+}
+
+/* "GPU 0" */
+static bool is_device_label(const struct kineto_value *labels)
+{
+	return labels->type == VALUE_STRING && labels->length > 4 && memcmp(labels->at, "GPU ", 4) == 0;
+}
+
+/* "thread 4242 (pt_main_thread)", "stream 7 ": the number stands beside it anyway. */
+static struct kineto_value bare_name(const struct kineto_value *name)
+{
+	struct kineto_value bare = *name;
+	const char *bracket = memchr(name->at, '(', name->length);
+	if (name->length > 7 && memcmp(name->at, "thread ", 7) == 0 && bracket && name->at[name->length - 1] == ')') {
+		bare.at = bracket + 1;
+		bare.length = (uint32_t)(name->at + name->length - 1 - bare.at);
+	}
+	while (bare.length && bare.at[bare.length - 1] == ' ')
+		bare.length--;
+	return bare;
+}
+
+void kineto_take_metadata(struct kineto_import *import, const struct kineto_event *event)
+{
+	const struct kineto_value *name = &event->fields[EVENT_NAME], *known = event->known;
+	const struct kineto_value *pid = &event->fields[EVENT_PID];
+	bool is_thread = name->type == VALUE_STRING && name->length > 7 && memcmp(name->at, "thread_", 7) == 0;
+	uint32_t number = is_thread ? kineto_stage_track(&import->stage, kineto_place(import, pid),
+	                                                 kineto_place(import, &event->fields[EVENT_TID]))
+	                            : kineto_process_track(import, pid);
+	struct staged_track *track = &import->stage.tracks[number];
+	if (kineto_is_text(name, "process_name") || kineto_is_text(name, "thread_name")) {
+		struct kineto_value text = known[ARG_NAME];
+		if (text.type == VALUE_STRING) {
+			text = bare_name(&text);
+			track->name = kineto_intern(import, &text);
+		}
+	} else if (kineto_is_text(name, "process_labels")) {
+		track->is_device |= is_device_label(&known[ARG_LABELS]);
+	} else if (kineto_is_text(name, "process_sort_index") || kineto_is_text(name, "thread_sort_index")) {
+		track->has_sort = kineto_integer(&known[ARG_SORT_INDEX], &track->sort);
+	}
+}
+
+/* ---- keys of the document ---- */
+
+static const char *text_of(struct kineto_import *import, const struct kineto_value *value)
+{
+	struct kineto_value copy = *value;
+	buffer_clear(&import->text);
+	if (value->type != VALUE_STRING)
+		copy.flags = TEXT_IS_NOT_ASCII;
+	kineto_append_text(&import->text, &copy);
+	return import->text.data ? import->text.data : "";
+}
+
+/* "PREFIX.KEY", as it stands in the file. */
+static void add_fact(struct kineto_import *import, const char *prefix, const struct kineto_value *key,
+                     const struct kineto_value *value)
+{
+	char name[192];
+	if (value->length > FACT_BYTES || import->model->meta_count >= FACTS_MAX * (import->first_process + 1))
+		return;
+	snprintf(name, sizeof name, "%s%.*s", prefix, (int)(key->length < 128 ? key->length : 128), key->at);
+	model_add_meta(import->model, import->first_process, name, text_of(import, value));
+}
+
+static void take_distributed(struct kineto_import *import, const struct kineto_value *object)
+{
+	struct kineto_walk walk = kineto_walk_begin(object);
+	int64_t number;
+	while (kineto_walk_next(&walk)) {
+		bool is_number = kineto_integer(&walk.value, &number) && number >= 0 && number <= INT32_MAX;
+		if (is_number && kineto_is_text(&walk.key, "rank")) {
+			import->rank = number;
+			import->has_rank = true;
+		} else if (is_number && kineto_is_text(&walk.key, "world_size")) {
+			import->world_size = number;
+		}
+		add_fact(import, "distributed.", &walk.key, &walk.value);
+	}
+}
+
+/* Of each device its properties, "device.0.numSms". */
+static void take_devices(struct kineto_import *import, const struct kineto_value *list)
+{
+	struct kineto_walk devices = kineto_walk_begin(list);
+	for (int i = 0; i < 64 && kineto_walk_next(&devices); i++) {
+		struct kineto_walk walk = kineto_walk_begin(&devices.value);
+		int64_t id = i;
+		char prefix[32];
+		while (kineto_walk_next(&walk))
+			if (kineto_is_text(&walk.key, "id"))
+				kineto_integer(&walk.value, &id);
+		snprintf(prefix, sizeof prefix, "device.%lld.", (long long)id);
+		for (walk = kineto_walk_begin(&devices.value); kineto_walk_next(&walk);)
+			if (!kineto_is_text(&walk.key, "id"))
+				add_fact(import, prefix, &walk.key, &walk.value);
+	}
+}
+
+/* Our own exporter keeps the facts of a recording there; those of others are named as being the trace's. */
+static void take_object(struct kineto_import *import, const struct kineto_value *object)
+{
+	struct kineto_walk walk = kineto_walk_begin(object);
+	while (kineto_walk_next(&walk))
+		if (walk.value.type == VALUE_STRING || walk.value.type == VALUE_NUMBER)
+			add_fact(import, import->is_ours ? "" : "trace.metadata.", &walk.key, &walk.value);
+}
+
+void kineto_take_fact(void *context, const struct kineto_value *key, const struct kineto_value *value)
+{
+	struct kineto_import *import = context;
+	if (kineto_is_text(key, "baseTimeNanoseconds")) {
+		import->has_base = kineto_integer(value, &import->base_ns) && import->base_ns <= INT64_MAX / 2 &&
+		                   import->base_ns >= 0;
+	} else if (kineto_is_text(key, "distributedInfo")) {
+		take_distributed(import, value);
+	} else if (kineto_is_text(key, "deviceProperties") || kineto_is_text(key, "computeProperties")) {
+		take_devices(import, value);
+	} else if (kineto_is_text(key, "metadata")) {
+		take_object(import, value);
+	} else if (kineto_is_text(key, "host_name") && value->type == VALUE_STRING) {
+		import->host = intern_add(&import->model->strings, text_of(import, value));
+	} else if (!kineto_is_text(key, "traceEvents")) {
+		import->is_ours |= kineto_is_text(key, "stepscope_version");
+		import->has_shapes |= kineto_is_text(key, "record_shapes") && value->at[0] == '1';
+		import->has_memory |= kineto_is_text(key, "profile_memory") && value->at[0] == '1';
+		if (!kineto_is_text(key, "INFO") && !kineto_is_text(key, "ERROR"))
+			add_fact(import, "trace.", key, value);
+	}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_file.h: goes through the text of a trace and hands out its events and what stands around them. Whatever the text is like, every
+ * event that can be read is handed out once, and what was not as it should be is counted.
+ */
+#ifndef IMPORTERS_KINETO_FILE_H
+#define IMPORTERS_KINETO_FILE_H
+
+#include "importers/kineto_event.h"
+#include "importers/kineto_text.h"
+
+struct kineto_repairs {
+	uint64_t count[REPAIR_COUNT];        /* events, or bytes for REPAIR_GARBAGE */
+	uint64_t first_offset[REPAIR_COUNT]; /* in the decompressed text */
+};
+
+struct kineto_visitor {
+	/* The event and its texts are valid until it returns. */
+	void (*event)(void *context, const struct kineto_event *event, uint64_t offset);
+	/* A key of the document's own object, but traceEvents. */
+	void (*fact)(void *context, const struct kineto_value *key, const struct kineto_value *value);
+	void (*progress)(void *context); /* now and then */
+	void *context;
+};
+
+struct kineto_file {
+	struct kineto_text text;
+	struct kineto_repairs repairs;
+	const struct kineto_visitor *visitor;
+	struct kineto_event event, probe;
+	struct buffer fact, key;
+	uint64_t event_count, document_count;
+	bool has_list; /* of events, even an empty one */
+};
+
+void kineto_repair_note(struct kineto_repairs *repairs, enum kineto_repair repair, uint64_t count, uint64_t offset);
+
+void kineto_file_init(struct kineto_file *file, struct input_stream *input, const struct kineto_visitor *visitor);
+void kineto_file_release(struct kineto_file *file);
+/* All of it. What the file did not deliver is in file->text.error. */
+void kineto_file_read(struct kineto_file *file);
+
+#endif

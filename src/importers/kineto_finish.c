@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_finish.c: a staged file into the model: which processes it is of, its tracks in a fixed order, and then what refers to spans.
+ */
+#include "importers/kineto_import.h"
+
+#include <assert.h>
+
+#include "base/memory.h"
+#include "model/merge_sort.h"
+#include "model/number_map.h"
+
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+#define NO_PROCESS MODEL_NONE
+
+struct finish {
+	struct kineto_import *import;
+	struct kineto_stage *stage;
+	struct model *model;
+	uint32_t *order; /* staged tracks that are delivered */
+	uint32_t order_count;
+	uint8_t *kinds;    /* by staged track: enum track_kind */
+	bool *has_content; /* by staged track */
+	uint32_t main_process;
+	int64_t shift_ns;
+};
+
+static bool is_process_track(const struct staged_track *track)
+{
+	return track->tid.number == INT64_MIN;
+}
+
+/* Facts of the process of a track; NULL: none. */
+static const struct staged_track *process_facts(const struct finish *finish, const struct staged_track *track)
+{
+	for (uint32_t i = 0; i < finish->stage->tracks_count; i++) {
+		const struct staged_track *other = &finish->stage->tracks[i];
+		if (is_process_track(other) && other->pid.number == track->pid.number &&
+		    other->pid.text == track->pid.text)
+			return other;
+	}
+	return NULL;
+}
+
+/* ---- what each track is ---- */
+
+static enum track_kind kind_of(const struct finish *finish, struct staged_track *track)
+{
+	const struct staged_track *facts = process_facts(finish, track);
+	if (track->is_device || (facts && facts->is_device)) {
+		if (track->device < 0)
+			track->device = track->pid.number >= 0 && track->pid.number < INT16_MAX
+			                        ? (int32_t)track->pid.number
+			                        : 0;
+		return TRACK_DEVICE;
+	}
+	if (track->pid.text && strcmp(model_text(finish->model, track->pid.text), "CPU functions") == 0)
+		return TRACK_THREAD;
+	return track->pid.text || track->pid.number < 0 || track->tid.text ? TRACK_OTHER : TRACK_THREAD;
+}
+
+static void find_content(struct finish *finish)
+{
+	const struct kineto_stage *stage = finish->stage;
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
+		finish->has_content[i] = stage->tracks[i].count > 0;
+	for (uint32_t i = 0; i < stage->marks_count; i++)
+		finish->has_content[stage->marks[i].track] = true;
+	for (uint32_t i = 0; i < stage->memory_count; i++)
+		finish->has_content[stage->memory[i].event.track] = true;
+	for (uint32_t i = 0; i < stage->values_count; i++)
+		finish->has_content[stage->values[i].track] = true;
+}
+
+/* ---- processes ---- */
+
+static uint32_t find_process(const struct finish *finish, int64_t pid)
+{
+	for (uint32_t i = finish->import->first_process; i < finish->model->processes_count; i++)
+		if (finish->model->processes[i].pid == pid)
+			return i;
+	return NO_PROCESS;
+}
+
+static uint32_t add_process(struct finish *finish, const struct staged_track *track)
+{
+	const struct kineto_import *import = finish->import;
+	uint32_t number = finish->model->processes_count == import->first_process + 1 &&
+	                                  finish->model->processes[import->first_process].pid < 0
+	                          ? import->first_process
+	                          : model_add_process(finish->model);
+	struct process *process = &finish->model->processes[number];
+	const struct staged_track *facts = track ? process_facts(finish, track) : NULL;
+	process->pid = track && !track->pid.text ? track->pid.number : 0;
+	process->role = STEPSCOPE_ROLE_IMPORTED;
+	process->host = import->host;
+	process->name = facts ? facts->name : 0;
+	process->is_closed = true;
+	process->realtime_offset_ns = import->has_origin ? import->origin_base_ns : 0;
+	return number;
+}
+
+/* Threads decide which processes there are; the one that has steps, or else the most spans, also gets what is no thread's. */
+static void find_processes(struct finish *finish)
+{
+	uint64_t *weights = NULL;
+	struct kineto_stage *stage = finish->stage;
+	uint32_t first = finish->import->first_process;
+	for (uint32_t i = 0; i < stage->tracks_count; i++) {
+		struct staged_track *track = &stage->tracks[i];
+		track->process = NO_PROCESS;
+		if (!finish->has_content[i] || finish->kinds[i] != TRACK_THREAD)
+			continue;
+		int64_t pid = track->pid.text ? 0 : track->pid.number;
+		track->process = find_process(finish, pid);
+		if (track->process == NO_PROCESS) {
+			track->process = add_process(finish, track);
+			uint32_t count = track->process - first + 1;
+			weights = memory_resize(weights, count, sizeof *weights);
+			weights[count - 1] = 0;
+		}
+		assert(weights); /* it was made with the first process */
+		weights[track->process - first] += track->count + (track->has_steps ? UINT64_C(1) << 48 : 0);
+	}
+	finish->main_process = first;
+	for (uint32_t i = first; weights && i < finish->model->processes_count; i++)
+		if (weights[i - first] > weights[finish->main_process - first])
+			finish->main_process = i;
+	if (!weights)
+		add_process(finish, NULL);
+	free(weights);
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
+		if (stage->tracks[i].process == NO_PROCESS)
+			stage->tracks[i].process = finish->main_process;
+}
+
+static void describe_main(struct finish *finish)
+{
+	const struct kineto_import *import = finish->import;
+	struct process *process = &finish->model->processes[finish->main_process];
+	process->rank = import->has_rank ? (int32_t)import->rank : -1;
+	process->world_size = import->world_size > 0 ? (int32_t)import->world_size : -1;
+}
+
+/* ---- tracks ---- */
+
+struct order_key {
+	const struct finish *finish;
+	uint32_t track;
+};
+
+/* The thread that marks steps, or whose number is the process's. */
+static bool is_main(const struct finish *finish, const struct staged_track *track)
+{
+	const struct process *process = &finish->model->processes[track->process];
+	return track->has_steps || (!track->pid.text && track->tid.number == process->pid && process->pid);
+}
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Independent of the order of the file. */
+static int compare_keys(const void *left, const void *right)
+{
+	const struct order_key *a = left, *b = right;
+	const struct finish *finish = a->finish;
+	const struct staged_track *x = &finish->stage->tracks[a->track], *y = &finish->stage->tracks[b->track];
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	if (finish->kinds[a->track] != finish->kinds[b->track])
+		return finish->kinds[a->track] < finish->kinds[b->track] ? -1 : 1;
+	if (finish->kinds[a->track] == TRACK_THREAD && is_main(finish, x) != is_main(finish, y))
+		return is_main(finish, x) ? -1 : 1;
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	int result = compare_numbers(x->pid.number, y->pid.number);
+	result = result ? result : compare_numbers(x->tid.number, y->tid.number);
+	result = result ? result
+	                : strcmp(model_text(finish->model, x->pid.text), model_text(finish->model, y->pid.text));
+	return result ? result : strcmp(model_text(finish->model, x->tid.text), model_text(finish->model, y->tid.text));
+}
+
+static void put_in_order(struct finish *finish)
+{
+	struct order_key *keys = memory_resize(NULL, finish->stage->tracks_count + 1, sizeof *keys);
+	for (uint32_t i = 0; i < finish->stage->tracks_count; i++)
+		if (finish->has_content[i])
+			keys[finish->order_count++] = (struct order_key){finish, i};
+	merge_sort(keys, finish->order_count, sizeof *keys, compare_keys);
+	finish->order = memory_resize(NULL, finish->order_count + 1, sizeof *finish->order);
+	for (uint32_t i = 0; i < finish->order_count; i++)
+		finish->order[i] = keys[i].track;
+	free(keys);
+}
+
+static void deliver_tracks(struct finish *finish)
+{
+	for (uint32_t i = 0; i < finish->order_count; i++) {
+		struct staged_track *track = &finish->stage->tracks[finish->order[i]];
+		enum track_kind kind = (enum track_kind)finish->kinds[finish->order[i]];
+		if (!track->name && track->tid.text)
+			track->name = track->tid.text;
+		if (!track->name && kind == TRACK_OTHER && track->pid.text)
+			track->name = track->pid.text;
+		kineto_deliver(finish->stage, finish->order[i], kind, finish->shift_ns, finish->model);
+		finish->model->tracks[track->first_track]->is_main = kind == TRACK_THREAD && is_main(finish, track);
+	}
+}
+
+/* ---- what refers to them ---- */
+
+static void deliver_memory(struct finish *finish)
+{
+	for (uint32_t i = 0; i < finish->stage->memory_count; i++) {
+		struct memory_event event = finish->stage->memory[i].event;
+		const struct staged_track *track = &finish->stage->tracks[event.track];
+		event.process = track->process;
+		event.time_ns += finish->shift_ns;
+		event.row = kineto_row_at(finish->stage, event.track, event.time_ns, finish->model, &event.track);
+		model_add_memory(finish->model, &event);
+	}
+}
+
+static void deliver_marks(struct finish *finish)
+{
+	for (uint32_t i = 0; i < finish->stage->marks_count; i++) {
+		const struct staged_mark *mark = &finish->stage->marks[i];
+		model_add_mark(finish->model, finish->stage->tracks[mark->track].first_track,
+		               mark->time_ns + finish->shift_ns, mark->name);
+	}
+	for (uint32_t i = 0; i < finish->stage->values_count; i++) {
+		const struct staged_value *value = &finish->stage->values[i];
+		model_add_value(finish->model, finish->stage->tracks[value->track].process, value->name,
+		                value->is_metric, value->time_ns + finish->shift_ns, value->value);
+	}
+}
+
+/* The two halves of a flow have one number; where a number comes again, neighbours belong together. */
+static void deliver_flows(struct finish *finish)
+{
+	struct kineto_stage *stage = finish->stage;
+	struct number_map from = {0};
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < stage->flows_count; i++) {
+			const struct staged_flow *flow = &stage->flows[i], *begin;
+			uint64_t key = flow->id << 2 | flow->kind;
+			struct model_link link = {.kind = flow->kind, .number = flow->id};
+			if (!finish->has_content[flow->track] || flow->is_to != (pass == 1))
+				continue;
+			if (pass == 0) {
+				number_map_set(&from, key, i);
+				continue;
+			}
+			uint32_t found = number_map_find(&from, key);
+			if (found == NUMBER_MAP_NONE)
+				continue;
+			begin = &stage->flows[found];
+			link.from_row = kineto_row_at(stage, begin->track, begin->time_ns + finish->shift_ns,
+			                              finish->model, &link.from_track);
+			link.to_row = kineto_row_at(stage, flow->track, flow->time_ns + finish->shift_ns, finish->model,
+			                            &link.to_track);
+			if (link.from_row != MODEL_NONE && link.to_row != MODEL_NONE)
+				model_add_link(finish->model, &link);
+		}
+	}
+	number_map_release(&from);
+}
+
+void kineto_finish(struct kineto_import *import)
+{
+	struct finish finish = {.import = import, .stage = &import->stage, .model = import->model};
+	uint32_t count = import->stage.tracks_count, first_track = import->model->tracks_count;
+	if (import->has_base && !import->has_origin) {
+		import->has_origin = true;
+		import->origin_base_ns = import->base_ns;
+	}
+	if (import->has_base)
+		finish.shift_ns = import->base_ns - import->origin_base_ns;
+	finish.kinds = memory_resize(NULL, count + 1, sizeof *finish.kinds);
+	finish.has_content = memory_resize(NULL, count + 1, sizeof *finish.has_content);
+	find_content(&finish);
+	for (uint32_t i = 0; i < count; i++)
+		finish.kinds[i] = (uint8_t)kind_of(&finish, &import->stage.tracks[i]);
+	find_processes(&finish);
+	describe_main(&finish);
+	put_in_order(&finish);
+	deliver_tracks(&finish);
+	deliver_memory(&finish);
+	deliver_marks(&finish);
+	deliver_flows(&finish);
+	kineto_add_steps(import, first_track);
+	free(finish.order);
+	free(finish.kinds);
+	free(finish.has_content);
+}

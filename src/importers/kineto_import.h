@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_import.h: shared by the files that turn a trace of Kineto, or any Chrome trace, into the model. One kineto_import is one file
+ * on its way: kineto_events.c stages its events, kineto_facts.c what stands around them, kineto_finish.c hands all of it to the model.
+ */
+#ifndef IMPORTERS_KINETO_IMPORT_H
+#define IMPORTERS_KINETO_IMPORT_H
+
+#include "importers/kineto_file.h"
+#include "importers/kineto_stage.h"
+
+struct kineto_import {
+	struct model *model;
+	struct kineto_stage stage;
+	struct kineto_repairs repairs; /* beside those of the file */
+	const char *path;
+	struct buffer text, inputs; /* scratch */
+	/* of the whole file */
+	bool has_base, has_rank;
+	int64_t base_ns, rank, world_size;
+	uint32_t host; /* string */
+	bool is_ours;  /* our own exporter wrote it */
+	bool has_shapes, has_memory, has_correlation, has_python;
+	uint64_t event_count;                /* spans, marks, values, allocations: what a report can use */
+	uint64_t async_count, unknown_count; /* events of kinds that are not read */
+	uint64_t args_left_out;
+	uint64_t sizeless; /* allocations without an address */
+	/* the files before, when several make one model */
+	uint32_t first_process;
+	bool has_origin;
+	int64_t origin_base_ns; /* wall time of the model's 0 */
+};
+
+/* kineto_text of a value as a string of the model. */
+uint32_t kineto_intern(struct kineto_import *import, const struct kineto_value *value);
+struct staged_place kineto_place(struct kineto_import *import, const struct kineto_value *value);
+/* Where facts of the process itself are kept. */
+uint32_t kineto_process_track(struct kineto_import *import, const struct kineto_value *pid);
+
+/* kineto_events.c */
+void kineto_take_event(void *import, const struct kineto_event *event, uint64_t offset);
+
+/* kineto_kinds.c: what a category is. */
+struct kineto_kind {
+	enum span_kind kind;
+	bool is_device;
+};
+struct kineto_kind kineto_kind_of(const struct kineto_event *event);
+
+/* kineto_args.c: args into columns. */
+void kineto_take_inputs(struct kineto_import *import, const struct kineto_event *event, struct staged_span *span);
+void kineto_take_launch(struct kineto_import *import, const struct kineto_event *event, struct staged_span *span);
+/* Those that kineto_take_launch() took are left out with is_launch. */
+void kineto_take_args(struct kineto_import *import, const struct kineto_event *event, bool is_launch,
+                      struct staged_span *span);
+
+/* kineto_facts.c */
+void kineto_take_metadata(struct kineto_import *import, const struct kineto_event *event);
+void kineto_take_fact(void *import, const struct kineto_value *key, const struct kineto_value *value);
+
+/* kineto_finish.c */
+void kineto_finish(struct kineto_import *import);
+
+/* kineto_steps.c: the steps that spans of kind STEP mark. */
+void kineto_add_steps(struct kineto_import *import, uint32_t first_track);
+
+/* kineto_repairs.c: what was repaired, into the ledger. */
+void kineto_report_repairs(struct kineto_import *import, const struct kineto_repairs *repairs);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_kinds.c: categories of Kineto, of all its years, as kinds of spans.
+ */
+#include "importers/kineto_import.h"
+
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+struct category {
+	const char *name;
+	enum span_kind kind;
+	bool is_device;
+};
+
+static const struct category categories[] = {
+	{"cpu_op", SPAN_OP, false},
+	{"python_function", SPAN_PYTHON, false},
+	{"cuda_runtime", SPAN_RUNTIME, false},
+	{"kernel", SPAN_KERNEL, true},
+	{"user_annotation", SPAN_ANNOTATION, false},
+	{"gpu_memcpy", SPAN_MEMCPY, true},
+	{"gpu_memset", SPAN_MEMSET, true},
+	{"gpu_user_annotation", SPAN_ANNOTATION, true},
+	{"cuda_driver", SPAN_RUNTIME, false},
+	{"cuda_sync", SPAN_SYNC, true},
+	{"overhead", SPAN_OVERHEAD, false},
+	/* until 2021 */
+	{"Operator", SPAN_OP, false},
+	{"Kernel", SPAN_KERNEL, true},
+	{"Memcpy", SPAN_MEMCPY, true},
+	{"Memset", SPAN_MEMSET, true},
+	{"Runtime", SPAN_RUNTIME, false},
+	{"Python", SPAN_PYTHON, false},
+	/* other devices */
+	{"hip_runtime", SPAN_RUNTIME, false},
+	{"mtia_runtime", SPAN_RUNTIME, false},
+	{"xpu_runtime", SPAN_RUNTIME, false},
+	{"xpu_driver", SPAN_RUNTIME, false},
+	{"xpu_sync", SPAN_SYNC, true},
+	{"privateuse1_runtime", SPAN_RUNTIME, false},
+	{"privateuse1_driver", SPAN_RUNTIME, false},
+	{"glow_runtime", SPAN_RUNTIME, false},
+	{"hpu_op", SPAN_KERNEL, true},
+	{"mtia_ccp_events", SPAN_KERNEL, true},
+	{"collective_comm", SPAN_COLLECTIVE, true},
+};
+
+static bool begins_with(const struct kineto_value *value, const char *prefix)
+{
+	size_t length = strlen(prefix);
+	return value->type == VALUE_STRING && value->length >= length && memcmp(value->at, prefix, length) == 0;
+}
+
+static bool is_phase(const char *text, size_t length)
+{
+	static const char *const names[] = {"data",          "forward",    "backward",  "optimizer",
+	                                    "communication", "checkpoint", "evaluation"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strlen(names[i]) == length && memcmp(names[i], text, length) == 0)
+			return true;
+	return false;
+}
+
+static bool is_number(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+	return length > 0 && length < 19;
+}
+
+/* What the name of an annotation says; "ProfilerStep#12" and our own exporter's "stepscope::forward". */
+static enum span_kind kind_of_annotation(const struct kineto_value *name)
+{
+	if (begins_with(name, "ProfilerStep#") && is_number(name->at + 13, name->length - 13))
+		return SPAN_STEP;
+	if (begins_with(name, "stepscope::") && is_phase(name->at + 11, name->length - 11))
+		return SPAN_PHASE;
+	return SPAN_ANNOTATION;
+}
+
+static enum span_kind kind_of_mtia(const struct kineto_value *name)
+{
+	if (kineto_is_text(name, "dma_request"))
+		return SPAN_MEMCPY;
+	return kineto_is_text(name, "event_wait") || kineto_is_text(name, "event_record") ? SPAN_SYNC : SPAN_KERNEL;
+}
+
+struct kineto_kind kineto_kind_of(const struct kineto_event *event)
+{
+	const struct kineto_value *cat = &event->fields[EVENT_CAT], *name = &event->fields[EVENT_NAME];
+	if (cat->type != VALUE_STRING) /* PyTorch without Kineto */
+		return (struct kineto_kind){
+			kineto_is_text(&event->fields[EVENT_PID], "CPU functions") ? SPAN_OP : SPAN_RANGE, false};
+	for (size_t i = 0; i < sizeof categories / sizeof *categories; i++) {
+		const struct category *category = &categories[i];
+		if (!kineto_is_text(cat, category->name))
+			continue;
+		enum span_kind kind = category->kind;
+		if (kind == SPAN_ANNOTATION && !category->is_device)
+			kind = kind_of_annotation(name);
+		else if (kind == SPAN_PYTHON && begins_with(name, "nn.Module: "))
+			kind = SPAN_MODULE;
+		else if (begins_with(cat, "mtia_ccp"))
+			kind = kind_of_mtia(name);
+		return (struct kineto_kind){kind, category->is_device};
+	}
+	return (struct kineto_kind){SPAN_OTHER, false};
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_repairs.c: a sentence per kind of repair.
+ */
+#include "importers/kineto_import.h"
+
+#include <string.h>
+
+static const struct {
+	enum ledger_kind kind;
+	const char *sentence;
+} repairs_rows[REPAIR_COUNT] = {
+	[REPAIR_QUOTES] = {LEDGER_REPAIRED,
+                           "events with unescaped quotes in a text; they are read up to where the event goes on"},
+	[REPAIR_CONTROL] = {LEDGER_REPAIRED,
+                            "events with control characters in a text, which JSON does not allow; they are kept"},
+	[REPAIR_ESCAPE] = {LEDGER_REPAIRED, "texts that are no UTF-8, or with backslashes that escape nothing"},
+	[REPAIR_WORD] = {LEDGER_REPAIRED,
+                         "events with inf, NaN or another word in place of a number; it counts as not known"},
+	[REPAIR_COMMA] = {LEDGER_REPAIRED, "commas that are missing or too many"},
+	[REPAIR_TIME] = {LEDGER_REPAIRED, "events without a time that can be read were left out"},
+	[REPAIR_DURATION] = {LEDGER_REPAIRED,
+                             "spans without a duration, or a negative one, end with what is around them"},
+	[REPAIR_UNREADABLE] = {LEDGER_REPAIRED, "events that cannot be read were left out"},
+	[REPAIR_GARBAGE] = {LEDGER_REPAIRED, "places between events that are no event were passed over"},
+	[REPAIR_LIST_END] = {LEDGER_REPAIRED, "the list of events has no end: the file may be cut off"},
+	[REPAIR_CUT] = {LEDGER_REPAIRED, "the file is cut off; what was complete is read"},
+	[REPAIR_DOCUMENTS] =
+		{LEDGER_REPAIRED,
+                 "more than one document in the file: several processes may have written to it; all are read as one"},
+	[REPAIR_METADATA] = {LEDGER_REPAIRED, "values beside the events that cannot be read were passed over"},
+	[REPAIR_DAMAGED] = {LEDGER_DAMAGED, "the compressed data is cut off or damaged; what came before is read"},
+	[REPAIR_UTF16] = {LEDGER_REPAIRED, "the text is UTF-16"},
+	[REPAIR_LOST_TIME] = {LEDGER_REPAIRED, "events of a device without a time, as if at 0, were left out"},
+	[REPAIR_DUPLICATE] = {LEDGER_REPAIRED, "events that are in the file twice were left out"},
+	[REPAIR_END] = {LEDGER_UNMATCHED_END, "ends without a begin"},
+};
+
+/* The part of the path behind the last slash. */
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+void kineto_report_repairs(struct kineto_import *import, const struct kineto_repairs *repairs)
+{
+	for (int i = 0; i < REPAIR_COUNT; i++) {
+		if (!repairs->count[i])
+			continue;
+		struct ledger_entry *entry = model_add_ledger(import->model, repairs_rows[i].kind,
+		                                              import->first_process, name_of(import->path),
+		                                              repairs->count[i], repairs_rows[i].sentence);
+		entry->has_first_offset = true;
+		entry->first_offset = repairs->first_offset[i];
+	}
+}

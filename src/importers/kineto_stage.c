@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_stage.c: see kineto_stage.h; what goes into the model is in kineto_deliver.c.
+ */
+#include "importers/kineto_stage.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void kineto_stage_release(struct kineto_stage *stage)
+{
+	for (uint32_t i = 0; i < stage->tracks_count; i++) {
+		free(stage->tracks[i].spans);
+		free(stage->tracks[i].open);
+	}
+	free(stage->tracks);
+	free(stage->extras);
+	free(stage->args);
+	free(stage->memory);
+	free(stage->flows);
+	free(stage->marks);
+	free(stage->values);
+	free(stage->slots);
+	*stage = (struct kineto_stage){0};
+}
+
+static bool is_place(const struct staged_place *a, const struct staged_place *b)
+{
+	return a->number == b->number && a->text == b->text;
+}
+
+static uint32_t hash_of(const struct staged_place *pid, const struct staged_place *tid)
+{
+	uint64_t hash = (uint64_t)pid->number * 0x9e3779b97f4a7c15u + pid->text;
+	hash = (hash ^ (uint64_t)tid->number) * 0x9e3779b97f4a7c15u + tid->text;
+	hash *= 0x9e3779b97f4a7c15u;
+	return (uint32_t)(hash >> 32);
+}
+
+static uint32_t *find_slot(struct kineto_stage *stage, const struct staged_place *pid, const struct staged_place *tid)
+{
+	uint32_t slot = hash_of(pid, tid) & (stage->slot_count - 1);
+	while (stage->slots[slot]) {
+		const struct staged_track *track = &stage->tracks[stage->slots[slot] - 1];
+		if (is_place(&track->pid, pid) && is_place(&track->tid, tid))
+			break;
+		slot = (slot + 1) & (stage->slot_count - 1);
+	}
+	return &stage->slots[slot];
+}
+
+static void grow_slots(struct kineto_stage *stage)
+{
+	stage->slot_count = stage->slot_count ? 2 * stage->slot_count : 256;
+	stage->slots = memory_resize(stage->slots, stage->slot_count, sizeof *stage->slots);
+	memset(stage->slots, 0, stage->slot_count * sizeof *stage->slots);
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
+		*find_slot(stage, &stage->tracks[i].pid, &stage->tracks[i].tid) = i + 1;
+}
+
+uint32_t kineto_stage_track(struct kineto_stage *stage, struct staged_place pid, struct staged_place tid)
+{
+	if (stage->last_track < stage->tracks_count && is_place(&stage->tracks[stage->last_track].pid, &pid) &&
+	    is_place(&stage->tracks[stage->last_track].tid, &tid))
+		return stage->last_track;
+	if (2 * (stage->tracks_count + 1) >= stage->slot_count)
+		grow_slots(stage);
+	uint32_t *slot = find_slot(stage, &pid, &tid);
+	if (!*slot) {
+		STAGE_ARRAY_GROW(stage, tracks);
+		stage->tracks[stage->tracks_count] = (struct staged_track){.pid = pid, .tid = tid, .device = -1};
+		*slot = ++stage->tracks_count;
+	}
+	stage->last_track = *slot - 1;
+	return stage->last_track;
+}
+
+struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t number)
+{
+	struct staged_track *track = &stage->tracks[number];
+	if (track->count == track->capacity) {
+		track->capacity = track->capacity ? 2 * track->capacity : 16;
+		track->spans = memory_resize(track->spans, track->capacity, sizeof *track->spans);
+	}
+	track->spans[track->count] = (struct staged_span){0};
+	return &track->spans[track->count++];
+}
+
+void kineto_stage_begin(struct kineto_stage *stage, uint32_t number)
+{
+	struct staged_track *track = &stage->tracks[number];
+	if (track->open_count == track->open_capacity) {
+		track->open_capacity = track->open_capacity ? 2 * track->open_capacity : 16;
+		track->open = memory_resize(track->open, track->open_capacity, sizeof *track->open);
+	}
+	track->open[track->open_count++] = track->count - 1;
+}
+
+bool kineto_stage_end(struct kineto_stage *stage, uint32_t number, int64_t time_ns)
+{
+	struct staged_track *track = &stage->tracks[number];
+	if (!track->open_count)
+		return false;
+	struct staged_span *span = &track->spans[track->open[--track->open_count]];
+	span->dur_ns = time_ns >= span->start_ns ? time_ns - span->start_ns : 0;
+	span->flags = 0;
+	return true;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_stage.h: what is known of the spans of a trace before it is sorted. Events come in any order; the model wants a track's spans by
+ * start, parents before children. So rows wait here until the file is read, and go into the model track by track.
+ */
+#ifndef IMPORTERS_KINETO_STAGE_H
+#define IMPORTERS_KINETO_STAGE_H
+
+#include "model/model.h"
+
+struct staged_span {
+	int64_t start_ns;
+	int64_t dur_ns; /* STAGED_IS_OPEN: not known */
+	uint64_t correlation;
+	uint32_t name, shape, inputs; /* strings */
+	uint32_t extra;               /* 1 + index of stage.extras, 0: none */
+	uint8_t kind;                 /* enum span_kind */
+	uint8_t flags;                /* enum span_flag */
+};
+
+#define STAGED_IS_OPEN (-1)
+
+struct staged_extra { /* what few spans have */
+	uint64_t sequence;
+	uint32_t first_arg, arg_count; /* of stage.args */
+};
+
+struct staged_place { /* who a row belongs to, as the file says it: a number, or a string and then not a number */
+	int64_t number;
+	uint32_t text; /* string, 0: it is a number */
+};
+
+struct staged_track {
+	struct staged_place pid, tid;
+	struct staged_span *spans;
+	uint32_t count, capacity;
+	uint32_t *open; /* rows of begins without an end so far */
+	uint32_t open_count, open_capacity;
+	uint32_t name; /* string */
+	int64_t sort;
+	bool has_sort;
+	bool is_device; /* a device's work was seen on it */
+	bool has_steps;
+	bool has_lost_time;                /* an event of a device at the time 0 */
+	int32_t device;                    /* -1: not known */
+	uint32_t process;                  /* of the model */
+	uint32_t first_track, track_count; /* of the model: its lanes; filled by kineto_deliver() */
+};
+
+struct staged_memory {
+	struct memory_event event; /* track: of the stage */
+};
+
+struct staged_flow {
+	int64_t time_ns;
+	uint64_t id;
+	uint32_t track; /* of the stage */
+	uint8_t kind;   /* enum stepscope_link */
+	bool is_to;
+};
+
+struct staged_mark {
+	int64_t time_ns;
+	uint32_t track, name;
+};
+
+struct staged_value {
+	int64_t time_ns;
+	double value;
+	uint32_t track, name;
+	bool is_metric;
+};
+
+#define STAGE_ARRAY(type, name)                                                                                        \
+	type *name;                                                                                                    \
+	uint32_t name##_count, name##_capacity
+
+struct kineto_stage {
+	STAGE_ARRAY(struct staged_track, tracks);
+	STAGE_ARRAY(struct staged_extra, extras);
+	STAGE_ARRAY(struct span_arg, args); /* track, row unused */
+	STAGE_ARRAY(struct staged_memory, memory);
+	STAGE_ARRAY(struct staged_flow, flows);
+	STAGE_ARRAY(struct staged_mark, marks);
+	STAGE_ARRAY(struct staged_value, values);
+	uint32_t *slots; /* finds tracks: 1 + index */
+	uint32_t slot_count;
+	uint32_t last_track; /* events of one track often follow each other */
+};
+
+/* Room for one more element of a STAGE_ARRAY. */
+#define STAGE_ARRAY_GROW(stage, name)                                                                                  \
+	do {                                                                                                           \
+		if ((stage)->name##_count == (stage)->name##_capacity) {                                               \
+			(stage)->name##_capacity = (stage)->name##_capacity ? 2 * (stage)->name##_capacity : 64;       \
+			(stage)->name = memory_resize((stage)->name, (stage)->name##_capacity, sizeof *(stage)->name); \
+		}                                                                                                      \
+	} while (0)
+
+void kineto_stage_release(struct kineto_stage *stage);
+/* The track of that place, made when it is new. */
+uint32_t kineto_stage_track(struct kineto_stage *stage, struct staged_place pid, struct staged_place tid);
+/* Adds a span; valid until the next call. */
+struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t track);
+/* Begins and ends in pairs: the span stays open until its end comes. False: no begin is open. */
+void kineto_stage_begin(struct kineto_stage *stage, uint32_t track);
+bool kineto_stage_end(struct kineto_stage *stage, uint32_t track, int64_t time_ns);
+
+/* The spans of the track into the model, `shift_ns` later, into as many tracks as it takes that none is cut: the others are named as
+ * lanes. Spans that end after the one around them by at most a microsecond, which is how times are rounded, are cut. */
+void kineto_deliver(struct kineto_stage *stage, uint32_t track, enum track_kind kind, int64_t shift_ns,
+                    struct model *model);
+/* The innermost span that is open at that time on the staged track; MODEL_NONE: none. *track: of the model. */
+uint32_t kineto_row_at(const struct kineto_stage *stage, uint32_t staged, int64_t time_ns, const struct model *model,
+                       uint32_t *track);
+
+#endif

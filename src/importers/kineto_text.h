@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_text.h: the text of a trace through a window that moves over the file: what is read stays where it is until the next
+ * kineto_text_more(). Memory does not depend on the size of the file.
+ */
+#ifndef IMPORTERS_KINETO_TEXT_H
+#define IMPORTERS_KINETO_TEXT_H
+
+#include "base/error.h"
+#include "base/input_stream.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KINETO_WINDOW_MAX ((size_t)32 << 20) /* no event is larger */
+
+struct kineto_text {
+	struct input_stream *input;
+	char *window; /* a NUL follows what was read */
+	size_t capacity;
+	size_t begin, end;  /* unread */
+	uint64_t offset;    /* of window[0] in the text */
+	bool is_at_end;     /* no more comes */
+	struct error error; /* why, when it is not the end of the file: what was read before is good */
+};
+
+void kineto_text_init(struct kineto_text *text, struct input_stream *input);
+void kineto_text_release(struct kineto_text *text);
+/* Adds to the unread part, which moves. False: nothing more comes, or it is as large as the window may get. */
+bool kineto_text_more(struct kineto_text *text);
+/* The next byte that is not blank, which stays unread; -1: the text ends. */
+int kineto_text_peek(struct kineto_text *text);
+
+static inline uint64_t kineto_text_offset(const struct kineto_text *text, const char *at)
+{
+	return text->offset + (uint64_t)(at - text->window);
+}
+
+#endif

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real traces: what our reader makes of them is what Python's json finds in them, to the nanosecond."""
+import gzip
+import json
+import os
+import subprocess
+from collections import defaultdict
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+BUILD = Path(os.environ.get("BUILD", "build"))
+DUMP = BUILD / "tests" / "unit" / "model_dump"
+FILES = sorted(p for p in [*(DATA / "traces").rglob("*"), *(DATA / "hta_ns_resolution").iterdir()] if p.suffix in (".json", ".gz"))
+
+HOST = {
+    "cpu_op": "op", "Operator": "op", "python_function": "python", "cuda_runtime": "runtime", "Runtime": "runtime",
+    "cuda_driver": "runtime", "mtia_runtime": "runtime", "overhead": "overhead",
+}
+DEVICE = {"kernel": "kernel", "Kernel": "kernel", "gpu_memcpy": "memcpy", "Memcpy": "memcpy", "gpu_memset": "memset",
+          "Memset": "memset", "cuda_sync": "sync", "gpu_user_annotation": "annotation"}
+MTIA = {"dma_request": "memcpy", "event_wait": "sync", "event_record": "sync"}
+
+
+def events_of(path):
+    data = path.read_bytes()
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.decompress(data)
+    document = json.loads(data, parse_float=Decimal)
+    return document if isinstance(document, list) else document["traceEvents"]
+
+
+def ns(us):
+    return int((Decimal(us) * 1000).to_integral_value(ROUND_HALF_UP))
+
+
+def kind_and_name(event):
+    category, name = event.get("cat"), event["name"]
+    if category is None:
+        return ("op" if event["pid"] == "CPU functions" else "range"), name
+    if category == "user_annotation":
+        return ("step" if name.startswith("ProfilerStep#") else "annotation"), name
+    if category == "python_function" and name.startswith("nn.Module: "):
+        return "module", name[11:]
+    if category == "mtia_ccp_events":
+        return MTIA.get(name, "kernel"), name
+    return HOST.get(category) or DEVICE.get(category) or "other", name
+
+
+def counted(events):
+    spans = defaultdict(lambda: [0, 0])
+    for event in events:
+        if event["ph"] == "X":
+            row = spans[kind_and_name(event)]
+            row[0] += 1
+            row[1] += ns(event["dur"])
+    return spans
+
+
+def model_of(path):
+    done = subprocess.run([DUMP, path], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(DATA)))
+def test_no_event_is_lost(path):
+    events, model = events_of(path), model_of(path)
+    ours = {(row["kind"], row["name"]): [row["count"], row["dur_ns"]] for row in model["spans"]}
+    theirs = counted(events)
+    cut_ns = sum(int(entry["text"].split(" by ")[-1].split()[0]) for entry in model["ledger"] if "cut there" in entry["text"])
+    assert {key: row[0] for key, row in ours.items()} == {key: row[0] for key, row in theirs.items()}
+    differences = {key: theirs[key][1] - row[1] for key, row in ours.items() if theirs[key][1] != row[1]}
+    assert sum(differences.values()) == cut_ns
+    assert all(difference > 0 for difference in differences.values())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(DATA)))
+def test_instants_and_steps(path):
+    events, model = events_of(path), model_of(path)
+    memory = [event for event in events if event["name"] == "[memory]"]
+    assert model["allocations"] == len(memory)
+    assert model["allocated_bytes"] == sum(max(0, event["args"]["Bytes"]) for event in memory)
+    steps = sorted((int(event["name"][13:]), ns(event["dur"])) for event in events
+                   if event["ph"] == "X" and event.get("cat") == "user_annotation" and event["name"].startswith("ProfilerStep#"))
+    assert sorted((step["number"], step["dur_ns"]) for step in model["steps"]) == steps
+
+
+def test_a_report_says_what_the_trace_has():
+    """Every file of the corpus has a report, and nothing to mend."""
+    for path in FILES:
+        done = subprocess.run([os.environ["STEPSCOPE"], "report", path], capture_output=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, b""), path
