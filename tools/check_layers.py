@@ -11,12 +11,13 @@ SRC = Path(__file__).resolve().parent.parent / "src"
 CHAINS = [
     ["viewer", "output", "diagnosis", "query", "analysis", "table"],
     ["terminal", "output"],
-    ["analysis", "model"],
+    ["analysis", "model", "pytorch"],
     ["store", "table"],
     ["importers", "format"],
     ["importers", "model"],
     ["recorder", "format"],
     ["agents", "pyframes"],
+    ["agents", "pytorch"],
     ["sampler", "pyframes"],
 ]
 # From the recorder these see only single headers. host writes its own recording, so it opens a session too.

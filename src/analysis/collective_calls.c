@@ -5,6 +5,7 @@
 #include "analysis/collective_calls.h"
 
 #include "base/memory.h"
+#include "pytorch/types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,32 +131,6 @@ void collective_calls_of(const struct collective_call *list, uint32_t count, uin
 
 /* ---- bytes ---- */
 
-static double size_of_type(const char *type, size_t length)
-{
-	static const struct {
-		const char *name;
-		double bytes;
-	} types[] = {{"float", 4},
-	             {"double", 8},
-	             {"c10::Half", 2},
-	             {"c10::BFloat16", 2},
-	             {"long int", 8},
-	             {"int", 4},
-	             {"short", 2},
-	             {"short int", 2},
-	             {"unsigned char", 1},
-	             {"signed char", 1},
-	             {"bool", 1},
-	             {"c10::complex<float>", 8},
-	             {"c10::complex<double>", 16}};
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (strlen(types[i].name) == length && !memcmp(types[i].name, type, length))
-			return types[i].bytes;
-	}
-	return 0;
-}
-
 /* Elements of the tensor or other input at *text, which is moved behind it. */
 static double elements(const char **text)
 {
@@ -193,7 +168,8 @@ bool collective_bytes(const char *inputs, double *bytes, const char **reason)
 	*reason = "its type is not one whose size is known";
 	for (types += 3; *inputs == '['; types += types[0] == ';') {
 		size_t length = strcspn(types, ";\n");
-		double size = size_of_type(types, length), count = elements(&inputs);
+		const struct pytorch_type *type = pytorch_type_named(types, length);
+		double size = type ? type->bytes : 0, count = elements(&inputs);
 
 		*bytes += size * count;
 		types += length;

@@ -8,6 +8,7 @@
 #include "analysis/step_times.h"
 
 #include "base/memory.h"
+#include "pytorch/names.h"
 
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
@@ -94,7 +95,7 @@ static const struct {
 	const char *text;
 	bool is_whole; /* the name; else how it begins */
 } names[] = {
-	{CAUSE_DATA, "enumerate(DataLoader)#", false},
+	{CAUSE_DATA, PYTORCH_LOADER, false},
 	{CAUSE_VALUE, "aten::item", true},
 	{CAUSE_VALUE, "aten::_local_scalar_dense", true},
 	{CAUSE_VALUE, "aten::is_nonzero", true},
@@ -103,7 +104,7 @@ static const struct {
 	{CAUSE_GARBAGE, "garbage collection ", false},
 	{CAUSE_COMPILE, "compile", true},
 	{CAUSE_COMMUNICATION, "c10d::", false},
-	{CAUSE_OPTIMIZER, "Optimizer.step#", false},
+	{CAUSE_OPTIMIZER, PYTORCH_OPTIMIZER_STEP, false},
 };
 
 static const char *const texts[CAUSE_COUNT] = {

@@ -5,6 +5,7 @@
 #include "analysis/memory_pool.h"
 
 #include "analysis/step_times.h"
+#include "pytorch/names.h"
 
 #include <stepscope/stepscope.h>
 #include <string.h>
@@ -36,20 +37,6 @@ const char *memory_device_name(struct arena *arena, int16_t device)
 	return device < 0 ? "host" : arena_printf(arena, "device %d", device);
 }
 
-/* Operators that get memory for the one that calls them. */
-static bool is_mere_allocation(const char *name)
-{
-	static const char *const names[] = {
-		"aten::empty",   "aten::empty_strided", "aten::empty_like",       "aten::new_empty",
-		"aten::resize_", "aten::resize_as_",    "aten::new_empty_strided"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!strcmp(name, names[i]))
-			return true;
-	}
-	return false;
-}
-
 uint32_t memory_allocated_by(const struct model *model, const struct memory_event *event)
 {
 	uint32_t name = 0;
@@ -65,7 +52,7 @@ uint32_t memory_allocated_by(const struct model *model, const struct memory_even
 		if (name && chunk->kind[index] != SPAN_OP)
 			break;
 		name = chunk->name[index];
-		if (chunk->kind[index] != SPAN_OP || !is_mere_allocation(model_text(model, name)))
+		if (chunk->kind[index] != SPAN_OP || !pytorch_is_allocator(model_text(model, name)))
 			break;
 		row = chunk->parent[index];
 	}

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "model/number_map.h"
+#include "pytorch/names.h"
 
 #include <stdlib.h>
 #include <stepscope/format.h>
@@ -64,8 +65,7 @@ static bool is_measured(const struct module_fold *fold, int32_t step)
 
 static bool is_node(const struct model *model, uint32_t name)
 {
-	static const char prefix[] = "autograd::engine::evaluate_function: ";
-	return strncmp(model_text(model, name), prefix, sizeof(prefix) - 1) == 0;
+	return pytorch_begins(model_text(model, name), PYTORCH_ENGINE);
 }
 
 /* ---- forward ---- */

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "importers/recording.h"
 #include "importers/recording_links.h"
+#include "pytorch/names.h"
 
 /* ---- blocks ---- */
 
@@ -113,12 +114,11 @@ bool recording_on_meta(void *context, const char *key, const char *value)
 /* PyTorch gives the number to the node; what the engine does around it has none of its own. */
 static void number_engine(struct model *model, uint32_t track, uint32_t row, uint64_t sequence)
 {
-	static const char engine[] = "autograd::engine::evaluate_function: ";
 	uint32_t i, p;
 	const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
 	uint32_t parent = chunk->parent[i];
 	const struct span_chunk *around = parent == MODEL_NONE ? NULL : track_chunk(model->tracks[track], parent, &p);
-	if (around && strncmp(model_text(model, around->name[p]), engine, sizeof engine - 1) == 0)
+	if (around && pytorch_begins(model_text(model, around->name[p]), PYTORCH_ENGINE))
 		model_span_set_sequence(model, track, parent, sequence);
 }
 

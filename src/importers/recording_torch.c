@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "model/infer_steps.h"
 #include "model/merge_sort.h"
+#include "pytorch/names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -94,47 +95,30 @@ struct torch_scan {
 /* Interned by the agent before its first operator (src/agents/torch/agent.c). */
 static const char agent_name[] = "torch.agent";
 
-static bool starts_with(const char *text, uint32_t length, const char *prefix)
-{
-	size_t bytes = strlen(prefix);
-	return length >= bytes && memcmp(text, prefix, bytes) == 0;
-}
-
-/* The seed and the order of the batches, when a loop over a loader begins. */
-static bool is_of_sampler(const char *text, uint32_t length)
-{
-	static const char *const names[] = {"aten::empty", "aten::random_", "aten::item", "aten::randperm",
-	                                    "aten::zeros"};
-	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-		if (length == strlen(names[i]) && !memcmp(text, names[i], length))
-			return true;
-	return false;
-}
-
 static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t length)
 {
 	switch (kind) {
 	case STEPSCOPE_SYMBOL_TEXT:
-		return length == 15 && starts_with(text, length, "torch.optimizer") ? CLASS_OPTIMIZER_KEY
-		                                                                    : CLASS_UNKNOWN;
+		return length == 15 && pytorch_begins_n(text, length, "torch.optimizer") ? CLASS_OPTIMIZER_KEY
+		                                                                         : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_OP:
-		if (starts_with(text, length, "aten::_amp_update_scale_"))
+		if (pytorch_begins_n(text, length, PYTORCH_SCALER))
 			return CLASS_SCALER;
-		if (is_of_sampler(text, length))
+		if (pytorch_is_of_sampler(text, length))
 			return CLASS_SAMPLER;
-		return starts_with(text, length, "autograd::engine::evaluate_function: ") ? CLASS_NODE : CLASS_OP;
+		return pytorch_begins_n(text, length, PYTORCH_ENGINE) ? CLASS_NODE : CLASS_OP;
 	case STEPSCOPE_SYMBOL_BACKWARD:
-		return starts_with(text, length, "torch::autograd::AccumulateGrad") ? CLASS_ACCUMULATE : CLASS_OP;
+		return pytorch_begins_n(text, length, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_OP;
 	case STEPSCOPE_SYMBOL_SCRIPT:
 		return CLASS_OP;
 	case STEPSCOPE_SYMBOL_MODULE:
 		return CLASS_MODULE;
 	case STEPSCOPE_SYMBOL_ANNOTATION:
-		return starts_with(text, length, "Optimizer.step#")                 ? CLASS_OPTIMIZER
-		       : starts_with(text, length, "Optimizer.zero_grad#")          ? CLASS_ZERO_GRAD
-		       : starts_with(text, length, "enumerate(DataLoader)#_Single") ? CLASS_DATA_HERE
-		       : starts_with(text, length, "enumerate(DataLoader)#")        ? CLASS_DATA
-		                                                                    : CLASS_UNKNOWN;
+		return pytorch_begins_n(text, length, PYTORCH_OPTIMIZER_STEP)        ? CLASS_OPTIMIZER
+		       : pytorch_begins_n(text, length, PYTORCH_OPTIMIZER_ZERO_GRAD) ? CLASS_ZERO_GRAD
+		       : pytorch_begins_n(text, length, PYTORCH_LOADER_HERE)         ? CLASS_DATA_HERE
+		       : pytorch_begins_n(text, length, PYTORCH_LOADER)              ? CLASS_DATA
+		                                                                     : CLASS_UNKNOWN;
 	default:
 		return CLASS_UNKNOWN;
 	}

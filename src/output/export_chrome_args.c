@@ -6,6 +6,7 @@
 
 #include "model/operator_inputs.h"
 #include "output/export_number.h"
+#include "pytorch/types.h"
 #include "stepscope/format.h"
 
 #include <inttypes.h>
@@ -171,36 +172,19 @@ static bool is_own_key(const char *key)
 	return false;
 }
 
-/* torch's names of element types, for "Input type". NULL: not one of ours. */
-static const char *torch_type(const char *dtype)
-{
-	static const char *const names[][2] = {
-		{"float64", "double"},      {"float32", "float"},
-		{"float16", "c10::Half"},   {"bfloat16", "c10::BFloat16"},
-		{"int64", "long int"},      {"int32", "int"},
-		{"int16", "short int"},     {"int8", "signed char"},
-		{"uint8", "unsigned char"}, {"bool", "bool"},
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(names[i][0], dtype) == 0)
-			return names[i][1];
-	return NULL;
-}
-
 /* True when the arg was the type of an op's first input and is written as torch does. */
 static bool put_input_type(struct arg_list *list, const struct span_arg *arg, const struct chrome_span *span)
 {
 	const struct model *model = list->chrome->model;
-	const char *type = NULL;
+	const struct pytorch_type *type = NULL;
 
 	if (arg->type == STEPSCOPE_ARG_SYMBOL && span->chunk->kind[span->index] == SPAN_OP &&
 	    strcmp(model_text(model, arg->key), "dtype") == 0)
-		type = torch_type(model_text(model, arg->text));
+		type = pytorch_type_of_dtype(model_text(model, arg->text));
 	if (!type)
 		return false;
 	put_key(list, "Input type");
-	writer_printf(&list->chrome->w, "[\"%s\"]", type);
+	writer_printf(&list->chrome->w, "[\"%s\"]", type->name);
 	return true;
 }
 

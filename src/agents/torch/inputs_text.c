@@ -3,6 +3,7 @@
  * inputs_text.c: inputs as text, the way PyTorch's own traces write them; docs/file-format.md has the form.
  */
 #include "agents/torch/inputs_layout.h"
+#include "pytorch/types.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -70,42 +71,11 @@ enum what { /* is known of an input */
 	WHAT_VALUES
 };
 
-/* Names of element types by number, which do not change. */
-static const char *const types[] = {
-	"unsigned char",
-	"signed char",
-	"short int",
-	"int",
-	"long int",
-	"c10::Half",
-	"float",
-	"double",
-	"c10::complex<c10::Half>",
-	"c10::complex<float>",
-	"c10::complex<double>",
-	"bool",
-	"c10::qint8",
-	"c10::quint8",
-	"c10::qint32",
-	"c10::BFloat16",
-	"c10::quint4x2",
-	"c10::quint2x4",
-	[23] = "c10::Float8_e5m2",
-	"c10::Float8_e4m3fn",
-	"c10::Float8_e5m2fnuz",
-	"c10::Float8_e4m3fnuz",
-	"unsigned short int",
-	"unsigned int",
-	"unsigned long int",
-	[44] = "c10::Float8_e8m0fnu",
-	"c10::Float4_e2m1fn_x2",
-};
-
 static void put_type(struct out *out, uint64_t tensor)
 {
 	uint64_t keys, type = load(tensor, inputs_layout.type) & 0xff;
-	bool is_known = tensor_depth(tensor, &keys) < DEPTH_MAX && type < sizeof(types) / sizeof(*types) && types[type];
-	put_text(out, is_known ? types[type] : "");
+	const struct pytorch_type *known = tensor_depth(tensor, &keys) < DEPTH_MAX ? pytorch_type(type) : NULL;
+	put_text(out, known ? known->name : "");
 }
 
 static void put_numbers(struct out *out, uint64_t tensor, enum what what)

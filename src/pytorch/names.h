@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * names.h: what PyTorch calls the records that mean something. The agent tells by them what a program does while it runs, and readers of
+ * recordings and traces tell the same: so they stand here, once. Data only, 1.13 to 2.13; no other file spells them.
+ */
+#ifndef PYTORCH_NAMES_H
+#define PYTORCH_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Beginnings of names. */
+#define PYTORCH_ENGINE                                                                                                 \
+	"autograd::engine::evaluate_function: "              /* what the engine does for one node, whose name follows */
+#define PYTORCH_ACCUMULATE "torch::autograd::AccumulateGrad" /* a gradient is added up: a backward that trains */
+#define PYTORCH_OPTIMIZER_STEP "Optimizer.step#"
+#define PYTORCH_OPTIMIZER_ZERO_GRAD "Optimizer.zero_grad#"
+#define PYTORCH_LOADER "enumerate(DataLoader)#"             /* the wait for a batch */
+#define PYTORCH_LOADER_HERE "enumerate(DataLoader)#_Single" /* of a loader without workers, which makes it meanwhile */
+#define PYTORCH_SCALER "aten::_amp_update_scale_"
+
+static inline bool pytorch_begins(const char *name, const char *beginning)
+{
+	return strncmp(name, beginning, strlen(beginning)) == 0;
+}
+
+/* The name need not end with a NUL. */
+static inline bool pytorch_begins_n(const char *name, size_t length, const char *beginning)
+{
+	size_t bytes = strlen(beginning);
+	return length >= bytes && memcmp(name, beginning, bytes) == 0;
+}
+
+static inline bool pytorch_is_one_of(const char *name, size_t length, const char *const *names)
+{
+	for (; *names; names++)
+		if (strlen(*names) == length && memcmp(*names, name, length) == 0)
+			return true;
+	return false;
+}
+
+/* The seed and the order of the batches, when a loop over a loader begins: no work on a batch. */
+static inline bool pytorch_is_of_sampler(const char *name, size_t length)
+{
+	static const char *const names[] = {"aten::empty",    "aten::random_", "aten::item",
+	                                    "aten::randperm", "aten::zeros",   NULL};
+	return pytorch_is_one_of(name, length, names);
+}
+
+/* Operators that get memory for the one that calls them. */
+static inline bool pytorch_is_allocator(const char *name)
+{
+	static const char *const names[] = {"aten::empty",
+	                                    "aten::empty_strided",
+	                                    "aten::empty_like",
+	                                    "aten::new_empty",
+	                                    "aten::new_empty_strided",
+	                                    "aten::resize_",
+	                                    "aten::resize_as_",
+	                                    NULL};
+	return pytorch_is_one_of(name, strlen(name), names);
+}
+
+#endif
