@@ -204,7 +204,7 @@ void stepscope_torch_loader_end(void)
 
 void stepscope_torch_optimizer_made(void)
 {
-	training_optimizer_made();
+	(void)training_optimizer_made();
 }
 
 void stepscope_torch_stop(void)

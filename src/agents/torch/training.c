@@ -6,8 +6,10 @@
 
 #include "agents/torch/count.h"
 #include "agents/torch/thread.h"
+#include "pytorch/names.h"
 #include "recorder/emit.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define CALLS 8u /* optimizers that call optimizers */
@@ -119,6 +121,14 @@ static bool lock(void)
 	return false;
 }
 
+/* In a forked child the thread that held the lock does not exist: what it was changing is not to be trusted either. */
+static void forget_other_threads(void)
+{
+	if (training.lock)
+		memset(&training.count, 0, sizeof(training.count));
+	training.lock = 0;
+}
+
 static void unlock(void)
 {
 	__atomic_store_n(&training.lock, 0, __ATOMIC_RELEASE);
@@ -188,30 +198,19 @@ static void count_end(uint8_t token)
 
 /* ---- records ------------------------------------------------------------------------------------------------------------ */
 
-static bool starts_with(const char *name, const char *prefix, size_t length)
-{
-	return strncmp(name, prefix, length) == 0;
-}
-#define STARTS_WITH(name, literal) starts_with(name, literal, sizeof(literal) - 1)
-
-/* The seed and the order of the batches, when a loop over a loader begins. */
-static bool is_of_sampler(const char *name)
-{
-	static const char *const names[] = {"aten::empty", "aten::random_", "aten::item", "aten::randperm",
-	                                    "aten::zeros"};
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
-}
-
 static uint8_t token_of_range(const char *name)
 {
-	if (STARTS_WITH(name, "Optimizer.step#"))
+	if (pytorch_begins(name, PYTORCH_OPTIMIZER_STEP))
 		return STEPSCOPE_TRAINING_OPTIMIZER;
-	if (STARTS_WITH(name, "Optimizer.zero_grad#"))
+	if (pytorch_begins(name, PYTORCH_OPTIMIZER_ZERO_GRAD))
 		return STEPSCOPE_TRAINING_ZERO_GRAD;
-	return STARTS_WITH(name, "enumerate(DataLoader)#") ? STEPSCOPE_TRAINING_DATA : TRANSPARENT;
+	return pytorch_begins(name, PYTORCH_LOADER) ? STEPSCOPE_TRAINING_DATA : TRANSPARENT;
+}
+
+static const char *name_of(const void *record)
+{
+	const char *name = training.name(record);
+	return name ? name : "";
 }
 
 /* Number of the node that the operator may make; -1: none. */
@@ -227,9 +226,9 @@ static uint8_t token_of(enum torch_scope scope, const char *name, const void *re
 {
 	if (scope == TORCH_SCOPE_USER)
 		return token_of_range(name);
-	if (scope == TORCH_SCOPE_FUNCTION && STARTS_WITH(name, "autograd::engine::evaluate_function: "))
+	if (scope == TORCH_SCOPE_FUNCTION && pytorch_begins(name, PYTORCH_ENGINE))
 		return STEPSCOPE_TRAINING_BACKWARD;
-	if (scope == TORCH_SCOPE_FUNCTION && STARTS_WITH(name, "aten::_amp_update_scale_"))
+	if (scope == TORCH_SCOPE_FUNCTION && pytorch_begins(name, PYTORCH_SCALER))
 		return STEPSCOPE_TRAINING_SCALER;
 	return sequence_of(record) >= 0 ? STEPSCOPE_TRAINING_FORWARD : STEPSCOPE_TRAINING_OP;
 }
@@ -241,14 +240,13 @@ static void begin_hidden(enum torch_scope scope, const void *record)
 	here.has_work |= scope != TORCH_SCOPE_USER;
 	if (here.work.is_open || here.stretch.token != STEPSCOPE_TRAINING_BACKWARD || !here.stretch.is_any)
 		return;
-	if (scope == TORCH_SCOPE_BACKWARD && !here.is_training &&
-	    STARTS_WITH(training.name(record), "torch::autograd::AccumulateGrad")) {
+	if (scope == TORCH_SCOPE_BACKWARD && !here.is_training && pytorch_begins(name_of(record), PYTORCH_ACCUMULATE)) {
 		bool is_known = here.stretch.flags & STEPSCOPE_TRAINING_IS_TRAINING;
 		here.is_training = true;
 		here.stretch.flags |= STEPSCOPE_TRAINING_IS_TRAINING;
 		if (!is_known)
 			count_gradients();
-	} else if (scope == TORCH_SCOPE_USER && STARTS_WITH(training.name(record), "Optimizer.step#")) {
+	} else if (scope == TORCH_SCOPE_USER && pytorch_begins(name_of(record), PYTORCH_OPTIMIZER_STEP)) {
 		count_hooked(&training.count);
 	}
 }
@@ -281,6 +279,9 @@ static void end_call(void)
 
 void training_start(const struct torch_entry *entry, const struct torch_layout *layout)
 {
+	static bool is_watched;
+	if (!is_watched)
+		is_watched = pthread_atfork(NULL, NULL, forget_other_threads) == 0;
 	training.name = entry->name;
 	training.sequence = layout->sequence;
 	training.next_sequence = entry->sequence_peek;
@@ -294,7 +295,7 @@ void training_begin(enum torch_scope scope, const void *record)
 		begin_hidden(scope, record);
 		return;
 	}
-	const char *name = training.name(record);
+	const char *name = name_of(record);
 	uint8_t token = token_of(scope, name, record);
 	if (token == TRANSPARENT) {
 		here.open++;
@@ -306,12 +307,12 @@ void training_begin(enum torch_scope scope, const void *record)
 	}
 	here.hidden = 1;
 	here.is_training = here.has_work = here.work.is_open = false;
-	here.is_waiting = token == STEPSCOPE_TRAINING_DATA && STARTS_WITH(name, "enumerate(DataLoader)#_Single");
+	here.is_waiting = token == STEPSCOPE_TRAINING_DATA && pytorch_begins(name, PYTORCH_LOADER_HERE);
 	if (here.calls && token != STEPSCOPE_TRAINING_BACKWARD) {
 		flush();
 		return;
 	}
-	if (scope == TORCH_SCOPE_FUNCTION && is_of_sampler(name)) {
+	if (scope == TORCH_SCOPE_FUNCTION && pytorch_is_of_sampler(name, strnlen(name, 32))) {
 		flush();
 		return;
 	}
@@ -361,12 +362,13 @@ void training_end(void)
 
 /* ---- from Python -------------------------------------------------------------------------------------------------------- */
 
-void training_optimizer_made(void)
+bool training_optimizer_made(void)
 {
 	if (!lock())
-		return;
+		return false;
 	count_made(&training.count);
 	unlock();
+	return true;
 }
 
 void training_optimizer(uint64_t identity)

@@ -20,8 +20,9 @@ void training_start(const struct torch_entry *entry, const struct torch_layout *
 void training_begin(enum torch_scope scope, const void *record);
 void training_end(void);
 
-/* From Python: an optimizer was made; the innermost call of this thread is of this one. */
-void training_optimizer_made(void);
+/* From Python: an optimizer was made (false: other threads were counting for too long, so it was not noted); the innermost call of this
+ * thread is of this one. */
+bool training_optimizer_made(void);
 void training_optimizer(uint64_t identity);
 
 #endif
