@@ -235,22 +235,20 @@ static void add_work(struct work *work, const struct loader_fetch *fetch)
 	work->dataset_ns += fetch->end_ns - fetch->start_ns - fetch->collate_ns;
 }
 
-static void sum_worker(struct work *work, const struct loader_batches *batches, uint32_t worker)
+/* Of the worker whose first fetch this is: those of a worker follow each other. */
+static void sum_worker(struct work *work, const struct loader_batches *batches, uint32_t first)
 {
-	int64_t first_ns = 0, last_ns = 0;
+	const struct loader_fetch *begin = &batches->fetches[first];
+	int64_t last_ns = begin->end_ns;
 
 	*work = (struct work){.workers = 1};
-	for (uint32_t i = 0; i < batches->fetch_count; i++) {
+	for (uint32_t i = first; i < batches->fetch_count && batches->fetches[i].worker == begin->worker; i++) {
 		const struct loader_fetch *fetch = &batches->fetches[i];
 
-		if (fetch->worker != worker)
-			continue;
-		if (!first_ns)
-			first_ns = fetch->start_ns;
 		last_ns = fetch->end_ns > last_ns ? fetch->end_ns : last_ns;
 		add_work(work, fetch);
 	}
-	work->window_ns = last_ns - first_ns;
+	work->window_ns = last_ns - begin->start_ns;
 }
 
 static void sum_here(struct loader *loader, const struct loader_batches *batches)
@@ -281,11 +279,10 @@ static double sum_ready(const struct loader_batches *batches, uint32_t first, ui
 	int64_t taken = 0;
 	double sum = 0;
 
-	for (uint32_t i = 0; i < batches->fetch_count; i++) {
-		const struct loader_fetch *fetch = &batches->fetches[i];
-
-		if (fetch->process == wait->process && fetch->loop == wait->loop && fetch->is_batch)
-			ends[made++] = fetch->end_ns;
+	for (uint32_t i = loader_batches_of_loop(batches, wait->loop);
+	     i < batches->fetch_count && batches->fetches[i].loop == wait->loop; i++) {
+		if (batches->fetches[i].is_batch)
+			ends[made++] = batches->fetches[i].end_ns;
 	}
 	if (made)
 		qsort(ends, made, sizeof(*ends), compare_times);
@@ -562,8 +559,8 @@ static void visit_workers(struct loader *loader, const struct loader_batches *ba
 
 		if (fetch->worker == MODEL_NONE || fetch->worker == last || !is_of(loader, fetch->process, fetch->loop))
 			continue;
-		last = fetch->worker; /* those of a worker follow each other */
-		sum_worker(&work, batches, last);
+		last = fetch->worker;
+		sum_worker(&work, batches, i);
 		if (table) {
 			add_worker(table, model, loader, last, &work, fetch->start_ns);
 			continue;
@@ -576,20 +573,26 @@ static void visit_workers(struct loader *loader, const struct loader_batches *ba
 	}
 }
 
-static bool is_seen(const struct loader_batches *batches, uint32_t wait)
+static void visit_loader(const struct loader_batches *batches, const struct model *model, struct table *table,
+                         double *values)
 {
-	for (uint32_t i = 0; i < wait; i++) {
-		if (batches->waits[i].process == batches->waits[wait].process &&
-		    batches->waits[i].loop >> 32 == batches->waits[wait].loop >> 32)
-			return true;
-	}
-	return false;
+	struct loader loader = {.process = batches->waits[0].process,
+	                        .number = (uint32_t)(batches->waits[0].loop >> 32)};
+
+	sum_waits(&loader, batches, values);
+	visit_workers(&loader, batches, model, NULL);
+	if (loader.work.workers)
+		find_ready(&loader, batches);
+	else
+		sum_here(&loader, batches);
+	add_loader(table, model, &loader);
+	visit_workers(&loader, batches, model, table);
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
-	struct loader_batches batches;
+	struct loader_batches batches, one = {0};
 	double *values;
 
 	table_init(table, "data_loader", "Data loaders",
@@ -597,22 +600,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, LOADER_COLUMNS);
 	loader_batches_find(&batches, model);
 	values = memory_resize(NULL, (size_t)batches.wait_count + 1, sizeof(*values));
-	for (uint32_t i = 0; i < batches.wait_count; i++) {
-		struct loader loader = {.process = batches.waits[i].process,
-		                        .number = (uint32_t)(batches.waits[i].loop >> 32)};
-
-		/* a new loop is rarely a new loader, and a wait rarely a new loop */
-		if ((i && batches.waits[i - 1].loop == batches.waits[i].loop) || is_seen(&batches, i))
-			continue;
-		sum_waits(&loader, &batches, values);
-		visit_workers(&loader, &batches, model, NULL);
-		if (loader.work.workers)
-			find_ready(&loader, &batches);
-		else
-			sum_here(&loader, &batches);
-		add_loader(table, model, &loader);
-		visit_workers(&loader, &batches, model, table);
-	}
+	while (loader_batches_next(&batches, &one))
+		visit_loader(&one, model, table, values);
 	if (!table->row_count)
 		table->empty = "no loop over a data loader of PyTorch was recorded";
 	free(values);

@@ -5,6 +5,9 @@
 #include "analysis/loader_batches.h"
 
 #include "base/memory.h"
+#include "model/merge_sort.h"
+#include "model/number_map.h"
+#include "pytorch/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,13 +19,11 @@
 /* The argument is of what began last; the wait holds it or stands right before it. */
 static uint32_t row_of_wait(const struct model *model, const struct span_arg *arg)
 {
-	static const char prefix[] = "enumerate(DataLoader)#";
-
 	for (uint32_t back = 0; back <= ROWS_BACK && back <= arg->row; back++) {
 		uint32_t index;
 		const struct span_chunk *chunk = track_chunk(model->tracks[arg->track], arg->row - back, &index);
 
-		if (!strncmp(model_text(model, chunk->name[index]), prefix, sizeof(prefix) - 1))
+		if (pytorch_begins(model_text(model, chunk->name[index]), PYTORCH_LOADER))
 			return arg->row - back;
 	}
 	return arg->row;
@@ -104,25 +105,40 @@ bool loader_worker_number(const struct model *model, uint32_t process, int64_t *
 	return text != NULL;
 }
 
-/* Which loop the worker is of: its seed says it. Not always is that process its parent. */
-static bool loop_of_worker(const struct model *model, uint32_t worker, uint32_t *process, uint64_t *loop)
+/* ---- which loop a worker is of ---- */
+
+static const char seed_key[] = "data_loader.seed.";
+
+/* Loops by their seeds: a process tells the seed of each. */
+static void find_seeds(struct number_map *seeds, const struct model *model)
+{
+	for (uint32_t i = model->meta_count; i-- > 0;) { /* of several with the same one the first counts */
+		const struct model_meta *meta = &model->meta[i];
+
+		if (meta->process < model->processes_count &&
+		    !strncmp(model_text(model, meta->key), seed_key, sizeof(seed_key) - 1))
+			number_map_set(seeds, (uint64_t)model->processes[meta->process].host << 32 | meta->key, i);
+	}
+}
+
+/* Its seed says it. Not always is that process its parent. */
+static bool loop_of_worker(const struct number_map *seeds, const struct model *model, uint32_t worker,
+                           uint32_t *process, uint64_t *loop)
 {
 	const char *seed = model_meta(model, worker, "data_loader.seed");
-	char key[80];
+	char text[80];
+	uint32_t key, found;
 
 	if (!seed)
 		return false;
-	snprintf(key, sizeof(key), "data_loader.seed.%.40s", seed);
-	for (uint32_t i = 0; i < model->processes_count; i++) {
-		const char *text = model_meta(model, i, key);
-
-		if (!text || model->processes[i].host != model->processes[worker].host)
-			continue;
-		*process = i;
-		*loop = strtoull(text, NULL, 10);
-		return true;
-	}
-	return false;
+	snprintf(text, sizeof(text), "%s%.40s", seed_key, seed);
+	key = intern_find(&model->strings, text);
+	found = number_map_find(seeds, (uint64_t)model->processes[worker].host << 32 | key);
+	if (!key || found == NUMBER_MAP_NONE)
+		return false;
+	*process = model->meta[found].process;
+	*loop = strtoull(model_text(model, model->meta[found].value), NULL, 10);
+	return true;
 }
 
 struct fetch_search {
@@ -130,6 +146,7 @@ struct fetch_search {
 	const struct model *model;
 	uint32_t fetch, collate; /* strings */
 	uint32_t capacity;
+	struct number_map seeds;
 	/* of the track */
 	uint32_t track;
 	bool is_worker;
@@ -170,7 +187,8 @@ static void search_track(struct fetch_search *search)
 {
 	const struct track *track = search->model->tracks[search->track];
 
-	search->is_worker = loop_of_worker(search->model, track->process, &search->process, &search->loop);
+	search->is_worker = loop_of_worker(&search->seeds, search->model, track->process, &search->process,
+	                                   &search->loop);
 	search->last_row = MODEL_NONE;
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
@@ -190,6 +208,33 @@ static void search_track(struct fetch_search *search)
 	}
 }
 
+/* ---- order ---- */
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_waits(const void *left, const void *right)
+{
+	const struct loader_wait *a = left, *b = right;
+
+	return a->process != b->process ? compare(a->process, b->process) : compare(a->loop >> 32, b->loop >> 32);
+}
+
+static int compare_fetches(const void *left, const void *right)
+{
+	const struct loader_fetch *a = left, *b = right;
+
+	if (a->process != b->process)
+		return compare(a->process, b->process);
+	if (a->loop != b->loop)
+		return compare(a->loop, b->loop);
+	if (a->worker != b->worker)
+		return compare(a->worker, b->worker);
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
 void loader_batches_find(struct loader_batches *batches, const struct model *model)
 {
 	struct fetch_search search = {.batches = batches,
@@ -198,9 +243,57 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 	                              .collate = intern_find(&model->strings, "DataLoader.collate")};
 
 	memset(batches, 0, sizeof(*batches));
+	search.capacity = 64;
+	batches->fetches = memory_resize(NULL, search.capacity, sizeof(*batches->fetches));
 	find_waits(batches, model);
+	find_seeds(&search.seeds, model);
 	for (search.track = 0; search.track < model->tracks_count && search.fetch; search.track++)
 		search_track(&search);
+	number_map_release(&search.seeds);
+	merge_sort(batches->waits, batches->wait_count, sizeof(*batches->waits), compare_waits);
+	merge_sort(batches->fetches, batches->fetch_count, sizeof(*batches->fetches), compare_fetches);
+}
+
+/* Is the fetch of an earlier loader than the wait (-1), of the same, or of a later one? */
+static int compare_loaders(const struct loader_fetch *fetch, const struct loader_wait *wait)
+{
+	return fetch->process != wait->process ? compare(fetch->process, wait->process)
+	                                       : compare(fetch->loop >> 32, wait->loop >> 32);
+}
+
+bool loader_batches_next(const struct loader_batches *batches, struct loader_batches *part)
+{
+	struct loader_wait *wait = part->waits ? part->waits + part->wait_count : batches->waits;
+	struct loader_fetch *fetch = part->waits ? part->fetches + part->fetch_count : batches->fetches;
+	const struct loader_wait *end_wait = batches->waits + batches->wait_count;
+	const struct loader_fetch *end_fetch = batches->fetches + batches->fetch_count;
+
+	if (wait == end_wait)
+		return false;
+	*part = (struct loader_batches){.waits = wait};
+	while (wait + part->wait_count < end_wait && compare_waits(wait, wait + part->wait_count) == 0)
+		part->wait_count++;
+	while (fetch < end_fetch && compare_loaders(fetch, wait) < 0)
+		fetch++;
+	part->fetches = fetch;
+	while (fetch + part->fetch_count < end_fetch && compare_loaders(fetch + part->fetch_count, wait) == 0)
+		part->fetch_count++;
+	return true;
+}
+
+uint32_t loader_batches_of_loop(const struct loader_batches *part, uint64_t loop)
+{
+	uint32_t low = 0, high = part->fetch_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (part->fetches[middle].loop < loop)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 void loader_batches_release(struct loader_batches *batches)

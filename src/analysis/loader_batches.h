@@ -13,14 +13,14 @@
 
 #include "model/model.h"
 
-struct loader_wait { /* in order of their tracks and times */
+struct loader_wait { /* in order of their processes and loaders, then of tracks and times */
 	uint32_t process, track, row;
 	uint64_t loop; /* loader << 32 | number of the loop over it, both of the process */
 	int64_t start_ns, end_ns;
 	bool is_end; /* the loop's: no batch came */
 };
 
-struct loader_fetch {     /* likewise */
+struct loader_fetch {     /* in order of processes, loops, workers and times */
 	uint32_t process; /* that waits */
 	uint32_t worker;  /* process; MODEL_NONE: the one that waits */
 	uint64_t loop;
@@ -36,6 +36,11 @@ struct loader_batches {
 
 void loader_batches_find(struct loader_batches *batches, const struct model *model);
 void loader_batches_release(struct loader_batches *batches);
+
+/* The part that is of the next loader, which must not be released; `part` is {0} before the first. False: there is none. */
+bool loader_batches_next(const struct loader_batches *batches, struct loader_batches *part);
+/* Index of the first fetch of the loop, in the part that is of its loader. */
+uint32_t loader_batches_of_loop(const struct loader_batches *part, uint64_t loop);
 
 /* The number that PyTorch gave the process as a data loader's worker; false: it is none. */
 bool loader_worker_number(const struct model *model, uint32_t process, int64_t *number);

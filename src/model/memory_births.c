@@ -5,6 +5,7 @@
 #include "model/memory_births.h"
 
 #include "base/memory.h"
+#include "pytorch/names.h"
 
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
@@ -23,43 +24,26 @@ enum name_class {
 #define SCAN_ROWS 4096u /* how far to look for the next sequence number */
 #define SEQUENCE_MASK 0xffffffffffffu
 
-static bool starts_with(const char *text, const char *prefix)
+static bool is_factory(const char *text)
 {
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static bool is_one_of(const char *text, const char *const *names)
-{
-	for (; *names; names++)
-		if (strcmp(text, *names) == 0)
-			return true;
-	return false;
+	static const char *const names[] = {"aten::zeros",    "aten::ones",      "aten::full",          "aten::rand",
+	                                    "aten::randn",    "aten::randint",   "aten::randperm",      "aten::arange",
+	                                    "aten::linspace", "aten::logspace",  "aten::eye",           "aten::normal",
+	                                    "aten::tensor",   "aten::from_file", "aten::scalar_tensor", NULL};
+	return pytorch_is_one_of(text, strlen(text), names);
 }
 
 static enum name_class class_of_text(const char *text)
 {
-	static const char *const allocators[] = {"aten::empty",
-	                                         "aten::empty_strided",
-	                                         "aten::empty_like",
-	                                         "aten::new_empty",
-	                                         "aten::new_empty_strided",
-	                                         "aten::resize_",
-	                                         "aten::resize_as_",
-	                                         NULL};
-	static const char *const factories[] = {
-		"aten::zeros",    "aten::ones",      "aten::full",          "aten::rand",
-		"aten::randn",    "aten::randint",   "aten::randperm",      "aten::arange",
-		"aten::linspace", "aten::logspace",  "aten::eye",           "aten::normal",
-		"aten::tensor",   "aten::from_file", "aten::scalar_tensor", NULL};
-	if (is_one_of(text, allocators))
+	if (pytorch_is_allocator(text))
 		return CLASS_ALLOCATOR;
-	if (is_one_of(text, factories))
+	if (is_factory(text))
 		return CLASS_FACTORY;
-	if (starts_with(text, "autograd::engine::evaluate_function: "))
+	if (pytorch_begins(text, PYTORCH_ENGINE))
 		return CLASS_NODE;
-	if (starts_with(text, "Optimizer.step#") || starts_with(text, "Optimizer.zero_grad#"))
+	if (pytorch_begins(text, PYTORCH_OPTIMIZER_STEP) || pytorch_begins(text, PYTORCH_OPTIMIZER_ZERO_GRAD))
 		return CLASS_OPTIMIZER;
-	return starts_with(text, "enumerate(DataLoader)#") ? CLASS_DATA : CLASS_PLAIN;
+	return pytorch_begins(text, PYTORCH_LOADER) ? CLASS_DATA : CLASS_PLAIN;
 }
 
 static enum name_class class_of(struct births *births, uint32_t string)
@@ -83,36 +67,88 @@ static bool forward_sequence(const struct span_chunk *chunk, uint32_t index, uin
 	return word != STEPSCOPE_NO_SEQUENCE && word >> 48 == 0 && *sequence != SEQUENCE_MASK;
 }
 
-/* Records of a graph say which number comes next. The one behind this row says a larger one when this row took its own; the first
- * node of a backward is the newest one there is. */
-static bool makes_node(struct births *births, const struct track *track, uint32_t row)
+/* ---- does it make a node? ------------------------------------------------------------------------------------------------------- */
+
+/* The first row from `row` on that begins at that time or later. */
+static uint32_t row_at(const struct track *track, uint32_t row, int64_t time_ns)
 {
-	uint64_t own, next;
+	uint32_t low = row, high = track->span_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2, index;
+		const struct span_chunk *chunk = track_chunk(track, middle, &index);
+		if (chunk->start_ns[index] < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The first row behind the span and what it holds. What begins before its end is inside of it; of what begins with its end the depth
+ * tells. */
+static uint32_t row_behind(struct births *births, const struct track *track, uint32_t row)
+{
 	uint32_t index;
 	const struct span_chunk *chunk = track_chunk(track, row, &index);
 	uint16_t depth = chunk->depth[index];
-	bool is_behind = false;
+	uint32_t first = row_at(track, row + 1, chunk->start_ns[index] + chunk->dur_ns[index]), at = first;
+	for (; at < track->span_count && at - first < SCAN_ROWS; at++, births->looked_at++) {
+		chunk = track_chunk(track, at, &index);
+		if (chunk->depth[index] <= depth)
+			break;
+	}
+	return at;
+}
+
+/* The first row from `row` on with a number of the forward; MODEL_NONE: not within reach. Neighbours ask for almost the same, so the
+ * newest stretch of rows without one is kept. */
+static uint32_t row_with_sequence(struct births *births, uint32_t number, uint32_t row)
+{
+	const struct track *track = births->model->tracks[number];
+	uint32_t at = row, first = row;
+	uint64_t sequence;
+	while (at < track->span_count && at - row < SCAN_ROWS) {
+		uint32_t index;
+		if (births->bare_track == number && at >= births->bare_first && at < births->bare_end) {
+			at = births->bare_end;
+			first = row < births->bare_first ? row : births->bare_first;
+			continue;
+		}
+		births->looked_at++;
+		const struct span_chunk *chunk = track_chunk(track, at, &index);
+		if (forward_sequence(chunk, index, &sequence))
+			break;
+		at++;
+	}
+	births->bare_track = number;
+	births->bare_first = first;
+	births->bare_end = at;
+	return at < track->span_count && at - row < SCAN_ROWS ? at : MODEL_NONE;
+}
+
+/* Records of a graph say which number comes next. The one behind this row says a larger one when this row took its own; the first
+ * node of a backward is the newest one there is. */
+static bool makes_node(struct births *births, uint32_t number, uint32_t row)
+{
+	const struct track *track = births->model->tracks[number];
+	uint64_t own, next;
+	uint32_t index;
+	const struct span_chunk *chunk = track_chunk(track, row, &index);
 	if (!forward_sequence(chunk, index, &own))
 		return false;
-	for (uint32_t r = row + 1, seen = 0; r < track->span_count && seen < SCAN_ROWS; r++) {
-		chunk = track_chunk(track, r, &index);
-		is_behind |= chunk->depth[index] <= depth;
-		if (!is_behind)
-			continue;
-		seen++;
-		if (!forward_sequence(chunk, index, &next))
-			continue;
-		if (chunk->kind[index] == SPAN_OP && class_of(births, chunk->name[index]) == CLASS_NODE)
-			return next >= own;
-		return next > own;
-	}
-	return false;
+	uint32_t found = row_with_sequence(births, number, row_behind(births, track, row));
+	if (found == MODEL_NONE)
+		return false;
+	chunk = track_chunk(track, found, &index);
+	(void)forward_sequence(chunk, index, &next);
+	bool is_engine = chunk->kind[index] == SPAN_OP && class_of(births, chunk->name[index]) == CLASS_NODE;
+	return is_engine ? next >= own : next > own;
 }
+
+/* ---- from the outermost span inwards ------------------------------------------------------------------------------------------ */
 
 static void set_region(struct birth *birth, enum birth_region region, const struct span_chunk *chunk, uint32_t index)
 {
-	if (birth->region != REGION_NONE)
-		return;
 	birth->region = (uint8_t)region;
 	birth->region_end_ns = chunk->start_ns[index] + chunk->dur_ns[index];
 }
@@ -136,61 +172,96 @@ static enum birth_region region_of_phase(uint8_t phase)
 }
 
 /* The operator that wanted the memory: the innermost one but for those that only get it. */
-static void set_op(struct birth *birth, enum name_class class, const struct span_chunk *chunk, uint32_t index,
-                   bool *is_final)
+static void set_op(struct birth *birth, enum name_class class, const struct span_chunk *chunk, uint32_t index)
 {
-	if (*is_final)
+	bool is_known = birth->op_end_ns != INT64_MIN;
+	if (class == CLASS_ALLOCATOR && is_known)
 		return;
-	*is_final = class != CLASS_ALLOCATOR;
 	birth->is_factory = class != CLASS_PLAIN;
 	birth->op = chunk->name[index];
 	birth->op_end_ns = chunk->start_ns[index] + chunk->dur_ns[index];
 }
 
-struct birth birth_of(struct births *births, const struct memory_event *allocation)
+/* What is allocated in the span, from what would be around it. */
+static struct birth birth_in(struct births *births, uint32_t number, uint32_t row, struct birth birth)
 {
-	struct birth birth = {
-		.region = REGION_NONE, .op_end_ns = INT64_MIN, .region_end_ns = INT64_MAX, .phase_end_ns = INT64_MAX};
-	bool has_op = false;
-	if (allocation->track >= births->model->tracks_count)
-		return birth;
-	const struct track *track = births->model->tracks[allocation->track];
-	for (uint32_t row = allocation->row < track->span_count ? allocation->row : MODEL_NONE; row != MODEL_NONE;) {
-		uint32_t index;
-		uint64_t sequence;
-		const struct span_chunk *chunk = track_chunk(track, row, &index);
-		enum name_class class = class_of(births, chunk->name[index]);
-		if (class == CLASS_NODE) {
-			set_region(&birth, REGION_BACKWARD, chunk, index);
-		} else if (chunk->kind[index] == SPAN_OP) {
-			set_op(&birth, class, chunk, index, &has_op);
-			birth.has_sequence |= forward_sequence(chunk, index, &sequence);
-			birth.has_node = birth.has_node || makes_node(births, track, row);
-		} else if (class == CLASS_OPTIMIZER) {
-			set_region(&birth, REGION_OPTIMIZER, chunk, index);
-		} else if (class == CLASS_DATA) {
-			set_region(&birth, REGION_DATA, chunk, index);
-		} else if (chunk->kind[index] == SPAN_MODULE) {
-			set_region(&birth, REGION_MODULE, chunk, index);
-		} else if (chunk->kind[index] == SPAN_PHASE) {
-			set_region(&birth, region_of_phase(chunk->phase[index]), chunk, index);
-			if (birth.phase_end_ns == INT64_MAX)
-				birth.phase_end_ns = chunk->start_ns[index] + chunk->dur_ns[index];
-		}
-		row = chunk->parent[index];
+	uint32_t index;
+	uint64_t sequence;
+	const struct span_chunk *chunk = track_chunk(births->model->tracks[number], row, &index);
+	enum name_class class = class_of(births, chunk->name[index]);
+	births->looked_at++;
+	if (class == CLASS_NODE) {
+		set_region(&birth, REGION_BACKWARD, chunk, index);
+	} else if (chunk->kind[index] == SPAN_OP) {
+		set_op(&birth, class, chunk, index);
+		birth.has_sequence |= forward_sequence(chunk, index, &sequence);
+		birth.has_node = birth.has_node || makes_node(births, number, row);
+	} else if (class == CLASS_OPTIMIZER) {
+		set_region(&birth, REGION_OPTIMIZER, chunk, index);
+	} else if (class == CLASS_DATA) {
+		set_region(&birth, REGION_DATA, chunk, index);
+	} else if (chunk->kind[index] == SPAN_MODULE) {
+		set_region(&birth, REGION_MODULE, chunk, index);
+	} else if (chunk->kind[index] == SPAN_PHASE) {
+		set_region(&birth, region_of_phase(chunk->phase[index]), chunk, index);
+		birth.phase_end_ns = chunk->start_ns[index] + chunk->dur_ns[index];
 	}
 	return birth;
+}
+
+/* Room for spans up to this depth. */
+static struct birth_path *path_of(struct births *births, uint32_t number, uint16_t depth)
+{
+	if (!births->paths) {
+		size_t count = births->model->tracks_count;
+		births->paths = memory_resize(NULL, count, sizeof *births->paths);
+		memset(births->paths, 0, count * sizeof *births->paths);
+	}
+	struct birth_path *path = &births->paths[number];
+	if (depth >= path->capacity) {
+		uint32_t capacity = depth + depth / 2 + 8;
+		path->list = memory_resize(path->list, capacity, sizeof *path->list);
+		for (uint32_t i = path->capacity; i < capacity; i++)
+			path->list[i].row = MODEL_NONE;
+		path->capacity = capacity;
+	}
+	return path;
+}
+
+/* Allocations of a track come in order of time, so most of the spans around one were around the one before: each is looked at once. */
+struct birth birth_of(struct births *births, const struct memory_event *allocation)
+{
+	const struct model *model = births->model;
+	const struct birth nothing = {
+		.region = REGION_NONE, .op_end_ns = INT64_MIN, .region_end_ns = INT64_MAX, .phase_end_ns = INT64_MAX};
+	uint32_t row = allocation->row, index, number = allocation->track;
+	if (number >= model->tracks_count || row >= model->tracks[number]->span_count)
+		return nothing;
+	const struct track *track = model->tracks[number];
+	uint16_t innermost = track_chunk(track, row, &index)->depth[index];
+	struct birth_path *path = path_of(births, number, innermost);
+	uint32_t depth = innermost + 1u;
+	while (depth > 0 && path->list[depth - 1].row != row) {
+		path->list[--depth].row = row;
+		row = track_chunk(track, row, &index)->parent[index];
+	}
+	for (; depth <= innermost; depth++)
+		path->list[depth].birth = birth_in(births, number, path->list[depth].row,
+		                                   depth ? path->list[depth - 1].birth : nothing);
+	return path->list[innermost].birth;
 }
 
 bool birth_is_optimizer(struct births *births, const struct span_chunk *chunk, uint32_t index)
 {
 	return chunk->kind[index] == SPAN_ANNOTATION && class_of(births, chunk->name[index]) == CLASS_OPTIMIZER &&
-	       starts_with(model_text(births->model, chunk->name[index]), "Optimizer.step#");
+	       pytorch_begins(model_text(births->model, chunk->name[index]), PYTORCH_OPTIMIZER_STEP);
 }
 
 void births_release(struct births *births)
 {
+	for (uint32_t i = 0; births->paths && i < births->model->tracks_count; i++)
+		free(births->paths[i].list);
+	free(births->paths);
 	free(births->classes);
-	births->classes = NULL;
-	births->class_count = 0;
+	*births = (struct births){.model = births->model};
 }

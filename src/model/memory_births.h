@@ -36,10 +36,21 @@ struct birth {
 	int64_t phase_end_ns; /* of the innermost phase; INT64_MAX: none */
 };
 
+struct birth_path { /* the spans around the newest allocation of a track, by depth */
+	struct {
+		uint32_t row; /* MODEL_NONE: none yet */
+		struct birth birth;
+	} * list;
+	uint32_t capacity;
+};
+
 struct births {
 	const struct model *model;
 	uint8_t *classes; /* by string */
 	uint32_t class_count;
+	struct birth_path *paths;                  /* by track; NULL: none yet */
+	uint32_t bare_track, bare_first, bare_end; /* these rows have no number of the forward */
+	uint64_t looked_at;                        /* rows, for tests: about as many as there are */
 };
 
 struct birth birth_of(struct births *births, const struct memory_event *allocation);

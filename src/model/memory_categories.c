@@ -42,6 +42,8 @@ struct categories {
 	uint32_t site_count, site_capacity;
 	struct times calls;                      /* ends of calls of optimizers in the process, ascending */
 	struct times told_gradients, told_state; /* when owners told of some */
+	uint64_t *tracks;                        /* all of them, process << 32 | track, in order */
+	uint32_t next_track, next_owner;         /* of the processes to come */
 	bool has_graph;                          /* in this step, before anything else was begun */
 	int32_t graph_step;
 	struct step_cursor cursor;
@@ -64,19 +66,43 @@ static int compare_times(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
+static int compare_keys(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	return (a > b) - (a < b);
+}
+
+static void order_tracks(struct categories *work)
+{
+	const struct model *model = work->model;
+	work->tracks = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof *work->tracks);
+	for (uint32_t t = 0; t < model->tracks_count; t++)
+		work->tracks[t] = (uint64_t)model->tracks[t]->process << 32 | t;
+	qsort(work->tracks, model->tracks_count, sizeof *work->tracks, compare_keys);
+}
+
+static void find_calls_of_track(struct categories *work, const struct track *track)
+{
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+		for (uint32_t i = 0; i < chunk->count; i++)
+			if (birth_is_optimizer(&work->births, chunk, i))
+				add_time(&work->calls, chunk->start_ns[i] + chunk->dur_ns[i]);
+		model_chunk_done(work->model, chunk);
+	}
+}
+
+/* Processes are asked for in order. */
 static void find_calls(struct categories *work, uint32_t process)
 {
 	const struct model *model = work->model;
 	work->calls.count = 0;
-	for (uint32_t t = 0; t < model->tracks_count; t++) {
-		const struct track *track = model->tracks[t];
-		for (uint32_t c = 0; c < track->chunk_count && track->process == process; c++) {
-			const struct span_chunk *chunk = track->chunks[c];
-			for (uint32_t i = 0; i < chunk->count; i++)
-				if (birth_is_optimizer(&work->births, chunk, i))
-					add_time(&work->calls, chunk->start_ns[i] + chunk->dur_ns[i]);
-			model_chunk_done(model, chunk);
-		}
+	for (; work->next_track < model->tracks_count; work->next_track++) {
+		uint64_t key = work->tracks[work->next_track];
+		if (key >> 32 > process)
+			break;
+		if (key >> 32 == process)
+			find_calls_of_track(work, model->tracks[(uint32_t)key]);
 	}
 	if (work->calls.count)
 		qsort(work->calls.list, work->calls.count, sizeof *work->calls.list, compare_times);
@@ -86,8 +112,10 @@ static void find_told(struct categories *work, uint32_t process)
 {
 	const struct model *model = work->model;
 	work->told_gradients.count = work->told_state.count = 0;
-	for (uint32_t i = 0; i < model->owners_count; i++) {
-		const struct memory_owner *owner = &model->owners[i];
+	for (; work->next_owner < model->owners_count; work->next_owner++) {
+		const struct memory_owner *owner = &model->owners[work->next_owner];
+		if (owner->process > process)
+			break;
 		if (owner->process != process)
 			continue;
 		if (owner->category == STEPSCOPE_MEMORY_GRADIENT)
@@ -303,6 +331,7 @@ static bool has_unknown(const struct model *model, uint32_t first, uint32_t end)
 void finish_categories(struct model *model)
 {
 	struct categories work = {.model = model, .births = {.model = model}};
+	order_tracks(&work);
 	for (work.first = 0; work.first < model->memory_count; work.first = work.end) {
 		for (work.end = work.first; work.end < model->memory_count &&
 		                            model->memory[work.end].process == model->memory[work.first].process;)
@@ -311,6 +340,7 @@ void finish_categories(struct model *model)
 			infer_process(&work);
 	}
 	births_release(&work.births);
+	free(work.tracks);
 	free(work.list);
 	free(work.sites);
 	free(work.calls.list);

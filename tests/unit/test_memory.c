@@ -11,6 +11,7 @@
 
 #include "analysis/growth.h"
 #include "analysis/memory_pool.h"
+#include "model/memory_births.h"
 #include "model/model.h"
 
 #include <stepscope/stepscope.h>
@@ -369,6 +370,58 @@ static void growth_is_told_in_plain_words(void **state)
 	arena_release(&arena);
 }
 
+/* ---- work ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Rows that are looked at to learn what all allocations are from. */
+static uint64_t work_on_births(void)
+{
+	struct births births = {.model = &model};
+	for (uint32_t i = 0; i < model.memory_count; i++)
+		(void)birth_of(&births, &model.memory[i]);
+	uint64_t work = births.looked_at;
+	births_release(&births);
+	return work;
+}
+
+static void an_operator_with_very_many_inside_is_looked_at_once(void **state)
+{
+	(void)state;
+	begin_model();
+	open_op("aten::outer", 7);
+	for (uint64_t i = 0; i < 50000; i++) {
+		open_op("aten::inner", 7);
+		allocate(0x1000 + i * 64, 64);
+		close_span();
+	}
+	close_span();
+	model_finish(&model);
+	assert_true(work_on_births() < (uint64_t)4 * model.tracks[0]->span_count);
+	model_release(&model);
+}
+
+static void operators_deep_in_each_other_are_looked_at_once(void **state)
+{
+	(void)state;
+	begin_model();
+	for (uint64_t i = 0; i < 9000; i++) {
+		open_op("aten::deep", 7);
+		allocate(0x1000 + i * 64, 64);
+	}
+	for (uint64_t i = 0; i < 20000; i++) {
+		allocate(0x1000000 + i * 64, 64);
+		open_op("aten::leaf", -1);
+		close_span();
+	}
+	for (int i = 0; i < 9000; i++) { /* whether each made a node is to be seen behind it, and nowhere is */
+		close_span();
+		open_op("aten::leaf", -1);
+		close_span();
+	}
+	model_finish(&model);
+	assert_true(work_on_births() < (uint64_t)4 * model.tracks[0]->span_count);
+	model_release(&model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +434,8 @@ int main(void)
 		cmocka_unit_test(what_the_program_says_wins),
 		cmocka_unit_test(what_is_kept_for_many_steps_is_no_input),
 		cmocka_unit_test(growth_is_told_in_plain_words),
+		cmocka_unit_test(an_operator_with_very_many_inside_is_looked_at_once),
+		cmocka_unit_test(operators_deep_in_each_other_are_looked_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
