@@ -97,12 +97,23 @@ static int compare_calls(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
+/* Most recordings have none. */
+static bool has_any(struct call_search *search)
+{
+	for (uint32_t name = 1; name < search->model->strings.count; name++) {
+		if (class_of(search, name) != CALL_NONE)
+			return true;
+	}
+	return false;
+}
+
 void collective_calls_find(struct collective_calls *calls, const struct model *model)
 {
 	struct call_search search = {.model = model, .calls = calls};
 
 	memset(calls, 0, sizeof(*calls));
-	for (uint32_t track = 0; track < model->tracks_count; track++)
+	bool is_worth_it = has_any(&search);
+	for (uint32_t track = 0; track < model->tracks_count && is_worth_it; track++)
 		search_track(&search, track);
 	if (calls->issue_count)
 		qsort(calls->issues, calls->issue_count, sizeof(*calls->issues), compare_calls);

@@ -3,6 +3,7 @@
  * host_waits.c: the table `host_waits`: what holds up the threads that train, by cause. An instant belongs to the innermost cause, so
  * the rows do not overlap.
  */
+#include "analysis/communication_waits.h"
 #include "analysis/labels.h"
 #include "analysis/python_places.h"
 #include "analysis/step_times.h"
@@ -27,10 +28,12 @@ enum {
 };
 
 static const struct table_column columns[WAIT_COLUMNS] = {
-	[WAIT_CAUSE] = {.name = "cause",
-                        .type = TABLE_TEXT,
-                        .role = ROLE_KEY,
-                        .definition = "what the thread was held up by"},
+	[WAIT_CAUSE] =
+		{.name = "cause",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "what the thread was held up by; waiting for communication: it ran no operator while a "
+                               "collective was executed, and went on with the end of that"},
 	[WAIT_COUNT] = {.name = "count",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
@@ -72,7 +75,8 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[WAIT_WHERE] = {.name = "where",
                         .type = TABLE_TEXT,
-                        .definition = "the program's line with the longest one, when Python lines were recorded"},
+                        .definition = "the program's line with the longest one, when Python lines were recorded; where "
+                                      "it has none itself that of the first operator in it"},
 };
 
 enum cause {
@@ -86,6 +90,7 @@ enum cause {
 	CAUSE_EVALUATION,
 	CAUSE_CHECKPOINT,
 	CAUSE_COMMUNICATION,
+	CAUSE_COLLECTIVE,
 	CAUSE_OPTIMIZER,
 	CAUSE_COUNT,
 };
@@ -117,7 +122,8 @@ static const char *const texts[CAUSE_COUNT] = {
 	"compilation",
 	"evaluation",
 	"checkpoint",
-	"communication, as far as the caller is held up",
+	"communication: issuing it",
+	"communication: waiting for it",
 	"optimizer",
 };
 
@@ -143,6 +149,7 @@ struct fold {
 	struct level *levels;
 	uint32_t depth, capacity;
 	int64_t cursor_ns;
+	struct communication_waits waits;
 };
 
 static enum cause cause_of_name(const char *name)
@@ -207,47 +214,93 @@ static void leave(struct fold *fold, int64_t now_ns)
 	}
 }
 
-static bool is_in_step(const struct fold *fold, const struct span_chunk *chunk, uint32_t index)
+static struct level *enter(struct fold *fold, enum cause cause, int64_t start_ns, int64_t end_ns)
 {
-	int32_t step = chunk->step[index];
-
-	return step >= 0 && fold->times->steps[step].is_selected && fold->times->steps[step].is_complete &&
-	       fold->model->steps[step].has_detail;
-}
-
-static void enter(struct fold *fold, enum cause cause, const struct span_chunk *chunk, uint32_t index)
-{
-	int64_t start_ns = chunk->start_ns[index];
-
 	leave(fold, start_ns);
 	give(fold, start_ns);
 	if (fold->depth == fold->capacity) {
 		fold->capacity = fold->capacity ? 2 * fold->capacity : 16;
 		fold->levels = memory_resize(fold->levels, fold->capacity, sizeof(*fold->levels));
 	}
-	fold->levels[fold->depth++] = (struct level){.cause = cause,
-	                                             .start_ns = start_ns,
-	                                             .end_ns = start_ns + chunk->dur_ns[index],
-	                                             .is_in_step = is_in_step(fold, chunk, index),
-	                                             .stack = chunk->stack ? chunk->stack[index] : 0};
+	fold->levels[fold->depth++] = (struct level){.cause = cause, .start_ns = start_ns, .end_ns = end_ns};
 	fold->held[cause].open++;
+	return &fold->levels[fold->depth - 1];
 }
 
-static void fold_track(struct fold *fold, const struct track *track)
+static void enter_span(struct fold *fold, enum cause cause, const struct span_chunk *chunk, uint32_t index)
 {
+	int64_t start_ns = chunk->start_ns[index];
+	struct level *level = enter(fold, cause, start_ns, start_ns + chunk->dur_ns[index]);
+
+	level->is_in_step = fold->times->count && step_times_measures(fold->times, chunk->step[index]);
+	level->stack = span_stack(chunk, index);
+}
+
+/* The measured step of the track that the instant is in; *next goes with the time. */
+static bool is_in_step(const struct fold *fold, uint32_t track, int64_t time_ns, uint32_t *next)
+{
+	const struct model_step *steps = fold->model->steps;
+
+	while (*next < fold->times->count && (steps[*next].track != track || steps[*next].end_ns <= time_ns))
+		++*next;
+	return *next < fold->times->count && steps[*next].start_ns <= time_ns &&
+	       step_times_measures(fold->times, (int32_t)*next);
+}
+
+/* Who waits for data, or writes a file, does not wait for a collective. */
+static bool waits_for_other(const struct fold *fold, int64_t time_ns)
+{
+	const struct level *top = fold->depth ? &fold->levels[fold->depth - 1] : NULL;
+
+	return top && top->end_ns > time_ns && (top->cause == CAUSE_DATA || top->cause == CAUSE_SAVE);
+}
+
+static void enter_wait(struct fold *fold, const struct communication_wait *wait, uint32_t *step)
+{
+	if (waits_for_other(fold, wait->start_ns))
+		return;
+	struct level *level = enter(fold, CAUSE_COLLECTIVE, wait->start_ns, wait->end_ns);
+
+	level->is_in_step = is_in_step(fold, wait->track, wait->start_ns, step);
+}
+
+/* A cause that has no line of its own has that of the first operator in it. */
+static void give_stack(struct fold *fold, const struct span_chunk *chunk, uint32_t index)
+{
+	uint32_t stack = span_stack(chunk, index);
+
+	for (uint32_t i = fold->depth; stack && i-- > 0;) {
+		struct level *level = &fold->levels[i];
+
+		if (!level->stack && level->end_ns >= chunk->start_ns[index])
+			level->stack = stack;
+	}
+}
+
+static void fold_track(struct fold *fold, uint32_t number)
+{
+	const struct track *track = fold->model->tracks[number];
+	uint32_t wait, end, step = 0;
+
 	fold->depth = 0;
 	fold->cursor_ns = 0;
+	communication_waits_of(&fold->waits, number, &wait, &end);
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
 			enum cause cause = cause_of(fold, chunk, i);
 
+			for (; wait < end && fold->waits.list[wait].start_ns <= chunk->start_ns[i]; wait++)
+				enter_wait(fold, &fold->waits.list[wait], &step);
 			if (cause)
-				enter(fold, cause, chunk, i);
+				enter_span(fold, cause, chunk, i);
+			give_stack(fold, chunk, i);
 		}
 		model_chunk_done(fold->model, chunk);
 	}
+	for (; wait < end; wait++)
+		enter_wait(fold, &fold->waits.list[wait], &step);
 	leave(fold, INT64_MAX);
 }
 
@@ -289,16 +342,18 @@ static void add_row(struct table *table, const struct fold *fold, enum cause cau
 		table_set_text(table, row, WAIT_WHERE, text.data);
 		buffer_release(&text);
 	} else {
-		table_set_missing(table, row, WAIT_WHERE, "Python lines were not recorded (--with lines)");
+		table_set_missing(table, row, WAIT_WHERE,
+		                  fold->model->stacks_count > 1 ? "nothing in it told its line"
+		                                                : "Python lines were not recorded (--with lines)");
 	}
 }
 
-static int64_t time_of_steps(const struct model *model, const struct step_times *times)
+static int64_t time_of_steps(const struct step_times *times)
 {
 	int64_t sum_ns = 0;
 
 	for (uint32_t i = 0; i < times->count; i++) {
-		if (times->steps[i].is_selected && times->steps[i].is_complete && model->steps[i].has_detail)
+		if (times->steps[i].is_measured)
 			sum_ns += times->steps[i].dur_ns;
 	}
 	return sum_ns;
@@ -310,15 +365,16 @@ static enum status run(const struct model *model, const struct analysis_options 
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
 	struct fold fold = {.model = model, .times = times};
-	int64_t steps_ns = time_of_steps(model, times);
+	int64_t steps_ns = time_of_steps(times);
 	uint32_t *users = python_user_frames(model);
 
 	table_init(table, "host_waits", "What holds up the loop",
 	           "time of the threads that carry steps, by what they were held up by, where operators were recorded");
 	table_columns(table, columns, WAIT_COLUMNS);
+	communication_waits_find(&fold.waits, model);
 	for (uint32_t track = 0; track < model->tracks_count; track++) {
 		if (has_steps(model, track))
-			fold_track(&fold, model->tracks[track]);
+			fold_track(&fold, track);
 	}
 	for (int cause = 1; cause < CAUSE_COUNT; cause++) {
 		if (fold.held[cause].count)
@@ -328,6 +384,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	if (!table->row_count)
 		table->empty = "none of the causes that are known by name was recorded";
 	free(users);
+	communication_waits_release(&fold.waits);
 	free(fold.causes);
 	free(fold.levels);
 	step_times_release(&own);

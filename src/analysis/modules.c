@@ -55,14 +55,6 @@ struct module_fold {
 	int64_t steps_ns;
 };
 
-static bool is_measured(const struct module_fold *fold, int32_t step)
-{
-	if (!fold->times->count)
-		return true;
-	return step >= 0 && fold->times->steps[step].is_selected && fold->times->steps[step].is_complete &&
-	       fold->model->steps[step].has_detail;
-}
-
 static bool is_node(const struct model *model, uint32_t name)
 {
 	return pytorch_begins(model_text(model, name), PYTORCH_ENGINE);
@@ -170,7 +162,7 @@ static bool visit(void *context, const struct span_view *span)
 		rows[span->row] |= IN_NODE;
 		enter_node(fold, span);
 	}
-	if (span->kind != SPAN_MODULE || !is_measured(fold, span->step))
+	if (span->kind != SPAN_MODULE || !step_times_measures(fold->times, span->step))
 		return true;
 	group = group_of(fold, span->name, around & ~IN_NODE);
 	if (group == NO_GROUP)
@@ -217,7 +209,7 @@ static void add_backward(struct module_fold *fold)
 		int64_t dur_ns = node_ns(fold, link, &step);
 		uint32_t group = fold->group_of_row[link->from_track][link->from_row] & ~IN_NODE;
 		fold->linked++;
-		if (group != NO_GROUP && is_measured(fold, step))
+		if (group != NO_GROUP && step_times_measures(fold->times, step))
 			fold->groups[group].backward_self_ns += dur_ns;
 	}
 	/* parents have smaller numbers */
@@ -242,7 +234,7 @@ static void add_memory(struct module_fold *fold)
 			continue;
 		uint32_t group = fold->group_of_row[event->track][event->row];
 		const struct span_chunk *chunk = track_chunk(model->tracks[event->track], event->row, &index);
-		if (group != NO_GROUP && !(group & IN_NODE) && is_measured(fold, chunk->step[index]))
+		if (group != NO_GROUP && !(group & IN_NODE) && step_times_measures(fold->times, chunk->step[index]))
 			fold->groups[group].allocated += event->bytes;
 	}
 }
@@ -423,7 +415,7 @@ static void open_fold(struct module_fold *fold)
 	for (uint32_t i = 0; i < model->tracks_count; i++)
 		fold->group_of_row[i] = memory_resize(NULL, (size_t)model->tracks[i]->span_count + 1, sizeof(uint32_t));
 	for (uint32_t i = 0; i < fold->times->count; i++) {
-		if (is_measured(fold, (int32_t)i))
+		if (step_times_measures(fold->times, (int32_t)i))
 			fold->steps_ns += fold->times->steps[i].dur_ns;
 	}
 }

@@ -138,14 +138,6 @@ static uint32_t group_around(const struct op_fold *fold, const struct span_view 
 	return span->kind == SPAN_MODULE && fold->stack_depth ? fold->stack[fold->stack_depth - 1].group : 0;
 }
 
-/* Spans count when they start in a selected step that recorded them; all of them when nothing marks steps. */
-static bool is_measured(const struct op_fold *fold, int32_t step)
-{
-	if (!fold->times->count)
-		return true;
-	return step >= 0 && fold->times->steps[step].is_selected && fold->model->steps[step].has_detail;
-}
-
 /* Leaves the groups of spans that are not around a span of this depth. */
 static void leave(struct op_fold *fold, uint32_t depth)
 {
@@ -268,7 +260,7 @@ static bool visit(void *context, const struct span_view *span)
 
 	leave(fold, span->depth);
 	fold->calls += !is_structure(span->kind);
-	if (!is_measured(fold, span->step)) {
+	if (!step_times_measures(fold->times, span->step)) {
 		fold->outside += !is_structure(span->kind);
 		add_facts(fold, NULL, span, false);
 		return true;
@@ -447,7 +439,8 @@ static int64_t memory_in_spans(const struct op_fold *fold)
 		if (event->row == MODEL_NONE || event->is_found || event->device >= 0 ||
 		    (event->is_free && event->partner == MODEL_NONE))
 			continue;
-		if (is_measured(fold, track_chunk(model->tracks[event->track], event->row, &index)->step[index]))
+		if (step_times_measures(fold->times,
+		                        track_chunk(model->tracks[event->track], event->row, &index)->step[index]))
 			sum += event->is_free ? -(wide_bytes)event->bytes : (wide_bytes)event->bytes;
 	}
 	return bytes_that_fit(sum);

@@ -31,11 +31,14 @@ enum {
 #define OF_STEPS "over all complete steps; 0 in a step without it"
 
 static const struct table_column phase_columns[PHASE_COLUMNS] = {
-	[PHASE_NAME] = {.name = "name",
-                        .title = "phase",
-                        .type = TABLE_TEXT,
-                        .role = ROLE_KEY,
-                        .definition = "phase as the program marked it; other: time of steps outside all phases"},
+	[PHASE_NAME] =
+		{.name = "name",
+                 .title = "phase",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "phase as the program marked it, or as it was inferred; communication, when inferred: "
+                               "stretches without operators in which a collective is executed and with whose end "
+                               "they end; other: time of steps outside all phases"},
 	[PHASE_MEAN] = {.name = "mean_ns",
                         .title = "mean",
                         .type = TABLE_DOUBLE,

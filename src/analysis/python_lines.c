@@ -76,13 +76,6 @@ static bool is_operator(uint8_t kind)
 	return kind == SPAN_OP || kind == SPAN_COLLECTIVE;
 }
 
-static bool is_measured(const struct line_fold *fold, int32_t step)
-{
-	if (!fold->times->count)
-		return true;
-	return step >= 0 && fold->times->steps[step].is_selected && fold->model->steps[step].has_detail;
-}
-
 static bool visit(void *context, const struct span_view *span)
 {
 	struct line_fold *fold = context;
@@ -99,7 +92,7 @@ static bool visit(void *context, const struct span_view *span)
 	fold->open[span->depth] = origin;
 	if (!is_operator(span->kind))
 		return true;
-	if (!is_measured(fold, span->step)) {
+	if (!step_times_measures(fold->times, span->step)) {
 		fold->outside++;
 		return true;
 	}

@@ -134,12 +134,13 @@ static void compute_mean(struct rank_mean *mean, const struct model *model, cons
 	mean->own_ns = mean->mean_ns - mean->communication_ns;
 }
 
-static void add_row(struct table *table, const struct model *model, uint32_t process, const struct rank_mean *mean)
+static void add_row(struct table *table, const struct model *model, const struct step_span *span,
+                    const struct rank_mean *mean)
 {
-	const struct process *which = &model->processes[process];
+	const struct process *which = &model->processes[span->process];
 	int row = table_row(table);
 
-	table_set_text(table, row, RANK_PROCESS, process_label(model, process, &table->arena));
+	table_set_text(table, row, RANK_PROCESS, process_label(model, span->process, &table->arena));
 	table_set_text(table, row, RANK_HOST, model_text(model, which->host));
 	table_set_int(table, row, RANK_STEPS, (int64_t)mean->count);
 	if (which->rank >= 0)
@@ -154,6 +155,11 @@ static void add_row(struct table *table, const struct model *model, uint32_t pro
 	table_set_double(table, row, RANK_MEAN, mean->mean_ns);
 	table_set_double(table, row, RANK_P50, mean->p50_ns);
 	table_set_double(table, row, RANK_DATA, mean->data_ns);
+	if (span->no_waits) {
+		table_set_missing(table, row, RANK_COMMUNICATION, span->no_waits);
+		table_set_missing(table, row, RANK_OWN, span->no_waits);
+		return;
+	}
 	table_set_double(table, row, RANK_COMMUNICATION, mean->communication_ns);
 	table_set_double(table, row, RANK_OWN, mean->own_ns);
 }
@@ -185,6 +191,15 @@ static void compare_ranks(struct table *table, const struct rank_mean *means, do
 		if (median > 0)
 			table_set_double(table, row, RANK_BEHIND_RATIO, (means[row].own_ns - median) / median);
 		table_set_bool(table, row, RANK_SLOWEST, means[row].own_ns >= longest);
+	}
+}
+
+/* Own times are not known of all. */
+static void give_up_comparing(struct table *table, const struct rank_mean *means, const char *reason)
+{
+	for (int row = 0; row < table->row_count; row++) {
+		for (int column = RANK_BEHIND; means[row].count && column <= RANK_SLOWEST; column++)
+			table_set_missing(table, row, column, reason);
 	}
 }
 
@@ -231,6 +246,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	const struct step_times *times = step_times_get(&own, model, options);
 	double *values = memory_resize(NULL, (size_t)times->count + model->processes_count + 1, sizeof(*values));
 	struct rank_mean *means = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*means));
+	const char *unknown = NULL;
 
 	table_init(table, "ranks", "Ranks", "the trainers that mark steps, side by side");
 	table_columns(table, columns, RANK_COLUMNS);
@@ -240,9 +256,13 @@ static enum status run(const struct model *model, const struct analysis_options 
 		if (!times->spans[i].is_rank)
 			continue;
 		compute_mean(mean, model, times, times->spans[i].process, values);
-		add_row(table, model, times->spans[i].process, mean);
+		add_row(table, model, &times->spans[i], mean);
+		unknown = times->spans[i].no_waits ? times->spans[i].no_waits : unknown;
 	}
-	compare_ranks(table, means, values);
+	if (unknown)
+		give_up_comparing(table, means, unknown);
+	else
+		compare_ranks(table, means, values);
 	set_arrivals(table, model, times, means);
 	table_sort(table, RANK_RANK, true);
 	if (!table->row_count)

@@ -5,10 +5,13 @@
  */
 #include "analysis/step_times.h"
 
+#include "analysis/communication_waits.h"
+
 #include "base/memory.h"
 
 #include <stdlib.h>
 #include <stepscope/format.h>
+#include <stepscope/stepscope.h>
 #include <string.h>
 
 static const char *const phase_names[PHASE_COUNT] = {"other",     "data",          "forward",    "backward",
@@ -31,6 +34,7 @@ static void *zeroed(size_t count, size_t bytes)
 struct open_phase {
 	int64_t end_ns;
 	int phase;
+	bool may_wait; /* waits for collectives in it are a phase of their own */
 };
 
 struct sweep {
@@ -42,6 +46,8 @@ struct sweep {
 	struct open_phase *stack;
 	size_t depth, capacity;
 	int64_t cursor_ns;
+	struct communication_waits waits;
+	uint32_t next_wait, last_wait; /* those of the track that are not dealt out: [next_wait, last_wait) */
 };
 
 static void give_between(struct sweep *sweep, int64_t start_ns, int64_t end_ns, int phase)
@@ -77,44 +83,80 @@ static void give(struct sweep *sweep, int64_t start_ns, int64_t end_ns, int phas
 		give_between(sweep, start_ns, end_ns, phase);
 }
 
+/* What is in no phase is what the others leave, but for waits. */
+static void give_rest(struct sweep *sweep, int64_t start_ns, int64_t end_ns, int phase)
+{
+	if (phase != PHASE_OTHER && start_ns < end_ns)
+		give(sweep, start_ns, end_ns, phase);
+}
+
+/* From the cursor on, without and with the waits for collectives in it. */
+static void deal(struct sweep *sweep, int64_t end_ns, const struct open_phase *open)
+{
+	const struct communication_wait *waits = sweep->waits.list;
+	int64_t start_ns = sweep->cursor_ns;
+
+	if (end_ns <= start_ns)
+		return;
+	sweep->cursor_ns = end_ns;
+	while (sweep->next_wait < sweep->last_wait && waits[sweep->next_wait].end_ns <= start_ns)
+		sweep->next_wait++;
+	for (uint32_t i = sweep->next_wait; open->may_wait && i < sweep->last_wait && waits[i].start_ns < end_ns; i++) {
+		int64_t from = waits[i].start_ns > start_ns ? waits[i].start_ns : start_ns;
+		int64_t to = waits[i].end_ns < end_ns ? waits[i].end_ns : end_ns;
+
+		give_rest(sweep, start_ns, from, open->phase);
+		give(sweep, from, to, STEPSCOPE_PHASE_COMMUNICATION);
+		start_ns = to;
+	}
+	give_rest(sweep, start_ns, end_ns, open->phase);
+}
+
 /* Leaves the phases that end by `now`. */
 static void sweep_to(struct sweep *sweep, int64_t now_ns)
 {
+	static const struct open_phase none = {.phase = PHASE_OTHER, .may_wait = true};
+
 	while (sweep->depth && sweep->stack[sweep->depth - 1].end_ns <= now_ns) {
 		const struct open_phase *top = &sweep->stack[--sweep->depth];
 
-		if (top->end_ns > sweep->cursor_ns) {
-			give(sweep, sweep->cursor_ns, top->end_ns, top->phase);
-			sweep->cursor_ns = top->end_ns;
-		}
+		deal(sweep, top->end_ns, top);
 	}
-	if (sweep->depth && now_ns > sweep->cursor_ns)
-		give(sweep, sweep->cursor_ns, now_ns, sweep->stack[sweep->depth - 1].phase);
-	if (now_ns > sweep->cursor_ns)
-		sweep->cursor_ns = now_ns;
+	deal(sweep, now_ns, sweep->depth ? &sweep->stack[sweep->depth - 1] : &none);
 }
 
-static void sweep_phase(struct sweep *sweep, int64_t start_ns, int64_t dur_ns, int phase)
+/* A phase that the program marks is what it says; where data is awaited, or a file is written, nobody waits for a collective. */
+static bool may_wait(const struct span_chunk *chunk, uint32_t index)
 {
-	sweep_to(sweep, start_ns);
+	return (chunk->flags[index] & SPAN_IS_INFERRED) && chunk->phase[index] != STEPSCOPE_PHASE_DATA &&
+	       chunk->phase[index] != STEPSCOPE_PHASE_CHECKPOINT;
+}
+
+static void sweep_phase(struct sweep *sweep, const struct span_chunk *chunk, uint32_t index)
+{
+	int phase = chunk->phase[index];
+
+	sweep_to(sweep, chunk->start_ns[index]);
 	if (sweep->depth == sweep->capacity) {
 		sweep->capacity = sweep->capacity ? sweep->capacity * 2 : 16;
 		sweep->stack = memory_resize(sweep->stack, sweep->capacity, sizeof(*sweep->stack));
 	}
-	sweep->stack[sweep->depth++] = (struct open_phase){start_ns + dur_ns,
-	                                                   phase < PHASE_COUNT ? phase : PHASE_OTHER};
+	sweep->stack[sweep->depth++] = (struct open_phase){.end_ns = chunk->start_ns[index] + chunk->dur_ns[index],
+	                                                   .phase = phase < PHASE_COUNT ? phase : PHASE_OTHER,
+	                                                   .may_wait = may_wait(chunk, index)};
 }
 
 static void sweep_track(struct sweep *sweep, const struct track *track)
 {
 	sweep->depth = 0;
 	sweep->cursor_ns = INT64_MIN;
+	communication_waits_of(&sweep->waits, sweep->track, &sweep->next_wait, &sweep->last_wait);
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
 			if (chunk->kind[i] == SPAN_PHASE)
-				sweep_phase(sweep, chunk->start_ns[i], chunk->dur_ns[i], chunk->phase[i]);
+				sweep_phase(sweep, chunk, i);
 		}
 		model_chunk_done(sweep->model, chunk);
 	}
@@ -245,6 +287,41 @@ static bool is_started_by_rank(const struct step_times *times, const struct mode
 			return true;
 	}
 	return false;
+}
+
+/* See step_times.h; when none is complete, those that are not. */
+static void find_measured(struct step_times *times, const struct model *model)
+{
+	uint32_t complete = 0;
+
+	for (uint32_t i = 0; i < times->count; i++)
+		complete += times->steps[i].is_selected && times->steps[i].is_complete && model->steps[i].has_detail;
+	for (uint32_t i = 0; i < times->count; i++)
+		times->steps[i].is_measured = times->steps[i].is_selected && model->steps[i].has_detail &&
+		                              (times->steps[i].is_complete || !complete);
+}
+
+/* Phases that the program marks say it themselves. */
+static void find_unknown_waits(struct step_times *times, const struct model *model,
+                               const struct communication_waits *waits)
+{
+	for (uint32_t s = 0; s < times->span_count; s++) {
+		struct step_span *span = &times->spans[s];
+		bool is_measured = false, is_known = false;
+
+		for (uint32_t i = 0; i < times->count; i++) {
+			if (model->steps[i].process != span->process)
+				continue;
+			is_measured |= times->steps[i].is_measured;
+			is_known |= times->steps[i].phase_ns[STEPSCOPE_PHASE_COMMUNICATION] > 0;
+		}
+		if (is_known)
+			continue;
+		if (waits->is_unknown && waits->is_unknown[span->process])
+			span->no_waits = "the backend did not tell when it executes collectives";
+		else if (!is_measured && model_meta(model, span->process, "torch.version"))
+			span->no_waits = "operators were recorded in none of its steps";
+	}
 }
 
 static void find_ranks(struct step_times *times, const struct model *model)
@@ -386,6 +463,8 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	times->count = model->steps_count;
 	times->steps = zeroed(times->count, sizeof(*times->steps));
 	times->spans = zeroed(model->processes_count, sizeof(*times->spans));
+	if (times->count)
+		communication_waits_find(&sweep.waits, model);
 	for (uint32_t i = 0; i < times->count; i++)
 		add_step(times, model, i, options);
 	for (uint32_t first = 0, end; first < times->count; first = end) {
@@ -395,6 +474,9 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	}
 	free(sweep.stack);
 	fill_others(times);
+	find_measured(times, model);
+	find_unknown_waits(times, model, &sweep.waits);
+	communication_waits_release(&sweep.waits);
 	find_ranks(times, model);
 	fill_job(times, model);
 }

@@ -6,6 +6,10 @@
  * open then, to "other" when none is, so the parts of a step sum to its duration exactly. A step is complete when its end
  * was recorded; only complete steps enter statistics.
  *
+ * A step is measured when it is selected and complete, and its operations were recorded in all of it: these are the steps whose spans
+ * are added up, and whose durations shares are of. Where no step is all of that (a run that died in its first), unfinished ones are
+ * measured up to the last known instant.
+ *
  * A job's step: the steps with the same number in all its ranks, each with the mean over them; so the parts of a
  * job's step, and the means over steps, still sum. Ranks are the trainers that mark steps; what they fork or start
  * themselves is none, unless nothing else marks steps.
@@ -27,6 +31,7 @@
 struct step_time {
 	bool is_selected; /* by --steps */
 	bool is_complete;
+	bool is_measured;
 	int64_t dur_ns;
 	int64_t phase_ns[PHASE_COUNT];
 };
@@ -47,6 +52,7 @@ struct step_span {
 	int64_t phase_ns[PHASE_COUNT]; /* between them: in phases, [0] outside phases */
 	uint32_t complete, open;
 	bool is_rank;
+	const char *no_waits; /* why it is not known how long it waits for collectives; NULL: it is */
 };
 
 struct step_times {
@@ -68,6 +74,12 @@ void step_times_release(struct step_times *times);
 /* The options' step times, or `own`, initialised. Release `own` in any case; initialise it with {0}. */
 const struct step_times *step_times_get(struct step_times *own, const struct model *model,
                                         const struct analysis_options *options);
+
+/* Does what starts in this step (-1: in none) count? All does when nothing marks steps. */
+static inline bool step_times_measures(const struct step_times *times, int32_t step)
+{
+	return !times->count || (step >= 0 && times->steps[step].is_measured);
+}
 
 /* Of a track without steps: the time of its process from span->first_ns to last_ns by phase, into span->phase_ns. */
 void step_times_sweep_phases(const struct model *model, uint32_t track, struct step_span *span);

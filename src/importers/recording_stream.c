@@ -401,6 +401,15 @@ static void on_gap(struct recording *recording, struct stream *stream, const str
 
 /* ---- steps and phases that were inferred ---- */
 
+static void begin_inferred_phase(struct recording *recording, struct stream *stream, const struct inferred *inferred)
+{
+	uint32_t row = begin_span(recording, stream, inferred->start_ns, SPAN_PHASE, inferred->what), index;
+	if (row == MODEL_NONE)
+		return;
+	struct span_chunk *chunk = track_chunk(recording->model->tracks[stream->track], row, &index);
+	chunk->flags[index] |= SPAN_IS_INFERRED;
+}
+
 static void begin_inferred(struct recording *recording, struct stream *stream, uint32_t index)
 {
 	const struct inferred *inferred = &stream->inferred[index];
@@ -409,7 +418,7 @@ static void begin_inferred(struct recording *recording, struct stream *stream, u
 		if (stream->step != MODEL_NONE)
 			recording->model->steps[stream->step].is_inferred = true;
 	} else {
-		begin_span(recording, stream, inferred->start_ns, SPAN_PHASE, inferred->what);
+		begin_inferred_phase(recording, stream, inferred);
 	}
 	stream->inferred_open[stream->inferred_depth++] = index;
 }

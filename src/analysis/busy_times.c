@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * busy_times.c: see busy_times.h.
+ */
+#include "analysis/busy_times.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void add(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
+{
+	if (busy->count && start_ns < busy->list[busy->count - 1].end_ns) /* inside of it */
+		return;
+	if (busy->count == busy->capacity) {
+		busy->capacity = busy->capacity ? 2 * busy->capacity : 1024;
+		busy->list = memory_resize(busy->list, busy->capacity, sizeof(*busy->list));
+	}
+	busy->list[busy->count++] = (struct busy_time){start_ns, end_ns};
+}
+
+void busy_times_of(struct busy_times *busy, const struct model *model, uint32_t number)
+{
+	const struct track *track = model->tracks[number];
+
+	if (busy->track == number + 1)
+		return;
+	busy->track = number + 1;
+	busy->count = 0;
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			if (chunk->kind[i] == SPAN_OP && strncmp(model_text(model, chunk->name[i]), "c10d::", 6) != 0)
+				add(busy, chunk->start_ns[i], chunk->start_ns[i] + chunk->dur_ns[i]);
+		}
+		model_chunk_done(model, chunk);
+	}
+}
+
+void busy_times_release(struct busy_times *busy)
+{
+	free(busy->list);
+	*busy = (struct busy_times){0};
+}
+
+uint32_t busy_times_behind(const struct busy_times *busy, int64_t time_ns)
+{
+	uint32_t low = 0, high = busy->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (busy->list[middle].end_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int64_t busy_times_in(const struct busy_times *busy, int64_t start_ns, int64_t end_ns)
+{
+	int64_t sum_ns = 0;
+
+	for (uint32_t i = busy_times_behind(busy, start_ns); i < busy->count && busy->list[i].start_ns < end_ns; i++) {
+		int64_t from = busy->list[i].start_ns > start_ns ? busy->list[i].start_ns : start_ns;
+		int64_t to = busy->list[i].end_ns < end_ns ? busy->list[i].end_ns : end_ns;
+
+		sum_ns += to - from;
+	}
+	return sum_ns;
+}

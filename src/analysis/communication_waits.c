@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * communication_waits.c: see communication_waits.h.
+ */
+#include "analysis/communication_waits.h"
+
+#include "analysis/busy_times.h"
+#include "analysis/collective_calls.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LATE_PART 10 /* of the stretch, by which its execution may be told late */
+#define LATE_MOST 64 /* operators that ran meanwhile */
+
+static void add(struct communication_waits *waits, const struct communication_wait *wait)
+{
+	if (waits->count == waits->capacity) {
+		waits->capacity = waits->capacity ? 2 * waits->capacity : 256;
+		waits->list = memory_resize(waits->list, waits->capacity, sizeof(*waits->list));
+	}
+	waits->list[waits->count++] = *wait;
+}
+
+/* What the execution and the stretch before busy time `next` (the count: behind all of them) have in common, when both end together; else
+ * nothing. */
+static struct communication_wait stretch_before(const struct busy_times *busy, uint32_t next,
+                                                const struct collective_call *execution)
+{
+	struct communication_wait wait = {
+		.track = busy->track - 1, .start_ns = execution->start_ns, .end_ns = execution->end_ns};
+
+	if (next && busy->list[next - 1].end_ns > wait.start_ns)
+		wait.start_ns = busy->list[next - 1].end_ns;
+	if (next < busy->count && busy->list[next].start_ns < wait.end_ns)
+		wait.end_ns = busy->list[next].start_ns;
+	if (execution->end_ns - wait.end_ns > (wait.end_ns - wait.start_ns) / LATE_PART)
+		wait.end_ns = wait.start_ns;
+	return wait;
+}
+
+static void add_execution(struct communication_waits *waits, const struct busy_times *busy,
+                          const struct collective_call *execution)
+{
+	uint32_t next = busy_times_behind(busy, execution->end_ns - 1);
+	struct communication_wait longest = {0};
+
+	for (uint32_t i = 0; i < LATE_MOST; i++, next--) {
+		struct communication_wait wait = stretch_before(busy, next, execution);
+
+		if (wait.end_ns - wait.start_ns > longest.end_ns - longest.start_ns)
+			longest = wait;
+		if (!next || busy->list[next - 1].start_ns <= execution->start_ns)
+			break;
+	}
+	if (longest.end_ns > longest.start_ns)
+		add(waits, &longest);
+}
+
+static int compare_waits(const void *left, const void *right)
+{
+	const struct communication_wait *a = left, *b = right;
+
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+static void join_overlapping(struct communication_waits *waits)
+{
+	uint32_t kept = 0;
+
+	if (waits->count)
+		qsort(waits->list, waits->count, sizeof(*waits->list), compare_waits);
+	for (uint32_t i = 0; i < waits->count; i++) {
+		struct communication_wait *last = kept ? &waits->list[kept - 1] : NULL, wait = waits->list[i];
+
+		if (!last || last->track != wait.track || wait.start_ns > last->end_ns)
+			waits->list[kept++] = wait;
+		else if (wait.end_ns > last->end_ns)
+			last->end_ns = wait.end_ns;
+	}
+	waits->count = kept;
+}
+
+/* Of threads that carry steps: 1. */
+static uint8_t *find_carriers(const struct model *model)
+{
+	uint8_t *carriers = memory_resize(NULL, (size_t)model->tracks_count + 1, 1);
+
+	memset(carriers, 0, (size_t)model->tracks_count + 1);
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		if (model->steps[i].track < model->tracks_count)
+			carriers[model->steps[i].track] = 1;
+	}
+	return carriers;
+}
+
+static void find_unknown(struct communication_waits *waits, const struct model *model,
+                         const struct collective_calls *calls)
+{
+	waits->is_unknown = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(*waits->is_unknown));
+	memset(waits->is_unknown, 0, (size_t)model->processes_count + 1);
+	for (uint32_t i = 0; i < calls->issue_count; i++)
+		waits->is_unknown[calls->issues[i].process] = true;
+	for (uint32_t i = 0; i < calls->execution_count; i++)
+		waits->is_unknown[calls->executions[i].process] = false;
+}
+
+void communication_waits_find(struct communication_waits *waits, const struct model *model)
+{
+	struct collective_calls calls;
+	struct busy_times busy = {0};
+	uint8_t *carriers = find_carriers(model);
+	uint32_t first, end;
+
+	*waits = (struct communication_waits){0};
+	collective_calls_find(&calls, model);
+	find_unknown(waits, model, &calls);
+	for (uint32_t track = 0; track < model->tracks_count && calls.execution_count; track++) {
+		collective_calls_of(calls.executions, calls.execution_count, model->tracks[track]->process, &first,
+		                    &end);
+		if (!carriers[track] || first == end)
+			continue;
+		busy_times_of(&busy, model, track);
+		for (uint32_t i = first; i < end; i++) {
+			if (calls.executions[i].track != track)
+				add_execution(waits, &busy, &calls.executions[i]);
+		}
+	}
+	join_overlapping(waits);
+	busy_times_release(&busy);
+	collective_calls_release(&calls);
+	free(carriers);
+}
+
+void communication_waits_release(struct communication_waits *waits)
+{
+	free(waits->list);
+	free(waits->is_unknown);
+	*waits = (struct communication_waits){0};
+}
+
+void communication_waits_of(const struct communication_waits *waits, uint32_t track, uint32_t *first, uint32_t *end)
+{
+	uint32_t low = 0, high = waits->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (waits->list[middle].track < track)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*first = low;
+	while (low < waits->count && waits->list[low].track == track)
+		low++;
+	*end = low;
+}
