@@ -103,6 +103,8 @@ static enum status read_gzip(struct input_stream *input, char *bytes, size_t cap
 			input->is_in_member = false;
 			inflateReset(stream);
 		} else if (result != Z_OK && result != Z_BUF_ERROR) {
+			if (stream->avail_out < capacity)
+				break; /* what is good first: the next call meets the damage again */
 			return damaged(input, "damaged gzip data", err);
 		}
 	}

@@ -344,7 +344,7 @@ struct kineto_walk kineto_walk_begin(const struct kineto_value *value)
 	struct kineto_walk walk = {.is_object = value->type == VALUE_OBJECT};
 	if ((value->type == VALUE_ARRAY || value->type == VALUE_OBJECT) && value->length >= 2) {
 		walk.at = value->at + 1;
-		walk.end = value->at + value->length - 1; /* at the closing bracket, where no value begins */
+		walk.end = value->at + value->length; /* behind the closing bracket */
 	}
 	return walk;
 }
@@ -357,7 +357,7 @@ bool kineto_walk_next(struct kineto_walk *walk)
 		return false;
 	while (skip_blanks(&scanner) == ',')
 		scanner.at++;
-	if (scanner.at >= walk->end)
+	if (scanner.at >= walk->end || *scanner.at == ']' || *scanner.at == '}')
 		return false;
 	if (walk->is_object) {
 		if (*scanner.at != '"' || !read_string(&scanner, &walk->key) || skip_blanks(&scanner) != ':')

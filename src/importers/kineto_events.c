@@ -14,14 +14,13 @@
 struct taken { /* an event on its way */
 	struct kineto_import *import;
 	const struct kineto_event *event;
-	uint64_t offset;
 	int64_t time_ns;
 	uint32_t track; /* staged */
 };
 
 static void note(const struct taken *taken, enum kineto_repair repair)
 {
-	kineto_repair_note(&taken->import->repairs, repair, 1, taken->offset);
+	kineto_repair_note(&taken->import->repairs, repair, 1, taken->import->offset);
 }
 
 static bool read_time(const struct kineto_value *value, int64_t *ns)
@@ -36,7 +35,8 @@ uint32_t kineto_intern(struct kineto_import *import, const struct kineto_value *
 	if (!value->flags)
 		return intern_add_n(&import->model->strings, value->at, value->length);
 	buffer_clear(&import->text);
-	kineto_append_text(&import->text, value);
+	if (kineto_append_text(&import->text, value))
+		kineto_repair_note(&import->repairs, REPAIR_ESCAPE, 1, import->offset);
 	return intern_add_n(&import->model->strings, import->text.data, import->text.length);
 }
 
@@ -303,8 +303,9 @@ static void take_timed(const struct taken *taken, char phase)
 void kineto_take_event(void *context, const struct kineto_event *event, uint64_t offset)
 {
 	struct kineto_import *import = context;
-	struct taken taken = {.import = import, .event = event, .offset = offset};
+	struct taken taken = {.import = import, .event = event};
 	char phase = phase_of(event);
+	import->offset = offset;
 	if (phase == 'M') {
 		kineto_take_metadata(import, event);
 		return;

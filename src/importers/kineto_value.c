@@ -237,7 +237,7 @@ bool kineto_append_text(struct buffer *out, const struct kineto_value *value)
 			continue;
 		}
 		bytes = *at ? utf8_length(at, (size_t)(end - at)) : 0;
-		is_replaced |= !bytes || (unsigned char)*at < 0x20;
+		is_replaced |= !bytes && *at;
 		if (bytes)
 			buffer_add(out, at, bytes);
 		else

@@ -44,8 +44,8 @@ bool kineto_double(const struct kineto_value *value, double *number);
 /* Equal to a plain text? */
 bool kineto_is_text(const struct kineto_value *value, const char *text);
 
-/* Appends a string with its escapes resolved, as valid UTF-8 without NUL; a number or word as it is written. True when bytes had to be
- * replaced. A backslash before anything that is no escape is a backslash. */
+/* Appends a string with its escapes resolved, as valid UTF-8 without NUL; a number or word as it is written. True when bytes that are no
+ * UTF-8 were replaced. A backslash before anything that is no escape is a backslash. */
 bool kineto_append_text(struct buffer *out, const struct kineto_value *value);
 
 #endif

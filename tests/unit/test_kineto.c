@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The reader of Kineto's and other Chrome traces: what real writers wrote, each case with the spans it must give and what the ledger
+ * must say about it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/buffer.h"
+#include "importers/importer.h"
+#include "importers/kineto_event.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define OP(name, ts, dur)                                                                                              \
+	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" ts ",\"dur\":" dur "}"
+#define A OP("a", "1", "1")
+#define B OP("b", "3", "1")
+#define A_AND_B "a 1000+1000\nb 3000+1000\n"
+#define HEAD "{\"schemaVersion\":1,\"traceEvents\":["
+#define TAIL "]}"
+
+struct test_case {
+	const char *name;
+	const char *text;
+	const char *spans;  /* "name start+duration flags" of all tracks; NULL: STATUS_INPUT */
+	const char *ledger; /* "count sentence..." parts, one each; NULL: nothing must be said */
+	size_t length;      /* 0: of the text */
+};
+
+/* ---- reading ---- */
+
+static enum status load(const void *bytes, size_t length, struct model *model, struct error *err)
+{
+	char path[64];
+	int fd = memfd_create("trace", 0);
+	assert_true(fd >= 0 && write(fd, bytes, length) == (ssize_t)length);
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	model_init(model, 0);
+	enum status status = import_path(path, &(struct model_filter){0}, model, err);
+	close(fd);
+	return status;
+}
+
+static bool describe_span(void *context, const struct span_view *span)
+{
+	struct buffer *out = context;
+	buffer_printf(out, "%s %lld+%lld", model_text(span->model, span->name), (long long)span->start_ns,
+	              (long long)span->dur_ns);
+	buffer_add_text(out, span->flags & SPAN_IS_CLIPPED ? " clipped" : "");
+	buffer_add_text(out, span->flags & SPAN_END_IS_LOST ? " lost" : "");
+	buffer_add_text(out, "\n");
+	return true;
+}
+
+static void describe(const struct model *model, struct buffer *out)
+{
+	buffer_init(out, 1 << 20);
+	for (uint32_t i = 0; i < model->tracks_count; i++)
+		model_visit_spans(model, i, describe_span, out);
+	buffer_add_text(out, "");
+}
+
+static void check_ledger(const struct test_case *test, const struct model *model)
+{
+	char said[4096] = "";
+	for (uint32_t i = 0; i < model->ledger_count; i++) {
+		size_t used = strlen(said);
+		snprintf(said + used, sizeof said - used, "%llu %s\n", (unsigned long long)model->ledger[i].count,
+		         model_text(model, model->ledger[i].text));
+	}
+	if (test->ledger ? !strstr(said, test->ledger) : said[0])
+		fail_msg("%s: the ledger says\n%sinstead of\n%s", test->name, said,
+		         test->ledger ? test->ledger : "nothing");
+}
+
+static void check_case(const struct test_case *test, const void *bytes, size_t length)
+{
+	struct model model;
+	struct error err = {0};
+	struct buffer spans;
+	enum status status = load(bytes, length, &model, &err);
+	if (!test->spans) {
+		if (status != STATUS_INPUT)
+			fail_msg("%s: should not be read", test->name);
+		model_release(&model);
+		return;
+	}
+	if (status != STATUS_OK)
+		fail_msg("%s: %s", test->name, err.text);
+	describe(&model, &spans);
+	if (strcmp(spans.data ? spans.data : "", test->spans) != 0)
+		fail_msg("%s: got\n%sinstead of\n%s", test->name, spans.data, test->spans);
+	check_ledger(test, &model);
+	buffer_release(&spans);
+	model_release(&model);
+}
+
+static void check_cases(const struct test_case *cases, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		check_case(&cases[i], cases[i].text, cases[i].length ? cases[i].length : strlen(cases[i].text));
+}
+#define CHECK_CASES(cases) check_cases(cases, sizeof(cases) / sizeof *(cases))
+
+/* ---- forms ---- */
+
+static void forms_of_files(void **state)
+{
+	static const struct test_case cases[] = {
+		{"an object", HEAD A "," B TAIL, A_AND_B, NULL, 0},
+		{"a list", "[" A "," B "]", A_AND_B, NULL, 0},
+		{"J09 a list without an end", "[" A "," B, A_AND_B, "1 the list of events has no end", 0},
+		{"J09 a comma at the end", "[" A "," B ",\n]", A_AND_B, "1 commas", 0},
+		{"J09 a comma at the beginning", "[," A "," B "]", A_AND_B, "1 commas", 0},
+		{"J09 no end behind a comma", "[" A "," B ",\n", A_AND_B, "1 the list of events has no end", 0},
+		{"no comma between events", HEAD A "\n" B TAIL, A_AND_B, "1 commas", 0},
+		{"a line each", A "\n" B "\n", A_AND_B, NULL, 0},
+		{"J19 a byte order mark", "\xef\xbb\xbf" HEAD A "," B TAIL, A_AND_B, NULL, 0},
+		{"J19 carriage returns", "{\r\n\"traceEvents\": [\r\n" A ",\r\n" B "\r\n]\r\n}\r\n", A_AND_B, NULL, 0},
+		{"J16 twice traceEvents", "{\"traceEvents\":[" A "],\"x\":{},\"traceEvents\":[" B "]}", A_AND_B, NULL,
+	         0},
+		{"J23 two documents", HEAD A TAIL HEAD B TAIL, A_AND_B, "1 more than one document", 0},
+		{"J23 two lists", "[" A "][" B "]", A_AND_B, "1 more than one document", 0},
+		{"J23 a document in a list that has no end", HEAD A "," HEAD B TAIL, A_AND_B,
+	         "1 more than one document", 0},
+		{"J15 displayTimeUnit behind", "{\"traceEvents\":[" A "," B "],\"displayTimeUnit\":\"ns\"}", A_AND_B,
+	         NULL, 0},
+		{"J21 nothing", "", NULL, NULL, 0},
+		{"J21 an object", "{}", NULL, NULL, 0},
+		{"J21 a list", "[]", NULL, NULL, 0},
+		{"J21 no events", "{\"traceEvents\":[]}", NULL, NULL, 0},
+		{"J21 names only",
+	         "[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":1,\"args\":{\"name\":\"x\"}}]", NULL, NULL,
+	         0},
+		{"another JSON", "{\"a\":[1,2,{\"ph\":1}]}", NULL, NULL, 0},
+	};
+	CHECK_CASES(cases);
+}
+
+/* ---- texts ---- */
+
+static void texts_that_are_not_escaped(void **state)
+{
+	static const struct test_case cases[] = {
+		{"J01 quotes in a name",
+	         HEAD "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\": \"{\"device\": \"cpu\", \"dtype\": "
+	              "\"float32\"}(12): run\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 1}," B TAIL,
+	         "{\"device\": \"cpu\", \"dtype\": \"float32\"}(12): run 1000+1000\nb 3000+1000\n",
+	         "1 events with unescaped quotes", 0},
+		{"J02 quotes and a line's end",
+	         HEAD "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"Library(\"_x\", \"IMPL\")\n(1): "
+	              "<module>\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}," B TAIL,
+	         "Library(\"_x\", \"IMPL\")\n(1): <module> 1000+1000\nb 3000+1000\n", "1 events with unescaped quotes",
+	         0},
+		{"J03 backslashes of Windows", HEAD OP("torch\\cuda\\__init__.py\\utils", "1", "1") "," B TAIL,
+	         "torch\\cuda\\__init__.py\\utils 1000+1000\nb 3000+1000\n", "1 texts that are no UTF-8", 0},
+		{"J04 control characters", HEAD OP("|S\x01(1)", "1", "1") "," B TAIL,
+	         "|S\x01(1) 1000+1000\nb 3000+1000\n", "1 events with control characters", 0},
+		{"J04 a NUL", HEAD OP("a\0b", "1", "1") "," B TAIL,
+	         "a\xef\xbf\xbd"
+	         "b 1000+1000\nb 3000+1000\n",
+	         "1 events with control characters", sizeof(HEAD OP("a\0b", "1", "1") "," B TAIL) - 1},
+		{"J05 no UTF-8", HEAD OP("a\xb9\xc0", "1", "1") "," B TAIL,
+	         "a\xef\xbf\xbd\xef\xbf\xbd 1000+1000\nb 3000+1000\n", "1 texts that are no UTF-8", 0},
+		{"J05 halves of characters", HEAD OP("a\\ud800b\\ude00", "1", "1") TAIL,
+	         "a\xef\xbf\xbd"
+	         "b\xef\xbf\xbd 1000+1000\n",
+	         "1 texts that are no UTF-8", 0},
+		{"escapes", HEAD OP("\\u0061\\ud83d\\ude00\\\"\\\\\\/\\n", "1", "1") TAIL,
+	         "a\xf0\x9f\x98\x80\"\\/\n 1000+1000\n", NULL, 0},
+		{"J14 a backslash at the end", HEAD OP("C:\\\\", "1", "1") "," B TAIL, "C:\\ 1000+1000\nb 3000+1000\n",
+	         NULL, 0},
+		{"a path that ends in a backslash", HEAD OP("C:\\dir\\", "1", "1") "," B TAIL,
+	         "C:\\dir\\ 1000+1000\nb 3000+1000\n", "1 texts that are no UTF-8", 0},
+		{"J24 entities", HEAD OP("&quot;x&quot;", "1", "1") TAIL, "&quot;x&quot; 1000+1000\n", NULL, 0},
+		{"J22 quotes of a shell", "{\"cmd\":\"print(\\'Hello\\')\",\"traceEvents\":[" A "," B "]}", A_AND_B,
+	         NULL, 0},
+		{"quotes in a value beside the events", "{\"cmd\":\"echo \"hi\" there\",\"traceEvents\":[" A "," B "]}",
+	         A_AND_B, "1 values beside the events", 0},
+		{"a bracket in a broken value beside the events",
+	         "{\"cmd\":{\"a\":\"x\"y\"},\"traceEvents\":[" A "," B "]}", A_AND_B, "1 values beside the events", 0},
+	};
+	CHECK_CASES(cases);
+}
+
+/* ---- events ---- */
+
+static void events_that_are_broken(void **state)
+{
+	static const struct test_case cases[] = {
+		{"J06 words in place of numbers",
+	         HEAD
+	         "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{"
+	         "\"memory bandwidth (GB/s)\":inf,\"x\":-nan,\"y\":N/A}}," B TAIL,
+	         A_AND_B, "1 events with inf, NaN", 0},
+		{"J07 numbers beyond 64 bits",
+	         HEAD
+	         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{"
+	         "\"Comms Id\":18446744073709551615,\"x\":123456789012345678901234567890}}," B TAIL,
+	         A_AND_B, NULL, 0},
+		{"J08 cut in an event", HEAD A "," B ",{\"ph\":\"X\",\"na", A_AND_B, "1 the file is cut off", 0},
+		{"J10 torn lines of two processes",
+	         HEAD A ",{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"tor" OP("b", "3", "1") "\n]}", A_AND_B,
+	         "1 events that cannot be read", 0},
+		{"J11 a key without a quote",
+	         HEAD "{\"ph\":\"X\",\"name\":\"c\",\"pid\":1,\ttid\": 0,\"ts\":1,\"dur\":1}," A "," B TAIL, A_AND_B,
+	         "1 events that cannot be read", 0},
+		{"J12 times as texts", HEAD OP("a", "\"1\"", "\"1.000\"") "," B TAIL, A_AND_B, NULL, 0},
+		{"J12 no times", HEAD OP("c", "null", "1") "," OP("c", "true", "1") "," A "," B TAIL, A_AND_B,
+	         "2 events without a time", 0},
+		{"J13 times with exponents",
+	         HEAD OP("a", "1.6921085481321545e+15", "1") "," OP("b", "1692108548132160.5", "1") TAIL,
+	         "a 1692108548132154500+1000\nb 1692108548132160500+1000\n", NULL, 0},
+		{"T09 nanoseconds that a double has not", HEAD OP("a", "1732107141551429.079", "0.049") TAIL,
+	         "a 1732107141551429079+49\n", NULL, 0},
+		{"halves of a nanosecond", HEAD OP("a", "1.0005", "0.0004999") TAIL, "a 1001+0\n", NULL, 0},
+		{"J20 a key twice, and ph at the end",
+	         HEAD
+	         "{\"name\":\"x\",\"name\":\"a\",\"dur\":1,\"ts\":1,\"tid\":1,\"pid\":1,\"cat\":\"cpu_op\",\"ph\":\"X\"}," B
+	                 TAIL,
+	         A_AND_B, NULL, 0},
+		{"a comma too many in an event",
+	         HEAD
+	         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{\"x\":1,},}"
+	         "," B TAIL,
+	         A_AND_B, "1 commas", 0},
+		{"no args",
+	         HEAD
+	         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":null}"
+	         "," B TAIL,
+	         A_AND_B, NULL, 0},
+		{"garbage between events", HEAD A ", %%% \"x\" 12 ] [ garbage " B TAIL, A_AND_B,
+	         "places between events", 0},
+		{"T18 kinds that are not read",
+	         HEAD "{\"ph\":\"Z\"},{\"ph\":\"\"},{\"ph\":\"b\",\"ts\":1}," A "," B TAIL, A_AND_B,
+	         "2 events of an unknown kind", 0},
+		{"I01 to I03 numbers of threads",
+	         HEAD "{\"ph\":\"X\",\"name\":\"a\",\"pid\":0,\"tid\":140339968804608,\"ts\":1,\"dur\":1},"
+	              "{\"ph\":\"X\",\"name\":\"b\",\"pid\":0,\"tid\":\"140339968804609\",\"ts\":1,\"dur\":1},"
+	              "{\"ph\":\"X\",\"name\":\"c\",\"pid\":0,\"tid\":-5,\"ts\":1,\"dur\":1}" TAIL,
+	         "c 1000+1000\na 1000+1000\nb 1000+1000\n", NULL, 0},
+	};
+	CHECK_CASES(cases);
+}
+
+/* ---- nesting ---- */
+
+static void spans_that_do_not_nest(void **state)
+{
+#define KERNEL(name, ts, dur)                                                                                          \
+	"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"pid\":0,\"tid\":7,\"ts\":" ts ",\"dur\":" dur "}"
+	static const struct test_case cases[] = {
+		{"T01 a device's work without a time",
+	         HEAD KERNEL("k", "0", "0") "," KERNEL("k", "1600000000000000", "1") TAIL,
+	         "k 1600000000000000000+1000\n", "1 events of a device without a time", 0},
+		{"T03 no duration",
+	         HEAD OP("out", "1", "5") "," OP(
+			 "a", "2",
+			 "-1") ",{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"pid\":1,\"tid\":1,\"ts\":3}" TAIL,
+	         "out 1000+5000\na 2000+4000 lost\nb 3000+3000 lost\n", "2 spans without a duration", 0},
+		{"T03 begin and end",
+	         HEAD
+	         "{\"ph\":\"B\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1},{\"ph\":\"B\",\"name\":\"b\",\"pid\":1,"
+	         "\"tid\":1,\"ts\":2},{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":3},{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":4}"
+	         ",{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":5}" TAIL,
+	         "a 1000+3000\nb 2000+1000\n", "1 ends without a begin", 0},
+		{"T04 kernels that overlap on a stream", HEAD KERNEL("a", "3", "3.776") "," KERNEL("b", "5", "2") TAIL,
+	         "a 3000+3776\nb 5000+2000\n", NULL, 0},
+		{"T05 an end behind its parent's, by rounding", HEAD OP("out", "1", "5") "," OP("in", "2", "4.5") TAIL,
+	         "out 1000+5000\nin 2000+4000 clipped\n", "1 spans ended later than the one around them", 0},
+		{"T05 an end behind its parent's", HEAD OP("out", "1", "5") "," OP("in", "2", "40") TAIL,
+	         "out 1000+5000\nin 2000+40000\n", NULL, 0},
+		{"T07 equal times", HEAD OP("first", "1", "10") "," OP("second", "1", "20") TAIL,
+	         "second 1000+20000\nfirst 1000+10000\n", NULL, 0},
+		{"T08 out of order", HEAD B "," A TAIL, A_AND_B, NULL, 0},
+		{"T11 one behind the other", HEAD OP("a", "1", "1") "," OP("b", "2", "1") TAIL,
+	         "a 1000+1000\nb 2000+1000\n", NULL, 0},
+	};
+	CHECK_CASES(cases);
+}
+
+/* ---- at every byte ---- */
+
+static const char
+	whole[] = "\xef\xbb\xbf" HEAD A
+		  ",{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"\\u00e4\\ud83d\\ude00\",\"pid\":1,"
+		  "\"tid\":1,\"ts\":2.5e0,\"dur\":0.25,\"args\":{\"Input Dims\":[[2,3],[]],\"x\":{\"y\":[1]}}}," B TAIL;
+
+/* J08: every event that is complete is there. */
+static void a_trace_cut_at_any_byte(void **state)
+{
+	for (size_t length = 1; length < sizeof whole; length++) {
+		struct model model;
+		struct error err = {0};
+		struct buffer spans;
+		size_t complete = 0;
+		for (size_t i = 0; i < length; i++)
+			complete += whole[i] == '}' && (whole[i + 1] == ',' || whole[i + 1] == ']') &&
+			            whole[i - 1] != ']';
+		enum status status = load(whole, length, &model, &err);
+		if (status == STATUS_OK) {
+			describe(&model, &spans);
+			size_t lines = 0;
+			for (size_t i = 0; i < spans.length; i++)
+				lines += spans.data[i] == '\n';
+			assert_int_equal(lines, complete);
+			buffer_release(&spans);
+		} else {
+			assert_int_equal(status, STATUS_INPUT);
+			assert_int_equal(complete, 0);
+		}
+		model_release(&model);
+	}
+}
+
+/* Every byte replaced by every one of a few: never a crash, and the events that are not touched stay. */
+static void a_trace_with_any_byte_changed(void **state)
+{
+	static const char bytes[] = "\"{}[],:\\\0 x0\xff\n";
+	char copy[sizeof whole];
+	for (size_t at = 0; at + 1 < sizeof whole; at++) {
+		for (size_t b = 0; b + 1 < sizeof bytes; b++) {
+			struct model model;
+			struct error err = {0};
+			memcpy(copy, whole, sizeof whole);
+			copy[at] = bytes[b];
+			enum status status = load(copy, sizeof whole - 1, &model, &err);
+			assert_true(status == STATUS_OK || status == STATUS_INPUT);
+			model_release(&model);
+		}
+	}
+}
+
+/* ---- compressed ---- */
+
+static size_t gzip(const char *text, size_t length, unsigned char *out, size_t capacity)
+{
+	z_stream stream = {.next_in = (Bytef *)(uintptr_t)text,
+	                   .avail_in = (uInt)length,
+	                   .next_out = out,
+	                   .avail_out = (uInt)capacity};
+	assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+	deflateEnd(&stream);
+	return stream.total_out;
+}
+
+/* J19 */
+static void compressed_traces(void **state)
+{
+	static const struct test_case good = {"gzip", "", A_AND_B, NULL, 0},
+				      cut = {"gzip, cut", "", A_AND_B, "1 the compressed data is cut off", 0};
+	static const char first[] = HEAD A ",", second[] = B TAIL, all[] = HEAD A "," B TAIL;
+	unsigned char bytes[2048];
+	size_t length = gzip(all, sizeof all - 1, bytes, sizeof bytes);
+	check_case(&good, bytes, length);
+	check_case(&cut, bytes, length - 6); /* in its check sum */
+	bytes[length - 6] ^= 1;
+	check_case(&cut, bytes, length);
+	length = gzip(first, sizeof first - 1, bytes, sizeof bytes);
+	length += gzip(second, sizeof second - 1, bytes + length, sizeof bytes - length);
+	check_case(&good, bytes, length);
+	memset(bytes + length, 0, 32); /* some writers fill up with zeros */
+	check_case(&cut, bytes, length + 32);
+}
+
+/* ---- large ---- */
+
+/* J17, J18: values of any size and depth are passed over. */
+static void large_values(void **state)
+{
+	static const struct test_case expected = {"large", "", A_AND_B, NULL, 0};
+	struct buffer text;
+	buffer_init(&text, (size_t)64 << 20);
+	buffer_add_text(&text, "{\"big\":\"");
+	for (int i = 0; i < 3 << 20; i++)
+		buffer_add_text(&text, "x");
+	buffer_add_text(
+		&text,
+		"\",\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,"
+		"\"dur\":1,\"args\":{\"deep\":");
+	for (int i = 0; i < 100000; i++)
+		buffer_add_text(&text, "[");
+	for (int i = 0; i < 100000; i++)
+		buffer_add_text(&text, "]");
+	buffer_add_text(&text, ",\"Input Dims\":[");
+	for (int i = 0; i < 300000; i++)
+		buffer_add_text(&text, "[1,2],");
+	buffer_add_text(&text, "[3]]");
+	for (int i = 0; i < 100; i++)
+		buffer_printf(&text, ",\"key %d\":%d", i, i);
+	buffer_add_text(&text, "}}," B TAIL);
+	check_case(&expected, text.data, text.length);
+	buffer_release(&text);
+}
+
+/* ---- what else an event says ---- */
+
+static void inputs_of_operators(void **state)
+{
+	static const char text[] = HEAD
+		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{"
+		"\"Sequence number\":5,\"Fwd thread id\":2,\"Input Dims\":[[2, 3],\n[],[[4],[5]]],\"Input "
+		"type\":[\"float\",\"\",\"TensorList\"],\"Input Strides\":[[3,1],[],[[1],[1]]],\"Concrete "
+		"Inputs\":[\"\",\"0.5\",\"\"],\"Collective name\":\"allreduce\"}}" TAIL;
+	struct model model;
+	struct error err = {0};
+	assert_int_equal(load(text, sizeof text - 1, &model, &err), STATUS_OK);
+	const struct span_chunk *chunk = model.tracks[0]->chunks[0];
+	assert_string_equal(model_text(&model, chunk->shape[0]), "[2, 3] [] [[4], [5]]");
+	assert_string_equal(model_text(&model, span_inputs(chunk, 0)),
+	                    "[2, 3] [] [[4], [5]]\nt float;;TensorList\ns [3, 1] [] [[1], [1]]\nv ;0.5;");
+	assert_true(span_sequence(chunk, 0) == (5 | UINT64_C(2) << 48));
+	assert_int_equal(model.args_count, 1);
+	assert_string_equal(model_text(&model, model.args[0].text), "allreduce");
+	model_release(&model);
+}
+
+static void facts_of_a_trace(void **state)
+{
+	static const char text[] =
+		"{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#7\",\"pid\":5,\"tid\":5,"
+		"\"ts\":1,\"dur\":9},{\"ph\":\"C\",\"name\":\"loss\",\"pid\":5,\"tid\":5,\"ts\":2,\"args\":{\"value\":0.5,\"x\":2}},"
+		"{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":5,\"tid\":5,\"ts\":3,\"args\":{\"Bytes\":64,\"Addr\":4096,\"Device "
+		"Id\":-1,\"Device Type\":0}},{\"ph\":\"i\",\"s\":\"t\",\"name\":\"here\",\"pid\":5,\"tid\":5,\"ts\":4}],"
+		"\"distributedInfo\":{\"rank\":3,\"world_size\":8},\"baseTimeNanoseconds\":1000000000}";
+	struct model model;
+	struct error err = {0};
+	assert_int_equal(load(text, sizeof text - 1, &model, &err), STATUS_OK);
+	assert_int_equal(model.processes_count, 1);
+	assert_int_equal(model.processes[0].rank, 3);
+	assert_int_equal(model.processes[0].world_size, 8);
+	assert_true(model.processes[0].realtime_offset_ns == 1000000000);
+	assert_int_equal(model.steps_count, 1);
+	assert_true(model.steps[0].number == 7 && model.steps[0].end_ns == 10000);
+	assert_int_equal(model.series_count, 2);
+	assert_string_equal(model_text(&model, model.series[1]->name), "loss x");
+	assert_int_equal(model.memory_count, 1);
+	assert_true(model.memory[0].bytes == 64 && model.memory[0].row == 0 && model.memory[0].device == -1);
+	assert_int_equal(model.marks_count, 1);
+	model_release(&model);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forms_of_files),          cmocka_unit_test(texts_that_are_not_escaped),
+		cmocka_unit_test(events_that_are_broken),  cmocka_unit_test(spans_that_do_not_nest),
+		cmocka_unit_test(a_trace_cut_at_any_byte), cmocka_unit_test(a_trace_with_any_byte_changed),
+		cmocka_unit_test(compressed_traces),       cmocka_unit_test(large_values),
+		cmocka_unit_test(inputs_of_operators),     cmocka_unit_test(facts_of_a_trace),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
