@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_python.c: see the header. Only operators carry stacks that count; whatever else lies between two of them (a step, a phase, a range)
- * ends all frames at its level, so that nothing sticks out of it. Inside of an operator only what is further in than its own stack is new.
+ * export_python.c: see the header. Only operators and modules carry stacks that count (a module's is its caller's); whatever else lies between two
+ * of them (a step, a phase, a range) ends all frames at its level, so that nothing sticks out of it. Inside of an operator or a module only
+ * what is further in than its own stack is new.
  */
 #include "output/export_python.h"
 
@@ -121,7 +122,8 @@ static void follow_stack(struct python_track *track, const struct level *level, 
 static void add_row(struct python_track *track, const struct span_chunk *chunk, uint32_t index)
 {
 	int64_t start_ns = chunk->start_ns[index], end_ns = start_ns + chunk->dur_ns[index];
-	uint32_t stack = chunk->kind[index] == SPAN_OP ? span_stack(chunk, index) : 0;
+	bool has_stack = chunk->kind[index] == SPAN_OP || chunk->kind[index] == SPAN_MODULE;
+	uint32_t stack = has_stack ? span_stack(chunk, index) : 0;
 	struct level *level = level_of(track, chunk, index);
 	uint32_t inside = stack ? stack : level->stack;
 	if (!stack)

@@ -106,6 +106,32 @@ def test_lines_have_their_forward_and_its_backward(tmp_path, python):
     assert 0 < rows["loss.backward()"]["issued_ns"] < total
 
 
+def around(event, slices):
+    """Names of what it lies in, outermost first; its own last."""
+    end = event["ts"] + event["dur"]
+    found = [one for one in slices if one["tid"] == event["tid"] and one["ts"] <= event["ts"] and end <= one["ts"] + one["dur"] + 0.0005]
+    return [one["name"] for one in sorted(found, key=lambda one: -one["dur"])]
+
+
+@every_python
+def test_a_module_lies_in_the_frame_that_calls_it_and_its_forward_in_it(tmp_path, python):
+    train(tmp_path, python, 3, "--with", "lines")
+    slices = [event for event in export(tmp_path) if event.get("ph") == "X" and
+              (event["cat"] == "cpu_op" or event["cat"] == "python_function")]
+    source = lambda text: MODEL[:MODEL.index(text)].count("\n") + 1
+    linears = [event for event in slices if event["name"] == "aten::linear"]
+    assert len(linears) == 3 * 4
+    for number, event in enumerate(sorted(linears, key=lambda one: one["ts"])):
+        names = [name for name in around(event, slices) if not re.match(r"torch/nn/modules/module|.*_call_impl", name)]
+        names = [re.sub(r" (?:Block|Sequential|Linear)\.forward$", " forward", name) for name in names]
+        names = [re.sub(r"^torch/.*/(\w+\.py)\(\d+\)", r"\1", name) for name in names]
+        block, part = divmod(number % 4, 2)
+        line = source("x + self.second") if part else source("hidden = ")
+        assert names == [f"train.py({source('loss = ')}): <module>", "nn.Module: Sequential", "container.py: forward",
+                         f"nn.Module: {block}", f"train.py({line}): forward", f"nn.Module: {block}.{'second' if part else 'first'}",
+                         "linear.py: forward", "aten::linear"]
+
+
 @every_python
 def test_results_are_the_same_and_names_do_not_grow_with_the_steps(tmp_path, python):
     known, printed = [], []

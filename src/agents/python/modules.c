@@ -165,7 +165,7 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 		Py_INCREF(arguments[0]);
 		calls.root = arguments[0];
 	}
-	library.stepscope_emit_begin(symbol);
+	library.stepscope_torch_module_begin(symbol);
 	PyObject *result = modules.original(function, arguments, count_and_flag, names);
 	if (library_records(~0u))
 		library.stepscope_emit_end();

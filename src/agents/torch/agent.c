@@ -165,6 +165,11 @@ void stepscope_torch_want_lines(int is_wanted)
 	agent.is_without_lines = !is_wanted;
 }
 
+void stepscope_torch_module_begin(uint32_t symbol)
+{
+	observer_module_begin(symbol);
+}
+
 void stepscope_torch_optimizer(uint64_t identity)
 {
 	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, identity};

@@ -41,6 +41,8 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_lines_check(const char *story);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_lines_stop(void);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_want_lines(int is_wanted);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_stop(void);
+/* A call of a module begins, with the line that makes it where lines are recorded; stepscope_emit_end() ends it. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_module_begin(uint32_t symbol);
 /* From the optimizers' global hook, inside of the record of the call: which optimizer it is (any number but 0). */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer(uint64_t identity);
 /* Who holds which memory now: `count` times three 64-bit words, id (STEPSCOPE_MEMORY_ID), address, bytes. */

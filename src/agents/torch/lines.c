@@ -284,6 +284,16 @@ uint32_t lines_begin(const void *record, uint32_t depth)
 	return begin_stack(record, depth, thread_state, pyframes_innermost(&lines.layout, thread_state), NULL);
 }
 
+uint32_t lines_here(void)
+{
+	if (__builtin_expect(__atomic_load_n(&lines.is_over, __ATOMIC_RELAXED), 0) || (!torch_thread && !thread_make()))
+		return 0;
+	const struct level *below = open_stacks.count ? &open_stacks.levels[open_stacks.count - 1] : NULL;
+	uint64_t thread_state = (uint64_t)(uintptr_t)lines.thread_state();
+	uint64_t frame = thread_state ? pyframes_innermost(&lines.layout, thread_state) : 0;
+	return frame ? stack_symbol(frame, below && below->frame ? below : NULL) : 0;
+}
+
 void lines_end(uint32_t depth)
 {
 	if (!torch_thread)

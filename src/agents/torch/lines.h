@@ -7,6 +7,7 @@
  *     lines_find() once, lines_check() in functions whose lines are known, then around each record
  *     uint32_t frame = lines_begin(record, depth);     0: none, or the same as that of the record around it
  *     lines_end(depth);
+ *     uint32_t frame = lines_here();                   of what is no record: the stack now
  *
  * A stack is a symbol of kind FRAME that names its caller's: see docs/file-format.md. Any thread; no lock, no malloc but one per thread.
  */
@@ -27,6 +28,7 @@ bool lines_are_known(void); /* found, checked at least once, and never wrong */
 /* depth: how many records are open around this one in this thread. */
 uint32_t lines_begin(const void *record, uint32_t depth);
 void lines_end(uint32_t depth);
+uint32_t lines_here(void); /* 0: as lines_begin() */
 
 /* What reading the calling thread's stack costs now, per frame, in ns; 0: it has none. For reports. */
 double lines_measure(void);

@@ -148,6 +148,17 @@ static void end(const void *record, void *context)
 		training_end();
 }
 
+/* A module's frame is the one that calls it, so that a reader can tell what is around it from what is in it. */
+void observer_module_begin(uint32_t symbol)
+{
+	uint64_t frame = observer.has_lines && observer.count ? lines_here() : 0;
+	const uint64_t words[2] = {STEPSCOPE_NO_SEQUENCE, frame << 32};
+	if (frame)
+		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, words, 2);
+	else
+		stepscope_emit_begin(symbol);
+}
+
 static const char *no_name(const void *record)
 {
 	return NULL;

@@ -16,4 +16,7 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 void observer_settled(const struct torch_entry *entry);
 void observer_stop(void);
 
+/* A call of a module begins, in the thread that makes it; stepscope_emit_end() ends it. */
+void observer_module_begin(uint32_t symbol);
+
 #endif
