@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory_growth.c: the table `memory_growth`: what there is more of from step to step, by category and by what allocated it.
+ * memory_growth.c: the table `memory_growth`: what there is more of from step to step, by category and by what allocated it; where lines of
+ * Python were recorded, also by the line.
  */
 #include "analysis/growth.h"
 #include "analysis/labels.h"
+#include "analysis/memory_places.h"
 #include "analysis/memory_pool.h"
 
 #include "base/memory.h"
@@ -16,6 +18,7 @@ enum {
 	GROWTH_DEVICE,
 	GROWTH_CATEGORY,
 	GROWTH_BY,
+	GROWTH_LINE,
 	GROWTH_SLOPE,
 	GROWTH_LOW,
 	GROWTH_HIGH,
@@ -41,6 +44,12 @@ static const struct table_column columns[GROWTH_COLUMNS] = {
                        .type = TABLE_TEXT,
                        .role = ROLE_KEY,
                        .definition = "what allocated it, see the table memory_peak"},
+	[GROWTH_LINE] =
+		{.name = "line",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "innermost line of the user's own program that was running when it was allocated; in a "
+                               "backward, when its forward ran"},
 	[GROWTH_SLOPE] = {.name = "growth_bytes_per_step",
                           .title = "growth per step",
                           .type = TABLE_DOUBLE,
@@ -83,7 +92,8 @@ static const struct table_column columns[GROWTH_COLUMNS] = {
 
 struct group {
 	uint8_t category;
-	uint32_t by; /* string */
+	uint32_t by;   /* string */
+	uint32_t line; /* 0: none is known */
 	wide_bytes now;
 	int64_t count;
 	struct growth bytes, allocations;
@@ -97,16 +107,23 @@ struct growth_fold {
 	uint32_t *slots; /* open addressing, group + 1 or 0; a power of two */
 	uint32_t slot_count;
 	uint32_t step_count;
+	bool has_lines;
+	struct memory_places places;
 };
 
 /* ---- groups ------------------------------------------------------------------------------------------------------------ */
 
-static uint32_t *find_slot(const struct growth_fold *fold, uint8_t category, uint32_t by)
+static bool is_group(const struct group *group, uint8_t category, uint32_t by, uint32_t line)
 {
-	uint32_t slot = (uint32_t)(((uint64_t)by << 4 | category) * 0x9e3779b97f4a7c15u >> 32) & (fold->slot_count - 1);
+	return group->category == category && group->by == by && group->line == line;
+}
 
-	while (fold->slots[slot] && (fold->groups[fold->slots[slot] - 1].category != category ||
-	                             fold->groups[fold->slots[slot] - 1].by != by))
+static uint32_t *find_slot(const struct growth_fold *fold, uint8_t category, uint32_t by, uint32_t line)
+{
+	uint64_t hash = ((uint64_t)by << 4 | category) * 0x9e3779b97f4a7c15u + line;
+	uint32_t slot = (uint32_t)(hash * 0x9e3779b97f4a7c15u >> 32) & (fold->slot_count - 1);
+
+	while (fold->slots[slot] && !is_group(&fold->groups[fold->slots[slot] - 1], category, by, line))
 		slot = (slot + 1) & (fold->slot_count - 1);
 	return &fold->slots[slot];
 }
@@ -118,17 +135,18 @@ static void grow_slots(struct growth_fold *fold)
 	for (uint32_t i = 0; i < fold->slot_count; i++)
 		fold->slots[i] = 0;
 	for (uint32_t i = 0; i < fold->group_count; i++)
-		*find_slot(fold, fold->groups[i].category, fold->groups[i].by) = i + 1;
+		*find_slot(fold, fold->groups[i].category, fold->groups[i].by, fold->groups[i].line) = i + 1;
 }
 
 static struct group *group_of(struct growth_fold *fold, const struct memory_event *event)
 {
 	uint32_t by = memory_allocated_by(fold->model, event);
+	uint32_t line = fold->has_lines ? memory_line_of(&fold->places, event) : 0;
 	uint32_t *slot;
 
 	if (fold->group_count * 2 >= fold->slot_count)
 		grow_slots(fold);
-	slot = find_slot(fold, event->category, by);
+	slot = find_slot(fold, event->category, by, line);
 	if (*slot)
 		return &fold->groups[*slot - 1];
 	if (fold->group_count == fold->group_capacity) {
@@ -136,7 +154,7 @@ static struct group *group_of(struct growth_fold *fold, const struct memory_even
 		fold->groups = memory_resize(fold->groups, fold->group_capacity, sizeof(*fold->groups));
 	}
 	*slot = ++fold->group_count;
-	fold->groups[*slot - 1] = (struct group){.category = event->category, .by = by};
+	fold->groups[*slot - 1] = (struct group){.category = event->category, .by = by, .line = line};
 	growth_init(&fold->groups[*slot - 1].bytes, fold->step_count);
 	growth_init(&fold->groups[*slot - 1].allocations, fold->step_count);
 	return &fold->groups[*slot - 1];
@@ -207,6 +225,18 @@ static bool has_changed(const struct group *group)
 	return false;
 }
 
+static void set_line(struct growth_fold *fold, int row, uint32_t line)
+{
+	struct table *table = fold->table;
+
+	if (line)
+		table_set_text(table, row, GROWTH_LINE, memory_line_text(&fold->places, line, &table->arena));
+	else
+		table_set_missing(table, row, GROWTH_LINE,
+		                  fold->has_lines ? "no line of the program was running when it was allocated"
+		                                  : "no lines of Python were recorded: --with lines");
+}
+
 static void end_pool(void *context, const struct memory_pool *pool)
 {
 	struct growth_fold *fold = context;
@@ -225,6 +255,7 @@ static void end_pool(void *context, const struct memory_pool *pool)
 		table_set_missing(table, row, GROWTH_BY, "nothing was open when it was allocated");
 		if (group->by)
 			table_set_text(table, row, GROWTH_BY, model_text(fold->model, group->by));
+		set_line(fold, row, group->line);
 		set_slopes(table, row, group);
 		table_set_int(table, row, GROWTH_LIVE, (int64_t)group->bytes.y[group->bytes.count - 1]);
 		table_set_int(table, row, GROWTH_COUNT, (int64_t)group->allocations.y[group->allocations.count - 1]);
@@ -235,7 +266,7 @@ static void end_pool(void *context, const struct memory_pool *pool)
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
-	struct growth_fold fold = {.model = model, .table = table};
+	struct growth_fold fold = {.model = model, .table = table, .has_lines = model->stacks_count > 1};
 	const struct memory_visitor visitor = {
 		.context = &fold, .begin = begin_pool, .change = change, .step_end = end_step, .end = end_pool};
 	uint32_t steps = 0;
@@ -243,7 +274,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_init(table, "memory_growth", "What memory grows by",
 	           "bytes alive at the ends of steps, of what there was not always the same of");
 	table_columns(table, columns, GROWTH_COLUMNS);
+	table->columns[GROWTH_LINE].is_hidden = !fold.has_lines;
+	memory_places_init(&fold.places, model);
 	memory_pools_each(model, options, &visitor);
+	memory_places_release(&fold.places);
 	clear_groups(&fold);
 	free(fold.groups);
 	free(fold.slots);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * memory_peak.c: the tables `memory_peak`, `memory_modules`, `memory_lines`: what was alive when each device of each process held most, by the
- * operation, the module, the line of Python that had allocated it. What a backward allocates is its forward's.
+ * operation, the module, the line of Python that had allocated it.
  */
 #include "analysis/labels.h"
+#include "analysis/memory_places.h"
 #include "analysis/memory_pool.h"
-#include "analysis/python_places.h"
 
 #include "base/memory.h"
-#include "model/number_map.h"
 
 #include <stdlib.h>
 
@@ -79,95 +78,25 @@ struct peak_fold {
 	struct alive *alive; /* in the pool that is looked at */
 	size_t count, capacity;
 	wide_bytes total;
-	bool has_place;          /* of any allocation */
-	struct number_map links; /* track and row of a backward -> its link */
-	uint32_t *user_frames;   /* of the stacks */
-	struct number_map lines; /* function and line -> the first of its frames */
-	struct buffer text;
+	bool has_place; /* of any allocation */
+	struct memory_places places;
 };
 
 /* ---- places -------------------------------------------------------------------------------------------------------------- */
-
-static void find_links(struct peak_fold *fold)
-{
-	const struct model *model = fold->model;
-
-	for (uint32_t i = 0; i < model->links_count; i++) {
-		const struct model_link *link = &model->links[i];
-
-		if (link->kind == STEPSCOPE_LINK_BACKWARD && link->from_row != MODEL_NONE && link->to_row != MODEL_NONE)
-			number_map_set(&fold->links, (uint64_t)link->to_track << 32 | link->to_row, i);
-	}
-}
-
-typedef uint32_t (*use_span)(const struct span_chunk *chunk, uint32_t index); /* 0: goes on outwards */
-
-static uint32_t search_outwards(const struct model *model, uint32_t track, uint32_t row, use_span use)
-{
-	uint32_t place = 0;
-
-	while (!place && track < model->tracks_count && row < model->tracks[track]->span_count) {
-		uint32_t index;
-		const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &index);
-
-		place = use(chunk, index);
-		row = chunk->parent[index];
-	}
-	return place;
-}
-
-/* The link from the forward of the backward that the span lies in, innermost first; NULL: there is none. */
-static const struct model_link *forward_of(const struct peak_fold *fold, uint32_t track, uint32_t row)
-{
-	const struct model *model = fold->model;
-
-	while (fold->links.count && track < model->tracks_count && row < model->tracks[track]->span_count) {
-		uint32_t index, link = number_map_find(&fold->links, (uint64_t)track << 32 | row);
-		const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &index);
-
-		if (link != NUMBER_MAP_NONE)
-			return &model->links[link];
-		row = chunk->parent[index];
-	}
-	return NULL;
-}
-
-static uint32_t search_around(const struct peak_fold *fold, const struct memory_event *event, use_span use)
-{
-	const struct model_link *forward = forward_of(fold, event->track, event->row);
-	uint32_t place = forward ? search_outwards(fold->model, forward->from_track, forward->from_row, use) : 0;
-
-	return place ? place : search_outwards(fold->model, event->track, event->row, use);
-}
 
 static uint32_t operation_of(struct peak_fold *fold, const struct memory_event *event)
 {
 	return memory_allocated_by(fold->model, event);
 }
 
-static uint32_t use_module(const struct span_chunk *chunk, uint32_t index)
-{
-	return chunk->kind[index] == SPAN_MODULE ? chunk->name[index] : 0;
-}
-
 static uint32_t module_of(struct peak_fold *fold, const struct memory_event *event)
 {
-	return search_around(fold, event, use_module);
+	return memory_module_of(&fold->places, event);
 }
 
 static uint32_t line_of(struct peak_fold *fold, const struct memory_event *event)
 {
-	if (!fold->user_frames)
-		fold->user_frames = python_user_frames(fold->model);
-	uint32_t frame = fold->user_frames[search_around(fold, event, span_stack)];
-	const struct stack_node *node = &fold->model->stacks[frame];
-	/* one line has several entries, by its callers */
-	uint64_t key = ((uint64_t)node->frame << 32 | node->line) * 0x9e3779b97f4a7c15u + node->file;
-	uint32_t first = frame ? number_map_find(&fold->lines, key) : 0;
-
-	if (first == NUMBER_MAP_NONE)
-		number_map_set(&fold->lines, key, first = frame);
-	return first;
+	return memory_line_of(&fold->places, event);
 }
 
 static const char *string_of(struct peak_fold *fold, uint32_t place)
@@ -177,9 +106,7 @@ static const char *string_of(struct peak_fold *fold, uint32_t place)
 
 static const char *frame_of(struct peak_fold *fold, uint32_t place)
 {
-	buffer_clear(&fold->text);
-	python_frame_text(fold->model, &fold->model->stacks[place], python_folder(fold->model), &fold->text);
-	return arena_dup_n(&fold->table->arena, fold->text.data, fold->text.length);
+	return memory_line_text(&fold->places, place, &fold->table->arena);
 }
 
 static const struct place_kind operations = {
@@ -309,14 +236,10 @@ static void run_kind(const struct place_kind *kind, const struct model *model, c
 
 	table_init(table, kind->table, kind->title, kind->text);
 	add_columns(table, kind);
-	buffer_init(&fold.text, 65536);
-	find_links(&fold);
+	memory_places_init(&fold.places, model);
 	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .end = end_pool});
 	free(fold.alive);
-	free(fold.user_frames);
-	number_map_release(&fold.links);
-	number_map_release(&fold.lines);
-	buffer_release(&fold.text);
+	memory_places_release(&fold.places);
 	table->columns[PEAK_BYTES].total = (double)bytes_that_fit(fold.total);
 	table_sort(table, PEAK_BY, true);
 	table_sort(table, PEAK_BYTES, false);

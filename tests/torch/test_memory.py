@@ -82,6 +82,17 @@ def test_growth_from_step_to_step(tmp_path, python, steps, verdict):
         ([("aten::zeros", verdict)] if steps == 16 else [])
 
 
+@every_python
+def test_growth_by_line(tmp_path, python):
+    (tmp_path / "leak.py").write_text(GROWING)
+    done = run(tmp_path, python, "leak.py", 16, options=["--with", "memory,lines"])
+    assert done.returncode == 0, done.stderr
+    grown = [row for row in table(tmp_path, "memory_growth") if row["growth_bytes_per_step"] > 0]
+    line = GROWING[:GROWING.index("kept.append")].count("\n") + 1
+    assert [(row["allocated_by"], row["line"], row["trend"]) for row in grown] == \
+        [("aten::zeros", f"leak.py({line}): <module>", "grows by 1.00 MiB per step")]
+
+
 PEAK = """
 import torch
 def take(megabytes):

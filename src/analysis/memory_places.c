@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memory_places.c: see the header.
+ */
+#include "analysis/memory_places.h"
+
+#include "analysis/python_places.h"
+
+#include <stdlib.h>
+#include <stepscope/format.h>
+
+static void find_links(struct memory_places *places)
+{
+	const struct model *model = places->model;
+
+	for (uint32_t i = 0; i < model->links_count; i++) {
+		const struct model_link *link = &model->links[i];
+
+		if (link->kind == STEPSCOPE_LINK_BACKWARD && link->from_row != MODEL_NONE && link->to_row != MODEL_NONE)
+			number_map_set(&places->links, (uint64_t)link->to_track << 32 | link->to_row, i);
+	}
+}
+
+typedef uint32_t (*use_span)(const struct span_chunk *chunk, uint32_t index); /* 0: goes on outwards */
+
+static uint32_t search_outwards(const struct model *model, uint32_t track, uint32_t row, use_span use)
+{
+	uint32_t place = 0;
+
+	while (!place && track < model->tracks_count && row < model->tracks[track]->span_count) {
+		uint32_t index;
+		const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &index);
+
+		place = use(chunk, index);
+		row = chunk->parent[index];
+	}
+	return place;
+}
+
+/* The link from the forward of the backward that the span lies in, innermost first; NULL: there is none. */
+static const struct model_link *forward_of(const struct memory_places *places, uint32_t track, uint32_t row)
+{
+	const struct model *model = places->model;
+
+	while (places->links.count && track < model->tracks_count && row < model->tracks[track]->span_count) {
+		uint32_t index, link = number_map_find(&places->links, (uint64_t)track << 32 | row);
+		const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &index);
+
+		if (link != NUMBER_MAP_NONE)
+			return &model->links[link];
+		row = chunk->parent[index];
+	}
+	return NULL;
+}
+
+static uint32_t search_around(const struct memory_places *places, const struct memory_event *event, use_span use)
+{
+	const struct model_link *forward = forward_of(places, event->track, event->row);
+	uint32_t place = forward ? search_outwards(places->model, forward->from_track, forward->from_row, use) : 0;
+
+	return place ? place : search_outwards(places->model, event->track, event->row, use);
+}
+
+static uint32_t use_module(const struct span_chunk *chunk, uint32_t index)
+{
+	return chunk->kind[index] == SPAN_MODULE ? chunk->name[index] : 0;
+}
+
+uint32_t memory_module_of(const struct memory_places *places, const struct memory_event *event)
+{
+	return search_around(places, event, use_module);
+}
+
+uint32_t memory_line_of(struct memory_places *places, const struct memory_event *event)
+{
+	if (!places->user_frames)
+		places->user_frames = python_user_frames(places->model);
+	uint32_t frame = places->user_frames[search_around(places, event, span_stack)];
+	const struct stack_node *node = &places->model->stacks[frame];
+	/* one line has several entries, by its callers */
+	uint64_t key = ((uint64_t)node->frame << 32 | node->line) * 0x9e3779b97f4a7c15u + node->file;
+	uint32_t first = frame ? number_map_find(&places->lines, key) : 0;
+
+	if (first == NUMBER_MAP_NONE)
+		number_map_set(&places->lines, key, first = frame);
+	return first;
+}
+
+const char *memory_line_text(struct memory_places *places, uint32_t line, struct arena *arena)
+{
+	buffer_clear(&places->text);
+	python_frame_text(places->model, &places->model->stacks[line], python_folder(places->model), &places->text);
+	return arena_dup_n(arena, places->text.data, places->text.length);
+}
+
+void memory_places_init(struct memory_places *places, const struct model *model)
+{
+	*places = (struct memory_places){.model = model};
+	buffer_init(&places->text, 65536);
+	find_links(places);
+}
+
+void memory_places_release(struct memory_places *places)
+{
+	free(places->user_frames);
+	number_map_release(&places->links);
+	number_map_release(&places->lines);
+	buffer_release(&places->text);
+}
