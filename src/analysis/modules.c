@@ -4,6 +4,7 @@
  * operator belongs to the innermost module around it; a node of a backward to the module of the operator that made it. A module that is
  * called inside of a node computes again what a checkpoint did not keep.
  */
+#include "analysis/flop_counts.h"
 #include "analysis/step_times.h"
 
 #include "base/memory.h"
@@ -27,6 +28,9 @@ struct module_group {
 	int64_t forward_ns, forward_self_ns, recompute_ns, recompute_self_ns;
 	int64_t backward_ns, backward_self_ns;
 	wide_bytes allocated;
+	/* forward, computing again and backward together; with the modules inside once the tree is summed up */
+	double flops_self, flops, backward_flops_self, backward_flops;
+	int64_t flop_operators; /* that counted */
 };
 
 struct open_node {
@@ -51,6 +55,8 @@ struct module_fold {
 	struct number_map inside; /* track << 32 | row -> index into inside_ns */
 	int64_t *inside_ns;
 	uint32_t inside_count;
+	struct number_map forwards; /* track << 32 | row of a node -> group of the operator that made it */
+	enum flops_result flops_result;
 	int64_t linked; /* nodes that were linked to an operator */
 	int64_t steps_ns;
 };
@@ -209,6 +215,7 @@ static void add_backward(struct module_fold *fold)
 		int64_t dur_ns = node_ns(fold, link, &step);
 		uint32_t group = fold->group_of_row[link->from_track][link->from_row] & ~IN_NODE;
 		fold->linked++;
+		number_map_set(&fold->forwards, (uint64_t)link->to_track << 32 | link->to_row, group);
 		if (group != NO_GROUP && step_times_measures(fold->times, step))
 			fold->groups[group].backward_self_ns += dur_ns;
 	}
@@ -219,6 +226,55 @@ static void add_backward(struct module_fold *fold)
 		group->backward_ns += group->backward_self_ns;
 		if (group->parent)
 			fold->groups[group->parent].backward_ns += group->backward_ns;
+	}
+}
+
+/* The module that the operator works for: the innermost one around it, or the one whose operator made the node that it lies in. */
+static uint32_t works_for(const struct module_fold *fold, uint32_t track, uint32_t row, bool *is_backward)
+{
+	const struct model *model = fold->model;
+
+	for (*is_backward = false; row != MODEL_NONE;) {
+		uint32_t index, forward = number_map_find(&fold->forwards, (uint64_t)track << 32 | row);
+		const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &index);
+
+		*is_backward = forward != NUMBER_MAP_NONE;
+		if (*is_backward)
+			return forward;
+		if (chunk->kind[index] == SPAN_MODULE)
+			return fold->group_of_row[track][row] & ~IN_NODE;
+		row = chunk->parent[index];
+	}
+	return NO_GROUP;
+}
+
+static void use_flops(void *context, uint32_t track, uint32_t row, double flops)
+{
+	struct module_fold *fold = context;
+	bool is_backward;
+	uint32_t index, group = works_for(fold, track, row, &is_backward);
+	const struct span_chunk *chunk = track_chunk(fold->model->tracks[track], row, &index);
+
+	if (group == NO_GROUP || !step_times_measures(fold->times, chunk->step[index]))
+		return;
+	fold->groups[group].flops_self += flops;
+	fold->groups[group].backward_flops_self += is_backward ? flops : 0;
+	fold->groups[group].flop_operators++;
+}
+
+static void add_flops(struct module_fold *fold)
+{
+	fold->flops_result = flop_counts_each(fold->model, use_flops, fold);
+	for (uint32_t i = fold->group_count; i-- > 1;) {
+		struct module_group *group = &fold->groups[i], *around = &fold->groups[group->parent];
+
+		group->flops += group->flops_self;
+		group->backward_flops += group->backward_flops_self;
+		if (!group->parent)
+			continue;
+		around->flops += group->flops;
+		around->backward_flops += group->backward_flops;
+		around->flop_operators += group->flop_operators;
 	}
 }
 
@@ -253,6 +309,9 @@ enum {
 	MODULE_BACKWARD_SELF,
 	MODULE_RECOMPUTE,
 	MODULE_ALLOCATED,
+	MODULE_FLOPS,
+	MODULE_FLOPS_SELF,
+	MODULE_BACKWARD_FLOPS,
 	MODULE_COLUMNS,
 };
 
@@ -329,6 +388,29 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                               .definition = "bytes allocated in its calls and in no module inside it, whether they were "
                                             "kept or not",
                               .rules = RULE_NOT_NEGATIVE},
+	[MODULE_FLOPS] =
+		{.name = "flops",
+                 .title = "FLOP",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_FLOP,
+                 .definition = "floating point operations, as in the table ops, of its calls and of the nodes of "
+                               "backwards that its operators made, with the modules inside",
+                 .rules = RULE_NOT_NEGATIVE},
+	[MODULE_FLOPS_SELF] = {.name = "self_flops",
+                               .title = "FLOP self",
+                               .type = TABLE_DOUBLE,
+                               .unit = UNIT_FLOP,
+                               .definition = "the same without the modules inside",
+                               .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                               .other = "flops"},
+	[MODULE_BACKWARD_FLOPS] = {.name = "backward_flops",
+                                   .title = "FLOP backward",
+                                   .type = TABLE_DOUBLE,
+                                   .unit = UNIT_FLOP,
+                                   .definition = "those of the nodes of backwards, with the modules inside",
+                                   .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                                   .other = "flops",
+                                   .is_hidden = true},
 };
 
 static void set_times(struct table *table, int row, const struct module_fold *fold, const struct module_group *group)
@@ -361,6 +443,19 @@ static void set_times(struct table *table, int row, const struct module_fold *fo
 		table_set_missing(table, row, MODULE_ALLOCATED, "not recorded: --with memory");
 }
 
+static void set_flops(struct table *table, int row, const struct module_fold *fold, const struct module_group *group)
+{
+	const char *why = group->flop_operators ? NULL : flop_counts_missing(fold->flops_result);
+	const double values[] = {group->flops, group->flops_self, group->backward_flops};
+
+	for (int i = 0; i < 3; i++) {
+		if (why)
+			table_set_missing(table, row, MODULE_FLOPS + i, why);
+		else
+			table_set_double(table, row, MODULE_FLOPS + i, values[i]);
+	}
+}
+
 static void add_row(struct table *table, const struct module_fold *fold, const struct module_group *group)
 {
 	const char *path = model_text(fold->model, group->name);
@@ -376,6 +471,7 @@ static void add_row(struct table *table, const struct module_fold *fold, const s
 		arena_printf(&table->arena, "%*s%s", 2 * (int)group->depth, "", path + (is_below ? common + 1 : 0)));
 	table_set_int(table, row, MODULE_DEPTH, group->depth);
 	set_times(table, row, fold, group);
+	set_flops(table, row, fold, group);
 }
 
 /* Each behind its parent, children in the order of their first calls. */
@@ -432,6 +528,7 @@ static void close_fold(struct module_fold *fold)
 	free(fold->nodes);
 	free(fold->inside_ns);
 	number_map_release(&fold->inside);
+	number_map_release(&fold->forwards);
 }
 
 static void fill(const struct model *model, const struct analysis_options *options, struct table *table)
@@ -447,7 +544,10 @@ static void fill(const struct model *model, const struct analysis_options *optio
 	leave(&fold, 0);
 	add_backward(&fold);
 	add_memory(&fold);
+	add_flops(&fold);
 	add_tree(table, &fold);
+	for (int column = MODULE_FLOPS; column <= MODULE_FLOPS_SELF; column++)
+		table->columns[column].is_hidden = fold.flops_result != FLOPS_KNOWN;
 	if (fold.group_count == 1)
 		table->empty = "no calls of modules were recorded: they are where PyTorch's operators are";
 	close_fold(&fold);

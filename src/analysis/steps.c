@@ -2,6 +2,7 @@
  *
  * steps.c: the table `steps`, one row per step and process, its phases side by side. Summaries are in step_time.c.
  */
+#include "analysis/flop_counts.h"
 #include "analysis/labels.h"
 #include "analysis/statistics.h"
 #include "analysis/step_times.h"
@@ -21,6 +22,7 @@ enum {
 	STEP_OTHER = STEP_DATA + PHASE_COUNT - 1,
 	STEP_TOKENS,
 	STEP_SAMPLES,
+	STEP_FLOPS,
 	STEP_CAPTURE,
 	STEP_DETAIL,
 	STEP_COMPLETE,
@@ -70,6 +72,14 @@ static const struct table_column columns[STEP_COLUMNS] = {
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
                           .definition = "samples the program reported for the step"},
+	[STEP_FLOPS] =
+		{.name = "flops",
+                 .title = "FLOP",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_FLOP,
+                 .definition = "floating point operations of its PyTorch operators, in all threads, by the formulas of "
+                               "PyTorch's flop_counter, as in the table ops",
+                 .rules = RULE_NOT_NEGATIVE},
 	[STEP_CAPTURE] = {.name = "capture",
                           .type = TABLE_TEXT,
                           .role = ROLE_EVIDENCE,
@@ -91,6 +101,47 @@ static const struct table_column columns[STEP_COLUMNS] = {
                           .definition = "longer than the process's median step by more than 5 * 1.4826 median absolute "
                                         "deviations and by at least 5 %"},
 };
+
+struct step_flops {
+	const struct model *model;
+	double *flops; /* by step */
+	bool *has_any;
+	enum flops_result result;
+};
+
+static void use_flops(void *context, uint32_t track, uint32_t row, double flops)
+{
+	struct step_flops *sums = context;
+	uint32_t index;
+	int32_t step = track_chunk(sums->model->tracks[track], row, &index)->step[index];
+
+	if (step < 0 || (uint32_t)step >= sums->model->steps_count)
+		return;
+	sums->flops[step] += flops;
+	sums->has_any[step] = true;
+}
+
+static void sum_flops(struct step_flops *sums, const struct model *model)
+{
+	sums->model = model;
+	sums->flops = memory_resize(NULL, (size_t)model->steps_count + 1, sizeof(*sums->flops));
+	sums->has_any = memory_resize(NULL, (size_t)model->steps_count + 1, sizeof(*sums->has_any));
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		sums->flops[i] = 0;
+		sums->has_any[i] = false;
+	}
+	sums->result = flop_counts_each(model, use_flops, sums);
+}
+
+static void set_flops(struct table *table, int row, const struct step_flops *sums, uint32_t step)
+{
+	if (sums->has_any[step] && sums->model->steps[step].has_detail)
+		table_set_double(table, row, STEP_FLOPS, sums->flops[step]);
+	else
+		table_set_missing(table, row, STEP_FLOPS,
+		                  sums->model->steps[step].has_detail ? flop_counts_missing(sums->result)
+		                                                      : "its operations were not all recorded");
+}
 
 static const char *capture_name(uint8_t capture)
 {
@@ -177,8 +228,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
 	uint32_t process = MODEL_NONE;
+	struct step_flops flops;
 	double limit_ns = INFINITY;
 
+	sum_flops(&flops, model);
 	table_init(table, "steps", "Steps", "one row per step and process; the phases sum to the duration");
 	table_columns(table, columns, STEP_COLUMNS);
 	for (uint32_t i = 0; i < times->count; i++) {
@@ -189,8 +242,12 @@ static enum status run(const struct model *model, const struct analysis_options 
 			limit_ns = outlier_limit(times, model, process);
 		}
 		add_row(table, model, &times->steps[i], &model->steps[i], limit_ns);
+		set_flops(table, table->row_count - 1, &flops, i);
 	}
 	hide_empty_phases(table);
+	table->columns[STEP_FLOPS].is_hidden = flops.result != FLOPS_KNOWN;
+	free(flops.flops);
+	free(flops.has_any);
 	if (!table->row_count)
 		table->empty = step_times_empty_reason(times);
 	step_times_release(&own);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`flops.py MODEL [counted|profiled]` trains three steps of a model of models.py, under nothing, PyTorch's FlopCounterMode or its profiler,
-and prints what that counted. Used by test_flops.py."""
+"""`flops.py MODEL [counted|profiled|modules]` trains three steps of a model of models.py, under nothing, PyTorch's FlopCounterMode (modules: in the
+forward only) or its profiler, and prints what that counted. Used by test_flops.py."""
+import contextlib
 import json
 import sys
 
@@ -47,7 +48,7 @@ def many():
     return Sum(), lambda: torch.randn(3, 4, 9, 9)
 
 
-def train(name):
+def train(name, around=contextlib.nullcontext):
     torch.manual_seed(1)
     torch.set_num_threads(1)
     make = globals().get(name) or getattr(models, name)
@@ -55,8 +56,26 @@ def train(name):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0001)
     for _ in range(3):
         optimizer.zero_grad()
-        model(data()).pow(2).mean().backward()
+        with around():
+            result = model(data())
+        result.pow(2).mean().backward()
         optimizer.step()
+
+
+def count_forward(name):
+    """By path of the module, as ours: below the outermost one."""
+    from torch.utils.flop_counter import FlopCounterMode
+    sums = {}
+
+    @contextlib.contextmanager
+    def around():
+        with FlopCounterMode(display=False) as counter:
+            yield
+        for module, counts in counter.get_flop_counts().items():
+            path = module.partition(".")[2] or module
+            sums[path] = sums.get(path, 0) + sum(counts.values())
+    train(name, around)
+    return sums
 
 
 def main():
@@ -66,6 +85,8 @@ def main():
         with FlopCounterMode(display=False) as counter:
             train(name)
         print(json.dumps(counter.get_total_flops()))
+    elif mode == "modules":
+        print(json.dumps(count_forward(name)))
     elif mode == "profiled":
         with torch.profiler.profile(record_shapes=True, with_flops=True) as profiler:
             train(name)

@@ -38,6 +38,26 @@ def test_as_flop_counter_with_it_and_without(tmp_path, python, model):
     assert model != "attention" or total(counted) > truth
 
 
+@pytest.mark.parametrize("model", ["gpt", "conv", "many"])
+@every_python
+def test_of_modules_and_steps(tmp_path, python, model):
+    """Forward per module as PyTorch's counter; with the backward, modules and steps have all that the operators have."""
+    is_old = version(python).startswith("1.")
+    if is_old and model == "many":
+        pytest.skip("PyTorch counts from 2.0 on")
+    rows, truth = ours(tmp_path, python, model, "plain" if is_old else "modules")
+    modules, whole = {row["module"]: row for row in table(tmp_path, "modules")}, total(rows)
+    root = next(iter(modules.values()))
+    for path, row in modules.items():
+        forward = row["flops"] and row["flops"] - row["backward_flops"]
+        assert is_old or (forward or 0) == truth.get(path, 0), path
+        inside = [one for other, one in modules.items() if other == path or row is root or other.startswith(path + ".")]
+        assert (row["flops"] or 0) == sum(one["self_flops"] or 0 for one in inside), path
+    steps = [row["flops"] for row in table(tmp_path, "steps")]
+    assert root["backward_flops"] > 0 and sum(steps) == whole and len(set(steps)) == 1
+    assert model == "many" or root["flops"] == whole
+
+
 @pytest.mark.parametrize("model", MODELS)
 @every_python
 def test_as_the_profiler(tmp_path, python, model):
@@ -52,4 +72,4 @@ def test_as_the_profiler(tmp_path, python, model):
 def test_without_inputs_it_is_not_known(tmp_path, python):
     done = run(tmp_path, python, HERE / "flops.py", "gpt")
     assert done.returncode == 0, done.stderr
-    assert {row["flops"] for row in table(tmp_path, "ops")} == {None}
+    assert all({row["flops"] for row in table(tmp_path, name)} == {None} for name in ("ops", "modules", "steps"))
