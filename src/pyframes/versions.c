@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * versions.c: offsetof() of CPython's own headers (Include/cpython/pystate.h, code.h, unicodeobject.h, Include/internal/pycore_frame.h;
- * frameobject.h to 3.10), compiled against 3.8.18, 3.9.18, 3.10.13, 3.11.2, 3.11.7, 3.12.1 and 3.13.0, and checked on those
- * interpreters by tests/pyframes. 3.14 is read off its headers and has not been run.
+ * frameobject.h to 3.10), compiled against 3.8.18, 3.9.18, 3.10.13, 3.11.2, 3.11.7, 3.12.1, 3.13.0 and 3.14.10, and checked
+ * on those interpreters by tests/pyframes.
  */
 #include "pyframes/versions.h"
 
@@ -120,7 +120,7 @@ static const struct pyframes_layout layouts[] = {
          .qualified_name = 128,
          .first_line = 68,
          .line_table = 136,
-         .bytecode = 200,
+         .bytecode = 208,
          .ascii_text = 40,
          .other_text = 56},
 };
