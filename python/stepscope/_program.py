@@ -1,16 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the program `stepscope` is: beside this package, where it was built or installed, or in PATH."""
+"""Where the program `stepscope` is: named by `stepscope run`, beside this package or the library, where they were built or installed, or in
+PATH."""
 import os
 import shutil
 import sys
 
+import stepscope
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _beside_the_library():
+    if stepscope.unavailable:
+        return []
+    library = os.path.dirname(os.path.realpath(stepscope._native.library_path()))
+    return [os.path.join(library, place) for place in ("../stepscope", "../bin/stepscope", "../../bin/stepscope", "stepscope")]
 
 
 def find():
     """Its path; None when it is not there."""
-    for path in (os.path.join(_PACKAGE, "../../src/stepscope"), os.path.join(_PACKAGE, "../../../../bin/stepscope"),
-                 os.path.join(os.path.dirname(sys.executable), "stepscope")):
-        if os.access(path, os.X_OK) and os.path.isfile(path):
+    for path in (os.environ.get("STEPSCOPE_PROGRAM"), os.path.join(_PACKAGE, "../../src/stepscope"),
+                 os.path.join(_PACKAGE, "../../../../bin/stepscope"), os.path.join(os.path.dirname(sys.executable), "stepscope"),
+                 os.path.join(sys.prefix, "bin", "stepscope"), *_beside_the_library()):
+        if path and os.access(path, os.X_OK) and os.path.isfile(path):
             return os.path.realpath(path)
     return shutil.which("stepscope")

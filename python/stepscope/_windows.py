@@ -7,6 +7,7 @@ import atexit
 import os
 import shutil
 import tempfile
+import threading
 import warnings
 
 import stepscope
@@ -16,6 +17,7 @@ _own = None  # the recording that is ours alone
 _is_observing = False
 _has_lines = None
 _said = set()
+_followed = {}  # by a window's number: what marks its thread, and which that is
 
 
 class _Own:
@@ -108,11 +110,14 @@ def observe(is_wanted):
 
 
 def begin(bits):
-    """A window's number; 0: nothing is recorded."""
+    """A window's number; 0: nothing is recorded. What the calling thread runs from here on, and those that work for it, is the
+    profiler's."""
     from stepscope import _native
 
     wants_inputs = bits & SHAPES and not _native.active() & SHAPES
+    mark = _native.torch_follow()
     number = _native.window_begin(bits)
+    _followed[number] = (mark, threading.get_ident())
     if wants_inputs:
         _restart_observer()
     return number
@@ -123,6 +128,9 @@ def end(number):
 
     had_inputs = _native.active() & SHAPES
     _native.window_end(number)
+    mark, thread = _followed.pop(number, (0, 0))
+    if thread == threading.get_ident():  # in another one PyTorch does not find it; there it costs nothing and means little
+        _native.torch_unfollow(mark)
     if had_inputs and not _native.active() & SHAPES:
         _restart_observer()
 

@@ -94,6 +94,23 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False, use_py
     return handler
 
 
+def _observer_from_environment():
+    """ENABLE_PYTORCH_EXECUTION_TRACE asks for one."""
+    build = getattr(ExecutionTraceObserver, "build_execution_trace_obs_from_env", None)
+    return build() if build else None
+
+
+def _asks_for(config, name):
+    """Of an ExperimentalConfig, which does not tell by itself: what differs in one that was made with it?"""
+    if config is None:
+        return False
+    try:
+        states = [list(each.__getstate__()) for each in (type(config)(), type(config)(**{name: True}), config)]
+        return any(plain != asked and asked == own for plain, asked, own in zip(*states))
+    except (AttributeError, TypeError):  # this PyTorch has no such thing
+        return False
+
+
 def _always(step):
     return RECORD
 
@@ -160,7 +177,8 @@ class profile:
             raise ValueError(f"backend is 'auto', 'stepscope' or 'torch', got {backend!r}")
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules = with_flops, with_modules
-        self.experimental_config, self.execution_trace_observer = experimental_config, execution_trace_observer
+        self.experimental_config = experimental_config
+        self.execution_trace_observer = execution_trace_observer or _observer_from_environment()
         self.acc_events, self.custom_trace_id_callback = acc_events, custom_trace_id_callback
         self.preset_metadata, self._metadata = {}, {}
         self.profiler = self._theirs = None
@@ -172,7 +190,7 @@ class profile:
         self.record_steps = bool(schedule)
         self.on_trace_ready = on_trace_ready
         self.step_num = 0
-        self.current_action = self.schedule(0)
+        self.current_action = self._action(0)
 
     def _choose(self, wish):
         if wish == "auto" and self.use_device:
@@ -210,11 +228,18 @@ class profile:
         """The next step of the training begins."""
         self._end_step()
         before = self.current_action
-        following = self.schedule(self.step_num + 1)
+        following = self._action(self.step_num + 1)
         self.step_num += 1
         self.current_action = following
         self._go(before, following)
         self._begin_step()
+
+    def _action(self, step):
+        action = self.schedule(step)
+        if action is getattr(ProfilerAction, "DEVICE_STOPPED", self):
+            raise ValueError("ProfilerAction.DEVICE_STOPPED is set internally by the profiler and must not be returned by a user-provided "
+                             "schedule")
+        return action
 
     def _begin_step(self):
         if self.record_steps:
@@ -255,12 +280,15 @@ class profile:
         return [word for word, is_wanted in wanted if is_wanted]
 
     def _columns(self):
-        wanted = (("memory", self.profile_memory), ("flops", self.with_flops))
+        wanted = (("memory", self.profile_memory), ("flops", self.with_flops), ("no-stacks", not self.with_stack),
+                  ("no-shapes", not (self.record_shapes or self.with_flops)))
         return [word for word, is_wanted in wanted if is_wanted]
 
     def _say_what_is_missing(self):
         if self.with_modules:
             _windows.warn_once("with_modules: not in these tables; `stepscope report` has the modules of a run")
+        if _asks_for(self.experimental_config, "capture_overload_names"):
+            _windows.warn_once("experimental_config: overload names are not recorded")
 
     def prepare_trace(self):
         """What takes time before recording begins."""
@@ -275,12 +303,15 @@ class profile:
                                "To keep events across cycles, set acc_events=True.")
         if self.profiler is None or not self.acc_events:
             make = self.custom_trace_id_callback or (lambda: uuid.uuid4().hex.upper())
-            self.profiler = _results.Window(self._columns(), "torch-1.13" if _is_1 else "torch", make(), bool(self.with_stack))
+            self.profiler = _results.Window(self._columns(), "torch-1.13" if _is_1 else "torch", make(), bool(self.with_stack),
+                                            _asks_for(self.experimental_config, "profile_all_threads"))
         if self._is_ready:
             _windows.observe(True)
 
     def start_trace(self):
         """From here on operators are recorded."""
+        if self.profiler is None:
+            raise AssertionError("Profiler must be initialized before starting trace")
         if self.execution_trace_observer:
             self.execution_trace_observer.start()
         if self._backend == "torch":
@@ -298,6 +329,8 @@ class profile:
 
     def stop_trace(self):
         """To here."""
+        if self.profiler is None:
+            raise AssertionError("Profiler must be initialized before stopping trace")
         if self.execution_trace_observer:
             self.execution_trace_observer.stop()
         if self._backend == "torch":
@@ -346,7 +379,10 @@ class profile:
 
     def events(self):
         """Every call, in order."""
-        return self._finished("accessing events").function_events
+        window = self._finished("accessing events")
+        if getattr(self.experimental_config, "trace_only", False):
+            raise RuntimeError("events() is not available when trace_only=True in ExperimentalConfig. Use export_chrome_trace() instead.")
+        return window.function_events
 
     def export_chrome_trace(self, path, use_python_export=False):
         """The newest cycle as a file for chrome://tracing, Perfetto or TensorBoard; compressed when the path ends in .gz."""

@@ -13,12 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum scope { /* at::RecordScope */
+	SCOPE_FUNCTION = 0,
+	SCOPE_BACKWARD = 1,
+	SCOPE_SCRIPT = 2,
+	SCOPE_USER = 7,
+};
+
 struct builder {
 	struct torch_ops *ops;
 	const struct model *model;
 	uint32_t **event_of; /* by track and row: its event, or that of the span around it */
 	bool has_steps;      /* marked by the program */
-	uint32_t next_step;  /* index, none before it is of a row to come */
+	bool is_without_shapes;
+	uint32_t next_step; /* index, none before it is of a row to come */
 	int64_t base_ns;
 	const char **shapes; /* by number of the string, NULL: not met yet */
 	uint32_t shapes_count;
@@ -81,7 +89,7 @@ static struct torch_event *add_event(struct torch_ops *ops)
 		ops->events = memory_resize(ops->events, ops->event_capacity, sizeof(*ops->events));
 	}
 	ops->events[ops->event_count] = (struct torch_event){
-		.name = "", .shapes = "[]", .source = "", .step = -1, .parent = TORCH_NONE, .track = TORCH_NONE};
+		.name = "", .shapes = "[]", .source = "", .step = -1, .parent = TORCH_NONE, .sequence = -1};
 	return &ops->events[ops->event_count++];
 }
 
@@ -141,6 +149,17 @@ static void describe(struct builder *builder, struct torch_event *event, const s
 
 	event->name = span->kind == SPAN_STEP ? "ProfilerStep*" : model_text(model, span->name);
 	event->is_annotation = span->kind != SPAN_OP;
+	event->scope = event->is_annotation             ? SCOPE_USER
+	               : span->flags & SPAN_IS_BACKWARD ? SCOPE_BACKWARD
+	               : span->flags & SPAN_IS_SCRIPT   ? SCOPE_SCRIPT
+	                                                : SCOPE_FUNCTION;
+	if (span->sequence != STEPSCOPE_NO_SEQUENCE) {
+		event->sequence = (int64_t)(span->sequence & 0xffffffffffffu);
+		event->forward_thread = (uint32_t)(span->sequence >> 48);
+	}
+	if (builder->is_without_shapes)
+		return;
+	event->inputs = span->inputs;
 	if (span->kind == SPAN_STEP)
 		event->step = step_number(builder, span->track_index, span->row);
 	else if (!strncmp(event->name, "ProfilerStep#", 13))
@@ -186,6 +205,7 @@ static void add_bytes(struct builder *builder, const struct memory_event *memory
 	if (index == TORCH_NONE) {
 		event = add_event(builder->ops);
 		event->name = "[memory]";
+		event->track = memory->track;
 		event->start_ns = memory->time_ns;
 		event->start_us = event->end_us = (double)(memory->time_ns - builder->base_ns) / 1000;
 		event->bytes[memory->device >= 0] = bytes;
@@ -430,13 +450,15 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	                          .has_steps = marks_steps(model),
 	                          .base_ns = first_start(model),
 	                          .frames = options->frames,
+	                          .is_without_shapes = options->is_without_shapes,
 	                          .flops = {.model = model}};
 
-	*ops = (struct torch_ops){0};
+	*ops = (struct torch_ops){.model = model};
 	arena_init(&ops->texts, 0);
 	builder.event_of = memory_resize(NULL, model->tracks_count + 1, sizeof(*builder.event_of));
 	for (uint32_t i = 0; i < model->tracks_count; i++) {
-		bool is_left_out = options->process != MODEL_NONE && model->tracks[i]->process != options->process;
+		bool is_left_out = (options->process != MODEL_NONE && model->tracks[i]->process != options->process) ||
+		                   (options->is_profiled_only && !model->tracks[i]->is_profiled);
 
 		builder.event_of[i] = is_left_out ? NULL
 		                                  : memory_resize(NULL, model->tracks[i]->span_count + 1,
@@ -447,7 +469,8 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	}
 	if (options->frames)
 		add_sources(&builder);
-	add_memory(&builder);
+	if (!options->is_without_memory)
+		add_memory(&builder);
 	for (uint32_t i = 0; i < model->tracks_count; i++)
 		free(builder.event_of[i]);
 	free(builder.event_of);

@@ -25,8 +25,12 @@ struct torch_event {
 	int64_t step;                        /* number of a step, -1: it is none */
 	double flops;
 	uint32_t parent, children; /* index, TORCH_NONE: none; how many */
-	uint32_t track;            /* TORCH_NONE: an allocation in no operator */
-	uint32_t stack;            /* of Python; what a backward does has its forward's */
+	uint32_t track;
+	uint32_t inputs;         /* string: text of a symbol of kind INPUTS, 0: none */
+	uint8_t scope;           /* at::RecordScope */
+	int64_t sequence;        /* -1: none */
+	uint32_t forward_thread; /* PyTorch's number of it; 0: none */
+	uint32_t stack;          /* of Python; what a backward does has its forward's */
 	bool is_annotation, is_merged /* into its parent */, is_backward;
 };
 
@@ -44,6 +48,7 @@ enum torch_group {
 };
 
 struct torch_ops {
+	const struct model *model;
 	struct torch_event *events;
 	uint32_t event_count, event_capacity;
 	uint32_t *order; /* of events as torch has them: by start, the longer first; without merged ones */
@@ -57,7 +62,9 @@ struct torch_ops {
 struct torch_ops_options {
 	uint32_t process; /* MODEL_NONE: all of them together */
 	enum torch_group group;
-	uint32_t frames; /* rows are of equal stacks, as far as so many frames; 0: stacks do not matter */
+	bool is_without_memory, is_without_shapes; /* as if they had not been recorded */
+	bool is_profiled_only; /* threads that the profiler in the program follows, where the recording tells which */
+	uint32_t frames;       /* rows are of equal stacks, as far as so many frames; 0: stacks do not matter */
 };
 void torch_ops_init(struct torch_ops *ops, const struct model *model, const struct torch_ops_options *options);
 void torch_ops_release(struct torch_ops *ops);

@@ -22,7 +22,7 @@
 static const char *format_name, *output, *steps, *device, *window;
 static int64_t memory_bytes;
 static double max_mb;
-static bool is_no_progress;
+static bool is_no_progress, has_all_threads;
 
 static const struct option options[] = {
 	OPTION_TEXT("format", 'f', &format_name, "NAME",
@@ -37,6 +37,8 @@ static const struct option options[] = {
                     "of a memory timeline: cpu or cuda:N; without it the first GPU, or cpu"),
 	OPTION_TEXT("window", 0, &window, "N",
                     "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
+	OPTION_FLAG("all-threads", 0, &has_all_threads,
+                    "with --window folded stacks also of threads that its profiler does not follow"),
 	OPTION_DOUBLE("max-mb", 0, &max_mb, "N",
                       "leave out whole steps from the end so that N MiB are not exceeded (uncompressed); 0: no limit"),
 	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
@@ -280,6 +282,7 @@ static int run(const struct options_result *arguments, struct error *err)
 		                  memory_bytes ? memory_bytes : DEFAULT_MEMORY, err);
 	if (status != STATUS_OK)
 		return status_exit(status);
+	loaded.model.tells_profiled &= !has_all_threads;
 	status = check_steps(&loaded.model, &selected, err);
 	if (status == STATUS_OK)
 		status = export_run(&loaded, exporter, &selected, err);

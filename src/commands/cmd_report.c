@@ -21,7 +21,7 @@
 static const char *table_name, *sort_column, *column_names, *steps, *window, *output, *style_name, *header, *time_unit;
 static int64_t limit = NO_LIMIT, memory_bytes, name_width = REPORT_TORCH_WIDTH, shapes_width = REPORT_TORCH_WIDTH,
 	       source_width = REPORT_TORCH_WIDTH, frames;
-static bool is_list, is_json, is_csv, is_explained, is_top_level, has_events;
+static bool is_list, is_json, is_csv, is_explained, is_top_level, has_events, has_all_threads;
 static struct option_list by;
 
 static const struct option options[] = {
@@ -49,6 +49,7 @@ static const struct option options[] = {
 	OPTION_INT("source-width", 0, &source_width, "N", "the same for frames of Python, at their beginning (75)"),
 	OPTION_INT("frames", 0, &frames, "N", "a row for each stack of Python, as far as N frames"),
 	OPTION_FLAG("events", 0, &has_events, "every call by itself instead of rows"),
+	OPTION_FLAG("all-threads", 0, &has_all_threads, "with --window also threads that its profiler does not follow"),
 	OPTION_GROUP("Form"),
 	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.summary/1, with --table stepscope.table/1"),
 	OPTION_FLAG("csv", 0, &is_csv, "CSV: one table, or with -o one file per table"),
@@ -101,11 +102,13 @@ static enum status check_usage(const struct options_result *arguments, struct er
 		                 arguments->operands[1]);
 	if (style_name)
 		return STATUS_OK;
-	if (header || is_top_level || time_unit || has_events || frames || name_width != REPORT_TORCH_WIDTH ||
-	    shapes_width != REPORT_TORCH_WIDTH || source_width != REPORT_TORCH_WIDTH) {
-		error_set(err, STATUS_USAGE,
-		          "options '--header', '--top-level', '--time-unit', '--frames', '--events' and '--...-width' "
-		          "want '--style'");
+	if (header || is_top_level || time_unit || has_events || has_all_threads || frames ||
+	    name_width != REPORT_TORCH_WIDTH || shapes_width != REPORT_TORCH_WIDTH ||
+	    source_width != REPORT_TORCH_WIDTH) {
+		error_set(
+			err, STATUS_USAGE,
+			"options '--header', '--top-level', '--time-unit', '--frames', '--events', '--all-threads' and "
+			"'--...-width' want '--style'");
 		error_hint(err, "for example 'stepscope report RUN --style torch --top-level'");
 		return STATUS_USAGE;
 	}
@@ -318,7 +321,8 @@ static struct report_torch torch_wish(const struct analysis_options *analysis)
 	                             .is_top_level = is_top_level,
 	                             .is_by_shape = analysis->by & BY_SHAPE,
 	                             .is_json = is_json,
-	                             .has_events = has_events};
+	                             .has_events = has_events,
+	                             .is_profiled_only = analysis->window && !has_all_threads};
 }
 
 static enum status print_torch(const struct model *model, const struct report_torch *wish, struct error *err)

@@ -58,6 +58,13 @@ static int64_t width_of(int64_t wish, int64_t usual)
 	return wish == REPORT_TORCH_WIDTH ? usual : wish < 0 ? TORCH_TABLE_NO_LIMIT : wish;
 }
 
+static uint32_t frames_of(const struct report_torch *wish)
+{
+	if (has_word(wish->columns, "no-stacks"))
+		return 0;
+	return wish->has_events ? UINT32_MAX : (uint32_t)wish->frames;
+}
+
 enum status report_torch_write(struct buffer *out, const struct model *model, const struct report_torch *wish,
                                struct error *err)
 {
@@ -69,7 +76,11 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 	                                          .group = wish->has_events    ? TORCH_BY_CALL
 	                                                   : wish->is_by_shape ? TORCH_BY_SHAPE
 	                                                                       : TORCH_BY_NAME,
-	                                          .frames = wish->has_events ? UINT32_MAX : (uint32_t)wish->frames};
+	                                          .is_profiled_only = wish->is_profiled_only && model->tells_profiled,
+	                                          .is_without_memory = wish->columns &&
+	                                                               !has_word(wish->columns, "memory"),
+	                                          .is_without_shapes = has_word(wish->columns, "no-shapes"),
+	                                          .frames = frames_of(wish)};
 
 	torch_ops_init(&ops, model, &options);
 	struct torch_table table = {

@@ -432,7 +432,7 @@ void recording_fact(struct recording *recording, struct stream *stream, const st
 		if (event->id == STEPSCOPE_EXTENDED_MEMORY_OWNER)
 			on_owner(recording, stream, event, time_ns);
 		else if (event->id == STEPSCOPE_EXTENDED_TORCH_THREAD && event->payload_count)
-			links_thread(recording, stream, event->payload[0]);
+			links_thread(recording, stream, event);
 		break;
 	default:
 		break; /* TIME is gone already */

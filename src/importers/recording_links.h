@@ -13,7 +13,7 @@
 struct torch_links;
 
 /* The stream's thread has this number. */
-void links_thread(struct recording *recording, struct stream *stream, uint64_t number);
+void links_thread(struct recording *recording, struct stream *stream, const struct segment_event *event);
 /* An operator that has a sequence number began, or a node of a backward. */
 void links_forward(struct recording *recording, const struct stream *stream, uint64_t sequence, uint32_t row);
 void links_backward(struct recording *recording, uint64_t sequence, uint32_t track, uint32_t row);

@@ -207,12 +207,23 @@ static uint8_t span_kind_of(uint8_t symbol_kind)
 	}
 }
 
+static void set_flag(const struct recording *recording, const struct stream *stream, uint32_t row, uint8_t flag)
+{
+	uint32_t i;
+	if (row != MODEL_NONE)
+		track_chunk(recording->model->tracks[stream->track], row, &i)->flags[i] |= flag;
+}
+
 static inline uint32_t on_begin(struct recording *recording, struct stream *stream, uint32_t id, int64_t time_ns)
 {
 	struct recorded_symbol symbol = recording_symbol(recording->session, id);
 	if (__builtin_expect(!symbol.is_known, 0))
 		symbol.string = recording_symbol_string(recording, id);
-	return begin_span(recording, stream, time_ns, span_kind_of(symbol.kind), symbol.string);
+	uint32_t row = begin_span(recording, stream, time_ns, span_kind_of(symbol.kind), symbol.string);
+	if (symbol.kind == STEPSCOPE_SYMBOL_BACKWARD || symbol.kind == STEPSCOPE_SYMBOL_SCRIPT)
+		set_flag(recording, stream, row,
+		         symbol.kind == STEPSCOPE_SYMBOL_SCRIPT ? SPAN_IS_SCRIPT : SPAN_IS_BACKWARD);
+	return row;
 }
 
 /* Ends the innermost open span of the class that the symbol belongs to, if there is one. A phase is not looked for outside
@@ -319,6 +330,17 @@ static void note_late_capture(struct recorded_process *process, const struct seg
 		recording_note_capture(process, time_ns, event);
 }
 
+/* Whoever begins it is followed, also when it runs no operator. */
+static void note_window(const struct recording *recording, const struct stream *stream,
+                        const struct segment_event *event)
+{
+	const struct model_filter *filter = recording->filter;
+	bool is_begin = event->payload_count > 1 && event->payload[1];
+	if (filter && filter->window && is_begin && event->payload[0] >= filter->window &&
+	    event->payload[0] <= filter->last_window)
+		recording->model->tracks[stream->track]->is_profiled = true;
+}
+
 static void on_step(struct recording *recording, struct stream *stream, const struct segment_event *event,
                     int64_t time_ns)
 {
@@ -338,6 +360,9 @@ static void on_step(struct recording *recording, struct stream *stream, const st
 		break;
 	case STEPSCOPE_STEP_CAPTURE:
 		note_late_capture(recording->process, event, time_ns);
+		break;
+	case STEPSCOPE_STEP_WINDOW:
+		note_window(recording, stream, event);
 		break;
 	default:
 		break;

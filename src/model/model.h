@@ -51,6 +51,8 @@ enum span_flag {
 	SPAN_END_IS_LOST = 2,   /* its end was dropped or belongs to a dropped stretch; closed where that is known */
 	SPAN_START_IS_LOST = 4, /* a placeholder for spans whose begin was dropped */
 	SPAN_IS_CLIPPED = 8,    /* outlived its parent in the input; cut to fit */
+	SPAN_IS_BACKWARD = 32,  /* an op that is a node of a backward */
+	SPAN_IS_SCRIPT = 64,    /* an op that is a function of TorchScript */
 	SPAN_IS_CUT =
 		16, /* went on when operations were not recorded any more; its end here is the end of the recorded stretch */
 	SPAN_IS_INFERRED = 32, /* a phase that the program did not mark */
@@ -96,6 +98,7 @@ struct track {
 	int32_t device; /* -1: none */
 	bool is_main;
 	uint32_t torch_thread; /* PyTorch's own number of the thread; 0: unknown */
+	bool is_profiled;      /* the profiler in the program whose windows were loaded follows it */
 	uint32_t name;         /* string, 0: unknown */
 	uint32_t sort;         /* order among the tracks of its process */
 	uint32_t span_count;
@@ -265,6 +268,7 @@ struct model {
 	struct arena arena;          /* small, long-lived things */
 	uint64_t memory_limit_bytes; /* for chunks in anonymous memory; 0: 1 GiB */
 	uint64_t memory_used_bytes, spilled_bytes;
+	bool tells_profiled;       /* tracks say whether they are profiled */
 	struct storage *storage;   /* model/storage.h: where chunks live; private */
 	struct model_index *index; /* finds series, metadata; private */
 	MODEL_ARRAY(struct process, processes);

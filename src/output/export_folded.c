@@ -47,13 +47,19 @@ static void put_line(struct folded *folded, const struct stack_weight *weight)
 	writer_printf(&folded->w, "%" PRId64 "\n", (weight->self_ns + 500) / 1000);
 }
 
+/* Of a window only what its profiler follows, as in torch.profiler's file. */
+static bool is_followed(const struct model *model, uint32_t track)
+{
+	return !model->tells_profiled || model->tracks[track]->is_profiled;
+}
+
 static void put_process(struct folded *folded, uint32_t process, const struct selection *selection,
                         struct export_result *result)
 {
 	const struct model *model = folded->model;
 	struct stack_weights weights = {0};
 	for (uint32_t i = 0; i < model->tracks_count; i++)
-		if (model->tracks[i]->process == process)
+		if (model->tracks[i]->process == process && is_followed(model, i))
 			stack_weights_add(&weights, model, i, selection);
 	stack_weights_finish(&weights);
 	for (uint32_t i = 0; i < weights.count; i++) {
@@ -66,9 +72,12 @@ static void put_process(struct folded *folded, uint32_t process, const struct se
 	stack_weights_release(&weights);
 }
 
-static bool is_wanted(const struct export_options *options, uint32_t process)
+static bool is_wanted(const struct model *model, const struct export_options *options, uint32_t process)
 {
-	return !options->processes || options->processes[process];
+	bool has_any = !model->tells_profiled;
+	for (uint32_t i = 0; i < model->tracks_count && !has_any; i++)
+		has_any = model->tracks[i]->process == process && is_followed(model, i);
+	return has_any && (!options->processes || options->processes[process]);
 }
 
 static enum status folded_write(const struct model *model, const char *path, const struct export_options *options,
@@ -82,13 +91,13 @@ static enum status folded_write(const struct model *model, const char *path, con
 	if (status != STATUS_OK)
 		return status;
 	for (uint32_t i = 0; i < model->processes_count; i++)
-		wanted += is_wanted(options, i) && model->processes[i].role != STEPSCOPE_ROLE_HOST;
+		wanted += is_wanted(model, options, i) && model->processes[i].role != STEPSCOPE_ROLE_HOST;
 	struct folded folded = {.model = model, .w = writer_begin(output), .folder = python_folder(model)};
 	buffer_init(&folded.text, 1 << 20);
 	selection_init(&selection, model, options);
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		folded.process = wanted > 1 ? i : MODEL_NONE;
-		if (is_wanted(options, i))
+		if (is_wanted(model, options, i))
 			put_process(&folded, i, &selection, result);
 	}
 	selection_release(&selection);

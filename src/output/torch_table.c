@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "model/merge_sort.h"
+#include "model/operator_inputs.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -542,7 +543,8 @@ static void put_row_json(struct json_writer *json, const struct torch_row *row, 
 	put_integer(json, "self_cpu_memory_usage", row->self_bytes[0]);
 	put_integer(json, "device_memory_usage", row->bytes[1]);
 	put_integer(json, "self_device_memory_usage", row->self_bytes[1]);
-	put_number(json, "flops", row->flops);
+	put_number(json, "flops", table->has_flops ? row->flops : 0);
+	put_integer(json, "scope", row->first->scope);
 	if (table->has_shapes) {
 		json_key(json, "input_shapes");
 		json_string(json, row->first->shapes);
@@ -556,7 +558,39 @@ static void put_row_json(struct json_writer *json, const struct torch_row *row, 
 	json_object_end(json);
 }
 
-static void put_event_json(struct json_writer *json, const struct torch_ops *ops, uint32_t index, const uint32_t *id)
+/* The number that PyTorch has for the thread; ours where it was not told. */
+static int64_t thread_number(const struct torch_ops *ops, uint32_t track)
+{
+	uint32_t number = ops->model->tracks[track]->torch_thread;
+	return number ? number : (int64_t)track + 1;
+}
+
+/* Types, strides and values as texts, a list each; left out where they were not recorded. */
+static void put_texts_json(struct json_writer *json, const char *key, const struct inputs_part *line, char separator)
+{
+	struct inputs_part part = {0};
+
+	if (!line->text)
+		return;
+	json_key(json, key);
+	json_array_begin(json);
+	while (operator_inputs_next(line, separator, &part))
+		json_string_n(json, part.text, part.length);
+	json_array_end(json);
+}
+
+static void put_inputs_json(struct json_writer *json, const struct torch_ops *ops, const struct torch_event *event)
+{
+	struct operator_inputs inputs = operator_inputs_split(model_text(ops->model, event->inputs));
+
+	put_texts_json(json, "sizes", &inputs.sizes, ' ');
+	put_texts_json(json, "types", &inputs.types, ';');
+	put_texts_json(json, "strides", &inputs.strides, ' ');
+	put_texts_json(json, "values", &inputs.values, ';');
+}
+
+static void put_event_json(struct json_writer *json, const struct torch_ops *ops, const struct torch_table *table,
+                           uint32_t index, const uint32_t *id)
 {
 	const struct torch_event *event = &ops->events[index];
 
@@ -568,12 +602,19 @@ static void put_event_json(struct json_writer *json, const struct torch_ops *ops
 		put_integer(json, "step", event->step);
 	put_number(json, "start", event->start_us);
 	put_number(json, "end", event->end_us);
-	put_integer(json, "thread", event->track == TORCH_NONE ? 0 : (int64_t)event->track + 1);
+	put_integer(json, "thread", thread_number(ops, event->track));
+	put_integer(json, "pid", ops->model->processes[ops->model->tracks[event->track]->process].pid);
+	put_integer(json, "tid", ops->model->tracks[event->track]->tid);
+	put_integer(json, "sequence_nr", event->sequence);
+	put_integer(json, "fwd_thread", event->forward_thread);
+	put_integer(json, "scope", event->scope);
+	if (event->inputs)
+		put_inputs_json(json, ops, event);
 	if (event->parent != TORCH_NONE)
 		put_integer(json, "parent", id[event->parent]);
 	put_integer(json, "cpu_memory_usage", event->bytes[0]);
 	put_integer(json, "device_memory_usage", event->bytes[1]);
-	put_number(json, "flops", event->flops);
+	put_number(json, "flops", table->has_flops ? event->flops : 0);
 	json_key(json, "input_shapes");
 	json_string(json, event->shapes);
 	if (event->source[0])
@@ -583,7 +624,7 @@ static void put_event_json(struct json_writer *json, const struct torch_ops *ops
 	json_object_end(json);
 }
 
-static void put_events_json(struct json_writer *json, const struct torch_ops *ops)
+static void put_events_json(struct json_writer *json, const struct torch_ops *ops, const struct torch_table *table)
 {
 	uint32_t *id = memory_resize(NULL, ops->event_count + 1, sizeof(*id));
 
@@ -592,7 +633,7 @@ static void put_events_json(struct json_writer *json, const struct torch_ops *op
 	json_key(json, "events");
 	json_array_begin(json);
 	for (uint32_t i = 0; i < ops->order_count; i++)
-		put_event_json(json, ops, ops->order[i], id);
+		put_event_json(json, ops, table, ops->order[i], id);
 	json_array_end(json);
 	free(id);
 }
@@ -606,7 +647,7 @@ void torch_table_json(struct buffer *out, const struct torch_ops *ops, const str
 	json_key(&json, "schema");
 	json_string(&json, "stepscope.torch/1");
 	if (has_events) {
-		put_events_json(&json, ops);
+		put_events_json(&json, ops, table);
 	} else {
 		json_key(&json, "rows");
 		json_array_begin(&json);

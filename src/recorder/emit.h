@@ -52,7 +52,8 @@ bool emit_wants_shapes(void);
 bool emit_wants_memory(void); /* the same for --with memory */
 bool emit_wants_lines(void);  /* and for --with lines */
 
-/* Counts the starts of the recorder, also in forked children: what was said of a thread before one has to be said again. Atomic. */
+/* Counts the starts of the recorder, also in forked children, and the windows of profilers: what was said of a thread before one has to
+ * be said again. Atomic. */
 extern uint32_t emit_starts;
 
 /* Ticks of the session's clock now; 0 when off. */

@@ -282,6 +282,7 @@ uint32_t session_window_begin(unsigned with)
 	session.windows_open++;
 	session.window_mask |= STEPSCOPE_ACTIVE_DETAIL | (with & ALL_BITS);
 	put_window(number, true);
+	__atomic_fetch_add(&emit_starts, 1, __ATOMIC_RELAXED);
 	apply_capture(session.capture, false);
 	unlock_steps();
 	return number;

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training script as it is written for torch.profiler. `profiled.py torch|stepscope CASE` runs it with the one or the other, and prints
 what it found as JSON. Used by test_profiler.py."""
+import copy
 import json
+import pickle
 import sys
+import threading
+import time
 import warnings
 
 import torch
@@ -13,6 +17,7 @@ if sys.argv[1] == "torch":
 else:
     from stepscope import ProfilerAction, ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
 
+HAS_KINETO = not torch.__version__.startswith("1.")
 CPU = [ProfilerActivity.CPU]
 
 
@@ -70,6 +75,21 @@ def cycles():
     return {"cycles": found, "actions": actions, "step_num": prof.step_num}
 
 
+class Forking(nn.Module):
+    """jit.fork: PyTorch hands on to its own thread what is observed."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.mul(2)
+
+    @torch.jit.export
+    def twice(self, x: torch.Tensor) -> torch.Tensor:
+        work = torch.jit.fork(self.forward, x)
+        return torch.jit.wait(work) + 1
+
+
+FORKING = Forking()
+
+
 def odd_state():
     """A schedule that makes torch.profiler 2.13 crash."""
     return states("RWRS")
@@ -110,6 +130,147 @@ def schedules():
             found.append("taken")
         except AssertionError:
             found.append("refused")
+    return found
+
+
+class Other(threading.Thread):
+    """Runs operators beside the training."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_over, self.rounds = False, 0
+        self.start()
+
+    def run(self):
+        while not self.is_over:
+            with record_function("of another thread"):
+                torch.ones(3).neg().sigmoid()
+            self.rounds += 1
+
+    def wait(self, rounds):
+        begun = self.rounds
+        while self.rounds < begun + rounds:
+            time.sleep(0)
+
+
+def threads(config=None):
+    """Threads that run operators, begun before the profiler and in it, and one that works for the profiled one. Which rows there are."""
+    training = Training()
+    forked = torch.jit.script(FORKING) if HAS_KINETO else None  # Debian's 1.13 does not survive its own threads
+    for _ in range(3 if forked else 0):
+        forked.twice(torch.ones(2))
+    before = Other()
+    before.wait(1)
+    with profile(activities=CPU, **({"experimental_config": config} if config else {})) as prof:
+        other = Other()
+        training.step()
+        before.wait(5)
+        other.wait(5)
+        if forked:
+            forked.twice(torch.ones(2))
+    for thread in before, other:
+        thread.is_over = True
+        thread.join()
+    return {"rows": rows(prof), "threads": len({event.thread for event in prof.events()})}
+
+
+def all_threads():
+    """What torch.profiler sees when it is asked for all threads."""
+    return [row[0] for row in threads(torch._C._profiler._ExperimentalConfig(profile_all_threads=True))["rows"]]
+
+
+def attributes():
+    """Of calls, one by one; what is a number of this process is left out, or compared with the first one."""
+    training, found = Training(), []
+    training.step()
+    with profile(activities=CPU, record_shapes=True, profile_memory=True) as prof:
+        training.step()
+        torch.cat([torch.ones(2, 3), torch.ones(1, 3)], 0).sum([0, 1], True)
+    first = min(event.sequence_nr for event in prof.events() if event.sequence_nr >= 0)
+    for event in prof.events():
+        one = {name: getattr(event, name) for name in NAMES if hasattr(event, name)}
+        one["sequence_nr"] = event.sequence_nr - (first if event.sequence_nr >= 0 else 0)
+        one["device_type"] = str(event.device_type)
+        if event.name == "[memory]":
+            one["trace_name"] = None
+        found.append([event.name, one])
+    scopes = sorted([row.key, row.scope, row.node_id, row.is_async] for row in prof.key_averages())
+    return {"events": found, "names": public(prof.events()[0]), "lists": public(prof.events()), "averages": public(prof.key_averages()[0]),
+            "scopes": scopes}
+
+
+def lists():
+    """What scripts do with the lists."""
+    training = Training()
+    with profile(activities=CPU, record_shapes=True) as prof:
+        training.step()
+
+    def names(found):
+        return sorted(row.key for row in found)
+
+    averages, found = prof.key_averages, []
+    found.append([names(averages() + averages()), names([] + averages()), names(2 * averages()), names(averages() * 2)])
+    found.append([names(averages()[1:]), type(averages()[:2]).__name__, names(averages().copy()), averages() == averages(),
+                  names(copy.copy(averages())), names(pickle.loads(pickle.dumps(averages()))), len(copy.deepcopy(prof.events()))])
+    rows = averages()
+    rows.sort(key=lambda row: (row.count, row.key))
+    lines = rows.table(row_limit=3).splitlines()
+    found.append([[line.split()[0] for line in lines[3:6]], len(lines), [row.key for row in rows][:5]])
+    rows += [rows[0]]
+    found.append([len(rows), len(rows.table(row_limit=-1).splitlines())])
+    del rows[3:]
+    found.append([names(rows), len(str(rows).splitlines()), rows.total_average().count])
+    rows.clear()
+    found.append([rows.table(), bool(rows), rows.self_cpu_time_total])
+    total, event = averages().total_average(), prof.events().total_average()
+    found.append([total.key, total.count, event.key, event.count])
+    first, second = (row for row in prof.events() if row.key == "aten::addmm")
+    first_row, = (row for row in averages() if row.key == "aten::addmm")
+    first_row += second
+    found.append([first_row.count, first.cpu_parent.name, [child.name for child in first.cpu_children], first in prof.events(),
+                  prof.events().supported_export_stacks_metrics() if hasattr(prof.events(), "supported_export_stacks_metrics") else None])
+    found.append([line.split()[0] for line in averages(group_by_input_shape=True).table(sort_by="count").splitlines()[3:-2] if line])
+    return found
+
+
+NAMES = ("trace_name", "thread", "fwd_thread", "scope", "input_shapes", "structured_input_shapes", "structured_input_strides",
+         "concrete_inputs", "kwinputs", "input_dtypes", "is_async", "is_remote", "is_user_annotation", "is_python_function", "activity_type",
+         "linked_correlation_id", "node_id", "overload_name", "stack", "kernels", "python_id", "python_parent_id", "event_metadata", "flops",
+         "use_device", "is_legacy", "cpu_memory_usage", "self_cpu_memory_usage", "count", "total_device_percent")
+
+
+def public(thing):
+    return [name for name in dir(thing) if not name.startswith("_")]
+
+
+def misuse():
+    """What a script may get wrong, and what it is told."""
+    found, calls = [], []
+
+    def attempt(name, call):
+        try:
+            found.append([name, repr(call())[:20]])
+        except Exception as problem:
+            found.append([name, type(problem).__name__, str(problem).split("\n", maxsplit=1)[0]])
+
+    attempt("stop only", profile(activities=CPU).stop)
+    attempt("stop while waiting", profile(activities=CPU, schedule=schedule(wait=1, warmup=1, active=1)).stop)
+    attempt("stop while warming up", profile(activities=CPU, schedule=schedule(wait=0, warmup=1, active=1)).stop)
+    prof = profile(activities=CPU, on_trace_ready=lambda prof: calls.append(1))
+    attempt("step only", prof.step)
+    for call in (prof.start, prof.start, prof.stop, prof.stop):
+        attempt(f"twice: {call.__name__}", call)
+    found.append(calls)
+    for name, options in (("no activity", {"activities": []}), ("a number", {"activities": CPU, "schedule": 5}),
+                          ("stopped", {"activities": CPU, "schedule": lambda step: getattr(ProfilerAction, "DEVICE_STOPPED", None)})):
+        attempt(name, lambda options=options: profile(**options) and 1)
+    with profile(activities=CPU) as prof:
+        torch.ones(1)
+    attempt("sort", lambda: prof.key_averages().table(sort_by="nothing"))
+    attempt("no rows", lambda: len(prof.key_averages().table(row_limit=0).splitlines()))
+    attempt("stacks", lambda: prof.export_stacks("stacks.txt"))
+    attempt("nowhere", lambda: prof.export_chrome_trace("/nonexistent/trace.json"))
+    attempt("in a row", lambda: profile(CPU))
     return found
 
 

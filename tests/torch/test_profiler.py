@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from functools import lru_cache
@@ -117,6 +118,58 @@ def test_nothing_is_left_behind(tmp_path, python):
     assert not list((tmp_path / "tmp").glob("stepscope*")) and not (tmp_path / "stepscope-runs").exists()
 
 
+@pytest.mark.parametrize("options", [None, ["--with", "shapes,memory,lines"]], ids=["alone", "run-with-all"])
+@every_python
+def test_the_same_threads(tmp_path, python, options):
+    """Not those that the program runs beside the profiled one, but those that work for it; `run` records all of them."""
+    ours, theirs = profiled(tmp_path, python, "stepscope", "threads", options=options)[0], torchs(python, "threads")
+    assert ours["threads"] == theirs["threads"] == (2 if has_kineto(python) else 1)
+    assert same_counts(ours["rows"], theirs["rows"], python)
+    assert [row[3:] for row in ours["rows"]] == [[0, 0]] * len(ours["rows"])  # memory was not asked for
+    if options is not None:
+        everything = subprocess.run([STEPSCOPE, "report", "run", "--style", "torch", "--limit", "-1"], cwd=tmp_path, timeout=60,
+                                    env=environment(), capture_output=True, text=True, check=True).stdout
+        assert "of another thread" in everything and "CPU Mem" in everything
+
+
+@every_python
+def test_all_threads_when_asked_for(tmp_path, python):
+    if not has_kineto(python):
+        pytest.skip("this PyTorch knows no profile_all_threads")
+    ours = profiled(tmp_path, python, "stepscope", "all_threads")[0]
+    assert "of another thread" in ours and set(ours) == set(torchs(python, "all_threads"))
+
+
+@pytest.mark.parametrize("options", [None, ["--with", "shapes,memory,lines"]], ids=["alone", "run-with-all"])
+@every_python
+def test_the_same_attributes(tmp_path, python, options):
+    ours, theirs = profiled(tmp_path, python, "stepscope", "attributes", options=options)[0], torchs(python, "attributes")
+    for what in ("names", "lists", "averages"):
+        assert not set(theirs[what]) - set(ours[what]), what
+    if not has_kineto(python):
+        return
+    assert [event[0] for event in ours["events"]] == [event[0] for event in theirs["events"]]
+    for mine, its in zip(ours["events"], theirs["events"]):
+        assert mine == its
+    assert ours["scopes"] == theirs["scopes"]
+
+
+@every_python
+def test_the_same_refusals(tmp_path, python):
+    ours = profiled(tmp_path, python, "stepscope", "misuse")[0]
+    if has_kineto(python):
+        assert ours == torchs(python, "misuse")
+
+
+@every_python
+def test_the_same_lists(tmp_path, python):
+    ours, theirs = profiled(tmp_path, python, "stepscope", "lists")[0], torchs(python, "lists")
+    if has_kineto(python):
+        assert ours == theirs
+    else:  # where torch's counts are a few off, see above
+        assert ours[0] == theirs[0] and ours[1][:6] == theirs[1][:6] and ours[2][1] == theirs[2][1]
+
+
 SWITCHED_OFF = """
 import torch, warnings
 from stepscope import profile
@@ -190,10 +243,11 @@ def test_without_the_program_it_is_said(tmp_path):
     (tmp_path / "lib").mkdir()
     library = BUILD / "src/recorder/libstepscope.so.0"
     (tmp_path / "lib" / "libstepscope.so.0").write_bytes(library.read_bytes())
+    shutil.copytree(BUILD / "python" / "stepscope", tmp_path / "a" / "b" / "stepscope")
     code = ("import torch\nfrom stepscope import profile\nwith profile() as prof:\n    torch.ones(2)\n"
             "try:\n    print(prof.key_averages())\nexcept RuntimeError as problem:\n    print(problem)\n")
     done = subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
-                          env={**environment(**OURS), "STEPSCOPE_LIBRARY": str(tmp_path / "lib" / "libstepscope.so.0"),
+                          env={**environment(PYTHONPATH=tmp_path / "a" / "b"), "STEPSCOPE_LIBRARY": str(tmp_path / "lib" / "libstepscope.so.0"),
                                "PATH": "/nonexistent"})
     assert done.returncode == 0, done.stderr
     assert "neither beside the library nor on PATH" in done.stdout

@@ -61,6 +61,8 @@
 	F(stepscope_torch_want_lines)                                                                                  \
 	F(stepscope_torch_stop)                                                                                        \
 	F(stepscope_torch_module_begin)                                                                                \
+	F(stepscope_torch_follow)                                                                                      \
+	F(stepscope_torch_unfollow)                                                                                    \
 	F(stepscope_torch_optimizer)                                                                                   \
 	F(stepscope_torch_optimizer_made)                                                                              \
 	F(stepscope_torch_loader)                                                                                      \

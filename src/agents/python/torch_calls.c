@@ -165,6 +165,20 @@ static PyObject *torch_may_want_owners(PyObject *self, PyObject *nothing)
 	return PyBool_FromLong(library.stepscope_torch_may_want_owners());
 }
 
+static PyObject *torch_follow(PyObject *self, PyObject *nothing)
+{
+	return PyLong_FromUnsignedLongLong(library.stepscope_torch_follow());
+}
+
+static PyObject *torch_unfollow(PyObject *self, PyObject *number)
+{
+	unsigned long long value = PyLong_AsUnsignedLongLong(number);
+	if (PyErr_Occurred())
+		return NULL;
+	library.stepscope_torch_unfollow(value);
+	Py_RETURN_NONE;
+}
+
 PyMethodDef native_torch_methods[] = {
 	{"torch_find", torch_find, METH_NOARGS, NULL},
 	{"torch_probe_begin", torch_probe_begin, METH_NOARGS, NULL},
@@ -182,6 +196,8 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_lines_stop", torch_lines_stop, METH_NOARGS, NULL},
 	{"torch_want_lines", torch_want_lines, METH_VARARGS, NULL},
 	{"torch_stop", torch_stop, METH_NOARGS, NULL},
+	{"torch_follow", torch_follow, METH_NOARGS, NULL},
+	{"torch_unfollow", torch_unfollow, METH_O, NULL},
 	{"torch_optimizer_hook", NATIVE_FAST(torch_optimizer_hook), METH_FASTCALL, NULL},
 	{"torch_optimizer_made", torch_optimizer_made, METH_NOARGS, NULL},
 	{"torch_loader", torch_loader, METH_O, NULL},

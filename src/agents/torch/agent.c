@@ -217,6 +217,17 @@ void stepscope_torch_stop(void)
 	observer_stop();
 }
 
+uint64_t stepscope_torch_follow(void)
+{
+	return agent.is_found ? observer_follow(&agent.entry) : 0;
+}
+
+void stepscope_torch_unfollow(uint64_t number)
+{
+	if (agent.is_found && number)
+		agent.entry.remove_callback(number);
+}
+
 const char *stepscope_torch_problem(void)
 {
 	return agent.problem;

@@ -43,6 +43,10 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_want_lines(int is_wanted);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_stop(void);
 /* A call of a module begins, with the line that makes it where lines are recorded; stepscope_emit_end() ends it. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_module_begin(uint32_t symbol);
+/* A profiler in the program follows the calling thread, and those that work for it, from the next window on. The number is for
+ * unfollow, which the same thread calls; 0: this PyTorch does not tell. */
+STEPSCOPE_AGENT_EXPORT uint64_t stepscope_torch_follow(void);
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_unfollow(uint64_t number);
 /* From the optimizers' global hook, inside of the record of the call: which optimizer it is (any number but 0). */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer(uint64_t identity);
 /* Who holds which memory now: `count` times three 64-bit words, id (STEPSCOPE_MEMORY_ID), address, bytes. */

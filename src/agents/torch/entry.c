@@ -43,6 +43,11 @@ bool torch_entry_find(struct torch_entry *entry, char *problem, size_t problem_b
 	*(void **)&entry->name = dlsym(handle, "_ZNK2at14RecordFunction4nameEv");
 	*(void **)&entry->sequence_peek = dlsym(handle, "_ZN2at15sequence_number4peekEv");
 	*(void **)&entry->thread_id = dlsym(handle, "_ZN2at14RecordFunction15currentThreadIdEv");
+	*(void **)&entry->add_thread_callback = dlsym(handle,
+	                                              "_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE");
+	*(void **)&entry->has_thread_callbacks = dlsym(handle, "_ZN2at23hasThreadLocalCallbacksEv");
+	if (!entry->add_thread_callback || !entry->has_thread_callbacks)
+		entry->add_thread_callback = NULL, entry->has_thread_callbacks = NULL;
 	if (!entry->add_global_callback || !entry->remove_callback)
 		return lack("at::addGlobalCallback()", entry->path, problem, problem_bytes);
 	return entry->name || lack("at::RecordFunction::name()", entry->path, problem, problem_bytes);

@@ -16,6 +16,7 @@ enum torch_scope { /* at::RecordScope, the same in 1.13 to 2.14 */
 	TORCH_SCOPE_FUNCTION = 0,
 	TORCH_SCOPE_BACKWARD = 1,
 	TORCH_SCOPE_TORCHSCRIPT = 2,
+	TORCH_SCOPE_CUSTOM_CLASS = 4,
 	TORCH_SCOPE_USER = 7,
 };
 
@@ -40,6 +41,9 @@ struct torch_entry {
 	/* for calibration; NULL when they are missing */
 	int64_t (*sequence_peek)(void);
 	uint64_t (*thread_id)(void);
+	/* which threads torch.profiler would follow; both or neither, NULL: not known */
+	uint64_t (*add_thread_callback)(struct torch_callback callback);
+	bool (*has_thread_callbacks)(void);
 	char path[1024]; /* of libtorch_cpu */
 };
 

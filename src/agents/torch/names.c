@@ -48,6 +48,7 @@ static enum stepscope_symbol_kind kind_of(enum torch_scope scope)
 	case TORCH_SCOPE_TORCHSCRIPT:
 		return STEPSCOPE_SYMBOL_SCRIPT;
 	case TORCH_SCOPE_FUNCTION:
+	case TORCH_SCOPE_CUSTOM_CLASS:
 		break;
 	}
 	return STEPSCOPE_SYMBOL_OP;

@@ -17,6 +17,7 @@
 static struct {
 	const char *(*name)(const void *record);
 	uint64_t (*thread_id)(void);
+	bool (*is_followed)(void);
 	void (*remove)(uint64_t handle);
 	struct torch_layout layout;
 	bool has_inputs, has_lines, is_settled;
@@ -29,7 +30,7 @@ static struct {
  * nothing was captured. */
 static __thread struct {
 	uint32_t depth;
-	uint32_t told; /* start of the recorder in which the thread's number was told */
+	uint32_t told; /* start of the recorder, or window, in which the thread's number was told */
 	uint64_t begun[DEPTH_MAX / 64];
 } open_records __attribute__((tls_model("initial-exec")));
 
@@ -72,10 +73,12 @@ static inline __attribute__((always_inline)) uint64_t sequence_of(enum torch_sco
 
 static __attribute__((noinline)) void tell_thread(uint32_t start)
 {
-	uint64_t number = observer.thread_id ? observer.thread_id() : 0;
+	const uint64_t words[2] = {observer.thread_id ? observer.thread_id() : 0,
+	                           observer.is_followed && observer.is_followed()};
 	open_records.told = start;
-	if (number)
-		emit_event(STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_TORCH_THREAD, &number, 1);
+	if (words[0])
+		emit_event(STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_TORCH_THREAD, words,
+		           observer.is_followed ? 2 : 1);
 }
 
 static inline __attribute__((always_inline)) void begin(enum torch_scope scope, const void *record)
@@ -175,6 +178,7 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 		return;
 	observer.name = observer.is_settled ? entry->name : no_name;
 	observer.thread_id = entry->thread_id;
+	observer.is_followed = entry->has_thread_callbacks;
 	observer.remove = entry->remove_callback;
 	observer.layout = *layout;
 	observer.has_inputs = has_inputs;
@@ -191,6 +195,21 @@ void observer_settled(const struct torch_entry *entry)
 {
 	observer.is_settled = true;
 	observer.name = entry->name;
+}
+
+static void *start_nothing(void **context, const void *record)
+{
+	*context = NULL;
+	return context;
+}
+
+static void end_nothing(const void *record, void *context) {}
+
+uint64_t observer_follow(const struct torch_entry *entry)
+{
+	struct torch_callback callback = {.start = start_nothing, .end = end_nothing, .probability = 1.0};
+	callback.scopes[TORCH_SCOPE_CUSTOM_CLASS] = true;
+	return entry->add_thread_callback ? entry->add_thread_callback(callback) : 0;
 }
 
 void observer_stop(void)

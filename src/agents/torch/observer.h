@@ -15,6 +15,10 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
  * thread forks stays so in the child. So the thread that starts us runs an operator in between. */
 void observer_settled(const struct torch_entry *entry);
 void observer_stop(void);
+/* PyTorch hands a thread's own callbacks on to threads that work for it (a device's backward, jit.fork, gloo), and to no other: those are
+ * what torch.profiler sees. So one that is never called, of a scope that is used on phones only, marks them. Returns its handle, for
+ * remove_callback() in the same thread; 0: not in this PyTorch. */
+uint64_t observer_follow(const struct torch_entry *entry);
 
 /* A call of a module begins, in the thread that makes it; stepscope_emit_end() ends it. */
 void observer_module_begin(uint32_t symbol);
