@@ -103,6 +103,7 @@ enum stepscope_training {               /* what a stretch of a thread's time say
 	STEPSCOPE_TRAINING_OPTIMIZER = 4, /* a call */
 	STEPSCOPE_TRAINING_ZERO_GRAD = 5,
 	STEPSCOPE_TRAINING_SCALER = 6,           /* update of a gradient scaler */
+	STEPSCOPE_TRAINING_SAVE = 7,             /* torch.save */
 	STEPSCOPE_TRAINING_IS_TRAINING = 1 << 8, /* backward: gradients were accumulated */
 	STEPSCOPE_TRAINING_IS_INSIDE = 1 << 9,   /* in an optimizer's call */
 	STEPSCOPE_TRAINING_IS_EMPTY = 1 << 10,   /* data: no batch came */
@@ -129,6 +130,8 @@ enum stepscope_arg { /* type of an ARG's value word */
 	STEPSCOPE_ARG_BOOL = 4,
 	STEPSCOPE_ARG_POINTER = 5,
 };
+
+#define STEPSCOPE_MODULE_TRAINS 1u /* bit of the argument "torch.module", above it which module is called */
 
 /* memory id: category in bits 0..7, device + 1 in bits 8..23 (host memory: 0) */
 #define STEPSCOPE_MEMORY_ID(category, device) ((uint32_t)(category) | (uint32_t)((device) + 1) << 8)

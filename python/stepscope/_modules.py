@@ -41,7 +41,7 @@ def _walk_through(native, holder, child, path, prefix, seen):
         native.name_module(holder, f"{prefix}{path} ({type(holder).__name__})")
         _walk(native, child, path, prefix, seen)
         return
-    native.name_module(holder, type(holder).__name__)
+    native.name_module(holder, type(holder).__name__, _held(holder))
     if id(child) in seen:
         return
     if not native.is_named_module(child):

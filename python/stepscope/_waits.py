@@ -6,7 +6,7 @@ import sys
 
 def watch(torch, native):
     for name in ("save", "load"):
-        wrapped = native.around(getattr(torch.serialization, name), name=f"torch.{name}")
+        wrapped = native.around(getattr(torch.serialization, name), name=f"torch.{name}", is_save=name == "save")
         setattr(torch.serialization, name, wrapped)
         setattr(torch, name, wrapped)
     gc.callbacks.append(native.garbage_callback)

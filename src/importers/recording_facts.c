@@ -305,6 +305,8 @@ static void on_arg(struct recording *recording, struct stream *stream, const str
 		arg->text = text;
 	}
 	arg->key = recording_symbol_string(recording, event->id);
+	if (!strcmp(model_text(recording->model, arg->key), "torch.module")) /* for recording_torch.c only */
+		return;
 	if (last->queue)
 		span_queue_note(last->queue, &note);
 	else if (last->track != MODEL_NONE)

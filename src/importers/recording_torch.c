@@ -29,6 +29,8 @@ enum symbol_class {
 	CLASS_ZERO_GRAD,
 	CLASS_OPTIMIZER_KEY, /* of the argument that says which one it is */
 	CLASS_MODULE,
+	CLASS_MODULE_KEY, /* of the argument that says which one it is, and its mode */
+	CLASS_SAVE,
 };
 
 /* Deeper ranges and spans do not matter to steps; records of a session beyond the maximum would be those of a million steps. */
@@ -64,6 +66,7 @@ struct stream_scan {
 	uint32_t module_depth; /* 1 + its index in `open`; 0: none */
 	uint32_t module_record, module_range;
 	int64_t module_ns;
+	uint64_t module_object;    /* that is called in evaluation mode, 0 */
 	uint32_t module_optimizer; /* open optimizer's calls when it began: a closure calls modules, too */
 	/* An operator that could have made a node of a graph: it did when what comes next has a higher number. */
 	uint32_t pending; /* its record, NO_RANGE: none */
@@ -83,6 +86,7 @@ struct torch_scan {
 	struct stream_scan *streams;
 	uint32_t stream_count, stream_capacity;
 	struct number_map stream_map;
+	struct number_map trained;          /* modules that are called to train */
 	uint32_t record_count, range_count; /* of all streams */
 	bool has_steps;                     /* marked by the program */
 	bool has_phases;
@@ -95,12 +99,20 @@ struct torch_scan {
 /* Interned by the agent before its first operator (src/agents/torch/agent.c). */
 static const char agent_name[] = "torch.agent";
 
+static bool is_text(const char *text, uint32_t length, const char *whole)
+{
+	return length == strlen(whole) && !memcmp(text, whole, length);
+}
+
 static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t length)
 {
 	switch (kind) {
 	case STEPSCOPE_SYMBOL_TEXT:
-		return length == 15 && pytorch_begins_n(text, length, "torch.optimizer") ? CLASS_OPTIMIZER_KEY
-		                                                                         : CLASS_UNKNOWN;
+		return is_text(text, length, "torch.optimizer") ? CLASS_OPTIMIZER_KEY
+		       : is_text(text, length, "torch.module")  ? CLASS_MODULE_KEY
+		                                                : CLASS_UNKNOWN;
+	case STEPSCOPE_SYMBOL_RANGE:
+		return is_text(text, length, "torch.save") ? CLASS_SAVE : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_OP:
 		if (pytorch_begins_n(text, length, PYTORCH_SCALER))
 			return CLASS_SCALER;
@@ -217,6 +229,8 @@ static uint8_t token_of(enum symbol_class class)
 		return TOKEN_ZERO_GRAD;
 	case CLASS_SCALER:
 		return TOKEN_SCALER;
+	case CLASS_SAVE:
+		return TOKEN_SAVE;
 	default:
 		return TOKEN_OP;
 	}
@@ -227,6 +241,8 @@ static struct train_record *same_before(struct stream_scan *stream, uint8_t toke
 {
 	struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
 	bool is_inside = stream->optimizer > 0;
+	if (last && last->is_module && last->object) /* an evaluation, maybe: as long as its call */
+		return NULL;
 	if (token != TOKEN_OP && token != TOKEN_FORWARD && token != TOKEN_BACKWARD)
 		return NULL;
 	if (!last || last->range != range || last->is_inside != is_inside ||
@@ -305,6 +321,7 @@ static void begin_module(struct stream_scan *stream, int64_t time_ns)
 	stream->module_depth = stream->depth;
 	stream->module_optimizer = stream->optimizer;
 	stream->module_record = NO_RANGE;
+	stream->module_object = 0;
 	stream->module_range = innermost(stream)->range;
 	stream->module_ns = time_ns;
 }
@@ -326,8 +343,10 @@ static uint32_t add_module_record(struct torch_scan *scan, struct stream_scan *s
 static void end_module(struct stream_scan *stream, int64_t time_ns)
 {
 	uint32_t index = stream->module_record;
-	if (index != NO_RANGE && index + 1 == stream->record_count)
+	if (index != NO_RANGE && index + 1 == stream->record_count) {
 		stream->records[index].end_ns = time_ns;
+		stream->records[index].object = stream->module_object;
+	}
 	stream->module_depth = 0;
 }
 
@@ -411,13 +430,22 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	}
 }
 
-/* Which optimizer the innermost call is of. */
-static void on_argument(const struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event)
+/* Which optimizer the innermost call is of; which module, and whether it is called to train. */
+static void on_argument(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event)
 {
 	uint32_t record = innermost(stream)->record;
-	if (event->id < scan->class_capacity && scan->classes[event->id] == CLASS_OPTIMIZER_KEY &&
-	    event->payload_count > 1 && record != NO_RANGE && stream->records[record].token == TOKEN_OPTIMIZER)
-		stream->records[record].optimizer = event->payload[1];
+	enum symbol_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
+	if (event->payload_count < 2)
+		return;
+	uint64_t value = event->payload[1];
+	if (class == CLASS_OPTIMIZER_KEY && record != NO_RANGE && stream->records[record].token == TOKEN_OPTIMIZER)
+		stream->records[record].object = value;
+	if (class != CLASS_MODULE_KEY)
+		return;
+	if (value & STEPSCOPE_MODULE_TRAINS)
+		number_map_set(&scan->trained, value >> 1, 1);
+	else if (stream->module_depth && stream->module_depth == stream->depth)
+		stream->module_object = value >> 1;
 }
 
 static void pop(struct stream_scan *stream, int64_t time_ns)
@@ -503,8 +531,8 @@ static uint32_t call_record(struct stream_scan *stream, uint32_t record)
 static void on_training(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
                         struct clock_cursor clock)
 {
-	static const uint8_t tokens[] = {TOKEN_OP,        TOKEN_FORWARD,   TOKEN_DATA,  TOKEN_BACKWARD,
-	                                 TOKEN_OPTIMIZER, TOKEN_ZERO_GRAD, TOKEN_SCALER};
+	static const uint8_t tokens[] = {TOKEN_OP,        TOKEN_FORWARD,   TOKEN_DATA,   TOKEN_BACKWARD,
+	                                 TOKEN_OPTIMIZER, TOKEN_ZERO_GRAD, TOKEN_SCALER, TOKEN_SAVE};
 	uint8_t token = (uint8_t)event->payload[0];
 	int64_t start_ns = clock_ns(&clock, event->payload[1]), end_ns = clock_ns(&clock, event->payload[2]);
 	const struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
@@ -523,7 +551,7 @@ static void on_training(struct torch_scan *scan, struct stream_scan *stream, con
 	stream->records[record].is_empty = (event->payload[0] & STEPSCOPE_TRAINING_IS_EMPTY) != 0;
 	if (tokens[token] == TOKEN_OPTIMIZER) {
 		record = call_record(stream, record);
-		stream->records[record].optimizer = event->payload_count > 3 ? event->payload[3] : 0;
+		stream->records[record].object = event->payload_count > 3 ? event->payload[3] : 0;
 	}
 	stream->before_ns = end_ns;
 	if (!stream->records[record].is_inside)
@@ -714,6 +742,16 @@ static void add_cut(struct torch_scan *scan, struct stream_scan *stream, uint32_
 		stream->records[cut].is_inside = is_inside;
 }
 
+/* A teacher, which is never trained, evaluates nothing. */
+static void find_evaluating(const struct torch_scan *scan, struct stream_scan *training)
+{
+	for (uint32_t i = 0; i < training->record_count; i++) {
+		struct train_record *record = &training->records[i];
+		record->is_evaluating = record->is_module && record->token == TOKEN_OP && record->object &&
+		                        number_map_find(&scan->trained, record->object) != NUMBER_MAP_NONE;
+	}
+}
+
 static void note_limits(struct recording *recording, const struct session *session, const struct torch_scan *scan,
                         const struct stream *training, const struct inference *inference)
 {
@@ -728,6 +766,15 @@ static void note_limits(struct recording *recording, const struct session *sessi
 			recording->model, LEDGER_OTHER, process, "steps", 1,
 			"the number of steps is uncertain: this PyTorch does not tell optimizers apart, so every "
 			"update was taken for a step");
+	if (inference->rare_calls)
+		model_add_ledger(
+			recording->model, LEDGER_OTHER, process, "steps", 1,
+			arena_printf(
+				&recording->model->arena,
+				"the number of steps is ambiguous: in %zu steps one of the optimizers was called %zu times "
+				"only, the others more often; a step is a run of calls in which none repeats, and "
+				"stepscope.step() says it otherwise",
+				inference->rare_steps, inference->rare_calls));
 	if (scan->record_count == MAX_RECORDS)
 		model_add_ledger(recording->model, LEDGER_OTHER, process, "steps", 1,
 		                 "the recording is too long to find all steps that its program did not mark");
@@ -824,6 +871,7 @@ static void infer_session(struct recording *recording, struct session *session)
 	merge_nodes(scan, training);
 	if (!was_closed(recording, session))
 		add_cut(scan, training, range, is_inside);
+	find_evaluating(scan, training);
 	struct inference inference;
 	infer_steps(&inference, training->records, training->record_count, training->ranges);
 	uint32_t found = number_map_find(&session->stream_map, training->stream);
@@ -867,6 +915,7 @@ void torch_scan_release(struct torch_scan *scan)
 	free(scan->streams);
 	free(scan->bounds);
 	number_map_release(&scan->stream_map);
+	number_map_release(&scan->trained);
 	free(scan->classes);
 	free(scan);
 }

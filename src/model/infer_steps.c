@@ -95,7 +95,7 @@ static bool is_followed_by_itself(const struct inferrer *in, size_t call)
 {
 	for (size_t i = call + 1; i < in->count; i++) {
 		if (is_call(&in->records[i]))
-			return in->records[i].optimizer == in->records[call].optimizer;
+			return in->records[i].object == in->records[call].object;
 	}
 	return false;
 }
@@ -103,7 +103,7 @@ static bool is_followed_by_itself(const struct inferrer *in, size_t call)
 /* Does the call begin another group? */
 static bool is_other_group(struct inferrer *in, struct grouping *g, size_t call, bool is_closure)
 {
-	uint64_t optimizer = in->records[call].optimizer;
+	uint64_t optimizer = in->records[call].object;
 	bool is_other_batch = g->has_data || g->has_next_data || !g->has_batches;
 
 	if (g->last == NONE)
@@ -127,7 +127,7 @@ static void on_call(struct inferrer *in, struct grouping *g, size_t call)
 	if (is_other_group(in, g, call, is_closure))
 		end_group(in, g);
 	if (g->has_identity)
-		number_map_set(&g->groups, in->records[call].optimizer, g->group);
+		number_map_set(&g->groups, in->records[call].object, g->group);
 	g->last = call;
 	g->is_closure = is_closure;
 	forget(g);
@@ -188,7 +188,7 @@ static void find_ends(struct inferrer *in)
 
 	for (size_t i = 0; i < in->count; i++) {
 		in->out->update_count += is_call(&in->records[i]);
-		g.has_identity |= is_call(&in->records[i]) && in->records[i].optimizer;
+		g.has_identity |= is_call(&in->records[i]) && in->records[i].object;
 		g.has_batches |= is_batch(&in->records[i]);
 	}
 	if (in->out->update_count)
@@ -254,6 +254,77 @@ static void find_evaluations(struct inferrer *in)
 	}
 }
 
+/* Without a batch of its own: behind the end of a step and before anything of the next. A call on a batch that is trained on is none
+ * (labels from the model itself), nor is one while gradients are gathered. */
+static void find_evaluating_calls(struct inferrer *in)
+{
+	bool is_in_step = false, has_calls = in->out->update_count > 0;
+
+	for (size_t i = 0; i < in->count; i++) {
+		const struct train_record *record = &in->records[i];
+
+		if (record->is_inside)
+			continue;
+		if (has_calls && is_call(record))
+			is_in_step = false;
+		else if (trains(record))
+			is_in_step = has_calls;
+		else if (is_batch(record) && !in->is_evaluation[i])
+			is_in_step = true;
+		else if (record->is_evaluating && !is_in_step)
+			in->is_evaluation[i] = true;
+	}
+}
+
+/* ---- several optimizers ------------------------------------------------------------------------------------------------------ */
+
+struct rate { /* of one optimizer, in steps that have calls */
+	size_t first, last, count;
+};
+
+static void note_rate(struct rate *rates, struct number_map *map, uint64_t optimizer, size_t step)
+{
+	uint32_t found = number_map_find(map, optimizer);
+
+	if (found == NUMBER_MAP_NONE) {
+		found = map->count;
+		number_map_set(map, optimizer, found);
+		rates[found] = (struct rate){step, step, 0};
+	}
+	rates[found].count += !rates[found].count || rates[found].last != step;
+	rates[found].last = step;
+}
+
+static void find_rare_calls(struct inferrer *in)
+{
+	struct number_map map = {0};
+	struct rate *rates = memory_resize(NULL, in->out->update_count + 1, sizeof(*rates));
+	size_t step = 0, with_calls = 0;
+	bool has_call = false;
+
+	for (size_t i = 0; i < in->count && step < in->end_count; i++) {
+		if (is_call(&in->records[i]) && in->records[i].object) {
+			note_rate(rates, &map, in->records[i].object, with_calls);
+			has_call = true;
+		}
+		if (i == in->ends[step]) {
+			step++;
+			with_calls += has_call;
+			has_call = false;
+		}
+	}
+	for (uint32_t i = 0; i < map.count; i++) {
+		size_t steps = rates[i].last - rates[i].first + 1;
+
+		if (rates[i].count == steps || (in->out->rare_calls && rates[i].count >= in->out->rare_calls))
+			continue;
+		in->out->rare_calls = rates[i].count;
+		in->out->rare_steps = steps;
+	}
+	free(rates);
+	number_map_release(&map);
+}
+
 /* ---- intervals -------------------------------------------------------------------------------------------------------------- */
 
 static struct inferred *add(struct inference *out, uint8_t what, int64_t start_ns, int64_t end_ns)
@@ -268,6 +339,8 @@ static struct inferred *add(struct inference *out, uint8_t what, int64_t start_n
 
 static uint8_t phase_of(const struct inferrer *in, size_t i)
 {
+	if (in->records[i].token == TOKEN_SAVE)
+		return STEPSCOPE_PHASE_CHECKPOINT;
 	if (in->is_evaluation[i])
 		return STEPSCOPE_PHASE_EVALUATION;
 	switch ((enum train_token)in->records[i].token) {
@@ -282,6 +355,7 @@ static uint8_t phase_of(const struct inferrer *in, size_t i)
 	case TOKEN_OP:
 	case TOKEN_ZERO_GRAD:
 	case TOKEN_SCALER:
+	case TOKEN_SAVE:
 	case TOKEN_CUT:
 		break;
 	}
@@ -533,7 +607,9 @@ void infer_steps(struct inference *inference, const struct train_record *records
 	in.is_evaluation = memory_resize(NULL, count + 1, sizeof(*in.is_evaluation));
 	memset(in.is_evaluation, 0, (count + 1) * sizeof(*in.is_evaluation));
 	find_ends(&in);
+	find_rare_calls(&in);
 	find_evaluations(&in);
+	find_evaluating_calls(&in);
 	add_all(&in);
 	free(in.ends);
 	free(in.is_evaluation);

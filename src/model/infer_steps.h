@@ -20,7 +20,11 @@
  *
  * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. It
  * takes in whole ranges. A backward trains when it accumulates gradients. A batch after which nothing trains before the next
- * one is an evaluation. A step that a kill cut off has the end INFERRED_IS_OPEN.
+ * one is an evaluation; so are calls of a module in evaluation mode, which make no graph, of one that is trained at other times: behind a
+ * step, before the next batch and the next backward. A step that a kill cut off has the end INFERRED_IS_OPEN.
+ *
+ * Several optimizers of which one is not called in each step, while others are, leave open what a step is: the rules count what the
+ * fastest makes, and `rare_calls` says so.
  *
  * Time is linear in the records, but for the depth of the ranges: the caller bounds it.
  */
@@ -39,6 +43,7 @@ enum train_token {     /* of records of the thread that trains, that lie in no o
 	TOKEN_OPTIMIZER, /* Optimizer.step() */
 	TOKEN_ZERO_GRAD,
 	TOKEN_SCALER, /* the gradient scaler's update */
+	TOKEN_SAVE,   /* torch.save */
 	TOKEN_CUT,    /* last in the list: the recording was not closed; `is_inside`: while the optimizer was called */
 };
 
@@ -51,13 +56,14 @@ struct train_range { /* a range of the user's, around records: intervals nest wi
 
 struct train_record {
 	int64_t start_ns, end_ns;
-	uint64_t optimizer; /* which one; 0: not known */
+	uint64_t object;    /* which optimizer; of a module that is called to evaluate: which one; 0: not known */
 	uint32_t range;     /* innermost around it */
 	uint8_t token;      /* enum train_token */
 	bool is_training;   /* backward: it accumulates a gradient */
 	bool is_inside;     /* it lies in an optimizer's call before it in the list; a call in another one, too */
 	bool is_empty;      /* data: the loop's end, no batch came */
-	bool is_module;     /* forward: a call of a module */
+	bool is_module;     /* forward, operators: a call of a module */
+	bool is_evaluating; /* operators: a call, in evaluation mode, of a module that is trained at other times */
 };
 
 #define INFERRED_STEP 0 /* else enum stepscope_phase */
@@ -75,6 +81,8 @@ struct inference {
 	size_t count, capacity;
 	size_t step_count;
 	size_t update_count; /* optimizer calls */
+	size_t rare_calls; /* steps in which the optimizer that is called least often is called; 0: all are called in all */
+	size_t rare_steps;   /* steps from its first to its last */
 	bool is_joined;      /* rule 2 joined groups: the count may be too small */
 	bool is_each_update; /* rule 2 had nothing to join by: the count may be too large */
 };

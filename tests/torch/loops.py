@@ -634,6 +634,61 @@ def actor_critic():
                 old.lerp_(new, 0.1)
 
 
+def evaluation_without_loader():
+    """Tensors in a list, evaluated by the model's mode after each third step; a teacher that is never trained, and a checkpoint."""
+    import io
+    model, teacher = net(), net()
+    teacher.eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches, checks = [torch.randn(8, 16) for _ in range(6)], [torch.randn(8, 16) for _ in range(3)]
+    for i, batch in enumerate(batches):
+        with torch.no_grad():
+            wanted = teacher(batch)
+        with Step():
+            loss = nn.functional.mse_loss(model(batch), wanted)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        if i % 3 == 2:
+            model.eval()
+            begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            with torch.no_grad():
+                for check in checks:
+                    model(check).pow(2).mean().item()
+                    time.sleep(0.01)
+                model(checks[0])
+            facts.setdefault("evaluation_ns", []).append(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin)
+            model.train()
+        if i == 3:
+            begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            torch.save({"weights": model.state_dict(), "more": Slow()}, io.BytesIO())
+            facts["checkpoint_ns"] = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin
+
+
+class Slow:
+    """20 ms for its pickle."""
+
+    def __reduce__(self):
+        time.sleep(0.02)
+        return Slow, ()
+
+
+def two_to_one():
+    """A GAN whose critic learns twice for each time its generator does."""
+    generator, critic = nn.Linear(4, 16), nn.Linear(16, 1)
+    g, d = torch.optim.Adam(generator.parameters()), torch.optim.Adam(critic.parameters())
+    for _ in range(4):
+        for i in range(2):
+            with Step():
+                d.zero_grad()
+                critic_loss(critic, generator, torch.randn(8, 16)).backward()
+                d.step()
+                if i == 1:
+                    g.zero_grad()
+                    (-critic(generator(torch.randn(8, 4))).mean()).backward()
+                    g.step()
+
+
 def killed():
     """Dies in the middle of the fourth step, without a word."""
     import os

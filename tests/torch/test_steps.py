@@ -9,10 +9,14 @@ from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, 
 
 NAMES = ["plain", "adam_without_loader", "two_workers", "accumulation", "evaluation_per_epoch", "evaluation_after_each_step",
          "gan", "two_optimizers", "lbfgs", "inference", "hand_written_sgd", "ranges_around", "gradient_penalty",
-         "checkpointed", "n_critic", "sam", "sam_closure_without_loader", "ppo", "ppo_without_loader", "moving_average",
+         "checkpointed", "sam", "sam_closure_without_loader", "ppo", "ppo_without_loader", "moving_average",
          "two_backwards", "skipped_by_hand", "scaler", "optimizer_in_hook", "iterable_dataset", "nested_ranges",
          "range_around_updates", "validation_in_the_middle", "warm_up", "backward_in_thread", "many_optimizers",
-         "prefetch", "partial_accumulation", "distillation", "inner_updates", "in_a_thread", "two_phases", "actor_critic"]
+         "prefetch", "partial_accumulation", "distillation", "inner_updates", "in_a_thread", "two_phases", "actor_critic",
+         "evaluation_without_loader"]
+
+# Whose optimizers step at different rates.
+AMBIGUOUS = ["n_critic", "two_to_one"]
 
 
 def record(tmp_path, python, name):
@@ -38,8 +42,37 @@ def test_as_many_steps_as_the_script_made(tmp_path, python, name):
         pytest.skip(f"1.13 has no {NEWER[name]}")
     truth, steps = record(tmp_path, python, name)
     assert [step["step"] for step in steps] == list(range(len(truth["steps"])))
-    assert "the number of steps is uncertain" not in report(tmp_path)
+    assert not [row for row in table(tmp_path, "ledger") if "number of steps" in row["sentence"]]
     assert not [row for row in table(tmp_path, "ledger") if row["what"] == "unmatched end"]  # what is inferred cuts nothing
+
+
+@pytest.mark.parametrize("name", AMBIGUOUS)
+@every_python
+def test_optimizers_of_different_rates_make_it_ambiguous(tmp_path, python, name):
+    truth, steps = record(tmp_path, python, name)
+    assert len(steps) == len(truth["steps"])
+    assert [row for row in table(tmp_path, "ledger") if row["sentence"].startswith("the number of steps is ambiguous")]
+
+
+@every_python
+def test_evaluation_and_checkpoint_without_a_loader(tmp_path, python):
+    truth, steps = record(tmp_path, python, "evaluation_without_loader")
+    between = {row["part"]: row["total_ns"] for row in table(tmp_path, "between_steps")}
+    saved = sum(step["checkpoint_ns"] for step in steps)
+    assert sum(step["evaluation_ns"] for step in steps) == 0
+    # its second one is behind the last step
+    assert 0.8 * truth["evaluation_ns"][0] <= between["between steps: evaluation"] <= truth["evaluation_ns"][0]
+    assert 0.9 * truth["checkpoint_ns"] <= saved <= truth["checkpoint_ns"]
+    assert [step["checkpoint_ns"] > 0 for step in steps] == [False] * 4 + [True, False]
+
+
+@every_python
+def test_a_checkpoint_is_known_where_no_operators_are(tmp_path, python):
+    done = run(tmp_path, python, HERE / "loops.py", "evaluation_without_loader", options=["--steps", "none"])
+    assert done.returncode == 0, done.stderr
+    truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
+    assert [step["checkpoint_ns"] > 0 for step in steps] == [False] * 4 + [True, False]
+    assert steps[4]["checkpoint_ns"] >= 20e6 and len(steps) == len(truth["steps"])
 
 
 @every_python

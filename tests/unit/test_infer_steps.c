@@ -6,7 +6,7 @@
  *
  *     D batch    E end of the loop's batches    o operator    F operator of a graph    Z zero_grad    S scaler    ! cut off
  *     B backward that trains    b one that does not    P optimizer, unknown    1..9 known ones    P(...) what lies in its call
- *     [...] a range
+ *     W torch.save    v a call of a module that evaluates    [...] a range
  *
  * What is expected stands below: for each letter the number of the step it is in, and the phase.
  */
@@ -35,20 +35,21 @@ struct loop {
 
 static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_t range, bool is_inside)
 {
-	static const char tokens[] = {
-		[TOKEN_OP] = 'o',        [TOKEN_FORWARD] = 'F',   [TOKEN_DATA] = 'D',   [TOKEN_BACKWARD] = 'B',
-		[TOKEN_OPTIMIZER] = 'P', [TOKEN_ZERO_GRAD] = 'Z', [TOKEN_SCALER] = 'S', [TOKEN_CUT] = '!'};
+	static const char tokens[] = {[TOKEN_OP] = 'o',       [TOKEN_FORWARD] = 'F',   [TOKEN_DATA] = 'D',
+	                              [TOKEN_BACKWARD] = 'B', [TOKEN_OPTIMIZER] = 'P', [TOKEN_ZERO_GRAD] = 'Z',
+	                              [TOKEN_SCALER] = 'S',   [TOKEN_SAVE] = 'W',      [TOKEN_CUT] = '!'};
 	bool is_known = letter >= '1' && letter <= '9';
 	struct train_record *record = &loop->records[loop->count++];
 	char token = letter;
 
-	if (is_known || letter == 'E' || letter == 'b')
-		token = is_known ? 'P' : letter == 'E' ? 'D' : 'B';
+	if (is_known || letter == 'E' || letter == 'b' || letter == 'v')
+		token = is_known ? 'P' : letter == 'E' ? 'D' : letter == 'v' ? 'o' : 'B';
 	*record = (struct train_record){
 		.start_ns = start_ns, .end_ns = start_ns + 9, .range = range, .is_inside = is_inside};
 	record->is_training = letter == 'B';
 	record->is_empty = letter == 'E';
-	record->optimizer = is_known ? (uint64_t)(letter - '0') << 40 : 0;
+	record->is_module = record->is_evaluating = letter == 'v';
+	record->object = is_known ? (uint64_t)(letter - '0') << 40 : 0;
 	while (tokens[record->token] != token)
 		record->token++;
 }
@@ -82,11 +83,9 @@ static void read_loop(struct loop *loop, const char *text)
 /* Of the records' and brackets' middles. */
 static void draw(const struct inference *inference, size_t length, char *steps, char *phases)
 {
-	static const char letters[] = {[STEPSCOPE_PHASE_DATA] = 'd',
-	                               [STEPSCOPE_PHASE_FORWARD] = 'f',
-	                               [STEPSCOPE_PHASE_BACKWARD] = 'b',
-	                               [STEPSCOPE_PHASE_OPTIMIZER] = 'o',
-	                               [STEPSCOPE_PHASE_EVALUATION] = 'e'};
+	static const char letters[] = {[STEPSCOPE_PHASE_DATA] = 'd',       [STEPSCOPE_PHASE_FORWARD] = 'f',
+	                               [STEPSCOPE_PHASE_BACKWARD] = 'b',   [STEPSCOPE_PHASE_OPTIMIZER] = 'o',
+	                               [STEPSCOPE_PHASE_CHECKPOINT] = 'c', [STEPSCOPE_PHASE_EVALUATION] = 'e'};
 
 	memset(steps, '.', length);
 	memset(phases, '.', length);
@@ -207,6 +206,43 @@ static void an_evaluation_between_steps_is_in_none(void **state)
 	check("DoDoEDFB1", ".....0000", NULL);
 }
 
+static void an_evaluation_without_batches_is_told_by_the_mode(void **state)
+{
+	check("FB1vovoFB1FB1", "000...1111222", "fboeee.fbofbo");
+	check("FBPvFBPvv", "000.111..", "fboefboee");
+	check("vvFB1", "..000", "eefbo");
+	check("DFB1vvDFB1", "0000..1111", "dfboeedfbo");
+	/* labels from the model itself, on the batch; while gradients are gathered */
+	check("DvFB1DvFB1", "0000011111", "d.fbod.fbo");
+	check("FBvFB1FB1", "000000111", "fb.fbofbo");
+	/* without optimizers */
+	check("FBvFB", "00.11", "fbefb");
+}
+
+static void a_file_that_is_written_is_a_checkpoint(void **state)
+{
+	check("DFB1WDFB1", "000011111", "dfbocdfbo");
+	check("DFWFB1", "000000", "dfcfbo");
+	check("DFB1DoDoWEDFB1W", "0000......1111.", NULL);
+}
+
+static void optimizers_of_different_rates_are_said(void **state)
+{
+	struct loop loop;
+
+	read_loop(&loop, "DFB1DFB1DFB12DFB1DFB1DFB12");
+	assert_int_equal(loop.inference.step_count, 6);
+	assert_int_equal(loop.inference.rare_calls, 2);
+	assert_int_equal(loop.inference.rare_steps, 4);
+	inference_release(&loop.inference);
+	for (const char *const *even = (const char *const[]){"DFB12DFB12", "DFB1DFB1DFB2DFB2", "DZFB1DZFBDZFB1", NULL};
+	     *even; even++) {
+		read_loop(&loop, *even);
+		assert_int_equal(loop.inference.rare_calls, 0);
+		inference_release(&loop.inference);
+	}
+}
+
 static void an_evaluation_inside_of_a_range(void **state)
 {
 	check("DFB1[DoDoE]DFB1", "0000.......1111", NULL);
@@ -300,7 +336,7 @@ static void more_optimizers_than_one_remembers_at_a_glance(void **state)
 		                                   .end_ns = (int64_t)i + 1,
 		                                   .range = NO_RANGE,
 		                                   .token = TOKEN_OPTIMIZER,
-		                                   .optimizer = 1 + i % 250};
+		                                   .object = 1 + i % 250};
 	infer_steps(&inference, records, 1000, NULL);
 	assert_int_equal(inference.step_count, 4);
 	inference_release(&inference);
@@ -316,8 +352,8 @@ static uint32_t random_below(uint64_t *state, uint32_t below)
 
 static void random_text(uint64_t *seed, char *text)
 {
-	static const char *const alphabets[] = {"DDFFBB1Zo[]()", "DEFBbP[]()oZS",     "DFB12[]",
-	                                        "FB1[][][",      "DEoFb12345S()[]ZB", "DFZBo[]"};
+	static const char *const alphabets[] = {"DDFFBB1Zo[]()vW", "DEFBbP[]()oZSvW", "DFB12[]",           "FBov1[]",
+	                                        "FBvW12[]D",       "FB1[][][",        "DEoFb12345S()[]ZB", "DFZBo[]"};
 	const char *alphabet = alphabets[random_below(seed, sizeof alphabets / sizeof *alphabets)];
 	size_t length = random_below(seed, 60), used = 0;
 	char open[LETTERS];
@@ -435,7 +471,7 @@ static void records_of_nonsense_do_no_harm(void **state)
 				.start_ns = random_below(&seed, 50),
 				.end_ns = random_below(&seed, 50),
 				.range = random_below(&seed, 2) ? random_below(&seed, 20) : NO_RANGE,
-				.optimizer = random_below(&seed, 3),
+				.object = random_below(&seed, 3),
 				.token = (uint8_t)random_below(&seed, TOKEN_CUT + 1),
 				.is_training = random_below(&seed, 2),
 				.is_inside = random_below(&seed, 4) == 0,
@@ -485,6 +521,9 @@ int main(void)
 		cmocka_unit_test(a_closure_is_a_step),
 		cmocka_unit_test(accumulation_is_one_step),
 		cmocka_unit_test(an_evaluation_between_steps_is_in_none),
+		cmocka_unit_test(an_evaluation_without_batches_is_told_by_the_mode),
+		cmocka_unit_test(a_file_that_is_written_is_a_checkpoint),
+		cmocka_unit_test(optimizers_of_different_rates_are_said),
 		cmocka_unit_test(an_evaluation_inside_of_a_range),
 		cmocka_unit_test(without_optimizers_a_backward_is_a_step),
 		cmocka_unit_test(skipped_updates_are_steps),

@@ -14,6 +14,7 @@ struct around {
 	PyObject *before;  /* called with the first argument; what it raises is forgotten; NULL */
 	PyObject *after;   /* the same, with the type of what the function raised, or None; NULL */
 	bool is_optimizer; /* the call is of the optimizer that is its first argument */
+	bool is_save;      /* it is torch.save */
 	uint32_t symbol;   /* of the range; 0: none, or not known yet */
 	PyObject *name;    /* of the range; NULL: none */
 };
@@ -61,7 +62,7 @@ static bool begin_range(struct around *around)
 		PyErr_Clear();
 		return false;
 	}
-	library.stepscope_emit_begin(around->symbol);
+	library.stepscope_torch_range(around->symbol);
 	return true;
 }
 
@@ -73,7 +74,11 @@ static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keyw
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
 		library.stepscope_torch_optimizer((uint64_t)(uintptr_t)PyTuple_GetItem(arguments, 0));
 	bool is_begun = begin_range(around);
+	if (around->is_save)
+		library.stepscope_torch_save(true);
 	PyObject *result = PyObject_Call(around->function, arguments, keywords);
+	if (around->is_save)
+		library.stepscope_torch_save(false);
 	if (is_begun)
 		library.stepscope_emit_end();
 	return call_after(around, arguments, result);
@@ -174,11 +179,11 @@ static PyObject *given(PyObject *object)
 
 static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
-	static char *names[] = {"function", "name", "before", "after", "is_optimizer", NULL};
+	static char *names[] = {"function", "name", "before", "after", "is_optimizer", "is_save", NULL};
 	PyObject *function, *name = NULL, *before = NULL, *after = NULL;
-	int is_optimizer = 0;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOp:around", names, &function, &name, &before, &after,
-	                                 &is_optimizer))
+	int is_optimizer = 0, is_save = 0;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOpp:around", names, &function, &name, &before,
+	                                 &after, &is_optimizer, &is_save))
 		return NULL;
 	struct around *made = PyObject_New(struct around, around_type);
 	if (!made)
@@ -189,13 +194,14 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 	made->before = given(before);
 	made->after = given(after);
 	made->is_optimizer = is_optimizer;
+	made->is_save = is_save;
 	made->symbol = 0;
 	return (PyObject *)made;
 }
 
 static PyMethodDef methods[] = {
 	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
-         "around(function, name=None, before=None, after=None, is_optimizer=False): stands in the function's place."},
+         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False): stands in the function's place."},
 	{NULL, NULL, 0, NULL},
 };
 

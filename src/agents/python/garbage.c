@@ -30,7 +30,7 @@ static void begin(long generation)
 		return;
 	if (!garbage.symbols[generation])
 		garbage.symbols[generation] = library.stepscope_name(STEPSCOPE_KIND_RANGE, names[generation]);
-	library.stepscope_emit_begin(garbage.symbols[generation]);
+	library.stepscope_torch_range(garbage.symbols[generation]);
 	garbage.is_open = true;
 }
 

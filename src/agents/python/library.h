@@ -60,11 +60,13 @@
 	F(stepscope_torch_lines_stop)                                                                                  \
 	F(stepscope_torch_want_lines)                                                                                  \
 	F(stepscope_torch_stop)                                                                                        \
-	F(stepscope_torch_module_begin)                                                                                \
 	F(stepscope_torch_follow)                                                                                      \
 	F(stepscope_torch_unfollow)                                                                                    \
 	F(stepscope_torch_optimizer)                                                                                   \
 	F(stepscope_torch_optimizer_made)                                                                              \
+	F(stepscope_torch_module)                                                                                      \
+	F(stepscope_torch_save)                                                                                        \
+	F(stepscope_torch_range)                                                                                       \
 	F(stepscope_torch_loader)                                                                                      \
 	F(stepscope_torch_loader_end)                                                                                  \
 	F(stepscope_torch_owners)                                                                                      \

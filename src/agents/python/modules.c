@@ -23,10 +23,12 @@ struct entry {
 	PyObject *module;    /* borrowed: only compared */
 	PyObject *reference; /* to it; NULL: the entry is free */
 	uint32_t symbol;     /* 0: there is no name to be had */
+	uint64_t identity;   /* of the program's model, whatever holds it */
 };
 
 static struct {
 	PyObject *function, *name_of; /* what is watched; Python's part, which names unknown modules */
+	PyObject *training;           /* the text */
 	vectorcall **place, *original;
 	struct entry *entries;
 	uint32_t count, capacity; /* a power of two */
@@ -89,7 +91,7 @@ static const struct entry *find(const PyObject *module)
 }
 
 /* False: it cannot be referred to, and an exception is set. */
-static bool put_in(PyObject *module, uint32_t symbol)
+static bool put_in(PyObject *module, uint32_t symbol, PyObject *held)
 {
 	PyObject *reference = PyWeakref_NewRef(module, NULL);
 	if (!reference)
@@ -102,20 +104,20 @@ static bool put_in(PyObject *module, uint32_t symbol)
 	struct entry *entry = slot_of(modules.entries, modules.capacity, module);
 	modules.count += !entry->reference;
 	Py_XDECREF(entry->reference);
-	*entry = (struct entry){module, reference, symbol};
+	*entry = (struct entry){module, reference, symbol, (uintptr_t)held};
 	return true;
 }
 
-/* name_module(module, path): from Python; path None: it has no name, do not ask again. */
+/* name_module(module, path, held=module): from Python; path None: it has no name, do not ask again; held: the model in this wrapper. */
 static PyObject *name_module(PyObject *self, PyObject *arguments)
 {
-	PyObject *module, *path;
+	PyObject *module, *path, *held = NULL;
 	uint32_t symbol = 0;
-	if (!PyArg_ParseTuple(arguments, "OO:name_module", &module, &path))
+	if (!PyArg_ParseTuple(arguments, "OO|O:name_module", &module, &path, &held))
 		return NULL;
 	if (path != Py_None && !native_symbol((enum stepscope_kind)STEPSCOPE_SYMBOL_MODULE, path, &symbol))
 		return NULL;
-	if (!put_in(module, symbol))
+	if (!put_in(module, symbol, held ? held : module))
 		return NULL;
 	Py_RETURN_NONE;
 }
@@ -129,9 +131,9 @@ static PyObject *is_named_module(PyObject *self, PyObject *module)
 
 /* Python finds the path, once. Whatever goes wrong there is not the program's business, unless it came from outside (the user's
  * Ctrl-C): false, and it is set. */
-static bool ask_for_name(PyObject *module, uint32_t *symbol)
+static bool ask_for_name(PyObject *module, struct entry *found)
 {
-	*symbol = 0;
+	*found = (struct entry){0};
 	if (calls.is_being_named || modules.is_full)
 		return true;
 	calls.is_being_named = true;
@@ -144,10 +146,20 @@ static bool ask_for_name(PyObject *module, uint32_t *symbol)
 	PyErr_Clear();
 	const struct entry *entry = find(module);
 	if (entry)
-		*symbol = entry->symbol;
-	else if (!put_in(module, 0))
+		*found = *entry;
+	else if (!put_in(module, 0, module))
 		PyErr_Clear();
 	return true;
+}
+
+/* Which model the program calls, and whether to train it. No code of the program's is asked for its mode. */
+static void tell_mode(PyObject *module, uint64_t identity)
+{
+	PyObject *mode = PyObject_GenericGetAttr(module, modules.training);
+	if (mode == Py_True || mode == Py_False)
+		library.stepscope_torch_module(identity, mode == Py_True);
+	PyErr_Clear();
+	Py_XDECREF(mode);
 }
 
 static PyObject *call_module(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
@@ -155,17 +167,19 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 	size_t count = count_and_flag & ~((size_t)1 << (8 * sizeof(size_t) - 1));
 	if (!library_records(STEPSCOPE_ACTIVE_DETAIL) || count == 0)
 		return modules.original(function, arguments, count_and_flag, names);
-	const struct entry *entry = find(arguments[0]);
-	uint32_t symbol = entry ? entry->symbol : 0;
-	if (!entry && !ask_for_name(arguments[0], &symbol))
+	const struct entry *known = find(arguments[0]);
+	struct entry entry = known ? *known : (struct entry){0};
+	if (!known && !ask_for_name(arguments[0], &entry))
 		return NULL;
-	if (!symbol)
+	if (!entry.symbol)
 		return modules.original(function, arguments, count_and_flag, names);
 	if (calls.depth++ == 0) {
 		Py_INCREF(arguments[0]);
 		calls.root = arguments[0];
 	}
-	library.stepscope_torch_module_begin(symbol);
+	library.stepscope_torch_range(entry.symbol);
+	if (calls.depth == 1)
+		tell_mode(arguments[0], entry.identity);
 	PyObject *result = modules.original(function, arguments, count_and_flag, names);
 	if (library_records(~0u))
 		library.stepscope_emit_end();
@@ -230,6 +244,9 @@ static PyObject *watch_modules(PyObject *self, PyObject *arguments)
 		Py_RETURN_FALSE;
 	Py_INCREF(function);
 	Py_INCREF(name_of);
+	modules.training = PyUnicode_InternFromString("training");
+	if (!modules.training)
+		return NULL;
 	modules.function = function;
 	modules.name_of = name_of;
 	modules.original = *modules.place;

@@ -24,7 +24,7 @@ static struct {
 	bool has_inputs; /* proven and checked */
 	bool is_without_inputs, is_without_lines, is_measured;
 	uint32_t optimizer_key; /* symbol */
-	uint32_t loader_key, loader_end_key;
+	uint32_t loader_key, loader_end_key, module_key;
 } agent = {.layout = {.sequence = -1, .forward_thread = -1}};
 
 int stepscope_torch_find(void)
@@ -101,6 +101,7 @@ int stepscope_torch_start(void)
 	emit_note_observer("PyTorch");
 	agent.loader_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.loader", 12);
 	agent.loader_end_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.loader_end", 16);
+	agent.module_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.module", 12);
 	agent.optimizer_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.optimizer", 15);
 	stepscope_metadata("torch.library", agent.entry.path);
 	stepscope_metadata("torch.sequence", agent.layout.sequence >= 0 ? "yes" : agent.problem);
@@ -165,17 +166,29 @@ void stepscope_torch_want_lines(int is_wanted)
 	agent.is_without_lines = !is_wanted;
 }
 
-void stepscope_torch_module_begin(uint32_t symbol)
-{
-	observer_module_begin(symbol);
-}
-
 void stepscope_torch_optimizer(uint64_t identity)
 {
 	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, identity};
 	training_optimizer(identity);
 	if (agent.optimizer_key && stepscope_is_recording())
 		emit_event(STEPSCOPE_EVENT_ARG, agent.optimizer_key, payload, 2);
+}
+
+void stepscope_torch_module(uint64_t identity, int is_training)
+{
+	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, identity << 1 | (is_training ? STEPSCOPE_MODULE_TRAINS : 0)};
+	if (agent.module_key && stepscope_is_recording())
+		emit_event(STEPSCOPE_EVENT_ARG, agent.module_key, payload, 2);
+}
+
+void stepscope_torch_save(int is_begin)
+{
+	observer_save(is_begin);
+}
+
+void stepscope_torch_range(uint32_t symbol)
+{
+	observer_range(symbol);
 }
 
 void stepscope_torch_owners(const void *words, int count)

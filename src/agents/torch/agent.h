@@ -41,8 +41,6 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_lines_check(const char *story);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_lines_stop(void);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_want_lines(int is_wanted);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_stop(void);
-/* A call of a module begins, with the line that makes it where lines are recorded; stepscope_emit_end() ends it. */
-STEPSCOPE_AGENT_EXPORT void stepscope_torch_module_begin(uint32_t symbol);
 /* A profiler in the program follows the calling thread, and those that work for it, from the next window on. The number is for
  * unfollow, which the same thread calls; 0: this PyTorch does not tell. */
 STEPSCOPE_AGENT_EXPORT uint64_t stepscope_torch_follow(void);
@@ -55,6 +53,13 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_wants_owners(void);    /* now */
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_may_want_owners(void); /* in this session */
 /* There is one more optimizer in the program. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer_made(void);
+/* Behind the begin of a module's call, the outermost of its thread: which module it is (any number but 0), and its mode. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_module(uint64_t identity, int is_training);
+/* Around torch.save. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_save(int is_begin);
+/* While detail is recorded: a range or the call of a module begins, with the line that makes it where lines are recorded;
+ * stepscope_emit_end() ends it. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_range(uint32_t symbol);
 /* Inside of the record of a wait for a batch: which loader it is of (its number << 32 | number of the loop over it); no batch came. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader(uint64_t loader);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader_end(void);

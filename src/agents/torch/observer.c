@@ -152,7 +152,7 @@ static void end(const void *record, void *context)
 }
 
 /* A module's frame is the one that calls it, so that a reader can tell what is around it from what is in it. */
-void observer_module_begin(uint32_t symbol)
+void observer_range(uint32_t symbol)
 {
 	uint64_t frame = observer.has_lines && observer.count ? lines_here() : 0;
 	const uint64_t words[2] = {STEPSCOPE_NO_SEQUENCE, frame << 32};
@@ -160,6 +160,16 @@ void observer_module_begin(uint32_t symbol)
 		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, words, 2);
 	else
 		stepscope_emit_begin(symbol);
+}
+
+void observer_save(bool is_begin)
+{
+	if (!observer.is_counting)
+		return;
+	if (is_begin)
+		training_save();
+	else
+		training_end();
 }
 
 static const char *no_name(const void *record)

@@ -19,8 +19,10 @@ void observer_stop(void);
  * what torch.profiler sees. So one that is never called, of a scope that is used on phones only, marks them. Returns its handle, for
  * remove_callback() in the same thread; 0: not in this PyTorch. */
 uint64_t observer_follow(const struct torch_entry *entry);
-
-/* A call of a module begins, in the thread that makes it; stepscope_emit_end() ends it. */
-void observer_module_begin(uint32_t symbol);
+/* A range or the call of a module begins, in the thread that makes it, with its line of Python where lines are recorded;
+ * stepscope_emit_end() ends it. */
+void observer_range(uint32_t symbol);
+/* Around torch.save, which has no record. */
+void observer_save(bool is_begin);
 
 #endif

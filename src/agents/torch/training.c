@@ -327,6 +327,20 @@ void training_begin(enum torch_scope scope, const void *record)
 	}
 }
 
+/* What it does with the tensors is of no interest. */
+void training_save(void)
+{
+	if (!torch_thread && !thread_make())
+		return;
+	if (here.hidden++)
+		return;
+	here.is_training = here.has_work = here.work.is_open = here.is_waiting = false;
+	if (here.calls)
+		flush();
+	else
+		begin_stretch(STEPSCOPE_TRAINING_SAVE, is_detail() ? 0 : emit_now());
+}
+
 static void end_work(void)
 {
 	bool is_node = here.work.sequence >= 0 && training.next_sequence &&
@@ -348,7 +362,8 @@ void training_end(void)
 			return;
 		end_stretch();
 		count_end(here.stretch.token);
-		if (here.stretch.token == STEPSCOPE_TRAINING_DATA || here.stretch.token == STEPSCOPE_TRAINING_SCALER)
+		if (here.stretch.token == STEPSCOPE_TRAINING_DATA || here.stretch.token == STEPSCOPE_TRAINING_SCALER ||
+		    here.stretch.token == STEPSCOPE_TRAINING_SAVE)
 			flush();
 		return;
 	}
