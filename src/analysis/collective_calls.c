@@ -107,6 +107,186 @@ static bool has_any(struct call_search *search)
 	return false;
 }
 
+/* ---- which is which ---- */
+
+#define NO_KIND 0u
+#define NO_TENSOR (-1)
+
+/* What gloo makes of each; its tensors have as many elements as this input of the issue. */
+static const struct kind {
+	const char *issue, *execution;
+	int input;
+} kinds[] = {
+	{NULL, NULL, NO_TENSOR},
+	{"allreduce_", "all_reduce", 0},
+	{"allreduce_coalesced_", "all_reduce", 0},
+	{"_reduce_scatter_base_", "all_reduce", 1},
+	{"reduce_scatter_", "reduce_scatter", 1},
+	{"broadcast_", "broadcast", 0},
+	{"reduce_", "reduce", 0},
+	{"allgather_", "all_gather", 1},
+	{"_allgather_base_", "all_gather", 1},
+	{"gather_", "gather", 1},
+	{"scatter_", "scatter", NO_TENSOR},
+	{"alltoall_base_", "all_to_all", 1},
+	{"alltoall_", "all_to_all", NO_TENSOR},
+	{"send", "send", 0},
+	{"recv_", "recv", 0},
+	{"barrier", "barrier", NO_TENSOR},
+};
+
+/* The first kind that is executed like this one. */
+static uint32_t kind_of_execution(const char *name)
+{
+	for (uint32_t i = 1; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!strcmp(kinds[i].execution, name))
+			return i;
+	}
+	return NO_KIND;
+}
+
+/* Elements of the tensor, or of the tensors of a list, at *text, which is moved behind it; 1: another input. */
+static double elements(const char **text)
+{
+	double sum = 0, product = 1;
+	int depth = 0;
+	bool is_inner = false; /* no list in it so far */
+
+	do {
+		if (**text == '[') {
+			depth++;
+			product = 1;
+			is_inner = true;
+		} else if (**text == ']') {
+			depth--;
+			sum += is_inner ? product : 0;
+			is_inner = false;
+		} else if (**text >= '0' && **text <= '9') {
+			char *end;
+
+			product *= strtod(*text, &end);
+			*text = end;
+			continue;
+		}
+		++*text;
+	} while (depth && **text && **text != '\n');
+	if (**text == ' ')
+		++*text;
+	return sum;
+}
+
+static double elements_of(const char *inputs, int input)
+{
+	double sum = 0;
+
+	for (int i = 0; *inputs == '['; i++) {
+		double count = elements(&inputs);
+
+		sum += input == i || input == NO_TENSOR ? count : 0;
+	}
+	return sum;
+}
+
+static void describe_issue(struct collective_call *call, const struct model *model)
+{
+	const char *name = model_text(model, call->name) + strlen("c10d::");
+
+	call->elements = 0;
+	call->kind = NO_KIND;
+	for (uint32_t i = 1; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(kinds[i].issue, name) != 0)
+			continue;
+		call->kind = kind_of_execution(kinds[i].execution);
+		if (kinds[i].input != NO_TENSOR && call->inputs)
+			call->elements = elements_of(model_text(model, call->inputs), kinds[i].input);
+	}
+}
+
+static void describe_execution(struct collective_call *call, const struct model *model)
+{
+	call->kind = kind_of_execution(strchr(model_text(model, call->name), ':') + 1);
+	call->elements = 0;
+	if (kinds[call->kind].input != NO_TENSOR && call->inputs)
+		call->elements = elements_of(model_text(model, call->inputs), NO_TENSOR);
+}
+
+static int compare_keys(const struct collective_call *a, const struct collective_call *b)
+{
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	return (a->elements > b->elements) - (a->elements < b->elements);
+}
+
+static int compare_by_key(const void *left, const void *right)
+{
+	const struct collective_call *a = *(struct collective_call *const *)left,
+				     *b = *(struct collective_call *const *)right;
+	int order = compare_keys(a, b);
+
+	if (order)
+		return order;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+static struct collective_call **by_key(struct collective_call *list, uint32_t count)
+{
+	struct collective_call **sorted = memory_resize(NULL, (size_t)count + 1, sizeof(struct collective_call *));
+
+	for (uint32_t i = 0; i < count; i++) {
+		list[i].partner = MODEL_NONE;
+		sorted[i] = &list[i];
+	}
+	if (count)
+		qsort(sorted, count, sizeof(struct collective_call *), compare_by_key);
+	return sorted;
+}
+
+static uint32_t end_of_key(struct collective_call *const *sorted, uint32_t first, uint32_t count)
+{
+	uint32_t end = first;
+
+	while (end < count && !compare_keys(sorted[end], sorted[first]))
+		end++;
+	return end;
+}
+
+static void match(struct collective_calls *calls, const struct model *model)
+{
+	struct collective_call **issues, **executions;
+	uint32_t i = 0, e = 0;
+
+	for (uint32_t k = 0; k < calls->issue_count; k++)
+		describe_issue(&calls->issues[k], model);
+	for (uint32_t k = 0; k < calls->execution_count; k++)
+		describe_execution(&calls->executions[k], model);
+	issues = by_key(calls->issues, calls->issue_count);
+	executions = by_key(calls->executions, calls->execution_count);
+	while (i < calls->issue_count && e < calls->execution_count) {
+		int order = compare_keys(issues[i], executions[e]);
+		uint32_t issues_end = end_of_key(issues, i, calls->issue_count);
+		uint32_t executions_end = end_of_key(executions, e, calls->execution_count);
+		bool is_known = !order && issues[i]->kind != NO_KIND && issues_end - i == executions_end - e;
+
+		for (uint32_t k = 0; is_known && k < issues_end - i; k++) {
+			issues[i + k]->partner = (uint32_t)(executions[e + k] - calls->executions);
+			executions[e + k]->partner = (uint32_t)(issues[i + k] - calls->issues);
+		}
+		i = order <= 0 ? issues_end : i;
+		e = order >= 0 ? executions_end : e;
+	}
+	free(issues);
+	free(executions);
+}
+
+/* ---- bytes ---- */
+
+static bool is_number(const char *type, size_t length)
+{
+	return (length == 6 && !memcmp(type, "Scalar", 6)) || (length == 10 && !memcmp(type, "ScalarList", 10));
+}
+
 void collective_calls_find(struct collective_calls *calls, const struct model *model)
 {
 	struct call_search search = {.model = model, .calls = calls};
@@ -119,6 +299,7 @@ void collective_calls_find(struct collective_calls *calls, const struct model *m
 		qsort(calls->issues, calls->issue_count, sizeof(*calls->issues), compare_calls);
 	if (calls->execution_count)
 		qsort(calls->executions, calls->execution_count, sizeof(*calls->executions), compare_calls);
+	match(calls, model);
 	free(search.classes);
 }
 
@@ -140,49 +321,27 @@ void collective_calls_of(const struct collective_call *list, uint32_t count, uin
 		++*end;
 }
 
-/* ---- bytes ---- */
-
-/* Elements of the tensor or other input at *text, which is moved behind it. */
-static double elements(const char **text)
-{
-	double product = 1;
-	int depth = 0;
-
-	do {
-		depth += **text == '[';
-		depth -= **text == ']';
-		if (**text >= '0' && **text <= '9') {
-			char *end;
-
-			product *= strtod(*text, &end);
-			*text = end;
-			continue;
-		}
-		++*text;
-	} while (depth && **text && **text != '\n');
-	if (**text == ' ')
-		++*text;
-	return product;
-}
-
 bool collective_bytes(const char *inputs, double *bytes, const char **reason)
 {
 	const char *types = inputs ? strstr(inputs, "\nt ") : NULL;
 
 	*bytes = 0;
-	*reason = "sizes of inputs were not recorded (--with shapes)";
+	*reason = "sizes of inputs were not recorded (--with shapes), or it has no tensors";
 	if (!inputs || !inputs[0])
 		return false;
 	*reason = "types of inputs were not recorded";
 	if (!types)
 		return false;
-	*reason = "its type is not one whose size is known";
+	*reason = "the size of one of its types is not known";
 	for (types += 3; *inputs == '['; types += types[0] == ';') {
 		size_t length = strcspn(types, ";\n");
-		const struct pytorch_type *type = pytorch_type_named(types, length);
-		double size = type ? type->bytes : 0, count = elements(&inputs);
+		bool is_tensor = length && !is_number(types, length), has_sizes = inputs[1] != ']';
+		const struct pytorch_type *type = is_tensor ? pytorch_type_named(types, length) : NULL;
+		double count = elements(&inputs);
 
-		*bytes += size * count;
+		if ((is_tensor && (!type || !type->bytes)) || (!length && has_sizes))
+			return false;
+		*bytes += type ? type->bytes * count : 0;
 		types += length;
 	}
 	return *bytes > 0;

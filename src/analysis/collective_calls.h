@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * collective_calls.h: the collectives of torch.distributed that a recording shows: where the program issues each ("c10d::allreduce_", on
- * the caller's thread), and where the backend executes it ("gloo:all_reduce", on a thread of its own). The n-th issue of a process is its
- * n-th execution, in order of their starts, when there are as many of both; names need not agree (gloo reduces and scatters by an
- * all_reduce).
+ * the caller's thread), and where the backend executes it ("gloo:all_reduce", on a thread of its own).
+ *
+ * Which issue is which execution PyTorch does not say. Groups have threads of their own, so a later collective of one may be executed
+ * before an earlier one of another. So the n-th issue of a kind and size is the n-th execution of that kind and size in the process, when
+ * there are as many of both; else it is not known. Within a kind and size two may be taken for each other: sums and means over all of them
+ * are right all the same. (gloo reduces and scatters by an all_reduce.)
  */
 #ifndef ANALYSIS_COLLECTIVE_CALLS_H
 #define ANALYSIS_COLLECTIVE_CALLS_H
@@ -16,6 +19,9 @@ struct collective_call {
 	uint32_t inputs; /* string, 0: not recorded */
 	int32_t step;    /* index into model.steps, -1: none */
 	int64_t start_ns, end_ns;
+	uint32_t kind;    /* issues and executions of one kind have the same number, 0: unknown */
+	double elements;  /* of its tensors in this rank; 0: not known, or none */
+	uint32_t partner; /* of an issue the index of its execution, and the other way round; MODEL_NONE: not known */
 };
 
 struct collective_calls { /* both by process and start */
@@ -30,7 +36,7 @@ void collective_calls_release(struct collective_calls *calls);
 void collective_calls_of(const struct collective_call *list, uint32_t count, uint32_t process, uint32_t *first,
                          uint32_t *end);
 
-/* Bytes of the tensors in an INPUTS text; false: `reason` says why they are not known. */
+/* Bytes of the tensors in an INPUTS text; false: `reason` says why they, all of them, are not known. */
 bool collective_bytes(const char *inputs, double *bytes, const char **reason);
 
 #endif

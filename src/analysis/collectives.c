@@ -3,6 +3,7 @@
  * collectives.c: the table `collectives`: what ranks say to each other, by process, kind and size: when it was issued, how long it lay,
  * how long the backend took (the other ranks' lateness included), and how much of that the training thread did nothing else.
  */
+#include "analysis/busy_times.h"
 #include "analysis/collective_calls.h"
 #include "analysis/labels.h"
 #include "analysis/step_times.h"
@@ -31,11 +32,12 @@ enum {
 
 static const struct table_column columns[COLLECTIVE_COLUMNS] = {
 	[COLLECTIVE_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[COLLECTIVE_NAME] = {.name = "collective",
-                             .type = TABLE_TEXT,
-                             .role = ROLE_KEY,
-                             .definition = "as the backend executes it; with c10d:: as it was issued, where no execution "
-                                           "was recorded"},
+	[COLLECTIVE_NAME] =
+		{.name = "collective",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "as the backend executes it; with c10d:: as it was issued, where its execution "
+                               "was not recorded or is not known"},
 	[COLLECTIVE_BYTES] = {.name = "bytes",
                               .type = TABLE_INT,
                               .unit = UNIT_BYTES,
@@ -100,13 +102,10 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 };
 
-struct interval {
-	int64_t start_ns, end_ns;
-};
-
 struct group {
 	uint32_t process, name, inputs;
-	bool is_executed, has_issue;
+	bool is_executed;
+	int64_t issued; /* of those: how many are known to be issues, or to have one */
 	int64_t count, total_ns, max_ns, exposed_ns;
 	double issue_ns, queue_ns;
 };
@@ -116,62 +115,8 @@ struct fold {
 	struct collective_calls calls;
 	struct group *groups;
 	uint32_t group_count, group_capacity;
-	struct interval *busy; /* of the issuing thread: operators that are no issue, in order */
-	uint32_t busy_count, busy_capacity;
-	uint32_t busy_track;
+	struct busy_times busy; /* of the issuing thread */
 };
-
-/* ---- what the thread did meanwhile ---- */
-
-static void find_busy(struct fold *fold, uint32_t number)
-{
-	const struct track *track = fold->model->tracks[number];
-
-	if (fold->busy_track == number)
-		return;
-	fold->busy_track = number;
-	fold->busy_count = 0;
-	for (uint32_t c = 0; c < track->chunk_count; c++) {
-		const struct span_chunk *chunk = track->chunks[c];
-
-		for (uint32_t i = 0; i < chunk->count; i++) {
-			struct interval *last = fold->busy_count ? &fold->busy[fold->busy_count - 1] : NULL;
-
-			if (chunk->kind[i] != SPAN_OP || (last && chunk->start_ns[i] < last->end_ns) ||
-			    !strncmp(model_text(fold->model, chunk->name[i]), "c10d::", 6))
-				continue;
-			if (fold->busy_count == fold->busy_capacity) {
-				fold->busy_capacity = fold->busy_capacity ? 2 * fold->busy_capacity : 1024;
-				fold->busy = memory_resize(fold->busy, fold->busy_capacity, sizeof(*fold->busy));
-			}
-			fold->busy[fold->busy_count++] = (struct interval){chunk->start_ns[i],
-			                                                   chunk->start_ns[i] + chunk->dur_ns[i]};
-		}
-		model_chunk_done(fold->model, chunk);
-	}
-}
-
-static int64_t exposed_in(const struct fold *fold, int64_t start_ns, int64_t end_ns)
-{
-	int64_t exposed_ns = end_ns - start_ns;
-	uint32_t low = 0, high = fold->busy_count;
-
-	while (low < high) { /* the first that ends behind the start */
-		uint32_t middle = low + (high - low) / 2;
-
-		if (fold->busy[middle].end_ns <= start_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < fold->busy_count && fold->busy[low].start_ns < end_ns; low++) {
-		int64_t from = fold->busy[low].start_ns > start_ns ? fold->busy[low].start_ns : start_ns;
-		int64_t to = fold->busy[low].end_ns < end_ns ? fold->busy[low].end_ns : end_ns;
-
-		exposed_ns -= to - from;
-	}
-	return exposed_ns;
-}
 
 /* ---- groups ---- */
 
@@ -192,46 +137,33 @@ static struct group *group_of(struct fold *fold, const struct collective_call *c
 	return &fold->groups[fold->group_count++];
 }
 
-static void add_execution(struct fold *fold, const struct collective_call *execution,
-                          const struct collective_call *issue)
+static void add_execution(struct fold *fold, const struct collective_call *execution)
 {
 	struct group *group = group_of(fold, execution);
 	int64_t dur_ns = execution->end_ns - execution->start_ns;
+	const struct collective_call *issue;
 
 	group->is_executed = true;
-	group->has_issue = issue != NULL;
 	group->count++;
 	group->total_ns += dur_ns;
 	group->max_ns = dur_ns > group->max_ns ? dur_ns : group->max_ns;
-	if (!issue)
+	if (execution->partner == MODEL_NONE)
 		return;
-	find_busy(fold, issue->track);
+	issue = &fold->calls.issues[execution->partner];
+	busy_times_of(&fold->busy, fold->model, issue->track);
+	group->issued++;
 	group->issue_ns += (double)(issue->end_ns - issue->start_ns);
 	group->queue_ns += (double)(execution->start_ns - issue->start_ns);
-	group->exposed_ns += exposed_in(fold, execution->start_ns, execution->end_ns);
+	group->exposed_ns += dur_ns - busy_times_in(&fold->busy, execution->start_ns, execution->end_ns);
 }
 
 static void add_issue(struct fold *fold, const struct collective_call *issue)
 {
 	struct group *group = group_of(fold, issue);
 
-	group->has_issue = true;
+	group->issued++;
 	group->count++;
 	group->issue_ns += (double)(issue->end_ns - issue->start_ns);
-}
-
-static void fold_process(struct fold *fold, uint32_t process)
-{
-	const struct collective_calls *calls = &fold->calls;
-	uint32_t first, end, first_issue, end_issue;
-
-	collective_calls_of(calls->executions, calls->execution_count, process, &first, &end);
-	collective_calls_of(calls->issues, calls->issue_count, process, &first_issue, &end_issue);
-	bool is_matched = end - first == end_issue - first_issue;
-	for (uint32_t i = first; i < end; i++)
-		add_execution(fold, &calls->executions[i], is_matched ? &calls->issues[first_issue + i - first] : NULL);
-	for (uint32_t i = first_issue; i < end_issue && !is_matched; i++)
-		add_issue(fold, &calls->issues[i]);
 }
 
 /* ---- the table ---- */
@@ -252,7 +184,8 @@ static void set_bytes(struct table *table, int row, const struct model *model, c
 
 static void add_row(struct table *table, const struct model *model, const struct group *group)
 {
-	static const char unmatched[] = "there are not as many executions as issues";
+	static const char unmatched[] =
+		"which call issued which cannot be known: there are not as many of both of this kind and size";
 	int32_t ranks = model->processes[group->process].world_size;
 	int row = table_row(table);
 
@@ -266,14 +199,14 @@ static void add_row(struct table *table, const struct model *model, const struct
 	table_set_int(table, row, COLLECTIVE_COUNT, group->count);
 	for (int column = COLLECTIVE_ISSUE; column < COLLECTIVE_COLUMNS; column++)
 		table_set_missing(table, row, column, group->is_executed ? unmatched : "no execution was recorded");
-	if (group->has_issue)
+	if (group->issued == group->count)
 		table_set_double(table, row, COLLECTIVE_ISSUE, group->issue_ns / (double)group->count);
 	if (!group->is_executed)
 		return;
 	table_set_int(table, row, COLLECTIVE_TIME, group->total_ns);
 	table_set_double(table, row, COLLECTIVE_MEAN, (double)group->total_ns / (double)group->count);
 	table_set_int(table, row, COLLECTIVE_MAX, group->max_ns);
-	if (!group->has_issue)
+	if (group->issued != group->count)
 		return;
 	table_set_double(table, row, COLLECTIVE_QUEUE, group->queue_ns / (double)group->count);
 	table_set_int(table, row, COLLECTIVE_EXPOSED, group->exposed_ns);
@@ -285,14 +218,18 @@ static void add_row(struct table *table, const struct model *model, const struct
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
-	struct fold fold = {.model = model, .busy_track = MODEL_NONE};
+	struct fold fold = {.model = model};
 
 	table_init(table, "collectives", "Collectives",
 	           "what ranks exchange through torch.distributed, where operators were recorded");
 	table_columns(table, columns, COLLECTIVE_COLUMNS);
 	collective_calls_find(&fold.calls, model);
-	for (uint32_t process = 0; process < model->processes_count; process++)
-		fold_process(&fold, process);
+	for (uint32_t i = 0; i < fold.calls.execution_count; i++)
+		add_execution(&fold, &fold.calls.executions[i]);
+	for (uint32_t i = 0; i < fold.calls.issue_count; i++) {
+		if (fold.calls.issues[i].partner == MODEL_NONE)
+			add_issue(&fold, &fold.calls.issues[i]);
+	}
 	for (uint32_t i = 0; i < fold.group_count; i++)
 		add_row(table, model, &fold.groups[i]);
 	table_sort(table, COLLECTIVE_TIME, false);
@@ -300,7 +237,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		table->empty = "no collective of torch.distributed was recorded";
 	collective_calls_release(&fold.calls);
 	free(fold.groups);
-	free(fold.busy);
+	busy_times_release(&fold.busy);
 	return STATUS_OK;
 }
 

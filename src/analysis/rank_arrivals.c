@@ -13,7 +13,10 @@
 
 struct arrival { /* at the last collective of a step */
 	int64_t number, time_ns;
-	uint32_t span; /* of times->spans */
+	uint32_t span;  /* of times->spans */
+	uint32_t count; /* of the step's collectives */
+	uint32_t kind;  /* of the last one */
+	double elements;
 };
 
 static int compare_arrivals(const void *left, const void *right)
@@ -29,7 +32,7 @@ static int compare_arrivals(const void *left, const void *right)
 static uint32_t add_rank(struct arrival *list, uint32_t count, const struct collective_calls *calls,
                          const struct model *model, const struct step_times *times, uint32_t span)
 {
-	uint32_t first, end, before = count;
+	uint32_t first, end, before = count, issues = 0;
 
 	collective_calls_of(calls->issues, calls->issue_count, times->spans[span].process, &first, &end);
 	for (uint32_t i = first; i < end; i++) {
@@ -38,9 +41,15 @@ static uint32_t add_rank(struct arrival *list, uint32_t count, const struct coll
 		if (issue->step < 0 || !times->steps[issue->step].is_selected || !times->steps[issue->step].is_complete)
 			continue;
 		if (count > before && list[count - 1].number == model->steps[issue->step].number)
-			list[count - 1].time_ns = issue->start_ns;
+			count--;
 		else
-			list[count++] = (struct arrival){model->steps[issue->step].number, issue->start_ns, span};
+			issues = 0;
+		list[count++] = (struct arrival){model->steps[issue->step].number,
+		                                 issue->start_ns,
+		                                 span,
+		                                 ++issues,
+		                                 issue->kind,
+		                                 issue->elements};
 	}
 	return count;
 }
@@ -60,6 +69,17 @@ static void add_step(struct rank_arrival *arrivals, const struct arrival *list, 
 	}
 }
 
+/* Do all ranks come to the same one? A rank may have more of its own, with a smaller group. */
+static bool is_of_all(const struct arrival *list, uint32_t count, uint32_t ranks)
+{
+	for (uint32_t i = 1; i < count; i++) {
+		if (list[i].count != list[0].count || list[i].kind != list[0].kind ||
+		    list[i].elements != list[0].elements)
+			return false;
+	}
+	return count == ranks;
+}
+
 static uint32_t sum_steps(struct rank_arrival *arrivals, struct arrival *list, uint32_t count, uint32_t ranks)
 {
 	uint32_t steps = 0;
@@ -69,7 +89,7 @@ static uint32_t sum_steps(struct rank_arrival *arrivals, struct arrival *list, u
 	for (uint32_t first = 0, end; first < count; first = end) {
 		for (end = first + 1; end < count && list[end].number == list[first].number; end++)
 			;
-		if (end - first != ranks)
+		if (!is_of_all(list + first, end - first, ranks))
 			continue;
 		add_step(arrivals, list + first, ranks);
 		steps++;
@@ -109,6 +129,6 @@ bool rank_arrivals_find(struct rank_arrival *arrivals, const struct model *model
 	}
 	free(list);
 	collective_calls_release(&calls);
-	*reason = "no step has a collective that was recorded in all ranks";
+	*reason = "in no step the same collectives were recorded in all ranks";
 	return steps > 0;
 }

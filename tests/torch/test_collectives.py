@@ -43,6 +43,46 @@ def test_a_killed_rank_is_named(tmp_path, python):
     assert ends[1] == "killed by SIGKILL"
 
 
+GROUPS = """
+import os, sys, time, torch
+import torch.distributed as dist
+RANK = int(os.environ["RANK"])
+dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=RANK, world_size=2)
+other, alone = dist.new_group([0, 1]), dist.new_group([0])
+model = torch.nn.Linear(16, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    model(torch.randn(8, 16)).pow(2).mean().backward()
+    if RANK == 1:
+        time.sleep(0.2)
+    # two of them hold the threads of their group, and what follows waits behind them; the other group is free
+    waits = [dist.all_reduce(torch.ones(1000 * size), async_op=True) for size in (1, 2, 3, 4)]
+    if RANK == 0:
+        dist.all_reduce(torch.ones(50), group=alone)
+    waits.append(dist.broadcast(torch.ones(500), 0, group=other, async_op=True))
+    for wait in reversed(waits):
+        wait.wait()
+    optimizer.step()
+"""
+
+
+@every_python
+def test_groups_and_handles_out_of_order(tmp_path, python):
+    (tmp_path / "groups.py").write_text(GROUPS)
+    start = f"{python} groups.py {tmp_path / 'meet'}"
+    done = run(tmp_path, "sh", "-c", f"RANK=1 {start} & RANK=0 {start}; wait", options=["--with", "shapes"],
+               env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 2, "RANK": 0})
+    assert done.returncode == 0, done.stderr
+    rows = {row["bytes"]: row for row in of_rank(tmp_path, "collectives", 0) if row["bytes"]}
+    assert {size: rows[size]["count"] for size in (200, 2000, 4000, 8000, 12000, 16000)} == dict.fromkeys(
+        (200, 2000, 4000, 8000, 12000, 16000), 3)
+    held = min(rows[size]["queue_ns"] for size in (12000, 16000))  # behind those that wait for rank 1
+    assert held > max(rows[size]["queue_ns"] for size in (200, 2000, 4000, 8000)) >= 0
+    assert all(row["issue_ns"] is not None for row in of_rank(tmp_path, "collectives", 1))
+    waits = [row for row in table(tmp_path, "host_waits") if row["cause"] == "communication: waiting for it"]
+    assert waits[0]["step_own_ns"] >= held
+
+
 SHARDED = """
 import os, sys, torch
 import torch.distributed as dist

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_collectives.c: which issue of a collective is which execution, and how many bytes one has.
+ */
+#include "analysis/collective_calls.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct job {
+	struct model model;
+	uint32_t process, main, gloo;
+	struct collective_calls calls;
+};
+
+static void job_init(struct job *job)
+{
+	model_init(&job->model, 0);
+	job->process = model_add_process(&job->model);
+	job->main = model_add_track(&job->model, job->process, TRACK_THREAD);
+	job->gloo = model_add_track(&job->model, job->process, TRACK_THREAD);
+}
+
+static void add(struct job *job, uint32_t track, int64_t start_ns, int64_t end_ns, const char *name, const char *inputs)
+{
+	struct intern *strings = &job->model.strings;
+	uint32_t row = model_span_begin(&job->model, track, start_ns, SPAN_OP, intern_add(strings, name));
+
+	if (inputs)
+		model_span_set_inputs(&job->model, track, row, intern_add(strings, inputs));
+	model_span_end(&job->model, track, end_ns, 0);
+}
+
+static void find(struct job *job)
+{
+	model_finish(&job->model);
+	collective_calls_find(&job->calls, &job->model);
+}
+
+static int64_t issue_of(const struct job *job, uint32_t execution)
+{
+	uint32_t partner = job->calls.executions[execution].partner;
+
+	return partner == MODEL_NONE ? -1 : job->calls.issues[partner].start_ns;
+}
+
+static void job_release(struct job *job)
+{
+	collective_calls_release(&job->calls);
+	model_release(&job->model);
+}
+
+/* Those of one group wait for each other, those of another overtake them. */
+static void groups_do_not_wait_for_each_other(void **state)
+{
+	struct job job;
+
+	job_init(&job);
+	add(&job, job.main, 10, 12, "c10d::allreduce_", "[[100]] []\nt TensorList;");
+	add(&job, job.main, 20, 22, "c10d::allreduce_", "[[200]] []\nt TensorList;");
+	add(&job, job.main, 30, 32, "c10d::broadcast_", "[[4, 25]] []\nt TensorList;");
+	add(&job, job.gloo, 11, 35, "gloo:all_reduce", "[100]\nt float");
+	add(&job, job.gloo, 35, 40, "gloo:broadcast", "[4, 25]\nt float");
+	add(&job, job.gloo, 50, 60, "gloo:all_reduce", "[200]\nt float");
+	find(&job);
+	assert_int_equal(job.calls.execution_count, 3);
+	assert_int_equal(issue_of(&job, 0), 10);
+	assert_int_equal(issue_of(&job, 1), 30);
+	assert_int_equal(issue_of(&job, 2), 20);
+	job_release(&job);
+}
+
+static void without_sizes_the_kind_must_do(void **state)
+{
+	struct job job;
+
+	job_init(&job);
+	add(&job, job.main, 10, 12, "c10d::_reduce_scatter_base_", NULL); /* which gloo does by reducing all */
+	add(&job, job.main, 20, 22, "c10d::barrier", NULL);
+	add(&job, job.gloo, 21, 35, "gloo:barrier", NULL);
+	add(&job, job.gloo, 36, 40, "gloo:all_reduce", NULL);
+	find(&job);
+	assert_int_equal(issue_of(&job, 0), 20);
+	assert_int_equal(issue_of(&job, 1), 10);
+	job_release(&job);
+}
+
+static void what_does_not_agree_is_not_known(void **state)
+{
+	struct job job;
+
+	job_init(&job);
+	add(&job, job.main, 10, 12, "c10d::allreduce_", "[[100]]\nt TensorList");
+	add(&job, job.main, 20, 22, "c10d::allreduce_", "[[100]]\nt TensorList");
+	add(&job, job.main, 30, 32, "c10d::allreduce_", "[[7], [3]]\nt TensorList");
+	add(&job, job.main, 40, 42, "c10d::new_in_this_version", NULL);
+	add(&job, job.gloo, 21, 35, "gloo:all_reduce", "[100]\nt float");
+	add(&job, job.gloo, 36, 40, "gloo:all_reduce", "[7] [3]\nt float;float");
+	add(&job, job.gloo, 41, 45, "gloo:new_in_this_version", NULL);
+	find(&job);
+	assert_int_equal(issue_of(&job, 0), -1); /* one of two */
+	assert_int_equal(issue_of(&job, 1), 30);
+	assert_int_equal(issue_of(&job, 2), -1);
+	job_release(&job);
+}
+
+static int bytes_of(const char *inputs)
+{
+	const char *reason;
+	double bytes;
+
+	return collective_bytes(inputs, &bytes, &reason) ? (int)bytes : -1;
+}
+
+static void bytes_are_those_of_all_tensors(void **state)
+{
+	assert_int_equal(bytes_of("[2, 3] [] [10]\nt float;Scalar;double"), 24 + 80);
+	assert_int_equal(bytes_of("[2, 3] []\nt float;"), 24);
+	assert_int_equal(bytes_of("[2, 3] [10]\nt float;a new one"), -1);
+	assert_int_equal(bytes_of("[2, 3] [10]\nt float;"), -1);
+	assert_int_equal(bytes_of("[2, 3] [[10]]\nt float;TensorList"), -1);
+	assert_int_equal(bytes_of("[2, 3]"), -1);
+	assert_int_equal(bytes_of(NULL), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(groups_do_not_wait_for_each_other),
+		cmocka_unit_test(without_sizes_the_kind_must_do),
+		cmocka_unit_test(what_does_not_agree_is_not_known),
+		cmocka_unit_test(bytes_are_those_of_all_tensors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
