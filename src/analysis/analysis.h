@@ -16,6 +16,7 @@ enum analysis_by {
 };
 
 struct step_times;
+struct launches;
 
 struct analysis_options {
 	unsigned by;    /* enum analysis_by, or-ed */
@@ -25,6 +26,7 @@ struct analysis_options {
 	int64_t pid;
 	const struct step_times
 		*step_times; /* (optional) computed once with the same steps, for all analyses of a report */
+	const struct launches *launches; /* (optional) of the same model */
 };
 
 struct analysis {
@@ -41,6 +43,9 @@ extern const struct analysis analysis_run, analysis_steps, analysis_step_time, a
 	analysis_memory_peak, analysis_memory_modules, analysis_memory_lines, analysis_memory_largest,
 	analysis_memory_steps, analysis_memory_growth, analysis_ranks, analysis_processes, analysis_counters,
 	analysis_metrics, analysis_marks, analysis_threads, analysis_ledger, analysis_cost, analysis_facts;
+
+extern const struct analysis analysis_step_breakdown, analysis_step_parts, analysis_device_busy, analysis_device_steps,
+	analysis_kernels, analysis_copies, analysis_launches, analysis_runtime_calls, analysis_communication;
 
 extern const struct analysis analysis_data_loader, analysis_host_waits, analysis_collectives, analysis_rank_phases;
 

@@ -3,8 +3,10 @@
  * operations.c: the table `ops`. Folds all spans that start in measured steps into one row per name and kind (and shape,
  * thread, phase when asked). Self time is exact: the rows, with what lies in no operation, sum to all time in spans.
  */
+#include "analysis/device_work.h"
 #include "analysis/flops.h"
 #include "analysis/labels.h"
+#include "analysis/launched_time.h"
 #include "analysis/span_memory.h"
 #include "analysis/step_times.h"
 
@@ -34,6 +36,7 @@ struct op_group {
 	enum flops_result flops_result; /* the best of its calls */
 	bool has_inner_flops;           /* counted at operations inside of it */
 	int64_t memory, self_memory;    /* bytes allocated minus freed */
+	int64_t device_ns, self_device_ns, launched;
 };
 
 struct op_fold {
@@ -51,14 +54,19 @@ struct op_fold {
 		bool has_flops; /* of its own, unless something inside of it has */
 		double flops;
 		int64_t flop_ns;
+		int64_t device_ns; /* launched by it and what is inside it */
 	} * stack;
 	uint32_t stack_depth, stack_capacity;
 	uint32_t flops_key, bytes_key;
 	struct flops flops;
 	uint32_t next_arg;
 	struct span_memory span_memory;
-	bool is_step_track;     /* the track that is visited marks steps */
-	int64_t step_self_ns;   /* all groups together */
+	const struct launches *launches;
+	struct launched_time launched_time;
+	bool is_step_track;   /* the track that is visited marks steps */
+	int64_t step_self_ns; /* all groups together */
+	int64_t device_ns, unlaunched_ns,
+		unlaunched;     /* work of devices that counts; of it without a launch: time, count */
 	int64_t calls, outside; /* spans that are no structure: all, and those not in measured steps */
 };
 
@@ -145,10 +153,14 @@ static void leave(struct op_fold *fold, uint32_t depth)
 		const struct open_op *left = &fold->stack[--fold->stack_depth];
 		struct op_group *group = &fold->groups[left->group];
 
-		if (--group->open == 0)
+		if (--group->open == 0) {
 			group->memory += left->memory;
-		if (fold->stack_depth)
+			group->device_ns += left->device_ns;
+		}
+		if (fold->stack_depth) {
 			fold->stack[fold->stack_depth - 1].memory += left->memory;
+			fold->stack[fold->stack_depth - 1].device_ns += left->device_ns;
+		}
 		group->flops += left->flops;
 		group->flop_ns += left->flop_ns;
 		group->flop_calls += left->has_flops;
@@ -236,6 +248,27 @@ static void add_facts(struct op_fold *fold, struct op_group *group, const struct
 	}
 }
 
+static bool is_operation(uint8_t kind)
+{
+	return kind == SPAN_OP || kind == SPAN_COLLECTIVE || kind == SPAN_RANGE || kind == SPAN_ANNOTATION;
+}
+
+/* A device's time is that of the innermost operator or range around its launch; called after enter() of the call that launched it. */
+static void add_launched(struct op_fold *fold, const struct span_view *span)
+{
+	const struct launched_call *call = launched_time_at(&fold->launched_time, span->track_index, span->row);
+	uint32_t i = fold->stack_depth, group = 0;
+
+	if (!call)
+		return;
+	while (i > 0 && !is_operation(fold->groups[fold->stack[i - 1].group].key.kind))
+		i--;
+	group = i > 0 ? fold->stack[i - 1].group : 0;
+	fold->groups[group].self_device_ns += call->dur_ns;
+	fold->groups[group].launched += call->count;
+	fold->stack[fold->stack_depth - 1].device_ns += call->dur_ns;
+}
+
 static void add_call(struct op_group *group, const struct span_view *span, bool is_timed)
 {
 	group->calls++;
@@ -279,6 +312,8 @@ static bool visit(void *context, const struct span_view *span)
 	enter(fold, number, span->depth, memory);
 	if (span->kind == SPAN_OP)
 		add_flops(fold, &fold->groups[number], span, is_timed);
+	if (span->kind == SPAN_RUNTIME)
+		add_launched(fold, span);
 	return true;
 }
 
@@ -306,6 +341,9 @@ enum {
 	OP_BYTES,
 	OP_SELF_MEMORY,
 	OP_MEMORY,
+	OP_SELF_DEVICE,
+	OP_DEVICE,
+	OP_LAUNCHED,
 	OP_COLUMNS,
 };
 
@@ -424,7 +462,60 @@ static const struct table_column columns[OP_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_BYTES,
                  .definition = "the same with everything inside; a call inside a call of the same row counts once"},
+	[OP_SELF_DEVICE] =
+		{.name = "self_device_ns",
+                 .title = "self device",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "time of kernels, copies and fills whose launch has this operator or range as the "
+                         "innermost around it, so none of a call of the runtime; the rows sum to the time of all that "
+                         "was launched in measured steps",
+                 .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
+	[OP_DEVICE] = {.name = "device_ns",
+                       .title = "device",
+                       .type = TABLE_INT,
+                       .unit = UNIT_NS,
+                       .definition = "the same with everything inside; a call inside a call of the same row counts once",
+                       .rules = RULE_NOT_NEGATIVE},
+	[OP_LAUNCHED] = {.name = "launched_count",
+                         .title = "launched",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .definition = "kernels, copies and fills behind self_device_ns",
+                         .rules = RULE_NOT_NEGATIVE},
 };
+
+/* Work of devices that counts, straight from their spans: launched in measured steps, or without a launch but in one. */
+static void sum_device(const struct op_fold *fold, int64_t *all_ns, int64_t *unlaunched_ns, int64_t *unlaunched)
+{
+	const struct model *model = fold->model;
+
+	*all_ns = *unlaunched_ns = *unlaunched = 0;
+	for (uint32_t number = 0; number < fold->launches->track_count; number++) {
+		const struct track *track = model->tracks[number];
+
+		for (uint32_t c = 0; fold->launches->by_track[number] && c < track->chunk_count; c++) {
+			const struct span_chunk *chunk = track->chunks[c], *at;
+
+			for (uint32_t i = 0, k; i < chunk->count; i++) {
+				const struct launch *launch = launches_of(fold->launches, number, chunk->first_row + i);
+				bool is_launched = launch->track != MODEL_NONE;
+
+				if (!span_is_device_work(chunk->kind[i]))
+					continue;
+				at = is_launched ? track_chunk(model->tracks[launch->track], launch->row, &k)
+				                 : track_chunk(track, chunk->first_row + i, &k);
+				if (!step_times_measures(fold->times, at->step[k]))
+					continue;
+				*all_ns += chunk->dur_ns[i];
+				*unlaunched_ns += is_launched ? 0 : chunk->dur_ns[i];
+				*unlaunched += !is_launched;
+			}
+			model_chunk_done(model, chunk);
+		}
+	}
+}
 
 /* What all rows together must have: straight from the allocations. */
 static int64_t memory_in_spans(const struct op_fold *fold)
@@ -451,6 +542,7 @@ static void add_columns(struct table *table, struct op_fold *fold)
 	unsigned by = fold->options->by;
 	int64_t total = 0;
 
+	sum_device(fold, &fold->device_ns, &fold->unlaunched_ns, &fold->unlaunched);
 	for (uint32_t i = 0; i < fold->group_count; i++) {
 		total += fold->groups[i].self_ns;
 		fold->step_self_ns += fold->groups[i].step_self_ns;
@@ -462,7 +554,11 @@ static void add_columns(struct table *table, struct op_fold *fold)
 		    (i == OP_PHASE && !(by & BY_PHASE)) ||
 		    ((i == OP_SELF_MEMORY || i == OP_MEMORY) && !fold->model->memory_count))
 			copy.is_hidden = true;
-		copy.total = (double)(i == OP_SELF_MEMORY ? memory_in_spans(fold) : total);
+		if (i >= OP_SELF_DEVICE && !fold->launches->work_count)
+			copy.is_hidden = true;
+		copy.total = (double)(i == OP_SELF_MEMORY   ? memory_in_spans(fold)
+		                      : i == OP_SELF_DEVICE ? fold->device_ns
+		                                            : total);
 		table_column(table, &copy);
 	}
 }
@@ -500,6 +596,18 @@ static void set_memory(struct table *table, int row, const struct op_fold *fold,
 		return;
 	table_set_int(table, row, OP_SELF_MEMORY, group->self_memory);
 	table_set_int(table, row, OP_MEMORY, group->memory);
+}
+
+static void set_device(struct table *table, int row, const struct op_fold *fold, const struct op_group *group)
+{
+	if (!fold->launches->work_count) {
+		for (int column = OP_SELF_DEVICE; column <= OP_LAUNCHED; column++)
+			table_set_missing(table, row, column, DEVICE_NOTHING);
+		return;
+	}
+	table_set_int(table, row, OP_SELF_DEVICE, group->self_device_ns);
+	table_set_int(table, row, OP_LAUNCHED, group->launched);
+	table_set_int(table, row, OP_DEVICE, group->device_ns);
 }
 
 static const char *why_no_flops(const struct op_group *group)
@@ -579,6 +687,21 @@ static void set_self(struct table *table, int row, int64_t self_ns)
 		table_set_missing(table, row, OP_RATIO, "the spans took no time");
 }
 
+/* Work of devices whose launch is not in the trace belongs to no operation, nor to the host's time in none. */
+static void add_unlaunched(struct table *table, const struct op_fold *fold)
+{
+	int row = table_row(table);
+
+	for (int column = 0; column < OP_COLUMNS; column++)
+		table_set_missing(table, row, column, "not an operation");
+	table_set_text(table, row, OP_NAME, "(launched by nothing in the trace)");
+	table_set_text(table, row, OP_KIND, "rest");
+	table_set_int(table, row, OP_SELF_DEVICE, fold->unlaunched_ns);
+	table_set_int(table, row, OP_LAUNCHED, fold->unlaunched);
+	set_self(table, row, 0);
+	set_step_self(table, row, fold, 0);
+}
+
 static void add_rows(struct table *table, const struct op_fold *fold)
 {
 	static const int not_of_rest[] = {OP_SHAPE,     OP_THREAD, OP_PHASE, OP_CALLS, OP_TOTAL,     OP_MEAN,
@@ -592,6 +715,7 @@ static void add_rows(struct table *table, const struct op_fold *fold)
 		set_times(table, row, &fold->groups[i]);
 		set_facts(table, row, &fold->groups[i]);
 		set_memory(table, row, fold, &fold->groups[i]);
+		set_device(table, row, fold, &fold->groups[i]);
 		set_self(table, row, fold->groups[i].self_ns);
 		set_step_self(table, row, fold, fold->groups[i].step_self_ns);
 	}
@@ -601,9 +725,13 @@ static void add_rows(struct table *table, const struct op_fold *fold)
 	set_self(table, row, fold->groups[0].self_ns);
 	set_step_self(table, row, fold, fold->groups[0].step_self_ns);
 	set_memory(table, row, fold, &fold->groups[0]);
+	set_device(table, row, fold, &fold->groups[0]);
 	table_set_missing(table, row, OP_MEMORY, "not an operation");
+	table_set_missing(table, row, OP_DEVICE, "not an operation");
 	for (size_t i = 0; i < sizeof(not_of_rest) / sizeof(not_of_rest[0]); i++)
 		table_set_missing(table, row, not_of_rest[i], "not an operation");
+	if (fold->unlaunched)
+		add_unlaunched(table, fold);
 	/* ties by name, so that the order does not depend on the order of threads in the file */
 	table_sort(table, OP_NAME, true);
 	table_sort(table, OP_SELF, false);
@@ -649,14 +777,19 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct step_times own = {0};
+	struct launches own_launches = {0};
 	struct op_fold fold = {.model = model, .options = options, .flops = {.model = model}};
 
 	fold.times = step_times_get(&own, model, options);
 	fold.flops_key = intern_find(&model->strings, "flops");
 	fold.bytes_key = intern_find(&model->strings, "bytes");
 	span_memory_init(&fold.span_memory, model);
+	fold.launches = launches_get(&own_launches, model, options);
+	launched_time_init(&fold.launched_time, model, fold.launches);
 	add_group(&fold, &(struct op_key){0});
 	for (uint32_t track = 0; track < model->tracks_count; track++) {
+		if (model->tracks[track]->kind == TRACK_DEVICE || model->tracks[track]->kind == TRACK_OTHER)
+			continue; /* no threads: the table of kernels has a device's work */
 		leave(&fold, 0);
 		fold.is_step_track = marks_steps(model, track);
 		model_visit_spans(model, track, visit, &fold);
@@ -673,6 +806,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	free(fold.slots);
 	free(fold.stack);
 	flops_release(&fold.flops);
+	launched_time_release(&fold.launched_time);
+	launches_release(&own_launches);
 	step_times_release(&own);
 	return STATUS_OK;
 }

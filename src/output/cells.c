@@ -50,6 +50,9 @@ static void add_number(struct buffer *out, double value, enum table_unit unit)
 	case UNIT_FLOP_PER_SECOND:
 		add_flops(out, value, unit);
 		return;
+	case UNIT_BYTES_PER_SECOND:
+		buffer_add_text(out, units_rate(text, value, "B"));
+		return;
 	default:
 		buffer_add_text(out, plain(text, value));
 	}

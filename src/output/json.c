@@ -41,6 +41,7 @@ static const char *unit_word(enum table_unit unit)
 		[UNIT_PER_SECOND] = "1/s",
 		[UNIT_FLOP] = "FLOP",
 		[UNIT_FLOP_PER_SECOND] = "FLOP/s",
+		[UNIT_BYTES_PER_SECOND] = "bytes/s",
 		[UNIT_NS_SINCE_START] = "ns since start",
 	};
 

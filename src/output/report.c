@@ -20,6 +20,8 @@ void report_init(struct report *report, const struct model *model, const struct 
 	report->options = *options;
 	step_times_init(&report->step_times, model, options);
 	report->options.step_times = &report->step_times;
+	launches_init(&report->launches, model);
+	report->options.launches = &report->launches;
 	while (length > 1 && path[length - 1] == '/')
 		length--;
 	for (start = length; start > 0 && path[start - 1] != '/';)
@@ -34,6 +36,7 @@ void report_release(struct report *report)
 			table_release(&report->tables[i].table);
 	}
 	step_times_release(&report->step_times);
+	launches_release(&report->launches);
 	arena_release(&report->arena);
 	memset(report, 0, sizeof(*report));
 }

@@ -13,8 +13,9 @@
 
 #include "analysis/analysis.h"
 #include "analysis/step_times.h"
+#include "model/launches.h"
 
-#define REPORT_TABLES 32
+#define REPORT_TABLES 64
 #define REPORT_DEFECTS 32
 
 struct report {
@@ -23,6 +24,7 @@ struct report {
 	const char *name; /* last part of it */
 	struct analysis_options options;
 	struct step_times step_times;
+	struct launches launches;
 	struct arena arena;
 	struct {
 		struct table table;

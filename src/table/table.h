@@ -40,7 +40,8 @@ enum table_unit {
 	UNIT_PER_SECOND, /* _per_s */
 	UNIT_FLOP,
 	UNIT_FLOP_PER_SECOND,
-	UNIT_NS_SINCE_START, /* instant */
+	UNIT_BYTES_PER_SECOND, /* _bytes_per_s; shown in powers of 1000 */
+	UNIT_NS_SINCE_START,   /* instant */
 };
 
 enum table_role {

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * communication.c: the table `communication`: kernels that exchange data between devices, by device, collective and size: their time, how
+ * much of it nothing hides, and their bandwidth as nccl-tests define it. A kernel that waits for another rank runs meanwhile: bandwidth
+ * is that of the whole time.
+ */
+#include "analysis/collective_calls.h"
+#include "analysis/device_names.h"
+#include "analysis/device_work.h"
+
+#include "base/memory.h"
+#include "model/launch_config.h"
+#include "model/number_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	COMM_DEVICE,
+	COMM_COLLECTIVE,
+	COMM_BYTES,
+	COMM_DTYPE,
+	COMM_RANKS,
+	COMM_COUNT,
+	COMM_TOTAL,
+	COMM_MEAN,
+	COMM_MIN,
+	COMM_MAX,
+	COMM_EXPOSED,
+	COMM_EXPOSED_RATIO,
+	COMM_ALG_RATE,
+	COMM_BUS_RATE,
+	COMM_KERNEL,
+	COMM_COLUMNS,
+};
+
+static const struct table_column columns[COMM_COLUMNS] = {
+	[COMM_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "number of the device"},
+	[COMM_COLLECTIVE] = {.name = "collective",
+                             .type = TABLE_TEXT,
+                             .role = ROLE_KEY,
+                             .definition = "what it does, as the trace or the name of the kernel says it"},
+	[COMM_BYTES] =
+		{.name = "bytes",
+                 .type = TABLE_INT,
+                 .unit = UNIT_BYTES,
+                 .role = ROLE_KEY,
+                 .definition = "size of each as nccl-tests count it: of an allgather what a rank gets, of the others what "
+                               "it gives"},
+	[COMM_DTYPE] = {.name = "dtype", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "type of the elements"},
+	[COMM_RANKS] = {.name = "ranks",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .role = ROLE_KEY,
+                        .definition = "ranks of its process group"},
+	[COMM_COUNT] = {.name = "calls",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .definition = "times it ran",
+                        .rules = RULE_NOT_NEGATIVE},
+	[COMM_TOTAL] = {.name = "total_ns",
+                        .title = "total",
+                        .type = TABLE_INT,
+                        .unit = UNIT_NS,
+                        .definition = "sum of its durations, waiting for other ranks included",
+                        .rules = RULE_NOT_NEGATIVE},
+	[COMM_MEAN] = {.name = "mean_ns",
+                       .title = "mean",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "mean duration"},
+	[COMM_MIN] = {.name = "min_ns",
+                      .title = "min",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "shortest: the least that waited for others"},
+	[COMM_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_INT, .unit = UNIT_NS, .definition = "longest"},
+	[COMM_EXPOSED] = {.name = "exposed_ns",
+                          .title = "exposed",
+                          .type = TABLE_INT,
+                          .unit = UNIT_NS,
+                          .definition = "part of it in which the device computed nothing",
+                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                          .other = "total_ns"},
+	[COMM_EXPOSED_RATIO] = {.name = "exposed_ratio",
+                                .title = "exposed %",
+                                .type = TABLE_DOUBLE,
+                                .unit = UNIT_RATIO,
+                                .role = ROLE_SHARE,
+                                .definition = "share of its time that is exposed",
+                                .denominator = "sum of its durations",
+                                .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[COMM_ALG_RATE] = {.name = "algorithm_bytes_per_s",
+                           .title = "algbw",
+                           .type = TABLE_DOUBLE,
+                           .unit = UNIT_BYTES_PER_SECOND,
+                           .definition = "bytes over time"},
+	[COMM_BUS_RATE] =
+		{.name = "bus_bytes_per_s",
+                 .title = "busbw",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_BYTES_PER_SECOND,
+                 .definition = "the same, times 2(n-1)/n for an allreduce, (n-1)/n for allgather, reducescatter and "
+                               "alltoall, of n ranks (PERFORMANCE.md of nccl-tests): what a link carries"},
+	[COMM_KERNEL] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
+};
+
+struct size { /* of one collective */
+	bool has_bytes;
+	double bytes;
+	uint32_t ranks;         /* 0: not known */
+	const char *collective; /* of collective_of_name(), "": not known */
+	char dtype[LAUNCH_TEXT_BYTES];
+};
+
+struct group {
+	uint32_t process, kernel;
+	int32_t device;
+	struct size size;
+	int64_t count, total_ns, min_ns, max_ns, exposed_ns;
+};
+
+struct fold {
+	const struct model *model;
+	const struct analysis_options *options;
+	const struct launches *launches;
+	struct device_work work;
+	struct device_times device;
+	struct number_map by_key; /* hash of what makes a row */
+	struct group *groups;
+	uint32_t count, capacity;
+};
+
+/* ---- sizes ---- */
+
+static double bytes_of_dtype(const char *dtype)
+{
+	static const struct {
+		const char *begin;
+		double bytes;
+	} list[] = {{"Float8", 1}, {"Float", 4}, {"BFloat16", 2}, {"Half", 2}, {"Double", 8}, {"Long", 8},
+	            {"Int", 4},    {"Short", 2}, {"Byte", 1},     {"Char", 1}, {"Bool", 1},   {"ComplexFloat", 8}};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		if (!strncmp(dtype, list[i].begin, strlen(list[i].begin)))
+			return list[i].bytes;
+	return 0;
+}
+
+static void size_of_launch(struct size *size, const struct launch_config *config)
+{
+	const char *collective = launch_config_text(config, LAUNCH_COLLECTIVE);
+	const char *dtype = launch_config_text(config, LAUNCH_DTYPE);
+	double element = dtype ? bytes_of_dtype(dtype) : 0;
+	enum launch_fact count = LAUNCH_IN_COUNT;
+
+	if (collective && collective_of_name(collective))
+		size->collective = collective_of_name(collective);
+	if (dtype)
+		memcpy(size->dtype, dtype, strlen(dtype) + 1);
+	if (launch_config_has(config, LAUNCH_GROUP_RANKS) && config->numbers[LAUNCH_GROUP_RANKS] < 1e9)
+		size->ranks = (uint32_t)config->numbers[LAUNCH_GROUP_RANKS];
+	if (!strcmp(size->collective, "allgather"))
+		count = LAUNCH_OUT_COUNT;
+	if (!launch_config_has(config, count) || element <= 0)
+		return;
+	size->has_bytes = true;
+	size->bytes = config->numbers[count] * element;
+}
+
+/* Older traces say it only of the operator that launched it: what an allreduce or a broadcast has as its input is its size. */
+static void size_of_operator(struct size *size, const char *inputs)
+{
+	const char *reason;
+	double bytes;
+
+	if (size->has_bytes ||
+	    (strcmp(size->collective, "allreduce") != 0 && strcmp(size->collective, "broadcast") != 0))
+		return;
+	size->has_bytes = collective_bytes(inputs, &bytes, &reason);
+	size->bytes = bytes;
+}
+
+static double bus_factor(const char *collective, double ranks)
+{
+	if (!strcmp(collective, "allreduce"))
+		return 2 * (ranks - 1) / ranks;
+	if (!strcmp(collective, "allgather") || !strcmp(collective, "reducescatter") || !strcmp(collective, "alltoall"))
+		return (ranks - 1) / ranks;
+	return 1;
+}
+
+/* ---- groups ---- */
+
+static uint32_t operation_inputs(const struct fold *fold, const struct work *item)
+{
+	const struct launch *launch = launches_of(fold->launches, item->track, item->row);
+	const struct span_chunk *chunk;
+	uint32_t i;
+
+	if (!launch || launch->operation == MODEL_NONE)
+		return 0;
+	chunk = track_chunk(fold->model->tracks[launch->track], launch->operation, &i);
+	return span_inputs(chunk, i);
+}
+
+static void find_size(const struct fold *fold, struct size *size, const struct span_chunk *chunk, uint32_t i,
+                      uint32_t inputs)
+{
+	const char *named = collective_of_name(model_text(fold->model, chunk->name[i]));
+	struct launch_config config;
+
+	if (named)
+		size->collective = named;
+	if (launch_config_read(&config, model_text(fold->model, span_inputs(chunk, i))))
+		size_of_launch(size, &config);
+	if (inputs)
+		size_of_operator(size, model_text(fold->model, inputs));
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
+	return hash;
+}
+
+/* 64 bits over all that makes a row; two different rows do not meet in practice. */
+static uint64_t key_of(const struct group *group)
+{
+	uint64_t hash = hash_bytes(0xcbf29ce484222325u, &group->process, sizeof(group->process));
+
+	hash = hash_bytes(hash, &group->kernel, sizeof(group->kernel));
+	hash = hash_bytes(hash, &group->device, sizeof(group->device));
+	hash = hash_bytes(hash, &group->size.has_bytes, sizeof(group->size.has_bytes));
+	hash = hash_bytes(hash, &group->size.bytes, sizeof(group->size.bytes));
+	hash = hash_bytes(hash, &group->size.ranks, sizeof(group->size.ranks));
+	hash = hash_bytes(hash, group->size.collective, strlen(group->size.collective) + 1);
+	return hash_bytes(hash, group->size.dtype, strlen(group->size.dtype));
+}
+
+static struct group *group_of(struct fold *fold, const struct group *wanted)
+{
+	uint64_t key = key_of(wanted);
+	uint32_t found = number_map_find(&fold->by_key, key);
+
+	if (found != NUMBER_MAP_NONE)
+		return &fold->groups[found];
+	if (fold->count == fold->capacity) {
+		fold->capacity = fold->capacity ? 2 * fold->capacity : 32;
+		fold->groups = memory_resize(fold->groups, fold->capacity, sizeof(*fold->groups));
+	}
+	number_map_set(&fold->by_key, key, fold->count);
+	fold->groups[fold->count] = *wanted;
+	return &fold->groups[fold->count++];
+}
+
+static void add_kernel(struct fold *fold, const struct device *device, const struct work *item)
+{
+	int64_t dur_ns = item->end_ns - item->start_ns;
+	struct group wanted = {.process = device->process, .device = device->device, .min_ns = INT64_MAX}, *group;
+	uint32_t i;
+	const struct span_chunk *chunk = track_chunk(fold->model->tracks[item->track], item->row, &i);
+
+	wanted.kernel = chunk->name[i];
+	wanted.size.collective = "";
+	find_size(fold, &wanted.size, chunk, i, operation_inputs(fold, item));
+	group = group_of(fold, &wanted);
+	group->count++;
+	group->total_ns += dur_ns;
+	group->min_ns = dur_ns < group->min_ns ? dur_ns : group->min_ns;
+	group->max_ns = dur_ns > group->max_ns ? dur_ns : group->max_ns;
+	group->exposed_ns += dur_ns - intervals_within(&fold->device.compute, item->start_ns, item->end_ns);
+}
+
+static void fold_run(struct fold *fold)
+{
+	struct device *devices;
+	size_t count = devices_find(&devices, fold->model);
+
+	for (size_t i = 0; i < count; i++) {
+		device_work_collect(&fold->work, fold->model, devices[i].process, devices[i].device);
+		device_times_fill(&fold->device, &fold->work);
+		for (size_t n = 0; n < fold->work.count; n++) {
+			const struct work *item = &fold->work.items[n];
+
+			if (item->class == WORK_COMMUNICATION &&
+			    device_work_is_selected(fold->model, fold->options, fold->launches, item->track, item->row))
+				add_kernel(fold, &devices[i], item);
+		}
+	}
+	free(devices);
+}
+
+/* ---- the table ---- */
+
+static void set_size(struct table *table, int row, const struct size *size)
+{
+	static const char reason[] = "neither the trace nor the name of the kernel says it";
+
+	if (size->collective[0])
+		table_set_text(table, row, COMM_COLLECTIVE, size->collective);
+	else
+		table_set_missing(table, row, COMM_COLLECTIVE, reason);
+	if (size->dtype[0])
+		table_set_text(table, row, COMM_DTYPE, size->dtype);
+	else
+		table_set_missing(table, row, COMM_DTYPE, "the trace does not say it");
+	if (size->has_bytes && size->bytes < 0x1p63)
+		table_set_int(table, row, COMM_BYTES, (int64_t)size->bytes);
+	else
+		table_set_missing(table, row, COMM_BYTES, "the trace does not say it");
+	if (size->ranks)
+		table_set_int(table, row, COMM_RANKS, size->ranks);
+	else
+		table_set_missing(table, row, COMM_RANKS, "the trace does not say it");
+}
+
+static void set_rates(struct table *table, int row, const struct group *group)
+{
+	const struct size *size = &group->size;
+	double rate;
+
+	table_set_missing(table, row, COMM_BUS_RATE, "its bytes or its ranks are not in the trace");
+	if (!size->has_bytes || group->total_ns <= 0) {
+		table_set_missing(table, row, COMM_ALG_RATE,
+		                  size->has_bytes ? "it took no measurable time" : "its bytes are not in the trace");
+		return;
+	}
+	rate = size->bytes * (double)group->count / ((double)group->total_ns / 1e9);
+	table_set_double(table, row, COMM_ALG_RATE, rate);
+	if (size->ranks && size->collective[0])
+		table_set_double(table, row, COMM_BUS_RATE, rate * bus_factor(size->collective, size->ranks));
+}
+
+static void add_row(struct table *table, const struct model *model, const struct group *group)
+{
+	int row = table_row(table);
+
+	table_set_text(table, row, COMM_DEVICE, device_label(model, group->process, group->device, &table->arena));
+	table_set_text(table, row, COMM_KERNEL, model_text(model, group->kernel));
+	set_size(table, row, &group->size);
+	table_set_int(table, row, COMM_COUNT, group->count);
+	table_set_int(table, row, COMM_TOTAL, group->total_ns);
+	table_set_double(table, row, COMM_MEAN, (double)group->total_ns / (double)group->count);
+	table_set_int(table, row, COMM_MIN, group->min_ns);
+	table_set_int(table, row, COMM_MAX, group->max_ns);
+	table_set_int(table, row, COMM_EXPOSED, group->exposed_ns);
+	if (group->total_ns > 0)
+		table_set_double(table, row, COMM_EXPOSED_RATIO, (double)group->exposed_ns / (double)group->total_ns);
+	else
+		table_set_missing(table, row, COMM_EXPOSED_RATIO, "it took no measurable time");
+	set_rates(table, row, group);
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct launches own = {0};
+	struct fold fold = {.model = model, .options = options};
+
+	fold.launches = launches_get(&own, model, options);
+	fold_run(&fold);
+	table_init(
+		table, "communication", "Communication on devices",
+		"kernels that exchange data between devices, by collective and size; with --steps those launched in these "
+		"steps");
+	table_columns(table, columns, COMM_COLUMNS);
+	for (uint32_t i = 0; i < fold.count; i++)
+		add_row(table, model, &fold.groups[i]);
+	table_sort(table, COMM_KERNEL, true);
+	table_sort(table, COMM_TOTAL, false);
+	if (!fold.count)
+		table->empty = "no kernel has the name of one that communicates";
+	device_work_release(&fold.work);
+	device_times_release(&fold.device);
+	number_map_release(&fold.by_key);
+	free(fold.groups);
+	launches_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_communication = {"communication", "what do devices exchange, and what does it hold up?",
+                                                run};

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * copies.c: the table `copies`: what is copied to, from and within devices, and filled there, by direction and kind of memory.
+ */
+#include "analysis/device_work.h"
+
+#include "base/memory.h"
+#include "model/launch_config.h"
+#include "model/number_map.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	COPY_NAME,
+	COPY_DIRECTION,
+	COPY_FROM,
+	COPY_TO,
+	COPY_COUNT,
+	COPY_BYTES,
+	COPY_TOTAL,
+	COPY_RATIO,
+	COPY_MEAN,
+	COPY_MIN,
+	COPY_MAX,
+	COPY_RATE,
+	COPY_COLUMNS,
+};
+
+static const struct table_column columns[COPY_COLUMNS] = {
+	[COPY_NAME] = {.name = "copy", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name in the trace"},
+	[COPY_DIRECTION] = {.name = "direction",
+                            .type = TABLE_TEXT,
+                            .definition = "host to device, device to host, device to device, peer to peer, or fill"},
+	[COPY_FROM] =
+		{.name = "from",
+                 .type = TABLE_TEXT,
+                 .definition = "memory it reads; Pageable: the driver copies it through a buffer of its own, and the "
+                               "program waits"},
+	[COPY_TO] = {.name = "to", .type = TABLE_TEXT, .definition = "memory it writes"},
+	[COPY_COUNT] = {.name = "calls",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .definition = "how many there were",
+                        .rules = RULE_NOT_NEGATIVE},
+	[COPY_BYTES] = {.name = "total_bytes",
+                        .title = "bytes",
+                        .type = TABLE_INT,
+                        .unit = UNIT_BYTES,
+                        .definition = "bytes of all of them",
+                        .rules = RULE_NOT_NEGATIVE},
+	[COPY_TOTAL] = {.name = "total_ns",
+                        .title = "total",
+                        .type = TABLE_INT,
+                        .unit = UNIT_NS,
+                        .definition = "sum of their durations, also of those that ran at the same time",
+                        .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
+	[COPY_RATIO] = {.name = "ratio",
+                        .title = "%",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_RATIO,
+                        .role = ROLE_SHARE,
+                        .definition = "share of the time of copies and fills",
+                        .denominator = "sum of the durations of all copies and fills",
+                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+	[COPY_MEAN] = {.name = "mean_ns",
+                       .title = "mean",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "mean duration"},
+	[COPY_MIN] = {.name = "min_ns", .title = "min", .type = TABLE_INT, .unit = UNIT_NS, .definition = "shortest"},
+	[COPY_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_INT, .unit = UNIT_NS, .definition = "longest"},
+	[COPY_RATE] = {.name = "bytes_per_s",
+                       .title = "bytes/s",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_BYTES_PER_SECOND,
+                       .definition = "bytes over time, of those whose bytes are known"},
+};
+
+struct copy {
+	uint32_t name;
+	uint8_t kind;
+	int64_t count, total_ns, min_ns, max_ns;
+	int64_t sized, sized_ns; /* whose bytes are known */
+	double bytes;
+	char direction[LAUNCH_TEXT_BYTES]; /* as the launch says it, "": it does not */
+};
+
+struct fold {
+	const struct model *model;
+	struct number_map by_name; /* kind, name */
+	struct copy *copies;
+	uint32_t count, capacity;
+	uint64_t outside;
+};
+
+static struct copy *copy_of(struct fold *fold, uint32_t name, uint8_t kind)
+{
+	uint64_t key = (uint64_t)kind << 32 | name;
+	uint32_t found = number_map_find(&fold->by_name, key);
+
+	if (found != NUMBER_MAP_NONE)
+		return &fold->copies[found];
+	if (fold->count == fold->capacity) {
+		fold->capacity = fold->capacity ? 2 * fold->capacity : 16;
+		fold->copies = memory_resize(fold->copies, fold->capacity, sizeof(*fold->copies));
+	}
+	number_map_set(&fold->by_name, key, fold->count);
+	fold->copies[fold->count] = (struct copy){.name = name, .kind = kind, .min_ns = INT64_MAX};
+	return &fold->copies[fold->count++];
+}
+
+static void add_copy(struct fold *fold, const struct span_chunk *chunk, uint32_t i)
+{
+	struct copy *copy = copy_of(fold, chunk->name[i], chunk->kind[i]);
+	int64_t dur_ns = chunk->dur_ns[i];
+	struct launch_config config;
+	const char *direction;
+
+	copy->count++;
+	copy->total_ns += dur_ns;
+	copy->min_ns = dur_ns < copy->min_ns ? dur_ns : copy->min_ns;
+	copy->max_ns = dur_ns > copy->max_ns ? dur_ns : copy->max_ns;
+	if (!launch_config_read(&config, model_text(fold->model, span_inputs(chunk, i))))
+		return;
+	direction = launch_config_text(&config, LAUNCH_COPY_KIND);
+	if (direction)
+		memcpy(copy->direction, direction, strlen(direction) + 1);
+	if (!launch_config_has(&config, LAUNCH_BYTES))
+		return;
+	copy->sized++;
+	copy->sized_ns += dur_ns;
+	copy->bytes += config.numbers[LAUNCH_BYTES];
+}
+
+static void fold_track(struct fold *fold, const struct analysis_options *options, const struct launches *launches,
+                       uint32_t number)
+{
+	const struct track *track = fold->model->tracks[number];
+
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			if (chunk->kind[i] != SPAN_MEMCPY && chunk->kind[i] != SPAN_MEMSET)
+				continue;
+			if (device_work_is_selected(fold->model, options, launches, number, chunk->first_row + i))
+				add_copy(fold, chunk, i);
+			else
+				fold->outside++;
+		}
+		model_chunk_done(fold->model, chunk);
+	}
+}
+
+/* ---- the table ---- */
+
+static const char *direction_of(const struct copy *copy, const char *name)
+{
+	static const struct {
+		const char *part, *text;
+	} list[] = {{"HtoD", "host to device"},   {"HostToDevice", "host to device"},
+	            {"DtoH", "device to host"},   {"DeviceToHost", "device to host"},
+	            {"DtoD", "device to device"}, {"DeviceToDevice", "device to device"},
+	            {"PtoP", "peer to peer"},     {"HtoH", "host to host"}};
+
+	if (copy->kind == SPAN_MEMSET)
+		return "fill";
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		if (strstr(name, list[i].part) || strstr(copy->direction, list[i].part))
+			return list[i].text;
+	return NULL;
+}
+
+/* "Memcpy HtoD (Pageable -> Device)": what stands before and behind the arrow. */
+static void set_memory(struct table *table, int row, const char *name)
+{
+	static const char reason[] = "its name does not say it";
+	const char *open = strchr(name, '('), *arrow = open ? strstr(open, " -> ") : NULL;
+	const char *close = arrow ? strchr(arrow, ')') : NULL;
+
+	table_set_missing(table, row, COPY_FROM, reason);
+	table_set_missing(table, row, COPY_TO, reason);
+	if (!close)
+		return;
+	table_set_text(table, row, COPY_FROM, arena_printf(&table->arena, "%.*s", (int)(arrow - open - 1), open + 1));
+	table_set_text(table, row, COPY_TO, arena_printf(&table->arena, "%.*s", (int)(close - arrow - 4), arrow + 4));
+}
+
+static void set_bytes(struct table *table, int row, const struct copy *copy)
+{
+	static const char reason[] = "the trace does not say the bytes of all of them";
+
+	if (copy->sized == copy->count && copy->bytes < 0x1p63)
+		table_set_int(table, row, COPY_BYTES, (int64_t)copy->bytes);
+	else
+		table_set_missing(table, row, COPY_BYTES, reason);
+	if (copy->sized && copy->sized_ns > 0)
+		table_set_double(table, row, COPY_RATE, copy->bytes / ((double)copy->sized_ns / 1e9));
+	else
+		table_set_missing(table, row, COPY_RATE, copy->sized ? "they took no measurable time" : reason);
+}
+
+static void add_row(struct table *table, const struct model *model, const struct copy *copy, int64_t total_ns)
+{
+	const char *name = model_text(model, copy->name), *direction = direction_of(copy, name);
+	int row = table_row(table);
+
+	table_set_text(table, row, COPY_NAME, name);
+	if (direction)
+		table_set_text(table, row, COPY_DIRECTION, direction);
+	else
+		table_set_missing(table, row, COPY_DIRECTION, "the trace does not say it");
+	set_memory(table, row, name);
+	set_bytes(table, row, copy);
+	table_set_int(table, row, COPY_COUNT, copy->count);
+	table_set_int(table, row, COPY_TOTAL, copy->total_ns);
+	table_set_double(table, row, COPY_MEAN, (double)copy->total_ns / (double)copy->count);
+	table_set_int(table, row, COPY_MIN, copy->min_ns);
+	table_set_int(table, row, COPY_MAX, copy->max_ns);
+	if (total_ns > 0)
+		table_set_double(table, row, COPY_RATIO, (double)copy->total_ns / (double)total_ns);
+	else
+		table_set_missing(table, row, COPY_RATIO, "they took no time");
+}
+
+static void fill(struct table *table, const struct fold *fold)
+{
+	int64_t total_ns = 0;
+
+	for (uint32_t i = 0; i < fold->count; i++)
+		total_ns += fold->copies[i].total_ns;
+	for (int i = 0; i < COPY_COLUMNS; i++) {
+		struct table_column copy = columns[i];
+
+		copy.total = (double)total_ns;
+		table_column(table, &copy);
+	}
+	for (uint32_t i = 0; i < fold->count; i++)
+		add_row(table, fold->model, &fold->copies[i], total_ns);
+	table_sort(table, COPY_NAME, true);
+	table_sort(table, COPY_TOTAL, false);
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct launches own = {0};
+	const struct launches *launches = launches_get(&own, model, options);
+	struct fold fold = {.model = model};
+
+	for (uint32_t track = 0; track < model->tracks_count; track++)
+		if (model->tracks[track]->kind == TRACK_DEVICE)
+			fold_track(&fold, options, launches, track);
+	table_init(
+		table, "copies", "Copies and fills",
+		"copies to, from and within devices, and fills, by name; with --steps those launched in these steps");
+	fill(table, &fold);
+	if (fold.outside)
+		table->note = arena_printf(
+			&table->arena, "%" PRIu64 " were launched outside of the selected steps and are not counted",
+			fold.outside);
+	if (!fold.count)
+		table->empty = fold.outside ? "nothing was copied in the selected steps"
+		                            : "no copies or fills of a device were recorded";
+	number_map_release(&fold.by_name);
+	free(fold.copies);
+	launches_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_copies = {"copies", "what is copied to and from devices?", run};

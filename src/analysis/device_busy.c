@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_busy.c: the tables `device_busy` (a row per device, the whole trace) and `device_steps` (a row per device and step): how long a
+ * device worked, at what, and why it did not. Times of work that overlaps count once.
+ */
+#include "analysis/device_work.h"
+#include "analysis/labels.h"
+#include "analysis/step_times.h"
+
+#include "base/memory.h"
+#include "model/launch_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct busy { /* of one device in one stretch of time */
+	int64_t all_ns, busy_ns, kernel_ns, compute_ns, communication_ns, exposed_ns, copies_ns, hidden_copies_ns;
+	int64_t queued_ns, launch_ns, unlaunched_ns;
+};
+
+struct fold {
+	const struct model *model;
+	const struct launches *launches;
+	const struct step_times *times;
+	struct device_work work;
+	struct device_times device;
+	struct device_gaps gaps;
+	struct intervals exposed, hidden_copies;
+};
+
+static void fold_device(struct fold *fold, const struct device *device)
+{
+	device_work_collect(&fold->work, fold->model, device->process, device->device);
+	device_times_fill(&fold->device, &fold->work);
+	device_gaps_fill(&fold->gaps, fold->model, fold->launches, &fold->work, &fold->device.busy);
+	intervals_subtract(&fold->exposed, &fold->device.communication, &fold->device.compute);
+	intervals_intersect(&fold->hidden_copies, &fold->device.copies, &fold->device.kernels);
+}
+
+static struct busy busy_within(const struct fold *fold, int64_t start_ns, int64_t end_ns)
+{
+	return (struct busy){
+		.all_ns = end_ns - start_ns,
+		.busy_ns = intervals_within(&fold->device.busy, start_ns, end_ns),
+		.kernel_ns = intervals_within(&fold->device.kernels, start_ns, end_ns),
+		.compute_ns = intervals_within(&fold->device.compute, start_ns, end_ns),
+		.communication_ns = intervals_within(&fold->device.communication, start_ns, end_ns),
+		.exposed_ns = intervals_within(&fold->exposed, start_ns, end_ns),
+		.copies_ns = intervals_within(&fold->device.copies, start_ns, end_ns),
+		.hidden_copies_ns = intervals_within(&fold->hidden_copies, start_ns, end_ns),
+		.queued_ns = intervals_within(&fold->gaps.queued, start_ns, end_ns),
+		.launch_ns = intervals_within(&fold->gaps.launch, start_ns, end_ns),
+		.unlaunched_ns = intervals_within(&fold->gaps.unlaunched, start_ns, end_ns),
+	};
+}
+
+static void fold_release(struct fold *fold)
+{
+	device_work_release(&fold->work);
+	device_times_release(&fold->device);
+	device_gaps_release(&fold->gaps);
+	intervals_release(&fold->exposed);
+	intervals_release(&fold->hidden_copies);
+}
+
+/* ---- columns that both tables have ---- */
+
+enum {
+	BUSY_ALL,
+	BUSY_BUSY,
+	BUSY_RATIO,
+	BUSY_KERNELS,
+	BUSY_COMPUTE,
+	BUSY_COMMUNICATION,
+	BUSY_EXPOSED,
+	BUSY_COPIES,
+	BUSY_HIDDEN_COPIES,
+	BUSY_IDLE,
+	BUSY_QUEUED,
+	BUSY_LAUNCH,
+	BUSY_UNLAUNCHED,
+	BUSY_UNKNOWN,
+	BUSY_COLUMNS,
+};
+
+/* "all_ns" is what the table calls it. */
+static const struct table_column busy_columns[BUSY_COLUMNS] = {
+	[BUSY_ALL] = {.type = TABLE_INT, .unit = UNIT_NS, .rules = RULE_NOT_NEGATIVE},
+	[BUSY_BUSY] = {.name = "busy_ns",
+                       .title = "busy",
+                       .type = TABLE_INT,
+                       .unit = UNIT_NS,
+                       .definition = "time in which at least one kernel, copy or fill ran",
+                       .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER},
+	[BUSY_RATIO] = {.name = "busy_ratio",
+                        .title = "busy %",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_RATIO,
+                        .role = ROLE_SHARE,
+                        .definition = "share of the time in which it was busy",
+                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[BUSY_KERNELS] = {.name = "kernel_ns",
+                          .title = "kernels",
+                          .type = TABLE_INT,
+                          .unit = UNIT_NS,
+                          .definition = "time in which at least one kernel ran",
+                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                          .other = "busy_ns"},
+	[BUSY_COMPUTE] = {.name = "compute_ns",
+                          .title = "compute",
+                          .type = TABLE_INT,
+                          .unit = UNIT_NS,
+                          .definition = "time in which at least one kernel that computes ran",
+                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                          .other = "kernel_ns"},
+	[BUSY_COMMUNICATION] =
+		{.name = "communication_ns",
+                 .title = "communication",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "time in which at least one kernel that communicates ran, waiting for other "
+                               "devices included",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                 .other = "kernel_ns"},
+	[BUSY_EXPOSED] = {.name = "exposed_communication_ns",
+                          .title = "exposed",
+                          .type = TABLE_INT,
+                          .unit = UNIT_NS,
+                          .definition = "part of communication in which no kernel computed",
+                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                          .other = "communication_ns"},
+	[BUSY_COPIES] = {.name = "copies_ns",
+                         .title = "copies",
+                         .type = TABLE_INT,
+                         .unit = UNIT_NS,
+                         .definition = "time in which at least one copy or fill ran",
+                         .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                         .other = "busy_ns"},
+	[BUSY_HIDDEN_COPIES] = {.name = "hidden_copies_ns",
+                                .title = "hidden copies",
+                                .type = TABLE_INT,
+                                .unit = UNIT_NS,
+                                .definition = "part of it in which a kernel ran, too",
+                                .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                                .other = "copies_ns"},
+	[BUSY_IDLE] = {.name = "idle_ns",
+                       .title = "idle",
+                       .type = TABLE_INT,
+                       .unit = UNIT_NS,
+                       .definition = "time in which nothing ran",
+                       .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER},
+	[BUSY_QUEUED] =
+		{.name = "idle_queued_ns",
+                 .title = "idle: queued",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "idle, though the next work had been launched before the device stopped: it waited for "
+                               "another stream, an event or the device itself",
+                 .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
+                 .other = "idle_ns"},
+	[BUSY_LAUNCH] =
+		{.name = "idle_launch_ns",
+                 .title = "idle: launch",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "idle from the begin of the call that launched the next work to the begin of that work",
+                 .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
+                 .other = "idle_ns"},
+	[BUSY_UNLAUNCHED] = {.name = "idle_unlaunched_ns",
+                             .title = "idle: not launched",
+                             .type = TABLE_INT,
+                             .unit = UNIT_NS,
+                             .definition = "idle until that call: the host had not come to it yet",
+                             .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
+                             .other = "idle_ns"},
+	[BUSY_UNKNOWN] = {.name = "idle_unknown_ns",
+                          .title = "idle: unknown",
+                          .type = TABLE_INT,
+                          .unit = UNIT_NS,
+                          .definition = "idle before the first and behind the last work, and before work whose launch is "
+                                        "not in the trace",
+                          .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
+                          .other = "idle_ns"},
+};
+
+/* Adds them; returns the number of the first. */
+static int add_busy_columns(struct table *table, const char *name, const char *title, const char *definition)
+{
+	int first = table->column_count;
+
+	for (int i = 0; i < BUSY_COLUMNS; i++) {
+		struct table_column copy = busy_columns[i];
+
+		if (i == BUSY_ALL) {
+			copy.name = name;
+			copy.title = title;
+			copy.definition = definition;
+		}
+		if (i == BUSY_BUSY || i == BUSY_IDLE)
+			copy.other = name;
+		if (i == BUSY_RATIO)
+			copy.denominator = definition;
+		table_column(table, &copy);
+	}
+	return first;
+}
+
+static void set_busy(struct table *table, int row, int first, const struct busy *busy)
+{
+	int64_t idle_ns = busy->all_ns - busy->busy_ns;
+	const int64_t values[BUSY_COLUMNS] = {
+		[BUSY_ALL] = busy->all_ns,
+		[BUSY_BUSY] = busy->busy_ns,
+		[BUSY_KERNELS] = busy->kernel_ns,
+		[BUSY_COMPUTE] = busy->compute_ns,
+		[BUSY_COMMUNICATION] = busy->communication_ns,
+		[BUSY_EXPOSED] = busy->exposed_ns,
+		[BUSY_COPIES] = busy->copies_ns,
+		[BUSY_HIDDEN_COPIES] = busy->hidden_copies_ns,
+		[BUSY_IDLE] = idle_ns,
+		[BUSY_QUEUED] = busy->queued_ns,
+		[BUSY_LAUNCH] = busy->launch_ns,
+		[BUSY_UNLAUNCHED] = busy->unlaunched_ns,
+		[BUSY_UNKNOWN] = idle_ns - busy->queued_ns - busy->launch_ns - busy->unlaunched_ns,
+	};
+
+	for (int i = 0; i < BUSY_COLUMNS; i++)
+		if (i != BUSY_RATIO)
+			table_set_int(table, row, first + i, values[i]);
+	if (busy->all_ns > 0)
+		table_set_double(table, row, first + BUSY_RATIO, (double)busy->busy_ns / (double)busy->all_ns);
+	else
+		table_set_missing(table, row, first + BUSY_RATIO, "no time passed");
+}
+
+/* ---- devices ---- */
+
+enum {
+	DEVICE_LABEL,
+	DEVICE_STREAMS,
+	DEVICE_KERNELS,
+	DEVICE_COPIES,
+	DEVICE_UNLAUNCHED,
+	DEVICE_SUM,
+	DEVICE_SM_EFFICIENCY,
+	DEVICE_OCCUPANCY,
+	DEVICE_STEP_RATIO,
+	DEVICE_COLUMNS,
+};
+
+static const struct table_column device_columns[DEVICE_COLUMNS] = {
+	[DEVICE_LABEL] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "number of the device"},
+	[DEVICE_STREAMS] = {.name = "streams",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .definition = "streams that had work"},
+	[DEVICE_KERNELS] = {.name = "kernel_count",
+                            .title = "kernels",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .definition = "kernels that ran"},
+	[DEVICE_COPIES] = {.name = "copy_count",
+                           .title = "copies",
+                           .type = TABLE_INT,
+                           .unit = UNIT_COUNT,
+                           .definition = "copies and fills"},
+	[DEVICE_UNLAUNCHED] = {.name = "unlaunched_count",
+                               .title = "without a launch",
+                               .type = TABLE_INT,
+                               .unit = UNIT_COUNT,
+                               .role = ROLE_EVIDENCE,
+                               .definition = "kernels, copies and fills whose launch is not in the trace"},
+	[DEVICE_SUM] =
+		{.name = "sum_ns",
+                 .title = "sum",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "sum of the durations of all kernels, copies and fills; more than busy when some ran at "
+                               "the same time",
+                 .rules = RULE_NOT_NEGATIVE},
+	[DEVICE_SM_EFFICIENCY] = {.name = "sm_efficiency_ratio",
+                                  .title = "SM efficiency",
+                                  .type = TABLE_DOUBLE,
+                                  .unit = UNIT_RATIO,
+                                  .role = ROLE_SHARE,
+                                  .definition = "multiprocessors that have a block while a kernel runs: smaller of 1 and "
+                                                "blocks per multiprocessor, mean by time",
+                                  .denominator = "sum of the durations of the kernels whose launch says it",
+                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[DEVICE_OCCUPANCY] =
+		{.name = "occupancy_ratio",
+                 .title = "occupancy",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .definition = "occupancy of the kernels as the trace estimates it (0 is no estimate), mean by time",
+                 .rules = RULE_NOT_NEGATIVE},
+	[DEVICE_STEP_RATIO] = {.name = "step_kernel_ratio",
+                               .title = "kernels % of steps",
+                               .type = TABLE_DOUBLE,
+                               .unit = UNIT_RATIO,
+                               .role = ROLE_SHARE,
+                               .definition = "share of the steps in which a kernel ran",
+                               .denominator = "time of the complete steps of its process",
+                               .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+};
+
+struct device_sums {
+	int64_t kernels, copies, unlaunched, sum_ns;
+	double efficiency, efficiency_ns, occupancy, occupancy_ns;
+};
+
+static void add_launch(struct device_sums *sums, const struct launch_config *config, int64_t dur_ns)
+{
+	double weight = (double)dur_ns;
+
+	if (launch_config_has(config, LAUNCH_BLOCKS_PER_SM)) {
+		double blocks = config->numbers[LAUNCH_BLOCKS_PER_SM];
+
+		sums->efficiency += weight * (blocks < 1 ? blocks : 1);
+		sums->efficiency_ns += weight;
+	}
+	if (launch_config_has(config, LAUNCH_OCCUPANCY) && config->numbers[LAUNCH_OCCUPANCY] > 0) {
+		sums->occupancy += weight * config->numbers[LAUNCH_OCCUPANCY];
+		sums->occupancy_ns += weight;
+	}
+}
+
+static void sum_work(struct device_sums *sums, const struct fold *fold)
+{
+	struct launch_config config = {0};
+	uint32_t config_of = 0;
+
+	for (size_t n = 0; n < fold->work.count; n++) {
+		const struct work *item = &fold->work.items[n];
+		const struct launch *launch = launches_of(fold->launches, item->track, item->row);
+		bool is_kernel = item->class == WORK_COMPUTE || item->class == WORK_COMMUNICATION;
+		uint32_t i, inputs;
+		const struct span_chunk *chunk = track_chunk(fold->model->tracks[item->track], item->row, &i);
+
+		sums->kernels += is_kernel;
+		sums->copies += !is_kernel;
+		sums->sum_ns += item->end_ns - item->start_ns;
+		sums->unlaunched += !launch || launch->track == MODEL_NONE;
+		inputs = span_inputs(chunk, i);
+		if (!is_kernel || !inputs)
+			continue;
+		if (inputs != config_of)
+			launch_config_read(&config, model_text(fold->model, config_of = inputs));
+		add_launch(sums, &config, item->end_ns - item->start_ns);
+	}
+}
+
+static void set_step_ratio(struct table *table, int row, const struct fold *fold, uint32_t process)
+{
+	int64_t steps_ns = 0, kernels_ns = 0;
+
+	for (uint32_t i = 0; i < fold->times->count; i++) {
+		const struct model_step *step = &fold->model->steps[i];
+
+		if (step->process != process || !fold->times->steps[i].is_selected ||
+		    !fold->times->steps[i].is_complete)
+			continue;
+		steps_ns += step->end_ns - step->start_ns;
+		kernels_ns += intervals_within(&fold->device.kernels, step->start_ns, step->end_ns);
+	}
+	if (steps_ns > 0)
+		table_set_double(table, row, DEVICE_STEP_RATIO, (double)kernels_ns / (double)steps_ns);
+	else
+		table_set_missing(table, row, DEVICE_STEP_RATIO, "its process has no complete step");
+}
+
+static void set_mean(struct table *table, int row, int column, double sum, double weight)
+{
+	if (weight > 0)
+		table_set_double(table, row, column, sum / weight);
+	else
+		table_set_missing(table, row, column, "the trace does not say it");
+}
+
+static void add_device(struct table *table, const struct fold *fold, const struct device *device, int first)
+{
+	const struct interval *busy = fold->device.busy.items;
+	size_t count = fold->device.busy.count;
+	struct device_sums sums = {0};
+	struct busy whole = {0};
+	int row = table_row(table);
+
+	sum_work(&sums, fold);
+	if (count)
+		whole = busy_within(fold, busy[0].start_ns, busy[count - 1].end_ns);
+	table_set_text(table, row, DEVICE_LABEL,
+	               device_label(fold->model, device->process, device->device, &table->arena));
+	table_set_int(table, row, DEVICE_STREAMS, device->streams);
+	table_set_int(table, row, DEVICE_KERNELS, sums.kernels);
+	table_set_int(table, row, DEVICE_COPIES, sums.copies);
+	table_set_int(table, row, DEVICE_UNLAUNCHED, sums.unlaunched);
+	table_set_int(table, row, DEVICE_SUM, sums.sum_ns);
+	set_mean(table, row, DEVICE_SM_EFFICIENCY, sums.efficiency, sums.efficiency_ns);
+	set_mean(table, row, DEVICE_OCCUPANCY, sums.occupancy, sums.occupancy_ns);
+	set_step_ratio(table, row, fold, device->process);
+	set_busy(table, row, first, &whole);
+}
+
+static enum status run_devices(const struct model *model, const struct analysis_options *options, struct table *table,
+                               struct error *err)
+{
+	struct step_times own = {0};
+	struct launches own_launches = {0};
+	struct fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	struct device *devices;
+	size_t count = devices_find(&devices, model);
+	int first;
+
+	fold.launches = launches_get(&own_launches, model, options);
+	table_init(table, "device_busy", "Devices",
+	           "what each device did from its first to its last work in the trace");
+	table_columns(table, device_columns, DEVICE_COLUMNS);
+	first = add_busy_columns(table, "extent_ns", "first to last",
+	                         "time from the begin of its first to the end of its last work");
+	for (size_t i = 0; i < count; i++) {
+		fold_device(&fold, &devices[i]);
+		add_device(table, &fold, &devices[i], first);
+	}
+	if (!count)
+		table->empty = DEVICE_NOTHING;
+	free(devices);
+	fold_release(&fold);
+	launches_release(&own_launches);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_device_busy = {"device_busy", "how busy are devices, and what keeps them idle?",
+                                              run_devices};
+
+/* ---- steps ---- */
+
+enum {
+	STEP_DEVICE,
+	STEP_NUMBER,
+	STEP_COLUMNS,
+};
+
+static const struct table_column step_columns[STEP_COLUMNS] = {
+	[STEP_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "number of the device"},
+	[STEP_NUMBER] = {.name = "step", .type = TABLE_INT, .role = ROLE_KEY, .definition = "number of the step"},
+};
+
+static void add_steps(struct table *table, const struct fold *fold, const struct device *device, int first)
+{
+	for (uint32_t i = 0; i < fold->times->count; i++) {
+		const struct model_step *step = &fold->model->steps[i];
+		struct busy busy;
+		int row;
+
+		if (step->process != device->process || !fold->times->steps[i].is_selected ||
+		    !fold->times->steps[i].is_complete)
+			continue;
+		row = table_row(table);
+		busy = busy_within(fold, step->start_ns, step->end_ns);
+		table_set_text(table, row, STEP_DEVICE,
+		               device_label(fold->model, device->process, device->device, &table->arena));
+		table_set_int(table, row, STEP_NUMBER, step->number);
+		set_busy(table, row, first, &busy);
+	}
+}
+
+static enum status run_steps(const struct model *model, const struct analysis_options *options, struct table *table,
+                             struct error *err)
+{
+	struct step_times own = {0};
+	struct launches own_launches = {0};
+	struct fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	struct device *devices;
+	size_t count = devices_find(&devices, model);
+	int first;
+
+	fold.launches = launches_get(&own_launches, model, options);
+	table_init(table, "device_steps", "Devices by step",
+	           "what each device did between begin and end of each complete step, whoever launched it");
+	table_columns(table, step_columns, STEP_COLUMNS);
+	first = add_busy_columns(table, "step_ns", "step", "duration of the step");
+	for (size_t i = 0; i < count; i++) {
+		fold_device(&fold, &devices[i]);
+		add_steps(table, &fold, &devices[i], first);
+	}
+	if (!table->row_count)
+		table->empty = count ? step_times_empty_reason(fold.times) : DEVICE_NOTHING;
+	free(devices);
+	fold_release(&fold);
+	launches_release(&own_launches);
+	step_times_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_device_steps = {"device_steps", "how busy are devices in each step?", run_steps};

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_work.c: see device_work.h.
+ */
+#include "analysis/device_work.h"
+
+#include "analysis/device_names.h"
+#include "analysis/labels.h"
+#include "base/memory.h"
+#include "model/merge_sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- devices ---- */
+
+static bool has_work(const struct track *track)
+{
+	if (track->kind != TRACK_DEVICE)
+		return false;
+	for (uint32_t c = 0; c < track->chunk_count; c++)
+		for (uint32_t i = 0; i < track->chunks[c]->count; i++)
+			if (span_is_device_work(track->chunks[c]->kind[i]))
+				return true;
+	return false;
+}
+
+static int compare_devices(const void *left, const void *right)
+{
+	const struct device *a = left, *b = right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return (a->device > b->device) - (a->device < b->device);
+}
+
+size_t devices_find(struct device **devices, const struct model *model)
+{
+	size_t count = 0, kept = 0;
+
+	*devices = NULL;
+	for (uint32_t i = 0; i < model->tracks_count; i++) {
+		const struct track *track = model->tracks[i];
+
+		if (!has_work(track))
+			continue;
+		if (count % 16 == 0)
+			*devices = memory_resize(*devices, count + 16, sizeof(**devices));
+		(*devices)[count++] = (struct device){track->process, track->device, 1};
+	}
+	merge_sort(*devices, count, sizeof(**devices), compare_devices);
+	for (size_t i = 0; i < count; i++) {
+		if (kept && compare_devices(&(*devices)[kept - 1], &(*devices)[i]) == 0)
+			(*devices)[kept - 1].streams++;
+		else
+			(*devices)[kept++] = (*devices)[i];
+	}
+	return kept;
+}
+
+const char *device_label(const struct model *model, uint32_t process, int32_t device, struct arena *arena)
+{
+	const char *text = device < 0 ? "device" : arena_printf(arena, "device %d", device);
+
+	if (model->processes_count < 2)
+		return text;
+	return arena_printf(arena, "%s, %s", process_label(model, process, arena), text);
+}
+
+/* ---- work ---- */
+
+static uint8_t classify_kernel(const char *name)
+{
+	return is_communication_kernel(name) ? WORK_COMMUNICATION : WORK_COMPUTE;
+}
+
+enum work_class device_work_class(struct device_work *work, const struct model *model, uint8_t kind, uint32_t name)
+{
+	work->kernels.classify = classify_kernel;
+	if (kind != SPAN_KERNEL)
+		return kind == SPAN_MEMCPY ? WORK_COPY : WORK_FILL;
+	return (enum work_class)name_class(&work->kernels, model, name);
+}
+
+static void add_work(struct device_work *work, const struct work *item)
+{
+	if (work->count == work->capacity) {
+		work->capacity = work->capacity ? 2 * work->capacity : 1024;
+		work->items = memory_resize(work->items, work->capacity, sizeof(*work->items));
+	}
+	work->items[work->count++] = *item;
+}
+
+static void add_track(struct device_work *work, const struct model *model, uint32_t number)
+{
+	const struct track *track = model->tracks[number];
+
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			if (!span_is_device_work(chunk->kind[i]))
+				continue;
+			add_work(work, &(struct work){.start_ns = chunk->start_ns[i],
+			                              .end_ns = chunk->start_ns[i] + chunk->dur_ns[i],
+			                              .track = number,
+			                              .row = chunk->first_row + i,
+			                              .class = (uint8_t)device_work_class(work, model, chunk->kind[i],
+			                                                                  chunk->name[i])});
+		}
+		model_chunk_done(model, chunk);
+	}
+}
+
+static int compare_work(const void *left, const void *right)
+{
+	const struct work *a = left, *b = right;
+
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+void device_work_collect(struct device_work *work, const struct model *model, uint32_t process, int32_t device)
+{
+	work->count = 0;
+	for (uint32_t i = 0; i < model->tracks_count; i++) {
+		const struct track *track = model->tracks[i];
+
+		if (track->kind == TRACK_DEVICE && track->process == process &&
+		    (device == DEVICE_ANY || track->device == device))
+			add_track(work, model, i);
+	}
+	merge_sort(work->items, work->count, sizeof(*work->items), compare_work);
+}
+
+void device_work_release(struct device_work *work)
+{
+	free(work->items);
+	name_classes_release(&work->kernels);
+	memset(work, 0, sizeof(*work));
+}
+
+/* ---- times ---- */
+
+void device_times_fill(struct device_times *times, const struct device_work *work)
+{
+	times->compute.count = times->communication.count = times->copies.count = 0;
+	for (size_t i = 0; i < work->count; i++) {
+		const struct work *item = &work->items[i];
+
+		intervals_add(item->class == WORK_COMPUTE         ? &times->compute
+		              : item->class == WORK_COMMUNICATION ? &times->communication
+		                                                  : &times->copies,
+		              item->start_ns, item->end_ns);
+	}
+	intervals_join(&times->kernels, &times->compute, &times->communication);
+	intervals_join(&times->busy, &times->kernels, &times->copies);
+}
+
+void device_times_release(struct device_times *times)
+{
+	intervals_release(&times->compute);
+	intervals_release(&times->communication);
+	intervals_release(&times->kernels);
+	intervals_release(&times->copies);
+	intervals_release(&times->busy);
+}
+
+/* ---- gaps ---- */
+
+/* When the launch of the work began; false when it is not in the trace. */
+static bool launch_of_work(const struct model *model, const struct launches *launches, const struct work *item,
+                           int64_t *start_ns)
+{
+	const struct launch *launch = launches_of(launches, item->track, item->row);
+	const struct span_chunk *chunk;
+	uint32_t i;
+
+	if (!launch || launch->track == MODEL_NONE)
+		return false;
+	chunk = track_chunk(model->tracks[launch->track], launch->row, &i);
+	*start_ns = chunk->start_ns[i];
+	return true;
+}
+
+void device_gaps_fill(struct device_gaps *gaps, const struct model *model, const struct launches *launches,
+                      const struct device_work *work, const struct intervals *busy)
+{
+	size_t next = 0;
+
+	gaps->queued.count = gaps->launch.count = gaps->unlaunched.count = 0;
+	for (size_t i = 0; i < busy->count; i++) {
+		int64_t start_ns = busy->items[i].start_ns, launch_ns;
+
+		while (next < work->count && work->items[next].start_ns < start_ns)
+			next++;
+		if (next == work->count || !launch_of_work(model, launches, &work->items[next], &launch_ns))
+			continue;
+		if (i > 0 && launch_ns <= busy->items[i - 1].end_ns) {
+			intervals_add(&gaps->queued, busy->items[i - 1].end_ns, start_ns);
+			continue;
+		}
+		if (i > 0)
+			intervals_add(&gaps->unlaunched, busy->items[i - 1].end_ns,
+			              launch_ns < start_ns ? launch_ns : start_ns);
+		intervals_add(&gaps->launch, launch_ns, start_ns);
+	}
+}
+
+void device_gaps_release(struct device_gaps *gaps)
+{
+	intervals_release(&gaps->queued);
+	intervals_release(&gaps->launch);
+	intervals_release(&gaps->unlaunched);
+}
+
+/* ---- selection ---- */
+
+const struct launches *launches_get(struct launches *own, const struct model *model,
+                                    const struct analysis_options *options)
+{
+	if (options->launches)
+		return options->launches;
+	launches_init(own, model);
+	return own;
+}
+
+bool device_work_is_selected(const struct model *model, const struct analysis_options *options,
+                             const struct launches *launches, uint32_t track, uint32_t row)
+{
+	const struct launch *launch = launches_of(launches, track, row);
+	const struct span_chunk *chunk;
+	uint32_t i;
+
+	if (!options->has_steps)
+		return true;
+	if (launch && launch->track != MODEL_NONE)
+		chunk = track_chunk(model->tracks[launch->track], launch->row, &i);
+	else
+		chunk = track_chunk(model->tracks[track], row, &i);
+	return chunk->step[i] >= 0 && model->steps[chunk->step[i]].number >= options->first_step &&
+	       model->steps[chunk->step[i]].number <= options->last_step;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_work.h: what a device did, in order of time, and when it did something of each class. Kernels, copies and fills are work,
+ * by the kind of their spans; whether a kernel computes or communicates is told by its name (device_names.h).
+ *
+ *     struct device *devices;
+ *     size_t count = devices_find(&devices, model);
+ *     struct device_work work = {0};
+ *     device_work_collect(&work, model, devices[0].process, devices[0].device);
+ *     struct device_times times = {0};
+ *     device_times_fill(&times, &work);    // times.busy, times.compute, ...
+ *     device_times_release(&times);
+ *     device_work_release(&work);
+ *     free(devices);
+ */
+#ifndef ANALYSIS_DEVICE_WORK_H
+#define ANALYSIS_DEVICE_WORK_H
+
+#include "analysis/analysis.h"
+#include "analysis/intervals.h"
+#include "analysis/name_classes.h"
+#include "model/launches.h"
+
+enum work_class {
+	WORK_COMPUTE,
+	WORK_COMMUNICATION,
+	WORK_COPY,
+	WORK_FILL,
+	WORK_CLASSES,
+};
+
+struct device {
+	uint32_t process;
+	int32_t device;
+	uint32_t streams; /* that have work */
+};
+
+/* Devices that have work, by process and number. free() it. */
+size_t devices_find(struct device **devices, const struct model *model);
+
+#define DEVICE_ANY INT32_MIN
+
+struct work {
+	int64_t start_ns, end_ns;
+	uint32_t track, row;
+	uint8_t class; /* enum work_class */
+};
+
+struct device_work { /* by start */
+	struct work *items;
+	size_t count, capacity;
+	struct name_classes kernels;
+};
+
+/* Replaces what is there. DEVICE_ANY: of all devices of the process. */
+void device_work_collect(struct device_work *work, const struct model *model, uint32_t process, int32_t device);
+void device_work_release(struct device_work *work);
+
+/* The class of a span that is work of a device. */
+enum work_class device_work_class(struct device_work *work, const struct model *model, uint8_t kind, uint32_t name);
+
+struct device_times {
+	struct intervals compute, communication, kernels, copies, busy; /* copies: and fills; kernels: the first two */
+};
+
+void device_times_fill(struct device_times *times, const struct device_work *work); /* replaces */
+void device_times_release(struct device_times *times);
+
+struct device_gaps {                 /* what lies before stretches of work, by why the work did not begin earlier */
+	struct intervals queued;     /* it was launched before the device stopped */
+	struct intervals launch;     /* from the begin of the call that launched it to its begin */
+	struct intervals unlaunched; /* from the end of the work before to that call */
+};
+
+/* Replaces. Gaps before work whose launch is not in the trace are in none of them, nor is what lies before the first call. */
+void device_gaps_fill(struct device_gaps *gaps, const struct model *model, const struct launches *launches,
+                      const struct device_work *work, const struct intervals *busy);
+void device_gaps_release(struct device_gaps *gaps);
+
+/* The launches that belong to the options, or `own`, found now. Release `own` in any case; initialise it with {0}. */
+const struct launches *launches_get(struct launches *own, const struct model *model,
+                                    const struct analysis_options *options);
+
+/* Tables count work that was launched in a selected step; work whose launch is not in the trace by the step in which it ran. All work
+ * counts when no steps were selected. */
+bool device_work_is_selected(const struct model *model, const struct analysis_options *options,
+                             const struct launches *launches, uint32_t track, uint32_t row);
+
+/* "rank 0, device 1", "device 0" when there is one process. */
+const char *device_label(const struct model *model, uint32_t process, int32_t device, struct arena *arena);
+
+#define DEVICE_NOTHING "no kernels, copies or fills of a device were recorded"
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * intervals.c: see intervals.h. Everything is one walk along both lists.
+ */
+#include "analysis/intervals.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void intervals_release(struct intervals *list)
+{
+	free(list->items);
+	memset(list, 0, sizeof(*list));
+}
+
+void intervals_add(struct intervals *list, int64_t start_ns, int64_t end_ns)
+{
+	struct interval *last = list->count ? &list->items[list->count - 1] : NULL;
+
+	if (end_ns <= start_ns)
+		return;
+	if (last && start_ns <= last->end_ns) {
+		last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
+		return;
+	}
+	if (list->count == list->capacity) {
+		list->capacity = list->capacity ? 2 * list->capacity : 64;
+		list->items = memory_resize(list->items, list->capacity, sizeof(*list->items));
+	}
+	list->items[list->count++] = (struct interval){start_ns, end_ns};
+}
+
+void intervals_join(struct intervals *out, const struct intervals *a, const struct intervals *b)
+{
+	size_t i = 0, k = 0;
+
+	out->count = 0;
+	while (i < a->count || k < b->count) {
+		const struct interval *next;
+
+		if (k == b->count || (i < a->count && a->items[i].start_ns <= b->items[k].start_ns))
+			next = &a->items[i++];
+		else
+			next = &b->items[k++];
+		intervals_add(out, next->start_ns, next->end_ns);
+	}
+}
+
+void intervals_subtract(struct intervals *out, const struct intervals *a, const struct intervals *b)
+{
+	size_t k = 0;
+
+	out->count = 0;
+	for (size_t i = 0; i < a->count; i++) {
+		int64_t from_ns = a->items[i].start_ns, end_ns = a->items[i].end_ns;
+
+		while (k < b->count && b->items[k].end_ns <= from_ns)
+			k++;
+		for (size_t cut = k; cut < b->count && b->items[cut].start_ns < end_ns; cut++) {
+			intervals_add(out, from_ns, b->items[cut].start_ns);
+			from_ns = b->items[cut].end_ns;
+			k = cut;
+		}
+		intervals_add(out, from_ns, end_ns);
+	}
+}
+
+void intervals_intersect(struct intervals *out, const struct intervals *a, const struct intervals *b)
+{
+	size_t i = 0, k = 0;
+
+	out->count = 0;
+	while (i < a->count && k < b->count) {
+		const struct interval *x = &a->items[i], *y = &b->items[k];
+
+		intervals_add(out, x->start_ns > y->start_ns ? x->start_ns : y->start_ns,
+		              x->end_ns < y->end_ns ? x->end_ns : y->end_ns);
+		if (x->end_ns < y->end_ns)
+			i++;
+		else
+			k++;
+	}
+}
+
+int64_t intervals_total(const struct intervals *list)
+{
+	int64_t total_ns = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		total_ns += list->items[i].end_ns - list->items[i].start_ns;
+	return total_ns;
+}
+
+int64_t intervals_within(const struct intervals *list, int64_t start_ns, int64_t end_ns)
+{
+	int64_t total_ns = 0;
+	size_t low = 0, high = list->count;
+
+	while (low < high) { /* the first that ends behind the start */
+		size_t middle = low + (high - low) / 2;
+
+		if (list->items[middle].end_ns <= start_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < list->count && list->items[low].start_ns < end_ns; low++) {
+		int64_t from_ns = list->items[low].start_ns > start_ns ? list->items[low].start_ns : start_ns;
+		int64_t to_ns = list->items[low].end_ns < end_ns ? list->items[low].end_ns : end_ns;
+
+		total_ns += to_ns - from_ns;
+	}
+	return total_ns;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * intervals.h: sets of instants as lists of intervals [start, end), in order, apart from each other. Times of several sources may be
+ * joined, cut out of each other and measured without counting an instant twice.
+ *
+ *     struct intervals busy = {0};
+ *     intervals_add(&busy, start_ns, end_ns); // in order of their starts; those that meet become one
+ *     int64_t busy_ns = intervals_within(&busy, step_start_ns, step_end_ns);
+ *     intervals_release(&busy);
+ */
+#ifndef ANALYSIS_INTERVALS_H
+#define ANALYSIS_INTERVALS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct interval {
+	int64_t start_ns, end_ns;
+};
+
+struct intervals {
+	struct interval *items;
+	size_t count, capacity;
+};
+
+void intervals_release(struct intervals *list);
+void intervals_add(struct intervals *list, int64_t start_ns, int64_t end_ns); /* an empty one is left out */
+
+/* out is cleared first, and is none of the others. */
+void intervals_join(struct intervals *out, const struct intervals *a, const struct intervals *b);
+void intervals_subtract(struct intervals *out, const struct intervals *a, const struct intervals *b); /* a without b */
+void intervals_intersect(struct intervals *out, const struct intervals *a, const struct intervals *b);
+
+int64_t intervals_total(const struct intervals *list);
+int64_t intervals_within(const struct intervals *list, int64_t start_ns, int64_t end_ns);
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kernels.c: the table `kernels`: kernels of devices by name: how often, how long, on what, and with what launch configuration. Facts
+ * of launches are means over the time of the kernels that have them, since one name runs in many shapes.
+ */
+#include "analysis/device_names.h"
+#include "analysis/device_work.h"
+#include "analysis/labels.h"
+
+#include "base/memory.h"
+#include "model/launch_config.h"
+#include "model/number_map.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	KERNEL_CLASS,
+	KERNEL_COUNT,
+	KERNEL_TOTAL,
+	KERNEL_RATIO,
+	KERNEL_MEAN,
+	KERNEL_MIN,
+	KERNEL_MAX,
+	KERNEL_TENSOR_CORES,
+	KERNEL_STREAMS,
+	KERNEL_OPERATIONS,
+	KERNEL_GRID,
+	KERNEL_BLOCK,
+	KERNEL_REGISTERS,
+	KERNEL_SHARED,
+	KERNEL_BLOCKS_PER_SM,
+	KERNEL_WARPS_PER_SM,
+	KERNEL_OCCUPANCY,
+	KERNEL_NAME,
+	KERNEL_COLUMNS,
+};
+
+static const struct table_column columns[KERNEL_COLUMNS] = {
+	[KERNEL_CLASS] = {.name = "class",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_KEY,
+                          .definition = "compute, or communication when its name is one of a library for that"},
+	[KERNEL_COUNT] = {.name = "calls",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "times it ran",
+                          .rules = RULE_NOT_NEGATIVE},
+	[KERNEL_TOTAL] = {.name = "total_ns",
+                          .title = "total",
+                          .type = TABLE_INT,
+                          .unit = UNIT_NS,
+                          .definition = "sum of its durations, also of those that ran at the same time",
+                          .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
+	[KERNEL_RATIO] = {.name = "ratio",
+                          .title = "%",
+                          .type = TABLE_DOUBLE,
+                          .unit = UNIT_RATIO,
+                          .role = ROLE_SHARE,
+                          .definition = "share of the time of kernels",
+                          .denominator = "sum of the durations of all kernels",
+                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+	[KERNEL_MEAN] = {.name = "mean_ns",
+                         .title = "mean",
+                         .type = TABLE_DOUBLE,
+                         .unit = UNIT_NS,
+                         .definition = "mean duration"},
+	[KERNEL_MIN] = {.name = "min_ns", .title = "min", .type = TABLE_INT, .unit = UNIT_NS, .definition = "shortest"},
+	[KERNEL_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_INT, .unit = UNIT_NS, .definition = "longest"},
+	[KERNEL_TENSOR_CORES] = {.name = "is_tensor_core",
+                                 .title = "tensor cores",
+                                 .type = TABLE_BOOL,
+                                 .definition = "its name is of a family known to compute on tensor cores (AMD: matrix "
+                                               "cores); another name proves nothing"},
+	[KERNEL_STREAMS] = {.name = "streams", .type = TABLE_TEXT, .definition = "the stream it ran on, or how many"},
+	[KERNEL_OPERATIONS] = {.name = "operation",
+                               .type = TABLE_TEXT,
+                               .definition = "the operator or range that launched it, or how many different ones"},
+	[KERNEL_GRID] = {.name = "grid",
+                         .type = TABLE_TEXT,
+                         .definition = "blocks of the launch, when all launches have the same"},
+	[KERNEL_BLOCK] = {.name = "block",
+                          .type = TABLE_TEXT,
+                          .definition = "threads of a block, when all launches have the same"},
+	[KERNEL_REGISTERS] = {.name = "registers",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_COUNT,
+                              .definition = "registers of a thread, mean by time"},
+	[KERNEL_SHARED] = {.name = "shared_bytes",
+                           .title = "shared",
+                           .type = TABLE_DOUBLE,
+                           .unit = UNIT_BYTES,
+                           .definition = "shared memory of a block, mean by time"},
+	[KERNEL_BLOCKS_PER_SM] = {.name = "blocks_per_sm",
+                                  .title = "blocks/SM",
+                                  .type = TABLE_DOUBLE,
+                                  .definition = "blocks of the launch over multiprocessors of the device, mean by time; "
+                                                "below 1 some have nothing to do"},
+	[KERNEL_WARPS_PER_SM] = {.name = "warps_per_sm",
+                                 .title = "warps/SM",
+                                 .type = TABLE_DOUBLE,
+                                 .definition = "warps of the launch over multiprocessors, mean by time"},
+	[KERNEL_OCCUPANCY] =
+		{.name = "occupancy_ratio",
+                 .title = "occupancy",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .definition = "warps that a multiprocessor holds over those it could, as the trace estimates "
+                               "it, mean by time; 0 in the trace is no estimate",
+                 .rules = RULE_NOT_NEGATIVE},
+	[KERNEL_NAME] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
+};
+
+/* Columns that are means of facts of the launches. */
+static const struct {
+	int column;
+	enum launch_fact fact;
+} means[] = {
+	{KERNEL_REGISTERS, LAUNCH_REGISTERS},         {KERNEL_SHARED, LAUNCH_SHARED_BYTES},
+	{KERNEL_BLOCKS_PER_SM, LAUNCH_BLOCKS_PER_SM}, {KERNEL_WARPS_PER_SM, LAUNCH_WARPS_PER_SM},
+	{KERNEL_OCCUPANCY, LAUNCH_OCCUPANCY},
+};
+#define MEANS (sizeof(means) / sizeof(means[0]))
+
+struct few { /* different numbers: the first one, and whether there are more */
+	uint32_t first, count;
+};
+
+struct kernel {
+	uint32_t name;
+	uint8_t class;
+	int64_t count, total_ns, min_ns, max_ns;
+	struct few streams, operations; /* tracks; names */
+	double sums[MEANS], weights[MEANS];
+	double shapes[2][3]; /* grid, block */
+	bool is_mixed[2];    /* not the same in all launches, or not known */
+};
+
+struct fold {
+	const struct model *model;
+	const struct analysis_options *options;
+	const struct launches *launches;
+	struct device_work work;
+	struct number_map by_name;
+	struct kernel *kernels;
+	uint32_t count, capacity;
+	uint64_t outside;
+	struct launch_config config;
+	uint32_t config_of; /* string that `config` was read from */
+	bool has_config;
+};
+
+static struct kernel *kernel_of(struct fold *fold, uint32_t name)
+{
+	uint32_t found = number_map_find(&fold->by_name, name);
+
+	if (found != NUMBER_MAP_NONE)
+		return &fold->kernels[found];
+	if (fold->count == fold->capacity) {
+		fold->capacity = fold->capacity ? 2 * fold->capacity : 64;
+		fold->kernels = memory_resize(fold->kernels, fold->capacity, sizeof(*fold->kernels));
+	}
+	number_map_set(&fold->by_name, name, fold->count);
+	fold->kernels[fold->count] = (struct kernel){.name = name, .min_ns = INT64_MAX};
+	return &fold->kernels[fold->count++];
+}
+
+static void few_add(struct few *few, uint32_t number)
+{
+	if (few->count == 0)
+		few->first = number;
+	if (few->count == 0 || (few->count == 1 && few->first != number))
+		few->count++;
+}
+
+/* Grid (0) or block (1): kept when all launches have the same. */
+static void add_shape(struct kernel *kernel, int which, const double *numbers)
+{
+	for (int i = 0; i < 3; i++) {
+		if (kernel->count == 1)
+			kernel->shapes[which][i] = numbers[i];
+		else if (kernel->shapes[which][i] != numbers[i])
+			kernel->is_mixed[which] = true;
+	}
+}
+
+static void add_config(struct fold *fold, struct kernel *kernel, uint32_t inputs, int64_t dur_ns)
+{
+	const struct launch_config *config = &fold->config;
+	/* kernels that are too short to measure count as 1 ns */
+	double weight = dur_ns > 0 ? (double)dur_ns : 1;
+
+	if (inputs != fold->config_of) {
+		fold->config_of = inputs;
+		fold->has_config = launch_config_read(&fold->config, model_text(fold->model, inputs));
+	}
+	if (!inputs || !fold->has_config) {
+		kernel->is_mixed[0] = kernel->is_mixed[1] = true;
+		return;
+	}
+	for (size_t i = 0; i < MEANS; i++) {
+		/* PyTorch writes an occupancy of 0 where it could not tell: a kernel that runs has one */
+		if (!launch_config_has(config, means[i].fact) ||
+		    (means[i].fact == LAUNCH_OCCUPANCY && config->numbers[LAUNCH_OCCUPANCY] <= 0))
+			continue;
+		kernel->sums[i] += config->numbers[means[i].fact] * weight;
+		kernel->weights[i] += weight;
+	}
+	for (int which = 0; which < 2; which++) {
+		int first = which ? LAUNCH_BLOCK_X : LAUNCH_GRID_X;
+
+		if (launch_config_has(config, (enum launch_fact)first))
+			add_shape(kernel, which, &config->numbers[first]);
+		else
+			kernel->is_mixed[which] = true;
+	}
+}
+
+static void add_operation(struct fold *fold, struct kernel *kernel, uint32_t track, uint32_t row)
+{
+	const struct launch *launch = launches_of(fold->launches, track, row);
+	const struct span_chunk *chunk;
+	uint32_t i;
+
+	if (!launch || launch->operation == MODEL_NONE)
+		return;
+	chunk = track_chunk(fold->model->tracks[launch->track], launch->operation, &i);
+	few_add(&kernel->operations, chunk->name[i]);
+}
+
+static void fold_track(struct fold *fold, uint32_t number)
+{
+	const struct model *model = fold->model;
+	const struct track *track = model->tracks[number];
+
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			int64_t dur_ns = chunk->dur_ns[i];
+			struct kernel *kernel;
+
+			if (chunk->kind[i] != SPAN_KERNEL)
+				continue;
+			if (!device_work_is_selected(model, fold->options, fold->launches, number,
+			                             chunk->first_row + i)) {
+				fold->outside++;
+				continue;
+			}
+			kernel = kernel_of(fold, chunk->name[i]);
+			kernel->class = (uint8_t)device_work_class(&fold->work, model, chunk->kind[i], chunk->name[i]);
+			kernel->count++;
+			kernel->total_ns += dur_ns;
+			kernel->min_ns = dur_ns < kernel->min_ns ? dur_ns : kernel->min_ns;
+			kernel->max_ns = dur_ns > kernel->max_ns ? dur_ns : kernel->max_ns;
+			few_add(&kernel->streams, number);
+			add_operation(fold, kernel, number, chunk->first_row + i);
+			add_config(fold, kernel, span_inputs(chunk, i), dur_ns);
+		}
+		model_chunk_done(model, chunk);
+	}
+}
+
+/* ---- the table ---- */
+
+static void set_launch(struct table *table, int row, const struct kernel *kernel)
+{
+	static const char reason[] = "the trace does not say it";
+
+	for (int which = 0; which < 2; which++) {
+		const double *sizes = kernel->shapes[which];
+		int column = which ? KERNEL_BLOCK : KERNEL_GRID;
+
+		if (kernel->is_mixed[which])
+			table_set_missing(table, row, column, "its launches differ, or the trace does not say it");
+		else
+			table_set_text(table, row, column,
+			               arena_printf(&table->arena, "%.0f,%.0f,%.0f", sizes[0], sizes[1], sizes[2]));
+	}
+	for (size_t i = 0; i < MEANS; i++) {
+		if (kernel->weights[i] > 0)
+			table_set_double(table, row, means[i].column, kernel->sums[i] / kernel->weights[i]);
+		else
+			table_set_missing(table, row, means[i].column, reason);
+	}
+}
+
+static void set_few(struct table *table, int row, const struct fold *fold, const struct kernel *kernel)
+{
+	const struct model *model = fold->model;
+
+	if (kernel->streams.count == 1)
+		table_set_text(table, row, KERNEL_STREAMS,
+		               arena_printf(&table->arena, "%" PRId64, model->tracks[kernel->streams.first]->tid));
+	else
+		table_set_text(table, row, KERNEL_STREAMS, "several");
+	if (kernel->operations.count == 1)
+		table_set_text(table, row, KERNEL_OPERATIONS, model_text(model, kernel->operations.first));
+	else if (kernel->operations.count)
+		table_set_text(table, row, KERNEL_OPERATIONS, "several");
+	else
+		table_set_missing(table, row, KERNEL_OPERATIONS, "no operator or range was around its launch");
+}
+
+static void add_row(struct table *table, const struct fold *fold, const struct kernel *kernel, int64_t total_ns)
+{
+	const char *name = model_text(fold->model, kernel->name);
+	int row = table_row(table);
+
+	table_set_text(table, row, KERNEL_NAME, name);
+	table_set_text(table, row, KERNEL_CLASS, kernel->class == WORK_COMMUNICATION ? "communication" : "compute");
+	table_set_int(table, row, KERNEL_COUNT, kernel->count);
+	table_set_int(table, row, KERNEL_TOTAL, kernel->total_ns);
+	table_set_double(table, row, KERNEL_MEAN, (double)kernel->total_ns / (double)kernel->count);
+	table_set_int(table, row, KERNEL_MIN, kernel->min_ns);
+	table_set_int(table, row, KERNEL_MAX, kernel->max_ns);
+	table_set_bool(table, row, KERNEL_TENSOR_CORES, is_tensor_core_kernel(name));
+	if (total_ns > 0)
+		table_set_double(table, row, KERNEL_RATIO, (double)kernel->total_ns / (double)total_ns);
+	else
+		table_set_missing(table, row, KERNEL_RATIO, "the kernels took no time");
+	set_few(table, row, fold, kernel);
+	set_launch(table, row, kernel);
+}
+
+static void add_rows(struct table *table, const struct fold *fold)
+{
+	int64_t total_ns = 0;
+
+	for (uint32_t i = 0; i < fold->count; i++)
+		total_ns += fold->kernels[i].total_ns;
+	for (int i = 0; i < KERNEL_COLUMNS; i++) {
+		struct table_column copy = columns[i];
+
+		copy.total = (double)total_ns;
+		table_column(table, &copy);
+	}
+	for (uint32_t i = 0; i < fold->count; i++)
+		add_row(table, fold, &fold->kernels[i], total_ns);
+	table_sort(table, KERNEL_NAME, true);
+	table_sort(table, KERNEL_TOTAL, false);
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct launches own = {0};
+	struct fold fold = {.model = model, .options = options, .config_of = MODEL_NONE};
+
+	fold.launches = launches_get(&own, model, options);
+	for (uint32_t track = 0; track < model->tracks_count; track++)
+		if (model->tracks[track]->kind == TRACK_DEVICE)
+			fold_track(&fold, track);
+	table_init(
+		table, "kernels", "Kernels",
+		"kernels of all devices by name, as many as the trace holds; with --steps those launched in these steps");
+	add_rows(table, &fold);
+	if (fold.outside)
+		table->note = arena_printf(&table->arena,
+		                           "%" PRIu64
+		                           " kernels were launched outside of the selected steps and are not "
+		                           "counted",
+		                           fold.outside);
+	if (!fold.count)
+		table->empty = fold.outside ? "no kernel was launched in the selected steps"
+		                            : "no kernels of a device were recorded";
+	device_work_release(&fold.work);
+	number_map_release(&fold.by_name);
+	free(fold.kernels);
+	launches_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_kernels = {"kernels", "which kernels take the time of devices?", run};

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * launch_delays.c: the table `launches`: by the call that launches: how long work of a device waits behind its launch, how many others wait
+ * there, and how much of it is shorter than the call itself.
+ */
+#include "analysis/device_work.h"
+#include "analysis/statistics.h"
+
+#include "base/memory.h"
+#include "model/merge_sort.h"
+#include "model/number_map.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LAUNCH_CALL,
+	LAUNCH_COUNT,
+	LAUNCH_CALL_MEAN,
+	LAUNCH_DELAY_MEAN,
+	LAUNCH_DELAY_P50,
+	LAUNCH_DELAY_P95,
+	LAUNCH_DELAY_MAX,
+	LAUNCH_DEPTH_MEAN,
+	LAUNCH_DEPTH_MAX,
+	LAUNCH_SHORT,
+	LAUNCH_SHORT_RATIO,
+	LAUNCH_EARLY,
+	LAUNCH_COLUMNS,
+};
+
+static const struct table_column columns[LAUNCH_COLUMNS] = {
+	[LAUNCH_CALL] = {.name = "call",
+                         .type = TABLE_TEXT,
+                         .role = ROLE_KEY,
+                         .definition = "call of the runtime or driver; \"(not in the trace)\": work without one"},
+	[LAUNCH_COUNT] = {.name = "work_count",
+                          .title = "work",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "kernels, copies and fills that it launched"},
+	[LAUNCH_CALL_MEAN] = {.name = "call_ns",
+                              .title = "call",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_NS,
+                              .definition = "mean duration of the calls, each as often as it launched work"},
+	[LAUNCH_DELAY_MEAN] = {.name = "delay_mean_ns",
+                               .title = "delay",
+                               .type = TABLE_DOUBLE,
+                               .unit = UNIT_NS,
+                               .definition = "mean time from the begin of the call to the begin of the work"},
+	[LAUNCH_DELAY_P50] = {.name = "delay_p50_ns",
+                              .title = "p50",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_NS,
+                              .definition = "median of that"},
+	[LAUNCH_DELAY_P95] = {.name = "delay_p95_ns",
+                              .title = "p95",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_NS,
+                              .definition = "95 % of that are shorter"},
+	[LAUNCH_DELAY_MAX] = {.name = "delay_max_ns",
+                              .title = "max",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_NS,
+                              .definition = "longest of that"},
+	[LAUNCH_DEPTH_MEAN] =
+		{.name = "depth_mean",
+                 .title = "queue",
+                 .type = TABLE_DOUBLE,
+                 .definition = "work of the device that was launched and had not begun when the call began, mean "
+                               "over calls; near 0 the device waits for launches"},
+	[LAUNCH_DEPTH_MAX] = {.name = "depth_max",
+                              .title = "queue max",
+                              .type = TABLE_INT,
+                              .unit = UNIT_COUNT,
+                              .definition = "most of that"},
+	[LAUNCH_SHORT] = {.name = "short_count",
+                          .title = "short",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "kernels that took less time than the call that launched them",
+                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                          .other = "work_count"},
+	[LAUNCH_SHORT_RATIO] = {.name = "short_ratio",
+                                .title = "short %",
+                                .type = TABLE_DOUBLE,
+                                .unit = UNIT_RATIO,
+                                .role = ROLE_SHARE,
+                                .definition = "share of its kernels that are short",
+                                .denominator = "kernels that it launched",
+                                .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[LAUNCH_EARLY] =
+		{.name = "early_count",
+                 .title = "early",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "work that began before its launch, which cannot be: the clocks of device and host "
+                               "disagree; it is in no delay",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                 .other = "work_count"},
+};
+
+struct launched { /* one work of a device */
+	int64_t launch_ns, start_ns;
+	uint32_t group;
+};
+
+struct group { /* by the name of the call */
+	uint32_t name;
+	int64_t count, early, kernels, short_count, depth_max;
+	double call_ns, depth;
+	double *delays;
+	size_t delay_count, delay_capacity;
+};
+
+struct fold {
+	const struct model *model;
+	const struct analysis_options *options;
+	const struct launches *launches;
+	struct device_work work;
+	struct number_map by_name;
+	struct group *groups;
+	uint32_t count, capacity;
+	struct launched *launched;
+	int64_t *starts;
+	size_t launched_count, launched_capacity;
+	int64_t without;
+};
+
+static uint32_t group_of(struct fold *fold, uint32_t name)
+{
+	uint32_t found = number_map_find(&fold->by_name, name);
+
+	if (found != NUMBER_MAP_NONE)
+		return found;
+	if (fold->count == fold->capacity) {
+		fold->capacity = fold->capacity ? 2 * fold->capacity : 16;
+		fold->groups = memory_resize(fold->groups, fold->capacity, sizeof(*fold->groups));
+	}
+	number_map_set(&fold->by_name, name, fold->count);
+	fold->groups[fold->count] = (struct group){.name = name};
+	return fold->count++;
+}
+
+static void add_delay(struct group *group, int64_t delay_ns)
+{
+	if (group->delay_count == group->delay_capacity) {
+		group->delay_capacity = group->delay_capacity ? 2 * group->delay_capacity : 256;
+		group->delays = memory_resize(group->delays, group->delay_capacity, sizeof(*group->delays));
+	}
+	group->delays[group->delay_count++] = (double)delay_ns;
+}
+
+static void add_launched(struct fold *fold, const struct launched *item)
+{
+	if (fold->launched_count == fold->launched_capacity) {
+		fold->launched_capacity = fold->launched_capacity ? 2 * fold->launched_capacity : 1024;
+		fold->launched = memory_resize(fold->launched, fold->launched_capacity, sizeof(*fold->launched));
+		fold->starts = memory_resize(fold->starts, fold->launched_capacity, sizeof(*fold->starts));
+	}
+	fold->starts[fold->launched_count] = item->start_ns; /* in order: work comes by start */
+	fold->launched[fold->launched_count++] = *item;
+}
+
+static void add_work(struct fold *fold, const struct work *item)
+{
+	const struct launch *launch = launches_of(fold->launches, item->track, item->row);
+	bool is_kernel = item->class == WORK_COMPUTE || item->class == WORK_COMMUNICATION;
+	const struct span_chunk *call;
+	struct group *group;
+	uint32_t i, number;
+
+	if (!device_work_is_selected(fold->model, fold->options, fold->launches, item->track, item->row))
+		return;
+	if (!launch || launch->track == MODEL_NONE) {
+		fold->without++;
+		return;
+	}
+	call = track_chunk(fold->model->tracks[launch->track], launch->row, &i);
+	number = group_of(fold, call->name[i]);
+	group = &fold->groups[number];
+	group->count++;
+	group->call_ns += (double)call->dur_ns[i];
+	group->kernels += is_kernel;
+	group->short_count += is_kernel && item->end_ns - item->start_ns < call->dur_ns[i];
+	add_launched(fold, &(struct launched){call->start_ns[i], item->start_ns, number});
+	if (item->start_ns < call->start_ns[i])
+		group->early++;
+	else
+		add_delay(group, item->start_ns - call->start_ns[i]);
+}
+
+static int compare_launched(const void *left, const void *right)
+{
+	const struct launched *a = left, *b = right;
+
+	return (a->launch_ns > b->launch_ns) - (a->launch_ns < b->launch_ns);
+}
+
+/* Launched before this call and not begun by then. What one call launches (a graph) does not wait for itself. */
+static void find_depths(struct fold *fold)
+{
+	size_t begun = 0, earlier = 0;
+
+	merge_sort(fold->launched, fold->launched_count, sizeof(*fold->launched), compare_launched);
+	for (size_t i = 0; i < fold->launched_count; i++) {
+		const struct launched *item = &fold->launched[i];
+		struct group *group = &fold->groups[item->group];
+		int64_t depth;
+
+		while (fold->launched[earlier].launch_ns < item->launch_ns)
+			earlier++;
+		while (begun < fold->launched_count && fold->starts[begun] <= item->launch_ns)
+			begun++;
+		depth = (int64_t)earlier - (int64_t)begun; /* negative where work began before its launch */
+		depth = depth > 0 ? depth : 0;
+		group->depth += (double)depth;
+		group->depth_max = depth > group->depth_max ? depth : group->depth_max;
+	}
+}
+
+static void fold_run(struct fold *fold)
+{
+	struct device *devices;
+	size_t count = devices_find(&devices, fold->model);
+
+	for (size_t i = 0; i < count; i++) {
+		device_work_collect(&fold->work, fold->model, devices[i].process, devices[i].device);
+		fold->launched_count = 0;
+		for (size_t n = 0; n < fold->work.count; n++)
+			add_work(fold, &fold->work.items[n]);
+		find_depths(fold);
+	}
+	free(devices);
+}
+
+/* ---- the table ---- */
+
+static void set_delays(struct table *table, int row, struct group *group)
+{
+	double sum = 0;
+
+	if (!group->delay_count) {
+		for (int column = LAUNCH_DELAY_MEAN; column <= LAUNCH_DELAY_MAX; column++)
+			table_set_missing(table, row, column, "all of it began before its launch");
+		return;
+	}
+	sort_doubles(group->delays, group->delay_count);
+	for (size_t i = 0; i < group->delay_count; i++)
+		sum += group->delays[i];
+	table_set_double(table, row, LAUNCH_DELAY_MEAN, sum / (double)group->delay_count);
+	table_set_double(table, row, LAUNCH_DELAY_P50, quantile(group->delays, group->delay_count, 0.5));
+	table_set_double(table, row, LAUNCH_DELAY_P95, quantile(group->delays, group->delay_count, 0.95));
+	table_set_double(table, row, LAUNCH_DELAY_MAX, group->delays[group->delay_count - 1]);
+}
+
+static void add_row(struct table *table, const struct model *model, struct group *group)
+{
+	int row = table_row(table);
+
+	table_set_text(table, row, LAUNCH_CALL, model_text(model, group->name));
+	table_set_int(table, row, LAUNCH_COUNT, group->count);
+	table_set_double(table, row, LAUNCH_CALL_MEAN, group->call_ns / (double)group->count);
+	set_delays(table, row, group);
+	table_set_double(table, row, LAUNCH_DEPTH_MEAN, group->depth / (double)group->count);
+	table_set_int(table, row, LAUNCH_DEPTH_MAX, group->depth_max);
+	table_set_int(table, row, LAUNCH_SHORT, group->short_count);
+	table_set_int(table, row, LAUNCH_EARLY, group->early);
+	if (group->kernels)
+		table_set_double(table, row, LAUNCH_SHORT_RATIO, (double)group->short_count / (double)group->kernels);
+	else
+		table_set_missing(table, row, LAUNCH_SHORT_RATIO, "it launched no kernels");
+}
+
+static void add_rest(struct table *table, int64_t count)
+{
+	int row = table_row(table);
+
+	table_set_text(table, row, LAUNCH_CALL, "(not in the trace)");
+	table_set_int(table, row, LAUNCH_COUNT, count);
+	for (int column = LAUNCH_CALL_MEAN; column < LAUNCH_COLUMNS; column++)
+		table_set_missing(table, row, column, "no call in the trace has its correlation");
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct launches own = {0};
+	struct fold fold = {.model = model, .options = options};
+
+	fold.launches = launches_get(&own, model, options);
+	fold_run(&fold);
+	table_init(
+		table, "launches", "Launches",
+		"kernels, copies and fills by the call that launched them; with --steps those launched in these steps");
+	table_columns(table, columns, LAUNCH_COLUMNS);
+	for (uint32_t i = 0; i < fold.count; i++) {
+		add_row(table, model, &fold.groups[i]);
+		free(fold.groups[i].delays);
+	}
+	table_sort(table, LAUNCH_CALL, true);
+	table_sort(table, LAUNCH_COUNT, false);
+	if (fold.without)
+		add_rest(table, fold.without);
+	if (!table->row_count)
+		table->empty = DEVICE_NOTHING;
+	device_work_release(&fold.work);
+	number_map_release(&fold.by_name);
+	free(fold.groups);
+	free(fold.launched);
+	free(fold.starts);
+	launches_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_launches = {"launches", "how long does a device's work wait behind its launch?", run};

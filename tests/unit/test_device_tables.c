@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tables of a device, of a run made by hand (device_model.h), against numbers worked out on paper. Every table must keep its columns'
+ * promises.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analysis/analysis.h"
+#include "analysis/device_names.h"
+#include "analysis/intervals.h"
+#include "device_model.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct analysis_options all_steps;
+
+static void compute(const char *name, const struct model *model, const struct analysis_options *options,
+                    struct table *table)
+{
+	struct error err = {0};
+
+	assert_int_equal(analysis_find(name)->run(model, options, table, &err), STATUS_OK);
+	if (table_check(table, &err))
+		fail_msg("%s", err.text);
+}
+
+static int find_row(const struct table *table, const char *column, const char *begin)
+{
+	int number = table_find_column(table, column);
+
+	for (int row = 0; row < table->row_count; row++) {
+		const struct table_cell *cell = table_get(table, row, number);
+
+		if (cell->has_value && !strncmp(cell->text, begin, strlen(begin)))
+			return row;
+	}
+	fail_msg("no row '%s' in table '%s'", begin, table->name);
+	return -1;
+}
+
+static void check(const struct table *table, int row, const char *column, double expected)
+{
+	double value;
+
+	if (!table_number(table, row, table_find_column(table, column), &value))
+		fail_msg("'%s' of row %d of table '%s' was not measured", column, row, table->name);
+	if (fabs(value - expected) > 1e-12 * fabs(expected))
+		fail_msg("'%s' of row %d of table '%s' is %f, not %f", column, row, table->name, value, expected);
+}
+
+static void check_missing(const struct table *table, int row, const char *column)
+{
+	const struct table_cell *cell = table_get(table, row, table_find_column(table, column));
+
+	assert_false(cell->has_value);
+	assert_non_null(cell->reason);
+}
+
+struct device_run {
+	struct model model;
+	struct table table;
+};
+
+static void run_table(struct device_run *run, const char *name)
+{
+	device_model_init(&run->model);
+	compute(name, &run->model, &all_steps, &run->table);
+}
+
+static void run_release(struct device_run *run)
+{
+	table_release(&run->table);
+	model_release(&run->model);
+}
+
+static void a_step_is_what_the_device_does_and_why_it_does_nothing(void **state)
+{
+	static const struct {
+		const char *column;
+		double steps_us[2];
+	} parts[] = {{"step_ns", {100, 100}}, {"compute_ns", {30, 32}}, {"communication_ns", {0, 9}},
+	             {"copies_ns", {10, 0}},  {"queued_ns", {0, 0}},    {"launch_ns", {10, 10}},
+	             {"data_ns", {20, 0}},    {"sync_ns", {15, 0}},     {"runtime_ns", {0, 0}},
+	             {"host_ns", {5, 5}},     {"other_ns", {10, 44}}};
+	struct device_run run;
+
+	run_table(&run, "step_parts");
+	assert_int_equal(run.table.row_count, 2);
+	for (int step = 0; step < 2; step++)
+		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+			check(&run.table, step, parts[i].column, parts[i].steps_us[step] * US);
+	run_release(&run);
+	run_table(&run, "step_breakdown");
+	check(&run.table, find_row(&run.table, "part", "compute kernels"), "mean_ns", 31 * US);
+	check(&run.table, find_row(&run.table, "part", "compute kernels"), "ratio", 0.31);
+	run_release(&run);
+}
+
+static void devices_are_busy_or_idle_for_a_reason(void **state)
+{
+	static const struct {
+		const char *column;
+		double whole_us, steps_us[2];
+	} times[] = {{"busy_ns", 81, {40, 41}},
+	             {"kernel_ns", 71, {30, 41}},
+	             {"compute_ns", 62, {30, 32}},
+	             {"communication_ns", 20, {0, 20}},
+	             {"exposed_communication_ns", 9, {0, 9}},
+	             {"copies_ns", 10, {10, 0}},
+	             {"hidden_copies_ns", 0, {0, 0}},
+	             {"idle_ns", 66, {60, 59}},
+	             {"idle_queued_ns", 0, {0, 0}},
+	             {"idle_launch_ns", 10, {10, 10}},
+	             {"idle_unlaunched_ns", 50, {25, 25}},
+	             {"idle_unknown_ns", 6, {25, 24}}};
+	struct device_run run;
+
+	run_table(&run, "device_busy");
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		check(&run.table, 0, times[i].column, times[i].whole_us * US);
+	check(&run.table, 0, "extent_ns", 147 * US);
+	check(&run.table, 0, "sum_ns", 92 * US);
+	check(&run.table, 0, "kernel_count", 5);
+	check(&run.table, 0, "copy_count", 1);
+	check(&run.table, 0, "unlaunched_count", 1);
+	check(&run.table, 0, "streams", 2);
+	check(&run.table, 0, "busy_ratio", 81.0 / 147);
+	check(&run.table, 0, "step_kernel_ratio", 71.0 / 200);
+	check(&run.table, 0, "sm_efficiency_ratio", 0.5);
+	check(&run.table, 0, "occupancy_ratio", 0.25);
+	run_release(&run);
+	run_table(&run, "device_steps");
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		for (int step = 0; step < 2; step++)
+			check(&run.table, step, times[i].column, times[i].steps_us[step] * US);
+	run_release(&run);
+}
+
+static void kernels_sum_to_their_time(void **state)
+{
+	struct device_run run;
+	int row;
+
+	run_table(&run, "kernels");
+	row = find_row(&run.table, "kernel", "sm90_");
+	check(&run.table, row, "calls", 3);
+	check(&run.table, row, "total_ns", 60 * US);
+	check(&run.table, row, "min_ns", 10 * US);
+	check(&run.table, row, "max_ns", 30 * US);
+	check(&run.table, row, "ratio", 60.0 / 82);
+	check(&run.table, row, "blocks_per_sm", 0.5);
+	check(&run.table, row, "registers", 32);
+	assert_string_equal(table_get(&run.table, row, table_find_column(&run.table, "grid"))->text, "4,1,1");
+	assert_true(table_get(&run.table, row, table_find_column(&run.table, "is_tensor_core"))->b);
+	row = find_row(&run.table, "kernel", "lonely");
+	check_missing(&run.table, row, "registers");
+	check_missing(&run.table, row, "grid");
+	check_missing(&run.table, row, "operation");
+	row = find_row(&run.table, "kernel", "nccl");
+	assert_string_equal(table_get(&run.table, row, table_find_column(&run.table, "class"))->text, "communication");
+	run_release(&run);
+}
+
+static void work_counts_for_the_step_that_launched_it(void **state)
+{
+	struct analysis_options second = {.has_steps = true, .first_step = 1, .last_step = 1};
+	struct device_run run;
+
+	device_model_init(&run.model);
+	compute("kernels", &run.model, &second, &run.table);
+	check(&run.table, find_row(&run.table, "kernel", "sm90_"), "calls", 2);
+	assert_non_null(run.table.note);
+	run_release(&run);
+}
+
+static void copies_have_bytes_and_a_rate(void **state)
+{
+	struct device_run run;
+
+	run_table(&run, "copies");
+	check(&run.table, 0, "total_bytes", 1e6);
+	check(&run.table, 0, "bytes_per_s", 1e11);
+	assert_string_equal(table_get(&run.table, 0, table_find_column(&run.table, "from"))->text, "Pageable");
+	assert_string_equal(table_get(&run.table, 0, table_find_column(&run.table, "to"))->text, "Device");
+	assert_string_equal(table_get(&run.table, 0, table_find_column(&run.table, "direction"))->text,
+	                    "host to device");
+	run_release(&run);
+}
+
+static void launches_have_delays_and_work_without_one_is_counted(void **state)
+{
+	struct device_run run;
+	int row;
+
+	run_table(&run, "launches");
+	row = find_row(&run.table, "call", "cudaLaunchKernel");
+	check(&run.table, row, "work_count", 3);
+	check(&run.table, row, "call_ns", 3 * US);
+	check(&run.table, row, "delay_mean_ns", 22.0 / 3 * US);
+	check(&run.table, row, "delay_p50_ns", 8 * US);
+	check(&run.table, row, "delay_max_ns", 10 * US);
+	check(&run.table, row, "depth_max", 0);
+	check(&run.table, row, "short_count", 0);
+	row = find_row(&run.table, "call", "(not in the trace)");
+	check(&run.table, row, "work_count", 1);
+	check_missing(&run.table, row, "delay_mean_ns");
+	run_release(&run);
+	run_table(&run, "runtime_calls");
+	check(&run.table, find_row(&run.table, "call", "cudaLaunchKernel"), "total_ns", 9 * US);
+	check(&run.table, find_row(&run.table, "call", "cudaDeviceSynchronize"), "ratio", 15.0 / 34);
+	run_release(&run);
+}
+
+/* Ten calls of 1 us, one after the other, whose kernels of 10 us queue up behind each other; the first starts at 5 us. */
+static void a_queue_has_a_depth(void **state)
+{
+	struct device_run run;
+	uint32_t host, stream, name;
+	int row;
+
+	model_init(&run.model, 0);
+	host = model_add_track(&run.model, model_add_process(&run.model), TRACK_THREAD);
+	stream = model_add_track(&run.model, 0, TRACK_DEVICE);
+	name = intern_add(&run.model.strings, "x");
+	for (int64_t i = 0; i < 10; i++) {
+		row = (int)model_span_complete(&run.model, host, i * US, US, SPAN_RUNTIME, name);
+		model_span_set_correlation(&run.model, host, (uint32_t)row, (uint64_t)i + 1);
+		row = (int)model_span_complete(&run.model, stream, (5 + i * 10) * US, 10 * US, SPAN_KERNEL, name);
+		model_span_set_correlation(&run.model, stream, (uint32_t)row, (uint64_t)i + 1);
+	}
+	model_finish(&run.model);
+	compute("launches", &run.model, &all_steps, &run.table);
+	check(&run.table, 0, "depth_max", 8); /* before the call at 9: nine launched, one begun */
+	check(&run.table, 0, "depth_mean", (0 + 1 + 2 + 3 + 4 + 4 + 5 + 6 + 7 + 8) / 10.0);
+	check(&run.table, 0, "delay_max_ns", (95 - 9) * US);
+	table_release(&run.table);
+	compute("device_busy", &run.model, &all_steps, &run.table);
+	check(&run.table, 0, "busy_ns", 100 * US);
+	check(&run.table, 0, "idle_ns", 0);
+	table_release(&run.table);
+	compute("step_breakdown", &run.model, &all_steps, &run.table); /* without steps: all of it */
+	check(&run.table, find_row(&run.table, "part", "compute"), "total_ns", 100 * US);
+	check(&run.table, find_row(&run.table, "part", "idle: launch"), "total_ns", 5 * US);
+	assert_non_null(run.table.note);
+	run_release(&run);
+}
+
+static void communication_has_bandwidth_and_what_is_exposed(void **state)
+{
+	struct device_run run;
+
+	run_table(&run, "communication");
+	assert_int_equal(run.table.row_count, 1);
+	check(&run.table, 0, "bytes", 4000);
+	check(&run.table, 0, "ranks", 4);
+	check(&run.table, 0, "exposed_ns", 9 * US);
+	check(&run.table, 0, "algorithm_bytes_per_s", 2e8);
+	check(&run.table, 0, "bus_bytes_per_s", 3e8);
+	run_release(&run);
+}
+
+static void operations_have_the_time_of_what_they_launched(void **state)
+{
+	struct device_run run;
+	int row;
+
+	run_table(&run, "ops");
+	row = find_row(&run.table, "name", "aten::mm");
+	check(&run.table, row, "self_device_ns", 50 * US);
+	check(&run.table, row, "device_ns", 50 * US);
+	check(&run.table, row, "launched_count", 2);
+	row = find_row(&run.table, "name", "aten::copy_");
+	check(&run.table, row, "self_device_ns", 10 * US);
+	row = find_row(&run.table, "name", "cudaLaunchKernel");
+	check(&run.table, row, "self_device_ns", 0);
+	check(&run.table, row, "device_ns", 60 * US);
+	row = find_row(&run.table, "name", "(in no operation or range)");
+	check(&run.table, row, "self_device_ns", 10 * US);
+	row = find_row(&run.table, "name", "(launched by nothing in the trace)");
+	check(&run.table, row, "self_device_ns", 2 * US);
+	run_release(&run);
+}
+
+static void every_device_table_keeps_its_promises(void **state)
+{
+	struct analysis_options none = {.has_steps = true, .first_step = 7, .last_step = 9};
+	struct device_run run;
+
+	device_model_init(&run.model);
+	for (int i = 0; analyses[i]; i++) {
+		compute(analyses[i]->name, &run.model, &all_steps, &run.table);
+		table_release(&run.table);
+		compute(analyses[i]->name, &run.model, &none, &run.table);
+		if (!run.table.row_count)
+			assert_non_null(run.table.empty);
+		table_release(&run.table);
+	}
+	model_release(&run.model);
+}
+
+static void names_tell_what_kernels_do(void **state)
+{
+	assert_true(
+		is_communication_kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"));
+	assert_true(is_communication_kernel("void vllm::cross_device_reduce_1stage<__half, 8>(vllm::RankData*)"));
+	assert_false(is_communication_kernel("void at::native::reduce_kernel<512, 1>"));
+	assert_true(is_tensor_core_kernel("volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_tn"));
+	assert_true(is_tensor_core_kernel("nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNT"));
+	assert_true(is_tensor_core_kernel("Cijk_Alik_Bljk_SB_MT64x16x32_MI16x16x1_SN_K1"));
+	assert_false(
+		is_tensor_core_kernel("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_stage3_ffma_aligna4"));
+	assert_false(is_tensor_core_kernel("cutlass_80_simt_sgemm_128x128_8x4_nn_align1"));
+	assert_false(is_tensor_core_kernel("void GammaBetaBackwardCUDAKernel<float, float>"));
+	assert_true(is_synchronizing_call("cudaMemcpy"));
+	assert_false(is_synchronizing_call("cudaMemcpyAsync"));
+	assert_string_equal(collective_of_name("ncclKernel_ReduceScatter_RING_LL_Sum_half"), "reducescatter");
+	assert_string_equal(collective_of_name("ncclDevKernel_AllReduce_Sum_bf16"), "allreduce");
+	assert_null(collective_of_name("gemm"));
+}
+
+static void check_list(const struct intervals *list, const struct interval *expected, size_t count)
+{
+	assert_int_equal(list->count, count);
+	assert_memory_equal(list->items, expected, count * sizeof(*expected));
+}
+
+static void sets_of_instants_can_be_joined_cut_and_measured(void **state)
+{
+	struct intervals a = {0}, b = {0}, out = {0};
+
+	intervals_add(&a, 0, 10);
+	intervals_add(&a, 5, 12);
+	intervals_add(&a, 20, 30);
+	intervals_add(&a, 25, 25);
+	intervals_add(&b, 3, 4);
+	intervals_add(&b, 8, 22);
+	intervals_add(&b, 28, 40);
+	intervals_subtract(&out, &a, &b);
+	check_list(&out, (struct interval[]){{0, 3}, {4, 8}, {22, 28}}, 3);
+	intervals_intersect(&out, &a, &b);
+	check_list(&out, (struct interval[]){{3, 4}, {8, 12}, {20, 22}, {28, 30}}, 4);
+	intervals_join(&out, &a, &b);
+	check_list(&out, (struct interval[]){{0, 40}}, 1);
+	assert_int_equal(intervals_total(&a), 22);
+	assert_int_equal(intervals_within(&a, 11, 21), 2);
+	assert_int_equal(intervals_within(&a, 12, 20), 0);
+	intervals_release(&a);
+	intervals_release(&b);
+	intervals_release(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_step_is_what_the_device_does_and_why_it_does_nothing),
+		cmocka_unit_test(devices_are_busy_or_idle_for_a_reason),
+		cmocka_unit_test(kernels_sum_to_their_time),
+		cmocka_unit_test(work_counts_for_the_step_that_launched_it),
+		cmocka_unit_test(copies_have_bytes_and_a_rate),
+		cmocka_unit_test(launches_have_delays_and_work_without_one_is_counted),
+		cmocka_unit_test(a_queue_has_a_depth),
+		cmocka_unit_test(communication_has_bandwidth_and_what_is_exposed),
+		cmocka_unit_test(operations_have_the_time_of_what_they_launched),
+		cmocka_unit_test(every_device_table_keeps_its_promises),
+		cmocka_unit_test(names_tell_what_kernels_do),
+		cmocka_unit_test(sets_of_instants_can_be_joined_cut_and_measured),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
