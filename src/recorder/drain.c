@@ -461,6 +461,7 @@ static void *drain_main(void *argument)
 	prctl(PR_SET_NAME, "stepscope");
 	tell_number(&drain->has_begun, 1);
 	streams_prepare_stop();
+	pool_grow_symbols(drain->pool);
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&drain->wake, __ATOMIC_ACQUIRE);
 		bool is_forced = seen != served;
@@ -499,8 +500,10 @@ static void *map_zeroed(size_t bytes)
 /* Kept for the life of the process: a later session uses it again. */
 static bool get_memory(struct drain *drain)
 {
-	if (drain->streams)
+	if (drain->streams) {
+		memset(drain->streams, 0, MAX_SLOTS * sizeof(*drain->streams));
 		return true;
+	}
 	drain->encoder = map_zeroed(encoder_bytes());
 	drain->coarse_encoder = map_zeroed(encoder_bytes());
 	drain->head = map_zeroed(HEAD_BYTES);
@@ -568,7 +571,6 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	*what = "memory";
 	if (!get_memory(drain))
 		return ENOMEM;
-	memset(drain->streams, 0, MAX_SLOTS * sizeof(*drain->streams));
 	drain->pool = how->pool;
 	drain->limits = how->limits;
 	drain->head_bytes = drain->body_bytes = drain->coarse_bytes = 0;
@@ -593,9 +595,11 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	drain->next_anchor_ns = clock_raw_ns() + 10000000;
 	drain->next_sample_ns = clock_raw_ns() + 5000000;
 	begin_segment(drain, is_new || was_failing);
-	pool_populate(how->pool, 16);
+	pool_populate(how->pool, 4);
 	drain->is_running = true;
 	drain->is_inline = how->is_inline || start_thread(drain) != 0;
+	if (drain->is_inline)
+		pool_grow_symbols(how->pool);
 	/* a thread that begins allocates: a fork in that moment leaves the locks of some allocators (ASan's) held for ever */
 	if (!drain->is_inline)
 		await_number(&drain->has_begun, 1);

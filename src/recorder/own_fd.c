@@ -23,6 +23,11 @@ void own_fd_take(struct own_fd *own, int fd)
 	*own = (struct own_fd){fd, info.st_dev, info.st_ino};
 }
 
+bool own_fd_was_taken(void)
+{
+	return fcntl(FIRST_NUMBER, F_GETFD) >= 0;
+}
+
 bool own_fd_is_ours(const struct own_fd *own)
 {
 	struct stat info;

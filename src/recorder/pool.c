@@ -18,6 +18,7 @@
 
 #define SMALLEST_POOL (256u << 10)
 #define CHUNKS_AT_ONCE 16 /* by a thread that cannot wait for the drainer */
+#define FIRST_SYMBOLS_BYTES (64u << 10)
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -79,16 +80,26 @@ static uint64_t symbols_bytes(size_t bytes)
 	return (bytes / 16) & ~(uint64_t)4095;
 }
 
+static uint64_t first_symbols_bytes(size_t bytes)
+{
+	uint64_t all = symbols_bytes(bytes);
+	return all < FIRST_SYMBOLS_BYTES ? all : FIRST_SYMBOLS_BYTES;
+}
+
+static uint64_t symbols_offset(size_t bytes)
+{
+	return 4096 + (uint64_t)slot_count(bytes) * sizeof(struct stepscope_slot);
+}
+
 static uint64_t chunks_offset(size_t bytes)
 {
-	uint64_t symbols_offset = 4096 + (uint64_t)slot_count(bytes) * sizeof(struct stepscope_slot);
-	return (symbols_offset + symbols_bytes(bytes) + 4095) & ~(uint64_t)4095;
+	return (symbols_offset(bytes) + symbols_bytes(bytes) + 4095) & ~(uint64_t)4095;
 }
 
 /* ---- file ---------------------------------------------------------------------------------------------------------------- */
 
-/* All of a file of 16 MB takes 6 ms, so only what lies before the chunks gets its blocks now. The chunks get theirs in
- * pool_populate(), which finds a full /dev/shm without a SIGBUS; the kernel must be able to, since 5.14. */
+/* All of a file of 16 MB takes 6 ms, so only what the start needs gets its blocks now. The rest gets them in pool_grow_symbols() and
+ * pool_populate(), which find a full /dev/shm without a SIGBUS; the kernel must be able to, since 5.14. */
 static bool reserve(struct pool *pool, int fd, size_t bytes)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -97,7 +108,8 @@ static bool reserve(struct pool *pool, int fd, size_t bytes)
 		munmap(page, 4096);
 	if (pool->is_lazy && ftruncate(fd, (off_t)bytes) != 0)
 		return false;
-	return posix_fallocate(fd, 0, pool->is_lazy ? (off_t)chunks_offset(bytes) : (off_t)bytes) == 0;
+	uint64_t first = symbols_offset(bytes) + first_symbols_bytes(bytes);
+	return posix_fallocate(fd, 0, pool->is_lazy ? (off_t)first : (off_t)bytes) == 0;
 }
 
 static bool lock_file(int fd)
@@ -106,12 +118,16 @@ static bool lock_file(int fd)
 	return fcntl(fd, F_SETLK, &lock) == 0;
 }
 
+static int write_path(char *path, size_t bytes, unsigned pid, uint64_t start_time)
+{
+	return snprintf(path, bytes, "/dev/shm/stepscope.%u.%u.%" PRIu64, (unsigned)getuid(), pid, start_time);
+}
+
 static bool open_shm(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_time)
 {
 	/* a number behind the name: an exec leaves the pool of the image before it for the rescue */
 	for (int n = 0; n < 100; n++) {
-		int length = snprintf(pool->path, sizeof(pool->path), "/dev/shm/stepscope.%u.%u.%" PRIu64,
-		                      (unsigned)getuid(), pid, start_time);
+		int length = write_path(pool->path, sizeof(pool->path), pid, start_time);
 		if (n > 0)
 			snprintf(pool->path + length, sizeof(pool->path) - (size_t)length, ".%d", n);
 		int fd = open(pool->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -193,8 +209,8 @@ bool pool_create(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_t
 	header->slot_count = slot_count(pool->bytes);
 	header->pool_bytes = pool->bytes;
 	header->slots_offset = 4096;
-	header->symbols_offset = header->slots_offset + (uint64_t)header->slot_count * sizeof(struct stepscope_slot);
-	header->symbols_bytes = symbols_bytes(pool->bytes);
+	header->symbols_offset = symbols_offset(pool->bytes);
+	header->symbols_bytes = pool->is_lazy ? first_symbols_bytes(pool->bytes) : symbols_bytes(pool->bytes);
 	header->chunks_offset = chunks_offset(pool->bytes);
 	header->chunk_count = (uint32_t)((pool->bytes - header->chunks_offset) / sizeof(struct stepscope_chunk));
 	pool->header = header;
@@ -245,6 +261,13 @@ const char *pool_kind_text(enum pool_kind kind)
 	default:
 		return "none";
 	}
+}
+
+void pool_grow_symbols(struct pool *pool)
+{
+	uint64_t all = symbols_bytes(pool->bytes), first = pool->header->symbols_bytes;
+	if (first < all && madvise(pool->symbols + first, all - first, MADV_POPULATE_WRITE) == 0)
+		__atomic_store_n(&pool->header->symbols_bytes, all, __ATOMIC_RELEASE);
 }
 
 void pool_populate(struct pool *pool, uint32_t chunks)
@@ -342,11 +365,21 @@ void pool_push(struct pool *pool, struct stepscope_chunk *chunk)
 	__atomic_fetch_sub(&pool->taken, 1, __ATOMIC_RELAXED);
 }
 
-bool pool_exists_in_process(unsigned pid)
+/* In /dev/shm or, where it got none there, behind a descriptor of ours. */
+static bool pool_may_exist(unsigned pid, uint64_t start_time)
+{
+	char path[128];
+	write_path(path, sizeof(path), pid, start_time);
+	return access(path, F_OK) == 0 || own_fd_was_taken();
+}
+
+bool pool_exists_in_process(unsigned pid, uint64_t start_time)
 {
 	char shm[64], memfd[64], text[2048 + 1];
 	size_t kept = 0;
 	bool is_found = false;
+	if (!pool_may_exist(pid, start_time))
+		return false; /* the list of a large program's mappings takes half a millisecond */
 	snprintf(shm, sizeof(shm), "/dev/shm/stepscope.%u.%u.", (unsigned)getuid(), pid);
 	snprintf(memfd, sizeof(memfd), "memfd:stepscope.pool.%u ", pid);
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);

@@ -46,6 +46,9 @@ void pool_destroy(struct pool *pool, bool is_unmapping); /* removes the file */
 void pool_abandon(struct pool *pool, bool is_unmapping);
 const char *pool_kind_text(enum pool_kind kind);
 
+/* Room for more symbols than a start needs: by the drainer, once. Without it those are in the file alone. */
+void pool_grow_symbols(struct pool *pool);
+
 /* Gives pages to the next chunks, so that the training threads take no page fault: by the drainer. Who needs a chunk before that
  * does it itself. */
 void pool_populate(struct pool *pool, uint32_t chunks);
@@ -64,6 +67,6 @@ static inline uint32_t pool_chunk_index(const struct pool *pool, const struct st
 }
 
 /* Is another copy of this library recording in this process already? */
-bool pool_exists_in_process(unsigned pid);
+bool pool_exists_in_process(unsigned pid, uint64_t start_time);
 
 #endif

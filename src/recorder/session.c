@@ -583,7 +583,7 @@ static bool start(const struct session_start *how, bool is_forked)
 	if (session.is_off)
 		return false;
 	/* a mapping that an earlier stop could not take away is ours */
-	if (session.leaked_in != session.pid && pool_exists_in_process((unsigned)session.pid))
+	if (session.leaked_in != session.pid && pool_exists_in_process((unsigned)session.pid, session.start_time))
 		return fail("another copy of libstepscope records in this process already", 0);
 	clock_start();
 	choose_identity(how, is_forked);

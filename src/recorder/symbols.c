@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * symbols.c: a hash table of 64-bit slots (hash << 32 | number) over an append-only area of entries. Adding is: reserve room,
+ * symbols.c: a hash table of 64-bit slots (hash << 32 | number) over an append-only area of entries: a line of a small table, then the
+ * large one. Adding is: reserve room,
  * write the text, then publish the number in the slot by compare-and-swap. Who loses that race uses the winner's number; its own
  * entry stays, complete and unused.
  */
@@ -13,6 +14,8 @@
 
 #define AREA_BYTES (32u << 20)
 #define SLOTS (SYMBOLS_MAX * 2)
+#define FRONT_LINES                                                                                                    \
+	64u /* 6 bits of the hash; of 8 slots, looked at first: the names of a start lie in one page, not in as many as there are names */
 #define MOST_AT_ONCE 4096u /* threads that may be adding a name at the same instant */
 #define KEPT_FOR_FACTS 4096u
 #define KEPT_FOR_FACTS_BYTES (4u << 20)
@@ -31,7 +34,7 @@ struct symbols {
 	bool is_open;  /* the built-in names are in; atomic */
 	uint8_t *area; /* struct stepscope_symbol + text, 8-byte aligned */
 	uint64_t used; /* bytes, atomic */
-	uint64_t *slots;
+	uint64_t *front, *slots;
 	uint32_t *offsets;     /* number -> offset / 8 in area */
 	uint32_t count;        /* numbers given, atomic */
 	bool is_full;          /* a name was refused, atomic */
@@ -94,7 +97,7 @@ static void copy_to_pool(struct pool *pool, uint32_t number, uint8_t kind, const
 	size_t bytes = entry_bytes(length);
 	uint64_t at = __atomic_load_n(&pool->header->symbols_used, __ATOMIC_RELAXED);
 	do {
-		if (at + bytes > pool->header->symbols_bytes)
+		if (at + bytes > __atomic_load_n(&pool->header->symbols_bytes, __ATOMIC_ACQUIRE))
 			return; /* the drainer writes it to the file all the same; only a kill within 10 ms would lose it */
 	} while (!__atomic_compare_exchange_n(&pool->header->symbols_used, &at, at + bytes, true, __ATOMIC_RELAXED,
 	                                      __ATOMIC_RELAXED));
@@ -157,8 +160,9 @@ static uint32_t intern(enum stepscope_symbol_kind kind, const char *text, uint32
 		length = SYMBOLS_MAX_TEXT;
 	uint32_t hash = hash_text((uint8_t)kind, text, length);
 	uint32_t mine = 0;
-	for (uint32_t probe = hash;; probe++) {
-		uint64_t *slot = &symbols.slots[probe & (SLOTS - 1)];
+	uint64_t *front = symbols.front + 8 * (uint64_t)(hash >> 26);
+	for (uint32_t probe = 0;; probe++) {
+		uint64_t *slot = probe < 8 ? front + probe : &symbols.slots[(hash + probe) & (SLOTS - 1)];
 		uint64_t seen = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 		if (seen == 0) {
 			if (mine == 0)
@@ -222,11 +226,12 @@ bool symbols_start(void)
 		return true;
 	symbols.used = 0; /* a parent may have forked half-way through this */
 	symbols.count = 0;
+	symbols.front = map_zeroed(8 * FRONT_LINES * sizeof(uint64_t));
 	symbols.slots = map_zeroed(SLOTS * sizeof(uint64_t));
 	symbols.offsets = map_zeroed(SYMBOLS_MAX * sizeof(uint32_t));
 	symbols.area = map_zeroed(AREA_BYTES);
 	symbols.copies = map_zeroed(4096);
-	if (!symbols.slots || !symbols.offsets || !symbols.area || !symbols.copies ||
+	if (!symbols.front || !symbols.slots || !symbols.offsets || !symbols.area || !symbols.copies ||
 	    madvise(symbols.copies, 4096, MADV_WIPEONFORK) != 0)
 		return false;
 	add_builtins(); /* before anybody else: their numbers are fixed */
@@ -270,6 +275,8 @@ bool symbols_attach_pool(struct pool *pool, bool is_forked)
 	__atomic_store_n(&symbols.copies->pool, pool, __ATOMIC_SEQ_CST);
 	if (!pool)
 		return wait_for_copies();
+	if (used > pool->header->symbols_bytes)
+		pool_grow_symbols(pool);
 	for (uint64_t at = 0; at < used;) {
 		const struct stepscope_symbol *symbol = (const struct stepscope_symbol *)(symbols.area + at);
 		uint32_t number = __atomic_load_n(&symbol->id, __ATOMIC_ACQUIRE);

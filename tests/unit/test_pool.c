@@ -115,6 +115,7 @@ static void the_layout_fits(void **state)
 		const struct stepscope_pool_header *header = other.header;
 		assert_true(header->slots_offset + header->slot_count * sizeof(struct stepscope_slot) <=
 		            header->symbols_offset);
+		pool_grow_symbols(&other);
 		assert_true(header->symbols_offset + header->symbols_bytes <= header->chunks_offset);
 		assert_true(header->chunks_offset + header->chunk_count * sizeof(struct stepscope_chunk) <=
 		            header->pool_bytes);
@@ -129,11 +130,11 @@ static void a_pool_is_found_in_its_own_process_only(void **state)
 {
 	int status;
 
-	assert_true(pool_exists_in_process((unsigned)getpid()));
-	assert_false(pool_exists_in_process((unsigned)getpid() + 1));
+	assert_true(pool_exists_in_process((unsigned)getpid(), 12345));
+	assert_false(pool_exists_in_process((unsigned)getpid() + 1, 12345));
 	pid_t pid = fork();
 	if (pid == 0) /* not mapped into children */
-		_exit(pool_exists_in_process((unsigned)getppid()));
+		_exit(pool_exists_in_process((unsigned)getppid(), 12345));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 }
