@@ -4,35 +4,10 @@
  */
 #include <stdint.h>
 
-#include <stepscope/format.h>
-
-#include "base/crc32c.h"
-#include "format/block.h"
 #include "importers/recording.h"
+#include "sealed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void seal_blocks(uint8_t *bytes, size_t size)
-{
-	struct stepscope_segment_header header;
-	if (size < sizeof header)
-		return;
-	memcpy(&header, bytes, sizeof header);
-	segment_header_seal(&header);
-	memcpy(bytes, &header, sizeof header);
-	for (size_t at = sizeof header; size - at >= sizeof(struct stepscope_block);) {
-		struct stepscope_block block;
-		memcpy(&block, bytes + at, sizeof block);
-		block.magic = STEPSCOPE_BLOCK_MAGIC;
-		size_t room = size - at - sizeof block;
-		if (block.bytes > room)
-			block.bytes = (uint32_t)room;
-		block.crc = 0;
-		block.crc = crc32c(crc32c(0, &block, sizeof block), bytes + at + sizeof block, block.bytes);
-		memcpy(bytes + at, &block, sizeof block);
-		at += sizeof block + block.bytes;
-	}
-}
 
 static bool add_self_time(void *context, const struct span_view *span)
 {
@@ -59,12 +34,8 @@ static void load(const uint8_t *bytes, size_t size, const struct model_filter *f
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct model_filter filter = {.has_steps = true, .first_step = 1, .last_step = 2};
-	uint8_t *bytes = malloc(size + 1);
-	if (!bytes)
-		return 0;
+	uint8_t *bytes = sealed_copy(data, size);
 	load(data, size, NULL);
-	memcpy(bytes, data, size);
-	seal_blocks(bytes, size);
 	load(bytes, size, NULL);
 	load(bytes, size, &filter);
 	free(bytes);
