@@ -8,6 +8,7 @@
 #include "analysis/labels.h"
 #include "analysis/step_times.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -145,7 +146,7 @@ static void add_execution(struct fold *fold, const struct collective_call *execu
 
 	group->is_executed = true;
 	group->count++;
-	group->total_ns += dur_ns;
+	clamped_add(&group->total_ns, dur_ns);
 	group->max_ns = dur_ns > group->max_ns ? dur_ns : group->max_ns;
 	if (execution->partner == MODEL_NONE)
 		return;
@@ -174,8 +175,8 @@ static void set_bytes(struct table *table, int row, const struct model *model, c
 	double bytes;
 
 	if (collective_bytes(group->inputs ? model_text(model, group->inputs) : NULL, &bytes, &reason)) {
-		table_set_int(table, row, COLLECTIVE_BYTES, (int64_t)bytes);
-		table_set_int(table, row, COLLECTIVE_TOTAL_BYTES, (int64_t)(bytes * (double)group->count));
+		table_set_int(table, row, COLLECTIVE_BYTES, clamped_int(bytes));
+		table_set_int(table, row, COLLECTIVE_TOTAL_BYTES, clamped_int(bytes * (double)group->count));
 		return;
 	}
 	table_set_missing(table, row, COLLECTIVE_BYTES, reason);

@@ -9,6 +9,7 @@
 #include "analysis/statistics.h"
 #include "analysis/step_times.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "base/units.h"
 
@@ -208,21 +209,21 @@ static void sum_waits(struct loader *loader, const struct loader_batches *batche
 		if (!is_of(loader, wait->process, wait->loop))
 			continue;
 		if (first && (last->is_end || last->loop != wait->loop)) {
-			loader->loop_ns += last->end_ns - first->start_ns;
+			clamped_add(&loader->loop_ns, last->end_ns - first->start_ns);
 			first = NULL;
 		}
 		if (!wait->is_end) {
 			values[loader->batches++] = (double)(wait->end_ns - wait->start_ns);
-			loader->wait_ns += wait->end_ns - wait->start_ns;
+			clamped_add(&loader->wait_ns, wait->end_ns - wait->start_ns);
 			in_loop = first ? in_loop + 1 : 0;
-			loader->first_wait_ns += in_loop < starting ? wait->end_ns - wait->start_ns : 0;
+			clamped_add(&loader->first_wait_ns, in_loop < starting ? wait->end_ns - wait->start_ns : 0);
 			loader->loops += !first;
 		}
 		first = first ? first : wait;
 		last = wait;
 	}
 	if (first)
-		loader->loop_ns += last->end_ns - first->start_ns;
+		clamped_add(&loader->loop_ns, last->end_ns - first->start_ns);
 	summary_compute(&loader->wait, values, (size_t)loader->batches);
 }
 
@@ -231,8 +232,8 @@ static void sum_waits(struct loader *loader, const struct loader_batches *batche
 static void add_work(struct work *work, const struct loader_fetch *fetch)
 {
 	work->count += fetch->is_batch;
-	work->collate_ns += fetch->collate_ns;
-	work->dataset_ns += fetch->end_ns - fetch->start_ns - fetch->collate_ns;
+	clamped_add(&work->collate_ns, fetch->collate_ns);
+	clamped_add(&work->dataset_ns, fetch->end_ns - fetch->start_ns - fetch->collate_ns);
 }
 
 /* Of the worker whose first fetch this is: those of a worker follow each other. */
@@ -567,9 +568,9 @@ static void visit_workers(struct loader *loader, const struct loader_batches *ba
 		}
 		loader->work.workers++;
 		loader->work.count += work.count;
-		loader->work.dataset_ns += work.dataset_ns;
-		loader->work.collate_ns += work.collate_ns;
-		loader->work.window_ns += work.window_ns;
+		clamped_add(&loader->work.dataset_ns, work.dataset_ns);
+		clamped_add(&loader->work.collate_ns, work.collate_ns);
+		clamped_add(&loader->work.window_ns, work.window_ns);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include "analysis/python_places.h"
 #include "analysis/step_times.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "pytorch/names.h"
 
@@ -189,8 +190,8 @@ static void give(struct fold *fold, int64_t now_ns)
 	if (fold->depth && now_ns > fold->cursor_ns) {
 		const struct level *top = &fold->levels[fold->depth - 1];
 
-		fold->held[top->cause].own_ns += now_ns - fold->cursor_ns;
-		fold->held[top->cause].step_ns += top->is_in_step ? now_ns - fold->cursor_ns : 0;
+		clamped_add(&fold->held[top->cause].own_ns, now_ns - fold->cursor_ns);
+		clamped_add(&fold->held[top->cause].step_ns, top->is_in_step ? now_ns - fold->cursor_ns : 0);
 	}
 	fold->cursor_ns = now_ns;
 }
@@ -206,7 +207,7 @@ static void leave(struct fold *fold, int64_t now_ns)
 		if (--held->open)
 			continue;
 		held->count++;
-		held->total_ns += top.end_ns - top.start_ns;
+		clamped_add(&held->total_ns, top.end_ns - top.start_ns);
 		if (top.end_ns - top.start_ns >= held->max_ns) {
 			held->max_ns = top.end_ns - top.start_ns;
 			held->stack = top.stack;
@@ -304,13 +305,22 @@ static void fold_track(struct fold *fold, uint32_t number)
 	leave(fold, INT64_MAX);
 }
 
-static bool has_steps(const struct model *model, uint32_t track)
+/* Of all threads that carry steps. */
+static void fold_tracks(struct fold *fold)
 {
+	const struct model *model = fold->model;
+	bool *is_folded = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof(*is_folded));
+
+	memset(is_folded, 0, (size_t)model->tracks_count + 1);
 	for (uint32_t i = 0; i < model->steps_count; i++) {
-		if (model->steps[i].track == track)
-			return true;
+		uint32_t track = model->steps[i].track;
+
+		if (track >= model->tracks_count || is_folded[track])
+			continue;
+		is_folded[track] = true;
+		fold_track(fold, track);
 	}
-	return false;
+	free(is_folded);
 }
 
 /* ---- the table ---- */
@@ -354,7 +364,7 @@ static int64_t time_of_steps(const struct step_times *times)
 
 	for (uint32_t i = 0; i < times->count; i++) {
 		if (times->steps[i].is_measured)
-			sum_ns += times->steps[i].dur_ns;
+			clamped_add(&sum_ns, times->steps[i].dur_ns);
 	}
 	return sum_ns;
 }
@@ -372,10 +382,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	           "time of the threads that carry steps, by what they were held up by, where operators were recorded");
 	table_columns(table, columns, WAIT_COLUMNS);
 	communication_waits_find(&fold.waits, model);
-	for (uint32_t track = 0; track < model->tracks_count; track++) {
-		if (has_steps(model, track))
-			fold_track(&fold, track);
-	}
+	fold_tracks(&fold);
 	for (int cause = 1; cause < CAUSE_COUNT; cause++) {
 		if (fold.held[cause].count)
 			add_row(table, &fold, (enum cause)cause, steps_ns, users);

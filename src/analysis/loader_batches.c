@@ -4,6 +4,7 @@
  */
 #include "analysis/loader_batches.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/merge_sort.h"
 #include "model/number_map.h"
@@ -200,7 +201,7 @@ static void search_track(struct fetch_search *search)
 			           search->last_row != MODEL_NONE) {
 				struct loader_fetch *last = &search->batches->fetches[search->batches->fetch_count - 1];
 
-				last->collate_ns += chunk->dur_ns[i];
+				clamped_add(&last->collate_ns, chunk->dur_ns[i]);
 				last->is_batch = true;
 			}
 		}

@@ -8,6 +8,7 @@
 #include "analysis/memory_places.h"
 #include "analysis/memory_pool.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -257,8 +258,9 @@ static void end_pool(void *context, const struct memory_pool *pool)
 			table_set_text(table, row, GROWTH_BY, model_text(fold->model, group->by));
 		set_line(fold, row, group->line);
 		set_slopes(table, row, group);
-		table_set_int(table, row, GROWTH_LIVE, (int64_t)group->bytes.y[group->bytes.count - 1]);
-		table_set_int(table, row, GROWTH_COUNT, (int64_t)group->allocations.y[group->allocations.count - 1]);
+		table_set_int(table, row, GROWTH_LIVE, clamped_int(group->bytes.y[group->bytes.count - 1]));
+		table_set_int(table, row, GROWTH_COUNT,
+		              clamped_int(group->allocations.y[group->allocations.count - 1]));
 		table_set_text(table, row, GROWTH_TREND, growth_verdict(&group->bytes, &table->arena));
 	}
 }

@@ -7,6 +7,7 @@
 #include "analysis/flop_counts.h"
 #include "analysis/step_times.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/number_map.h"
 #include "pytorch/names.h"
@@ -112,17 +113,17 @@ static void add_call(struct module_fold *fold, uint32_t group, bool is_again, co
 
 	if (is_again) {
 		mine->recompute_calls++;
-		mine->recompute_ns += outermost_ns;
-		mine->recompute_self_ns += span->dur_ns;
+		clamped_add(&mine->recompute_ns, outermost_ns);
+		clamped_add(&mine->recompute_self_ns, span->dur_ns);
 	} else {
 		mine->calls++;
-		mine->forward_ns += outermost_ns;
-		mine->forward_self_ns += span->dur_ns;
+		clamped_add(&mine->forward_ns, outermost_ns);
+		clamped_add(&mine->forward_self_ns, span->dur_ns);
 	}
 	if ((around & ~IN_NODE) != NO_GROUP && is_around_again)
-		fold->groups[around & ~IN_NODE].recompute_self_ns -= span->dur_ns;
+		clamped_subtract(&fold->groups[around & ~IN_NODE].recompute_self_ns, span->dur_ns);
 	else if (around != NO_GROUP && !is_again)
-		fold->groups[around].forward_self_ns -= span->dur_ns;
+		clamped_subtract(&fold->groups[around].forward_self_ns, span->dur_ns);
 }
 
 /* The span is what the innermost node has in it, when no module around it has. */
@@ -141,7 +142,7 @@ static void note_inside(struct module_fold *fold, const struct span_view *span)
 		fold->inside_ns[index] = 0;
 		number_map_set(&fold->inside, key, index);
 	}
-	fold->inside_ns[index] += span->dur_ns;
+	clamped_add(&fold->inside_ns[index], span->dur_ns);
 }
 
 static void enter_node(struct module_fold *fold, const struct span_view *span)
@@ -217,15 +218,15 @@ static void add_backward(struct module_fold *fold)
 		fold->linked++;
 		number_map_set(&fold->forwards, (uint64_t)link->to_track << 32 | link->to_row, group);
 		if (group != NO_GROUP && step_times_measures(fold->times, step))
-			fold->groups[group].backward_self_ns += dur_ns;
+			clamped_add(&fold->groups[group].backward_self_ns, dur_ns);
 	}
 	/* parents have smaller numbers */
 	for (uint32_t i = fold->group_count; i-- > 1;) {
 		struct module_group *group = &fold->groups[i];
 
-		group->backward_ns += group->backward_self_ns;
+		clamped_add(&group->backward_ns, group->backward_self_ns);
 		if (group->parent)
-			fold->groups[group->parent].backward_ns += group->backward_ns;
+			clamped_add(&fold->groups[group->parent].backward_ns, group->backward_ns);
 	}
 }
 
@@ -421,7 +422,7 @@ static void set_times(struct table *table, int row, const struct module_fold *fo
 	table_set_int(table, row, MODULE_FORWARD, group->forward_ns);
 	table_set_int(table, row, MODULE_FORWARD_SELF, group->forward_self_ns);
 	/* a node's time holds what is computed again in it, but for what was made there: its backward is a node of its own */
-	self_ns += group->recompute_self_ns;
+	clamped_add(&self_ns, group->recompute_self_ns);
 	if (fold->steps_ns > 0)
 		table_set_double(table, row, MODULE_RATIO, (double)self_ns / (double)fold->steps_ns);
 	else
@@ -512,7 +513,7 @@ static void open_fold(struct module_fold *fold)
 		fold->group_of_row[i] = memory_resize(NULL, (size_t)model->tracks[i]->span_count + 1, sizeof(uint32_t));
 	for (uint32_t i = 0; i < fold->times->count; i++) {
 		if (step_times_measures(fold->times, (int32_t)i))
-			fold->steps_ns += fold->times->steps[i].dur_ns;
+			clamped_add(&fold->steps_ns, fold->times->steps[i].dur_ns);
 	}
 }
 

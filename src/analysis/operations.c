@@ -10,6 +10,7 @@
 #include "analysis/span_memory.h"
 #include "analysis/step_times.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 
 #include <inttypes.h>
@@ -50,8 +51,9 @@ struct op_fold {
 	struct open_op {
 		uint32_t group;
 		uint16_t depth;
-		int64_t memory; /* of it and what is inside it */
-		bool has_flops; /* of its own, unless something inside of it has */
+		int64_t memory;  /* of it and what is inside it */
+		bool has_flops;  /* of its own, unless something inside of it has */
+		bool is_outside; /* something has */
 		double flops;
 		int64_t flop_ns;
 		int64_t device_ns; /* launched by it and what is inside it */
@@ -154,15 +156,15 @@ static void leave(struct op_fold *fold, uint32_t depth)
 		struct op_group *group = &fold->groups[left->group];
 
 		if (--group->open == 0) {
-			group->memory += left->memory;
-			group->device_ns += left->device_ns;
+			clamped_add(&group->memory, left->memory);
+			clamped_add(&group->device_ns, left->device_ns);
 		}
 		if (fold->stack_depth) {
-			fold->stack[fold->stack_depth - 1].memory += left->memory;
-			fold->stack[fold->stack_depth - 1].device_ns += left->device_ns;
+			clamped_add(&fold->stack[fold->stack_depth - 1].memory, left->memory);
+			clamped_add(&fold->stack[fold->stack_depth - 1].device_ns, left->device_ns);
 		}
 		group->flops += left->flops;
-		group->flop_ns += left->flop_ns;
+		clamped_add(&group->flop_ns, left->flop_ns);
 		group->flop_calls += left->has_flops;
 	}
 }
@@ -188,6 +190,9 @@ static void count_here(struct op_fold *fold, double flops, int64_t dur_ns)
 	for (uint32_t i = fold->stack_depth - 1; i-- > 0;) {
 		struct open_op *around = &fold->stack[i];
 
+		if (around->is_outside) /* and so all around it were */
+			break;
+		around->is_outside = true;
 		fold->groups[around->group].has_inner_flops |= around->has_flops;
 		around->has_flops = false;
 		around->flops = 0;
@@ -239,7 +244,7 @@ static void add_facts(struct op_fold *fold, struct op_group *group, const struct
 			continue;
 		if (arg->key == fold->flops_key && is_timed) {
 			group->flops += arg_number(arg);
-			group->flop_ns += span->dur_ns;
+			clamped_add(&group->flop_ns, span->dur_ns);
 			group->flop_calls++;
 		} else if (arg->key == fold->bytes_key) {
 			group->bytes += arg_number(arg);
@@ -273,13 +278,13 @@ static void add_call(struct op_group *group, const struct span_view *span, bool 
 {
 	group->calls++;
 	if (group->open == 0)
-		group->total_ns += span->dur_ns;
+		clamped_add(&group->total_ns, span->dur_ns);
 	if (!is_timed) {
 		group->open_calls++;
 		return;
 	}
 	group->timed_calls++;
-	group->timed_ns += span->dur_ns;
+	clamped_add(&group->timed_ns, span->dur_ns);
 	group->min_ns = span->dur_ns < group->min_ns ? span->dur_ns : group->min_ns;
 	group->max_ns = span->dur_ns > group->max_ns ? span->dur_ns : group->max_ns;
 }
@@ -299,12 +304,12 @@ static bool visit(void *context, const struct span_view *span)
 		return true;
 	}
 	number = is_structure(span->kind) ? group_around(fold, span) : find_group(fold, span);
-	fold->groups[number].self_ns += span->self_ns;
-	fold->groups[number].step_self_ns += fold->is_step_track ? span->self_ns : 0;
-	fold->groups[number].self_memory += memory;
+	clamped_add(&fold->groups[number].self_ns, span->self_ns);
+	clamped_add(&fold->groups[number].step_self_ns, fold->is_step_track ? span->self_ns : 0);
+	clamped_add(&fold->groups[number].self_memory, memory);
 	if (is_structure(span->kind)) {
 		if (fold->stack_depth)
-			fold->stack[fold->stack_depth - 1].memory += memory;
+			clamped_add(&fold->stack[fold->stack_depth - 1].memory, memory);
 		return true;
 	}
 	add_call(&fold->groups[number], span, is_timed);
@@ -544,8 +549,8 @@ static void add_columns(struct table *table, struct op_fold *fold)
 
 	sum_device(fold, &fold->device_ns, &fold->unlaunched_ns, &fold->unlaunched);
 	for (uint32_t i = 0; i < fold->group_count; i++) {
-		total += fold->groups[i].self_ns;
-		fold->step_self_ns += fold->groups[i].step_self_ns;
+		clamped_add(&total, fold->groups[i].self_ns);
+		clamped_add(&fold->step_self_ns, fold->groups[i].step_self_ns);
 	}
 	for (int i = 0; i < OP_COLUMNS; i++) {
 		struct table_column copy = columns[i];

@@ -7,6 +7,7 @@
 #include "analysis/statistics.h"
 #include "analysis/step_times.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -206,12 +207,12 @@ static void whole_add(struct whole *whole, const struct process *process, const 
 	int64_t first_ns = is_window || process->first_ns > span->first_ns ? span->first_ns : process->first_ns;
 	int64_t last_ns = is_window || process->last_ns < span->last_ns ? span->last_ns : process->last_ns;
 
-	whole->before_ns += span->first_ns - first_ns;
-	whole->after_ns += last_ns - span->last_ns;
-	whole->steps_ns += span->steps_ns;
+	clamped_add(&whole->before_ns, span->first_ns - first_ns);
+	clamped_add(&whole->after_ns, last_ns - span->last_ns);
+	clamped_add(&whole->steps_ns, span->steps_ns);
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
-		whole->between_ns[phase] += span->phase_ns[phase];
-	whole->total_ns += last_ns - first_ns;
+		clamped_add(&whole->between_ns[phase], span->phase_ns[phase]);
+	clamped_add(&whole->total_ns, last_ns - first_ns);
 }
 
 static void add_part(struct table *table, const char *part, int64_t part_ns, int64_t total_ns)
@@ -255,9 +256,9 @@ static void add_phases_without_steps(struct table *table, const struct model *mo
 		step_times_sweep_phases(model, track, &span);
 		if (span.phase_ns[PHASE_OTHER] == span.last_ns - span.first_ns)
 			continue;
-		total_ns += span.last_ns - span.first_ns;
+		clamped_add(&total_ns, span.last_ns - span.first_ns);
 		for (int phase = 0; phase < PHASE_COUNT; phase++)
-			sum[phase] += span.phase_ns[phase];
+			clamped_add(&sum[phase], span.phase_ns[phase]);
 	}
 	for (int phase = 1; phase < PHASE_COUNT; phase++) {
 		if (sum[phase])

@@ -7,6 +7,7 @@
 #include "analysis/python_source.h"
 #include "analysis/step_times.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 
 #include <inttypes.h>
@@ -99,7 +100,7 @@ static bool visit(void *context, const struct span_view *span)
 	struct cost *cost = &fold->costs[origin.stack];
 	*(origin.is_backward ? &cost->backward_ns : &cost->issued_ns) += span->self_ns;
 	cost->calls += !origin.is_backward;
-	fold->total_ns += span->self_ns;
+	clamped_add(&fold->total_ns, span->self_ns);
 	return true;
 }
 
@@ -271,8 +272,8 @@ static uint32_t gather_places(const struct line_fold *fold, struct place *places
 		qsort(places, count, sizeof *places, compare_places);
 	for (uint32_t i = 0; i < count; i++) {
 		if (kept && compare_places(&places[kept - 1], &places[i]) == 0) {
-			places[kept - 1].cost.issued_ns += places[i].cost.issued_ns;
-			places[kept - 1].cost.backward_ns += places[i].cost.backward_ns;
+			clamped_add(&places[kept - 1].cost.issued_ns, places[i].cost.issued_ns);
+			clamped_add(&places[kept - 1].cost.backward_ns, places[i].cost.backward_ns);
 			places[kept - 1].cost.calls += places[i].cost.calls;
 		} else {
 			places[kept++] = places[i];

@@ -7,6 +7,7 @@
 
 #include "analysis/communication_waits.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -47,6 +48,7 @@ struct sweep {
 	size_t depth, capacity;
 	int64_t cursor_ns;
 	struct communication_waits waits;
+	uint32_t *swept;               /* by track: 1 + process whose steps it was swept for; 0: none yet */
 	uint32_t next_wait, last_wait; /* those of the track that are not dealt out: [next_wait, last_wait) */
 };
 
@@ -205,7 +207,7 @@ static void add_step(struct step_times *times, const struct model *model, uint32
 		span->first_ns = step->start_ns;
 	if (step->end_ns > span->last_ns || (!span->complete && !span->open))
 		span->last_ns = step->end_ns;
-	span->steps_ns += time->dur_ns;
+	clamped_add(&span->steps_ns, time->dur_ns);
 	times->selected++;
 	*(time->is_complete ? &span->complete : &span->open) += 1;
 	*(time->is_complete ? &times->complete : &times->incomplete) += 1;
@@ -220,20 +222,19 @@ static struct step_span *span_of(struct step_times *times, uint32_t process)
 	return NULL;
 }
 
-/* Sweeps every track that carries steps of the process whose steps are [first, end). */
+/* Sweeps every track that carries steps of the process, whose steps are [first, end). */
 static void sweep_process(struct sweep *sweep, uint32_t first, uint32_t end)
 {
 	const struct model *model = sweep->model;
 	uint32_t process = model->steps[first].process;
 
 	sweep->span = span_of(sweep->times, process);
-	for (uint32_t track = 0; track < model->tracks_count; track++) {
-		bool has_steps = false;
+	for (uint32_t i = first; i < end; i++) {
+		uint32_t track = model->steps[i].track;
 
-		for (uint32_t i = first; i < end && !has_steps; i++)
-			has_steps = model->steps[i].track == track;
-		if (!has_steps)
+		if (track >= model->tracks_count || sweep->swept[track] == process + 1)
 			continue;
+		sweep->swept[track] = process + 1;
 		sweep->track = track;
 		sweep->next_step = first;
 		sweep->last_step = end;
@@ -463,6 +464,7 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	times->count = model->steps_count;
 	times->steps = zeroed(times->count, sizeof(*times->steps));
 	times->spans = zeroed(model->processes_count, sizeof(*times->spans));
+	sweep.swept = zeroed(model->tracks_count, sizeof(*sweep.swept));
 	if (times->count)
 		communication_waits_find(&sweep.waits, model);
 	for (uint32_t i = 0; i < times->count; i++)
@@ -473,6 +475,7 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 		sweep_process(&sweep, first, end);
 	}
 	free(sweep.stack);
+	free(sweep.swept);
 	fill_others(times);
 	find_measured(times, model);
 	find_unknown_waits(times, model, &sweep.waits);

@@ -4,6 +4,7 @@
  */
 #include "analysis/labels.h"
 #include "analysis/step_times.h"
+#include "base/clamped.h"
 
 enum {
 	THREAD_PROCESS,
@@ -78,7 +79,7 @@ static void fold_track(const struct model *model, const struct track *track, int
 
 			if (chunk->depth[i])
 				continue;
-			*busy_ns += chunk->dur_ns[i];
+			clamped_add(busy_ns, chunk->dur_ns[i]);
 			*first_ns = chunk->start_ns[i] < *first_ns ? chunk->start_ns[i] : *first_ns;
 			*last_ns = end_ns > *last_ns ? end_ns : *last_ns;
 		}

@@ -7,6 +7,7 @@
 
 #include "analysis/flops.h"
 #include "analysis/python_places.h"
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/merge_sort.h"
 
@@ -32,6 +33,7 @@ struct builder {
 	uint32_t shapes_count;
 	struct flops flops;
 	const char **sources; /* by number of the stack, NULL: not met yet */
+	const char *folder;   /* the program's */
 	uint32_t frames;
 };
 
@@ -199,20 +201,30 @@ static bool visit(void *context, const struct span_view *span)
 
 static void add_bytes(struct builder *builder, const struct memory_event *memory, uint32_t index)
 {
-	int64_t bytes = memory->is_free ? -(int64_t)memory->bytes : (int64_t)memory->bytes;
+	int64_t bytes = bytes_that_fit(memory->is_free ? -(wide_bytes)memory->bytes : (wide_bytes)memory->bytes);
 	struct torch_event *event;
 
-	if (index == TORCH_NONE) {
-		event = add_event(builder->ops);
-		event->name = "[memory]";
-		event->track = memory->track;
-		event->start_ns = memory->time_ns;
-		event->start_us = event->end_us = (double)(memory->time_ns - builder->base_ns) / 1000;
-		event->bytes[memory->device >= 0] = bytes;
+	if (index != TORCH_NONE) {
+		clamped_add(&builder->ops->events[index].bytes[memory->device >= 0], bytes);
 		return;
 	}
-	for (; index != TORCH_NONE; index = builder->ops->events[index].parent)
-		builder->ops->events[index].bytes[memory->device >= 0] += bytes;
+	event = add_event(builder->ops);
+	event->name = "[memory]";
+	event->track = memory->track;
+	event->start_ns = memory->time_ns;
+	event->start_us = event->end_us = (double)(memory->time_ns - builder->base_ns) / 1000;
+	event->bytes[memory->device >= 0] = bytes;
+}
+
+/* What an event holds is its, too. Parents come before their children. */
+static void add_bytes_of_children(struct torch_ops *ops)
+{
+	for (uint32_t i = ops->event_count; i-- > 0;) {
+		const struct torch_event *event = &ops->events[i];
+
+		for (int where = 0; event->parent != TORCH_NONE && where < 2; where++)
+			clamped_add(&ops->events[event->parent].bytes[where], event->bytes[where]);
+	}
 }
 
 static void add_memory(struct builder *builder)
@@ -231,6 +243,7 @@ static void add_memory(struct builder *builder)
 		builder->ops->has_memory = true;
 		add_bytes(builder, memory, memory->row == MODEL_NONE ? TORCH_NONE : event_of[memory->row]);
 	}
+	add_bytes_of_children(builder->ops);
 }
 
 /* ---- stacks ---- */
@@ -238,7 +251,6 @@ static void add_memory(struct builder *builder)
 static const char *source_of(struct builder *builder, uint32_t stack)
 {
 	const struct model *model = builder->model;
-	const char *folder = python_folder(model);
 	struct buffer text;
 
 	if (builder->sources[stack])
@@ -247,7 +259,7 @@ static const char *source_of(struct builder *builder, uint32_t stack)
 	for (uint32_t node = stack, i = 0; node && i < builder->frames; node = model->stacks[node].parent, i++) {
 		if (i)
 			buffer_add_byte(&text, '\n');
-		python_frame_text(model, &model->stacks[node], folder, &text);
+		python_frame_text(model, &model->stacks[node], builder->folder, &text);
 	}
 	builder->sources[stack] = arena_dup_n(&builder->ops->texts, text.data ? text.data : "", text.length);
 	buffer_release(&text);
@@ -324,8 +336,8 @@ static void add_up_children(struct torch_ops *ops)
 			continue;
 		parent = &ops->events[event->parent];
 		parent->children_us += torch_event_us(event);
-		parent->children_bytes[0] += event->bytes[0];
-		parent->children_bytes[1] += event->bytes[1];
+		clamped_add(&parent->children_bytes[0], event->bytes[0]);
+		clamped_add(&parent->children_bytes[1], event->bytes[1]);
 	}
 }
 
@@ -388,8 +400,9 @@ static void add_to_row(struct torch_row *row, const struct torch_event *event)
 	row->self_us += total_us - event->children_us;
 	row->flops += event->flops;
 	for (int i = 0; i < 2; i++) {
-		row->bytes[i] += event->bytes[i];
-		row->self_bytes[i] += event->bytes[i] - event->children_bytes[i];
+		clamped_add(&row->bytes[i], event->bytes[i]);
+		clamped_add(&row->self_bytes[i], event->bytes[i]);
+		clamped_subtract(&row->self_bytes[i], event->children_bytes[i]);
 	}
 }
 
@@ -449,6 +462,7 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	                          .model = model,
 	                          .has_steps = marks_steps(model),
 	                          .base_ns = first_start(model),
+	                          .folder = python_folder(model),
 	                          .frames = options->frames,
 	                          .is_without_shapes = options->is_without_shapes,
 	                          .flops = {.model = model}};

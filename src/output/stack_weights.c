@@ -4,6 +4,7 @@
  */
 #include "output/stack_weights.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/merge_sort.h"
 
@@ -32,7 +33,7 @@ static void join(struct stack_weights *weights)
 	merge_sort(weights->weights, weights->count, sizeof *weights->weights, compare);
 	for (uint32_t i = 0; i < weights->count; i++) {
 		if (kept && compare(&weights->weights[kept - 1], &weights->weights[i]) == 0)
-			weights->weights[kept - 1].self_ns += weights->weights[i].self_ns;
+			clamped_add(&weights->weights[kept - 1].self_ns, weights->weights[i].self_ns);
 		else
 			weights->weights[kept++] = weights->weights[i];
 	}
