@@ -7,6 +7,7 @@
 
 #include "analysis/flops.h"
 #include "analysis/python_places.h"
+#include "analysis/torch_trace.h"
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "model/merge_sort.h"
@@ -26,6 +27,7 @@ struct builder {
 	const struct model *model;
 	uint32_t **event_of; /* by track and row: its event, or that of the span around it */
 	bool has_steps;      /* marked by the program */
+	bool is_trace;       /* of torch.profiler: it has more kinds of events */
 	bool is_without_shapes;
 	uint32_t next_step; /* index, none before it is of a row to come */
 	int64_t base_ns;
@@ -79,12 +81,16 @@ static bool is_wanted(const struct builder *builder, const struct span_view *spa
 		return !is_hidden_name(model_text(builder->model, span->name));
 	case SPAN_STEP:
 		return builder->has_steps;
+	case SPAN_PYTHON:
+	case SPAN_MODULE:
+	case SPAN_RUNTIME:
+		return builder->is_trace;
 	default:
 		return false;
 	}
 }
 
-static struct torch_event *add_event(struct torch_ops *ops)
+struct torch_event *torch_ops_add_event(struct torch_ops *ops)
 {
 	if (ops->event_count == ops->event_capacity) {
 		ops->event_capacity = ops->event_capacity ? ops->event_capacity * 2 : 1024;
@@ -150,7 +156,10 @@ static void describe(struct builder *builder, struct torch_event *event, const s
 	const struct model *model = builder->model;
 
 	event->name = span->kind == SPAN_STEP ? "ProfilerStep*" : model_text(model, span->name);
-	event->is_annotation = span->kind != SPAN_OP;
+	event->is_annotation = span->kind != SPAN_OP && span->kind != SPAN_PYTHON && span->kind != SPAN_MODULE &&
+	                       span->kind != SPAN_RUNTIME;
+	if (span->kind == SPAN_MODULE)
+		event->name = arena_printf(&builder->ops->texts, "nn.Module: %s", event->name);
 	event->scope = event->is_annotation             ? SCOPE_USER
 	               : span->flags & SPAN_IS_BACKWARD ? SCOPE_BACKWARD
 	               : span->flags & SPAN_IS_SCRIPT   ? SCOPE_SCRIPT
@@ -159,13 +168,13 @@ static void describe(struct builder *builder, struct torch_event *event, const s
 		event->sequence = (int64_t)(span->sequence & 0xffffffffffffu);
 		event->forward_thread = (uint32_t)(span->sequence >> 48);
 	}
-	if (builder->is_without_shapes)
-		return;
-	event->inputs = span->inputs;
 	if (span->kind == SPAN_STEP)
 		event->step = step_number(builder, span->track_index, span->row);
 	else if (!strncmp(event->name, "ProfilerStep#", 13))
 		event->step = strtoll(event->name + 13, NULL, 10), event->name = "ProfilerStep*";
+	if (builder->is_without_shapes)
+		return;
+	event->inputs = span->inputs;
 	if (span->shape) {
 		event->shapes = shapes_of(builder, span->shape);
 	}
@@ -183,7 +192,7 @@ static bool visit(void *context, const struct span_view *span)
 	if (!is_wanted(builder, span))
 		return true;
 	event_of[span->row] = builder->ops->event_count;
-	event = add_event(builder->ops);
+	event = torch_ops_add_event(builder->ops);
 	describe(builder, event, span);
 	event->track = span->track_index;
 	event->parent = around;
@@ -193,7 +202,8 @@ static bool visit(void *context, const struct span_view *span)
 		event->flops = flops;
 	event->start_ns = span->start_ns;
 	event->start_us = (double)(span->start_ns - builder->base_ns) / 1000;
-	event->end_us = (double)(span->start_ns + span->dur_ns - builder->base_ns) / 1000;
+	event->end_ns = span->start_ns + (builder->is_trace ? torch_trace_dur_ns(builder->model, span) : span->dur_ns);
+	event->end_us = (double)(event->end_ns - builder->base_ns) / 1000;
 	return true;
 }
 
@@ -208,7 +218,7 @@ static void add_bytes(struct builder *builder, const struct memory_event *memory
 		clamped_add(&builder->ops->events[index].bytes[memory->device >= 0], bytes);
 		return;
 	}
-	event = add_event(builder->ops);
+	event = torch_ops_add_event(builder->ops);
 	event->name = "[memory]";
 	event->track = memory->track;
 	event->start_ns = memory->time_ns;
@@ -461,6 +471,7 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	struct builder builder = {.ops = ops,
 	                          .model = model,
 	                          .has_steps = marks_steps(model),
+	                          .is_trace = torch_trace_is(model),
 	                          .base_ns = first_start(model),
 	                          .folder = python_folder(model),
 	                          .frames = options->frames,
@@ -483,7 +494,9 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	}
 	if (options->frames)
 		add_sources(&builder);
-	if (!options->is_without_memory)
+	if (builder.is_trace)
+		torch_trace_arrange(ops, model, builder.base_ns, !options->is_without_memory);
+	else if (!options->is_without_memory)
 		add_memory(&builder);
 	for (uint32_t i = 0; i < model->tracks_count; i++)
 		free(builder.event_of[i]);

@@ -18,7 +18,7 @@ struct torch_event {
 	const char *name;   /* "ProfilerStep*" for all steps */
 	const char *shapes; /* "[[2, 3], []]"; "[]" when there are none */
 	const char *source; /* frames of Python, innermost first, a line each; "": none or not asked for */
-	int64_t start_ns;
+	int64_t start_ns, end_ns;
 	double start_us, end_us; /* from the first event on */
 	double children_us;
 	int64_t bytes[2], children_bytes[2]; /* allocated minus released: of the host, of devices */
@@ -68,6 +68,8 @@ struct torch_ops_options {
 };
 void torch_ops_init(struct torch_ops *ops, const struct model *model, const struct torch_ops_options *options);
 void torch_ops_release(struct torch_ops *ops);
+/* For torch_trace.c: one more, valid until the next call. */
+struct torch_event *torch_ops_add_event(struct torch_ops *ops);
 
 static inline double torch_event_us(const struct torch_event *event)
 {

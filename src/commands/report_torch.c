@@ -4,6 +4,7 @@
  */
 #include "commands/report_torch.h"
 
+#include "analysis/torch_trace.h"
 #include "base/options.h"
 #include "output/torch_table.h"
 
@@ -69,6 +70,8 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
                                struct error *err)
 {
 	static const char *const devices[] = {"cuda", "xpu", "mtia", "hpu"};
+	/* torch computes them when it records, and a trace says whether it did */
+	bool has_flops = !torch_trace_is(model) || model_meta(model, MODEL_NONE, "trace.with_flops");
 	struct torch_ops ops;
 	enum status status = STATUS_OK;
 
@@ -94,7 +97,7 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 		.is_top_level = wish->is_top_level,
 		.is_old = strcmp(wish->style, "torch") != 0,
 		.has_memory = wish->columns ? has_word(wish->columns, "memory") : ops.has_memory,
-		.has_flops = !wish->columns || has_word(wish->columns, "flops"),
+		.has_flops = wish->columns ? has_word(wish->columns, "flops") : has_flops,
 		.has_shapes = wish->is_by_shape || wish->has_events,
 	};
 	for (int i = 0; i < 4; i++)

@@ -120,6 +120,14 @@ static void set_columns(struct delivery *delivery, const struct staged_span *spa
 	}
 }
 
+/* So that the duration in the file is known: report --style torch wants it. */
+static void note_cut(struct delivery *delivery, uint32_t track, uint32_t row, int64_t cut_ns)
+{
+	struct span_arg arg = {.track = track, .row = row, .type = STEPSCOPE_ARG_I64, .i64 = cut_ns};
+	arg.key = intern_add(&delivery->model->strings, "trace.cut_ns");
+	model_span_arg(delivery->model, &arg);
+}
+
 static void deliver_span(struct delivery *delivery, const struct staged_span *span, int64_t shift_ns)
 {
 	bool is_open = span->dur_ns == STAGED_IS_OPEN;
@@ -142,6 +150,8 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 	chunk->flags[i] |= (uint8_t)(span->flags | (end_ns < wanted_ns ? SPAN_IS_CLIPPED : 0) |
 	                             (is_open ? SPAN_END_IS_LOST : 0));
 	set_columns(delivery, span, lane->track, row);
+	if (end_ns < wanted_ns)
+		note_cut(delivery, lane->track, row, wanted_ns - end_ns);
 }
 
 static void report_cuts(const struct delivery *delivery)

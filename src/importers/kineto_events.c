@@ -65,8 +65,10 @@ static uint32_t name_of(const struct taken *taken, enum span_kind kind)
 {
 	struct kineto_value name = taken->event->fields[EVENT_NAME];
 	uint32_t prefix = kind == SPAN_PHASE || kind == SPAN_MODULE ? 11 : 0; /* "stepscope::", "nn.Module: " */
-	name.at += prefix;
-	name.length -= prefix;
+	if (prefix) {
+		name.at += prefix;
+		name.length -= prefix;
+	}
 	uint32_t string = kineto_intern(taken->import, &name);
 	return string ? string : intern_add(&taken->import->model->strings, "(no name)");
 }

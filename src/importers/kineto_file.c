@@ -101,7 +101,7 @@ static size_t find_event(struct kineto_file *file, size_t from)
 static bool skip_garbage(struct kineto_file *file, enum kineto_repair repair, bool is_in_list)
 {
 	struct kineto_text *text = &file->text;
-	size_t passed = 1; /* bytes from text->begin on that are not looked at */
+	size_t passed = text->begin < text->end; /* bytes from text->begin on that are not looked at */
 	note(file, repair, 1);
 	for (;;) {
 		size_t from = text->begin + passed, at = find_event(file, from);

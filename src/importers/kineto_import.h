@@ -14,7 +14,7 @@ struct kineto_import {
 	struct kineto_stage stage;
 	struct kineto_repairs repairs; /* beside those of the file */
 	const char *path;
-	uint64_t offset; /* of the event that is taken */
+	uint64_t offset;            /* of the event that is taken */
 	struct buffer text, inputs; /* scratch */
 	/* of the whole file */
 	bool has_base, has_rank;

@@ -80,6 +80,15 @@ static enum span_kind kind_of_annotation(const struct kineto_value *name)
 	return SPAN_ANNOTATION;
 }
 
+/* PyTorch without Kineto gives operators none; nor do other programs. */
+static enum span_kind kind_without_category(const struct kineto_event *event)
+{
+	const struct kineto_value *name = &event->fields[EVENT_NAME];
+	if (!kineto_is_text(&event->fields[EVENT_PID], "CPU functions"))
+		return SPAN_RANGE;
+	return kind_of_annotation(name) == SPAN_STEP ? SPAN_STEP : SPAN_OP;
+}
+
 static enum span_kind kind_of_mtia(const struct kineto_value *name)
 {
 	if (kineto_is_text(name, "dma_request"))
@@ -90,9 +99,8 @@ static enum span_kind kind_of_mtia(const struct kineto_value *name)
 struct kineto_kind kineto_kind_of(const struct kineto_event *event)
 {
 	const struct kineto_value *cat = &event->fields[EVENT_CAT], *name = &event->fields[EVENT_NAME];
-	if (cat->type != VALUE_STRING) /* PyTorch without Kineto */
-		return (struct kineto_kind){
-			kineto_is_text(&event->fields[EVENT_PID], "CPU functions") ? SPAN_OP : SPAN_RANGE, false};
+	if (cat->type != VALUE_STRING)
+		return (struct kineto_kind){kind_without_category(event), false};
 	for (size_t i = 0; i < sizeof categories / sizeof *categories; i++) {
 		const struct category *category = &categories[i];
 		if (!kineto_is_text(cat, category->name))

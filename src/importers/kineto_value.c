@@ -48,10 +48,10 @@ static const char *read_digits(const char *at, const char *end, struct decimal *
 
 static bool read_decimal(const struct kineto_value *value, struct decimal *decimal)
 {
-	const char *at = value->at, *end = at + value->length, *first;
 	int digits = 0, exponent = 0;
-	if (value->type != VALUE_NUMBER && value->type != VALUE_STRING)
+	if ((value->type != VALUE_NUMBER && value->type != VALUE_STRING) || !value->length)
 		return false;
+	const char *at = value->at, *end = at + value->length, *first;
 	*decimal = (struct decimal){.is_negative = at < end && *at == '-'};
 	at += at < end && (*at == '-' || *at == '+');
 	first = at;
@@ -224,8 +224,10 @@ static const char *append_escape(struct buffer *out, const char *at, const char 
 
 bool kineto_append_text(struct buffer *out, const struct kineto_value *value)
 {
-	const char *at = value->at, *end = at + value->length;
 	bool is_replaced = false;
+	if (!value->length)
+		return false;
+	const char *at = value->at, *end = at + value->length;
 	if (!value->flags) {
 		buffer_add(out, at, value->length);
 		return false;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * torch_trace.h: what torch.profiler makes of the events of a trace that it wrote itself. There spans may cross, because times are rounded
+ * or Python's calls end late; torch then takes the one that begins later as no child, and gives memory to every event of any thread that
+ * was open then.
+ */
+#ifndef ANALYSIS_TORCH_TRACE_H
+#define ANALYSIS_TORCH_TRACE_H
+
+#include "analysis/torch_ops.h"
+
+/* The model is of a trace, not of a recording of ours. */
+bool torch_trace_is(const struct model *model);
+/* The duration that the trace gave a span, also when it was cut to nest. */
+int64_t torch_trace_dur_ns(const struct model *model, const struct span_view *span);
+/* Parents and, when wanted, bytes of all events. */
+void torch_trace_arrange(struct torch_ops *ops, const struct model *model, int64_t base_ns, bool has_memory);
+
+#endif
