@@ -2,9 +2,9 @@
 """Tells the recorder who holds which memory: parameters, buffers, gradients, the states of optimizers. Only addresses go there; no
 tensor is kept, and a module's end is not delayed.
 
-It looks behind the call of an optimizer: on the first steps at everything, then at gradients, which are often made anew, and at the rest
-when its number changed or from time to time. After the first steps all looking together takes at most SHARE of the time. What was not
-looked at is inferred when the recording is read.
+It looks behind the call of an optimizer: on the first steps, or the first of a later window, at everything, then at gradients, which are
+often made anew, and at the rest when its number changed or from time to time. After the first steps all looking together takes at most
+SHARE of the time. What was not looked at is inferred when the recording is read.
 """
 import atexit
 import sys
@@ -102,9 +102,10 @@ class Watch:
             self.native.metadata("torch.owners", f"not any more: {type(problem).__name__}: {problem}"[:500])
 
     def look_behind_step(self, optimizer):
-        if not self.native.torch_wants_owners():  # between windows; the next one begins anew
-            self.looks.clear()
-            self.next_ns = 0
+        if not self.native.torch_wants_owners():  # between windows; each begins with one look at everything
+            if self.next_ns:
+                self.looks = dict.fromkeys(self.looks, (FIRST_LOOKS - 1, None))
+                self.next_ns = 0
             return
         start = time.perf_counter_ns()
         looks, before = self.looks.get(id(optimizer), (0, None))
