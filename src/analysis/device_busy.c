@@ -287,13 +287,12 @@ static const struct table_column device_columns[DEVICE_COLUMNS] = {
                                                 "blocks per multiprocessor, mean by time",
                                   .denominator = "sum of the durations of the kernels whose launch says it",
                                   .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[DEVICE_OCCUPANCY] =
-		{.name = "occupancy_ratio",
-                 .title = "occupancy",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_RATIO,
-                 .definition = "occupancy of the kernels as the trace estimates it (0 is no estimate), mean by time",
-                 .rules = RULE_NOT_NEGATIVE},
+	[DEVICE_OCCUPANCY] = {.name = "occupancy_ratio",
+                              .title = "occupancy",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_RATIO,
+                              .definition = "occupancy of the kernels as the trace estimates it, mean by time",
+                              .rules = RULE_NOT_NEGATIVE},
 	[DEVICE_STEP_RATIO] = {.name = "step_kernel_ratio",
                                .title = "kernels % of steps",
                                .type = TABLE_DOUBLE,
@@ -311,7 +310,7 @@ struct device_sums {
 
 static void add_launch(struct device_sums *sums, const struct launch_config *config, int64_t dur_ns)
 {
-	double weight = (double)dur_ns;
+	double weight = (double)dur_ns, occupancy;
 
 	if (launch_config_has(config, LAUNCH_BLOCKS_PER_SM)) {
 		double blocks = config->numbers[LAUNCH_BLOCKS_PER_SM];
@@ -319,8 +318,8 @@ static void add_launch(struct device_sums *sums, const struct launch_config *con
 		sums->efficiency += weight * (blocks < 1 ? blocks : 1);
 		sums->efficiency_ns += weight;
 	}
-	if (launch_config_has(config, LAUNCH_OCCUPANCY) && config->numbers[LAUNCH_OCCUPANCY] > 0) {
-		sums->occupancy += weight * config->numbers[LAUNCH_OCCUPANCY];
+	if (launch_config_occupancy(config, &occupancy)) {
+		sums->occupancy += weight * occupancy;
 		sums->occupancy_ns += weight;
 	}
 }

@@ -107,7 +107,7 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_RATIO,
                  .definition = "warps that a multiprocessor holds over those it could, as the trace estimates "
-                               "it, mean by time; 0 in the trace is no estimate",
+                               "it, mean by time; 0 of a launch that cannot have so little is no estimate",
                  .rules = RULE_NOT_NEGATIVE},
 	[KERNEL_NAME] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
 };
@@ -189,7 +189,7 @@ static void add_config(struct fold *fold, struct kernel *kernel, uint32_t inputs
 {
 	const struct launch_config *config = &fold->config;
 	/* kernels that are too short to measure count as 1 ns */
-	double weight = dur_ns > 0 ? (double)dur_ns : 1;
+	double weight = dur_ns > 0 ? (double)dur_ns : 1, occupancy;
 
 	if (inputs != fold->config_of) {
 		fold->config_of = inputs;
@@ -200,9 +200,8 @@ static void add_config(struct fold *fold, struct kernel *kernel, uint32_t inputs
 		return;
 	}
 	for (size_t i = 0; i < MEANS; i++) {
-		/* PyTorch writes an occupancy of 0 where it could not tell: a kernel that runs has one */
-		if (!launch_config_has(config, means[i].fact) ||
-		    (means[i].fact == LAUNCH_OCCUPANCY && config->numbers[LAUNCH_OCCUPANCY] <= 0))
+		if (means[i].fact == LAUNCH_OCCUPANCY ? !launch_config_occupancy(config, &occupancy)
+		                                      : !launch_config_has(config, means[i].fact))
 			continue;
 		kernel->sums[i] += config->numbers[means[i].fact] * weight;
 		kernel->weights[i] += weight;

@@ -253,22 +253,32 @@ static void add_facts(struct op_fold *fold, struct op_group *group, const struct
 	}
 }
 
-static bool is_operation(uint8_t kind)
+/* The group of the innermost operator that is open; where none is, of the innermost range or annotation; 0: of neither (model/launches.h). */
+static uint32_t innermost_operation(const struct op_fold *fold)
 {
-	return kind == SPAN_OP || kind == SPAN_COLLECTIVE || kind == SPAN_RANGE || kind == SPAN_ANNOTATION;
+	uint32_t range = 0;
+
+	for (uint32_t i = fold->stack_depth; i-- > 0;) {
+		uint32_t group = fold->stack[i].group;
+		uint8_t kind = fold->groups[group].key.kind;
+
+		if (kind == SPAN_OP || kind == SPAN_COLLECTIVE)
+			return group;
+		if (!range && (kind == SPAN_RANGE || kind == SPAN_ANNOTATION))
+			range = group;
+	}
+	return range;
 }
 
-/* A device's time is that of the innermost operator or range around its launch; called after enter() of the call that launched it. */
+/* Called after enter() of the call that launched it. */
 static void add_launched(struct op_fold *fold, const struct span_view *span)
 {
 	const struct launched_call *call = launched_time_at(&fold->launched_time, span->track_index, span->row);
-	uint32_t i = fold->stack_depth, group = 0;
+	uint32_t group;
 
 	if (!call)
 		return;
-	while (i > 0 && !is_operation(fold->groups[fold->stack[i - 1].group].key.kind))
-		i--;
-	group = i > 0 ? fold->stack[i - 1].group : 0;
+	group = innermost_operation(fold);
 	fold->groups[group].self_device_ns += call->dur_ns;
 	fold->groups[group].launched += call->count;
 	fold->stack[fold->stack_depth - 1].device_ns += call->dur_ns;
@@ -473,9 +483,9 @@ static const struct table_column columns[OP_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
                  .definition =
-                         "time of kernels, copies and fills whose launch has this operator or range as the "
-                         "innermost around it, so none of a call of the runtime; the rows sum to the time of all that "
-                         "was launched in measured steps",
+                         "time of kernels, copies and fills whose launch has this operator as the innermost around it, or, "
+                         "launched in no operator, this range; the rows sum to the time of all that was launched in "
+                         "measured steps",
                  .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
 	[OP_DEVICE] = {.name = "device_ns",
                        .title = "device",

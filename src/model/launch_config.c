@@ -61,6 +61,16 @@ void launch_config_set_text(struct launch_config *config, enum launch_text text,
 		config->has_texts |= 1u << text;
 }
 
+bool launch_config_occupancy(const struct launch_config *config, double *ratio)
+{
+	*ratio = config->numbers[LAUNCH_OCCUPANCY];
+	if (!launch_config_has(config, LAUNCH_OCCUPANCY))
+		return false;
+	/* half a percent of the 64 warps that most multiprocessors hold, twice that for those that hold 32 */
+	return *ratio > 0 ||
+	       (launch_config_has(config, LAUNCH_WARPS_PER_SM) && config->numbers[LAUNCH_WARPS_PER_SM] < 0.64);
+}
+
 /* ---- to text ---- */
 
 /* The shortest that reads back as the same number. */

@@ -70,6 +70,10 @@ static inline const char *launch_config_text(const struct launch_config *config,
 	return config->has_texts >> text & 1 ? config->texts[text] : NULL;
 }
 
+/* The estimated occupancy. PyTorch writes whole percents, and 0 also where it could not estimate one: 0 is believed only of launches with
+ * so few warps that it rounds to 0. */
+bool launch_config_occupancy(const struct launch_config *config, double *ratio);
+
 /* What is no finite number, or negative, is taken as not recorded. */
 void launch_config_set(struct launch_config *config, enum launch_fact fact, double number);
 /* Control characters and ';' become '_'; "" is none. */

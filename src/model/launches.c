@@ -78,18 +78,22 @@ static const struct call *find_call(const struct call_list *list, uint64_t corre
 	return low < list->count && list->calls[low].correlation == correlation ? &list->calls[low] : NULL;
 }
 
+/* The innermost operator; where there is none, the innermost range or annotation. */
 static uint32_t operation_around(const struct model *model, uint32_t track, uint32_t row)
 {
+	uint32_t range = MODEL_NONE;
+
 	for (;;) {
 		uint32_t i;
 		const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
 
 		row = chunk->parent[i];
 		if (row == MODEL_NONE)
-			return MODEL_NONE;
+			return range;
 		chunk = track_chunk(model->tracks[track], row, &i);
-		if (chunk->kind[i] == SPAN_OP || chunk->kind[i] == SPAN_COLLECTIVE || chunk->kind[i] == SPAN_RANGE ||
-		    chunk->kind[i] == SPAN_ANNOTATION)
+		if (range == MODEL_NONE && (chunk->kind[i] == SPAN_RANGE || chunk->kind[i] == SPAN_ANNOTATION))
+			range = row;
+		if (chunk->kind[i] == SPAN_OP || chunk->kind[i] == SPAN_COLLECTIVE)
 			return row;
 	}
 }

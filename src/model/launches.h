@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * launches.h: who asked for what a device did: work on a device (kernel, copy, fill) -> the call of the runtime or driver that launched
- * it -> the innermost operator or range around that call on its thread. Launch and work have the same correlation, in the same process.
+ * it -> the innermost operator around that call on its thread (where there is none, the innermost range or annotation). Launch and work have the same correlation, in the same process.
  *
  *     struct launches launches;
  *     launches_init(&launches, model); // a finished model
@@ -23,7 +23,7 @@
 struct launch {
 	uint32_t track;     /* of the call, MODEL_NONE: not in the trace */
 	uint32_t row;       /* of the call */
-	uint32_t operation; /* row of the operator or range around it, MODEL_NONE: none */
+	uint32_t operation; /* row of the operator, or range, around it, MODEL_NONE: none */
 };
 
 struct launches {

@@ -69,6 +69,24 @@ static void the_longest_text_has_room(void **state)
 	assert_int_equal(again.has_texts, config.has_texts);
 }
 
+static void an_occupancy_of_nothing_is_believed_of_small_launches_only(void **state)
+{
+	struct launch_config config;
+	double ratio;
+
+	assert_true(launch_config_read(&config, "warps_per_sm=7;occupancy=0.25"));
+	assert_true(launch_config_occupancy(&config, &ratio));
+	assert_true(ratio == 0.25);
+	assert_true(launch_config_read(&config, "warps_per_sm=0.0125;occupancy=0"));
+	assert_true(launch_config_occupancy(&config, &ratio));
+	assert_true(launch_config_read(&config, "warps_per_sm=7;occupancy=0"));
+	assert_false(launch_config_occupancy(&config, &ratio));
+	assert_true(launch_config_read(&config, "occupancy=0"));
+	assert_false(launch_config_occupancy(&config, &ratio));
+	assert_true(launch_config_read(&config, "warps_per_sm=7"));
+	assert_false(launch_config_occupancy(&config, &ratio));
+}
+
 static void other_texts_do_no_harm(void **state)
 {
 	static const char *const texts[] = {"",          "[2, 3]",   "grid=",       "grid=1,2",   "grid=1,2,x",
@@ -93,6 +111,7 @@ int main(void)
 		cmocka_unit_test(facts_survive_their_text),
 		cmocka_unit_test(what_is_no_number_is_not_known),
 		cmocka_unit_test(the_longest_text_has_room),
+		cmocka_unit_test(an_occupancy_of_nothing_is_believed_of_small_launches_only),
 		cmocka_unit_test(other_texts_do_no_harm),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,33 @@ static void a_number_that_comes_twice_is_the_last_call_before_the_work(void **st
 	model_release(&model);
 }
 
+/* op 0-100 {annotation 10-90 {launch 20-30}}, annotation 100-200 {annotation 110-190 {launch 120-130}} */
+static void an_operator_goes_before_ranges_inside_of_it(void **state)
+{
+	struct launches launches;
+	struct model model;
+	uint32_t host, stream, name, row;
+
+	model_init(&model, 0);
+	name = intern_add(&model.strings, "x");
+	host = model_add_track(&model, model_add_process(&model), TRACK_THREAD);
+	stream = model_add_track(&model, 0, TRACK_DEVICE);
+	for (int64_t i = 0; i < 2; i++) {
+		model_span_complete(&model, host, i * 100, 100, i ? SPAN_ANNOTATION : SPAN_OP, name);
+		model_span_complete(&model, host, i * 100 + 10, 80, SPAN_ANNOTATION, name);
+		row = model_span_complete(&model, host, i * 100 + 20, 10, SPAN_RUNTIME, name);
+		model_span_set_correlation(&model, host, row, (uint64_t)i + 1);
+		row = model_span_complete(&model, stream, i * 100 + 30, 10, SPAN_KERNEL, name);
+		model_span_set_correlation(&model, stream, row, (uint64_t)i + 1);
+	}
+	model_finish(&model);
+	launches_init(&launches, &model);
+	assert_int_equal(launches_of(&launches, stream, 0)->operation, 0);
+	assert_int_equal(launches_of(&launches, stream, 1)->operation, 4);
+	launches_release(&launches);
+	model_release(&model);
+}
+
 static void a_model_without_devices_has_none(void **state)
 {
 	struct launches launches;
@@ -125,6 +152,7 @@ int main(void)
 		cmocka_unit_test(work_finds_its_launch_and_operator),
 		cmocka_unit_test(no_operator_and_no_launch_are_answers),
 		cmocka_unit_test(a_number_that_comes_twice_is_the_last_call_before_the_work),
+		cmocka_unit_test(an_operator_goes_before_ranges_inside_of_it),
 		cmocka_unit_test(a_model_without_devices_has_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
