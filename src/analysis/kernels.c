@@ -131,8 +131,10 @@ struct kernel {
 	uint32_t name;
 	uint8_t class;
 	int64_t count, total_ns, min_ns, max_ns;
-	struct few streams, operations; /* tracks; names */
-	double sums[MEANS], weights[MEANS];
+	struct few streams, operations;     /* tracks; names */
+	double sums[MEANS], weights[MEANS]; /* by time */
+	double plain[MEANS];
+	int64_t known[MEANS];
 	double shapes[2][3]; /* grid, block */
 	bool is_mixed[2];    /* not the same in all launches, or not known */
 };
@@ -188,8 +190,7 @@ static void add_shape(struct kernel *kernel, int which, const double *numbers)
 static void add_config(struct fold *fold, struct kernel *kernel, uint32_t inputs, int64_t dur_ns)
 {
 	const struct launch_config *config = &fold->config;
-	/* kernels that are too short to measure count as 1 ns */
-	double weight = dur_ns > 0 ? (double)dur_ns : 1, occupancy;
+	double weight = (double)dur_ns, occupancy;
 
 	if (inputs != fold->config_of) {
 		fold->config_of = inputs;
@@ -205,6 +206,8 @@ static void add_config(struct fold *fold, struct kernel *kernel, uint32_t inputs
 			continue;
 		kernel->sums[i] += config->numbers[means[i].fact] * weight;
 		kernel->weights[i] += weight;
+		kernel->plain[i] += config->numbers[means[i].fact];
+		kernel->known[i]++;
 	}
 	for (int which = 0; which < 2; which++) {
 		int first = which ? LAUNCH_BLOCK_X : LAUNCH_GRID_X;
@@ -280,6 +283,8 @@ static void set_launch(struct table *table, int row, const struct kernel *kernel
 	for (size_t i = 0; i < MEANS; i++) {
 		if (kernel->weights[i] > 0)
 			table_set_double(table, row, means[i].column, kernel->sums[i] / kernel->weights[i]);
+		else if (kernel->known[i]) /* all too short to measure */
+			table_set_double(table, row, means[i].column, kernel->plain[i] / (double)kernel->known[i]);
 		else
 			table_set_missing(table, row, means[i].column, reason);
 	}
