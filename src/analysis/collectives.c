@@ -235,7 +235,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 		add_row(table, model, &fold.groups[i]);
 	table_sort(table, COLLECTIVE_TIME, false);
 	if (!table->row_count)
-		table->empty = "no collective of torch.distributed was recorded";
+		table->empty = step_times_no_operations(model, options, &table->arena,
+		                                        "no collective of torch.distributed was recorded");
 	collective_calls_release(&fold.calls);
 	free(fold.groups);
 	busy_times_release(&fold.busy);

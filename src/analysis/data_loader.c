@@ -146,7 +146,8 @@ static const struct table_column columns[LOADER_COLUMNS] = {
 		{.name = "limited_by",
                  .title = "limited by",
                  .type = TABLE_TEXT,
-                 .definition = "dataset code, collate, main process, too few workers, start of workers, or nothing"},
+                 .definition =
+                         "dataset code, collate, handing over, main process, too few workers, start of workers, or nothing"},
 	[LOADER_SENTENCE] = {.name = "sentence",
                              .type = TABLE_TEXT,
                              .definition = "the same in words, with the numbers"},
@@ -369,11 +370,11 @@ static const char *limit_here(const struct loader *loader, struct arena *arena, 
 
 	*limit = work->dataset_ns >= work->collate_ns && work->dataset_ns >= rest_ns ? "dataset code"
 	         : work->collate_ns >= rest_ns                                       ? "collate"
-	                                                                             : "main process";
+	                                                                             : "handing over";
 	return arena_printf(
 		arena,
 		"the loop spends %.1f %% of its time on its batches, as there are no workers: %.1f %% in the "
-		"dataset's code, %.1f %% in collating%s",
+		"dataset's code, %.1f %% in collating, the rest in sampling and handing over%s",
 		100 * wait_ratio(loader), 100 * (double)work->dataset_ns / loop_ns,
 		100 * (double)work->collate_ns / loop_ns, keep_up(loader, arena));
 }
@@ -385,11 +386,11 @@ static const char *limit_of_workers(const struct loader *loader, struct arena *a
 	double busy = (double)(work->dataset_ns + work->collate_ns) / window_ns;
 
 	if (busy < IS_BUSY) {
-		*limit = "main process";
+		*limit = "handing over";
 		return arena_printf(
 			arena,
 			"the loop waits %.1f %% of its time although workers are idle for %.1f %% of theirs: what "
-			"is slow lies between them, in handing over batches or asking for them",
+			"is slow lies between them: pickling, queues, pinning memory, asking for batches",
 			100 * wait_ratio(loader), 100 * (1 - busy));
 	}
 	*limit = larger_part(work);
@@ -590,6 +591,14 @@ static void visit_loader(const struct loader_batches *batches, const struct mode
 	visit_workers(&loader, batches, model, table);
 }
 
+static void add_note(struct table *table, const struct model *model, const struct analysis_options *options)
+{
+	struct step_times own = {0};
+
+	table->note = step_times_part(step_times_get(&own, model, options), &table->arena);
+	step_times_release(&own);
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -604,7 +613,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 	while (loader_batches_next(&batches, &one))
 		visit_loader(&one, model, table, values);
 	if (!table->row_count)
-		table->empty = "no loop over a data loader of PyTorch was recorded";
+		table->empty = step_times_no_operations(model, options, &table->arena,
+		                                        "no loop over a data loader of PyTorch was recorded");
+	else
+		add_note(table, model, options);
 	free(values);
 	loader_batches_release(&batches);
 	return STATUS_OK;

@@ -169,9 +169,10 @@ static enum cause cause_of(struct fold *fold, const struct span_chunk *chunk, ui
 	uint32_t name = chunk->name[index];
 
 	if (chunk->kind[index] == SPAN_PHASE)
-		return chunk->phase[index] == STEPSCOPE_PHASE_EVALUATION   ? CAUSE_EVALUATION
-		       : chunk->phase[index] == STEPSCOPE_PHASE_CHECKPOINT ? CAUSE_CHECKPOINT
-		                                                           : CAUSE_NONE;
+		return chunk->phase[index] == STEPSCOPE_PHASE_EVALUATION ? CAUSE_EVALUATION
+		       : chunk->phase[index] == STEPSCOPE_PHASE_CHECKPOINT && !(chunk->flags[index] & SPAN_IS_INFERRED)
+		               ? CAUSE_CHECKPOINT /* else it is torch.save */
+		               : CAUSE_NONE;
 	if (name >= fold->cause_capacity) {
 		uint32_t capacity = 2 * name + 64;
 
@@ -389,7 +390,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 	}
 	table_sort(table, WAIT_OWN, false);
 	if (!table->row_count)
-		table->empty = "none of the causes that are known by name was recorded";
+		table->empty = step_times_no_operations(model, options, &table->arena,
+		                                        "none of the causes that are known by name was recorded");
+	else
+		table->note = step_times_part(times, &table->arena);
 	free(users);
 	communication_waits_release(&fold.waits);
 	free(fold.causes);

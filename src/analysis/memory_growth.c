@@ -287,7 +287,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		steps += model->steps[i].has_memory;
 	if (!table->row_count)
-		table->empty = !model->memory_count ? memory_not_recorded
+		table->empty = !model->memory_count ? memory_not_recorded(model, options, &table->arena)
 		               : steps < 3          ? "fewer than three steps recorded memory"
 		                           : "the same was alive at the end of each of the last half of the steps";
 	return STATUS_OK;

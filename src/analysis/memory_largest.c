@@ -150,7 +150,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .end = end_pool});
 	free(fold.alive);
 	if (!table->row_count)
-		table->empty = memory_not_recorded;
+		table->empty = memory_not_recorded(model, options, &table->arena);
 	return STATUS_OK;
 }
 

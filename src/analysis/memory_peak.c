@@ -244,7 +244,7 @@ static void run_kind(const struct place_kind *kind, const struct model *model, c
 	table_sort(table, PEAK_BY, true);
 	table_sort(table, PEAK_BYTES, false);
 	if (!table->row_count)
-		table->empty = memory_not_recorded;
+		table->empty = memory_not_recorded(model, options, &table->arena);
 	else if (!fold.has_place && kind != &operations)
 		table->empty = kind->none;
 	if (!fold.has_place && kind != &operations)

@@ -10,9 +10,6 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-const char memory_not_recorded[] = "memory was not recorded: --with memory, and a program without PyTorch calls "
-				   "stepscope_memory_alloc()";
-
 const char *memory_category_name(int category)
 {
 	static const char *const names[MEMORY_CATEGORIES + 1] = {
@@ -222,4 +219,11 @@ void memory_pool_at_peak(const struct memory_pool *pool, void (*use)(void *conte
 		    (event->partner == MODEL_NONE || event->partner > pool->peak_event))
 			use(context, event);
 	}
+}
+
+const char *memory_not_recorded(const struct model *model, const struct analysis_options *options, struct arena *arena)
+{
+	return step_times_no_operations(model, options, arena,
+	                                "memory was not recorded: --with memory, and a program without PyTorch calls "
+	                                "stepscope_memory_alloc()");
 }

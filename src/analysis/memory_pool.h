@@ -64,6 +64,6 @@ const char *memory_device_name(struct arena *arena, int16_t device);
 uint32_t memory_allocated_by(const struct model *model, const struct memory_event *event);
 
 /* Why there is nothing. */
-extern const char memory_not_recorded[];
+const char *memory_not_recorded(const struct model *model, const struct analysis_options *options, struct arena *arena);
 
 #endif

@@ -106,7 +106,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	for (int place = 0; place < MEMORY_CATEGORIES; place++)
 		table->columns[STEP_PARTS + place].is_hidden = !fold.is_seen[place];
 	if (!table->row_count)
-		table->empty = model->memory_count ? "memory was recorded in no complete step" : memory_not_recorded;
+		table->empty = model->memory_count ? "memory was recorded in no complete step"
+		                                   : memory_not_recorded(model, options, &table->arena);
 	return STATUS_OK;
 }
 

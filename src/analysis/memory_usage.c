@@ -217,7 +217,7 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 	for (int i = 0; i <= MEMORY_CATEGORIES; i++)
 		growth_release(&fold.growths[i]);
 	if (!table->row_count)
-		table->empty = memory_not_recorded;
+		table->empty = memory_not_recorded(model, options, &table->arena);
 	else
 		table->note = note_of(table, model, options, &fold);
 	if (fold.found)

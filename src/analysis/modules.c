@@ -550,7 +550,9 @@ static void fill(const struct model *model, const struct analysis_options *optio
 	for (int column = MODULE_FLOPS; column <= MODULE_FLOPS_SELF; column++)
 		table->columns[column].is_hidden = fold.flops_result != FLOPS_KNOWN;
 	if (fold.group_count == 1)
-		table->empty = "no calls of modules were recorded: they are where PyTorch's operators are";
+		table->empty = step_times_no_operations(
+			model, options, &table->arena,
+			"no calls of modules were recorded: they are where PyTorch's operators are");
 	close_fold(&fold);
 	step_times_release(&own);
 }

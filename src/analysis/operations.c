@@ -759,9 +759,8 @@ static void add_note(struct table *table, const struct op_fold *fold)
 
 	if (!times->count)
 		table->note = "no steps were marked: all recorded spans are counted";
-	else if (times->job_detailed < times->job_selected)
-		table->note = arena_printf(&table->arena, "operations were recorded in %u of %u steps",
-		                           times->job_detailed, times->job_selected);
+	else
+		table->note = step_times_part(times, &table->arena);
 	if (fold->outside)
 		table->note = arena_printf(
 			&table->arena,
@@ -770,13 +769,11 @@ static void add_note(struct table *table, const struct op_fold *fold)
 			table->note ? table->note : "", table->note ? "; " : "", fold->outside, fold->calls);
 	if (fold->group_count > 1)
 		return;
-	if (times->count && !times->job_detailed)
-		table->empty = "operations and ranges were recorded in none of the steps";
-	else if (fold->outside)
-		table->empty = "all recorded operations and ranges lie outside of the measured steps";
-	else
-		table->empty = "the program marked no operations and no ranges: stepscope_op_begin(), "
-			       "stepscope_range_push()";
+	table->empty = step_times_no_operations(
+		fold->model, fold->options, &table->arena,
+		fold->outside ? "all recorded operations and ranges lie outside of the measured steps"
+			      : "the program marked no operations and no ranges: stepscope_op_begin(), "
+				"stepscope_range_push()");
 }
 
 static bool marks_steps(const struct model *model, uint32_t track)

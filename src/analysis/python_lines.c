@@ -343,7 +343,7 @@ static enum status run_lines(const struct model *model, const struct analysis_op
 	if (has_stacks(model, fold.costs))
 		add_line_rows(table, &fold);
 	else
-		table->empty = why_none(model, &table->arena);
+		table->empty = step_times_no_operations(model, options, &table->arena, why_none(model, &table->arena));
 	say_what_is_missing(&fold, table);
 	fold_release(&fold);
 	step_times_release(&own);
@@ -430,7 +430,7 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
 	if (has_stacks(model, fold.costs))
 		add_stack_rows(table, &fold);
 	else
-		table->empty = why_none(model, &table->arena);
+		table->empty = step_times_no_operations(model, options, &table->arena, why_none(model, &table->arena));
 	say_what_is_missing(&fold, table);
 	fold_release(&fold);
 	step_times_release(&own);

@@ -159,7 +159,9 @@ static const struct table_column columns[COST_COLUMNS] = {
                      .type = TABLE_INT,
                      .unit = UNIT_COUNT,
                      .role = ROLE_EVIDENCE,
-                     .definition = "complete steps recorded in full while recording alternated"},
+                     .definition =
+                             "complete steps recorded in full while recording alternated, but for the first stretch of "
+                             "them, in which the program warms up"},
 	[COST_OFF] = {.name = "off_steps",
                       .title = "steps off",
                       .type = TABLE_INT,
@@ -195,43 +197,69 @@ static const struct table_column columns[COST_COLUMNS] = {
                                   .definition = "upper end of the 95 % interval of the difference (Welch)"},
 };
 
-/* The steps of a process that the schedule wanted, by whether the recorder paused in them; the first of all is left out, it
- * warms up. */
+/* Those that the schedule wanted. */
+static bool is_wanted(const struct model *model, const struct step_times *times, uint32_t process, uint32_t step)
+{
+	return model->steps[step].process == process && times->steps[step].is_complete &&
+	       times->steps[step].is_selected && model->steps[step].capture >= STEPSCOPE_CAPTURE_RECORD;
+}
+
+/* The program warms up in the first stretch with recording on: it is left out, when there is another one; else its first step. */
+static uint32_t first_to_compare(const struct model *model, const struct step_times *times, uint32_t process)
+{
+	uint32_t first = MODEL_NONE, first_off = MODEL_NONE, later = 0;
+
+	for (uint32_t i = 0; i < times->count; i++) {
+		if (!is_wanted(model, times, process, i))
+			continue;
+		first = first == MODEL_NONE ? i : first;
+		first_off = first_off == MODEL_NONE && !model->steps[i].has_detail ? i : first_off;
+		later += first_off != MODEL_NONE && model->steps[i].has_detail;
+	}
+	return later > 1 ? first_off : first == MODEL_NONE ? 0 : first + 1;
+}
+
+/* The steps of a process that the schedule wanted, by whether the recorder paused in them. */
 static void split_steps(const struct model *model, const struct step_times *times, uint32_t process, double *values,
                         size_t *on, size_t *off)
 {
-	bool is_first = true;
-
 	*on = *off = 0;
-	for (uint32_t i = 0; i < times->count; i++) {
-		if (model->steps[i].process != process || !times->steps[i].is_complete || !times->steps[i].is_selected)
+	for (uint32_t i = first_to_compare(model, times, process); i < times->count; i++) {
+		if (!is_wanted(model, times, process, i))
 			continue;
-		if (model->steps[i].capture < STEPSCOPE_CAPTURE_RECORD)
-			continue;
-		if (!is_first && !model->steps[i].has_detail)
+		if (!model->steps[i].has_detail)
 			values[times->count - ++*off] = (double)times->steps[i].dur_ns;
-		else if (!is_first)
+		else
 			values[(*on)++] = (double)times->steps[i].dur_ns;
-		is_first = false;
 	}
 }
 
 /* Difference of two means with Welch's interval, relative to the second. */
-static void set_difference(struct table *table, int row, const struct summary *on, const struct summary *off)
+static void find_difference(struct cost_difference *difference, const struct summary *on, const struct summary *off)
 {
 	double on_part = on->std * on->std / (double)on->count, off_part = off->std * off->std / (double)off->count;
 	double both = on_part + off_part, degrees, half;
 
-	table_set_double(table, row, COST_ON_MEAN, on->mean);
-	table_set_double(table, row, COST_OFF_MEAN, off->mean);
-	table_set_double(table, row, COST_DIFFERENCE, (on->mean - off->mean) / off->mean);
 	degrees = both > 0 ? both * both /
 	                             (on_part * on_part / (double)(on->count - 1) +
 	                              off_part * off_part / (double)(off->count - 1))
 	                   : (double)(on->count + off->count - 2);
 	half = student_t95(degrees) * sqrt(both);
-	table_set_double(table, row, COST_DIFFERENCE_LOW, (on->mean - off->mean - half) / off->mean);
-	table_set_double(table, row, COST_DIFFERENCE_HIGH, (on->mean - off->mean + half) / off->mean);
+	difference->ratio = (on->mean - off->mean) / off->mean;
+	difference->low = (on->mean - off->mean - half) / off->mean;
+	difference->high = (on->mean - off->mean + half) / off->mean;
+}
+
+static void set_difference(struct table *table, int row, const struct summary *on, const struct summary *off)
+{
+	struct cost_difference difference;
+
+	find_difference(&difference, on, off);
+	table_set_double(table, row, COST_ON_MEAN, on->mean);
+	table_set_double(table, row, COST_OFF_MEAN, off->mean);
+	table_set_double(table, row, COST_DIFFERENCE, difference.ratio);
+	table_set_double(table, row, COST_DIFFERENCE_LOW, difference.low);
+	table_set_double(table, row, COST_DIFFERENCE_HIGH, difference.high);
 }
 
 /* Dropped events make steps look as if the recorder had paused. */
@@ -244,20 +272,28 @@ static bool has_drops(const struct model *model, uint32_t process)
 	return false;
 }
 
-static void set_alternation(struct table *table, int row, const struct model *model, const struct step_times *times,
-                            uint32_t process)
+/* False: recording did not alternate in the process, or it cannot be told where. */
+static bool compare_steps(struct summary *on, struct summary *off, const struct model *model,
+                          const struct step_times *times, uint32_t process)
 {
 	double *values = memory_resize(NULL, (size_t)times->count + 1, sizeof(*values));
-	struct summary on, off;
 	size_t on_count, off_count;
 
 	split_steps(model, times, process, values, &on_count, &off_count);
-	summary_compute(&on, values, on_count);
-	summary_compute(&off, values + times->count - off_count, off_count);
+	summary_compute(on, values, on_count);
+	summary_compute(off, values + times->count - off_count, off_count);
 	free(values);
-	if (!has_drops(model, process) && on_count > 1 && off_count > 1 && off.mean > 0) {
-		table_set_int(table, row, COST_ON, (int64_t)on_count);
-		table_set_int(table, row, COST_OFF, (int64_t)off_count);
+	return !has_drops(model, process) && on_count > 1 && off_count > 1 && off->mean > 0;
+}
+
+static void set_alternation(struct table *table, int row, const struct model *model, const struct step_times *times,
+                            uint32_t process)
+{
+	struct summary on, off;
+
+	if (compare_steps(&on, &off, model, times, process)) {
+		table_set_int(table, row, COST_ON, (int64_t)on.count);
+		table_set_int(table, row, COST_OFF, (int64_t)off.count);
 		set_difference(table, row, &on, &off);
 		return;
 	}
@@ -292,20 +328,38 @@ static void add_row(struct table *table, const struct model *model, const struct
 	table_set_double(table, row, COST_RATIO, cost.ratio);
 }
 
+bool recording_cost_compare(struct cost_difference *difference, const struct model *model,
+                            const struct step_times *times)
+{
+	struct summary on, off;
+
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		if (!times->spans[i].is_rank || !compare_steps(&on, &off, model, times, times->spans[i].process))
+			continue;
+		find_difference(difference, &on, &off);
+		return true;
+	}
+	return false;
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
+	bool is_ours = false;
 
 	table_init(table, "cost", "Cost of recording", "what the recorder cost each process, as it measured itself");
 	table_columns(table, columns, COST_COLUMNS);
 	for (uint32_t i = 0; i < model->processes_count; i++) {
-		if (model->processes[i].role != STEPSCOPE_ROLE_IMPORTED)
+		is_ours |= model->processes[i].role == STEPSCOPE_ROLE_HOST;
+		/* `stepscope run` records the machine at its own expense, beside the program */
+		if (model->processes[i].role != STEPSCOPE_ROLE_IMPORTED &&
+		    model->processes[i].role != STEPSCOPE_ROLE_HOST)
 			add_row(table, model, times, i, options->has_steps);
 	}
 	if (!table->row_count)
-		table->empty = "another tool recorded this";
+		table->empty = is_ours ? "no process of the program was recorded" : "another tool recorded this";
 	step_times_release(&own);
 	return STATUS_OK;
 }

@@ -27,6 +27,17 @@ struct recording_cost {
 	double ratio;      /* of the three in cpu_ns */
 };
 
+struct step_times;
+
+/* With --cost-every: how much longer a step takes with recording on, with its 95 % interval. */
+struct cost_difference {
+	double ratio, low, high;
+};
+
+/* Of the first rank. False: recording did not alternate. */
+bool recording_cost_compare(struct cost_difference *difference, const struct model *model,
+                            const struct step_times *times);
+
 /* False when the process did not measure itself. */
 bool recording_cost_of(struct recording_cost *cost, const struct model *model, uint32_t process);
 /* Sums over all processes of the program that measured themselves. */

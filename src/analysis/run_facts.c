@@ -7,6 +7,8 @@
 #include "analysis/recording_cost.h"
 #include "analysis/step_times.h"
 
+#include "base/units.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stepscope/format.h>
@@ -33,6 +35,7 @@ enum {
 	RUN_ENDED,
 	RUN_EVENTS,
 	RUN_COST,
+	RUN_COST_TEXT,
 	RUN_DROPPED,
 	RUN_MISSING_ENDS,
 	RUN_COLUMNS,
@@ -118,6 +121,12 @@ static const struct table_column columns[RUN_COLUMNS] = {
                       .definition = RECORDING_COST_DEFINITION,
                       .denominator = RECORDING_COST_DENOMINATOR,
                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[RUN_COST_TEXT] = {.name = "cost",
+                           .type = TABLE_TEXT,
+                           .definition = "what recording cost, in one sentence: with --cost-every how much longer a step "
+                                         "took with operators recorded than without (the first rank's), as it was "
+                                         "measured; else its own work as a share of the CPU time",
+                           .is_hidden = true},
 	[RUN_DROPPED] = {.name = "lost_events",
                          .title = "dropped events",
                          .type = TABLE_INT,
@@ -359,6 +368,28 @@ static const char *describe_end(const struct model *model, struct arena *arena)
 	                    ends.well + ends.badly, process_label(model, ends.one, arena), words);
 }
 
+static void set_cost_text(struct table *table, const struct model *model, const struct step_times *times)
+{
+	const struct table_cell *share = table_get(table, 0, RUN_COST);
+	struct cost_difference difference;
+	char text[UNITS_BYTES];
+
+	if (recording_cost_compare(&difference, model, times))
+		table_set_text(
+			table, 0, RUN_COST_TEXT,
+			arena_printf(
+				&table->arena,
+				"recording operators changed the time of a step by %+.1f %% (95 %%: %+.1f to %+.1f %%)",
+				100 * difference.ratio, 100 * difference.low, 100 * difference.high));
+	else if (share->has_value)
+		table_set_text(
+			table, 0, RUN_COST_TEXT,
+			arena_printf(&table->arena, "recording took %s of the CPU time",
+		                     share->d > 0 && share->d < 0.0005 ? "<0.1 %" : units_ratio(text, share->d)));
+	else
+		table_set_missing(table, 0, RUN_COST_TEXT, share->reason);
+}
+
 static void set_cost(struct table *table, const struct model *model, bool is_window)
 {
 	struct recording_cost cost;
@@ -405,6 +436,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	set_window(table, times);
 	set_evidence(table, model);
 	set_cost(table, model, options->has_steps);
+	set_cost_text(table, model, times);
 	step_times_release(&own);
 	return STATUS_OK;
 }

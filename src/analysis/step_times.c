@@ -501,6 +501,36 @@ const struct step_times *step_times_get(struct step_times *own, const struct mod
 	return own;
 }
 
+/* Without steps the recorder's own sentence tells whether it recorded any. */
+static bool has_operations(const struct step_times *times, const char *sentence)
+{
+	if (times->count)
+		return times->job_detailed > 0;
+	return !sentence || (!strstr(sentence, "captured no operators") && !strstr(sentence, "phases only"));
+}
+
+const char *step_times_no_operations(const struct model *model, const struct analysis_options *options,
+                                     struct arena *arena, const char *otherwise)
+{
+	struct step_times own = {0};
+	const struct step_times *times = step_times_get(&own, model, options);
+	const char *sentence = model_meta(model, MODEL_NONE, "capture"), *reason = otherwise;
+
+	if (!has_operations(times, sentence))
+		reason = arena_printf(arena, "not measured, because operators were recorded in none of the %s%s%s",
+		                      times->count ? "steps" : "time", sentence ? ": " : "", sentence ? sentence : "");
+	step_times_release(&own);
+	return reason;
+}
+
+const char *step_times_part(const struct step_times *times, struct arena *arena)
+{
+	if (times->job_detailed >= times->job_selected)
+		return NULL;
+	return arena_printf(arena, "operators were recorded in %u of %u steps", times->job_detailed,
+	                    times->job_selected);
+}
+
 const char *step_times_empty_reason(const struct step_times *times)
 {
 	if (!times->count)

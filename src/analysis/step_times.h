@@ -87,6 +87,12 @@ void step_times_sweep_phases(const struct model *model, uint32_t track, struct s
 /* "data", ..., and "other" for 0. */
 const char *phase_name(int phase);
 
+/* Why a table of what lies in operators is empty, or `otherwise`: nothing is said of steps in which none were recorded. */
+const char *step_times_no_operations(const struct model *model, const struct analysis_options *options,
+                                     struct arena *arena, const char *otherwise);
+/* In how many of the steps they were recorded; NULL: in all of them, or there are none. */
+const char *step_times_part(const struct step_times *times, struct arena *arena);
+
 /* Why there are no steps, for tables that need them. */
 const char *step_times_empty_reason(const struct step_times *times);
 

@@ -96,6 +96,7 @@ struct declared_track {
 
 struct capture_change {
 	int64_t time_ns;
+	int64_t event_ns; /* when it was noted: a little behind time_ns where steps were counted */
 	uint8_t capture, mask;
 	bool is_counted; /* the program marked no steps: `count` had ended when it was made */
 	uint64_t count;

@@ -22,8 +22,10 @@ void recording_note_capture(struct recorded_process *process, int64_t time_ns, c
 		                                  sizeof *process->captures);
 	}
 	struct capture_change *change = &process->captures[process->capture_count++];
-	*change = (struct capture_change){
-		.time_ns = time_ns, .capture = (uint8_t)event->payload[0], .mask = (uint8_t)event->payload[1]};
+	*change = (struct capture_change){.time_ns = time_ns,
+	                                  .event_ns = time_ns,
+	                                  .capture = (uint8_t)event->payload[0],
+	                                  .mask = (uint8_t)event->payload[1]};
 	change->is_counted = event->payload_count > 2;
 	change->count = change->is_counted ? event->payload[2] : 0;
 }
@@ -218,18 +220,21 @@ static struct clock_cursor clock_of(const struct recorded_process *process, cons
 	return clock;
 }
 
+static bool is_coarse(const struct recording *recording)
+{
+	return recording->file->header.flags & STEPSCOPE_SEGMENT_COARSE;
+}
+
 /* Where a step was counted the change belongs to the end of what ended it, the event before. */
 static void note_capture(struct recording *recording, uint32_t stream, int64_t time_ns,
                          const struct segment_event *event)
 {
-	bool is_counted = event->payload_count > 2;
-	recording_note_capture(recording->process, is_counted ? torch_scan_before(recording, stream, time_ns) : time_ns,
-	                       event);
-}
-
-static bool is_coarse(const struct recording *recording)
-{
-	return recording->file->header.flags & STEPSCOPE_SEGMENT_COARSE;
+	bool is_counted = event->payload_count > 2 && !is_coarse(recording);
+	struct recorded_process *process = recording->process;
+	uint32_t count = process->capture_count;
+	recording_note_capture(process, is_counted ? torch_scan_before(recording, stream, time_ns) : time_ns, event);
+	if (process->capture_count > count)
+		process->captures[count].event_ns = time_ns;
 }
 
 static bool search_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
@@ -370,10 +375,10 @@ static void share_windows(struct recording *recording)
 	free(all.windows);
 }
 
-/* The coarse copy, where there is one. */
+/* The coarse copy, where there is one, has all of them; those that were counted are better known where operators are. */
 static bool tells_captures(const struct recording *recording)
 {
-	return is_coarse(recording) == recording->session->has_coarse;
+	return is_coarse(recording) == recording->session->has_coarse || recording->session->torch;
 }
 
 static bool capture_wants(void *context, const struct stepscope_block *block)
@@ -417,11 +422,30 @@ static void visit_file(struct recording *recording, const struct segment_visitor
 		file->stats = stats;
 }
 
+static int compare_change_events(const void *left, const void *right)
+{
+	const struct capture_change *a = left, *b = right;
+	if (a->event_ns != b->event_ns)
+		return a->event_ns < b->event_ns ? -1 : 1;
+	return compare_changes(left, right);
+}
+
+/* The coarse copy and the segment may both have one; the segment knows what came before it. */
 static void sort_captures(struct recording *recording)
 {
-	for (uint32_t i = 0; i < recording->process_count; i++)
-		merge_sort(recording->processes[i]->captures, recording->processes[i]->capture_count,
-		           sizeof(struct capture_change), compare_changes);
+	for (uint32_t i = 0; i < recording->process_count; i++) {
+		struct recorded_process *process = recording->processes[i];
+		uint32_t kept = 0;
+		merge_sort(process->captures, process->capture_count, sizeof *process->captures, compare_change_events);
+		for (uint32_t c = 0; c < process->capture_count; c++) {
+			const struct capture_change *change = &process->captures[c];
+			const struct capture_change *last = kept ? &process->captures[kept - 1] : NULL;
+			if (!last || last->event_ns != change->event_ns || last->mask != change->mask)
+				process->captures[kept++] = *change;
+		}
+		process->capture_count = kept;
+		merge_sort(process->captures, kept, sizeof *process->captures, compare_changes);
+	}
 }
 
 /* When operations were recorded must be known before the first thread is read, since one thread says it for all; and what a

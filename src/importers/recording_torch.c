@@ -29,7 +29,8 @@ enum symbol_class {
 	CLASS_ZERO_GRAD,
 	CLASS_OPTIMIZER_KEY, /* of the argument that says which one it is */
 	CLASS_MODULE,
-	CLASS_MODULE_KEY, /* of the argument that says which one it is, and its mode */
+	CLASS_MODULE_KEY,     /* of the argument that says which one it is, and its mode */
+	CLASS_LOADER_END_KEY, /* of the argument that says that no batch came */
 	CLASS_SAVE,
 };
 
@@ -108,9 +109,10 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 {
 	switch (kind) {
 	case STEPSCOPE_SYMBOL_TEXT:
-		return is_text(text, length, "torch.optimizer") ? CLASS_OPTIMIZER_KEY
-		       : is_text(text, length, "torch.module")  ? CLASS_MODULE_KEY
-		                                                : CLASS_UNKNOWN;
+		return is_text(text, length, "torch.optimizer")    ? CLASS_OPTIMIZER_KEY
+		       : is_text(text, length, "torch.module")     ? CLASS_MODULE_KEY
+		       : is_text(text, length, "torch.loader_end") ? CLASS_LOADER_END_KEY
+		                                                   : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_RANGE:
 		return is_text(text, length, "torch.save") ? CLASS_SAVE : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_OP:
@@ -430,7 +432,7 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	}
 }
 
-/* Which optimizer the innermost call is of; which module, and whether it is called to train. */
+/* Which optimizer the innermost call is of; which module, and whether it is called to train; whether a wait brought a batch. */
 static void on_argument(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event)
 {
 	uint32_t record = innermost(stream)->record;
@@ -440,6 +442,8 @@ static void on_argument(struct torch_scan *scan, struct stream_scan *stream, con
 	uint64_t value = event->payload[1];
 	if (class == CLASS_OPTIMIZER_KEY && record != NO_RANGE && stream->records[record].token == TOKEN_OPTIMIZER)
 		stream->records[record].object = value;
+	if (class == CLASS_LOADER_END_KEY && record != NO_RANGE && stream->records[record].token == TOKEN_DATA)
+		stream->records[record].is_empty = true;
 	if (class != CLASS_MODULE_KEY)
 		return;
 	if (value & STEPSCOPE_MODULE_TRAINS)

@@ -20,7 +20,7 @@ const struct layout_section layout_report[] = {
 	{.form = LAYOUT_LINE,
          .label = "cost",
          .table = "run",
-         .template = "[recording took {overhead_ratio} of the CPU time; ]{events:event} recorded, {lost_events} dropped"
+         .template = "[{cost}; ]{events:event} recorded, {lost_events} dropped"
                      "[; the end of {?missing_ends:recording} is missing]"},
 	{.form = LAYOUT_SPACE},
 	{.form = LAYOUT_LINE,

@@ -10,7 +10,8 @@ import torch
 
 PART = sys.argv[1]
 BATCHES, SIZE = 24, 4
-SLEEPS = {"dataset": (0.01, 0, 0), "collate": (0, 0.04, 0), "loop": (0, 0, 0.04), "balance": (0.01, 0, 0.045), "both": (0.005, 0.02, 0)}
+SLEEPS = {"dataset": (0.01, 0, 0), "collate": (0, 0.04, 0), "loop": (0, 0, 0.04), "balance": (0.01, 0, 0.045), "both": (0.005, 0.02, 0),
+          "handing": (0, 0, 0)}
 
 
 def now():
@@ -28,12 +29,23 @@ class Data(torch.utils.data.Dataset):
         return torch.full((16,), index / 100), (begin, now())
 
 
+def unpickled():
+    time.sleep(0.04)
+
+
+class Late:
+    """Takes long where it is unpickled, which is where the loop waits."""
+
+    def __reduce__(self):
+        return unpickled, ()
+
+
 def collate(samples):
     begin = now()
     batch = torch.stack([sample for sample, _ in samples])
     if SLEEPS[PART][1]:
         time.sleep(SLEEPS[PART][1])
-    return batch, os.getpid(), samples[0][1][0], samples[-1][1][1], begin, now()
+    return batch, os.getpid(), samples[0][1][0], samples[-1][1][1], begin, now(), Late() if PART == "handing" else None
 
 
 def shares(stamps, whole=None):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds up the loop is named, as often as the script did it."""
 
+import subprocess
+
 import pytest
 
 from test_start import plain
-from torch_tools import every_python, run, table, version
+from torch_tools import STEPSCOPE, environment, every_python, run, table, version
 
 HELD_UP = """
 import gc, io, json, time, torch
@@ -27,6 +29,52 @@ for step, (batch,) in enumerate(data):
         torch.load("model.pt")
 print("done")
 """
+
+
+@every_python
+def test_causes_have_their_lines(tmp_path, python):
+    (tmp_path / "held.py").write_text(HELD_UP + """
+model.eval()
+with torch.no_grad():
+    model(torch.randn(8, 16))
+model.train()
+(model(torch.randn(8, 16)) ** 2).mean().backward()
+optimizer.step()
+""")
+    done = run(tmp_path, python, "held.py", options=["--with", "lines"])
+    assert done.returncode == 0, done.stderr
+    where = {cause: row["where"] for cause, row in causes(tmp_path).items()}
+    lines = (tmp_path / "held.py").read_text().splitlines()
+    for cause, text in (("torch.save", "torch.save("), ("torch.load", "torch.load("), ("evaluation", "model(torch.randn(8, 16))")):
+        assert where[cause].startswith("held.py("), (cause, where)
+        assert text in lines[int(where[cause].split("(")[1].split(")")[0]) - 1]
+    assert where["garbage collection"]
+
+
+@every_python
+def test_what_was_not_recorded_is_not_measured(tmp_path, python):
+    (tmp_path / "held.py").write_text(HELD_UP)
+    done = run(tmp_path, python, "held.py", options=["--steps", "none", "--with", "shapes,memory,lines"])
+    assert done.returncode == 0, done.stderr
+    for name in ("ops", "modules", "lines", "stacks", "memory", "memory_peak", "memory_largest", "memory_steps", "memory_growth", "data_loader",
+                 "host_waits", "collectives"):
+        text = subprocess.run([STEPSCOPE, "report", "run", "--table", name], cwd=tmp_path, env=environment(), capture_output=True,
+                              text=True, check=True).stdout
+        assert "not measured, because operators were recorded in none of the steps" in text, name
+    assert not [row for row in table(tmp_path, "steps") if row["has_detail"]]
+    assert sum(row["checkpoint_ns"] > 0 for row in table(tmp_path, "steps")) == 2  # the third file is behind the last step
+
+
+@every_python
+def test_each_stretch_of_cost_every_begins_with_its_first_step(tmp_path, python):
+    (tmp_path / "long.py").write_text(HELD_UP.replace("48", "640"))
+    done = run(tmp_path, python, "long.py", options=["--cost-every", "10"])
+    assert done.returncode == 0, done.stderr
+    assert [row["has_detail"] for row in table(tmp_path, "steps")] == [step // 10 % 2 == 0 for step in range(80)]
+    (cost,) = table(tmp_path, "cost")  # of the program alone
+    assert (cost["on_steps"], cost["off_steps"]) == (30, 40)
+    report = subprocess.run([STEPSCOPE, "report", "run"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True).stdout
+    assert "recording operators changed the time of a step by " in " ".join(report.split()) and "of the CPU time" not in report
 
 
 def causes(tmp_path):
