@@ -14,6 +14,7 @@ import stepscope
 
 DETAIL, SHAPES, MEMORY = 2, 4, 8  # bits of stepscope_active
 _own = None  # the recording that is ours alone
+_is_refused = False  # a start failed; the recorder still names the directory
 _is_observing = False
 _has_lines = None
 _said = set()
@@ -23,6 +24,7 @@ _followed = {}  # by a window's number: what marks its thread, and which that is
 class _Own:
     def __init__(self, directory, is_kept, words):
         self.directory, self.is_kept, self.words, self.pid = directory, is_kept, words, os.getpid()
+        self.is_begun = False
 
 
 def warn_once(message, stacklevel=3):
@@ -38,14 +40,30 @@ def _start_own(words, out):
         directory = os.path.abspath(out) if out else tempfile.mkdtemp(prefix="stepscope-")
         _own = _Own(directory, bool(out), set())
         atexit.register(_end_own)
-    elif _own.words >= set(words):
-        return
     else:
+        if out and os.path.abspath(out) != _own.directory:
+            warn_once(f"out={out!r}: a program has one recording, and this one's is in {_own.directory!r}")
+        if _own.words >= set(words):
+            return
         stepscope.shutdown()
-    _own.words |= set(words)
+    _begin_own(words)
+
+
+def _begin_own(words):
+    global _own, _is_refused
+    wanted = _own.words | set(words)
     place = _own.directory.replace("\\", "\\\\").replace(",", "\\,")
-    extra = f"with={':'.join(sorted(_own.words))}," if _own.words else ""
-    stepscope.init(f"steps=none,sample_process=false,{extra}out={place}")
+    extra = f"with={':'.join(sorted(wanted))}," if wanted else ""
+    try:
+        stepscope.init(f"steps=none,sample_process=false,{extra}out={place}")
+    except RuntimeError:
+        if not _own.is_begun:  # the next profiler may name another directory
+            atexit.unregister(_end_own)
+            if not _own.is_kept:
+                shutil.rmtree(_own.directory, ignore_errors=True)
+            _own, _is_refused = None, True
+        raise
+    _own.words, _own.is_begun = wanted, True
 
 
 def _end_own():
@@ -66,7 +84,7 @@ def ready(words, out=None):
     from stepscope import _native, _torch
 
     try:
-        if _own is not None or not _native.active() and not _native.run_directory():
+        if _own is not None or not _native.active() and (_is_refused or not _native.run_directory()):
             _start_own(words, out)
         _torch.attach()
         if "memory" in words:

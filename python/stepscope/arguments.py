@@ -13,6 +13,7 @@
 docs/python-profiler.md lists them. `stepscope run` has the same options for whole programs.
 """
 import argparse
+import numbers
 import os
 
 # name, type, default, what it does
@@ -86,6 +87,10 @@ def _count(name):
     return convert
 
 
+def _is_count(value, least):
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= least
+
+
 def _spellings(name, prefix=""):
     words = [word for each in (name, *_ALSO.get(name, ())) for word in (each.replace("_", "-"), each)]
     return [f"--{prefix}{word}" for word in dict.fromkeys(words)]
@@ -132,19 +137,58 @@ def _rank():
     return 0
 
 
+def _say(text):
+    from stepscope import _auto
+
+    _auto.say(text)
+
+
+def _problem_with(directory):
+    """Makes it. Why nothing can be written there; "" when it can."""
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except OSError as problem:
+        return f"the directory {str(directory)!r} cannot be made: {problem.strerror}"
+    return "" if os.access(directory, os.W_OK | os.X_OK) else f"the directory {str(directory)!r} cannot be written to"
+
+
+class _Guarded:
+    """on_trace_ready: what goes wrong with the files of a cycle does not end the training."""
+
+    def __init__(self, handler):
+        self.handler = handler
+
+    def __call__(self, prof):
+        try:
+            self.handler(prof)
+        except Exception as problem:
+            _say(f"the files of a cycle were not written: {problem}")
+
+
 class Nothing:
     """In place of a profiler that nobody asked for."""
 
     def __enter__(self):
         return self
 
+    step_num = 0
+
     def __exit__(self, *exception):
         return None
 
-    def start(self):
+    def _ignore(self, *arguments, **more):
         return None
 
-    stop = step = start
+    start = stop = step = add_metadata = add_metadata_json = _ignore
+    export_chrome_trace = export_stacks = export_memory_timeline = _ignore
+
+    def key_averages(self, *arguments, **more):
+        """No rows: a table of them is empty."""
+        from stepscope._events import EventList
+
+        return EventList.__new__(EventList)
+
+    events = key_averages
 
 
 class Settings:
@@ -153,6 +197,10 @@ class Settings:
     def __init__(self, enabled=False, output_dir="./profiler_traces", wait=0, warmup=0, active=1, repeat=0, skip_first=0,
                  record_shapes=True, profile_memory=True, with_stack=True, with_flops=True, memory_log_steps=0, is_board=True,
                  frequency=None, max_steps=-1, timeline=False, has_trace=True, type="pytorch", ranks="local0"):
+        counts = {"wait": (wait, 0), "warmup": (warmup, 0), "active": (active, 1), "repeat": (repeat, 0), "skip_first": (skip_first, 0)}
+        for name, (value, least) in counts.items():
+            if not _is_count(value, least):
+                raise ValueError(f"stepscope: {name} wants a whole number, {least} or more, got {value!r}")
         if frequency is not None and repeat == 0:
             wait = frequency - (warmup + active)
             if wait < 0:
@@ -194,8 +242,11 @@ class Settings:
         from stepscope.profiler import profile, tensorboard_trace_handler
 
         if on_trace_ready is None:
-            os.makedirs(self.output_dir, exist_ok=True)
-            on_trace_ready = tensorboard_trace_handler(self.output_dir) if self.is_board else Handler(self)
+            problem = _problem_with(self.output_dir)
+            if problem:
+                _say(f"nothing is profiled: {problem}")
+                return Nothing()
+            on_trace_ready = _Guarded(tensorboard_trace_handler(self.output_dir) if self.is_board else Handler(self))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about a schedule without warm-up: it was asked for
             by = self.schedule()
@@ -242,63 +293,143 @@ def from_args(arguments, model_name="model", train_type="train"):
 # ---- YAML ----
 
 _BLOCKS = ("profiler", "profiling", "stepscope")
-_KEYS = {"enabled", "type", "dirpath", "filename", "output_dir", "start_step", "num_steps", "wait", "warmup", "active", "repeat",
-         "skip_first", "wait_steps", "warmup_steps", "active_steps", "record_shapes", "profile_memory", "with_stack", "with_flops"}
+_WORDS = ("simple", "advanced", "pytorch")
+_LEAST_OF = {"start_step": 0, "num_steps": 1, "wait": 0, "warmup": 0, "active": 1, "repeat": 0, "skip_first": 0, "wait_steps": 0,
+             "warmup_steps": 0, "active_steps": 1}
+_SWITCHES = ("enabled", "record_shapes", "profile_memory", "with_stack", "with_flops")
+_PATHS = ("dirpath", "filename", "output_dir")
+_KEYS = {"type", *_LEAST_OF, *_SWITCHES, *_PATHS}
 
 
-def _find_block(tree):
-    """The first block of such a name, wherever it lies."""
+class _Block:
+    """One of a file or a dict: what is wrong with it is said with its place."""
+
+    def __init__(self, place, name, content):
+        self.place, self.name, self.content = place, name, content
+
+    def wrong(self, key, expected, value):
+        return ValueError(f"stepscope: {self.place}{self.name}.{key} wants {expected}, got {value!r}")
+
+    def check(self):
+        """Values of the right kind; those that are empty are the default."""
+        self.content = {key: value for key, value in self.content.items() if value is not None}
+        for key, value in self.content.items():
+            if key not in _KEYS:
+                raise ValueError(f"stepscope: {self.place}{self.name} has no key {key!r}{_nearest(key, _KEYS)}: {', '.join(sorted(_KEYS))}")
+            self.content[key] = self._convert(key, value)
+        steps = [key for key in self.content if key in ("wait", "warmup", "active") or key.endswith("_steps") and key != "num_steps"]
+        windows = [key for key in ("start_step", "num_steps") if key in self.content]
+        if steps and windows:
+            raise ValueError(f"stepscope: {self.place}{self.name}.{windows[0]} and {self.name}.{steps[0]} contradict each other: a window of "
+                             "steps, or a schedule")
+
+    def _convert(self, key, value):
+        if key in _PATHS:
+            if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+                raise self.wrong(key, "a path", value)
+            return os.fspath(value)
+        if key == "type":
+            if not isinstance(value, str) or value.lower() not in _WORDS:
+                raise self.wrong(key, "simple, advanced or pytorch", value)
+            return value.lower()
+        if key in _SWITCHES:
+            if isinstance(value, (bool, str)) or value in (0, 1):
+                try:
+                    return _bool(str(value))
+                except argparse.ArgumentTypeError:
+                    pass
+            raise self.wrong(key, "true or false", value)
+        least = _LEAST_OF[key]
+        if isinstance(value, str) and value.isdigit():
+            value = int(value)
+        if not _is_count(value, least):
+            raise self.wrong(key, f"a whole number, {least} or more", value)
+        return value
+
+
+def _nearest(word, names):
+    """" (did you mean 'enabled'?)", where one is near."""
+    import difflib
+
+    found = difflib.get_close_matches(str(word), names, 1, 0.75)
+    return f" (did you mean {found[0]!r}?)" if found else ""
+
+
+def _blocks(tree):
+    """All of such a name, wherever they lie, the outer ones first."""
+    level = [tree]
+    while level:
+        level = [each for each in level if isinstance(each, dict)]
+        yield from ((name, each[name]) for each in level for name in _BLOCKS if name in each)
+        level = [value for each in level for value in each.values()]
+
+
+def _find_block(tree, place):
+    """The first that has keys. One that has none is no block (Lightning's `profiler: simple`) unless it is the only one."""
     if not isinstance(tree, dict):
-        return None
-    for name in _BLOCKS:
-        if isinstance(tree.get(name), dict):
-            return tree[name]
-    for value in tree.values():
-        found = _find_block(value)
-        if found is not None:
-            return found
-    return None
+        raise ValueError(f"stepscope: {place}keys with values are expected, got {tree!r:.60}")
+    found = list(_blocks(tree))
+    for name, content in found:
+        if isinstance(content, dict):
+            return _Block(place, name, dict(content))
+    for name, content in found:
+        if content is not None:
+            raise ValueError(f"stepscope: {place}{name} wants keys with values, such as enabled: true, got {content!r:.60}")
+    if not found:
+        for key, value in tree.items():
+            near = _nearest(key, _BLOCKS)
+            if isinstance(value, dict) and near:
+                raise ValueError(f"stepscope: {place}there is no block {key!r}{near}")
+    return _Block(place, "profiler", {})
 
 
 def _override(block, text):
     """"training.profiler.enabled=true", as on a command line."""
-    key, _, value = text.partition("=")
-    parts = key.lstrip("+").split(".")
-    if len(parts) > 1 and parts[-2] in _BLOCKS:
-        word = value.strip().lower()
-        block[parts[-1]] = word == "true" if word in ("true", "false") else int(word) if word.lstrip("-").isdigit() else value
+    key, sign, value = text.partition("=")
+    parts = key.strip().lstrip("+").split(".")
+    if len(parts) < 2 or parts[-2] not in _BLOCKS:
+        return
+    if not sign:
+        raise ValueError(f"stepscope: the override {text!r} has no value: profiler.enabled=true")
+    word = value.strip()
+    block.content[parts[-1]] = int(word) if word.lstrip("-").isdigit() else word or None
+
+
+def _read_yaml(path):
+    try:
+        import yaml
+    except ImportError as problem:
+        raise RuntimeError("from_yaml() of a file needs PyYAML; `stepscope run --config` reads it without") from problem
+    try:
+        with open(path, encoding="utf-8") as file:
+            return yaml.safe_load(file)
+    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+        raise ValueError(f"stepscope: {os.fspath(path)}: no YAML: {' '.join(str(problem).split())}") from problem
 
 
 def from_yaml(source, overrides=()):
     """Settings from the block `profiler` of a YAML file (which needs PyYAML) or of a dict; `overrides` such as
-    "training.profiler.enabled=true". `stepscope run --config FILE` reads the same block without touching the script."""
-    if not isinstance(source, dict):
-        try:
-            import yaml
-        except ImportError as problem:
-            raise RuntimeError("from_yaml() of a file needs PyYAML; `stepscope run --config` reads it without") from problem
-        with open(source, encoding="utf-8") as file:
-            source = yaml.safe_load(file) or {}
-    block = dict(_find_block(source) or {})
-    for text in overrides:
+    "training.profiler.enabled=true". `stepscope run --config FILE` reads the same block without touching the script. ValueError says
+    which key of which file is wrong."""
+    place = "" if isinstance(source, dict) else f"{os.fspath(source)}: "
+    tree = source if isinstance(source, dict) else _read_yaml(source)
+    block = _find_block({} if tree is None else tree, place)
+    for text in [overrides] if isinstance(overrides, str) else overrides:
         _override(block, text)
-    for key in block:
-        if key not in _KEYS:
-            raise ValueError(f"stepscope: the block 'profiler' has no key '{key}': {', '.join(sorted(_KEYS))}")
-    kind = block.get("type", "pytorch")
-    if kind not in ("simple", "advanced", "pytorch"):
-        raise ValueError(f"stepscope: profiler.type is simple, advanced or pytorch, got '{kind}'")
-    steps = {name: block.get(name, block.get(f"{name}_steps")) for name in ("wait", "warmup", "active")}
-    if "start_step" in block or "num_steps" in block:
-        start, count = block.get("start_step", 50), block.get("num_steps", 20)
+    block.check()
+    given = block.content
+    kind = given.get("type", "pytorch")
+    steps = {name: given.get(name, given.get(f"{name}_steps")) for name in ("wait", "warmup", "active")}
+    if "start_step" in given or "num_steps" in given:
+        start, count = given.get("start_step", 50), given.get("num_steps", 20)
         warmup = min(1, start)
         steps = {"wait": start - warmup, "warmup": warmup, "active": count}
-        block.setdefault("repeat", 1)
+        given.setdefault("repeat", 1)
     is_all = kind == "pytorch"
-    return Settings(bool(block.get("enabled", False)), block.get("output_dir", block.get("dirpath", "./profiles")),
-                    steps["wait"] or 0, steps["warmup"] or 0, steps["active"] or 1, block.get("repeat", 0), block.get("skip_first", 0),
-                    record_shapes=block.get("record_shapes", is_all), profile_memory=block.get("profile_memory", is_all),
-                    with_stack=block.get("with_stack", False), with_flops=block.get("with_flops", False), type=kind)
+    return Settings(given.get("enabled", False), given.get("output_dir", given.get("dirpath", "./profiles")),
+                    steps["wait"] or 0, steps["warmup"] or 0, steps["active"] or 1, given.get("repeat", 0), given.get("skip_first", 0),
+                    record_shapes=given.get("record_shapes", is_all), profile_memory=given.get("profile_memory", is_all),
+                    with_stack=given.get("with_stack", False), with_flops=given.get("with_flops", False), type=kind)
 
 
 # ---- files of a cycle, and the end ----
@@ -339,19 +470,30 @@ def profiler_end(prof, settings):
     """After the loop: all rows, and the memory, printed and written to profiler_list.dat on rank 0. Returns the text."""
     if isinstance(prof, Nothing) or _rank() != 0:
         return ""
+    try:
+        table = prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=-1)
+    except (AssertionError, RuntimeError) as problem:  # no step was recorded, or no program to ask
+        _say(f"there are no results of the profiler: {problem}")
+        return ""
+    text = "Profiler results:\n" + table
+    print(text)
+    text += _memory_text()
+    try:
+        with open(os.path.join(settings.output_dir, "profiler_list.dat"), "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as problem:
+        _say(f"profiler_list.dat was not written: {problem}")
+    return text
+
+
+def _memory_text():
     import torch
 
     line = "\n" + "-" * 56 + "\n"
-    text = "Profiler results:\n" + prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=-1)
-    print(text)
     if torch.cuda.is_available():
-        text += f"{line}Memory requirement: {int(torch.cuda.max_memory_reserved() / 1024 / 1024)} MB{line}Memory summary:\n"
-        text += torch.cuda.memory_summary(_local_rank())
-    else:
-        import resource
+        return (f"{line}Memory requirement: {int(torch.cuda.max_memory_reserved() / 1024 / 1024)} MB{line}Memory summary:\n"
+                + torch.cuda.memory_summary(_local_rank()))
+    import resource
 
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        text += f"{line}Memory requirement: {peak} MB of host memory; there is no GPU{line}"
-    with open(os.path.join(settings.output_dir, "profiler_list.dat"), "w", encoding="utf-8") as file:
-        file.write(text)
-    return text
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return f"{line}Memory requirement: {peak} MB of host memory; there is no GPU{line}"

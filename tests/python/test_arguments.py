@@ -52,12 +52,54 @@ run = stepscope.from_yaml(block)
 assert (run.enabled, run.wait, run.warmup, run.active, run.repeat, run.with_stack) == (True, 49, 1, 20, 1, True)
 simple = stepscope.from_yaml({"profiler": {"type": "simple"}}, ["training.profiler.enabled=true", "+profiler.dirpath=./p"])
 assert simple.enabled and simple.output_dir == "./p" and not simple.profile_memory
-for wrong in ({"profiler": {"tipe": 1}}, {"profiler": {"type": "quick"}}):
+def answer(source, *overrides):
     try:
-        stepscope.from_yaml(wrong)
-        assert False
-    except ValueError:
-        pass
+        run = stepscope.from_yaml(source, *overrides)
+        return (run.enabled, run.wait, run.warmup, run.active, run.repeat)
+    except ValueError as problem:
+        return str(problem)
+
+for block, text in (({"tipe": 1}, "profiler has no key 'tipe' (did you mean 'type'?)"),
+                    ({"type": "quick"}, "profiler.type wants simple, advanced or pytorch, got 'quick'"),
+                    ({"wait": "soon"}, "profiler.wait wants a whole number, 0 or more, got 'soon'"),
+                    ({"wait": True}, "profiler.wait wants a whole number, 0 or more, got True"),
+                    ({"active": 0}, "profiler.active wants a whole number, 1 or more, got 0"),
+                    ({"repeat": 1.5}, "profiler.repeat wants a whole number, 0 or more, got 1.5"),
+                    ({"enabled": "perhaps"}, "profiler.enabled wants true or false, got 'perhaps'"),
+                    ({"with_stack": [True]}, "profiler.with_stack wants true or false, got [True]"),
+                    ({"output_dir": 3}, "profiler.output_dir wants a path, got 3"),
+                    ({"output_dir": ["a"]}, "profiler.output_dir wants a path, got ['a']"),
+                    ({3: 4}, "profiler has no key 3"),
+                    ({"start_step": 1, "wait": 2}, "profiler.start_step and profiler.wait contradict each other")):
+    assert text in answer({"profiler": block}), (block, answer({"profiler": block}))
+assert "profiler wants keys with values" in answer({"profiler": ["enabled"]})
+assert "profiler wants keys with values" in answer({"trainer": {"profiler": "simple"}})
+assert answer({"trainer": {"profiler": "simple"}, "profiling": {"enabled": 1}})[0] is True
+assert "there is no block 'profilr' (did you mean 'profiler'?)" in answer({"profilr": {"enabled": True}})
+off = (False, 0, 0, 1, 0)
+assert answer({"profiler": {"enabled": "false"}}) == answer({"profiler": None}) == answer({"lr": 1}) == answer({}) == off
+assert answer({"profiler": {"wait": "3", "enabled": "Yes", "warmup": None}}) == (True, 3, 0, 1, 0)
+assert answer({}, "profiler.enabled=true") == (True, 0, 0, 1, 0) and answer({}, ["optimizer.lr=3"]) == off
+assert "has no value" in answer({}, ["profiler.enabled"]) and "no key 'enabld'" in answer({}, ["profiler.enabld=true"])
+assert "wants true or false, got 7" in answer({}, ["profiler.enabled=7"])
+try:
+    import yaml
+except ImportError:
+    yaml = None
+for text, wanted in (("profiler: {wait: soon}", "bad.yaml: profiler.wait wants a whole number"), ("[1, 2]", "bad.yaml: keys with values"),
+                     ("profiler: {", "bad.yaml: no YAML: "), ("only a word", "bad.yaml: keys with values"), ("\\xff", "bad.yaml: ")):
+    with open("bad.yaml", "wb") as file:
+        file.write(text.encode("latin-1"))
+    assert not yaml or wanted in answer("bad.yaml"), (text, answer("bad.yaml"))
+with open("empty.yaml", "w") as file:
+    pass
+assert not yaml or answer("empty.yaml") == off
+for wrong in ({"wait": -1}, {"active": "3"}, {"repeat": None}):
+    try:
+        type(run)(**wrong)
+        assert False, wrong
+    except ValueError as problem:
+        assert "wants a whole number" in str(problem)
 with stepscope.from_args(argparse.Namespace()).profile() as nothing:
     nothing.step()
 assert stepscope.profiler_end(nothing, run) == ""

@@ -193,3 +193,20 @@ gc.collect(); gc.collect()
 def test_objects_are_copied_and_not_made_and_an_interrupt_in_a_collection_is_kept(tmp_path, python):
     done = plain(tmp_path, python, "-c", OBJECTS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "notice\ninterrupted\nnotice\n", "")
+
+
+NUMBERS = """
+import stepscope
+for number in (-3, -2, 0, 1, 2, 0, 1, 1):
+    with stepscope.step(number):
+        pass
+"""
+
+
+@every_interpreter
+def test_numbers_of_steps_that_say_little_are_said(tmp_path, python):
+    done = run(tmp_path, python, "-c", NUMBERS)
+    assert done.returncode == 0, done.stderr
+    said = {row["sentence"].partition(":")[0]: row["count"] for row in table(tmp_path, "ledger")}
+    assert said["the program gave steps a number below 0"] == 2
+    assert said["the program gave steps a number that is not above the one before"] == 2

@@ -170,6 +170,54 @@ def test_the_same_lists(tmp_path, python):
         assert ours[0] == theirs[0] and ours[1][:6] == theirs[1][:6] and ours[2][1] == theirs[2][1]
 
 
+NO_FOLDER = """
+import os, shutil, warnings, torch, stepscope
+from stepscope.arguments import Settings
+open("file", "w").close()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    with stepscope.profile(out="file/run") as prof:
+        torch.ones(2)
+assert "nothing is recorded" in str(caught[-1].message), caught
+with stepscope.profile(out="run") as prof:
+    torch.ones(2)
+print(prof.key_averages().table(row_limit=1).splitlines()[-1][:19], os.listdir("run") != [])
+settings = Settings(True, "file/traces")
+with settings.profile() as prof:
+    for _ in range(2):
+        torch.ones(2)
+        prof.step()
+assert prof.key_averages().table() == "" and stepscope.profiler_end(prof, settings) == ""
+for is_board in True, False:
+    settings = Settings(True, "traces", is_board=is_board, repeat=1)
+    with settings.profile() as prof:
+        shutil.rmtree("traces")
+        open("traces", "w").close()
+        torch.ones(2)
+        prof.step()
+    stepscope.profiler_end(prof, settings)
+    os.remove("traces")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    with stepscope.profile(out="elsewhere") as prof:
+        torch.ones(2)
+assert "a program has one recording" in str(caught[-1].message), caught
+"""
+
+
+@every_python
+def test_a_folder_that_cannot_be_written_is_said(tmp_path, python):
+    (tmp_path / "tmp").mkdir()
+    done = subprocess.run([python, "-c", NO_FOLDER], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                          env=environment(TMPDIR=tmp_path / "tmp", **OURS))
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stderr.splitlines() if line.startswith("stepscope: ")]
+    assert said[0].startswith("stepscope: nothing is profiled: the directory 'file/traces' cannot be made: ")
+    assert sum("the files of a cycle were not written: " in line for line in said) == 2
+    assert sum("profiler_list.dat was not written: " in line for line in said) == 2
+    assert done.stdout.splitlines()[0] == "Self CPU time total True" and not list((tmp_path / "tmp").iterdir())
+
+
 SWITCHED_OFF = """
 import torch, warnings
 from stepscope import profile

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from torch_tools import HERE, STEPSCOPE, environment, every_python, version
+from torch_tools import HERE, STEPSCOPE, environment, every_python, run, version
 
 TORCH_SAMPLE = os.environ.get("TORCH_SAMPLE", "build/tests/unit/torch_sample")
 START = 1_000_000_000
@@ -174,3 +174,21 @@ def test_the_same_bytes_as_torch(tmp_path, python, seed):
     assert done.returncode == 0, done.stderr
     for call, theirs in zip(wanted, json.loads(done.stdout)):
         assert report(tmp_path, *our_options(call, is_old)) == theirs, call
+
+
+TRAINING = """
+import torch
+model = torch.nn.Linear(3, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    model(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+"""
+
+
+@every_python
+def test_operators_that_were_not_recorded_are_not_none(tmp_path, python):
+    done = run(tmp_path, python, "-c", TRAINING, options=["--steps", "none"])
+    assert done.returncode == 0, done.stderr
+    assert report(tmp_path, "--style", "torch").startswith(
+        "operators: not measured: no step was recorded with them; captured 3 steps with steps and phases only, as asked")
