@@ -194,6 +194,7 @@ static bool visit(void *context, const struct span_view *span)
 	event_of[span->row] = builder->ops->event_count;
 	event = torch_ops_add_event(builder->ops);
 	describe(builder, event, span);
+	builder->ops->has_operators |= span->kind == SPAN_OP;
 	event->track = span->track_index;
 	event->parent = around;
 	event->stack = span->stack;

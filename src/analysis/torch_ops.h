@@ -55,7 +55,7 @@ struct torch_ops {
 	uint32_t order_count;
 	struct torch_row *rows;
 	uint32_t row_count;
-	bool has_memory;
+	bool has_memory, has_operators;
 	struct arena texts;
 };
 

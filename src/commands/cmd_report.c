@@ -11,8 +11,10 @@
 #include "output/layout.h"
 #include "output/summary.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #define NO_LIMIT INT64_MIN
@@ -153,21 +155,52 @@ static enum status unknown_table(const char *name, struct error *err)
 	return STATUS_USAGE;
 }
 
+/* By its name, or by the heading that text output has for it, where several share one the first that is shown. */
+static int column_called(const struct table *table, const char *wanted)
+{
+	int hidden = -1;
+
+	for (int i = 0; i < table->column_count; i++)
+		if (!strcasecmp(table->columns[i].name, wanted))
+			return i;
+	for (int i = 0; i < table->column_count; i++) {
+		const struct table_column *column = &table->columns[i];
+
+		if (!column->title || strcasecmp(column->title, wanted) != 0)
+			continue;
+		if (!column->is_hidden)
+			return i;
+		hidden = hidden < 0 ? i : hidden;
+	}
+	return hidden;
+}
+
 static enum status find_column(const struct table *table, const char *name, size_t length, int *column,
                                struct error *err)
 {
-	const char *names[65];
+	const char *names[2 * 64 + 1];
 	const char *nearest;
 	char wanted[128];
+	int count = 0;
 
+	while (length && *name == ' ')
+		name++, length--;
+	while (length && name[length - 1] == ' ')
+		length--;
 	snprintf(wanted, sizeof(wanted), "%.*s", (int)length, name);
-	*column = table_find_column(table, wanted);
+	*column = column_called(table, wanted);
 	if (*column >= 0)
 		return STATUS_OK;
-	for (int i = 0; i < table->column_count; i++)
-		names[i] = table->columns[i].name;
-	names[table->column_count] = NULL;
+	for (char *at = wanted; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	for (int i = 0; i < table->column_count; i++) {
+		names[count++] = table->columns[i].name;
+		if (table->columns[i].title)
+			names[count++] = table->columns[i].title;
+	}
+	names[count] = NULL;
 	nearest = nearest_name(wanted, names);
+	snprintf(wanted, sizeof(wanted), "%.*s", (int)length, name);
 	error_set(err, STATUS_USAGE, "table '%s' has no column '%s'", table->name, wanted);
 	if (nearest)
 		error_hint(err, "did you mean '%s'?", nearest);
@@ -196,6 +229,16 @@ static int find_columns(const struct table *table, int columns[64], struct error
 	return count;
 }
 
+/* What the user called them by their names, for text output. */
+static const char *names_of(struct table *table, const int *columns, int count)
+{
+	const char *names = count ? table->columns[columns[0]].name : NULL;
+
+	for (int i = 1; i < count; i++)
+		names = arena_printf(&table->arena, "%s,%s", names, table->columns[columns[i]].name);
+	return names;
+}
+
 static enum status arrange_table(struct table *table, struct error *err)
 {
 	enum status status;
@@ -204,6 +247,7 @@ static enum status arrange_table(struct table *table, struct error *err)
 
 	if (count < 0)
 		return err->status;
+	column_names = names_of(table, columns, count);
 	if (sort_column) {
 		bool is_ascending = sort_column[0] == '-';
 		const char *name = sort_column + is_ascending;
@@ -322,6 +366,7 @@ static struct report_torch torch_wish(const struct analysis_options *analysis)
 	                             .is_by_shape = analysis->by & BY_SHAPE,
 	                             .is_json = is_json,
 	                             .has_events = has_events,
+	                             .is_window = analysis->window,
 	                             .is_profiled_only = analysis->window && !has_all_threads};
 }
 

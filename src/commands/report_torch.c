@@ -66,6 +66,21 @@ static uint32_t frames_of(const struct report_torch *wish)
 	return wish->has_events ? UINT32_MAX : (uint32_t)wish->frames;
 }
 
+/* An empty table says nothing: was there nothing, or did nobody look? */
+static void say_nothing_recorded(struct buffer *out, const struct model *model)
+{
+	const char *capture = model_meta(model, MODEL_NONE, "capture");
+	bool has_detail = false;
+
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		has_detail |= model->steps[i].has_detail;
+	if (has_detail || (!model->steps_count && !capture))
+		buffer_add_text(out, "operators: none were run in what was recorded\n");
+	else
+		buffer_printf(out, "operators: not measured: no step was recorded with them%s%s\n", capture ? "; " : "",
+		              capture ? capture : "");
+}
+
 enum status report_torch_write(struct buffer *out, const struct model *model, const struct report_torch *wish,
                                struct error *err)
 {
@@ -107,6 +122,8 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 		torch_table_json(out, &ops, &table, wish->has_events);
 	else
 		status = torch_table_write(out, &ops, &table, err);
+	if (!status && !wish->is_json && !wish->is_window && !ops.has_operators)
+		say_nothing_recorded(out, model);
 	torch_ops_release(&ops);
 	return status;
 }

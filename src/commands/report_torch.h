@@ -18,6 +18,7 @@ struct report_torch {
 	const char *sort, *header, *time_unit;
 	int64_t limit, frames, name_width, shapes_width, source_width;
 	bool is_top_level, is_by_shape, is_json, has_events;
+	bool is_window;        /* of a profiler in the program */
 	bool is_profiled_only; /* of a window: what its profiler followed, as torch.profiler does */
 };
 

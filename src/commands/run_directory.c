@@ -318,7 +318,7 @@ enum status run_directory_open(struct run_directory *directory, const char *out,
 	return status;
 }
 
-/* A run of the default kind stands beside the link; one given by --out is linked where there is a directory of runs. */
+/* A run of the default kind stands beside the link; one given by --out is linked in a directory of runs that is made for it. */
 void run_directory_link_latest(const struct run_directory *directory)
 {
 	const char *slash = strrchr(directory->path, '/');
@@ -326,8 +326,11 @@ void run_directory_link_latest(const struct run_directory *directory)
 	const char *runs = directory->is_default ? directory->path : runs_directory();
 	int base = directory->is_default && slash ? (int)(slash - directory->path) : (int)strlen(runs);
 	char name[PATH_MAX + 32], link[PATH_MAX + 32];
+	struct error ignored; /* then nothing can be linked here */
 
-	if (directory->is_inherited)
+	if (directory->is_inherited || directory->fd < 0)
+		return;
+	if (!directory->is_default && make_all(runs, 0777, &ignored))
 		return;
 	snprintf(name, sizeof(name), "%.*s/.latest.%d", base, runs, (int)getpid());
 	snprintf(link, sizeof(link), "%.*s/latest", base, runs);

@@ -30,8 +30,7 @@ enum status run_directory_open(struct run_directory *directory, const char *out,
                                struct error *err) MUST_CHECK;
 void run_directory_release(struct run_directory *directory);
 
-/* Lets `latest` in the directory of runs point to it, in one step. A directory of that name is left alone, and where there is
- * no directory of runs none is made. */
+/* Lets `latest` in the directory of runs point to it, in one step, wherever it is. A directory of that name is left alone. */
 void run_directory_link_latest(const struct run_directory *directory);
 
 /* Of a program that could not be started: removes the directory unless there is something of others in it. */

@@ -26,12 +26,21 @@ static bool exists(const char *path)
 /* "latest" is a link that `run` makes; where it is missing the newest name is taken, names begin with the time. */
 static const char *no_latest(const char *directory, struct error *err)
 {
+	char link[PATH_MAX], target[PATH_MAX];
+	ssize_t length;
+
 	if (!exists(directory)) {
 		error_set(err, STATUS_INPUT, "there is no latest run: '%s' does not exist", directory);
 		error_hint(err, "record one with 'stepscope run -- PROGRAM', or give the path of a run");
 		return NULL;
 	}
-	error_set(err, STATUS_INPUT, "there is no latest run: '%s/latest' does not exist or leads nowhere", directory);
+	snprintf(link, sizeof(link), "%s/latest", directory);
+	length = readlink(link, target, sizeof(target) - 1);
+	if (length > 0)
+		error_set(err, STATUS_INPUT, "the latest run is gone: '%s' leads to '%.*s', which does not exist", link,
+		          (int)length, target);
+	else
+		error_set(err, STATUS_INPUT, "there is no latest run: '%s' does not exist", link);
 	error_hint(err, "give the path of a run");
 	return NULL;
 }

@@ -59,7 +59,9 @@ struct stream {
 	uint32_t deeper;     /* open spans that the model does not store */
 	uint32_t step;       /* index into model.steps of the open one, MODEL_NONE */
 	uint32_t step_level; /* where it is in levels */
-	bool has_step_gap;   /* events were dropped since it began, from step_gap_ns on */
+	int64_t step_number; /* the newest that was begun */
+	bool has_step_number;
+	bool has_step_gap; /* events were dropped since it began, from step_gap_ns on */
 	int64_t step_gap_ns;
 	struct clock_cursor clock;
 	int64_t last_ns, before_ns; /* of the last event and the one before */

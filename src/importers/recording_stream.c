@@ -260,8 +260,25 @@ static void lose_step_end(struct recording *recording, struct stream *stream, in
 	step->end_ns = known_ns > step->start_ns ? known_ns : step->start_ns;
 }
 
+/* What is chosen by number (--steps), or compared by it between ranks, then means more than one step. */
+static void check_number(struct recording *recording, struct stream *stream, int64_t number)
+{
+	struct model *model = recording->model;
+	uint32_t process = recording->process->process;
+	if (number < 0)
+		model_add_ledger(model, LEDGER_OTHER, process, "steps", 1, "the program gave steps a number below 0");
+	if (stream->has_step_number && number <= stream->step_number)
+		model_add_ledger(
+			model, LEDGER_OTHER, process, "steps", 1,
+			"the program gave steps a number that is not above the one before: what is selected or "
+			"compared by numbers takes all steps of a number together");
+	stream->has_step_number = true;
+	stream->step_number = number;
+}
+
 static void begin_step(struct recording *recording, struct stream *stream, int64_t number, int64_t time_ns)
 {
+	check_number(recording, stream, number);
 	/* the recorder ends a step before it begins the next one: here that end was dropped */
 	if (stream->step != MODEL_NONE)
 		lose_step_end(recording, stream, time_ns);

@@ -3,12 +3,13 @@
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 
 import pytest
 
-from run_tools import ACTOR, HOST, TRAINER, finish, manifest, run, run_directory, segments, start
+from run_tools import ACTOR, HOST, STEPSCOPE, TRAINER, finish, manifest, run, run_directory, segments, start
 
 
 @pytest.mark.parametrize("program, stem", [
@@ -40,10 +41,15 @@ def test_latest_points_to_the_newest(tmp_path):
 
 def test_latest_points_to_a_given_directory_too(tmp_path):
     assert run(tmp_path, "true", options=["--out", tmp_path / "elsewhere"]).returncode == 0
-    assert not (tmp_path / "stepscope-runs").exists()
+    assert os.readlink(tmp_path / "stepscope-runs" / "latest") == str(tmp_path / "elsewhere")
     assert run(tmp_path, "true").returncode == 0
-    assert run(tmp_path, "true", options=["--out", tmp_path / "other"]).returncode == 0
+    assert run(tmp_path, ACTOR, "steps", "3", "0", options=["--out", tmp_path / "other"]).returncode == 0
     assert os.readlink(tmp_path / "stepscope-runs" / "latest") == str(tmp_path / "other")
+    latest = subprocess.run([STEPSCOPE, "report"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert latest.stdout.startswith(f"run        {tmp_path}/other\n"), latest
+    shutil.rmtree(tmp_path / "other")
+    gone = subprocess.run([STEPSCOPE, "report"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert gone.returncode == 3 and f"the latest run is gone: 'stepscope-runs/latest' leads to '{tmp_path}/other'" in gone.stderr
 
 
 def test_something_else_called_latest_is_left_alone(tmp_path):
@@ -61,7 +67,8 @@ def test_other_place_by_environment(tmp_path):
 def test_out(tmp_path):
     done = run(tmp_path, ACTOR, "steps", "1", "0", options=["--out", "runs/a"])
     assert done.stderr.splitlines()[1] == "stepscope: report: stepscope report runs/a"
-    assert (tmp_path / "runs" / "a" / "run.json").exists() and not (tmp_path / "stepscope-runs").exists()
+    assert (tmp_path / "runs" / "a" / "run.json").exists()
+    assert [path.name for path in (tmp_path / "stepscope-runs").iterdir()] == ["latest"]
 
 
 def test_out_of_another_run_is_refused(tmp_path):
