@@ -13,6 +13,15 @@
 /* Bytes of the character at text (1 to 4), 0 when it is not valid UTF-8 or cut off at text + length. */
 size_t utf8_length(const char *text, size_t length);
 
+/* The text's length, or less than that: at most so many bytes, without a part of a character at its end. What is no UTF-8 is cut anywhere. */
+static inline size_t utf8_cut(const char *text, size_t length, size_t most)
+{
+	size_t kept = length < most ? length : most;
+	for (int i = 0; i < 3 && kept < length && kept > 0 && ((unsigned char)text[kept] & 0xc0) == 0x80; i++)
+		kept--;
+	return kept;
+}
+
 /* Writes the character into out (4 bytes large) and returns its length. Surrogates and numbers beyond U+10FFFF are
  * written as U+FFFD. */
 size_t utf8_encode(char *out, uint32_t character);

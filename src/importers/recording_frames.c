@@ -9,6 +9,7 @@
 #include "importers/recording.h"
 
 #define DEEPEST 4096u         /* frames of a stack */
+#define MOST_AROUND 64u       /* spans that lie between two records */
 #define IS_IN_PATH UINT32_MAX /* as a depth: met again, the file is broken and its callers go in a circle */
 
 /* The field up to the next NUL or the end. */
@@ -87,6 +88,32 @@ static uint32_t stack_of(struct recording *recording, uint32_t id)
 	return parent;
 }
 
+/* The record around it that the recorder knew of when it read the stack: an operator's, whose frame stands still meanwhile. 0: none. */
+static uint32_t stack_around(const struct model *model, uint32_t track, uint32_t row)
+{
+	const struct track *columns = model->tracks[track];
+	uint32_t index, parent = track_chunk(columns, row, &index)->parent[index];
+	for (unsigned i = 0; i < MOST_AROUND && parent != MODEL_NONE; i++) {
+		const struct span_chunk *chunk = track_chunk(columns, parent, &index);
+		if (chunk->kind[index] == SPAN_OP)
+			return span_stack(chunk, index);
+		if (chunk->kind[index] == SPAN_ANNOTATION)
+			return 0;
+		parent = chunk->parent[index];
+	}
+	return 0;
+}
+
+/* Frames that the recorder read for the stack: those that the one around it does not have, else all. */
+static uint32_t frames_read(const struct model *model, uint32_t stack, uint32_t depth, uint32_t around)
+{
+	uint32_t count = 0;
+	for (uint32_t node = stack; around && node && count < depth; node = model->stacks[node].parent, count++)
+		if (node == around)
+			return count;
+	return depth;
+}
+
 void recording_set_stack(struct recording *recording, uint32_t track, uint32_t row, uint32_t frame)
 {
 	struct model *model = recording->model;
@@ -94,7 +121,9 @@ void recording_set_stack(struct recording *recording, uint32_t track, uint32_t r
 	if (frame) {
 		stack = stack_of(recording, frame);
 		const struct recorded_frame *innermost = find_frame(recording->session, frame);
-		recording->process->stack_frames += innermost ? innermost->depth : 0;
+		recording->process->stack_frames += innermost ? frames_read(model, stack, innermost->depth,
+		                                                            stack_around(model, track, row))
+		                                              : 0;
 	} else {
 		uint32_t parent = track_chunk(model->tracks[track], row, &index)->parent[index];
 		const struct span_chunk *chunk = parent == MODEL_NONE

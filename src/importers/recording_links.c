@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recording_links.c: per thread a table of its newest operators by sequence number, as large as needed up to a maximum: a program
+ * recording_links.c: per thread a table of its newest operators by sequence number, as large as needed up to a maximum, and up to another for all threads: a program
  * that never runs a backward must not fill the memory. Streams are read one block after the other, so a node may come before an
  * operator of another thread: nodes wait until many have come.
  */
@@ -13,6 +13,7 @@
 
 #define OPERATORS_MIN 64u
 #define OPERATORS_MAX (1u << 18) /* per thread, between an operator and its node */
+#define OPERATORS_ALL (1u << 22) /* of all threads of a session together: 32 MiB */
 #define WAITING_MAX (1u << 16)
 #define SEQUENCE_BITS 48
 
@@ -24,6 +25,7 @@ struct forward {
 struct forwards { /* of a thread */
 	struct forward *slots;
 	uint32_t capacity; /* a power of two, or 0 */
+	bool is_full;      /* operators were forgotten */
 	uint32_t track;
 };
 
@@ -38,6 +40,7 @@ struct torch_links {
 	uint32_t count, capacity;
 	struct waiting *waiting;
 	uint32_t waiting_count;
+	uint32_t slots;  /* of all forwards */
 	uint64_t number; /* of the newest link */
 	uint64_t lost;
 };
@@ -85,10 +88,14 @@ static struct forward *slot_of(const struct forwards *forwards, uint32_t sequenc
 	return &forwards->slots[sequence & (forwards->capacity - 1)];
 }
 
-static void grow(struct forwards *forwards)
+/* False: there is no more room. */
+static bool grow(struct torch_links *links, struct forwards *forwards)
 {
 	struct forwards grown = *forwards;
 	grown.capacity = forwards->capacity ? 2 * forwards->capacity : OPERATORS_MIN;
+	if (grown.capacity > OPERATORS_MAX || links->slots + grown.capacity > OPERATORS_ALL)
+		return false;
+	links->slots += grown.capacity - forwards->capacity;
 	grown.slots = memory_resize(NULL, grown.capacity, sizeof *grown.slots);
 	memset(grown.slots, 0xff, grown.capacity * sizeof *grown.slots);
 	for (uint32_t i = 0; i < forwards->capacity; i++)
@@ -96,21 +103,24 @@ static void grow(struct forwards *forwards)
 			*slot_of(&grown, forwards->slots[i].sequence) = forwards->slots[i];
 	free(forwards->slots);
 	*forwards = grown;
+	return true;
 }
 
 void links_forward(struct recording *recording, const struct stream *stream, uint64_t sequence, uint32_t row)
 {
 	if (!stream->forwards)
 		return;
-	struct forwards *forwards = &recording->session->links->forwards[stream->forwards - 1];
+	struct torch_links *links = recording->session->links;
+	struct forwards *forwards = &links->forwards[stream->forwards - 1];
 	uint32_t wanted = (uint32_t)sequence;
-	if (!forwards->capacity)
-		grow(forwards);
-	struct forward *slot = slot_of(forwards, wanted);
-	while (slot->row != MODEL_NONE && slot->sequence != wanted && forwards->capacity < OPERATORS_MAX) {
-		grow(forwards);
-		slot = slot_of(forwards, wanted);
+	if (!forwards->capacity && !grow(links, forwards)) {
+		forwards->is_full = true;
+		return;
 	}
+	struct forward *slot = slot_of(forwards, wanted);
+	while (slot->row != MODEL_NONE && slot->sequence != wanted && grow(links, forwards))
+		slot = slot_of(forwards, wanted);
+	forwards->is_full |= slot->row != MODEL_NONE && slot->sequence != wanted;
 	*slot = (struct forward){row, wanted};
 }
 
@@ -120,11 +130,13 @@ static void link_node(struct model *model, struct torch_links *links, const stru
 {
 	uint32_t found = number_map_find(&links->threads, node->sequence >> SEQUENCE_BITS);
 	const struct forwards *forwards = found == NUMBER_MAP_NONE ? NULL : &links->forwards[found];
-	if (!forwards || !forwards->capacity)
+	if (!forwards || !forwards->capacity) {
+		links->lost += forwards && forwards->is_full;
 		return;
+	}
 	const struct forward *slot = slot_of(forwards, (uint32_t)node->sequence);
 	if (slot->row == MODEL_NONE || slot->sequence != (uint32_t)node->sequence) {
-		links->lost += slot->row != MODEL_NONE && forwards->capacity == OPERATORS_MAX;
+		links->lost += slot->row != MODEL_NONE && forwards->is_full;
 		return;
 	}
 	const struct model_link link = {.kind = STEPSCOPE_LINK_BACKWARD,

@@ -169,7 +169,7 @@ stepscope_name_t stepscope_name(enum stepscope_kind kind, const char *name)
 {
 	if (!name || !STEPSCOPE_ACTIVE_)
 		return 0;
-	return emit_symbol((enum stepscope_symbol_kind)kind, name, (uint32_t)strnlen(name, SYMBOLS_MAX_TEXT));
+	return emit_symbol((enum stepscope_symbol_kind)kind, name, (uint32_t)strnlen(name, SYMBOLS_MAX_TEXT + 1));
 }
 
 uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t length)

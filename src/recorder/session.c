@@ -6,6 +6,7 @@
 #include "recorder/session.h"
 
 #include "base/shell.h"
+#include "base/utf8.h"
 #include "format/block.h"
 #include "recorder/emit.h"
 #include "recorder/run_directory.h"
@@ -304,7 +305,8 @@ void session_window_end(uint32_t number)
 void session_meta(const char *key, const char *value)
 {
 	char pair[2400]; /* threads may have small stacks */
-	size_t key_bytes = strnlen(key, 256), value_bytes = strnlen(value, sizeof(pair) - 300);
+	size_t key_bytes = strnlen(key, 256), most = sizeof(pair) - 300;
+	size_t value_bytes = utf8_cut(value, strnlen(value, most + 1), most);
 	memcpy(pair, key, key_bytes);
 	pair[key_bytes] = 0;
 	memcpy(pair + key_bytes + 1, value, value_bytes);

@@ -7,6 +7,7 @@
  */
 #include "recorder/symbols.h"
 
+#include "base/utf8.h"
 #include "recorder/clock.h"
 
 #include <sched.h>
@@ -156,8 +157,7 @@ static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 
 static uint32_t intern(enum stepscope_symbol_kind kind, const char *text, uint32_t length)
 {
-	if (length > SYMBOLS_MAX_TEXT)
-		length = SYMBOLS_MAX_TEXT;
+	length = (uint32_t)utf8_cut(text, length, SYMBOLS_MAX_TEXT);
 	uint32_t hash = hash_text((uint8_t)kind, text, length);
 	uint32_t mine = 0;
 	uint64_t *front = symbols.front + 8 * (uint64_t)(hash >> 26);

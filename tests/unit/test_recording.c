@@ -632,6 +632,68 @@ static void begins_have_the_stacks_of_their_frames(void **state)
 	(void)state;
 }
 
+/* What the recorder said it costs to read a frame counts for those that it read. */
+static void frames_count_that_the_one_around_does_not_have(void **state)
+{
+	struct segment_builder segment;
+	static const uint32_t frames[] = {32, 0, 33, 34};
+	begin(&segment);
+	segment_symbol(&segment, 50, STEPSCOPE_SYMBOL_ANNOTATION, "mine");
+	FRAME(&segment, 31,
+	      "0\0"
+	      "3\0<module>\0train.py");
+	FRAME(&segment, 32,
+	      "31\0"
+	      "12\0forward\0net.py");
+	FRAME(&segment, 33,
+	      "32\0"
+	      "1\0mode\0net.py");
+	FRAME(&segment, 34,
+	      "31\0"
+	      "2\0other\0net.py");
+	for (size_t i = 0; i < sizeof frames / sizeof *frames;
+	     i++) /* 2 frames, 0, 1 beyond that, 2 that go another way */
+		segment_put(&segment, MAIN, 10 + i, STEPSCOPE_EVENT_BEGIN, OP, 2, STEPSCOPE_NO_SEQUENCE,
+		            (uint64_t)frames[i] << 32);
+	segment_put(&segment, MAIN, 20, STEPSCOPE_EVENT_BEGIN, 50, 2, STEPSCOPE_NO_SEQUENCE, (uint64_t)33 << 32);
+	segment_put(&segment, MAIN, 21, STEPSCOPE_EVENT_BEGIN, OP, 2, STEPSCOPE_NO_SEQUENCE, (uint64_t)33 << 32);
+	segment_end(&segment, "exit");
+	load(&segment);
+	assert_int_equal(model.processes[0].stack_frames, 2 + 0 + 1 + 2 + 3 + 3);
+	model_release(&model);
+	(void)state;
+}
+
+#define LINKED_THREADS 20u
+
+/* Two operators far apart make a table as large as it gets; those of very many threads must not fill the memory. */
+static void links_of_very_many_operators_are_left_out(void **state)
+{
+	struct segment_builder segment;
+	const uint64_t apart = 1 << 17;
+	begin(&segment);
+	segment_symbol(&segment, 50, STEPSCOPE_SYMBOL_BACKWARD, "MmBackward0");
+	for (uint32_t thread = 1; thread <= LINKED_THREADS; thread++) {
+		uint64_t node = 1 | (uint64_t)thread << 48;
+		segment_stream(&segment, 10 + thread, 9000 + thread, "thread");
+		segment_put(&segment, 10 + thread, 10, STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_TORCH_THREAD, 1,
+		            (uint64_t)thread);
+		segment_put(&segment, 10 + thread, 11, STEPSCOPE_EVENT_BEGIN, OP, 1, (uint64_t)1);
+		segment_put(&segment, 10 + thread, 12, STEPSCOPE_EVENT_BEGIN, OP, 1, 1 + apart);
+		segment_put(&segment, 10 + thread, 13, STEPSCOPE_EVENT_BEGIN, 50, 1, node);
+	}
+	segment_end(&segment, "exit");
+	load(&segment);
+	uint64_t lost = 0;
+	for (uint32_t i = 0; i < model.ledger_count; i++)
+		if (strstr(model_text(&model, model.ledger[i].text), "too many operations lie between"))
+			lost += model.ledger[i].count;
+	assert_int_equal(model.links_count + lost, LINKED_THREADS);
+	assert_true(model.links_count >= 8 && model.links_count <= 16);
+	model_release(&model);
+	(void)state;
+}
+
 static void samples_have_stacks(void **state)
 {
 	struct segment_builder segment;
@@ -1126,6 +1188,8 @@ int main(void)
 		cmocka_unit_test(complete_spans_are_sorted_and_linked),
 		cmocka_unit_test(memory_events_know_where_they_happened),
 		cmocka_unit_test(begins_have_the_stacks_of_their_frames),
+		cmocka_unit_test(frames_count_that_the_one_around_does_not_have),
+		cmocka_unit_test(links_of_very_many_operators_are_left_out),
 		cmocka_unit_test(samples_have_stacks),
 		cmocka_unit_test(rotation_is_bridged_by_the_coarse_copy),
 		cmocka_unit_test(a_coarse_copy_beside_all_segments_adds_nothing),

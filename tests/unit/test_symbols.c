@@ -51,6 +51,20 @@ static void long_names_are_cut(void **state)
 	test_free(text);
 }
 
+static void characters_are_not_cut(void **state)
+{
+	static const char *const last[] = {"\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x99\x82"};
+	char *text = test_malloc(70000);
+
+	for (int i = 0; i < 3; i++) {
+		memset(text, 'a' + i, 70000);
+		memcpy(text + SYMBOLS_MAX_TEXT - 1, last[i], strlen(last[i]));
+		uint32_t number = symbols_intern(STEPSCOPE_SYMBOL_RANGE, text, 70000);
+		assert_int_equal(symbols_intern(STEPSCOPE_SYMBOL_RANGE, text, SYMBOLS_MAX_TEXT - 1), number);
+	}
+	test_free(text);
+}
+
 #define THREADS 4
 #define NAMES 5000
 
@@ -200,6 +214,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_names_of_a_kind_are_one),
 		cmocka_unit_test(long_names_are_cut),
+		cmocka_unit_test(characters_are_not_cut),
 		cmocka_unit_test(threads_agree_about_numbers),
 		cmocka_unit_test(every_name_is_taken_once_in_pieces),
 		cmocka_unit_test(the_pool_has_old_and_new_names),

@@ -6,6 +6,7 @@
  */
 #include "agents/torch/names.h"
 
+#include "base/utf8.h"
 #include "recorder/emit.h"
 
 #include <string.h>
@@ -52,6 +53,11 @@ static enum stepscope_symbol_kind kind_of(enum torch_scope scope)
 		break;
 	}
 	return STEPSCOPE_SYMBOL_OP;
+}
+
+static uint32_t length_of(const char *name)
+{
+	return (uint32_t)utf8_cut(name, strnlen(name, LONGEST + 1), LONGEST);
 }
 
 /* ---- by text ---------------------------------------------------------------------------------------------------------- */
@@ -130,7 +136,7 @@ static void fill(struct slot *slot, enum torch_scope scope, const char *name, ui
 
 static __attribute__((noinline)) uint32_t look_up(enum torch_scope scope, const char *name, struct slot *slot)
 {
-	uint32_t length = (uint32_t)strnlen(name, LONGEST);
+	uint32_t length = length_of(name);
 	uint32_t symbol = symbol_by_text(scope, name, length);
 	if (slot && symbol && length < SHORTEST_LONG)
 		fill(slot, scope, name, length, symbol);
@@ -143,7 +149,7 @@ uint32_t names_symbol(enum torch_scope scope, const char *name)
 		return 0;
 	/* a range's name, or a node's, is made anew each time, anywhere */
 	if (scope == TORCH_SCOPE_USER)
-		return emit_symbol(kind_of(scope), name, (uint32_t)strnlen(name, LONGEST));
+		return emit_symbol(kind_of(scope), name, length_of(name));
 	if (scope == TORCH_SCOPE_BACKWARD)
 		return look_up(scope, name, NULL);
 	struct slot *slot = slot_of(scope, name);
