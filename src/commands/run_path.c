@@ -51,7 +51,7 @@ const char *command_run_path(const char *operand, struct error *err)
 	const char *directory = runs_directory();
 	char *resolved;
 
-	if (exists(operand))
+	if (exists(operand) || strcmp(operand, "-") == 0)
 		return operand;
 	if (snprintf(path, sizeof(path), "%s/%s", directory, operand) >= (int)sizeof(path)) {
 		error_set(err, STATUS_INPUT, "the name of the run is too long");

@@ -5,7 +5,11 @@
 #include "importers/importer.h"
 #include "importers/kineto_import.h"
 
+#include "base/memory.h"
+
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define TEXT_BYTES ((size_t)64 << 20)
 
@@ -18,52 +22,55 @@ static bool begins_like_json(const char *head, size_t length)
 	return at < length && (head[at] == '{' || head[at] == '[');
 }
 
-static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+/* By the first bytes of the file, decompressed when it is. */
+bool kineto_is_trace(const char *path)
 {
 	struct input_stream *input;
 	struct error ignored;
 	const char *bytes;
-	bool is_json = false;
-	if (is_directory)
-		return false;
-	if (begins_like_json(head, length))
-		return true;
+	size_t length;
 	if (input_open(path, &input, &ignored) != STATUS_OK)
 		return false;
-	if (strcmp(input_compression(input), "none") != 0 && input_peek(input, &bytes, &length, &ignored) == STATUS_OK)
-		is_json = begins_like_json(bytes, length);
+	bool is_json = input_peek(input, &bytes, &length, &ignored) == STATUS_OK && begins_like_json(bytes, length) &&
+	               !memmem(bytes, length, "\"stepscope.", 11); /* a summary of ours, run.json */
 	input_close(input);
 	return is_json;
 }
 
+static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+{
+	return is_directory ? kineto_has_traces(path) : begins_like_json(head, length) || kineto_is_trace(path);
+}
+
 struct loading {
-	struct kineto_import import;
+	struct kineto_import *import;
 	struct kineto_file file;
 	struct input_stream *input;
-	uint64_t total_bytes;
+	uint64_t done_bytes, total_bytes; /* of all files */
 };
 
 static void take_event(void *context, const struct kineto_event *event, uint64_t offset)
 {
-	kineto_take_event(&((struct loading *)context)->import, event, offset);
+	kineto_take_event(((struct loading *)context)->import, event, offset);
 }
 
 static void take_fact(void *context, const struct kineto_value *key, const struct kineto_value *value)
 {
-	kineto_take_fact(&((struct loading *)context)->import, key, value);
+	kineto_take_fact(((struct loading *)context)->import, key, value);
 }
 
 static void progress(void *context)
 {
 	struct loading *loading = context;
-	const struct model *model = loading->import.model;
+	const struct model *model = loading->import->model;
 	if (model->on_progress)
-		model->on_progress(model->progress_context, input_file_bytes(loading->input), loading->total_bytes);
+		model->on_progress(model->progress_context, loading->done_bytes + input_file_bytes(loading->input),
+		                   loading->total_bytes);
 }
 
 static enum status check(const struct loading *loading, struct error *err)
 {
-	const struct kineto_import *import = &loading->import;
+	const struct kineto_import *import = loading->import;
 	if (import->event_count)
 		return STATUS_OK;
 	if (!loading->file.event_count && loading->file.text.error.status != STATUS_OK) {
@@ -84,19 +91,19 @@ static void note_rest(struct kineto_import *import)
 {
 	struct model *model = import->model;
 	if (import->async_count)
-		model_add_ledger(model, LEDGER_OTHER, import->first_process, "ph b, n, e, ...", import->async_count,
+		model_add_ledger(model, LEDGER_OTHER, import->main_process, "ph b, n, e, ...", import->async_count,
 		                 "asynchronous and other rare events are not read");
 	if (import->unknown_count)
-		model_add_ledger(model, LEDGER_OTHER, import->first_process, "ph", import->unknown_count,
+		model_add_ledger(model, LEDGER_OTHER, import->main_process, "ph", import->unknown_count,
 		                 "events of an unknown kind are not read");
 	if (import->args_left_out)
-		model_add_ledger(model, LEDGER_OTHER, import->first_process, "args", import->args_left_out,
+		model_add_ledger(model, LEDGER_OTHER, import->main_process, "args", import->args_left_out,
 		                 "args beyond 128 of an event are not read");
 }
 
 static enum status load_stream(struct loading *loading, struct error *err)
 {
-	struct kineto_import *import = &loading->import;
+	struct kineto_import *import = loading->import;
 	const struct kineto_visitor visitor = {take_event, take_fact, progress, loading};
 	kineto_file_init(&loading->file, loading->input, &visitor);
 	kineto_file_read(&loading->file);
@@ -112,24 +119,32 @@ static enum status load_stream(struct loading *loading, struct error *err)
 	return status;
 }
 
+enum status kineto_load_file(struct kineto_import *import, uint64_t done_bytes, uint64_t total_bytes, struct error *err)
+{
+	struct loading *loading = memory_resize(NULL, 1, sizeof *loading);
+	*loading = (struct loading){.import = import, .done_bytes = done_bytes, .total_bytes = total_bytes};
+	enum status status = input_open(import->path, &loading->input, err);
+	if (status == STATUS_OK) {
+		buffer_init(&import->text, TEXT_BYTES);
+		buffer_init(&import->inputs, TEXT_BYTES);
+		status = load_stream(loading, err);
+		kineto_stage_release(&import->stage);
+		buffer_release(&import->text);
+		buffer_release(&import->inputs);
+		input_close(loading->input);
+	}
+	free(loading);
+	return status;
+}
+
 static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
 {
-	struct loading *loading = arena_alloc(&model->arena, sizeof *loading);
-	struct kineto_import *import = &loading->import;
-	enum status status = input_open(path, &loading->input, err);
-	if (status != STATUS_OK)
-		return status;
-	*import = (struct kineto_import){.model = model, .path = path, .first_process = model->processes_count};
-	model_add_process(model);
-	model->processes[import->first_process].pid = -1; /* until it is known whose facts they are */
-	buffer_init(&import->text, TEXT_BYTES);
-	buffer_init(&import->inputs, TEXT_BYTES);
-	status = load_stream(loading, err);
-	kineto_stage_release(&import->stage);
-	buffer_release(&import->text);
-	buffer_release(&import->inputs);
-	input_close(loading->input);
-	return status;
+	struct stat info;
+	struct kineto_import import = {.model = model, .path = path};
+	bool is_known = stat(path, &info) == 0;
+	if (is_known && S_ISDIR(info.st_mode))
+		return kineto_load_directory(path, model, err);
+	return kineto_load_file(&import, 0, is_known ? (uint64_t)info.st_size : 0, err);
 }
 
 const struct importer importer_kineto = {

@@ -9,7 +9,8 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-#define TIME_MAX (INT64_MAX / 4) /* so that sums of times cannot overflow */
+#define TIME_MAX (INT64_MAX / 2) /* so that the sum of a time, a duration and a file's base fits */
+#define DURATION_MAX (INT64_MAX / 4)
 
 struct taken { /* an event on its way */
 	struct kineto_import *import;
@@ -108,7 +109,7 @@ static void take_span(const struct taken *taken)
 	struct kineto_stage *stage = &taken->import->stage;
 	struct kineto_kind kind = kineto_kind_of(event);
 	int64_t dur_ns;
-	if (!read_time(&event->fields[EVENT_DUR], &dur_ns) || dur_ns < 0) {
+	if (!kineto_nanoseconds(&event->fields[EVENT_DUR], &dur_ns) || dur_ns < 0 || dur_ns > DURATION_MAX) {
 		note(taken, REPAIR_DURATION);
 		dur_ns = STAGED_IS_OPEN;
 	}

@@ -4,6 +4,9 @@
  */
 #include "importers/kineto_import.h"
 
+#include "base/memory.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,10 +79,14 @@ static void add_fact(struct kineto_import *import, const char *prefix, const str
                      const struct kineto_value *value)
 {
 	char name[192];
-	if (value->length > FACT_BYTES || import->model->meta_count >= FACTS_MAX * (import->first_process + 1))
+	struct kineto_stage *stage = &import->stage;
+	if (value->length > FACT_BYTES || stage->facts_count >= FACTS_MAX)
 		return;
 	snprintf(name, sizeof name, "%s%.*s", prefix, (int)(key->length < 128 ? key->length : 128), key->at);
-	model_add_meta(import->model, import->first_process, name, text_of(import, value));
+	struct staged_fact fact = {intern_add(&import->model->strings, name),
+	                           intern_add(&import->model->strings, text_of(import, value))};
+	STAGE_ARRAY_GROW(stage, facts);
+	stage->facts[stage->facts_count++] = fact;
 }
 
 static void take_distributed(struct kineto_import *import, const struct kineto_value *object)
@@ -129,7 +136,7 @@ void kineto_take_fact(void *context, const struct kineto_value *key, const struc
 {
 	struct kineto_import *import = context;
 	if (kineto_is_text(key, "baseTimeNanoseconds")) {
-		import->has_base = kineto_integer(value, &import->base_ns) && import->base_ns <= INT64_MAX / 2 &&
+		import->has_base = kineto_integer(value, &import->base_ns) && import->base_ns <= INT64_MAX / 4 &&
 		                   import->base_ns >= 0;
 	} else if (kineto_is_text(key, "distributedInfo")) {
 		take_distributed(import, value);

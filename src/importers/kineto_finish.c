@@ -88,10 +88,7 @@ static uint32_t find_process(const struct finish *finish, int64_t pid)
 static uint32_t add_process(struct finish *finish, const struct staged_track *track)
 {
 	const struct kineto_import *import = finish->import;
-	uint32_t number = finish->model->processes_count == import->first_process + 1 &&
-	                                  finish->model->processes[import->first_process].pid < 0
-	                          ? import->first_process
-	                          : model_add_process(finish->model);
+	uint32_t number = model_add_process(finish->model);
 	struct process *process = &finish->model->processes[number];
 	const struct staged_track *facts = track ? process_facts(finish, track) : NULL;
 	process->pid = track && !track->pid.text ? track->pid.number : 0;
@@ -143,6 +140,11 @@ static void describe_main(struct finish *finish)
 	struct process *process = &finish->model->processes[finish->main_process];
 	process->rank = import->has_rank ? (int32_t)import->rank : -1;
 	process->world_size = import->world_size > 0 ? (int32_t)import->world_size : -1;
+	process->event_count = import->event_count;
+	for (uint32_t i = 0; i < finish->stage->facts_count; i++)
+		model_add_meta(finish->model, finish->main_process,
+		               model_text(finish->model, finish->stage->facts[i].key),
+		               model_text(finish->model, finish->stage->facts[i].value));
 }
 
 /* ---- tracks ---- */
@@ -287,6 +289,7 @@ void kineto_finish(struct kineto_import *import)
 	for (uint32_t i = 0; i < count; i++)
 		finish.kinds[i] = (uint8_t)kind_of(&finish, &import->stage.tracks[i]);
 	find_processes(&finish);
+	import->main_process = finish.main_process;
 	describe_main(&finish);
 	put_in_order(&finish);
 	deliver_tracks(&finish);

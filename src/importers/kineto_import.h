@@ -28,6 +28,7 @@ struct kineto_import {
 	uint64_t sizeless; /* allocations without an address */
 	/* the files before, when several make one model */
 	uint32_t first_process;
+	uint32_t main_process; /* after kineto_finish(): the one of the trainer */
 	bool has_origin;
 	int64_t origin_base_ns; /* wall time of the model's 0 */
 };
@@ -67,5 +68,15 @@ void kineto_add_steps(struct kineto_import *import, uint32_t first_track);
 
 /* kineto_repairs.c: what was repaired, into the ledger. */
 void kineto_report_repairs(struct kineto_import *import, const struct kineto_repairs *repairs);
+
+/* kineto.c */
+bool kineto_is_trace(const char *path);
+/* import: path, model, and what the files before left; done_bytes of total_bytes are read. */
+enum status kineto_load_file(struct kineto_import *import, uint64_t done_bytes, uint64_t total_bytes,
+                             struct error *err) MUST_CHECK;
+
+/* kineto_directory.c: several traces as one model. */
+bool kineto_has_traces(const char *path);
+enum status kineto_load_directory(const char *path, struct model *model, struct error *err) MUST_CHECK;
 
 #endif

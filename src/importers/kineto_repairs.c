@@ -48,9 +48,9 @@ void kineto_report_repairs(struct kineto_import *import, const struct kineto_rep
 	for (int i = 0; i < REPAIR_COUNT; i++) {
 		if (!repairs->count[i])
 			continue;
-		struct ledger_entry *entry = model_add_ledger(import->model, repairs_rows[i].kind,
-		                                              import->first_process, name_of(import->path),
-		                                              repairs->count[i], repairs_rows[i].sentence);
+		struct ledger_entry *entry = model_add_ledger(import->model, repairs_rows[i].kind, import->main_process,
+		                                              name_of(import->path), repairs->count[i],
+		                                              repairs_rows[i].sentence);
 		entry->has_first_offset = true;
 		entry->first_offset = repairs->first_offset[i];
 	}

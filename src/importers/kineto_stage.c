@@ -22,6 +22,7 @@ void kineto_stage_release(struct kineto_stage *stage)
 	free(stage->flows);
 	free(stage->marks);
 	free(stage->values);
+	free(stage->facts);
 	free(stage->slots);
 	*stage = (struct kineto_stage){0};
 }

@@ -71,6 +71,10 @@ struct staged_value {
 	bool is_metric;
 };
 
+struct staged_fact {
+	uint32_t key, value; /* strings */
+};
+
 #define STAGE_ARRAY(type, name)                                                                                        \
 	type *name;                                                                                                    \
 	uint32_t name##_count, name##_capacity
@@ -83,6 +87,7 @@ struct kineto_stage {
 	STAGE_ARRAY(struct staged_flow, flows);
 	STAGE_ARRAY(struct staged_mark, marks);
 	STAGE_ARRAY(struct staged_value, values);
+	STAGE_ARRAY(struct staged_fact, facts);
 	uint32_t *slots; /* finds tracks: 1 + index */
 	uint32_t slot_count;
 	uint32_t last_track; /* events of one track often follow each other */

@@ -60,7 +60,7 @@ static bool has_suffix(const char *name, const char *suffix)
 }
 
 struct directory_count {
-	uint64_t segments, kineto, others;
+	uint64_t segments, others;
 };
 
 /* Counts what is in the directory; adds the segments to `recording` unless that is NULL. */
@@ -75,12 +75,9 @@ static enum status scan_directory(const char *path, struct recording *recording,
 	while ((entry = readdir(directory)) && count->segments < MAX_FILES) {
 		if (entry->d_name[0] == '.')
 			continue;
-		bool is_kineto = has_suffix(entry->d_name, ".pt.trace.json") ||
-		                 has_suffix(entry->d_name, ".pt.trace.json.gz");
 		bool is_segment = has_suffix(entry->d_name, ".ssr");
 		count->segments += is_segment;
-		count->kineto += is_kineto;
-		count->others += !is_segment && !is_kineto;
+		count->others += !is_segment;
 		if (!is_segment || !recording)
 			continue;
 		struct segment_file *file = add_file(recording, entry->d_name);
@@ -93,17 +90,10 @@ static enum status scan_directory(const char *path, struct recording *recording,
 
 static enum status nothing_found(const char *path, const struct directory_count *count, struct error *err)
 {
-	error_set(err, STATUS_INPUT, "no recording in '%s': looked for *.ssr, found %" PRIu64 " other files", path,
-	          count->others + count->kineto);
-	if (count->kineto)
-		error_hint(
-			err,
-			"%" PRIu64
-			" files are traces of torch.profiler (*.pt.trace.json); reading them comes with the import command "
-			"of a later version",
-			count->kineto);
-	else
-		error_hint(err, "'stepscope run -- PROGRAM' makes a recording; its run directory is what to give here");
+	error_set(err, STATUS_INPUT,
+	          "no recording in '%s': looked for *.ssr and traces of torch.profiler, found %" PRIu64 " other files",
+	          path, count->others);
+	error_hint(err, "'stepscope run -- PROGRAM' makes a recording; its run directory is what to give here");
 	return STATUS_INPUT;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,10 +14,17 @@
 extern const struct importer importer_recording, importer_kineto;
 
 const struct importer *const importers[] = {
+	&importer_kineto, /* before recordings, which take every other directory */
 	&importer_recording,
-	&importer_kineto,
 	NULL,
 };
+
+/* Standard input or a pipe can be read once only, so nobody looks at it first: it is a trace or an error. */
+static bool is_stream(const char *path)
+{
+	struct stat info;
+	return strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode));
+}
 
 static enum status read_head(const char *path, bool *is_directory, char *head, size_t *length, struct error *err)
 {
@@ -27,8 +35,6 @@ static enum status read_head(const char *path, bool *is_directory, char *head, s
 	*is_directory = S_ISDIR(info.st_mode);
 	if (*is_directory)
 		return STATUS_OK;
-	if (!S_ISREG(info.st_mode))
-		return error_set(err, STATUS_INPUT, "'%s' is neither a file nor a directory", path);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot open '%s'", path);
@@ -39,24 +45,34 @@ static enum status read_head(const char *path, bool *is_directory, char *head, s
 	return n < 0 ? error_errno(err, STATUS_INPUT, number, "cannot read '%s'", path) : STATUS_OK;
 }
 
+static enum status load(const struct importer *importer, const char *path, const struct model_filter *filter,
+                        struct model *model, struct error *err)
+{
+	enum status status = importer->load(path, filter, model, err);
+	if (status == STATUS_OK)
+		model_finish(model);
+	return status;
+}
+
 enum status import_path(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
 {
 	char head[4096];
 	size_t length;
 	bool is_directory = false;
+	if (is_stream(path))
+		return load(&importer_kineto, path, filter, model, err);
 	enum status status = read_head(path, &is_directory, head, &length, err);
 	if (status != STATUS_OK)
 		return status;
 	for (size_t i = 0; importers[i]; i++) {
-		if (!importers[i]->recognises(path, is_directory, head, length))
-			continue;
-		status = importers[i]->load(path, filter, model, err);
-		if (status == STATUS_OK)
-			model_finish(model);
-		return status;
+		if (importers[i]->recognises(path, is_directory, head, length))
+			return load(importers[i], path, filter, model, err);
 	}
-	error_set(err, STATUS_INPUT,
-	          "'%s' is not a recording: looked for a run directory with *.ssr files, or one of those files", path);
+	error_set(
+		err, STATUS_INPUT,
+		"'%s' is not a recording: looked for a run directory with *.ssr files, one of those files, or traces of "
+		"torch.profiler (JSON)",
+		path);
 	error_hint(err, "'stepscope run -- PROGRAM' makes a recording");
 	return STATUS_INPUT;
 }

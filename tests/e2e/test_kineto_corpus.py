@@ -7,6 +7,7 @@ import subprocess
 from collections import defaultdict
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -93,3 +94,67 @@ def test_a_report_says_what_the_trace_has():
     for path in FILES:
         done = subprocess.run([os.environ["STEPSCOPE"], "report", path], capture_output=True, timeout=60, check=False)
         assert (done.returncode, done.stderr) == (0, b""), path
+
+
+def report(*arguments, **how):
+    return subprocess.run([os.environ["STEPSCOPE"], "report", *map(str, arguments)], capture_output=True, timeout=60, check=False, **how)
+
+
+RANKS = DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto"
+
+
+def test_a_directory_is_one_run_with_ranks():
+    model = model_of(RANKS)
+    alone = [model_of(path) for path in sorted(RANKS.iterdir())]
+    assert sorted(process["rank"] for process in model["processes"]) == list(range(8))
+    assert len(model["steps"]) == 8
+    for field in ("count", "dur_ns"):
+        assert sum(row[field] for row in model["spans"]) == sum(row[field] for one in alone for row in one["spans"])
+
+
+def test_ranks_that_files_do_not_say(tmp_path):
+    for rank in (0, 1):
+        events = [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1000000 * rank, "dur": 2}]
+        (tmp_path / f"rank_{rank}.json").write_text(json.dumps({"baseTimeNanoseconds": 5000000000 * (2 - rank), "traceEvents": events}))
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    (tmp_path / "notes.txt").write_text("no trace")
+    model = model_of(tmp_path)
+    assert [process["rank"] for process in model["processes"]] == [0, 1]
+    assert model["processes"][0]["first_ns"] - model["processes"][1]["first_ns"] == 4000000000  # of one wall clock
+    said = [entry["text"] for entry in model["ledger"]]
+    assert sum("taken from the file's name" in text for text in said) == 2
+    assert any("other.json" in text and "no list of events" in text for text in said)
+
+
+def test_standard_input_and_pipes(tmp_path):
+    path = DATA / "traces/hta/tests/data/trace_compare/base/base.json.gz"
+    from_file = report(path).stdout.replace(str(path).encode(), b"-")
+    assert report("-", stdin=path.open("rb")).stdout == from_file
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cp", path, tmp_path / "pipe"]):
+        done = report(tmp_path / "pipe")
+    assert done.returncode == 0 and done.stdout.replace(str(tmp_path / "pipe").encode(), b"-") == from_file
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"traceEvents": []}', '{"a": {"b": 1}}'])
+def test_nothing_to_read(tmp_path, text):
+    (tmp_path / "trace.json").write_text(text)
+    done = report(tmp_path / "trace.json")
+    assert done.returncode == 3 and done.stdout == b"" and b"trace.json" in done.stderr
+
+
+def test_the_order_of_the_file_does_not_matter(tmp_path):
+    """R01 and R03: shuffled, and moved in time by half a million years of a double's precision."""
+    for path in FILES[::5]:
+        events = events_of(path)
+        if len(events) > 8000:
+            continue
+        reports = []
+        for shift in (0, 0, 10**15):
+            for event in events:
+                event["ts"] = Decimal(event.get("ts", 0)) + shift
+            (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": events}, default=str))
+            model = model_of(tmp_path / "trace.json")
+            reports.append(sorted(map(json.dumps, model["spans"])))
+            Random(1).shuffle(events)
+        assert reports[0] == reports[1] == reports[2], path
