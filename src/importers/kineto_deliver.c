@@ -32,13 +32,26 @@ struct delivery {
 	uint64_t cut, cut_ns;
 };
 
+/* What is around what, when both have the same times. */
+static int rank_of(uint8_t kind)
+{
+	static const uint8_t ranks[SPAN_KIND_COUNT] = {
+		[SPAN_STEP] = 1,   [SPAN_PHASE] = 2, [SPAN_RANGE] = 3,   [SPAN_ANNOTATION] = 3, [SPAN_PYTHON] = 4,
+		[SPAN_MODULE] = 5, [SPAN_OP] = 6,    [SPAN_RUNTIME] = 7, [SPAN_KERNEL] = 8,
+	};
+	return ranks[kind] ? ranks[kind] : 9;
+}
+
+/* By start, the longer first; never by the place in the file. */
 static int compare_spans(const void *left, const void *right)
 {
 	const struct staged_span *a = left, *b = right;
 	if (a->start_ns != b->start_ns)
 		return a->start_ns < b->start_ns ? -1 : 1;
-	/* as unsigned numbers: one without an end is the longest */
-	return ((uint64_t)a->dur_ns < (uint64_t)b->dur_ns) - ((uint64_t)a->dur_ns > (uint64_t)b->dur_ns);
+	if (a->dur_ns != b->dur_ns) /* as unsigned numbers: one without an end is the longest */
+		return (uint64_t)a->dur_ns > (uint64_t)b->dur_ns ? -1 : 1;
+	int ranks = rank_of(a->kind) - rank_of(b->kind);
+	return ranks ? ranks : (a->order > b->order) - (a->order < b->order);
 }
 
 static void sort_spans(struct staged_track *track)

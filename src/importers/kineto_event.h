@@ -33,6 +33,7 @@ enum kineto_field {
 enum kineto_key {
 	ARG_OTHER, /* kept as a fact of the span */
 	ARG_EXTERNAL_ID,
+	ARG_EVENT_INDEX, /* "Ev Idx": what is around has a smaller one */
 	ARG_CORRELATION,
 	ARG_DEVICE,
 	ARG_STREAM,

@@ -74,12 +74,25 @@ static uint32_t name_of(const struct taken *taken, enum span_kind kind)
 	return string ? string : intern_add(&taken->import->model->strings, "(no name)");
 }
 
+/* Where times are equal: PyTorch counts its events as they begin. */
+static uint32_t order_of(const struct taken *taken, const struct staged_span *span)
+{
+	const struct kineto_value *known = taken->event->known;
+	uint64_t number;
+	if (kineto_unsigned(&known[ARG_EVENT_INDEX], &number) || kineto_unsigned(&known[ARG_EXTERNAL_ID], &number))
+		return (uint32_t)number;
+	if (taken->event->fields[EVENT_CAT].type == VALUE_NONE) /* nothing but the place in the file */
+		return (uint32_t)taken->import->event_count;
+	return taken->import->model->strings.entries[span->name].hash;
+}
+
 static void take_columns(const struct taken *taken, struct kineto_kind kind, struct staged_span *span)
 {
 	struct kineto_import *import = taken->import;
 	const struct kineto_event *event = taken->event;
 	span->kind = (uint8_t)kind.kind;
 	span->name = name_of(taken, kind.kind);
+	span->order = order_of(taken, span);
 	if (event->known[ARG_OPEN].type == VALUE_TRUE)
 		span->flags |= SPAN_IS_OPEN;
 	if (kind.is_device || kind.kind == SPAN_RUNTIME) {

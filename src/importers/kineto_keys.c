@@ -37,7 +37,7 @@ static const struct named_key arg_keys[] = {
 	KEY("Device", ARG_IGNORED), /* 2020: the thread, once more */
 	KEY("device", ARG_DEVICE),
 	KEY("stream", ARG_STREAM),
-	KEY("Ev Idx", ARG_IGNORED),
+	KEY("Ev Idx", ARG_EVENT_INDEX),
 	KEY("queued", ARG_IGNORED),
 	KEY("labels", ARG_LABELS),
 	KEY("context", ARG_IGNORED),

@@ -14,6 +14,7 @@ struct staged_span {
 	uint64_t correlation;
 	uint32_t name, shape, inputs; /* strings */
 	uint32_t extra;               /* 1 + index of stage.extras, 0: none */
+	uint32_t order;               /* of spans with equal times: the writer's number, or what is in the name */
 	uint8_t kind;                 /* enum span_kind */
 	uint8_t flags;                /* enum span_flag */
 };
