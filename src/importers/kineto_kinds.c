@@ -110,6 +110,8 @@ struct kineto_kind kineto_kind_of(const struct kineto_event *event)
 			kind = kind_of_annotation(name);
 		else if (kind == SPAN_PYTHON && begins_with(name, "nn.Module: "))
 			kind = SPAN_MODULE;
+		else if (kind == SPAN_OP && kind_of_annotation(name) == SPAN_STEP) /* until 2021 */
+			kind = SPAN_STEP;
 		else if (begins_with(cat, "mtia_ccp"))
 			kind = kind_of_mtia(name);
 		return (struct kineto_kind){kind, category->is_device};

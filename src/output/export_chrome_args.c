@@ -4,6 +4,8 @@
  */
 #include "output/export_chrome.h"
 
+#include "model/launch_config.h"
+#include "model/launches.h"
 #include "model/operator_inputs.h"
 #include "output/export_number.h"
 #include "pytorch/types.h"
@@ -127,6 +129,78 @@ static void put_inputs(struct arg_list *list, uint32_t string)
 		put_strides(list, &inputs.strides);
 	if (inputs.values.text)
 		put_texts(list, "Concrete Inputs", &inputs.values);
+}
+
+/* A launch's facts as Kineto calls them. */
+static void put_triple(struct arg_list *list, const char *key, const struct launch_config *config,
+                       enum launch_fact first)
+{
+	const double *sizes = &config->numbers[first];
+
+	if (!launch_config_has(config, first))
+		return;
+	put_key(list, key);
+	writer_printf(&list->chrome->w, "[%.0f, %.0f, %.0f]", sizes[0], sizes[1], sizes[2]);
+}
+
+static void put_launch_texts(struct arg_list *list, const struct launch_config *config)
+{
+	static const char *const keys[LAUNCH_TEXTS] = {
+		[LAUNCH_COLLECTIVE] = "Collective name",
+		[LAUNCH_DTYPE] = "dtype",
+		[LAUNCH_GROUP] = "Process Group Name",
+		[LAUNCH_COPY_KIND] = "kind",
+	};
+	struct buffer *scratch = &list->chrome->scratch;
+
+	for (int i = 0; i < LAUNCH_TEXTS; i++) {
+		const char *text = launch_config_text(config, (enum launch_text)i);
+
+		if (!text)
+			continue;
+		put_key(list, keys[i]);
+		buffer_clear(scratch);
+		export_escape(scratch, text, strlen(text));
+		writer_text(&list->chrome->w, "\"");
+		writer_bytes(&list->chrome->w, scratch->data, scratch->length);
+		writer_text(&list->chrome->w, "\"");
+	}
+}
+
+static void put_launch(struct arg_list *list, uint32_t string)
+{
+	static const struct {
+		enum launch_fact fact;
+		const char *key;
+		double scale;
+	} numbers[] = {
+		{LAUNCH_QUEUED, "queued", 1},
+		{LAUNCH_REGISTERS, "registers per thread", 1},
+		{LAUNCH_SHARED_BYTES, "shared memory", 1},
+		{LAUNCH_BLOCKS_PER_SM, "blocks per SM", 1},
+		{LAUNCH_WARPS_PER_SM, "warps per SM", 1},
+		{LAUNCH_OCCUPANCY, "est. achieved occupancy %", 100},
+		{LAUNCH_BYTES, "bytes", 1},
+		{LAUNCH_BYTES_PER_SECOND, "memory bandwidth (GB/s)", 1e-9},
+		{LAUNCH_GRAPH, "graph id", 1},
+		{LAUNCH_GRAPH_NODE, "graph node id", 1},
+		{LAUNCH_IN_COUNT, "In msg nelems", 1},
+		{LAUNCH_OUT_COUNT, "Out msg nelems", 1},
+		{LAUNCH_GROUP_RANKS, "Group size", 1},
+	};
+	struct launch_config config;
+
+	if (!launch_config_read(&config, model_text(list->chrome->model, string)))
+		return;
+	put_triple(list, "grid", &config, LAUNCH_GRID_X);
+	put_triple(list, "block", &config, LAUNCH_BLOCK_X);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (!launch_config_has(&config, numbers[i].fact))
+			continue;
+		put_key(list, numbers[i].key);
+		writer_printf(&list->chrome->w, "%.15g", config.numbers[numbers[i].fact] * numbers[i].scale);
+	}
+	put_launch_texts(list, &config);
 }
 
 static void put_value(struct arg_list *list, const struct span_arg *arg)
@@ -298,11 +372,15 @@ void chrome_args(struct chrome *chrome, const struct chrome_span *span, bool has
 		put_integer(&list, "device", chrome->model->tracks[span->track]->device);
 		put_integer(&list, "stream", chrome->ids.tracks[span->track].tid);
 	}
-	if (find_correlation(chrome, span, *link, &correlation))
+	if (span_correlation(span->chunk, span->index))
+		put_integer(&list, "correlation", (int64_t)span_correlation(span->chunk, span->index));
+	else if (find_correlation(chrome, span, *link, &correlation))
 		put_integer(&list, "correlation", (int64_t)correlation);
 	if (span->chunk->shape[span->index])
 		put_shape(&list, span->chunk->shape[span->index]);
-	if (span_inputs(span->chunk, span->index))
+	if (span_inputs(span->chunk, span->index) && span_is_device_work(span->chunk->kind[span->index]))
+		put_launch(&list, span_inputs(span->chunk, span->index));
+	else if (span_inputs(span->chunk, span->index))
 		put_inputs(&list, span_inputs(span->chunk, span->index));
 	if (span_sequence(span->chunk, span->index) != STEPSCOPE_NO_SEQUENCE)
 		put_sequence(&list, span_sequence(span->chunk, span->index));

@@ -41,6 +41,8 @@ def kind_and_name(event):
     category, name = event.get("cat"), event["name"]
     if category is None:
         return ("op" if event["pid"] == "CPU functions" else "range"), name
+    if category == "Operator" and name.startswith("ProfilerStep#"):
+        return "step", name
     if category == "user_annotation":
         return ("step" if name.startswith("ProfilerStep#") else "annotation"), name
     if category == "python_function" and name.startswith("nn.Module: "):
@@ -85,7 +87,7 @@ def test_instants_and_steps(path):
     assert model["allocations"] == len(memory)
     assert model["allocated_bytes"] == sum(max(0, event["args"]["Bytes"]) for event in memory)
     steps = sorted((int(event["name"][13:]), ns(event["dur"])) for event in events
-                   if event["ph"] == "X" and event.get("cat") == "user_annotation" and event["name"].startswith("ProfilerStep#"))
+                   if event["ph"] == "X" and event.get("cat") in ("user_annotation", "Operator") and event["name"].startswith("ProfilerStep#"))
     assert sorted((step["number"], step["dur_ns"]) for step in model["steps"]) == steps
 
 

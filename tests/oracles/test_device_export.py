@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a trace says of devices survives our own Chrome export: the tables of the copy are those of the original."""
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).resolve().parent.parent / "data" / "traces"
+STEPSCOPE = os.environ.get("STEPSCOPE", "build/src/stepscope")
+TRACES = [
+    "hta/tests/data/amd_trace/mi250_minitoy_train_ROCm6_2_kineto.json.gz",
+    "param/et_replay/tests/inputs/dlrm_kineto/worker1_step_12.1694128201556.pt.trace.json.gz",
+    "tracelens/tests/traces/h100/gaunernst_bert-small-uncased__1016001.json.gz",
+]
+NUMBERED_ANEW = ("process", "streams")  # viewers need a rank, and no stream 0
+TABLES = ["ops", "kernels", "copies", "launches", "runtime_calls", "communication", "device_busy", "device_steps", "step_parts"]
+
+
+def rows(path, table):
+    command = [STEPSCOPE, "report", str(path), "--table", table, "--limit", "1000000", "--json"]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=120).stdout)["rows"]
+    return [{key: value for key, value in row.items() if key not in NUMBERED_ANEW} for row in found]
+
+
+@pytest.mark.parametrize("trace", TRACES)
+def test_tables_survive(trace, tmp_path):
+    copy = tmp_path / "copy.json"
+    subprocess.run([STEPSCOPE, "export", str(DATA / trace), "--format", "chrome", "--output", str(copy)], check=True,
+                   capture_output=True, timeout=120)
+    for table in TABLES:
+        assert rows(copy, table) == rows(DATA / trace, table), table
