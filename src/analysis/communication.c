@@ -4,12 +4,10 @@
  * much of it nothing hides, and their bandwidth as nccl-tests define it. A kernel that waits for another rank runs meanwhile: bandwidth
  * is that of the whole time.
  */
-#include "analysis/collective_calls.h"
-#include "analysis/device_names.h"
+#include "analysis/communication_sizes.h"
 #include "analysis/device_work.h"
 
 #include "base/memory.h"
-#include "model/launch_config.h"
 #include "model/number_map.h"
 
 #include <stdlib.h>
@@ -105,18 +103,10 @@ static const struct table_column columns[COMM_COLUMNS] = {
 	[COMM_KERNEL] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
 };
 
-struct size { /* of one collective */
-	bool has_bytes;
-	double bytes;
-	uint32_t ranks;         /* 0: not known */
-	const char *collective; /* of collective_of_name(), "": not known */
-	char dtype[LAUNCH_TEXT_BYTES];
-};
-
 struct group {
 	uint32_t process, kernel;
 	int32_t device;
-	struct size size;
+	struct communication_size size;
 	int64_t count, total_ns, min_ns, max_ns, exposed_ns;
 };
 
@@ -131,92 +121,7 @@ struct fold {
 	uint32_t count, capacity;
 };
 
-/* ---- sizes ---- */
-
-static double bytes_of_dtype(const char *dtype)
-{
-	static const struct {
-		const char *begin;
-		double bytes;
-	} list[] = {{"Float8", 1}, {"Float", 4}, {"BFloat16", 2}, {"Half", 2}, {"Double", 8}, {"Long", 8},
-	            {"Int", 4},    {"Short", 2}, {"Byte", 1},     {"Char", 1}, {"Bool", 1},   {"ComplexFloat", 8}};
-
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		if (!strncmp(dtype, list[i].begin, strlen(list[i].begin)))
-			return list[i].bytes;
-	return 0;
-}
-
-static void size_of_launch(struct size *size, const struct launch_config *config)
-{
-	const char *collective = launch_config_text(config, LAUNCH_COLLECTIVE);
-	const char *dtype = launch_config_text(config, LAUNCH_DTYPE);
-	double element = dtype ? bytes_of_dtype(dtype) : 0;
-	enum launch_fact count = LAUNCH_IN_COUNT;
-
-	if (collective && collective_of_name(collective))
-		size->collective = collective_of_name(collective);
-	if (dtype)
-		memcpy(size->dtype, dtype, strlen(dtype) + 1);
-	if (launch_config_has(config, LAUNCH_GROUP_RANKS) && config->numbers[LAUNCH_GROUP_RANKS] < 1e9)
-		size->ranks = (uint32_t)config->numbers[LAUNCH_GROUP_RANKS];
-	if (!strcmp(size->collective, "allgather"))
-		count = LAUNCH_OUT_COUNT;
-	if (!launch_config_has(config, count) || element <= 0)
-		return;
-	size->has_bytes = true;
-	size->bytes = config->numbers[count] * element;
-}
-
-/* Older traces say it only of the operator that launched it: what an allreduce or a broadcast has as its input is its size. */
-static void size_of_operator(struct size *size, const char *inputs)
-{
-	const char *reason;
-	double bytes;
-
-	if (size->has_bytes ||
-	    (strcmp(size->collective, "allreduce") != 0 && strcmp(size->collective, "broadcast") != 0))
-		return;
-	size->has_bytes = collective_bytes(inputs, &bytes, &reason);
-	size->bytes = bytes;
-}
-
-static double bus_factor(const char *collective, double ranks)
-{
-	if (!strcmp(collective, "allreduce"))
-		return 2 * (ranks - 1) / ranks;
-	if (!strcmp(collective, "allgather") || !strcmp(collective, "reducescatter") || !strcmp(collective, "alltoall"))
-		return (ranks - 1) / ranks;
-	return 1;
-}
-
 /* ---- groups ---- */
-
-static uint32_t operation_inputs(const struct fold *fold, const struct work *item)
-{
-	const struct launch *launch = launches_of(fold->launches, item->track, item->row);
-	const struct span_chunk *chunk;
-	uint32_t i;
-
-	if (!launch || launch->operation == MODEL_NONE)
-		return 0;
-	chunk = track_chunk(fold->model->tracks[launch->track], launch->operation, &i);
-	return span_inputs(chunk, i);
-}
-
-static void find_size(const struct fold *fold, struct size *size, const struct span_chunk *chunk, uint32_t i,
-                      uint32_t inputs)
-{
-	const char *named = collective_of_name(model_text(fold->model, chunk->name[i]));
-	struct launch_config config;
-
-	if (named)
-		size->collective = named;
-	if (launch_config_read(&config, model_text(fold->model, span_inputs(chunk, i))))
-		size_of_launch(size, &config);
-	if (inputs)
-		size_of_operator(size, model_text(fold->model, inputs));
-}
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
 {
@@ -263,8 +168,7 @@ static void add_kernel(struct fold *fold, const struct device *device, const str
 	const struct span_chunk *chunk = track_chunk(fold->model->tracks[item->track], item->row, &i);
 
 	wanted.kernel = chunk->name[i];
-	wanted.size.collective = "";
-	find_size(fold, &wanted.size, chunk, i, operation_inputs(fold, item));
+	communication_size_find(&wanted.size, fold->model, fold->launches, item->track, item->row);
 	group = group_of(fold, &wanted);
 	group->count++;
 	group->total_ns += dur_ns;
@@ -294,7 +198,7 @@ static void fold_run(struct fold *fold)
 
 /* ---- the table ---- */
 
-static void set_size(struct table *table, int row, const struct size *size)
+static void set_size(struct table *table, int row, const struct communication_size *size)
 {
 	static const char reason[] = "neither the trace nor the name of the kernel says it";
 
@@ -318,7 +222,7 @@ static void set_size(struct table *table, int row, const struct size *size)
 
 static void set_rates(struct table *table, int row, const struct group *group)
 {
-	const struct size *size = &group->size;
+	const struct communication_size *size = &group->size;
 	double rate;
 
 	table_set_missing(table, row, COMM_BUS_RATE, "its bytes or its ranks are not in the trace");
@@ -330,7 +234,7 @@ static void set_rates(struct table *table, int row, const struct group *group)
 	rate = size->bytes * (double)group->count / ((double)group->total_ns / 1e9);
 	table_set_double(table, row, COMM_ALG_RATE, rate);
 	if (size->ranks && size->collective[0])
-		table_set_double(table, row, COMM_BUS_RATE, rate * bus_factor(size->collective, size->ranks));
+		table_set_double(table, row, COMM_BUS_RATE, rate * communication_bus_factor(size));
 }
 
 static void add_row(struct table *table, const struct model *model, const struct group *group)

@@ -20,6 +20,9 @@ struct call_list {
 	const struct model *model;
 	struct call *calls;
 	size_t count, capacity;
+	struct { /* the last answer of operation_around(): launches come in groups, perhaps deep in stacks of Python */
+		uint32_t track, parent, operation;
+	} last;
 };
 
 static void add_call(struct call_list *list, const struct call *call)
@@ -78,27 +81,37 @@ static const struct call *find_call(const struct call_list *list, uint64_t corre
 	return low < list->count && list->calls[low].correlation == correlation ? &list->calls[low] : NULL;
 }
 
-/* The innermost operator; where there is none, the innermost range or annotation. */
-static uint32_t operation_around(const struct model *model, uint32_t track, uint32_t row)
+/* The innermost operator from this row on outwards; where there is none, the innermost range or annotation. */
+static uint32_t operation_from(const struct model *model, uint32_t track, uint32_t row)
 {
-	uint32_t range = MODEL_NONE;
+	uint32_t range = MODEL_NONE, i;
 
-	for (;;) {
-		uint32_t i;
+	for (; row != MODEL_NONE;) {
 		const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
 
-		row = chunk->parent[i];
-		if (row == MODEL_NONE)
-			return range;
-		chunk = track_chunk(model->tracks[track], row, &i);
 		if (range == MODEL_NONE && (chunk->kind[i] == SPAN_RANGE || chunk->kind[i] == SPAN_ANNOTATION))
 			range = row;
 		if (chunk->kind[i] == SPAN_OP || chunk->kind[i] == SPAN_COLLECTIVE)
 			return row;
+		row = chunk->parent[i];
 	}
+	return range;
 }
 
-static struct launch launch_of(struct launches *launches, const struct call_list *list, const struct span_chunk *chunk,
+static uint32_t operation_around(struct call_list *list, const struct call *call)
+{
+	uint32_t i;
+	const struct span_chunk *chunk = track_chunk(list->model->tracks[call->track], call->row, &i);
+
+	if (list->last.track != call->track || list->last.parent != chunk->parent[i]) {
+		list->last.track = call->track;
+		list->last.parent = chunk->parent[i];
+		list->last.operation = operation_from(list->model, call->track, chunk->parent[i]);
+	}
+	return list->last.operation;
+}
+
+static struct launch launch_of(struct launches *launches, struct call_list *list, const struct span_chunk *chunk,
                                uint32_t index)
 {
 	struct launch launch = {MODEL_NONE, MODEL_NONE, MODEL_NONE};
@@ -116,11 +129,11 @@ static struct launch launch_of(struct launches *launches, const struct call_list
 	launches->out_of_order += call->start_ns > chunk->start_ns[index];
 	launch.track = call->track;
 	launch.row = call->row;
-	launch.operation = operation_around(list->model, call->track, call->row);
+	launch.operation = operation_around(list, call);
 	return launch;
 }
 
-static void find_launches(struct launches *launches, const struct call_list *list, uint32_t number)
+static void find_launches(struct launches *launches, struct call_list *list, uint32_t number)
 {
 	const struct track *track = list->model->tracks[number];
 	struct launch *rows;
@@ -148,7 +161,7 @@ static bool has_device(const struct model *model)
 
 void launches_init(struct launches *launches, const struct model *model)
 {
-	struct call_list list = {.model = model};
+	struct call_list list = {.model = model, .last = {.track = MODEL_NONE}};
 
 	memset(launches, 0, sizeof(*launches));
 	if (!has_device(model))

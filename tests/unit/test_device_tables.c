@@ -16,6 +16,7 @@
 #include "device_model.h"
 
 #include <math.h>
+#include <stepscope/format.h>
 #include <string.h>
 
 static const struct analysis_options all_steps;
@@ -265,6 +266,64 @@ static void communication_has_bandwidth_and_what_is_exposed(void **state)
 	run_release(&run);
 }
 
+/* Traces of PyTorch 2.0 say it of the operator, older ones only of an annotation. */
+static void sizes_of_communication_are_looked_for_around_the_launch(void **state)
+{
+	struct device_run run;
+	uint32_t host, stream, row, kernel;
+	struct intern *strings = &run.model.strings;
+
+	model_init(&run.model, 0);
+	kernel = intern_add(strings, "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t");
+	host = model_add_track(&run.model, model_add_process(&run.model), TRACK_THREAD);
+	stream = model_add_track(&run.model, 0, TRACK_DEVICE);
+	for (int64_t i = 0; i < 2; i++) {
+		row = model_span_complete(&run.model, host, i * 10 * US, 10 * US, SPAN_OP,
+		                          intern_add(strings, "record_param_comms"));
+		if (i == 0) {
+			model_span_arg(&run.model, &(struct span_arg){.track = host,
+			                                              .row = row,
+			                                              .type = STEPSCOPE_ARG_SYMBOL,
+			                                              .key = intern_add(strings, "Collective name"),
+			                                              .text = intern_add(strings, "all_to_allv")});
+			model_span_arg(&run.model, &(struct span_arg){.track = host,
+			                                              .row = row,
+			                                              .type = STEPSCOPE_ARG_SYMBOL,
+			                                              .key = intern_add(strings, "dtype"),
+			                                              .text = intern_add(strings, "BFloat16")});
+			model_span_arg(&run.model, &(struct span_arg){.track = host,
+			                                              .row = row,
+			                                              .type = STEPSCOPE_ARG_I64,
+			                                              .key = intern_add(strings, "In msg nelems"),
+			                                              .i64 = 500});
+			model_span_arg(&run.model, &(struct span_arg){.track = host,
+			                                              .row = row,
+			                                              .type = STEPSCOPE_ARG_I64,
+			                                              .key = intern_add(strings, "Group size"),
+			                                              .i64 = 8});
+		}
+		row = model_span_complete(&run.model, host, (i * 10 + 1) * US, 8 * US, SPAN_ANNOTATION,
+		                          intern_add(strings, "nccl:all_reduce"));
+		if (i == 1)
+			model_span_set_inputs(&run.model, host, row, intern_add(strings, "[6, 100]\nt float"));
+		row = model_span_complete(&run.model, host, (i * 10 + 2) * US, US, SPAN_RUNTIME,
+		                          intern_add(strings, "cudaLaunchKernelExC"));
+		model_span_set_correlation(&run.model, host, row, (uint64_t)i + 1);
+		row = model_span_complete(&run.model, stream, (i * 10 + 4) * US, (2 - i) * US, SPAN_KERNEL, kernel);
+		model_span_set_correlation(&run.model, stream, row, (uint64_t)i + 1);
+	}
+	model_finish(&run.model);
+	compute("communication", &run.model, &all_steps, &run.table);
+	assert_int_equal(run.table.row_count, 2);
+	assert_string_equal(table_get(&run.table, 0, table_find_column(&run.table, "collective"))->text, "alltoall");
+	check(&run.table, 0, "bytes", 1000);
+	check(&run.table, 0, "bus_bytes_per_s", 1000 / 2e-6 * 7 / 8);
+	assert_string_equal(table_get(&run.table, 1, table_find_column(&run.table, "collective"))->text, "allreduce");
+	check(&run.table, 1, "bytes", 2400);
+	check_missing(&run.table, 1, "bus_bytes_per_s");
+	run_release(&run);
+}
+
 static void operations_have_the_time_of_what_they_launched(void **state)
 {
 	struct device_run run;
@@ -366,6 +425,7 @@ int main(void)
 		cmocka_unit_test(launches_have_delays_and_work_without_one_is_counted),
 		cmocka_unit_test(a_queue_has_a_depth),
 		cmocka_unit_test(communication_has_bandwidth_and_what_is_exposed),
+		cmocka_unit_test(sizes_of_communication_are_looked_for_around_the_launch),
 		cmocka_unit_test(operations_have_the_time_of_what_they_launched),
 		cmocka_unit_test(every_device_table_keeps_its_promises),
 		cmocka_unit_test(names_tell_what_kernels_do),

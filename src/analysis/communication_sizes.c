@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * communication_sizes.c: see communication_sizes.h.
+ */
+#include "analysis/communication_sizes.h"
+
+#include "analysis/collective_calls.h"
+#include "analysis/device_names.h"
+
+#include <stepscope/format.h>
+#include <string.h>
+
+static double bytes_of_dtype(const char *dtype)
+{
+	static const struct {
+		const char *begin;
+		double bytes;
+	} list[] = {{"Float8", 1}, {"Float", 4}, {"BFloat16", 2}, {"Half", 2}, {"Double", 8}, {"Long", 8},
+	            {"Int", 4},    {"Short", 2}, {"Byte", 1},     {"Char", 1}, {"Bool", 1},   {"ComplexFloat", 8}};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		if (!strncmp(dtype, list[i].begin, strlen(list[i].begin)))
+			return list[i].bytes;
+	return 0;
+}
+
+static void take_name(struct communication_size *size, const char *name)
+{
+	const char *collective = collective_of_name(name);
+
+	if (collective && !size->collective[0])
+		size->collective = collective;
+}
+
+static void take_config(struct communication_size *size, const struct launch_config *config)
+{
+	const char *collective = launch_config_text(config, LAUNCH_COLLECTIVE);
+	const char *dtype = launch_config_text(config, LAUNCH_DTYPE);
+	double element = dtype ? bytes_of_dtype(dtype) : 0;
+	enum launch_fact count = LAUNCH_IN_COUNT;
+
+	if (collective)
+		take_name(size, collective);
+	if (dtype)
+		memcpy(size->dtype, dtype, strlen(dtype) + 1);
+	if (launch_config_has(config, LAUNCH_GROUP_RANKS) && config->numbers[LAUNCH_GROUP_RANKS] < 1e9)
+		size->ranks = (uint32_t)config->numbers[LAUNCH_GROUP_RANKS];
+	if (!strcmp(size->collective, "allgather"))
+		count = LAUNCH_OUT_COUNT;
+	if (!launch_config_has(config, count) || element <= 0)
+		return;
+	size->has_bytes = true;
+	size->bytes = config->numbers[count] * element;
+}
+
+/* ---- the operator's facts, in the form of a launch's ---- */
+
+static void read_arg(struct launch_config *config, const struct model *model, const struct span_arg *arg)
+{
+	static const struct {
+		const char *key;
+		enum launch_fact fact;
+	} numbers[] = {{"In msg nelems", LAUNCH_IN_COUNT},
+	               {"Out msg nelems", LAUNCH_OUT_COUNT},
+	               {"Group size", LAUNCH_GROUP_RANKS}};
+	const char *key = model_text(model, arg->key);
+
+	if (arg->type == STEPSCOPE_ARG_SYMBOL && !strcmp(key, "Collective name"))
+		launch_config_set_text(config, LAUNCH_COLLECTIVE, model_text(model, arg->text));
+	if (arg->type == STEPSCOPE_ARG_SYMBOL && !strcmp(key, "dtype"))
+		launch_config_set_text(config, LAUNCH_DTYPE, model_text(model, arg->text));
+	for (size_t i = 0; arg->type == STEPSCOPE_ARG_I64 && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (!strcmp(key, numbers[i].key))
+			launch_config_set(config, numbers[i].fact, (double)arg->i64);
+}
+
+static void take_args(struct communication_size *size, const struct model *model, uint32_t track, uint32_t row)
+{
+	struct launch_config config = {0};
+	uint32_t low = 0, high = model->args_count;
+
+	while (low < high) { /* the first of the row; they are in order of track and row */
+		uint32_t middle = low + (high - low) / 2;
+		const struct span_arg *arg = &model->args[middle];
+
+		if (arg->track < track || (arg->track == track && arg->row < row))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < model->args_count && model->args[low].track == track && model->args[low].row == row; low++)
+		read_arg(&config, model, &model->args[low]);
+	if (config.has_texts >> LAUNCH_COLLECTIVE & 1)
+		take_config(size, &config);
+}
+
+/* ---- what is around the launch ---- */
+
+#define AROUND_LEVELS 16 /* the annotation is close: frames of Python around it may be many */
+
+static void take_inputs(struct communication_size *size, const char *inputs)
+{
+	const char *reason;
+	double bytes;
+
+	if (size->has_bytes || !collective_bytes(inputs, &bytes, &reason))
+		return;
+	if (!strcmp(size->collective, "allgather"))
+		bytes *= size->ranks; /* 0 when they are not known: no bytes then */
+	size->has_bytes = bytes > 0;
+	size->bytes = bytes;
+}
+
+static void take_around(struct communication_size *size, const struct model *model, const struct launch *launch)
+{
+	const struct track *track = model->tracks[launch->track];
+
+	if (launch->operation != MODEL_NONE)
+		take_args(size, model, launch->track, launch->operation);
+	uint32_t row = launch->row;
+	for (int level = 0; row != MODEL_NONE && row != launch->operation && level < AROUND_LEVELS; level++) {
+		uint32_t i;
+		const struct span_chunk *chunk = track_chunk(track, row, &i);
+		const char *name = model_text(model, chunk->name[i]);
+
+		if (!strncmp(name, "nccl:", 5) || !strncmp(name, "rccl:", 5)) {
+			take_name(size, name + 5);
+			if (span_inputs(chunk, i))
+				take_inputs(size, model_text(model, span_inputs(chunk, i)));
+		}
+		row = chunk->parent[i];
+	}
+}
+
+void communication_size_find(struct communication_size *size, const struct model *model,
+                             const struct launches *launches, uint32_t track, uint32_t row)
+{
+	const struct launch *launch = launches_of(launches, track, row);
+	struct launch_config config;
+	uint32_t i;
+	const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
+
+	*size = (struct communication_size){.collective = ""};
+	if (launch_config_read(&config, model_text(model, span_inputs(chunk, i))))
+		take_config(size, &config);
+	if (launch && launch->track != MODEL_NONE && !size->has_bytes)
+		take_around(size, model, launch);
+	take_name(size, model_text(model, chunk->name[i]));
+}
+
+double communication_bus_factor(const struct communication_size *size)
+{
+	double ranks = size->ranks;
+
+	if (!strcmp(size->collective, "allreduce"))
+		return 2 * (ranks - 1) / ranks;
+	if (!strcmp(size->collective, "allgather") || !strcmp(size->collective, "reducescatter") ||
+	    !strcmp(size->collective, "alltoall"))
+		return (ranks - 1) / ranks;
+	return 1;
+}
