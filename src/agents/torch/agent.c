@@ -29,11 +29,11 @@ static struct {
 
 int stepscope_torch_find(void)
 {
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__aarch64__)
 	if (!agent.is_found)
 		agent.is_found = torch_entry_find(&agent.entry, agent.problem, sizeof(agent.problem));
 #else
-	snprintf(agent.problem, sizeof(agent.problem), "operators of PyTorch are observed on x86-64 only so far");
+	snprintf(agent.problem, sizeof(agent.problem), "operators of PyTorch are observed on x86-64 and aarch64 only");
 #endif
 	return agent.is_found ? 0 : -1;
 }

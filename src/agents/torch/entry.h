@@ -20,8 +20,27 @@ enum torch_scope { /* at::RecordScope, the same in 1.13 to 2.14 */
 	TORCH_SCOPE_USER = 7,
 };
 
-/* In C++ it returns a std::unique_ptr, which on x86-64 comes as a hidden pointer to where that lies, and goes back as the result. */
+/* In C++ a start returns a std::unique_ptr, ours an empty one. Where that lies is passed by a hidden pointer: on x86-64 as a first argument
+ * that is returned, on aarch64 in the register x8, which C cannot name. TORCH_START(name, body) makes such a function `name` of a
+ * TORCH_START_BODY static void body(const void *record). */
+#ifdef __aarch64__
+typedef void torch_start(const void *record);
+#define TORCH_START_BODY __attribute__((used))
+#define TORCH_START(name, body)                                                                                        \
+	__attribute__((visibility("hidden"))) torch_start name;                                                        \
+	__asm__(".text\n\t.p2align 2\n\t.type " #name ", %function\n" #name                                            \
+	        ":\n\thint #34\n\tstr xzr, [x8]\n\tb " #body "\n\t.size " #name ", . - " #name "\n");
+#else
 typedef void *torch_start(void **context, const void *record);
+#define TORCH_START_BODY
+#define TORCH_START(name, body)                                                                                        \
+	static void *name(void **context, const void *record)                                                          \
+	{                                                                                                              \
+		*context = NULL;                                                                                       \
+		body(record);                                                                                          \
+		return context;                                                                                        \
+	}
+#endif
 
 /* at::RecordFunctionCallback, which is passed by value; unchanged in 1.13 to 2.14. */
 struct torch_callback {

@@ -46,9 +46,8 @@ static void take(const void *record, enum torch_scope scope)
 	image->scope = scope;
 }
 
-static void *start_function(void **context, const void *record)
+TORCH_START_BODY static void look_at_function(const void *record)
 {
-	*context = NULL;
 	const char *name = probe.entry->name(record);
 	bool is_outermost = __atomic_fetch_add(&probe.depth, 1, __ATOMIC_RELAXED) == 0;
 	inputs_look_at(record, name);
@@ -56,16 +55,15 @@ static void *start_function(void **context, const void *record)
 		inputs_text(record, probe.text, sizeof(probe.text));
 	if (strcmp(name, "aten::add") == 0)
 		take(record, TORCH_SCOPE_FUNCTION);
-	return context;
 }
+TORCH_START(start_layout_function, look_at_function)
 
-static void *start_backward(void **context, const void *record)
+TORCH_START_BODY static void look_at_backward(const void *record)
 {
-	*context = NULL;
 	if (strcmp(probe.entry->name(record), "AddBackward0") == 0)
 		take(record, TORCH_SCOPE_BACKWARD);
-	return context;
 }
+TORCH_START(start_layout_backward, look_at_backward)
 
 static void end_function(const void *record, void *context)
 {
@@ -76,7 +74,7 @@ static void end_backward(const void *record, void *context) {}
 
 bool layout_probe_begin(const struct torch_entry *entry)
 {
-	static torch_start *const starts[2] = {start_function, start_backward};
+	static torch_start *const starts[2] = {start_layout_function, start_layout_backward};
 	static void (*const ends[2])(const void *, void *) = {end_function, end_backward};
 	static const enum torch_scope scopes[2] = {TORCH_SCOPE_FUNCTION, TORCH_SCOPE_BACKWARD};
 	if (!entry->sequence_peek || !entry->thread_id)

@@ -13,6 +13,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifdef __aarch64__
+#define JUMP_SLOT R_AARCH64_JUMP_SLOT
+#define GLOB_DAT R_AARCH64_GLOB_DAT
+#else
+#define JUMP_SLOT R_X86_64_JUMP_SLOT
+#define GLOB_DAT R_X86_64_GLOB_DAT
+#endif
+
 static const char library[] = "libc10.so";
 static const char new_name[] = "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm";
 static const char delete_name[] = "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv";
@@ -99,7 +107,7 @@ static int redirect(const struct loaded *loaded, const struct tables *tables, co
 			const ElfW(Rela) *entry = &tables->lists[list][i];
 			unsigned type = (unsigned)ELF64_R_TYPE(entry->r_info);
 			const ElfW(Sym) *symbol = &tables->symbols[ELF64_R_SYM(entry->r_info)];
-			if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) &&
+			if ((type == JUMP_SLOT || type == GLOB_DAT) &&
 			    strcmp(tables->names + symbol->st_name, name) == 0)
 				count += store(loaded, (void **)(loaded->base + entry->r_offset), function);
 		}

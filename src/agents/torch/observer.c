@@ -109,34 +109,29 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, NULL, 0);
 }
 
-/* What C++ sees: a function that returns a std::unique_ptr through a hidden pointer. It stays empty. */
-static void *start_function(void **context, const void *record)
+TORCH_START_BODY static void begin_function(const void *record)
 {
-	*context = NULL;
 	begin(TORCH_SCOPE_FUNCTION, record);
-	return context;
 }
+TORCH_START(start_function, begin_function)
 
-static void *start_backward(void **context, const void *record)
+TORCH_START_BODY static void begin_backward(const void *record)
 {
-	*context = NULL;
 	begin(TORCH_SCOPE_BACKWARD, record);
-	return context;
 }
+TORCH_START(start_backward, begin_backward)
 
-static void *start_script(void **context, const void *record)
+TORCH_START_BODY static void begin_script(const void *record)
 {
-	*context = NULL;
 	begin(TORCH_SCOPE_TORCHSCRIPT, record);
-	return context;
 }
+TORCH_START(start_script, begin_script)
 
-static void *start_user(void **context, const void *record)
+TORCH_START_BODY static void begin_user(const void *record)
 {
-	*context = NULL;
 	begin(TORCH_SCOPE_USER, record);
-	return context;
 }
+TORCH_START(start_user, begin_user)
 
 static void end(const void *record, void *context)
 {
