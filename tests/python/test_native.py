@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension: what a program marks is in the recording, wrong calls fail as in any Python library, and without a recording
 nothing happens."""
+import os
 import shutil
 import subprocess
+from pathlib import Path
+
+import pytest
 
 from python_tools import PACKAGE, environment, events, every_interpreter, plain, run, spans, table
 
@@ -143,6 +147,23 @@ def test_without_the_extension_marks_do_nothing_and_the_reason_is_known(tmp_path
     program = "import stepscope\nprint(stepscope.unavailable)\ntry: stepscope.init('out=x')\nexcept RuntimeError as e: print(e)"
     first, second = plain(tmp_path, "/usr/bin/python3", "-c", program, PYTHONPATH=package).stdout.splitlines()
     assert first == second and first.startswith("the extension for Python 3.") and "_native" in first
+
+
+def free_threaded():
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    places = [os.environ.get("FREE_PYTHON"), *map(shutil.which, ("python3.13t", "python3.14t")), *pyenv.glob("*t/bin/python3")]
+    return [str(place) for place in places if place]
+
+
+@pytest.mark.skipif(not free_threaded(), reason="no free-threaded Python here, nor in FREE_PYTHON")
+def test_a_free_threaded_python_goes_on_without_us(tmp_path):
+    """It takes our file for one of its own."""
+    python = free_threaded()[0]
+    program = "import stepscope\nprint(stepscope.unavailable)\nwith stepscope.range('x'): print('runs')\nprint(repr(stepscope.auto()))"
+    done = plain(tmp_path, python, "-c", program)
+    reason, *rest = done.stdout.splitlines()
+    assert (done.returncode, rest) == (0, ["runs", "''"]) and "this one is free-threaded" in reason
+    assert [line for line in done.stderr.splitlines() if "stepscope" in line] == [f"stepscope: nothing is recorded: {reason}"]
 
 
 def test_a_library_of_another_version_is_refused(tmp_path):

@@ -26,6 +26,12 @@ __attribute__((visibility("default"))) PyObject *PyInit__native(void);
 PyObject *PyInit__native(void)
 {
 	char problem[600];
+	/* its objects are others than ours, and it loads us all the same */
+	if (strstr(Py_GetVersion(), "free-threading")) {
+		PyErr_SetString(PyExc_ImportError,
+		                "it needs a Python with a global lock, and this one is free-threaded");
+		return NULL;
+	}
 	if (!library_open(problem, sizeof(problem))) {
 		PyErr_SetString(PyExc_ImportError, problem);
 		return NULL;
