@@ -80,6 +80,64 @@ def hf_trainer():
     truth.tell()
 
 
+def byte_tokenizer():
+    """No text to learn from: one token per byte."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["<pad>", "<bos>", "<eos>", "<unk>"]
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    inner = Tokenizer(models.BPE({word: number for number, word in enumerate(special + letters)}, []))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="<pad>", bos_token="<bos>", eos_token="<eos>", unk_token="<unk>")
+
+
+def dpo_lora():
+    """trl and peft: each micro-batch is a forward of the policy, one of the reference with the adapter off, and a backward."""
+    from datasets import Dataset
+    from peft import LoraConfig
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, TrainerCallback
+    from trl import DPOConfig, DPOTrainer
+
+    truth, parts = Truth(), {"micro_batch": [], "backward": [], "optimizer": []}
+
+    def stamped(part, function):
+        def call(*arguments, **keywords):
+            begun = now()
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                parts[part].append([begun, now()])
+        return call
+
+    class Stamps(TrainerCallback):
+        def on_step_begin(self, args, state, control, **kwargs):
+            truth.begin()
+
+        def on_pre_optimizer_step(self, args, state, control, **kwargs):
+            parts["optimizer"].append([now(), 0])
+
+        def on_optimizer_step(self, args, state, control, **kwargs):
+            parts["optimizer"][-1][1] = now()
+
+        def on_step_end(self, args, state, control, **kwargs):
+            truth.end()
+
+    pairs = Dataset.from_list([{"prompt": f"count {i}:", "chosen": f" {i + 1} {i + 2}", "rejected": f" {i - 1}"} for i in range(64)])
+    config = GPTNeoXConfig(vocab_size=300, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128,
+                           max_position_embeddings=128, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+    arguments = DPOConfig(output_dir="out", per_device_train_batch_size=2, gradient_accumulation_steps=ACCUMULATION, max_steps=STEPS,
+                          max_length=64, logging_steps=2, save_strategy="no", report_to=[], use_cpu=True, disable_tqdm=True,
+                          gradient_checkpointing=False, bf16=False)
+    lora = LoraConfig(r=4, lora_alpha=8, target_modules=["query_key_value"], task_type="CAUSAL_LM")
+    trainer = DPOTrainer(model=GPTNeoXForCausalLM(config), args=arguments, train_dataset=pairs, processing_class=byte_tokenizer(),
+                         peft_config=lora, callbacks=[Stamps()])
+    trainer.training_step = stamped("micro_batch", trainer.training_step)
+    trainer.accelerator.backward = stamped("backward", trainer.accelerator.backward)
+    trainer.train()
+    truth.tell(parts=parts)
+
+
 def lightning():
     """Sanity check, a validation after each of two epochs, a checkpoint."""
     import lightning as L

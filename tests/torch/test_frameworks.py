@@ -43,7 +43,7 @@ def check_times(truth, steps):
 
 
 @needs_frameworks
-@pytest.mark.parametrize("name", ["hf_trainer", "lightning", "late_recompile"])
+@pytest.mark.parametrize("name", ["hf_trainer", "dpo_lora", "lightning", "late_recompile"])
 def test_steps_of_a_framework(tmp_path, name):
     truth, = record(tmp_path, name)
     export(tmp_path)
@@ -52,6 +52,28 @@ def test_steps_of_a_framework(tmp_path, name):
     for step in table(tmp_path, "steps"):
         assert step["forward_ns"] > 0 and step["backward_ns"] > 0 and step["optimizer_ns"] > 0
         assert not step["evaluation_ns"]
+
+
+def inside(times, whole):
+    """How long it took in all of what lies in this stretch."""
+    return sum(end - begin for begin, end in times if whole[0] <= begin and end <= whole[1])
+
+
+@needs_frameworks
+def test_phases_of_dpo_with_lora(tmp_path):
+    """Two forwards per micro-batch, one of them without gradients, are no evaluation; phases are as long as the script's own stamps say."""
+    truth, = record(tmp_path, "dpo_lora")
+    parts, steps = truth["parts"], table(tmp_path, "steps")
+    assert [len(parts[part]) for part in ("micro_batch", "backward", "optimizer")] == [12, 12, 6]
+    for whole, step in zip(truth["steps"], steps):
+        micro_batches, backward, optimizer = (inside(parts[part], whole) for part in ("micro_batch", "backward", "optimizer"))
+        assert step["backward_ns"] <= backward and step["optimizer_ns"] <= optimizer + SLACK_NS
+        assert step["forward_ns"] <= micro_batches - step["backward_ns"] + SLACK_NS
+        assert step["forward_ns"] + step["backward_ns"] > micro_batches / 2 and not step["evaluation_ns"]
+    rows = {row["module"]: row for row in table(tmp_path, "modules")}
+    policy = next(row for path, row in rows.items() if path.endswith("query_key_value.lora_A.default"))
+    base = next(row for path, row in rows.items() if path.endswith("query_key_value.base_layer"))
+    assert base["calls"] == 2 * policy["calls"] == 2 * 12  # the reference's forward has no adapter
 
 
 @needs_frameworks
