@@ -172,7 +172,7 @@ def _calibrate(torch):
     if not native.torch_probe_begin():
         return
     try:
-        with torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad():
             # without dimensions: a backward that is given a gradient makes PyTorch 2 import sympy, 0.3 s
             x, w = (torch.ones((), device="cpu", dtype=torch.float32, requires_grad=True) for _ in range(2))
             add, sums = torch.add, []
@@ -183,7 +183,7 @@ def _calibrate(torch):
                 result.backward()
             for _ in range(3):
                 add(x, w).backward()
-        with torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad():
             try:
                 _calibrate_inputs(torch)
             except Exception:  # an operator that this PyTorch does not have as we know it

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define NOISE 0xabababababababab
 #define VALUES 8
@@ -267,6 +268,30 @@ static void what_does_not_hold_is_left_out(void)
 	CHECK_EQUAL(harness_run("doubts", NULL), 0);
 }
 
+/* Inputs live as long as the operator's beginning: where they were nothing is any more when it ends. */
+static void victim_gone(int argc, char **argv)
+{
+	int status = calibrate();
+	if (status || stepscope_torch_probe_end() != 0 || stepscope_torch_start() != 0)
+		_exit(status ? status : 13);
+	stepscope_torch_settled();
+	struct fake_tensor *tensor = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fake_value *inputs = (struct fake_value *)(void *)((char *)tensor + 2048);
+	*tensor = TENSOR(FAKE_PLAIN, 6, 2, 3);
+	inputs[0] = inputs[1] = tensor_value(tensor);
+	struct fake_record record = make_record("aten::add", inputs, 2);
+	fake_begin(0, &record);
+	munmap(tensor, 4096);
+	fake_end(0, &record);
+	_exit(0);
+}
+
+static void inputs_are_not_read_after_the_beginning(void)
+{
+	harness.options = "with=shapes";
+	CHECK_EQUAL(harness_run("gone", NULL), 0);
+}
+
 /* ---- instructions -------------------------------------------------------------------------------------------------------------------- */
 
 #define CALLS 100
@@ -326,6 +351,7 @@ static void an_operator_with_inputs_takes_few_instructions(void)
 	check_calls("inputs", WITH_INPUTS);
 }
 
-HARNESS_MAIN(LIST(VICTIM(reads), VICTIM(doubts), VICTIM(calls)),
+HARNESS_MAIN(LIST(VICTIM(reads), VICTIM(doubts), VICTIM(gone), VICTIM(calls)),
              LIST(TEST(inputs_are_read_as_they_are), TEST(what_does_not_hold_is_left_out),
-                  TEST(an_operator_takes_few_instructions), TEST(an_operator_with_inputs_takes_few_instructions)))
+                  TEST(inputs_are_not_read_after_the_beginning), TEST(an_operator_takes_few_instructions),
+                  TEST(an_operator_with_inputs_takes_few_instructions)))
