@@ -30,10 +30,17 @@ static void put_text(struct out *out, const char *text)
 	put(out, text, strlen(text));
 }
 
+/* Not by snprintf(): most of a text are numbers, and a program whose sizes change from batch to batch makes many. */
 static void put_integer(struct out *out, int64_t number)
 {
-	char text[24];
-	put(out, text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)number));
+	char text[24], *at = text + sizeof(text);
+	uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+	do
+		*--at = (char)('0' + left % 10);
+	while (left /= 10);
+	if (number < 0)
+		*--at = '-';
+	put(out, at, (size_t)(text + sizeof(text) - at));
 }
 
 /* As PyTorch writes them: whole numbers with a point, others with all digits. */
