@@ -23,7 +23,7 @@
 static const char *table_name, *sort_column, *column_names, *steps, *window, *output, *style_name, *header, *time_unit;
 static int64_t limit = NO_LIMIT, memory_bytes, name_width = REPORT_TORCH_WIDTH, shapes_width = REPORT_TORCH_WIDTH,
 	       source_width = REPORT_TORCH_WIDTH, frames;
-static bool is_list, is_json, is_csv, is_explained, is_top_level, has_events, has_all_threads;
+static bool is_list, is_json, is_csv, is_explained, is_top_level, has_events, has_all_threads, is_strict;
 static struct option_list by;
 
 static const struct option options[] = {
@@ -39,6 +39,7 @@ static const struct option options[] = {
 	OPTION_TEXT("window", 0, &window, "N",
                     "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
 	OPTION_FLAG("explain", 0, &is_explained, "say how each column is defined"),
+	OPTION_FLAG("strict", 0, &is_strict, "exit with 1 when something in the input is missing, damaged or repaired"),
 	OPTION_GROUP("As torch.profiler prints it"),
 	OPTION_TEXT("style", 0, &style_name, "NAME",
                     "torch: operators as key_averages().table() prints them; torch-1.13: as PyTorch 1.13 does; "
@@ -389,6 +390,21 @@ static void list_tables(void)
 		printf("%-14s %s\n", analyses[i]->name, analyses[i]->question);
 }
 
+/* For --strict: the input is not as its writer meant it. */
+static enum status check_evidence(const struct model *model, struct error *err)
+{
+	for (uint32_t i = 0; is_strict && i < model->ledger_count; i++) {
+		enum ledger_kind kind = model->ledger[i].kind;
+
+		if (kind == LEDGER_DROPPED || kind == LEDGER_DAMAGED || kind == LEDGER_TORN_TAIL ||
+		    kind == LEDGER_UNMATCHED_END || kind == LEDGER_MISSING_TAIL || kind == LEDGER_REPAIRED)
+			return error_set(err, STATUS_LIMIT, "the input is not as it should be: %s (%llu)",
+			                 model_text(model, model->ledger[i].text),
+			                 (unsigned long long)model->ledger[i].count);
+	}
+	return STATUS_OK;
+}
+
 static int run(const struct options_result *arguments, struct error *err)
 {
 	struct analysis_options analysis = {0};
@@ -418,11 +434,13 @@ static int run(const struct options_result *arguments, struct error *err)
 		return status_exit(status);
 	if (style_name) {
 		status = print_torch(&loaded.model, &wish, err);
+		status = status ? status : check_evidence(&loaded.model, err);
 		loaded_run_release(&loaded);
 		return status_exit(status);
 	}
 	report_init(&report, &loaded.model, &analysis, loaded.path);
 	status = print_all(&report, err);
+	status = status ? status : check_evidence(&loaded.model, err);
 	for (int i = 0; i < report.defect_count; i++)
 		fprintf(stderr, "stepscope: defect: %s; please report this\n", report.defects[i]);
 	report_release(&report);

@@ -176,7 +176,7 @@ static void report_cuts(const struct delivery *delivery)
 		text, sizeof text,
 		"spans ended later than the one around them, by up to a microsecond; they were cut there, by %llu ns together",
 		(unsigned long long)delivery->cut_ns);
-	model_add_ledger(delivery->model, LEDGER_REPAIRED, delivery->staged->process,
+	model_add_ledger(delivery->model, LEDGER_OTHER, delivery->staged->process,
 	                 model_text(delivery->model, delivery->staged->name), delivery->cut, text);
 }
 

@@ -4,6 +4,9 @@
  */
 #include "output/report.h"
 
+#include "analysis/torch_trace.h"
+#include "analysis/trace_reasons.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -57,6 +60,8 @@ static void compute(struct report *report, int number)
 		table_init(table, analyses[number]->name, analyses[number]->name, analyses[number]->question);
 		table->empty = arena_dup(&table->arena, err.text);
 	}
+	if (torch_trace_is(report->model))
+		trace_reasons_apply(table);
 	report->tables[number].is_ready = true;
 	if (table_check(table, &err))
 		add_defect(report, &err);

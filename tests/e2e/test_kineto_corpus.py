@@ -160,3 +160,21 @@ def test_the_order_of_the_file_does_not_matter(tmp_path):
             reports.append(sorted(map(json.dumps, model["spans"])))
             Random(1).shuffle(events)
         assert reports[0] == reports[1] == reports[2], path
+
+
+def test_what_is_not_measured_has_a_reason_that_is_true_of_a_trace():
+    names = [line.split()[0] for line in report("--tables").stdout.decode().splitlines()]
+    for path in [FILES[0], FILES[5], RANKS, *DATA.glob("traces/tracelens/**/gaunernst*")]:
+        for name in names:
+            text = report(path, "--table", name, "--json").stdout.decode()
+            said = [part for part in ("--with", "stepscope_", "stepscope.step", "stepscope run", "the recorder") if part in text.split('"rows"')[-1]]
+            assert not said, (path, name, said)
+
+
+def test_strict(tmp_path):
+    good = DATA / "traces/hta/tests/data/trace_compare/base/base.json.gz"
+    assert report(good, "--strict").returncode == 0
+    (tmp_path / "cut.json").write_bytes(gzip.decompress(good.read_bytes())[:-3])
+    assert report(tmp_path / "cut.json").returncode == 0
+    done = report(tmp_path / "cut.json", "--strict")
+    assert done.returncode == 1 and b"cut off" in done.stderr and b"cut off" in done.stdout
