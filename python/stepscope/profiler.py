@@ -322,7 +322,7 @@ class profile:
             self._number = _windows.begin(self._bits())
             if self._number:
                 self.profiler.add(self._number, _windows.directory())
-        facts = {name: "1" for name in ("with_stack", "with_modules", "with_flops") if getattr(self, name)}
+        facts = {name: "1" if getattr(self, name) else "0" for name in ("with_stack", "with_modules", "with_flops")}
         facts["trace_id"] = json.dumps(str(self.profiler.trace_id))
         for key, value in {**facts, **self.preset_metadata}.items():
             self.add_metadata_json(key, value)

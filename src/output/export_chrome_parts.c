@@ -84,6 +84,12 @@ static bool is_json(const char *text)
 	return is_good;
 }
 
+/* An earlier profiler of the program may have asked for it: "with_stack". */
+static bool is_switched_off(const char *key, const char *value)
+{
+	return !strncmp(key, "with_", 5) && !strcmp(value, "0");
+}
+
 /* What a script gave its profiler to put into the trace, add_metadata_json(), as torch.profiler does: a key of its own. */
 static void put_profiler_facts(struct chrome *chrome)
 {
@@ -114,7 +120,7 @@ static void put_profiler_facts(struct chrome *chrome)
 			continue;
 		while (ours[n] && strcmp(ours[n], key + sizeof(prefix) - 1) != 0)
 			n++;
-		if (ours[n] || !is_json(value))
+		if (ours[n] || !is_json(value) || is_switched_off(key + sizeof(prefix) - 1, value))
 			continue;
 		struct buffer quoted;
 
@@ -133,6 +139,10 @@ static bool has_shapes(const struct model *model)
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		if (model->steps[i].has_shapes)
 			return true;
+	for (uint32_t i = 0; i < model->tracks_count; i++) /* no steps, or operators outside of them */
+		for (uint32_t c = 0; c < model->tracks[i]->chunk_count; c++)
+			if (model->tracks[i]->chunks[c]->inputs)
+				return true;
 	return false;
 }
 

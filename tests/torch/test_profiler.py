@@ -170,6 +170,28 @@ def test_the_same_lists(tmp_path, python):
         assert ours[0] == theirs[0] and ours[1][:6] == theirs[1][:6] and ours[2][1] == theirs[2][1]
 
 
+ONE_AFTER_THE_OTHER = """
+import json, torch, stepscope
+found = []
+for options in ({"with_stack": True, "with_flops": True}, {"record_shapes": True}, {"profile_memory": True}):
+    with stepscope.profile(activities=["cpu"], **options) as prof:
+        torch.ones(2).add(1)
+    prof.export_chrome_trace("trace.json")
+    with open("trace.json") as file:
+        trace = json.load(file)
+    found.append(sorted(key for key in trace if key.startswith(("with_", "record_", "profile_"))))
+print(json.dumps(found))
+"""
+
+
+@every_python
+def test_traces_tell_what_their_profiler_asked_for(tmp_path, python):
+    done = subprocess.run([python, "-c", ONE_AFTER_THE_OTHER], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                          env=environment(**OURS))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [["record_shapes", "with_flops", "with_stack"], ["record_shapes"], ["profile_memory"]]
+
+
 NO_FOLDER = """
 import os, shutil, warnings, torch, stepscope
 from stepscope.arguments import Settings
