@@ -280,8 +280,8 @@ class profile:
         return [word for word, is_wanted in wanted if is_wanted]
 
     def _columns(self):
-        wanted = (("memory", self.profile_memory), ("flops", self.with_flops), ("no-stacks", not self.with_stack),
-                  ("no-shapes", not (self.record_shapes or self.with_flops)))
+        wanted = (("memory", self.profile_memory), ("flops", self.with_flops), ("no-memory", not self.profile_memory),
+                  ("no-stacks", not self.with_stack), ("no-shapes", not (self.record_shapes or self.with_flops)))
         return [word for word, is_wanted in wanted if is_wanted]
 
     def _say_what_is_missing(self):

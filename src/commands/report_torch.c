@@ -95,8 +95,7 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 	                                                   : wish->is_by_shape ? TORCH_BY_SHAPE
 	                                                                       : TORCH_BY_NAME,
 	                                          .is_profiled_only = wish->is_profiled_only && model->tells_profiled,
-	                                          .is_without_memory = wish->columns &&
-	                                                               !has_word(wish->columns, "memory"),
+	                                          .is_without_memory = has_word(wish->columns, "no-memory"),
 	                                          .is_without_shapes = has_word(wish->columns, "no-shapes"),
 	                                          .frames = frames_of(wish)};
 
