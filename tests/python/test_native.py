@@ -132,6 +132,90 @@ def test_names_of_all_kinds_from_several_threads(tmp_path, python):
     assert found.count("\u00e9\\ud800") == 15000
 
 
+ODD = r"""
+import stepscope
+stepscope.metadata("cwd \udcff", "/data/caf\udce9")
+stepscope.metadata("cut\0here", "value\0behind")
+stepscope.metadata("long", "\u20ac" * 70000)
+stepscope.thread_name("loader \udcff")
+with stepscope.range("x\0y"), stepscope.range("\u20ac" * 70000):
+    pass
+"""
+
+
+@every_interpreter
+def test_texts_that_are_no_utf8_are_taken_as_they_come(tmp_path, python):
+    done = run(tmp_path, python, "-c", ODD)
+    assert (done.returncode, done.stderr.count("Error")) == (0, 0), done.stderr
+    facts = {row["key"]: row["value"] for row in table(tmp_path, "facts")}
+    assert facts["cwd \\udcff"] == "/data/caf\\udce9" and facts["cut"] == "value"
+    assert set(facts["long"]) == {"\u20ac"}
+    assert {"".join(sorted(set(name))) for name in spans(tmp_path)} == {"x", "\u20ac"}
+
+
+SUBINTERPRETERS = """
+import stepscope
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+inner = '''
+try:
+    import stepscope
+    with stepscope.range("inner"), stepscope.phase("data"):
+        stepscope.metadata("inner", "yes")
+        stepscope.mark("inner")
+except ImportError:
+    pass # where an interpreter of its own takes no such extension
+'''
+for _ in range(3):
+    one = interpreters.create()
+    with stepscope.range("around"):
+        interpreters.run_string(one, inner)
+    interpreters.destroy(one)
+with stepscope.range("behind"), stepscope.phase("forward"):
+    stepscope.metadata("behind", "yes")
+print("done")
+"""
+
+
+@every_interpreter
+def test_interpreters_within_the_interpreter_break_nothing(tmp_path, python):
+    done = run(tmp_path, python, "-c", SUBINTERPRETERS)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    found = [name for name in spans(tmp_path) if name in ("around", "behind")]
+    assert found == ["around"] * 3 + ["behind"]
+
+
+CUT_OFF = """
+import os, threading
+import stepscope
+never = threading.Event()
+def forever():
+    while True:
+        with stepscope.range("thread"), stepscope.range("inside"):
+            never.wait(0.001)
+for _ in range(4):
+    threading.Thread(target=forever, daemon=True).start()
+with stepscope.range("outer"):
+    for _ in range(20):
+        child = os.fork()
+        if not child: # in the middle of ranges of its own and of other threads
+            with stepscope.range("child"):
+                pass
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+print("done")
+"""
+
+
+@every_interpreter
+def test_threads_that_are_cut_off_and_forks_among_them(tmp_path, python):
+    done = run(tmp_path, python, "-W", "ignore", "-c", CUT_OFF)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    assert spans(tmp_path).count("child") == 20
+
+
 def test_importing_is_light(tmp_path):
     program = "import sys, types; before = set(sys.modules); import stepscope; print(sorted(set(sys.modules) - before))"
     for python in ("/usr/bin/python3",):

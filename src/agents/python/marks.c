@@ -91,21 +91,30 @@ static PyObject *mark(PyObject *self, PyObject *name)
 
 static PyObject *metadata(PyObject *self, PyObject *arguments)
 {
-	const char *key, *value;
-	if (!PyArg_ParseTuple(arguments, "ss:metadata", &key, &value))
+	PyObject *key, *value;
+	if (!PyArg_ParseTuple(arguments, "UU:metadata", &key, &value))
 		return NULL;
-	if (library_records(STEPSCOPE_ACTIVE_STEPS))
-		library.stepscope_emit_metadata(key, value);
+	if (!library_records(STEPSCOPE_ACTIVE_STEPS))
+		Py_RETURN_NONE;
+	PyObject *key_bytes = native_utf8(key), *value_bytes = native_utf8(value);
+	if (key_bytes && value_bytes)
+		library.stepscope_emit_metadata(PyBytes_AsString(key_bytes), PyBytes_AsString(value_bytes));
+	PyErr_Clear();
+	Py_XDECREF(key_bytes);
+	Py_XDECREF(value_bytes);
 	Py_RETURN_NONE;
 }
 
 static PyObject *thread_name(PyObject *self, PyObject *arguments)
 {
-	const char *name;
-	if (!PyArg_ParseTuple(arguments, "s:thread_name", &name))
+	PyObject *name;
+	if (!PyArg_ParseTuple(arguments, "U:thread_name", &name))
 		return NULL;
-	if (library_records(STEPSCOPE_ACTIVE_STEPS))
-		library.stepscope_emit_thread_name(name);
+	PyObject *bytes = library_records(STEPSCOPE_ACTIVE_STEPS) ? native_utf8(name) : NULL;
+	if (bytes)
+		library.stepscope_emit_thread_name(PyBytes_AsString(bytes));
+	PyErr_Clear();
+	Py_XDECREF(bytes);
 	Py_RETURN_NONE;
 }
 

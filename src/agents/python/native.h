@@ -17,6 +17,9 @@
 #endif
 #define NATIVE_FAST(function) ((PyCFunction)(void (*)(void))(function))
 
+/* A Python string as bytes, whatever is in it: what has no UTF-8 (a file name with bytes of another encoding) is written as \udcNN. */
+PyObject *native_utf8(PyObject *text);
+
 /* Symbol of a Python string; 0 when nothing is recorded. False: it is no string, and TypeError is set. */
 bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol);
 

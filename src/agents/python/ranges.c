@@ -34,6 +34,11 @@ static const char *const phase_names[] = {NULL,        "data",          "forward
                                           "optimizer", "communication", "checkpoint", "evaluation"};
 #define PHASES (sizeof(phase_names) / sizeof(phase_names[0]))
 
+PyObject *native_utf8(PyObject *text)
+{
+	return PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
+}
+
 bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol)
 {
 	*symbol = 0;
@@ -43,7 +48,7 @@ bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol)
 	}
 	if (!library_records(~0u))
 		return true;
-	PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
+	PyObject *bytes = native_utf8(text);
 	if (!bytes)
 		return false;
 	*symbol = library.stepscope_name(kind, PyBytes_AsString(bytes));
