@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <stepscope/stepscope.h>
 
 /* ---- phases ---- */
 
@@ -129,6 +130,22 @@ static void add_phase(struct table *table, const struct step_times *times, int p
 	table_set_int(table, row, PHASE_STEPS, with);
 }
 
+/* Waits that were inferred are known only where operators were recorded: elsewhere they are in the phases around them. */
+static const char *waits_note(const struct model *model, const struct step_times *times, struct arena *arena)
+{
+	const char *part = step_times_part(times, arena);
+	bool is_inferred = false;
+	double waits_ns = 0;
+
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		is_inferred |= model->steps[i].is_inferred;
+	for (uint32_t i = 0; i < times->job_count; i++)
+		waits_ns += times->job[i].phase_ns[STEPSCOPE_PHASE_COMMUNICATION];
+	return part && is_inferred && waits_ns > 0
+	               ? arena_printf(arena, "communication is known where operators are: %s", part)
+	               : NULL;
+}
+
 static enum status run_phases(const struct model *model, const struct analysis_options *options, struct table *table,
                               struct error *err)
 {
@@ -157,6 +174,8 @@ static enum status run_phases(const struct model *model, const struct analysis_o
 		table->empty = step_times_empty_reason(times);
 	if (table->row_count == 1)
 		table->note = "no phases were marked: stepscope_phase_begin(), stepscope_phase_switch()";
+	else
+		table->note = waits_note(model, times, &table->arena);
 	free(values);
 	step_times_release(&own);
 	return STATUS_OK;

@@ -308,15 +308,19 @@ static void find_unknown_waits(struct step_times *times, const struct model *mod
 {
 	for (uint32_t s = 0; s < times->span_count; s++) {
 		struct step_span *span = &times->spans[s];
-		bool is_measured = false, is_known = false;
+		bool is_measured = false, is_known = false, is_part = false;
 
 		for (uint32_t i = 0; i < times->count; i++) {
 			if (model->steps[i].process != span->process)
 				continue;
 			is_measured |= times->steps[i].is_measured;
+			is_part |= model->steps[i].is_inferred && times->steps[i].is_complete &&
+			           times->steps[i].is_selected && !times->steps[i].is_measured;
 			is_known |= times->steps[i].phase_ns[STEPSCOPE_PHASE_COMMUNICATION] > 0;
 		}
-		if (is_known)
+		if (is_measured && is_part)
+			span->no_waits = "operators were recorded in a part of its steps only";
+		if (is_known || span->no_waits)
 			continue;
 		if (waits->is_unknown && waits->is_unknown[span->process])
 			span->no_waits = "the backend did not tell when it executes collectives";
