@@ -93,7 +93,9 @@ static void take_distributed(struct kineto_import *import, const struct kineto_v
 {
 	struct kineto_walk walk = kineto_walk_begin(object);
 	int64_t number;
+	bool is_alone = false; /* our own exporter gives every process a rank, because readers want one */
 	while (kineto_walk_next(&walk)) {
+		is_alone |= kineto_is_text(&walk.key, "backend") && kineto_is_text(&walk.value, "none");
 		bool is_number = kineto_integer(&walk.value, &number) && number >= 0 && number <= INT32_MAX;
 		if (is_number && kineto_is_text(&walk.key, "rank")) {
 			import->rank = number;
@@ -103,6 +105,8 @@ static void take_distributed(struct kineto_import *import, const struct kineto_v
 		}
 		add_fact(import, "distributed.", &walk.key, &walk.value);
 	}
+	if (is_alone && import->world_size <= 1)
+		import->has_rank = false;
 }
 
 /* Of each device its properties, "device.0.numSms". */

@@ -71,8 +71,6 @@ static void find_content(struct finish *finish)
 		finish->has_content[stage->marks[i].track] = true;
 	for (uint32_t i = 0; i < stage->memory_count; i++)
 		finish->has_content[stage->memory[i].event.track] = true;
-	for (uint32_t i = 0; i < stage->values_count; i++)
-		finish->has_content[stage->values[i].track] = true;
 }
 
 /* ---- processes ---- */
@@ -85,6 +83,20 @@ static uint32_t find_process(const struct finish *finish, int64_t pid)
 	return NO_PROCESS;
 }
 
+/* Our own exporter calls processes of several ranks "rank 3: train.py"; -1: not so. *name: what follows. */
+static int32_t rank_of_name(const struct finish *finish, const struct staged_track *facts, const char **name)
+{
+	*name = facts ? model_text(finish->model, facts->name) : "";
+	char *end;
+	if (!finish->import->is_ours || strncmp(*name, "rank ", 5) != 0)
+		return -1;
+	long rank = strtol(*name + 5, &end, 10);
+	if (end == *name + 5 || strncmp(end, ": ", 2) != 0 || rank < 0 || rank > INT32_MAX)
+		return -1;
+	*name = end + 2;
+	return (int32_t)rank;
+}
+
 static uint32_t add_process(struct finish *finish, const struct staged_track *track)
 {
 	const struct kineto_import *import = finish->import;
@@ -94,10 +106,23 @@ static uint32_t add_process(struct finish *finish, const struct staged_track *tr
 	process->pid = track && !track->pid.text ? track->pid.number : 0;
 	process->role = STEPSCOPE_ROLE_IMPORTED;
 	process->host = import->host;
-	process->name = facts ? facts->name : 0;
+	const char *name;
+	process->rank = rank_of_name(finish, facts, &name);
+	process->name = *name ? intern_add(&finish->model->strings, name) : 0;
 	process->is_closed = true;
 	process->realtime_offset_ns = import->has_origin ? import->origin_base_ns : 0;
 	return number;
+}
+
+/* The main one, unless the name of the device's row says another. */
+static uint32_t process_of_device(const struct finish *finish, const struct staged_track *track)
+{
+	const char *name;
+	int32_t rank = rank_of_name(finish, process_facts(finish, track), &name);
+	for (uint32_t i = finish->import->first_process; rank >= 0 && i < finish->model->processes_count; i++)
+		if (finish->model->processes[i].rank == rank)
+			return i;
+	return finish->main_process;
 }
 
 /* Threads decide which processes there are; the one that has steps, or else the most spans, also gets what is no thread's. */
@@ -129,16 +154,21 @@ static void find_processes(struct finish *finish)
 	if (!weights)
 		add_process(finish, NULL);
 	free(weights);
-	for (uint32_t i = 0; i < stage->tracks_count; i++)
-		if (stage->tracks[i].process == NO_PROCESS)
-			stage->tracks[i].process = finish->main_process;
+	for (uint32_t i = 0; i < stage->tracks_count; i++) {
+		struct staged_track *track = &stage->tracks[i];
+		if (track->process == NO_PROCESS && !track->pid.text && finish->kinds[i] == TRACK_THREAD)
+			track->process = find_process(finish, track->pid.number); /* counters are a process's */
+		if (track->process == NO_PROCESS)
+			track->process = process_of_device(finish, track);
+	}
 }
 
 static void describe_main(struct finish *finish)
 {
 	const struct kineto_import *import = finish->import;
 	struct process *process = &finish->model->processes[finish->main_process];
-	process->rank = import->has_rank ? (int32_t)import->rank : -1;
+	if (import->has_rank && process->rank < 0)
+		process->rank = (int32_t)import->rank;
 	process->world_size = import->world_size > 0 ? (int32_t)import->world_size : -1;
 	process->event_count = import->event_count;
 	for (uint32_t i = 0; i < finish->stage->facts_count; i++)

@@ -178,3 +178,22 @@ def test_strict(tmp_path):
     assert report(tmp_path / "cut.json").returncode == 0
     done = report(tmp_path / "cut.json", "--strict")
     assert done.returncode == 1 and b"cut off" in done.stderr and b"cut off" in done.stdout
+
+
+SAME = {"steps": ["step", "dur_ns", "data_ns", "forward_ns", "backward_ns", "optimizer_ns", "other_ns"], "phases": None,
+        "ops": ["name", "calls", "total_ns", "self_ns", "step_self_ns", "min_ns", "max_ns", "flops", "memory_bytes"],
+        "memory": None, "counters": None, "marks": ["name", "process", "step"], "ranks": ["process", "steps", "mean_ns"], "step_time": ["mean_ns", "p50_ns", "max_ns"]}
+
+
+@pytest.mark.parametrize("sample", ["train", "ranks"])
+def test_what_we_export_reads_back_as_the_recording(tmp_path, sample):
+    subprocess.run([BUILD / "tests/unit/report_sample", sample, tmp_path / "run"], check=True, timeout=60)
+    subprocess.run([os.environ["STEPSCOPE"], "export", tmp_path / "run", "-o", tmp_path / "trace.json.gz"], check=True, timeout=60,
+                   capture_output=True)
+    for name, columns in SAME.items():
+        tables = []
+        for path in ("run", "trace.json.gz"):
+            rows = json.loads(report(tmp_path / path, "--table", name, "--json").stdout)["rows"]
+            rows = [{key: value for key, value in row.items() if columns is None or key in columns} for row in rows]
+            tables.append(sorted(rows, key=str))
+        assert tables[0] == tables[1] and (tables[0] or sample == "ranks"), name
