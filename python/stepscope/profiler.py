@@ -15,13 +15,14 @@ import warnings
 
 import torch
 import torch.profiler as theirs
+from torch.autograd import DeviceType, kineto_available
 from torch.profiler import ProfilerAction, ProfilerActivity, record_function, supported_activities
 
 import stepscope
 from stepscope import _results, _windows
 
-__all__ = ["ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
-           "supported_activities", "tensorboard_trace_handler"]
+__all__ = ["DeviceType", "ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function",
+           "schedule", "supported_activities", "tensorboard_trace_handler"]
 
 NONE, WARMUP, RECORD, SAVE = (ProfilerAction.NONE, ProfilerAction.WARMUP, ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 _is_1 = torch.__version__.startswith("1.")

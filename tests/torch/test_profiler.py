@@ -263,7 +263,16 @@ def test_switched_off_is_said(tmp_path, python):
     assert "nothing was recorded" in done.stdout
 
 
-IMPORT = "import sys, stepscope; assert 'torch' not in sys.modules; assert stepscope.profile; assert 'torch' in sys.modules"
+IMPORT = """
+import sys, stepscope
+assert 'torch' not in sys.modules
+assert stepscope.profile
+assert 'torch' in sys.modules
+import torch.profiler
+for name in ("DeviceType", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule",
+             "supported_activities", "tensorboard_trace_handler"):
+    assert hasattr(torch.profiler, name) and hasattr(stepscope, name) and hasattr(stepscope.profiler, name), name
+"""
 
 
 @every_python
