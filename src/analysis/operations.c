@@ -299,6 +299,13 @@ static void add_call(struct op_group *group, const struct span_view *span, bool 
 	group->max_ns = span->dur_ns > group->max_ns ? span->dur_ns : group->max_ns;
 }
 
+/* Other spans on a device's track are of a host that gave its threads the numbers of streams. */
+static bool is_of_device(const struct span_view *span)
+{
+	return span->track->kind == TRACK_DEVICE &&
+	       (span_is_device_work(span->kind) || span->kind == SPAN_SYNC || span->kind == SPAN_ANNOTATION);
+}
+
 static bool visit(void *context, const struct span_view *span)
 {
 	struct op_fold *fold = context;
@@ -307,6 +314,8 @@ static bool visit(void *context, const struct span_view *span)
 	uint32_t number;
 
 	leave(fold, span->depth);
+	if (is_of_device(span))
+		return true; /* the table of kernels has them */
 	fold->calls += !is_structure(span->kind);
 	if (!step_times_measures(fold->times, span->step)) {
 		fold->outside += !is_structure(span->kind);
@@ -800,8 +809,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	launched_time_init(&fold.launched_time, model, fold.launches);
 	add_group(&fold, &(struct op_key){0});
 	for (uint32_t track = 0; track < model->tracks_count; track++) {
-		if (model->tracks[track]->kind == TRACK_DEVICE || model->tracks[track]->kind == TRACK_OTHER)
-			continue; /* no threads: the table of kernels has a device's work */
+		if (model->tracks[track]->kind == TRACK_OTHER)
+			continue; /* no thread */
 		leave(&fold, 0);
 		fold.is_step_track = marks_steps(model, track);
 		model_visit_spans(model, track, visit, &fold);

@@ -10,6 +10,7 @@
 #include "analysis/torch_trace.h"
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "model/launches.h"
 #include "model/merge_sort.h"
 
 #include <stdlib.h>
@@ -84,6 +85,10 @@ static bool is_wanted(const struct builder *builder, const struct span_view *spa
 	case SPAN_PYTHON:
 	case SPAN_MODULE:
 	case SPAN_RUNTIME:
+	case SPAN_KERNEL:
+	case SPAN_MEMCPY:
+	case SPAN_MEMSET:
+	case SPAN_SYNC:
 		return builder->is_trace;
 	default:
 		return false;
@@ -205,7 +210,45 @@ static bool visit(void *context, const struct span_view *span)
 	event->start_us = (double)(span->start_ns - builder->base_ns) / 1000;
 	event->end_ns = span->start_ns + (builder->is_trace ? torch_trace_dur_ns(builder->model, span) : span->dur_ns);
 	event->end_us = (double)(event->end_ns - builder->base_ns) / 1000;
+	if (span->track->kind == TRACK_DEVICE && span->kind != SPAN_PYTHON && span->kind != SPAN_OP) {
+		event->is_device = true;
+		event->is_annotation = span->kind == SPAN_ANNOTATION;
+		event->device_us = event->end_us - event->start_us;
+		event->inputs = 0;
+		builder->ops->has_device = true;
+	}
 	return true;
+}
+
+/* ---- devices ---- */
+
+/* What a device did is the operator's that launched it; in no operator it is nobody's. */
+static void add_device_times(struct builder *builder)
+{
+	const struct model *model = builder->model;
+	struct torch_event *events = builder->ops->events;
+	struct launches launches;
+
+	launches_init(&launches, model);
+	for (uint32_t number = 0; number < launches.track_count; number++) {
+		const uint32_t *event_of = builder->event_of[number];
+
+		for (uint32_t row = 0; event_of && launches.by_track[number] && row < model->tracks[number]->span_count;
+		     row++) {
+			const struct launch *launch = launches_of(&launches, number, row);
+			uint32_t operation, i;
+
+			if (launch->operation == MODEL_NONE || !builder->event_of[launch->track] ||
+			    event_of[row] == TORCH_NONE)
+				continue;
+			operation = builder->event_of[launch->track][launch->operation];
+			const struct span_chunk *chunk = track_chunk(model->tracks[launch->track], launch->operation,
+			                                             &i);
+			if (operation != TORCH_NONE && chunk->kind[i] == SPAN_OP)
+				events[operation].device_us += events[event_of[row]].device_us;
+		}
+	}
+	launches_release(&launches);
 }
 
 /* ---- memory ---- */
@@ -334,6 +377,7 @@ static void merge(struct torch_ops *ops)
 			continue;
 		event->is_merged = true;
 		parent->children = event->children;
+		parent->device_us = event->device_us; /* as torch: its own are lost */
 	}
 }
 
@@ -349,6 +393,15 @@ static void add_up_children(struct torch_ops *ops)
 		parent->children_us += torch_event_us(event);
 		clamped_add(&parent->children_bytes[0], event->bytes[0]);
 		clamped_add(&parent->children_bytes[1], event->bytes[1]);
+	}
+	for (uint32_t i = ops->event_count; i-- > 0;) { /* parents come before their children */
+		struct torch_event *event = &ops->events[i];
+
+		if (event->is_merged || event->is_device)
+			continue;
+		event->device_us += event->children_device_us;
+		if (event->parent != TORCH_NONE)
+			ops->events[event->parent].children_device_us += event->device_us;
 	}
 }
 
@@ -388,7 +441,7 @@ static void sort_events(struct torch_ops *ops)
 static uint32_t hash_of(const struct torch_event *event, bool is_by_shape)
 {
 	const char *const texts[] = {event->name, event->source, is_by_shape ? event->shapes : ""};
-	uint64_t hash = event->is_annotation;
+	uint64_t hash = event->is_annotation + 2u * event->is_device;
 
 	for (int i = 0; i < 3; i++)
 		for (const char *at = texts[i]; *at; at++)
@@ -398,15 +451,17 @@ static uint32_t hash_of(const struct torch_event *event, bool is_by_shape)
 
 static bool is_same(const struct torch_event *a, const struct torch_event *b, bool is_by_shape)
 {
-	return a->is_annotation == b->is_annotation && !strcmp(a->name, b->name) && !strcmp(a->source, b->source) &&
-	       (!is_by_shape || !strcmp(a->shapes, b->shapes));
+	return a->is_annotation == b->is_annotation && a->is_device == b->is_device && !strcmp(a->name, b->name) &&
+	       !strcmp(a->source, b->source) && (!is_by_shape || !strcmp(a->shapes, b->shapes));
 }
 
 static void add_to_row(struct torch_row *row, const struct torch_event *event)
 {
-	double total_us = torch_event_us(event);
+	double total_us = event->is_device ? 0 : torch_event_us(event);
 
 	row->count++;
+	row->device_us += event->device_us;
+	row->self_device_us += event->device_us - event->children_device_us;
 	row->total_us += total_us;
 	row->self_us += total_us - event->children_us;
 	row->flops += event->flops;
@@ -495,6 +550,8 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	}
 	if (options->frames)
 		add_sources(&builder);
+	if (ops->has_device)
+		add_device_times(&builder);
 	if (builder.is_trace)
 		torch_trace_arrange(ops, model, builder.base_ns, !options->is_without_memory);
 	else if (!options->is_without_memory)

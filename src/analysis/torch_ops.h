@@ -21,6 +21,8 @@ struct torch_event {
 	int64_t start_ns, end_ns;
 	double start_us, end_us; /* from the first event on */
 	double children_us;
+	/* Of a device's event its duration; of another one the work it launched itself, then with what its children launched. */
+	double device_us, children_device_us;
 	int64_t bytes[2], children_bytes[2]; /* allocated minus released: of the host, of devices */
 	int64_t step;                        /* number of a step, -1: it is none */
 	double flops;
@@ -31,13 +33,13 @@ struct torch_event {
 	int64_t sequence;        /* -1: none */
 	uint32_t forward_thread; /* PyTorch's number of it; 0: none */
 	uint32_t stack;          /* of Python; what a backward does has its forward's */
-	bool is_annotation, is_merged /* into its parent */, is_backward;
+	bool is_annotation, is_merged /* into its parent */, is_backward, is_device;
 };
 
 struct torch_row {
 	const struct torch_event *first;
 	int64_t count;
-	double total_us, self_us, flops;
+	double total_us, self_us, device_us, self_device_us, flops;
 	int64_t bytes[2], self_bytes[2];
 };
 
@@ -55,7 +57,7 @@ struct torch_ops {
 	uint32_t order_count;
 	struct torch_row *rows;
 	uint32_t row_count;
-	bool has_memory, has_operators;
+	bool has_memory, has_operators, has_device; /* has_device: work of devices */
 	struct arena texts;
 };
 

@@ -91,8 +91,9 @@ static void find_parents(struct torch_ops *ops, const struct model *model)
 		while (depth && (events[i].start_us >= events[open[depth - 1]].end_us ||
 		                 events[i].end_us > events[open[depth - 1]].end_us))
 			depth--;
-		events[i].parent = depth ? open[depth - 1] : TORCH_NONE;
-		open[depth++] = i;
+		events[i].parent = depth && !events[i].is_device ? open[depth - 1] : TORCH_NONE;
+		if (!events[i].is_device)
+			open[depth++] = i;
 	}
 	free(ops->events);
 	ops->events = events;
@@ -190,7 +191,7 @@ static void find_bytes(struct torch_ops *ops, const struct model *model, int64_t
 		uint32_t first = find_change(changes, count, event->start_ns),
 			 end = find_change(changes, count, event->end_ns + 1);
 
-		if (end <= first)
+		if (end <= first || event->is_device)
 			continue;
 		event->bytes[0] = bytes_that_fit(changes[end].before[0] - changes[first].before[0]);
 		event->bytes[1] = bytes_that_fit(changes[end].before[1] - changes[first].before[1]);

@@ -114,6 +114,8 @@ enum status report_torch_write(struct buffer *out, const struct model *model, co
 		.has_flops = wish->columns ? has_word(wish->columns, "flops") : has_flops,
 		.has_shapes = wish->is_by_shape || wish->has_events,
 	};
+	if (ops.has_device)
+		table.device = "cuda"; /* of AMD's, too */
 	for (int i = 0; i < 4; i++)
 		if (has_word(wish->columns, devices[i]))
 			table.device = devices[i];

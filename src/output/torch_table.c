@@ -30,10 +30,13 @@ enum sort_by {
 	SORT_SELF_CPU_MEMORY,
 	SORT_DEVICE_MEMORY,
 	SORT_SELF_DEVICE_MEMORY,
+	SORT_DEVICE_TIME,
+	SORT_DEVICE_TOTAL,
+	SORT_SELF_DEVICE,
 	SORT_COUNT,
 	SORT_FLOPS,
 	SORT_KEY,
-	SORT_NOTHING, /* device times: all 0 */
+	SORT_NOTHING,
 };
 
 static const struct {
@@ -47,9 +50,9 @@ static const struct {
 	{"self_cpu_memory_usage", SORT_SELF_CPU_MEMORY},
 	{"device_memory_usage", SORT_DEVICE_MEMORY},
 	{"self_device_memory_usage", SORT_SELF_DEVICE_MEMORY},
-	{"device_time", SORT_NOTHING},
-	{"device_time_total", SORT_NOTHING},
-	{"self_device_time_total", SORT_NOTHING},
+	{"device_time", SORT_DEVICE_TIME},
+	{"device_time_total", SORT_DEVICE_TOTAL},
+	{"self_device_time_total", SORT_SELF_DEVICE},
 	{"count", SORT_COUNT},
 	{"flops", SORT_FLOPS},
 	{"key", SORT_KEY},
@@ -85,6 +88,12 @@ static double value_of(const struct torch_row *row, enum sort_by by)
 		return row->total_us;
 	case SORT_SELF_CPU:
 		return row->self_us;
+	case SORT_DEVICE_TIME:
+		return row->device_us / (double)row->count;
+	case SORT_DEVICE_TOTAL:
+		return row->device_us;
+	case SORT_SELF_DEVICE:
+		return row->self_device_us;
 	case SORT_CPU_MEMORY:
 	case SORT_DEVICE_MEMORY:
 		return (double)row->bytes[by == SORT_DEVICE_MEMORY];
@@ -210,11 +219,12 @@ struct lines {
 	const struct torch_table *table;
 	int64_t widths[COLUMNS];
 	const char *headers[COLUMNS];
-	char titles[4][32]; /* of a device's and the operations' columns */
+	char titles[7][32]; /* of a device's and the operations' columns */
+	char device[16];
 	int count;
 	double flops_scale;
-	double sum_us;
-	bool has_flops, has_shapes, has_source, has_device_bytes;
+	double sum_us, device_sum_us;
+	bool has_flops, has_shapes, has_source, has_device_bytes, has_device_time;
 	int source_column;
 };
 
@@ -264,20 +274,44 @@ static int64_t least(int64_t width, int64_t maximum)
 	return maximum == TORCH_TABLE_NO_LIMIT || width < maximum ? width : maximum;
 }
 
-static void add_device_columns(struct lines *lines, const struct torch_ops *ops)
+static void name_device(struct lines *lines)
 {
-	char name[16] = "None";
+	const char *device = lines->table->device ? lines->table->device : "None";
 	size_t i;
 
+	for (i = 0; device[i] && i + 1 < sizeof(lines->device); i++)
+		lines->device[i] = lines->table->device ? (char)toupper((unsigned char)device[i]) : device[i];
+	lines->device[i] = '\0';
+}
+
+static void add_device_time_columns(struct lines *lines, const struct torch_ops *ops)
+{
+	static const char *const titles[] = {"Self %s", "Self %s %%", "%s total", "%s time avg"};
+
+	for (uint32_t row = 0; row < ops->row_count; row++) {
+		const struct torch_row *what = &ops->rows[row];
+
+		lines->has_device_time |= lines->table->device && what->self_device_us > 0;
+		if (what->first->is_device && !what->first->is_annotation)
+			lines->device_sum_us += what->self_device_us;
+	}
+	for (int i = 0; lines->has_device_time && i < 4; i++) {
+		const char *place = strstr(titles[i], "%s");
+
+		snprintf(lines->titles[3 + i], sizeof(lines->titles[0]), "%.*s%s%s", (int)(place - titles[i]),
+		         titles[i], lines->device, i == 1 ? " %" : place + 2);
+		add_column(lines, lines->titles[3 + i], WIDTH);
+	}
+}
+
+static void add_device_columns(struct lines *lines, const struct torch_ops *ops)
+{
 	for (uint32_t row = 0; row < ops->row_count; row++)
 		lines->has_device_bytes |= lines->table->device && ops->rows[row].self_bytes[1] > 0;
 	if (!lines->has_device_bytes)
 		return;
-	for (i = 0; lines->table->device && lines->table->device[i] && i + 1 < sizeof(name); i++)
-		name[i] = (char)toupper((unsigned char)lines->table->device[i]);
-	name[i] = '\0';
-	snprintf(lines->titles[0], sizeof(lines->titles[0]), "%s Mem", name);
-	snprintf(lines->titles[1], sizeof(lines->titles[1]), "Self %s Mem", name);
+	snprintf(lines->titles[0], sizeof(lines->titles[0]), "%s Mem", lines->device);
+	snprintf(lines->titles[1], sizeof(lines->titles[1]), "Self %s Mem", lines->device);
 	add_column(lines, lines->titles[0], WIDTH);
 	add_column(lines, lines->titles[1], WIDTH);
 }
@@ -339,6 +373,8 @@ static void add_columns(struct lines *lines, const struct torch_ops *ops)
 	add_column(lines, "Name", least((int64_t)longest_name + 4, lines->table->name_width));
 	for (int i = 0; i < 5; i++)
 		add_column(lines, times[i], WIDTH);
+	name_device(lines);
+	add_device_time_columns(lines, ops);
 	if (lines->table->has_memory) {
 		add_column(lines, "CPU Mem", WIDTH);
 		add_column(lines, "Self CPU Mem", WIDTH);
@@ -410,6 +446,23 @@ static void put_more_frames(struct lines *lines, const char *source)
 	} while (true);
 }
 
+static void put_device_times(struct lines *lines, const struct torch_row *row, int *column)
+{
+	const char *unit = lines->table->time_unit;
+	char cell[CELL_BYTES];
+
+	if (!lines->has_device_time)
+		return;
+	format_time(cell, row->self_device_us, unit);
+	put_cell(lines, column, cell);
+	format_share(cell, row->self_device_us, lines->device_sum_us);
+	put_cell(lines, column, cell);
+	format_time(cell, row->device_us, unit);
+	put_cell(lines, column, cell);
+	format_time(cell, row->device_us / (double)row->count, unit);
+	put_cell(lines, column, cell);
+}
+
 static void put_row(struct lines *lines, const struct torch_row *row)
 {
 	const char *source = row->first->source;
@@ -428,6 +481,7 @@ static void put_row(struct lines *lines, const struct torch_row *row)
 	put_cell(lines, &column, cell);
 	format_time(cell, row->total_us / (double)row->count, unit);
 	put_cell(lines, &column, cell);
+	put_device_times(lines, row, &column);
 	for (int i = 0; lines->table->has_memory && i < (lines->has_device_bytes ? 2 : 1); i++) {
 		format_bytes(cell, row->bytes[i], lines->table->is_old);
 		put_cell(lines, &column, cell);
@@ -500,6 +554,9 @@ enum status torch_table_write(struct buffer *out, const struct torch_ops *ops, c
 	put_separator(&lines);
 	format_time(cell, lines.sum_us, table->time_unit);
 	buffer_printf(out, "Self CPU time total: %s\n", cell);
+	format_time(cell, lines.device_sum_us, table->time_unit);
+	if (lines.has_device_time)
+		buffer_printf(out, "Self %s time total: %s\n", lines.device, cell);
 	free(rows);
 	return STATUS_OK;
 }
@@ -539,6 +596,10 @@ static void put_row_json(struct json_writer *json, const struct torch_row *row, 
 	put_integer(json, "count", row->count);
 	put_number(json, "cpu_time_total", row->total_us);
 	put_number(json, "self_cpu_time_total", row->self_us);
+	if (table->device) {
+		put_number(json, "device_time_total", row->device_us);
+		put_number(json, "self_device_time_total", row->self_device_us);
+	}
 	put_integer(json, "cpu_memory_usage", row->bytes[0]);
 	put_integer(json, "self_cpu_memory_usage", row->self_bytes[0]);
 	put_integer(json, "device_memory_usage", row->bytes[1]);

@@ -20,7 +20,7 @@ struct torch_table {
 	int64_t source_width;
 	const char *header;    /* (optional) */
 	const char *time_unit; /* "s", "ms", "us"; NULL: what fits each */
-	const char *device;    /* "cuda": what columns of a device are called; NULL: none was asked for */
+	const char *device;    /* "cuda": what columns of a device are called; NULL: of none */
 	bool is_top_level;     /* only rows whose first event lies in no other */
 	bool is_old;           /* as PyTorch 1.13 writes it */
 	bool has_memory, has_flops, has_shapes;
