@@ -267,12 +267,12 @@ static void check_correlations(struct chrome_check *check)
 {
 	const struct ref_list *calls = &check->lists[REF_CPU_CORR];
 	const struct ref_list *works = &check->lists[REF_GPU_CORR];
-	const struct ref *end = calls->refs + calls->count;
 
 	for (uint32_t i = 0; i < works->count; i++) {
 		const struct ref *call = find(calls, works->refs[i].key);
+		bool is_last = call && call == &calls->refs[calls->count - 1];
 
-		if (!call || (call + 1 < end && call[1].key == call->key))
+		if (!call || (!is_last && call[1].key == call->key))
 			validate_count(check->validation, VALIDATE_H6, works->refs[i].offset, NULL);
 	}
 }
