@@ -127,10 +127,12 @@ enum status kineto_load_file(struct kineto_import *import, uint64_t done_bytes, 
 	if (status == STATUS_OK) {
 		buffer_init(&import->text, TEXT_BYTES);
 		buffer_init(&import->inputs, TEXT_BYTES);
+		kineto_memo_init(import);
 		status = load_stream(loading, err);
 		kineto_stage_release(&import->stage);
 		buffer_release(&import->text);
 		buffer_release(&import->inputs);
+		kineto_memo_release(import);
 		input_close(loading->input);
 	}
 	free(loading);

@@ -13,6 +13,46 @@
 
 #define INPUTS_BYTES ((size_t)64 << 10) /* longer lists are left out */
 #define TEXT_BYTES ((size_t)4096)       /* longer facts are cut */
+#define RAW_BYTES ((size_t)8192)        /* longer args are not remembered */
+#define RAWS_MAX (1u << 20)
+
+/* ---- what was met before ---- */
+
+void kineto_memo_init(struct kineto_import *import)
+{
+	intern_init(&import->memo.raws);
+	buffer_init(&import->raw, RAW_BYTES);
+}
+
+void kineto_memo_release(struct kineto_import *import)
+{
+	intern_release(&import->memo.raws);
+	buffer_release(&import->raw);
+	free(import->memo.known);
+}
+
+static void add_raw(struct kineto_import *import, const struct kineto_value *value)
+{
+	if (value->type != VALUE_NONE)
+		buffer_add(&import->raw, value->at, value->length);
+	buffer_add_byte(&import->raw, 0x1f);
+}
+
+/* Of what is in import->raw; NULL: too long to be kept. *is_new: it has to be filled. */
+static struct kineto_known *known_of(struct kineto_import *import, bool *is_new)
+{
+	struct kineto_memo *memo = &import->memo;
+	uint32_t count = memo->raws.count;
+	if (import->raw.is_overflown || count > RAWS_MAX)
+		return NULL;
+	uint32_t number = intern_add_n(&memo->raws, import->raw.data, import->raw.length);
+	if (number >= memo->capacity) {
+		memo->capacity = memo->capacity ? 2 * memo->capacity : 1024;
+		memo->known = memory_resize(memo->known, memo->capacity, sizeof *memo->known);
+	}
+	*is_new = memo->raws.count != count;
+	return &memo->known[number];
+}
 
 /* ---- inputs ---- */
 
@@ -81,10 +121,21 @@ void kineto_take_inputs(struct kineto_import *import, const struct kineto_event 
 		span->shape = kineto_intern(import, &event->known[ARG_SHAPE]);
 	if (!is_list(dims) || !has_contents(dims))
 		return;
+	bool is_new = true;
+	const struct kineto_value *const raws[] = {dims, types, strides, values};
+	buffer_clear(&import->raw);
+	for (size_t i = 0; i < 4; i++)
+		add_raw(import, raws[i]);
+	struct kineto_known *known = known_of(import, &is_new);
+	import->has_shapes = true;
+	if (!is_new) {
+		span->shape = known->shape;
+		span->inputs = known->inputs;
+		return;
+	}
 	buffer_clear(text);
 	append_sizes(text, dims);
 	span->shape = intern_add_n(strings, text->data, text->length);
-	import->has_shapes = true;
 	if (is_list(types)) {
 		buffer_add(text, "\nt ", 3);
 		append_texts(text, types);
@@ -99,6 +150,8 @@ void kineto_take_inputs(struct kineto_import *import, const struct kineto_event 
 	}
 	if (!text->is_overflown)
 		span->inputs = intern_add_n(strings, text->data, text->length);
+	if (known)
+		*known = (struct kineto_known){span->shape, span->inputs};
 }
 
 /* ---- launches ---- */
@@ -153,7 +206,11 @@ static void set_other(struct kineto_import *import, struct launch_config *config
 		launch_config_set_text(config, (enum launch_text)(-1 - known->fact), import->text.data);
 }
 
-void kineto_take_launch(struct kineto_import *import, const struct kineto_event *event, struct staged_span *span)
+static const uint8_t launch_keys[] = {ARG_GRID,          ARG_BLOCK,         ARG_REGISTERS,
+                                      ARG_SHARED_MEMORY, ARG_BLOCKS_PER_SM, ARG_WARPS_PER_SM,
+                                      ARG_OCCUPANCY,     ARG_BYTES,         ARG_BANDWIDTH};
+
+static uint32_t describe_launch(struct kineto_import *import, const struct kineto_event *event)
 {
 	struct launch_config config = {0};
 	char text[LAUNCH_CONFIG_BYTES];
@@ -169,8 +226,29 @@ void kineto_take_launch(struct kineto_import *import, const struct kineto_event 
 	for (uint32_t i = 0; i < event->arg_count; i++)
 		set_other(import, &config, &event->args[i]);
 	size_t length = launch_config_write(&config, text);
-	if (length)
-		span->inputs = intern_add_n(&import->model->strings, text, length);
+	return length ? intern_add_n(&import->model->strings, text, length) : 0;
+}
+
+void kineto_take_launch(struct kineto_import *import, const struct kineto_event *event, struct staged_span *span)
+{
+	bool is_new = true;
+	buffer_clear(&import->raw);
+	for (size_t i = 0; i < sizeof launch_keys; i++)
+		add_raw(import, &event->known[launch_keys[i]]);
+	for (uint32_t i = 0; i < event->arg_count; i++) {
+		if (!launch_arg_of(&event->args[i].key))
+			continue;
+		add_raw(import, &event->args[i].key);
+		add_raw(import, &event->args[i].value);
+	}
+	struct kineto_known *known = known_of(import, &is_new);
+	if (is_new) {
+		span->inputs = describe_launch(import, event);
+		if (known)
+			*known = (struct kineto_known){0, span->inputs};
+	} else {
+		span->inputs = known->inputs;
+	}
 }
 
 /* ---- the rest ---- */

@@ -4,6 +4,8 @@
  */
 #include "importers/kineto_event.h"
 
+#include "importers/kineto_bytes.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -48,19 +50,11 @@ static bool fail(struct scanner *scanner)
 
 static char skip_blanks(struct scanner *scanner)
 {
-	while (*scanner->at == ' ' || *scanner->at == '\n' || *scanner->at == '\t' || *scanner->at == '\r')
-		scanner->at++;
+	scanner->at = kineto_past_blanks(scanner->at);
 	return *scanner->at;
 }
 
 /* ---- strings ---- */
-
-static const char *past_blanks(const char *at)
-{
-	while (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')
-		at++;
-	return at;
-}
 
 /* A key and its colon begin here; of an event's own keys, or any. */
 static bool is_key_here(const char *at, const char *end, bool is_of_event)
@@ -72,18 +66,18 @@ static bool is_key_here(const char *at, const char *end, bool is_of_event)
 		at++;
 	return at < end && *at == '"' &&
 	       (!is_of_event || kineto_field_of(first, (size_t)(at - first)) < EVENT_FIELD_COUNT) &&
-	       *past_blanks(at + 1) == ':';
+	       *kineto_past_blanks(at + 1) == ':';
 }
 
 /* Does what follows a quote continue an object behind a string? */
 static bool is_end_of_value(const char *at, const char *end, bool is_of_event)
 {
-	at = past_blanks(at);
+	at = kineto_past_blanks(at);
 	if (*at == '}') {
-		at = past_blanks(at + 1);
+		at = kineto_past_blanks(at + 1);
 		return at >= end || *at == ',' || *at == ']' || *at == '}' || *at == '{';
 	}
-	return *at == ',' && is_key_here(past_blanks(at + 1), end, is_of_event);
+	return *at == ',' && is_key_here(kineto_past_blanks(at + 1), end, is_of_event);
 }
 
 /* At its first byte; leaves the scanner behind the quote. */
@@ -109,14 +103,10 @@ static bool read_string(struct scanner *scanner, struct kineto_value *value)
 	uint8_t flags = 0;
 	*value = (struct kineto_value){.at = at, .type = VALUE_STRING};
 	for (;;) {
-		uint8_t flag = byte_flags[(unsigned char)*at];
-		flags |= flag;
-		if (!(flag & STOPS)) {
-			at++;
-			continue;
-		}
+		at = kineto_past_plain(at, &flags);
 		if (*at == '"')
 			break;
+		flags |= byte_flags[(unsigned char)*at];
 		if (at >= scanner->end || (*at == '\\' && at + 1 >= scanner->end)) {
 			scanner->at = scanner->end;
 			return fail(scanner);
@@ -143,6 +133,7 @@ static bool read_container(struct scanner *scanner, struct kineto_value *value)
 	uint32_t depth = 0;
 	*value = (struct kineto_value){.at = scanner->at, .type = *scanner->at == '{' ? VALUE_OBJECT : VALUE_ARRAY};
 	for (;;) {
+		scanner->at = kineto_past_contents(scanner->at);
 		char c = *scanner->at;
 		if (c == '"') {
 			struct kineto_value inner;

@@ -188,11 +188,11 @@ static void take_memory(const struct taken *taken)
 	memory.is_free = memory.has_bytes ? bytes < 0 : known[ARG_BYTES].type == VALUE_NONE;
 	memory.bytes = memory.has_bytes ? (uint64_t)(bytes < 0 ? -bytes : bytes) : 0;
 	if (!kineto_unsigned(&known[ARG_ADDRESS], &address))
-		taken->import->sizeless++;
+		taken->import->without_address++;
 	memory.address = address;
 	memory.category = memory_category(&known[ARG_CATEGORY]);
 	STAGE_ARRAY_GROW(stage, memory);
-	stage->memory[stage->memory_count++] = (struct staged_memory){memory};
+	stage->memory[stage->memory_count++] = memory;
 	taken->import->has_memory = true;
 	taken->import->event_count++;
 }

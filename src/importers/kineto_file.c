@@ -5,6 +5,8 @@
  */
 #include "importers/kineto_file.h"
 
+#include "importers/kineto_bytes.h"
+
 #include <string.h>
 
 #define EVENT_BYTES                                                                                                    \
@@ -31,7 +33,7 @@ void kineto_file_init(struct kineto_file *file, struct input_stream *input, cons
 {
 	memset(file, 0, sizeof *file);
 	kineto_text_init(&file->text, input);
-	buffer_init(&file->fact, FACT_BYTES + 1);
+	buffer_init(&file->fact, FACT_BYTES + KINETO_PADDING);
 	buffer_init(&file->key, KEY_BYTES);
 	file->visitor = visitor;
 }

@@ -70,7 +70,7 @@ static void find_content(struct finish *finish)
 	for (uint32_t i = 0; i < stage->marks_count; i++)
 		finish->has_content[stage->marks[i].track] = true;
 	for (uint32_t i = 0; i < stage->memory_count; i++)
-		finish->has_content[stage->memory[i].event.track] = true;
+		finish->has_content[stage->memory[i].track] = true;
 }
 
 /* ---- processes ---- */
@@ -249,7 +249,7 @@ static void deliver_tracks(struct finish *finish)
 static void deliver_memory(struct finish *finish)
 {
 	for (uint32_t i = 0; i < finish->stage->memory_count; i++) {
-		struct memory_event event = finish->stage->memory[i].event;
+		struct memory_event event = finish->stage->memory[i];
 		const struct staged_track *track = &finish->stage->tracks[event.track];
 		event.process = track->process;
 		event.time_ns += finish->shift_ns;
@@ -323,6 +323,7 @@ void kineto_finish(struct kineto_import *import)
 	describe_main(&finish);
 	put_in_order(&finish);
 	deliver_tracks(&finish);
+	kineto_find_addresses(import);
 	deliver_memory(&finish);
 	deliver_marks(&finish);
 	deliver_flows(&finish);

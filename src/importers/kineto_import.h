@@ -9,13 +9,22 @@
 #include "importers/kineto_file.h"
 #include "importers/kineto_stage.h"
 
+struct kineto_memo { /* texts of args that were met before, as they stand in the file, and what became of them */
+	struct intern raws;
+	struct kineto_known {
+		uint32_t shape, inputs; /* strings */
+	} * known;                      /* by number in raws */
+	uint32_t capacity;
+};
+
 struct kineto_import {
 	struct model *model;
 	struct kineto_stage stage;
 	struct kineto_repairs repairs; /* beside those of the file */
 	const char *path;
-	uint64_t offset;            /* of the event that is taken */
-	struct buffer text, inputs; /* scratch */
+	uint64_t offset;                 /* of the event that is taken */
+	struct buffer text, inputs, raw; /* scratch */
+	struct kineto_memo memo;
 	/* of the whole file */
 	bool has_base, has_rank;
 	int64_t base_ns, rank, world_size;
@@ -25,7 +34,7 @@ struct kineto_import {
 	uint64_t event_count;                /* spans, marks, values, allocations: what a report can use */
 	uint64_t async_count, unknown_count; /* events of kinds that are not read */
 	uint64_t args_left_out;
-	uint64_t sizeless; /* allocations without an address */
+	uint64_t without_address; /* allocations */
 	/* the files before, when several make one model */
 	uint32_t first_process;
 	uint32_t main_process; /* after kineto_finish(): the one of the trainer */
@@ -50,6 +59,8 @@ struct kineto_kind {
 struct kineto_kind kineto_kind_of(const struct kineto_event *event);
 
 /* kineto_args.c: args into columns. */
+void kineto_memo_init(struct kineto_import *import);
+void kineto_memo_release(struct kineto_import *import);
 void kineto_take_inputs(struct kineto_import *import, const struct kineto_event *event, struct staged_span *span);
 void kineto_take_launch(struct kineto_import *import, const struct kineto_event *event, struct staged_span *span);
 /* Those that kineto_take_launch() took are left out with is_launch. */
@@ -62,6 +73,9 @@ void kineto_take_fact(void *import, const struct kineto_value *key, const struct
 
 /* kineto_finish.c */
 void kineto_finish(struct kineto_import *import);
+
+/* kineto_memory.c: addresses for allocations that have none. */
+void kineto_find_addresses(struct kineto_import *import);
 
 /* kineto_steps.c: the steps that spans of kind STEP mark. */
 void kineto_add_steps(struct kineto_import *import, uint32_t first_track);

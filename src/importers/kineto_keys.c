@@ -92,10 +92,17 @@ enum kineto_field kineto_field_of(const char *text, size_t length)
 
 enum kineto_key kineto_key_of(const char *text, size_t length)
 {
-	for (size_t i = 0; i < sizeof arg_keys / sizeof *arg_keys && arg_keys[i].length <= length; i++)
-		if (arg_keys[i].length == length && arg_keys[i].text[0] == text[0] &&
-		    memcmp(arg_keys[i].text, text, length) == 0)
-			return (enum kineto_key)arg_keys[i].key;
+	size_t count = sizeof arg_keys / sizeof *arg_keys, low = 0, high = count;
+	while (low < high) { /* the first of that length */
+		size_t middle = low + (high - low) / 2;
+		if (arg_keys[middle].length < length)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < count && arg_keys[low].length == length; low++)
+		if (arg_keys[low].text[0] == text[0] && memcmp(arg_keys[low].text, text, length) == 0)
+			return (enum kineto_key)arg_keys[low].key;
 	return ARG_OTHER;
 }
 

@@ -48,10 +48,6 @@ struct staged_track {
 	uint32_t first_track, track_count; /* of the model: its lanes; filled by kineto_deliver() */
 };
 
-struct staged_memory {
-	struct memory_event event; /* track: of the stage */
-};
-
 struct staged_flow {
 	int64_t time_ns;
 	uint64_t id;
@@ -83,8 +79,8 @@ struct staged_fact {
 struct kineto_stage {
 	STAGE_ARRAY(struct staged_track, tracks);
 	STAGE_ARRAY(struct staged_extra, extras);
-	STAGE_ARRAY(struct span_arg, args); /* track, row unused */
-	STAGE_ARRAY(struct staged_memory, memory);
+	STAGE_ARRAY(struct span_arg, args);       /* track, row unused */
+	STAGE_ARRAY(struct memory_event, memory); /* track: of the stage */
 	STAGE_ARRAY(struct staged_flow, flows);
 	STAGE_ARRAY(struct staged_mark, marks);
 	STAGE_ARRAY(struct staged_value, values);

@@ -5,6 +5,7 @@
 #include "importers/kineto_text.h"
 
 #include "base/memory.h"
+#include "importers/kineto_bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 void kineto_text_init(struct kineto_text *text, struct input_stream *input)
 {
 	*text = (struct kineto_text){.input = input, .capacity = WINDOW_BYTES};
-	text->window = memory_resize(NULL, text->capacity + 1, 1);
+	text->window = memory_resize(NULL, text->capacity + KINETO_PADDING, 1);
 	text->window[0] = '\0';
 }
 
@@ -35,7 +36,7 @@ static void make_room(struct kineto_text *text)
 	if (text->end < text->capacity / 2 || text->capacity >= KINETO_WINDOW_MAX)
 		return;
 	text->capacity *= 2;
-	text->window = memory_resize(text->window, text->capacity + 1, 1);
+	text->window = memory_resize(text->window, text->capacity + KINETO_PADDING, 1);
 }
 
 bool kineto_text_more(struct kineto_text *text)

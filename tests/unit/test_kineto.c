@@ -451,6 +451,25 @@ static void facts_of_a_trace(void **state)
 	model_release(&model);
 }
 
+#define MEMORY(ts, bytes)                                                                                              \
+	"{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":5,\"tid\":5,\"ts\":" ts ",\"args\":{\"Bytes\":" bytes             \
+	",\"Device Id\":-1,\"Device Type\":0}}"
+
+/* M01, and traces of 2021: a release belongs to the newest allocation of its size. */
+static void allocations_without_addresses(void **state)
+{
+	static const char text[] = HEAD MEMORY("1", "64") "," MEMORY("2", "8") "," MEMORY("3", "64") "," MEMORY(
+		"4", "-64") "," MEMORY("5", "-16") TAIL;
+	struct model model;
+	struct error err = {0};
+	assert_int_equal(load(text, sizeof text - 1, &model, &err), STATUS_OK);
+	assert_int_equal(model.memory_count, 5);
+	assert_int_equal(model.memory[3].partner, 2);
+	assert_int_equal(model.memory[4].partner, MODEL_NONE);
+	assert_int_equal(model.memory[0].ends, MODEL_NONE);
+	model_release(&model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,7 +477,8 @@ int main(void)
 		cmocka_unit_test(events_that_are_broken),  cmocka_unit_test(spans_that_do_not_nest),
 		cmocka_unit_test(a_trace_cut_at_any_byte), cmocka_unit_test(a_trace_with_any_byte_changed),
 		cmocka_unit_test(compressed_traces),       cmocka_unit_test(large_values),
-		cmocka_unit_test(inputs_of_operators),     cmocka_unit_test(facts_of_a_trace),
+		cmocka_unit_test(inputs_of_operators),     cmocka_unit_test(allocations_without_addresses),
+		cmocka_unit_test(facts_of_a_trace),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

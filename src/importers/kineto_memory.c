@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_memory.c: allocations of a trace. Those of 2021 and before have sizes but no addresses: there a release is taken to be of the newest
+ * allocation of its size that is still there, and each gets an address of its own.
+ */
+#include "importers/kineto_import.h"
+
+#include "base/memory.h"
+#include "model/merge_sort.h"
+#include "model/number_map.h"
+
+#include <stdlib.h>
+
+#define FIRST_ADDRESS (UINT64_C(1) << 62) /* of no real memory */
+
+struct alive { /* allocations of one size, the newest first */
+	uint64_t address;
+	uint32_t older; /* index, NUMBER_MAP_NONE: none */
+};
+
+struct addresses {
+	struct number_map newest; /* by size and device: index of `list` */
+	struct alive *list;
+	uint32_t count;
+	uint64_t next;
+};
+
+static int compare_times(const void *left, const void *right)
+{
+	const struct memory_event *a = left, *b = right;
+	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+static uint64_t address_of(struct addresses *addresses, const struct memory_event *event)
+{
+	uint64_t key = event->bytes * 0x9e3779b97f4a7c15u + (uint16_t)event->device;
+	uint32_t newest = number_map_find(&addresses->newest, key);
+	if (event->is_free && newest != NUMBER_MAP_NONE) {
+		if (addresses->list[newest].older == NUMBER_MAP_NONE)
+			number_map_remove(&addresses->newest, key);
+		else
+			number_map_set(&addresses->newest, key, addresses->list[newest].older);
+		return addresses->list[newest].address;
+	}
+	uint64_t address = FIRST_ADDRESS + addresses->next++;
+	if (!event->is_free) {
+		addresses->list[addresses->count] = (struct alive){address, newest};
+		number_map_set(&addresses->newest, key, addresses->count++);
+	}
+	return address;
+}
+
+void kineto_find_addresses(struct kineto_import *import)
+{
+	struct kineto_stage *stage = &import->stage;
+	struct addresses addresses = {0};
+	if (!import->without_address)
+		return;
+	merge_sort(stage->memory, stage->memory_count, sizeof *stage->memory, compare_times);
+	addresses.list = memory_resize(NULL, stage->memory_count + 1, sizeof *addresses.list);
+	for (uint32_t i = 0; i < stage->memory_count; i++)
+		if (!stage->memory[i].address)
+			stage->memory[i].address = address_of(&addresses, &stage->memory[i]);
+	number_map_release(&addresses.newest);
+	free(addresses.list);
+	model_add_ledger(
+		import->model, LEDGER_OTHER, import->main_process, "[memory]", import->without_address,
+		"allocations have no address in the trace: a release is taken to be of the newest one of its size");
+}
