@@ -8,8 +8,8 @@
 #include "export_sample.h"
 
 #include "base/buffer.h"
-#include "output/exporter.h"
 #include "base/input_stream.h"
+#include "output/exporter.h"
 #include "output/validate.h"
 
 #include <dirent.h>
