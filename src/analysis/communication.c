@@ -7,6 +7,7 @@
 #include "analysis/communication_sizes.h"
 #include "analysis/device_work.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/number_map.h"
 
@@ -171,10 +172,10 @@ static void add_kernel(struct fold *fold, const struct device *device, const str
 	communication_size_find(&wanted.size, fold->model, fold->launches, item->track, item->row);
 	group = group_of(fold, &wanted);
 	group->count++;
-	group->total_ns += dur_ns;
+	clamped_add(&group->total_ns, dur_ns);
 	group->min_ns = dur_ns < group->min_ns ? dur_ns : group->min_ns;
 	group->max_ns = dur_ns > group->max_ns ? dur_ns : group->max_ns;
-	group->exposed_ns += dur_ns - intervals_within(&fold->device.compute, item->start_ns, item->end_ns);
+	clamped_add(&group->exposed_ns, dur_ns - intervals_within(&fold->device.compute, item->start_ns, item->end_ns));
 }
 
 static void fold_run(struct fold *fold)

@@ -4,6 +4,7 @@
  */
 #include "analysis/device_work.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
@@ -119,7 +120,7 @@ static void add_copy(struct fold *fold, const struct span_chunk *chunk, uint32_t
 	const char *direction;
 
 	copy->count++;
-	copy->total_ns += dur_ns;
+	clamped_add(&copy->total_ns, dur_ns);
 	copy->min_ns = dur_ns < copy->min_ns ? dur_ns : copy->min_ns;
 	copy->max_ns = dur_ns > copy->max_ns ? dur_ns : copy->max_ns;
 	if (!launch_config_read(&config, model_text(fold->model, span_inputs(chunk, i))))
@@ -130,7 +131,7 @@ static void add_copy(struct fold *fold, const struct span_chunk *chunk, uint32_t
 	if (!launch_config_has(&config, LAUNCH_BYTES))
 		return;
 	copy->sized++;
-	copy->sized_ns += dur_ns;
+	clamped_add(&copy->sized_ns, dur_ns);
 	copy->bytes += config.numbers[LAUNCH_BYTES];
 }
 
@@ -230,7 +231,7 @@ static void fill(struct table *table, const struct fold *fold)
 	int64_t total_ns = 0;
 
 	for (uint32_t i = 0; i < fold->count; i++)
-		total_ns += fold->copies[i].total_ns;
+		clamped_add(&total_ns, fold->copies[i].total_ns);
 	for (int i = 0; i < COPY_COLUMNS; i++) {
 		struct table_column copy = columns[i];
 

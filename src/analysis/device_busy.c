@@ -7,6 +7,7 @@
 #include "analysis/labels.h"
 #include "analysis/step_times.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/launch_config.h"
 
@@ -40,7 +41,7 @@ static void fold_device(struct fold *fold, const struct device *device)
 static struct busy busy_within(const struct fold *fold, int64_t start_ns, int64_t end_ns)
 {
 	return (struct busy){
-		.all_ns = end_ns - start_ns,
+		.all_ns = intervals_length(start_ns, end_ns),
 		.busy_ns = intervals_within(&fold->device.busy, start_ns, end_ns),
 		.kernel_ns = intervals_within(&fold->device.kernels, start_ns, end_ns),
 		.compute_ns = intervals_within(&fold->device.compute, start_ns, end_ns),
@@ -338,7 +339,7 @@ static void sum_work(struct device_sums *sums, const struct fold *fold)
 
 		sums->kernels += is_kernel;
 		sums->copies += !is_kernel;
-		sums->sum_ns += item->end_ns - item->start_ns;
+		clamped_add(&sums->sum_ns, item->end_ns - item->start_ns);
 		sums->unlaunched += !launch || launch->track == MODEL_NONE;
 		inputs = span_inputs(chunk, i);
 		if (!is_kernel || !inputs)
@@ -359,8 +360,8 @@ static void set_step_ratio(struct table *table, int row, const struct fold *fold
 		if (step->process != process || !fold->times->steps[i].is_selected ||
 		    !fold->times->steps[i].is_complete)
 			continue;
-		steps_ns += step->end_ns - step->start_ns;
-		kernels_ns += intervals_within(&fold->device.kernels, step->start_ns, step->end_ns);
+		clamped_add(&steps_ns, intervals_length(step->start_ns, step->end_ns));
+		clamped_add(&kernels_ns, intervals_within(&fold->device.kernels, step->start_ns, step->end_ns));
 	}
 	if (steps_ns > 0)
 		table_set_double(table, row, DEVICE_STEP_RATIO, (double)kernels_ns / (double)steps_ns);

@@ -89,7 +89,7 @@ int64_t intervals_total(const struct intervals *list)
 	int64_t total_ns = 0;
 
 	for (size_t i = 0; i < list->count; i++)
-		total_ns += list->items[i].end_ns - list->items[i].start_ns;
+		clamped_add(&total_ns, intervals_length(list->items[i].start_ns, list->items[i].end_ns));
 	return total_ns;
 }
 
@@ -110,7 +110,7 @@ int64_t intervals_within(const struct intervals *list, int64_t start_ns, int64_t
 		int64_t from_ns = list->items[low].start_ns > start_ns ? list->items[low].start_ns : start_ns;
 		int64_t to_ns = list->items[low].end_ns < end_ns ? list->items[low].end_ns : end_ns;
 
-		total_ns += to_ns - from_ns;
+		clamped_add(&total_ns, intervals_length(from_ns, to_ns));
 	}
 	return total_ns;
 }

@@ -11,6 +11,8 @@
 #ifndef ANALYSIS_INTERVALS_H
 #define ANALYSIS_INTERVALS_H
 
+#include "base/clamped.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +32,13 @@ void intervals_add(struct intervals *list, int64_t start_ns, int64_t end_ns); /*
 void intervals_join(struct intervals *out, const struct intervals *a, const struct intervals *b);
 void intervals_subtract(struct intervals *out, const struct intervals *a, const struct intervals *b); /* a without b */
 void intervals_intersect(struct intervals *out, const struct intervals *a, const struct intervals *b);
+
+/* From one instant to another; as long as can be when that is longer than numbers go. */
+static inline int64_t intervals_length(int64_t start_ns, int64_t end_ns)
+{
+	clamped_subtract(&end_ns, start_ns);
+	return end_ns;
+}
 
 int64_t intervals_total(const struct intervals *list);
 int64_t intervals_within(const struct intervals *list, int64_t start_ns, int64_t end_ns);

@@ -7,6 +7,7 @@
 #include "analysis/device_work.h"
 #include "analysis/labels.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
@@ -253,7 +254,7 @@ static void fold_track(struct fold *fold, uint32_t number)
 			kernel = kernel_of(fold, chunk->name[i]);
 			kernel->class = (uint8_t)device_work_class(&fold->work, model, chunk->kind[i], chunk->name[i]);
 			kernel->count++;
-			kernel->total_ns += dur_ns;
+			clamped_add(&kernel->total_ns, dur_ns);
 			kernel->min_ns = dur_ns < kernel->min_ns ? dur_ns : kernel->min_ns;
 			kernel->max_ns = dur_ns > kernel->max_ns ? dur_ns : kernel->max_ns;
 			few_add(&kernel->streams, number);
@@ -333,7 +334,7 @@ static void add_rows(struct table *table, const struct fold *fold)
 	int64_t total_ns = 0;
 
 	for (uint32_t i = 0; i < fold->count; i++)
-		total_ns += fold->kernels[i].total_ns;
+		clamped_add(&total_ns, fold->kernels[i].total_ns);
 	for (int i = 0; i < KERNEL_COLUMNS; i++) {
 		struct table_column copy = columns[i];
 

@@ -190,7 +190,7 @@ static void add_work(struct fold *fold, const struct work *item)
 	if (item->start_ns < call->start_ns[i])
 		group->early++;
 	else
-		add_delay(group, item->start_ns - call->start_ns[i]);
+		add_delay(group, intervals_length(call->start_ns[i], item->start_ns));
 }
 
 static int compare_launched(const void *left, const void *right)

@@ -4,6 +4,7 @@
  */
 #include "analysis/launched_time.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/merge_sort.h"
 
@@ -25,7 +26,7 @@ static void add(struct launched_time *time, const struct launch *launch, int64_t
 
 	if (last && last->track == launch->track && last->row == launch->row) { /* graphs launch much at once */
 		last->count++;
-		last->dur_ns += dur_ns;
+		clamped_add(&last->dur_ns, dur_ns);
 		return;
 	}
 	if (!time->calls || time->count == time->capacity) {
@@ -59,7 +60,7 @@ void launched_time_init(struct launched_time *time, const struct model *model, c
 	for (size_t i = 0; i < time->count; i++) {
 		if (kept && compare_calls(&time->calls[kept - 1], &time->calls[i]) == 0) {
 			time->calls[kept - 1].count += time->calls[i].count;
-			time->calls[kept - 1].dur_ns += time->calls[i].dur_ns;
+			clamped_add(&time->calls[kept - 1].dur_ns, time->calls[i].dur_ns);
 		} else {
 			time->calls[kept++] = time->calls[i];
 		}

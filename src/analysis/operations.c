@@ -279,9 +279,9 @@ static void add_launched(struct op_fold *fold, const struct span_view *span)
 	if (!call)
 		return;
 	group = innermost_operation(fold);
-	fold->groups[group].self_device_ns += call->dur_ns;
+	clamped_add(&fold->groups[group].self_device_ns, call->dur_ns);
 	fold->groups[group].launched += call->count;
-	fold->stack[fold->stack_depth - 1].device_ns += call->dur_ns;
+	clamped_add(&fold->stack[fold->stack_depth - 1].device_ns, call->dur_ns);
 }
 
 static void add_call(struct op_group *group, const struct span_view *span, bool is_timed)
@@ -532,8 +532,8 @@ static void sum_device(const struct op_fold *fold, int64_t *all_ns, int64_t *unl
 				                 : track_chunk(track, chunk->first_row + i, &k);
 				if (!step_times_measures(fold->times, at->step[k]))
 					continue;
-				*all_ns += chunk->dur_ns[i];
-				*unlaunched_ns += is_launched ? 0 : chunk->dur_ns[i];
+				clamped_add(all_ns, chunk->dur_ns[i]);
+				clamped_add(unlaunched_ns, is_launched ? 0 : chunk->dur_ns[i]);
 				*unlaunched += !is_launched;
 			}
 			model_chunk_done(model, chunk);

@@ -5,6 +5,7 @@
 #include "analysis/device_names.h"
 #include "analysis/step_times.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/number_map.h"
 
@@ -100,7 +101,7 @@ static void fold_track(struct fold *fold, const struct track *track)
 				continue;
 			call = call_of(fold, chunk->name[i]);
 			call->count++;
-			call->total_ns += dur_ns;
+			clamped_add(&call->total_ns, dur_ns);
 			call->min_ns = dur_ns < call->min_ns ? dur_ns : call->min_ns;
 			call->max_ns = dur_ns > call->max_ns ? dur_ns : call->max_ns;
 		}
@@ -131,7 +132,7 @@ static void fill(struct table *table, const struct fold *fold)
 	int64_t total_ns = 0;
 
 	for (uint32_t i = 0; i < fold->count; i++)
-		total_ns += fold->calls[i].total_ns;
+		clamped_add(&total_ns, fold->calls[i].total_ns);
 	for (int i = 0; i < CALL_COLUMNS; i++) {
 		struct table_column copy = columns[i];
 

@@ -10,6 +10,7 @@
 #include "analysis/labels.h"
 #include "analysis/step_times.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -209,7 +210,7 @@ static void add_window(struct fold *fold, const struct window *window)
 	}
 	added = &fold->windows[fold->count++];
 	*added = *window;
-	added->parts_ns[PART_OTHER] = window->end_ns - window->start_ns;
+	added->parts_ns[PART_OTHER] = intervals_length(window->start_ns, window->end_ns);
 	for (int part = 0; part < PART_OTHER; part++) {
 		added->parts_ns[part] = intervals_within(&fold->lists[part], window->start_ns, window->end_ns);
 		added->parts_ns[PART_OTHER] -= added->parts_ns[part];
@@ -318,7 +319,7 @@ static void add_part_rows(struct table *table, const struct fold *fold, int64_t 
 		int row = table_row(table);
 
 		for (size_t i = 0; i < fold->count; i++)
-			sum_ns += fold->windows[i].parts_ns[part];
+			clamped_add(&sum_ns, fold->windows[i].parts_ns[part]);
 		table_set_text(table, row, BREAKDOWN_PART, parts[part].name);
 		table_set_text(table, row, BREAKDOWN_MEANING, parts[part].meaning);
 		table_set_int(table, row, BREAKDOWN_TOTAL, sum_ns);
@@ -341,7 +342,7 @@ static enum status run_breakdown(const struct model *model, const struct analysi
 	fold.launches = launches_get(&own_launches, model, options);
 	fold_run(&fold);
 	for (size_t i = 0; i < fold.count; i++)
-		total_ns += fold.windows[i].end_ns - fold.windows[i].start_ns;
+		clamped_add(&total_ns, intervals_length(fold.windows[i].start_ns, fold.windows[i].end_ns));
 	table_init(
 		table, "step_breakdown", "Where a step goes, seen from the device",
 		"time of the complete steps of processes with a device: what the device does, else why it does nothing");
@@ -419,7 +420,7 @@ static enum status run_parts(const struct model *model, const struct analysis_op
 			table_set_int(table, row, STEP_NUMBER, window->number);
 		else
 			table_set_missing(table, row, STEP_NUMBER, NO_STEPS_NOTE);
-		table_set_int(table, row, STEP_TIME, window->end_ns - window->start_ns);
+		table_set_int(table, row, STEP_TIME, intervals_length(window->start_ns, window->end_ns));
 		for (int part = 0; part < PARTS; part++)
 			table_set_int(table, row, STEP_PARTS + part, window->parts_ns[part]);
 	}
