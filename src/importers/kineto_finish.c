@@ -4,8 +4,6 @@
  */
 #include "importers/kineto_import.h"
 
-#include <assert.h>
-
 #include "base/memory.h"
 #include "model/merge_sort.h"
 #include "model/number_map.h"
@@ -28,21 +26,10 @@ struct finish {
 	int64_t shift_ns;
 };
 
-static bool is_process_track(const struct staged_track *track)
-{
-	return track->tid.number == INT64_MIN;
-}
-
 /* Facts of the process of a track; NULL: none. */
 static const struct staged_track *process_facts(const struct finish *finish, const struct staged_track *track)
 {
-	for (uint32_t i = 0; i < finish->stage->tracks_count; i++) {
-		const struct staged_track *other = &finish->stage->tracks[i];
-		if (is_process_track(other) && other->pid.number == track->pid.number &&
-		    other->pid.text == track->pid.text)
-			return other;
-	}
-	return NULL;
+	return kineto_stage_find(finish->stage, track->pid, (struct staged_place){INT64_MIN, 0});
 }
 
 /* ---- what each track is ---- */
@@ -128,8 +115,9 @@ static uint32_t process_of_device(const struct finish *finish, const struct stag
 /* Threads decide which processes there are; the one that has steps, or else the most spans, also gets what is no thread's. */
 static void find_processes(struct finish *finish)
 {
-	uint64_t *weights = NULL;
 	struct kineto_stage *stage = finish->stage;
+	uint64_t *weights = memory_resize(NULL, stage->tracks_count + 1, sizeof *weights); /* by process */
+	memset(weights, 0, (stage->tracks_count + 1) * sizeof *weights);
 	uint32_t first = finish->import->first_process;
 	for (uint32_t i = 0; i < stage->tracks_count; i++) {
 		struct staged_track *track = &stage->tracks[i];
@@ -138,20 +126,15 @@ static void find_processes(struct finish *finish)
 			continue;
 		int64_t pid = track->pid.text ? 0 : track->pid.number;
 		track->process = find_process(finish, pid);
-		if (track->process == NO_PROCESS) {
+		if (track->process == NO_PROCESS)
 			track->process = add_process(finish, track);
-			uint32_t count = track->process - first + 1;
-			weights = memory_resize(weights, count, sizeof *weights);
-			weights[count - 1] = 0;
-		}
-		assert(weights); /* it was made with the first process */
 		weights[track->process - first] += track->count + (track->has_steps ? UINT64_C(1) << 48 : 0);
 	}
 	finish->main_process = first;
-	for (uint32_t i = first; weights && i < finish->model->processes_count; i++)
+	for (uint32_t i = first; i < finish->model->processes_count; i++)
 		if (weights[i - first] > weights[finish->main_process - first])
 			finish->main_process = i;
-	if (!weights)
+	if (finish->model->processes_count == first)
 		add_process(finish, NULL);
 	free(weights);
 	for (uint32_t i = 0; i < stage->tracks_count; i++) {

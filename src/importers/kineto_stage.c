@@ -40,7 +40,8 @@ static uint32_t hash_of(const struct staged_place *pid, const struct staged_plac
 	return (uint32_t)(hash >> 32);
 }
 
-static uint32_t *find_slot(struct kineto_stage *stage, const struct staged_place *pid, const struct staged_place *tid)
+static uint32_t *find_slot(const struct kineto_stage *stage, const struct staged_place *pid,
+                           const struct staged_place *tid)
 {
 	uint32_t slot = hash_of(pid, tid) & (stage->slot_count - 1);
 	while (stage->slots[slot]) {
@@ -76,6 +77,13 @@ uint32_t kineto_stage_track(struct kineto_stage *stage, struct staged_place pid,
 	}
 	stage->last_track = *slot - 1;
 	return stage->last_track;
+}
+
+const struct staged_track *kineto_stage_find(const struct kineto_stage *stage, struct staged_place pid,
+                                             struct staged_place tid)
+{
+	uint32_t found = stage->slot_count ? *find_slot(stage, &pid, &tid) : 0;
+	return found ? &stage->tracks[found - 1] : NULL;
 }
 
 struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t number)

@@ -102,6 +102,9 @@ struct kineto_stage {
 void kineto_stage_release(struct kineto_stage *stage);
 /* The track of that place, made when it is new. */
 uint32_t kineto_stage_track(struct kineto_stage *stage, struct staged_place pid, struct staged_place tid);
+/* NULL: there is none. */
+const struct staged_track *kineto_stage_find(const struct kineto_stage *stage, struct staged_place pid,
+                                             struct staged_place tid);
 /* Adds a span; valid until the next call. */
 struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t track);
 /* Begins and ends in pairs: the span stays open until its end comes. False: no begin is open. */
