@@ -17,6 +17,8 @@
 static bool begins_like_json(const char *head, size_t length)
 {
 	size_t at = length >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	if (kineto_encoding_of(head, length) != KINETO_UTF8)
+		return true;
 	while (at < length && head[at] && strchr(" \t\r\n", head[at]))
 		at++;
 	return at < length && (head[at] == '{' || head[at] == '[');

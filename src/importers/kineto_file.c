@@ -105,6 +105,7 @@ static bool skip_garbage(struct kineto_file *file, enum kineto_repair repair, bo
 	struct kineto_text *text = &file->text;
 	size_t passed = text->begin < text->end; /* bytes from text->begin on that are not looked at */
 	note(file, repair, 1);
+	file->is_lost = true;
 	for (;;) {
 		size_t from = text->begin + passed, at = find_event(file, from);
 		const char *key = is_in_list ? NULL
@@ -139,6 +140,7 @@ static void hand_out(struct kineto_file *file, const struct kineto_event *event)
 	for (uint32_t left = event->repairs; left; left &= left - 1)
 		kineto_repair_note(&file->repairs, (enum kineto_repair)__builtin_ctz(left), 1, offset);
 	file->event_count++;
+	file->is_lost = false;
 	file->visitor->event(file->visitor->context, event, offset);
 	text->begin = (size_t)(event->end - text->window);
 	if (file->event_count % 65536 == 0)
@@ -158,6 +160,7 @@ static void salvage(struct kineto_file *file, size_t next)
 	}
 	bool is_cut = next >= text->end && text->is_at_end;
 	note(file, is_cut ? REPAIR_CUT : REPAIR_UNREADABLE, 1);
+	file->is_lost = true;
 	text->begin = next;
 }
 
@@ -196,7 +199,7 @@ static enum outcome read_events(struct kineto_file *file, bool has_bracket)
 	for (;; is_empty = false) {
 		int c = kineto_text_peek(text);
 		for (; c == ','; c = kineto_text_peek(text)) {
-			note(file, REPAIR_COMMA, has_comma);
+			note(file, REPAIR_COMMA, has_comma && !file->is_lost);
 			has_comma = true;
 			text->begin++;
 		}
@@ -205,7 +208,7 @@ static enum outcome read_events(struct kineto_file *file, bool has_bracket)
 			return ENDS;
 		}
 		if (c == ']' || (c == '}' && !has_bracket)) {
-			note(file, REPAIR_COMMA, has_comma && !is_empty);
+			note(file, REPAIR_COMMA, has_comma && !is_empty && !file->is_lost);
 			text->begin++;
 			return GOES_ON;
 		}
@@ -215,7 +218,7 @@ static enum outcome read_events(struct kineto_file *file, bool has_bracket)
 		}
 		if (c != '{' && text->window[text->begin] != '{')
 			continue;
-		note(file, REPAIR_COMMA, !has_comma && has_bracket);
+		note(file, REPAIR_COMMA, !has_comma && has_bracket && !file->is_lost);
 		has_comma = false;
 		if (read_event(file) == IS_DOCUMENT)
 			return IS_DOCUMENT;
@@ -404,6 +407,7 @@ void kineto_file_read(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
 	enum outcome outcome = GOES_ON;
+	note(file, REPAIR_UTF16, text->encoding != KINETO_UTF8);
 	kineto_text_peek(text);
 	if (text->end - text->begin >= 3 && memcmp(text->window + text->begin, "\xef\xbb\xbf", 3) == 0)
 		text->begin += 3;

@@ -31,6 +31,7 @@ struct kineto_file {
 	struct buffer fact, key;
 	uint64_t event_count, document_count;
 	bool has_list; /* of events, even an empty one */
+	bool is_lost;  /* something was passed over since the last event: commas are not expected */
 };
 
 void kineto_repair_note(struct kineto_repairs *repairs, enum kineto_repair repair, uint64_t count, uint64_t offset);

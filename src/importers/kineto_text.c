@@ -11,17 +11,26 @@
 #include <string.h>
 
 #define WINDOW_BYTES ((size_t)1 << 20)
+#define RAW_BYTES ((size_t)64 << 10)
 
 void kineto_text_init(struct kineto_text *text, struct input_stream *input)
 {
 	*text = (struct kineto_text){.input = input, .capacity = WINDOW_BYTES};
 	text->window = memory_resize(NULL, text->capacity + KINETO_PADDING, 1);
 	text->window[0] = '\0';
+	const char *head;
+	size_t length;
+	struct error ignored; /* the first reading meets it again */
+	if (input_peek(input, &head, &length, &ignored) == STATUS_OK)
+		text->encoding = kineto_encoding_of(head, length);
+	if (text->encoding != KINETO_UTF8)
+		text->raw = memory_resize(NULL, RAW_BYTES, 1);
 }
 
 void kineto_text_release(struct kineto_text *text)
 {
 	free(text->window);
+	free(text->raw);
 	*text = (struct kineto_text){0};
 }
 
@@ -39,6 +48,26 @@ static void make_room(struct kineto_text *text)
 	text->window = memory_resize(text->window, text->capacity + KINETO_PADDING, 1);
 }
 
+/* As input_read(), decoded. */
+static enum status read_decoded(struct kineto_text *text, char *out, size_t capacity, size_t *length)
+{
+	if (text->encoding == KINETO_UTF8)
+		return input_read(text->input, out, capacity, length, &text->error);
+	size_t wanted = capacity / 2 < RAW_BYTES ? capacity / 2 : RAW_BYTES, n = 1;
+	for (*length = 0; *length == 0 && n > 0 && wanted > text->raw_length;) {
+		enum status status = input_read(text->input, text->raw + text->raw_length, wanted - text->raw_length,
+		                                &n, &text->error);
+		if (status != STATUS_OK)
+			return status;
+		text->raw_length += n;
+		size_t used = text->raw_length;
+		*length = kineto_decode_utf16(out, text->raw, &used, text->encoding);
+		text->raw_length -= used;
+		memmove(text->raw, text->raw + used, text->raw_length);
+	}
+	return STATUS_OK;
+}
+
 bool kineto_text_more(struct kineto_text *text)
 {
 	size_t length = 0;
@@ -47,8 +76,7 @@ bool kineto_text_more(struct kineto_text *text)
 	make_room(text);
 	if (text->end == text->capacity)
 		return false;
-	if (input_read(text->input, text->window + text->end, text->capacity - text->end, &length, &text->error) !=
-	    STATUS_OK)
+	if (read_decoded(text, text->window + text->end, text->capacity - text->end, &length) != STATUS_OK)
 		length = 0;
 	text->end += length;
 	text->window[text->end] = '\0';

@@ -15,13 +15,22 @@
 
 #define KINETO_WINDOW_MAX ((size_t)32 << 20) /* no event is larger */
 
+enum kineto_encoding {
+	KINETO_UTF8,
+	KINETO_UTF16_LITTLE,
+	KINETO_UTF16_BIG,
+};
+
 struct kineto_text {
 	struct input_stream *input;
 	char *window; /* a NUL follows what was read */
 	size_t capacity;
-	size_t begin, end;  /* unread */
-	uint64_t offset;    /* of window[0] in the text */
-	bool is_at_end;     /* no more comes */
+	size_t begin, end; /* unread */
+	uint64_t offset;   /* of window[0] in the text */
+	bool is_at_end;    /* no more comes */
+	enum kineto_encoding encoding;
+	char *raw; /* UTF-16 that is not decoded yet */
+	size_t raw_length;
 	struct error error; /* why, when it is not the end of the file: what was read before is good */
 };
 
@@ -32,9 +41,10 @@ bool kineto_text_more(struct kineto_text *text);
 /* The next byte that is not blank, which stays unread; -1: the text ends. */
 int kineto_text_peek(struct kineto_text *text);
 
-static inline uint64_t kineto_text_offset(const struct kineto_text *text, const char *at)
-{
-	return text->offset + (uint64_t)(at - text->window);
-}
+/* By its first bytes. */
+enum kineto_encoding kineto_encoding_of(const char *head, size_t length);
+/* Decodes as many of *length bytes as make whole characters, and says how many that were. out: at least as long and half again. Returns
+ * how much was written. */
+size_t kineto_decode_utf16(char *out, const char *in, size_t *length, enum kineto_encoding encoding);
 
 #endif

@@ -370,8 +370,36 @@ static void compressed_traces(void **state)
 	length = gzip(first, sizeof first - 1, bytes, sizeof bytes);
 	length += gzip(second, sizeof second - 1, bytes + length, sizeof bytes - length);
 	check_case(&good, bytes, length);
+	for (size_t cut_at = 12; cut_at < length; cut_at++) { /* J08: at any byte */
+		struct model model;
+		struct error err = {0};
+		enum status status = load(bytes, cut_at, &model, &err);
+		assert_true(status == STATUS_OK || status == STATUS_INPUT);
+		model_release(&model);
+	}
 	memset(bytes + length, 0, 32); /* some writers fill up with zeros */
 	check_case(&cut, bytes, length + 32);
+}
+
+/* J19: both byte orders, with and without a mark. */
+static void traces_in_utf16(void **state)
+{
+	static const struct test_case expected = {"UTF-16", "", A_AND_B, "1 the text is UTF-16", 0};
+	static const char text[] = HEAD A "," B TAIL;
+	char bytes[2 * sizeof text];
+	for (int form = 0; form < 4; form++) {
+		bool is_big = form & 1, has_mark = form & 2;
+		size_t length = 0;
+		if (has_mark) {
+			memcpy(bytes, is_big ? "\xfe\xff" : "\xff\xfe", 2);
+			length = 2;
+		}
+		for (size_t i = 0; i + 1 < sizeof text; i++, length += 2) {
+			bytes[length + is_big] = text[i];
+			bytes[length + !is_big] = 0;
+		}
+		check_case(&expected, bytes, length);
+	}
 }
 
 /* ---- large ---- */
@@ -473,11 +501,17 @@ static void allocations_without_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forms_of_files),          cmocka_unit_test(texts_that_are_not_escaped),
-		cmocka_unit_test(events_that_are_broken),  cmocka_unit_test(spans_that_do_not_nest),
-		cmocka_unit_test(a_trace_cut_at_any_byte), cmocka_unit_test(a_trace_with_any_byte_changed),
-		cmocka_unit_test(compressed_traces),       cmocka_unit_test(large_values),
-		cmocka_unit_test(inputs_of_operators),     cmocka_unit_test(allocations_without_addresses),
+		cmocka_unit_test(forms_of_files),
+		cmocka_unit_test(texts_that_are_not_escaped),
+		cmocka_unit_test(events_that_are_broken),
+		cmocka_unit_test(spans_that_do_not_nest),
+		cmocka_unit_test(a_trace_cut_at_any_byte),
+		cmocka_unit_test(a_trace_with_any_byte_changed),
+		cmocka_unit_test(compressed_traces),
+		cmocka_unit_test(traces_in_utf16),
+		cmocka_unit_test(large_values),
+		cmocka_unit_test(inputs_of_operators),
+		cmocka_unit_test(allocations_without_addresses),
 		cmocka_unit_test(facts_of_a_trace),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
