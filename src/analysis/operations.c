@@ -785,13 +785,32 @@ static void add_note(struct table *table, const struct op_fold *fold)
 				"stepscope_range_push()");
 }
 
-static bool marks_steps(const struct model *model, uint32_t track)
+/* Spans of a thread that cross lie in lanes, tracks of the same number one behind the other, and several show the same time: the first
+ * one, which has most, stands for the thread. */
+static uint32_t first_lane(const struct model *model, uint32_t number)
 {
+	const struct track *track = model->tracks[number];
+
+	while (number && model->tracks[number - 1]->process == track->process &&
+	       model->tracks[number - 1]->kind == track->kind && model->tracks[number - 1]->tid == track->tid)
+		number--;
+	return number;
+}
+
+/* By track: does it stand for a thread that marks steps? free() it. */
+static bool *find_step_tracks(const struct model *model)
+{
+	bool *marks = memory_resize(NULL, model->tracks_count + 1, sizeof(*marks));
+	uint32_t last = MODEL_NONE;
+
+	memset(marks, 0, (model->tracks_count + 1) * sizeof(*marks));
 	for (uint32_t i = 0; i < model->steps_count; i++) {
-		if (model->steps[i].track == track)
-			return true;
+		if (model->steps[i].track == last || model->steps[i].track >= model->tracks_count)
+			continue;
+		last = model->steps[i].track;
+		marks[first_lane(model, last)] = true;
 	}
-	return false;
+	return marks;
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
@@ -800,6 +819,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	struct step_times own = {0};
 	struct launches own_launches = {0};
 	struct op_fold fold = {.model = model, .options = options, .flops = {.model = model}};
+	bool *step_tracks = find_step_tracks(model);
 
 	fold.times = step_times_get(&own, model, options);
 	fold.flops_key = intern_find(&model->strings, "flops");
@@ -812,7 +832,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		if (model->tracks[track]->kind == TRACK_OTHER)
 			continue; /* no thread */
 		leave(&fold, 0);
-		fold.is_step_track = marks_steps(model, track);
+		fold.is_step_track = step_tracks[track];
 		model_visit_spans(model, track, visit, &fold);
 	}
 	leave(&fold, 0);
@@ -823,6 +843,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	if (fold.group_count > 1)
 		add_rows(table, &fold);
 	add_note(table, &fold);
+	free(step_tracks);
 	free(fold.groups);
 	free(fold.slots);
 	free(fold.stack);

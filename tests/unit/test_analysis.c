@@ -109,6 +109,34 @@ static void every_column_is_defined(void **state)
 	model_release(&model);
 }
 
+/* A step that crosses calls of Python lies in a lane of its own: what the thread does lies in the first one. */
+static void lanes_of_a_thread_count_their_steps_once(void **state)
+{
+	struct table table;
+	struct model model;
+	uint32_t first, second;
+
+	model_init(&model, 0);
+	first = model_add_track(&model, model_add_process(&model), TRACK_THREAD);
+	second = model_add_track(&model, 0, TRACK_THREAD);
+	model.tracks[first]->tid = model.tracks[second]->tid = 7;
+	model_span_complete(&model, first, 0, 150 * MS, SPAN_PYTHON, intern_add(&model.strings, "train"));
+	model_span_complete(&model, first, 110 * MS, 20 * MS, SPAN_OP, intern_add(&model.strings, "mm"));
+	*model_add_step(&model) = (struct model_step){.track = second,
+	                                              .row = model_span_complete(&model, second, 100 * MS, 100 * MS,
+	                                                                         SPAN_STEP,
+	                                                                         intern_add(&model.strings, "step")),
+	                                              .start_ns = 100 * MS,
+	                                              .end_ns = 200 * MS,
+	                                              .has_detail = true};
+	model_finish(&model);
+	compute("ops", &model, &all_steps, &table);
+	assert_double_equal(number(&table, find_row(&table, "name", "mm"), "step_self_ns"), 20 * MS, 0);
+	assert_double_equal(number(&table, find_row(&table, "name", "mm"), "step_self_ratio"), 1, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
 static void the_job_step_is_the_mean_of_its_processes(void **state)
 {
 	struct table table;
@@ -668,6 +696,7 @@ int main(void)
 		cmocka_unit_test(every_table_keeps_its_promises),
 		cmocka_unit_test(every_table_of_nothing_says_why_it_is_empty),
 		cmocka_unit_test(every_column_is_defined),
+		cmocka_unit_test(lanes_of_a_thread_count_their_steps_once),
 		cmocka_unit_test(the_job_step_is_the_mean_of_its_processes),
 		cmocka_unit_test(phases_sum_to_the_step),
 		cmocka_unit_test(recursion_counts_once_in_total_and_wholly_in_self),
