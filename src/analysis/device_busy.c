@@ -3,6 +3,7 @@
  * device_busy.c: the tables `device_busy` (a row per device, the whole trace) and `device_steps` (a row per device and step): how long a
  * device worked, at what, and why it did not. Times of work that overlaps count once.
  */
+#include "analysis/device_names.h"
 #include "analysis/device_work.h"
 #include "analysis/labels.h"
 #include "analysis/step_times.h"
@@ -27,6 +28,7 @@ struct fold {
 	struct device_times device;
 	struct device_gaps gaps;
 	struct intervals exposed, hidden_copies;
+	struct name_classes kernels; /* 1: on tensor cores */
 };
 
 static void fold_device(struct fold *fold, const struct device *device)
@@ -62,6 +64,7 @@ static void fold_release(struct fold *fold)
 	device_gaps_release(&fold->gaps);
 	intervals_release(&fold->exposed);
 	intervals_release(&fold->hidden_copies);
+	name_classes_release(&fold->kernels);
 }
 
 /* ---- columns that both tables have ---- */
@@ -245,6 +248,7 @@ enum {
 	DEVICE_SUM,
 	DEVICE_SM_EFFICIENCY,
 	DEVICE_OCCUPANCY,
+	DEVICE_TENSOR_CORES,
 	DEVICE_STEP_RATIO,
 	DEVICE_COLUMNS,
 };
@@ -294,6 +298,16 @@ static const struct table_column device_columns[DEVICE_COLUMNS] = {
                               .unit = UNIT_RATIO,
                               .definition = "occupancy of the kernels as the trace estimates it, mean by time",
                               .rules = RULE_NOT_NEGATIVE},
+	[DEVICE_TENSOR_CORES] =
+		{.name = "tensor_core_ratio",
+                 .title = "tensor cores",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .definition = "share of the time of kernels whose names are of a family known to compute on tensor "
+                               "cores (AMD: matrix cores)",
+                 .denominator = "sum of the durations of all kernels",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[DEVICE_STEP_RATIO] = {.name = "step_kernel_ratio",
                                .title = "kernels % of steps",
                                .type = TABLE_DOUBLE,
@@ -306,7 +320,7 @@ static const struct table_column device_columns[DEVICE_COLUMNS] = {
 
 struct device_sums {
 	int64_t kernels, copies, unlaunched, sum_ns;
-	double efficiency, efficiency_ns, occupancy, occupancy_ns;
+	double efficiency, efficiency_ns, occupancy, occupancy_ns, tensor_cores_ns, kernels_ns;
 };
 
 static void add_launch(struct device_sums *sums, const struct launch_config *config, int64_t dur_ns)
@@ -325,7 +339,12 @@ static void add_launch(struct device_sums *sums, const struct launch_config *con
 	}
 }
 
-static void sum_work(struct device_sums *sums, const struct fold *fold)
+static uint8_t classify_tensor_cores(const char *name)
+{
+	return is_tensor_core_kernel(name);
+}
+
+static void sum_work(struct device_sums *sums, struct fold *fold)
 {
 	struct launch_config config = {0};
 	uint32_t config_of = 0;
@@ -341,6 +360,12 @@ static void sum_work(struct device_sums *sums, const struct fold *fold)
 		sums->copies += !is_kernel;
 		clamped_add(&sums->sum_ns, item->end_ns - item->start_ns);
 		sums->unlaunched += !launch || launch->track == MODEL_NONE;
+		if (is_kernel) {
+			double dur_ns = (double)(item->end_ns - item->start_ns);
+
+			sums->kernels_ns += dur_ns;
+			sums->tensor_cores_ns += name_class(&fold->kernels, fold->model, chunk->name[i]) ? dur_ns : 0;
+		}
 		inputs = span_inputs(chunk, i);
 		if (!is_kernel || !inputs)
 			continue;
@@ -377,7 +402,7 @@ static void set_mean(struct table *table, int row, int column, double sum, doubl
 		table_set_missing(table, row, column, "the trace does not say it");
 }
 
-static void add_device(struct table *table, const struct fold *fold, const struct device *device, int first)
+static void add_device(struct table *table, struct fold *fold, const struct device *device, int first)
 {
 	const struct interval *busy = fold->device.busy.items;
 	size_t count = fold->device.busy.count;
@@ -397,6 +422,7 @@ static void add_device(struct table *table, const struct fold *fold, const struc
 	table_set_int(table, row, DEVICE_SUM, sums.sum_ns);
 	set_mean(table, row, DEVICE_SM_EFFICIENCY, sums.efficiency, sums.efficiency_ns);
 	set_mean(table, row, DEVICE_OCCUPANCY, sums.occupancy, sums.occupancy_ns);
+	set_mean(table, row, DEVICE_TENSOR_CORES, sums.tensor_cores_ns, sums.kernels_ns);
 	set_step_ratio(table, row, fold, device->process);
 	set_busy(table, row, first, &whole);
 }
@@ -412,6 +438,7 @@ static enum status run_devices(const struct model *model, const struct analysis_
 	int first;
 
 	fold.launches = launches_get(&own_launches, model, options);
+	fold.kernels.classify = classify_tensor_cores;
 	table_init(table, "device_busy", "Devices",
 	           "what each device did from its first to its last work in the trace");
 	table_columns(table, device_columns, DEVICE_COLUMNS);

@@ -135,6 +135,7 @@ static void devices_are_busy_or_idle_for_a_reason(void **state)
 	check(&run.table, 0, "step_kernel_ratio", 71.0 / 200);
 	check(&run.table, 0, "sm_efficiency_ratio", 0.5);
 	check(&run.table, 0, "occupancy_ratio", 0.25);
+	check(&run.table, 0, "tensor_core_ratio", 60.0 / 82);
 	run_release(&run);
 	run_table(&run, "device_steps");
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
