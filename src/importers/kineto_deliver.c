@@ -6,6 +6,7 @@
 #include "importers/kineto_stage.h"
 
 #include "base/memory.h"
+#include "importers/kineto_frames.h"
 #include "model/merge_sort.h"
 
 #include <stdio.h>
@@ -15,8 +16,13 @@
 #define LANES_MAX 64u
 #define ROUNDING_NS 1000
 
+struct open_span {
+	int64_t end_ns;
+	uint32_t stack; /* of Python, inside of it */
+};
+
 struct lane {
-	int64_t *ends; /* of the open spans */
+	struct open_span *open;
 	uint32_t depth, capacity;
 	uint32_t track;
 };
@@ -65,17 +71,17 @@ static void sort_spans(struct staged_track *track)
 
 static void leave(struct lane *lane, int64_t time_ns)
 {
-	while (lane->depth && lane->ends[lane->depth - 1] <= time_ns)
+	while (lane->depth && lane->open[lane->depth - 1].end_ns <= time_ns)
 		lane->depth--;
 }
 
-static void enter(struct lane *lane, int64_t end_ns)
+static void enter(struct lane *lane, int64_t end_ns, uint32_t stack)
 {
 	if (lane->depth == lane->capacity) {
 		lane->capacity = lane->capacity ? 2 * lane->capacity : 16;
-		lane->ends = memory_resize(lane->ends, lane->capacity, sizeof *lane->ends);
+		lane->open = memory_resize(lane->open, lane->capacity, sizeof *lane->open);
 	}
-	lane->ends[lane->depth++] = end_ns;
+	lane->open[lane->depth++] = (struct open_span){end_ns, stack};
 }
 
 static struct lane *add_lane(struct delivery *delivery)
@@ -97,12 +103,12 @@ static struct lane *choose_lane(struct delivery *delivery, int64_t start_ns, int
 	for (uint32_t i = 0; i < delivery->lane_count; i++) {
 		struct lane *lane = &delivery->lanes[i];
 		leave(lane, start_ns);
-		if (!lane->depth || *end_ns <= lane->ends[lane->depth - 1])
+		if (!lane->depth || *end_ns <= lane->open[lane->depth - 1].end_ns)
 			return lane;
-		int64_t over_ns = *end_ns - lane->ends[lane->depth - 1];
+		int64_t over_ns = *end_ns - lane->open[lane->depth - 1].end_ns;
 		bool is_last = i + 1 == LANES_MAX;
 		if (is_last || (delivery->kind == TRACK_THREAD && over_ns <= ROUNDING_NS)) {
-			*end_ns = lane->ends[lane->depth - 1];
+			*end_ns = lane->open[lane->depth - 1].end_ns;
 			delivery->cut++;
 			delivery->cut_ns += (uint64_t)over_ns;
 			return lane;
@@ -148,12 +154,15 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 	struct lane *lane = &delivery->lanes[0];
 	leave(lane, span->start_ns);
 	if (is_open && lane->depth) /* it ends with the one around it, at the latest */
-		end_ns = lane->ends[lane->depth - 1];
+		end_ns = lane->open[lane->depth - 1].end_ns;
 	if (end_ns < span->start_ns)
 		end_ns = span->start_ns;
 	int64_t wanted_ns = end_ns;
 	lane = choose_lane(delivery, span->start_ns, &end_ns);
-	enter(lane, end_ns);
+	uint32_t around = lane->depth ? lane->open[lane->depth - 1].stack : 0, inside = around;
+	if (span->kind == SPAN_PYTHON && delivery->kind == TRACK_THREAD)
+		inside = kineto_frame(delivery->model, &delivery->stage->frames, around, span->name);
+	enter(lane, end_ns, inside);
 	uint32_t row = model_span_complete(delivery->model, lane->track, span->start_ns + shift_ns,
 	                                   end_ns - span->start_ns, (enum span_kind)span->kind, span->name);
 	if (row == MODEL_NONE)
@@ -163,6 +172,8 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 	chunk->flags[i] |= (uint8_t)(span->flags | (end_ns < wanted_ns ? SPAN_IS_CLIPPED : 0) |
 	                             (is_open ? SPAN_END_IS_LOST : 0));
 	set_columns(delivery, span, lane->track, row);
+	if (around && (span->kind == SPAN_OP || span->kind == SPAN_MODULE))
+		model_span_set_stack(delivery->model, lane->track, row, around);
 	if (end_ns < wanted_ns)
 		note_cut(delivery, lane->track, row, wanted_ns - end_ns);
 }
@@ -199,7 +210,7 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 	track->track_count = delivery.lane_count;
 	report_cuts(&delivery);
 	for (uint32_t i = 0; i < delivery.lane_count; i++)
-		free(delivery.lanes[i].ends);
+		free(delivery.lanes[i].open);
 	free(track->spans);
 	track->spans = NULL;
 	track->capacity = 0;

@@ -24,6 +24,7 @@ void kineto_stage_release(struct kineto_stage *stage)
 	free(stage->values);
 	free(stage->facts);
 	free(stage->slots);
+	number_map_release(&stage->frames);
 	*stage = (struct kineto_stage){0};
 }
 

@@ -7,6 +7,7 @@
 #define IMPORTERS_KINETO_STAGE_H
 
 #include "model/model.h"
+#include "model/number_map.h"
 
 struct staged_span {
 	int64_t start_ns;
@@ -85,7 +86,8 @@ struct kineto_stage {
 	STAGE_ARRAY(struct staged_mark, marks);
 	STAGE_ARRAY(struct staged_value, values);
 	STAGE_ARRAY(struct staged_fact, facts);
-	uint32_t *slots; /* finds tracks: 1 + index */
+	struct number_map frames; /* of Python: kineto_frames.h */
+	uint32_t *slots;          /* finds tracks: 1 + index */
 	uint32_t slot_count;
 	uint32_t last_track; /* events of one track often follow each other */
 };

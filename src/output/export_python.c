@@ -10,6 +10,7 @@
 #include "model/merge_sort.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define DEEPEST 4096u /* frames of a stack */
 
@@ -133,12 +134,23 @@ static void add_row(struct python_track *track, const struct span_chunk *chunk, 
 	track->levels[track->level_count++] = (struct level){inside, chunk->first_row + index, track->open_count};
 }
 
+/* A trace of another profiler has the calls themselves. */
+static bool has_calls(const struct track *track)
+{
+	for (uint32_t c = 0; c < track->chunk_count; c++)
+		if (memchr(track->chunks[c]->kind, SPAN_PYTHON, track->chunks[c]->count))
+			return true;
+	return false;
+}
+
 void python_slices(const struct model *model, uint32_t number, const struct selection *selection, uint32_t *last_id,
                    python_slice_put put, void *context)
 {
 	const struct track *columns = model->tracks[number];
 	struct python_track track = {
 		.model = model, .track = number, .last_id = last_id, .put = put, .context = context};
+	if (has_calls(columns))
+		return;
 	for (uint32_t c = 0; c < columns->chunk_count; c++) {
 		const struct span_chunk *chunk = columns->chunks[c];
 		for (uint32_t i = 0; chunk->stack && i < chunk->count; i++)

@@ -197,3 +197,20 @@ def test_what_we_export_reads_back_as_the_recording(tmp_path, sample):
             rows = [{key: value for key, value in row.items() if columns is None or key in columns} for row in rows]
             tables.append(sorted(rows, key=str))
         assert tables[0] == tables[1] and (tables[0] or sample == "ranks"), name
+
+
+@pytest.mark.parametrize("path", FILES[1::4], ids=lambda path: str(path.relative_to(DATA)))
+def test_an_exported_trace_is_the_same_trace(tmp_path, path):
+    subprocess.run([os.environ["STEPSCOPE"], "export", path, "-o", tmp_path / "trace.json.gz"], check=True, timeout=60, capture_output=True)
+    models = [model_of(path), model_of(tmp_path / "trace.json.gz")]
+    spans = [{(row["kind"], row["name"]): row for row in model["spans"] if not row["name"].startswith("PyTorch Profiler")} for model in models]
+    assert spans[0] == spans[1]
+    for key in ("allocations", "allocated_bytes", "marks", "values", "links"):
+        assert models[0][key] == models[1][key]
+    assert [step["number"] for step in models[0]["steps"]] == [step["number"] for step in models[1]["steps"]]
+
+
+def test_calls_of_python_are_stacks():
+    path = next(DATA.glob("traces/tracelens/**/gaunernst*"))
+    lines = json.loads(report(path, "--table", "stacks", "--json").stdout)
+    assert lines["rows"]

@@ -479,6 +479,30 @@ static void facts_of_a_trace(void **state)
 	model_release(&model);
 }
 
+static void stacks_of_python(void **state)
+{
+#define CALL(name, ts, dur)                                                                                            \
+	"{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" ts               \
+	",\"dur\":" dur "}"
+	static const char text[] = HEAD CALL("train.py(12): main", "0", "100") "," CALL(
+		"torch/nn/x.py(3): f(a)", "1",
+		"50") "," OP("a", "2", "1") "," CALL("<built-in function g>", "4",
+	                                             "2") "," OP("b", "5", "1") "," OP("c", "60", "1") TAIL;
+	struct model model;
+	struct error err = {0};
+	assert_int_equal(load(text, sizeof text - 1, &model, &err), STATUS_OK);
+	const struct span_chunk *chunk = model.tracks[0]->chunks[0];
+	const struct stack_node *f = &model.stacks[span_stack(chunk, 2)], *main = &model.stacks[f->parent];
+	assert_string_equal(model_text(&model, f->frame), "f(a)");
+	assert_string_equal(model_text(&model, f->file), "/site-packages/torch/nn/x.py");
+	assert_int_equal(main->line, 12);
+	assert_string_equal(model_text(&model, main->file), "train.py");
+	assert_int_equal(main->parent, 0);
+	assert_int_equal(model.stacks[span_stack(chunk, 4)].parent, span_stack(chunk, 2));
+	assert_true(span_stack(chunk, 5) == f->parent);
+	model_release(&model);
+}
+
 #define MEMORY(ts, bytes)                                                                                              \
 	"{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":5,\"tid\":5,\"ts\":" ts ",\"args\":{\"Bytes\":" bytes             \
 	",\"Device Id\":-1,\"Device Type\":0}}"
@@ -511,6 +535,7 @@ int main(void)
 		cmocka_unit_test(traces_in_utf16),
 		cmocka_unit_test(large_values),
 		cmocka_unit_test(inputs_of_operators),
+		cmocka_unit_test(stacks_of_python),
 		cmocka_unit_test(allocations_without_addresses),
 		cmocka_unit_test(facts_of_a_trace),
 	};
