@@ -313,8 +313,10 @@ static bool read_fact(struct kineto_file *file)
 {
 	if (!take_fact(file))
 		return false;
-	if (file->fact.is_overflown || !file->fact.length)
+	char *padding = buffer_reserve(&file->fact, KINETO_PADDING);
+	if (!padding || !file->fact.length)
 		return true;
+	memset(padding, 0, KINETO_PADDING);
 	const struct kineto_value key = {
 		.at = file->key.data, .length = (uint32_t)file->key.length, .type = VALUE_STRING};
 	struct kineto_value value = {.at = file->fact.data,

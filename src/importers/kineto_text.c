@@ -17,7 +17,7 @@ void kineto_text_init(struct kineto_text *text, struct input_stream *input)
 {
 	*text = (struct kineto_text){.input = input, .capacity = WINDOW_BYTES};
 	text->window = memory_resize(NULL, text->capacity + KINETO_PADDING, 1);
-	text->window[0] = '\0';
+	memset(text->window, 0, KINETO_PADDING);
 	const char *head;
 	size_t length;
 	struct error ignored; /* the first reading meets it again */
@@ -79,7 +79,7 @@ bool kineto_text_more(struct kineto_text *text)
 	if (read_decoded(text, text->window + text->end, text->capacity - text->end, &length) != STATUS_OK)
 		length = 0;
 	text->end += length;
-	text->window[text->end] = '\0';
+	memset(text->window + text->end, 0, KINETO_PADDING);
 	text->is_at_end = length == 0;
 	return length > 0;
 }

@@ -23,7 +23,7 @@ enum kineto_encoding {
 
 struct kineto_text {
 	struct input_stream *input;
-	char *window; /* a NUL follows what was read */
+	char *window; /* NULs follow what was read */
 	size_t capacity;
 	size_t begin, end; /* unread */
 	uint64_t offset;   /* of window[0] in the text */

@@ -454,6 +454,25 @@ static void inputs_of_operators(void **state)
 	model_release(&model);
 }
 
+/* Of every length: what is read in steps must not look behind the end (run under AddressSanitizer). */
+static void facts_of_any_length(void **state)
+{
+	for (int blanks = 0; blanks < 600; blanks++) {
+		struct buffer text;
+		struct model model;
+		struct error err = {0};
+		buffer_init(&text, 1 << 20);
+		buffer_add_text(&text, "{\"deviceProperties\":[{\"id\":0,\"name\":\"x\"}");
+		for (int i = 0; i < blanks; i++)
+			buffer_add_byte(&text, i % 2 ? '\n' : ' ');
+		buffer_add_text(&text, "],\"traceEvents\":[" A "]}");
+		assert_int_equal(load(text.data, text.length, &model, &err), STATUS_OK);
+		assert_string_equal(model_meta(&model, 0, "device.0.name"), "x");
+		buffer_release(&text);
+		model_release(&model);
+	}
+}
+
 static void facts_of_a_trace(void **state)
 {
 	static const char text[] =
@@ -538,6 +557,7 @@ int main(void)
 		cmocka_unit_test(stacks_of_python),
 		cmocka_unit_test(allocations_without_addresses),
 		cmocka_unit_test(facts_of_a_trace),
+		cmocka_unit_test(facts_of_any_length),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
