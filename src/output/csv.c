@@ -31,16 +31,20 @@ static void add_field(struct buffer *out, const char *text)
 	buffer_release(&clean);
 }
 
-void csv_table(struct buffer *out, const struct table *table)
+void csv_heading(struct buffer *out, const struct table *table)
 {
-	struct buffer cell;
-
-	buffer_init(&cell, 16 << 20);
 	for (int column = 0; column < table->column_count; column++) {
 		buffer_add_text(out, column ? "," : "");
 		add_field(out, table->columns[column].name);
 	}
 	buffer_add_text(out, "\r\n");
+}
+
+void csv_rows(struct buffer *out, const struct table *table)
+{
+	struct buffer cell;
+
+	buffer_init(&cell, 16 << 20);
 	for (int row = 0; row < table->row_count; row++) {
 		for (int column = 0; column < table->column_count; column++) {
 			buffer_clear(&cell);
@@ -52,4 +56,10 @@ void csv_table(struct buffer *out, const struct table *table)
 		buffer_add_text(out, "\r\n");
 	}
 	buffer_release(&cell);
+}
+
+void csv_table(struct buffer *out, const struct table *table)
+{
+	csv_heading(out, table);
+	csv_rows(out, table);
 }

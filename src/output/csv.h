@@ -9,4 +9,8 @@
 
 void csv_table(struct buffer *out, const struct table *table);
 
+/* Its parts, for tables that come in pieces. */
+void csv_heading(struct buffer *out, const struct table *table);
+void csv_rows(struct buffer *out, const struct table *table);
+
 #endif

@@ -5,7 +5,7 @@
 #ifndef OUTPUT_LAYOUT_H
 #define OUTPUT_LAYOUT_H
 
-#include "output/report.h"
+#include "analysis/report.h"
 #include "output/text.h"
 
 enum layout_form {

@@ -7,7 +7,7 @@
 #define OUTPUT_SUMMARY_H
 
 #include "base/json_write.h"
-#include "output/report.h"
+#include "analysis/report.h"
 
 enum summary_form {
 	SUMMARY_END,

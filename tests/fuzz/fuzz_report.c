@@ -6,7 +6,7 @@
 
 #include "analysis/torch_ops.h"
 #include "importers/recording.h"
-#include "output/report.h"
+#include "analysis/report.h"
 #include "output/summary.h"
 #include "sealed.h"
 

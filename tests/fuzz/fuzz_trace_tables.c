@@ -2,9 +2,9 @@
  *
  * fuzz_trace_tables.c: any bytes as a trace -> every table, also in the form of torch.profiler. No table breaks what its columns promise.
  */
+#include "analysis/report.h"
 #include "analysis/torch_ops.h"
 #include "importers/importer.h"
-#include "output/report.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

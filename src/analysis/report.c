@@ -2,7 +2,7 @@
  *
  * report.c: see the header.
  */
-#include "output/report.h"
+#include "analysis/report.h"
 
 #include "analysis/torch_trace.h"
 #include "analysis/trace_reasons.h"

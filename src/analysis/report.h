@@ -8,8 +8,8 @@
  *     const struct table *ops = report_table(&report, "ops");
  *     report_release(&report);
  */
-#ifndef OUTPUT_REPORT_H
-#define OUTPUT_REPORT_H
+#ifndef ANALYSIS_REPORT_H
+#define ANALYSIS_REPORT_H
 
 #include "analysis/analysis.h"
 #include "analysis/step_times.h"

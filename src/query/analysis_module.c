@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analysis_module.c: the table of an analysis as a virtual table. It is computed when a statement first names it.
+ */
+#include "query/modules.h"
+
+#include "base/buffer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct analysis_table {
+	sqlite3_vtab base;
+	const struct table *table;
+};
+
+struct analysis_cursor {
+	sqlite3_vtab_cursor base;
+	int row;
+};
+
+static const struct table *table_of(const sqlite3_vtab_cursor *cursor)
+{
+	return ((const struct analysis_table *)cursor->pVtab)->table;
+}
+
+static int declare(const struct query_source *source, const struct table *table)
+{
+	static const char *const types[] = {"TEXT", "INTEGER", "REAL", "INTEGER"};
+	struct buffer sql;
+	int result;
+
+	buffer_init(&sql, 1 << 16);
+	buffer_add_text(&sql, "CREATE TABLE x(");
+	for (int i = 0; i < table->column_count; i++)
+		buffer_printf(&sql, "%s\"%s\" %s", i ? ", " : "", table->columns[i].name,
+		              types[table->columns[i].type]);
+	buffer_add_text(&sql, ")");
+	result = query_declare_sql(source, sql.data);
+	buffer_release(&sql);
+	return result;
+}
+
+static int connect_table(sqlite3 *database, void *client, int argc, const char *const *argv, sqlite3_vtab **table,
+                         char **message)
+{
+	const struct query_source *source = client;
+	const struct table *computed = report_table(source->query->report, source->name);
+	struct analysis_table *added;
+	int result = declare(source, computed);
+
+	if (result != SQLITE_OK)
+		return result;
+	added = sqlite3_malloc(sizeof(*added));
+	if (!added)
+		return SQLITE_NOMEM;
+	*added = (struct analysis_table){.table = computed};
+	*table = &added->base;
+	return SQLITE_OK;
+}
+
+static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
+{
+	info->estimatedRows = ((struct analysis_table *)table)->table->row_count + 1;
+	info->estimatedCost = (double)info->estimatedRows;
+	return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **cursor)
+{
+	struct analysis_cursor *opened = sqlite3_malloc(sizeof(*opened));
+
+	if (!opened)
+		return SQLITE_NOMEM;
+	*opened = (struct analysis_cursor){.row = 0};
+	*cursor = &opened->base;
+	return SQLITE_OK;
+}
+
+static int filter(sqlite3_vtab_cursor *cursor, int plan, const char *plan_text, int argc, sqlite3_value **argv)
+{
+	((struct analysis_cursor *)cursor)->row = 0;
+	return SQLITE_OK;
+}
+
+static int next(sqlite3_vtab_cursor *cursor)
+{
+	((struct analysis_cursor *)cursor)->row++;
+	return SQLITE_OK;
+}
+
+static int is_at_end(sqlite3_vtab_cursor *cursor)
+{
+	return ((struct analysis_cursor *)cursor)->row >= table_of(cursor)->row_count;
+}
+
+static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
+{
+	const struct table *table = table_of(cursor);
+	const struct table_cell *cell = table_get(table, ((struct analysis_cursor *)cursor)->row, number);
+
+	if (!cell->has_value)
+		return SQLITE_OK; /* NULL */
+	switch (table->columns[number].type) {
+	case TABLE_TEXT:
+		query_result_text(out, cell->text);
+		break;
+	case TABLE_INT:
+		sqlite3_result_int64(out, cell->i);
+		break;
+	case TABLE_DOUBLE:
+		sqlite3_result_double(out, cell->d);
+		break;
+	case TABLE_BOOL:
+		sqlite3_result_int(out, cell->b);
+		break;
+	}
+	return SQLITE_OK;
+}
+
+static int row_number(sqlite3_vtab_cursor *cursor, sqlite3_int64 *number)
+{
+	*number = ((struct analysis_cursor *)cursor)->row;
+	return SQLITE_OK;
+}
+
+const sqlite3_module query_analysis_module = {
+	.xConnect = connect_table,
+	.xBestIndex = best_index,
+	.xDisconnect = query_disconnect,
+	.xOpen = open_cursor,
+	.xClose = query_close,
+	.xFilter = filter,
+	.xNext = next,
+	.xEof = is_at_end,
+	.xColumn = column,
+	.xRowid = row_number,
+};

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model_tables.c: the arrays of the model that SQL sees, beside `spans`: their columns and cells. Processes and steps are
+ * tables of analyses.
+ */
+#include "query/modules.h"
+
+#include "analysis/memory_pool.h"
+
+#include <string.h>
+
+#define TRACK_COLUMN                                                                                                   \
+	{                                                                                                              \
+		"track", "INTEGER", "number of the track, as in tracks"                                                \
+	}
+#define TIME_DEFINITION "since the recording of its process began"
+
+int64_t query_since_start(const struct model *model, uint32_t process, int64_t time_ns)
+{
+	int64_t origin_ns = process < model->processes_count ? model->processes[process].first_ns : 0;
+
+	return (int64_t)((uint64_t)time_ns - (uint64_t)origin_ns);
+}
+
+static void result_process(const struct query_source *source, uint32_t process, sqlite3_context *out)
+{
+	if (process < source->query->report->model->processes_count)
+		query_result_text(out, source->processes[process]);
+}
+
+static void result_number(sqlite3_context *out, uint32_t number)
+{
+	if (number != MODEL_NONE)
+		sqlite3_result_int64(out, number);
+}
+
+/* ---- tracks ---- */
+
+static const struct query_column track_columns[] = {
+	TRACK_COLUMN,
+	{"process", "TEXT", "rank, or pid"},
+	{"name", "TEXT", "of the thread or stream, as in threads"},
+	{"kind", "TEXT", "thread, signal, self, device or other"},
+	{"tid", "INTEGER", "number of the thread, or of the device's stream"},
+	{"device", "INTEGER", "which device"},
+	{"is_main", "INTEGER", "1: the main thread"},
+	{"spans", "INTEGER", "how many spans it has"},
+	{NULL, NULL, NULL},
+};
+
+static uint32_t track_count(const struct model *model)
+{
+	return model->tracks_count;
+}
+
+static void track_cell(const struct query_source *source, uint32_t row, int column, sqlite3_context *out)
+{
+	static const char *const kinds[] = {"thread", "signal", "self", "device", "other"};
+	const struct track *track = source->query->report->model->tracks[row];
+
+	switch (column) {
+	case 0:
+		sqlite3_result_int64(out, row);
+		break;
+	case 1:
+		result_process(source, track->process, out);
+		break;
+	case 2:
+		query_result_text(out, source->tracks[row]);
+		break;
+	case 3:
+		query_result_text(out, kinds[track->kind]);
+		break;
+	case 4:
+		sqlite3_result_int64(out, track->tid);
+		break;
+	case 5:
+		if (track->device >= 0)
+			sqlite3_result_int(out, track->device);
+		break;
+	case 6:
+		sqlite3_result_int(out, track->is_main);
+		break;
+	default:
+		sqlite3_result_int64(out, track->span_count);
+	}
+}
+
+/* ---- links ---- */
+
+static const struct query_column link_columns[] = {
+	{"kind", "TEXT", "launch: from a call to its work on a device; backward: from a forward to its backward"},
+	{"number", "INTEGER", "what both ends share"},
+	{"from_track", "INTEGER", "track of the span it starts from; NULL: that half is missing"},
+	{"from_span", "INTEGER", "span of that track"},
+	{"to_track", "INTEGER", "track of the span it leads to; NULL: that half is missing"},
+	{"to_span", "INTEGER", "span of that track"},
+	{NULL, NULL, NULL},
+};
+
+static uint32_t link_count(const struct model *model)
+{
+	return model->links_count;
+}
+
+static void link_cell(const struct query_source *source, uint32_t row, int column, sqlite3_context *out)
+{
+	const struct model_link *link = &source->query->report->model->links[row];
+
+	switch (column) {
+	case 0:
+		query_result_text(out, link->kind == STEPSCOPE_LINK_LAUNCH     ? "launch"
+		                       : link->kind == STEPSCOPE_LINK_BACKWARD ? "backward"
+		                                                               : "other");
+		break;
+	case 1:
+		sqlite3_result_int64(out, (sqlite3_int64)link->number);
+		break;
+	case 2:
+		result_number(out, link->from_track);
+		break;
+	case 3:
+		result_number(out, link->from_row);
+		break;
+	case 4:
+		result_number(out, link->to_track);
+		break;
+	default:
+		result_number(out, link->to_row);
+	}
+}
+
+/* ---- arguments ---- */
+
+static const struct query_column arg_columns[] = {
+	TRACK_COLUMN,
+	{"span", "INTEGER", "span of that track"},
+	{"key", "TEXT", "which fact"},
+	{"value", "", "a number or a text"},
+	{NULL, NULL, NULL},
+};
+
+static uint32_t arg_count(const struct model *model)
+{
+	return model->args_count;
+}
+
+static void arg_value(const struct model *model, const struct span_arg *arg, sqlite3_context *out)
+{
+	switch (arg->type) {
+	case STEPSCOPE_ARG_F64:
+		sqlite3_result_double(out, arg->f64);
+		break;
+	case STEPSCOPE_ARG_SYMBOL:
+		query_result_text(out, model_text(model, arg->text));
+		break;
+	default: /* a pointer or a number above INT64_MAX wraps, as integers of SQL do */
+		sqlite3_result_int64(out, arg->i64);
+	}
+}
+
+static void arg_cell(const struct query_source *source, uint32_t row, int column, sqlite3_context *out)
+{
+	const struct model *model = source->query->report->model;
+	const struct span_arg *arg = &model->args[row];
+
+	switch (column) {
+	case 0:
+		sqlite3_result_int64(out, arg->track);
+		break;
+	case 1:
+		sqlite3_result_int64(out, arg->row);
+		break;
+	case 2:
+		query_result_string(out, model, arg->key);
+		break;
+	default:
+		arg_value(model, arg, out);
+	}
+}
+
+/* ---- frames of Python ---- */
+
+static const struct query_column frame_columns[] = {
+	{"stack", "INTEGER", "number of the stack whose innermost frame this is"},
+	{"caller", "INTEGER", "stack of the caller; NULL: nobody"},
+	{"function", "TEXT", "name of the function"},
+	{"file", "TEXT", "its file"},
+	{"line", "INTEGER", "line in it"},
+	{NULL, NULL, NULL},
+};
+
+static uint32_t frame_count(const struct model *model)
+{
+	return model->stacks_count;
+}
+
+static void frame_cell(const struct query_source *source, uint32_t row, int column, sqlite3_context *out)
+{
+	const struct model *model = source->query->report->model;
+	const struct stack_node *frame = &model->stacks[row];
+
+	switch (column) {
+	case 0:
+		sqlite3_result_int64(out, row);
+		break;
+	case 1:
+		if (frame->parent)
+			sqlite3_result_int64(out, frame->parent);
+		break;
+	case 2:
+		query_result_string(out, model, frame->frame);
+		break;
+	case 3:
+		query_result_string(out, model, frame->file);
+		break;
+	default:
+		if (frame->line)
+			sqlite3_result_int64(out, frame->line);
+	}
+}
+
+/* ---- memory ---- */
+
+static const struct query_column memory_columns[] = {
+	{"process", "TEXT", "rank, or pid"},
+	{"time_ns", "INTEGER", TIME_DEFINITION},
+	TRACK_COLUMN,
+	{"span", "INTEGER", "innermost span of that track then"},
+	{"device", "INTEGER", "which device; NULL: memory of the host"},
+	{"address", "INTEGER", "where"},
+	{"bytes", "INTEGER", "size; of a free that of its allocation"},
+	{"is_free", "INTEGER", "1: it was given back"},
+	{"category", "TEXT", "what it was for, as in memory"},
+	{"lifetime_ns", "INTEGER", "of an allocation: until it was given back"},
+	{NULL, NULL, NULL},
+};
+
+static uint32_t memory_count(const struct model *model)
+{
+	return model->memory_count;
+}
+
+static void memory_lifetime(const struct model *model, const struct memory_event *event, sqlite3_context *out)
+{
+	if (!event->is_free && event->partner < model->memory_count)
+		sqlite3_result_int64(out, model->memory[event->partner].time_ns - event->time_ns);
+}
+
+static void memory_cell(const struct query_source *source, uint32_t row, int column, sqlite3_context *out)
+{
+	const struct model *model = source->query->report->model;
+	const struct memory_event *event = &model->memory[row];
+
+	switch (column) {
+	case 0:
+		result_process(source, event->process, out);
+		break;
+	case 1:
+		sqlite3_result_int64(out, query_since_start(model, event->process, event->time_ns));
+		break;
+	case 2:
+		result_number(out, event->track);
+		break;
+	case 3:
+		result_number(out, event->row);
+		break;
+	case 4:
+		if (event->device >= 0)
+			sqlite3_result_int(out, event->device);
+		break;
+	case 5:
+		sqlite3_result_int64(out, (sqlite3_int64)event->address);
+		break;
+	case 6:
+		if (event->has_bytes)
+			sqlite3_result_int64(out, bytes_that_fit(event->bytes));
+		break;
+	case 7:
+		sqlite3_result_int(out, event->is_free);
+		break;
+	case 8:
+		query_result_text(out, memory_category_name(event->category));
+		break;
+	default:
+		memory_lifetime(model, event, out);
+	}
+}
+
+/* ---- counters and metrics ---- */
+
+static const struct query_column value_columns[] = {
+	{"process", "TEXT", "rank, or pid"},
+	{"name", "TEXT", "of the counter or metric"},
+	{"is_metric", "INTEGER", "1: a metric, such as loss"},
+	{"time_ns", "INTEGER", TIME_DEFINITION},
+	{"step", "INTEGER", "number of the step it falls into"},
+	{"value", "REAL", "the value"},
+	{NULL, NULL, NULL},
+};
+
+static uint32_t value_count(const struct model *model)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < model->series_count; i++)
+		count += model->series[i]->count;
+	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+}
+
+/* The first series that ends behind the row. */
+static uint32_t series_of(const struct query_source *source, uint32_t row)
+{
+	uint32_t low = 0, high = source->query->report->model->series_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (source->series_ends[middle] <= row)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void value_cell(const struct query_source *source, uint32_t row, int column, sqlite3_context *out)
+{
+	const struct model *model = source->query->report->model;
+	uint32_t number = series_of(source, row);
+	const struct value_series *series = model->series[number];
+	uint32_t index = row - (source->series_ends[number] - series->count);
+
+	switch (column) {
+	case 0:
+		result_process(source, series->process, out);
+		break;
+	case 1:
+		query_result_string(out, model, series->name);
+		break;
+	case 2:
+		sqlite3_result_int(out, series->is_metric);
+		break;
+	case 3:
+		sqlite3_result_int64(out, query_since_start(model, series->process, series->time_ns[index]));
+		break;
+	case 4:
+		if (series->step[index] >= 0)
+			sqlite3_result_int64(out, model->steps[series->step[index]].number);
+		break;
+	default:
+		sqlite3_result_double(out, series->value[index]);
+	}
+}
+
+/* ---- samples ---- */
+
+static const struct query_column sample_columns[] = {
+	TRACK_COLUMN,
+	{"time_ns", "INTEGER", TIME_DEFINITION},
+	{"stack", "INTEGER", "as in frames"},
+	{"name", "TEXT", "what was sampled"},
+	{"weight", "INTEGER", "how much it stands for"},
+	{NULL, NULL, NULL},
+};
+
+static uint32_t sample_count(const struct model *model)
+{
+	return model->samples_count;
+}
+
+static void sample_cell(const struct query_source *source, uint32_t row, int column, sqlite3_context *out)
+{
+	const struct model *model = source->query->report->model;
+	const struct sample *sample = &model->samples[row];
+
+	switch (column) {
+	case 0:
+		result_number(out, sample->track);
+		break;
+	case 1:
+		sqlite3_result_int64(out, query_since_start(model,
+		                                            sample->track < model->tracks_count
+		                                                    ? model->tracks[sample->track]->process
+		                                                    : MODEL_NONE,
+		                                            sample->time_ns));
+		break;
+	case 2:
+		if (sample->stack)
+			sqlite3_result_int64(out, sample->stack);
+		break;
+	case 3:
+		query_result_string(out, model, sample->name);
+		break;
+	default:
+		sqlite3_result_int64(out, (sqlite3_int64)sample->weight);
+	}
+}
+
+const struct query_array query_arrays[] = {
+	{"tracks", track_columns, track_count, track_cell},
+	{"links", link_columns, link_count, link_cell},
+	{"span_args", arg_columns, arg_count, arg_cell},
+	{"frames", frame_columns, frame_count, frame_cell},
+	{"memory_events", memory_columns, memory_count, memory_cell},
+	{"series_values", value_columns, value_count, value_cell},
+	{"samples", sample_columns, sample_count, sample_cell},
+	{0},
+};
+
+const struct query_array *query_array_find(const char *name)
+{
+	for (const struct query_array *array = query_arrays; array->name; array++) {
+		if (!strcmp(array->name, name))
+			return array;
+	}
+	return NULL;
+}

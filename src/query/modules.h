@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * modules.h: what query.c registers with SQLite. All are virtual tables that exist without being created, and cannot be
+ * written. Private to query/.
+ */
+#ifndef QUERY_MODULES_H
+#define QUERY_MODULES_H
+
+#include "query/query.h"
+
+#include <sqlite3.h>
+
+/* What a module gets as its client data. */
+struct query_source {
+	struct query *query;
+	const char *name;             /* of the table */
+	const char *const *processes; /* labels, by number */
+	const char *const *tracks;
+	const uint32_t *series_ends; /* values of all series up to and with this one */
+};
+
+/* Since its process's recording began, as tables of analyses have it. */
+int64_t query_since_start(const struct model *model, uint32_t process, int64_t time_ns);
+
+/* A column of a table of the model. */
+struct query_column {
+	const char *name;
+	const char *type; /* as SQL calls it */
+	const char *definition;
+};
+
+/* Rows of an analysis. */
+extern const sqlite3_module query_analysis_module;
+
+/* All spans; query_span_columns ends with an empty one. */
+extern const sqlite3_module query_span_module;
+extern const struct query_column query_span_columns[];
+
+/* Everything else in the model: arrays by number, with one function that fills a cell. */
+struct query_array {
+	const char *name;
+	const struct query_column *columns;
+	uint32_t (*count)(const struct model *model);
+	void (*cell)(const struct query_source *source, uint32_t row, int column, sqlite3_context *out);
+};
+extern const sqlite3_module query_array_module;
+extern const struct query_array query_arrays[];
+const struct query_array *query_array_find(const char *name);
+
+/* Declares "CREATE TABLE x(name type, ...)" of the columns. */
+int query_declare(const struct query_source *source, const struct query_column *columns);
+int query_declare_sql(const struct query_source *source, const char *sql);
+
+/* A text that lives as long as the model; NULL for string 0. */
+void query_result_string(sqlite3_context *out, const struct model *model, uint32_t string);
+void query_result_text(sqlite3_context *out, const char *text);
+
+/* What SQLite's last error means. */
+enum status query_failure(struct query *query, struct error *err);
+
+/* The same functions for all modules: nothing to do, rows are told by their number. */
+int query_disconnect(sqlite3_vtab *table);
+int query_close(sqlite3_vtab_cursor *cursor);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * query.c: the database that holds nothing: its tables, what may be done with it, its limits. Values of results become
+ * tables in query_rows.c.
+ */
+#include "query/query.h"
+
+#include "query/modules.h"
+
+#include "analysis/labels.h"
+#include "base/memory.h"
+#include "base/options.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MAXIMUM_TABLES 160
+#define OPERATIONS_BETWEEN_LOOKS 1000
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* ---- what may be done ---- */
+
+static int authorize(void *context, int action, const char *first, const char *second, const char *database,
+                     const char *trigger)
+{
+	const struct query *query = context;
+
+	if (query->is_declaring) /* the table of a module, by SQLite itself */
+		return SQLITE_OK;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return second && !sqlite3_stricmp(second, "load_extension") ? SQLITE_DENY : SQLITE_OK;
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+static int on_progress(void *context)
+{
+	struct query *query = context;
+
+	return query->limits.seconds > 0 && now() > query->deadline;
+}
+
+static void set_limits(struct query *query)
+{
+	static const struct {
+		int limit, value;
+	} limits[] = {{SQLITE_LIMIT_LENGTH, 64 << 20},     {SQLITE_LIMIT_SQL_LENGTH, 1 << 20},
+	              {SQLITE_LIMIT_COLUMN, 64},           {SQLITE_LIMIT_EXPR_DEPTH, 200},
+	              {SQLITE_LIMIT_ATTACHED, 0},          {SQLITE_LIMIT_WORKER_THREADS, 0},
+	              {SQLITE_LIMIT_COMPOUND_SELECT, 100}, {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000}};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		sqlite3_limit(query->database, limits[i].limit, limits[i].value);
+	sqlite3_db_config(query->database, SQLITE_DBCONFIG_DQS_DML, 0, NULL); /* "x" is a column, never a text */
+	sqlite3_db_config(query->database, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+	sqlite3_db_config(query->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(query->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(query->database, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+	sqlite3_hard_heap_limit64(query->limits.memory_bytes);
+	sqlite3_progress_handler(query->database, OPERATIONS_BETWEEN_LOOKS, on_progress, query);
+	sqlite3_set_authorizer(query->database, authorize, query);
+}
+
+/* ---- tables ---- */
+
+static const char *const *all_labels(struct query *query, uint32_t count,
+                                     const char *(*label)(const struct model *, uint32_t, struct arena *))
+{
+	const char **labels = arena_array(&query->arena, (size_t)count + 1, sizeof(*labels));
+
+	for (uint32_t i = 0; i < count; i++)
+		labels[i] = label(query->report->model, i, &query->arena);
+	return labels;
+}
+
+static const uint32_t *series_ends(struct query *query)
+{
+	const struct model *model = query->report->model;
+	uint32_t *ends = arena_array(&query->arena, (size_t)model->series_count + 1, sizeof(*ends));
+
+	for (uint32_t i = 0; i < model->series_count; i++)
+		ends[i] = (i ? ends[i - 1] : 0) + model->series[i]->count;
+	return ends;
+}
+
+static int add_table(struct query *query, struct query_source *source, const char *name, const sqlite3_module *module)
+{
+	source->name = name;
+	return sqlite3_create_module_v2(query->database, name, module, source, NULL);
+}
+
+static int add_tables(struct query *query)
+{
+	const struct model *model = query->report->model;
+	struct query_source *sources = arena_array(&query->arena, MAXIMUM_TABLES, sizeof(*sources));
+	const struct query_source common = {.query = query,
+	                                    .processes = all_labels(query, model->processes_count, process_label),
+	                                    .tracks = all_labels(query, model->tracks_count, track_label),
+	                                    .series_ends = series_ends(query)};
+	int count = 0, result;
+
+	for (int i = 0; i < MAXIMUM_TABLES; i++)
+		sources[i] = common;
+	result = add_table(query, &sources[count++], "spans", &query_span_module);
+	for (int i = 0; query_arrays[i].name && result == SQLITE_OK; i++)
+		result = add_table(query, &sources[count++], query_arrays[i].name, &query_array_module);
+	for (int i = 0; analyses[i] && result == SQLITE_OK; i++) {
+		assert(count < MAXIMUM_TABLES);
+		result = add_table(query, &sources[count++], analyses[i]->name, &query_analysis_module);
+	}
+	return result;
+}
+
+enum status query_init(struct query *query, struct report *report, const struct query_limits *limits, struct error *err)
+{
+	memset(query, 0, sizeof(*query));
+	arena_init(&query->arena, 0);
+	query->report = report;
+	query->limits = *limits;
+	if (sqlite3_open_v2(":memory:", &query->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, NULL) !=
+	            SQLITE_OK ||
+	    add_tables(query) != SQLITE_OK) {
+		error_set(err, STATUS_ENVIRONMENT, "SQLite does not start: %s", sqlite3_errmsg(query->database));
+		query_release(query);
+		return STATUS_ENVIRONMENT;
+	}
+	set_limits(query);
+	return STATUS_OK;
+}
+
+void query_release(struct query *query)
+{
+	sqlite3_finalize(query->statement);
+	sqlite3_close(query->database);
+	arena_release(&query->arena);
+	memset(query, 0, sizeof(*query));
+}
+
+/* ---- statements ---- */
+
+/* "no such table: opss": the nearest table that exists. */
+static void hint_table(const char *message, struct error *err)
+{
+	static const char start[] = "no such table: ";
+	const char *names[MAXIMUM_TABLES + 1];
+	const char *nearest;
+	int count = 0;
+
+	if (strncmp(message, start, sizeof(start) - 1) != 0)
+		return;
+	for (; analyses[count]; count++)
+		names[count] = analyses[count]->name;
+	for (int i = 0; query_model_tables[i].name; i++)
+		names[count++] = query_model_tables[i].name;
+	names[count] = NULL;
+	nearest = nearest_name(message + sizeof(start) - 1, names);
+	if (nearest)
+		error_hint(err, "did you mean '%s'?", nearest);
+	else
+		error_hint(err, "'stepscope query --tables' lists the tables");
+}
+
+enum status query_failure(struct query *query, struct error *err)
+{
+	const char *message = sqlite3_errmsg(query->database);
+
+	switch (sqlite3_errcode(query->database) & 0xff) {
+	case SQLITE_INTERRUPT:
+		error_set(err, STATUS_LIMIT, "the query took longer than %g s", query->limits.seconds);
+		error_hint(err, "'--time-limit SECONDS' gives it more; 0: no limit");
+		return STATUS_LIMIT;
+	case SQLITE_NOMEM:
+		return error_set(err, STATUS_LIMIT, "the query needs more than %lld MiB of memory",
+		                 (long long)(query->limits.memory_bytes >> 20));
+	case SQLITE_TOOBIG:
+		return error_set(err, STATUS_LIMIT, "the query makes a value or is itself larger than allowed");
+	case SQLITE_AUTH:
+		return error_set(err, STATUS_USAGE, "not allowed in a query, which only reads: %s", message);
+	default:
+		error_set(err, STATUS_USAGE, "the query is wrong: %s", message);
+		hint_table(message, err);
+		return STATUS_USAGE;
+	}
+}
+
+enum status query_begin(struct query *query, const char *sql, struct error *err)
+{
+	const char *rest = sql;
+	sqlite3_stmt *second = NULL;
+
+	sqlite3_finalize(query->statement);
+	query->statement = NULL;
+	query->is_done = false;
+	query->deadline = now() + query->limits.seconds;
+	if (sqlite3_prepare_v3(query->database, sql, -1, 0, &query->statement, &rest) != SQLITE_OK)
+		return query_failure(query, err);
+	if (!query->statement)
+		return error_set(err, STATUS_USAGE, "the query is empty");
+	(void)sqlite3_prepare_v3(query->database, rest, -1, 0, &second, NULL); /* comments and blanks make none */
+	sqlite3_finalize(second);
+	if (second)
+		return error_set(err, STATUS_USAGE, "one statement at a time");
+	if (!sqlite3_stmt_readonly(query->statement) || !sqlite3_column_count(query->statement))
+		return error_set(err, STATUS_USAGE, "a query only reads: it begins with SELECT, WITH or VALUES");
+	return STATUS_OK;
+}
+
+bool query_bind(struct query *query, const char *parameter, double value)
+{
+	int number = sqlite3_bind_parameter_index(query->statement, parameter);
+
+	return number && sqlite3_bind_double(query->statement, number, value) == SQLITE_OK;
+}
