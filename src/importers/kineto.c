@@ -66,7 +66,8 @@ static void progress(void *context)
 	struct loading *loading = context;
 	const struct model *model = loading->import->model;
 	if (model->on_progress)
-		model->on_progress(model->progress_context, loading->done_bytes + input_file_bytes(loading->input),
+		model->on_progress(model->progress_context,
+		                   loading->done_bytes + kineto_text_file_bytes(&loading->file.text),
 		                   loading->total_bytes);
 }
 

@@ -23,12 +23,16 @@ void kineto_text_init(struct kineto_text *text, struct input_stream *input)
 	struct error ignored; /* the first reading meets it again */
 	if (input_peek(input, &head, &length, &ignored) == STATUS_OK)
 		text->encoding = kineto_encoding_of(head, length);
+	if (strcmp(input_compression(input), "none") != 0 &&
+	    read_ahead_open(input, &text->ahead, &ignored) != STATUS_OK)
+		text->ahead = NULL; /* then this thread does it */
 	if (text->encoding != KINETO_UTF8)
 		text->raw = memory_resize(NULL, RAW_BYTES, 1);
 }
 
 void kineto_text_release(struct kineto_text *text)
 {
+	read_ahead_close(text->ahead);
 	free(text->window);
 	free(text->raw);
 	*text = (struct kineto_text){0};
@@ -48,11 +52,22 @@ static void make_room(struct kineto_text *text)
 	text->window = memory_resize(text->window, text->capacity + KINETO_PADDING, 1);
 }
 
-/* As input_read(), decoded. */
+uint64_t kineto_text_file_bytes(const struct kineto_text *text)
+{
+	return text->ahead ? read_ahead_file_bytes(text->ahead) : input_file_bytes(text->input);
+}
+
+static enum status read_input(struct kineto_text *text, char *out, size_t capacity, size_t *length)
+{
+	return text->ahead ? read_ahead_read(text->ahead, out, capacity, length, &text->error)
+	                   : input_read(text->input, out, capacity, length, &text->error);
+}
+
+/* As read_input(), decoded. */
 static enum status read_decoded(struct kineto_text *text, char *out, size_t capacity, size_t *length)
 {
 	if (text->encoding == KINETO_UTF8)
-		return input_read(text->input, out, capacity, length, &text->error);
+		return read_input(text, out, capacity, length);
 	size_t wanted = capacity / 2 < RAW_BYTES ? capacity / 2 : RAW_BYTES, n = 1;
 	for (*length = 0; *length == 0 && n > 0 && wanted > text->raw_length;) {
 		enum status status = input_read(text->input, text->raw + text->raw_length, wanted - text->raw_length,

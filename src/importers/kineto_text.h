@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/input_stream.h"
+#include "base/read_ahead.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +24,8 @@ enum kineto_encoding {
 
 struct kineto_text {
 	struct input_stream *input;
-	char *window; /* NULs follow what was read */
+	struct read_ahead *ahead; /* of compressed files; NULL: it is read as it is wanted */
+	char *window;             /* NULs follow what was read */
 	size_t capacity;
 	size_t begin, end; /* unread */
 	uint64_t offset;   /* of window[0] in the text */
@@ -36,6 +38,8 @@ struct kineto_text {
 
 void kineto_text_init(struct kineto_text *text, struct input_stream *input);
 void kineto_text_release(struct kineto_text *text);
+/* Of the file, so far. */
+uint64_t kineto_text_file_bytes(const struct kineto_text *text);
 /* Adds to the unread part, which moves. False: nothing more comes, or it is as large as the window may get. */
 bool kineto_text_more(struct kineto_text *text);
 /* The next byte that is not blank, which stays unread; -1: the text ends. */
