@@ -6,6 +6,7 @@
 
 #include "analysis/device_names.h"
 #include "analysis/labels.h"
+#include "analysis/lanes.h"
 #include "base/memory.h"
 #include "model/merge_sort.h"
 
@@ -23,6 +24,15 @@ static bool has_work(const struct track *track)
 			if (span_is_device_work(track->chunks[c]->kind[i]))
 				return true;
 	return false;
+}
+
+/* Lanes of a stream are one stream. */
+static bool is_new_stream(const struct model *model, uint32_t number)
+{
+	for (uint32_t lane = first_lane(model, number); lane < number; lane++)
+		if (has_work(model->tracks[lane]))
+			return false;
+	return true;
 }
 
 static int compare_devices(const void *left, const void *right)
@@ -46,12 +56,12 @@ size_t devices_find(struct device **devices, const struct model *model)
 			continue;
 		if (count % 16 == 0)
 			*devices = memory_resize(*devices, count + 16, sizeof(**devices));
-		(*devices)[count++] = (struct device){track->process, track->device, 1};
+		(*devices)[count++] = (struct device){track->process, track->device, is_new_stream(model, i)};
 	}
 	merge_sort(*devices, count, sizeof(**devices), compare_devices);
 	for (size_t i = 0; i < count; i++) {
 		if (kept && compare_devices(&(*devices)[kept - 1], &(*devices)[i]) == 0)
-			(*devices)[kept - 1].streams++;
+			(*devices)[kept - 1].streams += (*devices)[i].streams;
 		else
 			(*devices)[kept++] = (*devices)[i];
 	}

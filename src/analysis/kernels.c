@@ -6,6 +6,7 @@
 #include "analysis/device_names.h"
 #include "analysis/device_work.h"
 #include "analysis/labels.h"
+#include "analysis/lanes.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -236,6 +237,7 @@ static void fold_track(struct fold *fold, uint32_t number)
 {
 	const struct model *model = fold->model;
 	const struct track *track = model->tracks[number];
+	uint32_t lane = first_lane(model, number);
 
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
@@ -257,7 +259,7 @@ static void fold_track(struct fold *fold, uint32_t number)
 			clamped_add(&kernel->total_ns, dur_ns);
 			kernel->min_ns = dur_ns < kernel->min_ns ? dur_ns : kernel->min_ns;
 			kernel->max_ns = dur_ns > kernel->max_ns ? dur_ns : kernel->max_ns;
-			few_add(&kernel->streams, number);
+			few_add(&kernel->streams, lane);
 			add_operation(fold, kernel, number, chunk->first_row + i);
 			add_config(fold, kernel, span_inputs(chunk, i), dur_ns);
 		}

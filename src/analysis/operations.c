@@ -6,6 +6,7 @@
 #include "analysis/device_work.h"
 #include "analysis/flops.h"
 #include "analysis/labels.h"
+#include "analysis/lanes.h"
 #include "analysis/launched_time.h"
 #include "analysis/span_memory.h"
 #include "analysis/step_times.h"
@@ -785,19 +786,7 @@ static void add_note(struct table *table, const struct op_fold *fold)
 				"stepscope_range_push()");
 }
 
-/* Spans of a thread that cross lie in lanes, tracks of the same number one behind the other, and several show the same time: the first
- * one, which has most, stands for the thread. */
-static uint32_t first_lane(const struct model *model, uint32_t number)
-{
-	const struct track *track = model->tracks[number];
-
-	while (number && model->tracks[number - 1]->process == track->process &&
-	       model->tracks[number - 1]->kind == track->kind && model->tracks[number - 1]->tid == track->tid)
-		number--;
-	return number;
-}
-
-/* By track: does it stand for a thread that marks steps? free() it. */
+/* By track: does it stand for a thread that marks steps? Other lanes show the same time again. free() it. */
 static bool *find_step_tracks(const struct model *model)
 {
 	bool *marks = memory_resize(NULL, model->tracks_count + 1, sizeof(*marks));

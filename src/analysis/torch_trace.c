@@ -4,6 +4,7 @@
  */
 #include "analysis/torch_trace.h"
 
+#include "analysis/lanes.h"
 #include "base/memory.h"
 #include "model/merge_sort.h"
 
@@ -60,18 +61,6 @@ static int compare_placed(const void *left, const void *right)
 	return (a->end_us < b->end_us) - (a->end_us > b->end_us);
 }
 
-/* Lanes of a thread are one thread. */
-static uint32_t thread_of(const struct model *model, uint32_t number)
-{
-	const struct track *track = model->tracks[number];
-	uint32_t first = number;
-
-	while (first && model->tracks[first - 1]->process == track->process &&
-	       model->tracks[first - 1]->kind == track->kind && model->tracks[first - 1]->tid == track->tid)
-		first--;
-	return first;
-}
-
 /* Also puts the events in that order, so that parents come before their children. */
 static void find_parents(struct torch_ops *ops, const struct model *model)
 {
@@ -81,7 +70,7 @@ static void find_parents(struct torch_ops *ops, const struct model *model)
 	struct torch_event *events = memory_resize(NULL, count + 1, sizeof(*events));
 
 	for (uint32_t i = 0; i < count; i++)
-		placed[i] = (struct placed){thread_of(model, ops->events[i].track), i, ops->events[i].start_us,
+		placed[i] = (struct placed){first_lane(model, ops->events[i].track), i, ops->events[i].start_us,
 		                            ops->events[i].end_us};
 	merge_sort(placed, count, sizeof(*placed), compare_placed);
 	for (uint32_t i = 0; i < count; i++) {

@@ -253,6 +253,31 @@ static void a_queue_has_a_depth(void **state)
 	run_release(&run);
 }
 
+/* 0-10 and 5-15 on stream 7, of which the second lies in a lane of its own. */
+static void lanes_of_a_stream_are_one_stream(void **state)
+{
+	struct device_run run;
+	uint32_t name, lanes[2];
+
+	model_init(&run.model, 0);
+	name = intern_add(&run.model.strings, "x");
+	model_add_process(&run.model);
+	for (int i = 0; i < 2; i++) {
+		lanes[i] = model_add_track(&run.model, 0, TRACK_DEVICE);
+		run.model.tracks[lanes[i]]->tid = 7;
+		model_span_complete(&run.model, lanes[i], i * 5 * US, 10 * US, SPAN_KERNEL, name);
+	}
+	model_finish(&run.model);
+	compute("device_busy", &run.model, &all_steps, &run.table);
+	check(&run.table, 0, "streams", 1);
+	check(&run.table, 0, "busy_ns", 15 * US);
+	check(&run.table, 0, "sum_ns", 20 * US);
+	table_release(&run.table);
+	compute("kernels", &run.model, &all_steps, &run.table);
+	assert_string_equal(table_get(&run.table, 0, table_find_column(&run.table, "streams"))->text, "7");
+	run_release(&run);
+}
+
 static void communication_has_bandwidth_and_what_is_exposed(void **state)
 {
 	struct device_run run;
@@ -425,6 +450,7 @@ int main(void)
 		cmocka_unit_test(copies_have_bytes_and_a_rate),
 		cmocka_unit_test(launches_have_delays_and_work_without_one_is_counted),
 		cmocka_unit_test(a_queue_has_a_depth),
+		cmocka_unit_test(lanes_of_a_stream_are_one_stream),
 		cmocka_unit_test(communication_has_bandwidth_and_what_is_exposed),
 		cmocka_unit_test(sizes_of_communication_are_looked_for_around_the_launch),
 		cmocka_unit_test(operations_have_the_time_of_what_they_launched),
