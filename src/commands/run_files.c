@@ -52,6 +52,13 @@ static void set_header(struct table *table, int row, const struct stepscope_segm
 		table_set_missing(table, row, FILE_CLOCK, "not known to this version");
 }
 
+static bool ends_with(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), tail = strlen(suffix);
+
+	return length > tail && !strcmp(name + length - tail, suffix);
+}
+
 static void add_file(struct table *table, int directory, const char *name)
 {
 	struct stepscope_segment_header header;
@@ -72,32 +79,41 @@ static void add_file(struct table *table, int directory, const char *name)
 		set_header(table, row, &header);
 	else
 		for (int column = FILE_PID; column < FILE_COLUMNS; column++)
-			table_set_missing(table, row, column, "the file has no readable header");
+			table_set_missing(table, row, column,
+			                  ends_with(name, ".ssr") ? "the file has no readable header"
+			                                          : "it is no recording of stepscope");
 	close(fd);
 }
 
-static bool is_segment(const char *name)
+static void add_files(struct table *table, DIR *directory, bool is_traces)
 {
-	size_t length = strlen(name);
+	const struct dirent *entry;
 
-	return length > 4 && !strcmp(name + length - 4, ".ssr");
+	rewinddir(directory);
+	while ((entry = readdir(directory))) {
+		const char *name = entry->d_name;
+		bool is_trace = ends_with(name, ".json") || ends_with(name, ".gz") || ends_with(name, ".zst");
+
+		if (is_traces ? is_trace : ends_with(name, ".ssr"))
+			add_file(table, dirfd(directory), name);
+	}
 }
 
 void run_files_table(struct table *table, const char *path)
 {
 	DIR *directory = opendir(path);
-	const struct dirent *entry;
 
 	table_init(table, "files", "Files", "the recordings of the run");
 	table_columns(table, columns, FILE_COLUMNS);
-	if (!directory) {
+	if (strcmp(path, "-") == 0)
+		table->empty = "it was read from the standard input";
+	else if (!directory)
 		add_file(table, AT_FDCWD, path);
+	if (!directory)
 		return;
-	}
-	while ((entry = readdir(directory))) {
-		if (is_segment(entry->d_name))
-			add_file(table, dirfd(directory), entry->d_name);
-	}
+	add_files(table, directory, false);
+	if (!table->row_count) /* traces of another profiler */
+		add_files(table, directory, true);
 	closedir(directory);
 	table_sort(table, FILE_NAME, true);
 }

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -142,14 +143,34 @@ enum status kineto_load_file(struct kineto_import *import, uint64_t done_bytes, 
 	return status;
 }
 
+static enum status check_steps(const struct model *model, const struct model_filter *filter, struct error *err)
+{
+	int64_t lowest = INT64_MAX, highest = INT64_MIN;
+	if (!filter || !filter->has_steps)
+		return STATUS_OK;
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		int64_t number = model->steps[i].number;
+		if (number >= filter->first_step && number <= filter->last_step)
+			return STATUS_OK;
+		lowest = number < lowest ? number : lowest;
+		highest = number > highest ? number : highest;
+	}
+	if (!model->steps_count)
+		return error_set(err, STATUS_INPUT, "the trace has no steps to choose from");
+	return error_set(err, STATUS_INPUT,
+	                 "the trace has no step from %" PRId64 " to %" PRId64 ", only from %" PRId64 " to %" PRId64,
+	                 filter->first_step, filter->last_step, lowest, highest);
+}
+
 static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
 {
 	struct stat info;
 	struct kineto_import import = {.model = model, .path = path};
 	bool is_known = stat(path, &info) == 0;
-	if (is_known && S_ISDIR(info.st_mode))
-		return kineto_load_directory(path, model, err);
-	return kineto_load_file(&import, 0, is_known ? (uint64_t)info.st_size : 0, err);
+	enum status status = is_known && S_ISDIR(info.st_mode)
+	                             ? kineto_load_directory(path, model, err)
+	                             : kineto_load_file(&import, 0, is_known ? (uint64_t)info.st_size : 0, err);
+	return status ? status : check_steps(model, filter, err);
 }
 
 const struct importer importer_kineto = {

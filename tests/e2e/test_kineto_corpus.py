@@ -214,3 +214,12 @@ def test_calls_of_python_are_stacks():
     path = next(DATA.glob("traces/tracelens/**/gaunernst*"))
     lines = json.loads(report(path, "--table", "stacks", "--json").stdout)
     assert lines["rows"]
+
+
+def test_steps_and_files():
+    path = DATA / "hta_ns_resolution/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz"
+    assert b"2 complete steps" in report(path, "--steps", "102-103").stdout
+    done = report(path, "--steps", "7")
+    assert done.returncode == 3 and b"only from 101 to 105" in done.stderr
+    info = subprocess.run([os.environ["STEPSCOPE"], "info", RANKS], capture_output=True, timeout=60, check=True).stdout
+    assert info.count(b"_step_12.") == 8
