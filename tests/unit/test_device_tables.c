@@ -253,6 +253,30 @@ static void a_queue_has_a_depth(void **state)
 	run_release(&run);
 }
 
+/* One call launches three kernels. */
+static void a_graph_does_not_wait_for_itself(void **state)
+{
+	struct device_run run;
+	uint32_t host, stream, name, row;
+
+	model_init(&run.model, 0);
+	host = model_add_track(&run.model, model_add_process(&run.model), TRACK_THREAD);
+	stream = model_add_track(&run.model, 0, TRACK_DEVICE);
+	name = intern_add(&run.model.strings, "cudaGraphLaunch");
+	row = model_span_complete(&run.model, host, 0, US, SPAN_RUNTIME, name);
+	model_span_set_correlation(&run.model, host, row, 1);
+	for (int64_t i = 0; i < 3; i++) {
+		row = model_span_complete(&run.model, stream, (5 + i) * US, US, SPAN_KERNEL, name);
+		model_span_set_correlation(&run.model, stream, row, 1);
+	}
+	model_finish(&run.model);
+	compute("launches", &run.model, &all_steps, &run.table);
+	check(&run.table, 0, "work_count", 3);
+	check(&run.table, 0, "depth_max", 0);
+	check(&run.table, 0, "delay_max_ns", 7 * US);
+	run_release(&run);
+}
+
 /* 0-10 and 5-15 on stream 7, of which the second lies in a lane of its own. */
 static void lanes_of_a_stream_are_one_stream(void **state)
 {
@@ -450,6 +474,7 @@ int main(void)
 		cmocka_unit_test(copies_have_bytes_and_a_rate),
 		cmocka_unit_test(launches_have_delays_and_work_without_one_is_counted),
 		cmocka_unit_test(a_queue_has_a_depth),
+		cmocka_unit_test(a_graph_does_not_wait_for_itself),
 		cmocka_unit_test(lanes_of_a_stream_are_one_stream),
 		cmocka_unit_test(communication_has_bandwidth_and_what_is_exposed),
 		cmocka_unit_test(sizes_of_communication_are_looked_for_around_the_launch),
