@@ -76,7 +76,9 @@ class Watch:
         self.torch = torch
         self.native = native
         self.looks = {}  # by id of the optimizer: how many, and what there was to see
-        self.spent_ns, self.next_ns = 0, 0
+        self.window = 0  # of the recording, that those were in
+        self.look_count = 0
+        self.spent_ns, self.spent_before_ns, self.next_ns = 0, 0, 0
         self.is_on = True
 
     def tell(self, collect):
@@ -102,18 +104,20 @@ class Watch:
             self.native.metadata("torch.owners", f"not any more: {type(problem).__name__}: {problem}"[:500])
 
     def look_behind_step(self, optimizer):
-        if not self.native.torch_wants_owners():  # between windows; each begins with one look at everything
-            if self.next_ns:
-                self.looks = dict.fromkeys(self.looks, (FIRST_LOOKS - 1, None))
-                self.next_ns = 0
+        window = self.native.torch_wants_owners()
+        if not window:
             return
+        if window != self.window:  # each begins with one look at everything
+            self.window, self.spent_before_ns, self.next_ns = window, self.spent_ns, 0
+            self.looks = dict.fromkeys(self.looks, (FIRST_LOOKS - 1, None))
         start = time.perf_counter_ns()
         looks, before = self.looks.get(id(optimizer), (0, None))
-        if start < self.next_ns and (looks >= FIRST_LOOKS or self.spent_ns > FIRST_NS):
+        if start < self.next_ns and (looks >= FIRST_LOOKS or self.spent_ns - self.spent_before_ns > FIRST_NS):
             return
         count = sum(len(group["params"]) for group in optimizer.param_groups), len(optimizer.state), len(_modules), len(_roots)
         is_full = looks % FULL_EVERY < FIRST_LOOKS or before != count
         self.looks[id(optimizer)] = looks + 1, count
+        self.look_count += 1
         self.tell(lambda owners: self.look(owners, optimizer, is_full))
         end = time.perf_counter_ns()
         self.next_ns = end + int((end - start) / SHARE)
@@ -122,8 +126,7 @@ class Watch:
         """A last time, for models that no optimizer has; and what it all took."""
         self.tell(Owners.add_modules)
         if self.is_on:
-            looks = sum(count for count, _ in self.looks.values())
-            self.native.metadata("torch.owners", f"yes: {looks} looks at optimizers, {self.spent_ns / 1e6:.1f} ms in all")
+            self.native.metadata("torch.owners", f"yes: {self.look_count} looks at optimizers, {self.spent_ns / 1e6:.1f} ms in all")
 
     @staticmethod
     def look(owners, optimizer, is_full):

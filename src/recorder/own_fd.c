@@ -5,6 +5,7 @@
 #include "recorder/own_fd.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,7 +26,9 @@ void own_fd_take(struct own_fd *own, int fd)
 
 bool own_fd_was_taken(void)
 {
-	return fcntl(FIRST_NUMBER, F_GETFD) >= 0;
+	struct rlimit limit;
+	return fcntl(FIRST_NUMBER, F_GETFD) >= 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+	       limit.rlim_cur <= FIRST_NUMBER;
 }
 
 bool own_fd_is_ours(const struct own_fd *own)

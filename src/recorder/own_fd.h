@@ -17,7 +17,7 @@ struct own_fd {
 
 /* Takes a descriptor over, under a high number where there is room. -1 stays -1. */
 void own_fd_take(struct own_fd *own, int fd);
-/* Is there one where any copy of this library puts its first? */
+/* May there be one that a copy of this library has taken? */
 bool own_fd_was_taken(void);
 /* Does the number still mean our file? */
 bool own_fd_is_ours(const struct own_fd *own);

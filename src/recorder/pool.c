@@ -72,7 +72,7 @@ static size_t allowed_shm_bytes(size_t wanted)
 static uint32_t slot_count(size_t bytes)
 {
 	size_t count = bytes / STEPSCOPE_CHUNK_BYTES;
-	return count < 32 ? 32 : count > 8192 ? 8192 : (uint32_t)count;
+	return count < 32 ? 32 : count > 8192 ? 8192 : (uint32_t)count & ~15u; /* whole pages */
 }
 
 static uint64_t symbols_bytes(size_t bytes)
@@ -266,8 +266,10 @@ const char *pool_kind_text(enum pool_kind kind)
 void pool_grow_symbols(struct pool *pool)
 {
 	uint64_t all = symbols_bytes(pool->bytes), first = pool->header->symbols_bytes;
+	int problem = errno;
 	if (first < all && madvise(pool->symbols + first, all - first, MADV_POPULATE_WRITE) == 0)
 		__atomic_store_n(&pool->header->symbols_bytes, all, __ATOMIC_RELEASE);
+	errno = problem;
 }
 
 void pool_populate(struct pool *pool, uint32_t chunks)
@@ -369,8 +371,10 @@ void pool_push(struct pool *pool, struct stepscope_chunk *chunk)
 static bool pool_may_exist(unsigned pid, uint64_t start_time)
 {
 	char path[128];
-	write_path(path, sizeof(path), pid, start_time);
-	return access(path, F_OK) == 0 || own_fd_was_taken();
+	int length = write_path(path, sizeof(path) - 2, pid, start_time);
+	bool is_there = access(path, F_OK) == 0;
+	memcpy(path + length, ".1", 3); /* of an image that was exec'ed */
+	return is_there || access(path, F_OK) == 0 || own_fd_was_taken();
 }
 
 bool pool_exists_in_process(unsigned pid, uint64_t start_time)

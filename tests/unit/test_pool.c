@@ -116,6 +116,8 @@ static void the_layout_fits(void **state)
 		assert_true(header->slots_offset + header->slot_count * sizeof(struct stepscope_slot) <=
 		            header->symbols_offset);
 		pool_grow_symbols(&other);
+		if (other.kind == POOL_SHM)
+			assert_int_equal(header->symbols_bytes, (other.bytes / 16) & ~(uint64_t)4095);
 		assert_true(header->symbols_offset + header->symbols_bytes <= header->chunks_offset);
 		assert_true(header->chunks_offset + header->chunk_count * sizeof(struct stepscope_chunk) <=
 		            header->pool_bytes);

@@ -157,7 +157,7 @@ static PyObject *torch_owners(PyObject *self, PyObject *words)
 
 static PyObject *torch_wants_owners(PyObject *self, PyObject *nothing)
 {
-	return PyBool_FromLong(library.stepscope_torch_wants_owners());
+	return PyLong_FromUnsignedLong(library.stepscope_torch_wants_owners());
 }
 
 static PyObject *torch_may_want_owners(PyObject *self, PyObject *nothing)

@@ -196,9 +196,10 @@ void stepscope_torch_owners(const void *words, int count)
 	memory_owners(words, count);
 }
 
-int stepscope_torch_wants_owners(void)
+unsigned stepscope_torch_wants_owners(void)
 {
-	return (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY) != 0;
+	bool is_wanted = STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY;
+	return is_wanted ? __atomic_load_n(&emit_starts, __ATOMIC_RELAXED) : 0;
 }
 
 int stepscope_torch_may_want_owners(void)

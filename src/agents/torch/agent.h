@@ -49,7 +49,8 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_unfollow(uint64_t number);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer(uint64_t identity);
 /* Who holds which memory now: `count` times three 64-bit words, id (STEPSCOPE_MEMORY_ID), address, bytes. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_owners(const void *words, int count);
-STEPSCOPE_AGENT_EXPORT int stepscope_torch_wants_owners(void);    /* now */
+/* Now? Then another number than 0 for each start and window of the recorder. */
+STEPSCOPE_AGENT_EXPORT unsigned stepscope_torch_wants_owners(void);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_may_want_owners(void); /* in this session */
 /* There is one more optimizer in the program. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer_made(void);
