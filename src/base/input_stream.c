@@ -4,13 +4,14 @@
  */
 #include "base/input_stream.h"
 
+#include "base/inflate.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 #include <zstd.h>
 
 #define IN_BYTES ((size_t)256 * 1024)
@@ -26,8 +27,9 @@ struct input_stream {
 	int fd;
 	char *path;
 	enum compression compression;
-	z_stream inflate;
+	struct inflater *inflater;
 	ZSTD_DStream *zstd;
+	bool is_damaged;
 	bool is_in_member; /* compressed data is incomplete where the file ends now */
 	bool is_at_end;
 	uint64_t file_bytes;
@@ -79,36 +81,30 @@ static enum status read_plain(struct input_stream *input, char *bytes, size_t ca
 static enum status read_gzip(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
                              struct error *err)
 {
-	z_stream *stream = &input->inflate;
-
-	stream->next_out = (Bytef *)bytes;
-	stream->avail_out = (uInt)capacity;
-	while (stream->avail_out == capacity) {
+	while (*length == 0) {
 		enum status status = fill(input, err);
-		int result;
+		size_t in = input->end - input->begin;
+		enum inflate_result result;
 
 		if (status != STATUS_OK)
 			return status;
-		if (input->begin == input->end) {
-			if (input->is_in_member)
-				return damaged(input, "the gzip data is cut off", err);
-			break;
-		}
-		input->is_in_member = true;
-		stream->next_in = (Bytef *)input->buffer + input->begin;
-		stream->avail_in = (uInt)(input->end - input->begin);
-		result = inflate(stream, Z_NO_FLUSH);
-		input->begin = input->end - stream->avail_in;
-		if (result == Z_STREAM_END) { /* another member may follow */
-			input->is_in_member = false;
-			inflateReset(stream);
-		} else if (result != Z_OK && result != Z_BUF_ERROR) {
-			if (stream->avail_out < capacity)
-				break; /* what is good first: the next call meets the damage again */
+		if (input->is_damaged)
 			return damaged(input, "damaged gzip data", err);
+		if (in == 0 && !input->is_in_member)
+			break;
+		bool is_at_end = in == 0; /* the library may still hold something back */
+		input->is_in_member = true;
+		*length = capacity;
+		result = inflater_run(input->inflater, input->buffer + input->begin, &in, bytes, length);
+		input->begin += in;
+		if (result == INFLATE_MEMBER_END) { /* another one may follow */
+			input->is_in_member = false;
+			inflater_reset(input->inflater);
 		}
+		input->is_damaged = result == INFLATE_IS_DAMAGED; /* what is good comes first */
+		if (is_at_end && *length == 0 && input->is_in_member)
+			return damaged(input, "the gzip data is cut off", err);
 	}
-	*length = capacity - stream->avail_out;
 	return STATUS_OK;
 }
 
@@ -190,7 +186,8 @@ static enum status recognise(struct input_stream *input, struct error *err)
 		return status;
 	if (input->end >= 2 && memcmp(input->buffer, "\x1f\x8b", 2) == 0) {
 		input->compression = GZIP;
-		if (inflateInit2(&input->inflate, 15 + 16) != Z_OK)
+		input->inflater = inflater_new();
+		if (!input->inflater)
 			return error_set(err, STATUS_NO_MEMORY, "out of memory");
 	} else if (input->end >= 4 && memcmp(input->buffer, zstd_magic, 4) == 0) {
 		input->compression = ZSTD;
@@ -240,8 +237,7 @@ void input_close(struct input_stream *input)
 {
 	if (!input)
 		return;
-	if (input->compression == GZIP)
-		inflateEnd(&input->inflate);
+	inflater_free(input->inflater);
 	ZSTD_freeDStream(input->zstd);
 	if (input->fd > STDERR_FILENO)
 		close(input->fd);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
+#include "base/input_stream.h"
 #include "importers/importer.h"
 #include "importers/kineto_event.h"
 
@@ -381,6 +382,34 @@ static void compressed_traces(void **state)
 	check_case(&cut, bytes, length + 32);
 }
 
+/* Of many lengths, read in small pieces: the end of the data and the end of its output do not come together. */
+static void compressed_input_in_pieces(void **state)
+{
+	static unsigned char bytes[1 << 16];
+	static char text[40000];
+	for (size_t i = 0; i < sizeof text; i++)
+		text[i] = (char)(i * i % 251);
+	for (size_t length = 1; length < sizeof text; length = length * 5 / 4 + 1) {
+		for (size_t capacity = 1; capacity < 3000; capacity = capacity * 7 + 2) {
+			size_t compressed = gzip(text, length, bytes, sizeof bytes), done = 0, n = 1;
+			struct input_stream *input;
+			struct error err;
+			char path[64], piece[3000];
+			int fd = memfd_create("gzip", 0);
+			assert_int_equal(write(fd, bytes, compressed), compressed);
+			snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+			assert_int_equal(input_open(path, &input, &err), STATUS_OK);
+			for (; n > 0; done += n) {
+				assert_int_equal(input_read(input, piece, capacity, &n, &err), STATUS_OK);
+				assert_memory_equal(piece, text + done, n);
+			}
+			assert_int_equal(done, length);
+			input_close(input);
+			close(fd);
+		}
+	}
+}
+
 /* J19: both byte orders, with and without a mark. */
 static void traces_in_utf16(void **state)
 {
@@ -551,6 +580,7 @@ int main(void)
 		cmocka_unit_test(a_trace_cut_at_any_byte),
 		cmocka_unit_test(a_trace_with_any_byte_changed),
 		cmocka_unit_test(compressed_traces),
+		cmocka_unit_test(compressed_input_in_pieces),
 		cmocka_unit_test(traces_in_utf16),
 		cmocka_unit_test(large_values),
 		cmocka_unit_test(inputs_of_operators),
