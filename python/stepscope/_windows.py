@@ -24,7 +24,7 @@ _followed = {}  # by a window's number: what marks its thread, and which that is
 class _Own:
     def __init__(self, directory, is_kept, words):
         self.directory, self.is_kept, self.words, self.pid = directory, is_kept, words, os.getpid()
-        self.is_begun = False
+        self.is_begun = self.is_running = False
 
 
 def warn_once(message, stacklevel=3):
@@ -43,9 +43,10 @@ def _start_own(words, out):
     else:
         if out and os.path.abspath(out) != _own.directory:
             warn_once(f"out={out!r}: a program has one recording, and this one's is in {_own.directory!r}")
-        if _own.words >= set(words):
+        if _own.is_running and _own.words >= set(words):
             return
         stepscope.shutdown()
+        _own.is_running = False
     _begin_own(words)
 
 
@@ -62,8 +63,10 @@ def _begin_own(words):
             if not _own.is_kept:
                 shutil.rmtree(_own.directory, ignore_errors=True)
             _own, _is_refused = None, True
+        else:  # it may be what this one wanted that cannot be had: the next profiler tries with its own words
+            _own.words = set()
         raise
-    _own.words, _own.is_begun = wanted, True
+    _own.words, _own.is_begun, _own.is_running = wanted, True, True
 
 
 def _end_own():
@@ -135,6 +138,10 @@ def begin(bits):
     wants_inputs = bits & SHAPES and not _native.active() & SHAPES
     mark = _native.torch_follow()
     number = _native.window_begin(bits)
+    if not number:  # nobody calls end()
+        _native.torch_unfollow(mark)
+        warn_once("nothing is recorded: the recording has ended")
+        return 0
     _followed[number] = (mark, threading.get_ident())
     if wants_inputs:
         _restart_observer()

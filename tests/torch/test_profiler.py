@@ -282,6 +282,69 @@ def test_importing_stepscope_does_not_import_torch(tmp_path, python):
     assert done.returncode == 0, done.stderr
 
 
+RESTARTED = """
+import os, torch, warnings
+from stepscope import profile
+
+def names(**options):
+    said = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with profile(out="traces", **options) as prof:
+            torch.ones(2)
+        said = [str(warning.message) for warning in caught]
+    try:
+        return [row.key for row in prof.key_averages() if row.key == "aten::ones"], said
+    except RuntimeError as problem:
+        return str(problem), said
+
+assert names() == (["aten::ones"], [])
+os.rename("traces", "away")
+open("traces", "w").close()
+found, said = names(record_shapes=True)  # begins the recording again, and cannot
+assert "nothing was recorded" in found and any("nothing is recorded: " in text for text in said), (found, said)
+found, _ = names()
+assert "nothing was recorded" in found, found
+os.remove("traces")
+os.rename("away", "traces")
+found, said = names()
+assert found == ["aten::ones"], (found, said)
+"""
+
+
+@every_python
+def test_after_a_restart_that_failed_later_profilers_record(tmp_path, python):
+    done = subprocess.run([python, "-c", RESTARTED], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                          env=environment(**OURS))
+    assert done.returncode == 0, done.stderr
+
+
+ENDED = """
+import torch, warnings, stepscope
+from stepscope import _native, profile
+added = []
+follow, unfollow = _native.torch_follow, _native.torch_unfollow
+_native.torch_follow = lambda: added.append(follow()) or added[-1]
+_native.torch_unfollow = lambda mark: (added.remove(mark), unfollow(mark))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    with profile(schedule=stepscope.schedule(wait=0, warmup=1, active=1)) as prof:
+        torch.ones(2)
+        stepscope.shutdown()
+        for _ in range(6):
+            prof.step()
+assert not added, added
+assert any("the recording has ended" in str(warning.message) for warning in caught), caught
+"""
+
+
+@every_python
+def test_windows_after_the_recording_leave_nothing_in_pytorch(tmp_path, python):
+    done = subprocess.run([python, "-c", ENDED], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                          env=environment(**OURS))
+    assert done.returncode == 0, done.stderr
+
+
 BEFORE = """
 import torch
 from stepscope import profile
