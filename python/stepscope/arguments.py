@@ -356,10 +356,10 @@ def _nearest(word, names):
 
 
 def _blocks(tree):
-    """All of such a name, wherever they lie, the outer ones first."""
-    level = [tree]
+    """All of such a name, wherever they lie, the outer ones first. Aliases of YAML make one dict lie in many places, even in itself."""
+    level, seen = [tree], set()
     while level:
-        level = [each for each in level if isinstance(each, dict)]
+        level = [each for each in level if isinstance(each, dict) and not (id(each) in seen or seen.add(id(each)))]
         yield from ((name, each[name]) for each in level for name in _BLOCKS if name in each)
         level = [value for each in level for value in each.values()]
 

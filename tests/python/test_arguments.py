@@ -82,6 +82,12 @@ assert answer({"profiler": {"wait": "3", "enabled": "Yes", "warmup": None}}) == 
 assert answer({}, "profiler.enabled=true") == (True, 0, 0, 1, 0) and answer({}, ["optimizer.lr=3"]) == off
 assert "has no value" in answer({}, ["profiler.enabled"]) and "no key 'enabld'" in answer({}, ["profiler.enabld=true"])
 assert "wants true or false, got 7" in answer({}, ["profiler.enabled=7"])
+within = {"lr": 1}
+within["itself"] = within
+assert answer(within) == off and answer({"a": within, "b": {"profiler": {"wait": 2}}}) == (False, 2, 0, 1, 0)
+for _ in range(60):  # nested aliases
+    within = {"left": within, "right": within}
+assert answer(within) == off
 try:
     import yaml
 except ImportError:
