@@ -19,6 +19,8 @@ FAKE_API void _ZN2at14removeCallbackEm(uint64_t handle);
 FAKE_API const char *_ZNK2at14RecordFunction4nameEv(const void *record);
 FAKE_API int64_t _ZN2at15sequence_number4peekEv(void);
 FAKE_API uint64_t _ZN2at14RecordFunction15currentThreadIdEv(void);
+FAKE_API uint64_t _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE(struct torch_callback callback);
+FAKE_API bool _ZN2at23hasThreadLocalCallbacksEv(void);
 
 uint64_t _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE(struct torch_callback callback)
 {
@@ -50,6 +52,17 @@ int64_t _ZN2at15sequence_number4peekEv(void)
 uint64_t _ZN2at14RecordFunction15currentThreadIdEv(void)
 {
 	return 3;
+}
+
+/* No scope has both a global one and one of the thread here. */
+uint64_t _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE(struct torch_callback callback)
+{
+	return _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE(callback);
+}
+
+bool _ZN2at23hasThreadLocalCallbacksEv(void)
+{
+	return callbacks[TORCH_SCOPE_CUSTOM_CLASS].start != NULL;
 }
 
 /* As C++ calls it, see entry.h. */

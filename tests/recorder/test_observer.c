@@ -292,6 +292,23 @@ static void inputs_are_not_read_after_the_beginning(void)
 	CHECK_EQUAL(harness_run("gone", NULL), 0);
 }
 
+/* The callback that marks a followed thread is of a scope that nothing uses; called all the same it leaves its record as it was. */
+static void victim_follows(int argc, char **argv)
+{
+	struct fake_record record = make_record("of a custom class", NULL, 0), before = record;
+	uint64_t number = stepscope_torch_find() == 0 ? stepscope_torch_follow() : 0;
+	if (!number)
+		_exit(15);
+	call(4, &record);
+	stepscope_torch_unfollow(number);
+	_exit(memcmp(&record, &before, sizeof(record)) != 0);
+}
+
+static void what_marks_a_thread_harms_no_record(void)
+{
+	CHECK_EQUAL(harness_run("follows", NULL), 0);
+}
+
 /* ---- instructions -------------------------------------------------------------------------------------------------------------------- */
 
 #define CALLS 100
@@ -351,7 +368,7 @@ static void an_operator_with_inputs_takes_few_instructions(void)
 	check_calls("inputs", WITH_INPUTS);
 }
 
-HARNESS_MAIN(LIST(VICTIM(reads), VICTIM(doubts), VICTIM(gone), VICTIM(calls)),
+HARNESS_MAIN(LIST(VICTIM(reads), VICTIM(doubts), VICTIM(gone), VICTIM(follows), VICTIM(calls)),
              LIST(TEST(inputs_are_read_as_they_are), TEST(what_does_not_hold_is_left_out),
-                  TEST(inputs_are_not_read_after_the_beginning), TEST(an_operator_takes_few_instructions),
-                  TEST(an_operator_with_inputs_takes_few_instructions)))
+                  TEST(inputs_are_not_read_after_the_beginning), TEST(what_marks_a_thread_harms_no_record),
+                  TEST(an_operator_takes_few_instructions), TEST(an_operator_with_inputs_takes_few_instructions)))

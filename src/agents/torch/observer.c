@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * observer.c: no malloc, no lock, no Python, and no call into PyTorch but name(), and once per thread for its number.
+ * observer.c: no malloc, no lock, no Python, and no call into PyTorch but name(); once per thread and window also for the thread's number,
+ * and for whether a profiler in the program follows it.
  */
 #include "agents/torch/observer.h"
 
@@ -202,11 +203,8 @@ void observer_settled(const struct torch_entry *entry)
 	observer.name = entry->name;
 }
 
-static void *start_nothing(void **context, const void *record)
-{
-	*context = NULL;
-	return context;
-}
+TORCH_START_BODY static void nothing(const void *record) {}
+TORCH_START(start_nothing, nothing)
 
 static void end_nothing(const void *record, void *context) {}
 
