@@ -15,14 +15,16 @@
 
 /* ---- devices ---- */
 
-static bool has_work(const struct track *track)
+static bool has_work(const struct model *model, const struct track *track)
 {
 	if (track->kind != TRACK_DEVICE)
 		return false;
-	for (uint32_t c = 0; c < track->chunk_count; c++)
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		for (uint32_t i = 0; i < track->chunks[c]->count; i++)
 			if (span_is_device_work(track->chunks[c]->kind[i]))
 				return true;
+		model_chunk_done(model, track->chunks[c]);
+	}
 	return false;
 }
 
@@ -30,7 +32,7 @@ static bool has_work(const struct track *track)
 static bool is_new_stream(const struct model *model, uint32_t number)
 {
 	for (uint32_t lane = first_lane(model, number); lane < number; lane++)
-		if (has_work(model->tracks[lane]))
+		if (has_work(model, model->tracks[lane]))
 			return false;
 	return true;
 }
@@ -52,7 +54,7 @@ size_t devices_find(struct device **devices, const struct model *model)
 	for (uint32_t i = 0; i < model->tracks_count; i++) {
 		const struct track *track = model->tracks[i];
 
-		if (!has_work(track))
+		if (!has_work(model, track))
 			continue;
 		if (count % 16 == 0)
 			*devices = memory_resize(*devices, count + 16, sizeof(**devices));

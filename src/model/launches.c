@@ -48,6 +48,7 @@ static void add_calls_of(struct call_list *list, uint32_t number)
 				                              .track = number,
 				                              .row = chunk->first_row + i});
 		}
+		model_chunk_done(list->model, chunk);
 	}
 }
 

@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "device_model.h"
 #include "model/launches.h"
@@ -131,6 +133,48 @@ static void an_operator_goes_before_ranges_inside_of_it(void **state)
 	model_release(&model);
 }
 
+/* How much of the model's temporary file is in our memory. */
+static uint64_t resident_kb(void)
+{
+	unsigned long start, end, kb, sum = 0;
+	char line[4400];
+	bool is_ours = false;
+	FILE *file = fopen("/proc/self/smaps", "r");
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx-%lx", &start, &end) == 2)
+			is_ours = strstr(line, " rw-s ") && strstr(line, "(deleted)");
+		else if (is_ours && sscanf(line, "Rss: %lu", &kb) == 1)
+			sum += kb;
+	}
+	(void)fclose(file);
+	return sum;
+}
+
+/* Calls without work of a device, which nothing but the search for calls looks at. */
+static void what_was_searched_leaves_memory(void **state)
+{
+	struct launches launches;
+	struct model model;
+	uint32_t host, stream, name;
+
+	model_init(&model, 100000);
+	name = intern_add(&model.strings, "x");
+	host = model_add_track(&model, model_add_process(&model), TRACK_THREAD);
+	stream = model_add_track(&model, 0, TRACK_DEVICE);
+	model_span_complete(&model, stream, 5, 5, SPAN_KERNEL, name);
+	for (uint32_t i = 1; i <= 300000; i++)
+		model_span_set_correlation(
+			&model, host, model_span_complete(&model, host, 10 * (int64_t)i, 5, SPAN_RUNTIME, name), i);
+	model_finish(&model);
+	launches_init(&launches, &model);
+	assert_true(model.spilled_bytes > 10u << 20);
+	assert_true(resident_kb() < model.spilled_bytes / 1024 / 4);
+	launches_release(&launches);
+	model_release(&model);
+}
+
 static void a_model_without_devices_has_none(void **state)
 {
 	struct launches launches;
@@ -153,6 +197,7 @@ int main(void)
 		cmocka_unit_test(no_operator_and_no_launch_are_answers),
 		cmocka_unit_test(a_number_that_comes_twice_is_the_last_call_before_the_work),
 		cmocka_unit_test(an_operator_goes_before_ranges_inside_of_it),
+		cmocka_unit_test(what_was_searched_leaves_memory),
 		cmocka_unit_test(a_model_without_devices_has_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
