@@ -147,13 +147,15 @@ static void hand_out(struct kineto_file *file, const struct kineto_event *event)
 		file->visitor->progress(file->visitor->context);
 }
 
-/* It is not written as it should be: text->begin is at it, and a good one may follow at `next`. */
+/* It is large, or not written as it should be: text->begin is at it, and a good one may follow at `next`. */
 static void salvage(struct kineto_file *file, size_t next)
 {
 	struct kineto_text *text = &file->text;
 	while (next >= text->end && text->end - text->begin < SEARCH_BYTES && kineto_text_more(text))
 		next = find_event(file, text->begin + 1);
-	enum kineto_read read = read_up_to(file, &file->event, text->begin, next, KINETO_IS_LENIENT);
+	enum kineto_read read = read_up_to(file, &file->event, text->begin, next, 0); /* if it is only large */
+	if (read != KINETO_COMPLETE)
+		read = read_up_to(file, &file->event, text->begin, next, KINETO_IS_LENIENT);
 	if (read == KINETO_COMPLETE && file->event.fields[EVENT_PH].type) {
 		hand_out(file, &file->event);
 		return;

@@ -461,6 +461,24 @@ static void large_values(void **state)
 	buffer_release(&text);
 }
 
+/* Sound events that are larger than what is read at once are read as they are. */
+static void large_events(void **state)
+{
+	static const char *const values[] = {"{\\\"a\\\": {\\\"b\\\": \\\"c\\\"}, \\\"d\\\": 1}", "say \\\"hi\\\" now"};
+	static const struct test_case expected = {"a large event", "", A_AND_B, NULL, 0};
+	for (size_t i = 0; i < 2; i++) {
+		struct buffer text;
+		buffer_init(&text, 1 << 20);
+		buffer_add_text(&text, HEAD "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,"
+		                            "\"ts\":1,\"dur\":1,\"args\":{\"big\":\"");
+		for (int n = 0; n < 20000; n++)
+			buffer_add_byte(&text, 'x');
+		buffer_printf(&text, "\",\"config\":\"%s\"}}," B TAIL, values[i]);
+		check_case(&expected, text.data, text.length);
+		buffer_release(&text);
+	}
+}
+
 /* ---- what else an event says ---- */
 
 static void inputs_of_operators(void **state)
@@ -583,6 +601,7 @@ int main(void)
 		cmocka_unit_test(compressed_input_in_pieces),
 		cmocka_unit_test(traces_in_utf16),
 		cmocka_unit_test(large_values),
+		cmocka_unit_test(large_events),
 		cmocka_unit_test(inputs_of_operators),
 		cmocka_unit_test(stacks_of_python),
 		cmocka_unit_test(allocations_without_addresses),
