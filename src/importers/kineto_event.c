@@ -256,9 +256,24 @@ static enum member next_key(struct scanner *scanner, struct kineto_value *key, b
 	return MEMBER_KEY;
 }
 
-static void take_arg(struct kineto_event *event, const struct kineto_value *key, const struct kineto_value *value)
+/* The nth key of an event's args. */
+static enum kineto_key find_key(struct kineto_event *event, const struct kineto_value *key, uint32_t number)
 {
-	enum kineto_key known = kineto_key_of(key->at, key->length);
+	if (number >= KINETO_GUESSES || key->length > KINETO_GUESS_BYTES)
+		return kineto_key_of(key->at, key->length);
+	struct kineto_guess *guess = &event->guesses[number];
+	if (guess->length != key->length || memcmp(guess->text, key->at, key->length) != 0) {
+		guess->length = (uint8_t)key->length;
+		guess->key = (uint8_t)kineto_key_of(key->at, key->length);
+		memcpy(guess->text, key->at, key->length);
+	}
+	return (enum kineto_key)guess->key;
+}
+
+static void take_arg(struct kineto_event *event, const struct kineto_value *key, const struct kineto_value *value,
+                     uint32_t number)
+{
+	enum kineto_key known = find_key(event, key, number);
 	if (known != ARG_OTHER)
 		event->known[known] = *value;
 	else if (event->arg_count < KINETO_ARGS_MAX)
@@ -274,13 +289,14 @@ static bool read_args(struct scanner *scanner)
 	if (skip_blanks(scanner) != '{')
 		return read_value(scanner, &value, false); /* null, or nothing that we know */
 	const char *first = scanner->at++;
+	uint32_t number = 0;
 	for (;; is_first = false) {
 		enum member member = next_key(scanner, &key, is_first);
 		if (member == MEMBER_END)
 			break;
 		if (member == MEMBER_NONE || !read_value(scanner, &value, false))
 			return false;
-		take_arg(scanner->event, &key, &value);
+		take_arg(scanner->event, &key, &value, number++);
 	}
 	scanner->event->fields[EVENT_ARGS] = (struct kineto_value){
 		.at = first, .length = (uint32_t)(scanner->at - first), .type = VALUE_OBJECT};

@@ -92,6 +92,8 @@ enum kineto_repair {
 };
 
 #define KINETO_ARGS_MAX 128
+#define KINETO_GUESSES 20
+#define KINETO_GUESS_BYTES 30
 
 struct kineto_arg {
 	struct kineto_value key, value;
@@ -102,6 +104,12 @@ struct kineto_event {
 	struct kineto_value known[ARG_KEY_COUNT]; /* by enum kineto_key */
 	struct kineto_arg args[KINETO_ARGS_MAX];  /* those with other keys */
 	uint32_t arg_count;
+	/* Of the event before, in order: the next one mostly has the same keys. */
+	struct kineto_guess {
+		char text[KINETO_GUESS_BYTES];
+		uint8_t length; /* 0: none */
+		uint8_t key;
+	} guesses[KINETO_GUESSES];
 	uint32_t args_left_out;
 	uint32_t repairs; /* bits by enum kineto_repair */
 	const char *end;  /* behind it */

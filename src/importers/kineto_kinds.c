@@ -9,41 +9,47 @@
 
 struct category {
 	const char *name;
+	uint8_t length;
 	enum span_kind kind;
 	bool is_device;
 };
 
+#define ROW(name, kind, is_device)                                                                                     \
+	{                                                                                                              \
+		name, sizeof(name) - 1, kind, is_device                                                                \
+	}
+
 static const struct category categories[] = {
-	{"cpu_op", SPAN_OP, false},
-	{"python_function", SPAN_PYTHON, false},
-	{"cuda_runtime", SPAN_RUNTIME, false},
-	{"kernel", SPAN_KERNEL, true},
-	{"user_annotation", SPAN_ANNOTATION, false},
-	{"gpu_memcpy", SPAN_MEMCPY, true},
-	{"gpu_memset", SPAN_MEMSET, true},
-	{"gpu_user_annotation", SPAN_ANNOTATION, true},
-	{"cuda_driver", SPAN_RUNTIME, false},
-	{"cuda_sync", SPAN_SYNC, true},
-	{"overhead", SPAN_OVERHEAD, false},
+	ROW("cpu_op", SPAN_OP, false),
+	ROW("python_function", SPAN_PYTHON, false),
+	ROW("cuda_runtime", SPAN_RUNTIME, false),
+	ROW("kernel", SPAN_KERNEL, true),
+	ROW("user_annotation", SPAN_ANNOTATION, false),
+	ROW("gpu_memcpy", SPAN_MEMCPY, true),
+	ROW("gpu_memset", SPAN_MEMSET, true),
+	ROW("gpu_user_annotation", SPAN_ANNOTATION, true),
+	ROW("cuda_driver", SPAN_RUNTIME, false),
+	ROW("cuda_sync", SPAN_SYNC, true),
+	ROW("overhead", SPAN_OVERHEAD, false),
 	/* until 2021 */
-	{"Operator", SPAN_OP, false},
-	{"Kernel", SPAN_KERNEL, true},
-	{"Memcpy", SPAN_MEMCPY, true},
-	{"Memset", SPAN_MEMSET, true},
-	{"Runtime", SPAN_RUNTIME, false},
-	{"Python", SPAN_PYTHON, false},
+	ROW("Operator", SPAN_OP, false),
+	ROW("Kernel", SPAN_KERNEL, true),
+	ROW("Memcpy", SPAN_MEMCPY, true),
+	ROW("Memset", SPAN_MEMSET, true),
+	ROW("Runtime", SPAN_RUNTIME, false),
+	ROW("Python", SPAN_PYTHON, false),
 	/* other devices */
-	{"hip_runtime", SPAN_RUNTIME, false},
-	{"mtia_runtime", SPAN_RUNTIME, false},
-	{"xpu_runtime", SPAN_RUNTIME, false},
-	{"xpu_driver", SPAN_RUNTIME, false},
-	{"xpu_sync", SPAN_SYNC, true},
-	{"privateuse1_runtime", SPAN_RUNTIME, false},
-	{"privateuse1_driver", SPAN_RUNTIME, false},
-	{"glow_runtime", SPAN_RUNTIME, false},
-	{"hpu_op", SPAN_KERNEL, true},
-	{"mtia_ccp_events", SPAN_KERNEL, true},
-	{"collective_comm", SPAN_COLLECTIVE, true},
+	ROW("hip_runtime", SPAN_RUNTIME, false),
+	ROW("mtia_runtime", SPAN_RUNTIME, false),
+	ROW("xpu_runtime", SPAN_RUNTIME, false),
+	ROW("xpu_driver", SPAN_RUNTIME, false),
+	ROW("xpu_sync", SPAN_SYNC, true),
+	ROW("privateuse1_runtime", SPAN_RUNTIME, false),
+	ROW("privateuse1_driver", SPAN_RUNTIME, false),
+	ROW("glow_runtime", SPAN_RUNTIME, false),
+	ROW("hpu_op", SPAN_KERNEL, true),
+	ROW("mtia_ccp_events", SPAN_KERNEL, true),
+	ROW("collective_comm", SPAN_COLLECTIVE, true),
 };
 
 static bool begins_with(const struct kineto_value *value, const char *prefix)
@@ -103,7 +109,7 @@ struct kineto_kind kineto_kind_of(const struct kineto_event *event)
 		return (struct kineto_kind){kind_without_category(event), false};
 	for (size_t i = 0; i < sizeof categories / sizeof *categories; i++) {
 		const struct category *category = &categories[i];
-		if (!kineto_is_text(cat, category->name))
+		if (category->length != cat->length || memcmp(category->name, cat->at, cat->length) != 0)
 			continue;
 		enum span_kind kind = category->kind;
 		if (kind == SPAN_ANNOTATION && !category->is_device)

@@ -164,12 +164,6 @@ bool kineto_double(const struct kineto_value *value, double *number)
 
 /* ---- texts ---- */
 
-bool kineto_is_text(const struct kineto_value *value, const char *text)
-{
-	size_t length = strlen(text);
-	return value->type == VALUE_STRING && value->length == length && memcmp(value->at, text, length) == 0;
-}
-
 /* Four hexadecimal digits; -1: they are not. */
 static int32_t read_unit(const char *at, const char *end)
 {

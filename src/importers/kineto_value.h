@@ -8,6 +8,8 @@
 
 #include "base/buffer.h"
 
+#include <string.h>
+
 enum kineto_type {
 	VALUE_NONE, /* the key is absent */
 	VALUE_STRING,
@@ -42,7 +44,11 @@ bool kineto_unsigned(const struct kineto_value *value, uint64_t *number);
 /* False: it is no finite number. */
 bool kineto_double(const struct kineto_value *value, double *number);
 /* Equal to a plain text? */
-bool kineto_is_text(const struct kineto_value *value, const char *text);
+static inline bool kineto_is_text(const struct kineto_value *value, const char *text)
+{
+	size_t length = strlen(text); /* of a literal the compiler knows it */
+	return value->length == length && value->type == VALUE_STRING && memcmp(value->at, text, length) == 0;
+}
 
 /* Appends a string with its escapes resolved, as valid UTF-8 without NUL; a number or word as it is written. True when bytes that are no
  * UTF-8 were replaced. A backslash before anything that is no escape is a backslash. */
