@@ -80,6 +80,24 @@ class Fails(nn.Module):
         return x
 
 
+class Asked(nn.Module):
+    """Its mode is a property, as in what torch.compile makes."""
+
+    times = 0
+
+    @property
+    def training(self):
+        Asked.times += 1
+        raise KeyboardInterrupt
+
+    @training.setter
+    def training(self, value):
+        pass
+
+    def forward(self, x):
+        return x
+
+
 def oddities():
     """Everything is printed: it must be the same without us."""
     warnings.simplefilter("ignore")
@@ -92,6 +110,7 @@ def oddities():
             print(fails(x, is_failing).sum().item().hex())
         except KeyError as problem:
             print(repr(problem), [(entry.name, entry.lineno) for entry in traceback.extract_tb(problem.__traceback__)])
+    print(Asked()(x) is x, Asked.times)
     plain = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     plain(x)
     copied = copy.deepcopy(plain)

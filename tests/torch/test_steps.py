@@ -54,9 +54,10 @@ def test_optimizers_of_different_rates_make_it_ambiguous(tmp_path, python, name)
     assert [row for row in table(tmp_path, "ledger") if row["sentence"].startswith("the number of steps is ambiguous")]
 
 
+@pytest.mark.parametrize("name", ["evaluation_without_loader", "evaluation_in_a_wrapper"])
 @every_python
-def test_evaluation_and_checkpoint_without_a_loader(tmp_path, python):
-    truth, steps = record(tmp_path, python, "evaluation_without_loader")
+def test_evaluation_and_checkpoint_without_a_loader(tmp_path, python, name):
+    truth, steps = record(tmp_path, python, name)
     between = {row["part"]: row["total_ns"] for row in table(tmp_path, "between_steps")}
     saved = sum(step["checkpoint_ns"] for step in steps)
     assert sum(step["evaluation_ns"] for step in steps) == 0

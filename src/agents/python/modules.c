@@ -29,6 +29,7 @@ struct entry {
 static struct {
 	PyObject *function, *name_of; /* what is watched; Python's part, which names unknown modules */
 	PyObject *training;           /* the text */
+	PyObject *(*dictionary_of)(PyObject *, void *);
 	vectorcall **place, *original;
 	struct entry *entries;
 	uint32_t count, capacity; /* a power of two */
@@ -152,14 +153,19 @@ static bool ask_for_name(PyObject *module, struct entry *found)
 	return true;
 }
 
-/* Which model the program calls, and whether to train it. No code of the program's is asked for its mode. */
-static void tell_mode(PyObject *module, uint64_t identity)
+/* Which model the program calls, and whether to train it. No code of the program's is asked for its mode, so only what lies in the model's
+ * dictionary counts: a wrapper of torch.compile has a property instead, but the model in it does not. */
+static void tell_mode(uint64_t identity)
 {
-	PyObject *mode = PyObject_GenericGetAttr(module, modules.training);
+	PyObject *model = (PyObject *)(uintptr_t)identity;
+	if (!modules.dictionary_of || !find(model)) /* the wrapper holds another one by now */
+		return;
+	PyObject *dictionary = modules.dictionary_of(model, NULL);
+	PyObject *mode = dictionary ? PyDict_GetItemWithError(dictionary, modules.training) : NULL;
 	if (mode == Py_True || mode == Py_False)
 		library.stepscope_torch_module(identity, mode == Py_True);
 	PyErr_Clear();
-	Py_XDECREF(mode);
+	Py_XDECREF(dictionary);
 }
 
 static PyObject *call_module(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
@@ -179,7 +185,7 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 	}
 	library.stepscope_torch_range(entry.symbol);
 	if (calls.depth == 1)
-		tell_mode(arguments[0], entry.identity);
+		tell_mode(entry.identity);
 	PyObject *result = modules.original(function, arguments, count_and_flag, names);
 	if (library_records(~0u))
 		library.stepscope_emit_end();
@@ -247,6 +253,8 @@ static PyObject *watch_modules(PyObject *self, PyObject *arguments)
 	modules.training = PyUnicode_InternFromString("training");
 	if (!modules.training)
 		return NULL;
+	/* in the limited API since 3.10 */
+	*(void **)&modules.dictionary_of = dlsym(RTLD_DEFAULT, "PyObject_GenericGetDict");
 	modules.function = function;
 	modules.name_of = name_of;
 	modules.original = *modules.place;
