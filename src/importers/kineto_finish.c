@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "model/merge_sort.h"
-#include "model/number_map.h"
 
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
@@ -255,37 +254,6 @@ static void deliver_marks(struct finish *finish)
 	}
 }
 
-/* The two halves of a flow have one number; where a number comes again, neighbours belong together. */
-static void deliver_flows(struct finish *finish)
-{
-	struct kineto_stage *stage = finish->stage;
-	struct number_map from = {0};
-	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t i = 0; i < stage->flows_count; i++) {
-			const struct staged_flow *flow = &stage->flows[i], *begin;
-			uint64_t key = flow->id << 2 | flow->kind;
-			struct model_link link = {.kind = flow->kind, .number = flow->id};
-			if (!finish->has_content[flow->track] || flow->is_to != (pass == 1))
-				continue;
-			if (pass == 0) {
-				number_map_set(&from, key, i);
-				continue;
-			}
-			uint32_t found = number_map_find(&from, key);
-			if (found == NUMBER_MAP_NONE)
-				continue;
-			begin = &stage->flows[found];
-			link.from_row = kineto_row_at(stage, begin->track, begin->time_ns + finish->shift_ns,
-			                              finish->model, &link.from_track);
-			link.to_row = kineto_row_at(stage, flow->track, flow->time_ns + finish->shift_ns, finish->model,
-			                            &link.to_track);
-			if (link.from_row != MODEL_NONE && link.to_row != MODEL_NONE)
-				model_add_link(finish->model, &link);
-		}
-	}
-	number_map_release(&from);
-}
-
 void kineto_finish(struct kineto_import *import)
 {
 	struct finish finish = {.import = import, .stage = &import->stage, .model = import->model};
@@ -309,7 +277,7 @@ void kineto_finish(struct kineto_import *import)
 	kineto_find_addresses(import);
 	deliver_memory(&finish);
 	deliver_marks(&finish);
-	deliver_flows(&finish);
+	kineto_deliver_flows(import, finish.shift_ns);
 	kineto_add_steps(import, first_track);
 	free(finish.order);
 	free(finish.kinds);

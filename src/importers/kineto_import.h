@@ -74,6 +74,9 @@ void kineto_take_fact(void *import, const struct kineto_value *key, const struct
 /* kineto_finish.c */
 void kineto_finish(struct kineto_import *import);
 
+/* kineto_flows.c: after the spans they are between. */
+void kineto_deliver_flows(struct kineto_import *import, int64_t shift_ns);
+
 /* kineto_memory.c: addresses for allocations that have none. */
 void kineto_find_addresses(struct kineto_import *import);
 

@@ -52,8 +52,9 @@ struct staged_track {
 struct staged_flow {
 	int64_t time_ns;
 	uint64_t id;
-	uint32_t track; /* of the stage */
-	uint8_t kind;   /* enum stepscope_link */
+	uint32_t track;   /* of the stage */
+	uint32_t process; /* of the model, that it does not leave; filled by kineto_flows.c */
+	uint8_t kind;     /* enum stepscope_link */
 	bool is_to;
 };
 

@@ -569,6 +569,47 @@ static void stacks_of_python(void **state)
 	model_release(&model);
 }
 
+#define FLOW(ph, pid, ts)                                                                                              \
+	"{\"ph\":\"" ph "\",\"cat\":\"fwdbwd\",\"name\":\"x\",\"id\":7,\"pid\":" pid ",\"tid\":1,\"ts\":" ts "}"
+#define OP_OF(pid, name, ts)                                                                                           \
+	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":" pid ",\"tid\":1,\"ts\":" ts ",\"dur\":1}"
+
+static const char *name_of(const struct model *model, uint32_t track, uint32_t row)
+{
+	uint32_t i;
+	const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
+	return model_text(model, chunk->name[i]);
+}
+
+/* An end belongs to the newest begin of its number and process, wherever it is in the file. */
+static void flows_whose_number_comes_again(void **state)
+{
+	static const char text[] = HEAD
+		OP_OF("1", "f0", "1") "," OP_OF("1", "b0", "3") "," OP_OF("1", "f1", "5") "," OP_OF("1", "b1", "7") "," OP_OF(
+			"2", "g0",
+			"2") "," OP_OF("2", "h0",
+	                               "4") "," FLOW("s", "1",
+	                                             "1") "," FLOW("s", "1",
+	                                                           "5") "," FLOW("s", "2",
+	                                                                         "2") "," FLOW("f", "1",
+	                                                                                       "7") "," FLOW("f", "2",
+	                                                                                                     "4") "," FLOW("f",
+	                                                                                                                   "1",
+	                                                                                                                   "3")
+			TAIL;
+	static const char *const expected[][2] = {{"f0", "b0"}, {"f1", "b1"}, {"g0", "h0"}};
+	struct model model;
+	struct error err = {0};
+	assert_int_equal(load(text, sizeof text - 1, &model, &err), STATUS_OK);
+	assert_int_equal(model.links_count, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct model_link *link = &model.links[i];
+		assert_string_equal(name_of(&model, link->from_track, link->from_row), expected[i][0]);
+		assert_string_equal(name_of(&model, link->to_track, link->to_row), expected[i][1]);
+	}
+	model_release(&model);
+}
+
 #define MEMORY(ts, bytes)                                                                                              \
 	"{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":5,\"tid\":5,\"ts\":" ts ",\"args\":{\"Bytes\":" bytes             \
 	",\"Device Id\":-1,\"Device Type\":0}}"
@@ -605,6 +646,7 @@ int main(void)
 		cmocka_unit_test(inputs_of_operators),
 		cmocka_unit_test(stacks_of_python),
 		cmocka_unit_test(allocations_without_addresses),
+		cmocka_unit_test(flows_whose_number_comes_again),
 		cmocka_unit_test(facts_of_a_trace),
 		cmocka_unit_test(facts_of_any_length),
 	};
