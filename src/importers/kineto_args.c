@@ -15,6 +15,7 @@
 #define TEXT_BYTES ((size_t)4096)       /* longer facts are cut */
 #define RAW_BYTES ((size_t)8192)        /* longer args are not remembered */
 #define RAWS_MAX (1u << 20)
+#define RAWS_BYTES ((size_t)64 << 20) /* of all that are remembered; then it begins anew */
 
 /* ---- what was met before ---- */
 
@@ -31,8 +32,10 @@ void kineto_memo_release(struct kineto_import *import)
 	free(import->memo.known);
 }
 
+/* Its type, too: the text "[[2]]" is not the list [[2]]. */
 static void add_raw(struct kineto_import *import, const struct kineto_value *value)
 {
+	buffer_add_byte(&import->raw, value->type);
 	if (value->type != VALUE_NONE)
 		buffer_add(&import->raw, value->at, value->length);
 	buffer_add_byte(&import->raw, 0x1f);
@@ -42,15 +45,21 @@ static void add_raw(struct kineto_import *import, const struct kineto_value *val
 static struct kineto_known *known_of(struct kineto_import *import, bool *is_new)
 {
 	struct kineto_memo *memo = &import->memo;
-	uint32_t count = memo->raws.count;
-	if (import->raw.is_overflown || count > RAWS_MAX)
+	if (import->raw.is_overflown)
 		return NULL;
+	if (memo->raws.count > RAWS_MAX || memo->bytes > RAWS_BYTES) {
+		intern_release(&memo->raws);
+		intern_init(&memo->raws);
+		memo->bytes = 0;
+	}
+	uint32_t count = memo->raws.count;
 	uint32_t number = intern_add_n(&memo->raws, import->raw.data, import->raw.length);
 	if (number >= memo->capacity) {
 		memo->capacity = memo->capacity ? 2 * memo->capacity : 1024;
 		memo->known = memory_resize(memo->known, memo->capacity, sizeof *memo->known);
 	}
 	*is_new = memo->raws.count != count;
+	memo->bytes += *is_new ? import->raw.length : 0;
 	return &memo->known[number];
 }
 

@@ -15,6 +15,7 @@ struct kineto_memo { /* texts of args that were met before, as they stand in the
 		uint32_t shape, inputs; /* strings */
 	} * known;                      /* by number in raws */
 	uint32_t capacity;
+	size_t bytes; /* of raws */
 };
 
 struct kineto_import {

@@ -501,6 +501,22 @@ static void inputs_of_operators(void **state)
 	model_release(&model);
 }
 
+/* Equal bytes that are a text in one event and a list in the next. */
+static void inputs_that_look_alike(void **state)
+{
+#define OP_WITH(strides)                                                                                               \
+	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{\"Input "    \
+	"Dims\":[[2,3]],\"Input Strides\":" strides "}}"
+	static const char text[] = HEAD OP_WITH("\"[[3,1]]\"") "," OP_WITH("[[3,1]]") TAIL;
+	struct model model;
+	struct error err = {0};
+	assert_int_equal(load(text, sizeof text - 1, &model, &err), STATUS_OK);
+	const struct span_chunk *chunk = model.tracks[0]->chunks[0];
+	assert_string_equal(model_text(&model, span_inputs(chunk, 0)), "[2, 3]");
+	assert_string_equal(model_text(&model, span_inputs(chunk, 1)), "[2, 3]\ns [3, 1]");
+	model_release(&model);
+}
+
 /* Of every length: what is read in steps must not look behind the end (run under AddressSanitizer). */
 static void facts_of_any_length(void **state)
 {
@@ -644,6 +660,7 @@ int main(void)
 		cmocka_unit_test(large_values),
 		cmocka_unit_test(large_events),
 		cmocka_unit_test(inputs_of_operators),
+		cmocka_unit_test(inputs_that_look_alike),
 		cmocka_unit_test(stacks_of_python),
 		cmocka_unit_test(allocations_without_addresses),
 		cmocka_unit_test(flows_whose_number_comes_again),
