@@ -94,6 +94,9 @@ static enum status check(const struct loading *loading, struct error *err)
 static void note_rest(struct kineto_import *import)
 {
 	struct model *model = import->model;
+	if (import->stage.duplicates)
+		model_add_ledger(model, LEDGER_REPAIRED, import->main_process, "Ev Idx, External id",
+		                 import->stage.duplicates, "spans that are in the file twice were left out");
 	if (import->async_count)
 		model_add_ledger(model, LEDGER_OTHER, import->main_process, "ph b, n, e, ...", import->async_count,
 		                 "asynchronous and other rare events are not read");

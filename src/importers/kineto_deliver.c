@@ -60,6 +60,14 @@ static int compare_spans(const void *left, const void *right)
 	return ranks ? ranks : (a->order > b->order) - (a->order < b->order);
 }
 
+/* The file has the event twice: its writer numbered it, and all else is equal. */
+static bool is_duplicate(const struct staged_span *a, const struct staged_span *b)
+{
+	return a->flags & b->flags & STAGED_HAS_NUMBER && a->start_ns == b->start_ns && a->dur_ns == b->dur_ns &&
+	       a->kind == b->kind && a->name == b->name && a->order == b->order && a->correlation == b->correlation &&
+	       a->shape == b->shape && a->inputs == b->inputs;
+}
+
 static void sort_spans(struct staged_track *track)
 {
 	uint32_t i = 1;
@@ -169,7 +177,7 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 		return;
 	uint32_t i;
 	struct span_chunk *chunk = track_chunk(delivery->model->tracks[lane->track], row, &i);
-	chunk->flags[i] |= (uint8_t)(span->flags | (end_ns < wanted_ns ? SPAN_IS_CLIPPED : 0) |
+	chunk->flags[i] |= (uint8_t)((span->flags & ~STAGED_HAS_NUMBER) | (end_ns < wanted_ns ? SPAN_IS_CLIPPED : 0) |
 	                             (is_open ? SPAN_END_IS_LOST : 0));
 	set_columns(delivery, span, lane->track, row);
 	if (around && (span->kind == SPAN_OP || span->kind == SPAN_MODULE))
@@ -205,8 +213,12 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 	}
 	add_lane(&delivery);
 	track->first_track = delivery.lanes[0].track;
-	for (uint32_t i = 0; i < track->count; i++)
-		deliver_span(&delivery, &track->spans[i], shift_ns);
+	for (uint32_t i = 0; i < track->count; i++) {
+		if (i && is_duplicate(&track->spans[i - 1], &track->spans[i]))
+			stage->duplicates++;
+		else
+			deliver_span(&delivery, &track->spans[i], shift_ns);
+	}
 	track->track_count = delivery.lane_count;
 	report_cuts(&delivery);
 	for (uint32_t i = 0; i < delivery.lane_count; i++)

@@ -86,7 +86,6 @@ enum kineto_repair {
 	REPAIR_DAMAGED,    /* the compressed data ends or breaks */
 	REPAIR_UTF16,      /* the text is UTF-16 */
 	REPAIR_LOST_TIME,  /* a device's work with the time 0 */
-	REPAIR_DUPLICATE,  /* an event that is in the file twice */
 	REPAIR_END,        /* an end without a begin */
 	REPAIR_COUNT,
 };

@@ -75,12 +75,14 @@ static uint32_t name_of(const struct taken *taken, enum span_kind kind)
 }
 
 /* Where times are equal: PyTorch counts its events as they begin. */
-static uint32_t order_of(const struct taken *taken, const struct staged_span *span)
+static uint32_t order_of(const struct taken *taken, struct staged_span *span)
 {
 	const struct kineto_value *known = taken->event->known;
 	uint64_t number;
-	if (kineto_unsigned(&known[ARG_EVENT_INDEX], &number) || kineto_unsigned(&known[ARG_EXTERNAL_ID], &number))
+	if (kineto_unsigned(&known[ARG_EVENT_INDEX], &number) || kineto_unsigned(&known[ARG_EXTERNAL_ID], &number)) {
+		span->flags |= STAGED_HAS_NUMBER;
 		return (uint32_t)number;
+	}
 	if (taken->event->fields[EVENT_CAT].type == VALUE_NONE) /* nothing but the place in the file */
 		return (uint32_t)taken->import->event_count;
 	return taken->import->model->strings.entries[span->name].hash;
@@ -100,6 +102,7 @@ static void take_columns(const struct taken *taken, struct kineto_kind kind, str
 		    span->correlation == UINT64_MAX)
 			span->correlation = 0;
 		import->has_correlation |= span->correlation != 0 && kind.is_device;
+		span->flags |= span->correlation ? STAGED_HAS_NUMBER : 0;
 	}
 	bool is_launch = kind.is_device && kind.kind != SPAN_ANNOTATION && kind.kind != SPAN_SYNC;
 	if (is_launch)

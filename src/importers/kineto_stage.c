@@ -115,6 +115,5 @@ bool kineto_stage_end(struct kineto_stage *stage, uint32_t number, int64_t time_
 		return false;
 	struct staged_span *span = &track->spans[track->open[--track->open_count]];
 	span->dur_ns = time_ns >= span->start_ns ? time_ns - span->start_ns : 0;
-	span->flags = 0;
 	return true;
 }

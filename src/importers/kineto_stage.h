@@ -21,6 +21,8 @@ struct staged_span {
 };
 
 #define STAGED_IS_OPEN (-1)
+#define STAGED_HAS_NUMBER                                                                                              \
+	0x80 /* in flags: `order` or `correlation` is the writer's own, so an equal span is the same one */
 
 struct staged_extra { /* what few spans have */
 	uint64_t sequence;
@@ -88,6 +90,7 @@ struct kineto_stage {
 	STAGE_ARRAY(struct staged_value, values);
 	STAGE_ARRAY(struct staged_fact, facts);
 	struct number_map frames; /* of Python: kineto_frames.h */
+	uint64_t duplicates;      /* spans that kineto_deliver() left out */
 	uint32_t *slots;          /* finds tracks: 1 + index */
 	uint32_t slot_count;
 	uint32_t last_track; /* events of one track often follow each other */

@@ -223,3 +223,15 @@ def test_steps_and_files():
     assert done.returncode == 3 and b"only from 101 to 105" in done.stderr
     info = subprocess.run([os.environ["STEPSCOPE"], "info", RANKS], capture_output=True, timeout=60, check=True).stdout
     assert info.count(b"_step_12.") == 8
+
+
+def test_every_event_twice(tmp_path):
+    """R04: nothing is counted double where the writer numbered its events."""
+    path = DATA / "traces/hta/tests/data/triton_example/triton_example.json.gz"
+    document = json.loads(gzip.decompress(path.read_bytes()), parse_float=str)
+    document["traceEvents"] = [event for event in document["traceEvents"] for _ in range(2)]
+    (tmp_path / "twice.json").write_text(json.dumps(document))
+    once, twice = model_of(path), model_of(tmp_path / "twice.json")
+    numbered = [[row for row in model["spans"] if row["kind"] in ("op", "runtime", "kernel", "memcpy")] for model in (once, twice)]
+    assert numbered[0] and numbered[0] == numbered[1]
+    assert any("twice" in entry["text"] and entry["count"] >= len(numbered[0]) for entry in twice["ledger"])
