@@ -14,10 +14,12 @@
 #define MAXIMUM_OPTIONS 128
 
 /* Each is defined at the end of its cmd_*.c. */
-extern const struct command command_run, command_report, command_info, command_export, command_query, command_validate;
+extern const struct command command_run, command_report, command_info, command_diagnose, command_export, command_query,
+	command_validate;
 
 const struct command *const commands[] = {
-	&command_run, &command_report, &command_info, &command_query, &command_export, &command_validate, NULL,
+	&command_run,   &command_report, &command_diagnose, &command_info,
+	&command_query, &command_export, &command_validate, NULL,
 };
 
 struct common_options common = {.width = 100};

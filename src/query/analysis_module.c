@@ -35,7 +35,7 @@ static int declare(const struct query_source *source, const struct table *table)
 	for (int i = 0; i < table->column_count; i++)
 		buffer_printf(&sql, "%s\"%s\" %s", i ? ", " : "", table->columns[i].name,
 		              types[table->columns[i].type]);
-	buffer_add_text(&sql, ")");
+	buffer_add_text(&sql, table->column_count ? ")" : "nothing)"); /* an analysis that failed has no columns */
 	result = query_declare_sql(source, sql.data);
 	buffer_release(&sql);
 	return result;

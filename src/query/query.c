@@ -10,6 +10,7 @@
 #include "analysis/labels.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/units.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -76,6 +77,36 @@ static void set_limits(struct query *query)
 	sqlite3_set_authorizer(query->database, authorize, query);
 }
 
+/* ---- functions ---- */
+
+struct writer {
+	const char *name;
+	char *(*write)(char *, double);
+};
+
+/* as_time(ns), as_bytes(bytes), as_share(ratio): as reports print them. NULL stays NULL. */
+static const struct writer writers[] = {{"as_time", units_time}, {"as_bytes", units_bytes}, {"as_share", units_ratio}};
+
+static void as_people_read(sqlite3_context *out, int argc, sqlite3_value **argv)
+{
+	const struct writer *writer = sqlite3_user_data(out);
+	char text[UNITS_BYTES];
+
+	if (sqlite3_value_type(argv[0]) != SQLITE_NULL)
+		sqlite3_result_text(out, writer->write(text, sqlite3_value_double(argv[0])), -1, SQLITE_TRANSIENT);
+}
+
+static int add_functions(struct query *query)
+{
+	int result = SQLITE_OK;
+
+	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]) && result == SQLITE_OK; i++)
+		result = sqlite3_create_function_v2(query->database, writers[i].name, 1,
+		                                    SQLITE_UTF8 | SQLITE_DETERMINISTIC, (void *)&writers[i],
+		                                    as_people_read, NULL, NULL, NULL);
+	return result;
+}
+
 /* ---- tables ---- */
 
 static const char *const *all_labels(struct query *query, uint32_t count,
@@ -134,7 +165,7 @@ enum status query_init(struct query *query, struct report *report, const struct 
 	query->limits = *limits;
 	if (sqlite3_open_v2(":memory:", &query->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, NULL) !=
 	            SQLITE_OK ||
-	    add_tables(query) != SQLITE_OK) {
+	    add_functions(query) != SQLITE_OK || add_tables(query) != SQLITE_OK) {
 		error_set(err, STATUS_ENVIRONMENT, "SQLite does not start: %s", sqlite3_errmsg(query->database));
 		query_release(query);
 		return STATUS_ENVIRONMENT;

@@ -1,0 +1,17 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- id: SS202
+-- title: Garbage collection of Python holds up steps
+-- severity: problem
+-- verdict: host-bound
+-- needs: steps
+-- tells if: EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND EXISTS (SELECT 1 FROM steps WHERE has_detail)
+-- cannot tell: no program of Python with PyTorch was recorded
+-- threshold: share = 0.02 (of a step, ours)
+-- advice: gc.disable() and gc.collect() at a place where nobody waits, on all ranks in the same step; gc.freeze() after set-up;
+--   fewer cycles of objects
+-- wrong: the collections free memory that the next steps need
+SELECT coalesce("where", 'record with --with lines to see the line') AS place,
+       h.count || ' collections, the longest ' || as_time(h.max_ns) || '; ' || as_share(step_ratio) || ' of steps' AS evidence,
+       step_ratio * t.mean_ns AS saving_ns, 0.9 AS confidence
+FROM host_waits h JOIN step_time t ON t.process = 'all'
+WHERE cause = 'garbage collection' AND step_ratio > :share

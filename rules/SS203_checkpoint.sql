@@ -1,0 +1,23 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- id: SS203
+-- title: Steps wait while a checkpoint is written
+-- severity: problem
+-- verdict: checkpoint-bound
+-- needs: phases.ratio
+-- tells if: EXISTS (SELECT 1 FROM phases WHERE name = 'checkpoint') OR EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version')
+-- cannot tell: the program marks no checkpoints, and no torch.save was watched
+-- threshold: share = 0.05 (of a step, ours; guide 004 names checkpoints as a cause of slow epochs)
+-- advice: save less often; copy to memory and write from a thread (torch.distributed.checkpoint.async_save); write to a faster
+--   disk
+-- wrong: the recording is short, and a checkpoint happens to fall into it
+SELECT coalesce((SELECT "where" FROM host_waits WHERE cause IN ('torch.save', 'checkpoint') ORDER BY own_ns DESC LIMIT 1),
+                'phase checkpoint') AS place,
+       as_share(p.ratio) || ' of a step, in ' || p.steps || ' of ' || t.count
+         || ' steps, at most ' || as_time(p.max_ns) AS evidence,
+       p.mean_ns AS saving_ns, CASE WHEN p.steps > 2 THEN 0.9 ELSE 0.5 END AS confidence
+FROM phases p JOIN step_time t ON t.process = 'all'
+WHERE p.name = 'checkpoint' AND p.ratio > :share
+UNION ALL
+SELECT 'between the steps', as_time(b.total_ns / t.count) || ' per step', b.total_ns / t.count, 0.6
+FROM between_steps b JOIN step_time t ON t.process = 'all'
+WHERE b.part = 'between steps: checkpoint' AND b.total_ns > :share * t.mean_ns * t.count

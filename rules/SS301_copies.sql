@@ -1,0 +1,15 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- id: SS301
+-- title: Copies and conversions of tensors take time
+-- severity: hint
+-- needs: ops.step_self_ratio
+-- tells if: EXISTS (SELECT 1 FROM ops WHERE name LIKE 'aten::%')
+-- cannot tell: no operators of PyTorch were recorded
+-- threshold: share = 0.10 (of steps, ours; guide 001 warns at 0.30 of the time of its ten largest operators)
+-- advice: keep tensors in one type and on one device; contiguous() once instead of in each step; no cpu() in the loop
+-- wrong: the copies are the work, as in gathering a batch
+SELECT group_concat(name, ', ') AS place, as_share(sum(step_self_ratio)) || ' of steps, ' || sum(calls) || ' calls' AS evidence,
+       sum(step_self_ratio) * (SELECT mean_ns FROM step_time WHERE process = 'all') AS saving_ns, 0.5 AS confidence
+FROM ops
+WHERE name IN ('aten::copy_', 'aten::_to_copy', 'aten::to', 'aten::contiguous', 'aten::clone')
+HAVING sum(step_self_ratio) > :share

@@ -1,0 +1,18 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- id: SS601
+-- title: Steps wait for communication
+-- severity: problem
+-- verdict: communication-bound
+-- needs: phases.ratio
+-- tells if: EXISTS (SELECT 1 FROM phases WHERE name = 'communication')
+--   OR (SELECT step_processes = 1 AND coalesce(world_size, 1) = 1 FROM run)
+-- cannot tell: several processes train, but no communication was recorded
+-- threshold: share = 0.10 (of a step: the TensorBoard plugin's)
+-- advice: more accumulation per exchange, larger buckets, overlap with the backward, compression; first look whether one rank is
+--   late (SS602): then the others only wait for it
+-- wrong: one rank is slower than the others
+SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER BY exposed_ns DESC LIMIT 1),
+                'phase communication') AS place,
+       as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns) AS evidence, p.mean_ns AS saving_ns,
+       CASE WHEN EXISTS (SELECT 1 FROM ranks WHERE is_slowest) THEN 0.4 ELSE 0.8 END AS confidence
+FROM phases p WHERE p.name = 'communication' AND p.ratio > :share

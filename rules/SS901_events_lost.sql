@@ -1,0 +1,10 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- id: SS901
+-- title: Events are missing from the recording
+-- severity: hint
+-- needs: run.lost_events
+-- threshold: events = 0 (ours)
+-- advice: a larger buffer (run --pool), fewer details (run --with), fewer steps (run --steps); stepscope info shows the ledger
+-- wrong: the lost events are of a time nobody asks about
+SELECT 'the recording' AS place, lost_events || ' events were lost of ' || events AS evidence, NULL AS saving_ns, 1.0 AS confidence
+FROM run WHERE lost_events > :events

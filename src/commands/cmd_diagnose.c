@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cmd_diagnose.c: `stepscope diagnose RUN`: what is wrong, how sure that is, what to do.
+ */
+#include "commands/command.h"
+
+#include "commands/load_run.h"
+#include "diagnosis/diagnosis.h"
+#include "output/findings.h"
+
+#include <string.h>
+
+#define MAXIMUM_OUTPUT ((size_t)1 << 28)
+
+static const char *steps, *window, *output, *rules_folder, *thresholds, *fail_on;
+static int64_t memory_bytes;
+static bool is_list, is_json;
+
+static const struct option options[] = {
+	OPTION_GROUP("What is looked for"),
+	OPTION_FLAG("list", 0, &is_list, "list the rules and their thresholds"),
+	OPTION_TEXT("rules", 0, &rules_folder, "DIR", "more rules: the files *.sql in DIR"),
+	OPTION_TEXT("thresholds", 0, &thresholds, "FILE", "YAML: other thresholds, SS101: {share: 0.1}"),
+	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
+	OPTION_TEXT("window", 0, &window, "N",
+                    "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
+	OPTION_GROUP("Form"),
+	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.diagnosis/1"),
+	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
+	OPTION_TEXT("fail-on", 0, &fail_on, "LEVEL",
+                    "exit with 1 when there is a problem, or a hint; with 5 when the verdict is unknown"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
+                     "memory for the trace before it goes to a temporary file (1G)"),
+	OPTION_END,
+};
+
+static enum status check_usage(const struct options_result *arguments, struct error *err)
+{
+	if (arguments->operand_count > 1)
+		return error_set(err, STATUS_USAGE, "diagnose takes one run, got '%s' and '%s'", arguments->operands[0],
+		                 arguments->operands[1]);
+	if (fail_on && strcmp(fail_on, "problem") != 0 && strcmp(fail_on, "hint") != 0)
+		return error_set(err, STATUS_USAGE, "option '--fail-on' wants problem or hint, got '%s'", fail_on);
+	return STATUS_OK;
+}
+
+static enum status read_rules(struct rule_set *rules, struct error *err)
+{
+	enum status status = rule_set_init(rules, err);
+
+	if (!status && rules_folder)
+		status = rule_set_add_folder(rules, rules_folder, err);
+	if (!status && thresholds)
+		status = rule_set_read_thresholds(rules, thresholds, err);
+	return status;
+}
+
+static enum status write_buffer(const struct buffer *text, struct error *err)
+{
+	return output ? write_text_file(output, text, err) : write_text(stdout, text, err);
+}
+
+static enum status list_rules(const struct rule_set *rules, struct error *err)
+{
+	const struct text_style style = {common.width, common.is_color, common.is_utf8};
+	struct buffer text;
+	enum status status;
+
+	buffer_init(&text, MAXIMUM_OUTPUT);
+	findings_rules(&text, rules, &style);
+	status = write_buffer(&text, err);
+	buffer_release(&text);
+	return status;
+}
+
+static enum status print(const struct diagnosis *diagnosis, const struct report *report, struct error *err)
+{
+	const struct text_style style = {common.width, common.is_color, common.is_utf8};
+	struct buffer text;
+	enum status status;
+
+	buffer_init(&text, MAXIMUM_OUTPUT);
+	if (is_json)
+		findings_json(&text, diagnosis, report->name);
+	else
+		findings_text(&text, diagnosis, &style);
+	status = write_buffer(&text, err);
+	buffer_release(&text);
+	return status;
+}
+
+/* For --fail-on. */
+static enum status check_findings(const struct diagnosis *diagnosis, struct error *err)
+{
+	const struct table *findings = &diagnosis->findings;
+	const char *verdict = table_get(&diagnosis->verdict, 0, VERDICT_VERDICT)->text;
+
+	if (!fail_on)
+		return STATUS_OK;
+	for (int row = 0; row < findings->row_count; row++) {
+		const char *severity = table_get(findings, row, FINDING_SEVERITY)->text;
+
+		if (!strcmp(severity, "problem") || !strcmp(fail_on, "hint"))
+			return error_set(err, STATUS_LIMIT, "%s: %s", table_get(findings, row, FINDING_RULE)->text,
+			                 table_get(findings, row, FINDING_TITLE)->text);
+	}
+	if (!strcmp(verdict, "unknown"))
+		return error_set(err, STATUS_INCONCLUSIVE, "the verdict is unknown: %s",
+		                 table_get(&diagnosis->verdict, 0, VERDICT_SENTENCE)->text);
+	return STATUS_OK;
+}
+
+static enum status diagnose(struct report *report, const struct rule_set *rules, struct error *err)
+{
+	struct diagnosis diagnosis;
+	enum status status = diagnosis_run(&diagnosis, report, rules, err);
+
+	if (status)
+		return status;
+	status = print(&diagnosis, report, err);
+	status = status ? status : check_findings(&diagnosis, err);
+	diagnosis_release(&diagnosis);
+	return status;
+}
+
+static enum status read_and_diagnose(const struct options_result *arguments, const struct rule_set *rules,
+                                     struct error *err)
+{
+	struct analysis_options analysis = {0};
+	struct loaded_run loaded;
+	struct report report;
+	enum status status;
+
+	if (parse_steps(steps, &analysis, err) || parse_window(window, &analysis, err))
+		return err->status;
+	status = load_run(&loaded, arguments->operand_count ? arguments->operands[0] : "latest", &analysis,
+	                  memory_bytes, err);
+	if (status)
+		return status;
+	report_init(&report, &loaded.model, &analysis, loaded.path);
+	status = diagnose(&report, rules, err);
+	for (int i = 0; i < report.defect_count; i++)
+		fprintf(stderr, "stepscope: defect: %s; please report this\n", report.defects[i]);
+	report_release(&report);
+	loaded_run_release(&loaded);
+	return status;
+}
+
+static int run(const struct options_result *arguments, struct error *err)
+{
+	static struct rule_set rules; /* large */
+	enum status status = check_usage(arguments, err);
+
+	if (status)
+		return status_exit(status);
+	status = read_rules(&rules, err);
+	if (!status)
+		status = is_list ? list_rules(&rules, err) : read_and_diagnose(arguments, &rules, err);
+	rule_set_release(&rules);
+	return status_exit(status);
+}
+
+const struct command command_diagnose = {
+	.name = "diagnose",
+	.summary = "Say what is wrong with a run, how sure that is, and what to do",
+	.usage = "stepscope diagnose [options] [RUN]",
+	.examples = "  stepscope diagnose latest\n"
+		    "  stepscope diagnose runs/a --steps 20-99 --json > diagnosis.json\n"
+		    "  stepscope diagnose trace.json.gz --rules my-rules --fail-on problem",
+	.options = options,
+	.run = run,
+};

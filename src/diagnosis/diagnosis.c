@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * diagnosis.c: asks what each rule needs, runs it and ranks what it finds. The verdict is made in verdict.c.
+ */
+#include "diagnosis/diagnosis.h"
+
+#include "query/query.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FINDINGS_OF_A_RULE 20
+#define RULE_SECONDS 30
+
+static const struct table_column finding_columns[FINDING_COLUMNS] = {
+	[FINDING_RULE] = {.name = "rule", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "id of the rule"},
+	[FINDING_TITLE] = {.name = "title", .type = TABLE_TEXT, .definition = "what is wrong"},
+	[FINDING_SEVERITY] = {.name = "severity", .type = TABLE_TEXT, .definition = "problem or hint"},
+	[FINDING_PLACE] = {.name = "where", .type = TABLE_TEXT, .definition = "line, module, rank or step"},
+	[FINDING_EVIDENCE] = {.name = "evidence", .type = TABLE_TEXT, .definition = "the numbers behind it"},
+	[FINDING_SAVING] = {.name = "saving_ns",
+                            .type = TABLE_DOUBLE,
+                            .unit = UNIT_NS,
+                            .definition = "what a step would be shorter at most",
+                            .rules = RULE_NOT_NEGATIVE},
+	[FINDING_RATIO] = {.name = "saving_ratio",
+                           .type = TABLE_DOUBLE,
+                           .unit = UNIT_RATIO,
+                           .role = ROLE_SHARE,
+                           .definition = "the same as share of a step",
+                           .denominator = "the mean step",
+                           .rules = RULE_NOT_NEGATIVE},
+	[FINDING_CONFIDENCE] = {.name = "confidence_ratio",
+                                .type = TABLE_DOUBLE,
+                                .unit = UNIT_RATIO,
+                                .role = ROLE_EVIDENCE,
+                                .definition = "how sure the rule is; 1: certain",
+                                .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[FINDING_CERTAINTY] = {.name = "confidence", .type = TABLE_TEXT, .definition = "the same as a word"},
+	[FINDING_VERDICT] = {.name = "verdict", .type = TABLE_TEXT, .definition = "what it makes a run"},
+	[FINDING_ADVICE] = {.name = "advice", .type = TABLE_TEXT, .definition = "what to do"},
+	[FINDING_WRONG] = {.name = "wrong", .type = TABLE_TEXT, .definition = "what would make the finding wrong"},
+};
+
+static const struct table_column check_columns[CHECK_COLUMNS] = {
+	[CHECK_RULE] = {.name = "rule", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "id of the rule"},
+	[CHECK_TITLE] = {.name = "title", .type = TABLE_TEXT, .definition = "what it looks for"},
+	[CHECK_RESULT] = {.name = "result", .type = TABLE_TEXT, .definition = "found, nothing, or cannot tell"},
+	[CHECK_FINDINGS] = {.name = "findings",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .definition = "how many it found"},
+	[CHECK_REASON] = {.name = "reason", .type = TABLE_TEXT, .definition = "why it cannot tell"},
+};
+
+struct running {
+	struct diagnosis *diagnosis;
+	struct report *report;
+	struct query query;
+	double step_ns; /* the mean step; 0: not known */
+};
+
+/* ---- what a rule needs ---- */
+
+static const char *why_empty(const struct table *table)
+{
+	return table->empty ? table->empty : table->note ? table->note : "it was not measured";
+}
+
+/* Why a column has no value in any row; NULL: it has one. */
+static const char *why_missing(const struct table *table, int column)
+{
+	const char *reason = NULL;
+
+	for (int row = 0; row < table->row_count; row++) {
+		const struct table_cell *cell = table_get(table, row, column);
+
+		if (cell->has_value)
+			return NULL;
+		reason = reason ? reason : cell->reason;
+	}
+	return reason ? reason : why_empty(table);
+}
+
+/* "phases.ratio" or "phases". NULL: it is there. */
+static const char *why_not(struct running *running, const char *need, struct arena *arena)
+{
+	size_t length = strcspn(need, ".");
+	const struct table *table = report_table(running->report, arena_dup_n(arena, need, length));
+	int column;
+
+	if (!table)
+		return arena_printf(arena, "there is no table '%.*s'", (int)length, need);
+	if (!table->row_count)
+		return why_empty(table);
+	if (!need[length])
+		return NULL;
+	column = table_find_column(table, need + length + 1);
+	if (column < 0)
+		return arena_printf(arena, "the table '%s' has no column '%s' here", table->name, need + length + 1);
+	return why_missing(table, column);
+}
+
+static const char *what_is_missing(struct running *running, const struct rule *rule, struct arena *arena)
+{
+	for (const char *need = rule->needs; *need;) {
+		size_t length = strcspn(need, ", ");
+		const char *reason = length ? why_not(running, arena_dup_n(arena, need, length), arena) : NULL;
+
+		if (reason)
+			return reason;
+		need += length + (need[length] != '\0');
+	}
+	return NULL;
+}
+
+/* ---- its SELECT ---- */
+
+static void bind_thresholds(struct query *query, const struct rule *rule, struct arena *arena)
+{
+	for (int i = 0; i < rule->threshold_count; i++)
+		query_bind(query, arena_printf(arena, ":%s", rule->thresholds[i].name), rule->thresholds[i].value);
+}
+
+static enum status select_rows(struct running *running, const struct rule *rule, const char *sql, struct table *rows,
+                               struct arena *arena, struct error *err)
+{
+	struct error why = {0};
+	enum status status = query_begin(&running->query, sql, &why);
+
+	if (!status) {
+		bind_thresholds(&running->query, rule, arena);
+		status = query_fetch(&running->query, rows, FINDINGS_OF_A_RULE, &why);
+	}
+	if (status)
+		error_set(err, status, "rule '%s': %s", rule->id, why.text);
+	return status;
+}
+
+/* The condition `tells if`. */
+static enum status ask(struct running *running, const struct rule *rule, bool *can_tell, struct arena *arena,
+                       struct error *err)
+{
+	struct table rows;
+	double value = 0;
+	enum status status;
+
+	*can_tell = true;
+	if (!rule->tells_if)
+		return STATUS_OK;
+	status = select_rows(running, rule, arena_printf(arena, "SELECT %s", rule->tells_if), &rows, arena, err);
+	if (status)
+		return status;
+	*can_tell = rows.row_count && table_number(&rows, 0, 0, &value) && value != 0;
+	table_release(&rows);
+	return STATUS_OK;
+}
+
+/* ---- findings ---- */
+
+static void copy_text(struct table *to, int row, int column, const struct table *from, int from_row, const char *name)
+{
+	int from_column = table_find_column(from, name);
+
+	if (from_column >= 0 && from->columns[from_column].type == TABLE_TEXT &&
+	    table_get(from, from_row, from_column)->has_value)
+		table_set_text(to, row, column, table_get(from, from_row, from_column)->text);
+	else
+		table_set_missing(to, row, column, "the rule does not say");
+}
+
+static bool number_called(const struct table *table, int row, const char *name, double *value)
+{
+	int column = table_find_column(table, name);
+
+	return column >= 0 && table_number(table, row, column, value);
+}
+
+static void set_saving(const struct running *running, int row, const struct table *rows, int from_row)
+{
+	struct table *findings = &running->diagnosis->findings;
+	double saving_ns;
+
+	if (!number_called(rows, from_row, "saving_ns", &saving_ns) || saving_ns < 0) {
+		table_set_missing(findings, row, FINDING_SAVING, "it is not about time");
+		table_set_missing(findings, row, FINDING_RATIO, "it is not about time");
+		return;
+	}
+	table_set_double(findings, row, FINDING_SAVING, saving_ns);
+	if (running->step_ns > 0)
+		table_set_double(findings, row, FINDING_RATIO, saving_ns / running->step_ns);
+	else
+		table_set_missing(findings, row, FINDING_RATIO, "no step was recorded");
+}
+
+static void set_confidence(struct table *findings, int row, const struct table *rows, int from_row)
+{
+	double confidence;
+
+	if (!number_called(rows, from_row, "confidence", &confidence) || confidence < 0)
+		confidence = 0.5;
+	confidence = confidence > 1 ? 1 : confidence;
+	table_set_double(findings, row, FINDING_CONFIDENCE, confidence);
+	table_set_text(findings, row, FINDING_CERTAINTY,
+	               confidence >= 0.8   ? "high"
+	               : confidence >= 0.5 ? "medium"
+	                                   : "low");
+}
+
+static void add_finding(const struct running *running, const struct rule *rule, const struct table *rows, int from_row)
+{
+	struct table *findings = &running->diagnosis->findings;
+	int row = table_row(findings);
+
+	table_set_text(findings, row, FINDING_RULE, rule->id);
+	table_set_text(findings, row, FINDING_TITLE, rule->title);
+	table_set_text(findings, row, FINDING_SEVERITY, rule_severity_name(rule->severity));
+	copy_text(findings, row, FINDING_PLACE, rows, from_row, "place");
+	copy_text(findings, row, FINDING_EVIDENCE, rows, from_row, "evidence");
+	set_saving(running, row, rows, from_row);
+	set_confidence(findings, row, rows, from_row);
+	if (rule->verdict)
+		table_set_text(findings, row, FINDING_VERDICT, rule->verdict);
+	table_set_text(findings, row, FINDING_ADVICE, rule->advice);
+	table_set_text(findings, row, FINDING_WRONG, rule->wrong);
+}
+
+static void add_check(struct diagnosis *diagnosis, const struct rule *rule, int count, const char *reason)
+{
+	struct table *checks = &diagnosis->checks;
+	int row = table_row(checks);
+
+	table_set_text(checks, row, CHECK_RULE, rule->id);
+	table_set_text(checks, row, CHECK_TITLE, rule->title);
+	table_set_text(checks, row, CHECK_RESULT, reason ? CHECK_CANNOT_TELL : count ? CHECK_FOUND : CHECK_NOTHING);
+	if (reason)
+		table_set_text(checks, row, CHECK_REASON, reason);
+	else
+		table_set_int(checks, row, CHECK_FINDINGS, count);
+}
+
+static enum status add_findings(struct running *running, const struct rule *rule, struct arena *arena,
+                                struct error *err)
+{
+	struct table rows;
+	enum status status = select_rows(running, rule, rule->sql, &rows, arena, err);
+
+	if (status)
+		return status;
+	for (int row = 0; row < rows.row_count; row++)
+		add_finding(running, rule, &rows, row);
+	add_check(running->diagnosis, rule, rows.row_count, NULL);
+	table_release(&rows);
+	return STATUS_OK;
+}
+
+static enum status apply_rule(struct running *running, const struct rule *rule, struct arena *arena, struct error *err)
+{
+	const char *reason = what_is_missing(running, rule, arena);
+	bool can_tell = true;
+	enum status status = reason ? STATUS_OK : ask(running, rule, &can_tell, arena, err);
+
+	if (!status && !can_tell)
+		reason = rule->cannot_tell;
+	if (!status && !reason)
+		status = add_findings(running, rule, arena, err);
+	if (status == STATUS_LIMIT) /* too large a run for this rule, no fault of the user's */
+		reason = arena_dup(arena, err->text), status = STATUS_OK, *err = (struct error){0};
+	if (!status && reason)
+		add_check(running->diagnosis, rule, 0, reason);
+	return status;
+}
+
+/* ---- the whole ---- */
+
+static double mean_step(struct report *report)
+{
+	const struct table *times = report_table(report, "step_time");
+	double mean_ns;
+
+	return times->row_count && number_called(times, 0, "mean_ns", &mean_ns) ? mean_ns : 0;
+}
+
+/* Problems before hints; in both the largest saving first, those that save no time last. */
+static void rank(struct table *findings)
+{
+	table_sort(findings, FINDING_SAVING, false);
+	table_sort(findings, FINDING_SEVERITY, false);
+}
+
+enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules,
+                          struct error *err)
+{
+	const struct query_limits limits = {RULE_SECONDS, (int64_t)256 << 20};
+	struct running running = {.diagnosis = diagnosis, .report = report, .step_ns = mean_step(report)};
+	struct arena arena;
+	enum status status = query_init(&running.query, report, &limits, err);
+
+	if (status)
+		return status;
+	arena_init(&arena, 0);
+	table_init(&diagnosis->findings, "findings", "Findings", "what is wrong, what it costs and what to do");
+	table_columns(&diagnosis->findings, finding_columns, FINDING_COLUMNS);
+	table_init(&diagnosis->checks, "checks", "Rules", "which rules looked, and what came out");
+	table_columns(&diagnosis->checks, check_columns, CHECK_COLUMNS);
+	table_init(&diagnosis->verdict, "verdict", "Verdict", "what limits the run");
+	for (int i = 0; i < rules->count && !status; i++)
+		status = apply_rule(&running, &rules->rules[i], &arena, err);
+	rank(&diagnosis->findings);
+	diagnosis->findings.empty = "nothing to fix here";
+	if (!status)
+		diagnosis_decide(diagnosis, report, rules);
+	query_release(&running.query);
+	arena_release(&arena);
+	if (status)
+		diagnosis_release(diagnosis);
+	return status;
+}
+
+void diagnosis_release(struct diagnosis *diagnosis)
+{
+	table_release(&diagnosis->findings);
+	table_release(&diagnosis->checks);
+	table_release(&diagnosis->verdict);
+}

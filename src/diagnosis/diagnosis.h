@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * diagnosis.h: what is wrong with a run, as tables: `findings` ordered by the time they would save, `checks` with one row per
+ * rule (found, nothing, or "cannot tell" and why), and `verdict` with one row.
+ *
+ *     struct diagnosis diagnosis;
+ *     if (diagnosis_run(&diagnosis, &report, &rules, err))
+ *             return err->status;
+ *     ...
+ *     diagnosis_release(&diagnosis);
+ *
+ * The engine computes no number of its own: rules are SQL over the tables of analyses. It asks what a rule needs, runs it,
+ * and ranks.
+ */
+#ifndef DIAGNOSIS_DIAGNOSIS_H
+#define DIAGNOSIS_DIAGNOSIS_H
+
+#include "analysis/report.h"
+#include "diagnosis/rule_set.h"
+
+enum finding_column {
+	FINDING_RULE,
+	FINDING_TITLE,
+	FINDING_SEVERITY,
+	FINDING_PLACE,
+	FINDING_EVIDENCE,
+	FINDING_SAVING,
+	FINDING_RATIO,
+	FINDING_CONFIDENCE,
+	FINDING_CERTAINTY,
+	FINDING_VERDICT,
+	FINDING_ADVICE,
+	FINDING_WRONG,
+	FINDING_COLUMNS,
+};
+
+enum check_column {
+	CHECK_RULE,
+	CHECK_TITLE,
+	CHECK_RESULT,
+	CHECK_FINDINGS,
+	CHECK_REASON,
+	CHECK_COLUMNS,
+};
+
+enum verdict_column {
+	VERDICT_VERDICT,
+	VERDICT_RATIO,
+	VERDICT_MARGIN,
+	VERDICT_SENTENCE,
+	VERDICT_COLUMNS,
+};
+
+#define CHECK_FOUND "found"
+#define CHECK_NOTHING "nothing"
+#define CHECK_CANNOT_TELL "cannot tell"
+
+struct diagnosis {
+	struct table findings, checks, verdict;
+};
+
+/* STATUS_USAGE when a rule's SELECT is wrong; then nothing needs to be released. */
+enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules,
+                          struct error *err) MUST_CHECK;
+void diagnosis_release(struct diagnosis *diagnosis);
+
+/* Fills `verdict` from the findings and checks. Private to diagnosis/. */
+void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * findings.c: see the header. All numbers come from the tables of the diagnosis.
+ */
+#include "output/findings.h"
+
+#include "output/cells.h"
+#include "output/json.h"
+
+#include <string.h>
+
+#define LABEL_WIDTH 10
+#define INDENT 7
+
+static const char *text_of(const struct table *table, int row, int column)
+{
+	const struct table_cell *cell = table_get(table, row, column);
+
+	return cell->has_value ? cell->text : NULL;
+}
+
+static void add_line(struct buffer *out, const char *label, const char *text, const struct text_style *style)
+{
+	struct buffer clean;
+
+	buffer_init(&clean, 1 << 20);
+	text_for_people(&clean, text);
+	buffer_printf(out, "%*s%-*s", INDENT, "", LABEL_WIDTH, label);
+	text_wrapped(out, clean.data, INDENT + LABEL_WIDTH, INDENT + LABEL_WIDTH, style);
+	buffer_release(&clean);
+}
+
+static void add_saving(struct buffer *out, const struct table *findings, int row, const struct text_style *style)
+{
+	struct buffer text;
+
+	if (!table_get(findings, row, FINDING_SAVING)->has_value)
+		return;
+	buffer_init(&text, 1 << 10);
+	buffer_add_text(&text, "up to ");
+	cell_for_people(&text, findings, row, FINDING_SAVING);
+	buffer_add_text(&text, " of a step");
+	if (table_get(findings, row, FINDING_RATIO)->has_value) {
+		buffer_add_text(&text, ", ");
+		cell_for_people(&text, findings, row, FINDING_RATIO);
+	}
+	add_line(out, "saves", text.data, style);
+	buffer_release(&text);
+}
+
+static void add_finding(struct buffer *out, const struct table *findings, int row, const struct text_style *style)
+{
+	buffer_add_text(out, "\n");
+	text_heading(out, text_of(findings, row, FINDING_RULE), style);
+	buffer_printf(out, "  %s   %s, %s confidence\n", text_of(findings, row, FINDING_TITLE),
+	              text_of(findings, row, FINDING_SEVERITY), text_of(findings, row, FINDING_CERTAINTY));
+	if (text_of(findings, row, FINDING_PLACE))
+		add_line(out, "where", text_of(findings, row, FINDING_PLACE), style);
+	if (text_of(findings, row, FINDING_EVIDENCE))
+		add_line(out, "evidence", text_of(findings, row, FINDING_EVIDENCE), style);
+	add_saving(out, findings, row, style);
+	add_line(out, "try", text_of(findings, row, FINDING_ADVICE), style);
+	add_line(out, "wrong if", text_of(findings, row, FINDING_WRONG), style);
+}
+
+static int count_of(const struct table *table, int column, const char *text)
+{
+	int count = 0;
+
+	for (int row = 0; row < table->row_count; row++)
+		count += !strcmp(text_of(table, row, column), text);
+	return count;
+}
+
+static void add_verdict(struct buffer *out, const struct table *verdict, const struct text_style *style)
+{
+	text_heading(out, text_of(verdict, 0, VERDICT_VERDICT), style);
+	buffer_add_text(out, ": ");
+	text_wrapped(out, text_of(verdict, 0, VERDICT_SENTENCE), 2,
+	             (int)strlen(text_of(verdict, 0, VERDICT_VERDICT)) + 2, style);
+}
+
+static void add_counts(struct buffer *out, const struct diagnosis *diagnosis)
+{
+	int problems = count_of(&diagnosis->findings, FINDING_SEVERITY, "problem");
+	int hints = count_of(&diagnosis->findings, FINDING_SEVERITY, "hint");
+	int quiet = count_of(&diagnosis->checks, CHECK_RESULT, CHECK_NOTHING);
+
+	buffer_printf(out, "\n%d problem%s, %d hint%s; %d rule%s found nothing\n", problems, problems == 1 ? "" : "s",
+	              hints, hints == 1 ? "" : "s", quiet, quiet == 1 ? "" : "s");
+}
+
+/* The rules of one reason together: many need the same. */
+static void add_silent(struct buffer *out, const struct table *checks, const struct text_style *style)
+{
+	bool is_first = true;
+
+	for (int row = 0; row < checks->row_count; row++) {
+		const char *reason = text_of(checks, row, CHECK_REASON);
+		int before = 0;
+
+		while (reason && before < row &&
+		       (!text_of(checks, before, CHECK_REASON) ||
+		        strcmp(text_of(checks, before, CHECK_REASON), reason) != 0))
+			before++;
+		if (!reason || before < row)
+			continue;
+		if (is_first)
+			buffer_add_text(out, "\nCannot tell\n");
+		is_first = false;
+		buffer_add_text(out, "  ");
+		text_wrapped(out, reason, 2, 2, style);
+		for (int other = row; other < checks->row_count; other++) {
+			if (text_of(checks, other, CHECK_REASON) &&
+			    !strcmp(text_of(checks, other, CHECK_REASON), reason))
+				buffer_printf(out, "    %s  %s\n", text_of(checks, other, CHECK_RULE),
+				              text_of(checks, other, CHECK_TITLE));
+		}
+	}
+}
+
+void findings_text(struct buffer *out, const struct diagnosis *diagnosis, const struct text_style *style)
+{
+	const struct table *findings = &diagnosis->findings;
+	bool is_unknown = !strcmp(text_of(&diagnosis->verdict, 0, VERDICT_VERDICT), "unknown");
+
+	add_verdict(out, &diagnosis->verdict, style);
+	for (int row = 0; row < findings->row_count; row++)
+		add_finding(out, findings, row, style);
+	if (!findings->row_count && !is_unknown)
+		buffer_printf(out, "%s\n", findings->empty);
+	add_counts(out, diagnosis);
+	add_silent(out, &diagnosis->checks, style);
+}
+
+static void add_row(struct json_writer *json, const struct table *table, int row)
+{
+	json_object_begin(json);
+	for (int column = 0; column < table->column_count; column++) {
+		json_key(json, table->columns[column].name);
+		json_cell(json, table, row, column);
+	}
+	json_object_end(json);
+}
+
+void findings_json(struct buffer *out, const struct diagnosis *diagnosis, const char *run)
+{
+	const struct table *const tables[] = {&diagnosis->findings, &diagnosis->checks};
+	struct json_writer json;
+
+	json_writer_init(&json, out, JSON_PRETTY);
+	json_object_begin(&json);
+	json_key(&json, "schema"), json_string(&json, "stepscope.diagnosis/1");
+	json_key(&json, "run_id"), json_string(&json, run);
+	json_key(&json, "verdict"), add_row(&json, &diagnosis->verdict, 0);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		json_key(&json, tables[i]->name);
+		json_array_begin(&json);
+		for (int row = 0; row < tables[i]->row_count; row++)
+			add_row(&json, tables[i], row);
+		json_array_end(&json);
+	}
+	json_object_end(&json);
+	buffer_add_text(out, "\n");
+}
+
+void findings_rules(struct buffer *out, const struct rule_set *rules, const struct text_style *style)
+{
+	for (int i = 0; i < rules->count; i++) {
+		const struct rule *rule = &rules->rules[i];
+
+		text_heading(out, rule->id, style);
+		buffer_printf(out, "  %s   %s\n", rule->title, rule_severity_name(rule->severity));
+		for (int t = 0; t < rule->threshold_count; t++) {
+			const struct rule_threshold *threshold = &rule->thresholds[t];
+			size_t start = out->length;
+
+			buffer_printf(out, "%*s%s = %g: ", INDENT, "", threshold->name, threshold->value);
+			text_wrapped(out, threshold->source, INDENT + 2, (int)(out->length - start), style);
+		}
+	}
+}
