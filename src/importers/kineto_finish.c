@@ -230,14 +230,22 @@ static void deliver_tracks(struct finish *finish)
 
 static void deliver_memory(struct finish *finish)
 {
-	for (uint32_t i = 0; i < finish->stage->memory_count; i++) {
-		struct memory_event event = finish->stage->memory[i];
-		const struct staged_track *track = &finish->stage->tracks[event.track];
-		event.process = track->process;
-		event.time_ns += finish->shift_ns;
-		event.row = kineto_row_at(finish->stage, event.track, event.time_ns, finish->model, &event.track);
+	const struct kineto_stage *stage = finish->stage;
+	uint32_t count = stage->memory_count;
+	struct kineto_spot *spots = memory_resize(NULL, (size_t)count + 1, sizeof *spots);
+	for (uint32_t i = 0; i < count; i++)
+		spots[i] = (struct kineto_spot){.time_ns = stage->memory[i].time_ns + finish->shift_ns,
+		                                .staged = stage->memory[i].track};
+	kineto_find_rows(stage, finish->model, spots, count);
+	for (uint32_t i = 0; i < count; i++) {
+		struct memory_event event = stage->memory[i];
+		event.process = stage->tracks[event.track].process;
+		event.time_ns = spots[i].time_ns;
+		event.track = spots[i].track;
+		event.row = spots[i].row;
 		model_add_memory(finish->model, &event);
 	}
+	free(spots);
 }
 
 static void deliver_marks(struct finish *finish)

@@ -6,8 +6,10 @@
  */
 #include "importers/kineto_import.h"
 
+#include "base/memory.h"
 #include "model/merge_sort.h"
 
+#include <stdlib.h>
 #include <stepscope/stepscope.h>
 
 static bool is_one_group(const struct staged_flow *a, const struct staged_flow *b)
@@ -30,18 +32,16 @@ static int compare_flows(const void *left, const void *right)
 	return a->is_to - b->is_to;
 }
 
-static void add_link(struct kineto_import *import, const struct staged_flow *from, const struct staged_flow *to,
-                     int64_t shift_ns)
+static void add_link(struct model *model, const struct staged_flow *flow, const struct kineto_spot *from,
+                     const struct kineto_spot *to)
 {
-	const struct kineto_stage *stage = &import->stage;
-	struct model_link link = {.kind = to->kind, .number = to->id};
-	link.from_row = kineto_row_at(stage, from->track, from->time_ns + shift_ns, import->model, &link.from_track);
-	link.to_row = kineto_row_at(stage, to->track, to->time_ns + shift_ns, import->model, &link.to_track);
-	if (link.from_row != MODEL_NONE && link.to_row != MODEL_NONE)
-		model_add_link(import->model, &link);
+	const struct model_link link = {flow->kind, flow->id, from->track, from->row, to->track, to->row};
+	if (from->row != MODEL_NONE && to->row != MODEL_NONE)
+		model_add_link(model, &link);
 }
 
-static void deliver_group(struct kineto_import *import, uint32_t first, uint32_t end, int64_t shift_ns)
+/* spots: of the flows */
+static void deliver_group(struct kineto_import *import, const struct kineto_spot *spots, uint32_t first, uint32_t end)
 {
 	const struct staged_flow *flows = import->stage.flows;
 	uint32_t from = first;
@@ -49,24 +49,35 @@ static void deliver_group(struct kineto_import *import, uint32_t first, uint32_t
 		from++;
 	for (uint32_t i = first; i < end && from < end; i++) {
 		if (flows[i].is_to)
-			add_link(import, &flows[from], &flows[i], shift_ns);
+			add_link(import->model, &flows[i], &spots[from], &spots[i]);
 		else
 			from = i;
 	}
 }
 
+static void sort_flows(struct kineto_stage *stage)
+{
+	for (uint32_t i = 0; i < stage->flows_count; i++) {
+		struct staged_flow *flow = &stage->flows[i];
+		flow->process = flow->kind == STEPSCOPE_LINK_BACKWARD ? stage->tracks[flow->track].process : 0;
+	}
+	merge_sort(stage->flows, stage->flows_count, sizeof *stage->flows, compare_flows);
+}
+
 void kineto_deliver_flows(struct kineto_import *import, int64_t shift_ns)
 {
 	struct kineto_stage *stage = &import->stage;
-	for (uint32_t i = 0; i < stage->flows_count; i++)
-		stage->flows[i].process = stage->flows[i].kind == STEPSCOPE_LINK_BACKWARD
-		                                  ? stage->tracks[stage->flows[i].track].process
-		                                  : 0;
-	merge_sort(stage->flows, stage->flows_count, sizeof *stage->flows, compare_flows);
-	for (uint32_t first = 0, end; first < stage->flows_count; first = end) {
-		for (end = first + 1;
-		     end < stage->flows_count && is_one_group(&stage->flows[first], &stage->flows[end]);)
+	uint32_t count = stage->flows_count;
+	struct kineto_spot *spots = memory_resize(NULL, (size_t)count + 1, sizeof *spots);
+	sort_flows(stage);
+	for (uint32_t i = 0; i < count; i++)
+		spots[i] = (struct kineto_spot){.time_ns = stage->flows[i].time_ns + shift_ns,
+		                                .staged = stage->flows[i].track};
+	kineto_find_rows(stage, import->model, spots, count);
+	for (uint32_t first = 0, end; first < count; first = end) {
+		for (end = first + 1; end < count && is_one_group(&stage->flows[first], &stage->flows[end]);)
 			end++;
-		deliver_group(import, first, end, shift_ns);
+		deliver_group(import, spots, first, end);
 	}
+	free(spots);
 }

@@ -121,8 +121,15 @@ bool kineto_stage_end(struct kineto_stage *stage, uint32_t track, int64_t time_n
  * lanes. Spans that end after the one around them by at most a microsecond, which is how times are rounded, are cut. */
 void kineto_deliver(struct kineto_stage *stage, uint32_t track, enum track_kind kind, int64_t shift_ns,
                     struct model *model);
-/* The innermost span that is open at that time on the staged track; MODEL_NONE: none. *track: of the model. */
-uint32_t kineto_row_at(const struct kineto_stage *stage, uint32_t staged, int64_t time_ns, const struct model *model,
-                       uint32_t *track);
+
+struct kineto_spot {     /* a place in time on a track */
+	int64_t time_ns; /* of the model */
+	uint32_t staged; /* track of the stage */
+	uint32_t track;  /* of the model */
+	uint32_t row;    /* MODEL_NONE: none */
+};
+/* Fills track and row of every spot with the innermost span that is open there. After the tracks are delivered. */
+void kineto_find_rows(const struct kineto_stage *stage, const struct model *model, struct kineto_spot *spots,
+                      uint32_t count);
 
 #endif

@@ -630,6 +630,37 @@ static void flows_whose_number_comes_again(void **state)
 	"{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":5,\"tid\":5,\"ts\":" ts ",\"args\":{\"Bytes\":" bytes             \
 	",\"Device Id\":-1,\"Device Type\":0}}"
 
+/* Around, at the edges of and between spans that nest or cross, in any order. */
+static void spans_around_allocations(void **state)
+{
+#define ON_5(name, ts, dur)                                                                                            \
+	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":5,\"tid\":5,\"ts\":" ts ",\"dur\":" dur "}"
+	static const char text[] = HEAD
+		ON_5("out", "10", "20") "," ON_5("in", "12", "2") "," ON_5("none", "16", "0") "," ON_5("crosses", "25", "20") "," MEMORY("5", "1") "," MEMORY(
+			"40",
+			"2") "," MEMORY("14",
+	                                "3") "," MEMORY("13",
+	                                                "4") "," MEMORY("12",
+	                                                                "5") "," MEMORY("16",
+	                                                                                "6") "," MEMORY("17",
+	                                                                                                "7") "," MEMORY("29",
+	                                                                                                                "8") "," MEMORY("45",
+	                                                                                                                                "9") "," MEMORY("10",
+	                                                                                                                                                "10")
+			TAIL;
+	static const char *const expected[] = {"", "crosses", "out", "in", "in", "none", "out", "out", "", "out"};
+	struct model model;
+	struct error err = {0};
+	assert_int_equal(load(text, sizeof text - 1, &model, &err), STATUS_OK);
+	assert_int_equal(model.memory_count, 10);
+	for (uint32_t i = 0; i < 10; i++) {
+		const struct memory_event *event = &model.memory[i];
+		const char *name = event->row == MODEL_NONE ? "" : name_of(&model, event->track, event->row);
+		assert_string_equal(name, expected[event->bytes - 1]);
+	}
+	model_release(&model);
+}
+
 /* M01, and traces of 2021: a release belongs to the newest allocation of its size. */
 static void allocations_without_addresses(void **state)
 {
@@ -662,6 +693,7 @@ int main(void)
 		cmocka_unit_test(inputs_of_operators),
 		cmocka_unit_test(inputs_that_look_alike),
 		cmocka_unit_test(stacks_of_python),
+		cmocka_unit_test(spans_around_allocations),
 		cmocka_unit_test(allocations_without_addresses),
 		cmocka_unit_test(flows_whose_number_comes_again),
 		cmocka_unit_test(facts_of_a_trace),
