@@ -2,11 +2,14 @@
 """What holds up the loop is named, as often as the script did it."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from test_start import plain
 from torch_tools import STEPSCOPE, environment, every_python, run, table, version
+
+PACKAGE = Path(STEPSCOPE).resolve().parent.parent / "python"
 
 HELD_UP = """
 import gc, io, json, time, torch
@@ -142,3 +145,40 @@ def test_compilation_is_named(tmp_path, python):
     done = run(tmp_path, python, "compiled.py")
     assert done.returncode == 0, done.stderr
     assert causes(tmp_path)["compilation"]["count"] >= 1
+
+
+# Steps are counted from the middle of a file on, in which a call of an optimizer begins that goes on behind it.
+COUNTED_FROM_INSIDE = """
+import io, time, torch, stepscope
+from torch.autograd.profiler import record_function
+from stepscope import _auto, _torch
+_auto.begin("out=first")
+_torch.attach()
+model = torch.nn.Linear(16, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+call = record_function("Optimizer.step#SGD.step")
+class File(io.BytesIO):
+    is_new = True
+    def write(self, data):
+        if self.is_new:
+            self.is_new = False
+            stepscope.shutdown()
+            _auto.begin("steps=none,out=run")
+            model(torch.randn(8, 16)).sum().backward()
+            call.__enter__()
+        return super().write(data)
+torch.save(1, File())
+time.sleep(0.05)
+call.__exit__(None, None, None)
+for _ in range(2):
+    model(torch.randn(8, 16)).sum().backward()
+    optimizer.step()
+"""
+
+
+@every_python
+def test_a_file_that_was_begun_before_the_counting_ends_nothing(tmp_path, python):
+    done = plain(tmp_path, python, "-c", COUNTED_FROM_INSIDE, PYTHONPATH=PACKAGE)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    steps = table(tmp_path, "steps")
+    assert [step["optimizer_ns"] >= 50e6 for step in steps] == [True, False, False]

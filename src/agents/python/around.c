@@ -74,11 +74,10 @@ static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keyw
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
 		library.stepscope_torch_optimizer((uint64_t)(uintptr_t)PyTuple_GetItem(arguments, 0));
 	bool is_begun = begin_range(around);
-	if (around->is_save)
-		library.stepscope_torch_save(true);
+	bool is_saving = around->is_save && library.stepscope_torch_save_begin();
 	PyObject *result = PyObject_Call(around->function, arguments, keywords);
-	if (around->is_save)
-		library.stepscope_torch_save(false);
+	if (is_saving)
+		library.stepscope_torch_save_end();
 	if (is_begun)
 		library.stepscope_emit_end();
 	return call_after(around, arguments, result);

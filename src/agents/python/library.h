@@ -65,7 +65,8 @@
 	F(stepscope_torch_optimizer)                                                                                   \
 	F(stepscope_torch_optimizer_made)                                                                              \
 	F(stepscope_torch_module)                                                                                      \
-	F(stepscope_torch_save)                                                                                        \
+	F(stepscope_torch_save_begin)                                                                                  \
+	F(stepscope_torch_save_end)                                                                                    \
 	F(stepscope_torch_range)                                                                                       \
 	F(stepscope_torch_loader)                                                                                      \
 	F(stepscope_torch_loader_end)                                                                                  \

@@ -181,9 +181,14 @@ void stepscope_torch_module(uint64_t identity, int is_training)
 		emit_event(STEPSCOPE_EVENT_ARG, agent.module_key, payload, 2);
 }
 
-void stepscope_torch_save(int is_begin)
+int stepscope_torch_save_begin(void)
 {
-	observer_save(is_begin);
+	return observer_save_begin();
+}
+
+void stepscope_torch_save_end(void)
+{
+	observer_save_end();
 }
 
 void stepscope_torch_range(uint32_t symbol)

@@ -56,8 +56,9 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_may_want_owners(void); /* in this ses
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer_made(void);
 /* Behind the begin of a module's call, the outermost of its thread: which module it is (any number but 0), and its mode. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_module(uint64_t identity, int is_training);
-/* Around torch.save. */
-STEPSCOPE_AGENT_EXPORT void stepscope_torch_save(int is_begin);
+/* Around torch.save. 1: the end is wanted, in the same thread; 0: nobody counts steps. */
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_save_begin(void);
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_save_end(void);
 /* While detail is recorded: a range or the call of a module begins, with the line that makes it where lines are recorded;
  * stepscope_emit_end() ends it. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_range(uint32_t symbol);

@@ -158,14 +158,14 @@ void observer_range(uint32_t symbol)
 		stepscope_emit_begin(symbol);
 }
 
-void observer_save(bool is_begin)
+bool observer_save_begin(void)
 {
-	if (!observer.is_counting)
-		return;
-	if (is_begin)
-		training_save();
-	else
-		training_end();
+	return observer.is_counting && training_save();
+}
+
+void observer_save_end(void)
+{
+	training_end();
 }
 
 static const char *no_name(const void *record)

@@ -328,17 +328,18 @@ void training_begin(enum torch_scope scope, const void *record)
 }
 
 /* What it does with the tensors is of no interest. */
-void training_save(void)
+bool training_save(void)
 {
 	if (!torch_thread && !thread_make())
-		return;
+		return false;
 	if (here.hidden++)
-		return;
+		return true;
 	here.is_training = here.has_work = here.work.is_open = here.is_waiting = false;
 	if (here.calls)
 		flush();
 	else
 		begin_stretch(STEPSCOPE_TRAINING_SAVE, is_detail() ? 0 : emit_now());
+	return true;
 }
 
 static void end_work(void)

@@ -19,8 +19,8 @@ void training_start(const struct torch_entry *entry, const struct torch_layout *
  * its end was. */
 void training_begin(enum torch_scope scope, const void *record);
 void training_end(void);
-/* torch.save begins, and ends with training_end(). */
-void training_save(void);
+/* torch.save begins, and when this is true it ends with training_end(). */
+bool training_save(void);
 
 /* From Python: an optimizer was made (false: other threads were counting for too long, so it was not noted); the innermost call of this
  * thread is of this one. */
