@@ -8,54 +8,80 @@
 
 #include <stdlib.h>
 
-struct open_operator {
-	uint32_t row;
+struct open_formula {
+	struct flop_count count;
 	uint16_t depth;
-	bool has_own, has_inside; /* a formula; something in it that has one */
-	double flops;
+	bool has_inside; /* something in it is counted */
+	bool is_within;  /* something around it is, unless something inside of that is */
 };
 
-struct flop_counts {
-	struct flops flops;
-	flop_counts_use use;
-	void *context;
-	enum flops_result result;
-	uint32_t track;
-	struct open_operator *open;
-	uint32_t count, capacity;
-};
+static bool has_count(const struct open_formula *open)
+{
+	return open->count.is_counted || open->count.is_outside;
+}
 
-static void leave(struct flop_counts *counts, uint32_t depth)
+void flop_counts_leave(struct flop_counts *counts, uint32_t depth)
 {
 	while (counts->count && counts->open[counts->count - 1].depth >= depth) {
-		const struct open_operator *left = &counts->open[--counts->count];
+		struct open_formula *left = &counts->open[--counts->count];
 
-		if (left->has_own && !left->has_inside)
-			counts->use(counts->context, counts->track, left->row, left->flops);
+		left->count.is_uncounted = !has_count(left) && !left->has_inside && !left->is_within;
+		counts->use(counts->context, &left->count);
 	}
 }
 
-static bool visit(void *context, const struct span_view *span)
+/* What is around one that has something inside has so, too. */
+static void count_inside(struct flop_counts *counts)
 {
-	struct flop_counts *counts = context;
-	struct open_operator own = {.row = span->row, .depth = span->depth};
-	uint32_t inputs = span->inputs ? span->inputs : span->shape;
-	enum flops_result result;
+	for (uint32_t i = counts->count; i-- > 0 && !counts->open[i].has_inside;) {
+		struct open_formula *around = &counts->open[i];
 
-	leave(counts, span->depth);
-	if (span->kind != SPAN_OP || span->flags & (SPAN_IS_OPEN | SPAN_END_IS_LOST | SPAN_START_IS_LOST))
-		return true;
-	result = flops_of(&counts->flops, FLOPS_COUNTER, span->name, inputs, &own.flops);
-	counts->result = result > counts->result ? result : counts->result;
-	own.has_own = result == FLOPS_KNOWN;
-	/* what is around one that has something inside has so, too */
-	for (uint32_t i = counts->count; own.has_own && i-- > 0 && !counts->open[i].has_inside;)
-		counts->open[i].has_inside = true;
+		around->has_inside = true;
+		around->count.is_outside = around->count.is_counted;
+		around->count.is_counted = false;
+	}
+}
+
+void flop_counts_enter(struct flop_counts *counts, const struct span_view *span, uint32_t tag)
+{
+	bool is_timed = !(span->flags & (SPAN_IS_OPEN | SPAN_END_IS_LOST | SPAN_START_IS_LOST));
+	struct open_formula own = {.depth = span->depth};
+	struct flop_count *count = &own.count;
+
+	flop_counts_leave(counts, span->depth);
+	*count = (struct flop_count){.track = span->track_index, .row = span->row, .tag = tag, .dur_ns = span->dur_ns};
+	count->result = flops_of(&counts->flops, FLOPS_COUNTER, span->name, span->inputs ? span->inputs : span->shape,
+	                         &count->flops);
+	counts->result = count->result > counts->result ? count->result : counts->result;
+	if (count->result == FLOPS_NO_FORMULA)
+		return;
+	count->is_counted = count->result == FLOPS_KNOWN && is_timed;
+	if (count->is_counted)
+		count_inside(counts);
+	for (uint32_t i = counts->count; i-- > 0 && !own.is_within;)
+		own.is_within = counts->open[i].count.is_counted;
 	if (counts->count == counts->capacity) {
 		counts->capacity = counts->capacity ? 2 * counts->capacity : 64;
 		counts->open = memory_resize(counts->open, counts->capacity, sizeof(*counts->open));
 	}
 	counts->open[counts->count++] = own;
+}
+
+void flop_counts_release(struct flop_counts *counts)
+{
+	flops_release(&counts->flops);
+	free(counts->open);
+	counts->open = NULL;
+}
+
+static bool visit(void *context, const struct span_view *span)
+{
+	struct flop_counts *counts = context;
+
+	if (span->kind == SPAN_OP)
+		flop_counts_enter(counts, span, 0);
+	else
+		flop_counts_leave(counts, span->depth);
 	return true;
 }
 
@@ -63,24 +89,42 @@ enum flops_result flop_counts_each(const struct model *model, flop_counts_use us
 {
 	struct flop_counts counts = {.flops = {.model = model}, .use = use, .context = context};
 
-	for (counts.track = 0; counts.track < model->tracks_count; counts.track++) {
-		model_visit_spans(model, counts.track, visit, &counts);
-		leave(&counts, 0);
+	for (uint32_t track = 0; track < model->tracks_count; track++) {
+		if (model->tracks[track]->kind == TRACK_OTHER)
+			continue; /* no thread */
+		model_visit_spans(model, track, visit, &counts);
+		flop_counts_leave(&counts, 0);
 	}
-	flops_release(&counts.flops);
-	free(counts.open);
+	flop_counts_release(&counts);
 	return counts.result;
 }
 
-const char *flop_counts_missing(enum flops_result result)
+void flop_sum_add(struct flop_sum *sum, const struct flop_count *count)
 {
-	switch (result) {
+	sum->flops += count->is_counted ? count->flops : 0;
+	sum->counted += count->is_counted;
+	sum->uncounted += count->is_uncounted;
+	sum->result = count->result > sum->result ? count->result : sum->result;
+}
+
+void flop_sum_merge(struct flop_sum *sum, const struct flop_sum *other)
+{
+	sum->flops += other->flops;
+	sum->counted += other->counted;
+	sum->uncounted += other->uncounted;
+	sum->result = other->result > sum->result ? other->result : sum->result;
+}
+
+const char *flop_sum_missing(const struct flop_sum *sum)
+{
+	switch (sum->result) {
 	case FLOPS_NO_SIZES:
 		return "the sizes of inputs were not recorded: --with shapes";
 	case FLOPS_UNKNOWN:
 		return "the inputs that were recorded do not say it";
-	case FLOPS_NO_FORMULA:
 	case FLOPS_KNOWN:
+		return "no operator that has a formula has both begin and end";
+	case FLOPS_NO_FORMULA:
 		break;
 	}
 	return "no operator in it has a formula";

@@ -30,8 +30,7 @@ struct module_group {
 	int64_t backward_ns, backward_self_ns;
 	wide_bytes allocated;
 	/* forward, computing again and backward together; with the modules inside once the tree is summed up */
-	double flops_self, flops, backward_flops_self, backward_flops;
-	int64_t flop_operators; /* that counted */
+	struct flop_sum flops_self, flops, backward_flops_self, backward_flops;
 };
 
 struct open_node {
@@ -249,18 +248,18 @@ static uint32_t works_for(const struct module_fold *fold, uint32_t track, uint32
 	return NO_GROUP;
 }
 
-static void use_flops(void *context, uint32_t track, uint32_t row, double flops)
+static void use_flops(void *context, const struct flop_count *count)
 {
 	struct module_fold *fold = context;
 	bool is_backward;
-	uint32_t index, group = works_for(fold, track, row, &is_backward);
-	const struct span_chunk *chunk = track_chunk(fold->model->tracks[track], row, &index);
+	uint32_t index, number = works_for(fold, count->track, count->row, &is_backward);
+	const struct span_chunk *chunk = track_chunk(fold->model->tracks[count->track], count->row, &index);
 
-	if (group == NO_GROUP || !step_times_measures(fold->times, chunk->step[index]))
+	if (number == NO_GROUP || !step_times_measures(fold->times, chunk->step[index]))
 		return;
-	fold->groups[group].flops_self += flops;
-	fold->groups[group].backward_flops_self += is_backward ? flops : 0;
-	fold->groups[group].flop_operators++;
+	flop_sum_add(&fold->groups[number].flops_self, count);
+	if (is_backward)
+		flop_sum_add(&fold->groups[number].backward_flops_self, count);
 }
 
 static void add_flops(struct module_fold *fold)
@@ -269,13 +268,12 @@ static void add_flops(struct module_fold *fold)
 	for (uint32_t i = fold->group_count; i-- > 1;) {
 		struct module_group *group = &fold->groups[i], *around = &fold->groups[group->parent];
 
-		group->flops += group->flops_self;
-		group->backward_flops += group->backward_flops_self;
+		flop_sum_merge(&group->flops, &group->flops_self);
+		flop_sum_merge(&group->backward_flops, &group->backward_flops_self);
 		if (!group->parent)
 			continue;
-		around->flops += group->flops;
-		around->backward_flops += group->backward_flops;
-		around->flop_operators += group->flop_operators;
+		flop_sum_merge(&around->flops, &group->flops);
+		flop_sum_merge(&around->backward_flops, &group->backward_flops);
 	}
 }
 
@@ -313,6 +311,7 @@ enum {
 	MODULE_FLOPS,
 	MODULE_FLOPS_SELF,
 	MODULE_BACKWARD_FLOPS,
+	MODULE_UNCOUNTED,
 	MODULE_COLUMNS,
 };
 
@@ -394,7 +393,7 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                  .title = "FLOP",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_FLOP,
-                 .definition = "floating point operations, as in the table ops, of its calls and of the nodes of "
+                 .definition = "floating point operations, as in the table steps, of its calls and of the nodes of "
                                "backwards that its operators made, with the modules inside",
                  .rules = RULE_NOT_NEGATIVE},
 	[MODULE_FLOPS_SELF] = {.name = "self_flops",
@@ -412,6 +411,15 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                                    .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                                    .other = "flops",
                                    .is_hidden = true},
+	[MODULE_UNCOUNTED] = {.name = "uncounted_operators",
+                              .title = "uncounted",
+                              .type = TABLE_INT,
+                              .unit = UNIT_COUNT,
+                              .role = ROLE_EVIDENCE,
+                              .definition = "operators that have a formula but whose inputs, or whose end, were not "
+                                            "recorded: their work is not in flops; with the modules inside",
+                              .rules = RULE_NOT_NEGATIVE,
+                              .is_hidden = true},
 };
 
 static void set_times(struct table *table, int row, const struct module_fold *fold, const struct module_group *group)
@@ -444,17 +452,21 @@ static void set_times(struct table *table, int row, const struct module_fold *fo
 		table_set_missing(table, row, MODULE_ALLOCATED, "not recorded: --with memory");
 }
 
-static void set_flops(struct table *table, int row, const struct module_fold *fold, const struct module_group *group)
+static void set_flops(struct table *table, int row, const struct module_group *group)
 {
-	const char *why = group->flop_operators ? NULL : flop_counts_missing(fold->flops_result);
-	const double values[] = {group->flops, group->flops_self, group->backward_flops};
+	const struct flop_sum *sums[] = {&group->flops, &group->flops_self, &group->backward_flops};
 
 	for (int i = 0; i < 3; i++) {
-		if (why)
-			table_set_missing(table, row, MODULE_FLOPS + i, why);
+		/* a part of it in which no operator has a formula took none */
+		bool is_none = group->flops.counted && !sums[i]->uncounted;
+
+		if (sums[i]->counted || is_none)
+			table_set_double(table, row, MODULE_FLOPS + i, sums[i]->flops);
 		else
-			table_set_double(table, row, MODULE_FLOPS + i, values[i]);
+			table_set_missing(table, row, MODULE_FLOPS + i,
+			                  flop_sum_missing(sums[i]->uncounted ? sums[i] : &group->flops));
 	}
+	table_set_int(table, row, MODULE_UNCOUNTED, group->flops.uncounted);
 }
 
 static void add_row(struct table *table, const struct module_fold *fold, const struct module_group *group)
@@ -472,7 +484,7 @@ static void add_row(struct table *table, const struct module_fold *fold, const s
 		arena_printf(&table->arena, "%*s%s", 2 * (int)group->depth, "", path + (is_below ? common + 1 : 0)));
 	table_set_int(table, row, MODULE_DEPTH, group->depth);
 	set_times(table, row, fold, group);
-	set_flops(table, row, fold, group);
+	set_flops(table, row, group);
 }
 
 /* Each behind its parent, children in the order of their first calls. */

@@ -4,7 +4,7 @@
  * thread, phase when asked). Self time is exact: the rows, with what lies in no operation, sum to all time in spans.
  */
 #include "analysis/device_work.h"
-#include "analysis/flops.h"
+#include "analysis/flop_counts.h"
 #include "analysis/labels.h"
 #include "analysis/lanes.h"
 #include "analysis/launched_time.h"
@@ -52,16 +52,12 @@ struct op_fold {
 	struct open_op {
 		uint32_t group;
 		uint16_t depth;
-		int64_t memory;  /* of it and what is inside it */
-		bool has_flops;  /* of its own, unless something inside of it has */
-		bool is_outside; /* something has */
-		double flops;
-		int64_t flop_ns;
+		int64_t memory;    /* of it and what is inside it */
 		int64_t device_ns; /* launched by it and what is inside it */
 	} * stack;
 	uint32_t stack_depth, stack_capacity;
 	uint32_t flops_key, bytes_key;
-	struct flops flops;
+	struct flop_counts flop_counts;
 	uint32_t next_arg;
 	struct span_memory span_memory;
 	const struct launches *launches;
@@ -164,10 +160,8 @@ static void leave(struct op_fold *fold, uint32_t depth)
 			clamped_add(&fold->stack[fold->stack_depth - 1].memory, left->memory);
 			clamped_add(&fold->stack[fold->stack_depth - 1].device_ns, left->device_ns);
 		}
-		group->flops += left->flops;
-		clamped_add(&group->flop_ns, left->flop_ns);
-		group->flop_calls += left->has_flops;
 	}
+	flop_counts_leave(&fold->flop_counts, depth);
 }
 
 static void enter(struct op_fold *fold, uint32_t group, uint16_t depth, int64_t memory)
@@ -180,38 +174,30 @@ static void enter(struct op_fold *fold, uint32_t group, uint16_t depth, int64_t 
 	fold->groups[group].open++;
 }
 
-/* The innermost operator that has a formula counts: what is around it must not count the same work again. */
-static void count_here(struct op_fold *fold, double flops, int64_t dur_ns)
+static void use_flops(void *context, const struct flop_count *count)
 {
-	struct open_op *own = &fold->stack[fold->stack_depth - 1];
+	struct op_fold *fold = context;
+	struct op_group *group = &fold->groups[count->tag];
 
-	own->has_flops = true;
-	own->flops = flops;
-	own->flop_ns = dur_ns;
-	for (uint32_t i = fold->stack_depth - 1; i-- > 0;) {
-		struct open_op *around = &fold->stack[i];
-
-		if (around->is_outside) /* and so all around it were */
-			break;
-		around->is_outside = true;
-		fold->groups[around->group].has_inner_flops |= around->has_flops;
-		around->has_flops = false;
-		around->flops = 0;
-		around->flop_ns = 0;
-	}
+	group->flops_result = count->result > group->flops_result ? count->result : group->flops_result;
+	group->has_inner_flops |= count->is_outside;
+	if (!count->is_counted)
+		return;
+	group->flops += count->flops;
+	clamped_add(&group->flop_ns, count->dur_ns);
+	group->flop_calls++;
 }
 
-/* Of operators that PyTorch told; called after enter(). */
-static void add_flops(struct op_fold *fold, struct op_group *group, const struct span_view *span, bool is_timed)
+/* Of operators that PyTorch told. */
+static void add_flops(struct op_fold *fold, uint32_t number, const struct span_view *span, bool is_timed)
 {
-	uint32_t inputs = span->inputs ? span->inputs : span->shape;
+	struct op_group *group = &fold->groups[number];
 	double count;
-	enum flops_result result = flops_of(&fold->flops, FLOPS_COUNTER, span->name, inputs, &count);
 
-	group->flops_result = result > group->flops_result ? result : group->flops_result;
-	if (result == FLOPS_KNOWN && is_timed)
-		count_here(fold, count, span->dur_ns);
-	if (flops_of(&fold->flops, FLOPS_PROFILER, span->name, inputs, &count) == FLOPS_KNOWN && is_timed) {
+	flop_counts_enter(&fold->flop_counts, span, number);
+	if (flops_of(&fold->flop_counts.flops, FLOPS_PROFILER, span->name, span->inputs ? span->inputs : span->shape,
+	             &count) == FLOPS_KNOWN &&
+	    is_timed) {
 		group->profiler_flops += count;
 		group->profiler_calls++;
 	}
@@ -336,7 +322,7 @@ static bool visit(void *context, const struct span_view *span)
 	add_facts(fold, &fold->groups[number], span, is_timed);
 	enter(fold, number, span->depth, memory);
 	if (span->kind == SPAN_OP)
-		add_flops(fold, &fold->groups[number], span, is_timed);
+		add_flops(fold, number, span, is_timed);
 	if (span->kind == SPAN_RUNTIME)
 		add_launched(fold, span);
 	return true;
@@ -807,10 +793,11 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
-	struct op_fold fold = {.model = model, .options = options, .flops = {.model = model}};
+	struct op_fold fold = {.model = model, .options = options};
 	bool *step_tracks = find_step_tracks(model);
 
 	fold.times = step_times_get(&own, model, options);
+	fold.flop_counts = (struct flop_counts){.flops = {.model = model}, .use = use_flops, .context = &fold};
 	fold.flops_key = intern_find(&model->strings, "flops");
 	fold.bytes_key = intern_find(&model->strings, "bytes");
 	span_memory_init(&fold.span_memory, model);
@@ -836,7 +823,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	free(fold.groups);
 	free(fold.slots);
 	free(fold.stack);
-	flops_release(&fold.flops);
+	flop_counts_release(&fold.flop_counts);
 	launched_time_release(&fold.launched_time);
 	launches_release(&own_launches);
 	step_times_release(&own);

@@ -23,6 +23,7 @@ enum {
 	STEP_TOKENS,
 	STEP_SAMPLES,
 	STEP_FLOPS,
+	STEP_UNCOUNTED,
 	STEP_CAPTURE,
 	STEP_DETAIL,
 	STEP_COMPLETE,
@@ -77,9 +78,20 @@ static const struct table_column columns[STEP_COLUMNS] = {
                  .title = "FLOP",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_FLOP,
-                 .definition = "floating point operations of its PyTorch operators, in all threads, by the formulas of "
-                               "PyTorch's flop_counter, as in the table ops",
+                 .definition =
+                         "floating point operations of its PyTorch operators, in all threads, by the formulas of "
+                         "PyTorch's flop_counter, as in the table ops, but without what calls of the program reported themselves",
                  .rules = RULE_NOT_NEGATIVE},
+	[STEP_UNCOUNTED] =
+		{.name = "uncounted_operators",
+                 .title = "uncounted",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "operators that have a formula but whose inputs, or whose end, were not recorded: "
+                               "their work is not in flops",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
 	[STEP_CAPTURE] = {.name = "capture",
                           .type = TABLE_TEXT,
                           .role = ROLE_EVIDENCE,
@@ -104,43 +116,49 @@ static const struct table_column columns[STEP_COLUMNS] = {
 
 struct step_flops {
 	const struct model *model;
-	double *flops; /* by step */
-	bool *has_any;
+	struct flop_sum *sums; /* by step */
 	enum flops_result result;
 };
 
-static void use_flops(void *context, uint32_t track, uint32_t row, double flops)
+static void use_flops(void *context, const struct flop_count *count)
 {
-	struct step_flops *sums = context;
+	struct step_flops *flops = context;
 	uint32_t index;
-	int32_t step = track_chunk(sums->model->tracks[track], row, &index)->step[index];
+	int32_t step = track_chunk(flops->model->tracks[count->track], count->row, &index)->step[index];
 
-	if (step < 0 || (uint32_t)step >= sums->model->steps_count)
-		return;
-	sums->flops[step] += flops;
-	sums->has_any[step] = true;
+	if (step >= 0 && (uint32_t)step < flops->model->steps_count)
+		flop_sum_add(&flops->sums[step], count);
 }
 
-static void sum_flops(struct step_flops *sums, const struct model *model)
+static void sum_flops(struct step_flops *flops, const struct model *model)
 {
-	sums->model = model;
-	sums->flops = memory_resize(NULL, (size_t)model->steps_count + 1, sizeof(*sums->flops));
-	sums->has_any = memory_resize(NULL, (size_t)model->steps_count + 1, sizeof(*sums->has_any));
-	for (uint32_t i = 0; i < model->steps_count; i++) {
-		sums->flops[i] = 0;
-		sums->has_any[i] = false;
-	}
-	sums->result = flop_counts_each(model, use_flops, sums);
+	flops->model = model;
+	flops->sums = memory_resize(NULL, (size_t)model->steps_count + 1, sizeof(*flops->sums));
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		flops->sums[i] = (struct flop_sum){0};
+	flops->result = flop_counts_each(model, use_flops, flops);
 }
 
-static void set_flops(struct table *table, int row, const struct step_flops *sums, uint32_t step)
+static void set_flops(struct table *table, int row, const struct step_flops *flops, uint32_t number)
 {
-	if (sums->has_any[step] && sums->model->steps[step].has_detail)
-		table_set_double(table, row, STEP_FLOPS, sums->flops[step]);
+	const struct model_step *step = &flops->model->steps[number];
+	const struct flop_sum *sum = &flops->sums[number];
+	const char *why = NULL;
+
+	if (!step->has_detail)
+		why = "its operations were not all recorded";
+	else if (!sum->counted)
+		why = flop_sum_missing(sum);
+	else if (sum->uncounted && !step->has_shapes)
+		why = "the sizes of inputs were not recorded in all of it: --with shapes";
+	if (why)
+		table_set_missing(table, row, STEP_FLOPS, why);
 	else
-		table_set_missing(table, row, STEP_FLOPS,
-		                  sums->model->steps[step].has_detail ? flop_counts_missing(sums->result)
-		                                                      : "its operations were not all recorded");
+		table_set_double(table, row, STEP_FLOPS, sum->flops);
+	if (step->has_detail)
+		table_set_int(table, row, STEP_UNCOUNTED, sum->uncounted);
+	else
+		table_set_missing(table, row, STEP_UNCOUNTED, why);
 }
 
 static const char *capture_name(uint8_t capture)
@@ -246,8 +264,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	}
 	hide_empty_phases(table);
 	table->columns[STEP_FLOPS].is_hidden = flops.result != FLOPS_KNOWN;
-	free(flops.flops);
-	free(flops.has_any);
+	free(flops.sums);
 	if (!table->row_count)
 		table->empty = step_times_empty_reason(times);
 	step_times_release(&own);
