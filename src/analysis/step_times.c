@@ -466,6 +466,7 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 
 	memset(times, 0, sizeof(*times));
 	times->count = model->steps_count;
+	times->unseen = model_meta(model, MODEL_NONE, "unseen");
 	times->steps = zeroed(times->count, sizeof(*times->steps));
 	times->spans = zeroed(model->processes_count, sizeof(*times->spans));
 	sweep.swept = zeroed(model->tracks_count, sizeof(*sweep.swept));
@@ -537,6 +538,8 @@ const char *step_times_part(const struct step_times *times, struct arena *arena)
 
 const char *step_times_empty_reason(const struct step_times *times)
 {
+	if (!times->count && times->unseen)
+		return times->unseen;
 	if (!times->count)
 		return "no steps were recorded: the program marks them with stepscope_step_begin() in C, "
 		       "stepscope.step() in Python";

@@ -66,6 +66,8 @@ struct step_times {
 	int64_t job_first, job_last; /* smallest and largest number of them, when there are any */
 	struct step_span *spans;     /* processes that have selected steps, in the order of the model */
 	uint32_t span_count;
+	const char *
+		unseen; /* why a process of the program was not recorded, as `stepscope run` says; NULL: it says nothing */
 };
 
 void step_times_init(struct step_times *times, const struct model *model, const struct analysis_options *options);

@@ -49,9 +49,18 @@ static void record_status(struct run *run, pid_t pid, int wait_status)
 	host_recording_fact(run->host, key, run_signal_name(name, WTERMSIG(wait_status)));
 }
 
+/* Why a process of the program is not in the recording; false: nothing is known. */
+static bool find_unseen(struct run *run, char *text, size_t bytes)
+{
+	for (uint32_t i = 0; i < run->watch.count; i++)
+		run_unseen_excuse(&run->unseen, run->watch.items[i].pid);
+	return run_unseen_sentence(&run->unseen, text, bytes) != NULL;
+}
+
 void run_record_facts(struct run *run)
 {
 	const struct run_child *child = &run->child;
+	char unseen[RUN_UNSEEN_BYTES];
 	uint64_t kills;
 
 	record_status(run, child->pid, child->wait_status);
@@ -76,6 +85,8 @@ void run_record_facts(struct run *run)
 		if (process->is_ours && process->has_status && process->pid != child->pid)
 			record_status(run, process->pid, process->wait_status);
 	}
+	if (find_unseen(run, unseen, sizeof(unseen)))
+		host_recording_fact(run->host, "unseen", unseen);
 }
 
 /* ---- what was captured ---- */
@@ -263,7 +274,8 @@ void run_print_closing(struct run *run)
 {
 	struct captured captured = {0};
 	struct buffer text;
-	char unseen[256];
+	char unseen[RUN_UNSEEN_BYTES];
+	bool is_unseen;
 
 	if (common.is_quiet || run->directory.is_nested)
 		return;
@@ -282,13 +294,12 @@ void run_print_closing(struct run *run)
 	add_death(run, &text, &captured);
 	add_captured(run, &text, &captured);
 	fprintf(stderr, "stepscope: %s\n", text.data);
-	for (uint32_t i = 0; i < run->watch.count; i++)
-		run_unseen_excuse(&run->unseen, run->watch.items[i].pid);
-	if (run_unseen_sentence(&run->unseen, unseen, sizeof(unseen)))
+	is_unseen = find_unseen(run, unseen, sizeof(unseen));
+	if (is_unseen)
 		fprintf(stderr, "stepscope: %s\n", unseen);
 	if (run_directory_has_recordings(&run->directory))
 		print_report_command(run->directory.shown);
-	if (!captured.first && !captured.workers)
+	if (!captured.first && !captured.workers && !is_unseen)
 		fprintf(stderr,
 		        "stepscope: to see steps, mark them with stepscope_step_begin() in C (stepscope/stepscope.h), "
 		        "stepscope.step() in Python\n");

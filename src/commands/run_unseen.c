@@ -159,7 +159,7 @@ void run_unseen_tick(struct run_unseen *unseen, pid_t program)
 const char *run_unseen_sentence(const struct run_unseen *unseen, char *text, size_t bytes)
 {
 	const struct unseen_process *process = NULL;
-	char why[128] = "its Python did not load what PYTHONPATH names";
+	char why[192] = "its Python did not load what PYTHONPATH names";
 
 	for (int i = 0; i < unseen->count && !process; i++) {
 		const struct unseen_process *one = &unseen->processes[i];
@@ -171,9 +171,9 @@ const char *run_unseen_sentence(const struct run_unseen *unseen, char *text, siz
 		return NULL;
 	if (process->flag)
 		snprintf(why, sizeof(why), "Python was started with -%c", process->flag);
-	snprintf(
-		text, bytes,
-		"process %d ran PyTorch unobserved: %s; put `import stepscope; stepscope.auto()` at the top of its script",
-		(int)process->pid, why);
+	snprintf(text, bytes,
+	         "process %d ran PyTorch unobserved: %s; put `import stepscope; stepscope.auto()` at the top of its "
+	         "script%s",
+	         (int)process->pid, why, process->flag ? ", with stepscope installed for that Python" : "");
 	return text;
 }

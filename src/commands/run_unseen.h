@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #define RUN_UNSEEN_MAX 64
+#define RUN_UNSEEN_BYTES 512 /* of the sentence */
 
 struct run_unseen {
 	struct unseen_process {

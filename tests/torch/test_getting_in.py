@@ -160,6 +160,10 @@ def test_what_keeps_us_out_is_said_when_torch_was_there(tmp_path, flag):
     done = run(tmp_path, PYTHON, flag, "-c", site + "import torch, time; time.sleep(2.5)")
     said = [line for line in done.stderr.splitlines() if "unobserved" in line]
     assert len(said) == 1 and f"Python was started with {flag}; put `import stepscope; stepscope.auto()`" in said[0]
+    assert "installed for that Python" in said[0] and "stepscope_step_begin()" not in done.stderr
+    shown = subprocess.run([STEPSCOPE, "report", "run"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True,
+                           timeout=60).stdout
+    assert said[0][len("stepscope: "):] in " ".join(shown.split()) and "stepscope_step_begin()" not in shown
 
 
 def test_what_keeps_us_out_is_not_said_without_torch(tmp_path):
