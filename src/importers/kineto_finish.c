@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "model/merge_sort.h"
+#include "model/number_map.h"
 
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
@@ -19,8 +20,9 @@ struct finish {
 	struct model *model;
 	uint32_t *order; /* staged tracks that are delivered */
 	uint32_t order_count;
-	uint8_t *kinds;    /* by staged track: enum track_kind */
-	bool *has_content; /* by staged track */
+	uint8_t *kinds;                    /* by staged track: enum track_kind */
+	bool *has_content;                 /* by staged track */
+	struct number_map by_pid, by_rank; /* the first process of each */
 	uint32_t main_process;
 	int64_t shift_ns;
 };
@@ -63,10 +65,14 @@ static void find_content(struct finish *finish)
 
 static uint32_t find_process(const struct finish *finish, int64_t pid)
 {
-	for (uint32_t i = finish->import->first_process; i < finish->model->processes_count; i++)
-		if (finish->model->processes[i].pid == pid)
-			return i;
-	return NO_PROCESS;
+	uint32_t found = number_map_find(&finish->by_pid, (uint64_t)pid);
+	return found == NUMBER_MAP_NONE ? NO_PROCESS : found;
+}
+
+static void remember(struct number_map *map, int64_t key, uint32_t process)
+{
+	if (number_map_find(map, (uint64_t)key) == NUMBER_MAP_NONE)
+		number_map_set(map, (uint64_t)key, process);
 }
 
 /* Our own exporter calls processes of several ranks "rank 3: train.py"; -1: not so. *name: what follows. */
@@ -97,6 +103,9 @@ static uint32_t add_process(struct finish *finish, const struct staged_track *tr
 	process->name = *name ? intern_add(&finish->model->strings, name) : 0;
 	process->is_closed = true;
 	process->realtime_offset_ns = import->has_origin ? import->origin_base_ns : 0;
+	remember(&finish->by_pid, process->pid, number);
+	if (process->rank >= 0)
+		remember(&finish->by_rank, process->rank, number);
 	return number;
 }
 
@@ -105,10 +114,8 @@ static uint32_t process_of_device(const struct finish *finish, const struct stag
 {
 	const char *name;
 	int32_t rank = rank_of_name(finish, process_facts(finish, track), &name);
-	for (uint32_t i = finish->import->first_process; rank >= 0 && i < finish->model->processes_count; i++)
-		if (finish->model->processes[i].rank == rank)
-			return i;
-	return finish->main_process;
+	uint32_t found = rank < 0 ? NUMBER_MAP_NONE : number_map_find(&finish->by_rank, (uint64_t)rank);
+	return found == NUMBER_MAP_NONE ? finish->main_process : found;
 }
 
 /* Threads decide which processes there are; the one that has steps, or else the most spans, also gets what is no thread's. */
@@ -287,6 +294,8 @@ void kineto_finish(struct kineto_import *import)
 	deliver_marks(&finish);
 	kineto_deliver_flows(import, finish.shift_ns);
 	kineto_add_steps(import, first_track);
+	number_map_release(&finish.by_pid);
+	number_map_release(&finish.by_rank);
 	free(finish.order);
 	free(finish.kinds);
 	free(finish.has_content);

@@ -630,6 +630,29 @@ static void flows_whose_number_comes_again(void **state)
 	"{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":5,\"tid\":5,\"ts\":" ts ",\"args\":{\"Bytes\":" bytes             \
 	",\"Device Id\":-1,\"Device Type\":0}}"
 
+/* Processes are told apart by their numbers, however many, and threads of one are together. */
+static void many_processes(void **state)
+{
+	struct buffer text;
+	struct model model;
+	struct error err = {0};
+	buffer_init(&text, 1 << 20);
+	buffer_add_text(&text, "[");
+	for (int i = 0; i < 1000; i++)
+		buffer_printf(&text, "%s{\"ph\":\"X\",\"name\":\"a\",\"pid\":%d,\"tid\":%d,\"ts\":%d,\"dur\":1}",
+		              i ? "," : "", 1 + i * 7 % 500, i, i);
+	buffer_add_text(&text, "]");
+	assert_int_equal(load(text.data, text.length, &model, &err), STATUS_OK);
+	assert_int_equal(model.processes_count, 500);
+	assert_int_equal(model.tracks_count, 1000);
+	for (uint32_t i = 0; i < model.tracks_count; i++) {
+		const struct track *track = model.tracks[i];
+		assert_int_equal(model.processes[track->process].pid, 1 + (int)track->tid * 7 % 500);
+	}
+	buffer_release(&text);
+	model_release(&model);
+}
+
 /* Around, at the edges of and between spans that nest or cross, in any order. */
 static void spans_around_allocations(void **state)
 {
@@ -693,6 +716,7 @@ int main(void)
 		cmocka_unit_test(inputs_of_operators),
 		cmocka_unit_test(inputs_that_look_alike),
 		cmocka_unit_test(stacks_of_python),
+		cmocka_unit_test(many_processes),
 		cmocka_unit_test(spans_around_allocations),
 		cmocka_unit_test(allocations_without_addresses),
 		cmocka_unit_test(flows_whose_number_comes_again),
