@@ -9,6 +9,7 @@
 #include "importers/kineto_frames.h"
 #include "model/merge_sort.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,9 @@ struct delivery {
 	struct lane lanes[LANES_MAX];
 	uint32_t lane_count;
 	int64_t last_ns; /* end of the track: where spans without an end of their own may end */
-	uint64_t cut, cut_ns;
+	struct cuts {    /* spans, and by how much together */
+		uint64_t count, ns;
+	} rounded, crossed; /* by the rounding of times; in the last lane */
 };
 
 /* What is around what, when both have the same times. */
@@ -105,7 +108,7 @@ static struct lane *add_lane(struct delivery *delivery)
 	return lane;
 }
 
-/* Where the span fits; its end may be put back by the rounding of times. */
+/* Where the span fits; its end may be put back by the rounding of times, or because there are no more lanes. */
 static struct lane *choose_lane(struct delivery *delivery, int64_t start_ns, int64_t *end_ns)
 {
 	for (uint32_t i = 0; i < delivery->lane_count; i++) {
@@ -114,11 +117,12 @@ static struct lane *choose_lane(struct delivery *delivery, int64_t start_ns, int
 		if (!lane->depth || *end_ns <= lane->open[lane->depth - 1].end_ns)
 			return lane;
 		int64_t over_ns = *end_ns - lane->open[lane->depth - 1].end_ns;
-		bool is_last = i + 1 == LANES_MAX;
-		if (is_last || (delivery->kind == TRACK_THREAD && over_ns <= ROUNDING_NS)) {
+		bool is_rounded = delivery->kind == TRACK_THREAD && over_ns <= ROUNDING_NS;
+		if (is_rounded || i + 1 == LANES_MAX) {
+			struct cuts *cuts = is_rounded ? &delivery->rounded : &delivery->crossed;
 			*end_ns = lane->open[lane->depth - 1].end_ns;
-			delivery->cut++;
-			delivery->cut_ns += (uint64_t)over_ns;
+			cuts->count++;
+			cuts->ns += (uint64_t)over_ns;
 			return lane;
 		}
 	}
@@ -186,17 +190,14 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 		note_cut(delivery, lane->track, row, wanted_ns - end_ns);
 }
 
-static void report_cuts(const struct delivery *delivery)
+static void report_cuts(const struct delivery *delivery, const struct cuts *cuts, const char *what)
 {
-	if (!delivery->cut)
-		return;
 	char text[160];
-	snprintf(
-		text, sizeof text,
-		"spans ended later than the one around them, by up to a microsecond; they were cut there, by %llu ns together",
-		(unsigned long long)delivery->cut_ns);
+	if (!cuts->count)
+		return;
+	snprintf(text, sizeof text, "%s; they were cut there, by %llu ns together", what, (unsigned long long)cuts->ns);
 	model_add_ledger(delivery->model, LEDGER_OTHER, delivery->staged->process,
-	                 model_text(delivery->model, delivery->staged->name), delivery->cut, text);
+	                 model_text(delivery->model, delivery->staged->name), cuts->count, text);
 }
 
 void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind kind, int64_t shift_ns,
@@ -220,7 +221,9 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 			deliver_span(&delivery, &track->spans[i], shift_ns);
 	}
 	track->track_count = delivery.lane_count;
-	report_cuts(&delivery);
+	report_cuts(&delivery, &delivery.rounded, "spans ended later than the one around them, by up to a microsecond");
+	static_assert(LANES_MAX == 64, "as the sentence says");
+	report_cuts(&delivery, &delivery.crossed, "spans crossed others in each of 64 lanes");
 	for (uint32_t i = 0; i < delivery.lane_count; i++)
 		free(delivery.lanes[i].open);
 	free(track->spans);

@@ -290,6 +290,31 @@ static void spans_that_do_not_nest(void **state)
 	CHECK_CASES(cases);
 }
 
+/* What 64 lanes do not hold is cut by any amount, and the ledger does not call that rounding. */
+static void spans_that_cross_in_every_lane(void **state)
+{
+	static const char
+		sentence[] = "spans crossed others in each of 64 lanes; they were cut there, by 3000 ns together";
+	struct buffer text;
+	struct model model;
+	struct error err = {0};
+	buffer_init(&text, 1 << 20);
+	buffer_add_text(&text, "[");
+	for (int i = 0; i < 66; i++)
+		buffer_printf(
+			&text,
+			"%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":1000}",
+			i ? "," : "", 1 + i);
+	buffer_add_text(&text, "]");
+	assert_int_equal(load(text.data, text.length, &model, &err), STATUS_OK);
+	assert_int_equal(model.tracks_count, 64);
+	assert_int_equal(model.ledger_count, 1);
+	assert_int_equal(model.ledger[0].count, 2);
+	assert_string_equal(model_text(&model, model.ledger[0].text), sentence);
+	buffer_release(&text);
+	model_release(&model);
+}
+
 /* ---- at every byte ---- */
 
 static const char
@@ -706,6 +731,7 @@ int main(void)
 		cmocka_unit_test(texts_that_are_not_escaped),
 		cmocka_unit_test(events_that_are_broken),
 		cmocka_unit_test(spans_that_do_not_nest),
+		cmocka_unit_test(spans_that_cross_in_every_lane),
 		cmocka_unit_test(a_trace_cut_at_any_byte),
 		cmocka_unit_test(a_trace_with_any_byte_changed),
 		cmocka_unit_test(compressed_traces),
