@@ -9,13 +9,14 @@ import shutil
 import tempfile
 import threading
 import warnings
+import weakref
 
 import stepscope
 
 DETAIL, SHAPES, MEMORY = 2, 4, 8  # bits of stepscope_active
 _own = None  # the recording that is ours alone
 _is_refused = False  # a start failed; the recorder still names the directory
-_is_observing = False
+_observers = weakref.WeakSet()  # the profilers that want PyTorch watched; one that nobody stops goes with its object
 _has_lines = None
 _said = set()
 _followed = {}  # by a window's number: what marks its thread, and which that is
@@ -43,8 +44,8 @@ def _start_own(words, out):
     else:
         if out and os.path.abspath(out) != _own.directory:
             warn_once(f"out={out!r}: a program has one recording, and this one's is in {_own.directory!r}")
-        if _own.is_running and _own.words >= set(words):
-            return
+        if _own.is_running and (_own.words >= set(words) or _observers):
+            return  # a recording that begins again ends the windows of other profilers; shapes and memory are had without
         stepscope.shutdown()
         _own.is_running = False
     _begin_own(words)
@@ -92,7 +93,9 @@ def ready(words, out=None):
         _torch.attach()
         if "memory" in words:
             _torch.want_memory()
-        if "lines" in words and not _finds_lines():
+        if "lines" in words and _own is not None and "lines" not in _own.words:
+            warn_once("with_stack: no Python lines, because a profiler that began before without them still records")
+        elif "lines" in words and not _finds_lines():
             warn_once("with_stack: Python lines are not read in this recording (`stepscope run --with lines` reads them)")
     except Exception as problem:  # the program goes on
         warn_once(f"nothing is recorded: {problem}")
@@ -116,14 +119,15 @@ def _finds_lines():
     return _has_lines
 
 
-def observe(is_wanted):
-    """In a recording of our own PyTorch is watched only when a window is open or about to be: outside an operator costs nothing."""
-    global _is_observing
-    if _own is None or _is_observing == is_wanted:
+def observe(who, is_wanted):
+    """In a recording of our own PyTorch is watched only when a window is open or about to be: outside an operator costs nothing. The
+    first profiler that wants it begins, the last one ends."""
+    was_wanted = bool(_observers)
+    (_observers.add if is_wanted else _observers.discard)(who)
+    if _own is None or bool(_observers) == was_wanted:
         return
     from stepscope import _native, _torch
 
-    _is_observing = is_wanted
     if is_wanted:
         _torch.tell()
     else:

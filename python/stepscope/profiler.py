@@ -222,7 +222,7 @@ class profile:
         if self.record_steps:
             _windows.abandon_step()
         self._go(self.current_action, None)
-        _windows.observe(False)
+        _windows.observe(self, False)
         _results.wait_for_all()
 
     def step(self):
@@ -269,7 +269,7 @@ class profile:
         if now in (RECORD, SAVE) and before is not RECORD:
             self.start_trace()
         if now is NONE:
-            _windows.observe(False)
+            _windows.observe(self, False)
 
     # ---- recording ----
 
@@ -307,7 +307,7 @@ class profile:
             self.profiler = _results.Window(self._columns(), "torch-1.13" if _is_1 else "torch", make(), bool(self.with_stack),
                                             _asks_for(self.experimental_config, "profile_all_threads"))
         if self._is_ready:
-            _windows.observe(True)
+            _windows.observe(self, True)
 
     def start_trace(self):
         """From here on operators are recorded."""

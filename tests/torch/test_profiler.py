@@ -319,6 +319,65 @@ def test_after_a_restart_that_failed_later_profilers_record(tmp_path, python):
     assert done.returncode == 0, done.stderr
 
 
+SEVERAL = """
+import torch, warnings
+from stepscope import profile, schedule
+
+model = torch.nn.Linear(8, 8)
+def step():
+    model(torch.randn(2, 8)).sum().backward()
+
+def counts(*profilers):
+    return [sum(row.count for row in prof.key_averages() if row.key == "aten::addmm") for prof in profilers]
+
+def inside(**options):  # of a plain one that goes on
+    with profile() as outer:
+        step()
+        with profile(**options) as inner:
+            for _ in range(3):
+                step()
+                inner.step()
+        step()
+    return inner, counts(outer, inner)
+
+assert inside()[1] == [5, 3]
+cycle = schedule(wait=1, warmup=1, active=1, repeat=1)
+assert inside(schedule=cycle)[1] == [5, 1]
+one, two = profile(record_shapes=True), profile()
+one.start(), step(), two.start(), step(), one.stop(), step(), step(), two.stop()
+assert counts(one, two) == [2, 3]
+abandoned = profile(schedule=schedule(wait=0, warmup=9, active=1))
+abandoned.start()
+del abandoned
+inner, found = inside(record_shapes=True, profile_memory=True)  # more than what records
+assert found == [5, 3]
+assert [[2, 8]] == [row.input_shapes[1] for row in inner.key_averages(group_by_input_shape=True) if row.key == "aten::addmm"]
+assert sum(row.cpu_memory_usage for row in inner.key_averages()) > 0
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    if not IS_RUN:
+        assert inside(with_stack=True)[1] == [5, 3]
+        assert ["no Python lines" in str(warning.message) for warning in caught] == [True], caught
+        with profile(with_stack=True) as later:  # nobody else is there: it may begin again
+            step()
+        assert counts(later) == [1] and len(caught) == 1
+        if torch.__version__.startswith("2."):
+            assert any(row.stack for row in later.key_averages(group_by_stack_n=5))
+step()
+"""
+
+
+@pytest.mark.parametrize("options", [None, []], ids=["alone", "run"])
+@every_python
+def test_profilers_beside_each_other(tmp_path, python, options):
+    program = [python, "-W", "ignore", "-c", SEVERAL.replace("IS_RUN", str(options is not None))]
+    if options is None:
+        done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False, env=environment(**OURS))
+    else:
+        done = run(tmp_path, *program, options=options)
+    assert done.returncode == 0, done.stderr
+
+
 ENDED = """
 import torch, warnings, stepscope
 from stepscope import _native, profile
