@@ -12,7 +12,7 @@ class Slow(torch.utils.data.Dataset):
         self.seconds = seconds
 
     def __len__(self):
-        return 10
+        return 12
 
     def __getitem__(self, number):
         time.sleep(self.seconds)
@@ -24,38 +24,63 @@ class Knot:
         self.knot = self
 
 
-def values(loss):
+def values(loss, kept):
     for _ in range(20000):
         loss.item()
 
 
-def garbage(kept):
-    kept.append([Knot() for _ in range(150000)])
-    gc.collect()
+def garbage(loss, kept):
+    for _ in range(3):
+        kept.append([Knot() for _ in range(100000)])
+        gc.collect()
+
+
+def leak(loss, kept):
+    kept.append(torch.ones(1 << 20))
+
+
+def save(loss, kept):
+    for _ in range(20):
+        torch.save({"weights": torch.ones(1 << 20)}, "model.pt")
+
+
+def copies(loss, kept):
+    for _ in range(20):
+        torch.ones(1000, 1000).t().clone(memory_format=torch.contiguous_format)
+
+
+def first(loss, kept):
+    if not kept:
+        time.sleep(2)
+    kept.append(1)
+
+
+def recompile(loss, kept):
+    kept.append(1)
+    torch.compile(lambda x: x + len(kept), backend="eager")(torch.ones(len(kept)))
+
+
+def nothing(loss, kept):
+    pass
 
 
 def train(fault):
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    model = torch.nn.Sequential(torch.nn.Linear(64, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    loader = torch.utils.data.DataLoader(Slow(0.03 if fault == "data" else 0), batch_size=1)
+    gc.collect()
+    gc.disable()
+    width, batch = (2000, 1) if fault == "optimizer" else (512, 256)
+    model = torch.nn.Sequential(torch.nn.Linear(64, width), torch.nn.ReLU(), torch.nn.Linear(width, width), torch.nn.Linear(width, 1))
+    optimizer = (torch.optim.Adam if fault == "optimizer" else torch.optim.SGD)(model.parameters(), lr=1e-3)
+    loader = torch.utils.data.DataLoader(Slow(0.1 if fault == "data" else 0), batch_size=1)
+    cause = globals().get(fault, nothing)
     kept = []
-    for batch in loader:
-        for _ in range(20):
-            loss = model(batch.expand(256, 64)).square().mean()
-            loss.backward()
+    for data in loader:
+        loss = model(data.expand(batch, 64)).square().mean()
+        loss.backward()
+        cause(loss, kept)
         optimizer.step()
         optimizer.zero_grad()
-        if fault == "values":
-            values(loss)
-        elif fault == "garbage":
-            garbage(kept)
-        elif fault == "leak":
-            kept.append(torch.ones(1 << 20))
-        elif fault == "save":
-            for _ in range(30):
-                torch.save(model.state_dict(), "model.pt")
 
 
 train(sys.argv[1])

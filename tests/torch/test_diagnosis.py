@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of real programs are found by their rules, and rules whose fault is not there stay silent."""
+import json
+import subprocess
+
+import pytest
+
+from torch_tools import HERE, STEPSCOPE, environment, every_python, run, version
+
+# fault: its rule and the verdict; None: the share depends on the machine
+FAULTS = {
+    "data": ("SS101", "data-bound"),
+    "values": ("SS201", None),
+    "garbage": ("SS202", "host-bound"),
+    "save": ("SS203", "checkpoint-bound"),
+    "copies": ("SS301", None),
+    "optimizer": ("SS402", None),
+    "leak": ("SS501", None),
+    "first": ("SS902", None),
+}
+# rules that find nothing where their fault is not: all of these are told by what the program does, not by how long it takes
+STRUCTURAL = {"SS201", "SS202", "SS203", "SS401", "SS601", "SS602", "SS901"}
+
+
+def diagnose(tmp_path, *options):
+    done = subprocess.run([STEPSCOPE, "diagnose", "run", "--json", *options], cwd=tmp_path, timeout=60, env=environment(),
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    return result, {check["rule"]: check["result"] for check in result["checks"]}
+
+
+@every_python
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_by_its_rule(tmp_path, python, fault):
+    rule, verdict = FAULTS[fault]
+    done = run(tmp_path, python, HERE / "diagnosed.py", fault, options=["--with", "memory"])
+    assert done.returncode == 0, done.stderr
+    result, checks = diagnose(tmp_path)
+    assert checks[rule] == "found", result
+    assert not verdict or result["verdict"]["verdict"] == verdict
+    for other in STRUCTURAL - {rule}:
+        assert checks[other] == "nothing", (other, result)
+    found = next(finding for finding in result["findings"] if finding["rule"] == rule)
+    assert found["evidence"] and found["where"] and found["advice"] and found["wrong"]
+    if fault == "leak":
+        assert "aten::ones" in found["where"] and "4.00 MiB per step" in found["evidence"]
+    if fault == "values":
+        assert "240" in found["evidence"]  # 12 steps with 20000 each, some thousands more or less at the edges
+
+
+@every_python
+def test_nothing_is_invented(tmp_path, python):
+    done = run(tmp_path, python, HERE / "diagnosed.py", "nothing", options=["--with", "memory"])
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "lenient.yaml").write_text("SS101: {share: 0.9}\nSS204: {share: 9}\nSS301: {share: 0.9}\nSS403: {spread: 9}\n"
+                                           "SS402: {share: 0.9}\nSS902: {times: 1000}\n")
+    result, checks = diagnose(tmp_path, "--thresholds", "lenient.yaml")
+    assert result["findings"] == []
+    assert result["verdict"]["verdict"] == "healthy"
+    assert {rule for rule, what in checks.items() if what == "cannot tell"} == {"SS701"}
+
+
+@every_python
+def test_recompilations_are_found(tmp_path, python):
+    if version(python).startswith("1."):
+        pytest.skip("PyTorch 1 compiles nothing")
+    done = run(tmp_path, python, HERE / "diagnosed.py", "recompile")
+    assert done.returncode == 0, done.stderr
+    result, checks = diagnose(tmp_path)
+    assert checks["SS401"] == "found", result
+    assert checks["SS501"] == "cannot tell"  # --with memory was not asked for
