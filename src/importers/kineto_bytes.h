@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_bytes.h: the two loops that most of a trace's bytes go through, 16 bytes at a step where the processor can. KINETO_PADDING bytes
+ * kineto_bytes.h: the three loops that most of a trace's bytes go through, 16 bytes at a step where the processor can. KINETO_PADDING bytes
  * behind the text must be readable.
  */
 #ifndef IMPORTERS_KINETO_BYTES_H

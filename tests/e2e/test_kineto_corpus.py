@@ -94,7 +94,7 @@ def test_instants_and_steps(path):
 def test_a_report_says_what_the_trace_has():
     """Every file of the corpus has a report, and nothing to mend."""
     for path in FILES:
-        done = subprocess.run([os.environ["STEPSCOPE"], "report", path], capture_output=True, timeout=60, check=False)
+        done = subprocess.run([os.environ["STEPSCOPE"], "report", "--strict", path], capture_output=True, timeout=60, check=False)
         assert (done.returncode, done.stderr) == (0, b""), path
 
 
