@@ -62,10 +62,9 @@ enum kineto_key {
 	ARG_NAME, /* of metadata events */
 	ARG_LABELS,
 	ARG_SORT_INDEX,
-	ARG_RECONSTRUCTED, /* our own exporter made the event out of stacks */
-	ARG_OPEN,          /* our own exporter: the span never ended */
-	ARG_SHAPE,         /* our own exporter: a shape that is no list of sizes */
-	ARG_IGNORED,       /* numbers that only the writer's own tools use, or that other columns say */
+	ARG_OPEN,    /* our own exporter: the span never ended */
+	ARG_SHAPE,   /* our own exporter: a shape that is no list of sizes */
+	ARG_IGNORED, /* numbers that only the writer's own tools use, or that other columns say */
 	ARG_KEY_COUNT,
 };
 

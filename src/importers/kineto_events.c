@@ -113,7 +113,7 @@ static void take_columns(const struct taken *taken, struct kineto_kind kind, str
 	import->event_count++;
 }
 
-/* What our own exporter made out of the stacks of operators is not made again into spans. */
+/* Kineto writes zeros where it does not know when a device worked. */
 static bool is_lost_time(const struct taken *taken, struct kineto_kind kind, int64_t dur_ns)
 {
 	return kind.is_device && taken->time_ns == 0 && dur_ns == 0;

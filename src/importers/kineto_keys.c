@@ -78,7 +78,6 @@ static const struct named_key arg_keys[] = {
 	KEY("registers per thread", ARG_REGISTERS),
 	KEY("Profiler Event Index", ARG_IGNORED),
 	KEY("memory bandwidth (GB/s)", ARG_BANDWIDTH),
-	KEY("stepscope reconstructed", ARG_RECONSTRUCTED),
 	KEY("est. achieved occupancy %", ARG_OCCUPANCY),
 };
 

@@ -586,6 +586,20 @@ static void facts_of_a_trace(void **state)
 	model_release(&model);
 }
 
+/* Of our own exporter: that times were put together out of stacks is kept, so that it is said again. */
+static void calls_that_were_put_together(void **state)
+{
+	static const char text[] = HEAD
+		"{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"f\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{"
+		"\"Python id\":1,\"stepscope reconstructed\":true}}" TAIL;
+	struct model model;
+	struct error err = {0};
+	assert_int_equal(load(text, sizeof text - 1, &model, &err), STATUS_OK);
+	assert_int_equal(model.args_count, 1);
+	assert_string_equal(model_text(&model, model.args[0].key), "stepscope reconstructed");
+	model_release(&model);
+}
+
 static void stacks_of_python(void **state)
 {
 #define CALL(name, ts, dur)                                                                                            \
@@ -742,6 +756,7 @@ int main(void)
 		cmocka_unit_test(inputs_of_operators),
 		cmocka_unit_test(inputs_that_look_alike),
 		cmocka_unit_test(stacks_of_python),
+		cmocka_unit_test(calls_that_were_put_together),
 		cmocka_unit_test(many_processes),
 		cmocka_unit_test(spans_around_allocations),
 		cmocka_unit_test(allocations_without_addresses),
