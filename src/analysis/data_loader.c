@@ -166,6 +166,7 @@ struct work { /* of workers, or in the loop */
 struct loader { /* one row */
 	uint32_t process, number;
 	int64_t batches, wait_ns, loop_ns, first_wait_ns;
+	int64_t first_batches; /* those of first_wait_ns: of workers that start */
 	uint32_t loops;
 	struct summary wait;
 	struct work work;
@@ -217,7 +218,10 @@ static void sum_waits(struct loader *loader, const struct loader_batches *batche
 			values[loader->batches++] = (double)(wait->end_ns - wait->start_ns);
 			clamped_add(&loader->wait_ns, wait->end_ns - wait->start_ns);
 			in_loop = first ? in_loop + 1 : 0;
-			clamped_add(&loader->first_wait_ns, in_loop < starting ? wait->end_ns - wait->start_ns : 0);
+			if (in_loop < starting) {
+				clamped_add(&loader->first_wait_ns, wait->end_ns - wait->start_ns);
+				loader->first_batches++;
+			}
 			loader->loops += !first;
 		}
 		first = first ? first : wait;
@@ -379,27 +383,9 @@ static const char *limit_here(const struct loader *loader, struct arena *arena, 
 		100 * (double)work->collate_ns / loop_ns, keep_up(loader, arena));
 }
 
-static const char *limit_of_workers(const struct loader *loader, struct arena *arena, const char **limit)
+static double start_ratio(const struct loader *loader)
 {
-	const struct work *work = &loader->work;
-	double window_ns = work->window_ns > 0 ? (double)work->window_ns : 1;
-	double busy = (double)(work->dataset_ns + work->collate_ns) / window_ns;
-
-	if (busy < IS_BUSY) {
-		*limit = "handing over";
-		return arena_printf(
-			arena,
-			"the loop waits %.1f %% of its time although workers are idle for %.1f %% of theirs: what "
-			"is slow lies between them: pickling, queues, pinning memory, asking for batches",
-			100 * wait_ratio(loader), 100 * (1 - busy));
-	}
-	*limit = larger_part(work);
-	return arena_printf(
-		arena,
-		"the loop waits %.1f %% of its time, and workers are busy: %.1f %% of theirs in the dataset's "
-		"code, %.1f %% in collating%s",
-		100 * wait_ratio(loader), 100 * (double)work->dataset_ns / window_ns,
-		100 * (double)work->collate_ns / window_ns, keep_up(loader, arena));
+	return loader->loop_ns > 0 ? (double)loader->first_wait_ns / (double)loader->loop_ns : 0;
 }
 
 /* Without the first batches of each loop, which are late while workers start. */
@@ -410,17 +396,79 @@ static double steady_ratio(const struct loader *loader)
 	return loop_ns > 0 ? (double)(loader->wait_ns - loader->first_wait_ns) / loop_ns : 0;
 }
 
-static const char *limit_of(const struct loader *loader, struct arena *arena, const char **limit)
+/* What steady_ratio() leaves out, in front of it. */
+static const char *apart(const struct loader *loader, struct arena *arena)
+{
+	if (start_ratio(loader) < 0.001)
+		return "";
+	return arena_printf(arena, "apart from %s while workers start, ",
+	                    time_text(arena, (double)loader->first_wait_ns));
+}
+
+static double busy_ratio(const struct work *work)
+{
+	double window_ns = work->window_ns > 0 ? (double)work->window_ns : 1;
+
+	return (double)(work->dataset_ns + work->collate_ns) / window_ns;
+}
+
+/* Handing over costs each batch something. A few waits that are long while workers are idle are accidents: a busy machine, a slow sample. */
+static bool is_few_waits(const struct loader *loader)
+{
+	int64_t batches = loader->batches - loader->first_batches;
+	double own_ns = batches > 0 ? (double)(loader->loop_ns - loader->first_wait_ns) / (double)batches : 0;
+
+	return busy_ratio(&loader->work) < IS_BUSY && steady_ratio(loader) < STARTS_LONG &&
+	       loader->wait.p50 < WAITS_LITTLE * own_ns;
+}
+
+static const char *limit_of_workers(const struct loader *loader, struct arena *arena, const char **limit)
 {
 	const struct work *work = &loader->work;
 	double window_ns = work->window_ns > 0 ? (double)work->window_ns : 1;
-	double busy = (double)(work->dataset_ns + work->collate_ns) / window_ns;
-	double start = loader->loop_ns > 0 ? (double)loader->first_wait_ns / (double)loader->loop_ns : 0;
+	double busy = busy_ratio(work);
+
+	if (busy < IS_BUSY) {
+		*limit = "handing over";
+		return arena_printf(
+			arena,
+			"%sthe loop waits %.1f %% of its time although workers are idle for %.1f %% of theirs: what "
+			"is slow lies between them: pickling, queues, pinning memory, asking for batches",
+			apart(loader, arena), 100 * steady_ratio(loader), 100 * (1 - busy));
+	}
+	*limit = larger_part(work);
+	return arena_printf(
+		arena,
+		"the loop waits %.1f %% of its time, and workers are busy: %.1f %% of theirs in the dataset's "
+		"code, %.1f %% in collating%s",
+		100 * wait_ratio(loader), 100 * (double)work->dataset_ns / window_ns,
+		100 * (double)work->collate_ns / window_ns, keep_up(loader, arena));
+}
+
+static const char *limit_of_the_loop(const struct loader *loader, struct arena *arena)
+{
 	double own_ns = (double)(loader->loop_ns - loader->wait_ns) / (double)loader->batches;
+
+	if (loader->work.workers)
+		return arena_printf(
+			arena,
+			"%sthe loop waits %.1f %% of its time, usually %s for a batch, and takes %s for a batch itself: "
+			"loading does not limit it",
+			apart(loader, arena), 100 * steady_ratio(loader), time_text(arena, loader->wait.p50),
+			time_text(arena, own_ns));
+	return arena_printf(
+		arena, "the loop waits %.1f %% of its time and takes %s for a batch itself: loading does not limit it",
+		100 * wait_ratio(loader), time_text(arena, own_ns));
+}
+
+static const char *limit_of(const struct loader *loader, struct arena *arena, const char **limit)
+{
+	const struct work *work = &loader->work;
+	double busy = busy_ratio(work), start = start_ratio(loader);
 
 	if (!work->workers && wait_ratio(loader) >= WAITS_LITTLE)
 		return limit_here(loader, arena, limit);
-	if (steady_ratio(loader) >= WAITS_LITTLE)
+	if (steady_ratio(loader) >= WAITS_LITTLE && !is_few_waits(loader))
 		return limit_of_workers(loader, arena, limit);
 	if (work->workers && start >= STARTS_LONG) {
 		*limit = "start of workers";
@@ -436,9 +484,7 @@ static const char *limit_of(const struct loader *loader, struct arena *arena, co
 			arena,
 			"the loop waits %.1f %% of its time; the workers just keep up, busy for %.1f %% of theirs",
 			100 * wait_ratio(loader), 100 * busy);
-	return arena_printf(
-		arena, "the loop waits %.1f %% of its time and takes %s for a batch itself: loading does not limit it",
-		100 * wait_ratio(loader), time_text(arena, own_ns));
+	return limit_of_the_loop(loader, arena);
 }
 
 /* ---- rows ---- */

@@ -11,7 +11,7 @@ import torch
 PART = sys.argv[1]
 BATCHES, SIZE = 24, 4
 SLEEPS = {"dataset": (0.01, 0, 0), "collate": (0, 0.04, 0), "loop": (0, 0, 0.04), "balance": (0.01, 0, 0.045), "both": (0.005, 0.02, 0),
-          "handing": (0, 0, 0)}
+          "handing": (0, 0, 0), "accident": (0, 0, 0.04)}
 
 
 def now():
@@ -29,15 +29,25 @@ class Data(torch.utils.data.Dataset):
         return torch.full((16,), index / 100), (begin, now())
 
 
-def unpickled():
-    time.sleep(0.04)
+def unpickled(seconds):
+    time.sleep(seconds)
 
 
 class Late:
     """Takes long where it is unpickled, which is where the loop waits."""
 
+    def __init__(self, seconds):
+        self.seconds = seconds
+
     def __reduce__(self):
-        return unpickled, ()
+        return unpickled, (self.seconds,)
+
+
+def late(first):
+    """Each batch, or the one in the middle."""
+    if PART == "handing":
+        return Late(0.04)
+    return Late(0.12) if PART == "accident" and first == BATCHES // 2 * SIZE else None
 
 
 def collate(samples):
@@ -45,7 +55,7 @@ def collate(samples):
     batch = torch.stack([sample for sample, _ in samples])
     if SLEEPS[PART][1]:
         time.sleep(SLEEPS[PART][1])
-    return batch, os.getpid(), samples[0][1][0], samples[-1][1][1], begin, now(), Late() if PART == "handing" else None
+    return batch, os.getpid(), samples[0][1][0], samples[-1][1][1], begin, now(), late(round(batch[0, 0].item() * 100))
 
 
 def shares(stamps, whole=None):

@@ -21,7 +21,7 @@ def loop(tmp_path, python, *arguments, **how):
 
 @pytest.mark.parametrize("part, workers, limit", [
     ("dataset", 2, "dataset code"), ("collate", 2, "collate"), ("loop", 2, "main process"), ("both", 1, "too few workers"),
-    ("handing", 2, "handing over"),
+    ("handing", 2, "handing over"), ("accident", 2, "main process"),
     ("dataset", 0, "dataset code"), ("collate", 0, "collate"), ("loop", 0, "main process")])
 @every_python
 def test_the_slow_part_is_named(tmp_path, python, part, workers, limit):
@@ -36,7 +36,8 @@ def test_the_slow_part_is_named(tmp_path, python, part, workers, limit):
         assert made["dataset_ratio"] == pytest.approx(dataset, abs=POINTS)
         assert made["collate_ratio"] == pytest.approx(collate, abs=POINTS)
     if workers:
-        assert (row["ready"] > 1) == (part in ("loop", "handing"))  # the queue is full, or empty
+        assert row["sentence"].startswith("apart from ") == (part in ("loop", "handing", "accident"))
+        assert (row["ready"] > 1) == (part in ("loop", "handing", "accident"))  # the queue is full, or empty
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
