@@ -21,7 +21,7 @@ def _watch_compilation(native):
     start, end = (getattr(handler, f"register_{when}_callback", None) for when in ("start", "end"))
     if start is None or end is None:  # before PyTorch 2.2
         return True
-    span = native.range("compile")
+    span = native.range("torch.compile")
     start(lambda *_: span.__enter__() and None)
     end(lambda *_: span.__exit__())
     return True

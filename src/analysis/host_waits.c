@@ -108,7 +108,7 @@ static const struct {
 	{CAUSE_SAVE, "torch.save", true},
 	{CAUSE_LOAD, "torch.load", true},
 	{CAUSE_GARBAGE, "garbage collection ", false},
-	{CAUSE_COMPILE, "compile", true},
+	{CAUSE_COMPILE, "torch.compile", true},
 	{CAUSE_COMMUNICATION, "c10d::", false},
 	{CAUSE_OPTIMIZER, PYTORCH_OPTIMIZER_STEP, false},
 };

@@ -62,7 +62,7 @@ static bool is_hidden_name(const char *name)
 static bool is_of_package(const char *name)
 {
 	static const char *const names[] = {"DataLoader.fetch", "DataLoader.collate", "torch.save", "torch.load",
-	                                    "compile"};
+	                                    "torch.compile"};
 	static const char collection[] = "garbage collection ";
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -32,6 +32,7 @@ enum symbol_class {
 	CLASS_MODULE_KEY,     /* of the argument that says which one it is, and its mode */
 	CLASS_LOADER_END_KEY, /* of the argument that says that no batch came */
 	CLASS_SAVE,
+	CLASS_COMPILE, /* traces whole forwards and backwards, which no step makes */
 };
 
 /* Deeper ranges and spans do not matter to steps; records of a session beyond the maximum would be those of a million steps. */
@@ -114,7 +115,9 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 		       : is_text(text, length, "torch.loader_end") ? CLASS_LOADER_END_KEY
 		                                                   : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_RANGE:
-		return is_text(text, length, "torch.save") ? CLASS_SAVE : CLASS_UNKNOWN;
+		return is_text(text, length, "torch.save")      ? CLASS_SAVE
+		       : is_text(text, length, "torch.compile") ? CLASS_COMPILE
+		                                                : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_OP:
 		if (pytorch_begins_n(text, length, PYTORCH_SCALER))
 			return CLASS_SCALER;

@@ -182,3 +182,21 @@ def test_a_file_that_was_begun_before_the_counting_ends_nothing(tmp_path, python
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     steps = table(tmp_path, "steps")
     assert [step["optimizer_ns"] >= 50e6 for step in steps] == [True, False, False]
+
+
+@every_python
+def test_what_a_compiler_traces_is_no_work_of_the_loop(tmp_path, python):
+    """AOTAutograd traces a backward within the forward: that is compilation, and cuts nothing."""
+    if version(python).startswith("1."):
+        pytest.skip("1.13 has no torch.compile")
+    (tmp_path / "compiled.py").write_text(COMPILED.replace('"eager"', '"aot_eager"'))
+    done = run(tmp_path, python, "compiled.py")
+    assert done.returncode == 0, done.stderr
+    report = subprocess.run([STEPSCOPE, "report", "run", "--strict"], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert report.returncode == 0, report.stderr
+    compilation = causes(tmp_path)["compilation"]
+    (row,) = [row for row in table(tmp_path, "ops") if row["name"] == "torch.compile"]
+    assert row["calls"] == compilation["count"] >= 2 and not row["incomplete_calls"]
+    assert row["max_ns"] == compilation["max_ns"]
+    steps = table(tmp_path, "steps")
+    assert steps[0]["forward_ns"] > steps[0]["backward_ns"], steps[0]
