@@ -5,7 +5,8 @@
 -- verdict: sync-bound
 -- needs: steps
 -- tells if: EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND EXISTS (SELECT 1 FROM steps WHERE has_detail)
--- cannot tell: no operators of PyTorch were recorded
+--   OR (SELECT program NOT LIKE '%python%' FROM run)
+-- cannot tell: known only of our own recordings of PyTorch with operators
 -- threshold: share = 0.02 (of a step, ours: item() costs nothing when nothing has to be waited for)
 -- advice: keep sums on the device and read them every 50 steps; no item(), cpu() or "if tensor" in the loop
 -- wrong: the value is needed in each step, as in a loop that stops on it

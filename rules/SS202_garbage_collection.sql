@@ -5,7 +5,8 @@
 -- verdict: host-bound
 -- needs: steps
 -- tells if: EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND EXISTS (SELECT 1 FROM steps WHERE has_detail)
--- cannot tell: no program of Python with PyTorch was recorded
+--   OR (SELECT program NOT LIKE '%python%' FROM run)
+-- cannot tell: known only of our own recordings of PyTorch with operators
 -- threshold: share = 0.02 (of a step, ours)
 -- advice: gc.disable() and gc.collect() at a place where nobody waits, on all ranks in the same step; gc.freeze() after set-up;
 --   fewer cycles of objects

@@ -5,7 +5,8 @@
 -- verdict: host-bound
 -- needs: steps
 -- tells if: EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND EXISTS (SELECT 1 FROM steps WHERE has_detail)
--- cannot tell: no operators of PyTorch were recorded
+--   OR (SELECT program NOT LIKE '%python%' FROM run)
+-- cannot tell: known only of our own recordings of PyTorch with operators
 -- threshold: share = 0.05 (of steps, ours)
 -- threshold: compilations = 3 (ours: a forward, a backward and an optimizer are compiled once)
 -- advice: mark sizes that change with torch._dynamo.mark_dynamic, or pad batches to few sizes; TORCH_LOGS=recompiles says why

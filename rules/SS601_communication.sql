@@ -5,7 +5,7 @@
 -- verdict: communication-bound
 -- needs: phases.ratio
 -- tells if: EXISTS (SELECT 1 FROM phases WHERE name = 'communication')
---   OR (SELECT step_processes = 1 AND coalesce(world_size, 1) = 1 FROM run)
+--   OR EXISTS (SELECT 1 FROM step_breakdown) OR (SELECT step_processes = 1 AND coalesce(world_size, 1) = 1 FROM run)
 -- cannot tell: several processes train, but no communication was recorded
 -- threshold: share = 0.10 (of a step: the TensorBoard plugin's)
 -- advice: more accumulation per exchange, larger buckets, overlap with the backward, compression; first look whether one rank is
@@ -15,4 +15,9 @@ SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER B
                 'phase communication') AS place,
        as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns) AS evidence, p.mean_ns AS saving_ns,
        CASE WHEN EXISTS (SELECT 1 FROM ranks WHERE is_slowest) THEN 0.4 ELSE 0.8 END AS confidence
-FROM phases p WHERE p.name = 'communication' AND p.ratio > :share
+FROM phases p
+WHERE p.name = 'communication' AND p.ratio > :share AND NOT EXISTS (SELECT 1 FROM step_breakdown)
+UNION ALL
+SELECT 'the device', 'for ' || as_share(ratio) || ' of a step, ' || as_time(mean_ns)
+         || ', it communicates and computes nothing', mean_ns, 0.8
+FROM step_breakdown WHERE part = 'exposed communication' AND ratio > :share

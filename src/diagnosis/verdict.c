@@ -148,7 +148,8 @@ static double compute_share(struct report *report)
 }
 
 /* No single thing takes much of a step. */
-static void decide_unbound(struct diagnosis *diagnosis, struct report *report, const struct share *first, int silent)
+static void decide_unbound(struct diagnosis *diagnosis, struct report *report, const struct share *first, int told,
+                           int silent)
 {
 	struct table *table = &diagnosis->verdict;
 	double margin = BOUND_SHARE - first->ratio, compute = compute_share(report);
@@ -160,7 +161,11 @@ static void decide_unbound(struct diagnosis *diagnosis, struct report *report, c
 
 	if (silent)
 		most = arena_printf(&table->arena, "%s; %d of the causes could not be looked for", most, silent);
-	if (!has_problem(&diagnosis->findings))
+	if (silent > told)
+		decide_unknown(table,
+		               arena_printf(&table->arena, "no cause was found, but %d of %d could not be looked for",
+		                            silent, silent + told));
+	else if (!has_problem(&diagnosis->findings))
 		decide(table, "healthy", first->ratio, margin, most);
 	else if (compute >= COMPUTE_SHARE)
 		decide(table, "compute-bound", compute, margin,
@@ -170,7 +175,7 @@ static void decide_unbound(struct diagnosis *diagnosis, struct report *report, c
 		decide(table, "mixed", first->ratio, margin, most);
 }
 
-static void decide_by_shares(struct diagnosis *diagnosis, struct report *report, const struct shares *shares,
+static void decide_by_shares(struct diagnosis *diagnosis, struct report *report, const struct shares *shares, int told,
                              int silent)
 {
 	struct table *table = &diagnosis->verdict;
@@ -179,7 +184,7 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 
 	find_largest(shares, &first, &second);
 	if (first.ratio < BOUND_SHARE) {
-		decide_unbound(diagnosis, report, &first, silent);
+		decide_unbound(diagnosis, report, &first, told, silent);
 		return;
 	}
 	if (second.ratio >= BOUND_SHARE && second.ratio >= MIXED_PART * first.ratio) {
@@ -209,5 +214,5 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 	else if (!told)
 		decide_unknown(&diagnosis->verdict, "no rule about time could tell");
 	else
-		decide_by_shares(diagnosis, report, &shares, silent);
+		decide_by_shares(diagnosis, report, &shares, told, silent);
 }
