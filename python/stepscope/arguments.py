@@ -383,14 +383,43 @@ def _find_block(tree, place):
     return _Block(place, "profiler", {})
 
 
-def _override(block, text):
-    """"training.profiler.enabled=true", as on a command line."""
-    key, sign, value = text.partition("=")
-    parts = key.strip().lstrip("+").split(".")
-    if len(parts) < 2 or parts[-2] not in _BLOCKS:
+def _is_in(tree, parts):
+    for part in parts:
+        if not isinstance(tree, dict) or part not in tree:
+            return False
+        tree = tree[part]
+    return True
+
+
+def _refuse_typo(tree, parts, text):
+    """Of an override that names no key of a block. What is the script's own is left to it, but what looks like ours is not: profiling
+    would stay off without a word."""
+    wrong = f"stepscope: the override {text!r}"
+    if parts[0] in _BLOCKS and len(parts) == 1:
+        raise ValueError(f"{wrong} wants a key of the block: {parts[0]}.enabled=true")
+    if parts[0] in _KEYS and len(parts) == 1 and not _is_in(tree, parts):
+        raise ValueError(f"{wrong} names no block: profiler.{parts[0]}=...")
+    if _is_in(tree, parts):
         return
+    for number, part in enumerate(parts[:-1] or parts, 1):
+        if part in _BLOCKS and number < len(parts):
+            raise ValueError(f"{wrong}: {part} has no key {'.'.join(parts[number:])!r}{_nearest(parts[-1], _KEYS)}")
+        near = _nearest(part, _BLOCKS)
+        if near and not _is_in(tree, parts[:number]):
+            raise ValueError(f"{wrong}: there is no block {part!r}{near}")
+
+
+def _override(block, tree, text):
+    """"training.profiler.enabled=true", as on a command line: also with a + or -- before it."""
+    if not text.strip():
+        return
+    key, sign, value = text.partition("=")
+    parts = key.strip().lstrip("+-").split(".")
     if not sign:
         raise ValueError(f"stepscope: the override {text!r} has no value: profiler.enabled=true")
+    if len(parts) < 2 or parts[-2] not in _BLOCKS:
+        _refuse_typo(tree, parts, text)
+        return
     word = value.strip()
     block.content[parts[-1]] = int(word) if word.lstrip("-").isdigit() else word or None
 
@@ -413,9 +442,10 @@ def from_yaml(source, overrides=()):
     which key of which file is wrong."""
     place = "" if isinstance(source, dict) else f"{os.fspath(source)}: "
     tree = source if isinstance(source, dict) else _read_yaml(source)
-    block = _find_block({} if tree is None else tree, place)
+    tree = {} if tree is None else tree
+    block = _find_block(tree, place)
     for text in [overrides] if isinstance(overrides, str) else overrides:
-        _override(block, text)
+        _override(block, tree, text)
     block.check()
     given = block.content
     kind = given.get("type", "pytorch")

@@ -82,6 +82,19 @@ assert answer({"profiler": {"wait": "3", "enabled": "Yes", "warmup": None}}) == 
 assert answer({}, "profiler.enabled=true") == (True, 0, 0, 1, 0) and answer({}, ["optimizer.lr=3"]) == off
 assert "has no value" in answer({}, ["profiler.enabled"]) and "no key 'enabld'" in answer({}, ["profiler.enabld=true"])
 assert "wants true or false, got 7" in answer({}, ["profiler.enabled=7"])
+for typo, text in (("profilr.enabled=true", "there is no block 'profilr' (did you mean 'profiler'?)"),
+                   ("training.profile.enabled=true", "there is no block 'profile' (did you mean 'profiler'?)"),
+                   ("profilr=true", "there is no block 'profilr'"), ("profiler=true", "wants a key of the block: profiler.enabled=true"),
+                   ("profiler.schedule.wait=3", "profiler has no key 'schedule.wait' (did you mean 'wait'?)"),
+                   ("enabled=true", "names no block: profiler.enabled=..."), ("wait=3", "names no block"),
+                   ("garbage", "has no value"), ("--profiler.enabled", "has no value")):
+    for source in ({}, {"profiler": {"enabled": False}, "training": {"profiler": {}}}):
+        found = answer(source, [typo])
+        assert isinstance(found, str) and f"the override {typo!r}" in found and text in found, (typo, found)
+assert answer({}, "") == answer({}, [" "]) == off
+assert answer({}, ["--profiler.enabled=true"]) == answer({}, "++training.profiler.enabled=true") == (True, 0, 0, 1, 0)
+theirs = {"type": "gpt", "profile": {"rate": 1}, "trainer": {"profiler": "simple"}, "profiler": {"wait": 4}}
+assert answer(theirs, ["type=bert", "profile.rate=2", "profile.other=2", "trainer.profiler=x", "lr=1", "a.b.c="]) == (False, 4, 0, 1, 0)
 within = {"lr": 1}
 within["itself"] = within
 assert answer(within) == off and answer({"a": within, "b": {"profiler": {"wait": 2}}}) == (False, 2, 0, 1, 0)
