@@ -91,9 +91,17 @@ def _is_count(value, least):
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= least
 
 
-def _spellings(name, prefix=""):
-    words = [word for each in (name, *_ALSO.get(name, ())) for word in (each.replace("_", "-"), each)]
-    return [f"--{prefix}{word}" for word in dict.fromkeys(words)]
+class _Spelling(str):
+    """With underscores, of an option that also has dashes: for argparse an abbreviation of both (`--wait`) is ambiguous, though they are
+    one option. So it belongs to the one with dashes unless it has an underscore itself."""
+
+    def startswith(self, prefix, *places):
+        return super().startswith(prefix, *places) and (not isinstance(prefix, str) or "_" in prefix or not prefix.strip("-"))
+
+
+def _spellings(name, prefixes=("--",)):
+    found = [prefix + word for each in (name, *_ALSO.get(name, ())) for word in (each.replace("_", "-"), each) for prefix in prefixes]
+    return [_Spelling(each) if "_" in each else each for each in dict.fromkeys(found)]
 
 
 def add_arguments(parser, style="hf", **defaults):
@@ -112,7 +120,7 @@ def add_arguments(parser, style="hf", **defaults):
         if kind is bool:
             group.add_argument(*_spellings(name), dest=name, nargs="?", const=True, default=default, type=_bool, metavar="BOOL",
                                help=shown)
-            group.add_argument(*_spellings(name, "no-"), dest=name, action="store_false", default=default, help=argparse.SUPPRESS)
+            group.add_argument(*_spellings(name, ("--no-", "--no_")), dest=name, action="store_false", default=default, help=argparse.SUPPRESS)
         else:
             group.add_argument(*_spellings(name), dest=name, default=default, type=_count(name) if kind is int else kind,
                                metavar="N" if kind is int else "DIR", help=shown)

@@ -5,7 +5,7 @@ import subprocess
 from python_tools import PACKAGE, environment, every_interpreter
 
 PROGRAM = """
-import argparse, sys
+import argparse, copy, sys
 import stepscope
 
 def settings(style, *words, **more):
@@ -31,6 +31,24 @@ assert on == settings("hf", "--enable_profiling", "true", "--profiler_wait_steps
 assert on["enabled"] and on["wait"] == 10 and on["memory_log_steps"] == 10
 assert not settings("hf", "--enable-profiling", "false")["enabled"] and not settings("hf", "--no-enable-profiling")["enabled"]
 assert not settings("hf", "--no-stacks", "--no-shapes")["with_stack"]
+words = {"hf": ("shapes", "stacks", "enable-profiling"), "trainer": ("profiling", "ptensorboard"),
+         "frequency": ("profile", "with-stack", "with-shapes", "export-trace", "export-memory-timeline")}
+for style in words:
+    for word in words[style]:
+        written = {f"--no{dash}{each}" for dash in "-_" for each in (word, word.replace("-", "_"))}
+        assert all(settings(style, f"--{word}", each) == settings(style, f"--{word}", "false") for each in written), written
+assert settings("frequency", "--repeat", "1", "--wait", "3", "--act", "4", "--max_s", "30") == settings(
+    "frequency", "--repeat=1", "--wait_steps=3", "--active-steps=4", "--max-steps=30")
+assert settings("hf", "--mem", "3", "--enable-m", "--profiler_wait", "1", "--profiler-warm=4")["warmup"] == 4
+assert refused("hf", "--profiler", "3") is True and refused("frequency", "--wa", "3") is True  # of several options
+
+def of_parents(*words):  # and of copies
+    parent = argparse.ArgumentParser(add_help=False)
+    parser = argparse.ArgumentParser(parents=[stepscope.add_arguments(parent, "frequency")])
+    assert "--wait-steps N, --wait_steps N" in parser.format_help() or "--wait-steps, --wait_steps N" in parser.format_help()
+    return copy.deepcopy(parser).parse_args(words).wait_steps
+
+assert of_parents("--wait", "3") == 3
 for wrong in (["--memory-log-steps", "0"], ["--profiler-wait-steps", "-1"], ["--profiler-active-steps", "0"],
               ["--enable-profiling", "perhaps"], ["--profiler-wait-steps", "x"]):
     assert refused("hf", *wrong) is True, wrong
