@@ -19,7 +19,7 @@ struct fold_result {
 	/* where the process was: "" and has_step false when unknown */
 	bool has_step;
 	int64_t last_step;
-	char last_op[256]; /* innermost open span of the main thread, else of the latest thread */
+	char last_op[256]; /* of the main thread, else of the latest one: innermost open operator, the last one that began, or what was open */
 	int64_t pid;
 };
 

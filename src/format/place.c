@@ -11,11 +11,15 @@
 
 struct place {
 	struct fold_result *result;
-	char **names; /* by symbol */
+	struct place_name {
+		char *text;
+		bool is_operator;
+	} * names; /* by symbol */
 	uint32_t name_count;
 	struct place_stream {
 		uint32_t open[64];
 		int depth;
+		uint32_t last_op; /* that began; 0: none did */
 		bool is_main;
 		uint64_t last_tick;
 	} * streams;
@@ -23,23 +27,28 @@ struct place {
 	struct stream_map map;
 };
 
+static bool is_operator(uint8_t kind)
+{
+	return kind == STEPSCOPE_SYMBOL_OP || kind == STEPSCOPE_SYMBOL_COLLECTIVE ||
+	       kind == STEPSCOPE_SYMBOL_BACKWARD || kind == STEPSCOPE_SYMBOL_SCRIPT;
+}
+
 static bool place_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
 {
 	struct place *place = context;
-	(void)kind;
 	if (id >= 1u << 20)
 		return true;
 	if (id >= place->name_count) {
 		uint32_t count = id * 2 + 256;
-		char **grown = realloc(place->names, count * sizeof(*grown));
+		struct place_name *grown = realloc(place->names, count * sizeof(*grown));
 		if (!grown)
 			return true;
 		memset(grown + place->name_count, 0, (count - place->name_count) * sizeof(*grown));
 		place->names = grown;
 		place->name_count = count;
 	}
-	free(place->names[id]);
-	place->names[id] = strndup(text, length);
+	free(place->names[id].text);
+	place->names[id] = (struct place_name){strndup(text, length), is_operator(kind)};
 	return true;
 }
 
@@ -70,6 +79,11 @@ static bool place_thread(void *context, uint32_t stream, const struct stepscope_
 	return true;
 }
 
+static bool names_operator(const struct place *place, uint32_t id)
+{
+	return id < place->name_count && place->names[id].is_operator;
+}
+
 static bool place_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
                          uint32_t count)
 {
@@ -86,13 +100,27 @@ static bool place_events(void *context, const struct stepscope_block *block, con
 			if (here->depth < 64)
 				here->open[here->depth] = event->id;
 			here->depth++;
+			here->last_op = names_operator(place, event->id) ? event->id : here->last_op;
 		} else if (event->type == STEPSCOPE_EVENT_END && here->depth > 0) {
 			here->depth--;
 		} else if (event->type == STEPSCOPE_EVENT_SWITCH && here->depth > 0 && here->depth <= 64) {
 			here->open[here->depth - 1] = event->id;
+			here->last_op = names_operator(place, event->id) ? event->id : here->last_op;
 		}
 	}
 	return true;
+}
+
+/* The innermost operator that is open; else the last one, as a process dies between two, too; else what is open, such as a range. */
+static uint32_t find_op(const struct place *place, const struct place_stream *here)
+{
+	int depth = here->depth > 64 ? 64 : here->depth;
+
+	for (int i = depth; i-- > 0;) {
+		if (names_operator(place, here->open[i]))
+			return here->open[i];
+	}
+	return here->last_op || !depth ? here->last_op : here->open[depth - 1];
 }
 
 void place_find(const char *segment, struct fold_result *result)
@@ -107,15 +135,15 @@ void place_find(const char *segment, struct fold_result *result)
 			const struct place_stream *here = &place.streams[i];
 			bool is_better = !best || here->is_main > best->is_main ||
 			                 (here->is_main == best->is_main && here->last_tick > best->last_tick);
-			if (here->depth > 0 && is_better)
+			if ((here->depth > 0 || here->last_op) && is_better)
 				best = here;
 		}
-		uint32_t op = best ? best->open[best->depth > 64 ? 63 : best->depth - 1] : 0;
-		if (op && op < place.name_count && place.names[op])
-			snprintf(result->last_op, sizeof(result->last_op), "%s", place.names[op]);
+		uint32_t op = best ? find_op(&place, best) : 0;
+		if (op && op < place.name_count && place.names[op].text)
+			snprintf(result->last_op, sizeof(result->last_op), "%s", place.names[op].text);
 	}
 	for (uint32_t i = 0; i < place.name_count; i++)
-		free(place.names[i]);
+		free(place.names[i].text);
 	free(place.names);
 	free(place.streams);
 	stream_map_release(&place.map);

@@ -4,8 +4,10 @@
  * bytes the pool has. FOLD_SAMPLE=FILE in the environment writes the sample pool, a seed for fuzz_fold.
  */
 #include "format/fold.h"
+#include "format/place.h"
 #include "format/segment.h"
 #include "pool_sample.h"
+#include "segment_builder.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -114,6 +116,36 @@ static void what_the_segment_has_is_not_repeated(void **state)
 	}
 }
 
+static void write_between_operators(enum stepscope_event last, uint32_t id)
+{
+	struct segment_builder built;
+
+	segment_begin(&built, 4242, 0);
+	segment_stream(&built, 1, 4242, "main");
+	segment_symbol(&built, 20, STEPSCOPE_SYMBOL_OP, "matmul");
+	segment_symbol(&built, 21, STEPSCOPE_SYMBOL_RANGE, "garbage collection 2");
+	segment_put(&built, 1, 1000, STEPSCOPE_EVENT_BEGIN, 20, 0);
+	segment_put(&built, 1, 1100, last, id, 0);
+	if (last == STEPSCOPE_EVENT_END)
+		segment_put(&built, 1, 1200, STEPSCOPE_EVENT_BEGIN, 21, 0);
+	segment_end(&built, NULL);
+	pool_sample_write(segment, built.bytes.data, built.bytes.length);
+	segment_release(&built);
+}
+
+static void the_last_operator_is_no_garbage_collection(void **state)
+{
+	write_between_operators(STEPSCOPE_EVENT_BEGIN, 21); /* in it */
+	result = (struct fold_result){0};
+	place_find(segment, &result);
+	assert_string_equal(result.last_op, "matmul");
+	write_between_operators(STEPSCOPE_EVENT_END, 0); /* behind it */
+	result = (struct fold_result){0};
+	place_find(segment, &result);
+	assert_string_equal(result.last_op, "matmul");
+	assert_false(result.has_step);
+}
+
 static void a_torn_end_is_cut_off(void **state)
 {
 	struct stat info;
@@ -190,6 +222,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_segment_has_is_not_repeated),
+		cmocka_unit_test(the_last_operator_is_no_garbage_collection),
 		cmocka_unit_test(a_torn_end_is_cut_off),
 		cmocka_unit_test(a_closed_pool_is_left_out),
 		cmocka_unit_test(a_living_owner_is_left_alone),
