@@ -75,6 +75,8 @@ static void all_spans_are_seen(void **state)
 	assert_int_equal(number("SELECT sum(span) FROM spans WHERE track = 2"), 499500);
 	assert_int_equal(number("SELECT count(*) FROM spans WHERE start_ns >= 5000"), 500);
 	assert_int_equal(number("SELECT count(*) FROM spans WHERE start_ns < 30"), 6);
+	assert_int_equal(number("SELECT count(*) FROM spans WHERE start_ns <= 30"), 7);
+	assert_int_equal(number("SELECT count(*) FROM spans WHERE start_ns BETWEEN 20 AND 20"), 2);
 	assert_int_equal(number("SELECT start_ns FROM spans WHERE track = 2 AND span = 777"), 7770);
 	assert_int_equal(number("SELECT count(*) FROM spans WHERE kind = 'op' AND name = 'work'"), 3);
 	assert_int_equal(number("SELECT count(*) FROM spans a JOIN spans b ON b.track = 0 AND b.span = a.span"), 6);
