@@ -154,7 +154,11 @@ static void add_row(struct table *table, const struct model *model, const struct
 	}
 	table_set_double(table, row, RANK_MEAN, mean->mean_ns);
 	table_set_double(table, row, RANK_P50, mean->p50_ns);
-	table_set_double(table, row, RANK_DATA, mean->data_ns);
+	if (mean->data_ns > 0)
+		table_set_double(table, row, RANK_DATA, mean->data_ns);
+	else
+		table_set_missing(table, row, RANK_DATA,
+		                  "its steps have no phase data: no wait for data was seen or marked");
 	if (span->no_waits) {
 		table_set_missing(table, row, RANK_COMMUNICATION, span->no_waits);
 		table_set_missing(table, row, RANK_OWN, span->no_waits);

@@ -15,7 +15,9 @@ def test_ranks_of_a_launcher(tmp_path, python):
     assert done.stdout.count("finished") == 2
     trainers = [row for row in table(tmp_path, "processes") if row["role"] == "trainer"]
     assert sorted(row["rank"] for row in trainers) == [0, 1]
-    assert [row["steps"] for row in table(tmp_path, "ranks")] == [5, 5]
+    ranks = table(tmp_path, "ranks")
+    assert [row["steps"] for row in ranks] == [5, 5]
+    assert [row["data_ns"] for row in ranks] == [None, None]  # there is no loader
 
 
 @every_python
