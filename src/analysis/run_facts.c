@@ -368,6 +368,21 @@ static const char *describe_end(const struct model *model, struct arena *arena)
 	                    ends.well + ends.badly, process_label(model, ends.one, arena), words);
 }
 
+/* An interval with 0 in it says how much it may be, and not that it is something. */
+static const char *difference_text(const struct cost_difference *difference, struct arena *arena)
+{
+	double low = 100 * difference->low, high = 100 * difference->high;
+
+	if (difference->low <= 0 && difference->high >= 0)
+		return arena_printf(arena,
+		                    "cannot tell whether recording operators changed the time of a step: by %+.1f to "
+		                    "%+.1f %% (95 %%)",
+		                    low, high);
+	return arena_printf(arena,
+	                    "recording operators changed the time of a step by %+.1f %% (95 %%: %+.1f to %+.1f %%)",
+	                    100 * difference->ratio, low, high);
+}
+
 static void set_cost_text(struct table *table, const struct model *model, const struct step_times *times)
 {
 	const struct table_cell *share = table_get(table, 0, RUN_COST);
@@ -375,12 +390,7 @@ static void set_cost_text(struct table *table, const struct model *model, const 
 	char text[UNITS_BYTES];
 
 	if (recording_cost_compare(&difference, model, times))
-		table_set_text(
-			table, 0, RUN_COST_TEXT,
-			arena_printf(
-				&table->arena,
-				"recording operators changed the time of a step by %+.1f %% (95 %%: %+.1f to %+.1f %%)",
-				100 * difference.ratio, 100 * difference.low, 100 * difference.high));
+		table_set_text(table, 0, RUN_COST_TEXT, difference_text(&difference, &table->arena));
 	else if (share->has_value)
 		table_set_text(
 			table, 0, RUN_COST_TEXT,

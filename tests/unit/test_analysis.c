@@ -360,6 +360,25 @@ static void the_cost_without_cpu_time_is_a_share_of_the_threads_time(void **stat
 	model_release(&model);
 }
 
+static void a_cost_that_may_be_none_cannot_be_told(void **state)
+{
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	model.ledger_count = 0; /* drops look like pauses */
+	for (uint32_t i = 0; i < model.steps_count; i++)
+		model.steps[i].has_detail = model.steps[i].number % 2 == 0;
+	compute("cost", &model, &all_steps, &table);
+	assert_double_equal(number(&table, 0, "on_steps"), 2, 0);
+	assert_double_equal(number(&table, 0, "off_steps"), 2, 0);
+	table_release(&table);
+	compute("run", &model, &all_steps, &table);
+	assert_non_null(strstr(text(&table, 0, "cost"), "cannot tell whether recording operators changed"));
+	table_release(&table);
+	model_release(&model);
+}
+
 static void workers_and_what_ranks_start_are_no_ranks(void **state)
 {
 	struct table table;
@@ -708,6 +727,7 @@ int main(void)
 		cmocka_unit_test(every_process_has_the_name_of_its_own_program),
 		cmocka_unit_test(the_cost_is_a_share_of_cpu_time),
 		cmocka_unit_test(the_cost_without_cpu_time_is_a_share_of_the_threads_time),
+		cmocka_unit_test(a_cost_that_may_be_none_cannot_be_told),
 		cmocka_unit_test(workers_and_what_ranks_start_are_no_ranks),
 		cmocka_unit_test(workers_are_ranks_when_nothing_else_marks_steps),
 		cmocka_unit_test(lost_steps_are_said_with_the_step_time),
