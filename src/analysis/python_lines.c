@@ -216,7 +216,7 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 		[LINE_SELF] = self,
 		[LINE_RATIO] = share_column,
 		[LINE_ISSUED] = {.name = "issued_ns",
-	                         .title = "forward",
+	                         .title = "called",
 	                         .type = TABLE_INT,
 	                         .unit = UNIT_NS,
 	                         .definition = "of the self time: operators that the line called",
