@@ -48,6 +48,9 @@ def load(shell):
         Options as stepscope.auto() takes them: with=shapes:memory out=runs/a
         """
         if cell is None:
+            if stepscope.is_recording():
+                _auto.say(f"this session is recorded already, into {stepscope.run_directory()}")
+                return None
             directory = _auto.start(_options(line))
             return None if directory else "nothing is recorded"
         if os.environ.get("STEPSCOPE_RUN_DIR") or stepscope.is_recording():

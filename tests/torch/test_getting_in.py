@@ -254,6 +254,7 @@ for n in range(2):
     print("aten::addmm" in repr(shown), os.path.isdir(shown.directory), shown.directory)
 print(shell.run_cell_magic("stepscope", "", "1 / 0"))
 print(shell.run_line_magic("stepscope", "out=whole"))
+print(shell.run_line_magic("stepscope", "out=again"))
 shell.run_cell('''%s''')
 """ % (STEPS, STEPS)
 
@@ -268,3 +269,4 @@ def test_notebooks(tmp_path, python):
     assert len(lines) == 2 and all(line.startswith("True True ") for line in lines), done.stdout + done.stderr
     assert lines[0] != lines[1] and "ZeroDivisionError" in done.stdout
     assert len(rows(tmp_path / "whole", "steps")) == 3
+    assert done.stderr.count("this session is recorded already, into ") == 1 and not (tmp_path / "again").exists()
