@@ -158,6 +158,23 @@ static void set_or_missing(struct table *table, int row, int column, const char 
 		table_set_missing(table, row, column, reason);
 }
 
+/* What the recorder said, and where the number of steps is a guess, which the ledger explains. */
+static const char *capture_text(const struct model *model, struct arena *arena)
+{
+	static const char doubt[] = "the number of steps is ";
+	const char *said = any_meta(model, "capture");
+
+	for (uint32_t i = 0; i < model->ledger_count; i++) {
+		const char *text = model_text(model, model->ledger[i].text);
+		size_t length = strcspn(text, ":");
+
+		if (model->ledger[i].kind == LEDGER_OTHER && !strncmp(text, doubt, sizeof(doubt) - 1))
+			return arena_printf(arena, "%s%s%.*s, see the ledger", said ? said : "", said ? "; " : "",
+			                    (int)length, text);
+	}
+	return said;
+}
+
 /* "a, b and 3 more" */
 static const char *host_list(const struct model *model, struct arena *arena)
 {
@@ -426,7 +443,7 @@ static void set_evidence(struct table *table, const struct model *model)
 	table_set_int(table, 0, RUN_DROPPED, (int64_t)dropped);
 	table_set_int(table, 0, RUN_MISSING_ENDS, missing_ends);
 	table_set_int(table, 0, RUN_EVENTS, (int64_t)events);
-	set_or_missing(table, 0, RUN_CAPTURE, any_meta(model, "capture"),
+	set_or_missing(table, 0, RUN_CAPTURE, capture_text(model, &table->arena),
 	               "the recorder says it at its end, which it did not reach");
 	set_or_missing(table, 0, RUN_ENDED, describe_end(model, &table->arena),
 	               "no process of the program was recorded");

@@ -52,6 +52,7 @@ def test_optimizers_of_different_rates_make_it_ambiguous(tmp_path, python, name)
     truth, steps = record(tmp_path, python, name)
     assert len(steps) == len(truth["steps"])
     assert [row for row in table(tmp_path, "ledger") if row["sentence"].startswith("the number of steps is ambiguous")]
+    assert table(tmp_path, "run")[0]["capture"].endswith("; the number of steps is ambiguous, see the ledger")
 
 
 @pytest.mark.parametrize("name", ["evaluation_without_loader", "evaluation_in_a_wrapper"])
