@@ -47,11 +47,12 @@ static inline uint64_t hash_tensor(uint64_t hash, uint64_t tensor)
 	uint64_t sizes = tensor_sizes(tensor, depth), strides = tensor_strides(sizes, depth);
 	hash = mix(hash, HEAD_TENSOR + depth + (type << 8));
 	bool has_strides = inputs_layout.has_strides && !(keys & inputs_layout.unstrided);
+	uint64_t aside = has_strides; /* the processor works at both at the same time */
+	for (unsigned i = 0; has_strides && i < depth; i++)
+		aside = mix(aside + i, load(strides, 8 * i));
 	for (unsigned i = 0; i < depth; i++)
 		hash = mix(hash, load(sizes, 8 * i));
-	for (unsigned i = 0; has_strides && i < depth; i++)
-		hash = mix(hash, load(strides, 8 * i));
-	return hash;
+	return mix(hash, aside);
 }
 
 static void hash_list(struct hashes *hashes, uint64_t list)
