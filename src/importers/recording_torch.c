@@ -553,6 +553,7 @@ static void on_training(struct torch_scan *scan, struct stream_scan *stream, con
 	if (record == NO_RANGE)
 		return;
 	stream->records[record].end_ns = end_ns;
+	stream->records[record].is_noted = true;
 	stream->records[record].is_training |= (event->payload[0] & STEPSCOPE_TRAINING_IS_TRAINING) != 0;
 	stream->records[record].is_inside = (event->payload[0] & STEPSCOPE_TRAINING_IS_INSIDE) != 0;
 	stream->records[record].is_empty = (event->payload[0] & STEPSCOPE_TRAINING_IS_EMPTY) != 0;

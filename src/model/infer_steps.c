@@ -21,6 +21,7 @@ struct inferrer {
 	size_t *ends; /* of steps: the last record of each */
 	size_t end_count;
 	bool *is_evaluation; /* record of an evaluation */
+	bool has_modules;    /* forwards are calls of them */
 	bool is_cut;
 	size_t next;         /* record behind the step before */
 	uint32_t last_range; /* around the end of the step before */
@@ -237,20 +238,36 @@ static bool ends_loop(const struct inferrer *in, size_t first, size_t end)
 	       (end == first + 1 && end < in->count && in->records[end].range != in->records[first].range);
 }
 
+/* Was the batch only looked at, or moved, when the loop asked for the next one? */
+static bool is_fetched_ahead(const struct inferrer *in, size_t first, size_t end)
+{
+	for (size_t i = first + 1; i < end && in->has_modules; i++)
+		if (in->records[i].is_module || in->records[i].is_noted)
+			return false;
+	return in->has_modules;
+}
+
 static void find_evaluations(struct inferrer *in)
 {
 	bool was_evaluation = false;
+	size_t ahead = 0; /* first batch that was fetched ahead of this one */
+
+	for (size_t i = 0; i < in->count && !in->has_modules; i++)
+		in->has_modules = in->records[i].is_module && in->records[i].token == TOKEN_FORWARD;
 
 	for (size_t first = 0, end; first < in->count; first = end) {
 		for (end = first + 1; end < in->count && in->records[end].token != TOKEN_DATA; end++)
 			;
 		bool is_evaluation = in->records[first].token == TOKEN_DATA && is_for_evaluation(in, first, end);
 
+		if (is_evaluation && is_fetched_ahead(in, first, end))
+			continue;
 		if (was_evaluation && !is_evaluation && ends_loop(in, first, end))
 			in->is_evaluation[first] = true;
-		for (size_t i = first; i < end && is_evaluation; i++)
+		for (size_t i = ahead; i < end && is_evaluation; i++)
 			in->is_evaluation[i] = true;
 		was_evaluation = is_evaluation;
+		ahead = end;
 	}
 }
 

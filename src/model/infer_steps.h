@@ -20,7 +20,7 @@
  *
  * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. It
  * takes in whole ranges. A backward trains when it accumulates gradients. A batch after which nothing trains before the next
- * one is an evaluation; so are calls of a module in evaluation mode, which make no graph, of one that is trained at other times: behind a
+ * one is an evaluation, but one on which no module was called, where modules are trained, was fetched ahead: it is what the next one is; so are calls of a module in evaluation mode, which make no graph, of one that is trained at other times: behind a
  * step, before the next batch and the next backward. A step that a kill cut off has the end INFERRED_IS_OPEN.
  *
  * Several optimizers of which one is not called in each step, while others are, leave open what a step is: the rules count what the
@@ -63,6 +63,7 @@ struct train_record {
 	bool is_inside;     /* it lies in an optimizer's call before it in the list; a call in another one, too */
 	bool is_empty;      /* data: the loop's end, no batch came */
 	bool is_module;     /* forward, operators: a call of a module */
+	bool is_noted;      /* a stretch without detail: calls of modules in it are not known */
 	bool is_evaluating; /* operators: a call, in evaluation mode, of a module that is trained at other times */
 };
 

@@ -6,7 +6,7 @@
  *
  *     D batch    E end of the loop's batches    o operator    F operator of a graph    Z zero_grad    S scaler    ! cut off
  *     B backward that trains    b one that does not    P optimizer, unknown    1..9 known ones    P(...) what lies in its call
- *     W torch.save    v a call of a module that evaluates    [...] a range
+ *     W torch.save    v a call of a module that evaluates    m one that trains    [...] a range
  *
  * What is expected stands below: for each letter the number of the step it is in, and the phase.
  */
@@ -42,13 +42,14 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 	struct train_record *record = &loop->records[loop->count++];
 	char token = letter;
 
-	if (is_known || letter == 'E' || letter == 'b' || letter == 'v')
-		token = is_known ? 'P' : letter == 'E' ? 'D' : letter == 'v' ? 'o' : 'B';
+	if (is_known || letter == 'E' || letter == 'b' || letter == 'v' || letter == 'm')
+		token = is_known ? 'P' : letter == 'E' ? 'D' : letter == 'v' ? 'o' : letter == 'm' ? 'F' : 'B';
 	*record = (struct train_record){
 		.start_ns = start_ns, .end_ns = start_ns + 9, .range = range, .is_inside = is_inside};
 	record->is_training = letter == 'B';
 	record->is_empty = letter == 'E';
-	record->is_module = record->is_evaluating = letter == 'v';
+	record->is_evaluating = letter == 'v';
+	record->is_module = letter == 'v' || letter == 'm';
 	record->object = is_known ? (uint64_t)(letter - '0') << 40 : 0;
 	while (tokens[record->token] != token)
 		record->token++;
@@ -204,6 +205,12 @@ static void an_evaluation_between_steps_is_in_none(void **state)
 	check("DFB1DFDFEDFBP", "0000.....1111", NULL);
 	check("DFB1oDoEDFB1", "0000....1111", NULL);
 	check("DoDoEDFB1", ".....0000", NULL);
+}
+
+static void a_batch_that_is_fetched_ahead_is_data(void **state)
+{
+	check("DoDmBPDoDmBP", "..0000111111", "d.dfbod.dfbo");
+	check("DmBPDoDvDvEDmBP", "0000.......1111", "dfboeeeeeeedfbo");
 }
 
 static void an_evaluation_without_batches_is_told_by_the_mode(void **state)
@@ -521,6 +528,7 @@ int main(void)
 		cmocka_unit_test(a_closure_is_a_step),
 		cmocka_unit_test(accumulation_is_one_step),
 		cmocka_unit_test(an_evaluation_between_steps_is_in_none),
+		cmocka_unit_test(a_batch_that_is_fetched_ahead_is_data),
 		cmocka_unit_test(an_evaluation_without_batches_is_told_by_the_mode),
 		cmocka_unit_test(a_file_that_is_written_is_a_checkpoint),
 		cmocka_unit_test(optimizers_of_different_rates_are_said),
