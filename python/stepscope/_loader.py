@@ -19,12 +19,15 @@ class _Names:
 
     native = None
     worker_info = None
+    base = None  # class of all loops over loaders
+    listeners = None
 
 
 def watch(torch, native):
     data = torch.utils.data
     _Names.native, _Names.worker_info = native, data.get_worker_info
     fetch, loaders, pin = data._utils.fetch, data.dataloader, data._utils.pin_memory
+    _Names.base = loaders._BaseDataLoaderIter
     for kind in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
         kind.fetch = native.around(kind.fetch, name="DataLoader.fetch", before=_before_fetch)
     for kind in (loaders._SingleProcessDataLoaderIter, loaders._MultiProcessingDataLoaderIter):
@@ -51,6 +54,26 @@ def _after_wait(loop, raised):
         _Names.native.torch_loader_end()
     else:
         _after_workers(loop, raised)
+
+
+def listen(call):
+    """call(loop) comes before each wait for a batch, before PyTorch's record of it begins. In any thread."""
+    if _Names.base is None:  # nothing is recorded
+        return
+    if _Names.listeners is None:
+        _Names.listeners = []
+        _Names.base.__next__ = _Names.native.around(_Names.base.__next__, before=_tell_listeners)
+    _Names.listeners.append(call)
+
+
+def unlisten(call):
+    if _Names.listeners and call in _Names.listeners:
+        _Names.listeners.remove(call)
+
+
+def _tell_listeners(loop):
+    for call in tuple(_Names.listeners):
+        call(loop)
 
 
 def _number_of(loop):

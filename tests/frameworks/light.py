@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`light.py lightning|pytorch_lightning`: six steps of Lightning, two batches each, with our callback and our profiler. Used by
-test_integrations.py."""
+"""`light.py lightning|pytorch_lightning`: six steps of Lightning, two batches each, with our callback and our profiler, and validations
+in between, over the loader that is trained with. Used by test_integrations.py."""
 import importlib
 import sys
 
@@ -24,6 +24,9 @@ class Model(root.LightningModule):
         self.log("train_loss", loss)
         return loss
 
+    def validation_step(self, batch, index):
+        self.net(batch[0])
+
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
@@ -33,8 +36,8 @@ def main():
     loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.randn(64, 1)), batch_size=4)
     settings = Settings(enabled=True, output_dir="traces", wait=1, warmup=1, active=2, repeat=1, with_stack=False)
     trainer = root.Trainer(max_steps=6, accumulate_grad_batches=2, accelerator="cpu", logger=False, enable_checkpointing=False,
-                           enable_progress_bar=False, callbacks=[StepscopeCallback(settings)], profiler=StepscopeProfiler(dirpath=".", filename="p"))
-    trainer.fit(Model(), loader)
+                           val_check_interval=4, limit_val_batches=2, enable_progress_bar=False, callbacks=[StepscopeCallback(settings)], profiler=StepscopeProfiler(dirpath=".", filename="p"))
+    trainer.fit(Model(), loader, loader)
 
 
 if __name__ == "__main__":

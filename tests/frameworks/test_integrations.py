@@ -47,12 +47,22 @@ def recorded_steps(trace):
     return sorted({event["name"] for event in trace["traceEvents"] if event["name"].startswith("ProfilerStep#")})
 
 
+def check_waits(tmp_path, fewest, most):
+    """The wait for a batch is in the step that trains with it, and is no evaluation."""
+    steps = table(tmp_path, "steps")
+    assert all(step["data_ns"] > 0 and step["forward_ns"] > 0 and not step["evaluation_ns"] for step in steps), steps
+    waits = sum(row["calls"] for row in table(tmp_path, "ops") if row["name"].startswith("enumerate(DataLoader)"))
+    assert fewest <= waits <= most
+    assert not [row for row in table(tmp_path, "ledger") if row["what"] in ("unmatched end", "open")]
+
+
 @needs("transformers")
 def test_trainer_of_transformers(tmp_path):
     out = run(tmp_path, HERE / "hf.py", "--enable-profiling", "--profiler_output_dir", "traces", "--profiler-wait-steps", "1",
               "--profiler-warmup-steps=1", "--profiler-active-steps", "2", "--enable-memory-logging", "true", "--no-stacks")
     assert step_numbers(tmp_path) == list(range(6))
     assert any(row["name"] == "loss" and row["count"] >= 6 for row in table(tmp_path, "metrics"))
+    check_waits(tmp_path, 12, 13)  # accelerate's loader is one batch ahead
     found = traces(tmp_path, "*.pt.trace.json")
     assert [recorded_steps(trace) for trace in found] == [["ProfilerStep#2", "ProfilerStep#3"]]
     for line in ("=" * 80 + "\nPyTorch Profiler ENABLED\nOutput directory: traces\nSchedule: wait=1, warmup=1, active=2, repeat=1",
@@ -67,6 +77,7 @@ def test_trainer_of_transformers(tmp_path):
 def test_lightning(tmp_path, root):
     run(tmp_path, HERE / "light.py", root)
     assert step_numbers(tmp_path) == list(range(6))
+    check_waits(tmp_path, 12, 12)
     assert any(row["name"] == "train_loss" for row in table(tmp_path, "metrics"))
     assert [recorded_steps(trace) for trace in traces(tmp_path, "*.pt.trace.json")] == [["ProfilerStep#2", "ProfilerStep#3"]]
     assert "run_training_batch" in next(tmp_path.glob("*p*.txt")).read_text()

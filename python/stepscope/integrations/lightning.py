@@ -11,7 +11,7 @@ Both may be used together. A step is an optimizer step: with gradient accumulati
 import sys
 
 import stepscope
-from stepscope.integrations._steps import Steps, metrics
+from stepscope.integrations._steps import Steps, metrics, waits_for_batch
 
 
 def _root():
@@ -32,9 +32,9 @@ def _root():
 
 _lightning = _root()
 if _lightning.__name__.startswith("lightning"):
-    from lightning.pytorch.profilers import SimpleProfiler
+    from lightning.pytorch.profilers import PyTorchProfiler, SimpleProfiler
 else:
-    from pytorch_lightning.profilers import SimpleProfiler
+    from pytorch_lightning.profilers import PyTorchProfiler, SimpleProfiler
 
 
 class StepscopeCallback(_lightning.Callback):
@@ -47,6 +47,19 @@ class StepscopeCallback(_lightning.Callback):
     def on_train_start(self, trainer, pl_module):
         self.steps.start()
 
+    def _expect(self, trainer):
+        if not isinstance(trainer.profiler, PyTorchProfiler):  # its range around the wait would be cut
+            self.steps.expect(trainer.global_step, trainer.train_dataloader)
+
+    def on_train_epoch_start(self, trainer, pl_module):
+        self._expect(trainer)
+
+    def on_validation_start(self, trainer, pl_module):
+        self.steps.expect_nothing()
+
+    def on_validation_end(self, trainer, pl_module):
+        self._expect(trainer)
+
     def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
         self.steps.begin(trainer.global_step)
 
@@ -54,6 +67,7 @@ class StepscopeCallback(_lightning.Callback):
         if trainer.global_step != self.steps.open:
             metrics(trainer.callback_metrics)
             self.steps.end()
+            self._expect(trainer)
 
     def on_train_end(self, trainer, pl_module):
         self.steps.stop()
@@ -70,7 +84,11 @@ class StepscopeProfiler(SimpleProfiler):
         self._ranges = []
 
     def start(self, action_name):
+        if action_name.endswith("train_dataloader_next"):
+            waits_for_batch()
         super().start(action_name)
+        if action_name.startswith("[Callback]StepscopeCallback"):  # steps begin and end in it: they would cut its range
+            return
         self._ranges.append(action_name)
         stepscope.push(action_name)
 

@@ -31,6 +31,9 @@ class StepscopeCallback(TrainerCallback):
             print(f"Profiler schedule: wait={self.settings.wait}, warmup={self.settings.warmup}, active={self.settings.active}, "
                   f"repeat={self.settings.repeat}")
 
+    def on_epoch_begin(self, args, state, control, **kwargs):
+        self.steps.expect(state.global_step, kwargs.get("train_dataloader"))
+
     def on_step_begin(self, args, state, control, **kwargs):
         self.steps.begin(state.global_step)
 
@@ -38,6 +41,7 @@ class StepscopeCallback(TrainerCallback):
         self.steps.end()
         if self.settings is not None:
             self.settings.log_memory(state.global_step)
+        self.steps.expect(state.global_step, kwargs.get("train_dataloader"))
 
     def on_log(self, args, state, control, logs=None, **kwargs):
         metrics(logs)
