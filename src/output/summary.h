@@ -6,8 +6,8 @@
 #ifndef OUTPUT_SUMMARY_H
 #define OUTPUT_SUMMARY_H
 
-#include "base/json_write.h"
 #include "analysis/report.h"
+#include "base/json_write.h"
 
 enum summary_form {
 	SUMMARY_END,

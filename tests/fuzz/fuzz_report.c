@@ -4,9 +4,9 @@
  */
 #include <stdint.h>
 
+#include "analysis/report.h"
 #include "analysis/torch_ops.h"
 #include "importers/recording.h"
-#include "analysis/report.h"
 #include "output/summary.h"
 #include "sealed.h"
 
