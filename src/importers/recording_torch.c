@@ -399,6 +399,21 @@ static void begin_record(struct torch_scan *scan, struct stream_scan *stream, st
 		stream->node = open->record;
 }
 
+/* A region that torch.compile made has no number; what it calls first has one. */
+static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event)
+{
+	const struct open_record *outer = &stream->open[stream->depth - 2];
+	uint32_t record = outer->record;
+	bool is_of_operator = stream->inside == 1 && outer->hides && record != NO_RANGE &&
+	                      stream->records[record].token == TOKEN_OP;
+	if (!is_of_operator || record == stream->pending || !has_sequence(event))
+		return;
+	uint64_t sequence = event->payload[STEPSCOPE_BEGIN_SEQUENCE] & 0xffffffffffffu;
+	settle_pending(scan, stream, sequence);
+	stream->pending = record;
+	stream->pending_sequence = sequence;
+}
+
 static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
                      int64_t time_ns)
 {
@@ -432,6 +447,8 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 			stream->records[open->record].is_empty = stream->has_data_work;
 			stream->data = open->record;
 		}
+	} else if (token_of(class) == TOKEN_OP) {
+		begin_inner_operator(scan, stream, event);
 	}
 }
 
