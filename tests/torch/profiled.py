@@ -155,6 +155,7 @@ class Other(threading.Thread):
 
 def threads(config=None):
     """Threads that run operators, begun before the profiler and in it, and one that works for the profiled one. Which rows there are."""
+    torch.set_num_interop_threads(1)  # which of several takes a task is a matter of chance
     training = Training()
     forked = torch.jit.script(FORKING) if HAS_KINETO else None  # Debian's 1.13 does not survive its own threads
     for _ in range(3 if forked else 0):
