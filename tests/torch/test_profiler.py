@@ -3,7 +3,6 @@
 `stepscope run` around it."""
 import gzip
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -437,10 +436,8 @@ def test_results_that_are_not_there(tmp_path, python):
         "Profiler didn't finish running", "True 0 False", "'FunctionEventAvg' object has no attribute 'nothing'"]
 
 
-def test_without_the_program_it_is_said(tmp_path):
-    python = os.environ.get("TORCH_PYTHONS", "").split(":")[0] or "python3"
-    if not version(python):
-        pytest.skip("no PyTorch")
+@every_python
+def test_without_the_program_it_is_said(tmp_path, python):
     (tmp_path / "lib").mkdir()
     library = BUILD / "src/recorder/libstepscope.so.0"
     (tmp_path / "lib" / "libstepscope.so.0").write_bytes(library.read_bytes())
