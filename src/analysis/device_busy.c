@@ -29,7 +29,16 @@ struct fold {
 	struct device_gaps gaps;
 	struct intervals exposed, hidden_copies;
 	struct name_classes kernels; /* 1: on tensor cores */
+	struct launches own_launches;
+	struct step_times own_times;
 };
+
+static void fold_begin(struct fold *fold, const struct model *model, const struct analysis_options *options)
+{
+	*fold = (struct fold){.model = model};
+	fold->times = step_times_get(&fold->own_times, model, options);
+	fold->launches = launches_get(&fold->own_launches, model, options);
+}
 
 static void fold_device(struct fold *fold, const struct device *device)
 {
@@ -65,6 +74,8 @@ static void fold_release(struct fold *fold)
 	intervals_release(&fold->exposed);
 	intervals_release(&fold->hidden_copies);
 	name_classes_release(&fold->kernels);
+	launches_release(&fold->own_launches);
+	step_times_release(&fold->own_times);
 }
 
 /* ---- columns that both tables have ---- */
@@ -430,14 +441,12 @@ static void add_device(struct table *table, struct fold *fold, const struct devi
 static enum status run_devices(const struct model *model, const struct analysis_options *options, struct table *table,
                                struct error *err)
 {
-	struct step_times own = {0};
-	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	struct fold fold;
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 	int first;
 
-	fold.launches = launches_get(&own_launches, model, options);
+	fold_begin(&fold, model, options);
 	fold.kernels.classify = classify_tensor_cores;
 	table_init(table, "device_busy", "Devices",
 	           "what each device did from its first to its last work in the trace");
@@ -452,8 +461,6 @@ static enum status run_devices(const struct model *model, const struct analysis_
 		table->empty = DEVICE_NOTHING;
 	free(devices);
 	fold_release(&fold);
-	launches_release(&own_launches);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 
@@ -495,14 +502,12 @@ static void add_steps(struct table *table, const struct fold *fold, const struct
 static enum status run_steps(const struct model *model, const struct analysis_options *options, struct table *table,
                              struct error *err)
 {
-	struct step_times own = {0};
-	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	struct fold fold;
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 	int first;
 
-	fold.launches = launches_get(&own_launches, model, options);
+	fold_begin(&fold, model, options);
 	table_init(table, "device_steps", "Devices by step",
 	           "what each device did between begin and end of each complete step, whoever launched it");
 	table_columns(table, step_columns, STEP_COLUMNS);
@@ -515,8 +520,6 @@ static enum status run_steps(const struct model *model, const struct analysis_op
 		table->empty = count ? step_times_empty_reason(fold.times) : DEVICE_NOTHING;
 	free(devices);
 	fold_release(&fold);
-	launches_release(&own_launches);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

@@ -139,8 +139,7 @@ static enum status read_and_diagnose(const struct options_result *arguments, con
 		return status;
 	report_init(&report, &loaded.model, &analysis, loaded.path);
 	status = diagnose(&report, rules, err);
-	for (int i = 0; i < report.defect_count; i++)
-		fprintf(stderr, "stepscope: defect: %s; please report this\n", report.defects[i]);
+	tell_defects(&report);
 	report_release(&report);
 	loaded_run_release(&loaded);
 	return status;

@@ -204,8 +204,7 @@ static int run(const struct options_result *arguments, struct error *err)
 		return status_exit(status);
 	report_init(&report, &loaded.model, &analysis, loaded.path);
 	status = answer(&report, schema_name ? NULL : arguments->operands[1], err);
-	for (int i = 0; i < report.defect_count; i++)
-		fprintf(stderr, "stepscope: defect: %s; please report this\n", report.defects[i]);
+	tell_defects(&report);
 	report_release(&report);
 	loaded_run_release(&loaded);
 	return status_exit(status);

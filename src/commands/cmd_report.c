@@ -441,8 +441,7 @@ static int run(const struct options_result *arguments, struct error *err)
 	report_init(&report, &loaded.model, &analysis, loaded.path);
 	status = print_all(&report, err);
 	status = status ? status : check_evidence(&loaded.model, err);
-	for (int i = 0; i < report.defect_count; i++)
-		fprintf(stderr, "stepscope: defect: %s; please report this\n", report.defects[i]);
+	tell_defects(&report);
 	report_release(&report);
 	loaded_run_release(&loaded);
 	return status_exit(status);

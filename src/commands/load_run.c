@@ -60,6 +60,12 @@ static bool parse_number(const char **text, int64_t *number)
 	return true;
 }
 
+void tell_defects(const struct report *report)
+{
+	for (int i = 0; i < report->defect_count; i++)
+		fprintf(stderr, "stepscope: defect: %s; please report this\n", report->defects[i]);
+}
+
 enum status parse_steps(const char *text, struct analysis_options *options, struct error *err)
 {
 	const char *at = text;

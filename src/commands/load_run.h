@@ -6,6 +6,7 @@
 #define COMMANDS_LOAD_RUN_H
 
 #include "analysis/analysis.h"
+#include "analysis/report.h"
 #include "base/buffer.h"
 #include "model/model.h"
 
@@ -20,6 +21,9 @@ struct loaded_run {
 enum status load_run(struct loaded_run *run, const char *operand, const struct analysis_options *options,
                      int64_t memory_bytes, struct error *err) MUST_CHECK;
 void loaded_run_release(struct loaded_run *run);
+
+/* On stderr: numbers that cannot be true. */
+void tell_defects(const struct report *report);
 
 /* "50-60" or "7"; text NULL: all steps. */
 enum status parse_steps(const char *text, struct analysis_options *options, struct error *err) MUST_CHECK;
