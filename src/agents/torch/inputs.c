@@ -47,12 +47,11 @@ static inline uint64_t hash_tensor(uint64_t hash, uint64_t tensor)
 	uint64_t sizes = tensor_sizes(tensor, depth), strides = tensor_strides(sizes, depth);
 	hash = mix(hash, HEAD_TENSOR + depth + (type << 8));
 	bool has_strides = inputs_layout.has_strides && !(keys & inputs_layout.unstrided);
-	uint64_t aside = has_strides; /* the processor works at both at the same time */
-	for (unsigned i = 0; has_strides && i < depth; i++)
-		aside = mix(aside + i, load(strides, 8 * i));
 	for (unsigned i = 0; i < depth; i++)
 		hash = mix(hash, load(sizes, 8 * i));
-	return mix(hash, aside);
+	for (unsigned i = 0; has_strides && i < depth; i++)
+		hash = mix(hash, load(strides, 8 * i));
+	return hash;
 }
 
 static void hash_list(struct hashes *hashes, uint64_t list)
@@ -106,12 +105,12 @@ static inline uint64_t *line_of(uint64_t hash)
 static inline uint32_t look_up(uint64_t hash)
 {
 	const uint64_t *line = line_of(hash);
-	uint64_t found = 0; /* without a branch, which the processor would guess wrong nearly each time */
 	for (unsigned i = 0; i < CACHE_WAYS; i++) {
 		uint64_t seen = __atomic_load_n(&line[i], __ATOMIC_RELAXED);
-		found |= seen & -(uint64_t)((seen ^ hash) >> 24 == 0);
+		if (seen >> 24 == hash >> 24 && seen)
+			return (uint32_t)(seen & 0xffffff);
 	}
-	return (uint32_t)(found & 0xffffff);
+	return 0;
 }
 
 static void tell_once(bool *is_told, const char *what)
