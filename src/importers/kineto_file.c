@@ -6,11 +6,13 @@
 #include "importers/kineto_file.h"
 
 #include "importers/kineto_bytes.h"
+#include "importers/kineto_large.h"
 
 #include <string.h>
 
 #define EVENT_BYTES                                                                                                    \
 	((size_t)16 << 10) /* larger events are looked at twice: is it one, or a string that does not end? */
+#define VAIN_BYTES ((size_t)256 << 20) /* looked at in vain, in sum, as if an event was large */
 #define SEARCH_BYTES ((size_t)1 << 20) /* as far as this for the next event */
 #define FACT_BYTES ((size_t)1 << 20)   /* larger values are skipped */
 #define KEY_BYTES ((size_t)4096)
@@ -34,6 +36,7 @@ void kineto_file_init(struct kineto_file *file, struct input_stream *input, cons
 	memset(file, 0, sizeof *file);
 	kineto_text_init(&file->text, input);
 	buffer_init(&file->fact, FACT_BYTES + KINETO_PADDING);
+	buffer_init(&file->large, KINETO_LARGE_MAX + KINETO_PADDING);
 	buffer_init(&file->key, KEY_BYTES);
 	file->visitor = visitor;
 }
@@ -42,6 +45,7 @@ void kineto_file_release(struct kineto_file *file)
 {
 	kineto_text_release(&file->text);
 	buffer_release(&file->fact);
+	buffer_release(&file->large);
 	buffer_release(&file->key);
 }
 
@@ -133,16 +137,13 @@ enum outcome {
 	IS_DOCUMENT
 };
 
-static void hand_out(struct kineto_file *file, const struct kineto_event *event)
+static void hand_out(struct kineto_file *file, const struct kineto_event *event, uint64_t offset)
 {
-	struct kineto_text *text = &file->text;
-	uint64_t offset = text->offset + text->begin;
 	for (uint32_t left = event->repairs; left; left &= left - 1)
 		kineto_repair_note(&file->repairs, (enum kineto_repair)__builtin_ctz(left), 1, offset);
 	file->event_count++;
 	file->is_lost = false;
 	file->visitor->event(file->visitor->context, event, offset);
-	text->begin = (size_t)(event->end - text->window);
 	if (file->event_count % 65536 == 0)
 		file->visitor->progress(file->visitor->context);
 }
@@ -157,7 +158,8 @@ static void salvage(struct kineto_file *file, size_t next)
 	if (read != KINETO_COMPLETE)
 		read = read_up_to(file, &file->event, text->begin, next, KINETO_IS_LENIENT);
 	if (read == KINETO_COMPLETE && file->event.fields[EVENT_PH].type) {
-		hand_out(file, &file->event);
+		hand_out(file, &file->event, text->offset + text->begin);
+		text->begin = (size_t)(file->event.end - text->window);
 		return;
 	}
 	bool is_cut = next >= text->end && text->is_at_end;
@@ -166,29 +168,78 @@ static void salvage(struct kineto_file *file, size_t next)
 	text->begin = next;
 }
 
+/* It does not fit into the window, which holds no other: its texts are cut, its lists left out. */
+static void read_large(struct kineto_file *file)
+{
+	struct kineto_text *text = &file->text;
+	uint64_t offset = text->offset + text->begin;
+	enum kineto_read read = KINETO_BROKEN;
+	bool is_whole = kineto_large_read(text, &file->large);
+	char *padding = buffer_reserve(&file->large, KINETO_PADDING);
+	if (is_whole && padding) {
+		memset(padding, 0, KINETO_PADDING);
+		read = kineto_event_read(&file->event, file->large.data, padding, 0);
+	}
+	if (read == KINETO_COMPLETE) {
+		file->event.repairs |= 1u << REPAIR_LARGE;
+		hand_out(file, &file->event, offset);
+		return;
+	}
+	kineto_repair_note(&file->repairs, text->is_at_end ? REPAIR_CUT : REPAIR_UNREADABLE, 1, offset);
+	file->is_lost = true;
+}
+
+/* Is what looks like an event at `next` an element of a list in the args of the one here? Then the one here goes on. */
+static bool is_inside(const struct kineto_file *file, size_t next)
+{
+	const struct kineto_text *text = &file->text;
+	return next < text->end && file->vain_bytes < VAIN_BYTES &&
+	       kineto_is_element(text->window + text->begin, text->window + next);
+}
+
+/* At least so many bytes of the event, if they come. False: nothing more does. */
+static bool fill(struct kineto_text *text, size_t bytes)
+{
+	size_t before = text->end - text->begin;
+	while (text->end - text->begin < bytes && kineto_text_more(text))
+		;
+	return text->end - text->begin > before;
+}
+
 static enum outcome read_event(struct kineto_file *file)
 {
 	struct kineto_text *text = &file->text;
-	size_t bytes = EVENT_BYTES;
-	for (;;) {
+	bool has_inside = false;
+	for (size_t bytes = EVENT_BYTES;; bytes *= 4) {
 		size_t limit = limit_of(text, text->begin, bytes);
 		enum kineto_read read = read_up_to(file, &file->event, text->begin, limit, 0);
+		while (read == KINETO_PARTIAL && limit == text->end && fill(text, bytes + 1)) {
+			limit = limit_of(text, text->begin, bytes);
+			read = read_up_to(file, &file->event, text->begin, limit, 0);
+		}
 		if (read == KINETO_COMPLETE) {
-			hand_out(file, &file->event);
+			hand_out(file, &file->event, text->offset + text->begin);
+			text->begin = (size_t)(file->event.end - text->window);
 			return GOES_ON;
 		}
 		if (file->event.is_document)
 			return IS_DOCUMENT;
 		size_t next = text->end;
-		if (read == KINETO_PARTIAL && limit == text->end && kineto_text_more(text))
-			continue;
-		if (read == KINETO_BROKEN || bytes == EVENT_BYTES)
+		if (read == KINETO_BROKEN || limit == text->end || bytes == EVENT_BYTES)
 			next = find_event(file, text->begin + 1);
+		if (read == KINETO_PARTIAL && limit < text->end && is_inside(file, next)) {
+			has_inside = true;
+			continue;
+		}
+		if (read == KINETO_PARTIAL && limit == text->end && next == text->end && !text->is_at_end) {
+			read_large(file);
+			return GOES_ON;
+		}
 		if (read == KINETO_BROKEN || next < text->end || limit == text->end) {
+			file->vain_bytes += has_inside ? text->end - text->begin : 0;
 			salvage(file, next);
 			return GOES_ON;
 		}
-		bytes *= 4;
 	}
 }
 

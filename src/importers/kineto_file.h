@@ -28,10 +28,11 @@ struct kineto_file {
 	struct kineto_repairs repairs;
 	const struct kineto_visitor *visitor;
 	struct kineto_event event, probe;
-	struct buffer fact, key;
+	struct buffer fact, key, large;
 	uint64_t event_count, document_count;
-	bool has_list; /* of events, even an empty one */
-	bool is_lost;  /* something was passed over since the last event: commas are not expected */
+	uint64_t vain_bytes; /* kineto_file.c: VAIN_BYTES */
+	bool has_list;       /* of events, even an empty one */
+	bool is_lost;        /* something was passed over since the last event: commas are not expected */
 };
 
 void kineto_repair_note(struct kineto_repairs *repairs, enum kineto_repair repair, uint64_t count, uint64_t offset);

@@ -32,6 +32,8 @@ static const struct {
 	[REPAIR_DAMAGED] = {LEDGER_DAMAGED, "the compressed data is cut off or damaged; what came before is read"},
 	[REPAIR_UTF16] = {LEDGER_REPAIRED, "the text is UTF-16"},
 	[REPAIR_LOST_TIME] = {LEDGER_REPAIRED, "events of a device without a time, as if at 0, were left out"},
+	[REPAIR_LARGE] = {LEDGER_REPAIRED,
+                          "events larger than 32 MiB: of their texts the first MiB is kept, longer lists are left out"},
 	[REPAIR_END] = {LEDGER_UNMATCHED_END, "ends without a begin"},
 };
 

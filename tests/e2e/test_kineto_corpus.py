@@ -235,3 +235,44 @@ def test_every_event_twice(tmp_path):
     numbered = [[row for row in model["spans"] if row["kind"] in ("op", "runtime", "kernel", "memcpy")] for model in (once, twice)]
     assert numbered[0] and numbered[0] == numbered[1]
     assert any("twice" in entry["text"] and entry["count"] >= len(numbered[0]) for entry in twice["ledger"])
+
+
+def piped(pieces, *arguments):
+    """The report on what comes through a pipe, and how many MiB it took."""
+    with subprocess.Popen([os.environ["STEPSCOPE"], "report", "-", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        for piece in pieces:
+            child.stdin.write(piece)
+        child.stdin.close()
+        text = child.stdout.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = status
+    assert status == 0
+    return text.decode(), usage.ru_maxrss / 1024
+
+
+EVENT = '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": %d, "ts": %d, "dur": 5, "args": {%s}}'
+
+
+def test_a_value_of_300_mb():
+    """J17: in bounded memory, and only that value is cut."""
+    first, second = (EVENT % ("a", 1, 10, '"Sub trace": "?", "External id": 7')).encode().split(b"?")
+    text, memory = piped([b'{"traceEvents": [', first, *[b"x" * (1 << 20)] * 300, second, b",", (EVENT % ("b", 1, 20, "")).encode(), b"]}"],
+                         "--table", "ops", "--json")
+    assert [row["calls"] for row in json.loads(text)["rows"] if row["calls"]] == [1, 1]
+    assert memory < 120
+
+
+def test_a_name_of_a_megabyte():
+    """N01: kept as a whole, and printed short."""
+    name = "kernel<" + "x" * (1 << 20) + ">"
+    text, memory = piped([b'{"traceEvents": [', ",".join(EVENT % (name, 1, 10 * i, "") for i in range(30)).encode(), b"]}"], "--table", "ops")
+    assert memory < 120 and len(text) < 10000
+    text, _ = piped([b"[", (EVENT % (name, 1, 10, "")).encode(), b"]"], "--table", "ops", "--json")
+    assert json.loads(text)["rows"][0]["name"] == name
+
+
+def test_50000_threads():
+    """I11: linear, and in bounded memory."""
+    text, memory = piped([b"[", ",".join(EVENT % ("a", i, i, "") for i in range(1, 50001)).encode(), b"]"], "--table", "ops", "--json")
+    assert json.loads(text)["rows"][0]["calls"] == 50000
+    assert memory < 500

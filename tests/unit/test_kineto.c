@@ -504,6 +504,49 @@ static void large_events(void **state)
 	}
 }
 
+/* An event's args may hold what looks like events: they are none. Where the list does not end they are. */
+static void events_in_args(void **state)
+{
+	static const struct test_case inside = {"events in args", "", A_AND_B, NULL, 0};
+	static const struct test_case cut = {"a list that does not end", "", "b 3000+1000\n", "1 events that cannot",
+	                                     0};
+	for (int is_cut = 0; is_cut < 2; is_cut++) {
+		struct buffer text;
+		buffer_init(&text, 1 << 20);
+		buffer_add_text(&text, HEAD "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,"
+		                            "\"ts\":1,\"dur\":1,\"args\":{\"list\":[0");
+		for (int n = 0; n < 1000 && !is_cut; n++)
+			buffer_printf(&text, ",{\"ph\":\"X\",\"name\":\"inside %d\",\"ts\":5,\"dur\":1}", n);
+		for (int n = 0; n < 20000 && is_cut; n++)
+			buffer_add_text(&text, ",0");
+		buffer_add_text(&text, is_cut ? "," B TAIL : "]}}," B TAIL);
+		check_case(is_cut ? &cut : &inside, text.data, text.length);
+		buffer_release(&text);
+	}
+}
+
+/* Larger than the window: texts are cut, where no character or escape is, lists are left out; what follows is read. */
+static void events_beyond_the_window(void **state)
+{
+	static const char *const fills[] = {"[1,[2,\"]\"]],", "0,", "\\u00e9\xc3\xa9", "\\\\\\\""};
+	static const struct test_case expected = {"beyond the window", "", A_AND_B,
+	                                          "1 events larger than 32 MiB: of their texts the first MiB", 0};
+	for (size_t i = 0; i < 4; i++) {
+		struct buffer text;
+		buffer_init(&text, (size_t)64 << 20);
+		buffer_add_text(&text, HEAD "{\"ph\":\"X\",\"args\":{\"first\":1,\"big\":");
+		buffer_add_text(&text, i < 2 ? "[" : "\"");
+		while (text.length < (size_t)33 << 20)
+			buffer_add_text(&text, fills[i]);
+		buffer_add_text(&text, i < 2 ? "0]" : "\"");
+		buffer_add_text(&text,
+		                ",\"External id\":7,\"x\":{}},\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,"
+		                "\"ts\":1,\"dur\":1}," B TAIL);
+		check_case(&expected, text.data, text.length);
+		buffer_release(&text);
+	}
+}
+
 /* ---- what else an event says ---- */
 
 static void inputs_of_operators(void **state)
@@ -753,6 +796,8 @@ int main(void)
 		cmocka_unit_test(traces_in_utf16),
 		cmocka_unit_test(large_values),
 		cmocka_unit_test(large_events),
+		cmocka_unit_test(events_in_args),
+		cmocka_unit_test(events_beyond_the_window),
 		cmocka_unit_test(inputs_of_operators),
 		cmocka_unit_test(inputs_that_look_alike),
 		cmocka_unit_test(stacks_of_python),
