@@ -9,7 +9,7 @@ SRC = Path(__file__).resolve().parent.parent / "src"
 
 # In each line a folder may include every folder to its right. All may include base.
 CHAINS = [
-    ["viewer", "output", "diagnosis", "query", "analysis", "table"],
+    ["viewer", "output", "compare", "diagnosis", "query", "analysis", "table"],
     ["terminal", "output"],
     ["analysis", "model", "pytorch"],
     ["store", "table"],

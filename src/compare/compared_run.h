@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compared_run.h: what a comparison needs of one run, taken out of the run's tables, so that many runs can be read one after
+ * the other and only one trace is in memory at a time.
+ *
+ *     struct compared_run run;
+ *     compared_run_init(&run, &report);
+ *     ...the report and its model may go...
+ *     compared_run_release(&run);
+ *
+ * It owns everything in it. It can be filled by hand as well (from a history of runs): what is absent is not measured.
+ */
+#ifndef COMPARE_COMPARED_RUN_H
+#define COMPARE_COMPARED_RUN_H
+
+#include "analysis/report.h"
+#include "analysis/step_times.h"
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct compared_step { /* of the job: mean over its ranks */
+	int64_t number;
+	double dur_ns;
+	double phase_ns[PHASE_COUNT];
+	bool has_tokens, has_samples;
+	double tokens, samples; /* sums over the ranks */
+};
+
+enum fact_kind {
+	FACT_WORK, /* what a step has to do */
+	FACT_HARDWARE,
+	FACT_SOFTWARE,
+	FACT_SETTINGS,  /* of the program: explains a difference, does not forbid the comparison */
+	FACT_RECORDING, /* what was recorded, and how */
+};
+
+struct compared_fact {
+	enum fact_kind kind;
+	const char *name;  /* "micro-batch", in words */
+	const char *value; /* as text */
+};
+
+struct compared_value {   /* one number of the whole run */
+	const char *name; /* METRIC_NAME */
+	bool has_value;
+	double value;
+	const char *reason; /* !has_value */
+};
+
+struct compared_part {      /* of a step */
+	const char *level;  /* CONTRIBUTION_LEVEL */
+	const char *name;   /* CONTRIBUTION_NAME */
+	const char *family; /* what it is called when names change from version to version; NULL: the name */
+	double ns;          /* mean of a step */
+	bool has_calls;
+	double calls; /* mean of a step */
+};
+
+#define COMPARED_ARRAY(type, name)                                                                                     \
+	type *name;                                                                                                    \
+	size_t name##_count, name##_capacity
+
+struct compared_run {
+	struct arena arena;
+	const char *name, *path;
+	const char *created;                         /* wall clock; NULL: unknown */
+	bool has_created;                            /* of the next */
+	int64_t created_ns;                          /* the same since 1970 */
+	const char *no_steps;                        /* why there are no steps */
+	int64_t warm_up;                             /* steps left out at the begin, before steps[0] */
+	const char *warm_up_reason;                  /* NULL: none were */
+	COMPARED_ARRAY(struct compared_step, steps); /* complete ones, in order, without the warm-up */
+	COMPARED_ARRAY(struct compared_fact, facts);
+	COMPARED_ARRAY(struct compared_value, values);
+	COMPARED_ARRAY(struct compared_part, parts);
+};
+
+void compared_run_init(struct compared_run *run, struct report *report);
+void compared_run_release(struct compared_run *run); /* accepts an empty one */
+
+/* Texts are copied. */
+void compared_run_add_fact(struct compared_run *run, enum fact_kind kind, const char *name, const char *value);
+void compared_run_add_value(struct compared_run *run, const char *name, double value);
+void compared_run_add_missing(struct compared_run *run, const char *name, const char *reason);
+void compared_run_add_part(struct compared_run *run, const struct compared_part *part);
+
+const struct compared_value *compared_run_value(const struct compared_run *run, const char *name); /* NULL: none */
+const char *compared_run_fact(const struct compared_run *run, const char *name);                   /* NULL: none */
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison.h: what is different between the runs of two sides, as tables that every writer can print:
+ *
+ *     verdict        one row: the answer, in words and numbers
+ *     runs           one row per run: what of it was used, how noisy it was
+ *     differences    what was not the same: hardware, software, the work per step; one row per fact
+ *     metrics        one row per quantity: both sides, the change with its interval, the result, what would settle it
+ *     contributions  where the difference of a step comes from; the rows of one level sum to the whole
+ *
+ *     struct comparison comparison;
+ *     comparison_init(&comparison, base, base_count, new, new_count, &options);
+ *     const char *result = table_get(&comparison.metrics, 0, METRIC_RESULT)->text;
+ *     comparison_release(&comparison);
+ *
+ * The sides are read before (compare/compared_run.h); nothing is borrowed from them. Results are one of the RESULT_ texts:
+ *
+ *     regression, improvement   the interval of the change leaves out 0, and the change is at least `smallest`
+ *     no difference             the interval lies within +-`tolerance`, or the change is certain and below `smallest`
+ *     inconclusive              neither; METRIC_NEEDED_RUNS or _STEPS says what would settle it
+ *     not comparable            the work per step is not the same and nothing says how much of it there was
+ *     not measured              on one side or both; METRIC_REASON says why
+ *
+ * The first row of `metrics` is the one that the verdict is about. It is tested at 95 % by itself; the others share 95 %
+ * (Holm), so that looking at many quantities does not make one of them a regression by chance.
+ */
+#ifndef COMPARE_COMPARISON_H
+#define COMPARE_COMPARISON_H
+
+#include "compare/compared_run.h"
+#include "table/table.h"
+
+#define RESULT_REGRESSION "regression"
+#define RESULT_IMPROVEMENT "improvement"
+#define RESULT_SAME "no difference"
+#define RESULT_INCONCLUSIVE "inconclusive"
+#define RESULT_NOT_COMPARABLE "not comparable"
+#define RESULT_NOT_MEASURED "not measured"
+
+#define COMPARE_SMALLEST 0.01
+#define COMPARE_TOLERANCE 0.03
+#define COMPARE_ASSUMED_NOISE 0.02
+
+struct comparison_options {
+	double smallest;      /* changes below it are none */
+	double tolerance;     /* what "no difference" must leave out */
+	double assumed_noise; /* standard deviation from run to run, as a ratio, where no repeats tell it */
+};
+
+enum comparison_verdict_column {
+	COMPARISON_RESULT,   /* of the first metric; what else changed is in `metrics` */
+	COMPARISON_SENTENCE, /* the answer in words */
+	COMPARISON_METRIC,   /* METRIC_NAME of the one it is about */
+	COMPARISON_RATIO,    /* its change, new over base minus 1 */
+	COMPARISON_LOW,      /* 95 % interval of the change */
+	COMPARISON_HIGH,
+	COMPARISON_IS_COMPARABLE, /* neither hardware, software nor the work per step are known to be different */
+	COMPARISON_EXPLANATION,   /* what of `differences` explains the change; missing: nothing does */
+	COMPARISON_CAUSE,         /* the largest of `contributions`, in words; missing: none stands out */
+	COMPARISON_NEEDED,        /* what would settle it, in words; missing: it is settled */
+	COMPARISON_NOISE,         /* where the noise from run to run is known from, in words */
+	COMPARISON_METHOD,        /* how the intervals were computed, in words */
+	COMPARISON_BASE_RUNS,
+	COMPARISON_NEW_RUNS,
+	COMPARISON_SMALLEST,
+	COMPARISON_TOLERANCE,
+	COMPARISON_COLUMNS,
+};
+
+enum compared_run_column {
+	RUNS_SIDE, /* "base" or "new" */
+	RUNS_RUN,
+	RUNS_CREATED, /* wall clock, text; missing: the input has none */
+	RUNS_STEPS,   /* used */
+	RUNS_SKIPPED, /* at the begin, as warm-up */
+	RUNS_MEDIAN,  /* ns */
+	RUNS_ERROR,   /* standard error of it from its own steps, as a ratio */
+	RUNS_TREND,   /* change of the step time over the run that was removed, as a ratio; missing: there was none */
+	RUNS_BLOCK,   /* steps that depend on each other: length of the blocks of the bootstrap */
+	RUNS_COLUMNS,
+};
+
+enum difference_column {
+	DIFFERENCE_KIND, /* "work", "hardware", "software", "settings", "recording" */
+	DIFFERENCE_FACT,
+	DIFFERENCE_BASE,
+	DIFFERENCE_NEW,
+	DIFFERENCE_RATIO,   /* new over base, of numbers */
+	DIFFERENCE_MATTERS, /* bool: step times cannot be compared without regard to it */
+	DIFFERENCE_MEANING, /* in words */
+	DIFFERENCE_COLUMNS,
+};
+
+enum metric_column {
+	METRIC_NAME,   /* "step_time" */
+	METRIC_TITLE,  /* "step time p50" */
+	METRIC_UNIT,   /* "ns", "bytes", "ratio", "per_s", "count" or "none": of base, new and delta */
+	METRIC_BETTER, /* "lower", "higher" */
+	METRIC_BASE,
+	METRIC_NEW,
+	METRIC_DELTA,
+	METRIC_RATIO, /* delta / base */
+	METRIC_LOW,   /* 95 % interval of the ratio */
+	METRIC_HIGH,
+	METRIC_P, /* of no change at all; Holm's for all but the first row */
+	METRIC_RESULT,
+	METRIC_NEEDED_RUNS, /* a side, to tell a change of `tolerance` from none in 9 of 10 cases; missing: settled, or unknown */
+	METRIC_NEEDED_STEPS, /* a run */
+	METRIC_REASON,       /* of the result, in words */
+	METRIC_COLUMNS,
+};
+
+enum contribution_column {
+	CONTRIBUTION_LEVEL, /* "phase", "operator", "kernel", "module", ...: the rows of one level sum to the whole */
+	CONTRIBUTION_NAME,
+	CONTRIBUTION_BASE, /* ns of a step */
+	CONTRIBUTION_NEW,
+	CONTRIBUTION_DELTA,
+	CONTRIBUTION_RATIO,      /* share of the step's difference */
+	CONTRIBUTION_BASE_CALLS, /* of a step */
+	CONTRIBUTION_NEW_CALLS,
+	CONTRIBUTION_IS_CERTAIN, /* its change is no noise (95 %, Holm over the level); missing: the noise is not known */
+	CONTRIBUTION_NOTE,       /* "renamed: a -> b", "only in new", ... */
+	CONTRIBUTION_COLUMNS,
+};
+
+struct comparison {
+	struct table verdict, runs, differences, metrics, contributions;
+};
+
+extern const struct comparison_options comparison_defaults;
+
+/* Each side needs at least one run. */
+void comparison_init(struct comparison *comparison, const struct compared_run *base, int base_count,
+                     const struct compared_run *new, int new_count, const struct comparison_options *options);
+void comparison_release(struct comparison *comparison);
+
+/* The row of a metric, -1: none. */
+int comparison_metric(const struct comparison *comparison, const char *name);
+
+#endif
