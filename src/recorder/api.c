@@ -201,6 +201,17 @@ void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload,
 		stream_put(type, id, payload, count);
 }
 
+/* One call for each count, so that none is a loop. */
+void emit_begin(uint32_t name, const uint64_t words[2], unsigned count)
+{
+	if (count == 2)
+		stream_put(STEPSCOPE_EVENT_BEGIN, name, words, 2);
+	else if (count == 1)
+		stream_put(STEPSCOPE_EVENT_BEGIN, name, words, 1);
+	else
+		stream_put(STEPSCOPE_EVENT_BEGIN, name, words, 0);
+}
+
 void emit_drop(enum stepscope_event type)
 {
 	stream_drop(type);

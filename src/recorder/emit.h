@@ -18,6 +18,10 @@ uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t
  * begins is recorded as "(no name)". */
 void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload, unsigned count);
 
+/* The beginning of a span with its name, and up to two words (STEPSCOPE_BEGIN_*): emit_event() in fewer instructions. Only while something is
+ * recorded. */
+void emit_begin(uint32_t name, const uint64_t words[2], unsigned count);
+
 /* Counts an event that the agent could not record. */
 void emit_drop(enum stepscope_event type);
 

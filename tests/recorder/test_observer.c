@@ -312,9 +312,9 @@ static void what_marks_a_thread_harms_no_record(void)
 /* ---- instructions -------------------------------------------------------------------------------------------------------------------- */
 
 #define CALLS 100
-/* Measured with gcc: 280, our own library around it included, and 425 more for three matrices and two scalars. */
-#define WITHOUT_INPUTS 320
-#define WITH_INPUTS 800
+/* Measured with gcc: 257, our own library around it included, and 283 more for three matrices and two scalars. */
+#define WITHOUT_INPUTS 285
+#define WITH_INPUTS 580
 
 static void victim_calls(int argc, char **argv)
 {

@@ -21,9 +21,11 @@
 #define HEAD_LIST 0x10000u   /* + length */
 #define HEAD_TENSOR 0x20000u /* + number of sizes + type << 8 */
 
+#define SEED 0x9e3779b97f4a7c15u
+#define FACTOR 0xff51afd7ed558ccdu
+
 struct hashes {
-	uint64_t base, values; /* without values, and theirs alone */
-	bool has_values;
+	uint64_t base, values; /* without values, and theirs alone; SEED: there are none */
 };
 
 /* Hash (40 of its bits) << 24 | symbol; the newest of a line comes first. */
@@ -32,10 +34,45 @@ static uint8_t variants[VARIANTS]; /* by hash without values; counts that fall t
 static uint32_t newest;            /* symbol that was made for inputs */
 static bool is_full;
 
+/* The upper half of a product depends on all of its factor, the lower one does not: they change places. */
 static inline uint64_t mix(uint64_t hash, uint64_t word)
 {
-	hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+	hash = (hash ^ word) * FACTOR;
+	return hash >> 32 | hash << 32;
+}
+
+/* For what is looked up, which leaves out some bits. */
+static inline uint64_t finish(struct hashes hashes)
+{
+	uint64_t hash = (hashes.base ^ hashes.values) * FACTOR;
 	return hash ^ hash >> 32;
+}
+
+/* Sizes and strides that are not in place: rare. */
+static __attribute__((noinline)) uint64_t hash_deep(uint64_t hash, uint64_t sizes, uint64_t depth, bool has_strides)
+{
+	uint64_t words = has_strides ? 2 * depth : depth;
+	for (unsigned i = 0; i < words; i++)
+		hash = mix(hash, load(sizes, 8 * i));
+	return hash;
+}
+
+/* A sum of words, each times a random number of its own, so that the processor need not wait for one before it takes the next: two
+ * tensors have the same one as rarely as with a mix() per word, which costs twice as many instructions. */
+static inline uint64_t sum_in_place(uint64_t sizes, uint64_t depth, bool has_strides)
+{
+	static const uint64_t weights[2][SIZES_IN_PLACE] = {
+		{0x9fb21c651e98df25u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u, 0xd6e8feb86659fd93u,
+	         0xa0761d6478bd642fu},
+		{0xe7037ed1a0b428dbu, 0x8ebc6af09c88c6e3u, 0x589965cc75374cc3u, 0x1d8e4e27c47d124fu,
+	         0xeb44accab455d165u}};
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < depth; i++) {
+		sum += load(sizes, 8 * i) * weights[0][i];
+		if (has_strides)
+			sum += load(sizes, 8 * (SIZES_IN_PLACE + i)) * weights[1][i];
+	}
+	return sum;
 }
 
 static inline uint64_t hash_tensor(uint64_t hash, uint64_t tensor)
@@ -44,55 +81,52 @@ static inline uint64_t hash_tensor(uint64_t hash, uint64_t tensor)
 	if (depth >= DEPTH_MAX)
 		return mix(hash, HEAD_NONE);
 	uint64_t type = inputs_layout.has_types ? load(tensor, inputs_layout.type) & 0xff : 0;
-	uint64_t sizes = tensor_sizes(tensor, depth), strides = tensor_strides(sizes, depth);
-	hash = mix(hash, HEAD_TENSOR + depth + (type << 8));
-	bool has_strides = inputs_layout.has_strides && !(keys & inputs_layout.unstrided);
-	for (unsigned i = 0; i < depth; i++)
-		hash = mix(hash, load(sizes, 8 * i));
-	for (unsigned i = 0; has_strides && i < depth; i++)
-		hash = mix(hash, load(strides, 8 * i));
-	return hash;
+	uint64_t head = HEAD_TENSOR + depth + (type << 8);
+	bool has_strides = !(keys & inputs_layout.unstrided);
+	uint64_t sizes = tensor_sizes(tensor, depth);
+	if (depth > SIZES_IN_PLACE)
+		return hash_deep(mix(hash, head), sizes, depth, has_strides);
+	return mix(hash, head + (has_strides ? sum_in_place(sizes, depth, true) : sum_in_place(sizes, depth, false)));
 }
 
-static void hash_list(struct hashes *hashes, uint64_t list)
+static inline struct hashes hash_value(struct hashes hashes, uint64_t at, uint32_t tag)
+{
+	hashes.base = mix(hashes.base, HEAD_VALUE + tag);
+	hashes.values = mix(hashes.values, value_bits(at, tag));
+	return hashes;
+}
+
+static __attribute__((noinline)) struct hashes hash_list(struct hashes hashes, uint64_t list)
 {
 	uint64_t begin = load(list, inputs_layout.list_begin), end = load(list, inputs_layout.list_begin + 8);
 	uint64_t count = (end - begin) / VALUE_BYTES;
 	bool is_tensors = load(list, inputs_layout.list_begin + 24) == inputs_layout.tensor_list;
-	hashes->base = mix(hashes->base, HEAD_LIST + (count > LIST_MAX ? LIST_MAX + 1 : count) + is_tensors * 256u);
+	hashes.base = mix(hashes.base, HEAD_LIST + (count > LIST_MAX ? LIST_MAX + 1 : count) + is_tensors * 256u);
 	for (uint64_t at = begin; count <= LIST_MAX && at < end; at += VALUE_BYTES) {
 		uint32_t tag = load_tag(at);
-		if (is_tensors) {
-			hashes->base = hash_tensor(hashes->base, tag == inputs_layout.tensor_tag ? load(at, 0) : 0);
-		} else if (is_value(tag) && inputs_layout.has_values) {
-			hashes->base = mix(hashes->base, HEAD_VALUE + tag);
-			hashes->values = mix(hashes->values, value_bits(at, tag));
-			hashes->has_values = true;
-		}
+		if (is_tensors)
+			hashes.base = hash_tensor(hashes.base, tag == inputs_layout.tensor_tag ? load(at, 0) : 0);
+		else if (is_value(tag) && inputs_layout.has_values)
+			hashes = hash_value(hashes, at, tag);
 	}
+	return hashes;
 }
 
-/* False: there are no inputs. */
-static inline bool hash_inputs(const void *record, struct hashes *hashes)
+static inline struct hashes hash_inputs(uint64_t at, uint64_t count)
 {
-	uint64_t at = load((uint64_t)(uintptr_t)record, inputs_layout.inputs);
-	uint64_t count = load((uint64_t)(uintptr_t)record, inputs_layout.inputs + 8);
-	*hashes = (struct hashes){.base = 0x9e3779b97f4a7c15u + count};
-	for (uint64_t i = 0; i < count && i < INPUTS_MAX; i++, at += VALUE_BYTES) {
+	struct hashes hashes = {SEED + count, SEED};
+	for (uint64_t end = at + (count < INPUTS_MAX ? count : INPUTS_MAX) * VALUE_BYTES; at < end; at += VALUE_BYTES) {
 		uint32_t tag = load_tag(at);
-		if (tag == inputs_layout.tensor_tag) {
-			hashes->base = hash_tensor(hashes->base, load(at, 0));
-		} else if (tag == inputs_layout.list_tag) {
-			hash_list(hashes, load(at, 0));
-		} else if (inputs_layout.has_values && is_value(tag)) {
-			hashes->base = mix(hashes->base, HEAD_VALUE + tag);
-			hashes->values = mix(hashes->values, value_bits(at, tag));
-			hashes->has_values = true;
-		} else {
-			hashes->base = mix(hashes->base, HEAD_NONE);
-		}
+		if (tag == inputs_layout.tensor_tag)
+			hashes.base = hash_tensor(hashes.base, load(at, 0));
+		else if (tag == inputs_layout.list_tag)
+			hashes = hash_list(hashes, load(at, 0));
+		else if (inputs_layout.has_values && is_value(tag))
+			hashes = hash_value(hashes, at, tag);
+		else
+			hashes.base = mix(hashes.base, HEAD_NONE);
 	}
-	return count != 0;
+	return hashes;
 }
 
 /* ---- symbols --------------------------------------------------------------------------------------------------------- */
@@ -105,10 +139,11 @@ static inline uint64_t *line_of(uint64_t hash)
 static inline uint32_t look_up(uint64_t hash)
 {
 	const uint64_t *line = line_of(hash);
+	uint64_t high = hash >> 24 << 24;
 	for (unsigned i = 0; i < CACHE_WAYS; i++) {
-		uint64_t seen = __atomic_load_n(&line[i], __ATOMIC_RELAXED);
-		if (seen >> 24 == hash >> 24 && seen)
-			return (uint32_t)(seen & 0xffffff);
+		uint64_t symbol = __atomic_load_n(&line[i], __ATOMIC_RELAXED) ^ high;
+		if (symbol - 1 < 0xffffff) /* of this hash, and none of a free place */
+			return (uint32_t)symbol;
 	}
 	return 0;
 }
@@ -142,32 +177,35 @@ static uint32_t make_symbol(const void *record, uint64_t hash, bool with_values)
 }
 
 /* Not inline: most calls do without. A scalar that changes from call to call must not fill the table of names. */
-static __attribute__((noinline)) uint32_t unseen(const void *record, const struct hashes *hashes)
+static __attribute__((noinline)) uint32_t unseen(const void *record, struct hashes hashes)
 {
 	static bool is_told;
-	uint8_t *count = &variants[hashes->base % VARIANTS];
-	if (!hashes->has_values || __atomic_load_n(count, __ATOMIC_RELAXED) < VARIANTS_MAX) {
-		uint32_t symbol = make_symbol(record, mix(hashes->base, hashes->values), true);
-		if (hashes->has_values && symbol > __atomic_load_n(&newest, __ATOMIC_RELAXED)) {
+	bool has_values = hashes.values != SEED;
+	uint8_t *count = &variants[hashes.base % VARIANTS];
+	if (!has_values || __atomic_load_n(count, __ATOMIC_RELAXED) < VARIANTS_MAX) {
+		uint32_t symbol = make_symbol(record, finish(hashes), true);
+		if (has_values && symbol > __atomic_load_n(&newest, __ATOMIC_RELAXED)) {
 			__atomic_store_n(&newest, symbol, __ATOMIC_RELAXED);
 			__atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
 		}
 		return symbol;
 	}
-	uint32_t symbol = look_up(~hashes->base);
+	uint32_t symbol = look_up(~hashes.base);
 	if (symbol)
 		return symbol;
 	tell_once(&is_told, "torch.inputs whose values change from call to call");
-	return make_symbol(record, ~hashes->base, false);
+	return make_symbol(record, ~hashes.base, false);
 }
 
 uint32_t inputs_symbol(const void *record)
 {
-	struct hashes hashes;
-	if (!hash_inputs(record, &hashes))
+	uint64_t values = load((uint64_t)(uintptr_t)record, inputs_layout.inputs);
+	uint64_t count = load((uint64_t)(uintptr_t)record, inputs_layout.inputs + 8);
+	if (count == 0)
 		return 0;
-	uint32_t symbol = look_up(mix(hashes.base, hashes.values));
-	return __builtin_expect(symbol != 0, 1) ? symbol : unseen(record, &hashes);
+	struct hashes hashes = hash_inputs(values, count);
+	uint32_t symbol = look_up(finish(hashes));
+	return __builtin_expect(symbol != 0, 1) ? symbol : unseen(record, hashes);
 }
 
 void inputs_text(const void *record, char *text, size_t bytes)

@@ -30,7 +30,7 @@ struct inputs_layout {
 	uint32_t value_tags[INPUTS_VALUES];
 	uint64_t tensor_list; /* address of the type of a list of tensors */
 	uint64_t untrusted;   /* bits of keys: nothing is read */
-	uint64_t unstrided;   /* bits of keys: no strides */
+	uint64_t unstrided;   /* bits of keys: no strides; all of them without has_strides */
 };
 extern struct inputs_layout inputs_layout;
 

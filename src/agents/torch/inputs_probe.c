@@ -302,6 +302,7 @@ static bool solve_tensors(void)
 		layout->has_types = find_type();
 		layout->has_strides = find_strides();
 		trust_others();
+		layout->unstrided |= layout->has_strides ? 0 : UINT64_MAX;
 	}
 	return layout->is_known;
 }
@@ -349,6 +350,8 @@ bool inputs_check(const char *text, const char *expected)
 	layout->has_types &= is_same_line(text, expected, "\nt ");
 	layout->has_strides &= is_same_line(text, expected, "\ns ");
 	layout->has_values &= is_same_line(text, expected, "\nv ");
+	if (!layout->has_strides)
+		layout->unstrided = UINT64_MAX;
 	return layout->is_known;
 }
 

@@ -101,13 +101,8 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 	bool has_inputs = observer.has_inputs && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES);
 	uint64_t frame = observer.has_lines ? lines_begin(record, open_records.depth - 1) : 0;
 	const uint64_t words[2] = {sequence_of(scope, record), (has_inputs ? inputs_symbol(record) : 0) | frame << 32};
-	/* one call for each count, so that none is a loop */
-	if (words[STEPSCOPE_BEGIN_WHERE])
-		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, words, 2);
-	else if (words[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE)
-		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, words, 1);
-	else
-		emit_event(STEPSCOPE_EVENT_BEGIN, symbol, NULL, 0);
+	unsigned count = words[STEPSCOPE_BEGIN_WHERE] ? 2 : words[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE;
+	emit_begin(symbol, words, count);
 }
 
 TORCH_START_BODY static void begin_function(const void *record)
