@@ -3,14 +3,13 @@
  * device_busy.c: the tables `device_busy` (a row per device, the whole trace) and `device_steps` (a row per device and step): how long a
  * device worked, at what, and why it did not. Times of work that overlaps count once.
  */
-#include "analysis/device_names.h"
+#include "analysis/device_use.h"
 #include "analysis/device_work.h"
 #include "analysis/labels.h"
 #include "analysis/step_times.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
-#include "model/launch_config.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,8 @@ struct fold {
 	struct device_times device;
 	struct device_gaps gaps;
 	struct intervals exposed, hidden_copies;
-	struct name_classes kernels; /* 1: on tensor cores */
+	struct use_window *steps; /* complete and selected, of the device's process */
+	size_t step_count;
 	struct launches own_launches;
 	struct step_times own_times;
 };
@@ -40,6 +40,23 @@ static void fold_begin(struct fold *fold, const struct model *model, const struc
 	fold->launches = launches_get(&fold->own_launches, model, options);
 }
 
+static bool is_counted(const struct fold *fold, uint32_t step, uint32_t process)
+{
+	return fold->model->steps[step].process == process && fold->times->steps[step].is_selected &&
+	       fold->times->steps[step].is_complete;
+}
+
+static void fold_steps(struct fold *fold, uint32_t process)
+{
+	fold->step_count = 0;
+	fold->steps = memory_resize(fold->steps, (size_t)fold->times->count + 1, sizeof(*fold->steps));
+	for (uint32_t i = 0; i < fold->times->count; i++)
+		if (is_counted(fold, i, process))
+			fold->steps[fold->step_count++] = (struct use_window){
+				.start_ns = fold->model->steps[i].start_ns, .end_ns = fold->model->steps[i].end_ns};
+	device_use_fill(fold->steps, fold->step_count, fold->model, &fold->work);
+}
+
 static void fold_device(struct fold *fold, const struct device *device)
 {
 	device_work_collect(&fold->work, fold->model, device->process, device->device);
@@ -47,6 +64,7 @@ static void fold_device(struct fold *fold, const struct device *device)
 	device_gaps_fill(&fold->gaps, fold->model, fold->launches, &fold->work, &fold->device.busy);
 	intervals_subtract(&fold->exposed, &fold->device.communication, &fold->device.compute);
 	intervals_intersect(&fold->hidden_copies, &fold->device.copies, &fold->device.kernels);
+	fold_steps(fold, device->process);
 }
 
 static struct busy busy_within(const struct fold *fold, int64_t start_ns, int64_t end_ns)
@@ -73,7 +91,7 @@ static void fold_release(struct fold *fold)
 	device_gaps_release(&fold->gaps);
 	intervals_release(&fold->exposed);
 	intervals_release(&fold->hidden_copies);
-	name_classes_release(&fold->kernels);
+	free(fold->steps);
 	launches_release(&fold->own_launches);
 	step_times_release(&fold->own_times);
 }
@@ -257,11 +275,9 @@ enum {
 	DEVICE_COPIES,
 	DEVICE_UNLAUNCHED,
 	DEVICE_SUM,
-	DEVICE_SM_EFFICIENCY,
-	DEVICE_OCCUPANCY,
-	DEVICE_TENSOR_CORES,
 	DEVICE_STEP_RATIO,
 	DEVICE_COLUMNS,
+	DEVICE_USE = DEVICE_COLUMNS,
 };
 
 static const struct table_column device_columns[DEVICE_COLUMNS] = {
@@ -294,31 +310,6 @@ static const struct table_column device_columns[DEVICE_COLUMNS] = {
                  .definition = "sum of the durations of all kernels, copies and fills; more than busy when some ran at "
                                "the same time",
                  .rules = RULE_NOT_NEGATIVE},
-	[DEVICE_SM_EFFICIENCY] = {.name = "sm_efficiency_ratio",
-                                  .title = "SM efficiency",
-                                  .type = TABLE_DOUBLE,
-                                  .unit = UNIT_RATIO,
-                                  .role = ROLE_SHARE,
-                                  .definition = "multiprocessors that have a block while a kernel runs: smaller of 1 and "
-                                                "blocks per multiprocessor, mean by time",
-                                  .denominator = "sum of the durations of the kernels whose launch says it",
-                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[DEVICE_OCCUPANCY] = {.name = "occupancy_ratio",
-                              .title = "occupancy",
-                              .type = TABLE_DOUBLE,
-                              .unit = UNIT_RATIO,
-                              .definition = "occupancy of the kernels as the trace estimates it, mean by time",
-                              .rules = RULE_NOT_NEGATIVE},
-	[DEVICE_TENSOR_CORES] =
-		{.name = "tensor_core_ratio",
-                 .title = "tensor cores",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_RATIO,
-                 .role = ROLE_SHARE,
-                 .definition = "share of the time of kernels whose names are of a family known to compute on tensor "
-                               "cores (AMD: matrix cores)",
-                 .denominator = "sum of the durations of all kernels",
-                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[DEVICE_STEP_RATIO] = {.name = "step_kernel_ratio",
                                .title = "kernels % of steps",
                                .type = TABLE_DOUBLE,
@@ -331,99 +322,59 @@ static const struct table_column device_columns[DEVICE_COLUMNS] = {
 
 struct device_sums {
 	int64_t kernels, copies, unlaunched, sum_ns;
-	double efficiency, efficiency_ns, occupancy, occupancy_ns, tensor_cores_ns, kernels_ns;
 };
 
-static void add_launch(struct device_sums *sums, const struct launch_config *config, int64_t dur_ns)
+static void sum_work(struct device_sums *sums, const struct fold *fold)
 {
-	double weight = (double)dur_ns, occupancy;
-
-	if (launch_config_has(config, LAUNCH_BLOCKS_PER_SM)) {
-		double blocks = config->numbers[LAUNCH_BLOCKS_PER_SM];
-
-		sums->efficiency += weight * (blocks < 1 ? blocks : 1);
-		sums->efficiency_ns += weight;
-	}
-	if (launch_config_occupancy(config, &occupancy)) {
-		sums->occupancy += weight * occupancy;
-		sums->occupancy_ns += weight;
-	}
-}
-
-static uint8_t classify_tensor_cores(const char *name)
-{
-	return is_tensor_core_kernel(name);
-}
-
-static void sum_work(struct device_sums *sums, struct fold *fold)
-{
-	struct launch_config config = {0};
-	uint32_t config_of = 0;
-
 	for (size_t n = 0; n < fold->work.count; n++) {
 		const struct work *item = &fold->work.items[n];
 		const struct launch *launch = launches_of(fold->launches, item->track, item->row);
 		bool is_kernel = item->class == WORK_COMPUTE || item->class == WORK_COMMUNICATION;
-		uint32_t i, inputs;
-		const struct span_chunk *chunk = track_chunk(fold->model->tracks[item->track], item->row, &i);
 
 		sums->kernels += is_kernel;
 		sums->copies += !is_kernel;
 		clamped_add(&sums->sum_ns, item->end_ns - item->start_ns);
 		sums->unlaunched += !launch || launch->track == MODEL_NONE;
-		if (is_kernel) {
-			double dur_ns = (double)(item->end_ns - item->start_ns);
-
-			sums->kernels_ns += dur_ns;
-			sums->tensor_cores_ns += name_class(&fold->kernels, fold->model, chunk->name[i]) ? dur_ns : 0;
-		}
-		inputs = span_inputs(chunk, i);
-		if (!is_kernel || !inputs)
-			continue;
-		if (inputs != config_of)
-			launch_config_read(&config, model_text(fold->model, config_of = inputs));
-		add_launch(sums, &config, item->end_ns - item->start_ns);
 	}
 }
 
-static void set_step_ratio(struct table *table, int row, const struct fold *fold, uint32_t process)
+#define NO_STEP "its process has no complete step"
+
+/* What is of the steps alone; the rest of `use` is of the whole trace. */
+static void set_steps(struct table *table, int row, const struct fold *fold, struct device_use *use)
 {
 	int64_t steps_ns = 0, kernels_ns = 0;
 
-	for (uint32_t i = 0; i < fold->times->count; i++) {
-		const struct model_step *step = &fold->model->steps[i];
+	for (size_t i = 0; i < fold->step_count; i++) {
+		const struct use_window *step = &fold->steps[i];
 
-		if (step->process != process || !fold->times->steps[i].is_selected ||
-		    !fold->times->steps[i].is_complete)
-			continue;
 		clamped_add(&steps_ns, intervals_length(step->start_ns, step->end_ns));
 		clamped_add(&kernels_ns, intervals_within(&fold->device.kernels, step->start_ns, step->end_ns));
+		use->sm_ns += step->use.sm_ns;
 	}
 	if (steps_ns > 0)
 		table_set_double(table, row, DEVICE_STEP_RATIO, (double)kernels_ns / (double)steps_ns);
 	else
-		table_set_missing(table, row, DEVICE_STEP_RATIO, "its process has no complete step");
+		table_set_missing(table, row, DEVICE_STEP_RATIO, NO_STEP);
+	device_use_set(table, row, DEVICE_USE, use, steps_ns, NO_STEP);
 }
 
-static void set_mean(struct table *table, int row, int column, double sum, double weight)
-{
-	if (weight > 0)
-		table_set_double(table, row, column, sum / weight);
-	else
-		table_set_missing(table, row, column, "the trace does not say it");
-}
-
-static void add_device(struct table *table, struct fold *fold, const struct device *device, int first)
+static void add_device(struct table *table, const struct fold *fold, const struct device *device, int first)
 {
 	const struct interval *busy = fold->device.busy.items;
 	size_t count = fold->device.busy.count;
 	struct device_sums sums = {0};
 	struct busy whole = {0};
+	struct use_window window = {0};
 	int row = table_row(table);
 
 	sum_work(&sums, fold);
-	if (count)
-		whole = busy_within(fold, busy[0].start_ns, busy[count - 1].end_ns);
+	if (count) {
+		window = (struct use_window){.start_ns = busy[0].start_ns, .end_ns = busy[count - 1].end_ns};
+		whole = busy_within(fold, window.start_ns, window.end_ns);
+		device_use_fill(&window, 1, fold->model, &fold->work);
+		window.use.sm_ns = 0;
+	}
 	table_set_text(table, row, DEVICE_LABEL,
 	               device_label(fold->model, device->process, device->device, &table->arena));
 	table_set_int(table, row, DEVICE_STREAMS, device->streams);
@@ -431,10 +382,7 @@ static void add_device(struct table *table, struct fold *fold, const struct devi
 	table_set_int(table, row, DEVICE_COPIES, sums.copies);
 	table_set_int(table, row, DEVICE_UNLAUNCHED, sums.unlaunched);
 	table_set_int(table, row, DEVICE_SUM, sums.sum_ns);
-	set_mean(table, row, DEVICE_SM_EFFICIENCY, sums.efficiency, sums.efficiency_ns);
-	set_mean(table, row, DEVICE_OCCUPANCY, sums.occupancy, sums.occupancy_ns);
-	set_mean(table, row, DEVICE_TENSOR_CORES, sums.tensor_cores_ns, sums.kernels_ns);
-	set_step_ratio(table, row, fold, device->process);
+	set_steps(table, row, fold, &window.use);
 	set_busy(table, row, first, &whole);
 }
 
@@ -447,10 +395,10 @@ static enum status run_devices(const struct model *model, const struct analysis_
 	int first;
 
 	fold_begin(&fold, model, options);
-	fold.kernels.classify = classify_tensor_cores;
 	table_init(table, "device_busy", "Devices",
 	           "what each device did from its first to its last work in the trace");
 	table_columns(table, device_columns, DEVICE_COLUMNS);
+	table_columns(table, device_use_columns, USE_COLUMNS);
 	first = add_busy_columns(table, "extent_ns", "first to last",
 	                         "time from the begin of its first to the end of its last work");
 	for (size_t i = 0; i < count; i++) {
@@ -473,6 +421,7 @@ enum {
 	STEP_DEVICE,
 	STEP_NUMBER,
 	STEP_COLUMNS,
+	STEP_USE = STEP_COLUMNS,
 };
 
 static const struct table_column step_columns[STEP_COLUMNS] = {
@@ -482,20 +431,23 @@ static const struct table_column step_columns[STEP_COLUMNS] = {
 
 static void add_steps(struct table *table, const struct fold *fold, const struct device *device, int first)
 {
+	const struct use_window *window = fold->steps;
+
 	for (uint32_t i = 0; i < fold->times->count; i++) {
 		const struct model_step *step = &fold->model->steps[i];
 		struct busy busy;
 		int row;
 
-		if (step->process != device->process || !fold->times->steps[i].is_selected ||
-		    !fold->times->steps[i].is_complete)
+		if (!is_counted(fold, i, device->process))
 			continue;
 		row = table_row(table);
 		busy = busy_within(fold, step->start_ns, step->end_ns);
 		table_set_text(table, row, STEP_DEVICE,
 		               device_label(fold->model, device->process, device->device, &table->arena));
 		table_set_int(table, row, STEP_NUMBER, step->number);
+		device_use_set(table, row, STEP_USE, &window->use, busy.all_ns, "the step took no time");
 		set_busy(table, row, first, &busy);
+		window++;
 	}
 }
 
@@ -511,6 +463,7 @@ static enum status run_steps(const struct model *model, const struct analysis_op
 	table_init(table, "device_steps", "Devices by step",
 	           "what each device did between begin and end of each complete step, whoever launched it");
 	table_columns(table, step_columns, STEP_COLUMNS);
+	table_columns(table, device_use_columns, USE_COLUMNS);
 	first = add_busy_columns(table, "step_ns", "step", "duration of the step");
 	for (size_t i = 0; i < count; i++) {
 		fold_device(&fold, &devices[i]);

@@ -33,6 +33,7 @@ enum {
 	KERNEL_REGISTERS,
 	KERNEL_SHARED,
 	KERNEL_BLOCKS_PER_SM,
+	KERNEL_SM_EFFICIENCY,
 	KERNEL_WARPS_PER_SM,
 	KERNEL_OCCUPANCY,
 	KERNEL_NAME,
@@ -99,6 +100,15 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                                   .type = TABLE_DOUBLE,
                                   .definition = "blocks of the launch over multiprocessors of the device, mean by time; "
                                                 "below 1 some have nothing to do"},
+	[KERNEL_SM_EFFICIENCY] = {.name = "sm_efficiency_ratio",
+                                  .title = "SM efficiency",
+                                  .type = TABLE_DOUBLE,
+                                  .unit = UNIT_RATIO,
+                                  .role = ROLE_SHARE,
+                                  .definition = "multiprocessors that have a block while it runs: smaller of 1 and "
+                                                "blocks per multiprocessor, mean by time",
+                                  .denominator = "sum of its durations",
+                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[KERNEL_WARPS_PER_SM] = {.name = "warps_per_sm",
                                  .title = "warps/SM",
                                  .type = TABLE_DOUBLE,
@@ -120,8 +130,8 @@ static const struct {
 	enum launch_fact fact;
 } means[] = {
 	{KERNEL_REGISTERS, LAUNCH_REGISTERS},         {KERNEL_SHARED, LAUNCH_SHARED_BYTES},
-	{KERNEL_BLOCKS_PER_SM, LAUNCH_BLOCKS_PER_SM}, {KERNEL_WARPS_PER_SM, LAUNCH_WARPS_PER_SM},
-	{KERNEL_OCCUPANCY, LAUNCH_OCCUPANCY},
+	{KERNEL_BLOCKS_PER_SM, LAUNCH_BLOCKS_PER_SM}, {KERNEL_SM_EFFICIENCY, LAUNCH_BLOCKS_PER_SM},
+	{KERNEL_WARPS_PER_SM, LAUNCH_WARPS_PER_SM},   {KERNEL_OCCUPANCY, LAUNCH_OCCUPANCY},
 };
 #define MEANS (sizeof(means) / sizeof(means[0]))
 
@@ -203,12 +213,16 @@ static void add_config(struct fold *fold, struct kernel *kernel, uint32_t inputs
 		return;
 	}
 	for (size_t i = 0; i < MEANS; i++) {
+		double number = config->numbers[means[i].fact];
+
 		if (means[i].fact == LAUNCH_OCCUPANCY ? !launch_config_occupancy(config, &occupancy)
 		                                      : !launch_config_has(config, means[i].fact))
 			continue;
-		kernel->sums[i] += config->numbers[means[i].fact] * weight;
+		if (means[i].column == KERNEL_SM_EFFICIENCY && number > 1)
+			number = 1;
+		kernel->sums[i] += number * weight;
 		kernel->weights[i] += weight;
-		kernel->plain[i] += config->numbers[means[i].fact];
+		kernel->plain[i] += number;
 		kernel->known[i]++;
 	}
 	for (int which = 0; which < 2; which++) {

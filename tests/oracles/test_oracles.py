@@ -141,6 +141,26 @@ def test_kernels_of_tensorboard(name):
             assert row["is_tensor_core"] and ("wmma" in its["name"] or "_MI16x16x" in its["name"])
 
 
+@pytest.mark.parametrize("name", [n for n in WITH_PEERS if n != "hta_amd_minitoy"])
+def test_sm_efficiency_of_tensorboard(name):
+    """Its steps end with the work they launched, so they are longer than ours where there are several; one step is the same."""
+    (ours,), its = rows(name, "device_busy"), oracle(name, "tb")
+    (efficiency,) = its["est_sm_efficiency"].values()
+    assert ours["step_sm_ratio"] == pytest.approx(efficiency, rel=1e-7 if name == "tl_h100_owlv2" else 0.005)
+    if name != "tl_h100_owlv2":  # there it takes an occupancy of 0 as one
+        (occupancy,) = its["est_occupancy"].values()
+        assert 100 * ours["occupancy_ratio"] == pytest.approx(occupancy, rel=0.002)
+
+
+def test_steps_have_what_devices_have():
+    """A device's means by time lie between those of its steps."""
+    for name in ("hta_ns_resolution", "kineto_resnet50_w4_a"):
+        (device,), steps = rows(name, "device_busy"), rows(name, "device_steps")
+        for column in ("sm_efficiency_ratio", "occupancy_ratio", "step_sm_ratio"):
+            values = [step[column] for step in steps]
+            assert min(values) <= device[column] * 1.01 and device[column] * 0.99 <= max(values), column
+
+
 @pytest.mark.parametrize("name", ["hta_amd_minitoy", "kineto_resnet50_w4_a"])
 def test_device_time_of_tensorboard(name):
     """Only these two: the plugin knows no launches by drivers, and loses work whose ids collide."""

@@ -136,11 +136,52 @@ static void devices_are_busy_or_idle_for_a_reason(void **state)
 	check(&run.table, 0, "sm_efficiency_ratio", 0.5);
 	check(&run.table, 0, "occupancy_ratio", 0.25);
 	check(&run.table, 0, "tensor_core_ratio", 60.0 / 82);
+	check(&run.table, 0, "step_sm_ratio", 0.15);
 	run_release(&run);
 	run_table(&run, "device_steps");
+	for (int step = 0; step < 2; step++) {
+		check(&run.table, step, "sm_efficiency_ratio", 0.5);
+		check(&run.table, step, "occupancy_ratio", 0.25);
+		check(&run.table, step, "tensor_core_ratio", step ? 30.0 / 52 : 1);
+		check(&run.table, step, "step_sm_ratio", 0.15);
+	}
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		for (int step = 0; step < 2; step++)
 			check(&run.table, step, times[i].column, times[i].steps_us[step] * US);
+	run_release(&run);
+}
+
+/* Kernels with 3/4 of a block per multiprocessor: 0-10 and 5-15 together have more than one for 5 us; one lies across the border of
+ * the steps 0-20 and 20-40. */
+static void kernels_that_run_together_share_the_multiprocessors(void **state)
+{
+	static const int64_t starts[] = {0, 5, 15};
+	struct device_run run;
+	uint32_t host, stream, row, name, config;
+
+	model_init(&run.model, 0);
+	host = model_add_track(&run.model, model_add_process(&run.model), TRACK_THREAD);
+	name = intern_add(&run.model.strings, "x");
+	config = intern_add(&run.model.strings, "blocks_per_sm=0.75");
+	for (int64_t i = 0; i < 2; i++) {
+		row = model_span_complete(&run.model, host, i * 20 * US, 20 * US, SPAN_STEP, name);
+		*model_add_step(&run.model) = (struct model_step){
+			.track = host, .row = row, .number = i, .start_ns = i * 20 * US, .end_ns = (i + 1) * 20 * US};
+	}
+	for (int i = 0; i < 3; i++) {
+		stream = model_add_track(&run.model, 0, TRACK_DEVICE);
+		row = model_span_complete(&run.model, stream, starts[i] * US, 10 * US, SPAN_KERNEL, name);
+		model_span_set_inputs(&run.model, stream, row, config);
+	}
+	model_finish(&run.model);
+	compute("device_steps", &run.model, &all_steps, &run.table);
+	check(&run.table, 0, "sm_efficiency_ratio", 0.75);
+	check(&run.table, 0, "step_sm_ratio", (10 * 0.75 + 5 + 5 * 0.75) / 20);
+	check(&run.table, 1, "step_sm_ratio", 5 * 0.75 / 20);
+	check_missing(&run.table, 0, "occupancy_ratio");
+	table_release(&run.table);
+	compute("device_busy", &run.model, &all_steps, &run.table);
+	check(&run.table, 0, "step_sm_ratio", (15 * 0.75 + 5 + 5 * 0.75) / 40);
 	run_release(&run);
 }
 
@@ -157,6 +198,7 @@ static void kernels_sum_to_their_time(void **state)
 	check(&run.table, row, "max_ns", 30 * US);
 	check(&run.table, row, "ratio", 60.0 / 82);
 	check(&run.table, row, "blocks_per_sm", 0.5);
+	check(&run.table, row, "sm_efficiency_ratio", 0.5);
 	check(&run.table, row, "registers", 32);
 	assert_string_equal(table_get(&run.table, row, table_find_column(&run.table, "grid"))->text, "4,1,1");
 	assert_true(table_get(&run.table, row, table_find_column(&run.table, "is_tensor_core"))->b);
@@ -469,6 +511,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_is_what_the_device_does_and_why_it_does_nothing),
 		cmocka_unit_test(devices_are_busy_or_idle_for_a_reason),
+		cmocka_unit_test(kernels_that_run_together_share_the_multiprocessors),
 		cmocka_unit_test(kernels_sum_to_their_time),
 		cmocka_unit_test(work_counts_for_the_step_that_launched_it),
 		cmocka_unit_test(copies_have_bytes_and_a_rate),
