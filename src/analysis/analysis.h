@@ -45,7 +45,8 @@ extern const struct analysis analysis_run, analysis_steps, analysis_step_time, a
 	analysis_metrics, analysis_marks, analysis_threads, analysis_ledger, analysis_cost, analysis_facts;
 
 extern const struct analysis analysis_step_breakdown, analysis_step_parts, analysis_device_busy, analysis_device_steps,
-	analysis_kernels, analysis_copies, analysis_launches, analysis_runtime_calls, analysis_communication;
+	analysis_kernels, analysis_copies, analysis_launches, analysis_runtime_calls, analysis_communication,
+	analysis_queue_depth;
 
 extern const struct analysis analysis_data_loader, analysis_host_waits, analysis_collectives, analysis_rank_phases;
 

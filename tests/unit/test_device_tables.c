@@ -284,6 +284,15 @@ static void a_queue_has_a_depth(void **state)
 	check(&run.table, 0, "depth_mean", (0 + 1 + 2 + 3 + 4 + 4 + 5 + 6 + 7 + 8) / 10.0);
 	check(&run.table, 0, "delay_max_ns", (95 - 9) * US);
 	table_release(&run.table);
+	compute("queue_depth", &run.model, &all_steps, &run.table); /* no steps: twentieths of 0-95 */
+	assert_int_equal(run.table.row_count, 20);
+	check(&run.table, 1, "launched_count", 5); /* 4.75-9.5 */
+	check(&run.table, 1, "depth_max", 9);
+	check(&run.table, 1, "depth_mean", (5 * 0.25 + 5 + 6 + 7 + 8 + 9 * 0.5) / 4.75);
+	check(&run.table, 19, "depth_mean", 1);
+	check(&run.table, 19, "empty_ns", 0);
+	check_missing(&run.table, 0, "step");
+	table_release(&run.table);
 	compute("device_busy", &run.model, &all_steps, &run.table);
 	check(&run.table, 0, "busy_ns", 100 * US);
 	check(&run.table, 0, "idle_ns", 0);
