@@ -3,6 +3,8 @@
 -- title: Events are missing from the recording
 -- severity: hint
 -- needs: run.lost_events
+-- tells if: NOT EXISTS (SELECT 1 FROM facts WHERE key = 'trace.format')
+-- cannot tell: another tool recorded this, which does not say what it lost
 -- threshold: events = 0 (ours)
 -- advice: a larger buffer (run --pool), fewer details (run --with), fewer steps (run --steps); stepscope info shows the ledger
 -- wrong: the lost events are of a time nobody asks about

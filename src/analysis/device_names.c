@@ -89,6 +89,27 @@ bool is_tensor_core_kernel(const char *name)
 	return contains_any(name, yes) && !contains_any(name, no);
 }
 
+/* cuBLAS, cuDNN, CUTLASS, Tensile; PyTorch's own kernels, cuDNN's norms, those that Inductor generates (pointwise, reduction,
+ * persistent reduction), CUB, FBGEMM's tables. */
+const char *work_of_kernel(const char *name)
+{
+	static const char *const matrix[] = {"gemm",      "gemv",         "scudnn",  "hcudnn",       "convolve",
+	                                     "conv2d",    "3dconv",       "wgrad",   "dgrad",        "fprop",
+	                                     "winograd",  "Cijk_",        "nvjet_",  "flash_fwd",    "fmha",
+	                                     "flash_bwd", "FmhaFwd",      "FmhaBwd", "xmma_",        "mfma",
+	                                     "cutlass::", "sdpa",         "attn_",   "splitKreduce", "im2col4d",
+	                                     "triton_mm", "triton_tem_f", NULL};
+	static const char *const memory[] = {
+		"elementwise", "reduce_kernel", "oftmax",     "SoftMax",      "layer_norm",     "LayerNorm",
+		"RowwiseM",    "GammaBeta",     "batch_norm", "bn_fw_",       "bn_bw_",         "CatArray",
+		"index",       "Index",         "embedding",  "permute_",     "dropout",        "multi_tensor_apply",
+		"pool_",       "_pool",         "triton_poi", "triton_red",   "triton_per",     "DeviceReduce",
+		"DeviceScan",  "RadixSort",     "transpose",  "nchwToNhwc",   "nhwcToNchw",     "scalePackedTensor",
+		"upsample",    "nll_loss",      "FP8row",     "FP8_quantize", "tensor_kernel_", NULL};
+
+	return contains_any(name, matrix) ? "matrix" : contains_any(name, memory) ? "memory" : NULL;
+}
+
 bool is_synchronizing_call(const char *name)
 {
 	static const char *const whole[] = {"cudaDeviceSynchronize",

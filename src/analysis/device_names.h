@@ -13,6 +13,10 @@ bool is_communication_kernel(const char *name);
 /* Kernels of the families that are known to compute on matrix units (NVIDIA: tensor cores, AMD: matrix cores). */
 bool is_tensor_core_kernel(const char *name);
 
+/* "matrix": products, convolutions and attention, which tensor cores can compute; "memory": kernels that do few operations for each
+ * byte; NULL: it does not say it. */
+const char *work_of_kernel(const char *name);
+
 /* Calls of a runtime or driver that come back when the device is done with something: "cudaStreamSynchronize", "hipMemcpy". */
 bool is_synchronizing_call(const char *name);
 

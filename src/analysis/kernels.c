@@ -26,6 +26,7 @@ enum {
 	KERNEL_MIN,
 	KERNEL_MAX,
 	KERNEL_TENSOR_CORES,
+	KERNEL_WORK,
 	KERNEL_STREAMS,
 	KERNEL_OPERATIONS,
 	KERNEL_GRID,
@@ -76,6 +77,10 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                                  .type = TABLE_BOOL,
                                  .definition = "its name is of a family known to compute on tensor cores (AMD: matrix "
                                                "cores); another name proves nothing"},
+	[KERNEL_WORK] = {.name = "work",
+                         .type = TABLE_TEXT,
+                         .definition = "matrix: products, convolutions and attention; memory: elementwise, norms, "
+                                       "reductions and copies, which memory limits; told by its name"},
 	[KERNEL_STREAMS] = {.name = "streams", .type = TABLE_TEXT, .definition = "the stream it ran on, or how many"},
 	[KERNEL_OPERATIONS] = {.name = "operation",
                                .type = TABLE_TEXT,
@@ -337,6 +342,10 @@ static void add_row(struct table *table, const struct fold *fold, const struct k
 	table_set_int(table, row, KERNEL_MIN, kernel->min_ns);
 	table_set_int(table, row, KERNEL_MAX, kernel->max_ns);
 	table_set_bool(table, row, KERNEL_TENSOR_CORES, is_tensor_core_kernel(name));
+	if (work_of_kernel(name))
+		table_set_text(table, row, KERNEL_WORK, work_of_kernel(name));
+	else
+		table_set_missing(table, row, KERNEL_WORK, "its name does not say it");
 	if (total_ns > 0)
 		table_set_double(table, row, KERNEL_RATIO, (double)kernel->total_ns / (double)total_ns);
 	else

@@ -273,12 +273,17 @@ static enum status apply_rule(struct running *running, const struct rule *rule, 
 
 /* ---- the whole ---- */
 
+/* The mean step; without steps the whole trace of a device counts as one, as in the table step_breakdown. */
 static double mean_step(struct report *report)
 {
-	const struct table *times = report_table(report, "step_time");
-	double mean_ns;
+	const struct table *times = report_table(report, "step_time"), *parts = report_table(report, "step_breakdown");
+	double mean_ns, sum_ns = 0;
 
-	return times->row_count && number_called(times, 0, "mean_ns", &mean_ns) ? mean_ns : 0;
+	if (times->row_count)
+		return number_called(times, 0, "mean_ns", &mean_ns) ? mean_ns : 0;
+	for (int row = 0; row < parts->row_count; row++)
+		sum_ns += number_called(parts, row, "mean_ns", &mean_ns) ? mean_ns : 0;
+	return sum_ns;
 }
 
 /* Problems before hints; in both the largest saving first, those that save no time last. */
@@ -309,7 +314,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	rank(&diagnosis->findings);
 	diagnosis->findings.empty = "nothing to fix here";
 	if (!status)
-		diagnosis_decide(diagnosis, report, rules);
+		diagnosis_decide(diagnosis, report, rules, running.step_ns);
 	query_release(&running.query);
 	arena_release(&arena);
 	if (status)

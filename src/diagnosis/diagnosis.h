@@ -48,6 +48,7 @@ enum verdict_column {
 	VERDICT_RATIO,
 	VERDICT_MARGIN,
 	VERDICT_SENTENCE,
+	VERDICT_PARTS,
 	VERDICT_COLUMNS,
 };
 
@@ -64,7 +65,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
                           struct error *err) MUST_CHECK;
 void diagnosis_release(struct diagnosis *diagnosis);
 
-/* Fills `verdict` from the findings and checks. Private to diagnosis/. */
-void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules);
+/* Fills `verdict` from the findings and checks; step_ns: the mean step, 0 when it is not known. Private to diagnosis/. */
+void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns);
 
 #endif

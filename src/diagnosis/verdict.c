@@ -13,13 +13,15 @@
 #define MIXED_PART 0.75  /* the second takes at least this part of the first */
 #define COMPUTE_SHARE 0.50
 #define VERDICTS 16
+#define NUMBERS 4 /* parts of a step that are named */
+#define SMALLEST_SHARE 0.01
 
 static const struct table_column columns[VERDICT_COLUMNS] = {
 	[VERDICT_VERDICT] =
 		{.name = "verdict",
                  .type = TABLE_TEXT,
                  .role = ROLE_KEY,
-                 .definition = "data-bound, host-bound, communication-bound, ..., mixed, healthy or unknown"},
+                 .definition = "data-bound, launch-bound, communication-bound, ..., mixed, healthy or unknown"},
 	[VERDICT_RATIO] = {.name = "ratio",
                            .type = TABLE_DOUBLE,
                            .unit = UNIT_RATIO,
@@ -33,6 +35,9 @@ static const struct table_column columns[VERDICT_COLUMNS] = {
                             .role = ROLE_EVIDENCE,
                             .definition = "how far that is from another verdict"},
 	[VERDICT_SENTENCE] = {.name = "sentence", .type = TABLE_TEXT, .definition = "the same in words"},
+	[VERDICT_PARTS] = {.name = "parts",
+                           .type = TABLE_TEXT,
+                           .definition = "what a step goes to, the largest parts first, as shares of it"},
 };
 
 struct share {
@@ -88,16 +93,20 @@ static void find_largest(const struct shares *shares, struct share *first, struc
 	}
 }
 
-/* How many rules about time could tell, and how many could not. */
-static void count_checks(const struct table *checks, const struct rule_set *rules, int *told, int *silent)
+/* How many causes some rule could look for, and how many none could. */
+static void count_causes(const struct table *checks, const struct rule_set *rules, int *told, int *silent)
 {
-	*told = *silent = 0;
+	struct shares causes = {.count = 0};
+
 	for (int row = 0; row < checks->row_count; row++) { /* in the order of the rules */
 		bool can_tell = strcmp(table_get(checks, row, CHECK_RESULT)->text, CHECK_CANNOT_TELL) != 0;
 
 		if (rules->rules[row].verdict)
-			*(can_tell ? told : silent) += 1;
+			add_share(&causes, rules->rules[row].verdict, can_tell);
 	}
+	*told = *silent = 0;
+	for (int i = 0; i < causes.count; i++)
+		*(causes.of[i].ratio > 0 ? told : silent) += 1;
 }
 
 static void decide(struct table *table, const char *verdict, double ratio, double margin, const char *sentence)
@@ -129,31 +138,86 @@ static bool has_problem(const struct table *findings)
 	return false;
 }
 
-/* Share of a step in forward, backward and optimizer; 0 where phases are not known. */
-static double compute_share(struct report *report)
+/* Sum of `ratio` over the rows of a table whose first column is one of the names. */
+static double sum_of_ratios(struct report *report, const char *table_name, const char *key, const char *const *names)
 {
-	static const char *const names[] = {"forward", "backward", "optimizer"};
-	const struct table *phases = report_table(report, "phases");
-	int name = table_find_column(phases, "name"), ratio = table_find_column(phases, "ratio");
+	const struct table *table = report_table(report, table_name);
+	int name = table_find_column(table, key), ratio = table_find_column(table, "ratio");
 	double sum = 0, share;
 
-	for (int row = 0; row < phases->row_count; row++) {
-		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-			if (!strcmp(table_get(phases, row, name)->text, names[i]) &&
-			    table_number(phases, row, ratio, &share))
+	for (int row = 0; row < table->row_count; row++) {
+		for (int i = 0; names[i]; i++) {
+			if (!strcmp(table_get(table, row, name)->text, names[i]) &&
+			    table_number(table, row, ratio, &share))
 				sum += share;
 		}
 	}
 	return sum;
 }
 
+/* What is known of the run beside the findings. */
+struct evidence {
+	bool has_device, has_steps;
+	double compute; /* share of a step: of kernels that compute; without a device of forward, backward and optimizer */
+	double nothing; /* share of a step in which the device did nothing and nothing was recorded of its threads */
+};
+
+static struct evidence look_around(struct report *report)
+{
+	static const char *const kernels[] = {"compute kernels", NULL},
+				 *const nothing[] = {"idle: nothing recorded", NULL},
+				 *const phases[] = {"forward", "backward", "optimizer", NULL};
+	struct evidence evidence = {
+		.has_device = report_table(report, "step_breakdown")->row_count,
+		.has_steps = report_table(report, "step_time")->row_count,
+	};
+
+	if (evidence.has_device) {
+		evidence.compute = sum_of_ratios(report, "step_breakdown", "part", kernels);
+		evidence.nothing = sum_of_ratios(report, "step_breakdown", "part", nothing);
+	} else {
+		evidence.compute = sum_of_ratios(report, "phases", "name", phases);
+	}
+	return evidence;
+}
+
+/* "compute kernels 84.4 %, idle: host 6.2 %": where a step goes, the largest first; NULL: not known. */
+static const char *where_it_goes(struct report *report, struct arena *arena)
+{
+	const struct table *parts = report_table(report, "step_breakdown");
+	const struct table *table = parts->row_count ? parts : report_table(report, "phases");
+	int name = table_find_column(table, parts->row_count ? "part" : "name");
+	int column = table_find_column(table, "ratio");
+	const char *text = NULL;
+	double limit = 2, ratio;
+	char number[UNITS_BYTES];
+
+	for (int count = 0; count < NUMBERS; count++) {
+		int best = -1;
+		double most = SMALLEST_SHARE;
+
+		for (int row = 0; row < table->row_count; row++) {
+			if (table_number(table, row, column, &ratio) && ratio < limit && ratio >= most)
+				best = row, most = ratio;
+		}
+		if (best < 0)
+			break;
+		limit = most;
+		text = arena_printf(arena, "%s%s%s %s", text ? text : "", text ? ", " : "",
+		                    table_get(table, best, name)->text, units_ratio(number, most));
+	}
+	return text;
+}
+
 /* No single thing takes much of a step. */
-static void decide_unbound(struct diagnosis *diagnosis, struct report *report, const struct share *first, int told,
-                           int silent)
+static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *evidence, const struct share *first,
+                           int told, int silent)
 {
 	struct table *table = &diagnosis->verdict;
-	double margin = BOUND_SHARE - first->ratio, compute = compute_share(report);
-	char a[UNITS_BYTES], b[UNITS_BYTES];
+	double margin = BOUND_SHARE - first->ratio;
+	bool has_problems = has_problem(&diagnosis->findings);
+	bool is_busy = evidence->compute >= COMPUTE_SHARE;
+	char a[UNITS_BYTES];
 	const char *most = first->verdict
 	                           ? arena_printf(&table->arena, "no cause takes a fifth of a step; the most is %s, %s",
 	                                          units_ratio(a, first->ratio), first->verdict)
@@ -162,57 +226,80 @@ static void decide_unbound(struct diagnosis *diagnosis, struct report *report, c
 	if (silent)
 		most = arena_printf(&table->arena, "%s; %d of the causes could not be looked for", most, silent);
 	if (silent > told)
+		decide_unknown(table, arena_printf(&table->arena,
+		                                   "no cause was found, but %d of %d causes could not be looked for",
+		                                   silent, silent + told));
+	else if (evidence->nothing >= COMPUTE_SHARE)
 		decide_unknown(table,
-		               arena_printf(&table->arena, "no cause was found, but %d of %d could not be looked for",
-		                            silent, silent + told));
-	else if (!has_problem(&diagnosis->findings))
+		               arena_printf(&table->arena,
+		                            "for %s of a step the device did nothing, and nothing was recorded of "
+		                            "the threads that drive it",
+		                            units_ratio(a, evidence->nothing)));
+	else if (!has_problems && (is_busy || !evidence->has_device))
 		decide(table, "healthy", first->ratio, margin, most);
-	else if (compute >= COMPUTE_SHARE)
-		decide(table, "compute-bound", compute, margin,
-		       arena_printf(&table->arena, "forward, backward and optimizer take %s of a step; %s",
-		                    units_ratio(b, compute), most));
+	else if (is_busy)
+		decide(table, "compute-bound", evidence->compute, margin,
+		       arena_printf(&table->arena, "%s %s of a step; %s",
+		                    evidence->has_device ? "kernels compute for"
+		                                         : "forward, backward and optimizer take",
+		                    units_ratio(a, evidence->compute), most));
 	else
 		decide(table, "mixed", first->ratio, margin, most);
 }
 
-static void decide_by_shares(struct diagnosis *diagnosis, struct report *report, const struct shares *shares, int told,
-                             int silent)
+static void decide_by_shares(struct diagnosis *diagnosis, const struct evidence *evidence, const struct shares *shares,
+                             int told, int silent)
 {
 	struct table *table = &diagnosis->verdict;
 	struct share first, second;
 	char a[UNITS_BYTES], b[UNITS_BYTES];
+	const char *unit = evidence->has_steps ? "of a step" : "of the whole trace, which has no steps";
 
+	if (evidence->nothing >= COMPUTE_SHARE) {
+		decide_unknown(table, arena_printf(&table->arena,
+		                                   "for %s %s the device did nothing, and nothing was recorded of the "
+		                                   "threads that drive it",
+		                                   units_ratio(a, evidence->nothing), unit));
+		return;
+	}
 	find_largest(shares, &first, &second);
 	if (first.ratio < BOUND_SHARE) {
-		decide_unbound(diagnosis, report, &first, told, silent);
+		decide_unbound(diagnosis, evidence, &first, told, silent);
 		return;
 	}
 	if (second.ratio >= BOUND_SHARE && second.ratio >= MIXED_PART * first.ratio) {
 		decide(table, "mixed", first.ratio, second.ratio - MIXED_PART * first.ratio,
-		       arena_printf(&table->arena, "%s (%s of a step) and %s (%s)", first.verdict,
-		                    units_ratio(a, first.ratio), second.verdict, units_ratio(b, second.ratio)));
+		       arena_printf(&table->arena, "%s (%s %s) and %s (%s)", first.verdict, units_ratio(a, first.ratio),
+		                    unit, second.verdict, units_ratio(b, second.ratio)));
 		return;
 	}
 	decide(table, first.verdict, first.ratio,
 	       first.ratio - (second.ratio > BOUND_SHARE ? second.ratio : BOUND_SHARE),
-	       arena_printf(&table->arena, "%s of a step%s%s%s%s", units_ratio(a, first.ratio),
+	       arena_printf(&table->arena, "%s %s%s%s%s%s", units_ratio(a, first.ratio), unit,
 	                    second.verdict ? "; next " : "", second.verdict ? second.verdict : "",
 	                    second.verdict ? " " : "", second.verdict ? units_ratio(b, second.ratio) : ""));
 }
 
-void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules)
+void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns)
 {
 	const struct table *times = report_table(report, "step_time");
 	const struct shares shares = collect(&diagnosis->findings);
+	const struct evidence evidence = look_around(report);
+	struct table *table = &diagnosis->verdict;
+	const char *parts;
 	int told, silent;
-	double mean_ns;
 
-	table_columns(&diagnosis->verdict, columns, VERDICT_COLUMNS);
-	count_checks(&diagnosis->checks, rules, &told, &silent);
-	if (!times->row_count || !table_number(times, 0, table_find_column(times, "mean_ns"), &mean_ns))
-		decide_unknown(&diagnosis->verdict, times->empty ? times->empty : "no complete step was recorded");
+	table_columns(table, columns, VERDICT_COLUMNS);
+	count_causes(&diagnosis->checks, rules, &told, &silent);
+	if (step_ns <= 0)
+		decide_unknown(table, times->empty ? times->empty : "no complete step was recorded");
 	else if (!told)
-		decide_unknown(&diagnosis->verdict, "no rule about time could tell");
+		decide_unknown(table, "no rule about time could tell");
 	else
-		decide_by_shares(diagnosis, report, &shares, told, silent);
+		decide_by_shares(diagnosis, &evidence, &shares, told, silent);
+	parts = where_it_goes(report, &table->arena);
+	if (parts)
+		table_set_text(table, 0, VERDICT_PARTS, parts);
+	else
+		table_set_missing(table, 0, VERDICT_PARTS, "neither phases nor work of a device were recorded");
 }

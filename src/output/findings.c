@@ -78,6 +78,10 @@ static void add_verdict(struct buffer *out, const struct table *verdict, const s
 	buffer_add_text(out, ": ");
 	text_wrapped(out, text_of(verdict, 0, VERDICT_SENTENCE), 2,
 	             (int)strlen(text_of(verdict, 0, VERDICT_VERDICT)) + 2, style);
+	if (text_of(verdict, 0, VERDICT_PARTS)) {
+		buffer_add_text(out, "  a step: ");
+		text_wrapped(out, text_of(verdict, 0, VERDICT_PARTS), 10, 10, style);
+	}
 }
 
 static void add_counts(struct buffer *out, const struct diagnosis *diagnosis)
@@ -90,32 +94,50 @@ static void add_counts(struct buffer *out, const struct diagnosis *diagnosis)
 	              hints, hints == 1 ? "" : "s", quiet, quiet == 1 ? "" : "s");
 }
 
+/* All rules with the reason of that row, by their ids: there are many, and --list says what each looks for. */
+static void add_rules_of(struct buffer *out, const struct table *checks, int row, const struct text_style *style)
+{
+	const char *reason = text_of(checks, row, CHECK_REASON);
+	struct buffer ids;
+
+	buffer_init(&ids, 1 << 14);
+	for (int other = row; other < checks->row_count; other++) {
+		const char *its = text_of(checks, other, CHECK_REASON);
+
+		if (its && !strcmp(its, reason))
+			buffer_printf(&ids, "%s%s", ids.length ? " " : "", text_of(checks, other, CHECK_RULE));
+	}
+	buffer_add_text(out, "    ");
+	text_wrapped(out, ids.data, 4, 4, style);
+	buffer_release(&ids);
+}
+
+static bool is_first_of_its_reason(const struct table *checks, int row)
+{
+	for (int before = 0; before < row; before++) {
+		const char *reason = text_of(checks, before, CHECK_REASON);
+
+		if (reason && !strcmp(reason, text_of(checks, row, CHECK_REASON)))
+			return false;
+	}
+	return true;
+}
+
 /* The rules of one reason together: many need the same. */
 static void add_silent(struct buffer *out, const struct table *checks, const struct text_style *style)
 {
 	bool is_first = true;
 
 	for (int row = 0; row < checks->row_count; row++) {
-		const char *reason = text_of(checks, row, CHECK_REASON);
-		int before = 0;
-
-		while (reason && before < row &&
-		       (!text_of(checks, before, CHECK_REASON) ||
-		        strcmp(text_of(checks, before, CHECK_REASON), reason) != 0))
-			before++;
-		if (!reason || before < row)
+		if (!text_of(checks, row, CHECK_REASON) || !is_first_of_its_reason(checks, row))
 			continue;
 		if (is_first)
-			buffer_add_text(out, "\nCannot tell\n");
+			buffer_add_text(out,
+			                "\nCannot tell (stepscope diagnose --list says what each rule looks for)\n");
 		is_first = false;
 		buffer_add_text(out, "  ");
-		text_wrapped(out, reason, 2, 2, style);
-		for (int other = row; other < checks->row_count; other++) {
-			if (text_of(checks, other, CHECK_REASON) &&
-			    !strcmp(text_of(checks, other, CHECK_REASON), reason))
-				buffer_printf(out, "    %s  %s\n", text_of(checks, other, CHECK_RULE),
-				              text_of(checks, other, CHECK_TITLE));
-		}
+		text_wrapped(out, text_of(checks, row, CHECK_REASON), 2, 2, style);
+		add_rules_of(out, checks, row, style);
 	}
 }
 

@@ -1,0 +1,14 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- id: SS308
+-- title: The device copies and computes nothing
+-- severity: problem
+-- verdict: copy-bound
+-- needs: step_breakdown.ratio
+-- threshold: share = 0.10 (of a step, ours; guide 001 warns at 0.30 of the time of its ten largest operators, XProf at 0.30)
+-- advice: pinned memory and non_blocking=True, so that the next batch is copied beside the computation; keep on the device what is used
+--   again; send smaller types and convert there
+-- wrong: the copies are the work, as in loading a model
+SELECT (SELECT copy FROM copies WHERE direction <> 'fill' ORDER BY total_ns DESC LIMIT 1) AS place,
+       'for ' || as_share(ratio) || ' of a step, ' || as_time(mean_ns) || ', it copies and computes nothing' AS evidence,
+       mean_ns AS saving_ns, 0.8 AS confidence
+FROM step_breakdown WHERE part = 'exposed copies' AND ratio > :share

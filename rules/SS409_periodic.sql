@@ -1,0 +1,33 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- id: SS409
+-- title: Every so many steps one is slow
+-- severity: hint
+-- needs: steps.is_outlier
+-- tells if: (SELECT count >= 10 FROM step_time WHERE process = 'all')
+-- cannot tell: fewer than 10 complete steps were recorded
+-- threshold: times = 3 (slow steps at the same distance, ours)
+-- advice: what happens there by plan: a checkpoint, an evaluation, a log, a collection of garbage; do it less often or beside the steps.
+--   The steady state is the median, not the mean
+-- wrong: that work is wanted where it is
+WITH slow AS (SELECT step, step - lag(step) OVER (ORDER BY step) AS distance FROM (SELECT DISTINCT step FROM steps
+                                                                                   WHERE is_outlier AND is_complete)),
+     spikes AS (SELECT count(*) AS count, min(step) AS first, min(distance) AS low, max(distance) AS high FROM slow),
+     means AS (SELECT is_outlier AS o, avg(duration_ns) AS step_ns, avg(data_ns) AS data, avg(forward_ns) AS forward,
+                      avg(backward_ns) AS backward, avg(optimizer_ns) AS optimizer, avg(communication_ns) AS communication,
+                      avg(checkpoint_ns) AS checkpoint, avg(evaluation_ns) AS evaluation, avg(other_ns) AS other
+               FROM steps WHERE is_complete GROUP BY is_outlier),
+     grown AS (SELECT 'data' AS phase, s.data - n.data AS more FROM means s JOIN means n ON s.o AND NOT n.o
+               UNION ALL SELECT 'forward', s.forward - n.forward FROM means s JOIN means n ON s.o AND NOT n.o
+               UNION ALL SELECT 'backward', s.backward - n.backward FROM means s JOIN means n ON s.o AND NOT n.o
+               UNION ALL SELECT 'optimizer', s.optimizer - n.optimizer FROM means s JOIN means n ON s.o AND NOT n.o
+               UNION ALL SELECT 'communication', s.communication - n.communication FROM means s JOIN means n ON s.o AND NOT n.o
+               UNION ALL SELECT 'checkpoint', s.checkpoint - n.checkpoint FROM means s JOIN means n ON s.o AND NOT n.o
+               UNION ALL SELECT 'evaluation', s.evaluation - n.evaluation FROM means s JOIN means n ON s.o AND NOT n.o
+               UNION ALL SELECT 'no phase', s.other - n.other FROM means s JOIN means n ON s.o AND NOT n.o)
+SELECT 'every ' || low || ' steps, from step ' || first AS place,
+       count || ' slow steps, ' || as_time(s.step_ns) || ' on the mean, the others ' || as_time(n.step_ns)
+         || coalesce('; the time goes to ' || (SELECT phase || ', ' || as_time(more) FROM grown WHERE more > 0 ORDER BY more DESC LIMIT 1), '')
+         AS evidence,
+       (s.step_ns - n.step_ns) * count / (SELECT t.count FROM step_time t WHERE t.process = 'all') AS saving_ns, 0.8 AS confidence
+FROM spikes JOIN means s ON s.o JOIN means n ON NOT n.o
+WHERE count >= :times AND low = high AND low > 1

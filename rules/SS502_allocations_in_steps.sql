@@ -1,0 +1,18 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- id: SS502
+-- title: Memory of the device is taken from the driver in the loop
+-- severity: problem
+-- needs: runtime_calls, step_breakdown
+-- threshold: share = 0.01 (of steps, ours; guide 000: frequent cudaMalloc and cudaFree inside steps)
+-- advice: no empty_cache() in the loop; sizes that do not change; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+-- wrong: the recording begins with the program: the first steps fill the allocator's cache
+SELECT group_concat(call, ', ') AS place,
+       sum(calls) || ' calls, ' || as_time(sum(total_ns)) || ', ' || as_share(min(1, sum(total_ns) * 1.0 / s.all_ns)) || ' of steps'
+         AS evidence,
+       min(1, sum(total_ns) * 1.0 / s.all_ns) * s.step_ns AS saving_ns,
+       CASE WHEN (SELECT count > 2 FROM step_time WHERE process = 'all') THEN 0.7 ELSE 0.4 END AS confidence
+FROM (SELECT * FROM runtime_calls
+      WHERE call IN ('cudaMalloc', 'cudaFree', 'hipMalloc', 'hipFree', 'cuMemCreate', 'cuMemMap', 'cuMemUnmap', 'cuMemRelease',
+                     'cuMemSetAccess', 'cudaHostAlloc', 'cudaFreeHost', 'hipHostMalloc', 'hipHostFree')),
+     (SELECT sum(total_ns) AS all_ns, sum(mean_ns) AS step_ns FROM step_breakdown) s
+HAVING sum(total_ns) > :share * s.all_ns

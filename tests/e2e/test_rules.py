@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every built-in rule that reads traces: an input in which it fires, one in which it stays silent, one of which it says that it cannot
+tell. Real traces wherever one shows the fault; made_trace.py for the rest. Rules that need a recording of ours: see ELSEWHERE."""
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from made_trace import GLOO, H100, NCCL, Trace, busy
+
+STEPSCOPE = os.environ["STEPSCOPE"]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+DATA = HERE.parent / "data"
+TRACES = DATA / "traces"
+HTA = TRACES / "hta/tests/data"
+H100_TRACES = TRACES / "tracelens/tests/traces/h100"
+DLRM = TRACES / "param/et_replay/tests/inputs/dlrm_kineto"
+
+V100_TRAINING = DATA / "hta_ns_resolution/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz"
+QWEN = H100_TRACES / "Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz"
+BERT = H100_TRACES / "gaunernst_bert-small-uncased__1016001.json.gz"
+RESNET = TRACES / "kineto/tb_plugin/samples/resnet50_num_workers_4/worker0.pt.trace.json.gz"
+NO_WORKERS = DLRM / "worker2_step_12.1694128201554.pt.trace.json.gz"
+ONE_RANK = DLRM / "worker3_step_12.1694128201557.pt.trace.json.gz"
+ALEXNET = HTA / "critical_path/alexnet/benchmark_result_2869224_1695835535_trace.json.gz"
+SPIN = HTA / "critical_path/cuda_event_sync/event_sync_trace.json.gz"
+SAMPLED = HTA / "timeline_analysis/sampled_rank-0.json.gz"
+CPU_ONLY = HTA / "cpu_only/@05cd72fe/rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz"
+NO_OPERATORS = HTA / "trace_compare/base/base.json.gz"
+LEGACY = TRACES / "lightning/0_trace.json.gz"
+
+
+# ---- traces made by hand ----
+
+def attention(name):
+    trace = busy()
+    trace.op("aten::bmm", 100, 50)
+    trace.launch("cudaLaunchKernel", 110, 5, "nvjet_tst_64x64", 940, 20)
+    trace.op(name, 200, 50)
+    trace.launch("cudaLaunchKernel", 210, 5, "softmax_warp_forward", 960, 40)
+    return trace
+
+
+def copies(is_exposed):
+    trace = Trace(deviceProperties=[H100])
+    trace.step(0, 0, 1000)
+    trace.launch("cudaLaunchKernel", 10, 5, "nvjet_tst_128x128", 30, 500)
+    trace.launch("cudaMemcpyAsync", 20, 5, "Memcpy HtoD (Pinned -> Device)", 540 if is_exposed else 100, 400, "gpu_memcpy", bytes=1 << 20)
+    return trace
+
+
+def steps(lengths, gap=0):
+    """Steps of the host alone, one behind the other, in an operator nearly all the time."""
+    trace, start = Trace(), 0
+    for number, length in enumerate(lengths):
+        trace.step(number, start, length)
+        trace.op("aten::mm", start + 1, length - 2)
+        start += length + gap
+    return trace
+
+
+def steps_and_stalls(distance):
+    return steps([9000 if i % distance == distance - 1 else 1000 + i % 3 for i in range(40)])
+
+
+def memory(share):
+    trace = busy()
+    size = int(H100["totalGlobalMem"] * share)
+    trace.memory(20, size, size, 4096)
+    return trace
+
+
+def idle_with_memory():
+    trace = Trace(deviceProperties=[H100])
+    trace.step(0, 0, 1000)
+    trace.memory(20, 1 << 20, 1 << 20, 4096)
+    trace.launch("cudaLaunchKernel", 15, 5, "nvjet_tst_128x128", 30, 100)
+    return trace
+
+
+def wrapped(name, devices=1, **facts):
+    trace = busy(**facts)
+    trace.op("aten::add", 200, 5)
+    trace.op(name, 300, 100)
+    for device in range(1, devices):
+        trace.launch("cudaLaunchKernel", 310, 5, "nvjet_tst_64x64", 320, 20, device=device)
+    return trace
+
+
+def batch_norms(count):
+    trace = busy()
+    trace.op("aten::add", 200, 5)
+    for i in range(count):
+        trace.op("SyncBatchNorm", 300 + 2 * i, 1)
+    return trace
+
+
+def operators_only():
+    trace = Trace()
+    trace.op("my_op", 0, 10)
+    return trace
+
+
+# rule: (input in which it fires, a part of its evidence), input in which it finds nothing, input of which it cannot tell
+RULES = {
+    "SS101": ((NO_WORKERS, "9.9 % of a step"), RESNET, LEGACY),
+    "SS102": ((NO_WORKERS, "of 1 batches"), RESNET, QWEN),
+    "SS204": ((lambda: steps([1000] * 5, 200), "160.0 us"), lambda: steps([1000] * 5), LEGACY),
+    "SS205": ((BERT, "92.0 % of a step"), QWEN, NO_OPERATORS),
+    "SS206": ((ALEXNET, "cudaDeviceGetStreamPriorityRange"), QWEN, CPU_ONLY),
+    "SS208": ((BERT, "6.9 %"), QWEN, CPU_ONLY),
+    "SS209": ((BERT, "kernels are shorter"), RESNET, CPU_ONLY),
+    "SS210": ((BERT, "pieces of work wait"), QWEN, CPU_ONLY),
+    "SS302": ((V100_TRAINING, "on tensor cores: 0.0 %"), QWEN, RESNET),
+    "SS303": ((ONE_RANK, "44.0 % of the multiprocessors"), QWEN, RESNET),
+    "SS304": ((QWEN, "57.9 % of a step"), RESNET, CPU_ONLY),
+    "SS305": ((lambda: attention("aten::_softmax"), "2 % of the time of devices"), QWEN, CPU_ONLY),
+    "SS307": ((RESNET, "12 copies, 110 MiB"), QWEN, CPU_ONLY),
+    "SS308": ((lambda: copies(True), "it copies and computes nothing"), lambda: copies(False), CPU_ONLY),
+    "SS309": ((SPIN, "73.5 %"), QWEN, operators_only),
+    "SS403": ((lambda: steps([1000, 2000] * 10), "the slowest 2.000 ms"), lambda: steps([1000] * 20), lambda: steps([1000] * 3)),
+    "SS409": ((lambda: steps_and_stalls(10), "4 slow steps, 9.000 ms"), lambda: steps([1000, 1003] * 10), lambda: steps([1000] * 3)),
+    "SS502": ((ALEXNET, "40 calls, 8.514 s"), QWEN, CPU_ONLY),
+    "SS503": ((lambda: memory(0.95), "95.0 % of 79.2 GiB"), lambda: memory(0.5), RESNET),
+    "SS504": ((idle_with_memory, "kernels run for 10.0 %"), lambda: memory(0.2), RESNET),
+    "SS601": ((SAMPLED, "27.4 % of a step"), RESNET, None),
+    "SS603": ((lambda: wrapped("DataParallel.forward", 2), "2 devices"), lambda: wrapped("DataParallel.forward"), operators_only),
+    "SS604": ((lambda: wrapped("DistributedDataParallel.forward", distributedInfo=GLOO), "DistributedDataParallel"),
+              lambda: wrapped("DistributedDataParallel.forward", distributedInfo=NCCL), QWEN),
+    "SS902": ((lambda: steps([9000] + [1000] * 9), "9.000 ms, the median step 1.000 ms"), lambda: steps([1000] * 9), lambda: steps([1000])),
+    "SS605": ((lambda: batch_norms(50), "25 in each step"), lambda: batch_norms(30), operators_only),
+}
+# rules about what only our own recordings have, or that depend on how long things take: where their tests are
+ELSEWHERE = {
+    "SS201": "tests/torch/test_diagnosis.py",
+    "SS202": "tests/torch/test_diagnosis.py",
+    "SS203": "tests/torch/test_diagnosis.py",
+    "SS301": "tests/torch/test_diagnosis.py",
+    "SS401": "tests/torch/test_diagnosis.py",
+    "SS402": "tests/torch/test_diagnosis.py",
+    "SS501": "tests/e2e/test_diagnose.py",
+    "SS602": "tests/e2e/test_diagnose.py",
+    "SS701": "tests/e2e/test_diagnose.py",
+    "SS702": "tests/python/test_faults.py",
+    "SS703": "tests/python/test_faults.py",
+    "SS801": "tests/python/test_faults.py",
+    "SS802": "tests/python/test_faults.py",
+    "SS803": "tests/python/test_faults.py",
+    "SS804": "tests/python/test_faults.py",
+    "SS901": "tests/python/test_faults.py",
+}
+diagnosed = {}
+
+
+def diagnose(tmp_path, case):
+    """By the real trace, or made now."""
+    if case not in diagnosed:
+        path = case().write(tmp_path / "made.json") if callable(case) else case
+        done = subprocess.run([STEPSCOPE, "diagnose", path, "--json"], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        diagnosed[case] = json.loads(done.stdout)
+    return diagnosed[case]
+
+
+def result_of(tmp_path, case, rule):
+    return next(check["result"] for check in diagnose(tmp_path, case)["checks"] if check["rule"] == rule)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_it_fires(tmp_path, rule):
+    case, evidence = RULES[rule][0]
+    found = [finding for finding in diagnose(tmp_path, case)["findings"] if finding["rule"] == rule]
+    assert found, diagnose(tmp_path, case)
+    assert evidence in found[0]["evidence"]
+    assert found[0]["where"] and found[0]["advice"] and found[0]["wrong"]
+    assert found[0]["saving_ns"] is None or found[0]["saving_ns"] > 0
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_it_stays_silent(tmp_path, rule):
+    assert result_of(tmp_path, RULES[rule][1], rule) == "nothing"
+
+
+@pytest.mark.parametrize("rule", [rule for rule, case in RULES.items() if case[2]])
+def test_it_says_that_it_cannot_tell(tmp_path, rule):
+    assert result_of(tmp_path, RULES[rule][2], rule) == "cannot tell"
+
+
+@pytest.mark.parametrize("rule", ["SS202", "SS203", "SS401", "SS501", "SS701", "SS702", "SS703", "SS801", "SS802", "SS803", "SS804", "SS901"])
+def test_a_trace_of_another_tool_does_not_tell(tmp_path, rule):
+    assert result_of(tmp_path, QWEN, rule) == "cannot tell"
+
+
+def test_every_rule_is_tested():
+    rules = {path.name[:5] for path in (ROOT / "rules").glob("*.sql")}
+    assert rules == RULES.keys() | ELSEWHERE.keys()
+    for rule, path in ELSEWHERE.items():
+        assert rule in (ROOT / path).read_text(), (rule, path)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults that a program without PyTorch can have, found by their rules. Nothing here depends on how long anything takes."""
+import json
+import subprocess
+import sys
+
+import pytest
+from python_tools import STEPSCOPE, environment, run
+
+LOSSES = "import stepscope\nfor i in range(30):\n    with stepscope.step(i):\n        stepscope.metric('{}', {})\n"
+COUNTER = "import stepscope\nfor value in {}:\n    stepscope.counter('host.{}', value)\n"
+# every thread keeps the chunk that it wrote to, and the pool has fewer
+THREADS = """
+import stepscope, threading
+stepscope.step_begin(0)
+all_wrote = threading.Barrier(100)
+def write():
+    stepscope.mark("here")
+    all_wrote.wait()
+threads = [threading.Thread(target=write) for _ in range(100)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+stepscope.step_end()
+"""
+DIES = """
+import os, signal, stepscope
+for i in range(5):
+    stepscope.step_begin(i)
+    stepscope.push("reading")
+    if i == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+    stepscope.pop()
+    stepscope.step_end()
+"""
+GOOD = LOSSES.format("reward", "1")
+
+# rule: (program, options, a part of where and evidence), program in which nothing is found, whether it cannot tell of GOOD
+FAULTS = {
+    "SS702": ((LOSSES.format("train_loss", "1 if i < 10 else 1.6"), [], "1 on the mean of the first ten values, 1.6"),
+              LOSSES.format("train_loss", "1 if i < 10 else 1.4"), True),
+    "SS703": ((LOSSES.format("grad_norm", "1 if i < 10 else 3"), [], "1 on the mean of the first third, 3"),
+              LOSSES.format("grad_norm", "1 if i < 10 else 1.5"), True),
+    "SS801": ((COUNTER.format([0, 0.2], "cgroup.cpu_throttled_s_per_s"), [], "0.10 s of every second"),
+              COUNTER.format([0, 0.01], "cgroup.cpu_throttled_s_per_s"), True),
+    "SS802": ((DIES, [], "killed by SIGKILL; its last step is 4, in reading"), GOOD, False),
+    "SS803": ((COUNTER.format([1, 2], "cgroup.memory_oom_kills"), [], "1 programs killed at the limit of the control group"),
+              COUNTER.format([1, 1], "cgroup.memory_oom_kills"), True),
+    "SS804": ((COUNTER.format([0.4, 0.6], "cpu.iowait_ratio"), [], "50.0 % of the time"), COUNTER.format([0, 0.1], "cpu.iowait_ratio"), True),
+    "SS901": ((THREADS, ["--pool", "256K"], "events were lost"), GOOD, False),
+}
+
+
+def diagnose(tmp_path, text, options=()):
+    (tmp_path / "program.py").write_text(text)
+    run(tmp_path, sys.executable, "program.py", options=["--no-host", *options])
+    done = subprocess.run([STEPSCOPE, "diagnose", "run", "--json"], cwd=tmp_path, timeout=60, env=environment(), capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def result_of(diagnosis, rule):
+    return next(check["result"] for check in diagnosis["checks"] if check["rule"] == rule)
+
+
+@pytest.mark.parametrize("rule", FAULTS)
+def test_it_fires(tmp_path, rule):
+    program, options, evidence = FAULTS[rule][0]
+    found = [finding for finding in diagnose(tmp_path, program, options)["findings"] if finding["rule"] == rule]
+    assert found and evidence in found[0]["evidence"]
+
+
+@pytest.mark.parametrize("rule", FAULTS)
+def test_it_stays_silent(tmp_path, rule):
+    assert result_of(diagnose(tmp_path, FAULTS[rule][1]), rule) == "nothing"
+
+
+def test_they_say_that_they_cannot_tell(tmp_path):
+    diagnosis = diagnose(tmp_path, GOOD)
+    for rule in [rule for rule, fault in FAULTS.items() if fault[2]]:
+        assert result_of(diagnosis, rule) == "cannot tell", rule
