@@ -71,8 +71,7 @@ def attach():
     """PyTorch is there."""
     try:
         start_ns = time.thread_time_ns()
-        if "stepscope" not in sys.modules:
-            _load_package()
+        _load_package()
         if is_wanted() and not os.environ.get("STEPSCOPE_RUN_DIR"):
             from stepscope import _auto
 
@@ -86,16 +85,43 @@ def attach():
 
 
 def _load_package():
-    """The installed package, or the one that the launcher brought."""
-    try:
+    """The installed package, or the one that the launcher brought. A folder of that name without code of its own, as our sources are where
+    they were cloned, loses against it as against any package; but what it holds stays importable."""
+    from importlib.util import find_spec
+
+    theirs = sys.modules.get("stepscope")
+    spec = getattr(theirs, "__spec__", None) if theirs is not None else find_spec("stepscope")
+    if hasattr(theirs, "unavailable") or spec is not None and _is_ours(spec):
         import stepscope  # noqa: F401
-    except ImportError:
-        sys.path.extend(TorchFinder.folders)
-        try:
-            import stepscope  # noqa: F401
-        finally:
-            for folder in TorchFinder.folders:
-                sys.path.remove(folder)
+    elif theirs is not None and spec is None or spec is not None and spec.has_location:  # not imported: it may be the running script
+        raise ImportError(f"the program has a module of its own called stepscope: {spec and spec.origin}")
+    else:
+        _load_from_folders(theirs, spec.submodule_search_locations if spec is not None else ())
+
+
+def _is_ours(spec):
+    return any(name.startswith("_native.") and name.endswith(".so")
+               for folder in spec.submodule_search_locations or () for name in os.listdir(folder))
+
+
+def _load_from_folders(theirs, their_folders):
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    spec = PathFinder.find_spec("stepscope", list(TorchFinder.folders))
+    if spec is None:
+        raise ImportError("the package stepscope is not to be found")
+    ours = sys.modules["stepscope"] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(ours)
+    except BaseException:
+        del sys.modules["stepscope"]
+        if theirs is not None:
+            sys.modules["stepscope"] = theirs
+        raise
+    ours.__path__.extend(their_folders)
+    for name in set(vars(theirs) if theirs is not None else ()) - set(vars(ours)):
+        setattr(ours, name, getattr(theirs, name))
 
 
 def is_wanted():

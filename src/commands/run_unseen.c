@@ -159,7 +159,7 @@ void run_unseen_tick(struct run_unseen *unseen, pid_t program)
 const char *run_unseen_sentence(const struct run_unseen *unseen, char *text, size_t bytes)
 {
 	const struct unseen_process *process = NULL;
-	char why[192] = "its Python did not load what PYTHONPATH names";
+	char why[192] = "its Python did not load the package stepscope";
 
 	for (int i = 0; i < unseen->count && !process; i++) {
 		const struct unseen_process *one = &unseen->processes[i];

@@ -166,6 +166,34 @@ def test_what_keeps_us_out_is_said_when_torch_was_there(tmp_path, flag):
     assert said[0][len("stepscope: "):] in " ".join(shown.split()) and "stepscope_step_begin()" not in shown
 
 
+FOLDER = """
+import sys, torch, torch.nn
+import stepscope.own
+assert stepscope.own.ANSWER == 42 and stepscope.own is sys.modules["stepscope.own"]
+"""
+
+
+@every_python
+@pytest.mark.parametrize("first", ["", "import stepscope.own\n"])
+def test_a_folder_that_is_called_stepscope_hides_nothing_and_is_not_hidden(tmp_path, python, first):
+    (tmp_path / "stepscope").mkdir()
+    (tmp_path / "stepscope" / "own.py").write_text("ANSWER = 42\n")
+    (tmp_path / "train.py").write_text(first + FOLDER + STEPS)
+    done = run(tmp_path, python, "train.py")
+    assert (done.returncode, "observe" in done.stderr) == (0, False), done.stderr
+    assert len(table(tmp_path, "steps")) == 3
+
+
+def test_a_module_that_is_called_stepscope_runs_once_and_keeps_us_out(tmp_path):
+    (tmp_path / "stepscope.py").write_text("print('once')\nimport torch" + STEPS)
+    (tmp_path / "train.py").write_text("import torch, stepscope")
+    for script in ("stepscope.py", "train.py"):
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        done = run(tmp_path, PYTHON, script)
+        assert (done.returncode, done.stdout) == (0, "once\n"), done.stderr
+        assert f"module of its own called stepscope: {tmp_path}/stepscope.py" in done.stderr
+
+
 def test_what_keeps_us_out_is_not_said_without_torch(tmp_path):
     done = run(tmp_path, PYTHON, "-I", "-c", "import time; time.sleep(2.5)")
     assert "unobserved" not in done.stderr
