@@ -93,6 +93,7 @@ enum stepscope_step_event {
 	STEPSCOPE_STEP_TRAINING =
 		7, /* while no detail is recorded, what PyTorch did: [0] enum stepscope_training in bits 0..7, flags from
 	            * 8 on [1] start tick [2] end tick, optional [3] which optimizer or loader */
+	STEPSCOPE_STEP_COUNTED = 8, /* [0] how many steps that the program does not mark have ended, as counted so far */
 };
 
 enum stepscope_training {               /* what a stretch of a thread's time says about the steps of its program */

@@ -9,6 +9,7 @@ def watch(native):
     register = getattr(module, "register_optimizer_step_pre_hook", None)
     if register is not None:
         register(_unless_compiling(native.torch_optimizer_hook))
+        module.register_optimizer_step_post_hook(_unless_compiling(native.torch_optimizer_done))
     kind = getattr(module, "Optimizer", None)
     for name in ("_patch_step_function", "_hook_for_profile"):  # by the constructor: of 2.x, of 1.13
         if kind is not None and name in vars(kind):

@@ -42,6 +42,9 @@ void run_describe_place(struct buffer *out, const struct watched *process)
 		return;
 	if (process->rescue->has_step)
 		buffer_printf(out, ", last step %" PRId64, process->rescue->last_step);
+	else if (process->rescue->steps_counted)
+		buffer_printf(out, ", after %" PRIu64 " steps (counted: the program marks none)",
+		              process->rescue->steps_counted);
 	if (process->rescue->last_op[0])
 		buffer_printf(out, ", last op '%s'", process->rescue->last_op);
 }

@@ -19,6 +19,7 @@ struct fold_result {
 	/* where the process was: "" and has_step false when unknown */
 	bool has_step;
 	int64_t last_step;
+	uint64_t steps_counted; /* that ended, where the program marks none and it was counted; else 0 */
 	char last_op[256]; /* of the main thread, else of the latest one: innermost open operator, the last one that began, or what was open */
 	int64_t pid;
 };

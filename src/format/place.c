@@ -96,6 +96,10 @@ static bool place_events(void *context, const struct stepscope_block *block, con
 			place->result->has_step = true;
 			place->result->last_step = (int64_t)event->payload[0];
 			here->depth = 0;
+		} else if (event->type == STEPSCOPE_EVENT_STEP && event->id == STEPSCOPE_STEP_COUNTED &&
+		           event->payload_count) {
+			if (event->payload[0] > place->result->steps_counted)
+				place->result->steps_counted = event->payload[0];
 		} else if (event->type == STEPSCOPE_EVENT_BEGIN) {
 			if (here->depth < 64)
 				here->open[here->depth] = event->id;

@@ -232,6 +232,11 @@ void emit_count_steps(unsigned count, const char *by)
 	session_count_steps(count, by);
 }
 
+void emit_note_steps(unsigned count)
+{
+	session_note_steps(count);
+}
+
 bool emit_wants_shapes(void)
 {
 	return session_enter() && (session.options.with_shapes || session.window_mask & STEPSCOPE_ACTIVE_SHAPES);

@@ -51,6 +51,9 @@ bool emit_wants_count(void);
  * a step itself. */
 void emit_count_steps(unsigned count, const char *by);
 
+/* The same where nothing depends on it (emit_wants_count() is false): for what is said of a program that is killed. */
+void emit_note_steps(unsigned count);
+
 /* Did the user ask for shapes (--with shapes)? To be known before the first event is captured. */
 bool emit_wants_shapes(void);
 bool emit_wants_memory(void); /* the same for --with memory */

@@ -243,6 +243,11 @@ bool session_wants_count(void)
 	        session.progress.is_left_out);
 }
 
+static void tell_count(uint64_t ended)
+{
+	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_COUNTED, &ended, 1);
+}
+
 static void count_step(void)
 {
 	int64_t ended = session.step_index++;
@@ -264,7 +269,15 @@ void session_count_steps(unsigned count, const char *by)
 		session.progress.counted_by = by;
 	for (; count && !session.has_marked; count--)
 		count_step();
+	if (!session.has_marked)
+		tell_count((uint64_t)session.step_index);
 	unlock_steps();
+}
+
+void session_note_steps(unsigned count)
+{
+	if (session_enter() && session.role == STEPSCOPE_ROLE_TRAINER && !session.has_marked)
+		tell_count(__atomic_add_fetch(&session.steps_noted, count, __ATOMIC_RELAXED));
 }
 
 /* ---- windows: what a profiler in the program asks for, beside the schedule ---------------------------------------------------- */
@@ -564,6 +577,7 @@ static void forget_parent(void)
 	session.is_step_open = false;
 	session.is_ending = false;
 	session.step_index = 0;
+	session.steps_noted = 0;
 	session.is_cost_pause = session.has_marked = false;
 	session.window_count = session.windows_open = session.window_mask = 0; /* its parent's */
 	session.progress = (struct schedule_progress){0};
@@ -743,6 +757,7 @@ void session_stop(const char *reason)
 		pool_abandon(&session.pool, is_quiet); /* could not be written: left for the rescue */
 	session.is_step_open = false;
 	session.step_index = 0;
+	session.steps_noted = 0;
 	session.is_cost_pause = session.has_marked = false;
 	session.windows_open = session.window_mask = 0;
 	schedule_restart(&session.progress);

@@ -40,6 +40,7 @@ struct session {
 	uint32_t step_lock;
 	bool is_step_open;
 	int64_t step_index, step_number;
+	uint64_t steps_noted; /* of those that are only counted to be told after a kill */
 	enum stepscope_capture capture;
 	bool is_cost_pause; /* cost_every: this stretch runs without detail */
 	bool has_marked;    /* the program marks its steps: they are not counted for it */
@@ -74,6 +75,8 @@ void session_step_end(bool is_abandoned);
 /* So many steps that the program does not mark have ended, one after the other; see emit_count_steps(). */
 void session_count_steps(unsigned count, const char *by);
 bool session_wants_count(void);
+/* The same where no schedule depends on it: only told. */
+void session_note_steps(unsigned count);
 /* A stretch that a profiler in the program wants, beside the schedule; `with`: STEPSCOPE_ACTIVE_* bits beyond detail. Its number,
  * 0: nothing is recorded. They may overlap: all get what any of them wants. */
 uint32_t session_window_begin(unsigned with);

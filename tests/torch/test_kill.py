@@ -62,7 +62,10 @@ def end_from_outside(tmp_path, python, how):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + number, errors
     if number == signal.SIGKILL:
-        assert re.search(rb"was killed by SIGKILL, last op '[^']+'; recorded up to its end", errors), errors
+        said = re.search(rb"was killed by SIGKILL, after (\d+) steps \(.*\), last op '[^']+'; recorded up to its end", errors)
+        assert said, errors
+        steps = table(tmp_path, "steps")
+        assert int(said[1]) in (len(steps) - 1, len(steps)), (said, steps[-1])  # the last may have ended or not
     if number == signal.SIGINT:
         assert errors.count(b"Traceback (most recent call last)") == 1 and b"KeyboardInterrupt" in errors
     check_recording(tmp_path, 3)

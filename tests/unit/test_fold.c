@@ -146,6 +146,23 @@ static void the_last_operator_is_no_garbage_collection(void **state)
 	assert_false(result.has_step);
 }
 
+static void steps_that_were_counted_are_known(void **state)
+{
+	struct segment_builder built;
+
+	segment_begin(&built, 4242, 0);
+	segment_stream(&built, 1, 4242, "main");
+	for (uint64_t count = 1; count < 4; count++)
+		segment_put(&built, 1, 1000 * count, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_COUNTED, 1, count);
+	segment_end(&built, NULL);
+	pool_sample_write(segment, built.bytes.data, built.bytes.length);
+	segment_release(&built);
+	result = (struct fold_result){0};
+	place_find(segment, &result);
+	assert_false(result.has_step);
+	assert_int_equal(result.steps_counted, 3);
+}
+
 static void a_torn_end_is_cut_off(void **state)
 {
 	struct stat info;
@@ -223,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_segment_has_is_not_repeated),
 		cmocka_unit_test(the_last_operator_is_no_garbage_collection),
+		cmocka_unit_test(steps_that_were_counted_are_known),
 		cmocka_unit_test(a_torn_end_is_cut_off),
 		cmocka_unit_test(a_closed_pool_is_left_out),
 		cmocka_unit_test(a_living_owner_is_left_alone),

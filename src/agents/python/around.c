@@ -80,6 +80,8 @@ static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keyw
 		library.stepscope_torch_save_end();
 	if (is_begun)
 		library.stepscope_emit_end();
+	if (around->is_optimizer && result && PyTuple_Size(arguments) > 0)
+		library.stepscope_torch_optimizer_done((uint64_t)(uintptr_t)PyTuple_GetItem(arguments, 0));
 	return call_after(around, arguments, result);
 }
 

@@ -123,6 +123,14 @@ static PyObject *torch_optimizer_hook(PyObject *self, PyObject *const *arguments
 	Py_RETURN_NONE;
 }
 
+/* For register_optimizer_step_post_hook(). */
+static PyObject *torch_optimizer_done(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	if (count > 0)
+		library.stepscope_torch_optimizer_done((uint64_t)(uintptr_t)arguments[0]);
+	Py_RETURN_NONE;
+}
+
 static PyObject *torch_optimizer_made(PyObject *self, PyObject *nothing)
 {
 	library.stepscope_torch_optimizer_made();
@@ -199,6 +207,7 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_follow", torch_follow, METH_NOARGS, NULL},
 	{"torch_unfollow", torch_unfollow, METH_O, NULL},
 	{"torch_optimizer_hook", NATIVE_FAST(torch_optimizer_hook), METH_FASTCALL, NULL},
+	{"torch_optimizer_done", NATIVE_FAST(torch_optimizer_done), METH_FASTCALL, NULL},
 	{"torch_optimizer_made", torch_optimizer_made, METH_NOARGS, NULL},
 	{"torch_loader", torch_loader, METH_O, NULL},
 	{"torch_loader_end", torch_loader_end, METH_NOARGS, NULL},

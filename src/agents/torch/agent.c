@@ -174,6 +174,13 @@ void stepscope_torch_optimizer(uint64_t identity)
 		emit_event(STEPSCOPE_EVENT_ARG, agent.optimizer_key, payload, 2);
 }
 
+void stepscope_torch_optimizer_done(uint64_t identity)
+{
+	unsigned ended = stepscope_is_recording() && !observer_is_counting() ? training_optimizer_done(identity) : 0;
+	if (ended)
+		emit_note_steps(ended);
+}
+
 void stepscope_torch_module(uint64_t identity, int is_training)
 {
 	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, identity << 1 | (is_training ? STEPSCOPE_MODULE_TRAINS : 0)};

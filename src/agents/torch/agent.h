@@ -47,6 +47,8 @@ STEPSCOPE_AGENT_EXPORT uint64_t stepscope_torch_follow(void);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_unfollow(uint64_t number);
 /* From the optimizers' global hook, inside of the record of the call: which optimizer it is (any number but 0). */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer(uint64_t identity);
+/* Behind its call. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer_done(uint64_t identity);
 /* Who holds which memory now: `count` times three 64-bit words, id (STEPSCOPE_MEMORY_ID), address, bytes. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_owners(const void *words, int count);
 /* Now? Then another number than 0 for each start and window of the recorder. */

@@ -153,6 +153,11 @@ void observer_range(uint32_t symbol)
 		stepscope_emit_begin(symbol);
 }
 
+bool observer_is_counting(void)
+{
+	return observer.is_counting;
+}
+
 bool observer_save_begin(void)
 {
 	return observer.is_counting && training_save();

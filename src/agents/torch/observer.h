@@ -22,6 +22,8 @@ uint64_t observer_follow(const struct torch_entry *entry);
 /* A range or the call of a module begins, in the thread that makes it, with its line of Python where lines are recorded;
  * stepscope_emit_end() ends it. */
 void observer_range(uint32_t symbol);
+/* Are steps counted by what the records say? */
+bool observer_is_counting(void);
 /* Around torch.save, which has no record. The end belongs to a begin that is true: steps may be counted from the middle of a call on. */
 bool observer_save_begin(void);
 void observer_save_end(void);

@@ -387,6 +387,15 @@ bool training_optimizer_made(void)
 	return true;
 }
 
+unsigned training_optimizer_done(uint64_t identity)
+{
+	if (!lock())
+		return 0;
+	unsigned ended = count_call(&training.count, identity, false);
+	unlock();
+	return ended;
+}
+
 void training_optimizer(uint64_t identity)
 {
 	if (torch_thread && here.calls && !here.hidden)

@@ -26,5 +26,7 @@ bool training_save(void);
  * thread is of this one. */
 bool training_optimizer_made(void);
 void training_optimizer(uint64_t identity);
+/* Behind a call, where records are not looked at here: how many steps have ended with it. */
+unsigned training_optimizer_done(uint64_t identity);
 
 #endif
