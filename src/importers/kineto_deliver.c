@@ -51,8 +51,7 @@ static int rank_of(uint8_t kind)
 	return ranks[kind] ? ranks[kind] : 9;
 }
 
-/* By start, the longer first; never by the place in the file. */
-static int compare_spans(const void *left, const void *right)
+int kineto_compare_spans(const void *left, const void *right)
 {
 	const struct staged_span *a = left, *b = right;
 	if (a->start_ns != b->start_ns)
@@ -71,13 +70,13 @@ static bool is_duplicate(const struct staged_span *a, const struct staged_span *
 	       a->shape == b->shape && a->inputs == b->inputs;
 }
 
-static void sort_spans(struct staged_track *track)
+void kineto_sort(struct staged_track *track)
 {
 	uint32_t i = 1;
-	while (i < track->count && compare_spans(&track->spans[i - 1], &track->spans[i]) <= 0)
+	while (i < track->count && kineto_compare_spans(&track->spans[i - 1], &track->spans[i]) <= 0)
 		i++;
 	if (i < track->count)
-		merge_sort(track->spans, track->count, sizeof *track->spans, compare_spans);
+		merge_sort(track->spans, track->count, sizeof *track->spans, kineto_compare_spans);
 }
 
 static void leave(struct lane *lane, int64_t time_ns)
@@ -205,7 +204,7 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 {
 	struct staged_track *track = &stage->tracks[number];
 	struct delivery delivery = {.stage = stage, .staged = track, .model = model, .kind = kind};
-	sort_spans(track);
+	kineto_sort(track);
 	for (uint32_t i = 0; i < track->count; i++) {
 		const struct staged_span *span = &track->spans[i];
 		int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);

@@ -62,9 +62,10 @@ enum kineto_key {
 	ARG_NAME, /* of metadata events */
 	ARG_LABELS,
 	ARG_SORT_INDEX,
-	ARG_OPEN,    /* our own exporter: the span never ended */
-	ARG_SHAPE,   /* our own exporter: a shape that is no list of sizes */
-	ARG_IGNORED, /* numbers that only the writer's own tools use, or that other columns say */
+	ARG_OPEN,     /* our own exporter: the span never ended */
+	ARG_INFERRED, /* the same: of a step or phase that the program did not mark */
+	ARG_SHAPE,    /* our own exporter: a shape that is no list of sizes */
+	ARG_IGNORED,  /* numbers that only the writer's own tools use, or that other columns say */
 	ARG_KEY_COUNT,
 };
 

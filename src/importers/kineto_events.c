@@ -97,6 +97,8 @@ static void take_columns(const struct taken *taken, struct kineto_kind kind, str
 	span->order = order_of(taken, span);
 	if (event->known[ARG_OPEN].type == VALUE_TRUE)
 		span->flags |= SPAN_IS_OPEN;
+	if (event->known[ARG_INFERRED].type == VALUE_TRUE && (kind.kind == SPAN_PHASE || kind.kind == SPAN_STEP))
+		span->flags |= SPAN_IS_INFERRED;
 	if (kind.is_device || kind.kind == SPAN_RUNTIME) {
 		if (!kineto_unsigned(&event->known[ARG_CORRELATION], &span->correlation) ||
 		    span->correlation == UINT64_MAX)

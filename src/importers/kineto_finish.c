@@ -287,6 +287,7 @@ void kineto_finish(struct kineto_import *import)
 	find_processes(&finish);
 	import->main_process = finish.main_process;
 	describe_main(&finish);
+	kineto_infer(import, finish.kinds);
 	put_in_order(&finish);
 	deliver_tracks(&finish);
 	kineto_find_addresses(import);

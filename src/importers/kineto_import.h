@@ -75,6 +75,9 @@ void kineto_take_fact(void *import, const struct kineto_value *key, const struct
 /* kineto_finish.c */
 void kineto_finish(struct kineto_import *import);
 
+/* kineto_infer.c: steps and phases that the file does not mark; before tracks are delivered. kinds: enum track_kind by staged track. */
+void kineto_infer(struct kineto_import *import, const uint8_t *kinds);
+
 /* kineto_flows.c: after the spans they are between. */
 void kineto_deliver_flows(struct kineto_import *import, int64_t shift_ns);
 

@@ -42,6 +42,7 @@ static const struct named_key arg_keys[] = {
 	KEY("labels", ARG_LABELS),
 	KEY("context", ARG_IGNORED),
 	KEY("Category", ARG_CATEGORY),
+	KEY("inferred", ARG_INFERRED),
 	KEY("Device Id", ARG_DEVICE_ID),
 	KEY("Python id", ARG_IGNORED),
 	KEY("Input Dims", ARG_INPUT_DIMS),

@@ -117,6 +117,10 @@ struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t track
 void kineto_stage_begin(struct kineto_stage *stage, uint32_t track);
 bool kineto_stage_end(struct kineto_stage *stage, uint32_t track, int64_t time_ns);
 
+/* By start, the longer first, and never by the place in the file. */
+int kineto_compare_spans(const void *left, const void *right);
+void kineto_sort(struct staged_track *track);
+
 /* The spans of the track into the model, `shift_ns` later, into as many tracks, up to 64, as it takes that none is cut: the others are
  * named as lanes. Spans of threads that end after the one around them by at most a microsecond, which is how times are rounded, are cut.
  * What was cut is in the ledger. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_steps.c: steps of the profiler's schedule, ProfilerStep#N, as steps of the model.
+ * kineto_steps.c: steps of the profiler's schedule, ProfilerStep#N, and those that were inferred, as steps of the model.
  */
 #include "importers/kineto_import.h"
 
@@ -8,7 +8,8 @@
 #include <stepscope/format.h>
 #include <string.h>
 
-static void add_step(struct kineto_import *import, uint32_t number, uint32_t row)
+/* *next: the number of the next one that has none. */
+static void add_step(struct kineto_import *import, uint32_t number, uint32_t row, int64_t *next)
 {
 	struct model *model = import->model;
 	const struct track *track = model->tracks[number];
@@ -19,7 +20,8 @@ static void add_step(struct kineto_import *import, uint32_t number, uint32_t row
 	step->process = track->process;
 	step->track = number;
 	step->row = row;
-	step->number = strtoll(name + strlen("ProfilerStep#"), NULL, 10);
+	step->is_inferred = chunk->flags[i] & SPAN_IS_INFERRED;
+	step->number = strncmp(name, "ProfilerStep#", 13) == 0 ? strtoll(name + 13, NULL, 10) : (*next)++;
 	step->start_ns = chunk->start_ns[i];
 	step->end_ns = chunk->start_ns[i] + chunk->dur_ns[i];
 	step->is_open = chunk->flags[i] & (SPAN_IS_OPEN | SPAN_END_IS_LOST);
@@ -34,11 +36,12 @@ void kineto_add_steps(struct kineto_import *import, uint32_t first_track)
 	const struct model *model = import->model;
 	for (uint32_t t = first_track; t < model->tracks_count; t++) {
 		const struct track *track = model->tracks[t];
+		int64_t next = 0;
 		for (uint32_t c = 0; c < track->chunk_count; c++) {
 			const struct span_chunk *chunk = track->chunks[c];
 			for (uint32_t i = 0; i < chunk->count; i++)
 				if (chunk->kind[i] == SPAN_STEP)
-					add_step(import, t, chunk->first_row + i);
+					add_step(import, t, chunk->first_row + i, &next);
 			model_chunk_done(model, chunk);
 		}
 	}

@@ -457,8 +457,10 @@ static void begin_inferred(struct recording *recording, struct stream *stream, u
 	const struct inferred *inferred = &stream->inferred[index];
 	if (inferred->what == INFERRED_STEP) {
 		begin_step(recording, stream, inferred->number, inferred->start_ns);
-		if (stream->step != MODEL_NONE)
+		if (stream->step != MODEL_NONE) {
 			recording->model->steps[stream->step].is_inferred = true;
+			set_flag(recording, stream, recording->model->steps[stream->step].row, SPAN_IS_INFERRED);
+		}
 	} else {
 		begin_inferred_phase(recording, stream, inferred);
 	}

@@ -55,7 +55,7 @@ enum span_flag {
 	SPAN_IS_SCRIPT = 64,    /* an op that is a function of TorchScript */
 	SPAN_IS_CUT =
 		16, /* went on when operations were not recorded any more; its end here is the end of the recorded stretch */
-	SPAN_IS_INFERRED = 32, /* a phase that the program did not mark */
+	SPAN_IS_INFERRED = 32, /* a phase or step that the program did not mark */
 };
 
 #define CHUNK_ROWS 65536u

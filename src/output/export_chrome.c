@@ -254,8 +254,9 @@ static void put_slice(struct chrome_lane *lane, struct span_chunk *chunk, uint32
 	uint32_t row = chunk->first_row + index;
 	uint8_t kind = chunk->kind[index] < SPAN_KIND_COUNT ? chunk->kind[index] : SPAN_OTHER;
 	bool is_plain = !lane->is_device && chunk->shape[index] == 0 && !(chunk->flags[index] & SPAN_IS_OPEN) &&
-	                row != lane->arg_row && row != lane->link_row && kind != SPAN_RUNTIME &&
-	                span_sequence(chunk, index) == STEPSCOPE_NO_SEQUENCE && !span_inputs(chunk, index);
+	                !chrome_is_inferred(chunk, index) && row != lane->arg_row && row != lane->link_row &&
+	                kind != SPAN_RUNTIME && span_sequence(chunk, index) == STEPSCOPE_NO_SEQUENCE &&
+	                !span_inputs(chunk, index);
 	uint64_t id = span_id(lane, row, kind);
 	char *at;
 

@@ -67,4 +67,11 @@ struct chrome_span {
 void chrome_args(struct chrome *chrome, const struct chrome_span *span, bool has_id, uint32_t *arg, uint32_t *link);
 void chrome_flows(struct chrome *chrome, const struct chrome_span *span, uint32_t *link);
 
+/* A step or phase that the program did not mark? */
+static inline bool chrome_is_inferred(const struct span_chunk *chunk, uint32_t index)
+{
+	return chunk->flags[index] & SPAN_IS_INFERRED &&
+	       (chunk->kind[index] == SPAN_PHASE || chunk->kind[index] == SPAN_STEP);
+}
+
 #endif

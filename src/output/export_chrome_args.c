@@ -237,8 +237,8 @@ static void put_value(struct arg_list *list, const struct span_arg *arg)
 /* Keys that are written from columns. */
 static bool is_own_key(const char *key)
 {
-	static const char *const keys[] = {"External id", "Input Dims", "Shape", "device", "stream",
-	                                   "correlation", "open",       "shape", NULL};
+	static const char *const keys[] = {"External id", "Input Dims", "Shape", "device",   "stream",
+	                                   "correlation", "open",       "shape", "inferred", NULL};
 
 	for (int i = 0; keys[i]; i++)
 		if (strcmp(keys[i], key) == 0)
@@ -387,6 +387,10 @@ void chrome_args(struct chrome *chrome, const struct chrome_span *span, bool has
 	put_further(&list, span, arg);
 	if (span->chunk->flags[span->index] & SPAN_IS_OPEN) {
 		put_key(&list, "open");
+		writer_text(&chrome->w, "true");
+	}
+	if (chrome_is_inferred(span->chunk, span->index)) {
+		put_key(&list, "inferred");
 		writer_text(&chrome->w, "true");
 	}
 }

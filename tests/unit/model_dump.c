@@ -26,6 +26,8 @@ struct dump {
 static bool add_span(void *context, const struct span_view *span)
 {
 	struct dump *dump = context;
+	if ((span->kind == SPAN_STEP || span->kind == SPAN_PHASE) && span->flags & SPAN_IS_INFERRED)
+		return true; /* no event of the trace */
 	struct sums *sums = &dump->rows[(size_t)span->name * SPAN_KIND_COUNT + span->kind];
 	sums->count++;
 	sums->dur_ns += span->dur_ns;

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_infer.c: steps and phases of a trace that marks none, by what PyTorch says: the rules are those of model/infer_steps.h. Where it
+ * says nothing, as in inference, an annotation or module that comes again and again and takes most of the time is a step. What is found
+ * is put among the staged spans, before they are delivered.
+ */
+#include "importers/kineto_import.h"
+
+#include "base/memory.h"
+#include "importers/kineto_tokens.h"
+#include "model/number_map.h"
+#include "pytorch/names.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+#define REPEATS_MIN 3u
+
+/* ---- what repeats ---- */
+
+struct repeat {
+	uint64_t count, dur_ns;
+	int64_t first_ns, last_ns;
+	bool is_inside_itself; /* or crosses itself */
+};
+
+/* The user's own annotations, and calls of a module that lie in no other. *module_end_ns: of the last of those. */
+static bool may_repeat(const struct model *model, const struct staged_span *span, int64_t *module_end_ns)
+{
+	static const char *const of_pytorch[] = {
+		"nccl:", "gloo:", "mpi:", "ucc:", "enumerate(", "Optimizer.", "Torch-Compiled"};
+	if (span->dur_ns < 0)
+		return false;
+	if (span->kind == SPAN_MODULE) {
+		bool is_outermost = span->start_ns >= *module_end_ns;
+		*module_end_ns = is_outermost ? span->start_ns + span->dur_ns : *module_end_ns;
+		return is_outermost;
+	}
+	for (size_t i = 0; i < sizeof of_pytorch / sizeof *of_pytorch; i++)
+		if (pytorch_begins(model_text(model, span->name), of_pytorch[i]))
+			return false;
+	return span->kind == SPAN_ANNOTATION || span->kind == SPAN_RANGE;
+}
+
+/* "iteration 17" and "iteration 18" are one name. */
+static uint32_t name_of_repeat(struct model *model, const struct staged_span *span)
+{
+	char text[256];
+	size_t length = 0;
+	const char *at = model_text(model, span->name);
+	if (span->kind == SPAN_MODULE) /* there the number says which one */
+		return span->name;
+	for (; *at && length < sizeof text - 1; at++) {
+		if (!isdigit((unsigned char)*at))
+			text[length++] = *at;
+		else if (!length || text[length - 1] != '#')
+			text[length++] = '#';
+	}
+	text[length] = '\0';
+	return *at ? span->name : intern_add(&model->strings, text);
+}
+
+static struct repeat *repeat_of(struct number_map *map, struct repeat **repeats, uint32_t name)
+{
+	uint32_t found = number_map_find(map, name);
+	if (found == NUMBER_MAP_NONE) {
+		found = map->count;
+		number_map_set(map, name, found);
+		*repeats = memory_resize(*repeats, found + 1, sizeof **repeats);
+		(*repeats)[found] = (struct repeat){0};
+	}
+	return &(*repeats)[found];
+}
+
+static void add_repeat(struct repeat *repeat, const struct staged_span *span)
+{
+	int64_t end_ns = span->start_ns + span->dur_ns;
+	repeat->is_inside_itself |= repeat->count && span->start_ns < repeat->last_ns;
+	repeat->first_ns = repeat->count ? repeat->first_ns : span->start_ns;
+	repeat->last_ns = repeat->count && repeat->last_ns > end_ns ? repeat->last_ns : end_ns;
+	repeat->count++;
+	repeat->dur_ns += (uint64_t)span->dur_ns;
+}
+
+/* The name that takes the most time, if that is at least half of the thread's; 0: none. */
+static uint32_t find_repeat(struct model *model, const struct staged_track *track)
+{
+	struct number_map map = {0};
+	struct repeat *repeats = NULL, all = {0};
+	int64_t module_end_ns = INT64_MIN;
+	uint64_t most_ns = 0;
+	uint32_t best = 0;
+	for (uint32_t i = 0; i < track->count; i++) {
+		const struct staged_span *span = &track->spans[i];
+		if (span->dur_ns >= 0)
+			add_repeat(&all, span);
+		if (may_repeat(model, span, &module_end_ns))
+			add_repeat(repeat_of(&map, &repeats, name_of_repeat(model, span)), span);
+	}
+	for (uint32_t i = 0; i < map.capacity; i++) {
+		const struct number_map_slot *slot = &map.slots[i];
+		const struct repeat *repeat = slot->value == NUMBER_MAP_NONE ? NULL : &repeats[slot->value];
+		if (repeat && repeat->count >= REPEATS_MIN && !repeat->is_inside_itself &&
+		    repeat->dur_ns >= (uint64_t)(all.last_ns - all.first_ns) / 2 && repeat->dur_ns > most_ns) {
+			most_ns = repeat->dur_ns;
+			best = (uint32_t)slot->key;
+		}
+	}
+	free(repeats);
+	number_map_release(&map);
+	return best;
+}
+
+/* ---- into the track ---- */
+
+struct found { /* spans to put in */
+	struct staged_span *spans;
+	uint32_t count, capacity, steps, phases;
+};
+
+static void add_found(struct found *found, struct model *model, int64_t start_ns, int64_t end_ns, uint8_t what)
+{
+	if (found->count == found->capacity) {
+		found->capacity = found->capacity ? 2 * found->capacity : 64;
+		found->spans = memory_resize(found->spans, found->capacity, sizeof *found->spans);
+	}
+	found->spans[found->count++] = (struct staged_span){
+		.start_ns = start_ns,
+		.dur_ns = end_ns - start_ns,
+		.name = what == INFERRED_STEP ? intern_add(&model->strings, "step") : what,
+		.kind = what == INFERRED_STEP ? SPAN_STEP : SPAN_PHASE,
+		.flags = SPAN_IS_INFERRED};
+	found->steps += what == INFERRED_STEP;
+	found->phases += what != INFERRED_STEP;
+}
+
+static void take_repeats(struct found *found, struct model *model, const struct staged_track *track, uint32_t name)
+{
+	int64_t module_end_ns = INT64_MIN;
+	for (uint32_t i = 0; i < track->count && name; i++) {
+		const struct staged_span *span = &track->spans[i];
+		if (may_repeat(model, span, &module_end_ns) && name_of_repeat(model, span) == name)
+			add_found(found, model, span->start_ns, span->start_ns + span->dur_ns, INFERRED_STEP);
+	}
+}
+
+/* Where steps that the trace marks begin and end, in order; returns how many. */
+static uint32_t find_bounds(const struct staged_track *track, int64_t **bounds)
+{
+	uint32_t count = 0, capacity = 0;
+	*bounds = NULL;
+	for (uint32_t i = 0; i < track->count && track->has_steps; i++) {
+		const struct staged_span *span = &track->spans[i];
+		if (span->kind != SPAN_STEP)
+			continue;
+		if (count + 2 > capacity) {
+			capacity = capacity ? 2 * capacity : 64;
+			*bounds = memory_resize(*bounds, capacity, sizeof **bounds);
+		}
+		(*bounds)[count++] = span->start_ns;
+		(*bounds)[count++] = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
+	}
+	return count;
+}
+
+static void add_phase(struct found *found, struct model *model, int64_t start_ns, int64_t end_ns, uint8_t phase)
+{
+	if (end_ns > start_ns)
+		add_found(found, model, start_ns, end_ns, phase);
+}
+
+/* In pieces where a step that the trace marks begins or ends in it. */
+static void take_phase(struct found *found, struct model *model, const struct inferred *phase, const int64_t *bounds,
+                       uint32_t bound_count, uint32_t *bound)
+{
+	int64_t start_ns = phase->start_ns;
+	while (*bound < bound_count && bounds[*bound] <= start_ns)
+		++*bound;
+	for (uint32_t i = *bound; i < bound_count && bounds[i] < phase->end_ns; i++) {
+		add_phase(found, model, start_ns, bounds[i], phase->what);
+		start_ns = bounds[i] > start_ns ? bounds[i] : start_ns;
+	}
+	add_phase(found, model, start_ns, phase->end_ns, phase->what);
+}
+
+static void take_inferred(struct found *found, struct model *model, const struct staged_track *track,
+                          const struct kineto_tokens *tokens)
+{
+	struct inference inference;
+	int64_t *bounds;
+	uint32_t bound_count = find_bounds(track, &bounds), bound = 0;
+	infer_steps(&inference, tokens->records, tokens->count, tokens->ranges);
+	for (size_t i = 0; i < inference.count; i++) {
+		const struct inferred *one = &inference.list[i];
+		if (one->what == INFERRED_STEP && !track->has_steps)
+			add_found(found, model, one->start_ns, one->end_ns, INFERRED_STEP);
+		else if (one->what != INFERRED_STEP && tokens->may_have_phases)
+			take_phase(found, model, one, bounds, bound_count, &bound);
+	}
+	if (inference.is_joined && !track->has_steps)
+		model_add_ledger(model, LEDGER_OTHER, track->process, "steps", 1,
+		                 "the number of steps is uncertain: optimizers that step without data between them "
+		                 "were taken for one step");
+	if (inference.is_each_update && !track->has_steps)
+		model_add_ledger(model, LEDGER_OTHER, track->process, "steps", 1,
+		                 "the number of steps is uncertain: a trace does not tell optimizers apart, so every "
+		                 "update was taken for a step");
+	inference_release(&inference);
+	free(bounds);
+}
+
+/* Both are sorted by start. */
+static void merge(struct staged_track *track, const struct found *found)
+{
+	uint32_t from = track->count, left = found->count, to = from + left;
+	track->spans = memory_resize(track->spans, to, sizeof *track->spans);
+	track->count = track->capacity = to;
+	while (left) {
+		const struct staged_span *put = &found->spans[left - 1];
+		bool is_behind = !from || kineto_compare_spans(&track->spans[from - 1], put) <= 0;
+		track->spans[--to] = is_behind ? *put : track->spans[from - 1];
+		left -= is_behind;
+		from -= !is_behind;
+	}
+}
+
+static void say(struct model *model, const struct staged_track *track, const struct found *found, uint32_t repeat)
+{
+	char text[400];
+	if (found->phases)
+		model_add_ledger(
+			model, LEDGER_OTHER, track->process, "phases", found->phases,
+			"the trace names no phases: they are inferred from optimizers, backwards and waits for "
+			"data");
+	if (!found->steps)
+		return;
+	if (repeat)
+		snprintf(text, sizeof text,
+		         "the trace marks no steps (no ProfilerStep): '%.200s' comes again and again and takes most of "
+		         "the time, so each is taken for one",
+		         model_text(model, repeat));
+	else
+		snprintf(text, sizeof text,
+		         "the trace marks no steps (no ProfilerStep): they are inferred from optimizers, backwards and "
+		         "waits for data");
+	model_add_ledger(model, LEDGER_OTHER, track->process, "steps", found->steps, text);
+}
+
+static bool has_steps_elsewhere(const struct kineto_stage *stage, uint32_t process, uint32_t training)
+{
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
+		if (i != training && stage->tracks[i].process == process && stage->tracks[i].has_steps)
+			return true;
+	return false;
+}
+
+static void infer_process(struct kineto_import *import, uint32_t process, const uint8_t *kinds)
+{
+	struct kineto_stage *stage = &import->stage;
+	uint32_t training, repeat = 0;
+	struct kineto_tokens tokens;
+	struct found found = {0};
+	if (!kineto_tokens_init(&tokens, import, process, kinds, &training))
+		return;
+	struct staged_track *track = &stage->tracks[training];
+	bool is_elsewhere = has_steps_elsewhere(stage, process, training);
+	if (!tokens.has_phases && !is_elsewhere)
+		take_inferred(&found, import->model, track, &tokens);
+	if (!found.steps && !track->has_steps && !is_elsewhere) {
+		repeat = find_repeat(import->model, track);
+		take_repeats(&found, import->model, track, repeat);
+	}
+	merge(track, &found);
+	say(import->model, track, &found, repeat);
+	track->has_steps |= found.steps > 0;
+	kineto_tokens_release(&tokens);
+	free(found.spans);
+}
+
+void kineto_infer(struct kineto_import *import, const uint8_t *kinds)
+{
+	if (import->is_ours) /* what it was made of was inferred before */
+		return;
+	for (uint32_t i = import->first_process; i < import->model->processes_count; i++)
+		infer_process(import, i, kinds);
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_tokens.c: see kineto_tokens.h. A span is a record when it lies in no other one but an optimizer's call. Neighbours that say the
+ * same become one, so that a step costs some ten of them.
+ */
+#include "importers/kineto_tokens.h"
+
+#include "base/memory.h"
+#include "model/merge_sort.h"
+#include "pytorch/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RANGES_MAX 64u /* deeper ones do not matter to steps */
+#define COMPACT_AT ((size_t)65536)
+#define NO_RECORD SIZE_MAX
+
+struct open_span {
+	int64_t end_ns;
+	uint32_t range; /* innermost, itself included */
+	uint32_t range_count;
+	bool hides, is_optimizer;
+	size_t node; /* record of a backward's node, NO_RECORD */
+};
+
+struct scan {
+	struct kineto_tokens *tokens;
+	const struct kineto_import *import;
+	uint8_t *classes; /* by string: 1 + enum token_class */
+	struct open_span *open;
+	uint32_t depth, capacity, hidden, optimizers;
+	size_t pending; /* an operator that could have made a node of a graph: it did when the next number is higher */
+	uint64_t pending_sequence;
+};
+
+enum token_class {
+	CLASS_OTHER, /* no operator: around records */
+	CLASS_OP,
+	CLASS_SAMPLER,
+	CLASS_SCALER,
+	CLASS_NODE,
+	CLASS_ACCUMULATE, /* also without a node around it, in old traces */
+	CLASS_DATA,
+	CLASS_OPTIMIZER,
+	CLASS_ZERO_GRAD,
+};
+
+static bool ends_with(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), tail = strlen(suffix);
+	return length > tail && strcmp(name + length - tail, suffix) == 0;
+}
+
+static enum token_class class_of_name(const char *name)
+{
+	if (pytorch_begins(name, PYTORCH_OPTIMIZER_STEP))
+		return CLASS_OPTIMIZER;
+	if (pytorch_begins(name, PYTORCH_OPTIMIZER_ZERO_GRAD))
+		return CLASS_ZERO_GRAD;
+	if (pytorch_begins(name, PYTORCH_LOADER))
+		return CLASS_DATA;
+	if (pytorch_begins(name, PYTORCH_ENGINE))
+		return strstr(name, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_NODE;
+	if (pytorch_begins(name, PYTORCH_ACCUMULATE))
+		return CLASS_ACCUMULATE;
+	if (pytorch_begins(name, PYTORCH_SCALER))
+		return CLASS_SCALER;
+	if (ends_with(name, "Backward") || ends_with(name, "Backward0"))
+		return CLASS_NODE;
+	return pytorch_is_of_sampler(name, strlen(name)) ? CLASS_SAMPLER : CLASS_OP;
+}
+
+static enum token_class class_of(struct scan *scan, const struct staged_span *span)
+{
+	if (span->kind != SPAN_OP && span->kind != SPAN_ANNOTATION)
+		return CLASS_OTHER;
+	uint8_t *known = &scan->classes[span->name];
+	if (!*known)
+		*known = (uint8_t)(1 + class_of_name(model_text(scan->import->model, span->name)));
+	enum token_class class = (enum token_class)(*known - 1);
+	bool is_loop = class == CLASS_OPTIMIZER || class == CLASS_ZERO_GRAD || class == CLASS_DATA;
+	return span->kind == SPAN_ANNOTATION && !is_loop ? CLASS_OTHER : class;
+}
+
+static uint8_t token_of(enum token_class class)
+{
+	static const uint8_t tokens[] = {
+		[CLASS_SCALER] = TOKEN_SCALER, [CLASS_NODE] = TOKEN_BACKWARD,       [CLASS_ACCUMULATE] = TOKEN_BACKWARD,
+		[CLASS_DATA] = TOKEN_DATA,     [CLASS_OPTIMIZER] = TOKEN_OPTIMIZER, [CLASS_ZERO_GRAD] = TOKEN_ZERO_GRAD,
+	};
+	return class < sizeof tokens && tokens[class] ? tokens[class] : TOKEN_OP;
+}
+
+/* ---- records ---- */
+
+static bool may_join(const struct train_record *a, const struct train_record *b)
+{
+	bool is_work = a->token == TOKEN_OP ||
+	               a->token == TOKEN_FORWARD; /* between nodes other threads may tell of steps */
+	return is_work && a->token == b->token && a->range == b->range && a->is_inside == b->is_inside;
+}
+
+/* Makes one of neighbours that say the same, up to the one that may still change. */
+static void compact(struct scan *scan)
+{
+	struct kineto_tokens *tokens = scan->tokens;
+	size_t kept = 0, pending = scan->pending;
+	if (pending != NO_RECORD && tokens->count - pending > COMPACT_AT / 2)
+		pending = scan->pending = NO_RECORD;
+	for (size_t i = 0; i < tokens->count; i++) {
+		struct train_record *last = kept ? &tokens->records[kept - 1] : NULL;
+		if (i == pending)
+			scan->pending = kept;
+		if (!last || i >= pending || !may_join(last, &tokens->records[i])) {
+			tokens->records[kept++] = tokens->records[i];
+			continue;
+		}
+		if (tokens->records[i].end_ns > last->end_ns)
+			last->end_ns = tokens->records[i].end_ns;
+	}
+	tokens->count = kept;
+	tokens->compact_at = 2 * kept > COMPACT_AT ? 2 * kept : COMPACT_AT;
+}
+
+static size_t add_record(struct scan *scan, uint8_t token, int64_t start_ns, int64_t end_ns)
+{
+	struct kineto_tokens *tokens = scan->tokens;
+	if (tokens->count >= tokens->compact_at)
+		compact(scan);
+	if (tokens->count == tokens->capacity) {
+		tokens->capacity = tokens->capacity ? 2 * tokens->capacity : 1024;
+		tokens->records = memory_resize(tokens->records, tokens->capacity, sizeof *tokens->records);
+	}
+	tokens->records[tokens->count] = (struct train_record){.start_ns = start_ns,
+	                                                       .end_ns = end_ns,
+	                                                       .range = scan->depth ? scan->open[scan->depth - 1].range
+	                                                                            : NO_RANGE,
+	                                                       .token = token,
+	                                                       .is_inside = scan->optimizers > 0};
+	return tokens->count++;
+}
+
+static void follow_sequence(struct scan *scan, const struct staged_span *span, size_t record)
+{
+	const struct kineto_stage *stage = &scan->import->stage;
+	uint64_t sequence = span->extra ? stage->extras[span->extra - 1].sequence : STEPSCOPE_NO_SEQUENCE;
+	if (sequence == STEPSCOPE_NO_SEQUENCE)
+		return;
+	sequence &= (UINT64_C(1) << 48) - 1;
+	if (scan->pending != NO_RECORD && scan->pending_sequence < sequence)
+		scan->tokens->records[scan->pending].token = TOKEN_FORWARD;
+	scan->pending = record;
+	scan->pending_sequence = sequence;
+}
+
+/* ---- spans ---- */
+
+static struct open_span *push(struct scan *scan, int64_t end_ns)
+{
+	struct open_span open = {.range = NO_RANGE};
+	if (scan->depth)
+		open = scan->open[scan->depth - 1];
+	if (scan->depth == scan->capacity) {
+		scan->capacity = scan->capacity ? 2 * scan->capacity : 64;
+		scan->open = memory_resize(scan->open, scan->capacity, sizeof *scan->open);
+	}
+	open.end_ns = end_ns;
+	open.hides = open.is_optimizer = false;
+	open.node = scan->depth ? open.node : NO_RECORD;
+	scan->open[scan->depth++] = open;
+	return &scan->open[scan->depth - 1];
+}
+
+static void leave(struct scan *scan, int64_t time_ns)
+{
+	while (scan->depth && scan->open[scan->depth - 1].end_ns <= time_ns) {
+		const struct open_span *open = &scan->open[--scan->depth];
+		scan->hidden -= open->hides;
+		scan->optimizers -= open->is_optimizer;
+	}
+}
+
+static void add_range(struct scan *scan, const struct staged_span *span, struct open_span *open)
+{
+	struct kineto_tokens *tokens = scan->tokens;
+	if (scan->hidden || open->range_count == RANGES_MAX)
+		return;
+	if (tokens->range_count == tokens->range_capacity) {
+		tokens->range_capacity = tokens->range_capacity ? 2 * tokens->range_capacity : 64;
+		tokens->ranges = memory_resize(tokens->ranges, tokens->range_capacity, sizeof *tokens->ranges);
+	}
+	tokens->ranges[tokens->range_count] = (struct train_range){span->start_ns, open->end_ns, open->range};
+	open->range = tokens->range_count++;
+	open->range_count++;
+}
+
+/* What accumulates within a node makes it a training one. */
+static void note_inside(struct scan *scan, enum token_class class)
+{
+	const struct open_span *open = &scan->open[scan->depth - 1];
+	if (class == CLASS_ACCUMULATE && open->node != NO_RECORD)
+		scan->tokens->records[open->node].is_training = true;
+}
+
+static void take_span(struct scan *scan, const struct staged_span *span)
+{
+	enum token_class class = class_of(scan, span);
+	int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
+	leave(scan, span->start_ns);
+	if (scan->depth && end_ns > scan->open[scan->depth - 1].end_ns)
+		end_ns = scan->open[scan->depth - 1].end_ns;
+	scan->tokens->has_phases |= span->kind == SPAN_PHASE;
+	scan->tokens->optimizer_calls += class == CLASS_OPTIMIZER;
+	if (span->kind == SPAN_STEP || span->kind == SPAN_RUNTIME || span->kind == SPAN_OVERHEAD)
+		return;
+	if (scan->hidden) {
+		note_inside(scan, class);
+		return;
+	}
+	if (class == CLASS_OTHER) {
+		add_range(scan, span, push(scan, end_ns));
+		return;
+	}
+	if (class == CLASS_SAMPLER)
+		return;
+	size_t record = add_record(scan, token_of(class), span->start_ns, end_ns);
+	scan->tokens->records[record].is_training = class == CLASS_ACCUMULATE;
+	if (class == CLASS_OP)
+		follow_sequence(scan, span, record);
+	struct open_span *open = push(scan, end_ns);
+	open->is_optimizer = class == CLASS_OPTIMIZER;
+	open->hides = !open->is_optimizer;
+	open->node = class == CLASS_NODE ? record : NO_RECORD;
+	scan->optimizers += open->is_optimizer;
+	scan->hidden += open->hides;
+}
+
+/* ---- other threads ---- */
+
+static int compare_records(const void *left, const void *right)
+{
+	const struct train_record *a = left, *b = right;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* The innermost range around a time; ranges by start, `at`: the last one that begins before it, NO_RANGE. */
+static uint32_t range_around(const struct kineto_tokens *tokens, uint32_t at, int64_t time_ns)
+{
+	while (at != NO_RANGE && tokens->ranges[at].end_ns <= time_ns)
+		at = tokens->ranges[at].parent;
+	return at;
+}
+
+/* Nodes of another thread, among the records of this one. */
+static void take_nodes(struct kineto_tokens *tokens, const struct kineto_tokens *other)
+{
+	uint32_t next = 0;
+	for (size_t i = 0; i < other->count; i++) {
+		struct train_record record = other->records[i];
+		if (record.token != TOKEN_BACKWARD)
+			continue;
+		while (next < tokens->range_count && tokens->ranges[next].start_ns <= record.start_ns)
+			next++;
+		record.range = range_around(tokens, next ? next - 1 : NO_RANGE, record.start_ns);
+		record.is_inside = false;
+		if (tokens->count == tokens->capacity) {
+			tokens->capacity = tokens->capacity ? 2 * tokens->capacity : 1024;
+			tokens->records = memory_resize(tokens->records, tokens->capacity, sizeof *tokens->records);
+		}
+		tokens->records[tokens->count++] = record;
+	}
+}
+
+static void read_track(struct kineto_tokens *tokens, struct kineto_import *import, uint32_t number)
+{
+	struct staged_track *track = &import->stage.tracks[number];
+	size_t strings = import->model->strings.count;
+	struct scan scan = {.tokens = tokens,
+	                    .import = import,
+	                    .classes = memory_resize(NULL, strings + 1, 1),
+	                    .pending = NO_RECORD};
+	memset(scan.classes, 0, strings + 1);
+	*tokens = (struct kineto_tokens){.compact_at = COMPACT_AT};
+	kineto_sort(track);
+	for (uint32_t i = 0; i < track->count; i++)
+		take_span(&scan, &track->spans[i]);
+	scan.pending = NO_RECORD;
+	compact(&scan);
+	free(scan.classes);
+	free(scan.open);
+}
+
+/* All tracks of the process are read, into `of_tracks`; which one trains? */
+static uint32_t choose_track(const struct kineto_stage *stage, const struct kineto_tokens *of_tracks)
+{
+	uint64_t most = 0;
+	uint32_t best = MODEL_NONE;
+	for (uint32_t i = 0; i < stage->tracks_count; i++) {
+		const struct staged_track *track = &stage->tracks[i];
+		uint64_t weight = (uint64_t)of_tracks[i].optimizer_calls << 32 | track->count;
+		weight |= track->has_steps ? UINT64_C(1) << 63 : 0;
+		if (of_tracks[i].compact_at && (best == MODEL_NONE || weight > most)) {
+			most = weight;
+			best = i;
+		}
+	}
+	return best;
+}
+
+bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, uint32_t process,
+                        const uint8_t *kinds, uint32_t *training)
+{
+	const struct kineto_stage *stage = &import->stage;
+	struct kineto_tokens *of_tracks = memory_resize(NULL, stage->tracks_count + 1, sizeof *of_tracks);
+	memset(of_tracks, 0, (stage->tracks_count + 1) * sizeof *of_tracks);
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
+		if (stage->tracks[i].process == process && kinds[i] == TRACK_THREAD && stage->tracks[i].count)
+			read_track(&of_tracks[i], import, i);
+	*training = choose_track(stage, of_tracks);
+	if (*training != MODEL_NONE) {
+		*tokens = of_tracks[*training];
+		of_tracks[*training] = (struct kineto_tokens){0};
+	}
+	for (uint32_t i = 0; i < stage->tracks_count; i++) {
+		if (*training != MODEL_NONE) {
+			take_nodes(tokens, &of_tracks[i]);
+			tokens->has_phases |= of_tracks[i].has_phases;
+		}
+		kineto_tokens_release(&of_tracks[i]);
+	}
+	free(of_tracks);
+	if (*training == MODEL_NONE)
+		return false;
+	merge_sort(tokens->records, tokens->count, sizeof *tokens->records, compare_records);
+	tokens->may_have_phases = !import->has_python;
+	return true;
+}
+
+void kineto_tokens_release(struct kineto_tokens *tokens)
+{
+	free(tokens->records);
+	free(tokens->ranges);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_tokens.h: what the spans of a trace say of a training loop, as model/infer_steps.h wants it: one process's thread that trains, and
+ * the work on gradients that other threads do for it.
+ */
+#ifndef IMPORTERS_KINETO_TOKENS_H
+#define IMPORTERS_KINETO_TOKENS_H
+
+#include "importers/kineto_import.h"
+#include "model/infer_steps.h"
+
+struct kineto_tokens {
+	struct train_record *records;
+	size_t count, capacity, compact_at;
+	struct train_range *ranges;
+	uint32_t range_count, range_capacity;
+	uint32_t optimizer_calls;
+	bool has_phases;      /* the trace has them */
+	bool may_have_phases; /* they would not cut calls of Python in two */
+};
+
+/* Of the process's thread that calls optimizers or marks steps, or else does the most; *training: which one, of the stage. Sorts the
+ * spans of its threads. kinds: enum track_kind by staged track. False: it has no thread with spans. */
+bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, uint32_t process,
+                        const uint8_t *kinds, uint32_t *training);
+void kineto_tokens_release(struct kineto_tokens *tokens);
+
+#endif
