@@ -6,15 +6,17 @@
 
 #include "commands/load_run.h"
 #include "diagnosis/diagnosis.h"
+#include "output/diagnosis_canary.h"
 #include "output/findings.h"
+#include "output/findings_sarif.h"
 
 #include <string.h>
 
 #define MAXIMUM_OUTPUT ((size_t)1 << 28)
 
-static const char *steps, *window, *output, *rules_folder, *thresholds, *fail_on;
+static const char *steps, *window, *output, *rules_folder, *thresholds, *fail_on, *style_name;
 static int64_t memory_bytes;
-static bool is_list, is_json;
+static bool is_list, is_json, is_sarif;
 
 static const struct option options[] = {
 	OPTION_GROUP("What is looked for"),
@@ -26,6 +28,8 @@ static const struct option options[] = {
                     "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
 	OPTION_GROUP("Form"),
 	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.diagnosis/1"),
+	OPTION_FLAG("sarif", 0, &is_sarif, "SARIF 2.1.0, for what shows findings beside the code"),
+	OPTION_TEXT("style", 0, &style_name, "NAME", "canary: the block QUICK DIAGNOSIS of rlhf-canary's notebook"),
 	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
 	OPTION_TEXT("fail-on", 0, &fail_on, "LEVEL",
                     "exit with 1 when there is a problem, or a hint; with 5 when the verdict is unknown"),
@@ -41,6 +45,10 @@ static enum status check_usage(const struct options_result *arguments, struct er
 		                 arguments->operands[1]);
 	if (fail_on && strcmp(fail_on, "problem") != 0 && strcmp(fail_on, "hint") != 0)
 		return error_set(err, STATUS_USAGE, "option '--fail-on' wants problem or hint, got '%s'", fail_on);
+	if (style_name && strcmp(style_name, "canary") != 0)
+		return error_set(err, STATUS_USAGE, "option '--style' wants canary, got '%s'", style_name);
+	if (is_json + is_sarif + !!style_name > 1)
+		return error_set(err, STATUS_USAGE, "'--json', '--sarif' and '--style' are three forms: one at a time");
 	return STATUS_OK;
 }
 
@@ -73,18 +81,33 @@ static enum status list_rules(const struct rule_set *rules, struct error *err)
 	return status;
 }
 
-static enum status print(const struct diagnosis *diagnosis, const struct report *report, struct error *err)
+/* The command line of the run, NULL: not recorded. */
+static const char *command_of(struct report *report)
+{
+	const struct table *run = report_table(report, "run");
+	int column = table_find_column(run, "command");
+
+	return run->row_count && column >= 0 && table_get(run, 0, column)->has_value ? table_get(run, 0, column)->text
+	                                                                             : NULL;
+}
+
+static enum status print(const struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules,
+                         const char *path, struct error *err)
 {
 	const struct text_style style = {common.width, common.is_color, common.is_utf8};
 	struct buffer text;
-	enum status status;
+	enum status status = STATUS_OK;
 
 	buffer_init(&text, MAXIMUM_OUTPUT);
 	if (is_json)
 		findings_json(&text, diagnosis, report->name);
+	else if (is_sarif)
+		findings_sarif(&text, diagnosis, rules, path, command_of(report));
+	else if (style_name)
+		status = diagnosis_canary(&text, report, err);
 	else
 		findings_text(&text, diagnosis, &style);
-	status = write_buffer(&text, err);
+	status = status ? status : write_buffer(&text, err);
 	buffer_release(&text);
 	return status;
 }
@@ -110,14 +133,14 @@ static enum status check_findings(const struct diagnosis *diagnosis, struct erro
 	return STATUS_OK;
 }
 
-static enum status diagnose(struct report *report, const struct rule_set *rules, struct error *err)
+static enum status diagnose(struct report *report, const struct rule_set *rules, const char *path, struct error *err)
 {
 	struct diagnosis diagnosis;
 	enum status status = diagnosis_run(&diagnosis, report, rules, err);
 
 	if (status)
 		return status;
-	status = print(&diagnosis, report, err);
+	status = print(&diagnosis, report, rules, path, err);
 	status = status ? status : check_findings(&diagnosis, err);
 	diagnosis_release(&diagnosis);
 	return status;
@@ -129,16 +152,16 @@ static enum status read_and_diagnose(const struct options_result *arguments, con
 	struct analysis_options analysis = {0};
 	struct loaded_run loaded;
 	struct report report;
+	const char *path = arguments->operand_count ? arguments->operands[0] : "latest";
 	enum status status;
 
 	if (parse_steps(steps, &analysis, err) || parse_window(window, &analysis, err))
 		return err->status;
-	status = load_run(&loaded, arguments->operand_count ? arguments->operands[0] : "latest", &analysis,
-	                  memory_bytes, err);
+	status = load_run(&loaded, path, &analysis, memory_bytes, err);
 	if (status)
 		return status;
 	report_init(&report, &loaded.model, &analysis, loaded.path);
-	status = diagnose(&report, rules, err);
+	status = diagnose(&report, rules, path, err);
 	tell_defects(&report);
 	report_release(&report);
 	loaded_run_release(&loaded);

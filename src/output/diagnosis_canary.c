@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * diagnosis_canary.c: see the header. The texts and the limits 2.0, 0.5 and 0.3 are the notebook's.
+ */
+#include "output/diagnosis_canary.h"
+
+#include "query/query.h"
+
+#define RULER "============================================================\n"
+#define CPU_BOUND_RATIO 2.0
+#define GPU_BOUND_RATIO 0.5
+#define COPY_SHARE 0.3
+
+struct quick {
+	double cpu_ms, cuda_ms, top_ms, copy_ms;
+	bool has_top;
+};
+
+static const char question[] =
+	"SELECT (SELECT sum(self_ns) FROM ops WHERE kind = 'op' OR kind = 'runtime' OR name LIKE 'enumerate(DataLoader)%') / 1e6"
+	"       - coalesce((SELECT sum(total_ns) FROM runtime_calls WHERE is_synchronizing), 0) / 1e6 AS cpu,"
+	"       (SELECT sum(busy_ns) FROM device_busy) / 1e6 AS cuda,"
+	"       sum(self_device_ns) / 1e6 AS top, sum(CASE WHEN lower(name) LIKE '%copy%' THEN self_device_ns END) / 1e6 AS copies "
+	"FROM (SELECT name, self_device_ns FROM ops WHERE self_device_ns > 0 ORDER BY self_device_ns DESC LIMIT 10)";
+
+static enum status measure(struct report *report, struct quick *quick, struct error *err)
+{
+	const struct query_limits limits = {0};
+	struct query query;
+	struct table rows;
+	enum status status = query_init(&query, report, &limits, err);
+
+	*quick = (struct quick){0};
+	if (status)
+		return status;
+	status = query_begin(&query, question, err);
+	status = status ? status : query_fetch(&query, &rows, 1, err);
+	if (!status) {
+		table_number(&rows, 0, 0, &quick->cpu_ms); /* what was not measured stays 0, as in the notebook */
+		table_number(&rows, 0, 1, &quick->cuda_ms);
+		quick->has_top = table_number(&rows, 0, 2, &quick->top_ms);
+		table_number(&rows, 0, 3, &quick->copy_ms);
+		table_release(&rows);
+	}
+	query_release(&query);
+	return status;
+}
+
+static void add_balance(struct buffer *out, const struct quick *quick)
+{
+	double ratio = quick->cuda_ms > 0 ? quick->cpu_ms / quick->cuda_ms : 0;
+
+	if (quick->cpu_ms > 0 && quick->cuda_ms > 0) {
+		if (ratio > CPU_BOUND_RATIO)
+			buffer_printf(out,
+			              "\nWARNING: CPU time (%.0fms) >> CUDA time (%.0fms)\n"
+			              "This suggests a CPU bottleneck (dataloader, tokenization, or Python overhead)\n",
+			              quick->cpu_ms, quick->cuda_ms);
+		else if (ratio < GPU_BOUND_RATIO)
+			buffer_printf(out,
+			              "\nGOOD: CUDA time (%.0fms) >> CPU time (%.0fms)\n"
+			              "GPU is well-utilized, training is compute-bound (optimal)\n",
+			              quick->cuda_ms, quick->cpu_ms);
+		else
+			buffer_printf(out,
+			              "\nBALANCED: CPU time (%.0fms) ~ CUDA time (%.0fms)\n"
+			              "Mixed workload - both CPU and GPU contribute significantly\n",
+			              quick->cpu_ms, quick->cuda_ms);
+	} else if (quick->cpu_ms > 0) {
+		buffer_printf(out,
+		              "\nINFO: No CUDA kernel times recorded (CPU time: %.0fms)\n"
+		              "This can happen when CUPTI profiling is unavailable (common on some cloud GPUs)\n"
+		              "CPU-side CUDA calls were still captured - see CPU operations above\n",
+		              quick->cpu_ms);
+	} else { /* the notebook prints nothing here */
+		buffer_add_text(out, "\nINFO: No times of PyTorch's operators recorded\n");
+	}
+}
+
+static void add_copies(struct buffer *out, const struct quick *quick)
+{
+	double share = quick->top_ms > 0 ? quick->copy_ms / quick->top_ms : 0;
+
+	if (!quick->has_top)
+		return;
+	if (share > COPY_SHARE)
+		buffer_printf(out,
+		              "\nWARNING: Memory copies are %.0f%% of CUDA time\n"
+		              "Consider: reducing CPU<->GPU transfers, using pinned memory\n",
+		              100 * share);
+	else
+		buffer_printf(out, "\nMemory copy overhead: %.0f%% of CUDA time (acceptable)\n", 100 * share);
+}
+
+enum status diagnosis_canary(struct buffer *out, struct report *report, struct error *err)
+{
+	struct quick quick;
+	enum status status = measure(report, &quick, err);
+
+	if (status)
+		return status;
+	buffer_add_text(out, RULER "QUICK DIAGNOSIS\n" RULER);
+	add_balance(out, &quick);
+	add_copies(out, &quick);
+	return STATUS_OK;
+}
