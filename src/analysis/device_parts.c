@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_parts.c: see device_parts.h. A list of instants for each part; each list is cut by all parts before it.
+ */
+#include "analysis/device_parts.h"
+
+#include "analysis/device_names.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <stepscope/stepscope.h>
+#include <string.h>
+
+const struct part_text device_part_texts[PARTS] = {
+	[PART_COMPUTE] = {"compute kernels", "compute_ns", "a kernel that computes runs on a device"},
+	[PART_COMMUNICATION] = {"exposed communication", "communication_ns",
+                                "a kernel that communicates runs, and none that computes"},
+	[PART_COPIES] = {"exposed copies", "copies_ns", "a copy or fill runs, and no kernel"},
+	[PART_QUEUED] = {"idle: queued", "queued_ns",
+                         "no device works, though the next work was launched before they stopped: it waits for another "
+                         "stream, an event or the device itself"},
+	[PART_LAUNCH] =
+		{"idle: launch", "launch_ns",
+                 "no device works; from the begin of the call that launches the next work to the begin of that work"},
+	[PART_DATA] = {"idle: data wait", "data_ns",
+                       "no device works, nothing is launched; a thread that drives them waits for the next batch"},
+	[PART_SYNC] = {"idle: synchronization", "sync_ns",
+                       "no device works any more; a thread is still in a call that waits for it"},
+	[PART_RUNTIME] = {"idle: runtime calls", "runtime_ns",
+                          "no device works; a thread is in another call of the runtime or driver"},
+	[PART_HOST] = {"idle: host", "host_ns",
+                       "no device works; a thread runs operators, ranges or Python that were recorded"},
+	[PART_OTHER] = {"idle: nothing recorded", "other_ns",
+                        "no device works, and nothing was recorded of the threads that drive them"},
+};
+
+static void swap(struct intervals *a, struct intervals *b)
+{
+	struct intervals keep = *a;
+
+	*a = *b;
+	*b = keep;
+}
+
+static uint8_t classify_name(const char *name)
+{
+	return is_data_wait(name)                    ? PART_DATA
+	       : is_synchronizing_call(name)         ? PART_SYNC
+	       : !strncmp(name, "ProfilerStep#", 13) ? PART_OTHER
+	                                             : PART_HOST;
+}
+
+static enum part part_of_span(struct device_parts *parts, const struct model *model, const struct span_chunk *chunk,
+                              uint32_t i)
+{
+	enum part part;
+
+	switch (chunk->kind[i]) {
+	case SPAN_PHASE:
+		return chunk->phase[i] == STEPSCOPE_PHASE_DATA ? PART_DATA : PART_OTHER;
+	case SPAN_STEP:
+	case SPAN_MICRO_BATCH:
+		return PART_OTHER;
+	case SPAN_RUNTIME:
+		part = (enum part)name_class(&parts->names, model, chunk->name[i]);
+		return part == PART_SYNC ? part : PART_RUNTIME;
+	default:
+		part = (enum part)name_class(&parts->names, model, chunk->name[i]);
+		return part == PART_SYNC ? PART_HOST : part;
+	}
+}
+
+static void add_thread(struct device_parts *parts, const struct model *model, uint32_t number)
+{
+	const struct track *track = model->tracks[number];
+	struct intervals own[PART_OTHER] = {{0}};
+
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			enum part part = part_of_span(parts, model, chunk, i);
+
+			if (part != PART_OTHER)
+				intervals_add(&own[part], chunk->start_ns[i], chunk->start_ns[i] + chunk->dur_ns[i]);
+		}
+		model_chunk_done(model, chunk);
+	}
+	for (int part = PART_DATA; part < PART_OTHER; part++) {
+		intervals_join(&parts->spare, &parts->lists[part], &own[part]);
+		swap(&parts->spare, &parts->lists[part]);
+		intervals_release(&own[part]);
+	}
+}
+
+/* Threads that launched work or mark steps. */
+static void add_threads(struct device_parts *parts, const struct model *model, const struct launches *launches,
+                        uint32_t process)
+{
+	bool *drives = memory_resize(NULL, model->tracks_count, sizeof(*drives));
+
+	memset(drives, 0, model->tracks_count * sizeof(*drives));
+	for (size_t i = 0; i < parts->work.count; i++) {
+		const struct launch *launch = launches_of(launches, parts->work.items[i].track,
+		                                          parts->work.items[i].row);
+
+		if (launch && launch->track != MODEL_NONE)
+			drives[launch->track] = true;
+	}
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		if (model->steps[i].process == process && model->steps[i].track < model->tracks_count)
+			drives[model->steps[i].track] = true;
+	for (int part = PART_DATA; part < PART_OTHER; part++)
+		parts->lists[part].count = 0;
+	for (uint32_t track = 0; track < model->tracks_count; track++)
+		if (drives[track])
+			add_thread(parts, model, track);
+	free(drives);
+}
+
+/* Each part loses what parts before it have. */
+static void cut_parts(struct device_parts *parts)
+{
+	parts->covered.count = 0;
+	for (int part = 0; part < PART_OTHER; part++) {
+		struct intervals rest = {0};
+
+		intervals_subtract(&rest, &parts->lists[part], &parts->covered);
+		intervals_join(&parts->spare, &parts->covered, &parts->lists[part]);
+		swap(&parts->spare, &parts->covered);
+		swap(&rest, &parts->lists[part]);
+		intervals_release(&rest);
+	}
+}
+
+static void copy_list(struct intervals *to, const struct intervals *from)
+{
+	static const struct intervals none;
+
+	intervals_join(to, from, &none);
+}
+
+void device_parts_find(struct device_parts *parts, const struct model *model, const struct launches *launches,
+                       uint32_t process, int32_t device)
+{
+	parts->names.classify = classify_name;
+	device_work_collect(&parts->work, model, process, device);
+	device_times_fill(&parts->device, &parts->work);
+	copy_list(&parts->lists[PART_COMPUTE], &parts->device.compute);
+	copy_list(&parts->lists[PART_COMMUNICATION], &parts->device.communication);
+	copy_list(&parts->lists[PART_COPIES], &parts->device.copies);
+	device_gaps_fill(&parts->gaps, model, launches, &parts->work, &parts->device.busy);
+	copy_list(&parts->lists[PART_QUEUED], &parts->gaps.queued);
+	copy_list(&parts->lists[PART_LAUNCH], &parts->gaps.launch);
+	add_threads(parts, model, launches, process);
+	cut_parts(parts);
+}
+
+void device_parts_within(const struct device_parts *parts, int64_t start_ns, int64_t end_ns, int64_t parts_ns[PARTS])
+{
+	parts_ns[PART_OTHER] = intervals_length(start_ns, end_ns);
+	for (int part = 0; part < PART_OTHER; part++) {
+		parts_ns[part] = intervals_within(&parts->lists[part], start_ns, end_ns);
+		parts_ns[PART_OTHER] -= parts_ns[part];
+	}
+}
+
+void device_parts_release(struct device_parts *parts)
+{
+	for (int part = 0; part < PART_OTHER; part++)
+		intervals_release(&parts->lists[part]);
+	intervals_release(&parts->covered);
+	intervals_release(&parts->spare);
+	device_times_release(&parts->device);
+	device_gaps_release(&parts->gaps);
+	device_work_release(&parts->work);
+	name_classes_release(&parts->names);
+}
