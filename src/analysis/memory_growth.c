@@ -5,8 +5,8 @@
  */
 #include "analysis/growth.h"
 #include "analysis/labels.h"
-#include "analysis/memory_places.h"
 #include "analysis/memory_pool.h"
+#include "analysis/span_places.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -109,7 +109,7 @@ struct growth_fold {
 	uint32_t slot_count;
 	uint32_t step_count;
 	bool has_lines;
-	struct memory_places places;
+	struct span_places places;
 };
 
 /* ---- groups ------------------------------------------------------------------------------------------------------------ */
@@ -142,7 +142,7 @@ static void grow_slots(struct growth_fold *fold)
 static struct group *group_of(struct growth_fold *fold, const struct memory_event *event)
 {
 	uint32_t by = memory_allocated_by(fold->model, event);
-	uint32_t line = fold->has_lines ? memory_line_of(&fold->places, event) : 0;
+	uint32_t line = fold->has_lines ? span_line_of(&fold->places, event->track, event->row) : 0;
 	uint32_t *slot;
 
 	if (fold->group_count * 2 >= fold->slot_count)
@@ -231,7 +231,7 @@ static void set_line(struct growth_fold *fold, int row, uint32_t line)
 	struct table *table = fold->table;
 
 	if (line)
-		table_set_text(table, row, GROWTH_LINE, memory_line_text(&fold->places, line, &table->arena));
+		table_set_text(table, row, GROWTH_LINE, span_line_text(&fold->places, line, &table->arena));
 	else
 		table_set_missing(table, row, GROWTH_LINE,
 		                  fold->has_lines ? "no line of the program was running when it was allocated"
@@ -277,9 +277,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 	           "bytes alive at the ends of steps, of what there was not always the same of");
 	table_columns(table, columns, GROWTH_COLUMNS);
 	table->columns[GROWTH_LINE].is_hidden = !fold.has_lines;
-	memory_places_init(&fold.places, model);
+	span_places_init(&fold.places, model);
 	memory_pools_each(model, options, &visitor);
-	memory_places_release(&fold.places);
+	span_places_release(&fold.places);
 	clear_groups(&fold);
 	free(fold.groups);
 	free(fold.slots);

@@ -4,8 +4,8 @@
  * operation, the module, the line of Python that had allocated it.
  */
 #include "analysis/labels.h"
-#include "analysis/memory_places.h"
 #include "analysis/memory_pool.h"
+#include "analysis/span_places.h"
 
 #include "base/memory.h"
 
@@ -79,7 +79,7 @@ struct peak_fold {
 	size_t count, capacity;
 	wide_bytes total;
 	bool has_place; /* of any allocation */
-	struct memory_places places;
+	struct span_places places;
 };
 
 /* ---- places -------------------------------------------------------------------------------------------------------------- */
@@ -91,12 +91,12 @@ static uint32_t operation_of(struct peak_fold *fold, const struct memory_event *
 
 static uint32_t module_of(struct peak_fold *fold, const struct memory_event *event)
 {
-	return memory_module_of(&fold->places, event);
+	return span_module_of(&fold->places, event->track, event->row);
 }
 
 static uint32_t line_of(struct peak_fold *fold, const struct memory_event *event)
 {
-	return memory_line_of(&fold->places, event);
+	return span_line_of(&fold->places, event->track, event->row);
 }
 
 static const char *string_of(struct peak_fold *fold, uint32_t place)
@@ -106,7 +106,7 @@ static const char *string_of(struct peak_fold *fold, uint32_t place)
 
 static const char *frame_of(struct peak_fold *fold, uint32_t place)
 {
-	return memory_line_text(&fold->places, place, &fold->table->arena);
+	return span_line_text(&fold->places, place, &fold->table->arena);
 }
 
 static const struct place_kind operations = {
@@ -236,10 +236,10 @@ static void run_kind(const struct place_kind *kind, const struct model *model, c
 
 	table_init(table, kind->table, kind->title, kind->text);
 	add_columns(table, kind);
-	memory_places_init(&fold.places, model);
+	span_places_init(&fold.places, model);
 	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .end = end_pool});
 	free(fold.alive);
-	memory_places_release(&fold.places);
+	span_places_release(&fold.places);
 	table->columns[PEAK_BYTES].total = (double)bytes_that_fit(fold.total);
 	table_sort(table, PEAK_BY, true);
 	table_sort(table, PEAK_BYTES, false);

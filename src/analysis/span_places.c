@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory_places.c: see the header.
+ * span_places.c: see the header.
  */
-#include "analysis/memory_places.h"
+#include "analysis/span_places.h"
 
 #include "analysis/python_places.h"
 
 #include <stdlib.h>
 #include <stepscope/format.h>
 
-static void find_links(struct memory_places *places)
+static void find_links(struct span_places *places)
 {
 	const struct model *model = places->model;
 
@@ -38,7 +38,7 @@ static uint32_t search_outwards(const struct model *model, uint32_t track, uint3
 }
 
 /* The link from the forward of the backward that the span lies in, innermost first; NULL: there is none. */
-static const struct model_link *forward_of(const struct memory_places *places, uint32_t track, uint32_t row)
+static const struct model_link *forward_of(const struct span_places *places, uint32_t track, uint32_t row)
 {
 	const struct model *model = places->model;
 
@@ -53,12 +53,12 @@ static const struct model_link *forward_of(const struct memory_places *places, u
 	return NULL;
 }
 
-static uint32_t search_around(const struct memory_places *places, const struct memory_event *event, use_span use)
+static uint32_t search_around(const struct span_places *places, uint32_t track, uint32_t row, use_span use)
 {
-	const struct model_link *forward = forward_of(places, event->track, event->row);
+	const struct model_link *forward = forward_of(places, track, row);
 	uint32_t place = forward ? search_outwards(places->model, forward->from_track, forward->from_row, use) : 0;
 
-	return place ? place : search_outwards(places->model, event->track, event->row, use);
+	return place ? place : search_outwards(places->model, track, row, use);
 }
 
 static uint32_t use_module(const struct span_chunk *chunk, uint32_t index)
@@ -66,16 +66,18 @@ static uint32_t use_module(const struct span_chunk *chunk, uint32_t index)
 	return chunk->kind[index] == SPAN_MODULE ? chunk->name[index] : 0;
 }
 
-uint32_t memory_module_of(const struct memory_places *places, const struct memory_event *event)
+uint32_t span_module_of(const struct span_places *places, uint32_t track, uint32_t row)
 {
-	return search_around(places, event, use_module);
+	return search_around(places, track, row, use_module);
 }
 
-uint32_t memory_line_of(struct memory_places *places, const struct memory_event *event)
+uint32_t span_line_of(struct span_places *places, uint32_t track, uint32_t row)
 {
+	if (!places->model->stacks_count)
+		return 0;
 	if (!places->user_frames)
 		places->user_frames = python_user_frames(places->model);
-	uint32_t frame = places->user_frames[search_around(places, event, span_stack)];
+	uint32_t frame = places->user_frames[search_around(places, track, row, span_stack)];
 	const struct stack_node *node = &places->model->stacks[frame];
 	/* one line has several entries, by its callers */
 	uint64_t key = ((uint64_t)node->frame << 32 | node->line) * 0x9e3779b97f4a7c15u + node->file;
@@ -86,24 +88,56 @@ uint32_t memory_line_of(struct memory_places *places, const struct memory_event 
 	return first;
 }
 
-const char *memory_line_text(struct memory_places *places, uint32_t line, struct arena *arena)
+const char *span_line_text(struct span_places *places, uint32_t line, struct arena *arena)
 {
 	buffer_clear(&places->text);
 	python_frame_text(places->model, &places->model->stacks[line], python_folder(places->model), &places->text);
 	return arena_dup_n(arena, places->text.data, places->text.length);
 }
 
-void memory_places_init(struct memory_places *places, const struct model *model)
+void span_places_init(struct span_places *places, const struct model *model)
 {
-	*places = (struct memory_places){.model = model};
+	*places = (struct span_places){.model = model};
 	buffer_init(&places->text, 65536);
 	find_links(places);
 }
 
-void memory_places_release(struct memory_places *places)
+void span_places_release(struct span_places *places)
 {
 	free(places->user_frames);
 	number_map_release(&places->links);
 	number_map_release(&places->lines);
 	buffer_release(&places->text);
+}
+
+/* The last row of the track that begins at the instant or before; MODEL_NONE: none does. */
+static uint32_t last_begun(const struct track *track, int64_t time_ns)
+{
+	uint32_t low = 0, high = track->span_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2, i;
+		const struct span_chunk *chunk = track_chunk(track, middle, &i);
+
+		if (chunk->start_ns[i] <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : MODEL_NONE;
+}
+
+uint32_t span_open_at(const struct model *model, uint32_t track, int64_t time_ns)
+{
+	uint32_t row = last_begun(model->tracks[track], time_ns);
+
+	while (row != MODEL_NONE) {
+		uint32_t i;
+		const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
+
+		if (chunk->start_ns[i] + chunk->dur_ns[i] > time_ns)
+			break;
+		row = chunk->parent[i];
+	}
+	return row;
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * span_places.h: the module and the line of Python that a span lies in. What lies in a backward is its forward's.
+ *
+ *     struct span_places places;
+ *     span_places_init(&places, model);
+ *     uint32_t line = span_line_of(&places, track, row);     0: none is known
+ *     text = span_line_text(&places, line, arena);
+ *     span_places_release(&places);
+ */
+#ifndef ANALYSIS_SPAN_PLACES_H
+#define ANALYSIS_SPAN_PLACES_H
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "model/model.h"
+#include "model/number_map.h"
+
+struct span_places {
+	const struct model *model;
+	struct number_map links; /* track and row of a backward -> its link */
+	uint32_t *user_frames;   /* of the stacks; made when first needed */
+	struct number_map lines; /* function and line -> the first of its frames */
+	struct buffer text;
+};
+
+void span_places_init(struct span_places *places, const struct model *model);
+void span_places_release(struct span_places *places);
+
+/* row: a span of the track, MODEL_NONE: none. */
+uint32_t span_module_of(const struct span_places *places, uint32_t track, uint32_t row); /* string: path; 0: none */
+/* The innermost line of the user's own program; one number for a line, whoever called it. */
+uint32_t span_line_of(struct span_places *places, uint32_t track, uint32_t row);
+/* The innermost span of the track that is open at an instant; MODEL_NONE: none is. */
+uint32_t span_open_at(const struct model *model, uint32_t track, int64_t time_ns);
+const char *span_line_text(struct span_places *places, uint32_t line, struct arena *arena);
+
+#endif
