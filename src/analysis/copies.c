@@ -2,6 +2,7 @@
  *
  * copies.c: the table `copies`: what is copied to, from and within devices, and filled there, by direction and kind of memory.
  */
+#include "analysis/device_names.h"
 #include "analysis/device_work.h"
 
 #include "base/clamped.h"
@@ -159,19 +160,7 @@ static void fold_track(struct fold *fold, const struct analysis_options *options
 
 static const char *direction_of(const struct copy *copy, const char *name)
 {
-	static const struct {
-		const char *part, *text;
-	} list[] = {{"HtoD", "host to device"},   {"HostToDevice", "host to device"},
-	            {"DtoH", "device to host"},   {"DeviceToHost", "device to host"},
-	            {"DtoD", "device to device"}, {"DeviceToDevice", "device to device"},
-	            {"PtoP", "peer to peer"},     {"HtoH", "host to host"}};
-
-	if (copy->kind == SPAN_MEMSET)
-		return "fill";
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		if (strstr(name, list[i].part) || strstr(copy->direction, list[i].part))
-			return list[i].text;
-	return NULL;
+	return copy->kind == SPAN_MEMSET ? "fill" : copy_direction(name, copy->direction);
 }
 
 /* "Memcpy HtoD (Pageable -> Device)": what stands before and behind the arrow. */

@@ -166,3 +166,18 @@ const char *collective_of_name(const char *name)
 			return list[i].collective;
 	return NULL;
 }
+
+const char *copy_direction(const char *name, const char *said)
+{
+	static const struct {
+		const char *part, *text;
+	} list[] = {{"HtoD", "host to device"},   {"HostToDevice", "host to device"},
+	            {"DtoH", "device to host"},   {"DeviceToHost", "device to host"},
+	            {"DtoD", "device to device"}, {"DeviceToDevice", "device to device"},
+	            {"PtoP", "peer to peer"},     {"HtoH", "host to host"}};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		if (strstr(name, list[i].part) || strstr(said, list[i].part))
+			return list[i].text;
+	return NULL;
+}

@@ -105,6 +105,14 @@ void table_set_missing(struct table *table, int row, int column, const char *rea
 	*cell_at(table, row, column) = (struct table_cell){.reason = dup_or_null(&table->arena, reason)};
 }
 
+void table_set_text_or(struct table *table, int row, int column, const char *text, const char *reason)
+{
+	if (text)
+		table_set_text(table, row, column, text);
+	else
+		table_set_missing(table, row, column, reason);
+}
+
 const struct table_cell *table_get(const struct table *table, int row, int column)
 {
 	return cell_at(table, row, column);

@@ -109,6 +109,8 @@ void table_set_int(struct table *table, int row, int column, int64_t value);
 void table_set_double(struct table *table, int row, int column, double value);
 void table_set_bool(struct table *table, int row, int column, bool value);
 void table_set_text(struct table *table, int row, int column, const char *text);
+void table_set_text_or(struct table *table, int row, int column, const char *text,
+                       const char *reason); /* NULL: missing */
 void table_set_missing(struct table *table, int row, int column, const char *reason);
 const struct table_cell *table_get(const struct table *table, int row, int column);
 int table_find_column(const struct table *table, const char *name); /* -1: none */

@@ -75,6 +75,16 @@ def test_busy(name):
     assert ours["sum_ns"] == its["sum_dur_ns"]
 
 
+def test_gaps():
+    for name in TRACES:
+        gaps, (device,) = rows(name, "device_gaps"), rows(name, "device_busy")
+        total = sum(gap["gap_ns"] for gap in gaps)
+        assert total <= device["idle_ns"] and [gap["gap_ns"] for gap in gaps] == sorted((gap["gap_ns"] for gap in gaps), reverse=True)
+        if len(gaps) < 100:
+            assert total == device["idle_ns"]
+    assert len(rows("hta_amd_minitoy", "device_gaps")) < 100
+
+
 def operations(name):
     """Rows of the reference that our table has whole: the others lie outside of the steps, in part or all."""
     ours = {}

@@ -151,6 +151,88 @@ static void devices_are_busy_or_idle_for_a_reason(void **state)
 	run_release(&run);
 }
 
+static const char *text_of(const struct table *table, int row, const char *column)
+{
+	const struct table_cell *cell = table_get(table, row, table_find_column(table, column));
+
+	assert_true(cell->has_value);
+	return cell->text;
+}
+
+static void gaps_say_why_and_between_what(void **state)
+{
+	struct device_run run;
+
+	run_table(&run, "device_gaps");
+	assert_int_equal(run.table.row_count, 2);
+	check(&run.table, 0, "gap_ns", 60 * US);
+	check(&run.table, 0, "start_ns", 75 * US);
+	check(&run.table, 0, "step", 0);
+	check(&run.table, 0, "launch_ns", 10 * US);
+	check(&run.table, 0, "sync_ns", 15 * US);
+	check(&run.table, 0, "host_ns", 5 * US);
+	check(&run.table, 0, "other_ns", 30 * US);
+	assert_string_equal(text_of(&run.table, 0, "cause"), "nothing recorded");
+	assert_string_equal(text_of(&run.table, 0, "operation_before"), "aten::copy_");
+	assert_string_equal(text_of(&run.table, 0, "operation_after"), "aten::mm");
+	check_missing(&run.table, 0, "host");
+	check(&run.table, 1, "gap_ns", 6 * US);
+	check_missing(&run.table, 1, "operation_after"); /* its launch is not there */
+	run_release(&run);
+}
+
+static void add_launched(struct model *model, uint32_t host, int64_t call_us, int64_t call_end_us, const char *call,
+                         int64_t start_us, int64_t end_us, const char *work)
+{
+	static uint64_t correlation;
+	uint32_t stream = host + 1;
+	uint32_t row = model_span_complete(model, host, call_us * US, (call_end_us - call_us) * US, SPAN_RUNTIME,
+	                                   intern_add(&model->strings, call));
+
+	model_span_set_correlation(model, host, row, ++correlation);
+	row = model_span_complete(model, stream, start_us * US, (end_us - start_us) * US,
+	                          strncmp(work, "Memcpy", 6) != 0 ? SPAN_KERNEL : SPAN_MEMCPY,
+	                          intern_add(&model->strings, work));
+	model_span_set_correlation(model, stream, row, correlation);
+}
+
+/* .item() behind a kernel, and a copy into pinned memory for which nobody waits. */
+static void copies_to_the_host_are_waited_for(void **state)
+{
+	struct device_run run;
+	uint32_t host;
+	int row;
+
+	model_init(&run.model, 0);
+	host = model_add_track(&run.model, model_add_process(&run.model), TRACK_THREAD);
+	model_add_track(&run.model, 0, TRACK_DEVICE);
+	add_launched(&run.model, host, 0, 1, "cudaLaunchKernel", 2, 20, "x");
+	model_span_complete(&run.model, host, 5 * US, 25 * US, SPAN_OP,
+	                    intern_add(&run.model.strings, "aten::_local_scalar_dense"));
+	add_launched(&run.model, host, 6, 8, "cudaMemcpyAsync", 20, 24, "Memcpy DtoH (Device -> Pageable)");
+	model_span_complete(&run.model, host, 8 * US, 17 * US, SPAN_RUNTIME,
+	                    intern_add(&run.model.strings, "cudaStreamSynchronize"));
+	add_launched(&run.model, host, 40, 41, "cudaLaunchKernel", 45, 50, "x");
+	model_span_complete(&run.model, host, 60 * US, 5 * US, SPAN_OP, intern_add(&run.model.strings, "aten::copy_"));
+	add_launched(&run.model, host, 60, 61, "cudaMemcpyAsync", 70, 72, "Memcpy DtoH (Device -> Pinned)");
+	add_launched(&run.model, host, 80, 81, "cudaMemcpyAsync", 82, 84, "Memcpy HtoD (Pageable -> Device)");
+	model_finish(&run.model);
+	compute("copy_waits", &run.model, &all_steps, &run.table);
+	assert_int_equal(run.table.row_count, 2);
+	row = find_row(&run.table, "operation", "aten::_local");
+	check(&run.table, row, "waited_count", 1);
+	check(&run.table, row, "pageable_count", 1);
+	check(&run.table, row, "copy_ns", 4 * US);
+	check(&run.table, row, "wait_ns", 19 * US);
+	check(&run.table, row, "idle_after_ns", 21 * US);
+	check(&run.table, row, "idle_after_ratio", 21.0 / 82);
+	row = find_row(&run.table, "operation", "aten::copy_");
+	check(&run.table, row, "waited_count", 0);
+	check(&run.table, row, "wait_ns", 0);
+	check(&run.table, row, "idle_after_ns", 10 * US);
+	run_release(&run);
+}
+
 /* Kernels with 3/4 of a block per multiprocessor: 0-10 and 5-15 together have more than one for 5 us; one lies across the border of
  * the steps 0-20 and 20-40. */
 static void kernels_that_run_together_share_the_multiprocessors(void **state)
@@ -520,6 +602,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_is_what_the_device_does_and_why_it_does_nothing),
 		cmocka_unit_test(devices_are_busy_or_idle_for_a_reason),
+		cmocka_unit_test(gaps_say_why_and_between_what),
+		cmocka_unit_test(copies_to_the_host_are_waited_for),
 		cmocka_unit_test(kernels_that_run_together_share_the_multiprocessors),
 		cmocka_unit_test(kernels_sum_to_their_time),
 		cmocka_unit_test(work_counts_for_the_step_that_launched_it),

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * copy_waits.c: the table `copy_waits`: copies to the host (.cpu(), .item(), .tolist()) by the place that asks for them: how long its thread
+ * waits for them, and how long the device then has nothing to do, because nothing was launched meanwhile.
+ */
+#include "analysis/device_names.h"
+#include "analysis/device_work.h"
+#include "analysis/span_places.h"
+
+#include "base/clamped.h"
+#include "base/memory.h"
+#include "model/launch_config.h"
+#include "model/number_map.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLS_AHEAD 16 /* rows behind the launch in which the call that waits is looked for */
+
+enum {
+	WAIT_OPERATION,
+	WAIT_MODULE,
+	WAIT_LINE,
+	WAIT_COUNT,
+	WAIT_WAITED,
+	WAIT_PAGEABLE,
+	WAIT_BYTES,
+	WAIT_COPY,
+	WAIT_HOST,
+	WAIT_IDLE,
+	WAIT_IDLE_RATIO,
+	WAIT_COLUMNS,
+};
+
+static const struct table_column columns[WAIT_COLUMNS] = {
+	[WAIT_OPERATION] = {.name = "operation",
+                            .type = TABLE_TEXT,
+                            .role = ROLE_KEY,
+                            .definition = "operator or range that asks for the copy"},
+	[WAIT_MODULE] = {.name = "module",
+                         .type = TABLE_TEXT,
+                         .role = ROLE_KEY,
+                         .definition = "innermost module around it"},
+	[WAIT_LINE] = {.name = "line",
+                       .type = TABLE_TEXT,
+                       .role = ROLE_KEY,
+                       .definition = "innermost line of the user's own program around it"},
+	[WAIT_COUNT] = {.name = "calls",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .definition = "copies from a device to the host",
+                        .rules = RULE_NOT_NEGATIVE},
+	[WAIT_WAITED] =
+		{.name = "waited_count",
+                 .title = "waited",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition = "those that the thread waited for, in the call itself or a synchronizing one behind "
+                               "it in the same operator",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                 .other = "calls"},
+	[WAIT_PAGEABLE] =
+		{.name = "pageable_count",
+                 .title = "pageable",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition = "those into pageable memory, of which the thread waits even when it does not ask "
+                               "to",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                 .other = "calls"},
+	[WAIT_BYTES] = {.name = "total_bytes",
+                        .title = "bytes",
+                        .type = TABLE_INT,
+                        .unit = UNIT_BYTES,
+                        .definition = "bytes of all of them",
+                        .rules = RULE_NOT_NEGATIVE},
+	[WAIT_COPY] = {.name = "copy_ns",
+                       .title = "copying",
+                       .type = TABLE_INT,
+                       .unit = UNIT_NS,
+                       .definition = "sum of the durations of the copies",
+                       .rules = RULE_NOT_NEGATIVE},
+	[WAIT_HOST] =
+		{.name = "wait_ns",
+                 .title = "host waits",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "from the begin of the call that asks for a copy to the end of the one that waits for "
+                               "it, work that was launched before included",
+                 .rules = RULE_NOT_NEGATIVE},
+	[WAIT_IDLE] = {.name = "idle_after_ns",
+                       .title = "idle after",
+                       .type = TABLE_INT,
+                       .unit = UNIT_NS,
+                       .definition = "time from the ends of the copies to the next work of the device, when nothing else "
+                                     "runs",
+                       .rules = RULE_NOT_NEGATIVE},
+	[WAIT_IDLE_RATIO] = {.name = "idle_after_ratio",
+                             .title = "idle %",
+                             .type = TABLE_DOUBLE,
+                             .unit = UNIT_RATIO,
+                             .role = ROLE_SHARE,
+                             .definition = "share of the time of the devices in which they are idle behind such a copy",
+                             .denominator = "time from first to last work of all devices",
+                             .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+};
+
+struct place {
+	uint32_t operation, module, line;
+	int64_t count, waited, pageable, sized, copy_ns, wait_ns, idle_ns;
+	double bytes;
+};
+
+struct fold {
+	const struct model *model;
+	const struct analysis_options *options;
+	const struct launches *launches;
+	struct device_work work;
+	struct device_times device;
+	struct span_places spans;
+	struct number_map by_key;
+	struct place *places;
+	uint32_t count, capacity;
+	int64_t all_ns; /* of all devices, from first to last work */
+};
+
+static struct place *place_of(struct fold *fold, uint32_t operation, uint32_t module, uint32_t line)
+{
+	uint64_t key = (((uint64_t)operation << 32 | module) * 0x9e3779b97f4a7c15u) ^ line;
+	uint32_t found = number_map_find(&fold->by_key, key);
+
+	if (found != NUMBER_MAP_NONE)
+		return &fold->places[found];
+	if (fold->count == fold->capacity) {
+		fold->capacity = fold->capacity ? 2 * fold->capacity : 16;
+		fold->places = memory_resize(fold->places, fold->capacity, sizeof(*fold->places));
+	}
+	number_map_set(&fold->by_key, key, fold->count);
+	fold->places[fold->count] = (struct place){.operation = operation, .module = module, .line = line};
+	return &fold->places[fold->count++];
+}
+
+static struct place *place_of_copy(struct fold *fold, const struct work *item)
+{
+	const struct launch *launch = launches_of(fold->launches, item->track, item->row);
+	uint32_t operation = 0, i;
+
+	if (!launch || launch->track == MODEL_NONE)
+		return place_of(fold, 0, 0, 0);
+	if (launch->operation != MODEL_NONE) {
+		const struct span_chunk *chunk = track_chunk(fold->model->tracks[launch->track], launch->operation, &i);
+
+		operation = chunk->name[i];
+	}
+	return place_of(fold, operation, span_module_of(&fold->spans, launch->track, launch->row),
+	                span_line_of(&fold->spans, launch->track, launch->row));
+}
+
+/* When the thread went on behind the copy that ends then; false: it did not wait for it. */
+static bool waits_until(const struct fold *fold, const struct launch *launch, int64_t copied_ns, int64_t *until_ns)
+{
+	const struct track *track = fold->model->tracks[launch->track];
+	uint32_t parent = MODEL_NONE;
+
+	for (uint32_t row = launch->row; row < track->span_count && row - launch->row <= CALLS_AHEAD; row++) {
+		uint32_t i;
+		const struct span_chunk *chunk = track_chunk(track, row, &i);
+
+		if (row == launch->row)
+			parent = chunk->parent[i];
+		else if (chunk->parent[i] != parent || chunk->kind[i] != SPAN_RUNTIME ||
+		         !is_synchronizing_call(model_text(fold->model, chunk->name[i])))
+			continue;
+		*until_ns = chunk->start_ns[i] + chunk->dur_ns[i];
+		if (*until_ns >= copied_ns)
+			return true;
+	}
+	return false;
+}
+
+/* From the end of a copy to the next work; 0 when other work still runs, or none follows. */
+static int64_t idle_behind(const struct intervals *busy, int64_t end_ns)
+{
+	size_t low = 0, high = busy->count;
+
+	while (low < high) { /* the first that ends at the instant or behind it */
+		size_t middle = low + (high - low) / 2;
+
+		if (busy->items[middle].end_ns < end_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low + 1 >= busy->count || busy->items[low].end_ns != end_ns)
+		return 0;
+	return busy->items[low + 1].start_ns - end_ns;
+}
+
+static void add_copy(struct fold *fold, const struct work *item, const struct span_chunk *chunk, uint32_t i,
+                     const struct launch_config *config)
+{
+	const struct launch *launch = launches_of(fold->launches, item->track, item->row);
+	struct place *place = place_of_copy(fold, item);
+	int64_t until_ns;
+
+	place->count++;
+	place->pageable += strstr(model_text(fold->model, chunk->name[i]), "-> Pageable") != NULL;
+	clamped_add(&place->copy_ns, item->end_ns - item->start_ns);
+	clamped_add(&place->idle_ns, idle_behind(&fold->device.busy, item->end_ns));
+	if (launch_config_has(config, LAUNCH_BYTES)) {
+		place->sized++;
+		place->bytes += config->numbers[LAUNCH_BYTES];
+	}
+	if (launch && launch->track != MODEL_NONE && waits_until(fold, launch, item->end_ns, &until_ns)) {
+		chunk = track_chunk(fold->model->tracks[launch->track], launch->row, &i);
+		place->waited++;
+		clamped_add(&place->wait_ns, intervals_length(chunk->start_ns[i], until_ns));
+	}
+}
+
+static void fold_device(struct fold *fold, const struct device *device)
+{
+	const struct intervals *busy = &fold->device.busy;
+
+	device_work_collect(&fold->work, fold->model, device->process, device->device);
+	device_times_fill(&fold->device, &fold->work);
+	if (busy->count)
+		clamped_add(&fold->all_ns, busy->items[busy->count - 1].end_ns - busy->items[0].start_ns);
+	for (size_t n = 0; n < fold->work.count; n++) {
+		const struct work *item = &fold->work.items[n];
+		struct launch_config config;
+		const char *direction, *said;
+		uint32_t i;
+		const struct span_chunk *chunk;
+
+		if (item->class != WORK_COPY ||
+		    !device_work_is_selected(fold->model, fold->options, fold->launches, item->track, item->row))
+			continue;
+		chunk = track_chunk(fold->model->tracks[item->track], item->row, &i);
+		launch_config_read(&config, model_text(fold->model, span_inputs(chunk, i)));
+		said = launch_config_text(&config, LAUNCH_COPY_KIND);
+		direction = copy_direction(model_text(fold->model, chunk->name[i]), said ? said : "");
+		if (direction && !strcmp(direction, "device to host"))
+			add_copy(fold, item, chunk, i, &config);
+	}
+}
+
+/* ---- the table ---- */
+
+static void add_row(struct table *table, struct fold *fold, const struct place *place)
+{
+	const struct model *model = fold->model;
+	int row = table_row(table);
+
+	table_set_text_or(table, row, WAIT_OPERATION, place->operation ? model_text(model, place->operation) : NULL,
+	                  "its launch is not in the trace, or in no operator or range");
+	table_set_text_or(table, row, WAIT_MODULE, place->module ? model_text(model, place->module) : NULL,
+	                  "it lies in no module");
+	table_set_text_or(table, row, WAIT_LINE,
+	                  place->line ? span_line_text(&fold->spans, place->line, &table->arena) : NULL,
+	                  "no line of Python was recorded for it");
+	table_set_int(table, row, WAIT_COUNT, place->count);
+	table_set_int(table, row, WAIT_WAITED, place->waited);
+	table_set_int(table, row, WAIT_PAGEABLE, place->pageable);
+	if (place->sized == place->count && place->bytes < 0x1p63)
+		table_set_int(table, row, WAIT_BYTES, (int64_t)place->bytes);
+	else
+		table_set_missing(table, row, WAIT_BYTES, "the trace does not say the bytes of all of them");
+	table_set_int(table, row, WAIT_COPY, place->copy_ns);
+	table_set_int(table, row, WAIT_HOST, place->wait_ns);
+	table_set_int(table, row, WAIT_IDLE, place->idle_ns);
+	if (fold->all_ns > 0)
+		table_set_double(table, row, WAIT_IDLE_RATIO, (double)place->idle_ns / (double)fold->all_ns);
+	else
+		table_set_missing(table, row, WAIT_IDLE_RATIO, "the work took no time");
+}
+
+static void fold_release(struct fold *fold)
+{
+	span_places_release(&fold->spans);
+	device_work_release(&fold->work);
+	device_times_release(&fold->device);
+	number_map_release(&fold->by_key);
+	free(fold->places);
+}
+
+static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
+                       struct error *err)
+{
+	struct launches own = {0};
+	struct fold fold = {.model = model, .options = options};
+	struct device *devices;
+	size_t count = devices_find(&devices, model);
+
+	fold.launches = launches_get(&own, model, options);
+	span_places_init(&fold.spans, model);
+	table_init(
+		table, "copy_waits", "Copies to the host",
+		"copies from a device to the host by the place that asks for them; with --steps those launched in these "
+		"steps");
+	table_columns(table, columns, WAIT_COLUMNS);
+	for (size_t i = 0; i < count; i++)
+		fold_device(&fold, &devices[i]);
+	for (uint32_t i = 0; i < fold.count; i++)
+		add_row(table, &fold, &fold.places[i]);
+	table_sort(table, WAIT_HOST, false);
+	table_sort(table, WAIT_IDLE, false);
+	if (!table->row_count)
+		table->empty = count ? "nothing was copied from a device to the host" : DEVICE_NOTHING;
+	free(devices);
+	fold_release(&fold);
+	launches_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_copy_waits = {"copy_waits",
+                                             "which places wait for values of a device (.cpu(), .item())?", run};
