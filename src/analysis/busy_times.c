@@ -5,6 +5,7 @@
 #include "analysis/busy_times.h"
 
 #include "base/memory.h"
+#include "pytorch/names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,33 @@ static void add(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
 	busy->list[busy->count++] = (struct busy_time){start_ns, end_ns};
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), bytes = strlen(end);
+
+	return length >= bytes && !strcmp(text + length - bytes, end);
+}
+
+/* PyTorch's own nodes have a number at the end ("MulBackward0"), those written in Python do not. */
+static bool is_counted(const char *name)
+{
+	return strncmp(name, "c10d::", 6) != 0 && !pytorch_begins(name, PYTORCH_ENGINE) && !ends_with(name, "Backward");
+}
+
+static bool counts(struct busy_times *busy, const struct model *model, uint32_t name)
+{
+	if (name >= busy->counts_capacity) {
+		uint32_t capacity = 2 * name + 64;
+
+		busy->counts = memory_resize(busy->counts, capacity, 1);
+		memset(busy->counts + busy->counts_capacity, 0, capacity - busy->counts_capacity);
+		busy->counts_capacity = capacity;
+	}
+	if (!busy->counts[name])
+		busy->counts[name] = is_counted(model_text(model, name)) ? 1 : 2;
+	return busy->counts[name] == 1;
+}
+
 void busy_times_of(struct busy_times *busy, const struct model *model, uint32_t number)
 {
 	const struct track *track = model->tracks[number];
@@ -32,7 +60,7 @@ void busy_times_of(struct busy_times *busy, const struct model *model, uint32_t 
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
-			if (chunk->kind[i] == SPAN_OP && strncmp(model_text(model, chunk->name[i]), "c10d::", 6) != 0)
+			if (chunk->kind[i] == SPAN_OP && counts(busy, model, chunk->name[i]))
 				add(busy, chunk->start_ns[i], chunk->start_ns[i] + chunk->dur_ns[i]);
 		}
 		model_chunk_done(model, chunk);
@@ -42,6 +70,7 @@ void busy_times_of(struct busy_times *busy, const struct model *model, uint32_t 
 void busy_times_release(struct busy_times *busy)
 {
 	free(busy->list);
+	free(busy->counts);
 	*busy = (struct busy_times){0};
 }
 

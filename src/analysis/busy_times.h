@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * busy_times.h: when a thread ran operators, and when none: to see what other threads did meanwhile. Operators that issue a collective
- * ("c10d::...") do not count.
+ * ("c10d::...") do not count, and of those that run Python in between (the engine's around each node of a backward, with the hooks in it; nodes
+ * that the program or FSDP wrote in Python) only the operators in them do.
  *
  *     struct busy_times busy = {0};
  *     busy_times_of(&busy, model, track);
@@ -20,7 +21,9 @@ struct busy_time {
 struct busy_times { /* in order, apart from each other */
 	struct busy_time *list;
 	uint32_t count, capacity;
-	uint32_t track; /* 1 + that it is of; 0: none yet */
+	uint32_t track;  /* 1 + that it is of; 0: none yet */
+	uint8_t *counts; /* by string: 1 yes, 2 no; 0: not looked at */
+	uint32_t counts_capacity;
 };
 
 /* Does nothing when it is of that track already. */

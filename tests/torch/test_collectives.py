@@ -4,7 +4,7 @@ import statistics
 
 import pytest
 
-from torch_tools import HERE, every_python, run, table
+from torch_tools import HERE, every_python, run, table, version
 
 
 def two_ranks(tmp_path, python, *arguments):
@@ -88,16 +88,44 @@ def test_groups_and_handles_out_of_order(tmp_path, python):
 
 
 SHARDED = """
-import os, sys, torch
+import os, sys, time, torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=int(os.environ["RANK"]), world_size=2)
-model = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.Linear(16, 4))
-mesh = init_device_mesh("cpu", (2,))
-for layer in model:
-    fully_shard(layer, mesh=mesh)
-fully_shard(model, mesh=mesh)
+meet, kind = sys.argv[1:]
+dist.init_process_group("gloo", init_method=f"file://{meet}", rank=int(os.environ["RANK"]), world_size=2)
+class Late(torch.autograd.Function):
+    steps = 0
+    @staticmethod
+    def forward(context, x):
+        return x.view_as(x)
+    @staticmethod
+    def backward(context, gradient):
+        Late.steps += 1
+        there = f"{meet}{Late.steps}"
+        if dist.get_rank() == 0:
+            open(there, "w").close()
+        else:  # comes to the next collective when the other has waited there for long
+            while not os.path.exists(there):
+                time.sleep(0.01)
+            time.sleep(0.2)
+        return gradient
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(16, 16) for _ in range(3))
+    def forward(self, x):
+        return self.layers[2](Late.apply(self.layers[1](self.layers[0](x))))
+model = Net()
+if kind == "fully_shard":
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    mesh = init_device_mesh("cpu", (2,))
+    for layer in model.layers:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+else:
+    from torch.distributed.fsdp import FullyShardedDataParallel
+    from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+    model = FullyShardedDataParallel(model, auto_wrap_policy=ModuleWrapPolicy({torch.nn.Linear}), device_id=torch.device("cpu"))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(3):
     model(torch.randn(4, 16)).pow(2).mean().backward()
@@ -108,14 +136,17 @@ dist.barrier()
 
 
 @every_python
-def test_sharded_models(tmp_path, python):
+@pytest.mark.parametrize("kind", ["fully_shard", "FSDP1"])
+def test_sharded_models(tmp_path, python, kind):
+    if version(python).startswith("1."):
+        pytest.skip("this PyTorch shards on GPUs only")
     (tmp_path / "sharded.py").write_text(SHARDED)
-    start = f"{python} sharded.py {tmp_path / 'meet'}"
+    start = f"{python} sharded.py {tmp_path / 'meet'} {kind}"
     done = run(tmp_path, "sh", "-c", f"RANK=1 {start} & RANK=0 {start}; wait", options=["--with", "shapes"],
                env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 2, "RANK": 0})
-    if "No module named 'torch.distributed.device_mesh'" in done.stderr:
-        pytest.skip("this PyTorch has no fully_shard")
     assert done.returncode == 0, done.stderr
     rows = of_rank(tmp_path, "collectives", 0)
     assert sum(row["count"] for row in rows if "gather" in row["collective"]) >= 6
-    assert any(row["name"].startswith("FSDP::all_gather") for row in table(tmp_path, "ops"))
+    assert kind == "FSDP1" or any(row["name"].startswith("FSDP::all_gather") for row in table(tmp_path, "ops"))
+    waited = next(row for row in table(tmp_path, "rank_phases") if row["phase"] == "communication")
+    assert waited["max_ns"] > 0.1e9 and waited["slowest"].startswith("rank 0")  # in the hooks of the backward's nodes
