@@ -310,15 +310,27 @@ void collective_calls_release(struct collective_calls *calls)
 	memset(calls, 0, sizeof(*calls));
 }
 
+/* Index of the first one of that process or a later one. */
+static uint32_t first_from(const struct collective_call *list, uint32_t count, uint32_t process)
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (list[middle].process < process)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 void collective_calls_of(const struct collective_call *list, uint32_t count, uint32_t process, uint32_t *first,
                          uint32_t *end)
 {
-	*first = 0;
-	while (*first < count && list[*first].process < process)
-		++*first;
-	*end = *first;
-	while (*end < count && list[*end].process == process)
-		++*end;
+	*first = first_from(list, count, process);
+	*end = first_from(list, count, process + 1);
 }
 
 bool collective_bytes(const char *inputs, double *bytes, const char **reason)

@@ -10,6 +10,7 @@
 
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "model/number_map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,24 +112,39 @@ struct group {
 	double issue_ns, queue_ns;
 };
 
+struct issued {
+	uint32_t track, execution;
+};
+
 struct fold {
 	const struct model *model;
 	struct collective_calls calls;
 	struct group *groups;
 	uint32_t group_count, group_capacity;
-	struct busy_times busy; /* of the issuing thread */
+	struct number_map kinds;    /* name and inputs, to a number */
+	struct number_map numbered; /* process and that number, to a group */
+	struct busy_times busy;     /* of the issuing thread */
 };
 
 /* ---- groups ---- */
 
+static uint32_t number_of(struct number_map *map, uint64_t key, uint32_t next)
+{
+	uint32_t number = number_map_find(map, key);
+
+	if (number != NUMBER_MAP_NONE)
+		return number;
+	number_map_set(map, key, next);
+	return next;
+}
+
 static struct group *group_of(struct fold *fold, const struct collective_call *call)
 {
-	for (uint32_t i = 0; i < fold->group_count; i++) {
-		struct group *group = &fold->groups[i];
+	uint32_t kind = number_of(&fold->kinds, (uint64_t)call->name << 32 | call->inputs, fold->kinds.count);
+	uint32_t number = number_of(&fold->numbered, (uint64_t)call->process << 32 | kind, fold->group_count);
 
-		if (group->process == call->process && group->name == call->name && group->inputs == call->inputs)
-			return group;
-	}
+	if (number < fold->group_count)
+		return &fold->groups[number];
 	if (fold->group_count == fold->group_capacity) {
 		fold->group_capacity = fold->group_capacity ? 2 * fold->group_capacity : 32;
 		fold->groups = memory_resize(fold->groups, fold->group_capacity, sizeof(*fold->groups));
@@ -156,6 +172,33 @@ static void add_execution(struct fold *fold, const struct collective_call *execu
 	group->issue_ns += (double)(issue->end_ns - issue->start_ns);
 	group->queue_ns += (double)(execution->start_ns - issue->start_ns);
 	group->exposed_ns += dur_ns - busy_times_in(&fold->busy, execution->start_ns, execution->end_ns);
+}
+
+/* By the thread that issued them, so that its times are looked for once. */
+static int compare_issuers(const void *left, const void *right)
+{
+	const struct issued *a = left, *b = right;
+
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
+	return (a->execution > b->execution) - (a->execution < b->execution);
+}
+
+static void add_executions(struct fold *fold)
+{
+	const struct collective_calls *calls = &fold->calls;
+	struct issued *order = memory_resize(NULL, (size_t)calls->execution_count + 1, sizeof(*order));
+
+	for (uint32_t i = 0; i < calls->execution_count; i++) {
+		uint32_t issue = calls->executions[i].partner;
+
+		order[i] = (struct issued){issue == MODEL_NONE ? MODEL_NONE : calls->issues[issue].track, i};
+	}
+	if (calls->execution_count)
+		qsort(order, calls->execution_count, sizeof(*order), compare_issuers);
+	for (uint32_t i = 0; i < calls->execution_count; i++)
+		add_execution(fold, &calls->executions[order[i].execution]);
+	free(order);
 }
 
 static void add_issue(struct fold *fold, const struct collective_call *issue)
@@ -225,8 +268,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	           "what ranks exchange through torch.distributed, where operators were recorded");
 	table_columns(table, columns, COLLECTIVE_COLUMNS);
 	collective_calls_find(&fold.calls, model);
-	for (uint32_t i = 0; i < fold.calls.execution_count; i++)
-		add_execution(&fold, &fold.calls.executions[i]);
+	add_executions(&fold);
 	for (uint32_t i = 0; i < fold.calls.issue_count; i++) {
 		if (fold.calls.issues[i].partner == MODEL_NONE)
 			add_issue(&fold, &fold.calls.issues[i]);
@@ -239,6 +281,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 		                                        "no collective of torch.distributed was recorded");
 	collective_calls_release(&fold.calls);
 	free(fold.groups);
+	number_map_release(&fold.kinds);
+	number_map_release(&fold.numbered);
 	busy_times_release(&fold.busy);
 	return STATUS_OK;
 }

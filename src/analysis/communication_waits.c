@@ -143,7 +143,8 @@ void communication_waits_release(struct communication_waits *waits)
 	*waits = (struct communication_waits){0};
 }
 
-void communication_waits_of(const struct communication_waits *waits, uint32_t track, uint32_t *first, uint32_t *end)
+/* Index of the first one of that track or a later one. */
+static uint32_t first_from(const struct communication_waits *waits, uint32_t track)
 {
 	uint32_t low = 0, high = waits->count;
 
@@ -155,8 +156,11 @@ void communication_waits_of(const struct communication_waits *waits, uint32_t tr
 		else
 			high = middle;
 	}
-	*first = low;
-	while (low < waits->count && waits->list[low].track == track)
-		low++;
-	*end = low;
+	return low;
+}
+
+void communication_waits_of(const struct communication_waits *waits, uint32_t track, uint32_t *first, uint32_t *end)
+{
+	*first = first_from(waits, track);
+	*end = first_from(waits, track + 1);
 }

@@ -2,12 +2,15 @@
  *
  * test_collectives.c: which issue of a collective is which execution, and how many bytes one has.
  */
+#include "analysis/analysis.h"
 #include "analysis/collective_calls.h"
+#include "model/number_map.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -109,6 +112,56 @@ static void what_does_not_agree_is_not_known(void **state)
 	job_release(&job);
 }
 
+/* ---- that looking at many takes no longer for each ---- */
+
+static uint64_t chunk_looks, group_looks;
+
+void __real_model_chunk_done(const struct model *model, const struct span_chunk *chunk);
+void __wrap_model_chunk_done(const struct model *model, const struct span_chunk *chunk);
+uint32_t __real_number_map_find(const struct number_map *map, uint64_t key);
+uint32_t __wrap_number_map_find(const struct number_map *map, uint64_t key);
+
+void __wrap_model_chunk_done(const struct model *model, const struct span_chunk *chunk)
+{
+	chunk_looks++;
+	__real_model_chunk_done(model, chunk);
+}
+
+uint32_t __wrap_number_map_find(const struct number_map *map, uint64_t key)
+{
+	group_looks++;
+	return __real_number_map_find(map, key);
+}
+
+/* Two threads issue by turns, and each size is another group. */
+static void each_is_looked_at_as_often_whatever_their_number(void **state)
+{
+	enum {
+		COUNT = 4000
+	};
+	struct job job;
+	struct table table;
+	struct error err;
+	struct analysis_options options = {.has_steps = false};
+	char inputs[64];
+
+	job_init(&job);
+	uint32_t threads[2] = {job.main, model_add_track(&job.model, job.process, TRACK_THREAD)};
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(inputs, sizeof(inputs), "[%d]\nt float", i + 1);
+		add(&job, threads[i % 2], 100 * i, 100 * i + 10, "c10d::allreduce_", inputs);
+		add(&job, job.gloo, 100 * i + 10, 100 * i + 90, "gloo:all_reduce", inputs);
+	}
+	model_finish(&job.model);
+	chunk_looks = group_looks = 0;
+	assert_int_equal(analysis_collectives.run(&job.model, &options, &table, &err), STATUS_OK);
+	assert_int_equal(table.row_count, COUNT);
+	assert_int_equal(group_looks, 2 * COUNT);
+	assert_in_range(chunk_looks, 3, 30); /* a few of each track */
+	table_release(&table);
+	job_release(&job);
+}
+
 static int bytes_of(const char *inputs)
 {
 	const char *reason;
@@ -134,6 +187,7 @@ int main(void)
 		cmocka_unit_test(groups_do_not_wait_for_each_other),
 		cmocka_unit_test(without_sizes_the_kind_must_do),
 		cmocka_unit_test(what_does_not_agree_is_not_known),
+		cmocka_unit_test(each_is_looked_at_as_often_whatever_their_number),
 		cmocka_unit_test(bytes_are_those_of_all_tensors),
 	};
 
