@@ -4,6 +4,7 @@
  */
 #include "base/input_stream.h"
 
+#include "base/archive_reader.h"
 #include "base/inflate.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include <zstd.h>
 
 #define IN_BYTES ((size_t)256 * 1024)
-#define HEAD_BYTES ((size_t)256)
+#define HEAD_BYTES ARCHIVE_HEAD_BYTES
 
 enum compression {
 	PLAIN,
@@ -25,6 +26,7 @@ enum compression {
 
 struct input_stream {
 	int fd;
+	struct archive_reader *archive; /* of somebody else; NULL: fd */
 	char *path;
 	enum compression compression;
 	struct inflater *inflater;
@@ -39,21 +41,34 @@ struct input_stream {
 	char buffer[IN_BYTES];
 };
 
-static enum status fill(struct input_stream *input, struct error *err)
+static enum status read_file(struct input_stream *input, size_t *length, struct error *err)
 {
 	ssize_t n;
 
-	if (input->begin < input->end || input->is_at_end)
-		return STATUS_OK;
 	do
 		n = read(input->fd, input->buffer, IN_BYTES);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", input->path);
+	*length = (size_t)n;
+	return STATUS_OK;
+}
+
+static enum status fill(struct input_stream *input, struct error *err)
+{
+	enum status status;
+	size_t n = 0;
+
+	if (input->begin < input->end || input->is_at_end)
+		return STATUS_OK;
+	status = input->archive ? archive_read(input->archive, input->buffer, IN_BYTES, &n, err)
+	                        : read_file(input, &n, err);
+	if (status != STATUS_OK)
+		return status;
 	input->is_at_end = n == 0;
 	input->begin = 0;
-	input->end = (size_t)n;
-	input->file_bytes += (uint64_t)n;
+	input->end = n;
+	input->file_bytes += n;
 	return STATUS_OK;
 }
 
@@ -198,7 +213,8 @@ static enum status recognise(struct input_stream *input, struct error *err)
 	return STATUS_OK;
 }
 
-enum status input_open(const char *path, struct input_stream **result, struct error *err)
+static enum status open_stream(const char *path, struct archive_reader *archive, struct input_stream **result,
+                               struct error *err)
 {
 	struct input_stream *input = calloc(1, sizeof(*input));
 	enum status status;
@@ -206,7 +222,8 @@ enum status input_open(const char *path, struct input_stream **result, struct er
 	if (!input)
 		return error_set(err, STATUS_NO_MEMORY, "out of memory");
 	input->path = strdup(path);
-	input->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	input->archive = archive;
+	input->fd = archive || strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	if (!input->path)
 		status = error_set(err, STATUS_NO_MEMORY, "out of memory");
 	else if (input->fd < 0)
@@ -221,6 +238,23 @@ enum status input_open(const char *path, struct input_stream **result, struct er
 	return STATUS_OK;
 }
 
+enum status input_open(const char *path, struct input_stream **result, struct error *err)
+{
+	return open_stream(path, NULL, result, err);
+}
+
+enum status input_open_member(struct archive_reader *archive, const char *name, struct input_stream **result,
+                              struct error *err)
+{
+	return open_stream(name, archive, result, err);
+}
+
+bool archive_is_here(const char *head, size_t length)
+{
+	return (length >= 4 && memcmp(head, "PK\3\4", 4) == 0) ||
+	       (length >= 262 && memcmp(head + 257, "ustar", 5) == 0);
+}
+
 const char *input_compression(const struct input_stream *input)
 {
 	static const char *const names[] = {"none", "gzip", "zstd"};
@@ -230,7 +264,7 @@ const char *input_compression(const struct input_stream *input)
 
 uint64_t input_file_bytes(const struct input_stream *input)
 {
-	return input->file_bytes;
+	return input->archive ? archive_file_bytes(input->archive) : input->file_bytes;
 }
 
 void input_close(struct input_stream *input)

@@ -11,14 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct archive_reader;
 struct input_stream;
 
 enum status input_open(const char *path, struct input_stream **input, struct error *err) MUST_CHECK;
+/* The file that archive_next() gave last. The archive must outlive the stream, which is closed before the next one. */
+enum status input_open_member(struct archive_reader *archive, const char *name, struct input_stream **input,
+                              struct error *err) MUST_CHECK;
 /* Up to `capacity` bytes; *length 0 at the end. Fails when the file cannot be read or the compressed data is damaged or
  * cut off; what came before is good. */
 enum status input_read(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
                        struct error *err) MUST_CHECK;
-/* The first bytes, up to 256, which stay to be read; before the first input_read(). */
+/* The first bytes, up to 512, which stay to be read; before the first input_read(). */
 enum status input_peek(struct input_stream *input, const char **bytes, size_t *length, struct error *err) MUST_CHECK;
 /* "none", "gzip" or "zstd" */
 const char *input_compression(const struct input_stream *input);

@@ -40,9 +40,8 @@ static const struct option options[] = {
 
 static enum status check_usage(const struct options_result *arguments, struct error *err)
 {
-	if (arguments->operand_count > 1)
-		return error_set(err, STATUS_USAGE, "diagnose takes one run, got '%s' and '%s'", arguments->operands[0],
-		                 arguments->operands[1]);
+	if (check_operands(arguments, "diagnose", err))
+		return err->status;
 	if (fail_on && strcmp(fail_on, "problem") != 0 && strcmp(fail_on, "hint") != 0)
 		return error_set(err, STATUS_USAGE, "option '--fail-on' wants problem or hint, got '%s'", fail_on);
 	if (style_name && strcmp(style_name, "canary") != 0)

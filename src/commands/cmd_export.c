@@ -117,9 +117,8 @@ static enum status choose_exporter(const struct exporter **exporter, struct erro
 
 static enum status check_usage(const struct options_result *arguments, struct error *err)
 {
-	if (arguments->operand_count > 1)
-		return error_set(err, STATUS_USAGE, "export takes one run, got '%s' and '%s'", arguments->operands[0],
-		                 arguments->operands[1]);
+	if (check_operands(arguments, "export", err))
+		return err->status;
 	if (!(max_mb >= 0 && max_mb < 1e9))
 		return error_set(err, STATUS_USAGE, "option '--max-mb' wants a number of MiB, got %g", max_mb);
 	return STATUS_OK;
@@ -278,8 +277,8 @@ static int run(const struct options_result *arguments, struct error *err)
 	if (status == STATUS_OK)
 		status = parse_window(window, &selected, err);
 	if (status == STATUS_OK)
-		status = load_run(&loaded, arguments->operand_count ? arguments->operands[0] : "latest", &selected,
-		                  memory_bytes ? memory_bytes : DEFAULT_MEMORY, err);
+		status = load_operands(&loaded, arguments, &selected, memory_bytes ? memory_bytes : DEFAULT_MEMORY,
+		                       err);
 	if (status != STATUS_OK)
 		return status_exit(status);
 	loaded.model.tells_profiled &= !has_all_threads;

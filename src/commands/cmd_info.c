@@ -59,11 +59,9 @@ static int run(const struct options_result *arguments, struct error *err)
 	struct buffer text;
 	enum status status;
 
-	if (arguments->operand_count > 1)
-		return status_exit(error_set(err, STATUS_USAGE, "info takes one run, got '%s' and '%s'",
-		                             arguments->operands[0], arguments->operands[1]));
-	status = load_run(&loaded, arguments->operand_count ? arguments->operands[0] : "latest", &analysis,
-	                  memory_bytes, err);
+	if (check_operands(arguments, "info", err))
+		return status_exit(err->status);
+	status = load_operands(&loaded, arguments, &analysis, memory_bytes, err);
 	if (status)
 		return status_exit(status);
 	run_files_table(&files, loaded.path);

@@ -100,9 +100,8 @@ static enum status parse_by(struct analysis_options *analysis, struct error *err
 
 static enum status check_usage(const struct options_result *arguments, struct error *err)
 {
-	if (arguments->operand_count > 1)
-		return error_set(err, STATUS_USAGE, "report takes one run, got '%s' and '%s'", arguments->operands[0],
-		                 arguments->operands[1]);
+	if (check_operands(arguments, "report", err))
+		return err->status;
 	if (style_name)
 		return STATUS_OK;
 	if (header || is_top_level || time_unit || has_events || has_all_threads || frames ||
@@ -428,8 +427,7 @@ static int run(const struct options_result *arguments, struct error *err)
 
 	if (style_name && report_torch_check(&wish, err))
 		return status_exit(err->status);
-	status = load_run(&loaded, arguments->operand_count ? arguments->operands[0] : "latest", &analysis,
-	                  memory_bytes, err);
+	status = load_operands(&loaded, arguments, &analysis, memory_bytes, err);
 	if (status)
 		return status_exit(status);
 	if (style_name) {

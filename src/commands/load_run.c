@@ -18,29 +18,68 @@ static void on_progress(void *context, uint64_t done, uint64_t total)
 	progress_update(context, done, total);
 }
 
-enum status load_run(struct loaded_run *run, const char *operand, const struct analysis_options *options,
-                     int64_t memory_bytes, struct error *err)
+static enum status load(struct loaded_run *run, const char *const *paths, uint32_t count,
+                        const struct analysis_options *options, int64_t memory_bytes, struct error *err)
 {
 	const struct model_filter filter = {options->has_steps, options->first_step,  options->last_step,
 	                                    options->window,    options->last_window, options->pid};
 	struct progress progress;
 	enum status status;
 
-	run->path = command_run_path(operand, err);
-	if (!run->path)
-		return err->status;
 	if (memory_bytes < 0)
 		return error_set(err, STATUS_USAGE, "option '--memory' wants a size such as 512M");
 	model_init(&run->model, (uint64_t)memory_bytes);
 	progress_begin(&progress, "Reading", "bytes", false);
 	run->model.on_progress = on_progress;
 	run->model.progress_context = &progress;
-	status = import_path(run->path, &filter, &run->model, err);
+	status = import_paths(paths, count, &filter, &run->model, err);
 	run->model.on_progress = NULL;
 	progress_end(&progress);
 	if (status)
 		model_release(&run->model);
 	return status;
+}
+
+enum status load_run(struct loaded_run *run, const char *operand, const struct analysis_options *options,
+                     int64_t memory_bytes, struct error *err)
+{
+	run->path = command_run_path(operand, err);
+	if (!run->path)
+		return err->status;
+	return load(run, &run->path, 1, options, memory_bytes, err);
+}
+
+static bool is_file(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
+enum status check_operands(const struct options_result *arguments, const char *command, struct error *err)
+{
+	for (int i = 0; i < arguments->operand_count && arguments->operand_count > 1; i++) {
+		if (is_file(arguments->operands[i]))
+			continue;
+		error_set(err, STATUS_USAGE, "%s takes one run, got '%s' and '%s'", command, arguments->operands[0],
+		          arguments->operands[1]);
+		error_hint(err, "several files are one run when they are traces of its ranks");
+		return STATUS_USAGE;
+	}
+	return STATUS_OK;
+}
+
+enum status load_operands(struct loaded_run *run, const struct options_result *arguments,
+                          const struct analysis_options *options, int64_t memory_bytes, struct error *err)
+{
+	static char name[PATH_MAX + 32];
+
+	if (arguments->operand_count < 2)
+		return load_run(run, arguments->operand_count ? arguments->operands[0] : "latest", options,
+		                memory_bytes, err);
+	snprintf(name, sizeof(name), "%s and %d more", arguments->operands[0], arguments->operand_count - 1);
+	run->path = name;
+	return load(run, arguments->operands, (uint32_t)arguments->operand_count, options, memory_bytes, err);
 }
 
 void loaded_run_release(struct loaded_run *run)

@@ -8,6 +8,7 @@
 #include "analysis/analysis.h"
 #include "analysis/report.h"
 #include "base/buffer.h"
+#include "base/options.h"
 #include "model/model.h"
 
 #include <stdio.h>
@@ -20,6 +21,11 @@ struct loaded_run {
 /* Resolves and loads. memory_bytes 0: the model's default. On failure nothing needs to be released. */
 enum status load_run(struct loaded_run *run, const char *operand, const struct analysis_options *options,
                      int64_t memory_bytes, struct error *err) MUST_CHECK;
+/* What a command's operands name: none: the latest run; one run; or files of traces, which are one run together. */
+enum status load_operands(struct loaded_run *run, const struct options_result *arguments,
+                          const struct analysis_options *options, int64_t memory_bytes, struct error *err) MUST_CHECK;
+/* Before it: two operands are two files, or an error of usage. */
+enum status check_operands(const struct options_result *arguments, const char *command, struct error *err) MUST_CHECK;
 void loaded_run_release(struct loaded_run *run);
 
 /* On stderr: numbers that cannot be true. */

@@ -17,6 +17,9 @@ struct importer {
 	bool (*recognises)(const char *path, bool is_directory, const char *head, size_t length);
 	enum status (*load)(const char *path, const struct model_filter *filter, struct model *model,
 	                    struct error *err);
+	/* (optional) Two or more files as one run. */
+	enum status (*load_set)(const char *const *paths, uint32_t count, const struct model_filter *filter,
+	                        struct model *model, struct error *err);
 };
 
 extern const struct importer *const importers[]; /* NULL-terminated */
@@ -25,5 +28,8 @@ extern const struct importer *const importers[]; /* NULL-terminated */
  * STATUS_INPUT says what was looked for when nothing recognises it. */
 enum status import_path(const char *path, const struct model_filter *filter, struct model *model,
                         struct error *err) MUST_CHECK;
+/* The same for one or more paths, as one run: ranks of a job. */
+enum status import_paths(const char *const *paths, uint32_t count, const struct model_filter *filter,
+                         struct model *model, struct error *err) MUST_CHECK;
 
 #endif

@@ -25,24 +25,31 @@ static bool begins_like_json(const char *head, size_t length)
 	return at < length && (head[at] == '{' || head[at] == '[');
 }
 
+bool kineto_is_trace_here(struct input_stream *input)
+{
+	struct error ignored;
+	const char *bytes;
+	size_t length;
+	return input_peek(input, &bytes, &length, &ignored) == STATUS_OK && begins_like_json(bytes, length) &&
+	       !memmem(bytes, length, "\"stepscope.", 11); /* a summary of ours, run.json */
+}
+
 /* By the first bytes of the file, decompressed when it is. */
 bool kineto_is_trace(const char *path)
 {
 	struct input_stream *input;
 	struct error ignored;
-	const char *bytes;
-	size_t length;
 	if (input_open(path, &input, &ignored) != STATUS_OK)
 		return false;
-	bool is_json = input_peek(input, &bytes, &length, &ignored) == STATUS_OK && begins_like_json(bytes, length) &&
-	               !memmem(bytes, length, "\"stepscope.", 11); /* a summary of ours, run.json */
+	bool is_trace = kineto_is_trace_here(input);
 	input_close(input);
-	return is_json;
+	return is_trace;
 }
 
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
-	return is_directory ? kineto_has_traces(path) : begins_like_json(head, length) || kineto_is_trace(path);
+	return is_directory ? kineto_has_traces(path)
+	                    : begins_like_json(head, length) || kineto_is_trace(path) || kineto_is_archive(path);
 }
 
 struct loading {
@@ -97,9 +104,9 @@ static void note_rest(struct kineto_import *import)
 	if (import->stage.duplicates)
 		model_add_ledger(model, LEDGER_REPAIRED, import->main_process, "Ev Idx, External id",
 		                 import->stage.duplicates, "spans that are in the file twice were left out");
-	if (import->async_count)
-		model_add_ledger(model, LEDGER_OTHER, import->main_process, "ph b, n, e, ...", import->async_count,
-		                 "asynchronous and other rare events are not read");
+	if (import->rare_count)
+		model_add_ledger(model, LEDGER_OTHER, import->main_process, "ph N, O, V, ...", import->rare_count,
+		                 "objects, samples and other rare events are not read");
 	if (import->unknown_count)
 		model_add_ledger(model, LEDGER_OTHER, import->main_process, "ph", import->unknown_count,
 		                 "events of an unknown kind are not read");
@@ -126,23 +133,33 @@ static enum status load_stream(struct loading *loading, struct error *err)
 	return status;
 }
 
-enum status kineto_load_file(struct kineto_import *import, uint64_t done_bytes, uint64_t total_bytes, struct error *err)
+enum status kineto_load_input(struct kineto_import *import, struct input_stream *input, uint64_t done_bytes,
+                              uint64_t total_bytes, struct error *err)
 {
 	struct loading *loading = memory_resize(NULL, 1, sizeof *loading);
-	*loading = (struct loading){.import = import, .done_bytes = done_bytes, .total_bytes = total_bytes};
-	enum status status = input_open(import->path, &loading->input, err);
-	if (status == STATUS_OK) {
-		buffer_init(&import->text, TEXT_BYTES);
-		buffer_init(&import->inputs, TEXT_BYTES);
-		kineto_memo_init(import);
-		status = load_stream(loading, err);
-		kineto_stage_release(&import->stage);
-		buffer_release(&import->text);
-		buffer_release(&import->inputs);
-		kineto_memo_release(import);
-		input_close(loading->input);
-	}
+	*loading = (struct loading){
+		.import = import, .input = input, .done_bytes = done_bytes, .total_bytes = total_bytes};
+	buffer_init(&import->text, TEXT_BYTES);
+	buffer_init(&import->inputs, TEXT_BYTES);
+	kineto_memo_init(import);
+	enum status status = load_stream(loading, err);
+	kineto_stage_release(&import->stage);
+	buffer_release(&import->text);
+	buffer_release(&import->inputs);
+	kineto_memo_release(import);
 	free(loading);
+	return status;
+}
+
+static enum status load_file(const char *path, uint64_t bytes, struct model *model, struct error *err)
+{
+	struct kineto_import import = {.model = model, .path = path};
+	struct input_stream *input;
+	enum status status = input_open(path, &input, err);
+	if (status != STATUS_OK)
+		return status;
+	status = kineto_load_input(&import, input, 0, bytes, err);
+	input_close(input);
 	return status;
 }
 
@@ -168,17 +185,26 @@ static enum status check_steps(const struct model *model, const struct model_fil
 static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
 {
 	struct stat info;
-	struct kineto_import import = {.model = model, .path = path};
 	bool is_known = stat(path, &info) == 0;
-	enum status status = is_known && S_ISDIR(info.st_mode)
-	                             ? kineto_load_directory(path, model, err)
-	                             : kineto_load_file(&import, 0, is_known ? (uint64_t)info.st_size : 0, err);
+	enum status status = is_known && S_ISDIR(info.st_mode) ? kineto_load_directory(path, model, err)
+	                     : is_known && S_ISREG(info.st_mode) && kineto_is_archive(path)
+	                             ? kineto_load_archive(path, model, err)
+	                             : load_file(path, is_known ? (uint64_t)info.st_size : 0, model, err);
+	return status ? status : check_steps(model, filter, err);
+}
+
+static enum status load_set(const char *const *paths, uint32_t count, const struct model_filter *filter,
+                            struct model *model, struct error *err)
+{
+	enum status status = kineto_load_files(paths, count, model, err);
 	return status ? status : check_steps(model, filter, err);
 }
 
 const struct importer importer_kineto = {
 	.name = "kineto",
-	.description = "a trace of PyTorch's profiler (Kineto) or another Chrome trace: JSON, plain, gzip or zstd",
+	.description =
+		"a trace of PyTorch's profiler (Kineto) or another Chrome trace: JSON, plain, gzip or zstd; also several, or a zip or tar of them",
 	.recognises = recognises,
 	.load = load,
+	.load_set = load_set,
 };

@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kineto_directory.c: the traces of a directory, one per rank, as one model on one time line. Files that are no traces are passed over;
- * ranks that the files do not say come from their names.
+ * kineto_directory.c: where sets of traces come from: the files of a directory, the members of a zip or tar, names on the command line. In the
+ * first two what is no trace is passed over.
  */
-#include "importers/kineto_import.h"
-
+#include "base/archive_reader.h"
 #include "base/memory.h"
+#include "importers/kineto_import.h"
+#include "importers/kineto_set.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define FILES_MAX 100000u
-
-struct set_file {
+struct listed_file {
 	char *path;
 	uint64_t bytes;
-	uint32_t process; /* of the model; MODEL_NONE: it is no trace */
-	bool has_rank;
 };
 
-struct file_set {
-	struct set_file *files;
+struct listing {
+	struct listed_file *files;
 	uint32_t count, capacity;
 	uint64_t bytes;
 	bool has_recording; /* of ours: that is what counts there */
@@ -42,146 +38,165 @@ static bool may_be_trace(const char *path, struct stat *info)
 	       stat(path, info) == 0 && S_ISREG(info->st_mode);
 }
 
-static void add_file(struct file_set *set, const char *path, uint64_t bytes)
+static void add_file(struct listing *listing, const char *path, uint64_t bytes)
 {
-	if (set->count == set->capacity) {
-		set->capacity = set->capacity ? 2 * set->capacity : 16;
-		set->files = memory_resize(set->files, set->capacity, sizeof *set->files);
+	if (listing->count == listing->capacity) {
+		listing->capacity = listing->capacity ? 2 * listing->capacity : 16;
+		listing->files = memory_resize(listing->files, listing->capacity, sizeof *listing->files);
 	}
-	set->files[set->count] = (struct set_file){.path = strdup(path), .bytes = bytes, .process = MODEL_NONE};
-	if (!set->files[set->count].path)
+	listing->files[listing->count] = (struct listed_file){.path = strdup(path), .bytes = bytes};
+	if (!listing->files[listing->count].path)
 		memory_exhausted(strlen(path) + 1);
-	set->count++;
-	set->bytes += bytes;
+	listing->count++;
+	listing->bytes += bytes;
 }
 
 static int compare_files(const void *left, const void *right)
 {
-	const struct set_file *a = left, *b = right;
+	const struct listed_file *a = left, *b = right;
 	return strverscmp(a->path, b->path);
 }
 
-static void find_files(struct file_set *set, const char *path)
+static void find_files(struct listing *listing, const char *path)
 {
 	DIR *directory = opendir(path);
 	struct dirent *entry;
-	while (directory && (entry = readdir(directory)) && set->count < FILES_MAX) {
+	while (directory && (entry = readdir(directory)) && listing->count < KINETO_SET_MAX) {
 		char name[4096];
 		struct stat info;
-		set->has_recording |= ends_with(entry->d_name, ".ssr");
+		listing->has_recording |= ends_with(entry->d_name, ".ssr");
 		if (snprintf(name, sizeof name, "%s/%s", path, entry->d_name) < (int)sizeof name &&
 		    may_be_trace(name, &info))
-			add_file(set, name, (uint64_t)info.st_size);
+			add_file(listing, name, (uint64_t)info.st_size);
 	}
 	if (directory)
 		closedir(directory);
-	if (set->count)
-		qsort(set->files, set->count, sizeof *set->files, compare_files);
+	if (listing->count)
+		qsort(listing->files, listing->count, sizeof *listing->files, compare_files);
 }
 
-static void release(struct file_set *set)
+static void release(struct listing *listing)
 {
-	for (uint32_t i = 0; i < set->count; i++)
-		free(set->files[i].path);
-	free(set->files);
+	for (uint32_t i = 0; i < listing->count; i++)
+		free(listing->files[i].path);
+	free(listing->files);
 }
 
 bool kineto_has_traces(const char *path)
 {
-	struct file_set set = {0};
+	struct listing listing = {0};
 	bool is_found = false;
-	find_files(&set, path);
-	for (uint32_t i = 0; i < set.count && !is_found && !set.has_recording; i++)
-		is_found = kineto_is_trace(set.files[i].path);
-	release(&set);
+	find_files(&listing, path);
+	for (uint32_t i = 0; i < listing.count && !is_found && !listing.has_recording; i++)
+		is_found = kineto_is_trace(listing.files[i].path);
+	release(&listing);
 	return is_found;
 }
 
-/* ---- ranks ---- */
+/* ---- loading ---- */
 
-/* "rank-3.json", "rank_3", "worker3_step": the number behind the word; -1: none. */
-static int64_t rank_of_name(const char *path)
+/* False: it is no trace, or cannot be opened. */
+static bool load_file(struct kineto_set *set, const char *path)
 {
-	static const char *const words[] = {"rank", "worker"};
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		const char *at = strcasestr(name, words[i]);
-		at = at ? at + strlen(words[i]) : "";
-		at += *at == '-' || *at == '_';
-		if (isdigit((unsigned char)*at))
-			return strtoll(at, NULL, 10);
-	}
-	return -1;
-}
-
-static bool is_rank_taken(const struct model *model, const struct file_set *set, uint32_t before, int32_t rank)
-{
-	for (uint32_t i = 0; i < set->count; i++)
-		if (i != before && set->files[i].process != MODEL_NONE &&
-		    model->processes[set->files[i].process].rank == rank)
-			return true;
-	return false;
-}
-
-static void settle_ranks(struct model *model, const struct file_set *set)
-{
-	for (uint32_t i = 0; i < set->count; i++) {
-		const struct set_file *file = &set->files[i];
-		int64_t rank = rank_of_name(file->path);
-		if (file->process == MODEL_NONE)
-			continue;
-		struct process *process = &model->processes[file->process];
-		if (file->has_rank && is_rank_taken(model, set, i, process->rank)) {
-			model_add_ledger(model, LEDGER_OTHER, file->process, strrchr(file->path, '/') + 1, 1,
-			                 "another file says that it is of the same rank");
-		} else if (!file->has_rank && rank >= 0 && rank <= INT32_MAX &&
-		           !is_rank_taken(model, set, i, (int32_t)rank)) {
-			process->rank = (int32_t)rank;
-			model_add_ledger(model, LEDGER_OTHER, file->process, strrchr(file->path, '/') + 1, 1,
-			                 "the rank is not in the file: it is taken from the file's name");
-		}
-	}
-}
-
-/* ---- all of them ---- */
-
-static void load_one(struct file_set *set, struct set_file *file, struct kineto_import *first, uint64_t done)
-{
-	struct model *model = first->model;
-	struct error err;
-	struct kineto_import import = {.model = model,
-	                               .path = file->path,
-	                               .first_process = model->processes_count,
-	                               .has_origin = first->has_origin,
-	                               .origin_base_ns = first->origin_base_ns};
-	if (!kineto_is_trace(file->path))
-		return;
-	if (kineto_load_file(&import, done, set->bytes, &err) != STATUS_OK) {
-		model_add_ledger(model, LEDGER_DAMAGED, MODEL_NONE, strrchr(file->path, '/') + 1, 1, err.text);
-		return;
-	}
-	first->has_origin = import.has_origin;
-	first->origin_base_ns = import.origin_base_ns;
-	file->process = import.main_process;
-	file->has_rank = import.has_rank;
+	struct input_stream *input;
+	struct error ignored;
+	if (input_open(path, &input, &ignored) != STATUS_OK)
+		return false;
+	bool is_trace = kineto_is_trace_here(input);
+	if (is_trace)
+		kineto_set_load(set, path, input);
+	input_close(input);
+	return is_trace;
 }
 
 enum status kineto_load_directory(const char *path, struct model *model, struct error *err)
 {
-	struct file_set set = {0};
-	struct kineto_import first = {.model = model};
-	uint64_t done = 0;
-	uint32_t loaded = 0;
-	find_files(&set, path);
-	for (uint32_t i = 0; i < set.count; i++) {
-		load_one(&set, &set.files[i], &first, done);
-		done += set.files[i].bytes;
-		loaded += set.files[i].process != MODEL_NONE;
+	struct listing listing = {0};
+	struct kineto_set set;
+	find_files(&listing, path);
+	kineto_set_init(&set, model);
+	set.total_bytes = listing.bytes;
+	for (uint32_t i = 0; i < listing.count; i++) {
+		load_file(&set, listing.files[i].path);
+		set.done_bytes += listing.files[i].bytes;
 	}
-	if (loaded > 1)
-		settle_ranks(model, &set);
-	release(&set);
-	return loaded ? STATUS_OK
-	              : error_set(err, STATUS_INPUT, "'%s' has no trace that can be read: none of its files has events",
-	                          path);
+	release(&listing);
+	return kineto_set_finish(&set, path, err);
+}
+
+enum status kineto_load_files(const char *const *paths, uint32_t count, struct model *model, struct error *err)
+{
+	struct kineto_set set;
+	struct stat info;
+	enum status status = STATUS_OK;
+	kineto_set_init(&set, model);
+	for (uint32_t i = 0; i < count; i++)
+		set.total_bytes += stat(paths[i], &info) == 0 ? (uint64_t)info.st_size : 0;
+	for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+		if (!load_file(&set, paths[i])) {
+			status = error_set(
+				err, STATUS_INPUT,
+				"'%s' is no trace: only traces of torch.profiler (JSON) are read together as one",
+				paths[i]);
+			error_hint(err, "give one recording, or the directory of a run");
+		}
+		set.done_bytes += stat(paths[i], &info) == 0 ? (uint64_t)info.st_size : 0;
+	}
+	struct error ignored;
+	enum status finished = kineto_set_finish(&set, paths[0], status == STATUS_OK ? err : &ignored);
+	return status == STATUS_OK ? finished : status;
+}
+
+bool kineto_is_archive(const char *path)
+{
+	struct input_stream *input;
+	struct error ignored;
+	const char *head;
+	size_t length;
+	if (input_open(path, &input, &ignored) != STATUS_OK)
+		return false;
+	bool is_archive = input_peek(input, &head, &length, &ignored) == STATUS_OK && archive_is_here(head, length);
+	input_close(input);
+	return is_archive;
+}
+
+static void load_member(struct kineto_set *set, struct archive_reader *archive, const char *name)
+{
+	struct input_stream *input;
+	struct error err;
+	if (input_open_member(archive, name, &input, &err) != STATUS_OK) {
+		model_add_ledger(set->model, LEDGER_DAMAGED, MODEL_NONE, name, 1, err.text);
+		return;
+	}
+	if (kineto_is_trace_here(input))
+		kineto_set_load(set, name, input);
+	input_close(input);
+}
+
+enum status kineto_load_archive(const char *path, struct model *model, struct error *err)
+{
+	struct kineto_set set;
+	struct archive_reader *archive;
+	struct error broken;
+	const char *name;
+	struct stat info;
+	enum status status = archive_open(path, &archive, err);
+	if (status != STATUS_OK)
+		return status;
+	kineto_set_init(&set, model);
+	set.total_bytes = stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
+	for (uint32_t i = 0; i < KINETO_SET_MAX; i++) {
+		status = archive_next(archive, &name, &broken);
+		if (status != STATUS_OK || !name)
+			break;
+		load_member(&set, archive, name);
+	}
+	archive_close(archive);
+	if (status != STATUS_OK) {
+		model_add_ledger(model, LEDGER_DAMAGED, MODEL_NONE, path, 1, broken.text);
+		*err = broken;
+	}
+	bool is_empty = !set.loaded;
+	enum status finished = kineto_set_finish(&set, path, is_empty && status != STATUS_OK ? &broken : err);
+	return is_empty && status != STATUS_OK ? status : finished;
 }

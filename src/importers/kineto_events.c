@@ -226,6 +226,23 @@ static void take_instant(const struct taken *taken)
 	taken->import->event_count++;
 }
 
+/* Half of one; `n` is an instant of it. */
+static void take_async(struct taken *taken, char phase)
+{
+	struct staged_span span = {.start_ns = taken->time_ns, .dur_ns = STAGED_IS_OPEN};
+	bool is_end = phase == 'e' || phase == 'F';
+	if (phase == 'n') {
+		taken->track = kineto_async_track(taken->import, taken->event);
+		take_instant(taken);
+		return;
+	}
+	if (is_end)
+		span.name = name_of(taken, SPAN_OTHER);
+	else
+		take_columns(taken, (struct kineto_kind){SPAN_OTHER, false}, &span);
+	kineto_take_async(taken->import, taken->event, &span, is_end);
+}
+
 /* ---- counters ---- */
 
 static void add_value(const struct taken *taken, const struct kineto_value *key, const struct kineto_value *value)
@@ -331,16 +348,20 @@ void kineto_take_event(void *context, const struct kineto_event *event, uint64_t
 		kineto_take_metadata(import, event);
 		return;
 	}
-	if (phase && strchr("bneSTpFNODPVvc(),", phase)) {
-		import->async_count++;
+	if (phase && strchr("TpNODPVvc(),", phase)) {
+		import->rare_count++;
 		return;
 	}
-	if (!phase || !strchr("XBECsftiIR", phase)) {
+	if (!phase || !strchr("XBECsftiIRbneSF", phase)) {
 		import->unknown_count++;
 		return;
 	}
 	if (!read_time(&event->fields[EVENT_TS], &taken.time_ns)) {
 		note(&taken, REPAIR_TIME);
+		return;
+	}
+	if (kineto_is_async(phase)) {
+		take_async(&taken, phase);
 		return;
 	}
 	taken.track = kineto_stage_track(&import->stage, kineto_place(import, &event->fields[EVENT_PID]),

@@ -145,8 +145,8 @@ static void find_processes(struct finish *finish)
 	free(weights);
 	for (uint32_t i = 0; i < stage->tracks_count; i++) {
 		struct staged_track *track = &stage->tracks[i];
-		if (track->process == NO_PROCESS && !track->pid.text && finish->kinds[i] == TRACK_THREAD)
-			track->process = find_process(finish, track->pid.number); /* counters are a process's */
+		if (track->process == NO_PROCESS && !track->pid.text && finish->kinds[i] != TRACK_DEVICE)
+			track->process = find_process(finish, track->pid.number); /* what is asynchronous, counters */
 		if (track->process == NO_PROCESS)
 			track->process = process_of_device(finish, track);
 	}
@@ -272,6 +272,7 @@ static void deliver_marks(struct finish *finish)
 void kineto_finish(struct kineto_import *import)
 {
 	struct finish finish = {.import = import, .stage = &import->stage, .model = import->model};
+	kineto_pair_asyncs(import);
 	uint32_t count = import->stage.tracks_count, first_track = import->model->tracks_count;
 	if (import->has_base && !import->has_origin) {
 		import->has_origin = true;

@@ -32,8 +32,8 @@ struct kineto_import {
 	uint32_t host; /* string */
 	bool is_ours;  /* our own exporter wrote it */
 	bool has_shapes, has_memory, has_correlation, has_python;
-	uint64_t event_count;                /* spans, marks, values, allocations: what a report can use */
-	uint64_t async_count, unknown_count; /* events of kinds that are not read */
+	uint64_t event_count;               /* spans, marks, values, allocations: what a report can use */
+	uint64_t rare_count, unknown_count; /* events of kinds that are not read */
 	uint64_t args_left_out;
 	uint64_t without_address; /* allocations */
 	/* the files before, when several make one model */
@@ -51,6 +51,13 @@ uint32_t kineto_process_track(struct kineto_import *import, const struct kineto_
 
 /* kineto_events.c */
 void kineto_take_event(void *import, const struct kineto_event *event, uint64_t offset);
+
+/* kineto_async.c: halves of asynchronous spans, which are spans once the file is read. */
+bool kineto_is_async(char phase);
+uint32_t kineto_async_track(struct kineto_import *import, const struct kineto_event *event);
+void kineto_take_async(struct kineto_import *import, const struct kineto_event *event, const struct staged_span *span,
+                       bool is_end);
+void kineto_pair_asyncs(struct kineto_import *import);
 
 /* kineto_kinds.c: what a category is. */
 struct kineto_kind {
@@ -92,12 +99,17 @@ void kineto_report_repairs(struct kineto_import *import, const struct kineto_rep
 
 /* kineto.c */
 bool kineto_is_trace(const char *path);
+bool kineto_is_trace_here(struct input_stream *input); /* before anything of it is read */
 /* import: path, model, and what the files before left; done_bytes of total_bytes are read. */
-enum status kineto_load_file(struct kineto_import *import, uint64_t done_bytes, uint64_t total_bytes,
-                             struct error *err) MUST_CHECK;
+enum status kineto_load_input(struct kineto_import *import, struct input_stream *input, uint64_t done_bytes,
+                              uint64_t total_bytes, struct error *err) MUST_CHECK;
 
 /* kineto_directory.c: several traces as one model. */
 bool kineto_has_traces(const char *path);
+bool kineto_is_archive(const char *path);
 enum status kineto_load_directory(const char *path, struct model *model, struct error *err) MUST_CHECK;
+enum status kineto_load_archive(const char *path, struct model *model, struct error *err) MUST_CHECK;
+enum status kineto_load_files(const char *const *paths, uint32_t count, struct model *model,
+                              struct error *err) MUST_CHECK;
 
 #endif

@@ -19,7 +19,7 @@ struct named_key {
 static const struct named_key field_keys[] = {
 	KEY("ph", EVENT_PH),   KEY("ts", EVENT_TS),     KEY("dur", EVENT_DUR), KEY("pid", EVENT_PID),
 	KEY("tid", EVENT_TID), KEY("name", EVENT_NAME), KEY("cat", EVENT_CAT), KEY("args", EVENT_ARGS),
-	KEY("id", EVENT_ID),   KEY("s", EVENT_SCOPE),   KEY("bp", EVENT_BP),
+	KEY("id", EVENT_ID),   KEY("id2", EVENT_ID),    KEY("s", EVENT_SCOPE), KEY("bp", EVENT_BP),
 };
 
 /* By length, so that few are compared. */

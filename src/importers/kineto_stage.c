@@ -20,6 +20,7 @@ void kineto_stage_release(struct kineto_stage *stage)
 	free(stage->args);
 	free(stage->memory);
 	free(stage->flows);
+	free(stage->asyncs);
 	free(stage->marks);
 	free(stage->values);
 	free(stage->facts);

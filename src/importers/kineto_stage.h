@@ -60,6 +60,13 @@ struct staged_flow {
 	bool is_to;
 };
 
+struct staged_async { /* half of an asynchronous span: its begin, or its end (then only the time and the name count) */
+	struct staged_span span;
+	uint64_t key; /* halves of one have one */
+	uint32_t track;
+	bool is_end;
+};
+
 struct staged_mark {
 	int64_t time_ns;
 	uint32_t track, name;
@@ -86,6 +93,7 @@ struct kineto_stage {
 	STAGE_ARRAY(struct span_arg, args);       /* track, row unused */
 	STAGE_ARRAY(struct memory_event, memory); /* track: of the stage */
 	STAGE_ARRAY(struct staged_flow, flows);
+	STAGE_ARRAY(struct staged_async, asyncs);
 	STAGE_ARRAY(struct staged_mark, marks);
 	STAGE_ARRAY(struct staged_value, values);
 	STAGE_ARRAY(struct staged_fact, facts);

@@ -71,8 +71,19 @@ enum status import_path(const char *path, const struct model_filter *filter, str
 	error_set(
 		err, STATUS_INPUT,
 		"'%s' is not a recording: looked for a run directory with *.ssr files, one of those files, or traces of "
-		"torch.profiler (JSON)",
+		"torch.profiler (JSON, also in a zip or tar)",
 		path);
 	error_hint(err, "'stepscope run -- PROGRAM' makes a recording");
 	return STATUS_INPUT;
+}
+
+enum status import_paths(const char *const *paths, uint32_t count, const struct model_filter *filter,
+                         struct model *model, struct error *err)
+{
+	if (count == 1)
+		return import_path(paths[0], filter, model, err);
+	enum status status = importer_kineto.load_set(paths, count, filter, model, err);
+	if (status == STATUS_OK)
+		model_finish(model);
+	return status;
 }

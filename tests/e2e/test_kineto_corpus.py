@@ -3,8 +3,10 @@
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from collections import defaultdict
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -315,3 +317,60 @@ def test_50000_threads():
     text, memory = piped([b"[", ",".join(EVENT % ("a", i, i, "") for i in range(1, 50001)).encode(), b"]"], "--table", "ops", "--json")
     assert json.loads(text)["rows"][0]["calls"] == 50000
     assert memory < 500
+
+
+# ---- sets of files ----
+
+def ranks_of(*arguments):
+    done = report(*arguments, "--table", "ranks", "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["rows"]
+
+
+def test_archives_and_lists_of_files_are_one_run(tmp_path):
+    """By content: tar, tar.gz and zip of the files of eight ranks, and their names one by one, are what the directory is."""
+    files = sorted(RANKS.iterdir())
+    expected = ranks_of(RANKS)
+    assert [row["process"] for row in expected] == [f"rank {i}" for i in range(8)]
+    for kind in ("tar", "gztar", "zip"):
+        archive = shutil.make_archive(str(tmp_path / kind), kind, RANKS)
+        os.rename(archive, tmp_path / "x.bin")
+        assert sorted(ranks_of(tmp_path / "x.bin"), key=str) == sorted(expected, key=str), kind
+    assert ranks_of(*files) == expected
+    model = model_of(tmp_path / "x.bin")
+    assert not [entry for entry in model["ledger"] if entry["kind"] != 10]
+
+
+def test_archives_that_are_not_good(tmp_path):
+    trace = (DATA / "traces/hta/tests/data/trace_compare/base/base.json.gz").read_bytes()
+    with zipfile.ZipFile(tmp_path / "mixed.zip", "w") as archive:
+        archive.writestr("notes.txt", "no trace")
+        archive.writestr("../../rank_1.json.gz", trace)
+        archive.writestr("empty.json", "[]")
+    model = model_of(tmp_path / "mixed.zip")
+    assert len(model["steps"]) == 2 and any("empty" in entry["text"] for entry in model["ledger"])
+    (tmp_path / "cut.zip").write_bytes((tmp_path / "mixed.zip").read_bytes()[:-40])  # its directory is gone: read from the front
+    assert len(model_of(tmp_path / "cut.zip")["steps"]) == 2
+    (tmp_path / "cut.zip").write_bytes((tmp_path / "mixed.zip").read_bytes()[:20000])
+    assert report(tmp_path / "cut.zip").returncode in (0, 3)
+    with zipfile.ZipFile(tmp_path / "none.zip", "w") as archive:
+        archive.writestr("data.pkl", b"\x80\x02.")
+    done = report(tmp_path / "none.zip")
+    assert done.returncode == 3 and b"none of its files has events" in done.stderr
+
+
+def test_a_bomb_is_given_up(tmp_path):
+    """400 MB of blanks in 400 kB: what stands before them is read, and it is said."""
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        with archive.open("rank0.json", "w") as member:
+            member.write(b'[{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1},')
+            for _ in range(400):
+                member.write(b" " * (1 << 20))
+    done = report(tmp_path / "bomb.zip")
+    assert done.returncode == 0 and b"damaged" in done.stdout
+
+
+def test_files_that_are_no_traces_are_not_passed_over():
+    done = report(FILES[0], __file__)
+    assert done.returncode == 3 and b"is no trace" in done.stderr
+    assert report(FILES[0], RANKS).returncode == 2

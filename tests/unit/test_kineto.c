@@ -243,8 +243,8 @@ static void events_that_are_broken(void **state)
 		{"garbage between events", HEAD A ", %%% \"x\" 12 ] [ garbage " B TAIL, A_AND_B,
 	         "places between events", 0},
 		{"T18 kinds that are not read",
-	         HEAD "{\"ph\":\"Z\"},{\"ph\":\"\"},{\"ph\":\"b\",\"ts\":1}," A "," B TAIL, A_AND_B,
-	         "2 events of an unknown kind", 0},
+	         HEAD "{\"ph\":\"Z\"},{\"ph\":\"\"},{\"ph\":\"\",\"ts\":1}," A "," B TAIL, A_AND_B,
+	         "3 events of an unknown kind", 0},
 		{"I01 to I03 numbers of threads",
 	         HEAD "{\"ph\":\"X\",\"name\":\"a\",\"pid\":0,\"tid\":140339968804608,\"ts\":1,\"dur\":1},"
 	              "{\"ph\":\"X\",\"name\":\"b\",\"pid\":0,\"tid\":\"140339968804609\",\"ts\":1,\"dur\":1},"
@@ -454,6 +454,43 @@ static void traces_in_utf16(void **state)
 		}
 		check_case(&expected, bytes, length);
 	}
+}
+
+/* ---- asynchronous ---- */
+
+#define HALF(ph, name, id, ts)                                                                                         \
+	"{\"ph\":\"" ph "\",\"cat\":\"io\",\"name\":\"" name "\",\"pid\":1,\"tid\":1," id ",\"ts\":" ts "}"
+
+/* T18: pairs by category and id, in any order of the file; what does not pair is said. */
+static void asynchronous_events(void **state)
+{
+	static const struct test_case cases[] = {
+		{"ids as numbers and texts",
+	         HEAD A "," HALF("b", "x", "\"id\":1", "1") "," HALF("b", "y", "\"id\":\"0x2\"", "2") "," HALF(
+			 "e", "x", "\"id\":\"1\"", "3") "," HALF("e", "y", "\"id\":2", "4") TAIL,
+	         "a 1000+1000\nx 1000+2000\ny 2000+2000\n", NULL, 0},
+		{"nested, written backwards",
+	         "[" HALF("e", "out", "\"id\":1", "9") "," HALF("e", "in", "\"id\":1", "5") "," HALF(
+			 "b", "in", "\"id\":1", "3") "," HALF("b", "out", "\"id\":1", "1") "]",
+	         "out 1000+8000\nin 3000+2000\n", NULL, 0},
+		{"of 2014", "[" HALF("S", "x", "\"id\":1", "1") "," HALF("F", "x", "\"id\":1", "3") "]",
+	         "x 1000+2000\n", NULL, 0},
+		{"ids of a process",
+	         "[" HALF("b", "x", "\"id2\":{\"local\":\"0x1\"}",
+	                  "1") "," HALF("e", "x", "\"id2\":{\"local\":\"0x1\"}", "2") "]",
+	         "x 1000+1000\n", NULL, 0},
+		{"an instant",
+	         "[" HALF("b", "x", "\"id\":1", "1") "," HALF("n", "i", "\"id\":1", "2") "," HALF("e", "x", "\"id\":1",
+	                                                                                          "3") "]",
+	         "x 1000+2000\n", NULL, 0},
+		{"no begin", "[" A "," HALF("e", "x", "\"id\":1", "3") "]", "a 1000+1000\n", "1 ends without a begin",
+	         0},
+		{"no end",
+	         "[" HALF("b", "x", "\"id\":1", "1") "," HALF("b", "y", "\"id\":2", "2") "," HALF("e", "y", "\"id\":2",
+	                                                                                          "9") "]",
+	         "x 1000+8000 lost\ny 2000+7000\n", NULL, 0},
+	};
+	CHECK_CASES(cases);
 }
 
 /* ---- large ---- */
@@ -794,6 +831,7 @@ int main(void)
 		cmocka_unit_test(compressed_traces),
 		cmocka_unit_test(compressed_input_in_pieces),
 		cmocka_unit_test(traces_in_utf16),
+		cmocka_unit_test(asynchronous_events),
 		cmocka_unit_test(large_values),
 		cmocka_unit_test(large_events),
 		cmocka_unit_test(events_in_args),

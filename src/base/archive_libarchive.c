@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * archive_libarchive.c: see archive_reader.h.
+ */
+#include "base/archive_reader.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IN_BYTES ((size_t)256 * 1024)
+#define NAME_BYTES ((size_t)4096)
+
+struct archive_reader {
+	struct archive *archive;
+	char *path;
+	char name[NAME_BYTES];
+	uint64_t bytes; /* of contents, so far */
+};
+
+static enum status failed(const struct archive_reader *archive, struct error *err)
+{
+	const char *text = archive_error_string(archive->archive);
+	return error_set(err, STATUS_INPUT, "cannot read '%s': %s", archive->path, text ? text : "damaged archive");
+}
+
+static void support(struct archive *archive)
+{
+	archive_read_support_format_zip(archive);
+	archive_read_support_format_tar(archive);
+	archive_read_support_filter_gzip(archive);
+	archive_read_support_filter_zstd(archive);
+	archive_read_support_filter_xz(archive);
+}
+
+enum status archive_open(const char *path, struct archive_reader **result, struct error *err)
+{
+	struct archive_reader *archive = calloc(1, sizeof(*archive));
+	enum status status = STATUS_OK;
+
+	*result = NULL;
+	if (archive) {
+		archive->archive = archive_read_new();
+		archive->path = strdup(path);
+	}
+	if (!archive || !archive->archive || !archive->path) {
+		archive_close(archive);
+		return error_set(err, STATUS_NO_MEMORY, "out of memory");
+	}
+	support(archive->archive);
+	if (archive_read_open_filename(archive->archive, path, IN_BYTES) != ARCHIVE_OK)
+		status = failed(archive, err);
+	if (status != STATUS_OK)
+		archive_close(archive);
+	else
+		*result = archive;
+	return status;
+}
+
+enum status archive_next(struct archive_reader *archive, const char **name, struct error *err)
+{
+	struct archive_entry *entry;
+
+	*name = NULL;
+	for (;;) {
+		int result = archive_read_next_header(archive->archive, &entry);
+
+		if (result == ARCHIVE_EOF)
+			return STATUS_OK;
+		if (result == ARCHIVE_RETRY)
+			continue;
+		if (result != ARCHIVE_OK && result != ARCHIVE_WARN)
+			return failed(archive, err);
+		const char *given = archive_entry_pathname(entry);
+		if (archive_entry_filetype(entry) != AE_IFREG || !given)
+			continue;
+		snprintf(archive->name, sizeof(archive->name), "%s", given);
+		*name = archive->name;
+		return STATUS_OK;
+	}
+}
+
+enum status archive_read(struct archive_reader *archive, char *bytes, size_t capacity, size_t *length,
+                         struct error *err)
+{
+	la_ssize_t n;
+
+	*length = 0;
+	do
+		n = archive_read_data(archive->archive, bytes, capacity);
+	while (n == ARCHIVE_RETRY);
+	if (n < 0 && n != ARCHIVE_WARN)
+		return failed(archive, err);
+	*length = n > 0 ? (size_t)n : 0;
+	archive->bytes += *length;
+	if (archive->bytes > ARCHIVE_FREE_BYTES + ARCHIVE_RATIO_MAX * archive_file_bytes(archive)) {
+		*length = 0;
+		return error_set(
+			err, STATUS_INPUT,
+			"cannot read '%s': its contents are more than %u times its size; unpack it, if that is "
+			"so",
+			archive->path, ARCHIVE_RATIO_MAX);
+	}
+	return STATUS_OK;
+}
+
+uint64_t archive_file_bytes(const struct archive_reader *archive)
+{
+	la_int64_t bytes = archive_filter_bytes(archive->archive, -1);
+
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+void archive_close(struct archive_reader *archive)
+{
+	if (!archive)
+		return;
+	archive_read_free(archive->archive);
+	free(archive->path);
+	free(archive);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kineto_set.h: several traces, one per rank, as one model on one time line: those of a directory or an archive, or files that were named.
+ *
+ *     struct kineto_set set;
+ *     kineto_set_init(&set, model);
+ *     while (...)
+ *             kineto_set_load(&set, name, input);
+ *     status = kineto_set_finish(&set, path, err);
+ */
+#ifndef IMPORTERS_KINETO_SET_H
+#define IMPORTERS_KINETO_SET_H
+
+#include "base/input_stream.h"
+#include "model/model.h"
+
+#define KINETO_SET_MAX 100000u /* files */
+
+struct kineto_set {
+	struct model *model;
+	struct set_file {
+		char *name;
+		uint32_t process; /* of the model; MODEL_NONE: nothing in it can be used */
+		bool has_rank;
+	} * files;
+	uint32_t count, capacity, loaded;
+	uint64_t done_bytes, total_bytes; /* of all files, for who wants to know; set by the caller */
+	bool has_origin;
+	int64_t origin_base_ns; /* wall time of the model's 0 */
+};
+
+void kineto_set_init(struct kineto_set *set, struct model *model);
+/* Reads a trace to its end. What is wrong with it goes into the ledger; the others are read anyway. */
+void kineto_set_load(struct kineto_set *set, const char *name, struct input_stream *input);
+/* Ranks that the files do not say come from their names. STATUS_INPUT when nothing was loaded. */
+enum status kineto_set_finish(struct kineto_set *set, const char *path, struct error *err) MUST_CHECK;
+
+#endif
