@@ -69,21 +69,31 @@ static double incomplete_beta(double a, double b, double x)
 	return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-double student_t95(double degrees)
+double student_t_outside(double t, double degrees)
 {
-	double low = 0, high = 13; /* 12.7 at one degree of freedom */
+	return incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t));
+}
 
-	for (int i = 0; i < 60; i++) {
+double student_t_limit(double outside, double degrees)
+{
+	double low = 0, high = 16;
+
+	while (student_t_outside(high, degrees) > outside && high < 1e12)
+		high *= 2;
+	for (int i = 0; i < 100; i++) {
 		double t = (low + high) / 2;
-		/* the share outside [-t, t] */
-		double outside = incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t));
 
-		if (outside > 0.05)
+		if (student_t_outside(t, degrees) > outside)
 			low = t;
 		else
 			high = t;
 	}
 	return (low + high) / 2;
+}
+
+double student_t95(double degrees)
+{
+	return student_t_limit(0.05, degrees);
 }
 
 /* ---- summaries ---- */

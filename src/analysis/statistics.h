@@ -31,6 +31,10 @@ void median_and_mad(double *values, double *scratch, size_t count, double *media
 /* t such that a Student variable of that many degrees of freedom lies within [-t, t] with 95 %. */
 double student_t95(double degrees);
 
+/* The share of a Student variable outside [-t, t], and the t of a share. */
+double student_t_outside(double t, double degrees);
+double student_t_limit(double outside, double degrees);
+
 struct slope {
 	double slope, low, high;
 	bool has_interval; /* needs three points */

@@ -19,6 +19,7 @@
  *     no difference             the interval lies within +-`tolerance`, or the change is certain and below `smallest`
  *     inconclusive              neither; METRIC_NEEDED_RUNS or _STEPS says what would settle it
  *     not comparable            the work per step is not the same and nothing says how much of it there was
+ *     changed                   as a regression or improvement, of what is neither better nor worse by itself
  *     not measured              on one side or both; METRIC_REASON says why
  *
  * The first row of `metrics` is the one that the verdict is about. It is tested at 95 % by itself; the others share 95 %
@@ -36,10 +37,11 @@
 #define RESULT_INCONCLUSIVE "inconclusive"
 #define RESULT_NOT_COMPARABLE "not comparable"
 #define RESULT_NOT_MEASURED "not measured"
+#define RESULT_CHANGED "changed"
 
 #define COMPARE_SMALLEST 0.01
 #define COMPARE_TOLERANCE 0.03
-#define COMPARE_ASSUMED_NOISE 0.02
+#define COMPARE_ASSUMED_NOISE 0.01
 
 struct comparison_options {
 	double smallest;      /* changes below it are none */
@@ -95,7 +97,7 @@ enum metric_column {
 	METRIC_NAME,   /* "step_time" */
 	METRIC_TITLE,  /* "step time p50" */
 	METRIC_UNIT,   /* "ns", "bytes", "ratio", "per_s", "count" or "none": of base, new and delta */
-	METRIC_BETTER, /* "lower", "higher" */
+	METRIC_BETTER, /* "lower", "higher" or "neither" */
 	METRIC_BASE,
 	METRIC_NEW,
 	METRIC_DELTA,

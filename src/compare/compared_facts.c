@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compared_facts.c: what is to be the same on both sides of a comparison: hardware, software, the work per step. What is
+ * different from run to run anyway (pids, paths of libraries, the seed of a loader) is left out.
+ */
+#include "compare/compared_read.h"
+
+#include "analysis/labels.h"
+#include "analysis/statistics.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHAPES 12 /* operators whose inputs are looked at */
+
+/* ---- facts that the run noted ---- */
+
+/* Keys by their begin, the first that fits. */
+static const struct key_rule {
+	const char *begin;
+	bool is_left_out;
+	enum fact_kind kind;
+} key_rules[] = {
+	{"child", true, 0},
+	{"clock", true, 0},
+	{"cost", true, 0},
+	{"pool", true, 0},
+	{"exit", true, 0},
+	{"oom_kills", true, 0},
+	{"cwd", true, 0},
+	{"capture", true, 0},
+	{"profiler", true, 0},
+	{"launcher", true, 0},
+	{"unseen", true, 0},
+	{"data_loader.seed", true, 0},
+	{"data_loader.worker", false, FACT_SETTINGS},
+	{"data.", false, FACT_SETTINGS},
+	{"torch.version", false, FACT_SOFTWARE},
+	{"torch.library", true, 0},
+	{"torch.start_ms", true, 0},
+	{"torch.", false, FACT_RECORDING},
+	{"trace.", false, FACT_RECORDING},
+	{"version", false, FACT_RECORDING},
+	{"distributed.rank", true, 0},
+	{"distributed.backend", false, FACT_SOFTWARE},
+	{"device", false, FACT_HARDWARE},
+	{"gpu", false, FACT_HARDWARE},
+	{"cuda", false, FACT_SOFTWARE},
+	{"hip", false, FACT_SOFTWARE},
+	{"python", false, FACT_SOFTWARE},
+	{"env.gpu", false, FACT_HARDWARE},
+	{"env.", false, FACT_SOFTWARE},
+	{"argv", false, FACT_SETTINGS},
+	{"program", true, 0},
+};
+
+/* Words that say how much a step has to do, in the keys that programs choose themselves. */
+static const char *const work_words[] = {"batch",  "accum",  "context", "sequence", "seq_len", "max_length", "tokens",
+                                         "layers", "hidden", ".dim",    "heads",    "vocab",   "parameter",  "flops",
+                                         "dtype",  "model",  "image",   "width",    "depth"};
+
+static bool classify_key(const char *key, enum fact_kind *kind)
+{
+	for (size_t i = 0; i < sizeof(key_rules) / sizeof(key_rules[0]); i++) {
+		if (strncmp(key, key_rules[i].begin, strlen(key_rules[i].begin)) != 0)
+			continue;
+		*kind = key_rules[i].kind;
+		return !key_rules[i].is_left_out;
+	}
+	*kind = FACT_SETTINGS;
+	for (size_t i = 0; i < sizeof(work_words) / sizeof(work_words[0]); i++)
+		if (strstr(key, work_words[i]))
+			*kind = FACT_WORK;
+	return true;
+}
+
+/* The first process that noted a key speaks for all. */
+static void read_noted(struct compared_run *run, const struct model *model)
+{
+	for (uint32_t i = 0; i < model->meta_count; i++) {
+		const char *key = model_text(model, model->meta[i].key);
+		enum fact_kind kind;
+
+		if (classify_key(key, &kind) && !compared_run_fact(run, key))
+			compared_run_add_fact(run, kind, key, model_text(model, model->meta[i].value));
+	}
+}
+
+/* ---- facts from tables ---- */
+
+static void add_number(struct compared_run *run, enum fact_kind kind, const char *name, double value)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%.10g", value);
+	compared_run_add_fact(run, kind, name, text);
+}
+
+/* Median of what the steps reported, when all did. */
+static void read_amount(struct compared_run *run, const char *name, bool is_tokens)
+{
+	double *values = memory_resize(NULL, run->steps_count + 1, sizeof(*values));
+	size_t count = 0;
+
+	for (size_t i = 0; i < run->steps_count; i++) {
+		const struct compared_step *step = &run->steps[i];
+
+		if (is_tokens ? step->has_tokens : step->has_samples)
+			values[count++] = is_tokens ? step->tokens : step->samples;
+	}
+	sort_doubles(values, count);
+	if (count && count == run->steps_count)
+		add_number(run, FACT_WORK, name, quantile(values, count, 0.5));
+	free(values);
+}
+
+static void read_amounts(struct compared_run *run, struct report *report)
+{
+	const struct step_times *times = &report->step_times;
+	const struct table *devices = report_table(report, "device_busy"), *table = report_table(report, "run");
+	const struct table_cell *hosts = table_get(table, 0, table_find_column(table, "host"));
+	uint32_t ranks = 0;
+
+	for (uint32_t i = 0; i < times->span_count; i++)
+		ranks += times->spans[i].is_rank;
+	if (ranks)
+		add_number(run, FACT_WORK, "ranks", ranks);
+	read_amount(run, "tokens per step", true);
+	read_amount(run, "samples per step", false);
+	if (devices->row_count)
+		add_number(run, FACT_HARDWARE, "devices", devices->row_count);
+	if (hosts->has_value)
+		compared_run_add_fact(run, FACT_HARDWARE, "host", hosts->text);
+}
+
+/* ---- inputs of operators ---- */
+
+/* The inputs on which the costliest operators spend most; rows are in order of their time. */
+static void read_shapes(struct compared_run *run, struct report *report)
+{
+	struct analysis_options options = report->options;
+	struct table table;
+	struct error err;
+	int name, shape, added = 0;
+
+	options.by = BY_SHAPE;
+	if (!run->steps_count || analysis_find("ops")->run(report->model, &options, &table, &err))
+		return;
+	name = table_find_column(&table, "name");
+	shape = table_find_column(&table, "shape");
+	for (int row = 0; row < table.row_count && added < SHAPES; row++) {
+		const char *fact;
+
+		if (!table_get(&table, row, shape)->has_value || !table_get(&table, row, name)->has_value)
+			continue;
+		fact = arena_printf(&run->arena, "inputs of %s", table_get(&table, row, name)->text);
+		if (compared_run_fact(run, fact))
+			continue;
+		compared_run_add_fact(run, FACT_WORK, fact, table_get(&table, row, shape)->text);
+		added++;
+	}
+	table_release(&table);
+}
+
+void compared_read_facts(struct compared_run *run, struct report *report)
+{
+	read_amounts(run, report);
+	read_noted(run, report->model);
+	read_shapes(run, report);
+}

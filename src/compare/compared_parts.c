@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compared_parts.c: where a step's time goes, from the tables of phases, operators, modules, devices, kernels and calls. Levels
+ * that look at the step itself get a rest, so that they sum to it.
+ */
+#include "compare/compared_read.h"
+
+#include "compare/kernel_family.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A level that is a table. Times are sums over `per` steps unless they are means already. */
+struct part_source {
+	const char *level, *table, *name;
+	const char *time, *more_time; /* the second is added; NULL: there is none */
+	const char *calls;            /* NULL: not counted */
+	const char *rest;             /* name of what is missing from the step; NULL: it does not sum to it */
+	bool is_mean;
+	bool has_families;
+};
+
+static const struct part_source part_sources[] = {
+	{"operator", "ops", "name", "step_self_ns", NULL, "calls", "(steps without recorded operators)", false, false},
+	{"module", "modules", "module", "forward_self_ns", "backward_self_ns", "calls", "(outside of modules)", false,
+         false},
+	{"device", "step_breakdown", "part", "mean_ns", NULL, NULL, NULL, true, false},
+	{"kernel", "kernels", "kernel", "total_ns", NULL, "calls", NULL, false, true},
+	{"call", "runtime_calls", "call", "total_ns", NULL, "calls", NULL, false, false},
+};
+
+static double mean_step(const struct compared_run *run)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < run->steps_count; i++)
+		sum += run->steps[i].dur_ns;
+	return run->steps_count ? sum / (double)run->steps_count : 0;
+}
+
+/* Steps without phases have nothing to tell at this level. */
+static bool has_phases(const struct compared_run *run)
+{
+	for (size_t i = 0; i < run->steps_count; i++)
+		if (run->steps[i].phase_ns[PHASE_OTHER] < run->steps[i].dur_ns)
+			return true;
+	return false;
+}
+
+static void read_phases(struct compared_run *run)
+{
+	for (int phase = 1; phase <= PHASE_COUNT; phase++) {
+		struct compared_part part = {.level = "phase", .name = phase_name(phase % PHASE_COUNT)};
+
+		for (size_t i = 0; i < run->steps_count; i++)
+			part.ns += run->steps[i].phase_ns[phase % PHASE_COUNT] / (double)run->steps_count;
+		if (part.ns > 0)
+			compared_run_add_part(run, &part);
+	}
+}
+
+/* Steps of processes whose operators were recorded; those that the sums of tables are over. */
+static double measured_steps(const struct step_times *times)
+{
+	double steps = 0;
+
+	for (uint32_t i = 0; i < times->count; i++)
+		steps += times->steps[i].is_measured;
+	return steps;
+}
+
+static double number_or_0(const struct table *table, int row, const char *column)
+{
+	int index = column ? table_find_column(table, column) : -1;
+	double value = 0;
+
+	return index >= 0 && table_number(table, row, index, &value) ? value : 0;
+}
+
+static void read_source(struct compared_run *run, struct report *report, const struct part_source *source)
+{
+	const struct table *table = report_table(report, source->table);
+	double steps = measured_steps(&report->step_times), sum = 0, rest;
+	int name = table_find_column(table, source->name);
+
+	for (int row = 0; row < table->row_count && steps > 0; row++) {
+		double calls = number_or_0(table, row, source->calls);
+		struct compared_part part = {.level = source->level,
+		                             .name = table_get(table, row, name)->text,
+		                             .has_calls = calls > 0,
+		                             .calls = calls / steps};
+
+		if (!table_get(table, row, name)->has_value)
+			continue;
+		part.ns = number_or_0(table, row, source->time) + number_or_0(table, row, source->more_time);
+		part.ns /= source->is_mean ? 1 : steps;
+		part.family = source->has_families ? kernel_family(part.name, &run->arena) : NULL;
+		sum += part.ns;
+		compared_run_add_part(run, &part);
+	}
+	rest = mean_step(run) - sum;
+	if (source->rest && table->row_count && steps > 0 && fabs(rest) > 1e-6 * mean_step(run))
+		compared_run_add_part(run, &(struct compared_part){source->level, source->rest, NULL, rest, false, 0});
+}
+
+void compared_read_parts(struct compared_run *run, struct report *report)
+{
+	if (!run->steps_count)
+		return;
+	if (has_phases(run))
+		read_phases(run);
+	for (size_t i = 0; i < sizeof(part_sources) / sizeof(part_sources[0]); i++)
+		read_source(run, report, &part_sources[i]);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compared_read.h: private to compare/: the parts of compared_run_init() that have files of their own.
+ */
+#ifndef COMPARE_COMPARED_READ_H
+#define COMPARE_COMPARED_READ_H
+
+#include "compare/compared_run.h"
+
+/* What was run, where, with which work per step; the run's steps are read. */
+void compared_read_facts(struct compared_run *run, struct report *report);
+
+/* Where a step's time goes, as means over the steps of the report; the run's steps are read. */
+void compared_read_parts(struct compared_run *run, struct report *report);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compared_run.c: see the header. Steps, facts and parts are read in files of their own; single numbers here.
+ */
+#include "compare/compared_run.h"
+
+#include "compare/compared_read.h"
+#include "compare/steady.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for one more, zeroed. */
+static void *grow(void *array, size_t *count, size_t *capacity, size_t bytes)
+{
+	if (*count == *capacity) {
+		*capacity = *capacity ? 2 * *capacity : 64;
+		array = memory_resize(array, *capacity, bytes);
+	}
+	memset((char *)array + *count * bytes, 0, bytes);
+	++*count;
+	return array;
+}
+
+#define ADD(run, what)                                                                                                 \
+	((run)->what = grow((run)->what, &(run)->what##_count, &(run)->what##_capacity, sizeof(*(run)->what)),         \
+	 &(run)->what[(run)->what##_count - 1])
+
+void compared_run_add_fact(struct compared_run *run, enum fact_kind kind, const char *name, const char *value)
+{
+	*ADD(run, facts) = (struct compared_fact){kind, arena_dup(&run->arena, name), arena_dup(&run->arena, value)};
+}
+
+void compared_run_add_value(struct compared_run *run, const char *name, double value)
+{
+	*ADD(run, values) = (struct compared_value){arena_dup(&run->arena, name), true, value, NULL};
+}
+
+void compared_run_add_missing(struct compared_run *run, const char *name, const char *reason)
+{
+	*ADD(run, values) = (struct compared_value){arena_dup(&run->arena, name), false, 0,
+	                                            arena_dup(&run->arena, reason ? reason : "not measured")};
+}
+
+void compared_run_add_part(struct compared_run *run, const struct compared_part *part)
+{
+	struct compared_part *added = ADD(run, parts);
+
+	*added = *part;
+	added->level = arena_dup(&run->arena, part->level);
+	added->name = arena_dup(&run->arena, part->name);
+	added->family = part->family ? arena_dup(&run->arena, part->family) : NULL;
+}
+
+const struct compared_value *compared_run_value(const struct compared_run *run, const char *name)
+{
+	for (size_t i = 0; i < run->values_count; i++)
+		if (!strcmp(run->values[i].name, name))
+			return &run->values[i];
+	return NULL;
+}
+
+const char *compared_run_fact(const struct compared_run *run, const char *name)
+{
+	for (size_t i = 0; i < run->facts_count; i++)
+		if (!strcmp(run->facts[i].name, name))
+			return run->facts[i].value;
+	return NULL;
+}
+
+/* ---- steps ---- */
+
+static void read_created(struct compared_run *run, struct report *report)
+{
+	const struct table *table = report_table(report, "run");
+	const struct table_cell *cell = table_get(table, 0, table_find_column(table, "created"));
+
+	run->created = cell->has_value ? arena_dup(&run->arena, cell->text) : NULL;
+	for (uint32_t i = 0; i < report->model->processes_count; i++) {
+		const struct process *process = &report->model->processes[i];
+		int64_t created_ns = process->first_ns + process->realtime_offset_ns;
+
+		if (!process->has_times || !process->realtime_offset_ns)
+			continue;
+		if (!run->has_created || created_ns < run->created_ns)
+			run->created_ns = created_ns;
+		run->has_created = true;
+	}
+}
+
+static void read_steps(struct compared_run *run, const struct step_times *times)
+{
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		const struct job_step *job = &times->job[i];
+		struct compared_step *step = ADD(run, steps);
+
+		*step = (struct compared_step){.number = job->number,
+		                               .dur_ns = job->dur_ns,
+		                               .has_tokens = job->has_tokens,
+		                               .tokens = job->tokens,
+		                               .has_samples = job->has_samples,
+		                               .samples = job->samples};
+		memcpy(step->phase_ns, job->phase_ns, sizeof(step->phase_ns));
+	}
+	if (!run->steps_count)
+		run->no_steps = arena_dup(&run->arena, step_times_empty_reason(times));
+}
+
+/* Leaves out the begin. Only where numbers rise: the tables of the rest are asked for by them. */
+static void cut_warm_up(struct compared_run *run)
+{
+	double *durations = memory_resize(NULL, run->steps_count + 1, sizeof(*durations));
+	bool is_rising = true;
+
+	for (size_t i = 0; i < run->steps_count; i++) {
+		durations[i] = run->steps[i].dur_ns;
+		is_rising &= i == 0 || run->steps[i].number > run->steps[i - 1].number;
+	}
+	run->warm_up = is_rising ? (int64_t)steady_warm_up(durations, run->steps_count) : 0;
+	free(durations);
+	if (!run->warm_up)
+		return;
+	run->warm_up_reason = "slower than the steps of the second half";
+	run->steps_count -= (size_t)run->warm_up;
+	memmove(run->steps, run->steps + run->warm_up, run->steps_count * sizeof(*run->steps));
+}
+
+/* ---- single numbers ---- */
+
+enum fold {
+	FOLD_FIRST,
+	FOLD_LARGEST,
+	FOLD_SUM,
+	FOLD_MEAN
+};
+
+/* A number of a table; with `where`, of the rows whose column has this text. */
+static const struct value_source {
+	const char *name, *table, *column;
+	enum fold fold;
+	const char *where, *text;
+	bool is_whole; /* of the whole run, also of its warm-up */
+} value_sources[] = {
+	{"step_time_mean", "step_time", "mean_ns", FOLD_FIRST, NULL, NULL, false},
+	{"step_time_p95", "step_time", "p95_ns", FOLD_FIRST, NULL, NULL, false},
+	{"tokens_per_s", "step_time", "tokens_per_s", FOLD_FIRST, NULL, NULL, false},
+	{"samples_per_s", "step_time", "samples_per_s", FOLD_FIRST, NULL, NULL, false},
+	{"device_busy", "device_busy", "busy_ratio", FOLD_MEAN, NULL, NULL, true},
+	{"peak_memory", "processes", "rss_peak_bytes", FOLD_LARGEST, "role", "trainer", true},
+	{"final_loss", "metrics", "last", FOLD_FIRST, "name", "loss", true},
+	{"not_finite", "metrics", "nan_count", FOLD_SUM, NULL, NULL, true},
+	{"cpu_contention", "counters", "mean", FOLD_FIRST, "name", "host.pressure.cpu.some_ratio", true},
+};
+
+static bool is_wanted(const struct table *table, int row, const struct value_source *source)
+{
+	const struct table_cell *cell;
+	int column;
+
+	if (!source->where)
+		return true;
+	column = table_find_column(table, source->where);
+	cell = column >= 0 ? table_get(table, row, column) : NULL;
+	return cell && cell->has_value && !strcmp(cell->text, source->text);
+}
+
+static void read_value(struct compared_run *run, struct report *report, const struct value_source *source)
+{
+	const struct table *table = report_table(report, source->table);
+	int column = table_find_column(table, source->column), count = 0;
+	const char *reason = table->empty;
+	double result = 0;
+
+	for (int row = 0; row < table->row_count && column >= 0; row++) {
+		double value;
+
+		if (!is_wanted(table, row, source))
+			continue;
+		if (!table_number(table, row, column, &value)) {
+			reason = table_get(table, row, column)->reason;
+			continue;
+		}
+		if (!count || (source->fold == FOLD_LARGEST && value > result))
+			result = value;
+		else if (source->fold == FOLD_SUM || source->fold == FOLD_MEAN)
+			result += value;
+		count++;
+	}
+	if (!count)
+		compared_run_add_missing(run, source->name, reason ? reason : "not recorded");
+	else
+		compared_run_add_value(run, source->name, source->fold == FOLD_MEAN ? result / count : result);
+}
+
+/* Time between steps, of one step. */
+static void read_between(struct compared_run *run, const struct step_times *times)
+{
+	double between_ns = 0, steps = 0;
+
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		const struct step_span *span = &times->spans[i];
+
+		if (!span->is_rank || span->complete + span->open < 2)
+			continue;
+		between_ns += (double)(span->last_ns - span->first_ns - span->steps_ns);
+		steps += span->complete + span->open - 1;
+	}
+	if (steps > 0)
+		compared_run_add_value(run, "between_steps", between_ns / steps);
+	else
+		compared_run_add_missing(run, "between_steps", "fewer than two steps");
+}
+
+static void read_values(struct compared_run *run, struct report *report, bool is_whole)
+{
+	for (size_t i = 0; i < sizeof(value_sources) / sizeof(value_sources[0]); i++)
+		if (value_sources[i].is_whole == is_whole)
+			read_value(run, report, &value_sources[i]);
+}
+
+static void read_steady(struct compared_run *run, struct report *report)
+{
+	read_values(run, report, false);
+	read_between(run, &report->step_times);
+	compared_read_parts(run, report);
+}
+
+/* ---- public ---- */
+
+void compared_run_init(struct compared_run *run, struct report *report)
+{
+	struct analysis_options options = report->options;
+	struct report *steady = report, cut;
+
+	memset(run, 0, sizeof(*run));
+	arena_init(&run->arena, 0);
+	run->name = arena_dup(&run->arena, report->name);
+	run->path = arena_dup(&run->arena, report->path);
+	read_created(run, report);
+	read_steps(run, &report->step_times);
+	cut_warm_up(run);
+	compared_read_facts(run, report);
+	read_values(run, report, true);
+	if (run->warm_up) {
+		options.has_steps = true;
+		options.first_step = run->steps[0].number;
+		options.last_step = run->steps[run->steps_count - 1].number;
+		options.step_times = NULL;
+		options.launches = NULL;
+		report_init(&cut, report->model, &options, report->path);
+		steady = &cut;
+	}
+	read_steady(run, steady);
+	if (steady != report)
+		report_release(steady);
+}
+
+void compared_run_release(struct compared_run *run)
+{
+	free(run->steps);
+	free(run->facts);
+	free(run->values);
+	free(run->parts);
+	arena_release(&run->arena);
+	memset(run, 0, sizeof(*run));
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison.c: see the header. The order matters: what the work per step says decides which metric is the first, and the verdict
+ * reads the other tables.
+ */
+#include "compare/comparison_build.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct comparison_options comparison_defaults = {COMPARE_SMALLEST, COMPARE_TOLERANCE, COMPARE_ASSUMED_NOISE};
+
+static void sides_init(struct compared_sides *sides)
+{
+	for (int side = 0; side < SIDES; side++) {
+		size_t count = sides->count[side];
+
+		sides->levels[side] = memory_resize(NULL, count, sizeof(*sides->levels[side]));
+		sides->has_level[side] = memory_resize(NULL, count, sizeof(*sides->has_level[side]));
+		for (size_t i = 0; i < count; i++)
+			sides->has_level[side][i] = step_level_compute(&sides->levels[side][i], &sides->runs[side][i],
+			                                               PER_STEP);
+	}
+}
+
+static void sides_release(struct compared_sides *sides)
+{
+	for (int side = 0; side < SIDES; side++) {
+		free(sides->levels[side]);
+		free(sides->has_level[side]);
+	}
+}
+
+void comparison_init(struct comparison *comparison, const struct compared_run *base, int base_count,
+                     const struct compared_run *new, int new_count, const struct comparison_options *options)
+{
+	struct compared_sides sides = {.runs = {base, new},
+	                               .count = {(size_t)base_count, (size_t)new_count},
+	                               .options = options ? options : &comparison_defaults};
+
+	assert(base_count > 0 && new_count > 0);
+	sides_init(&sides);
+	comparison_add_runs(&comparison->runs, &sides);
+	comparison_add_differences(&comparison->differences, &sides);
+	comparison_add_metrics(&comparison->metrics, &sides);
+	comparison_add_contributions(&comparison->contributions, &sides);
+	comparison_add_verdict(comparison, &sides);
+	sides_release(&sides);
+}
+
+void comparison_release(struct comparison *comparison)
+{
+	table_release(&comparison->verdict);
+	table_release(&comparison->runs);
+	table_release(&comparison->differences);
+	table_release(&comparison->metrics);
+	table_release(&comparison->contributions);
+}
+
+int comparison_metric(const struct comparison *comparison, const char *name)
+{
+	const struct table *metrics = &comparison->metrics;
+
+	for (int row = 0; row < metrics->row_count; row++)
+		if (!strcmp(table_get(metrics, row, METRIC_NAME)->text, name))
+			return row;
+	return -1;
+}

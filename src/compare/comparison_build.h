@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison_build.h: private to compare/: comparison_init() makes the tables one after the other, each in its own file.
+ */
+#ifndef COMPARE_COMPARISON_BUILD_H
+#define COMPARE_COMPARISON_BUILD_H
+
+#include "compare/comparison.h"
+#include "compare/estimate.h"
+#include "compare/step_level.h"
+
+enum side {
+	SIDE_BASE,
+	SIDE_NEW,
+	SIDES
+};
+
+struct compared_sides {
+	const struct compared_run *runs[SIDES];
+	size_t count[SIDES];
+	const struct comparison_options *options;
+	struct step_level *levels[SIDES]; /* of the steps, like runs; only where `has_level` */
+	bool *has_level[SIDES];
+	/* by comparison_add_differences() */
+	bool is_comparable;       /* nothing that matters is different */
+	bool is_same_work;        /* a step has the same to do */
+	enum step_amount amount;  /* what the first metric is per */
+	const char *work_changes; /* in words; NULL: none. Lives in comparison.differences */
+	/* by comparison_add_metrics() */
+	struct estimate first; /* of the first metric */
+	bool has_first;
+};
+
+void comparison_add_runs(struct table *table, struct compared_sides *sides);
+void comparison_add_differences(struct table *table, struct compared_sides *sides);
+void comparison_add_metrics(struct table *table, struct compared_sides *sides);
+void comparison_add_contributions(struct table *table, struct compared_sides *sides);
+void comparison_add_verdict(struct comparison *comparison, struct compared_sides *sides);
+
+/* "+3.1 %" */
+const char *percent_text(struct arena *arena, double ratio);
+
+#endif

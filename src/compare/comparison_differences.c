@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison_differences.c: the table `differences`: facts that are not the same on both sides, and whether step times can still be
+ * compared. A fact that one side does not have is no difference: nobody noted it there.
+ */
+#include "compare/comparison_build.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SAME_AMOUNT 0.01 /* tokens per step that differ by less */
+#define LISTED 4
+
+static const char *const kind_names[] = {"work", "hardware", "software", "settings", "recording"};
+
+static const struct table_column columns[DIFFERENCE_COLUMNS] = {
+	[DIFFERENCE_KIND] = {.name = "kind",
+                             .type = TABLE_TEXT,
+                             .role = ROLE_KEY,
+                             .definition = "work (what a step has to do), hardware, software, settings (of the program), "
+                                           "recording"},
+	[DIFFERENCE_FACT] = {.name = "fact", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what is different"},
+	[DIFFERENCE_BASE] = {.name = "base", .type = TABLE_TEXT, .definition = "of the base; all values of its runs"},
+	[DIFFERENCE_NEW] = {.name = "new", .type = TABLE_TEXT, .definition = "of the new side"},
+	[DIFFERENCE_RATIO] = {.name = "factor", .type = TABLE_DOUBLE, .definition = "new over base, of numbers"},
+	[DIFFERENCE_MATTERS] = {.name = "matters",
+                                .type = TABLE_BOOL,
+                                .definition = "step times cannot be compared without regard to it"},
+	[DIFFERENCE_MEANING] = {.name = "meaning",
+                                .type = TABLE_TEXT,
+                                .definition = "what that means for the comparison"},
+};
+
+/* ---- the value of a side ---- */
+
+static bool is_listed(const char *list, const char *value)
+{
+	size_t length = strlen(value);
+
+	for (const char *at = list; (at = strstr(at, value)); at += length ? length : 1)
+		if ((at == list || at[-1] == ' ') && (!at[length] || at[length] == ','))
+			return true;
+	return false;
+}
+
+/* All values of its runs, each once; NULL: a run does not have the fact. */
+static const char *side_value(const struct compared_sides *sides, int side, const char *name, struct arena *arena)
+{
+	const char *list = NULL;
+
+	for (size_t i = 0; i < sides->count[side]; i++) {
+		const char *value = compared_run_fact(&sides->runs[side][i], name);
+
+		if (!value)
+			return NULL;
+		if (!list)
+			list = value;
+		else if (!is_listed(list, value))
+			list = arena_printf(arena, "%s, %s", list, value);
+	}
+	return list;
+}
+
+static bool parse(const char *text, double *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtod(text, &end);
+	return end != text && !*end && !errno && isfinite(*value);
+}
+
+static bool is_number_pair(const char *base, const char *new, double *factor)
+{
+	double left, right;
+
+	if (!parse(base, &left) || !parse(new, &right) || left <= 0)
+		return false;
+	*factor = right / left;
+	return true;
+}
+
+/* ---- what a difference means ---- */
+
+/* Facts about how much there is to do; others say what. */
+static bool is_amount(const char *name)
+{
+	static const char *const words[] = {"tokens",     "samples", "batch",    "accum",   "flops_per",
+	                                    "inputs of ", "context", "sequence", "seq_len", "length"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strstr(name, words[i]))
+			return true;
+	return false;
+}
+
+/* Whether both sides tell the amount, and the same. */
+static bool find_amount(const struct compared_sides *sides, const char *name, struct arena *arena, bool *is_same)
+{
+	const char *base = side_value(sides, SIDE_BASE, name, arena), *new = side_value(sides, SIDE_NEW, name, arena);
+	double factor;
+
+	if (!base || !new || !is_number_pair(base, new, &factor))
+		return false;
+	*is_same = fabs(factor - 1) <= SAME_AMOUNT;
+	return true;
+}
+
+struct amounts {
+	bool is_known, is_same;
+};
+
+static struct amounts find_amounts(struct compared_sides *sides, struct arena *arena)
+{
+	struct amounts amounts = {false, true};
+	enum step_amount amount = PER_TOKEN;
+
+	amounts.is_known = find_amount(sides, "tokens per step", arena, &amounts.is_same);
+	if (!amounts.is_known) {
+		amounts.is_known = find_amount(sides, "samples per step", arena, &amounts.is_same);
+		amount = PER_SAMPLE;
+	}
+	sides->amount = amounts.is_known && !amounts.is_same ? amount : PER_STEP;
+	return amounts;
+}
+
+static const char *meaning_of(const struct compared_fact *fact, const struct amounts *amounts)
+{
+	switch (fact->kind) {
+	case FACT_WORK:
+		if (!is_amount(fact->name))
+			return "the work per step is not the same";
+		if (amounts->is_known && amounts->is_same)
+			return "the same work in other portions";
+		return amounts->is_known ? "the work per step is not the same; compared for the same amount of it"
+		                         : "the work per step is not the same, and its amount is not known";
+	case FACT_HARDWARE:
+		return "not the same machine";
+	case FACT_SOFTWARE:
+		return "not the same software";
+	case FACT_SETTINGS:
+		return "the program was told otherwise";
+	default:
+		return "recorded in another way";
+	}
+}
+
+static bool does_matter(const struct compared_fact *fact, const struct amounts *amounts)
+{
+	if (fact->kind == FACT_WORK)
+		return !is_amount(fact->name) || !amounts->is_known || !amounts->is_same;
+	return fact->kind == FACT_HARDWARE || fact->kind == FACT_SOFTWARE;
+}
+
+/* ---- rows ---- */
+
+static void add_row(struct table *table, struct compared_sides *sides, const struct compared_fact *fact,
+                    const struct amounts *amounts)
+{
+	const char *base = side_value(sides, SIDE_BASE, fact->name, &table->arena);
+	const char *new = side_value(sides, SIDE_NEW, fact->name, &table->arena);
+	bool matters = does_matter(fact, amounts), is_numeric;
+	double factor = 0;
+	int row;
+
+	if (!base || !new || !strcmp(base, new))
+		return;
+	is_numeric = is_number_pair(base, new, &factor);
+	if (is_numeric &&
+	    fabs(factor - 1) <= (fact->kind == FACT_WORK && strstr(fact->name, " per step") ? SAME_AMOUNT : 0))
+		return;
+	row = table_row(table);
+	table_set_text(table, row, DIFFERENCE_KIND, kind_names[fact->kind]);
+	table_set_text(table, row, DIFFERENCE_FACT, fact->name);
+	table_set_text(table, row, DIFFERENCE_BASE, base);
+	table_set_text(table, row, DIFFERENCE_NEW, new);
+	if (is_numeric)
+		table_set_double(table, row, DIFFERENCE_RATIO, factor);
+	else
+		table_set_missing(table, row, DIFFERENCE_RATIO, "not a number");
+	table_set_bool(table, row, DIFFERENCE_MATTERS, matters);
+	table_set_text(table, row, DIFFERENCE_MEANING, meaning_of(fact, amounts));
+	sides->is_comparable &= !matters;
+	if (fact->kind == FACT_WORK && (!is_amount(fact->name) || !amounts->is_known))
+		sides->is_same_work = false;
+}
+
+/* "micro-batch 2 -> 1, ..." of the rows of work */
+static const char *describe_work(struct table *table)
+{
+	const char *list = NULL;
+	int more = 0, listed = 0;
+
+	for (int row = 0; row < table->row_count; row++) {
+		if (strcmp(table_get(table, row, DIFFERENCE_KIND)->text, kind_names[FACT_WORK]) != 0)
+			continue;
+		if (listed == LISTED) {
+			more++;
+			continue;
+		}
+		listed++;
+		list = arena_printf(&table->arena, "%s%s%s %.60s -> %.60s", list ? list : "", list ? ", " : "",
+		                    table_get(table, row, DIFFERENCE_FACT)->text,
+		                    table_get(table, row, DIFFERENCE_BASE)->text,
+		                    table_get(table, row, DIFFERENCE_NEW)->text);
+	}
+	return more ? arena_printf(&table->arena, "%s and %d more", list, more) : list;
+}
+
+void comparison_add_differences(struct table *table, struct compared_sides *sides)
+{
+	const struct compared_run *first = &sides->runs[SIDE_BASE][0];
+	struct amounts amounts;
+
+	table_init(table, "differences", "What is not the same", "facts that differ between the sides");
+	table_columns(table, columns, DIFFERENCE_COLUMNS);
+	amounts = find_amounts(sides, &table->arena);
+	sides->is_comparable = true;
+	sides->is_same_work = true;
+	for (int kind = FACT_WORK; kind <= FACT_RECORDING; kind++)
+		for (size_t i = 0; i < first->facts_count; i++)
+			if ((int)first->facts[i].kind == kind)
+				add_row(table, sides, &first->facts[i], &amounts);
+	sides->work_changes = describe_work(table);
+	if (!table->row_count)
+		table->empty = "nothing that was noted on both sides is different";
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison_metrics.c: the table `metrics`: each quantity on both sides, the change, and what can be said of it.
+ */
+#include "compare/comparison_build.h"
+
+#include "compare/holm.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SURE 0.05
+#define REPEATS 3 /* runs: with more, their scatter tells the noise (compare/estimate.h) */
+
+enum metric_source {
+	FROM_STEPS,
+	FROM_VALUE, /* compared_run_value() of the metric's name */
+	FROM_MEAN,  /* the same; its error is that of the mean step */
+	FROM_P95,   /* of the 95 % quantile of the steps */
+	FROM_COUNT, /* the same; any more of it is worse, without noise */
+};
+
+enum better {
+	BETTER_LOWER,
+	BETTER_HIGHER,
+	BETTER_NEITHER
+};
+static const char *const better_names[] = {"lower", "higher", "neither"};
+
+struct metric {
+	const char *name, *title, *unit;
+	enum better better;
+	enum metric_source source;
+	enum step_amount amount; /* FROM_STEPS */
+};
+
+static const struct metric metrics[] = {
+	{"time_per_token", "step time p50 per token", "ns", BETTER_LOWER, FROM_STEPS, PER_TOKEN},
+	{"time_per_sample", "step time p50 per sample", "ns", BETTER_LOWER, FROM_STEPS, PER_SAMPLE},
+	{"step_time", "step time p50", "ns", BETTER_LOWER, FROM_STEPS, PER_STEP},
+	{"step_time_mean", "step time mean", "ns", BETTER_LOWER, FROM_MEAN, 0},
+	{"step_time_p95", "step time p95", "ns", BETTER_LOWER, FROM_P95, 0},
+	{"step_period", "from step to step", "ns", BETTER_LOWER, FROM_MEAN, 0},
+	{"tokens_per_s", "tokens/s", "per_s", BETTER_HIGHER, FROM_MEAN, 0},
+	{"samples_per_s", "samples/s", "per_s", BETTER_HIGHER, FROM_MEAN, 0},
+	{"device_busy", "devices busy", "ratio", BETTER_NEITHER, FROM_VALUE, 0},
+	{"peak_memory", "peak memory of the host", "bytes", BETTER_LOWER, FROM_VALUE, 0},
+	{"final_loss", "last loss", "none", BETTER_LOWER, FROM_VALUE, 0},
+	{"not_finite", "values not finite", "count", BETTER_LOWER, FROM_COUNT, 0},
+};
+#define METRIC_COUNT (sizeof(metrics) / sizeof(metrics[0]))
+
+static const struct table_column columns[METRIC_COLUMNS] = {
+	[METRIC_NAME] = {.name = "metric", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what is compared"},
+	[METRIC_TITLE] = {.name = "title", .type = TABLE_TEXT, .definition = "the same in words"},
+	[METRIC_UNIT] = {.name = "unit",
+                         .type = TABLE_TEXT,
+                         .definition = "of base, new and delta: ns, bytes, ratio, per_s, count or none"},
+	[METRIC_BETTER] = {.name = "better", .type = TABLE_TEXT, .definition = "lower, higher or neither"},
+	[METRIC_BASE] = {.name = "base",
+                         .type = TABLE_DOUBLE,
+                         .definition = "geometric mean over the runs of the base: of the median step, or of the run's "
+                                       "number; steps of the warm-up left out"},
+	[METRIC_NEW] = {.name = "new", .type = TABLE_DOUBLE, .definition = "the same of the new side"},
+	[METRIC_DELTA] = {.name = "delta", .type = TABLE_DOUBLE, .definition = "new minus base"},
+	[METRIC_RATIO] =
+		{.name = "change_ratio",
+                 .title = "change",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .denominator = "the base",
+                 .definition = "the change; of runs made in turns the mean over the pairs, of many runs the middle of "
+                               "all their differences"},
+	[METRIC_LOW] = {.name = "ci95_low_ratio",
+                        .title = "low",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_RATIO,
+                        .role = ROLE_SHARE,
+                        .denominator = "the base",
+                        .definition = "lower end of the 95 % interval of the change"},
+	[METRIC_HIGH] = {.name = "ci95_high_ratio",
+                         .title = "high",
+                         .type = TABLE_DOUBLE,
+                         .unit = UNIT_RATIO,
+                         .role = ROLE_SHARE,
+                         .denominator = "the base",
+                         .definition = "upper end of the 95 % interval of the change"},
+	[METRIC_P] =
+		{.name = "p_value",
+                 .title = "p",
+                 .type = TABLE_DOUBLE,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "chance of a change as large when there is none; of all rows but the first adjusted for "
+                               "their number (Holm)",
+                 .is_hidden = true},
+	[METRIC_RESULT] =
+		{.name = "result",
+                 .type = TABLE_TEXT,
+                 .definition =
+                         "regression, improvement, changed, no difference, inconclusive, not comparable or not measured"},
+	[METRIC_NEEDED_RUNS] =
+		{.name = "needed_runs",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "runs a side that tell a change of the tolerance from none in 19 of 20 cases, "
+                               "when it is inconclusive",
+                 .is_hidden = true},
+	[METRIC_NEEDED_STEPS] = {.name = "needed_steps",
+                                 .type = TABLE_INT,
+                                 .unit = UNIT_COUNT,
+                                 .role = ROLE_EVIDENCE,
+                                 .definition = "steps a run that do the same, where longer runs are enough",
+                                 .is_hidden = true},
+	[METRIC_REASON] = {.name = "reason", .type = TABLE_TEXT, .definition = "why the result is that"},
+};
+
+/* ---- what is compared ---- */
+
+/* A metric of both sides: one level per run. */
+struct question {
+	const struct metric *metric;
+	struct run_level *levels[SIDES];
+	double sums[SIDES]; /* of values, for what has no logarithm */
+	const char *reason; /* it cannot be asked; NULL: it can */
+	bool is_zero[SIDES];
+	bool has_estimate;
+	struct estimate estimate;
+	double outside; /* adjusted */
+};
+
+static bool value_of(const struct compared_run *run, const char *name, double *value, const char **reason)
+{
+	const struct compared_value *found = compared_run_value(run, name);
+
+	if (!found || !found->has_value) {
+		*reason = found ? found->reason : "not recorded";
+		return false;
+	}
+	*value = found->value;
+	return true;
+}
+
+/* From one step's begin to the next. */
+static bool period_of(const struct compared_run *run, double *value, const char **reason)
+{
+	double between;
+
+	if (!value_of(run, "step_time_mean", value, reason) || !value_of(run, "between_steps", &between, reason))
+		return false;
+	*value += between;
+	return true;
+}
+
+/* Only asked for where no repeats tell the noise. */
+static double error_of(const struct metric *metric, const struct compared_sides *sides, int side, size_t i)
+{
+	const struct step_level *level = &sides->levels[side][i];
+
+	if (sides->count[SIDE_BASE] + sides->count[SIDE_NEW] > REPEATS || !sides->has_level[side][i])
+		return 0;
+	if (metric->source == FROM_MEAN)
+		return step_level_error(level, &sides->runs[side][i], RESAMPLE_MEAN);
+	return metric->source == FROM_P95 ? step_level_error(level, &sides->runs[side][i], RESAMPLE_P95) : 0;
+}
+
+static void set_value(struct question *question, const struct compared_sides *sides, int side, size_t i)
+{
+	const char *name = question->metric->name;
+	const struct compared_run *run = &sides->runs[side][i];
+	double value = 0;
+	bool is_known = !strcmp(name, "step_period") ? period_of(run, &value, &question->reason)
+	                                             : value_of(run, name, &value, &question->reason);
+
+	if (!is_known)
+		return;
+	question->sums[side] += value;
+	question->is_zero[side] |= !(value > 0);
+	question->levels[side][i] = sides->levels[side][i].run;
+	question->levels[side][i].error = error_of(question->metric, sides, side, i);
+	question->levels[side][i].level = value > 0 ? log(value) : 0;
+	if (question->metric->source != FROM_VALUE)
+		return;
+	question->levels[side][i].uneven = 0; /* what competes for a CPU makes steps longer, and no memory larger */
+	question->levels[side][i].contended = 0;
+}
+
+static void set_steps(struct question *question, const struct compared_sides *sides, int side, size_t i)
+{
+	const struct compared_run *run = &sides->runs[side][i];
+	struct step_level level = {0};
+
+	if (question->metric->amount == PER_STEP) {
+		level = sides->levels[side][i];
+		if (!sides->has_level[side][i])
+			question->reason = run->no_steps ? run->no_steps : "no step was completed";
+	} else if (!step_level_compute(&level, run, question->metric->amount)) {
+		question->reason = "not every step says how much work it had";
+	}
+	question->levels[side][i] = level.run;
+}
+
+static void question_init(struct question *question, const struct metric *metric, const struct compared_sides *sides)
+{
+	memset(question, 0, sizeof(*question));
+	question->metric = metric;
+	question->outside = NAN;
+	for (int side = 0; side < SIDES; side++) {
+		question->levels[side] = memory_resize(NULL, sides->count[side], sizeof(*question->levels[side]));
+		memset(question->levels[side], 0, sides->count[side] * sizeof(*question->levels[side]));
+		for (size_t i = 0; i < sides->count[side] && !question->reason; i++) {
+			if (metric->source == FROM_STEPS)
+				set_steps(question, sides, side, i);
+			else
+				set_value(question, sides, side, i);
+		}
+	}
+}
+
+static void question_release(struct question *question)
+{
+	free(question->levels[SIDE_BASE]);
+	free(question->levels[SIDE_NEW]);
+}
+
+static void question_answer(struct question *question, const struct compared_sides *sides)
+{
+	const struct estimate_options options = {sides->options->assumed_noise, sides->options->tolerance};
+
+	if (question->reason || question->metric->source == FROM_COUNT || question->is_zero[SIDE_BASE] ||
+	    question->is_zero[SIDE_NEW])
+		return;
+	estimate_compute(&question->estimate, question->levels[SIDE_BASE], sides->count[SIDE_BASE],
+	                 question->levels[SIDE_NEW], sides->count[SIDE_NEW], &options);
+	question->has_estimate = true;
+	question->outside = question->estimate.outside;
+}
+
+/* ---- rows ---- */
+
+const char *percent_text(struct arena *arena, double ratio)
+{
+	double percent = 100 * ratio;
+
+	if (fabs(percent) < 0.05)
+		return "0.0 %";
+	return arena_printf(arena, fabs(percent) < 100 ? "%+.1f %%" : "%+.0f %%", percent);
+}
+
+static double side_mean(const struct question *question, const struct compared_sides *sides, int side)
+{
+	double sum = 0;
+
+	if (!question->has_estimate)
+		return question->sums[side] / (double)sides->count[side];
+	for (size_t i = 0; i < sides->count[side]; i++)
+		sum += question->levels[side][i].level;
+	return exp(sum / (double)sides->count[side]);
+}
+
+static const char *judge(const struct question *question, const struct comparison_options *options)
+{
+	double ratio = expm1(question->estimate.change);
+	double low = expm1(question->estimate.low), high = expm1(question->estimate.high);
+	bool is_certain = question->outside < SURE;
+
+	if (is_certain && fabs(ratio) >= options->smallest) {
+		if (question->metric->better == BETTER_NEITHER)
+			return RESULT_CHANGED;
+		return (ratio > 0) == (question->metric->better == BETTER_HIGHER) ? RESULT_IMPROVEMENT
+		                                                                  : RESULT_REGRESSION;
+	}
+	if (is_certain || (low > -options->tolerance && high < options->tolerance))
+		return RESULT_SAME;
+	return RESULT_INCONCLUSIVE;
+}
+
+static const char *explain(const struct question *question, const struct comparison_options *options,
+                           const char *result, struct arena *arena)
+{
+	const char *low = percent_text(arena, expm1(question->estimate.low));
+	const char *high = percent_text(arena, expm1(question->estimate.high));
+
+	if (!strcmp(result, RESULT_INCONCLUSIVE))
+		return arena_printf(
+			arena, "anything from %s to %s is possible: neither is 0 ruled out nor a change of %.3g %%",
+			low, high, 100 * options->tolerance);
+	if (strcmp(result, RESULT_SAME) != 0)
+		return arena_printf(arena, "0 is ruled out: %s to %s", low, high);
+	if (question->outside < SURE)
+		return arena_printf(arena, "certain, but less than %.3g %%: %s to %s", 100 * options->smallest, low,
+		                    high);
+	return arena_printf(arena, "a change of %.3g %% is ruled out: %s to %s", 100 * options->tolerance, low, high);
+}
+
+static bool is_time(const struct metric *metric)
+{
+	return metric->source == FROM_STEPS || metric->source == FROM_MEAN || metric->source == FROM_P95;
+}
+
+static void set_estimate(struct table *table, int row, const struct question *question,
+                         const struct compared_sides *sides)
+{
+	const struct estimate *estimate = &question->estimate;
+	const char *result = judge(question, sides->options);
+	bool is_open = !strcmp(result, RESULT_INCONCLUSIVE);
+
+	table_set_double(table, row, METRIC_RATIO, expm1(estimate->change));
+	table_set_double(table, row, METRIC_LOW, expm1(estimate->low));
+	table_set_double(table, row, METRIC_HIGH, expm1(estimate->high));
+	table_set_double(table, row, METRIC_P, question->outside);
+	if (is_open)
+		table_set_int(table, row, METRIC_NEEDED_RUNS, (int64_t)estimate->needed_runs);
+	else
+		table_set_missing(table, row, METRIC_NEEDED_RUNS, "it is settled");
+	if (is_open && estimate->needed_steps)
+		table_set_int(table, row, METRIC_NEEDED_STEPS, (int64_t)estimate->needed_steps);
+	else
+		table_set_missing(table, row, METRIC_NEEDED_STEPS,
+		                  is_open ? "longer runs do not settle it" : "it is settled");
+	table_set_text(table, row, METRIC_REASON, explain(question, sides->options, result, &table->arena));
+	if (is_time(question->metric) && !sides->is_same_work) {
+		result = RESULT_NOT_COMPARABLE;
+		table_set_text(table, row, METRIC_REASON, "the work per step is not the same");
+	}
+	table_set_text(table, row, METRIC_RESULT, result);
+}
+
+static void set_unmeasured(struct table *table, int row, const char *result, const char *reason)
+{
+	for (int column = METRIC_RATIO; column < METRIC_RESULT; column++)
+		table_set_missing(table, row, column, reason);
+	table_set_missing(table, row, METRIC_NEEDED_RUNS, reason);
+	table_set_missing(table, row, METRIC_NEEDED_STEPS, reason);
+	table_set_text(table, row, METRIC_RESULT, result);
+	table_set_text(table, row, METRIC_REASON, reason);
+}
+
+/* Of what is 0 somewhere, or counted: no ratio. */
+static void set_plain(struct table *table, int row, const struct question *question, double delta)
+{
+	if (!(fabs(delta) > 0))
+		set_unmeasured(table, row, RESULT_SAME, "the same on both sides");
+	else if (question->metric->source == FROM_COUNT)
+		set_unmeasured(table, row, delta > 0 ? RESULT_REGRESSION : RESULT_IMPROVEMENT,
+		               "counted, without noise");
+	else
+		set_unmeasured(table, row, RESULT_NOT_MEASURED, "a change from or to 0 or less has no ratio");
+}
+
+static void add_row(struct table *table, const struct question *question, const struct compared_sides *sides)
+{
+	const struct metric *metric = question->metric;
+	int row = table_row(table);
+	double base, new;
+
+	table_set_text(table, row, METRIC_NAME, metric->name);
+	table_set_text(table, row, METRIC_TITLE, metric->title);
+	table_set_text(table, row, METRIC_UNIT, metric->unit);
+	table_set_text(table, row, METRIC_BETTER, better_names[metric->better]);
+	if (question->reason) {
+		for (int column = METRIC_BASE; column <= METRIC_DELTA; column++)
+			table_set_missing(table, row, column, question->reason);
+		set_unmeasured(table, row, RESULT_NOT_MEASURED, question->reason);
+		return;
+	}
+	base = side_mean(question, sides, SIDE_BASE);
+	new = side_mean(question, sides, SIDE_NEW);
+	table_set_double(table, row, METRIC_BASE, base);
+	table_set_double(table, row, METRIC_NEW, new);
+	table_set_double(table, row, METRIC_DELTA, new - base);
+	if (question->has_estimate)
+		set_estimate(table, row, question, sides);
+	else
+		set_plain(table, row, question, new - base);
+}
+
+/* ---- the table ---- */
+
+/* Times per token or sample are asked for when steps have different amounts of them. */
+static bool is_asked(const struct metric *metric, const struct compared_sides *sides)
+{
+	return metric->source != FROM_STEPS || metric->amount == PER_STEP || metric->amount == sides->amount;
+}
+
+static void adjust(struct question *questions, size_t count)
+{
+	double outside[METRIC_COUNT];
+
+	for (size_t i = 1; i < count; i++)
+		outside[i] = questions[i].outside;
+	holm_adjust(outside + 1, count - 1);
+	for (size_t i = 1; i < count; i++)
+		questions[i].outside = outside[i];
+}
+
+void comparison_add_metrics(struct table *table, struct compared_sides *sides)
+{
+	struct question questions[METRIC_COUNT];
+	size_t count = 0;
+
+	table_init(table, "metrics", "Metrics", "each quantity on both sides; the verdict is about the first");
+	table_columns(table, columns, METRIC_COLUMNS);
+	for (size_t i = 0; i < METRIC_COUNT; i++) {
+		if (!is_asked(&metrics[i], sides))
+			continue;
+		question_init(&questions[count], &metrics[i], sides);
+		question_answer(&questions[count++], sides);
+	}
+	adjust(questions, count);
+	for (size_t i = 0; i < count; i++)
+		add_row(table, &questions[i], sides);
+	sides->has_first = questions[0].has_estimate;
+	sides->first = questions[0].estimate;
+	for (size_t i = 0; i < count; i++)
+		question_release(&questions[i]);
+}

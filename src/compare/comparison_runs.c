@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison_runs.c: the table `runs` of a comparison: what of each run was used.
+ */
+#include "compare/comparison_build.h"
+
+#include <math.h>
+
+static const struct table_column columns[RUNS_COLUMNS] = {
+	[RUNS_SIDE] = {.name = "side", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "base or new"},
+	[RUNS_RUN] = {.name = "run", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name of the run"},
+	[RUNS_CREATED] = {.name = "created", .type = TABLE_TEXT, .definition = "when it began"},
+	[RUNS_STEPS] = {.name = "steps",
+                        .type = TABLE_INT,
+                        .unit = UNIT_COUNT,
+                        .definition = "complete steps that are compared",
+                        .rules = RULE_NOT_NEGATIVE},
+	[RUNS_SKIPPED] = {.name = "warm_up_steps",
+                          .title = "warm-up",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "steps left out at the begin: the stretch in the first quarter that consists by "
+                                        "half of steps longer than the median of the second half by 5 * 1.4826 median "
+                                        "absolute deviations and 5 %",
+                          .rules = RULE_NOT_NEGATIVE},
+	[RUNS_MEDIAN] = {.name = "step_ns",
+                         .title = "step time",
+                         .type = TABLE_DOUBLE,
+                         .unit = UNIT_NS,
+                         .definition = "median duration of these steps, in the middle of the run when it drifts"},
+	[RUNS_ERROR] = {.name = "error_ratio",
+                        .title = "error",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_RATIO,
+                        .role = ROLE_SHARE,
+                        .denominator = "the median",
+                        .definition = "standard error of the median from the run's own steps, by a stationary bootstrap "
+                                      "of stretches of steps"},
+	[RUNS_TREND] = {.name = "trend_ratio",
+                        .title = "drift",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_RATIO,
+                        .role = ROLE_SHARE,
+                        .denominator = "the duration of the first step",
+                        .definition = "change of the step time over the run that was taken out before steps were "
+                                      "compared"},
+	[RUNS_BLOCK] = {.name = "block_steps",
+                        .title = "block",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_COUNT,
+                        .role = ROLE_EVIDENCE,
+                        .definition = "mean length of the stretches of the bootstrap: 1 when steps do not depend on each "
+                                      "other",
+                        .is_hidden = true},
+};
+
+static void add_row(struct table *table, const struct compared_sides *sides, int side, size_t i)
+{
+	const struct compared_run *run = &sides->runs[side][i];
+	const struct step_level *level = &sides->levels[side][i];
+	int row = table_row(table);
+
+	table_set_text(table, row, RUNS_SIDE, side == SIDE_BASE ? "base" : "new");
+	table_set_text(table, row, RUNS_RUN, run->name);
+	if (run->created)
+		table_set_text(table, row, RUNS_CREATED, run->created);
+	else
+		table_set_missing(table, row, RUNS_CREATED, "the input has no wall clock");
+	table_set_int(table, row, RUNS_STEPS, (int64_t)run->steps_count);
+	table_set_int(table, row, RUNS_SKIPPED, run->warm_up);
+	if (!sides->has_level[side][i]) {
+		for (int column = RUNS_MEDIAN; column < RUNS_COLUMNS; column++)
+			table_set_missing(table, row, column, run->no_steps ? run->no_steps : "no step was completed");
+		return;
+	}
+	table_set_double(table, row, RUNS_MEDIAN, exp(level->run.level));
+	if (run->steps_count > 1)
+		table_set_double(table, row, RUNS_ERROR, level->run.error);
+	else
+		table_set_missing(table, row, RUNS_ERROR, "one step has no spread");
+	table_set_double(table, row, RUNS_BLOCK, level->block);
+	if (level->has_trend)
+		table_set_double(table, row, RUNS_TREND, level->trend);
+	else
+		table_set_missing(table, row, RUNS_TREND, "no drift of 1 % or more");
+}
+
+void comparison_add_runs(struct table *table, struct compared_sides *sides)
+{
+	table_init(table, "runs", "Runs", "what of each run is compared");
+	table_columns(table, columns, RUNS_COLUMNS);
+	for (int side = 0; side < SIDES; side++)
+		for (size_t i = 0; i < sides->count[side]; i++)
+			add_row(table, sides, side, i);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison_verdict.c: the table `verdict` of a comparison: one row that says in words what the other tables say in numbers.
+ */
+#include "compare/comparison_build.h"
+
+#include "base/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define LEAST_SHARE 0.2 /* of the difference, to be named as its cause */
+#define MORE_CALLS 1.1
+#define MANY_RUNS 200
+
+static const struct table_column columns[COMPARISON_COLUMNS] = {
+	[COMPARISON_RESULT] =
+		{.name = "result",
+                 .type = TABLE_TEXT,
+                 .definition = "regression, improvement, no difference, inconclusive, not comparable or not "
+                               "measured: of the first metric"},
+	[COMPARISON_SENTENCE] = {.name = "sentence", .type = TABLE_TEXT, .definition = "the answer in words"},
+	[COMPARISON_METRIC] = {.name = "metric", .type = TABLE_TEXT, .definition = "what the verdict is about"},
+	[COMPARISON_RATIO] = {.name = "change_ratio",
+                              .title = "change",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_RATIO,
+                              .role = ROLE_SHARE,
+                              .denominator = "the base",
+                              .definition = "its change"},
+	[COMPARISON_LOW] = {.name = "ci95_low_ratio",
+                            .title = "low",
+                            .type = TABLE_DOUBLE,
+                            .unit = UNIT_RATIO,
+                            .role = ROLE_SHARE,
+                            .denominator = "the base",
+                            .definition = "lower end of the 95 % interval of the change"},
+	[COMPARISON_HIGH] = {.name = "ci95_high_ratio",
+                             .title = "high",
+                             .type = TABLE_DOUBLE,
+                             .unit = UNIT_RATIO,
+                             .role = ROLE_SHARE,
+                             .denominator = "the base",
+                             .definition = "upper end of the 95 % interval of the change"},
+	[COMPARISON_IS_COMPARABLE] = {.name = "is_comparable",
+                                      .title = "comparable",
+                                      .type = TABLE_BOOL,
+                                      .definition = "hardware, software and the work per step are the same, as far as "
+                                                    "both sides noted them"},
+	[COMPARISON_EXPLANATION] = {.name = "explanation",
+                                    .type = TABLE_TEXT,
+                                    .definition = "what of the facts that differ explains the change"},
+	[COMPARISON_CAUSE] = {.name = "cause",
+                              .type = TABLE_TEXT,
+                              .definition = "where most of the difference comes from"},
+	[COMPARISON_NEEDED] = {.name = "needed", .type = TABLE_TEXT, .definition = "what would settle it"},
+	[COMPARISON_NOISE] = {.name = "noise",
+                              .type = TABLE_TEXT,
+                              .definition = "how much runs differ from each other, and how that is known"},
+	[COMPARISON_METHOD] = {.name = "method", .type = TABLE_TEXT, .definition = "how the interval was computed"},
+	[COMPARISON_BASE_RUNS] = {.name = "base_runs",
+                                  .type = TABLE_INT,
+                                  .unit = UNIT_COUNT,
+                                  .definition = "runs of the base"},
+	[COMPARISON_NEW_RUNS] = {.name = "new_runs",
+                                 .type = TABLE_INT,
+                                 .unit = UNIT_COUNT,
+                                 .definition = "runs of the new side"},
+	[COMPARISON_SMALLEST] = {.name = "smallest_ratio",
+                                 .title = "smallest",
+                                 .type = TABLE_DOUBLE,
+                                 .unit = UNIT_RATIO,
+                                 .role = ROLE_SHARE,
+                                 .denominator = "the base",
+                                 .definition = "changes below it are none"},
+	[COMPARISON_TOLERANCE] = {.name = "tolerance_ratio",
+                                  .title = "tolerance",
+                                  .type = TABLE_DOUBLE,
+                                  .unit = UNIT_RATIO,
+                                  .role = ROLE_SHARE,
+                                  .denominator = "the base",
+                                  .definition = "what the interval must leave out to say that there is no difference"},
+};
+
+static const char *text_of(const struct table *table, int row, int column)
+{
+	const struct table_cell *cell = table_get(table, row, column);
+
+	return cell->has_value ? cell->text : NULL;
+}
+
+static void set_or_missing(struct table *table, int column, const char *text, const char *reason)
+{
+	if (text)
+		table_set_text(table, 0, column, text);
+	else
+		table_set_missing(table, 0, column, reason);
+}
+
+/* ---- the answer ---- */
+
+static const char *subject(const struct compared_sides *sides)
+{
+	switch (sides->amount) {
+	case PER_TOKEN:
+		return "a token";
+	case PER_SAMPLE:
+		return "a sample";
+	default:
+		return "a step";
+	}
+}
+
+/* "from -0.8 % to +1.9 %" */
+static const char *range(const struct compared_sides *sides, struct arena *arena)
+{
+	return arena_printf(arena, "%s to %s", percent_text(arena, expm1(sides->first.low)),
+	                    percent_text(arena, expm1(sides->first.high)));
+}
+
+static const char *times(const struct table *metrics, struct arena *arena)
+{
+	char base[UNITS_BYTES], new[UNITS_BYTES];
+
+	units_time(base, table_get(metrics, 0, METRIC_BASE)->d);
+	units_time(new, table_get(metrics, 0, METRIC_NEW)->d);
+	return arena_printf(arena, "%s instead of %s", new, base);
+}
+
+static const char *sentence_of(const struct comparison *comparison, const struct compared_sides *sides,
+                               struct arena *arena)
+{
+	const struct table *metrics = &comparison->metrics;
+	const char *result = text_of(metrics, 0, METRIC_RESULT);
+	double ratio = expm1(sides->first.change);
+	const char *change = percent_text(arena, fabs(ratio));
+
+	change += *change == '+';
+	if (!sides->has_first)
+		return arena_printf(arena, "cannot be compared: %s", text_of(metrics, 0, METRIC_REASON));
+	if (!strcmp(result, RESULT_NOT_COMPARABLE))
+		return arena_printf(arena,
+		                    "the work per step changed: %s; %s takes %s (%s), but it is not the same step",
+		                    sides->work_changes ? sides->work_changes : "", subject(sides),
+		                    times(metrics, arena), percent_text(arena, ratio));
+	if (!strcmp(result, RESULT_INCONCLUSIVE))
+		return arena_printf(arena, "cannot tell: %s takes %s, but anything from %s is possible", subject(sides),
+		                    times(metrics, arena), range(sides, arena));
+	if (!strcmp(result, RESULT_SAME) && sides->first.outside >= 0.05)
+		return arena_printf(arena, "%s takes the same time: %s (95 %%)", subject(sides), range(sides, arena));
+	return arena_printf(arena, "%s takes %s %s, %s (95 %%: %s)%s", subject(sides), change,
+	                    ratio > 0 ? "longer" : "less time", times(metrics, arena), range(sides, arena),
+	                    !strcmp(result, RESULT_SAME) ? ", too little to matter" : "");
+}
+
+/* ---- why ---- */
+
+static const char *explanation_of(const struct comparison *comparison, const struct compared_sides *sides,
+                                  struct arena *arena)
+{
+	const struct table *differences = &comparison->differences;
+	const char *list = NULL;
+
+	if (sides->work_changes)
+		return arena_printf(arena, "the work per step changed: %s", sides->work_changes);
+	for (int row = 0; row < differences->row_count; row++) {
+		if (!table_get(differences, row, DIFFERENCE_MATTERS)->b)
+			continue;
+		list = arena_printf(arena, "%s%s%s %.60s -> %.60s", list ? list : "", list ? ", " : "",
+		                    text_of(differences, row, DIFFERENCE_FACT),
+		                    text_of(differences, row, DIFFERENCE_BASE),
+		                    text_of(differences, row, DIFFERENCE_NEW));
+	}
+	return list ? arena_printf(arena, "not the same: %s", list) : NULL;
+}
+
+/* The row of a level with the largest difference that goes the way of the whole; -1: none is a fifth of it. */
+static int largest_of(const struct table *contributions, const char *level)
+{
+	int largest = -1;
+	double share = LEAST_SHARE;
+
+	for (int row = 0; row < contributions->row_count; row++) {
+		const struct table_cell *cell = table_get(contributions, row, CONTRIBUTION_RATIO);
+
+		if (!strcmp(text_of(contributions, row, CONTRIBUTION_LEVEL), level) && cell->has_value &&
+		    cell->d > share) {
+			share = cell->d;
+			largest = row;
+		}
+	}
+	return largest;
+}
+
+static const char *describe_row(const struct table *contributions, int row, struct arena *arena)
+{
+	const struct table_cell *base = table_get(contributions, row, CONTRIBUTION_BASE_CALLS);
+	const struct table_cell *new = table_get(contributions, row, CONTRIBUTION_NEW_CALLS);
+	double delta = table_get(contributions, row, CONTRIBUTION_DELTA)->d;
+	char text[UNITS_BYTES];
+	const char *calls = "";
+
+	units_time(text, fabs(delta));
+	if (base->has_value && base->d > 0 && (new->d > MORE_CALLS * base->d || new->d *MORE_CALLS < base->d))
+		calls = arena_printf(arena, ", %.3g times the calls", new->d / base->d);
+	return arena_printf(arena, "%.200s %c%s%s", text_of(contributions, row, CONTRIBUTION_NAME),
+	                    delta < 0 ? '-' : '+', text, calls);
+}
+
+static const char *cause_of(const struct comparison *comparison, struct arena *arena)
+{
+	static const char *const levels[][2] = {
+		{"phase", ""}, {"device", "device: "}, {"operator", "operator: "}, {"kernel", "kernel: "}};
+	const char *result = text_of(&comparison->metrics, 0, METRIC_RESULT), *list = NULL;
+
+	if (strcmp(result, RESULT_REGRESSION) != 0 && strcmp(result, RESULT_IMPROVEMENT) != 0)
+		return NULL;
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		int row = largest_of(&comparison->contributions, levels[i][0]);
+
+		if (row >= 0)
+			list = arena_printf(arena, "%s%s%s%s", list ? list : "", list ? "; " : "", levels[i][1],
+			                    describe_row(&comparison->contributions, row, arena));
+	}
+	return list;
+}
+
+/* ---- how sure ---- */
+
+static const char *needed_of(const struct comparison *comparison, const struct compared_sides *sides,
+                             struct arena *arena)
+{
+	const struct table *metrics = &comparison->metrics;
+	const struct table_cell *runs = table_get(metrics, 0, METRIC_NEEDED_RUNS);
+	const struct table_cell *steps = table_get(metrics, 0, METRIC_NEEDED_STEPS);
+	double percent = 100 * sides->options->tolerance;
+
+	if (!runs->has_value)
+		return NULL;
+	if (runs->i > MANY_RUNS)
+		return "runs in turns (base, new, base, new) on a quieter machine: on this one they differ too much";
+	if (steps->has_value)
+		return arena_printf(arena,
+		                    "runs of about %" PRId64 " steps, or about %" PRId64 " runs a side, would tell a "
+		                    "change of %.3g %% from none",
+		                    steps->i, runs->i, percent);
+	return arena_printf(arena,
+	                    "about %" PRId64
+	                    " runs a side, made in turns (base, new, base, new), would tell a change of "
+	                    "%.3g %% from none",
+	                    runs->i, percent);
+}
+
+static const char *assumption_of(const struct estimate *first)
+{
+	if (first->is_uneven && first->is_contended)
+		return ", because the steps of the runs were uneven and other work competed for the CPUs";
+	if (first->is_contended)
+		return ", because other work competed for the CPUs";
+	return first->is_uneven ? ", because the steps of the runs were uneven" : "";
+}
+
+static const char *noise_of(const struct compared_sides *sides, struct arena *arena)
+{
+	const struct estimate *first = &sides->first;
+
+	if (!sides->has_first)
+		return NULL;
+	switch (first->way) {
+	case ESTIMATE_PAIRS:
+		return arena_printf(arena, "runs made in turns: their differences scatter by %.2g %%",
+		                    100 * sqrt(2) * first->noise);
+	case ESTIMATE_REPEATS:
+		return arena_printf(arena, "repeated runs: they scatter by %.2g %%", 100 * first->noise);
+	default:
+		return arena_printf(arena, "assumed, for want of repeated runs: %.2g %% from run to run%s",
+		                    100 * first->noise, assumption_of(first));
+	}
+}
+
+static const char *method_of(const struct compared_sides *sides)
+{
+	const struct estimate *first = &sides->first;
+
+	if (!sides->has_first)
+		return NULL;
+	if (first->way == ESTIMATE_ASSUMED)
+		return "medians of steps; error by a stationary bootstrap of stretches of steps, and the assumed noise";
+	if (first->way == ESTIMATE_PAIRS)
+		return first->has_ranks ? "medians of steps; Wilcoxon's signed ranks of the pairs"
+		                        : "medians of steps; Student's t of the pairs";
+	return first->has_ranks ? "medians of steps; Wilcoxon's rank sums of the runs"
+	                        : "medians of steps; Student's t of the runs";
+}
+
+static void set_change(struct table *table, const struct table *metrics)
+{
+	static const int pairs[][2] = {
+		{COMPARISON_RATIO, METRIC_RATIO}, {COMPARISON_LOW, METRIC_LOW}, {COMPARISON_HIGH, METRIC_HIGH}};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		const struct table_cell *cell = table_get(metrics, 0, pairs[i][1]);
+
+		if (cell->has_value)
+			table_set_double(table, 0, pairs[i][0], cell->d);
+		else
+			table_set_missing(table, 0, pairs[i][0], cell->reason);
+	}
+}
+
+void comparison_add_verdict(struct comparison *comparison, struct compared_sides *sides)
+{
+	struct table *table = &comparison->verdict;
+	struct arena *arena = &table->arena;
+	const char *not_measured = "the first metric was not measured";
+
+	table_init(table, "verdict", "Verdict", "whether the new side is slower, and how sure that is");
+	table_columns(table, columns, COMPARISON_COLUMNS);
+	table_row(table);
+	table_set_text(table, 0, COMPARISON_RESULT, text_of(&comparison->metrics, 0, METRIC_RESULT));
+	table_set_text(table, 0, COMPARISON_SENTENCE, sentence_of(comparison, sides, arena));
+	table_set_text(table, 0, COMPARISON_METRIC, text_of(&comparison->metrics, 0, METRIC_NAME));
+	set_change(table, &comparison->metrics);
+	table_set_bool(table, 0, COMPARISON_IS_COMPARABLE, sides->is_comparable);
+	set_or_missing(table, COMPARISON_EXPLANATION, explanation_of(comparison, sides, arena),
+	               "nothing that was noted on both sides does");
+	set_or_missing(table, COMPARISON_CAUSE, cause_of(comparison, arena), "nothing stands out");
+	set_or_missing(table, COMPARISON_NEEDED, needed_of(comparison, sides, arena), "it is settled");
+	set_or_missing(table, COMPARISON_NOISE, noise_of(sides, arena), not_measured);
+	set_or_missing(table, COMPARISON_METHOD, method_of(sides), not_measured);
+	table_set_int(table, 0, COMPARISON_BASE_RUNS, (int64_t)sides->count[SIDE_BASE]);
+	table_set_int(table, 0, COMPARISON_NEW_RUNS, (int64_t)sides->count[SIDE_NEW]);
+	table_set_double(table, 0, COMPARISON_SMALLEST, sides->options->smallest);
+	table_set_double(table, 0, COMPARISON_TOLERANCE, sides->options->tolerance);
+}

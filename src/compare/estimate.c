@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * estimate.c: see the header.
+ */
+#include "compare/estimate.h"
+
+#include "compare/ranks.h"
+
+#include "analysis/statistics.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_PAIRS 4
+#define LEAST_DEGREES 2
+#define RANKS_OF_RUNS 7 /* from here on an odd run a side cannot move the interval */
+#define RANKS_OF_PAIRS 12
+#define NORMAL95 1.959963984540054
+#define NORMAL_POWER 1.6448536269514722 /* 19 of 20 cases */
+#define MOST_RUNS 100000
+
+/* What a contended machine adds to the scatter: a quarter when somebody always waited for a CPU. Measured with a trainer on one
+ * thread beside jobs that come and go: 22 to 38 %. */
+#define CONTENDED_NOISE 0.25
+#define CONTENDED_SHARE 0.05 /* less is normal */
+
+struct side {
+	const struct run_level *runs;
+	size_t count;
+};
+
+/* ---- runs made in turns ---- */
+
+struct turn {
+	int64_t created_ns;
+	bool is_new;
+	double level;
+};
+
+static int compare_turns(const void *left, const void *right)
+{
+	const struct turn *a = left, *b = right;
+
+	return (a->created_ns > b->created_ns) - (a->created_ns < b->created_ns);
+}
+
+static bool add_turns(struct turn *turns, const struct side *side, bool is_new)
+{
+	for (size_t i = 0; i < side->count; i++) {
+		if (!side->runs[i].has_created)
+			return false;
+		turns[i] = (struct turn){side->runs[i].created_ns, is_new, side->runs[i].level};
+	}
+	return true;
+}
+
+/* Differences within the pairs of neighbours in time; false when the runs were not made in turns. */
+static bool find_pairs(double *differences, const struct side *base, const struct side *new)
+{
+	struct turn *turns = memory_resize(NULL, base->count + new->count, sizeof(*turns));
+	bool is_paired = base->count == new->count && base->count >= LEAST_PAIRS &&add_turns(turns, base, false) &&
+	                 add_turns(turns + base->count, new, true);
+
+	if (is_paired)
+		qsort(turns, 2 * base->count, sizeof(*turns), compare_turns);
+	for (size_t i = 0; i < base->count && is_paired; i++) {
+		const struct turn *first = &turns[2 * i], *second = first + 1;
+
+		is_paired = first->is_new != second->is_new;
+		differences[i] = second->is_new ? second->level - first->level : first->level - second->level;
+	}
+	free(turns);
+	return is_paired;
+}
+
+/* ---- how many more ---- */
+
+/* The noise is itself known from few values: its upper 80 % limit (Wilson and Hilferty's chi square). */
+static double cautious(double noise, double degrees)
+{
+	double part = 2 / (9 * degrees), root = 1 - part - 0.8416212 * sqrt(part);
+
+	return noise * sqrt(1 / fmax(root * root * root, 0.01));
+}
+
+/* Runs a side, such that a change of `wanted` is found in 19 of 20 cases. `spread`: of the difference of two runs. */
+static size_t needed_runs(double spread, double wanted, bool is_paired)
+{
+	double normal = (NORMAL95 + NORMAL_POWER) * spread / wanted;
+	size_t count = 2;
+
+	if (normal * normal > MOST_RUNS)
+		return MOST_RUNS;
+	while (count < MOST_RUNS) {
+		double degrees = is_paired ? (double)count - 1 : 2 * (double)count - 2;
+		double limit = student_t_limit(0.05, degrees) + student_t_limit(0.1, degrees);
+
+		if (limit * spread <= wanted * sqrt((double)count))
+			break;
+		count += count < 30 ? 1 : count / 10;
+	}
+	return is_paired && count < LEAST_PAIRS ? LEAST_PAIRS : count;
+}
+
+/* ---- the three ways ---- */
+
+static double mean_level(const struct side *side)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < side->count; i++)
+		sum += side->runs[i].level;
+	return sum / (double)side->count;
+}
+
+static double squares(const struct side *side)
+{
+	double mean = mean_level(side), sum = 0;
+
+	for (size_t i = 0; i < side->count; i++)
+		sum += (side->runs[i].level - mean) * (side->runs[i].level - mean);
+	return sum;
+}
+
+static void use_student(struct estimate *estimate, double change, double error, double degrees)
+{
+	double half = student_t95(degrees) * error;
+
+	estimate->change = change;
+	estimate->low = change - half;
+	estimate->high = change + half;
+	if (error > 0)
+		estimate->outside = student_t_outside(change / error, degrees);
+	else
+		estimate->outside = fabs(change) > 0 ? 0 : 1;
+}
+
+static void use_shift(struct estimate *estimate, const struct shift *shift)
+{
+	estimate->has_ranks = true;
+	estimate->change = shift->middle;
+	estimate->low = shift->low;
+	estimate->high = shift->high;
+	estimate->outside = shift->outside;
+}
+
+static void use_pairs(struct estimate *estimate, const double *differences, size_t count, double wanted)
+{
+	double mean = 0, sum = 0, spread;
+
+	for (size_t i = 0; i < count; i++)
+		mean += differences[i] / (double)count;
+	for (size_t i = 0; i < count; i++)
+		sum += (differences[i] - mean) * (differences[i] - mean);
+	spread = sqrt(sum / (double)(count - 1));
+	estimate->way = ESTIMATE_PAIRS;
+	if (count >= RANKS_OF_PAIRS) {
+		struct shift shift;
+
+		signed_rank_shift(&shift, differences, count);
+		use_shift(estimate, &shift);
+		spread = (shift.high - shift.low) / 2 / NORMAL95 * sqrt((double)count);
+	} else {
+		use_student(estimate, mean, spread / sqrt((double)count), (double)count - 1);
+	}
+	estimate->noise = spread / sqrt(2);
+	estimate->needed_runs = needed_runs(cautious(spread, (double)count - 1), wanted, true);
+}
+
+static double *levels_of(const struct side *side)
+{
+	double *levels = memory_resize(NULL, side->count, sizeof(*levels));
+
+	for (size_t i = 0; i < side->count; i++)
+		levels[i] = side->runs[i].level;
+	return levels;
+}
+
+static void use_repeats(struct estimate *estimate, const struct side *base, const struct side *new, double wanted)
+{
+	double degrees = (double)(base->count + new->count - 2);
+	double noise = sqrt((squares(base) + squares(new)) / degrees);
+	double share = 1 / (double)base->count + 1 / (double)new->count;
+
+	estimate->way = ESTIMATE_REPEATS;
+	if (base->count >= RANKS_OF_RUNS && new->count >= RANKS_OF_RUNS) {
+		double *left = levels_of(base), *right = levels_of(new);
+		struct shift shift;
+
+		rank_sum_shift(&shift, left, base->count, right, new->count);
+		use_shift(estimate, &shift);
+		noise = (shift.high - shift.low) / 2 / NORMAL95 / sqrt(share);
+		free(left);
+		free(right);
+	} else {
+		use_student(estimate, mean_level(new) - mean_level(base), noise * sqrt(share), degrees);
+	}
+	estimate->noise = noise;
+	estimate->needed_runs = needed_runs(cautious(noise, degrees) * sqrt(2), wanted, false);
+}
+
+/* Variance of one run's level as it is assumed, without the error of its steps. */
+static double assumed_variance(struct estimate *estimate, const struct run_level *run, double assumed_noise)
+{
+	double contended = run->contended > CONTENDED_SHARE ? CONTENDED_NOISE * run->contended : 0;
+
+	estimate->is_uneven |= run->uneven > assumed_noise;
+	estimate->is_contended |= contended > assumed_noise;
+	return assumed_noise * assumed_noise + run->uneven * run->uneven + contended * contended;
+}
+
+static void use_assumed(struct estimate *estimate, const struct side *base, const struct side *new,
+                        const struct estimate_options *options)
+{
+	const struct side *const sides[] = {base, new};
+	double wanted = options->wanted * NORMAL95 / (NORMAL95 + NORMAL_POWER); /* half an interval */
+	double runs = 0, steps = 0, error, left;
+
+	for (int s = 0; s < 2; s++) {
+		double count = (double)sides[s]->count;
+
+		for (size_t i = 0; i < sides[s]->count; i++) {
+			const struct run_level *run = &sides[s]->runs[i];
+
+			runs += assumed_variance(estimate, run, options->assumed_noise) / (count * count);
+			steps += run->error * run->error / (count * count);
+		}
+	}
+	error = sqrt(runs + steps);
+	estimate->way = ESTIMATE_ASSUMED;
+	estimate->noise = sqrt(runs / 2);
+	estimate->change = mean_level(new) - mean_level(base);
+	estimate->low = estimate->change - NORMAL95 * error;
+	estimate->high = estimate->change + NORMAL95 * error;
+	estimate->outside = error > 0 ? erfc(fabs(estimate->change) / error / sqrt(2)) : fabs(estimate->change) <= 0;
+	estimate->needed_runs = needed_runs(error, options->wanted, false);
+	left = wanted * wanted / (NORMAL95 * NORMAL95) - runs;
+	if (left > 0 && steps > left)
+		estimate->needed_steps = (size_t)ceil((double)base->runs[0].steps * steps / left);
+}
+
+void estimate_compute(struct estimate *estimate, const struct run_level *base, size_t base_count,
+                      const struct run_level *new, size_t new_count, const struct estimate_options *options)
+{
+	const struct side left = {base, base_count}, right = {new, new_count};
+	double *differences = memory_resize(NULL, base_count, sizeof(*differences));
+
+	memset(estimate, 0, sizeof(*estimate));
+	if (find_pairs(differences, &left, &right))
+		use_pairs(estimate, differences, base_count, options->wanted);
+	else if (base_count + new_count >= LEAST_DEGREES + 2)
+		use_repeats(estimate, &left, &right, options->wanted);
+	else
+		use_assumed(estimate, &left, &right, options);
+	free(differences);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * estimate.h: how much larger the values of one side are than those of the other, how sure that is, and how many more would
+ * settle it. The values are one per run, as logarithms, so that differences are ratios.
+ *
+ *     struct estimate estimate;
+ *     estimate_compute(&estimate, base, base_count, new, new_count, &options);
+ *
+ * Which way is taken depends on what there is, not on what comes out:
+ *
+ *     pairs     the runs of the sides were made in turns (4 pairs or more): what the machine did at that time affects both of a
+ *               pair, so the differences within pairs are looked at. Student's t; from 12 pairs Wilcoxon's signed ranks.
+ *     repeats   two more runs than sides: Student's t with the scatter of both sides together; from 7 runs a side
+ *               Wilcoxon's rank sums, whose interval (Hodges and Lehmann) single odd runs cannot move.
+ *     assumed   fewer: nothing tells how much runs differ from each other. The steps' own error counts, and a scatter of runs is
+ *               assumed: `assumed_noise`, and more where the runs themselves were uneven or their machine was contended.
+ */
+#ifndef COMPARE_ESTIMATE_H
+#define COMPARE_ESTIMATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct run_level {        /* one value of one run */
+	double level;     /* logarithm */
+	double error;     /* its standard error, from the run's own steps; 0: none is known */
+	double uneven;    /* how much parts of the run differ, beyond that error */
+	double contended; /* share of the time in which somebody waited for a CPU of the machine; 0: not measured */
+	size_t steps;
+	bool has_created;
+	int64_t created_ns;
+};
+
+struct estimate_options {
+	double assumed_noise;
+	double wanted; /* the change that `needed` is to tell from none */
+};
+
+enum estimate_way {
+	ESTIMATE_ASSUMED,
+	ESTIMATE_REPEATS,
+	ESTIMATE_PAIRS
+};
+
+struct estimate {
+	enum estimate_way way;
+	bool has_ranks;               /* Wilcoxon's, not Student's */
+	double change;                /* new minus base, of logarithms */
+	double low, high;             /* 95 % interval of it */
+	double outside;               /* p value of no change */
+	double noise;                 /* standard deviation from run to run */
+	bool is_uneven, is_contended; /* the assumed noise is larger because of that */
+	size_t needed_runs;  /* a side, in turns when they were; to tell `wanted` from none in 19 of 20 cases */
+	size_t needed_steps; /* a run, when that is enough; 0: more steps do not help */
+};
+
+/* Counts of at least 1. */
+void estimate_compute(struct estimate *estimate, const struct run_level *base, size_t base_count,
+                      const struct run_level *new, size_t new_count, const struct estimate_options *options);
+
+#endif

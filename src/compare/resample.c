@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * resample.c: see the header. A resample is counted into the ranks of its values, so that its median needs no sorting.
+ */
+#include "compare/resample.h"
+
+#include "analysis/statistics.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RESAMPLES 1000
+#define LEAST_RESAMPLES 100
+#define DRAWS 50000000.0 /* in all, about half a second */
+#define MAXIMUM_LAGS 512
+
+/* ---- the length of the stretches ---- */
+
+static double median_of(const double *values, size_t count)
+{
+	double *sorted = memory_resize(NULL, count, sizeof(*sorted)), median;
+
+	memcpy(sorted, values, count * sizeof(*sorted));
+	sort_doubles(sorted, count);
+	median = quantile(sorted, count, 0.5);
+	free(sorted);
+	return median;
+}
+
+/* Of the signs around the median, at lags 0 to `lags`. */
+static void covariances(const double *values, size_t count, double *result, size_t lags)
+{
+	double *signs = memory_resize(NULL, count, sizeof(*signs));
+	double median = median_of(values, count), mean = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		signs[i] = (values[i] > median) - (values[i] < median);
+		mean += signs[i] / (double)count;
+	}
+	for (size_t lag = 0; lag <= lags; lag++) {
+		result[lag] = 0;
+		for (size_t i = lag; i < count; i++)
+			result[lag] += (signs[i] - mean) * (signs[i - lag] - mean) / (double)count;
+	}
+	free(signs);
+}
+
+/* The lag after which several in a row are not to be told from none. */
+static size_t last_dependent_lag(const double *covariance, size_t count, size_t lags, size_t in_a_row)
+{
+	double limit = 2 * sqrt(log10((double)count) / (double)count) * covariance[0];
+	size_t quiet = 0;
+
+	for (size_t lag = 1; lag <= lags; lag++) {
+		quiet = fabs(covariance[lag]) < limit ? quiet + 1 : 0;
+		if (quiet == in_a_row)
+			return lag - in_a_row;
+	}
+	return lags;
+}
+
+/* Flat in the middle, then falling to 0. */
+static double window(double place)
+{
+	return place <= 0.5 ? 1 : place < 1 ? 2 * (1 - place) : 0;
+}
+
+double resample_block(const double *values, size_t count)
+{
+	double covariance[MAXIMUM_LAGS + 1], spectrum, bias = 0, block;
+	double in_a_row = fmax(5, ceil(sqrt(log10((double)count + 1))));
+	size_t lags, width;
+
+	if (count < 10)
+		return 1;
+	lags = (size_t)fmin(fmin(MAXIMUM_LAGS, (double)count / 2), ceil(sqrt((double)count)) + in_a_row);
+	covariances(values, count, covariance, lags);
+	if (covariance[0] <= 0)
+		return 1;
+	width = 2 * last_dependent_lag(covariance, count, lags, (size_t)in_a_row);
+	width = width > lags ? lags : width;
+	spectrum = covariance[0];
+	for (size_t lag = 1; lag <= width; lag++) {
+		double weight = window((double)lag / (double)width);
+
+		spectrum += 2 * weight * covariance[lag];
+		bias += 2 * weight * (double)lag * covariance[lag];
+	}
+	if (spectrum <= 0)
+		return 1;
+	block = cbrt(bias * bias / (spectrum * spectrum) * (double)count);
+	return fmax(1, fmin(block, fmin(3 * sqrt((double)count), (double)count / 3)));
+}
+
+/* ---- the error ---- */
+
+/* splitmix64 */
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+static double next_uniform(uint64_t *state)
+{
+	return (double)(next_random(state) >> 11) * 0x1p-53;
+}
+
+struct ranked {
+	double value;
+	uint32_t place;
+};
+
+static int compare_values(const void *left, const void *right)
+{
+	const struct ranked *a = left, *b = right;
+
+	return a->value != b->value ? (a->value > b->value) - (a->value < b->value)
+	                            : (a->place > b->place) - (a->place < b->place);
+}
+
+struct series {
+	struct ranked *sorted;
+	uint32_t *ranks; /* by place */
+	uint32_t *drawn; /* by rank: how often */
+	size_t count;
+	double new_stretch; /* chance of one at each draw */
+	uint64_t random;
+};
+
+static void series_init(struct series *series, const double *values, size_t count, double block)
+{
+	series->count = count;
+	series->new_stretch = 1 / fmax(1, block);
+	series->random = 1;
+	series->sorted = memory_resize(NULL, count, sizeof(*series->sorted));
+	series->ranks = memory_resize(NULL, count, sizeof(*series->ranks));
+	series->drawn = memory_resize(NULL, count, sizeof(*series->drawn));
+	for (size_t i = 0; i < count; i++)
+		series->sorted[i] = (struct ranked){values[i], (uint32_t)i};
+	qsort(series->sorted, count, sizeof(*series->sorted), compare_values);
+	for (size_t i = 0; i < count; i++)
+		series->ranks[series->sorted[i].place] = (uint32_t)i;
+}
+
+static void series_release(struct series *series)
+{
+	free(series->sorted);
+	free(series->ranks);
+	free(series->drawn);
+}
+
+/* The value at a place of the sorted resample. */
+static double drawn_value(const struct series *series, size_t place)
+{
+	size_t rank = 0, before = series->drawn[0];
+
+	while (before <= place)
+		before += series->drawn[++rank];
+	return series->sorted[rank].value;
+}
+
+static void draw(struct series *series)
+{
+	size_t count = series->count, place = 0;
+
+	memset(series->drawn, 0, count * sizeof(*series->drawn));
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || next_uniform(&series->random) < series->new_stretch)
+			place = (size_t)(next_uniform(&series->random) * (double)count);
+		else
+			place = place + 1 < count ? place + 1 : 0;
+		series->drawn[series->ranks[place]]++;
+	}
+}
+
+static double drawn_quantile(const struct series *series, double p)
+{
+	double place = p * (double)(series->count - 1), below = floor(place);
+	double value = drawn_value(series, (size_t)below);
+
+	if (place <= below)
+		return value;
+	return value + (place - below) * (drawn_value(series, (size_t)below + 1) - value);
+}
+
+static double drawn_mean(const struct series *series)
+{
+	double sum = 0;
+
+	for (size_t rank = 0; rank < series->count; rank++)
+		sum += series->sorted[rank].value * series->drawn[rank];
+	return sum / (double)series->count;
+}
+
+double resample_error(const double *values, size_t count, double block, enum resample_what what)
+{
+	int resamples = (int)fmax(LEAST_RESAMPLES, fmin(RESAMPLES, DRAWS / (double)(count ? count : 1)));
+	double mean = 0, squares = 0;
+	struct series series;
+
+	if (count < 2)
+		return 0;
+	series_init(&series, values, count, block);
+	for (int i = 0; i < resamples; i++) {
+		double drawn, off;
+
+		draw(&series);
+		drawn = what == RESAMPLE_MEAN ? drawn_mean(&series)
+		                              : drawn_quantile(&series, what == RESAMPLE_MEDIAN ? 0.5 : 0.95);
+		off = drawn - mean;
+		mean += off / (i + 1);
+		squares += off * (drawn - mean);
+	}
+	series_release(&series);
+	return sqrt(squares / (resamples - 1));
+}

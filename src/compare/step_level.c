@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * step_level.c: see the header.
+ */
+#include "compare/step_level.h"
+
+#include "compare/resample.h"
+#include "compare/steady.h"
+
+#include "analysis/statistics.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTS 8
+#define LEAST_PART 4 /* steps */
+
+static bool fill_logarithms(double *logarithms, const struct compared_run *run, enum step_amount amount)
+{
+	for (size_t i = 0; i < run->steps_count; i++) {
+		const struct compared_step *step = &run->steps[i];
+		double divisor = amount == PER_STEP ? 1 : amount == PER_TOKEN ? step->tokens : step->samples;
+
+		if ((amount == PER_TOKEN && !step->has_tokens) || (amount == PER_SAMPLE && !step->has_samples) ||
+		    divisor <= 0)
+			return false;
+		logarithms[i] = log(fmax(step->dur_ns, 1) / divisor);
+	}
+	return run->steps_count > 0;
+}
+
+/* So that the middle of the run stays where it is. */
+static void remove_trend(struct step_level *level, double *logarithms, size_t count)
+{
+	double per_step;
+
+	level->has_trend = steady_trend(logarithms, count, &per_step);
+	if (!level->has_trend)
+		return;
+	level->trend = expm1(per_step * (double)(count - 1));
+	for (size_t i = 0; i < count; i++)
+		logarithms[i] -= per_step * ((double)i - (double)(count - 1) / 2);
+}
+
+/* How much the medians of parts differ beyond what steps that do not depend on each other would make them differ. */
+static double unevenness(const double *logarithms, size_t count)
+{
+	double medians[PARTS], errors = 0, mean = 0, squares = 0, *part, mad;
+
+	if (count < PARTS * (size_t)LEAST_PART)
+		return 0;
+	part = memory_resize(NULL, 2 * (count / PARTS + 1), sizeof(*part));
+	for (size_t i = 0; i < PARTS; i++) {
+		size_t first = i * count / PARTS, length = (i + 1) * count / PARTS - first;
+
+		memcpy(part, logarithms + first, length * sizeof(*part));
+		median_and_mad(part, part + length, length, &medians[i], &mad);
+		/* of a median: sqrt(pi / 2) deviations over the root of the count */
+		errors += 1.4826 * mad * 1.4826 * mad * 1.5708 / (double)length / PARTS;
+		mean += medians[i] / PARTS;
+	}
+	free(part);
+	for (size_t i = 0; i < PARTS; i++)
+		squares += (medians[i] - mean) * (medians[i] - mean) / (PARTS - 1);
+	return sqrt(fmax(0, squares - errors));
+}
+
+static double contention(const struct compared_run *run)
+{
+	const struct compared_value *value = compared_run_value(run, "cpu_contention");
+
+	return value && value->has_value ? value->value : 0;
+}
+
+double step_level_error(const struct step_level *level, const struct compared_run *run, enum resample_what what)
+{
+	size_t count = run->steps_count;
+	double *durations = memory_resize(NULL, count + 1, sizeof(*durations)), error, middle = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		durations[i] = run->steps[i].dur_ns;
+		middle += durations[i] / (double)count;
+	}
+	error = resample_error(durations, count, level->block, what);
+	if (what != RESAMPLE_MEAN && count) {
+		sort_doubles(durations, count);
+		middle = quantile(durations, count, what == RESAMPLE_P95 ? 0.95 : 0.5);
+	}
+	free(durations);
+	return middle > 0 ? error / middle : 0;
+}
+
+bool step_level_compute(struct step_level *level, const struct compared_run *run, enum step_amount amount)
+{
+	size_t count = run->steps_count;
+	double *logarithms = memory_resize(NULL, count + 1, sizeof(*logarithms));
+
+	memset(level, 0, sizeof(*level));
+	level->run = (struct run_level){.steps = count,
+	                                .has_created = run->has_created,
+	                                .created_ns = run->created_ns,
+	                                .contended = contention(run)};
+	if (!fill_logarithms(logarithms, run, amount)) {
+		free(logarithms);
+		return false;
+	}
+	remove_trend(level, logarithms, count);
+	level->block = resample_block(logarithms, count);
+	level->run.error = resample_error(logarithms, count, level->block, RESAMPLE_MEDIAN);
+	level->run.uneven = unevenness(logarithms, count);
+	sort_doubles(logarithms, count);
+	level->run.level = quantile(logarithms, count, 0.5);
+	free(logarithms);
+	return true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * step_level.h: the steps of one run as one number with its error: the median, without the drift over the run.
+ */
+#ifndef COMPARE_STEP_LEVEL_H
+#define COMPARE_STEP_LEVEL_H
+
+#include "compare/compared_run.h"
+#include "compare/estimate.h"
+#include "compare/resample.h"
+
+enum step_amount { /* what a step's time is divided by */
+	PER_STEP,
+	PER_TOKEN,
+	PER_SAMPLE
+};
+
+struct step_level {
+	struct run_level run;
+	bool has_trend;
+	double trend; /* over the run, as a ratio */
+	double block; /* steps that depend on each other */
+};
+
+/* False when the run has no steps, or not all of them say how many tokens, or samples, they had. */
+bool step_level_compute(struct step_level *level, const struct compared_run *run, enum step_amount amount);
+
+/* Error of another number of the same steps, as a ratio. */
+double step_level_error(const struct step_level *level, const struct compared_run *run, enum resample_what what);
+
+#endif
