@@ -110,7 +110,7 @@ static struct contribution *add_contribution(struct level *level, const char *na
 	struct contribution *added;
 
 	if (level->count == level->capacity) {
-		level->capacity = level->capacity ? 2 * level->capacity : 64;
+		level->capacity *= 2;
 		level->rows = memory_resize(level->rows, level->capacity, sizeof(*level->rows));
 	}
 	added = &level->rows[level->count];
@@ -330,9 +330,11 @@ static void add_row(struct table *table, const struct level *level, const struct
 
 static void add_level(struct table *table, struct compared_sides *sides, const char *name)
 {
-	struct level level = {.name = name, .sides = sides, .arena = &table->arena, .slot_count = 65536};
+	struct level level = {
+		.name = name, .sides = sides, .arena = &table->arena, .slot_count = 65536, .capacity = 64};
 	double whole_ns = 0;
 
+	level.rows = memory_resize(NULL, level.capacity, sizeof(*level.rows));
 	level.slots = memory_resize(NULL, level.slot_count, sizeof(*level.slots));
 	memset(level.slots, 0, level.slot_count * sizeof(*level.slots));
 	if (collect(&level)) {

@@ -185,7 +185,7 @@ static int largest_of(const struct table *contributions, const char *level)
 		const struct table_cell *cell = table_get(contributions, row, CONTRIBUTION_RATIO);
 
 		if (!strcmp(text_of(contributions, row, CONTRIBUTION_LEVEL), level) && cell->has_value &&
-		    cell->d > share) {
+		    cell->d > share && strcmp(text_of(contributions, row, CONTRIBUTION_NAME), "other") != 0) {
 			share = cell->d;
 			largest = row;
 		}
