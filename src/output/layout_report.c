@@ -49,6 +49,12 @@ const struct layout_section layout_report[] = {
          .columns = "device,busy_ratio,busy_ns,compute_ns,communication_ns,exposed_communication_ns,copies_ns,idle_queued_ns,"
                     "idle_launch_ns,idle_unlaunched_ns"},
 	{.form = LAYOUT_TABLE,
+         .table = "mfu",
+         .has_heading = true,
+         .limit = 16,
+         .columns =
+                 "process,elements,flops_per_s,tensor_core_ratio,peak_flops_per_s,mfu_ratio,kernel_mfu_ratio,peak_source"},
+	{.form = LAYOUT_TABLE,
          .table = "kernels",
          .has_heading = true,
          .limit = 10,

@@ -12,6 +12,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/device_names.h"
+#include "analysis/device_peaks.h"
 #include "analysis/intervals.h"
 #include "device_model.h"
 
@@ -149,6 +150,75 @@ static void devices_are_busy_or_idle_for_a_reason(void **state)
 		for (int step = 0; step < 2; step++)
 			check(&run.table, step, times[i].column, times[i].steps_us[step] * US);
 	run_release(&run);
+}
+
+static void peaks_are_found_by_whole_words(void **state)
+{
+	struct device_peak peak;
+
+	assert_true(device_peak_find(&peak, "NVIDIA A100-SXM4-80GB", "bfloat16", true));
+	assert_true(peak.flops_per_s > 311e12 && peak.flops_per_s < 313e12);
+	assert_true(device_peak_find(&peak, "NVIDIA A100-SXM4-80GB", "float32", false));
+	assert_true(peak.flops_per_s < 20e12);
+	assert_true(device_peak_find(&peak, "NVIDIA A100-SXM4-80GB", "float32", true));
+	assert_true(peak.flops_per_s > 150e12);
+	assert_true(device_peak_find(&peak, "NVIDIA H100 PCIe", "float16", true));
+	assert_string_equal(peak.device, "H100 PCIe");
+	assert_true(device_peak_find(&peak, "NVIDIA H100 80GB HBM3", "float16", true));
+	assert_string_equal(peak.device, "H100 SXM");
+	assert_true(device_peak_find(&peak, "Tesla V100-PCIE-16GB", "float32", true)); /* which has no TF32 */
+	assert_true(peak.flops_per_s < 15e12);
+	assert_false(device_peak_find(&peak, "NVIDIA A10G", "float16", true));
+	assert_false(device_peak_find(&peak, "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "float16", true));
+	assert_false(device_peak_find(&peak, "NVIDIA A100-SXM4-80GB", "complex64", true));
+	assert_false(device_peak_find(&peak, "", "float16", true));
+}
+
+/* A product of 1024 x 1024 matrices in a step of 1 ms, as TF32, and one whose sizes are not known. */
+static void mfu_has_a_numerator_and_a_denominator(void **state)
+{
+	for (int is_unknown = 0; is_unknown < 2; is_unknown++) {
+		struct device_run run;
+		struct intern *strings = &run.model.strings;
+		uint32_t host, stream, row;
+
+		model_init(&run.model, 0);
+		host = model_add_track(&run.model, model_add_process(&run.model), TRACK_THREAD);
+		stream = model_add_track(&run.model, 0, TRACK_DEVICE);
+		run.model.tracks[stream]->device = 0;
+		model_add_meta(&run.model, 0, "device.0.name", "NVIDIA A100-SXM4-80GB");
+		row = model_span_complete(&run.model, host, 0, 1000 * US, SPAN_STEP, intern_add(strings, "step"));
+		*model_add_step(&run.model) = (struct model_step){
+			.track = host, .row = row, .end_ns = 1000 * US, .has_detail = true};
+		for (int i = 0; i <= is_unknown; i++) {
+			row = model_span_complete(&run.model, host, (10 + i * 100) * US, 20 * US, SPAN_OP,
+			                          intern_add(strings, "aten::mm"));
+			model_span_set_inputs(&run.model, host, row,
+			                      intern_add(strings, i ? "[] []\nt float;float"
+			                                            : "[1024, 1024] [1024, 1024]\nt float;float"));
+			row = model_span_complete(&run.model, host, (15 + i * 100) * US, US, SPAN_RUNTIME,
+			                          intern_add(strings, "cudaLaunchKernel"));
+			model_span_set_correlation(&run.model, host, row, (uint64_t)i + 1);
+			row = model_span_complete(&run.model, stream, (20 + i * 100) * US, 50 * US, SPAN_KERNEL,
+			                          intern_add(strings, "sm80_xmma_gemm_f32f32_tf32f32"));
+			model_span_set_correlation(&run.model, stream, row, (uint64_t)i + 1);
+		}
+		model_finish(&run.model);
+		compute("mfu", &run.model, &all_steps, &run.table);
+		assert_int_equal(run.table.row_count, 2);
+		check(&run.table, 0, "flops", 2.0 * 1024 * 1024 * 1024);
+		check(&run.table, 0, "time_ns", 1000 * US);
+		check(&run.table, 0, "kernel_ns", 50 * US);
+		check(&run.table, 0, "peak_flops_per_s", 156e12);
+		check(&run.table, 0, "kernel_mfu_ratio", 2.0 * 1024 * 1024 * 1024 / 50e-6 / 156e12);
+		for (int i = 0; i < 2; i++) {
+			if (is_unknown)
+				check_missing(&run.table, i, "mfu_ratio");
+			else
+				check(&run.table, i, "mfu_ratio", 2.0 * 1024 * 1024 * 1024 / 1e-3 / 156e12);
+		}
+		run_release(&run);
+	}
 }
 
 static const char *text_of(const struct table *table, int row, const char *column)
@@ -602,6 +672,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_is_what_the_device_does_and_why_it_does_nothing),
 		cmocka_unit_test(devices_are_busy_or_idle_for_a_reason),
+		cmocka_unit_test(peaks_are_found_by_whole_words),
+		cmocka_unit_test(mfu_has_a_numerator_and_a_denominator),
 		cmocka_unit_test(gaps_say_why_and_between_what),
 		cmocka_unit_test(copies_to_the_host_are_waited_for),
 		cmocka_unit_test(kernels_that_run_together_share_the_multiprocessors),
