@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from torch_tools import HERE, STEPSCOPE, environment, every_python, run, version
+from torch_tools import HERE, STEPSCOPE, environment, every_python, run, version, warm
 
 # fault: its rule and the verdict; None: the share depends on the machine
 FAULTS = {
@@ -37,7 +37,7 @@ def diagnose(tmp_path, *options):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_by_its_rule(tmp_path, python, fault):
     rule, verdict = FAULTS[fault]
-    done = run(tmp_path, python, HERE / "diagnosed.py", fault, options=["--with", "memory"])
+    done = warm(tmp_path, python, HERE / "diagnosed.py", fault, options=["--with", "memory"])
     assert done.returncode == 0, done.stderr
     result, checks = diagnose(tmp_path)
     assert checks[rule] == "found", result
@@ -70,7 +70,7 @@ def test_nothing_is_invented(tmp_path, python):
 def test_recompilations_are_found(tmp_path, python):
     if version(python).startswith("1."):
         pytest.skip("PyTorch 1 compiles nothing")
-    done = run(tmp_path, python, HERE / "diagnosed.py", "recompile")
+    done = warm(tmp_path, python, HERE / "diagnosed.py", "recompile")
     assert done.returncode == 0, done.stderr
     result, checks = diagnose(tmp_path)
     assert checks["SS401"] == "found", result

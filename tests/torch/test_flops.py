@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from torch_tools import HERE, every_python, run, table, version
+from torch_tools import HERE, every_python, run, table, version, warm
 
 MODELS = ["gpt", "conv", "lstm", "sparse", "attention", "many"]
 
 
 def ours(tmp_path, python, *arguments):
     """Rows of the table of operations, and what the program printed."""
-    done = run(tmp_path, python, HERE / "flops.py", *arguments, options=["--with", "shapes"])
+    done = warm(tmp_path, python, HERE / "flops.py", *arguments, options=["--with", "shapes"])
     assert done.returncode == 0, done.stderr
     return table(tmp_path, "ops"), json.loads(done.stdout) if done.stdout else None
 

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from test_operators import details, is_torchs, slices
-from torch_tools import HERE, every_python, export, run, table, version
+from torch_tools import HERE, every_python, export, run, table, version, warm
 
 
 @pytest.mark.parametrize("work", ["tensors", "lists", "values", "throwing"])
 @every_python
 def test_inputs_as_torch_profiler(tmp_path, python, work):
-    done = run(tmp_path, python, HERE / "odd.py", work, options=["--with", "shapes"])
+    done = warm(tmp_path, python, HERE / "odd.py", work, options=["--with", "shapes"])
     assert done.returncode == 0, done.stderr
     ours = slices(event for event in export(tmp_path) if is_torchs(event))
     trace = json.loads((tmp_path / "theirs.json").read_text())
@@ -49,7 +49,7 @@ for step in range(5000):
 
 @every_python
 def test_values_that_change_do_not_fill_the_recording(tmp_path, python):
-    done = run(tmp_path, python, "-c", CHANGING, options=["--with", "shapes"])
+    done = warm(tmp_path, python, "-c", CHANGING, options=["--with", "shapes"])
     assert done.returncode == 0, done.stderr
     fills = [event["args"] for event in export(tmp_path) if event["name"] == "aten::full"]
     known = [args["Concrete Inputs"][1] for args in fills if "Concrete Inputs" in args]

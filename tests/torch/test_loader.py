@@ -7,13 +7,13 @@ import subprocess
 import pytest
 
 from test_start import plain
-from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table
+from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, warm
 
 POINTS = 0.02
 
 
-def loop(tmp_path, python, *arguments, **how):
-    done = run(tmp_path, python, HERE / "loaders.py", *arguments, **how)
+def loop(tmp_path, python, *arguments):
+    done = (run if "spawn" in arguments or "forkserver" in arguments else warm)(tmp_path, python, HERE / "loaders.py", *arguments)
     assert done.returncode == 0, done.stderr
     rows = table(tmp_path, "data_loader")
     return json.loads(done.stdout.splitlines()[-1]), rows[0], rows[1:]
@@ -80,7 +80,7 @@ for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers={work
 @every_python
 def test_exceptions_look_as_without_us(tmp_path, python, where, workers):
     (tmp_path / "fails.py").write_text(FAILS.format(where=where, workers=workers))
-    ours, theirs = run(tmp_path, python, "fails.py"), plain(tmp_path, python, "fails.py")
+    ours, theirs = warm(tmp_path, python, "fails.py"), warm(tmp_path, python, "fails.py", is_observed=False)
     assert ours.returncode == theirs.returncode == 1
     assert theirs.stderr in ours.stderr and "stepscope/python" not in ours.stderr
 
@@ -131,7 +131,7 @@ print(count)
 @every_python
 def test_batches_are_counted_by_loader(tmp_path, python, workers):
     (tmp_path / "stream.py").write_text(STREAM.format(workers=workers))
-    done = run(tmp_path, python, "stream.py")
+    done = warm(tmp_path, python, "stream.py")
     assert done.returncode == 0, done.stderr
     loops = [row for row in table(tmp_path, "data_loader") if row["part"] == "loop"]
     assert str([row["batches"] for row in loops]) == done.stdout.strip()

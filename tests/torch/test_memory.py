@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from torch_tools import HERE, environment, every_python, export, run, table
+from torch_tools import HERE, environment, every_python, export, run, table, warm
 
 
 def alive_at(events, moments):
@@ -47,7 +47,7 @@ def share(sums, category):
 @pytest.mark.parametrize("model", ["gpt", "conv", "lstm"])
 @every_python
 def test_what_allocations_are_for(tmp_path, python, model):
-    done = run(tmp_path, python, HERE / "memory_truth.py", model, options=["--with", "memory"])
+    done = warm(tmp_path, python, HERE / "memory_truth.py", model, options=["--with", "memory"])
     assert done.returncode == 0, done.stderr
     truth = json.loads(done.stdout)
     sums = compare(truth, alive_at(export(tmp_path), len(truth)))
@@ -73,7 +73,7 @@ for step in range(16):
 @pytest.mark.parametrize("steps, verdict", [(16, "grows by 1.00 MiB per step"), (4, "does not grow"), (0, "does not grow")])
 @every_python
 def test_growth_from_step_to_step(tmp_path, python, steps, verdict):
-    done = run(tmp_path, python, "-c", GROWING, steps, options=["--with", "memory"])
+    done = warm(tmp_path, python, "-c", GROWING, steps, options=["--with", "memory"])
     assert done.returncode == 0, done.stderr
     levels = {row["category"]: row for row in table(tmp_path, "memory")}
     assert levels["all"]["trend"] == verdict
@@ -123,7 +123,7 @@ def test_the_peak_is_what_the_script_held(tmp_path, python):
 
 @every_python
 def test_the_peak_by_module_and_line(tmp_path, python):
-    done = run(tmp_path, python, HERE / "memory_truth.py", "gpt", options=["--with", "memory,lines"])
+    done = warm(tmp_path, python, HERE / "memory_truth.py", "gpt", options=["--with", "memory,lines"])
     assert done.returncode == 0, done.stderr
     peak = next(row["peak_bytes"] for row in table(tmp_path, "memory") if row["category"] == "all")
     modules, lines = table(tmp_path, "memory_modules"), table(tmp_path, "memory_lines")
@@ -177,7 +177,7 @@ for step in range(6):
 @every_python
 def test_frees_of_what_was_there_before_change_nothing(tmp_path, python):
     """Memory is recorded in steps 2 to 4 only; what is freed there was allocated before."""
-    done = run(tmp_path, python, "-c", WINDOW, options=["--with", "memory", "--steps", "2-4"])
+    done = warm(tmp_path, python, "-c", WINDOW, options=["--with", "memory", "--steps", "2-4"])
     assert done.returncode == 0, done.stderr
     for row in table(tmp_path, "memory"):
         assert 0 <= row["live_bytes"] <= row["peak_bytes"] < 10000, row
@@ -201,7 +201,7 @@ for _ in range(9):
 @every_python
 def test_owners_are_looked_for_in_each_window(tmp_path, python):
     """What was allocated before the window counts from the first look on."""
-    done = run(tmp_path, python, "-c", ADAM, options=["--with", "memory", "--steps", "5-7"])
+    done = warm(tmp_path, python, "-c", ADAM, options=["--with", "memory", "--steps", "5-7"])
     assert done.returncode == 0, done.stderr
     peaks = {row["category"]: row["peak_bytes"] for row in table(tmp_path, "memory") if row["category"]}
     parameters = 4 * (64 * 64 + 64)

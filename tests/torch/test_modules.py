@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from torch_tools import HERE, environment, every_python, export, run, table, version
+from torch_tools import HERE, environment, every_python, export, run, table, version, warm
 
 PROGRAM = HERE / "modules.py"
 
@@ -19,7 +19,7 @@ def calls(events):
 @pytest.mark.parametrize("model", ["gpt", "conv", "lstm"])
 @every_python
 def test_the_calls_that_the_programs_own_hooks_see(tmp_path, python, model):
-    done = run(tmp_path, python, PROGRAM, "stamp", model)
+    done = warm(tmp_path, python, PROGRAM, "stamp", model)
     assert done.returncode == 0, done.stderr
     events = export(tmp_path)
     ours, theirs = calls(events), json.loads((tmp_path / "calls.json").read_text())
@@ -62,7 +62,7 @@ def check_tables(tmp_path, theirs):
 
 @every_python
 def test_what_a_checkpoint_computes_again_is_told_apart(tmp_path, python):
-    done = run(tmp_path, python, PROGRAM, "checkpoint")
+    done = warm(tmp_path, python, PROGRAM, "checkpoint")
     assert done.returncode == 0, done.stderr
     rows = {row["module"]: row for row in table(tmp_path, "modules")}
     assert list(rows) == ["Checked", "inner", "inner.0", "inner.1", "head"]
@@ -90,7 +90,7 @@ for _ in range(6):
 @every_python
 def test_what_is_computed_again_is_counted_once(tmp_path, python):
     """A backward inside of a backward: with either counted twice the modules have more time than the steps."""
-    done = run(tmp_path, python, "-c", REENTRANT)
+    done = warm(tmp_path, python, "-c", REENTRANT)
     assert done.returncode == 0, done.stderr
     rows = table(tmp_path, "modules")
     assert any(row["recompute_ns"] for row in rows) and 0.3 < sum(row["self_ratio"] for row in rows) <= 1

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from torch_tools import HERE, every_python, export, run, table
+from torch_tools import HERE, every_python, export, table, warm
 
 
 def slices(events):
@@ -59,7 +59,7 @@ def allocations(events):
 @pytest.mark.parametrize("model", ["gpt", "conv", "lstm", "sparse"])
 @every_python
 def test_the_same_operators_as_torch_profiler(tmp_path, python, model):
-    done = run(tmp_path, python, HERE / "models.py", model, options=["--with", "memory,shapes"])
+    done = warm(tmp_path, python, HERE / "models.py", model, options=["--with", "memory,shapes"])
     assert done.returncode == 0, done.stderr
     exported = export(tmp_path)
     assert len(numbers(exported)) == len(set(numbers(exported)))
@@ -86,7 +86,7 @@ with contextlib.ExitStack() as stack:
 
 @every_python
 def test_what_lies_too_deep_is_counted(tmp_path, python):
-    done = run(tmp_path, python, "-c", DEEP)
+    done = warm(tmp_path, python, "-c", DEEP)
     assert done.returncode == 0, done.stderr
     names = {event["name"] for event in export(tmp_path)}
     dropped = sum(row["count"] for row in table(tmp_path, "ledger") if row["what"] == "dropped")

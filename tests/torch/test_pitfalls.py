@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from test_start import plain
-from torch_tools import HERE, STEPSCOPE, every_python, export, run, table, version
+from torch_tools import HERE, STEPSCOPE, every_python, export, run, table, version, warm
 
 PACKAGE = Path(STEPSCOPE).resolve().parent.parent / "python"
 TESTS = HERE.parent
@@ -130,7 +130,7 @@ for i in range(10000):
 @every_python
 def test_names_that_are_gone(tmp_path, python):
     """Text of a range is freed when it ends; the next one mostly lies in the same place."""
-    done = run(tmp_path, python, "-c", NAMES)
+    done = warm(tmp_path, python, "-c", NAMES)
     assert done.returncode == 0, done.stderr
     wrong = [(at, name) for at, name in enumerate(name for name in names_in(tmp_path) if name.startswith("it#")) if name != f"it#{at}"]
     assert not wrong and counts(tmp_path, "it#9999") == [1]
@@ -177,7 +177,7 @@ def test_odd_modes_while_we_look(tmp_path, python, mode):
     """What was found is right; what was not is said."""
     if version(python).startswith("1.") and mode in ("meta is the default", "fake tensors", "counting"):
         pytest.skip("PyTorch 1.13 has no such mode")
-    done = plain(tmp_path, python, "-c", ODD_MODE % MODES[mode], PYTHONPATH=PACKAGE)
+    done = warm(tmp_path, python, "-c", ODD_MODE % MODES[mode], env={"PYTHONPATH": PACKAGE}, is_observed=False)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     events = export(tmp_path)
     facts = {row["key"]: row["value"] for row in table(tmp_path, "facts")}
@@ -288,7 +288,7 @@ torch.ones(2).neg()
 
 @every_python
 def test_starts_and_stops_beside_busy_threads(tmp_path, python):
-    done = run(tmp_path, python, "-c", UNDER_LOAD, timeout=400)
+    done = warm(tmp_path, python, "-c", UNDER_LOAD, env={"PYTHONPATH": PACKAGE}, timeout=400)
     assert done.returncode == 0, done.stderr
     assert counts(tmp_path, "aten::neg") != [0]
 
@@ -310,7 +310,7 @@ thread.join()
 @every_python
 def test_a_graph_that_is_used_twice(tmp_path, python):
     """Its nodes run twice with the same numbers, and those of another thread have them, too: each belongs to its own forward."""
-    done = run(tmp_path, python, "-c", TWICE)
+    done = warm(tmp_path, python, "-c", TWICE)
     assert done.returncode == 0, done.stderr
     events, flows = export(tmp_path), {}
     for event in events:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_tools import HERE, STEPSCOPE, environment, every_python, run, version
+from torch_tools import HERE, STEPSCOPE, environment, every_python, run, version, warm
 
 BUILD = Path(STEPSCOPE).resolve().parent.parent
 OURS = {"PYTHONPATH": BUILD / "python"}
@@ -24,8 +24,7 @@ def profiled(tmp_path, python, who, case, env=None, options=None):
     if options is not None:
         done = run(tmp_path, *command, options=options)
     else:
-        done = subprocess.run(list(map(str, command)), cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-                              env=environment(**(OURS if who == "stepscope" else {}), **(env or {})))
+        done = warm(tmp_path, *command, env={**(OURS if who == "stepscope" else {}), **(env or {})}, is_observed=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), done.stderr
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from test_steps import NAMES, NEWER
-from torch_tools import HERE, every_python, run, table, version
+from torch_tools import HERE, every_python, run, table, version, warm
 
 # A step whose end is known later than it comes: the window opens in the middle of the next one.
 LATE = {"skipped_by_hand": [3]}
@@ -38,7 +38,7 @@ def differences(tmp_path):
 def test_a_list_of_steps_takes_those_the_report_finds(tmp_path, python, name):
     if version(python).startswith("1.") and name in NEWER:
         pytest.skip(f"1.13 has no {NEWER[name]}")
-    done = run(tmp_path, python, HERE / "loops.py", name, options=["--steps", "2-3"])
+    done = (run if name == "plain" else warm)(tmp_path, python, HERE / "loops.py", name, options=["--steps", "2-3"])
     assert done.returncode == 0, done.stderr
     truth = len(json.loads(done.stdout.splitlines()[-1])["steps"])
     steps = table(tmp_path, "steps")
@@ -53,7 +53,7 @@ def test_a_list_of_steps_takes_those_the_report_finds(tmp_path, python, name):
 
 @every_python
 def test_a_schedule_has_the_actions_of_torch(tmp_path, python):
-    done = run(tmp_path, python, HERE / "loops.py", "evaluation_per_epoch",
+    done = warm(tmp_path, python, HERE / "loops.py", "evaluation_per_epoch",
                options="--wait 1 --warmup 1 --active 2 --repeat 2 --skip-first 1".split())
     assert done.returncode == 0, done.stderr
     assert [step["capture"] for step in table(tmp_path, "steps")] == [
@@ -63,7 +63,7 @@ def test_a_schedule_has_the_actions_of_torch(tmp_path, python):
 
 @every_python
 def test_phases_are_known_in_steps_without_operators(tmp_path, python):
-    done = run(tmp_path, python, HERE / "loops.py", "slow_parts", options=["--steps", "none"])
+    done = warm(tmp_path, python, HERE / "loops.py", "slow_parts", options=["--steps", "none"])
     assert done.returncode == 0, done.stderr
     steps = table(tmp_path, "steps")
     assert len(steps) == 6

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, version
+from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, version, warm
 
 NAMES = ["plain", "adam_without_loader", "two_workers", "accumulation", "evaluation_per_epoch", "evaluation_after_each_step",
          "gan", "two_optimizers", "lbfgs", "inference", "hand_written_sgd", "ranges_around", "gradient_penalty",
@@ -20,7 +20,7 @@ AMBIGUOUS = ["n_critic", "two_to_one"]
 
 
 def record(tmp_path, python, name):
-    done = run(tmp_path, python, HERE / "loops.py", name)
+    done = (run if name == "plain" else warm)(tmp_path, python, HERE / "loops.py", name)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
 
@@ -70,7 +70,7 @@ def test_evaluation_and_checkpoint_without_a_loader(tmp_path, python, name):
 
 @every_python
 def test_a_checkpoint_is_known_where_no_operators_are(tmp_path, python):
-    done = run(tmp_path, python, HERE / "loops.py", "evaluation_without_loader", options=["--steps", "none"])
+    done = warm(tmp_path, python, HERE / "loops.py", "evaluation_without_loader", options=["--steps", "none"])
     assert done.returncode == 0, done.stderr
     truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
     assert [step["checkpoint_ns"] > 0 for step in steps] == [False] * 4 + [True, False]
@@ -79,7 +79,7 @@ def test_a_checkpoint_is_known_where_no_operators_are(tmp_path, python):
 
 @every_python
 def test_a_kill_leaves_the_step_open(tmp_path, python):
-    done = run(tmp_path, python, HERE / "loops.py", "killed")
+    done = warm(tmp_path, python, HERE / "loops.py", "killed")
     assert done.returncode != 0
     steps = table(tmp_path, "steps")
     assert [step["step"] for step in steps] == [0, 1, 2, 3]

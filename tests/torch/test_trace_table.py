@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from torch_tools import HERE, STEPSCOPE, environment, every_python, version
+from torch_tools import HERE, STEPSCOPE, environment, every_python, version, warm
 
 WANTED = ["none", "steps", "steps,shapes,memory,flops", "stack", "steps,stack,shapes,memory"]
 WITHOUT_KINETO = ["none", "steps", "stack"]  # such a trace has no shapes and no memory
@@ -21,7 +21,8 @@ def has_kineto(python):
 def test_the_same_bytes_as_the_profiler(tmp_path, python, wanted):
     if wanted not in WITHOUT_KINETO and not has_kineto(python):
         pytest.skip("this PyTorch was built without Kineto: its traces hold times only")
-    subprocess.run([python, HERE / "traced.py", tmp_path / "trace.json", wanted], env=environment(), timeout=300, check=True)
+    done = warm(tmp_path, python, HERE / "traced.py", tmp_path / "trace.json", wanted, is_observed=False)
+    assert done.returncode == 0, done.stderr
     style = "torch-1.13" if version(python).startswith("1.") else "torch"
     for name, options in (("name", ["--limit", "-1"]), ("shape", ["--by", "shape", "--sort", "self_cpu_time_total"])):
         done = subprocess.run([STEPSCOPE, "report", tmp_path / "trace.json", "--style", style, *options], capture_output=True,

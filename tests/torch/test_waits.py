@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from test_start import plain
-from torch_tools import STEPSCOPE, environment, every_python, run, table, version
+from torch_tools import STEPSCOPE, environment, every_python, run, table, version, warm
 
 PACKAGE = Path(STEPSCOPE).resolve().parent.parent / "python"
 
@@ -57,7 +57,7 @@ optimizer.step()
 @every_python
 def test_what_was_not_recorded_is_not_measured(tmp_path, python):
     (tmp_path / "held.py").write_text(HELD_UP)
-    done = run(tmp_path, python, "held.py", options=["--steps", "none", "--with", "shapes,memory,lines"])
+    done = warm(tmp_path, python, "held.py", options=["--steps", "none", "--with", "shapes,memory,lines"])
     assert done.returncode == 0, done.stderr
     for name in ("ops", "modules", "lines", "stacks", "memory", "memory_peak", "memory_largest", "memory_steps", "memory_growth", "data_loader",
                  "host_waits", "collectives"):
@@ -71,7 +71,7 @@ def test_what_was_not_recorded_is_not_measured(tmp_path, python):
 @every_python
 def test_each_stretch_of_cost_every_begins_with_its_first_step(tmp_path, python):
     (tmp_path / "long.py").write_text(HELD_UP.replace("48", "640"))
-    done = run(tmp_path, python, "long.py", options=["--cost-every", "10"])
+    done = warm(tmp_path, python, "long.py", options=["--cost-every", "10"])
     assert done.returncode == 0, done.stderr
     assert [row["has_detail"] for row in table(tmp_path, "steps")] == [step // 10 % 2 == 0 for step in range(80)]
     (cost,) = table(tmp_path, "cost")  # of the program alone
@@ -144,7 +144,7 @@ def test_compilation_is_named(tmp_path, python):
     if version(python).startswith("1."):
         pytest.skip("1.13 has no torch.compile")
     (tmp_path / "compiled.py").write_text(COMPILED)
-    done = run(tmp_path, python, "compiled.py")
+    done = warm(tmp_path, python, "compiled.py")
     assert done.returncode == 0, done.stderr
     assert causes(tmp_path)["compilation"]["count"] >= 1
 
@@ -192,7 +192,7 @@ def test_what_a_compiler_traces_is_no_work_of_the_loop(tmp_path, python):
     if version(python).startswith("1."):
         pytest.skip("1.13 has no torch.compile")
     (tmp_path / "compiled.py").write_text(COMPILED.replace('"eager"', '"aot_eager"'))
-    done = run(tmp_path, python, "compiled.py")
+    done = warm(tmp_path, python, "compiled.py")
     assert done.returncode == 0, done.stderr
     report = subprocess.run([STEPSCOPE, "report", "run", "--strict"], cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert report.returncode == 0, report.stderr

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests with PyTorch share: which Pythons have it, and running a program under `stepscope run` with them."""
+import atexit
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,13 +15,21 @@ import pytest
 
 STEPSCOPE = os.environ.get("STEPSCOPE", "build/src/stepscope")
 HERE = Path(__file__).parent
+PACKAGE = Path(STEPSCOPE).resolve().parent.parent / "python"
 KEPT = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "HOME")
+
+
+# Without importing it, which takes seconds.
+VERSION = """
+import importlib.util, runpy
+print(runpy.run_path(importlib.util.find_spec("torch").origin.replace("__init__", "version"))["__version__"])
+"""
 
 
 @lru_cache
 def version(python):
     """Of the PyTorch that it imports; None when it has none."""
-    done = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=False)
+    done = subprocess.run([python, "-c", VERSION], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None
 
 
@@ -39,6 +51,34 @@ def run(tmp_path, *program, env=None, options=(), timeout=120):
     """`stepscope run -o run -- program`"""
     return subprocess.run([STEPSCOPE, "run", "-o", "run", *options, "--", *map(str, program)], cwd=tmp_path, timeout=timeout,
                           env=environment(**(env or {})), capture_output=True, text=True, check=False)
+
+
+@lru_cache
+def warm_server(python):
+    """Where one that has imported PyTorch is asked to run programs, by warm.py."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with its:
+        process = subprocess.Popen([python, HERE / "warm.py", str(its.fileno())], pass_fds=[its.fileno()], env=environment(),
+                                   start_new_session=True)
+    atexit.register(os.killpg, process.pid, signal.SIGKILL)
+    return ours
+
+
+def warm(tmp_path, python, *program, env=None, options=(), is_observed=True, timeout=120):
+    """As run(), without the launcher and the seconds that `import torch` takes: for tests of what is recorded, and not of how we get in.
+    is_observed=False: `python program` alone."""
+    server, its = warm_server(python), environment(**(env or {}))
+    if is_observed:
+        wanted = (f"{name[2:]}={value}".replace(",", ":") for name, value in zip(options[::2], options[1::2]))
+        its["STEPSCOPE"] = ",".join(("out=run", *wanted))
+    request = {"program": (str(tmp_path), its, list(map(str, program))), "package": str(PACKAGE) if is_observed else ""}
+    server.settimeout(timeout)
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        socket.send_fds(server, [json.dumps(request).encode()], [out.fileno(), errors.fileno()])
+        status = os.waitstatus_to_exitcode(int(server.recv(16)))
+        out.seek(0)
+        errors.seek(0)
+        return subprocess.CompletedProcess(program, status, out.read(), errors.read())
 
 
 def table(tmp_path, name, *options):
