@@ -98,6 +98,6 @@ def test_losses_are_the_same_with_a_schedule(tmp_path, python):
     (tmp_path / "train.py").write_text(EXPLICIT.format(before=9).split("import stepscope")[0]
                                        + "print(sum(p.sum() for p in model.parameters()).item().hex())\n")
     seeded = ["-c", "import torch; torch.manual_seed(0); exec(open('train.py').read())"]
-    results = {run(tmp_path, python, *seeded, options=["--out", f"run{i}", *options]).stdout
-               for i, options in enumerate((["--enabled=false"], ["--steps", "3-4"], ["--wait", "2"], []))}
+    results = {warm(tmp_path, python, *seeded, options=["--out", f"run{i}", *options]).stdout
+               for i, options in enumerate((["--enabled", "false"], ["--steps", "3-4"], ["--wait", "2"], []))}
     assert len(results) == 1 and results != {""}

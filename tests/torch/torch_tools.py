@@ -78,7 +78,9 @@ def warm(tmp_path, python, *program, env=None, options=(), is_observed=True, tim
         status = os.waitstatus_to_exitcode(int(server.recv(16)))
         out.seek(0)
         errors.seek(0)
-        return subprocess.CompletedProcess(program, status, out.read(), errors.read())
+        done = subprocess.CompletedProcess(program, status, out.read(), errors.read())
+    assert not is_observed or "stepscope: nothing is recorded" not in done.stderr, done.stderr
+    return done
 
 
 def table(tmp_path, name, *options):
