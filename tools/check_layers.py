@@ -12,7 +12,7 @@ CHAINS = [
     ["viewer", "output", "compare", "diagnosis", "query", "analysis", "table"],
     ["terminal", "output"],
     ["analysis", "model", "pytorch"],
-    ["store", "table"],
+    ["store", "compare"],
     ["importers", "format"],
     ["importers", "model"],
     ["recorder", "format"],

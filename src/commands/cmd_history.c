@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cmd_history.c: `stepscope history`: keeps the key numbers and the step times of runs, so that later ones can be compared
+ * with them.
+ */
+#include "commands/command.h"
+
+#include "commands/load_run.h"
+#include "output/csv.h"
+#include "output/json.h"
+#include "output/text.h"
+#include "store/history.h"
+#include "store/key_numbers.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAXIMUM_OUTPUT ((size_t)1 << 28)
+
+static const char *history_file, *series, *name, *output;
+static int64_t memory_bytes, limit;
+static bool is_json, is_csv;
+
+static const struct option options[] = {
+	OPTION_GROUP("Which history, which runs"),
+	OPTION_TEXT("history", 0, &history_file, "FILE",
+                    "the file; else $STEPSCOPE_HISTORY, else stepscope/history.db in the user's data directory"),
+	OPTION_TEXT("series", 0, &series, "NAME",
+                    "add: the runs it is to be compared with (the program's name); else: only runs of this series"),
+	OPTION_TEXT("name", 0, &name, "NAME", "add: what to call the run, for example a commit"),
+	OPTION_INT("limit", 'n', &limit, "N", "list: only the newest N"),
+	OPTION_GROUP("Form"),
+	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.table/1"),
+	OPTION_FLAG("csv", 0, &is_csv, "CSV"),
+	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
+                     "add: memory for the trace before it goes to a temporary file (1G)"),
+	OPTION_END,
+};
+
+static enum status open_history(struct history *history, enum history_access access, struct error *err)
+{
+	struct arena arena;
+	const char *path = history_file;
+	enum status status;
+
+	arena_init(&arena, 0);
+	*history = (struct history){0};
+	if (!path)
+		path = history_default_path(&arena, err);
+	status = path ? history_open(history, path, access, err) : STATUS_ENVIRONMENT;
+	arena_release(&arena);
+	if (!status && history->network && access == HISTORY_WRITE && !common.is_quiet)
+		fprintf(stderr,
+		        "stepscope: note: the run history is on a network file system (%s): whether several machines may "
+		        "write at once depends on its locks\n",
+		        history->network);
+	return status;
+}
+
+/* ---- add ---- */
+
+static enum status add_report(struct history *history, struct report *report, struct history_added *added,
+                              struct error *err)
+{
+	char path[PATH_MAX];
+	struct compared_run run = {0};
+	struct table numbers;
+	struct history_entry entry = {.series = series ? series : key_numbers_series(report),
+	                              .name = name ? name : report->name,
+	                              .path = realpath(report->path, path) ? path : report->path,
+	                              .identity = key_numbers_identity(report),
+	                              .numbers = &numbers,
+	                              .run = &run};
+	enum status status = key_numbers_pick(&numbers, report, err);
+
+	if (status)
+		return status;
+	compared_run_init(&run, report);
+	status = history_add(history, &entry, added, err);
+	if (!status && !common.is_quiet)
+		fprintf(stderr, "stepscope: %s as run %lld of series '%s'\n", added->is_known ? "kept again" : "added",
+		        (long long)added->run, entry.series);
+	compared_run_release(&run);
+	table_release(&numbers);
+	return status;
+}
+
+static enum status add_run(struct history *history, const char *operand, struct error *err)
+{
+	struct analysis_options analysis = {0};
+	struct history_added added;
+	struct loaded_run loaded;
+	struct report report;
+	enum status status = load_run(&loaded, operand, &analysis, memory_bytes, err);
+
+	if (status)
+		return status;
+	report_init(&report, &loaded.model, &analysis, loaded.path);
+	status = add_report(history, &report, &added, err);
+	tell_defects(&report);
+	report_release(&report);
+	loaded_run_release(&loaded);
+	return status;
+}
+
+static enum status add(struct history *history, int count, const char **operands, struct error *err)
+{
+	enum status status = STATUS_OK;
+
+	if (!count)
+		return add_run(history, "latest", err);
+	for (int i = 0; i < count && !status; i++)
+		status = add_run(history, operands[i], err);
+	return status;
+}
+
+/* ---- list, show ---- */
+
+static enum status write_result(const struct buffer *text, struct error *err)
+{
+	return output ? write_text_file(output, text, err) : write_text(stdout, text, err);
+}
+
+static void add_table(struct buffer *out, const struct table *table, const char *columns)
+{
+	const struct text_style style = {common.width, common.is_color, common.is_utf8};
+	const struct text_view view = {.columns = columns, .has_heading = true, .is_brief = columns != NULL};
+
+	struct json_writer json;
+
+	if (is_json) {
+		json_writer_init(&json, out, JSON_PRETTY);
+		json_table(&json, table);
+		buffer_add_text(out, "\n");
+	} else if (is_csv) {
+		csv_table(out, table);
+	} else {
+		text_table(out, table, &view, &style);
+	}
+}
+
+static enum status list(struct history *history, struct error *err)
+{
+	struct buffer text;
+	struct table runs;
+	enum status status = history_list(history, series, 0, limit, &runs, err);
+
+	buffer_init(&text, MAXIMUM_OUTPUT);
+	if (!status) {
+		add_table(
+			&text, &runs,
+			"run,series,name,baseline,steps,step_time_p50_ns,tokens_per_s,device_memory_peak_bytes,added");
+		status = write_result(&text, err);
+	}
+	buffer_release(&text);
+	table_release(&runs);
+	return status;
+}
+
+static void add_members(struct json_writer *json, const struct table *table, int row)
+{
+	json_object_begin(json);
+	for (int column = 0; column < table->column_count; column++)
+		json_key(json, table->columns[column].name), json_cell(json, table, row, column);
+	json_object_end(json);
+}
+
+/* Both tables as one document. */
+static void show_json(struct buffer *out, const struct table *run, const struct table *facts)
+{
+	struct json_writer json;
+
+	json_writer_init(&json, out, JSON_PRETTY);
+	json_object_begin(&json);
+	json_key(&json, "schema"), json_string(&json, "stepscope.history/1");
+	json_key(&json, "run"), add_members(&json, run, 0);
+	json_key(&json, "facts"), json_array_begin(&json);
+	for (int row = 0; row < facts->row_count; row++)
+		add_members(&json, facts, row);
+	json_array_end(&json);
+	json_key(&json, "not_measured"), json_object_begin(&json);
+	for (int column = 0; column < run->column_count; column++) {
+		const struct table_cell *cell = table_get(run, 0, column);
+
+		if (!cell->has_value)
+			json_key(&json, run->columns[column].name), json_string(&json, cell->reason);
+	}
+	json_object_end(&json);
+	json_object_end(&json);
+	buffer_add_text(out, "\n");
+}
+
+static enum status print_run(struct table *run, const struct table *facts, struct error *err)
+{
+	struct buffer text;
+	enum status status;
+
+	for (int column = 0; column < run->column_count; column++)
+		run->columns[column].is_hidden = false;
+	buffer_init(&text, MAXIMUM_OUTPUT);
+	if (is_json) {
+		show_json(&text, run, facts);
+	} else {
+		add_table(&text, run, NULL);
+		if (!is_csv && facts->row_count) {
+			buffer_add_text(&text, "\n");
+			add_table(&text, facts, "kind,fact,value");
+		}
+	}
+	status = write_result(&text, err);
+	buffer_release(&text);
+	return status;
+}
+
+static enum status show(struct history *history, const char *word, struct error *err)
+{
+	struct history_run found;
+	struct table run, facts;
+	enum status status = history_find(history, series, word, NULL, &found, err);
+
+	if (status)
+		return status;
+	status = history_list(history, NULL, found.run, 1, &run, err);
+	if (!status) {
+		status = history_facts(history, found.run, &facts, err);
+		if (!status)
+			status = print_run(&run, &facts, err);
+		table_release(&facts);
+	}
+	table_release(&run);
+	return status;
+}
+
+/* ---- baseline, remove ---- */
+
+static enum status list_baselines(struct history *history, struct error *err)
+{
+	struct buffer text;
+	struct table baselines;
+	enum status status = history_baselines(history, series, &baselines, err);
+
+	buffer_init(&text, MAXIMUM_OUTPUT);
+	if (!status) {
+		add_table(&text, &baselines, "baseline,series,run,name");
+		status = write_result(&text, err);
+	}
+	buffer_release(&text);
+	table_release(&baselines);
+	return status;
+}
+
+/* What history_find() would take for something else. */
+static enum status check_baseline_name(const char *word, struct error *err)
+{
+	if (!word[0] || !strcmp(word, "last") || !strcmp(word, "best") || strspn(word, "0123456789") == strlen(word))
+		return error_set(err, STATUS_USAGE, "a baseline cannot be called '%s'", word);
+	return STATUS_OK;
+}
+
+static enum status set_baseline(struct history *history, const char *baseline, const char *word, struct error *err)
+{
+	struct history_run found;
+	enum status status = check_baseline_name(baseline, err);
+
+	if (!status)
+		status = history_find(history, series, word, NULL, &found, err);
+	if (!status)
+		status = history_set_baseline(history, baseline, found.run, err);
+	if (!status && !common.is_quiet)
+		fprintf(stderr, "stepscope: baseline '%s' of series '%s' is run %lld, '%s'\n", baseline, found.series,
+		        (long long)found.run, found.name);
+	return status;
+}
+
+static enum status change_baseline(struct history *history, int count, const char **operands, struct error *err)
+{
+	if (count && !strcmp(operands[0], "set") && (count == 2 || count == 3))
+		return set_baseline(history, operands[1], count == 3 ? operands[2] : "last", err);
+	if (count == 2 && !strcmp(operands[0], "remove"))
+		return history_remove_baseline(history, series, operands[1], err);
+	error_set(err, STATUS_USAGE, "history baseline wants 'set NAME [RUN]' or 'remove NAME'");
+	error_hint(err, "'stepscope history baseline' alone lists them");
+	return STATUS_USAGE;
+}
+
+static enum status remove_runs(struct history *history, int count, const char **operands, struct error *err)
+{
+	enum status status = STATUS_OK;
+
+	if (!count)
+		return error_set(err, STATUS_USAGE, "history remove wants at least one run");
+	for (int i = 0; i < count && !status; i++) {
+		struct history_run found;
+
+		status = history_find(history, series, operands[i], NULL, &found, err);
+		if (!status)
+			status = history_remove(history, found.run, err);
+	}
+	return status;
+}
+
+/* ---- run ---- */
+
+static enum status read_only(const char *action, int count, const char **operands, struct error *err)
+{
+	struct history history;
+	enum status status = open_history(&history, HISTORY_READ, err);
+
+	if (status)
+		return status;
+	if (!strcmp(action, "list"))
+		status = list(&history, err);
+	else if (!strcmp(action, "show"))
+		status = show(&history, count ? operands[0] : "last", err);
+	else
+		status = list_baselines(&history, err);
+	history_close(&history);
+	return status;
+}
+
+static enum status change(const char *action, int count, const char **operands, struct error *err)
+{
+	struct history history;
+	enum status status = open_history(&history, HISTORY_WRITE, err);
+
+	if (status)
+		return status;
+	if (!strcmp(action, "add"))
+		status = add(&history, count, operands, err);
+	else if (!strcmp(action, "remove"))
+		status = remove_runs(&history, count, operands, err);
+	else
+		status = change_baseline(&history, count, operands, err);
+	history_close(&history);
+	return status;
+}
+
+static enum status unknown_action(const char *action, struct error *err)
+{
+	static const char *const actions[] = {"add", "list", "show", "baseline", "remove", NULL};
+	const char *nearest = nearest_name(action, actions);
+
+	error_set(err, STATUS_USAGE, "history has no action '%s'", action);
+	if (nearest)
+		error_hint(err, "did you mean '%s'?", nearest);
+	else
+		error_hint(err, "there are add, list, show, baseline and remove");
+	return STATUS_USAGE;
+}
+
+static int run(const struct options_result *arguments, struct error *err)
+{
+	const char *action = arguments->operand_count ? arguments->operands[0] : "list";
+	const char **operands = arguments->operands + 1;
+	int count = arguments->operand_count ? arguments->operand_count - 1 : 0;
+	bool is_reading = (!strcmp(action, "list") && !count) || (!strcmp(action, "show") && count < 2) ||
+	                  (!strcmp(action, "baseline") && !count);
+
+	if (is_json && is_csv)
+		return status_exit(error_set(err, STATUS_USAGE, "options '--json' and '--csv' exclude each other"));
+	if (is_reading)
+		return status_exit(read_only(action, count, operands, err));
+	if (!strcmp(action, "list") || !strcmp(action, "show"))
+		return status_exit(
+			error_set(err, STATUS_USAGE, "history %s does not take '%s'", action, operands[count - 1]));
+	if (!strcmp(action, "add") || !strcmp(action, "baseline") || !strcmp(action, "remove"))
+		return status_exit(change(action, count, operands, err));
+	return status_exit(unknown_action(action, err));
+}
+
+const struct command command_history = {
+	.name = "history",
+	.summary = "Keep the numbers of runs, to compare later ones with them",
+	.usage = "stepscope history [options] [add RUN... | list | show RUN | baseline set NAME RUN | remove RUN...]",
+	.examples = "  stepscope history add latest --name $(git rev-parse --short HEAD)\n"
+		    "  stepscope history list --series train\n"
+		    "  stepscope history baseline set main last",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * history_open.c: the file of the history: where it is, its schema, whose it is.
+ */
+#include "store/database.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define APPLICATION_ID 0x53545048 /* "STPH" */
+#define MOST_TEXT_BYTES (16 << 20)
+
+/* Numbers of runs are never given twice. `value` is NULL where something was not measured, and `reason` says why; `place` keeps
+ * the order. Phases are columns in the order of enum stepscope_phase. */
+static const char schema[] =
+	"CREATE TABLE runs(run INTEGER PRIMARY KEY AUTOINCREMENT, series TEXT NOT NULL, name TEXT NOT NULL,"
+	" path TEXT NOT NULL, identity TEXT NOT NULL UNIQUE, added TEXT NOT NULL, created TEXT, created_ns INTEGER,"
+	" no_steps TEXT, warm_up INTEGER, warm_up_reason TEXT);"
+	"CREATE TABLE numbers(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, key TEXT NOT NULL,"
+	" value REAL, reason TEXT, PRIMARY KEY(run, key)) WITHOUT ROWID;"
+	"CREATE TABLE facts(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, place INTEGER NOT NULL,"
+	" kind TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY(run, place)) WITHOUT ROWID;"
+	"CREATE TABLE metrics(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, place INTEGER NOT NULL,"
+	" name TEXT NOT NULL, value REAL, reason TEXT, PRIMARY KEY(run, place)) WITHOUT ROWID;"
+	"CREATE TABLE steps(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, place INTEGER NOT NULL,"
+	" step INTEGER NOT NULL, duration_ns REAL NOT NULL, tokens REAL, samples REAL, other_ns REAL, data_ns REAL,"
+	" forward_ns REAL, backward_ns REAL, optimizer_ns REAL, communication_ns REAL, checkpoint_ns REAL,"
+	" evaluation_ns REAL, PRIMARY KEY(run, place)) WITHOUT ROWID;"
+	"CREATE TABLE parts(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, place INTEGER NOT NULL,"
+	" level TEXT NOT NULL, name TEXT NOT NULL, family TEXT, ns REAL NOT NULL, calls REAL,"
+	" PRIMARY KEY(run, place)) WITHOUT ROWID;"
+	"CREATE TABLE baselines(series TEXT NOT NULL, name TEXT NOT NULL, run INTEGER NOT NULL REFERENCES runs,"
+	" PRIMARY KEY(series, name)) WITHOUT ROWID;"
+	"CREATE INDEX runs_of_series ON runs(series, run);"
+	"PRAGMA application_id = 1398034504;"
+	"PRAGMA user_version = 1;";
+
+/* ---- where ---- */
+
+const char *history_default_path(struct arena *arena, struct error *err)
+{
+	const char *file = getenv("STEPSCOPE_HISTORY"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+
+	if (file && file[0])
+		return arena_dup(arena, file);
+	if (data && data[0] == '/') /* the standard wants others to be ignored */
+		return arena_printf(arena, "%s/stepscope/history.db", data);
+	if (home && home[0])
+		return arena_printf(arena, "%s/.local/share/stepscope/history.db", home);
+	error_set(err, STATUS_ENVIRONMENT, "there is no place for the run history: HOME is not set");
+	error_hint(err, "give a file with --history");
+	return NULL;
+}
+
+/* All folders above the file. */
+static enum status make_folders(const char *path, struct error *err)
+{
+	char folder[PATH_MAX];
+
+	if (snprintf(folder, sizeof(folder), "%s", path) >= (int)sizeof(folder))
+		return error_set(err, STATUS_USAGE, "the name of the run history is too long");
+	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+			return error_errno(err, STATUS_ENVIRONMENT, errno, "cannot make the folder '%s'", folder);
+		*slash = '/';
+	}
+	return STATUS_OK;
+}
+
+static const char *network_of(const char *path)
+{
+	static const struct {
+		unsigned long magic;
+		const char *name;
+	} systems[] = {{NFS_SUPER_MAGIC, "NFS"}, {SMB_SUPER_MAGIC, "SMB"},   {0xff534d42, "CIFS"},
+	               {0xfe534d42, "SMB 2"},    {CEPH_SUPER_MAGIC, "Ceph"}, {0x0bd00bd0, "Lustre"},
+	               {0x47504653, "GPFS"},     {AFS_SUPER_MAGIC, "AFS"},   {FUSE_SUPER_MAGIC, "FUSE"},
+	               {V9FS_MAGIC, "9P"}};
+	struct statfs info;
+
+	if (statfs(path, &info) != 0)
+		return NULL;
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
+		if ((unsigned int)info.f_type == (unsigned int)systems[i].magic)
+			return systems[i].name;
+	}
+	return NULL;
+}
+
+/* ---- what it is ---- */
+
+static enum status read_number(const struct history *history, const char *sql, int64_t *number, struct error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	enum status status = database_prepare(history, &statement, err, sql, "");
+
+	while (database_step(history, &statement, &status, err))
+		*number = sqlite3_column_int64(statement, 0);
+	return status;
+}
+
+struct contents {
+	int64_t application, version, things;
+};
+
+static enum status read_contents(const struct history *history, struct contents *contents, struct error *err)
+{
+	*contents = (struct contents){0};
+	if (read_number(history, "PRAGMA application_id", &contents->application, err) ||
+	    read_number(history, "PRAGMA user_version", &contents->version, err) ||
+	    read_number(history, "SELECT count(*) FROM sqlite_master", &contents->things, err))
+		return err->status;
+	return STATUS_OK;
+}
+
+static enum status no_history(const struct history *history, struct error *err)
+{
+	error_set(err, STATUS_INPUT, "there is no run history yet: '%s' %s", history->path,
+	          history->database ? "is empty" : "does not exist");
+	error_hint(err, "'stepscope history add RUN' begins one");
+	return STATUS_INPUT;
+}
+
+/* A file that another process is just making is empty to us, too. */
+static bool is_empty(const struct contents *contents)
+{
+	return !contents->application && !contents->version && !contents->things;
+}
+
+static enum status check_contents(const struct history *history, const struct contents *contents, struct error *err)
+{
+	if (is_empty(contents))
+		return no_history(history, err);
+	if (contents->application != APPLICATION_ID)
+		return error_set(err, STATUS_INPUT, "'%s' is no run history but a database of something else",
+		                 history->path);
+	if (contents->version > HISTORY_SCHEMA)
+		return error_set(err, STATUS_INPUT,
+		                 "the run history '%s' is of a later stepscope: version %lld, this one knows %d",
+		                 history->path, (long long)contents->version, HISTORY_SCHEMA);
+	if (contents->version < 1)
+		return error_set(err, STATUS_INPUT, "the run history '%s' is damaged: it has no version",
+		                 history->path);
+	return STATUS_OK;
+}
+
+/* Of several processes that find it empty, the first makes the schema, the others then find it made. */
+static enum status make_schema(const struct history *history, struct error *err)
+{
+	struct contents contents;
+	enum status status = read_contents(history, &contents, err);
+
+	if (status || !is_empty(&contents))
+		return status;
+	status = database_begin(history, err);
+	if (status)
+		return status;
+	status = read_contents(history, &contents, err);
+	if (!status && is_empty(&contents))
+		status = database_run(history, schema, err);
+	return database_end(history, status, err);
+}
+
+/* ---- opening ---- */
+
+/* The file may come from anywhere: nothing in it is run, and no text of it is endless. */
+static void set_limits(const struct history *history)
+{
+	sqlite3 *database = history->database;
+
+	sqlite3_busy_timeout(database, HISTORY_WAIT_S * 1000);
+	sqlite3_limit(database, SQLITE_LIMIT_LENGTH, MOST_TEXT_BYTES);
+	sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
+	sqlite3_db_config(database, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+}
+
+static enum status prepare_reading(const struct history *history, struct error *err)
+{
+	struct stat info;
+
+	if (stat(history->path, &info) == 0)
+		return STATUS_OK;
+	if (errno == ENOENT)
+		return no_history(history, err);
+	return error_errno(err, STATUS_ENVIRONMENT, errno, "cannot read the run history '%s'", history->path);
+}
+
+/* A new file is its owner's alone, like the runs; who shares one gives it other permissions. */
+static enum status prepare_writing(const struct history *history, struct error *err)
+{
+	enum status status = make_folders(history->path, err);
+	int file;
+
+	if (status)
+		return status;
+	file = open(history->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (file < 0)
+		return error_errno(err, STATUS_ENVIRONMENT, errno, "cannot write the run history '%s'", history->path);
+	close(file);
+	return STATUS_OK;
+}
+
+static enum status open_database(struct history *history, enum history_access access, struct error *err)
+{
+	struct stat info;
+	enum status status;
+
+	if (stat(history->path, &info) == 0 && !S_ISREG(info.st_mode))
+		return error_set(err, STATUS_INPUT, "'%s' is no run history: it is no file", history->path);
+	status = access == HISTORY_WRITE ? prepare_writing(history, err) : prepare_reading(history, err);
+	if (status)
+		return status;
+	/* Also to read: what a killed writer left half done is taken back by the next who looks. Of a file that cannot be
+	 * written SQLite reads what is there. */
+	if (sqlite3_open_v2(history->path, &history->database, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+		return database_error(history, err);
+	set_limits(history);
+	return STATUS_OK;
+}
+
+enum status history_open(struct history *history, const char *path, enum history_access access, struct error *err)
+{
+	struct contents contents;
+	enum status status;
+
+	*history = (struct history){0};
+	arena_init(&history->arena, 0);
+	history->path = arena_dup(&history->arena, path);
+	status = open_database(history, access, err);
+	if (!status && access == HISTORY_WRITE)
+		status = make_schema(history, err);
+	if (!status)
+		status = read_contents(history, &contents, err);
+	if (!status)
+		status = check_contents(history, &contents, err);
+	history->network = network_of(path);
+	if (status)
+		history_close(history);
+	return status;
+}
+
+void history_close(struct history *history)
+{
+	sqlite3_close(history->database);
+	arena_release(&history->arena);
+	*history = (struct history){0};
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kept_run.c: what a comparison reads of a run (compare/compared_run.h), written into the history and read back. Nothing is
+ * computed: a run that is read back compares as the run itself did.
+ */
+#include "store/database.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+static const char *const kinds[] = {
+	[FACT_WORK] = "work",         [FACT_HARDWARE] = "hardware",   [FACT_SOFTWARE] = "software",
+	[FACT_SETTINGS] = "settings", [FACT_RECORDING] = "recording",
+};
+
+#define KIND_COUNT (int)(sizeof(kinds) / sizeof(kinds[0]))
+
+/* ---- writing ---- */
+
+static enum status write_facts(const struct history *history, int64_t number, const struct compared_run *run,
+                               struct error *err)
+{
+	enum status status = STATUS_OK;
+
+	for (size_t i = 0; i < run->facts_count && !status; i++)
+		status = database_change(history, err, "INSERT INTO facts VALUES(?, ?, ?, ?, ?)", "iittt", number,
+		                         (int64_t)i, kinds[run->facts[i].kind], run->facts[i].name,
+		                         run->facts[i].value);
+	return status;
+}
+
+static enum status write_values(const struct history *history, int64_t number, const struct compared_run *run,
+                                struct error *err)
+{
+	enum status status = STATUS_OK;
+
+	for (size_t i = 0; i < run->values_count && !status; i++) {
+		const struct compared_value *value = &run->values[i];
+
+		status = database_change(history, err, "INSERT INTO metrics VALUES(?, ?, ?, ?, ?)",
+		                         value->has_value ? "iitdt" : "iitnt", number, (int64_t)i, value->name,
+		                         value->value, value->has_value ? NULL : value->reason);
+	}
+	return status;
+}
+
+static enum status write_parts(const struct history *history, int64_t number, const struct compared_run *run,
+                               struct error *err)
+{
+	enum status status = STATUS_OK;
+
+	for (size_t i = 0; i < run->parts_count && !status; i++) {
+		const struct compared_part *part = &run->parts[i];
+
+		status = database_change(history, err, "INSERT INTO parts VALUES(?, ?, ?, ?, ?, ?, ?)",
+		                         part->has_calls ? "iitttdd" : "iitttdn", number, (int64_t)i, part->level,
+		                         part->name, part->family, part->ns, part->calls);
+	}
+	return status;
+}
+
+static int bind_optional(sqlite3_stmt *statement, int place, bool has_value, double value)
+{
+	return has_value ? sqlite3_bind_double(statement, place, value) : sqlite3_bind_null(statement, place);
+}
+
+/* One prepared statement for all: there may be thousands. */
+static bool write_step(sqlite3_stmt *statement, const struct compared_step *step, int64_t place)
+{
+	sqlite3_bind_int64(statement, 2, place);
+	sqlite3_bind_int64(statement, 3, step->number);
+	sqlite3_bind_double(statement, 4, step->dur_ns);
+	bind_optional(statement, 5, step->has_tokens, step->tokens);
+	bind_optional(statement, 6, step->has_samples, step->samples);
+	for (int phase = 0; phase < PHASE_COUNT; phase++)
+		sqlite3_bind_double(statement, 7 + phase, step->phase_ns[phase]);
+	return sqlite3_step(statement) == SQLITE_DONE && sqlite3_reset(statement) == SQLITE_OK;
+}
+
+static enum status write_steps(const struct history *history, int64_t number, const struct compared_run *run,
+                               struct error *err)
+{
+	size_t first = run->steps_count > HISTORY_STEPS ? run->steps_count - HISTORY_STEPS : 0;
+	sqlite3_stmt *statement = NULL;
+	enum status status = database_prepare(history, &statement, err,
+	                                      "INSERT INTO steps VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "i",
+	                                      number);
+
+	for (size_t i = first; i < run->steps_count && !status; i++) {
+		if (!write_step(statement, &run->steps[i], (int64_t)i))
+			status = database_error(history, err);
+	}
+	sqlite3_finalize(statement);
+	return status;
+}
+
+enum status kept_run_write(const struct history *history, int64_t number, const struct compared_run *run,
+                           struct error *err)
+{
+	if (write_facts(history, number, run, err) || write_values(history, number, run, err) ||
+	    write_parts(history, number, run, err))
+		return err->status;
+	return write_steps(history, number, run, err);
+}
+
+/* ---- reading ---- */
+
+static const char *own_text(struct compared_run *run, sqlite3_stmt *statement, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(statement, column);
+
+	return text ? arena_dup(&run->arena, text) : NULL;
+}
+
+static const char *text_of(sqlite3_stmt *statement, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(statement, column);
+
+	return text ? text : "";
+}
+
+static enum status read_head(struct history *history, int64_t number, struct compared_run *run, struct error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	enum status status = database_prepare(
+		history, &statement, err,
+		"SELECT created, created_ns, no_steps, warm_up, warm_up_reason FROM runs WHERE run = ?", "i", number);
+
+	while (database_step(history, &statement, &status, err)) {
+		run->created = own_text(run, statement, 0);
+		run->has_created = sqlite3_column_type(statement, 1) != SQLITE_NULL;
+		run->created_ns = sqlite3_column_int64(statement, 1);
+		run->no_steps = own_text(run, statement, 2);
+		run->warm_up = sqlite3_column_int64(statement, 3);
+		run->warm_up_reason = own_text(run, statement, 4);
+	}
+	return status;
+}
+
+static enum status read_facts(struct history *history, int64_t number, struct compared_run *run, struct error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	enum status status = database_prepare(history, &statement, err,
+	                                      "SELECT kind, name, value FROM facts WHERE run = ? ORDER BY place", "i",
+	                                      number);
+
+	while (database_step(history, &statement, &status, err)) {
+		int kind = 0;
+
+		while (kind < KIND_COUNT && strcmp(kinds[kind], text_of(statement, 0)) != 0)
+			kind++;
+		if (kind < KIND_COUNT) /* else of a later version: not known here */
+			compared_run_add_fact(run, (enum fact_kind)kind, text_of(statement, 1), text_of(statement, 2));
+	}
+	return status;
+}
+
+static enum status read_values(struct history *history, int64_t number, struct compared_run *run, struct error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	enum status status = database_prepare(history, &statement, err,
+	                                      "SELECT name, value, reason FROM metrics WHERE run = ? ORDER BY place",
+	                                      "i", number);
+
+	while (database_step(history, &statement, &status, err)) {
+		if (sqlite3_column_type(statement, 1) != SQLITE_NULL)
+			compared_run_add_value(run, text_of(statement, 0), sqlite3_column_double(statement, 1));
+		else
+			compared_run_add_missing(run, text_of(statement, 0), text_of(statement, 2));
+	}
+	return status;
+}
+
+static enum status read_parts(struct history *history, int64_t number, struct compared_run *run, struct error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	enum status status = database_prepare(
+		history, &statement, err,
+		"SELECT level, name, family, ns, calls FROM parts WHERE run = ? ORDER BY place", "i", number);
+
+	while (database_step(history, &statement, &status, err)) {
+		const struct compared_part part = {
+			.level = text_of(statement, 0),
+			.name = text_of(statement, 1),
+			.family = (const char *)sqlite3_column_text(statement, 2),
+			.ns = sqlite3_column_double(statement, 3),
+			.has_calls = sqlite3_column_type(statement, 4) != SQLITE_NULL,
+			.calls = sqlite3_column_double(statement, 4),
+		};
+
+		compared_run_add_part(run, &part);
+	}
+	return status;
+}
+
+static void add_step(struct compared_run *run, const struct compared_step *step)
+{
+	if (run->steps_count == run->steps_capacity) {
+		run->steps_capacity = run->steps_capacity ? run->steps_capacity * 2 : 64;
+		run->steps = memory_resize(run->steps, run->steps_capacity, sizeof(*run->steps));
+	}
+	run->steps[run->steps_count++] = *step;
+}
+
+static struct compared_step step_of(sqlite3_stmt *statement)
+{
+	struct compared_step step = {
+		.number = sqlite3_column_int64(statement, 0),
+		.dur_ns = sqlite3_column_double(statement, 1),
+		.has_tokens = sqlite3_column_type(statement, 2) != SQLITE_NULL,
+		.tokens = sqlite3_column_double(statement, 2),
+		.has_samples = sqlite3_column_type(statement, 3) != SQLITE_NULL,
+		.samples = sqlite3_column_double(statement, 3),
+	};
+
+	for (int phase = 0; phase < PHASE_COUNT; phase++)
+		step.phase_ns[phase] = sqlite3_column_double(statement, 4 + phase);
+	return step;
+}
+
+static enum status read_steps(struct history *history, int64_t number, struct compared_run *run, struct error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	enum status status = database_prepare(
+		history, &statement, err,
+		"SELECT step, duration_ns, tokens, samples, other_ns, data_ns, forward_ns, backward_ns, optimizer_ns, "
+		"communication_ns, checkpoint_ns, evaluation_ns FROM steps WHERE run = ? ORDER BY place",
+		"i", number);
+
+	while (database_step(history, &statement, &status, err)) {
+		const struct compared_step step = step_of(statement);
+
+		add_step(run, &step);
+	}
+	return status;
+}
+
+enum status kept_run_read(struct history *history, int64_t number, struct compared_run *run, struct error *err)
+{
+	*run = (struct compared_run){0};
+	arena_init(&run->arena, 0);
+	if (!read_head(history, number, run, err) && !read_facts(history, number, run, err) &&
+	    !read_values(history, number, run, err) && !read_parts(history, number, run, err) &&
+	    !read_steps(history, number, run, err))
+		return STATUS_OK;
+	compared_run_release(run);
+	return err->status;
+}

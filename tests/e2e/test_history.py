@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run history: many writers at once, writers that are killed, files that cannot be written or are damaged."""
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+STEPSCOPE = os.environ["STEPSCOPE"]
+
+
+def trace(path, milliseconds, steps=5):
+    """A small trace of another profiler, with steps of this length."""
+    events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1,
+               "ts": i * milliseconds * 1000, "dur": milliseconds * 1000} for i in range(steps)]
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return path
+
+
+def command(cwd, *arguments):
+    return [STEPSCOPE, "history", "--history", str(cwd / "history.db"), *map(str, arguments)]
+
+
+def history(cwd, *arguments, **more):
+    return subprocess.run(command(cwd, *arguments), capture_output=True, text=True, timeout=120, check=False, **more)
+
+
+def listed(cwd):
+    done = history(cwd, "list", "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["rows"]
+
+
+def is_whole(cwd):
+    with sqlite3.connect(cwd / "history.db") as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_many_writers_at_once_lose_nothing(tmp_path):
+    traces = [trace(tmp_path / f"{i}.json", 10 + i) for i in range(48)]
+    writers = [subprocess.Popen(command(tmp_path, "add", "--series", "all", *traces[i::12]), stderr=subprocess.PIPE)
+               for i in range(12)]
+    for writer in writers:
+        _, complaint = writer.communicate(timeout=120)
+        assert writer.returncode == 0, complaint
+    rows = listed(tmp_path)
+    assert sorted(row["name"] for row in rows) == sorted(path.name for path in traces)
+    assert sorted(row["run"] for row in rows) == list(range(1, 49))
+    assert {row["name"]: row["step_time_p50_ns"] for row in rows} == {f"{i}.json": (10 + i) * 1e6 for i in range(48)}
+    is_whole(tmp_path)
+
+
+def test_one_recording_from_many_writers_is_kept_once(tmp_path):
+    path = trace(tmp_path / "one.json", 10)
+    writers = [subprocess.Popen(command(tmp_path, "add", "-q", path)) for _ in range(8)]
+    assert [writer.wait(timeout=120) for writer in writers] == [0] * 8
+    assert [row["run"] for row in listed(tmp_path)] == [1]
+    is_whole(tmp_path)
+
+
+def test_a_killed_writer_leaves_whole_runs(tmp_path):
+    traces = [trace(tmp_path / f"{i}.json", 10 + i, steps=400) for i in range(8)]
+    assert history(tmp_path, "add", trace(tmp_path / "first.json", 5)).returncode == 0
+    chance = random.Random(1)
+    for _ in range(6):
+        writer = subprocess.Popen(command(tmp_path, "add", "-q", *traces))
+        try:
+            writer.wait(timeout=chance.random() * 0.1)
+        except subprocess.TimeoutExpired:
+            writer.kill()
+            writer.wait(timeout=60)
+        for row in listed(tmp_path):
+            assert row["steps"] == (5 if row["name"] == "first.json" else 400)
+    is_whole(tmp_path)
+
+
+def test_who_finds_it_locked_waits(tmp_path):
+    assert history(tmp_path, "add", trace(tmp_path / "a.json", 10)).returncode == 0
+    database = sqlite3.connect(tmp_path / "history.db", isolation_level=None)
+    database.execute("BEGIN IMMEDIATE")
+    writer = subprocess.Popen(command(tmp_path, "add", "-q", trace(tmp_path / "b.json", 20)))
+    with pytest.raises(subprocess.TimeoutExpired):
+        writer.wait(timeout=0.5)
+    assert len(listed(tmp_path)) == 1  # readers need not wait
+    database.execute("COMMIT")
+    assert writer.wait(timeout=120) == 0
+    assert len(listed(tmp_path)) == 2
+
+
+def test_what_a_killed_writer_left_is_taken_back_by_who_reads(tmp_path):
+    assert history(tmp_path, "add", trace(tmp_path / "a.json", 10)).returncode == 0
+    half_done = ("import os, signal, sqlite3, sys\n"
+                 "database = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+                 "database.execute('PRAGMA cache_size = 1')\n"
+                 "database.execute('BEGIN IMMEDIATE')\n"
+                 "database.execute('DELETE FROM steps')\n"
+                 "for i in range(5000):\n"
+                 "    database.execute('INSERT INTO facts VALUES(1, ?, ?, ?, ?)', (i + 1000, 'work', 'x' * 500, 'y'))\n"
+                 "os.kill(os.getpid(), signal.SIGKILL)\n")
+    subprocess.run([sys.executable, "-c", half_done, tmp_path / "history.db"], check=False, timeout=60)
+    assert (tmp_path / "history.db-journal").stat().st_size > 0
+    done = history(tmp_path, "show", "--json")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["facts"]) < 100
+    is_whole(tmp_path)
+
+
+def nobody():
+    """Of the super-user no file is safe."""
+    if os.getuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+
+
+def test_a_file_that_cannot_be_written_can_be_read(tmp_path):
+    path = trace(tmp_path / "a.json", 10)
+    assert history(tmp_path, "add", path).returncode == 0
+    (tmp_path / "history.db").chmod(0o444)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.getuid() and folder != folder.parent and not folder.stat().st_mode & 0o1:
+            folder.chmod(folder.stat().st_mode | 0o55)
+    tmp_path.chmod(0o555)
+    try:
+        done = history(tmp_path, "list", preexec_fn=nobody)
+        assert done.returncode == 0 and "a.json" in done.stdout, done.stderr
+        done = history(tmp_path, "add", path, preexec_fn=nobody)
+        assert done.returncode == 4 and "cannot" in done.stderr and "history.db" in done.stderr, done.stderr
+        assert done.stdout == ""
+    finally:
+        tmp_path.chmod(0o755)
+
+
+def test_a_damaged_file_is_told_and_never_fatal(tmp_path):
+    assert history(tmp_path, "add", *(trace(tmp_path / f"{i}.json", 10 + i) for i in range(5))).returncode == 0
+    assert history(tmp_path, "baseline", "set", "main", "2").returncode == 0
+    whole = (tmp_path / "history.db").read_bytes()
+    chance, told = random.Random(2), 0
+    for round_ in range(60):
+        broken = bytearray(whole)
+        if round_ % 2:
+            for _ in range(chance.randrange(1, 200)):
+                broken[chance.randrange(len(broken))] = chance.randrange(256)
+        else:
+            del broken[chance.randrange(1, len(broken)):]
+        (tmp_path / "history.db").write_bytes(broken)
+        for arguments in (["list"], ["show", "main"], ["add", tmp_path / "3.json"], ["remove", "4"]):
+            done = history(tmp_path, *arguments)
+            assert done.returncode in (0, 2, 3, 4), (round_, arguments, done.returncode, done.stderr)
+            assert done.returncode == 0 or done.stderr.startswith("stepscope: error: "), done.stderr
+            told += "is damaged" in done.stderr
+    assert told > 60
+
+
+def test_the_default_place(tmp_path):
+    path = trace(tmp_path / "a.json", 10)
+    clean = {name: value for name, value in os.environ.items() if name not in ("STEPSCOPE_HISTORY", "XDG_DATA_HOME")}
+    for more, expected in (({"HOME": tmp_path / "home"}, "home/.local/share/stepscope/history.db"),
+                           ({"XDG_DATA_HOME": tmp_path / "data"}, "data/stepscope/history.db"),
+                           ({"XDG_DATA_HOME": "relative", "HOME": tmp_path / "other"},
+                            "other/.local/share/stepscope/history.db"),
+                           ({"STEPSCOPE_HISTORY": tmp_path / "own.db"}, "own.db")):
+        environment = {**clean, **{name: str(value) for name, value in more.items()}}
+        subprocess.run([STEPSCOPE, "history", "add", path], check=True, timeout=60, env=environment, cwd=tmp_path,
+                       stderr=subprocess.DEVNULL)
+        assert (tmp_path / expected).stat().st_mode & 0o777 == 0o600
+    clean.pop("HOME", None)
+    done = subprocess.run([STEPSCOPE, "history"], capture_output=True, text=True, timeout=60, env=clean, check=False)
+    assert done.returncode == 4 and "HOME is not set" in done.stderr
+
+
