@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * modules.c: the tables `modules`, a tree in the order of the calls, and `top_modules`, the same rows by what they take themselves. An
- * operator belongs to the innermost module around it; a node of a backward to the module of the operator that made it. A module that is
- * called inside of a node computes again what a checkpoint did not keep.
+ * operator belongs to the innermost module around it; a node of a backward to the module of the operator that made it, also where a module's
+ * call runs the backward. A module that is called inside of a node computes again what a checkpoint did not keep.
  */
 #include "analysis/flop_counts.h"
 #include "analysis/step_times.h"
@@ -18,6 +18,8 @@
 
 #define NO_GROUP 0u         /* of what is in no module */
 #define IN_NODE 0x80000000u /* flag of a row: inside of a node of a backward */
+#define TRACED 0x40000000u  /* and: torch.compile only traces it; that is time of the call around it */
+#define FLAGS (IN_NODE | TRACED)
 #define GROUPS_MAX 1000000u
 
 struct module_group {
@@ -28,6 +30,7 @@ struct module_group {
 	int64_t calls, recompute_calls;
 	int64_t forward_ns, forward_self_ns, recompute_ns, recompute_self_ns;
 	int64_t backward_ns, backward_self_ns;
+	int64_t step_self_ns; /* what it takes itself of the threads that carry steps */
 	wide_bytes allocated;
 	/* forward, computing again and backward together; with the modules inside once the tree is summed up */
 	struct flop_sum flops_self, flops, backward_flops_self, backward_flops;
@@ -56,6 +59,7 @@ struct module_fold {
 	int64_t *inside_ns;
 	uint32_t inside_count;
 	struct number_map forwards; /* track << 32 | row of a node -> group of the operator that made it */
+	bool *step_tracks;          /* by track: see step_times_tracks() */
 	enum flops_result flops_result;
 	int64_t linked; /* nodes that were linked to an operator */
 	int64_t steps_ns;
@@ -87,7 +91,7 @@ static uint32_t group_of(struct module_fold *fold, uint32_t name, uint32_t paren
 static void leave(struct module_fold *fold, uint32_t depth)
 {
 	while (fold->open_count && fold->open_depth[fold->open_count - 1] >= depth)
-		fold->groups[fold->open[--fold->open_count] & ~IN_NODE].open--;
+		fold->groups[fold->open[--fold->open_count] & ~FLAGS].open--;
 }
 
 static void enter(struct module_fold *fold, uint32_t value, uint16_t depth)
@@ -99,7 +103,17 @@ static void enter(struct module_fold *fold, uint32_t value, uint16_t depth)
 	}
 	fold->open[fold->open_count] = value;
 	fold->open_depth[fold->open_count++] = depth;
-	fold->groups[value & ~IN_NODE].open++;
+	fold->groups[value & ~FLAGS].open++;
+}
+
+/* Time that the module takes itself, or (less than 0) that another one in it does. */
+static void add_own(struct module_fold *fold, uint32_t group, bool is_again, const struct span_view *span, int64_t ns)
+{
+	struct module_group *mine = &fold->groups[group];
+
+	clamped_add(is_again ? &mine->recompute_self_ns : &mine->forward_self_ns, ns);
+	if (fold->step_tracks[span->track_index])
+		clamped_add(&mine->step_self_ns, ns);
 }
 
 /* The time of the call, and out of the self time of the module around it. */
@@ -113,23 +127,32 @@ static void add_call(struct module_fold *fold, uint32_t group, bool is_again, co
 	if (is_again) {
 		mine->recompute_calls++;
 		clamped_add(&mine->recompute_ns, outermost_ns);
-		clamped_add(&mine->recompute_self_ns, span->dur_ns);
 	} else {
 		mine->calls++;
 		clamped_add(&mine->forward_ns, outermost_ns);
-		clamped_add(&mine->forward_self_ns, span->dur_ns);
 	}
-	if ((around & ~IN_NODE) != NO_GROUP && is_around_again)
-		clamped_subtract(&fold->groups[around & ~IN_NODE].recompute_self_ns, span->dur_ns);
-	else if (around != NO_GROUP && !is_again)
-		clamped_subtract(&fold->groups[around].forward_self_ns, span->dur_ns);
+	add_own(fold, group, is_again, span, span->dur_ns);
+	if ((around & ~FLAGS) != NO_GROUP && is_around_again)
+		add_own(fold, around & ~FLAGS, true, span, -span->dur_ns);
+	else if ((around & ~FLAGS) != NO_GROUP && !is_again)
+		add_own(fold, around & ~FLAGS, false, span, -span->dur_ns);
+}
+
+/* With its flags; NO_GROUP: a node is further in, or nothing. */
+static uint32_t innermost_module(const struct module_fold *fold)
+{
+	uint32_t top = fold->open_count - 1;
+	bool is_in_node = fold->open_count && fold->node_count &&
+	                  fold->open_depth[top] <= fold->nodes[fold->node_count - 1].depth;
+
+	return fold->open_count && !is_in_node ? fold->open[top] : NO_GROUP;
 }
 
 /* The span is what the innermost node has in it, when no module around it has. */
 static void note_inside(struct module_fold *fold, const struct span_view *span)
 {
 	const struct open_node *node = fold->node_count ? &fold->nodes[fold->node_count - 1] : NULL;
-	if (!node || (fold->open_count && fold->open_depth[fold->open_count - 1] > node->depth))
+	if (!node || innermost_module(fold) != NO_GROUP)
 		return;
 	uint64_t key = (uint64_t)span->track_index << 32 | node->row;
 	uint32_t index = number_map_find(&fold->inside, key);
@@ -146,7 +169,11 @@ static void note_inside(struct module_fold *fold, const struct span_view *span)
 
 static void enter_node(struct module_fold *fold, const struct span_view *span)
 {
+	uint32_t around = innermost_module(fold);
+
 	note_inside(fold, span);
+	if (around != NO_GROUP && step_times_measures(fold->times, span->step))
+		add_own(fold, around & ~FLAGS, around & IN_NODE, span, -span->dur_ns);
 	if (fold->node_count == fold->node_capacity) {
 		fold->node_capacity = fold->node_capacity ? 2 * fold->node_capacity : 16;
 		fold->nodes = memory_resize(fold->nodes, fold->node_capacity, sizeof(*fold->nodes));
@@ -164,18 +191,20 @@ static bool visit(void *context, const struct span_view *span)
 	while (fold->node_count && fold->nodes[fold->node_count - 1].depth >= span->depth)
 		fold->node_count--;
 	rows[span->row] = around;
-	if (span->kind == SPAN_OP && is_node(fold->model, span->name)) {
+	if (span->kind == SPAN_RANGE && !strcmp(model_text(fold->model, span->name), "torch.compile"))
+		rows[span->row] |= TRACED;
+	if (!(around & TRACED) && span->kind == SPAN_OP && is_node(fold->model, span->name)) {
 		rows[span->row] |= IN_NODE;
 		enter_node(fold, span);
 	}
 	if (span->kind != SPAN_MODULE || !step_times_measures(fold->times, span->step))
 		return true;
-	group = group_of(fold, span->name, around & ~IN_NODE);
+	group = group_of(fold, span->name, around & ~FLAGS);
 	if (group == NO_GROUP)
 		return true;
 	note_inside(fold, span);
 	add_call(fold, group, around & IN_NODE, span);
-	rows[span->row] = group | (around & IN_NODE);
+	rows[span->row] = group | (around & FLAGS);
 	enter(fold, rows[span->row], span->depth);
 	return true;
 }
@@ -213,11 +242,16 @@ static void add_backward(struct module_fold *fold)
 		    link->to_track == MODEL_NONE)
 			continue;
 		int64_t dur_ns = node_ns(fold, link, &step);
-		uint32_t group = fold->group_of_row[link->from_track][link->from_row] & ~IN_NODE;
+		uint32_t group = fold->group_of_row[link->from_track][link->from_row] & ~FLAGS;
 		fold->linked++;
 		number_map_set(&fold->forwards, (uint64_t)link->to_track << 32 | link->to_row, group);
-		if (group != NO_GROUP && step_times_measures(fold->times, step))
-			clamped_add(&fold->groups[group].backward_self_ns, dur_ns);
+		bool is_traced = fold->group_of_row[link->to_track][link->to_row] & TRACED;
+		if (group == NO_GROUP || is_traced || !step_times_measures(fold->times, step))
+			continue;
+		clamped_add(&fold->groups[group].backward_self_ns, dur_ns);
+		/* a device's backward has a thread of its own, which the other one waits for */
+		if (fold->step_tracks[link->to_track] || fold->step_tracks[link->from_track])
+			clamped_add(&fold->groups[group].step_self_ns, dur_ns);
 	}
 	/* parents have smaller numbers */
 	for (uint32_t i = fold->group_count; i-- > 1;) {
@@ -242,7 +276,7 @@ static uint32_t works_for(const struct module_fold *fold, uint32_t track, uint32
 		if (*is_backward)
 			return forward;
 		if (chunk->kind[index] == SPAN_MODULE)
-			return fold->group_of_row[track][row] & ~IN_NODE;
+			return fold->group_of_row[track][row] & ~FLAGS;
 		row = chunk->parent[index];
 	}
 	return NO_GROUP;
@@ -338,8 +372,8 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                           .type = TABLE_DOUBLE,
                           .unit = UNIT_RATIO,
                           .role = ROLE_SHARE,
-                          .definition = "share of its own time: forward, backward and computing again, without the "
-                                        "modules inside",
+                          .definition = "share of its own time on the threads that carry steps: forward, backward "
+                                        "and computing again, without the modules inside",
                           .denominator = "duration of the complete steps whose operations were recorded",
                           .rules = RULE_NOT_NEGATIVE},
 	[MODULE_CALLS] = {.name = "calls",
@@ -357,7 +391,7 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                                  .title = "forward self",
                                  .type = TABLE_INT,
                                  .unit = UNIT_NS,
-                                 .definition = "time of its calls in no module inside it",
+                                 .definition = "time of its calls in no module, and no backward, inside it",
                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                                  .other = "forward_ns"},
 	[MODULE_BACKWARD] = {.name = "backward_ns",
@@ -424,15 +458,11 @@ static const struct table_column columns[MODULE_COLUMNS] = {
 
 static void set_times(struct table *table, int row, const struct module_fold *fold, const struct module_group *group)
 {
-	int64_t self_ns = group->forward_self_ns + group->backward_self_ns;
-
 	table_set_int(table, row, MODULE_CALLS, group->calls);
 	table_set_int(table, row, MODULE_FORWARD, group->forward_ns);
 	table_set_int(table, row, MODULE_FORWARD_SELF, group->forward_self_ns);
-	/* a node's time holds what is computed again in it, but for what was made there: its backward is a node of its own */
-	clamped_add(&self_ns, group->recompute_self_ns);
 	if (fold->steps_ns > 0)
-		table_set_double(table, row, MODULE_RATIO, (double)self_ns / (double)fold->steps_ns);
+		table_set_double(table, row, MODULE_RATIO, (double)group->step_self_ns / (double)fold->steps_ns);
 	else
 		table_set_missing(table, row, MODULE_RATIO, "there are no complete steps with operations");
 	if (fold->linked) {
@@ -515,6 +545,7 @@ static void open_fold(struct module_fold *fold)
 {
 	const struct model *model = fold->model;
 
+	fold->step_tracks = step_times_tracks(model);
 	fold->group_capacity = 64;
 	fold->groups = memory_resize(NULL, fold->group_capacity, sizeof(*fold->groups));
 	fold->groups[fold->group_count++] = (struct module_group){.name = 0};
@@ -534,6 +565,7 @@ static void close_fold(struct module_fold *fold)
 	for (uint32_t i = 0; i < fold->model->tracks_count; i++)
 		free(fold->group_of_row[i]);
 	free(fold->group_of_row);
+	free(fold->step_tracks);
 	free(fold->group_of_name);
 	free(fold->groups);
 	free(fold->open);

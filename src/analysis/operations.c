@@ -6,7 +6,6 @@
 #include "analysis/device_work.h"
 #include "analysis/flop_counts.h"
 #include "analysis/labels.h"
-#include "analysis/lanes.h"
 #include "analysis/launched_time.h"
 #include "analysis/span_memory.h"
 #include "analysis/step_times.h"
@@ -772,29 +771,13 @@ static void add_note(struct table *table, const struct op_fold *fold)
 				"stepscope_range_push()");
 }
 
-/* By track: does it stand for a thread that marks steps? Other lanes show the same time again. free() it. */
-static bool *find_step_tracks(const struct model *model)
-{
-	bool *marks = memory_resize(NULL, model->tracks_count + 1, sizeof(*marks));
-	uint32_t last = MODEL_NONE;
-
-	memset(marks, 0, (model->tracks_count + 1) * sizeof(*marks));
-	for (uint32_t i = 0; i < model->steps_count; i++) {
-		if (model->steps[i].track == last || model->steps[i].track >= model->tracks_count)
-			continue;
-		last = model->steps[i].track;
-		marks[first_lane(model, last)] = true;
-	}
-	return marks;
-}
-
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
 	struct op_fold fold = {.model = model, .options = options};
-	bool *step_tracks = find_step_tracks(model);
+	bool *step_tracks = step_times_tracks(model);
 
 	fold.times = step_times_get(&own, model, options);
 	fold.flop_counts = (struct flop_counts){.flops = {.model = model}, .use = use_flops, .context = &fold};

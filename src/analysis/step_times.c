@@ -6,6 +6,7 @@
 #include "analysis/step_times.h"
 
 #include "analysis/communication_waits.h"
+#include "analysis/lanes.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -459,6 +460,21 @@ static void fill_job(struct step_times *times, const struct model *model)
 }
 
 /* ---- public ---- */
+
+bool *step_times_tracks(const struct model *model)
+{
+	bool *carries = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof(*carries));
+	uint32_t last = MODEL_NONE;
+
+	memset(carries, 0, ((size_t)model->tracks_count + 1) * sizeof(*carries));
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		if (model->steps[i].track == last || model->steps[i].track >= model->tracks_count)
+			continue;
+		last = model->steps[i].track;
+		carries[first_lane(model, last)] = true;
+	}
+	return carries;
+}
 
 void step_times_init(struct step_times *times, const struct model *model, const struct analysis_options *options)
 {

@@ -83,6 +83,9 @@ static inline bool step_times_measures(const struct step_times *times, int32_t s
 	return !times->count || (step >= 0 && times->steps[step].is_measured);
 }
 
+/* By track: does it stand for a thread that carries steps? Other lanes show the same time again. free() it. */
+bool *step_times_tracks(const struct model *model);
+
 /* Of a track without steps: the time of its process from span->first_ns to last_ns by phase, into span->phase_ns. */
 void step_times_sweep_phases(const struct model *model, uint32_t track, struct step_span *span);
 

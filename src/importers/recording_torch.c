@@ -667,14 +667,15 @@ static int compare_records(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* Work on gradients of all other threads, by start. */
+/* Work on gradients of all other threads, by start; one that calls optimizers trains for itself. */
 static uint32_t collect_nodes(const struct torch_scan *scan, const struct stream_scan *training,
                               struct train_record **nodes)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < scan->stream_count; i++) {
 		const struct stream_scan *stream = &scan->streams[i];
-		for (uint32_t r = 0; stream != training && stream->nodes && r < stream->record_count; r++) {
+		for (uint32_t r = 0; stream != training && stream->nodes && !stream->calls && r < stream->record_count;
+		     r++) {
 			if (stream->records[r].token != TOKEN_BACKWARD || count == MAX_RECORDS)
 				continue;
 			if (!(count & (count + 1)))
@@ -775,6 +776,28 @@ static void find_evaluating(const struct torch_scan *scan, struct stream_scan *t
 		record->is_evaluating = record->is_module && record->token == TOKEN_OP && record->object &&
 		                        number_map_find(&scan->trained, record->object) != NUMBER_MAP_NONE;
 	}
+}
+
+/* Whose optimizers are called in threads of their own. */
+static void note_other_threads(struct recording *recording, uint32_t process, const struct torch_scan *scan,
+                               const struct stream_scan *training)
+{
+	struct arena *arena = &recording->model->arena;
+	uint64_t threads = 0, calls = 0;
+
+	for (uint32_t i = 0; i < scan->stream_count; i++) {
+		bool is_other = &scan->streams[i] != training && scan->streams[i].calls;
+		threads += is_other;
+		calls += is_other ? scan->streams[i].calls : 0;
+	}
+	if (threads)
+		model_add_ledger(
+			recording->model, LEDGER_OTHER, process, "steps", threads,
+			arena_printf(arena,
+		                     "the number of steps is ambiguous: they are those of the thread that calls "
+		                     "optimizers most often; %" PRIu64 " more called them %" PRIu64
+		                     " times, and those steps are in no table",
+		                     threads, calls));
 }
 
 static void note_limits(struct recording *recording, const struct session *session, const struct torch_scan *scan,
@@ -914,6 +937,7 @@ static void infer_session(struct recording *recording, struct session *session)
 	if (scan->has_steps)
 		return;
 	note_limits(recording, session, scan, stream, &inference);
+	note_other_threads(recording, recording->processes[session->process]->process, scan, training);
 	compare_counts(recording, session, &inference);
 }
 

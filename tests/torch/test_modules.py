@@ -96,6 +96,60 @@ def test_what_is_computed_again_is_counted_once(tmp_path, python):
     assert any(row["recompute_ns"] for row in rows) and 0.3 < sum(row["self_ratio"] for row in rows) <= 1
 
 
+FORCES = """
+import torch
+from torch import nn
+class Forces(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.energy = nn.Sequential(nn.Linear(256, 512), nn.Tanh(), nn.Linear(512, 1))
+    def forward(self, x):
+        return torch.autograd.grad(self.energy(x).sum(), x, create_graph=True)[0]
+model = Forces()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+for _ in range(6):
+    model(torch.ones(512, 256, requires_grad=True)).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+@every_python
+def test_a_backward_in_a_call_is_counted_once(tmp_path, python):
+    done = run(tmp_path, python, "-c", FORCES)
+    assert done.returncode == 0, done.stderr
+    rows = table(tmp_path, "modules")
+    (model,) = [row for row in rows if row["module"] == "Forces"]
+    assert 0.3 < sum(row["self_ratio"] for row in rows) <= 1 and model["forward_self_ns"] < model["forward_ns"] / 2
+
+
+THREADS = """
+import threading, torch
+from torch import nn
+def train():
+    model = nn.Linear(64, 64)
+    for _ in range(10):
+        model(torch.ones(512, 64)).sum().backward()
+optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1e-3)
+model = nn.Sequential(nn.Linear(2, 2))
+for _ in range(3):
+    model(torch.ones(2, 2)).sum().backward()
+    threads = [threading.Thread(target=train) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    optimizer.step()
+"""
+
+
+@every_python
+def test_shares_are_of_the_threads_that_carry_steps(tmp_path, python):
+    done = run(tmp_path, python, "-c", THREADS)
+    assert done.returncode == 0, done.stderr
+    rows = {row["module"]: row for row in table(tmp_path, "modules")}
+    assert rows["Linear"]["self_ratio"] == 0 and rows["Linear"]["calls"] == 240 and rows["Sequential"]["self_ratio"] > 0
+
+
 @every_python
 def test_whatever_else_looks_at_modules_finds_them_as_without_us(tmp_path, python):
     done = run(tmp_path, python, PROGRAM, "oddities")

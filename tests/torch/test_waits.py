@@ -202,3 +202,6 @@ def test_what_a_compiler_traces_is_no_work_of_the_loop(tmp_path, python):
     assert row["max_ns"] == compilation["max_ns"]
     steps = table(tmp_path, "steps")
     assert steps[0]["forward_ns"] > steps[0]["backward_ns"], steps[0]
+    modules = table(tmp_path, "modules")
+    assert sum(row["self_ratio"] for row in modules) <= 1
+    assert modules[0]["backward_ns"] <= sum(step["backward_ns"] for step in steps)

@@ -82,11 +82,16 @@ static void backward_on(uint32_t stream)
 	close_on(stream);
 }
 
+static void call_on(uint32_t stream, uint64_t optimizer)
+{
+	open_on(stream, CALL);
+	segment_put(&segment, stream, now, STEPSCOPE_EVENT_ARG, KEY, 2, (uint64_t)STEPSCOPE_ARG_U64, optimizer);
+	close_on(stream);
+}
+
 static void call(uint64_t optimizer)
 {
-	open_on(MAIN, CALL);
-	segment_put(&segment, MAIN, now, STEPSCOPE_EVENT_ARG, KEY, 2, (uint64_t)STEPSCOPE_ARG_U64, optimizer);
-	close_on(MAIN);
+	call_on(MAIN, optimizer);
 }
 
 static void data(bool has_batch)
@@ -361,6 +366,23 @@ static void another_threads_backward_is_put_in(void **state)
 	model_release(&model);
 }
 
+/* A thread that trains a model of its own: what it does is none of the other's backward, and that its steps are not shown is said. */
+static void another_thread_that_trains_is_told_of(void **state)
+{
+	begin();
+	for (int i = 0; i < 6; i++) {
+		step();
+		backward_on(OTHER);
+		if (i < 3)
+			call_on(OTHER, 6);
+	}
+	finish("exit");
+	assert_int_equal(model.steps_count, 6);
+	assert_int_equal(span_count("backward", -1), 6);
+	assert_int_equal(ledger_count(LEDGER_OTHER), 1);
+	model_release(&model);
+}
+
 static void gap(int32_t net, int32_t lowest)
 {
 	now += 10;
@@ -613,6 +635,7 @@ int main(void)
 		cmocka_unit_test(phases_end_with_marked_steps),
 		cmocka_unit_test(marked_phases_are_left_alone),
 		cmocka_unit_test(another_threads_backward_is_put_in),
+		cmocka_unit_test(another_thread_that_trains_is_told_of),
 		cmocka_unit_test(a_gap_does_not_lose_the_levels),
 		cmocka_unit_test(no_detail_for_a_while),
 		cmocka_unit_test(very_deep_nesting),
