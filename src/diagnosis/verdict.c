@@ -225,7 +225,7 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 
 	if (silent)
 		most = arena_printf(&table->arena, "%s; %d of the causes could not be looked for", most, silent);
-	if (silent > told)
+	if (silent > told && evidence->compute <= 1 - BOUND_SHARE) /* else nothing is left that could take a fifth */
 		decide_unknown(table, arena_printf(&table->arena,
 		                                   "no cause was found, but %d of %d causes could not be looked for",
 		                                   silent, silent + told));
@@ -253,7 +253,7 @@ static void decide_by_shares(struct diagnosis *diagnosis, const struct evidence 
 	struct table *table = &diagnosis->verdict;
 	struct share first, second;
 	char a[UNITS_BYTES], b[UNITS_BYTES];
-	const char *unit = evidence->has_steps ? "of a step" : "of the whole trace, which has no steps";
+	const char *unit = evidence->has_steps ? "of a step" : "of the whole trace (it has no steps)";
 
 	if (evidence->nothing >= COMPUTE_SHARE) {
 		decide_unknown(table, arena_printf(&table->arena,

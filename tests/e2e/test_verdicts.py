@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on every real trace that is committed, with what in the table step_breakdown speaks for it."""
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+STEPSCOPE = os.environ["STEPSCOPE"]
+DATA = Path(__file__).resolve().parent.parent / "data"
+FOLDERS = ["traces", "large_traces", "hta_ns_resolution"]
+
+VERDICTS = {
+    # kernels compute for 96.5 % of the steps
+    "hta_ns_resolution/rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz": "healthy",
+    # 33.6 % of a step the device is idle while the loop waits for a loader without workers
+    "large_traces/kineto/resnet50_num_workers_0.json.gz": "data-bound",
+    # kernels compute for 73.5 %; copies alone 13.0 %, communication alone 9.8 %: no cause takes a fifth
+    "large_traces/hta/trace_diff_test.json.gz": "compute-bound",
+    # 14 small kernels in two steps of an AMD device: 72 % within launches, 19 % before them
+    "traces/hta/tests/data/amd_trace/mi250_minitoy_train_ROCm6_2_kineto.json.gz": "launch-bound",
+    # seven events that were left of a trace: nothing is known of two thirds of the step
+    "traces/hta/tests/data/call_stack/backward_thread.json": "unknown",
+    # no device; a step waits for gloo's allreduce for 80 %
+    "traces/hta/tests/data/cpu_only/@05cd72fe/rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz": "communication-bound",
+    "traces/hta/tests/data/cpu_only/rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz": "communication-bound",
+    # 90 % of it are the first calls of the driver, which load it; no steps
+    "traces/hta/tests/data/critical_path/alexnet/benchmark_result_2869224_1695835535_trace.json.gz": "host-bound",
+    # four kernels in a step of 3 ms, 72 % of it between operators and launches
+    "traces/hta/tests/data/critical_path/cuda_event_sync/@a4a6c2d1/event_sync_trace.json.gz": "launch-bound",
+    "traces/hta/tests/data/critical_path/cuda_event_sync/event_sync_trace.json.gz": "launch-bound",
+    # nothing is recorded for 98 %
+    "traces/hta/tests/data/critical_path/cuda_event_sync_multi_stream/event_sync_trace.json.gz": "unknown",
+    # 81 % of it are the first calls of the driver
+    "traces/hta/tests/data/critical_path/end_to_end/simple_add/input/trace.json.gz": "host-bound",
+    "traces/hta/tests/data/critical_path/end_to_end/simple_add/output/@27b06fce/overlaid_critical_path_trace.json.gz": "host-bound",
+    "traces/hta/tests/data/critical_path/end_to_end/simple_add/output/overlaid_critical_path_trace.json.gz": "host-bound",
+    # counters of ranges only: no work of a device, no steps
+    "traces/hta/tests/data/cupti_profiler/benchmark_result_924719_1679055439_trace.json.gz": "unknown",
+    # one step of operators alone: whether a device worked, a loader was waited for, nobody says
+    "traces/hta/tests/data/distributed_info_unavailable/distributed_info_not_found.json.gz": "unknown",
+    "traces/hta/tests/data/mixed_files/rank_non_gpu.json.gz": "unknown",
+    "traces/hta/tests/data/rank_unavailable/@9246864b/rank_not_found.json.gz": "unknown",
+    "traces/hta/tests/data/rank_unavailable/rank_not_found.json.gz": "unknown",
+    # 99 % in calls of the driver, while three kernels ran
+    "traces/hta/tests/data/execution_trace/benchmark_simple_add_trace.json.gz": "host-bound",
+    # its kernels compute for 90 %, calls of its runtime take 5 %: no cause could take a fifth
+    "traces/hta/tests/data/mtia_inference_trace/mtia_inference_rank_0.json.gz": "compute-bound",
+    # of 128 ranks' recommender: launches and host 29 %, communication alone 27 %
+    "traces/hta/tests/data/timeline_analysis/sampled_rank-0.json.gz": "mixed",
+    "traces/hta/tests/data/trace_filter/sampled_rank-1.json.gz": "mixed",
+    # a few events in steps of which 99 % are not recorded
+    "traces/hta/tests/data/trace_compare/base/base.json.gz": "unknown",
+    "traces/hta/tests/data/trace_compare/test/test.json.gz": "unknown",
+    "traces/hta/tests/data/trace_file_list/inference_rank_1.json.gz": "unknown",
+    "traces/hta/tests/data/triton_example/@0935c73d/triton_example.json.gz": "unknown",
+    "traces/hta/tests/data/triton_example/@36347a15/triton_example.json.gz": "unknown",
+    "traces/hta/tests/data/triton_example/triton_example.json.gz": "unknown",
+    # kernels run for 3 %; 130 of 130 are shorter than their launch
+    "traces/hta/tests/data/with_gpu_user_annotation/step_based_trace_2543932.json.gz": "launch-bound",
+    # two samples of Kineto's unit tests, 67 % of them without any event
+    "traces/kineto/docs/traces/after_fix_trace.json": "unknown",
+    "traces/kineto/docs/traces/before_fix_trace.json": "unknown",
+    # the same training with four workers: kernels compute for 84 %
+    "traces/kineto/tb_plugin/samples/resnet50_num_workers_4/worker0.pt.trace.json.gz": "healthy",
+    # 30 kernels in a step of 13 ms, all shorter than their launch
+    "traces/kineto/tb_plugin/test/@71530b1d/gpu_metrics_input.json.gz": "launch-bound",
+    "traces/kineto/tb_plugin/test/@881d9250/gpu_metrics_input.json.gz": "launch-bound",
+    "traces/kineto/tb_plugin/test/gpu_metrics_input.json.gz": "launch-bound",
+    # operators of torch.autograd.profiler alone, without steps
+    "traces/lightning/0_trace.json.gz": "unknown",
+    "traces/lightning/@9946c108/0_trace.json": "unknown",
+    "traces/lightning/@c86b649e/0_trace.json.gz": "unknown",
+    # eight ranks of a DLRM: those that come first to the exchange wait in it, the late ones (4 to 7, 2) launch meanwhile
+    "traces/param/et_replay/tests/inputs/dlrm_kineto/worker0_step_12.1694128201545.pt.trace.json.gz": "mixed",
+    "traces/param/et_replay/tests/inputs/dlrm_kineto/worker1_step_12.1694128201556.pt.trace.json.gz": "communication-bound",
+    "traces/param/et_replay/tests/inputs/dlrm_kineto/worker2_step_12.1694128201554.pt.trace.json.gz": "launch-bound",
+    "traces/param/et_replay/tests/inputs/dlrm_kineto/worker3_step_12.1694128201557.pt.trace.json.gz": "communication-bound",
+    "traces/param/et_replay/tests/inputs/dlrm_kineto/worker4_step_12.1694128201547.pt.trace.json.gz": "launch-bound",
+    "traces/param/et_replay/tests/inputs/dlrm_kineto/worker5_step_12.1694128201549.pt.trace.json.gz": "launch-bound",
+    "traces/param/et_replay/tests/inputs/dlrm_kineto/worker6_step_12.1694128201553.pt.trace.json.gz": "launch-bound",
+    "traces/param/et_replay/tests/inputs/dlrm_kineto/worker7_step_12.1694128201553.pt.trace.json.gz": "launch-bound",
+    # inference with batches of one: kernels run for 16 % and 7 %, the rest the host prepares the next
+    "traces/tracelens/tests/traces/h100/Falconsai_nsfw_image_detection__1016002.json.gz": "launch-bound",
+    "traces/tracelens/tests/traces/h100/gaunernst_bert-small-uncased__1016001.json.gz": "launch-bound",
+    # kernels run for 91 %, 63 % of their time in elementwise operators, norms and copies of a model that is not compiled
+    "traces/tracelens/tests/traces/h100/Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz": "memory-bound",
+}
+
+
+def test_every_trace_has_a_verdict():
+    files = {str(path.relative_to(DATA)) for folder in FOLDERS for path in (DATA / folder).rglob("*.json*")}
+    assert files == VERDICTS.keys()
+
+
+@pytest.mark.parametrize("path", VERDICTS)
+def test_verdict(path):
+    done = subprocess.run([STEPSCOPE, "diagnose", DATA / path, "--json"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads(done.stdout)["verdict"]
+    assert verdict["verdict"] == VERDICTS[path], verdict
+    if verdict["verdict"] == "unknown":
+        assert verdict["ratio"] is None and verdict["margin_ratio"] is None
+    else:
+        assert 0 <= verdict["margin_ratio"] <= 1 and verdict["parts"], verdict
