@@ -6,7 +6,8 @@
 -- needs: steps
 -- tells if: EXISTS (SELECT 1 FROM facts WHERE key = 'torch.version') AND EXISTS (SELECT 1 FROM steps WHERE has_detail)
 --   OR (SELECT program NOT LIKE '%python%' FROM run)
--- cannot tell: known only of our own recordings of PyTorch with operators
+--   OR EXISTS (SELECT 1 FROM ops WHERE name LIKE 'aten::%') AND NOT EXISTS (SELECT 1 FROM step_breakdown)
+-- cannot tell: no operators of PyTorch were recorded, or a device's work, where SS207 looks for it
 -- threshold: share = 0.02 (of a step, ours: item() costs nothing when nothing has to be waited for)
 -- advice: keep sums on the device and read them every 50 steps; no item(), cpu() or "if tensor" in the loop
 -- wrong: the value is needed in each step, as in a loop that stops on it

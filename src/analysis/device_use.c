@@ -24,8 +24,7 @@ struct walk {
 	struct use_window *windows;
 	size_t count, first; /* windows before the first are over */
 	struct name_classes names;
-	struct launch_config config;
-	uint32_t config_of;
+	struct launch_configs configs;
 	struct change *changes;
 	size_t change_count, change_capacity;
 };
@@ -40,20 +39,19 @@ struct kernel_facts {
 static struct kernel_facts facts_of(struct walk *walk, const struct work *item)
 {
 	struct kernel_facts facts = {0};
-	uint32_t i, inputs;
+	const struct launch_config *config;
+	uint32_t i;
 	const struct span_chunk *chunk = track_chunk(walk->model->tracks[item->track], item->row, &i);
 
 	facts.is_tensor_core = name_class(&walk->names, walk->model, chunk->name[i]);
-	inputs = span_inputs(chunk, i);
-	if (!inputs)
+	config = launch_config_of(&walk->configs, walk->model, span_inputs(chunk, i));
+	if (!config)
 		return facts;
-	if (inputs != walk->config_of)
-		launch_config_read(&walk->config, model_text(walk->model, walk->config_of = inputs));
-	facts.has_efficiency = launch_config_has(&walk->config, LAUNCH_BLOCKS_PER_SM);
+	facts.has_efficiency = launch_config_has(config, LAUNCH_BLOCKS_PER_SM);
 	if (facts.has_efficiency)
-		facts.efficiency = walk->config.numbers[LAUNCH_BLOCKS_PER_SM];
+		facts.efficiency = config->numbers[LAUNCH_BLOCKS_PER_SM];
 	facts.efficiency = facts.efficiency < 1 ? facts.efficiency : 1;
-	facts.has_occupancy = launch_config_occupancy(&walk->config, &facts.occupancy);
+	facts.has_occupancy = launch_config_occupancy(config, &facts.occupancy);
 	return facts;
 }
 
@@ -151,6 +149,7 @@ void device_use_fill(struct use_window *windows, size_t count, const struct mode
 	add_shares(&walk);
 	name_classes_release(&walk.names);
 	free(walk.changes);
+	launch_configs_release(&walk.configs);
 }
 
 /* ---- columns ---- */

@@ -165,9 +165,7 @@ struct fold {
 	struct kernel *kernels;
 	uint32_t count, capacity;
 	uint64_t outside;
-	struct launch_config config;
-	uint32_t config_of; /* string that `config` was read from */
-	bool has_config;
+	struct launch_configs configs;
 };
 
 static struct kernel *kernel_of(struct fold *fold, uint32_t name)
@@ -206,14 +204,10 @@ static void add_shape(struct kernel *kernel, int which, const double *numbers)
 
 static void add_config(struct fold *fold, struct kernel *kernel, uint32_t inputs, int64_t dur_ns)
 {
-	const struct launch_config *config = &fold->config;
+	const struct launch_config *config = launch_config_of(&fold->configs, fold->model, inputs);
 	double weight = (double)dur_ns, occupancy;
 
-	if (inputs != fold->config_of) {
-		fold->config_of = inputs;
-		fold->has_config = launch_config_read(&fold->config, model_text(fold->model, inputs));
-	}
-	if (!inputs || !fold->has_config) {
+	if (!config) {
 		kernel->is_mixed[0] = kernel->is_mixed[1] = true;
 		return;
 	}
@@ -376,7 +370,7 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct launches own = {0};
-	struct fold fold = {.model = model, .options = options, .config_of = MODEL_NONE};
+	struct fold fold = {.model = model, .options = options};
 
 	fold.launches = launches_get(&own, model, options);
 	for (uint32_t track = 0; track < model->tracks_count; track++)
@@ -396,6 +390,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		table->empty = fold.outside ? "no kernel was launched in the selected steps"
 		                            : "no kernels of a device were recorded";
 	device_work_release(&fold.work);
+	launch_configs_release(&fold.configs);
 	number_map_release(&fold.by_name);
 	free(fold.kernels);
 	launches_release(&own);

@@ -5,6 +5,9 @@
  */
 #include "model/launch_config.h"
 
+#include "base/memory.h"
+#include "model/model.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,4 +173,39 @@ bool launch_config_read(struct launch_config *config, const char *text)
 		text += *text == ';';
 	}
 	return config->has_numbers || config->has_texts;
+}
+
+/* ---- read once ---- */
+
+#define SLOTS 1024
+
+struct launch_config_slot {
+	uint32_t string; /* 0: none yet */
+	bool is_known;
+	struct launch_config config;
+};
+
+const struct launch_config *launch_config_of(struct launch_configs *configs, const struct model *model, uint32_t string)
+{
+	struct launch_config_slot *slot;
+
+	if (!string)
+		return NULL;
+	if (!configs->slots) {
+		configs->slots = memory_resize(NULL, SLOTS, sizeof(*configs->slots));
+		for (int i = 0; i < SLOTS; i++)
+			configs->slots[i].string = 0;
+	}
+	slot = &configs->slots[string % SLOTS];
+	if (slot->string != string) {
+		slot->string = string;
+		slot->is_known = launch_config_read(&slot->config, model_text(model, string));
+	}
+	return slot->is_known ? &slot->config : NULL;
+}
+
+void launch_configs_release(struct launch_configs *configs)
+{
+	free(configs->slots);
+	configs->slots = NULL;
 }

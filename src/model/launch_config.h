@@ -85,4 +85,21 @@ size_t launch_config_write(const struct launch_config *config, char *out);
 /* Clears and fills it. False when the text is none of these: nothing is known then. Facts with other names are left out. */
 bool launch_config_read(struct launch_config *config, const char *text);
 
+/* What was read lately, by string: many launches share one text, and reading it takes longer than all else that is done with it.
+ *
+ *     struct launch_configs configs = {0};
+ *     const struct launch_config *config = launch_config_of(&configs, model, inputs); // valid until the next call
+ *     launch_configs_release(&configs);
+ */
+struct launch_configs {
+	struct launch_config_slot *slots;
+};
+
+struct model;
+
+/* NULL: nothing is known of it. */
+const struct launch_config *launch_config_of(struct launch_configs *configs, const struct model *model,
+                                             uint32_t string);
+void launch_configs_release(struct launch_configs *configs);
+
 #endif

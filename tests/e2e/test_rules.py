@@ -66,6 +66,21 @@ def steps_and_stalls(distance):
     return steps([9000 if i % distance == distance - 1 else 1000 + i % 3 for i in range(40)])
 
 
+def reads_a_value():
+    """Guide 004's pattern: kernel, copy to the host, work of the host, kernel."""
+    trace = Trace(deviceProperties=[H100])
+    for number in range(2):
+        start = 1000 * number
+        trace.step(number, start, 1000)
+        trace.launch("cudaLaunchKernel", start + 10, 5, "nvjet_tst_128x128", start + 20, 600)
+        trace.op("aten::_local_scalar_dense", start + 30, 610)
+        trace.launch("cudaMemcpyAsync", start + 35, 5, "Memcpy DtoH (Device -> Pageable)", start + 620, 2, "gpu_memcpy", bytes=4)
+        trace.call("cudaStreamSynchronize", start + 42, 588)
+        trace.op("python_work", start + 650, 250)
+        trace.launch("cudaLaunchKernel", start + 910, 5, "nvjet_tst_128x128", start + 922, 70)
+    return trace
+
+
 def memory(share):
     trace = busy()
     size = int(H100["totalGlobalMem"] * share)
@@ -111,11 +126,12 @@ RULES = {
     "SS204": ((lambda: steps([1000] * 5, 200), "160.0 us"), lambda: steps([1000] * 5), LEGACY),
     "SS205": ((BERT, "92.0 % of a step"), QWEN, NO_OPERATORS),
     "SS206": ((ALEXNET, "cudaDeviceGetStreamPriorityRange"), QWEN, CPU_ONLY),
+    "SS207": ((reads_a_value, "2 copies to the host, the thread waits for 2 of them"), QWEN, CPU_ONLY),
     "SS208": ((BERT, "6.9 %"), QWEN, CPU_ONLY),
     "SS209": ((BERT, "kernels are shorter"), RESNET, CPU_ONLY),
     "SS210": ((BERT, "pieces of work wait"), QWEN, CPU_ONLY),
     "SS302": ((V100_TRAINING, "on tensor cores: 0.0 %"), QWEN, RESNET),
-    "SS303": ((ONE_RANK, "44.0 % of the multiprocessors"), QWEN, RESNET),
+    "SS303": ((ONE_RANK, "25.8 % of the multiprocessors"), QWEN, RESNET),
     "SS304": ((QWEN, "57.9 % of a step"), RESNET, CPU_ONLY),
     "SS305": ((lambda: attention("aten::_softmax"), "2 % of the time of devices"), QWEN, CPU_ONLY),
     "SS307": ((RESNET, "12 copies, 110 MiB"), QWEN, CPU_ONLY),

@@ -72,12 +72,12 @@ VERDICTS = {
     "traces/lightning/0_trace.json.gz": "unknown",
     "traces/lightning/@9946c108/0_trace.json": "unknown",
     "traces/lightning/@c86b649e/0_trace.json.gz": "unknown",
-    # eight ranks of a DLRM: those that come first to the exchange wait in it, the late ones (4 to 7, 2) launch meanwhile
+    # eight ranks of a DLRM: those that come first to the exchange wait in it, the late ones (2, 5 to 7) launch meanwhile
     "traces/param/et_replay/tests/inputs/dlrm_kineto/worker0_step_12.1694128201545.pt.trace.json.gz": "mixed",
     "traces/param/et_replay/tests/inputs/dlrm_kineto/worker1_step_12.1694128201556.pt.trace.json.gz": "communication-bound",
     "traces/param/et_replay/tests/inputs/dlrm_kineto/worker2_step_12.1694128201554.pt.trace.json.gz": "launch-bound",
     "traces/param/et_replay/tests/inputs/dlrm_kineto/worker3_step_12.1694128201557.pt.trace.json.gz": "communication-bound",
-    "traces/param/et_replay/tests/inputs/dlrm_kineto/worker4_step_12.1694128201547.pt.trace.json.gz": "launch-bound",
+    "traces/param/et_replay/tests/inputs/dlrm_kineto/worker4_step_12.1694128201547.pt.trace.json.gz": "mixed",
     "traces/param/et_replay/tests/inputs/dlrm_kineto/worker5_step_12.1694128201549.pt.trace.json.gz": "launch-bound",
     "traces/param/et_replay/tests/inputs/dlrm_kineto/worker6_step_12.1694128201553.pt.trace.json.gz": "launch-bound",
     "traces/param/et_replay/tests/inputs/dlrm_kineto/worker7_step_12.1694128201553.pt.trace.json.gz": "launch-bound",

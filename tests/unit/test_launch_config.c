@@ -11,9 +11,11 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/launch_config.h"
+#include "model/model.h"
 
 static void facts_survive_their_text(void **state)
 {
@@ -105,6 +107,29 @@ static void other_texts_do_no_harm(void **state)
 	assert_true(config.numbers[LAUNCH_BYTES] == 7);
 }
 
+static void a_text_that_was_read_is_found_again_also_behind_many_others(void **state)
+{
+	struct launch_configs configs = {0};
+	struct model model;
+	char text[32];
+	uint32_t first, other, bad;
+
+	model_init(&model, 0);
+	first = intern_add(&model.strings, "bytes=1");
+	bad = intern_add(&model.strings, "no facts");
+	assert_null(launch_config_of(&configs, &model, 0));
+	assert_true(launch_config_of(&configs, &model, first)->numbers[LAUNCH_BYTES] == 1);
+	for (int i = 2; i < 5000; i++) { /* many more than there is room for */
+		snprintf(text, sizeof(text), "bytes=%d", i);
+		other = intern_add(&model.strings, text);
+		assert_true(launch_config_of(&configs, &model, other)->numbers[LAUNCH_BYTES] == i);
+	}
+	assert_true(launch_config_of(&configs, &model, first)->numbers[LAUNCH_BYTES] == 1);
+	assert_null(launch_config_of(&configs, &model, bad));
+	launch_configs_release(&configs);
+	model_release(&model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +138,7 @@ int main(void)
 		cmocka_unit_test(the_longest_text_has_room),
 		cmocka_unit_test(an_occupancy_of_nothing_is_believed_of_small_launches_only),
 		cmocka_unit_test(other_texts_do_no_harm),
+		cmocka_unit_test(a_text_that_was_read_is_found_again_also_behind_many_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

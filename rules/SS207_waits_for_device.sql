@@ -1,0 +1,23 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- id: SS207
+-- title: The host waits for the device, and then the device for the host
+-- severity: problem
+-- verdict: sync-bound
+-- needs: step_breakdown.ratio
+-- threshold: share = 0.02 (of a step, ours: copies to the host cost little where the device has other work. Guide 004's pattern of
+--   .cpu(): kernel, gap, copy to the host, work of the processor, kernel)
+-- advice: keep sums on the device and read them every 50 steps; copy with non_blocking=True into pinned memory and read it a step later,
+--   behind a synchronization; no item(), cpu(), nonzero() or "if tensor" in the loop
+-- wrong: the value decides what is launched next
+SELECT coalesce(w.line, w.module || ', ' || w.operation, w.operation) AS place,
+       w.calls || ' copies to the host, the thread waits for ' || w.waited_count || ' of them, ' || as_time(w.wait_ns)
+         || '; behind them the device does nothing for ' || as_share(min(1, w.idle_after_ns * 1.0 / s.all_ns)) || ' of a step' AS evidence,
+       min(1, w.idle_after_ns * 1.0 / s.all_ns) * s.step_ns AS saving_ns, 0.8 AS confidence
+FROM copy_waits w, (SELECT sum(total_ns) AS all_ns, sum(mean_ns) AS step_ns FROM step_breakdown) s
+WHERE w.waited_count > 0 AND w.idle_after_ns > :share * s.all_ns
+UNION ALL
+SELECT (SELECT call FROM runtime_calls WHERE is_synchronizing ORDER BY total_ns DESC LIMIT 1),
+       'the device is done, and for ' || as_share(ratio) || ' of a step, ' || as_time(mean_ns)
+         || ', a thread has not noticed yet: ' || (SELECT sum(calls) FROM runtime_calls WHERE is_synchronizing) || ' calls that wait for it',
+       mean_ns, 0.7
+FROM step_breakdown WHERE part = 'idle: synchronization' AND ratio > :share
