@@ -159,14 +159,16 @@ static double sum_of_ratios(struct report *report, const char *table_name, const
 struct evidence {
 	bool has_device, has_steps;
 	double compute; /* share of a step: of kernels that compute; without a device of forward, backward and optimizer */
-	double nothing; /* share of a step in which the device did nothing and nothing was recorded of its threads */
+	double no_phase; /* share of a step outside all phases; 0 with a device */
+	double nothing;  /* share of a step in which the device did nothing and nothing was recorded of its threads */
 };
 
 static struct evidence look_around(struct report *report)
 {
 	static const char *const kernels[] = {"compute kernels", NULL},
 				 *const nothing[] = {"idle: nothing recorded", NULL},
-				 *const phases[] = {"forward", "backward", "optimizer", NULL};
+				 *const phases[] = {"forward", "backward", "optimizer", NULL},
+				 *const other[] = {"other", NULL};
 	struct evidence evidence = {
 		.has_device = report_table(report, "step_breakdown")->row_count,
 		.has_steps = report_table(report, "step_time")->row_count,
@@ -177,6 +179,7 @@ static struct evidence look_around(struct report *report)
 		evidence.nothing = sum_of_ratios(report, "step_breakdown", "part", nothing);
 	} else {
 		evidence.compute = sum_of_ratios(report, "phases", "name", phases);
+		evidence.no_phase = sum_of_ratios(report, "phases", "name", other);
 	}
 	return evidence;
 }
@@ -235,6 +238,9 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 		                            "for %s of a step the device did nothing, and nothing was recorded of "
 		                            "the threads that drive it",
 		                            units_ratio(a, evidence->nothing)));
+	else if (has_problems && !evidence->has_device && evidence->compute <= 0)
+		decide_unknown(table, arena_printf(&table->arena,
+		                                   "%s; neither phases nor work of a device were recorded", most));
 	else if (!has_problems && (is_busy || !evidence->has_device))
 		decide(table, "healthy", first->ratio, margin, most);
 	else if (is_busy)
