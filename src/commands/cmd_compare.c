@@ -5,12 +5,15 @@
 #include "commands/command.h"
 
 #include "base/memory.h"
+#include "commands/compare_baseline.h"
+#include "commands/compare_files.h"
 #include "commands/load_run.h"
 #include "compare/comparison.h"
 #include "output/comparison_json.h"
 #include "output/comparison_text.h"
 #include "output/csv.h"
 #include "output/json.h"
+#include "store/key_numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,6 +24,9 @@
 static const char *steps, *table_name, *output, *smallest, *tolerance, *noise;
 static int64_t memory_bytes;
 static bool is_json, is_csv, is_long, is_explained;
+static const char *tier, *thresholds, *fail_on, *style_name, *called;
+static struct compare_baseline baseline;
+static struct compare_files files;
 
 static const struct option options[] = {
 	OPTION_GROUP("What is compared"),
@@ -29,7 +35,27 @@ static const struct option options[] = {
 	OPTION_TEXT("tolerance", 0, &tolerance, "PERCENT", "\"no difference\" must rule out changes of this size (3)"),
 	OPTION_TEXT("noise", 0, &noise, "PERCENT",
                     "how much runs differ from each other, assumed where no repeats tell it (1)"),
+	OPTION_GROUP("Limits"),
+	OPTION_TEXT("tier", 0, &tier, "NAME", "the limits of rlhf-canary: default, smoke, perf or nightly"),
+	OPTION_TEXT("thresholds", 0, &thresholds, "FILE", "YAML with limits: max_step_time_increase_pct: 5"),
+	OPTION_TEXT("fail-on", 0, &fail_on, "WHAT",
+                    "regression, limits (when limits are given) or never: when to exit with 1, or with 5"),
+	OPTION_GROUP("A base from the run history"),
+	OPTION_TEXT("baseline", 0, &baseline.word, "KEPT",
+                    "best, last, a number or a name: all operands are the new side then"),
+	OPTION_TEXT("history", 0, &baseline.history, "FILE", "the history, as in 'stepscope history'"),
+	OPTION_TEXT("series", 0, &baseline.series, "NAME", "the series to look in; by default that of the new run"),
+	OPTION_GROUP("For CI"),
+	OPTION_TEXT("markdown", 0, &files.markdown, "FILE", "a comment for a pull request, at most 65,000 bytes"),
+	OPTION_TEXT("junit", 0, &files.junit, "FILE", "JUnit XML: a case per quantity and limit"),
+	OPTION_TEXT("benchmark-smaller", 0, &files.smaller, "FILE",
+                    "the new side for github-action-benchmark: customSmallerIsBetter"),
+	OPTION_TEXT("benchmark-bigger", 0, &files.bigger, "FILE", "the same: customBiggerIsBetter"),
+	OPTION_FLAG("github", 0, &files.is_github,
+                    "annotations on stderr, the job's summary and outputs where GitHub's variables say"),
+	OPTION_TEXT("name", 0, &called, "NAME", "what these files call the comparison; by default the series"),
 	OPTION_GROUP("Form"),
+	OPTION_TEXT("style", 0, &style_name, "NAME", "canary: the tables of rlhf-canary's notebook"),
 	OPTION_FLAG("long", 0, &is_long, "everything that contributes to the difference"),
 	OPTION_TEXT("table", 't', &table_name, "NAME",
                     "one table: verdict, metrics, differences, contributions or runs"),
@@ -76,9 +102,30 @@ static enum status parse_options(struct comparison_options *compare, struct anal
 	return STATUS_OK;
 }
 
+static enum status parse_gate(enum gate_rule *rule, struct limits *limits, struct error *err)
+{
+	*rule = tier || thresholds ? GATE_LIMITS : GATE_REGRESSION;
+	if (fail_on && !gate_rule_parse(fail_on, rule))
+		return error_set(err, STATUS_USAGE, "option '--fail-on' wants regression, limits or never, got '%s'",
+		                 fail_on);
+	if (*rule == GATE_LIMITS && !tier && !thresholds)
+		return error_set(err, STATUS_USAGE, "option '--fail-on limits' wants '--tier' or '--thresholds'");
+	if (!limits_init(limits, tier ? tier : "default"))
+		return error_set(err, STATUS_USAGE, "option '--tier' wants %s, got '%s'", limit_tiers, tier);
+	if (style_name && strcmp(style_name, "canary") != 0)
+		return error_set(err, STATUS_USAGE, "option '--style' wants canary, got '%s'", style_name);
+	return thresholds ? limits_read(limits, thresholds, err) : STATUS_OK;
+}
+
 /* How many of the operands are the base. */
 static enum status split_operands(const struct options_result *arguments, int *base_count, struct error *err)
 {
+	if (baseline.word) {
+		*base_count = 0;
+		if (arguments->operand_count && !arguments->has_terminator)
+			return STATUS_OK;
+		return error_set(err, STATUS_USAGE, "compare --baseline takes the runs of the new side only");
+	}
 	*base_count = arguments->has_terminator ? arguments->before_terminator : 1;
 	if (*base_count >= 1 && arguments->operand_count > *base_count &&
 	    (arguments->has_terminator || arguments->operand_count == 2))
@@ -90,7 +137,14 @@ static enum status split_operands(const struct options_result *arguments, int *b
 
 /* ---- reading ---- */
 
-static enum status read_run(struct compared_run *run, const char *operand, const struct analysis_options *analysis,
+struct sides {
+	struct compared_run *runs; /* the base first */
+	int base_count, count;
+	struct arena arena;
+	const char *series, *identity; /* of the last run that was read, one of the new side */
+};
+
+static enum status read_run(struct sides *sides, const char *operand, const struct analysis_options *analysis,
                             struct error *err)
 {
 	struct loaded_run loaded;
@@ -100,11 +154,44 @@ static enum status read_run(struct compared_run *run, const char *operand, const
 	if (status)
 		return status;
 	report_init(&report, &loaded.model, analysis, loaded.path);
-	compared_run_init(run, &report);
+	compared_run_init(&sides->runs[sides->count++], &report);
+	sides->series = arena_dup(&sides->arena, key_numbers_series(&report));
+	sides->identity = arena_dup(&sides->arena, key_numbers_identity(&report));
 	tell_defects(&report);
 	report_release(&report);
 	loaded_run_release(&loaded);
 	return STATUS_OK;
+}
+
+static void sides_init(struct sides *sides, int operands, int base_count)
+{
+	*sides = (struct sides){.base_count = base_count};
+	sides->runs = memory_resize(NULL, (size_t)operands + 1, sizeof(*sides->runs));
+	memset(sides->runs, 0, ((size_t)operands + 1) * sizeof(*sides->runs));
+	arena_init(&sides->arena, 0);
+}
+
+static void sides_release(struct sides *sides)
+{
+	while (sides->count > 0)
+		compared_run_release(&sides->runs[--sides->count]);
+	free(sides->runs);
+	arena_release(&sides->arena);
+}
+
+/* The base out of the history last: which series, is known from the new side then. */
+static enum status read_sides(struct sides *sides, const struct options_result *arguments,
+                              const struct analysis_options *analysis, struct error *err)
+{
+	enum status status = STATUS_OK;
+
+	sides->count = baseline.word ? 1 : 0;
+	for (int i = 0; i < arguments->operand_count && !status; i++)
+		status = read_run(sides, arguments->operands[i], analysis, err);
+	if (status || !baseline.word)
+		return status;
+	sides->base_count = 1;
+	return compare_baseline_load(&baseline, sides->series, sides->identity, &sides->runs[0], err);
 }
 
 /* ---- writing ---- */
@@ -143,7 +230,7 @@ static enum status add_table(struct buffer *text, const struct comparison *compa
 	return STATUS_OK;
 }
 
-static enum status print(const struct comparison *comparison, struct error *err)
+static enum status print(const struct comparison *comparison, const struct compare_output *of, struct error *err)
 {
 	const struct text_style style = {common.width, common.is_color, common.is_utf8};
 	enum status status = STATUS_OK;
@@ -152,6 +239,8 @@ static enum status print(const struct comparison *comparison, struct error *err)
 	buffer_init(&text, MAXIMUM_OUTPUT);
 	if (table_name)
 		status = add_table(&text, comparison, &style, err);
+	else if (style_name)
+		compare_canary(&text, of);
 	else if (is_json)
 		comparison_json(&text, comparison);
 	else
@@ -162,41 +251,52 @@ static enum status print(const struct comparison *comparison, struct error *err)
 	return status;
 }
 
-/* The answer was printed: nothing to add on stderr. */
-static enum status judge(const struct comparison *comparison)
+/* With limits the sentence says which; else the answer was printed and there is nothing to add on stderr. */
+static enum status judge(const struct gate *gate, struct error *err)
 {
-	const char *result = table_get(&comparison->verdict, 0, COMPARISON_RESULT)->text;
+	struct error silent;
 
-	if (!strcmp(result, RESULT_SAME) || !strcmp(result, RESULT_IMPROVEMENT))
-		return STATUS_OK;
-	return strcmp(result, RESULT_REGRESSION) ? STATUS_INCONCLUSIVE : STATUS_LIMIT;
+	return gate_status(gate, gate->limits.row_count ? err : &silent);
+}
+
+static enum status answer(const struct comparison *comparison, const struct gate *gate, const char *series,
+                          struct error *err)
+{
+	const struct compare_output of = {comparison, gate, called ? called : series};
+	enum status status = print(comparison, &of, err);
+
+	if (!status)
+		status = compare_files_write(&files, &of, err);
+	return status ? status : judge(gate, err);
 }
 
 /* ---- the command ---- */
 
 static enum status compare(const struct options_result *arguments, int base_count, struct error *err)
 {
-	int count = arguments->operand_count, read = 0;
 	struct comparison_options compare_options;
 	struct analysis_options analysis = {0};
 	struct comparison comparison;
-	struct compared_run *runs;
+	struct limits limits;
+	struct sides sides;
+	enum gate_rule rule;
+	struct gate gate;
 	enum status status = parse_options(&compare_options, &analysis, err);
 
-	if (status)
+	if (status || (status = parse_gate(&rule, &limits, err)))
 		return status;
-	runs = memory_resize(NULL, (size_t)count, sizeof(*runs));
-	while (read < count && !(status = read_run(&runs[read], arguments->operands[read], &analysis, err)))
-		read++;
+	sides_init(&sides, arguments->operand_count, base_count);
+	status = read_sides(&sides, arguments, &analysis, err);
 	if (!status) {
-		comparison_init(&comparison, runs, base_count, runs + base_count, count - base_count, &compare_options);
-		status = print(&comparison, err);
-		status = status ? status : judge(&comparison);
+		base_count = sides.base_count;
+		comparison_init(&comparison, sides.runs, base_count, sides.runs + base_count, sides.count - base_count,
+		                &compare_options);
+		gate_init(&gate, &comparison, tier || thresholds ? &limits : NULL, rule);
+		status = answer(&comparison, &gate, sides.series, err);
+		gate_release(&gate);
 		comparison_release(&comparison);
 	}
-	while (read > 0)
-		compared_run_release(&runs[--read]);
-	free(runs);
+	sides_release(&sides);
 	return status;
 }
 
@@ -211,7 +311,7 @@ static int run(const struct options_result *arguments, struct error *err)
 const struct command command_compare = {
 	.name = "compare",
 	.summary = "Say whether a run is slower than another, how sure that is, and why",
-	.usage = "stepscope compare [options] BASE NEW\n       stepscope compare [options] BASE... -- NEW...",
+	.usage = "stepscope compare [options] BASE NEW\n       stepscope compare [options] BASE... -- NEW...\n       stepscope compare [options] --baseline KEPT NEW...",
 	.examples = "  stepscope compare runs/main runs/mine\n"
 		    "  stepscope compare runs/main.* -- runs/mine.*\n"
 		    "  stepscope compare trace1.json.gz trace2.json.gz --json > comparison.json",
