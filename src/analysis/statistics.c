@@ -80,7 +80,7 @@ double student_t_limit(double outside, double degrees)
 
 	while (student_t_outside(high, degrees) > outside && high < 1e12)
 		high *= 2;
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 64; i++) {
 		double t = (low + high) / 2;
 
 		if (student_t_outside(t, degrees) > outside)

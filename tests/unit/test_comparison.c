@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Comparisons of runs that are made by hand: what the tables must say, and that they sum up.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "compare/comparison.h"
+
+#include "base/memory.h"
+#include "near.h"
+
+#include <string.h>
+
+#define STEPS 50
+
+/* Steps of `ms`, each a little different; compared_run_release() gives them back. */
+static void make_run(struct compared_run *run, double ms, double tokens)
+{
+	memset(run, 0, sizeof(*run));
+	arena_init(&run->arena, 0);
+	run->name = run->path = "run";
+	run->steps = memory_resize(NULL, STEPS, sizeof(*run->steps));
+	run->steps_count = STEPS;
+	memset(run->steps, 0, STEPS * sizeof(*run->steps));
+	for (int i = 0; i < STEPS; i++) {
+		run->steps[i] = (struct compared_step){.number = i,
+		                                       .dur_ns = 1e6 * ms * (1 + 0.001 * ((i * 7) % 5 - 2)),
+		                                       .has_tokens = tokens > 0,
+		                                       .tokens = tokens};
+	}
+	if (tokens > 0) {
+		compared_run_add_fact(run, FACT_WORK, "tokens per step", arena_printf(&run->arena, "%.0f", tokens));
+		compared_run_add_value(run, "tokens_per_s", tokens / ms * 1000);
+	}
+	compared_run_add_value(run, "step_time_mean", 1e6 * ms);
+}
+
+static void add_part(struct compared_run *run, const char *level, const char *name, const char *family, double ms)
+{
+	compared_run_add_part(run, &(struct compared_part){level, name, family, 1e6 * ms, true, 1});
+}
+
+struct pair {
+	struct compared_run base, new;
+	struct comparison comparison;
+};
+
+static void compare(struct pair *pair)
+{
+	comparison_init(&pair->comparison, &pair->base, 1, &pair->new, 1, NULL);
+}
+
+static void release(struct pair *pair)
+{
+	comparison_release(&pair->comparison);
+	compared_run_release(&pair->base);
+	compared_run_release(&pair->new);
+}
+
+static const char *verdict_text(const struct pair *pair, int column)
+{
+	const struct table_cell *cell = table_get(&pair->comparison.verdict, 0, column);
+
+	return cell->has_value ? cell->text : NULL;
+}
+
+static const char *result_of(const struct pair *pair, const char *metric)
+{
+	return table_get(&pair->comparison.metrics, comparison_metric(&pair->comparison, metric), METRIC_RESULT)->text;
+}
+
+static void a_slower_run_is_a_regression(void **state)
+{
+	struct pair pair;
+
+	make_run(&pair.base, 10, 0);
+	make_run(&pair.new, 11, 0);
+	compare(&pair);
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_REGRESSION);
+	assert_double_equal(table_get(&pair.comparison.verdict, 0, COMPARISON_RATIO)->d, 0.1, 1e-9);
+	assert_string_equal(result_of(&pair, "step_time_mean"), RESULT_REGRESSION);
+	assert_string_equal(result_of(&pair, "peak_memory"), RESULT_NOT_MEASURED);
+	assert_true(table_get(&pair.comparison.verdict, 0, COMPARISON_IS_COMPARABLE)->b);
+	release(&pair);
+}
+
+static void half_the_tokens_are_compared_by_the_token(void **state)
+{
+	struct pair pair;
+
+	make_run(&pair.base, 10, 1000);
+	make_run(&pair.new, 6, 500);
+	compare(&pair);
+	assert_string_equal(verdict_text(&pair, COMPARISON_METRIC), "time_per_token");
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_REGRESSION);
+	assert_double_equal(table_get(&pair.comparison.verdict, 0, COMPARISON_RATIO)->d, 0.2, 1e-9);
+	assert_non_null(strstr(verdict_text(&pair, COMPARISON_EXPLANATION), "tokens per step 1000 -> 500"));
+	assert_false(table_get(&pair.comparison.verdict, 0, COMPARISON_IS_COMPARABLE)->b);
+	release(&pair);
+}
+
+static void other_work_of_unknown_amount_is_not_comparable(void **state)
+{
+	struct pair pair;
+
+	make_run(&pair.base, 10, 0);
+	make_run(&pair.new, 6, 0);
+	compared_run_add_fact(&pair.base, FACT_WORK, "train.micro_batch", "8");
+	compared_run_add_fact(&pair.new, FACT_WORK, "train.micro_batch", "4");
+	compare(&pair);
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_NOT_COMPARABLE);
+	assert_non_null(strstr(verdict_text(&pair, COMPARISON_SENTENCE), "train.micro_batch 8 -> 4"));
+	assert_string_equal(result_of(&pair, "step_time_mean"), RESULT_NOT_COMPARABLE);
+	release(&pair);
+}
+
+static void the_same_work_in_other_portions_is_comparable_and_named(void **state)
+{
+	struct pair pair;
+
+	make_run(&pair.base, 10, 1000);
+	make_run(&pair.new, 12, 1000);
+	compared_run_add_fact(&pair.base, FACT_WORK, "train.micro_batch", "8");
+	compared_run_add_fact(&pair.new, FACT_WORK, "train.micro_batch", "1");
+	compare(&pair);
+	assert_string_equal(verdict_text(&pair, COMPARISON_METRIC), "step_time");
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_REGRESSION);
+	assert_true(table_get(&pair.comparison.verdict, 0, COMPARISON_IS_COMPARABLE)->b);
+	assert_non_null(strstr(verdict_text(&pair, COMPARISON_EXPLANATION), "micro_batch 8 -> 1"));
+	release(&pair);
+}
+
+static void another_model_is_not_comparable_though_tokens_are_known(void **state)
+{
+	struct pair pair;
+
+	make_run(&pair.base, 10, 1000);
+	make_run(&pair.new, 20, 1000);
+	compared_run_add_fact(&pair.base, FACT_WORK, "model.layers", "2");
+	compared_run_add_fact(&pair.new, FACT_WORK, "model.layers", "4");
+	compare(&pair);
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_NOT_COMPARABLE);
+	release(&pair);
+}
+
+static void other_hardware_is_said_and_does_not_hide_the_change(void **state)
+{
+	struct pair pair;
+
+	make_run(&pair.base, 10, 0);
+	make_run(&pair.new, 20, 0);
+	compared_run_add_fact(&pair.base, FACT_HARDWARE, "devices", "8");
+	compared_run_add_fact(&pair.new, FACT_HARDWARE, "devices", "4");
+	compared_run_add_fact(&pair.base, FACT_SOFTWARE, "torch.version", "2.13.0"); /* on one side only */
+	compare(&pair);
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_REGRESSION);
+	assert_string_equal(verdict_text(&pair, COMPARISON_EXPLANATION), "not the same: devices 8 -> 4");
+	assert_int_equal(pair.comparison.differences.row_count, 1);
+	release(&pair);
+}
+
+static void contributions_sum_to_the_difference_of_their_level(void **state)
+{
+	const struct table *table;
+	double sum = 0, shares = 0;
+	struct pair pair;
+
+	make_run(&pair.base, 10, 0);
+	make_run(&pair.new, 11, 0);
+	add_part(&pair.base, "operator", "mm", NULL, 6);
+	add_part(&pair.base, "operator", "gone", NULL, 1);
+	add_part(&pair.base, "operator", "(rest)", NULL, 3);
+	add_part(&pair.new, "operator", "mm", NULL, 8);
+	add_part(&pair.new, "operator", "added", NULL, 0.25);
+	add_part(&pair.new, "operator", "(rest)", NULL, 2.75);
+	compare(&pair);
+	table = &pair.comparison.contributions;
+	assert_int_equal(table->row_count, 4);
+	assert_string_equal(table_get(table, 0, CONTRIBUTION_NAME)->text, "mm");
+	assert_string_equal(table_get(table, 1, CONTRIBUTION_NOTE)->text, "only in the base");
+	for (int row = 0; row < table->row_count; row++) {
+		sum += table_get(table, row, CONTRIBUTION_DELTA)->d;
+		shares += table_get(table, row, CONTRIBUTION_RATIO)->d;
+	}
+	assert_double_equal(sum, 1e6, 1e-3);
+	assert_double_equal(shares, 1, 1e-12);
+	assert_false(table_get(table, 0, CONTRIBUTION_IS_CERTAIN)->has_value);
+	assert_non_null(strstr(verdict_text(&pair, COMPARISON_CAUSE), "mm +2.000 ms"));
+	release(&pair);
+}
+
+static void renamed_kernels_are_one_row(void **state)
+{
+	const struct table *table;
+	struct pair pair;
+
+	make_run(&pair.base, 10, 0);
+	make_run(&pair.new, 11, 0);
+	add_part(&pair.base, "kernel", "sgemm_64", "matrix product", 4);
+	add_part(&pair.base, "kernel", "sgemm_128", "matrix product", 1);
+	add_part(&pair.base, "kernel", "both_gemm", "matrix product", 2);
+	add_part(&pair.base, "kernel", "old_add", "old_add", 1);
+	add_part(&pair.new, "kernel", "nvjet", "matrix product", 6);
+	add_part(&pair.new, "kernel", "both_gemm", "matrix product", 2);
+	compare(&pair);
+	table = &pair.comparison.contributions;
+	assert_int_equal(table->row_count, 3);
+	assert_string_equal(table_get(table, 0, CONTRIBUTION_NAME)->text, "matrix product (renamed)");
+	assert_double_equal(table_get(table, 0, CONTRIBUTION_DELTA)->d, 1e6, 1e-3);
+	assert_double_equal(table_get(table, 0, CONTRIBUTION_BASE_CALLS)->d, 2, 1e-12);
+	assert_string_equal(table_get(table, 1, CONTRIBUTION_NAME)->text, "old_add");
+	assert_string_equal(table_get(table, 2, CONTRIBUTION_NAME)->text, "both_gemm");
+	release(&pair);
+}
+
+static void values_that_are_not_finite_need_no_statistics(void **state)
+{
+	struct pair pair;
+
+	make_run(&pair.base, 10, 0);
+	make_run(&pair.new, 10, 0);
+	compared_run_add_value(&pair.base, "not_finite", 0);
+	compared_run_add_value(&pair.new, "not_finite", 2);
+	compare(&pair);
+	assert_string_equal(result_of(&pair, "not_finite"), RESULT_REGRESSION);
+	release(&pair);
+}
+
+static void a_run_without_steps_is_not_measured(void **state)
+{
+	struct pair pair;
+
+	make_run(&pair.base, 10, 0);
+	make_run(&pair.new, 10, 0);
+	pair.new.steps_count = 0;
+	pair.new.no_steps = "it had none";
+	compare(&pair);
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_NOT_MEASURED);
+	assert_non_null(strstr(verdict_text(&pair, COMPARISON_SENTENCE), "it had none"));
+	release(&pair);
+}
+
+/* An uncertain metric among many is no finding; alone it would be. */
+static void the_other_metrics_share_their_chance_of_error(void **state)
+{
+	static const char *const names[] = {"final_loss", "peak_memory", "step_time_p95", "tokens_per_s"};
+	struct compared_run runs[6];
+	struct comparison comparison;
+	int row;
+
+	for (int i = 0; i < 6; i++) {
+		make_run(&runs[i], 10, 0);
+		/* p = 0.02 by itself */
+		compared_run_add_value(&runs[i], names[0], exp(1 + 0.01 * (i % 3) + (i < 3 ? 0 : 0.03)));
+		for (int n = 1; n < 4; n++)
+			compared_run_add_value(&runs[i], names[n], exp(1 + 0.01 * (i % 3) + 0.001 * n * (i == 4)));
+	}
+	comparison_init(&comparison, runs, 3, runs + 3, 3, NULL);
+	row = comparison_metric(&comparison, names[0]);
+	assert_string_equal(table_get(&comparison.metrics, row, METRIC_RESULT)->text, RESULT_INCONCLUSIVE);
+	assert_true(table_get(&comparison.metrics, row, METRIC_LOW)->d > 0);
+	assert_true(table_get(&comparison.metrics, row, METRIC_P)->d > 0.08);
+	comparison_release(&comparison);
+	for (int i = 0; i < 6; i++)
+		compared_run_release(&runs[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slower_run_is_a_regression),
+		cmocka_unit_test(half_the_tokens_are_compared_by_the_token),
+		cmocka_unit_test(other_work_of_unknown_amount_is_not_comparable),
+		cmocka_unit_test(the_same_work_in_other_portions_is_comparable_and_named),
+		cmocka_unit_test(another_model_is_not_comparable_though_tokens_are_known),
+		cmocka_unit_test(other_hardware_is_said_and_does_not_hide_the_change),
+		cmocka_unit_test(contributions_sum_to_the_difference_of_their_level),
+		cmocka_unit_test(renamed_kernels_are_one_row),
+		cmocka_unit_test(values_that_are_not_finite_need_no_statistics),
+		cmocka_unit_test(a_run_without_steps_is_not_measured),
+		cmocka_unit_test(the_other_metrics_share_their_chance_of_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
