@@ -232,15 +232,10 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 		decide_unknown(table, arena_printf(&table->arena,
 		                                   "no cause was found, but %d of %d causes could not be looked for",
 		                                   silent, silent + told));
-	else if (evidence->nothing >= COMPUTE_SHARE)
-		decide_unknown(table,
-		               arena_printf(&table->arena,
-		                            "for %s of a step the device did nothing, and nothing was recorded of "
-		                            "the threads that drive it",
-		                            units_ratio(a, evidence->nothing)));
-	else if (has_problems && !evidence->has_device && evidence->compute <= 0)
+	else if (has_problems && evidence->no_phase >= COMPUTE_SHARE)
 		decide_unknown(table, arena_printf(&table->arena,
-		                                   "%s; neither phases nor work of a device were recorded", most));
+		                                   "%s; %s of a step is in no phase, and no device was recorded", most,
+		                                   units_ratio(a, evidence->no_phase)));
 	else if (!has_problems && (is_busy || !evidence->has_device))
 		decide(table, "healthy", first->ratio, margin, most);
 	else if (is_busy)
