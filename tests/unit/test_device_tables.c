@@ -267,26 +267,32 @@ static void add_launched(struct model *model, uint32_t host, int64_t call_us, in
 }
 
 /* .item() behind a kernel, and a copy into pinned memory for which nobody waits. */
+static void copies_init(struct model *model)
+{
+	uint32_t host;
+
+	model_init(model, 0);
+	host = model_add_track(model, model_add_process(model), TRACK_THREAD);
+	model_add_track(model, 0, TRACK_DEVICE);
+	add_launched(model, host, 0, 1, "cudaLaunchKernel", 2, 20, "x");
+	model_span_complete(model, host, 5 * US, 25 * US, SPAN_OP,
+	                    intern_add(&model->strings, "aten::_local_scalar_dense"));
+	add_launched(model, host, 6, 8, "cudaMemcpyAsync", 20, 24, "Memcpy DtoH (Device -> Pageable)");
+	model_span_complete(model, host, 8 * US, 17 * US, SPAN_RUNTIME,
+	                    intern_add(&model->strings, "cudaStreamSynchronize"));
+	add_launched(model, host, 40, 41, "cudaLaunchKernel", 45, 50, "x");
+	model_span_complete(model, host, 60 * US, 5 * US, SPAN_OP, intern_add(&model->strings, "aten::copy_"));
+	add_launched(model, host, 60, 61, "cudaMemcpyAsync", 70, 72, "Memcpy DtoH (Device -> Pinned)");
+	add_launched(model, host, 80, 81, "cudaMemcpyAsync", 82, 84, "Memcpy HtoD (Pageable -> Device)");
+	model_finish(model);
+}
+
 static void copies_to_the_host_are_waited_for(void **state)
 {
 	struct device_run run;
-	uint32_t host;
 	int row;
 
-	model_init(&run.model, 0);
-	host = model_add_track(&run.model, model_add_process(&run.model), TRACK_THREAD);
-	model_add_track(&run.model, 0, TRACK_DEVICE);
-	add_launched(&run.model, host, 0, 1, "cudaLaunchKernel", 2, 20, "x");
-	model_span_complete(&run.model, host, 5 * US, 25 * US, SPAN_OP,
-	                    intern_add(&run.model.strings, "aten::_local_scalar_dense"));
-	add_launched(&run.model, host, 6, 8, "cudaMemcpyAsync", 20, 24, "Memcpy DtoH (Device -> Pageable)");
-	model_span_complete(&run.model, host, 8 * US, 17 * US, SPAN_RUNTIME,
-	                    intern_add(&run.model.strings, "cudaStreamSynchronize"));
-	add_launched(&run.model, host, 40, 41, "cudaLaunchKernel", 45, 50, "x");
-	model_span_complete(&run.model, host, 60 * US, 5 * US, SPAN_OP, intern_add(&run.model.strings, "aten::copy_"));
-	add_launched(&run.model, host, 60, 61, "cudaMemcpyAsync", 70, 72, "Memcpy DtoH (Device -> Pinned)");
-	add_launched(&run.model, host, 80, 81, "cudaMemcpyAsync", 82, 84, "Memcpy HtoD (Pageable -> Device)");
-	model_finish(&run.model);
+	copies_init(&run.model);
 	compute("copy_waits", &run.model, &all_steps, &run.table);
 	assert_int_equal(run.table.row_count, 2);
 	row = find_row(&run.table, "operation", "aten::_local");
@@ -300,6 +306,77 @@ static void copies_to_the_host_are_waited_for(void **state)
 	check(&run.table, row, "waited_count", 0);
 	check(&run.table, row, "wait_ns", 0);
 	check(&run.table, row, "idle_after_ns", 10 * US);
+	run_release(&run);
+}
+
+struct part_us {
+	const char *column;
+	double us;
+};
+
+static void check_parts(const struct table *table, int row, const struct part_us *parts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		check(table, row, parts[i].column, parts[i].us * US);
+}
+
+static void a_critical_path_is_one_thing_at_each_instant(void **state)
+{
+	static const struct part_us first[] = {{"path_ns", 100},   {"data_ns", 20},  {"operator_ns", 30},
+	                                       {"runtime_ns", 10}, {"sync_ns", 15},  {"other_ns", 25},
+	                                       {"compute_ns", 0},  {"queued_ns", 0}, {"launch_ns", 0}},
+				    second[] = {{"path_ns", 100},
+	                                        {"operator_ns", 23},
+	                                        {"runtime_ns", 9},
+	                                        {"other_ns", 68}},
+				    waits[] = {{"path_ns", 84},   {"compute_ns", 18}, {"copies_ns", 6},
+	                                       {"launch_ns", 4},  {"sync_ns", 1},     {"operator_ns", 9},
+	                                       {"runtime_ns", 2}, {"other_ns", 44},   {"queued_ns", 0}};
+	struct device_run run;
+
+	run_table(&run, "critical_steps");
+	check_parts(&run.table, 0, first, sizeof(first) / sizeof(first[0]));
+	check_parts(&run.table, 1, second, sizeof(second) / sizeof(second[0]));
+	run_release(&run);
+	copies_init(&run.model); /* without steps, through the device */
+	compute("critical_steps", &run.model, &all_steps, &run.table);
+	check_parts(&run.table, 0, waits, sizeof(waits) / sizeof(waits[0]));
+	table_release(&run.table);
+	compute("critical_path", &run.model, &all_steps, &run.table);
+	check(&run.table, find_row(&run.table, "name", "x"), "total_ns", 18 * US);
+	run_release(&run);
+}
+
+/* The thread that marks the step is in a range; another one, in an operator, launches a kernel that the range waits for in the end.
+ * A second kernel, on another stream, begins when the first ends, 30 us behind its own launch. */
+static void a_critical_path_goes_through_other_threads_and_streams(void **state)
+{
+	static const struct part_us parts[] = {{"path_ns", 100}, {"host_ns", 15},    {"operator_ns", 10},
+	                                       {"launch_ns", 5}, {"compute_ns", 60}, {"queued_ns", 5},
+	                                       {"sync_ns", 5},   {"other_ns", 0}};
+	struct device_run run;
+	uint32_t host, stream, row;
+	struct intern *strings = &run.model.strings;
+
+	model_init(&run.model, 0);
+	host = model_add_track(&run.model, model_add_process(&run.model), TRACK_THREAD);
+	for (int i = 0; i < 2; i++) {
+		run.model.tracks[model_add_track(&run.model, 0, TRACK_THREAD)]->tid = 2 + i;
+		stream = model_add_track(&run.model, 0, TRACK_DEVICE);
+		run.model.tracks[stream]->tid = 7 + i;
+	}
+	row = model_span_complete(&run.model, host, 0, 100 * US, SPAN_STEP, intern_add(strings, "step"));
+	*model_add_step(&run.model) = (struct model_step){
+		.track = host, .row = row, .end_ns = 100 * US, .has_detail = true};
+	model_span_complete(&run.model, host, 0, 100 * US, SPAN_RANGE, intern_add(strings, "backward"));
+	model_span_complete(&run.model, host, 90 * US, 10 * US, SPAN_RUNTIME,
+	                    intern_add(strings, "cudaDeviceSynchronize"));
+	model_span_complete(&run.model, 1, 15 * US, 20 * US, SPAN_OP, intern_add(strings, "aten::mm"));
+	add_launched(&run.model, 1, 25, 26, "cudaLaunchKernel", 30, 60, "x");
+	add_launched(&run.model, 3, 35, 36, "cudaLaunchKernel", 65, 95, "y");
+	model_finish(&run.model);
+	compute("critical_steps", &run.model, &all_steps, &run.table);
+	check_parts(&run.table, 0, parts, sizeof(parts) / sizeof(parts[0]));
 	run_release(&run);
 }
 
@@ -676,6 +753,8 @@ int main(void)
 		cmocka_unit_test(mfu_has_a_numerator_and_a_denominator),
 		cmocka_unit_test(gaps_say_why_and_between_what),
 		cmocka_unit_test(copies_to_the_host_are_waited_for),
+		cmocka_unit_test(a_critical_path_is_one_thing_at_each_instant),
+		cmocka_unit_test(a_critical_path_goes_through_other_threads_and_streams),
 		cmocka_unit_test(kernels_that_run_together_share_the_multiprocessors),
 		cmocka_unit_test(kernels_sum_to_their_time),
 		cmocka_unit_test(work_counts_for_the_step_that_launched_it),
