@@ -8,6 +8,7 @@
 #include "commands/compare_baseline.h"
 #include "commands/compare_files.h"
 #include "commands/load_run.h"
+#include "compare/canary_metrics.h"
 #include "compare/comparison.h"
 #include "output/comparison_json.h"
 #include "output/comparison_text.h"
@@ -144,13 +145,30 @@ struct sides {
 	const char *series, *identity; /* of the last run that was read, one of the new side */
 };
 
+/* A metrics.json of rlhf-canary. Its runs have no series of their own. */
+static enum status read_metrics(struct sides *sides, const char *path, struct error *err)
+{
+	struct compared_run *run = &sides->runs[sides->count];
+	enum status status = canary_metrics_read(run, path, err);
+
+	if (status)
+		return status;
+	sides->count++;
+	sides->series = arena_dup(&sides->arena, run->name);
+	sides->identity = arena_dup(&sides->arena, path);
+	return STATUS_OK;
+}
+
 static enum status read_run(struct sides *sides, const char *operand, const struct analysis_options *analysis,
                             struct error *err)
 {
 	struct loaded_run loaded;
 	struct report report;
-	enum status status = load_run(&loaded, operand, analysis, memory_bytes, err);
+	enum status status;
 
+	if (canary_metrics_probe(operand))
+		return read_metrics(sides, operand, err);
+	status = load_run(&loaded, operand, analysis, memory_bytes, err);
 	if (status)
 		return status;
 	report_init(&report, &loaded.model, analysis, loaded.path);

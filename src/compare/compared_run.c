@@ -194,6 +194,28 @@ static void read_value(struct compared_run *run, struct report *report, const st
 		compared_run_add_value(run, source->name, source->fold == FOLD_MEAN ? result / count : result);
 }
 
+/* The largest peak of what one process held on one device. */
+static void read_device_memory(struct compared_run *run, struct report *report)
+{
+	const struct table *table = report_table(report, "memory");
+	int device = table_find_column(table, "device"), category = table_find_column(table, "category");
+	int peak = table_find_column(table, "peak_bytes");
+	double largest = 0, value;
+
+	for (int row = 0; row < table->row_count; row++) {
+		const struct table_cell *where = table_get(table, row, device), *what = table_get(table, row, category);
+
+		if (where->has_value && what->has_value && strncmp(where->text, "host", 4) != 0 &&
+		    !strcmp(what->text, "all") && table_number(table, row, peak, &value) && value > largest)
+			largest = value;
+	}
+	if (largest > 0)
+		compared_run_add_value(run, "device_memory", largest);
+	else
+		compared_run_add_missing(run, "device_memory",
+		                         table->row_count ? "no memory of a device was recorded" : table->empty);
+}
+
 /* Time between steps, of one step. */
 static void read_between(struct compared_run *run, const struct step_times *times)
 {
@@ -243,6 +265,7 @@ void compared_run_init(struct compared_run *run, struct report *report)
 	cut_warm_up(run);
 	compared_read_facts(run, report);
 	read_values(run, report, true);
+	read_device_memory(run, report);
 	if (run->warm_up) {
 		options.has_steps = true;
 		options.first_step = run->steps[0].number;

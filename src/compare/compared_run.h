@@ -63,6 +63,13 @@ struct compared_part {      /* of a step */
 	type *name;                                                                                                    \
 	size_t name##_count, name##_capacity
 
+struct compared_summary { /* what is known of steps that the input does not hold */
+	int64_t steps;    /* 0: nothing */
+	double median_ns;
+	double error;  /* standard error of the median, as a ratio */
+	double tokens; /* of a step; 0: not known */
+};
+
 struct compared_run {
 	struct arena arena;
 	const char *name, *path;
@@ -73,6 +80,7 @@ struct compared_run {
 	int64_t warm_up;                             /* steps left out at the begin, before steps[0] */
 	const char *warm_up_reason;                  /* NULL: none were */
 	COMPARED_ARRAY(struct compared_step, steps); /* complete ones, in order, without the warm-up */
+	struct compared_summary summary;             /* in place of steps */
 	COMPARED_ARRAY(struct compared_fact, facts);
 	COMPARED_ARRAY(struct compared_value, values);
 	COMPARED_ARRAY(struct compared_part, parts);

@@ -47,6 +47,7 @@ static const struct metric metrics[] = {
 	{"tokens_per_s", "tokens/s", "per_s", BETTER_HIGHER, FROM_MEAN, 0},
 	{"samples_per_s", "samples/s", "per_s", BETTER_HIGHER, FROM_MEAN, 0},
 	{"device_busy", "devices busy", "ratio", BETTER_NEITHER, FROM_VALUE, 0},
+	{"device_memory", "peak memory of a device", "bytes", BETTER_LOWER, FROM_VALUE, 0},
 	{"peak_memory", "peak memory of the host", "bytes", BETTER_LOWER, FROM_VALUE, 0},
 	{"final_loss", "last loss", "none", BETTER_LOWER, FROM_VALUE, 0},
 	{"not_finite", "values not finite", "count", BETTER_LOWER, FROM_COUNT, 0},

@@ -66,7 +66,7 @@ static void add_row(struct table *table, const struct compared_sides *sides, int
 		table_set_text(table, row, RUNS_CREATED, run->created);
 	else
 		table_set_missing(table, row, RUNS_CREATED, "the input has no wall clock");
-	table_set_int(table, row, RUNS_STEPS, (int64_t)run->steps_count);
+	table_set_int(table, row, RUNS_STEPS, sides->has_level[side][i] ? (int64_t)level->run.steps : 0);
 	table_set_int(table, row, RUNS_SKIPPED, run->warm_up);
 	if (!sides->has_level[side][i]) {
 		for (int column = RUNS_MEDIAN; column < RUNS_COLUMNS; column++)
@@ -74,7 +74,7 @@ static void add_row(struct table *table, const struct compared_sides *sides, int
 		return;
 	}
 	table_set_double(table, row, RUNS_MEDIAN, exp(level->run.level));
-	if (run->steps_count > 1)
+	if (level->run.steps > 1)
 		table_set_double(table, row, RUNS_ERROR, level->run.error);
 	else
 		table_set_missing(table, row, RUNS_ERROR, "one step has no spread");

@@ -326,21 +326,39 @@ static bool has_too_few_steps(const struct check *check)
 	return true;
 }
 
-/* factor 1: more is worse; -1: less is. */
+struct ratio_limit {
+	enum limit_index index;
+	const char *name, *metric, *title;
+	double factor; /* 1: more is worse; -1: less is */
+};
+
 static void check_ratio(const struct limits *limits, const struct comparison *comparison, struct table *checked,
-                        enum limit_index index, const char *metric, const char *title, double factor)
+                        const struct ratio_limit *limit)
 {
-	struct check check = begin_check(limits, comparison, checked, metric, title, metric);
-	bool is_of_steps = index == LIMIT_STEP_TIME || index == LIMIT_TOKENS;
+	struct check check = begin_check(limits, comparison, checked, limit->name, limit->title, limit->metric);
+	bool is_of_steps = limit->index == LIMIT_STEP_TIME || limit->index == LIMIT_TOKENS;
+	double most = limits->values[limit->index];
 	struct change change;
 
 	table_set_text(checked, check.row, CHECKED_LIMIT,
-	               arena_printf(&checked->arena, "%s%g %%", factor > 0 ? "+" : "-", limits->values[index]));
+	               arena_printf(&checked->arena, "%s%g %%", limit->factor > 0 ? "+" : "-", most));
 	if (is_settled(&check) || (is_of_steps && has_too_few_steps(&check)))
 		return;
-	change = change_of(&check, factor * 100);
-	judge(&check, &change, limits->values[index], factor > 0 ? "increased" : "dropped", "%",
-	      index == LIMIT_LOSS ? LIMIT_WARNING : LIMIT_BROKEN);
+	change = change_of(&check, limit->factor * 100);
+	judge(&check, &change, most, limit->factor > 0 ? "increased" : "dropped", "%",
+	      limit->index == LIMIT_LOSS ? LIMIT_WARNING : LIMIT_BROKEN);
+}
+
+/* The metric that the verdict is about: of a step, or of a token or sample where steps have unequal amounts of work. */
+static struct ratio_limit step_time_limit(const struct comparison *comparison)
+{
+	const char *first = table_get(&comparison->metrics, 0, METRIC_NAME)->text;
+
+	if (!strcmp(first, "time_per_token"))
+		return (struct ratio_limit){LIMIT_STEP_TIME, "step_time", first, "time per token", 1};
+	if (!strcmp(first, "time_per_sample"))
+		return (struct ratio_limit){LIMIT_STEP_TIME, "step_time", first, "time per sample", 1};
+	return (struct ratio_limit){LIMIT_STEP_TIME, "step_time", "step_time", "step time", 1};
 }
 
 /* What PyTorch holds on a device, where that is known; else the process's resident memory. */
@@ -370,12 +388,17 @@ static void check_memory_mb(const struct limits *limits, const struct comparison
 
 void limits_check(const struct limits *limits, const struct comparison *comparison, struct table *checked)
 {
+	const struct ratio_limit step_time = step_time_limit(comparison);
+	const struct ratio_limit tokens = {LIMIT_TOKENS, "tokens_per_s", "tokens_per_s", "tokens per second", -1};
+	const struct ratio_limit memory = {LIMIT_MEMORY, "peak_memory", memory_metric(comparison), "peak memory", 1};
+	const struct ratio_limit loss = {LIMIT_LOSS, "final_loss", "final_loss", "final loss", 1};
+
 	table_init(checked, "limits", "Limits", "how much worse the new side may be, and whether it is");
 	table_columns(checked, columns, CHECKED_COLUMNS);
 	check_not_finite(limits, comparison, checked);
-	check_ratio(limits, comparison, checked, LIMIT_STEP_TIME, "step_time", "step time", 1);
-	check_ratio(limits, comparison, checked, LIMIT_TOKENS, "tokens_per_s", "tokens per second", -1);
+	check_ratio(limits, comparison, checked, &step_time);
+	check_ratio(limits, comparison, checked, &tokens);
 	check_memory_mb(limits, comparison, checked);
-	check_ratio(limits, comparison, checked, LIMIT_MEMORY, memory_metric(comparison), "peak memory", 1);
-	check_ratio(limits, comparison, checked, LIMIT_LOSS, "final_loss", "final loss", 1);
+	check_ratio(limits, comparison, checked, &memory);
+	check_ratio(limits, comparison, checked, &loss);
 }

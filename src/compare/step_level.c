@@ -77,14 +77,17 @@ static double contention(const struct compared_run *run)
 double step_level_error(const struct step_level *level, const struct compared_run *run, enum resample_what what)
 {
 	size_t count = run->steps_count;
-	double *durations = memory_resize(NULL, count + 1, sizeof(*durations)), error, middle = 0;
+	double *durations, error, middle = 0;
 
+	if (!count) /* of a summary */
+		return level->run.error;
+	durations = memory_resize(NULL, count, sizeof(*durations));
 	for (size_t i = 0; i < count; i++) {
 		durations[i] = run->steps[i].dur_ns;
 		middle += durations[i] / (double)count;
 	}
 	error = resample_error(durations, count, level->block, what);
-	if (what != RESAMPLE_MEAN && count) {
+	if (what != RESAMPLE_MEAN) {
 		sort_doubles(durations, count);
 		middle = quantile(durations, count, what == RESAMPLE_P95 ? 0.95 : 0.5);
 	}
@@ -92,11 +95,28 @@ double step_level_error(const struct step_level *level, const struct compared_ru
 	return middle > 0 ? error / middle : 0;
 }
 
+/* Of an input that holds no steps, but what was made of them. */
+static bool take_summary(struct step_level *level, const struct compared_summary *summary, enum step_amount amount)
+{
+	double divisor = amount == PER_STEP ? 1 : amount == PER_TOKEN ? summary->tokens : 0;
+
+	memset(level, 0, sizeof(*level));
+	if (divisor <= 0)
+		return false;
+	level->run = (struct run_level){
+		.level = log(summary->median_ns / divisor), .error = summary->error, .steps = (size_t)summary->steps};
+	level->block = 1;
+	return true;
+}
+
 bool step_level_compute(struct step_level *level, const struct compared_run *run, enum step_amount amount)
 {
 	size_t count = run->steps_count;
-	double *logarithms = memory_resize(NULL, count + 1, sizeof(*logarithms));
+	double *logarithms;
 
+	if (!count && run->summary.steps)
+		return take_summary(level, &run->summary, amount);
+	logarithms = memory_resize(NULL, count + 1, sizeof(*logarithms));
 	memset(level, 0, sizeof(*level));
 	level->run = (struct run_level){.steps = count,
 	                                .has_created = run->has_created,

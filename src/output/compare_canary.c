@@ -126,6 +126,7 @@ void compare_canary(struct buffer *out, const struct compare_output *of)
 	add_level(out, of->comparison, "CPU time (ms)", "operator");
 	add_banner(out, "DIAGNOSIS");
 	add_line(out, compare_text(verdict, 0, COMPARISON_SENTENCE));
-	add_line(out, compare_text(verdict, 0, COMPARISON_EXPLANATION));
+	if (!strstr(compare_text(verdict, 0, COMPARISON_SENTENCE), compare_text(verdict, 0, COMPARISON_EXPLANATION)))
+		add_line(out, compare_text(verdict, 0, COMPARISON_EXPLANATION));
 	add_line(out, compare_text(verdict, 0, COMPARISON_CAUSE));
 }

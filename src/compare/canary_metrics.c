@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * canary_metrics.c: see the header. Keys that are not known here are skipped: their list grows with each version.
+ */
+#include "compare/canary_metrics.h"
+
+#include "base/json_read.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_BYTES ((size_t)16 << 20) /* lists of at most 100 numbers: real files have some KiB */
+#define PROBE_BYTES 4096
+#define MIB (1024.0 * 1024.0)
+
+struct metrics_file {
+	struct compared_run *run;
+	struct buffer path; /* "perf.step_time.mean" */
+	struct json_reader json;
+	double count, mean_s, median_s, std_s, p95_s; /* of steps; NaN: not there */
+	double tokens_per_s, memory_mb, nan_steps, inf_steps, loss;
+};
+
+/* ---- facts ---- */
+
+static const struct fact_key {
+	const char *path;
+	enum fact_kind kind;
+} fact_keys[] = {
+	{"env.gpu_name", FACT_HARDWARE},
+	{"env.gpu_count", FACT_HARDWARE},
+	{"env.platform", FACT_SOFTWARE},
+	{"env.python_version", FACT_SOFTWARE},
+	{"env.torch_version", FACT_SOFTWARE},
+	{"env.cuda_version", FACT_SOFTWARE},
+	{"env.transformers_version", FACT_SOFTWARE},
+	{"env.trl_version", FACT_SOFTWARE},
+	{"config.model_name", FACT_WORK},
+	{"config.batch_size", FACT_WORK},
+	{"config.gradient_accumulation_steps", FACT_WORK},
+	{"config.max_length", FACT_WORK},
+	{"config.max_steps", FACT_SETTINGS},
+	{"config.learning_rate", FACT_SETTINGS},
+	{"config.beta", FACT_SETTINGS},
+	{"config.dataset_name", FACT_SETTINGS},
+	{"config.dataset_size", FACT_SETTINGS},
+	{"config.seed", FACT_SETTINGS},
+	{"status", FACT_RECORDING},
+};
+
+static void keep_fact(struct metrics_file *file, const char *path, const char *value)
+{
+	const char *dot = strrchr(path, '.');
+
+	for (size_t i = 0; i < sizeof(fact_keys) / sizeof(fact_keys[0]); i++) {
+		if (!strcmp(fact_keys[i].path, path))
+			compared_run_add_fact(file->run, fact_keys[i].kind, dot ? dot + 1 : path, value);
+	}
+}
+
+/* ---- numbers ---- */
+
+static double *number_at(struct metrics_file *file, const char *path)
+{
+	const struct {
+		const char *path;
+		double *number;
+	} numbers[] = {
+		{"perf.step_time.count", &file->count},     {"perf.step_time.mean", &file->mean_s},
+		{"perf.step_time.median", &file->median_s}, {"perf.step_time.std", &file->std_s},
+		{"perf.step_time.p95", &file->p95_s},       {"perf.approx_tokens_per_sec", &file->tokens_per_s},
+		{"perf.max_mem_mb", &file->memory_mb},      {"stability.nan_steps", &file->nan_steps},
+		{"stability.inf_steps", &file->inf_steps},  {"stability.final_loss", &file->loss},
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (!strcmp(numbers[i].path, path))
+			return numbers[i].number;
+	}
+	return NULL;
+}
+
+static void on_scalar(struct metrics_file *file, enum json_token token)
+{
+	const char *path = file->path.data, *text = file->json.text.data;
+	double *number = token == JSON_NUMBER ? number_at(file, path) : NULL;
+
+	if (token != JSON_NUMBER && token != JSON_STRING)
+		return;
+	if (number)
+		*number = strtod(text, NULL);
+	else if (!strcmp(path, "run_id"))
+		file->run->name = arena_dup(&file->run->arena, text);
+	else if (!strcmp(path, "timestamp"))
+		file->run->created = arena_dup(&file->run->arena, text);
+	else
+		keep_fact(file, path, text);
+}
+
+/* Of an object: its members, with their path. Arrays hold nothing that is compared. */
+static bool read_object(struct metrics_file *file)
+{
+	size_t length = file->path.length;
+	enum json_token token = json_next(&file->json);
+
+	for (; token == JSON_KEY; token = json_next(&file->json)) {
+		if (length)
+			buffer_add_byte(&file->path, '.');
+		buffer_add(&file->path, file->json.text.data, file->json.text.length);
+		token = json_next(&file->json);
+		if (file->path.is_overflown || file->json.depth > 8 || token == JSON_ERROR)
+			return false;
+		if (token == JSON_OBJECT_BEGIN ? !read_object(file)
+		                               : token == JSON_ARRAY_BEGIN && !json_skip(&file->json, token))
+			return false;
+		if (token != JSON_OBJECT_BEGIN && token != JSON_ARRAY_BEGIN)
+			on_scalar(file, token);
+		file->path.length = length;
+		file->path.data[length] = '\0';
+	}
+	return token == JSON_OBJECT_END;
+}
+
+/* ---- the run ---- */
+
+static void keep_value(struct compared_run *run, const char *name, double value)
+{
+	if (isfinite(value))
+		compared_run_add_value(run, name, value);
+	else
+		compared_run_add_missing(run, name, "the file has none");
+}
+
+/* The writer had tokens per second from the tokens of a step over the mean step: back again. */
+static void keep_tokens(struct metrics_file *file)
+{
+	double tokens = round(file->tokens_per_s * file->mean_s);
+	char text[32];
+
+	if (!(tokens >= 1) || !(tokens < 1e15))
+		return;
+	file->run->summary.tokens = tokens;
+	snprintf(text, sizeof(text), "%.0f", tokens);
+	compared_run_add_fact(file->run, FACT_WORK, "tokens per step", text);
+}
+
+static enum status keep_numbers(struct metrics_file *file, const char *path, struct error *err)
+{
+	struct compared_run *run = file->run;
+
+	if (!(file->median_s > 0) || !(file->count >= 1) || !(file->count < 1e12))
+		return error_set(err, STATUS_INPUT, "'%s' has no step times: perf.step_time.median and count", path);
+	run->summary = (struct compared_summary){
+		.steps = (int64_t)file->count,
+		.median_ns = file->median_s * 1e9,
+		/* of a median of normal values: sqrt(pi / 2) deviations over the root of their number */
+		.error = file->std_s > 0 ? 1.2533 * file->std_s / file->median_s / sqrt(file->count) : 0,
+	};
+	keep_tokens(file);
+	keep_value(run, "step_time_mean", file->mean_s * 1e9);
+	keep_value(run, "step_time_p95", file->p95_s * 1e9);
+	keep_value(run, "tokens_per_s", file->tokens_per_s);
+	keep_value(run, "device_memory", file->memory_mb > 0 ? file->memory_mb * MIB : NAN); /* 0: without a device */
+	keep_value(run, "not_finite", file->nan_steps + file->inf_steps);
+	keep_value(run, "final_loss", file->loss);
+	return STATUS_OK;
+}
+
+static enum status parse(struct compared_run *run, const char *text, size_t length, const char *path, struct error *err)
+{
+	struct metrics_file file = {.run = run};
+	enum status status = STATUS_OK;
+
+	file.count = file.mean_s = file.median_s = file.std_s = file.p95_s = NAN;
+	file.tokens_per_s = file.memory_mb = file.nan_steps = file.inf_steps = file.loss = NAN;
+	buffer_init(&file.path, 1 << 16);
+	buffer_add_text(&file.path, "");
+	json_reader_init(&file.json, text, length);
+	if (json_next(&file.json) != JSON_OBJECT_BEGIN || !read_object(&file) || json_next(&file.json) != JSON_END)
+		status = error_set(err, STATUS_INPUT, "'%s' is no whole metrics.json: %s at byte %zu", path,
+		                   file.json.problem ? file.json.problem : "not as expected", file.json.offset);
+	if (!status)
+		status = keep_numbers(&file, path, err);
+	json_reader_release(&file.json);
+	buffer_release(&file.path);
+	return status;
+}
+
+enum status canary_metrics_parse(struct compared_run *run, const char *text, size_t length, const char *path,
+                                 struct error *err)
+{
+	const char *slash = strrchr(path, '/');
+	enum status status;
+
+	*run = (struct compared_run){0};
+	arena_init(&run->arena, 0);
+	run->path = arena_dup(&run->arena, path);
+	run->name = arena_dup(&run->arena, slash ? slash + 1 : path);
+	status = parse(run, text, length, path, err);
+	if (status)
+		compared_run_release(run);
+	return status;
+}
+
+static enum status read_text(struct buffer *text, const char *path, size_t most, struct error *err)
+{
+	FILE *file = fopen(path, "re");
+	enum status status = STATUS_OK;
+	char chunk[16384];
+	size_t got;
+
+	if (!file)
+		return error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", path);
+	while (text->length < most && (got = fread(chunk, 1, sizeof(chunk), file)) > 0 && buffer_add(text, chunk, got))
+		;
+	if (ferror(file))
+		status = error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", path);
+	else if (text->is_overflown)
+		status = error_set(err, STATUS_INPUT, "'%s' is too large for a metrics.json", path);
+	fclose(file);
+	return status;
+}
+
+bool canary_metrics_probe(const char *path)
+{
+	struct error ignored;
+	struct buffer text;
+	bool is_one;
+
+	buffer_init(&text, MOST_BYTES);
+	is_one = !read_text(&text, path, PROBE_BYTES, &ignored) && text.length && text.data[0] == '{' &&
+	         strlen(text.data) == text.length && strstr(text.data, "\"run_id\"") &&
+	         strstr(text.data, "\"duration_seconds\"") && !strstr(text.data, "\"traceEvents\"");
+	buffer_release(&text);
+	return is_one;
+}
+
+enum status canary_metrics_read(struct compared_run *run, const char *path, struct error *err)
+{
+	struct buffer text;
+	enum status status;
+
+	buffer_init(&text, MOST_BYTES);
+	status = read_text(&text, path, MOST_BYTES + 1, err);
+	if (!status)
+		status = canary_metrics_parse(run, text.data ? text.data : "", text.length, path, err);
+	buffer_release(&text);
+	return status;
+}

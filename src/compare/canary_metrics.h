@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * canary_metrics.h: a metrics.json of rlhf-canary as one run of a comparison. The file has no steps, only what its writer made of them:
+ * mean, median, deviation and number; their error is that of steps that do not depend on each other, which is the least it can be.
+ */
+#ifndef COMPARE_CANARY_METRICS_H
+#define COMPARE_CANARY_METRICS_H
+
+#include "base/error.h"
+#include "compare/compared_run.h"
+
+/* Is it one, by what it begins with? */
+bool canary_metrics_probe(const char *path);
+
+/* The same of its text; `path` is for messages and for the run's name. */
+enum status canary_metrics_parse(struct compared_run *run, const char *text, size_t length, const char *path,
+                                 struct error *err) MUST_CHECK;
+
+/* STATUS_INPUT when it is not complete JSON, or has no step times. On failure nothing needs to be released. */
+enum status canary_metrics_read(struct compared_run *run, const char *path, struct error *err) MUST_CHECK;
+
+#endif
