@@ -63,6 +63,7 @@ struct fault {
 static const struct fault faults[] = {
 	{ "slow-loader", "MS", "every batch takes MS longer to load", AT(faults.slow_loader_ms), 0, 1 },
 	{ "slow-loader-every", "K,MS", "every K-th batch takes MS longer to load", AT(faults.slow_loader_every), AT(faults.slow_loader_ms), 1 },
+	{ "slow-loader-rank", "RANK,MS", "every batch of one of the --ranks takes MS longer to load", AT(faults.slow_loader_rank), AT(faults.slow_loader_ms), 0 },
 	{ "sync-checkpoint", "K", "every K steps, wait until a checkpoint is on disk", AT(faults.sync_checkpoint_every), 0, 1 },
 	{ "leak", "KB", "lose KB kilobytes in every step", AT(faults.leak_kb), 0, 1 },
 	{ "slow-thread", "MS", "the last of the --workers loses MS in every step", AT(faults.slow_thread_ms), 0, 1 },
@@ -226,6 +227,9 @@ static int settings_check(const struct settings *s, struct failure *failure)
 		return failure_set(failure, "--fault slow-thread needs --workers 2 or more");
 	if (s->faults.sync_checkpoint_every > 0 && s->out == NULL)
 		return failure_set(failure, "--fault sync-checkpoint needs --out DIR");
+	if (s->faults.slow_loader_rank >= s->ranks)
+		return failure_set(failure, "--fault slow-loader-rank=%ld: there is no such rank, see --ranks",
+		                   s->faults.slow_loader_rank);
 	if (s->faults.straggler_ms > 0 && s->faults.straggler_rank >= s->ranks)
 		return failure_set(failure, "--fault straggler=%ld: there is no such rank, see --ranks",
 		                   s->faults.straggler_rank);
@@ -251,7 +255,7 @@ int settings_parse(struct settings *settings, int count, char **arguments, struc
 		.loader_threads = 1,
 		.queue = 4,
 		.ranks = 1,
-		.faults = {.slow_loader_every = 1, .nan_step = -1},
+		.faults = {.slow_loader_every = 1, .slow_loader_rank = -1, .nan_step = -1},
 	};
 	settings->data = calloc((size_t)count + 1, sizeof(*settings->data));
 	if (settings->data == NULL)

@@ -12,6 +12,7 @@
 /* Deliberate faults, for checking what a profiler says about them. 0 is off, except where said. */
 struct faults {
 	long slow_loader_ms, slow_loader_every;
+	long slow_loader_rank; /* only of this one; -1 is all */
 	long sync_checkpoint_every;
 	long leak_kb;
 	long slow_thread_ms;

@@ -45,12 +45,13 @@ static int model_init(struct trainer *t, struct failure *failure)
 static int loading_init(struct trainer *t, struct failure *failure)
 {
 	const struct settings *s = t->settings;
+	bool is_slow = s->faults.slow_loader_rank < 0 || s->faults.slow_loader_rank == t->ranks->rank;
 	const struct loader_options options = {.rows = (int)s->rows,
 	                                       .threads = (int)s->loader_threads,
 	                                       .capacity = (int)s->queue,
 	                                       .seed = random_stream((uint64_t)s->seed, 3, (uint64_t)t->ranks->rank),
 	                                       .first = t->step * s->accumulate,
-	                                       .slow_ms = (int)s->faults.slow_loader_ms,
+	                                       .slow_ms = is_slow ? (int)s->faults.slow_loader_ms : 0,
 	                                       .slow_every = (int)s->faults.slow_loader_every};
 	if (batch_init(&t->validation, &t->corpus, (int)s->rows, &t->engine.memory, failure) != 0)
 		return -1;

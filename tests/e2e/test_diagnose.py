@@ -9,14 +9,16 @@ import pytest
 STEPSCOPE = os.environ["STEPSCOPE"]
 TRAINER = os.path.join(os.environ["BUILD"], "examples", "c", "gpt")
 
-# options of the trainer, the rule that finds the fault, a part of `where`
+# what is wrong: options of the trainer, the rule that finds it, a part of `where`, a part of the evidence
 FAULTS = {
-    "slow loader": (["--fault", "slow-loader=200", "--queue", "1"], "SS101", "data"),
-    "checkpoint": (["--fault", "sync-checkpoint=1", "--out", "checkpoints"], "SS203", "checkpoint"),
-    "leak": (["--fault", "leak=1024"], "SS501", "host"),
-    "nan": (["--fault", "nan=3"], "SS701", "step 3"),
-    "straggler": (["--ranks", "2", "--fault", "straggler=1,300"], "SS602", "rank 1"),
-    "waiting for the straggler": (["--ranks", "2", "--fault", "straggler=1,300"], "SS601", ""),
+    "D03 a slow loader": (["--fault", "slow-loader=200", "--queue", "1"], "SS101", "data", ""),
+    "D10 a checkpoint": (["--fault", "sync-checkpoint=1", "--out", "checkpoints"], "SS203", "checkpoint", ""),
+    "D07 a leak": (["--fault", "leak=1024"], "SS501", "host", "per step"),
+    "a result that is no number": (["--fault", "nan=3"], "SS701", "step 3", ""),
+    "D01 a rank that computes longer": (["--ranks", "2", "--fault", "straggler=1,300"], "SS602", "rank 1", "differs most in forward"),
+    "D01 the others wait for it": (["--ranks", "2", "--fault", "straggler=1,300"], "SS601", "", ""),
+    "D02 a rank with a slow loader": (["--ranks", "3", "--fault", "slow-loader-rank=2,300", "--queue", "1"], "SS602", "rank 2",
+                                      "differs most in data"),
 }
 
 
@@ -30,11 +32,11 @@ def diagnose(tmp_path, *arguments):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_by_its_rule(tmp_path, fault):
-    arguments, rule, where = FAULTS[fault]
+    arguments, rule, where, evidence = FAULTS[fault]
     result, checks = diagnose(tmp_path, *arguments)
     assert checks[rule] == "found", result
     found = next(finding for finding in result["findings"] if finding["rule"] == rule)
-    assert where in found["where"]
+    assert where in found["where"] and evidence in found["evidence"]
     assert found["saving_ns"] is None or 0 < found["saving_ns"]
 
 
@@ -44,3 +46,22 @@ def test_what_is_not_there_is_not_found(tmp_path):
         assert checks[rule] == "nothing", rule
     for rule in ("SS203", "SS205", "SS301"):  # no checkpoint was written, no device worked, no operator was PyTorch's
         assert checks[rule] == "cannot tell", rule
+
+
+def test_D09_two_faults_are_both_found_the_larger_first(tmp_path):
+    result, checks = diagnose(tmp_path, "--ranks", "3", "--fault", "slow-loader-rank=2,400", "--fault", "straggler=0,200", "--queue", "1")
+    assert checks["SS101"] == checks["SS602"] == "found", result
+    slow = next(finding for finding in result["findings"] if finding["rule"] == "SS602")
+    assert "rank 2" in slow["where"] and "differs most in data" in slow["evidence"]
+    savings = [finding["saving_ns"] for finding in result["findings"] if finding["severity"] == "problem" and finding["saving_ns"]]
+    assert savings == sorted(savings, reverse=True)
+
+
+def test_D08_a_killed_rank_is_named_with_its_last_step_and_operation(tmp_path):
+    actor = os.path.join(os.environ["BUILD"], "tests", "e2e", "actor")
+    subprocess.run([STEPSCOPE, "run", "--quiet", "--out", "run", "--", actor, "ranks", "3", "only", "1", "steps", "4", "1000", "open",
+                    "all_gather", "kill", "9", "all", "steps", "4", "1000"], check=False, timeout=60, cwd=tmp_path)
+    done = subprocess.run([STEPSCOPE, "diagnose", "run", "--json"], check=True, capture_output=True, timeout=60, cwd=tmp_path)
+    died = [finding for finding in json.loads(done.stdout)["findings"] if finding["rule"] == "SS802"]
+    assert len(died) == 1 and died[0]["where"].startswith("rank 1,"), died
+    assert "killed by SIGKILL; its last step is 3, in all_gather" in died[0]["evidence"]

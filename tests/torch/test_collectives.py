@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two ranks: what they exchange, who the others wait for, and who died."""
+import json
 import statistics
+import subprocess
 
 import pytest
 
-from torch_tools import HERE, every_python, run, table, version
+from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, version
 
 
 def two_ranks(tmp_path, python, *arguments):
@@ -15,6 +17,12 @@ def two_ranks(tmp_path, python, *arguments):
 
 def of_rank(tmp_path, name, rank):
     return [row for row in table(tmp_path, name) if row["process"].startswith(f"rank {rank}")]
+
+
+def findings(tmp_path, rule):
+    done = subprocess.run([STEPSCOPE, "diagnose", "run", "--json"], cwd=tmp_path, timeout=60, env=environment(), capture_output=True,
+                          text=True, check=True)
+    return [finding for finding in json.loads(done.stdout)["findings"] if finding["rule"] == rule]
 
 
 @every_python
@@ -35,6 +43,8 @@ def test_collectives_and_the_slow_rank(tmp_path, python):
     waits = [row["communication_ns"] for row in table(tmp_path, "steps") if row["process"] == "rank 0"]
     # most of them: in a step that begins with rank 0 late itself, as the first one may, it waits less
     assert statistics.median(waits) >= 20e6, waits
+    slow, = findings(tmp_path, "SS602")  # D01: by when it arrives, as the allreduce makes the steps equally long
+    assert slow["where"].startswith("rank 1")
     phases = {row["phase"]: row for row in table(tmp_path, "rank_phases")}
     assert {"step", "forward", "backward", "optimizer"} <= set(phases)
     assert all(row["min_ns"] <= row["mean_ns"] <= row["max_ns"] for row in phases.values())
