@@ -19,6 +19,7 @@ _is_refused = False  # a start failed; the recorder still names the directory
 _observers = weakref.WeakSet()  # the profilers that want PyTorch watched; one that nobody stops goes with its object
 _has_lines = None
 _said = set()
+_lock = threading.RLock()  # threads may start profilers at the same time
 _followed = {}  # by a window's number: what marks its thread, and which that is
 
 
@@ -85,6 +86,11 @@ def ready(words, out=None):
     if stepscope.unavailable:
         warn_once(f"nothing is recorded: {stepscope.unavailable}")
         return False
+    with _lock:
+        return _get_ready(words, out)
+
+
+def _get_ready(words, out):
     from stepscope import _native, _torch
 
     try:
@@ -122,16 +128,17 @@ def _finds_lines():
 def observe(who, is_wanted):
     """In a recording of our own PyTorch is watched only when a window is open or about to be: outside an operator costs nothing. The
     first profiler that wants it begins, the last one ends."""
-    was_wanted = bool(_observers)
-    (_observers.add if is_wanted else _observers.discard)(who)
-    if _own is None or bool(_observers) == was_wanted:
-        return
-    from stepscope import _native, _torch
+    with _lock:
+        was_wanted = bool(_observers)
+        (_observers.add if is_wanted else _observers.discard)(who)
+        if _own is None or bool(_observers) == was_wanted:
+            return
+        from stepscope import _native, _torch
 
-    if is_wanted:
-        _torch.tell()
-    else:
-        _native.torch_stop()
+        if is_wanted:
+            _torch.tell()
+        else:
+            _native.torch_stop()
 
 
 def begin(bits):
@@ -139,29 +146,31 @@ def begin(bits):
     profiler's."""
     from stepscope import _native
 
-    wants_inputs = bits & SHAPES and not _native.active() & SHAPES
-    mark = _native.torch_follow()
-    number = _native.window_begin(bits)
-    if not number:  # nobody calls end()
-        _native.torch_unfollow(mark)
-        warn_once("nothing is recorded: the recording has ended")
-        return 0
-    _followed[number] = (mark, threading.get_ident())
-    if wants_inputs:
-        _restart_observer()
-    return number
+    with _lock:
+        wants_inputs = bits & SHAPES and not _native.active() & SHAPES
+        mark = _native.torch_follow()
+        number = _native.window_begin(bits)
+        if not number:  # nobody calls end()
+            _native.torch_unfollow(mark)
+            warn_once("nothing is recorded: the recording has ended")
+            return 0
+        _followed[number] = (mark, threading.get_ident())
+        if wants_inputs:
+            _restart_observer()
+        return number
 
 
 def end(number):
     from stepscope import _native
 
-    had_inputs = _native.active() & SHAPES
-    _native.window_end(number)
-    mark, thread = _followed.pop(number, (0, 0))
-    if thread == threading.get_ident():  # in another one PyTorch does not find it; there it costs nothing and means little
-        _native.torch_unfollow(mark)
-    if had_inputs and not _native.active() & SHAPES:
-        _restart_observer()
+    with _lock:
+        had_inputs = _native.active() & SHAPES
+        _native.window_end(number)
+        mark, thread = _followed.pop(number, (0, 0))
+        if thread == threading.get_ident():  # in another one PyTorch does not find it; there it costs nothing and means little
+            _native.torch_unfollow(mark)
+        if had_inputs and not _native.active() & SHAPES:
+            _restart_observer()
 
 
 def _restart_observer():
@@ -170,6 +179,14 @@ def _restart_observer():
 
     _native.torch_stop()
     _native.torch_start()
+
+
+def _forget_other_threads():
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 def directory():

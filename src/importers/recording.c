@@ -407,6 +407,7 @@ static void release_session_contents(struct session *session)
 	number_map_release(&session->stream_map);
 	number_map_release(&session->track_map);
 	number_map_release(&session->stack_map);
+	number_map_release(&session->own_windows);
 	for (int kind = 0; kind < 3; kind++)
 		number_map_release(&session->link_map[kind]);
 }

@@ -136,7 +136,9 @@ struct session {
 	uint64_t oldest_tick;      /* where it begins */
 	struct torch_scan *torch;  /* between the passes */
 	struct torch_links *links; /* in the second one, see recording_links.h */
-	int64_t detail_since_ns;   /* the same as time, when older ones were removed */
+	struct number_map
+		own_windows; /* streams that began windows: 1, one of those that are loaded is among them; 2, others only */
+	int64_t detail_since_ns; /* the same as time, when older ones were removed */
 };
 
 struct recorded_process {

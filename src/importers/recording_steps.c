@@ -192,16 +192,20 @@ static void search_step(struct step_search *search, const struct segment_event *
 }
 
 /* The window of a profiler in the program. */
-static void search_window(struct step_search *search, const struct segment_event *event, int64_t time_ns)
+static void search_window(struct step_search *search, const struct segment_event *event, uint32_t stream,
+                          int64_t time_ns)
 {
 	const struct model_filter *filter = search->recording->filter;
 	struct recorded_process *process = search->recording->process;
+	struct number_map *own = &search->recording->session->own_windows;
 	if (event->payload_count < 2 || (filter->pid && filter->pid != process->header.pid))
 		return;
 	if (event->payload[0] > search->windows)
 		search->windows = event->payload[0] < UINT32_MAX ? (uint32_t)event->payload[0] : UINT32_MAX;
-	if (event->payload[0] < filter->window || event->payload[0] > filter->last_window ||
-	    (search->profiler && search->profiler != process))
+	bool is_loaded = event->payload[0] >= filter->window && event->payload[0] <= filter->last_window;
+	if (event->payload[1] && (is_loaded || number_map_find(own, stream) == NUMBER_MAP_NONE))
+		number_map_set(own, stream, is_loaded ? 1 : 2);
+	if (!is_loaded || (search->profiler && search->profiler != process))
 		return;
 	search->profiler = process;
 	struct time_window *window = &search->profiled[event->payload[0] - filter->window];
@@ -257,7 +261,7 @@ static bool search_events(void *context, const struct stepscope_block *block, co
 		if (is_capture)
 			note_capture(search->recording, block->stream, time_ns, &events[i]);
 		else if (events[i].id == STEPSCOPE_STEP_WINDOW && search->recording->filter->window)
-			search_window(search, &events[i], time_ns);
+			search_window(search, &events[i], block->stream, time_ns);
 		else if (!search->recording->filter->window)
 			search_step(search, &events[i], block->stream, time_ns);
 	}

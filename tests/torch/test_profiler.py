@@ -401,6 +401,37 @@ def test_windows_after_the_recording_leave_nothing_in_pytorch(tmp_path, python):
                           env=environment(**OURS))
     assert done.returncode == 0, done.stderr
 
+THREADS = """
+import threading, torch
+from stepscope import profile
+found = []
+meet = threading.Barrier(3)
+def work(steps):
+    model = torch.nn.Linear(8, 8)
+    meet.wait()
+    with profile() as prof:
+        meet.wait()
+        for _ in range(steps):
+            model(torch.randn(4, 8)).sum().backward()
+        meet.wait()
+    rows = {row.key: row.count for row in prof.key_averages()}
+    found.append((steps, rows["aten::addmm"]))
+threads = [threading.Thread(target=work, args=(steps,)) for steps in (1, 2, 3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(sorted(found))
+"""
+
+
+@every_python
+def test_profilers_of_several_threads_find_their_own(tmp_path, python):
+    done = subprocess.run([python, "-c", THREADS], cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False,
+                          env=environment(**OURS))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[(1, 1), (2, 2), (3, 3)]\n", "")
+
+
 
 BEFORE = """
 import torch
