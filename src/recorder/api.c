@@ -212,6 +212,11 @@ void emit_begin(uint32_t name, const uint64_t words[2], unsigned count)
 		stream_put(STEPSCOPE_EVENT_BEGIN, name, words, 0);
 }
 
+unsigned stepscope_session_number(void)
+{
+	return __atomic_load_n(&emit_sessions, __ATOMIC_RELAXED);
+}
+
 void emit_drop(enum stepscope_event type)
 {
 	stream_drop(type);

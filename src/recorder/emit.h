@@ -63,6 +63,10 @@ bool emit_wants_lines(void);  /* and for --with lines */
  * be said again. Atomic. */
 extern uint32_t emit_starts;
 
+/* The starts alone: what began in an earlier recording does not end in this one. Atomic. */
+extern uint32_t emit_sessions;
+STEPSCOPE_API unsigned stepscope_session_number(void); /* for Python */
+
 /* Ticks of the session's clock now; 0 when off. */
 uint64_t emit_now(void);
 

@@ -35,7 +35,7 @@
 
 extern char **environ;
 struct session session;
-uint32_t emit_starts;
+uint32_t emit_starts, emit_sessions;
 unsigned stepscope_active;
 
 static uint64_t owner_word(pid_t pid, enum session_phase phase)
@@ -545,6 +545,7 @@ static bool start_parts(const struct session_start *how, bool is_forked)
 		return false;
 	}
 	__atomic_fetch_add(&emit_starts, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&emit_sessions, 1, __ATOMIC_RELAXED);
 	if (!session.drain.is_continued) /* the sentence is about one recording */
 		session.progress.earlier = session.progress.earlier_begun = session.progress.earlier_recorded = 0;
 	return true;

@@ -398,6 +398,52 @@ def test_p04_starts_and_stops(tmp_path, python):
     assert not [row for row in table(tmp_path, "ledger") if row["what"] in ("damaged", "missing tail")]
 
 
+ACROSS = """
+import io, torch, stepscope
+from torch.autograd.profiler import record_function
+stepscope.auto("out=run")
+def again():
+    stepscope.shutdown()
+    stepscope.init("out=run")
+    stepscope._torch.tell()
+class Net(torch.nn.Module):
+    def forward(self, x):
+        again()
+        return torch.neg(x)
+class File(io.BytesIO):
+    is_new = True
+    def write(self, data):
+        if self.is_new:
+            self.is_new = False
+            again()
+        return super().write(data)
+x = torch.ones(2)
+for range in (record_function, stepscope.range):
+    with range("across"):
+        again()
+        with range("inside"):
+            torch.neg(x)
+Net()(x)
+torch.save(x, File())
+first, second = stepscope.range("first"), stepscope.range("second")
+first.__enter__()
+again()
+second.__enter__()
+first.__exit__(None, None, None)
+torch.neg(x)
+second.__exit__(None, None, None)
+"""
+
+
+@every_python
+def test_what_is_open_when_a_recording_ends_does_not_end_in_the_next(tmp_path, python):
+    done = plain(tmp_path, python, "-c", ACROSS, PYTHONPATH=PACKAGE)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    ledger = {row["what"]: row["count"] for row in table(tmp_path, "ledger")}
+    assert ledger["open"] == 5 and "unmatched end" not in ledger
+    assert counts(tmp_path, "aten::neg") == [4]
+
+
 SIGNALS = """
 import re, torch
 torch.ones(2).neg()

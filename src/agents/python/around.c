@@ -63,6 +63,7 @@ static bool begin_range(struct around *around)
 		return false;
 	}
 	library.stepscope_torch_range(around->symbol);
+	library_begun();
 	return true;
 }
 
@@ -78,7 +79,7 @@ static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keyw
 	PyObject *result = PyObject_Call(around->function, arguments, keywords);
 	if (is_saving)
 		library.stepscope_torch_save_end();
-	if (is_begun)
+	if (is_begun && library_may_end())
 		library.stepscope_emit_end();
 	if (around->is_optimizer && result && PyTuple_Size(arguments) > 0)
 		library.stepscope_torch_optimizer_done((uint64_t)(uintptr_t)PyTuple_GetItem(arguments, 0));

@@ -25,6 +25,7 @@
 	F(stepscope_error)                                                                                             \
 	F(stepscope_shutdown)                                                                                          \
 	F(stepscope_flush)                                                                                             \
+	F(stepscope_session_number)                                                                                    \
 	F(stepscope_step_abandon)                                                                                      \
 	F(stepscope_window_begin)                                                                                      \
 	F(stepscope_window_end)                                                                                        \
@@ -88,6 +89,10 @@ extern struct library library;
 /* Once per process: the copy that is loaded already, the one that STEPSCOPE_LIBRARY names, the one beside this extension, where
  * it was built or installed, or the system's. False: `problem` says why none of them will do. */
 bool library_open(char *problem, size_t problem_bytes);
+
+/* Around what is recorded with an end: it was begun in this thread, and may end (false: in an earlier recording, or not at all). */
+void library_begun(void);
+bool library_may_end(void);
 
 /* Is any of these bits of stepscope_active set? */
 static inline bool library_records(unsigned bits)

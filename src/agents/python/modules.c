@@ -184,10 +184,11 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 		calls.root = arguments[0];
 	}
 	library.stepscope_torch_range(entry.symbol);
+	library_begun();
 	if (calls.depth == 1)
 		tell_mode(entry.identity);
 	PyObject *result = modules.original(function, arguments, count_and_flag, names);
-	if (library_records(~0u))
+	if (library_may_end() && library_records(~0u))
 		library.stepscope_emit_end();
 	if (--calls.depth == 0)
 		Py_CLEAR(calls.root);

@@ -63,6 +63,7 @@ static bool begin_range(struct span *span)
 	if (!span->symbol && !native_symbol(STEPSCOPE_KIND_RANGE, span->name, &span->symbol))
 		return false;
 	library.stepscope_emit_begin(span->symbol);
+	library_begun();
 	return true;
 }
 
@@ -87,7 +88,7 @@ static PyObject *span_exit(PyObject *self, PyObject *const *arguments, Py_ssize_
 	struct span *span = (struct span *)self;
 	if (span->type != SPAN_OF_RANGE && library_records(STEPSCOPE_ACTIVE_STEPS))
 		library.stepscope_emit_phase_end();
-	else if (span->type == SPAN_OF_RANGE && library_records(STEPSCOPE_ACTIVE_DETAIL))
+	else if (span->type == SPAN_OF_RANGE && library_may_end() && library_records(STEPSCOPE_ACTIVE_DETAIL))
 		library.stepscope_emit_end();
 	Py_RETURN_NONE;
 }
@@ -224,7 +225,7 @@ static PyObject *push(PyObject *self, PyObject *name)
 
 static PyObject *pop(PyObject *self, PyObject *nothing)
 {
-	if (library_records(STEPSCOPE_ACTIVE_DETAIL))
+	if (library_may_end() && library_records(STEPSCOPE_ACTIVE_DETAIL))
 		library.stepscope_emit_end();
 	Py_RETURN_NONE;
 }

@@ -31,7 +31,8 @@ static struct {
  * nothing was captured. */
 static __thread struct {
 	uint32_t depth;
-	uint32_t told; /* start of the recorder, or window, in which the thread's number was told */
+	uint32_t told;    /* start of the recorder, or window, in which the thread's number was told */
+	uint32_t session; /* start of the recorder in which the bits were set */
 	uint64_t begun[DEPTH_MAX / 64];
 } open_records __attribute__((tls_model("initial-exec")));
 
@@ -53,6 +54,15 @@ static bool pop(void)
 		return false;
 	uint32_t depth = --open_records.depth;
 	return depth < DEPTH_MAX && (open_records.begun[depth / 64] >> depth % 64 & 1);
+}
+
+/* What began in an earlier recording does not end in this one. */
+static __attribute__((noinline)) void forget_earlier(void)
+{
+	uint32_t session = __atomic_load_n(&emit_sessions, __ATOMIC_RELAXED);
+	if (open_records.session != session)
+		memset(open_records.begun, 0, sizeof(open_records.begun));
+	open_records.session = session;
 }
 
 static uint64_t word_at(const void *record, int offset)
@@ -77,6 +87,9 @@ static __attribute__((noinline)) void tell_thread(uint32_t start)
 	const uint64_t words[2] = {observer.thread_id ? observer.thread_id() : 0,
 	                           observer.is_followed && observer.is_followed()};
 	open_records.told = start;
+	forget_earlier();
+	open_records.depth--;
+	push(true); /* the one that begins */
 	if (words[0])
 		emit_event(STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_TORCH_THREAD, words,
 		           observer.is_followed ? 2 : 1);
@@ -131,6 +144,8 @@ TORCH_START(start_user, begin_user)
 
 static void end(const void *record, void *context)
 {
+	if (__builtin_expect(open_records.told != __atomic_load_n(&emit_starts, __ATOMIC_RELAXED), 0))
+		forget_earlier();
 	bool is_begun = pop();
 	if (observer.has_lines)
 		lines_end(open_records.depth);
