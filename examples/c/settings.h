@@ -18,6 +18,7 @@ struct faults {
 	long slow_thread_ms;
 	long nan_step; /* -1 is off */
 	long straggler_rank, straggler_ms;
+	long slow_step_percent;
 };
 
 struct settings {

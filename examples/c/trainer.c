@@ -152,6 +152,17 @@ static int gradients_average(struct trainer *t, struct stamp *stamp, struct fail
 	return status;
 }
 
+/* Computes nothing until the step has taken that much longer. */
+static void lose_time(int64_t begin_ns, long percent)
+{
+	int64_t now_ns = monotonic_ns();
+	int64_t end_ns = now_ns + (now_ns - begin_ns) * percent / 100;
+	stepscope_range_push("slow step");
+	while (monotonic_ns() < end_ns)
+		;
+	stepscope_range_pop();
+}
+
 static void parameters_update(struct trainer *t, struct stamp *stamp)
 {
 	stepscope_phase_begin(STEPSCOPE_PHASE_OPTIMIZER);
@@ -159,6 +170,8 @@ static void parameters_update(struct trainer *t, struct stamp *stamp)
 	stamp->gradient_norm = adamw_gradient_norm(&t->gpt);
 	adamw_step(&t->adamw, &t->gpt, t->step + 1, t->learning_rate, stamp->gradient_norm);
 	gpt_zero_gradients(&t->gpt);
+	if (t->settings->faults.slow_step_percent > 0)
+		lose_time(stamp->begin_ns, t->settings->faults.slow_step_percent);
 	stepscope_phase_end();
 }
 
