@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons of recordings of the example trainer. How long steps take is nobody's to say: what is asserted does not depend on it."""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+STEPSCOPE = os.environ["STEPSCOPE"]
+TRAINER = os.path.join(os.environ["BUILD"], "examples", "c", "gpt")
+
+
+def record(folder, name, *arguments, steps=24):
+    subprocess.run([STEPSCOPE, "run", "--quiet", "--out", name, "--", TRAINER, "--steps", str(steps), "--layers", "1", "--dim", "32",
+                    "--context", "32", "--evaluate-every", "0", "--quiet", *map(str, arguments)], check=True, timeout=300, cwd=folder)
+
+
+def compare(folder, *arguments):
+    done = subprocess.run([STEPSCOPE, "compare", "--json", *arguments], capture_output=True, timeout=60, cwd=folder, check=False)
+    assert not done.stderr, done.stderr
+    return json.loads(done.stdout), done.returncode
+
+
+@pytest.fixture(scope="module", name="runs")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    record(folder, "base", "--batch", 8, "--accumulate", 1)
+    record(folder, "portions", "--batch", 4, "--accumulate", 2)
+    record(folder, "half", "--batch", 4, "--accumulate", 1)
+    record(folder, "slow", "--batch", 8, "--accumulate", 1, "--fault", "slow-step=3000")
+    record(folder, "deep", "--batch", 8, "--accumulate", 1, "--layers", 2)
+    shutil.copytree(folder / "base", folder / "copy")
+    return folder
+
+
+def test_a_run_is_not_different_from_itself(runs):
+    answer, status = compare(runs, "base", "copy", "--tolerance", "1000")
+    assert answer["verdict"]["result"] == "no difference" and status == 0
+    for metric in answer["metrics"]:
+        assert not metric["delta"] and not metric["change_ratio"]
+    assert all(row["delta_ns"] == 0 for row in answer["contributions"])
+    assert not answer["differences"] and answer["verdict"]["is_comparable"]
+
+
+def test_where_lost_time_went(runs):
+    """Thirty times as long: no noise makes that, and all of it is in one range of one phase."""
+    answer, status = compare(runs, "base", "slow")
+    assert answer["verdict"]["result"] == "regression" and status == 1
+    assert answer["verdict"]["change_ratio"] > 5
+    largest = {}
+    for row in answer["contributions"]:
+        largest.setdefault(row["level"], row)
+    assert largest["phase"]["name"] == "optimizer" and largest["phase"]["share_ratio"] > 0.8
+    assert largest["operator"]["name"] == "slow step" and largest["operator"]["note"] == "only on the new side"
+    assert "optimizer" in answer["verdict"]["cause"] and "slow step" in answer["verdict"]["cause"]
+    # the same the other way round
+    answer, status = compare(runs, "slow", "base")
+    assert answer["verdict"]["result"] == "improvement" and status == 0
+
+
+@pytest.mark.parametrize("level", ["phase", "operator"])
+def test_contributions_sum_to_the_difference_of_the_mean_step(runs, level):
+    answer, _ = compare(runs, "base", "slow")
+    metric = next(metric for metric in answer["metrics"] if metric["metric"] == "step_time_mean")
+    rows = [row for row in answer["contributions"] if row["level"] == level]
+    assert sum(row["delta_ns"] for row in rows) == pytest.approx(metric["delta"], rel=1e-6)
+    assert sum(row["base_ns"] for row in rows) == pytest.approx(metric["base"], rel=1e-6)
+
+
+def test_d11_half_the_batch_is_compared_by_the_token(runs):
+    answer, _ = compare(runs, "base", "half")
+    assert answer["verdict"]["metric"] == "time_per_token"
+    assert "tokens per step 256 -> 128" in answer["verdict"]["explanation"]
+    differences = {row["fact"]: row for row in answer["differences"]}
+    assert (differences["train.micro_batch"]["base"], differences["train.micro_batch"]["new"]) == ("8", "4")
+    assert differences["tokens per step"]["factor"] == 0.5 and differences["tokens per step"]["matters"]
+    assert not answer["verdict"]["is_comparable"]
+
+
+def test_d11_the_same_work_in_other_portions_is_named(runs):
+    answer, _ = compare(runs, "base", "portions")
+    assert answer["verdict"]["metric"] == "step_time" and answer["verdict"]["is_comparable"]
+    assert "the work per step changed" in answer["verdict"]["explanation"]
+    assert "train.micro_batch 8 -> 4" in answer["verdict"]["explanation"]
+    calls = {row["name"]: (row["base_calls"], row["new_calls"]) for row in answer["contributions"] if row["level"] == "operator"}
+    assert calls["embedding"] == (1, 2)
+
+
+def test_another_model_is_not_comparable(runs):
+    answer, status = compare(runs, "base", "deep")
+    assert answer["verdict"]["result"] == "not comparable" and status == 5
+    assert "model.layers 1 -> 2" in answer["verdict"]["sentence"]
+
+
+def test_many_runs_of_both_sides(runs):
+    for number in range(3):
+        shutil.copytree(runs / "slow", runs / f"slow{number}")
+        shutil.copytree(runs / "base", runs / f"base{number}")
+    answer, status = compare(runs, "base0", "base1", "base2", "--", "slow0", "slow1", "slow2")
+    assert answer["verdict"]["result"] == "regression" and status == 1
+    assert (answer["verdict"]["base_runs"], answer["verdict"]["new_runs"]) == (3, 3)
+    assert [run["side"] for run in answer["runs"]] == ["base"] * 3 + ["new"] * 3
+    assert next(row for row in answer["contributions"] if row["name"] == "slow step")["is_certain"] is True

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons of runs of PyTorch: what the operators tell of the work per step, and which of them are new."""
+import json
+import subprocess
+
+from torch_tools import HERE, STEPSCOPE, environment, every_python, run
+
+
+def record(tmp_path, python, name, *arguments):
+    done = run(tmp_path, python, HERE / "compared.py", *arguments, options=["--out", name, "--with", "shapes"])
+    assert done.returncode == 0, done.stderr
+
+
+def compare(tmp_path, *arguments):
+    done = subprocess.run([STEPSCOPE, "compare", "--json", *arguments], cwd=tmp_path, timeout=60, env=environment(),
+                          capture_output=True, text=True, check=False)
+    assert not done.stderr, done.stderr
+    return json.loads(done.stdout), done.returncode
+
+
+@every_python
+def test_d11_another_batch_is_seen_in_the_inputs_of_operators(tmp_path, python):
+    record(tmp_path, python, "base", 64)
+    record(tmp_path, python, "new", 8)
+    answer, status = compare(tmp_path, "base", "new")
+    assert answer["verdict"]["result"] == "not comparable" and status == 5
+    assert "the work per step changed: inputs of " in answer["verdict"]["sentence"]
+    changed = [row for row in answer["differences"] if row["kind"] == "work"]
+    assert changed and all("64" in row["base"] and "8" in row["new"] for row in changed)
+
+
+@every_python
+def test_an_operator_on_one_side_only_is_told(tmp_path, python):
+    record(tmp_path, python, "base", 8)
+    record(tmp_path, python, "new", 8, "Tanh")
+    answer, _ = compare(tmp_path, "base", "new")
+    notes = {row["name"]: row["note"] for row in answer["contributions"] if row["level"] == "operator"}
+    assert notes["aten::tanh"] == "only on the new side" and notes["aten::relu"] == "only in the base"
+    assert not [row for row in answer["differences"] if row["kind"] in ("hardware", "software")]
+    levels = {row["level"] for row in answer["contributions"]}
+    assert {"phase", "operator", "module"} <= levels
