@@ -19,23 +19,20 @@ def compare(tmp_path, *arguments):
 
 
 @every_python
-def test_d11_another_batch_is_seen_in_the_inputs_of_operators(tmp_path, python):
+def test_what_operators_tell_of_a_difference(tmp_path, python):
     record(tmp_path, python, "base", 64)
-    record(tmp_path, python, "new", 8)
-    answer, status = compare(tmp_path, "base", "new")
+    record(tmp_path, python, "batch", 8)
+    record(tmp_path, python, "tanh", 64, "Tanh")
+
+    # D11: another batch is seen in the inputs of operators, though the program does not say what a step has to do
+    answer, status = compare(tmp_path, "base", "batch")
     assert answer["verdict"]["result"] == "not comparable" and status == 5
     assert "the work per step changed: inputs of " in answer["verdict"]["sentence"]
     changed = [row for row in answer["differences"] if row["kind"] == "work"]
     assert changed and all("64" in row["base"] and "8" in row["new"] for row in changed)
 
-
-@every_python
-def test_an_operator_on_one_side_only_is_told(tmp_path, python):
-    record(tmp_path, python, "base", 8)
-    record(tmp_path, python, "new", 8, "Tanh")
-    answer, _ = compare(tmp_path, "base", "new")
+    answer, _ = compare(tmp_path, "base", "tanh")
     notes = {row["name"]: row["note"] for row in answer["contributions"] if row["level"] == "operator"}
     assert notes["aten::tanh"] == "only on the new side" and notes["aten::relu"] == "only in the base"
     assert not [row for row in answer["differences"] if row["kind"] in ("hardware", "software")]
-    levels = {row["level"] for row in answer["contributions"]}
-    assert {"phase", "operator", "module"} <= levels
+    assert {"phase", "operator", "module"} <= {row["level"] for row in answer["contributions"]}
