@@ -5,7 +5,10 @@
 #include "analysis/rank_arrivals.h"
 
 #include "analysis/collective_calls.h"
+#include "analysis/collective_matches.h"
+#include "analysis/device_work.h"
 
+#include "base/clamped.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -97,22 +100,60 @@ static uint32_t sum_steps(struct rank_arrival *arrivals, struct arrival *list, u
 	return steps;
 }
 
-bool rank_arrivals_find(struct rank_arrival *arrivals, const struct model *model, const struct step_times *times,
-                        const char **reason)
+/* Do all ranks have the clock of one machine? */
+static bool share_a_clock(const struct model *model, const struct step_times *times)
+{
+	uint32_t host = 0, ranks = 0;
+
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		uint32_t own = model->processes[times->spans[i].process].host;
+
+		if (!times->spans[i].is_rank)
+			continue;
+		if (!*model_text(model, own) || (ranks++ && own != host))
+			return false;
+		host = own;
+	}
+	return true;
+}
+
+/* False: some rank has no collective with the others, so that its clock cannot be put right. */
+static bool put_clocks_right(struct arrival *list, uint32_t count, const struct model *model,
+                             const struct analysis_options *options, const struct step_times *times)
+{
+	struct launches own = {0};
+	struct collective_matches matches;
+	bool is_known = true;
+
+	collective_matches_find(&matches, model, launches_get(&own, model, options));
+	for (uint32_t i = 0; i < count; i++) {
+		const struct rank_clock *clock = &matches.clocks[times->spans[list[i].span].process];
+
+		clamped_subtract(&list[i].time_ns, clock->ahead_ns);
+		is_known = is_known && clock->matches;
+	}
+	collective_matches_release(&matches);
+	launches_release(&own);
+	return is_known;
+}
+
+static uint32_t count_ranks(const struct step_times *times)
+{
+	uint32_t ranks = 0;
+
+	for (uint32_t i = 0; i < times->span_count; i++)
+		ranks += times->spans[i].is_rank;
+	return ranks;
+}
+
+bool rank_arrivals_find(struct rank_arrival *arrivals, const struct model *model,
+                        const struct analysis_options *options, const struct step_times *times, const char **reason)
 {
 	struct collective_calls calls;
 	struct arrival *list;
-	uint32_t ranks = 0, count = 0, steps, host = 0;
+	uint32_t ranks = count_ranks(times), count = 0, steps = 0;
 
 	memset(arrivals, 0, times->span_count * sizeof(*arrivals));
-	*reason = "ranks of several machines: their clocks are not compared";
-	for (uint32_t i = 0; i < times->span_count; i++) {
-		if (!times->spans[i].is_rank)
-			continue;
-		if (ranks++ && model->processes[times->spans[i].process].host != host)
-			return false;
-		host = model->processes[times->spans[i].process].host;
-	}
 	*reason = "there is no other rank";
 	if (ranks < 2)
 		return false;
@@ -122,13 +163,17 @@ bool rank_arrivals_find(struct rank_arrival *arrivals, const struct model *model
 		if (times->spans[i].is_rank)
 			count = add_rank(list, count, &calls, model, times, i);
 	}
-	steps = sum_steps(arrivals, list, count, ranks);
+	*reason = "in no step the same collectives were recorded in all ranks";
+	if (share_a_clock(model, times) || put_clocks_right(list, count, model, options, times))
+		steps = sum_steps(arrivals, list, count, ranks);
+	else
+		*reason = "ranks of several machines, or of traces that do not say where they are from: their clocks are not "
+			  "compared without collectives that all of them have";
 	for (uint32_t i = 0; i < times->span_count && steps; i++) {
 		arrivals[i].late_ns /= steps;
 		arrivals[i].waits_ns /= steps;
 	}
 	free(list);
 	collective_calls_release(&calls);
-	*reason = "in no step the same collectives were recorded in all ranks";
 	return steps > 0;
 }

@@ -13,8 +13,9 @@ struct rank_arrival {    /* of one rank; means over the steps that all ranks com
 	double waits_ns; /* before the last rank */
 };
 
-/* One per times->spans, those that are no ranks unused. False: `reason` says why it is not known. */
-bool rank_arrivals_find(struct rank_arrival *arrivals, const struct model *model, const struct step_times *times,
-                        const char **reason);
+/* One per times->spans, those that are no ranks unused. False: `reason` says why it is not known. Clocks of several machines, and of
+ * traces that do not say where they are from, are put right by the collectives (collective_matches.h). */
+bool rank_arrivals_find(struct rank_arrival *arrivals, const struct model *model,
+                        const struct analysis_options *options, const struct step_times *times, const char **reason);
 
 #endif

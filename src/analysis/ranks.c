@@ -208,12 +208,12 @@ static void give_up_comparing(struct table *table, const struct rank_mean *means
 }
 
 /* Who the others wait for: the rows are those of the ranks, in order. */
-static void set_arrivals(struct table *table, const struct model *model, const struct step_times *times,
-                         const struct rank_mean *means)
+static void set_arrivals(struct table *table, const struct model *model, const struct analysis_options *options,
+                         const struct step_times *times, const struct rank_mean *means)
 {
 	struct rank_arrival *arrivals = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*arrivals));
 	const char *reason;
-	bool is_known = rank_arrivals_find(arrivals, model, times, &reason);
+	bool is_known = rank_arrivals_find(arrivals, model, options, times, &reason);
 	double latest = 0;
 	int row = 0;
 
@@ -267,7 +267,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		give_up_comparing(table, means, unknown);
 	else
 		compare_ranks(table, means, values);
-	set_arrivals(table, model, times, means);
+	set_arrivals(table, model, options, times, means);
 	table_sort(table, RANK_RANK, true);
 	if (!table->row_count)
 		table->empty = step_times_empty_reason(times);

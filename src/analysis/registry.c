@@ -44,6 +44,8 @@ const struct analysis *const analyses[] = {
 	&analysis_collectives,
 	&analysis_ranks,
 	&analysis_rank_phases,
+	&analysis_rank_collectives,
+	&analysis_collective_times,
 	&analysis_processes,
 	&analysis_metrics,
 	&analysis_counters,

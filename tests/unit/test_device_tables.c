@@ -380,6 +380,68 @@ static void a_critical_path_goes_through_other_threads_and_streams(void **state)
 	run_release(&run);
 }
 
+#define CLOCK_OFF (11560000 * US)
+#define REDUCTIONS 5
+
+/* Two ranks whose clocks lie 11.56 s apart, five reductions: rank 1 comes 1600 us behind rank 0, and both end together; one of them has
+ * a collective more when `is_odd`. */
+static void two_ranks_init(struct model *model, bool is_odd)
+{
+	uint32_t kernel, stream;
+
+	model_init(model, 0);
+	kernel = intern_add(&model->strings, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)");
+	for (int64_t rank = 0; rank < 2; rank++) {
+		int64_t late_ns = rank * 1600 * US, clock_ns = rank * CLOCK_OFF;
+		uint32_t process = model_add_process(model);
+
+		model->processes[process].rank = (int32_t)rank;
+		stream = model_add_track(model, process, TRACK_DEVICE);
+		for (int64_t i = 0; i < REDUCTIONS + (is_odd && rank); i++)
+			model_span_set_inputs(
+				model, stream,
+				model_span_complete(model, stream, clock_ns + i * 5000 * US + late_ns,
+			                            2000 * US - late_ns, SPAN_KERNEL, kernel),
+				intern_add(&model->strings,
+			                   "collective=allreduce;dtype=Float;in_count=100000;group_ranks=2"));
+	}
+	model_finish(model);
+}
+
+static void clocks_of_ranks_are_put_right_by_collectives(void **state)
+{
+	struct device_run run;
+	double ahead[2];
+
+	two_ranks_init(&run.model, false);
+	compute("rank_collectives", &run.model, &all_steps, &run.table);
+	assert_int_equal(run.table.row_count, 2);
+	for (int rank = 0; rank < 2; rank++) {
+		assert_true(
+			table_number(&run.table, rank, table_find_column(&run.table, "clock_ahead_ns"), &ahead[rank]));
+		check(&run.table, rank, "collectives", REDUCTIONS);
+		check(&run.table, rank, "clock_residual_ns", 0);
+		check(&run.table, rank, "late_mean_ns", rank * 1600 * US);
+		check(&run.table, rank, "last_count", rank * REDUCTIONS);
+		check(&run.table, rank, "caused_ns", rank * REDUCTIONS * 1600 * US);
+		check(&run.table, rank, "waits_ns", (1 - rank) * REDUCTIONS * 1600 * US);
+	}
+	assert_true(ahead[1] - ahead[0] == CLOCK_OFF);
+	assert_true(strstr(text_of(&run.table, 0, "waits_for"), "rank 1"));
+	table_release(&run.table);
+	compute("collective_times", &run.model, &all_steps, &run.table);
+	check(&run.table, 0, "skew_mean_ns", 1600 * US);
+	check(&run.table, 0, "exchange_mean_ns", 400 * US);
+	check(&run.table, 0, "exchange_ratio", 400.0 / 1200);
+	check(&run.table, 0, "bus_bytes_per_s", 400000 / 400e-6);
+	run_release(&run);
+	two_ranks_init(&run.model, true); /* nobody can tell which is which */
+	compute("rank_collectives", &run.model, &all_steps, &run.table);
+	assert_int_equal(run.table.row_count, 0);
+	assert_non_null(run.table.empty);
+	run_release(&run);
+}
+
 /* Kernels with 3/4 of a block per multiprocessor: 0-10 and 5-15 together have more than one for 5 us; one lies across the border of
  * the steps 0-20 and 20-40. */
 static void kernels_that_run_together_share_the_multiprocessors(void **state)
@@ -755,6 +817,7 @@ int main(void)
 		cmocka_unit_test(copies_to_the_host_are_waited_for),
 		cmocka_unit_test(a_critical_path_is_one_thing_at_each_instant),
 		cmocka_unit_test(a_critical_path_goes_through_other_threads_and_streams),
+		cmocka_unit_test(clocks_of_ranks_are_put_right_by_collectives),
 		cmocka_unit_test(kernels_that_run_together_share_the_multiprocessors),
 		cmocka_unit_test(kernels_sum_to_their_time),
 		cmocka_unit_test(work_counts_for_the_step_that_launched_it),

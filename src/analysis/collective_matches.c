@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * collective_matches.c: see collective_matches.h.
+ */
+#include "analysis/collective_matches.h"
+
+#include "analysis/collective_calls.h"
+#include "analysis/device_names.h"
+#include "analysis/device_work.h"
+#include "analysis/statistics.h"
+
+#include "base/clamped.h"
+#include "base/memory.h"
+#include "model/launch_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CLOCK_ROUNDS 4 /* until offsets agree also where groups have different ranks */
+
+struct search {
+	const struct model *model;
+	const struct launches *launches;
+	struct collective_matches *matches;
+	uint32_t capacity;
+	bool *has_kernels; /* by process */
+};
+
+/* ---- executions ---- */
+
+/* Does no rank leave it before all have come? From a broadcast the root goes on. */
+static bool is_joint(const char *collective)
+{
+	static const char *const joint[] = {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"};
+
+	for (size_t i = 0; i < sizeof(joint) / sizeof(joint[0]); i++)
+		if (!strcmp(collective, joint[i]))
+			return true;
+	return false;
+}
+
+static void add_run(struct search *search, const struct collective_run *run)
+{
+	struct collective_matches *matches = search->matches;
+
+	if (!is_joint(run->size.collective))
+		return;
+	if (matches->count == search->capacity) {
+		search->capacity = search->capacity ? 2 * search->capacity : 256;
+		matches->list = memory_resize(matches->list, search->capacity, sizeof(*matches->list));
+	}
+	matches->list[matches->count++] = *run;
+}
+
+static int64_t step_number(const struct model *model, int32_t step)
+{
+	return step >= 0 ? model->steps[step].number : INT64_MIN;
+}
+
+static void add_kernel(struct search *search, const struct work *item, uint32_t process)
+{
+	const struct model *model = search->model;
+	const struct launch *launch = launches_of(search->launches, item->track, item->row);
+	struct collective_run run = {
+		.process = process, .group = "", .start_ns = item->start_ns, .end_ns = item->end_ns};
+	struct launch_config config;
+	const char *group;
+	uint32_t i;
+	const struct span_chunk *chunk = track_chunk(model->tracks[item->track], item->row, &i);
+
+	communication_size_find(&run.size, model, search->launches, item->track, item->row);
+	launch_config_read(&config, model_text(model, span_inputs(chunk, i)));
+	group = launch_config_text(&config, LAUNCH_GROUP);
+	if (group)
+		run.group = arena_dup(&search->matches->arena, group);
+	if (launch && launch->track != MODEL_NONE)
+		chunk = track_chunk(model->tracks[launch->track], launch->row, &i);
+	run.step = step_number(model, chunk->step[i]);
+	search->has_kernels[process] = true;
+	add_run(search, &run);
+}
+
+static void add_kernels(struct search *search)
+{
+	struct device_work work = {0};
+	struct device *devices;
+	size_t count = devices_find(&devices, search->model);
+
+	for (size_t i = 0; i < count; i++) {
+		device_work_collect(&work, search->model, devices[i].process, devices[i].device);
+		for (size_t n = 0; n < work.count; n++)
+			if (work.items[n].class == WORK_COMMUNICATION)
+				add_kernel(search, &work.items[n], devices[i].process);
+	}
+	device_work_release(&work);
+	free(devices);
+}
+
+static void add_executions(struct search *search)
+{
+	struct collective_calls calls;
+
+	collective_calls_find(&calls, search->model);
+	for (uint32_t i = 0; i < calls.execution_count; i++) {
+		const struct collective_call *call = &calls.executions[i];
+		const char *name = model_text(search->model, call->name), *collective = collective_of_name(name);
+		struct collective_run run = {.process = call->process,
+		                             .size = {.collective = collective ? collective : "", .dtype = ""},
+		                             .group = "",
+		                             .step = step_number(search->model, call->step),
+		                             .start_ns = call->start_ns,
+		                             .end_ns = call->end_ns};
+
+		if (!search->has_kernels[call->process] && !strncmp(name, "gloo:", 5))
+			add_run(search, &run);
+	}
+	collective_calls_release(&calls);
+}
+
+/* ---- which is which ---- */
+
+static int compare_kinds(const struct collective_run *a, const struct collective_run *b)
+{
+	int order = strcmp(a->size.collective, b->size.collective);
+
+	if (!order)
+		order = strcmp(a->group, b->group);
+	if (!order)
+		order = (a->size.ranks > b->size.ranks) - (a->size.ranks < b->size.ranks);
+	if (!order)
+		order = (a->step > b->step) - (a->step < b->step);
+	return order;
+}
+
+static int compare_runs(const void *left, const void *right)
+{
+	const struct collective_run *a = left, *b = right;
+	int order = compare_kinds(a, b);
+
+	if (!order)
+		order = (a->process > b->process) - (a->process < b->process);
+	return order ? order : (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+static int compare_nth(const void *left, const void *right)
+{
+	const struct collective_run *a = left, *b = right;
+
+	if (a->nth != b->nth)
+		return a->nth < b->nth ? -1 : 1;
+	return (a->process > b->process) - (a->process < b->process);
+}
+
+/* The runs [first, end) are of a kind, group and step: numbers them by rank. How many ranks have as many; 0: they differ. */
+static uint32_t number_runs(struct collective_run *list, uint32_t count)
+{
+	uint32_t ranks = 0, each = 0, nth = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		bool is_new = !i || list[i].process != list[i - 1].process;
+
+		if (is_new && ranks == 1)
+			each = nth;
+		if (is_new && ranks > 1 && nth != each)
+			return 0;
+		ranks += is_new;
+		nth = is_new ? 0 : nth;
+		list[i].nth = nth++;
+	}
+	return ranks > 1 && nth == each ? ranks : 0;
+}
+
+/* Those that are matched come first, in groups. */
+static void match_runs(struct collective_matches *matches)
+{
+	uint32_t kept = 0;
+
+	if (matches->count)
+		qsort(matches->list, matches->count, sizeof(*matches->list), compare_runs);
+	matches->groups = memory_resize(NULL, (size_t)matches->count / 2 + 1, sizeof(*matches->groups));
+	for (uint32_t first = 0, end; first < matches->count; first = end) {
+		uint32_t ranks;
+
+		for (end = first + 1;
+		     end < matches->count && !compare_kinds(&matches->list[first], &matches->list[end]);)
+			end++;
+		ranks = number_runs(matches->list + first, end - first);
+		if (!ranks || (matches->list[first].size.ranks && matches->list[first].size.ranks < ranks)) {
+			matches->unmatched += end - first; /* or several groups of the same name */
+			continue;
+		}
+		qsort(matches->list + first, end - first, sizeof(*matches->list), compare_nth);
+		memmove(matches->list + kept, matches->list + first, (end - first) * sizeof(*matches->list));
+		for (uint32_t at = kept; at < kept + end - first; at += ranks)
+			matches->groups[matches->group_count++] = (struct collective_match){at, ranks};
+		kept += end - first;
+	}
+	matches->count = kept;
+}
+
+/* ---- clocks ---- */
+
+struct distance { /* of an end from the median of the ends of its collective */
+	uint32_t process;
+	double ns;
+};
+
+static int compare_distances(const void *left, const void *right)
+{
+	const struct distance *a = left, *b = right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return (a->ns > b->ns) - (a->ns < b->ns);
+}
+
+/* Of each run, in order of process and distance. They are of ends that lie together, so that a double holds them. */
+static void find_distances(const struct collective_matches *matches, struct distance *distances, double *values,
+                           bool is_absolute)
+{
+	for (uint32_t g = 0; g < matches->group_count; g++) {
+		const struct collective_match *group = &matches->groups[g];
+		const struct collective_run *runs = &matches->list[group->first];
+		double median;
+
+		for (uint32_t i = 0; i < group->count; i++)
+			values[i] = (double)intervals_length(runs[0].end_ns, runs[i].end_ns);
+		sort_doubles(values, group->count);
+		median = quantile(values, group->count, 0.5);
+		for (uint32_t i = 0; i < group->count; i++) {
+			double ns = (double)intervals_length(runs[0].end_ns, runs[i].end_ns) - median;
+
+			distances[group->first + i] = (struct distance){runs[i].process,
+			                                                is_absolute && ns < 0 ? -ns : ns};
+		}
+	}
+	qsort(distances, matches->count, sizeof(*distances), compare_distances);
+}
+
+/* Of each process. */
+static void take_medians(struct collective_matches *matches, const struct distance *distances, int64_t *medians)
+{
+	for (uint32_t first = 0, end; first < matches->count; first = end) {
+		for (end = first + 1; end < matches->count && distances[end].process == distances[first].process;)
+			end++;
+		medians[distances[first].process] = (int64_t)distances[first + (end - first) / 2].ns;
+		matches->clocks[distances[first].process].matches = end - first;
+	}
+}
+
+static void put_clocks_right(struct collective_matches *matches, uint32_t processes)
+{
+	size_t count = (size_t)matches->count + 1;
+	struct distance *distances = memory_resize(NULL, count, sizeof(*distances));
+	double *values = memory_resize(NULL, count, sizeof(*values));
+	int64_t *medians = memory_resize(NULL, (size_t)processes + 1, sizeof(*medians));
+
+	memset(medians, 0, processes * sizeof(*medians));
+	for (int round = 0; round < CLOCK_ROUNDS; round++) {
+		find_distances(matches, distances, values, false);
+		take_medians(matches, distances, medians);
+		for (uint32_t i = 0; i < matches->count; i++) {
+			struct collective_run *run = &matches->list[i];
+
+			clamped_subtract(&run->start_ns, medians[run->process]);
+			clamped_subtract(&run->end_ns, medians[run->process]);
+		}
+		for (uint32_t process = 0; process < processes; process++)
+			clamped_add(&matches->clocks[process].ahead_ns, medians[process]);
+	}
+	find_distances(matches, distances, values, true);
+	take_medians(matches, distances, medians);
+	for (uint32_t process = 0; process < processes; process++)
+		matches->clocks[process].residual_ns = medians[process];
+	free(medians);
+	free(distances);
+	free(values);
+}
+
+void collective_matches_find(struct collective_matches *matches, const struct model *model,
+                             const struct launches *launches)
+{
+	struct search search = {.model = model, .launches = launches, .matches = matches};
+
+	memset(matches, 0, sizeof(*matches));
+	arena_init(&matches->arena, 0);
+	matches->clocks = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(*matches->clocks));
+	memset(matches->clocks, 0, ((size_t)model->processes_count + 1) * sizeof(*matches->clocks));
+	search.has_kernels = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(bool));
+	memset(search.has_kernels, 0, (size_t)model->processes_count + 1);
+	add_kernels(&search);
+	add_executions(&search);
+	matches->reason = matches->count ? "no collective was recorded in several ranks" : "no collective was recorded";
+	match_runs(matches);
+	if (matches->group_count) {
+		put_clocks_right(matches, model->processes_count);
+		matches->reason = NULL;
+	}
+	free(search.has_kernels);
+}
+
+void collective_matches_release(struct collective_matches *matches)
+{
+	free(matches->list);
+	free(matches->groups);
+	free(matches->clocks);
+	arena_release(&matches->arena);
+	memset(matches, 0, sizeof(*matches));
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * collective_matches.h: the same collective as several ranks carried it out, and what that says of their clocks: it cannot end on one rank
+ * before all have come, so it ends on all of them at about the same time. A rank whose collectives end earlier or later than the others',
+ * by the median of all, has a clock that is off by that.
+ *
+ *     struct collective_matches matches;
+ *     collective_matches_find(&matches, model, launches);
+ *     if (!matches.reason)
+ *             ...matches.list[matches.groups[g].first ... + .count]: one collective, times of one clock
+ *     collective_matches_release(&matches);
+ *
+ * Executions are kernels that communicate, or of a process that has none what gloo does. The nth of a kind and process group in a step
+ * (without steps: at all) is the nth of the others, where all ranks of the group have as many. Only of collectives
+ * that no rank leaves before all have come: allreduce, allgather, reducescatter, alltoall, barrier.
+ */
+#ifndef ANALYSIS_COLLECTIVE_MATCHES_H
+#define ANALYSIS_COLLECTIVE_MATCHES_H
+
+#include "analysis/communication_sizes.h"
+#include "base/arena.h"
+
+struct collective_run { /* of one rank */
+	uint32_t process;
+	struct communication_size size;
+	const char *group; /* name of its process group, "": not known */
+	int64_t step;      /* number; INT64_MIN: in none */
+	uint32_t nth;
+	int64_t start_ns, end_ns; /* with its clock put right */
+};
+
+struct collective_match {
+	uint32_t first, count; /* of the list; two or more */
+};
+
+struct rank_clock {
+	uint32_t matches;    /* collectives that it shares with others */
+	int64_t ahead_ns;    /* of the median of the ranks; what was taken off its times */
+	int64_t residual_ns; /* median of how far its ends lie from the others' then */
+};
+
+struct collective_matches {
+	struct collective_run *list;
+	struct collective_match *groups; /* in order of kind, group, step */
+	struct rank_clock *clocks;       /* by process */
+	uint32_t count, group_count;
+	uint32_t unmatched; /* executions that no other rank has, or not as many */
+	const char *reason; /* why there are none; NULL: there are */
+	struct arena arena;
+};
+
+void collective_matches_find(struct collective_matches *matches, const struct model *model,
+                             const struct launches *launches);
+void collective_matches_release(struct collective_matches *matches);
+
+#endif

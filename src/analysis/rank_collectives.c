@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rank_collectives.c: the tables `rank_collectives` (a row per rank: who comes last to collectives, who waits, and how far the clocks lie
+ * apart) and `collective_times` (a row per collective: waiting for the last rank, and exchanging).
+ */
+#include "analysis/collective_matches.h"
+#include "analysis/device_work.h"
+#include "analysis/labels.h"
+
+#include "base/clamped.h"
+#include "base/memory.h"
+#include "model/number_map.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* First and last to come, of the runs of one collective, and when the first is through with it. */
+struct arrival {
+	int64_t first_ns, last_ns, end_ns;
+	uint32_t last_process;
+};
+
+static struct arrival arrival_of(const struct collective_run *runs, uint32_t count)
+{
+	struct arrival arrival = {runs[0].start_ns, runs[0].start_ns, runs[0].end_ns, runs[0].process};
+
+	for (uint32_t i = 1; i < count; i++) {
+		arrival.first_ns = runs[i].start_ns < arrival.first_ns ? runs[i].start_ns : arrival.first_ns;
+		arrival.end_ns = runs[i].end_ns < arrival.end_ns ? runs[i].end_ns : arrival.end_ns;
+		if (runs[i].start_ns <= arrival.last_ns)
+			continue;
+		arrival.last_ns = runs[i].start_ns;
+		arrival.last_process = runs[i].process;
+	}
+	return arrival;
+}
+
+static const char *clock_note(const struct collective_matches *matches, uint32_t processes, struct arena *arena)
+{
+	int64_t most_ns = 0;
+
+	for (uint32_t i = 0; i < processes; i++)
+		most_ns = matches->clocks[i].residual_ns > most_ns ? matches->clocks[i].residual_ns : most_ns;
+	return arena_printf(
+		arena,
+		"clocks of the ranks were put right by the ends of %s, which then lie %.1f us apart: shorter "
+		"times mean nothing%s",
+		counted(arena, matches->group_count, "collective"), (double)most_ns / 1000,
+		matches->unmatched ? arena_printf(arena, "; %s in one rank only, or not as often in the others",
+	                                          counted(arena, matches->unmatched, "execution"))
+				   : "");
+}
+
+/* ---- ranks ---- */
+
+enum {
+	RANK_PROCESS,
+	RANK_COLLECTIVES,
+	RANK_LATE,
+	RANK_LAST,
+	RANK_LAST_RATIO,
+	RANK_CAUSED,
+	RANK_WAITS,
+	RANK_WAITS_TOTAL,
+	RANK_WAITS_FOR,
+	RANK_AHEAD,
+	RANK_RESIDUAL,
+	RANK_COLUMNS,
+};
+
+static const struct table_column rank_columns[RANK_COLUMNS] = {
+	[RANK_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[RANK_COLLECTIVES] = {.name = "collectives",
+                              .type = TABLE_INT,
+                              .unit = UNIT_COUNT,
+                              .role = ROLE_EVIDENCE,
+                              .definition = "collectives that were recorded in it and in other ranks",
+                              .rules = RULE_NOT_NEGATIVE},
+	[RANK_LATE] = {.name = "late_mean_ns",
+                       .title = "late",
+                       .type = TABLE_DOUBLE,
+                       .unit = UNIT_NS,
+                       .definition = "mean time by which it comes to them behind the first rank",
+                       .rules = RULE_NOT_NEGATIVE},
+	[RANK_LAST] = {.name = "last_count",
+                       .title = "last",
+                       .type = TABLE_INT,
+                       .unit = UNIT_COUNT,
+                       .definition = "to how many it comes last",
+                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                       .other = "collectives"},
+	[RANK_LAST_RATIO] = {.name = "last_ratio",
+                             .title = "last %",
+                             .type = TABLE_DOUBLE,
+                             .unit = UNIT_RATIO,
+                             .role = ROLE_SHARE,
+                             .definition = "share of them to which it comes last",
+                             .denominator = "its collectives",
+                             .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[RANK_CAUSED] = {.name = "caused_ns",
+                         .title = "makes wait",
+                         .type = TABLE_INT,
+                         .unit = UNIT_NS,
+                         .definition = "time that all others together wait in those to which it comes last: the culprit "
+                                       "has most of it",
+                         .rules = RULE_NOT_NEGATIVE},
+	[RANK_WAITS] = {.name = "waits_mean_ns",
+                        .title = "waits",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_NS,
+                        .definition = "mean time that it waits in a collective for the last rank to come",
+                        .rules = RULE_NOT_NEGATIVE},
+	[RANK_WAITS_TOTAL] = {.name = "waits_ns",
+                              .title = "waits, all",
+                              .type = TABLE_INT,
+                              .unit = UNIT_NS,
+                              .definition = "the same, sum over all of them",
+                              .rules = RULE_NOT_NEGATIVE},
+	[RANK_WAITS_FOR] = {.name = "waits_for",
+                            .type = TABLE_TEXT,
+                            .definition = "the rank that it waits for longest, and how long"},
+	[RANK_AHEAD] = {.name = "clock_ahead_ns",
+                        .title = "clock ahead",
+                        .type = TABLE_INT,
+                        .unit = UNIT_NS,
+                        .definition = "how far its clock is ahead of the others', by the ends of the collectives, which "
+                                      "are taken to be at the same time; the other columns have it taken off"},
+	[RANK_RESIDUAL] = {.name = "clock_residual_ns",
+                           .title = "residual",
+                           .type = TABLE_INT,
+                           .unit = UNIT_NS,
+                           .role = ROLE_EVIDENCE,
+                           .definition = "median of how far the ends of its collectives then lie from the others'",
+                           .rules = RULE_NOT_NEGATIVE},
+};
+
+#define PROCESSES_PAIRED 4096 /* of more it is not told who waits for whom */
+
+struct rank_sums {
+	double late_ns;
+	int64_t last, caused_ns, waits_ns;
+};
+
+/* waits: process that waits * processes + process that is waited for. */
+static void sum_ranks(const struct collective_matches *matches, struct rank_sums *sums, int64_t *waits,
+                      uint32_t processes)
+{
+	for (uint32_t g = 0; g < matches->group_count; g++) {
+		const struct collective_run *runs = &matches->list[matches->groups[g].first];
+		uint32_t count = matches->groups[g].count;
+		struct arrival arrival = arrival_of(runs, count);
+
+		sums[arrival.last_process].last++;
+		for (uint32_t i = 0; i < count; i++) {
+			int64_t wait_ns = intervals_length(runs[i].start_ns, arrival.last_ns);
+
+			sums[runs[i].process].late_ns += (double)intervals_length(arrival.first_ns, runs[i].start_ns);
+			clamped_add(&sums[runs[i].process].waits_ns, wait_ns);
+			clamped_add(&sums[arrival.last_process].caused_ns, wait_ns);
+			if (waits)
+				clamped_add(&waits[(size_t)runs[i].process * processes + arrival.last_process],
+				            wait_ns);
+		}
+	}
+}
+
+static void set_waits_for(struct table *table, int row, const struct model *model, const int64_t *waits)
+{
+	uint32_t longest = 0;
+
+	if (!waits) {
+		table_set_missing(table, row, RANK_WAITS_FOR, "there are too many processes to tell");
+		return;
+	}
+	for (uint32_t i = 1; i < model->processes_count; i++)
+		longest = waits[i] > waits[longest] ? i : longest;
+	if (waits[longest] > 0)
+		table_set_text(table, row, RANK_WAITS_FOR,
+		               arena_printf(&table->arena, "%s (%.3f ms)", process_label(model, longest, &table->arena),
+		                            (double)waits[longest] / 1e6));
+	else
+		table_set_missing(table, row, RANK_WAITS_FOR, "it waits for none");
+}
+
+static void add_rank(struct table *table, const struct model *model, const struct collective_matches *matches,
+                     uint32_t process, const struct rank_sums *sums, const int64_t *waits)
+{
+	const struct rank_clock *clock = &matches->clocks[process];
+	int row = table_row(table);
+
+	table_set_text(table, row, RANK_PROCESS, process_label(model, process, &table->arena));
+	table_set_int(table, row, RANK_COLLECTIVES, clock->matches);
+	table_set_double(table, row, RANK_LATE, sums->late_ns / clock->matches);
+	table_set_int(table, row, RANK_LAST, sums->last);
+	table_set_double(table, row, RANK_LAST_RATIO, (double)sums->last / clock->matches);
+	table_set_int(table, row, RANK_CAUSED, sums->caused_ns);
+	table_set_double(table, row, RANK_WAITS, (double)sums->waits_ns / clock->matches);
+	table_set_int(table, row, RANK_WAITS_TOTAL, sums->waits_ns);
+	set_waits_for(table, row, model, waits);
+	table_set_int(table, row, RANK_AHEAD, clock->ahead_ns);
+	table_set_int(table, row, RANK_RESIDUAL, clock->residual_ns);
+}
+
+static void add_ranks(struct table *table, const struct model *model, const struct collective_matches *matches)
+{
+	uint32_t processes = model->processes_count;
+	size_t pairs = processes <= PROCESSES_PAIRED ? (size_t)processes * processes : 0;
+	struct rank_sums *sums = memory_resize(NULL, processes, sizeof(*sums));
+	int64_t *waits = pairs ? memory_resize(NULL, pairs, sizeof(*waits)) : NULL;
+
+	memset(sums, 0, processes * sizeof(*sums));
+	if (waits)
+		memset(waits, 0, pairs * sizeof(*waits));
+	sum_ranks(matches, sums, waits, processes);
+	for (uint32_t i = 0; i < processes; i++)
+		if (matches->clocks[i].matches)
+			add_rank(table, model, matches, i, &sums[i], waits ? waits + (size_t)i * processes : NULL);
+	free(sums);
+	free(waits);
+}
+
+static enum status run_ranks(const struct model *model, const struct analysis_options *options, struct table *table,
+                             struct error *err)
+{
+	struct launches own = {0};
+	struct collective_matches matches;
+
+	collective_matches_find(&matches, model, launches_get(&own, model, options));
+	table_init(table, "rank_collectives", "Ranks at collectives",
+	           "who comes late to the collectives that no rank leaves before all have come, and who waits for it");
+	table_columns(table, rank_columns, RANK_COLUMNS);
+	if (!matches.reason) {
+		add_ranks(table, model, &matches);
+		table->note = clock_note(&matches, model->processes_count, &table->arena);
+	}
+	table->empty = matches.reason;
+	collective_matches_release(&matches);
+	launches_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_rank_collectives = {"rank_collectives", "which rank do the others wait for?", run_ranks};
+
+/* ---- collectives ---- */
+
+enum {
+	TIMES_COLLECTIVE,
+	TIMES_GROUP,
+	TIMES_BYTES,
+	TIMES_RANKS,
+	TIMES_COUNT,
+	TIMES_MEAN,
+	TIMES_SKEW,
+	TIMES_SKEW_MAX,
+	TIMES_EXCHANGE,
+	TIMES_EXCHANGE_RATIO,
+	TIMES_ALG_RATE,
+	TIMES_BUS_RATE,
+	TIMES_COLUMNS,
+};
+
+static const struct table_column times_columns[TIMES_COLUMNS] = {
+	[TIMES_COLLECTIVE] = {.name = "collective", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what it does"},
+	[TIMES_GROUP] = {.name = "group",
+                         .type = TABLE_TEXT,
+                         .role = ROLE_KEY,
+                         .definition = "name of its process group"},
+	[TIMES_BYTES] = {.name = "bytes",
+                         .type = TABLE_INT,
+                         .unit = UNIT_BYTES,
+                         .role = ROLE_KEY,
+                         .definition = "size of each, as in the table communication, mean over the ranks"},
+	[TIMES_RANKS] = {.name = "ranks",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .role = ROLE_KEY,
+                         .definition = "ranks that it was recorded in"},
+	[TIMES_COUNT] = {.name = "count",
+                         .type = TABLE_INT,
+                         .unit = UNIT_COUNT,
+                         .definition = "how often all of them carried it out",
+                         .rules = RULE_NOT_NEGATIVE},
+	[TIMES_MEAN] = {.name = "mean_ns",
+                        .title = "mean",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_NS,
+                        .definition = "mean duration in a rank, waiting included",
+                        .rules = RULE_NOT_NEGATIVE},
+	[TIMES_SKEW] = {.name = "skew_mean_ns",
+                        .title = "skew",
+                        .type = TABLE_DOUBLE,
+                        .unit = UNIT_NS,
+                        .definition = "mean time from the first rank to come to the last",
+                        .rules = RULE_NOT_NEGATIVE},
+	[TIMES_SKEW_MAX] = {.name = "skew_max_ns",
+                            .title = "skew max",
+                            .type = TABLE_INT,
+                            .unit = UNIT_NS,
+                            .definition = "most of that",
+                            .rules = RULE_NOT_NEGATIVE},
+	[TIMES_EXCHANGE] = {.name = "exchange_mean_ns",
+                            .title = "exchange",
+                            .type = TABLE_DOUBLE,
+                            .unit = UNIT_NS,
+                            .definition = "mean time from the last rank to come to the first that is through: data "
+                                          "moves, nobody waits for a rank",
+                            .rules = RULE_NOT_NEGATIVE},
+	[TIMES_EXCHANGE_RATIO] = {.name = "exchange_ratio",
+                                  .title = "exchange %",
+                                  .type = TABLE_DOUBLE,
+                                  .unit = UNIT_RATIO,
+                                  .role = ROLE_SHARE,
+                                  .definition = "share of the time in it that is no waiting",
+                                  .denominator = "mean duration",
+                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[TIMES_ALG_RATE] = {.name = "algorithm_bytes_per_s",
+                            .title = "algbw",
+                            .type = TABLE_DOUBLE,
+                            .unit = UNIT_BYTES_PER_SECOND,
+                            .definition = "bytes over the time of the exchange"},
+	[TIMES_BUS_RATE] =
+		{.name = "bus_bytes_per_s",
+                 .title = "busbw",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_BYTES_PER_SECOND,
+                 .definition = "the same, times 2(n-1)/n for an allreduce, (n-1)/n for allgather, reducescatter and "
+                               "alltoall, of n ranks (PERFORMANCE.md of nccl-tests): what a link carries"},
+};
+
+struct collective_times {
+	struct communication_size size; /* of its first run; bytes: mean over the ranks */
+	const char *group;
+	uint32_t ranks;
+	int64_t count, runs, skew_max_ns;
+	double time_ns, skew_ns, exchange_ns;
+};
+
+static double mean_bytes(const struct collective_run *runs, uint32_t count)
+{
+	double bytes = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!runs[i].size.has_bytes)
+			return -1;
+		bytes += runs[i].size.bytes;
+	}
+	return bytes / count;
+}
+
+struct times_list {
+	struct collective_times *items;
+	uint32_t count;
+	struct number_map by_key; /* of the kind and group that is added now: size and ranks */
+};
+
+static struct collective_times *times_of(struct times_list *list, const struct collective_run *run, uint32_t ranks,
+                                         double bytes)
+{
+	uint64_t key, found;
+	struct collective_times *times;
+
+	memcpy(&key, &bytes, sizeof(key));
+	key = key * 0x9e3779b97f4a7c15u ^ ranks;
+	found = number_map_find(&list->by_key, key);
+	if (found != NUMBER_MAP_NONE)
+		return &list->items[found];
+	number_map_set(&list->by_key, key, list->count);
+	times = &list->items[list->count++];
+	*times = (struct collective_times){.size = run->size, .group = run->group, .ranks = ranks};
+	times->size.has_bytes = bytes >= 0;
+	times->size.bytes = bytes;
+	return times;
+}
+
+static void add_match(struct collective_times *times, const struct collective_run *runs, uint32_t count)
+{
+	struct arrival arrival = arrival_of(runs, count);
+	int64_t skew_ns = intervals_length(arrival.first_ns, arrival.last_ns);
+
+	times->count++;
+	times->runs += count;
+	times->skew_ns += (double)skew_ns;
+	times->skew_max_ns = skew_ns > times->skew_max_ns ? skew_ns : times->skew_max_ns;
+	if (arrival.end_ns > arrival.last_ns)
+		times->exchange_ns += (double)intervals_length(arrival.last_ns, arrival.end_ns);
+	for (uint32_t i = 0; i < count; i++)
+		times->time_ns += (double)intervals_length(runs[i].start_ns, runs[i].end_ns);
+}
+
+static void add_times(struct table *table, const struct collective_times *times)
+{
+	double mean_ns = times->time_ns / (double)times->runs, exchange_ns = times->exchange_ns / (double)times->count;
+	struct communication_size size = times->size;
+	int row = table_row(table);
+
+	table_set_text(table, row, TIMES_COLLECTIVE, size.collective);
+	table_set_text_or(table, row, TIMES_GROUP, times->group[0] ? times->group : NULL, "the trace does not say it");
+	if (size.has_bytes && size.bytes < 0x1p63)
+		table_set_int(table, row, TIMES_BYTES, (int64_t)size.bytes);
+	else
+		table_set_missing(table, row, TIMES_BYTES, "the trace does not say it of all ranks");
+	table_set_int(table, row, TIMES_RANKS, times->ranks);
+	table_set_int(table, row, TIMES_COUNT, times->count);
+	table_set_double(table, row, TIMES_MEAN, mean_ns);
+	table_set_double(table, row, TIMES_SKEW, times->skew_ns / (double)times->count);
+	table_set_int(table, row, TIMES_SKEW_MAX, times->skew_max_ns);
+	table_set_double(table, row, TIMES_EXCHANGE, exchange_ns);
+	if (mean_ns > 0)
+		table_set_double(table, row, TIMES_EXCHANGE_RATIO, exchange_ns < mean_ns ? exchange_ns / mean_ns : 1);
+	else
+		table_set_missing(table, row, TIMES_EXCHANGE_RATIO, "it took no measurable time");
+	table_set_missing(table, row, TIMES_ALG_RATE, "its bytes are not known, or ranks were never in it together");
+	table_set_missing(table, row, TIMES_BUS_RATE, "its bytes are not known, or ranks were never in it together");
+	if (!size.has_bytes || exchange_ns <= 0)
+		return;
+	size.ranks = size.ranks ? size.ranks : times->ranks;
+	table_set_double(table, row, TIMES_ALG_RATE, size.bytes / (exchange_ns / 1e9));
+	table_set_double(table, row, TIMES_BUS_RATE,
+	                 size.bytes / (exchange_ns / 1e9) * communication_bus_factor(&size));
+}
+
+static bool is_alike(const struct collective_run *a, const struct collective_run *b)
+{
+	return !strcmp(a->size.collective, b->size.collective) && !strcmp(a->group, b->group);
+}
+
+/* Collectives of a kind and group lie together. */
+static void add_all_times(struct table *table, const struct collective_matches *matches)
+{
+	struct times_list list = {.items = memory_resize(NULL, (size_t)matches->group_count + 1, sizeof(*list.items))};
+
+	for (uint32_t g = 0; g < matches->group_count; g++) {
+		const struct collective_run *runs = &matches->list[matches->groups[g].first];
+		uint32_t ranks = matches->groups[g].count;
+
+		if (g && !is_alike(runs, &matches->list[matches->groups[g - 1].first]))
+			number_map_release(&list.by_key);
+		add_match(times_of(&list, runs, ranks, mean_bytes(runs, ranks)), runs, ranks);
+	}
+	for (uint32_t i = 0; i < list.count; i++)
+		add_times(table, &list.items[i]);
+	table_sort(table, TIMES_SKEW, false);
+	number_map_release(&list.by_key);
+	free(list.items);
+}
+
+static enum status run_times(const struct model *model, const struct analysis_options *options, struct table *table,
+                             struct error *err)
+{
+	struct launches own = {0};
+	struct collective_matches matches;
+
+	collective_matches_find(&matches, model, launches_get(&own, model, options));
+	table_init(table, "collective_times", "Collectives over the ranks",
+	           "collectives as all their ranks carried them out: waiting for the last rank, and exchanging");
+	table_columns(table, times_columns, TIMES_COLUMNS);
+	if (!matches.reason) {
+		add_all_times(table, &matches);
+		table->note = clock_note(&matches, model->processes_count, &table->arena);
+	}
+	table->empty = matches.reason;
+	collective_matches_release(&matches);
+	launches_release(&own);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_collective_times = {"collective_times",
+                                                   "do collectives wait for ranks or exchange data?", run_times};
