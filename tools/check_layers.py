@@ -15,6 +15,7 @@ CHAINS = [
     ["store", "compare"],
     ["importers", "format"],
     ["importers", "model"],
+    ["output", "format"],
     ["recorder", "format"],
     ["agents", "pyframes"],
     ["agents", "pytorch"],

@@ -211,6 +211,8 @@ enum stepscope_segment_flag {
 	/* Holds a copy of the process's coarse events (steps, phases, micro-batches, values, marks), never removed by rotation. A
 	 * reader takes from it what is older than the oldest other segment of the session that is still there. */
 	STEPSCOPE_SEGMENT_COARSE = 1,
+	/* Made by `stepscope convert`: ROWS blocks instead of events. */
+	STEPSCOPE_SEGMENT_CONVERTED = 2,
 };
 
 enum stepscope_role {
@@ -254,6 +256,8 @@ enum stepscope_block_kind {          /* unknown kinds are skipped by length */
 	STEPSCOPE_BLOCK_STACKS = 7,  /* struct stepscope_stack_node, one or more */
 	STEPSCOPE_BLOCK_TRACK = 8,   /* struct stepscope_track_info + name */
 	STEPSCOPE_BLOCK_END = 10,    /* reason as text: the process closed this recording; absent after a kill */
+	STEPSCOPE_BLOCK_ROWS =
+		11, /* struct stepscope_rows, a byte per field: its width, then the fields column by column */
 };
 
 enum stepscope_encoding {
@@ -322,6 +326,15 @@ struct stepscope_anchor { /* the clocks at one instant; ticks in between are int
 	uint32_t clock;        /* enum stepscope_clock that is in use from here on */
 };
 static_assert(sizeof(struct stepscope_anchor) == 40, "anchor");
+
+struct stepscope_rows {  /* rows of a table of a converted recording */
+	uint16_t table;  /* enum model_table_number in src/model/model_tables.h */
+	uint16_t fields; /* of each row */
+	uint32_t owner;  /* which track or series they are of */
+	uint32_t first;  /* number of the first row: of the strings in the file, else of the piece of the table */
+	uint32_t rows;
+};
+static_assert(sizeof(struct stepscope_rows) == 16, "rows");
 
 struct stepscope_drops {
 	uint64_t by_type[STEPSCOPE_EVENT_TYPES]; /* events dropped, by enum stepscope_event */

@@ -26,10 +26,10 @@ static bool is_no_progress, has_all_threads;
 
 static const struct option options[] = {
 	OPTION_TEXT("format", 'f', &format_name, "NAME",
-                    "chrome, perfetto, memory-timeline, speedscope or folded; else the suffix of -o decides"),
+                    "chrome, perfetto, memory-timeline, speedscope, folded or ssr; else the suffix of -o decides"),
 	OPTION_TEXT(
 		"output", 'o', &output, "FILE",
-		"where to: .json, .pftrace, .speedscope.json, .folded or .txt, with .gz or .zst behind it compressed; "
+		"where to: .json, .pftrace, .speedscope.json, .folded, .txt or .ssr, with .gz or .zst behind it compressed; "
 		"DIR/ writes one file per rank; "
 		"- is standard output; without it, into the run's directory"),
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
@@ -49,36 +49,11 @@ static const struct option options[] = {
 
 /* ---- what and where ---- */
 
-static bool has_suffix(const char *path, size_t length, const char *suffix)
-{
-	size_t tail = strlen(suffix);
-
-	return length > tail && memcmp(path + length - tail, suffix, tail) == 0;
-}
-
 static bool is_directory(const char *path)
 {
 	struct stat info;
 
 	return path[0] && (path[strlen(path) - 1] == '/' || (stat(path, &info) == 0 && S_ISDIR(info.st_mode)));
-}
-
-static const struct exporter *exporter_by_suffix(const char *path)
-{
-	size_t length = output_stem_length(path), longest = 0;
-	const struct exporter *found = NULL;
-
-	for (int i = 0; exporters[i]; i++) {
-		const struct exporter *exporter = exporters[i];
-
-		if (has_suffix(path, length, exporter->suffix) && strlen(exporter->suffix) > longest) {
-			longest = strlen(exporter->suffix);
-			found = exporter;
-		} else if (!found && exporter->other_suffix && has_suffix(path, length, exporter->other_suffix)) {
-			found = exporter;
-		}
-	}
-	return found;
 }
 
 static enum status unknown_format(struct error *err)
@@ -95,7 +70,7 @@ static enum status unknown_format(struct error *err)
 	if (nearest)
 		error_hint(err, "did you mean '--format %s'?", nearest);
 	else
-		error_hint(err, "chrome, perfetto, memory-timeline, speedscope and folded are known");
+		error_hint(err, "chrome, perfetto, memory-timeline, speedscope, folded and ssr are known");
 	return STATUS_USAGE;
 }
 

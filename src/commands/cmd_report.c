@@ -393,10 +393,7 @@ static void list_tables(void)
 static enum status check_evidence(const struct model *model, struct error *err)
 {
 	for (uint32_t i = 0; is_strict && i < model->ledger_count; i++) {
-		enum ledger_kind kind = model->ledger[i].kind;
-
-		if (kind == LEDGER_DROPPED || kind == LEDGER_DAMAGED || kind == LEDGER_TORN_TAIL ||
-		    kind == LEDGER_UNMATCHED_END || kind == LEDGER_MISSING_TAIL || kind == LEDGER_REPAIRED)
+		if (ledger_is_defect(model->ledger[i].kind))
 			return error_set(err, STATUS_LIMIT, "the input is not as it should be: %s (%llu)",
 			                 model_text(model, model->ledger[i].text),
 			                 (unsigned long long)model->ledger[i].count);

@@ -82,6 +82,12 @@ enum status load_operands(struct loaded_run *run, const struct options_result *a
 	return load(run, arguments->operands, (uint32_t)arguments->operand_count, options, memory_bytes, err);
 }
 
+bool ledger_is_defect(enum ledger_kind kind)
+{
+	return kind == LEDGER_DROPPED || kind == LEDGER_DAMAGED || kind == LEDGER_TORN_TAIL ||
+	       kind == LEDGER_UNMATCHED_END || kind == LEDGER_MISSING_TAIL || kind == LEDGER_REPAIRED;
+}
+
 void loaded_run_release(struct loaded_run *run)
 {
 	model_release(&run->model);

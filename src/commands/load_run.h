@@ -28,6 +28,9 @@ enum status load_operands(struct loaded_run *run, const struct options_result *a
 enum status check_operands(const struct options_result *arguments, const char *command, struct error *err) MUST_CHECK;
 void loaded_run_release(struct loaded_run *run);
 
+/* For --strict: the input is not as its writer meant it. */
+bool ledger_is_defect(enum ledger_kind kind);
+
 /* On stderr: numbers that cannot be true. */
 void tell_defects(const struct report *report);
 

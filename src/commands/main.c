@@ -15,11 +15,20 @@
 
 /* Each is defined at the end of its cmd_*.c. */
 extern const struct command command_run, command_report, command_info, command_diagnose, command_export, command_query,
-	command_validate, command_compare, command_history;
+	command_validate, command_convert, command_compare, command_history;
 
 const struct command *const commands[] = {
-	&command_run,     &command_report, &command_diagnose, &command_info,     &command_compare,
-	&command_history, &command_query,  &command_export,   &command_validate, NULL,
+	&command_run,
+	&command_report,
+	&command_diagnose,
+	&command_info,
+	&command_compare,
+	&command_history,
+	&command_query,
+	&command_export,
+	&command_validate,
+	&command_convert,
+	NULL,
 };
 
 struct common_options common = {.width = 100};

@@ -199,7 +199,7 @@ static size_t gather_columns(struct encoder *encoder)
 	return (size_t)(out - encoder->raw);
 }
 
-static void seal(struct stepscope_block *block, const void *data)
+void block_seal(struct stepscope_block *block, const void *data)
 {
 	block->crc = 0;
 	block->crc = crc32c(crc32c(0, block, sizeof(*block)), data, block->bytes);
@@ -231,7 +231,7 @@ size_t encoder_finish(struct encoder *encoder, uint8_t flags, void *out)
 	};
 	if (packed <= 0)
 		memcpy(data, encoder->raw, raw_bytes);
-	seal(&block, data);
+	block_seal(&block, data);
 	memcpy(out, &block, sizeof(block));
 	return sizeof(block) + block.bytes;
 }
@@ -246,7 +246,7 @@ size_t block_write(void *out, enum stepscope_block_kind kind, uint32_t stream, c
 		.raw_bytes = (uint32_t)bytes,
 	};
 	assert(bytes <= STEPSCOPE_MAX_BLOCK_BYTES);
-	seal(&block, data);
+	block_seal(&block, data);
 	memmove((uint8_t *)out + sizeof(block), data, bytes);
 	memcpy(out, &block, sizeof(block));
 	return sizeof(block) + bytes;
@@ -258,7 +258,7 @@ void block_mark_rescued(void *bytes, uint64_t pool)
 	memcpy(&block, bytes, sizeof(block));
 	block.flags |= STEPSCOPE_BLOCK_RESCUED;
 	block.rescue = pool;
-	seal(&block, (const uint8_t *)bytes + sizeof(block));
+	block_seal(&block, (const uint8_t *)bytes + sizeof(block));
 	memcpy(bytes, &block, sizeof(block));
 }
 

@@ -53,6 +53,9 @@ size_t encoder_finish(struct encoder *encoder, uint8_t flags, void *out);
 /* Writes a block of another kind, uncompressed; returns its bytes (64 + bytes). The data may lie in place already. */
 size_t block_write(void *out, enum stepscope_block_kind kind, uint32_t stream, const void *data, size_t bytes);
 
+/* Fills in block->crc, for block->bytes of data. */
+void block_seal(struct stepscope_block *block, const void *data);
+
 /* Marks a finished block as written by the rescue of that pool. */
 void block_mark_rescued(void *block, uint64_t pool);
 

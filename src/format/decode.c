@@ -34,7 +34,7 @@ static bool ensure(void **memory, size_t *capacity, size_t wanted, size_t elemen
 	return true;
 }
 
-static const uint8_t *unpack(struct decoder *decoder, const struct stepscope_block *block, const uint8_t *data)
+const uint8_t *decoder_unpack(struct decoder *decoder, const struct stepscope_block *block, const uint8_t *data)
 {
 	if (block->encoding == STEPSCOPE_ENCODING_RAW)
 		return block->raw_bytes == block->bytes ? data : NULL;
@@ -123,7 +123,7 @@ bool decoder_run(struct decoder *decoder, const struct stepscope_block *block, c
 	bool is_plain = !(block->flags & STEPSCOPE_BLOCK_BEGIN_WORDS);
 	if (block->events > block->words) /* an event is one word at least */
 		return false;
-	const uint8_t *raw = block->shift < 32 ? unpack(decoder, block, data) : NULL;
+	const uint8_t *raw = block->shift < 32 ? decoder_unpack(decoder, block, data) : NULL;
 	if (!raw || !split(&columns, block, raw))
 		return false;
 	/* a payload word takes at least one byte of data, so this is enough for what can follow */

@@ -19,6 +19,9 @@ struct decoder {
 
 void decoder_release(struct decoder *decoder);
 
+/* The data of a block of any kind, decompressed: block->raw_bytes, valid until the next call. NULL: it makes no sense. */
+const uint8_t *decoder_unpack(struct decoder *decoder, const struct stepscope_block *block, const uint8_t *data);
+
 /* Decodes block->bytes of `data` into decoder->events (block->events of them). False when they do not make sense; nothing
  * is trusted. */
 bool decoder_run(struct decoder *decoder, const struct stepscope_block *block, const uint8_t *data);

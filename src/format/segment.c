@@ -326,6 +326,12 @@ static bool on_events(struct walk *walk, const struct stepscope_block *block, co
 	       walk->visitor->events(walk->visitor->context, block, walk->decoder.events, count);
 }
 
+static bool on_rows(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
+{
+	const uint8_t *raw = walk->visitor->rows ? decoder_unpack(&walk->decoder, block, data) : NULL;
+	return !raw || walk->visitor->rows(walk->visitor->context, raw, block->raw_bytes);
+}
+
 static bool on_block(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	walk->stats->blocks++;
@@ -348,6 +354,8 @@ static bool on_block(struct walk *walk, const struct stepscope_block *block, con
 		return on_drops(walk, block, data);
 	case STEPSCOPE_BLOCK_END:
 		return on_end(walk, block, data);
+	case STEPSCOPE_BLOCK_ROWS:
+		return on_rows(walk, block, data);
 	default:
 		walk->stats->unknown_blocks++;
 		return true;

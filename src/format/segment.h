@@ -45,6 +45,8 @@ struct segment_visitor {
 	bool (*track)(void *context, const struct stepscope_track_info *info, const char *name);
 	bool (*stack)(void *context, const struct stepscope_stack_node *node);
 	bool (*end)(void *context, const char *reason);
+	/* The data of a ROWS block, decompressed: struct stepscope_rows and what follows. */
+	bool (*rows)(void *context, const uint8_t *data, uint32_t bytes);
 	/* Before the events of an EVENTS block are decoded; false skips the block (for a filter by time). */
 	bool (*wants_events)(void *context, const struct stepscope_block *block);
 	/* Decoded events of one block, in order. */

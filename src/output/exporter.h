@@ -36,5 +36,6 @@ struct exporter {
 
 extern const struct exporter *const exporters[]; /* NULL-terminated */
 const struct exporter *exporter_find(const char *name);
+const struct exporter *exporter_by_suffix(const char *path); /* NULL: none has such a suffix */
 
 #endif

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stepscope convert: what it writes is what it read, whatever that was."""
+import gzip
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+BUILD = Path(os.environ.get("BUILD", "build"))
+FILES = sorted(p for p in [*(DATA / "traces").rglob("*"), *(DATA / "hta_ns_resolution").iterdir()] if p.suffix in (".json", ".gz"))
+RANKS = DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto"
+FIRST = DATA / "traces/hta/tests/data/trace_compare/base/base.json.gz"
+
+
+def stepscope(*arguments, **how):
+    return subprocess.run([os.environ["STEPSCOPE"], *map(str, arguments)], capture_output=True, timeout=60, check=False, **how)
+
+
+def reports(path, folder):
+    """The report as text and with all tables, as if it always had one name."""
+    folder.mkdir()
+    if path.is_dir():
+        shutil.copytree(path, folder / "run")
+    else:
+        (folder / "run").symlink_to(path)
+    texts = []
+    for options in ([], ["--json"], ["--table", "facts"], ["--table", "ledger"]):
+        done = stepscope("report", "run", *options, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        texts.append(done.stdout)
+    return texts
+
+
+def is_same(path, tmp_path):
+    done = stepscope("convert", path, tmp_path / "a.ssr")
+    assert done.returncode == 0 and done.stdout == b"", done.stderr
+    assert reports(path, tmp_path / "before") == reports(tmp_path / "a.ssr", tmp_path / "after")
+
+
+@pytest.mark.parametrize("path", FILES[::4], ids=lambda path: str(path.relative_to(DATA)))
+def test_a_converted_trace_has_the_same_report(tmp_path, path):
+    is_same(path, tmp_path)
+
+
+@pytest.mark.parametrize("sample", ["train", "ranks"])
+def test_a_converted_recording_has_the_same_report(tmp_path, sample):
+    subprocess.run([BUILD / "tests/unit/report_sample", sample, tmp_path / "run"], check=True, timeout=60)
+    is_same(tmp_path / "run", tmp_path)
+
+
+def test_ranks_and_lists_of_files(tmp_path):
+    is_same(RANKS, tmp_path)
+    assert stepscope("convert", *sorted(RANKS.iterdir()), tmp_path / "list.ssr").returncode == 0
+    assert (tmp_path / "list.ssr").stat().st_size > 1000
+
+
+def test_again_and_out_of_it(tmp_path):
+    """A recording that was converted converts to the same bytes, and to what the trace converts to."""
+    for source, target in ((FIRST, "a.ssr"), (tmp_path / "a.ssr", "b.ssr"), (FIRST, "a.json"), (tmp_path / "a.ssr", "b.json"),
+                           (FIRST, "a.pftrace"), (tmp_path / "a.ssr", "b.pftrace")):
+        assert stepscope("convert", source, tmp_path / target).returncode == 0
+    for kind in ("ssr", "json", "pftrace"):
+        assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes(), kind
+
+
+def test_broken_files_are_mended(tmp_path):
+    """H1: what others refuse is good JSON afterwards, each mended thing is said, and --strict tells by its status."""
+    whole = gzip.decompress(FIRST.read_bytes())
+    broken = whole.replace(b'"name": "aten::empty"', b'"name": "a "quoted" name\x01"', 1)[:-200]
+    (tmp_path / "broken.json").write_bytes(broken)
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(broken)
+    done = stepscope("convert", tmp_path / "broken.json", tmp_path / "whole.json")
+    assert done.returncode == 0 and b"unescaped quotes" in done.stderr and b"cut off" in done.stderr and b"first at byte" in done.stderr
+    events = json.loads((tmp_path / "whole.json").read_text())["traceEvents"]
+    assert any("quoted" in event.get("name", "") for event in events)
+    done = stepscope("convert", tmp_path / "broken.json", tmp_path / "whole.json", "--strict", "--quiet")
+    assert done.returncode == 1 and (tmp_path / "whole.json").exists()
+    assert stepscope("convert", FIRST, tmp_path / "good.json", "--strict").returncode == 0
+
+
+def test_a_cut_or_damaged_recording_loses_a_part(tmp_path):
+    """R11, R12: what was before the cut is there, and what is missing is said."""
+    assert stepscope("convert", RANKS / sorted(os.listdir(RANKS))[0], tmp_path / "a.ssr").returncode == 0
+    whole = (tmp_path / "a.ssr").read_bytes()
+    for length in range(0, len(whole), len(whole) // 40 + 1):
+        (tmp_path / "cut.ssr").write_bytes(whole[:length])
+        done = stepscope("report", tmp_path / "cut.ssr")
+        assert done.returncode in (0, 3) and (done.returncode == 3 or b"cut off" in done.stdout), length
+        changed = bytearray(whole)
+        changed[length] ^= 0x55
+        (tmp_path / "changed.ssr").write_bytes(changed)
+        done = stepscope("report", tmp_path / "changed.ssr")
+        assert done.returncode in (0, 3) and (done.returncode == 3 or b"damaged" in done.stdout or b"cut off" in done.stdout), length
+
+
+def test_usage(tmp_path):
+    assert stepscope("convert", FIRST).returncode == 2
+    assert stepscope("convert", FIRST, tmp_path / "a.unknown").returncode == 2
+    assert stepscope("convert", FIRST, tmp_path / "a.ssr", "--steps", "1009").returncode == 2
+    assert stepscope("convert", tmp_path / "missing", tmp_path / "a.ssr").returncode == 3
+    assert stepscope("convert", FIRST, tmp_path / "no" / "a.ssr").returncode == 4
+    assert not list(tmp_path.iterdir())
