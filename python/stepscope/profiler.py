@@ -184,6 +184,7 @@ class profile:
         self.preset_metadata, self._metadata = {}, {}
         self.profiler = self._theirs = None
         self._number, self._out = 0, out
+        self._is_toggled_off = False
         self._is_ready = None
         self.use_device = _device_of(self.activities)
         self._backend = self._choose(backend)
@@ -320,13 +321,17 @@ class profile:
             return
         self.profiler.is_finished = False
         if self._is_ready:
-            self._number = _windows.begin(self._bits())
-            if self._number:
-                self.profiler.add(self._number, _windows.directory())
+            self._begin_window()
         facts = {name: "1" if getattr(self, name) else "0" for name in ("with_stack", "with_modules", "with_flops")}
         facts["trace_id"] = json.dumps(str(self.profiler.trace_id))
         for key, value in {**facts, **self.preset_metadata}.items():
             self.add_metadata_json(key, value)
+
+    def _begin_window(self):
+        self._is_toggled_off = False
+        self._number = _windows.begin(self._bits())
+        if self._number:
+            self.profiler.add(self._number, _windows.directory())
 
     def stop_trace(self):
         """To here."""
@@ -339,7 +344,7 @@ class profile:
             return
         if self._number:
             _windows.end(self._number)
-            self._number = 0
+        self._number, self._is_toggled_off = 0, False
         self.profiler.is_finished = True
 
     def _prepare_theirs(self):
@@ -358,12 +363,11 @@ class profile:
         if self._theirs is not None:
             self._theirs.toggle_collection_dynamic(enable, activities)
         elif self.profiler is not None and self._is_ready and ProfilerActivity.CPU in _activities_of(activities):
-            from stepscope import _native
-
-            if enable:
-                _native.torch_start()
-            else:
-                _native.torch_stop()
+            if enable and self._is_toggled_off:
+                self._begin_window()
+            elif not enable and self._number:  # others go on
+                _windows.end(self._number)
+                self._number, self._is_toggled_off = 0, True
 
     # ---- results ----
 

@@ -2,6 +2,7 @@
 """Data loading: the slow part is named, with the shares that the script saw itself; and nothing of the program is changed."""
 import json
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -10,6 +11,7 @@ from test_start import plain
 from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, warm
 
 POINTS = 0.02
+ATTEMPTS = 4  # a busy machine sleeps for longer, or comes between our stamp and the script's
 
 
 def loop(tmp_path, python, *arguments):
@@ -25,6 +27,17 @@ def loop(tmp_path, python, *arguments):
     ("dataset", 0, "dataset code"), ("collate", 0, "collate"), ("loop", 0, "main process")])
 @every_python
 def test_the_slow_part_is_named(tmp_path, python, part, workers, limit):
+    for attempt in range(ATTEMPTS):
+        try:
+            check_slow_part(tmp_path, python, part, workers, limit)
+            return
+        except AssertionError:
+            if attempt + 1 == ATTEMPTS:
+                raise
+            shutil.rmtree(tmp_path / "run", ignore_errors=True)
+
+
+def check_slow_part(tmp_path, python, part, workers, limit):
     saw, row, of_workers = loop(tmp_path, python, part, workers)
     assert row["limited_by"] == limit, row["sentence"]
     assert row["batches"] == 24

@@ -344,6 +344,13 @@ assert inside(schedule=cycle)[1] == [5, 1]
 one, two = profile(record_shapes=True), profile()
 one.start(), step(), two.start(), step(), one.stop(), step(), step(), two.stop()
 assert counts(one, two) == [2, 3]
+with profile() as outer, profile() as inner:
+    step()
+    inner.toggle_collection_dynamic(False, inner.activities)
+    step(), step()
+    inner.toggle_collection_dynamic(True, inner.activities)
+    step()
+assert counts(outer, inner) == [4, 2]
 abandoned = profile(schedule=schedule(wait=0, warmup=9, active=1))
 abandoned.start()
 del abandoned
