@@ -94,4 +94,4 @@ def main(workers, method):
 if __name__ == "__main__":
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    main(int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None)
+    main(int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "fork" if sys.argv[2] != "0" else None)

@@ -83,7 +83,8 @@ def collate(samples):
         raise ValueError("no batch")
     return torch.stack(samples)
 WHERE = "{where}"
-for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers={workers}, collate_fn=collate):
+method = "fork" if {workers} else None
+for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers={workers}, collate_fn=collate, multiprocessing_context=method):
     pass
 """
 
@@ -107,7 +108,7 @@ class Data(torch.utils.data.Dataset):
         if index == 21:
             os.kill(os.getpid(), signal.SIGKILL)
         return torch.ones(2)
-for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=2):
+for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=2, multiprocessing_context="fork"):
     pass
 """
 
@@ -128,7 +129,8 @@ import torch
 class Stream(torch.utils.data.IterableDataset):
     def __iter__(self):
         return iter(range(7))
-train = torch.utils.data.DataLoader(Stream(), batch_size=3, num_workers={workers}, persistent_workers={workers} > 0)
+train = torch.utils.data.DataLoader(Stream(), batch_size=3, num_workers={workers}, persistent_workers={workers} > 0,
+                                    multiprocessing_context="fork" if {workers} else None)
 check = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 2)), batch_size=None)
 count = [0, 0]
 for epoch in range(3):
@@ -155,7 +157,7 @@ UNSHARED = (["-m"], ["-rm"])
 SMALL = """
 import torch
 data = torch.utils.data.TensorDataset(torch.arange(320.0))
-print(sum(batch[0].sum().item() for batch in torch.utils.data.DataLoader(data, batch_size=4, num_workers=16)))
+print(sum(batch[0].sum().item() for batch in torch.utils.data.DataLoader(data, batch_size=4, num_workers=16, multiprocessing_context="fork")))
 """
 
 

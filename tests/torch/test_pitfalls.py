@@ -340,7 +340,7 @@ def test_a_profiler_that_is_left_open(tmp_path, python):
 MANY_WORKERS = """
 import torch
 data = torch.utils.data.TensorDataset(torch.arange(256.0))
-loader = torch.utils.data.DataLoader(data, batch_size=2, num_workers=64, persistent_workers=True)
+loader = torch.utils.data.DataLoader(data, batch_size=2, num_workers=64, persistent_workers=True, multiprocessing_context="fork")
 print([sum(batch[0].sum().item() for batch in loader) for _ in range(2)])
 """
 

@@ -44,7 +44,8 @@ def test_script_module_and_command(tmp_path, python):
 @every_python
 def test_losses_are_the_same_to_the_bit(tmp_path, python):
     (tmp_path / "train.py").write_text("import torch\ntorch.manual_seed(0)\n" + TRAIN)
-    assert run(tmp_path, python, "train.py").stdout == plain(tmp_path, python, "train.py").stdout
+    threads = {"OMP_NUM_THREADS": 2}
+    assert run(tmp_path, python, "train.py", env=threads).stdout == plain(tmp_path, python, "train.py", **threads).stdout
 
 
 @every_python
@@ -135,7 +136,7 @@ def test_data_loader_workers(tmp_path, python):
     (tmp_path / "train.py").write_text("""
 import torch
 data = torch.utils.data.TensorDataset(torch.randn(64, 4))
-for batch in torch.utils.data.DataLoader(data, batch_size=8, num_workers=2):
+for batch in torch.utils.data.DataLoader(data, batch_size=8, num_workers=2, multiprocessing_context="fork"):
     pass
 """)
     done = run(tmp_path, python, "train.py")

@@ -61,7 +61,8 @@ from stepscope import profile
 idle = threading.Condition()
 thread = threading.Thread(target=lambda: idle.acquire() and idle.wait(), daemon=True)
 thread.start()
-data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(16, 4)), batch_size=4, num_workers=2)
+data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(16, 4)), batch_size=4, num_workers=2,
+                                   multiprocessing_context="fork")
 with profile(with_stack=True) as prof:
     for batch, in data:
         batch.mm(batch.t())

@@ -44,7 +44,9 @@ every_python = pytest.mark.parametrize("python", pythons())
 
 
 def environment(**more):
-    return {**{name: os.environ[name] for name in KEPT if name in os.environ}, **{key: str(value) for key, value in more.items()}}
+    """With one thread of OpenMP: where all cores are busy, two wait for each other in a loop, ten times as long as they work."""
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    return {"OMP_NUM_THREADS": "1", **kept, **{key: str(value) for key, value in more.items()}}
 
 
 def run(tmp_path, *program, env=None, options=(), timeout=120):
