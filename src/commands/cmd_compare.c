@@ -43,7 +43,7 @@ static const struct option options[] = {
                     "regression, limits (when limits are given) or never: when to exit with 1, or with 5"),
 	OPTION_GROUP("A base from the run history"),
 	OPTION_TEXT("baseline", 0, &baseline.word, "KEPT",
-                    "best, last, a number or a name: all operands are the new side then"),
+                    "best, last, last:N (the last N runs), a number or a name: all operands are the new side then"),
 	OPTION_TEXT("history", 0, &baseline.history, "FILE", "the history, as in 'stepscope history'"),
 	OPTION_TEXT("series", 0, &baseline.series, "NAME", "the series to look in; by default that of the new run"),
 	OPTION_GROUP("For CI"),
@@ -123,6 +123,10 @@ static enum status split_operands(const struct options_result *arguments, int *b
 {
 	if (baseline.word) {
 		*base_count = 0;
+		if (steps)
+			return error_set(
+				err, STATUS_USAGE,
+				"options '--baseline' and '--steps' exclude each other: of the base all steps were kept");
 		if (arguments->operand_count && !arguments->has_terminator)
 			return STATUS_OK;
 		return error_set(err, STATUS_USAGE, "compare --baseline takes the runs of the new side only");
@@ -139,10 +143,13 @@ static enum status split_operands(const struct options_result *arguments, int *b
 /* ---- reading ---- */
 
 struct sides {
-	struct compared_run *runs; /* the base first */
-	int base_count, count;
+	struct compared_run *runs; /* of the operands */
+	int base_count, count;     /* the base are the first of them, unless it is from the history */
+	struct compared_run *kept; /* from the history */
+	int kept_count;
 	struct arena arena;
-	const char *series, *identity; /* of the last run that was read, one of the new side */
+	const char *series; /* of the last run that was read, one of the new side */
+	const char **identities;
 };
 
 /* A metrics.json of rlhf-canary. Its runs have no series of their own. */
@@ -153,9 +160,8 @@ static enum status read_metrics(struct sides *sides, const char *path, struct er
 
 	if (status)
 		return status;
-	sides->count++;
 	sides->series = arena_dup(&sides->arena, run->name);
-	sides->identity = arena_dup(&sides->arena, path);
+	sides->identities[sides->count++] = arena_dup(&sides->arena, path);
 	return STATUS_OK;
 }
 
@@ -172,9 +178,9 @@ static enum status read_run(struct sides *sides, const char *operand, const stru
 	if (status)
 		return status;
 	report_init(&report, &loaded.model, analysis, loaded.path);
-	compared_run_init(&sides->runs[sides->count++], &report);
+	compared_run_init(&sides->runs[sides->count], &report);
 	sides->series = arena_dup(&sides->arena, key_numbers_series(&report));
-	sides->identity = arena_dup(&sides->arena, key_numbers_identity(&report));
+	sides->identities[sides->count++] = arena_dup(&sides->arena, key_numbers_identity(&report));
 	tell_defects(&report);
 	report_release(&report);
 	loaded_run_release(&loaded);
@@ -184,16 +190,18 @@ static enum status read_run(struct sides *sides, const char *operand, const stru
 static void sides_init(struct sides *sides, int operands, int base_count)
 {
 	*sides = (struct sides){.base_count = base_count};
-	sides->runs = memory_resize(NULL, (size_t)operands + 1, sizeof(*sides->runs));
-	memset(sides->runs, 0, ((size_t)operands + 1) * sizeof(*sides->runs));
 	arena_init(&sides->arena, 0);
+	sides->runs = arena_array(&sides->arena, (size_t)operands, sizeof(*sides->runs));
+	sides->identities = arena_array(&sides->arena, (size_t)operands, sizeof(*sides->identities));
+	sides->kept = arena_array(&sides->arena, BASELINE_RUNS, sizeof(*sides->kept));
 }
 
 static void sides_release(struct sides *sides)
 {
 	while (sides->count > 0)
 		compared_run_release(&sides->runs[--sides->count]);
-	free(sides->runs);
+	while (sides->kept_count > 0)
+		compared_run_release(&sides->kept[--sides->kept_count]);
 	arena_release(&sides->arena);
 }
 
@@ -201,15 +209,25 @@ static void sides_release(struct sides *sides)
 static enum status read_sides(struct sides *sides, const struct options_result *arguments,
                               const struct analysis_options *analysis, struct error *err)
 {
+	struct history_except except;
 	enum status status = STATUS_OK;
 
-	sides->count = baseline.word ? 1 : 0;
 	for (int i = 0; i < arguments->operand_count && !status; i++)
 		status = read_run(sides, arguments->operands[i], analysis, err);
 	if (status || !baseline.word)
 		return status;
-	sides->base_count = 1;
-	return compare_baseline_load(&baseline, sides->series, sides->identity, &sides->runs[0], err);
+	except = (struct history_except){sides->identities, sides->count};
+	return compare_baseline_load(&baseline, sides->series, &except, sides->kept, &sides->kept_count, err);
+}
+
+static void compare_sides(struct comparison *comparison, const struct sides *sides,
+                          const struct comparison_options *how)
+{
+	const struct compared_run *new = sides->runs + sides->base_count;
+
+	comparison_init(comparison, sides->kept_count ? sides->kept : sides->runs,
+	                sides->kept_count ? sides->kept_count : sides->base_count, new,
+	                sides->count - sides->base_count, how);
 }
 
 /* ---- writing ---- */
@@ -306,9 +324,7 @@ static enum status compare(const struct options_result *arguments, int base_coun
 	sides_init(&sides, arguments->operand_count, base_count);
 	status = read_sides(&sides, arguments, &analysis, err);
 	if (!status) {
-		base_count = sides.base_count;
-		comparison_init(&comparison, sides.runs, base_count, sides.runs + base_count, sides.count - base_count,
-		                &compare_options);
+		compare_sides(&comparison, &sides, &compare_options);
 		gate_init(&gate, &comparison, tier || thresholds ? &limits : NULL, rule);
 		status = answer(&comparison, &gate, sides.series, err);
 		gate_release(&gate);

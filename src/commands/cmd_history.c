@@ -218,7 +218,7 @@ static enum status show(struct history *history, const char *word, struct error 
 {
 	struct history_run found;
 	struct table run, facts;
-	enum status status = history_find(history, series, word, NULL, &found, err);
+	enum status status = history_find(history, series, word, NULL, 0, &found, err);
 
 	if (status)
 		return status;
@@ -265,7 +265,7 @@ static enum status set_baseline(struct history *history, const char *baseline, c
 	enum status status = check_baseline_name(baseline, err);
 
 	if (!status)
-		status = history_find(history, series, word, NULL, &found, err);
+		status = history_find(history, series, word, NULL, 0, &found, err);
 	if (!status)
 		status = history_set_baseline(history, baseline, found.run, err);
 	if (!status && !common.is_quiet)
@@ -294,7 +294,7 @@ static enum status remove_runs(struct history *history, int count, const char **
 	for (int i = 0; i < count && !status; i++) {
 		struct history_run found;
 
-		status = history_find(history, series, operands[i], NULL, &found, err);
+		status = history_find(history, series, operands[i], NULL, 0, &found, err);
 		if (!status)
 			status = history_remove(history, found.run, err);
 	}

@@ -4,28 +4,76 @@
  */
 #include "commands/compare_baseline.h"
 
-#include "store/history.h"
+#include <stdlib.h>
+#include <string.h>
 
-enum status compare_baseline_load(const struct compare_baseline *baseline, const char *series, const char *identity,
-                                  struct compared_run *base, struct error *err)
+/* "last:5" is `last` five times; anything else is once what it says. */
+static enum status parse_word(const char *word, char *plain, size_t bytes, int *wanted, struct error *err)
+{
+	long number;
+	char *end;
+
+	*wanted = 1;
+	if (snprintf(plain, bytes, "%s", word) >= (int)bytes)
+		return error_set(err, STATUS_USAGE, "the name of the baseline is too long");
+	if (strncmp(word, "last:", 5) != 0)
+		return STATUS_OK;
+	number = strtol(word + 5, &end, 10);
+	if (end == word + 5 || *end || number < 1 || number > BASELINE_RUNS)
+		return error_set(err, STATUS_USAGE, "option '--baseline' wants last:1 to last:%d, got '%s'",
+		                 BASELINE_RUNS, word);
+	plain[4] = '\0';
+	*wanted = (int)number;
+	return STATUS_OK;
+}
+
+/* Oldest first, as they were made. Fewer than wanted are fine, none is not. */
+static enum status load_runs(struct history *history, const struct compare_baseline *baseline, const char *series,
+                             const struct history_except *except, struct compared_run *base, int *count,
+                             struct error *err)
+{
+	struct history_run found[BASELINE_RUNS];
+	char word[256];
+	int wanted, known = 0;
+	enum status status = parse_word(baseline->word, word, sizeof(word), &wanted, err);
+
+	while (!status && known < wanted) {
+		struct error none;
+
+		status = history_find(history, series, word, except, known, &found[known], known ? &none : err);
+		known += !status;
+	}
+	if (!known)
+		return status;
+	for (*count = 0; *count < known; (*count)++) {
+		if (history_load(history, &found[known - 1 - *count], &base[*count], err))
+			break;
+	}
+	if (*count == known)
+		return STATUS_OK;
+	while (*count > 0)
+		compared_run_release(&base[--*count]);
+	return err->status;
+}
+
+enum status compare_baseline_load(const struct compare_baseline *baseline, const char *series,
+                                  const struct history_except *except, struct compared_run *base, int *count,
+                                  struct error *err)
 {
 	struct history history;
-	struct history_run found;
 	struct arena arena;
 	const char *path = baseline->history;
 	enum status status;
 
+	*count = 0;
 	arena_init(&arena, 0);
 	if (!path)
 		path = history_default_path(&arena, err);
-	status = path ? history_open(&history, path, HISTORY_READ, err) : err->status;
+	status = path ? history_open(&history, path, HISTORY_READ, err) : STATUS_ENVIRONMENT;
 	arena_release(&arena);
 	if (status)
 		return status;
-	status = history_find(&history, baseline->series ? baseline->series : series, baseline->word, identity, &found,
-	                      err);
-	if (!status)
-		status = history_load(&history, &found, base, err);
+	status = load_runs(&history, baseline, baseline->series ? baseline->series : series, except, base, count, err);
 	history_close(&history);
 	return status;
 }

@@ -6,15 +6,20 @@
 #define COMMANDS_COMPARE_BASELINE_H
 
 #include "compare/compared_run.h"
+#include "store/history.h"
+
+#define BASELINE_RUNS 50 /* of one comparison at most */
 
 struct compare_baseline {
-	const char *word;    /* best, last, a number, a name; NULL: not wanted */
+	const char *word;    /* best, last, last:N, a number, a name; NULL: not wanted */
 	const char *history; /* file; NULL: the default */
-	const char *series;  /* NULL: that of the new run */
+	const char *series;  /* NULL: that of the new runs */
 };
 
-/* `series` and `identity` are the new run's (store/key_numbers.h). On failure nothing needs to be released. */
-enum status compare_baseline_load(const struct compare_baseline *baseline, const char *series, const char *identity,
-                                  struct compared_run *base, struct error *err) MUST_CHECK;
+/* Reads them into `base` (room for BASELINE_RUNS) and counts them. `series` and `except` (store/key_numbers.h) are those of the new
+ * runs. On failure nothing needs to be released. */
+enum status compare_baseline_load(const struct compare_baseline *baseline, const char *series,
+                                  const struct history_except *except, struct compared_run *base, int *count,
+                                  struct error *err) MUST_CHECK;
 
 #endif

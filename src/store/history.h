@@ -83,11 +83,17 @@ struct history_run {
 	const char *series, *name, *path, *identity, *added; /* in the history's arena */
 };
 
+struct history_except { /* recordings that `last` and `best` do not find: those that are compared with them */
+	const char *const *identities;
+	int count;
+};
+
 /* Finds a run: `last` (added last), `best` (most tokens per second; smallest median step time in a series without tokens), a
- * number, the name of a baseline, or the name of a run, the newest of that name. `series` NULL: any. `except` (an identity, or NULL)
- * is the recording that shall not be found by `last` and `best`. */
-enum status history_find(struct history *history, const char *series, const char *word, const char *except,
-                         struct history_run *found, struct error *err) MUST_CHECK;
+ * number, the name of a baseline, or the name of a run, the newest of that name. `series` NULL: any.
+ * `except` (optional) and `skip` are for `last` and `best`: so many others come before it. */
+enum status history_find(struct history *history, const char *series, const char *word,
+                         const struct history_except *except, int skip, struct history_run *found,
+                         struct error *err) MUST_CHECK;
 
 /* One row per run with its key numbers, newest first, or only of this run (0: all). The tables are initialised here in any
  * case. limit 0: all. */

@@ -13,19 +13,60 @@
 
 #define RUN_COLUMNS "SELECT runs.run, runs.series, runs.name, path, identity, added FROM runs "
 #define IN_SERIES "(?1 IS NULL OR runs.series = ?1) "
-#define NOT_EXCEPT "(?2 IS NULL OR identity <> ?2) "
 
-/* In the order in which they are tried. ?1 the series, ?2 the word or the identity of `except`. */
+/* In the order in which they are tried. ?1 the series, ?2 the word. */
 static const char by_number[] = RUN_COLUMNS "WHERE " IN_SERIES "AND runs.run = ?2";
 static const char by_baseline[] = RUN_COLUMNS "JOIN baselines USING(run) WHERE " IN_SERIES
 					      "AND baselines.name = ?2 ORDER BY runs.run DESC LIMIT 2";
 static const char by_name[] = RUN_COLUMNS "WHERE " IN_SERIES "AND runs.name = ?2 ORDER BY runs.run DESC LIMIT 1";
-static const char by_age[] = RUN_COLUMNS "WHERE " IN_SERIES "AND " NOT_EXCEPT "ORDER BY runs.run DESC LIMIT 1";
+static const char by_age[] = RUN_COLUMNS "WHERE " IN_SERIES "ORDER BY runs.run DESC";
 static const char by_speed[] = RUN_COLUMNS
 	"LEFT JOIN numbers AS rate ON rate.run = runs.run AND rate.key = 'tokens_per_s' "
 	"LEFT JOIN numbers AS median ON median.run = runs.run AND median.key = 'step_time_p50_ns' "
-	"WHERE " IN_SERIES "AND " NOT_EXCEPT "AND coalesce(rate.value, median.value) IS NOT NULL "
-	"ORDER BY rate.value DESC NULLS LAST, median.value, runs.run DESC LIMIT 1";
+	"WHERE " IN_SERIES "AND coalesce(rate.value, median.value) IS NOT NULL "
+	"ORDER BY rate.value DESC NULLS LAST, median.value, runs.run DESC";
+
+static struct history_run run_of(struct history *history, sqlite3_stmt *statement)
+{
+	return (struct history_run){
+		.run = sqlite3_column_int64(statement, 0),
+		.series = database_text(history, statement, 1),
+		.name = database_text(history, statement, 2),
+		.path = database_text(history, statement, 3),
+		.identity = database_text(history, statement, 4),
+		.added = database_text(history, statement, 5),
+	};
+}
+
+static bool is_excepted(const char *identity, const struct history_except *except)
+{
+	for (int i = 0; except && i < except->count; i++) {
+		if (!strcmp(except->identities[i], identity))
+			return true;
+	}
+	return false;
+}
+
+/* The one of an ordered list that has `skip` others before it; count 0: there is none. */
+static enum status pick(struct history *history, const char *sql, const char *series,
+                        const struct history_except *except, int skip, struct history_run *found, int *count,
+                        struct error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	enum status status = database_prepare(history, &statement, err, sql, "t", series);
+
+	*count = 0;
+	while (!*count && database_step(history, &statement, &status, err)) {
+		const char *identity = (const char *)sqlite3_column_text(statement, 4);
+
+		if (is_excepted(identity ? identity : "", except) || skip-- > 0)
+			continue;
+		*found = run_of(history, statement);
+		*count = 1;
+	}
+	sqlite3_finalize(statement);
+	return status;
+}
 
 /* The number of runs it matches (two are enough to know that it is not unique); the first one is taken. */
 static enum status search(struct history *history, const char *sql, const char *series, const char *word,
@@ -36,16 +77,8 @@ static enum status search(struct history *history, const char *sql, const char *
 
 	*count = 0;
 	while (database_step(history, &statement, &status, err)) {
-		if ((*count)++)
-			continue;
-		*found = (struct history_run){
-			.run = sqlite3_column_int64(statement, 0),
-			.series = database_text(history, statement, 1),
-			.name = database_text(history, statement, 2),
-			.path = database_text(history, statement, 3),
-			.identity = database_text(history, statement, 4),
-			.added = database_text(history, statement, 5),
-		};
+		if (!(*count)++)
+			*found = run_of(history, statement);
 	}
 	return status;
 }
@@ -70,15 +103,15 @@ static enum status ambiguous(const char *word, struct error *err)
 	return STATUS_INPUT;
 }
 
-enum status history_find(struct history *history, const char *series, const char *word, const char *except,
-                         struct history_run *found, struct error *err)
+enum status history_find(struct history *history, const char *series, const char *word,
+                         const struct history_except *except, int skip, struct history_run *found, struct error *err)
 {
 	bool is_last = !strcmp(word, "last"), is_best = !strcmp(word, "best");
 	int count = 0;
 	enum status status = STATUS_OK;
 
 	if (is_last || is_best) {
-		status = search(history, is_last ? by_age : by_speed, series, except, found, &count, err);
+		status = pick(history, is_last ? by_age : by_speed, series, except, skip, found, &count, err);
 		return status || count ? status : not_found(history, series, word, err);
 	}
 	if (is_number(word))

@@ -146,6 +146,11 @@ def test_a_baseline_of_the_history_compares_as_the_run_itself(tmp_path):
         assert done.returncode == 1, (word, done.stderr)
         kept = json.loads(done.stdout)
         assert kept["metrics"] == direct["metrics"] and kept["contributions"] == direct["contributions"]
+    done = compare(tmp_path, "--baseline", "last:2", "--series", "s", trace(tmp_path / "other.json", 1.1), "--json", **own)
+    assert json.loads(done.stdout)["verdict"]["base_runs"] == 2
+    done = compare(tmp_path, "--baseline", "last:9", "--series", "s", new, "--json", **own)
+    assert done.returncode == 1 and done.stderr == b"", done.stderr
+    assert json.loads(done.stdout)["verdict"]["base_runs"] == 1  # not itself
     done = compare(tmp_path, "--baseline", "nosuch", "--series", "s", new, **own)
     assert done.returncode == 3 and b"there is no run 'nosuch'" in done.stderr
     done = compare(tmp_path, "--baseline", "last", "--series", "t", new, **own)
