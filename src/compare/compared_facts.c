@@ -9,6 +9,7 @@
 #include "analysis/statistics.h"
 #include "base/memory.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,30 +138,81 @@ static void read_amounts(struct compared_run *run, struct report *report)
 
 /* ---- inputs of operators ---- */
 
-/* The inputs on which the costliest operators spend most; rows are in order of their time. */
+/* Operators whose inputs tell the size of batch and model. Others also prepare data, or look at what comes out. */
+static bool is_computing(const char *name)
+{
+	static const char *const words[] = {"mm", "conv", "linear", "matmul", "attention", "embedding", "norm"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strstr(name, words[i]))
+			return true;
+	return false;
+}
+
+/* Elements of "[8, 64] [64, 64]", "8x64 64x64" and the like: numbers that only ',' or 'x' stand between are multiplied. */
+static double shape_size(const char *shape)
+{
+	double size = 0, product = 0;
+
+	for (const char *at = shape; *at;) {
+		char *end;
+
+		if (!isdigit((unsigned char)*at)) {
+			if (*at != ',' && *at != 'x' && *at != ' ') {
+				size += product;
+				product = 0;
+			}
+			at++;
+			continue;
+		}
+		product = (product > 0 ? product : 1) * strtod(at, &end);
+		at = end;
+	}
+	return size + product;
+}
+
+struct inputs {
+	const char *name, *shape;
+	double size;
+};
+
+static void use_shape(struct inputs *inputs, int *count, const char *name, const char *shape)
+{
+	double size = shape_size(shape);
+	int i = 0;
+
+	while (i < *count && strcmp(inputs[i].name, name) != 0)
+		i++;
+	if (i == SHAPES)
+		return;
+	if (i == *count)
+		inputs[(*count)++] = (struct inputs){name, shape, size};
+	else if (size > inputs[i].size || (!(size < inputs[i].size) && strcmp(shape, inputs[i].shape) > 0))
+		inputs[i] = (struct inputs){name, shape, size};
+}
+
+/* The largest inputs of the costliest operators that compute; which are the largest does not depend on how long they took. */
 static void read_shapes(struct compared_run *run, struct report *report)
 {
 	struct analysis_options options = report->options;
+	struct inputs inputs[SHAPES];
 	struct table table;
 	struct error err;
-	int name, shape, added = 0;
+	int count = 0;
 
 	options.by = BY_SHAPE;
 	if (!run->steps_count || analysis_find("ops")->run(report->model, &options, &table, &err))
 		return;
-	name = table_find_column(&table, "name");
-	shape = table_find_column(&table, "shape");
-	for (int row = 0; row < table.row_count && added < SHAPES; row++) {
-		const char *fact;
+	for (int row = 0; row < table.row_count; row++) {
+		const struct table_cell *name = table_get(&table, row, table_find_column(&table, "name"));
+		const struct table_cell *shape = table_get(&table, row, table_find_column(&table, "shape"));
 
-		if (!table_get(&table, row, shape)->has_value || !table_get(&table, row, name)->has_value)
-			continue;
-		fact = arena_printf(&run->arena, "inputs of %s", table_get(&table, row, name)->text);
-		if (compared_run_fact(run, fact))
-			continue;
-		compared_run_add_fact(run, FACT_WORK, fact, table_get(&table, row, shape)->text);
-		added++;
+		if (name->has_value && shape->has_value && is_computing(name->text))
+			use_shape(inputs, &count, name->text, shape->text);
 	}
+	for (int i = 0; i < count; i++)
+		compared_run_add_fact(run, FACT_WORK, arena_printf(&run->arena, "inputs of %s", inputs[i].name),
+		                      inputs[i].shape);
 	table_release(&table);
 }
 

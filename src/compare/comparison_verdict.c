@@ -175,17 +175,19 @@ static const char *explanation_of(const struct comparison *comparison, const str
 	return list ? arena_printf(arena, "not the same: %s", list) : NULL;
 }
 
-/* The row of a level with the largest difference that goes the way of the whole; -1: none is a fifth of it. */
-static int largest_of(const struct table *contributions, const char *level)
+/* The row of a level with the largest difference that goes the way of the step; -1: none is a fifth of it. */
+static int largest_of(const struct table *contributions, const char *level, bool is_slower)
 {
 	int largest = -1;
 	double share = LEAST_SHARE;
 
 	for (int row = 0; row < contributions->row_count; row++) {
 		const struct table_cell *cell = table_get(contributions, row, CONTRIBUTION_RATIO);
+		double delta = table_get(contributions, row, CONTRIBUTION_DELTA)->d;
 
 		if (!strcmp(text_of(contributions, row, CONTRIBUTION_LEVEL), level) && cell->has_value &&
-		    cell->d > share && strcmp(text_of(contributions, row, CONTRIBUTION_NAME), "other") != 0) {
+		    cell->d > share && (delta > 0) == is_slower &&
+		    strcmp(text_of(contributions, row, CONTRIBUTION_NAME), "other") != 0) {
 			share = cell->d;
 			largest = row;
 		}
@@ -202,22 +204,27 @@ static const char *describe_row(const struct table *contributions, int row, stru
 	const char *calls = "";
 
 	units_time(text, fabs(delta));
-	if (base->has_value && base->d > 0 && (new->d > MORE_CALLS * base->d || new->d *MORE_CALLS < base->d))
+	if (base->has_value && base->d > 0 && new->d > 0 &&
+	    (new->d > MORE_CALLS * base->d || new->d *MORE_CALLS < base->d))
 		calls = arena_printf(arena, ", %.3g times the calls", new->d / base->d);
 	return arena_printf(arena, "%.200s %c%s%s", text_of(contributions, row, CONTRIBUTION_NAME),
 	                    delta < 0 ? '-' : '+', text, calls);
 }
 
-static const char *cause_of(const struct comparison *comparison, struct arena *arena)
+static const char *cause_of(const struct comparison *comparison, const struct compared_sides *sides,
+                            struct arena *arena)
 {
 	static const char *const levels[][2] = {
 		{"phase", ""}, {"device", "device: "}, {"operator", "operator: "}, {"kernel", "kernel: "}};
 	const char *result = text_of(&comparison->metrics, 0, METRIC_RESULT), *list = NULL;
+	bool is_slower = !strcmp(result, RESULT_REGRESSION);
 
 	if (strcmp(result, RESULT_REGRESSION) != 0 && strcmp(result, RESULT_IMPROVEMENT) != 0)
 		return NULL;
+	if (sides->amount != PER_STEP) /* contributions are of steps, which have different amounts of work */
+		return NULL;
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		int row = largest_of(&comparison->contributions, levels[i][0]);
+		int row = largest_of(&comparison->contributions, levels[i][0], is_slower);
 
 		if (row >= 0)
 			list = arena_printf(arena, "%s%s%s%s", list ? list : "", list ? "; " : "", levels[i][1],
@@ -258,7 +265,9 @@ static const char *assumption_of(const struct estimate *first)
 		return ", because the steps of the runs were uneven and other work competed for the CPUs";
 	if (first->is_contended)
 		return ", because other work competed for the CPUs";
-	return first->is_uneven ? ", because the steps of the runs were uneven" : "";
+	if (first->is_uneven)
+		return ", because the steps of the runs were uneven";
+	return first->is_few ? "; and 5 % from step to step, as there are few steps" : "";
 }
 
 static const char *noise_of(const struct compared_sides *sides, struct arena *arena)
@@ -325,7 +334,7 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	table_set_bool(table, 0, COMPARISON_IS_COMPARABLE, sides->is_comparable);
 	set_or_missing(table, COMPARISON_EXPLANATION, explanation_of(comparison, sides, arena),
 	               "nothing that was noted on both sides does");
-	set_or_missing(table, COMPARISON_CAUSE, cause_of(comparison, arena), "nothing stands out");
+	set_or_missing(table, COMPARISON_CAUSE, cause_of(comparison, sides, arena), "nothing stands out");
 	set_or_missing(table, COMPARISON_NEEDED, needed_of(comparison, sides, arena), "it is settled");
 	set_or_missing(table, COMPARISON_NOISE, noise_of(sides, arena), not_measured);
 	set_or_missing(table, COMPARISON_METHOD, method_of(sides), not_measured);

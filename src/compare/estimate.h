@@ -25,6 +25,7 @@
 struct run_level {        /* one value of one run */
 	double level;     /* logarithm */
 	double error;     /* its standard error, from the run's own steps; 0: none is known */
+	bool is_few;      /* steps: the error is assumed */
 	double uneven;    /* how much parts of the run differ, beyond that error */
 	double contended; /* share of the time in which somebody waited for a CPU of the machine; 0: not measured */
 	size_t steps;
@@ -51,6 +52,7 @@ struct estimate {
 	double outside;               /* p value of no change */
 	double noise;                 /* standard deviation from run to run */
 	bool is_uneven, is_contended; /* the assumed noise is larger because of that */
+	bool is_few;
 	size_t needed_runs;  /* a side, in turns when they were; to tell `wanted` from none in 19 of 20 cases */
 	size_t needed_steps; /* a run, when that is enough; 0: more steps do not help */
 };

@@ -17,6 +17,10 @@
 #define PARTS 8
 #define LEAST_PART 4 /* steps */
 
+/* So few steps do not tell how much steps differ. */
+#define FEW_STEPS 8
+#define ASSUMED_SCATTER 0.05
+
 static bool fill_logarithms(double *logarithms, const struct compared_run *run, enum step_amount amount)
 {
 	for (size_t i = 0; i < run->steps_count; i++) {
@@ -129,6 +133,9 @@ bool step_level_compute(struct step_level *level, const struct compared_run *run
 	remove_trend(level, logarithms, count);
 	level->block = resample_block(logarithms, count);
 	level->run.error = resample_error(logarithms, count, level->block, RESAMPLE_MEDIAN);
+	level->run.is_few = count < FEW_STEPS;
+	if (level->run.is_few)
+		level->run.error = fmax(level->run.error, ASSUMED_SCATTER / sqrt((double)count));
 	level->run.uneven = unevenness(logarithms, count);
 	sort_doubles(logarithms, count);
 	level->run.level = quantile(logarithms, count, 0.5);
