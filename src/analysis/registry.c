@@ -33,6 +33,7 @@ const struct analysis *const analyses[] = {
 	&analysis_lines,
 	&analysis_stacks,
 	&analysis_memory,
+	&analysis_memory_totals,
 	&analysis_memory_peak,
 	&analysis_memory_modules,
 	&analysis_memory_lines,

@@ -196,6 +196,7 @@ static void take_memory(const struct taken *taken)
 		taken->import->without_address++;
 	memory.address = address;
 	memory.category = memory_category(&known[ARG_CATEGORY]);
+	kineto_take_totals(taken->import, memory.device, known);
 	STAGE_ARRAY_GROW(stage, memory);
 	stage->memory[stage->memory_count++] = memory;
 	taken->import->has_memory = true;

@@ -293,6 +293,7 @@ void kineto_finish(struct kineto_import *import)
 	deliver_tracks(&finish);
 	kineto_find_addresses(import);
 	deliver_memory(&finish);
+	kineto_deliver_totals(import);
 	deliver_marks(&finish);
 	kineto_deliver_flows(import, finish.shift_ns);
 	kineto_add_steps(import, first_track);

@@ -18,6 +18,8 @@ struct kineto_memo { /* texts of args that were met before, as they stand in the
 	size_t bytes; /* of raws */
 };
 
+#define KINETO_MEMORY_DEVICES 64 /* whose totals are kept, and the host's */
+
 struct kineto_import {
 	struct model *model;
 	struct kineto_stage stage;
@@ -36,6 +38,8 @@ struct kineto_import {
 	uint64_t rare_count, unknown_count; /* events of kinds that are not read */
 	uint64_t args_left_out;
 	uint64_t without_address; /* allocations */
+	uint64_t allocated_peaks[KINETO_MEMORY_DEVICES + 1],
+		reserved_peaks[KINETO_MEMORY_DEVICES + 1]; /* by 1 + device */
 	/* the files before, when several make one model */
 	uint32_t first_process;
 	uint32_t main_process; /* after kineto_finish(): the one of the trainer */
@@ -90,6 +94,9 @@ void kineto_deliver_flows(struct kineto_import *import, int64_t shift_ns);
 
 /* kineto_memory.c: addresses for allocations that have none. */
 void kineto_find_addresses(struct kineto_import *import);
+/* What the allocator of a device (-1: of the host) says it has in all, also from before the trace: the most of it is a fact. */
+void kineto_take_totals(struct kineto_import *import, int device, const struct kineto_value *known);
+void kineto_deliver_totals(struct kineto_import *import);
 
 /* kineto_steps.c: the steps that spans of kind STEP mark. */
 void kineto_add_steps(struct kineto_import *import, uint32_t first_track);

@@ -9,6 +9,7 @@
 #include "model/merge_sort.h"
 #include "model/number_map.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define FIRST_ADDRESS (UINT64_C(1) << 62) /* of no real memory */
@@ -66,4 +67,42 @@ void kineto_find_addresses(struct kineto_import *import)
 	model_add_ledger(
 		import->model, LEDGER_OTHER, import->main_process, "[memory]", import->without_address,
 		"allocations have no address in the trace: a release is taken to be of the newest one of its size");
+}
+
+/* ---- totals ---- */
+
+static void take_total(uint64_t *peak, const struct kineto_value *value)
+{
+	uint64_t bytes;
+	if (kineto_unsigned(value, &bytes) && bytes <= INT64_MAX && bytes > *peak)
+		*peak = bytes;
+}
+
+void kineto_take_totals(struct kineto_import *import, int device, const struct kineto_value *known)
+{
+	if (device >= KINETO_MEMORY_DEVICES)
+		return;
+	take_total(&import->allocated_peaks[1 + device], &known[ARG_TOTAL_ALLOCATED]);
+	take_total(&import->reserved_peaks[1 + device], &known[ARG_TOTAL_RESERVED]);
+}
+
+static void deliver_total(struct kineto_import *import, int device, const char *what, uint64_t bytes)
+{
+	char key[64], value[32];
+	if (!bytes)
+		return;
+	if (device < 0)
+		snprintf(key, sizeof key, "memory.host.%s", what);
+	else
+		snprintf(key, sizeof key, "memory.%d.%s", device, what);
+	snprintf(value, sizeof value, "%llu", (unsigned long long)bytes);
+	model_add_meta(import->model, import->main_process, key, value);
+}
+
+void kineto_deliver_totals(struct kineto_import *import)
+{
+	for (int device = -1; device < KINETO_MEMORY_DEVICES && !import->is_ours; device++) {
+		deliver_total(import, device, "allocated_peak_bytes", import->allocated_peaks[1 + device]);
+		deliver_total(import, device, "reserved_peak_bytes", import->reserved_peaks[1 + device]);
+	}
 }

@@ -180,6 +180,14 @@ def test_device_time_of_tensorboard(name):
         assert row["self_device_ns"] == pytest.approx(1000 * its["self_device"], abs=2 * row["launched_count"]), its["name"]
 
 
+def test_memory_of_tensorboard():
+    """The peak of the allocator, what it had before the trace included."""
+    ours = {row["device"]: row for row in rows("tl_h100_owlv2", "memory_totals")}
+    assert ours["device 0"]["allocated_peak_bytes"] == 2707847680
+    assert ours["host"]["allocated_peak_bytes"] == 152680988
+    assert ours["device 0"]["used_ratio"] == ours["device 0"]["reserved_peak_bytes"] / 85018279936
+
+
 # ---- HTA ----
 
 
