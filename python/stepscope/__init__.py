@@ -12,14 +12,16 @@ Records under `stepscope run`, with STEPSCOPE=1 in the environment, or after `st
 nothing. Importing this imports neither PyTorch nor anything else that is large.
 """
 try:
+    from stepscope._native import init as _init
     from stepscope._native import (
-        active, counter, flush, init, is_recording, mark, memory_alloc, memory_free, metadata, metric, micro_batch, phase, pop, push,
+        active, counter, flush, is_recording, mark, memory_alloc, memory_free, metadata, metric, micro_batch, phase, pop, push,
         range, run_directory, shutdown, step_begin, step_count, step_end, thread_name)
     unavailable = ""
 except ImportError as _problem:
     from stepscope import _absent
+    from stepscope._absent import init as _init
     from stepscope._absent import (
-        active, counter, flush, init, is_recording, mark, memory_alloc, memory_free, metadata, metric, micro_batch, phase, pop, push,
+        active, counter, flush, is_recording, mark, memory_alloc, memory_free, metadata, metric, micro_batch, phase, pop, push,
         range, run_directory, shutdown, step_begin, step_count, step_end, thread_name)
     _absent.note(_problem)
     unavailable = _absent.reason  # why nothing can be recorded; "" when it can
@@ -56,6 +58,19 @@ class step:
 
     def __exit__(self, *exception):
         step_end()
+
+
+def init(options=None):
+    """Starts recording now, PyTorch's operators too; RuntimeError says why that is not possible.
+
+    Options are a list such as "with=shapes,out=runs/a" in the names of `stepscope run --help`; the environment wins over it.
+    """
+    from stepscope import _hook
+
+    was_active = active()
+    _init(options)
+    if not was_active:
+        _hook.observe()
 
 
 def auto(options=None):

@@ -30,6 +30,9 @@ def begin_here(options=None):
     if stepscope.unavailable:
         say(f"nothing is recorded: {stepscope.unavailable}")
         return ""
+    if os.environ.get("STEPSCOPE_STARTED_BY") == str(os.getpid()) and not stepscope.active():
+        del os.environ["STEPSCOPE_STARTED_BY"]  # an earlier recording of ours, which has ended
+        os.environ.pop("STEPSCOPE_RUN_DIR", None)
     inherited = os.environ.get("STEPSCOPE_RUN_DIR")
     if inherited:
         return stepscope.run_directory() or inherited
@@ -46,7 +49,7 @@ def begin_here(options=None):
 
 def begin(options):
     """RuntimeError says why not. Also after a stop: then PyTorch is told again."""
-    stepscope.init(options)
+    stepscope._init(options)
     torch = sys.modules.get("stepscope._torch")
     if torch is not None:
         torch.tell()
@@ -72,5 +75,6 @@ def _invite_children(directory):
         startup = os.path.join(os.path.dirname(_PACKAGE), name)
         if os.path.exists(os.path.join(startup, "sitecustomize.py")):
             old = os.environ.get("PYTHONPATH")
-            os.environ["PYTHONPATH"] = startup + (os.pathsep + old if old else "")
+            if not old or old.split(os.pathsep)[0] != startup:
+                os.environ["PYTHONPATH"] = startup + (os.pathsep + old if old else "")
             break

@@ -140,6 +140,15 @@ def watch(*folders):
         sys.meta_path.insert(0, TorchFinder)
 
 
+def observe():
+    """A recording has begun that the program asked for."""
+    torch = sys.modules.get("stepscope._torch")
+    if torch is not None:
+        torch.tell()
+    else:
+        watch()
+
+
 def start():
     """By stepscope.pth, which some Pythons run twice."""
     if sys.version_info >= (3, 8) and is_wanted():

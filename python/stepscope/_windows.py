@@ -58,7 +58,7 @@ def _begin_own(words):
     place = _own.directory.replace("\\", "\\\\").replace(",", "\\,")
     extra = f"with={':'.join(sorted(wanted))}," if wanted else ""
     try:
-        stepscope.init(f"steps=none,sample_process=false,{extra}out={place}")
+        stepscope._init(f"steps=none,sample_process=false,{extra}out={place}")
     except RuntimeError:
         if not _own.is_begun:  # the next profiler may name another directory
             atexit.unregister(_end_own)

@@ -121,6 +121,32 @@ def test_the_environment_asks_for_it(tmp_path, wish):
 
 
 @every_python
+@pytest.mark.parametrize("order", ["import stepscope; stepscope.init('out=run'); import torch",
+                                   "import torch, stepscope; stepscope.init('out=run')"])
+def test_init_observes_pytorch_too(tmp_path, python, order):
+    (tmp_path / "train.py").write_text(order + STEPS)
+    done = subprocess.run([python, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False,
+                          env=environment(PYTHONPATH=PACKAGE))
+    assert done.returncode == 0 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert len(rows(tmp_path / "run", "steps")) == 3
+
+
+@every_python
+def test_auto_again_after_shutdown(tmp_path, python):
+    (tmp_path / "train.py").write_text(f"""
+import torch, stepscope
+for out, steps in (("one", 3), ("two", 3)):
+    assert stepscope.auto(f"out={{out}}").endswith(out) and stepscope.is_recording()
+    {STEPS.strip().replace(chr(10), chr(10) + "    ")}
+    stepscope.shutdown()
+""")
+    done = subprocess.run([python, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False,
+                          env=environment(PYTHONPATH=PACKAGE))
+    assert done.returncode == 0, done.stderr
+    assert [len(rows(tmp_path / out, "steps")) for out in ("one", "two")] == [3, 3]
+
+
+@every_python
 def test_python_m_stepscope(tmp_path, python):
     (tmp_path / "train.py").write_text("import sys, torch\nprint(sys.argv)" + STEPS)
     for way, argv in ((["train.py", "--with", "x"], "['train.py', '--with', 'x']"), (["-m", "train", "y"], "train.py', 'y']")):
