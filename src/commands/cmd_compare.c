@@ -59,7 +59,7 @@ static const struct option options[] = {
 	OPTION_TEXT("style", 0, &style_name, "NAME", "canary: the tables of rlhf-canary's notebook"),
 	OPTION_FLAG("long", 0, &is_long, "everything that contributes to the difference"),
 	OPTION_TEXT("table", 't', &table_name, "NAME",
-                    "one table: verdict, metrics, differences, contributions or runs"),
+                    "one table: verdict, metrics, limits, differences, contributions or runs"),
 	OPTION_FLAG("explain", 0, &is_explained, "with --table: say how each column is defined"),
 	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.compare/1, with --table stepscope.table/1"),
 	OPTION_FLAG("csv", 0, &is_csv, "with --table: CSV"),
@@ -232,10 +232,11 @@ static void compare_sides(struct comparison *comparison, const struct sides *sid
 
 /* ---- writing ---- */
 
-static const struct table *table_called(const struct comparison *comparison, const char *name)
+static const struct table *table_called(const struct comparison *comparison, const struct gate *gate, const char *name)
 {
-	const struct table *const tables[] = {&comparison->verdict, &comparison->metrics, &comparison->differences,
-	                                      &comparison->contributions, &comparison->runs};
+	const struct table *const tables[] = {&comparison->verdict,     &comparison->metrics,
+	                                      &comparison->differences, &comparison->contributions,
+	                                      &comparison->runs,        &gate->limits};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (!strcmp(tables[i]->name, name))
@@ -243,15 +244,15 @@ static const struct table *table_called(const struct comparison *comparison, con
 	return NULL;
 }
 
-static enum status add_table(struct buffer *text, const struct comparison *comparison, const struct text_style *style,
-                             struct error *err)
+static enum status add_table(struct buffer *text, const struct comparison *comparison, const struct gate *gate,
+                             const struct text_style *style, struct error *err)
 {
-	const struct table *table = table_called(comparison, table_name);
+	const struct table *table = table_called(comparison, gate, table_name);
 	struct json_writer json;
 
 	if (!table) {
 		error_set(err, STATUS_USAGE, "unknown table '%s'", table_name);
-		error_hint(err, "there are verdict, metrics, differences, contributions and runs");
+		error_hint(err, "there are verdict, metrics, limits, differences, contributions and runs");
 		return STATUS_USAGE;
 	}
 	if (is_csv) {
@@ -274,13 +275,13 @@ static enum status print(const struct comparison *comparison, const struct compa
 
 	buffer_init(&text, MAXIMUM_OUTPUT);
 	if (table_name)
-		status = add_table(&text, comparison, &style, err);
+		status = add_table(&text, comparison, of->gate, &style, err);
 	else if (style_name)
 		compare_canary(&text, of);
 	else if (is_json)
-		comparison_json(&text, comparison);
+		comparison_json(&text, comparison, of->gate);
 	else
-		comparison_text(&text, comparison, is_long, &style);
+		comparison_text(&text, comparison, &of->gate->limits, is_long, &style);
 	if (!status)
 		status = output ? write_text_file(output, &text, err) : write_text(stdout, &text, err);
 	buffer_release(&text);

@@ -42,8 +42,10 @@ static enum status load_runs(struct history *history, const struct compare_basel
 
 		status = history_find(history, series, word, except, known, &found[known], known ? &none : err);
 		known += !status;
+		if (status && known && status != STATUS_INPUT)
+			*err = none;
 	}
-	if (!known)
+	if (!known || (status && status != STATUS_INPUT))
 		return status;
 	for (*count = 0; *count < known; (*count)++) {
 		if (history_load(history, &found[known - 1 - *count], &base[*count], err))

@@ -373,7 +373,7 @@ static const char *memory_metric(const struct comparison *comparison)
 
 static void check_memory_mb(const struct limits *limits, const struct comparison *comparison, struct table *checked)
 {
-	struct check check = begin_check(limits, comparison, checked, "memory_mib", "peak memory",
+	struct check check = begin_check(limits, comparison, checked, "peak_memory_mib", "peak memory",
 	                                 memory_metric(comparison));
 	struct change change;
 	double base;

@@ -5,6 +5,7 @@
  */
 #include "output/compare_outputs.h"
 
+#include "output/comparison_text.h"
 #include "output/escape.h"
 
 #include <string.h>
@@ -51,9 +52,9 @@ static void annotate_metric(struct annotations *to, const struct table *metrics,
 	buffer_init(&title, 1 << 16);
 	buffer_init(&message, 1 << 16);
 	buffer_printf(&title, "%s: %s", result, compare_text(metrics, row, METRIC_TITLE));
-	metric_for_people(&message, metrics, row, METRIC_BASE);
+	comparison_value(&message, metrics, row, METRIC_BASE);
 	buffer_add_text(&message, " -> ");
-	metric_for_people(&message, metrics, row, METRIC_NEW);
+	comparison_value(&message, metrics, row, METRIC_NEW);
 	buffer_add_text(&message, ", ");
 	change_for_people(&message, metrics, row);
 	buffer_printf(&message, "; %s", compare_text(metrics, row, METRIC_REASON));

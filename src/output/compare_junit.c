@@ -5,6 +5,7 @@
  */
 #include "output/compare_outputs.h"
 
+#include "output/comparison_text.h"
 #include "output/escape.h"
 
 #include <string.h>
@@ -83,9 +84,9 @@ static void add_metric(struct junit *junit, const struct table *metrics, int row
 		change_for_people(&message, metrics, row);
 	else
 		buffer_printf(&message, "%s: %s", result, reason);
-	metric_for_people(&text, metrics, row, METRIC_BASE);
+	comparison_value(&text, metrics, row, METRIC_BASE);
 	buffer_add_text(&text, " -> ");
-	metric_for_people(&text, metrics, row, METRIC_NEW);
+	comparison_value(&text, metrics, row, METRIC_NEW);
 	buffer_printf(&text, "; %s", reason);
 	if (is_time)
 		table_number(metrics, row, METRIC_NEW, &ns);

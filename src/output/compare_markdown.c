@@ -6,6 +6,7 @@
 #include "output/compare_outputs.h"
 
 #include "base/units.h"
+#include "output/comparison_text.h"
 #include "output/escape.h"
 
 #include <math.h>
@@ -63,9 +64,9 @@ static void add_metric(struct page *page, int row)
 	buffer_add_text(&line, "| ");
 	escape_markdown(&line, compare_text(metrics, row, METRIC_TITLE), SENTENCE_CHARACTERS);
 	buffer_add_text(&line, " | ");
-	metric_for_people(&line, metrics, row, METRIC_BASE);
+	comparison_value(&line, metrics, row, METRIC_BASE);
 	buffer_add_text(&line, " | ");
-	metric_for_people(&line, metrics, row, METRIC_NEW);
+	comparison_value(&line, metrics, row, METRIC_NEW);
 	buffer_add_text(&line, " | ");
 	change_for_people(&line, metrics, row);
 	if (limits->row_count) {

@@ -37,8 +37,6 @@ void compare_benchmark(struct buffer *out, const struct compare_output *of, bool
 /* The tables of rlhf-canary's notebook, and why. */
 void compare_canary(struct buffer *out, const struct compare_output *of);
 
-/* Appends a number of the table of metrics as people read it; "-" when it was not measured. */
-void metric_for_people(struct buffer *out, const struct table *metrics, int row, int column);
 /* "+13.4 %"; "-". */
 void change_for_people(struct buffer *out, const struct table *metrics, int row);
 /* A cell of text, "" when it is missing. */

@@ -16,9 +16,18 @@ static void add_row(struct json_writer *json, const struct table *table, int row
 	json_object_end(json);
 }
 
-void comparison_json(struct buffer *out, const struct comparison *comparison)
+/* What the exit status says, and why. */
+static void add_gate(struct json_writer *json, const struct gate *gate)
 {
-	const struct table *const tables[] = {&comparison->metrics, &comparison->differences,
+	json_key(json, "gate"), json_object_begin(json);
+	json_key(json, "result"), json_string(json, gate_result_name(gate->result));
+	json_key(json, "message"), json_string(json, gate->sentence);
+	json_object_end(json);
+}
+
+void comparison_json(struct buffer *out, const struct comparison *comparison, const struct gate *gate)
+{
+	const struct table *const tables[] = {&comparison->metrics, &gate->limits, &comparison->differences,
 	                                      &comparison->contributions, &comparison->runs};
 	struct json_writer json;
 
@@ -26,6 +35,7 @@ void comparison_json(struct buffer *out, const struct comparison *comparison)
 	json_object_begin(&json);
 	json_key(&json, "schema"), json_string(&json, "stepscope.compare/1");
 	json_key(&json, "verdict"), add_row(&json, &comparison->verdict, 0);
+	add_gate(&json, gate);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		json_key(&json, tables[i]->name);
 		json_array_begin(&json);

@@ -5,8 +5,8 @@
 #ifndef OUTPUT_COMPARISON_JSON_H
 #define OUTPUT_COMPARISON_JSON_H
 
-#include "compare/comparison.h"
+#include "compare/gate.h"
 
-void comparison_json(struct buffer *out, const struct comparison *comparison);
+void comparison_json(struct buffer *out, const struct comparison *comparison, const struct gate *gate);
 
 #endif

@@ -245,11 +245,12 @@ static void add_table(struct buffer *out, const struct table *table, const char 
 	text_table(out, table, &(struct text_view){.columns = columns, .has_heading = true, .is_brief = true}, style);
 }
 
-void comparison_text(struct buffer *out, const struct comparison *comparison, bool is_long,
+void comparison_text(struct buffer *out, const struct comparison *comparison, const struct table *limits, bool is_long,
                      const struct text_style *style)
 {
 	add_verdict(out, comparison, style);
 	add_metrics(out, &comparison->metrics, style);
+	add_table(out, limits, "limit,result,message", style);
 	add_table(out, &comparison->differences, "kind,fact,base,new,meaning", style);
 	add_contributions(out, &comparison->contributions, is_long, style);
 	add_table(out, &comparison->runs, "side,run,created,steps,warm_up_steps,step_ns,error_ratio,trend_ratio",

@@ -9,7 +9,7 @@
 #include "output/text.h"
 
 /* is_long: all rows of what the difference is made of. */
-void comparison_text(struct buffer *out, const struct comparison *comparison, bool is_long,
+void comparison_text(struct buffer *out, const struct comparison *comparison, const struct table *limits, bool is_long,
                      const struct text_style *style);
 
 /* A number of the table `metrics` in its unit: "412.3 ms", "31.2 GiB"; "-" when it was not measured. */
