@@ -50,8 +50,8 @@ extern const struct analysis analysis_step_breakdown, analysis_step_parts, analy
 	analysis_queue_depth, analysis_device_gaps, analysis_copy_waits, analysis_mfu, analysis_critical_path,
 	analysis_critical_steps;
 
-extern const struct analysis analysis_data_loader, analysis_host_waits, analysis_collectives, analysis_rank_phases,
-	analysis_rank_collectives, analysis_collective_times;
+extern const struct analysis analysis_operator_patterns, analysis_data_loader, analysis_host_waits,
+	analysis_collectives, analysis_rank_phases, analysis_rank_collectives, analysis_collective_times;
 
 /* NULL-terminated, in the order reports use. */
 extern const struct analysis *const analyses[];

@@ -40,6 +40,7 @@ const struct analysis *const analyses[] = {
 	&analysis_memory_largest,
 	&analysis_memory_steps,
 	&analysis_memory_growth,
+	&analysis_operator_patterns,
 	&analysis_data_loader,
 	&analysis_host_waits,
 	&analysis_collectives,

@@ -81,6 +81,42 @@ def reads_a_value():
     return trace
 
 
+def index_loop():
+    trace = Trace()
+    trace.step(0, 0, 1000)
+    for i in range(20):
+        trace.op("aten::select", 100 + 20 * i, 5)
+        trace.op("aten::add", 110 + 20 * i, 5)
+    return trace
+
+
+def convolution(bias):
+    trace = busy()
+    trace.op("aten::conv2d", 100, 50, **{"Input Dims": [[8, 3, 32, 32], [64, 3, 3, 3], bias]})
+    trace.op("aten::add_", 152, 5)  # counts the batch
+    trace.op("aten::batch_norm", 160, 50)
+    return trace
+
+
+def made_on_the_host():
+    trace = Trace(deviceProperties=[H100])
+    trace.step(0, 0, 1000)
+    for i in range(5):
+        start = 100 * i
+        trace.op("aten::zeros", start, 10)
+        trace.op("aten::to", start + 12, 40)
+        trace.op("aten::_to_copy", start + 13, 38)
+        trace.op("aten::copy_", start + 14, 35)
+        trace.launch("cudaMemcpyAsync", start + 15, 5, "Memcpy HtoD (Pageable -> Device)", start + 22, 10, "gpu_memcpy", bytes=4000)
+    return trace
+
+
+def no_operators():
+    trace = Trace()
+    trace.step(0, 0, 1000)
+    return trace
+
+
 def memory(share):
     trace = busy()
     size = int(H100["totalGlobalMem"] * share)
@@ -134,10 +170,16 @@ RULES = {
     "SS303": ((ONE_RANK, "25.8 % of the multiprocessors"), QWEN, RESNET),
     "SS304": ((QWEN, "57.9 % of a step"), RESNET, CPU_ONLY),
     "SS305": ((lambda: attention("aten::_softmax"), "2 % of the time of devices"), QWEN, CPU_ONLY),
+    "SS306": ((BERT, "26 times"), QWEN, V100_TRAINING),
     "SS307": ((RESNET, "12 copies, 110 MiB"), QWEN, CPU_ONLY),
     "SS308": ((COPIES, "13.0 % of a step, 16.08 ms, it copies and computes nothing"), copies, CPU_ONLY),
     "SS309": ((SPIN, "73.5 %"), QWEN, operators_only),
     "SS403": ((lambda: steps([1000, 2000] * 10), "the slowest 2.000 ms"), lambda: steps([1000] * 20), lambda: steps([1000] * 3)),
+    "SS404": ((RESNET, "966 times"), V100_TRAINING, QWEN),
+    "SS405": ((index_loop, "1 times, 385.0 us, 38.5 % of steps"), QWEN, no_operators),
+    "SS406": ((RESNET, "6 times, 131.0 ms"), V100_TRAINING, CPU_ONLY),
+    "SS407": ((lambda: convolution([64]), "1 convolutions"), lambda: convolution([]), V100_TRAINING),
+    "SS408": ((made_on_the_host, "5 times, 200.0 us"), QWEN, CPU_ONLY),
     "SS409": ((lambda: steps_and_stalls(10), "4 slow steps, 9.000 ms"), lambda: steps([1000, 1003] * 10), lambda: steps([1000] * 3)),
     "SS502": ((ALEXNET, "40 calls, 8.514 s"), QWEN, CPU_ONLY),
     "SS503": ((lambda: memory(0.95), "95.0 % of 79.2 GiB"), lambda: memory(0.5), RESNET),

@@ -60,6 +60,14 @@ def recompile(loss, kept):
     torch.compile(lambda x: x + len(kept), backend="eager")(torch.ones(len(kept)))
 
 
+def habits(loss, kept):
+    rows = torch.ones(16, 1000)
+    for i in range(16):
+        rows[i].sum()
+    kept[:] = kept or [torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))]
+    kept[0](torch.ones(2, 3, 8, 8))
+
+
 def nothing(loss, kept):
     pass
 
@@ -80,7 +88,7 @@ def train(fault):
         loss.backward()
         cause(loss, kept)
         optimizer.step()
-        optimizer.zero_grad()
+        optimizer.zero_grad(set_to_none=fault != "habits")
 
 
 train(sys.argv[1])

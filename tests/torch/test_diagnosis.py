@@ -21,7 +21,7 @@ FAULTS = {
 # rules that find nothing where their fault is not: all of these are told by what the program does, not by how long it takes
 STRUCTURAL = {"SS201", "SS202", "SS203", "SS401", "SS601", "SS602", "SS901"}
 # rules that ask for the work of a device, and for what the machine tells about itself where it can
-NO_DEVICE = {"SS205", "SS206", "SS208", "SS209", "SS210", "SS302", "SS303", "SS304", "SS305", "SS307", "SS308", "SS502", "SS503", "SS504"}
+NO_DEVICE = {"SS205", "SS206", "SS207", "SS208", "SS209", "SS210", "SS302", "SS303", "SS304", "SS305", "SS307", "SS308", "SS406", "SS502", "SS503", "SS504"}
 MACHINE = {"SS801", "SS803", "SS804"}
 
 
@@ -63,7 +63,7 @@ def test_nothing_is_invented(tmp_path, python):
     assert result["findings"] == []
     assert result["verdict"]["verdict"] == "healthy"
     silent = {rule for rule, what in checks.items() if what == "cannot tell"}
-    assert silent - MACHINE == NO_DEVICE | {"SS604", "SS701", "SS702", "SS703"}
+    assert silent - MACHINE == NO_DEVICE | {"SS408", "SS306", "SS604", "SS701", "SS702", "SS703"}
 
 
 @every_python
@@ -75,3 +75,31 @@ def test_recompilations_are_found(tmp_path, python):
     result, checks = diagnose(tmp_path)
     assert checks["SS401"] == "found", result
     assert checks["SS501"] == "cannot tell"  # --with memory was not asked for
+
+
+@every_python
+def test_habits_are_found_and_where(tmp_path, python):
+    done = run(tmp_path, python, HERE / "diagnosed.py", "habits", options=["--with", "shapes,lines"])
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "strict.yaml").write_text("SS404: {share: 0}\nSS405: {share: 0}\n")
+    result, checks = diagnose(tmp_path, "--thresholds", "strict.yaml")
+    where = {finding["rule"]: finding["where"] for finding in result["findings"]}
+    assert "diagnosed.py(" in where["SS404"] and "train" in where["SS404"]
+    assert "habits" in where["SS405"] and "habits" in where["SS407"], where
+    assert checks["SS406"] == "cannot tell"  # no device
+
+
+@every_python
+def test_D05_a_value_that_is_read_is_found_with_its_line(tmp_path, python):
+    done = run(tmp_path, python, HERE / "diagnosed.py", "values", options=["--with", "lines"])
+    assert done.returncode == 0, done.stderr
+    result, _ = diagnose(tmp_path)
+    found = next(finding for finding in result["findings"] if finding["rule"] == "SS201")
+    assert "diagnosed.py(" in found["where"] and "values" in found["where"]
+    done = subprocess.run([STEPSCOPE, "diagnose", "run", "--sarif"], cwd=tmp_path, timeout=60, env=environment(), capture_output=True,
+                          text=True, check=True)
+    place = next(one for one in json.loads(done.stdout)["runs"][0]["results"] if one["ruleId"] == "SS201")["locations"][0]
+    line = int(found["where"].partition("(")[2].partition(")")[0])
+    assert place["physicalLocation"]["artifactLocation"]["uri"].endswith("diagnosed.py")
+    assert place["physicalLocation"]["region"]["startLine"] == line
+    assert "loss.item()" in (HERE / "diagnosed.py").read_text().splitlines()[line - 1]
