@@ -59,7 +59,9 @@ int kineto_compare_spans(const void *left, const void *right)
 	if (a->dur_ns != b->dur_ns) /* as unsigned numbers: one without an end is the longest */
 		return (uint64_t)a->dur_ns > (uint64_t)b->dur_ns ? -1 : 1;
 	int ranks = rank_of(a->kind) - rank_of(b->kind);
-	return ranks ? ranks : (a->order > b->order) - (a->order < b->order);
+	if (ranks || a->order != b->order)
+		return ranks ? ranks : (a->order > b->order) - (a->order < b->order);
+	return (a->tie > b->tie) - (a->tie < b->tie);
 }
 
 /* The file has the event twice: its writer numbered it, and all else is equal. */

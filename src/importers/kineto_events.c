@@ -54,11 +54,13 @@ struct staged_place kineto_place(struct kineto_import *import, const struct kine
 
 /* ---- spans ---- */
 
+/* Where events of one row name several, the smallest: not the one that comes last in the file. */
 static void note_device(const struct taken *taken, struct staged_track *track)
 {
 	int64_t device;
 	track->is_device = true;
-	if (kineto_integer(&taken->event->known[ARG_DEVICE], &device) && device >= 0 && device < INT16_MAX)
+	if (kineto_integer(&taken->event->known[ARG_DEVICE], &device) && device >= 0 && device < INT16_MAX &&
+	    (track->device < 0 || device < track->device))
 		track->device = (int32_t)device;
 }
 
@@ -95,6 +97,7 @@ static void take_columns(const struct taken *taken, struct kineto_kind kind, str
 	span->kind = (uint8_t)kind.kind;
 	span->name = name_of(taken, kind.kind);
 	span->order = order_of(taken, span);
+	span->tie = (uint16_t)import->model->strings.entries[span->name].hash;
 	if (event->known[ARG_OPEN].type == VALUE_TRUE)
 		span->flags |= SPAN_IS_OPEN;
 	if (event->known[ARG_INFERRED].type == VALUE_TRUE && (kind.kind == SPAN_PHASE || kind.kind == SPAN_STEP))

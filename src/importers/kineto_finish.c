@@ -118,24 +118,46 @@ static uint32_t process_of_device(const struct finish *finish, const struct stag
 	return found == NUMBER_MAP_NONE ? finish->main_process : found;
 }
 
+struct order_key {
+	const struct finish *finish;
+	uint32_t track;
+};
+
+/* By process id, so that the order of the file does not matter. */
+static int compare_pids(const void *left, const void *right)
+{
+	const struct order_key *a = left, *b = right;
+	const struct staged_place *x = &a->finish->stage->tracks[a->track].pid;
+	const struct staged_place *y = &b->finish->stage->tracks[b->track].pid;
+	if (x->text && y->text)
+		return strcmp(model_text(a->finish->model, x->text), model_text(a->finish->model, y->text));
+	int64_t m = x->text ? 0 : x->number, n = y->text ? 0 : y->number;
+	return m != n ? (m > n) - (m < n) : !!x->text - !!y->text;
+}
+
 /* Threads decide which processes there are; the one that has steps, or else the most spans, also gets what is no thread's. */
 static void find_processes(struct finish *finish)
 {
 	struct kineto_stage *stage = finish->stage;
 	uint64_t *weights = memory_resize(NULL, stage->tracks_count + 1, sizeof *weights); /* by process */
 	memset(weights, 0, (stage->tracks_count + 1) * sizeof *weights);
-	uint32_t first = finish->import->first_process;
+	uint32_t first = finish->import->first_process, count = 0;
+	struct order_key *keys = memory_resize(NULL, stage->tracks_count + 1, sizeof *keys);
 	for (uint32_t i = 0; i < stage->tracks_count; i++) {
-		struct staged_track *track = &stage->tracks[i];
-		track->process = NO_PROCESS;
-		if (!finish->has_content[i] || finish->kinds[i] != TRACK_THREAD)
-			continue;
+		stage->tracks[i].process = NO_PROCESS;
+		if (finish->has_content[i] && finish->kinds[i] == TRACK_THREAD)
+			keys[count++] = (struct order_key){finish, i};
+	}
+	merge_sort(keys, count, sizeof *keys, compare_pids);
+	for (uint32_t i = 0; i < count; i++) {
+		struct staged_track *track = &stage->tracks[keys[i].track];
 		int64_t pid = track->pid.text ? 0 : track->pid.number;
 		track->process = find_process(finish, pid);
 		if (track->process == NO_PROCESS)
 			track->process = add_process(finish, track);
 		weights[track->process - first] += track->count + (track->has_steps ? UINT64_C(1) << 48 : 0);
 	}
+	free(keys);
 	finish->main_process = first;
 	for (uint32_t i = first; i < finish->model->processes_count; i++)
 		if (weights[i - first] > weights[finish->main_process - first])
@@ -167,11 +189,6 @@ static void describe_main(struct finish *finish)
 }
 
 /* ---- tracks ---- */
-
-struct order_key {
-	const struct finish *finish;
-	uint32_t track;
-};
 
 /* The thread that marks steps, or whose number is the process's. */
 static bool is_main(const struct finish *finish, const struct staged_track *track)

@@ -18,6 +18,7 @@ struct staged_span {
 	uint32_t order;               /* of spans with equal times: the writer's number, or what is in the name */
 	uint8_t kind;                 /* enum span_kind */
 	uint8_t flags;                /* enum span_flag */
+	uint16_t tie;                 /* of the name: of spans with equal times and numbers */
 };
 
 #define STAGED_IS_OPEN (-1)

@@ -4,6 +4,8 @@
  */
 #include "importers/kineto_import.h"
 
+#include "model/merge_sort.h"
+
 #include <stdlib.h>
 #include <stepscope/format.h>
 #include <string.h>
@@ -31,9 +33,49 @@ static void add_step(struct kineto_import *import, uint32_t number, uint32_t row
 	step->has_memory = import->has_memory;
 }
 
+static int compare_steps(const void *left, const void *right)
+{
+	const struct model_step *a = left, *b = right;
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return a->number != b->number ? (a->number > b->number) - (a->number < b->number)
+	                              : (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+/* A moment belongs to one step: one that is there twice is one, and one in which another begins ends there, and is not complete. */
+static void separate_steps(struct model *model, uint32_t first)
+{
+	uint32_t kept = first;
+	if (model->steps_count - first < 2)
+		return;
+	merge_sort(model->steps + first, model->steps_count - first, sizeof *model->steps, compare_steps);
+	for (uint32_t i = first; i < model->steps_count; i++) {
+		const struct model_step step = model->steps[i];
+		struct model_step *last = kept > first ? &model->steps[kept - 1] : NULL;
+		bool is_over = last && last->process == step.process && last->end_ns > step.start_ns;
+		if (is_over && last->start_ns == step.start_ns && last->number == step.number) {
+			model_add_ledger(model, LEDGER_REPAIRED, step.process, "steps", 1,
+			                 "steps that are there twice are one");
+			last->end_ns = step.end_ns;
+			continue;
+		}
+		if (is_over) {
+			model_add_ledger(model, LEDGER_REPAIRED, step.process, "steps", 1,
+			                 "steps in which the next one begins end there, and do not count as complete");
+			last->end_ns = step.start_ns;
+			last->is_open = true;
+		}
+		model->steps[kept++] = step;
+	}
+	model->steps_count = kept;
+}
+
 void kineto_add_steps(struct kineto_import *import, uint32_t first_track)
 {
-	const struct model *model = import->model;
+	struct model *model = import->model;
+	uint32_t first_step = model->steps_count;
 	for (uint32_t t = first_track; t < model->tracks_count; t++) {
 		const struct track *track = model->tracks[t];
 		int64_t next = 0;
@@ -45,4 +87,5 @@ void kineto_add_steps(struct kineto_import *import, uint32_t first_track)
 			model_chunk_done(model, chunk);
 		}
 	}
+	separate_steps(model, first_step);
 }

@@ -456,6 +456,28 @@ static void traces_in_utf16(void **state)
 	}
 }
 
+/* ---- steps ---- */
+
+#define STEP(number, ts, dur)                                                                                          \
+	"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#" number                                    \
+	"\",\"pid\":1,\"tid\":1,\"ts\":" ts dur "}"
+
+/* R04, T03: a moment belongs to one step. */
+static void steps_do_not_overlap(void **state)
+{
+	static const char text[] = "[" STEP("2", "10", ",\"dur\":5") "," STEP("1", "1", "") "," STEP("2", "10",
+	                                                                                             ",\"dur\":5") "]";
+	struct model model;
+	struct error err = {0};
+	assert_int_equal(load(text, sizeof text - 1, &model, &err), STATUS_OK);
+	assert_int_equal(model.steps_count, 2);
+	assert_int_equal(model.steps[0].number, 1);
+	assert_int_equal(model.steps[0].end_ns, 10000);
+	assert_true(model.steps[0].is_open);
+	assert_int_equal(model.steps[1].end_ns, 15000);
+	model_release(&model);
+}
+
 /* ---- asynchronous ---- */
 
 #define HALF(ph, name, id, ts)                                                                                         \
@@ -831,6 +853,7 @@ int main(void)
 		cmocka_unit_test(compressed_traces),
 		cmocka_unit_test(compressed_input_in_pieces),
 		cmocka_unit_test(traces_in_utf16),
+		cmocka_unit_test(steps_do_not_overlap),
 		cmocka_unit_test(asynchronous_events),
 		cmocka_unit_test(large_values),
 		cmocka_unit_test(large_events),
