@@ -117,6 +117,10 @@ def nobody():
 
 
 def test_a_file_that_cannot_be_written_can_be_read(tmp_path):
+    try:
+        subprocess.run([STEPSCOPE, "--version"], check=True, timeout=60, stdout=subprocess.DEVNULL, preexec_fn=nobody)
+    except (OSError, subprocess.SubprocessError):
+        pytest.skip("nobody but the super-user may run this build")
     path = trace(tmp_path / "a.json", 10)
     assert history(tmp_path, "add", path).returncode == 0
     (tmp_path / "history.db").chmod(0o444)
