@@ -43,7 +43,8 @@ def begin_here(options=None):
         _invite_children(directory)
         return directory
     except Exception as problem:
-        say(f"nothing is recorded: {problem}")
+        whose = "stepscope.auto()" if options else "the variable STEPSCOPE"
+        say(f"nothing is recorded: {problem}".replace("stepscope_init()", whose))
         return ""
 
 

@@ -255,7 +255,7 @@ class EventList(list):
     def table(self, sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=55, max_shapes_column_width=80,
               header=None, top_level_events_only=False, time_unit=None):
         """The text that torch.profiler prints."""
-        if self._is_changed:
+        if self._is_changed or sort_by is not None and self._wants_their_order(sort_by):
             return self._as_torchs(sort_by=sort_by, row_limit=row_limit, max_src_column_width=max_src_column_width,
                                    max_name_column_width=max_name_column_width, max_shapes_column_width=max_shapes_column_width,
                                    header=header, top_level_events_only=top_level_events_only,
@@ -265,7 +265,6 @@ class EventList(list):
                    "--source-width", str(-1 if max_src_column_width is None else max_src_column_width),
                    "--shapes-width", str(-1 if max_shapes_column_width is None else max_shapes_column_width)]
         if sort_by is not None:
-            self._check_sort(sort_by)
             options += ["--sort", sort_by]
         if header is not None:
             options += ["--header", header]
@@ -282,11 +281,14 @@ class EventList(list):
         device = {"use_cuda": False} if _is_1 else {"use_device": None}
         return Theirs(self, profile_memory="memory" in self._columns, with_flops="flops" in self._columns, **device).table(**options)
 
-    @staticmethod
-    def _check_sort(name):
+    def _wants_their_order(self, name):
+        """By an attribute that rows have and the program's table does not."""
         generic = name.replace("cuda", "device").replace("xpu", "device").replace("privateuse1", "device")
-        if generic not in _SORTABLE:
+        if generic in _SORTABLE:
+            return False
+        if not len(self) or not hasattr(self[0], generic):
             raise AttributeError(f"'FunctionEventAvg' object has no attribute '{generic}'")
+        return True
 
     def _asked(self, what):
         if self._window is None:

@@ -66,7 +66,7 @@ def load(shell):
             _auto.begin(options)
             _hook.watch()
         except Exception as problem:
-            _auto.say(f"the cell is not recorded: {problem}")
+            _auto.say(f"the cell is not recorded: {problem}".replace("stepscope_init()", "%%stepscope"))
         result = shell.run_cell(cell)
         is_recorded = bool(stepscope.active())
         stepscope.shutdown()

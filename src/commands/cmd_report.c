@@ -71,6 +71,8 @@ static enum status parse_by(struct analysis_options *analysis, struct error *err
 	static const char *const tables[] = {NULL,    NULL,     NULL,
 	                                     "lines", "stacks", "modules"}; /* which are tables of their own */
 
+	const char *split = NULL, *whole = NULL;
+
 	for (int i = 0; i < by.count; i++) {
 		const char *nearest = nearest_name(by.items[i], names);
 		int n = 0;
@@ -83,10 +85,12 @@ static enum status parse_by(struct analysis_options *analysis, struct error *err
 				                 "options '--by %s' and '--table %s' exclude each other", names[n],
 				                 table_name);
 			table_name = tables[n];
+			whole = names[n];
 			continue;
 		}
 		if (names[n]) {
 			analysis->by |= bits[n];
+			split = names[n];
 			continue;
 		}
 		error_set(err, STATUS_USAGE,
@@ -95,6 +99,8 @@ static enum status parse_by(struct analysis_options *analysis, struct error *err
 			error_hint(err, "did you mean '--by %s'?", nearest);
 		return STATUS_USAGE;
 	}
+	if (split && whole)
+		return error_set(err, STATUS_USAGE, "options '--by %s' and '--by %s' exclude each other", split, whole);
 	return STATUS_OK;
 }
 

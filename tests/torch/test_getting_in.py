@@ -98,6 +98,8 @@ def test_auto_never_raises(tmp_path):
         done = python(tmp_path, PYTHON, "-c", f"import stepscope\nprint(repr({program}))")
         assert (done.returncode, done.stdout) == (0, "''\n")
         assert done.stderr.startswith("stepscope: " + said) and len(done.stderr.splitlines()) == 1
+    done = python(tmp_path, PYTHON, "-c", "import stepscope; stepscope.auto()", STEPSCOPE="wiht=shapes")
+    assert "unknown option 'wiht' (the variable STEPSCOPE)" in done.stderr
     done = python(tmp_path, PYTHON, "-c", "import stepscope; stepscope.auto()", STEPSCOPE="0")
     assert (done.stdout, done.stderr) == ("", "")
 

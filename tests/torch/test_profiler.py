@@ -457,6 +457,9 @@ except RuntimeError as problem:
 prof.stop()
 rows = prof.key_averages()
 print(rows.table() == "", len(rows), bool(rows))
+with profile() as some:
+    torch.neg(torch.ones(2))
+print("aten::neg" in some.key_averages().table(sort_by="is_async"))
 try:
     rows.table(sort_by="nothing")
 except AttributeError as problem:
@@ -470,7 +473,7 @@ def test_results_that_are_not_there(tmp_path, python):
                           env=environment(**OURS))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["refused"] * 3 + [
-        "Profiler didn't finish running", "True 0 False", "'FunctionEventAvg' object has no attribute 'nothing'"]
+        "Profiler didn't finish running", "True 0 False", "True", "'FunctionEventAvg' object has no attribute 'nothing'"]
 
 
 @every_python
