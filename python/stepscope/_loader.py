@@ -33,6 +33,7 @@ def watch(torch, native):
     for kind in (loaders._SingleProcessDataLoaderIter, loaders._MultiProcessingDataLoaderIter):
         kind._next_data = native.around(kind._next_data, before=_before_wait, after=_after_wait)
     workers = loaders._MultiProcessingDataLoaderIter
+    workers.__init__ = native.around(workers.__init__, name="DataLoader: start of workers")
     workers._shutdown_workers = native.around(workers._shutdown_workers, after=_after_workers)
     pin._pin_memory_loop = native.around(pin._pin_memory_loop, before=_before_pinning)
 

@@ -88,6 +88,7 @@ enum cause {
 	CAUSE_LOAD,
 	CAUSE_GARBAGE,
 	CAUSE_COMPILE,
+	CAUSE_WORKERS,
 	CAUSE_EVALUATION,
 	CAUSE_CHECKPOINT,
 	CAUSE_COMMUNICATION,
@@ -109,6 +110,7 @@ static const struct {
 	{CAUSE_LOAD, "torch.load", true},
 	{CAUSE_GARBAGE, "garbage collection ", false},
 	{CAUSE_COMPILE, "torch.compile", true},
+	{CAUSE_WORKERS, "DataLoader: start of workers", true},
 	{CAUSE_COMMUNICATION, "c10d::", false},
 	{CAUSE_OPTIMIZER, PYTORCH_OPTIMIZER_STEP, false},
 };
@@ -121,6 +123,7 @@ static const char *const texts[CAUSE_COUNT] = {
 	"torch.load",
 	"garbage collection",
 	"compilation",
+	"starting workers of a data loader",
 	"evaluation",
 	"checkpoint",
 	"communication: issuing it",

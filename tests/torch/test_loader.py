@@ -59,6 +59,8 @@ def test_workers_that_are_not_forked(tmp_path, python, method):
     _, row, workers = loop(tmp_path, python, "dataset", 2, method)
     assert row["batches"] == 24 and row["limited_by"]
     assert [worker["batches"] for worker in workers] == [12, 12]
+    (started,) = [wait for wait in table(tmp_path, "host_waits") if wait["cause"] == "starting workers of a data loader"]
+    assert started["count"] == 1 and started["own_ns"] > 0
     assert len([process for process in table(tmp_path, "processes") if process["role"] == "worker"]) == 2
 
 
