@@ -252,6 +252,39 @@ def test_a_trace_of_another_tool_does_not_tell(tmp_path, rule):
     assert result_of(tmp_path, QWEN, rule) == "cannot tell"
 
 
+def test_D04_nothing_is_invented_of_a_healthy_run(tmp_path):
+    healthy = diagnose(tmp_path, V100_TRAINING)
+    assert healthy["verdict"]["verdict"] == "healthy"
+    assert not [finding for finding in healthy["findings"] if finding["severity"] == "problem"]
+
+
+def test_D05_values_copies_and_small_kernels_are_each_told(tmp_path):
+    assert diagnose(tmp_path, reads_a_value)["verdict"]["verdict"] == "sync-bound"
+    assert result_of(tmp_path, RESNET, "SS307") == result_of(tmp_path, BERT, "SS209") == "found"
+    assert diagnose(tmp_path, BERT)["verdict"]["verdict"] == "launch-bound"
+
+
+def test_D06_a_device_that_is_busy_and_mostly_empty(tmp_path):
+    trace = Trace(deviceProperties=[H100])
+    trace.step(0, 0, 1000)
+    trace.launch("cudaLaunchKernel", 5, 5, "resident_kernel", 10, 985, **{"blocks per SM": 0.2, "warps per SM": 2})
+    diagnosis = diagnose(tmp_path, lambda: trace)
+    assert diagnosis["verdict"]["verdict"] == "compute-bound"
+    found, = [finding for finding in diagnosis["findings"] if finding["rule"] == "SS303"]
+    assert "98.5 % of the steps" in found["evidence"] and "20.0 % of the multiprocessors" in found["evidence"]
+
+
+def test_D07_no_memory_problem_without_evidence(tmp_path):
+    for case in (QWEN, RESNET, V100_TRAINING):
+        for rule in ("SS501", "SS503", "SS803"):
+            assert result_of(tmp_path, case, rule) != "found"
+
+
+def test_D10_spikes_are_apart_from_the_steady_state(tmp_path):
+    found, = [finding for finding in diagnose(tmp_path, lambda: steps_and_stalls(10))["findings"] if finding["rule"] == "SS409"]
+    assert found["where"] == "every 10 steps, from step 9" and "the others 1.001 ms" in found["evidence"]
+
+
 def test_every_rule_is_tested():
     rules = {path.name[:5] for path in (ROOT / "rules").glob("*.sql")}
     assert rules == RULES.keys() | ELSEWHERE.keys()
