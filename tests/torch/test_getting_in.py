@@ -87,7 +87,8 @@ def test_children_of_auto_record_into_its_directory(tmp_path, python):
     done = subprocess.run([python, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False,
                           env=environment(PYTHONPATH=PACKAGE))
     assert done.returncode == 0, done.stderr
-    assert len(done.stderr.splitlines()) == 2, done.stderr  # children say nothing
+    # children say nothing; Python 3.12 warns of a fork beside our thread
+    assert len([line for line in done.stderr.splitlines() if "fork()" not in line]) == 2, done.stderr
     adds = [row for row in rows(recorded(tmp_path), "ops") if row["name"] == "aten::add"]
     assert adds[0]["calls"] >= 5
 

@@ -333,7 +333,8 @@ LEFT_OPEN = "import torch\nprof = torch.profiler.profile()\nprof.start()\ntorch.
 def test_a_profiler_that_is_left_open(tmp_path, python):
     ours, theirs = run(tmp_path, python, "-c", LEFT_OPEN), plain(tmp_path, python, "-c", LEFT_OPEN)
     assert ours.stdout == theirs.stdout == "end\n"
-    assert ours.returncode == (theirs.returncode if theirs.returncode >= 0 else 128 - theirs.returncode)
+    # with Python 3.14 PyTorch itself sometimes crashes there
+    assert ours.returncode in (0, theirs.returncode if theirs.returncode >= 0 else 128 - theirs.returncode)
     assert counts(tmp_path, "aten::neg") != [0]
 
 
@@ -445,7 +446,8 @@ def test_what_is_open_when_a_recording_ends_does_not_end_in_the_next(tmp_path, p
 
 
 SIGNALS = """
-import re, torch
+import re, threading, torch
+threading.Thread(target=int).start()  # with the first one the C library takes a signal for itself
 torch.ones(2).neg()
 with open("/proc/self/status") as status, open("/proc/self/timers") as timers:
     print(re.findall(r"^(Sig(?:Ign|Cgt|Blk)):\\s*(\\w+)", status.read(), re.M), timers.read())
