@@ -17,10 +17,11 @@
 
 enum metric_source {
 	FROM_STEPS,
-	FROM_VALUE, /* compared_run_value() of the metric's name */
-	FROM_MEAN,  /* the same; its error is that of the mean step */
-	FROM_P95,   /* of the 95 % quantile of the steps */
-	FROM_COUNT, /* the same; any more of it is worse, without noise */
+	FROM_FASTEST, /* steps */
+	FROM_VALUE,   /* compared_run_value() of the metric's name */
+	FROM_MEAN,    /* the same; its error is that of the mean step */
+	FROM_P95,     /* of the 95 % quantile of the steps */
+	FROM_COUNT,   /* the same; any more of it is worse, without noise */
 };
 
 enum better {
@@ -41,6 +42,7 @@ static const struct metric metrics[] = {
 	{"time_per_token", "step time p50 per token", "ns", BETTER_LOWER, FROM_STEPS, PER_TOKEN},
 	{"time_per_sample", "step time p50 per sample", "ns", BETTER_LOWER, FROM_STEPS, PER_SAMPLE},
 	{"step_time", "step time p50", "ns", BETTER_LOWER, FROM_STEPS, PER_STEP},
+	{"step_time_fastest", "step time, fastest 1 %", "ns", BETTER_LOWER, FROM_FASTEST, 0},
 	{"step_time_mean", "step time mean", "ns", BETTER_LOWER, FROM_MEAN, 0},
 	{"step_time_p95", "step time p95", "ns", BETTER_LOWER, FROM_P95, 0},
 	{"step_period", "from step to step", "ns", BETTER_LOWER, FROM_MEAN, 0},
@@ -205,6 +207,15 @@ static void set_steps(struct question *question, const struct compared_sides *si
 	question->levels[side][i] = level.run;
 }
 
+static void set_fastest(struct question *question, const struct compared_sides *sides, int side, size_t i)
+{
+	struct step_level level = sides->levels[side][i];
+
+	if (!sides->has_level[side][i] || !step_level_fastest(&level, &sides->runs[side][i]))
+		question->reason = "fewer than 30 steps";
+	question->levels[side][i] = level.run;
+}
+
 static void question_init(struct question *question, const struct metric *metric, const struct compared_sides *sides)
 {
 	memset(question, 0, sizeof(*question));
@@ -216,6 +227,8 @@ static void question_init(struct question *question, const struct metric *metric
 		for (size_t i = 0; i < sides->count[side] && !question->reason; i++) {
 			if (metric->source == FROM_STEPS)
 				set_steps(question, sides, side, i);
+			else if (metric->source == FROM_FASTEST)
+				set_fastest(question, sides, side, i);
 			else
 				set_value(question, sides, side, i);
 		}
@@ -300,7 +313,7 @@ static const char *explain(const struct question *question, const struct compari
 
 static bool is_time(const struct metric *metric)
 {
-	return metric->source == FROM_STEPS || metric->source == FROM_MEAN || metric->source == FROM_P95;
+	return metric->source != FROM_VALUE && metric->source != FROM_COUNT;
 }
 
 static void set_estimate(struct table *table, int row, const struct question *question,

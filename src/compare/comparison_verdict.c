@@ -128,6 +128,24 @@ static const char *times(const struct table *metrics, struct arena *arena)
 	return arena_printf(arena, "%s instead of %s", new, base);
 }
 
+/* ", but ...": what can be told although the median step cannot. */
+static const char *fastest_of(const struct comparison *comparison, const struct compared_sides *sides,
+                              struct arena *arena)
+{
+	int row = comparison_metric(comparison, "step_time_fastest");
+	const char *result = row > 0 ? text_of(&comparison->metrics, row, METRIC_RESULT) : NULL;
+	const struct table *metrics = &comparison->metrics;
+
+	if (!result || sides->amount != PER_STEP ||
+	    (strcmp(result, RESULT_REGRESSION) != 0 && strcmp(result, RESULT_IMPROVEMENT) != 0 &&
+	     strcmp(result, RESULT_SAME) != 0))
+		return "";
+	return arena_printf(arena,
+	                    "; of the fastest steps, which other work on the machine disturbs least, it is %s to %s",
+	                    percent_text(arena, table_get(metrics, row, METRIC_LOW)->d),
+	                    percent_text(arena, table_get(metrics, row, METRIC_HIGH)->d));
+}
+
 static const char *sentence_of(const struct comparison *comparison, const struct compared_sides *sides,
                                struct arena *arena)
 {
@@ -145,8 +163,9 @@ static const char *sentence_of(const struct comparison *comparison, const struct
 		                    sides->work_changes ? sides->work_changes : "", subject(sides),
 		                    times(metrics, arena), percent_text(arena, ratio));
 	if (!strcmp(result, RESULT_INCONCLUSIVE))
-		return arena_printf(arena, "cannot tell: %s takes %s, but anything from %s is possible", subject(sides),
-		                    times(metrics, arena), range(sides, arena));
+		return arena_printf(arena, "cannot tell: %s takes %s, but anything from %s is possible%s",
+		                    subject(sides), times(metrics, arena), range(sides, arena),
+		                    fastest_of(comparison, sides, arena));
 	if (!strcmp(result, RESULT_SAME) && sides->first.outside >= 0.05)
 		return arena_printf(arena, "%s takes the same time: %s (95 %%)", subject(sides), range(sides, arena));
 	return arena_printf(arena, "%s takes %s %s, %s (95 %%: %s)%s", subject(sides), change,

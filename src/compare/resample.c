@@ -201,6 +201,7 @@ static double drawn_mean(const struct series *series)
 
 double resample_error(const double *values, size_t count, double block, enum resample_what what)
 {
+	static const double quantiles[] = {[RESAMPLE_MEDIAN] = 0.5, [RESAMPLE_P95] = 0.95, [RESAMPLE_P01] = 0.01};
 	int resamples = (int)fmax(LEAST_RESAMPLES, fmin(RESAMPLES, DRAWS / (double)(count ? count : 1)));
 	double mean = 0, squares = 0;
 	struct series series;
@@ -212,8 +213,7 @@ double resample_error(const double *values, size_t count, double block, enum res
 		double drawn, off;
 
 		draw(&series);
-		drawn = what == RESAMPLE_MEAN ? drawn_mean(&series)
-		                              : drawn_quantile(&series, what == RESAMPLE_MEDIAN ? 0.5 : 0.95);
+		drawn = what == RESAMPLE_MEAN ? drawn_mean(&series) : drawn_quantile(&series, quantiles[what]);
 		off = drawn - mean;
 		mean += off / (i + 1);
 		squares += off * (drawn - mean);

@@ -20,6 +20,7 @@ double resample_block(const double *values, size_t count);
 enum resample_what {
 	RESAMPLE_MEDIAN,
 	RESAMPLE_P95,
+	RESAMPLE_P01,
 	RESAMPLE_MEAN
 };
 

@@ -245,6 +245,30 @@ static void a_run_without_steps_is_not_measured(void **state)
 	release(&pair);
 }
 
+/* Other work makes half of the steps longer, by much and differently on the sides; the fastest ones say what the program takes. */
+static void on_a_contended_machine_the_fastest_steps_tell(void **state)
+{
+	struct compared_run runs[10];
+	struct comparison comparison;
+	int row;
+
+	for (int i = 0; i < 10; i++) {
+		make_run(&runs[i], i < 5 ? 10 : 10.5, 0);
+		for (int step = 0; step < STEPS; step++)
+			if ((step * 7 + i) % 10 < 8)
+				runs[i].steps[step].dur_ns *= 1.2 + 0.3 * ((i * 13) % 7);
+	}
+	comparison_init(&comparison, runs, 5, runs + 5, 5, NULL);
+	row = comparison_metric(&comparison, "step_time_fastest");
+	assert_string_equal(table_get(&comparison.metrics, 0, METRIC_RESULT)->text, RESULT_INCONCLUSIVE);
+	assert_string_equal(table_get(&comparison.metrics, row, METRIC_RESULT)->text, RESULT_REGRESSION);
+	assert_double_equal(table_get(&comparison.metrics, row, METRIC_RATIO)->d, 0.05, 0.001);
+	assert_non_null(strstr(table_get(&comparison.verdict, 0, COMPARISON_SENTENCE)->text, "fastest steps"));
+	comparison_release(&comparison);
+	for (int i = 0; i < 10; i++)
+		compared_run_release(&runs[i]);
+}
+
 /* An uncertain metric among many is no finding; alone it would be. */
 static void the_other_metrics_share_their_chance_of_error(void **state)
 {
@@ -283,6 +307,7 @@ int main(void)
 		cmocka_unit_test(renamed_kernels_are_one_row),
 		cmocka_unit_test(values_that_are_not_finite_need_no_statistics),
 		cmocka_unit_test(a_run_without_steps_is_not_measured),
+		cmocka_unit_test(on_a_contended_machine_the_fastest_steps_tell),
 		cmocka_unit_test(the_other_metrics_share_their_chance_of_error),
 	};
 
