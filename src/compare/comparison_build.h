@@ -27,6 +27,7 @@ struct compared_sides {
 	enum step_amount amount;  /* what the first metric is per */
 	const char *work_changes; /* in words; NULL: none. Lives in comparison.differences */
 	/* by comparison_add_metrics() */
+	bool is_fastest;       /* the first metric is of the fastest steps */
 	struct estimate first; /* of the first metric */
 	bool has_first;
 };

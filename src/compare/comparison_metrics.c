@@ -13,7 +13,8 @@
 #include <string.h>
 
 #define SURE 0.05
-#define REPEATS 3 /* runs: with more, their scatter tells the noise (compare/estimate.h) */
+#define CONTENDED 0.25 /* of the time somebody waited for a CPU */
+#define REPEATS 3      /* runs: with more, their scatter tells the noise (compare/estimate.h) */
 
 enum metric_source {
 	FROM_STEPS,
@@ -412,6 +413,36 @@ static void adjust(struct question *questions, size_t count)
 		questions[i].outside = outside[i];
 }
 
+/* Where other work competes for the CPUs, the median says how much of it there was: the fastest steps are asked first. */
+static bool is_contended(const struct compared_sides *sides)
+{
+	bool is_contended = false;
+
+	for (int side = 0; side < SIDES; side++) {
+		for (size_t i = 0; i < sides->count[side]; i++) {
+			struct step_level level = sides->levels[side][i];
+
+			if (!sides->has_level[side][i] || !step_level_fastest(&level, &sides->runs[side][i]))
+				return false;
+			is_contended |= sides->levels[side][i].run.contended > CONTENDED;
+		}
+	}
+	return is_contended && sides->amount == PER_STEP && sides->is_same_work;
+}
+
+/* The place of the question that the verdict is about. */
+static void put_first(struct question *questions, size_t count, const char *name)
+{
+	for (size_t i = 1; i < count; i++) {
+		struct question first = questions[i];
+
+		if (strcmp(first.metric->name, name) != 0)
+			continue;
+		memmove(questions + 1, questions, i * sizeof(*questions));
+		questions[0] = first;
+	}
+}
+
 void comparison_add_metrics(struct table *table, struct compared_sides *sides)
 {
 	struct question questions[METRIC_COUNT];
@@ -425,6 +456,9 @@ void comparison_add_metrics(struct table *table, struct compared_sides *sides)
 		question_init(&questions[count], &metrics[i], sides);
 		question_answer(&questions[count++], sides);
 	}
+	sides->is_fastest = is_contended(sides);
+	if (sides->is_fastest)
+		put_first(questions, count, "step_time_fastest");
 	adjust(questions, count);
 	for (size_t i = 0; i < count; i++)
 		add_row(table, &questions[i], sides);

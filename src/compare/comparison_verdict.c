@@ -102,6 +102,8 @@ static void set_or_missing(struct table *table, int column, const char *text, co
 
 static const char *subject(const struct compared_sides *sides)
 {
+	if (sides->is_fastest)
+		return "one of the fastest steps";
 	switch (sides->amount) {
 	case PER_TOKEN:
 		return "a token";
@@ -307,12 +309,32 @@ static const char *noise_of(const struct compared_sides *sides, struct arena *ar
 	}
 }
 
+static const char *contended_noise(const struct compared_sides *sides, const char *noise, struct arena *arena)
+{
+	if (!sides->is_fastest || !noise)
+		return noise;
+	return arena_printf(
+		arena,
+		"%s; other work competed for the CPUs, so the fastest steps are compared, which it disturbs "
+		"least: what slows only some steps does not show in them",
+		noise);
+}
+
 static const char *method_of(const struct compared_sides *sides)
 {
 	const struct estimate *first = &sides->first;
 
 	if (!sides->has_first)
 		return NULL;
+	if (sides->is_fastest && first->way != ESTIMATE_ASSUMED) {
+		if (first->way == ESTIMATE_PAIRS)
+			return first->has_ranks ? "fastest steps; Wilcoxon's signed ranks of the pairs"
+			                        : "fastest steps; Student's t of the pairs";
+		return first->has_ranks ? "fastest steps; Wilcoxon's rank sums of the runs"
+		                        : "fastest steps; Student's t of the runs";
+	}
+	if (first->way == ESTIMATE_ASSUMED && sides->is_fastest)
+		return "fastest steps; error by a stationary bootstrap of stretches of steps, and the assumed noise";
 	if (first->way == ESTIMATE_ASSUMED)
 		return "medians of steps; error by a stationary bootstrap of stretches of steps, and the assumed noise";
 	if (first->way == ESTIMATE_PAIRS)
@@ -355,7 +377,7 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	               "nothing that was noted on both sides does");
 	set_or_missing(table, COMPARISON_CAUSE, cause_of(comparison, sides, arena), "nothing stands out");
 	set_or_missing(table, COMPARISON_NEEDED, needed_of(comparison, sides, arena), "it is settled");
-	set_or_missing(table, COMPARISON_NOISE, noise_of(sides, arena), not_measured);
+	set_or_missing(table, COMPARISON_NOISE, contended_noise(sides, noise_of(sides, arena), arena), not_measured);
 	set_or_missing(table, COMPARISON_METHOD, method_of(sides), not_measured);
 	table_set_int(table, 0, COMPARISON_BASE_RUNS, (int64_t)sides->count[SIDE_BASE]);
 	table_set_int(table, 0, COMPARISON_NEW_RUNS, (int64_t)sides->count[SIDE_NEW]);

@@ -265,6 +265,13 @@ static void on_a_contended_machine_the_fastest_steps_tell(void **state)
 	assert_double_equal(table_get(&comparison.metrics, row, METRIC_RATIO)->d, 0.05, 0.001);
 	assert_non_null(strstr(table_get(&comparison.verdict, 0, COMPARISON_SENTENCE)->text, "fastest steps"));
 	comparison_release(&comparison);
+	/* when it is known that other work competed, the verdict is about them */
+	compared_run_add_value(&runs[2], "cpu_contention", 0.6);
+	comparison_init(&comparison, runs, 5, runs + 5, 5, NULL);
+	assert_string_equal(table_get(&comparison.verdict, 0, COMPARISON_METRIC)->text, "step_time_fastest");
+	assert_string_equal(table_get(&comparison.verdict, 0, COMPARISON_RESULT)->text, RESULT_REGRESSION);
+	assert_int_equal(comparison_metric(&comparison, "step_time"), 1);
+	comparison_release(&comparison);
 	for (int i = 0; i < 10; i++)
 		compared_run_release(&runs[i]);
 }
