@@ -99,6 +99,7 @@ void kineto_take_totals(struct kineto_import *import, int device, const struct k
 void kineto_deliver_totals(struct kineto_import *import);
 
 /* kineto_steps.c: the steps that spans of kind STEP mark. */
+void kineto_cut_steps(struct kineto_import *import, struct staged_track *track); /* before it is delivered */
 void kineto_add_steps(struct kineto_import *import, uint32_t first_track);
 
 /* kineto_repairs.c: what was repaired, into the ledger. */

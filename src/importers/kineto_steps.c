@@ -33,6 +33,32 @@ static void add_step(struct kineto_import *import, uint32_t number, uint32_t row
 	step->has_memory = import->has_memory;
 }
 
+/* A step in which the next one of its thread begins ends there, so that both stay on one track. */
+void kineto_cut_steps(struct kineto_import *import, struct staged_track *track)
+{
+	struct staged_span *last = NULL;
+	uint64_t count = 0;
+	if (!track->has_steps)
+		return;
+	kineto_sort(track);
+	for (uint32_t i = 0; i < track->count; i++) {
+		struct staged_span *span = &track->spans[i];
+		if (span->kind != SPAN_STEP)
+			continue;
+		bool is_over = last && last->start_ns < span->start_ns &&
+		               (last->dur_ns == STAGED_IS_OPEN || last->start_ns + last->dur_ns > span->start_ns);
+		if (is_over) {
+			last->dur_ns = span->start_ns - last->start_ns;
+			last->flags |= SPAN_END_IS_LOST;
+			count++;
+		}
+		last = span;
+	}
+	if (count)
+		model_add_ledger(import->model, LEDGER_REPAIRED, track->process, "steps", count,
+		                 "steps in which the next one begins end there, and do not count as complete");
+}
+
 static int compare_steps(const void *left, const void *right)
 {
 	const struct model_step *a = left, *b = right;
