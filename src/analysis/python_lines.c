@@ -3,6 +3,8 @@
  * python_lines.c: the tables `lines` and `stacks`: what the operators cost that a line of the user's program, or a stack, has issued. Self times,
  * so that every operator counts once, and the rows sum to all time in operators. What a backward computes is its forward's line's.
  */
+#include "analysis/device_work.h"
+#include "analysis/launched_time.h"
 #include "analysis/python_places.h"
 #include "analysis/python_source.h"
 #include "analysis/step_times.h"
@@ -15,7 +17,7 @@
 #include <string.h>
 
 struct cost {
-	int64_t issued_ns, backward_ns, calls;
+	int64_t issued_ns, backward_ns, calls, device_ns;
 };
 
 struct origin { /* of an operator, or of what it lies in */
@@ -30,6 +32,7 @@ struct line_fold {
 	struct cost *costs;       /* by stack */
 	struct model_link *links; /* forward to backward, by their ends */
 	uint32_t link_count, next_link;
+	struct launched_time launched;
 	struct origin *open; /* by depth */
 	uint32_t open_capacity;
 	int64_t total_ns;
@@ -77,6 +80,18 @@ static bool is_operator(uint8_t kind)
 	return kind == SPAN_OP || kind == SPAN_COLLECTIVE;
 }
 
+/* What a call launched on a device is of the operator around it, which is the first that knows its stack. */
+static void add_launched(struct line_fold *fold, const struct span_view *span)
+{
+	const struct launched_call *call = launched_time_at(&fold->launched, span->track_index, span->row);
+	if (!call || !step_times_measures(fold->times, span->step))
+		return;
+	struct origin origin = fold->open[span->depth];
+	for (uint32_t depth = span->depth; !origin.stack && depth-- > 0;)
+		origin = fold->open[depth];
+	clamped_add(&fold->costs[origin.stack].device_ns, call->dur_ns);
+}
+
 static bool visit(void *context, const struct span_view *span)
 {
 	struct line_fold *fold = context;
@@ -91,6 +106,7 @@ static bool visit(void *context, const struct span_view *span)
 	else if (span->depth && fold->open[span->depth - 1].is_backward)
 		origin = fold->open[span->depth - 1];
 	fold->open[span->depth] = origin;
+	add_launched(fold, span);
 	if (!is_operator(span->kind))
 		return true;
 	if (!step_times_measures(fold->times, span->step)) {
@@ -104,9 +120,12 @@ static bool visit(void *context, const struct span_view *span)
 	return true;
 }
 
-static void fold_run(struct line_fold *fold)
+static void fold_run(struct line_fold *fold, const struct analysis_options *options)
 {
 	const struct model *model = fold->model;
+	struct launches own = {0};
+	launched_time_init(&fold->launched, model, launches_get(&own, model, options));
+	launches_release(&own);
 	fold->costs = memory_resize(NULL, model->stacks_count + 1, sizeof *fold->costs);
 	memset(fold->costs, 0, (model->stacks_count + 1) * sizeof *fold->costs);
 	find_links(fold);
@@ -119,6 +138,7 @@ static void fold_release(struct line_fold *fold)
 	free(fold->costs);
 	free(fold->links);
 	free(fold->open);
+	launched_time_release(&fold->launched);
 }
 
 /* ---- what both tables say ---------------------------------------------------------------------------------------------------- */
@@ -182,6 +202,22 @@ static const struct table_column calls_column = {
 	.definition = "operators that it issued, those inside of others included",
 	.rules = RULE_NOT_NEGATIVE};
 
+static const struct table_column device_column = {
+	.name = "device_ns",
+	.title = "device",
+	.type = TABLE_INT,
+	.unit = UNIT_NS,
+	.definition = "sum of the durations of kernels, copies and fills that these operators launched",
+	.rules = RULE_NOT_NEGATIVE};
+
+static void set_device(struct table *table, int row, int column, const struct line_fold *fold, const struct cost *cost)
+{
+	if (fold->launched.count)
+		table_set_int(table, row, column, cost->device_ns);
+	else
+		table_set_missing(table, row, column, DEVICE_NOTHING);
+}
+
 /* ---- by line ------------------------------------------------------------------------------------------------------------------ */
 
 enum {
@@ -189,6 +225,7 @@ enum {
 	LINE_RATIO,
 	LINE_ISSUED,
 	LINE_BACKWARD,
+	LINE_DEVICE,
 	LINE_CALLS,
 	LINE_PLACE,
 	LINE_FUNCTION,
@@ -231,6 +268,7 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                         "of the self time: the backward of operators that the line called, whoever started it",
 	                 .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
 	                 .other = "self_ns"},
+		[LINE_DEVICE] = device_column,
 		[LINE_CALLS] = calls_column,
 		[LINE_SOURCE] =
 			{.name = "source",
@@ -264,7 +302,8 @@ static uint32_t gather_places(const struct line_fold *fold, struct place *places
 	uint32_t *users = python_user_frames(model), count = 0, kept = 0;
 	for (uint32_t i = 0; i < model->stacks_count; i++) {
 		const struct stack_node *frame = &model->stacks[users[i] ? users[i] : i];
-		if (fold->costs[i].calls || fold->costs[i].backward_ns || fold->costs[i].issued_ns)
+		if (fold->costs[i].calls || fold->costs[i].backward_ns || fold->costs[i].issued_ns ||
+		    fold->costs[i].device_ns)
 			places[count++] = (struct place){frame->file, frame->line, frame->frame, fold->costs[i]};
 	}
 	free(users);
@@ -274,6 +313,7 @@ static uint32_t gather_places(const struct line_fold *fold, struct place *places
 		if (kept && compare_places(&places[kept - 1], &places[i]) == 0) {
 			clamped_add(&places[kept - 1].cost.issued_ns, places[i].cost.issued_ns);
 			clamped_add(&places[kept - 1].cost.backward_ns, places[i].cost.backward_ns);
+			clamped_add(&places[kept - 1].cost.device_ns, places[i].cost.device_ns);
 			places[kept - 1].cost.calls += places[i].cost.calls;
 		} else {
 			places[kept++] = places[i];
@@ -322,6 +362,7 @@ static void add_line_rows(struct table *table, const struct line_fold *fold)
 		set_share(table, row, LINE_RATIO, self_ns, fold->total_ns);
 		table_set_int(table, row, LINE_ISSUED, cost->issued_ns);
 		table_set_int(table, row, LINE_BACKWARD, cost->backward_ns);
+		set_device(table, row, LINE_DEVICE, fold, cost);
 		table_set_int(table, row, LINE_CALLS, cost->calls);
 	}
 	python_source_release(&source);
@@ -335,11 +376,12 @@ static enum status run_lines(const struct model *model, const struct analysis_op
 {
 	struct step_times own = {0};
 	struct line_fold fold = {.model = model, .times = step_times_get(&own, model, options)};
-	fold_run(&fold);
+	fold_run(&fold, options);
 	table_init(
 		table, "lines", "Operators by line of Python",
 		"operators that start in steps with operator detail, by the user's line that issued them or their forward");
 	add_line_columns(table, fold.total_ns);
+	table->columns[LINE_DEVICE].is_hidden = !fold.launched.count;
 	if (has_stacks(model, fold.costs))
 		add_line_rows(table, &fold);
 	else
@@ -357,6 +399,7 @@ const struct analysis analysis_lines = {"lines", "which lines of the program iss
 enum {
 	STACK_SELF,
 	STACK_RATIO,
+	STACK_DEVICE,
 	STACK_CALLS,
 	STACK_TEXT,
 	STACK_COLUMNS,
@@ -369,6 +412,7 @@ static void add_stack_columns(struct table *table, int64_t total_ns)
 	const struct table_column columns[STACK_COLUMNS] = {
 		[STACK_SELF] = self,
 		[STACK_RATIO] = share_column,
+		[STACK_DEVICE] = device_column,
 		[STACK_CALLS] = calls_column,
 		[STACK_TEXT] =
 			{.name = "stack",
@@ -406,11 +450,12 @@ static void add_stack_rows(struct table *table, const struct line_fold *fold)
 {
 	for (uint32_t i = 0; i < fold->model->stacks_count; i++) {
 		const struct cost *cost = &fold->costs[i];
-		if (!cost->calls)
+		if (!cost->calls && !cost->device_ns)
 			continue;
 		int row = table_row(table);
 		table_set_int(table, row, STACK_SELF, cost->issued_ns);
 		set_share(table, row, STACK_RATIO, cost->issued_ns, fold->total_ns);
+		set_device(table, row, STACK_DEVICE, fold, cost);
 		table_set_int(table, row, STACK_CALLS, cost->calls);
 		table_set_text(table, row, STACK_TEXT, stack_text(fold->model, i, &table->arena));
 	}
@@ -423,10 +468,11 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
 {
 	struct step_times own = {0};
 	struct line_fold fold = {.model = model, .times = step_times_get(&own, model, options), .is_by_stack = true};
-	fold_run(&fold);
+	fold_run(&fold, options);
 	table_init(table, "stacks", "Operators by stack of Python",
 	           "operators that start in steps with operator detail, by the stack of Python that issued them");
 	add_stack_columns(table, fold.total_ns);
+	table->columns[STACK_DEVICE].is_hidden = !fold.launched.count;
 	if (has_stacks(model, fold.costs))
 		add_stack_rows(table, &fold);
 	else

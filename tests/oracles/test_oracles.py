@@ -130,6 +130,13 @@ def test_device_time_of_operations(name):
     assert sum(row["self_device_ns"] for row in rows(name, "ops")) == oracle(name, "ref")["strict"]["sum_dur_ns"]
 
 
+@pytest.mark.parametrize("table", ["lines", "stacks"])
+def test_device_time_of_python(table):
+    """All work of that trace is launched in its step, each piece by one line and one stack."""
+    rest = oracle("tl_h100_owlv2", "ref")["strict"]["sum_dur_ns"]
+    assert sum(row["device_ns"] for row in rows("tl_h100_owlv2", table)) == rest
+
+
 # ---- the TensorBoard plugin ----
 
 
