@@ -214,7 +214,7 @@ void emit_begin(uint32_t name, const uint64_t words[2], unsigned count)
 
 unsigned stepscope_session_number(void)
 {
-	return __atomic_load_n(&emit_sessions, __ATOMIC_RELAXED);
+	return __atomic_load_n(&emit_first_start, __ATOMIC_RELAXED);
 }
 
 void emit_drop(enum stepscope_event type)
@@ -225,6 +225,11 @@ void emit_drop(enum stepscope_event type)
 void emit_note_observer(const char *name)
 {
 	session.observer = name;
+}
+
+void emit_at_end(void (*call)(void))
+{
+	__atomic_store_n(&session.at_end, call, __ATOMIC_RELEASE);
 }
 
 bool emit_wants_count(void)

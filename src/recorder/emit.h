@@ -59,12 +59,15 @@ bool emit_wants_shapes(void);
 bool emit_wants_memory(void); /* the same for --with memory */
 bool emit_wants_lines(void);  /* and for --with lines */
 
+/* Called when a recording ends, by the thread that ends it, while events are still taken. A function of an agent's, one for all. */
+void emit_at_end(void (*call)(void));
+
 /* Counts the starts of the recorder, also in forked children, and the windows of profilers: what was said of a thread before one has to
  * be said again. Atomic. */
 extern uint32_t emit_starts;
 
-/* The starts alone: what began in an earlier recording does not end in this one. Atomic. */
-extern uint32_t emit_sessions;
+/* emit_starts as the recording began with it: what began in an earlier one does not end in this one. Atomic. */
+extern uint32_t emit_first_start;
 STEPSCOPE_API unsigned stepscope_session_number(void); /* for Python */
 
 /* Ticks of the session's clock now; 0 when off. */

@@ -35,7 +35,7 @@
 
 extern char **environ;
 struct session session;
-uint32_t emit_starts, emit_sessions;
+uint32_t emit_starts, emit_first_start;
 unsigned stepscope_active;
 
 static uint64_t owner_word(pid_t pid, enum session_phase phase)
@@ -544,8 +544,7 @@ static bool start_parts(const struct session_start *how, bool is_forked)
 			fail(what, reason);
 		return false;
 	}
-	__atomic_fetch_add(&emit_starts, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&emit_sessions, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&emit_first_start, __atomic_add_fetch(&emit_starts, 1, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 	if (!session.drain.is_continued) /* the sentence is about one recording */
 		session.progress.earlier = session.progress.earlier_begun = session.progress.earlier_recorded = 0;
 	return true;
@@ -741,6 +740,9 @@ void session_stop(const char *reason)
 	__atomic_store_n(&session.starter, thread_id(), __ATOMIC_RELAXED);
 	set_active(0);
 	__atomic_store_n(&session.is_ending, true, __ATOMIC_RELEASE);
+	void (*at_end)(void) = __atomic_load_n(&session.at_end, __ATOMIC_ACQUIRE);
+	if (at_end)
+		at_end();
 	tell_end();
 	__atomic_store_n(&session.is_ending, false, __ATOMIC_RELEASE);
 	bool is_quiet = streams_stop();

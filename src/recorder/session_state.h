@@ -40,6 +40,7 @@ struct session {
 	uint32_t step_lock;
 	bool is_step_open;
 	int64_t step_index, step_number;
+	void (*at_end)(void); /* NULL: nobody wants to know */
 	uint64_t steps_noted; /* of those that are only counted to be told after a kill */
 	enum stepscope_capture capture;
 	bool is_cost_pause; /* cost_every: this stretch runs without detail */

@@ -72,6 +72,21 @@ def test_phases_are_known_in_steps_without_operators(tmp_path, python):
     assert not [row for row in table(tmp_path, "ops") if row["name"] == "aten::addmm"]
 
 
+BACKWARDS = """
+import torch
+model = torch.nn.Linear(4, 2)
+for _ in range(6):
+    model(torch.randn(8, 4)).sum().backward()
+"""
+
+
+@every_python
+def test_a_backward_is_the_last_thing(tmp_path, python):
+    done = run(tmp_path, python, "-c", BACKWARDS, options=["--steps", "1-2"])
+    assert done.returncode == 0, done.stderr
+    assert [bool(step["has_detail"]) for step in table(tmp_path, "steps")] == [False, True, True, False, False, False]
+
+
 @every_python
 def test_marked_steps_win(tmp_path, python):
     """Also when they come after some that were counted: those are not numbered, and what was captured of them stays."""

@@ -31,8 +31,7 @@ static struct {
  * nothing was captured. */
 static __thread struct {
 	uint32_t depth;
-	uint32_t told;    /* start of the recorder, or window, in which the thread's number was told */
-	uint32_t session; /* start of the recorder in which the bits were set */
+	uint32_t told; /* start of the recorder, or window, in which the thread's number was told */
 	uint64_t begun[DEPTH_MAX / 64];
 } open_records __attribute__((tls_model("initial-exec")));
 
@@ -59,10 +58,8 @@ static bool pop(void)
 /* What began in an earlier recording does not end in this one. */
 static __attribute__((noinline)) void forget_earlier(void)
 {
-	uint32_t session = __atomic_load_n(&emit_sessions, __ATOMIC_RELAXED);
-	if (open_records.session != session)
+	if ((int32_t)(open_records.told - __atomic_load_n(&emit_first_start, __ATOMIC_RELAXED)) < 0)
 		memset(open_records.begun, 0, sizeof(open_records.begun));
-	open_records.session = session;
 }
 
 static uint64_t word_at(const void *record, int offset)
@@ -86,8 +83,8 @@ static __attribute__((noinline)) void tell_thread(uint32_t start)
 {
 	const uint64_t words[2] = {observer.thread_id ? observer.thread_id() : 0,
 	                           observer.is_followed && observer.is_followed()};
-	open_records.told = start;
 	forget_earlier();
+	open_records.told = start;
 	open_records.depth--;
 	push(true); /* the one that begins */
 	if (words[0])

@@ -277,11 +277,19 @@ static void end_call(void)
 	count_end_of_call(identity, call > 0);
 }
 
+/* What the thread that ends the recording did last. */
+static void end_recording(void)
+{
+	if (torch_thread && !here.hidden && !here.calls)
+		flush();
+}
+
 void training_start(const struct torch_entry *entry, const struct torch_layout *layout)
 {
 	static bool is_watched;
 	if (!is_watched)
 		is_watched = pthread_atfork(NULL, NULL, forget_other_threads) == 0;
+	emit_at_end(end_recording);
 	training.name = entry->name;
 	training.sequence = layout->sequence;
 	training.next_sequence = entry->sequence_peek;
