@@ -3,6 +3,7 @@
  * ledger.c: the table `ledger`: what is wrong with the evidence, one sentence per row. No rows is good news.
  */
 #include "analysis/analysis.h"
+#include "analysis/device_work.h"
 #include "analysis/labels.h"
 #include "analysis/processes.h"
 
@@ -57,6 +58,35 @@ static const char *kind_name(enum ledger_kind kind)
 	return names[kind];
 }
 
+/* What lacks its other half: importers cannot say it before all is there. */
+static void add_unmatched(struct table *table, const char *what, uint64_t count, const char *where,
+                          const char *sentence)
+{
+	int row;
+
+	if (!count)
+		return;
+	row = table_row(table);
+	table_set_text(table, row, LEDGER_WHAT, what);
+	table_set_int(table, row, LEDGER_COUNT, (int64_t)count);
+	table_set_text(table, row, LEDGER_PROCESS, "all");
+	table_set_text(table, row, LEDGER_WHERE, where);
+	table_set_missing(table, row, LEDGER_OFFSET, "not at a place in a file");
+	table_set_text(table, row, LEDGER_SENTENCE, sentence);
+}
+
+static void add_launches(struct table *table, const struct model *model, const struct analysis_options *options)
+{
+	struct launches own = {0};
+	const struct launches *launches = launches_get(&own, model, options);
+
+	add_unmatched(table, "other", launches->unlaunched, "kernels, copies and fills",
+	              "their launches are not in the trace: it is not known which operators they belong to");
+	add_unmatched(table, "clock", launches->out_of_order, "kernels, copies and fills",
+	              "they begin before their launches: the clocks of device and host disagree");
+	launches_release(&own);
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -86,6 +116,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 			table_set_missing(table, row, LEDGER_OFFSET, "not at a place in a file");
 		table_set_text(table, row, LEDGER_SENTENCE, model_text(model, entry->text));
 	}
+	add_launches(table, model, options);
 	if (!table->row_count)
 		table->empty = "nothing was dropped, damaged or left open";
 	return STATUS_OK;

@@ -546,6 +546,9 @@ static void launches_have_delays_and_work_without_one_is_counted(void **state)
 	check(&run.table, row, "work_count", 1);
 	check_missing(&run.table, row, "delay_mean_ns");
 	run_release(&run);
+	run_table(&run, "ledger");
+	check(&run.table, find_row(&run.table, "where", "kernels, copies and fills"), "count", 1);
+	run_release(&run);
 	run_table(&run, "runtime_calls");
 	check(&run.table, find_row(&run.table, "call", "cudaLaunchKernel"), "total_ns", 9 * US);
 	check(&run.table, find_row(&run.table, "call", "cudaDeviceSynchronize"), "ratio", 15.0 / 34);
