@@ -100,15 +100,21 @@ def operations(name):
 
 @pytest.mark.parametrize("name", TRACES)
 def test_operations(name):
-    count = 0
+    count = hidden_ns = 0
+    rest_ns = sum(row["self_ns"] for row in rows(name, "ops") if row["kind"] == "rest")
     for operation, ours, its in operations(name):
         count += 1
         if operation.startswith("enumerate(DataLoader)") and name == "tl_h100_owlv2":
             continue  # crosses Python's frames, so that it lies in a lane of its own
-        assert ours["self_ns"] == its["self_excl_runtime_ns"], operation
+        if operation.startswith(("##", "DistributedDataParallel", "Optimizer.")):  # phases that we infer lie in them
+            hidden_ns += its["self_excl_runtime_ns"] - ours["self_ns"]
+            assert ours["self_ns"] <= its["self_excl_runtime_ns"], operation
+        else:
+            assert ours["self_ns"] == its["self_excl_runtime_ns"], operation
         if ours["total_ns"] != its["total_ns"]:  # what is called inside itself: the reference counts the inner call twice
             assert operation in NESTED
             assert ours["self_ns"] <= ours["total_ns"] < its["total_ns"], operation
+    assert hidden_ns <= rest_ns
     assert count >= 0.9 * len([o for o in oracle(name, "ref")["host_ops"] if not o.startswith("ProfilerStep#")])
 
 
