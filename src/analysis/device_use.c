@@ -59,7 +59,8 @@ static double part_within(const struct use_window *window, int64_t start_ns, int
 {
 	start_ns = start_ns > window->start_ns ? start_ns : window->start_ns;
 	end_ns = end_ns < window->end_ns ? end_ns : window->end_ns;
-	return end_ns > start_ns ? (double)end_ns - (double)start_ns : 0;
+	return end_ns > start_ns ? (double)intervals_length(start_ns, end_ns)
+	                         : 0; /* exact: doubles of times since 1970 are not */
 }
 
 /* The windows from here on may hold something that begins at this instant or later. */
