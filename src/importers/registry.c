@@ -14,7 +14,7 @@
 extern const struct importer importer_recording, importer_kineto, importer_converted;
 
 const struct importer *const importers[] = {
-	&importer_kineto, /* before recordings, which take every other directory */
+	&importer_kineto,    /* before recordings, which take every other directory */
 	&importer_converted, /* looks like a file of those */
 	&importer_recording,
 	NULL,
