@@ -56,10 +56,26 @@ static bool is_file(const char *path)
 	return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
 }
 
+/* As they stand on a command line; of many the first and the last. */
+static void join_operands(char *name, size_t size, const struct options_result *arguments)
+{
+	size_t length = 0;
+
+	for (int i = 0; i < arguments->operand_count && length < size; i++)
+		length += (size_t)snprintf(name + length, size - length, "%s%s", i ? " " : "", arguments->operands[i]);
+	if (length >= size)
+		snprintf(name, size, "%s ... %s", arguments->operands[0],
+		         arguments->operands[arguments->operand_count - 1]);
+}
+
 enum status check_operands(const struct options_result *arguments, const char *command, struct error *err)
 {
 	for (int i = 0; i < arguments->operand_count && arguments->operand_count > 1; i++) {
-		if (is_file(arguments->operands[i]))
+		const char *path = command_run_path(arguments->operands[i], err);
+
+		if (!path)
+			return err->status;
+		if (is_file(path))
 			continue;
 		error_set(err, STATUS_USAGE, "%s takes one run, got '%s' and '%s'", command, arguments->operands[0],
 		          arguments->operands[1]);
@@ -72,12 +88,12 @@ enum status check_operands(const struct options_result *arguments, const char *c
 enum status load_operands(struct loaded_run *run, const struct options_result *arguments,
                           const struct analysis_options *options, int64_t memory_bytes, struct error *err)
 {
-	static char name[PATH_MAX + 32];
+	static char name[PATH_MAX];
 
 	if (arguments->operand_count < 2)
 		return load_run(run, arguments->operand_count ? arguments->operands[0] : "latest", options,
 		                memory_bytes, err);
-	snprintf(name, sizeof(name), "%s and %d more", arguments->operands[0], arguments->operand_count - 1);
+	join_operands(name, sizeof(name), arguments);
 	run->path = name;
 	return load(run, arguments->operands, (uint32_t)arguments->operand_count, options, memory_bytes, err);
 }

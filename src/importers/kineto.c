@@ -14,8 +14,7 @@
 
 #define TEXT_BYTES ((size_t)64 << 20)
 
-/* The text begins with a bracket, behind blanks and a byte order mark. */
-static bool begins_like_json(const char *head, size_t length)
+bool kineto_begins_like_json(const char *head, size_t length)
 {
 	size_t at = length >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	if (kineto_encoding_of(head, length) != KINETO_UTF8)
@@ -30,7 +29,7 @@ bool kineto_is_trace_here(struct input_stream *input)
 	struct error ignored;
 	const char *bytes;
 	size_t length;
-	return input_peek(input, &bytes, &length, &ignored) == STATUS_OK && begins_like_json(bytes, length) &&
+	return input_peek(input, &bytes, &length, &ignored) == STATUS_OK && kineto_begins_like_json(bytes, length) &&
 	       !memmem(bytes, length, "\"stepscope.", 11); /* a summary of ours, run.json */
 }
 
@@ -49,7 +48,7 @@ bool kineto_is_trace(const char *path)
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	return is_directory ? kineto_has_traces(path)
-	                    : begins_like_json(head, length) || kineto_is_trace(path) || kineto_is_archive(path);
+	                    : kineto_begins_like_json(head, length) || kineto_is_trace(path) || kineto_is_archive(path);
 }
 
 struct loading {

@@ -18,15 +18,27 @@ static uint64_t hash_text(uint64_t hash, const struct kineto_value *value)
 	return (hash ^ value->type) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* An id may be a number or a text; {"local": ...} counts within its process only. */
+/* A number or a text. */
+static uint64_t hash_id(uint64_t key, const struct kineto_value *id)
+{
+	uint64_t number;
+	return kineto_unsigned(id, &number) ? (key ^ number) * UINT64_C(0x9e3779b97f4a7c15) : hash_text(key, id);
+}
+
+/* {"local": ...} counts within its process only. */
 static uint64_t key_of(const struct kineto_event *event)
 {
 	const struct kineto_value *id = &event->fields[EVENT_ID];
-	uint64_t number, key = hash_text(UINT64_C(0xcbf29ce484222325), &event->fields[EVENT_CAT]);
-	if (kineto_unsigned(id, &number))
-		return (key ^ number) * UINT64_C(0x9e3779b97f4a7c15);
-	key = hash_text(key, id);
-	return id->type == VALUE_OBJECT ? hash_text(key, &event->fields[EVENT_PID]) : key;
+	uint64_t key = hash_text(UINT64_C(0xcbf29ce484222325), &event->fields[EVENT_CAT]);
+	struct kineto_walk walk = kineto_walk_begin(id);
+	if (id->type != VALUE_OBJECT)
+		return hash_id(key, id);
+	while (kineto_walk_next(&walk)) {
+		key = hash_id(hash_text(key, &walk.key), &walk.value);
+		if (kineto_is_text(&walk.key, "local"))
+			key = hash_text(key, &event->fields[EVENT_PID]);
+	}
+	return key;
 }
 
 uint32_t kineto_async_track(struct kineto_import *import, const struct kineto_event *event)
@@ -72,25 +84,28 @@ static void add_span(struct kineto_stage *stage, const struct staged_async *begi
 	span->dur_ns = dur_ns;
 }
 
-/* One group; ends without a begin are counted, begins without an end stay open. `open` has room for all. */
-static uint64_t pair(struct kineto_stage *stage, uint32_t first, uint32_t end, uint32_t *open)
+/* One group; halves without the other are counted, and what has no end lasts as long as the recording. `open` has room for all. */
+static void pair(struct kineto_import *import, uint32_t first, uint32_t end, uint32_t *open)
 {
-	uint64_t without_begin = 0;
+	struct kineto_stage *stage = &import->stage;
 	uint32_t depth = 0;
 	for (uint32_t i = first; i < end; i++) {
 		const struct staged_async *async = &stage->asyncs[i];
 		if (!async->is_end) {
 			open[depth++] = i;
 		} else if (!depth) {
-			without_begin++;
+			kineto_repair_note(&import->repairs, REPAIR_END, 1, 0);
 		} else {
 			const struct staged_async *begin = &stage->asyncs[open[--depth]];
 			add_span(stage, begin, async->span.start_ns - begin->span.start_ns);
 		}
 	}
-	while (depth)
-		add_span(stage, &stage->asyncs[open[--depth]], STAGED_IS_OPEN);
-	return without_begin;
+	kineto_repair_note(&import->repairs, REPAIR_BEGIN, depth, 0);
+	while (depth) {
+		struct staged_async *begin = &stage->asyncs[open[--depth]];
+		begin->span.flags |= SPAN_END_IS_LOST;
+		add_span(stage, begin, stage->end_ns - begin->span.start_ns);
+	}
 }
 
 void kineto_pair_asyncs(struct kineto_import *import)
@@ -102,7 +117,7 @@ void kineto_pair_asyncs(struct kineto_import *import)
 	for (uint32_t first = 0, end; first < count; first = end) {
 		for (end = first + 1; end < count && stage->asyncs[end].key == stage->asyncs[first].key;)
 			end++;
-		kineto_repair_note(&import->repairs, REPAIR_END, pair(stage, first, end, open), 0);
+		pair(import, first, end, open);
 	}
 	free(open);
 }

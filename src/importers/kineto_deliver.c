@@ -163,7 +163,8 @@ static void note_cut(struct delivery *delivery, uint32_t track, uint32_t row, in
 static void deliver_span(struct delivery *delivery, const struct staged_span *span, int64_t shift_ns)
 {
 	bool is_open = span->dur_ns == STAGED_IS_OPEN;
-	int64_t end_ns = is_open ? delivery->last_ns : span->start_ns + span->dur_ns;
+	int64_t last_ns = span->flags & SPAN_END_IS_LOST ? delivery->stage->end_ns : delivery->last_ns;
+	int64_t end_ns = is_open ? last_ns : span->start_ns + span->dur_ns;
 	struct lane *lane = &delivery->lanes[0];
 	leave(lane, span->start_ns);
 	if (is_open && lane->depth) /* it ends with the one around it, at the latest */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * kineto_directory.c: where sets of traces come from: the files of a directory, the members of a zip or tar, names on the command line. In the
- * first two what is no trace is passed over.
+ * first two what is no trace is passed over, but said where it is named like one or cannot be looked at.
  */
 #include "base/archive_reader.h"
 #include "base/memory.h"
@@ -23,6 +23,7 @@ struct listing {
 	struct listed_file *files;
 	uint32_t count, capacity;
 	uint64_t bytes;
+	uint32_t folders;   /* in it, which nobody looks into */
 	bool has_recording; /* of ours: that is what counts there */
 };
 
@@ -32,10 +33,22 @@ static bool ends_with(const char *name, const char *suffix)
 	return length > tail && strcmp(name + length - tail, suffix) == 0;
 }
 
-static bool may_be_trace(const char *path, struct stat *info)
+/* Also archives, so that it is said that they are not opened. */
+static bool may_be_trace(const char *name)
 {
-	return (ends_with(path, ".json") || ends_with(path, ".gz") || ends_with(path, ".zst")) &&
-	       stat(path, info) == 0 && S_ISREG(info->st_mode);
+	static const char *const suffixes[] = {".json", ".gz", ".zst", ".zip", ".tar", ".tgz"};
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+		if (ends_with(name, suffixes[i]))
+			return true;
+	return false;
+}
+
+/* Not what macOS puts beside a file under its name. */
+static bool is_named_like_trace(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	return (slash ? slash[1] : *name) != '.' &&
+	       (ends_with(name, ".json") || ends_with(name, ".json.gz") || ends_with(name, ".json.zst"));
 }
 
 static void add_file(struct listing *listing, const char *path, uint64_t bytes)
@@ -65,9 +78,12 @@ static void find_files(struct listing *listing, const char *path)
 		char name[4096];
 		struct stat info;
 		listing->has_recording |= ends_with(entry->d_name, ".ssr");
-		if (snprintf(name, sizeof name, "%s/%s", path, entry->d_name) < (int)sizeof name &&
-		    may_be_trace(name, &info))
+		if (snprintf(name, sizeof name, "%s/%s", path, entry->d_name) >= (int)sizeof name ||
+		    stat(name, &info) != 0)
+			continue;
+		if (S_ISREG(info.st_mode) && may_be_trace(entry->d_name))
 			add_file(listing, name, (uint64_t)info.st_size);
+		listing->folders += S_ISDIR(info.st_mode) && *entry->d_name != '.';
 	}
 	if (directory)
 		closedir(directory);
@@ -95,18 +111,50 @@ bool kineto_has_traces(const char *path)
 
 /* ---- loading ---- */
 
-/* False: it is no trace, or cannot be opened. */
+/* What is no trace, but ought to be one or may hold some. */
+static bool find_problem(const char *name, struct input_stream *input, struct error *problem)
+{
+	const char *head;
+	size_t length;
+	if (input_peek(input, &head, &length, problem) != STATUS_OK)
+		return true;
+	if (archive_is_here(head, length))
+		error_set(problem, STATUS_INPUT, "'%s' is an archive within: it is not opened; read it by itself",
+		          name);
+	else if (!length && is_named_like_trace(name))
+		error_set(problem, STATUS_INPUT, "'%s' is empty", name);
+	else if (is_named_like_trace(name) && !kineto_begins_like_json(head, length))
+		error_set(problem, STATUS_INPUT, "'%s' is no trace: it does not begin like JSON", name);
+	else
+		return false;
+	return true;
+}
+
+/* False: it is no trace, and nobody would take it for one. */
+static bool load_input(struct kineto_set *set, const char *name, struct input_stream *input)
+{
+	struct error problem;
+	if (find_problem(name, input, &problem)) {
+		kineto_set_problem(set, name, &problem);
+		return true;
+	}
+	if (!kineto_is_trace_here(input))
+		return false;
+	kineto_set_load(set, name, input);
+	return true;
+}
+
 static bool load_file(struct kineto_set *set, const char *path)
 {
 	struct input_stream *input;
-	struct error ignored;
-	if (input_open(path, &input, &ignored) != STATUS_OK)
-		return false;
-	bool is_trace = kineto_is_trace_here(input);
-	if (is_trace)
-		kineto_set_load(set, path, input);
+	struct error problem;
+	if (input_open(path, &input, &problem) != STATUS_OK) {
+		kineto_set_problem(set, path, &problem);
+		return true;
+	}
+	bool is_taken = load_input(set, path, input);
 	input_close(input);
-	return is_trace;
+	return is_taken;
 }
 
 enum status kineto_load_directory(const char *path, struct model *model, struct error *err)
@@ -120,31 +168,11 @@ enum status kineto_load_directory(const char *path, struct model *model, struct 
 		load_file(&set, listing.files[i].path);
 		set.done_bytes += listing.files[i].bytes;
 	}
+	if (listing.folders)
+		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, path, listing.folders,
+		                 "folders in the directory are not looked into");
 	release(&listing);
 	return kineto_set_finish(&set, path, err);
-}
-
-enum status kineto_load_files(const char *const *paths, uint32_t count, struct model *model, struct error *err)
-{
-	struct kineto_set set;
-	struct stat info;
-	enum status status = STATUS_OK;
-	kineto_set_init(&set, model);
-	for (uint32_t i = 0; i < count; i++)
-		set.total_bytes += stat(paths[i], &info) == 0 ? (uint64_t)info.st_size : 0;
-	for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
-		if (!load_file(&set, paths[i])) {
-			status = error_set(
-				err, STATUS_INPUT,
-				"'%s' is no trace: only traces of torch.profiler (JSON) are read together as one",
-				paths[i]);
-			error_hint(err, "give one recording, or the directory of a run");
-		}
-		set.done_bytes += stat(paths[i], &info) == 0 ? (uint64_t)info.st_size : 0;
-	}
-	struct error ignored;
-	enum status finished = kineto_set_finish(&set, paths[0], status == STATUS_OK ? err : &ignored);
-	return status == STATUS_OK ? finished : status;
 }
 
 bool kineto_is_archive(const char *path)
@@ -160,16 +188,38 @@ bool kineto_is_archive(const char *path)
 	return is_archive;
 }
 
+enum status kineto_load_files(const char *const *paths, uint32_t count, struct model *model, struct error *err)
+{
+	struct kineto_set set;
+	struct stat info;
+	enum status status = STATUS_OK;
+	kineto_set_init(&set, model);
+	for (uint32_t i = 0; i < count; i++)
+		set.total_bytes += stat(paths[i], &info) == 0 ? (uint64_t)info.st_size : 0;
+	for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+		if (kineto_is_archive(paths[i]) || !load_file(&set, paths[i])) {
+			status = error_set(
+				err, STATUS_INPUT,
+				"'%s' is no trace: only traces of torch.profiler (JSON) are read together as one",
+				paths[i]);
+			error_hint(err, "give one recording, or the directory of a run");
+		}
+		set.done_bytes += stat(paths[i], &info) == 0 ? (uint64_t)info.st_size : 0;
+	}
+	struct error ignored;
+	enum status finished = kineto_set_finish(&set, paths[0], status == STATUS_OK ? err : &ignored);
+	return status == STATUS_OK ? finished : status;
+}
+
 static void load_member(struct kineto_set *set, struct archive_reader *archive, const char *name)
 {
 	struct input_stream *input;
 	struct error err;
 	if (input_open_member(archive, name, &input, &err) != STATUS_OK) {
-		model_add_ledger(set->model, LEDGER_DAMAGED, MODEL_NONE, name, 1, err.text);
+		kineto_set_problem(set, name, &err);
 		return;
 	}
-	if (kineto_is_trace_here(input))
-		kineto_set_load(set, name, input);
+	load_input(set, name, input);
 	input_close(input);
 }
 
@@ -192,11 +242,7 @@ enum status kineto_load_archive(const char *path, struct model *model, struct er
 		load_member(&set, archive, name);
 	}
 	archive_close(archive);
-	if (status != STATUS_OK) {
-		model_add_ledger(model, LEDGER_DAMAGED, MODEL_NONE, path, 1, broken.text);
-		*err = broken;
-	}
-	bool is_empty = !set.loaded;
-	enum status finished = kineto_set_finish(&set, path, is_empty && status != STATUS_OK ? &broken : err);
-	return is_empty && status != STATUS_OK ? status : finished;
+	if (status != STATUS_OK)
+		kineto_set_problem(&set, path, &broken);
+	return kineto_set_finish(&set, path, err);
 }

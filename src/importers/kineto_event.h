@@ -87,6 +87,7 @@ enum kineto_repair {
 	REPAIR_UTF16,      /* the text is UTF-16 */
 	REPAIR_LOST_TIME,  /* a device's work with the time 0 */
 	REPAIR_END,        /* an end without a begin */
+	REPAIR_BEGIN,      /* a begin without an end */
 	REPAIR_LARGE,      /* an event that is larger than the window */
 	REPAIR_COUNT,
 };

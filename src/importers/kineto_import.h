@@ -106,6 +106,8 @@ void kineto_add_steps(struct kineto_import *import, uint32_t first_track);
 void kineto_report_repairs(struct kineto_import *import, const struct kineto_repairs *repairs);
 
 /* kineto.c */
+/* The text begins with a bracket, behind blanks and a byte order mark. */
+bool kineto_begins_like_json(const char *head, size_t length);
 bool kineto_is_trace(const char *path);
 bool kineto_is_trace_here(struct input_stream *input); /* before anything of it is read */
 /* import: path, model, and what the files before left; done_bytes of total_bytes are read. */

@@ -35,6 +35,8 @@ static const struct {
 	[REPAIR_LARGE] = {LEDGER_REPAIRED,
                           "events larger than 32 MiB: of their texts the first MiB is kept, longer lists are left out"},
 	[REPAIR_END] = {LEDGER_UNMATCHED_END, "ends without a begin"},
+	[REPAIR_BEGIN] = {LEDGER_OPEN_SPANS,
+                          "begins without an end; they last until the recording's end, or that of the span around them"},
 };
 
 /* The part of the path behind the last slash. */

@@ -83,6 +83,13 @@ static struct set_file *add_file(struct kineto_set *set, const char *name)
 	return &set->files[set->count++];
 }
 
+void kineto_set_problem(struct kineto_set *set, const char *name, const struct error *problem)
+{
+	model_add_ledger(set->model, LEDGER_DAMAGED, MODEL_NONE, name_of(name), 1, problem->text);
+	if (!set->problems++)
+		set->first = *problem;
+}
+
 void kineto_set_load(struct kineto_set *set, const char *name, struct input_stream *input)
 {
 	struct error err;
@@ -93,7 +100,7 @@ void kineto_set_load(struct kineto_set *set, const char *name, struct input_stre
 	                               .origin_base_ns = set->origin_base_ns};
 	struct set_file *file = add_file(set, name);
 	if (kineto_load_input(&import, input, set->done_bytes, set->total_bytes, &err) != STATUS_OK) {
-		model_add_ledger(set->model, LEDGER_DAMAGED, MODEL_NONE, name_of(name), 1, err.text);
+		kineto_set_problem(set, name, &err);
 		return;
 	}
 	set->has_origin = import.has_origin;
@@ -101,6 +108,18 @@ void kineto_set_load(struct kineto_set *set, const char *name, struct input_stre
 	file->process = import.main_process;
 	file->has_rank = import.has_rank;
 	set->loaded++;
+}
+
+/* Why nothing was loaded: the first reason there was. */
+static enum status nothing_loaded(const struct kineto_set *set, const char *path, struct error *err)
+{
+	if (!set->problems)
+		return error_set(err, STATUS_INPUT, "'%s' has no trace that can be read: none of its files is one",
+		                 path);
+	if (set->problems == 1)
+		return error_set(err, STATUS_INPUT, "'%s' has no trace that can be read: %s", path, set->first.text);
+	return error_set(err, STATUS_INPUT, "'%s' has no trace that can be read: %s (%u problems in all)", path,
+	                 set->first.text, set->problems);
 }
 
 enum status kineto_set_finish(struct kineto_set *set, const char *path, struct error *err)
@@ -111,7 +130,5 @@ enum status kineto_set_finish(struct kineto_set *set, const char *path, struct e
 		free(set->files[i].name);
 	free(set->files);
 	set->files = NULL;
-	return set->loaded ? STATUS_OK
-	                   : error_set(err, STATUS_INPUT,
-	                               "'%s' has no trace that can be read: none of its files has events", path);
+	return set->loaded ? STATUS_OK : nothing_loaded(set, path, err);
 }

@@ -118,3 +118,29 @@ bool kineto_stage_end(struct kineto_stage *stage, uint32_t number, int64_t time_
 	span->dur_ns = time_ns >= span->start_ns ? time_ns - span->start_ns : 0;
 	return true;
 }
+
+static void note_end(struct kineto_stage *stage, const struct staged_span *span)
+{
+	int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
+	stage->end_ns = end_ns > stage->end_ns ? end_ns : stage->end_ns;
+}
+
+uint64_t kineto_stage_find_end(struct kineto_stage *stage)
+{
+	uint64_t count = 0;
+	stage->end_ns = INT64_MIN;
+	for (uint32_t t = 0; t < stage->tracks_count; t++) {
+		struct staged_track *track = &stage->tracks[t];
+		for (uint32_t i = 0; i < track->count; i++)
+			note_end(stage, &track->spans[i]);
+		for (uint32_t i = 0; i < track->open_count; i++)
+			track->spans[track->open[i]].flags |= SPAN_END_IS_LOST;
+		count += track->open_count;
+	}
+	for (uint32_t i = 0; i < stage->asyncs_count; i++)
+		note_end(stage, &stage->asyncs[i].span);
+	for (uint32_t i = 0; i < stage->marks_count; i++)
+		if (stage->marks[i].time_ns > stage->end_ns)
+			stage->end_ns = stage->marks[i].time_ns;
+	return count;
+}

@@ -100,6 +100,7 @@ struct kineto_stage {
 	STAGE_ARRAY(struct staged_fact, facts);
 	struct number_map frames; /* of Python: kineto_frames.h */
 	uint64_t duplicates;      /* spans that kineto_deliver() left out */
+	int64_t end_ns;           /* of all that was recorded; kineto_stage_find_end() */
 	uint32_t *slots;          /* finds tracks: 1 + index */
 	uint32_t slot_count;
 	uint32_t last_track; /* events of one track often follow each other */
@@ -125,6 +126,8 @@ struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t track
 /* Begins and ends in pairs: the span stays open until its end comes. False: no begin is open. */
 void kineto_stage_begin(struct kineto_stage *stage, uint32_t track);
 bool kineto_stage_end(struct kineto_stage *stage, uint32_t track, int64_t time_ns);
+/* Fills end_ns. Begins whose end did not come are marked with SPAN_END_IS_LOST; returns how many. Before tracks are sorted. */
+uint64_t kineto_stage_find_end(struct kineto_stage *stage);
 
 /* By start, the longer first, and never by the place in the file. */
 int kineto_compare_spans(const void *left, const void *right);

@@ -34,8 +34,7 @@ struct stream *recording_stream(struct recording *recording, uint32_t number)
 	                          .track = MODEL_NONE,
 	                          .step = MODEL_NONE,
 	                          .last = {.track = MODEL_NONE},
-	                          .queue = {.track = MODEL_NONE},
-	                          .has_hole = recording->has_windows};
+	                          .queue = {.track = MODEL_NONE}};
 	number_map_set(&session->stream_map, number, session->stream_count);
 	session->streams[session->stream_count++] = stream;
 	return stream;
@@ -165,6 +164,12 @@ static uint32_t phase_level(const struct stream *stream)
 	return top->placeholder > top->coarse ? top->placeholder : 0;
 }
 
+/* Of a part of the recording the begin may lie before it. */
+static void note_unmatched(const struct recording *recording, struct stream *stream)
+{
+	stream->unmatched += !stream->has_hole && !recording->has_windows;
+}
+
 /* ---- one function per event ---- */
 
 static inline void on_end_detail(struct recording *recording, struct stream *stream, int64_t time_ns)
@@ -178,7 +183,7 @@ static inline void on_end_detail(struct recording *recording, struct stream *str
 	if (top && top->coarse != stream->level_count)
 		end_top(recording, stream, time_ns, 0);
 	else
-		stream->unmatched += !stream->has_hole;
+		note_unmatched(recording, stream);
 }
 
 static void on_end_phase(struct recording *recording, struct stream *stream, int64_t time_ns)
@@ -187,7 +192,7 @@ static void on_end_phase(struct recording *recording, struct stream *stream, int
 	if (level)
 		end_down_to(recording, stream, level - 1, time_ns);
 	else
-		stream->unmatched += !stream->has_hole;
+		note_unmatched(recording, stream);
 }
 
 static uint8_t span_kind_of(uint8_t symbol_kind)
@@ -320,7 +325,7 @@ static void finish_step(struct recording *recording, struct stream *stream, int6
 	if (level)
 		end_down_to(recording, stream, level - 1, time_ns);
 	else
-		stream->unmatched += !stream->has_hole;
+		note_unmatched(recording, stream);
 }
 
 static void count_in_step(struct recording *recording, const struct stream *stream, const struct segment_event *event,

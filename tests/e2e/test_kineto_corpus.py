@@ -356,7 +356,48 @@ def test_archives_that_are_not_good(tmp_path):
     with zipfile.ZipFile(tmp_path / "none.zip", "w") as archive:
         archive.writestr("data.pkl", b"\x80\x02.")
     done = report(tmp_path / "none.zip")
-    assert done.returncode == 3 and b"none of its files has events" in done.stderr
+    assert done.returncode == 3 and b"none of its files is one" in done.stderr
+
+
+def ledger_of(path):
+    done = report(path, "--strict", "--csv", "--table", "ledger")
+    return done.returncode, done.stdout.decode()
+
+
+def test_nothing_in_an_archive_or_directory_is_passed_over(tmp_path):
+    """What is read is no error, and what is not read is said, or is the reason why nothing was."""
+    files = sorted((DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto").glob("worker[01]*.gz"))
+    whole, nested, only = tmp_path / "whole.zip", tmp_path / "nested.zip", tmp_path / "only.zip"
+    with zipfile.ZipFile(whole, "w") as archive:
+        for path in files:
+            archive.write(path, path.name)
+    (tmp_path / "cut.zip").write_bytes(whole.read_bytes()[:80000])
+    done = report(tmp_path / "cut.zip")
+    assert done.returncode == 0 and b"rank" in done.stdout and not done.stderr
+    with zipfile.ZipFile(nested, "w") as archive, zipfile.ZipFile(only, "w") as other:
+        archive.write(whole, "whole.zip")
+        archive.write(files[0], files[0].name)
+        other.write(whole, "whole.zip")
+    status, text = ledger_of(nested)
+    assert status == 1 and "'whole.zip' is an archive within" in text
+    assert b"'whole.zip' is an archive within" in report(only).stderr
+    ranks = tmp_path / "ranks"
+    (ranks / "folder").mkdir(parents=True)
+    shutil.copy(files[0], ranks)
+    (ranks / "worker2.pt.trace.json").touch()
+    (ranks / "worker3.pt.trace.json").write_bytes(bytes(100))
+    (ranks / "._worker0.json").write_bytes(bytes(100))
+    shutil.copy(whole, ranks)
+    status, text = ledger_of(ranks)
+    assert status == 1 and "._worker0" not in text
+    for said in ("worker2.pt.trace.json' is empty", "worker3.pt.trace.json' is no trace", "whole.zip' is an archive", "folders"):
+        assert said in text
+
+
+def test_a_list_with_a_name_that_does_not_exist(tmp_path):
+    path = str(next((DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto").glob("worker0*.gz")))
+    done = report(path, tmp_path / "nothere.json")
+    assert done.returncode == 3 and b"nothere.json" in done.stderr and b"takes one run" not in done.stderr
 
 
 def test_a_bomb_is_given_up(tmp_path):

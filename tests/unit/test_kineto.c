@@ -510,7 +510,20 @@ static void asynchronous_events(void **state)
 		{"no end",
 	         "[" HALF("b", "x", "\"id\":1", "1") "," HALF("b", "y", "\"id\":2", "2") "," HALF("e", "y", "\"id\":2",
 	                                                                                          "9") "]",
-	         "x 1000+8000 lost\ny 2000+7000\n", NULL, 0},
+	         "x 1000+8000 lost\ny 2000+7000\n", "1 begins without an end", 0},
+		{"no end, until the recording's",
+	         "[" A "," HALF("b", "x", "\"id\":1", "1") "," HALF("b", "y", "\"id\":2", "1") "," HALF(
+			 "e", "y", "\"id\":2", "2") "," OP("b", "3", "7") "]",
+	         "a 1000+1000\nb 3000+7000\nx 1000+9000 lost\ny 1000+1000\n", "1 begins without an end", 0},
+		{"of a process and of all",
+	         "[" HALF("b", "x", "\"id2\":{\"local\":1}",
+	                  "1") "," HALF("b", "y", "\"id2\":{\"global\":1}",
+	                                "2") "," HALF("e", "x", "\"id2\":{\"local\": \"0x1\"}",
+	                                              "3") "," HALF("e", "y", "\"id2\":{\"global\":1}", "9") "]",
+	         "x 1000+2000\ny 2000+7000\n", NULL, 0},
+		{"a begin on a thread of its own",
+	         "[" A ",{\"ph\":\"B\",\"name\":\"x\",\"pid\":1,\"tid\":2,\"ts\":1}," OP("b", "3", "7") "]",
+	         "a 1000+1000\nb 3000+7000\nx 1000+9000 lost\n", "1 begins without an end", 0},
 	};
 	CHECK_CASES(cases);
 }
