@@ -2,11 +2,17 @@
 -- id: SS901
 -- title: Events are missing from the recording
 -- severity: hint
--- needs: run.lost_events
+-- needs: run
 -- tells if: NOT EXISTS (SELECT 1 FROM facts WHERE key = 'trace.format')
+--   OR EXISTS (SELECT 1 FROM ledger WHERE what IN ('damaged', 'torn tail', 'missing tail'))
 -- cannot tell: another tool recorded this, which does not say what it lost
 -- threshold: events = 0 (ours)
 -- advice: a larger buffer (run --pool), fewer details (run --with), fewer steps (run --steps); stepscope info shows the ledger
 -- wrong: the lost events are of a time nobody asks about
-SELECT 'the recording' AS place, lost_events || ' events were lost of ' || events AS evidence, NULL AS saving_ns, 1.0 AS confidence
-FROM run WHERE lost_events > :events
+WITH missing AS (
+  SELECT lost_events || ' events were lost of ' || events AS what FROM run WHERE lost_events > :events
+  UNION ALL
+  SELECT sentence || ' (' || sum(count) || ')' FROM ledger WHERE what IN ('damaged', 'torn tail', 'missing tail') GROUP BY sentence
+)
+SELECT 'the recording' AS place, group_concat(what, '; ') AS evidence, NULL AS saving_ns, 1.0 AS confidence
+FROM missing HAVING count(*) > 0

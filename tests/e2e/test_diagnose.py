@@ -48,6 +48,21 @@ def test_what_is_not_there_is_not_found(tmp_path):
         assert checks[rule] == "cannot tell", rule
 
 
+def test_a_hole_in_the_recording_is_no_time_between_steps(tmp_path):
+    diagnose(tmp_path, "--steps", "20")
+    largest = max((tmp_path / "run").glob("*.ssr"), key=lambda path: path.stat().st_size)
+    damaged = bytearray(largest.read_bytes())
+    third, half = len(damaged) // 3, len(damaged) // 2
+    damaged[third:half] = bytes(half - third)
+    largest.write_bytes(damaged)
+    done = subprocess.run([STEPSCOPE, "diagnose", "run", "--json"], check=True, capture_output=True, timeout=60, cwd=tmp_path)
+    result = json.loads(done.stdout)
+    checks = {check["rule"]: check["result"] for check in result["checks"]}
+    assert checks["SS204"] == "cannot tell" and checks["SS901"] == "found"
+    missing, = [finding for finding in result["findings"] if finding["rule"] == "SS901"]
+    assert "could not be read" in missing["evidence"]
+
+
 def test_D09_two_faults_are_both_found_the_larger_first(tmp_path):
     result, checks = diagnose(tmp_path, "--ranks", "3", "--fault", "slow-loader-rank=2,400", "--fault", "straggler=0,200", "--queue", "1")
     assert checks["SS101"] == checks["SS602"] == "found", result
