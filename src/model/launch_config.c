@@ -67,7 +67,7 @@ void launch_config_set_text(struct launch_config *config, enum launch_text text,
 bool launch_config_occupancy(const struct launch_config *config, double *ratio)
 {
 	*ratio = config->numbers[LAUNCH_OCCUPANCY];
-	if (!launch_config_has(config, LAUNCH_OCCUPANCY))
+	if (!launch_config_has(config, LAUNCH_OCCUPANCY) || *ratio > 1)
 		return false;
 	/* half a percent of the 64 warps that most multiprocessors hold, twice that for those that hold 32 */
 	return *ratio > 0 ||

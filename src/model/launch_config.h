@@ -71,7 +71,7 @@ static inline const char *launch_config_text(const struct launch_config *config,
 }
 
 /* The estimated occupancy. PyTorch writes whole percents, and 0 also where it could not estimate one: 0 is believed only of launches with
- * so few warps that it rounds to 0. */
+ * so few warps that it rounds to 0. Above 1 it is none. */
 bool launch_config_occupancy(const struct launch_config *config, double *ratio);
 
 /* What is no finite number, or negative, is taken as not recorded. */

@@ -85,6 +85,10 @@ static void an_occupancy_of_nothing_is_believed_of_small_launches_only(void **st
 	assert_false(launch_config_occupancy(&config, &ratio));
 	assert_true(launch_config_read(&config, "occupancy=0"));
 	assert_false(launch_config_occupancy(&config, &ratio));
+	assert_true(launch_config_read(&config, "warps_per_sm=70;occupancy=1"));
+	assert_true(launch_config_occupancy(&config, &ratio));
+	assert_true(launch_config_read(&config, "warps_per_sm=70;occupancy=1.5"));
+	assert_false(launch_config_occupancy(&config, &ratio));
 	assert_true(launch_config_read(&config, "warps_per_sm=7"));
 	assert_false(launch_config_occupancy(&config, &ratio));
 }
