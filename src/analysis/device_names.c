@@ -124,7 +124,9 @@ bool is_synchronizing_call(const char *name)
 	                                    "cudaMemcpy",
 	                                    "hipMemcpy",
 	                                    "hipMemcpyWithStream",
-	                                    "cudaThreadSynchronize"};
+	                                    "cudaThreadSynchronize",
+	                                    "synchronizeStream", /* of MTIA, as the next */
+	                                    "synchronize"};
 
 	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
 		if (!strcmp(name, whole[i]))
