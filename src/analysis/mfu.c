@@ -46,13 +46,15 @@ static const struct table_column columns[MFU_COLUMNS] = {
                           .type = TABLE_TEXT,
                           .role = ROLE_KEY,
                           .definition = "type of the elements of an operator's first tensor; all: of all types"},
-	[MFU_FLOPS] = {.name = "flops",
-                       .title = "FLOP",
-                       .type = TABLE_DOUBLE,
-                       .unit = UNIT_FLOP,
-                       .definition = "floating point operations of the operators in the measured steps, by the formulas "
-                                     "of PyTorch's flop_counter, what a checkpoint computes again included",
-                       .rules = RULE_NOT_NEGATIVE},
+	[MFU_FLOPS] =
+		{.name = "flops",
+                 .title = "FLOP",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_FLOP,
+                 .definition = "floating point operations of the operators in the measured steps, by the formulas "
+                               "of PyTorch's flop_counter, what a checkpoint computes again included; not measured "
+                               "where the inputs of operators behind a twentieth of the kernels' time do not say it",
+                 .rules = RULE_NOT_NEGATIVE},
 	[MFU_TIME] = {.name = "time_ns",
                       .title = "time",
                       .type = TABLE_INT,
@@ -306,6 +308,17 @@ static void set_rate(struct table *table, int row, int column, double flops, int
 		table_set_missing(table, row, column, otherwise);
 }
 
+static void set_flops(struct table *table, int row, const struct use *use, const struct group *group)
+{
+	if (use->too_small) {
+		table_set_missing(table, row, MFU_FLOPS, use->too_small);
+		table_set_missing(table, row, MFU_RATE, use->too_small);
+		return;
+	}
+	table_set_double(table, row, MFU_FLOPS, group->flops);
+	set_rate(table, row, MFU_RATE, group->flops, use->time_ns, "no time passed");
+}
+
 #define NO_KERNELS "no kernel of theirs has its launch in the trace"
 
 static int add_row(struct table *table, const struct fold *fold, uint32_t process, const struct use *use,
@@ -317,10 +330,9 @@ static int add_row(struct table *table, const struct fold *fold, uint32_t proces
 
 	table_set_text(table, row, MFU_PROCESS, process_label(fold->model, process, &table->arena));
 	table_set_text_or(table, row, MFU_DEVICE, use->reason ? NULL : name, use->reason);
-	table_set_double(table, row, MFU_FLOPS, group->flops);
 	table_set_int(table, row, MFU_TIME, use->time_ns);
 	table_set_int(table, row, MFU_KERNELS, group->kernel_ns);
-	set_rate(table, row, MFU_RATE, group->flops, use->time_ns, "no time passed");
+	set_flops(table, row, use, group);
 	set_rate(table, row, MFU_KERNEL_RATE, group->flops, group->kernel_ns, NO_KERNELS);
 	if (group->kernel_ns > 0)
 		table_set_double(table, row, MFU_TENSOR_CORES,
