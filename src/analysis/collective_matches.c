@@ -24,6 +24,7 @@ struct search {
 	struct collective_matches *matches;
 	uint32_t capacity;
 	bool *has_kernels; /* by process */
+	struct launch_configs configs;
 };
 
 /* ---- executions ---- */
@@ -63,14 +64,14 @@ static void add_kernel(struct search *search, const struct work *item, uint32_t 
 	const struct launch *launch = launches_of(search->launches, item->track, item->row);
 	struct collective_run run = {
 		.process = process, .group = "", .start_ns = item->start_ns, .end_ns = item->end_ns};
-	struct launch_config config;
+	const struct launch_config *config;
 	const char *group;
 	uint32_t i;
 	const struct span_chunk *chunk = track_chunk(model->tracks[item->track], item->row, &i);
 
-	communication_size_find(&run.size, model, search->launches, item->track, item->row);
-	launch_config_read(&config, model_text(model, span_inputs(chunk, i)));
-	group = launch_config_text(&config, LAUNCH_GROUP);
+	communication_size_find(&run.size, model, search->launches, &search->configs, item->track, item->row);
+	config = launch_config_of(&search->configs, model, span_inputs(chunk, i));
+	group = config ? launch_config_text(config, LAUNCH_GROUP) : NULL;
 	if (group)
 		run.group = arena_dup(&search->matches->arena, group);
 	if (launch && launch->track != MODEL_NONE)
@@ -297,6 +298,7 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 		matches->reason = NULL;
 	}
 	free(search.has_kernels);
+	launch_configs_release(&search.configs);
 }
 
 void collective_matches_release(struct collective_matches *matches)

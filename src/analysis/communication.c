@@ -120,6 +120,7 @@ struct fold {
 	struct number_map by_key; /* hash of what makes a row */
 	struct group *groups;
 	uint32_t count, capacity;
+	struct launch_configs configs;
 };
 
 /* ---- groups ---- */
@@ -169,7 +170,7 @@ static void add_kernel(struct fold *fold, const struct device *device, const str
 	const struct span_chunk *chunk = track_chunk(fold->model->tracks[item->track], item->row, &i);
 
 	wanted.kernel = chunk->name[i];
-	communication_size_find(&wanted.size, fold->model, fold->launches, item->track, item->row);
+	communication_size_find(&wanted.size, fold->model, fold->launches, &fold->configs, item->track, item->row);
 	group = group_of(fold, &wanted);
 	group->count++;
 	clamped_add(&group->total_ns, dur_ns);
@@ -280,6 +281,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	device_work_release(&fold.work);
 	device_times_release(&fold.device);
 	number_map_release(&fold.by_key);
+	launch_configs_release(&fold.configs);
 	free(fold.groups);
 	launches_release(&own);
 	return STATUS_OK;

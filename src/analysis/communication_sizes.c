@@ -133,16 +133,17 @@ static void take_around(struct communication_size *size, const struct model *mod
 }
 
 void communication_size_find(struct communication_size *size, const struct model *model,
-                             const struct launches *launches, uint32_t track, uint32_t row)
+                             const struct launches *launches, struct launch_configs *configs, uint32_t track,
+                             uint32_t row)
 {
 	const struct launch *launch = launches_of(launches, track, row);
-	struct launch_config config;
 	uint32_t i;
 	const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
+	const struct launch_config *config = launch_config_of(configs, model, span_inputs(chunk, i));
 
 	*size = (struct communication_size){.collective = ""};
-	if (launch_config_read(&config, model_text(model, span_inputs(chunk, i))))
-		take_config(size, &config);
+	if (config)
+		take_config(size, config);
 	if (launch && launch->track != MODEL_NONE && !size->has_bytes)
 		take_around(size, model, launch);
 	take_name(size, model_text(model, chunk->name[i]));

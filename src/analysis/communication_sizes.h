@@ -19,7 +19,8 @@ struct communication_size {
 };
 
 void communication_size_find(struct communication_size *size, const struct model *model,
-                             const struct launches *launches, uint32_t track, uint32_t row);
+                             const struct launches *launches, struct launch_configs *configs, uint32_t track,
+                             uint32_t row);
 
 /* Bytes over a link for each byte of the size, as PERFORMANCE.md of nccl-tests has it. */
 double communication_bus_factor(const struct communication_size *size);

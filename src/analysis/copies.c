@@ -95,6 +95,7 @@ struct fold {
 	struct copy *copies;
 	uint32_t count, capacity;
 	uint64_t outside;
+	struct launch_configs configs;
 };
 
 static struct copy *copy_of(struct fold *fold, uint32_t name, uint8_t kind)
@@ -117,23 +118,23 @@ static void add_copy(struct fold *fold, const struct span_chunk *chunk, uint32_t
 {
 	struct copy *copy = copy_of(fold, chunk->name[i], chunk->kind[i]);
 	int64_t dur_ns = chunk->dur_ns[i];
-	struct launch_config config;
+	const struct launch_config *config = launch_config_of(&fold->configs, fold->model, span_inputs(chunk, i));
 	const char *direction;
 
 	copy->count++;
 	clamped_add(&copy->total_ns, dur_ns);
 	copy->min_ns = dur_ns < copy->min_ns ? dur_ns : copy->min_ns;
 	copy->max_ns = dur_ns > copy->max_ns ? dur_ns : copy->max_ns;
-	if (!launch_config_read(&config, model_text(fold->model, span_inputs(chunk, i))))
+	if (!config)
 		return;
-	direction = launch_config_text(&config, LAUNCH_COPY_KIND);
+	direction = launch_config_text(config, LAUNCH_COPY_KIND);
 	if (direction)
 		memcpy(copy->direction, direction, strlen(direction) + 1);
-	if (!launch_config_has(&config, LAUNCH_BYTES))
+	if (!launch_config_has(config, LAUNCH_BYTES))
 		return;
 	copy->sized++;
 	clamped_add(&copy->sized_ns, dur_ns);
-	copy->bytes += config.numbers[LAUNCH_BYTES];
+	copy->bytes += config->numbers[LAUNCH_BYTES];
 }
 
 static void fold_track(struct fold *fold, const struct analysis_options *options, const struct launches *launches,
@@ -255,6 +256,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		table->empty = fold.outside ? "nothing was copied in the selected steps"
 		                            : "no copies or fills of a device were recorded";
 	number_map_release(&fold.by_name);
+	launch_configs_release(&fold.configs);
 	free(fold.copies);
 	launches_release(&own);
 	return STATUS_OK;

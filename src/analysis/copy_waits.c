@@ -122,6 +122,7 @@ struct fold {
 	struct number_map by_key;
 	struct place *places;
 	uint32_t count, capacity;
+	struct launch_configs configs;
 	int64_t all_ns; /* of all devices, from first to last work */
 };
 
@@ -208,7 +209,7 @@ static void add_copy(struct fold *fold, const struct work *item, const struct sp
 	place->pageable += strstr(model_text(fold->model, chunk->name[i]), "-> Pageable") != NULL;
 	clamped_add(&place->copy_ns, item->end_ns - item->start_ns);
 	clamped_add(&place->idle_ns, idle_behind(&fold->device.busy, item->end_ns));
-	if (launch_config_has(config, LAUNCH_BYTES)) {
+	if (config && launch_config_has(config, LAUNCH_BYTES)) {
 		place->sized++;
 		place->bytes += config->numbers[LAUNCH_BYTES];
 	}
@@ -229,7 +230,7 @@ static void fold_device(struct fold *fold, const struct device *device)
 		clamped_add(&fold->all_ns, busy->items[busy->count - 1].end_ns - busy->items[0].start_ns);
 	for (size_t n = 0; n < fold->work.count; n++) {
 		const struct work *item = &fold->work.items[n];
-		struct launch_config config;
+		const struct launch_config *config;
 		const char *direction, *said;
 		uint32_t i;
 		const struct span_chunk *chunk;
@@ -238,11 +239,11 @@ static void fold_device(struct fold *fold, const struct device *device)
 		    !device_work_is_selected(fold->model, fold->options, fold->launches, item->track, item->row))
 			continue;
 		chunk = track_chunk(fold->model->tracks[item->track], item->row, &i);
-		launch_config_read(&config, model_text(fold->model, span_inputs(chunk, i)));
-		said = launch_config_text(&config, LAUNCH_COPY_KIND);
+		config = launch_config_of(&fold->configs, fold->model, span_inputs(chunk, i));
+		said = config ? launch_config_text(config, LAUNCH_COPY_KIND) : NULL;
 		direction = copy_direction(model_text(fold->model, chunk->name[i]), said ? said : "");
 		if (direction && !strcmp(direction, "device to host"))
-			add_copy(fold, item, chunk, i, &config);
+			add_copy(fold, item, chunk, i, config);
 	}
 }
 
@@ -282,6 +283,7 @@ static void fold_release(struct fold *fold)
 	device_work_release(&fold->work);
 	device_times_release(&fold->device);
 	number_map_release(&fold->by_key);
+	launch_configs_release(&fold->configs);
 	free(fold->places);
 }
 
