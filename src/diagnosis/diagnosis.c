@@ -4,8 +4,11 @@
  */
 #include "diagnosis/diagnosis.h"
 
+#include "base/options.h"
 #include "query/query.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +32,7 @@ static const struct table_column finding_columns[FINDING_COLUMNS] = {
                            .role = ROLE_SHARE,
                            .definition = "the same as share of a step",
                            .denominator = "the mean step",
-                           .rules = RULE_NOT_NEGATIVE},
+                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[FINDING_CONFIDENCE] = {.name = "confidence_ratio",
                                 .type = TABLE_DOUBLE,
                                 .unit = UNIT_RATIO,
@@ -82,44 +85,66 @@ static const char *why_missing(const struct table *table, int column)
 	return reason ? reason : why_empty(table);
 }
 
-/* "phases.ratio" or "phases". NULL: it is there. */
-static const char *why_not(struct running *running, const char *need, struct arena *arena)
+/* One need: "phases.ratio" or "phases". The reason stays NULL where it is there. */
+static enum status look_at(struct running *running, const struct rule *rule, const char *need, const char **reason,
+                           struct arena *arena, struct error *err)
 {
 	size_t length = strcspn(need, ".");
 	const struct table *table = report_table(running->report, arena_dup_n(arena, need, length));
 	int column;
 
 	if (!table)
-		return arena_printf(arena, "there is no table '%.*s'", (int)length, need);
+		return error_set(err, STATUS_USAGE, "rule '%s' needs the table '%.*s', which does not exist", rule->id,
+		                 (int)length, need);
 	if (!table->row_count)
-		return why_empty(table);
-	if (!need[length])
-		return NULL;
+		*reason = why_empty(table);
+	if (!need[length] || !table->column_count) /* an analysis that failed has no columns */
+		return STATUS_OK;
 	column = table_find_column(table, need + length + 1);
 	if (column < 0)
-		return arena_printf(arena, "the table '%s' has no column '%s' here", table->name, need + length + 1);
-	return why_missing(table, column);
+		return error_set(err, STATUS_USAGE,
+		                 "rule '%s' needs the column '%s', which the table '%s' does not have", rule->id,
+		                 need + length + 1, table->name);
+	if (table->row_count)
+		*reason = why_missing(table, column);
+	return STATUS_OK;
 }
 
-static const char *what_is_missing(struct running *running, const struct rule *rule, struct arena *arena)
+/* Up to the first that is missing: no table is made for a rule that cannot tell. */
+static enum status what_is_missing(struct running *running, const struct rule *rule, const char **reason,
+                                   struct arena *arena, struct error *err)
 {
-	for (const char *need = rule->needs; *need;) {
-		size_t length = strcspn(need, ", ");
-		const char *reason = length ? why_not(running, arena_dup_n(arena, need, length), arena) : NULL;
+	enum status status = STATUS_OK;
 
-		if (reason)
-			return reason;
+	*reason = NULL;
+	for (const char *need = rule->needs; *need && !*reason && !status;) {
+		size_t length = strcspn(need, ", ");
+
+		if (length)
+			status = look_at(running, rule, arena_dup_n(arena, need, length), reason, arena, err);
 		need += length + (need[length] != '\0');
 	}
-	return NULL;
+	return status;
 }
 
 /* ---- its SELECT ---- */
 
-static void bind_thresholds(struct query *query, const struct rule *rule, struct arena *arena)
+/* SQLite takes a parameter that nobody sets for NULL: a misspelt one would find nothing for ever. */
+static enum status bind_thresholds(struct query *query, const struct rule *rule, struct arena *arena, struct error *err)
 {
-	for (int i = 0; i < rule->threshold_count; i++)
-		query_bind(query, arena_printf(arena, ":%s", rule->thresholds[i].name), rule->thresholds[i].value);
+	const char *names[RULE_THRESHOLDS + 1] = {NULL};
+	const char *left, *nearest;
+
+	for (int i = 0; i < rule->threshold_count; i++) {
+		names[i] = arena_printf(arena, ":%s", rule->thresholds[i].name);
+		query_bind(query, names[i], rule->thresholds[i].value);
+	}
+	left = query_other_parameter(query, names);
+	if (!left)
+		return STATUS_OK;
+	nearest = nearest_name(left, names);
+	return error_set(err, STATUS_USAGE, "it has no threshold '%s'%s%s%s", left, nearest ? ": did you mean '" : "",
+	                 nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 static enum status select_rows(struct running *running, const struct rule *rule, const char *sql, struct table *rows,
@@ -128,10 +153,10 @@ static enum status select_rows(struct running *running, const struct rule *rule,
 	struct error why = {0};
 	enum status status = query_begin(&running->query, sql, &why);
 
-	if (!status) {
-		bind_thresholds(&running->query, rule, arena);
+	if (!status)
+		status = bind_thresholds(&running->query, rule, arena, &why);
+	if (!status)
 		status = query_fetch(&running->query, rows, FINDINGS_OF_A_RULE, &why);
-	}
 	if (status)
 		error_set(err, status, "rule '%s': %s", rule->id, why.text);
 	return status;
@@ -158,13 +183,41 @@ static enum status ask(struct running *running, const struct rule *rule, bool *c
 
 /* ---- findings ---- */
 
+static const char *const result_columns[] = {"place", "evidence", "saving_ns", "confidence", NULL};
+
+/* A misspelt column would be as if the rule did not say it. */
+static enum status check_columns_of(const struct rule *rule, const struct table *rows, struct error *err)
+{
+	for (int column = 0; column < rows->column_count; column++) {
+		const char *name = rows->columns[column].name, *nearest;
+		int known = 0;
+
+		while (result_columns[known] && strcmp(result_columns[known], name) != 0)
+			known++;
+		if (result_columns[known])
+			continue;
+		error_set(err, STATUS_USAGE, "rule '%s': its SELECT gives a column '%s'", rule->id, name);
+		nearest = nearest_name(name, result_columns);
+		if (nearest)
+			error_hint(err, "did you mean '%s'?", nearest);
+		else
+			error_hint(err, "a rule gives place, evidence, saving_ns and confidence");
+		return STATUS_USAGE;
+	}
+	return STATUS_OK;
+}
+
+/* The number of a step or rank is a place, too. */
 static void copy_text(struct table *to, int row, int column, const struct table *from, int from_row, const char *name)
 {
 	int from_column = table_find_column(from, name);
+	const struct table_cell *cell = from_column >= 0 ? table_get(from, from_row, from_column) : NULL;
+	double number;
 
-	if (from_column >= 0 && from->columns[from_column].type == TABLE_TEXT &&
-	    table_get(from, from_row, from_column)->has_value)
-		table_set_text(to, row, column, table_get(from, from_row, from_column)->text);
+	if (cell && cell->has_value && from->columns[from_column].type == TABLE_TEXT)
+		table_set_text(to, row, column, cell->text);
+	else if (cell && table_number(from, from_row, from_column, &number))
+		table_set_text(to, row, column, arena_printf(&to->arena, "%.15g", number));
 	else
 		table_set_missing(to, row, column, "the rule does not say");
 }
@@ -181,11 +234,14 @@ static void set_saving(const struct running *running, int row, const struct tabl
 	struct table *findings = &running->diagnosis->findings;
 	double saving_ns;
 
-	if (!number_called(rows, from_row, "saving_ns", &saving_ns) || saving_ns < 0) {
+	if (!number_called(rows, from_row, "saving_ns", &saving_ns) || !(saving_ns >= 0 && isfinite(saving_ns))) {
 		table_set_missing(findings, row, FINDING_SAVING, "it is not about time");
 		table_set_missing(findings, row, FINDING_RATIO, "it is not about time");
 		return;
 	}
+	if (running->step_ns > 0 &&
+	    saving_ns > running->step_ns) /* time between steps may be longer, or the rule errs */
+		saving_ns = running->step_ns;
 	table_set_double(findings, row, FINDING_SAVING, saving_ns);
 	if (running->step_ns > 0)
 		table_set_double(findings, row, FINDING_RATIO, saving_ns / running->step_ns);
@@ -247,19 +303,22 @@ static enum status add_findings(struct running *running, const struct rule *rule
 
 	if (status)
 		return status;
-	for (int row = 0; row < rows.row_count; row++)
+	status = check_columns_of(rule, &rows, err);
+	for (int row = 0; row < rows.row_count && !status; row++)
 		add_finding(running, rule, &rows, row);
 	add_check(running->diagnosis, rule, rows.row_count, NULL);
 	table_release(&rows);
-	return STATUS_OK;
+	return status;
 }
 
 static enum status apply_rule(struct running *running, const struct rule *rule, struct arena *arena, struct error *err)
 {
-	const char *reason = what_is_missing(running, rule, arena);
+	const char *reason;
 	bool can_tell = true;
-	enum status status = reason ? STATUS_OK : ask(running, rule, &can_tell, arena, err);
+	enum status status = what_is_missing(running, rule, &reason, arena, err);
 
+	if (!status && !reason)
+		status = ask(running, rule, &can_tell, arena, err);
 	if (!status && !can_tell)
 		reason = rule->cannot_tell;
 	if (!status && !reason)

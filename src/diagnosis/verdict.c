@@ -66,12 +66,13 @@ static void add_share(struct shares *shares, const char *verdict, double ratio)
 static struct shares collect(const struct table *findings)
 {
 	struct shares shares = {.count = 0};
-	double ratio;
+	double ratio, confidence;
 
 	for (int row = 0; row < findings->row_count; row++) {
 		const struct table_cell *verdict = table_get(findings, row, FINDING_VERDICT);
 
-		if (verdict->has_value && table_number(findings, row, FINDING_RATIO, &ratio))
+		if (verdict->has_value && table_number(findings, row, FINDING_RATIO, &ratio) &&
+		    table_number(findings, row, FINDING_CONFIDENCE, &confidence) && confidence > 0)
 			add_share(&shares, verdict->text, ratio);
 	}
 	return shares;
@@ -212,6 +213,25 @@ static const char *where_it_goes(struct report *report, struct arena *arena)
 	return text;
 }
 
+/* What takes most, where that is less than a fifth. Findings without a verdict, as hints are, may save time, too. */
+static const char *what_is_most(const struct table *findings, const struct share *first, struct arena *arena)
+{
+	char number[UNITS_BYTES];
+	double most = 0, ratio;
+	int best = -1;
+
+	if (first->verdict)
+		return arena_printf(arena, "no cause takes a fifth of a step; the most is %s, %s",
+		                    units_ratio(number, first->ratio), first->verdict);
+	for (int row = 0; row < findings->row_count; row++)
+		if (table_number(findings, row, FINDING_RATIO, &ratio) && ratio > most)
+			best = row, most = ratio;
+	if (best < 0)
+		return "no rule found time to save";
+	return arena_printf(arena, "no cause was found; %s would save most, up to %s of a step",
+	                    table_get(findings, best, FINDING_RULE)->text, units_ratio(number, most));
+}
+
 /* No single thing takes much of a step. */
 static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *evidence, const struct share *first,
                            int told, int silent)
@@ -221,10 +241,7 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 	bool has_problems = has_problem(&diagnosis->findings);
 	bool is_busy = evidence->compute >= COMPUTE_SHARE;
 	char a[UNITS_BYTES];
-	const char *most = first->verdict
-	                           ? arena_printf(&table->arena, "no cause takes a fifth of a step; the most is %s, %s",
-	                                          units_ratio(a, first->ratio), first->verdict)
-	                           : "no rule found time to save";
+	const char *most = what_is_most(&diagnosis->findings, first, &table->arena);
 
 	if (silent)
 		most = arena_printf(&table->arena, "%s; %d of the causes could not be looked for", most, silent);

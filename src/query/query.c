@@ -257,3 +257,17 @@ bool query_bind(struct query *query, const char *parameter, double value)
 
 	return number && sqlite3_bind_double(query->statement, number, value) == SQLITE_OK;
 }
+
+const char *query_other_parameter(const struct query *query, const char *const *names)
+{
+	for (int number = 1; number <= sqlite3_bind_parameter_count(query->statement); number++) {
+		const char *name = sqlite3_bind_parameter_name(query->statement, number);
+		int i = 0;
+
+		while (name && names[i] && strcmp(names[i], name) != 0)
+			i++;
+		if (!name || !names[i])
+			return name ? name : "?";
+	}
+	return NULL;
+}

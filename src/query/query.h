@@ -52,6 +52,9 @@ enum status query_begin(struct query *query, const char *sql, struct error *err)
 /* A number for a parameter such as :share of the statement; false when it has none of that name. */
 bool query_bind(struct query *query, const char *parameter, double value);
 
+/* A parameter of the statement that is not one of the names, which end with NULL; NULL: all are. Valid until the next query_begin(). */
+const char *query_other_parameter(const struct query *query, const char *const *names);
+
 /* Initialises `rows` and fills it with at most `limit` rows. A column of integers and real numbers is one of real numbers,
  * of anything else besides text one of text. STATUS_LIMIT when a limit is broken. On failure nothing needs to be released. */
 enum status query_fetch(struct query *query, struct table *rows, int limit, struct error *err) MUST_CHECK;

@@ -274,6 +274,21 @@ def test_D06_a_device_that_is_busy_and_mostly_empty(tmp_path):
     assert "98.5 % of the steps" in found["evidence"] and "20.0 % of the multiprocessors" in found["evidence"]
 
 
+def test_a_trace_that_is_cut_off_says_so(tmp_path):
+    cut = tmp_path / "cut.json.gz"
+    cut.write_bytes(QWEN.read_bytes()[:300000])
+    found, = [finding for finding in diagnose(tmp_path, cut)["findings"] if finding["rule"] == "SS901"]
+    assert "cut off" in found["evidence"]
+
+
+def test_an_impossible_occupancy_is_not_measured(tmp_path):
+    trace = busy()
+    trace.launch("cudaLaunchKernel", 5, 5, "resident_kernel", 10, 85, **{"warps per SM": 70, "est. achieved occupancy %": 150})
+    done = subprocess.run([STEPSCOPE, "query", "--csv", trace.write(tmp_path / "made.json"), "SELECT occupancy_ratio FROM kernels WHERE "
+                           "kernel = 'resident_kernel'"], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split("\n")[1] == ""
+
+
 def test_D07_no_memory_problem_without_evidence(tmp_path):
     for case in (QWEN, RESNET, V100_TRAINING):
         for rule in ("SS501", "SS503", "SS803"):
