@@ -67,6 +67,11 @@ static void compute(struct report *report, int number)
 		add_defect(report, &err);
 }
 
+const char *report_reason(const struct report *report, const char *reason)
+{
+	return torch_trace_is(report->model) ? trace_reason(reason) : reason;
+}
+
 struct table *report_table_mutable(struct report *report, const char *name)
 {
 	for (int i = 0; analyses[i]; i++) {

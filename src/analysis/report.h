@@ -43,6 +43,9 @@ void report_release(struct report *report);
  * which says why. */
 const struct table *report_table(struct report *report, const char *name);
 
+/* A reason in the words that fit what the run was recorded with: advice of our recorder is none for a trace. */
+const char *report_reason(const struct report *report, const char *reason);
+
 /* The same, to sort and cut. */
 struct table *report_table_mutable(struct report *report, const char *name);
 

@@ -35,17 +35,17 @@ static const char *reason_of_trace(const char *reason)
 	return NULL;
 }
 
-static void replace(const char **text)
+const char *trace_reason(const char *reason)
 {
-	const char *reason = reason_of_trace(*text);
+	const char *other = reason_of_trace(reason);
 
-	*text = reason ? reason : *text;
+	return other ? other : reason;
 }
 
 void trace_reasons_apply(struct table *table)
 {
-	replace(&table->empty);
-	replace(&table->note);
+	table->empty = trace_reason(table->empty);
+	table->note = trace_reason(table->note);
 	for (int row = 0; row < table->row_count; row++) {
 		for (int column = 0; column < table->column_count; column++) {
 			const struct table_cell *cell = table_get(table, row, column);

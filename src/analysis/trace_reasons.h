@@ -9,5 +9,7 @@
 #include "table/table.h"
 
 void trace_reasons_apply(struct table *table);
+/* The same of one reason. */
+const char *trace_reason(const char *reason);
 
 #endif

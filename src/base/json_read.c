@@ -278,6 +278,33 @@ static enum json_token read_word(struct json_reader *reader, const char *word, e
 	return token;
 }
 
+/* Of a number that JSON does not have; 0: it is none. */
+static size_t not_finite_length(const struct json_reader *reader)
+{
+	static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t length = strlen(words[i]);
+
+		if (reader->length - reader->offset >= length &&
+		    !memcmp(reader->data + reader->offset, words[i], length))
+			return length;
+	}
+	return 0;
+}
+
+static enum json_token read_not_finite(struct json_reader *reader)
+{
+	size_t length = not_finite_length(reader);
+
+	buffer_clear(&reader->text);
+	if (!buffer_add(&reader->text, reader->data + reader->offset, length))
+		return fail(reader, "a number longer than 64 MiB");
+	reader->offset += length;
+	end_value(reader);
+	return JSON_NUMBER;
+}
+
 static enum json_token open_bracket(struct json_reader *reader, bool is_object)
 {
 	if (reader->depth == MAXIMUM_DEPTH)
@@ -319,6 +346,8 @@ static enum json_token read_value(struct json_reader *reader, bool keep)
 	case 'n':
 		return read_word(reader, "null", JSON_NULL);
 	default:
+		if (reader->takes_nan && not_finite_length(reader))
+			return read_not_finite(reader);
 		if (peek(reader) == '-' || (peek(reader) >= '0' && peek(reader) <= '9'))
 			return read_number(reader);
 		return fail(reader, "a value is expected");

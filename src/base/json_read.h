@@ -34,6 +34,7 @@ struct json_reader {
 	uint8_t is_object[512]; /* nesting is at most 512 deep */
 	int depth;
 	int state;
+	bool takes_nan; /* set after init: NaN, Infinity and -Infinity are NUMBERs, as Python's json writes them */
 };
 
 void json_reader_init(struct json_reader *reader, const char *data, size_t length);

@@ -118,6 +118,15 @@ static enum status parse_gate(enum gate_rule *rule, struct limits *limits, struc
 	return thresholds ? limits_read(limits, thresholds, err) : STATUS_OK;
 }
 
+static int count_of_standard_input(const struct options_result *arguments)
+{
+	int count = 0;
+
+	for (int i = 0; i < arguments->operand_count; i++)
+		count += !strcmp(arguments->operands[i], "-");
+	return count;
+}
+
 /* How many of the operands are the base. */
 static enum status split_operands(const struct options_result *arguments, int *base_count, struct error *err)
 {
@@ -132,6 +141,8 @@ static enum status split_operands(const struct options_result *arguments, int *b
 		return error_set(err, STATUS_USAGE, "compare --baseline takes the runs of the new side only");
 	}
 	*base_count = arguments->has_terminator ? arguments->before_terminator : 1;
+	if (count_of_standard_input(arguments) > 1)
+		return error_set(err, STATUS_USAGE, "compare can read standard input ('-') once only");
 	if (*base_count >= 1 && arguments->operand_count > *base_count &&
 	    (arguments->has_terminator || arguments->operand_count == 2))
 		return STATUS_OK;
@@ -157,24 +168,45 @@ static enum status read_metrics(struct sides *sides, const char *path, struct er
 {
 	struct compared_run *run = &sides->runs[sides->count];
 	enum status status = canary_metrics_read(run, path, err);
+	char *identity;
 
 	if (status)
 		return status;
+	identity = realpath(path, NULL);
 	sides->series = arena_dup(&sides->arena, run->name);
-	sides->identities[sides->count++] = arena_dup(&sides->arena, path);
+	sides->identities[sides->count++] = arena_dup(&sides->arena, identity ? identity : path);
+	free(identity);
+	return STATUS_OK;
+}
+
+/* A recording that is given twice says nothing about how much runs differ. */
+static enum status check_repeat(const struct sides *sides, const char *const *operands, struct error *err)
+{
+	int last = sides->count - 1, first = last < sides->base_count ? 0 : sides->base_count;
+
+	for (int i = first; i < last; i++) {
+		if (strcmp(sides->identities[i], sides->identities[last]) != 0)
+			continue;
+		error_set(err, STATUS_USAGE, "'%s' and '%s' are the same recording, which is no repeat of the run",
+		          operands[i], operands[last]);
+		error_hint(err, "give each run once: what they differ by tells how sure the answer is");
+		return STATUS_USAGE;
+	}
 	return STATUS_OK;
 }
 
 static enum status read_run(struct sides *sides, const char *operand, const struct analysis_options *analysis,
                             struct error *err)
 {
+	const struct analysis_options whole = {0};
 	struct loaded_run loaded;
 	struct report report;
 	enum status status;
 
 	if (canary_metrics_probe(operand))
 		return read_metrics(sides, operand, err);
-	status = load_run(&loaded, operand, analysis, memory_bytes, err);
+	/* all of it: what competed for the machine is not known by the step */
+	status = load_run(&loaded, operand, &whole, memory_bytes, err);
 	if (status)
 		return status;
 	report_init(&report, &loaded.model, analysis, loaded.path);
@@ -212,8 +244,11 @@ static enum status read_sides(struct sides *sides, const struct options_result *
 	struct history_except except;
 	enum status status = STATUS_OK;
 
-	for (int i = 0; i < arguments->operand_count && !status; i++)
+	for (int i = 0; i < arguments->operand_count && !status; i++) {
 		status = read_run(sides, arguments->operands[i], analysis, err);
+		if (!status)
+			status = check_repeat(sides, (const char *const *)arguments->operands, err);
+	}
 	if (status || !baseline.word)
 		return status;
 	except = (struct history_except){sides->identities, sides->count};

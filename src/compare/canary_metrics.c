@@ -15,13 +15,16 @@
 #define MOST_BYTES ((size_t)16 << 20) /* lists of at most 100 numbers: real files have some KiB */
 #define PROBE_BYTES 4096
 #define MIB (1024.0 * 1024.0)
+#define LARGEST 1e12 /* seconds, MiB, tokens per second: more is no measurement */
 
 struct metrics_file {
 	struct compared_run *run;
 	struct buffer path; /* "perf.step_time.mean" */
 	struct json_reader json;
+	char damage[96];                              /* "perf.max_mem_mb is -1"; "": none */
 	double count, mean_s, median_s, std_s, p95_s; /* of steps; NaN: not there */
 	double tokens_per_s, memory_mb, nan_steps, inf_steps, loss;
+	bool is_loss_lost; /* it is NaN or infinite */
 };
 
 /* ---- facts ---- */
@@ -83,6 +86,15 @@ static double *number_at(struct metrics_file *file, const char *path)
 	return NULL;
 }
 
+static void set_number(struct metrics_file *file, const char *path, double *number, double value)
+{
+	*number = value;
+	if (number == &file->loss)
+		file->is_loss_lost = !isfinite(value);
+	else if (value < 0 || value > LARGEST)
+		snprintf(file->damage, sizeof(file->damage), "%s is %.3g", path, value);
+}
+
 static void on_scalar(struct metrics_file *file, enum json_token token)
 {
 	const char *path = file->path.data, *text = file->json.text.data;
@@ -91,7 +103,7 @@ static void on_scalar(struct metrics_file *file, enum json_token token)
 	if (token != JSON_NUMBER && token != JSON_STRING)
 		return;
 	if (number)
-		*number = strtod(text, NULL);
+		set_number(file, path, number, strtod(text, NULL));
 	else if (!strcmp(path, "run_id"))
 		file->run->name = arena_dup(&file->run->arena, text);
 	else if (!strcmp(path, "timestamp"))
@@ -147,12 +159,29 @@ static void keep_tokens(struct metrics_file *file)
 	compared_run_add_fact(file->run, FACT_WORK, "tokens per step", text);
 }
 
+/* A last loss that is no number counts as a value that is not finite, when the steps were not counted. */
+static void keep_loss(const struct metrics_file *file)
+{
+	double not_finite = file->nan_steps + file->inf_steps;
+
+	if (file->is_loss_lost)
+		compared_run_add_missing(file->run, "final_loss", "it is NaN or infinite");
+	else
+		keep_value(file->run, "final_loss", file->loss);
+	keep_value(file->run, "not_finite", file->is_loss_lost && !(not_finite >= 1) ? 1 : not_finite);
+}
+
 static enum status keep_numbers(struct metrics_file *file, const char *path, struct error *err)
 {
 	struct compared_run *run = file->run;
 
-	if (!(file->median_s > 0) || !(file->count >= 1) || !(file->count < 1e12))
+	if (file->damage[0])
+		return error_set(err, STATUS_INPUT, "'%s' is damaged: %s", path, file->damage);
+	if (isnan(file->median_s) || isnan(file->count))
 		return error_set(err, STATUS_INPUT, "'%s' has no step times: perf.step_time.median and count", path);
+	if (file->median_s < 1e-9 || file->median_s > 1e9 || file->count < 1)
+		return error_set(err, STATUS_INPUT, "'%s' is damaged: %.0f steps of %.3g s", path, file->count,
+		                 file->median_s);
 	run->summary = (struct compared_summary){
 		.steps = (int64_t)file->count,
 		.median_ns = file->median_s * 1e9,
@@ -164,8 +193,7 @@ static enum status keep_numbers(struct metrics_file *file, const char *path, str
 	keep_value(run, "step_time_p95", file->p95_s * 1e9);
 	keep_value(run, "tokens_per_s", file->tokens_per_s);
 	keep_value(run, "device_memory", file->memory_mb > 0 ? file->memory_mb * MIB : NAN); /* 0: without a device */
-	keep_value(run, "not_finite", file->nan_steps + file->inf_steps);
-	keep_value(run, "final_loss", file->loss);
+	keep_loss(file);
 	return STATUS_OK;
 }
 
@@ -179,6 +207,7 @@ static enum status parse(struct compared_run *run, const char *text, size_t leng
 	buffer_init(&file.path, 1 << 16);
 	buffer_add_text(&file.path, "");
 	json_reader_init(&file.json, text, length);
+	file.json.takes_nan = true; /* of a loss that diverged: just the run to look at */
 	if (json_next(&file.json) != JSON_OBJECT_BEGIN || !read_object(&file) || json_next(&file.json) != JSON_END)
 		status = error_set(err, STATUS_INPUT, "'%s' is no whole metrics.json: %s at byte %zu", path,
 		                   file.json.problem ? file.json.problem : "not as expected", file.json.offset);

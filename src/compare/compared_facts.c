@@ -10,6 +10,7 @@
 #include "base/memory.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,8 +217,46 @@ static void read_shapes(struct compared_run *run, struct report *report)
 	table_release(&table);
 }
 
+/* ---- what is missing ---- */
+
+static bool is_loss(const struct table *ledger, int row)
+{
+	static const char *const kinds[] = {"dropped", "damaged", "torn tail", "missing tail"};
+	const char *kind = table_get(ledger, row, table_find_column(ledger, "what"))->text;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kind, kinds[i]))
+			return true;
+	return false;
+}
+
+/* A fact, so that a history keeps it: "events are missing (16722)", and how many more sentences there are. */
+static void read_damage(struct compared_run *run, struct report *report)
+{
+	const struct table *ledger = report_table(report, "ledger");
+	const char *first = NULL;
+	int64_t count = 0;
+	int rows = 0;
+
+	for (int row = 0; row < ledger->row_count; row++) {
+		if (!is_loss(ledger, row))
+			continue;
+		if (!rows++) {
+			first = table_get(ledger, row, table_find_column(ledger, "sentence"))->text;
+			count = table_get(ledger, row, table_find_column(ledger, "count"))->i;
+		}
+	}
+	if (rows > 1)
+		first = arena_printf(&run->arena, "%s (%" PRId64 "), and %d more", first, count, rows - 1);
+	else if (rows)
+		first = arena_printf(&run->arena, "%s (%" PRId64 ")", first, count);
+	if (first)
+		compared_run_add_fact(run, FACT_RECORDING, COMPARED_DAMAGE, first);
+}
+
 void compared_read_facts(struct compared_run *run, struct report *report)
 {
+	read_damage(run, report);
 	read_amounts(run, report);
 	read_noted(run, report->model);
 	read_shapes(run, report);

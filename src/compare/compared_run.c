@@ -90,8 +90,10 @@ static void read_created(struct compared_run *run, struct report *report)
 	}
 }
 
-static void read_steps(struct compared_run *run, const struct step_times *times)
+static void read_steps(struct compared_run *run, struct report *report)
 {
+	const struct step_times *times = &report->step_times;
+
 	for (uint32_t i = 0; i < times->job_count; i++) {
 		const struct job_step *job = &times->job[i];
 		struct compared_step *step = ADD(run, steps);
@@ -105,7 +107,7 @@ static void read_steps(struct compared_run *run, const struct step_times *times)
 		memcpy(step->phase_ns, job->phase_ns, sizeof(step->phase_ns));
 	}
 	if (!run->steps_count)
-		run->no_steps = arena_dup(&run->arena, step_times_empty_reason(times));
+		run->no_steps = arena_dup(&run->arena, report_reason(report, step_times_empty_reason(times)));
 }
 
 /* Leaves out the begin. Only where numbers rise: the tables of the rest are asked for by them. */
@@ -151,7 +153,6 @@ static const struct value_source {
 	{"peak_memory", "processes", "rss_peak_bytes", FOLD_LARGEST, "role", "trainer", true},
 	{"final_loss", "metrics", "last", FOLD_FIRST, "name", "loss", true},
 	{"not_finite", "metrics", "nan_count", FOLD_SUM, NULL, NULL, true},
-	{"cpu_contention", "counters", "mean", FOLD_FIRST, "name", "host.pressure.cpu.some_ratio", true},
 };
 
 static bool is_wanted(const struct table *table, int row, const struct value_source *source)
@@ -229,10 +230,33 @@ static void read_between(struct compared_run *run, const struct step_times *time
 		between_ns += (double)(span->last_ns - span->first_ns - span->steps_ns);
 		steps += span->complete + span->open - 1;
 	}
-	if (steps > 0)
+	if (compared_run_fact(run, COMPARED_DAMAGE))
+		compared_run_add_missing(run, "between_steps",
+		                         "the input is damaged: steps that are missing would be time between steps");
+	else if (steps > 0)
 		compared_run_add_value(run, "between_steps", between_ns / steps);
 	else
 		compared_run_add_missing(run, "between_steps", "fewer than two steps");
+}
+
+/* What competed for the machine is known by the second, not by the step: of the whole run also where steps are selected. */
+static void read_contention(struct compared_run *run, struct report *report)
+{
+	static const struct value_source source = {
+		"cpu_contention", "counters", "mean", FOLD_FIRST, "name", "host.pressure.cpu.some_ratio", true};
+	struct analysis_options options = report->options;
+	struct report whole;
+
+	if (!options.has_steps) {
+		read_value(run, report, &source);
+		return;
+	}
+	options.has_steps = false;
+	options.step_times = NULL;
+	options.launches = NULL;
+	report_init(&whole, report->model, &options, report->path);
+	read_value(run, &whole, &source);
+	report_release(&whole);
 }
 
 static void read_values(struct compared_run *run, struct report *report, bool is_whole)
@@ -261,10 +285,11 @@ void compared_run_init(struct compared_run *run, struct report *report)
 	run->name = arena_dup(&run->arena, report->name);
 	run->path = arena_dup(&run->arena, report->path);
 	read_created(run, report);
-	read_steps(run, &report->step_times);
+	read_steps(run, report);
 	cut_warm_up(run);
 	compared_read_facts(run, report);
 	read_values(run, report, true);
+	read_contention(run, report);
 	read_device_memory(run, report);
 	if (run->warm_up) {
 		options.has_steps = true;

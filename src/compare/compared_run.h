@@ -37,6 +37,9 @@ enum fact_kind {
 	FACT_RECORDING, /* what was recorded, and how */
 };
 
+/* Name of the fact that the input is damaged or lacks events; its value says how. Absent: it is whole. */
+#define COMPARED_DAMAGE "damage"
+
 struct compared_fact {
 	enum fact_kind kind;
 	const char *name;  /* "micro-batch", in words */

@@ -60,6 +60,7 @@ enum comparison_verdict_column {
 	COMPARISON_EXPLANATION,   /* what of `differences` explains the change; missing: nothing does */
 	COMPARISON_CAUSE,         /* the largest of `contributions`, in words; missing: none stands out */
 	COMPARISON_NEEDED,        /* what would settle it, in words; missing: it is settled */
+	COMPARISON_DAMAGE,        /* what is missing from the inputs, run by run; missing: they are whole */
 	COMPARISON_NOISE,         /* where the noise from run to run is known from, in words */
 	COMPARISON_METHOD,        /* how the intervals were computed, in words */
 	COMPARISON_BASE_RUNS,
@@ -78,6 +79,7 @@ enum compared_run_column {
 	RUNS_MEDIAN,  /* ns */
 	RUNS_ERROR,   /* standard error of it from its own steps, as a ratio */
 	RUNS_TREND,   /* change of the step time over the run that was removed, as a ratio; missing: there was none */
+	RUNS_DAMAGE,  /* what is missing from the input, in words; missing: it is whole */
 	RUNS_BLOCK,   /* steps that depend on each other: length of the blocks of the bootstrap */
 	RUNS_COLUMNS,
 };

@@ -24,6 +24,7 @@ struct compared_sides {
 	/* by comparison_add_differences() */
 	bool is_comparable;       /* nothing that matters is different */
 	bool is_same_work;        /* a step has the same to do */
+	bool wants_amount;        /* ... and would be compared if it were known how much */
 	enum step_amount amount;  /* what the first metric is per */
 	const char *work_changes; /* in words; NULL: none. Lives in comparison.differences */
 	/* by comparison_add_metrics() */

@@ -12,6 +12,7 @@
 
 #define SAME_AMOUNT 0.01 /* tokens per step that differ by less */
 #define LISTED 4
+#define MOST_IN_COMMON 0.02 /* of the time of operators, in two programs that have nothing to do with each other */
 
 static const char *const kind_names[] = {"work", "hardware", "software", "settings", "recording"};
 
@@ -156,6 +157,79 @@ static bool does_matter(const struct compared_fact *fact, const struct amounts *
 
 /* ---- rows ---- */
 
+/* ---- nothing in common ---- */
+
+static const char *part_name(const struct compared_part *part)
+{
+	return part->family ? part->family : part->name;
+}
+
+static bool has_part(const struct compared_run *run, const struct compared_part *wanted)
+{
+	for (size_t i = 0; i < run->parts_count; i++) {
+		const struct compared_part *part = &run->parts[i];
+
+		if (part->has_calls && !strcmp(part->level, wanted->level) &&
+		    !strcmp(part_name(part), part_name(wanted)))
+			return true;
+	}
+	return false;
+}
+
+struct overlap {
+	double whole_ns, common_ns;
+	const struct compared_part *costliest;
+};
+
+static struct overlap find_overlap(const struct compared_run *run, const struct compared_run *other, const char *level)
+{
+	struct overlap overlap = {0};
+
+	for (size_t i = 0; i < run->parts_count; i++) {
+		const struct compared_part *part = &run->parts[i];
+
+		if (!part->has_calls || strcmp(part->level, level) != 0 || !(part->ns > 0))
+			continue;
+		overlap.whole_ns += part->ns;
+		overlap.common_ns += has_part(other, part) ? part->ns : 0;
+		if (!overlap.costliest || part->ns > overlap.costliest->ns)
+			overlap.costliest = part;
+	}
+	return overlap;
+}
+
+/* What both sides do, and hardly anything of it is the same; true: a level was there to be looked at. */
+static bool is_foreign(const struct compared_sides *sides, const char *level, struct overlap *base, struct overlap *new)
+{
+	*base = find_overlap(&sides->runs[SIDE_BASE][0], &sides->runs[SIDE_NEW][0], level);
+	*new = find_overlap(&sides->runs[SIDE_NEW][0], &sides->runs[SIDE_BASE][0], level);
+	return base->costliest && new->costliest &&
+	       base->common_ns <= MOST_IN_COMMON * base->whole_ns &&new->common_ns <= MOST_IN_COMMON *new->whole_ns;
+}
+
+/* Another program: it calls no operator that the other calls. Where kernels were recorded on both sides, they have a say too: a
+ * compiled model has operators of its own, and kernels of the same kinds. */
+static void add_foreign(struct table *table, struct compared_sides *sides, const struct amounts *amounts)
+{
+	struct overlap base, new, base_kernels, new_kernels;
+	int row;
+
+	if (!is_foreign(sides, "operator", &base, &new) || (!is_foreign(sides, "kernel", &base_kernels, &new_kernels) &&
+	                                                    base_kernels.costliest && new_kernels.costliest))
+		return;
+	row = table_row(table);
+	table_set_text(table, row, DIFFERENCE_KIND, kind_names[FACT_WORK]);
+	table_set_text(table, row, DIFFERENCE_FACT, "operators");
+	table_set_text(table, row, DIFFERENCE_BASE, arena_printf(&table->arena, "%s, ...", base.costliest->name));
+	table_set_text(table, row, DIFFERENCE_NEW, arena_printf(&table->arena, "%s, ...", new.costliest->name));
+	table_set_missing(table, row, DIFFERENCE_RATIO, "not a number");
+	table_set_bool(table, row, DIFFERENCE_MATTERS, !amounts->is_known);
+	table_set_text(table, row, DIFFERENCE_MEANING, "the sides have none in common");
+	sides->is_comparable &= amounts->is_known;
+	sides->is_same_work &= amounts->is_known;
+	sides->wants_amount &= amounts->is_known;
+}
+
 static void add_row(struct table *table, struct compared_sides *sides, const struct compared_fact *fact,
                     const struct amounts *amounts)
 {
@@ -183,8 +257,10 @@ static void add_row(struct table *table, struct compared_sides *sides, const str
 	table_set_bool(table, row, DIFFERENCE_MATTERS, matters);
 	table_set_text(table, row, DIFFERENCE_MEANING, meaning_of(fact, amounts));
 	sides->is_comparable &= !matters;
-	if (fact->kind == FACT_WORK && (!is_amount(fact->name) || !amounts->is_known))
-		sides->is_same_work = false;
+	if (fact->kind != FACT_WORK || (is_amount(fact->name) && amounts->is_known))
+		return;
+	sides->wants_amount = is_amount(fact->name) && (sides->is_same_work || sides->wants_amount);
+	sides->is_same_work = false;
 }
 
 /* "micro-batch 2 -> 1, ..." of the rows of work */
@@ -223,6 +299,7 @@ void comparison_add_differences(struct table *table, struct compared_sides *side
 		for (size_t i = 0; i < first->facts_count; i++)
 			if ((int)first->facts[i].kind == kind)
 				add_row(table, sides, &first->facts[i], &amounts);
+	add_foreign(table, sides, &amounts);
 	sides->work_changes = describe_work(table);
 	if (!table->row_count)
 		table->empty = "nothing that was noted on both sides is different";

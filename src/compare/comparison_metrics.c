@@ -277,11 +277,19 @@ static double side_mean(const struct question *question, const struct compared_s
 	return exp(sum / (double)sides->count[side]);
 }
 
+static bool is_time(const struct metric *metric)
+{
+	return metric->source != FROM_VALUE && metric->source != FROM_COUNT;
+}
+
 static const char *judge(const struct question *question, const struct comparison_options *options)
 {
 	double ratio = expm1(question->estimate.change);
 	double low = expm1(question->estimate.low), high = expm1(question->estimate.high);
 	bool is_certain = question->outside < SURE;
+
+	if (question->estimate.is_single && is_time(question->metric))
+		return RESULT_INCONCLUSIVE;
 
 	if (is_certain && fabs(ratio) >= options->smallest) {
 		if (question->metric->better == BETTER_NEITHER)
@@ -300,6 +308,8 @@ static const char *explain(const struct question *question, const struct compari
 	const char *low = percent_text(arena, expm1(question->estimate.low));
 	const char *high = percent_text(arena, expm1(question->estimate.high));
 
+	if (question->estimate.is_single && is_time(question->metric))
+		return "of a run with one step it is not known how much its steps differ";
 	if (!strcmp(result, RESULT_INCONCLUSIVE))
 		return arena_printf(
 			arena, "anything from %s to %s is possible: neither is 0 ruled out nor a change of %.3g %%",
@@ -310,11 +320,6 @@ static const char *explain(const struct question *question, const struct compari
 		return arena_printf(arena, "certain, but less than %.3g %%: %s to %s", 100 * options->smallest, low,
 		                    high);
 	return arena_printf(arena, "a change of %.3g %% is ruled out: %s to %s", 100 * options->tolerance, low, high);
-}
-
-static bool is_time(const struct metric *metric)
-{
-	return metric->source != FROM_VALUE && metric->source != FROM_COUNT;
 }
 
 static void set_estimate(struct table *table, int row, const struct question *question,

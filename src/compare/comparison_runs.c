@@ -44,6 +44,10 @@ static const struct table_column columns[RUNS_COLUMNS] = {
                         .denominator = "the duration of the first step",
                         .definition = "change of the step time over the run that was taken out before steps were "
                                       "compared"},
+	[RUNS_DAMAGE] = {.name = "damage",
+                         .type = TABLE_TEXT,
+                         .definition = "what is missing from the input, as the ledger says it",
+                         .is_hidden = true},
 	[RUNS_BLOCK] = {.name = "block_steps",
                         .title = "block",
                         .type = TABLE_DOUBLE,
@@ -68,9 +72,15 @@ static void add_row(struct table *table, const struct compared_sides *sides, int
 		table_set_missing(table, row, RUNS_CREATED, "the input has no wall clock");
 	table_set_int(table, row, RUNS_STEPS, sides->has_level[side][i] ? (int64_t)level->run.steps : 0);
 	table_set_int(table, row, RUNS_SKIPPED, run->warm_up);
+	if (compared_run_fact(run, COMPARED_DAMAGE))
+		table_set_text(table, row, RUNS_DAMAGE, compared_run_fact(run, COMPARED_DAMAGE));
+	else
+		table_set_missing(table, row, RUNS_DAMAGE, "the input is whole");
 	if (!sides->has_level[side][i]) {
 		for (int column = RUNS_MEDIAN; column < RUNS_COLUMNS; column++)
-			table_set_missing(table, row, column, run->no_steps ? run->no_steps : "no step was completed");
+			if (column != RUNS_DAMAGE)
+				table_set_missing(table, row, column,
+				                  run->no_steps ? run->no_steps : "no step was completed");
 		return;
 	}
 	table_set_double(table, row, RUNS_MEDIAN, exp(level->run.level));

@@ -55,6 +55,9 @@ static const struct table_column columns[COMPARISON_COLUMNS] = {
                               .type = TABLE_TEXT,
                               .definition = "where most of the difference comes from"},
 	[COMPARISON_NEEDED] = {.name = "needed", .type = TABLE_TEXT, .definition = "what would settle it"},
+	[COMPARISON_DAMAGE] = {.name = "damage",
+                               .type = TABLE_TEXT,
+                               .definition = "what is missing from the inputs: it may look like a difference"},
 	[COMPARISON_NOISE] = {.name = "noise",
                               .type = TABLE_TEXT,
                               .definition = "how much runs differ from each other, and how that is known"},
@@ -164,6 +167,12 @@ static const char *sentence_of(const struct comparison *comparison, const struct
 		                    "the work per step changed: %s; %s takes %s (%s), but it is not the same step",
 		                    sides->work_changes ? sides->work_changes : "", subject(sides),
 		                    times(metrics, arena), percent_text(arena, ratio));
+	if (!strcmp(result, RESULT_INCONCLUSIVE) && sides->first.is_single)
+		return arena_printf(
+			arena,
+			"cannot tell: %s takes %s (%s), but of a run with one step it is not known how much "
+			"its steps differ",
+			subject(sides), times(metrics, arena), percent_text(arena, ratio));
 	if (!strcmp(result, RESULT_INCONCLUSIVE))
 		return arena_printf(arena, "cannot tell: %s takes %s, but anything from %s is possible%s",
 		                    subject(sides), times(metrics, arena), range(sides, arena),
@@ -256,6 +265,9 @@ static const char *cause_of(const struct comparison *comparison, const struct co
 
 /* ---- how sure ---- */
 
+#define AMOUNT_NEEDED                                                                                                  \
+	"the amount of work per step on both sides: stepscope.step(tokens=...) in Python, stepscope_step_tokens() in C"
+
 static const char *needed_of(const struct comparison *comparison, const struct compared_sides *sides,
                              struct arena *arena)
 {
@@ -264,6 +276,10 @@ static const char *needed_of(const struct comparison *comparison, const struct c
 	const struct table_cell *steps = table_get(metrics, 0, METRIC_NEEDED_STEPS);
 	double percent = 100 * sides->options->tolerance;
 
+	if (!strcmp(text_of(metrics, 0, METRIC_RESULT), RESULT_NOT_COMPARABLE))
+		return sides->wants_amount ? AMOUNT_NEEDED : NULL;
+	if (sides->has_first && sides->first.is_single)
+		return "more than one step of each run, or four runs together";
 	if (!runs->has_value)
 		return NULL;
 	if (runs->i > MANY_RUNS)
@@ -278,6 +294,29 @@ static const char *needed_of(const struct comparison *comparison, const struct c
 	                    " runs a side, made in turns (base, new, base, new), would tell a change of "
 	                    "%.3g %% from none",
 	                    runs->i, percent);
+}
+
+/* "new 'cut': events are missing (16722)": the first of each side's runs that is damaged, and how many more. */
+static const char *damage_of(const struct compared_sides *sides, struct arena *arena)
+{
+	static const char *const names[] = {"base", "new"};
+	const char *list = NULL;
+
+	for (int side = 0; side < SIDES; side++) {
+		int damaged = 0;
+
+		for (size_t i = 0; i < sides->count[side]; i++) {
+			const struct compared_run *run = &sides->runs[side][i];
+			const char *damage = compared_run_fact(run, COMPARED_DAMAGE);
+
+			if (damage && !damaged++)
+				list = arena_printf(arena, "%s%s%s '%.60s': %.200s", list ? list : "", list ? "; " : "",
+				                    names[side], run->name, damage);
+		}
+		if (damaged > 1)
+			list = arena_printf(arena, "%s, and %d more runs of this side", list, damaged - 1);
+	}
+	return list;
 }
 
 static const char *assumption_of(const struct estimate *first)
@@ -376,7 +415,9 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	set_or_missing(table, COMPARISON_EXPLANATION, explanation_of(comparison, sides, arena),
 	               "nothing that was noted on both sides does");
 	set_or_missing(table, COMPARISON_CAUSE, cause_of(comparison, sides, arena), "nothing stands out");
-	set_or_missing(table, COMPARISON_NEEDED, needed_of(comparison, sides, arena), "it is settled");
+	set_or_missing(table, COMPARISON_NEEDED, needed_of(comparison, sides, arena),
+	               sides->is_same_work ? "it is settled" : "more runs do not settle it: the work is not the same");
+	set_or_missing(table, COMPARISON_DAMAGE, damage_of(sides, arena), "the inputs are whole");
 	set_or_missing(table, COMPARISON_NOISE, contended_noise(sides, noise_of(sides, arena), arena), not_measured);
 	set_or_missing(table, COMPARISON_METHOD, method_of(sides), not_measured);
 	table_set_int(table, 0, COMPARISON_BASE_RUNS, (int64_t)sides->count[SIDE_BASE]);

@@ -207,6 +207,7 @@ static double assumed_variance(struct estimate *estimate, const struct run_level
 	double contended = run->contended > CONTENDED_SHARE ? CONTENDED_NOISE * run->contended : 0;
 
 	estimate->is_few |= run->is_few;
+	estimate->is_single |= run->steps == 1;
 	estimate->is_uneven |= run->uneven > assumed_noise;
 	estimate->is_contended |= contended > assumed_noise;
 	return assumed_noise * assumed_noise + run->uneven * run->uneven + contended * contended;

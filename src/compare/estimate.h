@@ -53,6 +53,7 @@ struct estimate {
 	double noise;                 /* standard deviation from run to run */
 	bool is_uneven, is_contended; /* the assumed noise is larger because of that */
 	bool is_few;
+	bool is_single;      /* a run of one step: nothing tells how much steps differ */
 	size_t needed_runs;  /* a side, in turns when they were; to tell `wanted` from none in 19 of 20 cases */
 	size_t needed_steps; /* a run, when that is enough; 0: more steps do not help */
 };

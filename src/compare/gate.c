@@ -98,7 +98,7 @@ void gate_init(struct gate *gate, const struct comparison *comparison, const str
 	if (limits)
 		limits_check(limits, comparison, &gate->limits);
 	else
-		table_init(&gate->limits, "limits", "Limits", "none were given");
+		limits_none(&gate->limits);
 	decide_limits(gate);
 	if (rule == GATE_NEVER)
 		return;

@@ -219,6 +219,30 @@ static const char *reason_of(const struct check *check, int column)
 	return cell->has_value ? cell->text : NULL;
 }
 
+static bool is_time(const char *metric)
+{
+	static const char *const names[] = {"step_time", "time_per_token", "time_per_sample", "tokens_per_s"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(names[i], metric))
+			return true;
+	}
+	return false;
+}
+
+/* Of times the comparison itself knows whether they can be compared: for the same amount of work. Nothing else can. */
+static bool has_other_work(const struct check *check)
+{
+	const struct table *differences = &check->comparison->differences;
+
+	for (int row = 0; row < differences->row_count; row++) {
+		if (!strcmp(table_get(differences, row, DIFFERENCE_KIND)->text, "work") &&
+		    table_get(differences, row, DIFFERENCE_MATTERS)->b)
+			return !is_time(table_get(metrics_of(check), check->metric, METRIC_NAME)->text);
+	}
+	return false;
+}
+
 /* What the comparison says against judging this metric at all. True: the row is done. */
 static bool is_settled(const struct check *check)
 {
@@ -230,6 +254,10 @@ static bool is_settled(const struct check *check)
 
 	if (!result || !strcmp(result, RESULT_NOT_MEASURED)) {
 		set_result(check, LIMIT_NOT_MEASURED, reason ? reason : "it was not measured");
+		return true;
+	}
+	if (has_other_work(check)) {
+		set_result(check, LIMIT_NOT_COMPARABLE, "the work per step is not the same");
 		return true;
 	}
 	if (!strcmp(result, RESULT_NOT_COMPARABLE)) {
@@ -384,6 +412,13 @@ static void check_memory_mb(const struct limits *limits, const struct comparison
 		return;
 	change = change_of(&check, base / MIB);
 	judge(&check, &change, limits->values[LIMIT_MEMORY_MB], "increased", "MiB", LIMIT_BROKEN);
+}
+
+void limits_none(struct table *checked)
+{
+	table_init(checked, "limits", "Limits", "how much worse the new side may be, and whether it is");
+	table_columns(checked, columns, CHECKED_COLUMNS);
+	checked->empty = "no limits were given: --tier, --thresholds";
 }
 
 void limits_check(const struct limits *limits, const struct comparison *comparison, struct table *checked)

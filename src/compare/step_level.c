@@ -82,6 +82,11 @@ static double contention(const struct compared_run *run)
 	return value && value->has_value ? value->value : 0;
 }
 
+static double with_assumed_scatter(double error, size_t steps)
+{
+	return steps < FEW_STEPS ? fmax(error, ASSUMED_SCATTER / sqrt((double)steps)) : error;
+}
+
 double step_level_error(const struct step_level *level, const struct compared_run *run, enum resample_what what)
 {
 	size_t count = run->steps_count;
@@ -100,7 +105,7 @@ double step_level_error(const struct step_level *level, const struct compared_ru
 		middle = quantile(durations, count, what == RESAMPLE_P95 ? 0.95 : what == RESAMPLE_P01 ? 0.01 : 0.5);
 	}
 	free(durations);
-	return middle > 0 ? error / middle : 0;
+	return with_assumed_scatter(middle > 0 ? error / middle : 0, count);
 }
 
 /* Of an input that holds no steps, but what was made of them. */
@@ -111,8 +116,10 @@ static bool take_summary(struct step_level *level, const struct compared_summary
 	memset(level, 0, sizeof(*level));
 	if (divisor <= 0)
 		return false;
-	level->run = (struct run_level){
-		.level = log(summary->median_ns / divisor), .error = summary->error, .steps = (size_t)summary->steps};
+	level->run = (struct run_level){.level = log(summary->median_ns / divisor),
+	                                .error = with_assumed_scatter(summary->error, (size_t)summary->steps),
+	                                .is_few = summary->steps < FEW_STEPS,
+	                                .steps = (size_t)summary->steps};
 	level->block = 1;
 	return true;
 }
@@ -136,10 +143,9 @@ bool step_level_compute(struct step_level *level, const struct compared_run *run
 	}
 	remove_trend(level, logarithms, count);
 	level->block = resample_block(logarithms, count);
-	level->run.error = resample_error(logarithms, count, level->block, RESAMPLE_MEDIAN);
+	level->run.error = with_assumed_scatter(resample_error(logarithms, count, level->block, RESAMPLE_MEDIAN),
+	                                        count);
 	level->run.is_few = count < FEW_STEPS;
-	if (level->run.is_few)
-		level->run.error = fmax(level->run.error, ASSUMED_SCATTER / sqrt((double)count));
 	level->run.uneven = unevenness(logarithms, count);
 	sort_doubles(logarithms, count);
 	level->run.level = quantile(logarithms, count, 0.5);

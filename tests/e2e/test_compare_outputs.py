@@ -127,7 +127,7 @@ def test_benchmark_action_reads_the_numbers(tmp_path):
     (1, [], 0), (1.3, [], 1), (1.3, ["--fail-on", "never"], 0), (1, ["--tier", "nightly"], 5),  # too few steps for that tier
     (1, ["--tier", "default"], 0), (1.3, ["--tier", "default"], 1), (1.3, ["--tier", "default", "--fail-on", "never"], 0),
     (1.1, ["--tier", "default"], 5), (0.7, ["--tier", "default"], 0), (1, ["--tier", "fast"], 2), (1, ["--fail-on", "x"], 2),
-    (1, ["--fail-on", "limits"], 2), (1, ["--thresholds", "nosuch.yaml"], 3), (1, ["--baseline", "last"], 2)])
+    (1, ["--fail-on", "limits"], 2), (1, ["--thresholds", "nosuch.yaml"], 3), (1.3, ["--baseline", "last"], 2)])
 def test_exit_status(tmp_path, factor, arguments, expected):
     base, new = trace(tmp_path / "base.json", 1), trace(tmp_path / "new.json", factor)
     done = compare(tmp_path, base, new, *arguments, XDG_DATA_HOME=tmp_path)

@@ -12,6 +12,7 @@
 #include "compare/comparison.h"
 
 #include "base/memory.h"
+#include "hand_model.h"
 #include "near.h"
 
 #include <string.h>
@@ -301,6 +302,113 @@ static void the_other_metrics_share_their_chance_of_error(void **state)
 		compared_run_release(&runs[i]);
 }
 
+static void programs_without_a_common_operator_are_not_comparable(void **state)
+{
+	struct pair pair;
+
+	make_run(&pair.base, 10, 0);
+	make_run(&pair.new, 6, 0);
+	add_part(&pair.base, "operator", "matmul", NULL, 8);
+	add_part(&pair.base, "operator", "copy", NULL, 0.1);
+	add_part(&pair.new, "operator", "aten::conv2d", NULL, 5);
+	add_part(&pair.new, "operator", "copy", NULL, 0.05);
+	compare(&pair);
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_NOT_COMPARABLE);
+	assert_non_null(strstr(verdict_text(&pair, COMPARISON_SENTENCE), "operators matmul, ... -> aten::conv2d"));
+	assert_null(verdict_text(&pair, COMPARISON_NEEDED));
+	release(&pair);
+}
+
+/* As a compiled model beside the same model that is not. */
+static void other_operators_with_the_same_kernels_are_comparable(void **state)
+{
+	struct pair pair;
+
+	make_run(&pair.base, 10, 0);
+	make_run(&pair.new, 6, 0);
+	add_part(&pair.base, "operator", "aten::mm", NULL, 8);
+	add_part(&pair.base, "kernel", "sgemm_128", "matrix products", 8);
+	add_part(&pair.new, "operator", "CompiledFunction", NULL, 5);
+	add_part(&pair.new, "kernel", "sgemm_64", "matrix products", 5);
+	compare(&pair);
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_IMPROVEMENT);
+	release(&pair);
+}
+
+static void one_step_a_side_decides_nothing(void **state)
+{
+	struct pair pair;
+
+	make_run(&pair.base, 10, 0);
+	make_run(&pair.new, 20, 0);
+	pair.base.steps_count = pair.new.steps_count = 1;
+	compare(&pair);
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_INCONCLUSIVE);
+	assert_non_null(strstr(verdict_text(&pair, COMPARISON_SENTENCE), "a run with one step"));
+	assert_string_equal(result_of(&pair, "step_time_mean"), RESULT_INCONCLUSIVE);
+	release(&pair);
+}
+
+/* The same 5 % from step to step for each number of the steps. */
+static void few_steps_are_as_uncertain_in_their_mean(void **state)
+{
+	struct pair pair;
+	int mean;
+
+	make_run(&pair.base, 10, 0);
+	make_run(&pair.new, 10.4, 0);
+	pair.base.steps_count = pair.new.steps_count = 2;
+	compare(&pair);
+	mean = comparison_metric(&pair.comparison, "step_time_mean");
+	assert_string_equal(result_of(&pair, "step_time_mean"), RESULT_INCONCLUSIVE);
+	assert_double_equal(table_get(&pair.comparison.metrics, mean, METRIC_HIGH)->d,
+	                    table_get(&pair.comparison.metrics, 0, METRIC_HIGH)->d, 0.005);
+	release(&pair);
+}
+
+/* ---- runs that were read ---- */
+
+static void read_run(struct compared_run *run, bool has_steps)
+{
+	const struct analysis_options options = {.has_steps = has_steps, .first_step = 2, .last_step = 3};
+	struct report report;
+	struct model model;
+
+	hand_model_init(&model);
+	model_add_value(&model, 0, intern_add(&model.strings, "host.pressure.cpu.some_ratio"), false, 0, 0.5);
+	report_init(&report, &model, &options, "run");
+	compared_run_init(run, &report);
+	report_release(&report);
+	model_release(&model);
+}
+
+static void what_competed_is_known_of_a_part_of_the_run_too(void **state)
+{
+	for (int has_steps = 0; has_steps < 2; has_steps++) {
+		struct compared_run run;
+
+		read_run(&run, has_steps);
+		assert_int_equal(run.steps_count, has_steps ? 2 : 5);
+		assert_non_null(compared_run_value(&run, "cpu_contention"));
+		assert_double_equal(compared_run_value(&run, "cpu_contention")->value, 0.5, 1e-9);
+		compared_run_release(&run);
+	}
+}
+
+static void what_is_missing_from_a_side_is_said(void **state)
+{
+	struct pair pair;
+
+	read_run(&pair.base, false);
+	read_run(&pair.new, false);
+	pair.new.facts_count = 0;
+	compare(&pair);
+	assert_string_equal(verdict_text(&pair, COMPARISON_DAMAGE),
+	                    "base 'run': events were dropped because the buffer was full (7)");
+	assert_false(compared_run_value(&pair.base, "between_steps")->has_value);
+	release(&pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +424,12 @@ int main(void)
 		cmocka_unit_test(a_run_without_steps_is_not_measured),
 		cmocka_unit_test(on_a_contended_machine_the_fastest_steps_tell),
 		cmocka_unit_test(the_other_metrics_share_their_chance_of_error),
+		cmocka_unit_test(programs_without_a_common_operator_are_not_comparable),
+		cmocka_unit_test(other_operators_with_the_same_kernels_are_comparable),
+		cmocka_unit_test(one_step_a_side_decides_nothing),
+		cmocka_unit_test(few_steps_are_as_uncertain_in_their_mean),
+		cmocka_unit_test(what_competed_is_known_of_a_part_of_the_run_too),
+		cmocka_unit_test(what_is_missing_from_a_side_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,6 +174,29 @@ static void bad_documents_are_refused(void **state)
 	assert_int_equal(read_all("\0", 1, NULL), JSON_ERROR);
 }
 
+static void numbers_of_python_are_taken_when_asked_for(void **state)
+{
+	static const char text[] = "[NaN, Infinity,-Infinity, 1]",
+			  cut[] = "[Infinit", *const expected[] = {"NaN", "Infinity", "-Infinity", "1"};
+	struct sample sample;
+
+	sample_init(&sample, text, sizeof(text) - 1);
+	sample.reader.takes_nan = true;
+	assert_int_equal(json_next(&sample.reader), JSON_ARRAY_BEGIN);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(json_next(&sample.reader), JSON_NUMBER);
+		assert_string_equal(sample.reader.text.data, expected[i]);
+	}
+	assert_int_equal(json_next(&sample.reader), JSON_ARRAY_END);
+	assert_int_equal(json_next(&sample.reader), JSON_END);
+	sample_release(&sample);
+	sample_init(&sample, cut, sizeof(cut) - 1);
+	sample.reader.takes_nan = true;
+	assert_int_equal(json_next(&sample.reader), JSON_ARRAY_BEGIN);
+	assert_int_equal(json_next(&sample.reader), JSON_ERROR);
+	sample_release(&sample);
+}
+
 static void every_cut_of_a_document_is_refused(void **state)
 {
 	static const char text[] = "{\"a\": [1, -2.5e+3, true, false, null], \"b\\u00e9\": \"\\ud83d\\ude00\\n\"}";
@@ -328,6 +351,7 @@ int main(void)
 		cmocka_unit_test(a_document_comes_token_by_token),
 		cmocka_unit_test(good_documents_are_accepted),
 		cmocka_unit_test(bad_documents_are_refused),
+		cmocka_unit_test(numbers_of_python_are_taken_when_asked_for),
 		cmocka_unit_test(every_cut_of_a_document_is_refused),
 		cmocka_unit_test(errors_carry_the_offset),
 		cmocka_unit_test(strings_come_unescaped),

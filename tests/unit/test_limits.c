@@ -210,6 +210,26 @@ static void other_hardware_is_not_judged(void **state)
 	release_pair(&pair);
 }
 
+static void memory_of_other_work_is_not_judged(void **state)
+{
+	struct pair pair;
+	struct limits limits;
+	struct error err = {0};
+
+	limits_init(&limits, "default");
+	make_run(&pair.runs[0], 200, 1, 0.001);
+	make_run(&pair.runs[1], 200, 1.9, 0.001);
+	compared_run_add_fact(&pair.runs[0], FACT_WORK, "batch_size", "4");
+	compared_run_add_fact(&pair.runs[1], FACT_WORK, "batch_size", "8");
+	comparison_init(&pair.comparison, &pair.runs[0], 1, &pair.runs[1], 1, &comparison_defaults);
+	gate_init(&pair.gate, &pair.comparison, &limits, GATE_LIMITS);
+	assert_string_equal(result_of(&pair, "step_time"), LIMIT_NOT_COMPARABLE);
+	assert_string_equal(result_of(&pair, "peak_memory"), LIMIT_NOT_COMPARABLE);
+	assert_string_equal(result_of(&pair, "peak_memory_mib"), LIMIT_NOT_COMPARABLE);
+	assert_int_equal(gate_status(&pair.gate, &err), STATUS_INCONCLUSIVE);
+	release_pair(&pair);
+}
+
 static void not_finite_values_break_their_limit(void **state)
 {
 	struct pair pair;
@@ -240,6 +260,7 @@ int main(void)
 		cmocka_unit_test(the_gate_follows_the_rule),
 		cmocka_unit_test(too_few_steps_are_no_ground),
 		cmocka_unit_test(other_hardware_is_not_judged),
+		cmocka_unit_test(memory_of_other_work_is_not_judged),
 		cmocka_unit_test(not_finite_values_break_their_limit),
 	};
 
