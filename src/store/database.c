@@ -7,12 +7,12 @@
 #include "base/text.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 /* SQLite quotes the file in what it says: anything may be in it. */
-static enum status damaged(const struct history *history, struct error *err)
+enum status database_damaged(const struct history *history, const char *said, struct error *err)
 {
-	const char *said = sqlite3_errmsg(history->database);
 	struct buffer clean;
 
 	buffer_init(&clean, 1 << 16);
@@ -55,7 +55,7 @@ enum status database_error(const struct history *history, struct error *err)
 		return error_set(err, STATUS_IO, "cannot write the run history '%s': %s", history->path,
 		                 sqlite3_errmsg(history->database));
 	default: /* no such table, wrong type: not what we wrote */
-		return damaged(history, err);
+		return database_damaged(history, sqlite3_errmsg(history->database), err);
 	}
 }
 
@@ -147,6 +147,23 @@ enum status database_change(const struct history *history, struct error *err, co
 	while (database_step(history, &statement, &status, err))
 		;
 	return status;
+}
+
+/* SQLite keeps any type in any column. */
+bool database_has_numbers(const struct history *history, sqlite3_stmt *statement, int first, int count,
+                          enum status *status, struct error *err)
+{
+	for (int column = first; column < first + count; column++) {
+		int type = sqlite3_column_type(statement, column);
+		char said[80];
+
+		if (type == SQLITE_NULL || type == SQLITE_INTEGER || type == SQLITE_FLOAT)
+			continue;
+		snprintf(said, sizeof(said), "'%.40s' of a run is no number", sqlite3_column_name(statement, column));
+		*status = database_damaged(history, said, err);
+		return false;
+	}
+	return true;
 }
 
 const char *database_text(struct history *history, sqlite3_stmt *statement, int column)

@@ -10,6 +10,8 @@
 
 #include <sqlite3.h>
 
+/* The file is not as we wrote it: STATUS_INPUT. */
+enum status database_damaged(const struct history *history, const char *said, struct error *err);
 /* What SQLite's last error means to the user of a history. */
 enum status database_error(const struct history *history, struct error *err);
 
@@ -30,6 +32,10 @@ bool database_step(const struct history *history, sqlite3_stmt **statement, enum
 /* Prepares, runs to the end, finishes. */
 enum status database_change(const struct history *history, struct error *err, const char *sql, const char *types,
                             ...) MUST_CHECK;
+
+/* False: one of these columns of the row is neither a number nor NULL, which is damage; status is set. */
+bool database_has_numbers(const struct history *history, sqlite3_stmt *statement, int first, int count,
+                          enum status *status, struct error *err);
 
 /* "" for NULL; in the history's arena. */
 const char *database_text(struct history *history, sqlite3_stmt *statement, int column);

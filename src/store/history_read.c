@@ -192,7 +192,7 @@ static enum status add_numbers(struct history *history, struct table *runs, int 
 		const char *reason = (const char *)sqlite3_column_text(statement, 2);
 		int column = key ? table_find_column(runs, key) : -1;
 
-		if (column < LIST_COLUMNS)
+		if (!database_has_numbers(history, statement, 1, 1, &status, err) || column < LIST_COLUMNS)
 			continue;
 		if (sqlite3_column_type(statement, 1) != SQLITE_NULL)
 			table_set_double(runs, row, column, sqlite3_column_double(statement, 1));

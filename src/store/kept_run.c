@@ -5,8 +5,10 @@
  */
 #include "store/database.h"
 
+#include "base/crc32c.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *const kinds[] = {
@@ -15,6 +17,56 @@ static const char *const kinds[] = {
 };
 
 #define KIND_COUNT (int)(sizeof(kinds) / sizeof(kinds[0]))
+
+/* ---- checksum ---- */
+
+/* The last ones, when there are many. */
+static size_t first_kept(const struct compared_run *run)
+{
+	return run->steps_count > HISTORY_STEPS ? run->steps_count - HISTORY_STEPS : 0;
+}
+
+/* As SQLite gives it back: without NaN and without a sign of 0. */
+static uint32_t sum_number(uint32_t sum, bool has_value, double value)
+{
+	const char is_known = has_value && !isnan(value);
+
+	value = is_known ? value + 0.0 : 0;
+	return crc32c(crc32c(sum, &is_known, 1), &value, sizeof(value));
+}
+
+static uint32_t sum_text(uint32_t sum, const char *text)
+{
+	return crc32c(sum, text, strlen(text) + 1);
+}
+
+static uint32_t sum_step(uint32_t sum, const struct compared_step *step)
+{
+	sum = sum_number(sum, true, (double)step->number);
+	sum = sum_number(sum, true, step->dur_ns);
+	sum = sum_number(sum, step->has_tokens, step->tokens);
+	sum = sum_number(sum, step->has_samples, step->samples);
+	for (int phase = 0; phase < PHASE_COUNT; phase++)
+		sum = sum_number(sum, true, step->phase_ns[phase]);
+	return sum;
+}
+
+/* Of its numbers. A file can be damaged and still be a database. */
+static uint32_t sum_run(const struct compared_run *run)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = first_kept(run); i < run->steps_count; i++)
+		sum = sum_step(sum, &run->steps[i]);
+	for (size_t i = 0; i < run->values_count; i++)
+		sum = sum_number(sum_text(sum, run->values[i].name), run->values[i].has_value, run->values[i].value);
+	for (size_t i = 0; i < run->parts_count; i++) {
+		sum = sum_text(sum_text(sum, run->parts[i].level), run->parts[i].name);
+		sum = sum_number(sum, true, run->parts[i].ns);
+		sum = sum_number(sum, run->parts[i].has_calls, run->parts[i].calls);
+	}
+	return sum;
+}
 
 /* ---- writing ---- */
 
@@ -81,13 +133,12 @@ static bool write_step(sqlite3_stmt *statement, const struct compared_step *step
 static enum status write_steps(const struct history *history, int64_t number, const struct compared_run *run,
                                struct error *err)
 {
-	size_t first = run->steps_count > HISTORY_STEPS ? run->steps_count - HISTORY_STEPS : 0;
 	sqlite3_stmt *statement = NULL;
 	enum status status = database_prepare(history, &statement, err,
 	                                      "INSERT INTO steps VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "i",
 	                                      number);
 
-	for (size_t i = first; i < run->steps_count && !status; i++) {
+	for (size_t i = first_kept(run); i < run->steps_count && !status; i++) {
 		if (!write_step(statement, &run->steps[i], (int64_t)i))
 			status = database_error(history, err);
 	}
@@ -101,7 +152,10 @@ enum status kept_run_write(const struct history *history, int64_t number, const 
 	if (write_facts(history, number, run, err) || write_values(history, number, run, err) ||
 	    write_parts(history, number, run, err))
 		return err->status;
-	return write_steps(history, number, run, err);
+	if (write_steps(history, number, run, err))
+		return err->status;
+	return database_change(history, err, "INSERT INTO numbers VALUES(?, 'checksum', ?, NULL)", "id", number,
+	                       (double)sum_run(run));
 }
 
 /* ---- reading ---- */
@@ -128,6 +182,8 @@ static enum status read_head(struct history *history, int64_t number, struct com
 		"SELECT created, created_ns, no_steps, warm_up, warm_up_reason FROM runs WHERE run = ?", "i", number);
 
 	while (database_step(history, &statement, &status, err)) {
+		database_has_numbers(history, statement, 1, 1, &status, err);
+		database_has_numbers(history, statement, 3, 1, &status, err);
 		run->created = own_text(run, statement, 0);
 		run->has_created = sqlite3_column_type(statement, 1) != SQLITE_NULL;
 		run->created_ns = sqlite3_column_int64(statement, 1);
@@ -164,6 +220,8 @@ static enum status read_values(struct history *history, int64_t number, struct c
 	                                      "i", number);
 
 	while (database_step(history, &statement, &status, err)) {
+		if (!database_has_numbers(history, statement, 1, 1, &status, err))
+			continue;
 		if (sqlite3_column_type(statement, 1) != SQLITE_NULL)
 			compared_run_add_value(run, text_of(statement, 0), sqlite3_column_double(statement, 1));
 		else
@@ -189,7 +247,8 @@ static enum status read_parts(struct history *history, int64_t number, struct co
 			.calls = sqlite3_column_double(statement, 4),
 		};
 
-		compared_run_add_part(run, &part);
+		if (database_has_numbers(history, statement, 3, 2, &status, err))
+			compared_run_add_part(run, &part);
 	}
 	return status;
 }
@@ -231,7 +290,23 @@ static enum status read_steps(struct history *history, int64_t number, struct co
 	while (database_step(history, &statement, &status, err)) {
 		const struct compared_step step = step_of(statement);
 
-		add_step(run, &step);
+		if (database_has_numbers(history, statement, 0, 4 + PHASE_COUNT, &status, err))
+			add_step(run, &step);
+	}
+	return status;
+}
+
+/* Versions before this one kept no sum. */
+static enum status check_sum(const struct history *history, int64_t number, const struct compared_run *run,
+                             struct error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	enum status status = database_prepare(
+		history, &statement, err, "SELECT value FROM numbers WHERE run = ? AND key = 'checksum'", "i", number);
+
+	while (database_step(history, &statement, &status, err)) {
+		if (sqlite3_column_int64(statement, 0) != (int64_t)sum_run(run))
+			status = database_damaged(history, "a number of the run is not the one that was kept", err);
 	}
 	return status;
 }
@@ -242,7 +317,7 @@ enum status kept_run_read(struct history *history, int64_t number, struct compar
 	arena_init(&run->arena, 0);
 	if (!read_head(history, number, run, err) && !read_facts(history, number, run, err) &&
 	    !read_values(history, number, run, err) && !read_parts(history, number, run, err) &&
-	    !read_steps(history, number, run, err))
+	    !read_steps(history, number, run, err) && !check_sum(history, number, run, err))
 		return STATUS_OK;
 	compared_run_release(run);
 	return err->status;
