@@ -28,6 +28,7 @@ struct scan {
 	struct kineto_tokens *tokens;
 	const struct kineto_import *import;
 	uint8_t *classes; /* by string: 1 + enum token_class */
+	bool *is_around; /* by span: an operator with the loop's own work in it, so it is a range of the user's; find_around() */
 	struct open_span *open;
 	uint32_t depth, capacity, hidden, optimizers;
 	size_t pending; /* an operator that could have made a node of a graph: it did when the next number is higher */
@@ -203,9 +204,9 @@ static void note_inside(struct scan *scan, enum token_class class)
 		scan->tokens->records[open->node].is_training = true;
 }
 
-static void take_span(struct scan *scan, const struct staged_span *span)
+static void take_span(struct scan *scan, const struct staged_span *span, bool is_around)
 {
-	enum token_class class = class_of(scan, span);
+	enum token_class class = is_around ? CLASS_OTHER : class_of(scan, span);
 	int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
 	leave(scan, span->start_ns);
 	if (scan->depth && end_ns > scan->open[scan->depth - 1].end_ns)
@@ -222,8 +223,11 @@ static void take_span(struct scan *scan, const struct staged_span *span)
 		add_range(scan, span, push(scan, end_ns));
 		return;
 	}
-	if (class == CLASS_SAMPLER)
+	if (class == CLASS_SAMPLER) { /* nor what it calls */
+		push(scan, end_ns)->hides = true;
+		scan->hidden++;
 		return;
+	}
 	size_t record = add_record(scan, token_of(class), span->start_ns, end_ns);
 	scan->tokens->records[record].is_training = class == CLASS_ACCUMULATE;
 	if (class == CLASS_OP)
@@ -234,6 +238,41 @@ static void take_span(struct scan *scan, const struct staged_span *span)
 	open->node = class == CLASS_NODE ? record : NO_RECORD;
 	scan->optimizers += open->is_optimizer;
 	scan->hidden += open->hides;
+}
+
+/* ---- annotations that are operators ---- */
+
+static bool is_of_loop(enum token_class class)
+{
+	return class == CLASS_OPTIMIZER || class == CLASS_ZERO_GRAD || class == CLASS_DATA;
+}
+
+/* PyTorch up to 1.10 writes what a program annotates as operators. No operator calls an optimizer or asks for a batch. */
+static void find_around(struct scan *scan, const struct staged_track *track)
+{
+	struct open_operator {
+		int64_t end_ns;
+		uint32_t span;
+	} *open = NULL;
+	uint32_t depth = 0, capacity = 0;
+	scan->is_around = memory_resize(NULL, (size_t)track->count + 1, sizeof *scan->is_around);
+	memset(scan->is_around, 0, track->count + 1);
+	for (uint32_t i = 0; i < track->count; i++) {
+		const struct staged_span *span = &track->spans[i];
+		enum token_class class = class_of(scan, span);
+		while (depth && open[depth - 1].end_ns <= span->start_ns)
+			depth--;
+		for (uint32_t k = depth; is_of_loop(class) && k && !scan->is_around[open[k - 1].span]; k--)
+			scan->is_around[open[k - 1].span] = true;
+		if (class != CLASS_OP || span->dur_ns <= 0)
+			continue;
+		if (depth == capacity) {
+			capacity = capacity ? 2 * capacity : 64;
+			open = memory_resize(open, capacity, sizeof *open);
+		}
+		open[depth++] = (struct open_operator){span->start_ns + span->dur_ns, i};
+	}
+	free(open);
 }
 
 /* ---- other threads ---- */
@@ -283,11 +322,13 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	memset(scan.classes, 0, strings + 1);
 	*tokens = (struct kineto_tokens){.compact_at = COMPACT_AT};
 	kineto_sort(track);
+	find_around(&scan, track);
 	for (uint32_t i = 0; i < track->count; i++)
-		take_span(&scan, &track->spans[i]);
+		take_span(&scan, &track->spans[i], scan.is_around[i]);
 	scan.pending = NO_RECORD;
 	compact(&scan);
 	free(scan.classes);
+	free(scan.is_around);
 	free(scan.open);
 }
 
@@ -306,6 +347,16 @@ static uint32_t choose_track(const struct kineto_stage *stage, const struct kine
 		}
 	}
 	return best;
+}
+
+/* Not every trace has the accumulation of gradients. Where optimizers are called and it has none, all backwards train. */
+static void train_all(struct kineto_tokens *tokens)
+{
+	for (size_t i = 0; i < tokens->count; i++)
+		if (tokens->records[i].is_training || !tokens->optimizer_calls)
+			return;
+	for (size_t i = 0; i < tokens->count; i++)
+		tokens->records[i].is_training = tokens->records[i].token == TOKEN_BACKWARD;
 }
 
 bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, uint32_t process,
@@ -333,6 +384,7 @@ bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *impo
 	if (*training == MODEL_NONE)
 		return false;
 	merge_sort(tokens->records, tokens->count, sizeof *tokens->records, compare_records);
+	train_all(tokens);
 	tokens->may_have_phases = !import->has_python;
 	return true;
 }
