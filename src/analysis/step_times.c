@@ -65,25 +65,34 @@ static void give_between(struct sweep *sweep, int64_t start_ns, int64_t end_ns, 
 		sweep->span->phase_ns[phase] += end_ns - start_ns;
 }
 
+/* Of what lies before this step and behind the one before, the step's own thread tells: others would count the time again. */
+static void give_before(struct sweep *sweep, uint32_t step, int64_t start_ns, int64_t end_ns, int phase)
+{
+	if (step >= sweep->last_step || sweep->model->steps[step].track == sweep->track)
+		give_between(sweep, start_ns, end_ns, phase);
+}
+
 /* Deals out [start, end), which was spent in `phase`, to the steps it overlaps. Stretches come in order of time. */
 static void give(struct sweep *sweep, int64_t start_ns, int64_t end_ns, int phase)
 {
 	const struct model_step *steps = sweep->model->steps;
+	uint32_t i;
 
 	while (sweep->next_step < sweep->last_step && steps[sweep->next_step].end_ns <= start_ns)
 		sweep->next_step++;
-	for (uint32_t i = sweep->next_step; i < sweep->last_step && steps[i].start_ns < end_ns; i++) {
+	for (i = sweep->next_step; i < sweep->last_step && steps[i].start_ns < end_ns; i++) {
 		int64_t from = steps[i].start_ns > start_ns ? steps[i].start_ns : start_ns;
 		int64_t to = steps[i].end_ns < end_ns ? steps[i].end_ns : end_ns;
 
-		if (steps[i].track != sweep->track || to <= from)
+		if (to <= from)
 			continue;
-		sweep->times->steps[i].phase_ns[phase] += to - from;
-		give_between(sweep, start_ns, from, phase);
+		if (steps[i].track == sweep->track)
+			sweep->times->steps[i].phase_ns[phase] += to - from;
+		give_before(sweep, i, start_ns, from, phase);
 		start_ns = to;
 	}
 	if (start_ns < end_ns)
-		give_between(sweep, start_ns, end_ns, phase);
+		give_before(sweep, i, start_ns, end_ns, phase);
 }
 
 /* What is in no phase is what the others leave, but for waits. */

@@ -35,6 +35,10 @@ struct delivery {
 	enum track_kind kind;
 	struct lane lanes[LANES_MAX];
 	uint32_t lane_count;
+	struct step_bounds {
+		int64_t start_ns, end_ns;
+	} * steps; /* of the track, in order, one behind the other */
+	uint32_t step_count, next_step;
 	int64_t last_ns; /* end of the track: where spans without an end of their own may end */
 	struct cuts {    /* spans, and by how much together */
 		uint64_t count, ns;
@@ -109,10 +113,47 @@ static struct lane *add_lane(struct delivery *delivery)
 	return lane;
 }
 
+/* All steps stay in the first lane, whatever begins before one and ends in it. Spans come by start. */
+static bool crosses_step(struct delivery *delivery, int64_t start_ns, int64_t end_ns)
+{
+	const struct step_bounds *steps = delivery->steps;
+	while (delivery->next_step < delivery->step_count && steps[delivery->next_step].start_ns <= start_ns)
+		delivery->next_step++;
+	uint32_t low = delivery->next_step, high = delivery->step_count;
+	if (low == high || steps[low].start_ns >= end_ns)
+		return false;
+	while (high - low > 1) { /* the last one that begins before the span ends */
+		uint32_t middle = low + (high - low) / 2;
+		if (steps[middle].start_ns < end_ns)
+			low = middle;
+		else
+			high = middle;
+	}
+	return end_ns < steps[low].end_ns;
+}
+
+static void find_steps(struct delivery *delivery)
+{
+	const struct staged_track *track = delivery->staged;
+	uint32_t capacity = 0;
+	for (uint32_t i = 0; i < track->count && track->has_steps; i++) {
+		const struct staged_span *span = &track->spans[i];
+		if (span->kind != SPAN_STEP || span->dur_ns < 0)
+			continue;
+		if (delivery->step_count == capacity) {
+			capacity = capacity ? 2 * capacity : 64;
+			delivery->steps = memory_resize(delivery->steps, capacity, sizeof *delivery->steps);
+		}
+		delivery->steps[delivery->step_count++] = (struct step_bounds){span->start_ns,
+		                                                               span->start_ns + span->dur_ns};
+	}
+}
+
 /* Where the span fits; its end may be put back by the rounding of times, or because there are no more lanes. */
 static struct lane *choose_lane(struct delivery *delivery, int64_t start_ns, int64_t *end_ns)
 {
-	for (uint32_t i = 0; i < delivery->lane_count; i++) {
+	uint32_t first = crosses_step(delivery, start_ns, *end_ns);
+	for (uint32_t i = first; i < delivery->lane_count; i++) {
 		struct lane *lane = &delivery->lanes[i];
 		leave(lane, start_ns);
 		if (!lane->depth || *end_ns <= lane->open[lane->depth - 1].end_ns)
@@ -208,6 +249,7 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 	struct staged_track *track = &stage->tracks[number];
 	struct delivery delivery = {.stage = stage, .staged = track, .model = model, .kind = kind};
 	kineto_sort(track);
+	find_steps(&delivery);
 	for (uint32_t i = 0; i < track->count; i++) {
 		const struct staged_span *span = &track->spans[i];
 		int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
@@ -228,6 +270,7 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 	report_cuts(&delivery, &delivery.crossed, "spans crossed others in each of 64 lanes");
 	for (uint32_t i = 0; i < delivery.lane_count; i++)
 		free(delivery.lanes[i].open);
+	free(delivery.steps);
 	free(track->spans);
 	track->spans = NULL;
 	track->capacity = 0;

@@ -114,6 +114,45 @@ def test_steps_that_are_not_marked(tmp_path, path):
         assert any("marks no steps" in entry["text"] and entry["count"] == len(model["steps"]) for entry in model["ledger"])
 
 
+def test_an_annotation_that_is_an_operator_holds_a_step(tmp_path):
+    """Traces up to PyTorch 1.10 do not tell annotations from operators: the program's own range around the loop's body hides nothing."""
+    events = events_of(DATA / "traces/kineto/tb_plugin/samples/resnet50_num_workers_4/worker0.pt.trace.json.gz")
+    for event in events:
+        event["name"] = "train" if event["name"].startswith("ProfilerStep#") else event["name"]
+    (tmp_path / "trace.json").write_text(json.dumps(events, default=str))
+    model = model_of(tmp_path / "trace.json")
+    assert [step["number"] for step in model["steps"]] == list(range(6))
+    rows = json.loads(report(tmp_path / "trace.json", "--table", "steps", "--json").stdout)["rows"]
+    assert all(row["backward_ns"] > 30e6 and row["other_ns"] < 0.6 * row["duration_ns"] for row in rows)
+
+
+def test_backwards_that_do_not_say_what_they_accumulate(tmp_path):
+    """Where no backward of a trace does, all of them train, if there is an optimizer."""
+    parts = [("enumerate(DataLoader)#x.__next__", "user_annotation", 1, 5), ("aten::linear", "cpu_op", 1, 20),
+             ("autograd::engine::evaluate_function: AddmmBackward0", "cpu_op", 2, 30), ("Optimizer.step#SGD.step", "user_annotation", 1, 10)]
+    events, time = [], 0
+    for _ in range(6):
+        for name, category, thread, duration in parts:
+            events.append({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": thread, "ts": time, "dur": 1000 * duration})
+            time += 1000 * duration + 100
+    (tmp_path / "trace.json").write_text(json.dumps(events))
+    assert len(model_of(tmp_path / "trace.json")["steps"]) == 6
+
+
+@pytest.mark.parametrize("threads", [(1, 1), (1, 2)])
+def test_between_steps_is_no_less_than_nothing(tmp_path, threads):
+    """Steps stay together where another span crosses their ends, and what lies between steps of two threads is counted once."""
+    def span(name, start, duration, thread):
+        return {"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": thread, "ts": start, "dur": duration}
+    events = [span("crosses", 50, 100, 1), span("ProfilerStep#1", 100, 300, threads[0]), span("ProfilerStep#2", 500, 100, threads[1])]
+    events += [span("stepscope::data", 410, 80, 1), span("stepscope::data", 410, 80, 2), span("stepscope::forward", 160, 200, threads[1])]
+    (tmp_path / "trace.json").write_text(json.dumps(events))
+    done = report(tmp_path / "trace.json", "--json")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    steps = model_of(tmp_path / "trace.json")["steps"]
+    assert [step["number"] for step in steps] == [1, 2]
+
+
 def test_what_repeats_is_a_step(tmp_path):
     """Without training: an annotation that takes most of the time, and nothing where nothing does."""
     def steps(names):

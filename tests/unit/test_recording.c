@@ -957,6 +957,7 @@ static void a_filter_loads_only_its_steps(void **state)
 	struct segment_builder segment;
 	begin(&segment);
 	segment_stream(&segment, 2, 99, "loader");
+	segment_stream(&segment, 3, 98, "begins before and ends within");
 	for (uint64_t n = 0; n < 10; n++) {
 		segment_step(&segment, MAIN, 100 + 100 * n, STEPSCOPE_STEP_BEGIN, (int64_t)n);
 		on(&segment, 110 + 100 * n, STEPSCOPE_EVENT_BEGIN, OP);
@@ -965,6 +966,8 @@ static void a_filter_loads_only_its_steps(void **state)
 		on(&segment, 192 + 100 * n, STEPSCOPE_EVENT_MARK, SAVED); /* between two steps */
 		segment_put(&segment, 2, 120 + 100 * n, STEPSCOPE_EVENT_SWITCH, RANGE, 0);
 	}
+	segment_put(&segment, 3, 350, STEPSCOPE_EVENT_BEGIN, RANGE, 0);
+	segment_put(&segment, 3, 450, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 0);
 	segment_end(&segment, "exit");
 	const struct model_filter filter = {.has_steps = true, .first_step = 3, .last_step = 4};
 	const char *name = "n.4242.1.0.ssr";
