@@ -124,15 +124,21 @@ static void compact(struct scan *scan)
 	tokens->compact_at = 2 * kept > COMPACT_AT ? 2 * kept : COMPACT_AT;
 }
 
+/* For one more. A trace may have many threads of a span or two. */
+static void make_room(struct kineto_tokens *tokens)
+{
+	if (tokens->count < tokens->capacity)
+		return;
+	tokens->capacity = tokens->capacity ? 2 * tokens->capacity : 16;
+	tokens->records = memory_resize(tokens->records, tokens->capacity, sizeof *tokens->records);
+}
+
 static size_t add_record(struct scan *scan, uint8_t token, int64_t start_ns, int64_t end_ns)
 {
 	struct kineto_tokens *tokens = scan->tokens;
 	if (tokens->count >= tokens->compact_at)
 		compact(scan);
-	if (tokens->count == tokens->capacity) {
-		tokens->capacity = tokens->capacity ? 2 * tokens->capacity : 1024;
-		tokens->records = memory_resize(tokens->records, tokens->capacity, sizeof *tokens->records);
-	}
+	make_room(tokens);
 	tokens->records[tokens->count] = (struct train_record){.start_ns = start_ns,
 	                                                       .end_ns = end_ns,
 	                                                       .range = scan->depth ? scan->open[scan->depth - 1].range
@@ -303,23 +309,15 @@ static void take_nodes(struct kineto_tokens *tokens, const struct kineto_tokens 
 			next++;
 		record.range = range_around(tokens, next ? next - 1 : NO_RANGE, record.start_ns);
 		record.is_inside = false;
-		if (tokens->count == tokens->capacity) {
-			tokens->capacity = tokens->capacity ? 2 * tokens->capacity : 1024;
-			tokens->records = memory_resize(tokens->records, tokens->capacity, sizeof *tokens->records);
-		}
+		make_room(tokens);
 		tokens->records[tokens->count++] = record;
 	}
 }
 
-static void read_track(struct kineto_tokens *tokens, struct kineto_import *import, uint32_t number)
+static void read_track(struct kineto_tokens *tokens, struct kineto_import *import, uint32_t number, uint8_t *classes)
 {
 	struct staged_track *track = &import->stage.tracks[number];
-	size_t strings = import->model->strings.count;
-	struct scan scan = {.tokens = tokens,
-	                    .import = import,
-	                    .classes = memory_resize(NULL, strings + 1, 1),
-	                    .pending = NO_RECORD};
-	memset(scan.classes, 0, strings + 1);
+	struct scan scan = {.tokens = tokens, .import = import, .classes = classes, .pending = NO_RECORD};
 	*tokens = (struct kineto_tokens){.compact_at = COMPACT_AT};
 	kineto_sort(track);
 	find_around(&scan, track);
@@ -327,7 +325,6 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 		take_span(&scan, &track->spans[i], scan.is_around[i]);
 	scan.pending = NO_RECORD;
 	compact(&scan);
-	free(scan.classes);
 	free(scan.is_around);
 	free(scan.open);
 }
@@ -365,9 +362,13 @@ bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *impo
 	const struct kineto_stage *stage = &import->stage;
 	struct kineto_tokens *of_tracks = memory_resize(NULL, stage->tracks_count + 1, sizeof *of_tracks);
 	memset(of_tracks, 0, (stage->tracks_count + 1) * sizeof *of_tracks);
+	size_t strings = import->model->strings.count + 1;
+	uint8_t *classes = memory_resize(NULL, strings, 1);
+	memset(classes, 0, strings);
 	for (uint32_t i = 0; i < stage->tracks_count; i++)
 		if (stage->tracks[i].process == process && kinds[i] == TRACK_THREAD && stage->tracks[i].count)
-			read_track(&of_tracks[i], import, i);
+			read_track(&of_tracks[i], import, i, classes);
+	free(classes);
 	*training = choose_track(stage, of_tracks);
 	if (*training != MODEL_NONE) {
 		*tokens = of_tracks[*training];

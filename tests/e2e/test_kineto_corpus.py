@@ -321,7 +321,8 @@ sys.exit(status)"""  # a process of its own: what a child takes is not less than
 def piped(pieces, *arguments):
     """The report on what comes through a pipe, and how many MiB it took; 0 under a sanitizer, which takes more."""
     command = [sys.executable, "-c", MEASURE, os.environ["STEPSCOPE"], "report", "-", *arguments]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+    environment = {**os.environ, "MALLOC_PERTURB_": "1"}  # what is allocated counts, also where it is not used
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         for piece in pieces:
             child.stdin.write(piece)
         text, errors = child.communicate()
