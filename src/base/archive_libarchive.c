@@ -1,18 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * archive_libarchive.c: see archive_reader.h.
+ * archive_libarchive.c: see archive_reader.h. The library is loaded when the first archive is met: with all that it needs for other
+ * formats it would take longer to load than the program takes to start.
  */
 #include "base/archive_reader.h"
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define IN_BYTES ((size_t)256 * 1024)
 #define NAME_BYTES ((size_t)4096)
 
+/* Functions of the library that are used. */
+#define LIBRARY(X)                                                                                                     \
+	X(archive_read_new)                                                                                            \
+	X(archive_read_free)                                                                                           \
+	X(archive_read_support_format_zip)                                                                             \
+	X(archive_read_support_format_tar)                                                                             \
+	X(archive_read_support_filter_gzip)                                                                            \
+	X(archive_read_support_filter_zstd)                                                                            \
+	X(archive_read_support_filter_xz)                                                                              \
+	X(archive_read_open_filename)                                                                                  \
+	X(archive_read_next_header)                                                                                    \
+	X(archive_read_data)                                                                                           \
+	X(archive_error_string)                                                                                        \
+	X(archive_filter_bytes)                                                                                        \
+	X(archive_entry_pathname)                                                                                      \
+	X(archive_entry_filetype)
+
+struct library {
+#define X(name) __typeof__(&name) name;
+	LIBRARY(X)
+#undef X
+};
+
 struct archive_reader {
+	struct library lib;
 	struct archive *archive;
 	char *path;
 	char name[NAME_BYTES];
@@ -21,36 +47,61 @@ struct archive_reader {
 
 static enum status failed(const struct archive_reader *archive, struct error *err)
 {
-	const char *text = archive_error_string(archive->archive);
+	const char *text = archive->lib.archive_error_string(archive->archive);
 	return error_set(err, STATUS_INPUT, "cannot read '%s': %s", archive->path, text ? text : "damaged archive");
 }
 
-static void support(struct archive *archive)
+static enum status load_library(struct library *lib, const char *path, struct error *err)
 {
-	archive_read_support_format_zip(archive);
-	archive_read_support_format_tar(archive);
-	archive_read_support_filter_gzip(archive);
-	archive_read_support_filter_zstd(archive);
-	archive_read_support_filter_xz(archive);
+	void *handle = dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL);
+	bool is_whole = handle;
+
+#define X(name) is_whole = is_whole && (*(void **)&lib->name = dlsym(handle, #name));
+	LIBRARY(X)
+#undef X
+	if (is_whole)
+		return STATUS_OK;
+	error_set(err, STATUS_ENVIRONMENT, "cannot read '%s': it is an archive, and libarchive.so.13 cannot be loaded",
+	          path);
+	error_hint(err, "unpack it and give the directory, or install libarchive13");
+	return STATUS_ENVIRONMENT;
+}
+
+static void support(const struct archive_reader *archive)
+{
+	archive->lib.archive_read_support_format_zip(archive->archive);
+	archive->lib.archive_read_support_format_tar(archive->archive);
+	archive->lib.archive_read_support_filter_gzip(archive->archive);
+	archive->lib.archive_read_support_filter_zstd(archive->archive);
+	archive->lib.archive_read_support_filter_xz(archive->archive);
+}
+
+static enum status open_archive(struct archive_reader *archive, struct error *err)
+{
+	archive->archive = archive->lib.archive_read_new();
+	if (!archive->archive)
+		return error_set(err, STATUS_NO_MEMORY, "out of memory");
+	support(archive);
+	if (archive->lib.archive_read_open_filename(archive->archive, archive->path, IN_BYTES) != ARCHIVE_OK)
+		return failed(archive, err);
+	return STATUS_OK;
 }
 
 enum status archive_open(const char *path, struct archive_reader **result, struct error *err)
 {
 	struct archive_reader *archive = calloc(1, sizeof(*archive));
-	enum status status = STATUS_OK;
+	enum status status;
 
 	*result = NULL;
-	if (archive) {
-		archive->archive = archive_read_new();
+	if (archive)
 		archive->path = strdup(path);
-	}
-	if (!archive || !archive->archive || !archive->path) {
+	if (!archive || !archive->path) {
 		archive_close(archive);
 		return error_set(err, STATUS_NO_MEMORY, "out of memory");
 	}
-	support(archive->archive);
-	if (archive_read_open_filename(archive->archive, path, IN_BYTES) != ARCHIVE_OK)
-		status = failed(archive, err);
+	status = load_library(&archive->lib, path, err);
+	if (status == STATUS_OK)
+		status = open_archive(archive, err);
 	if (status != STATUS_OK)
 		archive_close(archive);
 	else
@@ -64,7 +115,7 @@ enum status archive_next(struct archive_reader *archive, const char **name, stru
 
 	*name = NULL;
 	for (;;) {
-		int result = archive_read_next_header(archive->archive, &entry);
+		int result = archive->lib.archive_read_next_header(archive->archive, &entry);
 
 		if (result == ARCHIVE_EOF)
 			return STATUS_OK;
@@ -72,8 +123,8 @@ enum status archive_next(struct archive_reader *archive, const char **name, stru
 			continue;
 		if (result != ARCHIVE_OK && result != ARCHIVE_WARN)
 			return failed(archive, err);
-		const char *given = archive_entry_pathname(entry);
-		if (archive_entry_filetype(entry) != AE_IFREG || !given)
+		const char *given = archive->lib.archive_entry_pathname(entry);
+		if (archive->lib.archive_entry_filetype(entry) != AE_IFREG || !given)
 			continue;
 		snprintf(archive->name, sizeof(archive->name), "%s", given);
 		*name = archive->name;
@@ -88,7 +139,7 @@ enum status archive_read(struct archive_reader *archive, char *bytes, size_t cap
 
 	*length = 0;
 	do
-		n = archive_read_data(archive->archive, bytes, capacity);
+		n = archive->lib.archive_read_data(archive->archive, bytes, capacity);
 	while (n == ARCHIVE_RETRY);
 	if (n < 0 && n != ARCHIVE_WARN)
 		return failed(archive, err);
@@ -107,7 +158,7 @@ enum status archive_read(struct archive_reader *archive, char *bytes, size_t cap
 
 uint64_t archive_file_bytes(const struct archive_reader *archive)
 {
-	la_int64_t bytes = archive_filter_bytes(archive->archive, -1);
+	la_int64_t bytes = archive->lib.archive_filter_bytes(archive->archive, -1);
 
 	return bytes > 0 ? (uint64_t)bytes : 0;
 }
@@ -116,7 +167,8 @@ void archive_close(struct archive_reader *archive)
 {
 	if (!archive)
 		return;
-	archive_read_free(archive->archive);
+	if (archive->archive)
+		archive->lib.archive_read_free(archive->archive);
 	free(archive->path);
 	free(archive);
 }

@@ -440,6 +440,17 @@ def test_a_list_with_a_name_that_does_not_exist(tmp_path):
     assert done.returncode == 3 and b"nothere.json" in done.stderr and b"takes one run" not in done.stderr
 
 
+def test_the_library_of_archives_is_loaded_when_one_is_met(tmp_path):
+    """Without it everything else works, and what is missing is said."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("data.pkl", b"\x80\x02.")
+    (tmp_path / "libarchive.so.13").write_text("not it")
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
+    done = report(tmp_path / "a.zip", env=environment)
+    assert done.returncode == 4 and b"libarchive.so.13 cannot be loaded" in done.stderr and b"hint: unpack it" in done.stderr
+    assert report(FILES[0], env=environment).returncode == 0
+
+
 def test_a_bomb_is_given_up(tmp_path):
     """400 MB of blanks in 400 kB: what stands before them is read, and it is said."""
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
