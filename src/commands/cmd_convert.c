@@ -42,6 +42,9 @@ static enum status choose_exporter(const struct options_result *arguments, const
 	}
 	const char *path = arguments->operands[arguments->operand_count - 1];
 	*exporter = exporter_by_suffix(path);
+	if (*exporter && (*exporter)->is_whole && steps)
+		return error_set(err, STATUS_USAGE, "a recording (%s) holds everything that was read: no --steps",
+		                 (*exporter)->suffix);
 	if (*exporter)
 		return STATUS_OK;
 	error_set(err, STATUS_USAGE, "cannot tell the format of '%s'", path);

@@ -276,5 +276,6 @@ const struct exporter export_ssr = {
 	.name = "ssr",
 	.suffix = ".ssr",
 	.description = "a recording of ours, with everything that was read",
+	.is_whole = true,
 	.write = ssr_write,
 };

@@ -29,6 +29,7 @@ struct exporter {
 	const char *suffix;       /* ".pt.trace.json", ".pftrace"; -o picks the exporter by it */
 	const char *other_suffix; /* (optional) picks it, too */
 	const char *description;
+	bool is_whole; /* it has no options: all of the model is written */
 	/* Writes to path (".gz" and ".zst" behind the suffix compress; "-" is stdout), atomically: temporary file, rename. */
 	enum status (*write)(const struct model *model, const char *path, const struct export_options *options,
 	                     struct export_result *result, struct error *err);
