@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from torch_tools import HERE, environment, every_python, export, run, table, version, warm
+from torch_tools import HERE, environment, every_python, export, run, run_ranks, table, version, warm
 
 PROGRAM = HERE / "modules.py"
 
@@ -176,7 +176,7 @@ def test_a_compiler_sees_the_same(tmp_path, python):
 def test_wrappers_are_no_part_of_the_path(tmp_path, python):
     if version(python).startswith("1."):
         pytest.skip("Debian's torchrun 1.13 cannot start ranks under its Python 3.11, with or without us")
-    done = run(tmp_path, python, "-m", "torch.distributed.run", "--nproc_per_node", "2", PROGRAM, "ddp", env={"OMP_NUM_THREADS": 1})
+    done = run_ranks(tmp_path, python, "-m", "torch.distributed.run", "--nproc_per_node", "2", PROGRAM, "ddp", env={"OMP_NUM_THREADS": 1})
     assert done.returncode == 0, done.stderr
     rows = {row["module"]: row["calls"] for row in table(tmp_path, "modules")}
     assert rows == {"DistributedDataParallel": 4, "Sequential": 4, "0": 4, "1": 4}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, version
+from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, until_ranks_end, version
 
 BUILD = Path(STEPSCOPE).resolve().parent.parent
 TWO_RANKS = """
@@ -116,8 +116,9 @@ def test_memory_of_sharded_models(tmp_path, python, whole):
     if version(python).startswith("1."):
         pytest.skip("Debian's torchrun 1.13 cannot start ranks under its Python 3.11, with or without us")
     (tmp_path / "sharded.py").write_text(SHARDED.format(whole=whole))
-    done = subprocess.run([python, "-m", "torch.distributed.run", "--nproc_per_node", "2", "sharded.py"], cwd=tmp_path, capture_output=True,
-                          text=True, timeout=240, check=False, env=environment(PYTHONPATH=BUILD / "python", OMP_NUM_THREADS=1))
+    done = until_ranks_end(lambda: subprocess.run(
+        [python, "-m", "torch.distributed.run", "--nproc_per_node", "2", "sharded.py"], cwd=tmp_path, capture_output=True, text=True,
+        timeout=240, check=False, env=environment(PYTHONPATH=BUILD / "python", OMP_NUM_THREADS=1)))
     assert done.returncode == 0, done.stderr
     for rank in range(2):
         times, sizes = json.loads((tmp_path / f"timeline{rank}.json").read_text())
