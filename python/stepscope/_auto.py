@@ -37,20 +37,22 @@ def begin_here(options=None):
     if inherited:
         return stepscope.run_directory() or inherited
     try:
-        begin(options or (wish if "=" in wish else "") or _directory_of_ranks())
+        begin(options or (wish if "=" in wish else "") or _directory_of_ranks(), "stepscope.auto()" if options else "the variable STEPSCOPE")
         directory = stepscope.run_directory()
         say(f"recording into {directory}")
         _invite_children(directory)
         return directory
     except Exception as problem:
-        whose = "stepscope.auto()" if options else "the variable STEPSCOPE"
-        say(f"nothing is recorded: {problem}".replace("stepscope_init()", whose))
+        say(f"nothing is recorded: {problem}")
         return ""
 
 
-def begin(options):
-    """RuntimeError says why not. Also after a stop: then PyTorch is told again."""
-    stepscope._init(options)
+def begin(options, whose):
+    """RuntimeError says why not, and whose options are wrong. Also after a stop: then PyTorch is told again."""
+    try:
+        stepscope._init(options)
+    except RuntimeError as problem:
+        raise RuntimeError(str(problem).replace("stepscope_init()", whose)) from None
     torch = sys.modules.get("stepscope._torch")
     if torch is not None:
         torch.tell()

@@ -63,10 +63,10 @@ def load(shell):
             directory = _new_directory()
             options += f",out={directory}" if options else f"out={directory}"
         try:
-            _auto.begin(options)
+            _auto.begin(options, "%%stepscope")
             _hook.watch()
         except Exception as problem:
-            _auto.say(f"the cell is not recorded: {problem}".replace("stepscope_init()", "%%stepscope"))
+            _auto.say(f"the cell is not recorded: {problem}")
         result = shell.run_cell(cell)
         is_recorded = bool(stepscope.active())
         stepscope.shutdown()

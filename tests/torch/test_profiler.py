@@ -408,6 +408,7 @@ def test_windows_after_the_recording_leave_nothing_in_pytorch(tmp_path, python):
                           env=environment(**OURS))
     assert done.returncode == 0, done.stderr
 
+
 THREADS = """
 import threading, torch
 from stepscope import profile
@@ -437,7 +438,6 @@ def test_profilers_of_several_threads_find_their_own(tmp_path, python):
     done = subprocess.run([python, "-c", THREADS], cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False,
                           env=environment(**OURS))
     assert (done.returncode, done.stdout, done.stderr) == (0, "[(1, 1), (2, 2), (3, 3)]\n", "")
-
 
 
 BEFORE = """
