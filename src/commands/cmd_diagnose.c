@@ -184,7 +184,7 @@ static int run(const struct options_result *arguments, struct error *err)
 const struct command command_diagnose = {
 	.name = "diagnose",
 	.summary = "Say what is wrong with a run, how sure that is, and what to do",
-	.usage = "stepscope diagnose [options] [RUN]",
+	.usage = "stepscope diagnose [options] [RUN...]",
 	.examples = "  stepscope diagnose latest\n"
 		    "  stepscope diagnose runs/a --steps 20-99 --json > diagnosis.json\n"
 		    "  stepscope diagnose trace.json.gz --rules my-rules --fail-on problem",

@@ -267,7 +267,7 @@ static int run(const struct options_result *arguments, struct error *err)
 const struct command command_export = {
 	.name = "export",
 	.summary = "Write the timeline as a file for Perfetto, chrome://tracing, TensorBoard or HTA",
-	.usage = "stepscope export [options] [RUN]",
+	.usage = "stepscope export [options] [RUN...]",
 	.examples = "  stepscope export latest -o trace.json.gz\n"
 		    "  stepscope export latest -o trace.pftrace --steps 10-12\n"
 		    "  stepscope export latest --format chrome -o traces/",

@@ -82,7 +82,7 @@ static int run(const struct options_result *arguments, struct error *err)
 const struct command command_info = {
 	.name = "info",
 	.summary = "Show what is in a recording, what is missing from it, and what it cost",
-	.usage = "stepscope info [options] [RUN]",
+	.usage = "stepscope info [options] [RUN...]",
 	.examples = "  stepscope info latest\n"
 		    "  stepscope info runs/a\n"
 		    "  stepscope info latest --json",

@@ -451,7 +451,7 @@ static int run(const struct options_result *arguments, struct error *err)
 const struct command command_report = {
 	.name = "report",
 	.summary = "Show where each step of a recorded run went",
-	.usage = "stepscope report [options] [RUN]",
+	.usage = "stepscope report [options] [RUN...]",
 	.examples = "  stepscope report latest\n"
 		    "  stepscope report latest --table ops --by shape --sort total_ns --limit 20\n"
 		    "  stepscope report runs/a --steps 50-60 --json > summary.json",
