@@ -153,9 +153,7 @@ def test_compilation_is_named(tmp_path, python):
 COUNTED_FROM_INSIDE = """
 import io, time, torch, stepscope
 from torch.autograd.profiler import record_function
-from stepscope import _auto, _torch
-_auto.begin("out=first")
-_torch.attach()
+stepscope.init("out=first")
 model = torch.nn.Linear(16, 4)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 call = record_function("Optimizer.step#SGD.step")
@@ -165,7 +163,7 @@ class File(io.BytesIO):
         if self.is_new:
             self.is_new = False
             stepscope.shutdown()
-            _auto.begin("steps=none,out=run")
+            stepscope.init("steps=none,out=run")
             model(torch.randn(8, 16)).sum().backward()
             call.__enter__()
         return super().write(data)
