@@ -107,34 +107,22 @@ struct fold {
 
 /* ---- gaps ---- */
 
-/* Steps are in order of their start; MODEL_NONE: in none. */
-static uint32_t step_at(const struct model *model, uint32_t process, int64_t time_ns)
+/* NULL: it begins in none; at the end of a step it begins behind it. */
+static const struct model_step *step_of_gap(const struct model *model, uint32_t process, int64_t start_ns)
 {
-	uint32_t low = 0, high = model->steps_count;
+	const struct model_step *step = step_times_step_at(model, process, start_ns);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct model_step *step = &model->steps[middle];
-
-		if (step->process < process || (step->process == process && step->start_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || model->steps[low - 1].process != process || model->steps[low - 1].end_ns <= time_ns)
-		return MODEL_NONE;
-	return low - 1;
+	return step && start_ns < step->end_ns ? step : NULL;
 }
 
 static bool is_selected(const struct fold *fold, uint32_t process, int64_t time_ns)
 {
-	uint32_t step;
+	const struct model_step *step;
 
 	if (!fold->options->has_steps)
 		return true;
-	step = step_at(fold->model, process, time_ns);
-	return step != MODEL_NONE && fold->model->steps[step].number >= fold->options->first_step &&
-	       fold->model->steps[step].number <= fold->options->last_step;
+	step = step_of_gap(fold->model, process, time_ns);
+	return step && step->number >= fold->options->first_step && step->number <= fold->options->last_step;
 }
 
 static void add_gap(struct fold *fold, const struct gap *gap)
@@ -271,12 +259,12 @@ static void add_row(struct table *table, struct fold *fold, const struct device 
 {
 	const struct model *model = fold->model;
 	const struct work *before = &fold->parts.work.items[gap->before], *after = &fold->parts.work.items[gap->after];
-	uint32_t step = step_at(model, device->process, gap->start_ns);
+	const struct model_step *step = step_of_gap(model, device->process, gap->start_ns);
 	int row = table_row(table);
 
 	table_set_text(table, row, GAP_DEVICE, device_label(model, device->process, device->device, &table->arena));
-	if (step != MODEL_NONE)
-		table_set_int(table, row, GAP_STEP, model->steps[step].number);
+	if (step)
+		table_set_int(table, row, GAP_STEP, step->number);
 	else
 		table_set_missing(table, row, GAP_STEP, "it begins in no step");
 	table_set_int(table, row, GAP_START,

@@ -30,25 +30,6 @@ static const struct table_column columns[MARK_COLUMNS] = {
                        .definition = "number of the step of its process that was open then"},
 };
 
-/* The step of the process that is open at the time, -1: none. Steps are in order of process and start. */
-static int64_t find_step(const struct model *model, uint32_t process, int64_t time_ns)
-{
-	uint32_t low = 0, high = model->steps_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct model_step *step = &model->steps[middle];
-
-		if (step->process < process || (step->process == process && step->start_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || model->steps[low - 1].process != process || model->steps[low - 1].end_ns < time_ns)
-		return -1;
-	return (int64_t)low - 1;
-}
-
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -60,18 +41,18 @@ static enum status run(const struct model *model, const struct analysis_options 
 	for (uint32_t i = 0; i < model->marks_count; i++) {
 		const struct mark *mark = &model->marks[i];
 		uint32_t process = model->tracks[mark->track]->process;
-		int64_t step = find_step(model, process, mark->time_ns);
+		const struct model_step *step = step_times_step_at(model, process, mark->time_ns);
 		int row;
 
-		if (options->has_steps && (step < 0 || !times->steps[step].is_selected))
+		if (options->has_steps && (!step || !times->steps[step - model->steps].is_selected))
 			continue;
 		row = table_row(table);
 		table_set_int(table, row, MARK_TIME, mark->time_ns - model->processes[process].first_ns);
 		table_set_text(table, row, MARK_NAME, model_text(model, mark->name));
 		table_set_text(table, row, MARK_PROCESS, process_label(model, process, &table->arena));
 		table_set_text(table, row, MARK_THREAD, track_label(model, mark->track, &table->arena));
-		if (step >= 0)
-			table_set_int(table, row, MARK_STEP, model->steps[step].number);
+		if (step)
+			table_set_int(table, row, MARK_STEP, step->number);
 		else
 			table_set_missing(table, row, MARK_STEP, "outside the steps");
 	}

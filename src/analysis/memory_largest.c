@@ -4,6 +4,7 @@
  */
 #include "analysis/labels.h"
 #include "analysis/memory_pool.h"
+#include "analysis/step_times.h"
 
 #include "base/memory.h"
 
@@ -86,23 +87,12 @@ static int compare_sizes(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static const struct model_step *step_at(const struct model *model, uint32_t process, int64_t time_ns)
-{
-	for (uint32_t i = 0; i < model->steps_count; i++) {
-		const struct model_step *step = &model->steps[i];
-
-		if (step->process == process && step->start_ns <= time_ns && time_ns < step->end_ns)
-			return step;
-	}
-	return NULL;
-}
-
 static void add_row(const struct large_fold *fold, const struct memory_pool *pool, const struct memory_event *event)
 {
 	struct table *table = fold->table;
 	int row = table_row(table);
 	uint32_t by = memory_allocated_by(fold->model, event);
-	const struct model_step *step = step_at(fold->model, event->process, event->time_ns);
+	const struct model_step *step = step_times_step_at(fold->model, event->process, event->time_ns);
 	const char *before = "before recording began, or by another allocator";
 
 	table_set_text(table, row, LARGE_PROCESS, process_label(fold->model, pool->process, &table->arena));
@@ -119,7 +109,7 @@ static void add_row(const struct large_fold *fold, const struct memory_pool *poo
 		return;
 	table_set_int(table, row, LARGE_BORN, event->time_ns - fold->model->processes[pool->process].first_ns);
 	table_set_int(table, row, LARGE_AGE, fold->model->memory[pool->peak_event].time_ns - event->time_ns);
-	if (step)
+	if (step && event->time_ns < step->end_ns)
 		table_set_int(table, row, LARGE_STEP, step->number);
 }
 

@@ -470,6 +470,24 @@ static void fill_job(struct step_times *times, const struct model *model)
 
 /* ---- public ---- */
 
+const struct model_step *step_times_step_at(const struct model *model, uint32_t process, int64_t time_ns)
+{
+	uint32_t low = 0, high = model->steps_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct model_step *step = &model->steps[middle];
+
+		if (step->process < process || (step->process == process && step->start_ns <= time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || model->steps[low - 1].process != process || model->steps[low - 1].end_ns < time_ns)
+		return NULL;
+	return &model->steps[low - 1];
+}
+
 bool *step_times_tracks(const struct model *model)
 {
 	bool *carries = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof(*carries));

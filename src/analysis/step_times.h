@@ -83,6 +83,9 @@ static inline bool step_times_measures(const struct step_times *times, int32_t s
 	return !times->count || (step >= 0 && times->steps[step].is_measured);
 }
 
+/* The step of the process that began last at the instant or before and has not ended before it; NULL: none. */
+const struct model_step *step_times_step_at(const struct model *model, uint32_t process, int64_t time_ns);
+
 /* By track: does it stand for a thread that carries steps? Other lanes show the same time again. free() it. */
 bool *step_times_tracks(const struct model *model);
 
