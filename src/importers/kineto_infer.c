@@ -248,24 +248,25 @@ static void say(struct model *model, const struct staged_track *track, const str
 	model_add_ledger(model, LEDGER_OTHER, track->process, "steps", found->steps, text);
 }
 
-static bool has_steps_elsewhere(const struct kineto_stage *stage, uint32_t process, uint32_t training)
+static bool has_steps_elsewhere(const struct kineto_stage *stage, struct kineto_group group, uint32_t training)
 {
-	for (uint32_t i = 0; i < stage->tracks_count; i++)
-		if (i != training && stage->tracks[i].process == process && stage->tracks[i].has_steps)
+	for (uint32_t i = 0; i < group.count; i++)
+		if (group.tracks[i] != training && stage->tracks[group.tracks[i]].has_steps)
 			return true;
 	return false;
 }
 
-static void infer_process(struct kineto_import *import, uint32_t process, const uint8_t *kinds)
+static void infer_process(struct kineto_import *import, struct kineto_group group, const uint8_t *kinds,
+                          uint8_t *classes)
 {
 	struct kineto_stage *stage = &import->stage;
 	uint32_t training, repeat = 0;
 	struct kineto_tokens tokens;
 	struct found found = {0};
-	if (!kineto_tokens_init(&tokens, import, process, kinds, &training))
+	if (!kineto_tokens_init(&tokens, import, group, kinds, classes, &training))
 		return;
 	struct staged_track *track = &stage->tracks[training];
-	bool is_elsewhere = has_steps_elsewhere(stage, process, training);
+	bool is_elsewhere = has_steps_elsewhere(stage, group, training);
 	if (!tokens.has_phases && !is_elsewhere)
 		take_inferred(&found, import->model, track, &tokens);
 	if (!found.steps && !track->has_steps && !is_elsewhere) {
@@ -279,10 +280,39 @@ static void infer_process(struct kineto_import *import, uint32_t process, const 
 	free(found.spans);
 }
 
+/* ---- all of them ---- */
+
+/* Tracks by process, within one in the order of the stage; those of the file's process i are order[ends[i - 1]] to order[ends[i] - 1]. */
+static uint32_t *group_tracks(const struct kineto_import *import, uint32_t *order)
+{
+	const struct kineto_stage *stage = &import->stage;
+	uint32_t count = import->model->processes_count - import->first_process;
+	uint32_t *ends = memory_resize(NULL, (size_t)count + 1, sizeof *ends);
+	memset(ends, 0, ((size_t)count + 1) * sizeof *ends);
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
+		ends[stage->tracks[i].process - import->first_process + 1]++;
+	for (uint32_t i = 1; i <= count; i++)
+		ends[i] += ends[i - 1];
+	for (uint32_t i = 0; i < stage->tracks_count; i++) /* what were begins become ends */
+		order[ends[stage->tracks[i].process - import->first_process]++] = i;
+	return ends;
+}
+
 void kineto_infer(struct kineto_import *import, const uint8_t *kinds)
 {
+	size_t strings = import->model->strings.count + (size_t)1;
 	if (import->is_ours) /* what it was made of was inferred before */
 		return;
-	for (uint32_t i = import->first_process; i < import->model->processes_count; i++)
-		infer_process(import, i, kinds);
+	uint32_t *order = memory_resize(NULL, (size_t)import->stage.tracks_count + 1, sizeof *order);
+	uint32_t *ends = group_tracks(import, order);
+	uint8_t *classes = memory_resize(NULL, strings, sizeof *classes);
+	memset(classes, 0, strings);
+	for (uint32_t i = import->first_process, begin = 0; i < import->model->processes_count; i++) {
+		uint32_t end = ends[i - import->first_process];
+		infer_process(import, (struct kineto_group){order + begin, end - begin}, kinds, classes);
+		begin = end;
+	}
+	free(classes);
+	free(ends);
+	free(order);
 }

@@ -329,13 +329,14 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	free(scan.open);
 }
 
-/* All tracks of the process are read, into `of_tracks`; which one trains? */
-static uint32_t choose_track(const struct kineto_stage *stage, const struct kineto_tokens *of_tracks)
+/* The tracks of the process are read, into `of_tracks`; which one, of the group, trains? */
+static uint32_t choose_track(const struct kineto_stage *stage, struct kineto_group group,
+                             const struct kineto_tokens *of_tracks)
 {
 	uint64_t most = 0;
 	uint32_t best = MODEL_NONE;
-	for (uint32_t i = 0; i < stage->tracks_count; i++) {
-		const struct staged_track *track = &stage->tracks[i];
+	for (uint32_t i = 0; i < group.count; i++) {
+		const struct staged_track *track = &stage->tracks[group.tracks[i]];
 		uint64_t weight = (uint64_t)of_tracks[i].optimizer_calls << 32 | track->count;
 		weight |= track->has_steps ? UINT64_C(1) << 63 : 0;
 		if (of_tracks[i].compact_at && (best == MODEL_NONE || weight > most)) {
@@ -356,34 +357,29 @@ static void train_all(struct kineto_tokens *tokens)
 		tokens->records[i].is_training = tokens->records[i].token == TOKEN_BACKWARD;
 }
 
-bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, uint32_t process,
-                        const uint8_t *kinds, uint32_t *training)
+bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, struct kineto_group group,
+                        const uint8_t *kinds, uint8_t *classes, uint32_t *training)
 {
 	const struct kineto_stage *stage = &import->stage;
-	struct kineto_tokens *of_tracks = memory_resize(NULL, stage->tracks_count + 1, sizeof *of_tracks);
-	memset(of_tracks, 0, (stage->tracks_count + 1) * sizeof *of_tracks);
-	size_t strings = import->model->strings.count + 1;
-	uint8_t *classes = memory_resize(NULL, strings, 1);
-	memset(classes, 0, strings);
-	for (uint32_t i = 0; i < stage->tracks_count; i++)
-		if (stage->tracks[i].process == process && kinds[i] == TRACK_THREAD && stage->tracks[i].count)
-			read_track(&of_tracks[i], import, i, classes);
-	free(classes);
-	*training = choose_track(stage, of_tracks);
-	if (*training != MODEL_NONE) {
-		*tokens = of_tracks[*training];
-		of_tracks[*training] = (struct kineto_tokens){0};
+	struct kineto_tokens *of_tracks = memory_resize(NULL, (size_t)group.count + 1, sizeof *of_tracks);
+	memset(of_tracks, 0, ((size_t)group.count + 1) * sizeof *of_tracks);
+	for (uint32_t i = 0; i < group.count; i++)
+		if (kinds[group.tracks[i]] == TRACK_THREAD && stage->tracks[group.tracks[i]].count)
+			read_track(&of_tracks[i], import, group.tracks[i], classes);
+	uint32_t chosen = choose_track(stage, group, of_tracks);
+	if (chosen == MODEL_NONE) { /* none was read */
+		free(of_tracks);
+		return false;
 	}
-	for (uint32_t i = 0; i < stage->tracks_count; i++) {
-		if (*training != MODEL_NONE) {
-			take_nodes(tokens, &of_tracks[i]);
-			tokens->has_phases |= of_tracks[i].has_phases;
-		}
+	*training = group.tracks[chosen];
+	*tokens = of_tracks[chosen];
+	of_tracks[chosen] = (struct kineto_tokens){0};
+	for (uint32_t i = 0; i < group.count; i++) {
+		take_nodes(tokens, &of_tracks[i]);
+		tokens->has_phases |= of_tracks[i].has_phases;
 		kineto_tokens_release(&of_tracks[i]);
 	}
 	free(of_tracks);
-	if (*training == MODEL_NONE)
-		return false;
 	merge_sort(tokens->records, tokens->count, sizeof *tokens->records, compare_records);
 	train_all(tokens);
 	tokens->may_have_phases = !import->has_python;

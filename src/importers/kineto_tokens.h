@@ -19,10 +19,16 @@ struct kineto_tokens {
 	bool may_have_phases; /* they would not cut calls of Python in two */
 };
 
+struct kineto_group {           /* the tracks of one process */
+	const uint32_t *tracks; /* of the stage */
+	uint32_t count;
+};
+
 /* Of the process's thread that calls optimizers or marks steps, or else does the most; *training: which one, of the stage. Sorts the
- * spans of its threads. kinds: enum track_kind by staged track. False: it has no thread with spans. */
-bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, uint32_t process,
-                        const uint8_t *kinds, uint32_t *training);
+ * spans of its threads. kinds: enum track_kind by staged track; classes: by string, zeros at first and then for all processes of the
+ * file. False: it has no thread with spans. */
+bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, struct kineto_group group,
+                        const uint8_t *kinds, uint8_t *classes, uint32_t *training);
 void kineto_tokens_release(struct kineto_tokens *tokens);
 
 #endif
