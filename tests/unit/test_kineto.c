@@ -478,6 +478,35 @@ static void steps_do_not_overlap(void **state)
 	model_release(&model);
 }
 
+/* Each process trains at its own pace, its forwards and backwards on threads of their own; the file has the threads of all in turn. */
+static void steps_of_each_process(void **state)
+{
+	static const char *const parts[] = {"enumerate(DataLoader)#x.__next__", "aten::linear",
+	                                    "autograd::engine::evaluate_function: AddmmBackward0",
+	                                    "Optimizer.step#SGD.step"};
+	uint32_t steps[4] = {0};
+	struct buffer text;
+	struct model model;
+	struct error err = {0};
+	buffer_init(&text, 1 << 20);
+	for (int step = 0; step < 6; step++)
+		for (int part = 0; part < 4; part++)
+			for (int pid = 1; pid < 4 && step < 7 - pid; pid++)
+				buffer_printf(&text,
+				              "%s{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,"
+				              "\"ts\":%d,\"dur\":90}",
+				              text.length ? "," : "[", part % 3 ? "cpu_op" : "user_annotation",
+				              parts[part], pid, 10 * (part == 2) + pid, 400 * step + 100 * part + pid);
+	buffer_add_text(&text, "]");
+	assert_int_equal(load(text.data, text.length, &model, &err), STATUS_OK);
+	for (uint32_t i = 0; i < model.steps_count; i++)
+		steps[model.processes[model.steps[i].process].pid]++;
+	for (uint32_t pid = 1; pid < 4; pid++)
+		assert_int_equal(steps[pid], 7 - pid);
+	buffer_release(&text);
+	model_release(&model);
+}
+
 /* ---- asynchronous ---- */
 
 #define HALF(ph, name, id, ts)                                                                                         \
@@ -867,6 +896,7 @@ int main(void)
 		cmocka_unit_test(compressed_input_in_pieces),
 		cmocka_unit_test(traces_in_utf16),
 		cmocka_unit_test(steps_do_not_overlap),
+		cmocka_unit_test(steps_of_each_process),
 		cmocka_unit_test(asynchronous_events),
 		cmocka_unit_test(large_values),
 		cmocka_unit_test(large_events),
