@@ -86,8 +86,7 @@ static const char *command_of(struct report *report)
 	const struct table *run = report_table(report, "run");
 	int column = table_find_column(run, "command");
 
-	return run->row_count && column >= 0 && table_get(run, 0, column)->has_value ? table_get(run, 0, column)->text
-	                                                                             : NULL;
+	return run->row_count && column >= 0 ? table_text(run, 0, column) : NULL;
 }
 
 static enum status print(const struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules,

@@ -86,13 +86,6 @@ static const struct table_column columns[COMPARISON_COLUMNS] = {
                                   .definition = "what the interval must leave out to say that there is no difference"},
 };
 
-static const char *text_of(const struct table *table, int row, int column)
-{
-	const struct table_cell *cell = table_get(table, row, column);
-
-	return cell->has_value ? cell->text : NULL;
-}
-
 static void set_or_missing(struct table *table, int column, const char *text, const char *reason)
 {
 	if (text)
@@ -138,7 +131,7 @@ static const char *fastest_of(const struct comparison *comparison, const struct 
                               struct arena *arena)
 {
 	int row = comparison_metric(comparison, "step_time_fastest");
-	const char *result = row > 0 ? text_of(&comparison->metrics, row, METRIC_RESULT) : NULL;
+	const char *result = row > 0 ? table_text(&comparison->metrics, row, METRIC_RESULT) : NULL;
 	const struct table *metrics = &comparison->metrics;
 
 	if (!result || sides->amount != PER_STEP ||
@@ -155,13 +148,13 @@ static const char *sentence_of(const struct comparison *comparison, const struct
                                struct arena *arena)
 {
 	const struct table *metrics = &comparison->metrics;
-	const char *result = text_of(metrics, 0, METRIC_RESULT);
+	const char *result = table_text(metrics, 0, METRIC_RESULT);
 	double ratio = expm1(sides->first.change);
 	const char *change = percent_text(arena, fabs(ratio));
 
 	change += *change == '+';
 	if (!sides->has_first)
-		return arena_printf(arena, "cannot be compared: %s", text_of(metrics, 0, METRIC_REASON));
+		return arena_printf(arena, "cannot be compared: %s", table_text(metrics, 0, METRIC_REASON));
 	if (!strcmp(result, RESULT_NOT_COMPARABLE))
 		return arena_printf(arena,
 		                    "the work per step changed: %s; %s takes %s (%s), but it is not the same step",
@@ -198,9 +191,9 @@ static const char *explanation_of(const struct comparison *comparison, const str
 		if (!table_get(differences, row, DIFFERENCE_MATTERS)->b)
 			continue;
 		list = arena_printf(arena, "%s%s%s %.60s -> %.60s", list ? list : "", list ? ", " : "",
-		                    text_of(differences, row, DIFFERENCE_FACT),
-		                    text_of(differences, row, DIFFERENCE_BASE),
-		                    text_of(differences, row, DIFFERENCE_NEW));
+		                    table_text(differences, row, DIFFERENCE_FACT),
+		                    table_text(differences, row, DIFFERENCE_BASE),
+		                    table_text(differences, row, DIFFERENCE_NEW));
 	}
 	return list ? arena_printf(arena, "not the same: %s", list) : NULL;
 }
@@ -215,9 +208,9 @@ static int largest_of(const struct table *contributions, const char *level, bool
 		const struct table_cell *cell = table_get(contributions, row, CONTRIBUTION_RATIO);
 		double delta = table_get(contributions, row, CONTRIBUTION_DELTA)->d;
 
-		if (!strcmp(text_of(contributions, row, CONTRIBUTION_LEVEL), level) && cell->has_value &&
+		if (!strcmp(table_text(contributions, row, CONTRIBUTION_LEVEL), level) && cell->has_value &&
 		    cell->d > share && (delta > 0) == is_slower &&
-		    strcmp(text_of(contributions, row, CONTRIBUTION_NAME), "other") != 0) {
+		    strcmp(table_text(contributions, row, CONTRIBUTION_NAME), "other") != 0) {
 			share = cell->d;
 			largest = row;
 		}
@@ -237,7 +230,7 @@ static const char *describe_row(const struct table *contributions, int row, stru
 	if (base->has_value && base->d > 0 && new->d > 0 &&
 	    (new->d > MORE_CALLS * base->d || new->d *MORE_CALLS < base->d))
 		calls = arena_printf(arena, ", %.3g times the calls", new->d / base->d);
-	return arena_printf(arena, "%.200s %c%s%s", text_of(contributions, row, CONTRIBUTION_NAME),
+	return arena_printf(arena, "%.200s %c%s%s", table_text(contributions, row, CONTRIBUTION_NAME),
 	                    delta < 0 ? '-' : '+', text, calls);
 }
 
@@ -246,7 +239,7 @@ static const char *cause_of(const struct comparison *comparison, const struct co
 {
 	static const char *const levels[][2] = {
 		{"phase", ""}, {"device", "device: "}, {"operator", "operator: "}, {"kernel", "kernel: "}};
-	const char *result = text_of(&comparison->metrics, 0, METRIC_RESULT), *list = NULL;
+	const char *result = table_text(&comparison->metrics, 0, METRIC_RESULT), *list = NULL;
 	bool is_slower = !strcmp(result, RESULT_REGRESSION);
 
 	if (strcmp(result, RESULT_REGRESSION) != 0 && strcmp(result, RESULT_IMPROVEMENT) != 0)
@@ -276,7 +269,7 @@ static const char *needed_of(const struct comparison *comparison, const struct c
 	const struct table_cell *steps = table_get(metrics, 0, METRIC_NEEDED_STEPS);
 	double percent = 100 * sides->options->tolerance;
 
-	if (!strcmp(text_of(metrics, 0, METRIC_RESULT), RESULT_NOT_COMPARABLE))
+	if (!strcmp(table_text(metrics, 0, METRIC_RESULT), RESULT_NOT_COMPARABLE))
 		return sides->wants_amount ? AMOUNT_NEEDED : NULL;
 	if (sides->has_first && sides->first.is_single)
 		return "more than one step of each run, or four runs together";
@@ -407,9 +400,9 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	table_init(table, "verdict", "Verdict", "whether the new side is slower, and how sure that is");
 	table_columns(table, columns, COMPARISON_COLUMNS);
 	table_row(table);
-	table_set_text(table, 0, COMPARISON_RESULT, text_of(&comparison->metrics, 0, METRIC_RESULT));
+	table_set_text(table, 0, COMPARISON_RESULT, table_text(&comparison->metrics, 0, METRIC_RESULT));
 	table_set_text(table, 0, COMPARISON_SENTENCE, sentence_of(comparison, sides, arena));
-	table_set_text(table, 0, COMPARISON_METRIC, text_of(&comparison->metrics, 0, METRIC_NAME));
+	table_set_text(table, 0, COMPARISON_METRIC, table_text(&comparison->metrics, 0, METRIC_NAME));
 	set_change(table, &comparison->metrics);
 	table_set_bool(table, 0, COMPARISON_IS_COMPARABLE, sides->is_comparable);
 	set_or_missing(table, COMPARISON_EXPLANATION, explanation_of(comparison, sides, arena),

@@ -27,9 +27,9 @@ const char *gate_result_name(enum gate_result result)
 
 static const char *verdict_text(const struct comparison *comparison, int column)
 {
-	const struct table_cell *cell = table_get(&comparison->verdict, 0, column);
+	const char *text = table_text(&comparison->verdict, 0, column);
 
-	return cell->has_value ? cell->text : "";
+	return text ? text : "";
 }
 
 static void decide(struct gate *gate, enum gate_result result, const char *sentence)

@@ -214,9 +214,7 @@ static struct check begin_check(const struct limits *limits, const struct compar
 
 static const char *reason_of(const struct check *check, int column)
 {
-	const struct table_cell *cell = table_get(metrics_of(check), check->metric, column);
-
-	return cell->has_value ? cell->text : NULL;
+	return table_text(metrics_of(check), check->metric, column);
 }
 
 static bool is_time(const char *metric)

@@ -6,9 +6,9 @@
 
 const char *compare_text(const struct table *table, int row, int column)
 {
-	const struct table_cell *cell = table_get(table, row, column);
+	const char *text = table_text(table, row, column);
 
-	return cell->has_value ? cell->text : "";
+	return text ? text : "";
 }
 
 void change_for_people(struct buffer *out, const struct table *metrics, int row)

@@ -17,13 +17,6 @@
 #define LEAST_SHARE 0.01 /* of the level's difference, to be shown */
 #define MAXIMUM_TEXT (1 << 20)
 
-static const char *text_of(const struct table *table, int row, int column)
-{
-	const struct table_cell *cell = table_get(table, row, column);
-
-	return cell->has_value ? cell->text : NULL;
-}
-
 /* ---- the verdict ---- */
 
 static void add_line(struct buffer *out, const struct table *verdict, const char *label, int column,
@@ -31,10 +24,10 @@ static void add_line(struct buffer *out, const struct table *verdict, const char
 {
 	struct buffer clean;
 
-	if (!text_of(verdict, 0, column))
+	if (!table_text(verdict, 0, column))
 		return;
 	buffer_init(&clean, MAXIMUM_TEXT);
-	text_for_people(&clean, text_of(verdict, 0, column));
+	text_for_people(&clean, table_text(verdict, 0, column));
 	buffer_printf(out, "%-*s", LABEL_WIDTH, label);
 	text_wrapped(out, clean.data, LABEL_WIDTH, LABEL_WIDTH, style);
 	buffer_release(&clean);
@@ -43,11 +36,11 @@ static void add_line(struct buffer *out, const struct table *verdict, const char
 static void add_verdict(struct buffer *out, const struct comparison *comparison, const struct text_style *style)
 {
 	const struct table *verdict = &comparison->verdict;
-	const char *result = text_of(verdict, 0, COMPARISON_RESULT);
+	const char *result = table_text(verdict, 0, COMPARISON_RESULT);
 	struct buffer clean;
 
 	buffer_init(&clean, MAXIMUM_TEXT);
-	text_for_people(&clean, text_of(verdict, 0, COMPARISON_SENTENCE));
+	text_for_people(&clean, table_text(verdict, 0, COMPARISON_SENTENCE));
 	text_heading(out, result, style);
 	buffer_add_text(out, ": ");
 	text_wrapped(out, clean.data, 2, (int)strlen(result) + 2, style);
@@ -65,7 +58,7 @@ static void add_verdict(struct buffer *out, const struct comparison *comparison,
 
 void comparison_value(struct buffer *out, const struct table *metrics, int row, int column)
 {
-	const char *unit = text_of(metrics, row, METRIC_UNIT);
+	const char *unit = table_text(metrics, row, METRIC_UNIT);
 	char text[UNITS_BYTES];
 	double value;
 
@@ -132,17 +125,17 @@ static void add_metrics(struct buffer *out, const struct table *metrics, const s
 	for (int metric = 0; metric < metrics->row_count; metric++) {
 		int row;
 
-		if (!strcmp(text_of(metrics, metric, METRIC_RESULT), RESULT_NOT_MEASURED) && metric) {
+		if (!strcmp(table_text(metrics, metric, METRIC_RESULT), RESULT_NOT_MEASURED) && metric) {
 			missing = arena_printf(&view.arena, "%s%s%s", missing ? missing : "", missing ? ", " : "",
-			                       text_of(metrics, metric, METRIC_TITLE));
+			                       table_text(metrics, metric, METRIC_TITLE));
 			continue;
 		}
 		row = table_row(&view);
-		table_set_text(&view, row, 0, text_of(metrics, metric, METRIC_TITLE));
+		table_set_text(&view, row, 0, table_text(metrics, metric, METRIC_TITLE));
 		set_value(&view, row, 1, metrics, metric, METRIC_BASE);
 		set_value(&view, row, 2, metrics, metric, METRIC_NEW);
 		set_change(&view, row, metrics, metric);
-		table_set_text(&view, row, 5, text_of(metrics, metric, METRIC_RESULT));
+		table_set_text(&view, row, 5, table_text(metrics, metric, METRIC_RESULT));
 	}
 	buffer_add_text(out, "\n");
 	text_table(out, &view,
@@ -204,7 +197,7 @@ static void add_level(struct buffer *out, const struct table *contributions, int
 	if (view.row_count) {
 		buffer_add_text(out, "\n");
 		text_heading(out, "Difference by ", style);
-		text_heading(out, text_of(contributions, first, CONTRIBUTION_LEVEL), style);
+		text_heading(out, table_text(contributions, first, CONTRIBUTION_LEVEL), style);
 		buffer_add_text(out, "\n");
 		text_table(out, &view,
 		           &(struct text_view){.columns = "delta_ns,share_ratio,base_ns,new_ns,base_calls,new_calls,"
@@ -224,10 +217,10 @@ static void add_contributions(struct buffer *out, const struct table *contributi
                               const struct text_style *style)
 {
 	for (int first = 0, end; first < contributions->row_count; first = end) {
-		const char *level = text_of(contributions, first, CONTRIBUTION_LEVEL);
+		const char *level = table_text(contributions, first, CONTRIBUTION_LEVEL);
 
-		for (end = first + 1;
-		     end < contributions->row_count && !strcmp(text_of(contributions, end, CONTRIBUTION_LEVEL), level);)
+		for (end = first + 1; end < contributions->row_count &&
+		                      !strcmp(table_text(contributions, end, CONTRIBUTION_LEVEL), level);)
 			end++;
 		add_level(out, contributions, first, end, is_long, style);
 	}

@@ -12,13 +12,6 @@
 #define LABEL_WIDTH 10
 #define INDENT 7
 
-static const char *text_of(const struct table *table, int row, int column)
-{
-	const struct table_cell *cell = table_get(table, row, column);
-
-	return cell->has_value ? cell->text : NULL;
-}
-
 static void add_line(struct buffer *out, const char *label, const char *text, const struct text_style *style)
 {
 	struct buffer clean;
@@ -51,16 +44,16 @@ static void add_saving(struct buffer *out, const struct table *findings, int row
 static void add_finding(struct buffer *out, const struct table *findings, int row, const struct text_style *style)
 {
 	buffer_add_text(out, "\n");
-	text_heading(out, text_of(findings, row, FINDING_RULE), style);
-	buffer_printf(out, "  %s   %s, %s confidence\n", text_of(findings, row, FINDING_TITLE),
-	              text_of(findings, row, FINDING_SEVERITY), text_of(findings, row, FINDING_CERTAINTY));
-	if (text_of(findings, row, FINDING_PLACE))
-		add_line(out, "where", text_of(findings, row, FINDING_PLACE), style);
-	if (text_of(findings, row, FINDING_EVIDENCE))
-		add_line(out, "evidence", text_of(findings, row, FINDING_EVIDENCE), style);
+	text_heading(out, table_text(findings, row, FINDING_RULE), style);
+	buffer_printf(out, "  %s   %s, %s confidence\n", table_text(findings, row, FINDING_TITLE),
+	              table_text(findings, row, FINDING_SEVERITY), table_text(findings, row, FINDING_CERTAINTY));
+	if (table_text(findings, row, FINDING_PLACE))
+		add_line(out, "where", table_text(findings, row, FINDING_PLACE), style);
+	if (table_text(findings, row, FINDING_EVIDENCE))
+		add_line(out, "evidence", table_text(findings, row, FINDING_EVIDENCE), style);
 	add_saving(out, findings, row, style);
-	add_line(out, "try", text_of(findings, row, FINDING_ADVICE), style);
-	add_line(out, "wrong if", text_of(findings, row, FINDING_WRONG), style);
+	add_line(out, "try", table_text(findings, row, FINDING_ADVICE), style);
+	add_line(out, "wrong if", table_text(findings, row, FINDING_WRONG), style);
 }
 
 static int count_of(const struct table *table, int column, const char *text)
@@ -68,19 +61,19 @@ static int count_of(const struct table *table, int column, const char *text)
 	int count = 0;
 
 	for (int row = 0; row < table->row_count; row++)
-		count += !strcmp(text_of(table, row, column), text);
+		count += !strcmp(table_text(table, row, column), text);
 	return count;
 }
 
 static void add_verdict(struct buffer *out, const struct table *verdict, const struct text_style *style)
 {
-	text_heading(out, text_of(verdict, 0, VERDICT_VERDICT), style);
+	text_heading(out, table_text(verdict, 0, VERDICT_VERDICT), style);
 	buffer_add_text(out, ": ");
-	text_wrapped(out, text_of(verdict, 0, VERDICT_SENTENCE), 2,
-	             (int)strlen(text_of(verdict, 0, VERDICT_VERDICT)) + 2, style);
-	if (text_of(verdict, 0, VERDICT_PARTS)) {
+	text_wrapped(out, table_text(verdict, 0, VERDICT_SENTENCE), 2,
+	             (int)strlen(table_text(verdict, 0, VERDICT_VERDICT)) + 2, style);
+	if (table_text(verdict, 0, VERDICT_PARTS)) {
 		buffer_add_text(out, "  a step: ");
-		text_wrapped(out, text_of(verdict, 0, VERDICT_PARTS), 10, 10, style);
+		text_wrapped(out, table_text(verdict, 0, VERDICT_PARTS), 10, 10, style);
 	}
 }
 
@@ -97,15 +90,15 @@ static void add_counts(struct buffer *out, const struct diagnosis *diagnosis)
 /* All rules with the reason of that row, by their ids: there are many, and --list says what each looks for. */
 static void add_rules_of(struct buffer *out, const struct table *checks, int row, const struct text_style *style)
 {
-	const char *reason = text_of(checks, row, CHECK_REASON);
+	const char *reason = table_text(checks, row, CHECK_REASON);
 	struct buffer ids;
 
 	buffer_init(&ids, 1 << 14);
 	for (int other = row; other < checks->row_count; other++) {
-		const char *its = text_of(checks, other, CHECK_REASON);
+		const char *its = table_text(checks, other, CHECK_REASON);
 
 		if (its && !strcmp(its, reason))
-			buffer_printf(&ids, "%s%s", ids.length ? " " : "", text_of(checks, other, CHECK_RULE));
+			buffer_printf(&ids, "%s%s", ids.length ? " " : "", table_text(checks, other, CHECK_RULE));
 	}
 	buffer_add_text(out, "    ");
 	text_wrapped(out, ids.data, 4, 4, style);
@@ -115,9 +108,9 @@ static void add_rules_of(struct buffer *out, const struct table *checks, int row
 static bool is_first_of_its_reason(const struct table *checks, int row)
 {
 	for (int before = 0; before < row; before++) {
-		const char *reason = text_of(checks, before, CHECK_REASON);
+		const char *reason = table_text(checks, before, CHECK_REASON);
 
-		if (reason && !strcmp(reason, text_of(checks, row, CHECK_REASON)))
+		if (reason && !strcmp(reason, table_text(checks, row, CHECK_REASON)))
 			return false;
 	}
 	return true;
@@ -129,14 +122,14 @@ static void add_silent(struct buffer *out, const struct table *checks, const str
 	bool is_first = true;
 
 	for (int row = 0; row < checks->row_count; row++) {
-		if (!text_of(checks, row, CHECK_REASON) || !is_first_of_its_reason(checks, row))
+		if (!table_text(checks, row, CHECK_REASON) || !is_first_of_its_reason(checks, row))
 			continue;
 		if (is_first)
 			buffer_add_text(out,
 			                "\nCannot tell (stepscope diagnose --list says what each rule looks for)\n");
 		is_first = false;
 		buffer_add_text(out, "  ");
-		text_wrapped(out, text_of(checks, row, CHECK_REASON), 2, 2, style);
+		text_wrapped(out, table_text(checks, row, CHECK_REASON), 2, 2, style);
 		add_rules_of(out, checks, row, style);
 	}
 }
@@ -144,7 +137,7 @@ static void add_silent(struct buffer *out, const struct table *checks, const str
 void findings_text(struct buffer *out, const struct diagnosis *diagnosis, const struct text_style *style)
 {
 	const struct table *findings = &diagnosis->findings;
-	bool is_unknown = !strcmp(text_of(&diagnosis->verdict, 0, VERDICT_VERDICT), "unknown");
+	bool is_unknown = !strcmp(table_text(&diagnosis->verdict, 0, VERDICT_VERDICT), "unknown");
 
 	add_verdict(out, &diagnosis->verdict, style);
 	for (int row = 0; row < findings->row_count; row++)

@@ -21,9 +21,9 @@ struct place {
 
 static const char *text_of(const struct table *table, int row, int column)
 {
-	const struct table_cell *cell = table_get(table, row, column);
+	const char *text = table_text(table, row, column);
 
-	return cell->has_value ? cell->text : "";
+	return text ? text : "";
 }
 
 static bool set_place(struct place *place, const char *file, size_t length, int64_t line)

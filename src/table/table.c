@@ -148,6 +148,14 @@ bool table_number(const struct table *table, int row, int column, double *value)
 	}
 }
 
+const char *table_text(const struct table *table, int row, int column)
+{
+	const struct table_cell *cell = cell_at(table, row, column);
+
+	assert(table->columns[column].type == TABLE_TEXT);
+	return cell->has_value ? cell->text : NULL;
+}
+
 /* ---- sorting ---- */
 
 struct sort_key {

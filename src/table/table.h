@@ -118,6 +118,9 @@ int table_find_column(const struct table *table, const char *name); /* -1: none 
 /* Number of a cell as double; false for text and missing cells. */
 bool table_number(const struct table *table, int row, int column, double *value);
 
+/* Text of a cell of a column of texts; NULL: missing. */
+const char *table_text(const struct table *table, int row, int column);
+
 /* Sorts rows by a column: descending for numbers unless is_ascending; missing last; ties keep their order. */
 void table_sort(struct table *table, int column, bool is_ascending);
 void table_limit(struct table *table, int rows); /* cuts; remembers nothing */
