@@ -6,16 +6,6 @@
 
 #include "output/json.h"
 
-static void add_row(struct json_writer *json, const struct table *table, int row)
-{
-	json_object_begin(json);
-	for (int column = 0; column < table->column_count; column++) {
-		json_key(json, table->columns[column].name);
-		json_cell(json, table, row, column);
-	}
-	json_object_end(json);
-}
-
 /* What the exit status says, and why. */
 static void add_gate(struct json_writer *json, const struct gate *gate)
 {
@@ -34,15 +24,10 @@ void comparison_json(struct buffer *out, const struct comparison *comparison, co
 	json_writer_init(&json, out, JSON_PRETTY);
 	json_object_begin(&json);
 	json_key(&json, "schema"), json_string(&json, "stepscope.compare/1");
-	json_key(&json, "verdict"), add_row(&json, &comparison->verdict, 0);
+	json_key(&json, "verdict"), json_row(&json, &comparison->verdict, 0);
 	add_gate(&json, gate);
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		json_key(&json, tables[i]->name);
-		json_array_begin(&json);
-		for (int row = 0; row < tables[i]->row_count; row++)
-			add_row(&json, tables[i], row);
-		json_array_end(&json);
-	}
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		json_key(&json, tables[i]->name), json_rows(&json, tables[i]);
 	json_object_end(&json);
 	buffer_add_text(out, "\n");
 }

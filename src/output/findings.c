@@ -148,16 +148,6 @@ void findings_text(struct buffer *out, const struct diagnosis *diagnosis, const 
 	add_silent(out, &diagnosis->checks, style);
 }
 
-static void add_row(struct json_writer *json, const struct table *table, int row)
-{
-	json_object_begin(json);
-	for (int column = 0; column < table->column_count; column++) {
-		json_key(json, table->columns[column].name);
-		json_cell(json, table, row, column);
-	}
-	json_object_end(json);
-}
-
 void findings_json(struct buffer *out, const struct diagnosis *diagnosis, const char *run)
 {
 	const struct table *const tables[] = {&diagnosis->findings, &diagnosis->checks};
@@ -167,14 +157,9 @@ void findings_json(struct buffer *out, const struct diagnosis *diagnosis, const 
 	json_object_begin(&json);
 	json_key(&json, "schema"), json_string(&json, "stepscope.diagnosis/1");
 	json_key(&json, "run_id"), json_string(&json, run);
-	json_key(&json, "verdict"), add_row(&json, &diagnosis->verdict, 0);
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		json_key(&json, tables[i]->name);
-		json_array_begin(&json);
-		for (int row = 0; row < tables[i]->row_count; row++)
-			add_row(&json, tables[i], row);
-		json_array_end(&json);
-	}
+	json_key(&json, "verdict"), json_row(&json, &diagnosis->verdict, 0);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		json_key(&json, tables[i]->name), json_rows(&json, tables[i]);
 	json_object_end(&json);
 	buffer_add_text(out, "\n");
 }

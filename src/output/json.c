@@ -90,6 +90,24 @@ static void add_missing(struct json_writer *json, const struct table *table)
 	json_object_end(json);
 }
 
+void json_row(struct json_writer *json, const struct table *table, int row)
+{
+	json_object_begin(json);
+	for (int column = 0; column < table->column_count; column++) {
+		json_key(json, table->columns[column].name);
+		json_cell(json, table, row, column);
+	}
+	json_object_end(json);
+}
+
+void json_rows(struct json_writer *json, const struct table *table)
+{
+	json_array_begin(json);
+	for (int row = 0; row < table->row_count; row++)
+		json_row(json, table, row);
+	json_array_end(json);
+}
+
 void json_table(struct json_writer *json, const struct table *table)
 {
 	json_object_begin(json);
@@ -105,16 +123,7 @@ void json_table(struct json_writer *json, const struct table *table)
 		add_column(json, &table->columns[column]);
 	json_array_end(json);
 	json_key(json, "rows");
-	json_array_begin(json);
-	for (int row = 0; row < table->row_count; row++) {
-		json_object_begin(json);
-		for (int column = 0; column < table->column_count; column++) {
-			json_key(json, table->columns[column].name);
-			json_cell(json, table, row, column);
-		}
-		json_object_end(json);
-	}
-	json_array_end(json);
+	json_rows(json, table);
 	add_missing(json, table);
 	json_object_end(json);
 }

@@ -11,6 +11,9 @@
 
 /* One cell as a value; null for what was not measured, NaN and infinities. */
 void json_cell(struct json_writer *json, const struct table *table, int row, int column);
+/* One row as an object, and all as an array of them. */
+void json_row(struct json_writer *json, const struct table *table, int row);
+void json_rows(struct json_writer *json, const struct table *table);
 /* A whole document. */
 void json_table(struct json_writer *json, const struct table *table);
 
