@@ -29,7 +29,9 @@ print(runpy.run_path(importlib.util.find_spec("torch").origin.replace("__init__"
 
 @lru_cache
 def version(python):
-    """Of the PyTorch that it imports; None when it has none."""
+    """Of the PyTorch that it imports; None when it has none, or when there is no such Python."""
+    if not shutil.which(python):
+        return None
     done = subprocess.run([python, "-c", VERSION], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None
 
