@@ -33,7 +33,7 @@ def watch(torch, native):
     for kind in (loaders._SingleProcessDataLoaderIter, loaders._MultiProcessingDataLoaderIter):
         kind._next_data = native.around(kind._next_data, before=_before_wait, after=_after_wait)
     workers = loaders._MultiProcessingDataLoaderIter
-    workers.__init__ = native.around(workers.__init__, name="DataLoader: start of workers")
+    workers.__init__ = native.around(workers.__init__, name="DataLoader: start of workers", after=_after_start, is_loader_start=True)
     workers._shutdown_workers = native.around(workers._shutdown_workers, after=_after_workers)
     pin._pin_memory_loop = native.around(pin._pin_memory_loop, before=_before_pinning)
 
@@ -41,11 +41,13 @@ def watch(torch, native):
 # ---- in the process of the loop
 
 
+def _after_start(loop, raised):
+    if raised is None:
+        _Names.native.torch_loader_start(_number_in_loop(loop))
+
+
 def _before_wait(loop):
-    number = loop.__dict__.get("_stepscope_number")
-    if number is None:
-        number = loop._stepscope_number = _number_of(loop)
-    _Names.native.torch_loader(number)
+    _Names.native.torch_loader(_number_in_loop(loop))
 
 
 def _after_wait(loop, raised):
@@ -75,6 +77,13 @@ def unlisten(call):
 def _tell_listeners(loop):
     for call in tuple(_Names.listeners):
         call(loop)
+
+
+def _number_in_loop(loop):
+    number = loop.__dict__.get("_stepscope_number")
+    if number is None:
+        number = loop._stepscope_number = _number_of(loop)
+    return number
 
 
 def _number_of(loop):

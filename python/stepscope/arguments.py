@@ -72,6 +72,10 @@ def _bool(text):
     raise argparse.ArgumentTypeError(f"expected true or false, got '{text}'")
 
 
+def _not(text):
+    return not _bool(text)
+
+
 def _count(name):
     least = _LEAST.get(name, -1 if name == "max_steps" else 0)
 
@@ -106,7 +110,7 @@ def _spellings(name, prefixes=("--",)):
 
 def add_arguments(parser, style="hf", **defaults):
     """Adds a group of options to an argparse parser: "hf", "trainer" or "frequency", see docs/python-profiler.md. Dashes and underscores
-    are the same; a switch is --x, --no-x or --x true. Other defaults by name."""
+    are the same; a switch is --x, --no-x or --x true, and --no-x true. Other defaults by name."""
     if style not in STYLES:
         raise ValueError(f"style is one of {', '.join(map(repr, STYLES))}, got {style!r}")
     group = parser.add_argument_group("stepscope")
@@ -120,7 +124,8 @@ def add_arguments(parser, style="hf", **defaults):
         if kind is bool:
             group.add_argument(*_spellings(name), dest=name, nargs="?", const=True, default=default, type=_bool, metavar="BOOL",
                                help=shown)
-            group.add_argument(*_spellings(name, ("--no-", "--no_")), dest=name, action="store_false", default=default, help=argparse.SUPPRESS)
+            group.add_argument(*_spellings(name, ("--no-", "--no_")), dest=name, nargs="?", const=False, default=default, type=_not,
+                               metavar="BOOL", help=argparse.SUPPRESS)
         else:
             group.add_argument(*_spellings(name), dest=name, default=default, type=_count(name) if kind is int else kind,
                                metavar="N" if kind is int else "DIR", help=shown)

@@ -35,6 +35,7 @@ enum {
 	LOADER_IDLE_RATIO,
 	LOADER_READY,
 	LOADER_START,
+	LOADER_WORKERS,
 	LOADER_END,
 	LOADER_LIMIT,
 	LOADER_SENTENCE,
@@ -141,6 +142,13 @@ static const struct table_column columns[LOADER_COLUMNS] = {
                  .definition = "of a worker: from its first instant to its first batch; of a loader: waits for the "
                                "first batches of its loops, one per worker",
                  .rules = RULE_NOT_NEGATIVE},
+	[LOADER_WORKERS] = {.name = "workers_ns",
+                            .title = "starting",
+                            .type = TABLE_INT,
+                            .unit = UNIT_NS,
+                            .definition = "time that starting the workers took the loop, before its first wait: each "
+                                          "loop does, without persistent_workers",
+                            .rules = RULE_NOT_NEGATIVE},
 	[LOADER_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how the worker ended, when it failed"},
 	[LOADER_LIMIT] =
 		{.name = "limited_by",
@@ -167,7 +175,8 @@ struct loader { /* one row */
 	uint32_t process, number;
 	int64_t batches, wait_ns, loop_ns, first_wait_ns;
 	int64_t first_batches; /* those of first_wait_ns: of workers that start */
-	uint32_t loops;
+	int64_t starting_ns;   /* of workers, before the loops */
+	uint32_t loops, starts;
 	struct summary wait;
 	struct work work;
 	bool has_ready;
@@ -230,6 +239,16 @@ static void sum_waits(struct loader *loader, const struct loader_batches *batche
 	if (first)
 		clamped_add(&loader->loop_ns, last->end_ns - first->start_ns);
 	summary_compute(&loader->wait, values, (size_t)loader->batches);
+}
+
+static void sum_starts(struct loader *loader, const struct loader_batches *batches)
+{
+	for (uint32_t i = 0; i < batches->start_count; i++) {
+		if (!is_of(loader, batches->starts[i].process, batches->starts[i].loop))
+			continue;
+		clamped_add(&loader->starting_ns, batches->starts[i].dur_ns);
+		loader->starts++;
+	}
 }
 
 /* ---- work ---- */
@@ -487,6 +506,19 @@ static const char *limit_of(const struct loader *loader, struct arena *arena, co
 	return limit_of_the_loop(loader, arena);
 }
 
+/* Loops that each start workers. */
+static const char *with_starting(const struct loader *loader, struct arena *arena, const char *sentence)
+{
+	double whole_ns = (double)(loader->starting_ns + loader->loop_ns);
+
+	if (loader->starts < 2 || (double)loader->starting_ns < WAITS_LITTLE * whole_ns)
+		return sentence;
+	return arena_printf(arena,
+	                    "%s; starting workers anew for %u loops takes %s more (persistent_workers=True starts "
+	                    "them once)",
+	                    sentence, loader->starts, time_text(arena, (double)loader->starting_ns));
+}
+
 /* ---- rows ---- */
 
 static void set_ratio(struct table *table, int row, int column, int64_t part_ns, int64_t whole_ns)
@@ -548,6 +580,10 @@ static void add_loader(struct table *table, const struct model *model, const str
 	table_set_int(table, row, LOADER_WAIT, loader->wait_ns);
 	table_set_int(table, row, LOADER_LOOP, loader->loop_ns);
 	table_set_int(table, row, LOADER_START, loader->first_wait_ns);
+	if (loader->work.workers)
+		table_set_int(table, row, LOADER_WORKERS, loader->starting_ns);
+	else
+		table_set_missing(table, row, LOADER_WORKERS, "no batches of workers were recorded");
 	set_ratio(table, row, LOADER_WAIT_RATIO, loader->wait_ns, loader->loop_ns);
 	table_set_missing(table, row, LOADER_END, "it is no worker");
 	if (loader->batches) {
@@ -563,7 +599,9 @@ static void add_loader(struct table *table, const struct model *model, const str
 		table_set_missing(table, row, LOADER_READY, "no batches of workers were recorded");
 	if (loader->batches && is_work_known(loader)) {
 		set_work(table, row, &loader->work);
-		table_set_text(table, row, LOADER_SENTENCE, limit_of(loader, &table->arena, &limit));
+		const char *sentence = limit_of(loader, &table->arena, &limit);
+
+		table_set_text(table, row, LOADER_SENTENCE, with_starting(loader, &table->arena, sentence));
 		table_set_text(table, row, LOADER_LIMIT, limit);
 		return;
 	}
@@ -574,8 +612,8 @@ static void add_loader(struct table *table, const struct model *model, const str
 static void add_worker(struct table *table, const struct model *model, const struct loader *loader, uint32_t worker,
                        const struct work *work, int64_t first_ns)
 {
-	static const int of_loop[] = {LOADER_WAIT, LOADER_WAIT_P50, LOADER_WAIT_MAX, LOADER_WAIT_RATIO,
-	                              LOADER_LOOP, LOADER_READY,    LOADER_LIMIT,    LOADER_SENTENCE};
+	static const int of_loop[] = {LOADER_WAIT,  LOADER_WAIT_P50, LOADER_WAIT_MAX, LOADER_WAIT_RATIO, LOADER_LOOP,
+	                              LOADER_READY, LOADER_WORKERS,  LOADER_LIMIT,    LOADER_SENTENCE};
 	const struct process *process = &model->processes[worker];
 	const char *end = process_failure(model, worker, &table->arena);
 	int64_t number = 0;
@@ -628,6 +666,7 @@ static void visit_loader(const struct loader_batches *batches, const struct mode
 	                        .number = (uint32_t)(batches->waits[0].loop >> 32)};
 
 	sum_waits(&loader, batches, values);
+	sum_starts(&loader, batches);
 	visit_workers(&loader, batches, model, NULL);
 	if (loader.work.workers)
 		find_ready(&loader, batches);

@@ -110,7 +110,7 @@ static const struct {
 	{CAUSE_LOAD, "torch.load", true},
 	{CAUSE_GARBAGE, "garbage collection ", false},
 	{CAUSE_COMPILE, "torch.compile", true},
-	{CAUSE_WORKERS, "DataLoader: start of workers", true},
+	{CAUSE_WORKERS, PYTORCH_LOADER_START, true},
 	{CAUSE_COMMUNICATION, "c10d::", false},
 	{CAUSE_OPTIMIZER, PYTORCH_OPTIMIZER_STEP, false},
 };

@@ -56,6 +56,36 @@ static int64_t start_of(const struct model *model, const struct span_arg *arg)
 	return chunk->start_ns[index];
 }
 
+/* The argument is of the range, or of an operator in it. */
+static void add_start(struct loader_batches *batches, const struct model *model, const struct span_arg *arg)
+{
+	const struct track *track = model->tracks[arg->track];
+
+	for (uint32_t row = arg->row, index; row != MODEL_NONE;) {
+		const struct span_chunk *chunk = track_chunk(track, row, &index);
+
+		if (strcmp(model_text(model, chunk->name[index]), PYTORCH_LOADER_START) == 0) {
+			batches->starts[batches->start_count++] = (struct loader_start){
+				.process = track->process, .loop = arg->u64, .dur_ns = chunk->dur_ns[index]};
+			return;
+		}
+		row = chunk->parent[index];
+	}
+}
+
+static void find_starts(struct loader_batches *batches, const struct model *model)
+{
+	uint32_t key = intern_find(&model->strings, "torch.loader_start");
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < model->args_count && key; i++)
+		count += model->args[i].key == key;
+	batches->starts = memory_resize(NULL, (size_t)count + 1, sizeof(*batches->starts));
+	for (uint32_t i = 0; i < model->args_count && count; i++)
+		if (model->args[i].key == key)
+			add_start(batches, model, &model->args[i]);
+}
+
 static void find_waits(struct loader_batches *batches, const struct model *model)
 {
 	uint32_t key = intern_find(&model->strings, "torch.loader");
@@ -247,6 +277,7 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 	search.capacity = 64;
 	batches->fetches = memory_resize(NULL, search.capacity, sizeof(*batches->fetches));
 	find_waits(batches, model);
+	find_starts(batches, model);
 	find_seeds(&search.seeds, model);
 	for (search.track = 0; search.track < model->tracks_count && search.fetch; search.track++)
 		search_track(&search);
@@ -271,7 +302,7 @@ bool loader_batches_next(const struct loader_batches *batches, struct loader_bat
 
 	if (wait == end_wait)
 		return false;
-	*part = (struct loader_batches){.waits = wait};
+	*part = (struct loader_batches){.waits = wait, .starts = batches->starts, .start_count = batches->start_count};
 	while (wait + part->wait_count < end_wait && compare_waits(wait, wait + part->wait_count) == 0)
 		part->wait_count++;
 	while (fetch < end_fetch && compare_loaders(fetch, wait) < 0)
@@ -301,5 +332,6 @@ void loader_batches_release(struct loader_batches *batches)
 {
 	free(batches->waits);
 	free(batches->fetches);
+	free(batches->starts);
 	memset(batches, 0, sizeof(*batches));
 }

@@ -28,10 +28,17 @@ struct loader_fetch {     /* in order of processes, loops, workers and times */
 	bool is_batch; /* it came to collating */
 };
 
+struct loader_start { /* of a loop's workers */
+	uint32_t process;
+	uint64_t loop;
+	int64_t dur_ns;
+};
+
 struct loader_batches {
 	struct loader_wait *waits;
 	struct loader_fetch *fetches;
-	uint32_t wait_count, fetch_count;
+	struct loader_start *starts; /* of all loaders, also in a part */
+	uint32_t wait_count, fetch_count, start_count;
 };
 
 void loader_batches_find(struct loader_batches *batches, const struct model *model);

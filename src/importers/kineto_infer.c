@@ -191,7 +191,11 @@ static void take_inferred(struct found *found, struct model *model, const struct
 	struct inference inference;
 	int64_t *bounds;
 	uint32_t bound_count = find_bounds(track, &bounds), bound = 0;
-	infer_steps(&inference, tokens->records, tokens->count, tokens->ranges);
+	infer_steps(&inference, &(struct train_loop){.records = tokens->records,
+	                                             .count = tokens->count,
+	                                             .ranges = tokens->ranges,
+	                                             .hooked = tokens->hooked,
+	                                             .hooked_count = tokens->hooked_count});
 	for (size_t i = 0; i < inference.count; i++) {
 		const struct inferred *one = &inference.list[i];
 		if (one->what == INFERRED_STEP && !track->has_steps)

@@ -20,7 +20,7 @@ struct open_span {
 	int64_t end_ns;
 	uint32_t range; /* innermost, itself included */
 	uint32_t range_count;
-	bool hides, is_optimizer;
+	bool hides, is_optimizer, in_backward;
 	size_t node; /* record of a backward's node, NO_RECORD */
 };
 
@@ -173,7 +173,7 @@ static struct open_span *push(struct scan *scan, int64_t end_ns)
 		scan->open = memory_resize(scan->open, scan->capacity, sizeof *scan->open);
 	}
 	open.end_ns = end_ns;
-	open.hides = open.is_optimizer = false;
+	open.hides = open.is_optimizer = open.in_backward = false;
 	open.node = scan->depth ? open.node : NO_RECORD;
 	scan->open[scan->depth++] = open;
 	return &scan->open[scan->depth - 1];
@@ -202,12 +202,25 @@ static void add_range(struct scan *scan, const struct staged_span *span, struct 
 	open->range_count++;
 }
 
+static void add_hooked(struct kineto_tokens *tokens, int64_t start_ns, int64_t end_ns)
+{
+	if (tokens->hooked_count && start_ns < tokens->hooked[tokens->hooked_count - 1].end_ns)
+		return; /* it lies in another one */
+	if (tokens->hooked_count == tokens->hooked_capacity) {
+		tokens->hooked_capacity = tokens->hooked_capacity ? 2 * tokens->hooked_capacity : 16;
+		tokens->hooked = memory_resize(tokens->hooked, tokens->hooked_capacity, sizeof *tokens->hooked);
+	}
+	tokens->hooked[tokens->hooked_count++] = (struct train_call){start_ns, end_ns};
+}
+
 /* What accumulates within a node makes it a training one. */
-static void note_inside(struct scan *scan, enum token_class class)
+static void note_inside(struct scan *scan, enum token_class class, int64_t start_ns, int64_t end_ns)
 {
 	const struct open_span *open = &scan->open[scan->depth - 1];
 	if (class == CLASS_ACCUMULATE && open->node != NO_RECORD)
 		scan->tokens->records[open->node].is_training = true;
+	if (class == CLASS_OPTIMIZER && open->in_backward)
+		add_hooked(scan->tokens, start_ns, end_ns);
 }
 
 static void take_span(struct scan *scan, const struct staged_span *span, bool is_around)
@@ -222,7 +235,7 @@ static void take_span(struct scan *scan, const struct staged_span *span, bool is
 	if (span->kind == SPAN_STEP || span->kind == SPAN_RUNTIME || span->kind == SPAN_OVERHEAD)
 		return;
 	if (scan->hidden) {
-		note_inside(scan, class);
+		note_inside(scan, class, span->start_ns, end_ns);
 		return;
 	}
 	if (class == CLASS_OTHER) {
@@ -242,6 +255,7 @@ static void take_span(struct scan *scan, const struct staged_span *span, bool is
 	open->is_optimizer = class == CLASS_OPTIMIZER;
 	open->hides = !open->is_optimizer;
 	open->node = class == CLASS_NODE ? record : NO_RECORD;
+	open->in_backward = token_of(class) == TOKEN_BACKWARD;
 	scan->optimizers += open->is_optimizer;
 	scan->hidden += open->hides;
 }
@@ -390,4 +404,5 @@ void kineto_tokens_release(struct kineto_tokens *tokens)
 {
 	free(tokens->records);
 	free(tokens->ranges);
+	free(tokens->hooked);
 }

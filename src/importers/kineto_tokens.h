@@ -14,6 +14,8 @@ struct kineto_tokens {
 	size_t count, capacity, compact_at;
 	struct train_range *ranges;
 	uint32_t range_count, range_capacity;
+	struct train_call *hooked;
+	uint32_t hooked_count, hooked_capacity;
 	uint32_t optimizer_calls;
 	bool has_phases;      /* the trace has them */
 	bool may_have_phases; /* they would not cut calls of Python in two */

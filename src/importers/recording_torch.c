@@ -31,6 +31,7 @@ enum symbol_class {
 	CLASS_MODULE,
 	CLASS_MODULE_KEY,     /* of the argument that says which one it is, and its mode */
 	CLASS_LOADER_END_KEY, /* of the argument that says that no batch came */
+	CLASS_LOADER_START,
 	CLASS_SAVE,
 	CLASS_COMPILE, /* traces whole forwards and backwards, which no step makes */
 };
@@ -55,6 +56,10 @@ struct stream_scan {
 	uint32_t record_count, record_capacity;
 	struct train_range *ranges;
 	uint32_t range_count, range_capacity;
+	struct train_call *hooked; /* in nodes of a backward */
+	uint32_t hooked_count, hooked_capacity;
+	int64_t hooked_ns;
+	uint32_t hooked_depth; /* 1 + index in `open` of the one that is called now; 0: none */
 	struct open_record *open;
 	uint32_t depth, capacity;
 	uint32_t deeper;    /* open ones beyond the maximum */
@@ -115,9 +120,10 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 		       : is_text(text, length, "torch.loader_end") ? CLASS_LOADER_END_KEY
 		                                                   : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_RANGE:
-		return is_text(text, length, "torch.save")      ? CLASS_SAVE
-		       : is_text(text, length, "torch.compile") ? CLASS_COMPILE
-		                                                : CLASS_UNKNOWN;
+		return is_text(text, length, "torch.save")           ? CLASS_SAVE
+		       : is_text(text, length, "torch.compile")      ? CLASS_COMPILE
+		       : is_text(text, length, PYTORCH_LOADER_START) ? CLASS_LOADER_START
+		                                                     : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_OP:
 		if (pytorch_begins_n(text, length, PYTORCH_SCALER))
 			return CLASS_SCALER;
@@ -236,6 +242,8 @@ static uint8_t token_of(enum symbol_class class)
 		return TOKEN_SCALER;
 	case CLASS_SAVE:
 		return TOKEN_SAVE;
+	case CLASS_LOADER_START:
+		return TOKEN_LOADER;
 	default:
 		return TOKEN_OP;
 	}
@@ -288,6 +296,19 @@ static uint32_t add_record(struct torch_scan *scan, struct stream_scan *stream, 
 	if (same)
 		return (uint32_t)(same - stream->records);
 	return make_record(scan, stream, token, range, time_ns);
+}
+
+/* An optimizer's call in a hook of a gradient: the node's record hides it. */
+static void add_hooked(struct torch_scan *scan, struct stream_scan *stream, int64_t start_ns, int64_t end_ns)
+{
+	if (scan->record_count == MAX_RECORDS)
+		return;
+	scan->record_count++;
+	if (stream->hooked_count == stream->hooked_capacity) {
+		stream->hooked_capacity = stream->hooked_capacity ? 2 * stream->hooked_capacity : 64;
+		stream->hooked = memory_resize(stream->hooked, stream->hooked_capacity, sizeof *stream->hooked);
+	}
+	stream->hooked[stream->hooked_count++] = (struct train_call){start_ns, end_ns};
 }
 
 /* A record that has become what the ones before it are need not stand for itself; a module's does, for steps may begin with it. */
@@ -449,6 +470,9 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 		}
 	} else if (token_of(class) == TOKEN_OP) {
 		begin_inner_operator(scan, stream, event);
+	} else if (class == CLASS_OPTIMIZER && stream->node != NO_RANGE && !stream->hooked_depth) {
+		stream->hooked_depth = stream->depth;
+		stream->hooked_ns = time_ns;
 	}
 }
 
@@ -472,11 +496,15 @@ static void on_argument(struct torch_scan *scan, struct stream_scan *stream, con
 		stream->module_object = value >> 1;
 }
 
-static void pop(struct stream_scan *stream, int64_t time_ns)
+static void pop(struct torch_scan *scan, struct stream_scan *stream, int64_t time_ns)
 {
 	const struct open_record *open = &stream->open[--stream->depth];
 	if (stream->module_depth == stream->depth + 1)
 		end_module(stream, time_ns);
+	if (stream->hooked_depth == stream->depth + 1) {
+		add_hooked(scan, stream, stream->hooked_ns, time_ns);
+		stream->hooked_depth = 0;
+	}
 	bool is_record = open->record != NO_RANGE;
 	if (open->is_range)
 		stream->ranges[open->range].end_ns = time_ns;
@@ -490,7 +518,7 @@ static void pop(struct stream_scan *stream, int64_t time_ns)
 	stream->optimizer -= is_record && !open->hides;
 }
 
-static void on_end(struct stream_scan *stream, uint32_t id, int64_t time_ns)
+static void on_end(struct torch_scan *scan, struct stream_scan *stream, uint32_t id, int64_t time_ns)
 {
 	bool is_phase = id == STEPSCOPE_END_PHASE;
 	uint32_t phase = innermost(stream)->phase;
@@ -503,11 +531,12 @@ static void on_end(struct stream_scan *stream, uint32_t id, int64_t time_ns)
 		return;
 	stream->deeper = 0;
 	while (stream->depth >= level)
-		pop(stream, time_ns);
+		pop(scan, stream, time_ns);
 }
 
 /* Dropped events: as many levels as recording_stream.c ends and puts in; what the latter were is not known. */
-static void on_gap(struct stream_scan *stream, const struct segment_event *event, int64_t time_ns)
+static void on_gap(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
+                   int64_t time_ns)
 {
 	if (event->payload_count < 2)
 		return;
@@ -520,19 +549,20 @@ static void on_gap(struct stream_scan *stream, const struct segment_event *event
 	if (lowest > 0 || net < lowest)
 		return;
 	for (int64_t i = lowest; i < 0 && stream->depth; i++)
-		pop(stream, time_ns);
+		pop(scan, stream, time_ns);
 	for (int64_t i = lowest; i < net && stream->depth < MAX_DEPTH; i++)
 		push(stream);
 }
 
 /* While no detail is recorded its ends are missing too. */
-static void follow_captures(const struct recorded_process *process, struct stream_scan *stream, int64_t time_ns)
+static void follow_captures(struct torch_scan *scan, const struct recorded_process *process, struct stream_scan *stream,
+                            int64_t time_ns)
 {
 	while (stream->capture < process->capture_count && process->captures[stream->capture].time_ns <= time_ns) {
 		const struct capture_change *change = &process->captures[stream->capture++];
 		bool is_off = !(change->mask & STEPSCOPE_ACTIVE_DETAIL) && change->time_ns >= stream->last_ns;
 		while (is_off && stream->depth)
-			pop(stream, change->time_ns);
+			pop(scan, stream, change->time_ns);
 	}
 }
 
@@ -555,13 +585,15 @@ static uint32_t call_record(struct stream_scan *stream, uint32_t record)
 static void on_training(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
                         struct clock_cursor clock)
 {
-	static const uint8_t tokens[] = {TOKEN_OP,        TOKEN_FORWARD,   TOKEN_DATA,   TOKEN_BACKWARD,
-	                                 TOKEN_OPTIMIZER, TOKEN_ZERO_GRAD, TOKEN_SCALER, TOKEN_SAVE};
+	static const uint8_t tokens[] = {TOKEN_OP,        TOKEN_FORWARD, TOKEN_DATA, TOKEN_BACKWARD, TOKEN_OPTIMIZER,
+	                                 TOKEN_ZERO_GRAD, TOKEN_SCALER,  TOKEN_SAVE, TOKEN_LOADER};
 	uint8_t token = (uint8_t)event->payload[0];
 	int64_t start_ns = clock_ns(&clock, event->payload[1]), end_ns = clock_ns(&clock, event->payload[2]);
 	const struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
 	if (end_ns > stream->last_ns) /* ticks of events are rounded down */
 		end_ns = stream->last_ns;
+	if (token == STEPSCOPE_TRAINING_HOOKED && end_ns >= start_ns)
+		add_hooked(scan, stream, start_ns, end_ns);
 	if (token >= sizeof tokens || end_ns < start_ns || start_ns < stream->noted_ns || stream->depth)
 		return;
 	if (last && start_ns < last->start_ns && tokens[token] != TOKEN_OPTIMIZER)
@@ -611,7 +643,7 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 	struct stream_scan *stream = stream_of(scan, number);
 	if (!stream)
 		return;
-	follow_captures(recording->process, stream, time_ns);
+	follow_captures(scan, recording->process, stream, time_ns);
 	if (time_ns < stream->last_ns)
 		time_ns = stream->last_ns; /* a block that overlaps its predecessor */
 	stream->last_ns = stream->before_ns = time_ns;
@@ -620,10 +652,11 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 		on_begin(scan, stream, event, time_ns);
 		break;
 	case STEPSCOPE_EVENT_END:
-		on_end(stream, event->id, time_ns);
+		on_end(scan, stream, event->id, time_ns);
 		break;
 	case STEPSCOPE_EVENT_SWITCH:
-		on_end(stream, event->id <= STEPSCOPE_BUILTIN_MICRO_BATCH ? STEPSCOPE_END_PHASE : STEPSCOPE_END_DETAIL,
+		on_end(scan, stream,
+		       event->id <= STEPSCOPE_BUILTIN_MICRO_BATCH ? STEPSCOPE_END_PHASE : STEPSCOPE_END_DETAIL,
 		       time_ns);
 		on_begin(scan, stream, event, time_ns);
 		break;
@@ -631,7 +664,7 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 		on_argument(scan, stream, event);
 		break;
 	case STEPSCOPE_EVENT_GAP:
-		on_gap(stream, event, time_ns);
+		on_gap(scan, stream, event, time_ns);
 		break;
 	case STEPSCOPE_EVENT_STEP:
 		if (event->id == STEPSCOPE_STEP_BEGIN || event->id == STEPSCOPE_STEP_END)
@@ -736,6 +769,31 @@ static void merge_nodes(const struct torch_scan *scan, struct stream_scan *train
 	training->record_count = training->record_capacity = count;
 }
 
+static int compare_calls(const void *left, const void *right)
+{
+	const struct train_call *a = left, *b = right;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* What those threads do in hooks, too. Two at a time are one. */
+static void merge_hooked(struct torch_scan *scan, struct stream_scan *training)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < scan->stream_count; i++) {
+		const struct stream_scan *stream = &scan->streams[i];
+		for (uint32_t k = 0; stream != training && !stream->calls && k < stream->hooked_count; k++)
+			add_hooked(scan, training, stream->hooked[k].start_ns, stream->hooked[k].end_ns);
+	}
+	if (training->hooked_count)
+		merge_sort(training->hooked, training->hooked_count, sizeof *training->hooked, compare_calls);
+	for (uint32_t i = 0; i < training->hooked_count; i++) {
+		const struct train_call *call = &training->hooked[i];
+		if (!kept || call->start_ns >= training->hooked[kept - 1].end_ns)
+			training->hooked[kept++] = *call;
+	}
+	training->hooked_count = kept;
+}
+
 /* Whether the last segment of the session was closed. */
 static bool was_closed(const struct recording *recording, const struct session *session)
 {
@@ -749,10 +807,10 @@ static bool was_closed(const struct recording *recording, const struct session *
 	return is_closed;
 }
 
-static void finish_stream(struct stream_scan *stream)
+static void finish_stream(struct torch_scan *scan, struct stream_scan *stream)
 {
 	while (stream->depth)
-		pop(stream, stream->last_ns);
+		pop(scan, stream, stream->last_ns);
 }
 
 /* The recording stops somewhere: in this range, maybe while the optimizer was called. */
@@ -912,16 +970,21 @@ static void infer_session(struct recording *recording, struct session *session)
 		return;
 	for (uint32_t i = 0; i < scan->stream_count; i++)
 		if (&scan->streams[i] != training)
-			finish_stream(&scan->streams[i]);
+			finish_stream(scan, &scan->streams[i]);
 	bool is_inside = training->optimizer > 0;
 	uint32_t range = innermost(training)->range;
-	finish_stream(training);
+	finish_stream(scan, training);
 	merge_nodes(scan, training);
+	merge_hooked(scan, training);
 	if (!was_closed(recording, session))
 		add_cut(scan, training, range, is_inside);
 	find_evaluating(scan, training);
 	struct inference inference;
-	infer_steps(&inference, training->records, training->record_count, training->ranges);
+	infer_steps(&inference, &(struct train_loop){.records = training->records,
+	                                             .count = training->record_count,
+	                                             .ranges = training->ranges,
+	                                             .hooked = training->hooked,
+	                                             .hooked_count = training->hooked_count});
 	uint32_t found = number_map_find(&session->stream_map, training->stream);
 	if (found == NUMBER_MAP_NONE || !inference.step_count) {
 		inference_release(&inference);
@@ -959,6 +1022,7 @@ void torch_scan_release(struct torch_scan *scan)
 	for (uint32_t i = 0; i < scan->stream_count; i++) {
 		free(scan->streams[i].records);
 		free(scan->streams[i].ranges);
+		free(scan->streams[i].hooked);
 		free(scan->streams[i].open);
 	}
 	free(scan->streams);

@@ -18,7 +18,8 @@ struct inferrer {
 	const struct train_record *records;
 	size_t count;
 	const struct train_range *ranges;
-	size_t *ends; /* of steps: the last record of each */
+	const struct train_call *hooked, *hooked_end; /* those that are not in a phase yet */
+	size_t *ends;                                 /* of steps: the last record of each */
 	size_t end_count;
 	bool *is_evaluation; /* record of an evaluation */
 	bool has_modules;    /* forwards are calls of them */
@@ -247,6 +248,19 @@ static bool is_fetched_ahead(const struct inferrer *in, size_t first, size_t end
 	return in->has_modules;
 }
 
+/* Workers are started for the batch that is awaited next. */
+static void find_loaders(struct inferrer *in)
+{
+	bool is_evaluation = false;
+
+	for (size_t i = in->count; i-- > 0;) {
+		if (in->records[i].token == TOKEN_DATA)
+			is_evaluation = in->is_evaluation[i];
+		else if (in->records[i].token == TOKEN_LOADER)
+			in->is_evaluation[i] = is_evaluation;
+	}
+}
+
 static void find_evaluations(struct inferrer *in)
 {
 	bool was_evaluation = false;
@@ -269,6 +283,7 @@ static void find_evaluations(struct inferrer *in)
 		was_evaluation = is_evaluation;
 		ahead = end;
 	}
+	find_loaders(in);
 }
 
 /* Without a batch of its own: behind the end of a step and before anything of the next. A call on a batch that is trained on is none
@@ -362,6 +377,7 @@ static uint8_t phase_of(const struct inferrer *in, size_t i)
 		return STEPSCOPE_PHASE_EVALUATION;
 	switch ((enum train_token)in->records[i].token) {
 	case TOKEN_DATA:
+	case TOKEN_LOADER:
 		return STEPSCOPE_PHASE_DATA;
 	case TOKEN_BACKWARD:
 		return STEPSCOPE_PHASE_BACKWARD;
@@ -402,6 +418,15 @@ static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uin
 	return last;
 }
 
+/* Calls of optimizers in the backward that was added last. */
+static void add_hooked(struct inferrer *in, int64_t start_ns, int64_t end_ns)
+{
+	for (; in->hooked < in->hooked_end && in->hooked->start_ns < end_ns; in->hooked++) {
+		if (in->hooked->start_ns >= start_ns && in->hooked->end_ns <= end_ns)
+			add(in->out, STEPSCOPE_PHASE_OPTIMIZER, in->hooked->start_ns, in->hooked->end_ns);
+	}
+}
+
 /* One interval from record i on, none beyond `limit_ns` and none before `*before_ns`, which becomes its end; returns its last record. */
 static size_t add_phase(struct inferrer *in, size_t i, size_t end, int64_t limit_ns, int64_t *before_ns)
 {
@@ -416,6 +441,8 @@ static size_t add_phase(struct inferrer *in, size_t i, size_t end, int64_t limit
 	if (end_ns >= start_ns) {
 		add(in->out, phase, start_ns, end_ns);
 		*before_ns = end_ns;
+		if (phase == STEPSCOPE_PHASE_BACKWARD)
+			add_hooked(in, start_ns, end_ns);
 	}
 	return last;
 }
@@ -466,7 +493,7 @@ static size_t first_record(const struct inferrer *in, size_t last)
 		if (in->is_evaluation[i])
 			break;
 		if (is_batch(record))
-			return i;
+			return i && in->records[i - 1].token == TOKEN_LOADER ? i - 1 : i;
 		if ((record->token == TOKEN_FORWARD && record->is_module >= has_modules) ||
 		    record->token == TOKEN_ZERO_GRAD)
 			first = i;
@@ -607,13 +634,16 @@ static void add_all(struct inferrer *in)
 		add_phases(in, in->next, in->count, INFERRED_IS_OPEN);
 }
 
-void infer_steps(struct inference *inference, const struct train_record *records, size_t count,
-                 const struct train_range *ranges)
+void infer_steps(struct inference *inference, const struct train_loop *loop)
 {
+	const struct train_record *records = loop->records;
+	size_t count = loop->count;
 	struct inferrer in = {.out = inference,
 	                      .records = records,
 	                      .count = count,
-	                      .ranges = ranges,
+	                      .ranges = loop->ranges,
+	                      .hooked = loop->hooked,
+	                      .hooked_end = loop->hooked_count ? loop->hooked + loop->hooked_count : loop->hooked,
 	                      .last_range = NO_RANGE,
 	                      .last_end_ns = INT64_MIN,
 	                      .phase_end_ns = INT64_MIN};

@@ -4,7 +4,7 @@
  * for data, an optimizer's step, a node of a backward, a forward.
  *
  *     struct inference inference;
- *     infer_steps(&inference, records, count, ranges);
+ *     infer_steps(&inference, &(struct train_loop){.records = records, .count = count, .ranges = ranges});
  *     for (size_t i = 0; i < inference.count; i++) ...   // intervals by start, an outer one before what is inside of it
  *     inference_release(&inference);
  *
@@ -14,7 +14,7 @@
  * 2. Where it is not: calls with no training backward between them belong together; a call that contains a backward (a closure)
  *    stands alone; groups with no data between them are joined, which is right for several networks and wrong for several
  *    updates per batch, so it is said.
- * 3. No call at all, or all of them inside of backwards (hooks): a step is a training backward.
+ * 3. No call at all, or all of them inside of backwards (hooks): a step is a training backward. Those calls are phases in its phase.
  * 4. An update that was left out is a step too: a backward after which the scaler was updated, or the gradients were thrown away
  *    and another batch came, without a call.
  *
@@ -39,6 +39,7 @@ enum train_token {     /* of records of the thread that trains, that lie in no o
 	TOKEN_OP,      /* any other operator */
 	TOKEN_FORWARD, /* an operator that an autograd graph remembers */
 	TOKEN_DATA,    /* the wait for a batch */
+	TOKEN_LOADER,  /* the start of a loader's workers, before its loop waits for a batch */
 	TOKEN_BACKWARD,  /* the engine's work on one node */
 	TOKEN_OPTIMIZER, /* Optimizer.step() */
 	TOKEN_ZERO_GRAD,
@@ -70,6 +71,18 @@ struct train_record {
 #define INFERRED_STEP 0 /* else enum stepscope_phase */
 #define INFERRED_IS_OPEN INT64_MAX
 
+struct train_call { /* of an optimizer, in a node of a backward (a hook of a gradient): part of a step that the backward makes */
+	int64_t start_ns, end_ns;
+};
+
+struct train_loop {
+	const struct train_record *records; /* by start */
+	size_t count;
+	const struct train_range *ranges; /* a range's parent has a smaller index */
+	const struct train_call *hooked;  /* by start, none in another one */
+	size_t hooked_count;
+};
+
 struct inferred {
 	int64_t start_ns, end_ns;
 	uint8_t what;
@@ -88,9 +101,7 @@ struct inference {
 	bool is_each_update; /* rule 2 had nothing to join by: the count may be too large */
 };
 
-/* `records` by start; a range's parent has a smaller index. */
-void infer_steps(struct inference *inference, const struct train_record *records, size_t count,
-                 const struct train_range *ranges);
+void infer_steps(struct inference *inference, const struct train_loop *loop);
 void inference_release(struct inference *inference);
 
 #endif

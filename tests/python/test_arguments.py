@@ -36,6 +36,8 @@ words = {"hf": ("shapes", "stacks", "enable-profiling"), "trainer": ("profiling"
 for style in words:
     for word in words[style]:
         written = {f"--no{dash}{each}" for dash in "-_" for each in (word, word.replace("-", "_"))}
+        assert all(settings(style, each, "true") == settings(style, each) for each in written), written
+        assert all(settings(style, each, "false") == settings(style, f"--{word}", "true") for each in written), written
         assert all(settings(style, f"--{word}", each) == settings(style, f"--{word}", "false") for each in written), written
 assert settings("frequency", "--repeat", "1", "--wait", "3", "--act", "4", "--max_s", "30") == settings(
     "frequency", "--repeat=1", "--wait_steps=3", "--active-steps=4", "--max-steps=30")
@@ -50,7 +52,7 @@ def of_parents(*words):  # and of copies
 
 assert of_parents("--wait", "3") == 3
 for wrong in (["--memory-log-steps", "0"], ["--profiler-wait-steps", "-1"], ["--profiler-active-steps", "0"],
-              ["--enable-profiling", "perhaps"], ["--profiler-wait-steps", "x"]):
+              ["--enable-profiling", "perhaps"], ["--no-stacks", "perhaps"], ["--profiler-wait-steps", "x"]):
     assert refused("hf", *wrong) is True, wrong
 
 trainer = settings("trainer", "--profiling", "--prof_dir", "./other", "--ptensorboard")

@@ -418,6 +418,58 @@ def optimizer_in_hook():
             model(batch).pow(2).mean().backward()
 
 
+def optimizer_in_slow_hook():
+    """The same, and each update and node of the backward takes its time."""
+    model = net()
+    facts["updates_ns"] = []
+
+    class Update(torch.optim.SGD):
+        def step(self, closure=None):
+            time.sleep(0.01)
+            return super().step(closure)
+
+    optimizers = {parameter: Update([parameter], lr=0.1) for parameter in model.parameters()}
+
+    def update(parameter):
+        begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        optimizers[parameter].step()
+        facts["updates_ns"][-1] += time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin
+        time.sleep(0.005)
+
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(update)
+    for _ in range(4):
+        facts["updates_ns"].append(0)
+        with Step():
+            model(torch.randn(8, 16)).pow(2).mean().backward()
+
+
+class SlowStart(torch.utils.data.SequentialSampler):
+    """Asked for the first batches while iter() starts workers, which takes long then."""
+
+    def __iter__(self):
+        time.sleep(0.05)
+        return super().__iter__()
+
+
+def slow_iter():
+    """Three loops that each start workers."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = torch.utils.data.TensorDataset(torch.randn(24, 16))
+    batches = torch.utils.data.DataLoader(data, batch_size=8, num_workers=2, sampler=SlowStart(data),
+                                          multiprocessing_context="fork")
+    facts.update(starts_ns=[], first=[])
+    for _ in range(3):
+        begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        loop = iter(batches)
+        facts["starts_ns"].append(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin)
+        facts["first"].append(len(stamps))
+        for (batch,) in loop:
+            with Step():
+                train(model, optimizer, batch)
+
+
 class Stream(torch.utils.data.IterableDataset):
     def __iter__(self):
         for i in range(20):

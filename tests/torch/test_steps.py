@@ -103,6 +103,43 @@ def test_step_times_are_those_of_the_script(tmp_path, python):
     assert sum(step["data_ns"] for step in steps) == pytest.approx(sum(truth["data_ns"]), rel=0.25)
 
 
+@pytest.mark.parametrize("options", [[], ["--steps", "none"]], ids=["operators", "steps"])
+@every_python
+def test_an_optimizer_in_a_hook_is_in_the_phase_optimizer(tmp_path, python, options):
+    """Its calls take 20 ms of each backward, by the script's own stamps."""
+    if version(python).startswith("1."):
+        pytest.skip(NEWER["optimizer_in_hook"])
+    done = warm(tmp_path, python, HERE / "loops.py", "optimizer_in_slow_hook", options=options)
+    assert done.returncode == 0, done.stderr
+    truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
+    assert len(steps) == len(truth["steps"])
+    for saw_ns, (begin, end), step in zip(truth["updates_ns"], truth["steps"], steps):
+        assert 40e6 <= step["optimizer_ns"] <= saw_ns
+        assert 20e6 <= step["backward_ns"] <= end - begin - step["optimizer_ns"]
+
+
+@every_python
+def test_starting_workers_is_data(tmp_path, python):
+    """Of three loops, each with workers of its own: what the script saw of iter(), and of which loop."""
+    done = warm(tmp_path, python, HERE / "loops.py", "slow_iter")
+    assert done.returncode == 0, done.stderr
+    truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
+    first = [step for step in steps if step["step"] in truth["first"]]
+    assert len(first) == 3 and all(step["data_ns"] >= saw for step, saw in zip(first, truth["starts_ns"]))
+    assert not any(step["other_ns"] > 0.5 * min(truth["starts_ns"]) for step in first)
+    loop = table(tmp_path, "data_loader")[0]
+    assert 3 * 50e6 <= sum(truth["starts_ns"]) <= loop["workers_ns"] + 3e6
+    assert "starting workers anew for 3 loops" in loop["sentence"]
+
+
+@every_python
+def test_starting_workers_is_data_where_no_operators_are(tmp_path, python):
+    done = warm(tmp_path, python, HERE / "loops.py", "slow_iter", options=["--steps", "none"])
+    assert done.returncode == 0, done.stderr
+    truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
+    assert all(steps[number]["data_ns"] >= saw for number, saw in zip(truth["first"], truth["starts_ns"]))
+
+
 @every_python
 def test_evaluation_is_no_step(tmp_path, python):
     _, steps = record(tmp_path, python, "evaluation_per_epoch")

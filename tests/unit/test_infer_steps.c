@@ -7,6 +7,7 @@
  *     D batch    E end of the loop's batches    o operator    F operator of a graph    Z zero_grad    S scaler    ! cut off
  *     B backward that trains    b one that does not    P optimizer, unknown    1..9 known ones    P(...) what lies in its call
  *     W torch.save    v a call of a module that evaluates    m one that trains    [...] a range
+ *     L start of a loader's workers    h an optimizer's call in a node of the backward around it
  *
  * What is expected stands below: for each letter the number of the step it is in, and the phase.
  */
@@ -29,15 +30,17 @@
 struct loop {
 	struct train_record records[LETTERS];
 	struct train_range ranges[LETTERS];
-	size_t count;
+	struct train_call hooked[LETTERS];
+	size_t count, hooked_count;
 	struct inference inference;
 };
 
 static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_t range, bool is_inside)
 {
-	static const char tokens[] = {[TOKEN_OP] = 'o',       [TOKEN_FORWARD] = 'F',   [TOKEN_DATA] = 'D',
-	                              [TOKEN_BACKWARD] = 'B', [TOKEN_OPTIMIZER] = 'P', [TOKEN_ZERO_GRAD] = 'Z',
-	                              [TOKEN_SCALER] = 'S',   [TOKEN_SAVE] = 'W',      [TOKEN_CUT] = '!'};
+	static const char tokens[] = {
+		[TOKEN_OP] = 'o',        [TOKEN_FORWARD] = 'F',   [TOKEN_DATA] = 'D',   [TOKEN_BACKWARD] = 'B',
+		[TOKEN_OPTIMIZER] = 'P', [TOKEN_ZERO_GRAD] = 'Z', [TOKEN_SCALER] = 'S', [TOKEN_SAVE] = 'W',
+		[TOKEN_CUT] = '!',       [TOKEN_LOADER] = 'L'};
 	bool is_known = letter >= '1' && letter <= '9';
 	struct train_record *record = &loop->records[loop->count++];
 	char token = letter;
@@ -60,7 +63,7 @@ static void read_loop(struct loop *loop, const char *text)
 	uint32_t open[LETTERS], depth = 0, range_count = 0;
 	size_t call[LETTERS], calls = 0;
 
-	loop->count = 0;
+	loop->count = loop->hooked_count = 0;
 	for (size_t i = 0; text[i]; i++) {
 		int64_t start_ns = (int64_t)i * 10;
 		uint32_t range = depth ? open[depth - 1] : NO_RANGE;
@@ -74,11 +77,17 @@ static void read_loop(struct loop *loop, const char *text)
 			call[calls++] = loop->count - 1;
 		} else if (text[i] == ')') {
 			loop->records[call[--calls]].end_ns = start_ns + 9;
+		} else if (text[i] == 'h') {
+			loop->hooked[loop->hooked_count++] = (struct train_call){start_ns, start_ns + 9};
 		} else {
 			add_letter(loop, text[i], start_ns, range, calls > 0);
 		}
 	}
-	infer_steps(&loop->inference, loop->records, loop->count, loop->ranges);
+	infer_steps(&loop->inference, &(struct train_loop){.records = loop->records,
+	                                                   .count = loop->count,
+	                                                   .ranges = loop->ranges,
+	                                                   .hooked = loop->hooked,
+	                                                   .hooked_count = loop->hooked_count});
 }
 
 /* Of the records' and brackets' middles. */
@@ -266,6 +275,22 @@ static void without_optimizers_a_backward_is_a_step(void **state)
 	check("DoDoE", ".....", ".....");
 }
 
+static void an_optimizer_in_a_hook_is_a_phase_of_the_backward(void **state)
+{
+	check("DFBhBhBDFBhBhB", "00000001111111", "dfbobobdfbobob");
+	check("D1(FBhB)", "00000000", "doofbobo");
+	/* not in a backward */
+	check("DFhBDFBh", "0000111.", "df.bdfb.");
+}
+
+static void workers_are_started_for_the_batch_behind(void **state)
+{
+	check("LDFB1DFB1ELDFB1", "000001111222222", "ddfbodfbodddfbo");
+	check("DFB1LDoDoELDFB1", "0000......11111", "dfboeeeeeeddfbo");
+	check("DFB1LDoDoLDFB1", "0000.....11111", "dfboeeeeeddfbo");
+	check("LFB1", ".000", NULL);
+}
+
 static void skipped_updates_are_steps(void **state)
 {
 	check("DZFB1DZFBDZFB1", "00000111122222", NULL);
@@ -322,7 +347,7 @@ static void nothing_is_inferred_from_nothing(void **state)
 {
 	struct inference inference;
 
-	infer_steps(&inference, NULL, 0, NULL);
+	infer_steps(&inference, &(struct train_loop){0});
 	assert_int_equal(inference.count, 0);
 	inference_release(&inference);
 	inference_release(&inference);
@@ -344,7 +369,7 @@ static void more_optimizers_than_one_remembers_at_a_glance(void **state)
 		                                   .range = NO_RANGE,
 		                                   .token = TOKEN_OPTIMIZER,
 		                                   .object = 1 + i % 250};
-	infer_steps(&inference, records, 1000, NULL);
+	infer_steps(&inference, &(struct train_loop){.records = records, .count = 1000});
 	assert_int_equal(inference.step_count, 4);
 	inference_release(&inference);
 }
@@ -359,8 +384,9 @@ static uint32_t random_below(uint64_t *state, uint32_t below)
 
 static void random_text(uint64_t *seed, char *text)
 {
-	static const char *const alphabets[] = {"DDFFBB1Zo[]()vW", "DEFBbP[]()oZSvW", "DFB12[]",           "FBov1[]",
-	                                        "FBvW12[]D",       "FB1[][][",        "DEoFb12345S()[]ZB", "DFZBo[]"};
+	static const char *const alphabets[] = {
+		"DDFFBB1Zo[]()vW", "DEFBbP[]()oZSvW",     "DFB12[]",   "FBov1[]", "FBvW12[]DL",
+		"FB1[][][h",       "DEoFb12345S()[]ZBhL", "DFZBBhho[]"};
 	const char *alphabet = alphabets[random_below(seed, sizeof alphabets / sizeof *alphabets)];
 	size_t length = random_below(seed, 60), used = 0;
 	char open[LETTERS];
@@ -396,6 +422,12 @@ static bool overlaps(int64_t a_start, int64_t a_end, int64_t b_start, int64_t b_
 	return !is_apart && !is_nested;
 }
 
+static bool is_hooked(const struct inferred *backward, const struct inferred *call)
+{
+	return backward->what == STEPSCOPE_PHASE_BACKWARD && call->what == STEPSCOPE_PHASE_OPTIMIZER &&
+	       backward->start_ns <= call->start_ns && call->end_ns <= backward->end_ns;
+}
+
 static const char *problem_of(const struct loop *loop, size_t range_count)
 {
 	const struct inferred *step = NULL, *phase = NULL, *inner = NULL, *list = loop->inference.list;
@@ -418,12 +450,13 @@ static const char *problem_of(const struct loop *loop, size_t range_count)
 				return "overlaps what is before it";
 			step = &list[i];
 		} else if (phase && phase->what == STEPSCOPE_PHASE_OPTIMIZER && list[i].start_ns < phase->end_ns) {
-			if (list[i].end_ns > phase->end_ns || list[i].what == STEPSCOPE_PHASE_OPTIMIZER)
+			bool is_call = list[i].what == STEPSCOPE_PHASE_OPTIMIZER;
+			if (list[i].end_ns > phase->end_ns || (is_call && !(inner && is_hooked(inner, &list[i]))))
 				return "is no part of a closure";
-			if (inner && list[i].start_ns < inner->end_ns)
+			if (inner && list[i].start_ns < inner->end_ns && !is_hooked(inner, &list[i]))
 				return "overlaps what is before it in a closure";
-			inner = &list[i];
-		} else {
+			inner = inner && is_hooked(inner, &list[i]) ? inner : &list[i];
+		} else if (!phase || !is_hooked(phase, &list[i])) {
 			if (phase && list[i].start_ns < phase->end_ns)
 				return "overlaps the phase before";
 			if (step && list[i].start_ns < step->end_ns && list[i].end_ns > step->end_ns)
@@ -483,7 +516,13 @@ static void records_of_nonsense_do_no_harm(void **state)
 				.is_training = random_below(&seed, 2),
 				.is_inside = random_below(&seed, 4) == 0,
 				.is_empty = random_below(&seed, 4) == 0};
-		infer_steps(&loop.inference, loop.records, loop.count, loop.ranges);
+		for (uint32_t i = 0; i < 5; i++)
+			loop.hooked[i] = (struct train_call){random_below(&seed, 50), random_below(&seed, 50)};
+		infer_steps(&loop.inference, &(struct train_loop){.records = loop.records,
+		                                                  .count = loop.count,
+		                                                  .ranges = loop.ranges,
+		                                                  .hooked = loop.hooked,
+		                                                  .hooked_count = 5});
 		inference_release(&loop.inference);
 	}
 }
@@ -509,7 +548,7 @@ static void a_million_updates_take_linear_time(void **state)
 		}
 		if (kind) /* data, but far away */
 			records[count - 1].token = TOKEN_DATA;
-		infer_steps(&inference, records, count, NULL);
+		infer_steps(&inference, &(struct train_loop){.records = records, .count = count});
 		assert_int_equal(inference.step_count, kind ? 1 : count / 4);
 		inference_release(&inference);
 	}
@@ -534,6 +573,8 @@ int main(void)
 		cmocka_unit_test(optimizers_of_different_rates_are_said),
 		cmocka_unit_test(an_evaluation_inside_of_a_range),
 		cmocka_unit_test(without_optimizers_a_backward_is_a_step),
+		cmocka_unit_test(an_optimizer_in_a_hook_is_a_phase_of_the_backward),
+		cmocka_unit_test(workers_are_started_for_the_batch_behind),
 		cmocka_unit_test(skipped_updates_are_steps),
 		cmocka_unit_test(steps_take_in_whole_ranges),
 		cmocka_unit_test(a_range_with_several_steps_is_not_cut),

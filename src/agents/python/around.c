@@ -14,7 +14,7 @@ struct around {
 	PyObject *before;  /* called with the first argument; what it raises is forgotten; NULL */
 	PyObject *after;   /* the same, with the type of what the function raised, or None; NULL */
 	bool is_optimizer; /* the call is of the optimizer that is its first argument */
-	bool is_save;      /* it is torch.save */
+	uint8_t stretch;   /* enum stepscope_training of one that PyTorch has no record of; 0: none */
 	uint32_t symbol;   /* of the range; 0: none, or not known yet */
 	PyObject *name;    /* of the range; NULL: none */
 };
@@ -75,15 +75,17 @@ static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keyw
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
 		library.stepscope_torch_optimizer((uint64_t)(uintptr_t)PyTuple_GetItem(arguments, 0));
 	bool is_begun = begin_range(around);
-	bool is_saving = around->is_save && library.stepscope_torch_save_begin();
+	bool is_stretch = around->stretch && library.stepscope_torch_stretch_begin(around->stretch);
 	PyObject *result = PyObject_Call(around->function, arguments, keywords);
-	if (is_saving)
-		library.stepscope_torch_save_end();
+	if (is_stretch)
+		library.stepscope_torch_stretch_end();
+	bool has_result = result != NULL;
+	result = call_after(around, arguments, result);
 	if (is_begun && library_may_end())
 		library.stepscope_emit_end();
-	if (around->is_optimizer && result && PyTuple_Size(arguments) > 0)
+	if (around->is_optimizer && has_result && PyTuple_Size(arguments) > 0)
 		library.stepscope_torch_optimizer_done((uint64_t)(uintptr_t)PyTuple_GetItem(arguments, 0));
-	return call_after(around, arguments, result);
+	return result;
 }
 
 /* As a method, like a function. */
@@ -181,11 +183,12 @@ static PyObject *given(PyObject *object)
 
 static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
-	static char *names[] = {"function", "name", "before", "after", "is_optimizer", "is_save", NULL};
+	static char *names[] = {"function",     "name",    "before",          "after",
+	                        "is_optimizer", "is_save", "is_loader_start", NULL};
 	PyObject *function, *name = NULL, *before = NULL, *after = NULL;
-	int is_optimizer = 0, is_save = 0;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOpp:around", names, &function, &name, &before,
-	                                 &after, &is_optimizer, &is_save))
+	int is_optimizer = 0, is_save = 0, is_loader_start = 0;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppp:around", names, &function, &name, &before,
+	                                 &after, &is_optimizer, &is_save, &is_loader_start))
 		return NULL;
 	struct around *made = PyObject_New(struct around, around_type);
 	if (!made)
@@ -196,14 +199,14 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 	made->before = given(before);
 	made->after = given(after);
 	made->is_optimizer = is_optimizer;
-	made->is_save = is_save;
+	made->stretch = is_save ? STEPSCOPE_TRAINING_SAVE : is_loader_start ? STEPSCOPE_TRAINING_LOADER : 0;
 	made->symbol = 0;
 	return (PyObject *)made;
 }
 
 static PyMethodDef methods[] = {
 	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
-         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False): stands in the function's place."},
+         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False): stands in the function's place."},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -67,10 +67,11 @@
 	F(stepscope_torch_optimizer_done)                                                                              \
 	F(stepscope_torch_optimizer_made)                                                                              \
 	F(stepscope_torch_module)                                                                                      \
-	F(stepscope_torch_save_begin)                                                                                  \
-	F(stepscope_torch_save_end)                                                                                    \
+	F(stepscope_torch_stretch_begin)                                                                               \
+	F(stepscope_torch_stretch_end)                                                                                 \
 	F(stepscope_torch_range)                                                                                       \
 	F(stepscope_torch_loader)                                                                                      \
+	F(stepscope_torch_loader_start)                                                                                \
 	F(stepscope_torch_loader_end)                                                                                  \
 	F(stepscope_torch_owners)                                                                                      \
 	F(stepscope_torch_wants_owners)                                                                                \

@@ -146,6 +146,15 @@ static PyObject *torch_loader(PyObject *self, PyObject *loader)
 	Py_RETURN_NONE;
 }
 
+static PyObject *torch_loader_start(PyObject *self, PyObject *loader)
+{
+	unsigned long long value = PyLong_AsUnsignedLongLong(loader);
+	if (PyErr_Occurred())
+		return NULL;
+	library.stepscope_torch_loader_start(value);
+	Py_RETURN_NONE;
+}
+
 static PyObject *torch_loader_end(PyObject *self, PyObject *nothing)
 {
 	library.stepscope_torch_loader_end();
@@ -210,6 +219,7 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_optimizer_done", NATIVE_FAST(torch_optimizer_done), METH_FASTCALL, NULL},
 	{"torch_optimizer_made", torch_optimizer_made, METH_NOARGS, NULL},
 	{"torch_loader", torch_loader, METH_O, NULL},
+	{"torch_loader_start", torch_loader_start, METH_O, NULL},
 	{"torch_loader_end", torch_loader_end, METH_NOARGS, NULL},
 	{"torch_owners", torch_owners, METH_O, NULL},
 	{"torch_wants_owners", torch_wants_owners, METH_NOARGS, NULL},

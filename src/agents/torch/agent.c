@@ -24,7 +24,7 @@ static struct {
 	bool has_inputs; /* proven and checked */
 	bool is_without_inputs, is_without_lines, is_measured;
 	uint32_t optimizer_key; /* symbol */
-	uint32_t loader_key, loader_end_key, module_key;
+	uint32_t loader_key, loader_start_key, loader_end_key, module_key;
 } agent = {.layout = {.sequence = -1, .forward_thread = -1}};
 
 int stepscope_torch_find(void)
@@ -100,6 +100,7 @@ int stepscope_torch_start(void)
 	emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.agent", 11);
 	emit_note_observer("PyTorch");
 	agent.loader_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.loader", 12);
+	agent.loader_start_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.loader_start", 18);
 	agent.loader_end_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.loader_end", 16);
 	agent.module_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.module", 12);
 	agent.optimizer_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.optimizer", 15);
@@ -188,14 +189,14 @@ void stepscope_torch_module(uint64_t identity, int is_training)
 		emit_event(STEPSCOPE_EVENT_ARG, agent.module_key, payload, 2);
 }
 
-int stepscope_torch_save_begin(void)
+int stepscope_torch_stretch_begin(int token)
 {
-	return observer_save_begin();
+	return observer_stretch_begin((uint8_t)token);
 }
 
-void stepscope_torch_save_end(void)
+void stepscope_torch_stretch_end(void)
 {
-	observer_save_end();
+	observer_stretch_end();
 }
 
 void stepscope_torch_range(uint32_t symbol)
@@ -224,6 +225,13 @@ void stepscope_torch_loader(uint64_t loader)
 	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, loader};
 	if (agent.loader_key && stepscope_is_recording())
 		emit_event(STEPSCOPE_EVENT_ARG, agent.loader_key, payload, 2);
+}
+
+void stepscope_torch_loader_start(uint64_t loader)
+{
+	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, loader};
+	if (agent.loader_start_key && stepscope_is_recording())
+		emit_event(STEPSCOPE_EVENT_ARG, agent.loader_start_key, payload, 2);
 }
 
 void stepscope_torch_loader_end(void)

@@ -58,15 +58,18 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_may_want_owners(void); /* in this ses
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer_made(void);
 /* Behind the begin of a module's call, the outermost of its thread: which module it is (any number but 0), and its mode. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_module(uint64_t identity, int is_training);
-/* Around torch.save. 1: the end is wanted, in the same thread; 0: nobody counts steps. */
-STEPSCOPE_AGENT_EXPORT int stepscope_torch_save_begin(void);
-STEPSCOPE_AGENT_EXPORT void stepscope_torch_save_end(void);
+/* Around torch.save (STEPSCOPE_TRAINING_SAVE), or what starts the workers of a loader (STEPSCOPE_TRAINING_LOADER). 1: the end is wanted, in
+ * the same thread; 0: nobody counts steps. */
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_stretch_begin(int token);
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_stretch_end(void);
 /* While detail is recorded: a range or the call of a module begins, with the line that makes it where lines are recorded;
  * stepscope_emit_end() ends it. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_range(uint32_t symbol);
 /* Inside of the record of a wait for a batch: which loader it is of (its number << 32 | number of the loop over it); no batch came. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader(uint64_t loader);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader_end(void);
+/* Inside of the range in which the workers of a loop are started: the same number. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader_start(uint64_t loader);
 STEPSCOPE_AGENT_EXPORT const char *stepscope_torch_problem(void);
 
 #endif

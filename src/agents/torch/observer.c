@@ -170,12 +170,12 @@ bool observer_is_counting(void)
 	return observer.is_counting;
 }
 
-bool observer_save_begin(void)
+bool observer_stretch_begin(uint8_t token)
 {
-	return observer.is_counting && training_save();
+	return observer.is_counting && training_stretch(token);
 }
 
-void observer_save_end(void)
+void observer_stretch_end(void)
 {
 	training_end();
 }

@@ -24,8 +24,8 @@ uint64_t observer_follow(const struct torch_entry *entry);
 void observer_range(uint32_t symbol);
 /* Are steps counted by what the records say? */
 bool observer_is_counting(void);
-/* Around torch.save, which has no record. The end belongs to a begin that is true: steps may be counted from the middle of a call on. */
-bool observer_save_begin(void);
-void observer_save_end(void);
+/* Around what has no record: see training_stretch(). The end belongs to a begin that is true: steps may be counted from the middle of a call on. */
+bool observer_stretch_begin(uint8_t token);
+void observer_stretch_end(void);
 
 #endif

@@ -48,6 +48,8 @@ struct thread {
 		int64_t sequence;
 		bool is_open;
 	} work;
+	uint64_t hook_start; /* of the optimizer's call in the open node; an optimizer steps in a hook of a gradient */
+	uint32_t hook_level; /* `hidden` in it, 0: none */
 	bool is_training;    /* the open node has come to a gradient */
 	bool has_work;       /* the open wait for a batch called operators */
 	bool is_waiting;     /* for a loader without workers, which calls operators for each batch */
@@ -79,13 +81,17 @@ static void flush(void)
 	stretch->is_any = false;
 }
 
+static bool is_work(uint8_t token)
+{
+	return token == STEPSCOPE_TRAINING_OP || token == STEPSCOPE_TRAINING_FORWARD ||
+	       token == STEPSCOPE_TRAINING_BACKWARD;
+}
+
 /* Neighbours that say the same are one stretch; operators between those of a forward or backward go. */
 static bool goes_on(uint8_t token)
 {
 	const struct stretch *stretch = &here.stretch;
-	bool is_work = token == STEPSCOPE_TRAINING_OP || token == STEPSCOPE_TRAINING_FORWARD ||
-	               token == STEPSCOPE_TRAINING_BACKWARD;
-	return stretch->is_any && is_work && stretch->token == token && stretch->is_detail == is_detail();
+	return stretch->is_any && is_work(token) && stretch->token == token && stretch->is_detail == is_detail();
 }
 
 static void begin_stretch(uint8_t token, uint64_t start)
@@ -170,10 +176,10 @@ static void count_begin(uint8_t token)
 	unsigned ended = 0;
 	const struct step_count *count = &training.count;
 	bool is_first = !count->has_group && !count->has_backward;
-	bool is_work = token == STEPSCOPE_TRAINING_OP || token == STEPSCOPE_TRAINING_FORWARD;
+	bool is_operator = token == STEPSCOPE_TRAINING_OP || token == STEPSCOPE_TRAINING_FORWARD;
 	here.trains |= is_first && token == STEPSCOPE_TRAINING_FORWARD;
 	/* most operators say nothing new */
-	if (is_work && (!count->has_backward || count_has_optimizers(count)))
+	if (is_operator && (!count->has_backward || count_has_optimizers(count)))
 		return;
 	if ((!here.trains && !is_first) || here.calls || !lock())
 		return;
@@ -181,7 +187,7 @@ static void count_begin(uint8_t token)
 		ended = count_batch(&training.count);
 	else if (token == STEPSCOPE_TRAINING_ZERO_GRAD)
 		count_zero_grad(&training.count);
-	else if (is_work)
+	else if (is_operator)
 		ended = count_operator(&training.count);
 	unlock();
 	told(ended);
@@ -233,6 +239,21 @@ static uint8_t token_of(enum torch_scope scope, const char *name, const void *re
 	return sequence_of(record) >= 0 ? STEPSCOPE_TRAINING_FORWARD : STEPSCOPE_TRAINING_OP;
 }
 
+static void begin_hooked(void)
+{
+	if (here.hook_level || is_detail())
+		return;
+	here.hook_level = here.hidden;
+	here.hook_start = emit_now();
+}
+
+static void end_hooked(void)
+{
+	here.hook_level = 0;
+	if (!is_detail())
+		put(STEPSCOPE_TRAINING_HOOKED, 0, here.hook_start, emit_now(), 0);
+}
+
 /* Inside of a record that hides it. */
 static void begin_hidden(enum torch_scope scope, const void *record)
 {
@@ -248,6 +269,7 @@ static void begin_hidden(enum torch_scope scope, const void *record)
 			count_gradients();
 	} else if (scope == TORCH_SCOPE_USER && pytorch_begins(name_of(record), PYTORCH_OPTIMIZER_STEP)) {
 		count_hooked(&training.count);
+		begin_hooked();
 	}
 }
 
@@ -335,8 +357,8 @@ void training_begin(enum torch_scope scope, const void *record)
 	}
 }
 
-/* What it does with the tensors is of no interest. */
-bool training_save(void)
+/* What it does with tensors is of no interest. */
+bool training_stretch(uint8_t token)
 {
 	if (!torch_thread && !thread_make())
 		return false;
@@ -346,7 +368,7 @@ bool training_save(void)
 	if (here.calls)
 		flush();
 	else
-		begin_stretch(STEPSCOPE_TRAINING_SAVE, is_detail() ? 0 : emit_now());
+		begin_stretch(token, is_detail() ? 0 : emit_now());
 	return true;
 }
 
@@ -363,6 +385,8 @@ void training_end(void)
 	if (!torch_thread)
 		return;
 	if (here.hidden) {
+		if (here.hidden == here.hook_level)
+			end_hooked();
 		if (--here.hidden)
 			return;
 		if (here.work.is_open)
@@ -371,8 +395,7 @@ void training_end(void)
 			return;
 		end_stretch();
 		count_end(here.stretch.token);
-		if (here.stretch.token == STEPSCOPE_TRAINING_DATA || here.stretch.token == STEPSCOPE_TRAINING_SCALER ||
-		    here.stretch.token == STEPSCOPE_TRAINING_SAVE)
+		if (!is_work(here.stretch.token))
 			flush();
 		return;
 	}
