@@ -34,7 +34,7 @@ static const struct option options[] = {
 	OPTION_TEXT("fail-on", 0, &fail_on, "LEVEL",
                     "exit with 1 when there is a problem, or a hint; with 5 when the verdict is unknown"),
 	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (1G)"),
+                     "memory for the trace before it goes to a temporary file (512M)"),
 	OPTION_END,
 };
 

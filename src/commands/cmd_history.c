@@ -35,7 +35,7 @@ static const struct option options[] = {
 	OPTION_FLAG("csv", 0, &is_csv, "CSV"),
 	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
 	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "add: memory for the trace before it goes to a temporary file (1G)"),
+                     "add: memory for the trace before it goes to a temporary file (512M)"),
 	OPTION_END,
 };
 

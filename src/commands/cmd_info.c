@@ -17,7 +17,7 @@ static int64_t memory_bytes;
 static const struct option options[] = {
 	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.info/1, the same tables"),
 	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (1G)"),
+                     "memory for the trace before it goes to a temporary file (512M)"),
 	OPTION_END,
 };
 

@@ -36,7 +36,7 @@ static const struct option options[] = {
 	OPTION_DOUBLE("time-limit", 0, &seconds, "SECONDS", "for the query, 0: none (60)"),
 	OPTION_BYTES("query-memory", 0, &query_memory_bytes, "SIZE", "for the query, 0: no limit (256M)"),
 	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (1G)"),
+                     "memory for the trace before it goes to a temporary file (512M)"),
 	OPTION_END,
 };
 

@@ -58,7 +58,7 @@ static const struct option options[] = {
 	OPTION_FLAG("csv", 0, &is_csv, "CSV: one table, or with -o one file per table"),
 	OPTION_TEXT("output", 'o', &output, "PATH", "write there: a file, with --csv a directory"),
 	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
-                     "memory for the trace before it goes to a temporary file (1G)"),
+                     "memory for the trace before it goes to a temporary file (512M)"),
 	OPTION_END,
 };
 

@@ -10,12 +10,21 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static void on_progress(void *context, uint64_t done, uint64_t total)
 {
 	progress_update(context, done, total);
+}
+
+/* Results are not the worse for it, so it goes on. */
+static void tell_memory(const struct model *model)
+{
+	fprintf(stderr, "stepscope: the trace takes %llu MiB of memory, more than --memory: %s\n",
+	        (unsigned long long)(model->memory_used_bytes >> 20), model->memory_problem->text);
+	fputs("hint: set TMPDIR to a folder on a disk with more room\n", stderr);
 }
 
 static enum status load(struct loaded_run *run, const char *const *paths, uint32_t count,
@@ -28,6 +37,7 @@ static enum status load(struct loaded_run *run, const char *const *paths, uint32
 
 	if (memory_bytes < 0)
 		return error_set(err, STATUS_USAGE, "option '--memory' wants a size such as 512M");
+	signal(SIGXFSZ, SIG_IGN); /* a temporary file that may not grow is an error like a full disk */
 	model_init(&run->model, (uint64_t)memory_bytes);
 	progress_begin(&progress, "Reading", "bytes", false);
 	run->model.on_progress = on_progress;
@@ -37,6 +47,8 @@ static enum status load(struct loaded_run *run, const char *const *paths, uint32
 	progress_end(&progress);
 	if (status)
 		model_release(&run->model);
+	else if (run->model.memory_problem)
+		tell_memory(&run->model);
 	return status;
 }
 

@@ -141,6 +141,7 @@ enum status kineto_load_input(struct kineto_import *import, struct input_stream 
 	buffer_init(&import->text, TEXT_BYTES);
 	buffer_init(&import->inputs, TEXT_BYTES);
 	kineto_memo_init(import);
+	import->stage.storage = import->model->storage;
 	enum status status = load_stream(loading, err);
 	kineto_stage_release(&import->stage);
 	buffer_release(&import->text);

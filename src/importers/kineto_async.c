@@ -112,12 +112,12 @@ void kineto_pair_asyncs(struct kineto_import *import)
 {
 	struct kineto_stage *stage = &import->stage;
 	uint32_t count = stage->asyncs_count;
-	uint32_t *open = memory_resize(NULL, (size_t)count + 1, sizeof *open);
-	merge_sort(stage->asyncs, count, sizeof *stage->asyncs, compare_asyncs);
+	uint32_t *open = storage_resize(stage->storage, NULL, (size_t)count + 1, sizeof *open);
+	merge_sort_in(stage->storage, stage->asyncs, count, sizeof *stage->asyncs, compare_asyncs);
 	for (uint32_t first = 0, end; first < count; first = end) {
 		for (end = first + 1; end < count && stage->asyncs[end].key == stage->asyncs[first].key;)
 			end++;
 		pair(import, first, end, open);
 	}
-	free(open);
+	storage_release(stage->storage, open);
 }

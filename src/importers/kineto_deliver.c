@@ -76,13 +76,13 @@ static bool is_duplicate(const struct staged_span *a, const struct staged_span *
 	       a->shape == b->shape && a->inputs == b->inputs;
 }
 
-void kineto_sort(struct staged_track *track)
+void kineto_sort(struct kineto_stage *stage, struct staged_track *track)
 {
 	uint32_t i = 1;
 	while (i < track->count && kineto_compare_spans(&track->spans[i - 1], &track->spans[i]) <= 0)
 		i++;
 	if (i < track->count)
-		merge_sort(track->spans, track->count, sizeof *track->spans, kineto_compare_spans);
+		merge_sort_in(stage->storage, track->spans, track->count, sizeof *track->spans, kineto_compare_spans);
 }
 
 static void leave(struct lane *lane, int64_t time_ns)
@@ -248,7 +248,7 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 {
 	struct staged_track *track = &stage->tracks[number];
 	struct delivery delivery = {.stage = stage, .staged = track, .model = model, .kind = kind};
-	kineto_sort(track);
+	kineto_sort(stage, track);
 	find_steps(&delivery);
 	for (uint32_t i = 0; i < track->count; i++) {
 		const struct staged_span *span = &track->spans[i];
@@ -271,7 +271,7 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 	for (uint32_t i = 0; i < delivery.lane_count; i++)
 		free(delivery.lanes[i].open);
 	free(delivery.steps);
-	free(track->spans);
+	storage_release(stage->storage, track->spans);
 	track->spans = NULL;
 	track->capacity = 0;
 }

@@ -256,7 +256,7 @@ static void deliver_memory(struct finish *finish)
 {
 	const struct kineto_stage *stage = finish->stage;
 	uint32_t count = stage->memory_count;
-	struct kineto_spot *spots = memory_resize(NULL, (size_t)count + 1, sizeof *spots);
+	struct kineto_spot *spots = storage_resize(stage->storage, NULL, (size_t)count + 1, sizeof *spots);
 	for (uint32_t i = 0; i < count; i++)
 		spots[i] = (struct kineto_spot){.time_ns = stage->memory[i].time_ns + finish->shift_ns,
 		                                .staged = stage->memory[i].track};
@@ -269,7 +269,7 @@ static void deliver_memory(struct finish *finish)
 		event.row = spots[i].row;
 		model_add_memory(finish->model, &event);
 	}
-	free(spots);
+	storage_release(stage->storage, spots);
 }
 
 static void deliver_marks(struct finish *finish)

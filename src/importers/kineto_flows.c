@@ -61,14 +61,14 @@ static void sort_flows(struct kineto_stage *stage)
 		struct staged_flow *flow = &stage->flows[i];
 		flow->process = flow->kind == STEPSCOPE_LINK_BACKWARD ? stage->tracks[flow->track].process : 0;
 	}
-	merge_sort(stage->flows, stage->flows_count, sizeof *stage->flows, compare_flows);
+	merge_sort_in(stage->storage, stage->flows, stage->flows_count, sizeof *stage->flows, compare_flows);
 }
 
 void kineto_deliver_flows(struct kineto_import *import, int64_t shift_ns)
 {
 	struct kineto_stage *stage = &import->stage;
 	uint32_t count = stage->flows_count;
-	struct kineto_spot *spots = memory_resize(NULL, (size_t)count + 1, sizeof *spots);
+	struct kineto_spot *spots = storage_resize(stage->storage, NULL, (size_t)count + 1, sizeof *spots);
 	sort_flows(stage);
 	for (uint32_t i = 0; i < count; i++)
 		spots[i] = (struct kineto_spot){.time_ns = stage->flows[i].time_ns + shift_ns,
@@ -79,5 +79,5 @@ void kineto_deliver_flows(struct kineto_import *import, int64_t shift_ns)
 			end++;
 		deliver_group(import, spots, first, end);
 	}
-	free(spots);
+	storage_release(stage->storage, spots);
 }

@@ -216,10 +216,10 @@ static void take_inferred(struct found *found, struct model *model, const struct
 }
 
 /* Both are sorted by start. */
-static void merge(struct staged_track *track, const struct found *found)
+static void merge(struct storage *storage, struct staged_track *track, const struct found *found)
 {
 	uint32_t from = track->count, left = found->count, to = from + left;
-	track->spans = memory_resize(track->spans, to, sizeof *track->spans);
+	track->spans = storage_resize(storage, track->spans, to, sizeof *track->spans);
 	track->count = track->capacity = to;
 	while (left) {
 		const struct staged_span *put = &found->spans[left - 1];
@@ -277,7 +277,7 @@ static void infer_process(struct kineto_import *import, struct kineto_group grou
 		repeat = find_repeat(import->model, track);
 		take_repeats(&found, import->model, track, repeat);
 	}
-	merge(track, &found);
+	merge(import->stage.storage, track, &found);
 	say(import->model, track, &found, repeat);
 	track->has_steps |= found.steps > 0;
 	kineto_tokens_release(&tokens);

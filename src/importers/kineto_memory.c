@@ -57,13 +57,13 @@ void kineto_find_addresses(struct kineto_import *import)
 	struct addresses addresses = {0};
 	if (!import->without_address)
 		return;
-	merge_sort(stage->memory, stage->memory_count, sizeof *stage->memory, compare_times);
-	addresses.list = memory_resize(NULL, stage->memory_count + 1, sizeof *addresses.list);
+	merge_sort_in(stage->storage, stage->memory, stage->memory_count, sizeof *stage->memory, compare_times);
+	addresses.list = storage_resize(stage->storage, NULL, stage->memory_count + 1, sizeof *addresses.list);
 	for (uint32_t i = 0; i < stage->memory_count; i++)
 		if (!stage->memory[i].address)
 			stage->memory[i].address = address_of(&addresses, &stage->memory[i]);
 	number_map_release(&addresses.newest);
-	free(addresses.list);
+	storage_release(stage->storage, addresses.list);
 	model_add_ledger(
 		import->model, LEDGER_OTHER, import->main_process, "[memory]", import->without_address,
 		"allocations have no address in the trace: a release is taken to be of the newest one of its size");

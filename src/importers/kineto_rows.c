@@ -4,10 +4,7 @@
  */
 #include "importers/kineto_stage.h"
 
-#include "base/memory.h"
 #include "model/merge_sort.h"
-
-#include <stdlib.h>
 
 static int compare_spots(const void *left, const void *right)
 {
@@ -57,13 +54,13 @@ static void sweep(const struct model *model, uint32_t number, struct kineto_spot
 void kineto_find_rows(const struct kineto_stage *stage, const struct model *model, struct kineto_spot *spots,
                       uint32_t count)
 {
-	struct kineto_spot **sorted = memory_resize(NULL, (size_t)count + 1, sizeof *sorted);
+	struct kineto_spot **sorted = storage_resize(stage->storage, NULL, (size_t)count + 1, sizeof *sorted);
 	for (uint32_t i = 0; i < count; i++) {
 		sorted[i] = &spots[i];
 		spots[i].track = stage->tracks[spots[i].staged].first_track;
 		spots[i].row = MODEL_NONE;
 	}
-	merge_sort(sorted, count, sizeof *sorted, compare_spots);
+	merge_sort_in(stage->storage, sorted, count, sizeof *sorted, compare_spots);
 	for (uint32_t first = 0, end; first < count; first = end) {
 		const struct staged_track *lanes = &stage->tracks[sorted[first]->staged];
 		for (end = first + 1; end < count && sorted[end]->staged == sorted[first]->staged;)
@@ -71,5 +68,5 @@ void kineto_find_rows(const struct kineto_stage *stage, const struct model *mode
 		for (uint32_t lane = 0; lane < lanes->track_count; lane++)
 			sweep(model, lanes->first_track + lane, sorted + first, end - first);
 	}
-	free(sorted);
+	storage_release(stage->storage, sorted);
 }

@@ -11,19 +11,20 @@
 
 void kineto_stage_release(struct kineto_stage *stage)
 {
+	struct storage *storage = stage->storage;
 	for (uint32_t i = 0; i < stage->tracks_count; i++) {
-		free(stage->tracks[i].spans);
-		free(stage->tracks[i].open);
+		storage_release(storage, stage->tracks[i].spans);
+		storage_release(storage, stage->tracks[i].open);
 	}
-	free(stage->tracks);
-	free(stage->extras);
-	free(stage->args);
-	free(stage->memory);
-	free(stage->flows);
-	free(stage->asyncs);
-	free(stage->marks);
-	free(stage->values);
-	free(stage->facts);
+	storage_release(storage, stage->tracks);
+	storage_release(storage, stage->extras);
+	storage_release(storage, stage->args);
+	storage_release(storage, stage->memory);
+	storage_release(storage, stage->flows);
+	storage_release(storage, stage->asyncs);
+	storage_release(storage, stage->marks);
+	storage_release(storage, stage->values);
+	storage_release(storage, stage->facts);
 	free(stage->slots);
 	number_map_release(&stage->frames);
 	*stage = (struct kineto_stage){0};
@@ -93,7 +94,7 @@ struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t numbe
 	struct staged_track *track = &stage->tracks[number];
 	if (track->count == track->capacity) {
 		track->capacity = track->capacity ? 2 * track->capacity : 16;
-		track->spans = memory_resize(track->spans, track->capacity, sizeof *track->spans);
+		track->spans = storage_resize(stage->storage, track->spans, track->capacity, sizeof *track->spans);
 	}
 	track->spans[track->count] = (struct staged_span){0};
 	return &track->spans[track->count++];
@@ -104,7 +105,7 @@ void kineto_stage_begin(struct kineto_stage *stage, uint32_t number)
 	struct staged_track *track = &stage->tracks[number];
 	if (track->open_count == track->open_capacity) {
 		track->open_capacity = track->open_capacity ? 2 * track->open_capacity : 16;
-		track->open = memory_resize(track->open, track->open_capacity, sizeof *track->open);
+		track->open = storage_resize(stage->storage, track->open, track->open_capacity, sizeof *track->open);
 	}
 	track->open[track->open_count++] = track->count - 1;
 }

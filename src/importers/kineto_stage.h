@@ -8,6 +8,7 @@
 
 #include "model/model.h"
 #include "model/number_map.h"
+#include "model/storage.h"
 
 struct staged_span {
 	int64_t start_ns;
@@ -89,6 +90,7 @@ struct staged_fact {
 	uint32_t name##_count, name##_capacity
 
 struct kineto_stage {
+	struct storage *storage; /* the model's; NULL: malloc */
 	STAGE_ARRAY(struct staged_track, tracks);
 	STAGE_ARRAY(struct staged_extra, extras);
 	STAGE_ARRAY(struct span_arg, args);       /* track, row unused */
@@ -111,7 +113,8 @@ struct kineto_stage {
 	do {                                                                                                           \
 		if ((stage)->name##_count == (stage)->name##_capacity) {                                               \
 			(stage)->name##_capacity = (stage)->name##_capacity ? 2 * (stage)->name##_capacity : 64;       \
-			(stage)->name = memory_resize((stage)->name, (stage)->name##_capacity, sizeof *(stage)->name); \
+			(stage)->name = storage_resize((stage)->storage, (stage)->name, (stage)->name##_capacity,      \
+			                               sizeof *(stage)->name);                                         \
 		}                                                                                                      \
 	} while (0)
 
@@ -131,7 +134,7 @@ uint64_t kineto_stage_find_end(struct kineto_stage *stage);
 
 /* By start, the longer first, and never by the place in the file. */
 int kineto_compare_spans(const void *left, const void *right);
-void kineto_sort(struct staged_track *track);
+void kineto_sort(struct kineto_stage *stage, struct staged_track *track);
 
 /* The spans of the track into the model, `shift_ns` later, into as many tracks, up to 64, as it takes that none is cut: the others are
  * named as lanes. Spans of threads that end after the one around them by at most a microsecond, which is how times are rounded, are cut.

@@ -40,7 +40,7 @@ void kineto_cut_steps(struct kineto_import *import, struct staged_track *track)
 	uint64_t count = 0;
 	if (!track->has_steps)
 		return;
-	kineto_sort(track);
+	kineto_sort(&import->stage, track);
 	for (uint32_t i = 0; i < track->count; i++) {
 		struct staged_span *span = &track->spans[i];
 		if (span->kind != SPAN_STEP)

@@ -333,7 +333,7 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	struct staged_track *track = &import->stage.tracks[number];
 	struct scan scan = {.tokens = tokens, .import = import, .classes = classes, .pending = NO_RECORD};
 	*tokens = (struct kineto_tokens){.compact_at = COMPACT_AT};
-	kineto_sort(track);
+	kineto_sort(&import->stage, track);
 	find_around(&scan, track);
 	for (uint32_t i = 0; i < track->count; i++)
 		take_span(&scan, &track->spans[i], scan.is_around[i]);

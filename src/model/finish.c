@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "model/merge_sort.h"
+#include "model/storage.h"
 #include "model/track_builder.h"
 
 static int order(int64_t a, int64_t b)
@@ -231,22 +232,22 @@ static int compare_values(const void *left, const void *right)
 	return order(a->time_ns, b->time_ns);
 }
 
-static void sort_series(struct value_series *series)
+static void sort_series(struct storage *storage, struct value_series *series)
 {
 	uint32_t i = 1;
 	while (i < series->count && series->time_ns[i - 1] <= series->time_ns[i])
 		i++;
 	if (i >= series->count)
 		return;
-	struct timed_value *pairs = memory_resize(NULL, series->count, sizeof *pairs);
+	struct timed_value *pairs = storage_resize(storage, NULL, series->count, sizeof *pairs);
 	for (i = 0; i < series->count; i++)
 		pairs[i] = (struct timed_value){series->time_ns[i], series->value[i]};
-	merge_sort(pairs, series->count, sizeof *pairs, compare_values);
+	merge_sort_in(storage, pairs, series->count, sizeof *pairs, compare_values);
 	for (i = 0; i < series->count; i++) {
 		series->time_ns[i] = pairs[i].time_ns;
 		series->value[i] = pairs[i].value;
 	}
-	free(pairs);
+	storage_release(storage, pairs);
 }
 
 void finish_series(struct model *model)
@@ -255,11 +256,11 @@ void finish_series(struct model *model)
 	uint32_t process = MODEL_NONE;
 	for (uint32_t s = 0; s < model->series_count; s++) {
 		struct value_series *series = model->series[s];
-		sort_series(series);
+		sort_series(model->storage, series);
 		if (series->process != process)
 			cursor = step_cursor_of(model, process = series->process);
 		cursor.next = cursor.first;
-		series->step = memory_resize(series->step, series->count, sizeof *series->step);
+		series->step = storage_resize(model->storage, series->step, series->count, sizeof *series->step);
 		bool is_at_end;
 		for (uint32_t i = 0; i < series->count; i++)
 			series->step[i] = step_cursor_at(&cursor, series->time_ns[i], &is_at_end);
@@ -293,7 +294,10 @@ void model_finish(struct model *model)
 	finish_tracks(model);
 	finish_series(model);
 	finish_memory(model);
-	merge_sort(model->args, model->args_count, sizeof *model->args, compare_args);
-	merge_sort(model->samples, model->samples_count, sizeof *model->samples, compare_samples);
-	merge_sort(model->marks, model->marks_count, sizeof *model->marks, compare_marks);
+	merge_sort_in(model->storage, model->args, model->args_count, sizeof *model->args, compare_args);
+	merge_sort_in(model->storage, model->samples, model->samples_count, sizeof *model->samples, compare_samples);
+	merge_sort_in(model->storage, model->marks, model->marks_count, sizeof *model->marks, compare_marks);
+	model->memory_used_bytes = storage_memory_bytes(model->storage);
+	model->spilled_bytes = storage_file_bytes(model->storage);
+	model->memory_problem = storage_problem(model->storage);
 }

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "model/merge_sort.h"
+#include "model/storage.h"
 
 struct call {
 	uint64_t correlation;
@@ -29,7 +30,7 @@ static void add_call(struct call_list *list, const struct call *call)
 {
 	if (list->count == list->capacity) {
 		list->capacity = list->capacity ? 2 * list->capacity : 1024;
-		list->calls = memory_resize(list->calls, list->capacity, sizeof(*list->calls));
+		list->calls = storage_resize(list->model->storage, list->calls, list->capacity, sizeof(*list->calls));
 	}
 	list->calls[list->count++] = *call;
 }
@@ -175,12 +176,12 @@ void launches_init(struct launches *launches, const struct model *model)
 		for (uint32_t track = 0; track < model->tracks_count; track++)
 			if (model->tracks[track]->process == process)
 				add_calls_of(&list, track);
-		merge_sort(list.calls, list.count, sizeof(*list.calls), compare_calls);
+		merge_sort_in(model->storage, list.calls, list.count, sizeof(*list.calls), compare_calls);
 		for (uint32_t track = 0; track < model->tracks_count; track++)
 			if (model->tracks[track]->process == process && model->tracks[track]->kind == TRACK_DEVICE)
 				find_launches(launches, &list, track);
 	}
-	free(list.calls);
+	storage_release(model->storage, list.calls);
 }
 
 void launches_release(struct launches *launches)

@@ -111,7 +111,8 @@ static void find_unseen(struct model *model)
 	}
 	number_map_release(&walk.live);
 	if (model->memory_count > event_count)
-		merge_sort(model->memory, model->memory_count, sizeof *model->memory, compare_memory);
+		merge_sort_in(model->storage, model->memory, model->memory_count, sizeof *model->memory,
+		              compare_memory);
 }
 
 /* ---- pairs ------------------------------------------------------------------------------------------------------------------ */
@@ -188,8 +189,8 @@ static void tell_frees(struct model *model)
 
 void finish_memory(struct model *model)
 {
-	merge_sort(model->memory, model->memory_count, sizeof *model->memory, compare_memory);
-	merge_sort(model->owners, model->owners_count, sizeof *model->owners, compare_owners);
+	merge_sort_in(model->storage, model->memory, model->memory_count, sizeof *model->memory, compare_memory);
+	merge_sort_in(model->storage, model->owners, model->owners_count, sizeof *model->owners, compare_owners);
 	find_unseen(model);
 	pair_all(model);
 	finish_categories(model);

@@ -4,15 +4,15 @@
  */
 #include "model/merge_sort.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "model/storage.h"
 
 typedef int (*comparison)(const void *a, const void *b);
 
 /* Writes the first index of every run and, last, `count`; returns the number of runs. */
-static size_t find_runs(const char *elements, size_t count, size_t bytes, comparison compare, size_t **starts)
+static size_t find_runs(struct storage *storage, const char *elements, size_t count, size_t bytes, comparison compare,
+                        size_t **starts)
 {
 	size_t runs = 0, capacity = 0;
 	*starts = NULL;
@@ -21,7 +21,7 @@ static size_t find_runs(const char *elements, size_t count, size_t bytes, compar
 			continue;
 		if (runs == capacity) {
 			capacity = capacity ? 2 * capacity : 16;
-			*starts = memory_resize(*starts, capacity, sizeof **starts);
+			*starts = storage_resize(storage, *starts, capacity, sizeof **starts);
 		}
 		(*starts)[runs++] = i;
 	}
@@ -41,13 +41,13 @@ static void merge(char *to, const char *a, const char *a_end, const char *b, con
 	memcpy(to + (a_end - a), b, (size_t)(b_end - b));
 }
 
-void merge_sort(void *elements, size_t count, size_t element_bytes, comparison compare)
+void merge_sort_in(struct storage *storage, void *elements, size_t count, size_t element_bytes, comparison compare)
 {
 	if (count < 2)
 		return;
 	size_t *starts, bytes = element_bytes;
-	size_t runs = find_runs(elements, count, bytes, compare, &starts);
-	char *from = elements, *spare = runs > 1 ? memory_resize(NULL, count, bytes) : NULL, *to = spare;
+	size_t runs = find_runs(storage, elements, count, bytes, compare, &starts);
+	char *from = elements, *spare = runs > 1 ? storage_resize(storage, NULL, count, bytes) : NULL, *to = spare;
 	while (runs > 1) {
 		size_t merged = 0;
 		for (size_t run = 0; run < runs; run += 2) {
@@ -64,6 +64,11 @@ void merge_sort(void *elements, size_t count, size_t element_bytes, comparison c
 	}
 	if (from != elements)
 		memcpy(elements, from, count * bytes);
-	free(spare);
-	free(starts);
+	storage_release(storage, spare);
+	storage_release(storage, starts);
+}
+
+void merge_sort(void *elements, size_t count, size_t element_bytes, comparison compare)
+{
+	merge_sort_in(NULL, elements, count, element_bytes, compare);
 }

@@ -14,7 +14,7 @@
 #include "model/storage.h"
 #include "model/track_builder.h"
 
-#define DEFAULT_LIMIT_BYTES ((uint64_t)1 << 30)
+#define DEFAULT_LIMIT_BYTES ((uint64_t)512 << 20)
 
 static const char *const phase_names[] = {"data",          "forward",    "backward",  "optimizer",
                                           "communication", "checkpoint", "evaluation"};
@@ -41,28 +41,28 @@ void model_release(struct model *model)
 	for (uint32_t i = 0; i < model->tracks_count; i++)
 		track_builder_release(track_builder_of(model, i));
 	for (uint32_t i = 0; i < model->series_count; i++) {
-		free(model->series[i]->time_ns);
-		free(model->series[i]->value);
-		free(model->series[i]->step);
+		storage_release(model->storage, model->series[i]->time_ns);
+		storage_release(model->storage, model->series[i]->value);
+		storage_release(model->storage, model->series[i]->step);
 	}
 	if (model->index) {
 		number_map_release(&model->index->series);
 		number_map_release(&model->index->meta);
 	}
+	storage_release(model->storage, model->processes);
+	storage_release(model->storage, model->tracks);
+	storage_release(model->storage, model->steps);
+	storage_release(model->storage, model->series);
+	storage_release(model->storage, model->memory);
+	storage_release(model->storage, model->owners);
+	storage_release(model->storage, model->marks);
+	storage_release(model->storage, model->args);
+	storage_release(model->storage, model->links);
+	storage_release(model->storage, model->stacks);
+	storage_release(model->storage, model->samples);
+	storage_release(model->storage, model->meta);
+	storage_release(model->storage, model->ledger);
 	storage_free(model->storage);
-	free(model->processes);
-	free(model->tracks);
-	free(model->steps);
-	free(model->series);
-	free(model->memory);
-	free(model->owners);
-	free(model->marks);
-	free(model->args);
-	free(model->links);
-	free(model->stacks);
-	free(model->samples);
-	free(model->meta);
-	free(model->ledger);
 	intern_release(&model->strings);
 	arena_release(&model->arena);
 	*model = (struct model){0};
@@ -120,8 +120,9 @@ void model_add_value(struct model *model, uint32_t process, uint32_t name, bool 
 	struct value_series *series = find_series(model, process, name, is_metric);
 	if (series->count == series->capacity) {
 		series->capacity = series->capacity ? 2 * series->capacity : 16;
-		series->time_ns = memory_resize(series->time_ns, series->capacity, sizeof *series->time_ns);
-		series->value = memory_resize(series->value, series->capacity, sizeof *series->value);
+		series->time_ns = storage_resize(model->storage, series->time_ns, series->capacity,
+		                                 sizeof *series->time_ns);
+		series->value = storage_resize(model->storage, series->value, series->capacity, sizeof *series->value);
 	}
 	series->time_ns[series->count] = time_ns;
 	series->value[series->count++] = value;

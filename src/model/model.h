@@ -8,8 +8,8 @@
  * process's boot, or the trace's own origin); realtime_offset_ns turns them into wall time. Nothing here is a sentinel:
  * what may be missing has a `has_` beside it.
  *
- * Memory: chunks live in anonymous memory up to model.memory_limit_bytes, then in an unlinked temporary file. Pointers
- * into chunks stay valid until model_release(). Strings are numbers of model.strings (0: none; 1..7: the names of enum
+ * Memory: chunks and the arrays below live in anonymous memory up to model.memory_limit_bytes, then in unlinked temporary
+ * files (model/storage.h). Pointers into chunks stay valid until model_release(). Strings are numbers of model.strings (0: none; 1..7: the names of enum
  * stepscope_phase). One writer, then any number of readers; not thread-safe while it is filled.
  */
 #ifndef MODEL_MODEL_H
@@ -266,10 +266,11 @@ struct ledger_entry {
 struct model {
 	struct intern strings;
 	struct arena arena;          /* small, long-lived things */
-	uint64_t memory_limit_bytes; /* for chunks in anonymous memory; 0: 1 GiB */
+	uint64_t memory_limit_bytes; /* of anonymous memory for what grows with the trace; 0: 512 MiB */
 	uint64_t memory_used_bytes, spilled_bytes;
+	const struct error *memory_problem; /* why more was used; NULL: it was not; after model_finish() */
 	bool tells_profiled;       /* tracks say whether they are profiled */
-	struct storage *storage;   /* model/storage.h: where chunks live; private */
+	struct storage *storage;   /* model/storage.h: where all that grows lives */
 	struct model_index *index; /* finds series, metadata; private */
 	MODEL_ARRAY(struct process, processes);
 	MODEL_ARRAY(struct track *, tracks);

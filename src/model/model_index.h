@@ -7,6 +7,7 @@
 
 #include "model/model.h"
 #include "model/number_map.h"
+#include "model/storage.h"
 
 struct model_index {
 	struct number_map series; /* process, name, is_metric */
@@ -22,7 +23,7 @@ struct model_index {
 			uint32_t wanted_ = (model)->name##_capacity ? 2 * (model)->name##_capacity : 16;               \
 			if (wanted_ < (model)->name##_capacity)                                                        \
 				memory_exhausted(SIZE_MAX);                                                            \
-			(model)->name = memory_resize((model)->name, wanted_, element_bytes);                          \
+			(model)->name = storage_resize((model)->storage, (model)->name, wanted_, element_bytes);       \
 			(model)->name##_capacity = wanted_;                                                            \
 		}                                                                                                      \
 	} while (0)

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Regions of anonymous memory first, then extents of an unlinked file. Dirty pages of a shared mapping may be dropped from
- * our page table at any time (MADV_DONTNEED): the page cache keeps them and the kernel writes them out when it must. So
- * resident memory is bounded by telling it so, not by copying.
+ * storage.c: regions, of which pieces are handed out for good, and blocks, arrays that grow. Both are anonymous memory first, then files:
+ * the regions share one, a large block has its own, so that it can grow in place and its disk space comes back when it is released.
  */
 #include "model/storage.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "model/storage_file.h"
 
 #define REGION_BYTES ((size_t)16 << 20)
-#define REGIONS_BETWEEN_SWEEPS 4 /* 64 MiB of fresh pages at most before all of the file's pages leave */
+#define LARGE_BYTES ((size_t)1 << 20) /* blocks of pages of their own */
+#define PAGE_BYTES ((size_t)4096)
 
 struct region {
 	char *start;
@@ -23,81 +24,89 @@ struct region {
 	bool is_file;
 };
 
+struct block {        /* stands before the array */
+	size_t bytes; /* of both */
+	int fd;       /* of a large one, -1: anonymous memory */
+	char padding[64 - sizeof(size_t) - sizeof(int)];
+};
+
 struct storage {
 	uint64_t limit_bytes, memory_bytes, file_bytes;
 	struct region *regions;
 	uint32_t count, capacity;
-	uint32_t file_regions;
-	int fd; /* -1: not opened yet */
-	bool has_no_file;
+	int fd; /* of the regions, -1: none */
+	uint64_t fd_bytes;
+	bool has_no_file; /* it failed once: what grows stays in memory */
+	bool is_beyond;   /* and memory was used for it */
+	struct error problem;
+	struct storage_sweep sweep;
 };
 
-/* /tmp may be memory itself, so it comes last. */
-static int open_unlinked(void)
+struct storage *storage_new(uint64_t limit_bytes)
 {
-	const char *folders[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
-	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-		if (!folders[i] || !*folders[i])
-			continue;
-		int fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-		if (fd >= 0)
-			return fd;
-		char path[4096];
-		int length = snprintf(path, sizeof path, "%s/stepscope.XXXXXX", folders[i]);
-		if (length < 0 || (size_t)length >= sizeof path)
-			continue;
-		fd = mkostemp(path, O_CLOEXEC);
-		if (fd >= 0) {
-			unlink(path);
-			return fd;
-		}
-	}
-	return -1;
+	struct storage *storage = memory_resize(NULL, 1, sizeof *storage);
+	*storage = (struct storage){.limit_bytes = limit_bytes, .fd = -1};
+	storage_sweep_init(&storage->sweep);
+	return storage;
 }
 
-/* The blocks are reserved at once: a full disk must show here, not as SIGBUS at a store. */
-static char *map_file_region(struct storage *storage, size_t bytes)
+void storage_free(struct storage *storage)
 {
-	if (storage->has_no_file)
-		return NULL;
-	if (storage->fd < 0)
-		storage->fd = open_unlinked();
-	off_t offset = (off_t)storage->file_bytes;
-	if (storage->fd < 0 || posix_fallocate(storage->fd, offset, (off_t)bytes) != 0) {
-		storage->has_no_file = true;
-		return NULL;
-	}
-	char *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, storage->fd, offset);
-	if (start == MAP_FAILED) {
-		storage->has_no_file = true;
-		return NULL;
-	}
-	storage->file_bytes += bytes;
+	if (!storage)
+		return;
+	storage_sweep_release(&storage->sweep);
+	for (uint32_t i = 0; i < storage->count; i++)
+		munmap(storage->regions[i].start, storage->regions[i].bytes);
+	free(storage->regions);
+	if (storage->fd >= 0)
+		close(storage->fd);
+	free(storage);
+}
+
+/* More memory is wanted: is it for a file? */
+static bool is_over(struct storage *storage, size_t bytes)
+{
+	bool is = storage->memory_bytes + bytes > storage->limit_bytes;
+	storage->is_beyond |= is && storage->has_no_file;
+	return is && !storage->has_no_file;
+}
+
+static char *map_memory(size_t bytes)
+{
+	char *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (start == MAP_FAILED)
+		memory_exhausted(bytes);
 	return start;
 }
 
-static void sweep_file_regions(const struct storage *storage)
+/* ---- regions ---- */
+
+static char *map_region(struct storage *storage, size_t bytes)
 {
-	for (uint32_t i = 0; i < storage->count && storage->regions; i++)
-		if (storage->regions[i].is_file)
-			madvise(storage->regions[i].start, storage->regions[i].bytes, MADV_DONTNEED);
+	if (storage->fd < 0)
+		storage->fd = storage_file_open(&storage->problem);
+	char *start = storage->fd < 0 ? NULL
+	                              : storage_file_map(storage->fd, storage->fd_bytes, bytes, &storage->problem);
+	if (!start) {
+		storage->has_no_file = storage->is_beyond = true;
+		return NULL;
+	}
+	storage->fd_bytes += bytes;
+	storage->file_bytes += bytes;
+	storage_sweep_add(&storage->sweep, start, bytes);
+	return start;
 }
 
 static struct region *add_region(struct storage *storage, size_t wanted)
 {
-	size_t bytes = wanted > REGION_BYTES ? (wanted + 4095) / 4096 * 4096 : REGION_BYTES;
+	size_t bytes = wanted > REGION_BYTES ? (wanted + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES : REGION_BYTES;
 	struct region region = {.bytes = bytes};
-	if (storage->memory_bytes + wanted > storage->limit_bytes) {
-		if (++storage->file_regions % REGIONS_BETWEEN_SWEEPS == 0)
-			sweep_file_regions(storage);
-		region.start = map_file_region(storage, bytes);
+	if (is_over(storage, wanted)) {
+		region.start = map_region(storage, bytes);
 		region.is_file = region.start != NULL;
 	}
-	if (!region.start) {
-		region.start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (region.start == MAP_FAILED)
-			memory_exhausted(bytes);
-	}
+	if (!region.start)
+		region.start = map_memory(bytes);
 	if (storage->count == storage->capacity) {
 		storage->capacity = storage->capacity ? 2 * storage->capacity : 16;
 		storage->regions = memory_resize(storage->regions, storage->capacity, sizeof *storage->regions);
@@ -107,32 +116,11 @@ static struct region *add_region(struct storage *storage, size_t wanted)
 	return &storage->regions[storage->count++];
 }
 
-struct storage *storage_new(uint64_t limit_bytes)
-{
-	struct storage *storage = memory_resize(NULL, 1, sizeof *storage);
-	*storage = (struct storage){.limit_bytes = limit_bytes, .fd = -1};
-	return storage;
-}
-
-void storage_free(struct storage *storage)
-{
-	if (!storage)
-		return;
-	for (uint32_t i = 0; i < storage->count; i++)
-		munmap(storage->regions[i].start, storage->regions[i].bytes);
-	free(storage->regions);
-	if (storage->fd >= 0)
-		close(storage->fd);
-	free(storage);
-}
-
 void *storage_alloc(struct storage *storage, size_t bytes)
 {
 	bytes = (bytes + 63) / 64 * 64;
 	struct region *region = storage->count ? &storage->regions[storage->count - 1] : NULL;
-	bool is_over = region && !region->is_file && !storage->has_no_file &&
-	               storage->memory_bytes + bytes > storage->limit_bytes;
-	if (!region || region->bytes - region->used < bytes || is_over)
+	if (!region || region->bytes - region->used < bytes || (!region->is_file && is_over(storage, bytes)))
 		region = add_region(storage, bytes);
 	void *start = region->start + region->used;
 	region->used += bytes;
@@ -143,20 +131,153 @@ void *storage_alloc(struct storage *storage, size_t bytes)
 
 void storage_idle(const struct storage *storage, const void *start, size_t bytes)
 {
-	if (!storage->file_bytes)
-		return;
-	for (uint32_t low = 0, high = storage->count; low < high;) {
+	for (uint32_t i = 0; i < storage->count && storage->fd_bytes; i++) {
 		/* regions are in no order of address; their number is small (one per 16 MiB) */
-		const struct region *region = &storage->regions[low++];
+		const struct region *region = &storage->regions[i];
 		if (!region->is_file || (const char *)start < region->start ||
 		    (const char *)start >= region->start + region->bytes)
 			continue;
-		uintptr_t first = ((uintptr_t)start + 4095) / 4096 * 4096,
-			  end = ((uintptr_t)start + bytes) / 4096 * 4096;
+		uintptr_t first = ((uintptr_t)start + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES,
+			  end = ((uintptr_t)start + bytes) / PAGE_BYTES * PAGE_BYTES;
 		if (first < end)
 			madvise((void *)first, end - first, MADV_DONTNEED);
 		return;
 	}
+}
+
+/* ---- blocks ---- */
+
+static struct block *block_of(void *array)
+{
+	return array ? (struct block *)((char *)array - sizeof(struct block)) : NULL;
+}
+
+static struct block *new_memory_block(struct storage *storage, size_t bytes)
+{
+	struct block *block = (struct block *)map_memory(bytes);
+	*block = (struct block){.bytes = bytes, .fd = -1};
+	storage->memory_bytes += bytes;
+	return block;
+}
+
+/* NULL: there is no room for it. */
+static struct block *new_file_block(struct storage *storage, size_t bytes)
+{
+	int fd = storage_file_open(&storage->problem);
+	char *start = fd < 0 ? NULL : storage_file_map(fd, 0, bytes, &storage->problem);
+	if (!start) {
+		storage->has_no_file = storage->is_beyond = true;
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	struct block *block = (struct block *)start;
+	*block = (struct block){.bytes = bytes, .fd = fd};
+	storage->file_bytes += bytes;
+	storage_sweep_add(&storage->sweep, start, bytes);
+	return block;
+}
+
+static void free_block(struct storage *storage, struct block *block)
+{
+	if (!block)
+		return;
+	if (block->bytes < LARGE_BYTES) {
+		free(block);
+		return;
+	}
+	if (block->fd >= 0) {
+		storage_sweep_remove(&storage->sweep, (char *)block);
+		close(block->fd);
+		storage->file_bytes -= block->bytes;
+	} else {
+		storage->memory_bytes -= block->bytes;
+	}
+	munmap(block, block->bytes);
+}
+
+/* A large one in place, with its own pages. NULL: it has to be copied. */
+static struct block *stretch(struct storage *storage, struct block *block, size_t bytes)
+{
+	size_t old_bytes = block->bytes;
+	char *start;
+	if (block->fd < 0) {
+		if (bytes > old_bytes && is_over(storage, bytes - old_bytes))
+			return NULL;
+		start = mremap(block, old_bytes, bytes, MREMAP_MAYMOVE);
+		if (start == MAP_FAILED)
+			memory_exhausted(bytes);
+		storage->memory_bytes += bytes - old_bytes;
+	} else {
+		int fd = block->fd;
+		if (bytes <= old_bytes)
+			return block; /* its file stays as long as it is */
+		storage_sweep_remove(&storage->sweep, (char *)block);
+		start = storage_file_grow(fd, (char *)block, old_bytes, bytes, &storage->problem);
+		storage_sweep_add(&storage->sweep, start ? start : (char *)block, start ? bytes : old_bytes);
+		if (!start) {
+			storage->has_no_file = storage->is_beyond = true;
+			return NULL;
+		}
+		storage->file_bytes += bytes - old_bytes;
+	}
+	((struct block *)start)->bytes = bytes;
+	return (struct block *)start;
+}
+
+static struct block *new_block(struct storage *storage, size_t bytes)
+{
+	struct block *block = is_over(storage, bytes) ? new_file_block(storage, bytes) : NULL;
+	return block ? block : new_memory_block(storage, bytes);
+}
+
+static struct block *resize_small(struct block *old, size_t bytes)
+{
+	struct block *block = memory_resize(old, bytes, 1);
+	block->bytes = bytes;
+	return block;
+}
+
+/* From small to large or back, from memory to a file or back. */
+static struct block *copy_block(struct storage *storage, struct block *old, size_t bytes)
+{
+	struct block *block = bytes < LARGE_BYTES ? resize_small(NULL, bytes) : new_block(storage, bytes);
+	size_t kept = old->bytes < bytes ? old->bytes : bytes;
+	memcpy(block + 1, old + 1, kept - sizeof *block);
+	free_block(storage, old);
+	return block;
+}
+
+void *storage_resize(struct storage *storage, void *array, size_t n, size_t element_bytes)
+{
+	struct block *old = block_of(array), *block = NULL;
+	size_t bytes;
+	if (!storage)
+		return memory_resize(array, n, element_bytes);
+	if (__builtin_mul_overflow(n, element_bytes, &bytes) ||
+	    __builtin_add_overflow(bytes, sizeof *block + PAGE_BYTES - 1, &bytes))
+		memory_exhausted(SIZE_MAX);
+	bytes -= PAGE_BYTES - 1;
+	if (bytes >= LARGE_BYTES)
+		bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	bool is_large = bytes >= LARGE_BYTES, was_large = old && old->bytes >= LARGE_BYTES;
+	if (!is_large && !was_large)
+		block = resize_small(old, bytes);
+	else if (!old)
+		block = new_block(storage, bytes);
+	else if (is_large && was_large)
+		block = stretch(storage, old, bytes);
+	if (!block)
+		block = copy_block(storage, old, bytes);
+	return block + 1;
+}
+
+void storage_release(struct storage *storage, void *array)
+{
+	if (storage)
+		free_block(storage, block_of(array));
+	else
+		free(array);
 }
 
 uint64_t storage_memory_bytes(const struct storage *storage)
@@ -167,4 +288,9 @@ uint64_t storage_memory_bytes(const struct storage *storage)
 uint64_t storage_file_bytes(const struct storage *storage)
 {
 	return storage->file_bytes;
+}
+
+const struct error *storage_problem(const struct storage *storage)
+{
+	return storage->is_beyond ? &storage->problem : NULL;
 }

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * storage.h: memory for chunks of columns: anonymous up to a limit, then an unlinked temporary file that is mapped. What is
- * handed out is zeroed, aligned to 64 bytes, and stays at its address until storage_free(). Private to model/.
+ * storage.h: memory for what grows with the size of a trace: anonymous up to a limit, then unlinked temporary files that are mapped.
+ * Analyses and importers use it for arrays with an element per event; for everything else there is malloc.
+ *
+ * Dirty pages of a shared mapping may leave our page table at any time: the page cache keeps them, and the kernel writes them out when
+ * it must. So memory is bounded by telling it so (storage_sweep.c), not by copying, and whoever uses the memory need not know.
+ *
+ *     items = storage_resize(model->storage, items, capacity, sizeof *items);
+ *     storage_release(model->storage, items);
+ *
+ * Where no temporary file can be made or the disk is full, it goes on in anonymous memory; storage_problem() says why. One thread.
  */
 #ifndef MODEL_STORAGE_H
 #define MODEL_STORAGE_H
@@ -10,18 +18,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct error;
 struct storage;
 
 struct storage *storage_new(uint64_t limit_bytes);
 void storage_free(struct storage *storage); /* accepts NULL */
 
-/* Never NULL. Without room for the temporary file it goes on in anonymous memory. */
+/* Zeroed, aligned to 64 bytes; stays at its address until storage_free(). Never NULL. */
 void *storage_alloc(struct storage *storage, size_t bytes);
 
-/* Tells that these bytes are not needed for now: they leave our resident memory when they are in the file. */
+/* Tells that these bytes are not needed for now: they leave our resident memory when they are in a file. */
 void storage_idle(const struct storage *storage, const void *start, size_t bytes);
+
+/* An array that grows or shrinks to n elements, as memory_resize(): its contents stay, what is new is not zeroed. storage NULL: malloc.
+ * Aligned to 64 bytes when it is large, to 16 else. */
+void *storage_resize(struct storage *storage, void *old, size_t n, size_t element_bytes);
+void storage_release(struct storage *storage, void *array); /* accepts NULL */
 
 uint64_t storage_memory_bytes(const struct storage *storage);
 uint64_t storage_file_bytes(const struct storage *storage);
+/* Why memory was used beyond the limit; NULL: it was not. */
+const struct error *storage_problem(const struct storage *storage);
 
 #endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * storage_file.c: temporary files without a name, which are gone when nobody has them mapped any more.
+ */
+#include "model/storage_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int open_in(const char *folder)
+{
+	char path[4096];
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		return fd;
+	int length = snprintf(path, sizeof path, "%s/stepscope.XXXXXX", folder);
+	if (length < 0 || (size_t)length >= sizeof path)
+		return -1;
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path);
+	return fd;
+}
+
+/* /tmp may be memory itself, so it comes last. */
+int storage_file_open(struct error *err)
+{
+	const char *folders[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+		int fd = folders[i] && *folders[i] ? open_in(folders[i]) : -1;
+		if (fd >= 0)
+			return fd;
+	}
+	error_errno(err, STATUS_IO, errno, "cannot make a temporary file in $TMPDIR, /var/tmp or /tmp");
+	return -1;
+}
+
+static bool reserve(int fd, uint64_t offset, uint64_t bytes, struct error *err)
+{
+	int number = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+	if (number)
+		error_errno(err, STATUS_IO, number, "cannot make a temporary file %llu MiB longer",
+		            (unsigned long long)(bytes >> 20));
+	return number == 0;
+}
+
+char *storage_file_map(int fd, uint64_t offset, size_t bytes, struct error *err)
+{
+	if (!reserve(fd, offset, bytes, err))
+		return NULL;
+	char *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+	if (start != MAP_FAILED)
+		return start;
+	error_errno(err, STATUS_IO, errno, "cannot map a temporary file");
+	return NULL;
+}
+
+char *storage_file_grow(int fd, char *old, size_t old_bytes, size_t bytes, struct error *err)
+{
+	if (!reserve(fd, old_bytes, bytes - old_bytes, err))
+		return NULL;
+	char *start = mremap(old, old_bytes, bytes, MREMAP_MAYMOVE);
+	if (start != MAP_FAILED)
+		return start;
+	error_errno(err, STATUS_IO, errno, "cannot map a temporary file");
+	return NULL;
+}

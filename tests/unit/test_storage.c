@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arrays and pieces of a model's storage: contents stay whatever they move through, files give their space back, what is resident of
+ * them is bounded, and without a temporary file it goes on in memory and says so.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "model/merge_sort.h"
+#include "model/model.h"
+#include "model/storage.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MIB ((size_t)1 << 20)
+
+static void fill(uint64_t *array, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		array[i] = i * 0x9e3779b97f4a7c15u;
+}
+
+static void check(const uint64_t *array, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_true(array[i] == i * 0x9e3779b97f4a7c15u);
+}
+
+static void arrays_keep_their_contents(void **state)
+{
+	const size_t limits[] = {0, 3 * MIB, 1024 * MIB};
+	for (int l = 0; l < 3; l++) {
+		struct storage *storage = storage_new(limits[l]);
+		uint64_t *array = NULL, *other = NULL;
+		size_t count = 0;
+		for (size_t wanted = 5; wanted < 4 * MIB; wanted = wanted * 2 + 3) {
+			array = storage_resize(storage, array, wanted, sizeof *array);
+			fill(array, count, wanted);
+			count = wanted;
+			other = storage_resize(storage, other, wanted, sizeof *other);
+			fill(other, 0, wanted);
+			check(array, count);
+		}
+		assert_true(storage_memory_bytes(storage) <= limits[l]);
+		assert_true(limits[l] > 100 * MIB || storage_file_bytes(storage) > 30 * MIB);
+		check(other, count);
+		storage_release(storage, other);
+		for (; count > 5; count /= 3) { /* shorter again */
+			array = storage_resize(storage, array, count, sizeof *array);
+			check(array, count);
+		}
+		storage_release(storage, array);
+		storage_release(storage, NULL);
+		assert_int_equal(storage_file_bytes(storage), 0);
+		assert_int_equal(storage_memory_bytes(storage), 0);
+		assert_null(storage_problem(storage));
+		storage_free(storage);
+	}
+	(void)state;
+}
+
+static int compare_falling(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+	return (*a < *b) - (*a > *b);
+}
+
+static void what_sorting_takes_comes_back(void **state)
+{
+	struct storage *storage = storage_new(0);
+	size_t count = 2 * MIB;
+	uint64_t *array = storage_resize(storage, NULL, count, sizeof *array);
+	for (size_t i = 0; i < count; i++)
+		array[i] = i;
+	uint64_t bytes = storage_file_bytes(storage);
+	merge_sort_in(storage, array, count, sizeof *array, compare_falling);
+	for (size_t i = 0; i < count; i++)
+		assert_true(array[i] == count - 1 - i);
+	assert_int_equal(storage_file_bytes(storage), bytes);
+	storage_release(storage, array);
+	storage_free(storage);
+	(void)state;
+}
+
+/* Resident pages of temporary files. */
+static uint64_t resident_bytes(void)
+{
+	unsigned long long size, resident, shared;
+	FILE *file = fopen("/proc/self/statm", "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%llu %llu %llu", &size, &resident, &shared), 3);
+	(void)fclose(file);
+	return shared * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void few_pages_of_files_stay_resident(void **state)
+{
+	struct storage *storage = storage_new(0);
+	size_t count = 20 * MIB; /* of 8 bytes */
+	uint64_t *array = storage_resize(storage, NULL, count, sizeof *array);
+	char *piece = storage_alloc(storage, 20 * MIB);
+	memset(piece, 1, 20 * MIB);
+	fill(array, 0, count);
+	for (int tries = 0; resident_bytes() > 128 * MIB; tries++) { /* until its thread has come round */
+		assert_true(tries < 3000);
+		usleep(10000);
+	}
+	check(array, count);
+	assert_int_equal(piece[20 * MIB - 1], 1);
+	storage_release(storage, array);
+	storage_free(storage);
+	(void)state;
+}
+
+static void set_file_limit(rlim_t bytes)
+{
+	struct rlimit limit;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void without_room_it_stays_in_memory_and_says_so(void **state)
+{
+	struct storage *storage = storage_new(MIB);
+	uint64_t *array = storage_resize(storage, NULL, MIB, sizeof *array), *other;
+	assert_true(storage_file_bytes(storage) > 8 * MIB);
+	fill(array, 0, MIB);
+	signal(SIGXFSZ, SIG_IGN);
+	set_file_limit(MIB); /* as a full disk, for what grows */
+	array = storage_resize(storage, array, 2 * MIB, sizeof *array);
+	other = storage_resize(storage, NULL, MIB, sizeof *other);
+	assert_non_null(storage_alloc(storage, 3 * MIB));
+	set_file_limit(RLIM_INFINITY);
+	check(array, MIB);
+	fill(other, 0, MIB);
+	check(other, MIB);
+	assert_int_equal(storage_file_bytes(storage), 0);
+	const struct error *problem = storage_problem(storage);
+	assert_non_null(problem);
+	assert_string_equal(problem->text, "cannot make a temporary file 8 MiB longer: File too large");
+	storage_release(storage, other);
+	storage_release(storage, array);
+	storage_free(storage);
+	(void)state;
+}
+
+/* What a model of a few events of each kind says, as one number. */
+static uint64_t sum_of(uint64_t limit_bytes, bool *is_spilled)
+{
+	struct model model;
+	uint64_t sum = 0;
+	model_init(&model, limit_bytes);
+	uint32_t process = model_add_process(&model), track = model_add_track(&model, process, TRACK_THREAD);
+	for (uint32_t i = 0; i < 100000; i++) {
+		uint32_t turned = (i * 7919u) % 100000;
+		model_span_complete(&model, track, 10 * (int64_t)i, 5, SPAN_OP, 1);
+		model_span_arg(&model, &(struct span_arg){.track = track, .row = turned, .key = 2, .u64 = i});
+		model_add_memory(&model,
+		                 &(struct memory_event){.time_ns = turned, .address = 64 + i % 1000, .bytes = i});
+		model_add_link(&model, &(struct model_link){.number = i, .from_row = i, .to_row = turned});
+		model_add_mark(&model, track, turned, 3);
+		model_add_sample(&model, &(struct sample){.time_ns = turned, .track = track, .weight = i});
+		model_add_value(&model, process, 4, false, turned, i);
+	}
+	model_finish(&model);
+	*is_spilled = model.spilled_bytes > 0;
+	assert_int_equal(model.memory_problem != NULL, 0);
+	for (uint32_t i = 0; i < 100000; i++) {
+		const struct value_series *series = model.series[0];
+		sum = sum * 31 + model.args[i].u64 + model.args[i].row;
+		sum = sum * 31 + model.memory[i].address + model.memory[i].ends;
+		sum = sum * 31 + model.links[i].to_row + (uint64_t)model.marks[i].time_ns + model.samples[i].weight;
+		sum = sum * 31 + (uint64_t)series->value[i] + (uint64_t)series->time_ns[i];
+	}
+	model_release(&model);
+	return sum;
+}
+
+static void every_kind_spills_and_says_the_same(void **state)
+{
+	bool is_spilled, is_spilled_again;
+	uint64_t sum = sum_of(0, &is_spilled), again = sum_of(1, &is_spilled_again);
+	assert_false(is_spilled);
+	assert_true(is_spilled_again);
+	assert_true(sum == again);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arrays_keep_their_contents),
+		cmocka_unit_test(what_sorting_takes_comes_back),
+		cmocka_unit_test(few_pages_of_files_stay_resident),
+		cmocka_unit_test(without_room_it_stays_in_memory_and_says_so),
+		cmocka_unit_test(every_kind_spills_and_says_the_same),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
