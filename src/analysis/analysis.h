@@ -17,6 +17,7 @@ enum analysis_by {
 
 struct step_times;
 struct launches;
+struct collective_calls;
 
 struct analysis_options {
 	unsigned by;    /* enum analysis_by, or-ed */
@@ -26,7 +27,8 @@ struct analysis_options {
 	int64_t pid;
 	const struct step_times
 		*step_times; /* (optional) computed once with the same steps, for all analyses of a report */
-	const struct launches *launches; /* (optional) of the same model */
+	const struct launches *launches;                 /* (optional) of the same model */
+	const struct collective_calls *collective_calls; /* (optional) of the same model */
 };
 
 struct analysis {

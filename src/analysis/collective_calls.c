@@ -4,6 +4,8 @@
  */
 #include "analysis/collective_calls.h"
 
+#include "analysis/analysis.h"
+
 #include "base/memory.h"
 #include "pytorch/types.h"
 
@@ -308,6 +310,15 @@ void collective_calls_release(struct collective_calls *calls)
 	free(calls->issues);
 	free(calls->executions);
 	memset(calls, 0, sizeof(*calls));
+}
+
+const struct collective_calls *collective_calls_get(struct collective_calls *own, const struct model *model,
+                                                    const struct analysis_options *options)
+{
+	if (options->collective_calls)
+		return options->collective_calls;
+	collective_calls_find(own, model);
+	return own;
 }
 
 /* Index of the first one of that process or a later one. */

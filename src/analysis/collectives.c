@@ -118,7 +118,7 @@ struct issued {
 
 struct fold {
 	const struct model *model;
-	struct collective_calls calls;
+	const struct collective_calls *calls;
 	struct group *groups;
 	uint32_t group_count, group_capacity;
 	struct number_map kinds;    /* name and inputs, to a number */
@@ -166,7 +166,7 @@ static void add_execution(struct fold *fold, const struct collective_call *execu
 	group->max_ns = dur_ns > group->max_ns ? dur_ns : group->max_ns;
 	if (execution->partner == MODEL_NONE)
 		return;
-	issue = &fold->calls.issues[execution->partner];
+	issue = &fold->calls->issues[execution->partner];
 	busy_times_of(&fold->busy, fold->model, issue->track);
 	group->issued++;
 	group->issue_ns += (double)(issue->end_ns - issue->start_ns);
@@ -186,7 +186,7 @@ static int compare_issuers(const void *left, const void *right)
 
 static void add_executions(struct fold *fold)
 {
-	const struct collective_calls *calls = &fold->calls;
+	const struct collective_calls *calls = fold->calls;
 	struct issued *order = memory_resize(NULL, (size_t)calls->execution_count + 1, sizeof(*order));
 
 	for (uint32_t i = 0; i < calls->execution_count; i++) {
@@ -263,15 +263,16 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct fold fold = {.model = model};
+	struct collective_calls own = {0};
 
 	table_init(table, "collectives", "Collectives",
 	           "what ranks exchange through torch.distributed, where operators were recorded");
 	table_columns(table, columns, COLLECTIVE_COLUMNS);
-	collective_calls_find(&fold.calls, model);
+	fold.calls = collective_calls_get(&own, model, options);
 	add_executions(&fold);
-	for (uint32_t i = 0; i < fold.calls.issue_count; i++) {
-		if (fold.calls.issues[i].partner == MODEL_NONE)
-			add_issue(&fold, &fold.calls.issues[i]);
+	for (uint32_t i = 0; i < fold.calls->issue_count; i++) {
+		if (fold.calls->issues[i].partner == MODEL_NONE)
+			add_issue(&fold, &fold.calls->issues[i]);
 	}
 	for (uint32_t i = 0; i < fold.group_count; i++)
 		add_row(table, model, &fold.groups[i]);
@@ -279,7 +280,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	if (!table->row_count)
 		table->empty = step_times_no_operations(model, options, &table->arena,
 		                                        "no collective of torch.distributed was recorded");
-	collective_calls_release(&fold.calls);
+	collective_calls_release(&own);
 	free(fold.groups);
 	number_map_release(&fold.kinds);
 	number_map_release(&fold.numbered);

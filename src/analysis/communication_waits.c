@@ -109,30 +109,28 @@ static void find_unknown(struct communication_waits *waits, const struct model *
 		waits->is_unknown[calls->executions[i].process] = false;
 }
 
-void communication_waits_find(struct communication_waits *waits, const struct model *model)
+void communication_waits_find(struct communication_waits *waits, const struct model *model,
+                              const struct collective_calls *calls)
 {
-	struct collective_calls calls;
 	struct busy_times busy = {0};
 	uint8_t *carriers = find_carriers(model);
 	uint32_t first, end;
 
 	*waits = (struct communication_waits){0};
-	collective_calls_find(&calls, model);
-	find_unknown(waits, model, &calls);
-	for (uint32_t track = 0; track < model->tracks_count && calls.execution_count; track++) {
-		collective_calls_of(calls.executions, calls.execution_count, model->tracks[track]->process, &first,
+	find_unknown(waits, model, calls);
+	for (uint32_t track = 0; track < model->tracks_count && calls->execution_count; track++) {
+		collective_calls_of(calls->executions, calls->execution_count, model->tracks[track]->process, &first,
 		                    &end);
 		if (!carriers[track] || first == end)
 			continue;
 		busy_times_of(&busy, model, track);
 		for (uint32_t i = first; i < end; i++) {
-			if (calls.executions[i].track != track)
-				add_execution(waits, &busy, &calls.executions[i]);
+			if (calls->executions[i].track != track)
+				add_execution(waits, &busy, &calls->executions[i]);
 		}
 	}
 	join_overlapping(waits);
 	busy_times_release(&busy);
-	collective_calls_release(&calls);
 	free(carriers);
 }
 

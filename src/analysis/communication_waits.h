@@ -10,14 +10,14 @@
  * Overlapping waits are one. Where executions are not recorded (another backend than gloo, steps without operators) nothing is known.
  *
  *     struct communication_waits waits;
- *     communication_waits_find(&waits, model);
+ *     communication_waits_find(&waits, model, calls);
  *     ...
  *     communication_waits_release(&waits);
  */
 #ifndef ANALYSIS_COMMUNICATION_WAITS_H
 #define ANALYSIS_COMMUNICATION_WAITS_H
 
-#include "model/model.h"
+#include "analysis/collective_calls.h"
 
 struct communication_wait {
 	uint32_t track;
@@ -30,7 +30,8 @@ struct communication_waits {
 	bool *is_unknown; /* by process: it issued collectives, and none was seen to be executed */
 };
 
-void communication_waits_find(struct communication_waits *waits, const struct model *model);
+void communication_waits_find(struct communication_waits *waits, const struct model *model,
+                              const struct collective_calls *calls);
 void communication_waits_release(struct communication_waits *waits);
 
 /* The part of the list that is of the track: [*first, *end). */

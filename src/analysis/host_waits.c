@@ -3,7 +3,6 @@
  * host_waits.c: the table `host_waits`: what holds up the threads that train, by cause. An instant belongs to the innermost cause, so
  * the rows do not overlap.
  */
-#include "analysis/communication_waits.h"
 #include "analysis/labels.h"
 #include "analysis/python_places.h"
 #include "analysis/step_times.h"
@@ -153,7 +152,6 @@ struct fold {
 	struct level *levels;
 	uint32_t depth, capacity;
 	int64_t cursor_ns;
-	struct communication_waits waits;
 };
 
 static enum cause cause_of_name(const char *name)
@@ -289,15 +287,15 @@ static void fold_track(struct fold *fold, uint32_t number)
 
 	fold->depth = 0;
 	fold->cursor_ns = 0;
-	communication_waits_of(&fold->waits, number, &wait, &end);
+	communication_waits_of(&fold->times->waits, number, &wait, &end);
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
 			enum cause cause = cause_of(fold, chunk, i);
 
-			for (; wait < end && fold->waits.list[wait].start_ns <= chunk->start_ns[i]; wait++)
-				enter_wait(fold, &fold->waits.list[wait], &step);
+			for (; wait < end && fold->times->waits.list[wait].start_ns <= chunk->start_ns[i]; wait++)
+				enter_wait(fold, &fold->times->waits.list[wait], &step);
 			if (cause)
 				enter_span(fold, cause, chunk, i);
 			give_stack(fold, chunk, i);
@@ -305,7 +303,7 @@ static void fold_track(struct fold *fold, uint32_t number)
 		model_chunk_done(fold->model, chunk);
 	}
 	for (; wait < end; wait++)
-		enter_wait(fold, &fold->waits.list[wait], &step);
+		enter_wait(fold, &fold->times->waits.list[wait], &step);
 	leave(fold, INT64_MAX);
 }
 
@@ -385,7 +383,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_init(table, "host_waits", "What holds up the loop",
 	           "time of the threads that carry steps, by what they were held up by, where operators were recorded");
 	table_columns(table, columns, WAIT_COLUMNS);
-	communication_waits_find(&fold.waits, model);
 	fold_tracks(&fold);
 	for (int cause = 1; cause < CAUSE_COUNT; cause++) {
 		if (fold.held[cause].count)
@@ -398,7 +395,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 	else
 		table->note = step_times_part(times, &table->arena);
 	free(users);
-	communication_waits_release(&fold.waits);
 	free(fold.causes);
 	free(fold.levels);
 	step_times_release(&own);

@@ -21,7 +21,9 @@ void report_init(struct report *report, const struct model *model, const struct 
 	report->model = model;
 	report->path = path;
 	report->options = *options;
-	step_times_init(&report->step_times, model, options);
+	collective_calls_find(&report->collective_calls, model);
+	report->options.collective_calls = &report->collective_calls;
+	step_times_init(&report->step_times, model, &report->options);
 	report->options.step_times = &report->step_times;
 	launches_init(&report->launches, model);
 	report->options.launches = &report->launches;
@@ -40,6 +42,7 @@ void report_release(struct report *report)
 	}
 	step_times_release(&report->step_times);
 	launches_release(&report->launches);
+	collective_calls_release(&report->collective_calls);
 	arena_release(&report->arena);
 	memset(report, 0, sizeof(*report));
 }

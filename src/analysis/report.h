@@ -12,6 +12,7 @@
 #define ANALYSIS_REPORT_H
 
 #include "analysis/analysis.h"
+#include "analysis/collective_calls.h"
 #include "analysis/step_times.h"
 #include "model/launches.h"
 
@@ -25,6 +26,7 @@ struct report {
 	struct analysis_options options;
 	struct step_times step_times;
 	struct launches launches;
+	struct collective_calls collective_calls;
 	struct arena arena;
 	struct {
 		struct table table;

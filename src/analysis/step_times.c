@@ -5,7 +5,6 @@
  */
 #include "analysis/step_times.h"
 
-#include "analysis/communication_waits.h"
 #include "analysis/lanes.h"
 
 #include "base/clamped.h"
@@ -48,7 +47,7 @@ struct sweep {
 	struct open_phase *stack;
 	size_t depth, capacity;
 	int64_t cursor_ns;
-	struct communication_waits waits;
+	const struct communication_waits *waits;
 	uint32_t *swept;               /* by track: 1 + process whose steps it was swept for; 0: none yet */
 	uint32_t next_wait, last_wait; /* those of the track that are not dealt out: [next_wait, last_wait) */
 };
@@ -105,7 +104,7 @@ static void give_rest(struct sweep *sweep, int64_t start_ns, int64_t end_ns, int
 /* From the cursor on, without and with the waits for collectives in it. */
 static void deal(struct sweep *sweep, int64_t end_ns, const struct open_phase *open)
 {
-	const struct communication_wait *waits = sweep->waits.list;
+	const struct communication_wait *waits = sweep->waits->list;
 	int64_t start_ns = sweep->cursor_ns;
 
 	if (end_ns <= start_ns)
@@ -162,7 +161,7 @@ static void sweep_track(struct sweep *sweep, const struct track *track)
 {
 	sweep->depth = 0;
 	sweep->cursor_ns = INT64_MIN;
-	communication_waits_of(&sweep->waits, sweep->track, &sweep->next_wait, &sweep->last_wait);
+	communication_waits_of(sweep->waits, sweep->track, &sweep->next_wait, &sweep->last_wait);
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 
@@ -278,7 +277,8 @@ static void fill_others(struct step_times *times)
 
 void step_times_sweep_phases(const struct model *model, uint32_t track, struct step_span *span)
 {
-	struct sweep sweep = {.model = model, .span = span, .track = track};
+	const struct communication_waits none = {0};
+	struct sweep sweep = {.model = model, .span = span, .track = track, .waits = &none};
 
 	sweep_track(&sweep, model->tracks[track]);
 	free(sweep.stack);
@@ -313,8 +313,7 @@ static void find_measured(struct step_times *times, const struct model *model)
 }
 
 /* Phases that the program marks say it themselves. */
-static void find_unknown_waits(struct step_times *times, const struct model *model,
-                               const struct communication_waits *waits)
+static void find_unknown_waits(struct step_times *times, const struct model *model)
 {
 	for (uint32_t s = 0; s < times->span_count; s++) {
 		struct step_span *span = &times->spans[s];
@@ -332,7 +331,7 @@ static void find_unknown_waits(struct step_times *times, const struct model *mod
 			span->no_waits = "operators were recorded in a part of its steps only";
 		if (is_known || span->no_waits)
 			continue;
-		if (waits->is_unknown && waits->is_unknown[span->process])
+		if (times->waits.is_unknown && times->waits.is_unknown[span->process])
 			span->no_waits = "the backend did not tell when it executes collectives";
 		else if (!is_measured && model_meta(model, span->process, "torch.version"))
 			span->no_waits = "operators were recorded in none of its steps";
@@ -505,7 +504,8 @@ bool *step_times_tracks(const struct model *model)
 
 void step_times_init(struct step_times *times, const struct model *model, const struct analysis_options *options)
 {
-	struct sweep sweep = {.model = model, .times = times};
+	struct sweep sweep = {.model = model, .times = times, .waits = &times->waits};
+	struct collective_calls own_calls = {0};
 
 	memset(times, 0, sizeof(*times));
 	times->count = model->steps_count;
@@ -514,7 +514,7 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	times->spans = zeroed(model->processes_count, sizeof(*times->spans));
 	sweep.swept = zeroed(model->tracks_count, sizeof(*sweep.swept));
 	if (times->count)
-		communication_waits_find(&sweep.waits, model);
+		communication_waits_find(&times->waits, model, collective_calls_get(&own_calls, model, options));
 	for (uint32_t i = 0; i < times->count; i++)
 		add_step(times, model, i, options);
 	for (uint32_t first = 0, end; first < times->count; first = end) {
@@ -526,8 +526,8 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	free(sweep.swept);
 	fill_others(times);
 	find_measured(times, model);
-	find_unknown_waits(times, model, &sweep.waits);
-	communication_waits_release(&sweep.waits);
+	find_unknown_waits(times, model);
+	collective_calls_release(&own_calls);
 	find_ranks(times, model);
 	fill_job(times, model);
 }
@@ -537,6 +537,7 @@ void step_times_release(struct step_times *times)
 	free(times->steps);
 	free(times->job);
 	free(times->spans);
+	communication_waits_release(&times->waits);
 	memset(times, 0, sizeof(*times));
 }
 

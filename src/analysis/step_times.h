@@ -24,6 +24,7 @@
 #define ANALYSIS_STEP_TIMES_H
 
 #include "analysis/analysis.h"
+#include "analysis/communication_waits.h"
 
 #define PHASE_COUNT 8
 #define PHASE_OTHER 0 /* outside all phases; 1..7 are enum stepscope_phase */
@@ -66,6 +67,7 @@ struct step_times {
 	int64_t job_first, job_last; /* smallest and largest number of them, when there are any */
 	struct step_span *spans;     /* processes that have selected steps, in the order of the model */
 	uint32_t span_count;
+	struct communication_waits waits; /* of the threads that carry steps */
 	const char *
 		unseen; /* why a process of the program was not recorded, as `stepscope run` says; NULL: it says nothing */
 };
