@@ -19,5 +19,9 @@ FROM phases p
 WHERE p.name = 'communication' AND p.ratio > :share AND NOT EXISTS (SELECT 1 FROM step_breakdown)
 UNION ALL
 SELECT 'the device', 'for ' || as_share(ratio) || ' of a step, ' || as_time(mean_ns)
-         || ', it communicates and computes nothing', mean_ns, 0.8
-FROM step_breakdown WHERE part = 'exposed communication' AND ratio > :share
+         || ', it communicates and computes nothing'
+         || coalesce('; up to ' || as_time(nullif(min(late_ns, mean_ns), 0)) || ' of it waits for ' || process || ' (SS602)', ''),
+       mean_ns - coalesce(min(late_ns, mean_ns), 0), 0.8
+FROM step_breakdown LEFT JOIN (SELECT process, caused_ns - (SELECT max(o.caused_ns) FROM ranks o WHERE o.process <> r.process) AS late_ns
+                               FROM ranks r WHERE is_slowest)
+WHERE part = 'exposed communication' AND ratio > :share

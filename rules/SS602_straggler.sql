@@ -4,15 +4,19 @@
 -- severity: problem
 -- verdict: straggler-bound
 -- needs: ranks
--- tells if: (SELECT count(*) FROM ranks) = 1 OR EXISTS (SELECT 1 FROM ranks WHERE behind_ratio IS NOT NULL)
+-- tells if: (SELECT count(*) FROM ranks) = 1 OR EXISTS (SELECT 1 FROM ranks WHERE behind_ratio IS NOT NULL OR caused_ns IS NOT NULL)
 -- cannot tell: how far ranks are behind one another was not measured
 -- threshold: share = 0.05 (of a step, ours)
 -- advice: look at what that rank does more: its share of the data, its machine, another program there
--- wrong: its work is larger on purpose, such as logging on rank 0
-SELECT r.process || coalesce(' on ' || r.host, '') AS place,
-       as_time(r.behind_ns) || ' behind the others in each step'
+-- wrong: its work is larger on purpose, such as logging on rank 0; of a step or two: it was only late when recording began
+WITH late AS (SELECT process, host, steps, mean_ns, behind_ns, caused_ns,
+                     coalesce(caused_ns - (SELECT max(o.caused_ns) FROM ranks o WHERE o.process <> r.process), behind_ns) AS saving_ns
+              FROM ranks r WHERE is_slowest)
+SELECT process || coalesce(' on ' || nullif(host, ''), '') AS place,
+       coalesce('each of the others waits ' || as_time(caused_ns) || ' for it in collectives of a step',
+                as_time(behind_ns) || ' behind the others in each step')
          || coalesce('; it differs most in ' || (SELECT phase || ', by ' || as_time(spread_ns) FROM rank_phases s
-                                                 WHERE s.slowest = r.process AND s.phase NOT IN ('step', 'communication')
+                                                 WHERE s.slowest = late.process AND s.phase NOT IN ('step', 'communication')
                                                  ORDER BY spread_ns DESC LIMIT 1), '') AS evidence,
-       r.behind_ns AS saving_ns, 0.8 AS confidence
-FROM ranks r WHERE r.is_slowest AND r.behind_ratio > :share
+       saving_ns, CASE WHEN steps < 3 THEN 0.5 ELSE 0.8 END AS confidence
+FROM late WHERE saving_ns > :share * mean_ns

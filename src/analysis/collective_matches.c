@@ -301,6 +301,23 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 	launch_configs_release(&search.configs);
 }
 
+struct collective_arrival collective_matches_arrival(const struct collective_matches *matches,
+                                                     const struct collective_match *match)
+{
+	const struct collective_run *runs = &matches->list[match->first];
+	struct collective_arrival arrival = {runs[0].start_ns, runs[0].start_ns, runs[0].end_ns, runs[0].process};
+
+	for (uint32_t i = 1; i < match->count; i++) {
+		arrival.first_ns = runs[i].start_ns < arrival.first_ns ? runs[i].start_ns : arrival.first_ns;
+		arrival.end_ns = runs[i].end_ns < arrival.end_ns ? runs[i].end_ns : arrival.end_ns;
+		if (runs[i].start_ns <= arrival.last_ns)
+			continue;
+		arrival.last_ns = runs[i].start_ns;
+		arrival.last_process = runs[i].process;
+	}
+	return arrival;
+}
+
 void collective_matches_release(struct collective_matches *matches)
 {
 	free(matches->list);

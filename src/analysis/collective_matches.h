@@ -51,6 +51,14 @@ struct collective_matches {
 
 void collective_matches_find(struct collective_matches *matches, const struct model *model,
                              const struct launches *launches);
+/* First and last to come of a match, and when the first is through with it. */
+struct collective_arrival {
+	int64_t first_ns, last_ns, end_ns;
+	uint32_t last_process;
+};
+
+struct collective_arrival collective_matches_arrival(const struct collective_matches *matches,
+                                                     const struct collective_match *match);
 void collective_matches_release(struct collective_matches *matches);
 
 #endif

@@ -117,24 +117,20 @@ static bool share_a_clock(const struct model *model, const struct step_times *ti
 	return true;
 }
 
-/* False: some rank has no collective with the others, so that its clock cannot be put right. */
-static bool put_clocks_right(struct arrival *list, uint32_t count, const struct model *model,
-                             const struct analysis_options *options, const struct step_times *times)
+/* Is each rank in collectives with others? */
+static bool are_all_matched(const struct collective_matches *matches, const struct step_times *times)
 {
-	struct launches own = {0};
-	struct collective_matches matches;
-	bool is_known = true;
+	for (uint32_t i = 0; i < times->span_count; i++)
+		if (times->spans[i].is_rank && !matches->clocks[times->spans[i].process].matches)
+			return false;
+	return true;
+}
 
-	collective_matches_find(&matches, model, launches_get(&own, model, options));
-	for (uint32_t i = 0; i < count; i++) {
-		const struct rank_clock *clock = &matches.clocks[times->spans[list[i].span].process];
-
-		clamped_subtract(&list[i].time_ns, clock->ahead_ns);
-		is_known = is_known && clock->matches;
-	}
-	collective_matches_release(&matches);
-	launches_release(&own);
-	return is_known;
+static void put_clocks_right(struct arrival *list, uint32_t count, const struct collective_matches *matches,
+                             const struct step_times *times)
+{
+	for (uint32_t i = 0; i < count; i++)
+		clamped_subtract(&list[i].time_ns, matches->clocks[times->spans[list[i].span].process].ahead_ns);
 }
 
 static uint32_t count_ranks(const struct step_times *times)
@@ -146,34 +142,111 @@ static uint32_t count_ranks(const struct step_times *times)
 	return ranks;
 }
 
-bool rank_arrivals_find(struct rank_arrival *arrivals, const struct model *model,
-                        const struct analysis_options *options, const struct step_times *times, const char **reason)
+/* ---- the last call of a step ---- */
+
+static void find_calls(struct rank_arrivals *arrivals, const struct model *model,
+                       const struct analysis_options *options, const struct step_times *times,
+                       const struct collective_matches *matches)
 {
-	struct collective_calls calls;
-	struct arrival *list;
+	struct collective_calls own = {0};
+	const struct collective_calls *calls = collective_calls_get(&own, model, options);
+	struct arrival *list = memory_resize(NULL, (size_t)calls->issue_count + 1, sizeof(*list));
 	uint32_t ranks = count_ranks(times), count = 0, steps = 0;
 
-	memset(arrivals, 0, times->span_count * sizeof(*arrivals));
-	*reason = "there is no other rank";
-	if (ranks < 2)
-		return false;
-	collective_calls_find(&calls, model);
-	list = memory_resize(NULL, (size_t)calls.issue_count + 1, sizeof(*list));
 	for (uint32_t i = 0; i < times->span_count; i++) {
 		if (times->spans[i].is_rank)
-			count = add_rank(list, count, &calls, model, times, i);
+			count = add_rank(list, count, calls, model, times, i);
 	}
-	*reason = "in no step the same collectives were recorded in all ranks";
-	if (share_a_clock(model, times) || put_clocks_right(list, count, model, options, times))
-		steps = sum_steps(arrivals, list, count, ranks);
-	else
-		*reason = "ranks of several machines, or of traces that do not say where they are from: their clocks are not "
-			  "compared without collectives that all of them have";
+	arrivals->no_calls = "in no step the same collectives were recorded in all ranks";
+	if (!share_a_clock(model, times) && !are_all_matched(matches, times)) {
+		arrivals->no_calls =
+			"ranks of several machines, or of traces that do not say where they are from: their clocks are not "
+			"compared without collectives that all of them have";
+	} else {
+		if (!share_a_clock(model, times))
+			put_clocks_right(list, count, matches, times);
+		steps = sum_steps(arrivals->list, list, count, ranks);
+	}
 	for (uint32_t i = 0; i < times->span_count && steps; i++) {
-		arrivals[i].late_ns /= steps;
-		arrivals[i].waits_ns /= steps;
+		arrivals->list[i].late_ns /= steps;
+		arrivals->list[i].waits_ns /= steps;
+		arrivals->no_calls = NULL;
 	}
 	free(list);
-	collective_calls_release(&calls);
-	return steps > 0;
+	collective_calls_release(&own);
+}
+
+/* ---- waits in collectives ---- */
+
+static int compare_numbers(const void *left, const void *right)
+{
+	const struct job_step *a = left, *b = right;
+
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Did all ranks complete the step? */
+static bool is_complete(const struct step_times *times, int64_t number, uint32_t ranks)
+{
+	const struct job_step wanted = {.number = number};
+	const struct job_step *found = times->job_count ? bsearch(&wanted, times->job, times->job_count, sizeof(wanted),
+	                                                          compare_numbers)
+	                                                : NULL;
+
+	return found && found->processes == ranks;
+}
+
+static void find_waits(struct rank_arrivals *arrivals, const struct model *model, const struct step_times *times,
+                       const struct collective_matches *matches)
+{
+	double *caused_ns = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(*caused_ns));
+	uint32_t ranks = count_ranks(times), steps = 0;
+
+	memset(caused_ns, 0, ((size_t)model->processes_count + 1) * sizeof(*caused_ns));
+	for (uint32_t g = 0; g < matches->group_count; g++) {
+		const struct collective_match *match = &matches->groups[g];
+		const struct collective_run *runs = &matches->list[match->first];
+		struct collective_arrival arrival = collective_matches_arrival(matches, match);
+
+		int64_t sum_ns = 0;
+
+		if (!is_complete(times, runs->step, ranks))
+			continue;
+		for (uint32_t i = 0; i < match->count; i++)
+			clamped_add(&sum_ns, intervals_length(runs[i].start_ns, arrival.last_ns));
+		caused_ns[arrival.last_process] += (double)sum_ns / (match->count - 1);
+	}
+	for (uint32_t i = 0; i < times->job_count; i++)
+		steps += times->job[i].processes == ranks;
+	for (uint32_t i = 0; i < times->span_count && steps; i++)
+		arrivals->list[i].caused_ns = caused_ns[times->spans[i].process] / steps;
+	arrivals->no_waits = matches->reason                    ? matches->reason
+	                     : !are_all_matched(matches, times) ? "not all ranks have collectives with others"
+	                     : !steps                           ? "no step was completed by all ranks"
+	                                                        : NULL;
+	free(caused_ns);
+}
+
+void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *model,
+                        const struct analysis_options *options, const struct step_times *times)
+{
+	struct launches own = {0};
+	struct collective_matches matches;
+
+	arrivals->list = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*arrivals->list));
+	memset(arrivals->list, 0, ((size_t)times->span_count + 1) * sizeof(*arrivals->list));
+	arrivals->no_calls = arrivals->no_waits = "there is no other rank";
+	if (count_ranks(times) < 2)
+		return;
+	collective_matches_find(&matches, model, launches_get(&own, model, options));
+	find_calls(arrivals, model, options, times, &matches);
+	find_waits(arrivals, model, times, &matches);
+	collective_matches_release(&matches);
+	launches_release(&own);
+}
+
+void rank_arrivals_release(struct rank_arrivals *arrivals)
+{
+	free(arrivals->list);
+	memset(arrivals, 0, sizeof(*arrivals));
 }

@@ -1,21 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * rank_arrivals.h: which rank the others wait for. All ranks of a synchronous job show the same step time; what differs is when each comes to
- * the last collective of a step: who comes last is slow, and the others wait for as long as they came before.
+ * a collective. Where executions of collectives were recorded, who is slow is who the others wait for longest in them (as in the table
+ * `rank_collectives`); where only the calls on the host were, who comes last to the last one of a step.
+ *
+ *     struct rank_arrivals arrivals;
+ *     rank_arrivals_find(&arrivals, model, options, times);
+ *     if (!arrivals.no_waits)
+ *             ...arrivals.list[i].caused_ns
+ *     rank_arrivals_release(&arrivals);
  */
 #ifndef ANALYSIS_RANK_ARRIVALS_H
 #define ANALYSIS_RANK_ARRIVALS_H
 
 #include "analysis/step_times.h"
 
-struct rank_arrival {    /* of one rank; means over the steps that all ranks completed */
-	double late_ns;  /* behind the first rank */
-	double waits_ns; /* before the last rank */
+struct rank_arrival {     /* of one rank; means over the steps that all ranks completed */
+	double late_ns;   /* it calls the last collective of a step behind the first rank */
+	double waits_ns;  /* before the last rank */
+	double caused_ns; /* each of the others waits in collectives for it to come */
 };
 
-/* One per times->spans, those that are no ranks unused. False: `reason` says why it is not known. Clocks of several machines, and of
- * traces that do not say where they are from, are put right by the collectives (collective_matches.h). */
-bool rank_arrivals_find(struct rank_arrival *arrivals, const struct model *model,
-                        const struct analysis_options *options, const struct step_times *times, const char **reason);
+struct rank_arrivals {
+	struct rank_arrival *list; /* like times->spans, those that are no ranks unused */
+	const char *no_calls;      /* why late_ns and waits_ns are not known; NULL: they are */
+	const char *no_waits;      /* why caused_ns is not known; NULL: it is */
+};
+
+/* Clocks of several machines, and of traces that do not say where they are from, are put right by the collectives
+ * (collective_matches.h). */
+void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *model,
+                        const struct analysis_options *options, const struct step_times *times);
+void rank_arrivals_release(struct rank_arrivals *arrivals);
 
 #endif

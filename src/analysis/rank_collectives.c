@@ -15,27 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* First and last to come, of the runs of one collective, and when the first is through with it. */
-struct arrival {
-	int64_t first_ns, last_ns, end_ns;
-	uint32_t last_process;
-};
-
-static struct arrival arrival_of(const struct collective_run *runs, uint32_t count)
-{
-	struct arrival arrival = {runs[0].start_ns, runs[0].start_ns, runs[0].end_ns, runs[0].process};
-
-	for (uint32_t i = 1; i < count; i++) {
-		arrival.first_ns = runs[i].start_ns < arrival.first_ns ? runs[i].start_ns : arrival.first_ns;
-		arrival.end_ns = runs[i].end_ns < arrival.end_ns ? runs[i].end_ns : arrival.end_ns;
-		if (runs[i].start_ns <= arrival.last_ns)
-			continue;
-		arrival.last_ns = runs[i].start_ns;
-		arrival.last_process = runs[i].process;
-	}
-	return arrival;
-}
-
 static const char *clock_note(const struct collective_matches *matches, uint32_t processes, struct arena *arena)
 {
 	int64_t most_ns = 0;
@@ -149,7 +128,7 @@ static void sum_ranks(const struct collective_matches *matches, struct rank_sums
 	for (uint32_t g = 0; g < matches->group_count; g++) {
 		const struct collective_run *runs = &matches->list[matches->groups[g].first];
 		uint32_t count = matches->groups[g].count;
-		struct arrival arrival = arrival_of(runs, count);
+		struct collective_arrival arrival = collective_matches_arrival(matches, &matches->groups[g]);
 
 		sums[arrival.last_process].last++;
 		for (uint32_t i = 0; i < count; i++) {
@@ -373,18 +352,20 @@ static struct collective_times *times_of(struct times_list *list, const struct c
 	return times;
 }
 
-static void add_match(struct collective_times *times, const struct collective_run *runs, uint32_t count)
+static void add_match(struct collective_times *times, const struct collective_matches *matches,
+                      const struct collective_match *match)
 {
-	struct arrival arrival = arrival_of(runs, count);
+	const struct collective_run *runs = &matches->list[match->first];
+	struct collective_arrival arrival = collective_matches_arrival(matches, match);
 	int64_t skew_ns = intervals_length(arrival.first_ns, arrival.last_ns);
 
 	times->count++;
-	times->runs += count;
+	times->runs += match->count;
 	times->skew_ns += (double)skew_ns;
 	times->skew_max_ns = skew_ns > times->skew_max_ns ? skew_ns : times->skew_max_ns;
 	if (arrival.end_ns > arrival.last_ns)
 		times->exchange_ns += (double)intervals_length(arrival.last_ns, arrival.end_ns);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < match->count; i++)
 		times->time_ns += (double)intervals_length(runs[i].start_ns, runs[i].end_ns);
 }
 
@@ -436,7 +417,7 @@ static void add_all_times(struct table *table, const struct collective_matches *
 
 		if (g && !is_alike(runs, &matches->list[matches->groups[g - 1].first]))
 			number_map_release(&list.by_key);
-		add_match(times_of(&list, runs, ranks, mean_bytes(runs, ranks)), runs, ranks);
+		add_match(times_of(&list, runs, ranks, mean_bytes(runs, ranks)), matches, &matches->groups[g]);
 	}
 	for (uint32_t i = 0; i < list.count; i++)
 		add_times(table, &list.items[i]);

@@ -27,6 +27,7 @@ enum {
 	RANK_BEHIND,
 	RANK_BEHIND_RATIO,
 	RANK_SLOWEST,
+	RANK_CAUSED,
 	RANK_LATE,
 	RANK_WAITS,
 	RANK_END,
@@ -89,20 +90,27 @@ static const struct table_column columns[RANK_COLUMNS] = {
                           .title = "slowest",
                           .type = TABLE_BOOL,
                           .role = ROLE_EVIDENCE,
-                          .definition = "comes last to the collectives on the mean; where that is not known: has the "
-                                        "longest own time of all"},
+                          .definition = "the others wait for it longest (caused_ns); where that is not known: calls the "
+                                        "last collective of a step last (late_ns); else: has the longest own time"},
+	[RANK_CAUSED] = {.name = "caused_ns",
+                         .title = "makes wait",
+                         .type = TABLE_DOUBLE,
+                         .unit = UNIT_NS,
+                         .definition = "mean time per step that each of the others waits in collectives for it to come, "
+                                       "as in the table rank_collectives",
+                         .rules = RULE_NOT_NEGATIVE},
 	[RANK_LATE] =
 		{.name = "late_ns",
                  .title = "late",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_NS,
-                 .definition = "mean time by which it comes to the last collective of a step behind the first rank",
+                 .definition = "mean time by which its host calls the last collective of a step behind the first rank's",
                  .rules = RULE_NOT_NEGATIVE},
 	[RANK_WAITS] = {.name = "waits_ns",
                         .title = "waits",
                         .type = TABLE_DOUBLE,
                         .unit = UNIT_NS,
-                        .definition = "mean time that it waits there for the last rank",
+                        .definition = "mean time from that call to the last rank's",
                         .rules = RULE_NOT_NEGATIVE},
 	[RANK_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how it ended, when it failed"},
 };
@@ -141,7 +149,9 @@ static void add_row(struct table *table, const struct model *model, const struct
 	int row = table_row(table);
 
 	table_set_text(table, row, RANK_PROCESS, process_label(model, span->process, &table->arena));
-	table_set_text(table, row, RANK_HOST, model_text(model, which->host));
+	table_set_text_or(table, row, RANK_HOST,
+	                  *model_text(model, which->host) ? model_text(model, which->host) : NULL,
+	                  "the trace does not say it");
 	table_set_int(table, row, RANK_STEPS, (int64_t)mean->count);
 	if (which->rank >= 0)
 		table_set_int(table, row, RANK_RANK, which->rank);
@@ -207,18 +217,43 @@ static void give_up_comparing(struct table *table, const struct rank_mean *means
 	}
 }
 
+/* What tells who is slowest, best evidence first; 0 where nothing of that is known. */
+static double lateness(const struct rank_arrivals *arrivals, uint32_t span)
+{
+	return arrivals->no_waits ? arrivals->list[span].late_ns : arrivals->list[span].caused_ns;
+}
+
+static void set_arrival(struct table *table, int row, const struct rank_arrivals *arrivals, uint32_t span)
+{
+	const struct rank_arrival *arrival = &arrivals->list[span];
+
+	if (arrivals->no_waits)
+		table_set_missing(table, row, RANK_CAUSED, arrivals->no_waits);
+	else
+		table_set_double(table, row, RANK_CAUSED, arrival->caused_ns);
+	if (arrivals->no_calls) {
+		table_set_missing(table, row, RANK_LATE, arrivals->no_calls);
+		table_set_missing(table, row, RANK_WAITS, arrivals->no_calls);
+		return;
+	}
+	table_set_double(table, row, RANK_LATE, arrival->late_ns);
+	table_set_double(table, row, RANK_WAITS, arrival->waits_ns);
+}
+
 /* Who the others wait for: the rows are those of the ranks, in order. */
 static void set_arrivals(struct table *table, const struct model *model, const struct analysis_options *options,
                          const struct step_times *times, const struct rank_mean *means)
 {
-	struct rank_arrival *arrivals = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*arrivals));
-	const char *reason;
-	bool is_known = rank_arrivals_find(arrivals, model, options, times, &reason);
-	double latest = 0;
+	struct rank_arrivals arrivals;
+	double most = 0;
 	int row = 0;
 
-	for (uint32_t i = 0; i < times->span_count && is_known; i++)
-		latest = times->spans[i].is_rank && arrivals[i].late_ns > latest ? arrivals[i].late_ns : latest;
+	rank_arrivals_find(&arrivals, model, options, times);
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		double value = lateness(&arrivals, i);
+
+		most = times->spans[i].is_rank && value > most ? value : most;
+	}
 	for (uint32_t i = 0; i < times->span_count; i++) {
 		const char *end;
 
@@ -229,18 +264,12 @@ static void set_arrivals(struct table *table, const struct model *model, const s
 			table_set_text(table, row, RANK_END, end);
 		else
 			table_set_missing(table, row, RANK_END, "it did not fail, as far as is known");
-		if (is_known) {
-			table_set_double(table, row, RANK_LATE, arrivals[i].late_ns);
-			table_set_double(table, row, RANK_WAITS, arrivals[i].waits_ns);
-			if (means[row].count)
-				table_set_bool(table, row, RANK_SLOWEST, arrivals[i].late_ns >= latest);
-		} else {
-			table_set_missing(table, row, RANK_LATE, reason);
-			table_set_missing(table, row, RANK_WAITS, reason);
-		}
+		set_arrival(table, row, &arrivals, i);
+		if (means[row].count && (!arrivals.no_waits || !arrivals.no_calls))
+			table_set_bool(table, row, RANK_SLOWEST, most > 0 && lateness(&arrivals, i) >= most);
 		row++;
 	}
-	free(arrivals);
+	rank_arrivals_release(&arrivals);
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,

@@ -110,7 +110,8 @@ const struct layout_section layout_report[] = {
          .has_heading = true,
          .least_rows = 2,
          .limit = 16,
-         .columns = "process,steps,mean_ns,data_ns,communication_ns,own_ns,behind_ratio,late_ns,waits_ns,is_slowest,end"},
+         .columns =
+                 "process,steps,mean_ns,data_ns,communication_ns,own_ns,behind_ratio,caused_ns,late_ns,is_slowest,end"},
 	{.form = LAYOUT_TABLE,
          .table = "rank_phases",
          .has_heading = true,

@@ -185,6 +185,7 @@ RULES = {
     "SS503": ((lambda: memory(0.95), "95.0 % of 79.2 GiB"), lambda: memory(0.5), RESNET),
     "SS504": ((idle_with_memory, "kernels run for 10.0 %"), lambda: memory(0.2), RESNET),
     "SS601": ((SAMPLED, "27.4 % of a step"), RESNET, None),
+    "SS602": ((DLRM, "each of the others waits 5.081 ms"), QWEN, ALEXNET),
     "SS603": ((lambda: wrapped("DataParallel.forward", 2), "2 devices"), lambda: wrapped("DataParallel.forward"), operators_only),
     "SS604": ((lambda: wrapped("DistributedDataParallel.forward", distributedInfo=GLOO), "DistributedDataParallel"),
               lambda: wrapped("DistributedDataParallel.forward", distributedInfo=NCCL), QWEN),
@@ -200,7 +201,6 @@ ELSEWHERE = {
     "SS401": "tests/torch/test_diagnosis.py",
     "SS402": "tests/torch/test_diagnosis.py",
     "SS501": "tests/e2e/test_diagnose.py",
-    "SS602": "tests/e2e/test_diagnose.py",
     "SS701": "tests/e2e/test_diagnose.py",
     "SS702": "tests/python/test_faults.py",
     "SS703": "tests/python/test_faults.py",
@@ -293,6 +293,14 @@ def test_D07_no_memory_problem_without_evidence(tmp_path):
     for case in (QWEN, RESNET, V100_TRAINING):
         for rule in ("SS501", "SS503", "SS803"):
             assert result_of(tmp_path, case, rule) != "found"
+
+
+def test_who_is_late_is_no_slow_network(tmp_path):
+    """Of the ranks' waiting in collectives most is for one: the exchange itself is what is left."""
+    diagnosis = diagnose(tmp_path, DLRM)
+    found = {finding["rule"]: finding for finding in diagnosis["findings"]}
+    assert found["SS602"]["where"] == "rank 7" and "waits for rank 7" in found["SS601"]["evidence"]
+    assert found["SS601"]["saving_ns"] + found["SS602"]["saving_ns"] == pytest.approx(5_861_000, abs=1000)
 
 
 def test_D10_spikes_are_apart_from_the_steady_state(tmp_path):
