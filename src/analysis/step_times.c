@@ -176,6 +176,20 @@ static void sweep_track(struct sweep *sweep, const struct track *track)
 
 /* ---- steps ---- */
 
+/* Steps come by their starts, and may overlap: then the time is theirs once. */
+static void add_time(struct step_span *span, const struct model_step *step)
+{
+	bool is_first = !span->complete && !span->open;
+	int64_t from = is_first || step->start_ns > span->last_ns ? step->start_ns : span->last_ns;
+
+	if (is_first)
+		span->first_ns = span->last_ns = step->start_ns;
+	if (step->end_ns > from)
+		clamped_add(&span->steps_ns, step->end_ns - from);
+	if (step->end_ns > span->last_ns)
+		span->last_ns = step->end_ns;
+}
+
 /* The step's own span says whether its end is known. */
 static bool has_end(const struct model *model, const struct model_step *step)
 {
@@ -212,11 +226,7 @@ static void add_step(struct step_times *times, const struct model *model, uint32
 	if (!time->is_selected)
 		return;
 	span = find_span(times, step->process);
-	if (!span->complete && !span->open)
-		span->first_ns = step->start_ns;
-	if (step->end_ns > span->last_ns || (!span->complete && !span->open))
-		span->last_ns = step->end_ns;
-	clamped_add(&span->steps_ns, time->dur_ns);
+	add_time(span, step);
 	times->selected++;
 	*(time->is_complete ? &span->complete : &span->open) += 1;
 	*(time->is_complete ? &times->complete : &times->incomplete) += 1;

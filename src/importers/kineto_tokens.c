@@ -343,6 +343,14 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	free(scan.open);
 }
 
+/* Of two that could be the one that trains: not the place in the file decides. */
+static bool is_earlier(const struct staged_track *track, const struct staged_track *other)
+{
+	if (track->spans[0].start_ns != other->spans[0].start_ns)
+		return track->spans[0].start_ns < other->spans[0].start_ns;
+	return track->tid.number < other->tid.number;
+}
+
 /* The tracks of the process are read, into `of_tracks`; which one, of the group, trains? */
 static uint32_t choose_track(const struct kineto_stage *stage, struct kineto_group group,
                              const struct kineto_tokens *of_tracks)
@@ -353,7 +361,10 @@ static uint32_t choose_track(const struct kineto_stage *stage, struct kineto_gro
 		const struct staged_track *track = &stage->tracks[group.tracks[i]];
 		uint64_t weight = (uint64_t)of_tracks[i].optimizer_calls << 32 | track->count;
 		weight |= track->has_steps ? UINT64_C(1) << 63 : 0;
-		if (of_tracks[i].compact_at && (best == MODEL_NONE || weight > most)) {
+		if (!of_tracks[i].compact_at) /* not read */
+			continue;
+		if (best == MODEL_NONE || weight > most ||
+		    (weight == most && is_earlier(track, &stage->tracks[group.tracks[best]]))) {
 			most = weight;
 			best = i;
 		}

@@ -153,6 +153,30 @@ def test_between_steps_is_no_less_than_nothing(tmp_path, threads):
     assert [step["number"] for step in steps] == [1, 2]
 
 
+def test_steps_that_overlap_take_their_time_once(tmp_path):
+    """As where the end of one was lost."""
+    events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": start, **end}
+              for step, start, end in ((1, 100, {}), (2, 100, {"dur": 200}), (3, 400, {"dur": 100}))]
+    (tmp_path / "trace.json").write_text(json.dumps(events))
+    done = report(tmp_path / "trace.json", "--json", "--table", "between_steps")
+    assert done.returncode == 0 and b"defect" not in done.stderr, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert {row["part"]: row["total_ns"] for row in rows}["steps"] == 400_000
+
+
+def test_which_thread_trains_does_not_depend_on_the_order(tmp_path):
+    """Two that have as many operators."""
+    def spans(thread, start, *names):
+        return [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": thread, "ts": start + 20 * i, "dur": 10}
+                for i, name in enumerate(names)]
+    events = spans(2, 0, "aten::mm", "Optimizer.zero_grad#SGD.zero_grad") + spans(1, 100, "torch::autograd::AccumulateGrad", "MmBackward0")
+    steps = []
+    for order in (events, events[::-1]):
+        (tmp_path / "trace.json").write_text(json.dumps(order))
+        steps.append(model_of(tmp_path / "trace.json")["steps"])
+    assert steps[0] == steps[1] and len(steps[0]) == 1
+
+
 def test_what_repeats_is_a_step(tmp_path):
     """Without training: an annotation that takes most of the time, and nothing where nothing does."""
     def steps(names):
