@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must be true of reports on changed traces: see metamorphic.py, which also runs 100,000 of them (tests/metamorphic-results.txt)."""
+"""What must be true of reports on whole and on changed traces: see metamorphic.py, which also runs 100,000 of them (tests/metamorphic-results.txt)."""
 import metamorphic
 import pytest
+
+SMALL = [path for path in metamorphic.FILES if path.stat().st_size < 1 << 16]  # the others: metamorphic.py --corpus, in `make test-all`
+
+
+def test_whole_traces(tmp_path):
+    """R01 to R10."""
+    problems = [(str(path), problem) for _, path, problem, _ in metamorphic.run_corpus(SMALL, tmp_path) if problem]
+    assert not problems
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_changed_traces(tmp_path, part):
-    problems = [(i, str(path), problem) for i, path, problem, _ in metamorphic.run(f"gate {part}", 30, tmp_path) if problem]
+    problems = [(i, str(path), problem) for i, path, problem, _ in metamorphic.run(f"gate {part}", 0, 100, tmp_path) if problem]
     assert not problems
 
 
