@@ -74,7 +74,7 @@ static int compare_asyncs(const void *left, const void *right)
 		return a->span.start_ns < b->span.start_ns ? -1 : 1;
 	if (a->is_end != b->is_end)
 		return a->is_end ? -1 : 1;
-	return (a->span.name > b->span.name) - (a->span.name < b->span.name);
+	return (a->span.tie > b->span.tie) - (a->span.tie < b->span.tie);
 }
 
 static void add_span(struct kineto_stage *stage, const struct staged_async *begin, int64_t dur_ns)

@@ -40,25 +40,52 @@ static struct kineto_value bare_name(const struct kineto_value *name)
 	return bare;
 }
 
+/* Of several the latest is kept, by time, and of those at one time one that does not depend on the place in the file. */
+static void take_name(struct kineto_import *import, struct staged_track *track, const struct kineto_value *name,
+                      int64_t time_ns)
+{
+	struct kineto_value bare = bare_name(name);
+	uint32_t text = kineto_intern(import, &bare);
+	bool is_last = !track->name || time_ns > track->name_ns ||
+	               (time_ns == track->name_ns &&
+	                strcmp(model_text(import->model, text), model_text(import->model, track->name)) > 0);
+	if (!is_last)
+		return;
+	track->name = text;
+	track->name_ns = time_ns;
+}
+
+static void take_sort(struct staged_track *track, const struct kineto_value *index, int64_t time_ns)
+{
+	int64_t sort;
+	bool is_last = !track->has_sort || time_ns >= track->sort_ns;
+	if (!is_last || !kineto_integer(index, &sort) ||
+	    (track->has_sort && time_ns == track->sort_ns && sort < track->sort))
+		return;
+	track->has_sort = true;
+	track->sort = sort;
+	track->sort_ns = time_ns;
+}
+
 void kineto_take_metadata(struct kineto_import *import, const struct kineto_event *event)
 {
 	const struct kineto_value *name = &event->fields[EVENT_NAME], *known = event->known;
 	const struct kineto_value *pid = &event->fields[EVENT_PID];
+	int64_t time_ns;
+	bool has_time = kineto_nanoseconds(&event->fields[EVENT_TS], &time_ns);
 	bool is_thread = name->type == VALUE_STRING && name->length > 7 && memcmp(name->at, "thread_", 7) == 0;
 	uint32_t number = is_thread ? kineto_stage_track(&import->stage, kineto_place(import, pid),
 	                                                 kineto_place(import, &event->fields[EVENT_TID]))
 	                            : kineto_process_track(import, pid);
 	struct staged_track *track = &import->stage.tracks[number];
+	time_ns = has_time ? time_ns : 0;
 	if (kineto_is_text(name, "process_name") || kineto_is_text(name, "thread_name")) {
-		struct kineto_value text = known[ARG_NAME];
-		if (text.type == VALUE_STRING) {
-			text = bare_name(&text);
-			track->name = kineto_intern(import, &text);
-		}
+		if (known[ARG_NAME].type == VALUE_STRING)
+			take_name(import, track, &known[ARG_NAME], time_ns);
 	} else if (kineto_is_text(name, "process_labels")) {
 		track->is_device |= is_device_label(&known[ARG_LABELS]);
 	} else if (kineto_is_text(name, "process_sort_index") || kineto_is_text(name, "thread_sort_index")) {
-		track->has_sort = kineto_integer(&known[ARG_SORT_INDEX], &track->sort);
+		take_sort(track, &known[ARG_SORT_INDEX], time_ns);
 	}
 }
 

@@ -84,6 +84,12 @@ static void add_repeat(struct repeat *repeat, const struct staged_span *span)
 	repeat->dur_ns += (uint64_t)span->dur_ns;
 }
 
+/* Of two that take the same time, wherever they are in the file. */
+static bool is_before(const struct model *model, uint32_t name, uint32_t other)
+{
+	return !other || strcmp(model_text(model, name), model_text(model, other)) < 0;
+}
+
 /* The name that takes the most time, if that is at least half of the thread's; 0: none. */
 static uint32_t find_repeat(struct model *model, const struct staged_track *track)
 {
@@ -103,7 +109,9 @@ static uint32_t find_repeat(struct model *model, const struct staged_track *trac
 		const struct number_map_slot *slot = &map.slots[i];
 		const struct repeat *repeat = slot->value == NUMBER_MAP_NONE ? NULL : &repeats[slot->value];
 		if (repeat && repeat->count >= REPEATS_MIN && !repeat->is_inside_itself &&
-		    repeat->dur_ns >= (uint64_t)(all.last_ns - all.first_ns) / 2 && repeat->dur_ns > most_ns) {
+		    repeat->dur_ns >= (uint64_t)(all.last_ns - all.first_ns) / 2 &&
+		    (repeat->dur_ns > most_ns ||
+		     (repeat->dur_ns == most_ns && is_before(model, (uint32_t)slot->key, best)))) {
 			most_ns = repeat->dur_ns;
 			best = (uint32_t)slot->key;
 		}

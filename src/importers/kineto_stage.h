@@ -42,8 +42,8 @@ struct staged_track {
 	uint32_t count, capacity;
 	uint32_t *open; /* rows of begins without an end so far */
 	uint32_t open_count, open_capacity;
-	uint32_t name; /* string */
-	int64_t sort;
+	uint32_t name;                  /* string */
+	int64_t sort, name_ns, sort_ns; /* the latest that the file has, by time */
 	bool has_sort;
 	bool is_device; /* a device's work was seen on it */
 	bool has_steps;

@@ -507,10 +507,62 @@ static void steps_of_each_process(void **state)
 	model_release(&model);
 }
 
+/* Of two names that take the same time the choice is not that of the file. */
+static void what_repeats_in_any_order(void **state)
+{
+	static const char *const texts[] = {"run", "call", "step", "load", "work", "turn", "loop", "item"};
+	for (uint32_t other = 1; other < 8; other++) {
+		for (int order = 0; order < 2; order++) {
+			struct buffer text;
+			struct model model;
+			struct error err = {0};
+			buffer_init(&text, 1 << 20);
+			for (uint32_t i = 0; i < 12; i++)
+				buffer_printf(&text,
+				              "%s{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"%s\",\"pid\":1,"
+				              "\"tid\":1,\"ts\":%u,\"dur\":9}",
+				              i ? "," : "[", texts[(i & 1) == (uint32_t)order ? 0 : other],
+				              10 * (i >> 1));
+			buffer_add_text(&text, "]");
+			assert_int_equal(load(text.data, text.length, &model, &err), STATUS_OK);
+			const char *said = model_text(&model, model.ledger[model.ledger_count - 1].text);
+			const char *first = strcmp(texts[other], "run") < 0 ? texts[other] : "run";
+			assert_non_null(strstr(said, first));
+			buffer_release(&text);
+			model_release(&model);
+		}
+	}
+}
+
+#define NAME_OF(name, ts)                                                                                              \
+	"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":1,\"ts\":" ts ",\"args\":{\"name\":\"" name "\"}}"
+
+/* I10, R01: the last one by time, and of those at one time always the same. */
+static void threads_with_two_names(void **state)
+{
+	static const struct {
+		const char *text, *name;
+	} cases[] = {
+		{"[" A "," NAME_OF("old", "0") "," NAME_OF("new", "5") "]", "new"},
+		{"[" NAME_OF("new", "5") "," NAME_OF("old", "0") "," A "]", "new"},
+		{"[" A "," NAME_OF("x", "5") "," NAME_OF("y", "5") "]", "y"},
+		{"[" A "," NAME_OF("y", "5") "," NAME_OF("x", "5") "]", "y"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct model model;
+		struct error err = {0};
+		assert_int_equal(load(cases[i].text, strlen(cases[i].text), &model, &err), STATUS_OK);
+		assert_string_equal(model_text(&model, model.tracks[0]->name), cases[i].name);
+		model_release(&model);
+	}
+}
+
 /* ---- asynchronous ---- */
 
 #define HALF(ph, name, id, ts)                                                                                         \
 	"{\"ph\":\"" ph "\",\"cat\":\"io\",\"name\":\"" name "\",\"pid\":1,\"tid\":1," id ",\"ts\":" ts "}"
+
+#define BEGUN_AT_ONCE "y 1000+3000\nx 1000+1000\n"
 
 /* T18: pairs by category and id, in any order of the file; what does not pair is said. */
 static void asynchronous_events(void **state)
@@ -524,6 +576,14 @@ static void asynchronous_events(void **state)
 	         "[" HALF("e", "out", "\"id\":1", "9") "," HALF("e", "in", "\"id\":1", "5") "," HALF(
 			 "b", "in", "\"id\":1", "3") "," HALF("b", "out", "\"id\":1", "1") "]",
 	         "out 1000+8000\nin 3000+2000\n", NULL, 0},
+		{"begun at once, written first to last",
+	         "[" HALF("b", "x", "\"id\":1", "1") "," HALF("b", "y", "\"id\":1", "1") "," HALF(
+			 "e", "", "\"id\":1", "2") "," HALF("e", "", "\"id\":1", "4") "]",
+	         BEGUN_AT_ONCE, NULL, 0},
+		{"begun at once, written last to first",
+	         "[" HALF("b", "y", "\"id\":1", "1") "," HALF("b", "x", "\"id\":1", "1") "," HALF(
+			 "e", "", "\"id\":1", "4") "," HALF("e", "", "\"id\":1", "2") "]",
+	         BEGUN_AT_ONCE, NULL, 0},
 		{"of 2014", "[" HALF("S", "x", "\"id\":1", "1") "," HALF("F", "x", "\"id\":1", "3") "]",
 	         "x 1000+2000\n", NULL, 0},
 		{"ids of a process",
@@ -897,6 +957,8 @@ int main(void)
 		cmocka_unit_test(traces_in_utf16),
 		cmocka_unit_test(steps_do_not_overlap),
 		cmocka_unit_test(steps_of_each_process),
+		cmocka_unit_test(what_repeats_in_any_order),
+		cmocka_unit_test(threads_with_two_names),
 		cmocka_unit_test(asynchronous_events),
 		cmocka_unit_test(large_values),
 		cmocka_unit_test(large_events),
