@@ -174,7 +174,7 @@ void launches_init(struct launches *launches, const struct model *model)
 	for (uint32_t process = 0; process < model->processes_count; process++) {
 		list.count = 0;
 		for (uint32_t track = 0; track < model->tracks_count; track++)
-			if (model->tracks[track]->process == process)
+			if (model->tracks[track]->process == process && model->tracks[track]->kind != TRACK_OTHER)
 				add_calls_of(&list, track);
 		merge_sort_in(model->storage, list.calls, list.count, sizeof(*list.calls), compare_calls);
 		for (uint32_t track = 0; track < model->tracks_count; track++)
