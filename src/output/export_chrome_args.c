@@ -167,6 +167,18 @@ static void put_launch_texts(struct arg_list *list, const struct launch_config *
 	}
 }
 
+/* Readers keep these as whole numbers of 64 bits, and stumble over anything else (rule H9 of validate). */
+static bool is_integer_key(const char *key)
+{
+	static const char *const keys[] = {
+		"bytes", "Ev Idx", "Sequence number", "Python parent id", "wait_on_cuda_event_record_corr_id", NULL};
+
+	for (int i = 0; keys[i]; i++)
+		if (strcmp(keys[i], key) == 0)
+			return true;
+	return false;
+}
+
 static void put_launch(struct arg_list *list, uint32_t string)
 {
 	static const struct {
@@ -195,10 +207,12 @@ static void put_launch(struct arg_list *list, uint32_t string)
 	put_triple(list, "grid", &config, LAUNCH_GRID_X);
 	put_triple(list, "block", &config, LAUNCH_BLOCK_X);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		if (!launch_config_has(&config, numbers[i].fact))
+		double number = config.numbers[numbers[i].fact] * numbers[i].scale;
+		if (!launch_config_has(&config, numbers[i].fact) ||
+		    (is_integer_key(numbers[i].key) && !(number > -0x1p63 && number < 0x1p63)))
 			continue;
 		put_key(list, numbers[i].key);
-		writer_printf(&list->chrome->w, "%.15g", config.numbers[numbers[i].fact] * numbers[i].scale);
+		writer_printf(&list->chrome->w, "%.15g", number);
 	}
 	put_launch_texts(list, &config);
 }
@@ -260,18 +274,6 @@ static bool put_input_type(struct arg_list *list, const struct span_arg *arg, co
 	put_key(list, "Input type");
 	writer_printf(&list->chrome->w, "[\"%s\"]", type->name);
 	return true;
-}
-
-/* Readers keep these as whole numbers of 64 bits, and stumble over anything else (rule H9 of validate). */
-static bool is_integer_key(const char *key)
-{
-	static const char *const keys[] = {
-		"bytes", "Ev Idx", "Sequence number", "Python parent id", "wait_on_cuda_event_record_corr_id", NULL};
-
-	for (int i = 0; keys[i]; i++)
-		if (strcmp(keys[i], key) == 0)
-			return true;
-	return false;
 }
 
 static int64_t nearest_integer(double value)

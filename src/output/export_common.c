@@ -52,7 +52,7 @@ static int64_t pid_claim(struct pid_table *table, int64_t wanted, uint32_t proce
 /* Kineto's readers give stream 0 no step, and CUPTI calls the default stream 7; so do we when 7 is free. */
 static int64_t stream_tid(const struct model *model, const struct track *track)
 {
-	if (track->tid != 0)
+	if (track->tid > 0)
 		return track->tid;
 	for (uint32_t i = 0; i < model->tracks_count; i++) {
 		const struct track *other = model->tracks[i];

@@ -21,13 +21,12 @@ struct folded {
 	int64_t rounded_ns;
 };
 
-/* Nothing that ends a frame or a line may be in one. */
+/* Nothing that ends a frame or a line may be in one, nor what a terminal obeys. */
 static void put_frame(struct folded *folded, const char *text, size_t length, bool is_last)
 {
 	for (size_t i = 0; i < length; i++) {
-		char c = text[i];
-		writer_bytes(&folded->w, c == ' ' || c == ';' || c == '\t' || c == '\n' || c == '\r' ? "_" : &text[i],
-		             1);
+		unsigned char c = (unsigned char)text[i];
+		writer_bytes(&folded->w, c <= ' ' || c == ';' || c == 0x7f ? "_" : &text[i], 1);
 	}
 	writer_text(&folded->w, is_last ? " " : ";");
 }
