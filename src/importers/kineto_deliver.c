@@ -65,7 +65,9 @@ int kineto_compare_spans(const void *left, const void *right)
 	int ranks = rank_of(a->kind) - rank_of(b->kind);
 	if (ranks || a->order != b->order)
 		return ranks ? ranks : (a->order > b->order) - (a->order < b->order);
-	return (a->tie > b->tie) - (a->tie < b->tie);
+	if (a->tie != b->tie)
+		return a->tie < b->tie ? -1 : 1;
+	return (a->correlation > b->correlation) - (a->correlation < b->correlation);
 }
 
 /* The file has the event twice: its writer numbered it, and all else is equal. */

@@ -70,7 +70,8 @@ static int compare_steps(const void *left, const void *right)
 	                              : (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
 }
 
-/* A moment belongs to one step: one that is there twice is one, and one in which another begins ends there, and is not complete. */
+/* A moment belongs to one step: of those that begin at one moment the last one is kept, and one in which another begins ends there, and is
+ * not complete. */
 static void separate_steps(struct model *model, uint32_t first)
 {
 	uint32_t kept = first;
@@ -81,10 +82,12 @@ static void separate_steps(struct model *model, uint32_t first)
 		const struct model_step step = model->steps[i];
 		struct model_step *last = kept > first ? &model->steps[kept - 1] : NULL;
 		bool is_over = last && last->process == step.process && last->end_ns > step.start_ns;
-		if (is_over && last->start_ns == step.start_ns && last->number == step.number) {
+		if (is_over && last->start_ns == step.start_ns) {
 			model_add_ledger(model, LEDGER_REPAIRED, step.process, "steps", 1,
-			                 "steps that are there twice are one");
-			last->end_ns = step.end_ns;
+			                 last->number == step.number
+			                         ? "steps that are there twice are one"
+			                         : "steps that begin together with the next one are left out");
+			*last = step;
 			continue;
 		}
 		if (is_over) {

@@ -65,7 +65,7 @@ static void answer_report(const struct model *model, const char *what)
 	buffer_release(&text);
 }
 
-/* The rules of viewers; those of torch are about what was traced, too. */
+/* The rules of readers; those of torch, and H10 about durations, are about what was traced. */
 static void check_rules(const char *path, struct buffer *text)
 {
 	struct validation *validation = calloc(1, sizeof *validation);
@@ -75,7 +75,7 @@ static void check_rules(const char *path, struct buffer *text)
 	if (validate_file(path, validation, &err) != STATUS_OK)
 		buffer_add_text(text, err.text);
 	for (int i = 0; i < VALIDATE_RULE_COUNT; i++)
-		if (validation->findings[i].count && validate_rules[i].is_error &&
+		if (validation->findings[i].count && validate_rules[i].is_error && i != VALIDATE_H10 &&
 		    strcmp(validate_rules[i].reader, "torch") != 0)
 			buffer_printf(text, "%s %s (%s) ", validate_rules[i].id, validate_rules[i].text,
 			              validation->findings[i].detail);
