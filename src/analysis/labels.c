@@ -22,6 +22,8 @@ const char *process_label(const struct model *model, uint32_t process, struct ar
 	if (process >= model->processes_count)
 		return "all";
 	which = &model->processes[process];
+	if (which->rank < 0 && !which->pid && which->role == STEPSCOPE_ROLE_IMPORTED)
+		return which->name ? model_text(model, which->name) : "(not known)";
 	if (which->rank < 0)
 		return arena_printf(arena, "pid %" PRId64, which->pid);
 	if (is_rank_shared(model, process))
@@ -34,6 +36,8 @@ const char *track_label(const struct model *model, uint32_t track, struct arena 
 	const struct track *which = model->tracks[track];
 	const char *word = which->kind == TRACK_DEVICE ? "stream" : "tid";
 
+	if (which->name && which->kind == TRACK_OTHER && !which->tid)
+		return model_text(model, which->name);
 	if (which->name)
 		return arena_printf(arena, "%s (%s %" PRId64 ")", model_text(model, which->name), word, which->tid);
 	return arena_printf(arena, "%s %" PRId64, word, which->tid);

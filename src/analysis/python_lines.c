@@ -425,27 +425,6 @@ static void add_stack_columns(struct table *table, int64_t total_ns)
 	table_columns(table, columns, STACK_COLUMNS);
 }
 
-#define STACK_FRAMES 4096u
-
-static const char *stack_text(const struct model *model, uint32_t stack, struct arena *arena)
-{
-	uint32_t path[STACK_FRAMES], count = 0;
-	const char *folder = python_folder(model);
-	struct buffer text;
-	if (!stack)
-		return "(no stack of Python)";
-	for (; stack && count < STACK_FRAMES; stack = model->stacks[stack].parent)
-		path[count++] = stack;
-	buffer_init(&text, 1 << 20);
-	while (count--) {
-		python_frame_text(model, &model->stacks[path[count]], folder, &text);
-		buffer_add_text(&text, count ? ";" : "");
-	}
-	const char *copy = arena_dup_n(arena, text.data, text.length);
-	buffer_release(&text);
-	return copy;
-}
-
 static void add_stack_rows(struct table *table, const struct line_fold *fold)
 {
 	for (uint32_t i = 0; i < fold->model->stacks_count; i++) {
@@ -457,7 +436,7 @@ static void add_stack_rows(struct table *table, const struct line_fold *fold)
 		set_share(table, row, STACK_RATIO, cost->issued_ns, fold->total_ns);
 		set_device(table, row, STACK_DEVICE, fold, cost);
 		table_set_int(table, row, STACK_CALLS, cost->calls);
-		table_set_text(table, row, STACK_TEXT, stack_text(fold->model, i, &table->arena));
+		table_set_text(table, row, STACK_TEXT, python_stack_text(fold->model, i, &table->arena));
 	}
 	table_sort(table, STACK_TEXT, true);
 	table_sort(table, STACK_SELF, false);

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define STACK_FRAMES 4096u
+
 /* Behind the last "/lib/python3.NN/" or "/lib64/python3.NN/" of the file; NULL: there is none. */
 static const char *behind_library(const char *file)
 {
@@ -68,6 +70,8 @@ void python_frame_text(const struct model *model, const struct stack_node *frame
 	const char *name = model_text(model, frame->frame), *file = model_text(model, frame->file);
 	if (!*name && !*file)
 		buffer_add_text(out, "(more frames)");
+	else if (!*file && !frame->line)
+		buffer_add_text(out, name);
 	else if (frame->line)
 		buffer_printf(out, "%s(%u): %s", python_short_file(file, folder), frame->line, name);
 	else
@@ -83,4 +87,23 @@ uint32_t *python_user_frames(const struct model *model)
 		users[i] = python_is_library(model_text(model, frame->file)) ? users[frame->parent] : i;
 	}
 	return users;
+}
+
+const char *python_stack_text(const struct model *model, uint32_t stack, struct arena *arena)
+{
+	uint32_t path[STACK_FRAMES], count = 0;
+	const char *folder = python_folder(model);
+	struct buffer text;
+	if (!stack)
+		return "(no stack of Python)";
+	for (; stack && count < STACK_FRAMES; stack = model->stacks[stack].parent)
+		path[count++] = stack;
+	buffer_init(&text, 1 << 20);
+	while (count--) {
+		python_frame_text(model, &model->stacks[path[count]], folder, &text);
+		buffer_add_text(&text, count ? ";" : "");
+	}
+	const char *copy = arena_dup_n(arena, text.data, text.length);
+	buffer_release(&text);
+	return copy;
 }

@@ -4,7 +4,6 @@
  */
 #include "analysis/report.h"
 
-#include "analysis/torch_trace.h"
 #include "analysis/trace_reasons.h"
 
 #include <assert.h>
@@ -20,6 +19,7 @@ void report_init(struct report *report, const struct model *model, const struct 
 	arena_init(&report->arena, 0);
 	report->model = model;
 	report->path = path;
+	report->format = model_meta(model, MODEL_NONE, "trace.format");
 	report->options = *options;
 	collective_calls_find(&report->collective_calls, model);
 	report->options.collective_calls = &report->collective_calls;
@@ -63,8 +63,8 @@ static void compute(struct report *report, int number)
 		table_init(table, analyses[number]->name, analyses[number]->name, analyses[number]->question);
 		table->empty = arena_dup(&table->arena, err.text);
 	}
-	if (torch_trace_is(report->model))
-		trace_reasons_apply(table);
+	if (report->format)
+		trace_reasons_apply(table, report->format);
 	report->tables[number].is_ready = true;
 	if (table_check(table, &err))
 		add_defect(report, &err);
@@ -72,7 +72,7 @@ static void compute(struct report *report, int number)
 
 const char *report_reason(const struct report *report, const char *reason)
 {
-	return torch_trace_is(report->model) ? trace_reason(reason) : reason;
+	return report->format ? trace_reason(reason, report->format) : reason;
 }
 
 struct table *report_table_mutable(struct report *report, const char *name)

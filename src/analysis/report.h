@@ -21,8 +21,9 @@
 
 struct report {
 	const struct model *model;
-	const char *path; /* of the run, as given */
-	const char *name; /* last part of it */
+	const char *path;   /* of the run, as given */
+	const char *format; /* of a file that another tool wrote: "kineto"; NULL: a recording */
+	const char *name;   /* last part of it */
 	struct analysis_options options;
 	struct step_times step_times;
 	struct launches launches;

@@ -13,7 +13,9 @@
 
 bool torch_trace_is(const struct model *model)
 {
-	return model_meta(model, MODEL_NONE, "trace.format") != NULL;
+	const char *format = model_meta(model, MODEL_NONE, "trace.format");
+
+	return format && strcmp(format, "kineto") == 0;
 }
 
 int64_t torch_trace_dur_ns(const struct model *model, const struct span_view *span)

@@ -6,10 +6,11 @@
 
 #include <string.h>
 
-/* The first row whose words are in a reason replaces it. */
-static const struct {
+struct rule { /* the first whose words are in a reason replaces it */
 	const char *words, *reason;
-} rules[] = {
+};
+
+static const struct rule of_traces[] = {
 	{"have a formula", "the trace does not say it, and no formula is known for it"},
 	{"the program must give them", "the trace does not say it"},
 	{"--with memory", "the trace has no allocations: torch.profiler writes them with profile_memory=True"},
@@ -24,32 +25,62 @@ static const struct {
 	{"stepscope_", "the trace does not say it"},
 	{"stepscope run", "the trace does not say it"},
 	{"the recorder", "another tool recorded this"},
+	{NULL, NULL},
 };
 
-/* NULL: it is true of a trace, too. */
-static const char *reason_of_trace(const char *reason)
+static const struct rule of_stacks[] = {
+	{"stepscope_step_begin", "stacks are not of steps: a trace or a recording has those"},
+	{"stepscope_range", "a profile of stacks has no operators: its functions are in the table functions"},
+	{"stepscope", "a profile of stacks does not have it"},
+	{"--with ", "a profile of stacks does not have it"},
+	{"have a formula", "a profile of stacks has no operators"},
+	{"nothing it recorded has a time", "the file has no times, only how often stacks were seen"},
+	{"recorded a time", "the file has no times, only how often stacks were seen"},
+	{"the recorder", "another tool recorded this"},
+	{NULL, NULL},
+};
+
+static const struct rule of_telemetry[] = {
+	{"stepscope_step_begin", "telemetry has no steps: a trace or a recording of the run has those"},
+	{"stepscope", "telemetry does not have it"},
+	{"--with ", "telemetry does not have it"},
+	{"have a formula", "telemetry has no operators"},
+	{"recorded a time", "the file has no times"},
+	{"the recorder", "another tool recorded this"},
+	{NULL, NULL},
+};
+
+static const struct rule *rules_of(const char *format)
 {
-	for (size_t i = 0; reason && i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (strstr(reason, rules[i].words))
-			return rules[i].reason;
+	if (!strcmp(format, "folded") || !strcmp(format, "speedscope"))
+		return of_stacks;
+	return strcmp(format, "nvidia-smi") ? of_traces : of_telemetry;
+}
+
+/* NULL: it is true of such a file, too. */
+static const char *other_reason(const char *reason, const char *format)
+{
+	for (const struct rule *rule = rules_of(format); reason && rule->words; rule++)
+		if (strstr(reason, rule->words))
+			return rule->reason;
 	return NULL;
 }
 
-const char *trace_reason(const char *reason)
+const char *trace_reason(const char *reason, const char *format)
 {
-	const char *other = reason_of_trace(reason);
+	const char *other = other_reason(reason, format);
 
 	return other ? other : reason;
 }
 
-void trace_reasons_apply(struct table *table)
+void trace_reasons_apply(struct table *table, const char *format)
 {
-	table->empty = trace_reason(table->empty);
-	table->note = trace_reason(table->note);
+	table->empty = trace_reason(table->empty, format);
+	table->note = trace_reason(table->note, format);
 	for (int row = 0; row < table->row_count; row++) {
 		for (int column = 0; column < table->column_count; column++) {
 			const struct table_cell *cell = table_get(table, row, column);
-			const char *reason = cell->has_value ? NULL : reason_of_trace(cell->reason);
+			const char *reason = cell->has_value ? NULL : other_reason(cell->reason, format);
 
 			if (reason)
 				table_set_missing(table, row, column, reason);

@@ -6,7 +6,7 @@
 #include "importers/kineto_stage.h"
 
 #include "base/memory.h"
-#include "importers/kineto_frames.h"
+#include "importers/stack_frames.h"
 #include "model/merge_sort.h"
 
 #include <assert.h>
@@ -218,7 +218,7 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 	lane = choose_lane(delivery, span->start_ns, &end_ns);
 	uint32_t around = lane->depth ? lane->open[lane->depth - 1].stack : 0, inside = around;
 	if (span->kind == SPAN_PYTHON && delivery->kind == TRACK_THREAD)
-		inside = kineto_frame(delivery->model, &delivery->stage->frames, around, span->name);
+		inside = stack_frame(delivery->model, &delivery->stage->frames, around, span->name);
 	enter(lane, end_ns, inside);
 	uint32_t row = model_span_complete(delivery->model, lane->track, span->start_ns + shift_ns,
 	                                   end_ns - span->start_ns, (enum span_kind)span->kind, span->name);

@@ -100,7 +100,7 @@ struct kineto_stage {
 	STAGE_ARRAY(struct staged_mark, marks);
 	STAGE_ARRAY(struct staged_value, values);
 	STAGE_ARRAY(struct staged_fact, facts);
-	struct number_map frames; /* of Python: kineto_frames.h */
+	struct number_map frames; /* of Python: stack_frames.h */
 	uint64_t duplicates;      /* spans that kineto_deliver() left out */
 	int64_t end_ns;           /* of all that was recorded; kineto_stage_find_end() */
 	uint32_t *slots;          /* finds tracks: 1 + index */

@@ -11,13 +11,14 @@
 
 #include "importers/importer.h"
 
-extern const struct importer importer_recording, importer_kineto, importer_converted;
+extern const struct importer importer_recording, importer_kineto, importer_converted, importer_folded,
+	importer_speedscope;
 
 const struct importer *const importers[] = {
-	&importer_kineto,    /* before recordings, which take every other directory */
-	&importer_converted, /* looks like a file of those */
-	&importer_recording,
-	NULL,
+	&importer_speedscope, /* before other JSON */
+	&importer_kineto,     /* before recordings, which take every other directory */
+	&importer_converted,  /* looks like a file of those */
+	&importer_recording,  &importer_folded, NULL,
 };
 
 /* Standard input or a pipe can be read once only, so nobody looks at it first: it is a trace or an error. */

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sampled_stacks.c: see the header, and the tables that need no more than such rows: `sampled_stacks` and `sampled_threads`.
+ */
+#include "analysis/sampled_stacks.h"
+
+#include "analysis/analysis.h"
+#include "analysis/labels.h"
+#include "analysis/python_places.h"
+
+#include "base/clamped.h"
+#include "base/memory.h"
+#include "model/merge_sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char sampled_none[] = "the input has no sampled stacks";
+
+static int compare(const void *left, const void *right)
+{
+	const struct sampled_stack *a = left, *b = right;
+
+	if (a->what != b->what)
+		return a->what < b->what ? -1 : 1;
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
+	return (a->stack > b->stack) - (a->stack < b->stack);
+}
+
+void sampled_stacks_init(struct sampled_stacks *stacks, const struct model *model, bool by_thread)
+{
+	uint32_t kept = 0;
+
+	*stacks = (struct sampled_stacks){0};
+	stacks->rows = memory_resize(NULL, model->samples_count + 1, sizeof(*stacks->rows));
+	for (uint32_t i = 0; i < model->samples_count; i++) {
+		const struct sample *sample = &model->samples[i];
+
+		stacks->rows[i] = (struct sampled_stack){.what = sample->name,
+		                                         .track = by_thread ? sample->track : MODEL_NONE,
+		                                         .stack = sample->stack,
+		                                         .weight = clamped_int((double)sample->weight),
+		                                         .samples = 1};
+		if (sample->weight < 1ull << 53)
+			stacks->rows[i].weight = (int64_t)sample->weight;
+	}
+	merge_sort(stacks->rows, model->samples_count, sizeof(*stacks->rows), compare);
+	for (uint32_t i = 0; i < model->samples_count; i++) {
+		if (kept && compare(&stacks->rows[kept - 1], &stacks->rows[i]) == 0) {
+			clamped_add(&stacks->rows[kept - 1].weight, stacks->rows[i].weight);
+			stacks->rows[kept - 1].samples++;
+		} else {
+			stacks->rows[kept++] = stacks->rows[i];
+		}
+	}
+	stacks->count = kept;
+	for (uint32_t i = 0; i < kept; i++)
+		if (i == 0 || stacks->rows[i].what != stacks->rows[i - 1].what)
+			stacks->has_unit[sampled_unit_of(model, stacks->rows[i].what)] = true;
+}
+
+void sampled_stacks_release(struct sampled_stacks *stacks)
+{
+	free(stacks->rows);
+}
+
+uint32_t sampled_group_end(const struct sampled_stacks *stacks, uint32_t first, int64_t *total)
+{
+	uint32_t i = first;
+
+	for (*total = 0; i < stacks->count; i++) {
+		const struct sampled_stack *row = &stacks->rows[i];
+
+		if (row->what != stacks->rows[first].what || row->track != stacks->rows[first].track)
+			break;
+		clamped_add(total, row->weight);
+	}
+	return i;
+}
+
+bool sampled_is_one_group(const struct sampled_stacks *stacks)
+{
+	int64_t total;
+
+	return sampled_group_end(stacks, 0, &total) == stacks->count;
+}
+
+enum sampled_unit sampled_unit_of(const struct model *model, uint32_t what)
+{
+	const char *name = model_text(model, what);
+
+	if (!strcmp(name, "time"))
+		return SAMPLED_TIME;
+	return strcmp(name, "bytes") ? SAMPLED_COUNT : SAMPLED_BYTES;
+}
+
+void sampled_set_weight(struct table *table, int row, int column, enum sampled_unit unit, int64_t weight)
+{
+	static const char *const reasons[] = {"the samples do not count time", "the samples do not count bytes",
+	                                      "the samples count time or bytes"};
+
+	for (int i = 0; i < SAMPLED_UNITS; i++)
+		table_set_missing(table, row, column + i, reasons[i]);
+	table_set_int(table, row, column + (int)unit, weight);
+}
+
+void sampled_hide(struct table *table, int column, const struct sampled_stacks *stacks)
+{
+	for (int i = 0; i < SAMPLED_UNITS; i++)
+		table->columns[column + i].is_hidden = stacks->count && !stacks->has_unit[i];
+}
+
+void sampled_set_ratio(struct table *table, int row, int column, int64_t part, int64_t whole)
+{
+	if (whole > 0)
+		table_set_double(table, row, column, (double)part / (double)whole);
+	else
+		table_set_missing(table, row, column, "the samples have no weight");
+}
+
+void sampled_note(struct table *table, const struct model *model)
+{
+	const char *weights = model_meta(model, MODEL_NONE, "samples.weights");
+
+	if (!model->samples_count)
+		table->empty = sampled_none;
+	else if (weights)
+		table->note = arena_printf(&table->arena, "numbers are %s", weights);
+}
+
+void sampled_set_thread(struct table *table, int row, int column, const struct model *model, uint32_t track)
+{
+	if (track < model->tracks_count)
+		table_set_text(table, row, column, track_label(model, track, &table->arena));
+	else
+		table_set_missing(table, row, column, "rows are of all threads: --by thread");
+}
+
+/* ---- by thread ---- */
+
+enum {
+	THREAD_WEIGHT,
+	THREAD_RATIO = THREAD_WEIGHT + SAMPLED_UNITS,
+	THREAD_SAMPLES,
+	THREAD_PROCESS,
+	THREAD_NAME,
+	THREAD_COLUMNS,
+};
+
+#define SAMPLES_COLUMN                                                                                                 \
+	{                                                                                                              \
+		.name = "samples", .type = TABLE_INT, .unit = UNIT_COUNT, .role = ROLE_EVIDENCE,                       \
+		.definition = "rows of samples that these numbers are sums of", .rules = RULE_NOT_NEGATIVE             \
+	}
+
+#define RATIO_COLUMN(text)                                                                                             \
+	{                                                                                                              \
+		.name = "ratio", .title = "%", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,           \
+		.definition = text, .denominator = "all samples of the same unit",                                     \
+		.rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE                                                          \
+	}
+
+static const struct table_column thread_columns[THREAD_COLUMNS] = {
+	SAMPLED_COLUMNS(THREAD_WEIGHT, "total", "total", "what its samples count, in sum", 0, false),
+	[THREAD_RATIO] = RATIO_COLUMN("share of the thread"),
+	[THREAD_SAMPLES] = SAMPLES_COLUMN,
+	[THREAD_PROCESS] = {.name = "process",
+                            .type = TABLE_TEXT,
+                            .role = ROLE_KEY,
+                            .definition = "the process, as far as the file says it"},
+	[THREAD_NAME] = {.name = "thread",
+                         .type = TABLE_TEXT,
+                         .role = ROLE_KEY,
+                         .definition = "thread, or profile of the file"},
+};
+
+static int64_t total_of(const struct sampled_stacks *stacks, uint32_t what)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < stacks->count; i++)
+		if (stacks->rows[i].what == what)
+			clamped_add(&sum, stacks->rows[i].weight);
+	return sum;
+}
+
+static void add_thread(struct table *table, const struct model *model, const struct sampled_stacks *stacks,
+                       uint32_t first, uint32_t end, int64_t weight, int64_t whole)
+{
+	const struct sampled_stack *group = &stacks->rows[first];
+	int row = table_row(table);
+	int64_t samples = 0;
+
+	for (uint32_t i = first; i < end; i++)
+		samples += stacks->rows[i].samples;
+	sampled_set_weight(table, row, THREAD_WEIGHT, sampled_unit_of(model, group->what), weight);
+	sampled_set_ratio(table, row, THREAD_RATIO, weight, whole);
+	table_set_int(table, row, THREAD_SAMPLES, samples);
+	if (group->track < model->tracks_count)
+		table_set_text(table, row, THREAD_PROCESS,
+		               process_label(model, model->tracks[group->track]->process, &table->arena));
+	sampled_set_thread(table, row, THREAD_NAME, model, group->track);
+}
+
+static enum status run_threads(const struct model *model, const struct analysis_options *options, struct table *table,
+                               struct error *err)
+{
+	struct sampled_stacks stacks;
+	uint32_t what = MODEL_NONE;
+	int64_t whole = 0, weight;
+
+	table_init(table, "sampled_threads", "Sampled threads", "what the samples of each thread count");
+	table_columns(table, thread_columns, THREAD_COLUMNS);
+	sampled_stacks_init(&stacks, model, true);
+	sampled_hide(table, THREAD_WEIGHT, &stacks);
+	table->columns[THREAD_SAMPLES].is_hidden = stacks.has_unit[SAMPLED_COUNT];
+	for (uint32_t first = 0, end; first < stacks.count; first = end) {
+		end = sampled_group_end(&stacks, first, &weight);
+		whole = stacks.rows[first].what == what ? whole : total_of(&stacks, stacks.rows[first].what);
+		what = stacks.rows[first].what;
+		add_thread(table, model, &stacks, first, end, weight, whole);
+	}
+	table_sort(table, THREAD_RATIO, false);
+	table->empty = sampled_none;
+	sampled_stacks_release(&stacks);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_sampled_threads = {"sampled_threads", "which threads were sampled, and how often?",
+                                                  run_threads};
+
+/* ---- by stack ---- */
+
+enum {
+	STACK_WEIGHT,
+	STACK_RATIO = STACK_WEIGHT + SAMPLED_UNITS,
+	STACK_SAMPLES,
+	STACK_THREAD,
+	STACK_TEXT,
+	STACK_COLUMNS,
+};
+
+static const struct table_column stack_columns[STACK_COLUMNS] = {
+	SAMPLED_COLUMNS(STACK_WEIGHT, "self", "self", "what the samples of the stack count", 0, false),
+	[STACK_RATIO] = RATIO_COLUMN("share of the stack"),
+	[STACK_SAMPLES] = SAMPLES_COLUMN,
+	[STACK_THREAD] = {.name = "thread",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_KEY,
+                          .definition = "thread, or profile of the file"},
+	[STACK_TEXT] = {.name = "stack",
+                        .type = TABLE_TEXT,
+                        .role = ROLE_KEY,
+                        .definition = "frames, outermost first, with semicolons between them"},
+};
+
+static enum status run_stacks(const struct model *model, const struct analysis_options *options, struct table *table,
+                              struct error *err)
+{
+	struct sampled_stacks stacks;
+	int64_t whole;
+
+	table_init(table, "sampled_stacks", "Hottest stacks", "sampled stacks, equal ones as one");
+	table_columns(table, stack_columns, STACK_COLUMNS);
+	sampled_stacks_init(&stacks, model, options->by & BY_THREAD);
+	sampled_hide(table, STACK_WEIGHT, &stacks);
+	table->columns[STACK_SAMPLES].is_hidden = stacks.has_unit[SAMPLED_COUNT];
+	table->columns[STACK_THREAD].is_hidden = !(options->by & BY_THREAD);
+	for (uint32_t first = 0, end; first < stacks.count; first = end) {
+		end = sampled_group_end(&stacks, first, &whole);
+		for (uint32_t i = first; i < end; i++) {
+			const struct sampled_stack *stack = &stacks.rows[i];
+			int row = table_row(table);
+
+			sampled_set_weight(table, row, STACK_WEIGHT, sampled_unit_of(model, stack->what),
+			                   stack->weight);
+			sampled_set_ratio(table, row, STACK_RATIO, stack->weight, whole);
+			table_set_int(table, row, STACK_SAMPLES, stack->samples);
+			sampled_set_thread(table, row, STACK_THREAD, model, stack->track);
+			table_set_text(table, row, STACK_TEXT, python_stack_text(model, stack->stack, &table->arena));
+		}
+	}
+	table_sort(table, STACK_RATIO, false);
+	sampled_note(table, model);
+	sampled_stacks_release(&stacks);
+	return STATUS_OK;
+}
+
+const struct analysis analysis_sampled_stacks = {"sampled_stacks", "which stacks were seen most?", run_stacks};

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stack_profile.c: see stack_profile.h.
+ */
+#include "importers/stack_profile.h"
+
+#include "importers/kineto_value.h"
+
+#include <string.h>
+
+#define STACKS_MAX (8u << 20)
+#define TEXT_BYTES ((uint64_t)512 << 20) /* of frames; longer ones are not looked for among those that are known */
+#define LONGEST_TEXT ((size_t)33 << 20)
+
+void stack_profile_init(struct stack_profile *profile, struct model *model, const char *path)
+{
+	*profile = (struct stack_profile){.model = model, .path = path};
+	buffer_init(&profile->text, LONGEST_TEXT * 3);
+	if (!model->stacks_count)
+		model_add_frame(model, &(struct stack_node){0}); /* entry 0 is unused */
+}
+
+void stack_profile_release(struct stack_profile *profile)
+{
+	number_map_release(&profile->frames);
+	number_map_release(&profile->samples);
+	number_map_release(&profile->tracks);
+	number_map_release(&profile->processes);
+	buffer_release(&profile->text);
+}
+
+uint32_t stack_profile_text_of(struct stack_profile *profile)
+{
+	struct intern *strings = &profile->model->strings;
+	uint32_t before = strings->count;
+	uint32_t string = intern_add_n(strings, profile->text.data ? profile->text.data : "", profile->text.length);
+	if (strings->count > before)
+		profile->text_bytes += profile->text.length;
+	return string;
+}
+
+uint32_t stack_profile_text(struct stack_profile *profile, const char *text, size_t length)
+{
+	const struct kineto_value value = {text, (uint32_t)length, VALUE_NONE, TEXT_IS_NOT_ASCII};
+	buffer_clear(&profile->text);
+	kineto_append_text(&profile->text, &value);
+	return stack_profile_text_of(profile);
+}
+
+uint32_t stack_profile_process(struct stack_profile *profile, uint32_t name, int64_t pid)
+{
+	struct model *model = profile->model;
+	uint32_t found = number_map_find(&profile->processes, name);
+	if (found == NUMBER_MAP_NONE) {
+		found = model_add_process(model);
+		model->processes[found].role = STEPSCOPE_ROLE_IMPORTED;
+		model->processes[found].pid = pid;
+		model->processes[found].name = name;
+		model->processes[found].is_closed = true;
+		number_map_set(&profile->processes, name, found);
+	}
+	return found;
+}
+
+uint32_t stack_profile_new_track(struct stack_profile *profile, uint32_t process, uint32_t name, int64_t tid)
+{
+	struct model *model = profile->model;
+	uint32_t track = model_add_track(model, process, tid ? TRACK_THREAD : TRACK_OTHER);
+	model->tracks[track]->name = name;
+	model->tracks[track]->tid = tid;
+	model->tracks[track]->sort = track;
+	return track;
+}
+
+uint32_t stack_profile_track(struct stack_profile *profile, uint32_t process, uint32_t name, int64_t tid)
+{
+	uint64_t key = (uint64_t)process << 32 | name;
+	uint32_t found = number_map_find(&profile->tracks, key);
+	if (found == NUMBER_MAP_NONE) {
+		found = stack_profile_new_track(profile, process, name, tid);
+		number_map_set(&profile->tracks, key, found);
+	}
+	return found;
+}
+
+bool stack_profile_has_room(const struct stack_profile *profile, uint32_t depth)
+{
+	return depth < STACK_PROFILE_DEPTH && profile->model->stacks_count < STACKS_MAX &&
+	       profile->text_bytes < TEXT_BYTES;
+}
+
+uint32_t stack_profile_cut(struct stack_profile *profile, uint32_t stack)
+{
+	profile->cut++;
+	return stack_frame(profile->model, &profile->frames, stack, 0);
+}
+
+bool stack_profile_sample(struct stack_profile *profile, const struct sample *sample)
+{
+	bool has_room = profile->model->samples_count < STACK_PROFILE_SAMPLES;
+	if (has_room) {
+		model_add_sample(profile->model, sample);
+		profile->model->processes[profile->model->tracks[sample->track]->process].event_count++;
+	} else {
+		profile->left_out++;
+	}
+	return has_room;
+}
+
+bool stack_profile_add(struct stack_profile *profile, const struct sample *sample)
+{
+	uint64_t key = (uint64_t)sample->track << 32 | sample->stack;
+	uint32_t found = number_map_find(&profile->samples, key);
+	if (found != NUMBER_MAP_NONE) {
+		uint64_t *weight = &profile->model->samples[found].weight;
+		if (__builtin_add_overflow(*weight, sample->weight, weight))
+			*weight = UINT64_MAX;
+		return true;
+	}
+	number_map_set(&profile->samples, key, profile->model->samples_count);
+	return stack_profile_sample(profile, sample);
+}
+
+void stack_profile_finish(struct stack_profile *profile, const char *format, const char *weights)
+{
+	struct model *model = profile->model;
+	const char *name = file_name_of(profile->path);
+	if (profile->cut)
+		model_add_ledger(
+			model, LEDGER_OTHER, MODEL_NONE, name, profile->cut,
+			"stacks are cut behind 4096 frames, or where the file has more than 8 million different "
+			"ones; the rest is one frame, \"(more frames)\"");
+	if (profile->left_out)
+		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, name, profile->left_out,
+		                 "samples beyond 16 million are left out");
+	model_add_meta(model, MODEL_NONE, "trace.format", format);
+	if (weights)
+		model_add_meta(model, MODEL_NONE, "samples.weights", weights);
+}

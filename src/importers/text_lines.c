@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * text_lines.c: see text_lines.h.
+ */
+#include "importers/text_lines.h"
+
+#include <string.h>
+
+enum status text_lines_open(struct text_lines *lines, const char *path, struct error *err)
+{
+	*lines = (struct text_lines){0};
+	enum status status = input_open(path, &lines->input, err);
+	if (status != STATUS_OK)
+		return status;
+	kineto_text_init(&lines->text, lines->input);
+	if (!kineto_text_more(&lines->text) && lines->text.error.status != STATUS_OK) {
+		*err = lines->text.error;
+		text_lines_close(lines);
+		return STATUS_INPUT;
+	}
+	static const char mark[] = "\xef\xbb\xbf";
+	struct kineto_text *text = &lines->text;
+	if (text->end >= 3 && memcmp(text->window, mark, 3) == 0)
+		text->begin = 3;
+	return STATUS_OK;
+}
+
+void text_lines_close(struct text_lines *lines)
+{
+	if (lines->input) {
+		kineto_text_release(&lines->text);
+		input_close(lines->input);
+	}
+	*lines = (struct text_lines){0};
+}
+
+/* The end of the line that begins at text->begin; NULL: it does not fit into the window. */
+static char *find_end(struct kineto_text *text)
+{
+	size_t looked = 0;
+	for (;;) {
+		char *from = text->window + text->begin + looked;
+		char *end = memchr(from, '\n', text->end - text->begin - looked);
+		if (end)
+			return end;
+		looked = text->end - text->begin;
+		if (!kineto_text_more(text))
+			return text->is_at_end ? text->window + text->end : NULL;
+	}
+}
+
+static void pass_over(struct kineto_text *text)
+{
+	char *end = NULL;
+	while (!end) {
+		text->begin = text->end;
+		end = find_end(text);
+	}
+	text->begin = (size_t)(end - text->window) + (end < text->window + text->end);
+}
+
+bool text_lines_next(struct text_lines *lines)
+{
+	struct kineto_text *text = &lines->text;
+	char *end;
+	while (!(end = find_end(text))) {
+		repair_note(&lines->long_lines, text->offset + text->begin);
+		pass_over(text);
+	}
+	lines->line = text->window + text->begin;
+	lines->offset = text->offset + text->begin;
+	lines->is_terminated = end < text->window + text->end;
+	if (!lines->is_terminated && end == lines->line)
+		return false;
+	text->begin = (size_t)(end - text->window) + lines->is_terminated;
+	while (end > lines->line && end[-1] == '\r')
+		end--;
+	lines->length = (size_t)(end - lines->line);
+	return true;
+}
+
+void text_lines_report(const struct text_lines *lines, struct model *model, const char *path)
+{
+	struct repair_count damaged = {lines->text.error.status != STATUS_OK, lines->text.offset + lines->text.end};
+	repair_report(&lines->long_lines, model, path, "lines of more than 32 MiB were left out");
+	repair_report(&damaged, model, path, "the compressed data is cut off or damaged; what came before is read");
+}
+
+/* ---- repairs ---- */
+
+void repair_note(struct repair_count *repair, uint64_t offset)
+{
+	if (!repair->count++)
+		repair->first_offset = offset;
+}
+
+const char *file_name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+void repair_report(const struct repair_count *repair, struct model *model, const char *path, const char *sentence)
+{
+	if (!repair->count)
+		return;
+	struct ledger_entry *entry = model_add_ledger(model, LEDGER_REPAIRED, MODEL_NONE, file_name_of(path),
+	                                              repair->count, sentence);
+	entry->has_first_offset = true;
+	entry->first_offset = repair->first_offset;
+}

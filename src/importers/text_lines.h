@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * text_lines.h: the lines of a text file, decompressed and decoded like those of traces (kineto_text.h). Memory does not depend on the
+ * file's size.
+ *
+ *     text_lines_open(&lines, path, &err);
+ *     while (text_lines_next(&lines)) use(lines.line, lines.length);
+ *     text_lines_report(&lines, model, path);
+ */
+#ifndef IMPORTERS_TEXT_LINES_H
+#define IMPORTERS_TEXT_LINES_H
+
+#include "importers/kineto_text.h"
+#include "model/model.h"
+
+struct repair_count {
+	uint64_t count, first_offset;
+};
+
+struct text_lines {
+	struct input_stream *input;
+	struct kineto_text text;
+	char *line; /* without its end; valid until the next call */
+	size_t length;
+	uint64_t offset;    /* of its first byte in the text */
+	bool is_terminated; /* a line's end follows: it is whole */
+	struct repair_count long_lines;
+};
+
+enum status text_lines_open(struct text_lines *lines, const char *path, struct error *err) MUST_CHECK;
+/* Ends of lines are \n, \r\n or \r\r\n. Lines of more than 32 MiB are passed over. False: the file ends. */
+bool text_lines_next(struct text_lines *lines);
+/* What could not be read, into the ledger. */
+void text_lines_report(const struct text_lines *lines, struct model *model, const char *path);
+void text_lines_close(struct text_lines *lines); /* also one that was not opened: all zero */
+
+/* One line in the ledger per kind of repair: how many, and where the first was. */
+void repair_note(struct repair_count *repair, uint64_t offset);
+void repair_report(const struct repair_count *repair, struct model *model, const char *path, const char *sentence);
+/* What is behind the last slash. */
+const char *file_name_of(const char *path);
+
+#endif

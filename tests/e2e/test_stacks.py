@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles of stacks that real samplers wrote: what the table `functions` says is what a count by hand says."""
+import collections
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).resolve().parent.parent / "data/stacks"
+FILES = sorted(path for path in DATA.iterdir() if path.suffix != ".md")
+SCALES = {"nanoseconds": 1, "microseconds": 10**3, "milliseconds": 10**6, "seconds": 10**9, "bytes": 1, "none": 1}
+
+
+def stepscope(*arguments, status=0):
+    done = subprocess.run([os.environ["STEPSCOPE"], *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == status, done.stderr
+    return done.stdout
+
+
+def folded(path):
+    """(names of the functions, weight) of each line."""
+    for line in path.read_text().splitlines():
+        stack, _, count = line.rpartition(" ")
+        frames = [frame for frame in stack.split(";") if not re.match(r"(process|thread) ", frame)]
+        if path.name.startswith("torch"):
+            yield [re.sub(r"^.*?\(\d+\):_", "", frame) for frame in frames], 1000 * int(count)
+        else:
+            yield [re.sub(r" \([^()]*\)$", "", frame) for frame in frames if frame], int(count)
+
+
+def speedscope(path):
+    document = json.loads(path.read_text())
+    names = [frame["name"] for frame in document["shared"]["frames"]]
+    for profile in document["profiles"]:
+        scale = SCALES[profile["unit"]]
+        if profile["type"] == "sampled":
+            for sample, weight in zip(profile["samples"], profile["weights"]):
+                yield [names[i] for i in sample], round(Fraction(str(weight)) * scale)
+            continue
+        stack, last = [], 0
+        for event in profile["events"]:
+            at = round(Fraction(str(event["at"])) * scale)
+            if stack:
+                yield list(stack), at - last
+            last = at
+            if event["type"] == "O":
+                stack.append(names[event["frame"]])
+            else:
+                assert stack.pop() == names[event["frame"]]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_functions_are_those_of_a_count_by_hand(path):
+    selves, totals = collections.Counter(), collections.Counter()
+    for frames, weight in (speedscope if path.suffix == ".json" else folded)(path):
+        selves[frames[-1] if frames else "(no stack)"] += weight
+        totals.update({name: weight for name in set(frames or ["(no stack)"])})
+    got_selves, got_totals = collections.Counter(), {}
+    for row in csv.DictReader(io.StringIO(stepscope("report", path, "--table", "functions", "--csv"))):
+        unit = "ns" if row["self_ns"] else "count"
+        got_selves[row["function"]] += int(row[f"self_{unit}"])
+        got_totals.setdefault(row["function"], []).append(int(row[f"total_{unit}"]))
+    assert +got_selves == +selves
+    assert set(got_totals) == set(totals)
+    for name, values in got_totals.items():  # functions of one name in several files: their stacks may overlap
+        assert max(values) <= totals[name] <= sum(values), name
+    assert sum(selves.values()) > 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_converted_profile_says_the_same(path, tmp_path):
+    stepscope("convert", path, tmp_path / "a.ssr")
+    for table in ("functions", "sampled_stacks", "sampled_threads"):
+        arguments = ["--table", table, "--by", "thread", "--csv"]
+        assert stepscope("report", tmp_path / "a.ssr", *arguments) == stepscope("report", path, *arguments)
+
+
+def test_what_is_broken_is_said_and_strict_fails(tmp_path):
+    file = tmp_path / "broken.txt"
+    file.write_text("a;b 3\nno number\na;c 4\n")
+    assert "repaired: lines without a stack and a number behind it were left out (1, broken.txt)" in " ".join(stepscope("report", file).split())
+    stepscope("report", "--strict", file, status=1)
+    file.write_text("no stacks\n")
+    stepscope("report", file, status=3)
