@@ -16,6 +16,7 @@
 
 #define LANES_MAX 64u
 #define ROUNDING_NS 1000
+#define TWINS_MAX 16 /* spans that an event which is in the file twice is looked for among */
 
 struct open_span {
 	int64_t end_ns;
@@ -76,6 +77,15 @@ static bool is_duplicate(const struct staged_span *a, const struct staged_span *
 	return a->flags & b->flags & STAGED_HAS_NUMBER && a->start_ns == b->start_ns && a->dur_ns == b->dur_ns &&
 	       a->kind == b->kind && a->name == b->name && a->order == b->order && a->correlation == b->correlation &&
 	       a->shape == b->shape && a->inputs == b->inputs;
+}
+
+/* Among those of equal times and numbers, where others may lie between the two. */
+static bool came_before(const struct staged_span *spans, uint32_t i)
+{
+	for (uint32_t j = i; j-- > 0 && i - j <= TWINS_MAX && kineto_compare_spans(&spans[j], &spans[i]) == 0;)
+		if (is_duplicate(&spans[j], &spans[i]))
+			return true;
+	return false;
 }
 
 void kineto_sort(struct kineto_stage *stage, struct staged_track *track)
@@ -261,7 +271,7 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 	add_lane(&delivery);
 	track->first_track = delivery.lanes[0].track;
 	for (uint32_t i = 0; i < track->count; i++) {
-		if (i && is_duplicate(&track->spans[i - 1], &track->spans[i]))
+		if (came_before(track->spans, i))
 			stage->duplicates++;
 		else
 			deliver_span(&delivery, &track->spans[i], shift_ns);

@@ -153,17 +153,6 @@ def test_between_steps_is_no_less_than_nothing(tmp_path, threads):
     assert [step["number"] for step in steps] == [1, 2]
 
 
-def test_steps_that_overlap_take_their_time_once(tmp_path):
-    """As where the end of one was lost."""
-    events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": start, **end}
-              for step, start, end in ((1, 100, {}), (2, 100, {"dur": 200}), (3, 400, {"dur": 100}))]
-    (tmp_path / "trace.json").write_text(json.dumps(events))
-    done = report(tmp_path / "trace.json", "--json", "--table", "between_steps")
-    assert done.returncode == 0 and b"defect" not in done.stderr, done.stderr
-    rows = json.loads(done.stdout)["rows"]
-    assert {row["part"]: row["total_ns"] for row in rows}["steps"] == 400_000
-
-
 def test_which_thread_trains_does_not_depend_on_the_order(tmp_path):
     """Two that have as many operators."""
     def spans(thread, start, *names):
@@ -334,6 +323,18 @@ def test_every_event_twice(tmp_path):
     numbered = [[row for row in model["spans"] if row["kind"] in ("op", "runtime", "kernel", "memcpy")] for model in (once, twice)]
     assert numbered[0] and numbered[0] == numbered[1]
     assert any("twice" in entry["text"] and entry["count"] >= len(numbered[0]) for entry in twice["ledger"])
+
+
+def test_an_event_twice_with_another_between(tmp_path):
+    """What differs in nothing but its grid may come between the two."""
+    def kernel(grid):
+        return {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 100, "dur": 45,
+                "args": {"device": 0, "stream": 7, "correlation": 5, "grid": [grid, 1, 1], "block": [128, 1, 1]}}
+    counts = []
+    for grids in ((1, 1, 2), (1, 2, 1)):
+        (tmp_path / "trace.json").write_text(json.dumps([kernel(grid) for grid in grids]))
+        counts.append([row["count"] for row in model_of(tmp_path / "trace.json")["spans"]])
+    assert counts == [[2], [2]]
 
 
 MEASURE = """import resource, subprocess, sys

@@ -686,6 +686,25 @@ static void a_phase_between_steps_is_not_in_them(void **state)
 	model_release(&line.model);
 }
 
+static void steps_that_overlap_take_their_time_once(void **state)
+{
+	struct table table;
+	struct line line;
+
+	line_init(&line, 300);
+	line_begin(&line, 0, SPAN_STEP, "step");
+	line_step(&line, 0, 200);
+	line_step(&line, 0, 100);
+	line_step(&line, 150, 250);
+	line_end(&line, 250);
+	model_finish(&line.model);
+	compute("between_steps", &line.model, &all_steps, &table);
+	assert_double_equal(number(&table, find_row(&table, "part", "steps"), "total_ns"), 250, 0);
+	assert_double_equal(number(&table, find_row(&table, "part", "between steps: other"), "total_ns"), 0, 0);
+	table_release(&table);
+	model_release(&line.model);
+}
+
 static void a_phase_around_steps_is_dealt_out_to_them(void **state)
 {
 	struct step_times times;
@@ -738,6 +757,7 @@ int main(void)
 		cmocka_unit_test(a_step_that_was_cut_off_is_measured_only_alone),
 		cmocka_unit_test(nested_phases_belong_to_the_innermost),
 		cmocka_unit_test(a_phase_between_steps_is_not_in_them),
+		cmocka_unit_test(steps_that_overlap_take_their_time_once),
 		cmocka_unit_test(a_phase_around_steps_is_dealt_out_to_them),
 	};
 
