@@ -5,6 +5,8 @@
  */
 #include "base/archive_reader.h"
 
+#include "base/input_stream.h"
+
 #include <archive.h>
 #include <archive_entry.h>
 #include <dlfcn.h>
@@ -23,6 +25,7 @@
 	X(archive_read_support_filter_gzip)                                                                            \
 	X(archive_read_support_filter_zstd)                                                                            \
 	X(archive_read_support_filter_xz)                                                                              \
+	X(archive_read_open)                                                                                           \
 	X(archive_read_open_filename)                                                                                  \
 	X(archive_read_next_header)                                                                                    \
 	X(archive_read_data)                                                                                           \
@@ -41,6 +44,9 @@ struct archive_reader {
 	struct library lib;
 	struct archive *archive;
 	char *path;
+	struct input_stream *input; /* NULL: path */
+	char *piece;                /* from there */
+	struct error problem;       /* of it */
 	char name[NAME_BYTES];
 	uint64_t bytes; /* of contents, so far */
 };
@@ -48,6 +54,10 @@ struct archive_reader {
 static enum status failed(const struct archive_reader *archive, struct error *err)
 {
 	const char *text = archive->lib.archive_error_string(archive->archive);
+	if (archive->problem.status != STATUS_OK) {
+		*err = archive->problem;
+		return err->status;
+	}
 	return error_set(err, STATUS_INPUT, "cannot read '%s': %s", archive->path, text ? text : "damaged archive");
 }
 
@@ -76,25 +86,47 @@ static void support(const struct archive_reader *archive)
 	archive->lib.archive_read_support_filter_xz(archive->archive);
 }
 
+static la_ssize_t read_input(struct archive *library, void *context, const void **bytes)
+{
+	struct archive_reader *archive = context;
+	size_t length;
+
+	*bytes = archive->piece;
+	if (input_read(archive->input, archive->piece, IN_BYTES, &length, &archive->problem) == STATUS_OK)
+		return (la_ssize_t)length;
+	return ARCHIVE_FATAL;
+}
+
+static int open_input(struct archive_reader *archive)
+{
+	archive->piece = malloc(IN_BYTES);
+	return archive->piece ? archive->lib.archive_read_open(archive->archive, archive, NULL, read_input, NULL)
+	                      : ARCHIVE_FATAL;
+}
+
 static enum status open_archive(struct archive_reader *archive, struct error *err)
 {
 	archive->archive = archive->lib.archive_read_new();
 	if (!archive->archive)
 		return error_set(err, STATUS_NO_MEMORY, "out of memory");
 	support(archive);
-	if (archive->lib.archive_read_open_filename(archive->archive, archive->path, IN_BYTES) != ARCHIVE_OK)
-		return failed(archive, err);
-	return STATUS_OK;
+	int result = archive->input
+	                     ? open_input(archive)
+	                     : archive->lib.archive_read_open_filename(archive->archive, archive->path, IN_BYTES);
+	return result == ARCHIVE_OK ? STATUS_OK : failed(archive, err);
 }
 
-enum status archive_open(const char *path, struct archive_reader **result, struct error *err)
+enum status archive_open(const char *path, struct input_stream *input, struct archive_reader **result,
+                         struct error *err)
 {
 	struct archive_reader *archive = calloc(1, sizeof(*archive));
 	enum status status;
 
 	*result = NULL;
-	if (archive)
+	if (archive) {
 		archive->path = strdup(path);
+		archive->input = input;
+	}
 	if (!archive || !archive->path) {
 		archive_close(archive);
 		return error_set(err, STATUS_NO_MEMORY, "out of memory");
@@ -158,8 +190,11 @@ enum status archive_read(struct archive_reader *archive, char *bytes, size_t cap
 
 uint64_t archive_file_bytes(const struct archive_reader *archive)
 {
-	la_int64_t bytes = archive->lib.archive_filter_bytes(archive->archive, -1);
+	la_int64_t bytes;
 
+	if (archive->input) /* compressed or not: before it was decompressed */
+		return input_file_bytes(archive->input);
+	bytes = archive->lib.archive_filter_bytes(archive->archive, -1);
 	return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
@@ -170,5 +205,6 @@ void archive_close(struct archive_reader *archive)
 	if (archive->archive)
 		archive->lib.archive_read_free(archive->archive);
 	free(archive->path);
+	free(archive->piece);
 	free(archive);
 }

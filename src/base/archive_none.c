@@ -4,7 +4,8 @@
  */
 #include "base/archive_reader.h"
 
-enum status archive_open(const char *path, struct archive_reader **archive, struct error *err)
+enum status archive_open(const char *path, struct input_stream *input, struct archive_reader **archive,
+                         struct error *err)
 {
 	*archive = NULL;
 	error_set(err, STATUS_ENVIRONMENT, "cannot read '%s': this stepscope was built without libarchive", path);

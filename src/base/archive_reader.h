@@ -2,7 +2,7 @@
  *
  * archive_reader.h: the files in a zip or tar (also compressed: gzip, zstd, xz), one after the other, without unpacking them anywhere.
  *
- *     status = archive_open(path, &archive, err);
+ *     status = archive_open(path, NULL, &archive, err);
  *     while (archive_next(archive, &name, err) == STATUS_OK && name)
  *             ... input_open_member(archive, name, &input, err) ... input_close(input);
  *     archive_close(archive);
@@ -24,10 +24,13 @@
 #define ARCHIVE_RATIO_MAX 250u
 
 struct archive_reader;
+struct input_stream;
 
 /* By the first bytes of the file, decompressed. */
 bool archive_is_here(const char *head, size_t length);
-enum status archive_open(const char *path, struct archive_reader **archive, struct error *err) MUST_CHECK;
+/* `input`, which may be NULL and must outlive the archive, is where the file is read from when it can be read once only, as a pipe. */
+enum status archive_open(const char *path, struct input_stream *input, struct archive_reader **archive,
+                         struct error *err) MUST_CHECK;
 /* The next regular file; its name is valid until the next call, NULL: there are no more. */
 enum status archive_next(struct archive_reader *archive, const char **name, struct error *err) MUST_CHECK;
 /* Of that file, up to `capacity` bytes; *length 0 at its end. */

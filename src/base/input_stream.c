@@ -251,7 +251,10 @@ enum status input_open_member(struct archive_reader *archive, const char *name, 
 
 bool archive_is_here(const char *head, size_t length)
 {
+	static const char xz_magic[6] = {(char)0xfd, '7', 'z', 'X', 'Z', 0}; /* only archives are read out of it */
+
 	return (length >= 4 && memcmp(head, "PK\3\4", 4) == 0) ||
+	       (length >= sizeof(xz_magic) && memcmp(head, xz_magic, sizeof(xz_magic)) == 0) ||
 	       (length >= 262 && memcmp(head + 257, "ustar", 5) == 0);
 }
 

@@ -5,6 +5,7 @@
 #include "importers/importer.h"
 #include "importers/kineto_import.h"
 
+#include "base/archive_reader.h"
 #include "base/memory.h"
 
 #include <inttypes.h>
@@ -151,14 +152,35 @@ enum status kineto_load_input(struct kineto_import *import, struct input_stream 
 	return status;
 }
 
-static enum status load_file(const char *path, uint64_t bytes, struct model *model, struct error *err)
+/* What comes through a pipe can be read once only: nobody has looked at it. */
+static enum status load_stream_of(const char *path, struct kineto_import *import, struct input_stream *input,
+                                  struct error *err)
+{
+	const char *head;
+	size_t length;
+	enum status status = input_peek(input, &head, &length, err);
+	if (status != STATUS_OK)
+		return status;
+	if (archive_is_here(head, length))
+		return kineto_load_archive(path, input, import->model, err);
+	if (kineto_begins_like_json(head, length))
+		return kineto_load_input(import, input, 0, 0, err);
+	if (!length)
+		return error_set(err, STATUS_INPUT, "'%s' is empty", path);
+	error_set(err, STATUS_INPUT, "'%s' is no trace: it begins neither like JSON nor like a zip or tar", path);
+	error_hint(err, "a recording cannot be read through a pipe: give its path");
+	return STATUS_INPUT;
+}
+
+static enum status load_file(const char *path, const struct stat *info, struct model *model, struct error *err)
 {
 	struct kineto_import import = {.model = model, .path = path};
 	struct input_stream *input;
 	enum status status = input_open(path, &input, err);
 	if (status != STATUS_OK)
 		return status;
-	status = kineto_load_input(&import, input, 0, bytes, err);
+	status = info ? kineto_load_input(&import, input, 0, (uint64_t)info->st_size, err)
+	              : load_stream_of(path, &import, input, err);
 	input_close(input);
 	return status;
 }
@@ -186,10 +208,14 @@ static enum status load(const char *path, const struct model_filter *filter, str
 {
 	struct stat info;
 	bool is_known = stat(path, &info) == 0;
-	enum status status = is_known && S_ISDIR(info.st_mode) ? kineto_load_directory(path, model, err)
-	                     : is_known && S_ISREG(info.st_mode) && kineto_is_archive(path)
-	                             ? kineto_load_archive(path, model, err)
-	                             : load_file(path, is_known ? (uint64_t)info.st_size : 0, model, err);
+	bool is_file = is_known && S_ISREG(info.st_mode);
+	enum status status;
+	if (is_known && S_ISDIR(info.st_mode))
+		status = kineto_load_directory(path, model, err);
+	else if (is_file && kineto_is_archive(path))
+		status = kineto_load_archive(path, NULL, model, err);
+	else
+		status = load_file(path, is_file ? &info : NULL, model, err);
 	return status ? status : check_steps(model, filter, err);
 }
 

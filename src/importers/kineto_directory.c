@@ -223,14 +223,14 @@ static void load_member(struct kineto_set *set, struct archive_reader *archive, 
 	input_close(input);
 }
 
-enum status kineto_load_archive(const char *path, struct model *model, struct error *err)
+enum status kineto_load_archive(const char *path, struct input_stream *input, struct model *model, struct error *err)
 {
 	struct kineto_set set;
 	struct archive_reader *archive;
 	struct error broken;
 	const char *name;
 	struct stat info;
-	enum status status = archive_open(path, &archive, err);
+	enum status status = archive_open(path, input, &archive, err);
 	if (status != STATUS_OK)
 		return status;
 	kineto_set_init(&set, model);

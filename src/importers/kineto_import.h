@@ -118,7 +118,9 @@ enum status kineto_load_input(struct kineto_import *import, struct input_stream 
 bool kineto_has_traces(const char *path);
 bool kineto_is_archive(const char *path);
 enum status kineto_load_directory(const char *path, struct model *model, struct error *err) MUST_CHECK;
-enum status kineto_load_archive(const char *path, struct model *model, struct error *err) MUST_CHECK;
+/* input: NULL, or what can be read once only. */
+enum status kineto_load_archive(const char *path, struct input_stream *input, struct model *model,
+                                struct error *err) MUST_CHECK;
 enum status kineto_load_files(const char *const *paths, uint32_t count, struct model *model,
                               struct error *err) MUST_CHECK;
 

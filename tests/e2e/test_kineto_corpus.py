@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections import defaultdict
 from decimal import ROUND_HALF_UP, Decimal
@@ -226,6 +227,17 @@ def test_standard_input_and_pipes(tmp_path):
     assert done.returncode == 0 and done.stdout.replace(str(tmp_path / "pipe").encode(), b"-") == from_file
 
 
+def test_what_no_pipe_can_bring(tmp_path):
+    """A recording, half of an archive, anything else: said as what it is."""
+    subprocess.run([os.environ["STEPSCOPE"], "convert", "--no-progress", FILES[0], tmp_path / "trace.ssr"], capture_output=True, timeout=60, check=True)
+    with tarfile.open(tmp_path / "ranks.tar.gz", "w:gz") as archive:
+        archive.add(RANKS, ".")
+    for data, words in ((b"", b"'-' is empty"), (b"hello", b"no trace"), ((tmp_path / "trace.ssr").read_bytes(), b"give its path"),
+                        ((tmp_path / "ranks.tar.gz").read_bytes()[:3000], b"cut off near byte 3000")):
+        done = report("-", input=data)
+        assert done.returncode == 3 and done.stdout == b"" and words in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"traceEvents": []}', '{"a": {"b": 1}}'])
 def test_nothing_to_read(tmp_path, text):
     (tmp_path / "trace.json").write_text(text)
@@ -397,10 +409,12 @@ def test_archives_and_lists_of_files_are_one_run(tmp_path):
     files = sorted(RANKS.iterdir())
     expected = ranks_of(RANKS)
     assert [row["process"] for row in expected] == [f"rank {i}" for i in range(8)]
-    for kind in ("tar", "gztar", "zip"):
+    for kind in ("tar", "gztar", "xztar", "zip"):
         archive = shutil.make_archive(str(tmp_path / kind), kind, RANKS)
         os.rename(archive, tmp_path / "x.bin")
         assert sorted(ranks_of(tmp_path / "x.bin"), key=str) == sorted(expected, key=str), kind
+        done = report("-", "--table", "ranks", "--json", input=(tmp_path / "x.bin").read_bytes())
+        assert sorted(json.loads(done.stdout)["rows"], key=str) == sorted(expected, key=str), kind
     assert ranks_of(*files) == expected
     model = model_of(tmp_path / "x.bin")
     assert not [entry for entry in model["ledger"] if entry["kind"] != 10]
