@@ -260,7 +260,7 @@ class EventList(list):
                                    max_name_column_width=max_name_column_width, max_shapes_column_width=max_shapes_column_width,
                                    header=header, top_level_events_only=top_level_events_only,
                                    **({"time_unit": time_unit} if time_unit else {}))
-        options = [*self._words(), "--limit", str(row_limit),
+        options = [*self._words(), "--limit", str(_whole(row_limit)),
                    "--name-width", str(-1 if max_name_column_width is None else max_name_column_width),
                    "--source-width", str(-1 if max_src_column_width is None else max_src_column_width),
                    "--shapes-width", str(-1 if max_shapes_column_width is None else max_shapes_column_width)]
@@ -320,6 +320,19 @@ class EventList(list):
 _SORTABLE = ("cpu_time", "cpu_time_total", "self_cpu_time_total", "device_time", "device_time_total", "self_device_time_total",
              "cpu_memory_usage", "self_cpu_memory_usage", "device_memory_usage", "self_device_memory_usage", "count", "flops", "key",
              "node_id")
+
+
+def nothing():
+    """A list of no window: empty, and so is a table of it."""
+    return EventList.__new__(EventList)
+
+
+def _whole(limit):
+    """-1, no limit, for what no number of rows ever is: that is how torch counts them."""
+    try:
+        return int(limit) if limit >= 0 and int(limit) == limit else -1
+    except (TypeError, ValueError, OverflowError):
+        return -1
 
 
 def rows_of(answer):

@@ -9,7 +9,7 @@ import threading
 
 import stepscope
 from stepscope import _program
-from stepscope._events import EventList, events_of, rows_of
+from stepscope._events import EventList, events_of, nothing, rows_of
 
 NICENESS = 10
 _running = []  # exports that nobody waited for yet
@@ -114,15 +114,22 @@ class Window:
 
     @property
     def function_events(self):
-        """The same list each time: a script may hold on to an event, or write something on it."""
+        """The same list each time: a script may hold on to an event, or write something on it. While it records there are none, as in
+        torch.profiler 2.13."""
+        if not self.is_finished:
+            return nothing()
         if self._events is None or not self.is_finished:
             self._events = EventList(self, ["--events"], events_of)
         return self._events
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
         options = ["--by", "shape"] if group_by_input_shape else []
-        if group_by_stack_n and self.has_stacks:
-            options += ["--frames", str(group_by_stack_n)]
+        is_by_stack = group_by_stack_n > 0
+        [][:group_by_stack_n]  # TypeError for what is no number of frames, in torch's words
+        if is_by_stack and self.has_stacks:
+            options += ["--frames", str(int(group_by_stack_n))]
+        if not self.is_finished:
+            return nothing()
         return EventList(self, options, rows_of)
 
     def total_average(self):

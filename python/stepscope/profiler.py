@@ -139,18 +139,16 @@ def _activities_of(given):
 
 
 def _device_of(activities):
-    """Which device can be recorded, as its name; None."""
+    """Which device was asked for, as its name, and whether it can be recorded; None: none."""
     for name in _DEVICES:
         activity = getattr(ProfilerActivity, name, None)
         if activity is None or activity not in activities:
             continue
         if name != "PrivateUse1":
             module = getattr(torch, name.lower(), None)
-            if module is None or not module.is_available():
-                warnings.warn(f"{name} is not available, disabling {name} profiling", stacklevel=3)
-                return None
-        return name.lower()
-    return None
+            return name.lower(), module is not None and module.is_available()
+        return name.lower(), True
+    return None, False
 
 
 # ---- the profiler ----
@@ -186,7 +184,9 @@ class profile:
         self._number, self._out = 0, out
         self._is_toggled_off = False
         self._is_ready = None
-        self.use_device = _device_of(self.activities)
+        device, is_there = _device_of(self.activities)
+        self.use_device = device if is_there else None
+        self._missing = device.upper() if device and not is_there else None
         self._backend = self._choose(backend)
         self.schedule = schedule or _always
         self.record_steps = bool(schedule)
@@ -297,6 +297,10 @@ class profile:
         if self._backend == "torch":
             self._prepare_theirs()
             return
+        if self._missing:
+            warnings.warn(f"{self._missing} is not available, disabling {self._missing} profiling", stacklevel=4)
+            if ProfilerActivity.CPU not in self.activities:
+                raise AssertionError("No activities specified for the profiler")
         if self._is_ready is None:
             self._say_what_is_missing()
             self._is_ready = _windows.ready(self._words(), self._out)

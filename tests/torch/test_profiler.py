@@ -450,8 +450,9 @@ for call in (prof.key_averages, prof.events, lambda: prof.export_chrome_trace("x
     except AssertionError:
         print("refused")
 prof.start()
+print(len(prof.events()), len(prof.key_averages()), prof.key_averages().table() == "")
 try:
-    prof.key_averages().table()
+    prof.export_chrome_trace("x.json")
 except RuntimeError as problem:
     print(problem)
 prof.stop()
@@ -473,7 +474,50 @@ def test_results_that_are_not_there(tmp_path, python):
                           env=environment(**OURS))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["refused"] * 3 + [
-        "Profiler didn't finish running", "True 0 False", "True", "'FunctionEventAvg' object has no attribute 'nothing'"]
+        "0 0 True", "Profiler didn't finish running", "True 0 False", "True", "'FunctionEventAvg' object has no attribute 'nothing'"]
+
+
+ODD_ARGUMENTS = """
+import sys, torch, warnings
+if sys.argv[1] == "torch":
+    from torch.profiler import profile, ProfilerActivity
+else:
+    from stepscope import profile, ProfilerActivity
+def answer(what, call):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            found = call()
+        except Exception as problem:
+            found = type(problem).__name__, str(problem)
+    print(what, found, [str(warning.message) for warning in said])
+def only(*activities):
+    with profile(activities=activities) as prof:
+        torch.ones(2)
+    return len(prof.key_averages()) > 0
+for has_stacks in (False, True):
+    with profile(activities=[ProfilerActivity.CPU], with_stack=has_stacks) as prof:
+        torch.nn.Linear(4, 4)(torch.randn(3, 4))
+    for number in (-1, -5, 0, True, 2.5, "a"):
+        answer(f"frames {number!r}", lambda: any(row.key == "aten::addmm" for row in prof.key_averages(group_by_stack_n=number)))
+    lines = len(prof.key_averages().table().splitlines())
+    for number in (2.5, -1, 0, 1, 2.0, 1e3, "a", "2", None, float("inf"), float("nan"), True):
+        answer(f"rows {number!r}", lambda: len(prof.key_averages().table(row_limit=number).splitlines()) == lines)
+answer("a device alone", lambda: only(ProfilerActivity.CUDA))
+answer("a device, too", lambda: only(ProfilerActivity.CPU, ProfilerActivity.CUDA))
+answer("made", lambda: type(profile(activities=[ProfilerActivity.CUDA])).__name__)
+"""
+
+
+@every_python
+def test_odd_arguments_are_taken_as_torch_takes_them(tmp_path, python):
+    found = []
+    for who in "torch", "stepscope":
+        done = subprocess.run([python, "-c", ODD_ARGUMENTS, who], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                              env=environment(**OURS, CUDA_VISIBLE_DEVICES=""))
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout.splitlines())
+    assert len(found[0]) == 39 and found[1] == found[0]
 
 
 @every_python
