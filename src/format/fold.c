@@ -23,6 +23,7 @@
 #define MAX_POOL_BYTES (4ull << 30)
 #define MAX_TORN_BYTES (32u << 20) /* more than one append of the drainer */
 #define ORPHAN_SECONDS 3600
+#define RESCUE_MS 5000 /* that one takes at most */
 
 struct fold {
 	uint8_t *bytes; /* copy of the pool: its file may be cut off under us */
@@ -555,6 +556,25 @@ static bool is_candidate(const char *path, const char *run_directory)
 	return is_there || is_old(&header);
 }
 
+/* Another rescue than ours is at work (not the owner, who lives): what it brings back is wanted, too. */
+static bool is_being_rescued(const char *path)
+{
+	struct stepscope_pool_header header;
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+	int fd = open_pool(path, false);
+	if (fd < 0)
+		return false;
+	bool is_locked = read_header(fd, &header) && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	close(fd);
+	return is_locked && lock.l_pid > 0 && (uint32_t)lock.l_pid != header.identity.pid;
+}
+
+static void await_rescue(const char *path)
+{
+	for (int ms = 0; ms < RESCUE_MS && is_being_rescued(path); ms++)
+		usleep(1000);
+}
+
 int fold_stale_pools(const char *run_directory, fold_problem *tell, void *context)
 {
 	int folded = 0;
@@ -573,6 +593,10 @@ int fold_stale_pools(const char *run_directory, fold_problem *tell, void *contex
 			continue;
 		snprintf(path, sizeof(path), "/dev/shm/%s", entry->d_name);
 		if (!is_candidate(path, run_directory))
+			continue;
+		if (run_directory)
+			await_rescue(path);
+		if (access(path, F_OK) != 0)
 			continue;
 		if (fold_pool(path, false, &result, &err) == STATUS_OK)
 			folded += result.was_folded;

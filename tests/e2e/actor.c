@@ -4,6 +4,8 @@
  *
  *     steps N US      N steps of US microseconds, each with the op "matmul" inside a forward phase
  *     open NAME       begin an op and leave it open
+ *     push NAME       begin a range
+ *     pop             end one
  *     ranks N         fork N ranks (RANK is set before they record); the parent waits for them and exits with the worst status
  *     only R          the words up to the next "all" are for rank R
  *     worker          fork a worker that goes on with the next words; the parent skips to "all" and does not wait
@@ -167,6 +169,10 @@ static void do_simple(const char *verb)
 {
 	if (!strcmp(verb, "open"))
 		stepscope_op_begin(*word++);
+	else if (!strcmp(verb, "push"))
+		stepscope_range_push(*word++);
+	else if (!strcmp(verb, "pop"))
+		stepscope_range_pop();
 	else if (!strcmp(verb, "init"))
 		do_init();
 	else if (!strcmp(verb, "stop"))

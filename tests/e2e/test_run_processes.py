@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of a run: ranks, workers and orphans are followed; who dies is named; what a killed one left is rescued."""
+import json
 import os
 import re
+import shutil
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
-from run_tools import (ACTOR, TRAINER, WORKER, await_directory, child_of, finish, has_report, host_facts, kill_group, pools, run, run_directory, segments,
-                       start, wait_for)
+from run_tools import (ACTOR, STEPSCOPE, TRAINER, WORKER, await_directory, child_of, environment, finish, has_report, host_facts, kill_group, pools, run,
+                       run_directory, segments, start, wait_for)
 
 
 def test_killed_program_is_rescued_and_named(tmp_path):
@@ -107,10 +111,49 @@ def test_sentence_tells_of_all_recordings_of_a_process(tmp_path):
                                            "in the last one captured all 4 steps (0-3) with operators")
 
 
+def test_a_range_that_is_open_when_a_recording_ends_ends_nothing_in_the_next(tmp_path):
+    run(tmp_path, ACTOR, "init", "", "push", "across", "sleep", "1", "stop", "init", "", "push", "inside", "sleep", "1", "pop", "pop",
+        "push", "behind", "pop", "pop")
+    answer = [subprocess.run([STEPSCOPE, "report", run_directory(tmp_path), "--table", name, "--json"], capture_output=True, check=True,
+                             env=environment(tmp_path)) for name in ("ledger", "ops")]
+    ledger, ops = (json.loads(done.stdout)["rows"] for done in answer)
+    assert {row["what"]: row["count"] for row in ledger} == {"open": 1, "unmatched end": 2}
+    assert {row["name"]: row["calls"] for row in ops if row["kind"] == "range"} == {"across": 1, "inside": 1, "behind": 1}
+
+
 def test_sentence_tells_of_the_steps_that_cost_every_leaves_out(tmp_path):
     done = run(tmp_path, ACTOR, "steps", "200", "0", options=["--cost-every", "10"])
     assert done.stderr.splitlines()[0] == ("stepscope: captured 100 of the steps 0-189 with operators; the other 100 steps with "
                                            "steps and phases only, for --cost-every")
+
+
+HOLD = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as pool:
+    fcntl.lockf(pool, fcntl.LOCK_EX, 1)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_report_waits_for_the_rescue_that_another_command_is_at(tmp_path):
+    """Every command looks for pools of the dead: one that was quicker holds a lock on the pool."""
+    for _ in range(20):  # a command of another test may be quicker than we
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        started = subprocess.run([ACTOR, "steps", "3", "0", "kill", "9"], cwd=tmp_path, check=False,
+                                 env=environment(tmp_path, STEPSCOPE_OPTIONS="out=run", STEPSCOPE="1"))
+        assert started.returncode == -9
+        left = pools(tmp_path / "run")
+        if left:
+            break
+    with subprocess.Popen([sys.executable, "-c", HOLD, *left], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"held\n"
+        with subprocess.Popen([STEPSCOPE, "report", "run", "--table", "steps", "--json"], stdout=subprocess.PIPE, cwd=tmp_path,
+                              env=environment(tmp_path)) as report:
+            with pytest.raises(subprocess.TimeoutExpired):
+                report.wait(0.5)
+            other.stdin.close()
+            assert [step["step"] for step in json.loads(report.stdout.read())["rows"]] == [0, 1, 2]
 
 
 def test_exec_keeps_one_process(tmp_path):
