@@ -282,18 +282,34 @@ static void say_nothing(struct sentence *sentence, const struct record_options *
 	say_way_out(sentence, options, progress);
 }
 
+static const char advice[] = "mark them with stepscope_step_begin() and stepscope_step_end()";
+
+/* Everything was asked for. */
+static void say_no_steps_in_all(struct sentence *sentence, const struct schedule_progress *progress)
+{
+	const char *what = !progress->has_operators ? "ranges"
+	                   : progress->has_ranges   ? "operators and ranges"
+	                                            : "operators";
+
+	if (progress->observer && progress->has_operators)
+		say(sentence, "captured the operators of %s; the program marked no steps, the report infers them",
+		    progress->observer);
+	else if (progress->observer)
+		say(sentence, "captured no operators: %s ran none, and the program marked no steps",
+		    progress->observer);
+	else if (progress->has_operators || progress->has_ranges)
+		say(sentence, "the program marked no steps: captured its %s, but not by step; %s", what, advice);
+	else
+		say(sentence, "the program marked no steps, operators or ranges: %s", advice);
+}
+
 static void say_no_steps(struct sentence *sentence, const struct record_options *options,
                          const struct schedule_progress *progress)
 {
-	static const char advice[] = "mark them with stepscope_step_begin() and stepscope_step_end()";
-
 	if (options->mode == RECORD_STEPS && !options->step_range_count)
 		say(sentence, "the program marked no steps: captured phases only, as asked; %s", advice);
-	else if (schedule_before_first(options) == STEPSCOPE_CAPTURE_RECORD && progress->observer)
-		say(sentence, "captured the operators of %s; the program marked no steps, the report infers them",
-		    progress->observer);
 	else if (schedule_before_first(options) == STEPSCOPE_CAPTURE_RECORD)
-		say(sentence, "the program marked no steps: captured operators, but not by step; %s", advice);
+		say_no_steps_in_all(sentence, progress);
 	else if (progress->observer)
 		say(sentence,
 		    "captured no operators: the program marked no steps and %s called no optimizer and computed no gradients; "

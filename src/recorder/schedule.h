@@ -30,8 +30,9 @@ struct schedule_progress {
 		counted_by; /* set by the session: how steps were counted that the program did not mark; NULL: they were not */
 	int64_t counted_before; /* so many of them before it marked the first one itself */
 	const char *observer;   /* set by the session: who records operators by itself ("PyTorch"); NULL: nobody */
-	bool is_left_out;       /* set by the session: the selection of ranks left this process out */
-	int32_t rank;           /* with is_left_out */
+	bool has_operators, has_ranges; /* set by the session: some were named */
+	bool is_left_out;               /* set by the session: the selection of ranks left this process out */
+	int32_t rank;                   /* with is_left_out */
 };
 void schedule_note(struct schedule_progress *progress, enum stepscope_capture action, int64_t number);
 

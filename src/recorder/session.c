@@ -708,6 +708,10 @@ static bool says_end(void)
 	return !getenv("STEPSCOPE_RUN_DIR") || (starter && strtol(starter, NULL, 10) == session.pid);
 }
 
+#define KIND(name) (UINT64_C(1) << STEPSCOPE_SYMBOL_##name)
+#define OPERATORS (KIND(OP) | KIND(BACKWARD) | KIND(SCRIPT))
+#define RANGES (KIND(RANGE) | KIND(ANNOTATION))
+
 static void tell_end(void)
 {
 	char sentence[1024];
@@ -718,6 +722,8 @@ static void tell_end(void)
 	if (session.role != STEPSCOPE_ROLE_TRAINER)
 		return;
 	session.progress.observer = session.observer;
+	session.progress.has_operators = (symbols_kinds() & OPERATORS) != 0;
+	session.progress.has_ranges = (symbols_kinds() & RANGES) != 0;
 	schedule_describe(&session.options, &session.progress, sentence, sizeof(sentence));
 	session_meta("capture", sentence);
 	bool is_windows_only = session.window_count && session.options.mode == RECORD_STEPS &&

@@ -39,6 +39,7 @@ struct symbols {
 	uint32_t *offsets;     /* number -> offset / 8 in area */
 	uint32_t count;        /* numbers given, atomic */
 	bool is_full;          /* a name was refused, atomic */
+	uint64_t kinds;        /* that were added, atomic */
 	struct copies *copies; /* in a page that fork() clears: a child must not write to its parent's pool */
 	uint64_t inherited;    /* entries below this are the parent's: an incomplete one stays so */
 };
@@ -146,6 +147,7 @@ static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 		!__atomic_compare_exchange_n(&symbols.used, &at, at + bytes, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	uint32_t number = __atomic_add_fetch(&symbols.count, 1, __ATOMIC_RELAXED);
 	symbols.offsets[number] = (uint32_t)(at / 8);
+	__atomic_fetch_or(&symbols.kinds, UINT64_C(1) << kind, __ATOMIC_RELAXED);
 	write_entry(symbols.area + at, number, kind, text, length);
 	__atomic_fetch_add(&symbols.copies->running, 1, __ATOMIC_SEQ_CST);
 	struct pool *pool = __atomic_load_n(&symbols.copies->pool, __ATOMIC_SEQ_CST);
@@ -201,6 +203,11 @@ bool symbols_are_full(void)
 	return __atomic_load_n(&symbols.is_full, __ATOMIC_RELAXED);
 }
 
+uint64_t symbols_kinds(void)
+{
+	return __atomic_load_n(&symbols.kinds, __ATOMIC_RELAXED);
+}
+
 static void add_builtins(void)
 {
 	static const struct {
@@ -224,7 +231,7 @@ bool symbols_start(void)
 {
 	if (symbols.is_open)
 		return true;
-	symbols.used = 0; /* a parent may have forked half-way through this */
+	symbols.used = symbols.kinds = 0; /* a parent may have forked half-way through this */
 	symbols.count = 0;
 	symbols.front = map_zeroed(8 * FRONT_LINES * sizeof(uint64_t));
 	symbols.slots = map_zeroed(SLOTS * sizeof(uint64_t));

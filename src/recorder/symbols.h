@@ -29,6 +29,9 @@ uint32_t symbols_intern(enum stepscope_symbol_kind kind, const char *text, uint3
 /* Was a name refused? */
 bool symbols_are_full(void);
 
+/* Which kinds there are names of, 1 << kind each: what the program, or a parent that forked it, had anything to say about. */
+uint64_t symbols_kinds(void);
+
 /* For the drainer: entries from byte *from of the master copy on, as they go into a SYMBOLS block; returns their bytes (at
  * most `maximum`, whole entries that are complete) and moves *from. */
 size_t symbols_take(uint64_t *from, void *out, size_t maximum);

@@ -54,7 +54,9 @@ def test_exceptions_and_exit_statuses_are_the_programs_own(tmp_path, python):
     ours, theirs = run(tmp_path, python, "fails.py"), plain(tmp_path, python, "fails.py")
     assert ours.returncode == theirs.returncode == 1
     assert theirs.stderr in ours.stderr
-    assert run(tmp_path, python, "-c", "import torch, sys; sys.exit(3)", options=["--out", "b"]).returncode == 3
+    idle = run(tmp_path, python, "-c", "import torch, sys; sys.exit(3)", options=["--out", "b"])
+    assert idle.returncode == 3
+    assert "captured no operators: PyTorch ran none, and the program marked no steps" in idle.stderr
     assert run(tmp_path, python, "-c", "import torch, os; os._exit(4)", options=["--out", "c"]).returncode == 4
 
 

@@ -226,11 +226,37 @@ static void it_says_why_nothing_was_captured(void **state)
 	check_sentence("enabled=false,wait=5", 0, 12, "captured nothing: recording is off (enabled=false)");
 }
 
+static void it_says_what_there_was_without_steps(void **state)
+{
+	static const struct {
+		struct schedule_progress progress;
+		const char *sentence;
+	} cases[] = {
+		{{.observer = "PyTorch", .has_operators = true},
+	         "captured the operators of PyTorch; the program marked no steps, the report infers them"},
+		{{.observer = "PyTorch", .has_ranges = true},
+	         "captured no operators: PyTorch ran none, and the program marked no steps"},
+		{{.has_ranges = true},
+	         "the program marked no steps: captured its ranges, but not by step; mark them with "
+	         "stepscope_step_begin() and stepscope_step_end()"},
+		{{.has_operators = true, .has_ranges = true},
+	         "the program marked no steps: captured its operators and ranges, but not by step; mark them with "
+	         "stepscope_step_begin() and stepscope_step_end()"},
+	};
+	struct record_options options = resolved("");
+	char out[512];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		schedule_describe(&options, &cases[i].progress, out, sizeof(out));
+		assert_string_equal(out, cases[i].sentence);
+	}
+}
+
 static void it_says_when_no_steps_were_marked(void **state)
 {
 	check_sentence("", 0, 0,
-	               "the program marked no steps: captured operators, but not by step; mark them with "
-	               "stepscope_step_begin() and stepscope_step_end()");
+	               "the program marked no steps, operators or ranges: mark them with stepscope_step_begin() and "
+	               "stepscope_step_end()");
 	check_sentence(
 		"wait=5", 0, 0,
 		"captured no operators: the program marked no steps, so the schedule never began; mark them with "
@@ -343,6 +369,7 @@ int main(void)
 		cmocka_unit_test(it_says_what_was_captured),
 		cmocka_unit_test(it_says_why_nothing_was_captured),
 		cmocka_unit_test(it_says_when_no_steps_were_marked),
+		cmocka_unit_test(it_says_what_there_was_without_steps),
 		cmocka_unit_test(it_says_when_the_rank_was_left_out),
 		cmocka_unit_test(what_it_suggests_works),
 		cmocka_unit_test(a_sentence_is_cut_to_its_room),
