@@ -97,13 +97,10 @@ static void add_kernels(struct search *search)
 	free(devices);
 }
 
-static void add_executions(struct search *search)
+static void add_executions(struct search *search, const struct collective_calls *calls)
 {
-	struct collective_calls calls;
-
-	collective_calls_find(&calls, search->model);
-	for (uint32_t i = 0; i < calls.execution_count; i++) {
-		const struct collective_call *call = &calls.executions[i];
+	for (uint32_t i = 0; i < calls->execution_count; i++) {
+		const struct collective_call *call = &calls->executions[i];
 		const char *name = model_text(search->model, call->name), *collective = collective_of_name(name);
 		struct collective_run run = {.process = call->process,
 		                             .size = {.collective = collective ? collective : "", .dtype = ""},
@@ -115,7 +112,6 @@ static void add_executions(struct search *search)
 		if (!search->has_kernels[call->process] && !strncmp(name, "gloo:", 5))
 			add_run(search, &run);
 	}
-	collective_calls_release(&calls);
 }
 
 /* ---- which is which ---- */
@@ -279,9 +275,11 @@ static void put_clocks_right(struct collective_matches *matches, uint32_t proces
 }
 
 void collective_matches_find(struct collective_matches *matches, const struct model *model,
-                             const struct launches *launches)
+                             const struct analysis_options *options)
 {
-	struct search search = {.model = model, .launches = launches, .matches = matches};
+	struct launches own_launches = {0};
+	struct collective_calls own_calls = {0};
+	struct search search = {.model = model, .matches = matches};
 
 	memset(matches, 0, sizeof(*matches));
 	arena_init(&matches->arena, 0);
@@ -289,8 +287,9 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 	memset(matches->clocks, 0, ((size_t)model->processes_count + 1) * sizeof(*matches->clocks));
 	search.has_kernels = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(bool));
 	memset(search.has_kernels, 0, (size_t)model->processes_count + 1);
+	search.launches = launches_get(&own_launches, model, options);
 	add_kernels(&search);
-	add_executions(&search);
+	add_executions(&search, collective_calls_get(&own_calls, model, options));
 	matches->reason = matches->count ? "no collective was recorded in several ranks" : "no collective was recorded";
 	match_runs(matches);
 	if (matches->group_count) {
@@ -298,6 +297,8 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 		matches->reason = NULL;
 	}
 	free(search.has_kernels);
+	collective_calls_release(&own_calls);
+	launches_release(&own_launches);
 	launch_configs_release(&search.configs);
 }
 

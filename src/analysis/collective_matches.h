@@ -5,7 +5,7 @@
  * by the median of all, has a clock that is off by that.
  *
  *     struct collective_matches matches;
- *     collective_matches_find(&matches, model, launches);
+ *     collective_matches_find(&matches, model, options);
  *     if (!matches.reason)
  *             ...matches.list[matches.groups[g].first ... + .count]: one collective, times of one clock
  *     collective_matches_release(&matches);
@@ -17,6 +17,7 @@
 #ifndef ANALYSIS_COLLECTIVE_MATCHES_H
 #define ANALYSIS_COLLECTIVE_MATCHES_H
 
+#include "analysis/analysis.h"
 #include "analysis/communication_sizes.h"
 #include "base/arena.h"
 
@@ -50,7 +51,7 @@ struct collective_matches {
 };
 
 void collective_matches_find(struct collective_matches *matches, const struct model *model,
-                             const struct launches *launches);
+                             const struct analysis_options *options);
 /* First and last to come of a match, and when the first is through with it. */
 struct collective_arrival {
 	int64_t first_ns, last_ns, end_ns;

@@ -222,12 +222,7 @@ static void fill(struct table *table, const struct fold *fold)
 
 	for (uint32_t i = 0; i < fold->count; i++)
 		clamped_add(&total_ns, fold->copies[i].total_ns);
-	for (int i = 0; i < COPY_COLUMNS; i++) {
-		struct table_column copy = columns[i];
-
-		copy.total = (double)total_ns;
-		table_column(table, &copy);
-	}
+	table_columns_of(table, columns, COPY_COLUMNS, (double)total_ns);
 	for (uint32_t i = 0; i < fold->count; i++)
 		add_row(table, fold->model, &fold->copies[i], total_ns);
 	table_sort(table, COPY_NAME, true);

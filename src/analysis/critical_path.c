@@ -281,12 +281,7 @@ static enum status run_path(const struct model *model, const struct analysis_opt
 		table, "critical_path", "Critical path of a step",
 		"what the steps had to wait for, from the begin of each to the end of the work that it launched: one "
 		"thing at each instant");
-	for (int i = 0; i < PATH_COLUMNS; i++) {
-		struct table_column copy = path_columns[i];
-
-		copy.total = (double)total_ns;
-		table_column(table, &copy);
-	}
+	table_columns_of(table, path_columns, PATH_COLUMNS, (double)total_ns);
 	for (uint32_t i = 0; i < fold.group_count; i++)
 		add_group(table, &fold, &fold.groups[i], total_ns);
 	table_sort(table, PATH_NAME, true);

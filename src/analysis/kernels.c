@@ -354,12 +354,7 @@ static void add_rows(struct table *table, const struct fold *fold)
 
 	for (uint32_t i = 0; i < fold->count; i++)
 		clamped_add(&total_ns, fold->kernels[i].total_ns);
-	for (int i = 0; i < KERNEL_COLUMNS; i++) {
-		struct table_column copy = columns[i];
-
-		copy.total = (double)total_ns;
-		table_column(table, &copy);
-	}
+	table_columns_of(table, columns, KERNEL_COLUMNS, (double)total_ns);
 	for (uint32_t i = 0; i < fold->count; i++)
 		add_row(table, fold, &fold->kernels[i], total_ns);
 	table_sort(table, KERNEL_NAME, true);

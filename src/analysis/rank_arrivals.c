@@ -230,7 +230,6 @@ static void find_waits(struct rank_arrivals *arrivals, const struct model *model
 void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *model,
                         const struct analysis_options *options, const struct step_times *times)
 {
-	struct launches own = {0};
 	struct collective_matches matches;
 
 	arrivals->list = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*arrivals->list));
@@ -238,11 +237,10 @@ void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *mode
 	arrivals->no_calls = arrivals->no_waits = "there is no other rank";
 	if (count_ranks(times) < 2)
 		return;
-	collective_matches_find(&matches, model, launches_get(&own, model, options));
+	collective_matches_find(&matches, model, options);
 	find_calls(arrivals, model, options, times, &matches);
 	find_waits(arrivals, model, times, &matches);
 	collective_matches_release(&matches);
-	launches_release(&own);
 }
 
 void rank_arrivals_release(struct rank_arrivals *arrivals)

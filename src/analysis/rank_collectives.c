@@ -202,10 +202,9 @@ static void add_ranks(struct table *table, const struct model *model, const stru
 static enum status run_ranks(const struct model *model, const struct analysis_options *options, struct table *table,
                              struct error *err)
 {
-	struct launches own = {0};
 	struct collective_matches matches;
 
-	collective_matches_find(&matches, model, launches_get(&own, model, options));
+	collective_matches_find(&matches, model, options);
 	table_init(table, "rank_collectives", "Ranks at collectives",
 	           "who comes late to the collectives that no rank leaves before all have come, and who waits for it");
 	table_columns(table, rank_columns, RANK_COLUMNS);
@@ -215,7 +214,6 @@ static enum status run_ranks(const struct model *model, const struct analysis_op
 	}
 	table->empty = matches.reason;
 	collective_matches_release(&matches);
-	launches_release(&own);
 	return STATUS_OK;
 }
 
@@ -429,10 +427,9 @@ static void add_all_times(struct table *table, const struct collective_matches *
 static enum status run_times(const struct model *model, const struct analysis_options *options, struct table *table,
                              struct error *err)
 {
-	struct launches own = {0};
 	struct collective_matches matches;
 
-	collective_matches_find(&matches, model, launches_get(&own, model, options));
+	collective_matches_find(&matches, model, options);
 	table_init(table, "collective_times", "Collectives over the ranks",
 	           "collectives as all their ranks carried them out: waiting for the last rank, and exchanging");
 	table_columns(table, times_columns, TIMES_COLUMNS);
@@ -442,7 +439,6 @@ static enum status run_times(const struct model *model, const struct analysis_op
 	}
 	table->empty = matches.reason;
 	collective_matches_release(&matches);
-	launches_release(&own);
 	return STATUS_OK;
 }
 

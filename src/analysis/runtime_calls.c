@@ -133,12 +133,7 @@ static void fill(struct table *table, const struct fold *fold)
 
 	for (uint32_t i = 0; i < fold->count; i++)
 		clamped_add(&total_ns, fold->calls[i].total_ns);
-	for (int i = 0; i < CALL_COLUMNS; i++) {
-		struct table_column copy = columns[i];
-
-		copy.total = (double)total_ns;
-		table_column(table, &copy);
-	}
+	table_columns_of(table, columns, CALL_COLUMNS, (double)total_ns);
 	for (uint32_t i = 0; i < fold->count; i++)
 		add_row(table, fold->model, &fold->calls[i], total_ns);
 	table_sort(table, CALL_NAME, true);

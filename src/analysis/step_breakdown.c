@@ -164,12 +164,7 @@ static enum status run_breakdown(const struct model *model, const struct analysi
 	table_init(
 		table, "step_breakdown", "Where a step goes, seen from the device",
 		"time of the complete steps of processes with a device: what the device does, else why it does nothing");
-	for (int i = 0; i < BREAKDOWN_COLUMNS; i++) {
-		struct table_column copy = breakdown_columns[i];
-
-		copy.total = (double)total_ns;
-		table_column(table, &copy);
-	}
+	table_columns_of(table, breakdown_columns, BREAKDOWN_COLUMNS, (double)total_ns);
 	if (fold.count)
 		add_part_rows(table, &fold, total_ns);
 	else

@@ -56,6 +56,16 @@ void table_columns(struct table *table, const struct table_column *columns, int 
 		table_column(table, &columns[i]);
 }
 
+void table_columns_of(struct table *table, const struct table_column *columns, int count, double total)
+{
+	for (int i = 0; i < count; i++) {
+		struct table_column column = columns[i];
+
+		column.total = total;
+		table_column(table, &column);
+	}
+}
+
 static struct table_cell *cell_at(const struct table *table, int row, int column)
 {
 	assert(row >= 0 && row < table->row_count && column >= 0 && column < table->column_count);

@@ -104,6 +104,8 @@ void table_release(struct table *table);
 
 int table_column(struct table *table, const struct table_column *column); /* before the first row; its index */
 void table_columns(struct table *table, const struct table_column *columns, int count); /* several in a row */
+/* The same, of those with RULE_SUMS_TO_TOTAL to this total. */
+void table_columns_of(struct table *table, const struct table_column *columns, int count, double total);
 int table_row(struct table *table); /* all cells "not measured", reason NULL */
 void table_set_int(struct table *table, int row, int column, int64_t value);
 void table_set_double(struct table *table, int row, int column, double value);
