@@ -6,6 +6,7 @@
 
 #include "analysis/device_names.h"
 #include "analysis/lanes.h"
+#include "analysis/stream_waits.h"
 
 #include "base/memory.h"
 #include "model/merge_sort.h"
@@ -140,6 +141,8 @@ bool critical_walk_begin(struct critical_walk *walk, const struct model *model, 
 	walk->names.classify = classify;
 	device_work_collect(&walk->work, model, process, DEVICE_ANY);
 	find_before(walk);
+	free(walk->waits_for);
+	walk->waits_for = stream_waits_find(model, launches, &walk->work, process);
 	sort_by_end(walk);
 	find_threads(walk);
 	return walk->work.count > 0;
@@ -150,6 +153,7 @@ void critical_walk_release(struct critical_walk *walk)
 	device_work_release(&walk->work);
 	name_classes_release(&walk->names);
 	free(walk->before);
+	free(walk->waits_for);
 	free(walk->by_end);
 	memset(walk, 0, sizeof(*walk));
 }
@@ -307,7 +311,13 @@ static size_t work_waited_for(const struct critical_walk *walk, const struct wor
 {
 	size_t before = walk->before[number], last;
 	int64_t before_ns = before == NO_WORK ? INT64_MIN : walk->work.items[before].end_ns;
+	size_t other = walk->waits_for ? walk->waits_for[number] : NO_WORK;
+	int64_t other_ns = other == NO_WORK || !takes_time(&walk->work.items[other]) ? INT64_MIN
+	                                                                             : walk->work.items[other].end_ns;
 
+	/* what the program says is better than what may be guessed */
+	if (other_ns > launch_ns && other_ns >= before_ns && other_ns <= item->start_ns)
+		return other;
 	if (before_ns > launch_ns && item->start_ns - before_ns <= STREAM_IDLE_NS)
 		return before;
 	last = last_ended(walk, item->start_ns);

@@ -50,7 +50,8 @@ struct critical_walk {
 	const struct launches *launches;
 	struct device_work work; /* of all devices of the process */
 	size_t *before;          /* by work: the last to end before it on its stream, SIZE_MAX: none */
-	size_t *by_end;          /* work that takes time, in order of its ends */
+	size_t *waits_for; /* by work: that of another stream, SIZE_MAX: none; NULL: the trace has none (stream_waits.h) */
+	size_t *by_end;    /* work that takes time, in order of its ends */
 	size_t end_count;
 	uint32_t threads[CRITICAL_THREADS]; /* that launch work, by their first lanes */
 	uint32_t thread_count;

@@ -4,7 +4,9 @@
  * operator belongs to the innermost module around it; a node of a backward to the module of the operator that made it, also where a module's
  * call runs the backward. A module that is called inside of a node computes again what a checkpoint did not keep.
  */
+#include "analysis/device_work.h"
 #include "analysis/flop_counts.h"
+#include "analysis/launched_time.h"
 #include "analysis/step_times.h"
 
 #include "base/clamped.h"
@@ -32,6 +34,8 @@ struct module_group {
 	int64_t backward_ns, backward_self_ns;
 	int64_t step_self_ns; /* what it takes itself of the threads that carry steps */
 	wide_bytes allocated;
+	/* work of devices that was launched in them, by the same rule */
+	int64_t device_self_ns, device_ns, backward_device_self_ns, backward_device_ns, launched;
 	/* forward, computing again and backward together; with the modules inside once the tree is summed up */
 	struct flop_sum flops_self, flops, backward_flops_self, backward_flops;
 };
@@ -44,6 +48,7 @@ struct open_node {
 struct module_fold {
 	const struct model *model;
 	const struct step_times *times;
+	const struct launches *launches;
 	struct module_group *groups; /* [0]: in no module */
 	uint32_t group_count, group_capacity;
 	uint32_t *group_of_name; /* by string */
@@ -311,6 +316,37 @@ static void add_flops(struct module_fold *fold)
 	}
 }
 
+/* What is launched counts for the module that the launching operator works for. */
+static void add_device(struct module_fold *fold)
+{
+	struct launched_time launched;
+
+	launched_time_init(&launched, fold->model, fold->launches);
+	for (size_t i = 0; i < launched.count; i++) {
+		const struct launched_call *call = &launched.calls[i];
+		bool is_backward;
+		uint32_t index, number = works_for(fold, call->track, call->row, &is_backward);
+		const struct span_chunk *chunk = track_chunk(fold->model->tracks[call->track], call->row, &index);
+		struct module_group *group = &fold->groups[number];
+
+		if (number == NO_GROUP || !step_times_measures(fold->times, chunk->step[index]))
+			continue;
+		group->launched += call->count;
+		clamped_add(&group->device_self_ns, call->dur_ns);
+		if (is_backward)
+			clamped_add(&group->backward_device_self_ns, call->dur_ns);
+	}
+	for (uint32_t i = fold->group_count; i-- > 1;) {
+		struct module_group *group = &fold->groups[i], *around = &fold->groups[group->parent];
+
+		clamped_add(&group->device_ns, group->device_self_ns);
+		clamped_add(&group->backward_device_ns, group->backward_device_self_ns);
+		clamped_add(&around->device_ns, group->parent ? group->device_ns : 0);
+		clamped_add(&around->backward_device_ns, group->parent ? group->backward_device_ns : 0);
+	}
+	launched_time_release(&launched);
+}
+
 static void add_memory(struct module_fold *fold)
 {
 	const struct model *model = fold->model;
@@ -341,6 +377,10 @@ enum {
 	MODULE_BACKWARD,
 	MODULE_BACKWARD_SELF,
 	MODULE_RECOMPUTE,
+	MODULE_DEVICE,
+	MODULE_SELF_DEVICE,
+	MODULE_BACKWARD_DEVICE,
+	MODULE_LAUNCHED,
 	MODULE_ALLOCATED,
 	MODULE_FLOPS,
 	MODULE_FLOPS_SELF,
@@ -415,6 +455,34 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                               .unit = UNIT_NS,
                               .definition = "time of its calls inside of a backward, where a checkpoint computes again",
                               .rules = RULE_NOT_NEGATIVE},
+	[MODULE_DEVICE] = {.name = "device_ns",
+                           .title = "device",
+                           .type = TABLE_INT,
+                           .unit = UNIT_NS,
+                           .definition = "time of kernels, copies and fills that were launched in its calls and in the "
+                                         "nodes of backwards that its operators made, with the modules inside",
+                           .rules = RULE_NOT_NEGATIVE},
+	[MODULE_SELF_DEVICE] = {.name = "self_device_ns",
+                                .title = "self device",
+                                .type = TABLE_INT,
+                                .unit = UNIT_NS,
+                                .definition = "the same without the modules inside",
+                                .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                                .other = "device_ns"},
+	[MODULE_BACKWARD_DEVICE] = {.name = "backward_device_ns",
+                                    .title = "device backward",
+                                    .type = TABLE_INT,
+                                    .unit = UNIT_NS,
+                                    .definition = "what the nodes of backwards launched of it, with the modules inside",
+                                    .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                                    .other = "device_ns",
+                                    .is_hidden = true},
+	[MODULE_LAUNCHED] = {.name = "launched_count",
+                             .title = "launched",
+                             .type = TABLE_INT,
+                             .unit = UNIT_COUNT,
+                             .definition = "kernels, copies and fills behind self_device_ns",
+                             .rules = RULE_NOT_NEGATIVE},
 	[MODULE_ALLOCATED] = {.name = "allocated_bytes",
                               .title = "allocated",
                               .type = TABLE_INT,
@@ -456,6 +524,8 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                               .is_hidden = true},
 };
 
+#define NO_BACKWARD "no backward was linked to its operators"
+
 static void set_times(struct table *table, int row, const struct module_fold *fold, const struct module_group *group)
 {
 	table_set_int(table, row, MODULE_CALLS, group->calls);
@@ -469,8 +539,8 @@ static void set_times(struct table *table, int row, const struct module_fold *fo
 		table_set_int(table, row, MODULE_BACKWARD, group->backward_ns);
 		table_set_int(table, row, MODULE_BACKWARD_SELF, group->backward_self_ns);
 	} else {
-		table_set_missing(table, row, MODULE_BACKWARD, "no backward was linked to its operators");
-		table_set_missing(table, row, MODULE_BACKWARD_SELF, "no backward was linked to its operators");
+		table_set_missing(table, row, MODULE_BACKWARD, NO_BACKWARD);
+		table_set_missing(table, row, MODULE_BACKWARD_SELF, NO_BACKWARD);
 	}
 	if (group->recompute_calls)
 		table_set_int(table, row, MODULE_RECOMPUTE, group->recompute_ns);
@@ -480,6 +550,22 @@ static void set_times(struct table *table, int row, const struct module_fold *fo
 		table_set_int(table, row, MODULE_ALLOCATED, bytes_that_fit(group->allocated));
 	else
 		table_set_missing(table, row, MODULE_ALLOCATED, "not recorded: --with memory");
+}
+
+static void set_device(struct table *table, int row, const struct module_fold *fold, const struct module_group *group)
+{
+	if (!fold->launches->work_count) {
+		for (int column = MODULE_DEVICE; column <= MODULE_LAUNCHED; column++)
+			table_set_missing(table, row, column, DEVICE_NOTHING);
+		return;
+	}
+	table_set_int(table, row, MODULE_DEVICE, group->device_ns);
+	table_set_int(table, row, MODULE_SELF_DEVICE, group->device_self_ns);
+	if (fold->linked)
+		table_set_int(table, row, MODULE_BACKWARD_DEVICE, group->backward_device_ns);
+	else
+		table_set_missing(table, row, MODULE_BACKWARD_DEVICE, NO_BACKWARD);
+	table_set_int(table, row, MODULE_LAUNCHED, group->launched);
 }
 
 static void set_flops(struct table *table, int row, const struct module_group *group)
@@ -514,6 +600,7 @@ static void add_row(struct table *table, const struct module_fold *fold, const s
 		arena_printf(&table->arena, "%*s%s", 2 * (int)group->depth, "", path + (is_below ? common + 1 : 0)));
 	table_set_int(table, row, MODULE_DEPTH, group->depth);
 	set_times(table, row, fold, group);
+	set_device(table, row, fold, group);
 	set_flops(table, row, group);
 }
 
@@ -579,7 +666,10 @@ static void close_fold(struct module_fold *fold)
 static void fill(const struct model *model, const struct analysis_options *options, struct table *table)
 {
 	struct step_times own = {0};
+	struct launches own_launches = {0};
 	struct module_fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+
+	fold.launches = launches_get(&own_launches, model, options);
 	table_columns(table, columns, MODULE_COLUMNS);
 	open_fold(&fold);
 	for (uint32_t track = 0; track < model->tracks_count; track++) {
@@ -589,15 +679,19 @@ static void fill(const struct model *model, const struct analysis_options *optio
 	leave(&fold, 0);
 	add_backward(&fold);
 	add_memory(&fold);
+	add_device(&fold);
 	add_flops(&fold);
 	add_tree(table, &fold);
 	for (int column = MODULE_FLOPS; column <= MODULE_FLOPS_SELF; column++)
 		table->columns[column].is_hidden = fold.flops_result != FLOPS_KNOWN;
+	for (int column = MODULE_DEVICE; column <= MODULE_LAUNCHED; column++)
+		table->columns[column].is_hidden |= !fold.launches->work_count;
 	if (fold.group_count == 1)
 		table->empty = step_times_no_operations(
 			model, options, &table->arena,
 			"no calls of modules were recorded: they are where PyTorch's operators are");
 	close_fold(&fold);
+	launches_release(&own_launches);
 	step_times_release(&own);
 }
 

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of devices, against an independent reader of real traces where one shows it, and made_trace.py where none does."""
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from made_trace import H100, Trace
+from test_kineto_corpus import events_of, ns
+
+STEPSCOPE = os.environ["STEPSCOPE"]
+DATA = Path(__file__).resolve().parent.parent / "data"
+H100_TRACES = sorted((DATA / "traces/tracelens/tests/traces/h100").iterdir())
+
+
+def table(path, name):
+    done = subprocess.run([STEPSCOPE, "report", path, "--table", name, "--json"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return json.loads(done.stdout)["rows"]
+
+
+# ---- modules ----
+
+def modules_by_hand(path):
+    """Of each module the time of work whose launch lies in its call and in no other module's inside; as one number per name."""
+    events = [event for event in events_of(path) if event["ph"] == "X"]
+    called = {event["args"]["correlation"]: event for event in events if event.get("cat") in ("cuda_runtime", "cuda_driver")}
+    modules = [event for event in events if event["name"].startswith("nn.Module: ")]
+    times = {event["name"][11:]: 0 for event in modules}
+    for event in events:
+        call = called.get(event["args"].get("correlation")) if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset") else None
+        if not call:
+            continue
+        around = [module for module in modules if (module["pid"], module["tid"]) == (call["pid"], call["tid"])
+                  and module["ts"] <= call["ts"] < module["ts"] + module["dur"]]
+        if around:
+            times[max(around, key=lambda module: (module["ts"], -module["dur"]))["name"][11:]] += ns(event["dur"])
+    return times
+
+
+@pytest.mark.parametrize("path", H100_TRACES, ids=lambda path: path.name)
+def test_what_modules_launch(path):
+    rows = table(path, "modules")
+    assert {row["module"]: row["self_device_ns"] for row in rows} == modules_by_hand(path)
+    assert rows[0]["device_ns"] == sum(row["self_device_ns"] for row in rows[:1 + len([row for row in rows if row["depth"] > 0])])
+
+
+def test_a_backward_is_its_forwards_module(tmp_path):
+    trace = Trace(deviceProperties=[H100])
+    trace.step(0, 0, 1000)
+    trace.span("python_function", "nn.Module: Net_0", 10, 200)
+    trace.span("python_function", "nn.Module: Linear_0", 20, 100)
+    trace.op("aten::addmm", 30, 50, **{"Sequence number": 5, "Fwd thread id": 0})
+    trace.launch("cudaLaunchKernel", 35, 5, "gemm_forward", 50, 40)
+    trace.op("aten::relu", 130, 50)
+    trace.launch("cudaLaunchKernel", 135, 5, "relu", 150, 7)
+    trace.span("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 300, 100, tid=2, **{"Sequence number": 5, "Fwd thread id": 1})
+    trace.span("cpu_op", "AddmmBackward0", 305, 90, tid=2, **{"Sequence number": 5, "Fwd thread id": 1})
+    trace.events += [{"ph": "s", "id": 1, "cat": "fwdbwd", "name": "fwdbwd", "pid": 100, "tid": 1, "ts": 30},
+                     {"ph": "f", "id": 1, "cat": "fwdbwd", "name": "fwdbwd", "pid": 100, "tid": 2, "ts": 305, "bp": "e"}]
+    trace.number += 1
+    trace.span("cuda_runtime", "cudaLaunchKernel", 320, 5, tid=2, correlation=trace.number)
+    trace.span("kernel", "gemm_backward", 330, 60, pid=0, tid=7, correlation=trace.number, stream=7, device=0)
+    rows = {row["module"]: row for row in table(trace.write(tmp_path / "made.json"), "modules")}
+    assert [rows[name]["device_ns"] for name in ("Net_0", "Linear_0")] == [107000, 100000]
+    assert [rows[name]["self_device_ns"] for name in ("Net_0", "Linear_0")] == [7000, 100000]
+    assert [rows[name]["backward_device_ns"] for name in ("Net_0", "Linear_0")] == [60000, 60000]
+    assert [rows[name]["launched_count"] for name in ("Net_0", "Linear_0")] == [1, 2]
+
+
+# ---- the critical path ----
+
+def three_streams(record=11, with_wait=True):
+    """A kernel of stream 20 waits for one of stream 7; one of stream 9, which has nothing to do with both, ends between them."""
+    trace = Trace(deviceProperties=[H100])
+    trace.step(0, 0, 910)
+    trace.op("train", 5, 905)
+    for number, stream, call, begin, length, name in ((10, 7, 10, 20, 580, "first"), (9, 9, 40, 50, 552, "unrelated"),
+                                                      (13, 20, 70, 605, 300, "second")):
+        trace.call("cudaLaunchKernel", call, 5, correlation=number)
+        trace.span("kernel", name, begin, length, pid=0, tid=stream, correlation=number, stream=stream, device=0)
+    trace.call("cudaEventRecord", 20, 2, correlation=11)
+    trace.call("cudaStreamWaitEvent", 60, 2, correlation=12)
+    trace.call("cudaDeviceSynchronize", 80, 830, correlation=14)
+    if with_wait:
+        trace.span("cuda_sync", "Stream Wait Event", 61, 2, pid=0, tid=20, correlation=12, stream=20, device=0,
+                   cuda_sync_kind="Stream Wait Event", wait_on_stream=7, wait_on_cuda_event_record_corr_id=record)
+    return trace
+
+
+def path_of(trace, tmp_path):
+    return {(row["part"], row["name"]): row["total_ns"] for row in table(trace.write(tmp_path / "made.json"), "critical_path")}
+
+
+def test_a_stream_waits_for_what_the_program_says(tmp_path):
+    path = path_of(three_streams(), tmp_path)
+    assert path["compute kernel", "first"] == 580000 and ("compute kernel", "unrelated") not in path
+    assert sum(path.values()) == 910000
+
+
+@pytest.mark.parametrize("trace", [three_streams(with_wait=False), three_streams(record=-1), three_streams(record=999)],
+                         ids=["no wait", "not recorded in the trace", "no such call"])
+def test_where_no_wait_is_known_it_is_what_ended_last(tmp_path, trace):
+    path = path_of(trace, tmp_path)
+    assert path["compute kernel", "unrelated"] == 552000 and ("compute kernel", "first") not in path
