@@ -64,7 +64,8 @@ static const struct option options[] = {
 	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.compare/1, with --table stepscope.table/1"),
 	OPTION_FLAG("csv", 0, &is_csv, "with --table: CSV"),
 	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
-	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE", "memory for a trace before it goes to a temporary file (512M)"),
+	OPTION_BYTES("memory", 0, &memory_bytes, "SIZE",
+                     "memory for a trace before it goes to a temporary file (512M)"),
 	OPTION_END,
 };
 

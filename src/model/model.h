@@ -269,9 +269,9 @@ struct model {
 	uint64_t memory_limit_bytes; /* of anonymous memory for what grows with the trace; 0: 512 MiB */
 	uint64_t memory_used_bytes, spilled_bytes;
 	const struct error *memory_problem; /* why more was used; NULL: it was not; after model_finish() */
-	bool tells_profiled;       /* tracks say whether they are profiled */
-	struct storage *storage;   /* model/storage.h: where all that grows lives */
-	struct model_index *index; /* finds series, metadata; private */
+	bool tells_profiled;                /* tracks say whether they are profiled */
+	struct storage *storage;            /* model/storage.h: where all that grows lives */
+	struct model_index *index;          /* finds series, metadata; private */
 	MODEL_ARRAY(struct process, processes);
 	MODEL_ARRAY(struct track *, tracks);
 	MODEL_ARRAY(struct model_step, steps); /* by process, then start */
