@@ -76,6 +76,8 @@ static void add_thread(struct device_parts *parts, const struct model *model, ui
 	const struct track *track = model->tracks[number];
 	struct intervals own[PART_OTHER] = {{0}};
 
+	for (int part = PART_DATA; part < PART_OTHER; part++)
+		intervals_live_in(&own[part], model->storage);
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 

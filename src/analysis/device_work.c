@@ -9,6 +9,7 @@
 #include "analysis/lanes.h"
 #include "base/memory.h"
 #include "model/merge_sort.h"
+#include "model/storage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,7 @@ static void add_work(struct device_work *work, const struct work *item)
 {
 	if (work->count == work->capacity) {
 		work->capacity = work->capacity ? 2 * work->capacity : 1024;
-		work->items = memory_resize(work->items, work->capacity, sizeof(*work->items));
+		work->items = storage_resize(work->storage, work->items, work->capacity, sizeof(*work->items));
 	}
 	work->items[work->count++] = *item;
 }
@@ -134,6 +135,7 @@ static int compare_work(const void *left, const void *right)
 void device_work_collect(struct device_work *work, const struct model *model, uint32_t process, int32_t device)
 {
 	work->count = 0;
+	work->storage = model->storage;
 	for (uint32_t i = 0; i < model->tracks_count; i++) {
 		const struct track *track = model->tracks[i];
 
@@ -141,12 +143,12 @@ void device_work_collect(struct device_work *work, const struct model *model, ui
 		    (device == DEVICE_ANY || track->device == device))
 			add_track(work, model, i);
 	}
-	merge_sort(work->items, work->count, sizeof(*work->items), compare_work);
+	merge_sort_in(work->storage, work->items, work->count, sizeof(*work->items), compare_work);
 }
 
 void device_work_release(struct device_work *work)
 {
-	free(work->items);
+	storage_release(work->storage, work->items);
 	name_classes_release(&work->kernels);
 	memset(work, 0, sizeof(*work));
 }
@@ -156,6 +158,9 @@ void device_work_release(struct device_work *work)
 void device_times_fill(struct device_times *times, const struct device_work *work)
 {
 	times->compute.count = times->communication.count = times->copies.count = 0;
+	intervals_live_in(&times->compute, work->storage);
+	intervals_live_in(&times->communication, work->storage);
+	intervals_live_in(&times->copies, work->storage);
 	for (size_t i = 0; i < work->count; i++) {
 		const struct work *item = &work->items[i];
 
@@ -200,6 +205,9 @@ void device_gaps_fill(struct device_gaps *gaps, const struct model *model, const
 	size_t next = 0;
 
 	gaps->queued.count = gaps->launch.count = gaps->unlaunched.count = 0;
+	intervals_live_in(&gaps->queued, model->storage);
+	intervals_live_in(&gaps->launch, model->storage);
+	intervals_live_in(&gaps->unlaunched, model->storage);
 	for (size_t i = 0; i < busy->count; i++) {
 		int64_t start_ns = busy->items[i].start_ns, launch_ns;
 

@@ -49,6 +49,7 @@ struct work {
 struct device_work { /* by start */
 	struct work *items;
 	size_t count, capacity;
+	struct storage *storage; /* of the items: the model's */
 	struct name_classes kernels;
 };
 

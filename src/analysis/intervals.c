@@ -4,14 +4,13 @@
  */
 #include "analysis/intervals.h"
 
-#include "base/memory.h"
+#include "model/storage.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void intervals_release(struct intervals *list)
 {
-	free(list->items);
+	storage_release(list->storage, list->items);
 	memset(list, 0, sizeof(*list));
 }
 
@@ -27,16 +26,22 @@ void intervals_add(struct intervals *list, int64_t start_ns, int64_t end_ns)
 	}
 	if (list->count == list->capacity) {
 		list->capacity = list->capacity ? 2 * list->capacity : 64;
-		list->items = memory_resize(list->items, list->capacity, sizeof(*list->items));
+		list->items = storage_resize(list->storage, list->items, list->capacity, sizeof(*list->items));
 	}
 	list->items[list->count++] = (struct interval){start_ns, end_ns};
+}
+
+static void begin(struct intervals *out, const struct intervals *a, const struct intervals *b)
+{
+	intervals_live_in(out, a->storage ? a->storage : b->storage);
+	out->count = 0;
 }
 
 void intervals_join(struct intervals *out, const struct intervals *a, const struct intervals *b)
 {
 	size_t i = 0, k = 0;
 
-	out->count = 0;
+	begin(out, a, b);
 	while (i < a->count || k < b->count) {
 		const struct interval *next;
 
@@ -52,7 +57,7 @@ void intervals_subtract(struct intervals *out, const struct intervals *a, const 
 {
 	size_t k = 0;
 
-	out->count = 0;
+	begin(out, a, b);
 	for (size_t i = 0; i < a->count; i++) {
 		int64_t from_ns = a->items[i].start_ns, end_ns = a->items[i].end_ns;
 
@@ -71,7 +76,7 @@ void intervals_intersect(struct intervals *out, const struct intervals *a, const
 {
 	size_t i = 0, k = 0;
 
-	out->count = 0;
+	begin(out, a, b);
 	while (i < a->count && k < b->count) {
 		const struct interval *x = &a->items[i], *y = &b->items[k];
 

@@ -20,10 +20,19 @@ struct interval {
 	int64_t start_ns, end_ns;
 };
 
+struct storage;
 struct intervals {
 	struct interval *items;
 	size_t count, capacity;
+	struct storage *storage; /* where the items live; NULL: malloc */
 };
+
+/* From now on its items live there; not before it has some, or else nothing changes. What is made out of it lives there, too. */
+static inline void intervals_live_in(struct intervals *list, struct storage *storage)
+{
+	if (!list->items)
+		list->storage = storage;
+}
 
 void intervals_release(struct intervals *list);
 void intervals_add(struct intervals *list, int64_t start_ns, int64_t end_ns); /* an empty one is left out */
