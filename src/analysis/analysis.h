@@ -43,9 +43,9 @@ struct analysis {
 extern const struct analysis analysis_run, analysis_steps, analysis_step_time, analysis_phases, analysis_between_steps,
 	analysis_ops, analysis_modules, analysis_top_modules, analysis_lines, analysis_stacks, analysis_memory,
 	analysis_memory_peak, analysis_memory_modules, analysis_memory_lines, analysis_memory_largest,
-	analysis_memory_steps, analysis_memory_growth, analysis_memory_totals, analysis_ranks, analysis_processes,
-	analysis_counters, analysis_metrics, analysis_marks, analysis_threads, analysis_ledger, analysis_cost,
-	analysis_facts;
+	analysis_memory_segments, analysis_memory_failures, analysis_memory_steps, analysis_memory_growth,
+	analysis_memory_totals, analysis_ranks, analysis_processes, analysis_counters, analysis_metrics, analysis_marks,
+	analysis_threads, analysis_ledger, analysis_cost, analysis_facts;
 
 extern const struct analysis analysis_step_breakdown, analysis_step_parts, analysis_device_busy, analysis_device_steps,
 	analysis_kernels, analysis_copies, analysis_launches, analysis_runtime_calls, analysis_communication,

@@ -142,7 +142,9 @@ static void grow_slots(struct growth_fold *fold)
 static struct group *group_of(struct growth_fold *fold, const struct memory_event *event)
 {
 	uint32_t by = memory_allocated_by(fold->model, event);
-	uint32_t line = fold->has_lines ? span_line_of(&fold->places, event->track, event->row) : 0;
+	uint32_t line = !fold->has_lines ? 0
+	                : event->stack   ? span_line_of_stack(&fold->places, event->stack)
+	                                 : span_line_of(&fold->places, event->track, event->row);
 	uint32_t *slot;
 
 	if (fold->group_count * 2 >= fold->slot_count)

@@ -96,7 +96,8 @@ static uint32_t module_of(struct peak_fold *fold, const struct memory_event *eve
 
 static uint32_t line_of(struct peak_fold *fold, const struct memory_event *event)
 {
-	return span_line_of(&fold->places, event->track, event->row);
+	return event->stack ? span_line_of_stack(&fold->places, event->stack)
+	                    : span_line_of(&fold->places, event->track, event->row);
 }
 
 static const char *string_of(struct peak_fold *fold, uint32_t place)
@@ -117,7 +118,7 @@ static const struct place_kind operations = {
 	.column_title = "allocated by",
 	.definition =
 		"innermost operation, range or phase that was open when it was allocated, but for those that only get "
-		"memory for another one (aten::empty)",
+		"memory for another one (aten::empty); of a memory snapshot, that of its stack, else the innermost function of Python",
 	.none = "nothing was open when it was allocated",
 	.place_of = operation_of,
 	.name_of = string_of,

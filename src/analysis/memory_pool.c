@@ -34,11 +34,30 @@ const char *memory_device_name(struct arena *arena, int16_t device)
 	return device < 0 ? "host" : arena_printf(arena, "device %d", device);
 }
 
+/* A stack has operators among its lines of Python; where it has none, its innermost frame. */
+static uint32_t stack_allocated_by(const struct model *model, uint32_t stack)
+{
+	uint32_t name = 0;
+
+	for (uint32_t node = stack; node; node = model->stacks[node].parent) {
+		const struct stack_node *frame = &model->stacks[node];
+
+		if (name && frame->file) /* of an operator that only gets memory, but for nobody else */
+			break;
+		name = frame->frame;
+		if (frame->file || !pytorch_is_allocator(model_text(model, name)))
+			break;
+	}
+	return name;
+}
+
 uint32_t memory_allocated_by(const struct model *model, const struct memory_event *event)
 {
 	uint32_t name = 0;
 	const struct track *track;
 
+	if (event->stack && event->stack < model->stacks_count)
+		return stack_allocated_by(model, event->stack);
 	if (event->track >= model->tracks_count)
 		return 0;
 	track = model->tracks[event->track];

@@ -76,15 +76,21 @@ static bool fact_of(const struct model *model, uint32_t process, const char *key
 }
 
 /* "0" of "memory.0.allocated_peak_bytes"; NULL: another fact. */
-static const char *device_of(const char *key, struct arena *arena)
+static const char *device_of(const char *key, const char *end, struct arena *arena)
 {
-	static const char begin[] = "memory.", end[] = ".allocated_peak_bytes";
-	size_t length = strlen(key);
+	static const char begin[] = "memory.";
+	size_t length = strlen(key), tail = strlen(end);
 
-	if (length < sizeof(begin) + sizeof(end) - 1 || strncmp(key, begin, sizeof(begin) - 1) != 0 ||
-	    strcmp(key + length - (sizeof(end) - 1), end) != 0)
+	if (length < sizeof(begin) + tail || strncmp(key, begin, sizeof(begin) - 1) != 0 ||
+	    strcmp(key + length - tail, end) != 0)
 		return NULL;
-	return arena_dup_n(arena, key + sizeof(begin) - 1, length - sizeof(begin) - sizeof(end) + 2);
+	return arena_dup_n(arena, key + sizeof(begin) - 1, length - sizeof(begin) - tail + 1);
+}
+
+/* Then its reserved bytes are told with those. */
+static bool has_allocated(const struct model *model, uint32_t process, const char *device, struct arena *arena)
+{
+	return model_meta(model, process, arena_printf(arena, "memory.%s.allocated_peak_bytes", device));
 }
 
 static void add_row(struct table *table, const struct model *model, uint32_t process, const char *device)
@@ -122,10 +128,16 @@ static enum status run(const struct model *model, const struct analysis_options 
 	           "the most that allocators say they had, of the whole trace: also what was there before it began");
 	table_columns(table, columns, TOTALS_COLUMNS);
 	for (uint32_t i = 0; i < model->meta_count; i++) {
-		const char *device = device_of(model_text(model, model->meta[i].key), &table->arena);
+		const char *key = model_text(model, model->meta[i].key);
+		const char *device = device_of(key, ".allocated_peak_bytes", &table->arena);
+		const char *reserved = device ? NULL : device_of(key, ".reserved_peak_bytes", &table->arena);
 
-		if (device && model->meta[i].process < model->processes_count)
+		if (model->meta[i].process >= model->processes_count)
+			continue;
+		if (device)
 			add_row(table, model, model->meta[i].process, device);
+		else if (reserved && !has_allocated(model, model->meta[i].process, reserved, &table->arena))
+			add_row(table, model, model->meta[i].process, reserved);
 	}
 	if (!table->row_count)
 		table->empty = "no totals of allocators were recorded: traces have them with profile_memory=True";

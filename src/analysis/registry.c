@@ -41,6 +41,8 @@ const struct analysis *const analyses[] = {
 	&analysis_memory_modules,
 	&analysis_memory_lines,
 	&analysis_memory_largest,
+	&analysis_memory_segments,
+	&analysis_memory_failures,
 	&analysis_memory_steps,
 	&analysis_memory_growth,
 	&analysis_operator_patterns,

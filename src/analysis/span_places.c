@@ -71,13 +71,13 @@ uint32_t span_module_of(const struct span_places *places, uint32_t track, uint32
 	return search_around(places, track, row, use_module);
 }
 
-uint32_t span_line_of(struct span_places *places, uint32_t track, uint32_t row)
+uint32_t span_line_of_stack(struct span_places *places, uint32_t stack)
 {
-	if (!places->model->stacks_count)
+	if (stack >= places->model->stacks_count)
 		return 0;
 	if (!places->user_frames)
 		places->user_frames = python_user_frames(places->model);
-	uint32_t frame = places->user_frames[search_around(places, track, row, span_stack)];
+	uint32_t frame = places->user_frames[stack];
 	const struct stack_node *node = &places->model->stacks[frame];
 	/* one line has several entries, by its callers */
 	uint64_t key = ((uint64_t)node->frame << 32 | node->line) * 0x9e3779b97f4a7c15u + node->file;
@@ -86,6 +86,12 @@ uint32_t span_line_of(struct span_places *places, uint32_t track, uint32_t row)
 	if (first == NUMBER_MAP_NONE)
 		number_map_set(&places->lines, key, first = frame);
 	return first;
+}
+
+uint32_t span_line_of(struct span_places *places, uint32_t track, uint32_t row)
+{
+	return places->model->stacks_count ? span_line_of_stack(places, search_around(places, track, row, span_stack))
+	                                   : 0;
 }
 
 const char *span_line_text(struct span_places *places, uint32_t line, struct arena *arena)

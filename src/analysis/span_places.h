@@ -31,6 +31,8 @@ void span_places_release(struct span_places *places);
 uint32_t span_module_of(const struct span_places *places, uint32_t track, uint32_t row); /* string: path; 0: none */
 /* The innermost line of the user's own program; one number for a line, whoever called it. */
 uint32_t span_line_of(struct span_places *places, uint32_t track, uint32_t row);
+/* The same of an index into model.stacks. */
+uint32_t span_line_of_stack(struct span_places *places, uint32_t stack);
 /* The innermost span of the track that is open at an instant; MODEL_NONE: none is. */
 uint32_t span_open_at(const struct model *model, uint32_t track, int64_t time_ns);
 const char *span_line_text(struct span_places *places, uint32_t line, struct arena *arena);

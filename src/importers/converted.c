@@ -48,6 +48,11 @@ static bool may_have_row(const struct converted *converted, uint32_t track, uint
 	                         : has_row(converted, track, row);
 }
 
+static bool may_have_stack(const struct converted *converted, uint32_t stack)
+{
+	return stack < converted->model->stacks_count + !converted->model->stacks_count;
+}
+
 /* Sums of two do not overflow. */
 static bool is_time(int64_t time_ns)
 {
@@ -93,8 +98,7 @@ static bool add_span(struct converted *converted, const void *bytes)
 	struct model *model = converted->model;
 	uint32_t number = converted->owner, i, p;
 	if (number >= model->tracks_count || span->kind >= SPAN_KIND_COUNT || span->dur_ns < 0 ||
-	    !is_time(span->start_ns) || !is_time(span->dur_ns) ||
-	    span->stack >= model->stacks_count + !model->stacks_count)
+	    !is_time(span->start_ns) || !is_time(span->dur_ns) || !may_have_stack(converted, span->stack))
 		return false;
 	uint32_t row = model_span_complete(model, number, span->start_ns, span->dur_ns, (enum span_kind)span->kind,
 	                                   span->name);
@@ -162,7 +166,7 @@ static bool add_memory(struct converted *converted, const void *bytes)
 {
 	const struct memory_event *event = bytes;
 	if (!has_process(converted, event->process) || !may_have_row(converted, event->track, event->row) ||
-	    !is_time(event->time_ns))
+	    !is_time(event->time_ns) || !may_have_stack(converted, event->stack))
 		return false;
 	model_add_memory(converted->model, event);
 	return true;
@@ -175,6 +179,15 @@ static bool add_owner(struct converted *converted, const void *bytes)
 	    !is_time(owner->time_ns))
 		return false;
 	model_add_owner(converted->model, owner);
+	return true;
+}
+
+static bool add_segment(struct converted *converted, const void *bytes)
+{
+	const struct memory_segment *segment = bytes;
+	if (!has_process(converted, segment->process) || !may_have_stack(converted, segment->stack))
+		return false;
+	model_add_segment(converted->model, segment);
 	return true;
 }
 
@@ -257,6 +270,7 @@ static bool (*const add_functions[MODEL_TABLE_END])(struct converted *, const vo
 	[MODEL_TABLE_MEMORY] = add_memory,     [MODEL_TABLE_OWNERS] = add_owner,  [MODEL_TABLE_MARKS] = add_mark,
 	[MODEL_TABLE_STACKS] = add_stack,      [MODEL_TABLE_ARGS] = add_arg,      [MODEL_TABLE_LINKS] = add_link,
 	[MODEL_TABLE_SAMPLES] = add_sample,    [MODEL_TABLE_META] = add_meta,     [MODEL_TABLE_LEDGER] = add_ledger,
+	[MODEL_TABLE_SEGMENTS] = add_segment,
 };
 
 /* ---- rows of any table ---- */

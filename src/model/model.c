@@ -55,6 +55,7 @@ void model_release(struct model *model)
 	storage_release(model->storage, model->series);
 	storage_release(model->storage, model->memory);
 	storage_release(model->storage, model->owners);
+	storage_release(model->storage, model->segments);
 	storage_release(model->storage, model->marks);
 	storage_release(model->storage, model->args);
 	storage_release(model->storage, model->links);
@@ -144,6 +145,12 @@ void model_add_owner(struct model *model, const struct memory_owner *owner)
 {
 	MODEL_ARRAY_GROW(model, owners);
 	model->owners[model->owners_count++] = *owner;
+}
+
+void model_add_segment(struct model *model, const struct memory_segment *segment)
+{
+	MODEL_ARRAY_GROW(model, segments);
+	model->segments[model->segments_count++] = *segment;
 }
 
 void model_add_mark(struct model *model, uint32_t track, int64_t time_ns, uint32_t name)

@@ -141,8 +141,9 @@ struct memory_event {
 	/* Filled by model_finish(), indexes, MODEL_NONE: none. Of a free: its allocation. Of an allocation: the event that
 	 * ended it, its free or the next allocation at the address, whose `ends` is it. */
 	uint32_t partner;
-	uint32_t ends;    /* allocation whose free was not seen */
-	int16_t device;   /* -1: host memory */
+	uint32_t ends;  /* allocation whose free was not seen */
+	uint32_t stack; /* index into model.stacks of the frame that asked for it, 0: that of the span, or not known */
+	int16_t device; /* -1: host memory */
 	uint8_t category; /* enum stepscope_memory, UNKNOWN until model_finish(); of a free: of the matching allocation */
 	bool is_free;
 	bool has_bytes;
@@ -157,6 +158,25 @@ struct memory_owner { /* somebody held memory at this moment */
 	uint32_t track;
 	int16_t device;
 	uint8_t category;
+};
+
+/* What an allocator has taken from a device in one piece, and how it is used at the end. Blocks tile it: those that are given out, those
+ * that are given back but still in use by the device (pending), and free ones. */
+struct memory_segment {
+	uint64_t address;
+	uint64_t bytes;
+	uint64_t active_bytes;       /* of blocks that are given out, rounded up as the allocator does */
+	uint64_t requested_bytes;    /* what was asked for of these */
+	uint64_t pending_bytes;      /* given back, not yet free */
+	uint64_t largest_free_bytes; /* of one free block */
+	uint64_t stream;
+	uint64_t pool; /* that may use it, 0: the common one */
+	uint32_t process;
+	uint32_t active_blocks, free_blocks;
+	uint32_t type;  /* string: "large", "small"; 0: not known */
+	uint32_t stack; /* who made the allocator take it, 0: not known */
+	int16_t device;
+	bool is_expandable;
 };
 
 /* Sums of 64-bit sizes, which a hostile or broken program may give, and what fits into a table or a trace. */
@@ -278,6 +298,7 @@ struct model {
 	MODEL_ARRAY(struct value_series *, series);
 	MODEL_ARRAY(struct memory_event, memory); /* by time within a process */
 	MODEL_ARRAY(struct memory_owner, owners); /* the same */
+	MODEL_ARRAY(struct memory_segment, segments);
 	MODEL_ARRAY(struct mark, marks);
 	MODEL_ARRAY(struct span_arg, args); /* by track, row */
 	MODEL_ARRAY(struct model_link, links);
@@ -330,6 +351,7 @@ void model_add_value(struct model *model, uint32_t process, uint32_t name, bool 
 struct model_step *model_add_step(struct model *model); /* valid until the next call */
 void model_add_memory(struct model *model, const struct memory_event *event);
 void model_add_owner(struct model *model, const struct memory_owner *owner);
+void model_add_segment(struct model *model, const struct memory_segment *segment);
 void model_add_mark(struct model *model, uint32_t track, int64_t time_ns, uint32_t name);
 void model_add_link(struct model *model, const struct model_link *link);
 uint32_t model_add_stack(struct model *model, uint32_t parent, uint32_t frame, uint32_t line);

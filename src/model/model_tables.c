@@ -73,13 +73,25 @@ static const struct model_field memory[] = {
 	FIELD(memory_event, time_ns),   FIELD(memory_event, address),  FIELD(memory_event, bytes),
 	FIELD(memory_event, process),   FIELD(memory_event, track),    FIELD(memory_event, row),
 	FIELD(memory_event, device),    FIELD(memory_event, category), FIELD(memory_event, is_free),
-	FIELD(memory_event, has_bytes), FIELD(memory_event, is_found), {0, 0, false, false},
+	FIELD(memory_event, has_bytes), FIELD(memory_event, is_found), FIELD(memory_event, stack),
+	{0, 0, false, false},
 };
 
 static const struct model_field owners[] = {
 	FIELD(memory_owner, time_ns),  FIELD(memory_owner, address), FIELD(memory_owner, bytes),
 	FIELD(memory_owner, process),  FIELD(memory_owner, track),   FIELD(memory_owner, device),
 	FIELD(memory_owner, category), {0, 0, false, false},
+};
+
+static const struct model_field segments[] = {
+	FIELD(memory_segment, address),       FIELD(memory_segment, bytes),
+	FIELD(memory_segment, active_bytes),  FIELD(memory_segment, requested_bytes),
+	FIELD(memory_segment, pending_bytes), FIELD(memory_segment, largest_free_bytes),
+	FIELD(memory_segment, stream),        FIELD(memory_segment, pool),
+	FIELD(memory_segment, process),       FIELD(memory_segment, active_blocks),
+	FIELD(memory_segment, free_blocks),   STRING(memory_segment, type),
+	FIELD(memory_segment, stack),         FIELD(memory_segment, device),
+	FIELD(memory_segment, is_expandable), {0, 0, false, false},
 };
 
 static const struct model_field marks[] = {FIELD(mark, time_ns),
@@ -137,6 +149,7 @@ static const struct {
 	[MODEL_TABLE_SAMPLES] = {samples, sizeof(struct sample)},
 	[MODEL_TABLE_META] = {meta, sizeof(struct model_meta)},
 	[MODEL_TABLE_LEDGER] = {ledger, sizeof(struct ledger_entry)},
+	[MODEL_TABLE_SEGMENTS] = {segments, sizeof(struct memory_segment)},
 };
 
 const struct model_field *model_table_fields(uint32_t table)

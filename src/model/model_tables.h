@@ -28,7 +28,8 @@ enum model_table_number {
 	MODEL_TABLE_SAMPLES = 14,
 	MODEL_TABLE_META = 15,
 	MODEL_TABLE_LEDGER = 16,
-	MODEL_TABLE_END = 17,
+	MODEL_TABLE_SEGMENTS = 17,
+	MODEL_TABLE_END = 18,
 };
 
 struct model_field {

@@ -233,6 +233,7 @@ static const struct query_column memory_columns[] = {
 	{"is_free", "INTEGER", "1: it was given back"},
 	{"category", "TEXT", "what it was for, as in memory"},
 	{"lifetime_ns", "INTEGER", "of an allocation: until it was given back"},
+	{"stack", "INTEGER", "who asked for it, as in frames; NULL: that of its span, or not known"},
 	{NULL, NULL, NULL},
 };
 
@@ -282,9 +283,61 @@ static void memory_cell(const struct query_source *source, uint32_t row, int col
 	case 8:
 		query_result_text(out, memory_category_name(event->category));
 		break;
-	default:
+	case 9:
 		memory_lifetime(model, event, out);
+		break;
+	default:
+		if (event->stack)
+			sqlite3_result_int64(out, event->stack);
 	}
+}
+
+/* ---- segments ---- */
+
+static const struct query_column segment_columns[] = {
+	{"process", "TEXT", "rank, or pid"},
+	{"device", "INTEGER", "which device"},
+	{"address", "INTEGER", "where it begins"},
+	{"bytes", "INTEGER", "its size"},
+	{"active_bytes", "INTEGER", "of blocks that the program has"},
+	{"requested_bytes", "INTEGER", "what it asked for of these"},
+	{"pending_bytes", "INTEGER", "of blocks that it gave back, while a stream may still use them"},
+	{"largest_free_bytes", "INTEGER", "largest free block"},
+	{"active_blocks", "INTEGER", "blocks that the program has"},
+	{"free_blocks", "INTEGER", "free blocks"},
+	{"stream", "INTEGER", "stream that may use it"},
+	{"pool", "INTEGER",
+         "0: the common one; else both numbers of a private pool, the first one in the upper 32 bits"},
+	{"type", "TEXT", "small or large"},
+	{"is_expandable", "INTEGER", "1: it grows and shrinks"},
+	{"stack", "INTEGER", "who made the allocator take it, as in frames"},
+	{NULL, NULL, NULL},
+};
+
+static uint32_t segment_count(const struct model *model)
+{
+	return model->segments_count;
+}
+
+static void segment_cell(const struct query_source *source, uint32_t row, int column, sqlite3_context *out)
+{
+	const struct model *model = source->query->report->model;
+	const struct memory_segment *segment = &model->segments[row];
+	const uint64_t numbers[] = {
+		[2] = segment->address,         [3] = segment->bytes,          [4] = segment->active_bytes,
+		[5] = segment->requested_bytes, [6] = segment->pending_bytes,  [7] = segment->largest_free_bytes,
+		[8] = segment->active_blocks,   [9] = segment->free_blocks,    [10] = segment->stream,
+		[11] = segment->pool,           [13] = segment->is_expandable, [14] = segment->stack,
+	};
+
+	if (column == 0)
+		result_process(source, segment->process, out);
+	else if (column == 1)
+		sqlite3_result_int(out, segment->device);
+	else if (column == 12)
+		query_result_string(out, model, segment->type);
+	else if (column != 14 || segment->stack)
+		sqlite3_result_int64(out, (sqlite3_int64)numbers[column]);
 }
 
 /* ---- counters and metrics ---- */
@@ -403,6 +456,7 @@ const struct query_array query_arrays[] = {
 	{"span_args", arg_columns, arg_count, arg_cell},
 	{"frames", frame_columns, frame_count, frame_cell},
 	{"memory_events", memory_columns, memory_count, memory_cell},
+	{"allocator_segments", segment_columns, segment_count, segment_cell},
 	{"series_values", value_columns, value_count, value_cell},
 	{"samples", sample_columns, sample_count, sample_cell},
 	{0},

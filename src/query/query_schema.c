@@ -15,6 +15,7 @@ const struct query_table query_model_tables[] = {
 	{"span_args", "what else is known of spans?"},
 	{"frames", "which frames of Python do the stacks of spans and samples have?"},
 	{"memory_events", "which memory was taken and given back, when?"},
+	{"allocator_segments", "which pieces of memory had allocators taken from devices?"},
 	{"series_values", "which values did counters and metrics have?"},
 	{"samples", "what was sampled?"},
 	{NULL, NULL},
