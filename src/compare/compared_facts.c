@@ -254,10 +254,45 @@ static void read_damage(struct compared_run *run, struct report *report)
 		compared_run_add_fact(run, FACT_RECORDING, COMPARED_DAMAGE, first);
 }
 
+/* ---- clocks ---- */
+
+/* A clock as it was, such as clocks.sm or cpu0.clock_hz; none that may be, nor why it is not higher. */
+static bool is_clock(const char *name)
+{
+	static const char *const others[] = {"max", "reason", "throttl", "default", "application", "limit", "set"};
+
+	if (!strcasestr(name, "clock"))
+		return false;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcasestr(name, others[i]))
+			return false;
+	return true;
+}
+
+/* Means over the run, each value with the same weight. */
+static void read_clocks(struct compared_run *run, struct report *report)
+{
+	const struct table *counters = report_table(report, "counters");
+	int name = table_find_column(counters, "name"), process = table_find_column(counters, "process");
+	double mean;
+
+	for (int row = 0; row < counters->row_count; row++) {
+		const char *text = table_get(counters, row, name)->text;
+
+		if (!is_clock(text) || !table_number(counters, row, table_find_column(counters, "mean"), &mean))
+			continue;
+		/* several processes have several devices */
+		if (compared_run_fact(run, text))
+			text = arena_printf(&run->arena, "%s of %s", text, table_get(counters, row, process)->text);
+		add_number(run, FACT_CLOCK, text, mean);
+	}
+}
+
 void compared_read_facts(struct compared_run *run, struct report *report)
 {
 	read_damage(run, report);
 	read_amounts(run, report);
 	read_noted(run, report->model);
 	read_shapes(run, report);
+	read_clocks(run, report);
 }

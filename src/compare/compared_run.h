@@ -35,6 +35,7 @@ enum fact_kind {
 	FACT_SOFTWARE,
 	FACT_SETTINGS,  /* of the program: explains a difference, does not forbid the comparison */
 	FACT_RECORDING, /* what was recorded, and how */
+	FACT_CLOCK,     /* of devices and processors, mean over the run: explains a difference */
 };
 
 /* Name of the fact that the input is damaged or lacks events; its value says how. Absent: it is whole. */

@@ -353,6 +353,25 @@ static void add_level(struct table *table, struct compared_sides *sides, const c
 	free(level.rows);
 }
 
+static bool knows_clocks(const struct compared_run *run)
+{
+	for (size_t i = 0; i < run->facts_count; i++)
+		if (run->facts[i].kind == FACT_CLOCK)
+			return true;
+	return false;
+}
+
+/* Of kernels that are slower; NULL: both sides tell how fast their devices ran (the table `differences`), or have none. */
+static const char *clock_note(const struct compared_sides *sides)
+{
+	const struct compared_run *base = &sides->runs[SIDE_BASE][0], *new = &sides->runs[SIDE_NEW][0];
+
+	if (!compared_run_fact(base, "devices") || !compared_run_fact(new, "devices") ||
+	    (knows_clocks(base) && knows_clocks(new)))
+		return NULL;
+	return "clocks of the devices are not known on both sides: a lower one cannot be told from slower kernels";
+}
+
 void comparison_add_contributions(struct table *table, struct compared_sides *sides)
 {
 	table_init(table, "contributions", "Where the difference comes from",
@@ -360,6 +379,7 @@ void comparison_add_contributions(struct table *table, struct compared_sides *si
 	table_columns(table, columns, CONTRIBUTION_COLUMNS);
 	for (size_t i = 0; i < LEVELS; i++)
 		add_level(table, sides, levels[i]);
+	table->note = clock_note(sides);
 	if (!table->row_count)
 		table->empty = "neither phases nor operators were recorded on both sides";
 }

@@ -11,17 +11,18 @@
 #include <string.h>
 
 #define SAME_AMOUNT 0.01 /* tokens per step that differ by less */
+#define SAME_CLOCK 0.02  /* clocks that differ by less */
 #define LISTED 4
 #define MOST_IN_COMMON 0.02 /* of the time of operators, in two programs that have nothing to do with each other */
 
-static const char *const kind_names[] = {"work", "hardware", "software", "settings", "recording"};
+static const char *const kind_names[] = {"work", "hardware", "software", "settings", "recording", "clock"};
 
 static const struct table_column columns[DIFFERENCE_COLUMNS] = {
 	[DIFFERENCE_KIND] = {.name = "kind",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,
                              .definition = "work (what a step has to do), hardware, software, settings (of the program), "
-                                           "recording"},
+                                           "recording, clock (mean over the run)"},
 	[DIFFERENCE_FACT] = {.name = "fact", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what is different"},
 	[DIFFERENCE_BASE] = {.name = "base", .type = TABLE_TEXT, .definition = "of the base; all values of its runs"},
 	[DIFFERENCE_NEW] = {.name = "new", .type = TABLE_TEXT, .definition = "of the new side"},
@@ -143,6 +144,8 @@ static const char *meaning_of(const struct compared_fact *fact, const struct amo
 		return "not the same software";
 	case FACT_SETTINGS:
 		return "the program was told otherwise";
+	case FACT_CLOCK:
+		return "what computes takes another time, whatever the program does";
 	default:
 		return "recorded in another way";
 	}
@@ -230,6 +233,14 @@ static void add_foreign(struct table *table, struct compared_sides *sides, const
 	sides->wants_amount &= amounts->is_known;
 }
 
+/* By how much numbers differ that count as the same. */
+static double same_within(const struct compared_fact *fact)
+{
+	if (fact->kind == FACT_CLOCK)
+		return SAME_CLOCK;
+	return fact->kind == FACT_WORK && strstr(fact->name, " per step") ? SAME_AMOUNT : 0;
+}
+
 static void add_row(struct table *table, struct compared_sides *sides, const struct compared_fact *fact,
                     const struct amounts *amounts)
 {
@@ -242,8 +253,7 @@ static void add_row(struct table *table, struct compared_sides *sides, const str
 	if (!base || !new || !strcmp(base, new))
 		return;
 	is_numeric = is_number_pair(base, new, &factor);
-	if (is_numeric &&
-	    fabs(factor - 1) <= (fact->kind == FACT_WORK && strstr(fact->name, " per step") ? SAME_AMOUNT : 0))
+	if (is_numeric && fabs(factor - 1) <= same_within(fact))
 		return;
 	row = table_row(table);
 	table_set_text(table, row, DIFFERENCE_KIND, kind_names[fact->kind]);
@@ -255,7 +265,12 @@ static void add_row(struct table *table, struct compared_sides *sides, const str
 	else
 		table_set_missing(table, row, DIFFERENCE_RATIO, "not a number");
 	table_set_bool(table, row, DIFFERENCE_MATTERS, matters);
-	table_set_text(table, row, DIFFERENCE_MEANING, meaning_of(fact, amounts));
+	if (fact->kind == FACT_CLOCK && factor > 0)
+		table_set_text(table, row, DIFFERENCE_MEANING,
+		               arena_printf(&table->arena, "by that alone what computes may take %.2f times as long",
+		                            1 / factor));
+	else
+		table_set_text(table, row, DIFFERENCE_MEANING, meaning_of(fact, amounts));
 	sides->is_comparable &= !matters;
 	if (fact->kind != FACT_WORK || (is_amount(fact->name) && amounts->is_known))
 		return;
@@ -295,7 +310,7 @@ void comparison_add_differences(struct table *table, struct compared_sides *side
 	amounts = find_amounts(sides, &table->arena);
 	sides->is_comparable = true;
 	sides->is_same_work = true;
-	for (int kind = FACT_WORK; kind <= FACT_RECORDING; kind++)
+	for (int kind = FACT_WORK; kind <= FACT_CLOCK; kind++)
 		for (size_t i = 0; i < first->facts_count; i++)
 			if ((int)first->facts[i].kind == kind)
 				add_row(table, sides, &first->facts[i], &amounts);

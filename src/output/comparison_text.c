@@ -194,6 +194,8 @@ static void add_level(struct buffer *out, const struct table *contributions, int
 		hidden++;
 		hidden_ns += table_get(contributions, row, CONTRIBUTION_DELTA)->d;
 	}
+	if (!strcmp(table_text(contributions, first, CONTRIBUTION_LEVEL), "kernel"))
+		view.note = contributions->note;
 	if (view.row_count) {
 		buffer_add_text(out, "\n");
 		text_heading(out, "Difference by ", style);

@@ -13,7 +13,7 @@
 
 static const char *const kinds[] = {
 	[FACT_WORK] = "work",         [FACT_HARDWARE] = "hardware",   [FACT_SOFTWARE] = "software",
-	[FACT_SETTINGS] = "settings", [FACT_RECORDING] = "recording",
+	[FACT_SETTINGS] = "settings", [FACT_RECORDING] = "recording", [FACT_CLOCK] = "clock",
 };
 
 #define KIND_COUNT (int)(sizeof(kinds) / sizeof(kinds[0]))

@@ -117,6 +117,13 @@ def no_operators():
     return trace
 
 
+def clocks(**counters):
+    trace = busy()
+    for name, value in counters.items():
+        trace.events += [{"ph": "C", "name": name.replace("__", "."), "pid": 100, "tid": 1, "ts": ts, "args": {"": value}} for ts in (0, 900)]
+    return trace
+
+
 def memory(share):
     trace = busy()
     size = int(H100["totalGlobalMem"] * share)
@@ -189,6 +196,8 @@ RULES = {
     "SS603": ((lambda: wrapped("DataParallel.forward", 2), "2 devices"), lambda: wrapped("DataParallel.forward"), operators_only),
     "SS604": ((lambda: wrapped("DistributedDataParallel.forward", distributedInfo=GLOO), "DistributedDataParallel"),
               lambda: wrapped("DistributedDataParallel.forward", distributedInfo=NCCL), QWEN),
+    "SS805": ((lambda: clocks(gpu0__clocks__sm=1485, gpu0__clocks__max__sm=1980), "75.0 %"),
+              lambda: clocks(gpu0__clocks__sm=1965, gpu0__clocks__max__sm=1980, gpu0__clocks_event_reasons__sw_power_cap=0), QWEN),
     "SS902": ((lambda: steps([9000] + [1000] * 9), "9.000 ms, the median step 1.000 ms"), lambda: steps([1000] * 9), lambda: steps([1000])),
     "SS605": ((lambda: batch_norms(50), "25 in each step"), lambda: batch_norms(30), operators_only),
 }
@@ -287,6 +296,12 @@ def test_an_impossible_occupancy_is_not_measured(tmp_path):
     done = subprocess.run([STEPSCOPE, "query", "--csv", trace.write(tmp_path / "made.json"), "SELECT occupancy_ratio FROM kernels WHERE "
                            "kernel = 'resident_kernel'"], check=True, capture_output=True, text=True, timeout=60)
     assert done.stdout.split("\n")[1] == ""
+
+
+def test_a_clock_that_is_held_down_says_by_what(tmp_path):
+    held = {"gpu0__clocks_event_reasons__hw_thermal_slowdown": 1, "gpu0__clocks_event_reasons__gpu_idle": 1}
+    found, = [finding for finding in diagnose(tmp_path, lambda: clocks(**held))["findings"] if finding["rule"] == "SS805"]
+    assert "hw_thermal_slowdown" in found["where"] and "100.0 % of the time" in found["evidence"]
 
 
 def test_D07_no_memory_problem_without_evidence(tmp_path):
