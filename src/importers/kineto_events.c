@@ -76,6 +76,13 @@ static uint32_t name_of(const struct taken *taken, enum span_kind kind)
 	return string ? string : intern_add(&taken->import->model->strings, "(no name)");
 }
 
+/* The letter of "ph"; 0: none, or more than one. */
+static char phase_of(const struct kineto_event *event)
+{
+	const struct kineto_value *phase = &event->fields[EVENT_PH];
+	return phase->type == VALUE_STRING && phase->length == 1 ? phase->at[0] : '\0';
+}
+
 /* Where times are equal: PyTorch counts its events as they begin. */
 static uint32_t order_of(const struct taken *taken, struct staged_span *span)
 {
@@ -85,7 +92,8 @@ static uint32_t order_of(const struct taken *taken, struct staged_span *span)
 		span->flags |= STAGED_HAS_NUMBER;
 		return (uint32_t)number;
 	}
-	if (taken->event->fields[EVENT_CAT].type == VALUE_NONE) /* nothing but the place in the file */
+	bool is_async = kineto_is_async(phase_of(taken->event));
+	if (taken->event->fields[EVENT_CAT].type == VALUE_NONE && !is_async) /* nothing but the place in the file */
 		return (uint32_t)taken->import->event_count;
 	return taken->import->model->strings.entries[span->name].hash;
 }
@@ -187,7 +195,7 @@ static void take_memory(const struct taken *taken)
 	const struct kineto_value *known = taken->event->known;
 	struct kineto_stage *stage = &taken->import->stage;
 	int64_t bytes = 0, device = -1, type = 0;
-	uint64_t address = 0;
+	uint64_t address = 0, number = 0;
 	struct memory_event memory = {.time_ns = taken->time_ns, .track = taken->track};
 	memory.has_bytes = kineto_integer(&known[ARG_BYTES], &bytes) && bytes != INT64_MIN;
 	kineto_integer(&known[ARG_DEVICE_ID], &device);
@@ -198,6 +206,8 @@ static void take_memory(const struct taken *taken)
 	if (!kineto_unsigned(&known[ARG_ADDRESS], &address))
 		taken->import->without_address++;
 	memory.address = address;
+	kineto_unsigned(&known[ARG_EVENT_INDEX], &number);
+	memory.partner = (uint32_t)number;
 	memory.category = memory_category(&known[ARG_CATEGORY]);
 	kineto_take_totals(taken->import, memory.device, known);
 	STAGE_ARRAY_GROW(stage, memory);
@@ -307,13 +317,6 @@ static void take_flow(const struct taken *taken, bool is_to)
 }
 
 /* ---- all of them ---- */
-
-/* The letter of "ph"; 0: none, or more than one. */
-static char phase_of(const struct kineto_event *event)
-{
-	const struct kineto_value *phase = &event->fields[EVENT_PH];
-	return phase->type == VALUE_STRING && phase->length == 1 ? phase->at[0] : '\0';
-}
 
 static void take_timed(const struct taken *taken, char phase)
 {

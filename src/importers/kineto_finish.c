@@ -267,6 +267,7 @@ static void deliver_memory(struct finish *finish)
 		event.time_ns = spots[i].time_ns;
 		event.track = spots[i].track;
 		event.row = spots[i].row;
+		event.partner = 0;
 		model_add_memory(finish->model, &event);
 	}
 	storage_release(stage->storage, spots);
@@ -311,6 +312,7 @@ void kineto_finish(struct kineto_import *import)
 	kineto_infer(import, finish.kinds);
 	put_in_order(&finish);
 	deliver_tracks(&finish);
+	kineto_sort_memory(&import->stage);
 	kineto_find_addresses(import);
 	deliver_memory(&finish);
 	kineto_deliver_totals(import);

@@ -92,7 +92,9 @@ void kineto_infer(struct kineto_import *import, const uint8_t *kinds);
 /* kineto_flows.c: after the spans they are between. */
 void kineto_deliver_flows(struct kineto_import *import, int64_t shift_ns);
 
-/* kineto_memory.c: addresses for allocations that have none. */
+/* kineto_memory.c: by time, before addresses are found. */
+void kineto_sort_memory(struct kineto_stage *stage);
+/* Addresses for allocations that have none. */
 void kineto_find_addresses(struct kineto_import *import);
 /* What the allocator of a device (-1: of the host) says it has in all, also from before the trace: the most of it is a fact. */
 void kineto_take_totals(struct kineto_import *import, int device, const struct kineto_value *known);

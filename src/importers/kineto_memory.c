@@ -26,10 +26,23 @@ struct addresses {
 	uint64_t next;
 };
 
-static int compare_times(const void *left, const void *right)
+/* Where times are equal: the writer's number (partner), and only where it has none the place in the file. */
+static int compare_events(const void *left, const void *right)
 {
 	const struct memory_event *a = left, *b = right;
-	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	return (a->partner > b->partner) - (a->partner < b->partner);
+}
+
+void kineto_sort_memory(struct kineto_stage *stage)
+{
+	uint32_t i = 1;
+	while (i < stage->memory_count && compare_events(&stage->memory[i - 1], &stage->memory[i]) <= 0)
+		i++;
+	if (i < stage->memory_count)
+		merge_sort_in(stage->storage, stage->memory, stage->memory_count, sizeof *stage->memory,
+		              compare_events);
 }
 
 static uint64_t address_of(struct addresses *addresses, const struct memory_event *event)
@@ -57,7 +70,6 @@ void kineto_find_addresses(struct kineto_import *import)
 	struct addresses addresses = {0};
 	if (!import->without_address)
 		return;
-	merge_sort_in(stage->storage, stage->memory, stage->memory_count, sizeof *stage->memory, compare_times);
 	addresses.list = storage_resize(stage->storage, NULL, stage->memory_count + 1, sizeof *addresses.list);
 	for (uint32_t i = 0; i < stage->memory_count; i++)
 		if (!stage->memory[i].address)

@@ -94,7 +94,7 @@ struct kineto_stage {
 	STAGE_ARRAY(struct staged_track, tracks);
 	STAGE_ARRAY(struct staged_extra, extras);
 	STAGE_ARRAY(struct span_arg, args);       /* track, row unused */
-	STAGE_ARRAY(struct memory_event, memory); /* track: of the stage */
+	STAGE_ARRAY(struct memory_event, memory); /* track: of the stage; partner: the writer's number, 0: none */
 	STAGE_ARRAY(struct staged_flow, flows);
 	STAGE_ARRAY(struct staged_async, asyncs);
 	STAGE_ARRAY(struct staged_mark, marks);

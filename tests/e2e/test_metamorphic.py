@@ -43,6 +43,10 @@ FOUND = {
                                       span("cudaLaunchKernel", 15, 4, "cuda_runtime", "", "", correlation=8)],
     "a stream below 0": [span("k", 1, 5, "kernel", 0, -1, device=0, stream=7)],
     "more bytes than there are": [span("Memset", 1, 5, "gpu_memset", 0, 7, device=0, stream=7, bytes=1e300)],
+    "a block that is released and taken again at once":
+        [{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 5,
+          "args": {"Bytes": size, "Addr": 4096, "Device Id": 0, "Device Type": 1, "Ev Idx": number}} for size, number in ((-8, 1), (8, 2), (-8, 3))],
+    "begun at once, without a category": [span("a", 1, 9)] + [{"ph": "b", "name": name, "pid": 3, "tid": 0, "ts": 2, "id": 1} for name in "xy"],
     "what a terminal obeys": [span("\x1b]52;c;x\x07", 1)],
 }
 
