@@ -6,6 +6,7 @@
 #include "base/pickle_read.h"
 
 #include "base/memory.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -395,7 +396,11 @@ static enum next run_text(struct pickle *pickle)
 	bool is_whole = get_long(pickle, length, text, kept);
 	enum next next = IS_CUT;
 	if (is_whole) {
-		uint32_t before = pickle->texts.count, number = intern_add_n(&pickle->texts, text, kept);
+		uint32_t before = pickle->texts.count;
+		buffer_clear(&pickle->text);
+		pickle->odd_texts += !utf8_append_valid(&pickle->text, text,
+		                                        kept < length ? utf8_cut(text, kept, kept - 4) : kept);
+		uint32_t number = intern_add_n(&pickle->texts, pickle->text.data, pickle->text.length);
 		pickle->used_bytes += pickle->texts.count > before ? kept + 64 : 0;
 		pickle->cut_texts += kept < length;
 		next = is_too_large(pickle) ? IS_TOO_LARGE
@@ -654,6 +659,7 @@ void pickle_init(struct pickle *pickle, struct pickle_client client)
 {
 	*pickle = (struct pickle){.client = client};
 	intern_init(&pickle->texts);
+	buffer_init(&pickle->text, 4 * TEXT_BYTES);
 }
 
 void pickle_release(struct pickle *pickle)
@@ -666,5 +672,6 @@ void pickle_release(struct pickle *pickle)
 	free(pickle->memo);
 	free(pickle->window);
 	intern_release(&pickle->texts);
+	buffer_release(&pickle->text);
 	*pickle = (struct pickle){0};
 }

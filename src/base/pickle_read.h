@@ -21,6 +21,7 @@
 #ifndef BASE_PICKLE_READ_H
 #define BASE_PICKLE_READ_H
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/input_stream.h"
 #include "base/intern.h"
@@ -95,6 +96,7 @@ struct pickle {
 	uint64_t *memo; /* type << 32 | number; 0: none */
 	uint32_t memo_count, memo_capacity;
 	uint64_t used_bytes;
+	struct buffer text;
 	/* the file */
 	struct input_stream *input;
 	uint8_t *window;
@@ -107,7 +109,7 @@ struct pickle {
 	uint64_t offset; /* of the opcode that is read: where it ended */
 	uint8_t opcode;
 	uint8_t protocol;
-	uint64_t cut_texts, refused_items;
+	uint64_t cut_texts, odd_texts, refused_items; /* odd: no UTF-8, where U+FFFD stands now */
 };
 
 void pickle_init(struct pickle *pickle, struct pickle_client client);

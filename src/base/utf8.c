@@ -4,6 +4,8 @@
  */
 #include "base/utf8.h"
 
+#include "base/buffer.h"
+
 #include <stdbool.h>
 
 static bool is_within(char byte, unsigned low, unsigned high)
@@ -74,4 +76,21 @@ size_t utf8_encode(char *out, uint32_t character)
 	out[2] = (char)(0x80 | (character >> 6 & 0x3f));
 	out[3] = (char)(0x80 | (character & 0x3f));
 	return 4;
+}
+
+bool utf8_append_valid(struct buffer *out, const char *text, size_t length)
+{
+	bool is_valid = true;
+	for (size_t at = 0, end = 0; at < length; at = end) {
+		size_t bytes = 0;
+		while (end < length && (bytes = utf8_length(text + end, length - end)) != 0)
+			end += bytes;
+		buffer_add(out, text + at, end - at);
+		if (end == length)
+			break;
+		is_valid = false;
+		buffer_add_text(out, UTF8_REPLACEMENT);
+		end++;
+	}
+	return is_valid;
 }

@@ -5,6 +5,7 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,5 +26,10 @@ static inline size_t utf8_cut(const char *text, size_t length, size_t most)
 /* Writes the character into out (4 bytes large) and returns its length. Surrogates and numbers beyond U+10FFFF are
  * written as U+FFFD. */
 size_t utf8_encode(char *out, uint32_t character);
+
+struct buffer;
+
+/* Appends the text, with UTF8_REPLACEMENT for every byte that is not valid. True: there was none. */
+bool utf8_append_valid(struct buffer *out, const char *text, size_t length);
 
 #endif

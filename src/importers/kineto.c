@@ -185,7 +185,7 @@ static enum status load_file(const char *path, const struct stat *info, struct m
 	return status;
 }
 
-static enum status check_steps(const struct model *model, const struct model_filter *filter, struct error *err)
+enum status kineto_check_steps(const struct model *model, const struct model_filter *filter, struct error *err)
 {
 	int64_t lowest = INT64_MAX, highest = INT64_MIN;
 	if (!filter || !filter->has_steps)
@@ -216,14 +216,14 @@ static enum status load(const char *path, const struct model_filter *filter, str
 		status = kineto_load_archive(path, NULL, model, err);
 	else
 		status = load_file(path, is_file ? &info : NULL, model, err);
-	return status ? status : check_steps(model, filter, err);
+	return status ? status : kineto_check_steps(model, filter, err);
 }
 
 static enum status load_set(const char *const *paths, uint32_t count, const struct model_filter *filter,
                             struct model *model, struct error *err)
 {
 	enum status status = kineto_load_files(paths, count, model, err);
-	return status ? status : check_steps(model, filter, err);
+	return status ? status : kineto_check_steps(model, filter, err);
 }
 
 const struct importer importer_kineto = {

@@ -109,10 +109,13 @@ static uint32_t add_process(struct finish *finish, const struct staged_track *tr
 	return number;
 }
 
-/* The main one, unless the name of the device's row says another. */
+/* The main one, unless the file or the name of the device's row says another. */
 static uint32_t process_of_device(const struct finish *finish, const struct staged_track *track)
 {
 	const char *name;
+	uint32_t owner = track->has_owner ? find_process(finish, track->owner_pid) : NO_PROCESS;
+	if (owner != NO_PROCESS)
+		return owner;
 	int32_t rank = rank_of_name(finish, process_facts(finish, track), &name);
 	uint32_t found = rank < 0 ? NUMBER_MAP_NONE : number_map_find(&finish->by_rank, (uint64_t)rank);
 	return found == NUMBER_MAP_NONE ? finish->main_process : found;

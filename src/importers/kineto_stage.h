@@ -47,8 +47,10 @@ struct staged_track {
 	bool has_sort;
 	bool is_device; /* a device's work was seen on it */
 	bool has_steps;
-	bool has_lost_time;                /* an event of a device at the time 0 */
-	int32_t device;                    /* -1: not known */
+	bool has_lost_time; /* an event of a device at the time 0 */
+	int32_t device;     /* -1: not known */
+	bool has_owner;     /* of a device's track: the process is known */
+	int64_t owner_pid;
 	uint32_t process;                  /* of the model */
 	uint32_t first_track, track_count; /* of the model: its lanes; filled by kineto_deliver() */
 };

@@ -10,6 +10,15 @@
 #include <stepscope/format.h>
 #include <string.h>
 
+/* What the name ends with: "ProfilerStep#12", "step 12" of NVTX. */
+static int64_t number_of(const char *name, int64_t *next)
+{
+	size_t length = strlen(name);
+	while (length && name[length - 1] >= '0' && name[length - 1] <= '9')
+		length--;
+	return name[length] ? strtoll(name + length, NULL, 10) : (*next)++;
+}
+
 /* *next: the number of the next one that has none. */
 static void add_step(struct kineto_import *import, uint32_t number, uint32_t row, int64_t *next)
 {
@@ -23,7 +32,7 @@ static void add_step(struct kineto_import *import, uint32_t number, uint32_t row
 	step->track = number;
 	step->row = row;
 	step->is_inferred = chunk->flags[i] & SPAN_IS_INFERRED;
-	step->number = strncmp(name, "ProfilerStep#", 13) == 0 ? strtoll(name + 13, NULL, 10) : (*next)++;
+	step->number = step->is_inferred && strncmp(name, "ProfilerStep#", 13) != 0 ? (*next)++ : number_of(name, next);
 	step->start_ns = chunk->start_ns[i];
 	step->end_ns = chunk->start_ns[i] + chunk->dur_ns[i];
 	step->is_open = chunk->flags[i] & (SPAN_IS_OPEN | SPAN_END_IS_LOST);

@@ -12,13 +12,13 @@
 #include "importers/importer.h"
 
 extern const struct importer importer_recording, importer_kineto, importer_converted, importer_folded,
-	importer_speedscope, importer_snapshot;
+	importer_speedscope, importer_snapshot, importer_nsys;
 
 const struct importer *const importers[] = {
 	&importer_speedscope, /* before other JSON */
 	&importer_kineto,     /* before recordings, which take every other directory */
 	&importer_converted,  /* looks like a file of those */
-	&importer_snapshot,   &importer_recording, &importer_folded, NULL,
+	&importer_nsys,       &importer_snapshot, &importer_recording, &importer_folded, NULL,
 };
 
 /* Standard input or a pipe can be read once only, so nobody looks at it first: it is a trace or an error. */

@@ -32,6 +32,7 @@ static const struct {
 	[SNAPSHOT_ITEMS] = {LEDGER_REPAIRED,
                             "values in lists or dictionaries where nothing like them belongs were left out"},
 	[SNAPSHOT_TEXTS] = {LEDGER_REPAIRED, "texts longer than 1 MiB were cut"},
+	[SNAPSHOT_ODD_TEXTS] = {LEDGER_REPAIRED, "texts that are no UTF-8"},
 	[SNAPSHOT_ORDER] = {LEDGER_CLOCK, "events are earlier than the one before them: they count as at its time"},
 	[SNAPSHOT_NOTES] = {LEDGER_REPAIRED, "annotations without a begin, a name or a time were left out"},
 };
@@ -87,6 +88,8 @@ static void note_reading(struct snapshot *snapshot)
 		snapshot_repair(snapshot, SNAPSHOT_MALFORMED, 1);
 	if (pickle->cut_texts)
 		snapshot_repair(snapshot, SNAPSHOT_TEXTS, pickle->cut_texts);
+	if (pickle->odd_texts)
+		snapshot_repair(snapshot, SNAPSHOT_ODD_TEXTS, pickle->odd_texts);
 	if (pickle->refused_items)
 		snapshot_repair(snapshot, SNAPSHOT_ITEMS, pickle->refused_items);
 }

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exports of Nsight Systems: what is in the tables is in ours, and a database that means harm gets nothing but read."""
+import json
+import os
+import random
+import sqlite3
+import subprocess
+
+import made_nsys
+import pytest
+
+
+def stepscope(*arguments, **how):
+    return subprocess.run([os.environ["STEPSCOPE"], *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False, **how)
+
+
+def query(path, sql):
+    done = stepscope("query", path, sql, "--json")
+    assert done.returncode == 0, done.stderr
+    return [list(row.values()) for row in json.loads(done.stdout)["rows"]]
+
+
+def ledger(path):
+    done = stepscope("report", path, "--table", "ledger", "--csv")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module", name="export")
+def fixture_export(tmp_path_factory):
+    return made_nsys.write(str(tmp_path_factory.mktemp("nsys") / "a name that says nothing"))
+
+
+@pytest.mark.parametrize("kind, tables", [("kernel", ("KERNEL", "GRAPH_TRACE")), ("memcpy", ("MEMCPY",)), ("memset", ("MEMSET",)), ("sync", ("SYNCHRONIZATION",)),
+                                          ("runtime", ("RUNTIME",)), ("overhead", ("OVERHEAD",))])
+def test_rows_and_times_are_those_of_the_export(export, kind, tables):
+    with sqlite3.connect(f"file:{export}?mode=ro", uri=True) as database:
+        want = [database.execute(f"SELECT count(*), sum(end - start), min(start) FROM CUPTI_ACTIVITY_KIND_{table}").fetchone() for table in tables]
+    found = query(export, f"SELECT count(*), sum(dur_ns) FROM spans WHERE kind = '{kind}'")
+    assert found == [[sum(row[0] for row in want), sum(row[1] for row in want)]]
+
+
+def test_processes_have_their_own_devices_and_steps(export):
+    assert query(export, "SELECT DISTINCT process, device FROM tracks WHERE kind = 'device' ORDER BY device") == [["pid 111", 0], ["pid 112", 1]]
+    assert query(export, "SELECT process, step FROM steps ORDER BY process, step") == [[f"pid {pid}", step] for pid in (111, 112) for step in range(10, 14)]
+    assert query(export, "SELECT sum(work_count) FROM launches") == [[40]]
+    assert query(export, "SELECT total_ns, calls FROM kernels WHERE kernel = 'CUDA graph 3'") == [[64_000, 8]]
+    assert "their launches are not in the trace" not in ledger(export)
+
+
+def test_what_is_not_read_or_not_there_is_said(export, tmp_path):
+    text = ledger(export)
+    assert "OSRT_API" in text and "--cuda-graph-trace=node" in text and "Not all events were collected." in text
+    path = made_nsys.write(str(tmp_path / "x"), without=("NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_RUNTIME", "TARGET_INFO_GPU", "StringIds"))
+    text = ledger(path)
+    assert "no ranges of NVTX" in text and "no calls of the runtime" in text and "no names" in text
+    assert query(path, "SELECT count(*) FROM spans WHERE kind = 'kernel'") == [[24]]
+    path = made_nsys.write(str(tmp_path / "y"), more="ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN start TO begin; ALTER TABLE NVTX_EVENTS DROP COLUMN text;")
+    assert "no column 'start'" in ledger(path)
+
+
+def test_rows_that_cannot_be_are_left_out_and_counted(tmp_path):
+    path = made_nsys.write(str(tmp_path / "x"), more="""INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES
+        ('soon', 5, 0, 1, 7, 1, 0, 105, 106, 1, 1, 1, 1, 1, 1, 1, 0, 0, NULL), (9223372036854775807, 5, 0, 1, 7, 1, 0, 105, 106, 1, 1, 1, 1, 1, 1, 1, 0, 0, NULL),
+        (7, 5, 99999, 1, -4, -1, -1, 'x', 99999, -1, -1, 1, 1, 1, 1, 1, -1, 0, NULL);""")
+    text = ledger(path)
+    assert "rows without a time" in text and ",2," in text and "rows without an end" in text
+    assert stepscope("report", path, "--strict").returncode == 1
+
+
+@pytest.mark.parametrize("harm", [
+    "DROP TABLE NVTX_EVENTS; CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS start, n AS end, 59 AS eventType FROM r;",
+    "CREATE TRIGGER t AFTER INSERT ON StringIds BEGIN DELETE FROM StringIds; END;",
+    "ALTER TABLE NVTX_EVENTS RENAME COLUMN text TO text_; ALTER TABLE NVTX_EVENTS ADD COLUMN text AS (hex(zeroblob(1000000000)));",
+    "DROP TABLE NVTX_EVENTS; CREATE VIRTUAL TABLE NVTX_EVENTS USING fts4(start, end, eventType);",
+    "CREATE TABLE [x'; DROP TABLE StringIds; --] (a);",
+], ids=["view", "trigger", "generated", "virtual", "name"])
+def test_a_schema_that_means_harm_does_none(tmp_path, harm):
+    path = made_nsys.write(str(tmp_path / "x"), more=harm)
+    before = (tmp_path / "x").read_bytes()
+    done = stepscope("report", path)
+    assert done.returncode == 0, done.stderr
+    assert "ncclDevKernel" in stepscope("report", path, "--table", "kernels", "--csv").stdout
+    assert (tmp_path / "x").read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+def test_damaged_files_give_what_can_be_read_or_an_error(tmp_path):
+    whole = (open(made_nsys.write(str(tmp_path / "whole"), steps=20), "rb")).read()
+    chance = random.Random(7)
+    found = set()
+    for turn in range(60):
+        data = bytearray(whole[: len(whole) * (turn % 6 + 1) // 6])
+        for _ in range(turn % 5 * 10 + 1):
+            data[chance.randrange(16, len(data))] = chance.randrange(256)
+        (tmp_path / "x").write_bytes(data)
+        done = stepscope("report", tmp_path / "x")
+        assert done.returncode in (0, 3), (done.returncode, done.stderr)
+        assert (done.stdout == "") == (done.returncode == 3)
+        found.add(done.returncode)
+    assert found == {0, 3}
+
+
+def test_other_databases_are_no_exports(tmp_path):
+    with sqlite3.connect(tmp_path / "x") as database:
+        database.execute("CREATE TABLE t (a)")
+    done = stepscope("report", tmp_path / "x")
+    assert done.returncode == 3 and "no export of nsys" in done.stderr
+    (tmp_path / "y").write_bytes(b"SQLite format 3\0" + bytes(200))
+    done = stepscope("report", tmp_path / "y")
+    assert done.returncode == 3 and done.stdout == ""
+
+
+def test_a_converted_export_has_the_same_report(export, tmp_path):
+    os.chdir(tmp_path)
+    os.symlink(export, "run")
+    assert stepscope("convert", "run", "again.ssr").returncode == 0
+    first, second = stepscope("report", "run").stdout, stepscope("report", "again.ssr").stdout
+    assert first.replace("again.ssr", "run") == second.replace("again.ssr", "run")
+    assert stepscope("diagnose", "run").returncode in (0, 1)
