@@ -256,24 +256,54 @@ static enum member next_key(struct scanner *scanner, struct kineto_value *key, b
 	return MEMBER_KEY;
 }
 
-/* The nth key of an event's args. */
-static enum kineto_key find_key(struct kineto_event *event, const struct kineto_value *key, uint32_t number)
+/* Keeps what was read from `at` on as the gap that it is. */
+static void remember(struct scanner *scanner, const char *at, const struct kineto_value *key, struct kineto_gap *gap)
 {
-	if (number >= KINETO_GUESSES || key->length > KINETO_GUESS_BYTES)
-		return kineto_key_of(key->at, key->length);
-	struct kineto_guess *guess = &event->guesses[number];
-	if (guess->length != key->length || memcmp(guess->text, key->at, key->length) != 0) {
-		guess->length = (uint8_t)key->length;
-		guess->key = (uint8_t)kineto_key_of(key->at, key->length);
-		memcpy(guess->text, key->at, key->length);
+	const char *to = gap->is_end ? scanner->at : kineto_past_blanks(scanner->at);
+	bool is_kept = to < scanner->end && to - at <= KINETO_GAP_BYTES && (gap->is_end || !key->flags);
+	if (is_kept) {
+		gap->length = (uint8_t)(to - at);
+		memcpy(gap->text, at, gap->length);
+		gap->key_at = gap->is_end ? 0 : (uint8_t)(key->at - at);
+		gap->key_length = gap->is_end ? 0 : (uint8_t)key->length;
 	}
-	return (enum kineto_key)guess->key;
+	kineto_gap_add(&scanner->event->gaps, is_kept ? gap : NULL);
+}
+
+/* As next_key(), with what the key means in *meaning. */
+static enum member next_member(struct scanner *scanner, struct kineto_value *key, bool is_first, bool is_arg,
+                               uint8_t *meaning)
+{
+	const char *at = scanner->at;
+	if (scanner->end - at >= KINETO_GAP_BYTES - KINETO_PADDING) {
+		const struct kineto_gap *known = kineto_gap_here(&scanner->event->gaps, at, is_arg, is_first);
+		if (known) {
+			*key = (struct kineto_value){
+				.at = at + known->key_at, .length = known->key_length, .type = VALUE_STRING};
+			*meaning = known->meaning;
+			scanner->at = at + known->length;
+			return known->is_end ? MEMBER_END : MEMBER_KEY;
+		}
+	}
+	uint32_t repairs = *scanner->repairs;
+	*scanner->repairs = 0;
+	enum member member = next_key(scanner, key, is_first);
+	if (member == MEMBER_KEY)
+		*meaning = is_arg ? (uint8_t)kineto_key_of(key->at, key->length)
+		                  : (uint8_t)kineto_field_of(key->at, key->length);
+	struct kineto_gap gap = {
+		.is_end = member == MEMBER_END, .is_first = is_first, .is_arg = is_arg, .meaning = *meaning};
+	if (member != MEMBER_NONE && !*scanner->repairs)
+		remember(scanner, at, key, &gap);
+	else
+		kineto_gap_add(&scanner->event->gaps, NULL);
+	*scanner->repairs |= repairs;
+	return member;
 }
 
 static void take_arg(struct kineto_event *event, const struct kineto_value *key, const struct kineto_value *value,
-                     uint32_t number)
+                     enum kineto_key known)
 {
-	enum kineto_key known = find_key(event, key, number);
 	if (known != ARG_OTHER)
 		event->known[known] = *value;
 	else if (event->arg_count < KINETO_ARGS_MAX)
@@ -289,14 +319,14 @@ static bool read_args(struct scanner *scanner)
 	if (skip_blanks(scanner) != '{')
 		return read_value(scanner, &value, false); /* null, or nothing that we know */
 	const char *first = scanner->at++;
-	uint32_t number = 0;
+	uint8_t meaning = 0;
 	for (;; is_first = false) {
-		enum member member = next_key(scanner, &key, is_first);
+		enum member member = next_member(scanner, &key, is_first, true, &meaning);
 		if (member == MEMBER_END)
 			break;
 		if (member == MEMBER_NONE || !read_value(scanner, &value, false))
 			return false;
-		take_arg(scanner->event, &key, &value, number++);
+		take_arg(scanner->event, &key, &value, (enum kineto_key)meaning);
 	}
 	scanner->event->fields[EVENT_ARGS] = (struct kineto_value){
 		.at = first, .length = (uint32_t)(scanner->at - first), .type = VALUE_OBJECT};
@@ -307,12 +337,13 @@ static bool read_fields(struct scanner *scanner)
 {
 	struct kineto_value key, value;
 	bool is_first = true;
+	uint8_t meaning = 0;
 	scanner->at++;
 	for (;; is_first = false) {
-		enum member member = next_key(scanner, &key, is_first);
+		enum member member = next_member(scanner, &key, is_first, false, &meaning);
 		if (member != MEMBER_KEY)
 			return member == MEMBER_END;
-		enum kineto_field field = kineto_field_of(key.at, key.length);
+		enum kineto_field field = (enum kineto_field)meaning;
 		if (field == EVENT_ARGS) {
 			if (!read_args(scanner))
 				return false;
@@ -337,6 +368,7 @@ enum kineto_read kineto_event_read(struct kineto_event *event, const char *at, c
 	memset(event->known, 0, sizeof event->known);
 	event->arg_count = event->args_left_out = event->repairs = 0;
 	event->is_document = false;
+	event->gaps.last = 0;
 	bool is_read = read_fields(&scanner);
 	event->end = scanner.at;
 	if (is_read)

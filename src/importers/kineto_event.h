@@ -12,6 +12,7 @@
 #ifndef IMPORTERS_KINETO_EVENT_H
 #define IMPORTERS_KINETO_EVENT_H
 
+#include "importers/kineto_gaps.h"
 #include "importers/kineto_value.h"
 
 enum kineto_field {
@@ -93,8 +94,6 @@ enum kineto_repair {
 };
 
 #define KINETO_ARGS_MAX 128
-#define KINETO_GUESSES 20
-#define KINETO_GUESS_BYTES 30
 
 struct kineto_arg {
 	struct kineto_value key, value;
@@ -105,12 +104,7 @@ struct kineto_event {
 	struct kineto_value known[ARG_KEY_COUNT]; /* by enum kineto_key */
 	struct kineto_arg args[KINETO_ARGS_MAX];  /* those with other keys */
 	uint32_t arg_count;
-	/* Of the event before, in order: the next one mostly has the same keys. */
-	struct kineto_guess {
-		char text[KINETO_GUESS_BYTES];
-		uint8_t length; /* 0: none */
-		uint8_t key;
-	} guesses[KINETO_GUESSES];
+	struct kineto_gaps gaps; /* of the events before; zeroed at first */
 	uint32_t args_left_out;
 	uint32_t repairs; /* bits by enum kineto_repair */
 	const char *end;  /* behind it */

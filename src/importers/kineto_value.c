@@ -46,12 +46,36 @@ static const char *read_digits(const char *at, const char *end, struct decimal *
 	return at;
 }
 
+/* Nineteen digits at most, with a point between them at most: nearly all numbers. False: perhaps another one. */
+static bool read_plain(const char *at, const char *end, struct decimal *decimal)
+{
+	const char *first = at, *point = NULL;
+	uint64_t mantissa = 0;
+	if (end - at > DIGITS_MAX + 1 || !is_digit(end[-1]))
+		return false;
+	for (; at < end; at++) {
+		if (is_digit(*at)) {
+			mantissa = mantissa * 10 + (uint64_t)(*at - '0');
+			continue;
+		}
+		if (*at != '.' || point || at == first)
+			return false;
+		point = at;
+	}
+	if (end - first > DIGITS_MAX && !point)
+		return false;
+	*decimal = (struct decimal){mantissa, point ? (int)(point + 1 - end) : 0, false};
+	return true;
+}
+
 static bool read_decimal(const struct kineto_value *value, struct decimal *decimal)
 {
 	int digits = 0, exponent = 0;
 	if ((value->type != VALUE_NUMBER && value->type != VALUE_STRING) || !value->length)
 		return false;
 	const char *at = value->at, *end = at + value->length, *first;
+	if (read_plain(at, end, decimal))
+		return true;
 	*decimal = (struct decimal){.is_negative = at < end && *at == '-'};
 	at += at < end && (*at == '-' || *at == '+');
 	first = at;
