@@ -159,14 +159,6 @@ static enum status list(struct history *history, struct error *err)
 	return status;
 }
 
-static void add_members(struct json_writer *json, const struct table *table, int row)
-{
-	json_object_begin(json);
-	for (int column = 0; column < table->column_count; column++)
-		json_key(json, table->columns[column].name), json_cell(json, table, row, column);
-	json_object_end(json);
-}
-
 /* Both tables as one document. */
 static void show_json(struct buffer *out, const struct table *run, const struct table *facts)
 {
@@ -175,11 +167,8 @@ static void show_json(struct buffer *out, const struct table *run, const struct 
 	json_writer_init(&json, out, JSON_PRETTY);
 	json_object_begin(&json);
 	json_key(&json, "schema"), json_string(&json, "stepscope.history/1");
-	json_key(&json, "run"), add_members(&json, run, 0);
-	json_key(&json, "facts"), json_array_begin(&json);
-	for (int row = 0; row < facts->row_count; row++)
-		add_members(&json, facts, row);
-	json_array_end(&json);
+	json_key(&json, "run"), json_row(&json, run, 0);
+	json_key(&json, "facts"), json_rows(&json, facts);
 	json_key(&json, "not_measured"), json_object_begin(&json);
 	for (int column = 0; column < run->column_count; column++) {
 		const struct table_cell *cell = table_get(run, 0, column);
