@@ -108,7 +108,7 @@ enum metric_column {
 	METRIC_HIGH,
 	METRIC_P, /* of no change at all; Holm's for all but the first row */
 	METRIC_RESULT,
-	METRIC_NEEDED_RUNS, /* a side, to tell a change of `tolerance` from none in 9 of 10 cases; missing: settled, or unknown */
+	METRIC_NEEDED_RUNS, /* a side, to tell a change of `tolerance` from none in 19 of 20 cases; missing: settled, or unknown */
 	METRIC_NEEDED_STEPS, /* a run */
 	METRIC_REASON,       /* of the result, in words */
 	METRIC_COLUMNS,

@@ -61,8 +61,8 @@ enum checked_column {
 };
 
 /* Initialises the table `limits`: one row per limit, in the order of rlhf-canary's checks. */
+void limits_check(const struct limits *limits, const struct comparison *comparison, struct table *checked);
 /* The same table without rows, for want of limits. */
 void limits_none(struct table *checked);
-void limits_check(const struct limits *limits, const struct comparison *comparison, struct table *checked);
 
 #endif
