@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time on CLOCK_MONOTONIC in nanoseconds, and a sleep that signals cannot cut short. */
+/* Time on CLOCK_MONOTONIC in nanoseconds, CPU time, and a sleep that signals cannot cut short. */
 #ifndef TRAINER_MONOTONIC_H
 #define TRAINER_MONOTONIC_H
 
@@ -11,6 +11,14 @@ static inline int64_t monotonic_ns(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* CPU time of the calling thread. */
+static inline int64_t thread_cpu_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 

@@ -67,7 +67,7 @@ static const struct fault faults[] = {
 	{ "sync-checkpoint", "K", "every K steps, wait until a checkpoint is on disk", AT(faults.sync_checkpoint_every), 0, 1 },
 	{ "leak", "KB", "lose KB kilobytes in every step", AT(faults.leak_kb), 0, 1 },
 	{ "slow-thread", "MS", "the last of the --workers loses MS in every step", AT(faults.slow_thread_ms), 0, 1 },
-	{ "slow-step", "PERCENT", "every step takes PERCENT longer, in its optimizer", AT(faults.slow_step_percent), 0, 1 },
+	{ "slow-step", "PERCENT", "every step takes PERCENT more CPU time, in its optimizer", AT(faults.slow_step_percent), 0, 1 },
 	{ "nan", "STEP", "break a weight before step STEP", AT(faults.nan_step), 0, 0 },
 	{ "straggler", "RANK,MS", "one of the --ranks computes MS longer in every step", AT(faults.straggler_rank), AT(faults.straggler_ms), 0 },
 };

@@ -10,6 +10,7 @@
 struct stamp {
 	long step;
 	int64_t begin_ns, end_ns;
+	int64_t begin_cpu_ns;     /* of the thread */
 	int64_t data_wait_ns;     /* blocked on the loader's queue */
 	int64_t communication_ns; /* averaging gradients, waiting for ranks included */
 	int64_t evaluation_ns, checkpoint_ns;

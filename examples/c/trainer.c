@@ -152,13 +152,13 @@ static int gradients_average(struct trainer *t, struct stamp *stamp, struct fail
 	return status;
 }
 
-/* Computes nothing until the step has taken that much longer. */
-static void lose_time(int64_t begin_ns, long percent)
+/* Spins until the step has used that much more of the processor: waits for one are no part of the fault. */
+static void lose_time(int64_t begin_cpu_ns, long percent)
 {
-	int64_t now_ns = monotonic_ns();
-	int64_t end_ns = now_ns + (now_ns - begin_ns) * percent / 100;
+	int64_t now_ns = thread_cpu_ns();
+	int64_t end_ns = now_ns + (now_ns - begin_cpu_ns) * percent / 100;
 	stepscope_range_push("slow step");
-	while (monotonic_ns() < end_ns)
+	while (thread_cpu_ns() < end_ns)
 		;
 	stepscope_range_pop();
 }
@@ -171,7 +171,7 @@ static void parameters_update(struct trainer *t, struct stamp *stamp)
 	adamw_step(&t->adamw, &t->gpt, t->step + 1, t->learning_rate, stamp->gradient_norm);
 	gpt_zero_gradients(&t->gpt);
 	if (t->settings->faults.slow_step_percent > 0)
-		lose_time(stamp->begin_ns, t->settings->faults.slow_step_percent);
+		lose_time(stamp->begin_cpu_ns, t->settings->faults.slow_step_percent);
 	stepscope_phase_end();
 }
 
@@ -251,6 +251,7 @@ static int step_run(struct trainer *t, struct failure *failure)
 	stamp->step = t->step;
 	stepscope_step_begin(t->step);
 	stamp->begin_ns = monotonic_ns();
+	stamp->begin_cpu_ns = thread_cpu_ns();
 	int status = step_work(t, stamp, failure);
 	stepscope_step_tokens((uint64_t)stamp->tokens);
 	stepscope_step_samples((uint64_t)(stamp->tokens / t->corpus.context));
