@@ -39,6 +39,15 @@ static double find_cpu(const struct model *model, uint32_t process, const struct
 	return cpu_ns > work_ns ? cpu_ns : work_ns;
 }
 
+static double count_cpu_steps(const struct model *model, uint32_t process)
+{
+	double count = 0;
+
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		count += model->steps[i].process == process && model->steps[i].has_cpu;
+	return count;
+}
+
 bool recording_cost_of(struct recording_cost *cost, const struct model *model, uint32_t number)
 {
 	const struct process *process = &model->processes[number];
@@ -50,6 +59,8 @@ bool recording_cost_of(struct recording_cost *cost, const struct model *model, u
 	if (!process->has_cost || !is_sane || !process->has_times || process->last_ns <= process->first_ns)
 		return false;
 	cost->events_ns = (double)process->event_count * process->cost_per_event_ns;
+	if (process->cost_per_step_ns > 0 && process->cost_per_step_ns < 1e9)
+		cost->events_ns += count_cpu_steps(model, number) * process->cost_per_step_ns;
 	if (process->cost_per_frame_ns > 0 && process->cost_per_frame_ns < 1e9)
 		cost->stacks_ns = (double)process->stack_frames * process->cost_per_frame_ns;
 	cost->drainer_ns = (double)process->drainer_cpu_ns;

@@ -434,6 +434,11 @@ static void job_step_add(struct job_step *job, const struct model_step *step, co
 		job->tokens += (double)step->tokens, job->has_tokens = true;
 	if (step->has_samples)
 		job->samples += (double)step->samples, job->has_samples = true;
+	if (!step->has_cpu)
+		return;
+	job->with_cpu++;
+	job->cpu_ns += (double)step->cpu_ns;
+	job->running_ns += (double)step_running_ns(step, time->dur_ns);
 }
 
 static void job_step_divide(struct job_step *job)
@@ -441,6 +446,8 @@ static void job_step_divide(struct job_step *job)
 	job->dur_ns /= job->processes;
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		job->phase_ns[phase] /= job->processes;
+	if (job->with_cpu)
+		job->cpu_ns /= job->with_cpu, job->running_ns /= job->with_cpu;
 }
 
 static void fill_job(struct step_times *times, const struct model *model)

@@ -43,6 +43,9 @@ struct job_step {
 	double dur_ns, phase_ns[PHASE_COUNT];
 	double tokens, samples; /* sums over the processes */
 	bool has_tokens, has_samples;
+	uint32_t with_cpu; /* processes whose thread's CPU time is known */
+	double cpu_ns;     /* mean over them */
+	double running_ns; /* the same of step_running_ns() */
 };
 
 /* One stretch of a process, so that steps and what lies between them make a whole. */
@@ -93,6 +96,13 @@ bool *step_times_tracks(const struct model *model);
 
 /* Of a track without steps: the time of its process from span->first_ns to last_ns by phase, into span->phase_ns. */
 void step_times_sweep_phases(const struct model *model, uint32_t track, struct step_span *span);
+
+/* The duration without waits for a processor, where they can be told from others: when the thread stopped for nothing else. Of steps
+ * with CPU time. */
+static inline int64_t step_running_ns(const struct model_step *step, int64_t dur_ns)
+{
+	return step->waits ? dur_ns : step->cpu_ns;
+}
 
 /* "data", ..., and "other" for 0. */
 const char *phase_name(int phase);

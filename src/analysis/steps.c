@@ -20,6 +20,8 @@ enum {
 	STEP_DURATION,
 	STEP_DATA, /* the phases, in the order of enum stepscope_phase */
 	STEP_OTHER = STEP_DATA + PHASE_COUNT - 1,
+	STEP_CPU,
+	STEP_WAITS,
 	STEP_TOKENS,
 	STEP_SAMPLES,
 	STEP_FLOPS,
@@ -65,6 +67,24 @@ static const struct table_column columns[STEP_COLUMNS] = {
 	[STEP_DATA + 5] = PHASE_COLUMN("checkpoint", INNERMOST "checkpoint"),
 	[STEP_DATA + 6] = PHASE_COLUMN("evaluation", INNERMOST "evaluation"),
 	[STEP_OTHER] = PHASE_COLUMN("other", "time of the step outside all phases of its thread"),
+	[STEP_CPU] = {.name = "cpu_ns",
+                      .title = "CPU time",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "CPU time that the thread which marks the step spent in it: the rest it waited, for "
+                                    "data, for a device or for a processor",
+                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                      .other = "duration_ns",
+                      .is_hidden = true},
+	[STEP_WAITS] =
+		{.name = "waits",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition = "how often that thread stopped in the step to wait for something: a lock, a file, "
+                               "a pipe, a device; with 0 all of the duration that is not CPU time was spent waiting "
+                               "for a processor",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
 	[STEP_TOKENS] = {.name = "tokens",
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
@@ -196,6 +216,24 @@ static void set_count(struct table *table, int row, int column, bool has_value, 
 		table_set_missing(table, row, column, "the program did not report any");
 }
 
+/* What the thread that marks the step did in it. */
+static void set_use(struct table *table, int row, const struct model_step *step)
+{
+	const char *why = "not recorded: of the first step, and after short ones";
+
+	if (step->has_cpu) {
+		table_set_int(table, row, STEP_CPU, step->cpu_ns);
+		table_set_int(table, row, STEP_WAITS, step->waits < INT64_MAX ? (int64_t)step->waits : INT64_MAX);
+		return;
+	}
+	if (step->is_inferred)
+		why = "the program did not mark the step";
+	else if (step->is_open)
+		why = "the step is incomplete";
+	table_set_missing(table, row, STEP_CPU, why);
+	table_set_missing(table, row, STEP_WAITS, why);
+}
+
 static void add_row(struct table *table, const struct model *model, const struct step_time *time,
                     const struct model_step *step, double limit_ns)
 {
@@ -209,6 +247,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 	for (int phase = 1; phase < PHASE_COUNT; phase++)
 		table_set_int(table, row, STEP_DATA + phase - 1, time->phase_ns[phase]);
 	table_set_int(table, row, STEP_OTHER, time->phase_ns[PHASE_OTHER]);
+	set_use(table, row, step);
 	set_count(table, row, STEP_TOKENS, step->has_tokens, step->tokens);
 	set_count(table, row, STEP_SAMPLES, step->has_samples, step->samples);
 	table_set_text(table, row, STEP_CAPTURE, capture_name(step->capture));

@@ -103,7 +103,10 @@ static void read_steps(struct compared_run *run, struct report *report)
 		                               .has_tokens = job->has_tokens,
 		                               .tokens = job->tokens,
 		                               .has_samples = job->has_samples,
-		                               .samples = job->samples};
+		                               .samples = job->samples,
+		                               .has_cpu = job->with_cpu == job->processes,
+		                               .cpu_ns = job->cpu_ns,
+		                               .running_ns = job->running_ns};
 		memcpy(step->phase_ns, job->phase_ns, sizeof(step->phase_ns));
 	}
 	if (!run->steps_count)

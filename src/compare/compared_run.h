@@ -27,6 +27,9 @@ struct compared_step { /* of the job: mean over its ranks */
 	double phase_ns[PHASE_COUNT];
 	bool has_tokens, has_samples;
 	double tokens, samples; /* sums over the ranks */
+	bool has_cpu;
+	double cpu_ns;     /* of the threads that mark the step */
+	double running_ns; /* duration without waits for a processor, as far as they can be told from others */
 };
 
 enum fact_kind {

@@ -15,14 +15,18 @@ const struct comparison_options comparison_defaults = {COMPARE_SMALLEST, COMPARE
 
 static void sides_init(struct compared_sides *sides)
 {
+	sides->has_cpu = true;
 	for (int side = 0; side < SIDES; side++) {
 		size_t count = sides->count[side];
 
 		sides->levels[side] = memory_resize(NULL, count, sizeof(*sides->levels[side]));
 		sides->has_level[side] = memory_resize(NULL, count, sizeof(*sides->has_level[side]));
-		for (size_t i = 0; i < count; i++)
-			sides->has_level[side][i] = step_level_compute(&sides->levels[side][i], &sides->runs[side][i],
-			                                               PER_STEP);
+		for (size_t i = 0; i < count; i++) {
+			const struct compared_run *run = &sides->runs[side][i];
+
+			sides->has_level[side][i] = step_level_compute(&sides->levels[side][i], run, PER_STEP);
+			sides->has_cpu &= step_level_has_cpu(run);
+		}
 	}
 }
 

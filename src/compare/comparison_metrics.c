@@ -19,6 +19,7 @@
 enum metric_source {
 	FROM_STEPS,
 	FROM_FASTEST, /* steps */
+	FROM_CPU,     /* time of steps */
 	FROM_VALUE,   /* compared_run_value() of the metric's name */
 	FROM_MEAN,    /* the same; its error is that of the mean step */
 	FROM_P95,     /* of the 95 % quantile of the steps */
@@ -44,6 +45,7 @@ static const struct metric metrics[] = {
 	{"time_per_sample", "step time p50 per sample", "ns", BETTER_LOWER, FROM_STEPS, PER_SAMPLE},
 	{"step_time", "step time p50", "ns", BETTER_LOWER, FROM_STEPS, PER_STEP},
 	{"step_time_fastest", "step time, fastest 1 %", "ns", BETTER_LOWER, FROM_FASTEST, 0},
+	{"step_cpu_time", "CPU time of a step p50", "ns", BETTER_LOWER, FROM_CPU, 0},
 	{"step_time_mean", "step time mean", "ns", BETTER_LOWER, FROM_MEAN, 0},
 	{"step_time_p95", "step time p95", "ns", BETTER_LOWER, FROM_P95, 0},
 	{"step_period", "from step to step", "ns", BETTER_LOWER, FROM_MEAN, 0},
@@ -212,8 +214,17 @@ static void set_fastest(struct question *question, const struct compared_sides *
 {
 	struct step_level level = sides->levels[side][i];
 
-	if (!sides->has_level[side][i] || !step_level_fastest(&level, &sides->runs[side][i]))
+	if (!sides->has_level[side][i] || !step_level_fastest(&level, &sides->runs[side][i], sides->has_cpu))
 		question->reason = "fewer than 30 steps";
+	question->levels[side][i] = level.run;
+}
+
+static void set_cpu(struct question *question, const struct compared_sides *sides, int side, size_t i)
+{
+	struct step_level level = {0};
+
+	if (!step_level_cpu(&level, &sides->runs[side][i]))
+		question->reason = "recorded only of steps that the program marks and that are long enough";
 	question->levels[side][i] = level.run;
 }
 
@@ -230,6 +241,8 @@ static void question_init(struct question *question, const struct metric *metric
 				set_steps(question, sides, side, i);
 			else if (metric->source == FROM_FASTEST)
 				set_fastest(question, sides, side, i);
+			else if (metric->source == FROM_CPU)
+				set_cpu(question, sides, side, i);
 			else
 				set_value(question, sides, side, i);
 		}
@@ -427,7 +440,8 @@ static bool is_contended(const struct compared_sides *sides)
 		for (size_t i = 0; i < sides->count[side]; i++) {
 			struct step_level level = sides->levels[side][i];
 
-			if (!sides->has_level[side][i] || !step_level_fastest(&level, &sides->runs[side][i]))
+			if (!sides->has_level[side][i] ||
+			    !step_level_fastest(&level, &sides->runs[side][i], sides->has_cpu))
 				return false;
 			is_contended |= sides->levels[side][i].run.contended > CONTENDED;
 		}

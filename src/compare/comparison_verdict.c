@@ -126,22 +126,31 @@ static const char *times(const struct table *metrics, struct arena *arena)
 	return arena_printf(arena, "%s instead of %s", new, base);
 }
 
-/* ", but ...": what can be told although the median step cannot. */
-static const char *fastest_of(const struct comparison *comparison, const struct compared_sides *sides,
-                              struct arena *arena)
+static bool is_settled(const char *result)
 {
-	int row = comparison_metric(comparison, "step_time_fastest");
-	const char *result = row > 0 ? table_text(&comparison->metrics, row, METRIC_RESULT) : NULL;
-	const struct table *metrics = &comparison->metrics;
+	return !strcmp(result, RESULT_REGRESSION) || !strcmp(result, RESULT_IMPROVEMENT) ||
+	       !strcmp(result, RESULT_SAME);
+}
 
-	if (!result || sides->amount != PER_STEP ||
-	    (strcmp(result, RESULT_REGRESSION) != 0 && strcmp(result, RESULT_IMPROVEMENT) != 0 &&
-	     strcmp(result, RESULT_SAME) != 0))
-		return "";
-	return arena_printf(arena,
-	                    "; of the fastest steps, which other work on the machine disturbs least, it is %s to %s",
-	                    percent_text(arena, table_get(metrics, row, METRIC_LOW)->d),
-	                    percent_text(arena, table_get(metrics, row, METRIC_HIGH)->d));
+/* "; ...": what can be told although the first metric cannot. */
+static const char *others_of(const struct comparison *comparison, const struct compared_sides *sides,
+                             struct arena *arena)
+{
+	static const char *const others[][2] = {
+		{"step_time_fastest", "of the fastest steps, which other work on the machine disturbs least, it is"},
+		{"step_cpu_time", "the CPU time of a step, which has no waits in it, changed by"}};
+	const struct table *metrics = &comparison->metrics;
+	const char *list = "";
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && sides->amount == PER_STEP; i++) {
+		int row = comparison_metric(comparison, others[i][0]);
+
+		if (row > 0 && is_settled(table_text(metrics, row, METRIC_RESULT)))
+			list = arena_printf(arena, "%s; %s %s to %s", list, others[i][1],
+			                    percent_text(arena, table_get(metrics, row, METRIC_LOW)->d),
+			                    percent_text(arena, table_get(metrics, row, METRIC_HIGH)->d));
+	}
+	return list;
 }
 
 static const char *sentence_of(const struct comparison *comparison, const struct compared_sides *sides,
@@ -169,7 +178,7 @@ static const char *sentence_of(const struct comparison *comparison, const struct
 	if (!strcmp(result, RESULT_INCONCLUSIVE))
 		return arena_printf(arena, "cannot tell: %s takes %s, but anything from %s is possible%s",
 		                    subject(sides), times(metrics, arena), range(sides, arena),
-		                    fastest_of(comparison, sides, arena));
+		                    others_of(comparison, sides, arena));
 	if (!strcmp(result, RESULT_SAME) && sides->first.outside >= 0.05)
 		return arena_printf(arena, "%s takes the same time: %s (95 %%)", subject(sides), range(sides, arena));
 	return arena_printf(arena, "%s takes %s %s, %s (95 %%: %s)%s", subject(sides), change,
@@ -347,9 +356,9 @@ static const char *contended_noise(const struct compared_sides *sides, const cha
 		return noise;
 	return arena_printf(
 		arena,
-		"%s; other work competed for the CPUs, so the fastest steps are compared, which it disturbs "
+		"%s; other work competed for the CPUs, so the fastest steps are compared%s, which it disturbs "
 		"least: what slows only some steps does not show in them",
-		noise);
+		noise, sides->has_cpu ? ", without their waits for a CPU" : "");
 }
 
 static const char *method_of(const struct compared_sides *sides)

@@ -20,6 +20,7 @@
 #define LEAST_FASTEST 3
 #define LEAST_STEPS_FASTEST 30
 #define DISTURBED 0.5 /* of what a contended machine does to the median; measured: 3 to 13 of 25 % */
+#define LEAST_CPU 0.9 /* of the steps */
 
 /* So few steps do not tell how much steps differ. */
 #define FEW_STEPS 8
@@ -87,25 +88,33 @@ static double with_assumed_scatter(double error, size_t steps)
 	return steps < FEW_STEPS ? fmax(error, ASSUMED_SCATTER / sqrt((double)steps)) : error;
 }
 
+/* Of a number of these durations, as a ratio. Sorts them. */
+static double relative_error(double *durations, size_t count, double block, enum resample_what what)
+{
+	static const double quantiles[] = {[RESAMPLE_MEDIAN] = 0.5, [RESAMPLE_P95] = 0.95, [RESAMPLE_P01] = 0.01};
+	double error = resample_error(durations, count, block, what), middle = 0;
+
+	for (size_t i = 0; i < count; i++)
+		middle += durations[i] / (double)count;
+	sort_doubles(durations, count);
+	if (what != RESAMPLE_MEAN)
+		middle = quantile(durations, count, quantiles[what]);
+	return with_assumed_scatter(middle > 0 ? error / middle : 0, count);
+}
+
 double step_level_error(const struct step_level *level, const struct compared_run *run, enum resample_what what)
 {
 	size_t count = run->steps_count;
-	double *durations, error, middle = 0;
+	double *durations, error;
 
 	if (!count) /* of a summary */
 		return level->run.error;
 	durations = memory_resize(NULL, count, sizeof(*durations));
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		durations[i] = run->steps[i].dur_ns;
-		middle += durations[i] / (double)count;
-	}
-	error = resample_error(durations, count, level->block, what);
-	if (what != RESAMPLE_MEAN) {
-		sort_doubles(durations, count);
-		middle = quantile(durations, count, what == RESAMPLE_P95 ? 0.95 : what == RESAMPLE_P01 ? 0.01 : 0.5);
-	}
+	error = relative_error(durations, count, level->block, what);
 	free(durations);
-	return with_assumed_scatter(middle > 0 ? error / middle : 0, count);
+	return error;
 }
 
 /* Of an input that holds no steps, but what was made of them. */
@@ -124,23 +133,14 @@ static bool take_summary(struct step_level *level, const struct compared_summary
 	return true;
 }
 
-bool step_level_compute(struct step_level *level, const struct compared_run *run, enum step_amount amount)
+/* The median of logarithms in the order of the steps; sorts them. */
+static void take_median(struct step_level *level, const struct compared_run *run, double *logarithms, size_t count)
 {
-	size_t count = run->steps_count;
-	double *logarithms;
-
-	if (!count && run->summary.steps)
-		return take_summary(level, &run->summary, amount);
-	logarithms = memory_resize(NULL, count + 1, sizeof(*logarithms));
 	memset(level, 0, sizeof(*level));
 	level->run = (struct run_level){.steps = count,
 	                                .has_created = run->has_created,
 	                                .created_ns = run->created_ns,
 	                                .contended = contention(run)};
-	if (!fill_logarithms(logarithms, run, amount)) {
-		free(logarithms);
-		return false;
-	}
 	remove_trend(level, logarithms, count);
 	level->block = resample_block(logarithms, count);
 	level->run.error = with_assumed_scatter(resample_error(logarithms, count, level->block, RESAMPLE_MEDIAN),
@@ -149,11 +149,52 @@ bool step_level_compute(struct step_level *level, const struct compared_run *run
 	level->run.uneven = unevenness(logarithms, count);
 	sort_doubles(logarithms, count);
 	level->run.level = quantile(logarithms, count, 0.5);
+}
+
+bool step_level_compute(struct step_level *level, const struct compared_run *run, enum step_amount amount)
+{
+	size_t count = run->steps_count;
+	double *logarithms;
+	bool is_known;
+
+	if (!count && run->summary.steps)
+		return take_summary(level, &run->summary, amount);
+	memset(level, 0, sizeof(*level));
+	logarithms = memory_resize(NULL, count + 1, sizeof(*logarithms));
+	is_known = fill_logarithms(logarithms, run, amount);
+	if (is_known)
+		take_median(level, run, logarithms, count);
+	free(logarithms);
+	return is_known;
+}
+
+bool step_level_has_cpu(const struct compared_run *run)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < run->steps_count; i++)
+		known += run->steps[i].has_cpu;
+	return known && (double)known >= LEAST_CPU * (double)run->steps_count;
+}
+
+bool step_level_cpu(struct step_level *level, const struct compared_run *run)
+{
+	double *logarithms;
+	size_t count = 0;
+
+	if (!step_level_has_cpu(run))
+		return false;
+	logarithms = memory_resize(NULL, run->steps_count, sizeof(*logarithms));
+	for (size_t i = 0; i < run->steps_count; i++)
+		if (run->steps[i].has_cpu)
+			logarithms[count++] = log(fmax(run->steps[i].cpu_ns, 1));
+	take_median(level, run, logarithms, count);
+	level->run.contended *= DISTURBED;
 	free(logarithms);
 	return true;
 }
 
-bool step_level_fastest(struct step_level *level, const struct compared_run *run)
+bool step_level_fastest(struct step_level *level, const struct compared_run *run, bool is_running)
 {
 	size_t count = run->steps_count, used = (size_t)fmax(LEAST_FASTEST, FASTEST * (double)count);
 	double *durations, sum = 0;
@@ -162,13 +203,12 @@ bool step_level_fastest(struct step_level *level, const struct compared_run *run
 		return false;
 	durations = memory_resize(NULL, count, sizeof(*durations));
 	for (size_t i = 0; i < count; i++)
-		durations[i] = run->steps[i].dur_ns;
-	sort_doubles(durations, count);
-	for (size_t i = 0; i < used; i++)
+		durations[i] = is_running && run->steps[i].has_cpu ? run->steps[i].running_ns : run->steps[i].dur_ns;
+	level->run.error = relative_error(durations, count, level->block, RESAMPLE_P01);
+	for (size_t i = 0; i < used; i++) /* they are sorted now */
 		sum += durations[i] / (double)used;
 	free(durations);
 	level->run.level = log(fmax(sum, 1));
-	level->run.error = step_level_error(level, run, RESAMPLE_P01);
 	level->run.uneven = 0;
 	level->run.contended *= DISTURBED;
 	return true;

@@ -25,9 +25,15 @@ struct step_level {
 /* False when the run has no steps, or not all of them say how many tokens, or samples, they had. */
 bool step_level_compute(struct step_level *level, const struct compared_run *run, enum step_amount amount);
 
-/* The mean of the fastest hundredth, of three steps at least: what they take is least disturbed by other work on the machine. False when
- * there are fewer than 30 steps. */
-bool step_level_fastest(struct step_level *level, const struct compared_run *run);
+/* Whether the CPU time is known of nine of ten steps. */
+bool step_level_has_cpu(const struct compared_run *run);
+
+/* The mean of the fastest hundredth, of three steps at least: what they take is least disturbed by other work on the machine. `is_running`:
+ * of the durations without waits for a processor. False when there are fewer than 30 steps. */
+bool step_level_fastest(struct step_level *level, const struct compared_run *run, bool is_running);
+
+/* The median CPU time of the threads that mark the steps. False when it is not known. */
+bool step_level_cpu(struct step_level *level, const struct compared_run *run);
 
 /* Error of another number of the same steps, as a ratio. */
 double step_level_error(const struct step_level *level, const struct compared_run *run, enum resample_what what);

@@ -540,6 +540,8 @@ static void fill_process(struct recording *recording, const struct recorded_proc
 	process->cost_per_event_ns = cost ? strtod(cost, NULL) : 0;
 	const char *frame_cost = model_meta(model, from->process, "cost.frame_ns");
 	process->cost_per_frame_ns = frame_cost ? strtod(frame_cost, NULL) : 0;
+	const char *step_cost = model_meta(model, from->process, "cost.step_cpu_ns");
+	process->cost_per_step_ns = step_cost ? strtod(step_cost, NULL) : 0;
 	process->stack_frames = from->stack_frames;
 	process->drainer_cpu_ns = drainer ? strtoll(drainer, NULL, 10) : 0;
 	if (origin && line->clock == STEPSCOPE_CLOCK_NANOSECONDS)

@@ -363,9 +363,21 @@ static void note_window(const struct recording *recording, const struct stream *
 		recording->model->tracks[stream->track]->is_profiled = true;
 }
 
+/* A part of its duration; more than that is no measurement. */
+static void set_step_cpu(struct model_step *step, uint64_t cpu_ns, uint64_t waits)
+{
+	int64_t dur_ns = step->end_ns - step->start_ns;
+
+	step->has_cpu = !step->is_open && cpu_ns <= (uint64_t)dur_ns + (uint64_t)dur_ns / 100;
+	step->waits = waits;
+	step->cpu_ns = step->has_cpu && (int64_t)cpu_ns < dur_ns ? (int64_t)cpu_ns : dur_ns;
+}
+
 static void on_step(struct recording *recording, struct stream *stream, const struct segment_event *event,
                     int64_t time_ns)
 {
+	uint32_t step;
+
 	if (event->payload_count < 1)
 		return;
 	switch (event->id) {
@@ -373,8 +385,11 @@ static void on_step(struct recording *recording, struct stream *stream, const st
 		begin_step(recording, stream, (int64_t)event->payload[0], time_ns);
 		break;
 	case STEPSCOPE_STEP_END:
+		step = stream->step;
 		finish_step(recording, stream, (int64_t)event->payload[0], time_ns,
 		            event->payload_count > 1 && event->payload[1]);
+		if (step != MODEL_NONE && event->payload_count > 3)
+			set_step_cpu(&recording->model->steps[step], event->payload[2], event->payload[3]);
 		break;
 	case STEPSCOPE_STEP_TOKENS:
 	case STEPSCOPE_STEP_SAMPLES:

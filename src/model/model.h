@@ -114,8 +114,10 @@ struct model_step {
 	int64_t start_ns, end_ns;
 	bool is_open;     /* its end is not known: the recording stops inside it, or the end was dropped */
 	bool is_inferred; /* the program did not mark it */
-	bool has_tokens, has_samples;
+	bool has_tokens, has_samples, has_cpu;
 	uint64_t tokens, samples;
+	int64_t cpu_ns;  /* has_cpu: of the thread that marks the step */
+	uint64_t waits;  /* has_cpu: how often it stopped to wait for something, but for a processor */
 	uint8_t capture; /* enum stepscope_capture in force when it began */
 	bool has_detail; /* ranges and ops were recorded in all of it */
 	bool has_shapes, has_memory;
@@ -243,6 +245,7 @@ struct process {
 	bool has_cost;              /* the recorder measured itself */
 	double cost_per_event_ns;   /* calibrated at start */
 	double cost_per_frame_ns;   /* of a stack of Python that is read; 0: none were */
+	double cost_per_step_ns;    /* of asking for its CPU time */
 	uint64_t stack_frames;
 	int64_t drainer_cpu_ns;
 	uint64_t event_count;

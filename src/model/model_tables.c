@@ -36,6 +36,7 @@ static const struct model_field processes[] = {
 	FIELD(process, stack_frames),
 	FIELD(process, drainer_cpu_ns),
 	FIELD(process, event_count),
+	FIELD(process, cost_per_step_ns),
 	{0, 0, false, false},
 };
 
@@ -59,7 +60,8 @@ static const struct model_field steps[] = {
 	FIELD(model_step, is_open),     FIELD(model_step, is_inferred), FIELD(model_step, has_tokens),
 	FIELD(model_step, has_samples), FIELD(model_step, tokens),      FIELD(model_step, samples),
 	FIELD(model_step, capture),     FIELD(model_step, has_detail),  FIELD(model_step, has_shapes),
-	FIELD(model_step, has_memory),  {0, 0, false, false},
+	FIELD(model_step, has_memory),  FIELD(model_step, has_cpu),     FIELD(model_step, cpu_ns),
+	FIELD(model_step, waits),       {0, 0, false, false},
 };
 
 static const struct model_field series[] = {FIELD(series_row, process),

@@ -183,11 +183,13 @@ static void unlock_steps(void)
 
 static void end_open_step(bool is_abandoned)
 {
-	const uint64_t payload[2] = {(uint64_t)session.step_number, 1};
+	struct thread_use use = {0};
 	if (!session.is_step_open)
 		return;
 	session.is_step_open = false;
-	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, payload, is_abandoned ? 2 : 1);
+	bool has_use = step_cpu_end(&session.step_cpu, &use);
+	const uint64_t payload[4] = {(uint64_t)session.step_number, is_abandoned, use.cpu_ns, use.waits};
+	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, payload, has_use ? 4 : is_abandoned ? 2 : 1);
 	/* what lies between two steps belongs to the next one */
 	apply_capture(schedule_action(&session.options, session.step_index, session.step_number + 1), false);
 }
@@ -221,6 +223,7 @@ void session_step_begin(int64_t number)
 	session.step_number = number;
 	session.is_step_open = true;
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_BEGIN, &payload, 1);
+	step_cpu_begin(&session.step_cpu);
 	unlock_steps();
 }
 
@@ -384,6 +387,7 @@ static void tell_facts(void)
 	session_meta("clock", recorder_clock.is_counter ? "counter" : "system");
 	meta_number("clock.tick_ns", 1e9 / (double)recorder_clock.tick_hz);
 	meta_number("cost.event_ns", session.cost_event_ns);
+	meta_number("cost.step_cpu_ns", step_cpu_cost_ns(&session.step_cpu));
 	if (session.job.has_rank && session.job.local_rank >= 0)
 		meta_number("local_rank", session.job.local_rank);
 	if (session.job.restart_count > 0)
@@ -604,6 +608,7 @@ static bool start(const struct session_start *how, bool is_forked)
 	clock_start();
 	choose_identity(how, is_forked);
 	session.cost_event_ns = measure_event_ns();
+	step_cpu_start(&session.step_cpu);
 	return start_parts(how, is_forked);
 }
 

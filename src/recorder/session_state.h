@@ -10,6 +10,7 @@
 #include "recorder/pool.h"
 #include "recorder/ranks.h"
 #include "recorder/schedule.h"
+#include "recorder/step_cpu.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -40,6 +41,7 @@ struct session {
 	uint32_t step_lock;
 	bool is_step_open;
 	int64_t step_index, step_number;
+	struct step_cpu step_cpu;
 	void (*at_end)(void); /* NULL: nobody wants to know */
 	uint64_t steps_noted; /* of those that are only counted to be told after a kill */
 	enum stepscope_capture capture;

@@ -31,7 +31,7 @@ static const char schema[] =
 	"CREATE TABLE metrics(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, place INTEGER NOT NULL,"
 	" name TEXT NOT NULL, value REAL, reason TEXT, PRIMARY KEY(run, place)) WITHOUT ROWID;"
 	"CREATE TABLE steps(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, place INTEGER NOT NULL,"
-	" step INTEGER NOT NULL, duration_ns REAL NOT NULL, tokens REAL, samples REAL, other_ns REAL, data_ns REAL,"
+	" step INTEGER NOT NULL, duration_ns REAL NOT NULL, cpu_ns REAL, running_ns REAL, tokens REAL, samples REAL, other_ns REAL, data_ns REAL,"
 	" forward_ns REAL, backward_ns REAL, optimizer_ns REAL, communication_ns REAL, checkpoint_ns REAL,"
 	" evaluation_ns REAL, PRIMARY KEY(run, place)) WITHOUT ROWID;"
 	"CREATE TABLE parts(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, place INTEGER NOT NULL,"

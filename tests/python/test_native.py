@@ -4,6 +4,7 @@ nothing happens."""
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -315,3 +316,34 @@ def test_numbers_of_steps_that_say_little_are_said(tmp_path, python):
     said = {row["sentence"].partition(":")[0]: row["count"] for row in table(tmp_path, "ledger")}
     assert said["the program gave steps a number below 0"] == 2
     assert said["the program gave steps a number that is not above the one before"] == 2
+
+
+USES = """
+import threading, time, stepscope
+def work():
+    end = time.thread_time() + 0.03
+    while time.thread_time() < end:
+        pass
+for n in range(2):
+    with stepscope.step(n):
+        work()
+with stepscope.step(2):
+    work()
+    time.sleep(0.03)
+stepscope.step_begin(3)
+other = threading.Thread(target=stepscope.step_end)
+other.start()
+other.join()
+"""
+
+
+def test_long_steps_have_the_cpu_time_of_their_thread(tmp_path):
+    """Not the first, as nothing says how long it will be, and not one that another thread ends."""
+    done = run(tmp_path, sys.executable, "-c", USES)
+    assert done.returncode == 0, done.stderr
+    steps = table(tmp_path, "steps")
+    assert [row["step"] for row in steps][:3] == [0, 1, 2]
+    assert steps[0]["cpu_ns"] is None
+    assert all(30e6 <= row["cpu_ns"] <= row["duration_ns"] for row in steps[1:3])
+    assert steps[2]["waits"] > 0 and steps[2]["cpu_ns"] <= steps[2]["duration_ns"] - 30e6
+    assert all(row["cpu_ns"] is None for row in steps[3:])

@@ -277,6 +277,50 @@ static void on_a_contended_machine_the_fastest_steps_tell(void **state)
 		compared_run_release(&runs[i]);
 }
 
+/* Steps of a run in which its thread waited for a processor, much and differently; of its CPU time a tenth more is certain. */
+static void make_waiting_runs(struct compared_run *runs, int count)
+{
+	for (int i = 0; i < count; i++) {
+		make_run(&runs[i], i < count / 2 ? 10 : 11, 0);
+		for (int n = 0; n < STEPS; n++) {
+			struct compared_step *step = &runs[i].steps[n];
+
+			step->has_cpu = n > 0;
+			step->cpu_ns = step->running_ns = step->dur_ns;
+			step->dur_ns *= 1.5 + 0.7 * ((i * 13) % 7);
+		}
+	}
+}
+
+static void what_waits_for_a_processor_is_told_by_its_cpu_time(void **state)
+{
+	struct compared_run runs[10];
+	struct comparison comparison;
+	int row;
+
+	make_waiting_runs(runs, 10);
+	comparison_init(&comparison, runs, 5, runs + 5, 5, NULL);
+	row = comparison_metric(&comparison, "step_cpu_time");
+	assert_string_equal(table_get(&comparison.metrics, 0, METRIC_RESULT)->text, RESULT_INCONCLUSIVE);
+	assert_string_equal(table_get(&comparison.metrics, row, METRIC_RESULT)->text, RESULT_REGRESSION);
+	assert_double_equal(table_get(&comparison.metrics, row, METRIC_RATIO)->d, 0.1, 1e-9);
+	assert_non_null(strstr(table_get(&comparison.verdict, 0, COMPARISON_SENTENCE)->text, "CPU time of a step"));
+	row = comparison_metric(&comparison, "step_time_fastest");
+	assert_double_equal(table_get(&comparison.metrics, row, METRIC_RATIO)->d, 0.1, 1e-9);
+	comparison_release(&comparison);
+	/* durations and CPU times are not compared with each other */
+	for (int n = 0; n < STEPS; n++)
+		runs[3].steps[n].has_cpu = n % 2;
+	comparison_init(&comparison, runs, 5, runs + 5, 5, NULL);
+	row = comparison_metric(&comparison, "step_cpu_time");
+	assert_string_equal(table_get(&comparison.metrics, row, METRIC_RESULT)->text, RESULT_NOT_MEASURED);
+	row = comparison_metric(&comparison, "step_time_fastest");
+	assert_true(table_get(&comparison.metrics, row, METRIC_BASE)->d > 1.5 * 9.9e6);
+	comparison_release(&comparison);
+	for (int i = 0; i < 10; i++)
+		compared_run_release(&runs[i]);
+}
+
 /* An uncertain metric among many is no finding; alone it would be. */
 static void the_other_metrics_share_their_chance_of_error(void **state)
 {
@@ -423,6 +467,7 @@ int main(void)
 		cmocka_unit_test(values_that_are_not_finite_need_no_statistics),
 		cmocka_unit_test(a_run_without_steps_is_not_measured),
 		cmocka_unit_test(on_a_contended_machine_the_fastest_steps_tell),
+		cmocka_unit_test(what_waits_for_a_processor_is_told_by_its_cpu_time),
 		cmocka_unit_test(the_other_metrics_share_their_chance_of_error),
 		cmocka_unit_test(programs_without_a_common_operator_are_not_comparable),
 		cmocka_unit_test(other_operators_with_the_same_kernels_are_comparable),

@@ -176,6 +176,37 @@ static void a_step_has_phases_ops_and_numbers(void **state)
 	(void)state;
 }
 
+static void an_end_of_a_step_says_what_its_thread_used(void **state)
+{
+	struct segment_builder segment;
+	begin(&segment);
+	for (uint64_t n = 0; n < 4; n++) {
+		segment_step(&segment, MAIN, 1000 + 1000 * n, STEPSCOPE_STEP_BEGIN, n);
+		if (n == 0)
+			segment_step(&segment, MAIN, 1500, STEPSCOPE_STEP_END, 0);
+		else /* 300 of 500, with 2 waits; a little more than the duration; no number that can be */
+			segment_put(&segment, MAIN, 1500 + 1000 * n, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, 4, n,
+			            (uint64_t)0,
+			            n == 1   ? (uint64_t)300
+			            : n == 2 ? (uint64_t)504
+			                     : UINT64_MAX,
+			            (uint64_t)2);
+	}
+	segment_meta(&segment, "cost.event_ns", "9.5");
+	segment_meta(&segment, "cost.step_cpu_ns", "1400");
+	load(&segment);
+	assert_int_equal(model.steps_count, 4);
+	assert_false(model.steps[0].has_cpu);
+	assert_true(model.steps[1].has_cpu && model.steps[2].has_cpu);
+	assert_int_equal(model.steps[1].cpu_ns, 300);
+	assert_int_equal(model.steps[1].waits, 2);
+	assert_int_equal(model.steps[2].cpu_ns, 500);
+	assert_false(model.steps[3].has_cpu);
+	assert_true(model.processes[0].cost_per_step_ns == 1400);
+	model_release(&model);
+	(void)state;
+}
+
 static void an_end_of_detail_does_not_close_a_phase(void **state)
 {
 	struct segment_builder segment;
@@ -1176,6 +1207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_has_phases_ops_and_numbers),
+		cmocka_unit_test(an_end_of_a_step_says_what_its_thread_used),
 		cmocka_unit_test(an_end_of_detail_does_not_close_a_phase),
 		cmocka_unit_test(a_switch_ends_its_class_and_begins),
 		cmocka_unit_test(a_step_begin_says_that_the_end_before_it_was_lost),
