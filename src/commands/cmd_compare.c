@@ -52,6 +52,7 @@ static const struct option options[] = {
 	OPTION_TEXT("benchmark-smaller", 0, &files.smaller, "FILE",
                     "the new side for github-action-benchmark: customSmallerIsBetter"),
 	OPTION_TEXT("benchmark-bigger", 0, &files.bigger, "FILE", "the same: customBiggerIsBetter"),
+	OPTION_TEXT("canary-report", 0, &files.canary, "FILE", "the limits as a ComparisonReport of rlhf-canary, JSON"),
 	OPTION_FLAG("github", 0, &files.is_github,
                     "annotations on stderr, the job's summary and outputs where GitHub's variables say"),
 	OPTION_TEXT("name", 0, &called, "NAME", "what these files call the comparison; by default the series"),
@@ -110,6 +111,8 @@ static enum status parse_gate(enum gate_rule *rule, struct limits *limits, struc
 	if (fail_on && !gate_rule_parse(fail_on, rule))
 		return error_set(err, STATUS_USAGE, "option '--fail-on' wants regression, limits or never, got '%s'",
 		                 fail_on);
+	if (files.canary && !tier && !thresholds)
+		return error_set(err, STATUS_USAGE, "option '--canary-report' wants '--tier' or '--thresholds'");
 	if (*rule == GATE_LIMITS && !tier && !thresholds)
 		return error_set(err, STATUS_USAGE, "option '--fail-on limits' wants '--tier' or '--thresholds'");
 	if (!limits_init(limits, tier ? tier : "default"))
@@ -164,19 +167,16 @@ struct sides {
 	const char **identities;
 };
 
-/* A metrics.json of rlhf-canary. Its runs have no series of their own. */
+/* A metrics.json of rlhf-canary. */
 static enum status read_metrics(struct sides *sides, const char *path, struct error *err)
 {
 	struct compared_run *run = &sides->runs[sides->count];
 	enum status status = canary_metrics_read(run, path, err);
-	char *identity;
 
 	if (status)
 		return status;
-	identity = realpath(path, NULL);
-	sides->series = arena_dup(&sides->arena, run->name);
-	sides->identities[sides->count++] = arena_dup(&sides->arena, identity ? identity : path);
-	free(identity);
+	sides->series = canary_metrics_series(run);
+	sides->identities[sides->count++] = canary_metrics_identity(run);
 	return STATUS_OK;
 }
 

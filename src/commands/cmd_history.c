@@ -6,6 +6,7 @@
 #include "commands/command.h"
 
 #include "commands/load_run.h"
+#include "compare/canary_metrics.h"
 #include "output/csv.h"
 #include "output/json.h"
 #include "output/text.h"
@@ -61,8 +62,40 @@ static enum status open_history(struct history *history, enum history_access acc
 
 /* ---- add ---- */
 
-static enum status add_report(struct history *history, struct report *report, struct history_added *added,
-                              struct error *err)
+static enum status add_entry(struct history *history, const struct history_entry *entry, struct error *err)
+{
+	struct history_added added;
+	enum status status = history_add(history, entry, &added, err);
+
+	if (!status && !common.is_quiet)
+		fprintf(stderr, "stepscope: %s as run %lld of series '%s'\n", added.is_known ? "kept again" : "added",
+		        (long long)added.run, entry->series);
+	return status;
+}
+
+/* A metrics.json of rlhf-canary. */
+static enum status add_metrics(struct history *history, const char *operand, struct error *err)
+{
+	char path[PATH_MAX];
+	struct compared_run run;
+	struct table numbers;
+	struct history_entry entry = {
+		.path = realpath(operand, path) ? path : operand, .numbers = &numbers, .run = &run};
+	enum status status = canary_metrics_read(&run, operand, err);
+
+	if (status)
+		return status;
+	entry.series = series ? series : canary_metrics_series(&run);
+	entry.name = name ? name : run.name;
+	entry.identity = canary_metrics_identity(&run);
+	key_numbers_of_run(&numbers, &run);
+	status = add_entry(history, &entry, err);
+	compared_run_release(&run);
+	table_release(&numbers);
+	return status;
+}
+
+static enum status add_report(struct history *history, struct report *report, struct error *err)
 {
 	char path[PATH_MAX];
 	struct compared_run run = {0};
@@ -78,10 +111,7 @@ static enum status add_report(struct history *history, struct report *report, st
 	if (status)
 		return status;
 	compared_run_init(&run, report);
-	status = history_add(history, &entry, added, err);
-	if (!status && !common.is_quiet)
-		fprintf(stderr, "stepscope: %s as run %lld of series '%s'\n", added->is_known ? "kept again" : "added",
-		        (long long)added->run, entry.series);
+	status = add_entry(history, &entry, err);
 	compared_run_release(&run);
 	table_release(&numbers);
 	return status;
@@ -90,15 +120,17 @@ static enum status add_report(struct history *history, struct report *report, st
 static enum status add_run(struct history *history, const char *operand, struct error *err)
 {
 	struct analysis_options analysis = {0};
-	struct history_added added;
 	struct loaded_run loaded;
 	struct report report;
-	enum status status = load_run(&loaded, operand, &analysis, memory_bytes, err);
+	enum status status;
 
+	if (canary_metrics_probe(operand))
+		return add_metrics(history, operand, err);
+	status = load_run(&loaded, operand, &analysis, memory_bytes, err);
 	if (status)
 		return status;
 	report_init(&report, &loaded.model, &analysis, loaded.path);
-	status = add_report(history, &report, &added, err);
+	status = add_report(history, &report, err);
 	tell_defects(&report);
 	report_release(&report);
 	loaded_run_release(&loaded);

@@ -17,6 +17,7 @@ enum form {
 	FORM_JUNIT,
 	FORM_SMALLER,
 	FORM_BIGGER,
+	FORM_CANARY,
 	FORM_OUTPUT,
 	FORM_ANNOTATIONS
 };
@@ -36,6 +37,9 @@ static void write_form(struct buffer *out, enum form form, const struct compare_
 	case FORM_SMALLER:
 	case FORM_BIGGER:
 		compare_benchmark(out, of, form == FORM_BIGGER);
+		break;
+	case FORM_CANARY:
+		compare_canary_report(out, of);
 		break;
 	case FORM_OUTPUT:
 		compare_github_output(out, of);
@@ -98,7 +102,8 @@ static enum status annotate(const struct compare_output *of, struct error *err)
 enum status compare_files_write(const struct compare_files *files, const struct compare_output *of, struct error *err)
 {
 	if (write_file(files->markdown, FORM_MARKDOWN, of, err) || write_file(files->junit, FORM_JUNIT, of, err) ||
-	    write_file(files->smaller, FORM_SMALLER, of, err) || write_file(files->bigger, FORM_BIGGER, of, err))
+	    write_file(files->smaller, FORM_SMALLER, of, err) || write_file(files->bigger, FORM_BIGGER, of, err) ||
+	    write_file(files->canary, FORM_CANARY, of, err))
 		return err->status;
 	if (!files->is_github)
 		return STATUS_OK;

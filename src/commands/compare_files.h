@@ -9,7 +9,7 @@
 #include "output/compare_outputs.h"
 
 struct compare_files {
-	const char *markdown, *junit, *smaller, *bigger; /* paths; NULL: not wanted */
+	const char *markdown, *junit, *smaller, *bigger, *canary; /* paths; NULL: not wanted */
 	bool is_github; /* annotations on stderr, summary and outputs where the environment says */
 };
 

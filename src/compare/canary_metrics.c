@@ -6,6 +6,7 @@
 
 #include "base/json_read.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -278,4 +279,26 @@ enum status canary_metrics_read(struct compared_run *run, const char *path, stru
 		status = canary_metrics_parse(run, text.data ? text.data : "", text.length, path, err);
 	buffer_release(&text);
 	return status;
+}
+
+/* Without "_<number>_<hexadecimal>" at the end. */
+const char *canary_metrics_series(struct compared_run *run)
+{
+	size_t length = strlen(run->name), tail = length;
+
+	while (tail && isxdigit((unsigned char)run->name[tail - 1]))
+		tail--;
+	if (tail == length || !tail || run->name[tail - 1] != '_')
+		return run->name;
+	length = --tail;
+	while (tail && isdigit((unsigned char)run->name[tail - 1]))
+		tail--;
+	if (tail == length || tail < 2 || run->name[tail - 1] != '_')
+		return run->name;
+	return arena_dup_n(&run->arena, run->name, tail - 1);
+}
+
+const char *canary_metrics_identity(struct compared_run *run)
+{
+	return arena_printf(&run->arena, "metrics.json|%s|%s", run->name, run->created ? run->created : "");
 }

@@ -167,6 +167,10 @@ static const struct table_column columns[CHECKED_COLUMNS] = {
 	[CHECKED_TITLE] = {.name = "title", .type = TABLE_TEXT, .definition = "the same in words"},
 	[CHECKED_METRIC] = {.name = "metric", .type = TABLE_TEXT, .definition = "the row of metrics it is about"},
 	[CHECKED_LIMIT] = {.name = "limit", .type = TABLE_TEXT, .definition = "how much worse it may be"},
+	[CHECKED_MOST] = {.name = "most",
+                          .type = TABLE_DOUBLE,
+                          .definition = "the same as a number: per cent, MiB, or a count",
+                          .is_hidden = true},
 	[CHECKED_RESULT] = {.name = "result",
                             .type = TABLE_TEXT,
                             .definition = "kept, broken, warning, inconclusive, not comparable or not measured"},
@@ -325,6 +329,7 @@ static void check_not_finite(const struct limits *limits, const struct compariso
 	double allowed = limits->values[LIMIT_NAN_STEPS] + limits->values[LIMIT_INF_STEPS], value;
 
 	table_set_text(checked, check.row, CHECKED_LIMIT, arena_printf(&checked->arena, "at most %.0f", allowed));
+	table_set_double(checked, check.row, CHECKED_MOST, allowed);
 	if (check.metric < 0 || !table_number(metrics_of(&check), check.metric, METRIC_NEW, &value))
 		set_result(&check, LIMIT_NOT_MEASURED, "the new run has no metrics such as loss");
 	else
@@ -366,6 +371,7 @@ static void check_ratio(const struct limits *limits, const struct comparison *co
 	double most = limits->values[limit->index];
 	struct change change;
 
+	table_set_double(checked, check.row, CHECKED_MOST, most);
 	table_set_text(checked, check.row, CHECKED_LIMIT,
 	               arena_printf(&checked->arena, "%s%g %%", limit->factor > 0 ? "+" : "-", most));
 	if (is_settled(&check) || (is_of_steps && has_too_few_steps(&check)))
@@ -404,6 +410,7 @@ static void check_memory_mb(const struct limits *limits, const struct comparison
 	struct change change;
 	double base;
 
+	table_set_double(checked, check.row, CHECKED_MOST, limits->values[LIMIT_MEMORY_MB]);
 	table_set_text(checked, check.row, CHECKED_LIMIT,
 	               arena_printf(&checked->arena, "+%g MiB", limits->values[LIMIT_MEMORY_MB]));
 	if (is_settled(&check) || !table_number(metrics_of(&check), check.metric, METRIC_BASE, &base))

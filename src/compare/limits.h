@@ -55,6 +55,7 @@ enum checked_column {
 	CHECKED_TITLE,  /* "step time" */
 	CHECKED_METRIC, /* METRIC_NAME of what it is about */
 	CHECKED_LIMIT,  /* in words: "+10 %" */
+	CHECKED_MOST,   /* as a number: per cent, MiB, or a count */
 	CHECKED_RESULT, /* one of the LIMIT_ texts */
 	CHECKED_MESSAGE,
 	CHECKED_COLUMNS,

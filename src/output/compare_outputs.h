@@ -37,6 +37,9 @@ void compare_benchmark(struct buffer *out, const struct compare_output *of, bool
 /* The tables of rlhf-canary's notebook, and why. */
 void compare_canary(struct buffer *out, const struct compare_output *of);
 
+/* The limits as rlhf-canary's ComparisonReport, JSON. */
+void compare_canary_report(struct buffer *out, const struct compare_output *of);
+
 /* "+13.4 %"; "-". */
 void change_for_people(struct buffer *out, const struct table *metrics, int row);
 /* A cell of text, "" when it is missing. */

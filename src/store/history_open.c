@@ -23,7 +23,8 @@
 static const char schema[] =
 	"CREATE TABLE runs(run INTEGER PRIMARY KEY AUTOINCREMENT, series TEXT NOT NULL, name TEXT NOT NULL,"
 	" path TEXT NOT NULL, identity TEXT NOT NULL UNIQUE, added TEXT NOT NULL, created TEXT, created_ns INTEGER,"
-	" no_steps TEXT, warm_up INTEGER, warm_up_reason TEXT);"
+	" no_steps TEXT, warm_up INTEGER, warm_up_reason TEXT, summary_steps INTEGER, summary_median_ns REAL,"
+	" summary_error REAL, summary_tokens REAL);"
 	"CREATE TABLE numbers(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, key TEXT NOT NULL,"
 	" value REAL, reason TEXT, PRIMARY KEY(run, key)) WITHOUT ROWID;"
 	"CREATE TABLE facts(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, place INTEGER NOT NULL,"

@@ -66,6 +66,12 @@ static enum status update_run(const struct history *history, const struct histor
 	if (!status && kept->has_created)
 		status = database_change(history, err, "UPDATE runs SET created_ns = ? WHERE run = ?", "ii",
 		                         kept->created_ns, run);
+	if (!status && kept->summary.steps)
+		status = database_change(history, err,
+		                         "UPDATE runs SET summary_steps = ?, summary_median_ns = ?, summary_error = ?, "
+		                         "summary_tokens = ? WHERE run = ?",
+		                         "idddi", kept->summary.steps, kept->summary.median_ns, kept->summary.error,
+		                         kept->summary.tokens, run);
 	return status;
 }
 

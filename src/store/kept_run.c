@@ -58,6 +58,10 @@ static uint32_t sum_run(const struct compared_run *run)
 {
 	uint32_t sum = 0;
 
+	sum = sum_number(sum, run->summary.steps, (double)run->summary.steps);
+	sum = sum_number(sum, run->summary.steps, run->summary.median_ns);
+	sum = sum_number(sum, run->summary.steps, run->summary.error);
+	sum = sum_number(sum, run->summary.steps, run->summary.tokens);
 	for (size_t i = first_kept(run); i < run->steps_count; i++)
 		sum = sum_step(sum, &run->steps[i]);
 	for (size_t i = 0; i < run->values_count; i++)
@@ -183,7 +187,9 @@ static enum status read_head(struct history *history, int64_t number, struct com
 	sqlite3_stmt *statement = NULL;
 	enum status status = database_prepare(
 		history, &statement, err,
-		"SELECT created, created_ns, no_steps, warm_up, warm_up_reason FROM runs WHERE run = ?", "i", number);
+		"SELECT created, created_ns, no_steps, warm_up, warm_up_reason, summary_steps, summary_median_ns, "
+		"summary_error, summary_tokens FROM runs WHERE run = ?",
+		"i", number);
 
 	while (database_step(history, &statement, &status, err)) {
 		database_has_numbers(history, statement, 1, 1, &status, err);
@@ -194,6 +200,11 @@ static enum status read_head(struct history *history, int64_t number, struct com
 		run->no_steps = own_text(run, statement, 2);
 		run->warm_up = sqlite3_column_int64(statement, 3);
 		run->warm_up_reason = own_text(run, statement, 4);
+		database_has_numbers(history, statement, 5, 4, &status, err);
+		run->summary.steps = sqlite3_column_int64(statement, 5);
+		run->summary.median_ns = sqlite3_column_double(statement, 6);
+		run->summary.error = sqlite3_column_double(statement, 7);
+		run->summary.tokens = sqlite3_column_double(statement, 8);
 	}
 	return status;
 }

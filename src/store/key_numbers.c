@@ -125,6 +125,47 @@ enum status key_numbers_pick(struct table *numbers, struct report *report, struc
 	return status;
 }
 
+/* By the names that comparisons have for them. */
+static bool find_known(const struct compared_run *run, const char *key, double *value)
+{
+	static const char *const names[][2] = {{"step_time_mean_ns", "step_time_mean"},
+	                                       {"step_time_p95_ns", "step_time_p95"},
+	                                       {"tokens_per_s", "tokens_per_s"},
+	                                       {"device_memory_peak_bytes", "device_memory"},
+	                                       {"loss_last", "final_loss"},
+	                                       {"values_not_finite", "not_finite"}};
+
+	if (!strcmp(key, "steps"))
+		*value = (double)run->summary.steps;
+	else if (!strcmp(key, "step_time_p50_ns"))
+		*value = run->summary.median_ns;
+	else
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			const struct compared_value *known = strcmp(names[i][0], key) != 0
+			                                             ? NULL
+			                                             : compared_run_value(run, names[i][1]);
+
+			if (known && known->has_value)
+				return *value = known->value, true;
+		}
+	return !strcmp(key, "steps") || !strcmp(key, "step_time_p50_ns");
+}
+
+void key_numbers_of_run(struct table *numbers, const struct compared_run *run)
+{
+	double value = 0;
+
+	table_init(numbers, "key_numbers", "Key numbers", "what the history shows of a run");
+	key_numbers_columns(numbers);
+	table_row(numbers);
+	for (int i = 0; i < KEY_COUNT; i++) {
+		if (find_known(run, key_numbers[i].key, &value))
+			table_set_double(numbers, 0, i, value);
+		else
+			table_set_missing(numbers, 0, i, "the file does not hold it");
+	}
+}
+
 static const char *text_of(struct report *report, const char *column)
 {
 	const struct table *run = report_table(report, "run");

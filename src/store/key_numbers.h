@@ -7,12 +7,16 @@
 #define STORE_KEY_NUMBERS_H
 
 #include "analysis/report.h"
+#include "compare/compared_run.h"
 
 /* Adds a column for each to a table without rows. */
 void key_numbers_columns(struct table *table);
 
 /* Initialises the table, one row with a column for each, and fills it. On failure nothing needs to be released. */
 enum status key_numbers_pick(struct table *numbers, struct report *report, struct error *err) MUST_CHECK;
+
+/* The same of a run that is no recording: what is known of it, the rest with a reason. */
+void key_numbers_of_run(struct table *numbers, const struct compared_run *run);
 
 /* What tells one recording from another, so that it is not kept twice; in the arena of the report. */
 const char *key_numbers_identity(struct report *report);
