@@ -299,27 +299,37 @@ static struct change change_of(const struct check *check, double factor)
 	return change;
 }
 
-/* `verb` for a change beyond the limit: "increased". */
-static void judge(const struct check *check, const struct change *change, double limit, const char *verb,
-                  const char *unit, const char *broken)
+/* "increased by 14.1 %", or the other way "changed by -3.0 %"; and its interval. `verb` is for what is worse, which a `sign` of -1 makes
+ * less of the metric. */
+static const char *describe(const struct change *change, int sign, const char *verb, const char *unit,
+                            struct arena *arena)
+{
+	double low = change->low, high = change->high;
+	const char *text = arena_printf(arena, "%s by %.1f %s", verb, change->value, unit);
+
+	if (change->value < 0) {
+		text = arena_printf(arena, "changed by %+.1f %s", sign * change->value, unit);
+		low = sign < 0 ? -change->high : low;
+		high = sign < 0 ? -change->low : high;
+	}
+	if (!change->has_interval)
+		return text;
+	return arena_printf(arena, "%s (95 %% interval %+.1f to %+.1f %s)", text, low, high, unit);
+}
+
+static void judge(const struct check *check, const struct change *change, double limit, int sign, const char *unit,
+                  const char *broken)
 {
 	struct arena *arena = &check->checked->arena;
-	const char *interval = "";
+	const char *text = describe(change, sign, sign > 0 ? "increased" : "dropped", unit, arena);
 
-	if (change->has_interval)
-		interval = arena_printf(arena, " (95 %% interval %+.1f to %+.1f %s)", change->low, change->high, unit);
 	if (change->low > limit)
-		set_result(check, broken,
-		           arena_printf(arena, "%s by %.1f %s%s, the limit is %g %s", verb, change->value, unit,
-		                        interval, limit, unit));
+		set_result(check, broken, arena_printf(arena, "%s, the limit is %g %s", text, limit, unit));
 	else if (change->high > limit)
 		set_result(check, LIMIT_INCONCLUSIVE,
-		           arena_printf(arena, "%s by %.1f %s%s, the limit of %g %s lies within", verb, change->value,
-		                        unit, interval, limit, unit));
+		           arena_printf(arena, "%s, the limit of %g %s lies within", text, limit, unit));
 	else
-		set_result(check, LIMIT_KEPT,
-		           arena_printf(arena, "%s by %.1f %s%s, the limit is %g %s", verb, change->value, unit,
-		                        interval, limit, unit));
+		set_result(check, LIMIT_KEPT, arena_printf(arena, "%s, the limit is %g %s", text, limit, unit));
 }
 
 static void check_not_finite(const struct limits *limits, const struct comparison *comparison, struct table *checked)
@@ -377,7 +387,7 @@ static void check_ratio(const struct limits *limits, const struct comparison *co
 	if (is_settled(&check) || (is_of_steps && has_too_few_steps(&check)))
 		return;
 	change = change_of(&check, limit->factor * 100);
-	judge(&check, &change, most, limit->factor > 0 ? "increased" : "dropped", "%",
+	judge(&check, &change, most, limit->factor > 0 ? 1 : -1, "%",
 	      limit->index == LIMIT_LOSS ? LIMIT_WARNING : LIMIT_BROKEN);
 }
 
@@ -416,7 +426,7 @@ static void check_memory_mb(const struct limits *limits, const struct comparison
 	if (is_settled(&check) || !table_number(metrics_of(&check), check.metric, METRIC_BASE, &base))
 		return;
 	change = change_of(&check, base / MIB);
-	judge(&check, &change, limits->values[LIMIT_MEMORY_MB], "increased", "MiB", LIMIT_BROKEN);
+	judge(&check, &change, limits->values[LIMIT_MEMORY_MB], 1, "MiB", LIMIT_BROKEN);
 }
 
 void limits_none(struct table *checked)
