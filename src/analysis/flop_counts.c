@@ -47,14 +47,20 @@ void flop_counts_enter(struct flop_counts *counts, const struct span_view *span,
 	bool is_timed = !(span->flags & (SPAN_IS_OPEN | SPAN_END_IS_LOST | SPAN_START_IS_LOST));
 	struct open_formula own = {.depth = span->depth};
 	struct flop_count *count = &own.count;
+	double flops;
+	enum flops_result result = flops_of(&counts->flops, FLOPS_COUNTER, span->name,
+	                                    span->inputs ? span->inputs : span->shape, &flops);
 
 	flop_counts_leave(counts, span->depth);
-	*count = (struct flop_count){.track = span->track_index, .row = span->row, .tag = tag, .dur_ns = span->dur_ns};
-	count->result = flops_of(&counts->flops, FLOPS_COUNTER, span->name, span->inputs ? span->inputs : span->shape,
-	                         &count->flops);
-	counts->result = count->result > counts->result ? count->result : counts->result;
-	if (count->result == FLOPS_NO_FORMULA)
+	if (result == FLOPS_NO_FORMULA)
 		return;
+	*count = (struct flop_count){.track = span->track_index,
+	                             .row = span->row,
+	                             .tag = tag,
+	                             .dur_ns = span->dur_ns,
+	                             .result = result,
+	                             .flops = flops};
+	counts->result = result > counts->result ? result : counts->result;
 	count->is_counted = count->result == FLOPS_KNOWN && is_timed;
 	if (count->is_counted)
 		count_inside(counts);

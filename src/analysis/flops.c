@@ -313,16 +313,27 @@ static void split(struct inputs *inputs, const char *text)
 		inputs->values[inputs->value_count++] = part;
 }
 
-static struct flops_answer answer(const struct model *model, enum flops_definition definition, uint32_t name,
-                                  uint32_t string)
+static uint8_t place_in(const struct entry *entries, const char *name)
 {
-	const struct entry *entry = definition == FLOPS_COUNTER ? counter_entries : profiler_entries;
-	const char *text = model_text(model, name);
+	for (uint8_t i = 0; entries[i].name; i++)
+		if (!strcmp(entries[i].name, name))
+			return (uint8_t)(1 + i);
+	return 0;
+}
+
+static uint8_t counter_place(const char *name)
+{
+	return place_in(counter_entries, name);
+}
+
+static uint8_t profiler_place(const char *name)
+{
+	return place_in(profiler_entries, name);
+}
+
+static struct flops_answer answer(const struct model *model, const struct entry *entry, uint32_t string)
+{
 	struct inputs inputs;
-	while (entry->name && strcmp(entry->name, text) != 0)
-		entry++;
-	if (!entry->name)
-		return (struct flops_answer){FLOPS_NO_FORMULA, 0};
 	if (!string)
 		return (struct flops_answer){FLOPS_NO_SIZES, 0};
 	split(&inputs, model_text(model, string));
@@ -333,6 +344,12 @@ static struct flops_answer answer(const struct model *model, enum flops_definiti
 enum flops_result flops_of(struct flops *flops, enum flops_definition definition, uint32_t name, uint32_t inputs,
                            double *count)
 {
+	bool is_counter = definition == FLOPS_COUNTER;
+	flops->entries[definition].classify = is_counter ? counter_place : profiler_place;
+	uint8_t place = name_class(&flops->entries[definition], flops->model, name);
+	*count = 0;
+	if (!place)
+		return FLOPS_NO_FORMULA;
 	uint64_t key = (uint64_t)name << 32 | inputs;
 	uint32_t found = number_map_find(&flops->seen[definition], key);
 	if (found == NUMBER_MAP_NONE) {
@@ -341,7 +358,8 @@ enum flops_result flops_of(struct flops *flops, enum flops_definition definition
 			flops->answers = memory_resize(flops->answers, flops->capacity, sizeof *flops->answers);
 		}
 		found = flops->count++;
-		flops->answers[found] = answer(flops->model, definition, name, inputs);
+		flops->answers[found] = answer(flops->model,
+		                               (is_counter ? counter_entries : profiler_entries) + place - 1, inputs);
 		number_map_set(&flops->seen[definition], key, found);
 	}
 	*count = flops->answers[found].count;
@@ -350,8 +368,10 @@ enum flops_result flops_of(struct flops *flops, enum flops_definition definition
 
 void flops_release(struct flops *flops)
 {
-	for (int i = 0; i < FLOPS_DEFINITIONS; i++)
+	for (int i = 0; i < FLOPS_DEFINITIONS; i++) {
 		number_map_release(&flops->seen[i]);
+		name_classes_release(&flops->entries[i]);
+	}
 	free(flops->answers);
 	flops->answers = NULL;
 }

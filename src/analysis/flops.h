@@ -14,6 +14,7 @@
 #ifndef ANALYSIS_FLOPS_H
 #define ANALYSIS_FLOPS_H
 
+#include "analysis/name_classes.h"
 #include "model/model.h"
 #include "model/number_map.h"
 
@@ -37,7 +38,8 @@ struct flops_answer {
 
 struct flops {
 	const struct model *model;
-	struct number_map seen[FLOPS_DEFINITIONS]; /* name and inputs -> index of answers */
+	struct name_classes entries[FLOPS_DEFINITIONS]; /* 0: no formula, else 1 + place in the list */
+	struct number_map seen[FLOPS_DEFINITIONS];      /* name and inputs -> index of answers */
 	struct flops_answer *answers;
 	uint32_t count, capacity;
 };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint8_t name_class(struct name_classes *classes, const struct model *model, uint32_t name)
+uint8_t name_class_find(struct name_classes *classes, const struct model *model, uint32_t name)
 {
 	if (name >= classes->capacity) {
 		uint32_t capacity = 2 * name + 64;
@@ -18,8 +18,7 @@ uint8_t name_class(struct name_classes *classes, const struct model *model, uint
 		memset(classes->classes + classes->capacity, 0, capacity - classes->capacity);
 		classes->capacity = capacity;
 	}
-	if (!classes->classes[name])
-		classes->classes[name] = (uint8_t)(1 + classes->classify(model_text(model, name)));
+	classes->classes[name] = (uint8_t)(1 + classes->classify(model_text(model, name)));
 	return (uint8_t)(classes->classes[name] - 1);
 }
 

@@ -17,7 +17,15 @@ struct name_classes {
 	uint32_t capacity;
 };
 
-uint8_t name_class(struct name_classes *classes, const struct model *model, uint32_t name);
+uint8_t name_class_find(struct name_classes *classes, const struct model *model, uint32_t name); /* the first time */
+
+static inline uint8_t name_class(struct name_classes *classes, const struct model *model, uint32_t name)
+{
+	if (name < classes->capacity && classes->classes[name])
+		return (uint8_t)(classes->classes[name] - 1);
+	return name_class_find(classes, model, name);
+}
+
 void name_classes_release(struct name_classes *classes); /* keeps the function */
 
 #endif
