@@ -55,7 +55,7 @@ extern const struct analysis analysis_step_breakdown, analysis_step_parts, analy
 extern const struct analysis analysis_operator_patterns, analysis_data_loader, analysis_host_waits,
 	analysis_collectives, analysis_rank_phases, analysis_rank_collectives, analysis_collective_times;
 
-extern const struct analysis analysis_functions, analysis_sampled_stacks, analysis_sampled_threads;
+extern const struct analysis analysis_functions, analysis_sampled_stacks, analysis_sampled_threads, analysis_telemetry;
 
 /* NULL-terminated, in the order reports use. */
 extern const struct analysis *const analyses[];

@@ -22,7 +22,7 @@ const char *process_label(const struct model *model, uint32_t process, struct ar
 	if (process >= model->processes_count)
 		return "all";
 	which = &model->processes[process];
-	if (which->rank < 0 && !which->pid && which->role == STEPSCOPE_ROLE_IMPORTED)
+	if (which->rank < 0 && !which->pid)
 		return which->name ? model_text(model, which->name) : "(not known)";
 	if (which->rank < 0)
 		return arena_printf(arena, "pid %" PRId64, which->pid);

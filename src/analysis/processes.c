@@ -344,10 +344,10 @@ static int add_row(struct table *table, const struct model *model, uint32_t numb
 	int row = table_row(table);
 	int64_t worker;
 
-	if (process->pid || process->role != STEPSCOPE_ROLE_IMPORTED)
+	if (process->pid)
 		table_set_int(table, row, PROCESS_PID, process->pid);
 	else
-		table_set_missing(table, row, PROCESS_PID, "the file does not say it");
+		table_set_missing(table, row, PROCESS_PID, "the input does not say it");
 	/* a worker that was spawned, not forked, does not know it from the start */
 	table_set_text(table, row, PROCESS_ROLE,
 	               role_name(loader_worker_number(model, number, &worker) ? STEPSCOPE_ROLE_WORKER : process->role));

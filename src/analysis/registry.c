@@ -56,6 +56,7 @@ const struct analysis *const analyses[] = {
 	&analysis_processes,
 	&analysis_metrics,
 	&analysis_counters,
+	&analysis_telemetry,
 	&analysis_marks,
 	&analysis_threads,
 	&analysis_ledger,

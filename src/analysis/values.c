@@ -117,7 +117,7 @@ static void add_series(struct table *table, const struct model *model, const str
 		const struct value_series *series = model->series[i];
 		struct value_fold fold = {.odd_step = -1};
 
-		if (series->is_metric != is_metric)
+		if (series->is_metric != is_metric || series->subject) /* those are telemetry */
 			continue;
 		for (uint32_t j = 0; j < series->count; j++) {
 			int32_t step = series->step ? series->step[j] : -1;

@@ -21,6 +21,7 @@ struct converted {
 	uint32_t *strings; /* of the model, by number in the file */
 	uint32_t string_count, string_capacity;
 	struct series_row *series;
+	struct value_series **subjects; /* of the model, by number in the file; NULL: of a process */
 	uint32_t series_count;
 	uint64_t refused; /* rows */
 	uint32_t owner;   /* of the rows that are taken */
@@ -146,8 +147,19 @@ static bool add_series(struct converted *converted, const void *bytes)
 	const struct series_row *row = bytes;
 	converted->series = memory_resize(converted->series, (size_t)converted->series_count + 1,
 	                                  sizeof *converted->series);
+	converted->subjects = memory_resize(converted->subjects, (size_t)converted->series_count + 1,
+	                                    sizeof(struct value_series *));
+	bool is_good = has_process(converted, row->process);
+	converted->subjects[converted->series_count] = NULL;
+	if (is_good && row->subject)
+		converted->subjects[converted->series_count] = model_add_series(
+			converted->model, &(struct value_series){.process = row->process,
+		                                                 .name = row->name,
+		                                                 .is_metric = row->is_metric,
+		                                                 .subject = row->subject,
+		                                                 .unit = row->unit});
 	converted->series[converted->series_count++] = *row;
-	return has_process(converted, row->process);
+	return is_good;
 }
 
 static bool add_value(struct converted *converted, const void *bytes)
@@ -158,7 +170,11 @@ static bool add_value(struct converted *converted, const void *bytes)
 	const struct series_row *series = &converted->series[converted->owner];
 	if (!has_process(converted, series->process) || !is_time(row->time_ns))
 		return false;
-	model_add_value(converted->model, series->process, series->name, series->is_metric, row->time_ns, row->value);
+	if (converted->subjects[converted->owner])
+		model_series_add(converted->model, converted->subjects[converted->owner], row->time_ns, row->value);
+	else
+		model_add_value(converted->model, series->process, series->name, series->is_metric, row->time_ns,
+		                row->value);
 	return true;
 }
 
@@ -409,6 +425,7 @@ static enum status load(const char *path, const struct model_filter *filter, str
 	enum status status = segment_read(path, &visitor, &stats, err);
 	free(converted.strings);
 	free(converted.series);
+	free(converted.subjects);
 	if (status != STATUS_OK)
 		return status;
 	if (!model->processes_count)

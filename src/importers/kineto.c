@@ -18,9 +18,9 @@
 bool kineto_begins_like_json(const char *head, size_t length)
 {
 	size_t at = length >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-	if (kineto_encoding_of(head, length) != KINETO_UTF8)
-		return true;
-	while (at < length && head[at] && strchr(" \t\r\n", head[at]))
+	bool is_wide = kineto_encoding_of(head, length) != KINETO_UTF8; /* then with NULs between, and a mark before */
+	while (at < length &&
+	       (head[at] ? strchr(" \t\r\n", head[at]) || (is_wide && (unsigned char)head[at] >= 0xfe) : is_wide))
 		at++;
 	return at < length && (head[at] == '{' || head[at] == '[');
 }

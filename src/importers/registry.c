@@ -5,20 +5,25 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "importers/importer.h"
+#include "importers/nvidia_smi.h"
 
 extern const struct importer importer_recording, importer_kineto, importer_converted, importer_folded,
-	importer_speedscope, importer_snapshot, importer_nsys;
+	importer_nvidia_smi, importer_speedscope, importer_snapshot, importer_nsys;
 
 const struct importer *const importers[] = {
 	&importer_speedscope, /* before other JSON */
 	&importer_kineto,     /* before recordings, which take every other directory */
 	&importer_converted,  /* looks like a file of those */
-	&importer_nsys,       &importer_snapshot, &importer_recording, &importer_folded, NULL,
+	&importer_nsys,       &importer_snapshot,
+	&importer_recording,  &importer_nvidia_smi, /* before stacks: some lines end in a number */
+	&importer_folded,     NULL,
 };
 
 /* Standard input or a pipe can be read once only, so nobody looks at it first: it is a trace or an error. */
@@ -47,6 +52,18 @@ static enum status read_head(const char *path, bool *is_directory, char *head, s
 	return n < 0 ? error_errno(err, STATUS_INPUT, number, "cannot read '%s'", path) : STATUS_OK;
 }
 
+/* Telemetry in the same folder that is of the same time. */
+static void add_beside(const struct importer *importer, const char *path, bool is_directory, struct model *model)
+{
+	char folder[PATH_MAX];
+	if (importer != &importer_recording && importer != &importer_kineto)
+		return;
+	const char *slash = strrchr(path, '/');
+	int length = is_directory ? (int)strlen(path) : slash ? (int)(slash - path) : 0;
+	if (snprintf(folder, sizeof folder, "%.*s", length, path) < (int)sizeof folder)
+		smi_add_beside(model, length ? folder : slash ? "/" : ".");
+}
+
 static enum status load(const struct importer *importer, const char *path, const struct model_filter *filter,
                         struct model *model, struct error *err)
 {
@@ -67,14 +84,17 @@ enum status import_path(const char *path, const struct model_filter *filter, str
 	if (status != STATUS_OK)
 		return status;
 	for (size_t i = 0; importers[i]; i++) {
-		if (importers[i]->recognises(path, is_directory, head, length))
-			return load(importers[i], path, filter, model, err);
+		if (!importers[i]->recognises(path, is_directory, head, length))
+			continue;
+		status = load(importers[i], path, filter, model, err);
+		if (status == STATUS_OK)
+			add_beside(importers[i], path, is_directory, model);
+		return status;
 	}
-	error_set(
-		err, STATUS_INPUT,
-		"'%s' is not a recording: looked for a run directory with *.ssr files, one of those files, or traces of "
-		"torch.profiler (JSON, also in a zip or tar)",
-		path);
+	error_set(err, STATUS_INPUT,
+	          "'%s' is not a recording: looked for a run directory with *.ssr files, one of those files, traces of "
+	          "torch.profiler (JSON, also in a zip or tar), stacks of a sampler, or a table of nvidia-smi",
+	          path);
 	error_hint(err, "'stepscope run -- PROGRAM' makes a recording");
 	return STATUS_INPUT;
 }

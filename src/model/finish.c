@@ -267,6 +267,11 @@ void finish_series(struct model *model)
 	}
 }
 
+void model_finish_series(struct model *model)
+{
+	finish_series(model);
+}
+
 /* ---- order of the rest ---- */
 
 static int compare_args(const void *left, const void *right)

@@ -93,6 +93,15 @@ struct model_step *model_add_step(struct model *model)
 	return step;
 }
 
+struct value_series *model_add_series(struct model *model, const struct value_series *like)
+{
+	MODEL_ARRAY_GROW_OF(model, series, sizeof(struct value_series *));
+	struct value_series *series = arena_alloc(&model->arena, sizeof *series);
+	*series = *like;
+	model->series[model->series_count++] = series;
+	return series;
+}
+
 static struct value_series *find_series(struct model *model, uint32_t process, uint32_t name, bool is_metric)
 {
 	struct model_index *index = model->index;
@@ -101,13 +110,9 @@ static struct value_series *find_series(struct model *model, uint32_t process, u
 		return model->series[index->last_series];
 	uint32_t found = number_map_find(&index->series, key);
 	if (found == NUMBER_MAP_NONE) {
-		MODEL_ARRAY_GROW_OF(model, series, sizeof(struct value_series *));
-		struct value_series *series = arena_alloc(&model->arena, sizeof *series);
-		series->process = process;
-		series->name = name;
-		series->is_metric = is_metric;
-		found = model->series_count++;
-		model->series[found] = series;
+		found = model->series_count;
+		model_add_series(model,
+		                 &(struct value_series){.process = process, .name = name, .is_metric = is_metric});
 		number_map_set(&index->series, key, found);
 	}
 	index->last_series_key = key;
@@ -118,7 +123,11 @@ static struct value_series *find_series(struct model *model, uint32_t process, u
 void model_add_value(struct model *model, uint32_t process, uint32_t name, bool is_metric, int64_t time_ns,
                      double value)
 {
-	struct value_series *series = find_series(model, process, name, is_metric);
+	model_series_add(model, find_series(model, process, name, is_metric), time_ns, value);
+}
+
+void model_series_add(struct model *model, struct value_series *series, int64_t time_ns, double value)
+{
 	if (series->count == series->capacity) {
 		series->capacity = series->capacity ? 2 * series->capacity : 16;
 		series->time_ns = storage_resize(model->storage, series->time_ns, series->capacity,

@@ -127,6 +127,8 @@ struct value_series { /* a counter or a metric of a process */
 	uint32_t process;
 	uint32_t name;
 	bool is_metric;
+	uint32_t subject; /* string: the device or other thing it is of; 0: the process */
+	uint32_t unit;    /* string: "MiB"; 0: none, or part of the name */
 	uint32_t count, capacity;
 	int64_t *time_ns;
 	double *value;
@@ -351,6 +353,9 @@ void model_span_arg(struct model *model, const struct span_arg *arg);
 
 void model_add_value(struct model *model, uint32_t process, uint32_t name, bool is_metric, int64_t time_ns,
                      double value);
+/* A series of a subject, and its values; it stays where it is. */
+struct value_series *model_add_series(struct model *model, const struct value_series *like);
+void model_series_add(struct model *model, struct value_series *series, int64_t time_ns, double value);
 struct model_step *model_add_step(struct model *model); /* valid until the next call */
 void model_add_memory(struct model *model, const struct memory_event *event);
 void model_add_owner(struct model *model, const struct memory_owner *owner);
@@ -368,6 +373,8 @@ struct ledger_entry *model_add_ledger(struct model *model, enum ledger_kind kind
 /* After the last row: closes open spans at their process's last_ns (flag SPAN_IS_OPEN, counted in the ledger), fills the
  * columns step and phase, sorts steps, memory, args; matches frees with allocations and finds out what those are for. */
 void model_finish(struct model *model);
+/* For series that were added since then. */
+void model_finish_series(struct model *model);
 
 /* ---- reading -------------------------------------------------------------------------------------------------------------- */
 

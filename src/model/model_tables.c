@@ -64,10 +64,9 @@ static const struct model_field steps[] = {
 	FIELD(model_step, waits),       {0, 0, false, false},
 };
 
-static const struct model_field series[] = {FIELD(series_row, process),
-                                            STRING(series_row, name),
-                                            FIELD(series_row, is_metric),
-                                            {0, 0, false, false}};
+static const struct model_field series[] = {FIELD(series_row, process),   STRING(series_row, name),
+                                            FIELD(series_row, is_metric), STRING(series_row, subject),
+                                            STRING(series_row, unit),     {0, 0, false, false}};
 
 static const struct model_field values[] = {FIELD(value_row, time_ns), FIELD(value_row, value), {0, 0, false, false}};
 

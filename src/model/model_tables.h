@@ -60,6 +60,7 @@ struct span_row {
 struct series_row {
 	uint32_t process, name;
 	bool is_metric;
+	uint32_t subject, unit;
 };
 
 struct value_row {

@@ -186,7 +186,8 @@ static void put_series(struct ssr *ssr)
 {
 	for (uint32_t i = 0; i < ssr->model->series_count; i++) {
 		const struct value_series *series = ssr->model->series[i];
-		const struct series_row row = {series->process, series->name, series->is_metric};
+		const struct series_row row = {series->process, series->name, series->is_metric, series->subject,
+		                               series->unit};
 		struct value_row *rows = memory_resize(NULL, (size_t)series->count + 1, sizeof *rows);
 		for (uint32_t k = 0; k < series->count; k++)
 			rows[k] = (struct value_row){series->time_ns[k], series->value[k]};

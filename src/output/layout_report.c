@@ -61,6 +61,11 @@ const struct layout_section layout_report[] = {
          .columns = "device,busy_ratio,busy_ns,compute_ns,communication_ns,exposed_communication_ns,copies_ns,idle_queued_ns,"
                     "idle_launch_ns,idle_unlaunched_ns"},
 	{.form = LAYOUT_TABLE,
+         .table = "telemetry",
+         .has_heading = true,
+         .limit = 32,
+         .columns = "of,quantity,unit,min,mean,max,count,missing_count"},
+	{.form = LAYOUT_TABLE,
          .table = "mfu",
          .has_heading = true,
          .limit = 16,

@@ -349,6 +349,8 @@ static const struct query_column value_columns[] = {
 	{"time_ns", "INTEGER", TIME_DEFINITION},
 	{"step", "INTEGER", "number of the step it falls into"},
 	{"value", "REAL", "the value"},
+	{"subject", "TEXT", "the GPU or other thing it is of; NULL: the process"},
+	{"unit", "TEXT", "of the value; NULL: it has none, or the name says it"},
 	{NULL, NULL, NULL},
 };
 
@@ -401,8 +403,16 @@ static void value_cell(const struct query_source *source, uint32_t row, int colu
 		if (series->step[index] >= 0)
 			sqlite3_result_int64(out, model->steps[series->step[index]].number);
 		break;
-	default:
+	case 5:
 		sqlite3_result_double(out, series->value[index]);
+		break;
+	case 6:
+		if (series->subject)
+			query_result_string(out, model, series->subject);
+		break;
+	default:
+		if (series->unit)
+			query_result_string(out, model, series->unit);
 	}
 }
 

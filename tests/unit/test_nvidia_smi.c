@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The reader of nvidia-smi's tables: every dialect that its options and other programs make, with the series it must give.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/buffer.h"
+#include "importers/importer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HEAD "timestamp, name, utilization.gpu [%], memory.used [MiB], temperature.gpu\n"
+#define HEAD_UTF16                                                                                                     \
+	"\xff\xfei\0n\0d\0e\0x\0,\0 \0f\0a\0n\0.\0s\0p\0e\0e\0d\0 \0[\0%\0]\0\r\0\n\0"                                 \
+	"0\0,\0 \0"                                                                                                    \
+	"7\0 \0%\0\r\0\n\0"
+
+struct test_case {
+	const char *name;
+	const char *text;
+	const char *series; /* "subject name unit: value@ms ..." of each; NULL: STATUS_INPUT */
+	const char *ledger; /* "count: sentence" of each */
+	size_t length;      /* 0: of the text */
+};
+
+static const struct test_case tests[] = {
+	{"as it is",
+         HEAD "2026/11/21 07:03:09.412, NVIDIA H200, 97 %, 112384 MiB, 61\n"
+              "2026/11/21 07:03:10.415, NVIDIA H200, 96 %, 5 MiB, 62\n",
+         "GPU utilization.gpu %: 97@0 96@1003\nGPU memory.used MiB: 112384@0 5@1003\nGPU temperature.gpu : 61@0 62@1003\n",
+         NULL, 0},
+	{"nounits", HEAD "2026/11/21 07:03:09.412, NVIDIA H200, 97, 112384, 61\n",
+         "GPU utilization.gpu %: 97@0\nGPU memory.used MiB: 112384@0\nGPU temperature.gpu : 61@0\n", NULL, 0},
+	{"noheader", "2026/11/21 07:03:09.412, NVIDIA H200, 97 %, 112384 MiB, 61\n",
+         "GPU column 3 %: 97@0\nGPU column 4 MiB: 112384@0\nGPU column 5 : 61@0\n",
+         "1: the file has no names: its columns are numbered\n", 0},
+	{"noheader, nounits, with a time", "2026/11/21 07:03:09.412, 97, 61\n2026/11/21 07:03:10.412, 98, 61\n",
+         "GPU column 2 : 97@0 98@1000\nGPU column 3 : 61@0 61@1000\n",
+         "1: the file has no names: its columns are numbered\n", 0},
+	{"not measured", HEAD "2026/11/21 07:03:09.412, GB10, 3 %, [N/A], [Not Supported]\n",
+         "GPU utilization.gpu %: 3@0\nGPU memory.used MiB: nan@0\nGPU temperature.gpu : nan@0\n", NULL, 0},
+	{"CRLF, a byte order mark, other fields",
+         "\xef\xbb\xbfindex, pstate, power.draw [W], clocks_throttle_reasons.sw_power_cap, clocks_event_reasons.active\r\n"
+         "0, P2, 592.74 W, Active, 0x0000000000000004\r\n0, P0, [Unknown Error], Not Active, 0x0000000000000000\r\n",
+         "GPU 0 pstate : 2@0 0@0\nGPU 0 power.draw W: 592.74@0 nan@0\n"
+         "GPU 0 clocks_throttle_reasons.sw_power_cap : 1@0 0@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
+	{"several GPUs by their index",
+         "timestamp, index, power.draw [W]\n2026/11/21 07:03:09.412, 0, 1 W\n2026/11/21 07:03:09.413, 1, 2 W\n"
+         "2026/11/21 07:03:10.412, 0, 3 W\n2026/11/21 07:03:10.414, 1, 4 W\n",
+         "GPU 0 power.draw W: 1@0 3@1000\nGPU 1 power.draw W: 2@1 4@1002\n", NULL, 0},
+	{"several GPUs by their order",
+         "timestamp, power.draw [W]\n2026/11/21 07:03:09.412, 1 W\n2026/11/21 07:03:09.413, 2 W\n"
+         "2026/11/21 07:03:10.412, 3 W\n2026/11/21 07:03:10.414, 4 W\n",
+         "GPU #1 power.draw W: 1@0 3@1000\nGPU #2 power.draw W: 2@1 4@1002\n",
+         "4: rows do not say which GPU they are of: those of one tick are numbered in their order\n", 0},
+	{"one GPU, ten times a second",
+         "timestamp, power.draw [W]\n2026/11/21 07:03:09.400, 1 W\n2026/11/21 07:03:09.500, 2 W\n"
+         "2026/11/21 07:03:09.601, 3 W\n",
+         "GPU power.draw W: 1@0 2@100 3@201\n", NULL, 0},
+	{"a uuid", "uuid, fan.speed [%]\nGPU-1f-2, 30 %\n", "GPU-1f-2 fan.speed %: 30@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
+	{"the names again, and others",
+         "index, fan.speed [%]\n0, 1 %\nindex, fan.speed [%]\n0, 2 %\nindex, pcie.link.gen.current\n0, 4\n",
+         "GPU 0 fan.speed %: 1@0 2@0\nGPU 0 pcie.link.gen.current : 4@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
+	{"a decimal comma", "index, power.draw [W], fan.speed [%]\n0, 592,74 W, 3 %\n",
+         "GPU 0 power.draw W: 592.74@0\nGPU 0 fan.speed %: 3@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
+	{"semicolons, no blanks, another form of time",
+         "timestamp;index;power.draw [W]\n2026-11-21T07:03:09;0;592,74\n2026-11-21 07:03:10,5;0;1\n",
+         "GPU 0 power.draw W: 592.74@0 1@1500\n", NULL, 0},
+	{"commas without blanks", "index,power.draw [W]\n0,592.74 W\n", "GPU 0 power.draw W: 592.74@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
+	{"UTF-16, as PowerShell writes", HEAD_UTF16, "GPU 0 fan.speed %: 7@0\n",
+         "1: the file has no times: only how often, not when\n", sizeof HEAD_UTF16 - 1},
+	{"processes", "pid, process_name, used_gpu_memory [MiB]\n42, python, 10 MiB\n43, a b, 20 MiB\n",
+         "pid 42 used_gpu_memory MiB: 10@0\npid 43 used_gpu_memory MiB: 20@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
+	{"dmon",
+         "# gpu   pwr gtemp\n# Idx     W     C\n    0    43     -\n    1    44    36\n# gpu   pwr gtemp\n# Idx     W     C\n"
+         "    0    45     -\n",
+         "GPU 0 pwr W: 43@0 45@0\nGPU 1 pwr W: 44@0\nGPU 0 gtemp C: nan@0 nan@0\nGPU 1 gtemp C: 36@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
+	{"dmon -o DT",
+         "#Date       Time        gpu    pwr\n#YYYYMMDD   HH:MM:SS    Idx      W\n 20261121   07:03:09      0     43\n"
+         " 20261121   07:03:10      0     44\n",
+         "GPU 0 pwr W: 43@0 44@1000\n", NULL, 0},
+	{"broken lines", "index, fan.speed [%]\n0, 1 %\n0, 1 %, 3\nNo devices were found\n0, 2 %\n0, ",
+         "GPU 0 fan.speed %: 1@0 2@0 nan@0\n",
+         "2: lines that do not have as many values as the line of names were left out\n"
+         "1: the file has no times: only how often, not when\n",
+         0},
+	{"cut off", "index, fan.speed [%]\n0, 1 %\n0", "GPU 0 fan.speed %: 1@0\n",
+         "1: the last line is cut off; it was left out\n1: the file has no times: only how often, not when\n", 0},
+	{"another unit", "index, memory.used [MiB]\n0, 1 MiB\n0, 1 GiB\n", "GPU 0 memory.used MiB: 1@0 nan@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
+	{"nothing measured", "index, fan.speed [%]\n0, [N/A]\n", NULL, NULL, 0},
+	{"names only", HEAD, NULL, NULL, 0},
+	{"another csv", "step, loss\n1, 2.5\n", NULL, NULL, 0},
+};
+
+static enum status load(const void *bytes, size_t length, struct model *model, struct error *err)
+{
+	char path[64];
+	int fd = memfd_create("smi", 0);
+	assert_true(fd >= 0 && write(fd, bytes, length) == (ssize_t)length);
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	model_init(model, 0);
+	enum status status = import_path(path, &(struct model_filter){0}, model, err);
+	close(fd);
+	return status;
+}
+
+static void describe(const struct model *model, struct buffer *series, struct buffer *ledger)
+{
+	for (uint32_t i = 0; i < model->series_count; i++) {
+		const struct value_series *one = model->series[i];
+		buffer_printf(series, "%s %s %s:", model_text(model, one->subject), model_text(model, one->name),
+		              model_text(model, one->unit));
+		for (uint32_t k = 0; k < one->count; k++)
+			buffer_printf(series, " %g@%" PRId64, one->value[k], one->time_ns[k] / 1000000);
+		buffer_add_text(series, "\n");
+	}
+	for (uint32_t i = 0; i < model->ledger_count; i++)
+		buffer_printf(ledger, "%" PRIu64 ": %s\n", model->ledger[i].count,
+		              model_text(model, model->ledger[i].text));
+	buffer_add_text(series, "");
+	buffer_add_text(ledger, "");
+}
+
+static void test_dialects(void **state)
+{
+	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+		const struct test_case *test = &tests[i];
+		struct model model;
+		struct error err = {0};
+		struct buffer series, ledger;
+		buffer_init(&series, 1 << 20);
+		buffer_init(&ledger, 1 << 20);
+		print_message("%s\n", test->name);
+		enum status status = load(test->text, test->length ? test->length : strlen(test->text), &model, &err);
+		assert_int_equal(status, test->series ? STATUS_OK : STATUS_INPUT);
+		if (test->series) {
+			describe(&model, &series, &ledger);
+			assert_string_equal(series.data ? series.data : "", test->series);
+			assert_string_equal(ledger.data ? ledger.data : "", test->ledger ? test->ledger : "");
+		}
+		buffer_release(&series);
+		buffer_release(&ledger);
+		model_release(&model);
+	}
+}
+
+static void test_cut_anywhere(void **state)
+{
+	for (size_t i = 0; i < 8; i++) {
+		for (size_t length = 1; length <= strlen(tests[i].text); length++) {
+			struct model model;
+			struct error err;
+			enum status status = load(tests[i].text, length, &model, &err);
+			assert_true(status == STATUS_OK || status == STATUS_INPUT);
+			model_release(&model);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest all[] = {
+		cmocka_unit_test(test_dialects),
+		cmocka_unit_test(test_cut_anywhere),
+	};
+	return cmocka_run_group_tests(all, NULL, NULL);
+}
