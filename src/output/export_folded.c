@@ -19,6 +19,8 @@ struct folded {
 	struct buffer text;
 	uint32_t process; /* MODEL_NONE: only one is written */
 	int64_t rounded_ns;
+	enum stack_unit unit;
+	uint64_t other_unit;
 };
 
 /* Nothing that ends a frame or a line may be in one, nor what a terminal obeys. */
@@ -26,9 +28,28 @@ static void put_frame(struct folded *folded, const char *text, size_t length, bo
 {
 	for (size_t i = 0; i < length; i++) {
 		unsigned char c = (unsigned char)text[i];
-		writer_bytes(&folded->w, c <= ' ' || c == ';' || c == 0x7f ? "_" : &text[i], 1);
+		writer_bytes(&folded->w,
+		             c < ' ' || (c == ' ' && folded->unit == STACK_NANOSECONDS) || c == ';' || c == 0x7f
+		                     ? "_"
+		                     : &text[i],
+		             1);
 	}
 	writer_text(&folded->w, is_last ? " " : ";");
+}
+
+/* Times are microseconds, in export_stacks()'s form; counts are in py-spy's, so that nobody takes one for the other. */
+static void frame_text(struct folded *folded, const struct stack_node *frame)
+{
+	const struct model *model = folded->model;
+	const char *file = model_text(model, frame->file), *name = model_text(model, frame->frame);
+	if (folded->unit == STACK_NANOSECONDS || !*name)
+		python_frame_text(model, frame, folded->folder, &folded->text);
+	else if (!*file)
+		buffer_add_text(&folded->text, name);
+	else if (frame->line)
+		buffer_printf(&folded->text, "%s (%s:%u)", name, python_short_file(file, folded->folder), frame->line);
+	else
+		buffer_printf(&folded->text, "%s (%s)", name, python_short_file(file, folded->folder));
 }
 
 static void put_line(struct folded *folded, const struct stack_weight *weight)
@@ -39,11 +60,16 @@ static void put_line(struct folded *folded, const struct stack_weight *weight)
 		writer_printf(&folded->w, "process_%" PRId64 ";", folded->model->processes[folded->process].pid);
 	for (uint32_t i = 0; i < count; i++) {
 		buffer_clear(&folded->text);
-		python_frame_text(folded->model, &folded->model->stacks[path[i]], folded->folder, &folded->text);
-		put_frame(folded, folded->text.data, folded->text.length, false);
+		frame_text(folded, &folded->model->stacks[path[i]]);
+		put_frame(folded, folded->text.data, folded->text.length, !weight->name && i + 1 == count);
 	}
-	put_frame(folded, name, strlen(name), true);
-	writer_printf(&folded->w, "%" PRId64 "\n", (weight->self_ns + 500) / 1000);
+	if (weight->name)
+		put_frame(folded, name, strlen(name), true);
+	else if (!count)
+		put_frame(folded, "(no stack)", 10, true);
+	writer_printf(&folded->w, "%" PRId64 "\n",
+	              folded->unit == STACK_NANOSECONDS ? weight->self_ns / 1000 + (weight->self_ns % 1000 >= 500)
+	                                                : weight->self_ns);
 }
 
 /* Of a window only what its profiler follows, as in torch.profiler's file. */
@@ -61,8 +87,10 @@ static void put_process(struct folded *folded, uint32_t process, const struct se
 		if (model->tracks[i]->process == process && is_followed(model, i))
 			stack_weights_add(&weights, model, i, selection);
 	stack_weights_finish(&weights);
+	folded->unit = weights.unit;
+	folded->other_unit += weights.other_unit;
 	for (uint32_t i = 0; i < weights.count; i++) {
-		if (weights.weights[i].self_ns >= 500)
+		if (weights.weights[i].self_ns >= (weights.unit == STACK_NANOSECONDS ? 500 : 1))
 			put_line(folded, &weights.weights[i]);
 		else
 			folded->rounded_ns += weights.weights[i].self_ns;
@@ -103,7 +131,11 @@ static enum status folded_write(const struct model *model, const char *path, con
 	buffer_release(&folded.text);
 	writer_end(&folded.w);
 	result->bytes_raw = output_raw_bytes(output);
-	export_note_stacks(result, model, options);
+	if (!model->samples_count)
+		export_note_stacks(result, model, options);
+	if (folded.other_unit)
+		export_note(result, "%" PRIu64 " samples of another unit than the first are left out",
+		            folded.other_unit);
 	if (folded.rounded_ns >= 1000)
 		export_note(result, "%" PRId64 " us in stacks of less than half a microsecond are left out",
 		            folded.rounded_ns / 1000);

@@ -70,7 +70,8 @@ static void put_frames(struct speedscope *speedscope, const struct stack_weights
 		uint32_t count = stack_path(speedscope->model, weights->weights[i].stack, path);
 		for (uint32_t k = 0; k < count; k++)
 			put_frame(speedscope, path[k]);
-		put_frame(speedscope, speedscope->model->stacks_count + weights->weights[i].name);
+		if (weights->weights[i].name)
+			put_frame(speedscope, speedscope->model->stacks_count + weights->weights[i].name);
 	}
 }
 
@@ -81,9 +82,11 @@ static void put_samples(struct speedscope *speedscope, const struct stack_weight
 		uint32_t count = stack_path(speedscope->model, weights->weights[i].stack, path);
 		writer_text(&speedscope->w, i ? ",\n[" : "[");
 		for (uint32_t k = 0; k < count; k++)
-			writer_printf(&speedscope->w, "%u,", speedscope->frames[path[k]]);
-		writer_printf(&speedscope->w, "%u]",
-		              speedscope->frames[speedscope->model->stacks_count + weights->weights[i].name]);
+			writer_printf(&speedscope->w, "%s%u", k ? "," : "", speedscope->frames[path[k]]);
+		if (weights->weights[i].name)
+			writer_printf(&speedscope->w, "%s%u", count ? "," : "",
+			              speedscope->frames[speedscope->model->stacks_count + weights->weights[i].name]);
+		writer_text(&speedscope->w, "]");
 	}
 }
 
@@ -91,6 +94,7 @@ static void put_profile(struct speedscope *speedscope, uint32_t number, const st
 {
 	const struct model *model = speedscope->model;
 	const struct track *track = model->tracks[number];
+	static const char *const units[] = {"nanoseconds", "bytes", "none"};
 	int64_t total_ns = 0;
 	for (uint32_t i = 0; i < weights->count; i++)
 		total_ns += weights->weights[i].self_ns;
@@ -98,8 +102,8 @@ static void put_profile(struct speedscope *speedscope, uint32_t number, const st
 	              model->processes[track->process].pid, track->tid);
 	put_text(speedscope, track->name ? model_text(model, track->name) : "");
 	writer_printf(&speedscope->w,
-	              "\", \"unit\": \"nanoseconds\", \"startValue\": 0, \"endValue\": %" PRId64 ",\n\"samples\": [",
-	              total_ns);
+	              "\", \"unit\": \"%s\", \"startValue\": 0, \"endValue\": %" PRId64 ",\n\"samples\": [",
+	              units[weights->unit], total_ns);
 	put_samples(speedscope, weights);
 	writer_text(&speedscope->w, "],\n\"weights\": [");
 	for (uint32_t i = 0; i < weights->count; i++)
@@ -156,7 +160,8 @@ static enum status speedscope_write(const struct model *model, const char *path,
 	free(speedscope.frames);
 	writer_end(&speedscope.w);
 	result->bytes_raw = output_raw_bytes(output);
-	export_note_stacks(result, model, options);
+	if (!model->samples_count)
+		export_note_stacks(result, model, options);
 	return output_close(output, &result->bytes_file, err);
 }
 

@@ -9,6 +9,7 @@
 #include "model/merge_sort.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define GATHERED (1u << 20) /* sorted and joined when so many have come */
 
@@ -40,6 +41,20 @@ static void join(struct stack_weights *weights)
 	weights->count = kept;
 }
 
+static void add_weight(struct stack_weights *weights, const struct stack_weight *weight)
+{
+	if (weights->count == weights->capacity) {
+		if (weights->count >= GATHERED)
+			join(weights);
+		if (weights->count * 2 >= weights->capacity) {
+			weights->capacity = weights->capacity ? 2 * weights->capacity : 4096;
+			weights->weights = memory_resize(weights->weights, weights->capacity, sizeof *weights->weights);
+		}
+	}
+	weights->weights[weights->count++] = *weight;
+	weights->operators++;
+}
+
 static bool visit(void *context, const struct span_view *span)
 {
 	struct gathering *gathering = context;
@@ -51,24 +66,56 @@ static bool visit(void *context, const struct span_view *span)
 	if (gathering->selection->intervals &&
 	    !selection_has_span(gathering->selection, span->model, span->track->process, chunk, index))
 		return true;
-	if (weights->count == weights->capacity) {
-		if (weights->count >= GATHERED)
-			join(weights);
-		if (weights->count * 2 >= weights->capacity) {
-			weights->capacity = weights->capacity ? 2 * weights->capacity : 4096;
-			weights->weights = memory_resize(weights->weights, weights->capacity, sizeof *weights->weights);
-		}
-	}
-	weights->weights[weights->count++] = (struct stack_weight){span->stack, span->name, span->self_ns};
-	weights->operators++;
+	add_weight(weights, &(struct stack_weight){span->stack, span->name, span->self_ns});
 	return true;
+}
+
+static enum stack_unit unit_of(const struct model *model, const struct sample *sample)
+{
+	const char *what = model_text(model, sample->name);
+	return strcmp(what, "time") == 0 ? STACK_NANOSECONDS : strcmp(what, "bytes") == 0 ? STACK_BYTES : STACK_COUNT;
+}
+
+/* Samples are by track. */
+static uint32_t first_sample(const struct model *model, uint32_t track)
+{
+	uint32_t low = 0, high = model->samples_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (model->samples[middle].track < track)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void add_samples(struct stack_weights *weights, const struct model *model, uint32_t track)
+{
+	for (uint32_t i = first_sample(model, track); i < model->samples_count; i++) {
+		const struct sample *sample = &model->samples[i];
+		if (sample->track != track)
+			break;
+		enum stack_unit unit = unit_of(model, sample);
+		if (!weights->operators)
+			weights->unit = unit;
+		if (unit != weights->unit) {
+			weights->other_unit++;
+			continue;
+		}
+		int64_t weight = sample->weight > INT64_MAX ? INT64_MAX : (int64_t)sample->weight;
+		add_weight(weights, &(struct stack_weight){sample->stack, 0, weight});
+	}
 }
 
 void stack_weights_add(struct stack_weights *weights, const struct model *model, uint32_t track,
                        const struct selection *selection)
 {
 	struct gathering gathering = {weights, selection};
+	uint64_t before = weights->operators;
 	model_visit_spans(model, track, visit, &gathering);
+	if (weights->operators == before)
+		add_samples(weights, model, track);
 }
 
 void stack_weights_finish(struct stack_weights *weights)

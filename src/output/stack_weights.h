@@ -8,18 +8,26 @@
 #include "output/export_common.h"
 
 struct stack_weight {
-	uint32_t stack; /* 0: none */
-	uint32_t name;  /* string: the operator, innermost of all */
-	int64_t self_ns;
+	uint32_t stack;  /* 0: none */
+	uint32_t name;   /* string: the operator, innermost of all; 0: none, it is of samples */
+	int64_t self_ns; /* or what weights->unit says */
+};
+
+enum stack_unit {
+	STACK_NANOSECONDS,
+	STACK_BYTES,
+	STACK_COUNT
 };
 
 struct stack_weights {
 	struct stack_weight *weights; /* by stack and name; none is 0 */
 	uint32_t count, capacity;
-	uint64_t operators;
+	uint64_t operators; /* or samples */
+	enum stack_unit unit;
+	uint64_t other_unit; /* samples that are not added: they count something else than the first */
 };
 
-/* Adds the operators of a track that are selected; then finish. */
+/* Adds the operators of a track that are selected, or where it has none its samples; then finish. */
 void stack_weights_add(struct stack_weights *weights, const struct model *model, uint32_t track,
                        const struct selection *selection);
 void stack_weights_finish(struct stack_weights *weights);

@@ -81,6 +81,24 @@ def test_a_converted_profile_says_the_same(path, tmp_path):
         assert stepscope("report", tmp_path / "a.ssr", *arguments) == stepscope("report", path, *arguments)
 
 
+@pytest.mark.parametrize("suffix", [".folded", ".speedscope.json"])
+@pytest.mark.parametrize("path", [path for path in FILES if "perf" not in path.name], ids=lambda path: path.name)
+def test_an_exported_profile_says_the_same(path, suffix, tmp_path):
+    def functions(file):
+        rows = csv.DictReader(io.StringIO(stepscope("report", file, "--table", "functions", "--csv")))
+        return sorted((row["function"], row["file"], row["self_ns"], row["self_count"], row["total_ns"]) for row in rows)
+
+    is_time = path.suffix == ".json" or path.name.startswith("torch")
+    out = tmp_path / f"out{suffix}"
+    stepscope("export", path, "-o", out)
+    if suffix == ".folded" and is_time:  # whole microseconds, and no blanks
+        total = sum(int(line.rpartition(" ")[2]) for line in out.read_text().splitlines())
+        exact = sum(int(row[2]) for row in functions(path))
+        assert abs(1000 * total - exact) <= 1000 * len(out.read_text().splitlines())
+    else:
+        assert functions(out) == functions(path)
+
+
 def test_what_is_broken_is_said_and_strict_fails(tmp_path):
     file = tmp_path / "broken.txt"
     file.write_text("a;b 3\nno number\na;c 4\n")
