@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks on gloo, without a launcher: `straggler.py FILE [kill]`: rank 1 is 30 ms late with each backward; with `kill` it dies in its fourth
-step. Used by test_collectives.py."""
+"""Two ranks on gloo, without a launcher: `straggler.py FILE [kill]`: rank 1 begins each backward 100 ms after rank 0 has come to the exchange
+of its gradients, however busy the machine is; with `kill` it dies in its fourth step. Used by test_collectives.py."""
 import os
 import signal
 import sys
@@ -12,16 +12,39 @@ import torch.distributed as dist
 RANK = int(os.environ["RANK"])
 
 
+class Input(torch.autograd.Function):
+    """Its backward comes behind all parameters', so behind the exchange's begin."""
+
+    there = None
+
+    @staticmethod
+    def forward(context, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(context, gradient):
+        if RANK == 0:
+            open(Input.there, "w").close()
+        return gradient
+
+
+def wait_for_the_other():
+    while not os.path.exists(Input.there):
+        time.sleep(0.002)
+    time.sleep(0.1)
+
+
 def main():
     dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=RANK, world_size=2)
     torch.manual_seed(1)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(6):
-        loss = model(torch.randn(8, 64)).pow(2).mean()
+        Input.there = f"{sys.argv[1]}.{step}"
+        loss = model(Input.apply(torch.randn(8, 64, requires_grad=True))).pow(2).mean()
         optimizer.zero_grad()
         if RANK == 1:
-            time.sleep(0.03)
+            wait_for_the_other()
             if step == 3 and "kill" in sys.argv:
                 os.kill(os.getpid(), signal.SIGKILL)
         loss.backward()

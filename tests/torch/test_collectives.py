@@ -38,11 +38,11 @@ def test_collectives_and_the_slow_rank(tmp_path, python):
     ranks = {row["rank"]: row for row in table(tmp_path, "ranks")}
     assert [ranks[rank]["steps"] for rank in (0, 1)] == [6, 6]
     assert [ranks[rank]["is_slowest"] for rank in (0, 1)] == [False, True]
-    assert ranks[1]["late_ns"] >= 25e6 and ranks[0]["waits_ns"] >= 25e6 > ranks[1]["waits_ns"]
-    assert ranks[0]["communication_ns"] >= 20e6 and ranks[1]["own_ns"] >= 30e6
+    # the script sees to these: rank 1 is 100 ms late at least, never waits, and sleeps as long in its own time
+    assert ranks[1]["late_ns"] == ranks[0]["waits_ns"] >= 100e6
+    assert ranks[1]["waits_ns"] == 0 and ranks[1]["own_ns"] >= 100e6
     waits = [row["communication_ns"] for row in table(tmp_path, "steps") if row["process"] == "rank 0"]
-    # most of them: in a step that begins with rank 0 late itself, as the first one may, it waits less
-    assert statistics.median(waits) >= 20e6, waits
+    assert statistics.median(waits) >= 50e6, waits  # most of them: a busy machine may keep it away from its wait
     slow, = findings(tmp_path, "SS602")  # D01: by when it arrives, as the allreduce makes the steps equally long
     assert slow["where"].startswith("rank 1")
     phases = {row["phase"]: row for row in table(tmp_path, "rank_phases")}
@@ -65,13 +65,17 @@ dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=RANK, 
 other, alone = dist.new_group([0, 1]), dist.new_group([0])
 model = torch.nn.Linear(16, 4)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for _ in range(3):
+for step in range(3):
+    there = f"{sys.argv[1]}.{step}"
     model(torch.randn(8, 16)).pow(2).mean().backward()
+    while RANK == 1 and not os.path.exists(there):
+        time.sleep(0.002)
     if RANK == 1:
-        time.sleep(0.2)
+        time.sleep(0.4)
     # two of them hold the threads of their group, and what follows waits behind them; the other group is free
     waits = [dist.all_reduce(torch.ones(1000 * size), async_op=True) for size in (1, 2, 3, 4)]
     if RANK == 0:
+        open(there, "w").close()
         dist.all_reduce(torch.ones(50), group=alone)
     waits.append(dist.broadcast(torch.ones(500), 0, group=other, async_op=True))
     for wait in reversed(waits):
@@ -94,7 +98,7 @@ def test_groups_and_handles_out_of_order(tmp_path, python):
     assert held > max(rows[size]["queue_ns"] for size in (200, 2000, 4000, 8000)) >= 0
     assert all(row["issue_ns"] is not None for row in of_rank(tmp_path, "collectives", 1))
     waits = [row for row in table(tmp_path, "host_waits") if row["cause"] == "communication: waiting for it"]
-    assert waits[0]["step_own_ns"] >= held
+    assert held >= 1.2e9 and waits[0]["step_own_ns"] >= 0.6e9  # what the script saw to, and half of it
 
 
 SHARDED = """
