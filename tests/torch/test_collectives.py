@@ -98,7 +98,7 @@ def test_groups_and_handles_out_of_order(tmp_path, python):
     assert held > max(rows[size]["queue_ns"] for size in (200, 2000, 4000, 8000)) >= 0
     assert all(row["issue_ns"] is not None for row in of_rank(tmp_path, "collectives", 1))
     waits = [row for row in table(tmp_path, "host_waits") if row["cause"] == "communication: waiting for it"]
-    assert held >= 1.2e9 and waits[0]["step_own_ns"] >= 0.6e9  # what the script saw to, and half of it
+    assert held >= 0.4e9 and waits[0]["step_own_ns"] >= 0.6e9  # what the script saw to, each time; half of it, of three
 
 
 SHARDED = """
