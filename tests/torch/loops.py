@@ -756,6 +756,84 @@ def two_to_one():
                     g.step()
 
 
+class Halving(torch.optim.Optimizer):
+    """Written by the program itself."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.sub_(parameter.grad, alpha=0.01)
+
+
+def own_optimizer():
+    model = net()
+    optimizer = Halving(model.parameters())
+    for (batch,) in loader():
+        with Step():
+            train(model, optimizer, batch)
+
+
+def gan_without_loader():
+    generator, critic = nn.Linear(4, 16), nn.Linear(16, 1)
+    g, d = (torch.optim.Adam(network.parameters()) for network in (generator, critic))
+    for _ in range(5):
+        with Step():
+            d.zero_grad()
+            critic_loss(critic, generator, torch.randn(8, 16)).backward()
+            d.step()
+            g.zero_grad()
+            (-critic(generator(torch.randn(8, 4))).mean()).backward()
+            g.step()
+
+
+def two_loaders():
+    """A batch of each in every step, of which one has workers and is begun anew when it ends."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    labelled, plain = loader(), loader(batches=4, workers=1)
+    others = iter(plain)
+    for (batch,) in labelled:
+        with Step():
+            try:
+                (other,) = next(others)
+            except StopIteration:
+                others = iter(plain)
+                (other,) = next(others)
+            train(model, optimizer, torch.cat([batch, other]))
+
+
+def reinforcement():
+    """An episode is played without gradients, then learnt from."""
+    policy = net()
+    optimizer = torch.optim.Adam(policy.parameters())
+    for _ in range(5):
+        with Step():
+            with torch.no_grad():
+                states = [torch.randn(16) for _ in range(10)]
+                actions = torch.stack([torch.distributions.Categorical(logits=policy(state)).sample() for state in states])
+            loss = nn.functional.cross_entropy(policy(torch.stack(states)), actions)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def adam_closure():
+    model = net()
+    optimizer = torch.optim.Adam(model.parameters())
+    for (batch,) in loader():
+        def closure(batch=batch):
+            optimizer.zero_grad()
+            loss = model(batch).pow(2).mean()
+            loss.backward()
+            return loss
+        with Step():
+            optimizer.step(closure)
+
+
 def killed():
     """Dies in the middle of the fourth step, without a word."""
     import os

@@ -247,6 +247,24 @@ def test_scripts_exec_and_virtual_environments(tmp_path):
     assert len(table(tmp_path, "steps")) == 3
 
 
+def test_an_environment_as_conda_makes_it(tmp_path):
+    """An interpreter of its own with its library beside it, no virtual environment; what is installed lies elsewhere."""
+    where = subprocess.run([PYTHON, "-c", "import os, sys, sysconfig, torch\nprint(os.path.realpath(sys.executable), sysconfig.get_path('stdlib'), "
+                            "os.path.dirname(os.path.dirname(torch.__file__)))"], capture_output=True, text=True, check=True, timeout=120).stdout
+    interpreter, library, packages = where.split()
+    for folder in ("bin", "lib", "conda-meta"):
+        (tmp_path / "envs/train" / folder).mkdir(parents=True)
+    python = tmp_path / "envs/train/bin/python"
+    shutil.copy(interpreter, python)
+    (tmp_path / "envs/train/lib" / Path(library).name).symlink_to(library)
+    for shared in Path(interpreter).parent.parent.glob("lib/libpython*"):
+        (tmp_path / "envs/train/lib" / shared.name).symlink_to(shared)
+    (tmp_path / "train.py").write_text("import sys, torch" + STEPS + "print(sys.prefix)")
+    done = run(tmp_path, python, "train.py", env={"PYTHONPATH": packages, "CONDA_PREFIX": tmp_path / "envs/train", "CONDA_DEFAULT_ENV": "train"})
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'envs/train'}\n"), done.stderr
+    assert len(table(tmp_path, "steps")) == 3
+
+
 @pytest.mark.parametrize("launcher", ["torchrun", "accelerate", "deepspeed"])
 def test_launchers_are_no_ranks(tmp_path, launcher):
     """They import PyTorch as well, and start the ranks as processes."""
