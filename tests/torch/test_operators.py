@@ -75,6 +75,36 @@ def test_the_same_operators_as_torch_profiler(tmp_path, python, model):
         assert Counter(ours) == Counter(event["name"] for event in slices(trace))
 
 
+SCRIPTED = """
+import torch
+from collections import Counter
+from torch.profiler import ProfilerActivity, profile, record_function
+@torch.jit.script
+def twice(x):
+    return x * 2 + x
+traced = torch.jit.trace(torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()), torch.ones(2, 3))
+with profile(activities=[ProfilerActivity.CPU]) as prof, record_function("window"):
+    for _ in range(4):
+        twice(torch.ones(3))
+        traced(torch.ones(2, 3))
+counts = Counter(event.name for event in prof.events())
+print([counts[name] for name in ("twice", "forward", "aten::addmm")])
+"""
+
+
+@every_python
+def test_functions_of_torchscript_are_recorded(tmp_path, python):
+    """As torch.profiler does, which follows the same scope."""
+    (tmp_path / "scripted.py").write_text(SCRIPTED)
+    done = warm(tmp_path, python, "scripted.py")
+    assert (done.returncode, done.stdout) == (0, "[4, 4, 4]\n"), done.stderr
+    events = export(tmp_path)
+    window = next(event for event in events if event["name"] == "window")
+    within = Counter(event["name"] for event in events if event.get("cat") == "cpu_op" and event["tid"] == window["tid"]
+                     and window["ts"] <= event["ts"] <= window["ts"] + window["dur"])
+    assert [within[name] for name in ("twice", "forward", "aten::addmm")] == [4, 4, 4]
+
+
 DEEP = """
 import contextlib, torch
 with contextlib.ExitStack() as stack:

@@ -513,7 +513,7 @@ answer("made", lambda: type(profile(activities=[ProfilerActivity.CUDA])).__name_
 def test_odd_arguments_are_taken_as_torch_takes_them(tmp_path, python):
     found = []
     for who in "torch", "stepscope":
-        done = subprocess.run([python, "-c", ODD_ARGUMENTS, who], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        done = subprocess.run([python, "-c", ODD_ARGUMENTS, who], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
                               env=environment(**OURS, CUDA_VISIBLE_DEVICES=""))
         assert done.returncode == 0, done.stderr
         found.append(done.stdout.splitlines())
