@@ -921,43 +921,6 @@ static void compare_counts(struct recording *recording, const struct session *se
 		                     counted, found));
 }
 
-static void add_piece(struct inference *inference, struct inferred piece, int64_t start_ns, int64_t end_ns)
-{
-	if (start_ns >= end_ns)
-		return;
-	if (inference->count == inference->capacity) {
-		inference->capacity = inference->capacity ? 2 * inference->capacity : 256;
-		inference->list = memory_resize(inference->list, inference->capacity, sizeof *inference->list);
-	}
-	piece.start_ns = start_ns;
-	piece.end_ns = end_ns;
-	inference->list[inference->count++] = piece;
-}
-
-/* The program marks its steps, but no phases: what was inferred as phases stays, cut where a step begins or ends. */
-static void keep_phases(const struct torch_scan *scan, struct inference *inference)
-{
-	struct inference phases = {0};
-	uint32_t bound = 0;
-	for (size_t i = 0; i < inference->count; i++) {
-		const struct inferred *whole = &inference->list[i];
-		int64_t start_ns = whole->start_ns;
-		if (whole->what == INFERRED_STEP)
-			continue;
-		while (bound < scan->bound_count && scan->bounds[bound] <= start_ns)
-			bound++;
-		for (uint32_t b = bound; b < scan->bound_count && scan->bounds[b] < whole->end_ns; b++) {
-			add_piece(&phases, *whole, start_ns, scan->bounds[b]);
-			start_ns = scan->bounds[b];
-		}
-		add_piece(&phases, *whole, start_ns, whole->end_ns);
-	}
-	free(inference->list);
-	inference->list = phases.list;
-	inference->count = phases.count;
-	inference->capacity = phases.capacity;
-}
-
 static void infer_session(struct recording *recording, struct session *session)
 {
 	struct torch_scan *scan = session->torch;
@@ -991,7 +954,7 @@ static void infer_session(struct recording *recording, struct session *session)
 		return;
 	}
 	if (scan->has_steps)
-		keep_phases(scan, &inference);
+		inference_cut_phases(&inference, scan->bounds, scan->bound_count);
 	struct stream *stream = session->streams[found];
 	stream->inferred = inference.list;
 	stream->has_own_steps = scan->has_steps;

@@ -102,6 +102,8 @@ struct inference {
 };
 
 void infer_steps(struct inference *inference, const struct train_loop *loop);
+/* Of a program that marks its steps, but no phases: leaves the phases, in pieces where a step begins or ends, at `bounds`, in order. */
+void inference_cut_phases(struct inference *inference, const int64_t *bounds, uint32_t bound_count);
 void inference_release(struct inference *inference);
 
 #endif
