@@ -83,7 +83,7 @@ bool sampled_is_one_group(const struct sampled_stacks *stacks)
 {
 	int64_t total;
 
-	return sampled_group_end(stacks, 0, &total) == stacks->count;
+	return sampled_group_end(stacks, 0, &total) == stacks->count && total < INT64_MAX;
 }
 
 enum sampled_unit sampled_unit_of(const struct model *model, uint32_t what)
