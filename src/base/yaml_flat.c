@@ -7,8 +7,8 @@
 
 #include "base/buffer.h"
 #include "base/intern.h"
+#include "base/read_file.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <yaml.h>
@@ -313,26 +313,6 @@ enum status yaml_flat_parse(struct yaml_flat *yaml, const char *text, size_t len
 	return status;
 }
 
-static enum status read_file(struct buffer *text, const char *path, struct error *err)
-{
-	FILE *file = fopen(path, "re");
-	enum status status = STATUS_OK;
-	char chunk[16384];
-	size_t got;
-
-	if (!file)
-		return error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-	errno = 0;
-	while ((got = fread(chunk, 1, sizeof(chunk), file)) > 0 && buffer_add(text, chunk, got))
-		;
-	if (ferror(file))
-		status = error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-	else if (text->is_overflown)
-		status = error_set(err, STATUS_INPUT, "'%s' is too large: at most 4 MiB", path);
-	fclose(file);
-	return status;
-}
-
 enum status yaml_flat_read(struct yaml_flat *yaml, const char *path, struct error *err)
 {
 	struct buffer text;
@@ -340,7 +320,7 @@ enum status yaml_flat_read(struct yaml_flat *yaml, const char *path, struct erro
 
 	*yaml = (struct yaml_flat){0};
 	buffer_init(&text, MAXIMUM_FILE_BYTES);
-	status = read_file(&text, path, err);
+	status = read_file(&text, path, SIZE_MAX, err);
 	if (!status)
 		status = yaml_flat_parse(yaml, text.data, text.length, path, err);
 	buffer_release(&text);

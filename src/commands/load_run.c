@@ -186,7 +186,7 @@ enum status parse_window(const char *text, struct analysis_options *options, str
 enum status write_text(FILE *file, const struct buffer *text, struct error *err)
 {
 	if (text->is_overflown)
-		return error_set(err, STATUS_ENVIRONMENT, "the result is larger than 2 GiB");
+		return error_set(err, STATUS_ENVIRONMENT, "the result is too large");
 	if (fwrite(text->data, 1, text->length, file) != text->length || fflush(file) != 0)
 		return error_errno(err, STATUS_IO, errno, "cannot write the result");
 	return STATUS_OK;

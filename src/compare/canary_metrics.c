@@ -5,9 +5,9 @@
 #include "compare/canary_metrics.h"
 
 #include "base/json_read.h"
+#include "base/read_file.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,25 +235,6 @@ enum status canary_metrics_parse(struct compared_run *run, const char *text, siz
 	return status;
 }
 
-static enum status read_text(struct buffer *text, const char *path, size_t most, struct error *err)
-{
-	FILE *file = fopen(path, "re");
-	enum status status = STATUS_OK;
-	char chunk[16384];
-	size_t got;
-
-	if (!file)
-		return error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-	while (text->length < most && (got = fread(chunk, 1, sizeof(chunk), file)) > 0 && buffer_add(text, chunk, got))
-		;
-	if (ferror(file))
-		status = error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-	else if (text->is_overflown)
-		status = error_set(err, STATUS_INPUT, "'%s' is too large for a metrics.json", path);
-	fclose(file);
-	return status;
-}
-
 bool canary_metrics_probe(const char *path)
 {
 	struct error ignored;
@@ -261,7 +242,7 @@ bool canary_metrics_probe(const char *path)
 	bool is_one;
 
 	buffer_init(&text, MOST_BYTES);
-	is_one = !read_text(&text, path, PROBE_BYTES, &ignored) && text.length && text.data[0] == '{' &&
+	is_one = !read_file(&text, path, PROBE_BYTES, &ignored) && text.length && text.data[0] == '{' &&
 	         strlen(text.data) == text.length && strstr(text.data, "\"run_id\"") &&
 	         strstr(text.data, "\"duration_seconds\"") && !strstr(text.data, "\"traceEvents\"");
 	buffer_release(&text);
@@ -274,7 +255,7 @@ enum status canary_metrics_read(struct compared_run *run, const char *path, stru
 	enum status status;
 
 	buffer_init(&text, MOST_BYTES);
-	status = read_text(&text, path, MOST_BYTES + 1, err);
+	status = read_file(&text, path, SIZE_MAX, err);
 	if (!status)
 		status = canary_metrics_parse(run, text.data ? text.data : "", text.length, path, err);
 	buffer_release(&text);
