@@ -273,6 +273,18 @@ def test_D05_values_copies_and_small_kernels_are_each_told(tmp_path):
     assert diagnose(tmp_path, BERT)["verdict"]["verdict"] == "launch-bound"
 
 
+def test_D05_pinned_buffers_that_are_made_in_steps(tmp_path):
+    """The device waits while the host pins memory for each batch (pytorch#89753)."""
+    trace = Trace(deviceProperties=[H100])
+    for number in range(3):
+        start = 1000 * number
+        trace.step(number, start, 1000)
+        trace.call("cudaHostAlloc", start + 10, 400)
+        trace.launch("cudaLaunchKernel", start + 500, 5, "nvjet_tst_128x128", start + 510, 400)
+    found, = [finding for finding in diagnose(tmp_path, lambda: trace)["findings"] if finding["rule"] == "SS502"]
+    assert "3 calls" in found["evidence"] and found["saving_ns"] == pytest.approx(400e3)
+
+
 def test_D06_a_device_that_is_busy_and_mostly_empty(tmp_path):
     trace = Trace(deviceProperties=[H100])
     trace.step(0, 0, 1000)
