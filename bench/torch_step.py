@@ -14,10 +14,14 @@ from torch import nn
 from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
 
-STEPS = 5           # with each observer, in a cycle
+STEPS = 5           # with each observer that takes long to stop, in a cycle
+ROUNDS = 15         # of one step with each of the others
 VOCABULARY, CONTEXT, BATCH, WIDTH, HEADS, LAYERS = 256, 64, 8, 128, 4, 4
 HOT_LOOPS, HOT_CALLS = 15, 400
 SHAPES, MEMORY = 4, 8  # STEPSCOPE_ACTIVE_SHAPES, STEPSCOPE_ACTIVE_MEMORY
+# what is compared with each other to hundredths of a microsecond: neighbours meet the same mood of the machine
+CHAINS = (("empty callback", "ours", "ours, lines"), ("empty callback, inputs requested", "ours, shapes", "ours, shapes, memory"),
+          ("nothing",), ("nothing, again",))
 
 
 class Block(nn.Module):
@@ -153,15 +157,19 @@ def block(step, observer, steps):
     return {"start": timed(start), "steps": [timed(step) for _ in range(steps)], "stop": timed(stop)}
 
 
+def shuffled():
+    """All of CHAINS in random order, each of them forwards or backwards."""
+    return [random.choice((chain, chain[::-1])) for chain in random.sample(CHAINS, len(CHAINS))]
+
+
 def cycle(step, observers):
-    """STEPS rounds of one step with each, so that neighbours meet the same mood of the machine; what takes long to stop takes all of
-    its steps at once."""
+    """ROUNDS of one step with each; what takes long to stop takes its steps at once, somewhere between them."""
     heavy = [name for name in observers if name.startswith("torch.profiler")]
-    rounds = [random.sample(light, len(light)) for light in [[name for name in observers if name not in heavy]] * STEPS]
+    turns = sum((shuffled() for _ in range(ROUNDS)), [])
     for name in heavy:
-        rounds.insert(random.randint(0, len(rounds)), [name])
+        turns.insert(random.randint(0, len(turns)), (name,))
     found = {name: {"start": [], "steps": [], "stop": []} for name in observers}
-    for name in sum(rounds, []):
+    for name in (name for turn in turns for name in turn):
         for key, value in block(step, observers[name], STEPS if name in heavy else 1).items():
             found[name][key] += value if isinstance(value, list) else [value]
     return found
