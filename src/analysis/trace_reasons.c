@@ -50,11 +50,47 @@ static const struct rule of_telemetry[] = {
 	{NULL, NULL},
 };
 
+static const struct rule of_snapshots[] = {
+	{"stepscope_step_begin", "the snapshot has no steps: annotations ProfilerStep#N make them"},
+	{"stepscope_phase", "the snapshot names no phases"},
+	{"--with memory", "the snapshot has no allocations: torch.cuda.memory._record_memory_history() records them"},
+	{"stepscope", "a snapshot of memory does not have it"},
+	{"--with ", "a snapshot of memory does not have it"},
+	{"have a formula", "a snapshot of memory has no operators"},
+	{"calls of modules were recorded", "a snapshot of memory has no calls of modules"},
+	{"the recorder", "another tool recorded this"},
+	{NULL, NULL},
+};
+
+static const struct rule of_nsys[] = {
+	{"stepscope_step_begin",
+         "no range of NVTX is a step: name them 'step N', torch.cuda.nvtx.range(f\"step {n}\")"},
+	{"stepscope_phase", "the export names no phases"},
+	{"--with ", "an export of nsys does not have it"},
+	{"calls of modules were recorded", "an export of nsys has no calls of modules"},
+	{"stepscope", "an export of nsys does not have it"},
+	{"have a formula", "an export of nsys does not have it"},
+	{"the recorder", "another tool recorded this"},
+	{NULL, NULL},
+};
+
+static const struct {
+	const char *format;
+	const struct rule *rules;
+} formats[] = {
+	{"folded", of_stacks},
+	{"speedscope", of_stacks},
+	{"nvidia-smi", of_telemetry},
+	{"cuda memory snapshot", of_snapshots},
+	{"nsys", of_nsys},
+};
+
 static const struct rule *rules_of(const char *format)
 {
-	if (!strcmp(format, "folded") || !strcmp(format, "speedscope"))
-		return of_stacks;
-	return strcmp(format, "nvidia-smi") ? of_traces : of_telemetry;
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (!strcmp(format, formats[i].format))
+			return formats[i].rules;
+	return of_traces;
 }
 
 /* NULL: it is true of such a file, too. */

@@ -93,7 +93,8 @@ enum status import_path(const char *path, const struct model_filter *filter, str
 	}
 	error_set(err, STATUS_INPUT,
 	          "'%s' is not a recording: looked for a run directory with *.ssr files, one of those files, traces of "
-	          "torch.profiler (JSON, also in a zip or tar), stacks of a sampler, or a table of nvidia-smi",
+	          "torch.profiler (JSON, also in a zip or tar), an export of nsys (SQLite), a snapshot of CUDA memory "
+	          "(pickle), stacks of a sampler, or a table of nvidia-smi",
 	          path);
 	error_hint(err, "'stepscope run -- PROGRAM' makes a recording");
 	return STATUS_INPUT;
