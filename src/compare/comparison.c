@@ -15,7 +15,7 @@ const struct comparison_options comparison_defaults = {COMPARE_SMALLEST, COMPARE
 
 static void sides_init(struct compared_sides *sides)
 {
-	sides->has_cpu = true;
+	sides->is_running = true;
 	for (int side = 0; side < SIDES; side++) {
 		size_t count = sides->count[side];
 
@@ -25,7 +25,7 @@ static void sides_init(struct compared_sides *sides)
 			const struct compared_run *run = &sides->runs[side][i];
 
 			sides->has_level[side][i] = step_level_compute(&sides->levels[side][i], run, PER_STEP);
-			sides->has_cpu &= step_level_has_cpu(run);
+			sides->is_running &= step_level_is_running(run);
 		}
 	}
 }

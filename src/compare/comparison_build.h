@@ -21,7 +21,7 @@ struct compared_sides {
 	const struct comparison_options *options;
 	struct step_level *levels[SIDES]; /* of the steps, like runs; only where `has_level` */
 	bool *has_level[SIDES];
-	bool has_cpu; /* of the steps of all runs */
+	bool is_running; /* step_level_is_running() of all runs: the fastest steps are without waits for a processor */
 	/* by comparison_add_differences() */
 	bool is_comparable;       /* nothing that matters is different */
 	bool is_same_work;        /* a step has the same to do */

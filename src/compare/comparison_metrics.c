@@ -214,7 +214,7 @@ static void set_fastest(struct question *question, const struct compared_sides *
 {
 	struct step_level level = sides->levels[side][i];
 
-	if (!sides->has_level[side][i] || !step_level_fastest(&level, &sides->runs[side][i], sides->has_cpu))
+	if (!sides->has_level[side][i] || !step_level_fastest(&level, &sides->runs[side][i], sides->is_running))
 		question->reason = "fewer than 30 steps";
 	question->levels[side][i] = level.run;
 }
@@ -441,7 +441,7 @@ static bool is_contended(const struct compared_sides *sides)
 			struct step_level level = sides->levels[side][i];
 
 			if (!sides->has_level[side][i] ||
-			    !step_level_fastest(&level, &sides->runs[side][i], sides->has_cpu))
+			    !step_level_fastest(&level, &sides->runs[side][i], sides->is_running))
 				return false;
 			is_contended |= sides->levels[side][i].run.contended > CONTENDED;
 		}

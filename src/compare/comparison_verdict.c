@@ -358,7 +358,7 @@ static const char *contended_noise(const struct compared_sides *sides, const cha
 		arena,
 		"%s; other work competed for the CPUs, so the fastest steps are compared%s, which it disturbs "
 		"least: what slows only some steps does not show in them",
-		noise, sides->has_cpu ? ", without their waits for a CPU" : "");
+		noise, sides->is_running ? ", without their waits for a CPU" : "");
 }
 
 static const char *method_of(const struct compared_sides *sides)

@@ -168,7 +168,7 @@ bool step_level_compute(struct step_level *level, const struct compared_run *run
 	return is_known;
 }
 
-bool step_level_has_cpu(const struct compared_run *run)
+static bool has_cpu(const struct compared_run *run)
 {
 	size_t known = 0;
 
@@ -177,12 +177,27 @@ bool step_level_has_cpu(const struct compared_run *run)
 	return known && (double)known >= LEAST_CPU * (double)run->steps_count;
 }
 
+/* Of a step in which the thread stopped for something else, too, it is the whole duration. */
+static bool is_without_waits(const struct compared_step *step)
+{
+	return step->has_cpu && step->running_ns == step->cpu_ns;
+}
+
+bool step_level_is_running(const struct compared_run *run)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < run->steps_count; i++)
+		known += is_without_waits(&run->steps[i]);
+	return known && (double)known >= LEAST_CPU * (double)run->steps_count;
+}
+
 bool step_level_cpu(struct step_level *level, const struct compared_run *run)
 {
 	double *logarithms;
 	size_t count = 0;
 
-	if (!step_level_has_cpu(run))
+	if (!has_cpu(run))
 		return false;
 	logarithms = memory_resize(NULL, run->steps_count, sizeof(*logarithms));
 	for (size_t i = 0; i < run->steps_count; i++)

@@ -25,11 +25,11 @@ struct step_level {
 /* False when the run has no steps, or not all of them say how many tokens, or samples, they had. */
 bool step_level_compute(struct step_level *level, const struct compared_run *run, enum step_amount amount);
 
-/* Whether the CPU time is known of nine of ten steps. */
-bool step_level_has_cpu(const struct compared_run *run);
+/* Whether nine of ten steps have a duration without waits for a processor: their CPU time is known, and they waited for nothing else. */
+bool step_level_is_running(const struct compared_run *run);
 
 /* The mean of the fastest hundredth, of three steps at least: what they take is least disturbed by other work on the machine. `is_running`:
- * of the durations without waits for a processor. False when there are fewer than 30 steps. */
+ * of the durations without waits for a processor, which is for runs that all have them. False when there are fewer than 30 steps. */
 bool step_level_fastest(struct step_level *level, const struct compared_run *run, bool is_running);
 
 /* The median CPU time of the threads that mark the steps. False when it is not known. */

@@ -321,6 +321,47 @@ static void what_waits_for_a_processor_is_told_by_its_cpu_time(void **state)
 		compared_run_release(&runs[i]);
 }
 
+static const char *noise_of_fastest(const struct comparison *comparison, double *ratio)
+{
+	*ratio = table_get(&comparison->metrics, comparison_metric(comparison, "step_time_fastest"), METRIC_RATIO)->d;
+	return table_get(&comparison->verdict, 0, COMPARISON_NOISE)->text;
+}
+
+/* Steps of 8 ms of CPU time in 10 ms; those of the new side, all but so many, also waited for a lock for a moment. */
+static void cpu_time_is_not_compared_with_the_duration(void **state)
+{
+	static const int without_waits[] = {0, STEPS / 2, STEPS};
+
+	for (int i = 0; i < 3; i++) {
+		struct compared_run runs[2];
+		struct comparison comparison;
+		const char *noise;
+		double ratio;
+
+		for (int side = 0; side < 2; side++) {
+			make_run(&runs[side], 10, 0);
+			compared_run_add_value(&runs[side], "cpu_contention", 0.6);
+			for (int n = 0; n < STEPS; n++) {
+				struct compared_step *step = &runs[side].steps[n];
+
+				step->has_cpu = true;
+				step->cpu_ns = 0.8 * step->dur_ns;
+				step->running_ns = side && n >= without_waits[i] ? step->dur_ns : step->cpu_ns;
+			}
+		}
+		for (int side = 0; side < 2; side++) {
+			comparison_init(&comparison, &runs[side], 1, &runs[!side], 1, NULL);
+			noise = noise_of_fastest(&comparison, &ratio);
+			assert_double_equal(ratio, 0, 1e-9);
+			assert_non_null(strstr(noise, "the fastest steps are compared"));
+			assert_int_equal(strstr(noise, "without their waits for a CPU") != NULL, i == 2);
+			comparison_release(&comparison);
+		}
+		compared_run_release(&runs[0]);
+		compared_run_release(&runs[1]);
+	}
+}
+
 /* An uncertain metric among many is no finding; alone it would be. */
 static void the_other_metrics_share_their_chance_of_error(void **state)
 {
@@ -468,6 +509,7 @@ int main(void)
 		cmocka_unit_test(a_run_without_steps_is_not_measured),
 		cmocka_unit_test(on_a_contended_machine_the_fastest_steps_tell),
 		cmocka_unit_test(what_waits_for_a_processor_is_told_by_its_cpu_time),
+		cmocka_unit_test(cpu_time_is_not_compared_with_the_duration),
 		cmocka_unit_test(the_other_metrics_share_their_chance_of_error),
 		cmocka_unit_test(programs_without_a_common_operator_are_not_comparable),
 		cmocka_unit_test(other_operators_with_the_same_kernels_are_comparable),
