@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HISTORY_SCHEMA 1 /* PRAGMA user_version */
+#define HISTORY_SCHEMA 2 /* PRAGMA user_version */
 #define HISTORY_WAIT_S 60
 #define HISTORY_STEPS 20000 /* kept of a run, the last ones */
 
@@ -46,7 +46,7 @@ struct history {
 /* $STEPSCOPE_HISTORY, $XDG_DATA_HOME/stepscope/history.db or ~/.local/share/stepscope/history.db; NULL and err without a home. */
 const char *history_default_path(struct arena *arena, struct error *err);
 
-/* STATUS_INPUT: there is none, it is damaged, or of a later version or another program. STATUS_ENVIRONMENT: no permission. On failure
+/* STATUS_INPUT: there is none, it is damaged, or of another version or another program. STATUS_ENVIRONMENT: no permission. On failure
  * nothing needs to be closed. */
 enum status history_open(struct history *history, const char *path, enum history_access access,
                          struct error *err) MUST_CHECK;

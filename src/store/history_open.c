@@ -19,7 +19,8 @@
 #define MOST_TEXT_BYTES (16 << 20)
 
 /* Numbers of runs are never given twice. `value` is NULL where something was not measured, and `reason` says why; `place` keeps
- * the order. Phases are columns in the order of enum stepscope_phase. */
+ * the order. Who changes this, or what kept_run.c sums up, raises HISTORY_SCHEMA. Phases are columns in the order of enum
+ * stepscope_phase. */
 static const char schema[] =
 	"CREATE TABLE runs(run INTEGER PRIMARY KEY AUTOINCREMENT, series TEXT NOT NULL, name TEXT NOT NULL,"
 	" path TEXT NOT NULL, identity TEXT NOT NULL UNIQUE, added TEXT NOT NULL, created TEXT, created_ns INTEGER,"
@@ -42,7 +43,7 @@ static const char schema[] =
 	" PRIMARY KEY(series, name)) WITHOUT ROWID;"
 	"CREATE INDEX runs_of_series ON runs(series, run);"
 	"PRAGMA application_id = 1398034504;"
-	"PRAGMA user_version = 1;";
+	"PRAGMA user_version = 2;";
 
 /* ---- where ---- */
 
@@ -151,6 +152,13 @@ static enum status check_contents(const struct history *history, const struct co
 	if (contents->version < 1)
 		return error_set(err, STATUS_INPUT, "the run history '%s' is damaged: it has no version",
 		                 history->path);
+	if (contents->version < HISTORY_SCHEMA) {
+		error_set(err, STATUS_INPUT,
+		          "the run history '%s' was made by an earlier stepscope: version %lld, this one knows %d",
+		          history->path, (long long)contents->version, HISTORY_SCHEMA);
+		error_hint(err, "add the runs to a new file: --history FILE, or move this one away");
+		return STATUS_INPUT;
+	}
 	return STATUS_OK;
 }
 

@@ -314,18 +314,18 @@ static enum status read_steps(struct history *history, int64_t number, struct co
 	return status;
 }
 
-/* Versions before this one kept no sum. */
 static enum status check_sum(const struct history *history, int64_t number, const struct compared_run *run,
                              struct error *err)
 {
 	sqlite3_stmt *statement = NULL;
+	bool is_right = false;
 	enum status status = database_prepare(
 		history, &statement, err, "SELECT value FROM numbers WHERE run = ? AND key = 'checksum'", "i", number);
 
-	while (database_step(history, &statement, &status, err)) {
-		if (sqlite3_column_int64(statement, 0) != (int64_t)sum_run(run))
-			status = database_damaged(history, "a number of the run is not the one that was kept", err);
-	}
+	while (database_step(history, &statement, &status, err))
+		is_right = sqlite3_column_int64(statement, 0) == (int64_t)sum_run(run);
+	if (!status && !is_right)
+		status = database_damaged(history, "a number of the run is not the one that was kept", err);
 	return status;
 }
 

@@ -159,6 +159,20 @@ def test_a_damaged_file_is_told_and_never_fatal(tmp_path):
     assert told > 20
 
 
+def test_a_file_of_another_version_is_refused_and_left_alone(tmp_path):
+    path = trace(tmp_path / "a.json", 10)
+    assert history(tmp_path, "add", path).returncode == 0
+    for version, said in ((1, "made by an earlier stepscope"), (3, "of a later stepscope"), (0, "damaged: it has no version")):
+        with sqlite3.connect(tmp_path / "history.db") as database:
+            database.execute(f"PRAGMA user_version = {version}")
+        before = (tmp_path / "history.db").read_bytes()
+        for arguments in (["list"], ["show"], ["add", path], ["remove", "1"]):
+            done = history(tmp_path, *arguments)
+            assert done.returncode == 3 and said in done.stderr, (version, arguments, done.stderr)
+            assert ("add the runs to a new file" in done.stderr) == (version == 1), done.stderr
+        assert (tmp_path / "history.db").read_bytes() == before
+
+
 def test_the_default_place(tmp_path):
     path = trace(tmp_path / "a.json", 10)
     clean = {name: value for name, value in os.environ.items() if name not in ("STEPSCOPE_HISTORY", "XDG_DATA_HOME")}
