@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD_LINES 200 /* that are looked at to recognise a file */
+#define HEAD_LINES 200          /* that are looked at to recognise a file */
+#define MOST_HEAD_LINES 1000000 /* while all of them are single frames: stacks may come later */
 
 struct folded_line {
 	const char *text; /* the stack */
@@ -70,7 +71,20 @@ static bool is_text(const char *line, size_t length)
 	return true;
 }
 
-/* A fourth of its first lines at least are stacks of two frames or more with a number behind them. */
+static bool is_named_folded(const char *path)
+{
+	static const char *const suffixes[] = {".folded", ".collapsed"};
+	const char *name = file_name_of(path);
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+		const char *at = strstr(name, suffixes[i]), *rest = at ? at + strlen(suffixes[i]) : "-";
+		if (!*rest || strcmp(rest, ".gz") == 0 || strcmp(rest, ".zst") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A fourth of its first lines at least are stacks of two frames or more with a number behind them; or all have a number, and one of them two
+ * frames, or the file a name that says it. */
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	struct text_lines lines = {0};
@@ -79,7 +93,7 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 	unsigned good = 0, bad = 0, with_callers = 0;
 	if (is_directory || length == 0 || text_lines_open(&lines, path, &ignored) != STATUS_OK)
 		return false;
-	while (good + bad < HEAD_LINES && text_lines_next(&lines)) {
+	while (good + bad < (bad || with_callers ? HEAD_LINES : MOST_HEAD_LINES) && text_lines_next(&lines)) {
 		if (is_comment(&lines))
 			continue;
 		bool is_good = take_apart(lines.line, lines.length, &line) && is_text(line.text, line.length);
@@ -88,6 +102,8 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 		with_callers += is_good && memchr(line.text, ';', line.length);
 	}
 	text_lines_close(&lines);
+	if (!bad)
+		return with_callers || (good && is_named_folded(path));
 	return 4 * with_callers >= good + bad && with_callers > 0;
 }
 

@@ -15,6 +15,25 @@
 
 #define TEXT_BYTES ((size_t)64 << 20)
 
+/* Behind the bracket comes what may be there, however broken the rest is: stacks may begin with "[unknown]" or "{lambda}", too. */
+static bool begins_value(const char *head, size_t length)
+{
+	size_t at = 1;
+	while (at < length && (!head[at] || strchr(" \t\r\n", head[at])))
+		at++;
+	if (at == length)
+		return true;
+	if (*head == '{')
+		return strchr("\"},", head[at]) != NULL;
+	if (strchr("{[]\",-", head[at]) || (head[at] >= '0' && head[at] <= '9'))
+		return true;
+	static const char *const words[] = {"null", "true", "false"};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (length - at > strlen(words[i]) && memcmp(head + at, words[i], strlen(words[i])) == 0)
+			return strchr(", \t\r\n", head[at + strlen(words[i])]) != NULL;
+	return false;
+}
+
 bool kineto_begins_like_json(const char *head, size_t length)
 {
 	size_t at = length >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -22,7 +41,7 @@ bool kineto_begins_like_json(const char *head, size_t length)
 	while (at < length &&
 	       (head[at] ? strchr(" \t\r\n", head[at]) || (is_wide && (unsigned char)head[at] >= 0xfe) : is_wide))
 		at++;
-	return at < length && (head[at] == '{' || head[at] == '[');
+	return at < length && (head[at] == '{' || head[at] == '[') && begins_value(head + at, length - at);
 }
 
 bool kineto_is_trace_here(struct input_stream *input)

@@ -354,7 +354,11 @@ uint64_t export_span_total(const struct model *model)
 
 void export_note_stacks(struct export_result *result, const struct model *model, const struct export_options *options)
 {
-	if (model->stacks_count <= 1)
+	if (!result->slices)
+		export_note(result, "nothing that was chosen is an operator or a sample: there are no stacks");
+	else if (model->stacks_count <= 1 && model_meta(model, MODEL_NONE, "trace.format"))
+		export_note(result, "the input has no stacks of Python: each stack is an operator alone");
+	else if (model->stacks_count <= 1)
 		export_note(
 			result,
 			"no lines of Python were recorded (stepscope run --with lines): each stack is an operator alone");

@@ -114,7 +114,9 @@ static enum status folded_write(const struct model *model, const char *path, con
 	struct output *output;
 	uint32_t wanted = 0;
 	*result = (struct export_result){0};
-	enum status status = output_open(path, &output, err);
+	enum status status = stack_weights_check(model, err);
+	if (status == STATUS_OK)
+		status = output_open(path, &output, err);
 	if (status != STATUS_OK)
 		return status;
 	for (uint32_t i = 0; i < model->processes_count; i++)

@@ -145,7 +145,9 @@ static enum status speedscope_write(const struct model *model, const char *path,
 	struct output *output;
 	size_t places = (size_t)model->stacks_count + model->strings.count;
 	*result = (struct export_result){0};
-	enum status status = output_open(path, &output, err);
+	enum status status = stack_weights_check(model, err);
+	if (status == STATUS_OK)
+		status = output_open(path, &output, err);
 	if (status != STATUS_OK)
 		return status;
 	struct speedscope speedscope = {

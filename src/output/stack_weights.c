@@ -118,6 +118,25 @@ void stack_weights_add(struct stack_weights *weights, const struct model *model,
 		add_samples(weights, model, track);
 }
 
+static bool find_any(void *context, const struct span_view *span)
+{
+	bool *has_any = context;
+	*has_any |= (span->kind == SPAN_OP || span->kind == SPAN_COLLECTIVE) && span->self_ns > 0;
+	return !*has_any;
+}
+
+enum status stack_weights_check(const struct model *model, struct error *err)
+{
+	bool has_any = model->samples_count || !model_meta(model, MODEL_NONE, "trace.format");
+	for (uint32_t i = 0; i < model->tracks_count && !has_any; i++)
+		model_visit_spans(model, i, find_any, &has_any);
+	if (has_any)
+		return STATUS_OK;
+	error_set(err, STATUS_INPUT, "there is nothing to write stacks of: the input has no operators and no samples");
+	error_hint(err, "end the name in .json or .pftrace for its timeline");
+	return STATUS_INPUT;
+}
+
 void stack_weights_finish(struct stack_weights *weights)
 {
 	join(weights);

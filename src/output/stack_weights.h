@@ -27,6 +27,8 @@ struct stack_weights {
 	uint64_t other_unit; /* samples that are not added: they count something else than the first */
 };
 
+/* STATUS_INPUT: another program's file that has neither operators nor samples, as snapshots of memory and telemetry are. */
+enum status stack_weights_check(const struct model *model, struct error *err) MUST_CHECK;
 /* Adds the operators of a track that are selected, or where it has none its samples; then finish. */
 void stack_weights_add(struct stack_weights *weights, const struct model *model, uint32_t track,
                        const struct selection *selection);

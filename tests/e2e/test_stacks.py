@@ -2,6 +2,7 @@
 """Profiles of stacks that real samplers wrote: what the table `functions` says is what a count by hand says."""
 import collections
 import csv
+import gzip
 import io
 import json
 import os
@@ -106,3 +107,35 @@ def test_what_is_broken_is_said_and_strict_fails(tmp_path):
     stepscope("report", "--strict", file, status=1)
     file.write_text("no stacks\n")
     stepscope("report", file, status=3)
+
+
+@pytest.mark.parametrize("name", ["a.folded", "a.collapsed", "a.folded.gz"])
+def test_single_frames_are_stacks_in_a_file_that_is_named_so(name, tmp_path):
+    text = b"idle 3\nidle 4\nmain 1\n"
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    (tmp_path / "notes.txt").write_bytes(text)
+    stepscope("report", tmp_path / name)
+    stepscope("report", tmp_path / "notes.txt", status=3)
+    stepscope("export", tmp_path / name, "-o", tmp_path / "b.folded")
+    assert sorted((tmp_path / "b.folded").read_text().splitlines()) == ["idle 7", "main 1"]
+    stepscope("report", tmp_path / "b.folded")
+
+
+def test_callers_may_come_late(tmp_path):
+    (tmp_path / "late").write_text("idle 1\n" * 1000 + "a;b 4\n")
+    assert "a" in stepscope("report", tmp_path / "late", "--table", "functions", "--csv")
+
+
+@pytest.mark.parametrize("suffix", [".folded", ".speedscope.json"])
+@pytest.mark.parametrize("path", ["made_snapshots/train.pickle", "nvidia_smi/gpu_usage.csv", "nvidia_smi/dmon.txt"])
+def test_what_has_no_stacks_is_not_exported_as_such(path, suffix, tmp_path):
+    out = tmp_path / f"out{suffix}"
+    done = subprocess.run([os.environ["STEPSCOPE"], "export", DATA.parent / path, "-o", out], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3 and "no operators and no samples" in done.stderr and "--with lines" not in done.stderr
+    assert not out.exists()
+
+
+def test_the_note_of_an_import_has_no_hint_for_recordings(tmp_path):
+    done = subprocess.run([os.environ["STEPSCOPE"], "export", DATA.parent / "made_nsys/train.sqlite", "-o", tmp_path / "a.folded"],
+                          capture_output=True, text=True, timeout=60, check=True)
+    assert "note: the input has no stacks of Python: each stack is an operator alone" in done.stderr

@@ -136,6 +136,14 @@ static const struct test_case folded[] = {
          "all threads: a;b\xef\xbf\xbd 3 samples\nall threads: a;c\xef\xbf\xbd"
          "d 4 samples\nall threads: a;d 1 samples\n",
          NULL, 26 - 5},
+	{"the first bytes are a bracket: no JSON", "[unknown];main;f 3\n[libc.so.6] 4\n",
+         "all threads: [unknown];main;f 3 samples\nall threads: [libc.so.6] 4 samples\n", NULL, 0},
+	{"the same with a brace", "{lambda};main 3\n", "all threads: {lambda};main 3 samples\n", NULL, 0},
+	{"a word of JSON in brackets", "[true];main 3\n", "all threads: [true];main 3 samples\n", NULL, 0},
+	{"few of many have callers, but all a number", "a 1\nb 1\nc 1\nd 1\ne 1\nf;g 1\n",
+         "all threads: a 1 samples\nall threads: b 1 samples\nall threads: c 1 samples\nall threads: d 1 samples\n"
+         "all threads: e 1 samples\nall threads: f;g 1 samples\n",
+         NULL, 0},
 	{"no stacks", "hello\nworld\n", NULL, NULL, 0},
 	{"no callers: any text with numbers", "alpha 1\nbeta 2\n", NULL, NULL, 0},
 	{"empty", "\n", NULL, NULL, 0},
