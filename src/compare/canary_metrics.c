@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MOST_BYTES ((size_t)16 << 20) /* lists of at most 100 numbers: real files have some KiB */
 #define PROBE_BYTES 4096
@@ -238,9 +239,12 @@ enum status canary_metrics_parse(struct compared_run *run, const char *text, siz
 bool canary_metrics_probe(const char *path)
 {
 	struct error ignored;
+	struct stat info;
 	struct buffer text;
 	bool is_one;
 
+	if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) /* of a pipe what is read here would be gone */
+		return false;
 	buffer_init(&text, MOST_BYTES);
 	is_one = !read_file(&text, path, PROBE_BYTES, &ignored) && text.length && text.data[0] == '{' &&
 	         strlen(text.data) == text.length && strstr(text.data, "\"run_id\"") &&

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "compare/compared_run.h"
 
-/* Is it one, by what it begins with? */
+/* Is it one, by what it begins with? What is no file, such as a pipe, is none, and is not read. */
 bool canary_metrics_probe(const char *path);
 
 /* The same of its text; `path` is for messages and for the run's name. */

@@ -173,6 +173,16 @@ def test_a_file_of_another_version_is_refused_and_left_alone(tmp_path):
         assert (tmp_path / "history.db").read_bytes() == before
 
 
+def test_a_pipe_is_read_from_its_beginning(tmp_path):
+    path = trace(tmp_path / "a.json", 10, steps=1000)
+    compare = [STEPSCOPE, "compare", "--json", path, "/dev/fd/0"]
+    for arguments in (command(tmp_path, "add", "/dev/fd/0"), compare):
+        with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
+            done = subprocess.run(arguments, stdin=cat.stdout, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+    assert [row["steps"] for row in listed(tmp_path)] == [1000]
+
+
 def test_the_default_place(tmp_path):
     path = trace(tmp_path / "a.json", 10)
     clean = {name: value for name, value in os.environ.items() if name not in ("STEPSCOPE_HISTORY", "XDG_DATA_HOME")}
