@@ -259,8 +259,9 @@ static enum next remember(struct pickle *pickle, uint64_t number)
 	const struct pickle_value *value = below(pickle, 0);
 	void *memo = pickle->memo;
 	/* Pythons remember what they write, in order; so no number is larger than there are bytes before it */
-	if (!value || number > pickle->offset || (value->type != PICKLE_TEXT && value->type != PICKLE_OBJECT))
-		return value && value->type == PICKLE_BYTES ? GO_ON : IS_MALFORMED;
+	if (!value || number > pickle->offset ||
+	    (value->type != PICKLE_TEXT && value->type != PICKLE_OBJECT && value->type != PICKLE_BYTES))
+		return IS_MALFORMED;
 	if (number >= UINT32_MAX ||
 	    !room_for(pickle, &memo, &pickle->memo_capacity, (uint32_t)number + 1, sizeof *pickle->memo))
 		return IS_TOO_LARGE;

@@ -103,6 +103,20 @@ static void containers_are_filled_in_all_ways(void **state)
 	pickle_release(&reading.pickle);
 }
 
+static void bytes_have_a_number_in_the_memo(void **state)
+{
+	struct reading reading;
+	/* (b"ab", "x", b"ab", "x"), of each the second time from the memo */
+	READ(&reading, "\x80\x04(C\x02"
+	               "ab\x94\x8c\x01x\x94h\x00h\x01t\x94.");
+	assert_int_equal(reading.pickle.end, PICKLE_COMPLETE);
+	const struct pickle_object *tuple = pickle_object(&reading.pickle, &reading.pickle.result, PICKLE_TUPLE);
+	assert_int_equal(tuple->count, 4);
+	assert_int_equal(tuple->items[2].type, PICKLE_BYTES);
+	assert_string_equal(pickle_text(&reading.pickle, &tuple->items[3]), "x");
+	pickle_release(&reading.pickle);
+}
+
 static void what_would_run_is_refused_by_name_and_place(void **state)
 {
 	static const struct {
@@ -238,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_have_their_values),
 		cmocka_unit_test(containers_are_filled_in_all_ways),
+		cmocka_unit_test(bytes_have_a_number_in_the_memo),
 		cmocka_unit_test(what_would_run_is_refused_by_name_and_place),
 		cmocka_unit_test(what_was_complete_is_kept_when_it_breaks_off),
 		cmocka_unit_test(nonsense_ends_the_reading_there),
