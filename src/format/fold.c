@@ -23,7 +23,7 @@
 #define MAX_POOL_BYTES (4ull << 30)
 #define MAX_TORN_BYTES (32u << 20) /* more than one append of the drainer */
 #define ORPHAN_SECONDS 3600
-#define RESCUE_MS 5000 /* that one takes at most */
+#define RESCUE_MS 5000 /* for all rescues together that are at work */
 
 struct fold {
 	uint8_t *bytes; /* copy of the pool: its file may be cut off under us */
@@ -569,15 +569,15 @@ static bool is_being_rescued(const char *path)
 	return is_locked && lock.l_pid > 0 && (uint32_t)lock.l_pid != header.identity.pid;
 }
 
-static void await_rescue(const char *path)
+static void await_rescue(const char *path, int *ms_left)
 {
-	for (int ms = 0; ms < RESCUE_MS && is_being_rescued(path); ms++)
+	for (; *ms_left > 0 && is_being_rescued(path); --*ms_left)
 		usleep(1000);
 }
 
 int fold_stale_pools(const char *run_directory, fold_problem *tell, void *context)
 {
-	int folded = 0;
+	int folded = 0, ms_left = RESCUE_MS;
 	char prefix[64], path[512];
 	DIR *dir = opendir("/dev/shm");
 	if (!dir)
@@ -595,7 +595,7 @@ int fold_stale_pools(const char *run_directory, fold_problem *tell, void *contex
 		if (!is_candidate(path, run_directory))
 			continue;
 		if (run_directory)
-			await_rescue(path);
+			await_rescue(path, &ms_left);
 		if (access(path, F_OK) != 0)
 			continue;
 		if (fold_pool(path, false, &result, &err) == STATUS_OK)

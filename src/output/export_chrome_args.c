@@ -207,12 +207,14 @@ static void put_launch(struct arg_list *list, uint32_t string)
 	put_triple(list, "grid", &config, LAUNCH_GRID_X);
 	put_triple(list, "block", &config, LAUNCH_BLOCK_X);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (!launch_config_has(&config, numbers[i].fact))
+			continue;
 		double number = config.numbers[numbers[i].fact] * numbers[i].scale;
-		if (!launch_config_has(&config, numbers[i].fact) ||
-		    (is_integer_key(numbers[i].key) && !(number > -0x1p63 && number < 0x1p63)))
+		bool is_integer = is_integer_key(numbers[i].key);
+		if (is_integer && !(number > -0x1p63 && number < 0x1p63))
 			continue;
 		put_key(list, numbers[i].key);
-		writer_printf(&list->chrome->w, "%.15g", number);
+		writer_printf(&list->chrome->w, is_integer ? "%.0f" : "%.15g", number);
 	}
 	put_launch_texts(list, &config);
 }

@@ -5,6 +5,7 @@
  */
 #include "analysis/python_places.h"
 #include "base/buffer.h"
+#include "base/clamped.h"
 #include "base/memory.h"
 #include "output/compress.h"
 #include "output/stack_weights.h"
@@ -97,7 +98,7 @@ static void put_profile(struct speedscope *speedscope, uint32_t number, const st
 	static const char *const units[] = {"nanoseconds", "bytes", "none"};
 	int64_t total_ns = 0;
 	for (uint32_t i = 0; i < weights->count; i++)
-		total_ns += weights->weights[i].self_ns;
+		clamped_add(&total_ns, weights->weights[i].self_ns);
 	writer_printf(&speedscope->w, "{\"type\": \"sampled\", \"name\": \"Process %" PRId64 " Thread %" PRId64 " ",
 	              model->processes[track->process].pid, track->tid);
 	put_text(speedscope, track->name ? model_text(model, track->name) : "");

@@ -387,7 +387,9 @@ static void tell_facts(void)
 	session_meta("clock", recorder_clock.is_counter ? "counter" : "system");
 	meta_number("clock.tick_ns", 1e9 / (double)recorder_clock.tick_hz);
 	meta_number("cost.event_ns", session.cost_event_ns);
-	meta_number("cost.step_cpu_ns", step_cpu_cost_ns(&session.step_cpu));
+	double step_cpu_ns;
+	if (step_cpu_cost_ns(&session.step_cpu, &step_cpu_ns))
+		meta_number("cost.step_cpu_ns", step_cpu_ns);
 	if (session.job.has_rank && session.job.local_rank >= 0)
 		meta_number("local_rank", session.job.local_rank);
 	if (session.job.restart_count > 0)

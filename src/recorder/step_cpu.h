@@ -17,7 +17,7 @@ struct thread_use {
 };
 
 struct step_cpu {
-	uint64_t cost_ticks;  /* of a step's questions; 0: step_cpu_start() was not called */
+	uint64_t cost_ticks;  /* of a step's questions; 0: there are none */
 	uint64_t begin_ticks; /* of the open step */
 	uint64_t last_ticks;  /* that the last step took */
 	struct thread_use begin;
@@ -28,12 +28,12 @@ struct step_cpu {
 /* Measures what the questions cost. Forgets the last step. */
 void step_cpu_start(struct step_cpu *cpu);
 
-/* What the questions of a step cost, in ns. */
-double step_cpu_cost_ns(const struct step_cpu *cpu);
+/* What the questions of a step cost. False: the kernel does not answer them. */
+bool step_cpu_cost_ns(const struct step_cpu *cpu, double *ns);
 
 /* Under the lock of the steps. */
 void step_cpu_begin(struct step_cpu *cpu);
-/* False: it is not known, as the step before was too short, or another thread began this one. */
+/* False: it is not known, as the step before was too short, another thread began this one, or the kernel does not say it. */
 bool step_cpu_end(struct step_cpu *cpu, struct thread_use *use);
 
 #endif
