@@ -2,23 +2,31 @@
 -- id: SS805
 -- title: A device runs below its clock
 -- severity: hint
--- needs: counters
+-- needs: run
 -- tells if: EXISTS (SELECT 1 FROM counters WHERE name LIKE '%clocks%reasons.%')
+--   OR EXISTS (SELECT 1 FROM telemetry WHERE quantity LIKE '%clocks%reasons.%' AND mean IS NOT NULL)
 --   OR EXISTS (SELECT 1 FROM counters c JOIN counters m ON m.process = c.process AND m.name <> c.name
 --              AND m.name = replace(replace(c.name, 'current.', ''), 'clocks.', 'clocks.max.'))
--- cannot tell: clocks of devices were not recorded: counters such as gpu0.clocks.sm with gpu0.clocks.max.sm, or gpu0.clocks_event_reasons.sw_power_cap,
---   as nvidia-smi calls them
+--   OR EXISTS (SELECT 1 FROM telemetry c JOIN telemetry m ON m."of" = c."of" AND m.quantity <> c.quantity AND c.mean > 0 AND m.max > 0
+--              AND m.quantity = replace(replace(c.quantity, 'current.', ''), 'clocks.', 'clocks.max.'))
+-- cannot tell: clocks of devices were not recorded: a .csv of nvidia-smi beside the run with clocks.sm and clocks.max.sm, or
+--   clocks_event_reasons.sw_power_cap, or counters such as gpu0.clocks.sm with gpu0.clocks.max.sm
 -- threshold: share = 0.90 (of its highest clock, ours)
 -- threshold: held = 0.10 (of the time that it is held down, ours)
 -- advice: cooling, the power limit (nvidia-smi -q -d PERFORMANCE), other programs on the device; compare runs at the same clock
 -- wrong: the device had nothing to do meanwhile and saved power
-SELECT c.name AS place,
+WITH clocks AS (
+  SELECT name AS place, process AS owner, name, min, mean, max FROM counters WHERE name LIKE '%clocks%'
+  UNION ALL
+  SELECT "of" || ' ' || quantity, "of", quantity, min, mean, max FROM telemetry WHERE quantity LIKE '%clocks%'
+)
+SELECT c.place AS place,
        printf('%.0f on the mean and %.0f at least, of %.0f at most: ', c.mean, c.min, m.max) || as_share(c.mean / m.max) AS evidence,
        (SELECT mean_ns FROM step_breakdown WHERE part = 'compute kernels') * (1 - c.mean / m.max) AS saving_ns, 0.5 AS confidence
-FROM counters c JOIN counters m ON m.process = c.process AND m.name <> c.name
+FROM clocks c JOIN clocks m ON m.owner = c.owner AND m.name <> c.name
   AND m.name = replace(replace(c.name, 'current.', ''), 'clocks.', 'clocks.max.')
 WHERE m.max > 0 AND c.mean < :share * m.max
 UNION ALL
-SELECT name, 'held down for ' || as_share(mean) || ' of the time', NULL, 0.8
-FROM counters WHERE name LIKE '%clocks%reasons.%' AND mean > :held
+SELECT place, 'held down for ' || as_share(mean) || ' of the time', NULL, 0.8
+FROM clocks WHERE name LIKE '%clocks%reasons.%' AND mean > :held
   AND (name LIKE '%slowdown%' OR name LIKE '%thermal%' OR name LIKE '%power%')

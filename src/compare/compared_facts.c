@@ -256,12 +256,34 @@ static void read_damage(struct compared_run *run, struct report *report)
 
 /* ---- clocks ---- */
 
-/* A clock as it was, such as clocks.sm or cpu0.clock_hz; none that may be, nor why it is not higher. */
+/* The word that begins here: "clock", "clocks", with a unit or without; none of "clocks_event_reasons". */
+static bool is_clock_word(const char *word, size_t length)
+{
+	static const char *const words[] = {"clock",     "clocks",    "clock_hz",   "clock_khz",  "clock_mhz",
+	                                    "clock_ghz", "clocks_hz", "clocks_khz", "clocks_mhz", "clocks_ghz"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i]) == length && !strncasecmp(word, words[i], length))
+			return true;
+	return false;
+}
+
+/* A clock as it was, such as clocks.sm or cpu0.clock_hz, also with a unit behind a space; none that may be, nor why it is not higher,
+ * nor time that a program took, wall_clock_s. */
 static bool is_clock(const char *name)
 {
 	static const char *const others[] = {"max", "reason", "throttl", "default", "application", "limit", "set"};
+	bool has_word = false;
 
-	if (!strcasestr(name, "clock"))
+	for (const char *word = name;;) {
+		size_t length = strcspn(word, ". ");
+
+		has_word |= is_clock_word(word, length);
+		word += length;
+		if (*word++ != '.')
+			break;
+	}
+	if (!has_word)
 		return false;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strcasestr(name, others[i]))
@@ -270,22 +292,28 @@ static bool is_clock(const char *name)
 }
 
 /* Means over the run, each value with the same weight. */
-static void read_clocks(struct compared_run *run, struct report *report)
+static void read_clocks_of(struct compared_run *run, const struct table *table, int name, int owner)
 {
-	const struct table *counters = report_table(report, "counters");
-	int name = table_find_column(counters, "name"), process = table_find_column(counters, "process");
 	double mean;
 
-	for (int row = 0; row < counters->row_count; row++) {
-		const char *text = table_get(counters, row, name)->text;
+	for (int row = 0; row < table->row_count; row++) {
+		const char *text = table_get(table, row, name)->text;
 
-		if (!is_clock(text) || !table_number(counters, row, table_find_column(counters, "mean"), &mean))
+		if (!is_clock(text) || !table_number(table, row, table_find_column(table, "mean"), &mean))
 			continue;
 		/* several processes have several devices */
 		if (compared_run_fact(run, text))
-			text = arena_printf(&run->arena, "%s of %s", text, table_get(counters, row, process)->text);
+			text = arena_printf(&run->arena, "%s of %s", text, table_get(table, row, owner)->text);
 		add_number(run, FACT_CLOCK, text, mean);
 	}
+}
+
+static void read_clocks(struct compared_run *run, struct report *report)
+{
+	const struct table *counters = report_table(report, "counters"), *telemetry = report_table(report, "telemetry");
+
+	read_clocks_of(run, counters, table_find_column(counters, "name"), table_find_column(counters, "process"));
+	read_clocks_of(run, telemetry, table_find_column(telemetry, "quantity"), table_find_column(telemetry, "of"));
 }
 
 void compared_read_facts(struct compared_run *run, struct report *report)

@@ -24,7 +24,9 @@ static const struct table_column columns[DIFFERENCE_COLUMNS] = {
                              .definition = "work (what a step has to do), hardware, software, settings (of the program), "
                                            "recording, clock (mean over the run)"},
 	[DIFFERENCE_FACT] = {.name = "fact", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "what is different"},
-	[DIFFERENCE_BASE] = {.name = "base", .type = TABLE_TEXT, .definition = "of the base; all values of its runs"},
+	[DIFFERENCE_BASE] = {.name = "base",
+                             .type = TABLE_TEXT,
+                             .definition = "of the base; all values of its runs, of clocks their mean"},
 	[DIFFERENCE_NEW] = {.name = "new", .type = TABLE_TEXT, .definition = "of the new side"},
 	[DIFFERENCE_RATIO] = {.name = "factor", .type = TABLE_DOUBLE, .definition = "new over base, of numbers"},
 	[DIFFERENCE_MATTERS] = {.name = "matters",
@@ -72,6 +74,21 @@ static bool parse(const char *text, double *value)
 	errno = 0;
 	*value = strtod(text, &end);
 	return end != text && !*end && !errno && isfinite(*value);
+}
+
+/* The mean over its runs; NULL: a run does not have it as a number. */
+static const char *side_mean(const struct compared_sides *sides, int side, const char *name, struct arena *arena)
+{
+	double sum = 0, value;
+
+	for (size_t i = 0; i < sides->count[side]; i++) {
+		const char *text = compared_run_fact(&sides->runs[side][i], name);
+
+		if (!text || !parse(text, &value))
+			return NULL;
+		sum += value;
+	}
+	return arena_printf(arena, "%.10g", sum / (double)sides->count[side]);
 }
 
 static bool is_number_pair(const char *base, const char *new, double *factor)
@@ -244,8 +261,11 @@ static double same_within(const struct compared_fact *fact)
 static void add_row(struct table *table, struct compared_sides *sides, const struct compared_fact *fact,
                     const struct amounts *amounts)
 {
-	const char *base = side_value(sides, SIDE_BASE, fact->name, &table->arena);
-	const char *new = side_value(sides, SIDE_NEW, fact->name, &table->arena);
+	/* clocks are never quite the same from run to run */
+	const char *(*const value_of)(const struct compared_sides *, int, const char *,
+	                              struct arena *) = fact->kind == FACT_CLOCK ? side_mean : side_value;
+	const char *base = value_of(sides, SIDE_BASE, fact->name, &table->arena);
+	const char *new = value_of(sides, SIDE_NEW, fact->name, &table->arena);
 	bool matters = does_matter(fact, amounts), is_numeric;
 	double factor = 0;
 	int row;

@@ -316,6 +316,33 @@ def test_a_clock_that_is_held_down_says_by_what(tmp_path):
     assert "hw_thermal_slowdown" in found["where"] and "100.0 % of the time" in found["evidence"]
 
 
+def beside_clocks(tmp_path, names, *values):
+    """A trace of 2 ms, and nvidia-smi's table of its time."""
+    trace = busy(baseTimeNanoseconds=1795244589000000000)
+    trace.write(tmp_path / "trace.json")
+    rows = [f"2026/11/21 07:03:09.00{ms}, 0, {', '.join(values)}" for ms in (0, 1)]
+    (tmp_path / "gpu_usage.csv").write_text("\n".join([f"timestamp, index, {names}", *rows, ""]))
+    return tmp_path
+
+
+def test_clocks_of_nvidia_smi_beside_the_run(tmp_path):
+    low = diagnose(tmp_path, beside_clocks(tmp_path, "clocks.current.sm [MHz], clocks.max.sm [MHz]", "1485 MHz", "1980 MHz"))
+    found, = [finding for finding in low["findings"] if finding["rule"] == "SS805"]
+    assert found["where"] == "GPU 0 clocks.current.sm" and "75.0 %" in found["evidence"] and found["saving_ns"] > 0
+
+
+def test_nvidia_smi_says_why_the_clock_is_low_or_that_it_is_not(tmp_path):
+    (tmp_path / "held").mkdir()
+    (tmp_path / "high").mkdir()
+    (tmp_path / "unknown").mkdir()
+    held = diagnose(tmp_path, beside_clocks(tmp_path / "held", "clocks_event_reasons.hw_thermal_slowdown", "Active"))
+    found, = [finding for finding in held["findings"] if finding["rule"] == "SS805"]
+    assert found["where"] == "GPU 0 clocks_event_reasons.hw_thermal_slowdown" and "100.0 % of the time" in found["evidence"]
+    names = "clocks.sm [MHz], clocks.max.sm [MHz]"
+    assert result_of(tmp_path, beside_clocks(tmp_path / "high", names, "1965 MHz", "1980 MHz"), "SS805") == "nothing"
+    assert result_of(tmp_path, beside_clocks(tmp_path / "unknown", names, "[N/A]", "1980 MHz"), "SS805") == "cannot tell"
+
+
 def test_D07_no_memory_problem_without_evidence(tmp_path):
     for case in (QWEN, RESNET, V100_TRAINING):
         for rule in ("SS501", "SS503", "SS803"):

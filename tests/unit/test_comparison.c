@@ -494,6 +494,84 @@ static void what_is_missing_from_a_side_is_said(void **state)
 	release(&pair);
 }
 
+/* ---- clocks ---- */
+
+static void add_clocked_run(struct compared_run *run, const char *name, const char *clock)
+{
+	make_run(run, 10, 0);
+	compared_run_add_fact(run, FACT_HARDWARE, "devices", "1");
+	compared_run_add_fact(run, FACT_CLOCK, name, clock);
+	add_part(run, "kernel", "gemm", NULL, 5);
+}
+
+static void clocks_of_several_runs_are_compared_by_their_mean(void **state)
+{
+	static const char *const clocks[2][4] = {{"1980", "1978.5", "1977", "1981"}, {"1980", "1979", "1500", "1505"}};
+
+	for (int is_lower = 0; is_lower < 2; is_lower++) {
+		struct compared_run runs[4];
+		struct comparison comparison;
+		const struct table *table = &comparison.differences;
+
+		for (int i = 0; i < 4; i++)
+			add_clocked_run(&runs[i], "clocks.sm", clocks[is_lower][i]);
+		comparison_init(&comparison, runs, 2, runs + 2, 2, NULL);
+		assert_int_equal(table->row_count, is_lower);
+		if (is_lower) {
+			assert_string_equal(table_get(table, 0, DIFFERENCE_BASE)->text, "1979.5");
+			assert_string_equal(table_get(table, 0, DIFFERENCE_NEW)->text, "1502.5");
+			assert_double_equal(table_get(table, 0, DIFFERENCE_RATIO)->d, 1502.5 / 1979.5, 1e-9);
+		}
+		comparison_release(&comparison);
+		for (int i = 0; i < 4; i++)
+			compared_run_release(&runs[i]);
+	}
+}
+
+static void clocks_of_processors_are_none_of_devices(void **state)
+{
+	for (int is_device = 0; is_device < 2; is_device++) {
+		struct pair pair;
+
+		add_clocked_run(&pair.base, is_device ? "gpu0.clocks.sm" : "cpu0.clock_hz", "1980");
+		add_clocked_run(&pair.new, is_device ? "gpu0.clocks.sm" : "cpu0.clock_hz", "1980");
+		compare(&pair);
+		assert_int_equal(pair.comparison.contributions.note != NULL, !is_device);
+		if (!is_device)
+			assert_non_null(strstr(pair.comparison.contributions.note, "clocks of the devices"));
+		release(&pair);
+	}
+}
+
+static void only_words_of_names_are_clocks(void **state)
+{
+	static const struct {
+		const char *name;
+		bool is_clock;
+	} cases[] = {
+		{"gpu0.clocks.sm", true},      {"gpu0.clocks.sm MHz", true},
+		{"cpu0.clock_hz", true},       {"clock MHz", true},
+		{"gpu0.SM.Clock", true},       {"wall_clock_s", false},
+		{"clockwork", false},          {"wall clock", false},
+		{"gpu0.clocks.max.sm", false}, {"clocks_event_reasons.active", false},
+	};
+	const struct analysis_options options = {0};
+	struct compared_run run;
+	struct report report;
+	struct model model;
+
+	hand_model_init(&model);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		model_add_value(&model, 0, intern_add(&model.strings, cases[i].name), false, 0, 1980);
+	report_init(&report, &model, &options, "run");
+	compared_run_init(&run, &report);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(compared_run_fact(&run, cases[i].name) != NULL, cases[i].is_clock);
+	compared_run_release(&run);
+	report_release(&report);
+	model_release(&model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -517,6 +595,9 @@ int main(void)
 		cmocka_unit_test(few_steps_are_as_uncertain_in_their_mean),
 		cmocka_unit_test(what_competed_is_known_of_a_part_of_the_run_too),
 		cmocka_unit_test(what_is_missing_from_a_side_is_said),
+		cmocka_unit_test(clocks_of_several_runs_are_compared_by_their_mean),
+		cmocka_unit_test(clocks_of_processors_are_none_of_devices),
+		cmocka_unit_test(only_words_of_names_are_clocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
