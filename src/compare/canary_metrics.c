@@ -106,9 +106,9 @@ static void on_scalar(struct metrics_file *file, enum json_token token)
 		return;
 	if (number)
 		set_number(file, path, number, strtod(text, NULL));
-	else if (!strcmp(path, "run_id"))
+	else if (!strcmp(path, "run_id") && text[0])
 		file->run->name = arena_dup(&file->run->arena, text);
-	else if (!strcmp(path, "timestamp"))
+	else if (!strcmp(path, "timestamp") && text[0])
 		file->run->created = arena_dup(&file->run->arena, text);
 	else
 		keep_fact(file, path, text);
@@ -220,16 +220,22 @@ static enum status parse(struct compared_run *run, const char *text, size_t leng
 	return status;
 }
 
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 enum status canary_metrics_parse(struct compared_run *run, const char *text, size_t length, const char *path,
                                  struct error *err)
 {
-	const char *slash = strrchr(path, '/');
 	enum status status;
 
 	*run = (struct compared_run){0};
 	arena_init(&run->arena, 0);
 	run->path = arena_dup(&run->arena, path);
-	run->name = arena_dup(&run->arena, slash ? slash + 1 : path);
+	run->name = arena_dup(&run->arena, file_name(path));
 	status = parse(run, text, length, path, err);
 	if (status)
 		compared_run_release(run);
@@ -285,5 +291,15 @@ const char *canary_metrics_series(struct compared_run *run)
 
 const char *canary_metrics_identity(struct compared_run *run)
 {
-	return arena_printf(&run->arena, "metrics.json|%s|%s", run->name, run->created ? run->created : "");
+	bool has_id = strcmp(run->name, file_name(run->path)) != 0;
+	const char *identity;
+	char *path;
+
+	if (has_id && run->created)
+		return arena_printf(&run->arena, "metrics.json|%s|%s", run->name, run->created);
+	path = realpath(run->path, NULL);
+	identity = arena_printf(&run->arena, "metrics.json|%s|%s|%s", run->name, run->created ? run->created : "",
+	                        path ? path : run->path);
+	free(path);
+	return identity;
 }

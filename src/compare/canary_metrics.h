@@ -19,7 +19,8 @@ enum status canary_metrics_parse(struct compared_run *run, const char *text, siz
 /* STATUS_INPUT when it is not complete JSON, or has no step times. On failure nothing needs to be released. */
 enum status canary_metrics_read(struct compared_run *run, const char *path, struct error *err) MUST_CHECK;
 
-/* The begin of its run_id, "dpo" of "dpo_1795244589_a1b2c3d4", and what tells it from other runs; in the run's arena. */
+/* The begin of its run_id, "dpo" of "dpo_1795244589_a1b2c3d4", and what tells it from other runs: run_id and timestamp, with the
+ * path where one of them is missing; in the run's arena. */
 const char *canary_metrics_series(struct compared_run *run);
 const char *canary_metrics_identity(struct compared_run *run);
 

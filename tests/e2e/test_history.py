@@ -162,7 +162,8 @@ def test_a_damaged_file_is_told_and_never_fatal(tmp_path):
 def test_a_file_of_another_version_is_refused_and_left_alone(tmp_path):
     path = trace(tmp_path / "a.json", 10)
     assert history(tmp_path, "add", path).returncode == 0
-    for version, said in ((1, "made by an earlier stepscope"), (3, "of a later stepscope"), (0, "damaged: it has no version")):
+    for version, said in ((1, "made by an earlier stepscope"), (3, "of a later stepscope"),
+                          (0, "damaged: it has no version")):
         with sqlite3.connect(tmp_path / "history.db") as database:
             database.execute(f"PRAGMA user_version = {version}")
         before = (tmp_path / "history.db").read_bytes()
@@ -181,6 +182,25 @@ def test_a_pipe_is_read_from_its_beginning(tmp_path):
             done = subprocess.run(arguments, stdin=cat.stdout, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
     assert [row["steps"] for row in listed(tmp_path)] == [1000]
+
+
+def test_metrics_that_do_not_say_what_run_they_are_of_are_known_by_their_path(tmp_path):
+    for given, kept in (({}, 2), ({"run_id": None}, 2), ({"run_id": [], "timestamp": {}}, 2),
+                        ({"run_id": "", "timestamp": ""}, 2), ({"run_id": "dpo_1_a"}, 2), ({"timestamp": "2026-11-21T07:03:09"}, 2),
+                        ({"run_id": "dpo_1_a", "timestamp": "2026-11-21T07:03:09"}, 1),
+                        ({"run_id": 7, "timestamp": 8}, 1)):
+        (tmp_path / "history.db").unlink(missing_ok=True)
+        for name, median in (("a", 0.4), ("b", 0.5), ("a", 0.6)):
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / "metrics.json").write_text(json.dumps(
+                {"run_id": None, **given, "duration_seconds": 9,
+                 "perf": {"step_time": {"count": 70, "median": median}}}))
+            done = history(tmp_path, "add", f"{tmp_path}/{name}/metrics.json")
+            assert done.returncode == 0, done.stderr
+        rows = listed(tmp_path)
+        assert len(rows) == kept, (given, rows)
+        assert {row["step_time_p50_ns"] for row in rows} == ({0.5e9, 0.6e9} if kept == 2 else {0.6e9}), given
+        assert {row["name"] for row in rows} == {str(given.get("run_id") or "metrics.json")}
 
 
 def test_the_default_place(tmp_path):
