@@ -41,7 +41,7 @@ static bool take_number(const char *text, size_t *length, struct folded_line *li
 	char *rest;
 	line->weight = strtoull(digits, &rest, 10);
 	line->has_fraction = strspn(rest, ".0") < strlen(rest);
-	line->weight += line->has_fraction && rest[1] >= '5';
+	line->weight += line->has_fraction && rest[1] >= '5' && line->weight < INT64_MAX;
 	if (strchr(*rest ? rest + 1 : "", '.'))
 		return false;
 	for (*length = begin; *length && is_blank(text[*length - 1]);)

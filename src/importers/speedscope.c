@@ -33,6 +33,7 @@ enum repair {
 	REPAIR_OPEN,
 	REPAIR_BACK,
 	REPAIR_LONG,
+	REPAIR_BOTH,
 	REPAIRS,
 };
 
@@ -45,6 +46,7 @@ static const char *const sentences[REPAIRS] = {
 	[REPAIR_OPEN] = "frames that never close last until their profile ends",
 	[REPAIR_BACK] = "events before the one that they follow, or without a time, count as at its time",
 	[REPAIR_LONG] = "texts of more than 4096 bytes are cut",
+	[REPAIR_BOTH] = "samples or weights of a profile that has events, too, were left out",
 };
 
 struct one_profile {
@@ -362,7 +364,7 @@ static void take_event(struct speedscope *scope, struct one_profile *one, char t
 		open_frame(scope, one, number);
 	else
 		close_frame(scope, one, number);
-	if (one->value_count && (!is_late || *at == last))
+	if (one->stack_count && (!is_late || *at == last))
 		one->stacks[one->stack_count - 1] = one->open; /* the stack before lasted no time */
 	else if (add_stack(scope, one, one->open))
 		add_value(one, is_late ? *at : last);
@@ -398,6 +400,10 @@ static void read_event(struct speedscope *scope, struct one_profile *one)
 static void read_events(struct speedscope *scope, struct one_profile *one)
 {
 	enum json_stream_token value;
+	if (!one->is_evented && (one->stack_count || one->value_count)) {
+		note(scope, REPAIR_BOTH);
+		one->stack_count = one->value_count = 0;
+	}
 	one->is_evented = true;
 	while (next_element(scope, &value))
 		if (is_begin(scope, value, STREAM_OBJECT_BEGIN))
@@ -422,14 +428,17 @@ static void read_profile_key(struct speedscope *scope, struct one_profile *one, 
 		one->has_start = read_number(scope, value, &one->start);
 	else if (strcmp(key, "endValue") == 0)
 		one->has_end = read_number(scope, value, &one->end);
-	else if (strcmp(key, "samples") == 0 && value == STREAM_ARRAY_BEGIN)
+	else if (strcmp(key, "samples") == 0 && value == STREAM_ARRAY_BEGIN && !one->is_evented)
 		read_samples(scope, one);
-	else if (strcmp(key, "weights") == 0 && value == STREAM_ARRAY_BEGIN)
+	else if (strcmp(key, "weights") == 0 && value == STREAM_ARRAY_BEGIN && !one->is_evented)
 		read_weights(scope, one);
 	else if (strcmp(key, "events") == 0 && value == STREAM_ARRAY_BEGIN)
 		read_events(scope, one);
-	else
+	else {
+		if (one->is_evented && (strcmp(key, "samples") == 0 || strcmp(key, "weights") == 0))
+			note(scope, REPAIR_BOTH);
 		json_stream_skip(&scope->json, value);
+	}
 }
 
 /* ---- into the model ---- */

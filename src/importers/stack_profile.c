@@ -117,8 +117,10 @@ bool stack_profile_add(struct stack_profile *profile, const struct sample *sampl
 			*weight = UINT64_MAX;
 		return true;
 	}
-	number_map_set(&profile->samples, key, profile->model->samples_count);
-	return stack_profile_sample(profile, sample);
+	if (!stack_profile_sample(profile, sample))
+		return false;
+	number_map_set(&profile->samples, key, profile->model->samples_count - 1);
+	return true;
 }
 
 void stack_profile_finish(struct stack_profile *profile, const char *format, const char *weights)

@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "importers/importer.h"
+#include "importers/stack_profile.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -144,6 +145,9 @@ static const struct test_case folded[] = {
          "all threads: a 1 samples\nall threads: b 1 samples\nall threads: c 1 samples\nall threads: d 1 samples\n"
          "all threads: e 1 samples\nall threads: f;g 1 samples\n",
          NULL, 0},
+	{"a number that is too large", "a;b 1\na;c 99999999999999999999999.7\na;d 9223372036854775807.5\n",
+         "all threads: a;b 1 samples\nall threads: a;d 9223372036854775807 samples\n",
+         "1 at 6: lines without a stac\n1 at 0: numbers with a fract\n", 0},
 	{"no stacks", "hello\nworld\n", NULL, NULL, 0},
 	{"no callers: any text with numbers", "alpha 1\nbeta 2\n", NULL, NULL, 0},
 	{"empty", "\n", NULL, NULL, 0},
@@ -171,6 +175,23 @@ static void test_deep_stack_keeps_its_weight(void **state)
 	assert_int_equal(model.ledger_count, 1);
 	model_release(&model);
 	buffer_release(&text);
+}
+
+/* A stack beyond the maximum has no row that the next one like it could be added to. */
+static void test_no_more_samples(void **state)
+{
+	struct stack_profile profile;
+	struct model model;
+	model_init(&model, 0);
+	stack_profile_init(&profile, &model, "stacks");
+	struct sample sample = {.track = stack_profile_track(&profile, stack_profile_process(&profile, 0, 0), 0, 0)};
+	model.samples_count = STACK_PROFILE_SAMPLES;
+	assert_false(stack_profile_add(&profile, &sample));
+	assert_false(stack_profile_add(&profile, &sample));
+	assert_int_equal(profile.left_out, 2);
+	model.samples_count = 0;
+	stack_profile_release(&profile);
+	model_release(&model);
 }
 
 /* ---- speedscope ---- */
@@ -227,6 +248,11 @@ static const struct test_case speedscope[] = {
 	{"no JSON any more", SCHEMA SHARED ",\"profiles\":[" SAMPLED("none", "[[0]]", "[1]") ",,]}",
          "p: main@a.py:3 1 samples\n", "1 at 276: from here on the fil\n", 0},
 	{"byte order mark", "\xef\xbb\xbf" ONE(SAMPLED("none", "[[0]]", "[1]")), "p: main@a.py:3 1 samples\n", NULL, 0},
+	{"weights, then events", ONE("{\"weights\":[1],\"events\":[" O("0", "0") "," C("0", "2") "]}"),
+         "profile: main@a.py:3 2 samples\n", "1 at 198: samples or weights o\n", 0},
+	{"events, then samples",
+         ONE("{\"events\":[" O("0", "0") "," C("0", "2") "],\"samples\":[[1]],\"weights\":[1]}"),
+         "profile: main@a.py:3 2 samples\n", "2 at 256: samples or weights o\n", 0},
 	{"no profiles", SCHEMA SHARED "}", NULL, NULL, 0},
 	{"nothing in them", ONE(SAMPLED("none", "[]", "[]")), NULL, NULL, 0},
 };
@@ -254,9 +280,8 @@ static void test_cut_anywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_folded),
-		cmocka_unit_test(test_deep_stack_keeps_its_weight),
-		cmocka_unit_test(test_speedscope),
+		cmocka_unit_test(test_folded),          cmocka_unit_test(test_deep_stack_keeps_its_weight),
+		cmocka_unit_test(test_no_more_samples), cmocka_unit_test(test_speedscope),
 		cmocka_unit_test(test_cut_anywhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
