@@ -102,6 +102,7 @@ struct snapshot {
 	SNAPSHOT_ARRAY(struct snapshot_frame, frames);
 	SNAPSHOT_ARRAY(struct snapshot_event, events);
 	SNAPSHOT_ARRAY(struct snapshot_block, blocks);
+	uint32_t owned_blocks; /* so many of the first ones are a segment's, or between those that are */
 	SNAPSHOT_ARRAY(struct snapshot_segment, segments);
 	struct number_map frame_numbers, stack_nodes;
 	uint32_t process;

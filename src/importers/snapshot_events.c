@@ -362,15 +362,29 @@ static bool is_last(const struct snapshot *snapshot, const struct pickle_object 
 	return true;
 }
 
+/* The events of the device; NULL: none, or those of another one before it, once more. */
+static const struct pickle_object *events_of(struct snapshot *snapshot, const struct pickle_object *traces,
+                                             uint32_t device, uint32_t *owned)
+{
+	const struct pickle_object *list = traces && device < traces->count
+	                                           ? pickle_taken(&snapshot->pickle, &traces->items[device],
+	                                                          SNAPSHOT_EVENT | SNAPSHOT_RUN)
+	                                           : NULL;
+	if (list && list->taken < *owned) {
+		snapshot_repair(snapshot, SNAPSHOT_ITEMS, 1);
+		return NULL;
+	}
+	if (list)
+		*owned = list->taken + list->count;
+	return list;
+}
+
 void snapshot_deliver_events(struct snapshot *snapshot, const struct pickle_object *traces,
                              const struct snapshot_notes *notes)
 {
-	uint32_t next = 0, count = traces ? traces->count : 0;
+	uint32_t next = 0, owned = 0;
 	for (uint32_t device = 0; device < SNAPSHOT_DEVICES; device++) {
-		const struct pickle_object *list = device < count
-		                                           ? pickle_taken(&snapshot->pickle, &traces->items[device],
-		                                                          SNAPSHOT_EVENT | SNAPSHOT_RUN)
-		                                           : NULL;
+		const struct pickle_object *list = events_of(snapshot, traces, device, &owned);
 		struct replay replay = {.snapshot = snapshot, .device = device};
 		if (list) {
 			replay.events = snapshot->events + list->taken;

@@ -369,6 +369,20 @@ static void take_block(struct snapshot *snapshot, uint32_t object, const struct 
 	pickle_take(&snapshot->pickle, object, SNAPSHOT_BLOCK, snapshot->blocks_count++, 1);
 }
 
+/* Lists that are in the pickle once, but in many segments, would multiply what there is: a list belongs to the first one. */
+static void own_blocks(struct snapshot *snapshot, struct snapshot_segment *segment, const struct pickle_object *blocks)
+{
+	if (!blocks)
+		return;
+	if (blocks->taken < snapshot->owned_blocks) {
+		snapshot_repair(snapshot, SNAPSHOT_ITEMS, 1);
+		return;
+	}
+	segment->first_block = blocks->taken;
+	segment->block_count = blocks->count;
+	snapshot->owned_blocks = blocks->taken + blocks->count;
+}
+
 /* "(3, 0)" of a graph's private pool as one number. */
 static uint64_t pool_of(const struct snapshot *snapshot, const struct pickle_value *value)
 {
@@ -392,8 +406,7 @@ static void take_segment(struct snapshot *snapshot, uint32_t object, const struc
 	segment.row.is_expandable = row->values[KEY_IS_EXPANDABLE] && unsigned_or_0(row->values[KEY_IS_EXPANDABLE]);
 	segment.row.stack = take_stack(snapshot, row->values[KEY_FRAMES]);
 	segment.row.device = (int16_t)(device < SNAPSHOT_DEVICES ? device : 0);
-	segment.first_block = blocks ? blocks->taken : 0;
-	segment.block_count = blocks ? blocks->count : 0;
+	own_blocks(snapshot, &segment, blocks);
 	bool is_good = unsigned_of(row->values[KEY_TOTAL_SIZE], &segment.row.bytes) && device < SNAPSHOT_DEVICES;
 	if (!is_good)
 		snapshot_repair(snapshot, SNAPSHOT_SEGMENTS, 1);

@@ -157,6 +157,17 @@ def test_m01_double_frees_reuse_and_odd_sizes(tmp_path):
     assert stepscope("report", path, "--strict").returncode == 1
 
 
+def test_lists_that_are_shared_count_once(tmp_path):
+    blocks = [{"address": 4096 + 512 * i, "size": 512, "requested_size": 500, "state": "active_allocated", "frames": []} for i in range(4000)]
+    segments = [{"device": 0, "address": 4096, "total_size": 512 * 4000, "stream": 0, "segment_type": "large", "blocks": blocks} for _ in range(4000)]
+    events = [{"action": "alloc", "addr": 1 << 30 | 512 * i, "size": 100, "stream": 0, "frames": [], "time_us": i} for i in range(4000)]
+    path = write(tmp_path / "s.pickle", {"segments": segments, "device_traces": [events] * 1000})
+    assert query(path, "SELECT allocated_bytes, segments FROM memory_segments WHERE pool = 'all'")[0] == [500 * 4000, 4000]
+    assert query(path, "SELECT DISTINCT device FROM memory") == [["device 0"]]
+    assert "nothing like them belongs were left out" in report(path, "--table", "ledger", "--csv")
+    assert query(path, "SELECT count(*) FROM memory_events") == [[8000]]
+
+
 def test_old_snapshots_have_histories_and_no_times(tmp_path):
     old = {"segments": [{"device": 0, "address": 4096, "total_size": 4096, "stream": 0, "segment_type": "small",
                          "blocks": [{"size": 1024, "state": "active_allocated",
