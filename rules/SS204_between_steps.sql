@@ -4,9 +4,10 @@
 -- severity: problem
 -- verdict: host-bound
 -- needs: between_steps.ratio, step_time.mean_ns
--- tells if: NOT EXISTS (SELECT 1 FROM ledger WHERE what IN ('dropped', 'damaged'))
---   OR EXISTS (SELECT 1 FROM facts WHERE key = 'trace.format')
--- cannot tell: events are missing from the recording: lost steps would look like time between steps
+-- tells if: coalesce((SELECT value <> 'cuda memory snapshot' FROM facts WHERE key = 'trace.format'),
+--   NOT EXISTS (SELECT 1 FROM ledger WHERE what IN ('dropped', 'damaged')))
+-- cannot tell: events are missing from the recording, so that lost steps would look like time between steps; or it is a
+--   snapshot of memory, whose annotations are all that is known of steps
 -- threshold: share = 0.10 (of a step, ours; guide 004: "slow between epochs")
 -- advice: look at what callbacks, logging and plotting do between two steps; record with --with lines
 -- wrong: the program marks its steps shorter than they are
