@@ -184,7 +184,7 @@ static uint32_t track_of(struct folded *folded, const struct place *place)
 	uint32_t process = stack_profile_process(profile, place->process, place->pid);
 	uint32_t thread = place->thread ? place->thread : intern_add(&profile->model->strings, "all threads");
 	uint32_t track = stack_profile_track(profile, process, thread, place->tid);
-	if (place->name) /* the thread may have had none when it was seen first */
+	if (place->name && track != MODEL_NONE) /* the thread may have had none when it was seen first */
 		profile->model->tracks[track]->name = place->name;
 	return track;
 }

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #define FRAMES_MAX (8u << 20)
-#define PROFILES_MAX 1000000u
 #define NUMBER_MAX 2e18L /* sums of two fit */
 
 struct frame { /* strings */
@@ -482,7 +481,10 @@ static uint32_t track_of(struct speedscope *scope, uint32_t name)
 		rest += length;
 	size_t bytes = strlen(rest);
 	bool is_quoted = bytes > 2 && *rest == '"' && rest[bytes - 1] == '"';
-	uint32_t process = stack_profile_process(profile, (uint32_t)pid, pid);
+	char process_name[32] = "";
+	if (pid)
+		snprintf(process_name, sizeof process_name, "Process %lld", pid);
+	uint32_t process = stack_profile_process(profile, intern_add(&profile->model->strings, process_name), pid);
 	if (tid && bytes)
 		name = intern_add_n(&profile->model->strings, rest + is_quoted, bytes - 2 * (size_t)is_quoted);
 	return stack_profile_new_track(profile, process, name ? name : intern_add(&profile->model->strings, "profile"),
@@ -519,9 +521,13 @@ static void deliver(struct speedscope *scope, struct one_profile *one, uint32_t 
 		repair_note(&scope->repairs[REPAIR_WEIGHT], one->offset);
 	if (one->is_evented && one->open)
 		repair_note(&scope->repairs[REPAIR_OPEN], one->offset);
-	if (!count || model->tracks_count >= PROFILES_MAX)
+	if (!count)
 		return;
 	uint32_t track = track_of(scope, name);
+	if (track == MODEL_NONE) {
+		scope->profile.trackless += count;
+		return;
+	}
 	struct sample sample = {.track = track, .name = intern_add(&model->strings, measure.name)};
 	int64_t begin_ns = scaled(one->is_evented ? one->values[0] : one->start, &measure);
 	sample.time_ns = begin_ns;

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define STACKS_MAX (8u << 20)
-#define TEXT_BYTES ((uint64_t)512 << 20) /* of frames; longer ones are not looked for among those that are known */
 #define LONGEST_TEXT ((size_t)33 << 20)
 
 void stack_profile_init(struct stack_profile *profile, struct model *model, const char *path)
@@ -33,6 +32,11 @@ uint32_t stack_profile_text_of(struct stack_profile *profile)
 {
 	struct intern *strings = &profile->model->strings;
 	uint32_t before = strings->count;
+	if (profile->text_bytes >= STACK_PROFILE_TEXTS) {
+		uint32_t known = intern_find(strings, profile->text.data);
+		profile->textless += !known && profile->text.length;
+		return known;
+	}
 	uint32_t string = intern_add_n(strings, profile->text.data ? profile->text.data : "", profile->text.length);
 	if (strings->count > before)
 		profile->text_bytes += profile->text.length;
@@ -52,6 +56,8 @@ uint32_t stack_profile_process(struct stack_profile *profile, uint32_t name, int
 	struct model *model = profile->model;
 	uint32_t found = number_map_find(&profile->processes, name);
 	if (found == NUMBER_MAP_NONE) {
+		if (model->tracks_count >= STACK_PROFILE_TRACKS)
+			return MODEL_NONE;
 		found = model_add_process(model);
 		model->processes[found].role = STEPSCOPE_ROLE_IMPORTED;
 		model->processes[found].pid = pid;
@@ -65,6 +71,8 @@ uint32_t stack_profile_process(struct stack_profile *profile, uint32_t name, int
 uint32_t stack_profile_new_track(struct stack_profile *profile, uint32_t process, uint32_t name, int64_t tid)
 {
 	struct model *model = profile->model;
+	if (process == MODEL_NONE || model->tracks_count >= STACK_PROFILE_TRACKS)
+		return MODEL_NONE;
 	uint32_t track = model_add_track(model, process, tid ? TRACK_THREAD : TRACK_OTHER);
 	model->tracks[track]->name = name;
 	model->tracks[track]->tid = tid;
@@ -78,7 +86,8 @@ uint32_t stack_profile_track(struct stack_profile *profile, uint32_t process, ui
 	uint32_t found = number_map_find(&profile->tracks, key);
 	if (found == NUMBER_MAP_NONE) {
 		found = stack_profile_new_track(profile, process, name, tid);
-		number_map_set(&profile->tracks, key, found);
+		if (found != MODEL_NONE)
+			number_map_set(&profile->tracks, key, found);
 	}
 	return found;
 }
@@ -86,7 +95,7 @@ uint32_t stack_profile_track(struct stack_profile *profile, uint32_t process, ui
 bool stack_profile_has_room(const struct stack_profile *profile, uint32_t depth)
 {
 	return depth < STACK_PROFILE_DEPTH && profile->model->stacks_count < STACKS_MAX &&
-	       profile->text_bytes < TEXT_BYTES;
+	       profile->text_bytes < STACK_PROFILE_TEXTS;
 }
 
 uint32_t stack_profile_cut(struct stack_profile *profile, uint32_t stack)
@@ -97,10 +106,12 @@ uint32_t stack_profile_cut(struct stack_profile *profile, uint32_t stack)
 
 bool stack_profile_sample(struct stack_profile *profile, const struct sample *sample)
 {
-	bool has_room = profile->model->samples_count < STACK_PROFILE_SAMPLES;
+	bool has_room = profile->model->samples_count < STACK_PROFILE_SAMPLES && sample->track != MODEL_NONE;
 	if (has_room) {
 		model_add_sample(profile->model, sample);
 		profile->model->processes[profile->model->tracks[sample->track]->process].event_count++;
+	} else if (sample->track == MODEL_NONE) {
+		profile->trackless++;
 	} else {
 		profile->left_out++;
 	}
@@ -135,6 +146,12 @@ void stack_profile_finish(struct stack_profile *profile, const char *format, con
 	if (profile->left_out)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, name, profile->left_out,
 		                 "samples beyond 16 million are left out");
+	if (profile->trackless)
+		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, name, profile->trackless,
+		                 "samples of threads beyond 1 million are left out");
+	if (profile->textless)
+		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, name, profile->textless,
+		                 "texts beyond 512 MB of different ones are left out");
 	model_add_meta(model, MODEL_NONE, "trace.format", format);
 	if (weights)
 		model_add_meta(model, MODEL_NONE, "samples.weights", weights);

@@ -420,7 +420,7 @@ static void value_cell(const struct query_source *source, uint32_t row, int colu
 
 static const struct query_column sample_columns[] = {
 	TRACK_COLUMN,
-	{"time_ns", "INTEGER", TIME_DEFINITION},
+	{"time_ns", "INTEGER", TIME_DEFINITION "; NULL: the file has no times"},
 	{"stack", "INTEGER", "as in frames"},
 	{"name", "TEXT", "what was sampled"},
 	{"weight", "INTEGER", "how much it stands for"},
@@ -430,6 +430,16 @@ static const struct query_column sample_columns[] = {
 static uint32_t sample_count(const struct model *model)
 {
 	return model->samples_count;
+}
+
+/* Samples of profiles that only count, and of those whose file does not say when, are at no time. */
+static bool has_time(const struct model *model, const struct sample *sample)
+{
+	if (sample->track >= model->tracks_count || model->tracks[sample->track]->process >= model->processes_count)
+		return true;
+	const struct process *process = &model->processes[model->tracks[sample->track]->process];
+	return process->role != STEPSCOPE_ROLE_IMPORTED ||
+	       (process->has_times && strcmp(model_text(model, sample->name), "time") == 0);
 }
 
 static void sample_cell(const struct query_source *source, uint32_t row, int column, sqlite3_context *out)
@@ -442,11 +452,12 @@ static void sample_cell(const struct query_source *source, uint32_t row, int col
 		result_number(out, sample->track);
 		break;
 	case 1:
-		sqlite3_result_int64(out, query_since_start(model,
-		                                            sample->track < model->tracks_count
-		                                                    ? model->tracks[sample->track]->process
-		                                                    : MODEL_NONE,
-		                                            sample->time_ns));
+		if (has_time(model, sample))
+			sqlite3_result_int64(out, query_since_start(model,
+			                                            sample->track < model->tracks_count
+			                                                    ? model->tracks[sample->track]->process
+			                                                    : MODEL_NONE,
+			                                            sample->time_ns));
 		break;
 	case 2:
 		if (sample->stack)

@@ -139,3 +139,16 @@ def test_the_note_of_an_import_has_no_hint_for_recordings(tmp_path):
     done = subprocess.run([os.environ["STEPSCOPE"], "export", DATA.parent / "made_nsys/train.sqlite", "-o", tmp_path / "a.folded"],
                           capture_output=True, text=True, timeout=60, check=True)
     assert "note: the input has no stacks of Python: each stack is an operator alone" in done.stderr
+
+
+def test_counts_are_at_no_time(tmp_path):
+    def times(file):
+        rows = csv.DictReader(io.StringIO(stepscope("query", file, "SELECT weight, time_ns FROM samples", "--csv")))
+        return [row["time_ns"] for row in rows]
+
+    (tmp_path / "a.folded").write_text("a;b 3\nc 4\n")
+    assert times(tmp_path / "a.folded") == ["", ""]
+    for unit, expected in (("bytes", ["", ""]), ("nanoseconds", ["0", "3"])):
+        profile = {"type": "sampled", "name": "p", "unit": unit, "startValue": 0, "endValue": 7, "samples": [[0], [0]], "weights": [3, 4]}
+        (tmp_path / "a.json").write_text(json.dumps({"exporter": "speedscope@1", "shared": {"frames": [{"name": "a"}]}, "profiles": [profile]}))
+        assert times(tmp_path / "a.json") == expected

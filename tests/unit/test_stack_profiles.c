@@ -194,6 +194,36 @@ static void test_no_more_samples(void **state)
 	model_release(&model);
 }
 
+/* Beyond the maximum of threads and texts what is known is found, and what is not is counted. */
+static void test_no_more_threads_and_texts(void **state)
+{
+	struct stack_profile profile;
+	struct model model;
+	model_init(&model, 0);
+	stack_profile_init(&profile, &model, "stacks");
+	uint32_t text = stack_profile_text(&profile, "main", 4), process = stack_profile_process(&profile, text, 1);
+	uint32_t track = stack_profile_track(&profile, process, text, 2);
+	profile.text_bytes = STACK_PROFILE_TEXTS;
+	assert_int_equal(stack_profile_text(&profile, "main", 4), text);
+	assert_int_equal(stack_profile_text(&profile, "another", 7), 0);
+	assert_int_equal(stack_profile_text(&profile, "", 0), 0);
+	assert_int_equal(profile.textless, 1);
+	uint32_t count = model.tracks_count;
+	model.tracks_count = STACK_PROFILE_TRACKS;
+	assert_int_equal(stack_profile_process(&profile, text, 1), process);
+	assert_int_equal(stack_profile_process(&profile, 77, 3), MODEL_NONE);
+	assert_int_equal(stack_profile_track(&profile, process, text, 2), track);
+	assert_int_equal(stack_profile_track(&profile, process, 77, 4), MODEL_NONE);
+	assert_int_equal(stack_profile_track(&profile, MODEL_NONE, text, 4), MODEL_NONE);
+	model.tracks_count = count;
+	assert_false(stack_profile_add(&profile, &(struct sample){.track = MODEL_NONE}));
+	assert_int_equal(profile.trackless, 1);
+	stack_profile_finish(&profile, "folded", NULL);
+	assert_int_equal(model.ledger_count, 2);
+	stack_profile_release(&profile);
+	model_release(&model);
+}
+
 /* ---- speedscope ---- */
 
 #define SCHEMA "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
@@ -262,6 +292,19 @@ static void test_speedscope(void **state)
 	check(speedscope, sizeof speedscope / sizeof *speedscope);
 }
 
+static void test_processes_of_speedscope(void **state)
+{
+	static const char text[] = ONE("{\"name\":\"Process 5 Thread 7\",\"samples\":[[0]],\"weights\":[3]},"
+	                               "{\"name\":\"Process 4294967301 Thread 7\",\"samples\":[[0]],\"weights\":[3]}");
+	struct model model;
+	struct error err;
+	assert_int_equal(load(text, strlen(text), &model, &err), STATUS_OK);
+	assert_int_equal(model.processes_count, 2);
+	assert_string_equal(model_text(&model, model.processes[0].name), "Process 5");
+	assert_string_equal(model_text(&model, model.processes[1].name), "Process 4294967301");
+	model_release(&model);
+}
+
 /* What was read before the end is the same, wherever the file ends. */
 static void test_cut_anywhere(void **state)
 {
@@ -281,7 +324,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_folded),          cmocka_unit_test(test_deep_stack_keeps_its_weight),
-		cmocka_unit_test(test_no_more_samples), cmocka_unit_test(test_speedscope),
+		cmocka_unit_test(test_no_more_samples), cmocka_unit_test(test_no_more_threads_and_texts),
+		cmocka_unit_test(test_speedscope),      cmocka_unit_test(test_processes_of_speedscope),
 		cmocka_unit_test(test_cut_anywhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
