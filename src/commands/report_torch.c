@@ -5,6 +5,7 @@
 #include "commands/report_torch.h"
 
 #include "analysis/torch_trace.h"
+#include "analysis/trace_reasons.h"
 #include "base/options.h"
 #include "output/torch_table.h"
 
@@ -70,8 +71,13 @@ static uint32_t frames_of(const struct report_torch *wish)
 static void say_nothing_recorded(struct buffer *out, const struct model *model)
 {
 	const char *capture = model_meta(model, MODEL_NONE, "capture");
+	const char *format = model_meta(model, MODEL_NONE, "trace.format");
 	bool has_detail = false;
 
+	if (format && !torch_trace_is(model)) {
+		buffer_printf(out, "operators: not measured: %s\n", trace_reason("stepscope_range", format));
+		return;
+	}
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		has_detail |= model->steps[i].has_detail;
 	if (has_detail || (!model->steps_count && !capture))
