@@ -88,10 +88,12 @@ static struct row *add_row(struct telemetry *telemetry)
 		telemetry->row_capacity = telemetry->row_capacity ? 2 * telemetry->row_capacity : 256;
 		telemetry->rows = memory_resize(telemetry->rows, telemetry->row_capacity, sizeof *telemetry->rows);
 	}
-	size_t wanted = (size_t)telemetry->row_capacity * columns;
+	/* by themselves: rows that there was room for may have had fewer columns */
+	size_t wanted = ((size_t)telemetry->row_count + 1) * columns;
 	if (wanted > telemetry->cell_capacity) {
-		telemetry->cells = memory_resize(telemetry->cells, wanted, sizeof *telemetry->cells);
-		telemetry->cell_capacity = wanted;
+		size_t doubled = 2 * telemetry->cell_capacity;
+		telemetry->cell_capacity = doubled > wanted ? doubled : wanted;
+		telemetry->cells = memory_resize(telemetry->cells, telemetry->cell_capacity, sizeof *telemetry->cells);
 	}
 	return &telemetry->rows[telemetry->row_count++];
 }
@@ -239,7 +241,8 @@ static void deliver_column(struct telemetry *telemetry, uint32_t number)
 	}
 }
 
-/* Rows without a time follow the one before; where none has one, a tick is a second. */
+/* Rows without a time are as late as the one before, the first ones of all as the file begins; where none has a time, all are of one
+ * instant. */
 static void find_times(struct telemetry *telemetry)
 {
 	for (uint32_t i = 0; i < telemetry->row_count; i++) {
@@ -307,6 +310,16 @@ static void take_line(struct telemetry *telemetry, const struct text_lines *line
 	take_row(telemetry, lines);
 }
 
+static void release_rows(struct telemetry *telemetry)
+{
+	free(telemetry->rows);
+	free(telemetry->cells);
+	telemetry->rows = NULL;
+	telemetry->cells = NULL;
+	telemetry->row_count = telemetry->row_capacity = 0;
+	telemetry->cell_capacity = 0;
+}
+
 static enum status read_file(struct telemetry *telemetry, enum take take, struct error *err)
 {
 	struct text_lines lines;
@@ -316,6 +329,7 @@ static enum status read_file(struct telemetry *telemetry, enum take take, struct
 	while (text_lines_next(&lines))
 		take_line(telemetry, &lines, take);
 	end_of_rows(telemetry, take);
+	release_rows(telemetry);
 	if (take == TAKE_VALUES)
 		text_lines_report(&lines, telemetry->model, telemetry->path);
 	text_lines_close(&lines);
@@ -324,8 +338,7 @@ static enum status read_file(struct telemetry *telemetry, enum take take, struct
 
 static void release(struct telemetry *telemetry)
 {
-	free(telemetry->rows);
-	free(telemetry->cells);
+	release_rows(telemetry);
 	free(telemetry->known);
 	number_map_release(&telemetry->series);
 }
@@ -365,6 +378,7 @@ static enum status load(const char *path, const struct model_filter *filter, str
 	struct telemetry times = {.model = model, .path = path}, telemetry = times;
 	enum status status = read_file(&times, TAKE_TIMES, err);
 	telemetry.shift_ns = -times.first_ns;
+	telemetry.last_ns = times.first_ns; /* for rows before the first time */
 	if (status == STATUS_OK) {
 		add_process(&telemetry);
 		status = read_file(&telemetry, TAKE_VALUES, err);
@@ -479,6 +493,7 @@ static void add_file(struct model *model, const char *path, const struct stretch
 	}
 	add_process(&telemetry);
 	telemetry.shift_ns = -zone_ns - offset_ns;
+	telemetry.last_ns = times.first_ns; /* for rows before the first time */
 	if (read_file(&telemetry, TAKE_VALUES, &ignored) == STATUS_OK) {
 		struct process *process = &model->processes[telemetry.process];
 		process->realtime_offset_ns = offset_ns;

@@ -73,6 +73,12 @@ static const struct test_case tests[] = {
          "index, fan.speed [%]\n0, 1 %\nindex, fan.speed [%]\n0, 2 %\nindex, pcie.link.gen.current\n0, 4\n",
          "GPU 0 fan.speed %: 1@0 2@0\nGPU 0 pcie.link.gen.current : 4@0\n",
          "1: the file has no times: only how often, not when\n", 0},
+	{"the first rows have no time",
+         "timestamp, index, fan.speed [%]\n[N/A], 0, 5 %\n2026/11/21 07:03:09.412, 0, 6 %\n[N/A], 0, 7 %\n",
+         "GPU 0 fan.speed %: 5@0 6@0 7@0\n", NULL, 0},
+	{"the first query has no time",
+         "index, fan.speed [%]\n0, 5 %\ntimestamp, index, fan.speed [%]\n2026/11/21 07:03:09.412, 0, 6 %\n",
+         "GPU 0 fan.speed %: 5@0 6@0\n", NULL, 0},
 	{"a decimal comma", "index, power.draw [W], fan.speed [%]\n0, 592,74 W, 3 %\n",
          "GPU 0 power.draw W: 592.74@0\nGPU 0 fan.speed %: 3@0\n",
          "1: the file has no times: only how often, not when\n", 0},
@@ -161,6 +167,36 @@ static void test_dialects(void **state)
 	}
 }
 
+/* Many rows of two columns, then one of 128. */
+static void test_wider_later(void **state)
+{
+	struct buffer text;
+	struct model model;
+	struct error err = {0};
+	buffer_init(&text, 16 << 20);
+	buffer_printf(&text, "index, fan.speed [%%]\n");
+	for (int i = 0; i < 300000; i++)
+		buffer_printf(&text, "0, 5\n");
+	buffer_printf(&text, "index");
+	for (int i = 1; i < 128; i++)
+		buffer_printf(&text, ", clocks.x%d", i);
+	for (int row = 0; row < 300; row++) {
+		buffer_printf(&text, "\n0");
+		for (int i = 1; i < 128; i++)
+			buffer_printf(&text, ", %d", i + row);
+	}
+	buffer_printf(&text, "\n");
+	assert_int_equal(load(text.data, text.length, &model, &err), STATUS_OK);
+	assert_int_equal(model.series_count, 128);
+	assert_int_equal(model.series[0]->count, 300000);
+	for (uint32_t i = 1; i < 128; i++) {
+		assert_int_equal(model.series[i]->count, 300);
+		assert_true(model.series[i]->value[0] == i && model.series[i]->value[299] == i + 299);
+	}
+	model_release(&model);
+	buffer_release(&text);
+}
+
 static void test_cut_anywhere(void **state)
 {
 	for (size_t i = 0; i < 8; i++) {
@@ -178,6 +214,7 @@ int main(void)
 {
 	const struct CMUnitTest all[] = {
 		cmocka_unit_test(test_dialects),
+		cmocka_unit_test(test_wider_later),
 		cmocka_unit_test(test_cut_anywhere),
 	};
 	return cmocka_run_group_tests(all, NULL, NULL);
