@@ -65,10 +65,11 @@ static void read_devices(struct nsys *nsys)
 		add_fact(nsys, key, nsys_text(nsys, &rows, 2));
 		snprintf(key, sizeof key, "device.%" PRId64 ".totalGlobalMem", device);
 		add_fact(nsys, key, nsys_text(nsys, &rows, 3));
-		snprintf(key, sizeof key, "device.%" PRId64 ".numSms", device);
-		add_fact(nsys, key, nsys_text(nsys, &rows, 4));
+		/* first of all: as a text its type is no longer known */
 		if (nsys_integer(&rows, 4, &sms) && sms > 0 && sms < 100000)
 			nsys->sm_counts[device] = (uint32_t)sms;
+		snprintf(key, sizeof key, "device.%" PRId64 ".numSms", device);
+		add_fact(nsys, key, nsys_text(nsys, &rows, 4));
 	}
 }
 

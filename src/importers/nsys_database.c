@@ -14,6 +14,9 @@
 #define MEMORY_BYTES ((sqlite3_int64)256 << 20)
 #define TEXT_BYTES (16 << 20)
 #define PATH_BYTES 8192
+#define OPERATIONS_STEP 1000
+#define OPERATIONS_MAX(file_bytes) (10000000 + 100 * (file_bytes))
+#define TEXTS_MAX(file_bytes) ((1 << 20) + 2 * (file_bytes))
 
 static const struct {
 	int option, value;
@@ -58,6 +61,14 @@ static int authorize(void *context, int action, const char *first, const char *s
 	return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_PRAGMA ? SQLITE_OK : SQLITE_DENY;
 }
 
+/* Trees whose pages are in them many times have rows without end. */
+static int count_operations(void *context)
+{
+	struct nsys *nsys = context;
+	nsys->operations += OPERATIONS_STEP;
+	return nsys->operations > OPERATIONS_MAX(nsys->file_bytes);
+}
+
 /* Not SQLite's longer message: it quotes the file, which may hold anything. */
 static const char *problem_of(const struct nsys *nsys)
 {
@@ -84,6 +95,7 @@ enum status nsys_open(struct nsys *nsys, const char *path, struct error *err)
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
 		sqlite3_limit(nsys->database, limits[i].limit, limits[i].value);
 	sqlite3_hard_heap_limit64(MEMORY_BYTES);
+	sqlite3_progress_handler(nsys->database, OPERATIONS_STEP, count_operations, nsys);
 	sqlite3_exec(nsys->database, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY",
 	             NULL, NULL, NULL);
 	sqlite3_set_authorizer(nsys->database, authorize, NULL);
@@ -142,6 +154,7 @@ bool nsys_begin(struct nsys *nsys, const struct nsys_table *table, struct nsys_r
 	char sql[2048] = "SELECT ";
 	size_t length = strlen(sql);
 	*rows = (struct nsys_rows){.table = table};
+	nsys->text_bytes = 0;
 	if (!nsys_has_table(nsys, table->name))
 		return false;
 	for (int i = 0; i < NSYS_COLUMNS && table->columns[i]; i++) {
@@ -162,19 +175,42 @@ bool nsys_begin(struct nsys *nsys, const struct nsys_table *table, struct nsys_r
 	return false;
 }
 
+/* Also what is in columns that no text is wanted of: SQLite puts it together, too. */
+static void count_texts(struct nsys *nsys, const struct nsys_rows *rows)
+{
+	for (int i = 0; i < NSYS_COLUMNS && rows->table->columns[i]; i++) {
+		int type = sqlite3_column_type(rows->statement, i);
+		if (type == SQLITE_TEXT || type == SQLITE_BLOB)
+			nsys->text_bytes += (uint64_t)sqlite3_column_bytes(rows->statement, i);
+	}
+}
+
+static const char *excess_of(const struct nsys *nsys)
+{
+	return nsys->rows > nsys->file_bytes
+	               ? "the table has more rows than the file has bytes: what came before is read"
+	       : nsys->text_bytes > TEXTS_MAX(nsys->file_bytes)
+	               ? "the table has more text than the file has bytes: what came before is read"
+	               : NULL;
+}
+
 bool nsys_next(struct nsys *nsys, struct nsys_rows *rows)
 {
 	int result = sqlite3_step(rows->statement);
 	struct model *model = nsys->import.model;
-	if (result == SQLITE_ROW && ++nsys->rows <= nsys->file_bytes) {
+	if (result == SQLITE_ROW) {
+		nsys->rows++;
+		count_texts(nsys, rows);
+	}
+	const char *excess = result == SQLITE_ROW ? excess_of(nsys) : NULL;
+	if (result == SQLITE_ROW && !excess) {
 		if (model->on_progress && nsys->rows % 65536 == 0)
 			model->on_progress(model->progress_context, nsys->rows * 40 % (nsys->file_bytes + 1),
 			                   nsys->file_bytes);
 		return true;
 	}
-	if (result == SQLITE_ROW)
-		model_add_ledger(model, LEDGER_DAMAGED, MODEL_NONE, rows->table->name, 1,
-		                 "the table has more rows than the file has bytes: what came before is read");
+	if (excess)
+		model_add_ledger(model, LEDGER_DAMAGED, MODEL_NONE, rows->table->name, 1, excess);
 	else if (result != SQLITE_DONE)
 		note_damage(nsys, rows->table->name);
 	sqlite3_finalize(rows->statement);

@@ -151,15 +151,16 @@ static void set_launch(struct nsys *nsys, const struct nsys_rows *rows, struct s
 {
 	struct launch_config config = {0};
 	int64_t of_code, of_launch;
+	bool has_shape = true;
 	for (int i = 0; i < 6; i++)
-		set_number(rows, 9 + i, &config, (enum launch_fact)(LAUNCH_GRID_X + i));
+		has_shape &= set_number(rows, 9 + i, &config, (enum launch_fact)(LAUNCH_GRID_X + i));
 	set_number(rows, 15, &config, LAUNCH_REGISTERS);
 	if (nsys_integer(rows, 16, &of_code) && nsys_integer(rows, 17, &of_launch) && of_code >= 0 && of_launch >= 0)
 		launch_config_set(&config, LAUNCH_SHARED_BYTES, (double)of_code + (double)of_launch);
 	set_number(rows, 18, &config, LAUNCH_GRAPH_NODE);
 	uint32_t sms = device < 64 ? nsys->sm_counts[device] : 0;
 	const double *n = config.numbers;
-	if (sms && launch_config_has(&config, LAUNCH_GRID_X)) {
+	if (sms && has_shape) {
 		double blocks = n[LAUNCH_GRID_X] * n[LAUNCH_GRID_Y] * n[LAUNCH_GRID_Z] / sms;
 		double warps = n[LAUNCH_BLOCK_X] * n[LAUNCH_BLOCK_Y] * n[LAUNCH_BLOCK_Z] / 32;
 		launch_config_set(&config, LAUNCH_BLOCKS_PER_SM, blocks);

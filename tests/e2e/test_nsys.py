@@ -84,6 +84,69 @@ def test_a_schema_that_means_harm_does_none(tmp_path, harm):
     assert (tmp_path / "x").read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["x"]
 
 
+PAGE = 4096
+
+
+def interior(child, last, header=0):
+    """A page of a tree whose 600 children are one page, and the last one another."""
+    page = bytearray(PAGE)
+    page[PAGE - 5:] = child.to_bytes(4, "big") + b"\1"
+    page[header:header + 12] = b"\5" + bytes(2) + (600).to_bytes(2, "big") + (PAGE - 5).to_bytes(2, "big") + bytes(1) + last.to_bytes(4, "big")
+    page[header + 12:header + 12 + 1200] = (PAGE - 5).to_bytes(2, "big") * 600
+    return page
+
+
+def test_pages_that_are_in_a_tree_many_times_end_it(tmp_path):
+    path = tmp_path / "x"
+    with sqlite3.connect(path) as database:
+        database.execute(f"PRAGMA page_size = {PAGE}")
+        database.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT UNIQUE)")
+    data = bytearray(path.read_bytes())
+    count = len(data) // PAGE
+    leaf = data[:PAGE]
+    leaf[:12] = leaf[100:112]  # the header, and where its two rows are
+    index = leaf[:]
+    index[3:5] = b"\0\1"
+    index[8:10] = leaf[10:12]  # without SQL, it may come again
+    pages = [leaf, index] + [interior(count + 2 + i, count + 2 + i) for i in range(4)]
+    first = interior(count + 6, count + 1, 100)
+    first[:100] = data[:100]
+    first[28:32] = (count + len(pages)).to_bytes(4, "big")
+    first[103:105] = b"\0\0"  # no child but the last: the table; then
+    path.write_bytes(bytes(first + data[PAGE:]) + b"".join(map(bytes, pages)))
+    sane = stepscope("report", path)
+    assert sane.returncode == 3 and "nothing that can be used" in sane.stderr
+    data = bytearray(path.read_bytes())
+    data[103:105] = b"\0\1"
+    data[108:112] = (count + 6).to_bytes(4, "big")
+    data[112:114] = (PAGE - 5).to_bytes(2, "big")
+    data[PAGE - 5:PAGE - 1] = (count + 1).to_bytes(4, "big")
+    path.write_bytes(bytes(data))
+    done = stepscope("report", path)
+    assert done.returncode == 3 and "interrupted" in done.stderr, done.stderr
+
+
+def test_texts_that_are_in_a_table_many_times_end_it(tmp_path):
+    path = made_nsys.write(str(tmp_path / "x"), more="DELETE FROM StringIds WHERE id > 103; UPDATE StringIds SET value = printf('%.900c', 'x') || id; PRAGMA page_size = 4096; VACUUM;")
+    with sqlite3.connect(path) as database:
+        size, root = database.execute("PRAGMA page_size").fetchone()[0], database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'StringIds'").fetchone()[0]
+    data = bytearray((tmp_path / "x").read_bytes())
+    assert size == PAGE and data[(root - 1) * PAGE] == 13
+    count = len(data) // PAGE
+    data += data[(root - 1) * PAGE:root * PAGE]
+    data[(root - 1) * PAGE:root * PAGE] = interior(count + 1, count + 1)
+    data[28:32] = (count + 1).to_bytes(4, "big")
+    (tmp_path / "x").write_bytes(bytes(data))
+    assert "more text than the file has bytes" in ledger(path)
+
+
+def test_a_launch_without_all_of_its_shape_has_no_occupancy(tmp_path):
+    path = made_nsys.write(str(tmp_path / "x"), more="UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET blockY = NULL;")
+    with_all = made_nsys.write(str(tmp_path / "y"))
+    sql = "SELECT count(*) FROM kernels WHERE blocks_per_sm IS NOT NULL"
+    assert query(path, sql) == [[0]] and query(with_all, sql) != [[0]]
+
+
 def test_damaged_files_give_what_can_be_read_or_an_error(tmp_path):
     whole = (open(made_nsys.write(str(tmp_path / "whole"), steps=20), "rb")).read()
     chance = random.Random(7)
