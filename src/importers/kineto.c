@@ -4,6 +4,7 @@
  */
 #include "importers/importer.h"
 #include "importers/kineto_import.h"
+#include "importers/other_kinds.h"
 
 #include "base/archive_reader.h"
 #include "base/memory.h"
@@ -50,7 +51,8 @@ bool kineto_is_trace_here(struct input_stream *input)
 	const char *bytes;
 	size_t length;
 	return input_peek(input, &bytes, &length, &ignored) == STATUS_OK && kineto_begins_like_json(bytes, length) &&
-	       !memmem(bytes, length, "\"stepscope.", 11); /* a summary of ours, run.json */
+	       !memmem(bytes, length, "\"stepscope.", 11) /* a summary of ours, run.json */ &&
+	       !other_kind_is_speedscope(bytes, length);
 }
 
 /* By the first bytes of the file, decompressed when it is. */
@@ -180,6 +182,12 @@ static enum status load_stream_of(const char *path, struct kineto_import *import
 	enum status status = input_peek(input, &head, &length, err);
 	if (status != STATUS_OK)
 		return status;
+	const char *kind = other_kind(head, length);
+	if (kind) {
+		error_set(err, STATUS_INPUT, "'%s' is %s, which cannot be read through a pipe", path, kind);
+		error_hint(err, "give its path");
+		return STATUS_INPUT;
+	}
 	if (archive_is_here(head, length))
 		return kineto_load_archive(path, input, import->model, err);
 	if (kineto_begins_like_json(head, length))
@@ -187,7 +195,7 @@ static enum status load_stream_of(const char *path, struct kineto_import *import
 	if (!length)
 		return error_set(err, STATUS_INPUT, "'%s' is empty", path);
 	error_set(err, STATUS_INPUT, "'%s' is no trace: it begins neither like JSON nor like a zip or tar", path);
-	error_hint(err, "a recording cannot be read through a pipe: give its path");
+	error_hint(err, "only traces can be read through a pipe; of a recording or another file give its path");
 	return STATUS_INPUT;
 }
 

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "importers/kineto_import.h"
 #include "importers/kineto_set.h"
+#include "importers/other_kinds.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -133,7 +134,15 @@ static bool find_problem(const char *name, struct input_stream *input, struct er
 /* False: it is no trace, and nobody would take it for one. */
 static bool load_input(struct kineto_set *set, const char *name, struct input_stream *input)
 {
-	struct error problem;
+	struct error problem, ignored;
+	const char *head, *kind = NULL;
+	size_t length;
+	if (input_peek(input, &head, &length, &ignored) == STATUS_OK)
+		kind = other_kind(head, length);
+	if (kind) {
+		kineto_set_other(set, name, kind);
+		return false;
+	}
 	if (find_problem(name, input, &problem)) {
 		kineto_set_problem(set, name, &problem);
 		return true;
@@ -198,11 +207,12 @@ enum status kineto_load_files(const char *const *paths, uint32_t count, struct m
 		set.total_bytes += stat(paths[i], &info) == 0 ? (uint64_t)info.st_size : 0;
 	for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
 		if (kineto_is_archive(paths[i]) || !load_file(&set, paths[i])) {
-			status = error_set(
-				err, STATUS_INPUT,
-				"'%s' is no trace: only traces of torch.profiler (JSON) are read together as one",
-				paths[i]);
-			error_hint(err, "give one recording, or the directory of a run");
+			const char *kind = other_kind_of_file(paths[i]);
+			status = error_set(err, STATUS_INPUT,
+			                   "'%s' is %s: only traces of torch.profiler (JSON) are read together as one",
+			                   paths[i], kind ? kind : "no trace");
+			error_hint(err,
+			           kind ? "give that file by itself" : "give one recording, or the directory of a run");
 		}
 		set.done_bytes += stat(paths[i], &info) == 0 ? (uint64_t)info.st_size : 0;
 	}

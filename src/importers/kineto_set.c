@@ -8,6 +8,7 @@
 #include "importers/kineto_import.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,15 @@ void kineto_set_problem(struct kineto_set *set, const char *name, const struct e
 		set->first = *problem;
 }
 
+void kineto_set_other(struct kineto_set *set, const char *name, const char *kind)
+{
+	char text[256];
+	snprintf(text, sizeof text, "%s among the traces was not read: give it by itself", kind);
+	model_add_ledger(set->model, LEDGER_OTHER, MODEL_NONE, name_of(name), 1, text);
+	if (!*set->other)
+		snprintf(set->other, sizeof set->other, "'%.100s' is %s", name_of(name), kind);
+}
+
 void kineto_set_load(struct kineto_set *set, const char *name, struct input_stream *input)
 {
 	struct error err;
@@ -113,9 +123,12 @@ void kineto_set_load(struct kineto_set *set, const char *name, struct input_stre
 /* Why nothing was loaded: the first reason there was. */
 static enum status nothing_loaded(const struct kineto_set *set, const char *path, struct error *err)
 {
-	if (!set->problems)
-		return error_set(err, STATUS_INPUT, "'%s' has no trace that can be read: none of its files is one",
-		                 path);
+	if (!set->problems) {
+		error_set(err, STATUS_INPUT, "'%s' has no trace that can be read: none of its files is one", path);
+		if (*set->other)
+			error_hint(err, "%s: give that file itself", set->other);
+		return STATUS_INPUT;
+	}
 	if (set->problems == 1)
 		return error_set(err, STATUS_INPUT, "'%s' has no trace that can be read: %s", path, set->first.text);
 	return error_set(err, STATUS_INPUT, "'%s' has no trace that can be read: %s (%u problems in all)", path,

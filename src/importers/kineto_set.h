@@ -26,6 +26,7 @@ struct kineto_set {
 	uint32_t count, capacity, loaded;
 	struct error first; /* problem; the status is OK when there was none */
 	uint32_t problems;
+	char other[256];                  /* the first file that is of another kind, in words; "" none */
 	uint64_t done_bytes, total_bytes; /* of all files, for who wants to know; set by the caller */
 	bool has_origin;
 	int64_t origin_base_ns; /* wall time of the model's 0 */
@@ -36,6 +37,8 @@ void kineto_set_init(struct kineto_set *set, struct model *model);
 void kineto_set_load(struct kineto_set *set, const char *name, struct input_stream *input);
 /* A file, or a part of the set, that is not read: a line of the ledger, and the reason when nothing else can be read. */
 void kineto_set_problem(struct kineto_set *set, const char *name, const struct error *problem);
+/* A file that is read only by itself. */
+void kineto_set_other(struct kineto_set *set, const char *name, const char *kind);
 /* Ranks that the files do not say come from their names. STATUS_INPUT, and why, when nothing was loaded. */
 enum status kineto_set_finish(struct kineto_set *set, const char *path, struct error *err) MUST_CHECK;
 

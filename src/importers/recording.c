@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 #include "base/memory.h"
 #include "format/fold.h"
 #include "importers/importer.h"
+#include "importers/other_kinds.h"
 #include "importers/recording_links.h"
 #include "model/merge_sort.h"
 
@@ -88,12 +90,37 @@ static enum status scan_directory(const char *path, struct recording *recording,
 	return STATUS_OK;
 }
 
+/* The first file in it that is read by itself. */
+static bool find_other(const char *path, char *name, size_t size, const char **kind)
+{
+	struct dirent **entries = NULL;
+	int count = scandir(path, &entries, NULL, alphasort);
+	bool is_found = false;
+	for (int i = 0; i < count; i++) {
+		char file[PATH_MAX];
+		struct stat info;
+		if (!is_found && snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name) < (int)sizeof file &&
+		    stat(file, &info) == 0 && S_ISREG(info.st_mode) && (*kind = other_kind_of_file(file))) {
+			snprintf(name, size, "%s", entries[i]->d_name);
+			is_found = true;
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return is_found;
+}
+
 static enum status nothing_found(const char *path, const struct directory_count *count, struct error *err)
 {
 	error_set(err, STATUS_INPUT,
 	          "no recording in '%s': looked for *.ssr and traces of torch.profiler, found %" PRIu64 " other files",
 	          path, count->others);
-	error_hint(err, "'stepscope run -- PROGRAM' makes a recording; its run directory is what to give here");
+	char name[256];
+	const char *kind;
+	if (count->others && find_other(path, name, sizeof name, &kind))
+		error_hint(err, "'%s' is %s: give that file itself", name, kind);
+	else
+		error_hint(err, "'stepscope run -- PROGRAM' makes a recording; its run directory is what to give here");
 	return STATUS_INPUT;
 }
 

@@ -5,6 +5,7 @@
  * made of numbers and named in the end. An evented profile becomes samples, too: the stack that is open, and for how long.
  */
 #include "importers/importer.h"
+#include "importers/other_kinds.h"
 #include "importers/stack_profile.h"
 
 #include "base/json_stream.h"
@@ -649,17 +650,13 @@ static enum status load(const char *path, const struct model_filter *filter, str
 /* By keys of its own near the beginning; what has none of them there is taken for another trace. */
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
-	static const char *const signs[] = {"speedscope.app/file-format", "\"exporter\":\"speedscope@",
-	                                    "\"exporter\": \"speedscope@", "\"shared\":{\"frames\"",
-	                                    "\"shared\": {\"frames\""};
 	struct input_stream *input;
 	struct error ignored;
 	bool is_found = false;
 	if (is_directory || length == 0 || input_open(path, &input, &ignored) != STATUS_OK)
 		return false;
 	if (input_peek(input, &head, &length, &ignored) == STATUS_OK)
-		for (size_t i = 0; i < sizeof signs / sizeof *signs && !is_found; i++)
-			is_found = memmem(head, length, signs[i], strlen(signs[i])) != NULL;
+		is_found = other_kind_is_speedscope(head, length);
 	input_close(input);
 	return is_found;
 }

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+import tarfile
 from fractions import Fraction
 from pathlib import Path
 
@@ -152,3 +153,28 @@ def test_counts_are_at_no_time(tmp_path):
         profile = {"type": "sampled", "name": "p", "unit": unit, "startValue": 0, "endValue": 7, "samples": [[0], [0]], "weights": [3, 4]}
         (tmp_path / "a.json").write_text(json.dumps({"exporter": "speedscope@1", "shared": {"frames": [{"name": "a"}]}, "profiles": [profile]}))
         assert times(tmp_path / "a.json") == expected
+
+
+OTHERS = [("stacks/pyspy.folded", "stacks (collapsed)"), ("stacks/pyspy.speedscope.json", "stacks (speedscope)"), ("nvidia_smi/gpu_usage.csv", "nvidia-smi"),
+          ("made_snapshots/train.pickle", "snapshots"), ("made_nsys/train.sqlite", "nsys")]
+
+
+@pytest.mark.parametrize(("path", "kind"), OTHERS)
+def test_where_only_traces_are_read_other_files_are_called_what_they_are(path, kind, tmp_path):
+    def refused(*arguments, **options):
+        done = subprocess.run([os.environ["STEPSCOPE"], "report", *arguments], capture_output=True, timeout=60, check=False, **options)
+        return done.returncode, done.stderr.decode()
+
+    file = DATA.parent / path
+    status, words = refused("-", stdin=file.open("rb"))
+    assert status == 3 and kind in words and "give its path" in words
+    status, words = refused(file, file)
+    assert status == 3 and kind in words and "hint: give that file by itself" in words
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / file.name).write_bytes(file.read_bytes())
+    status, words = refused(tmp_path / "folder")
+    assert status == 3 and kind in words and "give that file itself" in words
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        archive.add(file, file.name)
+    status, words = refused(tmp_path / "a.tar")
+    assert status == 3 and kind in words and "give that file itself" in words
