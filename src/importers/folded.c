@@ -114,7 +114,7 @@ struct folded {
 	struct text_lines lines;
 	bool is_torch;        /* frames are those of export_stacks() */
 	bool is_differential; /* two numbers a line, as difffolded.pl writes them */
-	struct repair_count unreadable, fractions, cut;
+	struct repair_count unreadable, fractions, cut, nameless;
 	uint64_t stacks;
 };
 
@@ -210,6 +210,8 @@ static uint32_t read_stack(struct folded *folded, const struct folded_line *line
 		if (name) {
 			stack = stack_frame(profile->model, &profile->frames, stack, name);
 			depth++;
+		} else if (line->length) {
+			repair_note(&folded->nameless, folded->lines.offset);
 		}
 	}
 	*track = track_of(folded, &place);
@@ -270,6 +272,7 @@ static void finish(struct folded *folded, uint32_t first_sample)
 	}
 	repair_report(&folded->unreadable, model, path, "lines without a stack and a number behind it were left out");
 	repair_report(&folded->cut, model, path, "the last line is cut off; it was left out");
+	repair_report(&folded->nameless, model, path, "frames without a name were left out");
 	text_lines_report(&folded->lines, model, path);
 	if (folded->fractions.count)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), folded->fractions.count,

@@ -34,6 +34,8 @@ enum repair {
 	REPAIR_BACK,
 	REPAIR_LONG,
 	REPAIR_BOTH,
+	REPAIR_LARGE,
+	REPAIR_SURPLUS,
 	REPAIRS,
 };
 
@@ -47,6 +49,8 @@ static const char *const sentences[REPAIRS] = {
 	[REPAIR_BACK] = "events before the one that they follow, or without a time, count as at its time",
 	[REPAIR_LONG] = "texts of more than 4096 bytes are cut",
 	[REPAIR_BOTH] = "samples or weights of a profile that has events, too, were left out",
+	[REPAIR_LARGE] = "numbers beyond 2e18 (2e9 seconds) count as that",
+	[REPAIR_SURPLUS] = "weights without a sample were left out",
 };
 
 struct one_profile {
@@ -70,6 +74,7 @@ struct speedscope {
 	struct frame *frames;
 	uint32_t frame_count, frame_capacity, profile_count;
 	uint32_t first_sample;
+	uint32_t unknown_units; /* profiles */
 	struct repair_count repairs[REPAIRS];
 };
 
@@ -131,7 +136,8 @@ static bool read_number(struct speedscope *scope, enum json_stream_token value, 
 static bool read_index(struct speedscope *scope, enum json_stream_token value, uint32_t *index)
 {
 	long double number;
-	bool is_good = read_number(scope, value, &number) && number >= 0 && number < FRAMES_MAX;
+	bool is_good = read_number(scope, value, &number) && number >= 0 && number < FRAMES_MAX &&
+	               number == floorl(number);
 	*index = is_good ? (uint32_t)number : 0;
 	return is_good;
 }
@@ -303,12 +309,18 @@ static void read_sample(struct speedscope *scope, struct one_profile *one)
 		add_stack(scope, one, stack);
 }
 
+/* What is no list keeps its place: weights are by number. */
 static void read_samples(struct speedscope *scope, struct one_profile *one)
 {
 	enum json_stream_token value;
-	while (next_element(scope, &value))
-		if (is_begin(scope, value, STREAM_ARRAY_BEGIN))
+	while (next_element(scope, &value)) {
+		if (is_begin(scope, value, STREAM_ARRAY_BEGIN)) {
 			read_sample(scope, one);
+		} else {
+			note(scope, REPAIR_FRAME);
+			add_stack(scope, one, 0);
+		}
+	}
 }
 
 static void read_weights(struct speedscope *scope, struct one_profile *one)
@@ -457,12 +469,16 @@ static struct measure measure_of(const struct one_profile *one)
 	for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
 		if (strcmp(one->unit, measures[i].unit) == 0)
 			return measures[i];
-	return (struct measure){"none", "samples", 1};
+	if (!*one->unit || strcmp(one->unit, "none") == 0 || strcmp(one->unit, "time") == 0)
+		return (struct measure){"none", "samples", 1};
+	return (struct measure){one->unit, one->unit, 1};
 }
 
-static int64_t scaled(long double value, const struct measure *measure)
+static int64_t scaled(struct speedscope *scope, long double value, const struct measure *measure)
 {
 	long double result = roundl(value * measure->factor);
+	if (fabsl(result) > NUMBER_MAX)
+		note(scope, REPAIR_LARGE);
 	return result > NUMBER_MAX    ? (int64_t)NUMBER_MAX
 	       : result < -NUMBER_MAX ? (int64_t)-NUMBER_MAX
 	                              : (int64_t)result;
@@ -500,16 +516,17 @@ static void widen(struct process *process, int64_t first_ns, int64_t last_ns)
 }
 
 /* How long the stack was open, from sample->time_ns on; or its weight. */
-static bool weigh(const struct one_profile *one, const struct measure *measure, uint32_t i, struct sample *sample)
+static bool weigh(struct speedscope *scope, const struct one_profile *one, const struct measure *measure, uint32_t i,
+                  struct sample *sample)
 {
 	if (!one->is_evented) {
-		sample->weight = one->values[i] >= 0 ? (uint64_t)scaled(one->values[i], measure) : 0;
+		sample->weight = one->values[i] >= 0 ? (uint64_t)scaled(scope, one->values[i], measure) : 0;
 		return one->values[i] >= 0;
 	}
 	bool is_last = i + 1 == one->value_count;
 	long double end = !is_last ? one->values[i + 1] : one->has_end ? one->end : one->values[i];
-	sample->time_ns = scaled(one->values[i], measure);
-	sample->weight = end > one->values[i] ? (uint64_t)(scaled(end, measure) - sample->time_ns) : 0;
+	sample->time_ns = scaled(scope, one->values[i], measure);
+	sample->weight = end > one->values[i] ? (uint64_t)(scaled(scope, end, measure) - sample->time_ns) : 0;
 	return sample->stack && sample->weight;
 }
 
@@ -518,6 +535,8 @@ static void deliver(struct speedscope *scope, struct one_profile *one, uint32_t 
 	const struct measure measure = measure_of(one);
 	struct model *model = scope->profile.model;
 	uint32_t count = one->stack_count < one->value_count ? one->stack_count : one->value_count;
+	for (uint32_t i = count; i < one->value_count; i++)
+		repair_note(&scope->repairs[REPAIR_SURPLUS], one->offset);
 	for (uint32_t i = count; i < one->stack_count; i++)
 		repair_note(&scope->repairs[REPAIR_WEIGHT], one->offset);
 	if (one->is_evented && one->open)
@@ -529,12 +548,14 @@ static void deliver(struct speedscope *scope, struct one_profile *one, uint32_t 
 		scope->profile.trackless += count;
 		return;
 	}
-	struct sample sample = {.track = track, .name = intern_add(&model->strings, measure.name)};
-	int64_t begin_ns = scaled(one->is_evented ? one->values[0] : one->start, &measure);
+	scope->unknown_units += measure.name == one->unit;
+	struct sample sample = {.track = track,
+	                        .name = stack_profile_text(&scope->profile, measure.name, strlen(measure.name))};
+	int64_t begin_ns = scaled(scope, one->is_evented ? one->values[0] : one->start, &measure);
 	sample.time_ns = begin_ns;
 	for (uint32_t i = 0; i < count; i++) {
 		sample.stack = one->stacks[i];
-		if (weigh(one, &measure, i, &sample))
+		if (weigh(scope, one, &measure, i, &sample))
 			stack_profile_sample(&scope->profile, &sample);
 		if (sample.time_ns < (int64_t)NUMBER_MAX - (int64_t)sample.weight)
 			sample.time_ns += (int64_t)sample.weight;
@@ -593,6 +614,10 @@ static void finish(struct speedscope *scope)
 	name_frames(scope);
 	for (int i = 0; i < REPAIRS; i++)
 		repair_report(&scope->repairs[i], model, scope->profile.path, sentences[i]);
+	if (scope->unknown_units)
+		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(scope->profile.path),
+		                 scope->unknown_units,
+		                 "profiles have a unit that is not known; each such unit is kept apart");
 	stack_profile_finish(&scope->profile, "speedscope", NULL);
 }
 
@@ -623,6 +648,12 @@ static enum status load_input(struct input_stream *input, const char *path, stru
 	else if (scope.json.error.status != STATUS_OK)
 		status = error_set(err, STATUS_INPUT, "'%s' has no samples that can be read: %s", path,
 		                   scope.json.error.text);
+	else if (scope.repairs[REPAIR_WEIGHT].count)
+		status = error_set(err, STATUS_INPUT, "'%s' has no samples that can be read: %s", path,
+		                   "none has a weight from 0 to 2e18");
+	else if (scope.repairs[REPAIR_LARGE].count)
+		status = error_set(err, STATUS_INPUT, "'%s' has no samples that can be read: %s", path,
+		                   "its times are beyond 2e9 seconds");
 	else
 		status = error_set(err, STATUS_INPUT, "'%s' has no samples: its %u profiles are empty", path,
 		                   scope.profile_count);

@@ -124,8 +124,10 @@ bool stack_profile_add(struct stack_profile *profile, const struct sample *sampl
 	uint32_t found = number_map_find(&profile->samples, key);
 	if (found != NUMBER_MAP_NONE) {
 		uint64_t *weight = &profile->model->samples[found].weight;
-		if (__builtin_add_overflow(*weight, sample->weight, weight))
-			*weight = UINT64_MAX;
+		if (__builtin_add_overflow(*weight, sample->weight, weight) || *weight > INT64_MAX) {
+			*weight = INT64_MAX;
+			profile->too_large++;
+		}
 		return true;
 	}
 	if (!stack_profile_sample(profile, sample))
@@ -143,6 +145,9 @@ void stack_profile_finish(struct stack_profile *profile, const char *format, con
 			model, LEDGER_OTHER, MODEL_NONE, name, profile->cut,
 			"stacks are cut behind 4096 frames, or where the file has more than 8 million different "
 			"ones; the rest is one frame, \"(more frames)\"");
+	if (profile->too_large)
+		model_add_ledger(model, LEDGER_REPAIRED, MODEL_NONE, name, profile->too_large,
+		                 "sums beyond 9.2e18 count as that");
 	if (profile->left_out)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, name, profile->left_out,
 		                 "samples beyond 16 million are left out");

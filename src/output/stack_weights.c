@@ -97,9 +97,11 @@ static void add_samples(struct stack_weights *weights, const struct model *model
 		if (sample->track != track)
 			break;
 		enum stack_unit unit = unit_of(model, sample);
-		if (!weights->operators)
+		if (!weights->operators) {
 			weights->unit = unit;
-		if (unit != weights->unit) {
+			weights->measure = sample->name;
+		}
+		if (weights->unit != unit || weights->measure != sample->name) {
 			weights->other_unit++;
 			continue;
 		}

@@ -24,6 +24,7 @@ struct stack_weights {
 	uint32_t count, capacity;
 	uint64_t operators; /* or samples */
 	enum stack_unit unit;
+	uint32_t measure;    /* string: what the samples count */
 	uint64_t other_unit; /* samples that are not added: they count something else than the first */
 };
 

@@ -178,3 +178,22 @@ def test_where_only_traces_are_read_other_files_are_called_what_they_are(path, k
         archive.add(file, file.name)
     status, words = refused(tmp_path / "a.tar")
     assert status == 3 and kind in words and "give that file itself" in words
+
+
+def test_units_that_are_not_known_are_not_added_up(tmp_path):
+    profiles = [{"type": "sampled", "name": unit, "unit": unit, "startValue": 0, "endValue": 5, "samples": [[0]], "weights": [5]} for unit in ("none", "furlongs")]
+    file = tmp_path / "a.speedscope.json"
+    file.write_text(json.dumps({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "f"}]}, "profiles": profiles}))
+    rows = list(csv.DictReader(io.StringIO(stepscope("report", file, "--table", "functions", "--csv"))))
+    assert [row["self_count"] for row in rows] == ["5", "5"]
+    stepscope("export", file, "-o", tmp_path / "b.folded")
+    assert (tmp_path / "b.folded").read_text() == "f 5\n"  # of the first unit alone
+
+
+@pytest.mark.parametrize(("weights", "words"), [([], "none has a weight"), ([9e18], "none has a weight")])
+def test_profiles_without_weights_are_not_called_empty(weights, words, tmp_path):
+    profile = {"type": "sampled", "name": "p", "unit": "bytes", "startValue": 0, "endValue": 5, "samples": [[0]], "weights": weights}
+    file = tmp_path / "a.speedscope.json"
+    file.write_text(json.dumps({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "f"}]}, "profiles": [profile]}))
+    done = subprocess.run([os.environ["STEPSCOPE"], "report", file], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3 and words in done.stderr
