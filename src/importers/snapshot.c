@@ -29,8 +29,9 @@ static const struct {
 	[SNAPSHOT_TILES] = {LEDGER_REPAIRED,
                             "segments are not as large as their blocks together: blocks beyond the end of "
                             "one are left out, what is missing is neither used nor free"},
-	[SNAPSHOT_ITEMS] = {LEDGER_REPAIRED,
-                            "values in lists or dictionaries where nothing like them belongs were left out"},
+	[SNAPSHOT_ITEMS] =
+		{LEDGER_REPAIRED,
+                 "values in lists or dictionaries where nothing like them belongs, or for a second time, were left out"},
 	[SNAPSHOT_TEXTS] = {LEDGER_REPAIRED, "texts longer than 1 MiB were cut"},
 	[SNAPSHOT_ODD_TEXTS] = {LEDGER_REPAIRED, "texts that are no UTF-8"},
 	[SNAPSHOT_ORDER] = {LEDGER_CLOCK, "events are earlier than the one before them: they count as at its time"},

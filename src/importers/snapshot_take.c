@@ -444,25 +444,39 @@ static bool take_dictionary(struct snapshot *snapshot, uint32_t object, const st
 	return true;
 }
 
-/* Rows that follow each other, or what follows those that the list has. */
+/* What the rows of a list are, by the first that is one; 0: it has none. */
+static uint8_t tag_of_rows(const struct pickle *pickle, const struct pickle_value *items, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct pickle_object *row = pickle_object(pickle, &items[i], PICKLE_TAKEN);
+		if (row && (row->tag == SNAPSHOT_EVENT || row->tag == SNAPSHOT_BLOCK))
+			return row->tag;
+	}
+	return 0;
+}
+
+/* Rows that follow each other, or what follows those that the list has; what is none of these is left out. */
 static bool take_list(struct snapshot *snapshot, uint32_t object, const struct pickle_value *items, uint32_t count)
 {
 	struct pickle *pickle = &snapshot->pickle;
-	const struct pickle_object *list = &pickle->objects[object],
-				   *first = pickle_object(pickle, items, PICKLE_TAKEN);
-	uint8_t tag = first ? first->tag : 0;
-	if (tag != SNAPSHOT_EVENT && tag != SNAPSHOT_BLOCK)
-		return false;
+	const struct pickle_object *list = &pickle->objects[object];
 	bool is_new = list->kind == PICKLE_LIST;
-	uint32_t begin = is_new ? first->taken : list->taken, had = is_new ? 0 : list->count;
-	if (is_new ? list->count > 0 : list->tag != (tag | SNAPSHOT_RUN))
+	uint8_t tag = is_new ? tag_of_rows(pickle, items, count) : (uint8_t)(list->tag & ~SNAPSHOT_RUN);
+	uint32_t begin = is_new ? 0 : list->taken, rows = is_new ? 0 : list->count, odd = is_new ? list->count : 0;
+	if ((tag != SNAPSHOT_EVENT && tag != SNAPSHOT_BLOCK) || (!is_new && !(list->tag & SNAPSHOT_RUN)))
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct pickle_object *row = pickle_taken(pickle, &items[i], tag);
-		if (!row || row->taken != begin + had + i)
-			return false;
+		if (row && !rows)
+			begin = row->taken;
+		if (row && row->taken == begin + rows)
+			rows++;
+		else
+			odd++;
 	}
-	pickle_take(pickle, object, tag | SNAPSHOT_RUN, begin, had + count);
+	if (odd)
+		snapshot_repair(snapshot, SNAPSHOT_ITEMS, odd);
+	pickle_take(pickle, object, tag | SNAPSHOT_RUN, begin, rows);
 	return true;
 }
 

@@ -164,8 +164,22 @@ def test_lists_that_are_shared_count_once(tmp_path):
     path = write(tmp_path / "s.pickle", {"segments": segments, "device_traces": [events] * 1000})
     assert query(path, "SELECT allocated_bytes, segments FROM memory_segments WHERE pool = 'all'")[0] == [500 * 4000, 4000]
     assert query(path, "SELECT DISTINCT device FROM memory") == [["device 0"]]
-    assert "nothing like them belongs were left out" in report(path, "--table", "ledger", "--csv")
+    assert "nothing like them belongs, or for a second time, were left out" in report(path, "--table", "ledger", "--csv")
     assert query(path, "SELECT count(*) FROM memory_events") == [[8000]]
+
+
+@pytest.mark.parametrize("odd", [None, [1], "the third event"])
+@pytest.mark.parametrize("place", [0, 5, 20])
+def test_an_odd_event_costs_no_other(tmp_path, odd, place):
+    data = made_snapshot.snapshot()
+    events = data["device_traces"][0]
+    path = write(tmp_path / "s.pickle", data)
+    sums = "SELECT peak_bytes, live_bytes, allocated_bytes, allocations FROM memory WHERE device = 'device 0'"
+    expected = query(path, sums)
+    events.insert(place + 3 if odd == "the third event" else place, events[2] if odd == "the third event" else odd)
+    write(path, data)
+    assert query(path, sums) == expected
+    assert "for a second time, were left out" in report(path, "--table", "ledger", "--csv")
 
 
 def test_old_snapshots_have_histories_and_no_times(tmp_path):
