@@ -128,7 +128,7 @@ def test_starting_workers_is_data(tmp_path, python):
     assert len(first) == 3 and all(step["data_ns"] >= saw for step, saw in zip(first, truth["starts_ns"]))
     assert not any(step["other_ns"] > 0.5 * min(truth["starts_ns"]) for step in first)
     loop = table(tmp_path, "data_loader")[0]
-    assert 3 * 50e6 <= sum(truth["starts_ns"]) <= loop["workers_ns"] + 3e6
+    assert 3 * 50e6 <= loop["workers_ns"] <= sum(truth["starts_ns"])  # each slept 50 ms
     assert "starting workers anew for 3 loops" in loop["sentence"]
 
 
