@@ -10,7 +10,7 @@ MIB = 1 << 20
 START_US = 1_790_000_000_000_000
 
 
-def frame(name, filename="/work/train.py", line=0):
+def frame(name, filename="/repo/train.py", line=0):
     return {"name": name, "filename": filename, "line": line}
 
 
@@ -27,7 +27,7 @@ FORWARD = CPP + [
     frame("at::_ops::add_Tensor::call(at::Tensor const&, at::Tensor const&, c10::Scalar const&)", "??"),
     frame("_PyEval_EvalFrameDefault", "??"),
     frame("forward", "/opt/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py", 125),
-    frame("forward", "/work/model.py", 17),
+    frame("forward", "/repo/model.py", 17),
     *MAIN,
 ]
 BACKWARD = CPP + [frame("at::_ops::mm::call(at::Tensor const&, at::Tensor const&)", "??"),

@@ -218,6 +218,6 @@ def test_everything_else_works_on_it_too(tmp_path):
 
 def test_names_that_are_no_utf8_are_repaired(tmp_path):
     path = tmp_path / "s.pickle"
-    path.write_bytes(pickle.dumps(made_snapshot.snapshot(), 4).replace(b"/work/model.py", b"/work/m\xb4\xedel.py"))
-    assert "/work/m\ufffd\ufffdel.py(17)" in report(path, "--table", "memory_lines", "--csv")
+    path.write_bytes(pickle.dumps(made_snapshot.snapshot(), 4).replace(b"/repo/model.py", b"/repo/m\xb4\xedel.py"))
+    assert "/repo/m\ufffd\ufffdel.py(17)" in report(path, "--table", "memory_lines", "--csv")
     assert "no UTF-8" in report(path, "--table", "ledger")

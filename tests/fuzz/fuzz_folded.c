@@ -2,14 +2,12 @@
  *
  * fuzz_folded.c: see one_importer.h.
  */
-#include <string.h>
-
 #include "one_importer.h"
 
 extern const struct importer importer_folded;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	import_bytes(&importer_folded, data, size);
+	import_bytes(&importer_folded, data, size, true);
 	return 0;
 }

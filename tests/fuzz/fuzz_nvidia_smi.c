@@ -2,14 +2,12 @@
  *
  * fuzz_nvidia_smi.c: see one_importer.h.
  */
-#include <string.h>
-
 #include "one_importer.h"
 
 extern const struct importer importer_nvidia_smi;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	import_bytes(&importer_nvidia_smi, data, size);
+	import_bytes(&importer_nvidia_smi, data, size, true);
 	return 0;
 }

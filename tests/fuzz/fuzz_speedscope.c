@@ -2,14 +2,12 @@
  *
  * fuzz_speedscope.c: see one_importer.h.
  */
-#include <string.h>
-
 #include "one_importer.h"
 
 extern const struct importer importer_speedscope;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	import_bytes(&importer_speedscope, data, size);
+	import_bytes(&importer_speedscope, data, size, true);
 	return 0;
 }
