@@ -486,7 +486,7 @@ static void fill_job(struct step_times *times, const struct model *model)
 
 /* ---- public ---- */
 
-const struct model_step *step_times_step_at(const struct model *model, uint32_t process, int64_t time_ns)
+const struct model_step *step_times_step_before(const struct model *model, uint32_t process, int64_t time_ns)
 {
 	uint32_t low = 0, high = model->steps_count;
 
@@ -499,9 +499,14 @@ const struct model_step *step_times_step_at(const struct model *model, uint32_t 
 		else
 			high = middle;
 	}
-	if (!low || model->steps[low - 1].process != process || model->steps[low - 1].end_ns < time_ns)
-		return NULL;
-	return &model->steps[low - 1];
+	return low && model->steps[low - 1].process == process ? &model->steps[low - 1] : NULL;
+}
+
+const struct model_step *step_times_step_at(const struct model *model, uint32_t process, int64_t time_ns)
+{
+	const struct model_step *step = step_times_step_before(model, process, time_ns);
+
+	return step && step->end_ns >= time_ns ? step : NULL;
 }
 
 bool *step_times_tracks(const struct model *model)

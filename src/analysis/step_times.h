@@ -88,7 +88,8 @@ static inline bool step_times_measures(const struct step_times *times, int32_t s
 	return !times->count || (step >= 0 && times->steps[step].is_measured);
 }
 
-/* The step of the process that began last at the instant or before and has not ended before it; NULL: none. */
+/* The step of the process that began last at the instant or before; NULL: none. step_at: which has not ended before it, either. */
+const struct model_step *step_times_step_before(const struct model *model, uint32_t process, int64_t time_ns);
 const struct model_step *step_times_step_at(const struct model *model, uint32_t process, int64_t time_ns);
 
 /* By track: does it stand for a thread that carries steps? Other lanes show the same time again. free() it. */

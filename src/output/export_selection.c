@@ -5,6 +5,7 @@
  */
 #include "output/export_common.h"
 
+#include "analysis/step_times.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -154,28 +155,10 @@ void step_bytes_release(struct step_bytes *steps)
 	*steps = (struct step_bytes){0};
 }
 
-/* The last step of the process that begins at or before time, NULL: none. Steps are sorted by process, then start. */
-static const struct model_step *step_at(const struct model *model, uint32_t process, int64_t time_ns)
-{
-	uint32_t low = 0, high = model->steps_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct model_step *step = &model->steps[middle];
-
-		if (step->process < process || (step->process == process && step->start_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || model->steps[low - 1].process != process)
-		return NULL;
-	return &model->steps[low - 1];
-}
-
 void step_bytes_add(struct step_bytes *steps, uint32_t process, int64_t time_ns, uint64_t bytes)
 {
-	const struct model_step *step = process == MODEL_NONE ? NULL : step_at(steps->model, process, time_ns);
+	const struct model_step *step = process == MODEL_NONE ? NULL
+	                                                      : step_times_step_before(steps->model, process, time_ns);
 	int64_t *found;
 
 	if (!step) {

@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/input_stream.h"
+#include "import_bytes.h"
 #include "importers/importer.h"
 #include "importers/kineto_event.h"
 
@@ -39,18 +40,6 @@ struct test_case {
 };
 
 /* ---- reading ---- */
-
-static enum status load(const void *bytes, size_t length, struct model *model, struct error *err)
-{
-	char path[64];
-	int fd = memfd_create("trace", 0);
-	assert_true(fd >= 0 && write(fd, bytes, length) == (ssize_t)length);
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	model_init(model, 0);
-	enum status status = import_path(path, &(struct model_filter){0}, model, err);
-	close(fd);
-	return status;
-}
 
 static bool describe_span(void *context, const struct span_view *span)
 {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
+#include "import_bytes.h"
 #include "importers/importer.h"
 
 #include <inttypes.h>
@@ -114,18 +115,6 @@ static const struct test_case tests[] = {
 	{"names only", HEAD, NULL, NULL, 0},
 	{"another csv", "step, loss\n1, 2.5\n", NULL, NULL, 0},
 };
-
-static enum status load(const void *bytes, size_t length, struct model *model, struct error *err)
-{
-	char path[64];
-	int fd = memfd_create("smi", 0);
-	assert_true(fd >= 0 && write(fd, bytes, length) == (ssize_t)length);
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	model_init(model, 0);
-	enum status status = import_path(path, &(struct model_filter){0}, model, err);
-	close(fd);
-	return status;
-}
 
 static void describe(const struct model *model, struct buffer *series, struct buffer *ledger)
 {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
+#include "import_bytes.h"
 #include "importers/importer.h"
 #include "importers/stack_profile.h"
 
@@ -27,18 +28,6 @@ struct test_case {
 	const char *ledger;  /* "count at offset: sentence" of each */
 	size_t length;       /* 0: of the text */
 };
-
-static enum status load(const void *bytes, size_t length, struct model *model, struct error *err)
-{
-	char path[64];
-	int fd = memfd_create("stacks", 0);
-	assert_true(fd >= 0 && write(fd, bytes, length) == (ssize_t)length);
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	model_init(model, 0);
-	enum status status = import_path(path, &(struct model_filter){0}, model, err);
-	close(fd);
-	return status;
-}
 
 static void describe_stack(const struct model *model, uint32_t stack, struct buffer *out)
 {
