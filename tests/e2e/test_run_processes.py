@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of a run: ranks, workers and orphans are followed; who dies is named; what a killed one left is rescued."""
+import contextlib
 import json
 import os
 import re
@@ -136,18 +137,27 @@ with open(sys.argv[1], "r+b") as pool:
 """
 
 
+@contextlib.contextmanager
+def rescue_of_a_dead_actor(directory):
+    """A process that was killed, and another that holds its pool until its own input ends, as a command does that rescues it."""
+    for _ in range(20):  # a command of another test may be quicker than we, until the pool is held
+        shutil.rmtree(directory / "run", ignore_errors=True)
+        started = subprocess.run([ACTOR, "steps", "3", "0", "kill", "9"], cwd=directory, check=False,
+                                 env=environment(directory, STEPSCOPE_OPTIONS="out=run", STEPSCOPE="1"))
+        assert started.returncode == -9
+        left = pools(directory / "run")
+        with subprocess.Popen([sys.executable, "-c", HOLD, *left], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as other:
+            if other.stdout.readline() == b"held\n" and pools(directory / "run") == left:
+                yield other
+                return
+            other.stdin.close()
+    pytest.fail("every pool was rescued before it could be held")
+
+
 def test_a_report_waits_for_the_rescue_that_another_command_is_at(tmp_path):
     """Every command looks for pools of the dead: one that was quicker holds a lock on the pool."""
-    for _ in range(20):  # a command of another test may be quicker than we
-        shutil.rmtree(tmp_path / "run", ignore_errors=True)
-        started = subprocess.run([ACTOR, "steps", "3", "0", "kill", "9"], cwd=tmp_path, check=False,
-                                 env=environment(tmp_path, STEPSCOPE_OPTIONS="out=run", STEPSCOPE="1"))
-        assert started.returncode == -9
-        left = pools(tmp_path / "run")
-        if left:
-            break
-    with subprocess.Popen([sys.executable, "-c", HOLD, *left], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout.readline() == b"held\n"
+    with rescue_of_a_dead_actor(tmp_path) as other:
         with subprocess.Popen([STEPSCOPE, "report", "run", "--table", "steps", "--json"], stdout=subprocess.PIPE, cwd=tmp_path,
                               env=environment(tmp_path)) as report:
             with pytest.raises(subprocess.TimeoutExpired):

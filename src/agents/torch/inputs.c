@@ -12,6 +12,7 @@
 
 #define CACHE_LINES 4096u /* a program whose sizes change from batch to batch comes back to thousands */
 #define CACHE_WAYS 8u     /* as many as a line of the processor's cache holds */
+#define FRONT_PLACES 512u /* one page: what a step comes back to stays near while tensors pass through the caches */
 #define VARIANTS 4096u
 #define VARIANTS_MAX 16u /* texts that differ in values only; then the values are left out */
 
@@ -30,6 +31,7 @@ struct hashes {
 
 /* Hash (40 of its bits) << 24 | symbol; the newest of a line comes first. */
 static uint64_t cache[CACHE_LINES][CACHE_WAYS] __attribute__((aligned(64)));
+static uint64_t front[FRONT_PLACES] __attribute__((aligned(4096))); /* the last one that was found at each place */
 static uint8_t variants[VARIANTS]; /* by hash without values; counts that fall together only make the maximum smaller */
 static uint32_t newest;            /* symbol that was made for inputs */
 static bool is_full;
@@ -136,16 +138,32 @@ static inline uint64_t *line_of(uint64_t hash)
 	return cache[hash & (CACHE_LINES - 1)];
 }
 
-static inline uint32_t look_up(uint64_t hash)
+/* 0: the entry is not of this hash, or of a free place. */
+static inline uint32_t symbol_in(uint64_t entry, uint64_t hash)
+{
+	uint64_t symbol = entry ^ (hash >> 24 << 24);
+	return symbol <= 0xffffff ? (uint32_t)symbol : 0;
+}
+
+static __attribute__((noinline)) uint32_t look_behind(uint64_t hash, uint64_t *place)
 {
 	const uint64_t *line = line_of(hash);
-	uint64_t high = hash >> 24 << 24;
 	for (unsigned i = 0; i < CACHE_WAYS; i++) {
-		uint64_t symbol = __atomic_load_n(&line[i], __ATOMIC_RELAXED) ^ high;
-		if (symbol - 1 < 0xffffff) /* of this hash, and none of a free place */
-			return (uint32_t)symbol;
+		uint64_t entry = __atomic_load_n(&line[i], __ATOMIC_RELAXED);
+		uint32_t symbol = symbol_in(entry, hash);
+		if (!symbol)
+			continue;
+		__atomic_store_n(place, entry, __ATOMIC_RELAXED);
+		return symbol;
 	}
 	return 0;
+}
+
+static inline uint32_t look_up(uint64_t hash)
+{
+	uint64_t *place = &front[hash % FRONT_PLACES];
+	uint32_t symbol = symbol_in(__atomic_load_n(place, __ATOMIC_RELAXED), hash);
+	return __builtin_expect(symbol != 0, 1) ? symbol : look_behind(hash, place);
 }
 
 static void tell_once(bool *is_told, const char *what)
