@@ -17,6 +17,7 @@
 #define TEXT_BYTES ((size_t)1 << 20) /* of a text that is kept */
 #define FREE_BYTES ((uint64_t)256 << 20)
 #define BYTES_PER_BYTE 16u /* of the file */
+#define KEYS_LOOKED_AT 64u
 
 enum next { /* what an opcode leads to */
 	GO_ON,
@@ -183,8 +184,10 @@ static enum next keep_items(struct pickle *pickle, struct pickle_object *object,
 static enum next put_items(struct pickle *pickle, uint32_t number, const struct pickle_value *items, uint32_t count)
 {
 	const struct pickle_client *client = &pickle->client;
-	if (!count || (client->take && client->take(client->context, pickle, number, items, count)))
+	if (!count)
 		return GO_ON;
+	if (client->take && client->take(client->context, pickle, number, items, count))
+		return is_too_large(pickle) ? IS_TOO_LARGE : GO_ON;
 	if (pickle->objects[number].kind == PICKLE_TAKEN) {
 		pickle->refused_items += count;
 		return GO_ON;
@@ -650,7 +653,7 @@ const struct pickle_value *pickle_find(const struct pickle *pickle, const struct
                                        const char *key)
 {
 	uint32_t number = intern_find(&pickle->texts, key);
-	for (uint32_t i = 0; dictionary && i + 1 < dictionary->count; i += 2)
+	for (uint32_t i = 0; dictionary && i + 1 < dictionary->count && i < 2 * KEYS_LOOKED_AT; i += 2)
 		if (dictionary->items[i].type == PICKLE_TEXT && dictionary->items[i].number == number)
 			return &dictionary->items[i + 1];
 	return NULL;

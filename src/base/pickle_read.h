@@ -16,7 +16,8 @@
  * put into a list, or keys and values in turn that are put into a dictionary, and says with pickle_take() what the container is from now
  * on. Texts are numbers of pickle.texts; of longer ones the first MiB is kept.
  *
- * Memory is at most 256 MiB and 16 times the bytes of the file (as it is compressed); a pickle that describes more is refused.
+ * Memory is at most 256 MiB and 16 times the bytes of the file (as it is compressed), with what the client says that it keeps
+ * (pickle_use()); a pickle that describes more is refused.
  */
 #ifndef BASE_PICKLE_READ_H
 #define BASE_PICKLE_READ_H
@@ -122,6 +123,12 @@ bool pickle_begins(const char *head, size_t length);
 enum status pickle_read(struct pickle *pickle, struct input_stream *input, const char *path,
                         struct error *err) MUST_CHECK;
 
+/* What the client keeps of it counts, too. */
+static inline void pickle_use(struct pickle *pickle, uint64_t bytes)
+{
+	pickle->used_bytes += bytes;
+}
+
 /* The object is what the client says from now on; frees its items. */
 void pickle_take(struct pickle *pickle, uint32_t object, uint8_t tag, uint32_t taken, uint32_t count);
 
@@ -142,7 +149,7 @@ static inline const struct pickle_object *pickle_taken(const struct pickle *pick
 	return object && object->tag == tag ? object : NULL;
 }
 
-/* The value of a dictionary's key; NULL: it has none. */
+/* The value of a dictionary's key; NULL: it is not among its first 64. */
 const struct pickle_value *pickle_find(const struct pickle *pickle, const struct pickle_object *dictionary,
                                        const char *key);
 /* NULL: no text. */

@@ -45,6 +45,20 @@ void snapshot_repair(struct snapshot *snapshot, enum snapshot_repair repair, uin
 	snapshot->repairs[repair] += count;
 }
 
+uint32_t snapshot_string(struct snapshot *snapshot, const struct pickle_value *value)
+{
+	const char *text = pickle_text(&snapshot->pickle, value);
+	if (!text || !*text)
+		return 0;
+	uint32_t found = number_map_find(&snapshot->strings, value->number);
+	if (found == NUMBER_MAP_NONE) {
+		found = intern_add_n(&snapshot->model->strings, text,
+		                     intern_length(&snapshot->pickle.texts, value->number));
+		number_map_set(&snapshot->strings, value->number, found);
+	}
+	return found;
+}
+
 uint32_t snapshot_track(struct snapshot *snapshot, uint32_t device)
 {
 	struct model *model = snapshot->model;
@@ -243,6 +257,8 @@ static void release(struct snapshot *snapshot)
 	free(snapshot->events);
 	free(snapshot->blocks);
 	free(snapshot->segments);
+	number_map_release(&snapshot->strings);
+	number_map_release(&snapshot->frame_texts);
 	number_map_release(&snapshot->frame_numbers);
 	number_map_release(&snapshot->stack_nodes);
 }

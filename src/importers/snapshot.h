@@ -104,6 +104,8 @@ struct snapshot {
 	SNAPSHOT_ARRAY(struct snapshot_block, blocks);
 	uint32_t owned_blocks; /* so many of the first ones are a segment's, or between those that are */
 	SNAPSHOT_ARRAY(struct snapshot_segment, segments);
+	struct number_map strings;     /* of the model, by number in pickle.texts */
+	struct number_map frame_texts; /* the first frame with a name and a file, by those in pickle.texts */
 	struct number_map frame_numbers, stack_nodes;
 	uint32_t process;
 	uint32_t tracks[SNAPSHOT_DEVICES]; /* of the model, + 1 */
@@ -113,6 +115,8 @@ struct snapshot {
 };
 
 void snapshot_repair(struct snapshot *snapshot, enum snapshot_repair repair, uint64_t count);
+/* A text of the pickle as a string of the model; 0: it is none. A long one may be in very many places. */
+uint32_t snapshot_string(struct snapshot *snapshot, const struct pickle_value *value);
 /* The track of the device's allocator, made when it is new; device below SNAPSHOT_DEVICES. */
 uint32_t snapshot_track(struct snapshot *snapshot, uint32_t device);
 

@@ -12,22 +12,23 @@
 #include <stepscope/format.h>
 #include <string.h>
 
-static bool read_note(const struct snapshot *snapshot, const struct pickle_value *value, struct snapshot_note *note,
+static bool read_note(struct snapshot *snapshot, const struct pickle_value *value, struct snapshot_note *note,
                       bool *is_end)
 {
 	const struct pickle *pickle = &snapshot->pickle;
 	const struct pickle_object *row = pickle_object(pickle, value, PICKLE_DICTIONARY);
 	const struct pickle_value *time = pickle_find(pickle, row, "time_us"),
 				  *device = pickle_find(pickle, row, "device");
-	const char *name = pickle_text(pickle, pickle_find(pickle, row, "name"));
+	const struct pickle_value *name = pickle_find(pickle, row, "name");
 	const char *stage = pickle_text(pickle, pickle_find(pickle, row, "stage"));
-	if (!name || !stage || !time || time->type != PICKLE_INT || time->i64 < 0 || time->i64 > INT64_MAX / 4000 ||
+	if (!pickle_text(pickle, name) || !stage || !time || time->type != PICKLE_INT || time->i64 < 0 ||
+	    time->i64 > INT64_MAX / 4000 ||
 	    (device && (device->type != PICKLE_INT || device->i64 < 0 || device->i64 >= SNAPSHOT_DEVICES)))
 		return false;
 	*is_end = strcmp(stage, "END") == 0;
 	*note = (struct snapshot_note){.time_ns = 1000 * time->i64,
 	                               .dur_ns = -1,
-	                               .name = intern_add(&snapshot->model->strings, name),
+	                               .name = snapshot_string(snapshot, name),
 	                               .device = device ? (uint32_t)device->i64 : 0};
 	return *is_end || strcmp(stage, "START") == 0;
 }

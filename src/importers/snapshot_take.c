@@ -14,6 +14,8 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
+#define NODE_BYTES 64 /* that another frame of a stack takes, about */
+
 enum key {
 	KEY_ACTION = 1,
 	KEY_ADDR,
@@ -84,6 +86,7 @@ struct row { /* values of a dictionary by key; NULL: it has none */
 			                                                          : 256;                               \
 			(snapshot)->name = memory_resize((snapshot)->name, (snapshot)->name##_capacity,                \
 			                                 sizeof *(snapshot)->name);                                    \
+			pickle_use(&(snapshot)->pickle, (snapshot)->name##_capacity / 2 * sizeof *(snapshot)->name);   \
 		}                                                                                                      \
 	} while (0)
 
@@ -184,16 +187,32 @@ static uint32_t name_of_frame(struct snapshot *snapshot, const char *name, const
 	return intern_add_n(strings, text, 6 + length);
 }
 
+/* Taken apart once: frames that refer to one text may be many, and the text long. */
+static struct snapshot_frame texts_of_frame(struct snapshot *snapshot, const struct pickle_value *name,
+                                            const struct pickle_value *file)
+{
+	struct snapshot_frame frame = {0};
+	const char *file_text = text_of(snapshot, file);
+	uint64_t key = (uint64_t)(name->type == PICKLE_TEXT ? name->number : 0) << 32 |
+	               (file->type == PICKLE_TEXT ? file->number : 0);
+	uint32_t found = number_map_find(&snapshot->frame_texts, key);
+	if (found != NUMBER_MAP_NONE) {
+		frame = snapshot->frames[found];
+		frame.line = 0;
+		return frame;
+	}
+	number_map_set(&snapshot->frame_texts, key, snapshot->frames_count);
+	frame.name = name_of_frame(snapshot, text_of(snapshot, name), file_text, &frame.is_kept);
+	frame.file = is_python(file_text) ? snapshot_string(snapshot, file) : 0;
+	return frame;
+}
+
 static void take_frame(struct snapshot *snapshot, uint32_t object, const struct row *row)
 {
-	const char *name = text_of(snapshot, row->values[KEY_NAME]),
-		   *file = text_of(snapshot, row->values[KEY_FILENAME]);
 	uint64_t line = unsigned_or_0(row->values[KEY_LINE]);
-	struct snapshot_frame frame = {.line = line <= UINT32_MAX ? (uint32_t)line : 0};
-	frame.name = name_of_frame(snapshot, name, file, &frame.is_kept);
-	frame.file = is_python(file) ? intern_add(&snapshot->model->strings, file) : 0;
-	if (!frame.file)
-		frame.line = 0; /* of a source of C++ that is not named */
+	struct snapshot_frame frame = texts_of_frame(snapshot, row->values[KEY_NAME], row->values[KEY_FILENAME]);
+	if (frame.file && line <= UINT32_MAX) /* not of a source of C++ that is not named */
+		frame.line = (uint32_t)line;
 	uint64_t key = (((uint64_t)frame.name << 32 | frame.file) * 0x9e3779b97f4a7c15u) ^ frame.line;
 	frame.number = number_map_find(&snapshot->frame_numbers, key);
 	if (frame.number == NUMBER_MAP_NONE)
@@ -217,6 +236,7 @@ static uint32_t push_frame(struct snapshot *snapshot, uint32_t parent, const str
 		snapshot->model,
 		&(struct stack_node){.parent = parent, .frame = frame->name, .line = frame->line, .file = frame->file});
 	number_map_set(&snapshot->stack_nodes, key, found);
+	pickle_use(&snapshot->pickle, NODE_BYTES);
 	return found;
 }
 
@@ -396,13 +416,12 @@ static void take_segment(struct snapshot *snapshot, uint32_t object, const struc
 {
 	uint64_t device = unsigned_or_0(row->values[KEY_DEVICE]);
 	struct snapshot_segment segment = {0};
-	const char *type = text_of(snapshot, row->values[KEY_SEGMENT_TYPE]);
 	const struct pickle_object *blocks = pickle_taken(&snapshot->pickle, row->values[KEY_BLOCKS],
 	                                                  SNAPSHOT_BLOCK | SNAPSHOT_RUN);
 	segment.row.address = unsigned_or_0(row->values[KEY_ADDRESS]);
 	segment.row.stream = unsigned_or_0(row->values[KEY_STREAM]);
 	segment.row.pool = pool_of(snapshot, row->values[KEY_SEGMENT_POOL_ID]);
-	segment.row.type = *type ? intern_add(&snapshot->model->strings, type) : 0;
+	segment.row.type = snapshot_string(snapshot, row->values[KEY_SEGMENT_TYPE]);
 	segment.row.is_expandable = row->values[KEY_IS_EXPANDABLE] && unsigned_or_0(row->values[KEY_IS_EXPANDABLE]);
 	segment.row.stack = take_stack(snapshot, row->values[KEY_FRAMES]);
 	segment.row.device = (int16_t)(device < SNAPSHOT_DEVICES ? device : 0);

@@ -182,6 +182,24 @@ def test_an_odd_event_costs_no_other(tmp_path, odd, place):
     assert "for a second time, were left out" in report(path, "--table", "ledger", "--csv")
 
 
+def test_a_long_name_in_many_frames_is_looked_at_once(tmp_path):
+    name = "x" * 1_000_000
+    frames = [[{"name": name, "filename": "a.py", "line": 100 * i + k} for k in range(100)] for i in range(4000)]
+    events = [{"action": "alloc", "addr": 512 * i, "size": 512, "stream": 0, "time_us": i, "frames": frames[i]} for i in range(4000)]
+    path = write(tmp_path / "long.pickle", {"segments": [], "device_traces": [events]})
+    assert query(path, "select count(*) from memory_events") == [[4000]]
+
+
+def test_rows_that_are_many_more_than_the_file_is_large_are_refused(tmp_path):
+    one = b"}h\x00h\x01s"  # {"action": "alloc"}
+    events = b"](" + one * 5_000_000 + b"e"
+    content = b"\x80\x02}(X\x06\0\0\0actionq\x00X\x05\0\0\0allocq\x0100X\x0d\0\0\0device_traces](" + events + b"eu."
+    path = tmp_path / "bomb.pickle.gz"
+    path.write_bytes(gzip.compress(content))
+    done = stepscope("report", path)
+    assert done.returncode == 3 and "more than 16 times its size in memory" in done.stderr
+
+
 def test_old_snapshots_have_histories_and_no_times(tmp_path):
     old = {"segments": [{"device": 0, "address": 4096, "total_size": 4096, "stream": 0, "segment_type": "small",
                          "blocks": [{"size": 1024, "state": "active_allocated",
