@@ -139,19 +139,21 @@ static void tell_absent(struct nsys *nsys)
 {
 	static const struct {
 		const char *table, *sentence;
+		enum ledger_kind kind;
 	} wanted[] = {
 		{"CUPTI_ACTIVITY_KIND_KERNEL",
-	         "the export has no kernels: nsys was not told to trace CUDA (-t cuda), or none ran"},
+	         "the export has no kernels: nsys was not told to trace CUDA (-t cuda), or none ran", LEDGER_OTHER},
 		{"CUPTI_ACTIVITY_KIND_RUNTIME",
-	         "the export has no calls of the runtime: who launched what is not known"},
+	         "the export has no calls of the runtime: who launched what is not known", LEDGER_OTHER},
 		{"NVTX_EVENTS",
 	         "the export has no ranges of NVTX: steps and operators are not known (torch.autograd.profiler.emit_nvtx(), "
-	         "or nvtx ranges named 'step 1', ...)"},
-		{"StringIds", "the export has no names (StringIds)"},
+	         "or nvtx ranges named 'step 1', ...)",
+	         LEDGER_OTHER},
+		{"StringIds", "the export has no names (StringIds)", LEDGER_DAMAGED},
 	};
 	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-		if (!nsys_has_table(nsys, wanted[i].table))
-			model_add_ledger(nsys->import.model, LEDGER_OTHER, MODEL_NONE, wanted[i].table, 1,
+		if (!nsys->is_cut && !nsys_has_table(nsys, wanted[i].table))
+			model_add_ledger(nsys->import.model, wanted[i].kind, MODEL_NONE, wanted[i].table, 1,
 			                 wanted[i].sentence);
 }
 
@@ -166,9 +168,11 @@ static void read_diagnostics(struct nsys *nsys)
 		return;
 	while (nsys_next(nsys, &rows)) {
 		const char *text = nsys_text(nsys, &rows, 1);
-		if (nsys_integer(&rows, 0, &severity) && (severity == 2 || severity == 3) && text && told++ < 20)
-			model_add_ledger(nsys->import.model, LEDGER_OTHER, MODEL_NONE,
-			                 severity == 2 ? "nsys warns" : "nsys", 1, text);
+		if (!nsys_integer(&rows, 0, &severity) || (severity != 2 && severity != 3) || !text || told++ >= 20)
+			continue;
+		bool is_loss = strncmp(text, "Not all ", 8) == 0; /* "events were collected", also of a kind of them */
+		model_add_ledger(nsys->import.model, is_loss ? LEDGER_DROPPED : LEDGER_OTHER, MODEL_NONE,
+		                 severity == 2 ? "nsys warns" : "nsys", 1, text);
 	}
 }
 

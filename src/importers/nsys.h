@@ -14,6 +14,7 @@ struct nsys {
 	struct kineto_import import;
 	sqlite3 *database;
 	uint64_t file_bytes, rows; /* a file has no more rows than bytes; one that seems to is damaged */
+	bool is_cut;               /* the file has fewer bytes than it says */
 	uint64_t operations;       /* of SQLite */
 	uint64_t text_bytes;       /* of a table's texts and blobs: a good file has each once */
 	/* StringIds */

@@ -7,9 +7,11 @@
 #include "importers/nsys.h"
 
 #include "base/utf8.h"
+#include "importers/text_lines.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MEMORY_BYTES ((sqlite3_int64)256 << 20)
 #define TEXT_BYTES (16 << 20)
@@ -82,6 +84,56 @@ static void note_damage(struct nsys *nsys, const char *where)
 	model_add_ledger(nsys->import.model, LEDGER_DAMAGED, MODEL_NONE, where, 1, text);
 }
 
+static uint64_t big_endian(const uint8_t *bytes, size_t length)
+{
+	uint64_t number = 0;
+	for (size_t i = 0; i < length; i++)
+		number = number << 8 | bytes[i];
+	return number;
+}
+
+/* Bytes that its head says the database has, and the file has not. The head may be of an SQLite that does not say it. */
+static uint64_t missing_bytes(const struct nsys *nsys, const char *path)
+{
+	uint8_t head[100];
+	FILE *file = fopen(path, "re");
+	bool is_read = file && fread(head, sizeof head, 1, file) == 1;
+	if (file)
+		fclose(file);
+	if (!is_read || memcmp(head + 24, head + 92, 4) != 0)
+		return 0;
+	uint64_t page = big_endian(head + 16, 2), bytes = (page == 1 ? 65536 : page) * big_endian(head + 28, 4);
+	return bytes > nsys->file_bytes ? bytes - nsys->file_bytes : 0;
+}
+
+/* A file with fewer pages than it says is damaged to SQLite, unless one means to repair its schema. Then tables end where their pages do. */
+static void allow_cut(struct nsys *nsys, const char *path)
+{
+	uint64_t missing = missing_bytes(nsys, path);
+	if (!missing)
+		return;
+	nsys->is_cut = true;
+	sqlite3_db_config(nsys->database, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
+	sqlite3_exec(nsys->database, "PRAGMA writable_schema = ON", NULL, NULL, NULL);
+	model_add_ledger(nsys->import.model, LEDGER_DAMAGED, MODEL_NONE, file_name_of(path), missing,
+	                 "the file is cut off: bytes at its end are missing; what its pages still have is read");
+}
+
+/* What SQLite would apply before it reads, if it might write. */
+static void tell_logs(const struct nsys *nsys, const char *path)
+{
+	static const char *const logs[] = {"-wal", "-journal"};
+	char name[PATH_BYTES];
+	struct stat info;
+	for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++)
+		if (snprintf(name, sizeof name, "%s%s", path, logs[i]) < (int)sizeof name && stat(name, &info) == 0 &&
+		    info.st_size > 0)
+			model_add_ledger(
+				nsys->import.model, LEDGER_DAMAGED, MODEL_NONE, file_name_of(name), 1,
+				"the database was not closed: changes in this file beside it are not read (let "
+				"nsys finish, or open it once with sqlite3)");
+}
+
 enum status nsys_open(struct nsys *nsys, const char *path, struct error *err)
 {
 	char address[PATH_BYTES];
@@ -99,9 +151,14 @@ enum status nsys_open(struct nsys *nsys, const char *path, struct error *err)
 	sqlite3_exec(nsys->database, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY",
 	             NULL, NULL, NULL);
 	sqlite3_set_authorizer(nsys->database, authorize, NULL);
-	if (sqlite3_exec(nsys->database, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL, NULL) != SQLITE_OK)
-		return error_set(err, STATUS_INPUT, "'%s' is an SQLite database that cannot be read: %s", path,
-		                 problem_of(nsys));
+	allow_cut(nsys, path);
+	if (sqlite3_exec(nsys->database, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL, NULL) != SQLITE_OK) {
+		error_set(err, STATUS_INPUT, "'%s' is an SQLite database that cannot be read: %s", path,
+		          problem_of(nsys));
+		error_hint(err, "'nsys export --type sqlite --force-overwrite true report.nsys-rep' makes it again");
+		return STATUS_INPUT;
+	}
+	tell_logs(nsys, path);
 	return STATUS_OK;
 }
 
@@ -145,8 +202,11 @@ static bool has_column(struct nsys *nsys, const char *table, const char *column)
 static void note_column(struct nsys *nsys, const char *table, const char *column)
 {
 	char text[192];
-	snprintf(text, sizeof text, "the table has no column '%s': nothing of it is read", column);
-	model_add_ledger(nsys->import.model, LEDGER_OTHER, MODEL_NONE, table, 1, text);
+	snprintf(text, sizeof text,
+	         nsys->is_cut ? "the table lies beyond where the file is cut off, or has no column '%s'"
+	                      : "the table has no column '%s': nothing of it is read",
+	         column);
+	model_add_ledger(nsys->import.model, nsys->is_cut ? LEDGER_DAMAGED : LEDGER_OTHER, MODEL_NONE, table, 1, text);
 }
 
 bool nsys_begin(struct nsys *nsys, const struct nsys_table *table, struct nsys_rows *rows)

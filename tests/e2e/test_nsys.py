@@ -163,6 +163,38 @@ def test_damaged_files_give_what_can_be_read_or_an_error(tmp_path):
     assert found == {0, 3}
 
 
+def test_a_file_that_is_cut_off_keeps_what_its_pages_have(tmp_path):
+    whole = open(made_nsys.write(str(tmp_path / "whole"), steps=200), "rb").read()
+    counts = []
+    for eighths in (2, 5, 7, 8):
+        path = tmp_path / "cut"
+        path.write_bytes(whole[: len(whole) * eighths // 8])
+        counts.append(query(path, "SELECT count(*) FROM spans")[0][0])
+        assert (f"damaged,{len(whole) - len(whole) * eighths // 8},all,cut," in ledger(path)) == (eighths < 8)
+        assert stepscope("report", path, "--strict").returncode == 1
+    assert 0 < counts[0] < counts[1] < counts[2] < counts[3]
+    path.write_bytes(whole[:600])
+    done = stepscope("report", path)
+    assert done.returncode == 3 and "nsys export --type sqlite" in done.stderr
+
+
+@pytest.mark.parametrize("log", ["wal", "journal"])
+def test_changes_that_lie_beside_it_are_said(export, log, tmp_path):
+    path = tmp_path / "x.sqlite"
+    path.write_bytes(open(export, "rb").read())
+    (tmp_path / f"x.sqlite-{log}").write_bytes(b"")
+    assert "was not closed" not in ledger(path)
+    (tmp_path / f"x.sqlite-{log}").write_bytes(b"changes")
+    assert "was not closed" in ledger(path) and f"x.sqlite-{log}" in ledger(path)
+
+
+def test_strict_is_about_what_the_export_lacks(tmp_path):
+    diagnosed = made_nsys.write(str(tmp_path / "diagnosed"))
+    whole = made_nsys.write(str(tmp_path / "whole"), without=("DIAGNOSTIC_EVENT",))
+    nameless = made_nsys.write(str(tmp_path / "nameless"), without=("DIAGNOSTIC_EVENT", "StringIds"))
+    assert [stepscope("report", path, "--strict").returncode for path in (diagnosed, whole, nameless)] == [1, 0, 1]
+
+
 def test_other_databases_are_no_exports(tmp_path):
     with sqlite3.connect(tmp_path / "x") as database:
         database.execute("CREATE TABLE t (a)")
