@@ -12,7 +12,9 @@ SELECT (SELECT kernel FROM kernels WHERE class = 'compute' AND sm_efficiency_rat
         ORDER BY (1 - sm_efficiency_ratio) * total_ns DESC LIMIT 1) AS place,
        'kernels run for ' || (SELECT as_share(max(step_kernel_ratio)) FROM device_busy)
          || ' of the steps, but those that compute use ' || as_share(sum(sm_efficiency_ratio * total_ns) / sum(total_ns))
-         || ' of the multiprocessors' AS evidence,
+         || ' of the multiprocessors'
+         || coalesce('; nvidia-smi''s ' || (SELECT as_share(max(mean) / 100) FROM telemetry WHERE quantity IN ('utilization.gpu', 'sm') AND unit = '%')
+                     || ' only says that some kernel runs', '') AS evidence,
        sum((1 - sm_efficiency_ratio) * total_ns) / (SELECT sum(total_ns) FROM step_breakdown)
          * (SELECT sum(mean_ns) FROM step_breakdown) AS saving_ns,
        0.7 AS confidence

@@ -230,7 +230,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		i = add_device(table, segments, i, model->segments_count);
 	free(segments);
 	if (!table->row_count)
-		table->empty = "only memory snapshots have segments: torch.cuda.memory._dump_snapshot()";
+		table->empty = "only memory snapshots have it: torch.cuda.memory._dump_snapshot()";
 	return STATUS_OK;
 }
 

@@ -85,7 +85,7 @@ static const char *why_missing(const struct table *table, int column)
 	return reason ? reason : why_empty(table);
 }
 
-/* One need: "phases.ratio" or "phases". The reason stays NULL where it is there. */
+/* One table or column: "phases.ratio" or "phases". The reason stays NULL where it is there. */
 static enum status look_at(struct running *running, const struct rule *rule, const char *need, const char **reason,
                            struct arena *arena, struct error *err)
 {
@@ -110,6 +110,27 @@ static enum status look_at(struct running *running, const struct rule *rule, con
 	return STATUS_OK;
 }
 
+/* "a|b": one of them is enough; of none the first one's reason counts. */
+static enum status look_at_either(struct running *running, const struct rule *rule, const char *needs,
+                                  const char **reason, struct arena *arena, struct error *err)
+{
+	enum status status = STATUS_OK;
+
+	while (*needs && !status) {
+		size_t length = strcspn(needs, "|");
+		const char *missing = NULL;
+
+		status = look_at(running, rule, arena_dup_n(arena, needs, length), &missing, arena, err);
+		if (!missing) {
+			*reason = NULL;
+			return status;
+		}
+		*reason = *reason ? *reason : missing;
+		needs += length + (needs[length] != '\0');
+	}
+	return status;
+}
+
 /* Up to the first that is missing: no table is made for a rule that cannot tell. */
 static enum status what_is_missing(struct running *running, const struct rule *rule, const char **reason,
                                    struct arena *arena, struct error *err)
@@ -121,7 +142,7 @@ static enum status what_is_missing(struct running *running, const struct rule *r
 		size_t length = strcspn(need, ", ");
 
 		if (length)
-			status = look_at(running, rule, arena_dup_n(arena, need, length), reason, arena, err);
+			status = look_at_either(running, rule, arena_dup_n(arena, need, length), reason, arena, err);
 		need += length + (need[length] != '\0');
 	}
 	return status;

@@ -3,9 +3,11 @@
 tell. Real traces wherever one shows the fault; made_trace.py for the rest. Rules that need a recording of ours: see ELSEWHERE."""
 import json
 import os
+import pickle
 import subprocess
 from pathlib import Path
 
+import made_snapshot
 import pytest
 from made_trace import GLOO, H100, NCCL, Trace, busy
 
@@ -139,6 +141,48 @@ def idle_with_memory():
     return trace
 
 
+class Snapshot:
+    """made_snapshot's, changed."""
+    def __init__(self, change=lambda data: None):
+        self.data = made_snapshot.snapshot()
+        change(self.data)
+
+    def write(self, path):
+        path.write_bytes(pickle.dumps(self.data, 4))
+        return path
+
+
+def without_failure(data):
+    data["device_traces"] = [[event for event in events if event["action"] != "oom"] for events in data["device_traces"]]
+
+
+def without_events(data):
+    data["device_traces"] = [[] for _ in data["device_traces"]]
+
+
+def pieces(size):
+    """Blocks in use and free ones in turns."""
+    def change(data):
+        blocks = [made_snapshot.block(i * size, size, state="active_allocated" if i % 2 else "inactive") for i in range(20)]
+        data["segments"] = [made_snapshot.segment(0, blocks)]
+    return lambda: Snapshot(change)
+
+
+class Table:
+    """A .csv of nvidia-smi."""
+    def __init__(self, names, *rows):
+        self.lines = [f"timestamp, index, {names}"] + [f"2026/11/21 07:03:{i + 10}.000, 0, {row}" for i, row in enumerate(rows)]
+
+    def write(self, path):
+        path = path.with_suffix(".csv")
+        path.write_text("\n".join(self.lines) + "\n")
+        return path
+
+
+def usage(busy_share, used_mib):
+    return lambda: Table("utilization.gpu [%], memory.used [MiB], memory.free [MiB]", *[f"{busy_share} %, {used_mib} MiB, {80000 - used_mib} MiB"] * 3)
+
+
 def wrapped(name, devices=1, **facts):
     trace = busy(**facts)
     trace.op("aten::add", 200, 5)
@@ -191,6 +235,8 @@ RULES = {
     "SS502": ((ALEXNET, "40 calls, 8.514 s"), QWEN, CPU_ONLY),
     "SS503": ((lambda: memory(0.95), "95.0 % of 79.2 GiB"), lambda: memory(0.5), RESNET),
     "SS504": ((idle_with_memory, "kernels run for 10.0 %"), lambda: memory(0.2), RESNET),
+    "SS505": ((Snapshot, "1 times, fragmented: 6.00 MiB were asked for, the program had 28.0 MiB"), lambda: Snapshot(without_failure), QWEN),
+    "SS506": ((pieces(64 << 20), "640 MiB of 1.25 GiB are free, but between blocks in use, and the largest piece has 64.0 MiB"), Snapshot, QWEN),
     "SS601": ((SAMPLED, "27.4 % of a step"), RESNET, None),
     "SS602": ((DLRM, "each of the others waits 5.081 ms"), QWEN, ALEXNET),
     "SS603": ((lambda: wrapped("DataParallel.forward", 2), "2 devices"), lambda: wrapped("DataParallel.forward"), operators_only),
@@ -293,6 +339,35 @@ def test_D06_a_device_that_is_busy_and_mostly_empty(tmp_path):
     assert diagnosis["verdict"]["verdict"] == "compute-bound"
     found, = [finding for finding in diagnosis["findings"] if finding["rule"] == "SS303"]
     assert "98.5 % of the steps" in found["evidence"] and "20.0 % of the multiprocessors" in found["evidence"]
+
+
+def test_D06_nvidia_smi_calls_it_busy(tmp_path):
+    trace = Trace(deviceProperties=[H100], baseTimeNanoseconds=1795244589000000000)
+    trace.step(0, 0, 2000)
+    trace.launch("cudaLaunchKernel", 5, 5, "resident_kernel", 10, 1985, **{"blocks per SM": 0.2, "warps per SM": 2})
+    trace.write(tmp_path / "trace.json")
+    rows = [f"2026/11/21 07:03:09.00{ms}, 0, 100 %" for ms in (0, 1)]
+    (tmp_path / "gpu_usage.csv").write_text("\n".join(["timestamp, index, utilization.gpu [%]", *rows, ""]))
+    found, = [finding for finding in diagnose(tmp_path, tmp_path)["findings"] if finding["rule"] == "SS303"]
+    assert "20.0 % of the multiprocessors; nvidia-smi's 100.0 % only says that some kernel runs" in found["evidence"]
+
+
+def test_a_snapshot_without_events_does_not_tell_what_failed(tmp_path):
+    assert result_of(tmp_path, lambda: Snapshot(without_events), "SS505") == "cannot tell"
+
+
+# what nvidia-smi saw, its three rules: SS208 little used, SS503 almost full, SS504 room for more
+@pytest.mark.parametrize("seen, expected", [((97, 79000), {"SS503"}), ((97, 60000), set()), ((45, 60000), {"SS208"}), ((45, 20000), {"SS208", "SS504"}),
+                                            ((60, 20000), {"SS504"}), ((0, 10), set())])
+def test_guide_000s_table_of_nvidia_smi_alone(tmp_path, seen, expected):
+    found = {finding["rule"]: finding for finding in diagnose(tmp_path, usage(*seen))["findings"]}
+    assert found.keys() == expected
+    assert "98.8 % at most, by nvidia-smi: 79000 of 80000 MiB" in found["SS503"]["evidence"] if "SS503" in expected else True
+
+
+def test_a_table_of_nvidia_smi_without_these_columns(tmp_path):
+    for rule in ("SS208", "SS503", "SS504"):
+        assert result_of(tmp_path, lambda: Table("temperature.gpu", "61", "62"), rule) == "cannot tell"
 
 
 def test_a_trace_that_is_cut_off_says_so(tmp_path):
