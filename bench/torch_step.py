@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small GPT, for bench/torch: `torch_step.py cost EMPTY CYCLES` measures under `stepscope run` what observers cost, in
-one process and random order; `torch_step.py size STEPS` only trains. Prints one line of JSON."""
+one process and random order, `torch_step.py large EMPTY CYCLES` the same on large steps; `torch_step.py stop CYCLES` measures without it
+what stopping stepscope.profile takes; `torch_step.py size STEPS` only trains. Prints one line of JSON."""
 import collections
 import ctypes
 import json
@@ -14,14 +15,24 @@ from torch import nn
 from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
 
-STEPS = 5           # with each observer that takes long to stop, in a cycle
+SHORT, LONG = 3, 20  # steps with each observer that takes long to stop: in each cycle, in each LONG_EVERY-th
+LONG_EVERY = 3
 ROUNDS = 15         # of one step with each of the others
+LARGE_BATCH, LARGE_ROUNDS = 48, 3
 VOCABULARY, CONTEXT, BATCH, WIDTH, HEADS, LAYERS = 256, 64, 8, 128, 4, 4
 HOT_LOOPS, HOT_CALLS = 15, 400
+FRESH_LOOPS, FRESH_CALLS = 3, 200
 SHAPES, MEMORY = 4, 8  # STEPSCOPE_ACTIVE_SHAPES, STEPSCOPE_ACTIVE_MEMORY
 # what is compared with each other to hundredths of a microsecond: neighbours meet the same mood of the machine
 CHAINS = (("empty callback", "ours", "ours, lines"), ("empty callback, inputs requested", "ours, shapes", "ours, shapes, memory"),
           ("nothing",), ("nothing, again",))
+# stepscope.profile's options for what "ours" is above
+CONTENTS = {"ours": {}, "ours, shapes": {"record_shapes": True}, "ours, shapes, memory": {"record_shapes": True, "profile_memory": True},
+            "ours, lines": {"with_stack": True}}
+PEERS = [name.replace("ours", "torch.profiler") for name in CONTENTS]
+LARGE = ("nothing", "nothing, again", "empty callback", "empty callback, inputs requested", "ours", "ours, shapes, memory",
+         "torch.profiler", "torch.profiler, shapes, memory")
+FRESH = ("nothing", "empty callback, inputs requested", "ours, shapes", "torch.profiler, shapes")
 
 
 class Block(nn.Module):
@@ -58,13 +69,13 @@ class Gpt(nn.Module):
         return self.head(self.norm(x))
 
 
-def make_step():
+def make_step(batch=BATCH):
     """A function that trains one step."""
     torch.manual_seed(1)
     torch.set_num_threads(1)
     model = Gpt()
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
-    data = torch.randint(0, VOCABULARY, (BATCH, CONTEXT + 1))
+    data = torch.randint(0, VOCABULARY, (batch, CONTEXT + 1))
 
     def step():
         optimizer.zero_grad()
@@ -157,21 +168,27 @@ def block(step, observer, steps):
     return {"start": timed(start), "steps": [timed(step) for _ in range(steps)], "stop": timed(stop)}
 
 
-def shuffled():
-    """All of CHAINS in random order, each of them forwards or backwards."""
-    return [random.choice((chain, chain[::-1])) for chain in random.sample(CHAINS, len(CHAINS))]
+def shuffled(names):
+    """Those of CHAINS in random order, each of them forwards or backwards."""
+    chains = [[name for name in chain if name in names] for chain in CHAINS]
+    return [random.choice((chain, chain[::-1])) for chain in random.sample(chains, len(chains))]
 
 
-def cycle(step, observers):
-    """ROUNDS of one step with each; what takes long to stop takes its steps at once, somewhere between them."""
-    heavy = [name for name in observers if name.startswith("torch.profiler")]
-    turns = sum((shuffled() for _ in range(ROUNDS)), [])
-    for name in heavy:
+def is_heavy(name):
+    return name.startswith("torch.profiler")
+
+
+def cycle(step, observers, rounds=ROUNDS, has_long=False):
+    """Rounds of one step with each; what takes long to stop takes its steps at once, somewhere between them."""
+    turns = sum((shuffled(observers) for _ in range(rounds)), [])
+    for name in filter(is_heavy, observers):
         turns.insert(random.randint(0, len(turns)), (name,))
     found = {name: {"start": [], "steps": [], "stop": []} for name in observers}
     for name in (name for turn in turns for name in turn):
-        for key, value in block(step, observers[name], STEPS if name in heavy else 1).items():
+        for key, value in block(step, observers[name], SHORT if is_heavy(name) else 1).items():
             found[name][key] += value if isinstance(value, list) else [value]
+    for name in (peer for peer in PEERS if has_long):
+        found[name]["long"] = block(step, observers[name], LONG)
     return found
 
 
@@ -186,6 +203,29 @@ def hot(observers):
         for _ in range(HOT_CALLS):
             empty(64)
         found[name] = min(found[name], (time.thread_time_ns() - start) / HOT_CALLS)
+        observers[name][1]()
+    return found
+
+
+def new_sizes():
+    """Tensors of sizes that none had before; no operator looks into them."""
+    one = torch.empty(1)
+    for rows in range(2, 1 << 16):
+        yield [one.expand(rows, columns) for columns in range(2, FRESH_CALLS + 2)]
+
+
+def fresh(observers, tensors):
+    """CPU ns per operator of one tensor, (of sizes that are new, of the same ones again), in a loop: of some loops the least."""
+    found, operator = {name: [float("inf")] * 2 for name in observers}, torch.resolve_conj
+    for name in random.sample(list(observers) * FRESH_LOOPS, len(observers) * FRESH_LOOPS):
+        inputs = next(tensors)
+        observers[name][0]()
+        torch.empty(64)
+        for i in range(2):
+            start = time.thread_time_ns()
+            for tensor in inputs:
+                operator(tensor)
+            found[name][i] = min(found[name][i], (time.thread_time_ns() - start) / FRESH_CALLS)
         observers[name][1]()
     return found
 
@@ -207,32 +247,64 @@ def counts(step):
     return {"records": kinds["cpu_op"] + kinds["user_annotation"], "pairs": allocated}
 
 
-def cost(empty, cycles):
-    step = make_step()
+def prepare(empty, names=None):
+    """All observers, or some; none of them is on."""
     mine, library = ours()
     library.stepscope_torch_stop()
-    observers = {"nothing": (nothing, nothing), "nothing, again": (nothing, nothing), **empties(empty), **mine, **torchs()}
+    found = {"nothing": (nothing, nothing), "nothing, again": (nothing, nothing), **empties(empty), **mine, **torchs()}
+    return {name: found[name] for name in names or found}
+
+
+def warm_up(step, observers):
+    """The first of each pays for what is done once."""
     for _ in range(3):
         step()
-    found = {"torch": torch.__version__, **counts(step), "cycles": [], "hot": []}
-    light = {name: pair for name, pair in observers.items() if not name.startswith("torch.profiler")}
-    for pair in observers.values():  # the first of each pays for what is done once
+    for pair in observers.values():
         block(step, pair, 1)
-    for _ in range(cycles):
-        found["cycles"].append(cycle(step, observers))
+
+
+def cost(empty, cycles):
+    step, observers = make_step(), prepare(empty)
+    warm_up(step, observers)
+    found = {"torch": torch.__version__, **counts(step), "cycles": [], "hot": [], "fresh": []}
+    light = {name: pair for name, pair in observers.items() if not is_heavy(name)}
+    tensors = new_sizes()
+    for number in range(cycles):
+        found["cycles"].append(cycle(step, observers, has_long=number % LONG_EVERY == 0))
         found["hot"].append(hot(light))
+        found["fresh"].append(fresh({name: observers[name] for name in FRESH}, tensors))
     return found
 
 
+def large(empty, cycles):
+    step, observers = make_step(LARGE_BATCH), prepare(empty, LARGE)
+    warm_up(step, observers)
+    return {"cycles": [cycle(step, observers, LARGE_ROUNDS) for _ in range(cycles)]}
+
+
+def stop(cycles):
+    """CPU ns of stopping stepscope's profiler, by what it records and behind how many steps."""
+    import stepscope
+    step, found = make_step(), []
+    for _ in range(cycles):
+        found.append({name: {} for name in CONTENTS})
+        for name, steps in random.sample([(name, steps) for name in CONTENTS for steps in (SHORT, LONG)], 2 * len(CONTENTS)):
+            running = stepscope.profile(activities=[ProfilerActivity.CPU], **CONTENTS[name])
+            found[-1][name][steps] = block(step, (running.start, running.stop), steps)["stop"]
+    return {"stops": found}
+
+
+def size(steps):
+    step = make_step()
+    for _ in range(steps):
+        step()
+    return {"torch": torch.__version__}
+
+
 def main():
-    if sys.argv[1] == "cost":
-        found = cost(sys.argv[2], int(sys.argv[3]))
-    else:
-        step = make_step()
-        for _ in range(int(sys.argv[2])):
-            step()
-        found = {"torch": torch.__version__}
-    print(json.dumps(found))
+    what, *arguments = sys.argv[1:]
+    path = [] if what in ("stop", "size") else [arguments.pop(0)]
+    print(json.dumps({"cost": cost, "large": large, "stop": stop, "size": size}[what](*path, int(arguments[0]))))
 
 
 if __name__ == "__main__":
