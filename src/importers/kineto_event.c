@@ -153,12 +153,6 @@ static bool read_container(struct scanner *scanner, struct kineto_value *value)
 	return true;
 }
 
-static bool is_word_byte(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' ||
-	       c == '.' || c == '/' || c == '_';
-}
-
 static uint8_t type_of_word(const char *at, size_t length)
 {
 	static const struct {
@@ -180,9 +174,7 @@ static uint8_t type_of_word(const char *at, size_t length)
 
 static bool read_word(struct scanner *scanner, struct kineto_value *value)
 {
-	const char *at = scanner->at;
-	while (is_word_byte(*at))
-		at++;
+	const char *at = kineto_past_word(scanner->at);
 	*value = (struct kineto_value){.at = scanner->at, .length = (uint32_t)(at - scanner->at)};
 	if (at >= scanner->end) { /* the rest of it may follow */
 		scanner->at = scanner->end;
@@ -270,29 +262,17 @@ static void remember(struct scanner *scanner, const char *at, const struct kinet
 	kineto_gap_add(&scanner->event->gaps, is_kept ? gap : NULL);
 }
 
-/* As next_key(), with what the key means in *meaning. */
-static enum member next_member(struct scanner *scanner, struct kineto_value *key, bool is_first, bool is_arg,
-                               uint8_t *meaning)
+static enum member next_unknown_member(struct scanner *scanner, struct kineto_value *key, uint8_t place,
+                                       uint8_t *meaning)
 {
 	const char *at = scanner->at;
-	if (scanner->end - at >= KINETO_GAP_BYTES - KINETO_PADDING) {
-		const struct kineto_gap *known = kineto_gap_here(&scanner->event->gaps, at, is_arg, is_first);
-		if (known) {
-			*key = (struct kineto_value){
-				.at = at + known->key_at, .length = known->key_length, .type = VALUE_STRING};
-			*meaning = known->meaning;
-			scanner->at = at + known->length;
-			return known->is_end ? MEMBER_END : MEMBER_KEY;
-		}
-	}
 	uint32_t repairs = *scanner->repairs;
 	*scanner->repairs = 0;
-	enum member member = next_key(scanner, key, is_first);
+	enum member member = next_key(scanner, key, place & GAP_IS_FIRST);
 	if (member == MEMBER_KEY)
-		*meaning = is_arg ? (uint8_t)kineto_key_of(key->at, key->length)
-		                  : (uint8_t)kineto_field_of(key->at, key->length);
-	struct kineto_gap gap = {
-		.is_end = member == MEMBER_END, .is_first = is_first, .is_arg = is_arg, .meaning = *meaning};
+		*meaning = place & GAP_IN_ARGS ? (uint8_t)kineto_key_of(key->at, key->length)
+		                               : (uint8_t)kineto_field_of(key->at, key->length);
+	struct kineto_gap gap = {.is_end = member == MEMBER_END, .place = place, .meaning = *meaning};
 	if (member != MEMBER_NONE && !*scanner->repairs)
 		remember(scanner, at, key, &gap);
 	else
@@ -301,46 +281,68 @@ static enum member next_member(struct scanner *scanner, struct kineto_value *key
 	return member;
 }
 
-static void take_arg(struct kineto_event *event, const struct kineto_value *key, const struct kineto_value *value,
-                     enum kineto_key known)
+/* As next_key(), with what the key means in *meaning. place: bits by enum kineto_gap_place. */
+static inline enum member next_member(struct scanner *scanner, struct kineto_value *key, uint8_t place,
+                                      uint8_t *meaning)
 {
-	if (known != ARG_OTHER)
-		event->known[known] = *value;
-	else if (event->arg_count < KINETO_ARGS_MAX)
-		event->args[event->arg_count++] = (struct kineto_arg){*key, *value};
-	else
+	const char *at = scanner->at;
+	if (scanner->end - at < KINETO_GAP_BYTES - KINETO_PADDING)
+		return next_unknown_member(scanner, key, place, meaning);
+	const struct kineto_gap *known = kineto_gap_here(&scanner->event->gaps, at, place);
+	if (!known)
+		return next_unknown_member(scanner, key, place, meaning);
+	*key = (struct kineto_value){.at = at + known->key_at, .length = known->key_length, .type = VALUE_STRING};
+	*meaning = known->meaning;
+	scanner->at = at + known->length;
+	return known->is_end ? MEMBER_END : MEMBER_KEY;
+}
+
+/* Where the value of an arg is read to: moving it afterwards would wait for its parts to be stored. */
+static struct kineto_value *place_of_arg(struct kineto_event *event, const struct kineto_value *key,
+                                         enum kineto_key known)
+{
+	if (known != ARG_OTHER) {
+		event->known_set |= UINT64_C(1) << known;
+		return &event->known[known];
+	}
+	if (event->arg_count == KINETO_ARGS_MAX) {
 		event->args_left_out++;
+		return &event->unused;
+	}
+	struct kineto_arg *arg = &event->args[event->arg_count++];
+	arg->key = *key;
+	return &arg->value;
 }
 
 static bool read_args(struct scanner *scanner)
 {
-	struct kineto_value key, value;
-	bool is_first = true;
+	struct kineto_event *event = scanner->event;
+	struct kineto_value key;
 	if (skip_blanks(scanner) != '{')
-		return read_value(scanner, &value, false); /* null, or nothing that we know */
+		return read_value(scanner, &event->unused, false); /* null, or nothing that we know */
 	const char *first = scanner->at++;
 	uint8_t meaning = 0;
-	for (;; is_first = false) {
-		enum member member = next_member(scanner, &key, is_first, true, &meaning);
+	for (uint8_t place = GAP_IN_ARGS | GAP_IS_FIRST;; place = GAP_IN_ARGS) {
+		enum member member = next_member(scanner, &key, place, &meaning);
 		if (member == MEMBER_END)
 			break;
-		if (member == MEMBER_NONE || !read_value(scanner, &value, false))
+		if (member == MEMBER_NONE ||
+		    !read_value(scanner, place_of_arg(event, &key, (enum kineto_key)meaning), false))
 			return false;
-		take_arg(scanner->event, &key, &value, (enum kineto_key)meaning);
 	}
-	scanner->event->fields[EVENT_ARGS] = (struct kineto_value){
+	event->fields[EVENT_ARGS] = (struct kineto_value){
 		.at = first, .length = (uint32_t)(scanner->at - first), .type = VALUE_OBJECT};
 	return true;
 }
 
 static bool read_fields(struct scanner *scanner)
 {
-	struct kineto_value key, value;
-	bool is_first = true;
+	struct kineto_event *event = scanner->event;
+	struct kineto_value key;
 	uint8_t meaning = 0;
 	scanner->at++;
-	for (;; is_first = false) {
-		enum member member = next_member(scanner, &key, is_first, false, &meaning);
+	for (uint8_t place = GAP_IS_FIRST;; place = 0) {
+		enum member member = next_member(scanner, &key, place, &meaning);
 		if (member != MEMBER_KEY)
 			return member == MEMBER_END;
 		enum kineto_field field = (enum kineto_field)meaning;
@@ -349,14 +351,12 @@ static bool read_fields(struct scanner *scanner)
 				return false;
 			continue;
 		}
-		if (is_first && field == EVENT_FIELD_COUNT && kineto_is_document_key(key.at, key.length)) {
-			scanner->event->is_document = true;
+		if (place && field == EVENT_FIELD_COUNT && kineto_is_document_key(key.at, key.length)) {
+			event->is_document = true;
 			return false;
 		}
-		if (!read_value(scanner, &value, true))
+		if (!read_value(scanner, field == EVENT_FIELD_COUNT ? &event->unused : &event->fields[field], true))
 			return false;
-		if (field != EVENT_FIELD_COUNT)
-			scanner->event->fields[field] = value;
 	}
 }
 
@@ -365,7 +365,9 @@ enum kineto_read kineto_event_read(struct kineto_event *event, const char *at, c
 	struct scanner scanner = {at, end, event, &event->repairs, .is_lenient = flags & KINETO_IS_LENIENT};
 	assert(*at == '{' && *end == '\0');
 	memset(event->fields, 0, sizeof event->fields);
-	memset(event->known, 0, sizeof event->known);
+	for (uint64_t left = event->known_set; left; left &= left - 1)
+		event->known[__builtin_ctzll(left)] = (struct kineto_value){0};
+	event->known_set = 0;
 	event->arg_count = event->args_left_out = event->repairs = 0;
 	event->is_document = false;
 	event->gaps.last = 0;

@@ -99,12 +99,14 @@ struct kineto_arg {
 	struct kineto_value key, value;
 };
 
-struct kineto_event {
+struct kineto_event { /* zeroed at first */
 	struct kineto_value fields[EVENT_FIELD_COUNT];
 	struct kineto_value known[ARG_KEY_COUNT]; /* by enum kineto_key */
-	struct kineto_arg args[KINETO_ARGS_MAX];  /* those with other keys */
+	uint64_t known_set;                       /* bits of those that may be there */
+	struct kineto_value unused;
+	struct kineto_arg args[KINETO_ARGS_MAX]; /* those with other keys */
 	uint32_t arg_count;
-	struct kineto_gaps gaps; /* of the events before; zeroed at first */
+	struct kineto_gaps gaps; /* of the events before */
 	uint32_t args_left_out;
 	uint32_t repairs; /* bits by enum kineto_repair */
 	const char *end;  /* behind it */

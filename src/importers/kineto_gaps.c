@@ -6,8 +6,7 @@
 
 static bool is_same(const struct kineto_gap *a, const struct kineto_gap *b)
 {
-	return a->length == b->length && a->is_arg == b->is_arg && a->is_first == b->is_first &&
-	       memcmp(a->text, b->text, a->length) == 0;
+	return a->length == b->length && a->place == b->place && memcmp(a->text, b->text, a->length) == 0;
 }
 
 static uint8_t find(const struct kineto_gaps *gaps, const struct kineto_gap *gap)

@@ -20,14 +20,18 @@
 #define KINETO_GAPS 255
 #define KINETO_GAP_NEXT 4
 
+enum kineto_gap_place {
+	GAP_IN_ARGS = 1,
+	GAP_IS_FIRST = 2, /* of the object */
+};
+
 struct kineto_gap {
 	char text[KINETO_GAP_BYTES]; /* from behind a value or bracket to a value, or behind the bracket that closes */
 	uint64_t mask;               /* a bit for each of its bytes */
 	uint8_t length;
 	uint8_t key_at, key_length;
-	bool is_end;   /* of the object */
-	bool is_first; /* of the object */
-	bool is_arg;
+	bool is_end;                   /* of the object */
+	uint8_t place;                 /* bits by enum kineto_gap_place */
 	uint8_t meaning;               /* enum kineto_field, or enum kineto_key of args */
 	uint8_t next[KINETO_GAP_NEXT]; /* what came behind it last, the latest first; 0: nothing more yet */
 };
@@ -41,27 +45,27 @@ struct kineto_gaps {
 static inline bool kineto_gap_is_at(const struct kineto_gap *gap, const char *at)
 {
 #ifdef __SSE2__
-	uint64_t equal = 0;
-	for (int i = 0; i < KINETO_GAP_BYTES; i += 16) {
+	for (unsigned i = 0; i < gap->length; i += 16) { /* most are not longer than the first 16 */
 		__m128i here = _mm_loadu_si128((const __m128i *)(const void *)(at + i)),
 			there = _mm_loadu_si128((const __m128i *)(const void *)(gap->text + i));
-		equal |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(here, there)) << i;
+		unsigned differ = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(here, there)) ^ 0xffff;
+		if (differ & (unsigned)(gap->mask >> i))
+			return false;
 	}
-	return (equal & gap->mask) == gap->mask;
+	return true;
 #else
 	return memcmp(gap->text, at, gap->length) == 0;
 #endif
 }
 
 /* The gap that is here; NULL: none that is known. KINETO_GAP_BYTES from `at` on must be readable. */
-static inline const struct kineto_gap *kineto_gap_here(struct kineto_gaps *gaps, const char *at, bool is_arg,
-                                                       bool is_first)
+static inline const struct kineto_gap *kineto_gap_here(struct kineto_gaps *gaps, const char *at, uint8_t place)
 {
 	struct kineto_gap *last = &gaps->list[gaps->last];
 	for (int i = 0; i < KINETO_GAP_NEXT && last->next[i]; i++) {
 		uint8_t number = last->next[i];
 		const struct kineto_gap *gap = &gaps->list[number];
-		if (gap->is_arg != is_arg || gap->is_first != is_first || !kineto_gap_is_at(gap, at))
+		if (gap->place != place || !kineto_gap_is_at(gap, at))
 			continue;
 		for (; i > 0; i--)
 			last->next[i] = last->next[i - 1];

@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 
-#include <errno.h>
+#include <endian.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,26 +46,59 @@ static const char *read_digits(const char *at, const char *end, struct decimal *
 	return at;
 }
 
+/* Eight bytes of text, the first lowest, as a number; false: not all are digits. */
+static bool read_eight(uint64_t text, uint64_t *number)
+{
+	uint64_t digits = text ^ 0x3030303030303030u;
+	if ((digits | (digits + 0x0606060606060606u)) & 0xf0f0f0f0f0f0f0f0u)
+		return false;
+	digits = digits * 10 + (digits >> 8); /* pairs, in every other byte */
+	*number = ((digits & 0xff000000ffu) * 0xf424000000064u + (digits >> 16 & 0xff000000ffu) * 0x271000000001u) >>
+	          32;
+	return true;
+}
+
+/* Appends n digits; false: others are among them. */
+static inline bool read_run(const char *at, size_t n, uint64_t *number)
+{
+	uint64_t text, eight;
+	for (; n >= 8; at += 8, n -= 8) {
+		memcpy(&text, at, 8);
+		if (!read_eight(le64toh(text), &eight))
+			return false;
+		*number = *number * 100000000 + eight;
+	}
+	if (n >= 4) { /* two halves that overlap, behind zeros */
+		static const uint32_t powers[] = {10000, 100000, 1000000, 10000000};
+		uint32_t first, last;
+		memcpy(&first, at, 4);
+		memcpy(&last, at + n - 4, 4);
+		text = le32toh(first) | (uint64_t)le32toh(last) << 8 * (n - 4);
+		if (!read_eight(text << 8 * (8 - n) | 0x3030303030303030u >> 8 * n, &eight))
+			return false;
+		*number = *number * powers[n - 4] + eight;
+		return true;
+	}
+	for (; n; at++, n--) {
+		if (!is_digit(*at))
+			return false;
+		*number = *number * 10 + (uint64_t)(*at - '0');
+	}
+	return true;
+}
+
 /* Nineteen digits at most, with a point between them at most: nearly all numbers. False: perhaps another one. */
 static bool read_plain(const char *at, const char *end, struct decimal *decimal)
 {
-	const char *first = at, *point = NULL;
-	uint64_t mantissa = 0;
-	if (end - at > DIGITS_MAX + 1 || !is_digit(end[-1]))
+	size_t length = (size_t)(end - at);
+	if (length > DIGITS_MAX + 1)
 		return false;
-	for (; at < end; at++) {
-		if (is_digit(*at)) {
-			mantissa = mantissa * 10 + (uint64_t)(*at - '0');
-			continue;
-		}
-		if (*at != '.' || point || at == first)
-			return false;
-		point = at;
-	}
-	if (end - first > DIGITS_MAX && !point)
+	const char *point = memchr(at, '.', length);
+	size_t whole = point ? (size_t)(point - at) : length, fraction = point ? length - whole - 1 : 0;
+	*decimal = (struct decimal){.exponent = -(int)fraction};
+	if (!whole || (point && !fraction) || whole + fraction > DIGITS_MAX)
 		return false;
-	*decimal = (struct decimal){mantissa, point ? (int)(point + 1 - end) : 0, false};
-	return true;
+	return read_run(at, whole, &decimal->mantissa) && (!point || read_run(point + 1, fraction, &decimal->mantissa));
 }
 
 static bool read_decimal(const struct kineto_value *value, struct decimal *decimal)

@@ -17,6 +17,7 @@
 #define REGION_BYTES ((size_t)16 << 20)
 #define LARGE_BYTES ((size_t)1 << 20) /* blocks of pages of their own */
 #define PAGE_BYTES ((size_t)4096)
+#define HUGE_BYTES ((size_t)2 << 20)
 
 struct region {
 	char *start;
@@ -76,6 +77,8 @@ static char *map_memory(size_t bytes)
 	char *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (start == MAP_FAILED)
 		memory_exhausted(bytes);
+	if (bytes >= HUGE_BYTES)
+		madvise(start, bytes, MADV_HUGEPAGE); /* a fault for 2 MiB in place of 512; it may be refused */
 	return start;
 }
 
