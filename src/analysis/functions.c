@@ -24,6 +24,7 @@ enum {
 	FUNCTION_THREAD,
 	FUNCTION_NAME,
 	FUNCTION_FILE,
+	FUNCTION_WHAT,
 	FUNCTION_COLUMNS,
 };
 
@@ -67,6 +68,11 @@ static const struct table_column columns[FUNCTION_COLUMNS] = {
                            .type = TABLE_TEXT,
                            .role = ROLE_KEY,
                            .definition = "the file that it is in, without the folder that packages lie in"},
+	[FUNCTION_WHAT] = {.name = "what",
+                           .type = TABLE_TEXT,
+                           .role = ROLE_KEY,
+                           .definition = "what the samples count: time, bytes, or what the file calls it",
+                           .is_hidden = true},
 };
 
 struct function {
@@ -175,6 +181,7 @@ static void add_rows(struct table *table, struct function_fold *fold, const stru
 		table_set_int(table, row, FUNCTION_SAMPLES, function->samples);
 		sampled_set_thread(table, row, FUNCTION_THREAD, fold->model, group->track);
 		set_name(table, row, fold, function->node);
+		table_set_text(table, row, FUNCTION_WHAT, model_text(fold->model, group->what));
 		*function = (struct function){.node = function->node};
 	}
 	fold->met_count = 0;
@@ -194,6 +201,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	sampled_hide(table, FUNCTION_TOTAL, &stacks);
 	table->columns[FUNCTION_SAMPLES].is_hidden = stacks.has_unit[SAMPLED_COUNT];
 	table->columns[FUNCTION_THREAD].is_hidden = !(options->by & BY_THREAD);
+	table->columns[FUNCTION_WHAT].is_hidden = sampled_kinds(&stacks) < 2;
 	if (sampled_is_one_group(&stacks))
 		table->columns[FUNCTION_SELF_RATIO].rules |= RULE_SUMS_TO_ONE;
 	if (stacks.count)

@@ -79,6 +79,15 @@ uint32_t sampled_group_end(const struct sampled_stacks *stacks, uint32_t first, 
 	return i;
 }
 
+uint32_t sampled_kinds(const struct sampled_stacks *stacks)
+{
+	uint32_t kinds = 0;
+
+	for (uint32_t i = 0; i < stacks->count; i++)
+		kinds += i == 0 || stacks->rows[i].what != stacks->rows[i - 1].what;
+	return kinds;
+}
+
 bool sampled_is_one_group(const struct sampled_stacks *stacks)
 {
 	int64_t total;

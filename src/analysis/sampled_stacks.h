@@ -28,6 +28,8 @@ void sampled_stacks_init(struct sampled_stacks *stacks, const struct model *mode
 void sampled_stacks_release(struct sampled_stacks *stacks);
 /* The first row behind those with the same `what` and track as the one at `first`, and the sum of their weights. */
 uint32_t sampled_group_end(const struct sampled_stacks *stacks, uint32_t first, int64_t *total);
+/* How many different things the samples count. */
+uint32_t sampled_kinds(const struct sampled_stacks *stacks);
 /* There is one such group, and its sum is exact: a hostile file may have more than 64 bits hold. */
 bool sampled_is_one_group(const struct sampled_stacks *stacks);
 

@@ -60,7 +60,7 @@ static const struct option options[] = {
 	OPTION_TEXT("style", 0, &style_name, "NAME", "canary: the tables of rlhf-canary's notebook"),
 	OPTION_FLAG("long", 0, &is_long, "everything that contributes to the difference"),
 	OPTION_TEXT("table", 't', &table_name, "NAME",
-                    "one table: verdict, metrics, limits, differences, contributions or runs"),
+                    "one table: verdict, metrics, limits, differences, contributions, functions or runs"),
 	OPTION_FLAG("explain", 0, &is_explained, "with --table: say how each column is defined"),
 	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.compare/1, with --table stepscope.table/1"),
 	OPTION_FLAG("csv", 0, &is_csv, "with --table: CSV"),
@@ -270,9 +270,13 @@ static void compare_sides(struct comparison *comparison, const struct sides *sid
 
 static const struct table *table_called(const struct comparison *comparison, const struct gate *gate, const char *name)
 {
-	const struct table *const tables[] = {&comparison->verdict,     &comparison->metrics,
-	                                      &comparison->differences, &comparison->contributions,
-	                                      &comparison->runs,        &gate->limits};
+	const struct table *const tables[] = {&comparison->verdict,
+	                                      &comparison->metrics,
+	                                      &comparison->differences,
+	                                      &comparison->contributions,
+	                                      &comparison->functions,
+	                                      &comparison->runs,
+	                                      &gate->limits};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (!strcmp(tables[i]->name, name))
@@ -288,7 +292,7 @@ static enum status add_table(struct buffer *text, const struct comparison *compa
 
 	if (!table) {
 		error_set(err, STATUS_USAGE, "unknown table '%s'", table_name);
-		error_hint(err, "there are verdict, metrics, limits, differences, contributions and runs");
+		error_hint(err, "there are verdict, metrics, limits, differences, contributions, functions and runs");
 		return STATUS_USAGE;
 	}
 	if (is_csv) {
@@ -324,12 +328,15 @@ static enum status print(const struct comparison *comparison, const struct compa
 	return status;
 }
 
-/* With limits the sentence says which; else the answer was printed and there is nothing to add on stderr. */
-static enum status judge(const struct gate *gate, struct error *err)
+/* With limits the sentence says which; else the answer was printed and there is nothing to add on stderr. It is no error. */
+static enum status judge(const struct gate *gate)
 {
-	struct error silent;
+	struct error sentence;
+	enum status status = gate_status(gate, &sentence);
 
-	return gate_status(gate, gate->limits.row_count ? err : &silent);
+	if (status && gate->limits.row_count)
+		fprintf(stderr, "stepscope: %s: %s\n", gate_result_name(gate->result), gate->sentence);
+	return status;
 }
 
 static enum status answer(const struct comparison *comparison, const struct gate *gate, const char *series,
@@ -340,7 +347,7 @@ static enum status answer(const struct comparison *comparison, const struct gate
 
 	if (!status)
 		status = compare_files_write(&files, &of, err);
-	return status ? status : judge(gate, err);
+	return status ? status : judge(gate);
 }
 
 /* ---- the command ---- */

@@ -67,10 +67,14 @@ static enum status add_entry(struct history *history, const struct history_entry
 	struct history_added added;
 	enum status status = history_add(history, entry, &added, err);
 
-	if (!status && !common.is_quiet)
-		fprintf(stderr, "stepscope: %s as run %lld of series '%s'\n", added.is_known ? "kept again" : "added",
-		        (long long)added.run, entry->series);
-	return status;
+	if (status || common.is_quiet)
+		return status;
+	fprintf(stderr, "stepscope: %s as run %lld of series '%s'\n", added.is_known ? "kept again" : "added",
+	        (long long)added.run, entry->series);
+	if (!entry->run->steps_count && !entry->run->summary.steps)
+		fprintf(stderr, "stepscope: note: '%s' has no step that a later run could be compared with: %s\n",
+		        entry->name, entry->run->no_steps ? entry->run->no_steps : "none was completed");
+	return STATUS_OK;
 }
 
 /* A metrics.json of rlhf-canary. */

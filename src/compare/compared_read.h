@@ -13,4 +13,7 @@ void compared_read_facts(struct compared_run *run, struct report *report);
 /* Where a step's time goes, as means over the steps of the report; the run's steps are read. */
 void compared_read_parts(struct compared_run *run, struct report *report);
 
+/* What samples of stacks count of each function. */
+void compared_read_functions(struct compared_run *run, struct report *report);
+
 #endif

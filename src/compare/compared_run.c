@@ -54,6 +54,33 @@ void compared_run_add_part(struct compared_run *run, const struct compared_part 
 	added->family = part->family ? arena_dup(&run->arena, part->family) : NULL;
 }
 
+/* "<built-in method mean of Tensor object at 0x7f01>" without the address, which is another one in each run. */
+static const char *without_address(struct arena *arena, const char *name)
+{
+	const char *at = strstr(name, "at 0x");
+
+	at = at ? at : strstr(name, "at_0x");
+	if (!at || at < name + 1)
+		return arena_dup(arena, name);
+	at--;
+	return arena_printf(arena, "%.*s%s", (int)(at - name), name, at + 6 + strspn(at + 6, "0123456789abcdefABCDEF"));
+}
+
+void compared_run_add_function(struct compared_run *run, const struct compared_function *function)
+{
+	struct compared_function *added;
+
+	if (run->functions_count == COMPARED_FUNCTIONS) {
+		run->functions_left_out++;
+		return;
+	}
+	added = ADD(run, functions);
+	*added = *function;
+	added->what = arena_dup(&run->arena, function->what);
+	added->name = without_address(&run->arena, function->name);
+	added->file = function->file ? arena_dup(&run->arena, function->file) : NULL;
+}
+
 const struct compared_value *compared_run_value(const struct compared_run *run, const char *name)
 {
 	for (size_t i = 0; i < run->values_count; i++)
@@ -291,6 +318,7 @@ void compared_run_init(struct compared_run *run, struct report *report)
 	read_steps(run, report);
 	cut_warm_up(run);
 	compared_read_facts(run, report);
+	compared_read_functions(run, report);
 	read_values(run, report, true);
 	read_contention(run, report);
 	read_device_memory(run, report);
@@ -314,6 +342,7 @@ void compared_run_release(struct compared_run *run)
 	free(run->facts);
 	free(run->values);
 	free(run->parts);
+	free(run->functions);
 	arena_release(&run->arena);
 	memset(run, 0, sizeof(*run));
 }

@@ -66,9 +66,18 @@ struct compared_part {      /* of a step */
 	double calls; /* mean of a step */
 };
 
+struct compared_function {       /* in sampled stacks */
+	const char *what;        /* the samples count: "time", "bytes", "samples", ... */
+	const char *name, *file; /* NULL: the frame has no file */
+	double self, total;
+	double self_ratio, total_ratio; /* of all samples that count this */
+};
+
 #define COMPARED_ARRAY(type, name)                                                                                     \
 	type *name;                                                                                                    \
 	size_t name##_count, name##_capacity
+
+#define COMPARED_FUNCTIONS 20000
 
 struct compared_summary { /* what is known of steps that the input does not hold */
 	int64_t steps;    /* 0: nothing */
@@ -91,6 +100,8 @@ struct compared_run {
 	COMPARED_ARRAY(struct compared_fact, facts);
 	COMPARED_ARRAY(struct compared_value, values);
 	COMPARED_ARRAY(struct compared_part, parts);
+	COMPARED_ARRAY(struct compared_function, functions); /* not kept in a history */
+	size_t functions_left_out;                           /* beyond COMPARED_FUNCTIONS, those that take least */
 };
 
 void compared_run_init(struct compared_run *run, struct report *report);
@@ -101,6 +112,7 @@ void compared_run_add_fact(struct compared_run *run, enum fact_kind kind, const 
 void compared_run_add_value(struct compared_run *run, const char *name, double value);
 void compared_run_add_missing(struct compared_run *run, const char *name, const char *reason);
 void compared_run_add_part(struct compared_run *run, const struct compared_part *part);
+void compared_run_add_function(struct compared_run *run, const struct compared_function *function);
 
 const struct compared_value *compared_run_value(const struct compared_run *run, const char *name); /* NULL: none */
 const char *compared_run_fact(const struct compared_run *run, const char *name);                   /* NULL: none */

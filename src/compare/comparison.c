@@ -51,6 +51,7 @@ void comparison_init(struct comparison *comparison, const struct compared_run *b
 	comparison_add_differences(&comparison->differences, &sides);
 	comparison_add_metrics(&comparison->metrics, &sides);
 	comparison_add_contributions(&comparison->contributions, &sides);
+	comparison_add_functions(&comparison->functions, &sides);
 	comparison_add_verdict(comparison, &sides);
 	sides_release(&sides);
 }
@@ -62,6 +63,7 @@ void comparison_release(struct comparison *comparison)
 	table_release(&comparison->differences);
 	table_release(&comparison->metrics);
 	table_release(&comparison->contributions);
+	table_release(&comparison->functions);
 }
 
 int comparison_metric(const struct comparison *comparison, const char *name)

@@ -7,6 +7,7 @@
  *     differences    what was not the same: hardware, software, the work per step; one row per fact
  *     metrics        one row per quantity: both sides, the change with its interval, the result, what would settle it
  *     contributions  where the difference of a step comes from; the rows of one level sum to the whole
+ *     functions      of sampled stacks, which have no steps: which functions have another share of the samples
  *
  *     struct comparison comparison;
  *     comparison_init(&comparison, base, base_count, new, new_count, &options);
@@ -128,8 +129,27 @@ enum contribution_column {
 	CONTRIBUTION_COLUMNS,
 };
 
+enum function_change_column {  /* shares are of all samples of a side that count the same */
+	FUNCTIONS_SELF_CHANGE, /* new minus base; the rows of one FUNCTIONS_WHAT sum to 0 */
+	FUNCTIONS_BASE_SELF_RATIO,
+	FUNCTIONS_NEW_SELF_RATIO,
+	FUNCTIONS_TOTAL_CHANGE, /* with what it calls */
+	FUNCTIONS_BASE_TOTAL_RATIO,
+	FUNCTIONS_NEW_TOTAL_RATIO,
+	FUNCTIONS_BASE_SELF, /* as the samples count, mean over the runs */
+	FUNCTIONS_NEW_SELF,
+	FUNCTIONS_BASE_TOTAL,
+	FUNCTIONS_NEW_TOTAL,
+	FUNCTIONS_IS_CERTAIN, /* its change of self is no noise (95 %, Holm over the rows); missing: the noise is not known */
+	FUNCTIONS_NAME,
+	FUNCTIONS_FILE, /* missing: it has none */
+	FUNCTIONS_WHAT, /* the samples count: "time", "bytes", "samples", ... */
+	FUNCTIONS_NOTE, /* "only in the base", ... */
+	FUNCTIONS_COLUMNS,
+};
+
 struct comparison {
-	struct table verdict, runs, differences, metrics, contributions;
+	struct table verdict, runs, differences, metrics, contributions, functions;
 };
 
 extern const struct comparison_options comparison_defaults;

@@ -38,7 +38,14 @@ void comparison_add_runs(struct table *table, struct compared_sides *sides);
 void comparison_add_differences(struct table *table, struct compared_sides *sides);
 void comparison_add_metrics(struct table *table, struct compared_sides *sides);
 void comparison_add_contributions(struct table *table, struct compared_sides *sides);
+void comparison_add_functions(struct table *table, struct compared_sides *sides);
 void comparison_add_verdict(struct comparison *comparison, struct compared_sides *sides);
+
+#define SURE 0.05
+#define LEAST_RUNS 4 /* on both sides together, to know the noise */
+
+/* Chance of two means that far apart when only noise from run to run makes them differ; of LEAST_RUNS or more. */
+double outside_of_noise(double *const values[SIDES], const size_t count[SIDES]);
 
 /* "+3.1 %" */
 const char *percent_text(struct arena *arena, double ratio);

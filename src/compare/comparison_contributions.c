@@ -14,10 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SURE 0.05
-#define LEAST_RUNS 4 /* on both sides together, to know the noise */
-#define NAMES 20000  /* of a level; the rest is one row */
-#define JOINED 4000  /* names among which renamed ones are looked for */
+#define NAMES 20000 /* of a level; the rest is one row */
+#define JOINED 4000 /* names among which renamed ones are looked for */
 
 static const char *const levels[] = {"phase", "operator", "module", "device", "kernel", "call"};
 #define LEVELS (sizeof(levels) / sizeof(levels[0]))
@@ -239,6 +237,15 @@ static void drop_joined(struct level *level)
 
 /* ---- noise ---- */
 
+static double mean_of(const double *values, size_t count)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += values[i];
+	return sum / (double)count;
+}
+
 static double scatter(const double *values, double mean, size_t count)
 {
 	double sum = 0;
@@ -248,21 +255,25 @@ static double scatter(const double *values, double mean, size_t count)
 	return sum;
 }
 
+double outside_of_noise(double *const values[SIDES], const size_t count[SIDES])
+{
+	double degrees = (double)(count[SIDE_BASE] + count[SIDE_NEW]) - 2, mean[SIDES], squares = 0, error, delta;
+
+	for (int side = 0; side < SIDES; side++) {
+		mean[side] = mean_of(values[side], count[side]);
+		squares += scatter(values[side], mean[side], count[side]);
+	}
+	delta = mean[SIDE_NEW] - mean[SIDE_BASE];
+	error = sqrt(squares / degrees * (1 / (double)count[SIDE_BASE] + 1 / (double)count[SIDE_NEW]));
+	return error > 0 ? student_t_outside(delta / error, degrees) : fabs(delta) > 0 ? 0 : 1;
+}
+
 static void test_rows(struct level *level)
 {
-	const size_t *count = level->sides->count;
-	double degrees = (double)(count[SIDE_BASE] + count[SIDE_NEW]) - 2;
 	double *outside = memory_resize(NULL, level->count + 1, sizeof(*outside));
 
-	for (size_t i = 0; i < level->count; i++) {
-		struct contribution *row = &level->rows[i];
-		double delta = row->mean_ns[SIDE_NEW] - row->mean_ns[SIDE_BASE], squares = 0, error;
-
-		for (int side = 0; side < SIDES; side++)
-			squares += scatter(row->ns[side], row->mean_ns[side], count[side]);
-		error = sqrt(squares / degrees * (1 / (double)count[SIDE_BASE] + 1 / (double)count[SIDE_NEW]));
-		outside[i] = error > 0 ? student_t_outside(delta / error, degrees) : fabs(delta) > 0 ? 0 : 1;
-	}
+	for (size_t i = 0; i < level->count; i++)
+		outside[i] = outside_of_noise(level->rows[i].ns, level->sides->count);
 	holm_adjust(outside, level->count);
 	for (size_t i = 0; i < level->count; i++)
 		level->rows[i].outside = outside[i];

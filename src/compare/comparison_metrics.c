@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SURE 0.05
 #define CONTENDED 0.25 /* of the time somebody waited for a CPU */
 #define REPEATS 3      /* runs: with more, their scatter tells the noise (compare/estimate.h) */
 
@@ -131,7 +130,7 @@ static const struct table_column columns[METRIC_COLUMNS] = {
 struct question {
 	const struct metric *metric;
 	struct run_level *levels[SIDES];
-	double sums[SIDES]; /* of values, for what has no logarithm */
+	double sums[SIDES]; /* of values: for what has no logarithm, and of a single run as it was read */
 	const char *reason; /* it cannot be asked; NULL: it can */
 	bool is_zero[SIDES];
 	bool has_estimate;
@@ -202,6 +201,7 @@ static void set_steps(struct question *question, const struct compared_sides *si
 
 	if (question->metric->amount == PER_STEP) {
 		level = sides->levels[side][i];
+		question->sums[side] += run->steps_count ? 0 : run->summary.median_ns;
 		if (!sides->has_level[side][i])
 			question->reason = run->no_steps ? run->no_steps : "no step was completed";
 	} else if (!step_level_compute(&level, run, question->metric->amount)) {
@@ -283,7 +283,7 @@ static double side_mean(const struct question *question, const struct compared_s
 {
 	double sum = 0;
 
-	if (!question->has_estimate)
+	if (!question->has_estimate || (sides->count[side] == 1 && question->sums[side] > 0))
 		return question->sums[side] / (double)sides->count[side];
 	for (size_t i = 0; i < sides->count[side]; i++)
 		sum += question->levels[side][i].level;

@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_SHARE 0.2 /* of the difference, to be named as its cause */
+#define LEAST_SHARE 0.2   /* of the difference, to be named as its cause */
+#define LEAST_CHANGE 0.01 /* of the share of a function, to be named */
 #define MORE_CALLS 1.1
 #define MANY_RUNS 200
 
@@ -162,6 +163,9 @@ static const char *sentence_of(const struct comparison *comparison, const struct
 	const char *change = percent_text(arena, fabs(ratio));
 
 	change += *change == '+';
+	if (!sides->has_first && comparison->functions.row_count)
+		return arena_printf(arena, "which side is faster cannot be told: %s",
+		                    table_text(metrics, 0, METRIC_REASON));
 	if (!sides->has_first)
 		return arena_printf(arena, "cannot be compared: %s", table_text(metrics, 0, METRIC_REASON));
 	if (!strcmp(result, RESULT_NOT_COMPARABLE))
@@ -243,6 +247,23 @@ static const char *describe_row(const struct table *contributions, int row, stru
 	                    delta < 0 ? '-' : '+', text, calls);
 }
 
+/* The function whose share of the samples changed most, among those of which that is certain, where it is known of any. */
+static const char *function_cause(const struct table *functions, struct arena *arena)
+{
+	for (int row = 0; row < functions->row_count; row++) {
+		const struct table_cell *certain = table_get(functions, row, FUNCTIONS_IS_CERTAIN);
+
+		if (fabs(table_get(functions, row, FUNCTIONS_SELF_CHANGE)->d) < LEAST_CHANGE)
+			return NULL;
+		if (!certain->has_value || certain->b)
+			return arena_printf(arena, "function: %.200s %.1f %% -> %.1f %% of the samples (self)",
+			                    table_text(functions, row, FUNCTIONS_NAME),
+			                    100 * table_get(functions, row, FUNCTIONS_BASE_SELF_RATIO)->d,
+			                    100 * table_get(functions, row, FUNCTIONS_NEW_SELF_RATIO)->d);
+	}
+	return NULL;
+}
+
 static const char *cause_of(const struct comparison *comparison, const struct compared_sides *sides,
                             struct arena *arena)
 {
@@ -251,6 +272,8 @@ static const char *cause_of(const struct comparison *comparison, const struct co
 	const char *result = table_text(&comparison->metrics, 0, METRIC_RESULT), *list = NULL;
 	bool is_slower = !strcmp(result, RESULT_REGRESSION);
 
+	if (!sides->has_first)
+		return function_cause(&comparison->functions, arena);
 	if (strcmp(result, RESULT_REGRESSION) != 0 && strcmp(result, RESULT_IMPROVEMENT) != 0)
 		return NULL;
 	if (sides->amount != PER_STEP) /* contributions are of steps, which have different amounts of work */

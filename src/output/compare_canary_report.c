@@ -14,14 +14,11 @@
 /* Our checks by rlhf-canary's names; its values in seconds and MiB. */
 static const struct canary_check {
 	const char *check, *name;
-	double unit;
+	double unit; /* of its values in ours */
 } canary_checks[] = {
-	{"not_finite", "nan_steps", 1},
-	{"step_time", "step_time_mean", 1e-9},
-	{"tokens_per_s", "tokens_per_sec", 1},
-	{"peak_memory_mib", "max_memory", 1 / MIB},
-	{"peak_memory", "max_memory_pct", 1 / MIB},
-	{"final_loss", "final_loss", 1},
+	{"not_finite", "nan_steps", 1},         {"step_time", "step_time_mean", 1e9},
+	{"tokens_per_s", "tokens_per_sec", 1},  {"peak_memory_mib", "max_memory", MIB},
+	{"peak_memory", "max_memory_pct", MIB}, {"final_loss", "final_loss", 1},
 };
 
 static const struct canary_check *find_check(const char *check)
@@ -43,13 +40,13 @@ static const char *status_of(const char *result)
 }
 
 static void add_number(struct json_writer *json, const char *key, const struct table *table, int row, int column,
-                       double factor)
+                       double unit)
 {
 	double value;
 
 	json_key(json, key);
 	if (row >= 0 && table_number(table, row, column, &value))
-		json_double(json, value * factor);
+		json_double(json, value / unit);
 	else
 		json_null(json);
 }
@@ -70,7 +67,7 @@ static void add_check(struct json_writer *json, const struct compare_output *of,
 	add_number(json, "current_value", metrics, metric, METRIC_NEW, check->unit);
 	add_number(json, "threshold", limits, row, CHECKED_MOST, 1);
 	add_number(json, "delta", metrics, metric, METRIC_DELTA, check->unit);
-	add_number(json, "delta_pct", metrics, metric, METRIC_RATIO, 100);
+	add_number(json, "delta_pct", metrics, metric, METRIC_RATIO, 0.01);
 	json_object_end(json);
 }
 

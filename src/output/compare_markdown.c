@@ -216,6 +216,40 @@ static void add_contributions(struct page *page)
 	buffer_add_text(page->out, "\n</details>\n");
 }
 
+static void add_function(struct page *page, int row)
+{
+	const struct table *functions = &page->of->comparison->functions;
+	struct buffer line;
+
+	buffer_init(&line, 1 << 20);
+	buffer_add_text(&line, "| ");
+	escape_markdown_code(&line, compare_text(functions, row, FUNCTIONS_NAME), NAME_CHARACTERS);
+	buffer_printf(&line, " | %.1f %% | %.1f %% | %+.1f |\n",
+	              100 * table_get(functions, row, FUNCTIONS_BASE_SELF_RATIO)->d,
+	              100 * table_get(functions, row, FUNCTIONS_NEW_SELF_RATIO)->d,
+	              100 * table_get(functions, row, FUNCTIONS_SELF_CHANGE)->d);
+	add_row(page, &line);
+	buffer_release(&line);
+}
+
+static void add_functions(struct page *page)
+{
+	const struct table *functions = &page->of->comparison->functions;
+
+	if (!functions->row_count)
+		return;
+	buffer_add_text(page->out,
+	                "\n<details><summary>Which functions have another share of the samples (self)</summary>"
+	                "\n\n| | base | new | points |\n|:--|--:|--:|--:|\n");
+	for (int row = 0; row < functions->row_count; row++) {
+		if (row < ROWS_OF_LEVEL)
+			add_function(page, row);
+		else
+			page->left_out++;
+	}
+	buffer_add_text(page->out, "\n</details>\n");
+}
+
 /* ---- the page ---- */
 
 /* An HTML comment cannot hold "--". */
@@ -269,5 +303,6 @@ void compare_markdown(struct buffer *out, const struct compare_output *of, size_
 	add_sentence(&page, "What would settle it: ", compare_text(verdict, 0, COMPARISON_NEEDED));
 	add_differences(&page);
 	add_contributions(&page);
+	add_functions(&page);
 	add_end(&page);
 }

@@ -13,8 +13,10 @@
 #include <string.h>
 
 #define LABEL_WIDTH 12
-#define ROWS 8           /* of a level */
-#define LEAST_SHARE 0.01 /* of the level's difference, to be shown */
+#define ROWS 8 /* of a level */
+#define FUNCTIONS 20
+#define LEAST_POINTS 0.001 /* of the share of a function, to be shown */
+#define LEAST_SHARE 0.01   /* of the level's difference, to be shown */
 #define MAXIMUM_TEXT (1 << 20)
 
 /* ---- the verdict ---- */
@@ -228,6 +230,43 @@ static void add_contributions(struct buffer *out, const struct table *contributi
 	}
 }
 
+/* ---- functions ---- */
+
+static bool has_changed(const struct table *functions, int row)
+{
+	return fabs(table_get(functions, row, FUNCTIONS_SELF_CHANGE)->d) >= LEAST_POINTS ||
+	       fabs(table_get(functions, row, FUNCTIONS_TOTAL_CHANGE)->d) >= LEAST_SHARE;
+}
+
+static void add_functions(struct buffer *out, const struct table *functions, bool is_long,
+                          const struct text_style *style)
+{
+	struct table view;
+	int hidden;
+
+	if (!functions->row_count)
+		return;
+	table_init(&view, "functions", "", "");
+	table_columns(&view, functions->columns, functions->column_count);
+	for (int row = 0; row < functions->row_count; row++)
+		if (is_long || (view.row_count < FUNCTIONS && has_changed(functions, row)))
+			copy_row(&view, functions, row);
+	view.note = functions->note;
+	buffer_add_text(out, "\n");
+	text_heading(out, functions->title, style);
+	buffer_add_text(out, "\n");
+	text_table(out, &view,
+	           &(struct text_view){.columns = "self_change_ratio,base_self_ratio,new_self_ratio,base_self,new_self,"
+	                                          "total_change_ratio,is_certain,function,file,note",
+	                               .has_heading = true,
+	                               .is_brief = true},
+	           style);
+	hidden = functions->row_count - view.row_count;
+	if (hidden)
+		buffer_printf(out, "  %d more: --long\n", hidden);
+	table_release(&view);
+}
+
 /* ---- all of it ---- */
 
 static void add_table(struct buffer *out, const struct table *table, const char *columns,
@@ -249,6 +288,7 @@ void comparison_text(struct buffer *out, const struct comparison *comparison, co
 	add_table(out, limits, "limit,result,message", style);
 	add_table(out, &comparison->differences, "kind,fact,base,new,meaning", style);
 	add_contributions(out, &comparison->contributions, is_long, style);
+	add_functions(out, &comparison->functions, is_long, style);
 	add_table(out, &comparison->runs, "side,run,created,steps,warm_up_steps,step_ns,error_ratio,trend_ratio",
 	          style);
 }

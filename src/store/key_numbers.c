@@ -5,6 +5,7 @@
  */
 #include "store/key_numbers.h"
 
+#include "base/crc32c.h"
 #include "query/query.h"
 
 #include <assert.h>
@@ -182,11 +183,23 @@ static int64_t number_of(struct report *report, const char *column)
 	return cell->has_value ? cell->i : 0;
 }
 
+/* A profile of stacks notes neither when nor where it was made: of it what it counts tells. */
+static const char *samples_of(struct report *report)
+{
+	const struct model *model = report->model;
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < model->samples_count; i++)
+		sum = crc32c(sum, &model->samples[i].weight, sizeof(model->samples[i].weight));
+	return model->samples_count ? arena_printf(&report->arena, "|%08" PRIx32, sum) : "";
+}
+
 const char *key_numbers_identity(struct report *report)
 {
-	return arena_printf(&report->arena, "%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64, text_of(report, "created"),
-	                    text_of(report, "host"), text_of(report, "program"), number_of(report, "duration_ns"),
-	                    number_of(report, "steps"), number_of(report, "events"));
+	return arena_printf(&report->arena, "%s|%s|%s|%" PRId64 "|%" PRId64 "|%" PRId64 "%s",
+	                    text_of(report, "created"), text_of(report, "host"), text_of(report, "program"),
+	                    number_of(report, "duration_ns"), number_of(report, "steps"), number_of(report, "events"),
+	                    samples_of(report));
 }
 
 /* The last part of a path without its endings: "/bin/train.py" gives "train". */

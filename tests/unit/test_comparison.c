@@ -572,6 +572,145 @@ static void only_words_of_names_are_clocks(void **state)
 	model_release(&model);
 }
 
+/* ---- functions of sampled stacks ---- */
+
+static void add_function(struct compared_run *run, const char *what, const char *name, const char *file, double self,
+                         double total)
+{
+	compared_run_add_function(run,
+	                          &(struct compared_function){what, name, file, self, total, self / 100, total / 100});
+}
+
+static void make_profiles(struct pair *pair)
+{
+	*pair = (struct pair){0};
+	for (int side = 0; side < 2; side++) {
+		struct compared_run *run = side ? &pair->new : &pair->base;
+
+		arena_init(&run->arena, 0);
+		run->name = run->path = "profile";
+		run->no_steps = "stacks are not of steps";
+	}
+}
+
+static const struct table_cell *function_cell(const struct pair *pair, const char *name, int column)
+{
+	const struct table *functions = &pair->comparison.functions;
+
+	for (int row = 0; row < functions->row_count; row++)
+		if (!strcmp(table_text(functions, row, FUNCTIONS_NAME), name))
+			return table_get(functions, row, column);
+	fail_msg("no function %s", name);
+	return NULL;
+}
+
+static void shares_of_functions_are_compared(void **state)
+{
+	struct pair pair;
+	double sum = 0;
+
+	(void)state;
+	make_profiles(&pair);
+	add_function(&pair.base, "samples", "slow", "/main/a.py", 60, 100);
+	add_function(&pair.base, "samples", "gone", "/main/a.py", 40, 40);
+	add_function(&pair.new, "samples", "slow", "/mine/a.py", 90, 100);
+	add_function(&pair.new, "samples", "came", NULL, 10, 10);
+	compare(&pair);
+	assert_int_equal(pair.comparison.functions.row_count, 3);
+	for (int row = 0; row < 3; row++)
+		sum += table_get(&pair.comparison.functions, row, FUNCTIONS_SELF_CHANGE)->d;
+	assert_double_equal(sum, 0, 1e-12);
+	assert_double_equal(function_cell(&pair, "slow", FUNCTIONS_SELF_CHANGE)->d, 0.3, 1e-12);
+	assert_double_equal(function_cell(&pair, "slow", FUNCTIONS_TOTAL_CHANGE)->d, 0, 1e-12);
+	assert_string_equal(function_cell(&pair, "slow", FUNCTIONS_NOTE)->text, "in another folder");
+	assert_string_equal(function_cell(&pair, "slow", FUNCTIONS_FILE)->text, "/mine/a.py");
+	assert_string_equal(function_cell(&pair, "gone", FUNCTIONS_NOTE)->text, "only in the base");
+	assert_string_equal(function_cell(&pair, "came", FUNCTIONS_NOTE)->text, "only on the new side");
+	assert_false(function_cell(&pair, "slow", FUNCTIONS_IS_CERTAIN)->has_value);
+	assert_string_equal(table_text(&pair.comparison.functions, 0, FUNCTIONS_NAME), "gone");
+	assert_string_equal(verdict_text(&pair, COMPARISON_RESULT), RESULT_NOT_MEASURED);
+	assert_string_equal(verdict_text(&pair, COMPARISON_CAUSE),
+	                    "function: gone 40.0 % -> 0.0 % of the samples (self)");
+	release(&pair);
+}
+
+/* Two of one name in one file name: which is which cannot be told. */
+static void functions_are_not_joined_by_guess(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	make_profiles(&pair);
+	add_function(&pair.base, "time", "forward", "/a/x/model.py", 50, 50);
+	add_function(&pair.base, "time", "forward", "/a/y/model.py", 50, 50);
+	add_function(&pair.new, "time", "forward", "/b/x/model.py", 100, 100);
+	compare(&pair);
+	assert_int_equal(pair.comparison.functions.row_count, 3);
+	release(&pair);
+}
+
+static void an_address_in_a_name_is_no_difference(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	make_profiles(&pair);
+	add_function(&pair.base, "time", "<built-in method mean of Tensor object at 0x7f01a>", NULL, 100, 100);
+	add_function(&pair.new, "time", "<built-in_method_x_at_0x7f02b>", NULL, 20, 20);
+	add_function(&pair.new, "time", "<built-in method mean of Tensor object at 0x7f02b>", NULL, 80, 80);
+	compare(&pair);
+	assert_int_equal(pair.comparison.functions.row_count, 2);
+	assert_double_equal(function_cell(&pair, "<built-in method mean of Tensor object>", FUNCTIONS_SELF_CHANGE)->d,
+	                    -0.2, 1e-12);
+	assert_double_equal(function_cell(&pair, "<built-in_method_x>", FUNCTIONS_NEW_SELF)->d, 20, 1e-12);
+	release(&pair);
+}
+
+static void what_counts_different_things_is_not_compared(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	make_profiles(&pair);
+	add_function(&pair.base, "time", "f", NULL, 100, 100);
+	add_function(&pair.base, "bytes", "f", NULL, 100, 100);
+	add_function(&pair.new, "samples", "f", NULL, 100, 100);
+	compare(&pair);
+	assert_int_equal(pair.comparison.functions.row_count, 0);
+	assert_non_null(strstr(pair.comparison.functions.empty, "do not count the same"));
+	assert_non_null(strstr(verdict_text(&pair, COMPARISON_SENTENCE), "cannot be compared"));
+	release(&pair);
+}
+
+static void repeats_tell_which_functions_changed_for_certain(void **state)
+{
+	static const double shares[2][3] = {{50, 52, 48}, {70, 71, 69}};
+	struct compared_run runs[2][3];
+	struct pair pair = {0};
+
+	(void)state;
+	for (int side = 0; side < 2; side++) {
+		for (int i = 0; i < 3; i++) {
+			struct compared_run *run = &runs[side][i];
+
+			memset(run, 0, sizeof(*run));
+			arena_init(&run->arena, 0);
+			run->name = run->path = "profile";
+			add_function(run, "time", "changed", NULL, shares[side][i], 100);
+			add_function(run, "time", "steady", NULL, 10 + i, 10 + i);
+			add_function(run, "time", "rest", NULL, 90 - i - shares[side][i], 50);
+		}
+	}
+	comparison_init(&pair.comparison, runs[0], 3, runs[1], 3, NULL);
+	assert_true(function_cell(&pair, "changed", FUNCTIONS_IS_CERTAIN)->b);
+	assert_false(function_cell(&pair, "steady", FUNCTIONS_IS_CERTAIN)->b);
+	assert_double_equal(function_cell(&pair, "changed", FUNCTIONS_NEW_SELF_RATIO)->d, 0.7, 1e-12);
+	comparison_release(&pair.comparison);
+	for (int side = 0; side < 2; side++)
+		for (int i = 0; i < 3; i++)
+			compared_run_release(&runs[side][i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -598,6 +737,11 @@ int main(void)
 		cmocka_unit_test(clocks_of_several_runs_are_compared_by_their_mean),
 		cmocka_unit_test(clocks_of_processors_are_none_of_devices),
 		cmocka_unit_test(only_words_of_names_are_clocks),
+		cmocka_unit_test(shares_of_functions_are_compared),
+		cmocka_unit_test(functions_are_not_joined_by_guess),
+		cmocka_unit_test(an_address_in_a_name_is_no_difference),
+		cmocka_unit_test(what_counts_different_things_is_not_compared),
+		cmocka_unit_test(repeats_tell_which_functions_changed_for_certain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

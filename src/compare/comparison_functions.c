@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison_functions.c: the table `functions` of a comparison, for profiles of stacks: what flame graphs of differences show,
+ * function by function. Profiles are of different length, so shares are compared; what was counted stands beside them.
+ */
+#include "compare/comparison_build.h"
+
+#include "compare/holm.h"
+
+#include "base/memory.h"
+#include "base/units.h"
+#include "model/merge_sort.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHARE(text)                                                                                                    \
+	.type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE, .denominator = "all samples of the side",        \
+	.definition = (text)
+
+static const struct table_column columns[FUNCTIONS_COLUMNS] = {
+	[FUNCTIONS_SELF_CHANGE] = {.name = "self_change_ratio",
+                                   .title = "points",
+                                   SHARE("new minus base, of the share in which it is the innermost function; all "
+                                         "rows sum to 0")},
+	[FUNCTIONS_BASE_SELF_RATIO] = {.name = "base_self_ratio",
+                                       .title = "base",
+                                       SHARE("share of the base's samples in which it is the innermost function, "
+                                             "mean over the runs")},
+	[FUNCTIONS_NEW_SELF_RATIO] = {.name = "new_self_ratio", .title = "new", SHARE("the same of the new side")},
+	[FUNCTIONS_TOTAL_CHANGE] = {.name = "total_change_ratio",
+                                    .title = "total points",
+                                    SHARE("new minus base, of the share in which it is anywhere in the stack")},
+	[FUNCTIONS_BASE_TOTAL_RATIO] = {.name = "base_total_ratio",
+                                        .title = "total base",
+                                        SHARE("share of the base's samples in which it is anywhere in the stack, "
+                                              "mean over the runs")},
+	[FUNCTIONS_NEW_TOTAL_RATIO] = {.name = "new_total_ratio",
+                                       .title = "total new",
+                                       SHARE("the same of the new side")},
+	[FUNCTIONS_BASE_SELF] = {.name = "base_self",
+                                 .title = "self base",
+                                 .type = TABLE_DOUBLE,
+                                 .definition = "what the base's samples count in which it is the innermost function "
+                                               "(ns, bytes, or how many they are: see what), mean over the runs"},
+	[FUNCTIONS_NEW_SELF] = {.name = "new_self",
+                                .title = "self new",
+                                .type = TABLE_DOUBLE,
+                                .definition = "the same of the new side"},
+	[FUNCTIONS_BASE_TOTAL] = {.name = "base_total",
+                                  .type = TABLE_DOUBLE,
+                                  .definition = "what the base's samples count in which it is anywhere in the stack",
+                                  .is_hidden = true},
+	[FUNCTIONS_NEW_TOTAL] = {.name = "new_total",
+                                 .type = TABLE_DOUBLE,
+                                 .definition = "the same of the new side",
+                                 .is_hidden = true},
+	[FUNCTIONS_IS_CERTAIN] = {.name = "is_certain",
+                                  .title = "certain",
+                                  .type = TABLE_BOOL,
+                                  .definition = "the change of self is no noise from run to run (Student's t at 95 %, "
+                                                "Holm over the rows)"},
+	[FUNCTIONS_NAME] = {.name = "function",
+                            .type = TABLE_TEXT,
+                            .role = ROLE_KEY,
+                            .definition = "name of the function"},
+	[FUNCTIONS_FILE] = {.name = "file",
+                            .type = TABLE_TEXT,
+                            .role = ROLE_KEY,
+                            .definition = "the file that it is in; of one that lies elsewhere on the other side, that "
+                                          "of the new side"},
+	[FUNCTIONS_WHAT] = {.name = "what",
+                            .type = TABLE_TEXT,
+                            .role = ROLE_KEY,
+                            .definition = "what the samples count: time (ns), bytes, samples, or what the file calls it",
+                            .is_hidden = true},
+	[FUNCTIONS_NOTE] = {.name = "note",
+                            .type = TABLE_TEXT,
+                            .definition = "only on one side, or in another folder there"},
+};
+
+/* ---- functions of all runs, each once ---- */
+
+struct seen {
+	const struct compared_function *function;
+	int side;
+	size_t run;
+};
+
+struct change {
+	const struct compared_function *function; /* of the new side where it is there */
+	double *shares[SIDES];                    /* of self, per run */
+	double self_ratio[SIDES], total_ratio[SIDES], self[SIDES], total[SIDES];
+	bool is_on[SIDES], is_moved, is_gone;
+	double outside;
+};
+
+struct changes {
+	const struct compared_sides *sides;
+	struct arena arena;
+	struct change *rows;
+	size_t count;
+};
+
+static int compare_files(const char *left, const char *right)
+{
+	return strcmp(left ? left : "", right ? right : "");
+}
+
+static int compare_functions(const struct compared_function *a, const struct compared_function *b)
+{
+	int order = strcmp(a->what, b->what);
+
+	order = order ? order : strcmp(a->name, b->name);
+	return order ? order : compare_files(a->file, b->file);
+}
+
+static int compare_seen(const void *left, const void *right)
+{
+	const struct seen *a = left, *b = right;
+
+	return compare_functions(a->function, b->function);
+}
+
+/* What only one side counts cannot be compared: time there, samples here. */
+static bool has_what(const struct compared_sides *sides, int side, const char *what)
+{
+	for (size_t i = 0; i < sides->count[side]; i++)
+		for (size_t f = 0; f < sides->runs[side][i].functions_count; f++)
+			if (!strcmp(sides->runs[side][i].functions[f].what, what))
+				return true;
+	return false;
+}
+
+static size_t list_seen(struct seen *list, const struct compared_sides *sides)
+{
+	size_t count = 0;
+
+	for (int side = 0; side < SIDES; side++) {
+		for (size_t i = 0; i < sides->count[side]; i++) {
+			const struct compared_run *run = &sides->runs[side][i];
+			const char *what = NULL;
+			bool is_common = false;
+
+			for (size_t f = 0; f < run->functions_count; f++) {
+				if (!what || strcmp(what, run->functions[f].what) != 0) {
+					what = run->functions[f].what;
+					is_common = has_what(sides, !side, what);
+				}
+				if (is_common)
+					list[count++] = (struct seen){&run->functions[f], side, i};
+			}
+		}
+	}
+	return count;
+}
+
+static size_t count_seen(const struct compared_sides *sides)
+{
+	size_t count = 0;
+
+	for (int side = 0; side < SIDES; side++)
+		for (size_t i = 0; i < sides->count[side]; i++)
+			count += sides->runs[side][i].functions_count;
+	return count;
+}
+
+static void add_seen(struct changes *changes, const struct seen *seen)
+{
+	const struct compared_function *function = seen->function;
+	double runs = (double)changes->sides->count[seen->side];
+	bool is_new = !changes->count || compare_functions(changes->rows[changes->count - 1].function, function) != 0;
+	struct change *row;
+
+	changes->count += is_new;
+	row = &changes->rows[changes->count - 1];
+	if (is_new) {
+		*row = (struct change){.function = function, .outside = NAN};
+		for (int side = 0; side < SIDES; side++)
+			row->shares[side] = arena_array(&changes->arena, changes->sides->count[side], sizeof(double));
+	}
+	row->shares[seen->side][seen->run] += function->self_ratio;
+	row->self_ratio[seen->side] += function->self_ratio / runs;
+	/* names that differ in an address alone may be in one stack */
+	row->total_ratio[seen->side] = fmin(1, row->total_ratio[seen->side] + function->total_ratio / runs);
+	row->self[seen->side] += function->self / runs;
+	row->total[seen->side] += function->total / runs;
+	row->is_on[seen->side] = true;
+}
+
+static void changes_init(struct changes *changes, const struct compared_sides *sides)
+{
+	size_t most = count_seen(sides), count;
+	struct seen *list = memory_resize(NULL, most + 1, sizeof(*list));
+
+	*changes = (struct changes){.sides = sides};
+	arena_init(&changes->arena, 0);
+	changes->rows = memory_resize(NULL, most + 1, sizeof(*changes->rows));
+	count = list_seen(list, sides);
+	merge_sort(list, count, sizeof(*list), compare_seen);
+	for (size_t i = 0; i < count; i++)
+		add_seen(changes, &list[i]);
+	free(list);
+}
+
+static void changes_release(struct changes *changes)
+{
+	free(changes->rows);
+	arena_release(&changes->arena);
+}
+
+/* ---- the same file in another folder ---- */
+
+static const char *last_part(const char *file)
+{
+	const char *slash = file ? strrchr(file, '/') : NULL;
+
+	return slash ? slash + 1 : file ? file : "";
+}
+
+static bool is_only_on(const struct change *row, int side)
+{
+	return row->is_on[side] && !row->is_on[!side];
+}
+
+/* The only one of these rows that only this side has, of a file of this name; NULL: there is none, or more. */
+static struct change *find_only(struct change *rows, size_t count, int side, const char *file)
+{
+	struct change *found = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!is_only_on(&rows[i], side) || strcmp(last_part(rows[i].function->file), last_part(file)) != 0)
+			continue;
+		if (found)
+			return NULL;
+		found = &rows[i];
+	}
+	return found;
+}
+
+static void join(struct change *base, struct change *new)
+{
+	new->shares[SIDE_BASE] = base->shares[SIDE_BASE];
+	new->self_ratio[SIDE_BASE] = base->self_ratio[SIDE_BASE];
+	new->total_ratio[SIDE_BASE] = base->total_ratio[SIDE_BASE];
+	new->self[SIDE_BASE] = base->self[SIDE_BASE];
+	new->total[SIDE_BASE] = base->total[SIDE_BASE];
+	new->is_on[SIDE_BASE] = new->is_moved = true;
+	base->is_on[SIDE_BASE] = false;
+	base->is_gone = true;
+}
+
+/* Of rows of one name: two checkouts of a program lie in different folders. */
+static void join_moved(struct change *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *file = rows[i].function->file;
+		struct change *new;
+
+		if (!is_only_on(&rows[i], SIDE_BASE) || find_only(rows, count, SIDE_BASE, file) != &rows[i])
+			continue;
+		new = find_only(rows, count, SIDE_NEW, file);
+		if (new)
+			join(&rows[i], new);
+	}
+}
+
+#define ALIKE 1000 /* of one name; of more it is not looked which are the same */
+
+static void find_moved(struct changes *changes)
+{
+	size_t kept = 0;
+
+	for (size_t first = 0, end; first < changes->count; first = end) {
+		const struct compared_function *function = changes->rows[first].function;
+
+		for (end = first + 1; end < changes->count &&
+		                      !strcmp(changes->rows[end].function->name, function->name) &&
+		                      !strcmp(changes->rows[end].function->what, function->what);)
+			end++;
+		if (end - first > 1 && end - first <= ALIKE)
+			join_moved(&changes->rows[first], end - first);
+	}
+	for (size_t i = 0; i < changes->count; i++)
+		if (!changes->rows[i].is_gone)
+			changes->rows[kept++] = changes->rows[i];
+	changes->count = kept;
+}
+
+/* ---- rows ---- */
+
+static void test_rows(struct changes *changes)
+{
+	double *outside = memory_resize(NULL, changes->count + 1, sizeof(*outside));
+
+	for (size_t i = 0; i < changes->count; i++)
+		outside[i] = outside_of_noise(changes->rows[i].shares, changes->sides->count);
+	holm_adjust(outside, changes->count);
+	for (size_t i = 0; i < changes->count; i++)
+		changes->rows[i].outside = outside[i];
+	free(outside);
+}
+
+static double self_change(const struct change *row)
+{
+	return row->self_ratio[SIDE_NEW] - row->self_ratio[SIDE_BASE];
+}
+
+static double total_change(const struct change *row)
+{
+	return row->total_ratio[SIDE_NEW] - row->total_ratio[SIDE_BASE];
+}
+
+/* The largest change first; equal ones by name. */
+static int compare_changes(const void *left, const void *right)
+{
+	const struct change *a = left, *b = right;
+	double ours = fabs(self_change(a)), theirs = fabs(self_change(b));
+
+	if (ours > theirs || ours < theirs)
+		return ours < theirs ? 1 : -1;
+	ours = fabs(total_change(a)), theirs = fabs(total_change(b));
+	if (ours > theirs || ours < theirs)
+		return ours < theirs ? 1 : -1;
+	return compare_functions(a->function, b->function);
+}
+
+static const char *note_of(const struct change *row)
+{
+	if (!row->is_on[SIDE_BASE])
+		return "only on the new side";
+	if (!row->is_on[SIDE_NEW])
+		return "only in the base";
+	return row->is_moved ? "in another folder" : NULL;
+}
+
+static void add_row(struct table *table, const struct change *change)
+{
+	int row = table_row(table);
+
+	table_set_double(table, row, FUNCTIONS_SELF_CHANGE, self_change(change));
+	table_set_double(table, row, FUNCTIONS_TOTAL_CHANGE, total_change(change));
+	for (int side = 0; side < SIDES; side++) {
+		table_set_double(table, row, FUNCTIONS_BASE_SELF_RATIO + side, change->self_ratio[side]);
+		table_set_double(table, row, FUNCTIONS_BASE_TOTAL_RATIO + side, change->total_ratio[side]);
+		table_set_double(table, row, FUNCTIONS_BASE_SELF + side, change->self[side]);
+		table_set_double(table, row, FUNCTIONS_BASE_TOTAL + side, change->total[side]);
+	}
+	if (isnan(change->outside))
+		table_set_missing(table, row, FUNCTIONS_IS_CERTAIN, "too few runs to know the noise");
+	else
+		table_set_bool(table, row, FUNCTIONS_IS_CERTAIN, change->outside < SURE);
+	table_set_text(table, row, FUNCTIONS_NAME, change->function->name);
+	table_set_text_or(table, row, FUNCTIONS_FILE, change->function->file, "the frame has no file");
+	table_set_text(table, row, FUNCTIONS_WHAT, change->function->what);
+	table_set_text_or(table, row, FUNCTIONS_NOTE, note_of(change), "on both sides");
+}
+
+/* ---- the table ---- */
+
+static enum table_unit unit_of(const char *what)
+{
+	if (!strcmp(what, "time"))
+		return UNIT_NS;
+	return strcmp(what, "bytes") ? UNIT_COUNT : UNIT_BYTES;
+}
+
+/* Of what the samples count; where they count several things, numbers are plain and `what` says of what. */
+static void set_units(struct table *table, const struct changes *changes)
+{
+	const char *first = changes->count ? changes->rows[0].function->what : "";
+	bool is_one = true;
+
+	for (size_t i = 1; i < changes->count; i++)
+		is_one &= !strcmp(changes->rows[i].function->what, first);
+	for (int column = FUNCTIONS_BASE_SELF; column <= FUNCTIONS_NEW_TOTAL; column++)
+		table->columns[column].unit = is_one ? unit_of(first) : UNIT_NONE;
+	table->columns[FUNCTIONS_WHAT].is_hidden = is_one;
+}
+
+static const char *note_of_rows(struct changes *changes, struct arena *arena)
+{
+	const struct compared_sides *sides = changes->sides;
+	const char *note =
+		"points: share of the side's samples in the new side minus that in the base; who takes as long as "
+		"before has a smaller share where others take longer";
+	size_t left_out = 0;
+
+	for (int side = 0; side < SIDES; side++)
+		for (size_t i = 0; i < sides->count[side]; i++)
+			left_out += sides->runs[side][i].functions_left_out;
+	return left_out ? arena_printf(arena, "%s; %zu functions that take least are left out", note, left_out) : note;
+}
+
+static const char *no_rows(const struct compared_sides *sides)
+{
+	bool has[SIDES] = {false};
+
+	for (int side = 0; side < SIDES; side++)
+		for (size_t i = 0; i < sides->count[side]; i++)
+			has[side] |= sides->runs[side][i].functions_count > 0;
+	return has[SIDE_BASE] && has[SIDE_NEW]
+	               ? "the samples of the sides do not count the same: time, bytes, or samples"
+	               : "there are no sampled stacks on both sides";
+}
+
+void comparison_add_functions(struct table *table, struct compared_sides *sides)
+{
+	struct changes changes;
+
+	table_init(table, "functions", "Which functions have another share of the samples",
+	           "functions of sampled stacks on both sides: share of the samples, self and total");
+	table_columns(table, columns, FUNCTIONS_COLUMNS);
+	changes_init(&changes, sides);
+	find_moved(&changes);
+	if (sides->count[SIDE_BASE] + sides->count[SIDE_NEW] >= LEAST_RUNS)
+		test_rows(&changes);
+	set_units(table, &changes);
+	qsort(changes.rows, changes.count, sizeof(*changes.rows), compare_changes);
+	for (size_t i = 0; i < changes.count; i++)
+		add_row(table, &changes.rows[i]);
+	if (table->row_count)
+		table->note = note_of_rows(&changes, &table->arena);
+	else
+		table->empty = no_rows(sides);
+	changes_release(&changes);
+}
