@@ -93,7 +93,8 @@ static struct window find_window(const struct model *model, const struct step_ti
 
 struct fold {
 	int64_t count, missing, outside;
-	double min, max, sum, last;
+	double min, max, last;
+	long double sum; /* of any two doubles */
 };
 
 static void fold_series(struct fold *fold, const struct value_series *series, const struct window *window)
@@ -153,7 +154,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 		return;
 	}
 	table_set_double(table, row, TELEMETRY_MIN, fold->min);
-	table_set_double(table, row, TELEMETRY_MEAN, fold->sum / (double)fold->count);
+	table_set_double(table, row, TELEMETRY_MEAN, (double)(fold->sum / fold->count));
 	table_set_double(table, row, TELEMETRY_MAX, fold->max);
 	table_set_double(table, row, TELEMETRY_LAST, fold->last);
 }

@@ -171,7 +171,7 @@ static void read_diagnostics(struct nsys *nsys)
 		if (!nsys_integer(&rows, 0, &severity) || (severity != 2 && severity != 3) || !text || told++ >= 20)
 			continue;
 		bool is_loss = strncmp(text, "Not all ", 8) == 0; /* "events were collected", also of a kind of them */
-		model_add_ledger(nsys->import.model, is_loss ? LEDGER_DROPPED : LEDGER_OTHER, MODEL_NONE,
+		model_add_ledger(nsys->import.model, is_loss ? LEDGER_DAMAGED : LEDGER_OTHER, MODEL_NONE,
 		                 severity == 2 ? "nsys warns" : "nsys", 1, text);
 	}
 }

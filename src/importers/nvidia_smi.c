@@ -21,6 +21,7 @@
 
 #define CELLS_MAX (32u << 20)
 #define HEAD_LINES 50
+#define HEAD_LINE_BYTES (64u << 10)
 #define DEVICES_MAX 64u /* that are told apart by their order */
 #define FILES_MAX 32    /* in a folder */
 #define BESIDE_BYTES (256 << 20)
@@ -42,6 +43,7 @@ struct row {
 struct telemetry {
 	struct model *model;
 	const char *path;
+	const char *owner; /* the file's name, where several are beside a trace; NULL: it is the only one */
 	struct smi_layout layout;
 	struct row *rows;
 	uint32_t row_count, row_capacity;
@@ -54,11 +56,20 @@ struct telemetry {
 	int64_t shift_ns, first_ns, last_ns; /* local time + shift = the model's */
 	bool has_times;
 	uint64_t values, ordered; /* rows that were told apart by their order */
-	uint64_t left_out;
+	uint64_t left_out, odd_times, changed_texts;
 	struct repair_count unreadable, cut;
 };
 
 /* ---- rows ---- */
+
+/* What is in two files is not one quantity. */
+static uint32_t add_subject(struct telemetry *telemetry, const char *text)
+{
+	char owned[256];
+	if (telemetry->owner)
+		snprintf(owned, sizeof owned, "%.80s: %s", telemetry->owner, text);
+	return intern_add(&telemetry->model->strings, telemetry->owner ? owned : text);
+}
 
 /* The GPU, and on it the process, that the row is of. */
 static uint32_t subject_of(struct telemetry *telemetry, const struct smi_cell *cells)
@@ -78,7 +89,7 @@ static uint32_t subject_of(struct telemetry *telemetry, const struct smi_cell *c
 			snprintf(process, sizeof process, "%spid %.*s", *device ? ", " : "", length, cells[i].text);
 	}
 	snprintf(text, sizeof text, "%s%s", device, *device || *process != ',' ? process : process + 2);
-	return *text ? intern_add(&telemetry->model->strings, text) : 0;
+	return *text ? add_subject(telemetry, text) : 0;
 }
 
 static struct row *add_row(struct telemetry *telemetry)
@@ -108,10 +119,10 @@ static bool has_unit(struct smi_column *column, const struct smi_cell *cell)
 
 static void take_row(struct telemetry *telemetry, const struct text_lines *lines)
 {
-	struct smi_cell cells[SMI_COLUMNS + 1];
+	struct smi_cell cells[SMI_COLUMNS];
 	struct smi_layout *layout = &telemetry->layout;
-	uint32_t count = smi_cells(layout, lines->line, lines->length, cells);
-	if (count != layout->count) {
+	uint32_t count = layout->count;
+	if (smi_cells(layout, lines->line, lines->length, cells) != count + layout->beyond) {
 		repair_note(lines->is_terminated ? &telemetry->unreadable : &telemetry->cut, lines->offset);
 		return;
 	}
@@ -122,6 +133,7 @@ static void take_row(struct telemetry *telemetry, const struct text_lines *lines
 	struct row *row = add_row(telemetry);
 	*row = (struct row){.device = subject_of(telemetry, cells)};
 	row->has_time = smi_time(layout, cells, &row->time_ns);
+	telemetry->odd_times += !row->has_time && smi_has_time(layout, cells);
 	for (uint32_t i = 0; i < count; i++) {
 		struct cell *cell = &telemetry->cells[(size_t)(telemetry->row_count - 1) * count + i];
 		*cell = (struct cell){.kind = (uint8_t)cells[i].kind, .number = cells[i].number};
@@ -167,7 +179,7 @@ static void name_devices(struct telemetry *telemetry)
 		if (telemetry->rows[i].device)
 			continue;
 		snprintf(text, sizeof text, count > 1 ? "GPU #%u" : "GPU", i % count + 1);
-		telemetry->rows[i].device = intern_add(&telemetry->model->strings, text);
+		telemetry->rows[i].device = add_subject(telemetry, text);
 		telemetry->ordered += count > 1;
 	}
 }
@@ -201,8 +213,11 @@ static void add_fact(struct telemetry *telemetry, uint32_t subject, const struct
 	struct model *model = telemetry->model;
 	char key[256];
 	snprintf(key, sizeof key, "%s.%s", model_text(model, subject), column->name);
-	if (!model_meta(model, telemetry->process, key))
+	const char *first = model_meta(model, telemetry->process, key);
+	if (!first)
 		model_add_meta(model, telemetry->process, key, model_text(model, text));
+	else
+		telemetry->changed_texts += strcmp(first, model_text(model, text)) != 0;
 }
 
 static bool is_numeric(const struct telemetry *telemetry, uint32_t column)
@@ -292,17 +307,22 @@ static bool is_same(const struct smi_layout *a, const struct smi_layout *b)
 	return is_same;
 }
 
-static void take_line(struct telemetry *telemetry, const struct text_lines *lines, enum take take)
+static bool take_header(struct telemetry *telemetry, const struct text_lines *lines, enum take take)
 {
 	struct smi_layout found = telemetry->layout;
-	if (lines->length == 0)
+	if (!smi_header(&found, lines->line, lines->length))
+		return false;
+	if (!is_same(&found, &telemetry->layout)) /* another query; -l writes the same names again */
+		end_of_rows(telemetry, take);
+	telemetry->layout = found;
+	return true;
+}
+
+static void take_line(struct telemetry *telemetry, const struct text_lines *lines, enum take take)
+{
+	if (lines->length == 0 ||
+	    (smi_may_be_header(lines->line, lines->length) && take_header(telemetry, lines, take)))
 		return;
-	if (smi_header(&found, lines->line, lines->length)) {
-		if (!is_same(&found, &telemetry->layout)) /* another query; -l writes the same names again */
-			end_of_rows(telemetry, take);
-		telemetry->layout = found;
-		return;
-	}
 	if (!telemetry->layout.count && !smi_guess(&telemetry->layout, lines->line, lines->length)) {
 		repair_note(lines->is_terminated ? &telemetry->unreadable : &telemetry->cut, lines->offset);
 		return;
@@ -359,6 +379,11 @@ static void report(struct telemetry *telemetry)
 	note(telemetry, telemetry->ordered,
 	     "rows do not say which GPU they are of: those of one tick are numbered in their order");
 	note(telemetry, telemetry->left_out, "rows beyond 32 million values are left out");
+	note(telemetry, telemetry->layout.beyond, "columns beyond 512 are not read");
+	note(telemetry, telemetry->odd_times,
+	     "times are none, or not of 1990 to 2200: their rows are as late as the one before");
+	note(telemetry, telemetry->changed_texts,
+	     "texts are others than the first one of their column, which is the fact that is kept");
 	note(telemetry, !telemetry->layout.has_header, "the file has no names: its columns are numbered");
 	note(telemetry, !telemetry->has_times, "the file has no times: only how often, not when");
 }
@@ -402,12 +427,16 @@ bool smi_is_file(const char *path)
 	struct text_lines lines;
 	struct smi_layout layout = {0};
 	struct error ignored;
-	bool is_found = false;
+	bool is_found = false, is_other = false;
 	if (text_lines_open(&lines, path, &ignored) != STATUS_OK)
 		return false;
-	for (int i = 0; i < HEAD_LINES && !is_found && text_lines_next(&lines); i++)
-		is_found = lines.length < 4096 && (smi_header(&layout, lines.line, lines.length) ||
-		                                   smi_guess(&layout, lines.line, lines.length));
+	for (int i = 0; i < HEAD_LINES && !is_found && !is_other && text_lines_next(&lines); i++) {
+		if (lines.length >= HEAD_LINE_BYTES)
+			continue;
+		is_found = smi_header(&layout, lines.line, lines.length) ||
+		           smi_guess(&layout, lines.line, lines.length);
+		is_other = smi_is_names(lines.line, lines.length);
+	}
 	text_lines_close(&lines);
 	return is_found;
 }
@@ -479,9 +508,10 @@ static void add_zone(struct telemetry *telemetry, int64_t zone_ns)
 	model_add_meta(telemetry->model, telemetry->process, "nvidia-smi.file", file_name_of(telemetry->path));
 }
 
-static void add_file(struct model *model, const char *path, const struct stretch *run, int64_t offset_ns)
+static void add_file(struct model *model, const char *path, bool is_only, const struct stretch *run, int64_t offset_ns)
 {
-	struct telemetry times = {.model = model, .path = path}, telemetry = times;
+	const char *owner = is_only ? NULL : file_name_of(path);
+	struct telemetry times = {.model = model, .path = path, .owner = owner}, telemetry = times;
 	struct error ignored;
 	int64_t zone_ns;
 	if (read_file(&times, TAKE_TIMES, &ignored) != STATUS_OK || !times.has_times)
@@ -519,25 +549,37 @@ static int is_csv(const struct dirent *entry)
 	return *entry->d_name != '.' && length > 4 && strcmp(entry->d_name + length - 4, ".csv") == 0;
 }
 
-void smi_add_beside(struct model *model, const char *folder)
+static uint32_t find_files(const char *folder, char *paths[FILES_MAX])
 {
 	struct dirent **entries = NULL;
-	struct stretch run = {0};
-	int64_t offset_ns = 0;
-	uint32_t before = model->series_count;
-	if (!run_stretch(model, &run, &offset_ns))
-		return;
+	uint32_t found = 0;
 	int count = scandir(folder, &entries, is_csv, by_name);
 	for (int i = 0; i < count; i++) {
 		char path[4096];
 		struct stat info;
 		bool is_named = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) < (int)sizeof path;
-		if (i < FILES_MAX && is_named && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-		    info.st_size <= BESIDE_BYTES && smi_is_file(path))
-			add_file(model, path, &run, offset_ns);
+		if (found < FILES_MAX && is_named && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+		    info.st_size <= BESIDE_BYTES && smi_is_file(path) && (paths[found] = strdup(path)))
+			found++;
 		free(entries[i]);
 	}
 	free(entries);
+	return found;
+}
+
+void smi_add_beside(struct model *model, const char *folder)
+{
+	char *paths[FILES_MAX];
+	struct stretch run = {0};
+	int64_t offset_ns = 0;
+	uint32_t before = model->series_count;
+	if (!run_stretch(model, &run, &offset_ns))
+		return;
+	uint32_t count = find_files(folder, paths);
+	for (uint32_t i = 0; i < count; i++) {
+		add_file(model, paths[i], count == 1, &run, offset_ns);
+		free(paths[i]);
+	}
 	if (model->series_count > before)
 		model_finish_series(model);
 }

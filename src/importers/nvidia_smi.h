@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SMI_COLUMNS 128
+#define SMI_COLUMNS 512
 
 enum smi_role {
 	SMI_VALUE,
@@ -23,7 +23,7 @@ enum smi_role {
 	SMI_INDEX,
 	SMI_ID, /* another text that only one GPU has */
 	SMI_PID,
-	SMI_IGNORED,
+	SMI_IGNORED, /* also a column that is there twice */
 };
 
 struct smi_column {
@@ -47,20 +47,27 @@ struct smi_cell {
 
 struct smi_layout {
 	struct smi_column columns[SMI_COLUMNS];
-	uint32_t count;
-	char separator;  /* ' ': blanks */
-	bool is_strict;  /* a blank follows each comma, so one without is part of a number */
-	bool has_header; /* false: columns are numbered */
+	uint32_t count, beyond; /* columns that there is no room for are not read */
+	char separator;         /* ' ': blanks */
+	bool is_strict;         /* a blank follows each comma, so one without is part of a number */
+	bool has_header;        /* false: columns are numbered */
 };
 
+/* Most lines of values are not, by their first byte. */
+bool smi_may_be_header(const char *line, size_t length);
 /* Is it a line of names? Then layout is what it says. dmon's second line, of units, adds them. */
 bool smi_header(struct smi_layout *layout, const char *line, size_t length);
+/* Do all cells begin with a letter? Where that is no header, the table is another one. */
+bool smi_is_names(const char *line, size_t length);
 /* For a file without names: what a line of values says of its columns. */
 bool smi_guess(struct smi_layout *layout, const char *line, size_t length);
-/* The cells of a line. Returns how many there are, at most SMI_COLUMNS + 1. */
+/* The cells of a line, at most SMI_COLUMNS. Returns how many there are. */
 uint32_t smi_cells(const struct smi_layout *layout, const char *line, size_t length, struct smi_cell *cells);
-/* Nanoseconds since 1970 as if the local time was UTC. */
+/* Nanoseconds since 1970 as if the local time was UTC. False: the row has none that can be read. */
 bool smi_time(const struct smi_layout *layout, const struct smi_cell *cells, int64_t *time_ns);
+
+/* Does it say a time at all? */
+bool smi_has_time(const struct smi_layout *layout, const struct smi_cell *cells);
 
 bool smi_is_file(const char *path);
 /* Adds what the files in a folder say of the time that the model is of. The model is finished; its other tables stay as they are. */

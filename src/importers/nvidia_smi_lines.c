@@ -140,32 +140,68 @@ static bool take_units(struct smi_layout *layout, const char *line, size_t lengt
 	return true;
 }
 
+/* Asked for twice, it says the same twice. */
+static void ignore_repeated(struct smi_layout *layout, struct smi_column *column)
+{
+	for (const struct smi_column *other = layout->columns; other < column; other++)
+		if (column->role == SMI_VALUE && strcmp(other->name, column->name) == 0)
+			column->role = SMI_IGNORED;
+}
+
+static bool take_names(struct smi_layout *layout, const char *at, const char *end)
+{
+	uint32_t known = 0, quantities = 0;
+	const char *text;
+	size_t bytes;
+	while (next_cell(layout, &at, end, &text, &bytes)) {
+		struct smi_column *column = &layout->columns[layout->count];
+		if (!bytes || !isalpha((unsigned char)*text))
+			return false;
+		if (layout->count == SMI_COLUMNS) {
+			layout->beyond++;
+			continue;
+		}
+		name_column(column, text, bytes);
+		known += is_known(column);
+		quantities += is_known(column) && (column->role == SMI_VALUE || column->role == SMI_ID);
+		ignore_repeated(layout, column);
+		layout->count++;
+	}
+	return quantities && 2 * known >= layout->count;
+}
+
+bool smi_may_be_header(const char *line, size_t length)
+{
+	trim(&line, &length);
+	return length && (*line == '#' || isalpha((unsigned char)*line));
+}
+
 bool smi_header(struct smi_layout *layout, const char *line, size_t length)
 {
-	struct smi_layout found = {.separator = ' ', .has_header = true};
-	const char *at = line, *end = line + length, *text;
-	size_t bytes;
-	uint32_t known = 0;
-	if (length == 0)
+	if (!smi_may_be_header(line, length))
 		return false;
-	if (*line == '#') {
-		if (take_units(layout, line, length))
-			return true;
-		at++;
-	} else {
+	if (*line == '#' && take_units(layout, line, length))
+		return true;
+	struct smi_layout found = {.separator = ' ', .has_header = true};
+	if (*line != '#') {
 		found.separator = memchr(line, ',', length) ? ',' : memchr(line, ';', length) ? ';' : '\t';
 		found.is_strict = found.separator == ',' && memmem(line, length, ", ", 2);
 	}
-	while (found.count < SMI_COLUMNS && next_cell(&found, &at, end, &text, &bytes)) {
-		if (!bytes || !isalpha((unsigned char)*text))
-			return false;
-		name_column(&found.columns[found.count], text, bytes);
-		known += is_known(&found.columns[found.count++]);
-	}
-	if (known == 0 || 2 * known < found.count)
+	if (!take_names(&found, line + (*line == '#'), line + length))
 		return false;
 	*layout = found;
 	return true;
+}
+
+bool smi_is_names(const char *line, size_t length)
+{
+	const struct smi_layout layout = {.separator = ','};
+	const char *at = line, *text;
+	size_t bytes, count = 0;
+	for (; next_cell(&layout, &at, line + length, &text, &bytes); count++)
+		if (!bytes || !isalpha((unsigned char)*text))
+			return false;
+	return count > 1;
 }
 
 /* ---- values ---- */
@@ -208,15 +244,28 @@ static bool read_number(struct smi_cell *cell)
 	return strlen(rest) < sizeof cell->unit && !strpbrk(rest, " .:/0123456789");
 }
 
+/* Of pmon: a name of a program may have blanks in it, and is the last column. */
+static bool is_rest(const struct smi_layout *layout, uint32_t column)
+{
+	return layout->separator == ' ' && column + 1 == layout->count &&
+	       strcmp(layout->columns[column].name, "command") == 0;
+}
+
 uint32_t smi_cells(const struct smi_layout *layout, const char *line, size_t length, struct smi_cell *cells)
 {
-	const char *at = line, *end = line + length;
+	const char *at = line, *end = line + length, *text;
+	size_t bytes;
 	uint32_t count = 0;
-	for (; count <= SMI_COLUMNS; count++) {
+	for (; next_cell(layout, &at, end, &text, &bytes); count++) {
 		struct smi_cell *cell = &cells[count];
-		*cell = (struct smi_cell){.text = "", .kind = SMI_TEXT};
-		if (!next_cell(layout, &at, end, &cell->text, &cell->length))
-			break;
+		if (count >= SMI_COLUMNS)
+			continue;
+		if (is_rest(layout, count)) {
+			bytes = (size_t)(end - text);
+			at = end;
+			trim(&text, &bytes);
+		}
+		*cell = (struct smi_cell){.text = text, .length = bytes, .kind = SMI_TEXT};
 		if (is_missing(cell->text, cell->length))
 			cell->kind = SMI_MISSING;
 		else if (read_number(cell))
@@ -296,10 +345,19 @@ bool smi_time(const struct smi_layout *layout, const struct smi_cell *cells, int
 	return has_date && has_clock;
 }
 
+bool smi_has_time(const struct smi_layout *layout, const struct smi_cell *cells)
+{
+	for (uint32_t i = 0; i < layout->count; i++)
+		if ((layout->columns[i].role == SMI_TIMESTAMP || layout->columns[i].role == SMI_CLOCK) &&
+		    cells[i].kind != SMI_MISSING)
+			return true;
+	return false;
+}
+
 bool smi_guess(struct smi_layout *layout, const char *line, size_t length)
 {
 	struct smi_layout found = {.separator = ','};
-	struct smi_cell cells[SMI_COLUMNS + 1];
+	struct smi_cell cells[SMI_COLUMNS];
 	unsigned signs = 0;
 	int64_t ignored;
 	if (!memchr(line, ',', length))

@@ -54,7 +54,9 @@ static const struct test_case tests[] = {
          "0, P2, 592.74 W, Active, 0x0000000000000004\r\n0, P0, [Unknown Error], Not Active, 0x0000000000000000\r\n",
          "GPU 0 pstate : 2@0 0@0\nGPU 0 power.draw W: 592.74@0 nan@0\n"
          "GPU 0 clocks_throttle_reasons.sw_power_cap : 1@0 0@0\n",
-         "1: the file has no times: only how often, not when\n", 0},
+         "1: texts are others than the first one of their column, which is the fact that is kept\n"
+         "1: the file has no times: only how often, not when\n",
+         0},
 	{"several GPUs by their index",
          "timestamp, index, power.draw [W]\n2026/11/21 07:03:09.412, 0, 1 W\n2026/11/21 07:03:09.413, 1, 2 W\n"
          "2026/11/21 07:03:10.412, 0, 3 W\n2026/11/21 07:03:10.414, 1, 4 W\n",
@@ -114,6 +116,18 @@ static const struct test_case tests[] = {
 	{"nothing measured", "index, fan.speed [%]\n0, [N/A]\n", NULL, NULL, 0},
 	{"names only", HEAD, NULL, NULL, 0},
 	{"another csv", "step, loss\n1, 2.5\n", NULL, NULL, 0},
+	{"another csv with a time and an index", "timestamp,index,price\n2026/11/21 07:03:09.412,5,7\n", NULL, NULL, 0},
+	{"the same column twice", "index, fan.speed [%], fan.speed [%]\n0, 5 %, 5 %\n", "GPU 0 fan.speed %: 5@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
+	{"times that are none",
+         "timestamp, index, fan.speed [%]\n2026/11/21 07:03:09.412, 0, 5 %\n2026/13/45 27:63:99, 0, 6 %\n"
+         "9999/01/01 00:00:00, 0, 7 %\n",
+         "GPU 0 fan.speed %: 5@0 6@0 7@0\n",
+         "2: times are none, or not of 1990 to 2200: their rows are as late as the one before\n", 0},
+	{"pmon, a program with blanks in its name",
+         "# gpu   pid  type    sm   command\n# Idx     #   C/G     %   name\n    0   77     C     5   my train\n",
+         "GPU 0, pid 77 sm %: 5@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
 };
 
 static void describe(const struct model *model, struct buffer *series, struct buffer *ledger)
@@ -186,6 +200,29 @@ static void test_wider_later(void **state)
 	buffer_release(&text);
 }
 
+/* Of more columns than there is room for the first ones. */
+static void test_wide(void **state)
+{
+	for (int columns = 510; columns < 516; columns++) {
+		struct buffer text;
+		struct model model;
+		struct error err = {0};
+		buffer_init(&text, 1 << 20);
+		buffer_printf(&text, "index");
+		for (int i = 1; i < columns; i++)
+			buffer_printf(&text, ", clocks.x%d", i);
+		buffer_printf(&text, "\n0");
+		for (int i = 1; i < columns; i++)
+			buffer_printf(&text, ", %d", i);
+		buffer_printf(&text, "\n");
+		assert_int_equal(load(text.data, text.length, &model, &err), STATUS_OK);
+		assert_int_equal(model.series_count, columns < 512 ? columns - 1 : 511);
+		assert_int_equal(model.ledger_count, 1 + (columns > 512));
+		model_release(&model);
+		buffer_release(&text);
+	}
+}
+
 static void test_cut_anywhere(void **state)
 {
 	for (size_t i = 0; i < 8; i++) {
@@ -204,6 +241,7 @@ int main(void)
 	const struct CMUnitTest all[] = {
 		cmocka_unit_test(test_dialects),
 		cmocka_unit_test(test_wider_later),
+		cmocka_unit_test(test_wide),
 		cmocka_unit_test(test_cut_anywhere),
 	};
 	return cmocka_run_group_tests(all, NULL, NULL);
