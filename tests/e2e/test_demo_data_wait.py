@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps and their data waits against the trainer's own stamps, the latter of the time it was blocked on its queue. What is recorded lies around
-the stamps, so it is never less. Of most steps it is not more either: a busy machine may stop the trainer between the two now and then."""
+the stamps, so it is never less. It is more where a busy machine stops the trainer between the two."""
 import json
 import os
 import statistics
@@ -36,5 +36,5 @@ def test_data_share_is_within_two_points_of_the_stamps(tmp_path, delay_ms):
 def test_steps_are_those_of_the_stamps(tmp_path):
     summary, steps = profile(tmp_path)
     ratios = [step["duration_ns"] / (stamp["end_ns"] - stamp["begin_ns"]) for step, stamp in steps]
-    assert min(ratios) > 1 - 1e-4 and statistics.median(ratios) < 1.01
+    assert 1 - 1e-4 < min(ratios) < 1.001  # where it waited for a processor between the two, which asking for its CPU time invites, it is more
     assert sum(phase["ratio"] for phase in summary["phases"]) == pytest.approx(1, abs=1e-6)

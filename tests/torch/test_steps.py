@@ -63,8 +63,8 @@ def test_evaluation_and_checkpoint_without_a_loader(tmp_path, python, name):
     saved = sum(step["checkpoint_ns"] for step in steps)
     assert sum(step["evaluation_ns"] for step in steps) == 0
     # its second one is behind the last step
-    assert 0.8 * truth["evaluation_ns"][0] <= between["between steps: evaluation"] <= truth["evaluation_ns"][0]
-    assert 0.9 * truth["checkpoint_ns"] <= saved <= truth["checkpoint_ns"]
+    assert 3 * 10e6 <= between["between steps: evaluation"] <= truth["evaluation_ns"][0]  # it sleeps 10 ms behind each of three calls
+    assert 20e6 <= saved <= truth["checkpoint_ns"]  # and 20 ms in what it saves
     assert [step["checkpoint_ns"] > 0 for step in steps] == [False] * 4 + [True, False]
 
 
@@ -94,13 +94,15 @@ def test_work_of_another_thread_is_the_backward(tmp_path, python):
 
 @every_python
 def test_step_times_are_those_of_the_script(tmp_path, python):
-    """The script stamps from the batch to the optimizer's end; ours begins at the wait for the batch."""
+    """The script stamps from the batch to the optimizer's end; ours begins at the wait for the batch. It sleeps in the data, the loop and the
+    backward; what a busy machine adds may be anywhere."""
     truth, steps = record(tmp_path, python, "slow_parts")
     for data_ns, step in zip(truth["data_ns"], steps):
         assert step["data_ns"] >= data_ns and step["backward_ns"] >= 20e6
-    own = sum(step["duration_ns"] - step["data_ns"] for step in steps[1:])
-    assert own == pytest.approx(sum(end - begin for begin, end in truth["steps"][1:]), rel=0.1)
-    assert sum(step["data_ns"] for step in steps) == pytest.approx(sum(truth["data_ns"]), rel=0.25)
+    for step, (begin, end), (_, before) in zip(steps[1:], truth["steps"][1:], truth["steps"]):
+        assert step["data_ns"] <= begin - before
+        assert step["forward_ns"] + step["backward_ns"] + step["optimizer_ns"] <= end - begin and step["other_ns"] >= 20e6
+    assert sum(step["duration_ns"] for step in steps[1:]) <= truth["steps"][-1][1] - truth["steps"][0][0] - 2 * 20e6
 
 
 @pytest.mark.parametrize("options", [[], ["--steps", "none"]], ids=["operators", "steps"])
@@ -125,10 +127,9 @@ def test_starting_workers_is_data(tmp_path, python):
     assert done.returncode == 0, done.stderr
     truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
     first = [step for step in steps if step["step"] in truth["first"]]
-    assert len(first) == 3 and all(step["data_ns"] >= saw for step, saw in zip(first, truth["starts_ns"]))
-    assert not any(step["other_ns"] > 0.5 * min(truth["starts_ns"]) for step in first)
+    assert len(first) == 3 and all(step["data_ns"] >= 50e6 for step in first)  # each iter() slept so long
     loop = table(tmp_path, "data_loader")[0]
-    assert 3 * 50e6 <= loop["workers_ns"] <= sum(truth["starts_ns"])  # each slept 50 ms
+    assert 3 * 50e6 <= loop["workers_ns"] <= sum(truth["starts_ns"])
     assert "starting workers anew for 3 loops" in loop["sentence"]
 
 
@@ -137,7 +138,7 @@ def test_starting_workers_is_data_where_no_operators_are(tmp_path, python):
     done = warm(tmp_path, python, HERE / "loops.py", "slow_iter", options=["--steps", "none"])
     assert done.returncode == 0, done.stderr
     truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
-    assert all(steps[number]["data_ns"] >= saw for number, saw in zip(truth["first"], truth["starts_ns"]))
+    assert all(steps[number]["data_ns"] >= 50e6 for number in truth["first"])
 
 
 @every_python
