@@ -74,6 +74,6 @@ const struct summary_entry summary_layout[] = {
 	{SUMMARY_ROWS, "telemetry", "telemetry", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "cost", "cost", NULL, NULL, NULL},
 	{SUMMARY_ROWS, "ledger", "ledger", NULL, NULL, NULL},
-	{SUMMARY_NULL, "findings", NULL, NULL, NULL, "this version has no diagnosis"},
+	{SUMMARY_NULL, "findings", NULL, NULL, NULL, "they take longer: stepscope diagnose --json has them"},
 	{SUMMARY_END, NULL, NULL, NULL, NULL, NULL},
 };
