@@ -80,34 +80,34 @@ static const char *run_of(const struct table *runs, const char *side)
 	return "";
 }
 
-static bool is_of_machine(const struct table *differences, int row, bool *is_hardware)
+static bool is_of(const struct table *differences, int row, const char *kind)
 {
-	const char *kind = compare_text(differences, row, DIFFERENCE_KIND);
+	return !strcmp(compare_text(differences, row, DIFFERENCE_KIND), kind);
+}
 
-	*is_hardware = !strcmp(kind, "hardware");
-	return *is_hardware || !strcmp(kind, "software");
+static void add_warning(struct json_writer *json, const struct table *differences, int row)
+{
+	struct buffer text;
+
+	buffer_init(&text, 1 << 16);
+	buffer_printf(&text, "%s: %s -> %s", compare_text(differences, row, DIFFERENCE_FACT),
+	              compare_text(differences, row, DIFFERENCE_BASE), compare_text(differences, row, DIFFERENCE_NEW));
+	json_string_n(json, text.data, text.length);
+	buffer_release(&text);
 }
 
 static void add_environment(struct json_writer *json, const struct table *differences)
 {
-	bool is_same = true, is_hardware;
-	struct buffer text;
+	bool is_same = true;
 
 	for (int row = 0; row < differences->row_count; row++)
-		is_same &= !is_of_machine(differences, row, &is_hardware) || !is_hardware;
+		is_same &= !is_of(differences, row, "hardware");
 	json_key(json, "env_compatible"), json_bool(json, is_same);
 	json_key(json, "env_warnings");
 	json_array_begin(json);
-	for (int row = 0; row < differences->row_count; row++) {
-		if (!is_of_machine(differences, row, &is_hardware))
-			continue;
-		buffer_init(&text, 1 << 16);
-		buffer_printf(&text, "%s: %s -> %s", compare_text(differences, row, DIFFERENCE_FACT),
-		              compare_text(differences, row, DIFFERENCE_BASE),
-		              compare_text(differences, row, DIFFERENCE_NEW));
-		json_string_n(json, text.data, text.length);
-		buffer_release(&text);
-	}
+	for (int row = 0; row < differences->row_count; row++)
+		if (is_of(differences, row, "hardware") || is_of(differences, row, "software"))
+			add_warning(json, differences, row);
 	json_array_end(json);
 }
 
