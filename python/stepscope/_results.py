@@ -118,7 +118,7 @@ class Window:
         torch.profiler 2.13."""
         if not self.is_finished:
             return nothing()
-        if self._events is None or not self.is_finished:
+        if self._events is None:
             self._events = EventList(self, ["--events"], events_of)
         return self._events
 
