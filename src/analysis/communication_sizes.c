@@ -77,19 +77,10 @@ static void read_arg(struct launch_config *config, const struct model *model, co
 static void take_args(struct communication_size *size, const struct model *model, uint32_t track, uint32_t row)
 {
 	struct launch_config config = {0};
-	uint32_t low = 0, high = model->args_count;
 
-	while (low < high) { /* the first of the row; they are in order of track and row */
-		uint32_t middle = low + (high - low) / 2;
-		const struct span_arg *arg = &model->args[middle];
-
-		if (arg->track < track || (arg->track == track && arg->row < row))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < model->args_count && model->args[low].track == track && model->args[low].row == row; low++)
-		read_arg(&config, model, &model->args[low]);
+	for (uint32_t i = model_first_arg(model, track, row);
+	     i < model->args_count && model->args[i].track == track && model->args[i].row == row; i++)
+		read_arg(&config, model, &model->args[i]);
 	if (config.has_texts >> LAUNCH_COLLECTIVE & 1)
 		take_config(size, &config);
 }

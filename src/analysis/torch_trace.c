@@ -20,21 +20,10 @@ bool torch_trace_is(const struct model *model)
 
 int64_t torch_trace_dur_ns(const struct model *model, const struct span_view *span)
 {
-	uint32_t low = 0, high = model->args_count;
-
 	if (!(span->flags & SPAN_IS_CLIPPED))
 		return span->dur_ns;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct span_arg *arg = &model->args[middle];
-
-		if (arg->track < span->track_index || (arg->track == span->track_index && arg->row < span->row))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < model->args_count; low++) {
-		const struct span_arg *arg = &model->args[low];
+	for (uint32_t i = model_first_arg(model, span->track_index, span->row); i < model->args_count; i++) {
+		const struct span_arg *arg = &model->args[i];
 
 		if (arg->track != span->track_index || arg->row != span->row)
 			break;

@@ -246,6 +246,20 @@ const char *model_meta(const struct model *model, uint32_t process, const char *
 	return NULL;
 }
 
+uint32_t model_first_arg(const struct model *model, uint32_t track, uint32_t row)
+{
+	uint32_t low = 0, high = model->args_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct span_arg *arg = &model->args[middle];
+		if (arg->track < track || (arg->track == track && arg->row < row))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 const char *span_kind_name(enum span_kind kind)
 {
 	static const char *const names[SPAN_KIND_COUNT] = {

@@ -381,6 +381,8 @@ void model_finish_series(struct model *model);
 const char *model_text(const struct model *model, uint32_t string);
 /* NULL when the key is absent. process MODEL_NONE: any. */
 const char *model_meta(const struct model *model, uint32_t process, const char *key);
+/* The first argument at or behind (track, row) in model->args. */
+uint32_t model_first_arg(const struct model *model, uint32_t track, uint32_t row);
 static inline struct span_chunk *track_chunk(const struct track *track, uint32_t row, uint32_t *index)
 {
 	/* chunks of a track have capacities 64, 128, ..., CHUNK_ROWS, CHUNK_ROWS, ...: see model_span_begin() */

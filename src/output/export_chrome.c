@@ -146,7 +146,7 @@ static void look_ahead(struct chrome_lane *lane)
 
 static void lane_begin(struct chrome_lane *lane, uint32_t first_row)
 {
-	lane->next_arg = arg_find(lane->chrome->model, lane->track, first_row);
+	lane->next_arg = model_first_arg(lane->chrome->model, lane->track, first_row);
 	lane->next_link = link_index_find(&lane->chrome->links, lane->track, first_row);
 	look_ahead(lane);
 	piece_set(&lane->place, "\", \"pid\": %lld, \"tid\": %lld, \"ts\": ", (long long)lane->ids.pid,
@@ -368,7 +368,7 @@ static void visit_overflow(struct chrome_lane *lane)
 			struct span_chunk *chunk = track_chunk(chrome->model->tracks[lane->track], previous.overflow[i],
 			                                       &index);
 
-			lane->next_arg = arg_find(chrome->model, lane->track, previous.overflow[i]);
+			lane->next_arg = model_first_arg(chrome->model, lane->track, previous.overflow[i]);
 			lane->next_link = link_index_find(&chrome->links, lane->track, previous.overflow[i]);
 			look_ahead(lane);
 			visit_row(lane, chunk, index);

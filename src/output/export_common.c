@@ -199,22 +199,6 @@ uint32_t link_index_find(const struct link_index *index, uint32_t track, uint32_
 	return low;
 }
 
-uint32_t arg_find(const struct model *model, uint32_t track, uint32_t row)
-{
-	uint32_t low = 0, high = model->args_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct span_arg *arg = &model->args[middle];
-
-		if (arg->track < track || (arg->track == track && arg->row < row))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* ---- memory -------------------------------------------------------------------------------------------------------- */
 
 int64_t memory_totals_add(struct memory_totals *totals, const struct model *model, const struct memory_event *event)

@@ -129,9 +129,6 @@ void link_index_release(struct link_index *index);
 /* First end at or behind (track, row). */
 uint32_t link_index_find(const struct link_index *index, uint32_t track, uint32_t row);
 
-/* First argument at or behind (track, row) in model.args. */
-uint32_t arg_find(const struct model *model, uint32_t track, uint32_t row);
-
 /* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
 struct memory_total {

@@ -226,7 +226,7 @@ static void lane_begin(struct perfetto_lane *lane, uint32_t first_row)
 	*at++ = PACKET_SEQUENCE_FLAGS << 3 | PROTO_VARINT;
 	*at++ = SEQUENCE_NEEDS_STATE;
 	lane->fixed_length = (size_t)(at - lane->fixed);
-	lane->next_arg = arg_find(lane->perfetto->model, lane->track, first_row);
+	lane->next_arg = model_first_arg(lane->perfetto->model, lane->track, first_row);
 	lane->next_link = link_index_find(&lane->perfetto->links, lane->track, first_row);
 	look_ahead(lane);
 	clear_state(lane, true);
@@ -416,7 +416,7 @@ static void skip_row(struct perfetto_lane *lane, uint32_t row)
 {
 	if (row != lane->arg_row && row != lane->link_row)
 		return;
-	lane->next_arg = arg_find(lane->perfetto->model, lane->track, row + 1);
+	lane->next_arg = model_first_arg(lane->perfetto->model, lane->track, row + 1);
 	lane->next_link = link_index_find(&lane->perfetto->links, lane->track, row + 1);
 	look_ahead(lane);
 }
@@ -482,7 +482,7 @@ static void visit_overflow(struct perfetto_lane *lane)
 			struct span_chunk *chunk = track_chunk(perfetto->model->tracks[lane->track],
 			                                       previous.overflow[i], &index);
 
-			lane->next_arg = arg_find(perfetto->model, lane->track, previous.overflow[i]);
+			lane->next_arg = model_first_arg(perfetto->model, lane->track, previous.overflow[i]);
 			lane->next_link = link_index_find(&perfetto->links, lane->track, previous.overflow[i]);
 			look_ahead(lane);
 			visit_row(lane, chunk, index);
