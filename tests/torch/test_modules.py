@@ -115,7 +115,7 @@ for _ in range(6):
 
 @every_python
 def test_a_backward_in_a_call_is_counted_once(tmp_path, python):
-    done = run(tmp_path, python, "-c", FORCES)
+    done = warm(tmp_path, python, "-c", FORCES)
     assert done.returncode == 0, done.stderr
     rows = table(tmp_path, "modules")
     (model,) = [row for row in rows if row["module"] == "Forces"]
