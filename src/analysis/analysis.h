@@ -18,6 +18,7 @@ enum analysis_by {
 struct step_times;
 struct launches;
 struct collective_calls;
+struct kept_work;
 
 struct analysis_options {
 	unsigned by;    /* enum analysis_by, or-ed */
@@ -29,6 +30,7 @@ struct analysis_options {
 		*step_times; /* (optional) computed once with the same steps, for all analyses of a report */
 	const struct launches *launches;                 /* (optional) of the same model */
 	const struct collective_calls *collective_calls; /* (optional) of the same model */
+	struct kept_work *kept_work; /* (optional) of the same model: what devices did, for all analyses of a report */
 };
 
 struct analysis {

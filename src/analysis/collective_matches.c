@@ -20,6 +20,7 @@
 
 struct search {
 	const struct model *model;
+	const struct analysis_options *options;
 	const struct launches *launches;
 	struct collective_matches *matches;
 	uint32_t capacity;
@@ -88,7 +89,7 @@ static void add_kernels(struct search *search)
 	size_t count = devices_find(&devices, search->model);
 
 	for (size_t i = 0; i < count; i++) {
-		device_work_collect(&work, search->model, devices[i].process, devices[i].device);
+		device_work_get(&work, search->model, search->options, devices[i].process, devices[i].device);
 		for (size_t n = 0; n < work.count; n++)
 			if (work.items[n].class == WORK_COMMUNICATION)
 				add_kernel(search, &work.items[n], devices[i].process);
@@ -287,6 +288,7 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 	memset(matches->clocks, 0, ((size_t)model->processes_count + 1) * sizeof(*matches->clocks));
 	search.has_kernels = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(bool));
 	memset(search.has_kernels, 0, (size_t)model->processes_count + 1);
+	search.options = options;
 	search.launches = launches_get(&own_launches, model, options);
 	add_kernels(&search);
 	add_executions(&search, collective_calls_get(&own_calls, model, options));

@@ -185,7 +185,7 @@ static void fold_run(struct fold *fold)
 	size_t count = devices_find(&devices, fold->model);
 
 	for (size_t i = 0; i < count; i++) {
-		device_work_collect(&fold->work, fold->model, devices[i].process, devices[i].device);
+		device_work_get(&fold->work, fold->model, fold->options, devices[i].process, devices[i].device);
 		device_times_fill(&fold->device, &fold->work);
 		for (size_t n = 0; n < fold->work.count; n++) {
 			const struct work *item = &fold->work.items[n];

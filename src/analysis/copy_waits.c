@@ -224,7 +224,7 @@ static void fold_device(struct fold *fold, const struct device *device)
 {
 	const struct intervals *busy = &fold->device.busy;
 
-	device_work_collect(&fold->work, fold->model, device->process, device->device);
+	device_work_get(&fold->work, fold->model, fold->options, device->process, device->device);
 	device_times_fill(&fold->device, &fold->work);
 	if (busy->count)
 		clamped_add(&fold->all_ns, busy->items[busy->count - 1].end_ns - busy->items[0].start_ns);

@@ -51,6 +51,7 @@ struct group { /* by part and name */
 
 struct fold {
 	const struct model *model;
+	const struct analysis_options *options;
 	const struct launches *launches;
 	const struct step_times *times;
 	struct critical_walk walk;
@@ -177,7 +178,7 @@ static void fold_run(struct fold *fold)
 	for (size_t i = 0; i < count; i++) {
 		if (i && devices[i].process == devices[i - 1].process)
 			continue;
-		critical_walk_begin(&fold->walk, fold->model, fold->launches, devices[i].process);
+		critical_walk_begin(&fold->walk, fold->model, fold->options, fold->launches, devices[i].process);
 		if (fold->times->count)
 			walk_steps(fold, devices[i].process);
 		else
@@ -270,7 +271,7 @@ static enum status run_path(const struct model *model, const struct analysis_opt
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
 	int64_t total_ns = 0;
 
 	fold.launches = launches_get(&own_launches, model, options);
@@ -368,7 +369,7 @@ static enum status run_steps(const struct model *model, const struct analysis_op
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
 
 	fold.launches = launches_get(&own_launches, model, options);
 	fold_run(&fold);

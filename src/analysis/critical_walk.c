@@ -133,13 +133,13 @@ static uint8_t classify(const char *name)
 	return is_data_wait(name) ? PATH_DATA : is_synchronizing_call(name) ? PATH_SYNC : PATH_HOST;
 }
 
-bool critical_walk_begin(struct critical_walk *walk, const struct model *model, const struct launches *launches,
-                         uint32_t process)
+bool critical_walk_begin(struct critical_walk *walk, const struct model *model, const struct analysis_options *options,
+                         const struct launches *launches, uint32_t process)
 {
 	walk->model = model;
 	walk->launches = launches;
 	walk->names.classify = classify;
-	device_work_collect(&walk->work, model, process, DEVICE_ANY);
+	device_work_get(&walk->work, model, options, process, DEVICE_ANY);
 	find_before(walk);
 	free(walk->waits_for);
 	walk->waits_for = stream_waits_find(model, launches, &walk->work, process);

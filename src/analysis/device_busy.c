@@ -21,6 +21,7 @@ struct busy { /* of one device in one stretch of time */
 
 struct fold {
 	const struct model *model;
+	const struct analysis_options *options;
 	const struct launches *launches;
 	const struct step_times *times;
 	struct device_work work;
@@ -37,6 +38,7 @@ static void fold_begin(struct fold *fold, const struct model *model, const struc
 {
 	*fold = (struct fold){.model = model};
 	fold->times = step_times_get(&fold->own_times, model, options);
+	fold->options = options;
 	fold->launches = launches_get(&fold->own_launches, model, options);
 }
 
@@ -59,7 +61,7 @@ static void fold_steps(struct fold *fold, uint32_t process)
 
 static void fold_device(struct fold *fold, const struct device *device)
 {
-	device_work_collect(&fold->work, fold->model, device->process, device->device);
+	device_work_get(&fold->work, fold->model, fold->options, device->process, device->device);
 	device_times_fill(&fold->device, &fold->work);
 	device_gaps_fill(&fold->gaps, fold->model, fold->launches, &fold->work, &fold->device.busy);
 	intervals_subtract(&fold->exposed, &fold->device.communication, &fold->device.compute);

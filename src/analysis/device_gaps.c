@@ -299,7 +299,8 @@ static void add_rows(struct table *table, struct fold *fold)
 	int64_t shown_ns = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		device_parts_find(&fold->parts, fold->model, fold->launches, devices[i].process, devices[i].device);
+		device_parts_find(&fold->parts, fold->model, fold->options, fold->launches, devices[i].process,
+		                  devices[i].device);
 		find_gaps(fold, &devices[i]);
 		for (size_t n = 0; n < fold->count && n < GAPS_SHOWN; n++)
 			add_row(table, fold, &devices[i], &fold->gaps[n]);

@@ -143,11 +143,11 @@ static void copy_list(struct intervals *to, const struct intervals *from)
 	intervals_join(to, from, &none);
 }
 
-void device_parts_find(struct device_parts *parts, const struct model *model, const struct launches *launches,
-                       uint32_t process, int32_t device)
+void device_parts_find(struct device_parts *parts, const struct model *model, const struct analysis_options *options,
+                       const struct launches *launches, uint32_t process, int32_t device)
 {
 	parts->names.classify = classify_name;
-	device_work_collect(&parts->work, model, process, device);
+	device_work_get(&parts->work, model, options, process, device);
 	device_times_fill(&parts->device, &parts->work);
 	copy_list(&parts->lists[PART_COMPUTE], &parts->device.compute);
 	copy_list(&parts->lists[PART_COMMUNICATION], &parts->device.communication);

@@ -11,8 +11,18 @@
 #include "model/merge_sort.h"
 #include "model/storage.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct kept_device {
+	uint32_t process;
+	int32_t device;
+	struct device_work work; /* its own */
+	struct device_times times;
+	bool has_times;
+	struct kept_device *next;
+};
 
 /* ---- devices ---- */
 
@@ -134,6 +144,7 @@ static int compare_work(const void *left, const void *right)
 
 void device_work_collect(struct device_work *work, const struct model *model, uint32_t process, int32_t device)
 {
+	assert(!work->kept);
 	work->count = 0;
 	work->storage = model->storage;
 	for (uint32_t i = 0; i < model->tracks_count; i++) {
@@ -148,14 +159,15 @@ void device_work_collect(struct device_work *work, const struct model *model, ui
 
 void device_work_release(struct device_work *work)
 {
-	storage_release(work->storage, work->items);
+	if (!work->kept)
+		storage_release(work->storage, work->items);
 	name_classes_release(&work->kernels);
 	memset(work, 0, sizeof(*work));
 }
 
 /* ---- times ---- */
 
-void device_times_fill(struct device_times *times, const struct device_work *work)
+static void find_times(struct device_times *times, const struct device_work *work)
 {
 	times->compute.count = times->communication.count = times->copies.count = 0;
 	intervals_live_in(&times->compute, work->storage);
@@ -173,6 +185,22 @@ void device_times_fill(struct device_times *times, const struct device_work *wor
 	intervals_join(&times->busy, &times->kernels, &times->copies);
 }
 
+void device_times_fill(struct device_times *times, const struct device_work *work)
+{
+	if (!work->kept) {
+		find_times(times, work);
+		return;
+	}
+	if (!work->kept->has_times)
+		find_times(&work->kept->times, &work->kept->work);
+	work->kept->has_times = true;
+	intervals_lend(&times->compute, &work->kept->times.compute);
+	intervals_lend(&times->communication, &work->kept->times.communication);
+	intervals_lend(&times->kernels, &work->kept->times.kernels);
+	intervals_lend(&times->copies, &work->kept->times.copies);
+	intervals_lend(&times->busy, &work->kept->times.busy);
+}
+
 void device_times_release(struct device_times *times)
 {
 	intervals_release(&times->compute);
@@ -180,6 +208,73 @@ void device_times_release(struct device_times *times)
 	intervals_release(&times->kernels);
 	intervals_release(&times->copies);
 	intervals_release(&times->busy);
+}
+
+/* ---- work that is kept ---- */
+
+/* The number of the only device of the process; DEVICE_ANY: it has several. */
+static int32_t only_device(const struct model *model, uint32_t process)
+{
+	int32_t only = DEVICE_ANY;
+
+	for (uint32_t i = 0; i < model->tracks_count; i++) {
+		const struct track *track = model->tracks[i];
+
+		if (track->process != process || !has_work(model, track))
+			continue;
+		if (only != DEVICE_ANY && only != track->device)
+			return DEVICE_ANY;
+		only = track->device;
+	}
+	return only;
+}
+
+static struct kept_device *keep_device(struct kept_work *kept, const struct model *model, uint32_t process,
+                                       int32_t device)
+{
+	struct kept_device *found = kept->devices;
+
+	while (found && (found->process != process || found->device != device))
+		found = found->next;
+	if (found)
+		return found;
+	found = memory_resize(NULL, 1, sizeof(*found));
+	*found = (struct kept_device){.process = process, .device = device, .next = kept->devices};
+	device_work_collect(&found->work, model, process, device);
+	kept->devices = found;
+	return found;
+}
+
+void device_work_get(struct device_work *work, const struct model *model, const struct analysis_options *options,
+                     uint32_t process, int32_t device)
+{
+	struct kept_device *kept;
+
+	if (!options->kept_work) {
+		device_work_collect(work, model, process, device);
+		return;
+	}
+	kept = keep_device(options->kept_work, model, process,
+	                   device == DEVICE_ANY ? only_device(model, process) : device);
+	if (!work->kept)
+		storage_release(work->storage, work->items);
+	work->items = kept->work.items;
+	work->count = kept->work.count;
+	work->capacity = 0;
+	work->storage = kept->work.storage;
+	work->kept = kept;
+}
+
+void kept_work_release(struct kept_work *kept)
+{
+	while (kept->devices) {
+		struct kept_device *device = kept->devices;
+
+		kept->devices = device->next;
+		device_work_release(&device->work);
+		device_times_release(&device->times);
+		free(device);
+	}
 }
 
 /* ---- gaps ---- */

@@ -51,11 +51,23 @@ struct device_work { /* by start */
 	size_t count, capacity;
 	struct storage *storage; /* of the items: the model's */
 	struct name_classes kernels;
+	struct kept_device *kept; /* whose items they are; NULL: its own */
 };
 
 /* Replaces what is there. DEVICE_ANY: of all devices of the process. */
 void device_work_collect(struct device_work *work, const struct model *model, uint32_t process, int32_t device);
 void device_work_release(struct device_work *work);
+
+/* What was collected once, for all who ask for it; {0} is none. */
+struct kept_work {
+	struct kept_device *devices;
+};
+
+/* Like device_work_collect(), but what the options keep is neither collected nor sorted again; nor are its times, by device_times_fill().
+ * Must not outlive that. */
+void device_work_get(struct device_work *work, const struct model *model, const struct analysis_options *options,
+                     uint32_t process, int32_t device);
+void kept_work_release(struct kept_work *kept);
 
 /* The class of a span that is work of a device. */
 enum work_class device_work_class(struct device_work *work, const struct model *model, uint8_t kind, uint32_t name);

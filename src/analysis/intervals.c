@@ -6,18 +6,28 @@
 
 #include "model/storage.h"
 
+#include <assert.h>
 #include <string.h>
 
 void intervals_release(struct intervals *list)
 {
-	storage_release(list->storage, list->items);
+	if (!list->is_lent)
+		storage_release(list->storage, list->items);
 	memset(list, 0, sizeof(*list));
+}
+
+void intervals_lend(struct intervals *to, const struct intervals *from)
+{
+	intervals_release(to);
+	*to = *from;
+	to->is_lent = true;
 }
 
 void intervals_add(struct intervals *list, int64_t start_ns, int64_t end_ns)
 {
 	struct interval *last = list->count ? &list->items[list->count - 1] : NULL;
 
+	assert(!list->is_lent);
 	if (end_ns <= start_ns)
 		return;
 	if (last && start_ns <= last->end_ns) {

@@ -13,6 +13,7 @@
 
 #include "base/clamped.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ struct intervals {
 	struct interval *items;
 	size_t count, capacity;
 	struct storage *storage; /* where the items live; NULL: malloc */
+	bool is_lent;            /* the items are another list's: it must live as long, and nothing is added */
 };
 
 /* From now on its items live there; not before it has some, or else nothing changes. What is made out of it lives there, too. */
@@ -35,6 +37,7 @@ static inline void intervals_live_in(struct intervals *list, struct storage *sto
 }
 
 void intervals_release(struct intervals *list);
+void intervals_lend(struct intervals *to, const struct intervals *from);      /* replaces */
 void intervals_add(struct intervals *list, int64_t start_ns, int64_t end_ns); /* an empty one is left out */
 
 /* out is cleared first, and is none of the others. */

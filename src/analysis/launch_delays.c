@@ -228,7 +228,7 @@ static void fold_run(struct fold *fold)
 	size_t count = devices_find(&devices, fold->model);
 
 	for (size_t i = 0; i < count; i++) {
-		device_work_collect(&fold->work, fold->model, devices[i].process, devices[i].device);
+		device_work_get(&fold->work, fold->model, fold->options, devices[i].process, devices[i].device);
 		fold->launched_count = 0;
 		for (size_t n = 0; n < fold->work.count; n++)
 			add_work(fold, &fold->work.items[n]);

@@ -127,6 +127,7 @@ struct group { /* of a process, by type */
 struct fold {
 	const struct model *model;
 	const struct step_times *times;
+	const struct analysis_options *options;
 	const struct launches *launches;
 	struct group *groups;        /* process * TYPES + type */
 	struct number_map types;     /* text of inputs -> type */
@@ -225,7 +226,7 @@ static void fold_run(struct fold *fold)
 	fold->device_count = devices_find(&fold->devices, model);
 	fold->tensor_cores.classify = classify;
 	for (size_t i = 0; i < fold->device_count; i++) {
-		device_work_collect(&work, model, fold->devices[i].process, fold->devices[i].device);
+		device_work_get(&work, model, fold->options, fold->devices[i].process, fold->devices[i].device);
 		for (size_t n = 0; n < work.count; n++)
 			if (work.items[n].class == WORK_COMPUTE)
 				add_kernel(fold, &work.items[n]);
@@ -434,7 +435,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
 
 	fold.launches = launches_get(&own_launches, model, options);
 	fold_run(&fold);

@@ -102,6 +102,7 @@ struct change { /* of what waits on a stream: 1 at a launch, -1 at the begin of 
 
 struct fold {
 	const struct model *model;
+	const struct analysis_options *options;
 	const struct launches *launches;
 	const struct step_times *times;
 	struct device_work work;
@@ -223,7 +224,7 @@ static void count_launch(struct fold *fold, int64_t time_ns)
 
 static void fold_device(struct fold *fold, const struct device *device)
 {
-	device_work_collect(&fold->work, fold->model, device->process, device->device);
+	device_work_get(&fold->work, fold->model, fold->options, device->process, device->device);
 	find_changes(fold);
 	find_windows(fold, device->process);
 	memset(fold->waiting, 0, fold->model->tracks_count * sizeof(*fold->waiting));
@@ -280,7 +281,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 

@@ -27,6 +27,7 @@ void report_init(struct report *report, const struct model *model, const struct 
 	report->options.step_times = &report->step_times;
 	launches_init(&report->launches, model);
 	report->options.launches = &report->launches;
+	report->options.kept_work = &report->kept_work;
 	while (length > 1 && path[length - 1] == '/')
 		length--;
 	for (start = length; start > 0 && path[start - 1] != '/';)
@@ -42,6 +43,7 @@ void report_release(struct report *report)
 	}
 	step_times_release(&report->step_times);
 	launches_release(&report->launches);
+	kept_work_release(&report->kept_work);
 	collective_calls_release(&report->collective_calls);
 	arena_release(&report->arena);
 	memset(report, 0, sizeof(*report));

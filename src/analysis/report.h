@@ -13,6 +13,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/collective_calls.h"
+#include "analysis/device_work.h"
 #include "analysis/step_times.h"
 #include "model/launches.h"
 
@@ -28,6 +29,7 @@ struct report {
 	struct step_times step_times;
 	struct launches launches;
 	struct collective_calls collective_calls;
+	struct kept_work kept_work;
 	struct arena arena;
 	struct {
 		struct table table;

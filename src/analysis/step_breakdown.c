@@ -21,6 +21,7 @@ struct window { /* a step, or a process without steps */
 
 struct fold {
 	const struct model *model;
+	const struct analysis_options *options;
 	const struct launches *launches;
 	const struct step_times *times;
 	struct device_parts parts;
@@ -71,7 +72,8 @@ static void fold_run(struct fold *fold)
 	for (size_t i = 0; i < count; i++) {
 		if (i && devices[i].process == devices[i - 1].process)
 			continue;
-		device_parts_find(&fold->parts, fold->model, fold->launches, devices[i].process, DEVICE_ANY);
+		device_parts_find(&fold->parts, fold->model, fold->options, fold->launches, devices[i].process,
+		                  DEVICE_ANY);
 		add_windows(fold, devices[i].process);
 	}
 	free(devices);
@@ -154,7 +156,7 @@ static enum status run_breakdown(const struct model *model, const struct analysi
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
 	int64_t total_ns = 0;
 
 	fold.launches = launches_get(&own_launches, model, options);
@@ -217,7 +219,7 @@ static enum status run_parts(const struct model *model, const struct analysis_op
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
 
 	fold.launches = launches_get(&own_launches, model, options);
 	fold_run(&fold);
