@@ -66,7 +66,8 @@ struct peak_fold;
 struct place_kind {
 	const char *table, *title, *text; /* of the table */
 	const char *column, *column_title, *definition;
-	const char *none;                                                               /* why there is no place */
+	bool keeps_end;   /* of the column: where a text is cut */
+	const char *none; /* why there is no place */
 	uint32_t (*place_of)(struct peak_fold *fold, const struct memory_event *event); /* 0: none */
 	const char *(*name_of)(struct peak_fold *fold, uint32_t place);
 };
@@ -130,6 +131,7 @@ static const struct place_kind modules = {
 	.text = "what was alive when each device of each process held most, by category and by the module that allocated it",
 	.column = "module",
 	.column_title = "module",
+	.keeps_end = true,
 	.definition =
 		"innermost module whose forward was running when it was allocated; in a backward, when its forward ran",
 	.none = "no module's forward was running when it was allocated",
@@ -143,6 +145,7 @@ static const struct place_kind lines = {
 	.text = "what was alive when each device of each process held most, by category and by the line that allocated it",
 	.column = "line",
 	.column_title = "line",
+	.keeps_end = true,
 	.definition =
 		"innermost line of the user's own program that was running when it was allocated; in a backward, when its "
 		"forward ran",
@@ -225,6 +228,7 @@ static void add_columns(struct table *table, const struct place_kind *kind)
 			column.name = kind->column;
 			column.title = kind->column_title;
 			column.definition = kind->definition;
+			column.keeps_end = kind->keeps_end;
 		}
 		table_column(table, &column);
 	}

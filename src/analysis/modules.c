@@ -390,17 +390,18 @@ enum {
 };
 
 static const struct table_column columns[MODULE_COLUMNS] = {
-	[MODULE_PATH] =
-		{.name = "module",
-                 .type = TABLE_TEXT,
-                 .role = ROLE_KEY,
-                 .definition = "path from the module that the program calls; that one has the name of its class"},
+	[MODULE_PATH] = {.name = "module",
+                         .type = TABLE_TEXT,
+                         .role = ROLE_KEY,
+                         .definition = "path from the module that the program calls; that one has the name of its class",
+                         .is_hidden = true,
+                         .keeps_end = true},
 	[MODULE_TREE] = {.name = "tree",
                          .title = "module",
                          .type = TABLE_TEXT,
                          .role = ROLE_KEY,
                          .definition = "the same, indented below the module that called it first",
-                         .is_hidden = true},
+                         .is_tree = true},
 	[MODULE_DEPTH] = {.name = "depth",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,

@@ -245,7 +245,8 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                 .definition =
 	                         "file and line: the innermost frame that is of no installed package and not of Python's own "
 	                         "library; where there is none, the innermost one; \"(no line of Python)\": threads of C++, and "
-	                         "what was not recorded"},
+	                         "what was not recorded",
+	                 .keeps_end = true},
 		[LINE_FUNCTION] = {.name = "function",
 	                           .type = TABLE_TEXT,
 	                           .role = ROLE_KEY,

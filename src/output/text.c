@@ -170,11 +170,31 @@ static size_t prefix_bytes(const char *text, size_t width)
 	return bytes;
 }
 
+/* The last characters of text that take at most `width` columns. */
+static const char *last_columns(const char *text, size_t width)
+{
+	while (text_width(text) > width)
+		text += prefix_bytes(text, 1) ? prefix_bytes(text, 1) : prefix_bytes(text, 2);
+	return text;
+}
+
+static void add_cut(struct buffer *out, const struct grid *grid, int i, const char *text)
+{
+	const char *dots = grid->style->is_utf8 ? "…" : "~";
+	size_t room = grid->widths[i] - 1;
+
+	if (grid->table->columns[grid->columns[i]].keeps_end) {
+		buffer_add_text(out, dots);
+		buffer_add_text(out, last_columns(text, room));
+	} else {
+		buffer_add(out, text, prefix_bytes(text, room));
+		buffer_add_text(out, dots);
+	}
+}
+
 static void add_aligned(struct buffer *out, const struct grid *grid, int i, const char *text)
 {
 	size_t width = text_width(text), room = grid->widths[i];
-	const char *dots = grid->style->is_utf8 ? "…" : "~";
-	size_t bytes;
 
 	if (!is_text(grid, i) && width < room)
 		pad(out, room - width);
@@ -184,9 +204,7 @@ static void add_aligned(struct buffer *out, const struct grid *grid, int i, cons
 			pad(out, room - width);
 		return;
 	}
-	bytes = prefix_bytes(text, room - 1);
-	buffer_add(out, text, bytes);
-	buffer_add_text(out, dots);
+	add_cut(out, grid, i, text);
 }
 
 /* Eighths of a block, so that 24 columns resolve half a per cent; '#' in plain ASCII. */

@@ -202,6 +202,16 @@ static int compare_keys(const void *left, const void *right)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
+static void hide_trees(struct table *table)
+{
+	for (int column = 1; column < table->column_count; column++) {
+		if (!table->columns[column].is_tree || table->columns[column].is_hidden)
+			continue;
+		table->columns[column].is_hidden = true;
+		table->columns[column - 1].is_hidden = false;
+	}
+}
+
 void table_sort(struct table *table, int column, bool is_ascending)
 {
 	size_t stride = (size_t)table->column_count;
@@ -209,6 +219,7 @@ void table_sort(struct table *table, int column, bool is_ascending)
 	struct sort_key *keys;
 	struct table_cell *sorted;
 
+	hide_trees(table);
 	if (rows < 2)
 		return;
 	keys = memory_resize(NULL, rows, sizeof(*keys));

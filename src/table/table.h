@@ -73,6 +73,8 @@ struct table_column {
 	const char *other;       /* for RULE_AT_MOST_OTHER */
 	double total;            /* for RULE_SUMS_TO_TOTAL */
 	bool is_hidden;          /* not in text output unless asked for by name */
+	bool is_tree;   /* indented below other rows: sorted differently, the column before it is shown instead */
+	bool keeps_end; /* a text whose end says more: where it is cut, its begin goes */
 };
 
 struct table_cell {
@@ -123,7 +125,7 @@ bool table_number(const struct table *table, int row, int column, double *value)
 /* Text of a cell of a column of texts; NULL: missing. */
 const char *table_text(const struct table *table, int row, int column);
 
-/* Sorts rows by a column: descending for numbers unless is_ascending; missing last; ties keep their order. */
+/* Sorts rows by a column: descending for numbers unless is_ascending; missing last; ties keep their order. A tree is one no more. */
 void table_sort(struct table *table, int column, bool is_ascending);
 void table_limit(struct table *table, int rows); /* cuts; remembers nothing */
 

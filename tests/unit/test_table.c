@@ -119,6 +119,20 @@ static void sorting_puts_large_first_and_missing_last_and_keeps_ties(void **stat
 	table_release(&table);
 }
 
+static void a_sorted_tree_shows_whole_paths(void **state)
+{
+	struct table table;
+
+	table_init(&table, "modules", "Modules", "a path, the same as a tree, calls");
+	table_column(&table, &(struct table_column){.name = "path", .type = TABLE_TEXT, .is_hidden = true});
+	table_column(&table, &(struct table_column){.name = "tree", .type = TABLE_TEXT, .is_tree = true});
+	table_column(&table, &(struct table_column){.name = "calls", .type = TABLE_INT});
+	table_sort(&table, 2, false);
+	assert_false(table.columns[0].is_hidden);
+	assert_true(table.columns[1].is_hidden);
+	table_release(&table);
+}
+
 static void a_table_without_rules_has_no_defect(void **state)
 {
 	struct table table;
@@ -211,6 +225,7 @@ int main(void)
 		cmocka_unit_test(texts_are_copied),
 		cmocka_unit_test(columns_are_found_by_name),
 		cmocka_unit_test(sorting_puts_large_first_and_missing_last_and_keeps_ties),
+		cmocka_unit_test(a_sorted_tree_shows_whole_paths),
 		cmocka_unit_test(a_table_without_rules_has_no_defect),
 		cmocka_unit_test(negative_numbers_are_found),
 		cmocka_unit_test(shares_that_do_not_sum_to_one_are_found),
