@@ -10,7 +10,10 @@ _HOLDERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel
 _TRANSPARENT = {"_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module", "_module"}
 _WALKS = 16  # through a root again, for modules that it has got since
 
-_roots = []   # (class, weak reference, prefix) of each
+_LEAVES = 256  # modules without parts that the program called alone: more are not remembered
+
+_roots = []   # (class, weak reference, prefix; None: it turned out to be a part of another one) of each
+_leaves = {}  # id -> weak reference
 _walks = {}   # id of a root -> how often
 
 
@@ -19,34 +22,37 @@ def _is_through(holder, name):
     return name in _TRANSPARENT or (name == "module" and type(holder).__name__ in _HOLDERS)
 
 
-def _walk(native, module, path, prefix, seen):
+class _Walk:
     """Names what has no name yet, in the order of named_modules(): a shared one has its first path."""
-    if id(module) in seen:
-        return
-    seen.add(id(module))
-    if not native.is_named_module(module):
-        native.name_module(module, prefix + path if path else prefix.rstrip(".") or type(module).__name__)
-    for name, child in module._modules.items():
-        if child is None:
-            continue
-        if _is_through(module, name):
-            _walk_through(native, module, child, path, prefix, seen)
+
+    def __init__(self, native, prefix="", anew=frozenset()):
+        self.native, self.prefix = native, prefix
+        self.anew, self.seen = anew, set()  # ids: of what gets another name, of what was met
+
+    def name(self, module, path):
+        if id(module) in self.anew or not self.native.is_named_module(module):
+            self.native.name_module(module, self.prefix + path if path else self.prefix.rstrip(".") or type(module).__name__)
+
+    def visit(self, module, path=""):
+        if id(module) in self.seen:
+            return
+        self.seen.add(id(module))
+        self.name(module, path)
+        for name, child in module._modules.items():
+            if child is None:
+                continue
+            if _is_through(module, name):
+                self.visit_through(module, child, path)
+            else:
+                self.visit(child, f"{path}.{name}" if path else name)
+
+    def visit_through(self, holder, child, path):
+        """The holder gets its class behind the path, the held one the path alone."""
+        if path:
+            self.native.name_module(holder, f"{self.prefix}{path} ({type(holder).__name__})")
         else:
-            _walk(native, child, f"{path}.{name}" if path else name, prefix, seen)
-
-
-def _walk_through(native, holder, child, path, prefix, seen):
-    """The holder gets its class behind the path, the held one the path alone."""
-    if path:
-        native.name_module(holder, f"{prefix}{path} ({type(holder).__name__})")
-        _walk(native, child, path, prefix, seen)
-        return
-    native.name_module(holder, type(holder).__name__, _held(holder))
-    if id(child) in seen:
-        return
-    if not native.is_named_module(child):
-        native.name_module(child, prefix.rstrip(".") or type(child).__name__)
-    _walk(native, child, "", prefix, seen)
+            self.native.name_module(holder, type(holder).__name__, _held(holder))
+        self.visit(child, path)
 
 
 def _held(module):
@@ -57,6 +63,30 @@ def _held(module):
             break
         module = inner
     return module
+
+
+def _parts(module, found):
+    """All modules in it and itself, by id."""
+    if id(module) not in found:
+        found[id(module)] = module
+        for child in module._modules.values():
+            if child is not None:
+                _parts(child, found)
+    return found
+
+
+def _absorb(native, module):
+    """Ids of what was called alone before this model was (to see how large its results are, in a constructor), and gets its path in it
+    now. Not once there was training: its rows in the report would be two."""
+    parts, anew = _parts(module, {}), {}
+    if native.torch_has_trained():
+        return anew
+    for place, (name, reference, _) in enumerate(_roots):
+        if parts.get(id(reference())) is not None:
+            _roots[place] = (name, reference, None)
+            _parts(reference(), anew)
+    anew.update((key, None) for key, reference in _leaves.items() if key in parts and reference() is parts[key])
+    return anew
 
 
 def _prefix_of(module):
@@ -74,6 +104,15 @@ def _prefix_of(module):
     return prefix
 
 
+def _prefix_of_leaf(module):
+    if len(_leaves) >= _LEAVES:
+        for key in [key for key, reference in _leaves.items() if reference() is None]:
+            del _leaves[key]
+    if len(_leaves) < _LEAVES:
+        _leaves[id(module)] = weakref.ref(module)
+    return f"{type(module).__name__}."
+
+
 def make_namer(native):
     """What the extension calls with a module that it does not know, and the outermost one of the thread that runs, or None."""
 
@@ -82,13 +121,14 @@ def make_namer(native):
             walks = _walks.get(id(root), 0)
             if walks < _WALKS:
                 _walks[id(root)] = walks + 1
-                _walk(native, root, "", "", set())
+                _Walk(native).visit(root)
             if not native.is_named_module(module):  # made on the way, or kept in a list: no part of the model
                 native.name_module(module, type(module).__name__)
             return
         held = _held(module)
-        prefix = _prefix_of(held) if held._modules else f"{type(held).__name__}."
-        _walk(native, module, "", prefix, set())
+        anew = _absorb(native, held) if held._modules else ()
+        prefix = _prefix_of(held) if held._modules else _prefix_of_leaf(held)
+        _Walk(native, prefix, anew).visit(module)
 
     return name_of
 

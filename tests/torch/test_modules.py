@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from torch_tools import HERE, environment, every_python, export, run, run_ranks, table, version, warm
+from torch_tools import HERE, STEPSCOPE, environment, every_python, export, run, run_ranks, table, version, warm
 
 PROGRAM = HERE / "modules.py"
 
@@ -148,6 +148,56 @@ def test_shares_are_of_the_threads_that_carry_steps(tmp_path, python):
     assert done.returncode == 0, done.stderr
     rows = {row["module"]: row for row in table(tmp_path, "modules")}
     assert rows["Linear"]["self_ratio"] == 0 and rows["Linear"]["calls"] == 240 and rows["Sequential"]["self_ratio"] > 0
+
+
+ALONE = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU())
+        self.scale_of_what_the_convolution_gave = nn.Linear(36, 36)
+        count = self.scale_of_what_the_convolution_gave(self.features(torch.zeros(1, 1, 5, 8)).flatten(1)).numel()  # as constructors do
+        self.head = nn.Linear(count, 3)
+    def forward(self, x):
+        return self.head(self.scale_of_what_the_convolution_gave(self.features(x).flatten(1)))
+class Wrapper(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+    def forward(self, x):
+        return self.net(x)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    net(torch.ones(1, 1, 5, 8)).sum().backward()
+    optimizer.step()
+    Wrapper(net)(torch.ones(1, 1, 5, 8))
+"""
+
+
+def printed(tmp_path, *options):
+    return subprocess.run([STEPSCOPE, "report", "run", "--by", "module", *options], cwd=tmp_path, timeout=60, env=environment(COLUMNS=60),
+                          capture_output=True, text=True, check=True).stdout
+
+
+@every_python
+def test_what_was_called_alone_before_its_model_has_its_path_in_it(tmp_path, python):
+    """But a model that was trained already keeps its paths when it is called within another one, lest it be two rows."""
+    (tmp_path / "alone.py").write_text(ALONE)
+    done = warm(tmp_path, python, "alone.py")
+    assert done.returncode == 0, done.stderr
+    names = [event["name"][len("nn.Module: "):] for event in calls(export(tmp_path))]
+    assert names[:4] == ["Sequential", "0", "1", "Linear"], "nobody could know then"
+    once = ["Net", "features", "features.0", "features.1", "scale_of_what_the_convolution_gave", "head"]
+    assert names[4:] == 3 * (once + ["Wrapper"] + once)
+    text = printed(tmp_path)
+    assert "\n  Net  " in text and "\n    features  " in text and "\n      0  " in text, "a tree"
+    text = printed(tmp_path, "--sort", "calls")
+    assert "\n  features.0  " in text, "in another order paths are whole"
+    assert "\n  ~what_the_convolution_gave  " in text, "or their ends"
 
 
 @every_python

@@ -84,7 +84,7 @@ static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keyw
 	if (is_begun && library_may_end())
 		library.stepscope_emit_end();
 	if (around->is_optimizer && has_result && PyTuple_Size(arguments) > 0)
-		library.stepscope_torch_optimizer_done((uint64_t)(uintptr_t)PyTuple_GetItem(arguments, 0));
+		native_optimizer_done(PyTuple_GetItem(arguments, 0));
 	return result;
 }
 

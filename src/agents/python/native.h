@@ -23,6 +23,9 @@ PyObject *native_utf8(PyObject *text);
 /* Symbol of a Python string; 0 when nothing is recorded. False: it is no string, and TypeError is set. */
 bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol);
 
+/* The program's call of this optimizer has ended. */
+void native_optimizer_done(const PyObject *optimizer);
+
 /* Each adds its functions to the module. */
 bool native_add_ranges(PyObject *module);
 bool native_add_around(PyObject *module);

@@ -123,12 +123,25 @@ static PyObject *torch_optimizer_hook(PyObject *self, PyObject *const *arguments
 	Py_RETURN_NONE;
 }
 
+static bool has_trained; /* an optimizer's call has ended */
+
+void native_optimizer_done(const PyObject *optimizer)
+{
+	has_trained = true;
+	library.stepscope_torch_optimizer_done((uint64_t)(uintptr_t)optimizer);
+}
+
 /* For register_optimizer_step_post_hook(). */
 static PyObject *torch_optimizer_done(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
 	if (count > 0)
-		library.stepscope_torch_optimizer_done((uint64_t)(uintptr_t)arguments[0]);
+		native_optimizer_done(arguments[0]);
 	Py_RETURN_NONE;
+}
+
+static PyObject *torch_has_trained(PyObject *self, PyObject *nothing)
+{
+	return PyBool_FromLong(has_trained);
 }
 
 static PyObject *torch_optimizer_made(PyObject *self, PyObject *nothing)
@@ -217,6 +230,7 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_unfollow", torch_unfollow, METH_O, NULL},
 	{"torch_optimizer_hook", NATIVE_FAST(torch_optimizer_hook), METH_FASTCALL, NULL},
 	{"torch_optimizer_done", NATIVE_FAST(torch_optimizer_done), METH_FASTCALL, NULL},
+	{"torch_has_trained", torch_has_trained, METH_NOARGS, NULL},
 	{"torch_optimizer_made", torch_optimizer_made, METH_NOARGS, NULL},
 	{"torch_loader", torch_loader, METH_O, NULL},
 	{"torch_loader_start", torch_loader_start, METH_O, NULL},
