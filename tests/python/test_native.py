@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension: what a program marks is in the recording, wrong calls fail as in any Python library, and without a recording
 nothing happens."""
+import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -347,3 +349,18 @@ def test_long_steps_have_the_cpu_time_of_their_thread(tmp_path):
     assert all(30e6 <= row["cpu_ns"] <= row["duration_ns"] for row in steps[1:3])
     assert steps[2]["waits"] > 0 and steps[2]["cpu_ns"] <= steps[2]["duration_ns"] - 30e6
     assert all(row["cpu_ns"] is None for row in steps[3:])
+
+
+@every_interpreter
+def test_the_extension_compiles_without_a_warning(python):
+    headers = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_paths()['include'])"], capture_output=True, text=True,
+                             check=True).stdout.strip()
+    if not os.path.exists(f"{headers}/Python.h"):
+        pytest.skip(f"{python} has no Python.h")
+    build = PACKAGE.parent
+    for unit in json.loads((build / "compile_commands.json").read_text()):
+        if "_native.abi3.so.p" in unit["output"] and "agents/python" in unit["file"]:
+            words = [word for word in shlex.split(unit["command"]) if not word.startswith("-isystem")]
+            done = subprocess.run([*words[:words.index("-MD")], "-Werror", f"-isystem{headers}", "-fsyntax-only", unit["file"]],
+                                  cwd=unit["directory"], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
