@@ -32,8 +32,9 @@ _ELSEWHERE = {  # looked up when first used, because they import PyTorch or othe
                      "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"), "profiler"),
     **dict.fromkeys(("add_arguments", "from_args", "from_yaml", "profiler_end", "profiler_init"), "arguments"),
 }
+# not `range`: `from stepscope import *` must leave Python's own alone
 __all__ = ["active", "counter", "flush", "init", "is_recording", "mark", "memory_alloc", "memory_free", "metadata", "metric",
-           "micro_batch", "phase", "pop", "push", "range", "run_directory", "shutdown", "step", "step_begin", "step_count", "step_end", "thread_name",
+           "micro_batch", "phase", "pop", "push", "run_directory", "shutdown", "step", "step_begin", "step_count", "step_end", "thread_name",
            "unavailable", "auto"]
 
 

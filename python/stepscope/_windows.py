@@ -195,6 +195,22 @@ def directory():
     return _native.run_directory()
 
 
+def announce_step(number):
+    if not stepscope.unavailable:
+        from stepscope import _native
+
+        _native.step_announce(number)
+
+
+def is_step_announced():
+    """False: the program has begun one of its own since."""
+    if stepscope.unavailable:
+        return True
+    from stepscope import _native
+
+    return _native.step_is_announced()
+
+
 def abandon_step():
     if not stepscope.unavailable:
         from stepscope import _native

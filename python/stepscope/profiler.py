@@ -220,7 +220,7 @@ class profile:
 
     def stop(self):
         """Ends what is being recorded; a trace that was begun is ready. The step that the last call of step() announced is none."""
-        if self.record_steps:
+        if self._marks_steps():
             _windows.abandon_step()
         self._go(self.current_action, None)
         _windows.observe(self, False)
@@ -245,11 +245,16 @@ class profile:
 
     def _begin_step(self):
         if self.record_steps:
-            stepscope.step_begin(self.step_num)
+            _windows.announce_step(self.step_num)
 
     def _end_step(self):
-        if self.record_steps:
+        if self._marks_steps():
             stepscope.step_end()
+
+    def _marks_steps(self):
+        """No longer, once the program is seen to do it itself (stepscope.step())."""
+        self.record_steps = self.record_steps and _windows.is_step_announced()
+        return self.record_steps
 
     def _go(self, before, now):
         """Between two actions of the schedule; `now` is None at the end."""

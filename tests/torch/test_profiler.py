@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_tools import HERE, STEPSCOPE, environment, every_python, run, version, warm
+from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, version, warm
 
 BUILD = Path(STEPSCOPE).resolve().parent.parent
 OURS = {"PYTHONPATH": BUILD / "python"}
@@ -438,6 +438,42 @@ def test_profilers_of_several_threads_find_their_own(tmp_path, python):
     done = subprocess.run([python, "-c", THREADS], cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False,
                           env=environment(**OURS))
     assert (done.returncode, done.stdout, done.stderr) == (0, "[(1, 1), (2, 2), (3, 3)]\n", "")
+
+
+BOTH_MARK = """
+import sys, torch, stepscope
+from stepscope import *
+from stepscope import profile, schedule
+model = torch.nn.Linear(4, 2)
+def train():
+    model(torch.ones(8, 4)).sum().backward()
+counts = []
+ready = lambda prof: counts.append(sum(row.count for row in prof.key_averages() if row.key == "aten::addmm"))
+with profile(schedule=schedule(wait=1, warmup=1, active=2, repeat=1), on_trace_ready=ready) as prof:
+    for n in range(6):
+        with stepscope.step(10 + n, tokens=8):
+            train()
+            if sys.argv[1] == "inside":
+                prof.step()
+        if sys.argv[1] == "behind":
+            prof.step()
+with profile(schedule=schedule(wait=0, warmup=1, active=1, repeat=1), on_trace_ready=ready) as prof:
+    for n in range(3):
+        train()
+        prof.step()
+print(counts)
+"""
+
+
+@every_python
+@pytest.mark.parametrize("where", ["inside", "behind"])
+def test_a_program_that_marks_its_steps_has_no_others(tmp_path, python, where):
+    """The profiler's own are there where the program marks none."""
+    done = run(tmp_path, python, "-c", BOTH_MARK, where)
+    steps = [(row["step"], row["is_complete"]) for row in table(tmp_path, "steps")]
+    assert (done.stdout, done.returncode) == ("[2, 1]\n", 0), done.stderr
+    # what the two profilers announced is none
+    assert steps == [(0, False), *((10 + n, True) for n in range(6)), (0, True), (1, True), (2, True), (3, False)]
 
 
 BEFORE = """

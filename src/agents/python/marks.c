@@ -16,11 +16,40 @@ static bool get_count(PyObject *object, bool *is_given, uint64_t *count)
 	return !PyErr_Occurred();
 }
 
+/* The newest step is one that a profiler in the program began (python/stepscope/profiler.py). One that the program marks itself takes
+ * its place. */
+static bool is_announced;
+
+static PyObject *step_abandon(PyObject *self, PyObject *nothing)
+{
+	library.stepscope_step_abandon();
+	Py_RETURN_NONE;
+}
+
+static PyObject *step_announce(PyObject *self, PyObject *number)
+{
+	long long value = PyLong_AsLongLong(number);
+	if (value == -1 && PyErr_Occurred())
+		return NULL;
+	is_announced = true;
+	if (library_records(STEPSCOPE_ACTIVE_STEPS))
+		library.stepscope_emit_step_begin(value);
+	Py_RETURN_NONE;
+}
+
+static PyObject *step_is_announced(PyObject *self, PyObject *nothing)
+{
+	return PyBool_FromLong(is_announced);
+}
+
 static PyObject *step_begin(PyObject *self, PyObject *number)
 {
 	long long value = PyLong_AsLongLong(number);
 	if (value == -1 && PyErr_Occurred())
 		return NULL;
+	if (is_announced)
+		library.stepscope_step_abandon();
+	is_announced = false;
 	if (library_records(STEPSCOPE_ACTIVE_STEPS))
 		library.stepscope_emit_step_begin(value);
 	Py_RETURN_NONE;
@@ -166,6 +195,12 @@ static PyObject *memory_free(PyObject *self, PyObject *arguments, PyObject *keyw
 PyMethodDef native_mark_methods[] = {
 	{"step_begin", step_begin, METH_O, "step_begin(number): begins a step; an open one is ended first."},
 	{"step_end", step_end, METH_NOARGS, "step_end(): ends the open step."},
+	{"step_announce", step_announce, METH_O,
+         "step_announce(number): step_begin() for a profiler; a step that the program begins itself takes its place."},
+	{"step_is_announced", step_is_announced, METH_NOARGS,
+         "step_is_announced(): no step was begun by the program itself since step_announce()."},
+	{"step_abandon", step_abandon, METH_NOARGS,
+         "step_abandon(): ends the open step, which does not count as a complete one."},
 	{"step_count", NATIVE_FAST(step_count), METH_VARARGS | METH_KEYWORDS,
          "step_count(tokens=None, samples=None): adds them to the open step."},
 	{"counter", NATIVE_FAST(counter), METH_FASTCALL, "counter(name, value): a quantity over time."},

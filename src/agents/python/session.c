@@ -58,12 +58,6 @@ static PyObject *window_begin(PyObject *self, PyObject *arguments)
 	return PyLong_FromUnsignedLong(library.stepscope_window_begin(with));
 }
 
-static PyObject *step_abandon(PyObject *self, PyObject *nothing)
-{
-	library.stepscope_step_abandon();
-	Py_RETURN_NONE;
-}
-
 static PyObject *window_end(PyObject *self, PyObject *arguments)
 {
 	unsigned number;
@@ -90,8 +84,6 @@ PyMethodDef native_session_methods[] = {
 	{"window_begin", window_begin, METH_VARARGS,
          "window_begin(bits=0): records detail from now on, whatever the schedule says; bits as of active(). Its number, 0: "
          "nothing is recorded."},
-	{"step_abandon", step_abandon, METH_NOARGS,
-         "step_abandon(): ends the open step, which does not count as a complete one."},
 	{"window_end", window_end, METH_VARARGS, "window_end(number)"},
 	{"run_directory", run_directory, METH_NOARGS,
          "run_directory(): where this process records, '' when it has not yet."},
