@@ -175,8 +175,6 @@ static bool does_matter(const struct compared_fact *fact, const struct amounts *
 	return fact->kind == FACT_HARDWARE || fact->kind == FACT_SOFTWARE;
 }
 
-/* ---- rows ---- */
-
 /* ---- nothing in common ---- */
 
 static const char *part_name(const struct compared_part *part)
@@ -249,6 +247,8 @@ static void add_foreign(struct table *table, struct compared_sides *sides, const
 	sides->is_same_work &= amounts->is_known;
 	sides->wants_amount &= amounts->is_known;
 }
+
+/* ---- rows ---- */
 
 /* By how much numbers differ that count as the same. */
 static double same_within(const struct compared_fact *fact)

@@ -384,28 +384,18 @@ static const char *contended_noise(const struct compared_sides *sides, const cha
 		noise, sides->is_running ? ", without their waits for a CPU" : "");
 }
 
-static const char *method_of(const struct compared_sides *sides)
+static const char *method_of(const struct compared_sides *sides, struct arena *arena)
 {
 	const struct estimate *first = &sides->first;
+	const char *how = "error by a stationary bootstrap of stretches of steps, and the assumed noise";
 
 	if (!sides->has_first)
 		return NULL;
-	if (sides->is_fastest && first->way != ESTIMATE_ASSUMED) {
-		if (first->way == ESTIMATE_PAIRS)
-			return first->has_ranks ? "fastest steps; Wilcoxon's signed ranks of the pairs"
-			                        : "fastest steps; Student's t of the pairs";
-		return first->has_ranks ? "fastest steps; Wilcoxon's rank sums of the runs"
-		                        : "fastest steps; Student's t of the runs";
-	}
-	if (first->way == ESTIMATE_ASSUMED && sides->is_fastest)
-		return "fastest steps; error by a stationary bootstrap of stretches of steps, and the assumed noise";
-	if (first->way == ESTIMATE_ASSUMED)
-		return "medians of steps; error by a stationary bootstrap of stretches of steps, and the assumed noise";
 	if (first->way == ESTIMATE_PAIRS)
-		return first->has_ranks ? "medians of steps; Wilcoxon's signed ranks of the pairs"
-		                        : "medians of steps; Student's t of the pairs";
-	return first->has_ranks ? "medians of steps; Wilcoxon's rank sums of the runs"
-	                        : "medians of steps; Student's t of the runs";
+		how = first->has_ranks ? "Wilcoxon's signed ranks of the pairs" : "Student's t of the pairs";
+	else if (first->way == ESTIMATE_REPEATS)
+		how = first->has_ranks ? "Wilcoxon's rank sums of the runs" : "Student's t of the runs";
+	return arena_printf(arena, "%s; %s", sides->is_fastest ? "fastest steps" : "medians of steps", how);
 }
 
 static void set_change(struct table *table, const struct table *metrics)
@@ -444,7 +434,7 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	               sides->is_same_work ? "it is settled" : "more runs do not settle it: the work is not the same");
 	set_or_missing(table, COMPARISON_DAMAGE, damage_of(sides, arena), "the inputs are whole");
 	set_or_missing(table, COMPARISON_NOISE, contended_noise(sides, noise_of(sides, arena), arena), not_measured);
-	set_or_missing(table, COMPARISON_METHOD, method_of(sides), not_measured);
+	set_or_missing(table, COMPARISON_METHOD, method_of(sides, arena), not_measured);
 	table_set_int(table, 0, COMPARISON_BASE_RUNS, (int64_t)sides->count[SIDE_BASE]);
 	table_set_int(table, 0, COMPARISON_NEW_RUNS, (int64_t)sides->count[SIDE_NEW]);
 	table_set_double(table, 0, COMPARISON_SMALLEST, sides->options->smallest);

@@ -199,9 +199,13 @@ static double drawn_mean(const struct series *series)
 	return sum / (double)series->count;
 }
 
+double resample_quantile(enum resample_what what)
+{
+	return what == RESAMPLE_P95 ? 0.95 : what == RESAMPLE_P01 ? 0.01 : 0.5;
+}
+
 double resample_error(const double *values, size_t count, double block, enum resample_what what)
 {
-	static const double quantiles[] = {[RESAMPLE_MEDIAN] = 0.5, [RESAMPLE_P95] = 0.95, [RESAMPLE_P01] = 0.01};
 	int resamples = (int)fmax(LEAST_RESAMPLES, fmin(RESAMPLES, DRAWS / (double)(count ? count : 1)));
 	double mean = 0, squares = 0;
 	struct series series;
@@ -213,7 +217,7 @@ double resample_error(const double *values, size_t count, double block, enum res
 		double drawn, off;
 
 		draw(&series);
-		drawn = what == RESAMPLE_MEAN ? drawn_mean(&series) : drawn_quantile(&series, quantiles[what]);
+		drawn = what == RESAMPLE_MEAN ? drawn_mean(&series) : drawn_quantile(&series, resample_quantile(what));
 		off = drawn - mean;
 		mean += off / (i + 1);
 		squares += off * (drawn - mean);

@@ -24,6 +24,9 @@ enum resample_what {
 	RESAMPLE_MEAN
 };
 
+/* Which quantile it is; of the mean there is none. */
+double resample_quantile(enum resample_what what);
+
 /* Standard error of that. 0 when there is one value. */
 double resample_error(const double *values, size_t count, double block, enum resample_what what);
 

@@ -91,14 +91,13 @@ static double with_assumed_scatter(double error, size_t steps)
 /* Of a number of these durations, as a ratio. Sorts them. */
 static double relative_error(double *durations, size_t count, double block, enum resample_what what)
 {
-	static const double quantiles[] = {[RESAMPLE_MEDIAN] = 0.5, [RESAMPLE_P95] = 0.95, [RESAMPLE_P01] = 0.01};
 	double error = resample_error(durations, count, block, what), middle = 0;
 
 	for (size_t i = 0; i < count; i++)
 		middle += durations[i] / (double)count;
 	sort_doubles(durations, count);
 	if (what != RESAMPLE_MEAN)
-		middle = quantile(durations, count, quantiles[what]);
+		middle = quantile(durations, count, resample_quantile(what));
 	return with_assumed_scatter(middle > 0 ? error / middle : 0, count);
 }
 
