@@ -19,6 +19,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAXIMUM_OUTPUT ((size_t)1 << 28)
 
@@ -145,6 +146,11 @@ static enum status split_operands(const struct options_result *arguments, int *b
 		return error_set(err, STATUS_USAGE, "compare --baseline takes the runs of the new side only");
 	}
 	*base_count = arguments->has_terminator ? arguments->before_terminator : 1;
+	for (int i = *base_count; arguments->has_terminator && i < arguments->operand_count; i++)
+		if (arguments->operands[i][0] == '-' && arguments->operands[i][1] &&
+		    access(arguments->operands[i], F_OK) != 0)
+			return error_set(err, STATUS_USAGE, "options go before the runs: '%s' stands behind '--'",
+			                 arguments->operands[i]);
 	if (count_of_standard_input(arguments) > 1)
 		return error_set(err, STATUS_USAGE, "compare can read standard input ('-') once only");
 	if (*base_count >= 1 && arguments->operand_count > *base_count &&

@@ -323,6 +323,9 @@ static const char *explain(const struct question *question, const struct compari
 
 	if (question->estimate.is_single && is_time(question->metric))
 		return "of a run with one step it is not known how much its steps differ";
+	if (!strcmp(result, RESULT_INCONCLUSIVE) && (question->estimate.low > 0 || question->estimate.high < 0))
+		return arena_printf(arena, "%s to %s by itself, but of this many metrics one looks like that by chance",
+		                    low, high);
 	if (!strcmp(result, RESULT_INCONCLUSIVE))
 		return arena_printf(
 			arena, "anything from %s to %s is possible: neither is 0 ruled out nor a change of %.3g %%",
