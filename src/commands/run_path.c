@@ -50,6 +50,7 @@ const char *command_run_path(const char *operand, struct error *err)
 	static char path[PATH_MAX]; /* one command names a few runs at most; each call replaces the text */
 	const char *directory = runs_directory();
 	char *resolved;
+	struct stat info;
 
 	if (exists(operand) || strcmp(operand, "-") == 0)
 		return operand;
@@ -60,6 +61,8 @@ const char *command_run_path(const char *operand, struct error *err)
 	if (!exists(path)) {
 		if (!strcmp(operand, "latest"))
 			return no_latest(directory, err);
+		if (lstat(operand, &info) == 0 && stat(operand, &info) != 0) /* a link to nothing, or to itself */
+			return error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", operand), NULL;
 		error_set(err, STATUS_INPUT, "cannot find run '%s': neither '%s' nor '%s' exists", operand, operand,
 		          path);
 		error_hint(err, "give a directory, a file, a name in %s, or 'latest'", directory);

@@ -7,11 +7,13 @@
 #include "importers/importer.h"
 #include "importers/stack_profile.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HEAD_LINES 200          /* that are looked at to recognise a file */
 #define MOST_HEAD_LINES 1000000 /* while all of them are single frames: stacks may come later */
+#define HEAD_BYTES (64u << 20)  /* of them */
 
 struct folded_line {
 	const char *text; /* the stack */
@@ -93,7 +95,10 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 	unsigned good = 0, bad = 0, with_callers = 0;
 	if (is_directory || length == 0 || text_lines_open(&lines, path, &ignored) != STATUS_OK)
 		return false;
+	lines.most_bytes = HEAD_BYTES;
 	while (good + bad < (bad || with_callers ? HEAD_LINES : MOST_HEAD_LINES) && text_lines_next(&lines)) {
+		if (!lines.is_terminated && lines.offset + lines.length >= HEAD_BYTES)
+			break; /* nobody wants to see all of it */
 		if (is_comment(&lines))
 			continue;
 		bool is_good = take_apart(lines.line, lines.length, &line) && is_text(line.text, line.length);
@@ -138,9 +143,10 @@ static bool read_id(const char *at, const char *end, int64_t *id, const char **b
 	memcpy(digits, at, length);
 	if (digits[0] < '0' || digits[0] > '9')
 		return false;
-	*id = (int64_t)strtoull(digits, &rest, 0);
+	errno = 0;
+	*id = strtoll(digits, &rest, 0);
 	*behind = at + (rest - digits);
-	return true;
+	return errno == 0;
 }
 
 struct place {

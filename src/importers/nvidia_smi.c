@@ -430,6 +430,7 @@ bool smi_is_file(const char *path)
 	bool is_found = false, is_other = false;
 	if (text_lines_open(&lines, path, &ignored) != STATUS_OK)
 		return false;
+	lines.most_bytes = HEAD_LINES * HEAD_LINE_BYTES;
 	for (int i = 0; i < HEAD_LINES && !is_found && !is_other && text_lines_next(&lines); i++) {
 		if (lines.length >= HEAD_LINE_BYTES)
 			continue;

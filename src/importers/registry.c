@@ -64,10 +64,32 @@ static void add_beside(const struct importer *importer, const char *path, bool i
 		smi_add_beside(model, length ? folder : slash ? "/" : ".");
 }
 
+/* What has no steps is not shown as if it were of some. */
+static enum status check_filter(const struct model *model, const struct model_filter *filter, const char *path,
+                                struct error *err)
+{
+	static const struct {
+		const char *format, *kind;
+	} without_steps[] = {
+		{"folded", "a profile of stacks"},
+		{"speedscope", "a profile of stacks"},
+		{"nvidia-smi", "a table of nvidia-smi"},
+	};
+	const char *format = model_meta(model, MODEL_NONE, "trace.format");
+	bool has_steps = filter && filter->has_steps;
+	for (size_t i = 0; format && i < sizeof without_steps / sizeof without_steps[0]; i++)
+		if (strcmp(format, without_steps[i].format) == 0 && (has_steps || (filter && filter->window)))
+			return error_set(err, STATUS_USAGE, "'%s' is %s: it has no %s to choose from", path,
+			                 without_steps[i].kind, has_steps ? "steps" : "windows of a profiler");
+	return STATUS_OK;
+}
+
 static enum status load(const struct importer *importer, const char *path, const struct model_filter *filter,
                         struct model *model, struct error *err)
 {
 	enum status status = importer->load(path, filter, model, err);
+	if (status == STATUS_OK)
+		status = check_filter(model, filter, path, err);
 	if (status == STATUS_OK)
 		model_finish(model);
 	return status;
@@ -91,6 +113,8 @@ enum status import_path(const char *path, const struct model_filter *filter, str
 			add_beside(importers[i], path, is_directory, model);
 		return status;
 	}
+	if (!is_directory && length == 0)
+		return error_set(err, STATUS_INPUT, "'%s' is empty", path);
 	error_set(err, STATUS_INPUT,
 	          "'%s' is not a recording: looked for a run directory with *.ssr files, one of those files, traces of "
 	          "torch.profiler (JSON, also in a zip or tar), an export of nsys (SQLite), a snapshot of CUDA memory "

@@ -74,7 +74,8 @@ struct speedscope {
 	struct frame *frames;
 	uint32_t frame_count, frame_capacity, profile_count;
 	uint32_t first_sample;
-	uint32_t unknown_units; /* profiles */
+	struct number_map threads; /* ids that names of profiles say */
+	uint32_t unknown_units;    /* profiles */
 	struct repair_count repairs[REPAIRS];
 };
 
@@ -234,6 +235,38 @@ static uint32_t stack_in(struct speedscope *scope, uint32_t parent, uint32_t fra
 static bool has_room(const struct speedscope *scope, uint32_t stack)
 {
 	return stack_profile_has_room(&scope->profile, depth_of(scope, stack));
+}
+
+/* Is it "thread (12): loader" of py-spy, of a thread that the name of a profile says, too? */
+static bool is_known_thread(const struct speedscope *scope, uint32_t frame)
+{
+	const struct model *model = scope->profile.model;
+	const char *name = frame && frame <= scope->frame_count ? model_text(model, scope->frames[frame - 1].name) : "";
+	long long tid;
+	int length = 0;
+	return strncmp(name, "thread (", 8) == 0 && sscanf(name, "thread (%lld)%n", &tid, &length) == 1 && length &&
+	       number_map_find(&scope->threads, (uint64_t)tid) != NUMBER_MAP_NONE;
+}
+
+/* Outermost frames that only say whose the stack is are taken away, and what they call is outermost. */
+static void drop_threads(struct speedscope *scope)
+{
+	struct model *model = scope->profile.model;
+	uint32_t first = scope->first_stack, count = model->stacks_count - first;
+	uint32_t *without = memory_resize(NULL, (size_t)count + 1, sizeof *without); /* the same stack without one */
+	uint32_t dropped = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct stack_node *node = &model->stacks[first + i];
+		bool is_outermost = node->parent < first || !node->parent;
+		bool is_thread = is_outermost && is_known_thread(scope, node->frame);
+		uint32_t parent = is_outermost ? 0 : without[node->parent - first], number = node->frame;
+		dropped += is_thread;
+		without[i] = is_thread ? 0 : parent == node->parent ? first + i : stack_in(scope, parent, number);
+	}
+	for (uint32_t i = scope->first_sample; i < model->samples_count && dropped; i++)
+		if (model->samples[i].stack >= first)
+			model->samples[i].stack = without[model->samples[i].stack - first];
+	free(without);
 }
 
 /* Frames have numbers until here. */
@@ -502,6 +535,8 @@ static uint32_t track_of(struct speedscope *scope, uint32_t name)
 	if (pid)
 		snprintf(process_name, sizeof process_name, "Process %lld", pid);
 	uint32_t process = stack_profile_process(profile, intern_add(&profile->model->strings, process_name), pid);
+	if (tid)
+		number_map_set(&scope->threads, (uint64_t)tid, 1);
 	if (tid && bytes)
 		name = intern_add_n(&profile->model->strings, rest + is_quoted, bytes - 2 * (size_t)is_quoted);
 	return stack_profile_new_track(profile, process, name ? name : intern_add(&profile->model->strings, "profile"),
@@ -611,6 +646,7 @@ static void finish(struct speedscope *scope)
 	if (json->error.status != STATUS_OK)
 		repair_note(&scope->repairs[json->is_unterminated ? REPAIR_CUT : REPAIR_JSON],
 		            json->window_offset + json->begin);
+	drop_threads(scope);
 	name_frames(scope);
 	for (int i = 0; i < REPAIRS; i++)
 		repair_report(&scope->repairs[i], model, scope->profile.path, sentences[i]);
@@ -658,6 +694,7 @@ static enum status load_input(struct input_stream *input, const char *path, stru
 		status = error_set(err, STATUS_INPUT, "'%s' has no samples: its %u profiles are empty", path,
 		                   scope.profile_count);
 	number_map_release(&scope.stacks);
+	number_map_release(&scope.threads);
 	free(scope.depths);
 	free(scope.frames);
 	stack_profile_release(&scope.profile);

@@ -35,8 +35,9 @@ void text_lines_close(struct text_lines *lines)
 }
 
 /* The end of the line that begins at text->begin; NULL: it does not fit into the window. */
-static char *find_end(struct kineto_text *text)
+static char *find_end(struct text_lines *lines)
 {
+	struct kineto_text *text = &lines->text;
 	size_t looked = 0;
 	for (;;) {
 		char *from = text->window + text->begin + looked;
@@ -44,17 +45,20 @@ static char *find_end(struct kineto_text *text)
 		if (end)
 			return end;
 		looked = text->end - text->begin;
+		if (lines->most_bytes && text->offset + text->end >= lines->most_bytes)
+			return text->window + text->end;
 		if (!kineto_text_more(text))
 			return text->is_at_end ? text->window + text->end : NULL;
 	}
 }
 
-static void pass_over(struct kineto_text *text)
+static void pass_over(struct text_lines *lines)
 {
+	struct kineto_text *text = &lines->text;
 	char *end = NULL;
 	while (!end) {
 		text->begin = text->end;
-		end = find_end(text);
+		end = find_end(lines);
 	}
 	text->begin = (size_t)(end - text->window) + (end < text->window + text->end);
 }
@@ -63,9 +67,9 @@ bool text_lines_next(struct text_lines *lines)
 {
 	struct kineto_text *text = &lines->text;
 	char *end;
-	while (!(end = find_end(text))) {
+	while (!(end = find_end(lines))) {
 		repair_note(&lines->long_lines, text->offset + text->begin);
-		pass_over(text);
+		pass_over(lines);
 	}
 	lines->line = text->window + text->begin;
 	lines->offset = text->offset + text->begin;

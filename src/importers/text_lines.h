@@ -22,8 +22,9 @@ struct text_lines {
 	struct kineto_text text;
 	char *line; /* without its end; valid until the next call */
 	size_t length;
-	uint64_t offset;    /* of its first byte in the text */
-	bool is_terminated; /* a line's end follows: it is whole */
+	uint64_t offset;     /* of its first byte in the text */
+	bool is_terminated;  /* a line's end follows: it is whole */
+	uint64_t most_bytes; /* to be read, for who only looks at the first lines; 0: all of the file */
 	struct repair_count long_lines;
 };
 

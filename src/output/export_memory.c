@@ -392,6 +392,14 @@ static enum status parse_device(const char *text, int16_t *device, struct error 
 	return STATUS_OK;
 }
 
+static enum status no_memory(const struct model *model, const char *whose, struct error *err)
+{
+	bool is_imported = model_meta(model, MODEL_NONE, "trace.format");
+
+	return error_set(err, STATUS_INPUT, "no memory of %s %s", whose,
+	                 is_imported ? "is in the input" : "was recorded: run with '--with memory'");
+}
+
 /* Without a wish the first device, else the host: as torch does. Of several processes the one that allocates most often. */
 static enum status choose(struct timeline *timeline, const struct export_options *options, struct export_result *result,
                           struct error *err)
@@ -421,8 +429,7 @@ static enum status choose(struct timeline *timeline, const struct export_options
 		}
 	}
 	if (!most)
-		return error_set(err, STATUS_INPUT, "no memory of %s was recorded: run with '--with memory'",
-		                 options->device ? options->device : "the program");
+		return no_memory(model, options->device ? options->device : "the program", err);
 	timeline->offset_ns = model->processes[timeline->process].realtime_offset_ns;
 	if (others > 1)
 		export_note(result,

@@ -69,8 +69,11 @@ static enum status recognise(const char *path, struct input_stream *input, struc
 	validation->format = *first == '{' || *first == '[' ? "chrome" : "perfetto";
 	if (strcmp(validation->format, "chrome") == 0 || (length >= 2 && head[0] == '\n'))
 		return STATUS_OK;
-	return error_set(err, STATUS_INPUT, "'%s' is no Chrome or Perfetto trace: %s", path,
-	                 length ? "it begins with neither {, [ nor a packet" : "it is empty");
+	error_set(err, STATUS_INPUT, "'%s' is no Chrome or Perfetto trace: %s", path,
+	          length ? "it begins with neither {, [ nor a packet" : "it is empty");
+	if (length)
+		error_hint(err, "only those two are checked; 'stepscope report' reads other files, too");
+	return STATUS_INPUT;
 }
 
 static enum status validate_input(const char *path, struct input_stream *input, struct validation *validation,

@@ -43,7 +43,10 @@ def speedscope(path):
         scale = SCALES[profile["unit"]]
         if profile["type"] == "sampled":
             for sample, weight in zip(profile["samples"], profile["weights"]):
-                yield [names[i] for i in sample], round(Fraction(str(weight)) * scale)
+                frames = [names[i] for i in sample]
+                if frames and re.match(r"thread \(\d+\)", frames[0]):  # whose it is, which the profile's name says
+                    frames.pop(0)
+                yield frames, round(Fraction(str(weight)) * scale)
             continue
         stack, last = [], 0
         for event in profile["events"]:
@@ -120,6 +123,50 @@ def test_single_frames_are_stacks_in_a_file_that_is_named_so(name, tmp_path):
     stepscope("export", tmp_path / name, "-o", tmp_path / "b.folded")
     assert sorted((tmp_path / "b.folded").read_text().splitlines()) == ["idle 7", "main 1"]
     stepscope("report", tmp_path / "b.folded")
+
+
+@pytest.mark.parametrize("option, words", [("--steps", "it has no steps to choose from"), ("--window", "it has no windows of a profiler")])
+@pytest.mark.parametrize("path", ["stacks/pyspy.folded", "stacks/pyspy.speedscope.json", "nvidia_smi/gpu_usage.csv"])
+def test_what_has_no_steps_is_not_shown_as_some_of_them(path, option, words, tmp_path):
+    for arguments in (["report", option, "1"], ["export", option, "1", "-o", tmp_path / "x.json"]):
+        done = subprocess.run([os.environ["STEPSCOPE"], *arguments, DATA.parent / path], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stdout) == (2, "") and words in done.stderr
+
+
+def test_a_thread_that_no_profile_names_stays_in_the_stack(tmp_path):
+    profile = {"type": "sampled", "name": 'Thread 7 "a"', "unit": "none", "startValue": 0, "endValue": 2, "samples": [[0, 2], [1, 2]], "weights": [1, 1]}
+    frames = [{"name": "thread (7): a"}, {"name": "thread (8): b"}, {"name": "f"}]
+    (tmp_path / "x.json").write_text(json.dumps({"shared": {"frames": frames}, "profiles": [profile]}))
+    rows = csv.DictReader(io.StringIO(stepscope("report", tmp_path / "x.json", "--table", "sampled_stacks", "--csv")))
+    assert sorted(row["stack"] for row in rows) == ["f", "thread (8): b;f"]
+
+
+def test_an_id_that_is_no_number_of_ours_is_a_frame(tmp_path):
+    (tmp_path / "x").write_text('process 99999999999999999999:"x";a 4\n')
+    rows = list(csv.DictReader(io.StringIO(stepscope("report", tmp_path / "x", "--table", "sampled_stacks", "--csv"))))
+    assert [row["stack"] for row in rows] == ['process 99999999999999999999:"x";a']
+
+
+def test_long_lines_are_looked_at_no_further_than_needed(tmp_path):
+    with open(tmp_path / "x", "wb") as file:
+        file.truncate(1 << 40)
+        file.write(b"nothing of ours")
+    stepscope("report", tmp_path / "x", status=3)
+
+
+def test_an_empty_file_and_a_link_to_itself_are_called_so(tmp_path):
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "loop").symlink_to("loop")
+    for name, words in (("empty", "is empty"), ("loop", "symbolic links")):
+        done = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / name], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 3 and words in done.stderr
+
+
+@pytest.mark.parametrize("path", ["stacks/pyspy.folded", "nvidia_smi/gpu_usage.csv", "made_nsys/train.sqlite"])
+def test_hints_are_of_what_was_given(path, tmp_path):
+    for command in (["export", "-o", tmp_path / "x.memory.html"], ["validate"]):
+        done = subprocess.run([os.environ["STEPSCOPE"], *command, DATA.parent / path], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 3 and "--with memory" not in done.stderr and ("stepscope report" in done.stderr) == (command == ["validate"])
 
 
 def test_callers_may_come_late(tmp_path):
