@@ -316,4 +316,5 @@ const struct importer importer_folded = {
 	.description = "collapsed stacks, \"frame;frame 12\" per line: py-spy raw, stackcollapse-*.pl, export_stacks()",
 	.recognises = recognises,
 	.load = load,
+	.is_of_a_rank = true,
 };

@@ -20,6 +20,7 @@ struct importer {
 	/* (optional) Two or more files as one run. */
 	enum status (*load_set)(const char *const *paths, uint32_t count, const struct model_filter *filter,
 	                        struct model *model, struct error *err);
+	bool is_of_a_rank; /* several of its files are the ranks of one job */
 };
 
 extern const struct importer *const importers[]; /* NULL-terminated */

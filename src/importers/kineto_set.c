@@ -21,8 +21,7 @@ static const char *name_of(const char *path)
 
 /* ---- ranks ---- */
 
-/* "rank-3.json", "rank_3", "worker3_step": the number behind the word; -1: none. */
-static int64_t rank_of_name(const char *path)
+int64_t kineto_rank_of_name(const char *path)
 {
 	static const char *const words[] = {"rank", "worker"};
 	const char *name = name_of(path);
@@ -49,7 +48,7 @@ static void settle_ranks(struct model *model, const struct kineto_set *set)
 {
 	for (uint32_t i = 0; i < set->count; i++) {
 		const struct set_file *file = &set->files[i];
-		int64_t rank = rank_of_name(file->name);
+		int64_t rank = kineto_rank_of_name(file->name);
 		if (file->process == MODEL_NONE)
 			continue;
 		struct process *process = &model->processes[file->process];

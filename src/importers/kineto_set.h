@@ -32,6 +32,9 @@ struct kineto_set {
 	int64_t origin_base_ns; /* wall time of the model's 0 */
 };
 
+/* "rank-3.json", "rank_3", "worker3_step": the number behind the word; -1: none. */
+int64_t kineto_rank_of_name(const char *path);
+
 void kineto_set_init(struct kineto_set *set, struct model *model);
 /* Reads a trace to its end. What is wrong with it goes into the ledger; the others are read anyway. */
 void kineto_set_load(struct kineto_set *set, const char *name, struct input_stream *input);

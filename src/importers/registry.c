@@ -13,6 +13,7 @@
 
 #include "importers/importer.h"
 #include "importers/nvidia_smi.h"
+#include "importers/rank_files.h"
 
 extern const struct importer importer_recording, importer_kineto, importer_converted, importer_folded,
 	importer_nvidia_smi, importer_speedscope, importer_snapshot, importer_nsys;
@@ -84,15 +85,51 @@ static enum status check_filter(const struct model *model, const struct model_fi
 	return STATUS_OK;
 }
 
-static enum status load(const struct importer *importer, const char *path, const struct model_filter *filter,
-                        struct model *model, struct error *err)
+static enum status finish(const struct model_filter *filter, const char *path, enum status status, struct model *model,
+                          struct error *err)
 {
-	enum status status = importer->load(path, filter, model, err);
 	if (status == STATUS_OK)
 		status = check_filter(model, filter, path, err);
 	if (status == STATUS_OK)
 		model_finish(model);
 	return status;
+}
+
+static enum status load(const struct importer *importer, const char *path, const struct model_filter *filter,
+                        struct model *model, struct error *err)
+{
+	return finish(filter, path, importer->load(path, filter, model, err), model, err);
+}
+
+static const struct importer *find(const char *path, bool is_directory, const char *head, size_t length)
+{
+	for (size_t i = 0; importers[i]; i++)
+		if (importers[i]->recognises(path, is_directory, head, length))
+			return importers[i];
+	return NULL;
+}
+
+static const struct importer *find_of_file(const char *path)
+{
+	char head[4096];
+	size_t length;
+	bool is_directory = false;
+	struct error ignored;
+	if (is_stream(path) || read_head(path, &is_directory, head, &length, &ignored) != STATUS_OK || is_directory)
+		return NULL;
+	return find(path, false, head, length);
+}
+
+/* A directory without a trace or a recording. False: nothing in it is of ranks, and *status stays. */
+static bool load_ranks_of(const char *directory, const struct model_filter *filter, struct model *model,
+                          enum status *status, struct error *err)
+{
+	struct rank_files files = {0};
+	bool is_found = rank_files_find(&files, directory, find_of_file);
+	if (is_found)
+		*status = finish(filter, directory, rank_files_load(&files, directory, filter, model, err), model, err);
+	rank_files_release(&files);
+	return is_found;
 }
 
 enum status import_path(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
@@ -105,12 +142,14 @@ enum status import_path(const char *path, const struct model_filter *filter, str
 	enum status status = read_head(path, &is_directory, head, &length, err);
 	if (status != STATUS_OK)
 		return status;
-	for (size_t i = 0; importers[i]; i++) {
-		if (!importers[i]->recognises(path, is_directory, head, length))
-			continue;
-		status = load(importers[i], path, filter, model, err);
+	const struct importer *importer = find(path, is_directory, head, length);
+	if (importer) {
+		struct error problem;
+		status = load(importer, path, filter, model, &problem);
 		if (status == STATUS_OK)
-			add_beside(importers[i], path, is_directory, model);
+			add_beside(importer, path, is_directory, model);
+		else if (!is_directory || model->processes_count || !load_ranks_of(path, filter, model, &status, err))
+			*err = problem;
 		return status;
 	}
 	if (!is_directory && length == 0)
@@ -129,8 +168,10 @@ enum status import_paths(const char *const *paths, uint32_t count, const struct 
 {
 	if (count == 1)
 		return import_path(paths[0], filter, model, err);
-	enum status status = importer_kineto.load_set(paths, count, filter, model, err);
-	if (status == STATUS_OK)
-		model_finish(model);
-	return status;
+	struct rank_files files = {0};
+	bool is_found = rank_files_take(&files, paths, count, find_of_file);
+	enum status status = is_found ? rank_files_load(&files, paths[0], filter, model, err)
+	                              : importer_kineto.load_set(paths, count, filter, model, err);
+	rank_files_release(&files);
+	return finish(filter, paths[0], status, model, err);
 }

@@ -300,4 +300,5 @@ const struct importer importer_snapshot = {
 	.description = "a memory snapshot of PyTorch's CUDA allocator: the pickle of torch.cuda.memory._dump_snapshot()",
 	.recognises = recognises,
 	.load = load,
+	.is_of_a_rank = true,
 };

@@ -734,4 +734,5 @@ const struct importer importer_speedscope = {
 	.description = "speedscope's JSON, as py-spy, pyinstrument and others write it: sampled and evented profiles",
 	.recognises = recognises,
 	.load = load,
+	.is_of_a_rank = true,
 };

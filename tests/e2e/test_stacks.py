@@ -215,16 +215,42 @@ def test_where_only_traces_are_read_other_files_are_called_what_they_are(path, k
     file = DATA.parent / path
     status, words = refused("-", stdin=file.open("rb"))
     assert status == 3 and kind in words and "give its path" in words
+    is_of_a_rank = "nvidia_smi" not in path and "nsys" not in path  # those are read together
     status, words = refused(file, file)
-    assert status == 3 and kind in words and "hint: give that file by itself" in words
+    assert is_of_a_rank or (status == 3 and kind in words and "hint: give that file by itself" in words)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / file.name).write_bytes(file.read_bytes())
     status, words = refused(tmp_path / "folder")
-    assert status == 3 and kind in words and "give that file itself" in words
+    assert is_of_a_rank or (status == 3 and kind in words and "give that file itself" in words)
+    other = DATA.parent / ("stacks/pyspy.folded" if "speedscope" in path else "stacks/pyspy.speedscope.json")
+    (tmp_path / "folder" / other.name).write_bytes(other.read_bytes())
+    assert refused(file, other)[0] == 3 and (refused(tmp_path / "folder")[0] == 3) == is_of_a_rank
     with tarfile.open(tmp_path / "a.tar", "w") as archive:
         archive.add(file, file.name)
     status, words = refused(tmp_path / "a.tar")
     assert status == 3 and kind in words and "give that file itself" in words
+
+
+@pytest.mark.parametrize("path", ["stacks/pyspy.folded", "stacks/pyspy.speedscope.json", "made_snapshots/train.pickle"])
+def test_files_of_ranks_are_one_run(path, tmp_path):
+    def rows(table, *operands):
+        return list(csv.DictReader(io.StringIO(stepscope("report", *operands, "--table", table, "--csv"))))
+
+    names = [tmp_path / f"of_rank{rank}{os.path.splitext(path)[1]}" for rank in (2, 10)]
+    for name in names:
+        name.write_bytes((DATA.parent / path).read_bytes())
+    (tmp_path / "notes.txt").write_text("of no kind")
+    table, of_one = ("memory", "process") if "pickle" in path else ("sampled_threads", "process")
+    alone = rows(table, names[0])
+    for operands in ([tmp_path], names):
+        together = rows(table, *operands)
+        assert [row["rank"] for row in rows("processes", *operands)] == ["2", "10"]
+        assert {row[of_one] for row in together} == {"rank 2", "rank 10"} and len(together) == 2 * len(alone)
+        assert stepscope("report", *operands).count("the rank is not in the file") == 2
+    names[0].write_bytes((DATA.parent / path).read_bytes()[:9])
+    text = stepscope("report", tmp_path, "--table", "ledger", "--csv")
+    assert "damaged" in text if names[0].suffix == ".pickle" else "another kind" in text
+    assert len(rows(table, tmp_path)) == len(alone)
 
 
 def test_units_that_are_not_known_are_not_added_up(tmp_path):
