@@ -111,7 +111,7 @@ static void name_processes(struct model *model, uint32_t first, const char *path
 enum status rank_files_load(const struct rank_files *files, const char *directory, const struct model_filter *filter,
                             struct model *model, struct error *err)
 {
-	struct error problem, first;
+	struct error problem, first = {.status = STATUS_INPUT};
 	uint32_t loaded = 0, failed = 0;
 	for (uint32_t i = 0; i < files->count; i++) {
 		uint32_t before = model->processes_count;
