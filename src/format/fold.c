@@ -23,7 +23,8 @@
 #define MAX_POOL_BYTES (4ull << 30)
 #define MAX_TORN_BYTES (32u << 20) /* more than one append of the drainer */
 #define ORPHAN_SECONDS 3600
-#define RESCUE_MS 5000 /* for all rescues together that are at work */
+#define RESCUE_MS 5000  /* for all rescues together that are at work */
+#define PARENT_TRIES 20 /* a millisecond each */
 
 struct fold {
 	uint8_t *bytes; /* copy of the pool: its file may be cut off under us */
@@ -485,6 +486,8 @@ enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *r
 {
 	*result = (struct fold_result){0};
 	int fd = open_pool(pool_path, is_dead);
+	if (fd < 0 && errno == ENOENT && !is_dead) /* another rescue was quicker */
+		return STATUS_OK;
 	if (fd < 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot open the pool '%s'", pool_path);
 	if (!lock_pool(fd) && !is_dead) {
@@ -492,7 +495,7 @@ enum status fold_pool(const char *pool_path, bool is_dead, struct fold_result *r
 		return STATUS_OK;
 	}
 	struct stat info;
-	if (fstat(fd, &info) == 0 && info.st_nlink == 0 && !is_dead) { /* another rescue was quicker */
+	if (fstat(fd, &info) == 0 && info.st_nlink == 0 && !is_dead) { /* the same */
 		close(fd);
 		return STATUS_OK;
 	}
@@ -525,21 +528,31 @@ static bool lies_in(char *segment, const char *directory)
 	return is_inside;
 }
 
-/* Does a `stepscope run` watch over the segment's directory? It holds a lock on it, does the rescue itself at once, and tells its
- * user where the process was. */
+/* Does a `stepscope run` watch over the directory? It holds a lock on it, does the rescue itself at once, and tells its user where the
+ * process was. Who looks holds that lock for an instant, too: so who has to know tries more than once. */
+static bool is_watched(const char *directory, int tries)
+{
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool is_locked = fd >= 0;
+	while (is_locked && tries-- > 0) {
+		is_locked = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+		if (is_locked && tries > 0)
+			usleep(1000);
+	}
+	if (fd >= 0)
+		close(fd);
+	return is_locked;
+}
+
 static bool has_parent(char *segment)
 {
 	char *slash = strrchr(segment, '/');
 	if (!slash)
 		return false;
 	*slash = 0;
-	int fd = open(segment, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool is_parent = is_watched(segment, 1);
 	*slash = '/';
-	if (fd < 0)
-		return false;
-	bool is_locked = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-	close(fd);
-	return is_locked;
+	return is_parent;
 }
 
 /* Is the pool one to be looked at? Those of runs that are gone wait a while: they may be another container's. */
@@ -549,11 +562,9 @@ static bool is_candidate(const char *path, const char *run_directory)
 	if (!peek(path, &header))
 		return false;
 	bool is_there = access(header.segment_path, F_OK) == 0;
-	if (is_there && has_parent(header.segment_path))
-		return false;
 	if (run_directory)
 		return is_there && lies_in(header.segment_path, run_directory);
-	return is_there || is_old(&header);
+	return is_there ? !has_parent(header.segment_path) : is_old(&header);
 }
 
 /* Another rescue than ours is at work (not the owner, who lives): what it brings back is wanted, too. */
@@ -569,16 +580,24 @@ static bool is_being_rescued(const char *path)
 	return is_locked && lock.l_pid > 0 && (uint32_t)lock.l_pid != header.identity.pid;
 }
 
-static void await_rescue(const char *path, int *ms_left)
+/* Of a run that is to be read: also what another rescue is at. */
+static enum status fold_or_await(const char *path, int *ms_left, struct fold_result *result, struct error *err)
 {
-	for (; *ms_left > 0 && is_being_rescued(path); --*ms_left)
+	for (;;) {
+		enum status status = fold_pool(path, false, result, err);
+		if (status != STATUS_OK || result->was_folded || *ms_left <= 0 || !is_being_rescued(path))
+			return status;
 		usleep(1000);
+		--*ms_left;
+	}
 }
 
 int fold_stale_pools(const char *run_directory, fold_problem *tell, void *context)
 {
-	int folded = 0, ms_left = RESCUE_MS;
+	int folded = 0, ms_left = run_directory ? RESCUE_MS : 0;
 	char prefix[64], path[512];
+	if (run_directory && is_watched(run_directory, PARENT_TRIES))
+		return 0;
 	DIR *dir = opendir("/dev/shm");
 	if (!dir)
 		return 0;
@@ -594,11 +613,7 @@ int fold_stale_pools(const char *run_directory, fold_problem *tell, void *contex
 		snprintf(path, sizeof(path), "/dev/shm/%s", entry->d_name);
 		if (!is_candidate(path, run_directory))
 			continue;
-		if (run_directory)
-			await_rescue(path, &ms_left);
-		if (access(path, F_OK) != 0)
-			continue;
-		if (fold_pool(path, false, &result, &err) == STATUS_OK)
+		if (fold_or_await(path, &ms_left, &result, &err) == STATUS_OK)
 			folded += result.was_folded;
 		else if (tell)
 			tell(context, &result, &err);

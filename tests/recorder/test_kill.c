@@ -8,12 +8,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -407,6 +410,31 @@ static void a_living_process_is_left_alone(void)
 	recording_free(recording);
 }
 
+/* So many locks of directories are refused, as if another command just looked who watches over them. */
+static int refused_locks;
+
+int flock(int fd, int operation)
+{
+	if (refused_locks > 0) {
+		refused_locks--;
+		errno = EWOULDBLOCK;
+		return -1;
+	}
+	return (int)syscall(SYS_flock, fd, operation);
+}
+
+static void who_looks_at_the_same_time_is_no_parent(void)
+{
+	char path[160];
+
+	make_victim_of(path, sizeof(path));
+	refused_locks = INT_MAX;
+	CHECK_EQUAL(fold_stale_pools(harness.directory, NULL, NULL), 0);
+	refused_locks = 3;
+	CHECK_EQUAL(fold_stale_pools(harness.directory, NULL, NULL), 1);
+	CHECK(access(path, F_OK) != 0);
+}
+
 /* What cannot be written now stays; what nobody wants any more goes. */
 static void a_pool_outlives_what_can_be_mended(void)
 {
@@ -444,4 +472,5 @@ HARNESS_MAIN(LIST(VICTIM(writers), VICTIM(dies), VICTIM(exec), VICTIM(after), VI
                   TEST(closed_descriptors_are_opened_again), TEST(a_stopped_process_keeps_its_pool),
                   TEST(want_of_descriptors_passes), TEST(what_cannot_be_opened_again_is_left_to_the_rescue),
                   TEST(a_repeated_rescue_changes_nothing), TEST(a_rescue_that_was_killed_is_repeated),
-                  TEST(a_living_process_is_left_alone), TEST(a_pool_outlives_what_can_be_mended)))
+                  TEST(a_living_process_is_left_alone), TEST(who_looks_at_the_same_time_is_no_parent),
+                  TEST(a_pool_outlives_what_can_be_mended)))
