@@ -141,6 +141,13 @@ def child_of(process):
     return wait_for(find, what="a child")
 
 
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][0] not in "ZX"
+    except OSError:
+        return False
+
+
 def kill_group(process):
     try:
         os.killpg(process.pid, signal.SIGKILL)

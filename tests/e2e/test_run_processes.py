@@ -8,11 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
-from run_tools import (ACTOR, STEPSCOPE, TRAINER, WORKER, await_directory, child_of, environment, finish, has_report, host_facts, kill_group, pools, run,
+from run_tools import (ACTOR, STEPSCOPE, TRAINER, WORKER, await_directory, child_of, environment, finish, has_report, host_facts, is_running, kill_group, pools, run,
                        run_directory, segments, start, wait_for)
 
 
@@ -37,12 +36,11 @@ def test_killed_at_once(tmp_path):
 
 def test_dead_rank_is_named_while_the_others_go_on(tmp_path):
     process = start(tmp_path, ACTOR, "ranks", "4", "steps", "30", "1000", "only", "2", "open", "all_reduce", "sleep", "1500",
-                    "kill", "9", "all", "steps", "30", "1000", "sleep", "8000", start_new_session=True)
-    begin = time.monotonic()
+                    "kill", "9", "all", "steps", "30", "1000", "sleep", "60000", start_new_session=True)
+    program = child_of(process)
     line = process.stderr.readline().decode()
-    elapsed = time.monotonic() - begin
+    assert is_running(program), "named only at the end"
     assert re.fullmatch(r"stepscope: rank 2 \(pid \d+\) was killed by SIGKILL, last step 29, last op 'all_reduce'\n", line)
-    assert elapsed < 7, "named only at the end"
     kill_group(process)
     finish(process)
 
@@ -90,11 +88,9 @@ def test_orphans_are_followed_for_a_while(tmp_path):
 
 
 def test_a_daemon_does_not_hold_the_run(tmp_path):
-    begin = time.monotonic()
-    process = start(tmp_path, ACTOR, "steps", "2", "0", "worker", "steps", "2", "0", "sleep", "20000", "all",
+    process = start(tmp_path, ACTOR, "steps", "2", "0", "worker", "steps", "2", "0", "sleep", "60000", "all",
                     start_new_session=True)
-    process.wait(10)
-    assert time.monotonic() - begin < 5
+    process.wait(30)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 
@@ -186,16 +182,16 @@ def test_status_of_all_processes_is_written_down(tmp_path):
     assert statuses.count("7") == 2, "of rank 1 and of the program"
 
 
-def test_rank_killed_from_outside_is_seen_within_seconds(tmp_path):
+def test_rank_killed_from_outside_is_seen_while_the_other_goes_on(tmp_path):
     process = start(tmp_path, ACTOR, "ranks", "2", "steps", "5", "2000", "write", "1", "r", "steps", "100000", "2000",
                     start_new_session=True)
     directory = await_directory(tmp_path)
     assert process.stdout.read(2) == b"rr"  # both have made steps
     found = wait_for(lambda: [s for s in segments(directory, TRAINER) if s.rank == 1], what="rank 1")
+    program = child_of(process)
     os.kill(found[0].pid, signal.SIGKILL)
-    begin = time.monotonic()
     line = process.stderr.readline().decode()
-    assert time.monotonic() - begin < 10
+    assert is_running(program), "seen only at the end"
     assert re.match(rf"stepscope: rank 1 \(pid {found[0].pid}\) was killed by SIGKILL, last step \d+", line)
     kill_group(process)
     finish(process)
