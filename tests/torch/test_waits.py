@@ -168,7 +168,7 @@ class File(io.BytesIO):
             call.__enter__()
         return super().write(data)
 torch.save(1, File())
-time.sleep(0.05)
+time.sleep(0.5)
 call.__exit__(None, None, None)
 for _ in range(2):
     model(torch.randn(8, 16)).sum().backward()
@@ -181,7 +181,7 @@ def test_a_file_that_was_begun_before_the_counting_ends_nothing(tmp_path, python
     done = plain(tmp_path, python, "-c", COUNTED_FROM_INSIDE, PYTHONPATH=PACKAGE)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     steps = table(tmp_path, "steps")
-    assert [step["optimizer_ns"] >= 50e6 for step in steps] == [True, False, False]
+    assert [step["optimizer_ns"] >= 500e6 for step in steps] == [True, False, False]
 
 
 @every_python
