@@ -12,6 +12,7 @@
 
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "model/storage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -97,7 +98,7 @@ static uint32_t *find_slot(const struct op_fold *fold, const struct op_key *key)
 static void grow_slots(struct op_fold *fold)
 {
 	fold->slot_count = fold->slot_count ? fold->slot_count * 2 : 256;
-	fold->slots = memory_resize(fold->slots, fold->slot_count, sizeof(*fold->slots));
+	fold->slots = storage_resize(fold->model->storage, fold->slots, fold->slot_count, sizeof(*fold->slots));
 	memset(fold->slots, 0, fold->slot_count * sizeof(*fold->slots));
 	for (uint32_t i = 1; i < fold->group_count; i++)
 		*find_slot(fold, &fold->groups[i].key) = i;
@@ -107,7 +108,8 @@ static uint32_t add_group(struct op_fold *fold, const struct op_key *key)
 {
 	if (fold->group_count == fold->group_capacity) {
 		fold->group_capacity = fold->group_capacity ? fold->group_capacity * 2 : 64;
-		fold->groups = memory_resize(fold->groups, fold->group_capacity, sizeof(*fold->groups));
+		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->group_capacity,
+		                              sizeof(*fold->groups));
 	}
 	fold->groups[fold->group_count] = (struct op_group){.key = *key, .min_ns = INT64_MAX};
 	return fold->group_count++;
@@ -803,8 +805,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 		add_rows(table, &fold);
 	add_note(table, &fold);
 	free(step_tracks);
-	free(fold.groups);
-	free(fold.slots);
+	storage_release(fold.model->storage, fold.groups);
+	storage_release(fold.model->storage, fold.slots);
 	free(fold.stack);
 	flop_counts_release(&fold.flop_counts);
 	launched_time_release(&fold.launched_time);

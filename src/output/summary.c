@@ -50,8 +50,9 @@ static bool write_cell(struct summary *summary, const struct table *table, const
 		return false;
 	}
 	json_cell(&summary->json, table, 0, column);
-	*reason = table_get(table, 0, column)->reason;
-	return table_get(table, 0, column)->has_value;
+	const struct table_cell *cell = table_get(table, 0, column);
+	*reason = cell->has_value ? NULL : cell->reason;
+	return cell->has_value;
 }
 
 static void write_value(struct summary *summary, const struct summary_entry *entry)

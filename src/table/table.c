@@ -104,15 +104,25 @@ void table_set_bool(struct table *table, int row, int column, bool value)
 	*cell_at(table, row, column) = (struct table_cell){.has_value = true, .b = value};
 }
 
+/* Of millions of rows most say what the one before says: all have one copy. */
+static const char *keep_text(struct table *table, int column, const char *text)
+{
+	const char **last = &table->last_texts[column];
+
+	if (!text || !*last || strcmp(*last, text) != 0)
+		*last = dup_or_null(&table->arena, text);
+	return *last;
+}
+
 void table_set_text(struct table *table, int row, int column, const char *text)
 {
 	assert(table->columns[column].type == TABLE_TEXT);
-	*cell_at(table, row, column) = (struct table_cell){.has_value = true, .text = arena_dup(&table->arena, text)};
+	*cell_at(table, row, column) = (struct table_cell){.has_value = true, .text = keep_text(table, column, text)};
 }
 
 void table_set_missing(struct table *table, int row, int column, const char *reason)
 {
-	*cell_at(table, row, column) = (struct table_cell){.reason = dup_or_null(&table->arena, reason)};
+	*cell_at(table, row, column) = (struct table_cell){.reason = keep_text(table, column, reason)};
 }
 
 void table_set_text_or(struct table *table, int row, int column, const char *text, const char *reason)
@@ -212,12 +222,32 @@ static void hide_trees(struct table *table)
 	}
 }
 
+/* Row i becomes what row keys[i].row was, along each cycle of them: a table of a million rows should not be there twice. */
+static void put_in_order(struct table *table, struct sort_key *keys)
+{
+	struct table_cell first[MAXIMUM_COLUMNS];
+	size_t row_bytes = (size_t)table->column_count * sizeof(*table->cells);
+
+	for (int start = 0; start < table->row_count; start++) {
+		int row = start;
+
+		memcpy(first, cell_at(table, start, 0), row_bytes);
+		while (keys[row].row != start) {
+			int from = keys[row].row;
+
+			memcpy(cell_at(table, row, 0), cell_at(table, from, 0), row_bytes);
+			keys[row].row = row; /* done */
+			row = from;
+		}
+		memcpy(cell_at(table, row, 0), first, row_bytes);
+		keys[row].row = row;
+	}
+}
+
 void table_sort(struct table *table, int column, bool is_ascending)
 {
-	size_t stride = (size_t)table->column_count;
 	size_t rows = (size_t)table->row_count;
 	struct sort_key *keys;
-	struct table_cell *sorted;
 
 	hide_trees(table);
 	if (rows < 2)
@@ -227,13 +257,8 @@ void table_sort(struct table *table, int column, bool is_ascending)
 		keys[row] = (struct sort_key){cell_at(table, row, column), row, table->columns[column].type,
 		                              is_ascending};
 	qsort(keys, rows, sizeof(*keys), compare_keys);
-	sorted = memory_resize(NULL, rows, stride * sizeof(*sorted));
-	for (size_t i = 0; i < rows; i++)
-		memcpy(&sorted[i * stride], cell_at(table, keys[i].row, 0), stride * sizeof(*sorted));
+	put_in_order(table, keys);
 	free(keys);
-	free(table->cells);
-	table->cells = sorted;
-	table->row_capacity = table->row_count;
 }
 
 void table_limit(struct table *table, int rows)
@@ -244,21 +269,19 @@ void table_limit(struct table *table, int rows)
 
 void table_choose(struct table *table, const int *columns, int count)
 {
-	size_t rows = (size_t)table->row_count;
-	struct table_cell *cells = memory_resize(NULL, rows * (size_t)count + 1, sizeof(*cells));
 	struct table_column chosen[MAXIMUM_COLUMNS];
+	struct table_cell cells[MAXIMUM_COLUMNS];
 
-	assert(count > 0 && count <= MAXIMUM_COLUMNS);
-	for (int i = 0; i < count; i++) {
-		chosen[i] = table->columns[columns[i]];
-		for (size_t row = 0; row < rows; row++)
-			cells[row * (size_t)count + (size_t)i] = *cell_at(table, (int)row, columns[i]);
+	assert(count > 0 && count <= table->column_count);
+	for (int row = 0; row < table->row_count; row++) { /* where they go nothing is left that a later row needs */
+		for (int i = 0; i < count; i++)
+			cells[i] = *cell_at(table, row, columns[i]);
+		memcpy(&table->cells[(size_t)row * (size_t)count], cells, (size_t)count * sizeof(*cells));
 	}
+	for (int i = 0; i < count; i++)
+		chosen[i] = table->columns[columns[i]];
 	memcpy(table->columns, chosen, (size_t)count * sizeof(chosen[0]));
 	table->column_count = count;
-	table->row_capacity = table->row_count;
-	free(table->cells);
-	table->cells = cells;
 }
 
 /* ---- what columns promise ---- */

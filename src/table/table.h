@@ -84,8 +84,8 @@ struct table_cell {
 		double d;
 		const char *text; /* TABLE_TEXT */
 		bool b;
+		const char *reason; /* !has_value: why it was not measured */
 	};
-	const char *reason; /* !has_value: why it was not measured */
 };
 
 struct table {
@@ -97,8 +97,9 @@ struct table {
 	int column_count;
 	struct table_cell *cells; /* row-major, stride 64 columns rounded to column_count at the first row */
 	int row_count, row_capacity;
-	const char *note;  /* printed under the table: what is missing and why; NULL */
-	const char *empty; /* why there are no rows; NULL */
+	const char *last_texts[64]; /* by column: the text or reason that was set last */
+	const char *note;           /* printed under the table: what is missing and why; NULL */
+	const char *empty;          /* why there are no rows; NULL */
 };
 
 void table_init(struct table *table, const char *name, const char *title, const char *definition);

@@ -218,6 +218,38 @@ static void parts_that_do_not_make_the_whole_are_found(void **state)
 	table_release(&table);
 }
 
+/* A million names make a million rows: a row must be small, its texts shared, and no operation may hold the rows twice. */
+static void rows_are_there_once_and_share_their_texts(void **state)
+{
+	const int chosen[] = {SHARE, NAME};
+	const struct table_cell *cells;
+	struct table table;
+
+	(void)state;
+	assert_int_equal(sizeof(struct table_cell), 16);
+	begin(&table, 0, 0);
+	for (int i = 0; i < 1000; i++) {
+		int row = table_row(&table);
+
+		table_set_text(&table, row, NAME, "the same");
+		table_set_int(&table, row, TIME, i * 7919 % 1000);
+		table_set_missing(&table, row, SHARE, "not recorded");
+	}
+	assert_ptr_equal(table_text(&table, 0, NAME), table_text(&table, 999, NAME));
+	assert_ptr_equal(table_get(&table, 0, SHARE)->reason, table_get(&table, 999, SHARE)->reason);
+	cells = table.cells;
+	table_sort(&table, TIME, true);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(table_get(&table, i, TIME)->i, i);
+	table_choose(&table, chosen, 2);
+	assert_ptr_equal(table.cells, cells);
+	assert_string_equal(table_get(&table, 999, 0)->reason, "not recorded");
+	assert_string_equal(table_text(&table, 999, 1), "the same");
+	assert_int_equal(table_row(&table), 1000);
+	assert_string_equal(table_text(&table, 999, 1), "the same");
+	table_release(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +264,7 @@ int main(void)
 		cmocka_unit_test(integers_must_sum_exactly),
 		cmocka_unit_test(a_cell_above_the_other_is_found),
 		cmocka_unit_test(parts_that_do_not_make_the_whole_are_found),
+		cmocka_unit_test(rows_are_there_once_and_share_their_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
