@@ -14,6 +14,7 @@
 struct part_source {
 	const char *level, *table, *name;
 	const char *time, *more_time; /* the second is added; NULL: there is none */
+	const char *whole_time;       /* of a recording without steps; NULL: the level is of steps alone */
 	const char *calls;            /* NULL: not counted */
 	const char *rest;             /* name of what is missing from the step; NULL: it does not sum to it */
 	bool is_mean;
@@ -21,12 +22,13 @@ struct part_source {
 };
 
 static const struct part_source part_sources[] = {
-	{"operator", "ops", "name", "step_self_ns", NULL, "calls", "(steps without recorded operators)", false, false},
-	{"module", "modules", "module", "forward_self_ns", "backward_self_ns", "calls", "(outside of modules)", false,
-         false},
-	{"device", "step_breakdown", "part", "mean_ns", NULL, NULL, NULL, true, false},
-	{"kernel", "kernels", "kernel", "total_ns", NULL, "calls", NULL, false, true},
-	{"call", "runtime_calls", "call", "total_ns", NULL, "calls", NULL, false, false},
+	{"operator", "ops", "name", "step_self_ns", NULL, "self_ns", "calls", "(steps without recorded operators)",
+         false, false},
+	{"module", "modules", "module", "forward_self_ns", "backward_self_ns", NULL, "calls", "(outside of modules)",
+         false, false},
+	{"device", "step_breakdown", "part", "mean_ns", NULL, NULL, NULL, NULL, true, false},
+	{"kernel", "kernels", "kernel", "total_ns", NULL, "total_ns", "calls", NULL, false, true},
+	{"call", "runtime_calls", "call", "total_ns", NULL, "total_ns", "calls", NULL, false, false},
 };
 
 static double mean_step(const struct compared_run *run)
@@ -80,7 +82,8 @@ static double number_or_0(const struct table *table, int row, const char *column
 static void read_source(struct compared_run *run, struct report *report, const struct part_source *source)
 {
 	const struct table *table = report_table(report, source->table);
-	double steps = measured_steps(&report->step_times), sum = 0, rest;
+	bool is_whole = !run->steps_count;
+	double steps = is_whole ? 1 : measured_steps(&report->step_times), sum = 0, rest;
 	int name = table_find_column(table, source->name);
 
 	for (int row = 0; row < table->row_count && steps > 0; row++) {
@@ -92,25 +95,25 @@ static void read_source(struct compared_run *run, struct report *report, const s
 
 		if (!table_get(table, row, name)->has_value)
 			continue;
-		part.ns = number_or_0(table, row, source->time) + number_or_0(table, row, source->more_time);
+		part.ns = is_whole ? number_or_0(table, row, source->whole_time)
+		                   : number_or_0(table, row, source->time) + number_or_0(table, row, source->more_time);
 		part.ns /= source->is_mean ? 1 : steps;
 		part.family = source->has_families ? kernel_family(part.name, &run->arena) : NULL;
 		sum += part.ns;
 		compared_run_add_part(run, &part);
 	}
 	rest = mean_step(run) - sum;
-	if (source->rest && table->row_count && steps > 0 && fabs(rest) > 1e-6 * mean_step(run))
+	if (source->rest && !is_whole && table->row_count && steps > 0 && fabs(rest) > 1e-6 * mean_step(run))
 		compared_run_add_part(run, &(struct compared_part){source->level, source->rest, NULL, rest, false, 0});
 }
 
 void compared_read_parts(struct compared_run *run, struct report *report)
 {
-	if (!run->steps_count)
-		return;
 	if (has_phases(run))
 		read_phases(run);
 	for (size_t i = 0; i < sizeof(part_sources) / sizeof(part_sources[0]); i++)
-		read_source(run, report, &part_sources[i]);
+		if (run->steps_count || part_sources[i].whole_time)
+			read_source(run, report, &part_sources[i]);
 }
 
 static void read_function(struct compared_run *run, const struct table *table, int row)

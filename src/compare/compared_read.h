@@ -10,7 +10,8 @@
 /* What was run, where, with which work per step; the run's steps are read. */
 void compared_read_facts(struct compared_run *run, struct report *report);
 
-/* Where a step's time goes, as means over the steps of the report; the run's steps are read. */
+/* Where a step's time goes, as means over the steps of the report; the run's steps are read. Of a run without steps: what the whole
+ * of it takes. */
 void compared_read_parts(struct compared_run *run, struct report *report);
 
 /* What samples of stacks count of each function. */

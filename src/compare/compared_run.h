@@ -57,7 +57,7 @@ struct compared_value {   /* one number of the whole run */
 	const char *reason; /* !has_value */
 };
 
-struct compared_part {      /* of a step */
+struct compared_part {      /* of a step; of a run without steps, of all of it */
 	const char *level;  /* CONTRIBUTION_LEVEL */
 	const char *name;   /* CONTRIBUTION_NAME */
 	const char *family; /* what it is called when names change from version to version; NULL: the name */

@@ -30,6 +30,16 @@ static void sides_init(struct compared_sides *sides)
 	}
 }
 
+/* None of the runs has steps. */
+static bool sides_are_whole(const struct compared_sides *sides)
+{
+	for (int side = 0; side < SIDES; side++)
+		for (size_t i = 0; i < sides->count[side]; i++)
+			if (sides->runs[side][i].steps_count || sides->runs[side][i].summary.steps)
+				return false;
+	return true;
+}
+
 static void sides_release(struct compared_sides *sides)
 {
 	for (int side = 0; side < SIDES; side++) {
@@ -47,10 +57,11 @@ void comparison_init(struct comparison *comparison, const struct compared_run *b
 
 	assert(base_count > 0 && new_count > 0);
 	sides_init(&sides);
+	comparison->is_whole = sides_are_whole(&sides);
 	comparison_add_runs(&comparison->runs, &sides);
 	comparison_add_differences(&comparison->differences, &sides);
 	comparison_add_metrics(&comparison->metrics, &sides);
-	comparison_add_contributions(&comparison->contributions, &sides);
+	comparison_add_contributions(&comparison->contributions, &sides, comparison->is_whole);
 	comparison_add_functions(&comparison->functions, &sides);
 	comparison_add_verdict(comparison, &sides);
 	sides_release(&sides);

@@ -150,6 +150,7 @@ enum function_change_column {  /* shares are of all samples of a side that count
 
 struct comparison {
 	struct table verdict, runs, differences, metrics, contributions, functions;
+	bool is_whole; /* no run has steps: contributions are of whole recordings */
 };
 
 extern const struct comparison_options comparison_defaults;

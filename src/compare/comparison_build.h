@@ -37,7 +37,7 @@ struct compared_sides {
 void comparison_add_runs(struct table *table, struct compared_sides *sides);
 void comparison_add_differences(struct table *table, struct compared_sides *sides);
 void comparison_add_metrics(struct table *table, struct compared_sides *sides);
-void comparison_add_contributions(struct table *table, struct compared_sides *sides);
+void comparison_add_contributions(struct table *table, struct compared_sides *sides, bool is_whole);
 void comparison_add_functions(struct table *table, struct compared_sides *sides);
 void comparison_add_verdict(struct comparison *comparison, struct compared_sides *sides);
 

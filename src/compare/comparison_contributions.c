@@ -33,7 +33,8 @@ static const struct table_column columns[CONTRIBUTION_COLUMNS] = {
                                .title = "base",
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_NS,
-                               .definition = "time in a mean step of the base, mean over its runs"},
+                               .definition = "time in a mean step of the base, mean over its runs; of runs "
+                                             "without steps, in all of a run"},
 	[CONTRIBUTION_NEW] = {.name = "new_ns",
                               .title = "new",
                               .type = TABLE_DOUBLE,
@@ -58,7 +59,7 @@ static const struct table_column columns[CONTRIBUTION_COLUMNS] = {
                                      .title = "calls base",
                                      .type = TABLE_DOUBLE,
                                      .unit = UNIT_COUNT,
-                                     .definition = "calls in a mean step of the base"},
+                                     .definition = "calls in a mean step of the base, or in all of a run"},
 	[CONTRIBUTION_NEW_CALLS] = {.name = "new_calls",
                                     .title = "calls new",
                                     .type = TABLE_DOUBLE,
@@ -384,14 +385,28 @@ static const char *clock_note(const struct compared_sides *sides)
 	return "clocks of the devices are not known on both sides: a lower one cannot be told from slower kernels";
 }
 
-void comparison_add_contributions(struct table *table, struct compared_sides *sides)
+/* A step here, a whole recording there. */
+static bool is_mixed(const struct compared_sides *sides, bool is_whole)
 {
+	for (int side = 0; side < SIDES && !is_whole; side++)
+		for (size_t i = 0; i < sides->count[side]; i++)
+			if (!sides->runs[side][i].steps_count)
+				return true;
+	return false;
+}
+
+void comparison_add_contributions(struct table *table, struct compared_sides *sides, bool is_whole)
+{
+	bool has_parts = !is_mixed(sides, is_whole);
+
 	table_init(table, "contributions", "Where the difference comes from",
-	           "the difference of a mean step, seen in several ways; warm-up left out");
+	           is_whole ? "the difference of whole recordings, which have no steps, seen in several ways"
+	                    : "the difference of a mean step, seen in several ways; warm-up left out");
 	table_columns(table, columns, CONTRIBUTION_COLUMNS);
-	for (size_t i = 0; i < LEVELS; i++)
+	for (size_t i = 0; i < LEVELS && has_parts; i++)
 		add_level(table, sides, levels[i]);
 	table->note = clock_note(sides);
 	if (!table->row_count)
-		table->empty = "neither phases nor operators were recorded on both sides";
+		table->empty = has_parts ? "neither phases nor operators were recorded on both sides"
+		                         : "a run has no steps: what takes how long of a step is not known of it";
 }

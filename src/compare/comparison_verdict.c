@@ -163,6 +163,10 @@ static const char *sentence_of(const struct comparison *comparison, const struct
 	const char *change = percent_text(arena, fabs(ratio));
 
 	change += *change == '+';
+	if (!sides->has_first && comparison->is_whole && comparison->contributions.row_count)
+		return arena_printf(arena,
+		                    "which side is faster cannot be told: %s; differences are of whole recordings",
+		                    table_text(metrics, 0, METRIC_REASON));
 	if (!sides->has_first && comparison->functions.row_count)
 		return arena_printf(arena, "which side is faster cannot be told: %s",
 		                    table_text(metrics, 0, METRIC_REASON));

@@ -197,9 +197,10 @@ static void add_contributions(struct page *page)
 
 	if (!contributions->row_count)
 		return;
-	buffer_add_text(page->out,
-	                "\n<details><summary>Where a step changed</summary>\n\n| | | base | new | difference "
-	                "|\n|:--|:--|--:|--:|--:|\n");
+	buffer_printf(page->out,
+	              "\n<details><summary>Where %s changed</summary>\n\n| | | base | new | difference "
+	              "|\n|:--|:--|--:|--:|--:|\n",
+	              page->of->comparison->is_whole ? "the whole recording" : "a step");
 	for (int row = 0; row < contributions->row_count; row++) {
 		const struct table_cell *delta = table_get(contributions, row, CONTRIBUTION_DELTA);
 		bool is_same_level = row > 0 && !strcmp(compare_text(contributions, row, CONTRIBUTION_LEVEL),
