@@ -132,7 +132,8 @@ static const char *const texts[CAUSE_COUNT] = {
 
 struct held {
 	int64_t count, own_ns, step_ns, total_ns, max_ns;
-	uint32_t stack; /* of the longest */
+	int64_t opened_ns; /* while open */
+	uint32_t stack;    /* of the longest */
 	uint32_t open;
 };
 
@@ -186,11 +187,23 @@ static enum cause cause_of(struct fold *fold, const struct span_chunk *chunk, ui
 	return (enum cause)(fold->causes[name] - 1);
 }
 
+/* Which began last, not NULL. */
+static const struct level *innermost(const struct fold *fold)
+{
+	const struct level *found = &fold->levels[0];
+
+	for (uint32_t i = 1; i < fold->depth; i++) {
+		if (fold->levels[i].start_ns >= found->start_ns)
+			found = &fold->levels[i];
+	}
+	return found;
+}
+
 /* The time since the last change belongs to the innermost. */
 static void give(struct fold *fold, int64_t now_ns)
 {
 	if (fold->depth && now_ns > fold->cursor_ns) {
-		const struct level *top = &fold->levels[fold->depth - 1];
+		const struct level *top = innermost(fold);
 
 		clamped_add(&fold->held[top->cause].own_ns, now_ns - fold->cursor_ns);
 		clamped_add(&fold->held[top->cause].step_ns, top->is_in_step ? now_ns - fold->cursor_ns : 0);
@@ -208,15 +221,17 @@ static void leave(struct fold *fold, int64_t now_ns)
 		fold->depth--;
 		if (--held->open)
 			continue;
+		int64_t dur_ns = top.end_ns - held->opened_ns;
 		held->count++;
-		clamped_add(&held->total_ns, top.end_ns - top.start_ns);
-		if (top.end_ns - top.start_ns >= held->max_ns) {
-			held->max_ns = top.end_ns - top.start_ns;
+		clamped_add(&held->total_ns, dur_ns);
+		if (dur_ns >= held->max_ns) {
+			held->max_ns = dur_ns;
 			held->stack = top.stack;
 		}
 	}
 }
 
+/* Levels lie in the order of their ends: a wait for a collective begins within the operator that issues it, and ends behind that. */
 static struct level *enter(struct fold *fold, enum cause cause, int64_t start_ns, int64_t end_ns)
 {
 	leave(fold, start_ns);
@@ -225,9 +240,13 @@ static struct level *enter(struct fold *fold, enum cause cause, int64_t start_ns
 		fold->capacity = fold->capacity ? 2 * fold->capacity : 16;
 		fold->levels = memory_resize(fold->levels, fold->capacity, sizeof(*fold->levels));
 	}
-	fold->levels[fold->depth++] = (struct level){.cause = cause, .start_ns = start_ns, .end_ns = end_ns};
-	fold->held[cause].open++;
-	return &fold->levels[fold->depth - 1];
+	uint32_t at = fold->depth++;
+	for (; at && fold->levels[at - 1].end_ns < end_ns; at--)
+		fold->levels[at] = fold->levels[at - 1];
+	fold->levels[at] = (struct level){.cause = cause, .start_ns = start_ns, .end_ns = end_ns};
+	if (!fold->held[cause].open++)
+		fold->held[cause].opened_ns = start_ns;
+	return &fold->levels[at];
 }
 
 static void enter_span(struct fold *fold, enum cause cause, const struct span_chunk *chunk, uint32_t index)
@@ -253,7 +272,7 @@ static bool is_in_step(const struct fold *fold, uint32_t track, int64_t time_ns,
 /* Who waits for data, or writes a file, does not wait for a collective. */
 static bool waits_for_other(const struct fold *fold, int64_t time_ns)
 {
-	const struct level *top = fold->depth ? &fold->levels[fold->depth - 1] : NULL;
+	const struct level *top = fold->depth ? innermost(fold) : NULL;
 
 	return top && top->end_ns > time_ns && (top->cause == CAUSE_DATA || top->cause == CAUSE_SAVE);
 }

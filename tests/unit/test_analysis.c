@@ -137,6 +137,40 @@ static void lanes_of_a_thread_count_their_steps_once(void **state)
 	model_release(&model);
 }
 
+static void add_op(struct model *model, uint32_t track, int64_t start_ns, int64_t end_ns, const char *name)
+{
+	model_span_complete(model, track, start_ns, end_ns - start_ns, SPAN_OP, intern_add(&model->strings, name));
+}
+
+/* The first wait begins in an operator and ends in the next, in which the second begins. */
+static void waits_that_overlap_operators_count_once(void **state)
+{
+	struct model model;
+	struct table table;
+
+	model_init(&model, 0);
+	uint32_t first = model_add_track(&model, model_add_process(&model), TRACK_THREAD);
+	uint32_t gloo = model_add_track(&model, 0, TRACK_THREAD);
+	uint32_t row = model_span_complete(&model, first, 0, 300, SPAN_STEP, intern_add(&model.strings, "step"));
+	*model_add_step(&model) = (struct model_step){.track = first, .row = row, .end_ns = 300, .has_detail = true};
+	add_op(&model, first, 10, 20, "c10d::allreduce_");
+	add_op(&model, first, 95, 130, "c10d::allreduce_");
+	add_op(&model, first, 210, 220, "aten::mm");
+	add_op(&model, gloo, 15, 100, "gloo:all_reduce");
+	add_op(&model, gloo, 110, 200, "gloo:all_reduce");
+	model_finish(&model);
+	compute("host_waits", &model, &all_steps, &table);
+	int waiting = find_row(&table, "cause", "communication: waiting for it");
+	int issuing = find_row(&table, "cause", "communication: issuing it");
+	assert_double_equal(number(&table, waiting, "count"), 2, 0);
+	assert_double_equal(number(&table, waiting, "total_ns"), 85 + 90, 0);
+	assert_double_equal(number(&table, waiting, "own_ns"), 80 + 90, 0);
+	assert_double_equal(number(&table, issuing, "total_ns"), 10 + 35, 0);
+	assert_double_equal(number(&table, issuing, "own_ns"), 5 + 15, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
 static void the_job_step_is_the_mean_of_its_processes(void **state)
 {
 	struct table table;
@@ -735,6 +769,7 @@ int main(void)
 		cmocka_unit_test(every_table_of_nothing_says_why_it_is_empty),
 		cmocka_unit_test(every_column_is_defined),
 		cmocka_unit_test(lanes_of_a_thread_count_their_steps_once),
+		cmocka_unit_test(waits_that_overlap_operators_count_once),
 		cmocka_unit_test(the_job_step_is_the_mean_of_its_processes),
 		cmocka_unit_test(phases_sum_to_the_step),
 		cmocka_unit_test(recursion_counts_once_in_total_and_wholly_in_self),
