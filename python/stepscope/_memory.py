@@ -7,6 +7,7 @@ often made anew, and at the rest when its number changed or from time to time. A
 SHARE of the time. What was not looked at is inferred when the recording is read.
 """
 import atexit
+import contextlib
 import sys
 import time
 import weakref
@@ -75,6 +76,8 @@ class Watch:
     def __init__(self, torch, native):
         self.torch = torch
         self.native = native
+        # 1.13's DisableTorchFunction leaves the program's modes on
+        self.without_modes = getattr(torch.overrides, "_no_torch_function_mode", contextlib.nullcontext)
         self.looks = {}  # by id of the optimizer: how many, and what there was to see
         self.window = 0  # of the recording, that those were in
         self.look_count = 0
@@ -88,7 +91,7 @@ class Watch:
         start = time.perf_counter_ns()
         try:
             owners = Owners(self.torch)
-            with self.torch._C.DisableTorchFunction():
+            with self.torch._C.DisableTorchFunction(), self.without_modes():
                 collect(owners)
             self.native.torch_owners(owners.words.tobytes())
         except Exception as problem:  # of a kind of tensor or module we do not know

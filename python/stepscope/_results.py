@@ -60,7 +60,7 @@ def start_export(arguments):
     atexit.register(wait_for_all)
     child = _start(arguments)
     done = []
-    reader = threading.Thread(target=lambda: done.append(child.communicate()), daemon=True)
+    reader = threading.Thread(target=lambda: done.append(child.communicate()), name="stepscope", daemon=True)
     reader.start()
     _running.append((child, reader, done))
 

@@ -176,7 +176,8 @@ def _calibrate(torch):
             # without dimensions: a backward that is given a gradient makes PyTorch 2 import sympy, 0.3 s
             x, w = (torch.ones((), device="cpu", dtype=torch.float32, requires_grad=True) for _ in range(2))
             add, sums = torch.add, []
-            other = threading.Thread(target=lambda: sums.extend(add(x, w) for _ in range(3)), daemon=True)
+            # with a name: one that Python gives would take a number from the program's threads, which tracebacks show
+            other = threading.Thread(target=lambda: sums.extend(add(x, w) for _ in range(3)), name="stepscope", daemon=True)
             other.start()
             other.join(1)
             for result in sums:

@@ -162,6 +162,35 @@ def test_a_compiled_optimizer_is_as_without_us(tmp_path, python):
     assert (done.returncode, done.stdout) == (0, alone.stdout)
 
 
+MODE = """
+import torch
+from torch.overrides import TorchFunctionMode
+
+class Count(TorchFunctionMode):
+    calls = []
+
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        self.calls.append(getattr(function, "__name__", "?"))
+        return function(*arguments, **(keywords or {}))
+
+torch.manual_seed(0)
+with Count():
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.Adam(model.parameters())
+    for step in range(3):
+        model(torch.randn(4, 8)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+print(Count.calls)
+"""
+
+
+@every_python
+def test_looking_calls_no_mode_of_the_program(tmp_path, python):
+    alone = subprocess.run([python, "-c", MODE], env=environment(), capture_output=True, text=True, check=True, timeout=120)
+    assert run(tmp_path, python, "-c", MODE, options=["--with", "memory"]).stdout == alone.stdout
+
+
 WINDOW = """
 import torch
 before = torch.zeros(1 << 20, dtype=torch.uint8)

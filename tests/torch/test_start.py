@@ -61,6 +61,13 @@ def test_exceptions_and_exit_statuses_are_the_programs_own(tmp_path, python):
 
 
 @every_python
+def test_threads_have_the_numbers_that_they_have_without_us(tmp_path, python):
+    """Tracebacks and log lines of threads show them."""
+    program = "import torch, threading\nthread = threading.Thread(target=print)\nprint(thread.name)"
+    assert run(tmp_path, python, "-c", program).stdout == plain(tmp_path, python, "-c", program).stdout
+
+
+@every_python
 def test_the_users_own_sitecustomize_runs(tmp_path, python):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "sitecustomize.py").write_text("print('mine', __name__, __file__.endswith('own/sitecustomize.py'))\n")
