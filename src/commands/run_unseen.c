@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * run_unseen.c: reads /proc/PID/maps of the program and its descendants: in the first seconds each second, later each tenth. While
- * PyTorch is imported its library is there before ours: without a flag that explains it, a process counts after many looks.
+ * PyTorch is imported its library is there before ours: without a flag or an environment that explains it, a process counts after many
+ * looks.
  */
 #include "commands/run_unseen.h"
+
+#include "commands/run_python.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +97,26 @@ static char read_flag(pid_t pid, bool *is_launcher)
 	return flag_of(command, bytes);
 }
 
+/* It was started with another environment than `stepscope run` made: a script that sets PYTHONPATH anew, `env -i`. */
+static bool is_off_path(pid_t pid)
+{
+	struct run_python python;
+	char path[64], *entry = NULL;
+	size_t capacity = 0;
+	bool is_found = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	FILE *file = run_python_find(&python) ? fopen(path, "re") : NULL;
+	if (!file)
+		return false;
+	while (!is_found && getdelim(&entry, &capacity, '\0', file) > 0)
+		is_found = !strncmp(entry, "PYTHONPATH=", 11) && strstr(entry, python.startup);
+	is_found |= ferror(file) != 0; /* nobody knows */
+	free(entry);
+	fclose(file);
+	return !is_found;
+}
+
 static struct unseen_process *find_process(struct run_unseen *unseen, pid_t pid)
 {
 	for (int i = 0; i < unseen->count; i++) {
@@ -113,6 +136,7 @@ static void count_look(struct run_unseen *unseen, pid_t pid)
 		process = &unseen->processes[unseen->count++];
 		*process = (struct unseen_process){.pid = pid};
 		process->flag = read_flag(pid, &process->is_excused);
+		process->is_off_path = is_off_path(pid);
 	}
 	process->looks++;
 }
@@ -164,16 +188,20 @@ const char *run_unseen_sentence(const struct run_unseen *unseen, char *text, siz
 	for (int i = 0; i < unseen->count && !process; i++) {
 		const struct unseen_process *one = &unseen->processes[i];
 
-		if (!one->is_excused && (one->flag || one->looks >= CERTAIN_LOOKS))
+		if (!one->is_excused && (one->flag || one->is_off_path || one->looks >= CERTAIN_LOOKS))
 			process = one;
 	}
 	if (!process)
 		return NULL;
 	if (process->flag)
 		snprintf(why, sizeof(why), "Python was started with -%c", process->flag);
+	else if (process->is_off_path)
+		snprintf(why, sizeof(why),
+		         "its PYTHONPATH lacks what `stepscope run` put there (PYTHONPATH=src:$PYTHONPATH keeps it)");
 	snprintf(text, bytes,
 	         "process %d ran PyTorch unobserved: %s; put `import stepscope; stepscope.auto()` at the top of its "
 	         "script%s",
-	         (int)process->pid, why, process->flag ? ", with stepscope installed for that Python" : "");
+	         (int)process->pid, why,
+	         process->flag || process->is_off_path ? ", with stepscope installed for that Python" : "");
 	return text;
 }

@@ -195,6 +195,19 @@ def test_what_keeps_us_out_is_said_when_torch_was_there(tmp_path, flag):
     assert said[0][len("stepscope: "):] in " ".join(shown.split()) and "stepscope_step_begin()" not in shown
 
 
+@pytest.mark.parametrize("start", [["env", "-i"], ["env", "PYTHONPATH=src"], ["env", "-u", "PYTHONPATH"]], ids=" ".join)
+def test_a_lost_environment_is_said(tmp_path, start):
+    done = run(tmp_path, *start, PYTHON, "-c", "import torch, time; time.sleep(2.5)")
+    said = [line for line in done.stderr.splitlines() if "unobserved" in line]
+    assert len(said) == 1 and "its PYTHONPATH lacks what `stepscope run` put there" in said[0], done.stderr
+    assert "stepscope_step_begin()" not in done.stderr
+
+
+def test_another_pythonpath_in_front_is_no_lost_environment(tmp_path):
+    done = run(tmp_path, "bash", "-c", f'PYTHONPATH=src:$PYTHONPATH exec {PYTHON} -c "import torch, time; time.sleep(2.5)"')
+    assert "unobserved" not in done.stderr
+
+
 FOLDER = """
 import sys, torch, torch.nn
 import stepscope.own
