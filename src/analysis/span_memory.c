@@ -5,43 +5,59 @@
 #include "analysis/span_memory.h"
 
 #include "base/memory.h"
+#include "model/merge_sort.h"
 
 #include <stdlib.h>
 
-static int64_t *bytes_of(struct span_memory *memory, uint64_t key)
+static int compare_spans(const void *left, const void *right)
 {
-	uint32_t found = number_map_find(&memory->map, key);
+	const struct span_bytes *a = left, *b = right;
 
-	if (found != NUMBER_MAP_NONE)
-		return &memory->bytes[found];
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
+	return (a->row > b->row) - (a->row < b->row);
+}
+
+static void add(struct span_memory *memory, const struct span_bytes *item)
+{
+	struct span_bytes *last = memory->count ? &memory->spans[memory->count - 1] : NULL;
+
+	if (last && compare_spans(last, item) == 0) {
+		last->bytes = bytes_that_fit((wide_bytes)last->bytes + item->bytes);
+		return;
+	}
 	if (memory->count == memory->capacity) {
 		memory->capacity = memory->capacity ? 2 * memory->capacity : 1024;
-		memory->bytes = memory_resize(memory->bytes, memory->capacity, sizeof(*memory->bytes));
+		memory->spans = memory_resize(memory->spans, memory->capacity, sizeof(*memory->spans));
 	}
-	number_map_set(&memory->map, key, memory->count);
-	memory->bytes[memory->count] = 0;
-	return &memory->bytes[memory->count++];
+	memory->spans[memory->count++] = *item;
 }
 
 void span_memory_init(struct span_memory *memory, const struct model *model)
 {
+	size_t count;
+
 	*memory = (struct span_memory){0};
 	for (uint32_t i = 0; i < model->memory_count; i++) {
 		const struct memory_event *event = &model->memory[i];
 		wide_bytes bytes = (wide_bytes)event->bytes;
-		int64_t *sum;
 
 		if (event->row == MODEL_NONE || event->is_found || event->device >= 0 ||
 		    (event->is_free && event->partner == MODEL_NONE))
 			continue;
-		sum = bytes_of(memory, (uint64_t)event->track << 32 | event->row);
-		*sum = bytes_that_fit(*sum + (event->is_free ? -bytes : bytes));
+		add(memory,
+		    &(struct span_bytes){event->track, event->row, bytes_that_fit(event->is_free ? -bytes : bytes)});
 	}
+	if (memory->count)
+		merge_sort(memory->spans, memory->count, sizeof(*memory->spans), compare_spans);
+	count = memory->count;
+	memory->count = 0;
+	for (size_t i = 0; i < count; i++) /* never more than were read */
+		add(memory, &memory->spans[i]);
 }
 
 void span_memory_release(struct span_memory *memory)
 {
-	number_map_release(&memory->map);
-	free(memory->bytes);
+	free(memory->spans);
 	*memory = (struct span_memory){0};
 }
