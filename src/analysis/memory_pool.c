@@ -240,8 +240,21 @@ void memory_pool_at_peak(const struct memory_pool *pool, void (*use)(void *conte
 	}
 }
 
+/* profile_memory=True, and no allocations: PyTorch issue 166121. */
+static bool is_memory_lost(const struct model *model)
+{
+	for (uint32_t i = 0; i < model->meta_count && !model->memory_count; i++)
+		if (!strcmp(model_text(model, model->meta[i].key), "trace.profile_memory") &&
+		    !strcmp(model_text(model, model->meta[i].value), "1"))
+			return true;
+	return false;
+}
+
 const char *memory_not_recorded(const struct model *model, const struct analysis_options *options, struct arena *arena)
 {
+	if (is_memory_lost(model))
+		return "the trace was written with profile_memory=True and has no allocations: PyTorch has lost them (its "
+		       "issue 166121)";
 	return step_times_no_operations(model, options, arena,
 	                                "memory was not recorded: --with memory, and a program without PyTorch calls "
 	                                "stepscope_memory_alloc()");

@@ -21,6 +21,9 @@
 
 /* ---- groups: rows to be ---- */
 
+/* Names that come once each, such as "step 17 loss 0.31", would take more memory than the trace. */
+#define GROUPS_MAX 100000
+
 struct op_key {
 	uint32_t name, shape, track;
 	uint8_t kind, phase;
@@ -47,6 +50,7 @@ struct op_fold {
 	const struct step_times *times;
 	struct op_group *groups; /* [0]: time in no operation */
 	uint32_t group_count, group_capacity;
+	uint32_t more;   /* the group of names beyond the maximum; 0: there are none */
 	uint32_t *slots; /* open addressing, group number or 0; a power of two */
 	uint32_t slot_count;
 	struct open_op {
@@ -128,6 +132,11 @@ static uint32_t find_group(struct op_fold *fold, const struct span_view *span)
 	if (fold->group_count * 2 >= fold->slot_count)
 		grow_slots(fold);
 	slot = find_slot(fold, &key);
+	if (!*slot && fold->group_count > GROUPS_MAX) {
+		if (!fold->more)
+			fold->more = add_group(fold, &(struct op_key){.kind = span->kind});
+		return fold->more;
+	}
 	if (!*slot)
 		*slot = add_group(fold, &key);
 	return *slot;
@@ -364,7 +373,8 @@ static const struct table_column columns[OP_COLUMNS] = {
                      .type = TABLE_TEXT,
                      .role = ROLE_KEY,
                      .definition = "name of the operation or range; \"(in no operation or range)\": time of steps, "
-                                   "phases and micro-batches that nothing inside them accounts for"},
+                                   "phases and micro-batches that nothing inside them accounts for; \"(more names)\": "
+                                   "behind the first 100000 different ones"},
 	[OP_KIND] = {.name = "kind", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "op, range, ..."},
 	[OP_SHAPE] = {.name = "shape", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "shapes of the inputs"},
 	[OP_THREAD] = {.name = "thread", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "thread that ran it"},
@@ -724,6 +734,10 @@ static void add_rows(struct table *table, const struct op_fold *fold)
 	for (uint32_t i = 1; i < fold->group_count; i++) {
 		row = table_row(table);
 		set_key(table, row, fold, &fold->groups[i].key);
+		if (i == fold->more) {
+			table_set_text(table, row, OP_NAME, "(more names)");
+			table_set_text(table, row, OP_KIND, "rest");
+		}
 		set_times(table, row, &fold->groups[i]);
 		set_facts(table, row, &fold->groups[i]);
 		set_memory(table, row, fold, &fold->groups[i]);

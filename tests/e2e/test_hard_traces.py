@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hard cases of traces that somebody had, each with its row of the catalogue: T times, I identity, N names. What concerns the text of the file
-(J) and more of T, I, N and M is in tests/unit/test_kineto.c; size (S) and R are in test_kineto_corpus.py and metamorphic.py, D in test_rules.py
+(J) and more of T, I, N and M is in tests/unit/test_kineto.c; more of S, and R, are in test_kineto_corpus.py and metamorphic.py, D in test_rules.py
 and test_diagnose.py."""
 import csv
 import io
@@ -46,6 +46,10 @@ class Trace:
     def table(self, name):
         return json.loads(self.run("--table", name, "--json"))["rows"]
 
+    def query(self, sql):
+        done = subprocess.run([os.environ["STEPSCOPE"], "query", self.path, "--csv", sql], capture_output=True, timeout=60, check=True)
+        return list(csv.reader(io.StringIO(done.stdout.decode())))[1:]
+
     def ledger(self):
         return [row["sentence"] for row in self.table("ledger")]
 
@@ -76,6 +80,35 @@ def test_T10_many_kernels_without_duration(trace):
     trace.write([span("a", 0, 10)] + [kernel("k", 5, 0) for _ in range(1000)])
     row, = trace.table("kernels")
     assert (row["calls"], row["total_ns"], row["mean_ns"], row["ratio"]) == (1000, 0, 0, None)
+
+
+def test_T12_a_clock_that_steps_back(trace):
+    """By 500 us within step 1: what follows is in the order of its times, and no duration is below 0."""
+    events = []
+    for number in range(4):
+        back = 500 if number >= 2 else 0
+        events += [step(number, number * STEP - back), span("aten::mm", number * STEP + 10 - back, 400)]
+    trace.write(events)
+    assert [row["duration_ns"] for row in trace.table("steps")] == [1_000_000, 500_000, 1_000_000, 1_000_000]
+    assert [row["is_complete"] for row in trace.table("steps")] == [True, False, True, True]
+    row, = [row for row in trace.table("ops") if row["name"] == "aten::mm"]
+    assert (row["calls"], row["max_ns"]) == (3, 400_000)  # that of the incomplete step does not count
+    assert any("steps in which the next one begins end there" in sentence for sentence in trace.ledger())
+
+
+def test_T16_a_device_clock_that_drifts_for_an_hour(trace):
+    """50 ppm: work seems to begin before its launch. That is said, and no delay is below 0 or made up."""
+    events, minute = [], 60_000_000
+    for number in range(60):
+        start = number * minute
+        events += [step(number, start, minute - 10), launch(start + 110, number + 1),
+                   kernel("gemm", round((start + 120) * (1 - 50e-6)), 1000, correlation=number + 1)]
+    trace.write(events)
+    assert any("clocks of device and host disagree" in sentence for sentence in trace.ledger())
+    row, = trace.table("launches")
+    assert (row["work_count"], row["early_count"], row["delay_mean_ns"], row["delay_max_ns"]) == (60, 59, 10_000, 10_000)
+    parts = {row["part"]: row["total_ns"] for row in trace.table("step_breakdown")}
+    assert min(parts.values()) >= 0 and parts["compute kernels"] == 60_000_000
 
 
 def test_T13_more_than_two_to_the_32_microseconds(trace):
@@ -187,6 +220,41 @@ def test_N05_any_name_survives_any_output(trace, tmp_path):
     assert len(lines) <= len(HARD) and all(re.fullmatch(r"[^\0-\x20]* \d+", line) for line in lines)
     frames = json.loads((tmp_path / "out.speedscope.json").read_text())["shared"]["frames"]
     assert shown(expected) <= shown(frame["name"] for frame in frames)
+
+
+def test_N07_more_names_than_anybody_reads(trace):
+    """record_function(f"step {i} loss {x}"): what is beyond 100,000 rows is one row, and nothing is lost."""
+    count = 100_100
+    trace.write([step(0, 0, 10 * count)] + [span(f"step {i} loss", 10 * i, 3, "user_annotation") for i in range(count)])
+    assert trace.query("SELECT count(*), sum(calls), sum(self_ns), sum(calls) FILTER (WHERE name = '(more names)' AND kind = 'rest') FROM ops") == [
+        ["100002", str(count), str(10_000 * count), "100"]]
+
+
+def test_N08_files_of_frames_by_any_name(trace):
+    files = ["<string>", "<frozen runpy>", "<eval_with_key>.123", "{'a': 1}", "~/x:y", "/" + "d/" * 2500 + "x.py"]
+    trace.write([step(0, 0)] + [span(f"{file}({i}): f{i}", 10 + 100 * i, 50, "python_function", **{"Python id": i + 1})
+                                for i, file in enumerate(files)])
+    frames = trace.query("SELECT function, file, line FROM frames WHERE function IS NOT NULL")
+    for i, file in enumerate(files):
+        (_, path, line), = [frame for frame in frames if frame[0] == f"f{i}"]
+        assert path.endswith(file) and line == str(i or "")
+
+
+@pytest.mark.parametrize("depth", [1, 127, 4096, 5000, 50000])
+def test_S06_stacks_of_any_depth(trace, tmp_path, depth):
+    """Beyond the maximum a stack ends in a marker; its sample counts."""
+    trace.path = tmp_path / "deep.folded"
+    trace.path.write_text(";".join(f"f{i}" for i in range(depth)) + " 7\n")
+    functions = {row["function"]: row for row in trace.table("functions")}
+    assert functions["f0"]["total_count"] == 7 and sum(row["self_count"] for row in functions.values()) == 7
+    assert ("(more frames)" in functions) == (depth > 4096) == any("cut behind 4096 frames" in sentence for sentence in trace.ledger())
+
+
+def test_M05_memory_that_was_asked_for_and_is_not_there(trace):
+    trace.write([step(0, 0), span("aten::mm", 10, 100)], profile_memory=1)
+    assert "PyTorch has lost them (its issue 166121)" in trace.run("--table", "memory", "--json")
+    trace.write([step(0, 0), span("aten::mm", 10, 100)], profile_memory=0)
+    assert "torch.profiler writes them with profile_memory=True" in trace.run("--table", "memory", "--json")
 
 
 def test_N06_nothing_reaches_the_terminal(trace):
