@@ -264,10 +264,53 @@ static const struct table_column stack_columns[STACK_COLUMNS] = {
                         .definition = "frames, outermost first, with semicolons between them"},
 };
 
+/* A file may have millions of stacks, each with a text of its own. */
+#define ROWS_MAX 250000u
+#define TEXTS_MAX ((size_t)256 << 20)
+
+static int compare_weights(const void *left, const void *right)
+{
+	const struct sampled_stack *a = left, *b = right;
+
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return (a->stack > b->stack) - (a->stack < b->stack);
+}
+
+static uint32_t count_groups(const struct sampled_stacks *stacks)
+{
+	uint32_t count = 0;
+	int64_t total;
+
+	for (uint32_t first = 0; first < stacks->count; first = sampled_group_end(stacks, first, &total))
+		count++;
+	return count;
+}
+
+static void add_stack(struct table *table, const struct model *model, const struct sampled_stack *stack, int64_t whole,
+                      size_t *text_bytes)
+{
+	int row = table_row(table);
+
+	sampled_set_weight(table, row, STACK_WEIGHT, sampled_unit_of(model, stack->what), stack->weight);
+	sampled_set_ratio(table, row, STACK_RATIO, stack->weight, whole);
+	table_set_int(table, row, STACK_SAMPLES, stack->samples);
+	sampled_set_thread(table, row, STACK_THREAD, model, stack->track);
+	if (*text_bytes > TEXTS_MAX) {
+		table_set_missing(table, row, STACK_TEXT, "the stacks above have 256 MiB of text");
+		return;
+	}
+	const char *text = python_stack_text(model, stack->stack, &table->arena);
+	*text_bytes += strlen(text);
+	table_set_text(table, row, STACK_TEXT, text);
+}
+
 static enum status run_stacks(const struct model *model, const struct analysis_options *options, struct table *table,
                               struct error *err)
 {
 	struct sampled_stacks stacks;
+	uint32_t most, left_out = 0;
+	size_t text_bytes = 0;
 	int64_t whole;
 
 	table_init(table, "sampled_stacks", "Hottest stacks", "sampled stacks, equal ones as one");
@@ -276,22 +319,18 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
 	sampled_hide(table, STACK_WEIGHT, &stacks);
 	table->columns[STACK_SAMPLES].is_hidden = stacks.has_unit[SAMPLED_COUNT];
 	table->columns[STACK_THREAD].is_hidden = !(options->by & BY_THREAD);
+	most = ROWS_MAX / (count_groups(&stacks) + 1) + 1;
 	for (uint32_t first = 0, end; first < stacks.count; first = end) {
 		end = sampled_group_end(&stacks, first, &whole);
-		for (uint32_t i = first; i < end; i++) {
-			const struct sampled_stack *stack = &stacks.rows[i];
-			int row = table_row(table);
-
-			sampled_set_weight(table, row, STACK_WEIGHT, sampled_unit_of(model, stack->what),
-			                   stack->weight);
-			sampled_set_ratio(table, row, STACK_RATIO, stack->weight, whole);
-			table_set_int(table, row, STACK_SAMPLES, stack->samples);
-			sampled_set_thread(table, row, STACK_THREAD, model, stack->track);
-			table_set_text(table, row, STACK_TEXT, python_stack_text(model, stack->stack, &table->arena));
-		}
+		merge_sort(stacks.rows + first, end - first, sizeof(*stacks.rows), compare_weights);
+		for (uint32_t i = first; i < end && i - first < most; i++)
+			add_stack(table, model, &stacks.rows[i], whole, &text_bytes);
+		left_out += end - first > most ? end - first - most : 0;
 	}
 	table_sort(table, STACK_RATIO, false);
 	sampled_note(table, model);
+	if (left_out)
+		table->note = arena_printf(&table->arena, "%u other stacks, each with less, are not shown", left_out);
 	sampled_stacks_release(&stacks);
 	return STATUS_OK;
 }

@@ -253,6 +253,13 @@ def test_files_of_ranks_are_one_run(path, tmp_path):
     assert len(rows(table, tmp_path)) == len(alone)
 
 
+def test_of_very_many_stacks_the_heaviest_are_shown(tmp_path):
+    path = tmp_path / "many.folded"
+    path.write_text("".join(f"a;f{i} {1 + i % 7}\n" for i in range(150_000)) + "a;most 9\n")
+    text = stepscope("report", path, "--table", "sampled_stacks", "--limit", "1")
+    assert "a;most" in text and "25000 other stacks, each with less, are not shown" in text
+
+
 def test_units_that_are_not_known_are_not_added_up(tmp_path):
     profiles = [{"type": "sampled", "name": unit, "unit": unit, "startValue": 0, "endValue": 5, "samples": [[0]], "weights": [5]} for unit in ("none", "furlongs")]
     file = tmp_path / "a.speedscope.json"
