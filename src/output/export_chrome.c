@@ -124,7 +124,8 @@ struct chrome_lane {
 	uint32_t track;
 	struct track_ids ids;
 	bool is_device;
-	bool is_torch;                       /* of a process whose operators PyTorch told */
+	bool is_torch; /* of a process whose operators PyTorch told */
+	bool has_steps;
 	struct piece heads[SPAN_KIND_COUNT]; /* `{"ph": "X", "cat": "cpu_op", "name": "` */
 	struct piece place;                  /* `", "pid": 4242, "tid": 4242, "ts": ` */
 	uint32_t next_arg, next_link;        /* in model.args and chrome.links */
@@ -341,8 +342,9 @@ static void visit_chunk(struct chrome_lane *lane, struct span_chunk *chunk)
 	uint32_t process = chrome->model->tracks[lane->track]->process;
 
 	for (uint32_t i = 0; i < chunk->count; i++) {
-		if (chrome->selection.intervals &&
-		    !selection_has_span(&chrome->selection, chrome->model, process, chunk, i))
+		if ((chrome->selection.intervals &&
+		     !selection_has_span(&chrome->selection, chrome->model, process, chunk, i)) ||
+		    (lane->has_steps && export_is_step_again(chrome->model, chunk, i)))
 			skip_row(lane, chunk->first_row + i);
 		else
 			visit_row(lane, chunk, i);
@@ -388,6 +390,7 @@ static void write_track(struct chrome *chrome, uint32_t number)
 	lane->track = number;
 	lane->ids = chrome->ids.tracks[number];
 	lane->is_device = export_is_device(track);
+	lane->has_steps = export_has_steps(track);
 	lane->is_torch = model_meta(chrome->model, track->process, "torch.library") != NULL;
 	for (unsigned kind = 0; kind < SPAN_KIND_COUNT; kind++)
 		piece_set(&lane->heads[kind], "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"",

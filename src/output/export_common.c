@@ -226,6 +226,24 @@ void memory_totals_release(struct memory_totals *totals)
 	*totals = (struct memory_totals){0};
 }
 
+/* ---- steps of a profiler in the program ---------------------------------------------------------------------------- */
+
+bool export_has_steps(const struct track *track)
+{
+	for (uint32_t i = 0; i < track->chunk_count; i++)
+		if (memchr(track->chunks[i]->kind, SPAN_STEP, track->chunks[i]->count))
+			return true;
+	return false;
+}
+
+bool export_is_step_again(const struct model *model, const struct span_chunk *chunk, uint32_t index)
+{
+	static const char profilers[] = "ProfilerStep#";
+
+	return chunk->kind[index] == SPAN_ANNOTATION &&
+	       strncmp(model_text(model, chunk->name[index]), profilers, sizeof(profilers) - 1) == 0;
+}
+
 /* ---- words --------------------------------------------------------------------------------------------------------- */
 
 static const char *const host_categories[SPAN_KIND_COUNT] = {

@@ -112,6 +112,12 @@ static inline bool lane_push(struct lane *lane, uint32_t row, int64_t end_ns, ui
 	return true;
 }
 
+/* ---- steps of a profiler in the program -------------------------------------------------------------------------------- */
+
+/* It writes the steps that it counts, which a recording has as steps of its own: each would be there twice. */
+bool export_has_steps(const struct track *track);
+bool export_is_step_again(const struct model *model, const struct span_chunk *chunk, uint32_t index);
+
 /* ---- links ---------------------------------------------------------------------------------------------------------------- */
 
 struct link_end {

@@ -125,6 +125,7 @@ struct perfetto_lane {
 	uint32_t track;
 	uint64_t uuid;
 	unsigned number;
+	bool has_steps;
 	uint32_t next_arg, next_link;
 	uint32_t arg_row, link_row;
 	char fixed[16]; /* sequence id and flags, as every packet has them */
@@ -446,8 +447,9 @@ static void visit_chunk(struct perfetto_lane *lane, struct span_chunk *chunk)
 	uint32_t process = perfetto->model->tracks[lane->track]->process;
 
 	for (uint32_t i = 0; i < chunk->count; i++) {
-		if (perfetto->selection.intervals &&
-		    !selection_has_span(&perfetto->selection, perfetto->model, process, chunk, i)) {
+		if ((perfetto->selection.intervals &&
+		     !selection_has_span(&perfetto->selection, perfetto->model, process, chunk, i)) ||
+		    (lane->has_steps && export_is_step_again(perfetto->model, chunk, i))) {
 			skip_row(lane, chunk->first_row + i);
 			continue;
 		}
@@ -495,7 +497,8 @@ static void visit_overflow(struct perfetto_lane *lane)
 static void write_track(struct perfetto *perfetto, uint32_t number)
 {
 	const struct track *track = perfetto->model->tracks[number];
-	struct perfetto_lane lane = {.perfetto = perfetto, .track = number, .number = 1};
+	struct perfetto_lane lane = {
+		.perfetto = perfetto, .track = number, .number = 1, .has_steps = export_has_steps(track)};
 
 	lane.uuid = perfetto_track_uuid(perfetto, number);
 	perfetto->sequence++;

@@ -105,6 +105,29 @@ def test_functions_of_torchscript_are_recorded(tmp_path, python):
     assert [within[name] for name in ("twice", "forward", "aten::addmm")] == [4, 4, 4]
 
 
+SCHEDULED = """
+import torch
+from torch.profiler import ProfilerActivity, profile, schedule
+model = torch.nn.Linear(3, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=1, active=2)) as prof:
+    for _ in range(4):
+        model(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+        prof.step()
+"""
+
+
+@every_python
+def test_a_step_of_torchs_profiler_is_exported_once(tmp_path, python):
+    """It writes ranges around the steps that it counts, and one that is empty behind the last."""
+    (tmp_path / "scheduled.py").write_text(SCHEDULED)
+    done = warm(tmp_path, python, "scheduled.py")
+    assert done.returncode == 0, done.stderr
+    names = [event["name"] for event in export(tmp_path) if event["name"].startswith("ProfilerStep#")]
+    assert names == [f"ProfilerStep#{row['step']}" for row in table(tmp_path, "steps")] and len(names) == 4
+
+
 DEEP = """
 import contextlib, torch
 with contextlib.ExitStack() as stack:
