@@ -46,24 +46,33 @@ static inline const struct pytorch_type *pytorch_type(uint64_t number)
 		{"c10::Float8_e4m3fn", "float8_e4m3fn", 1},
 		{"c10::Float8_e5m2fnuz", "float8_e5m2fnuz", 1},
 		{"c10::Float8_e4m3fnuz", "float8_e4m3fnuz", 1},
-		{"unsigned short int", "uint16", 2},
+		{"short unsigned int", "uint16", 2},
 		{"unsigned int", "uint32", 4},
-		{"unsigned long int", "uint64", 8},
+		{"long unsigned int", "uint64", 8},
 		[44] = {"c10::Float8_e8m0fnu", "float8_e8m0fnu", 1},
 		{"c10::Float4_e2m1fn_x2", "float4_e2m1fn_x2", 1},
 	};
 	return number < PYTORCH_TYPES && types[number].name ? &types[number] : NULL;
 }
 
-/* By its name in C++, which some compilers end before " int"; NULL: not known. */
+/* Is it the name, or that without the " int" at its end? */
+static inline bool pytorch_is_named(const char *known, const char *name, size_t length)
+{
+	return length && strncmp(known, name, length) == 0 && (!known[length] || strcmp(known + length, " int") == 0);
+}
+
+/* By its name in C++, which some compilers end before " int" or begin with "unsigned"; NULL: not known. */
 static inline const struct pytorch_type *pytorch_type_named(const char *name, size_t length)
 {
 	for (uint64_t number = 0; number < PYTORCH_TYPES; number++) {
 		const struct pytorch_type *type = pytorch_type(number);
-		if (type && length && strncmp(type->name, name, length) == 0 &&
-		    (!type->name[length] || strcmp(type->name + length, " int") == 0))
+		if (type && pytorch_is_named(type->name, name, length))
 			return type;
 	}
+	if (pytorch_is_named("unsigned short int", name, length))
+		return pytorch_type(27);
+	if (pytorch_is_named("unsigned long int", name, length))
+		return pytorch_type(29);
 	return NULL;
 }
 

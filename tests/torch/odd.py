@@ -24,7 +24,11 @@ def tensors():
         torch.add(tensor, tensor)
     with torch.inference_mode():
         torch.neg(torch.ones(3))
+    torch.neg(x[:1, :1].expand(4, 6))  # strides of 0, and then none
     torch.neg(x.to_sparse())
+    for bits in (16, 32, 64):
+        if hasattr(torch, f"uint{bits}"):
+            torch.ones(2, dtype=getattr(torch, f"int{bits}")).view(getattr(torch, f"uint{bits}")).view(-1)
     torch.neg(torch.ones(5, device="meta"))
     torch.neg(torch.ones(1, device="meta").expand(2 ** 40, 2 ** 20))
     torch.ones(1).expand(2 ** 33)[5].add(1)

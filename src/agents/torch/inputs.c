@@ -87,8 +87,10 @@ static inline uint64_t hash_tensor(uint64_t hash, uint64_t tensor)
 	bool has_strides = !(keys & inputs_layout.unstrided);
 	uint64_t sizes = tensor_sizes(tensor, depth);
 	if (depth > SIZES_IN_PLACE)
-		return hash_deep(mix(hash, head), sizes, depth, has_strides);
-	return mix(hash, head + (has_strides ? sum_in_place(sizes, depth, true) : sum_in_place(sizes, depth, false)));
+		return hash_deep(mix(hash, has_strides ? head : ~head), sizes, depth, has_strides);
+	/* no strides are not the same as strides of 0 */
+	return mix(hash,
+	           has_strides ? head + sum_in_place(sizes, depth, true) : ~head + sum_in_place(sizes, depth, false));
 }
 
 static inline struct hashes hash_value(struct hashes hashes, uint64_t at, uint32_t tag)
