@@ -99,15 +99,6 @@ void intervals_intersect(struct intervals *out, const struct intervals *a, const
 	}
 }
 
-int64_t intervals_total(const struct intervals *list)
-{
-	int64_t total_ns = 0;
-
-	for (size_t i = 0; i < list->count; i++)
-		clamped_add(&total_ns, intervals_length(list->items[i].start_ns, list->items[i].end_ns));
-	return total_ns;
-}
-
 int64_t intervals_within(const struct intervals *list, int64_t start_ns, int64_t end_ns)
 {
 	int64_t total_ns = 0;

@@ -52,7 +52,6 @@ static inline int64_t intervals_length(int64_t start_ns, int64_t end_ns)
 	return end_ns;
 }
 
-int64_t intervals_total(const struct intervals *list);
 int64_t intervals_within(const struct intervals *list, int64_t start_ns, int64_t end_ns);
 
 #endif

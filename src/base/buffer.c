@@ -106,19 +106,6 @@ bool buffer_add_byte(struct buffer *buffer, uint8_t byte)
 	return buffer_add(buffer, &byte, 1);
 }
 
-bool buffer_add_varint(struct buffer *buffer, uint64_t value)
-{
-	uint8_t bytes[10];
-	size_t length = 0;
-
-	while (value >= 0x80) {
-		bytes[length++] = (uint8_t)(value | 0x80);
-		value >>= 7;
-	}
-	bytes[length++] = (uint8_t)value;
-	return buffer_add(buffer, bytes, length);
-}
-
 bool buffer_printf(struct buffer *buffer, const char *format, ...)
 {
 	char first_try[256];

@@ -27,7 +27,6 @@ char *buffer_take(struct buffer *buffer); /* caller frees with free(); the buffe
 bool buffer_add(struct buffer *buffer, const void *bytes, size_t length);
 bool buffer_add_text(struct buffer *buffer, const char *text);
 bool buffer_add_byte(struct buffer *buffer, uint8_t byte);
-bool buffer_add_varint(struct buffer *buffer, uint64_t value); /* LEB128 */
 bool buffer_printf(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Makes room for `length` more bytes and returns where they go (set `length` yourself); NULL beyond the maximum. */
 char *buffer_reserve(struct buffer *buffer, size_t length);

@@ -20,6 +20,7 @@
 #define MAX_META_SYMBOLS 4096u
 #define META_FILTER_BITS 4096u
 #define MAX_WASTE (64u << 20)
+#define NAME_BYTES 256
 
 struct meta_symbol { /* facts come as marks: their texts are remembered here */
 	uint32_t id;
@@ -173,31 +174,35 @@ static bool on_symbols(struct walk *walk, const uint8_t *data, uint32_t bytes)
 	return true;
 }
 
+/* As much of a name as there is and fits. */
+static void copy_name(char name[NAME_BYTES], size_t wanted, const uint8_t *bytes, size_t there)
+{
+	size_t length = wanted < there ? wanted : there;
+	if (length > NAME_BYTES - 1)
+		length = NAME_BYTES - 1;
+	memcpy(name, bytes, length);
+	name[length] = 0;
+}
+
 static bool on_stream(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	struct stepscope_stream_info info;
-	char name[256] = "";
+	char name[NAME_BYTES];
 	if (block->bytes < sizeof(info) || !walk->visitor->stream)
 		return true;
 	memcpy(&info, data, sizeof(info));
-	uint32_t length = block->bytes - (uint32_t)sizeof(info);
-	if (info.name_bytes < length)
-		length = info.name_bytes;
-	memcpy(name, data + sizeof(info), length < sizeof(name) - 1 ? length : sizeof(name) - 1);
+	copy_name(name, info.name_bytes, data + sizeof(info), block->bytes - sizeof(info));
 	return walk->visitor->stream(walk->visitor->context, block->stream, &info, name);
 }
 
 static bool on_track(struct walk *walk, const struct stepscope_block *block, const uint8_t *data)
 {
 	struct stepscope_track_info info;
-	char name[256] = "";
+	char name[NAME_BYTES];
 	if (block->bytes < sizeof(info) || !walk->visitor->track)
 		return true;
 	memcpy(&info, data, sizeof(info));
-	uint32_t length = block->bytes - (uint32_t)sizeof(info);
-	if (info.name_bytes < length)
-		length = info.name_bytes;
-	memcpy(name, data + sizeof(info), length < sizeof(name) - 1 ? length : sizeof(name) - 1);
+	copy_name(name, info.name_bytes, data + sizeof(info), block->bytes - sizeof(info));
 	return walk->visitor->track(walk->visitor->context, &info, name);
 }
 

@@ -77,7 +77,7 @@ static void after_an_overflow_nothing_more_is_added(void **state)
 	assert_false(buffer_add_text(&buffer, "cde"));
 	assert_false(buffer_add_text(&buffer, "c")); /* would fit */
 	assert_false(buffer_printf(&buffer, "c"));
-	assert_false(buffer_add_varint(&buffer, 1));
+	assert_false(buffer_add_byte(&buffer, 1));
 	assert_null(buffer_reserve(&buffer, 0));
 	assert_false(buffer_add(&buffer, "x", SIZE_MAX));
 	assert_string_equal(buffer.data, "ab");
@@ -110,32 +110,6 @@ static void taken_bytes_belong_to_the_taker(void **state)
 	buffer_add_text(&buffer, "yours");
 	assert_string_equal(taken, "mine");
 	free(taken);
-	buffer_release(&buffer);
-}
-
-static void varints_are_leb128(void **state)
-{
-	static const struct {
-		uint64_t value;
-		size_t length;
-		unsigned char bytes[10];
-	} cases[] = {
-		{0, 1, {0}},
-		{127, 1, {0x7f}},
-		{128, 2, {0x80, 1}},
-		{300, 2, {0xac, 2}},
-		{16384, 3, {0x80, 0x80, 1}},
-		{UINT64_MAX, 10, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}},
-	};
-	struct buffer buffer;
-
-	buffer_init(&buffer, 100);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		buffer_clear(&buffer);
-		assert_true(buffer_add_varint(&buffer, cases[i].value));
-		assert_int_equal(buffer.length, cases[i].length);
-		assert_memory_equal(buffer.data, cases[i].bytes, cases[i].length);
-	}
 	buffer_release(&buffer);
 }
 
@@ -185,7 +159,6 @@ int main(void)
 		cmocka_unit_test(after_an_overflow_nothing_more_is_added),
 		cmocka_unit_test(a_huge_maximum_does_not_wrap),
 		cmocka_unit_test(taken_bytes_belong_to_the_taker),
-		cmocka_unit_test(varints_are_leb128),
 		cmocka_unit_test(printf_writes_short_and_long_texts),
 		cmocka_unit_test(reserved_room_is_behind_the_contents),
 	};

@@ -806,7 +806,6 @@ static void sets_of_instants_can_be_joined_cut_and_measured(void **state)
 	check_list(&out, (struct interval[]){{3, 4}, {8, 12}, {20, 22}, {28, 30}}, 4);
 	intervals_join(&out, &a, &b);
 	check_list(&out, (struct interval[]){{0, 40}}, 1);
-	assert_int_equal(intervals_total(&a), 22);
 	assert_int_equal(intervals_within(&a, 11, 21), 2);
 	assert_int_equal(intervals_within(&a, 12, 20), 0);
 	intervals_release(&a);
