@@ -21,10 +21,10 @@ struct imported { /* all as wide: compared as bytes */
 	uint64_t status, samples, stacks, tracks, values, spans, marks, memory, segments, links, ledger, sum;
 };
 
-static inline void make_tables(const struct model *model)
+static inline void make_tables(const struct model *model, const struct analysis_options *options)
 {
 	struct report report;
-	report_init(&report, model, &(struct analysis_options){.by = BY_THREAD}, "fuzz");
+	report_init(&report, model, options, "fuzz");
 	for (int i = 0; analyses[i]; i++)
 		(void)report_table(&report, analyses[i]->name);
 	for (int i = 0; i < report.defect_count; i++)
@@ -104,7 +104,7 @@ static inline struct imported import_once(const struct importer *importer, const
 			model_finish(&model);
 		check_model(&model, &imported);
 		if (has_tables)
-			make_tables(&model);
+			make_tables(&model, &(struct analysis_options){.by = BY_THREAD});
 	}
 	imported.samples = model.samples_count;
 	imported.stacks = model.stacks_count;
