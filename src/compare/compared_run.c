@@ -140,17 +140,23 @@ static void read_steps(struct compared_run *run, struct report *report)
 		run->no_steps = arena_dup(&run->arena, report_reason(report, step_times_empty_reason(times)));
 }
 
-/* Leaves out the begin. Only where numbers rise: the tables of the rest are asked for by them. */
+/* Tables of some of the steps are asked for by their numbers. */
+static bool has_rising_numbers(const struct compared_run *run)
+{
+	for (size_t i = 1; i < run->steps_count; i++)
+		if (run->steps[i].number <= run->steps[i - 1].number)
+			return false;
+	return run->steps_count > 0;
+}
+
+/* Leaves out the begin. */
 static void cut_warm_up(struct compared_run *run)
 {
 	double *durations = memory_resize(NULL, run->steps_count + 1, sizeof(*durations));
-	bool is_rising = true;
 
-	for (size_t i = 0; i < run->steps_count; i++) {
+	for (size_t i = 0; i < run->steps_count; i++)
 		durations[i] = run->steps[i].dur_ns;
-		is_rising &= i == 0 || run->steps[i].number > run->steps[i - 1].number;
-	}
-	run->warm_up = is_rising ? (int64_t)steady_warm_up(durations, run->steps_count) : 0;
+	run->warm_up = has_rising_numbers(run) ? (int64_t)steady_warm_up(durations, run->steps_count) : 0;
 	free(durations);
 	if (!run->warm_up)
 		return;
@@ -322,7 +328,7 @@ void compared_run_init(struct compared_run *run, struct report *report)
 	read_values(run, report, true);
 	read_contention(run, report);
 	read_device_memory(run, report);
-	if (run->warm_up) {
+	if (has_rising_numbers(run)) { /* also without a warm-up: kernels and calls outside of steps are in no mean step */
 		options.has_steps = true;
 		options.first_step = run->steps[0].number;
 		options.last_step = run->steps[run->steps_count - 1].number;
