@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension: what a program marks is in the recording, wrong calls fail as in any Python library, and without a recording
 nothing happens."""
+import ast
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -349,6 +351,39 @@ def test_long_steps_have_the_cpu_time_of_their_thread(tmp_path):
     assert all(30e6 <= row["cpu_ns"] <= row["duration_ns"] for row in steps[1:3])
     assert steps[2]["waits"] > 0 and steps[2]["cpu_ns"] <= steps[2]["duration_ns"] - 30e6
     assert all(row["cpu_ns"] is None for row in steps[3:])
+
+
+def declared(path):
+    """Names of a module with their parameters, of a class with its methods': what a type checker and what Python finds."""
+    def parts(body, place=""):
+        for node in body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                yield f"{place}{node.name}", None
+                yield from parts(node.body, f"{node.name}.")
+            elif isinstance(node, ast.FunctionDef) and (not node.name.startswith("_") or node.name == "__init__"):
+                given = node.args
+                yield f"{place}{node.name}", ([each.arg for each in given.args + given.kwonlyargs], len(given.defaults), len(given.kw_defaults))
+    return dict(parts(ast.parse(path.read_text()).body))
+
+
+@pytest.mark.parametrize("name", ["__init__", "arguments", "profiler"])
+def test_types_are_declared_of_what_is_there(name):
+    there, said = declared(PACKAGE / f"stepscope/{name}.py"), declared(PACKAGE / f"stepscope/{name}.pyi")
+    for theirs in ("ExecutionTraceObserver", "kineto_available"):
+        there.pop(theirs, None), said.pop(theirs, None)
+    if name == "arguments":  # a profiler to a type checker: each method of one must be there
+        nothing = (PACKAGE / "stepscope/arguments.py").read_text().split("class Nothing:")[1].split("\nclass ")[0]
+        methods = [key.split(".")[1] for key in declared(PACKAGE / "stepscope/profiler.pyi") if key.startswith("profile.")]
+        assert not [method for method in methods if not re.search(rf"\b{method}\b", nothing) and method != "__init__"]
+        for key in [key for key in {**there, **said} if key.startswith("Nothing.")]:
+            there.pop(key, None), said.pop(key, None)
+    assert said == there
+
+
+def test_types_are_declared_of_all_names(tmp_path):
+    text = (PACKAGE / "stepscope/__init__.pyi").read_text()
+    names = plain(tmp_path, sys.executable, "-c", "import stepscope; print(*stepscope.__all__, *stepscope._ELSEWHERE, 'range')").stdout.split()
+    assert len(names) > 30 and not [name for name in names if not re.search(rf"\b{name} as {name}\b|^(def|class) {name}\b|^{name}:", text, re.MULTILINE)]
 
 
 @every_interpreter
