@@ -88,6 +88,7 @@ enum cause {
 	CAUSE_GARBAGE,
 	CAUSE_COMPILE,
 	CAUSE_WORKERS,
+	CAUSE_WORKERS_END,
 	CAUSE_EVALUATION,
 	CAUSE_CHECKPOINT,
 	CAUSE_COMMUNICATION,
@@ -110,6 +111,7 @@ static const struct {
 	{CAUSE_GARBAGE, "garbage collection ", false},
 	{CAUSE_COMPILE, "torch.compile", true},
 	{CAUSE_WORKERS, PYTORCH_LOADER_START, true},
+	{CAUSE_WORKERS_END, PYTORCH_LOADER_STOP, true},
 	{CAUSE_COMMUNICATION, "c10d::", false},
 	{CAUSE_OPTIMIZER, PYTORCH_OPTIMIZER_STEP, false},
 };
@@ -123,6 +125,7 @@ static const char *const texts[CAUSE_COUNT] = {
 	"garbage collection",
 	"compilation",
 	"starting workers of a data loader",
+	"stopping workers of a data loader",
 	"evaluation",
 	"checkpoint",
 	"communication: issuing it",

@@ -100,6 +100,39 @@ def test_causes_are_named_and_counted(tmp_path, python):
     assert 0 < sum(row["step_ratio"] for row in rows.values()) < 1
 
 
+STOPPED = """
+import time, torch
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 3
+    def __getitem__(self, index):
+        time.sleep(0.05)
+        return torch.ones(4)
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+spent_ns = 0
+loader = torch.utils.data.DataLoader(Slow(), num_workers=1, multiprocessing_context="fork")
+for _ in range(3):
+    loop = iter(loader)
+    model(next(loop)).sum().backward()
+    begin = time.perf_counter_ns()
+    del loop
+    spent_ns += time.perf_counter_ns() - begin
+    optimizer.step()
+print(spent_ns)
+for batch in loader:  # to its end
+    pass
+"""
+
+
+@every_python
+def test_a_loop_that_is_left_waits_for_its_workers(tmp_path, python):
+    (tmp_path / "stopped.py").write_text(STOPPED)
+    done = run(tmp_path, python, "stopped.py")
+    row = causes(tmp_path)["stopping workers of a data loader"]
+    assert row["count"] == 4 and 0 < row["step_own_ns"] <= int(done.stdout), done.stderr
+
+
 SAME = """
 import gc, inspect, pickle, sys, torch
 print(inspect.signature(torch.save), torch.save.__name__, torch.save.__module__, torch.save.__doc__[:20])

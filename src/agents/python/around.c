@@ -17,6 +17,7 @@ struct around {
 	uint8_t stretch;   /* enum stepscope_training of one that PyTorch has no record of; 0: none */
 	uint32_t symbol;   /* of the range; 0: none, or not known yet */
 	PyObject *name;    /* of the range; NULL: none */
+	PyObject *idle; /* attribute of the first argument that is true when the call does nothing: no range then; NULL */
 };
 
 static PyTypeObject *around_type;
@@ -67,6 +68,18 @@ static bool begin_range(struct around *around)
 	return true;
 }
 
+/* The call does nothing, as the object it is for says. */
+static bool is_idle(const struct around *around, PyObject *arguments)
+{
+	if (!around->idle || PyTuple_Size(arguments) < 1)
+		return false;
+	PyObject *value = PyObject_GetAttr(PyTuple_GetItem(arguments, 0), around->idle);
+	bool is_idle = value && PyObject_IsTrue(value) == 1;
+	Py_XDECREF(value);
+	PyErr_Clear();
+	return is_idle;
+}
+
 static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	struct around *around = (struct around *)self;
@@ -74,7 +87,7 @@ static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keyw
 		return NULL;
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
 		library.stepscope_torch_optimizer((uint64_t)(uintptr_t)PyTuple_GetItem(arguments, 0));
-	bool is_begun = begin_range(around);
+	bool is_begun = !is_idle(around, arguments) && begin_range(around);
 	bool is_stretch = around->stretch && library.stepscope_torch_stretch_begin(around->stretch);
 	PyObject *result = PyObject_Call(around->function, arguments, keywords);
 	if (is_stretch)
@@ -141,6 +154,7 @@ static void around_dealloc(PyObject *self)
 	Py_XDECREF(around->before);
 	Py_XDECREF(around->after);
 	Py_XDECREF(around->name);
+	Py_XDECREF(around->idle);
 	PyObject_Free(self);
 	Py_DECREF(type);
 }
@@ -183,12 +197,12 @@ static PyObject *given(PyObject *object)
 
 static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
-	static char *names[] = {"function",     "name",    "before",          "after",
-	                        "is_optimizer", "is_save", "is_loader_start", NULL};
-	PyObject *function, *name = NULL, *before = NULL, *after = NULL;
+	static char *names[] = {"function",        "name", "before", "after", "is_optimizer", "is_save",
+	                        "is_loader_start", "idle", NULL};
+	PyObject *function, *name = NULL, *before = NULL, *after = NULL, *idle = NULL;
 	int is_optimizer = 0, is_save = 0, is_loader_start = 0;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppp:around", names, &function, &name, &before,
-	                                 &after, &is_optimizer, &is_save, &is_loader_start))
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOpppO:around", names, &function, &name, &before,
+	                                 &after, &is_optimizer, &is_save, &is_loader_start, &idle))
 		return NULL;
 	struct around *made = PyObject_New(struct around, around_type);
 	if (!made)
@@ -198,6 +212,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 	made->name = given(name);
 	made->before = given(before);
 	made->after = given(after);
+	made->idle = given(idle);
 	made->is_optimizer = is_optimizer;
 	made->stretch = is_save ? STEPSCOPE_TRAINING_SAVE : is_loader_start ? STEPSCOPE_TRAINING_LOADER : 0;
 	made->symbol = 0;
@@ -206,7 +221,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 
 static PyMethodDef methods[] = {
 	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
-         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False): stands in the function's place."},
+         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False, idle=None): stands in the function's place."},
 	{NULL, NULL, 0, NULL},
 };
 
