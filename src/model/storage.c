@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * storage.c: regions, of which pieces are handed out for good, and blocks, arrays that grow. Both are anonymous memory first, then files:
- * the regions share one, a large block has its own, so that it can grow in place and its disk space comes back when it is released.
+ * each has one of its own, so that its disk space comes back when it is released. A large block keeps its file open to grow in place.
  */
 #include "model/storage.h"
 
@@ -16,7 +16,7 @@
 
 #define REGION_BYTES ((size_t)16 << 20)
 #define LARGE_BYTES ((size_t)1 << 20) /* blocks of pages of their own */
-#define PAGE_BYTES ((size_t)4096)
+#define FILES_MAX 64u                 /* that are kept open: a program may have 1,024, or fewer */
 #define HUGE_BYTES ((size_t)2 << 20)
 
 struct region {
@@ -27,16 +27,16 @@ struct region {
 
 struct block {        /* stands before the array */
 	size_t bytes; /* of both */
-	int fd;       /* of a large one, -1: anonymous memory */
-	char padding[64 - sizeof(size_t) - sizeof(int)];
+	int fd;       /* its file, -1: none that is open */
+	bool is_file;
+	char padding[64 - sizeof(size_t) - sizeof(int) - sizeof(bool)];
 };
 
 struct storage {
 	uint64_t limit_bytes, memory_bytes, file_bytes;
 	struct region *regions;
 	uint32_t count, capacity;
-	int fd; /* of the regions, -1: none */
-	uint64_t fd_bytes;
+	uint32_t open_files;
 	bool has_no_file; /* it failed once: what grows stays in memory */
 	bool is_beyond;   /* and memory was used for it */
 	struct error problem;
@@ -46,7 +46,7 @@ struct storage {
 struct storage *storage_new(uint64_t limit_bytes)
 {
 	struct storage *storage = memory_resize(NULL, 1, sizeof *storage);
-	*storage = (struct storage){.limit_bytes = limit_bytes, .fd = -1};
+	*storage = (struct storage){.limit_bytes = limit_bytes};
 	storage_sweep_init(&storage->sweep);
 	return storage;
 }
@@ -59,9 +59,13 @@ void storage_free(struct storage *storage)
 	for (uint32_t i = 0; i < storage->count; i++)
 		munmap(storage->regions[i].start, storage->regions[i].bytes);
 	free(storage->regions);
-	if (storage->fd >= 0)
-		close(storage->fd);
 	free(storage);
+}
+
+static size_t whole_pages(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	return (bytes + page - 1) / page * page;
 }
 
 /* More memory is wanted: is it for a file? */
@@ -82,27 +86,36 @@ static char *map_memory(size_t bytes)
 	return start;
 }
 
-/* ---- regions ---- */
-
-static char *map_region(struct storage *storage, size_t bytes)
+/* A file of its own, mapped; *fd may be closed. NULL: there is no room for it. */
+static char *map_file(struct storage *storage, size_t bytes, int *fd)
 {
-	if (storage->fd < 0)
-		storage->fd = storage_file_open(&storage->problem);
-	char *start = storage->fd < 0 ? NULL
-	                              : storage_file_map(storage->fd, storage->fd_bytes, bytes, &storage->problem);
+	*fd = storage_file_open(bytes, &storage->problem);
+	char *start = *fd < 0 ? NULL : storage_file_map(*fd, bytes, &storage->problem);
 	if (!start) {
 		storage->has_no_file = storage->is_beyond = true;
+		if (*fd >= 0)
+			close(*fd);
 		return NULL;
 	}
-	storage->fd_bytes += bytes;
 	storage->file_bytes += bytes;
 	storage_sweep_add(&storage->sweep, start, bytes);
 	return start;
 }
 
+/* ---- regions ---- */
+
+static char *map_region(struct storage *storage, size_t bytes)
+{
+	int fd;
+	char *start = map_file(storage, bytes, &fd);
+	if (start)
+		close(fd);
+	return start;
+}
+
 static struct region *add_region(struct storage *storage, size_t wanted)
 {
-	size_t bytes = wanted > REGION_BYTES ? (wanted + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES : REGION_BYTES;
+	size_t bytes = wanted > REGION_BYTES ? whole_pages(wanted) : REGION_BYTES;
 	struct region region = {.bytes = bytes};
 	if (is_over(storage, wanted)) {
 		region.start = map_region(storage, bytes);
@@ -134,14 +147,14 @@ void *storage_alloc(struct storage *storage, size_t bytes)
 
 void storage_idle(const struct storage *storage, const void *start, size_t bytes)
 {
-	for (uint32_t i = 0; i < storage->count && storage->fd_bytes; i++) {
+	for (uint32_t i = 0; i < storage->count && storage->file_bytes; i++) {
 		/* regions are in no order of address; their number is small (one per 16 MiB) */
 		const struct region *region = &storage->regions[i];
 		if (!region->is_file || (const char *)start < region->start ||
 		    (const char *)start >= region->start + region->bytes)
 			continue;
-		uintptr_t first = ((uintptr_t)start + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES,
-			  end = ((uintptr_t)start + bytes) / PAGE_BYTES * PAGE_BYTES;
+		uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = whole_pages((uintptr_t)start),
+			  end = ((uintptr_t)start + bytes) / page * page;
 		if (first < end)
 			madvise((void *)first, end - first, MADV_DONTNEED);
 		return;
@@ -166,18 +179,17 @@ static struct block *new_memory_block(struct storage *storage, size_t bytes)
 /* NULL: there is no room for it. */
 static struct block *new_file_block(struct storage *storage, size_t bytes)
 {
-	int fd = storage_file_open(&storage->problem);
-	char *start = fd < 0 ? NULL : storage_file_map(fd, 0, bytes, &storage->problem);
-	if (!start) {
-		storage->has_no_file = storage->is_beyond = true;
-		if (fd >= 0)
-			close(fd);
+	int fd;
+	struct block *block = (struct block *)map_file(storage, bytes, &fd);
+	if (!block)
 		return NULL;
+	*block = (struct block){.bytes = bytes, .fd = fd, .is_file = true};
+	if (storage->open_files < FILES_MAX) {
+		storage->open_files++;
+	} else { /* it will be copied when it grows */
+		close(fd);
+		block->fd = -1;
 	}
-	struct block *block = (struct block *)start;
-	*block = (struct block){.bytes = bytes, .fd = fd};
-	storage->file_bytes += bytes;
-	storage_sweep_add(&storage->sweep, start, bytes);
 	return block;
 }
 
@@ -190,8 +202,11 @@ static void free_block(struct storage *storage, struct block *block)
 		return;
 	}
 	if (block->fd >= 0) {
-		storage_sweep_remove(&storage->sweep, (char *)block);
 		close(block->fd);
+		storage->open_files--;
+	}
+	if (block->is_file) {
+		storage_sweep_remove(&storage->sweep, (char *)block);
 		storage->file_bytes -= block->bytes;
 	} else {
 		storage->memory_bytes -= block->bytes;
@@ -204,7 +219,7 @@ static struct block *stretch(struct storage *storage, struct block *block, size_
 {
 	size_t old_bytes = block->bytes;
 	char *start;
-	if (block->fd < 0) {
+	if (!block->is_file) {
 		if (bytes > old_bytes && is_over(storage, bytes - old_bytes))
 			return NULL;
 		start = mremap(block, old_bytes, bytes, MREMAP_MAYMOVE);
@@ -215,13 +230,13 @@ static struct block *stretch(struct storage *storage, struct block *block, size_
 		int fd = block->fd;
 		if (bytes <= old_bytes)
 			return block; /* its file stays as long as it is */
+		if (fd < 0)
+			return NULL;
 		storage_sweep_remove(&storage->sweep, (char *)block);
 		start = storage_file_grow(fd, (char *)block, old_bytes, bytes, &storage->problem);
 		storage_sweep_add(&storage->sweep, start ? start : (char *)block, start ? bytes : old_bytes);
-		if (!start) {
-			storage->has_no_file = storage->is_beyond = true;
-			return NULL;
-		}
+		if (!start)
+			return NULL; /* another folder may have room */
 		storage->file_bytes += bytes - old_bytes;
 	}
 	((struct block *)start)->bytes = bytes;
@@ -258,11 +273,11 @@ void *storage_resize(struct storage *storage, void *array, size_t n, size_t elem
 	if (!storage)
 		return memory_resize(array, n, element_bytes);
 	if (__builtin_mul_overflow(n, element_bytes, &bytes) ||
-	    __builtin_add_overflow(bytes, sizeof *block + PAGE_BYTES - 1, &bytes))
+	    __builtin_add_overflow(bytes, sizeof *block + LARGE_BYTES, &bytes))
 		memory_exhausted(SIZE_MAX);
-	bytes -= PAGE_BYTES - 1;
+	bytes -= LARGE_BYTES;
 	if (bytes >= LARGE_BYTES)
-		bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+		bytes = whole_pages(bytes);
 	bool is_large = bytes >= LARGE_BYTES, was_large = old && old->bytes >= LARGE_BYTES;
 	if (!is_large && !was_large)
 		block = resize_small(old, bytes);

@@ -26,33 +26,37 @@ static int open_in(const char *folder)
 	return fd;
 }
 
-/* /tmp may be memory itself, so it comes last. */
-int storage_file_open(struct error *err)
-{
-	const char *folders[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
-	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-		int fd = folders[i] && *folders[i] ? open_in(folders[i]) : -1;
-		if (fd >= 0)
-			return fd;
-	}
-	error_errno(err, STATUS_IO, errno, "cannot make a temporary file in $TMPDIR, /var/tmp or /tmp");
-	return -1;
-}
-
 static bool reserve(int fd, uint64_t offset, uint64_t bytes, struct error *err)
 {
 	int number = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
 	if (number)
-		error_errno(err, STATUS_IO, number, "cannot make a temporary file %llu MiB longer",
+		error_errno(err, STATUS_IO, number, "cannot make room for %llu MiB in a temporary file",
 		            (unsigned long long)(bytes >> 20));
 	return number == 0;
 }
 
-char *storage_file_map(int fd, uint64_t offset, size_t bytes, struct error *err)
+/* /tmp may be memory itself, so it comes last. */
+int storage_file_open(size_t bytes, struct error *err)
 {
-	if (!reserve(fd, offset, bytes, err))
-		return NULL;
-	char *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+	const char *folders[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
+	bool is_full = false;
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+		int fd = folders[i] && *folders[i] ? open_in(folders[i]) : -1;
+		if (fd < 0)
+			continue;
+		if (reserve(fd, 0, bytes, err))
+			return fd;
+		is_full = true;
+		close(fd);
+	}
+	if (!is_full)
+		error_errno(err, STATUS_IO, errno, "cannot make a temporary file in $TMPDIR, /var/tmp or /tmp");
+	return -1;
+}
+
+char *storage_file_map(int fd, size_t bytes, struct error *err)
+{
+	char *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (start != MAP_FAILED)
 		return start;
 	error_errno(err, STATUS_IO, errno, "cannot map a temporary file");

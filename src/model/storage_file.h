@@ -12,11 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A file without a name in $TMPDIR, /var/tmp or /tmp, whichever takes it; a descriptor, or -1. */
-int storage_file_open(struct error *err);
-/* Maps bytes of the file from `offset` on, or makes the mapping `old` of old_bytes that long. Their blocks are reserved: a full disk
- * must show here, not as SIGBUS at a store. NULL: no room. */
-char *storage_file_map(int fd, uint64_t offset, size_t bytes, struct error *err);
+/* A file of so many bytes without a name, in the first of $TMPDIR, /var/tmp and /tmp that has room for it. Its blocks are reserved: a
+ * full disk must show here, not as SIGBUS at a store. A descriptor, or -1. */
+int storage_file_open(size_t bytes, struct error *err);
+/* Maps all of the file, or makes the mapping `old` of old_bytes and the file so long. NULL: no room. */
+char *storage_file_map(int fd, size_t bytes, struct error *err);
 char *storage_file_grow(int fd, char *old, size_t old_bytes, size_t bytes, struct error *err);
 
 /* Drops the pages of files from our page table when they are many; looks every few milliseconds. */

@@ -15,6 +15,7 @@
 #include "model/model.h"
 #include "model/storage.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,9 +149,74 @@ static void without_room_it_stays_in_memory_and_says_so(void **state)
 	assert_int_equal(storage_file_bytes(storage), 0);
 	const struct error *problem = storage_problem(storage);
 	assert_non_null(problem);
-	assert_string_equal(problem->text, "cannot make a temporary file 8 MiB longer: File too large");
+	assert_string_equal(problem->text, "cannot make room for 16 MiB in a temporary file: File too large");
 	storage_release(storage, other);
 	storage_release(storage, array);
+	storage_free(storage);
+	(void)state;
+}
+
+static int full_folders; /* as many calls find no room */
+
+int __real_posix_fallocate64(int fd, off_t offset, off_t bytes);
+int __wrap_posix_fallocate64(int fd, off_t offset, off_t bytes);
+
+int __wrap_posix_fallocate64(int fd, off_t offset, off_t bytes)
+{
+	if (full_folders) {
+		full_folders--;
+		return ENOSPC;
+	}
+	return __real_posix_fallocate64(fd, offset, bytes);
+}
+
+static void a_full_folder_is_passed_over(void **state)
+{
+	struct storage *storage = storage_new(0);
+	assert_int_equal(setenv("TMPDIR", ".", 1), 0);
+	full_folders = 1;
+	uint64_t *array = storage_resize(storage, NULL, MIB, sizeof *array);
+	assert_int_equal(full_folders, 0);
+	fill(array, 0, MIB);
+	full_folders = 2; /* where it is, and $TMPDIR */
+	array = storage_resize(storage, array, 2 * MIB, sizeof *array);
+	assert_int_equal(full_folders, 0);
+	check(array, MIB);
+	full_folders = 1;
+	assert_non_null(storage_alloc(storage, 3 * MIB));
+	assert_int_equal(storage_memory_bytes(storage), 0);
+	assert_null(storage_problem(storage));
+	storage_release(storage, array);
+	storage_free(storage);
+	unsetenv("TMPDIR");
+	(void)state;
+}
+
+static void many_arrays_need_few_descriptors(void **state)
+{
+	enum {
+		ARRAYS = 100
+	};
+	struct storage *storage = storage_new(0);
+	struct rlimit limit, few;
+	uint64_t *arrays[ARRAYS] = {0};
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = 90;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	for (size_t count = 0; count < MIB / 4; count += MIB / 8) /* a MiB each, then two */
+		for (int i = 0; i < ARRAYS; i++) {
+			arrays[i] = storage_resize(storage, arrays[i], count + MIB / 8, sizeof **arrays);
+			fill(arrays[i], count, count + MIB / 8);
+		}
+	assert_int_equal(storage_memory_bytes(storage), 0);
+	assert_null(storage_problem(storage));
+	for (int i = 0; i < ARRAYS; i++) {
+		check(arrays[i], MIB / 4);
+		storage_release(storage, arrays[i]);
+	}
+	assert_int_equal(storage_file_bytes(storage), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	storage_free(storage);
 	(void)state;
 }
@@ -204,6 +270,8 @@ int main(void)
 		cmocka_unit_test(what_sorting_takes_comes_back),
 		cmocka_unit_test(few_pages_of_files_stay_resident),
 		cmocka_unit_test(without_room_it_stays_in_memory_and_says_so),
+		cmocka_unit_test(a_full_folder_is_passed_over),
+		cmocka_unit_test(many_arrays_need_few_descriptors),
 		cmocka_unit_test(every_kind_spills_and_says_the_same),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
