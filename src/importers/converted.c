@@ -4,6 +4,7 @@
  * trusted: a row that refers to what is not there is left out and counted.
  */
 #include "importers/importer.h"
+#include "importers/text_lines.h"
 
 #include "base/memory.h"
 #include "format/segment.h"
@@ -395,12 +396,6 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 	return header.flags & STEPSCOPE_SEGMENT_CONVERTED;
 }
 
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 static void note_damage(struct converted *converted, const struct segment_stats *stats, const char *name)
 {
 	struct model *model = converted->model;
@@ -430,7 +425,7 @@ static enum status load(const char *path, const struct model_filter *filter, str
 		return status;
 	if (!model->processes_count)
 		return error_set(err, STATUS_INPUT, "'%s' has nothing that can be used", path);
-	note_damage(&converted, &stats, name_of(path));
+	note_damage(&converted, &stats, file_name_of(path));
 	return STATUS_OK;
 }
 

@@ -3,6 +3,7 @@
  * kineto_repairs.c: a sentence per kind of repair.
  */
 #include "importers/kineto_import.h"
+#include "importers/text_lines.h"
 
 #include <string.h>
 
@@ -39,20 +40,13 @@ static const struct {
                           "begins without an end; they last until the recording's end, or that of the span around them"},
 };
 
-/* The part of the path behind the last slash. */
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 void kineto_report_repairs(struct kineto_import *import, const struct kineto_repairs *repairs)
 {
 	for (int i = 0; i < REPAIR_COUNT; i++) {
 		if (!repairs->count[i])
 			continue;
 		struct ledger_entry *entry = model_add_ledger(import->model, repairs_rows[i].kind, import->main_process,
-		                                              name_of(import->path), repairs->count[i],
+		                                              file_name_of(import->path), repairs->count[i],
 		                                              repairs_rows[i].sentence);
 		entry->has_first_offset = true;
 		entry->first_offset = repairs->first_offset[i];

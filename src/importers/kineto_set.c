@@ -6,25 +6,19 @@
 
 #include "base/memory.h"
 #include "importers/kineto_import.h"
+#include "importers/text_lines.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The part of the path behind the last slash. */
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 /* ---- ranks ---- */
 
 int64_t kineto_rank_of_name(const char *path)
 {
 	static const char *const words[] = {"rank", "worker"};
-	const char *name = name_of(path);
+	const char *name = file_name_of(path);
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		const char *at = strcasestr(name, words[i]);
 		at = at ? at + strlen(words[i]) : "";
@@ -53,12 +47,12 @@ static void settle_ranks(struct model *model, const struct kineto_set *set)
 			continue;
 		struct process *process = &model->processes[file->process];
 		if (file->has_rank && is_rank_taken(model, set, i, process->rank)) {
-			model_add_ledger(model, LEDGER_OTHER, file->process, name_of(file->name), 1,
+			model_add_ledger(model, LEDGER_OTHER, file->process, file_name_of(file->name), 1,
 			                 "another file says that it is of the same rank");
 		} else if (!file->has_rank && rank >= 0 && rank <= INT32_MAX &&
 		           !is_rank_taken(model, set, i, (int32_t)rank)) {
 			process->rank = (int32_t)rank;
-			model_add_ledger(model, LEDGER_OTHER, file->process, name_of(file->name), 1,
+			model_add_ledger(model, LEDGER_OTHER, file->process, file_name_of(file->name), 1,
 			                 "the rank is not in the file: it is taken from the file's name");
 		}
 	}
@@ -85,7 +79,7 @@ static struct set_file *add_file(struct kineto_set *set, const char *name)
 
 void kineto_set_problem(struct kineto_set *set, const char *name, const struct error *problem)
 {
-	model_add_ledger(set->model, LEDGER_DAMAGED, MODEL_NONE, name_of(name), 1, problem->text);
+	model_add_ledger(set->model, LEDGER_DAMAGED, MODEL_NONE, file_name_of(name), 1, problem->text);
 	if (!set->problems++)
 		set->first = *problem;
 }
@@ -94,9 +88,9 @@ void kineto_set_other(struct kineto_set *set, const char *name, const char *kind
 {
 	char text[256];
 	snprintf(text, sizeof text, "%s among the traces was not read: give it by itself", kind);
-	model_add_ledger(set->model, LEDGER_OTHER, MODEL_NONE, name_of(name), 1, text);
+	model_add_ledger(set->model, LEDGER_OTHER, MODEL_NONE, file_name_of(name), 1, text);
 	if (!*set->other)
-		snprintf(set->other, sizeof set->other, "'%.100s' is %s", name_of(name), kind);
+		snprintf(set->other, sizeof set->other, "'%.100s' is %s", file_name_of(name), kind);
 }
 
 void kineto_set_load(struct kineto_set *set, const char *name, struct input_stream *input)

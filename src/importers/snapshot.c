@@ -6,6 +6,7 @@
 #include "importers/snapshot.h"
 
 #include "importers/importer.h"
+#include "importers/text_lines.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,19 +74,13 @@ uint32_t snapshot_track(struct snapshot *snapshot, uint32_t device)
 	return number;
 }
 
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 static void report_repairs(struct snapshot *snapshot)
 {
 	for (int i = 0; i < SNAPSHOT_REPAIRS; i++) {
 		if (!snapshot->repairs[i])
 			continue;
 		struct ledger_entry *entry = model_add_ledger(snapshot->model, repair_rows[i].kind, snapshot->process,
-		                                              name_of(snapshot->path), snapshot->repairs[i],
+		                                              file_name_of(snapshot->path), snapshot->repairs[i],
 		                                              repair_rows[i].sentence);
 		entry->has_first_offset = true;
 		entry->first_offset = snapshot->first_offset[i];
@@ -153,7 +148,7 @@ static void add_process(struct snapshot *snapshot)
 	snapshot->process = model_add_process(snapshot->model);
 	struct process *process = &snapshot->model->processes[snapshot->process];
 	process->role = STEPSCOPE_ROLE_IMPORTED;
-	process->name = intern_add(&snapshot->model->strings, name_of(snapshot->path));
+	process->name = intern_add(&snapshot->model->strings, file_name_of(snapshot->path));
 	process->is_closed = true;
 	process->event_count = snapshot->events_count;
 	if (!snapshot->has_times)
@@ -167,12 +162,12 @@ static void tell_what_is_missing(struct snapshot *snapshot)
 	struct model *model = snapshot->model;
 	if (!snapshot->events_count)
 		model_add_ledger(
-			model, LEDGER_OTHER, snapshot->process, name_of(snapshot->path), 1,
+			model, LEDGER_OTHER, snapshot->process, file_name_of(snapshot->path), 1,
 			"no events are in the snapshot: torch.cuda.memory._record_memory_history() was not called before; "
 			"what is alive is known, but not since when, nor what was alive at the peak");
 	else if (!snapshot->has_times)
 		model_add_ledger(
-			model, LEDGER_OTHER, snapshot->process, name_of(snapshot->path), snapshot->events_count,
+			model, LEDGER_OTHER, snapshot->process, file_name_of(snapshot->path), snapshot->events_count,
 			"events have no times (PyTorch before 2.2): they are in their order, and times and ages of "
 			"allocations are not known");
 }
