@@ -126,8 +126,7 @@ static const struct test_case tests[] = {
          "2: times are none, or not of 1990 to 2200: their rows are as late as the one before\n", 0},
 	{"pmon, a program with blanks in its name",
          "# gpu   pid  type    sm   command\n# Idx     #   C/G     %   name\n    0   77     C     5   my train\n",
-         "GPU 0, pid 77 sm %: 5@0\n",
-         "1: the file has no times: only how often, not when\n", 0},
+         "GPU 0, pid 77 sm %: 5@0\n", "1: the file has no times: only how often, not when\n", 0},
 };
 
 static void describe(const struct model *model, struct buffer *series, struct buffer *ledger)
