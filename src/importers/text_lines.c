@@ -4,6 +4,7 @@
  */
 #include "importers/text_lines.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum status text_lines_open(struct text_lines *lines, const char *path, struct error *err)
@@ -40,6 +41,7 @@ static char *find_end(struct text_lines *lines)
 	struct kineto_text *text = &lines->text;
 	size_t looked = 0;
 	for (;;) {
+		assert(text->window); /* from kineto_text_init() on */
 		char *from = text->window + text->begin + looked;
 		char *end = memchr(from, '\n', text->end - text->begin - looked);
 		if (end)
