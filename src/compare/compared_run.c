@@ -328,7 +328,8 @@ void compared_run_init(struct compared_run *run, struct report *report)
 	read_values(run, report, true);
 	read_contention(run, report);
 	read_device_memory(run, report);
-	if (has_rising_numbers(run)) { /* also without a warm-up: kernels and calls outside of steps are in no mean step */
+	if (has_rising_numbers(
+		    run)) { /* also without a warm-up: kernels and calls outside of steps are in no mean step */
 		options.has_steps = true;
 		options.first_step = run->steps[0].number;
 		options.last_step = run->steps[run->steps_count - 1].number;
