@@ -6,6 +6,8 @@ import random
 import sqlite3
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -116,26 +118,28 @@ def nobody():
         os.setuid(65534)
 
 
-def test_a_file_that_cannot_be_written_can_be_read(tmp_path):
+@pytest.fixture
+def open_folder():
+    """One that others may enter. Those of pytest are its user's alone, which every pytest that begins sees to again."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+        os.chmod(folder, 0o755)
+
+
+def test_a_file_that_cannot_be_written_can_be_read(open_folder):
     try:
         subprocess.run([STEPSCOPE, "--version"], check=True, timeout=60, stdout=subprocess.DEVNULL, preexec_fn=nobody)
     except (OSError, subprocess.SubprocessError):
         pytest.skip("nobody but the super-user may run this build")
-    path = trace(tmp_path / "a.json", 10)
-    assert history(tmp_path, "add", path).returncode == 0
-    (tmp_path / "history.db").chmod(0o444)
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_uid == os.getuid() and folder != folder.parent and not folder.stat().st_mode & 0o1:
-            folder.chmod(folder.stat().st_mode | 0o55)
-    tmp_path.chmod(0o555)
-    try:
-        done = history(tmp_path, "list", preexec_fn=nobody)
-        assert done.returncode == 0 and "a.json" in done.stdout, done.stderr
-        done = history(tmp_path, "add", path, preexec_fn=nobody)
-        assert done.returncode == 4 and "cannot" in done.stderr and "history.db" in done.stderr, done.stderr
-        assert done.stdout == ""
-    finally:
-        tmp_path.chmod(0o755)
+    path = trace(open_folder / "a.json", 10)
+    assert history(open_folder, "add", path).returncode == 0
+    (open_folder / "history.db").chmod(0o444)
+    open_folder.chmod(0o555)
+    done = history(open_folder, "list", preexec_fn=nobody)
+    assert done.returncode == 0 and "a.json" in done.stdout, done.stderr
+    done = history(open_folder, "add", path, preexec_fn=nobody)
+    assert done.returncode == 4 and "cannot" in done.stderr and "history.db" in done.stderr, done.stderr
+    assert done.stdout == ""
 
 
 def test_a_damaged_file_is_told_and_never_fatal(tmp_path):
