@@ -87,6 +87,7 @@ struct copy {
 	int64_t sized, sized_ns; /* whose bytes are known */
 	double bytes;
 	char direction[LAUNCH_TEXT_BYTES]; /* as the launch says it, "": it does not */
+	bool has_directions;               /* of that name in different ones */
 };
 
 struct fold {
@@ -128,8 +129,10 @@ static void add_copy(struct fold *fold, const struct span_chunk *chunk, uint32_t
 	if (!config)
 		return;
 	direction = launch_config_text(config, LAUNCH_COPY_KIND);
-	if (direction)
+	if (direction) {
+		copy->has_directions |= *copy->direction && strcmp(copy->direction, direction) != 0;
 		memcpy(copy->direction, direction, strlen(direction) + 1);
+	}
 	if (!launch_config_has(config, LAUNCH_BYTES))
 		return;
 	copy->sized++;
@@ -161,7 +164,7 @@ static void fold_track(struct fold *fold, const struct analysis_options *options
 
 static const char *direction_of(const struct copy *copy, const char *name)
 {
-	return copy->kind == SPAN_MEMSET ? "fill" : copy_direction(name, copy->direction);
+	return copy->kind == SPAN_MEMSET ? "fill" : copy_direction(name, copy->has_directions ? "" : copy->direction);
 }
 
 /* "Memcpy HtoD (Pageable -> Device)": what stands before and behind the arrow. */
@@ -202,7 +205,9 @@ static void add_row(struct table *table, const struct model *model, const struct
 	if (direction)
 		table_set_text(table, row, COPY_DIRECTION, direction);
 	else
-		table_set_missing(table, row, COPY_DIRECTION, "the trace does not say it");
+		table_set_missing(table, row, COPY_DIRECTION,
+		                  copy->has_directions ? "those of this name go in several directions"
+		                                       : "the trace does not say it");
 	set_memory(table, row, name);
 	set_bytes(table, row, copy);
 	table_set_int(table, row, COPY_COUNT, copy->count);
@@ -225,6 +230,7 @@ static void fill(struct table *table, const struct fold *fold)
 	table_columns_of(table, columns, COPY_COLUMNS, (double)total_ns);
 	for (uint32_t i = 0; i < fold->count; i++)
 		add_row(table, fold->model, &fold->copies[i], total_ns);
+	table_sort(table, COPY_DIRECTION, true); /* a copy and a fill may have one name */
 	table_sort(table, COPY_NAME, true);
 	table_sort(table, COPY_TOTAL, false);
 }

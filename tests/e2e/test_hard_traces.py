@@ -68,6 +68,18 @@ def test_T02_a_kernel_before_its_launch(trace):
     assert any("begin before their launches" in text for text in trace.ledger())
 
 
+def test_R01_copies_of_one_name(trace):
+    """The order in a file decides neither which comes first nor where they go."""
+    copies = [span("Copy", 10 * i, 5, category, 0, 7, device=0, stream=7, bytes=8, **kind) for i, (category, kind) in enumerate(
+        (("gpu_memset", {}), ("gpu_memcpy", {"kind": "DeviceToDevice"}), ("gpu_memcpy", {"kind": "HostToDevice"}),
+         ("gpu_memset", {})))]
+    copies += [span("One", 100, 5, "gpu_memcpy", 0, 7, device=0, stream=7, kind="DeviceToHost")]
+    tables = [trace.write(events).table("copies") for events in (copies, copies[::-1])]
+    assert tables[0] == tables[1]
+    assert [(row["copy"], row["direction"], row["calls"]) for row in tables[0]] == [
+        ("Copy", "fill", 2), ("Copy", None, 2), ("One", "device to host", 1)]
+
+
 def test_T06_a_kernel_that_covers_all_others(trace):
     events = [kernel("late", 0, 1600000)] + [kernel("k", 10 * i, 5) for i in range(100)]
     trace.write([span("a", 0, 1600000), *events])
