@@ -5,6 +5,7 @@
 #include "analysis/busy_times.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "pytorch/names.h"
 
 #include <stdlib.h>
@@ -21,17 +22,11 @@ static void add(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
 	busy->list[busy->count++] = (struct busy_time){start_ns, end_ns};
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), bytes = strlen(end);
-
-	return length >= bytes && !strcmp(text + length - bytes, end);
-}
-
 /* PyTorch's own nodes have a number at the end ("MulBackward0"), those written in Python do not. */
 static bool is_counted(const char *name)
 {
-	return strncmp(name, "c10d::", 6) != 0 && !pytorch_begins(name, PYTORCH_ENGINE) && !ends_with(name, "Backward");
+	return strncmp(name, "c10d::", 6) != 0 && !pytorch_begins(name, PYTORCH_ENGINE) &&
+	       !text_ends_with(name, "Backward");
 }
 
 static bool counts(struct busy_times *busy, const struct model *model, uint32_t name)

@@ -7,10 +7,19 @@
 
 #include "base/buffer.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 /* Columns that text takes on a terminal; a byte that is not UTF-8 counts one, a control character none. */
 size_t text_width(const char *text);
 
 /* Appends text as valid UTF-8 (a bad byte becomes U+FFFD) with control characters, NUL included, as blanks. */
 void text_clean(struct buffer *out, const char *text, size_t length);
+
+static inline bool text_ends_with(const char *text, const char *ending)
+{
+	size_t length = strlen(text), tail = strlen(ending);
+	return length >= tail && strcmp(text + length - tail, ending) == 0;
+}
 
 #endif

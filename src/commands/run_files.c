@@ -4,6 +4,8 @@
  */
 #include "commands/run_files.h"
 
+#include "base/text.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stepscope/format.h>
@@ -52,13 +54,6 @@ static void set_header(struct table *table, int row, const struct stepscope_segm
 		table_set_missing(table, row, FILE_CLOCK, "not known to this version");
 }
 
-static bool ends_with(const char *name, const char *suffix)
-{
-	size_t length = strlen(name), tail = strlen(suffix);
-
-	return length > tail && !strcmp(name + length - tail, suffix);
-}
-
 static void add_file(struct table *table, int directory, const char *name)
 {
 	struct stepscope_segment_header header;
@@ -80,8 +75,8 @@ static void add_file(struct table *table, int directory, const char *name)
 	else
 		for (int column = FILE_PID; column < FILE_COLUMNS; column++)
 			table_set_missing(table, row, column,
-			                  ends_with(name, ".ssr") ? "the file has no readable header"
-			                                          : "it is no recording of stepscope");
+			                  text_ends_with(name, ".ssr") ? "the file has no readable header"
+			                                               : "it is no recording of stepscope");
 	close(fd);
 }
 
@@ -92,9 +87,10 @@ static void add_files(struct table *table, DIR *directory, bool is_traces)
 	rewinddir(directory);
 	while ((entry = readdir(directory))) {
 		const char *name = entry->d_name;
-		bool is_trace = ends_with(name, ".json") || ends_with(name, ".gz") || ends_with(name, ".zst");
+		bool is_trace = text_ends_with(name, ".json") || text_ends_with(name, ".gz") ||
+		                text_ends_with(name, ".zst");
 
-		if (is_traces ? is_trace : ends_with(name, ".ssr"))
+		if (is_traces ? is_trace : text_ends_with(name, ".ssr"))
 			add_file(table, dirfd(directory), name);
 	}
 }

@@ -5,6 +5,7 @@
  */
 #include "base/archive_reader.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "importers/kineto_import.h"
 #include "importers/kineto_set.h"
 #include "importers/other_kinds.h"
@@ -28,18 +29,12 @@ struct listing {
 	bool has_recording; /* of ours: that is what counts there */
 };
 
-static bool ends_with(const char *name, const char *suffix)
-{
-	size_t length = strlen(name), tail = strlen(suffix);
-	return length > tail && strcmp(name + length - tail, suffix) == 0;
-}
-
 /* Also archives, so that it is said that they are not opened. */
 static bool may_be_trace(const char *name)
 {
 	static const char *const suffixes[] = {".json", ".gz", ".zst", ".zip", ".tar", ".tgz"};
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-		if (ends_with(name, suffixes[i]))
+		if (text_ends_with(name, suffixes[i]))
 			return true;
 	return false;
 }
@@ -49,7 +44,7 @@ static bool is_named_like_trace(const char *name)
 {
 	const char *slash = strrchr(name, '/');
 	return (slash ? slash[1] : *name) != '.' &&
-	       (ends_with(name, ".json") || ends_with(name, ".json.gz") || ends_with(name, ".json.zst"));
+	       (text_ends_with(name, ".json") || text_ends_with(name, ".json.gz") || text_ends_with(name, ".json.zst"));
 }
 
 static void add_file(struct listing *listing, const char *path, uint64_t bytes)
@@ -78,7 +73,7 @@ static void find_files(struct listing *listing, const char *path)
 	while (directory && (entry = readdir(directory)) && listing->count < KINETO_SET_MAX) {
 		char name[4096];
 		struct stat info;
-		listing->has_recording |= ends_with(entry->d_name, ".ssr");
+		listing->has_recording |= text_ends_with(entry->d_name, ".ssr");
 		if (snprintf(name, sizeof name, "%s/%s", path, entry->d_name) >= (int)sizeof name ||
 		    stat(name, &info) != 0)
 			continue;

@@ -6,6 +6,7 @@
 #include "importers/kineto_tokens.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "model/merge_sort.h"
 #include "pytorch/names.h"
 
@@ -47,12 +48,6 @@ enum token_class {
 	CLASS_ZERO_GRAD,
 };
 
-static bool ends_with(const char *name, const char *suffix)
-{
-	size_t length = strlen(name), tail = strlen(suffix);
-	return length > tail && strcmp(name + length - tail, suffix) == 0;
-}
-
 static enum token_class class_of_name(const char *name)
 {
 	if (pytorch_begins(name, PYTORCH_OPTIMIZER_STEP))
@@ -67,7 +62,7 @@ static enum token_class class_of_name(const char *name)
 		return CLASS_ACCUMULATE;
 	if (pytorch_begins(name, PYTORCH_SCALER))
 		return CLASS_SCALER;
-	if (ends_with(name, "Backward") || ends_with(name, "Backward0"))
+	if (text_ends_with(name, "Backward") || text_ends_with(name, "Backward0"))
 		return CLASS_NODE;
 	return pytorch_is_of_sampler(name, strlen(name)) ? CLASS_SAMPLER : CLASS_OP;
 }

@@ -5,6 +5,7 @@
 #include "importers/rank_files.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "importers/kineto_set.h"
 #include "importers/text_lines.h"
 
@@ -15,12 +16,6 @@
 #include <sys/stat.h>
 
 #define FILES_MAX 10000u
-
-static bool has_suffix(const char *name, const char *suffix)
-{
-	size_t length = strlen(name), tail = strlen(suffix);
-	return length > tail && strcmp(name + length - tail, suffix) == 0;
-}
 
 /* ---- which files ---- */
 
@@ -50,7 +45,7 @@ bool rank_files_find(struct rank_files *files, const char *directory, find_impor
 		struct stat info;
 		bool is_named = *entries[i]->d_name != '.' &&
 		                snprintf(path, sizeof path, "%s/%s", directory, entries[i]->d_name) < (int)sizeof path;
-		is_one_kind &= !has_suffix(entries[i]->d_name, ".ssr");
+		is_one_kind &= !text_ends_with(entries[i]->d_name, ".ssr");
 		free(entries[i]);
 		if (!is_one_kind || !is_named || stat(path, &info) != 0 || !S_ISREG(info.st_mode))
 			continue;

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "format/fold.h"
 #include "importers/importer.h"
 #include "importers/other_kinds.h"
@@ -55,12 +56,6 @@ static struct segment_file *add_file(struct recording *recording, const char *na
 	return file;
 }
 
-static bool has_suffix(const char *name, const char *suffix)
-{
-	size_t length = strlen(name), wanted = strlen(suffix);
-	return length > wanted && strcmp(name + length - wanted, suffix) == 0;
-}
-
 struct directory_count {
 	uint64_t segments, others;
 };
@@ -77,7 +72,7 @@ static enum status scan_directory(const char *path, struct recording *recording,
 	while ((entry = readdir(directory)) && count->segments < MAX_FILES) {
 		if (entry->d_name[0] == '.')
 			continue;
-		bool is_segment = has_suffix(entry->d_name, ".ssr");
+		bool is_segment = text_ends_with(entry->d_name, ".ssr");
 		count->segments += is_segment;
 		count->others += !is_segment;
 		if (!is_segment || !recording)
@@ -707,7 +702,7 @@ static enum status recording_load(const char *path, const struct model_filter *f
 /* Every directory: an empty one gets the error message that says what was looked for. */
 static bool recording_recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
-	return is_directory || has_suffix(path, ".ssr") ||
+	return is_directory || text_ends_with(path, ".ssr") ||
 	       (length >= 8 && memcmp(head, STEPSCOPE_SEGMENT_MAGIC, 8) == 0);
 }
 

@@ -138,25 +138,24 @@ bool stack_profile_add(struct stack_profile *profile, const struct sample *sampl
 
 void stack_profile_finish(struct stack_profile *profile, const char *format, const char *weights)
 {
+	const struct {
+		uint64_t count;
+		enum ledger_kind kind;
+		const char *sentence;
+	} losses[] = {
+		{profile->cut, LEDGER_OTHER,
+	         "stacks are cut behind 4096 frames, or where the file has more than 8 million different ones; the rest is one "
+	         "frame, \"(more frames)\""},
+		{profile->too_large, LEDGER_REPAIRED, "sums beyond 9.2e18 count as that"},
+		{profile->left_out, LEDGER_OTHER, "samples beyond 16 million are left out"},
+		{profile->trackless, LEDGER_OTHER, "samples of threads beyond 1 million are left out"},
+		{profile->textless, LEDGER_OTHER, "texts beyond 512 MB of different ones are left out"},
+	};
 	struct model *model = profile->model;
-	const char *name = file_name_of(profile->path);
-	if (profile->cut)
-		model_add_ledger(
-			model, LEDGER_OTHER, MODEL_NONE, name, profile->cut,
-			"stacks are cut behind 4096 frames, or where the file has more than 8 million different "
-			"ones; the rest is one frame, \"(more frames)\"");
-	if (profile->too_large)
-		model_add_ledger(model, LEDGER_REPAIRED, MODEL_NONE, name, profile->too_large,
-		                 "sums beyond 9.2e18 count as that");
-	if (profile->left_out)
-		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, name, profile->left_out,
-		                 "samples beyond 16 million are left out");
-	if (profile->trackless)
-		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, name, profile->trackless,
-		                 "samples of threads beyond 1 million are left out");
-	if (profile->textless)
-		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, name, profile->textless,
-		                 "texts beyond 512 MB of different ones are left out");
+	for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+		if (losses[i].count)
+			model_add_ledger(model, losses[i].kind, MODEL_NONE, file_name_of(profile->path),
+			                 losses[i].count, losses[i].sentence);
 	model_add_meta(model, MODEL_NONE, "trace.format", format);
 	if (weights)
 		model_add_meta(model, MODEL_NONE, "samples.weights", weights);

@@ -6,6 +6,7 @@
 #include "output/export_perfetto.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -261,22 +262,15 @@ enum {
 	UNIT_BYTES = 3
 };
 
-static bool ends_with(const char *name, const char *suffix)
-{
-	size_t length = strlen(name), tail = strlen(suffix);
-
-	return length >= tail && strcmp(name + length - tail, suffix) == 0;
-}
-
 static void put_unit(struct proto *counter, const char *name)
 {
-	if (ends_with(name, "bytes"))
+	if (text_ends_with(name, "bytes"))
 		proto_varint(counter, 3, UNIT_BYTES);
-	else if (ends_with(name, "_ns"))
+	else if (text_ends_with(name, "_ns"))
 		proto_varint(counter, 3, UNIT_TIME_NS);
-	else if (ends_with(name, "_ratio"))
+	else if (text_ends_with(name, "_ratio"))
 		proto_text(counter, 6, "ratio");
-	else if (ends_with(name, "_percent"))
+	else if (text_ends_with(name, "_percent"))
 		proto_text(counter, 6, "%");
 }
 

@@ -5,6 +5,7 @@
 #include "output/validate.h"
 
 #include "base/input_stream.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,16 +34,9 @@ bool validation_has_errors(const struct validation *validation)
 	return false;
 }
 
-static bool ends_with(const char *path, const char *suffix)
-{
-	size_t length = strlen(path), tail = strlen(suffix);
-
-	return length >= tail && strcmp(path + length - tail, suffix) == 0;
-}
-
 static void check_name(const char *path, struct validation *validation)
 {
-	if (strcmp(path, "-") != 0 && !ends_with(path, ".json") && !ends_with(path, ".gz"))
+	if (strcmp(path, "-") != 0 && !text_ends_with(path, ".json") && !text_ends_with(path, ".gz"))
 		validate_count(validation, VALIDATE_H1, 0, path);
 }
 
