@@ -23,7 +23,7 @@ static const struct table_column columns[FUNCTIONS_COLUMNS] = {
 	[FUNCTIONS_SELF_CHANGE] = {.name = "self_change_ratio",
                                    .title = "points",
                                    SHARE("new minus base, of the share in which it is the innermost function; all "
-                                         "rows sum to 0")},
+                                         "rows sum to 0, where none are left out")},
 	[FUNCTIONS_BASE_SELF_RATIO] = {.name = "base_self_ratio",
                                        .title = "base",
                                        SHARE("share of the base's samples in which it is the innermost function, "
