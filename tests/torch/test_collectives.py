@@ -162,5 +162,5 @@ def test_sharded_models(tmp_path, python, kind):
     rows = of_rank(tmp_path, "collectives", 0)
     assert sum(row["count"] for row in rows if "gather" in row["collective"]) >= 6
     assert kind == "FSDP1" or any(row["name"].startswith("FSDP::all_gather") for row in table(tmp_path, "ops"))
-    waited = next(row for row in table(tmp_path, "rank_phases") if row["phase"] == "communication")
-    assert waited["max_ns"] > 0.1e9 and waited["slowest"].startswith("rank 0")  # in the hooks of the backward's nodes
+    waited = [step["communication_ns"] for step in of_rank(tmp_path, "steps", 0)]
+    assert len(waited) == 3 and min(waited) > 0.1e9  # for the late one, in the hooks of the backward's nodes
