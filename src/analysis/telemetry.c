@@ -3,8 +3,9 @@
  * telemetry.c: the table `telemetry`: what was measured of GPUs from outside, one row per quantity and GPU. Beside a recording or a trace only
  * values of its time count.
  */
+#include "analysis/telemetry_window.h"
+
 #include "analysis/labels.h"
-#include "analysis/step_times.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -63,22 +64,16 @@ static const struct table_column columns[TELEMETRY_COLUMNS] = {
                                .rules = RULE_NOT_NEGATIVE},
 };
 
-struct window {
-	int64_t first_ns, last_ns;
-	bool has_any; /* else all values count */
-};
-
-static void widen(struct window *window, int64_t first_ns, int64_t last_ns)
+static void widen(struct telemetry_window *window, int64_t first_ns, int64_t last_ns)
 {
 	window->first_ns = window->has_any && window->first_ns < first_ns ? window->first_ns : first_ns;
 	window->last_ns = window->has_any && window->last_ns > last_ns ? window->last_ns : last_ns;
 	window->has_any = true;
 }
 
-/* The time of the program, or of the steps that are selected. */
-static struct window find_window(const struct model *model, const struct step_times *times, bool has_steps)
+struct telemetry_window telemetry_window_find(const struct model *model, const struct step_times *times, bool has_steps)
 {
-	struct window window = {0};
+	struct telemetry_window window = {0};
 
 	for (uint32_t i = 0; i < times->span_count && has_steps; i++)
 		widen(&window, times->spans[i].first_ns, times->spans[i].last_ns);
@@ -91,19 +86,23 @@ static struct window find_window(const struct model *model, const struct step_ti
 	return window;
 }
 
+bool telemetry_window_holds(const struct telemetry_window *window, int64_t time_ns)
+{
+	return !window->has_any || (time_ns >= window->first_ns && time_ns <= window->last_ns);
+}
+
 struct fold {
 	int64_t count, missing, outside;
 	double min, max, last;
 	long double sum; /* of any two doubles */
 };
 
-static void fold_series(struct fold *fold, const struct value_series *series, const struct window *window)
+static void fold_series(struct fold *fold, const struct value_series *series, const struct telemetry_window *window)
 {
 	for (uint32_t i = 0; i < series->count; i++) {
 		double value = series->value[i];
 
-		if (window->has_any &&
-		    (series->time_ns[i] < window->first_ns || series->time_ns[i] > window->last_ns)) {
+		if (!telemetry_window_holds(window, series->time_ns[i])) {
 			fold->outside++;
 			continue;
 		}
@@ -164,7 +163,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
-	struct window window = find_window(model, times, options->has_steps);
+	struct telemetry_window window = telemetry_window_find(model, times, options->has_steps);
 	int64_t outside = 0, values = 0;
 
 	table_init(table, "telemetry", "GPU telemetry", "what was measured of GPUs from outside, while the run ran");

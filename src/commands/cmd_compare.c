@@ -60,8 +60,9 @@ static const struct option options[] = {
 	OPTION_GROUP("Form"),
 	OPTION_TEXT("style", 0, &style_name, "NAME", "canary: the tables of rlhf-canary's notebook"),
 	OPTION_FLAG("long", 0, &is_long, "everything that contributes to the difference"),
-	OPTION_TEXT("table", 't', &table_name, "NAME",
-                    "one table: verdict, metrics, limits, differences, contributions, functions or runs"),
+	OPTION_TEXT(
+		"table", 't', &table_name, "NAME",
+		"one table: verdict, metrics, limits, differences, contributions, memory, functions, telemetry or runs"),
 	OPTION_FLAG("explain", 0, &is_explained, "with --table: say how each column is defined"),
 	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.compare/1, with --table stepscope.table/1"),
 	OPTION_FLAG("csv", 0, &is_csv, "with --table: CSV"),
@@ -276,13 +277,10 @@ static void compare_sides(struct comparison *comparison, const struct sides *sid
 
 static const struct table *table_called(const struct comparison *comparison, const struct gate *gate, const char *name)
 {
-	const struct table *const tables[] = {&comparison->verdict,
-	                                      &comparison->metrics,
-	                                      &comparison->differences,
-	                                      &comparison->contributions,
-	                                      &comparison->functions,
-	                                      &comparison->runs,
-	                                      &gate->limits};
+	const struct table *const tables[] = {
+		&comparison->verdict,       &comparison->metrics, &comparison->differences,
+		&comparison->contributions, &comparison->memory,  &comparison->functions,
+		&comparison->telemetry,     &comparison->runs,    &gate->limits};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (!strcmp(tables[i]->name, name))
@@ -298,7 +296,9 @@ static enum status add_table(struct buffer *text, const struct comparison *compa
 
 	if (!table) {
 		error_set(err, STATUS_USAGE, "unknown table '%s'", table_name);
-		error_hint(err, "there are verdict, metrics, limits, differences, contributions, functions and runs");
+		error_hint(
+			err,
+			"there are verdict, metrics, limits, differences, contributions, memory, functions, telemetry and runs");
 		return STATUS_USAGE;
 	}
 	if (is_csv) {

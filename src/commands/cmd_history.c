@@ -62,6 +62,32 @@ static enum status open_history(struct history *history, enum history_access acc
 
 /* ---- add ---- */
 
+/* By what a run without steps is compared; NULL: by nothing. */
+static const char *kept_of(const struct compared_run *run)
+{
+	if (run->functions_count)
+		return "the functions of its stacks";
+	if (run->telemetry_count)
+		return "its telemetry of GPUs";
+	if (!run->parts_count)
+		return NULL;
+	return strncmp(run->parts[0].level, COMPARED_MEMORY, strlen(COMPARED_MEMORY)) != 0
+	               ? "what the whole of it takes"
+	               : "its memory";
+}
+
+static void tell_without_steps(const struct history_entry *entry)
+{
+	const char *kept = kept_of(entry->run);
+
+	if (kept)
+		fprintf(stderr, "stepscope: note: '%s' has no steps: later runs are compared with it by %s\n",
+		        entry->name, kept);
+	else
+		fprintf(stderr, "stepscope: note: '%s' has no step that a later run could be compared with: %s\n",
+		        entry->name, entry->run->no_steps ? entry->run->no_steps : "none was completed");
+}
+
 static enum status add_entry(struct history *history, const struct history_entry *entry, struct error *err)
 {
 	struct history_added added;
@@ -72,8 +98,7 @@ static enum status add_entry(struct history *history, const struct history_entry
 	fprintf(stderr, "stepscope: %s as run %lld of series '%s'\n", added.is_known ? "kept again" : "added",
 	        (long long)added.run, entry->series);
 	if (!entry->run->steps_count && !entry->run->summary.steps)
-		fprintf(stderr, "stepscope: note: '%s' has no step that a later run could be compared with: %s\n",
-		        entry->name, entry->run->no_steps ? entry->run->no_steps : "none was completed");
+		tell_without_steps(entry);
 	return STATUS_OK;
 }
 

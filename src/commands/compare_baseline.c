@@ -4,6 +4,8 @@
  */
 #include "commands/compare_baseline.h"
 
+#include "commands/command.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +49,10 @@ static enum status load_runs(struct history *history, const struct compare_basel
 	}
 	if (!known || (status && status != STATUS_INPUT))
 		return status;
+	if (found[0].has_no_speed && !common.is_quiet)
+		fprintf(stderr,
+		        "stepscope: note: no other run of the series has a speed: 'best' is the last one, '%s'\n",
+		        found[0].name);
 	for (*count = 0; *count < known; (*count)++) {
 		if (history_load(history, &found[known - 1 - *count], &base[*count], err))
 			break;

@@ -8,10 +8,10 @@
 #include "analysis/labels.h"
 #include "analysis/statistics.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,27 +78,52 @@ static bool classify_key(const char *key, enum fact_kind *kind)
 	return true;
 }
 
+/* What a file of nvidia-smi says of a GPU in words, "GPU 0.name", by the end of the key: the rest changes while the run runs, or says why
+ * something was not measured. */
+static bool classify_telemetry(const char *key, enum fact_kind *kind)
+{
+	static const struct {
+		const char *end;
+		enum fact_kind kind;
+	} ends[] = {{".name", FACT_HARDWARE},
+	            {".gpu_name", FACT_HARDWARE},
+	            {".driver_version", FACT_SOFTWARE},
+	            {".vbios_version", FACT_SOFTWARE},
+	            {".compute_mode", FACT_SETTINGS},
+	            {".persistence_mode", FACT_SETTINGS},
+	            {".mig.mode.current", FACT_SETTINGS},
+	            {".ecc.mode.current", FACT_SETTINGS}};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (!text_ends_with(key, ends[i].end))
+			continue;
+		*kind = ends[i].kind;
+		return true;
+	}
+	return false;
+}
+
+static bool is_telemetry(const struct model *model, uint32_t process)
+{
+	return process < model->processes_count && model->processes[process].role == STEPSCOPE_ROLE_HOST &&
+	       !strcmp(model_text(model, model->processes[process].name), "nvidia-smi");
+}
+
 /* The first process that noted a key speaks for all. */
 static void read_noted(struct compared_run *run, const struct model *model)
 {
 	for (uint32_t i = 0; i < model->meta_count; i++) {
 		const char *key = model_text(model, model->meta[i].key);
+		bool is_outside = is_telemetry(model, model->meta[i].process);
 		enum fact_kind kind;
 
-		if (classify_key(key, &kind) && !compared_run_fact(run, key))
+		if ((is_outside ? classify_telemetry(key, &kind) : classify_key(key, &kind)) &&
+		    !compared_run_fact(run, key))
 			compared_run_add_fact(run, kind, key, model_text(model, model->meta[i].value));
 	}
 }
 
 /* ---- facts from tables ---- */
-
-static void add_number(struct compared_run *run, enum fact_kind kind, const char *name, double value)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "%.10g", value);
-	compared_run_add_fact(run, kind, name, text);
-}
 
 /* Median of what the steps reported, when all did. */
 static void read_amount(struct compared_run *run, const char *name, bool is_tokens)
@@ -114,7 +139,7 @@ static void read_amount(struct compared_run *run, const char *name, bool is_toke
 	}
 	sort_doubles(values, count);
 	if (count && count == run->steps_count)
-		add_number(run, FACT_WORK, name, quantile(values, count, 0.5));
+		compared_run_add_number(run, FACT_WORK, name, quantile(values, count, 0.5));
 	free(values);
 }
 
@@ -128,11 +153,11 @@ static void read_amounts(struct compared_run *run, struct report *report)
 	for (uint32_t i = 0; i < times->span_count; i++)
 		ranks += times->spans[i].is_rank;
 	if (ranks)
-		add_number(run, FACT_WORK, "ranks", ranks);
+		compared_run_add_number(run, FACT_WORK, "ranks", ranks);
 	read_amount(run, "tokens per step", true);
 	read_amount(run, "samples per step", false);
 	if (devices->row_count)
-		add_number(run, FACT_HARDWARE, "devices", devices->row_count);
+		compared_run_add_number(run, FACT_HARDWARE, "devices", devices->row_count);
 	if (hosts->has_value)
 		compared_run_add_fact(run, FACT_HARDWARE, "host", hosts->text);
 }
@@ -304,7 +329,7 @@ static void read_clocks_of(struct compared_run *run, const struct table *table, 
 		/* several processes have several devices */
 		if (compared_run_fact(run, text))
 			text = arena_printf(&run->arena, "%s of %s", text, table_get(table, row, owner)->text);
-		add_number(run, FACT_CLOCK, text, mean);
+		compared_run_add_number(run, FACT_CLOCK, text, mean);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * compared_parts.c: where a step's time goes, from the tables of phases, operators, modules, devices, kernels and calls. Levels
- * that look at the step itself get a rest, so that they sum to it. And what sampled stacks count of functions.
+ * that look at the step itself get a rest, so that they sum to it.
  */
 #include "compare/compared_read.h"
 
@@ -55,8 +55,8 @@ static void read_phases(struct compared_run *run)
 		struct compared_part part = {.level = "phase", .name = phase_name(phase % PHASE_COUNT)};
 
 		for (size_t i = 0; i < run->steps_count; i++)
-			part.ns += run->steps[i].phase_ns[phase % PHASE_COUNT] / (double)run->steps_count;
-		if (part.ns > 0)
+			part.amount += run->steps[i].phase_ns[phase % PHASE_COUNT] / (double)run->steps_count;
+		if (part.amount > 0)
 			compared_run_add_part(run, &part);
 	}
 }
@@ -95,11 +95,12 @@ static void read_source(struct compared_run *run, struct report *report, const s
 
 		if (!table_get(table, row, name)->has_value)
 			continue;
-		part.ns = is_whole ? number_or_0(table, row, source->whole_time)
-		                   : number_or_0(table, row, source->time) + number_or_0(table, row, source->more_time);
-		part.ns /= source->is_mean ? 1 : steps;
+		part.amount = is_whole ? number_or_0(table, row, source->whole_time)
+		                       : number_or_0(table, row, source->time) +
+		                                 number_or_0(table, row, source->more_time);
+		part.amount /= source->is_mean ? 1 : steps;
 		part.family = source->has_families ? kernel_family(part.name, &run->arena) : NULL;
-		sum += part.ns;
+		sum += part.amount;
 		compared_run_add_part(run, &part);
 	}
 	rest = mean_step(run) - sum;
@@ -114,30 +115,4 @@ void compared_read_parts(struct compared_run *run, struct report *report)
 	for (size_t i = 0; i < sizeof(part_sources) / sizeof(part_sources[0]); i++)
 		if (run->steps_count || part_sources[i].whole_time)
 			read_source(run, report, &part_sources[i]);
-}
-
-static void read_function(struct compared_run *run, const struct table *table, int row)
-{
-	static const char *const selves[] = {"self_ns", "self_bytes", "self_count"};
-	static const char *const totals[] = {"total_ns", "total_bytes", "total_count"};
-	struct compared_function function = {.what = table_text(table, row, table_find_column(table, "what")),
-	                                     .name = table_text(table, row, table_find_column(table, "function")),
-	                                     .file = table_text(table, row, table_find_column(table, "file")),
-	                                     .self_ratio = number_or_0(table, row, "self_ratio"),
-	                                     .total_ratio = number_or_0(table, row, "total_ratio")};
-
-	for (size_t i = 0; i < sizeof(selves) / sizeof(selves[0]); i++) { /* one of them has a value */
-		function.self += number_or_0(table, row, selves[i]);
-		function.total += number_or_0(table, row, totals[i]);
-	}
-	if (function.total > 0)
-		compared_run_add_function(run, &function);
-}
-
-void compared_read_functions(struct compared_run *run, struct report *report)
-{
-	const struct table *table = report_table(report, "functions");
-
-	for (int row = 0; row < table->row_count; row++)
-		read_function(run, table, row);
 }

@@ -14,6 +14,12 @@ void compared_read_facts(struct compared_run *run, struct report *report);
  * of it takes. */
 void compared_read_parts(struct compared_run *run, struct report *report);
 
+/* What was alive when memory peaked, of the fullest device of a process, else of the fullest process; and what is reserved of it. */
+void compared_read_memory(struct compared_run *run, struct report *report);
+
+/* Of each quantity of each GPU, as it was measured from outside while the run ran. */
+void compared_read_telemetry(struct compared_run *run, struct report *report);
+
 /* What samples of stacks count of each function. */
 void compared_read_functions(struct compared_run *run, struct report *report);
 

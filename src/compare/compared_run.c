@@ -33,6 +33,11 @@ void compared_run_add_fact(struct compared_run *run, enum fact_kind kind, const 
 	*ADD(run, facts) = (struct compared_fact){kind, arena_dup(&run->arena, name), arena_dup(&run->arena, value)};
 }
 
+void compared_run_add_number(struct compared_run *run, enum fact_kind kind, const char *name, double value)
+{
+	compared_run_add_fact(run, kind, name, arena_printf(&run->arena, "%.10g", value));
+}
+
 void compared_run_add_value(struct compared_run *run, const char *name, double value)
 {
 	*ADD(run, values) = (struct compared_value){arena_dup(&run->arena, name), true, value, NULL};
@@ -68,17 +73,22 @@ static const char *without_address(struct arena *arena, const char *name)
 
 void compared_run_add_function(struct compared_run *run, const struct compared_function *function)
 {
-	struct compared_function *added;
+	struct compared_function *added = ADD(run, functions);
 
-	if (run->functions_count == COMPARED_FUNCTIONS) {
-		run->functions_left_out++;
-		return;
-	}
-	added = ADD(run, functions);
 	*added = *function;
 	added->what = arena_dup(&run->arena, function->what);
 	added->name = without_address(&run->arena, function->name);
 	added->file = function->file ? arena_dup(&run->arena, function->file) : NULL;
+}
+
+void compared_run_add_telemetry(struct compared_run *run, const struct compared_telemetry *telemetry)
+{
+	struct compared_telemetry *added = ADD(run, telemetry);
+
+	*added = *telemetry;
+	added->of = arena_dup(&run->arena, telemetry->of);
+	added->quantity = arena_dup(&run->arena, telemetry->quantity);
+	added->unit = telemetry->unit ? arena_dup(&run->arena, telemetry->unit) : NULL;
 }
 
 const struct compared_value *compared_run_value(const struct compared_run *run, const char *name)
@@ -328,6 +338,8 @@ void compared_run_init(struct compared_run *run, struct report *report)
 	read_values(run, report, true);
 	read_contention(run, report);
 	read_device_memory(run, report);
+	compared_read_memory(run, report);
+	compared_read_telemetry(run, report);
 	if (has_rising_numbers(
 		    run)) { /* also without a warm-up: kernels and calls outside of steps are in no mean step */
 		options.has_steps = true;
@@ -350,6 +362,7 @@ void compared_run_release(struct compared_run *run)
 	free(run->values);
 	free(run->parts);
 	free(run->functions);
+	free(run->telemetry);
 	arena_release(&run->arena);
 	memset(run, 0, sizeof(*run));
 }

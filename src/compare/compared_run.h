@@ -43,6 +43,8 @@ enum fact_kind {
 
 /* Name of the fact that the input is damaged or lacks events; its value says how. Absent: it is whole. */
 #define COMPARED_DAMAGE "damage"
+/* ... of how often GPUs were asked, in seconds. */
+#define COMPARED_PERIOD "period of telemetry (s)"
 
 struct compared_fact {
 	enum fact_kind kind;
@@ -57,14 +59,16 @@ struct compared_value {   /* one number of the whole run */
 	const char *reason; /* !has_value */
 };
 
-struct compared_part {      /* of a step; of a run without steps, of all of it */
-	const char *level;  /* CONTRIBUTION_LEVEL */
+struct compared_part {      /* of a step; of a run without steps, of all of it; of memory, of its peak */
+	const char *level;  /* CONTRIBUTION_LEVEL; those of memory begin with COMPARED_MEMORY */
 	const char *name;   /* CONTRIBUTION_NAME */
 	const char *family; /* what it is called when names change from version to version; NULL: the name */
-	double ns;          /* mean of a step */
+	double amount;      /* ns, mean of a step; of memory: bytes */
 	bool has_calls;
-	double calls; /* mean of a step */
+	double calls; /* mean of a step; of memory: allocations */
 };
+
+#define COMPARED_MEMORY "memory "
 
 struct compared_function {       /* in sampled stacks */
 	const char *what;        /* the samples count: "time", "bytes", "samples", ... */
@@ -77,7 +81,17 @@ struct compared_function {       /* in sampled stacks */
 	type *name;                                                                                                    \
 	size_t name##_count, name##_capacity
 
-#define COMPARED_FUNCTIONS 20000
+#define COMPARED_FUNCTIONS 5000
+#define COMPARED_OTHERS "(others)" /* functions beyond these together, those that take least: their self */
+
+struct compared_telemetry { /* of a GPU, from outside */
+	const char *of, *quantity;
+	const char *unit; /* NULL: the file gives it none */
+	double median;
+	double error; /* standard error of it, from the values of the run */
+	double block; /* values that depend on each other */
+	int64_t count;
+};
 
 struct compared_summary { /* what is known of steps that the input does not hold */
 	int64_t steps;    /* 0: nothing */
@@ -100,8 +114,8 @@ struct compared_run {
 	COMPARED_ARRAY(struct compared_fact, facts);
 	COMPARED_ARRAY(struct compared_value, values);
 	COMPARED_ARRAY(struct compared_part, parts);
-	COMPARED_ARRAY(struct compared_function, functions); /* not kept in a history */
-	size_t functions_left_out;                           /* beyond COMPARED_FUNCTIONS, those that take least */
+	COMPARED_ARRAY(struct compared_function, functions);
+	COMPARED_ARRAY(struct compared_telemetry, telemetry);
 };
 
 void compared_run_init(struct compared_run *run, struct report *report);
@@ -109,10 +123,12 @@ void compared_run_release(struct compared_run *run); /* accepts an empty one */
 
 /* Texts are copied. */
 void compared_run_add_fact(struct compared_run *run, enum fact_kind kind, const char *name, const char *value);
+void compared_run_add_number(struct compared_run *run, enum fact_kind kind, const char *name, double value);
 void compared_run_add_value(struct compared_run *run, const char *name, double value);
 void compared_run_add_missing(struct compared_run *run, const char *name, const char *reason);
 void compared_run_add_part(struct compared_run *run, const struct compared_part *part);
 void compared_run_add_function(struct compared_run *run, const struct compared_function *function);
+void compared_run_add_telemetry(struct compared_run *run, const struct compared_telemetry *telemetry);
 
 const struct compared_value *compared_run_value(const struct compared_run *run, const char *name); /* NULL: none */
 const char *compared_run_fact(const struct compared_run *run, const char *name);                   /* NULL: none */

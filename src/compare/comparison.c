@@ -63,6 +63,8 @@ void comparison_init(struct comparison *comparison, const struct compared_run *b
 	comparison_add_metrics(&comparison->metrics, &sides);
 	comparison_add_contributions(&comparison->contributions, &sides, comparison->is_whole);
 	comparison_add_functions(&comparison->functions, &sides);
+	comparison_add_memory(&comparison->memory, &sides);
+	comparison_add_telemetry(&comparison->telemetry, &sides);
 	comparison_add_verdict(comparison, &sides);
 	sides_release(&sides);
 }
@@ -75,6 +77,8 @@ void comparison_release(struct comparison *comparison)
 	table_release(&comparison->metrics);
 	table_release(&comparison->contributions);
 	table_release(&comparison->functions);
+	table_release(&comparison->memory);
+	table_release(&comparison->telemetry);
 }
 
 int comparison_metric(const struct comparison *comparison, const char *name)

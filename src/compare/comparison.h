@@ -7,6 +7,8 @@
  *     differences    what was not the same: hardware, software, the work per step; one row per fact
  *     metrics        one row per quantity: both sides, the change with its interval, the result, what would settle it
  *     contributions  where the difference of a step comes from; the rows of one level sum to the whole
+ *     memory         where the difference of the peak of memory comes from; the rows of one level sum to it
+ *     telemetry      what GPUs did, seen from outside: medians over the run
  *     functions      of sampled stacks, which have no steps: which functions have another share of the samples
  *
  *     struct comparison comparison;
@@ -115,17 +117,19 @@ enum metric_column {
 	METRIC_COLUMNS,
 };
 
-enum contribution_column {
-	CONTRIBUTION_LEVEL, /* "phase", "operator", "kernel", "module", ...: the rows of one level sum to the whole */
+enum contribution_column {  /* of `contributions` and `memory` */
+	CONTRIBUTION_LEVEL, /* "phase", "operator", "memory category", ...: the rows of one level sum to the whole */
 	CONTRIBUTION_NAME,
-	CONTRIBUTION_BASE, /* ns of a step */
+	CONTRIBUTION_BASE, /* ns of a step; bytes at the peak */
 	CONTRIBUTION_NEW,
 	CONTRIBUTION_DELTA,
 	CONTRIBUTION_RATIO,      /* share of the step's difference */
-	CONTRIBUTION_BASE_CALLS, /* of a step */
+	CONTRIBUTION_BASE_CALLS, /* of a step; of memory: allocations that were alive */
 	CONTRIBUTION_NEW_CALLS,
 	CONTRIBUTION_IS_CERTAIN, /* its change is no noise (95 %, Holm over the level); missing: the noise is not known */
-	CONTRIBUTION_NOTE,       /* "renamed: a -> b", "only in new", ... */
+	CONTRIBUTION_LOW,        /* 95 % interval of the change; missing as well */
+	CONTRIBUTION_HIGH,
+	CONTRIBUTION_NOTE, /* "renamed: a -> b", "only in new", ... */
 	CONTRIBUTION_COLUMNS,
 };
 
@@ -148,8 +152,26 @@ enum function_change_column {  /* shares are of all samples of a side that count
 	FUNCTIONS_COLUMNS,
 };
 
+enum telemetry_change_column {
+	TELEMETRY_CHANGE_OF, /* the GPU */
+	TELEMETRY_CHANGE_QUANTITY,
+	TELEMETRY_CHANGE_UNIT, /* of base, new, delta and the interval; missing: the file gives none */
+	TELEMETRY_CHANGE_BASE, /* median over the run, mean over the runs */
+	TELEMETRY_CHANGE_NEW,
+	TELEMETRY_CHANGE_DELTA,
+	TELEMETRY_CHANGE_LOW, /* 95 % interval of it */
+	TELEMETRY_CHANGE_HIGH,
+	TELEMETRY_CHANGE_P, /* of no change at all, Holm's */
+	TELEMETRY_CHANGE_RESULT,
+	TELEMETRY_CHANGE_BASE_VALUES,
+	TELEMETRY_CHANGE_NEW_VALUES,
+	TELEMETRY_CHANGE_BLOCK,  /* values that depend on each other, the most of any run */
+	TELEMETRY_CHANGE_REASON, /* of the result, in words */
+	TELEMETRY_CHANGE_COLUMNS,
+};
+
 struct comparison {
-	struct table verdict, runs, differences, metrics, contributions, functions;
+	struct table verdict, runs, differences, metrics, contributions, functions, memory, telemetry;
 	bool is_whole; /* no run has steps: contributions are of whole recordings */
 };
 

@@ -29,6 +29,7 @@ struct compared_sides {
 	enum step_amount amount;  /* what the first metric is per */
 	const char *work_changes; /* in words; NULL: none. Lives in comparison.differences */
 	/* by comparison_add_metrics() */
+	bool is_memory;        /* nothing but memory is known of the runs: the first metric is its peak */
 	bool is_fastest;       /* the first metric is of the fastest steps */
 	struct estimate first; /* of the first metric */
 	bool has_first;
@@ -37,15 +38,42 @@ struct compared_sides {
 void comparison_add_runs(struct table *table, struct compared_sides *sides);
 void comparison_add_differences(struct table *table, struct compared_sides *sides);
 void comparison_add_metrics(struct table *table, struct compared_sides *sides);
+/* Rows of CONTRIBUTION_COLUMNS, none where a run does not have the level. */
+void comparison_add_level(struct table *table, struct compared_sides *sides, const char *name);
 void comparison_add_contributions(struct table *table, struct compared_sides *sides, bool is_whole);
+void comparison_add_memory(struct table *table, struct compared_sides *sides);
+void comparison_add_telemetry(struct table *table, struct compared_sides *sides);
 void comparison_add_functions(struct table *table, struct compared_sides *sides);
 void comparison_add_verdict(struct comparison *comparison, struct compared_sides *sides);
 
 #define SURE 0.05
 #define LEAST_RUNS 4 /* on both sides together, to know the noise */
 
-/* Chance of two means that far apart when only noise from run to run makes them differ; of LEAST_RUNS or more. */
-double outside_of_noise(double *const values[SIDES], const size_t count[SIDES]);
+#define TOO_FEW_RUNS "too few runs to know the noise"
+
+/* LEAST_RUNS or more. */
+bool has_repeats(const struct compared_sides *sides);
+
+/* A number of each run whose noise only repeats tell (comparison_noise.c). */
+struct run_values {
+	double *of[SIDES]; /* in the arena */
+	double outside; /* chance of such a change when only noise from run to run makes them differ; NAN: it is not known */
+};
+
+void run_values_init(struct run_values *values, const struct compared_sides *sides, struct arena *arena); /* zeros */
+double run_values_mean(const struct run_values *values, const struct compared_sides *sides, int side);
+double run_values_change(const struct run_values *values, const struct compared_sides *sides);
+/* 95 % interval of the change; of runs with has_repeats(). */
+void run_values_interval(const struct run_values *values, const struct compared_sides *sides, double *low,
+                         double *high);
+/* Chance of such a change; of the same. */
+double run_values_outside(const struct run_values *values, const struct compared_sides *sides);
+/* Holm's, for the `outside` of `count` rows, `stride` bytes apart. */
+void run_values_adjust(struct run_values *first, size_t stride, size_t count);
+/* Both, of such rows, where there are repeats. */
+void run_values_test(struct run_values *first, size_t stride, size_t count, const struct compared_sides *sides);
+/* A column "certain". */
+void run_values_set_certain(const struct run_values *values, struct table *table, int row, int column);
 
 /* "+3.1 %" */
 const char *percent_text(struct arena *arena, double ratio);

@@ -12,6 +12,7 @@
 
 #define SAME_AMOUNT 0.01 /* tokens per step that differ by less */
 #define SAME_CLOCK 0.02  /* clocks that differ by less */
+#define SAME_PERIOD 0.1  /* times between values of telemetry that differ by less */
 #define LISTED 4
 #define MOST_IN_COMMON 0.02 /* of the time of operators, in two programs that have nothing to do with each other */
 
@@ -206,11 +207,11 @@ static struct overlap find_overlap(const struct compared_run *run, const struct 
 	for (size_t i = 0; i < run->parts_count; i++) {
 		const struct compared_part *part = &run->parts[i];
 
-		if (!part->has_calls || strcmp(part->level, level) != 0 || !(part->ns > 0))
+		if (!part->has_calls || strcmp(part->level, level) != 0 || !(part->amount > 0))
 			continue;
-		overlap.whole_ns += part->ns;
-		overlap.common_ns += has_part(other, part) ? part->ns : 0;
-		if (!overlap.costliest || part->ns > overlap.costliest->ns)
+		overlap.whole_ns += part->amount;
+		overlap.common_ns += has_part(other, part) ? part->amount : 0;
+		if (!overlap.costliest || part->amount > overlap.costliest->amount)
 			overlap.costliest = part;
 	}
 	return overlap;
@@ -255,6 +256,8 @@ static double same_within(const struct compared_fact *fact)
 {
 	if (fact->kind == FACT_CLOCK)
 		return SAME_CLOCK;
+	if (!strcmp(fact->name, COMPARED_PERIOD))
+		return SAME_PERIOD;
 	return fact->kind == FACT_WORK && strstr(fact->name, " per step") ? SAME_AMOUNT : 0;
 }
 

@@ -5,8 +5,6 @@
  */
 #include "compare/comparison_build.h"
 
-#include "compare/holm.h"
-
 #include "base/memory.h"
 #include "base/units.h"
 #include "model/merge_sort.h"
@@ -23,7 +21,7 @@ static const struct table_column columns[FUNCTIONS_COLUMNS] = {
 	[FUNCTIONS_SELF_CHANGE] = {.name = "self_change_ratio",
                                    .title = "points",
                                    SHARE("new minus base, of the share in which it is the innermost function; all "
-                                         "rows sum to 0, where none are left out")},
+                                         "rows sum to 0")},
 	[FUNCTIONS_BASE_SELF_RATIO] = {.name = "base_self_ratio",
                                        .title = "base",
                                        SHARE("share of the base's samples in which it is the innermost function, "
@@ -90,10 +88,11 @@ struct seen {
 
 struct change {
 	const struct compared_function *function; /* of the new side where it is there */
-	double *shares[SIDES];                    /* of self, per run */
+	struct run_values shares;                 /* of self */
 	double self_ratio[SIDES], total_ratio[SIDES], self[SIDES], total[SIDES];
 	bool is_on[SIDES], is_moved, is_gone;
-	double outside;
+	bool is_left_out
+		[SIDES]; /* not among those that were kept of that side: part of its COMPARED_OTHERS, if it is there at all */
 };
 
 struct changes {
@@ -176,11 +175,10 @@ static void add_seen(struct changes *changes, const struct seen *seen)
 	changes->count += is_new;
 	row = &changes->rows[changes->count - 1];
 	if (is_new) {
-		*row = (struct change){.function = function, .outside = NAN};
-		for (int side = 0; side < SIDES; side++)
-			row->shares[side] = arena_array(&changes->arena, changes->sides->count[side], sizeof(double));
+		*row = (struct change){.function = function};
+		run_values_init(&row->shares, changes->sides, &changes->arena);
 	}
-	row->shares[seen->side][seen->run] += function->self_ratio;
+	row->shares.of[seen->side][seen->run] += function->self_ratio;
 	row->self_ratio[seen->side] += function->self_ratio / runs;
 	/* names that differ in an address alone may be in one stack */
 	row->total_ratio[seen->side] = fmin(1, row->total_ratio[seen->side] + function->total_ratio / runs);
@@ -241,7 +239,7 @@ static struct change *find_only(struct change *rows, size_t count, int side, con
 
 static void join(struct change *base, struct change *new)
 {
-	new->shares[SIDE_BASE] = base->shares[SIDE_BASE];
+	new->shares.of[SIDE_BASE] = base->shares.of[SIDE_BASE];
 	new->self_ratio[SIDE_BASE] = base->self_ratio[SIDE_BASE];
 	new->total_ratio[SIDE_BASE] = base->total_ratio[SIDE_BASE];
 	new->self[SIDE_BASE] = base->self[SIDE_BASE];
@@ -288,19 +286,37 @@ static void find_moved(struct changes *changes)
 	changes->count = kept;
 }
 
-/* ---- rows ---- */
+/* ---- what was left out ---- */
 
-static void test_rows(struct changes *changes)
+static bool is_others(const struct change *row)
 {
-	double *outside = memory_resize(NULL, changes->count + 1, sizeof(*outside));
-
-	for (size_t i = 0; i < changes->count; i++)
-		outside[i] = outside_of_noise(changes->rows[i].shares, changes->sides->count);
-	holm_adjust(outside, changes->count);
-	for (size_t i = 0; i < changes->count; i++)
-		changes->rows[i].outside = outside[i];
-	free(outside);
+	return !strcmp(row->function->name, COMPARED_OTHERS);
 }
+
+/* Of rows that count the same. */
+static void mark_left_out(struct change *rows, size_t count)
+{
+	const struct change *others = NULL;
+
+	for (size_t i = 0; i < count && !others; i++)
+		others = is_others(&rows[i]) ? &rows[i] : NULL;
+	for (size_t i = 0; i < count && others; i++)
+		for (int side = 0; side < SIDES; side++)
+			rows[i].is_left_out[side] = &rows[i] != others && !rows[i].is_on[side] && others->is_on[side];
+}
+
+static void find_left_out(struct changes *changes)
+{
+	for (size_t first = 0, end; first < changes->count; first = end) {
+		const char *what = changes->rows[first].function->what;
+
+		for (end = first + 1; end < changes->count && !strcmp(changes->rows[end].function->what, what);)
+			end++;
+		mark_left_out(&changes->rows[first], end - first);
+	}
+}
+
+/* ---- rows ---- */
 
 static double self_change(const struct change *row)
 {
@@ -328,11 +344,35 @@ static int compare_changes(const void *left, const void *right)
 
 static const char *note_of(const struct change *row)
 {
+	if (is_others(row))
+		return "those with the smallest shares, together";
+	if (row->is_left_out[SIDE_BASE])
+		return "in the base one of the others, or not there";
+	if (row->is_left_out[SIDE_NEW])
+		return "on the new side one of the others, or not there";
 	if (!row->is_on[SIDE_BASE])
 		return "only on the new side";
 	if (!row->is_on[SIDE_NEW])
 		return "only in the base";
 	return row->is_moved ? "in another folder" : NULL;
+}
+
+static void set_side(struct table *table, int row, int side, const struct change *change)
+{
+	const struct {
+		int column;
+		double value;
+	} cells[] = {{FUNCTIONS_BASE_SELF_RATIO + side, change->self_ratio[side]},
+	             {FUNCTIONS_BASE_TOTAL_RATIO + side, change->total_ratio[side]},
+	             {FUNCTIONS_BASE_SELF + side, change->self[side]},
+	             {FUNCTIONS_BASE_TOTAL + side, change->total[side]}};
+
+	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+		if (change->is_left_out[side])
+			table_set_missing(table, row, cells[i].column, "one of the others, or not there");
+		else
+			table_set_double(table, row, cells[i].column, cells[i].value);
+	}
 }
 
 static void add_row(struct table *table, const struct change *change)
@@ -341,16 +381,12 @@ static void add_row(struct table *table, const struct change *change)
 
 	table_set_double(table, row, FUNCTIONS_SELF_CHANGE, self_change(change));
 	table_set_double(table, row, FUNCTIONS_TOTAL_CHANGE, total_change(change));
-	for (int side = 0; side < SIDES; side++) {
-		table_set_double(table, row, FUNCTIONS_BASE_SELF_RATIO + side, change->self_ratio[side]);
-		table_set_double(table, row, FUNCTIONS_BASE_TOTAL_RATIO + side, change->total_ratio[side]);
-		table_set_double(table, row, FUNCTIONS_BASE_SELF + side, change->self[side]);
-		table_set_double(table, row, FUNCTIONS_BASE_TOTAL + side, change->total[side]);
-	}
-	if (isnan(change->outside))
-		table_set_missing(table, row, FUNCTIONS_IS_CERTAIN, "too few runs to know the noise");
+	for (int side = 0; side < SIDES; side++)
+		set_side(table, row, side, change);
+	if (change->is_left_out[SIDE_BASE] || change->is_left_out[SIDE_NEW])
+		table_set_missing(table, row, FUNCTIONS_IS_CERTAIN, "not known of one side");
 	else
-		table_set_bool(table, row, FUNCTIONS_IS_CERTAIN, change->outside < SURE);
+		run_values_set_certain(&change->shares, table, row, FUNCTIONS_IS_CERTAIN);
 	table_set_text(table, row, FUNCTIONS_NAME, change->function->name);
 	table_set_text_or(table, row, FUNCTIONS_FILE, change->function->file, "the frame has no file");
 	table_set_text(table, row, FUNCTIONS_WHAT, change->function->what);
@@ -379,18 +415,20 @@ static void set_units(struct table *table, const struct changes *changes)
 	table->columns[FUNCTIONS_WHAT].is_hidden = is_one;
 }
 
-static const char *note_of_rows(struct changes *changes, struct arena *arena)
-{
-	const struct compared_sides *sides = changes->sides;
-	const char *note =
-		"points: share of the side's samples in the new side minus that in the base; who takes as long as "
-		"before has a smaller share where others take longer";
-	size_t left_out = 0;
+#define POINTS                                                                                                           \
+	"points: share of the side's samples in the new side minus that in the base; who takes as long as before has a " \
+	"smaller share where others take longer"
 
-	for (int side = 0; side < SIDES; side++)
-		for (size_t i = 0; i < sides->count[side]; i++)
-			left_out += sides->runs[side][i].functions_left_out;
-	return left_out ? arena_printf(arena, "%s; %zu functions that take least are left out", note, left_out) : note;
+static const char *note_of_rows(const struct changes *changes, struct arena *arena)
+{
+	bool has_others = false;
+
+	for (size_t i = 0; i < changes->count; i++)
+		has_others |= is_others(&changes->rows[i]);
+	return !has_others
+	               ? POINTS
+	               : arena_printf(arena, "%s; of each run the %d functions with the largest shares are compared",
+	                              POINTS, COMPARED_FUNCTIONS);
 }
 
 static const char *no_rows(const struct compared_sides *sides)
@@ -414,8 +452,8 @@ void comparison_add_functions(struct table *table, struct compared_sides *sides)
 	table_columns(table, columns, FUNCTIONS_COLUMNS);
 	changes_init(&changes, sides);
 	find_moved(&changes);
-	if (sides->count[SIDE_BASE] + sides->count[SIDE_NEW] >= LEAST_RUNS)
-		test_rows(&changes);
+	find_left_out(&changes);
+	run_values_test(&changes.rows[0].shares, sizeof(changes.rows[0]), changes.count, sides);
 	set_units(table, &changes);
 	qsort(changes.rows, changes.count, sizeof(*changes.rows), compare_changes);
 	for (size_t i = 0; i < changes.count; i++)

@@ -260,7 +260,7 @@ static void question_answer(struct question *question, const struct compared_sid
 	const struct estimate_options options = {sides->options->assumed_noise, sides->options->tolerance};
 
 	if (question->reason || question->metric->source == FROM_COUNT || question->is_zero[SIDE_BASE] ||
-	    question->is_zero[SIDE_NEW])
+	    question->is_zero[SIDE_NEW] || (sides->is_memory && !has_repeats(sides)))
 		return;
 	estimate_compute(&question->estimate, question->levels[SIDE_BASE], sides->count[SIDE_BASE],
 	                 question->levels[SIDE_NEW], sides->count[SIDE_NEW], &options);
@@ -388,6 +388,16 @@ static void set_plain(struct table *table, int row, const struct question *quest
 		set_unmeasured(table, row, RESULT_NOT_MEASURED, "a change from or to 0 or less has no ratio");
 }
 
+/* Of snapshots without repeats: what differs, and that nothing tells how much of it is noise. */
+static void set_without_interval(struct table *table, int row, double base, double delta)
+{
+	const char *reason = "one snapshot each, or few: no interval";
+
+	set_unmeasured(table, row, RESULT_INCONCLUSIVE, reason);
+	table_set_double(table, row, METRIC_RATIO, delta / base);
+	table_set_int(table, row, METRIC_NEEDED_RUNS, LEAST_RUNS / SIDES);
+}
+
 static void add_row(struct table *table, const struct question *question, const struct compared_sides *sides)
 {
 	const struct metric *metric = question->metric;
@@ -411,6 +421,8 @@ static void add_row(struct table *table, const struct question *question, const 
 	table_set_double(table, row, METRIC_DELTA, new - base);
 	if (question->has_estimate)
 		set_estimate(table, row, question, sides);
+	else if (sides->is_memory && base > 0 && new > 0)
+		set_without_interval(table, row, base, new - base);
 	else
 		set_plain(table, row, question, new - base);
 }
@@ -465,11 +477,34 @@ static void put_first(struct question *questions, size_t count, const char *name
 	}
 }
 
+/* All that is known of the run is its memory: a snapshot. */
+static bool is_snapshot(const struct compared_run *run)
+{
+	const struct compared_value *peak = compared_run_value(run, "device_memory");
+
+	if (run->steps_count || run->summary.steps || run->functions_count || !peak || !peak->has_value)
+		return false;
+	for (size_t i = 0; i < run->parts_count; i++)
+		if (strncmp(run->parts[i].level, COMPARED_MEMORY, strlen(COMPARED_MEMORY)) != 0)
+			return false;
+	return true;
+}
+
+static bool are_snapshots(const struct compared_sides *sides)
+{
+	for (int side = 0; side < SIDES; side++)
+		for (size_t i = 0; i < sides->count[side]; i++)
+			if (!is_snapshot(&sides->runs[side][i]))
+				return false;
+	return true;
+}
+
 void comparison_add_metrics(struct table *table, struct compared_sides *sides)
 {
 	struct question questions[METRIC_COUNT];
 	size_t count = 0;
 
+	sides->is_memory = are_snapshots(sides);
 	table_init(table, "metrics", "Metrics", "each quantity on both sides; the verdict is about the first");
 	table_columns(table, columns, METRIC_COLUMNS);
 	for (size_t i = 0; i < METRIC_COUNT; i++) {
@@ -481,6 +516,8 @@ void comparison_add_metrics(struct table *table, struct compared_sides *sides)
 	sides->is_fastest = is_contended(sides);
 	if (sides->is_fastest)
 		put_first(questions, count, "step_time_fastest");
+	if (sides->is_memory)
+		put_first(questions, count, "device_memory");
 	adjust(questions, count);
 	for (size_t i = 0; i < count; i++)
 		add_row(table, &questions[i], sides);

@@ -120,10 +120,12 @@ static const char *range(const struct compared_sides *sides, struct arena *arena
 
 static const char *times(const struct table *metrics, struct arena *arena)
 {
+	char *(*const show)(char *, double) = !strcmp(table_text(metrics, 0, METRIC_UNIT), "bytes") ? units_bytes
+	                                                                                            : units_time;
 	char base[UNITS_BYTES], new[UNITS_BYTES];
 
-	units_time(base, table_get(metrics, 0, METRIC_BASE)->d);
-	units_time(new, table_get(metrics, 0, METRIC_NEW)->d);
+	show(base, table_get(metrics, 0, METRIC_BASE)->d);
+	show(new, table_get(metrics, 0, METRIC_NEW)->d);
 	return arena_printf(arena, "%s instead of %s", new, base);
 }
 
@@ -154,6 +156,42 @@ static const char *others_of(const struct comparison *comparison, const struct c
 	return list;
 }
 
+/* Of snapshots. */
+static const char *memory_sentence(const struct comparison *comparison, const struct compared_sides *sides,
+                                   struct arena *arena)
+{
+	const struct table *metrics = &comparison->metrics;
+	const char *result = table_text(metrics, 0, METRIC_RESULT), *peaks = times(metrics, arena);
+	double ratio = 0;
+
+	table_number(metrics, 0, METRIC_RATIO, &ratio);
+	if (!sides->has_first)
+		return arena_printf(arena, "the peak memory of a device is %s (%s); %s", peaks,
+		                    percent_text(arena, ratio), table_text(metrics, 0, METRIC_REASON));
+	if (!strcmp(result, RESULT_INCONCLUSIVE))
+		return arena_printf(arena,
+		                    "cannot tell: the peak memory of a device is %s, but anything from %s is possible",
+		                    peaks, range(sides, arena));
+	if (!strcmp(result, RESULT_SAME) && sides->first.outside >= SURE)
+		return arena_printf(arena, "the peak memory of a device is the same: %s (95 %%)", range(sides, arena));
+	return arena_printf(arena, "the peak memory of a device is %s, %s (95 %%: %s)%s", peaks,
+	                    percent_text(arena, ratio), range(sides, arena),
+	                    strcmp(result, RESULT_SAME) != 0 ? "" : ", too little to matter");
+}
+
+/* What is left to be compared. */
+static const char *sentence_without_steps(const struct comparison *comparison, struct arena *arena)
+{
+	const char *reason = table_text(&comparison->metrics, 0, METRIC_REASON);
+
+	if (comparison->is_whole && comparison->contributions.row_count)
+		return arena_printf(
+			arena, "which side is faster cannot be told: %s; differences are of whole recordings", reason);
+	if (comparison->functions.row_count || comparison->memory.row_count || comparison->telemetry.row_count)
+		return arena_printf(arena, "which side is faster cannot be told: %s", reason);
+	return arena_printf(arena, "cannot be compared: %s", reason);
+}
+
 static const char *sentence_of(const struct comparison *comparison, const struct compared_sides *sides,
                                struct arena *arena)
 {
@@ -163,15 +201,10 @@ static const char *sentence_of(const struct comparison *comparison, const struct
 	const char *change = percent_text(arena, fabs(ratio));
 
 	change += *change == '+';
-	if (!sides->has_first && comparison->is_whole && comparison->contributions.row_count)
-		return arena_printf(arena,
-		                    "which side is faster cannot be told: %s; differences are of whole recordings",
-		                    table_text(metrics, 0, METRIC_REASON));
-	if (!sides->has_first && comparison->functions.row_count)
-		return arena_printf(arena, "which side is faster cannot be told: %s",
-		                    table_text(metrics, 0, METRIC_REASON));
+	if (sides->is_memory)
+		return memory_sentence(comparison, sides, arena);
 	if (!sides->has_first)
-		return arena_printf(arena, "cannot be compared: %s", table_text(metrics, 0, METRIC_REASON));
+		return sentence_without_steps(comparison, arena);
 	if (!strcmp(result, RESULT_NOT_COMPARABLE))
 		return arena_printf(arena,
 		                    "the work per step changed: %s; %s takes %s (%s), but it is not the same step",
@@ -251,6 +284,13 @@ static const char *describe_row(const struct table *contributions, int row, stru
 	                    delta < 0 ? '-' : '+', text, calls);
 }
 
+static const char *share_text(const struct table *table, int row, int column, struct arena *arena)
+{
+	double share;
+
+	return table_number(table, row, column, &share) ? arena_printf(arena, "%.1f %%", 100 * share) : "(small)";
+}
+
 /* The function whose share of the samples changed most, among those of which that is certain, where it is known of any. */
 static const char *function_cause(const struct table *functions, struct arena *arena)
 {
@@ -260,12 +300,69 @@ static const char *function_cause(const struct table *functions, struct arena *a
 		if (fabs(table_get(functions, row, FUNCTIONS_SELF_CHANGE)->d) < LEAST_CHANGE)
 			return NULL;
 		if (!certain->has_value || certain->b)
-			return arena_printf(arena, "function: %.200s %.1f %% -> %.1f %% of the samples (self)",
+			return arena_printf(arena, "function: %.200s %s -> %s of the samples (self)",
 			                    table_text(functions, row, FUNCTIONS_NAME),
-			                    100 * table_get(functions, row, FUNCTIONS_BASE_SELF_RATIO)->d,
-			                    100 * table_get(functions, row, FUNCTIONS_NEW_SELF_RATIO)->d);
+			                    share_text(functions, row, FUNCTIONS_BASE_SELF_RATIO, arena),
+			                    share_text(functions, row, FUNCTIONS_NEW_SELF_RATIO, arena));
 	}
 	return NULL;
+}
+
+/* The category and the allocations whose memory changed most, of the peak. */
+static const char *memory_cause(const struct table *memory, struct arena *arena)
+{
+	static const char *const levels[] = {COMPARED_MEMORY "category", COMPARED_MEMORY "allocated by"};
+	const char *list = NULL;
+	char bytes[UNITS_BYTES];
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		for (int row = 0; row < memory->row_count; row++) {
+			double delta = table_get(memory, row, CONTRIBUTION_DELTA)->d;
+
+			if (strcmp(table_text(memory, row, CONTRIBUTION_LEVEL), levels[i]) != 0)
+				continue;
+			if (fabs(delta) > 0)
+				list = arena_printf(arena, "%s%s%s: %.200s %c%s", list ? list : "", list ? "; " : "",
+				                    levels[i], table_text(memory, row, CONTRIBUTION_NAME),
+				                    delta < 0 ? '-' : '+', units_bytes(bytes, fabs(delta)));
+			break; /* the largest is the first */
+		}
+	}
+	return list;
+}
+
+/* The quantity that changed most, of those of which that is certain, as a ratio. */
+static const char *telemetry_cause(const struct table *telemetry, struct arena *arena)
+{
+	const char *cause = NULL;
+	double largest = 0;
+
+	for (int row = 0; row < telemetry->row_count; row++) {
+		double base = table_get(telemetry, row, TELEMETRY_CHANGE_BASE)->d;
+		double new = table_get(telemetry, row, TELEMETRY_CHANGE_NEW)->d, change;
+		const char *unit = table_text(telemetry, row, TELEMETRY_CHANGE_UNIT);
+
+		if (strcmp(table_text(telemetry, row, TELEMETRY_CHANGE_RESULT), RESULT_CHANGED) != 0)
+			continue;
+		change = fabs(new - base) / fmax(fabs(base), fabs(new));
+		if (change <= largest)
+			continue;
+		largest = change;
+		cause = arena_printf(arena, "%.80s %.80s %.4g -> %.4g%s%s",
+		                     table_text(telemetry, row, TELEMETRY_CHANGE_OF),
+		                     table_text(telemetry, row, TELEMETRY_CHANGE_QUANTITY), base, new, unit ? " " : "",
+		                     unit ? unit : "");
+	}
+	return cause;
+}
+
+/* Of what has no steps. */
+static const char *other_cause(const struct comparison *comparison, struct arena *arena)
+{
+	const char *cause = function_cause(&comparison->functions, arena);
+
+	cause = cause ? cause : memory_cause(&comparison->memory, arena);
+	return cause ? cause : telemetry_cause(&comparison->telemetry, arena);
 }
 
 static const char *cause_of(const struct comparison *comparison, const struct compared_sides *sides,
@@ -276,8 +373,8 @@ static const char *cause_of(const struct comparison *comparison, const struct co
 	const char *result = table_text(&comparison->metrics, 0, METRIC_RESULT), *list = NULL;
 	bool is_slower = !strcmp(result, RESULT_REGRESSION);
 
-	if (!sides->has_first)
-		return function_cause(&comparison->functions, arena);
+	if (sides->is_memory || !sides->has_first)
+		return other_cause(comparison, arena);
 	if (strcmp(result, RESULT_REGRESSION) != 0 && strcmp(result, RESULT_IMPROVEMENT) != 0)
 		return NULL;
 	if (sides->amount != PER_STEP) /* contributions are of steps, which have different amounts of work */
@@ -305,6 +402,8 @@ static const char *needed_of(const struct comparison *comparison, const struct c
 	const struct table_cell *steps = table_get(metrics, 0, METRIC_NEEDED_STEPS);
 	double percent = 100 * sides->options->tolerance;
 
+	if (sides->is_memory && !sides->has_first)
+		return "two snapshots of each side or more, of runs of their own: their scatter is the noise";
 	if (!strcmp(table_text(metrics, 0, METRIC_RESULT), RESULT_NOT_COMPARABLE))
 		return sides->wants_amount ? AMOUNT_NEEDED : NULL;
 	if (sides->has_first && sides->first.is_single)
@@ -399,7 +498,11 @@ static const char *method_of(const struct compared_sides *sides, struct arena *a
 		how = first->has_ranks ? "Wilcoxon's signed ranks of the pairs" : "Student's t of the pairs";
 	else if (first->way == ESTIMATE_REPEATS)
 		how = first->has_ranks ? "Wilcoxon's rank sums of the runs" : "Student's t of the runs";
-	return arena_printf(arena, "%s; %s", sides->is_fastest ? "fastest steps" : "medians of steps", how);
+	return arena_printf(arena, "%s; %s",
+	                    sides->is_memory    ? "peaks"
+	                    : sides->is_fastest ? "fastest steps"
+	                                        : "medians of steps",
+	                    how);
 }
 
 static void set_change(struct table *table, const struct table *metrics)

@@ -48,8 +48,8 @@ static int find_limit(const struct table *limits, const char *result)
 	return -1;
 }
 
-/* Step time must be known; what else was not measured is only said. */
-static int find_open(const struct table *limits)
+/* Step time must be known, but of snapshots, which have none; what else was not measured is only said. */
+static int find_open(const struct table *limits, bool wants_steps)
 {
 	int row = find_limit(limits, LIMIT_INCONCLUSIVE);
 
@@ -57,7 +57,7 @@ static int find_open(const struct table *limits)
 	if (row >= 0)
 		return row;
 	row = find_limit(limits, LIMIT_NOT_MEASURED);
-	while (row >= 0 && row < limits->row_count) {
+	while (wants_steps && row >= 0 && row < limits->row_count) {
 		if (!strcmp(table_get(limits, row, CHECKED_NAME)->text, "step_time") &&
 		    !strcmp(table_get(limits, row, CHECKED_RESULT)->text, LIMIT_NOT_MEASURED))
 			return row;
@@ -66,8 +66,9 @@ static int find_open(const struct table *limits)
 	return -1;
 }
 
-static void decide_limits(struct gate *gate)
+static void decide_limits(struct gate *gate, const struct comparison *comparison)
 {
+	bool wants_steps = strcmp(verdict_text(comparison, COMPARISON_METRIC), "device_memory") != 0;
 	const struct table *limits = &gate->limits;
 	int row = find_limit(limits, LIMIT_BROKEN);
 
@@ -76,7 +77,7 @@ static void decide_limits(struct gate *gate)
 		decide(gate, GATE_FAILED, table_get(limits, row, CHECKED_MESSAGE)->text);
 		return;
 	}
-	row = find_open(limits);
+	row = find_open(limits, wants_steps);
 	if (row >= 0)
 		decide(gate, GATE_INCONCLUSIVE, table_get(limits, row, CHECKED_MESSAGE)->text);
 }
@@ -99,7 +100,7 @@ void gate_init(struct gate *gate, const struct comparison *comparison, const str
 		limits_check(limits, comparison, &gate->limits);
 	else
 		limits_none(&gate->limits);
-	decide_limits(gate);
+	decide_limits(gate, comparison);
 	if (rule == GATE_NEVER)
 		return;
 	if (rule == GATE_REGRESSION && gate->result != GATE_FAILED)

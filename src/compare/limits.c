@@ -275,8 +275,12 @@ static bool is_settled(const struct check *check)
 		                        table_get(differences, row, DIFFERENCE_FACT)->text));
 		return true;
 	}
-	if (table_number(metrics_of(check), check->metric, METRIC_RATIO, &ratio))
-		return false;
+	if (table_number(metrics_of(check), check->metric, METRIC_RATIO, &ratio)) {
+		if (table_get(metrics_of(check), check->metric, METRIC_LOW)->has_value)
+			return false;
+		set_result(check, LIMIT_INCONCLUSIVE, reason);
+		return true;
+	}
 	set_result(check, LIMIT_NOT_MEASURED, "the base is 0, so there is no change in per cent");
 	return true;
 }

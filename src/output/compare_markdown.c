@@ -168,9 +168,11 @@ static void add_differences(struct page *page)
 	buffer_add_text(page->out, "\n</details>\n");
 }
 
-static void add_contribution(struct page *page, int row)
+static void add_contribution(struct page *page, const struct table *contributions, int row)
 {
-	const struct table *contributions = &page->of->comparison->contributions;
+	char *(*const show)(char *, double) = contributions->columns[CONTRIBUTION_DELTA].unit == UNIT_BYTES
+	                                              ? units_bytes
+	                                              : units_time;
 	char base[UNITS_BYTES], new[UNITS_BYTES], delta[UNITS_BYTES];
 	double value = 0;
 	struct buffer line;
@@ -179,10 +181,10 @@ static void add_contribution(struct page *page, int row)
 	buffer_printf(&line, "| %s | ", compare_text(contributions, row, CONTRIBUTION_LEVEL));
 	escape_markdown_code(&line, compare_text(contributions, row, CONTRIBUTION_NAME), NAME_CHARACTERS);
 	buffer_printf(&line, " | %s | %s | ",
-	              table_number(contributions, row, CONTRIBUTION_BASE, &value) ? units_time(base, value) : "-",
-	              table_number(contributions, row, CONTRIBUTION_NEW, &value) ? units_time(new, value) : "-");
+	              table_number(contributions, row, CONTRIBUTION_BASE, &value) ? show(base, value) : "-",
+	              table_number(contributions, row, CONTRIBUTION_NEW, &value) ? show(new, value) : "-");
 	if (table_number(contributions, row, CONTRIBUTION_DELTA, &value))
-		buffer_printf(&line, "%s%s |\n", value > 0 ? "+" : "", units_time(delta, value));
+		buffer_printf(&line, "%s%s |\n", value > 0 ? "+" : "", show(delta, value));
 	else
 		buffer_add_text(&line, "- |\n");
 	add_row(page, &line);
@@ -190,9 +192,8 @@ static void add_contribution(struct page *page, int row)
 }
 
 /* Rows stand in the order of their level, the largest differences of one first. */
-static void add_contributions(struct page *page)
+static void add_levels(struct page *page, const struct table *contributions, const char *changed)
 {
-	const struct table *contributions = &page->of->comparison->contributions;
 	int of_level = 0;
 
 	if (!contributions->row_count)
@@ -200,7 +201,7 @@ static void add_contributions(struct page *page)
 	buffer_printf(page->out,
 	              "\n<details><summary>Where %s changed</summary>\n\n| | | base | new | difference "
 	              "|\n|:--|:--|--:|--:|--:|\n",
-	              page->of->comparison->is_whole ? "the whole recording" : "a step");
+	              changed);
 	for (int row = 0; row < contributions->row_count; row++) {
 		const struct table_cell *delta = table_get(contributions, row, CONTRIBUTION_DELTA);
 		bool is_same_level = row > 0 && !strcmp(compare_text(contributions, row, CONTRIBUTION_LEVEL),
@@ -210,11 +211,21 @@ static void add_contributions(struct page *page)
 		if (delta->has_value && delta->d == 0)
 			continue;
 		if (of_level <= ROWS_OF_LEVEL)
-			add_contribution(page, row);
+			add_contribution(page, contributions, row);
 		else
 			page->left_out++;
 	}
 	buffer_add_text(page->out, "\n</details>\n");
+}
+
+static void add_share(struct buffer *line, const struct table *functions, int row, int column)
+{
+	double share;
+
+	if (table_number(functions, row, column, &share))
+		buffer_printf(line, " | %.1f %%", 100 * share);
+	else
+		buffer_add_text(line, " | -");
 }
 
 static void add_function(struct page *page, int row)
@@ -225,10 +236,9 @@ static void add_function(struct page *page, int row)
 	buffer_init(&line, 1 << 20);
 	buffer_add_text(&line, "| ");
 	escape_markdown_code(&line, compare_text(functions, row, FUNCTIONS_NAME), NAME_CHARACTERS);
-	buffer_printf(&line, " | %.1f %% | %.1f %% | %+.1f |\n",
-	              100 * table_get(functions, row, FUNCTIONS_BASE_SELF_RATIO)->d,
-	              100 * table_get(functions, row, FUNCTIONS_NEW_SELF_RATIO)->d,
-	              100 * table_get(functions, row, FUNCTIONS_SELF_CHANGE)->d);
+	add_share(&line, functions, row, FUNCTIONS_BASE_SELF_RATIO);
+	add_share(&line, functions, row, FUNCTIONS_NEW_SELF_RATIO);
+	buffer_printf(&line, " | %+.1f |\n", 100 * table_get(functions, row, FUNCTIONS_SELF_CHANGE)->d);
 	add_row(page, &line);
 	buffer_release(&line);
 }
@@ -248,6 +258,48 @@ static void add_functions(struct page *page)
 		else
 			page->left_out++;
 	}
+	buffer_add_text(page->out, "\n</details>\n");
+}
+
+static void add_quantity(struct page *page, int row)
+{
+	const struct table *telemetry = &page->of->comparison->telemetry;
+	double base, new;
+	struct buffer line;
+
+	buffer_init(&line, 1 << 20);
+	buffer_add_text(&line, "| ");
+	escape_markdown_code(&line, compare_text(telemetry, row, TELEMETRY_CHANGE_OF), NAME_CHARACTERS);
+	buffer_add_text(&line, " | ");
+	escape_markdown_code(&line, compare_text(telemetry, row, TELEMETRY_CHANGE_QUANTITY), NAME_CHARACTERS);
+	if (table_number(telemetry, row, TELEMETRY_CHANGE_BASE, &base) &&
+	    table_number(telemetry, row, TELEMETRY_CHANGE_NEW, &new))
+		buffer_printf(&line, " | %.4g | %.4g | ", base, new);
+	else
+		buffer_add_text(&line, " | - | - | ");
+	escape_markdown(&line, compare_text(telemetry, row, TELEMETRY_CHANGE_UNIT), NAME_CHARACTERS);
+	buffer_printf(&line, " | %s |\n", compare_text(telemetry, row, TELEMETRY_CHANGE_RESULT));
+	add_row(page, &line);
+	buffer_release(&line);
+}
+
+static void add_telemetry(struct page *page)
+{
+	const struct table *telemetry = &page->of->comparison->telemetry;
+	int same = 0;
+
+	if (!telemetry->row_count)
+		return;
+	buffer_add_text(page->out, "\n<details><summary>What GPUs did, seen from outside</summary>"
+	                           "\n\n| | | base | new | | |\n|:--|:--|--:|--:|:--|:--|\n");
+	for (int row = 0; row < telemetry->row_count; row++) {
+		if (!strcmp(compare_text(telemetry, row, TELEMETRY_CHANGE_RESULT), RESULT_SAME))
+			same++;
+		else
+			add_quantity(page, row);
+	}
+	if (same)
+		buffer_printf(page->out, "\n%d more without a difference.\n", same);
 	buffer_add_text(page->out, "\n</details>\n");
 }
 
@@ -303,7 +355,9 @@ void compare_markdown(struct buffer *out, const struct compare_output *of, size_
 	add_sentence(&page, "Where it went: ", compare_text(verdict, 0, COMPARISON_CAUSE));
 	add_sentence(&page, "What would settle it: ", compare_text(verdict, 0, COMPARISON_NEEDED));
 	add_differences(&page);
-	add_contributions(&page);
+	add_levels(&page, &of->comparison->contributions, of->comparison->is_whole ? "the whole recording" : "a step");
+	add_levels(&page, &of->comparison->memory, "the peak of memory");
 	add_functions(&page);
+	add_telemetry(&page);
 	add_end(&page);
 }

@@ -17,9 +17,9 @@ static void add_gate(struct json_writer *json, const struct gate *gate)
 
 void comparison_json(struct buffer *out, const struct comparison *comparison, const struct gate *gate)
 {
-	const struct table *const tables[] = {&comparison->metrics,     &gate->limits,
-	                                      &comparison->differences, &comparison->contributions,
-	                                      &comparison->functions,   &comparison->runs};
+	const struct table *const tables[] = {&comparison->metrics,       &gate->limits,       &comparison->differences,
+	                                      &comparison->contributions, &comparison->memory, &comparison->functions,
+	                                      &comparison->telemetry,     &comparison->runs};
 	struct json_writer json;
 
 	json_writer_init(&json, out, JSON_PRETTY);

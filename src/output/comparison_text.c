@@ -175,16 +175,27 @@ static bool is_shown(const struct table *contributions, int row)
 {
 	const struct table_cell *share = table_get(contributions, row, CONTRIBUTION_RATIO);
 
-	return share->has_value && fabs(share->d) >= LEAST_SHARE;
+	if (!share->has_value) /* what one row of the level has more, others have less */
+		return fabs(table_get(contributions, row, CONTRIBUTION_DELTA)->d) > 0;
+	return fabs(share->d) >= LEAST_SHARE;
+}
+
+/* Of the table `contributions`, or of `memory`. */
+static const char *columns_of(const struct table *table)
+{
+	return table->columns[CONTRIBUTION_DELTA].unit == UNIT_BYTES
+	               ? "delta_bytes,share_ratio,base_bytes,new_bytes,base_allocations,new_allocations,is_certain,name,note"
+	               : "delta_ns,share_ratio,base_ns,new_ns,base_calls,new_calls,is_certain,name,note";
 }
 
 static void add_level(struct buffer *out, const struct table *contributions, int first, int end, bool is_long,
                       const struct text_style *style)
 {
+	bool is_bytes = contributions->columns[CONTRIBUTION_DELTA].unit == UNIT_BYTES;
 	struct table view;
 	int hidden = 0;
 	char text[UNITS_BYTES];
-	double hidden_ns = 0;
+	double hidden_amount = 0;
 
 	table_init(&view, "contributions", "", "");
 	table_columns(&view, contributions->columns, contributions->column_count);
@@ -194,7 +205,7 @@ static void add_level(struct buffer *out, const struct table *contributions, int
 			continue;
 		}
 		hidden++;
-		hidden_ns += table_get(contributions, row, CONTRIBUTION_DELTA)->d;
+		hidden_amount += table_get(contributions, row, CONTRIBUTION_DELTA)->d;
 	}
 	if (!strcmp(table_text(contributions, first, CONTRIBUTION_LEVEL), "kernel"))
 		view.note = contributions->note;
@@ -204,21 +215,19 @@ static void add_level(struct buffer *out, const struct table *contributions, int
 		text_heading(out, table_text(contributions, first, CONTRIBUTION_LEVEL), style);
 		buffer_add_text(out, "\n");
 		text_table(out, &view,
-		           &(struct text_view){.columns = "delta_ns,share_ratio,base_ns,new_ns,base_calls,new_calls,"
-		                                          "is_certain,name,note",
-		                               .has_heading = true,
-		                               .is_brief = true},
+		           &(struct text_view){
+				   .columns = columns_of(contributions), .has_heading = true, .is_brief = true},
 		           style);
 	}
-	if (view.row_count && hidden && fabs(hidden_ns) >= 1) {
-		units_time(text, fabs(hidden_ns));
-		buffer_printf(out, "  %d more: %c%s together\n", hidden, hidden_ns < 0 ? '-' : '+', text);
+	if (view.row_count && hidden && fabs(hidden_amount) >= 1) {
+		is_bytes ? units_bytes(text, fabs(hidden_amount)) : units_time(text, fabs(hidden_amount));
+		buffer_printf(out, "  %d more: %c%s together\n", hidden, hidden_amount < 0 ? '-' : '+', text);
 	}
 	table_release(&view);
 }
 
-static void add_contributions(struct buffer *out, const struct table *contributions, bool is_long,
-                              const struct text_style *style)
+static void add_levels(struct buffer *out, const struct table *contributions, bool is_long,
+                       const struct text_style *style)
 {
 	for (int first = 0, end; first < contributions->row_count; first = end) {
 		const char *level = table_text(contributions, first, CONTRIBUTION_LEVEL);
@@ -267,7 +276,52 @@ static void add_functions(struct buffer *out, const struct table *functions, boo
 	table_release(&view);
 }
 
+/* ---- telemetry ---- */
+
+/* What changed, or may have. */
+static bool is_telling(const struct table *telemetry, int row)
+{
+	return strcmp(table_text(telemetry, row, TELEMETRY_CHANGE_RESULT), RESULT_SAME) != 0;
+}
+
+static void add_telemetry(struct buffer *out, const struct table *telemetry, bool is_long,
+                          const struct text_style *style)
+{
+	struct table view;
+	int hidden;
+
+	if (!telemetry->row_count)
+		return;
+	table_init(&view, "telemetry", "", "");
+	table_columns(&view, telemetry->columns, telemetry->column_count);
+	for (int row = 0; row < telemetry->row_count; row++)
+		if (is_long || is_telling(telemetry, row))
+			copy_row(&view, telemetry, row);
+	view.note = telemetry->note;
+	view.empty = "nothing changed";
+	buffer_add_text(out, "\n");
+	text_heading(out, telemetry->title, style);
+	buffer_add_text(out, "\n");
+	text_table(out, &view,
+	           &(struct text_view){.columns = "of,quantity,unit,base,new,delta,ci95_low,ci95_high,result",
+	                               .has_heading = true,
+	                               .is_brief = true},
+	           style);
+	hidden = telemetry->row_count - view.row_count;
+	if (hidden)
+		buffer_printf(out, "  %d more without a difference: --long\n", hidden);
+	table_release(&view);
+}
+
 /* ---- all of it ---- */
+
+static void add_note(struct buffer *out, const struct table *table, const struct text_style *style)
+{
+	if (!table->note)
+		return;
+	buffer_add_text(out, "  ");
+	text_wrapped(out, table->note, 2, 2, style);
+}
 
 static void add_table(struct buffer *out, const struct table *table, const char *columns,
                       const struct text_style *style)
@@ -287,8 +341,11 @@ void comparison_text(struct buffer *out, const struct comparison *comparison, co
 	add_metrics(out, &comparison->metrics, style);
 	add_table(out, limits, "limit,result,message", style);
 	add_table(out, &comparison->differences, "kind,fact,base,new,meaning", style);
-	add_contributions(out, &comparison->contributions, is_long, style);
+	add_levels(out, &comparison->contributions, is_long, style);
+	add_levels(out, &comparison->memory, is_long, style);
+	add_note(out, &comparison->memory, style);
 	add_functions(out, &comparison->functions, is_long, style);
+	add_telemetry(out, &comparison->telemetry, is_long, style);
 	add_table(out, &comparison->runs, "side,run,created,steps,warm_up_steps,step_ns,error_ratio,trend_ratio",
 	          style);
 }

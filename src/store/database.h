@@ -46,4 +46,10 @@ enum status kept_run_write(const struct history *history, int64_t number, const 
 enum status kept_run_read(struct history *history, int64_t number, struct compared_run *run,
                           struct error *err) MUST_CHECK;
 
+/* kept_samples.c: the same, into the tables functions and telemetry. */
+enum status kept_samples_write(const struct history *history, int64_t number, const struct compared_run *run,
+                               struct error *err) MUST_CHECK;
+enum status kept_samples_read(const struct history *history, int64_t number, struct compared_run *run,
+                              struct error *err) MUST_CHECK;
+
 #endif

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HISTORY_SCHEMA 2 /* PRAGMA user_version */
+#define HISTORY_SCHEMA 3 /* PRAGMA user_version */
 #define HISTORY_WAIT_S 60
 #define HISTORY_STEPS 20000 /* kept of a run, the last ones */
 
@@ -81,6 +81,7 @@ enum status history_remove_baseline(struct history *history, const char *series,
 struct history_run {
 	int64_t run;
 	const char *series, *name, *path, *identity, *added; /* in the history's arena */
+	bool has_no_speed; /* found as `best`, but no run of the series has a speed: it is the last one */
 };
 
 struct history_except { /* recordings that `last` and `best` do not find: those that are compared with them */
@@ -88,8 +89,8 @@ struct history_except { /* recordings that `last` and `best` do not find: those 
 	int count;
 };
 
-/* Finds a run: `last` (added last), `best` (most tokens per second; smallest median step time in a series without tokens), a
- * number, the name of a baseline, or the name of a run, the newest of that name. `series` NULL: any.
+/* Finds a run: `last` (added last), `best` (most tokens per second; smallest median step time in a series without tokens; in one
+ * without steps the last), a number, the name of a baseline, or the name of a run, the newest of that name. `series` NULL: any.
  * `except` (optional) and `skip` are for `last` and `best`: so many others come before it. */
 enum status history_find(struct history *history, const char *series, const char *word,
                          const struct history_except *except, int skip, struct history_run *found,

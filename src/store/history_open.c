@@ -17,10 +17,19 @@
 
 #define APPLICATION_ID 0x53545048 /* "STPH" */
 #define MOST_TEXT_BYTES (16 << 20)
+#define UPGRADED 2 /* version */
 
 /* Numbers of runs are never given twice. `value` is NULL where something was not measured, and `reason` says why; `place` keeps
  * the order. Who changes this, or what kept_run.c sums up, raises HISTORY_SCHEMA. Phases are columns in the order of enum
  * stepscope_phase. */
+#define SINCE_3                                                                                                        \
+	"CREATE TABLE functions(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, place INTEGER NOT NULL,"       \
+	" what TEXT NOT NULL, name TEXT NOT NULL, file TEXT, self REAL NOT NULL, total REAL NOT NULL,"                 \
+	" self_ratio REAL NOT NULL, total_ratio REAL NOT NULL, PRIMARY KEY(run, place)) WITHOUT ROWID;"                \
+	"CREATE TABLE telemetry(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, place INTEGER NOT NULL,"       \
+	" gpu TEXT NOT NULL, quantity TEXT NOT NULL, unit TEXT, median REAL NOT NULL, error REAL NOT NULL,"            \
+	" block REAL NOT NULL, count INTEGER NOT NULL, PRIMARY KEY(run, place)) WITHOUT ROWID;"
+
 static const char schema[] =
 	"CREATE TABLE runs(run INTEGER PRIMARY KEY AUTOINCREMENT, series TEXT NOT NULL, name TEXT NOT NULL,"
 	" path TEXT NOT NULL, identity TEXT NOT NULL UNIQUE, added TEXT NOT NULL, created TEXT, created_ns INTEGER,"
@@ -37,13 +46,16 @@ static const char schema[] =
 	" forward_ns REAL, backward_ns REAL, optimizer_ns REAL, communication_ns REAL, checkpoint_ns REAL,"
 	" evaluation_ns REAL, PRIMARY KEY(run, place)) WITHOUT ROWID;"
 	"CREATE TABLE parts(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, place INTEGER NOT NULL,"
-	" level TEXT NOT NULL, name TEXT NOT NULL, family TEXT, ns REAL NOT NULL, calls REAL,"
-	" PRIMARY KEY(run, place)) WITHOUT ROWID;"
+	" level TEXT NOT NULL, name TEXT NOT NULL, family TEXT, amount REAL NOT NULL, calls REAL,"
+	" PRIMARY KEY(run, place)) WITHOUT ROWID;" SINCE_3
 	"CREATE TABLE baselines(series TEXT NOT NULL, name TEXT NOT NULL, run INTEGER NOT NULL REFERENCES runs,"
 	" PRIMARY KEY(series, name)) WITHOUT ROWID;"
 	"CREATE INDEX runs_of_series ON runs(series, run);"
 	"PRAGMA application_id = 1398034504;"
-	"PRAGMA user_version = 2;";
+	"PRAGMA user_version = 3;";
+
+/* A history of version 2 becomes one of version 3. What it kept stays as it was. */
+static const char upgrade[] = "ALTER TABLE parts RENAME COLUMN ns TO amount;" SINCE_3 "PRAGMA user_version = 3;";
 
 /* ---- where ---- */
 
@@ -156,10 +168,21 @@ static enum status check_contents(const struct history *history, const struct co
 		error_set(err, STATUS_INPUT,
 		          "the run history '%s' was made by an earlier stepscope: version %lld, this one knows %d",
 		          history->path, (long long)contents->version, HISTORY_SCHEMA);
-		error_hint(err, "add the runs to a new file: --history FILE, or move this one away");
+		error_hint(err,
+		           contents->version == UPGRADED
+		                   ? "'stepscope history add' brings it up to date; earlier ones cannot read it then"
+		                   : "add the runs to a new file: --history FILE, or move this one away");
 		return STATUS_INPUT;
 	}
 	return STATUS_OK;
+}
+
+/* What makes it one of this version; NULL: nothing needs to, or can. */
+static const char *statements_for(const struct contents *contents)
+{
+	if (is_empty(contents))
+		return schema;
+	return contents->application == APPLICATION_ID && contents->version == UPGRADED ? upgrade : NULL;
 }
 
 /* Of several processes that find it empty, the first makes the schema, the others then find it made. */
@@ -168,14 +191,14 @@ static enum status make_schema(const struct history *history, struct error *err)
 	struct contents contents;
 	enum status status = read_contents(history, &contents, err);
 
-	if (status || !is_empty(&contents))
+	if (status || !statements_for(&contents))
 		return status;
 	status = database_begin(history, err);
 	if (status)
 		return status;
 	status = read_contents(history, &contents, err);
-	if (!status && is_empty(&contents))
-		status = database_run(history, schema, err);
+	if (!status && statements_for(&contents))
+		status = database_run(history, statements_for(&contents), err);
 	return database_end(history, status, err);
 }
 

@@ -112,6 +112,10 @@ enum status history_find(struct history *history, const char *series, const char
 
 	if (is_last || is_best) {
 		status = pick(history, is_last ? by_age : by_speed, series, except, skip, found, &count, err);
+		if (!status && !count && is_best) {
+			status = pick(history, by_age, series, except, skip, found, &count, err);
+			found->has_no_speed = count;
+		}
 		return status || count ? status : not_found(history, series, word, err);
 	}
 	if (is_number(word))

@@ -25,9 +25,11 @@ static enum status find_identity(const struct history *history, const char *iden
 /* What was kept of it before goes; its number and the baselines that lead to it stay. */
 static enum status forget_run(const struct history *history, int64_t run, struct error *err)
 {
-	static const char *const statements[] = {"DELETE FROM numbers WHERE run = ?", "DELETE FROM facts WHERE run = ?",
-	                                         "DELETE FROM metrics WHERE run = ?", "DELETE FROM steps WHERE run = ?",
-	                                         "DELETE FROM parts WHERE run = ?"};
+	static const char *const statements[] = {
+		"DELETE FROM numbers WHERE run = ?",  "DELETE FROM facts WHERE run = ?",
+		"DELETE FROM metrics WHERE run = ?",  "DELETE FROM steps WHERE run = ?",
+		"DELETE FROM parts WHERE run = ?",    "DELETE FROM functions WHERE run = ?",
+		"DELETE FROM telemetry WHERE run = ?"};
 	enum status status = STATUS_OK;
 
 	for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]) && !status; i++)

@@ -53,6 +53,27 @@ static uint32_t sum_step(uint32_t sum, const struct compared_step *step)
 	return sum;
 }
 
+static uint32_t sum_samples(uint32_t sum, const struct compared_run *run)
+{
+	for (size_t i = 0; i < run->functions_count; i++) {
+		const struct compared_function *function = &run->functions[i];
+
+		sum = sum_text(sum_text(sum, function->what), function->name);
+		sum = sum_number(sum, true, function->self);
+		sum = sum_number(sum, true, function->total);
+		sum = sum_number(sum, true, function->self_ratio);
+		sum = sum_number(sum, true, function->total_ratio);
+	}
+	for (size_t i = 0; i < run->telemetry_count; i++) {
+		const struct compared_telemetry *telemetry = &run->telemetry[i];
+
+		sum = sum_text(sum_text(sum, telemetry->of), telemetry->quantity);
+		sum = sum_number(sum, true, telemetry->median);
+		sum = sum_number(sum, true, telemetry->error);
+	}
+	return sum;
+}
+
 /* Of its numbers. A file can be damaged and still be a database. */
 static uint32_t sum_run(const struct compared_run *run)
 {
@@ -68,10 +89,10 @@ static uint32_t sum_run(const struct compared_run *run)
 		sum = sum_number(sum_text(sum, run->values[i].name), run->values[i].has_value, run->values[i].value);
 	for (size_t i = 0; i < run->parts_count; i++) {
 		sum = sum_text(sum_text(sum, run->parts[i].level), run->parts[i].name);
-		sum = sum_number(sum, true, run->parts[i].ns);
+		sum = sum_number(sum, true, run->parts[i].amount);
 		sum = sum_number(sum, run->parts[i].has_calls, run->parts[i].calls);
 	}
-	return sum;
+	return sum_samples(sum, run);
 }
 
 /* ---- writing ---- */
@@ -113,7 +134,7 @@ static enum status write_parts(const struct history *history, int64_t number, co
 
 		status = database_change(history, err, "INSERT INTO parts VALUES(?, ?, ?, ?, ?, ?, ?)",
 		                         part->has_calls ? "iitttdd" : "iitttdn", number, (int64_t)i, part->level,
-		                         part->name, part->family, part->ns, part->calls);
+		                         part->name, part->family, part->amount, part->calls);
 	}
 	return status;
 }
@@ -160,7 +181,7 @@ enum status kept_run_write(const struct history *history, int64_t number, const 
 	if (write_facts(history, number, run, err) || write_values(history, number, run, err) ||
 	    write_parts(history, number, run, err))
 		return err->status;
-	if (write_steps(history, number, run, err))
+	if (write_steps(history, number, run, err) || kept_samples_write(history, number, run, err))
 		return err->status;
 	return database_change(history, err, "INSERT INTO numbers VALUES(?, 'checksum', ?, NULL)", "id", number,
 	                       (double)sum_run(run));
@@ -250,14 +271,14 @@ static enum status read_parts(struct history *history, int64_t number, struct co
 	sqlite3_stmt *statement = NULL;
 	enum status status = database_prepare(
 		history, &statement, err,
-		"SELECT level, name, family, ns, calls FROM parts WHERE run = ? ORDER BY place", "i", number);
+		"SELECT level, name, family, amount, calls FROM parts WHERE run = ? ORDER BY place", "i", number);
 
 	while (database_step(history, &statement, &status, err)) {
 		const struct compared_part part = {
 			.level = text_of(statement, 0),
 			.name = text_of(statement, 1),
 			.family = (const char *)sqlite3_column_text(statement, 2),
-			.ns = sqlite3_column_double(statement, 3),
+			.amount = sqlite3_column_double(statement, 3),
 			.has_calls = sqlite3_column_type(statement, 4) != SQLITE_NULL,
 			.calls = sqlite3_column_double(statement, 4),
 		};
@@ -335,7 +356,8 @@ enum status kept_run_read(struct history *history, int64_t number, struct compar
 	arena_init(&run->arena, 0);
 	if (!read_head(history, number, run, err) && !read_facts(history, number, run, err) &&
 	    !read_values(history, number, run, err) && !read_parts(history, number, run, err) &&
-	    !read_steps(history, number, run, err) && !check_sum(history, number, run, err))
+	    !read_steps(history, number, run, err) && !kept_samples_read(history, number, run, err) &&
+	    !check_sum(history, number, run, err))
 		return STATUS_OK;
 	compared_run_release(run);
 	return err->status;

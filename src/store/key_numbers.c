@@ -183,15 +183,24 @@ static int64_t number_of(struct report *report, const char *column)
 	return cell->has_value ? cell->i : 0;
 }
 
-/* A profile of stacks notes neither when nor where it was made: of it what it counts tells. */
+/* A profile of stacks notes neither when nor where it was made, nor does a table of nvidia-smi: of them what they count tells. */
 static const char *samples_of(struct report *report)
 {
 	const struct model *model = report->model;
 	uint32_t sum = 0;
+	bool has_any = model->samples_count > 0;
 
 	for (uint32_t i = 0; i < model->samples_count; i++)
 		sum = crc32c(sum, &model->samples[i].weight, sizeof(model->samples[i].weight));
-	return model->samples_count ? arena_printf(&report->arena, "|%08" PRIx32, sum) : "";
+	for (uint32_t i = 0; i < model->series_count; i++) {
+		const struct value_series *series = model->series[i];
+
+		if (!series->subject)
+			continue;
+		sum = crc32c(sum, series->value, series->count * sizeof(*series->value));
+		has_any = true;
+	}
+	return has_any ? arena_printf(&report->arena, "|%08" PRIx32, sum) : "";
 }
 
 const char *key_numbers_identity(struct report *report)

@@ -166,7 +166,7 @@ def test_a_damaged_file_is_told_and_never_fatal(tmp_path):
 def test_a_file_of_another_version_is_refused_and_left_alone(tmp_path):
     path = trace(tmp_path / "a.json", 10)
     assert history(tmp_path, "add", path).returncode == 0
-    for version, said in ((1, "made by an earlier stepscope"), (3, "of a later stepscope"),
+    for version, said in ((1, "made by an earlier stepscope"), (4, "of a later stepscope"),
                           (0, "damaged: it has no version")):
         with sqlite3.connect(tmp_path / "history.db") as database:
             database.execute(f"PRAGMA user_version = {version}")
@@ -176,6 +176,30 @@ def test_a_file_of_another_version_is_refused_and_left_alone(tmp_path):
             assert done.returncode == 3 and said in done.stderr, (version, arguments, done.stderr)
             assert ("add the runs to a new file" in done.stderr) == (version == 1), done.stderr
         assert (tmp_path / "history.db").read_bytes() == before
+
+
+def test_a_file_of_version_2_is_brought_up_to_date_by_who_writes(tmp_path):
+    first, second = trace(tmp_path / "a.json", 10), trace(tmp_path / "b.json", 12)
+    for path in (first, second):
+        document = json.loads(path.read_text())
+        document["traceEvents"] += [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": event["ts"] + 10, "dur": 5000}
+                                    for event in document["traceEvents"]]
+        path.write_text(json.dumps(document))
+    assert history(tmp_path, "add", "--series", "train", first).returncode == 0
+    with sqlite3.connect(tmp_path / "history.db") as database:
+        database.executescript("DROP TABLE functions; DROP TABLE telemetry; ALTER TABLE parts RENAME COLUMN amount TO ns;"
+                               "PRAGMA user_version = 2")
+        kept = list(database.execute("SELECT * FROM parts"))
+    before = (tmp_path / "history.db").read_bytes()
+    done = history(tmp_path, "list")
+    assert done.returncode == 3 and "'stepscope history add' brings it up to date" in done.stderr, done.stderr
+    assert (tmp_path / "history.db").read_bytes() == before
+    assert history(tmp_path, "add", "--series", "train", second).returncode == 0
+    with sqlite3.connect(tmp_path / "history.db") as database:
+        assert list(database.execute("SELECT * FROM parts WHERE run = 1")) == kept and kept
+    done = subprocess.run([STEPSCOPE, "compare", "--history", tmp_path / "history.db", "--series", "train", "--baseline", "1", "--json", second],
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert json.loads(done.stdout)["contributions"], done.stderr
 
 
 def test_a_pipe_is_read_from_its_beginning(tmp_path):

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compared_functions.c: what samples of stacks count of each function. Those with the largest share, with what they call, are kept; of the rest
+ * what they count themselves, together, so that the shares of self still sum to 1.
+ */
+#include "compare/compared_read.h"
+
+#include "model/merge_sort.h"
+
+#include <string.h>
+
+static double sum_of(const struct table *table, int row, const char *const columns[3])
+{
+	double sum = 0, value;
+
+	for (int i = 0; i < 3; i++) /* one of them has a value */
+		sum += table_number(table, row, table_find_column(table, columns[i]), &value) ? value : 0;
+	return sum;
+}
+
+static double ratio_of(const struct table *table, int row, const char *column)
+{
+	double value;
+
+	return table_number(table, row, table_find_column(table, column), &value) ? value : 0;
+}
+
+static void read_function(struct compared_run *run, const struct table *table, int row)
+{
+	static const char *const selves[] = {"self_ns", "self_bytes", "self_count"};
+	static const char *const totals[] = {"total_ns", "total_bytes", "total_count"};
+	const struct compared_function function = {.what = table_text(table, row, table_find_column(table, "what")),
+	                                           .name = table_text(table, row, table_find_column(table, "function")),
+	                                           .file = table_text(table, row, table_find_column(table, "file")),
+	                                           .self = sum_of(table, row, selves),
+	                                           .total = sum_of(table, row, totals),
+	                                           .self_ratio = ratio_of(table, row, "self_ratio"),
+	                                           .total_ratio = ratio_of(table, row, "total_ratio")};
+
+	if (function.total > 0)
+		compared_run_add_function(run, &function);
+}
+
+static int compare_totals(const void *left, const void *right)
+{
+	const struct compared_function *a = left, *b = right;
+
+	return (a->total_ratio < b->total_ratio) - (a->total_ratio > b->total_ratio);
+}
+
+/* The row of those that count the same and were left out. */
+static struct compared_function *others_of(struct compared_run *run, size_t kept, const char *what)
+{
+	const struct compared_function others = {.what = what, .name = COMPARED_OTHERS};
+
+	for (size_t i = kept; i < run->functions_count; i++)
+		if (!strcmp(run->functions[i].what, what))
+			return &run->functions[i];
+	compared_run_add_function(run, &others);
+	return &run->functions[run->functions_count - 1];
+}
+
+/* Which functions call each other is not known here: of what they count with what they call only the part that is their own is sure. */
+static void join_others(struct compared_run *run, size_t most)
+{
+	size_t count = run->functions_count;
+
+	if (count <= most)
+		return;
+	merge_sort(run->functions, count, sizeof(*run->functions), compare_totals);
+	run->functions_count = most;
+	for (size_t i = most; i < count; i++) {
+		const struct compared_function left_out = run->functions[i];
+		struct compared_function *others = others_of(run, most, left_out.what);
+
+		others->self += left_out.self;
+		others->total += left_out.self;
+		others->self_ratio += left_out.self_ratio;
+		others->total_ratio += left_out.self_ratio;
+	}
+}
+
+void compared_read_functions(struct compared_run *run, struct report *report)
+{
+	const struct table *table = report_table(report, "functions");
+
+	for (int row = 0; row < table->row_count; row++)
+		read_function(run, table, row);
+	join_others(run, COMPARED_FUNCTIONS);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compared_memory.c: memory as parts of a run: what was alive when the fullest device of a process held most, by what it is for and by what
+ * allocated it; of a memory snapshot also what the allocator had reserved. Each level sums to the peak, or to what is reserved. Without a
+ * device the fullest process's host memory, at levels of their own: the two are not compared.
+ */
+#include "compare/compared_read.h"
+
+#include <string.h>
+
+struct pool { /* cells of its row in the table `memory`; NULL: there is none */
+	const char *process, *device;
+	double peak;
+};
+
+static bool is_host(const char *device)
+{
+	return !strncmp(device, "host", 4);
+}
+
+static const char *text_at(const struct table *table, int row, const char *column)
+{
+	return table_text(table, row, table_find_column(table, column));
+}
+
+static double number_at(const struct table *table, int row, const char *column)
+{
+	double value;
+
+	return table_number(table, row, table_find_column(table, column), &value) ? value : 0;
+}
+
+static struct pool find_fullest(const struct table *memory, bool of_host)
+{
+	struct pool fullest = {0};
+
+	for (int row = 0; row < memory->row_count; row++) {
+		const char *device = text_at(memory, row, "device");
+		double peak = number_at(memory, row, "peak_bytes");
+
+		if (strcmp(text_at(memory, row, "category"), "all") != 0 || is_host(device) != of_host ||
+		    peak <= fullest.peak)
+			continue;
+		fullest = (struct pool){text_at(memory, row, "process"), device, peak};
+	}
+	return fullest;
+}
+
+static bool is_of_pool(const struct table *table, int row, const struct pool *pool)
+{
+	return !strcmp(text_at(table, row, "process"), pool->process) &&
+	       !strcmp(text_at(table, row, "device"), pool->device);
+}
+
+/* A level that is a table. */
+struct memory_source {
+	const char *level, *host_level, *table, *name, *bytes;
+	const char *unknown; /* name of what has none */
+};
+
+static const struct memory_source sources[] = {
+	{COMPARED_MEMORY "category", COMPARED_MEMORY "category of the host", "memory", "category", "at_peak_bytes",
+         NULL},
+	{COMPARED_MEMORY "allocated by", COMPARED_MEMORY "allocated by, of the host", "memory_peak", "allocated_by",
+         "alive_bytes", "(nothing was open)"},
+	{COMPARED_MEMORY "module", COMPARED_MEMORY "module of the host", "memory_modules", "module", "alive_bytes",
+         "(outside of modules)"},
+	{COMPARED_MEMORY "line", COMPARED_MEMORY "line of the host", "memory_lines", "line", "alive_bytes",
+         "(no line of the program)"},
+};
+
+static void read_source(struct compared_run *run, struct report *report, const struct memory_source *source,
+                        const struct pool *pool)
+{
+	const struct table *table = report_table(report, source->table);
+	bool is_peak = strcmp(source->table, "memory") != 0; /* the other one counts all allocations, not those alive */
+
+	for (int row = 0; row < table->row_count; row++) {
+		const char *name = text_at(table, row, source->name);
+		struct compared_part part = {.level = is_host(pool->device) ? source->host_level : source->level,
+		                             .name = name ? name : source->unknown,
+		                             .amount = number_at(table, row, source->bytes),
+		                             .has_calls = is_peak,
+		                             .calls = is_peak ? number_at(table, row, "allocations") : 0};
+
+		if (is_of_pool(table, row, pool) && part.amount > 0 && strcmp(part.name, "all") != 0)
+			compared_run_add_part(run, &part);
+	}
+}
+
+/* What is free is of use as far as it is in one piece. */
+static void read_reserved(struct compared_run *run, struct report *report, const struct pool *pool)
+{
+	static const char *const parts[][2] = {{"allocated_bytes", "allocated"},
+	                                       {"rounding_bytes", "rounding of blocks"},
+	                                       {"pending_bytes", "given back, still in use by a stream"},
+	                                       {"largest_free_bytes", "free, in the largest block"}};
+	const struct table *table = report_table(report, "memory_segments");
+
+	for (int row = 0; row < table->row_count; row++) {
+		struct compared_part part = {.level = COMPARED_MEMORY "reserved"};
+		double rest = number_at(table, row, "free_bytes") - number_at(table, row, "largest_free_bytes");
+
+		if (!is_of_pool(table, row, pool) || strcmp(text_at(table, row, "pool"), "all") != 0)
+			continue;
+		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+			part.name = parts[i][1];
+			part.amount = number_at(table, row, parts[i][0]);
+			compared_run_add_part(run, &part);
+		}
+		part.name = "free, in smaller blocks";
+		part.amount = rest;
+		compared_run_add_part(run, &part);
+	}
+}
+
+void compared_read_memory(struct compared_run *run, struct report *report)
+{
+	const struct table *memory = report_table(report, "memory");
+	struct pool pool = find_fullest(memory, false);
+
+	if (!pool.device)
+		pool = find_fullest(memory, true);
+	if (!pool.device)
+		return;
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		read_source(run, report, &sources[i], &pool);
+	read_reserved(run, report, &pool);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compared_telemetry.c: what was measured of GPUs from outside (nvidia-smi), one median per quantity and GPU, with its error; and the facts by
+ * which two such files can be compared: how many GPUs, how often they were asked.
+ */
+#include "compare/compared_read.h"
+
+#include "compare/resample.h"
+
+#include "analysis/statistics.h"
+#include "analysis/telemetry_window.h"
+#include "base/memory.h"
+#include "model/number_map.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_VALUES                                                                                                    \
+	2000 /* that the error is computed from: of more every so many, which makes it larger, never smaller */
+
+static size_t select_values(double *values, const struct value_series *series, const struct telemetry_window *window)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < series->count; i++)
+		if (telemetry_window_holds(window, series->time_ns[i]) && isfinite(series->value[i]))
+			values[count++] = series->value[i];
+	return count;
+}
+
+/* Of values in the order of time. */
+static void find_error(struct compared_telemetry *telemetry, const double *values, size_t count)
+{
+	size_t stride = (count + MOST_VALUES - 1) / MOST_VALUES, used = 0;
+	double *thinned = memory_resize(NULL, MOST_VALUES, sizeof(*thinned));
+
+	for (size_t i = 0; i < count; i += stride)
+		thinned[used++] = values[i];
+	telemetry->block = resample_block(thinned, used);
+	telemetry->error = resample_error(thinned, used, telemetry->block, RESAMPLE_MEDIAN);
+	telemetry->error = isfinite(telemetry->error) ? telemetry->error : DBL_MAX; /* of numbers that overflow */
+	telemetry->block *= (double)stride;
+	free(thinned);
+}
+
+static void read_series(struct compared_run *run, const struct model *model, const struct value_series *series,
+                        const struct telemetry_window *window)
+{
+	struct compared_telemetry telemetry = {.of = model_text(model, series->subject),
+	                                       .quantity = model_text(model, series->name),
+	                                       .unit = series->unit ? model_text(model, series->unit) : NULL};
+	double *values = memory_resize(NULL, (size_t)series->count + 1, sizeof(*values));
+	size_t count = select_values(values, series, window);
+
+	if (count) {
+		find_error(&telemetry, values, count);
+		sort_doubles(values, count);
+		telemetry.median = quantile(values, count, 0.5);
+		telemetry.count = (int64_t)count;
+		compared_run_add_telemetry(run, &telemetry);
+	}
+	free(values);
+}
+
+/* ---- facts ---- */
+
+/* Not a process on one: "GPU 0, pid 4711". */
+static bool is_gpu(const char *subject)
+{
+	return !strstr(subject, "pid ");
+}
+
+/* The median distance of values, in seconds to the millisecond; 0: there is none. */
+static double period_of(const struct value_series *series)
+{
+	double *distances = memory_resize(NULL, (size_t)series->count + 1, sizeof(*distances)), period = 0;
+	size_t count = 0;
+
+	for (uint32_t i = 1; i < series->count; i++)
+		if (series->time_ns[i] > series->time_ns[i - 1])
+			distances[count++] = ((double)series->time_ns[i] - (double)series->time_ns[i - 1]) / 1e9;
+	sort_doubles(distances, count);
+	if (count)
+		period = round(quantile(distances, count, 0.5) * 1e3) / 1e3;
+	free(distances);
+	return period;
+}
+
+void compared_read_telemetry(struct compared_run *run, struct report *report)
+{
+	const struct model *model = report->model;
+	const struct telemetry_window window = telemetry_window_find(model, &report->step_times,
+	                                                             report->options.has_steps);
+	struct number_map gpus = {0};
+	double period = 0;
+
+	for (uint32_t i = 0; i < model->series_count; i++) {
+		const struct value_series *series = model->series[i];
+
+		if (!series->subject)
+			continue;
+		read_series(run, model, series, &window);
+		if (!is_gpu(model_text(model, series->subject)))
+			continue;
+		number_map_set(&gpus, series->subject, 1);
+		period = period > 0 ? period : period_of(series);
+	}
+	if (gpus.count)
+		compared_run_add_number(run, FACT_HARDWARE, "GPUs", gpus.count);
+	if (period > 0)
+		compared_run_add_number(run, FACT_RECORDING, COMPARED_PERIOD, period);
+	number_map_release(&gpus);
+}

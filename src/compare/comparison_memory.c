@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison_memory.c: the table `memory`: where the difference of the peak of memory comes from, by what it is for and by what allocated it; and
+ * of what was reserved, as far as snapshots tell it.
+ */
+#include "compare/comparison_build.h"
+
+#include <string.h>
+
+static const char *const levels[] = {COMPARED_MEMORY "category",
+                                     COMPARED_MEMORY "allocated by",
+                                     COMPARED_MEMORY "module",
+                                     COMPARED_MEMORY "line",
+                                     COMPARED_MEMORY "reserved",
+                                     COMPARED_MEMORY "category of the host",
+                                     COMPARED_MEMORY "allocated by, of the host",
+                                     COMPARED_MEMORY "module of the host",
+                                     COMPARED_MEMORY "line of the host"};
+
+static const struct table_column columns[CONTRIBUTION_COLUMNS] = {
+	[CONTRIBUTION_LEVEL] =
+		{.name = "level",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition =
+                         "how the peak of the fullest device of a process, or else of the fullest process, is looked "
+                         "at: category, what allocated it, module, line; reserved: what the allocator of that "
+                         "device had taken when a snapshot was made"},
+	[CONTRIBUTION_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "which of them"},
+	[CONTRIBUTION_BASE] =
+		{.name = "base_bytes",
+                 .title = "base",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_BYTES,
+                 .definition = "bytes alive at the peak of the base, mean over its runs; reserved: at the end"},
+	[CONTRIBUTION_NEW] = {.name = "new_bytes",
+                              .title = "new",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_BYTES,
+                              .definition = "the same of the new side"},
+	[CONTRIBUTION_DELTA] =
+		{.name = "delta_bytes",
+                 .title = "difference",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_BYTES,
+                 .definition = "new minus base; the rows of a level sum to the difference of the peaks, of "
+                               "reserved to that of what is reserved"},
+	[CONTRIBUTION_RATIO] =
+		{.name = "share_ratio",
+                 .title = "share",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .denominator = "sum of the level's differences",
+                 .definition = "part of the level's difference; above 1 or negative where rows cancel out"},
+	[CONTRIBUTION_BASE_CALLS] = {.name = "base_allocations",
+                                     .title = "allocations base",
+                                     .type = TABLE_DOUBLE,
+                                     .unit = UNIT_COUNT,
+                                     .definition = "allocations alive at the peak of the base, mean over its runs"},
+	[CONTRIBUTION_NEW_CALLS] = {.name = "new_allocations",
+                                    .title = "allocations new",
+                                    .type = TABLE_DOUBLE,
+                                    .unit = UNIT_COUNT,
+                                    .definition = "the same of the new side"},
+	[CONTRIBUTION_IS_CERTAIN] =
+		{.name = "is_certain",
+                 .title = "certain",
+                 .type = TABLE_BOOL,
+                 .definition = "the difference is no noise from run to run (Student's t at 95 %, Holm over "
+                               "the rows of the level)"},
+	[CONTRIBUTION_LOW] =
+		{.name = "ci95_low_bytes",
+                 .title = "low",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_BYTES,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "lower end of the 95 % interval of the difference, by the scatter of the runs"},
+	[CONTRIBUTION_HIGH] = {.name = "ci95_high_bytes",
+                               .title = "high",
+                               .type = TABLE_DOUBLE,
+                               .unit = UNIT_BYTES,
+                               .role = ROLE_EVIDENCE,
+                               .definition = "upper end of it"},
+	[CONTRIBUTION_NOTE] = {.name = "note", .type = TABLE_TEXT, .definition = "only on one side"},
+};
+
+static bool has_memory(const struct compared_run *run)
+{
+	for (size_t i = 0; i < run->parts_count; i++)
+		if (!strncmp(run->parts[i].level, COMPARED_MEMORY, strlen(COMPARED_MEMORY)))
+			return true;
+	return false;
+}
+
+static const char *no_rows(const struct compared_sides *sides)
+{
+	for (int side = 0; side < SIDES; side++)
+		for (size_t i = 0; i < sides->count[side]; i++)
+			if (!has_memory(&sides->runs[side][i]))
+				return "not all runs recorded memory";
+	return "one side recorded memory of devices, the other of the host";
+}
+
+void comparison_add_memory(struct table *table, struct compared_sides *sides)
+{
+	table_init(table, "memory", "Where the difference of the peak of memory comes from",
+	           "what was alive when memory peaked, on both sides, seen in several ways");
+	table_columns(table, columns, CONTRIBUTION_COLUMNS);
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		comparison_add_level(table, sides, levels[i]);
+	if (!table->row_count)
+		table->empty = no_rows(sides);
+	else if (!has_repeats(sides))
+		table->note = sides->count[SIDE_BASE] == 1 && sides->count[SIDE_NEW] == 1
+		                      ? "one run each: no interval, nothing tells how much runs differ"
+		                      : "fewer than four runs: no interval, too little tells how much runs differ";
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * comparison_telemetry.c: the table `telemetry`: what GPUs did, seen from outside, on both sides. Differences are in the unit of the quantity, not
+ * ratios: a busy share may be 0, and degrees have no natural one. With repeats their scatter tells the noise, else the values of the runs
+ * themselves, in stretches that depend on each other, and what is assumed from run to run.
+ */
+#include "compare/comparison_build.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NORMAL95 1.959963984540054
+
+static const struct table_column columns[TELEMETRY_CHANGE_COLUMNS] = {
+	[TELEMETRY_CHANGE_OF] =
+		{.name = "of",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition = "the GPU, or a process on it, as the table telemetry of the report names it"},
+	[TELEMETRY_CHANGE_QUANTITY] = {.name = "quantity",
+                                       .type = TABLE_TEXT,
+                                       .role = ROLE_KEY,
+                                       .definition = "what was measured, as nvidia-smi calls it"},
+	[TELEMETRY_CHANGE_UNIT] = {.name = "unit",
+                                   .type = TABLE_TEXT,
+                                   .definition = "of base, new, their difference and its interval"},
+	[TELEMETRY_CHANGE_BASE] = {.name = "base",
+                                   .type = TABLE_DOUBLE,
+                                   .definition = "median of the base's values, all of the run; mean over its runs"},
+	[TELEMETRY_CHANGE_NEW] = {.name = "new", .type = TABLE_DOUBLE, .definition = "the same of the new side"},
+	[TELEMETRY_CHANGE_DELTA] = {.name = "delta",
+                                    .title = "difference",
+                                    .type = TABLE_DOUBLE,
+                                    .definition = "new minus base"},
+	[TELEMETRY_CHANGE_LOW] =
+		{.name = "ci95_low",
+                 .title = "low",
+                 .type = TABLE_DOUBLE,
+                 .definition = "lower end of the 95 % interval of the difference: of four runs or more by their scatter "
+                               "(Student's t); of fewer by a stationary bootstrap of stretches of the values, and the "
+                               "noise that is assumed from run to run"},
+	[TELEMETRY_CHANGE_HIGH] = {.name = "ci95_high",
+                                   .title = "high",
+                                   .type = TABLE_DOUBLE,
+                                   .definition = "upper end of it"},
+	[TELEMETRY_CHANGE_P] =
+		{.name = "p_value",
+                 .title = "p",
+                 .type = TABLE_DOUBLE,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "chance of a difference as large when there is none, adjusted for the number "
+                               "of rows (Holm)",
+                 .is_hidden = true},
+	[TELEMETRY_CHANGE_RESULT] =
+		{.name = "result",
+                 .type = TABLE_TEXT,
+                 .definition =
+                         "changed, no difference, inconclusive, not comparable (another kind of GPU) or not measured"},
+	[TELEMETRY_CHANGE_BASE_VALUES] = {.name = "base_count",
+                                          .title = "values base",
+                                          .type = TABLE_INT,
+                                          .unit = UNIT_COUNT,
+                                          .role = ROLE_EVIDENCE,
+                                          .definition = "values of the base",
+                                          .rules = RULE_NOT_NEGATIVE},
+	[TELEMETRY_CHANGE_NEW_VALUES] = {.name = "new_count",
+                                         .title = "values new",
+                                         .type = TABLE_INT,
+                                         .unit = UNIT_COUNT,
+                                         .role = ROLE_EVIDENCE,
+                                         .definition = "values of the new side",
+                                         .rules = RULE_NOT_NEGATIVE},
+	[TELEMETRY_CHANGE_BLOCK] =
+		{.name = "block_values",
+                 .title = "block",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition = "mean length of the stretches of the bootstrap, the longest of any run",
+                 .is_hidden = true},
+	[TELEMETRY_CHANGE_REASON] = {.name = "reason", .type = TABLE_TEXT, .definition = "why the result is that"},
+};
+
+/* ---- quantities of all runs, each once ---- */
+
+struct seen {
+	const struct compared_telemetry *telemetry;
+	int side;
+	size_t run, order;
+};
+
+struct quantity {
+	const struct compared_telemetry *first;
+	struct run_values medians;
+	double variance; /* of the difference, from the values of the runs */
+	double block, low, high;
+	int64_t values[SIDES];
+	size_t runs[SIDES], order;
+	bool is_other_unit;
+};
+
+struct quantities {
+	const struct compared_sides *sides;
+	struct arena *arena;
+	struct quantity *rows;
+	size_t count;
+};
+
+static int compare_seen(const void *left, const void *right)
+{
+	const struct seen *a = left, *b = right;
+	int order = strcmp(a->telemetry->of, b->telemetry->of);
+
+	order = order ? order : strcmp(a->telemetry->quantity, b->telemetry->quantity);
+	return order ? order : (a->order > b->order) - (a->order < b->order);
+}
+
+/* As the files have them. */
+static int compare_order(const void *left, const void *right)
+{
+	const struct quantity *a = left, *b = right;
+
+	return (a->order > b->order) - (a->order < b->order);
+}
+
+static bool is_same(const struct compared_telemetry *a, const struct compared_telemetry *b)
+{
+	return !strcmp(a->of, b->of) && !strcmp(a->quantity, b->quantity);
+}
+
+static bool has_same_unit(const struct compared_telemetry *a, const struct compared_telemetry *b)
+{
+	return !strcmp(a->unit ? a->unit : "", b->unit ? b->unit : "");
+}
+
+static void add_seen(struct quantities *quantities, const struct seen *seen)
+{
+	const struct compared_telemetry *telemetry = seen->telemetry;
+	double runs = (double)quantities->sides->count[seen->side];
+	struct quantity *row = &quantities->rows[quantities->count];
+
+	if (quantities->count && is_same(row[-1].first, telemetry)) {
+		row--;
+	} else {
+		*row = (struct quantity){.first = telemetry, .order = seen->order};
+		run_values_init(&row->medians, quantities->sides, quantities->arena);
+		quantities->count++;
+	}
+	row->is_other_unit |= !has_same_unit(row->first, telemetry);
+	row->medians.of[seen->side][seen->run] = telemetry->median;
+	row->variance += telemetry->error * telemetry->error / (runs * runs);
+	row->block = fmax(row->block, telemetry->block);
+	row->values[seen->side] += telemetry->count;
+	row->runs[seen->side]++;
+}
+
+static size_t list_seen(struct seen *list, const struct compared_sides *sides)
+{
+	size_t count = 0;
+
+	for (int side = 0; side < SIDES; side++)
+		for (size_t i = 0; i < sides->count[side]; i++)
+			for (size_t t = 0; t < sides->runs[side][i].telemetry_count; t++) {
+				list[count] = (struct seen){&sides->runs[side][i].telemetry[t], side, i, count};
+				count++;
+			}
+	return count;
+}
+
+static void quantities_init(struct quantities *quantities, const struct compared_sides *sides, struct arena *arena)
+{
+	size_t most = 1, count;
+	struct seen *list;
+
+	for (int side = 0; side < SIDES; side++)
+		for (size_t i = 0; i < sides->count[side]; i++)
+			most += sides->runs[side][i].telemetry_count;
+	list = memory_resize(NULL, most, sizeof(*list));
+	*quantities = (struct quantities){sides, arena, memory_resize(NULL, most, sizeof(*quantities->rows)), 0};
+	count = list_seen(list, sides);
+	qsort(list, count, sizeof(*list), compare_seen);
+	for (size_t i = 0; i < count; i++)
+		add_seen(quantities, &list[i]);
+	qsort(quantities->rows, quantities->count, sizeof(*quantities->rows), compare_order);
+	free(list);
+}
+
+static bool is_measured(const struct quantity *row, const struct compared_sides *sides)
+{
+	return row->runs[SIDE_BASE] == sides->count[SIDE_BASE] && row->runs[SIDE_NEW] == sides->count[SIDE_NEW] &&
+	       !row->is_other_unit;
+}
+
+/* ---- how sure ---- */
+
+/* Without repeats: what the values tell, and what is assumed from run to run. */
+static void assume_noise(struct quantity *row, const struct compared_sides *sides)
+{
+	double change = run_values_change(&row->medians, sides), variance = row->variance, error;
+
+	for (int side = 0; side < SIDES; side++) {
+		double assumed = sides->options->assumed_noise * run_values_mean(&row->medians, sides, side);
+
+		variance += assumed * assumed / (double)sides->count[side];
+	}
+	error = sqrt(variance);
+	row->low = change - NORMAL95 * error;
+	row->high = change + NORMAL95 * error;
+	row->medians.outside = error > 0 ? erfc(fabs(change) / error / sqrt(2)) : fabs(change) > 0 ? 0 : 1;
+}
+
+static void test_rows(const struct quantities *quantities)
+{
+	const struct compared_sides *sides = quantities->sides;
+
+	for (size_t i = 0; i < quantities->count; i++) {
+		struct quantity *row = &quantities->rows[i];
+
+		if (!is_measured(row, sides))
+			continue;
+		if (has_repeats(sides)) {
+			run_values_interval(&row->medians, sides, &row->low, &row->high);
+			row->medians.outside = run_values_outside(&row->medians, sides);
+		} else {
+			assume_noise(row, sides);
+		}
+	}
+	run_values_adjust(&quantities->rows[0].medians, sizeof(quantities->rows[0]), quantities->count);
+}
+
+/* What both sides say the GPU is, and not the same; NULL: the same, or one does not say it. */
+static const char *other_device(const struct quantity *row, const struct compared_sides *sides, struct arena *arena)
+{
+	static const char *const keys[] = {"name", "gpu_name"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *key = arena_printf(arena, "%s.%s", row->first->of, keys[i]);
+		const char *base = compared_run_fact(&sides->runs[SIDE_BASE][0], key);
+		const char *new = compared_run_fact(&sides->runs[SIDE_NEW][0], key);
+
+		if (base && new &&strcmp(base, new) != 0)
+			return arena_printf(arena, "not the same GPU: %s -> %s", base, new);
+	}
+	return NULL;
+}
+
+static const char *judge(const struct quantity *row, const struct compared_sides *sides)
+{
+	double base = fabs(run_values_mean(&row->medians, sides, SIDE_BASE));
+	double change = fabs(run_values_change(&row->medians, sides)), tolerance = sides->options->tolerance * base;
+	bool is_certain = row->medians.outside < SURE;
+
+	if (is_certain && change >= sides->options->smallest * base)
+		return RESULT_CHANGED;
+	if (is_certain || (row->low >= -tolerance && row->high <= tolerance))
+		return RESULT_SAME;
+	return RESULT_INCONCLUSIVE;
+}
+
+static const char *explain(const struct quantity *row, const struct compared_sides *sides, const char *result,
+                           struct arena *arena)
+{
+	const char *unit = row->first->unit ? row->first->unit : "";
+	const char *range = arena_printf(arena, "%+.4g to %+.4g%s%s", row->low, row->high, *unit ? " " : "", unit);
+
+	if (!strcmp(result, RESULT_CHANGED))
+		return arena_printf(arena, "0 is ruled out: %s", range);
+	if (!strcmp(result, RESULT_INCONCLUSIVE))
+		return arena_printf(arena, "anything from %s is possible", range);
+	if (row->medians.outside < SURE)
+		return arena_printf(arena, "certain, but less than %.3g %%: %s", 100 * sides->options->smallest, range);
+	return arena_printf(arena, "a change of %.3g %% is ruled out: %s", 100 * sides->options->tolerance, range);
+}
+
+/* ---- rows ---- */
+
+static const char *why_not_measured(const struct quantity *row)
+{
+	if (row->is_other_unit)
+		return "not in the same unit on both sides";
+	if (!row->runs[SIDE_BASE])
+		return "only on the new side";
+	return row->runs[SIDE_NEW] ? "not in all runs" : "only in the base";
+}
+
+static void set_unmeasured(struct table *table, int row, const char *reason)
+{
+	for (int column = TELEMETRY_CHANGE_DELTA; column <= TELEMETRY_CHANGE_P; column++)
+		table_set_missing(table, row, column, reason);
+	table_set_text(table, row, TELEMETRY_CHANGE_RESULT, RESULT_NOT_MEASURED);
+	table_set_text(table, row, TELEMETRY_CHANGE_REASON, reason);
+}
+
+static void set_change(struct table *table, int row, const struct quantity *quantity,
+                       const struct compared_sides *sides)
+{
+	const char *other = other_device(quantity, sides, &table->arena), *result = judge(quantity, sides);
+
+	table_set_double(table, row, TELEMETRY_CHANGE_DELTA, run_values_change(&quantity->medians, sides));
+	table_set_double(table, row, TELEMETRY_CHANGE_LOW, quantity->low);
+	table_set_double(table, row, TELEMETRY_CHANGE_HIGH, quantity->high);
+	table_set_double(table, row, TELEMETRY_CHANGE_P, quantity->medians.outside);
+	table_set_text(table, row, TELEMETRY_CHANGE_RESULT, other ? RESULT_NOT_COMPARABLE : result);
+	table_set_text(table, row, TELEMETRY_CHANGE_REASON,
+	               other ? other : explain(quantity, sides, result, &table->arena));
+}
+
+static void set_side(struct table *table, int row, int side, const struct quantity *quantity,
+                     const struct compared_sides *sides)
+{
+	table_set_int(table, row, TELEMETRY_CHANGE_BASE_VALUES + side, quantity->values[side]);
+	if (quantity->runs[side] == sides->count[side] && !quantity->is_other_unit)
+		table_set_double(table, row, TELEMETRY_CHANGE_BASE + side,
+		                 run_values_mean(&quantity->medians, sides, side));
+	else
+		table_set_missing(table, row, TELEMETRY_CHANGE_BASE + side, why_not_measured(quantity));
+}
+
+static void add_row(struct table *table, const struct quantity *quantity, const struct compared_sides *sides)
+{
+	int row = table_row(table);
+
+	table_set_text(table, row, TELEMETRY_CHANGE_OF, quantity->first->of);
+	table_set_text(table, row, TELEMETRY_CHANGE_QUANTITY, quantity->first->quantity);
+	table_set_text_or(table, row, TELEMETRY_CHANGE_UNIT, quantity->first->unit, "the file gives it none");
+	table_set_double(table, row, TELEMETRY_CHANGE_BLOCK, quantity->block);
+	for (int side = 0; side < SIDES; side++)
+		set_side(table, row, side, quantity, sides);
+	if (is_measured(quantity, sides))
+		set_change(table, row, quantity, sides);
+	else
+		set_unmeasured(table, row, why_not_measured(quantity));
+}
+
+/* ---- the table ---- */
+
+static bool has_telemetry(const struct compared_sides *sides, int side)
+{
+	for (size_t i = 0; i < sides->count[side]; i++)
+		if (sides->runs[side][i].telemetry_count)
+			return true;
+	return false;
+}
+
+void comparison_add_telemetry(struct table *table, struct compared_sides *sides)
+{
+	struct quantities quantities;
+
+	table_init(table, "telemetry", "What GPUs did, seen from outside",
+	           "medians of what nvidia-smi measured while the runs ran");
+	table_columns(table, columns, TELEMETRY_CHANGE_COLUMNS);
+	if (!has_telemetry(sides, SIDE_BASE) || !has_telemetry(sides, SIDE_NEW)) {
+		table->empty = "there is no telemetry of GPUs on both sides";
+		return;
+	}
+	quantities_init(&quantities, sides, &table->arena);
+	test_rows(&quantities);
+	for (size_t i = 0; i < quantities.count; i++)
+		add_row(table, &quantities.rows[i], sides);
+	if (!has_repeats(sides))
+		table->note = arena_printf(
+			&table->arena,
+			"too few runs to know the noise: %.3g %% from run to run is assumed, besides what "
+			"the values themselves tell",
+			100 * sides->options->assumed_noise);
+	free(quantities.rows);
+}
