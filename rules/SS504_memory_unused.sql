@@ -3,7 +3,7 @@
 -- title: The device has memory and time to spare
 -- severity: hint
 -- needs: memory_totals.used_ratio|telemetry, device_busy.step_kernel_ratio|telemetry
--- tells if: EXISTS (SELECT 1 FROM memory_totals m JOIN device_busy b ON b.device = m.device
+-- tells if: EXISTS (SELECT 1 FROM memory_totals m JOIN device_busy b ON b.device IN (m.device, m.process || ', ' || m.device)
 --                   WHERE m.used_ratio IS NOT NULL AND b.step_kernel_ratio IS NOT NULL)
 --   OR EXISTS (SELECT 1 FROM telemetry u JOIN telemetry o ON o."of" = u."of" AND o.quantity IN ('memory.free', 'memory.total')
 --              JOIN telemetry b ON b."of" = u."of" AND b.quantity = 'utilization.gpu' AND b.mean IS NOT NULL
@@ -17,7 +17,7 @@ SELECT m.process || ', ' || m.device AS place,
        'PyTorch has taken ' || as_bytes(m.reserved_peak_bytes) || ' at most, ' || as_share(m.used_ratio) || ' of '
          || as_bytes(m.capacity_bytes) || ', and kernels run for ' || as_share(b.step_kernel_ratio) || ' of the steps' AS evidence,
        NULL AS saving_ns, 0.6 AS confidence
-FROM memory_totals m JOIN device_busy b ON b.device = m.device
+FROM memory_totals m JOIN device_busy b ON b.device IN (m.device, m.process || ', ' || m.device)
 WHERE m.used_ratio < :share AND b.step_kernel_ratio < :busy
 UNION ALL
 -- A device that did nothing at all is another program's, or nobody's.

@@ -141,6 +141,21 @@ def idle_with_memory():
     return trace
 
 
+class Ranks:
+    """A folder with the same trace of two ranks."""
+    def __init__(self, case):
+        self.case = case
+
+    def write(self, path):
+        folder = path.with_suffix("")
+        folder.mkdir()
+        for rank in range(2):
+            trace = self.case()
+            trace.facts["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 2}
+            trace.write(folder / f"rank{rank}.json")
+        return folder
+
+
 class Snapshot:
     """made_snapshot's, changed."""
     def __init__(self, change=lambda data: None):
@@ -350,6 +365,12 @@ def test_D06_nvidia_smi_calls_it_busy(tmp_path):
     (tmp_path / "gpu_usage.csv").write_text("\n".join(["timestamp, index, utilization.gpu [%]", *rows, ""]))
     found, = [finding for finding in diagnose(tmp_path, tmp_path)["findings"] if finding["rule"] == "SS303"]
     assert "20.0 % of the multiprocessors; nvidia-smi's 100.0 % only says that some kernel runs" in found["evidence"]
+
+
+def test_spare_memory_of_each_rank_is_told(tmp_path):
+    """With several ranks tables name devices with their rank."""
+    found = [finding["where"] for finding in diagnose(tmp_path, lambda: Ranks(idle_with_memory))["findings"] if finding["rule"] == "SS504"]
+    assert sorted(found) == ["rank 0, device 0", "rank 1, device 0"]
 
 
 def test_a_snapshot_without_events_does_not_tell_what_failed(tmp_path):
