@@ -13,10 +13,14 @@
 #include "base/memory.h"
 #include "model/launch_config.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOCK_ROUNDS 4 /* until offsets agree also where groups have different ranks */
+#define CLOCK_ROUNDS 4      /* until offsets agree also where groups have different ranks */
+#define AROUND 8            /* collectives before one and as many behind it tell how far its clock is off then */
+#define FOLLOW_GAIN 2       /* by how much nearer the ends must come for a clock to be one that changes */
+#define FOLLOW_LEAST 1000.0 /* ns that they must be apart on the mean: less is no matter of clocks */
 
 struct search {
 	const struct model *model;
@@ -199,7 +203,7 @@ static void match_runs(struct collective_matches *matches)
 /* ---- clocks ---- */
 
 struct distance { /* of an end from the median of the ends of its collective */
-	uint32_t process;
+	uint32_t process, run;
 	double ns;
 };
 
@@ -212,7 +216,7 @@ static int compare_distances(const void *left, const void *right)
 	return (a->ns > b->ns) - (a->ns < b->ns);
 }
 
-/* Of each run, in order of process and distance. They are of ends that lie together, so that a double holds them. */
+/* Of each run. They are of ends that lie together, so that a double holds them. */
 static void find_distances(const struct collective_matches *matches, struct distance *distances, double *values,
                            bool is_absolute)
 {
@@ -228,16 +232,16 @@ static void find_distances(const struct collective_matches *matches, struct dist
 		for (uint32_t i = 0; i < group->count; i++) {
 			double ns = (double)intervals_length(runs[0].end_ns, runs[i].end_ns) - median;
 
-			distances[group->first + i] = (struct distance){runs[i].process,
+			distances[group->first + i] = (struct distance){runs[i].process, group->first + i,
 			                                                is_absolute && ns < 0 ? -ns : ns};
 		}
 	}
-	qsort(distances, matches->count, sizeof(*distances), compare_distances);
 }
 
-/* Of each process. */
-static void take_medians(struct collective_matches *matches, const struct distance *distances, int64_t *medians)
+/* Of each process; puts the distances into its order. */
+static void take_medians(struct collective_matches *matches, struct distance *distances, int64_t *medians)
 {
+	qsort(distances, matches->count, sizeof(*distances), compare_distances);
 	for (uint32_t first = 0, end; first < matches->count; first = end) {
 		for (end = first + 1; end < matches->count && distances[end].process == distances[first].process;)
 			end++;
@@ -246,33 +250,211 @@ static void take_medians(struct collective_matches *matches, const struct distan
 	}
 }
 
-static void put_clocks_right(struct collective_matches *matches, uint32_t processes)
+static void take_off(struct collective_run *run, int64_t ahead_ns)
+{
+	clamped_subtract(&run->start_ns, ahead_ns);
+	clamped_subtract(&run->end_ns, ahead_ns);
+	clamped_add(&run->ahead_ns, ahead_ns);
+}
+
+struct clocks { /* while they are put right */
+	struct collective_matches *matches;
+	struct distance *distances;
+	double *values;
+	int64_t *medians; /* by process */
+};
+
+static void put_clocks_right(struct clocks *clocks)
+{
+	struct collective_matches *matches = clocks->matches;
+
+	for (int round = 0; round < CLOCK_ROUNDS; round++) {
+		find_distances(matches, clocks->distances, clocks->values, false);
+		take_medians(matches, clocks->distances, clocks->medians);
+		for (uint32_t i = 0; i < matches->count; i++)
+			take_off(&matches->list[i], clocks->medians[matches->list[i].process]);
+	}
+}
+
+/* ---- clocks that change ---- */
+
+static int compare_points(const void *left, const void *right)
+{
+	const struct clock_point *a = left, *b = right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+/* Of the distances of one rank, in order of time: of those around number i, as many before as behind it, so that a drift takes
+ * nothing off it. */
+static double median_around(const struct distance *distances, uint32_t count, uint32_t i, double *values)
+{
+	uint32_t radius = i < count - 1 - i ? i : count - 1 - i, n = 0;
+
+	radius = radius < AROUND ? radius : AROUND;
+	for (uint32_t k = i - radius; k <= i + radius; k++)
+		values[n++] = distances[k].ns;
+	sort_doubles(values, n);
+	return values[radius];
+}
+
+/* Of one rank: do its ends come nearer to the others' when its clock may change? */
+static bool must_be_followed(const struct distance *distances, uint32_t count)
+{
+	double values[2 * AROUND + 1], still = 0, followed = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		still += fabs(distances[i].ns);
+		followed += fabs(distances[i].ns - median_around(distances, count, i, values));
+	}
+	return count >= COLLECTIVES_FOLLOWED && still > FOLLOW_LEAST * count && still > FOLLOW_GAIN * followed;
+}
+
+static void follow_clock(struct collective_matches *matches, const struct distance *distances, uint32_t count)
+{
+	double values[2 * AROUND + 1];
+
+	for (uint32_t i = 0; i < count; i++)
+		take_off(&matches->list[distances[i].run], (int64_t)median_around(distances, count, i, values));
+}
+
+/* By step before time: a clock that was set back is in one minute twice. */
+static int compare_times(const void *left, const void *right, void *list)
+{
+	const struct collective_run *a = (struct collective_run *)list + ((const struct distance *)left)->run;
+	const struct collective_run *b = (struct collective_run *)list + ((const struct distance *)right)->run;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->step != b->step)
+		return a->step < b->step ? -1 : 1;
+	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+/* Whose clock changes is decided before any is followed: the first round pulls the others' ends along. */
+static void follow_clocks(struct clocks *clocks)
+{
+	struct collective_matches *matches = clocks->matches;
+
+	for (int round = 0; round < CLOCK_ROUNDS; round++) {
+		find_distances(matches, clocks->distances, clocks->values, false);
+		qsort_r(clocks->distances, matches->count, sizeof(*clocks->distances), compare_times, matches->list);
+		for (uint32_t first = 0, end; first < matches->count; first = end) {
+			const struct distance *distances = clocks->distances + first;
+			struct rank_clock *clock = &matches->clocks[distances->process];
+
+			end = first + clock->matches;
+			if (!round)
+				clock->has_change = must_be_followed(distances, clock->matches);
+			if (clock->has_change)
+				follow_clock(matches, distances, clock->matches);
+		}
+	}
+}
+
+/* ---- what was taken off ---- */
+
+static void make_points(struct collective_matches *matches)
+{
+	matches->points = memory_resize(NULL, (size_t)matches->count + 1, sizeof(*matches->points));
+	for (uint32_t i = 0; i < matches->count; i++) {
+		const struct collective_run *run = &matches->list[i];
+		int64_t time_ns = run->end_ns;
+
+		clamped_add(&time_ns, run->ahead_ns);
+		matches->points[i] = (struct clock_point){run->process, time_ns, run->ahead_ns};
+	}
+	qsort(matches->points, matches->count, sizeof(*matches->points), compare_points);
+}
+
+static int compare_ahead(const void *left, const void *right)
+{
+	const struct clock_point *a = left, *b = right;
+
+	return (a->ahead_ns > b->ahead_ns) - (a->ahead_ns < b->ahead_ns);
+}
+
+static int64_t median_ahead(const struct clock_point *points, uint32_t count)
+{
+	struct clock_point *sorted = memory_resize(NULL, count, sizeof(*sorted));
+	int64_t median_ns;
+
+	memcpy(sorted, points, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), compare_ahead);
+	median_ns = sorted[count / 2].ahead_ns;
+	free(sorted);
+	return median_ns;
+}
+
+/* The distances are of this clock, in order of time. */
+static void find_change(struct collective_matches *matches, const struct distance *distances, struct rank_clock *clock)
+{
+	clock->change_ns = matches->list[distances[clock->matches - 1].run].ahead_ns -
+	                   matches->list[distances->run].ahead_ns;
+}
+
+static void describe_clocks(struct clocks *clocks, uint32_t processes)
+{
+	struct collective_matches *matches = clocks->matches;
+	uint32_t first = 0;
+
+	make_points(matches);
+	find_distances(matches, clocks->distances, clocks->values, true);
+	qsort_r(clocks->distances, matches->count, sizeof(*clocks->distances), compare_times, matches->list);
+	for (uint32_t process = 0; process < processes; process++) {
+		struct rank_clock *clock = &matches->clocks[process];
+
+		if (!clock->matches)
+			continue;
+		clock->first = first;
+		clock->ahead_ns = median_ahead(matches->points + first, clock->matches);
+		find_change(matches, clocks->distances + first, clock);
+		first += clock->matches;
+	}
+	take_medians(matches, clocks->distances, clocks->medians);
+	for (uint32_t process = 0; process < processes; process++)
+		matches->clocks[process].residual_ns = clocks->medians[process];
+}
+
+static void find_clocks(struct collective_matches *matches, uint32_t processes)
 {
 	size_t count = (size_t)matches->count + 1;
-	struct distance *distances = memory_resize(NULL, count, sizeof(*distances));
-	double *values = memory_resize(NULL, count, sizeof(*values));
-	int64_t *medians = memory_resize(NULL, (size_t)processes + 1, sizeof(*medians));
+	struct clocks clocks = {matches, memory_resize(NULL, count, sizeof(*clocks.distances)),
+	                        memory_resize(NULL, count, sizeof(*clocks.values)),
+	                        memory_resize(NULL, (size_t)processes + 1, sizeof(*clocks.medians))};
 
-	memset(medians, 0, processes * sizeof(*medians));
-	for (int round = 0; round < CLOCK_ROUNDS; round++) {
-		find_distances(matches, distances, values, false);
-		take_medians(matches, distances, medians);
-		for (uint32_t i = 0; i < matches->count; i++) {
-			struct collective_run *run = &matches->list[i];
+	memset(clocks.medians, 0, processes * sizeof(*clocks.medians));
+	put_clocks_right(&clocks);
+	follow_clocks(&clocks);
+	describe_clocks(&clocks, processes);
+	free(clocks.medians);
+	free(clocks.distances);
+	free(clocks.values);
+}
 
-			clamped_subtract(&run->start_ns, medians[run->process]);
-			clamped_subtract(&run->end_ns, medians[run->process]);
-		}
-		for (uint32_t process = 0; process < processes; process++)
-			clamped_add(&matches->clocks[process].ahead_ns, medians[process]);
+int64_t collective_matches_ahead(const struct collective_matches *matches, uint32_t process, int64_t time_ns)
+{
+	const struct rank_clock *clock = &matches->clocks[process];
+	const struct clock_point *points = matches->points + clock->first;
+	uint32_t low = 0, high = clock->matches;
+	double part;
+
+	if (!clock->has_change)
+		return clock->ahead_ns;
+	while (low < high) { /* the first that is later */
+		uint32_t middle = low + (high - low) / 2;
+
+		if (points[middle].time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	find_distances(matches, distances, values, true);
-	take_medians(matches, distances, medians);
-	for (uint32_t process = 0; process < processes; process++)
-		matches->clocks[process].residual_ns = medians[process];
-	free(medians);
-	free(distances);
-	free(values);
+	if (!low || low == clock->matches)
+		return points[low ? low - 1 : 0].ahead_ns;
+	part = (double)(time_ns - points[low - 1].time_ns) / (double)(points[low].time_ns - points[low - 1].time_ns);
+	return points[low - 1].ahead_ns + (int64_t)(part * (double)(points[low].ahead_ns - points[low - 1].ahead_ns));
 }
 
 void collective_matches_find(struct collective_matches *matches, const struct model *model,
@@ -295,7 +477,7 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 	matches->reason = matches->count ? "no collective was recorded in several ranks" : "no collective was recorded";
 	match_runs(matches);
 	if (matches->group_count) {
-		put_clocks_right(matches, model->processes_count);
+		find_clocks(matches, model->processes_count);
 		matches->reason = NULL;
 	}
 	free(search.has_kernels);
@@ -326,6 +508,7 @@ void collective_matches_release(struct collective_matches *matches)
 	free(matches->list);
 	free(matches->groups);
 	free(matches->clocks);
+	free(matches->points);
 	arena_release(&matches->arena);
 	memset(matches, 0, sizeof(*matches));
 }

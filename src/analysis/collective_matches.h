@@ -2,7 +2,8 @@
  *
  * collective_matches.h: the same collective as several ranks carried it out, and what that says of their clocks: it cannot end on one rank
  * before all have come, so it ends on all of them at about the same time. A rank whose collectives end earlier or later than the others',
- * by the median of all, has a clock that is off by that.
+ * by the median of all, has a clock that is off by that. Where it drifts or was set, so that one number leaves the ends apart, it is off
+ * by the median of those around: piece by piece.
  *
  *     struct collective_matches matches;
  *     collective_matches_find(&matches, model, options);
@@ -21,6 +22,8 @@
 #include "analysis/communication_sizes.h"
 #include "base/arena.h"
 
+#define COLLECTIVES_FOLLOWED 24 /* of fewer one number must do for a clock */
+
 struct collective_run { /* of one rank */
 	uint32_t process;
 	struct communication_size size;
@@ -28,6 +31,7 @@ struct collective_run { /* of one rank */
 	int64_t step;      /* number; INT64_MIN: in none */
 	uint32_t nth;
 	int64_t start_ns, end_ns; /* with its clock put right */
+	int64_t ahead_ns;         /* what was taken off them */
 };
 
 struct collective_match {
@@ -35,15 +39,25 @@ struct collective_match {
 };
 
 struct rank_clock {
-	uint32_t matches;    /* collectives that it shares with others */
-	int64_t ahead_ns;    /* of the median of the ranks; what was taken off its times */
+	uint32_t matches; /* collectives that it shares with others */
+	int64_t ahead_ns; /* of the median of the ranks; what was taken off its times, their median where it changes */
 	int64_t residual_ns; /* median of how far its ends lie from the others' then */
+	bool has_change;     /* what was taken off changes */
+	int64_t change_ns;   /* from its first collective to its last */
+	uint32_t first;      /* of the points: as many as matches */
+};
+
+struct clock_point { /* of a rank, in order of time */
+	uint32_t process;
+	int64_t time_ns; /* end of a collective by its own clock */
+	int64_t ahead_ns;
 };
 
 struct collective_matches {
 	struct collective_run *list;
 	struct collective_match *groups; /* in order of kind, group, step */
 	struct rank_clock *clocks;       /* by process */
+	struct clock_point *points;      /* by process and time */
 	uint32_t count, group_count;
 	uint32_t unmatched; /* executions that no other rank has, or not as many */
 	const char *reason; /* why there are none; NULL: there are */
@@ -52,6 +66,10 @@ struct collective_matches {
 
 void collective_matches_find(struct collective_matches *matches, const struct model *model,
                              const struct analysis_options *options);
+
+/* What is to be taken off a time of this process, by its own clock; between two collectives in proportion. 0: it has none with others. */
+int64_t collective_matches_ahead(const struct collective_matches *matches, uint32_t process, int64_t time_ns);
+
 /* First and last to come of a match, and when the first is through with it. */
 struct collective_arrival {
 	int64_t first_ns, last_ns, end_ns;

@@ -34,7 +34,7 @@ enum {
 };
 
 static const struct table_column columns[COMM_COLUMNS] = {
-	[COMM_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "number of the device"},
+	[COMM_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = DEVICE_DEFINITION},
 	[COMM_COLLECTIVE] = {.name = "collective",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,

@@ -283,7 +283,7 @@ enum {
 };
 
 static const struct table_column device_columns[DEVICE_COLUMNS] = {
-	[DEVICE_LABEL] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "number of the device"},
+	[DEVICE_LABEL] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = DEVICE_DEFINITION},
 	[DEVICE_STREAMS] = {.name = "streams",
                             .type = TABLE_INT,
                             .unit = UNIT_COUNT,
@@ -427,7 +427,7 @@ enum {
 };
 
 static const struct table_column step_columns[STEP_COLUMNS] = {
-	[STEP_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "number of the device"},
+	[STEP_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = DEVICE_DEFINITION},
 	[STEP_NUMBER] = {.name = "step", .type = TABLE_INT, .role = ROLE_KEY, .definition = "number of the step"},
 };
 

@@ -38,7 +38,7 @@ static const struct table_column columns[GAP_COLUMNS] = {
 	[GAP_DEVICE] = {.name = "device",
                         .type = TABLE_TEXT,
                         .role = ROLE_KEY,
-                        .definition = "number of the device",
+                        .definition = DEVICE_DEFINITION,
                         .is_hidden = true},
 	[GAP_STEP] = {.name = "step",
                       .type = TABLE_INT,

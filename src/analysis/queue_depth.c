@@ -31,7 +31,7 @@ enum {
 };
 
 static const struct table_column columns[QUEUE_COLUMNS] = {
-	[QUEUE_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "number of the device"},
+	[QUEUE_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = DEVICE_DEFINITION},
 	[QUEUE_STEP] = {.name = "step", .type = TABLE_INT, .role = ROLE_KEY, .definition = "number of the step"},
 	[QUEUE_START] = {.name = "start_ns",
                          .title = "start",

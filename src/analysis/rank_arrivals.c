@@ -130,7 +130,8 @@ static void put_clocks_right(struct arrival *list, uint32_t count, const struct 
                              const struct step_times *times)
 {
 	for (uint32_t i = 0; i < count; i++)
-		clamped_subtract(&list[i].time_ns, matches->clocks[times->spans[list[i].span].process].ahead_ns);
+		clamped_subtract(&list[i].time_ns, collective_matches_ahead(matches, times->spans[list[i].span].process,
+		                                                            list[i].time_ns));
 }
 
 static uint32_t count_ranks(const struct step_times *times)

@@ -18,14 +18,21 @@
 static const char *clock_note(const struct collective_matches *matches, uint32_t processes, struct arena *arena)
 {
 	int64_t most_ns = 0;
+	uint32_t changing = 0;
 
-	for (uint32_t i = 0; i < processes; i++)
+	for (uint32_t i = 0; i < processes; i++) {
 		most_ns = matches->clocks[i].residual_ns > most_ns ? matches->clocks[i].residual_ns : most_ns;
+		changing += matches->clocks[i].has_change;
+	}
 	return arena_printf(
 		arena,
-		"clocks of the ranks were put right by the ends of %s, which then lie %.1f us apart: shorter "
+		"clocks of the ranks were put right by the ends of %s, %swhich then lie %.1f us apart: shorter "
 		"times mean nothing%s",
-		counted(arena, matches->group_count, "collective"), (double)most_ns / 1000,
+		counted(arena, matches->group_count, "collective"),
+		changing ? arena_printf(arena, "of %s piece by piece, since they drift or were set, ",
+	                                counted(arena, changing, "rank"))
+			 : "",
+		(double)most_ns / 1000,
 		matches->unmatched ? arena_printf(arena, "; %s in one rank only, or not as often in the others",
 	                                          counted(arena, matches->unmatched, "execution"))
 				   : "");
@@ -44,6 +51,7 @@ enum {
 	RANK_WAITS_TOTAL,
 	RANK_WAITS_FOR,
 	RANK_AHEAD,
+	RANK_CHANGE,
 	RANK_RESIDUAL,
 	RANK_COLUMNS,
 };
@@ -77,7 +85,7 @@ static const struct table_column rank_columns[RANK_COLUMNS] = {
                              .definition = "share of them to which it comes last",
                              .denominator = "its collectives",
                              .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[RANK_CAUSED] = {.name = "caused_ns",
+	[RANK_CAUSED] = {.name = "caused_total_ns",
                          .title = "makes wait",
                          .type = TABLE_INT,
                          .unit = UNIT_NS,
@@ -90,7 +98,7 @@ static const struct table_column rank_columns[RANK_COLUMNS] = {
                         .unit = UNIT_NS,
                         .definition = "mean time that it waits in a collective for the last rank to come",
                         .rules = RULE_NOT_NEGATIVE},
-	[RANK_WAITS_TOTAL] = {.name = "waits_ns",
+	[RANK_WAITS_TOTAL] = {.name = "waits_total_ns",
                               .title = "waits, all",
                               .type = TABLE_INT,
                               .unit = UNIT_NS,
@@ -104,7 +112,17 @@ static const struct table_column rank_columns[RANK_COLUMNS] = {
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
                         .definition = "how far its clock is ahead of the others', by the ends of the collectives, which "
-                                      "are taken to be at the same time; the other columns have it taken off"},
+                                      "are taken to be at the same time; the other columns have it taken off. Where it "
+                                      "changes: the median"},
+	[RANK_CHANGE] =
+		{.name = "clock_change_ns",
+                 .title = "change",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "by how much that is more at its last collective than at its first, where its "
+                         "clock drifts or was set: each time has taken off what holds around it; 0: one number puts all of them right as well"},
 	[RANK_RESIDUAL] = {.name = "clock_residual_ns",
                            .title = "residual",
                            .type = TABLE_INT,
@@ -178,6 +196,10 @@ static void add_rank(struct table *table, const struct model *model, const struc
 	table_set_int(table, row, RANK_WAITS_TOTAL, sums->waits_ns);
 	set_waits_for(table, row, model, waits);
 	table_set_int(table, row, RANK_AHEAD, clock->ahead_ns);
+	if (clock->matches >= COLLECTIVES_FOLLOWED)
+		table_set_int(table, row, RANK_CHANGE, clock->has_change ? clock->change_ns : 0);
+	else
+		table_set_missing(table, row, RANK_CHANGE, "too few collectives to tell");
 	table_set_int(table, row, RANK_RESIDUAL, clock->residual_ns);
 }
 

@@ -92,13 +92,14 @@ static const struct table_column columns[RANK_COLUMNS] = {
                           .role = ROLE_EVIDENCE,
                           .definition = "the others wait for it longest (caused_ns); where that is not known: calls the "
                                         "last collective of a step last (late_ns); else: has the longest own time"},
-	[RANK_CAUSED] = {.name = "caused_ns",
-                         .title = "makes wait",
-                         .type = TABLE_DOUBLE,
-                         .unit = UNIT_NS,
-                         .definition = "mean time per step that each of the others waits in collectives for it to come, "
-                                       "as in the table rank_collectives",
-                         .rules = RULE_NOT_NEGATIVE},
+	[RANK_CAUSED] =
+		{.name = "caused_ns",
+                 .title = "makes wait",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition = "mean time per step that each of the others waits in collectives for it to come, "
+                               "in the steps that all ranks completed; rank_collectives has the sum over all collectives",
+                 .rules = RULE_NOT_NEGATIVE},
 	[RANK_LATE] =
 		{.name = "late_ns",
                  .title = "late",

@@ -197,6 +197,76 @@ def test_I09_launches_by_any_name(trace, name):
     assert {row["name"]: row["self_device_ns"] for row in trace.table("ops")}["a"] == 4000
 
 
+# ---- clocks of ranks ----
+
+MINUTE = 60_000_000
+
+
+def ranks_of(trace, folder, clocks, late, collective="ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", length=MINUTE, steps=60):
+    """A file for each rank: in each step one exchange, to which each rank comes late (us) by its row and which takes 100 us from the last of
+    them. clocks: by rank, from the true time in us to what its clock says."""
+    folder.mkdir()
+    for rank, clock in enumerate(clocks):
+        events = []
+        for number in range(steps):
+            begin = number * length
+            arrives, ends = begin + 1000 + late[rank], begin + 1100 + max(late)
+            events.append(step(number, clock(begin), length - 10))
+            events.append(launch(clock(arrives - 50), number + 1))
+            events.append(kernel(collective, clock(arrives), clock(ends) - clock(arrives), stream=9, correlation=number + 1))
+        (folder / f"rank{rank}.json").write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": rank, "world_size": len(clocks)}}))
+    trace.path = folder
+    return trace.table("rank_collectives")
+
+
+def true(us):
+    return us
+
+
+def test_T15_clocks_that_are_far_apart(trace, tmp_path):
+    """By 11.56 s, while one rank is 1.6 ms late; and nothing is compared that no collective ties together."""
+    late = [0, 1600, 0]
+    rows = ranks_of(trace, tmp_path / "tied", [true, true, lambda us: us + 11_560_000], late)
+    assert [row["clock_ahead_ns"] for row in rows] == [0, 0, 11_560_000_000]
+    assert [row["late_mean_ns"] for row in rows] == [1000 * us for us in late]
+    assert [row["clock_residual_ns"] for row in rows] == [0, 0, 0] and [row["clock_change_ns"] for row in rows] == [0, 0, 0]
+    assert [row["is_slowest"] for row in trace.table("ranks")] == [False, True, False]
+    assert not ranks_of(trace, tmp_path / "loose", [true, lambda us: us + 11_560_000], late, collective="gemm")
+    assert [row["late_ns"] for row in trace.table("ranks")] == [None, None]
+
+
+CLOCKS = {
+    "drifts by 50 ppm": (lambda us: us + us // 20000, 59 * 3_000_000),
+    "is slow by 20 ppm": (lambda us: us - us // 50000, -59 * 1_200_000),
+    "is set forward by 2 s": (lambda us: us + (2_000_000 if us > 20 * MINUTE else 0), 2_000_000_000),
+    "is set back by 90 s": (lambda us: us - (90_000_000 if us > 45 * MINUTE else 0), -90_000_000_000),
+    "is set late in the run": (lambda us: us + (700_000 if us > 54 * MINUTE else 0), 700_000_000),
+}
+
+
+@pytest.mark.parametrize("name", CLOCKS)
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_T16_a_rank_whose_clock(trace, tmp_path, name, ranks):
+    """Piece by piece: who is late by how much is as with good clocks, and that the clock changed is said."""
+    clock, change_ns = CLOCKS[name]
+    late = [0, 400, 0][:ranks]
+    rows = ranks_of(trace, tmp_path / "ranks", [true, *[clock] * (ranks == 2), true, clock][:ranks], late)
+    assert [row["late_mean_ns"] for row in rows] == pytest.approx([1000 * us for us in late], abs=1000)
+    assert max(row["clock_residual_ns"] for row in rows) <= 1000
+    changes = [row["clock_change_ns"] for row in rows]
+    assert changes[-1] - changes[0] == pytest.approx(change_ns, abs=4000)  # of two ranks nobody knows whose: half of it is each one's
+    assert "piece by piece" in trace.run("--table", "rank_collectives")
+    slowest = {row["process"]: row["is_slowest"] for row in trace.table("ranks")}
+    assert slowest == {f"rank {rank}": rank == 1 for rank in range(ranks)}
+
+
+def test_T16_noise_is_no_drift(trace, tmp_path):
+    """Ends that lie some microseconds apart, to and fro, are put right by one number."""
+    rows = ranks_of(trace, tmp_path / "ranks", [true, lambda us: us + 5000 + us // MINUTE * 7 % 13, true], [0, 0, 0])
+    assert [row["clock_change_ns"] for row in rows] == [0, 0, 0]
+    assert rows[1]["clock_ahead_ns"] == pytest.approx(5_006_000, abs=2000)
+
+
 # ---- names ----
 
 HARD = ["a;b", "a b", "a\tb", "a\nb", 'a"b', "<b>&c", "%s", "a\\b", "a|b", "a,b", " a", "", "17", "__proto__", "=1+1", "\u202eabc", "a\u200bb", "e\u0301",

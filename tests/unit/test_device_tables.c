@@ -427,8 +427,8 @@ static void clocks_of_ranks_are_put_right_by_collectives(void **state)
 		check(&run.table, rank, "clock_residual_ns", 0);
 		check(&run.table, rank, "late_mean_ns", rank * 1600 * US);
 		check(&run.table, rank, "last_count", rank * REDUCTIONS);
-		check(&run.table, rank, "caused_ns", rank * REDUCTIONS * 1600 * US);
-		check(&run.table, rank, "waits_ns", (1 - rank) * REDUCTIONS * 1600 * US);
+		check(&run.table, rank, "caused_total_ns", rank * REDUCTIONS * 1600 * US);
+		check(&run.table, rank, "waits_total_ns", (1 - rank) * REDUCTIONS * 1600 * US);
 	}
 	assert_true(ahead[1] - ahead[0] == CLOCK_OFF);
 	assert_true(strstr(text_of(&run.table, 0, "waits_for"), "rank 1"));
