@@ -18,7 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ARCHIVE_HEAD_BYTES ((size_t)512) /* that archive_is_here() wants to see */
 /* Bytes of contents that an archive may have: these, and so many for each byte of its own. */
 #define ARCHIVE_FREE_BYTES ((uint64_t)256 << 20)
 #define ARCHIVE_RATIO_MAX 250u
@@ -26,7 +25,7 @@
 struct archive_reader;
 struct input_stream;
 
-/* By the first bytes of the file, decompressed. */
+/* By the first bytes of the file, decompressed, best INPUT_HEAD_BYTES. */
 bool archive_is_here(const char *head, size_t length);
 /* `input`, which may be NULL and must outlive the archive, is where the file is read from when it can be read once only, as a pipe. */
 enum status archive_open(const char *path, struct input_stream *input, struct archive_reader **archive,

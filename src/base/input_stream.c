@@ -16,7 +16,6 @@
 #include <zstd.h>
 
 #define IN_BYTES ((size_t)256 * 1024)
-#define HEAD_BYTES ARCHIVE_HEAD_BYTES
 
 enum compression {
 	PLAIN,
@@ -35,9 +34,9 @@ struct input_stream {
 	bool is_in_member; /* compressed data is incomplete where the file ends now */
 	bool is_at_end;
 	uint64_t file_bytes;
-	size_t head_begin, head_end; /* unread part of head */
-	size_t begin, end;           /* unread part of buffer */
-	char head[HEAD_BYTES];       /* decompressed, by input_peek() */
+	size_t head_begin, head_end;      /* unread part of head */
+	size_t begin, end;                /* unread part of buffer */
+	char head[INPUT_LONG_HEAD_BYTES]; /* decompressed, by peek() */
 	char buffer[IN_BYTES];
 };
 
@@ -163,21 +162,31 @@ static enum status read_some(struct input_stream *input, char *bytes, size_t cap
 	}
 }
 
-enum status input_peek(struct input_stream *input, const char **bytes, size_t *length, struct error *err)
+static enum status peek(struct input_stream *input, size_t wanted, const char **bytes, size_t *length,
+                        struct error *err)
 {
 	size_t n = 1;
 
-	while (n > 0 && input->head_end < HEAD_BYTES) {
-		enum status status = read_some(input, input->head + input->head_end, HEAD_BYTES - input->head_end, &n,
-		                               err);
+	while (n > 0 && input->head_end < wanted) {
+		enum status status = read_some(input, input->head + input->head_end, wanted - input->head_end, &n, err);
 
 		if (status != STATUS_OK && input->head_end == 0)
 			return status;
 		input->head_end += n;
 	}
 	*bytes = input->head;
-	*length = input->head_end;
+	*length = input->head_end < wanted ? input->head_end : wanted;
 	return STATUS_OK;
+}
+
+enum status input_peek(struct input_stream *input, const char **bytes, size_t *length, struct error *err)
+{
+	return peek(input, INPUT_HEAD_BYTES, bytes, length, err);
+}
+
+enum status input_peek_long(struct input_stream *input, const char **bytes, size_t *length, struct error *err)
+{
+	return peek(input, INPUT_LONG_HEAD_BYTES, bytes, length, err);
 }
 
 enum status input_read(struct input_stream *input, char *bytes, size_t capacity, size_t *length, struct error *err)

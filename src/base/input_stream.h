@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define INPUT_HEAD_BYTES ((size_t)512)
+#define INPUT_LONG_HEAD_BYTES ((size_t)64 << 10)
+
 struct archive_reader;
 struct input_stream;
 
@@ -22,8 +25,11 @@ enum status input_open_member(struct archive_reader *archive, const char *name, 
  * cut off; what came before is good. */
 enum status input_read(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
                        struct error *err) MUST_CHECK;
-/* The first bytes, up to 512, which stay to be read; before the first input_read(). */
+/* The first INPUT_HEAD_BYTES, or all there are, which stay to be read; before the first input_read(). */
 enum status input_peek(struct input_stream *input, const char **bytes, size_t *length, struct error *err) MUST_CHECK;
+/* The same of INPUT_LONG_HEAD_BYTES. */
+enum status input_peek_long(struct input_stream *input, const char **bytes, size_t *length,
+                            struct error *err) MUST_CHECK;
 /* "none", "gzip" or "zstd" */
 const char *input_compression(const struct input_stream *input);
 uint64_t input_file_bytes(const struct input_stream *input); /* read from the file so far */

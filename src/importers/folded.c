@@ -5,6 +5,7 @@
  * file does not say what that is. Only in the form of export_stacks() it is known: microseconds.
  */
 #include "importers/importer.h"
+#include "importers/other_kinds.h"
 #include "importers/stack_profile.h"
 
 #include <errno.h>
@@ -58,9 +59,9 @@ static bool take_apart(const char *text, size_t length, struct folded_line *line
 	       line->weight <= INT64_MAX; /* py-spy also writes empty stacks */
 }
 
-static bool is_comment(const struct text_lines *lines)
+static bool is_comment(const char *line, size_t length)
 {
-	return lines->length == 0 || lines->line[0] == '#';
+	return length == 0 || line[0] == '#';
 }
 
 /* ---- is it such a file? ---- */
@@ -85,31 +86,71 @@ static bool is_named_folded(const char *path)
 	return false;
 }
 
+struct first_lines {
+	unsigned good, bad, with_callers;
+};
+
+static bool wants_more(const struct first_lines *first)
+{
+	return first->good + first->bad < (first->bad || first->with_callers ? HEAD_LINES : MOST_HEAD_LINES);
+}
+
+static void look_at(struct first_lines *first, const char *text, size_t length)
+{
+	struct folded_line line;
+	if (is_comment(text, length))
+		return;
+	bool is_good = take_apart(text, length, &line) && is_text(line.text, line.length);
+	first->good += is_good;
+	first->bad += !is_good;
+	first->with_callers += is_good && memchr(line.text, ';', line.length);
+}
+
 /* A fourth of its first lines at least are stacks of two frames or more with a number behind them; or all have a number, and one of them two
  * frames, or the file a name that says it. */
+static bool are_stacks(const struct first_lines *first, bool is_named)
+{
+	if (!first->bad)
+		return first->with_callers || (first->good && is_named);
+	return 4 * first->with_callers >= first->good + first->bad && first->with_callers > 0;
+}
+
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	struct text_lines lines = {0};
-	struct folded_line line;
+	struct first_lines first = {0};
 	struct error ignored;
-	unsigned good = 0, bad = 0, with_callers = 0;
 	if (is_directory || length == 0 || text_lines_open(&lines, path, &ignored) != STATUS_OK)
 		return false;
 	lines.most_bytes = HEAD_BYTES;
-	while (good + bad < (bad || with_callers ? HEAD_LINES : MOST_HEAD_LINES) && text_lines_next(&lines)) {
+	while (wants_more(&first) && text_lines_next(&lines)) {
 		if (!lines.is_terminated && lines.offset + lines.length >= HEAD_BYTES)
 			break; /* nobody wants to see all of it */
-		if (is_comment(&lines))
-			continue;
-		bool is_good = take_apart(lines.line, lines.length, &line) && is_text(line.text, line.length);
-		good += is_good;
-		bad += !is_good;
-		with_callers += is_good && memchr(line.text, ';', line.length);
+		look_at(&first, lines.line, lines.length);
 	}
 	text_lines_close(&lines);
-	if (!bad)
-		return with_callers || (good && is_named_folded(path));
-	return 4 * with_callers >= good + bad && with_callers > 0;
+	return are_stacks(&first, is_named_folded(path));
+}
+
+/* By the lines that are there as a whole. */
+static bool file_begins(const char *name, const char *head, size_t length)
+{
+	struct first_lines first = {0};
+	const char *at = head, *end = head + length, *stop;
+	while (wants_more(&first) && at < end) {
+		stop = memchr(at, '\n', (size_t)(end - at));
+		if (!stop && length >= INPUT_LONG_HEAD_BYTES)
+			break;
+		stop = stop ? stop : end;
+		look_at(&first, at, (size_t)(stop - at) - (stop > at && stop[-1] == '\r'));
+		at = stop + 1;
+	}
+	return are_stacks(&first, is_named_folded(name));
+}
+
+bool folded_begins(const char *head, size_t length)
+{
+	return file_begins("", head, length);
 }
 
 /* ---- whose stack it is ---- */
@@ -249,7 +290,7 @@ static void read_line(struct folded *folded)
 {
 	const struct text_lines *lines = &folded->lines;
 	struct folded_line line;
-	if (is_comment(lines))
+	if (is_comment(lines->line, lines->length))
 		return;
 	if (!take_apart(lines->line, lines->length, &line)) {
 		repair_note(lines->is_terminated ? &folded->unreadable : &folded->cut, lines->offset);
@@ -292,11 +333,12 @@ static void finish(struct folded *folded, uint32_t first_sample)
 	                             : "what the writer counted, mostly samples: the file does not say");
 }
 
-static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+static enum status load_input(struct input_stream *input, const char *path, const struct model_filter *filter,
+                              struct model *model, struct error *err)
 {
 	struct folded folded = {0};
 	uint32_t first_sample = model->samples_count;
-	enum status status = text_lines_open(&folded.lines, path, err);
+	enum status status = text_lines_begin(&folded.lines, input, err);
 	if (status != STATUS_OK)
 		return status;
 	stack_profile_init(&folded.profile, model, path);
@@ -311,10 +353,22 @@ static enum status load(const char *path, const struct model_filter *filter, str
 	return status;
 }
 
+static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+{
+	struct input_stream *input;
+	enum status status = input_open(path, &input, err);
+	if (status != STATUS_OK)
+		return status;
+	status = load_input(input, path, filter, model, err);
+	input_close(input);
+	return status;
+}
+
 const struct importer importer_folded = {
 	.name = "folded",
 	.description = "collapsed stacks, \"frame;frame 12\" per line: py-spy raw, stackcollapse-*.pl, export_stacks()",
 	.recognises = recognises,
 	.load = load,
-	.is_of_a_rank = true,
+	.begins = file_begins,
+	.load_input = load_input,
 };

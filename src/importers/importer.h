@@ -6,6 +6,7 @@
 #define IMPORTERS_IMPORTER_H
 
 #include "base/error.h"
+#include "base/input_stream.h"
 #include "model/model.h"
 
 #include <stddef.h>
@@ -20,7 +21,11 @@ struct importer {
 	/* (optional) Two or more files as one run. */
 	enum status (*load_set)(const char *const *paths, uint32_t count, const struct model_filter *filter,
 	                        struct model *model, struct error *err);
-	bool is_of_a_rank; /* several of its files are the ranks of one job */
+	/* (optional) Does the member of an archive belong to it, by its name and first bytes, INPUT_LONG_HEAD_BYTES where it has so many? */
+	bool (*begins)(const char *name, const char *head, size_t length);
+	/* (optional) As load(), of a stream that can be read once only: several such files, also in an archive, are the ranks of one job. */
+	enum status (*load_input)(struct input_stream *input, const char *name, const struct model_filter *filter,
+	                          struct model *model, struct error *err);
 };
 
 extern const struct importer *const importers[]; /* NULL-terminated */

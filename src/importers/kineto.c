@@ -179,7 +179,7 @@ static enum status load_stream_of(const char *path, struct kineto_import *import
 {
 	const char *head;
 	size_t length;
-	enum status status = input_peek(input, &head, &length, err);
+	enum status status = input_peek_long(input, &head, &length, err);
 	if (status != STATUS_OK)
 		return status;
 	const char *kind = other_kind(head, length);

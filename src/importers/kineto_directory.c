@@ -132,7 +132,7 @@ static bool load_input(struct kineto_set *set, const char *name, struct input_st
 	struct error problem, ignored;
 	const char *head, *kind = NULL;
 	size_t length;
-	if (input_peek(input, &head, &length, &ignored) == STATUS_OK)
+	if (input_peek_long(input, &head, &length, &ignored) == STATUS_OK)
 		kind = other_kind(head, length);
 	if (kind) {
 		kineto_set_other(set, name, kind);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "importers/importer.h"
+#include "importers/kineto_import.h"
 #include "importers/nvidia_smi.h"
 #include "importers/rank_files.h"
 
@@ -120,16 +121,40 @@ static const struct importer *find_of_file(const char *path)
 	return find(path, false, head, length);
 }
 
-/* A directory without a trace or a recording. False: nothing in it is of ranks, and *status stays. */
-static bool load_ranks_of(const char *directory, const struct model_filter *filter, struct model *model,
+static const struct importer *find_of_member(const char *name, const char *head, size_t length)
+{
+	for (size_t i = 0; importers[i]; i++)
+		if (importers[i]->begins && importers[i]->begins(name, head, length))
+			return importers[i];
+	return NULL;
+}
+
+/* A directory without a trace or a recording, or an archive without a trace. False: nothing in it is of ranks, and *status stays. */
+static bool load_ranks_of(const char *path, bool is_directory, const struct model_filter *filter, struct model *model,
                           enum status *status, struct error *err)
 {
 	struct rank_files files = {0};
-	bool is_found = rank_files_find(&files, directory, find_of_file);
+	bool is_found = is_directory && rank_files_find(&files, path, find_of_file);
+	enum status loaded = STATUS_OK;
 	if (is_found)
-		*status = finish(filter, directory, rank_files_load(&files, directory, filter, model, err), model, err);
+		loaded = rank_files_load(&files, path, filter, model, err);
+	else if (!is_directory)
+		loaded = rank_files_load_archive(path, find_of_member, filter, model, &is_found, err);
+	if (is_found)
+		*status = finish(filter, path, loaded, model, err);
 	rank_files_release(&files);
 	return is_found;
+}
+
+/* What an importer could not read as its own: are the files in it ranks of another kind? The first reading leaves nothing behind. */
+static bool load_as_ranks(const struct importer *importer, const char *path, bool is_directory,
+                          const struct model_filter *filter, struct model *model, enum status *status,
+                          struct error *err)
+{
+	if (model->processes_count || (!is_directory && (importer != &importer_kineto || !kineto_is_archive(path))))
+		return false;
+	model->ledger_count = 0;
+	return load_ranks_of(path, is_directory, filter, model, status, err);
 }
 
 enum status import_path(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
@@ -148,7 +173,7 @@ enum status import_path(const char *path, const struct model_filter *filter, str
 		status = load(importer, path, filter, model, &problem);
 		if (status == STATUS_OK)
 			add_beside(importer, path, is_directory, model);
-		else if (!is_directory || model->processes_count || !load_ranks_of(path, filter, model, &status, err))
+		else if (!load_as_ranks(importer, path, is_directory, filter, model, &status, err))
 			*err = problem;
 		return status;
 	}

@@ -211,7 +211,7 @@ static enum status check(const struct snapshot *snapshot, const struct pickle_ob
 	return STATUS_INPUT;
 }
 
-static enum status load_input(struct snapshot *snapshot, struct input_stream *input, struct error *err)
+static enum status read_input(struct snapshot *snapshot, struct input_stream *input, struct error *err)
 {
 	struct pickle *pickle = &snapshot->pickle;
 	enum status status = pickle_read(pickle, input, snapshot->path, err);
@@ -258,21 +258,28 @@ static void release(struct snapshot *snapshot)
 	number_map_release(&snapshot->stack_nodes);
 }
 
-static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+static enum status load_input(struct input_stream *input, const char *path, const struct model_filter *filter,
+                              struct model *model, struct error *err)
 {
 	struct snapshot snapshot = {.model = model, .path = path};
-	struct input_stream *input;
 	struct stat info;
 	if (filter && filter->window)
 		return error_set(err, STATUS_INPUT, "'%s' is a memory snapshot: it has no windows of a profiler", path);
-	enum status status = input_open(path, &input, err);
-	if (status != STATUS_OK)
-		return status;
 	snapshot.file_bytes = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
 	pickle_init(&snapshot.pickle, (struct pickle_client){take, progress, &snapshot});
 	snapshot_add_keys(&snapshot.pickle);
-	status = load_input(&snapshot, input, err);
+	enum status status = read_input(&snapshot, input, err);
 	release(&snapshot);
+	return status;
+}
+
+static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
+{
+	struct input_stream *input;
+	enum status status = input_open(path, &input, err);
+	if (status != STATUS_OK)
+		return status;
+	status = load_input(input, path, filter, model, err);
 	input_close(input);
 	return status;
 }
@@ -290,10 +297,16 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 	return is_pickle;
 }
 
+static bool begins(const char *name, const char *head, size_t length)
+{
+	return pickle_begins(head, length);
+}
+
 const struct importer importer_snapshot = {
 	.name = "snapshot",
 	.description = "a memory snapshot of PyTorch's CUDA allocator: the pickle of torch.cuda.memory._dump_snapshot()",
 	.recognises = recognises,
 	.load = load,
-	.is_of_a_rank = true,
+	.begins = begins,
+	.load_input = load_input,
 };

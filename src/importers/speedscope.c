@@ -80,10 +80,13 @@ static enum status pass_mark(struct input_stream *input, struct error *err)
 	return input_read(input, mark, sizeof mark, &length, err);
 }
 
-static enum status load_input(struct input_stream *input, const char *path, struct model *model, struct error *err)
+static enum status load_input(struct input_stream *input, const char *path, const struct model_filter *filter,
+                              struct model *model, struct error *err)
 {
 	struct speedscope scope = {0};
-	enum status status = json_stream_init(&scope.json, input, err);
+	enum status status = pass_mark(input, err);
+	if (status == STATUS_OK)
+		status = json_stream_init(&scope.json, input, err);
 	if (status != STATUS_OK)
 		return status;
 	stack_profile_init(&scope.profile, model, path);
@@ -119,9 +122,7 @@ static enum status load(const char *path, const struct model_filter *filter, str
 	enum status status = input_open(path, &input, err);
 	if (status != STATUS_OK)
 		return status;
-	status = pass_mark(input, err);
-	if (status == STATUS_OK)
-		status = load_input(input, path, model, err);
+	status = load_input(input, path, filter, model, err);
 	input_close(input);
 	return status;
 }
@@ -140,10 +141,16 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 	return is_found;
 }
 
+static bool begins(const char *name, const char *head, size_t length)
+{
+	return other_kind_is_speedscope(head, length < INPUT_HEAD_BYTES ? length : INPUT_HEAD_BYTES);
+}
+
 const struct importer importer_speedscope = {
 	.name = "speedscope",
 	.description = "speedscope's JSON, as py-spy, pyinstrument and others write it: sampled and evented profiles",
 	.recognises = recognises,
 	.load = load,
-	.is_of_a_rank = true,
+	.begins = begins,
+	.load_input = load_input,
 };

@@ -7,13 +7,10 @@
 #include <assert.h>
 #include <string.h>
 
-enum status text_lines_open(struct text_lines *lines, const char *path, struct error *err)
+enum status text_lines_begin(struct text_lines *lines, struct input_stream *input, struct error *err)
 {
 	*lines = (struct text_lines){0};
-	enum status status = input_open(path, &lines->input, err);
-	if (status != STATUS_OK)
-		return status;
-	kineto_text_init(&lines->text, lines->input);
+	kineto_text_init(&lines->text, input);
 	if (!kineto_text_more(&lines->text) && lines->text.error.status != STATUS_OK) {
 		*err = lines->text.error;
 		text_lines_close(lines);
@@ -26,12 +23,26 @@ enum status text_lines_open(struct text_lines *lines, const char *path, struct e
 	return STATUS_OK;
 }
 
+enum status text_lines_open(struct text_lines *lines, const char *path, struct error *err)
+{
+	struct input_stream *input;
+	*lines = (struct text_lines){0};
+	enum status status = input_open(path, &input, err);
+	if (status != STATUS_OK)
+		return status;
+	status = text_lines_begin(lines, input, err);
+	if (status == STATUS_OK)
+		lines->owned = input;
+	else
+		input_close(input);
+	return status;
+}
+
 void text_lines_close(struct text_lines *lines)
 {
-	if (lines->input) {
+	if (lines->text.window)
 		kineto_text_release(&lines->text);
-		input_close(lines->input);
-	}
+	input_close(lines->owned);
 	*lines = (struct text_lines){0};
 }
 

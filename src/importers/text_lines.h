@@ -18,7 +18,7 @@ struct repair_count {
 };
 
 struct text_lines {
-	struct input_stream *input;
+	struct input_stream *owned; /* NULL: it is somebody else's */
 	struct kineto_text text;
 	char *line; /* without its end; valid until the next call */
 	size_t length;
@@ -29,6 +29,8 @@ struct text_lines {
 };
 
 enum status text_lines_open(struct text_lines *lines, const char *path, struct error *err) MUST_CHECK;
+/* The same of a stream, which must outlive the lines. */
+enum status text_lines_begin(struct text_lines *lines, struct input_stream *input, struct error *err) MUST_CHECK;
 /* Ends of lines are \n, \r\n or \r\r\n. Lines of more than 32 MiB are passed over. False: the file ends. */
 bool text_lines_next(struct text_lines *lines);
 /* What could not be read, into the ledger. */

@@ -7,8 +7,10 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import tarfile
+import zipfile
 from fractions import Fraction
 from pathlib import Path
 
@@ -223,12 +225,21 @@ def test_where_only_traces_are_read_other_files_are_called_what_they_are(path, k
     status, words = refused(tmp_path / "folder")
     assert is_of_a_rank or (status == 3 and kind in words and "give that file itself" in words)
     other = DATA.parent / ("stacks/pyspy.folded" if "speedscope" in path else "stacks/pyspy.speedscope.json")
-    (tmp_path / "folder" / other.name).write_bytes(other.read_bytes())
-    assert refused(file, other)[0] == 3 and (refused(tmp_path / "folder")[0] == 3) == is_of_a_rank
+    assert refused(file, other)[0] == 3
     with tarfile.open(tmp_path / "a.tar", "w") as archive:
         archive.add(file, file.name)
     status, words = refused(tmp_path / "a.tar")
-    assert status == 3 and kind in words and "give that file itself" in words
+    assert is_of_a_rank or (status == 3 and kind in words and "give that file itself" in words)
+    status, words = refused("-", stdin=(tmp_path / "a.tar").open("rb"))
+    assert status == 3 and kind in words
+    # of two kinds the first one that is of ranks counts, and the other is said
+    (tmp_path / "folder" / other.name).write_bytes(other.read_bytes())
+    with tarfile.open(tmp_path / "b.tar", "w") as archive:
+        for one in sorted((file, other), key=lambda path: path.name):
+            archive.add(one, one.name)
+    for place in (tmp_path / "folder", tmp_path / "b.tar"):
+        text = stepscope("report", place, "--table", "ledger", "--csv")
+        assert sum("among files of another kind was not read" in line for line in text.splitlines()) == 1, place
 
 
 @pytest.mark.parametrize("path", ["stacks/pyspy.folded", "stacks/pyspy.speedscope.json", "made_snapshots/train.pickle"])
@@ -242,15 +253,50 @@ def test_files_of_ranks_are_one_run(path, tmp_path):
     (tmp_path / "notes.txt").write_text("of no kind")
     table, of_one = ("memory", "process") if "pickle" in path else ("sampled_threads", "process")
     alone = rows(table, names[0])
-    for operands in ([tmp_path], names):
+    packed = tmp_path.parent / f"{tmp_path.name}_packed"
+    archives = [Path(shutil.make_archive(str(packed / kind), kind, tmp_path)) for kind in ("zip", "tar", "gztar", "xztar")]
+    with zipfile.ZipFile(packed / "folders.zip", "w") as archive:  # snapshots have one name in each rank's folder
+        for name in names:
+            archive.write(name, f"of/{name.stem.removeprefix('of_')}/all{name.suffix}")
+        archive.writestr("of/._all" + names[0].suffix, "of macOS")
+        archives.append(packed / "folders.zip")
+    for operands in ([tmp_path], names, *([path] for path in archives)):
         together = rows(table, *operands)
-        assert [row["rank"] for row in rows("processes", *operands)] == ["2", "10"]
+        ranks = [row["rank"] for row in rows("processes", *operands)]
+        assert (sorted(ranks, key=int) if operands[0] in archives else ranks) == ["2", "10"]  # an archive has an order of its own
         assert {row[of_one] for row in together} == {"rank 2", "rank 10"} and len(together) == 2 * len(alone)
         assert stepscope("report", *operands).count("the rank is not in the file") == 2
+        assert [row for row in rows("ledger", *operands) if row["what"] in ("damaged", "repaired")] == []
     names[0].write_bytes((DATA.parent / path).read_bytes()[:9])
     text = stepscope("report", tmp_path, "--table", "ledger", "--csv")
     assert "damaged" in text if names[0].suffix == ".pickle" else "another kind" in text
     assert len(rows(table, tmp_path)) == len(alone)
+    stepscope("report", "--strict", shutil.make_archive(str(packed / "bad"), "zip", tmp_path), status=int(names[0].suffix == ".pickle"))
+
+
+def test_an_archive_that_is_cut_off_gives_what_came_before(tmp_path):
+    path = DATA / "pyspy.folded"
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for rank in range(2):
+            archive.write(path, f"rank{rank}.folded")
+    whole = (tmp_path / "a.zip").read_bytes()
+    (tmp_path / "a.zip").write_bytes(whole[:path.stat().st_size + 200])
+    text = stepscope("report", tmp_path / "a.zip", "--table", "ledger", "--csv")
+    assert "damaged" in text
+    assert "rank 0" in stepscope("report", tmp_path / "a.zip", "--table", "sampled_threads", "--csv")
+    stepscope("report", "--strict", tmp_path / "a.zip", status=1)
+
+
+def test_stacks_in_an_archive_may_have_long_lines(tmp_path):
+    """The first bytes that tell what a member is hold no whole line of 512 bytes."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("notes.md", "of no kind")
+        archive.writestr("one", ";".join(f"frame{i}" for i in range(3000)) + " 4\n")
+        archive.writestr("two.folded", "idle 3")
+    assert "idle" in stepscope("report", tmp_path / "a.zip", "--table", "functions", "--csv")
+    text = stepscope("report", tmp_path / "a.zip", "--table", "sampled_threads", "--csv")
+    assert len(text.splitlines()) == 3
+    assert "files that are of another kind were not read" in stepscope("report", tmp_path / "a.zip", "--table", "ledger", "--csv")
 
 
 def test_of_very_many_stacks_the_heaviest_are_shown(tmp_path):
