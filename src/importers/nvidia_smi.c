@@ -5,6 +5,7 @@
  */
 #include "importers/nvidia_smi.h"
 #include "importers/importer.h"
+#include "importers/other_kinds.h"
 #include "importers/text_lines.h"
 
 #include "base/memory.h"
@@ -27,6 +28,7 @@
 #define BESIDE_BYTES (256 << 20)
 #define SECOND_NS 1000000000LL
 #define QUARTER_NS (900 * SECOND_NS)
+#define DAY_NS (96 * QUARTER_NS)
 
 struct cell {
 	double number;
@@ -55,6 +57,8 @@ struct telemetry {
 	uint32_t process;
 	int64_t shift_ns, first_ns, last_ns; /* local time + shift = the model's */
 	bool has_times;
+	int64_t day_ns, clock_ns; /* where there are no dates: midnights that were passed, and the last time of day */
+	bool is_dateless, is_dated;
 	uint64_t values, ordered; /* rows that were told apart by their order */
 	uint64_t left_out, odd_times, changed_texts;
 	struct repair_count unreadable, cut;
@@ -117,6 +121,21 @@ static bool has_unit(struct smi_column *column, const struct smi_cell *cell)
 	return !*cell->unit || strcmp(column->unit, cell->unit) == 0;
 }
 
+/* Without dates, a time of day much earlier than the one before is of the next day. A file has them in all rows or in none. */
+static void add_day(struct telemetry *telemetry, struct row *row)
+{
+	bool is_dateless = smi_has_clock_only(&telemetry->layout);
+	row->has_time = is_dateless ? !telemetry->is_dated : !telemetry->is_dateless;
+	telemetry->is_dated |= row->has_time && !is_dateless;
+	if (!row->has_time || !is_dateless)
+		return;
+	if (telemetry->is_dateless && row->time_ns < telemetry->clock_ns - DAY_NS / 2)
+		telemetry->day_ns += DAY_NS;
+	telemetry->is_dateless = true;
+	telemetry->clock_ns = row->time_ns;
+	row->time_ns += telemetry->day_ns;
+}
+
 static void take_row(struct telemetry *telemetry, const struct text_lines *lines)
 {
 	struct smi_cell cells[SMI_COLUMNS];
@@ -133,6 +152,8 @@ static void take_row(struct telemetry *telemetry, const struct text_lines *lines
 	struct row *row = add_row(telemetry);
 	*row = (struct row){.device = subject_of(telemetry, cells)};
 	row->has_time = smi_time(layout, cells, &row->time_ns);
+	if (row->has_time)
+		add_day(telemetry, row);
 	telemetry->odd_times += !row->has_time && smi_has_time(layout, cells);
 	for (uint32_t i = 0; i < count; i++) {
 		struct cell *cell = &telemetry->cells[(size_t)(telemetry->row_count - 1) * count + i];
@@ -386,6 +407,8 @@ static void report(struct telemetry *telemetry)
 	     "texts are others than the first one of their column, which is the fact that is kept");
 	note(telemetry, !telemetry->layout.has_header, "the file has no names: its columns are numbered");
 	note(telemetry, !telemetry->has_times, "the file has no times: only how often, not when");
+	note(telemetry, telemetry->is_dateless,
+	     "the file has times of day without a date: where they go back the next day begins");
 }
 
 static void add_process(struct telemetry *telemetry)
@@ -515,11 +538,13 @@ static void add_file(struct model *model, const char *path, bool is_only, const 
 	struct telemetry times = {.model = model, .path = path, .owner = owner}, telemetry = times;
 	struct error ignored;
 	int64_t zone_ns;
-	if (read_file(&times, TAKE_TIMES, &ignored) != STATUS_OK || !times.has_times)
+	if (read_file(&times, TAKE_TIMES, &ignored) != STATUS_OK)
 		goto out;
-	if (!find_zone(&times, run, &zone_ns)) {
+	bool is_dated = times.has_times && !times.is_dateless;
+	if (!is_dated || !find_zone(&times, run, &zone_ns)) {
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), 1,
-		                 "telemetry beside it is of another time; it is not shown");
+		                 is_dated ? "telemetry beside it is of another time; it is not shown"
+		                          : "telemetry beside it has no times with a date; it is not shown");
 		goto out;
 	}
 	add_process(&telemetry);
@@ -585,9 +610,15 @@ void smi_add_beside(struct model *model, const char *folder)
 		model_finish_series(model);
 }
 
+static bool begins(const char *name, const char *head, size_t length)
+{
+	return other_kind_is_smi(head, length < INPUT_HEAD_BYTES ? length : INPUT_HEAD_BYTES);
+}
+
 const struct importer importer_nvidia_smi = {
 	.name = "nvidia-smi",
 	.description = "telemetry of GPUs: nvidia-smi --query-gpu=... --format=csv, or dmon",
 	.recognises = recognises,
 	.load = load,
+	.begins = begins,
 };

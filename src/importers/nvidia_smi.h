@@ -63,9 +63,10 @@ bool smi_is_names(const char *line, size_t length);
 bool smi_guess(struct smi_layout *layout, const char *line, size_t length);
 /* The cells of a line, at most SMI_COLUMNS. Returns how many there are. */
 uint32_t smi_cells(const struct smi_layout *layout, const char *line, size_t length, struct smi_cell *cells);
-/* Nanoseconds since 1970 as if the local time was UTC. False: the row has none that can be read. */
+/* Nanoseconds since 1970 as if the local time was UTC, or since midnight where there is no date. False: the row has none that can be read. */
 bool smi_time(const struct smi_layout *layout, const struct smi_cell *cells, int64_t *time_ns);
-
+/* Has it times of day, but no date, as `dmon -o T` writes? */
+bool smi_has_clock_only(const struct smi_layout *layout);
 /* Does it say a time at all? */
 bool smi_has_time(const struct smi_layout *layout, const struct smi_cell *cells);
 

@@ -97,6 +97,11 @@ static const char *const families[] = {
 	"type",         "inforom",
 	"gsp.",         "c2c.",
 	"fabric.",      "platform.",
+	"temp",         "pviol",
+	"tviol",        "ccpm",
+	"sbecc",        "dbecc",
+	"pci",          "rxpci",
+	"txpci",
 };
 
 static bool is_known(const struct smi_column *column)
@@ -125,12 +130,12 @@ static void name_column(struct smi_column *column, const char *text, size_t leng
 			column->role = roles[i].role;
 }
 
-/* dmon's second line: `# Idx     W     C` */
+/* dmon's second line: `# Idx     W     C`, with commas where it writes CSV */
 static bool take_units(struct smi_layout *layout, const char *line, size_t length)
 {
 	const char *at = line + 1, *end = line + length, *text;
 	size_t bytes, first = strspn(at, " ");
-	if (layout->separator != ' ' || layout->count == 0 ||
+	if (layout->count == 0 ||
 	    (strncmp(at + first, "Idx", 3) != 0 && strncmp(at, "YYYYMMDD", 8) != 0 && strncmp(at, "HH:MM:SS", 8) != 0))
 		return false;
 	for (uint32_t i = 0; i < layout->count && next_cell(layout, &at, end, &text, &bytes); i++)
@@ -183,10 +188,11 @@ bool smi_header(struct smi_layout *layout, const char *line, size_t length)
 	if (*line == '#' && take_units(layout, line, length))
 		return true;
 	struct smi_layout found = {.separator = ' ', .has_header = true};
-	if (*line != '#') {
-		found.separator = memchr(line, ',', length) ? ',' : memchr(line, ';', length) ? ';' : '\t';
-		found.is_strict = found.separator == ',' && memmem(line, length, ", ", 2);
-	}
+	if (memchr(line, ',', length))
+		found.separator = ',';
+	else if (*line != '#')
+		found.separator = memchr(line, ';', length) ? ';' : '\t';
+	found.is_strict = found.separator == ',' && memmem(line, length, ", ", 2);
 	if (!take_names(&found, line + (*line == '#'), line + length))
 		return false;
 	*layout = found;
@@ -326,6 +332,19 @@ static bool read_timestamp(const struct smi_cell *cell, int64_t *time_ns)
 	return true;
 }
 
+static bool has_role(const struct smi_layout *layout, enum smi_role role)
+{
+	bool is_found = false;
+	for (uint32_t i = 0; i < layout->count && !is_found; i++)
+		is_found = layout->columns[i].role == role;
+	return is_found;
+}
+
+bool smi_has_clock_only(const struct smi_layout *layout)
+{
+	return has_role(layout, SMI_CLOCK) && !has_role(layout, SMI_DATE) && !has_role(layout, SMI_TIMESTAMP);
+}
+
 bool smi_time(const struct smi_layout *layout, const struct smi_cell *cells, int64_t *time_ns)
 {
 	int64_t day_ns = 0, clock_ns = 0;
@@ -342,7 +361,7 @@ bool smi_time(const struct smi_layout *layout, const struct smi_cell *cells, int
 			has_clock = read_clock(text, &clock_ns);
 	}
 	*time_ns = day_ns + clock_ns;
-	return has_date && has_clock;
+	return has_clock && (has_date || !has_role(layout, SMI_DATE));
 }
 
 bool smi_has_time(const struct smi_layout *layout, const struct smi_cell *cells)

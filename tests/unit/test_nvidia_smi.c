@@ -104,6 +104,33 @@ static const struct test_case tests[] = {
          "#Date       Time        gpu    pwr\n#YYYYMMDD   HH:MM:SS    Idx      W\n 20261121   07:03:09      0     43\n"
          " 20261121   07:03:10      0     44\n",
          "GPU 0 pwr W: 43@0 44@1000\n", NULL, 0},
+	{"dmon -o T, over midnight",
+         "#Time        gpu    pwr\n#HH:MM:SS    Idx      W\n 23:59:59      0     43\n 23:59:59      1     53\n"
+         " 00:00:01      0     44\n 00:00:01      1     54\n",
+         "GPU 0 pwr W: 43@0 44@2000\nGPU 1 pwr W: 53@0 54@2000\n",
+         "1: the file has times of day without a date: where they go back the next day begins\n", 0},
+	{"dmon -s pucvmet",
+         "# gpu   pwr  temp  mclk pviol tviol    fb  bar1 sbecc dbecc   pci rxpci txpci\n"
+         "# Idx     W     C   MHz     %  bool    MB    MB  errs  errs  errs  MB/s  MB/s\n"
+         "    1    25    43  3499     0     0   442     2     -     -     0   577    95\n",
+         "GPU 1 pwr W: 25@0\nGPU 1 temp C: 43@0\nGPU 1 mclk MHz: 3499@0\nGPU 1 pviol %: 0@0\nGPU 1 tviol bool: 0@0\n"
+         "GPU 1 fb MB: 442@0\nGPU 1 bar1 MB: 2@0\nGPU 1 sbecc errs: nan@0\nGPU 1 dbecc errs: nan@0\nGPU 1 pci errs: 0@0\n"
+         "GPU 1 rxpci MB/s: 577@0\nGPU 1 txpci MB/s: 95@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
+	{"dmon -s t", "# gpu rxpci txpci\n# Idx  MB/s  MB/s\n    0   577    95\n",
+         "GPU 0 rxpci MB/s: 577@0\nGPU 0 txpci MB/s: 95@0\n", "1: the file has no times: only how often, not when\n",
+         0},
+	{"dmon -s v", "# gpu pviol tviol\n# Idx     %  bool\n    0     7     1\n",
+         "GPU 0 pviol %: 7@0\nGPU 0 tviol bool: 1@0\n", "1: the file has no times: only how often, not when\n", 0},
+	{"dmon --format csv", "#gpu, pwr, gtemp\n#Idx, W, C\n0, 43, -\n1, 44, 36\n",
+         "GPU 0 pwr W: 43@0\nGPU 1 pwr W: 44@0\nGPU 0 gtemp C: nan@0\nGPU 1 gtemp C: 36@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
+	{"every word for what was not measured",
+         "index, fan.speed [%], power.draw [W], memory.used [MiB], temperature.gpu, clocks.sm [MHz]\n"
+         "0, [N/A], [Not Supported], [Unknown Error], [GPU requires reset], 1980 MHz\n",
+         "GPU 0 fan.speed %: nan@0\nGPU 0 power.draw W: nan@0\nGPU 0 memory.used MiB: nan@0\nGPU 0 temperature.gpu : nan@0\n"
+         "GPU 0 clocks.sm MHz: 1980@0\n",
+         "1: the file has no times: only how often, not when\n", 0},
 	{"broken lines", "index, fan.speed [%]\n0, 1 %\n0, 1 %, 3\nNo devices were found\n0, 2 %\n0, ",
          "GPU 0 fan.speed %: 1@0 2@0 nan@0\n",
          "2: lines that do not have as many values as the line of names were left out\n"
