@@ -63,7 +63,7 @@ static enum status check_usage(const struct options_result *arguments, struct er
 static void add_table(struct buffer *out, const struct table *table)
 {
 	const struct text_style style = {common.width, common.is_color, common.is_utf8};
-	const struct text_view view = {.has_heading = true};
+	const struct text_view view = {.has_heading = true, .is_raw = true}; /* a name is what WHERE wants */
 	struct json_writer json;
 
 	if (is_csv) {

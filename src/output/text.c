@@ -4,6 +4,7 @@
  */
 #include "output/text.h"
 
+#include "base/demangle.h"
 #include "base/text.h"
 #include "output/cells.h"
 
@@ -23,7 +24,9 @@ struct grid {
 	size_t widths[MAXIMUM_COLUMNS];
 	int column_count, row_count;
 	int bar; /* column, -1: none */
+	bool is_raw;
 	struct buffer cell;
+	struct demangler demangler;
 };
 
 void text_heading(struct buffer *out, const char *title, const struct text_style *style)
@@ -111,6 +114,20 @@ static bool is_text(const struct grid *grid, int i)
 	return grid->table->columns[grid->columns[i]].type == TABLE_TEXT;
 }
 
+/* Into grid->cell. */
+static void write_cell(struct grid *grid, int row, int column)
+{
+	bool is_text = grid->table->columns[column].type == TABLE_TEXT;
+	const char *text = is_text && !grid->is_raw ? table_text(grid->table, row, column) : NULL;
+	const char *plain = text ? demangler_text(&grid->demangler, text) : NULL;
+
+	buffer_clear(&grid->cell);
+	if (plain)
+		text_for_people(&grid->cell, plain);
+	else
+		cell_for_people(&grid->cell, grid->table, row, column);
+}
+
 static void measure(struct grid *grid, const struct text_view *view)
 {
 	for (int i = 0; i < grid->column_count; i++) {
@@ -120,8 +137,7 @@ static void measure(struct grid *grid, const struct text_view *view)
 		for (int row = 0; row < grid->row_count; row++) {
 			size_t width;
 
-			buffer_clear(&grid->cell);
-			cell_for_people(&grid->cell, grid->table, row, column);
+			write_cell(grid, row, column);
 			width = text_width(grid->cell.data);
 			grid->widths[i] = width > grid->widths[i] ? width : grid->widths[i];
 		}
@@ -238,8 +254,7 @@ static void add_row(struct buffer *out, struct grid *grid, int row)
 	double ratio;
 
 	for (int i = 0; i < grid->column_count; i++) {
-		buffer_clear(&grid->cell);
-		cell_for_people(&grid->cell, grid->table, row, grid->columns[i]);
+		write_cell(grid, row, grid->columns[i]);
 		pad(out, GAP);
 		add_aligned(out, grid, i, grid->cell.data);
 	}
@@ -272,8 +287,7 @@ static void add_record(struct buffer *out, struct grid *grid)
 	for (int i = 0; i < grid->column_count; i++) {
 		const char *title = title_of(&grid->table->columns[grid->columns[i]]);
 
-		buffer_clear(&grid->cell);
-		cell_for_people(&grid->cell, grid->table, 0, grid->columns[i]);
+		write_cell(grid, 0, grid->columns[i]);
 		pad(out, GAP);
 		buffer_add_text(out, title);
 		pad(out, widest - text_width(title) + GAP);
@@ -352,7 +366,8 @@ static void add_notes(struct buffer *out, const struct grid *grid)
 void text_table(struct buffer *out, const struct table *table, const struct text_view *view,
                 const struct text_style *style)
 {
-	struct grid grid = {.table = table, .style = style, .row_count = table->row_count, .bar = -1};
+	struct grid grid = {
+		.table = table, .style = style, .row_count = table->row_count, .bar = -1, .is_raw = view->is_raw};
 
 	if (view->limit > 0 && view->limit < grid.row_count)
 		grid.row_count = view->limit;
@@ -383,4 +398,5 @@ void text_table(struct buffer *out, const struct table *table, const struct text
 		text_definitions(out, table, style);
 	}
 	buffer_release(&grid.cell);
+	demangler_release(&grid.demangler);
 }

@@ -21,6 +21,7 @@ struct text_view {
 	int limit;         /* rows at most; 0: all */
 	bool has_heading;  /* the row with the columns' titles */
 	bool is_explained; /* definitions of the columns follow */
+	bool is_raw;       /* names of C++ stay mangled */
 	bool is_brief;     /* unmeasured columns are left out without a note, named ones too */
 };
 
