@@ -134,6 +134,9 @@ static void note_rest(struct kineto_import *import)
 	if (import->args_left_out)
 		model_add_ledger(model, LEDGER_OTHER, import->main_process, "args", import->args_left_out,
 		                 "args beyond 128 of an event are not read");
+	if (import->args_cut)
+		model_add_ledger(model, LEDGER_OTHER, import->main_process, "args", import->args_cut,
+		                 "args longer than 4 KiB are cut, inputs longer than 64 KiB are left out");
 }
 
 static enum status load_stream(struct loading *loading, struct error *err)

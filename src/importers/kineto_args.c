@@ -111,6 +111,14 @@ static void append_texts(struct buffer *out, const struct kineto_value *list)
 	}
 }
 
+static uint32_t count_long(const struct kineto_value *const *lists, size_t count)
+{
+	uint32_t found = 0;
+	for (size_t i = 0; i < count; i++)
+		found += lists[i]->type == VALUE_ARRAY && lists[i]->length > INPUTS_BYTES;
+	return found;
+}
+
 static bool has_contents(const struct kineto_value *list)
 {
 	for (uint32_t i = 1; i + 1 < list->length; i++)
@@ -128,10 +136,11 @@ void kineto_take_inputs(struct kineto_import *import, const struct kineto_event 
 	struct buffer *text = &import->inputs;
 	if (event->known[ARG_SHAPE].type == VALUE_STRING)
 		span->shape = kineto_intern(import, &event->known[ARG_SHAPE]);
+	const struct kineto_value *const raws[] = {dims, types, strides, values};
+	import->args_cut += count_long(raws, sizeof raws / sizeof *raws);
 	if (!is_list(dims) || !has_contents(dims))
 		return;
 	bool is_new = true;
-	const struct kineto_value *const raws[] = {dims, types, strides, values};
 	buffer_clear(&import->raw);
 	for (size_t i = 0; i < 4; i++)
 		add_raw(import, raws[i]);
@@ -288,8 +297,10 @@ static bool make_arg(struct kineto_import *import, const struct kineto_value *va
 		break;
 	}
 	struct kineto_value cut = *value;
-	if (cut.length > TEXT_BYTES)
+	if (cut.length > TEXT_BYTES) {
 		cut.length = TEXT_BYTES;
+		import->args_cut++;
+	}
 	arg->type = STEPSCOPE_ARG_SYMBOL;
 	arg->text = kineto_intern(import, &cut);
 	return true;

@@ -9,9 +9,6 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-#define TIME_MAX (INT64_MAX / 2) /* so that the sum of a time, a duration and a file's base fits */
-#define DURATION_MAX (INT64_MAX / 4)
-
 struct taken { /* an event on its way */
 	struct kineto_import *import;
 	const struct kineto_event *event;
@@ -26,7 +23,7 @@ static void note(const struct taken *taken, enum kineto_repair repair)
 
 static bool read_time(const struct kineto_value *value, int64_t *ns)
 {
-	return kineto_nanoseconds(value, ns) && *ns <= TIME_MAX && *ns >= -TIME_MAX;
+	return kineto_nanoseconds(value, ns) && *ns <= KINETO_TIME_MAX && *ns >= -KINETO_TIME_MAX;
 }
 
 uint32_t kineto_intern(struct kineto_import *import, const struct kineto_value *value)
@@ -138,7 +135,7 @@ static void take_span(const struct taken *taken)
 	struct kineto_stage *stage = &taken->import->stage;
 	struct kineto_kind kind = kineto_kind_of(event);
 	int64_t dur_ns;
-	if (!kineto_nanoseconds(&event->fields[EVENT_DUR], &dur_ns) || dur_ns < 0 || dur_ns > DURATION_MAX) {
+	if (!kineto_nanoseconds(&event->fields[EVENT_DUR], &dur_ns) || dur_ns < 0 || dur_ns > KINETO_TIME_MAX) {
 		note(taken, REPAIR_DURATION);
 		dur_ns = STAGED_IS_OPEN;
 	}
@@ -167,7 +164,7 @@ static void take_begin(const struct taken *taken)
 	span->start_ns = taken->time_ns;
 	span->dur_ns = STAGED_IS_OPEN;
 	take_columns(taken, kind, span);
-	kineto_stage_begin(stage, taken->track);
+	kineto_stage_begin(stage, taken->track, taken->import->offset);
 }
 
 /* ---- instants ---- */
@@ -328,8 +325,7 @@ static void take_timed(const struct taken *taken, char phase)
 		take_begin(taken);
 		break;
 	case 'E':
-		if (!kineto_stage_end(&taken->import->stage, taken->track, taken->time_ns))
-			note(taken, REPAIR_END);
+		kineto_stage_end(&taken->import->stage, taken->track, taken->time_ns, taken->import->offset);
 		break;
 	case 'C':
 		take_counter(taken);

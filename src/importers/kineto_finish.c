@@ -293,7 +293,9 @@ static void deliver_marks(struct finish *finish)
 void kineto_finish(struct kineto_import *import)
 {
 	struct finish finish = {.import = import, .stage = &import->stage, .model = import->model};
-	kineto_repair_note(&import->repairs, REPAIR_BEGIN, kineto_stage_find_end(&import->stage), 0);
+	struct staged_halves halves = kineto_stage_pair(&import->stage);
+	kineto_repair_note(&import->repairs, REPAIR_END, halves.ends, halves.first_end);
+	kineto_repair_note(&import->repairs, REPAIR_BEGIN, halves.begins, 0);
 	kineto_pair_asyncs(import);
 	uint32_t count = import->stage.tracks_count, first_track = import->model->tracks_count;
 	if (import->has_base && !import->has_origin) {

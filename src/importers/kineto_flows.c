@@ -55,6 +55,18 @@ static void deliver_group(struct kineto_import *import, const struct kineto_spot
 	}
 }
 
+/* Launches are known by correlations where there are any; flows that came before the first of those are here all the same. */
+static void drop_launches(const struct kineto_import *import, struct kineto_stage *stage)
+{
+	uint32_t kept = 0;
+	if (!import->has_correlation)
+		return;
+	for (uint32_t i = 0; i < stage->flows_count; i++)
+		if (stage->flows[i].kind != STEPSCOPE_LINK_LAUNCH)
+			stage->flows[kept++] = stage->flows[i];
+	stage->flows_count = kept;
+}
+
 static void sort_flows(struct kineto_stage *stage)
 {
 	for (uint32_t i = 0; i < stage->flows_count; i++) {
@@ -67,6 +79,7 @@ static void sort_flows(struct kineto_stage *stage)
 void kineto_deliver_flows(struct kineto_import *import, int64_t shift_ns)
 {
 	struct kineto_stage *stage = &import->stage;
+	drop_launches(import, stage);
 	uint32_t count = stage->flows_count;
 	struct kineto_spot *spots = storage_resize(stage->storage, NULL, (size_t)count + 1, sizeof *spots);
 	sort_flows(stage);

@@ -18,6 +18,9 @@ struct kineto_memo { /* texts of args that were met before, as they stand in the
 	size_t bytes; /* of raws */
 };
 
+/* Of times and durations, also moved to the time line of several files: what lies between a begin and another span's end still fits. */
+#define KINETO_TIME_MAX (INT64_MAX / 4)
+
 #define KINETO_MEMORY_DEVICES 64 /* whose totals are kept, and the host's */
 
 struct kineto_import {
@@ -36,7 +39,7 @@ struct kineto_import {
 	bool has_shapes, has_memory, has_correlation, has_python;
 	uint64_t event_count;               /* spans, marks, values, allocations: what a report can use */
 	uint64_t rare_count, unknown_count; /* events of kinds that are not read */
-	uint64_t args_left_out;
+	uint64_t args_left_out, args_cut;
 	uint64_t without_address; /* allocations */
 	uint64_t allocated_peaks[KINETO_MEMORY_DEVICES + 1],
 		reserved_peaks[KINETO_MEMORY_DEVICES + 1]; /* by 1 + device */

@@ -5,6 +5,7 @@
 #include "importers/kineto_stage.h"
 
 #include "base/memory.h"
+#include "model/merge_sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +13,15 @@
 void kineto_stage_release(struct kineto_stage *stage)
 {
 	struct storage *storage = stage->storage;
-	for (uint32_t i = 0; i < stage->tracks_count; i++) {
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
 		storage_release(storage, stage->tracks[i].spans);
-		storage_release(storage, stage->tracks[i].open);
-	}
 	storage_release(storage, stage->tracks);
 	storage_release(storage, stage->extras);
 	storage_release(storage, stage->args);
 	storage_release(storage, stage->memory);
 	storage_release(storage, stage->flows);
 	storage_release(storage, stage->asyncs);
+	storage_release(storage, stage->bounds);
 	storage_release(storage, stage->marks);
 	storage_release(storage, stage->values);
 	storage_release(storage, stage->facts);
@@ -75,7 +75,8 @@ uint32_t kineto_stage_track(struct kineto_stage *stage, struct staged_place pid,
 	uint32_t *slot = find_slot(stage, &pid, &tid);
 	if (!*slot) {
 		STAGE_ARRAY_GROW(stage, tracks);
-		stage->tracks[stage->tracks_count] = (struct staged_track){.pid = pid, .tid = tid, .device = -1};
+		stage->tracks[stage->tracks_count] = (struct staged_track){
+			.pid = pid, .tid = tid, .device = -1, .bound_ns = INT64_MIN};
 		*slot = ++stage->tracks_count;
 	}
 	stage->last_track = *slot - 1;
@@ -100,24 +101,106 @@ struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t numbe
 	return &track->spans[track->count++];
 }
 
-void kineto_stage_begin(struct kineto_stage *stage, uint32_t number)
+/* ---- begins and ends ---- */
+
+static void add_bound(struct kineto_stage *stage, const struct staged_bound *bound)
 {
-	struct staged_track *track = &stage->tracks[number];
-	if (track->open_count == track->open_capacity) {
-		track->open_capacity = track->open_capacity ? 2 * track->open_capacity : 16;
-		track->open = storage_resize(stage->storage, track->open, track->open_capacity, sizeof *track->open);
-	}
-	track->open[track->open_count++] = track->count - 1;
+	struct staged_track *track = &stage->tracks[bound->track];
+	track->is_mixed |= bound->time_ns < track->bound_ns;
+	track->bound_ns = bound->time_ns;
+	STAGE_ARRAY_GROW(stage, bounds);
+	stage->bounds[stage->bounds_count++] = *bound;
 }
 
-bool kineto_stage_end(struct kineto_stage *stage, uint32_t number, int64_t time_ns)
+void kineto_stage_begin(struct kineto_stage *stage, uint32_t number, uint64_t offset)
 {
-	struct staged_track *track = &stage->tracks[number];
-	if (!track->open_count)
-		return false;
-	struct staged_span *span = &track->spans[track->open[--track->open_count]];
-	span->dur_ns = time_ns >= span->start_ns ? time_ns - span->start_ns : 0;
-	return true;
+	const struct staged_track *track = &stage->tracks[number];
+	add_bound(stage, &(struct staged_bound){.time_ns = track->spans[track->count - 1].start_ns,
+	                                        .offset = offset,
+	                                        .track = number,
+	                                        .row = track->count - 1});
+}
+
+void kineto_stage_end(struct kineto_stage *stage, uint32_t number, int64_t time_ns, uint64_t offset)
+{
+	add_bound(stage,
+	          &(struct staged_bound){.time_ns = time_ns, .offset = offset, .track = number, .row = STAGED_IS_END});
+}
+
+/* The sort keeps the order of the file where both are equal. */
+static int compare_bounds(const void *left, const void *right)
+{
+	const struct staged_bound *a = left, *b = right;
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
+	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+struct pairing { /* of one track */
+	struct kineto_stage *stage;
+	struct staged_halves *halves;
+	uint32_t *open; /* has room for all */
+	uint32_t depth;
+};
+
+static struct staged_span *span_of(const struct pairing *pairing, const struct staged_bound *begin)
+{
+	return &pairing->stage->tracks[begin->track].spans[begin->row];
+}
+
+static void take_begin(struct pairing *pairing, uint32_t number)
+{
+	pairing->open[pairing->depth++] = number;
+}
+
+static void take_end(struct pairing *pairing, uint32_t number)
+{
+	const struct staged_bound *bound = &pairing->stage->bounds[number];
+	struct staged_halves *halves = pairing->halves;
+	if (pairing->depth) {
+		const struct staged_bound *begin = &pairing->stage->bounds[pairing->open[--pairing->depth]];
+		span_of(pairing, begin)->dur_ns = bound->time_ns - begin->time_ns;
+		return;
+	}
+	if (!halves->ends || bound->offset < halves->first_end)
+		halves->first_end = bound->offset;
+	halves->ends++;
+}
+
+/* Those of one time, of which nothing tells the order: ends of what began before, begins, ends of what has no length. */
+static void take_moment(struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	const struct staged_bound *bounds = pairing->stage->bounds;
+	uint32_t before = pairing->depth, closed = 0;
+	for (uint32_t i = first; i < end; i++)
+		if (bounds[i].row == STAGED_IS_END && closed++ < before)
+			take_end(pairing, i);
+	for (uint32_t i = first; i < end; i++)
+		if (bounds[i].row != STAGED_IS_END)
+			take_begin(pairing, i);
+	closed = 0;
+	for (uint32_t i = first; i < end; i++)
+		if (bounds[i].row == STAGED_IS_END && closed++ >= before)
+			take_end(pairing, i);
+}
+
+static void pair_track(struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	const struct staged_bound *bounds = pairing->stage->bounds;
+	bool is_mixed = pairing->stage->tracks[bounds[first].track].is_mixed;
+	for (uint32_t i = first, next; i < end; i = next) {
+		for (next = i + 1; is_mixed && next < end && bounds[next].time_ns == bounds[i].time_ns;)
+			next++;
+		if (next - i > 1)
+			take_moment(pairing, i, next);
+		else if (bounds[i].row == STAGED_IS_END)
+			take_end(pairing, i);
+		else
+			take_begin(pairing, i);
+	}
+	pairing->halves->begins += pairing->depth;
+	while (pairing->depth)
+		span_of(pairing, &bounds[pairing->open[--pairing->depth]])->flags |= SPAN_END_IS_LOST;
 }
 
 static void note_end(struct kineto_stage *stage, const struct staged_span *span)
@@ -126,22 +209,42 @@ static void note_end(struct kineto_stage *stage, const struct staged_span *span)
 	stage->end_ns = end_ns > stage->end_ns ? end_ns : stage->end_ns;
 }
 
-uint64_t kineto_stage_find_end(struct kineto_stage *stage)
+static void find_end(struct kineto_stage *stage)
 {
-	uint64_t count = 0;
 	stage->end_ns = INT64_MIN;
-	for (uint32_t t = 0; t < stage->tracks_count; t++) {
-		struct staged_track *track = &stage->tracks[t];
-		for (uint32_t i = 0; i < track->count; i++)
-			note_end(stage, &track->spans[i]);
-		for (uint32_t i = 0; i < track->open_count; i++)
-			track->spans[track->open[i]].flags |= SPAN_END_IS_LOST;
-		count += track->open_count;
-	}
+	for (uint32_t t = 0; t < stage->tracks_count; t++)
+		for (uint32_t i = 0; i < stage->tracks[t].count; i++)
+			note_end(stage, &stage->tracks[t].spans[i]);
 	for (uint32_t i = 0; i < stage->asyncs_count; i++)
 		note_end(stage, &stage->asyncs[i].span);
 	for (uint32_t i = 0; i < stage->marks_count; i++)
 		if (stage->marks[i].time_ns > stage->end_ns)
 			stage->end_ns = stage->marks[i].time_ns;
-	return count;
+}
+
+static void pair_all(struct pairing *pairing)
+{
+	const struct kineto_stage *stage = pairing->stage;
+	for (uint32_t first = 0, end; first < stage->bounds_count; first = end) {
+		for (end = first + 1;
+		     end < stage->bounds_count && stage->bounds[end].track == stage->bounds[first].track;)
+			end++;
+		pair_track(pairing, first, end);
+	}
+}
+
+struct staged_halves kineto_stage_pair(struct kineto_stage *stage)
+{
+	struct staged_halves halves = {0};
+	uint32_t count = stage->bounds_count;
+	struct pairing pairing = {.stage = stage, .halves = &halves};
+	pairing.open = storage_resize(stage->storage, NULL, (size_t)count + 1, sizeof *pairing.open);
+	merge_sort_in(stage->storage, stage->bounds, count, sizeof *stage->bounds, compare_bounds);
+	pair_all(&pairing);
+	storage_release(stage->storage, pairing.open);
+	storage_release(stage->storage, stage->bounds);
+	stage->bounds = NULL;
+	stage->bounds_count = stage->bounds_capacity = 0;
+	find_end(stage);
+	return halves;
 }

@@ -40,13 +40,13 @@ struct staged_track {
 	struct staged_place pid, tid;
 	struct staged_span *spans;
 	uint32_t count, capacity;
-	uint32_t *open; /* rows of begins without an end so far */
-	uint32_t open_count, open_capacity;
+	int64_t bound_ns;               /* of its latest begin or end so far */
 	uint32_t name;                  /* string */
 	int64_t sort, name_ns, sort_ns; /* the latest that the file has, by time */
 	bool has_sort;
 	bool is_device; /* a device's work was seen on it */
 	bool has_steps;
+	bool is_mixed;      /* its begins and ends are not in the order of time */
 	bool has_lost_time; /* an event of a device at the time 0 */
 	int32_t device;     /* -1: not known */
 	bool has_owner;     /* of a device's track: the process is known */
@@ -70,6 +70,15 @@ struct staged_async { /* half of an asynchronous span: its begin, or its end (th
 	uint32_t track;
 	bool is_end;
 };
+
+struct staged_bound { /* a begin (B) or an end (E) of a span; what belongs together is known once the file is read */
+	int64_t time_ns;
+	uint64_t offset; /* of the event in the file */
+	uint32_t track;
+	uint32_t row; /* of the track, STAGED_IS_END */
+};
+
+#define STAGED_IS_END UINT32_MAX
 
 struct staged_mark {
 	int64_t time_ns;
@@ -99,12 +108,13 @@ struct kineto_stage {
 	STAGE_ARRAY(struct memory_event, memory); /* track: of the stage; partner: the writer's number, 0: none */
 	STAGE_ARRAY(struct staged_flow, flows);
 	STAGE_ARRAY(struct staged_async, asyncs);
+	STAGE_ARRAY(struct staged_bound, bounds);
 	STAGE_ARRAY(struct staged_mark, marks);
 	STAGE_ARRAY(struct staged_value, values);
 	STAGE_ARRAY(struct staged_fact, facts);
 	struct number_map frames; /* of Python: stack_frames.h */
 	uint64_t duplicates;      /* spans that kineto_deliver() left out */
-	int64_t end_ns;           /* of all that was recorded; kineto_stage_find_end() */
+	int64_t end_ns;           /* of all that was recorded; kineto_stage_pair() */
 	uint32_t *slots;          /* finds tracks: 1 + index */
 	uint32_t slot_count;
 	uint32_t last_track; /* events of one track often follow each other */
@@ -128,11 +138,17 @@ const struct staged_track *kineto_stage_find(const struct kineto_stage *stage, s
                                              struct staged_place tid);
 /* Adds a span; valid until the next call. */
 struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t track);
-/* Begins and ends in pairs: the span stays open until its end comes. False: no begin is open. */
-void kineto_stage_begin(struct kineto_stage *stage, uint32_t track);
-bool kineto_stage_end(struct kineto_stage *stage, uint32_t track, int64_t time_ns);
-/* Fills end_ns. Begins whose end did not come are marked with SPAN_END_IS_LOST; returns how many. Before tracks are sorted. */
-uint64_t kineto_stage_find_end(struct kineto_stage *stage);
+/* The last span of the track began (B): it is open until kineto_stage_pair(). */
+void kineto_stage_begin(struct kineto_stage *stage, uint32_t track, uint64_t offset);
+void kineto_stage_end(struct kineto_stage *stage, uint32_t track, int64_t time_ns, uint64_t offset);
+
+struct staged_halves { /* ends without a begin, begins without an end; the first one's place in the file */
+	uint64_t ends, begins;
+	uint64_t first_end;
+};
+/* Begins and ends of each track in pairs, by their times: an end closes what began last. Of one time in the order of the file; where that
+ * is not the order of time, ends come first. What has no end is marked with SPAN_END_IS_LOST. Also fills end_ns. Before tracks are sorted. */
+struct staged_halves kineto_stage_pair(struct kineto_stage *stage);
 
 /* By start, the longer first, and never by the place in the file. */
 int kineto_compare_spans(const void *left, const void *right);

@@ -70,8 +70,7 @@ static enum status read_decoded(struct kineto_text *text, char *out, size_t capa
 		return read_input(text, out, capacity, length);
 	size_t wanted = capacity / 2 < RAW_BYTES ? capacity / 2 : RAW_BYTES, n = 1;
 	for (*length = 0; *length == 0 && n > 0 && wanted > text->raw_length;) {
-		enum status status = input_read(text->input, text->raw + text->raw_length, wanted - text->raw_length,
-		                                &n, &text->error);
+		enum status status = read_input(text, text->raw + text->raw_length, wanted - text->raw_length, &n);
 		if (status != STATUS_OK)
 			return status;
 		text->raw_length += n;

@@ -208,6 +208,9 @@ static void events_that_are_broken(void **state)
 		{"J12 times as texts", HEAD OP("a", "\"1\"", "\"1.000\"") "," B TAIL, A_AND_B, NULL, 0},
 		{"J12 no times", HEAD OP("c", "null", "1") "," OP("c", "true", "1") "," A "," B TAIL, A_AND_B,
 	         "2 events without a time", 0},
+		{"times that are too far from each other",
+	         HEAD OP("c", "-4.6e15", "1") "," OP("c", "4.6e15", "1") "," A "," B TAIL, A_AND_B,
+	         "2 events without a time", 0},
 		{"J13 times with exponents",
 	         HEAD OP("a", "1.6921085481321545e+15", "1") "," OP("b", "1692108548132160.5", "1") TAIL,
 	         "a 1692108548132154500+1000\nb 1692108548132160500+1000\n", NULL, 0},
@@ -247,6 +250,7 @@ static void events_that_are_broken(void **state)
 
 static void spans_that_do_not_nest(void **state)
 {
+#define BOUND(ph, name, ts) "{\"ph\":\"" ph "\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" ts "}"
 #define KERNEL(name, ts, dur)                                                                                          \
 	"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"pid\":0,\"tid\":7,\"ts\":" ts ",\"dur\":" dur "}"
 	static const struct test_case cases[] = {
@@ -264,6 +268,18 @@ static void spans_that_do_not_nest(void **state)
 	         "\"tid\":1,\"ts\":2},{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":3},{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":4}"
 	         ",{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":5}" TAIL,
 	         "a 1000+3000\nb 2000+1000\n", "1 ends without a begin", 0},
+		{"T08 begins and ends in any order",
+	         HEAD BOUND("E", "a", "4") "," BOUND("B", "b", "2") "," BOUND("E", "b", "3") "," BOUND("B", "a", "1")
+	                 TAIL,
+	         "a 1000+3000\nb 2000+1000\n", NULL, 0},
+		{"T08 neighbours in any order",
+	         HEAD BOUND("B", "b", "2") "," BOUND("E", "b", "3") "," BOUND("B", "a", "1") "," BOUND("E", "a", "2")
+	                 TAIL,
+	         "a 1000+1000\nb 2000+1000\n", NULL, 0},
+		{"a span without a length in another",
+	         HEAD BOUND("B", "a", "1") "," BOUND("B", "b", "2") "," BOUND("E", "b", "2") "," BOUND("E", "a", "3")
+	                 TAIL,
+	         "a 1000+2000\nb 2000+0\n", NULL, 0},
 		{"T04 kernels that overlap on a stream", HEAD KERNEL("a", "3", "3.776") "," KERNEL("b", "5", "2") TAIL,
 	         "a 3000+3776\nb 5000+2000\n", NULL, 0},
 		{"T05 an end behind its parent's, by rounding", HEAD OP("out", "1", "5") "," OP("in", "2", "4.5") TAIL,
@@ -442,6 +458,8 @@ static void traces_in_utf16(void **state)
 			bytes[length + !is_big] = 0;
 		}
 		check_case(&expected, bytes, length);
+		unsigned char packed[2 * sizeof bytes];
+		check_case(&expected, packed, gzip(bytes, length, packed, sizeof packed));
 	}
 }
 
@@ -611,7 +629,7 @@ static void asynchronous_events(void **state)
 /* J17, J18: values of any size and depth are passed over. */
 static void large_values(void **state)
 {
-	static const struct test_case expected = {"large", "", A_AND_B, NULL, 0};
+	static const struct test_case expected = {"large", "", A_AND_B, "args longer than 4 KiB are cut", 0};
 	struct buffer text;
 	buffer_init(&text, (size_t)64 << 20);
 	buffer_add_text(&text, "{\"big\":\"");
@@ -640,7 +658,7 @@ static void large_values(void **state)
 static void large_events(void **state)
 {
 	static const char *const values[] = {"{\\\"a\\\": {\\\"b\\\": \\\"c\\\"}, \\\"d\\\": 1}", "say \\\"hi\\\" now"};
-	static const struct test_case expected = {"a large event", "", A_AND_B, NULL, 0};
+	static const struct test_case expected = {"a large event", "", A_AND_B, "args longer than 4 KiB are cut", 0};
 	for (size_t i = 0; i < 2; i++) {
 		struct buffer text;
 		buffer_init(&text, 1 << 20);
@@ -657,7 +675,7 @@ static void large_events(void **state)
 /* An event's args may hold what looks like events: they are none. Where the list does not end they are. */
 static void events_in_args(void **state)
 {
-	static const struct test_case inside = {"events in args", "", A_AND_B, NULL, 0};
+	static const struct test_case inside = {"events in args", "", A_AND_B, "1 args longer than 4 KiB are cut", 0};
 	static const struct test_case cut = {"a list that does not end", "", "b 3000+1000\n", "1 events that cannot",
 	                                     0};
 	for (int is_cut = 0; is_cut < 2; is_cut++) {
@@ -858,6 +876,25 @@ static void flows_whose_number_comes_again(void **state)
 	model_release(&model);
 }
 
+#define AC2G(ph, pid, ts)                                                                                              \
+	"{\"ph\":\"" ph "\",\"cat\":\"ac2g\",\"name\":\"x\",\"id\":7,\"pid\":" pid ",\"tid\":1,\"ts\":" ts "}"
+#define LAUNCHED                                                                                                       \
+	"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":1,\"ts\":3,\"dur\":1,\"args\":{\"correlation\":7}}"
+
+/* Wherever the flows are in the file. */
+static void launches_are_known_by_correlations(void **state)
+{
+	static const char *const texts[] = {HEAD A "," LAUNCHED "," AC2G("s", "1", "1") "," AC2G("f", "0", "3") TAIL,
+	                                    HEAD A "," AC2G("s", "1", "1") "," AC2G("f", "0", "3") "," LAUNCHED TAIL};
+	for (int i = 0; i < 2; i++) {
+		struct model model;
+		struct error err = {0};
+		assert_int_equal(load(texts[i], strlen(texts[i]), &model, &err), STATUS_OK);
+		assert_int_equal(model.links_count, 0);
+		model_release(&model);
+	}
+}
+
 #define MEMORY(ts, bytes)                                                                                              \
 	"{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":5,\"tid\":5,\"ts\":" ts ",\"args\":{\"Bytes\":" bytes             \
 	",\"Device Id\":-1,\"Device Type\":0}}"
@@ -961,6 +998,7 @@ int main(void)
 		cmocka_unit_test(spans_around_allocations),
 		cmocka_unit_test(allocations_without_addresses),
 		cmocka_unit_test(flows_whose_number_comes_again),
+		cmocka_unit_test(launches_are_known_by_correlations),
 		cmocka_unit_test(facts_of_a_trace),
 		cmocka_unit_test(facts_of_any_length),
 	};
