@@ -25,7 +25,7 @@ static void add(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
 /* PyTorch's own nodes have a number at the end ("MulBackward0"), those written in Python do not. */
 static bool is_counted(const char *name)
 {
-	return strncmp(name, "c10d::", 6) != 0 && !pytorch_begins(name, PYTORCH_ENGINE) &&
+	return !pytorch_begins(name, PYTORCH_COLLECTIVE) && !pytorch_begins(name, PYTORCH_ENGINE) &&
 	       !text_ends_with(name, "Backward");
 }
 

@@ -7,6 +7,7 @@
 #include "analysis/analysis.h"
 
 #include "base/memory.h"
+#include "pytorch/names.h"
 #include "pytorch/types.h"
 
 #include <stdlib.h>
@@ -44,7 +45,7 @@ static enum call_class class_of(struct call_search *search, uint32_t name)
 	if (search->classes[name] == CALL_UNKNOWN) {
 		const char *text = model_text(search->model, name);
 
-		search->classes[name] = starts_with(text, "c10d::")                                ? CALL_ISSUE
+		search->classes[name] = starts_with(text, PYTORCH_COLLECTIVE)                      ? CALL_ISSUE
 		                        : starts_with(text, "gloo:") || starts_with(text, "nccl:") ? CALL_EXECUTION
 		                                                                                   : CALL_NONE;
 	}
@@ -191,7 +192,7 @@ static double elements_of(const char *inputs, int input)
 
 static void describe_issue(struct collective_call *call, const struct model *model)
 {
-	const char *name = model_text(model, call->name) + strlen("c10d::");
+	const char *name = model_text(model, call->name) + strlen(PYTORCH_COLLECTIVE);
 
 	call->elements = 0;
 	call->kind = NO_KIND;

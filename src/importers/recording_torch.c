@@ -19,7 +19,8 @@
 enum symbol_class {
 	CLASS_UNKNOWN, /* a range, a phase, ...: around records */
 	CLASS_OP,
-	CLASS_SAMPLER, /* an operator that a loader calls by itself: no work on a batch */
+	CLASS_COLLECTIVE, /* an operator that has a number, but no graph remembers it */
+	CLASS_SAMPLER,    /* an operator that a loader calls by itself: no work on a batch */
 	CLASS_SCALER,
 	CLASS_NODE,
 	CLASS_ACCUMULATE,
@@ -129,6 +130,8 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 			return CLASS_SCALER;
 		if (pytorch_is_of_sampler(text, length))
 			return CLASS_SAMPLER;
+		if (pytorch_begins_n(text, length, PYTORCH_COLLECTIVE))
+			return CLASS_COLLECTIVE;
 		return pytorch_begins_n(text, length, PYTORCH_ENGINE) ? CLASS_NODE : CLASS_OP;
 	case STEPSCOPE_SYMBOL_BACKWARD:
 		return pytorch_begins_n(text, length, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_OP;
@@ -221,9 +224,11 @@ static void add_range(struct torch_scan *scan, struct stream_scan *stream, struc
 	open->is_range = true;
 }
 
-static bool has_sequence(const struct segment_event *event)
+static uint64_t sequence_of(const struct segment_event *event, enum symbol_class class)
 {
-	return event->payload_count && event->payload[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE;
+	bool has_sequence = event->payload_count && class != CLASS_COLLECTIVE &&
+	                    event->payload[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE;
+	return has_sequence ? event->payload[STEPSCOPE_BEGIN_SEQUENCE] & 0xffffffffffffu : STEPSCOPE_NO_SEQUENCE;
 }
 
 static uint8_t token_of(enum symbol_class class)
@@ -398,10 +403,8 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 }
 
 static void begin_record(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open,
-                         const struct segment_event *event, uint8_t token, int64_t time_ns)
+                         uint64_t sequence, uint8_t token, int64_t time_ns)
 {
-	uint64_t sequence = has_sequence(event) ? event->payload[STEPSCOPE_BEGIN_SEQUENCE] & 0xffffffffffffu
-	                                        : STEPSCOPE_NO_SEQUENCE;
 	bool is_node = token == TOKEN_BACKWARD && sequence != STEPSCOPE_NO_SEQUENCE;
 	stream->is_next_graph = is_node && sequence > stream->sequence;
 	if (is_node) {
@@ -421,15 +424,14 @@ static void begin_record(struct torch_scan *scan, struct stream_scan *stream, st
 }
 
 /* A region that torch.compile made has no number; what it calls first has one. */
-static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event)
+static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *stream, uint64_t sequence)
 {
 	const struct open_record *outer = &stream->open[stream->depth - 2];
 	uint32_t record = outer->record;
 	bool is_of_operator = stream->inside == 1 && outer->hides && record != NO_RANGE &&
 	                      stream->records[record].token == TOKEN_OP;
-	if (!is_of_operator || record == stream->pending || !has_sequence(event))
+	if (!is_of_operator || record == stream->pending || sequence == STEPSCOPE_NO_SEQUENCE)
 		return;
-	uint64_t sequence = event->payload[STEPSCOPE_BEGIN_SEQUENCE] & 0xffffffffffffu;
 	settle_pending(scan, stream, sequence);
 	stream->pending = record;
 	stream->pending_sequence = sequence;
@@ -463,13 +465,13 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 		open->hides = true;
 		stream->inside++;
 	} else if (!stream->inside) {
-		begin_record(scan, stream, open, event, token_of(class), time_ns);
+		begin_record(scan, stream, open, sequence_of(event, class), token_of(class), time_ns);
 		if (class == CLASS_DATA_HERE && open->record != NO_RANGE) {
 			stream->records[open->record].is_empty = stream->has_data_work;
 			stream->data = open->record;
 		}
 	} else if (token_of(class) == TOKEN_OP) {
-		begin_inner_operator(scan, stream, event);
+		begin_inner_operator(scan, stream, sequence_of(event, class));
 	} else if (class == CLASS_OPTIMIZER && stream->node != NO_RANGE && !stream->hooked_depth) {
 		stream->hooked_depth = stream->depth;
 		stream->hooked_ns = time_ns;

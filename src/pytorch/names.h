@@ -21,6 +21,7 @@
 #define PYTORCH_LOADER_START "DataLoader: start of workers" /* ours: the loop's beginning, before the first wait */
 #define PYTORCH_LOADER_STOP "DataLoader: end of workers"    /* ours: waiting until they are gone */
 #define PYTORCH_SCALER "aten::_amp_update_scale_"
+#define PYTORCH_COLLECTIVE "c10d::" /* where the program issues one; no autograd graph remembers it */
 
 static inline bool pytorch_begins(const char *name, const char *beginning)
 {

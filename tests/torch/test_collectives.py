@@ -104,7 +104,7 @@ def test_groups_and_handles_out_of_order(tmp_path, python):
 SHARDED = """
 import os, sys, time, torch
 import torch.distributed as dist
-meet, kind = sys.argv[1:]
+meet, kind, end = sys.argv[1:]
 dist.init_process_group("gloo", init_method=f"file://{meet}", rank=int(os.environ["RANK"]), world_size=2)
 class Late(torch.autograd.Function):
     steps = 0
@@ -146,21 +146,29 @@ for _ in range(3):
     optimizer.step()
     optimizer.zero_grad()
 dist.barrier()
+if end == "abort" and dist.get_rank() == 0:
+    os.abort()  # its files are not closed
+dist.destroy_process_group()
 """
 
 
 @every_python
-@pytest.mark.parametrize("kind", ["fully_shard", "FSDP1"])
-def test_sharded_models(tmp_path, python, kind):
+@pytest.mark.parametrize("kind, end", [("fully_shard", "done"), ("FSDP1", "done"), ("FSDP1", "abort")])
+def test_sharded_models(tmp_path, python, kind, end):
     if version(python).startswith("1."):
         pytest.skip("this PyTorch shards on GPUs only")
     (tmp_path / "sharded.py").write_text(SHARDED)
-    start = f"{python} sharded.py {tmp_path / 'meet'} {kind}"
+    start = f"{python} sharded.py {tmp_path / 'meet'} {kind} {end}"
     done = run(tmp_path, "sh", "-c", f"RANK=1 {start} & RANK=0 {start}; wait", options=["--with", "shapes"],
                env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 2, "RANK": 0})
     assert done.returncode == 0, done.stderr
+    ends = {row["rank"]: row["end"] for row in table(tmp_path, "ranks")}
+    assert end == "done" or ends[0] == "killed by SIGABRT"
     rows = of_rank(tmp_path, "collectives", 0)
     assert sum(row["count"] for row in rows if "gather" in row["collective"]) >= 6
     assert kind == "FSDP1" or any(row["name"].startswith("FSDP::all_gather") for row in table(tmp_path, "ops"))
-    waited = [step["communication_ns"] for step in of_rank(tmp_path, "steps", 0)]
-    assert len(waited) == 3 and min(waited) > 0.1e9  # for the late one, in the hooks of the backward's nodes
+    steps = of_rank(tmp_path, "steps", 0)
+    # what came behind them was no beginning of a fourth
+    assert [step["is_complete"] for step in steps] == [True] * 3, (ends, done.stderr)
+    # for the late one, in the hooks of the backward's nodes
+    assert min(step["communication_ns"] for step in steps) > 0.1e9
