@@ -111,7 +111,7 @@ static bool has_nul(const yaml_event_t *event)
 	return memchr(event->data.scalar.value, '\0', event->data.scalar.length) != NULL;
 }
 
-/* The value of the path as it stands. Of an alias nothing is kept, so it may well be there twice ("<<"). */
+/* The value of the path as it stands. */
 static enum status add_entry(struct flattener *state, const yaml_event_t *event, const char *value, size_t length)
 {
 	struct yaml_flat *yaml = state->yaml;
@@ -121,10 +121,6 @@ static enum status add_entry(struct flattener *state, const yaml_event_t *event,
 
 	if (yaml->count >= MAXIMUM_ENTRIES)
 		return too_large(state);
-	if (!entry.is_alias && intern_find(&state->keys, state->path.data))
-		return error_set(state->err, STATUS_INPUT, "'%s' line %d: key '%s' is there twice", state->what,
-		                 entry.line, state->path.data);
-	intern_add(&state->keys, state->path.data);
 	if (grow_entries(state))
 		return STATUS_INPUT;
 	entry.key = arena_dup_n(&yaml->arena, state->path.data, state->path.length);
@@ -132,6 +128,20 @@ static enum status add_entry(struct flattener *state, const yaml_event_t *event,
 	if (!entry.key || !entry.value)
 		return too_large(state);
 	yaml->entries[yaml->count++] = entry;
+	return STATUS_OK;
+}
+
+/* A block may not be there twice, either, though its keys may all differ. "<<" only brings others' keys along. */
+static enum status remember_key(struct flattener *state, const yaml_event_t *event)
+{
+	const char *key = state->path.data;
+
+	if (event->data.scalar.length == 2 && !memcmp(event->data.scalar.value, "<<", 2))
+		return STATUS_OK;
+	if (intern_find(&state->keys, key))
+		return error_set(state->err, STATUS_INPUT, "'%s' line %zu: key '%s' is there twice", state->what,
+		                 event->start_mark.line + 1, key);
+	intern_add(&state->keys, key);
 	return STATUS_OK;
 }
 
@@ -160,7 +170,7 @@ static enum status on_key(struct flattener *state, struct level *level, const ya
 	if (!add_part(state, (const char *)event->data.scalar.value, event->data.scalar.length))
 		return refuse(state, event, "a key longer than 4096 bytes");
 	level->is_key_next = false;
-	return STATUS_OK;
+	return remember_key(state, event);
 }
 
 /* Further documents are others' anyway. */

@@ -165,11 +165,71 @@ static bool is_empty_block(const struct yaml_entry *entry)
 	return is_nothing(entry->value) && record_key_of(dot ? dot + 1 : entry->key) == RECORD_KEY_BLOCK;
 }
 
-/* `taken`: see set(). */
-static enum status read_entry(struct record_settings *given, struct yaml_flat *file, const struct yaml_entry *entry,
-                              const char *path, int *taken, struct error *err)
+/* A file that is read: its options stand in one block, and each of them once. */
+struct config {
+	const char *path;
+	struct yaml_flat *file;
+	bool is_lenient;
+	int taken;                                      /* entries that were ours */
+	const struct yaml_entry *block;                 /* the first one in a block */
+	const struct yaml_entry *options[MAXIMUM_ROWS]; /* the first one of each */
+};
+
+static enum status check_block(struct config *config, const struct yaml_entry *entry, size_t length, struct error *err)
 {
-	bool is_ours = !taken || record_key_of(entry->key) == RECORD_KEY_BLOCK;
+	const struct yaml_entry *other = config->block;
+	size_t other_length;
+
+	if (!other) {
+		config->block = entry;
+		return STATUS_OK;
+	}
+	record_key_row(other->key, &other_length);
+	if (other_length == length && !memcmp(other->key, entry->key, length))
+		return STATUS_OK;
+	error_set(err, STATUS_USAGE, "'%s' has two blocks of options: '%.*s' (line %d) and '%.*s' (line %d)",
+	          config->path, (int)other_length, other->key, other->line, (int)length, entry->key, entry->line);
+	error_hint(err, "keep one of them");
+	return STATUS_USAGE;
+}
+
+/* "steps" of "steps.0" */
+static size_t length_without_item(const char *key)
+{
+	size_t length = strlen(key);
+
+	while (length && isdigit((unsigned char)key[length - 1]))
+		length--;
+	return length && key[length - 1] == '.' ? length - 1 : strlen(key);
+}
+
+/* An option has several names, and a file of ours a top and a block. */
+static enum status check_once(struct config *config, const struct yaml_entry *entry, struct error *err)
+{
+	size_t block, length = length_without_item(entry->key);
+	int row = record_key_row(entry->key, &block);
+	const struct yaml_entry *other = row >= 0 && row < MAXIMUM_ROWS ? config->options[row] : NULL;
+
+	if (block && check_block(config, entry, block, err))
+		return STATUS_USAGE;
+	if (row >= 0 && row < MAXIMUM_ROWS && !other)
+		config->options[row] = entry;
+	if (!other || !strcmp(other->value, entry->value) ||
+	    (length == length_without_item(other->key) && !memcmp(other->key, entry->key, length)))
+		return STATUS_OK;
+	error_set(err, STATUS_USAGE, "'%s' line %d: '%s' is the same option as '%s' in line %d", config->path,
+	          entry->line, entry->key, other->key, other->line);
+	error_hint(err, "keep one of them");
+	return STATUS_USAGE;
+}
+
+static enum status read_entry(struct record_settings *given, struct config *config, const struct yaml_entry *entry,
+                              struct error *err)
+{
+	const char *path = config->path;
+	bool is_ours = !config->is_lenient || record_key_of(entry->key) == RECORD_KEY_BLOCK;
+	int before = config->taken;
+	enum status status;
 
 	if ((entry->is_alias || entry->document > 1) && !is_ours)
 		return STATUS_OK;
@@ -180,11 +240,14 @@ static enum status read_entry(struct record_settings *given, struct yaml_flat *f
 		return error_set(err, STATUS_INPUT, "'%s' line %d: a second document; options stand in the first", path,
 		                 entry->line);
 	if (is_empty_block(entry)) {
-		if (taken)
-			++*taken;
+		config->taken++;
 		return STATUS_OK;
 	}
-	return set(given, entry->key, entry->value, arena_printf(&file->arena, "%s:%d", path, entry->line), taken, err);
+	status = set(given, entry->key, entry->value, arena_printf(&config->file->arena, "%s:%d", path, entry->line),
+	             config->is_lenient ? &config->taken : NULL, err);
+	if (status || (config->is_lenient && config->taken == before))
+		return status;
+	return check_once(config, entry, err);
 }
 
 /* The entries live as long as the program: origins of settings are borrowed from them. */
@@ -194,12 +257,11 @@ static enum status read_config(struct record_settings *given, const char *path, 
 	static int files;
 	struct yaml_flat *file = &yaml[files++ % 3];
 	enum status status = yaml_flat_read(file, path, err);
-	int taken = 0;
+	struct config config = {.path = path, .file = file, .is_lenient = is_lenient && !is_of_options(file)};
 
-	is_lenient = is_lenient && !is_of_options(file);
 	for (int i = 0; !status && i < file->count; i++)
-		status = read_entry(given, file, &file->entries[i], path, is_lenient ? &taken : NULL, err);
-	if (!status && is_lenient && !taken) {
+		status = read_entry(given, &config, &file->entries[i], err);
+	if (!status && config.is_lenient && !config.taken) {
 		error_set(err, STATUS_USAGE, "'%s' holds no options for stepscope", path);
 		error_hint(err, "they belong into a block 'stepscope:', 'profiler:' or 'profiling:', or alone into a "
 		                "file; see stepscope help run");

@@ -262,6 +262,21 @@ bool value_next_item(const char **text, const char **item, size_t *length)
 	return *length > 0;
 }
 
+bool value_has_empty_item(const char *text)
+{
+	bool is_item_next = true;
+
+	for (; *text; text++) {
+		bool is_end = *text == ',' || *text == ':';
+
+		if (is_end && is_item_next)
+			return true;
+		if (*text != ' ' && *text != '\t')
+			is_item_next = is_end;
+	}
+	return is_item_next;
+}
+
 /* "50", "50-60", "50-" */
 static bool parse_range(const char *text, size_t length, struct step_range *range)
 {
@@ -308,27 +323,13 @@ static bool add_range(struct step_range *ranges, int *count, struct step_range r
 	return true;
 }
 
-/* "1,,2", ",1", "1,": a number was forgotten, or a variable was empty. */
-static bool has_empty_item(const char *text)
-{
-	bool is_after_comma = true;
-
-	for (; *text; text++) {
-		if (*text == ',' && is_after_comma)
-			return true;
-		if (*text != ' ' && *text != '\t')
-			is_after_comma = *text == ',';
-	}
-	return is_after_comma;
-}
-
 bool value_parse_ranges(const struct report *report, const char *text, struct step_range *ranges, int *count)
 {
 	const char *item;
 	size_t length;
 
 	*count = 0;
-	if (has_empty_item(text))
+	if (value_has_empty_item(text))
 		return report_refuse(report, "wants numbers and ranges such as 50-60,100, got '%.60s'", text);
 	while (value_next_item(&text, &item, &length)) {
 		struct step_range range;

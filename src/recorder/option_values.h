@@ -76,6 +76,9 @@ int64_t value_parse_scaled(const char *text, const struct unit *units);
 /* Takes the next item of a list off `text`; false at its end. Items stand between colons, commas or blanks. */
 bool value_next_item(const char **text, const char **item, size_t *length);
 
+/* "a,,b", ",a", "a:": something was forgotten, or a variable was empty. Also a text without any item. */
+bool value_has_empty_item(const char *text);
+
 /* "50-60,100", "50-": ascending and apart afterwards. `ranges` has room for RECORDER_MAX_RANGES. */
 bool value_parse_ranges(const struct report *report, const char *text, struct step_range *ranges, int *count);
 

@@ -103,6 +103,9 @@ static bool check_words(const struct report *report, const char *text, const cha
 	const char *item;
 	size_t length;
 
+	if (value_has_empty_item(text))
+		return report_refuse(report, "has an empty name in '%.60s'; it takes %s, %s and %s", text, words[0],
+		                     words[1], words[2]);
 	while (value_next_item(&text, &item, &length)) {
 		if (value_find_word(item, length, words) < 0)
 			return report_refuse_word(report, item, length, words);
@@ -180,9 +183,9 @@ static bool is_nothing(int row, const char *text, size_t length)
 	return row != ROW_OUT && (value_is_word(text, length, "null") || value_is_word(text, length, "~"));
 }
 
-/* `is_more`: the value is a further item of a list that was begun. On failure the settings stay as they were. */
+/* `item`: which one of a list the value is, -1: of none. On failure the settings stay as they were. */
 static bool store(struct record_settings *settings, const struct report *report, int row, const char *text,
-                  size_t length, bool is_more)
+                  size_t length, int64_t item)
 {
 	char value[sizeof(settings->run_directory)];
 	size_t bytes, before = 0;
@@ -190,11 +193,12 @@ static bool store(struct record_settings *settings, const struct report *report,
 
 	text = value_trim(text, &length);
 	if (is_nothing(row, text, length)) {
-		if (!is_more)
-			record_settings_unset(settings, row);
+		if (item >= 0)
+			return report_refuse(report, "is an empty item of a list");
+		record_settings_unset(settings, row);
 		return true;
 	}
-	if (is_more && settings->is_set[row]) {
+	if (item > 0 && settings->is_set[row]) {
 		before = strlen(room) + 1;
 		memcpy(value, room, before);
 		value[before - 1] = ':';
@@ -292,6 +296,20 @@ enum record_key record_key_of(const char *key)
 			return RECORD_KEY_BLOCK;
 	}
 	return find_row(parts.leaf, parts.length) >= 0 ? RECORD_KEY_OPTION : RECORD_KEY_OTHER;
+}
+
+int record_key_row(const char *key, size_t *block)
+{
+	struct key parts = split_key(key);
+
+	*block = 0;
+	for (const char *part = key; *part && !*block; part += strcspn(part, ".") + (part[strcspn(part, ".")] == '.')) {
+		size_t length = strcspn(part, ".");
+
+		if (part[length] == '.' && value_find_word(part, length, blocks) >= 0)
+			*block = (size_t)(part - key) + length;
+	}
+	return find_row(parts.leaf, parts.length);
 }
 
 static void offer_names(struct nearest *nearest)
@@ -396,7 +414,7 @@ static bool set_n(struct record_settings *settings, const struct report *report,
 		return true;
 	if (row < 0 || (key.item >= 0 && !is_list(row)))
 		return unknown_key(report, text, &key, is_lenient);
-	return store(settings, report, row, value, length, key.item > 0);
+	return store(settings, report, row, value, length, key.item);
 }
 
 bool record_settings_set(struct record_settings *settings, const char *key, const char *value, const char *origin,
@@ -488,7 +506,7 @@ static bool set_variable(struct record_settings *settings, const char *entry, ch
 			continue;
 		if (settings->origin[row] == options_variable)
 			return true;
-		return store(settings, &report, row, entry + length + 1, strlen(entry + length + 1), false);
+		return store(settings, &report, row, entry + length + 1, strlen(entry + length + 1), -1);
 	}
 	return check_variable(entry, length, problem, problem_bytes);
 }

@@ -84,6 +84,9 @@ enum record_key {
 	RECORD_KEY_BLOCK,  /* a block 'profiler', 'profiling' or 'stepscope', or in one: "training.profiler.type" */
 };
 enum record_key record_key_of(const char *key);
+/* The row of the option that such a key means, -1: of none. *block: how much of the key is the path of the block that it lies
+ * in, "training.profiler"; 0: it lies in none. */
+int record_key_row(const char *key, size_t *block);
 
 /* Defaults. */
 void record_options_init(struct record_options *options);

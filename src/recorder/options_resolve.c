@@ -22,6 +22,8 @@ struct resolver {
 /* Three ways to say which steps; each excludes the others. */
 static const enum row schedule_rows[] = {ROW_WAIT,       ROW_WARMUP,          ROW_ACTIVE,   ROW_REPEAT,
                                          ROW_SKIP_FIRST, ROW_SKIP_FIRST_WAIT, ROW_FREQUENCY};
+/* What makes a cycle where --repeat counts them. */
+static const enum row cycle_rows[] = {ROW_WAIT, ROW_WARMUP, ROW_ACTIVE};
 static const enum row window_rows[] = {ROW_START_STEP, ROW_NUM_STEPS};
 static const enum row list_rows[] = {ROW_STEPS};
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -51,6 +53,12 @@ static bool contradict(const struct resolver *resolver, enum row a, enum row b, 
 	if (resolver->problem_bytes)
 		report_clean(resolver->problem);
 	return false;
+}
+
+static struct report report_on(const struct resolver *resolver, enum row row)
+{
+	return (struct report){record_options_table[row].name, resolver->settings->origin[row], resolver->problem,
+	                       resolver->problem_bytes};
 }
 
 static int64_t count_of(const struct record_settings *settings, enum row row, int64_t fallback)
@@ -96,8 +104,7 @@ static bool resolve_frequency(const struct resolver *resolver)
 	struct record_options *options = resolver->options;
 	const struct record_settings *settings = resolver->settings;
 	int64_t frequency = count_of(settings, ROW_FREQUENCY, 0);
-	struct report report = {record_options_table[ROW_FREQUENCY].name, settings->origin[ROW_FREQUENCY],
-	                        resolver->problem, resolver->problem_bytes};
+	struct report report = report_on(resolver, ROW_FREQUENCY);
 
 	if (!frequency || options->repeat > 0)
 		return true;
@@ -113,11 +120,30 @@ static bool resolve_frequency(const struct resolver *resolver)
 	return true;
 }
 
+/* Refuses what would have no effect, or another one than whoever wrote it thinks: "--repeat 2" alone would be two steps. */
+static bool check_cycle(const struct resolver *resolver)
+{
+	const struct record_settings *settings = resolver->settings;
+	bool has_cycle = first_set(settings, cycle_rows, LENGTH(cycle_rows)) != ROW_COUNT;
+	bool has_wait = settings->is_set[ROW_WAIT] || settings->is_set[ROW_FREQUENCY];
+	struct report repeat = report_on(resolver, ROW_REPEAT);
+	struct report skip = report_on(resolver, ROW_SKIP_FIRST_WAIT);
+
+	if (!has_cycle && count_of(settings, ROW_REPEAT, 0) > 0)
+		return report_refuse(&repeat, "counts cycles, and nothing says what a cycle is: add active, wait or "
+		                              "warmup");
+	if (!has_wait && count_of(settings, ROW_SKIP_FIRST_WAIT, 0) > 0)
+		return report_refuse(&skip, "leaves out the first wait, and there is none: add wait");
+	return true;
+}
+
 static bool resolve_schedule(const struct resolver *resolver)
 {
 	struct record_options *options = resolver->options;
 	const struct record_settings *settings = resolver->settings;
 
+	if (!check_cycle(resolver))
+		return false;
 	options->mode = RECORD_SCHEDULE;
 	options->wait = count_of(settings, ROW_WAIT, 0);
 	options->warmup = count_of(settings, ROW_WARMUP, 0);
@@ -144,8 +170,7 @@ static bool resolve_list(const struct resolver *resolver)
 {
 	struct record_options *options = resolver->options;
 	const char *value = resolver->settings->value[ROW_STEPS];
-	struct report report = {record_options_table[ROW_STEPS].name, resolver->settings->origin[ROW_STEPS],
-	                        resolver->problem, resolver->problem_bytes};
+	struct report report = report_on(resolver, ROW_STEPS);
 
 	if (!strcmp(value, "all"))
 		return true;
@@ -206,8 +231,7 @@ static bool resolve_ranks(const struct resolver *resolver)
 {
 	struct record_options *options = resolver->options;
 	const char *value = resolver->settings->value[ROW_RANKS];
-	struct report report = {record_options_table[ROW_RANKS].name, resolver->settings->origin[ROW_RANKS],
-	                        resolver->problem, resolver->problem_bytes};
+	struct report report = report_on(resolver, ROW_RANKS);
 
 	if (!resolver->settings->is_set[ROW_RANKS] || !strcmp(value, "all"))
 		return true;

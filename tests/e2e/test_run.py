@@ -181,6 +181,8 @@ def test_settings_of_a_file(tmp_path):
     # of others: what they have is passed over, whatever it is
     ("base: &b {lr: 1}\ntrain:\n  <<: *b\n  warmup: *b\n*b : 1\nprofiler: {wait: 2}\n", "wait=2"),
     ("profiler: {wait: 2}\n---\nmodel: x\nwait: 3\n--- text\n", "wait=2"),
+    # one block only has options, and a name twice says one thing
+    ("trainer: {profiler: simple}\nmine: {profiler: {wait: 2, wait_steps: 2}}\nprofiling: {}\n", "wait=2"),
 ])
 def test_configurations_of_all_shapes(tmp_path, text, expected):
     (tmp_path / "mine.yaml").write_text(text)
@@ -197,6 +199,15 @@ def test_configurations_of_all_shapes(tmp_path, text, expected):
     ("p: &p {wait: 3}\nprofiler:\n  <<: *p\n", "'mine.yaml' line 3: an alias (*name); write the value out"),
     ("wait: 1\n---\nwarmup: 3\n", "'mine.yaml' line 3: a second document"),
     ("model: x\n---\nprofiler: {wait: 3}\n", "'mine.yaml' line 3: a second document"),
+    ("profiler:\n  wait: 3\na: {b: {profiling: {active: 2}}}\n",
+     "'mine.yaml' has two blocks of options: 'profiler' (line 2) and 'a.b.profiling' (line 3)"),
+    ("runs:\n- profiler: {wait: 3}\n- profiler: {wait: 3}\n", "'runs.0.profiler' (line 2) and 'runs.1.profiler' (line 3)"),
+    ("profiler: {wait: 3}\nprofiler: {active: 3}\n", "'mine.yaml' line 2: key 'profiler' is there twice"),
+    ("profiler:\n  wait: 3\n  wait_steps: 4\n",
+     "'mine.yaml' line 3: 'profiler.wait_steps' is the same option as 'profiler.wait' in line 2"),
+    ("profiler_wait_steps: 4\nprofiler: {wait: 3}\n", "'profiler.wait' is the same option as 'profiler_wait_steps' in line 1"),
+    ("profiler: {repeat: 2}\n", "repeat (mine.yaml:1) counts cycles, and nothing says what a cycle is: add active, wait or warmup"),
+    ("profiler: {with: [shapes, '']}\n", "profiler.with.1 (mine.yaml:1) is an empty item of a list"),
 ])
 def test_configurations_that_are_refused(tmp_path, text, message):
     (tmp_path / "mine.yaml").write_text(text)

@@ -287,6 +287,14 @@ static void a_misspelt_key_is_refused_with_the_nearest_name(void **state)
 
 static void a_malformed_value_is_refused(void **state)
 {
+	static const char *const empty_names[][2] = {
+		{"shapes::memory", "shapes::memory"},
+		{"shapes\\,\\,memory", "shapes,,memory"},
+		{":shapes", ":shapes"},
+		{"shapes\\,", "shapes,"},
+		{":", ":"},
+	};
+
 	check_refused("active=0", "active must be 1 or more, got 0");
 	check_refused("num_steps=0", "num_steps must be 1 or more, got 0");
 	check_refused("wait=-1", "wait must be 0 or more, got -1");
@@ -307,11 +315,66 @@ static void a_malformed_value_is_refused(void **state)
 	check_refused("steps=60-50", "steps wants numbers and ranges such as 50-60,100, got '60-50'");
 	check_refused("steps=-5", "steps wants numbers and ranges such as 50-60,100, got '-5'");
 	check_refused("steps=1\\,\\,2", "steps wants numbers and ranges such as 50-60,100, got '1,,2'");
-	check_refused("steps=:", "steps wants numbers and ranges such as 50-60,100");
+	check_refused("steps=:", "steps wants numbers and ranges such as 50-60,100, got ':'");
+	check_refused("steps=1::2", "steps wants numbers and ranges such as 50-60,100, got '1::2'");
 	check_refused("ranks=local1", "ranks wants numbers and ranges such as 50-60,100, got 'local1'");
 	check_refused("type=pitorch", "type does not know 'pitorch'; did you mean 'pytorch'?");
 	check_refused("type=kineto", "type does not know 'kineto'; it takes simple, advanced and pytorch");
 	check_refused("with=shapes:line", "with does not know 'line'; did you mean 'lines'?");
+	for (size_t i = 0; i < sizeof(empty_names) / sizeof(empty_names[0]); i++) {
+		char list[64], line[128];
+
+		snprintf(list, sizeof(list), "with=%s", empty_names[i][0]);
+		snprintf(line, sizeof(line), "with has an empty name in '%s'; it takes shapes, memory and lines",
+		         empty_names[i][1]);
+		check_refused(list, line);
+	}
+	check_yaml_refused("profiler.with.1", "", "profiler.with.1 (train.yaml:7) is an empty item of a list");
+	check_yaml_refused("profiler.steps.0", "null", "profiler.steps.0 (train.yaml:7) is an empty item of a list");
+}
+
+static void what_would_mean_nothing_is_refused(void **state)
+{
+	static const char
+		no_cycle[] = "repeat counts cycles, and nothing says what a cycle is: add active, wait or warmup";
+	static const char no_wait[] = "skip_first_wait leaves out the first wait, and there is none: add wait";
+
+	check_refused("repeat=2", no_cycle);
+	check_refused("repeat=2,skip_first=10", no_cycle);
+	check_refused("repeat=2,profiling_frequency=10", no_cycle);
+	check_refused("skip_first_wait=1", no_wait);
+	check_refused("skip_first_wait=1,active=2", no_wait);
+	assert_int_equal(resolved_list("repeat=2,active=1").repeat, 2);
+	assert_int_equal(resolved_list("repeat=2,wait=0").repeat, 2);
+	assert_int_equal(resolved_list("repeat=0").mode, RECORD_SCHEDULE);
+	assert_int_equal(resolved_list("enabled=false,repeat=2").mode, RECORD_OFF);
+	assert_int_equal(resolved_list("skip_first_wait=1,profiling_frequency=5").skip_first_wait, 1);
+}
+
+/* `stepscope run` asks, to refuse a file that says an option twice. */
+static void a_key_tells_its_option_and_its_block(void **state)
+{
+	static const struct {
+		const char *key;
+		int row;
+		size_t block;
+	} keys[] = {
+		{"wait", ROW_WAIT, 0},
+		{"profiler.wait_steps", ROW_WAIT, 8},
+		{"training.profiler.schedule.wait", ROW_WAIT, 17},
+		{"runs.0.profiling.steps.1", ROW_STEPS, 16},
+		{"stepscope.profiler.with", ROW_WITH, 9},
+		{"profiler.filename", -1, 8},
+		{"profiler", -1, 0},
+		{"profiler_wait_steps", ROW_WAIT, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		size_t block = 99;
+
+		assert_int_equal(record_key_row(keys[i].key, &block), keys[i].row);
+		assert_int_equal(block, keys[i].block);
+	}
 }
 
 static void what_is_too_long_is_refused(void **state)
@@ -332,7 +395,7 @@ static void what_is_too_long_is_refused(void **state)
 	snprintf(list, sizeof(list), "wait=1,out=%s", text);
 	check_refused(list, "list of options has an entry that is too long");
 	for (size_t i = 0; i < 33; i++)
-		snprintf(text + 4 * i, 5, "%zu:", 100 + 2 * i);
+		snprintf(text + 4 * i, 5, i < 32 ? "%zu:" : "%zu", 100 + 2 * i);
 	snprintf(list, sizeof(list), "steps=%s", text);
 	check_refused(list, "steps takes at most 32 ranges");
 }
@@ -629,6 +692,8 @@ int main(void)
 		cmocka_unit_test(foreign_keys_of_a_yaml_file_are_passed_over),
 		cmocka_unit_test(a_misspelt_key_is_refused_with_the_nearest_name),
 		cmocka_unit_test(a_malformed_value_is_refused),
+		cmocka_unit_test(what_would_mean_nothing_is_refused),
+		cmocka_unit_test(a_key_tells_its_option_and_its_block),
 		cmocka_unit_test(what_is_too_long_is_refused),
 		cmocka_unit_test(contradictions_name_both_origins),
 		cmocka_unit_test(values_mean_what_they_say),

@@ -160,6 +160,10 @@ static void what_cannot_be_flat_is_refused(void **state)
 	REFUSED("just text\n", "'x.yaml' line 1: 'key: value' is expected");
 	REFUSED("*a\n", "'x.yaml' line 1: 'key: value' is expected");
 	REFUSED("a: 1\nb: 2\na: 3\n", "'x.yaml' line 3: key 'a' is there twice");
+	REFUSED("a: {b: 1}\nc: 1\na: {d: 2}\n", "'x.yaml' line 3: key 'a' is there twice");
+	REFUSED("a: {b: 1}\na: 2\n", "'x.yaml' line 2: key 'a' is there twice");
+	REFUSED("a: []\na: [2]\n", "'x.yaml' line 2: key 'a' is there twice");
+	REFUSED("- {a: 1, a: {b: 1}}\n", "'x.yaml' line 1: key '0.a' is there twice");
 	REFUSED("a:\n  b: 1\na.b: 2\n", "'x.yaml' line 3: key 'a.b' is there twice");
 	REFUSED("'': 1\n", "'x.yaml' line 1: a key that is empty or holds a NUL");
 	REFUSED("\"a\\0b\": 1\n", "'x.yaml' line 1: a key that is empty or holds a NUL");
