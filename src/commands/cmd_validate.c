@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "commands/load_run.h"
+#include "importers/other_kinds.h"
 #include "output/validate.h"
 
 #include <inttypes.h>
@@ -148,12 +149,29 @@ static void write_validation(struct json_writer *json, const char *path, const s
 
 /* ---- run ---- */
 
+/* Some of them are JSON, too. Standard input can be looked into only once: there its missing events tell. */
+static enum status refuse_other_kind(const char *path, struct error *err)
+{
+	const char *kind = strcmp(path, "-") != 0 ? other_kind_of_file(path) : NULL;
+
+	if (!kind)
+		return STATUS_OK;
+	error_set(err, STATUS_INPUT, "'%s' is no Chrome or Perfetto trace but %s", path, kind);
+	error_hint(err, "only those two are checked; 'stepscope report' reads it");
+	return STATUS_INPUT;
+}
+
 /* The worst of all files: unreadable before broken before fine. The first failure is what main prints. */
 static enum status check_file(const char *path, struct buffer *out, struct json_writer *json, struct error *err)
 {
 	static struct validation validation;
 	struct error failure = {.status = STATUS_OK};
-	enum status status = validate_file(path, &validation, &failure);
+	enum status status = refuse_other_kind(path, &failure);
+
+	if (status == STATUS_OK)
+		status = validate_file(path, &validation, &failure);
+	else
+		validation = (struct validation){0};
 
 	if (json)
 		write_validation(json, path, &validation, status == STATUS_OK ? NULL : &failure);

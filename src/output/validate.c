@@ -49,6 +49,14 @@ static char first_letter(const char *head, size_t length)
 	return '\0';
 }
 
+static enum status refuse(const char *path, const char *problem, bool has_contents, struct error *err)
+{
+	error_set(err, STATUS_INPUT, "'%s' is no Chrome or Perfetto trace: %s", path, problem);
+	if (has_contents)
+		error_hint(err, "only those two are checked; 'stepscope report' reads other files, too");
+	return STATUS_INPUT;
+}
+
 static enum status recognise(const char *path, struct input_stream *input, struct validation *validation, char *first,
                              struct error *err)
 {
@@ -63,11 +71,7 @@ static enum status recognise(const char *path, struct input_stream *input, struc
 	validation->format = *first == '{' || *first == '[' ? "chrome" : "perfetto";
 	if (strcmp(validation->format, "chrome") == 0 || (length >= 2 && head[0] == '\n'))
 		return STATUS_OK;
-	error_set(err, STATUS_INPUT, "'%s' is no Chrome or Perfetto trace: %s", path,
-	          length ? "it begins with neither {, [ nor a packet" : "it is empty");
-	if (length)
-		error_hint(err, "only those two are checked; 'stepscope report' reads other files, too");
-	return STATUS_INPUT;
+	return refuse(path, length ? "it begins with neither {, [ nor a packet" : "it is empty", length > 0, err);
 }
 
 static enum status validate_input(const char *path, struct input_stream *input, struct validation *validation,
@@ -83,7 +87,13 @@ static enum status validate_input(const char *path, struct input_stream *input, 
 	if (strcmp(validation->format, "perfetto") == 0)
 		return validate_perfetto(input, validation, err);
 	check_name(path, validation);
-	return validate_chrome(input, validation, err);
+	status = validate_chrome(input, validation, err);
+	if (status == STATUS_INPUT && !validation->form) {
+		struct error problem = *err;
+
+		return refuse(path, problem.text, true, err);
+	}
+	return status;
 }
 
 enum status validate_file(const char *path, struct validation *validation, struct error *err)

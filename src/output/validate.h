@@ -97,7 +97,7 @@ struct validate_finding {
 
 struct validation {
 	const char *format;      /* "chrome" or "perfetto" */
-	const char *form;        /* "object", "array", "packets" */
+	const char *form;        /* "object", "array", "packets"; NULL: it is no trace */
 	const char *compression; /* "none", "gzip", "zstd" */
 	uint64_t bytes;          /* decompressed */
 	uint64_t events, spans, flows;

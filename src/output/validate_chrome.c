@@ -283,6 +283,7 @@ static void check_event(struct chrome_check *check, struct chrome_event *event)
 {
 	const struct json_value *keys = event->keys;
 
+	check->has_phase |= keys[KEY_PH].type == TYPE_TEXT;
 	event->phase = keys[KEY_PH].type == TYPE_TEXT ? keys[KEY_PH].text[0] : '\0';
 	event->cat = keys[KEY_CAT].type == TYPE_TEXT ? keys[KEY_CAT].text : "";
 	event->name = keys[KEY_NAME].type == TYPE_TEXT ? keys[KEY_NAME].text : "";
@@ -415,6 +416,7 @@ static bool read_events(struct chrome_check *check, struct json_stream *stream)
 
 		if (token == STREAM_ARRAY_END)
 			return true;
+		check->has_other |= token != STREAM_OBJECT_BEGIN;
 		if (token == STREAM_OBJECT_BEGIN ? !read_event(check, stream, &event) : !pass(check, stream, token))
 			return false;
 	}
@@ -459,8 +461,6 @@ static bool read_metadata(struct chrome_check *check, struct json_stream *stream
 
 static bool read_object(struct chrome_check *check, struct json_stream *stream)
 {
-	bool has_events = false;
-
 	for (;;) {
 		enum json_stream_token token = next(check, stream);
 
@@ -469,11 +469,11 @@ static bool read_object(struct chrome_check *check, struct json_stream *stream)
 		if (token != STREAM_KEY)
 			return false;
 		if (strcmp(stream->text, "traceEvents") != 0) {
-			if (!read_metadata(check, stream, has_events))
+			if (!read_metadata(check, stream, check->has_events))
 				return false;
 			continue;
 		}
-		has_events = true;
+		check->has_events = true;
 		token = next(check, stream);
 		if (token == STREAM_ARRAY_BEGIN ? !read_events(check, stream) : !pass(check, stream, token))
 			return false;
@@ -484,6 +484,22 @@ static bool read_object(struct chrome_check *check, struct json_stream *stream)
 static bool is_open_array(const struct json_stream *stream)
 {
 	return stream->is_unterminated && stream->depth == 1 && !stream->is_object[0];
+}
+
+/* Other JSON: of an object without events, or of a list of anything else, all rules would hold. */
+static enum status check_is_trace(const struct chrome_check *check, struct error *err)
+{
+	struct validation *validation = check->validation;
+	const char *problem = NULL;
+
+	if (strcmp(validation->form, "array") != 0 && !check->has_events)
+		problem = "the object has no \"traceEvents\"";
+	else if (!check->has_phase && (check->has_other || validation->events))
+		problem = "nothing in its list has a \"ph\"";
+	if (!problem)
+		return STATUS_OK;
+	validation->form = NULL;
+	return error_set(err, STATUS_INPUT, "%s", problem);
 }
 
 static enum status read_file(struct chrome_check *check, struct json_stream *stream, struct error *err)
@@ -503,10 +519,10 @@ static enum status read_file(struct chrome_check *check, struct json_stream *str
 		is_read = next(check, stream) == STREAM_END;
 	validation->bytes = stream->window_offset + stream->begin;
 	if (is_read)
-		return STATUS_OK;
+		return check_is_trace(check, err);
 	if (is_open_array(stream)) {
 		validate_count(validation, VALIDATE_C3, validation->bytes, NULL);
-		return STATUS_OK;
+		return check_is_trace(check, err);
 	}
 	*err = stream->error;
 	return err->status;

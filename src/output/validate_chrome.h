@@ -103,6 +103,9 @@ struct chrome_check {
 	struct ref_list lists[REF_KINDS];
 	uint64_t last_nameless; /* offset of the last event without a name */
 	bool has_nameless, has_step, has_rank, has_rank_before;
+	bool has_events; /* the key traceEvents */
+	bool has_phase;  /* an event with one */
+	bool has_other;  /* what is no object among the events */
 	bool has_start_marker, has_end_marker;
 	uint64_t start_marker_offset, end_marker_offset;
 	int64_t start_marker_ns, end_marker_ns;

@@ -201,13 +201,23 @@ static void numbers_keep_their_nanoseconds(void **state)
 static void what_is_no_trace_is_refused(void **state)
 {
 	static const char *const texts[] = {
-		"", "hello", "{\"traceEvents\": [{\"ph\": \"X\"", "{\"traceEvents\": [}", "{]", "[1 2]", "\n"};
+		"", "hello", "{\"traceEvents\": [{\"ph\": \"X\"", "{\"traceEvents\": [}", "{]", "[1 2]", "\n",
+		/* other JSON */
+		"{}", "{\"rank\": 1}", "{\"traceEvents\": [1]}", "[[1, 2], [3]]", "[{\"name\": \"a\"}]"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct validation validation;
 
 		assert_int_equal(check(texts[i], strlen(texts[i]), &validation), STATUS_INPUT);
 	}
+}
+
+static void a_trace_without_events_is_one(void **state)
+{
+	struct validation validation;
+
+	assert_int_equal(check("[]", 2, &validation), STATUS_OK);
+	assert_int_equal(check("{\"traceEvents\": []}", 19, &validation), STATUS_OK);
 }
 
 /* ---- Perfetto: packets by hand ---- */
@@ -285,6 +295,7 @@ int main(void)
 		cmocka_unit_test(offset_is_that_of_the_first_one),
 		cmocka_unit_test(numbers_keep_their_nanoseconds),
 		cmocka_unit_test(what_is_no_trace_is_refused),
+		cmocka_unit_test(a_trace_without_events_is_one),
 		cmocka_unit_test(every_rule_about_packets_is_found),
 		cmocka_unit_test(packet_that_is_cut_off_is_unreadable),
 	};
