@@ -103,6 +103,18 @@ class _Spelling(str):
         return super().startswith(prefix, *places) and (not isinstance(prefix, str) or "_" in prefix or not prefix.strip("-"))
 
 
+class _Style(str):
+    """Its name, with the defaults that a script gave."""
+
+    def __new__(cls, name, defaults):
+        made = super().__new__(cls, name)
+        made.defaults = defaults
+        return made
+
+    def __getnewargs__(self):
+        return str(self), self.defaults
+
+
 def _spellings(name, prefixes=("--",)):
     found = [prefix + word for each in (name, *_ALSO.get(name, ())) for word in (each.replace("_", "-"), each) for prefix in prefixes]
     return [_Spelling(each) if "_" in each else each for each in dict.fromkeys(found)]
@@ -129,7 +141,7 @@ def add_arguments(parser, style="hf", **defaults):
         else:
             group.add_argument(*_spellings(name), dest=name, default=default, type=_count(name) if kind is int else kind,
                                metavar="N" if kind is int else "DIR", help=shown)
-    parser.set_defaults(stepscope_style=style)
+    parser.set_defaults(stepscope_style=_Style(style, defaults))
     return parser
 
 
@@ -283,11 +295,28 @@ class Settings:
                   f"Peak: {torch.cuda.max_memory_allocated(device) / gib:.2f}GB")
 
 
+_SWITCH_OF = {"hf": "enable_profiling", "trainer": "profiling", "frequency": "profile"}
+
+
+def _say_what_is_idle(style, given):
+    """Options that were given and mean nothing, since what they are for was not asked for: nobody should wait for results of them."""
+    defaults = {row[0]: row[2] for row in STYLES[style]}
+    defaults.update(getattr(style, "defaults", {}))
+    idle = {}
+    for name in (each for each in given if given[each] != defaults[each] and _local_rank() == 0):
+        switch = "enable_memory_logging" if name == "memory_log_steps" else _SWITCH_OF[style]
+        if not given[switch] and not name.startswith("enable_") and name != "max_steps":  # a script goes by that one
+            idle.setdefault(switch, []).append(f"--{'no-' if given[name] is False else ''}{name.replace('_', '-')}")
+    for switch, names in idle.items():
+        _say(f"{', '.join(names)} {'does' if len(names) == 1 else 'do'} nothing without --{switch.replace('_', '-')}")
+
+
 def from_args(arguments, model_name="model", train_type="train"):
     """Settings from what add_arguments() added; `model_name` and `train_type` name the directory where none was given (style
     "frequency")."""
     style = getattr(arguments, "stepscope_style", "hf")
     given = {row[0]: getattr(arguments, row[0], row[2]) for row in STYLES[style]}
+    _say_what_is_idle(style, given)
     if style == "trainer":
         return Settings(given["profiling"], given["prof_dir"], given["wait"], given["warmup"], given["active"], given["repeat"],
                         given["skip_first"], is_board=given["ptensorboard"], ranks="all")
@@ -313,6 +342,7 @@ _LEAST_OF = {"start_step": 0, "num_steps": 1, "wait": 0, "warmup": 0, "active": 
 _SWITCHES = ("enabled", "record_shapes", "profile_memory", "with_stack", "with_flops")
 _PATHS = ("dirpath", "filename", "output_dir")
 _KEYS = {"type", *_LEAST_OF, *_SWITCHES, *_PATHS}
+_TWINS = (("wait", "wait_steps"), ("warmup", "warmup_steps"), ("active", "active_steps"), ("output_dir", "dirpath"))
 
 
 class _Block:
@@ -331,11 +361,18 @@ class _Block:
             if key not in _KEYS:
                 raise ValueError(f"stepscope: {self.place}{self.name} has no key {key!r}{_nearest(key, _KEYS)}: {', '.join(sorted(_KEYS))}")
             self.content[key] = self._convert(key, value)
+        for name, other in _TWINS:
+            if name in self.content and other in self.content and self.content[name] != self.content[other]:
+                raise ValueError(f"stepscope: {self.place}{self.name}.{name} and {self.name}.{other} are the same option: "
+                                 f"{self.content[name]!r} and {self.content[other]!r}")
         steps = [key for key in self.content if key in ("wait", "warmup", "active") or key.endswith("_steps") and key != "num_steps"]
         windows = [key for key in ("start_step", "num_steps") if key in self.content]
         if steps and windows:
             raise ValueError(f"stepscope: {self.place}{self.name}.{windows[0]} and {self.name}.{steps[0]} contradict each other: a window of "
                              "steps, or a schedule")
+        if self.content.get("repeat") and not steps and not windows:
+            raise ValueError(f"stepscope: {self.place}{self.name}.repeat counts cycles, and nothing says what a cycle is: add active, wait or "
+                             "warmup")
 
     def _convert(self, key, value):
         if key in _PATHS:
@@ -370,22 +407,34 @@ def _nearest(word, names):
 
 
 def _blocks(tree):
-    """All of such a name, wherever they lie, the outer ones first. Aliases of YAML make one dict lie in many places, even in itself."""
-    level, seen = [tree], set()
+    """All of such a name with their paths, wherever they lie, the outer ones first. Aliases of YAML make one dict lie in many places,
+    even in itself."""
+    level, seen = [("", tree)], set()
     while level:
-        level = [each for each in level if isinstance(each, dict) and not (id(each) in seen or seen.add(id(each)))]
-        yield from ((name, each[name]) for each in level for name in _BLOCKS if name in each)
-        level = [value for each in level for value in each.values()]
+        level = [each for each in level if isinstance(each[1], dict) and not (id(each[1]) in seen or seen.add(id(each[1])))]
+        yield from ((path + name, each[name]) for path, each in level for name in _BLOCKS if name in each)
+        level = [(f"{path}{key}.", value) for path, each in level for key, value in each.items()]
+
+
+def _choose_block(found, place):
+    """The only one that has keys; None: there is none. In which of two should anybody look?"""
+    full = []
+    for path, content in found:
+        if isinstance(content, dict) and content and not any(content is other for _, other in full):
+            full.append((path, content))
+    if len(full) > 1:
+        raise ValueError(f"stepscope: {place}there are two blocks of options, {full[0][0]!r} and {full[1][0]!r}: keep one of them")
+    return full[0] if full else next((each for each in found if isinstance(each[1], dict)), None)
 
 
 def _find_block(tree, place):
-    """The first that has keys. One that has none is no block (Lightning's `profiler: simple`) unless it is the only one."""
+    """The one that has keys. One that has none is no block (Lightning's `profiler: simple`) unless it is the only one."""
     if not isinstance(tree, dict):
         raise ValueError(f"stepscope: {place}keys with values are expected, got {tree!r:.60}")
     found = list(_blocks(tree))
-    for name, content in found:
-        if isinstance(content, dict):
-            return _Block(place, name, dict(content))
+    chosen = _choose_block(found, place)
+    if chosen:
+        return _Block(place, chosen[0], dict(chosen[1]))
     for name, content in found:
         if content is not None:
             raise ValueError(f"stepscope: {place}{name} wants keys with values, such as enabled: true, got {content!r:.60}")
@@ -438,6 +487,23 @@ def _override(block, tree, text):
     block.content[parts[-1]] = int(word) if word.lstrip("-").isdigit() else word or None
 
 
+def _refuse_doubles(node, place, path=(), seen=None):
+    """A key of a block that is there twice, or a block: PyYAML takes the last one without a word. What is others' is left to them."""
+    seen = set() if seen is None else seen
+    if id(node) in seen or not isinstance(node.value, list):
+        return
+    seen.add(id(node))
+    keys = set()
+    for child in node.value:
+        key, value = child if isinstance(child, tuple) else (None, child)
+        name = key.value if key is not None and isinstance(key.value, str) else ""
+        below = (*path, name)
+        if name in keys and any(each in _BLOCKS for each in below):
+            raise ValueError(f"stepscope: {place}line {key.start_mark.line + 1}: {'.'.join(filter(None, below))} is there twice")
+        keys.update({name} - {"", "<<"})
+        _refuse_doubles(value, place, below, seen)
+
+
 def _read_yaml(path):
     try:
         import yaml
@@ -445,7 +511,15 @@ def _read_yaml(path):
         raise RuntimeError("from_yaml() of a file needs PyYAML; `stepscope run --config` reads it without") from problem
     try:
         with open(path, encoding="utf-8") as file:
-            return yaml.safe_load(file)
+            loader = yaml.SafeLoader(file)
+            try:
+                node = loader.get_single_node()
+                if node is None:
+                    return None
+                _refuse_doubles(node, f"{os.fspath(path)}: ")
+                return loader.construct_document(node)
+            finally:
+                loader.dispose()
     except (yaml.YAMLError, UnicodeDecodeError) as problem:
         raise ValueError(f"stepscope: {os.fspath(path)}: no YAML: {' '.join(str(problem).split())}") from problem
 

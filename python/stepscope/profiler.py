@@ -122,14 +122,25 @@ _DEVICES = ("CUDA", "XPU", "MTIA", "HPU", "PrivateUse1")
 _BY_NAME = {name.lower(): getattr(ProfilerActivity, name) for name in ("CPU", *_DEVICES) if hasattr(ProfilerActivity, name)}
 
 
+def _activity_called(name):
+    """What accelerate calls them: "cpu", "cuda", "xpu", ..."""
+    if name.lower() in _BY_NAME:
+        return _BY_NAME[name.lower()]
+    import difflib
+
+    near = ["cuda"] if name.lower() in ("gpu", "hip", "rocm") else difflib.get_close_matches(name.lower(), _BY_NAME, 1)
+    meant = f" (did you mean {near[0]!r}?)" if near else ""
+    raise ValueError(f"stepscope: there is no activity {name!r}{meant}: {', '.join(_BY_NAME)}")
+
+
 def _activities_of(given):
     """A set; members may also be named ("cpu"), and carry a filter as of PyTorch 2.13."""
     found = []
-    for item in given:
+    for item in [given] if isinstance(given, str) else given:
         found += list(item) if isinstance(item, dict) else [item]
     result = set()
     for item in found:
-        item = _BY_NAME.get(item.lower(), item) if isinstance(item, str) else item
+        item = _activity_called(item) if isinstance(item, str) else item
         if not isinstance(item, ProfilerActivity):
             raise TypeError(f"Expected ProfilerActivity or dict, got {type(item)}")
         if item in result and not _is_1:

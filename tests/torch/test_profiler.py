@@ -170,6 +170,14 @@ def test_the_same_lists(tmp_path, python):
 
 ONE_AFTER_THE_OTHER = """
 import json, torch, stepscope
+def refused(name):
+    try:
+        stepscope.profile(activities=["cpu", name])
+    except ValueError as problem:
+        return str(problem)
+assert "there is no activity 'gpu' (did you mean 'cuda'?): cpu, cuda" in refused("gpu"), refused("gpu")
+assert "no activity 'cuad' (did you mean 'cuda'?)" in refused("cuad") and "no activity 'all': cpu, cuda" in refused("all")
+assert stepscope.profile(activities="CPU").activities == stepscope.profile(activities=["cpu"]).activities
 found = []
 for options in ({"with_stack": True, "with_flops": True}, {"record_shapes": True}, {"profile_memory": True}):
     with stepscope.profile(activities=["cpu"], **options) as prof:
