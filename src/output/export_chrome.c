@@ -259,6 +259,7 @@ static void put_slice(struct chrome_lane *lane, struct span_chunk *chunk, uint32
 	                kind != SPAN_RUNTIME && span_sequence(chunk, index) == STEPSCOPE_NO_SEQUENCE &&
 	                !span_inputs(chunk, index);
 	uint64_t id = span_id(lane, row, kind);
+	struct chrome_span span = {lane->track, row, chunk, index, lane->ids, lane->is_device};
 	char *at;
 
 	writer_reserve(&chrome->w, LINE_BYTES + LONGEST_KEPT_NAME * 3);
@@ -274,23 +275,21 @@ static void put_slice(struct chrome_lane *lane, struct span_chunk *chunk, uint32
 		memcpy(at, "\"External id\": ", 15);
 		at = put_u64(at + 15, id);
 	}
-	if (id && lane->is_torch && (kind == SPAN_OP || kind == SPAN_ANNOTATION)) {
+	if (id && lane->is_torch &&
+	    (kind == SPAN_OP || kind == SPAN_ANNOTATION || kind == SPAN_MODULE || kind == SPAN_PYTHON)) {
 		memcpy(at, ", \"Ev Idx\": ", 12);
 		at = put_u64(at + 12, id - 1);
 	}
 	chrome->w.at = at;
-	if (!is_plain) {
-		struct chrome_span span = {lane->track, row, chunk, index, lane->ids, lane->is_device};
-
+	if (id && (kind == SPAN_MODULE || kind == SPAN_PYTHON))
+		chrome_python_args(chrome, &span);
+	if (!is_plain)
 		chrome_args(chrome, &span, id != 0, &lane->next_arg, &lane->next_link);
-	}
 	writer_reserve(&chrome->w, 16);
 	memcpy(chrome->w.at, "}},\n", 4);
 	chrome->w.at += 4;
 	chrome->result->slices++;
 	if (!is_plain) {
-		struct chrome_span span = {lane->track, row, chunk, index, lane->ids, lane->is_device};
-
 		chrome_flows(chrome, &span, &lane->next_link);
 		look_ahead(lane);
 	}
@@ -417,6 +416,7 @@ static void chrome_init(struct chrome *chrome, const struct model *model, const 
 	memset(chrome->names, 0, ((size_t)count + 1) * sizeof(*chrome->names));
 	buffer_init(&chrome->escaped, CACHE_BYTES);
 	buffer_init(&chrome->scratch, SIZE_MAX);
+	intern_init(&chrome->modules);
 	selection_init(&chrome->selection, model, options);
 	for (uint32_t i = 0; i < model->processes_count; i++)
 		written += chrome_has_process(chrome, i);
@@ -431,6 +431,8 @@ static void chrome_release(struct chrome *chrome)
 	buffer_release(&chrome->escaped);
 	buffer_release(&chrome->scratch);
 	free(chrome->names);
+	free(chrome->python_parents.rows);
+	intern_release(&chrome->modules);
 }
 
 /* Times count from the last turn of a week before the run, so that the files of all ranks agree. (Kineto takes a quarter
@@ -450,10 +452,18 @@ static void set_base(struct chrome *chrome)
 	chrome->shift_ns = chrome->window.realtime_offset_ns - chrome->base_ns;
 }
 
+uint64_t chrome_last_id(const struct chrome *chrome)
+{
+	uint32_t tracks = chrome->model->tracks_count;
+
+	return tracks ? chrome->ids.first_id[tracks - 1] + chrome->model->tracks[tracks - 1]->span_count - 1 : 0;
+}
+
 static void write_all(struct chrome *chrome, struct output *output)
 {
 	const struct model *model = chrome->model;
 
+	intern_release(&chrome->modules); /* a second pass begins anew */
 	id_map_release(&chrome->ids);
 	link_index_release(&chrome->links);
 	id_map_init(&chrome->ids, model);
@@ -461,7 +471,7 @@ static void write_all(struct chrome *chrome, struct output *output)
 	export_window_init(&chrome->window, model, &chrome->selection);
 	set_base(chrome);
 	chrome->done = 0;
-	chrome->last_python_id = 0;
+	chrome->last_python_id = chrome_last_id(chrome) + model->memory_count;
 	chrome->total = export_span_total(model);
 	chrome->w = writer_begin(output);
 	chrome_head(chrome);

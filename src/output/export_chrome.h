@@ -17,6 +17,16 @@ struct chrome_name { /* a string, escaped; length 0 and !is_known: not looked at
 	bool is_long; /* not kept: too long, or the cache is full */
 };
 
+struct chrome_parent {
+	uint32_t row;
+	uint64_t id; /* of the Python function or module around it, 0: none */
+};
+
+struct chrome_parents { /* of calls of modules on the track that is written, in order of rows */
+	struct chrome_parent *rows;
+	uint32_t count, capacity;
+};
+
 struct chrome {
 	const struct model *model;
 	const struct export_options *options;
@@ -33,10 +43,14 @@ struct chrome {
 	bool is_flow_by_index;      /* link numbers are not unique in this file */
 	struct step_bytes *account; /* (optional) a first pass that counts */
 	uint64_t done, total;
-	uint32_t last_python_id;
+	uint64_t last_python_id;
+	struct chrome_parents python_parents;
+	struct intern modules; /* their paths, in order of appearance */
 	struct writer w;
 };
 
+/* The External id of the last span of all; further numbers follow behind. */
+uint64_t chrome_last_id(const struct chrome *chrome);
 bool chrome_has_process(const struct chrome *chrome, uint32_t process);
 /* Escaped text of a string; valid until the next call. */
 const char *chrome_escaped(struct chrome *chrome, uint32_t string, size_t *length);
@@ -64,6 +78,8 @@ struct chrome_span {
 	struct track_ids ids;
 	bool is_device;
 };
+/* `, "Python id": ...` of a call of a module, or of a function where another profiler told of it; behind chrome_python(). */
+void chrome_python_args(struct chrome *chrome, const struct chrome_span *span);
 void chrome_args(struct chrome *chrome, const struct chrome_span *span, bool has_id, uint32_t *arg, uint32_t *link);
 void chrome_flows(struct chrome *chrome, const struct chrome_span *span, uint32_t *link);
 

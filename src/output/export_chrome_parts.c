@@ -5,6 +5,7 @@
  */
 #include "output/export_chrome.h"
 
+#include "analysis/torch_trace.h"
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "base/memory.h"
@@ -84,12 +85,6 @@ static bool is_json(const char *text)
 	return is_good;
 }
 
-/* An earlier profiler of the program may have asked for it: "with_stack". */
-static bool is_switched_off(const char *key, const char *value)
-{
-	return !strncmp(key, "with_", 5) && !strcmp(value, "0");
-}
-
 /* What a script gave its profiler to put into the trace, add_metadata_json(), as torch.profiler does: a key of its own. */
 static void put_profiler_facts(struct chrome *chrome)
 {
@@ -99,6 +94,9 @@ static void put_profiler_facts(struct chrome *chrome)
 	                                   "deviceProperties",
 	                                   "record_shapes",
 	                                   "profile_memory",
+	                                   "with_stack",
+	                                   "with_flops",
+	                                   "with_modules",
 	                                   "host_name",
 	                                   "stepscope_version",
 	                                   "stepscope_step_base",
@@ -120,7 +118,7 @@ static void put_profiler_facts(struct chrome *chrome)
 			continue;
 		while (ours[n] && strcmp(ours[n], key + sizeof(prefix) - 1) != 0)
 			n++;
-		if (ours[n] || !is_json(value) || is_switched_off(key + sizeof(prefix) - 1, value))
+		if (ours[n] || !is_json(value))
 			continue;
 		struct buffer quoted;
 
@@ -144,6 +142,78 @@ static bool has_shapes(const struct model *model)
 			if (model->tracks[i]->chunks[c]->inputs)
 				return true;
 	return false;
+}
+
+static bool has_stacks(const struct model *model)
+{
+	for (uint32_t i = 0; i < model->tracks_count; i++)
+		for (uint32_t c = 0; c < model->tracks[i]->chunk_count; c++)
+			if (model->tracks[i]->chunks[c]->stack)
+				return true;
+	return false;
+}
+
+/* Of a fact: is it that option of a profiler in the program, or of the one that wrote the trace? */
+static bool is_option(const char *fact, const char *option)
+{
+	static const char *const places[] = {"torch.profiler.", "trace."};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		size_t length = strlen(places[i]);
+
+		if (!strncmp(fact, places[i], length) && !strcmp(fact + length, option))
+			return true;
+	}
+	return false;
+}
+
+/* Did such a profiler ask for it ("with_flops")? Without one, `otherwise`. */
+static bool is_asked_for(const struct chrome *chrome, const char *wanted, bool otherwise)
+{
+	const struct model *model = chrome->model;
+	bool is_known = false, is_asked = false;
+
+	for (uint32_t i = 0; i < model->meta_count; i++) {
+		const struct model_meta *meta = &model->meta[i];
+
+		if (!is_option(model_text(model, meta->key), wanted) ||
+		    (meta->process != MODEL_NONE && !chrome_has_process(chrome, meta->process)))
+			continue;
+		is_known = true;
+		is_asked |= strcmp(model_text(model, meta->value), "1") == 0;
+	}
+	return is_known ? is_asked : otherwise;
+}
+
+static bool has_modules(const struct chrome *chrome)
+{
+	const struct model *model = chrome->model;
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const char *said = chrome_has_process(chrome, i) ? model_meta(model, i, "torch.modules") : NULL;
+
+		if (said && strcmp(said, "yes") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What is there, under the names that torch.profiler gives the options for it. FLOPs are computed from shapes. */
+static void put_options(struct chrome *chrome)
+{
+	const struct model *model = chrome->model;
+	bool is_with_shapes = has_shapes(model);
+
+	if (is_with_shapes)
+		writer_text(&chrome->w, "\"record_shapes\": 1,\n");
+	if (model->memory_count)
+		writer_text(&chrome->w, "\"profile_memory\": 1,\n");
+	if (has_stacks(model) && (!model->tells_profiled || is_asked_for(chrome, "with_stack", true)))
+		writer_text(&chrome->w, "\"with_stack\": 1,\n");
+	if (is_asked_for(chrome, "with_flops", is_with_shapes && !torch_trace_is(model)))
+		writer_text(&chrome->w, "\"with_flops\": 1,\n");
+	if (is_asked_for(chrome, "with_modules", has_modules(chrome)))
+		writer_text(&chrome->w, "\"with_modules\": 1,\n");
 }
 
 static void put_device_properties(struct chrome *chrome)
@@ -268,10 +338,7 @@ void chrome_head(struct chrome *chrome)
 	              process && process->rank >= 0 ? process->rank : 0,
 	              process && process->world_size > 0 ? process->world_size : 1);
 	put_device_properties(chrome);
-	if (has_shapes(model))
-		writer_text(w, "\"record_shapes\": 1,\n");
-	if (model->memory_count)
-		writer_text(w, "\"profile_memory\": 1,\n");
+	put_options(chrome);
 	if (process && process->host) {
 		writer_text(w, "\"host_name\": \"");
 		chrome_string(chrome, process->host);
@@ -371,20 +438,6 @@ static const char *category_name(uint8_t category)
 	return category < sizeof(names) / sizeof(names[0]) ? names[category] : "other";
 }
 
-/* Behind those of all spans. */
-static uint64_t first_memory_number(const struct chrome *chrome)
-{
-	const struct model *model = chrome->model;
-	uint64_t first = 0;
-
-	for (uint32_t i = 0; i < model->tracks_count; i++) {
-		uint64_t end = chrome->ids.first_id[i] + model->tracks[i]->span_count - 1;
-
-		first = end > first ? end : first;
-	}
-	return first;
-}
-
 static void put_memory_event(struct chrome *chrome, const struct memory_event *event, int64_t total, uint64_t number)
 {
 	struct writer *w = &chrome->w;
@@ -408,7 +461,7 @@ void chrome_memory(struct chrome *chrome)
 {
 	const struct model *model = chrome->model;
 	struct memory_totals totals = {0};
-	uint64_t first_number = first_memory_number(chrome);
+	uint64_t first_number = chrome_last_id(chrome); /* "Ev Idx" is one lower */
 
 	for (uint32_t i = 0; i < model->memory_count; i++) {
 		const struct memory_event *event = &model->memory[i];

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * export_chrome_python.c: Python functions of a track as Kineto's category python_function.
+ * export_chrome_python.c: Python functions of a track as Kineto's category python_function, and what it says of them and of modules: which
+ * one each lies in. A module's id is its External id; those of reconstructed functions follow behind the numbers of all spans and of memory,
+ * so that "Ev Idx" (one lower) is a number of its own everywhere.
  */
 #include "output/export_chrome.h"
 
 #include "analysis/python_places.h"
+#include "base/memory.h"
 #include "output/export_number.h"
 #include "output/export_python.h"
+
+#include <inttypes.h>
 
 struct chrome_python {
 	struct chrome *chrome;
@@ -33,13 +38,25 @@ static void put_slice(void *context, const struct python_slice *slice)
 	chrome_place(chrome, python->ids, slice->start_ns);
 	memcpy(text, ", \"dur\": ", 9);
 	writer_bytes(&chrome->w, text, (size_t)(put_us(text + 9, slice->end_ns - slice->start_ns) - text));
-	writer_printf(&chrome->w, ", \"args\": {\"Python id\": %u", slice->id);
+	writer_printf(&chrome->w, ", \"args\": {\"Python id\": %" PRIu64, slice->id);
 	if (slice->parent)
-		writer_printf(&chrome->w, ", \"Python parent id\": %u", slice->parent);
-	writer_text(&chrome->w, ", \"stepscope reconstructed\": true}},\n");
+		writer_printf(&chrome->w, ", \"Python parent id\": %" PRIu64, slice->parent);
+	writer_printf(&chrome->w, ", \"Ev Idx\": %" PRIu64 ", \"stepscope reconstructed\": true}},\n", slice->id - 1);
 	chrome->result->slices++;
 	if (chrome->account)
 		step_bytes_add(chrome->account, python->process, slice->start_ns, writer_count(&chrome->w) - before);
+}
+
+static void put_parent(void *context, uint32_t row, uint64_t parent)
+{
+	struct chrome_python *python = context;
+	struct chrome_parents *parents = &python->chrome->python_parents;
+
+	if (parents->count == parents->capacity) {
+		parents->capacity = parents->capacity ? 2 * parents->capacity : 1024;
+		parents->rows = memory_resize(parents->rows, parents->capacity, sizeof(*parents->rows));
+	}
+	parents->rows[parents->count++] = (struct chrome_parent){row, parent};
 }
 
 void chrome_python(struct chrome *chrome, uint32_t track)
@@ -48,8 +65,61 @@ void chrome_python(struct chrome *chrome, uint32_t track)
 	                               .folder = python_folder(chrome->model),
 	                               .ids = chrome->ids.tracks[track],
 	                               .process = chrome->model->tracks[track]->process};
+	struct python_out out = {put_slice, put_parent, &python, chrome->last_python_id, chrome->ids.first_id[track]};
 
+	chrome->python_parents.count = 0;
 	buffer_init(&python.text, 1 << 20);
-	python_slices(chrome->model, track, &chrome->selection, &chrome->last_python_id, put_slice, &python);
+	python_slices(chrome->model, track, &chrome->selection, &out);
 	buffer_release(&python.text);
+	chrome->last_python_id = out.last_id;
+}
+
+/* Where no stacks were recorded: the module around it, or the function where another profiler told of its calls. */
+static uint64_t parent_row_id(const struct chrome *chrome, const struct chrome_span *span)
+{
+	const struct track *track = chrome->model->tracks[span->track];
+	uint32_t row = span->chunk->parent[span->index];
+
+	while (row != MODEL_NONE) {
+		uint32_t index;
+		struct span_chunk *chunk = track_chunk(track, row, &index);
+
+		if ((chunk->kind[index] == SPAN_MODULE || chunk->kind[index] == SPAN_PYTHON) &&
+		    selection_has_span(&chrome->selection, chrome->model, track->process, chunk, index))
+			return chrome->ids.first_id[span->track] + row;
+		row = chunk->parent[index];
+	}
+	return 0;
+}
+
+static uint64_t parent_id(const struct chrome *chrome, const struct chrome_span *span)
+{
+	const struct chrome_parents *parents = &chrome->python_parents;
+	uint32_t low = 0, high = parents->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (parents->rows[middle].row < span->row)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < parents->count && parents->rows[low].row == span->row)
+		return parents->rows[low].id;
+	return parent_row_id(chrome, span);
+}
+
+void chrome_python_args(struct chrome *chrome, const struct chrome_span *span)
+{
+	uint64_t parent = parent_id(chrome, span);
+	struct writer *w = &chrome->w;
+
+	writer_printf(w, ", \"Python id\": %" PRIu64, chrome->ids.first_id[span->track] + span->row);
+	if (parent)
+		writer_printf(w, ", \"Python parent id\": %" PRIu64, parent);
+	if (span->chunk->kind[span->index] == SPAN_MODULE) /* one number for each path, from 0 on */
+		writer_printf(w, ", \"Python module id\": %" PRIu32,
+		              intern_add(&chrome->modules, model_text(chrome->model, span->chunk->name[span->index])) -
+		                      1);
 }

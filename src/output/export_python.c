@@ -18,6 +18,7 @@ struct level {           /* of spans, by depth */
 	uint32_t stack;  /* of the operator around them, 0: none */
 	uint32_t parent; /* row that they lie in */
 	uint32_t first;  /* of their open frames */
+	uint64_t around; /* the frame or module around them, 0: none */
 };
 
 struct python_track {
@@ -29,9 +30,7 @@ struct python_track {
 	uint32_t open_count, open_capacity;
 	struct level *levels;
 	uint32_t level_capacity, level_count;
-	uint32_t *last_id;
-	python_slice_put put;
-	void *context;
+	struct python_out *out;
 };
 
 static int compare_slices(const void *left, const void *right)
@@ -48,7 +47,7 @@ static void give_out(struct python_track *track)
 {
 	merge_sort(track->slices, track->count, sizeof *track->slices, compare_slices);
 	for (uint32_t i = 0; i < track->count; i++)
-		track->put(track->context, &track->slices[i]);
+		track->out->put(track->out->context, &track->slices[i]);
 	track->count = 0;
 }
 
@@ -60,7 +59,16 @@ static void close_frames(struct python_track *track, uint32_t first)
 		give_out(track);
 }
 
-static void open_frame(struct python_track *track, uint32_t frame, int64_t start_ns, int64_t end_ns)
+/* The frame or module that lies innermost around what begins now. */
+static uint64_t innermost(const struct python_track *track, const struct level *level)
+{
+	if (track->open_count > level->first)
+		return track->slices[track->open[track->open_count - 1]].id;
+	return level->around;
+}
+
+static void open_frame(struct python_track *track, const struct level *level, uint32_t frame, int64_t start_ns,
+                       int64_t end_ns)
 {
 	if (track->count == track->capacity) {
 		track->capacity = track->capacity ? 2 * track->capacity : 1024;
@@ -70,8 +78,8 @@ static void open_frame(struct python_track *track, uint32_t frame, int64_t start
 		track->open_capacity = track->open_capacity ? 2 * track->open_capacity : 64;
 		track->open = memory_resize(track->open, track->open_capacity, sizeof *track->open);
 	}
-	uint32_t parent = track->open_count ? track->slices[track->open[track->open_count - 1]].id : 0;
-	track->slices[track->count] = (struct python_slice){frame, ++*track->last_id, parent, start_ns, end_ns};
+	track->slices[track->count] = (struct python_slice){frame, ++track->out->last_id, innermost(track, level),
+	                                                    start_ns, end_ns};
 	track->open[track->open_count++] = track->count++;
 }
 
@@ -97,7 +105,8 @@ static struct level *level_of(struct python_track *track, const struct span_chun
 		track->levels[track->level_count] = (struct level){
 			.stack = track->level_count ? track->levels[track->level_count - 1].stack : 0,
 			.parent = chunk->parent[index],
-			.first = track->open_count};
+			.first = track->open_count,
+			.around = track->level_count ? track->levels[track->level_count - 1].around : 0};
 	return &track->levels[depth];
 }
 
@@ -117,7 +126,7 @@ static void follow_stack(struct python_track *track, const struct level *level, 
 	}
 	track->open_count = same;
 	while (count--)
-		open_frame(track, path[count], start_ns, end_ns);
+		open_frame(track, level, path[count], start_ns, end_ns);
 }
 
 static void add_row(struct python_track *track, const struct span_chunk *chunk, uint32_t index)
@@ -131,7 +140,13 @@ static void add_row(struct python_track *track, const struct span_chunk *chunk, 
 		close_frames(track, level->first);
 	else
 		follow_stack(track, level, stack, start_ns, end_ns);
-	track->levels[track->level_count++] = (struct level){inside, chunk->first_row + index, track->open_count};
+	uint32_t row = chunk->first_row + index;
+	uint64_t around = innermost(track, level);
+	if (chunk->kind[index] == SPAN_MODULE) {
+		track->out->put_parent(track->out->context, row, around);
+		around = track->out->first_id + row;
+	}
+	track->levels[track->level_count++] = (struct level){inside, row, track->open_count, around};
 }
 
 /* A trace of another profiler has the calls themselves. */
@@ -143,12 +158,11 @@ static bool has_calls(const struct track *track)
 	return false;
 }
 
-void python_slices(const struct model *model, uint32_t number, const struct selection *selection, uint32_t *last_id,
-                   python_slice_put put, void *context)
+void python_slices(const struct model *model, uint32_t number, const struct selection *selection,
+                   struct python_out *out)
 {
 	const struct track *columns = model->tracks[number];
-	struct python_track track = {
-		.model = model, .track = number, .last_id = last_id, .put = put, .context = context};
+	struct python_track track = {.model = model, .track = number, .out = out};
 	if (has_calls(columns))
 		return;
 	for (uint32_t c = 0; c < columns->chunk_count; c++) {

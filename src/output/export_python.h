@@ -11,14 +11,21 @@
 
 struct python_slice {
 	uint32_t frame;      /* index into model.stacks */
-	uint32_t id, parent; /* parent 0: none */
+	uint64_t id, parent; /* parent 0: none */
 	int64_t start_ns, end_ns;
 };
 
-typedef void (*python_slice_put)(void *context, const struct python_slice *slice);
+struct python_out {
+	/* In order of their start, outer ones first. */
+	void (*put)(void *context, const struct python_slice *slice);
+	/* For each call of a module where stacks were recorded, in order of rows: what it lies in, 0: in none. */
+	void (*put_parent)(void *context, uint32_t row, uint64_t parent);
+	void *context;
+	uint64_t last_id;  /* of slices: counts through all tracks of a file */
+	uint64_t first_id; /* a module's id is that of its row: row 0 has this one */
+};
 
-/* In order of their start, outer ones first; *last_id counts through all tracks of a file. */
-void python_slices(const struct model *model, uint32_t track, const struct selection *selection, uint32_t *last_id,
-                   python_slice_put put, void *context);
+void python_slices(const struct model *model, uint32_t track, const struct selection *selection,
+                   struct python_out *out);
 
 #endif

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from torch_tools import HERE, every_python, export, run, table
+from torch_tools import HERE, check_python_ids, every_python, export, run, table
 
 KEPT = 128
 LIBRARIES = re.compile(r".*/(?:site-packages|dist-packages|lib/python3[0-9.]*)/")
@@ -116,8 +116,10 @@ def around(event, slices):
 @every_python
 def test_a_module_lies_in_the_frame_that_calls_it_and_its_forward_in_it(tmp_path, python):
     train(tmp_path, python, 3, "--with", "lines")
-    slices = [event for event in export(tmp_path) if event.get("ph") == "X" and
-              (event["cat"] == "cpu_op" or event["cat"] == "python_function")]
+    events = export(tmp_path)
+    functions, modules = check_python_ids(events)
+    assert functions > modules == 3 * 7
+    slices = [event for event in events if event.get("ph") == "X" and (event["cat"] == "cpu_op" or event["cat"] == "python_function")]
     source = lambda text: MODEL[:MODEL.index(text)].count("\n") + 1
     linears = [event for event in slices if event["name"] == "aten::linear"]
     assert len(linears) == 3 * 4

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from torch_tools import HERE, STEPSCOPE, environment, every_python, export, run, run_ranks, table, version, warm
+from torch_tools import HERE, STEPSCOPE, check_python_ids, environment, every_python, export, run, run_ranks, table, version, warm
 
 PROGRAM = HERE / "modules.py"
 
@@ -22,6 +22,7 @@ def test_the_calls_that_the_programs_own_hooks_see(tmp_path, python, model):
     done = warm(tmp_path, python, PROGRAM, "stamp", model)
     assert done.returncode == 0, done.stderr
     events = export(tmp_path)
+    assert check_python_ids(events) == (0, len(calls(events)))
     ours, theirs = calls(events), json.loads((tmp_path / "calls.json").read_text())
     assert [event["name"][len("nn.Module: "):] for event in ours] == [path for path, _, _ in theirs]
     for event, (_, start, end) in zip(ours, theirs):

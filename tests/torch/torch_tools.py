@@ -111,6 +111,30 @@ def table(tmp_path, name, *options):
     return json.loads(done.stdout)["rows"]
 
 
+def check_python_ids(events):
+    """As readers of Kineto's traces want them: each call of a function or a module tells the one that it lies in. Returns how many of both
+    there are."""
+    calls = {event["args"]["Python id"]: event for event in events if event.get("cat") == "python_function"}
+    modules = [event for event in calls.values() if event["name"].startswith("nn.Module: ")]
+    assert len(calls) == sum(event.get("cat") == "python_function" for event in events)
+    numbers = [event["args"]["Ev Idx"] for event in events if "Ev Idx" in event.get("args", {})]
+    assert len(set(numbers)) == len(numbers) >= len(calls)
+    span = {key: (event["tid"], round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000)) for key, event in calls.items()}
+    for key, (thread, start, end) in span.items():
+        above, parent = [], calls[key]["args"].get("Python parent id")
+        while parent is not None:
+            above.append(parent)
+            parent = calls[parent]["args"].get("Python parent id")
+        around = [other for other, (tid, first, last) in span.items() if tid == thread and first <= start and end <= last and
+                  (first, last) != (start, end)]
+        assert set(around) <= set(above), calls[key]
+        assert all(span[each][0] == thread and span[each][1] <= start and end <= span[each][2] for each in above), calls[key]
+    paths = {event["args"]["Python module id"]: event["name"] for event in modules}
+    assert sorted(paths) == list(range(len(paths))) and len(set(paths.values())) == len(paths)
+    assert all(paths[event["args"]["Python module id"]] == event["name"] for event in modules)
+    return len(calls) - len(modules), len(modules)
+
+
 def export(tmp_path):
     subprocess.run([STEPSCOPE, "export", "run", "-o", "ours.json"], cwd=tmp_path, timeout=60, env=environment(),
                    capture_output=True, check=True)
