@@ -13,6 +13,7 @@
  *     stop            stepscope_shutdown()
  *     brief N         N workers of bare forks, one after the other, that record one mark and end at once without exit handlers
  *     names N         N ranges and N counters, each with a name of its own
+ *     await PATH      sleep until there is such a file
  *     sleep MS | spin MS | write FD TEXT | exit N | kill SIGNAL | abort | quit (no exit handlers) | detach (double fork)
  */
 #include <signal.h>
@@ -128,6 +129,13 @@ static void do_write(void)
 	word++;
 }
 
+static void do_await(void)
+{
+	while (access(*word, F_OK) != 0)
+		sleep_us(2000);
+	word++;
+}
+
 static void do_init(void)
 {
 	char answer[8];
@@ -173,6 +181,8 @@ static void do_simple(const char *verb)
 		stepscope_range_push(*word++);
 	else if (!strcmp(verb, "pop"))
 		stepscope_range_pop();
+	else if (!strcmp(verb, "await"))
+		do_await();
 	else if (!strcmp(verb, "init"))
 		do_init();
 	else if (!strcmp(verb, "stop"))

@@ -141,6 +141,27 @@ def child_of(process):
     return wait_for(find, what="a child")
 
 
+def is_watched(process, pid):
+    """Has a running `stepscope run` seen this process, so that it will know how it ended?"""
+    files = Path(f"/proc/{process.pid}/fdinfo").iterdir()
+    return any(re.search(rf"^Pid:\s+{pid}$", read_or_nothing(path), re.M) for path in files)
+
+
+def read_or_nothing(path):
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def await_watched(process, cwd, count, role=None):
+    """The pids of so many processes of a run, all of which it has seen."""
+    def find():
+        pids = {segment.pid for segment in segments(await_directory(cwd), role)}
+        return len(pids) == count and all(is_watched(process, pid) for pid in pids) and pids
+    return wait_for(find, what=f"{count} processes that are watched")
+
+
 def is_running(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][0] not in "ZX"

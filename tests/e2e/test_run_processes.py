@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-from run_tools import (ACTOR, STEPSCOPE, TRAINER, WORKER, await_directory, child_of, environment, finish, has_report, host_facts, is_running, kill_group, pools, run,
-                       run_directory, segments, start, wait_for)
+from run_tools import (ACTOR, STEPSCOPE, TRAINER, WORKER, await_directory, await_watched, child_of, environment, finish, has_report, host_facts, is_running,
+                       is_watched, kill_group, pools, run, run_directory, segments, start, wait_for)
 
 
 def test_killed_program_is_rescued_and_named(tmp_path):
@@ -35,9 +35,11 @@ def test_killed_at_once(tmp_path):
 
 
 def test_dead_rank_is_named_while_the_others_go_on(tmp_path):
-    process = start(tmp_path, ACTOR, "ranks", "4", "steps", "30", "1000", "only", "2", "open", "all_reduce", "sleep", "1500",
+    process = start(tmp_path, ACTOR, "ranks", "4", "steps", "30", "1000", "only", "2", "open", "all_reduce", "await", "seen",
                     "kill", "9", "all", "steps", "30", "1000", "sleep", "60000", start_new_session=True)
     program = child_of(process)
+    await_watched(process, tmp_path, 4, TRAINER)
+    (tmp_path / "seen").touch()
     line = process.stderr.readline().decode()
     assert is_running(program), "named only at the end"
     assert re.fullmatch(r"stepscope: rank 2 \(pid \d+\) was killed by SIGKILL, last step 29, last op 'all_reduce'\n", line)
@@ -46,9 +48,14 @@ def test_dead_rank_is_named_while_the_others_go_on(tmp_path):
 
 
 def test_rank_that_fails_is_named_with_its_status(tmp_path):
-    done = run(tmp_path, ACTOR, "ranks", "3", "steps", "5", "0", "only", "1", "exit", "5", "all", "sleep", "700")
+    process = start(tmp_path, ACTOR, "ranks", "3", "steps", "5", "0", "only", "1", "await", "seen", "exit", "5", "all", "await", "over")
+    await_watched(process, tmp_path, 3, TRAINER)
+    (tmp_path / "seen").touch()
+    line = process.stderr.readline().decode()
+    (tmp_path / "over").touch()
+    done = finish(process)
     assert done.returncode == 5
-    assert re.search(r"stepscope: rank 1 \(pid \d+\) exited with status 5", done.stderr)
+    assert re.fullmatch(r"stepscope: rank 1 \(pid \d+\) exited with status 5\n", line), line
     assert "rank 0" in done.stderr and "rank 2 (" not in done.stderr
 
 
@@ -60,8 +67,13 @@ def test_ranks_that_end_in_order_are_not_named(tmp_path):
 
 @pytest.mark.parametrize("number, is_named", [(signal.SIGSEGV, True), (signal.SIGKILL, True), (signal.SIGTERM, False)])
 def test_death_of_a_worker(tmp_path, number, is_named):
-    done = run(tmp_path, ACTOR, "steps", "3", "0", "worker", "steps", "2", "0", "open", "load", "kill", int(number), "all",
-               "sleep", "600", "steps", "3", "0")
+    process = start(tmp_path, ACTOR, "steps", "3", "0", "worker", "steps", "2", "0", "open", "load", "await", "seen", "kill", int(number),
+                    "all", "await", "over", "steps", "3", "0")
+    (worker,) = await_watched(process, tmp_path, 1, WORKER)
+    (tmp_path / "seen").touch()
+    wait_for(lambda: not is_watched(process, worker), what="the worker's end")
+    (tmp_path / "over").touch()
+    done = finish(process)
     assert done.returncode == 0
     assert bool(re.search(rf"worker \d+ was killed by {number.name}, last step 1, last op 'load'", done.stderr)) == is_named
     assert len(segments(run_directory(tmp_path), WORKER)) >= 1
@@ -73,7 +85,12 @@ def test_workers_of_which_nobody_knows_are_not_called_killed(tmp_path):
 
 
 def test_many_deaths_do_not_flood(tmp_path):
-    done = run(tmp_path, ACTOR, "ranks", "20", "steps", "3", "0", "only", "0", "sleep", "1500", "exit", "0", "all", "kill", "9")
+    process = start(tmp_path, ACTOR, "ranks", "20", "steps", "3", "0", "only", "0", "await", "over", "exit", "0", "all", "kill", "9")
+    directory = await_directory(tmp_path)
+    wait_for(lambda: len({segment.pid for segment in segments(directory, TRAINER)}) == 20 and len(pools(directory)) == 2, timeout=60,
+             what="the rescue of all but rank 0 and the host")
+    (tmp_path / "over").touch()
+    done = finish(process)
     named = re.findall(r"stepscope: rank \d+ \(pid \d+\) (?:was killed by SIGKILL|ended without a word)", done.stderr)
     assert len(named) == 8
     # of those that were gone before we saw them nobody can say how
@@ -81,7 +98,7 @@ def test_many_deaths_do_not_flood(tmp_path):
 
 
 def test_orphans_are_followed_for_a_while(tmp_path):
-    done = run(tmp_path, ACTOR, "steps", "2", "0", "worker", "steps", "2", "0", "sleep", "400", "steps", "2", "0", "all")
+    done = run(tmp_path, ACTOR, "steps", "2", "0", "worker", "steps", "2", "0", "sleep", "150", "steps", "2", "0", "all")
     assert done.returncode == 0
     closed = [segment for segment in segments(run_directory(tmp_path), WORKER) if segment.is_closed]
     assert closed, "the orphan had time to end in order"
@@ -176,7 +193,10 @@ def test_hundreds_of_processes(tmp_path):
 
 
 def test_status_of_all_processes_is_written_down(tmp_path):
-    run(tmp_path, ACTOR, "ranks", "2", "steps", "2", "0", "sleep", "300", "only", "1", "exit", "7", "all")
+    process = start(tmp_path, ACTOR, "ranks", "2", "steps", "2", "0", "await", "seen", "only", "1", "exit", "7", "all")
+    await_watched(process, tmp_path, 2, TRAINER)
+    (tmp_path / "seen").touch()
+    finish(process)
     facts = host_facts(run_directory(tmp_path))
     statuses = [value for key, value in facts.items() if key.endswith(".status")]
     assert statuses.count("7") == 2, "of rank 1 and of the program"
@@ -189,6 +209,7 @@ def test_rank_killed_from_outside_is_seen_while_the_other_goes_on(tmp_path):
     assert process.stdout.read(2) == b"rr"  # both have made steps
     found = wait_for(lambda: [s for s in segments(directory, TRAINER) if s.rank == 1], what="rank 1")
     program = child_of(process)
+    wait_for(lambda: is_watched(process, found[0].pid), what="rank 1 watched")
     os.kill(found[0].pid, signal.SIGKILL)
     line = process.stderr.readline().decode()
     assert is_running(program), "seen only at the end"
