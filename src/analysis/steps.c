@@ -50,7 +50,7 @@ static const struct table_column columns[STEP_COLUMNS] = {
                         .title = "start",
                         .type = TABLE_INT,
                         .unit = UNIT_NS_SINCE_START,
-                        .definition = "begin of the step, since the recording began",
+                        .definition = "begin of the step, since the first known instant of its process",
                         .is_hidden = true},
 	[STEP_DURATION] = {.name = "duration_ns",
                            .title = "duration",

@@ -6,10 +6,14 @@
 #include "analysis/telemetry_window.h"
 
 #include "analysis/labels.h"
+#include "analysis/statistics.h"
+
+#include "base/memory.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum {
 	TELEMETRY_OF,
@@ -19,6 +23,8 @@ enum {
 	TELEMETRY_MEAN,
 	TELEMETRY_MAX,
 	TELEMETRY_LAST,
+	TELEMETRY_P5,
+	TELEMETRY_P95,
 	TELEMETRY_COUNT,
 	TELEMETRY_MISSING,
 	TELEMETRY_COLUMNS,
@@ -48,6 +54,8 @@ static const struct table_column columns[TELEMETRY_COLUMNS] = {
 	[TELEMETRY_MEAN] = NUMBER("mean", "mean of the values, each with the same weight"),
 	[TELEMETRY_MAX] = NUMBER("max", "largest value"),
 	[TELEMETRY_LAST] = NUMBER("last", "last value"),
+	[TELEMETRY_P5] = NUMBER("p5", "5 % of the values are not larger"),
+	[TELEMETRY_P95] = NUMBER("p95", "95 % of the values are not larger"),
 	[TELEMETRY_COUNT] = {.name = "count",
                              .title = "values",
                              .type = TABLE_INT,
@@ -95,10 +103,12 @@ struct fold {
 	int64_t count, missing, outside;
 	double min, max, last;
 	long double sum; /* of any two doubles */
+	double *values;  /* those that count */
 };
 
 static void fold_series(struct fold *fold, const struct value_series *series, const struct telemetry_window *window)
 {
+	fold->values = memory_resize(NULL, (size_t)series->count + 1, sizeof(*fold->values));
 	for (uint32_t i = 0; i < series->count; i++) {
 		double value = series->value[i];
 
@@ -114,7 +124,7 @@ static void fold_series(struct fold *fold, const struct value_series *series, co
 		fold->max = fold->count && fold->max > value ? fold->max : value;
 		fold->sum += value;
 		fold->last = value;
-		fold->count++;
+		fold->values[fold->count++] = value;
 	}
 }
 
@@ -148,7 +158,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 	if (!fold->count) {
 		const char *reason = why_missing(table, model, series, fold);
 
-		for (int column = TELEMETRY_MIN; column <= TELEMETRY_LAST; column++)
+		for (int column = TELEMETRY_MIN; column <= TELEMETRY_P95; column++)
 			table_set_missing(table, row, column, reason);
 		return;
 	}
@@ -156,6 +166,9 @@ static void add_row(struct table *table, const struct model *model, const struct
 	table_set_double(table, row, TELEMETRY_MEAN, (double)(fold->sum / fold->count));
 	table_set_double(table, row, TELEMETRY_MAX, fold->max);
 	table_set_double(table, row, TELEMETRY_LAST, fold->last);
+	sort_doubles(fold->values, (size_t)fold->count);
+	table_set_double(table, row, TELEMETRY_P5, quantile(fold->values, (size_t)fold->count, 0.05));
+	table_set_double(table, row, TELEMETRY_P95, quantile(fold->values, (size_t)fold->count, 0.95));
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
@@ -175,6 +188,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 			continue;
 		fold_series(&fold, model->series[i], &window);
 		add_row(table, model, model->series[i], &fold);
+		free(fold.values);
 		outside += fold.outside;
 		values += fold.count + fold.missing;
 	}

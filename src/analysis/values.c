@@ -3,9 +3,13 @@
  * values.c: the tables `counters` and `metrics`: what each series of values was over time, one row per name and process.
  */
 #include "analysis/labels.h"
+#include "analysis/statistics.h"
 #include "analysis/step_times.h"
 
+#include "base/memory.h"
+
 #include <math.h>
+#include <stdlib.h>
 
 enum {
 	VALUE_NAME,
@@ -16,6 +20,7 @@ enum {
 	VALUE_MIN,
 	VALUE_MAX,
 	VALUE_MEAN,
+	VALUE_P95,
 	VALUE_NAN,
 	VALUE_FIRST_NAN,
 	VALUE_COLUMNS,
@@ -41,6 +46,10 @@ static const struct table_column columns[VALUE_COLUMNS] = {
 	[VALUE_MIN] = NUMBER("min", "smallest value that is a number"),
 	[VALUE_MAX] = NUMBER("max", "largest value that is a number"),
 	[VALUE_MEAN] = NUMBER("mean", "mean of the finite values, each with the same weight"),
+	[VALUE_P95] = {.name = "p95",
+                       .type = TABLE_DOUBLE,
+                       .definition = "95 % of the finite values are not larger",
+                       .is_hidden = true},
 	[VALUE_NAN] = {.name = "nan_count",
                        .title = "not finite",
                        .type = TABLE_INT,
@@ -58,6 +67,7 @@ struct value_fold {
 	int64_t count, odd;
 	double first, last, min, max, sum;
 	int32_t odd_step;
+	double *finite; /* count - odd values */
 };
 
 static bool is_wanted(const struct step_times *times, const struct analysis_options *options, int32_t step)
@@ -78,6 +88,7 @@ static void add_value(struct value_fold *fold, double value, int32_t step)
 	fold->min = fold->count - fold->odd == 1 || value < fold->min ? value : fold->min;
 	fold->max = fold->count - fold->odd == 1 || value > fold->max ? value : fold->max;
 	fold->sum += value;
+	fold->finite[fold->count - fold->odd - 1] = value;
 }
 
 static void add_row(struct table *table, const struct model *model, const struct value_series *series,
@@ -97,13 +108,15 @@ static void add_row(struct table *table, const struct model *model, const struct
 		table_set_missing(table, row, VALUE_FIRST_NAN,
 		                  fold->odd ? "the value was set outside the steps" : "all values are finite");
 	if (fold->count == fold->odd) {
-		for (int column = VALUE_MIN; column <= VALUE_MEAN; column++)
+		for (int column = VALUE_MIN; column <= VALUE_P95; column++)
 			table_set_missing(table, row, column, "no value is finite");
 		return;
 	}
 	table_set_double(table, row, VALUE_MIN, fold->min);
 	table_set_double(table, row, VALUE_MAX, fold->max);
 	table_set_double(table, row, VALUE_MEAN, fold->sum / (double)(fold->count - fold->odd));
+	sort_doubles(fold->finite, (size_t)(fold->count - fold->odd));
+	table_set_double(table, row, VALUE_P95, quantile(fold->finite, (size_t)(fold->count - fold->odd), 0.95));
 }
 
 static void add_series(struct table *table, const struct model *model, const struct analysis_options *options,
@@ -119,6 +132,7 @@ static void add_series(struct table *table, const struct model *model, const str
 
 		if (series->is_metric != is_metric || series->subject) /* those are telemetry */
 			continue;
+		fold.finite = memory_resize(NULL, (size_t)series->count + 1, sizeof(*fold.finite));
 		for (uint32_t j = 0; j < series->count; j++) {
 			int32_t step = series->step ? series->step[j] : -1;
 
@@ -127,6 +141,7 @@ static void add_series(struct table *table, const struct model *model, const str
 		}
 		if (fold.count)
 			add_row(table, model, series, &fold);
+		free(fold.finite);
 	}
 	table_sort(table, VALUE_PROCESS, true);
 	table_sort(table, VALUE_NAME, true);

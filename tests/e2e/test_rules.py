@@ -198,6 +198,37 @@ def usage(busy_share, used_mib):
     return lambda: Table("utilization.gpu [%], memory.used [MiB], memory.free [MiB]", *[f"{busy_share} %, {used_mib} MiB, {80000 - used_mib} MiB"] * 3)
 
 
+def uses(*busy_shares):
+    return lambda: Table("utilization.gpu [%]", *[f"{share} %" for share in busy_shares])
+
+
+def room(cpu_ratio, busy_share=40):
+    """A trace of 20 s with the use of the processors, and nvidia-smi's table of it."""
+    class Folder:
+        def write(self, path):
+            folder = path.with_suffix("")
+            folder.mkdir()
+            trace = Trace(deviceProperties=[H100], baseTimeNanoseconds=1795244590000000000)
+            for number in range(20):
+                trace.step(number, 1_000_000 * number, 1_000_000)
+                trace.events.append({"ph": "C", "name": "host.cpu.busy_ratio", "pid": 100, "tid": 1, "ts": 1_000_000 * number, "args": {"": cpu_ratio}})
+            trace.write(folder / "trace.json")
+            table = Table("utilization.gpu [%], memory.used [MiB], memory.total [MiB]", *[f"{busy_share} %, 20000 MiB, 80000 MiB"] * 20)
+            table.write(folder / "gpu_usage.csv")
+            return folder
+    return Folder
+
+
+def messages(*counts):
+    """Exchanges of so many float32, one behind the other, ten of each in each of two steps."""
+    trace = busy(distributedInfo=NCCL)
+    for number in range(2):
+        for i, count in enumerate(counts * 10):
+            trace.launch("cudaLaunchKernel", 1000 * number + 20 + i, 1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1000 * number + 930 + i, 1,
+                         **{"Collective name": "allreduce", "dtype": "Float", "In msg nelems": count, "Out msg nelems": count, "Group size": 8})
+    return trace
+
+
 def wrapped(name, devices=1, **facts):
     trace = busy(**facts)
     trace.op("aten::add", 200, 5)
@@ -232,6 +263,10 @@ RULES = {
     "SS208": ((BERT, "6.9 %"), QWEN, CPU_ONLY),
     "SS209": ((BERT, "kernels are shorter"), RESNET, CPU_ONLY),
     "SS210": ((BERT, "pieces of work wait"), QWEN, CPU_ONLY),
+    "SS211": ((uses(*[95] * 20, *[3] * 10), "95 % of the time or more in a twentieth of its 30 values, and for 3 % or less"), uses(*[95] * 20, 3),
+              uses(*[95] * 10, *[3] * 9)),
+    "SS212": ((room(0.3), "at most 40.0 % of the time, 25.0 % of the device's memory is in use, and 30.0 % of the processors"), room(0.9),
+              usage(45, 20000)),
     "SS302": ((V100_TRAINING, "on tensor cores: 0.0 %"), QWEN, RESNET),
     "SS303": ((ONE_RANK, "25.8 % of the multiprocessors"), QWEN, RESNET),
     "SS304": ((QWEN, "57.9 % of a step"), RESNET, CPU_ONLY),
@@ -247,6 +282,8 @@ RULES = {
     "SS407": ((lambda: convolution([64]), "1 convolutions"), lambda: convolution([]), V100_TRAINING),
     "SS408": ((made_on_the_host, "5 times, 200.0 us"), QWEN, CPU_ONLY),
     "SS409": ((lambda: steps_and_stalls(10), "4 slow steps, 9.000 ms"), lambda: steps([1000, 1003] * 10), lambda: steps([1000] * 3)),
+    "SS410": ((lambda: steps(([1000] * 9 + [20000]) * 11 + [1000] * 90), "11 of 200 steps, 20.00 ms on the mean, the others 1.000 ms"),
+              lambda: steps([1000] * 190 + [20000] * 10), lambda: steps([1000] * 100)),
     "SS502": ((ALEXNET, "40 calls, 8.514 s"), QWEN, CPU_ONLY),
     "SS503": ((lambda: memory(0.95), "95.0 % of 79.2 GiB"), lambda: memory(0.5), RESNET),
     "SS504": ((idle_with_memory, "kernels run for 10.0 %"), lambda: memory(0.2), RESNET),
@@ -260,6 +297,9 @@ RULES = {
     "SS805": ((lambda: clocks(gpu0__clocks__sm=1485, gpu0__clocks__max__sm=1980), "75.0 %"),
               lambda: clocks(gpu0__clocks__sm=1965, gpu0__clocks__max__sm=1980, gpu0__clocks_event_reasons__sw_power_cap=0), QWEN),
     "SS902": ((lambda: steps([9000] + [1000] * 9), "9.000 ms, the median step 1.000 ms"), lambda: steps([1000] * 9), lambda: steps([1000])),
+    "SS606": ((lambda: messages(1000, 100_000), "100.0 % of all bytes go in 40 messages of 197 KiB"), lambda: messages(1000, 10_000_000), QWEN),
+    "SS607": ((lambda: messages(1_000_001), "100.0 % of all bytes go in 20 messages whose size is no multiple of 512"),
+              lambda: messages(1_000_064, 3), QWEN),
     "SS605": ((lambda: batch_norms(50), "25 in each step"), lambda: batch_norms(30), operators_only),
 }
 # rules about what only our own recordings have, or that depend on how long things take: where their tests are
@@ -270,6 +310,7 @@ ELSEWHERE = {
     "SS301": "tests/torch/test_diagnosis.py",
     "SS401": "tests/torch/test_diagnosis.py",
     "SS402": "tests/torch/test_diagnosis.py",
+    "SS411": "tests/e2e/test_rules.py",
     "SS501": "tests/e2e/test_diagnose.py",
     "SS701": "tests/e2e/test_diagnose.py",
     "SS702": "tests/python/test_faults.py",
@@ -371,6 +412,18 @@ def test_spare_memory_of_each_rank_is_told(tmp_path):
     """With several ranks tables name devices with their rank."""
     found = [finding["where"] for finding in diagnose(tmp_path, lambda: Ranks(idle_with_memory))["findings"] if finding["rule"] == "SS504"]
     assert sorted(found) == ["rank 0, device 0", "rank 1, device 0"]
+
+
+@pytest.mark.parametrize("before, at_end", [(["sleep", "300"], ["steps", "3", "0"]), (["push", "a", "pop"], ["sleep", "300", "push", "b", "pop"])])
+def test_SS411_a_first_step_that_comes_late(tmp_path, before, at_end):
+    """20 minutes are too long for a test: 0.2 s instead. That a step comes at once is no finding, nor is another tool's trace one."""
+    actor = os.path.join(os.environ["BUILD"], "tests", "e2e", "actor")
+    (tmp_path / "thresholds.yaml").write_text(f"SS411:\n  minutes: {0.2 / 60}\n")
+    subprocess.run([STEPSCOPE, "run", "--quiet", "--out", "run", "--", actor, *before, *at_end], check=True, timeout=60, cwd=tmp_path)
+    for options, expected in ((["--thresholds", "thresholds.yaml"], "found"), ([], "nothing")):
+        done = subprocess.run([STEPSCOPE, "diagnose", "run", "--json", *options], check=True, capture_output=True, timeout=60, cwd=tmp_path)
+        assert {check["rule"]: check["result"] for check in json.loads(done.stdout)["checks"]}["SS411"] == expected
+    assert result_of(tmp_path, QWEN, "SS411") == "cannot tell"
 
 
 def test_a_snapshot_without_events_does_not_tell_what_failed(tmp_path):
