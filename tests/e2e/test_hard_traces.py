@@ -273,6 +273,30 @@ HARD = ["a;b", "a b", "a\tb", "a\nb", 'a"b', "<b>&c", "%s", "a\\b", "a|b", "a,b"
         "\u6f22\u5b57", "\U0001f525", "\x1b[31mred", "\x1b]52;c;x\x07"]
 
 
+def test_N02_mangled_names_are_for_programs(trace):
+    """People see what C++ calls it, however long; what is told apart, and what programs read, is the name."""
+    name = "_ZN7cutlass13device_kernelIN4cute5tupleIJ" + "".join(f"{'NS3_' if i else 'NS1_1C'}ILi{i}EEE" for i in range(100)) + "EEEEEvv"
+    text = "void cutlass::device_kernel<cute::tuple<" + ", ".join(f"cute::C<{i}>" for i in range(100)) + " > >()"
+    trace.write([kernel(name, 0, 5), kernel("_ZN2at3addEi", 10, 3), kernel("_ZN2at3addEi.cold", 20, 2)])
+    assert len(name) > 1024
+    assert [row["kernel"] for row in trace.table("kernels")] == [name, "_ZN2at3addEi", "_ZN2at3addEi.cold"]
+    assert trace.query("SELECT kernel FROM kernels WHERE kernel GLOB '_ZN2*'") == [["_ZN2at3addEi"], ["_ZN2at3addEi.cold"]]
+    shown = trace.run("--table", "kernels", "--columns", "kernel")
+    assert "void cutlass::device_kernel<cute::tuple<cute::C<0>, " in shown and "at::add(int)\n" in shown and "_Z" not in shown
+    record = trace.write([kernel(name, 0, 5)]).run("--table", "kernels")  # a single row is written in full
+    assert text in " ".join(record.split())
+
+
+def test_N03_hostile_names_stay_as_they_are(trace):
+    """One that is read 2^40 times, one whose text doubles with each letter, a deep one, and those after them."""
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    hostile = ["_ZcvT_I" + "JcvT_I" * 40, "_Z1f1AIiiES_IS0_S0_E" + "".join(f"S_IS{digit}_S{digit}_E" for digit in digits[1:34]), "_Z1f" + "1AI" * 5400 + "i"]
+    trace.write([kernel(name, 10 * i, 9 - i) for i, name in enumerate([*hostile, "_ZN2at3addEi"])])
+    lines = trace.run("--table", "kernels", "--columns", "kernel").splitlines()
+    assert [line.strip()[:12] for line in lines[2:6]] == ["_ZcvT_IJcvT_", "_Z1f1AIiiES_", "_Z1f1AI1AI1A", "at::add(int)"]
+    assert [row["kernel"] for row in trace.table("kernels")][:3] == hostile
+
+
 def test_N04_names_that_begin_alike_stay_apart(trace):
     names = ["k" * 63 + "a", "k" * 63 + "b", "void Kernel<int>(int)", "void Kernel2<int>(int)", "void Kernel<float>(int)"]
     trace.write([span("a", 0, 90)] + [kernel(name, 10 * i, 5) for i, name in enumerate(names)])

@@ -131,6 +131,28 @@ static void test_a_name_that_doubles(void **state)
 	buffer_release(&name);
 }
 
+/* A conversion's arguments are read twice, and so are those in them: 2^40 times, without a byte of text. */
+static void test_a_name_that_does_not_end(void **state)
+{
+	struct demangler demangler = DEMANGLER_NONE;
+	struct buffer name;
+	buffer_init(&name, 1 << 20);
+	for (uint32_t i = 0; i < DEMANGLE_DEATHS_MAX; i++) {
+		assert_string_equal(demangler_text(&demangler, "_ZN2at3addEi"), "at::add(int)");
+		buffer_clear(&name);
+		buffer_add_text(&name, "_ZcvT_I");
+		repeat(&name, "JcvT_I", 40 + (int)i);
+		assert_null(demangler_text(&demangler, name.data));
+		assert_null(demangler_text(&demangler, name.data)); /* nobody dies of it twice */
+		assert_int_equal(demangler.deaths, i + 1);
+	}
+	assert_null(demangler_text(&demangler, "_ZN2at3addEi")); /* it is enough */
+	demangler_release(&demangler);
+	assert_string_equal(demangler_text(&demangler, "_ZN2at3addEi"), "at::add(int)");
+	demangler_release(&demangler);
+	buffer_release(&name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +160,7 @@ int main(void)
 		cmocka_unit_test(test_the_name_of_a_kernel_made_of_templates),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_a_name_that_doubles),
+		cmocka_unit_test(test_a_name_that_does_not_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
