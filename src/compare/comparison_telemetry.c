@@ -266,6 +266,8 @@ static const char *explain(const struct quantity *row, const struct compared_sid
 	const char *unit = row->first->unit ? row->first->unit : "";
 	const char *range = arena_printf(arena, "%+.4g to %+.4g%s%s", row->low, row->high, *unit ? " " : "", unit);
 
+	if (!isfinite(row->low) || !isfinite(row->high))
+		return "the values are too large to compute with";
 	if (!strcmp(result, RESULT_CHANGED))
 		return arena_printf(arena, "0 is ruled out: %s", range);
 	if (!strcmp(result, RESULT_INCONCLUSIVE))
@@ -276,6 +278,14 @@ static const char *explain(const struct quantity *row, const struct compared_sid
 }
 
 /* ---- rows ---- */
+
+static void set_finite(struct table *table, int row, int column, double value)
+{
+	if (isfinite(value))
+		table_set_double(table, row, column, value);
+	else
+		table_set_missing(table, row, column, "the values are too large to compute with");
+}
 
 static const char *why_not_measured(const struct quantity *row)
 {
@@ -299,10 +309,10 @@ static void set_change(struct table *table, int row, const struct quantity *quan
 {
 	const char *other = other_device(quantity, sides, &table->arena), *result = judge(quantity, sides);
 
-	table_set_double(table, row, TELEMETRY_CHANGE_DELTA, run_values_change(&quantity->medians, sides));
-	table_set_double(table, row, TELEMETRY_CHANGE_LOW, quantity->low);
-	table_set_double(table, row, TELEMETRY_CHANGE_HIGH, quantity->high);
-	table_set_double(table, row, TELEMETRY_CHANGE_P, quantity->medians.outside);
+	set_finite(table, row, TELEMETRY_CHANGE_DELTA, run_values_change(&quantity->medians, sides));
+	set_finite(table, row, TELEMETRY_CHANGE_LOW, quantity->low);
+	set_finite(table, row, TELEMETRY_CHANGE_HIGH, quantity->high);
+	set_finite(table, row, TELEMETRY_CHANGE_P, quantity->medians.outside);
 	table_set_text(table, row, TELEMETRY_CHANGE_RESULT, other ? RESULT_NOT_COMPARABLE : result);
 	table_set_text(table, row, TELEMETRY_CHANGE_REASON,
 	               other ? other : explain(quantity, sides, result, &table->arena));
@@ -313,8 +323,7 @@ static void set_side(struct table *table, int row, int side, const struct quanti
 {
 	table_set_int(table, row, TELEMETRY_CHANGE_BASE_VALUES + side, quantity->values[side]);
 	if (quantity->runs[side] == sides->count[side] && !quantity->is_other_unit)
-		table_set_double(table, row, TELEMETRY_CHANGE_BASE + side,
-		                 run_values_mean(&quantity->medians, sides, side));
+		set_finite(table, row, TELEMETRY_CHANGE_BASE + side, run_values_mean(&quantity->medians, sides, side));
 	else
 		table_set_missing(table, row, TELEMETRY_CHANGE_BASE + side, why_not_measured(quantity));
 }

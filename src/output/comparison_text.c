@@ -166,6 +166,8 @@ static void copy_row(struct table *view, const struct table *from, int row)
 			table_set_text(view, copy, column, cell->text);
 		else if (from->columns[column].type == TABLE_BOOL)
 			table_set_bool(view, copy, column, cell->b);
+		else if (from->columns[column].type == TABLE_INT)
+			table_set_int(view, copy, column, cell->i);
 		else
 			table_set_double(view, copy, column, cell->d);
 	}
