@@ -25,14 +25,14 @@ def plain(tmp_path, python, *program, **env):
     """Without the launcher; the package can be imported."""
     env = {"PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": 1, **env}
     return subprocess.run([str(python), *map(str, program)], cwd=tmp_path, env=environment(**env), capture_output=True, text=True,
-                          timeout=120, check=False)
+                          timeout=300, check=False)
 
 
 def run(tmp_path, python, *program, options=(), env=None):
     """`stepscope run -o run -- python program`"""
     env = {"PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": 1, **(env or {})}
     return subprocess.run([STEPSCOPE, "run", "-o", "run", *options, "--", str(python), *map(str, program)], cwd=tmp_path,
-                          env=environment(**env), capture_output=True, text=True, timeout=120, check=False)
+                          env=environment(**env), capture_output=True, text=True, timeout=300, check=False)
 
 
 def table(tmp_path, name, where="run"):

@@ -184,7 +184,7 @@ def test_python_m_stepscope_knows_which_options_take_a_value():
 @pytest.mark.parametrize("flag", ["-I", "-E", "-S"])
 def test_what_keeps_us_out_is_said_when_torch_was_there(tmp_path, flag):
     folder = subprocess.run([PYTHON, "-c", "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))"],
-                            capture_output=True, text=True, check=True, timeout=120).stdout.strip()
+                            capture_output=True, text=True, check=True, timeout=300).stdout.strip()
     site = f"import sys; sys.path.append({folder!r})\n" if flag == "-S" else ""
     done = run(tmp_path, PYTHON, flag, "-c", site + "import torch, time; time.sleep(2.5)")
     said = [line for line in done.stderr.splitlines() if "unobserved" in line]
@@ -250,7 +250,7 @@ def test_auto_gets_in_where_the_launcher_cannot(tmp_path):
 
 def test_scripts_exec_and_virtual_environments(tmp_path):
     """A script with #! that becomes another program, which is a virtual environment's Python."""
-    subprocess.run([PYTHON, "-m", "venv", "--without-pip", "--system-site-packages", tmp_path / "venv"], check=True, timeout=120)
+    subprocess.run([PYTHON, "-m", "venv", "--without-pip", "--system-site-packages", tmp_path / "venv"], check=True, timeout=300)
     (tmp_path / "train.py").write_text("import torch" + STEPS)
     script, python = tmp_path / "start", str(tmp_path / "venv/bin/python")
     script.write_text(f"#!{PYTHON}\nimport os\nos.execv({python!r}, [{python!r}, 'train.py'])\n")
@@ -263,7 +263,7 @@ def test_scripts_exec_and_virtual_environments(tmp_path):
 def test_an_environment_as_conda_makes_it(tmp_path):
     """An interpreter of its own with its library beside it, no virtual environment; what is installed lies elsewhere."""
     where = subprocess.run([PYTHON, "-c", "import os, sys, sysconfig, torch\nprint(os.path.realpath(sys.executable), sysconfig.get_path('stdlib'), "
-                            "os.path.dirname(os.path.dirname(torch.__file__)))"], capture_output=True, text=True, check=True, timeout=120).stdout
+                            "os.path.dirname(os.path.dirname(torch.__file__)))"], capture_output=True, text=True, check=True, timeout=300).stdout
     interpreter, library, packages = where.split()
     for folder in ("bin", "lib", "conda-meta"):
         (tmp_path / "envs/train" / folder).mkdir(parents=True)

@@ -187,7 +187,7 @@ print(Count.calls)
 
 @every_python
 def test_looking_calls_no_mode_of_the_program(tmp_path, python):
-    alone = subprocess.run([python, "-c", MODE], env=environment(), capture_output=True, text=True, check=True, timeout=120)
+    alone = subprocess.run([python, "-c", MODE], env=environment(), capture_output=True, text=True, check=True, timeout=300)
     assert run(tmp_path, python, "-c", MODE, options=["--with", "memory"]).stdout == alone.stdout
 
 

@@ -204,7 +204,7 @@ def test_what_was_called_alone_before_its_model_has_its_path_in_it(tmp_path, pyt
 @every_python
 def test_whatever_else_looks_at_modules_finds_them_as_without_us(tmp_path, python):
     done = run(tmp_path, python, PROGRAM, "oddities")
-    bare = subprocess.run([python, PROGRAM, "oddities"], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120,
+    bare = subprocess.run([python, PROGRAM, "oddities"], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300,
                           check=False)
     assert bare.returncode == 0, bare.stderr
     assert done.stdout == bare.stdout and "KeyError('mine')" in done.stdout
@@ -216,7 +216,7 @@ def test_a_compiler_sees_the_same(tmp_path, python):
     if version(python).startswith("1."):
         pytest.skip("PyTorch 1.13 has no torch.compile")
     done = run(tmp_path, python, PROGRAM, "compiled")
-    bare = subprocess.run([python, PROGRAM, "compiled"], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120,
+    bare = subprocess.run([python, PROGRAM, "compiled"], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300,
                           check=False)
     assert bare.returncode == 0, bare.stderr
     assert done.stdout == bare.stdout and "unique_graphs" in done.stdout and "graph_break []" not in done.stdout

@@ -192,7 +192,7 @@ print(json.dumps(found))
 
 @every_python
 def test_traces_tell_what_their_profiler_asked_for(tmp_path, python):
-    done = subprocess.run([python, "-c", ONE_AFTER_THE_OTHER], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    done = subprocess.run([python, "-c", ONE_AFTER_THE_OTHER], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
                           env=environment(**OURS))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [["record_shapes", "with_flops", "with_stack"], ["record_shapes"], ["profile_memory"]]
@@ -236,7 +236,7 @@ assert "a program has one recording" in str(caught[-1].message), caught
 @every_python
 def test_a_folder_that_cannot_be_written_is_said(tmp_path, python):
     (tmp_path / "tmp").mkdir()
-    done = subprocess.run([python, "-c", NO_FOLDER], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    done = subprocess.run([python, "-c", NO_FOLDER], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
                           env=environment(TMPDIR=tmp_path / "tmp", **OURS))
     assert done.returncode == 0, done.stderr
     said = [line for line in done.stderr.splitlines() if line.startswith("stepscope: ")]
@@ -263,7 +263,7 @@ except RuntimeError as problem:
 
 @every_python
 def test_switched_off_is_said(tmp_path, python):
-    done = subprocess.run([python, "-c", SWITCHED_OFF], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    done = subprocess.run([python, "-c", SWITCHED_OFF], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
                           env=environment(STEPSCOPE="0", **OURS))
     assert done.returncode == 0, done.stderr
     assert "nothing was recorded" in done.stdout
@@ -283,7 +283,7 @@ for name in ("DeviceType", "ProfilerAction", "ProfilerActivity", "kineto_availab
 
 @every_python
 def test_importing_stepscope_does_not_import_torch(tmp_path, python):
-    done = subprocess.run([python, "-c", IMPORT], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    done = subprocess.run([python, "-c", IMPORT], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
                           env=environment(**OURS))
     assert done.returncode == 0, done.stderr
 
@@ -320,7 +320,7 @@ assert found == ["aten::ones"], (found, said)
 
 @every_python
 def test_after_a_restart_that_failed_later_profilers_record(tmp_path, python):
-    done = subprocess.run([python, "-c", RESTARTED], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    done = subprocess.run([python, "-c", RESTARTED], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
                           env=environment(**OURS))
     assert done.returncode == 0, done.stderr
 
@@ -385,7 +385,7 @@ step()
 def test_profilers_beside_each_other(tmp_path, python, options):
     program = [python, "-W", "ignore", "-c", SEVERAL.replace("IS_RUN", str(options is not None))]
     if options is None:
-        done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False, env=environment(**OURS))
+        done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False, env=environment(**OURS))
     else:
         done = run(tmp_path, *program, options=options)
     assert done.returncode == 0, done.stderr
@@ -412,7 +412,7 @@ assert any("the recording has ended" in str(warning.message) for warning in caug
 
 @every_python
 def test_windows_after_the_recording_leave_nothing_in_pytorch(tmp_path, python):
-    done = subprocess.run([python, "-c", ENDED], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    done = subprocess.run([python, "-c", ENDED], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
                           env=environment(**OURS))
     assert done.returncode == 0, done.stderr
 
@@ -514,7 +514,7 @@ except AttributeError as problem:
 
 @every_python
 def test_results_that_are_not_there(tmp_path, python):
-    done = subprocess.run([python, "-c", BEFORE], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    done = subprocess.run([python, "-c", BEFORE], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
                           env=environment(**OURS))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["refused"] * 3 + [
@@ -572,7 +572,7 @@ def test_without_the_program_it_is_said(tmp_path, python):
     shutil.copytree(BUILD / "python" / "stepscope", tmp_path / "a" / "b" / "stepscope")
     code = ("import torch\nfrom stepscope import profile\nwith profile() as prof:\n    torch.ones(2)\n"
             "try:\n    print(prof.key_averages())\nexcept RuntimeError as problem:\n    print(problem)\n")
-    done = subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    done = subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
                           env={**environment(PYTHONPATH=tmp_path / "a" / "b"), "STEPSCOPE_LIBRARY": str(tmp_path / "lib" / "libstepscope.so.0"),
                                "PATH": "/nonexistent"})
     assert done.returncode == 0, done.stderr

@@ -26,7 +26,7 @@ def operators(tmp_path):
 
 def plain(tmp_path, *program, **env):
     return subprocess.run(list(map(str, program)), cwd=tmp_path, env=environment(**env), capture_output=True, text=True,
-                          timeout=120, check=False)
+                          timeout=300, check=False)
 
 
 @every_python

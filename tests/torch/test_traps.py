@@ -131,6 +131,6 @@ def test_two_ranks_do_not_share_a_file(tmp_path, python):
                               env=environment(PYTHONPATH=BUILD / "python", RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=2))
              for rank in (0, 1)]
     for rank in ranks:
-        assert rank.wait(timeout=120) == 0, rank.stderr.read()
+        assert rank.wait(timeout=300) == 0, rank.stderr.read()
     names = sorted(path.name for path in (tmp_path / "shared").iterdir())
     assert names == ["key_averages.txt", "profiler_chrome.json", "rank1_key_averages.txt", "rank1_profiler_chrome.json"]

@@ -52,7 +52,7 @@ def environment(**more):
     return {"OMP_NUM_THREADS": "1", **kept, **{key: str(value) for key, value in more.items()}}
 
 
-def run(tmp_path, *program, env=None, options=(), timeout=120):
+def run(tmp_path, *program, env=None, options=(), timeout=300):
     """`stepscope run -o run -- program`"""
     return subprocess.run([STEPSCOPE, "run", "-o", "run", *options, "--", *map(str, program)], cwd=tmp_path, timeout=timeout,
                           env=environment(**(env or {})), capture_output=True, text=True, check=False)
@@ -86,7 +86,7 @@ def warm_server(python):
     return ours
 
 
-def warm(tmp_path, python, *program, env=None, options=(), is_observed=True, timeout=120):
+def warm(tmp_path, python, *program, env=None, options=(), is_observed=True, timeout=300):
     """As run(), without the launcher and the seconds that `import torch` takes: for tests of what is recorded, and not of how we get in.
     is_observed=False: `python program` alone."""
     server, its = warm_server(python), environment(**(env or {}))
@@ -106,7 +106,7 @@ def warm(tmp_path, python, *program, env=None, options=(), is_observed=True, tim
 
 
 def table(tmp_path, name, *options):
-    done = subprocess.run([STEPSCOPE, "report", "run", "--table", name, "--json", *options], cwd=tmp_path, timeout=60,
+    done = subprocess.run([STEPSCOPE, "report", "run", "--table", name, "--json", *options], cwd=tmp_path, timeout=180,
                           env=environment(), capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["rows"]
 
@@ -136,6 +136,6 @@ def check_python_ids(events):
 
 
 def export(tmp_path):
-    subprocess.run([STEPSCOPE, "export", "run", "-o", "ours.json"], cwd=tmp_path, timeout=60, env=environment(),
+    subprocess.run([STEPSCOPE, "export", "run", "-o", "ours.json"], cwd=tmp_path, timeout=180, env=environment(),
                    capture_output=True, check=True)
     return json.loads((tmp_path / "ours.json").read_text())["traceEvents"]
