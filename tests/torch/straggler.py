@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks on gloo, without a launcher: `straggler.py FILE [kill]`: rank 1 begins each backward 100 ms after rank 0 has come to the exchange
-of its gradients, however busy the machine is; with `kill` it dies in its fourth step. Used by test_collectives.py."""
+"""Two ranks on gloo, without a launcher: `straggler.py FILE [kill]`: rank 1 begins each backward 100 ms after rank 0 has begun to wait in the
+exchange of its gradients, however busy the machine is; with `kill` it dies in its fourth step. Used by test_collectives.py."""
 import os
 import signal
 import sys
@@ -24,14 +24,27 @@ class Input(torch.autograd.Function):
     @staticmethod
     def backward(context, gradient):
         if RANK == 0:
-            open(Input.there, "w").close()
+            with open(Input.there + ".new", "w", encoding="ascii") as file:
+                file.write(str(os.getpid()))
+            os.rename(Input.there + ".new", Input.there)
         return gradient
+
+
+def sleeps(pid):
+    """How often the main thread of the process has gone to sleep, while it does; None: it runs, or waits for a processor."""
+    with open(f"/proc/{pid}/task/{pid}/status", encoding="utf-8") as file:
+        facts = dict(line.split(":", 1) for line in file)
+    return int(facts["voluntary_ctxt_switches"]) if facts["State"].strip().startswith("S") else None
 
 
 def wait_for_the_other():
     while not os.path.exists(Input.there):
         time.sleep(0.002)
-    time.sleep(0.1)
+    with open(Input.there, encoding="ascii") as file:
+        pid, before = int(file.read()), None
+    while before is None or before != sleeps(pid):
+        before = sleeps(pid)
+        time.sleep(0.1)
 
 
 def main():

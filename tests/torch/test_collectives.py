@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two ranks: what they exchange, who the others wait for, and who died."""
 import json
-import statistics
 import subprocess
 
 import pytest
@@ -42,7 +41,7 @@ def test_collectives_and_the_slow_rank(tmp_path, python):
     assert ranks[1]["late_ns"] == ranks[0]["waits_ns"] >= 100e6
     assert ranks[1]["waits_ns"] == 0 and ranks[1]["own_ns"] >= 100e6
     waits = [row["communication_ns"] for row in table(tmp_path, "steps") if row["process"] == "rank 0"]
-    assert statistics.median(waits) >= 50e6, waits  # most of them: a busy machine may keep it away from its wait
+    assert len(waits) == 6 and min(waits) >= 100e6, waits
     slow, = findings(tmp_path, "SS602")  # D01: by when it arrives, as the allreduce makes the steps equally long
     assert slow["where"].startswith("rank 1")
     phases = {row["phase"]: row for row in table(tmp_path, "rank_phases")}

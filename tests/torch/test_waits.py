@@ -204,8 +204,10 @@ torch.save(1, File())
 time.sleep(0.5)
 call.__exit__(None, None, None)
 for _ in range(2):
+    begin = time.perf_counter_ns()
     model(torch.randn(8, 16)).sum().backward()
     optimizer.step()
+    print(time.perf_counter_ns() - begin)
 """
 
 
@@ -214,7 +216,8 @@ def test_a_file_that_was_begun_before_the_counting_ends_nothing(tmp_path, python
     done = plain(tmp_path, python, "-c", COUNTED_FROM_INSIDE, PYTHONPATH=PACKAGE)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     steps = table(tmp_path, "steps")
-    assert [step["optimizer_ns"] >= 500e6 for step in steps] == [True, False, False]
+    assert len(steps) == 3 and steps[0]["optimizer_ns"] >= 500e6
+    assert all(step["optimizer_ns"] <= int(saw) for step, saw in zip(steps[1:], done.stdout.split())), (steps, done.stdout)
 
 
 @every_python
