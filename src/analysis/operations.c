@@ -21,8 +21,8 @@
 
 /* ---- groups: rows to be ---- */
 
-/* Names that come once each, such as "step 17 loss 0.31", would take more memory than the trace. */
-#define GROUPS_MAX 100000
+/* Names that come once each, such as "step 17 loss 0.31", are more than anybody reads: those with the least self time share a row. */
+#define ROWS_MAX 100000u
 
 struct op_key {
 	uint32_t name, shape, track;
@@ -40,6 +40,7 @@ struct op_group {
 	int64_t profiler_calls;
 	enum flops_result flops_result; /* the best of its calls */
 	bool has_inner_flops;           /* counted at operations inside of it */
+	bool has_row;                   /* of its own */
 	int64_t memory, self_memory;    /* bytes allocated minus freed */
 	int64_t device_ns, self_device_ns, launched;
 };
@@ -50,7 +51,7 @@ struct op_fold {
 	const struct step_times *times;
 	struct op_group *groups; /* [0]: time in no operation */
 	uint32_t group_count, group_capacity;
-	uint32_t more;   /* the group of names beyond the maximum; 0: there are none */
+	uint32_t more;   /* the group of all that have no row; 0: there are none */
 	uint32_t *slots; /* open addressing, group number or 0; a power of two */
 	uint32_t slot_count;
 	struct open_op {
@@ -132,11 +133,6 @@ static uint32_t find_group(struct op_fold *fold, const struct span_view *span)
 	if (fold->group_count * 2 >= fold->slot_count)
 		grow_slots(fold);
 	slot = find_slot(fold, &key);
-	if (!*slot && fold->group_count > GROUPS_MAX) {
-		if (!fold->more)
-			fold->more = add_group(fold, &(struct op_key){.kind = span->kind});
-		return fold->more;
-	}
 	if (!*slot)
 		*slot = add_group(fold, &key);
 	return *slot;
@@ -338,6 +334,110 @@ static bool visit(void *context, const struct span_view *span)
 	return true;
 }
 
+/* ---- those that have a row ---- */
+
+static int compare_texts(const struct op_fold *fold, uint32_t a, uint32_t b)
+{
+	return a == b ? 0 : strcmp(model_text(fold->model, a), model_text(fold->model, b));
+}
+
+/* Has a less to show than b? Not the place in the file decides, but for threads of one name. */
+static bool is_less(const struct op_fold *fold, uint32_t a, uint32_t b)
+{
+	const struct op_key *one = &fold->groups[a].key, *other = &fold->groups[b].key;
+	int order;
+
+	if (fold->groups[a].self_ns != fold->groups[b].self_ns)
+		return fold->groups[a].self_ns < fold->groups[b].self_ns;
+	order = compare_texts(fold, one->name, other->name);
+	if (!order)
+		order = one->kind - other->kind;
+	if (!order)
+		order = compare_texts(fold, one->shape, other->shape);
+	if (!order)
+		order = one->phase - other->phase;
+	return order ? order > 0 : one->track > other->track;
+}
+
+/* A heap of ROWS_MAX groups, the least one first. */
+static void sift(const struct op_fold *fold, uint32_t *heap, uint32_t at)
+{
+	for (uint32_t least;; at = least) {
+		uint32_t group = heap[at];
+
+		least = at;
+		for (uint32_t child = 2 * at + 1; child <= 2 * at + 2 && child < ROWS_MAX; child++)
+			least = is_less(fold, heap[child], heap[least]) ? child : least;
+		if (least == at)
+			return;
+		heap[at] = heap[least];
+		heap[least] = group;
+	}
+}
+
+static void choose_groups(struct op_fold *fold)
+{
+	uint32_t *heap = memory_resize(NULL, ROWS_MAX, sizeof(*heap));
+
+	for (uint32_t i = 0; i < ROWS_MAX; i++)
+		heap[i] = i + 1;
+	for (uint32_t i = ROWS_MAX / 2; i-- > 0;)
+		sift(fold, heap, i);
+	for (uint32_t group = ROWS_MAX + 1; group < fold->group_count; group++) {
+		if (is_less(fold, group, heap[0]))
+			continue;
+		heap[0] = group;
+		sift(fold, heap, 0);
+	}
+	for (uint32_t i = 0; i < ROWS_MAX; i++)
+		fold->groups[heap[i]].has_row = true;
+	free(heap);
+}
+
+/* All but what counts calls inside of each other once: of several names together that is not known. */
+static void merge_group(struct op_group *into, const struct op_group *from)
+{
+	into->calls += from->calls;
+	into->open_calls += from->open_calls;
+	clamped_add(&into->self_ns, from->self_ns);
+	clamped_add(&into->step_self_ns, from->step_self_ns);
+	into->timed_calls += from->timed_calls;
+	clamped_add(&into->timed_ns, from->timed_ns);
+	into->min_ns = from->min_ns < into->min_ns ? from->min_ns : into->min_ns;
+	into->max_ns = from->max_ns > into->max_ns ? from->max_ns : into->max_ns;
+	into->flop_calls += from->flop_calls;
+	clamped_add(&into->flop_ns, from->flop_ns);
+	into->byte_calls += from->byte_calls;
+	into->flops += from->flops;
+	into->bytes += from->bytes;
+	into->profiler_flops += from->profiler_flops;
+	into->profiler_calls += from->profiler_calls;
+	into->flops_result = from->flops_result > into->flops_result ? from->flops_result : into->flops_result;
+	into->has_inner_flops |= from->has_inner_flops;
+	clamped_add(&into->self_memory, from->self_memory);
+	clamped_add(&into->self_device_ns, from->self_device_ns);
+	into->launched += from->launched;
+}
+
+/* Group 0 is none of them. */
+static void find_rows(struct op_fold *fold)
+{
+	uint32_t count = fold->group_count;
+
+	if (count - 1 <= ROWS_MAX) {
+		for (uint32_t i = 1; i < count; i++)
+			fold->groups[i].has_row = true;
+		return;
+	}
+	choose_groups(fold);
+	fold->more = add_group(fold, &(struct op_key){0});
+	for (uint32_t i = 1; i < count; i++) {
+		if (!fold->groups[i].has_row)
+			merge_group(&fold->groups[fold->more], &fold->groups[i]);
+	}
+	fold->groups[fold->more].has_row = true;
+}
+
 /* ---- the table ---- */
 
 enum {
@@ -374,7 +474,7 @@ static const struct table_column columns[OP_COLUMNS] = {
                      .role = ROLE_KEY,
                      .definition = "name of the operation or range; \"(in no operation or range)\": time of steps, "
                                    "phases and micro-batches that nothing inside them accounts for; \"(more names)\": "
-                                   "behind the first 100000 different ones"},
+                                   "all but the 100000 rows with the most self time, as one"},
 	[OP_KIND] = {.name = "kind", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "op, range, ..."},
 	[OP_SHAPE] = {.name = "shape", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "shapes of the inputs"},
 	[OP_THREAD] = {.name = "thread", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "thread that ran it"},
@@ -566,6 +666,8 @@ static void add_columns(struct table *table, struct op_fold *fold)
 
 	sum_device(fold, &fold->device_ns, &fold->unlaunched_ns, &fold->unlaunched);
 	for (uint32_t i = 0; i < fold->group_count; i++) {
+		if (i && !fold->groups[i].has_row)
+			continue;
 		clamped_add(&total, fold->groups[i].self_ns);
 		clamped_add(&fold->step_self_ns, fold->groups[i].step_self_ns);
 	}
@@ -724,6 +826,36 @@ static void add_unlaunched(struct table *table, const struct op_fold *fold)
 	set_step_self(table, row, fold, 0);
 }
 
+static void name_more(struct table *table, int row, const struct op_fold *fold)
+{
+	static const int not_of_many[] = {OP_SHAPE, OP_THREAD, OP_PHASE, OP_TOTAL, OP_MEMORY, OP_DEVICE};
+
+	for (size_t i = 0; i < sizeof(not_of_many) / sizeof(not_of_many[0]); i++)
+		table_set_missing(table, row, not_of_many[i], "of several operations, which may lie in each other");
+	if (!fold->model->memory_count)
+		set_memory(table, row, fold, &fold->groups[fold->more]);
+	if (!fold->launches->work_count)
+		set_device(table, row, fold, &fold->groups[fold->more]);
+	table_set_text(table, row, OP_NAME, "(more names)");
+	table_set_text(table, row, OP_KIND, "rest");
+}
+
+static void add_group_row(struct table *table, const struct op_fold *fold, uint32_t number)
+{
+	const struct op_group *group = &fold->groups[number];
+	int row = table_row(table);
+
+	set_key(table, row, fold, &group->key);
+	set_times(table, row, group);
+	set_facts(table, row, group);
+	set_memory(table, row, fold, group);
+	set_device(table, row, fold, group);
+	set_self(table, row, group->self_ns);
+	set_step_self(table, row, fold, group->step_self_ns);
+	if (number == fold->more)
+		name_more(table, row, fold);
+}
+
 static void add_rows(struct table *table, const struct op_fold *fold)
 {
 	static const int not_of_rest[] = {OP_SHAPE,     OP_THREAD, OP_PHASE, OP_CALLS, OP_TOTAL,     OP_MEAN,
@@ -732,18 +864,8 @@ static void add_rows(struct table *table, const struct op_fold *fold)
 	int row;
 
 	for (uint32_t i = 1; i < fold->group_count; i++) {
-		row = table_row(table);
-		set_key(table, row, fold, &fold->groups[i].key);
-		if (i == fold->more) {
-			table_set_text(table, row, OP_NAME, "(more names)");
-			table_set_text(table, row, OP_KIND, "rest");
-		}
-		set_times(table, row, &fold->groups[i]);
-		set_facts(table, row, &fold->groups[i]);
-		set_memory(table, row, fold, &fold->groups[i]);
-		set_device(table, row, fold, &fold->groups[i]);
-		set_self(table, row, fold->groups[i].self_ns);
-		set_step_self(table, row, fold, fold->groups[i].step_self_ns);
+		if (fold->groups[i].has_row)
+			add_group_row(table, fold, i);
 	}
 	row = table_row(table);
 	table_set_text(table, row, OP_NAME, "(in no operation or range)");
@@ -811,6 +933,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		model_visit_spans(model, track, visit, &fold);
 	}
 	leave(&fold, 0);
+	find_rows(&fold);
 	span_memory_release(&fold.span_memory);
 	table_init(table, "ops", "Top operations by self time",
 	           "operations and ranges that start in steps with operator detail, by name and kind");

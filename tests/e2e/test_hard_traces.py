@@ -329,11 +329,15 @@ def test_N05_any_name_survives_any_output(trace, tmp_path):
 
 
 def test_N07_more_names_than_anybody_reads(trace):
-    """record_function(f"step {i} loss {x}"): what is beyond 100,000 rows is one row, and nothing is lost."""
-    count = 100_100
-    trace.write([step(0, 0, 10 * count)] + [span(f"step {i} loss", 10 * i, 3, "user_annotation") for i in range(count)])
-    assert trace.query("SELECT count(*), sum(calls), sum(self_ns), sum(calls) FILTER (WHERE name = '(more names)' AND kind = 'rest') FROM ops") == [
-        ["100002", str(count), str(10_000 * count), "100"]]
+    """record_function(f"step {i} loss {x}"): all but the 100,000 rows with the most self time are one row, wherever they are in the file."""
+    count, slow = 100_100, {f"step {i} loss": 4 + i // 1000 for i in (100_099, 50_000)}
+    spans = [span(f"step {i:06} loss", 10 * i, 3, "user_annotation") for i in range(count - 2)]
+    trace.write([step(0, 0, 10 * count + 2000)] + spans + [span(name, 10 * count + 1000 * i, time) for i, (name, time) in enumerate(slow.items())])
+    assert trace.query("SELECT count(*), sum(calls), sum(self_ns) FROM ops") == [["100002", str(count), str(1000 * (10 * count + 2000))]]
+    assert trace.query("SELECT calls, total_ns, max_ns FROM ops WHERE name = '(more names)' AND kind = 'rest'") == [["100", "", "3000"]]
+    assert trace.query("SELECT name, self_ns FROM ops WHERE kind <> 'rest' ORDER BY self_ns DESC LIMIT 2") == [
+        [name, str(1000 * time)] for name, time in slow.items()]
+    assert trace.query("SELECT max(name) FROM ops WHERE self_ns = 3000 AND kind <> 'rest'") == [["step 099997 loss"]]
 
 
 def test_N08_files_of_frames_by_any_name(trace):
