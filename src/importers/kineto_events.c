@@ -44,8 +44,7 @@ struct staged_place kineto_place(struct kineto_import *import, const struct kine
 	if (kineto_integer(value, &place.number) || value->type == VALUE_NONE || value->type == VALUE_NULL)
 		return place;
 	place.number = 0;
-	place.text = value->length ? kineto_intern(import, value)
-	                           : intern_add(&import->model->strings, "(no name)"); /* Kineto's markers have "" */
+	place.text = value->length ? kineto_intern(import, value) : intern_add(&import->model->strings, KINETO_NO_NAME);
 	return place;
 }
 
@@ -70,7 +69,7 @@ static uint32_t name_of(const struct taken *taken, enum span_kind kind)
 		name.length -= prefix;
 	}
 	uint32_t string = kineto_intern(taken->import, &name);
-	return string ? string : intern_add(&taken->import->model->strings, "(no name)");
+	return string ? string : intern_add(&taken->import->model->strings, KINETO_NO_NAME);
 }
 
 /* The letter of "ph"; 0: none, or more than one. */

@@ -38,8 +38,11 @@ static bool may_repeat(const struct model *model, const struct staged_span *span
 		*module_end_ns = is_outermost ? span->start_ns + span->dur_ns : *module_end_ns;
 		return is_outermost;
 	}
+	const char *name = model_text(model, span->name);
+	if (!strcmp(name, KINETO_NO_NAME)) /* nothing says that they are alike */
+		return false;
 	for (size_t i = 0; i < sizeof of_pytorch / sizeof *of_pytorch; i++)
-		if (pytorch_begins(model_text(model, span->name), of_pytorch[i]))
+		if (pytorch_begins(name, of_pytorch[i]))
 			return false;
 	return span->kind == SPAN_ANNOTATION || span->kind == SPAN_RANGE;
 }

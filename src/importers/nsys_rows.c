@@ -113,7 +113,7 @@ static struct staged_span *add_span(struct nsys *nsys, uint32_t track, int64_t s
 	span->start_ns = start_ns;
 	span->dur_ns = dur_ns;
 	span->kind = (uint8_t)kind;
-	span->name = name ? name : intern_add(strings, "(no name)");
+	span->name = name ? name : intern_add(strings, KINETO_NO_NAME);
 	span->order = strings->entries[span->name].hash;
 	span->tie = (uint16_t)span->order;
 	nsys->import.event_count++;
@@ -388,7 +388,7 @@ static void read_ranges(struct nsys *nsys)
 		const char *text = nsys_text(nsys, &rows, 3);
 		uint32_t name = text ? 0 : nsys_string(nsys, &rows, 4);
 		text = text ? text : model_text(nsys->import.model, name);
-		text = *text ? text : "(no name)";
+		text = *text ? text : KINETO_NO_NAME;
 		if (type == NVTX_MARK) {
 			if (nsys_integer(&rows, 0, &start_ns) && start_ns <= TIME_MAX && start_ns >= -TIME_MAX)
 				add_mark(nsys, thread_track(nsys, &rows, 5), start_ns, text);

@@ -541,6 +541,28 @@ static void what_repeats_in_any_order(void **state)
 	}
 }
 
+/* Where all lines with "ProfilerStep#" were cut out of a trace, such events are left. */
+static void what_has_no_name_is_no_step(void **state)
+{
+	static const char *const names[] = {"", "\"name\":\"\",", "\"name\":\"work\","};
+	for (int i = 0; i < 3; i++) {
+		struct buffer text;
+		struct model model;
+		struct error err = {0};
+		buffer_init(&text, 1 << 20);
+		for (int at = 0; at < 40; at += 10)
+			buffer_printf(&text,
+			              "%s{\"ph\":\"X\",\"cat\":\"user_annotation\",%s\"pid\":1,\"tid\":1,\"ts\":%d,"
+			              "\"dur\":9}",
+			              at ? "," : "[", names[i], at);
+		buffer_add_text(&text, "]");
+		assert_int_equal(load(text.data, text.length, &model, &err), STATUS_OK);
+		assert_int_equal(model.steps_count, i == 2 ? 4 : 0);
+		buffer_release(&text);
+		model_release(&model);
+	}
+}
+
 #define NAME_OF(name, ts)                                                                                              \
 	"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":1,\"ts\":" ts ",\"args\":{\"name\":\"" name "\"}}"
 
@@ -984,6 +1006,7 @@ int main(void)
 		cmocka_unit_test(steps_do_not_overlap),
 		cmocka_unit_test(steps_of_each_process),
 		cmocka_unit_test(what_repeats_in_any_order),
+		cmocka_unit_test(what_has_no_name_is_no_step),
 		cmocka_unit_test(threads_with_two_names),
 		cmocka_unit_test(asynchronous_events),
 		cmocka_unit_test(large_values),
