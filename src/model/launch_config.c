@@ -79,14 +79,21 @@ bool launch_config_occupancy(const struct launch_config *config, double *ratio)
 /* The shortest that reads back as the same number. */
 static size_t put_number(char *out, size_t room, double number)
 {
-	int length = 0;
+	int least = 7, most = 17; /* of digits: with more it never gets less exact */
+	int length = snprintf(out, room, "%.6g", number);
 
-	for (int digits = 6; digits <= 17; digits++) {
-		length = snprintf(out, room, "%.*g", digits, number);
+	if (strtod(out, NULL) == number)
+		return (size_t)length;
+	while (least < most) {
+		int digits = (least + most) / 2;
+
+		snprintf(out, room, "%.*g", digits, number);
 		if (strtod(out, NULL) == number)
-			break;
+			most = digits;
+		else
+			least = digits + 1;
 	}
-	return (size_t)length;
+	return (size_t)snprintf(out, room, "%.*g", least, number);
 }
 
 size_t launch_config_write(const struct launch_config *config, char *out)

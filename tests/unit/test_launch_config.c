@@ -12,6 +12,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/launch_config.h"
@@ -38,6 +39,21 @@ static void facts_survive_their_text(void **state)
 	assert_true(again.numbers[LAUNCH_BLOCKS_PER_SM] == 0.05);
 	assert_string_equal(launch_config_text(&again, LAUNCH_COLLECTIVE), "allreduce");
 	assert_null(launch_config_text(&again, LAUNCH_DTYPE));
+}
+
+static void numbers_are_as_short_as_they_can_be(void **state)
+{
+	static const char *const texts[] = {"0",       "123456",     "1.5",     "0.0462963",
+	                                    "1234567", "12345678.5", "4.2e+09", "0.30000000000000004"};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct launch_config config = {0};
+		char text[LAUNCH_CONFIG_BYTES];
+
+		launch_config_set(&config, LAUNCH_BYTES_PER_SECOND, strtod(texts[i], NULL));
+		launch_config_write(&config, text);
+		assert_string_equal(text + strlen("bytes_per_s="), texts[i]);
+	}
 }
 
 static void what_is_no_number_is_not_known(void **state)
@@ -138,6 +154,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(facts_survive_their_text),
+		cmocka_unit_test(numbers_are_as_short_as_they_can_be),
 		cmocka_unit_test(what_is_no_number_is_not_known),
 		cmocka_unit_test(the_longest_text_has_room),
 		cmocka_unit_test(an_occupancy_of_nothing_is_believed_of_small_launches_only),
