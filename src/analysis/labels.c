@@ -5,11 +5,15 @@
 #include "analysis/labels.h"
 
 #include <inttypes.h>
+#include <stepscope/format.h>
 
+/* Where each rank has a `stepscope run` of its own, as srun starts them, that observes the host in the rank's environment: it is not meant. */
 static bool is_rank_shared(const struct model *model, uint32_t process)
 {
 	for (uint32_t i = 0; i < model->processes_count; i++) {
-		if (i != process && model->processes[i].rank == model->processes[process].rank)
+		const struct process *other = &model->processes[i];
+
+		if (i != process && other->rank == model->processes[process].rank && other->role != STEPSCOPE_ROLE_HOST)
 			return true;
 	}
 	return false;

@@ -15,7 +15,7 @@ def two_ranks(tmp_path, python, *arguments):
 
 
 def of_rank(tmp_path, name, rank):
-    return [row for row in table(tmp_path, name) if row["process"].startswith(f"rank {rank}")]
+    return [row for row in table(tmp_path, name) if row["process"] == f"rank {rank}"]
 
 
 def findings(tmp_path, rule):
