@@ -42,6 +42,7 @@ static const struct key_rule {
 	{"torch.version", false, FACT_SOFTWARE},
 	{"torch.library", true, 0},
 	{"torch.start_ms", true, 0},
+	{"torch.owners", true, 0}, /* how long the looks at optimizers took */
 	{"torch.", false, FACT_RECORDING},
 	{"trace.", false, FACT_RECORDING},
 	{"version", false, FACT_RECORDING},

@@ -573,6 +573,26 @@ static void only_words_of_names_are_clocks(void **state)
 	model_release(&model);
 }
 
+/* What is another one in each run is no fact: else no two runs are the same. */
+static void how_long_something_took_is_no_fact(void **state)
+{
+	const struct analysis_options options = {0};
+	struct compared_run run;
+	struct report report;
+	struct model model;
+
+	hand_model_init(&model);
+	model_add_meta(&model, 0, "torch.owners", "yes: 3 looks at optimizers, 2.8 ms in all");
+	model_add_meta(&model, 0, "torch.version", "2.13.0");
+	report_init(&report, &model, &options, "run");
+	compared_run_init(&run, &report);
+	assert_null(compared_run_fact(&run, "torch.owners"));
+	assert_non_null(compared_run_fact(&run, "torch.version"));
+	compared_run_release(&run);
+	report_release(&report);
+	model_release(&model);
+}
+
 /* ---- functions of sampled stacks ---- */
 
 static void add_function(struct compared_run *run, const char *what, const char *name, const char *file, double self,
@@ -890,6 +910,7 @@ int main(void)
 		cmocka_unit_test(clocks_of_several_runs_are_compared_by_their_mean),
 		cmocka_unit_test(clocks_of_processors_are_none_of_devices),
 		cmocka_unit_test(only_words_of_names_are_clocks),
+		cmocka_unit_test(how_long_something_took_is_no_fact),
 		cmocka_unit_test(shares_of_functions_are_compared),
 		cmocka_unit_test(functions_are_not_joined_by_guess),
 		cmocka_unit_test(an_address_in_a_name_is_no_difference),
