@@ -166,6 +166,16 @@ char *units_ratio(char *out, double ratio)
 	return out;
 }
 
+char *units_change(char *out, double ratio)
+{
+	char text[UNITS_BYTES];
+
+	units_ratio(text, ratio);
+	snprintf(out, UNITS_BYTES, "%s%.*s", isfinite(ratio) && rounded(ratio * 100, 1) > 0 ? "+" : "", UNITS_BYTES - 2,
+	         text);
+	return out;
+}
+
 char *units_rate(char *out, double per_second, const char *what)
 {
 	char number[UNITS_BYTES];

@@ -9,33 +9,27 @@
 
 #include <string.h>
 
+/* One of them has a value: what the samples count. */
 static double sum_of(const struct table *table, int row, const char *const columns[3])
 {
-	double sum = 0, value;
+	double sum = 0;
 
-	for (int i = 0; i < 3; i++) /* one of them has a value */
-		sum += table_number(table, row, table_find_column(table, columns[i]), &value) ? value : 0;
+	for (int i = 0; i < 3; i++)
+		sum += compared_number_at(table, row, columns[i]);
 	return sum;
-}
-
-static double ratio_of(const struct table *table, int row, const char *column)
-{
-	double value;
-
-	return table_number(table, row, table_find_column(table, column), &value) ? value : 0;
 }
 
 static void read_function(struct compared_run *run, const struct table *table, int row)
 {
 	static const char *const selves[] = {"self_ns", "self_bytes", "self_count"};
 	static const char *const totals[] = {"total_ns", "total_bytes", "total_count"};
-	const struct compared_function function = {.what = table_text(table, row, table_find_column(table, "what")),
-	                                           .name = table_text(table, row, table_find_column(table, "function")),
-	                                           .file = table_text(table, row, table_find_column(table, "file")),
+	const struct compared_function function = {.what = compared_text_at(table, row, "what"),
+	                                           .name = compared_text_at(table, row, "function"),
+	                                           .file = compared_text_at(table, row, "file"),
 	                                           .self = sum_of(table, row, selves),
 	                                           .total = sum_of(table, row, totals),
-	                                           .self_ratio = ratio_of(table, row, "self_ratio"),
-	                                           .total_ratio = ratio_of(table, row, "total_ratio")};
+	                                           .self_ratio = compared_number_at(table, row, "self_ratio"),
+	                                           .total_ratio = compared_number_at(table, row, "total_ratio")};
 
 	if (function.total > 0)
 		compared_run_add_function(run, &function);

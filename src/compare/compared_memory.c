@@ -18,38 +18,26 @@ static bool is_host(const char *device)
 	return !strncmp(device, "host", 4);
 }
 
-static const char *text_at(const struct table *table, int row, const char *column)
-{
-	return table_text(table, row, table_find_column(table, column));
-}
-
-static double number_at(const struct table *table, int row, const char *column)
-{
-	double value;
-
-	return table_number(table, row, table_find_column(table, column), &value) ? value : 0;
-}
-
 static struct pool find_fullest(const struct table *memory, bool of_host)
 {
 	struct pool fullest = {0};
 
 	for (int row = 0; row < memory->row_count; row++) {
-		const char *device = text_at(memory, row, "device");
-		double peak = number_at(memory, row, "peak_bytes");
+		const char *device = compared_text_at(memory, row, "device");
+		double peak = compared_number_at(memory, row, "peak_bytes");
 
-		if (strcmp(text_at(memory, row, "category"), "all") != 0 || is_host(device) != of_host ||
+		if (strcmp(compared_text_at(memory, row, "category"), "all") != 0 || is_host(device) != of_host ||
 		    peak <= fullest.peak)
 			continue;
-		fullest = (struct pool){text_at(memory, row, "process"), device, peak};
+		fullest = (struct pool){compared_text_at(memory, row, "process"), device, peak};
 	}
 	return fullest;
 }
 
 static bool is_of_pool(const struct table *table, int row, const struct pool *pool)
 {
-	return !strcmp(text_at(table, row, "process"), pool->process) &&
-	       !strcmp(text_at(table, row, "device"), pool->device);
+	return !strcmp(compared_text_at(table, row, "process"), pool->process) &&
+	       !strcmp(compared_text_at(table, row, "device"), pool->device);
 }
 
 /* A level that is a table. */
@@ -61,7 +49,7 @@ struct memory_source {
 static const struct memory_source sources[] = {
 	{COMPARED_MEMORY "category", COMPARED_MEMORY "category of the host", "memory", "category", "at_peak_bytes",
          NULL},
-	{COMPARED_MEMORY "allocated by", COMPARED_MEMORY "allocated by, of the host", "memory_peak", "allocated_by",
+	{COMPARED_MEMORY "operation", COMPARED_MEMORY "operation of the host", "memory_peak", "allocated_by",
          "alive_bytes", "(nothing was open)"},
 	{COMPARED_MEMORY "module", COMPARED_MEMORY "module of the host", "memory_modules", "module", "alive_bytes",
          "(outside of modules)"},
@@ -76,12 +64,12 @@ static void read_source(struct compared_run *run, struct report *report, const s
 	bool is_peak = strcmp(source->table, "memory") != 0; /* the other one counts all allocations, not those alive */
 
 	for (int row = 0; row < table->row_count; row++) {
-		const char *name = text_at(table, row, source->name);
+		const char *name = compared_text_at(table, row, source->name);
 		struct compared_part part = {.level = is_host(pool->device) ? source->host_level : source->level,
 		                             .name = name ? name : source->unknown,
-		                             .amount = number_at(table, row, source->bytes),
+		                             .amount = compared_number_at(table, row, source->bytes),
 		                             .has_calls = is_peak,
-		                             .calls = is_peak ? number_at(table, row, "allocations") : 0};
+		                             .calls = is_peak ? compared_number_at(table, row, "allocations") : 0};
 
 		if (is_of_pool(table, row, pool) && part.amount > 0 && strcmp(part.name, "all") != 0)
 			compared_run_add_part(run, &part);
@@ -99,13 +87,14 @@ static void read_reserved(struct compared_run *run, struct report *report, const
 
 	for (int row = 0; row < table->row_count; row++) {
 		struct compared_part part = {.level = COMPARED_MEMORY "reserved"};
-		double rest = number_at(table, row, "free_bytes") - number_at(table, row, "largest_free_bytes");
+		double rest = compared_number_at(table, row, "free_bytes") -
+		              compared_number_at(table, row, "largest_free_bytes");
 
-		if (!is_of_pool(table, row, pool) || strcmp(text_at(table, row, "pool"), "all") != 0)
+		if (!is_of_pool(table, row, pool) || strcmp(compared_text_at(table, row, "pool"), "all") != 0)
 			continue;
 		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 			part.name = parts[i][1];
-			part.amount = number_at(table, row, parts[i][0]);
+			part.amount = compared_number_at(table, row, parts[i][0]);
 			compared_run_add_part(run, &part);
 		}
 		part.name = "free, in smaller blocks";

@@ -31,6 +31,19 @@ static const struct part_source part_sources[] = {
 	{"call", "runtime_calls", "call", "total_ns", NULL, "total_ns", "calls", NULL, false, false},
 };
 
+double compared_number_at(const struct table *table, int row, const char *column)
+{
+	int index = column ? table_find_column(table, column) : -1;
+	double value;
+
+	return index >= 0 && table_number(table, row, index, &value) ? value : 0;
+}
+
+const char *compared_text_at(const struct table *table, int row, const char *column)
+{
+	return table_text(table, row, table_find_column(table, column));
+}
+
 static double mean_step(const struct compared_run *run)
 {
 	double sum = 0;
@@ -71,14 +84,6 @@ static double measured_steps(const struct step_times *times)
 	return steps;
 }
 
-static double number_or_0(const struct table *table, int row, const char *column)
-{
-	int index = column ? table_find_column(table, column) : -1;
-	double value = 0;
-
-	return index >= 0 && table_number(table, row, index, &value) ? value : 0;
-}
-
 static void read_source(struct compared_run *run, struct report *report, const struct part_source *source)
 {
 	const struct table *table = report_table(report, source->table);
@@ -87,7 +92,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 	int name = table_find_column(table, source->name);
 
 	for (int row = 0; row < table->row_count && steps > 0; row++) {
-		double calls = number_or_0(table, row, source->calls);
+		double calls = compared_number_at(table, row, source->calls);
 		struct compared_part part = {.level = source->level,
 		                             .name = table_get(table, row, name)->text,
 		                             .has_calls = calls > 0,
@@ -95,9 +100,9 @@ static void read_source(struct compared_run *run, struct report *report, const s
 
 		if (!table_get(table, row, name)->has_value)
 			continue;
-		part.amount = is_whole ? number_or_0(table, row, source->whole_time)
-		                       : number_or_0(table, row, source->time) +
-		                                 number_or_0(table, row, source->more_time);
+		part.amount = is_whole ? compared_number_at(table, row, source->whole_time)
+		                       : compared_number_at(table, row, source->time) +
+		                                 compared_number_at(table, row, source->more_time);
 		part.amount /= source->is_mean ? 1 : steps;
 		part.family = source->has_families ? kernel_family(part.name, &run->arena) : NULL;
 		sum += part.amount;

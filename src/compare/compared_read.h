@@ -7,6 +7,10 @@
 
 #include "compare/compared_run.h"
 
+/* Cells by the name of their column; 0, or NULL, where there is no value. */
+double compared_number_at(const struct table *table, int row, const char *column);
+const char *compared_text_at(const struct table *table, int row, const char *column);
+
 /* What was run, where, with which work per step; the run's steps are read. */
 void compared_read_facts(struct compared_run *run, struct report *report);
 

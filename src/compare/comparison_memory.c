@@ -8,12 +8,12 @@
 #include <string.h>
 
 static const char *const levels[] = {COMPARED_MEMORY "category",
-                                     COMPARED_MEMORY "allocated by",
+                                     COMPARED_MEMORY "operation",
                                      COMPARED_MEMORY "module",
                                      COMPARED_MEMORY "line",
                                      COMPARED_MEMORY "reserved",
                                      COMPARED_MEMORY "category of the host",
-                                     COMPARED_MEMORY "allocated by, of the host",
+                                     COMPARED_MEMORY "operation of the host",
                                      COMPARED_MEMORY "module of the host",
                                      COMPARED_MEMORY "line of the host"};
 
@@ -24,7 +24,7 @@ static const struct table_column columns[CONTRIBUTION_COLUMNS] = {
                  .role = ROLE_KEY,
                  .definition =
                          "how the peak of the fullest device of a process, or else of the fullest process, is looked "
-                         "at: category, what allocated it, module, line; reserved: what the allocator of that "
+                         "at: category, operation that allocated it, module, line; reserved: what the allocator of that "
                          "device had taken when a snapshot was made"},
 	[CONTRIBUTION_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "which of them"},
 	[CONTRIBUTION_BASE] =

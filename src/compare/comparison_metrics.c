@@ -7,6 +7,7 @@
 #include "compare/holm.h"
 
 #include "base/memory.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -272,11 +273,9 @@ static void question_answer(struct question *question, const struct compared_sid
 
 const char *percent_text(struct arena *arena, double ratio)
 {
-	double percent = 100 * ratio;
+	char text[UNITS_BYTES];
 
-	if (fabs(percent) < 0.05)
-		return "0.0 %";
-	return arena_printf(arena, fabs(percent) < 100 ? "%+.1f %%" : "%+.0f %%", percent);
+	return arena_dup(arena, units_change(text, ratio));
 }
 
 static double side_mean(const struct question *question, const struct compared_sides *sides, int side)

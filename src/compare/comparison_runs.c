@@ -66,16 +66,10 @@ static void add_row(struct table *table, const struct compared_sides *sides, int
 
 	table_set_text(table, row, RUNS_SIDE, side == SIDE_BASE ? "base" : "new");
 	table_set_text(table, row, RUNS_RUN, run->name);
-	if (run->created)
-		table_set_text(table, row, RUNS_CREATED, run->created);
-	else
-		table_set_missing(table, row, RUNS_CREATED, "the input has no wall clock");
+	table_set_text_or(table, row, RUNS_CREATED, run->created, "the input has no wall clock");
 	table_set_int(table, row, RUNS_STEPS, sides->has_level[side][i] ? (int64_t)level->run.steps : 0);
 	table_set_int(table, row, RUNS_SKIPPED, run->warm_up);
-	if (compared_run_fact(run, COMPARED_DAMAGE))
-		table_set_text(table, row, RUNS_DAMAGE, compared_run_fact(run, COMPARED_DAMAGE));
-	else
-		table_set_missing(table, row, RUNS_DAMAGE, "the input is whole");
+	table_set_text_or(table, row, RUNS_DAMAGE, compared_run_fact(run, COMPARED_DAMAGE), "the input is whole");
 	if (!sides->has_level[side][i]) {
 		for (int column = RUNS_MEDIAN; column < RUNS_COLUMNS; column++)
 			if (column != RUNS_DAMAGE)

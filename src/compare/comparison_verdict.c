@@ -87,14 +87,6 @@ static const struct table_column columns[COMPARISON_COLUMNS] = {
                                   .definition = "what the interval must leave out to say that there is no difference"},
 };
 
-static void set_or_missing(struct table *table, int column, const char *text, const char *reason)
-{
-	if (text)
-		table_set_text(table, 0, column, text);
-	else
-		table_set_missing(table, 0, column, reason);
-}
-
 /* ---- the answer ---- */
 
 static const char *subject(const struct compared_sides *sides)
@@ -311,7 +303,7 @@ static const char *function_cause(const struct table *functions, struct arena *a
 /* The category and the allocations whose memory changed most, of the peak. */
 static const char *memory_cause(const struct table *memory, struct arena *arena)
 {
-	static const char *const levels[] = {COMPARED_MEMORY "category", COMPARED_MEMORY "allocated by"};
+	static const char *const levels[] = {COMPARED_MEMORY "category", COMPARED_MEMORY "operation"};
 	const char *list = NULL;
 	char bytes[UNITS_BYTES];
 
@@ -534,14 +526,16 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	table_set_text(table, 0, COMPARISON_METRIC, table_text(&comparison->metrics, 0, METRIC_NAME));
 	set_change(table, &comparison->metrics);
 	table_set_bool(table, 0, COMPARISON_IS_COMPARABLE, sides->is_comparable);
-	set_or_missing(table, COMPARISON_EXPLANATION, explanation_of(comparison, sides, arena),
-	               "nothing that was noted on both sides does");
-	set_or_missing(table, COMPARISON_CAUSE, cause_of(comparison, sides, arena), "nothing stands out");
-	set_or_missing(table, COMPARISON_NEEDED, needed_of(comparison, sides, arena),
-	               sides->is_same_work ? "it is settled" : "more runs do not settle it: the work is not the same");
-	set_or_missing(table, COMPARISON_DAMAGE, damage_of(sides, arena), "the inputs are whole");
-	set_or_missing(table, COMPARISON_NOISE, contended_noise(sides, noise_of(sides, arena), arena), not_measured);
-	set_or_missing(table, COMPARISON_METHOD, method_of(sides, arena), not_measured);
+	table_set_text_or(table, 0, COMPARISON_EXPLANATION, explanation_of(comparison, sides, arena),
+	                  "nothing that was noted on both sides does");
+	table_set_text_or(table, 0, COMPARISON_CAUSE, cause_of(comparison, sides, arena), "nothing stands out");
+	table_set_text_or(table, 0, COMPARISON_NEEDED, needed_of(comparison, sides, arena),
+	                  sides->is_same_work ? "it is settled"
+	                                      : "more runs do not settle it: the work is not the same");
+	table_set_text_or(table, 0, COMPARISON_DAMAGE, damage_of(sides, arena), "the inputs are whole");
+	table_set_text_or(table, 0, COMPARISON_NOISE, contended_noise(sides, noise_of(sides, arena), arena),
+	                  not_measured);
+	table_set_text_or(table, 0, COMPARISON_METHOD, method_of(sides, arena), not_measured);
 	table_set_int(table, 0, COMPARISON_BASE_RUNS, (int64_t)sides->count[SIDE_BASE]);
 	table_set_int(table, 0, COMPARISON_NEW_RUNS, (int64_t)sides->count[SIDE_NEW]);
 	table_set_double(table, 0, COMPARISON_SMALLEST, sides->options->smallest);

@@ -5,6 +5,7 @@
 #include "output/compare_outputs.h"
 
 #include "base/json_write.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <string.h>
@@ -56,6 +57,7 @@ static void add_extra(struct json_writer *json, const struct compare_output *of)
 static void add_entry(struct json_writer *json, const struct compare_output *of, int row, double value)
 {
 	const struct table *metrics = &of->comparison->metrics;
+	char from[UNITS_BYTES], to[UNITS_BYTES];
 	struct buffer name, range;
 	double low, high;
 	const char *unit;
@@ -69,7 +71,7 @@ static void add_entry(struct json_writer *json, const struct compare_output *of,
 	json_key(json, "unit"), json_string(json, unit);
 	json_key(json, "value"), json_double(json, value);
 	if (table_number(metrics, row, METRIC_LOW, &low) && table_number(metrics, row, METRIC_HIGH, &high)) {
-		buffer_printf(&range, "change %+.1f to %+.1f %%", low * 100, high * 100);
+		buffer_printf(&range, "change %s to %s", units_change(from, low), units_change(to, high));
 		json_key(json, "range"), json_string(json, range.data);
 	}
 	add_extra(json, of);

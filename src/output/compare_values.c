@@ -4,6 +4,8 @@
  */
 #include "output/compare_outputs.h"
 
+#include "base/units.h"
+
 const char *compare_text(const struct table *table, int row, int column)
 {
 	const char *text = table_text(table, row, column);
@@ -13,13 +15,14 @@ const char *compare_text(const struct table *table, int row, int column)
 
 void change_for_people(struct buffer *out, const struct table *metrics, int row)
 {
+	char text[UNITS_BYTES], to[UNITS_BYTES];
 	double ratio, low, high;
 
 	if (!table_number(metrics, row, METRIC_RATIO, &ratio)) {
 		buffer_add_text(out, "-");
 		return;
 	}
-	buffer_printf(out, "%+.1f %%", ratio * 100);
+	buffer_add_text(out, units_change(text, ratio));
 	if (table_number(metrics, row, METRIC_LOW, &low) && table_number(metrics, row, METRIC_HIGH, &high))
-		buffer_printf(out, " (%+.1f to %+.1f)", low * 100, high * 100);
+		buffer_printf(out, " (%s to %s)", units_change(text, low), units_change(to, high));
 }

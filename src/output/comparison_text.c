@@ -78,13 +78,6 @@ void comparison_value(struct buffer *out, const struct table *metrics, int row, 
 		buffer_add_text(out, units_count(text, value));
 }
 
-static void add_percent(struct buffer *out, double ratio)
-{
-	double percent = 100 * ratio;
-
-	buffer_printf(out, fabs(percent) < 100 ? "%+.1f %%" : "%+.0f %%", fabs(percent) < 0.05 ? 0 : percent);
-}
-
 static void set_value(struct table *view, int row, int column, const struct table *metrics, int metric, int source)
 {
 	struct buffer text;
@@ -97,21 +90,15 @@ static void set_value(struct table *view, int row, int column, const struct tabl
 
 static void set_change(struct table *view, int row, const struct table *metrics, int metric)
 {
-	struct buffer text;
+	char text[UNITS_BYTES], from[UNITS_BYTES], to[UNITS_BYTES];
 	double change, low, high;
 
 	if (!table_number(metrics, metric, METRIC_RATIO, &change) || !table_number(metrics, metric, METRIC_LOW, &low) ||
 	    !table_number(metrics, metric, METRIC_HIGH, &high))
 		return;
-	buffer_init(&text, MAXIMUM_TEXT);
-	add_percent(&text, change);
-	table_set_text(view, row, 3, text.data);
-	buffer_clear(&text);
-	add_percent(&text, low);
-	buffer_add_text(&text, " to ");
-	add_percent(&text, high);
-	table_set_text(view, row, 4, text.data);
-	buffer_release(&text);
+	table_set_text(view, row, 3, units_change(text, change));
+	table_set_text(view, row, 4,
+	               arena_printf(&view->arena, "%s to %s", units_change(from, low), units_change(to, high)));
 }
 
 /* Rows with units of their own become text. Those that nobody measured are named below. */

@@ -166,9 +166,19 @@ bool database_has_numbers(const struct history *history, sqlite3_stmt *statement
 	return true;
 }
 
+const char *column_text(sqlite3_stmt *statement, int column)
+{
+	return (const char *)sqlite3_column_text(statement, column);
+}
+
+const char *column_text_or_empty(sqlite3_stmt *statement, int column)
+{
+	const char *text = column_text(statement, column);
+
+	return text ? text : "";
+}
+
 const char *database_text(struct history *history, sqlite3_stmt *statement, int column)
 {
-	const char *text = (const char *)sqlite3_column_text(statement, column);
-
-	return arena_dup(&history->arena, text ? text : "");
+	return arena_dup(&history->arena, column_text_or_empty(statement, column));
 }

@@ -37,6 +37,9 @@ enum status database_change(const struct history *history, struct error *err, co
 bool database_has_numbers(const struct history *history, sqlite3_stmt *statement, int first, int count,
                           enum status *status, struct error *err);
 
+/* Until the next row. */
+const char *column_text(sqlite3_stmt *statement, int column); /* NULL: null */
+const char *column_text_or_empty(sqlite3_stmt *statement, int column);
 /* "" for NULL; in the history's arena. */
 const char *database_text(struct history *history, sqlite3_stmt *statement, int column);
 

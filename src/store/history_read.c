@@ -57,7 +57,7 @@ static enum status pick(struct history *history, const char *sql, const char *se
 
 	*count = 0;
 	while (!*count && database_step(history, &statement, &status, err)) {
-		const char *identity = (const char *)sqlite3_column_text(statement, 4);
+		const char *identity = column_text(statement, 4);
 
 		if (is_excepted(identity ? identity : "", except) || skip-- > 0)
 			continue;
@@ -172,16 +172,6 @@ static const char *const missing_texts[LIST_COLUMNS] = {
 	[LIST_CREATED] = "the recording has no wall clock",
 };
 
-static void set_text(struct table *table, int row, int column, sqlite3_stmt *statement, int from, const char *reason)
-{
-	const char *text = (const char *)sqlite3_column_text(statement, from);
-
-	if (text)
-		table_set_text(table, row, column, text);
-	else
-		table_set_missing(table, row, column, reason);
-}
-
 static enum status add_numbers(struct history *history, struct table *runs, int row, struct error *err)
 {
 	sqlite3_stmt *statement = NULL;
@@ -192,8 +182,8 @@ static enum status add_numbers(struct history *history, struct table *runs, int 
 	for (int column = LIST_COLUMNS; column < runs->column_count; column++)
 		table_set_missing(runs, row, column, "the version that added it did not keep it");
 	while (database_step(history, &statement, &status, err)) {
-		const char *key = (const char *)sqlite3_column_text(statement, 0);
-		const char *reason = (const char *)sqlite3_column_text(statement, 2);
+		const char *key = column_text(statement, 0);
+		const char *reason = column_text(statement, 2);
 		int column = key ? table_find_column(runs, key) : -1;
 
 		if (!database_has_numbers(history, statement, 1, 1, &status, err) || column < LIST_COLUMNS)
@@ -212,7 +202,7 @@ static enum status add_run(struct history *history, struct table *runs, sqlite3_
 
 	table_set_int(runs, row, LIST_RUN, sqlite3_column_int64(statement, LIST_RUN));
 	for (int column = LIST_RUN + 1; column < LIST_COLUMNS; column++)
-		set_text(runs, row, column, statement, column, missing_texts[column]);
+		table_set_text_or(runs, row, column, column_text(statement, column), missing_texts[column]);
 	return add_numbers(history, runs, row, err);
 }
 
@@ -254,10 +244,10 @@ enum status history_baselines(struct history *history, const char *series, struc
 	while (database_step(history, &statement, &status, err)) {
 		int row = table_row(baselines);
 
-		set_text(baselines, row, 0, statement, 0, NULL);
-		set_text(baselines, row, 1, statement, 1, NULL);
+		table_set_text_or(baselines, row, 0, column_text(statement, 0), NULL);
+		table_set_text_or(baselines, row, 1, column_text(statement, 1), NULL);
 		table_set_int(baselines, row, 2, sqlite3_column_int64(statement, 2));
-		set_text(baselines, row, 3, statement, 3, NULL);
+		table_set_text_or(baselines, row, 3, column_text(statement, 3), NULL);
 	}
 	return status;
 }
@@ -285,7 +275,7 @@ enum status history_facts(struct history *history, int64_t run, struct table *fa
 		int row = table_row(facts);
 
 		for (int column = 0; column < 3; column++)
-			set_text(facts, row, column, statement, column, NULL);
+			table_set_text_or(facts, row, column, column_text(statement, column), NULL);
 	}
 	return status;
 }

@@ -191,16 +191,9 @@ enum status kept_run_write(const struct history *history, int64_t number, const 
 
 static const char *own_text(struct compared_run *run, sqlite3_stmt *statement, int column)
 {
-	const char *text = (const char *)sqlite3_column_text(statement, column);
+	const char *text = column_text(statement, column);
 
 	return text ? arena_dup(&run->arena, text) : NULL;
-}
-
-static const char *text_of(sqlite3_stmt *statement, int column)
-{
-	const char *text = (const char *)sqlite3_column_text(statement, column);
-
-	return text ? text : "";
 }
 
 static enum status read_head(struct history *history, int64_t number, struct compared_run *run, struct error *err)
@@ -240,10 +233,11 @@ static enum status read_facts(struct history *history, int64_t number, struct co
 	while (database_step(history, &statement, &status, err)) {
 		int kind = 0;
 
-		while (kind < KIND_COUNT && strcmp(kinds[kind], text_of(statement, 0)) != 0)
+		while (kind < KIND_COUNT && strcmp(kinds[kind], column_text_or_empty(statement, 0)) != 0)
 			kind++;
 		if (kind < KIND_COUNT) /* else of a later version: not known here */
-			compared_run_add_fact(run, (enum fact_kind)kind, text_of(statement, 1), text_of(statement, 2));
+			compared_run_add_fact(run, (enum fact_kind)kind, column_text_or_empty(statement, 1),
+			                      column_text_or_empty(statement, 2));
 	}
 	return status;
 }
@@ -259,9 +253,11 @@ static enum status read_values(struct history *history, int64_t number, struct c
 		if (!database_has_numbers(history, statement, 1, 1, &status, err))
 			continue;
 		if (sqlite3_column_type(statement, 1) != SQLITE_NULL)
-			compared_run_add_value(run, text_of(statement, 0), sqlite3_column_double(statement, 1));
+			compared_run_add_value(run, column_text_or_empty(statement, 0),
+			                       sqlite3_column_double(statement, 1));
 		else
-			compared_run_add_missing(run, text_of(statement, 0), text_of(statement, 2));
+			compared_run_add_missing(run, column_text_or_empty(statement, 0),
+			                         column_text_or_empty(statement, 2));
 	}
 	return status;
 }
@@ -275,9 +271,9 @@ static enum status read_parts(struct history *history, int64_t number, struct co
 
 	while (database_step(history, &statement, &status, err)) {
 		const struct compared_part part = {
-			.level = text_of(statement, 0),
-			.name = text_of(statement, 1),
-			.family = (const char *)sqlite3_column_text(statement, 2),
+			.level = column_text_or_empty(statement, 0),
+			.name = column_text_or_empty(statement, 1),
+			.family = column_text(statement, 2),
 			.amount = sqlite3_column_double(statement, 3),
 			.has_calls = sqlite3_column_type(statement, 4) != SQLITE_NULL,
 			.calls = sqlite3_column_double(statement, 4),

@@ -4,13 +4,6 @@
  */
 #include "store/database.h"
 
-static const char *text_of(sqlite3_stmt *statement, int column)
-{
-	const char *text = (const char *)sqlite3_column_text(statement, column);
-
-	return text ? text : "";
-}
-
 /* ---- writing ---- */
 
 static enum status write_functions(const struct history *history, int64_t number, const struct compared_run *run,
@@ -66,9 +59,9 @@ static enum status read_functions(const struct history *history, int64_t number,
 
 	while (database_step(history, &statement, &status, err)) {
 		const struct compared_function function = {
-			.what = text_of(statement, 0),
-			.name = text_of(statement, 1),
-			.file = (const char *)sqlite3_column_text(statement, 2),
+			.what = column_text_or_empty(statement, 0),
+			.name = column_text_or_empty(statement, 1),
+			.file = column_text(statement, 2),
 			.self = sqlite3_column_double(statement, 3),
 			.total = sqlite3_column_double(statement, 4),
 			.self_ratio = sqlite3_column_double(statement, 5),
@@ -92,9 +85,9 @@ static enum status read_telemetry(const struct history *history, int64_t number,
 
 	while (database_step(history, &statement, &status, err)) {
 		const struct compared_telemetry telemetry = {
-			.of = text_of(statement, 0),
-			.quantity = text_of(statement, 1),
-			.unit = (const char *)sqlite3_column_text(statement, 2),
+			.of = column_text_or_empty(statement, 0),
+			.quantity = column_text_or_empty(statement, 1),
+			.unit = column_text(statement, 2),
 			.median = sqlite3_column_double(statement, 3),
 			.error = sqlite3_column_double(statement, 4),
 			.block = sqlite3_column_double(statement, 5),

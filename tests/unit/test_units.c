@@ -105,12 +105,14 @@ static void what_is_no_number_says_so(void **state)
 	CHECK(units_bytes, {NAN, "n/a"});
 	CHECK(units_count, {NAN, "n/a"});
 	CHECK(units_ratio, {NAN, "n/a"});
+	CHECK(units_change, {0.031, "+3.1 %"}, {-0.031, "-3.1 %"}, {0.0004, "0.0 %"}, {-0.0004, "0.0 %"},
+	      {12, "+1 200 %"}, {NAN, "n/a"});
 	assert_string_equal(units_rate(out, NAN, "tokens"), "n/a");
 }
 
 static void nothing_outgrows_its_room(void **state)
 {
-	char *(*const functions[])(char *, double) = {units_time, units_bytes, units_count, units_ratio};
+	char *(*const functions[])(char *, double) = {units_time, units_bytes, units_count, units_ratio, units_change};
 	char *out = malloc(UNITS_BYTES); /* so that a sanitizer sees the end */
 
 	for (double value = DBL_MIN; value < DBL_MAX / 8; value *= 7) {
