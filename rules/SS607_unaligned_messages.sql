@@ -3,10 +3,10 @@
 -- title: Sizes of messages between devices are odd
 -- severity: hint
 -- needs: communication.bytes
--- threshold: multiple = 512 (bytes: msprof-analyze's)
+-- threshold: multiple = 16 (bytes that NCCL's kernels move at once, ours; msprof-analyze says 512, for its devices)
 -- threshold: share = 0.20 (of all bytes, ours: msprof-analyze names every one)
--- advice: pad flat buffers and shards to multiples of 512 bytes, as FSDP and optimizers with sharded states can
--- wrong: the library pads by itself, or the messages are so small that their begin is what costs (SS606)
+-- advice: pad flat buffers and shards to multiples of 16 bytes, as FSDP and optimizers with sharded states can
+-- wrong: messages are so large that their last bytes do not matter; the library pads by itself; or the messages are so small that their begin is what costs (SS606)
 SELECT (SELECT collective || ' of ' || bytes || ' bytes' FROM communication WHERE bytes % :multiple <> 0 ORDER BY bytes * calls DESC LIMIT 1) AS place,
        as_share(odd_bytes * 1.0 / all_bytes) || ' of all bytes go in ' || odd || ' messages whose size is no multiple of '
          || printf('%.0f', :multiple) || ' bytes' AS evidence,

@@ -298,8 +298,8 @@ RULES = {
               lambda: clocks(gpu0__clocks__sm=1965, gpu0__clocks__max__sm=1980, gpu0__clocks_event_reasons__sw_power_cap=0), QWEN),
     "SS902": ((lambda: steps([9000] + [1000] * 9), "9.000 ms, the median step 1.000 ms"), lambda: steps([1000] * 9), lambda: steps([1000])),
     "SS606": ((lambda: messages(1000, 100_000), "100.0 % of all bytes go in 40 messages of 197 KiB"), lambda: messages(1000, 10_000_000), QWEN),
-    "SS607": ((lambda: messages(1_000_001), "100.0 % of all bytes go in 20 messages whose size is no multiple of 512"),
-              lambda: messages(1_000_064, 3), QWEN),
+    "SS607": ((lambda: messages(1_000_001), "100.0 % of all bytes go in 20 messages whose size is no multiple of 16 bytes"),
+              lambda: messages(1_000_004, 3), QWEN),
     "SS605": ((lambda: batch_norms(50), "25 in each step"), lambda: batch_norms(30), operators_only),
 }
 # rules about what only our own recordings have, or that depend on how long things take: where their tests are
