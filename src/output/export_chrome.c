@@ -18,7 +18,8 @@
 #define PADDING 16
 #define LONGEST_KEPT_NAME ((size_t)4096)
 #define CACHE_BYTES ((size_t)64 << 20)
-#define LINE_BYTES ((size_t)512) /* of a span's line without its name and further args */
+#define VIEWERS_BYTES ((uint64_t)512 * 1000 * 1000) /* longer texts are not opened by what runs in a browser */
+#define LINE_BYTES ((size_t)512)                    /* of a span's line without its name and further args */
 #define WEEK_NS (INT64_C(604800) * 1000000000)
 #define PROGRESS_SPANS 65536u
 
@@ -520,6 +521,10 @@ static enum status chrome_write(const struct model *model, const char *path, con
 		limit_bytes(&chrome);
 	write_all(&chrome, output);
 	result->bytes_raw = output_raw_bytes(output);
+	if (result->bytes_raw > VIEWERS_BYTES)
+		export_note(result,
+		            "viewers of this form open at most 512 MB of text: --steps A-B or --max-mb 480 writes a "
+		            "part, and a .pftrace may be larger");
 	if (model->samples_count)
 		export_note(result, "%u samples are left out: this format has no place for them", model->samples_count);
 	chrome_release(&chrome);

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hard cases of traces that somebody had, each with its row of the catalogue: T times, I identity, N names. What concerns the text of the file
-(J) and more of T, I, N and M is in tests/unit/test_kineto.c; more of S, and R, are in test_kineto_corpus.py and metamorphic.py, D in test_rules.py
-and test_diagnose.py."""
+(J) and more of T, I, N and M is in tests/unit/test_kineto.c; where the others are says ELSEWHERE."""
 import csv
+import gzip
 import io
 import json
 import os
 import re
+import resource
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +30,63 @@ def launch(start, correlation, name="cudaLaunchKernel", category="cuda_runtime")
 
 def step(number, start, duration=STEP, **where):
     return span(f"ProfilerStep#{number}", start, duration, "user_annotation", **where)
+
+
+TESTS = Path(__file__).resolve().parent.parent
+
+# Where rows of the catalogue are shown that are not in this file, nor in test_kineto.c by their names: files, and tests of them.
+ELSEWHERE = {
+    "T12 T10 T13 clocks": "unit/test_validate.c",
+    "I08 no steps are marked": "e2e/test_kineto_corpus.py: test_steps_that_are_not_marked",
+    "I11 50,000 threads": "e2e/test_kineto_corpus.py: test_50000_threads; e2e/test_big_traces.py: test_fifty_thousand_threads",
+    "J17 a value of 300 MB": "e2e/test_kineto_corpus.py: test_a_value_of_300_mb; e2e/test_big_traces.py: test_a_text_of_300_megabytes",
+    "N01 long names": "e2e/test_kineto_corpus.py: test_a_name_of_a_megabyte; e2e/test_big_traces.py: test_names_of_kernels_of_a_mebibyte",
+    "N02 mangled names": "unit/test_demangle.c: test_the_name_of_a_kernel_made_of_templates",
+    "N03 hostile mangled names": "unit/test_demangle.c: test_hostile_names",
+    "N09 secrets": "e2e/test_run_directory.py: test_N09_nothing_that_we_write_holds_a_secret test_secrets_are_not_written_down "
+                   "test_secret_variables_are_not_written_down",
+    "S01 gigabytes": "e2e/test_big_traces.py: test_little_memory_changes_no_answer test_the_kernel_holds_it_to_its_memory; ../bench/import_big",
+    "S02 long lines and files": "e2e/test_big_traces.py: test_a_text_of_300_megabytes; ../bench/import_big",
+    "S04 what viewers open": "unit/test_export_chrome.c: S04_more_than_viewers_open_is_said limit_of_bytes_leaves_out_whole_steps_from_the_end",
+    "S07 disks": "e2e/test_run_failures.py: test_S07_directories_of_any_name test_S07_a_folder_for_temporary_files_where_nothing_runs "
+                 "test_read_only_directory test_full_disk_from_the_start test_disk_that_fills_up test_directory_removed_meanwhile; "
+                 "recorder/test_places.c",
+    "S08 thousands of sessions": "recorder/test_startstop.c: ten_thousand_cycles_hold_nothing",
+    "S09 64 threads": "recorder/test_threads.c: sixty_four_threads_that_never_pause_are_counted; recorder/test_budget.c: "
+                      "training_threads_do_not_allocate_lock_or_fault",
+    "M01 odd memory events": "e2e/test_snapshot.py: test_m01_double_frees_reuse_and_odd_sizes",
+    "M02 pickles": "e2e/test_snapshot.py: test_m02_every_protocol_gives_the_same test_m02_nothing_hostile_is_run "
+                   "test_m02_a_cut_file_keeps_what_was_complete; unit/test_pickle_read.c",
+    "M03 a ring that wrapped": "e2e/test_snapshot.py: test_m03_levels_begin_with_what_the_ring_has_lost",
+    "M04 segments": "e2e/test_snapshot.py: test_m04_segments_add_up",
+    "R01 R02 R03 R04 R05 R06 R07 R08 R09 R10 of any trace": "e2e/test_metamorphic.py: test_whole_traces test_changed_traces",
+    "R06 busy at most wall": "e2e/test_hard_traces.py: test_T06_a_kernel_that_covers_all_others",
+    "R11 R12 our own format": "e2e/test_convert.py; fuzz/meson.build",
+    "D01 a rank that computes longer": "torch/test_collectives.py: test_collectives_and_the_slow_rank; e2e/test_diagnose.py: test_a_fault_is_found_by_its_rule",
+    "D02 D03 D10 loaders, checkpoints": "e2e/test_diagnose.py: test_a_fault_is_found_by_its_rule",
+    "D04 healthy": "e2e/test_rules.py: test_D04_nothing_is_invented_of_a_healthy_run",
+    "D05 values, copies, kernels": "e2e/test_rules.py: test_D05_values_copies_and_small_kernels_are_each_told test_D05_pinned_buffers_that_are_made_in_steps",
+    "D06 busy and empty": "e2e/test_rules.py: test_D06_a_device_that_is_busy_and_mostly_empty test_D06_nvidia_smi_calls_it_busy",
+    "D07 memory": "e2e/test_rules.py: test_D07_no_memory_problem_without_evidence; e2e/test_diagnose.py: test_a_fault_is_found_by_its_rule",
+    "D08 a killed rank": "e2e/test_diagnose.py: test_D08_a_killed_rank_is_named_with_its_last_step_and_operation",
+    "D09 two faults": "e2e/test_diagnose.py: test_D09_two_faults_are_both_found_the_larger_first",
+    "D11 half the batch": "e2e/test_compare.py: test_d11_half_the_batch_is_compared_by_the_token",
+}
+ROWS = {"J": 24, "T": 20, "I": 11, "N": 9, "S": 9, "M": 5, "R": 12, "D": 11}
+
+
+def test_every_row_has_its_test():
+    """By its name in this file or in test_kineto.c, or in the table above, whose tests exist."""
+    shown = " ".join(ELSEWHERE) + (TESTS / "unit/test_kineto.c").read_text() + "".join(name[5:] + " " for name in globals() if name.startswith("test_"))
+    missing = [row for row in (f"{letter}{i:02}" for letter, count in ROWS.items() for i in range(1, count + 1))
+               if not re.search(rf"(?<![A-Za-z0-9]){row}(?![0-9])", shown)]
+    assert not missing
+    for places in ELSEWHERE.values():
+        for place in places.split("; "):
+            file, _, names = place.partition(": ")
+            text = (TESTS / file).read_text()
+            for name in names.split():
+                assert re.search(rf"(?:^def {name}\(|^static void {name}\(void)", text, re.M), (file, name)
 
 
 class Trace:
@@ -191,6 +250,15 @@ def test_I07_annotations_of_a_device_are_no_kernels(trace):
     assert [row["kernel"] for row in trace.table("kernels")] == ["k"]
 
 
+def test_I02_threads_and_processes_that_are_texts(trace):
+    """As Kineto calls streams, and as PyTorch before it called everything; digits as a text are the number."""
+    trace.write([span("a", 0, 10, pid="CPU functions", tid="stream 7"), span("b", 1, 5, pid="CPU functions", tid="stream 8"),
+                 span("c", 0, 10, pid=1, tid="140589156634432"), span("d", 2, 3, pid=1, tid=140589156634432)])
+    assert {row["name"]: row["self_ns"] for row in trace.table("ops") if row["calls"]} == {"a": 10000, "b": 5000, "c": 7000, "d": 3000}
+    trace.write([span("a", 0, 10, pid="CPU functions", tid="stream 7"), step(1, 0, pid="Spans", tid="Traces")])
+    assert [row["duration_ns"] for row in trace.table("steps")] == [STEP * 1000]
+
+
 @pytest.mark.parametrize("name", ["cuLaunchKernelEx", "hipLaunchKernel", "cudaGraphLaunch", "cudaLaunchKernelExC"])
 def test_I09_launches_by_any_name(trace, name):
     trace.write([span("a", 0, 20), launch(5, 9, name, "cuda_driver"), kernel("k", 30, 4, correlation=9)])
@@ -348,6 +416,58 @@ def test_N08_files_of_frames_by_any_name(trace):
     for i, file in enumerate(files):
         (_, path, line), = [frame for frame in frames if frame[0] == f"f{i}"]
         assert path.endswith(file) and line == str(i or "")
+
+
+def test_S03_as_many_ranks_as_there_are_files(trace, tmp_path):
+    """64 of them, one after the other: no more files are open, and no more is resident, than a few of them take."""
+    folder = tmp_path / "ranks"
+    folder.mkdir()
+    for rank in range(64):
+        events = [step(i, STEP * i) for i in range(3)] + [span("a", 10 * i, 5) for i in range(300)]
+        (folder / f"rank{rank}.json").write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": rank, "world_size": 64}}))
+    done = subprocess.run([os.environ["STEPSCOPE"], "query", folder, "--csv", "--memory", "1M",
+                           "SELECT (SELECT count(*) FROM ranks) AS r, (SELECT sum(calls) FROM ops WHERE name = 'a') AS a, (SELECT count(*) FROM steps) AS s"],
+                          capture_output=True, timeout=60, check=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
+    assert done.stdout.decode().splitlines()[1] == f"64,{64 * 300},{64 * 3}", done.stderr
+
+
+def exported(trace, *options):
+    done = subprocess.run([os.environ["STEPSCOPE"], "export", "--no-progress", "--format", "chrome", *options, trace.path, "-o", "-"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=120, check=True)
+    return done.stderr.decode()
+
+
+def wide(trace, path, count):
+    """A trace of two steps with spans whose names have a million characters each."""
+    trace.path = path
+    events = [step(i, STEP * i) for i in range(2)] + [span("x" * 1_000_000, STEP + 1 + i, 1) for i in range(count)]
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"[" + b",".join(json.dumps(event).encode() for event in events) + b"]")
+    return trace
+
+
+def test_S04_nothing_is_cut_without_a_word(trace, tmp_path):
+    text = exported(wide(trace, tmp_path / "trace.json.gz", 3))
+    assert "exported 5 spans" in text and "note" not in text
+    text = exported(trace, "--max-mb", "2")
+    assert "exported 1 span " in text and "leaves room for 1 of 2 steps: nothing is written from step 1 on" in text
+    assert "exported 1 span " in exported(trace, "--steps", "0")
+
+
+def test_S05_allocations_all_over_a_large_address_space(trace):
+    """Their sums are right, however far apart they lie and however many are alive."""
+    count, alive, size, total = 20000, 3500, 1 << 20, 0
+    events = [step(0, 0, 10 * count)]
+    for i in range(count):
+        changes = [(size, i)] + ([(-size, i - alive)] if i >= alive else [])
+        for change, number in changes:
+            total += change
+            events.append({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 10 * i + (change < 0), "s": "t",
+                           "args": {"Device Type": 0, "Device Id": -1, "Bytes": change, "Addr": 0x7F00_0000_0000 + number * 100_000_007,
+                                    "Total Allocated": total, "Total Reserved": 0}})
+    trace.write(events)
+    row, = [row for row in trace.table("memory") if row["category"] == "all"]
+    assert (row["peak_bytes"], row["live_bytes"], row["allocations"]) == ((alive + 1) * size, alive * size, count)
 
 
 @pytest.mark.parametrize("depth", [1, 127, 4096, 5000, 50000])

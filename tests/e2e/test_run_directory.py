@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from run_tools import ACTOR, HOST, STEPSCOPE, TRAINER, finish, manifest, run, run_directory, segments, start
+from run_tools import ACTOR, HOST, STEPSCOPE, TRAINER, environment, finish, manifest, run, run_directory, segments, start
 
 
 @pytest.mark.parametrize("program, stem", [
@@ -216,6 +216,24 @@ def test_secrets_are_not_written_down(tmp_path, given, kept):
     directory = run_directory(tmp_path)
     assert manifest(tmp_path)["argv"] == ["true", *kept]
     assert subprocess.run(["grep", "-rl", "S3CRET", directory], capture_output=True, check=False).stdout == b""
+
+
+def test_N09_nothing_that_we_write_holds_a_secret(tmp_path):
+    """Not what is recorded, and so not what reports and exports make of it; of variables only those of launchers are kept."""
+    secrets = {"HF_TOKEN": "S3CRET", "AWS_SECRET_ACCESS_KEY": "S3CRET", "SLURM_JWT": "S3CRET", "MY_OWN": "S3CRET"}
+    done = run(tmp_path, ACTOR, "steps", "3", "0", "write", "1", "--token=S3CRET", "write", "1", "hf_S3CRETS3CRETS3CRETS3CRET", env=secrets)
+    assert done.returncode == 0 and done.stdout.count(b"S3CRET") == 5 and "S3CRET" not in done.stderr  # the program itself has them
+    directory = run_directory(tmp_path)
+    out = tmp_path / "out"
+    out.mkdir()
+    for i, arguments in enumerate((["report", directory, "--json"], ["report", directory, "--table", "facts"], ["diagnose", directory, "--json"],
+                                   ["info", directory])):
+        with open(out / str(i), "wb") as file:
+            subprocess.run([STEPSCOPE, *arguments], stdout=file, env=environment(tmp_path), timeout=60, check=True)
+    for name in ("trace.json", "trace.pftrace"):
+        subprocess.run([STEPSCOPE, "export", "--quiet", directory, "-o", out / name], env=environment(tmp_path), timeout=60, check=True)
+    files = [path for folder in (directory, out) for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > 7 and not [path for path in files if b"S3CRET" in path.read_bytes()]
 
 
 def test_secret_variables_are_not_written_down(tmp_path):

@@ -76,6 +76,28 @@ def test_tail_survives_without_shared_memory(tmp_path, shm, pause):
     assert "last step 39, last op 'conv'" in done.stderr, done.stderr
 
 
+ODD_NAMES = ["100% of it %s%n", "two  blanks ", "\u8bad\u7ec3 \u2713", b"no \xff text", "-o", "a;b&c'd\"e$(f)", "x" * 255]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_S07_directories_of_any_name(tmp_path, name):
+    """What is written there is read there, whatever bytes its path has."""
+    folder = os.path.join(os.fsencode(tmp_path), os.fsencode(name))
+    os.mkdir(folder)
+    done = run(folder, ACTOR, "steps", "3", "0", "exit", "3")
+    assert done.returncode == 3 and "captured all 3 steps" in done.stderr, done.stderr
+    for path in ("latest", os.path.join(folder, b"stepscope-runs", b"latest")):
+        read = subprocess.run([STEPSCOPE, "query", path, "SELECT count(*) FROM steps", "--csv"], cwd=folder, capture_output=True, timeout=60, check=False,
+                              env=environment(tmp_path))
+        assert read.stdout.split() == [b"count(*)", b"3"], read.stderr
+
+
+@needs_mounts
+def test_S07_a_folder_for_temporary_files_where_nothing_runs(tmp_path):
+    done = in_mounts(tmp_path, "mkdir t; mount -t tmpfs -o noexec none t; export TMPDIR=$PWD/t; \"$S\" run --out a -- \"$A\" steps 5 0 exit 3")
+    assert done.returncode == 3 and "captured all 5 steps" in done.stderr, done.stderr
+
+
 def test_directory_removed_meanwhile(tmp_path):
     process = start(tmp_path, ACTOR, "steps", "10", "1000", "write", "1", "r", "sleep", "1500", "steps", "10", "1000",
                     "exit", "3")

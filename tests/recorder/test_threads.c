@@ -87,7 +87,7 @@ static void victim_live(int argc, char **argv)
 
 	pthread_barrier_init(&barrier, NULL, count);
 	for (unsigned i = 0; i < count; i++) {
-		works[i] = (struct work){.number = i, .rounds = 20};
+		works[i] = (struct work){.number = i, .rounds = argc > 2 ? (uint64_t)work_number(argc, argv, 2) : 20};
 		start_small(&threads[i], emit_live, &works[i]);
 	}
 	for (unsigned i = 0; i < count; i++)
@@ -121,6 +121,25 @@ static void threads_without_a_slot_are_declared(void)
 	            2000);
 	CHECK_EQUAL(recording_sum(recording, STEPSCOPE_EVENT_VALUE) + recording_drops(recording, STEPSCOPE_EVENT_VALUE),
 	            2000);
+	CHECK(recording_drops(recording, STEPSCOPE_EVENT_BEGIN) > 0);
+	recording_free(recording);
+}
+
+/* Row S09: 64 threads emit as fast as they can into a pool with 32 places. What has none is counted, each thread's own to the last one; and that
+ * none waits for another is what test_budget.c shows. */
+static void sixty_four_threads_that_never_pause_are_counted(void)
+{
+	const char *rounds = IS_SANITIZED ? "500" : "20000";
+
+	harness.options = "keep_size=0,pool=256K,sample_process=false";
+	CHECK_EQUAL(harness_run("live", "64", rounds, NULL), 0);
+	struct recording *recording = recording_read(harness.directory);
+	recording_check_whole(recording, false);
+	const uint64_t issued = 64 * strtoul(rounds, NULL, 10);
+	CHECK_EQUAL(recording_sum(recording, STEPSCOPE_EVENT_BEGIN) + recording_drops(recording, STEPSCOPE_EVENT_BEGIN),
+	            issued);
+	CHECK_EQUAL(recording_sum(recording, STEPSCOPE_EVENT_VALUE) + recording_drops(recording, STEPSCOPE_EVENT_VALUE),
+	            issued);
 	CHECK(recording_drops(recording, STEPSCOPE_EVENT_BEGIN) > 0);
 	recording_free(recording);
 }
@@ -503,7 +522,8 @@ static void more_names_than_fit_keep_begins_and_ends(void)
 HARNESS_MAIN(LIST(VICTIM(short), VICTIM(live), VICTIM(rush), VICTIM(signals), VICTIM(ends), VICTIM(small_stack),
                   VICTIM(names), VICTIM(plugin), VICTIM(many_names), VICTIM(named)),
              LIST(TEST(ten_thousand_short_threads_are_all_there), TEST(a_thousand_live_threads_are_all_there),
-                  TEST(threads_without_a_slot_are_declared), TEST(a_rush_at_the_start_is_declared),
-                  TEST(handlers_that_emit_break_nothing), TEST(threads_may_end_anyhow), TEST(a_small_stack_is_enough),
-                  TEST(names_may_go_away_after_the_call), TEST(more_names_than_fit_keep_begins_and_ends),
-                  TEST(names_of_threads_are_cut_between_characters), TEST(a_library_may_be_unloaded_after_use)))
+                  TEST(threads_without_a_slot_are_declared), TEST(sixty_four_threads_that_never_pause_are_counted),
+                  TEST(a_rush_at_the_start_is_declared), TEST(handlers_that_emit_break_nothing),
+                  TEST(threads_may_end_anyhow), TEST(a_small_stack_is_enough), TEST(names_may_go_away_after_the_call),
+                  TEST(more_names_than_fit_keep_begins_and_ends), TEST(names_of_threads_are_cut_between_characters),
+                  TEST(a_library_may_be_unloaded_after_use)))

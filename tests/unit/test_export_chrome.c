@@ -12,6 +12,7 @@
 #include "export_check.h"
 
 #include "base/json_read.h"
+#include "output/compress.h"
 
 #include <math.h>
 #include <stepscope/format.h>
@@ -253,6 +254,31 @@ static void model_without_anything_is_a_valid_file(void **state)
 	test_end(test);
 }
 
+/* ---- S04: what viewers open ---- */
+
+static uint64_t more_bytes;
+
+uint64_t __real_output_raw_bytes(const struct output *output);
+uint64_t __wrap_output_raw_bytes(const struct output *output);
+
+uint64_t __wrap_output_raw_bytes(const struct output *output)
+{
+	return __real_output_raw_bytes(output) + more_bytes;
+}
+
+static void S04_more_than_viewers_open_is_said(void **state)
+{
+	struct export_test *test = test_begin(1);
+
+	test_export(test, "chrome", "a.json");
+	assert_string_equal(test->result.note, "");
+	more_bytes = (uint64_t)512 * 1000 * 1000;
+	test_export(test, "chrome", "b.json");
+	more_bytes = 0;
+	assert_non_null(strstr(test->result.note, "at most 512 MB of text: --steps A-B or --max-mb 480"));
+	test_end(test);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +298,7 @@ int main(void)
 		cmocka_unit_test(processes_with_one_pid_get_different_ones),
 		cmocka_unit_test(times_count_from_a_base_that_doubles_can_hold),
 		cmocka_unit_test(model_without_anything_is_a_valid_file),
+		cmocka_unit_test(S04_more_than_viewers_open_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
