@@ -114,7 +114,8 @@ static void note_problem(struct loading *loading, const char *path, const struct
 static void pass_over(struct loading *loading, const char *path, const char *kind)
 {
 	char text[256];
-	snprintf(text, sizeof text, "%s among files of another kind was not read: give it by itself", kind ? kind : "");
+	snprintf(text, sizeof text, "%s, which is not read together with the others: give it by itself",
+	         kind ? kind : "");
 	if (kind)
 		model_add_ledger(loading->model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), 1, text);
 	else

@@ -239,7 +239,7 @@ def test_where_only_traces_are_read_other_files_are_called_what_they_are(path, k
             archive.add(one, one.name)
     for place in (tmp_path / "folder", tmp_path / "b.tar"):
         text = stepscope("report", place, "--table", "ledger", "--csv")
-        assert sum("among files of another kind was not read" in line for line in text.splitlines()) == 1, place
+        assert sum("which is not read together with the others" in line for line in text.splitlines()) == 1, place
 
 
 @pytest.mark.parametrize("path", ["stacks/pyspy.folded", "stacks/pyspy.speedscope.json", "made_snapshots/train.pickle"])
