@@ -109,6 +109,7 @@ enum stepscope_training {               /* what a stretch of a thread's time say
 	STEPSCOPE_TRAINING_SAVE = 7,             /* torch.save */
 	STEPSCOPE_TRAINING_LOADER = 8,           /* the start of a loader's workers */
 	STEPSCOPE_TRAINING_HOOKED = 9,           /* an optimizer's call in the backward that is noted behind it */
+	STEPSCOPE_TRAINING_LOADER_END = 10,      /* waiting until they are gone */
 	STEPSCOPE_TRAINING_IS_TRAINING = 1 << 8, /* backward: gradients were accumulated */
 	STEPSCOPE_TRAINING_IS_INSIDE = 1 << 9,   /* in an optimizer's call */
 	STEPSCOPE_TRAINING_IS_EMPTY = 1 << 10,   /* data: no batch came */
@@ -135,6 +136,11 @@ enum stepscope_arg { /* type of an ARG's value word */
 	STEPSCOPE_ARG_BOOL = 4,
 	STEPSCOPE_ARG_POINTER = 5,
 };
+
+/* Of the argument "torch.optimizer", and of what is noted of its call: the optimizer's address in bits 0 to 47, in those above it which of
+ * the objects that lay there it is, and whether it was made since its thread called one before. */
+#define STEPSCOPE_OPTIMIZER_ADDRESS 0xffffffffffffull
+#define STEPSCOPE_OPTIMIZER_IS_NEW (1ull << 63)
 
 #define STEPSCOPE_MODULE_TRAINS 1u /* bit of the argument "torch.module", above it which module is called */
 

@@ -34,7 +34,8 @@ def watch(torch, native):
         kind._next_data = native.around(kind._next_data, before=_before_wait, after=_after_wait)
     workers = loaders._MultiProcessingDataLoaderIter
     workers.__init__ = native.around(workers.__init__, name="DataLoader: start of workers", after=_after_start, is_loader_start=True)
-    workers._shutdown_workers = native.around(workers._shutdown_workers, name="DataLoader: end of workers", after=_after_workers, idle="_shutdown")
+    workers._shutdown_workers = native.around(workers._shutdown_workers, name="DataLoader: end of workers", after=_after_workers, idle="_shutdown",
+                                             is_loader_end=True)
     pin._pin_memory_loop = native.around(pin._pin_memory_loop, before=_before_pinning)
 
 

@@ -27,7 +27,7 @@ def _unless_compiling(hook):
 def _making(original, native, is_hooked):
     @functools.wraps(original)
     def patched(self):
-        native.torch_optimizer_made()
+        native.torch_optimizer_made(self)
         kind = type(self)
         # PyTorch wraps the class's step with its record; within that, ours tells which object it is of
         if not is_hooked and not getattr(kind.step, "hooked", None):

@@ -33,6 +33,7 @@ enum symbol_class {
 	CLASS_MODULE_KEY,     /* of the argument that says which one it is, and its mode */
 	CLASS_LOADER_END_KEY, /* of the argument that says that no batch came */
 	CLASS_LOADER_START,
+	CLASS_LOADER_STOP,
 	CLASS_SAVE,
 	CLASS_COMPILE, /* traces whole forwards and backwards, which no step makes */
 };
@@ -124,6 +125,7 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 		return is_text(text, length, "torch.save")           ? CLASS_SAVE
 		       : is_text(text, length, "torch.compile")      ? CLASS_COMPILE
 		       : is_text(text, length, PYTORCH_LOADER_START) ? CLASS_LOADER_START
+		       : is_text(text, length, PYTORCH_LOADER_STOP)  ? CLASS_LOADER_STOP
 		                                                     : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_OP:
 		if (pytorch_begins_n(text, length, PYTORCH_SCALER))
@@ -249,6 +251,8 @@ static uint8_t token_of(enum symbol_class class)
 		return TOKEN_SAVE;
 	case CLASS_LOADER_START:
 		return TOKEN_LOADER;
+	case CLASS_LOADER_STOP:
+		return TOKEN_LOADER_END;
 	default:
 		return TOKEN_OP;
 	}
@@ -478,6 +482,12 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	}
 }
 
+static void set_optimizer(struct train_record *call, uint64_t value)
+{
+	call->object = value & ~STEPSCOPE_OPTIMIZER_IS_NEW;
+	call->is_new = (value & STEPSCOPE_OPTIMIZER_IS_NEW) != 0;
+}
+
 /* Which optimizer the innermost call is of; which module, and whether it is called to train; whether a wait brought a batch. */
 static void on_argument(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event)
 {
@@ -487,7 +497,7 @@ static void on_argument(struct torch_scan *scan, struct stream_scan *stream, con
 		return;
 	uint64_t value = event->payload[1];
 	if (class == CLASS_OPTIMIZER_KEY && record != NO_RANGE && stream->records[record].token == TOKEN_OPTIMIZER)
-		stream->records[record].object = value;
+		set_optimizer(&stream->records[record], value);
 	if (class == CLASS_LOADER_END_KEY && record != NO_RANGE && stream->records[record].token == TOKEN_DATA)
 		stream->records[record].is_empty = true;
 	if (class != CLASS_MODULE_KEY)
@@ -587,8 +597,19 @@ static uint32_t call_record(struct stream_scan *stream, uint32_t record)
 static void on_training(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
                         struct clock_cursor clock)
 {
-	static const uint8_t tokens[] = {TOKEN_OP,        TOKEN_FORWARD, TOKEN_DATA, TOKEN_BACKWARD, TOKEN_OPTIMIZER,
-	                                 TOKEN_ZERO_GRAD, TOKEN_SCALER,  TOKEN_SAVE, TOKEN_LOADER};
+	static const uint8_t tokens[] = {
+		[STEPSCOPE_TRAINING_OP] = TOKEN_OP,
+		[STEPSCOPE_TRAINING_FORWARD] = TOKEN_FORWARD,
+		[STEPSCOPE_TRAINING_DATA] = TOKEN_DATA,
+		[STEPSCOPE_TRAINING_BACKWARD] = TOKEN_BACKWARD,
+		[STEPSCOPE_TRAINING_OPTIMIZER] = TOKEN_OPTIMIZER,
+		[STEPSCOPE_TRAINING_ZERO_GRAD] = TOKEN_ZERO_GRAD,
+		[STEPSCOPE_TRAINING_SCALER] = TOKEN_SCALER,
+		[STEPSCOPE_TRAINING_SAVE] = TOKEN_SAVE,
+		[STEPSCOPE_TRAINING_LOADER] = TOKEN_LOADER,
+		[STEPSCOPE_TRAINING_HOOKED] = TOKEN_CUT, /* of no stretch */
+		[STEPSCOPE_TRAINING_LOADER_END] = TOKEN_LOADER_END,
+	};
 	uint8_t token = (uint8_t)event->payload[0];
 	int64_t start_ns = clock_ns(&clock, event->payload[1]), end_ns = clock_ns(&clock, event->payload[2]);
 	const struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
@@ -596,7 +617,8 @@ static void on_training(struct torch_scan *scan, struct stream_scan *stream, con
 		end_ns = stream->last_ns;
 	if (token == STEPSCOPE_TRAINING_HOOKED && end_ns >= start_ns)
 		add_hooked(scan, stream, start_ns, end_ns);
-	if (token >= sizeof tokens || end_ns < start_ns || start_ns < stream->noted_ns || stream->depth)
+	if (token >= sizeof tokens || tokens[token] == TOKEN_CUT || end_ns < start_ns || start_ns < stream->noted_ns ||
+	    stream->depth)
 		return;
 	if (last && start_ns < last->start_ns && tokens[token] != TOKEN_OPTIMIZER)
 		return;
@@ -610,7 +632,7 @@ static void on_training(struct torch_scan *scan, struct stream_scan *stream, con
 	stream->records[record].is_empty = (event->payload[0] & STEPSCOPE_TRAINING_IS_EMPTY) != 0;
 	if (tokens[token] == TOKEN_OPTIMIZER) {
 		record = call_record(stream, record);
-		stream->records[record].object = event->payload_count > 3 ? event->payload[3] : 0;
+		set_optimizer(&stream->records[record], event->payload_count > 3 ? event->payload[3] : 0);
 	}
 	stream->before_ns = end_ns;
 	if (!stream->records[record].is_inside)

@@ -112,7 +112,8 @@ static bool is_other_group(struct inferrer *in, struct grouping *g, size_t call,
 		return false;
 	if (g->has_identity && optimizer) /* rule 1 */
 		return number_map_find(&g->groups, optimizer) == g->group ||
-		       (is_other_batch && g->backward != NONE && is_followed_by_itself(in, call));
+		       (is_other_batch && g->backward != NONE &&
+		        (in->records[call].is_new || is_followed_by_itself(in, call)));
 	if (is_closure || g->is_closure) /* rule 2 */
 		return true;
 	if (g->backward == NONE)
@@ -248,7 +249,7 @@ static bool is_fetched_ahead(const struct inferrer *in, size_t first, size_t end
 	return in->has_modules;
 }
 
-/* Workers are started for the batch that is awaited next. */
+/* Workers are started for the batch that is awaited next, and are stopped behind the one before. */
 static void find_loaders(struct inferrer *in)
 {
 	bool is_evaluation = false;
@@ -257,6 +258,13 @@ static void find_loaders(struct inferrer *in)
 		if (in->records[i].token == TOKEN_DATA)
 			is_evaluation = in->is_evaluation[i];
 		else if (in->records[i].token == TOKEN_LOADER)
+			in->is_evaluation[i] = is_evaluation;
+	}
+	is_evaluation = false;
+	for (size_t i = 0; i < in->count; i++) {
+		if (in->records[i].token == TOKEN_DATA)
+			is_evaluation = in->is_evaluation[i];
+		else if (in->records[i].token == TOKEN_LOADER_END)
 			in->is_evaluation[i] = is_evaluation;
 	}
 }
@@ -378,6 +386,7 @@ static uint8_t phase_of(const struct inferrer *in, size_t i)
 	switch ((enum train_token)in->records[i].token) {
 	case TOKEN_DATA:
 	case TOKEN_LOADER:
+	case TOKEN_LOADER_END:
 		return STEPSCOPE_PHASE_DATA;
 	case TOKEN_BACKWARD:
 		return STEPSCOPE_PHASE_BACKWARD;

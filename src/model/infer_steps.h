@@ -10,7 +10,7 @@
  *
  * The rules:
  * 1. Where the optimizer object of each call is known, a step is a run of calls in which none repeats; one that steps twice in a
- *    row on other data than those before it begins a step, too.
+ *    row on other data than those before it, or was made since they stepped, begins a step, too.
  * 2. Where it is not: calls with no training backward between them belong together; a call that contains a backward (a closure)
  *    stands alone; groups with no data between them are joined, which is right for several networks and wrong for several
  *    updates per batch, so it is said.
@@ -40,8 +40,9 @@ enum train_token {     /* of records of the thread that trains, that lie in no o
 	TOKEN_FORWARD, /* an operator that an autograd graph remembers */
 	TOKEN_DATA,    /* the wait for a batch */
 	TOKEN_LOADER,  /* the start of a loader's workers, before its loop waits for a batch */
-	TOKEN_BACKWARD,  /* the engine's work on one node */
-	TOKEN_OPTIMIZER, /* Optimizer.step() */
+	TOKEN_LOADER_END, /* waiting until they are gone, behind a loop over it */
+	TOKEN_BACKWARD,   /* the engine's work on one node */
+	TOKEN_OPTIMIZER,  /* Optimizer.step() */
 	TOKEN_ZERO_GRAD,
 	TOKEN_SCALER, /* the gradient scaler's update */
 	TOKEN_SAVE,   /* torch.save */
@@ -64,6 +65,7 @@ struct train_record {
 	bool is_inside;     /* it lies in an optimizer's call before it in the list; a call in another one, too */
 	bool is_empty;      /* data: the loop's end, no batch came */
 	bool is_module;     /* forward, operators: a call of a module */
+	bool is_new;        /* optimizer: it was made since its thread called one before */
 	bool is_noted;      /* a stretch without detail: calls of modules in it are not known */
 	bool is_evaluating; /* operators: a call, in evaluation mode, of a module that is trained at other times */
 };

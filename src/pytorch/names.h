@@ -22,6 +22,8 @@
 #define PYTORCH_LOADER_STOP "DataLoader: end of workers"    /* ours: waiting until they are gone */
 #define PYTORCH_SCALER "aten::_amp_update_scale_"
 #define PYTORCH_COLLECTIVE "c10d::" /* where the program issues one; no autograd graph remembers it */
+#define PYTORCH_STATIC                                                                                                 \
+	"static runtime: " /* ours: before what TorchScript's static runtime calls an operator, or a model */
 
 static inline bool pytorch_begins(const char *name, const char *beginning)
 {

@@ -666,6 +666,56 @@ def two_phases():
                 optimizer.step()
 
 
+def optimizer_per_epoch():
+    """Made anew for each epoch, while the one before is still there: the third lies where the first was."""
+    model = net()
+    for _ in range(5):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        facts.setdefault("addresses", []).append(id(optimizer))
+        for (batch,) in loader(3):
+            with Step():
+                train(model, optimizer, batch)
+
+
+def optimizer_per_step():
+    """Without a loader, and of each the first call is the only one."""
+    model = net()
+    for _ in range(6):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        facts.setdefault("addresses", []).append(id(optimizer))
+        with Step():
+            train(model, optimizer, torch.randn(8, 16))
+
+
+def optimizers_per_epoch():
+    """Two of them, that step one behind the other."""
+    generator, critic = nn.Linear(4, 16), nn.Linear(16, 1)
+    for _ in range(4):
+        d = torch.optim.SGD(critic.parameters(), lr=0.1)
+        g = torch.optim.SGD(generator.parameters(), lr=0.1)
+        for _ in range(3):
+            with Step():
+                d.zero_grad()
+                critic_loss(critic, generator, torch.randn(8, 16)).backward()
+                d.step()
+                g.zero_grad()
+                (-critic(generator(torch.randn(8, 4))).mean()).backward()
+                g.step()
+
+
+def resumed():
+    """The state comes from a file, and optimizers are copied before they step."""
+    import copy
+    model = net()
+    optimizer = torch.optim.Adam(model.parameters())
+    other = copy.deepcopy(optimizer)
+    other.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    optimizer.load_state_dict(optimizer.state_dict())
+    for (batch,) in loader():
+        with Step():
+            train(model, optimizer, batch)
+
+
 def actor_critic():
     """No loader, two networks with an optimizer each, a target network that follows."""
     actor, critic, target = nn.Linear(16, 4), nn.Linear(4, 1), nn.Linear(4, 1)

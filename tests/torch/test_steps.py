@@ -13,7 +13,8 @@ NAMES = ["plain", "adam_without_loader", "two_workers", "accumulation", "evaluat
          "two_backwards", "skipped_by_hand", "scaler", "optimizer_in_hook", "iterable_dataset", "nested_ranges",
          "range_around_updates", "validation_in_the_middle", "warm_up", "backward_in_thread", "many_optimizers",
          "prefetch", "partial_accumulation", "distillation", "inner_updates", "in_a_thread", "two_phases", "actor_critic",
-         "evaluation_without_loader", "own_optimizer", "gan_without_loader", "two_loaders", "reinforcement", "adam_closure"]
+         "evaluation_without_loader", "own_optimizer", "gan_without_loader", "two_loaders", "reinforcement", "adam_closure",
+         "optimizer_per_epoch", "optimizer_per_step", "optimizers_per_epoch", "resumed"]
 
 # Whose optimizers step at different rates.
 AMBIGUOUS = ["n_critic", "two_to_one"]

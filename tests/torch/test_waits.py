@@ -101,7 +101,7 @@ def test_causes_are_named_and_counted(tmp_path, python):
 
 
 STOPPED = """
-import time, torch
+import multiprocessing.util, time, torch
 class Slow(torch.utils.data.Dataset):
     def __len__(self):
         return 3
@@ -111,7 +111,9 @@ class Slow(torch.utils.data.Dataset):
 model = torch.nn.Linear(4, 4)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 spent_ns = 0
-loader = torch.utils.data.DataLoader(Slow(), num_workers=1, multiprocessing_context="fork")
+def slow_to_end(worker):  # it ends when it is told to
+    multiprocessing.util.Finalize(None, time.sleep, (0.2,), exitpriority=1)
+loader = torch.utils.data.DataLoader(Slow(), num_workers=1, worker_init_fn=slow_to_end, multiprocessing_context="fork")
 for _ in range(3):
     loop = iter(loader)
     model(next(loop)).sum().backward()
@@ -129,8 +131,19 @@ for batch in loader:  # to its end
 def test_a_loop_that_is_left_waits_for_its_workers(tmp_path, python):
     (tmp_path / "stopped.py").write_text(STOPPED)
     done = run(tmp_path, python, "stopped.py")
-    row = causes(tmp_path)["stopping workers of a data loader"]
-    assert row["count"] == 4 and 0 < row["step_own_ns"] <= int(done.stdout), done.stderr
+    rows, steps = causes(tmp_path), table(tmp_path, "steps")
+    row = rows["stopping workers of a data loader"]
+    assert row["count"] == 4 and 3 * 200e6 <= row["step_own_ns"] <= int(done.stdout), done.stderr
+    held_up = sum(rows[cause]["step_own_ns"] for cause in ("waiting for data", "starting workers of a data loader")) + row["step_own_ns"]
+    assert len(steps) == 3 and sum(step["data_ns"] for step in steps) >= held_up, "all three are the phase data"
+
+
+@every_python
+def test_a_loop_that_is_left_waits_for_its_workers_where_no_operators_are(tmp_path, python):
+    (tmp_path / "stopped.py").write_text(STOPPED)
+    done = warm(tmp_path, python, "stopped.py", options=["--steps", "none"])
+    assert done.returncode == 0, done.stderr
+    assert [step["data_ns"] >= 200e6 for step in table(tmp_path, "steps")] == [True] * 3  # each stops a worker, that sleeps so long then
 
 
 SAME = """

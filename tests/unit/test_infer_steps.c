@@ -7,7 +7,8 @@
  *     D batch    E end of the loop's batches    o operator    F operator of a graph    Z zero_grad    S scaler    ! cut off
  *     B backward that trains    b one that does not    P optimizer, unknown    1..9 known ones    P(...) what lies in its call
  *     W torch.save    v a call of a module that evaluates    m one that trains    [...] a range
- *     L start of a loader's workers    h an optimizer's call in a node of the backward around it
+ *     i j k known optimizers that were made since the call before
+ *     L start of a loader's workers    l end of them    h an optimizer's call in a node of the backward around it
  *
  * What is expected stands below: for each letter the number of the step it is in, and the phase.
  */
@@ -38,10 +39,10 @@ struct loop {
 static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_t range, bool is_inside)
 {
 	static const char tokens[] = {
-		[TOKEN_OP] = 'o',        [TOKEN_FORWARD] = 'F',   [TOKEN_DATA] = 'D',   [TOKEN_BACKWARD] = 'B',
-		[TOKEN_OPTIMIZER] = 'P', [TOKEN_ZERO_GRAD] = 'Z', [TOKEN_SCALER] = 'S', [TOKEN_SAVE] = 'W',
-		[TOKEN_CUT] = '!',       [TOKEN_LOADER] = 'L'};
-	bool is_known = letter >= '1' && letter <= '9';
+		[TOKEN_OP] = 'o',        [TOKEN_FORWARD] = 'F',   [TOKEN_DATA] = 'D',      [TOKEN_BACKWARD] = 'B',
+		[TOKEN_OPTIMIZER] = 'P', [TOKEN_ZERO_GRAD] = 'Z', [TOKEN_SCALER] = 'S',    [TOKEN_SAVE] = 'W',
+		[TOKEN_CUT] = '!',       [TOKEN_LOADER] = 'L',    [TOKEN_LOADER_END] = 'l'};
+	bool is_new = letter >= 'i' && letter <= 'k', is_known = is_new || (letter >= '1' && letter <= '9');
 	struct train_record *record = &loop->records[loop->count++];
 	char token = letter;
 
@@ -53,6 +54,7 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 	record->is_empty = letter == 'E';
 	record->is_evaluating = letter == 'v';
 	record->is_module = letter == 'v' || letter == 'm';
+	record->is_new = is_new;
 	record->object = is_known ? (uint64_t)(letter - '0') << 40 : 0;
 	while (tokens[record->token] != token)
 		record->token++;
@@ -191,6 +193,21 @@ static void training_goes_on_with_another_optimizer(void **state)
 	check("DFB1DFB2DFB1DFB2", "0000000011111111", NULL);
 }
 
+static void an_optimizer_that_is_made_anew_begins_a_step(void **state)
+{
+	check("FBiFBjFBk", "000111222", NULL);
+	check("DFBiDFBjDFBk", "000011112222", NULL);
+	/* a pair each time: the second was there when the first was called */
+	check("DFBiDFB1DFBjDFB2", "0000000011111111", NULL);
+	check("FBiFB1FBjFB2", "000000111111", NULL);
+	check("DFBiFB1DFBjFB2", "00000001111111", NULL);
+	/* on the same gradients, or the same batch, it is another part of the step */
+	check("FBijFBij", "00001111", NULL);
+	check("DFBiFBjDFBk", "00000001111", NULL);
+	/* one for the inner updates of each step of another */
+	check("FBiFB9FBjFB9FBkFB9", "000000111111222222", NULL);
+}
+
 static void a_closure_is_a_step(void **state)
 {
 	check("ooDP(ZFBZFB)DP(ZFB)", "..00000000001111111", "..dooofbofbodooofbo");
@@ -289,6 +306,16 @@ static void workers_are_started_for_the_batch_behind(void **state)
 	check("DFB1LDoDoELDFB1", "0000......11111", "dfboeeeeeeddfbo");
 	check("DFB1LDoDoLDFB1", "0000.....11111", "dfboeeeeeddfbo");
 	check("LFB1", ".000", NULL);
+}
+
+static void workers_are_stopped_behind_a_batch(void **state)
+{
+	check("LDFB1lLDFB1", "00000111111", "ddfbodddfbo");
+	check("DFB1LlDFB1", "0000111111", "dfbodddfbo");
+	check("DFlB1DFlB1", "0000011111", "dfdbodfdbo");
+	/* of an evaluation, and of the training's loop before one */
+	check("DFB1DoDolDFB1", "0000.....1111", "dfboeeeeedfbo");
+	check("DFB1lDoDoEDFB1", "0000......1111", "dfbodeeeeedfbo");
 }
 
 static void skipped_updates_are_steps(void **state)
@@ -564,6 +591,7 @@ int main(void)
 		cmocka_unit_test(names_alone_join_what_has_one_batch),
 		cmocka_unit_test(several_updates_of_a_batch),
 		cmocka_unit_test(training_goes_on_with_another_optimizer),
+		cmocka_unit_test(an_optimizer_that_is_made_anew_begins_a_step),
 		cmocka_unit_test(a_closure_is_a_step),
 		cmocka_unit_test(accumulation_is_one_step),
 		cmocka_unit_test(an_evaluation_between_steps_is_in_none),
@@ -575,6 +603,7 @@ int main(void)
 		cmocka_unit_test(without_optimizers_a_backward_is_a_step),
 		cmocka_unit_test(an_optimizer_in_a_hook_is_a_phase_of_the_backward),
 		cmocka_unit_test(workers_are_started_for_the_batch_behind),
+		cmocka_unit_test(workers_are_stopped_behind_a_batch),
 		cmocka_unit_test(skipped_updates_are_steps),
 		cmocka_unit_test(steps_take_in_whole_ranges),
 		cmocka_unit_test(a_range_with_several_steps_is_not_cut),

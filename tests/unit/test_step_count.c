@@ -23,9 +23,12 @@ static int begin(void **state)
 	return 0;
 }
 
-/* d batch, f operator, b backward that trains, z zero_grad, s scaler, A.. call of that optimizer, ? of one that is not known. */
+/* d batch, f operator, b backward that trains, z zero_grad, s scaler, A.. call of that optimizer, ? of one that is not known, + before one
+ * that was made since the call before. */
 static void tell(const char *what)
 {
+	bool is_new = false;
+
 	for (; *what; what++) {
 		if (*what == 'd')
 			ended += count_batch(&count);
@@ -37,8 +40,9 @@ static void tell(const char *what)
 			count_zero_grad(&count);
 		else if (*what == 's')
 			ended += count_scaler(&count);
-		else
-			ended += count_call(&count, *what == '?' ? 0 : (uint64_t)*what << 32, false);
+		else if (*what != '+')
+			ended += count_call(&count, *what == '?' ? 0 : (uint64_t)*what << 32, is_new, false);
+		is_new = *what == '+';
 	}
 }
 
@@ -107,7 +111,7 @@ static void one_inside_of_another(void **state)
 	made(2);
 	for (unsigned step = 0; step < 3; step++) {
 		tell("dfbfb");
-		assert_int_equal(count_call(&count, 7, true), 0);
+		assert_int_equal(count_call(&count, 7, false, true), 0);
 		tell("A");
 		assert_int_equal(ended, step + 1);
 	}
@@ -120,6 +124,40 @@ static void another_takes_over(void **state)
 	made(1);
 	tell("dfzbBdfzbB");
 	assert_int_equal(ended, 4);
+}
+
+/* At most two at a time, so each lies where the one before the last did. */
+static void a_new_one_for_each_step(void **state)
+{
+	for (unsigned step = 0; step < 6; step++) {
+		made(1);
+		tell("fb");
+		assert_int_equal(ended, step);
+		tell(step % 2 ? "+B" : "+A");
+		assert_int_equal(ended, step + 1);
+	}
+}
+
+static void a_new_one_at_the_same_place_for_each_step(void **state)
+{
+	for (unsigned step = 0; step < 6; step++) {
+		made(1);
+		tell("dfb+A");
+		assert_int_equal(ended, step + 1);
+	}
+}
+
+static void a_new_pair_for_each_epoch(void **state)
+{
+	for (unsigned epoch = 0; epoch < 3; epoch++) {
+		made(2);
+		tell(epoch % 2 ? "fb+B" : "fb+A"); /* each lies where another one was */
+		assert_int_equal(ended, 3 * epoch);
+		tell(epoch % 2 ? "fbA" : "fbB");
+		assert_int_equal(ended, 3 * epoch + 1);
+		tell(epoch % 2 ? "fbBfbAfbBfbA" : "fbAfbBfbAfbB");
+		assert_int_equal(ended, 3 * epoch + 3);
+	}
 }
 
 static void a_scaler_that_leaves_updates_out(void **state)
@@ -173,7 +211,7 @@ static void more_optimizers_than_there_is_room_for(void **state)
 {
 	for (unsigned step = 0; step < 3; step++) {
 		for (uint64_t i = 1; i <= 2 * COUNT_OPTIMIZERS; i++)
-			ended += count_call(&count, i << 20, false);
+			ended += count_call(&count, i << 20, false, false);
 	}
 	assert_in_range(ended, 1, 3 * COUNT_OPTIMIZERS); /* wrong, but it ends */
 }
@@ -188,6 +226,9 @@ int main(void)
 		cmocka_unit_test_setup(one_that_is_called_at_times, begin),
 		cmocka_unit_test_setup(one_inside_of_another, begin),
 		cmocka_unit_test_setup(another_takes_over, begin),
+		cmocka_unit_test_setup(a_new_one_for_each_step, begin),
+		cmocka_unit_test_setup(a_new_one_at_the_same_place_for_each_step, begin),
+		cmocka_unit_test_setup(a_new_pair_for_each_epoch, begin),
 		cmocka_unit_test_setup(a_scaler_that_leaves_updates_out, begin),
 		cmocka_unit_test_setup(gradients_thrown_away, begin),
 		cmocka_unit_test_setup(without_optimizer, begin),

@@ -86,9 +86,10 @@ static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keyw
 	if (around->before && !call_ours(around->before, arguments, NULL))
 		return NULL;
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
-		library.stepscope_torch_optimizer((uint64_t)(uintptr_t)PyTuple_GetItem(arguments, 0));
-	bool is_begun = !is_idle(around, arguments) && begin_range(around);
-	bool is_stretch = around->stretch && library.stepscope_torch_stretch_begin(around->stretch);
+		native_optimizer_begun(PyTuple_GetItem(arguments, 0));
+	bool does_nothing = is_idle(around, arguments);
+	bool is_begun = !does_nothing && begin_range(around);
+	bool is_stretch = !does_nothing && around->stretch && library.stepscope_torch_stretch_begin(around->stretch);
 	PyObject *result = PyObject_Call(around->function, arguments, keywords);
 	if (is_stretch)
 		library.stepscope_torch_stretch_end();
@@ -197,12 +198,12 @@ static PyObject *given(PyObject *object)
 
 static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
-	static char *names[] = {"function",        "name", "before", "after", "is_optimizer", "is_save",
-	                        "is_loader_start", "idle", NULL};
+	static char *names[] = {"function",        "name",          "before", "after", "is_optimizer", "is_save",
+	                        "is_loader_start", "is_loader_end", "idle",   NULL};
 	PyObject *function, *name = NULL, *before = NULL, *after = NULL, *idle = NULL;
-	int is_optimizer = 0, is_save = 0, is_loader_start = 0;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOpppO:around", names, &function, &name, &before,
-	                                 &after, &is_optimizer, &is_save, &is_loader_start, &idle))
+	int is_optimizer = 0, is_save = 0, is_loader_start = 0, is_loader_end = 0;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppO:around", names, &function, &name, &before,
+	                                 &after, &is_optimizer, &is_save, &is_loader_start, &is_loader_end, &idle))
 		return NULL;
 	struct around *made = PyObject_New(struct around, around_type);
 	if (!made)
@@ -214,14 +215,17 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 	made->after = given(after);
 	made->idle = given(idle);
 	made->is_optimizer = is_optimizer;
-	made->stretch = is_save ? STEPSCOPE_TRAINING_SAVE : is_loader_start ? STEPSCOPE_TRAINING_LOADER : 0;
+	made->stretch = is_save           ? STEPSCOPE_TRAINING_SAVE
+	                : is_loader_start ? STEPSCOPE_TRAINING_LOADER
+	                : is_loader_end   ? STEPSCOPE_TRAINING_LOADER_END
+	                                  : 0;
 	made->symbol = 0;
 	return (PyObject *)made;
 }
 
 static PyMethodDef methods[] = {
 	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
-         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False, idle=None): stands in the function's place."},
+         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False, is_loader_end=False, idle=None): stands in the function's place."},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -76,6 +76,7 @@
 	F(stepscope_torch_owners)                                                                                      \
 	F(stepscope_torch_wants_owners)                                                                                \
 	F(stepscope_torch_may_want_owners)                                                                             \
+	F(stepscope_torch_too_deep)                                                                                    \
 	F(stepscope_torch_problem)
 
 struct library {

@@ -17,6 +17,7 @@ static bool fill(PyObject *module)
 	       PyModule_AddFunctions(module, native_garbage_methods) == 0 &&
 	       PyModule_AddFunctions(module, native_mark_methods) == 0 &&
 	       PyModule_AddFunctions(module, native_module_methods) == 0 &&
+	       PyModule_AddFunctions(module, native_optimizer_methods) == 0 &&
 	       PyModule_AddFunctions(module, native_session_methods) == 0 &&
 	       PyModule_AddFunctions(module, native_torch_methods) == 0;
 }

@@ -6,34 +6,25 @@
  * that field of torch.nn.Module.__call__, which stays the same object with the same code. It opens a span, calls what was there and
  * closes the span, whether that returned or raised.
  *
- * Which module is which is kept in a table by address. A weak reference beside it tells an address that was given out again.
+ * Which module is which is kept in a table by address, see objects.h.
  */
-#include "agents/python/native.h"
+#include "agents/python/objects.h"
 
 #include <dlfcn.h>
 #include <stepscope/format.h>
 
-#define ENTRIES_MAX 65536u
 #define VECTORCALL_OFFSET 56 /* of tp_vectorcall_offset in PyTypeObject, and of tp_basicsize: since 3.8 */
 #define BASICSIZE_OFFSET 32
 
 typedef PyObject *vectorcall(PyObject *callable, PyObject *const *arguments, size_t count_and_flag, PyObject *names);
-
-struct entry {
-	PyObject *module;    /* borrowed: only compared */
-	PyObject *reference; /* to it; NULL: the entry is free */
-	uint32_t symbol;     /* 0: there is no name to be had */
-	uint64_t identity;   /* of the program's model, whatever holds it */
-};
 
 static struct {
 	PyObject *function, *name_of; /* what is watched; Python's part, which names unknown modules */
 	PyObject *training;           /* the text */
 	PyObject *(*dictionary_of)(PyObject *, void *);
 	vectorcall **place, *original;
-	struct entry *entries;
-	uint32_t count, capacity; /* a power of two */
-	bool is_full;             /* no more are taken in */
+	/* symbol: of its name, 0: there is none to be had; identity: of the program's model, whatever holds it */
+	struct object_table table;
 } modules;
 
 static __thread struct {
@@ -42,72 +33,7 @@ static __thread struct {
 	bool is_being_named; /* name_of() calls modules itself, maybe */
 } calls;
 
-/* ---- table --------------------------------------------------------------------------------------------------------------- */
-
-static struct entry *slot_of(struct entry *entries, uint32_t capacity, const PyObject *module)
-{
-	uint64_t hash = (uint64_t)(uintptr_t)module * 0x9e3779b97f4a7c15u;
-	for (uint32_t at = (uint32_t)(hash >> 32);; at++) {
-		struct entry *entry = &entries[at & (capacity - 1)];
-		if (!entry->reference || entry->module == module)
-			return entry;
-	}
-}
-
-/* Half as full again at most; forgets modules that are gone. */
-static bool make_room(void)
-{
-	uint32_t living = 0;
-	for (uint32_t i = 0; i < modules.capacity; i++)
-		living += modules.entries[i].reference &&
-		          PyWeakref_GetObject(modules.entries[i].reference) == modules.entries[i].module;
-	uint32_t capacity = 256;
-	while (capacity < 4 * living)
-		capacity *= 2;
-	struct entry *entries = living < ENTRIES_MAX ? calloc(capacity, sizeof(*entries)) : NULL;
-	if (!entries)
-		return false;
-	for (uint32_t i = 0; i < modules.capacity; i++) {
-		struct entry *old = &modules.entries[i];
-		if (!old->reference)
-			continue;
-		if (PyWeakref_GetObject(old->reference) == old->module)
-			*slot_of(entries, capacity, old->module) = *old;
-		else
-			Py_DECREF(old->reference);
-	}
-	free(modules.entries);
-	modules.entries = entries;
-	modules.capacity = capacity;
-	modules.count = living;
-	return true;
-}
-
-static const struct entry *find(const PyObject *module)
-{
-	const struct entry *entry = modules.capacity ? slot_of(modules.entries, modules.capacity, module) : NULL;
-	if (!entry || !entry->reference || PyWeakref_GetObject(entry->reference) != module)
-		return NULL;
-	return entry;
-}
-
-/* False: it cannot be referred to, and an exception is set. */
-static bool put_in(PyObject *module, uint32_t symbol, PyObject *held)
-{
-	PyObject *reference = PyWeakref_NewRef(module, NULL);
-	if (!reference)
-		return false;
-	if (2 * (modules.count + 1) > modules.capacity && (modules.is_full || !make_room())) {
-		modules.is_full = true;
-		Py_DECREF(reference);
-		return true;
-	}
-	struct entry *entry = slot_of(modules.entries, modules.capacity, module);
-	modules.count += !entry->reference;
-	Py_XDECREF(entry->reference);
-	*entry = (struct entry){module, reference, symbol, (uintptr_t)held};
-	return true;
-}
+/* ---- names ---------------------------------------------------------------------------------------------------------------- */
 
 /* name_module(module, path, held=module): from Python; path None: it has no name, do not ask again; held: the model in this wrapper. */
 static PyObject *name_module(PyObject *self, PyObject *arguments)
@@ -118,24 +44,24 @@ static PyObject *name_module(PyObject *self, PyObject *arguments)
 		return NULL;
 	if (path != Py_None && !native_symbol((enum stepscope_kind)STEPSCOPE_SYMBOL_MODULE, path, &symbol))
 		return NULL;
-	if (!put_in(module, symbol, held ? held : module))
+	if (!objects_put(&modules.table, module, (struct object_facts){symbol, (uintptr_t)(held ? held : module)}))
 		return NULL;
 	Py_RETURN_NONE;
 }
 
 static PyObject *is_named_module(PyObject *self, PyObject *module)
 {
-	return PyBool_FromLong(find(module) != NULL);
+	return PyBool_FromLong(objects_find(&modules.table, module) != NULL);
 }
 
 /* ---- calls ---------------------------------------------------------------------------------------------------------------- */
 
 /* Python finds the path, once. Whatever goes wrong there is not the program's business, unless it came from outside (the user's
  * Ctrl-C): false, and it is set. */
-static bool ask_for_name(PyObject *module, struct entry *found)
+static bool ask_for_name(PyObject *module, struct object_facts *found)
 {
-	*found = (struct entry){0};
-	if (calls.is_being_named || modules.is_full)
+	*found = (struct object_facts){0};
+	if (calls.is_being_named || modules.table.is_full)
 		return true;
 	calls.is_being_named = true;
 	PyObject *root = calls.depth ? calls.root : Py_None;
@@ -145,10 +71,10 @@ static bool ask_for_name(PyObject *module, struct entry *found)
 		return false;
 	Py_XDECREF(done);
 	PyErr_Clear();
-	const struct entry *entry = find(module);
+	const struct object_entry *entry = objects_find(&modules.table, module);
 	if (entry)
-		*found = *entry;
-	else if (!put_in(module, 0, module))
+		*found = entry->facts;
+	else if (!objects_put(&modules.table, module, (struct object_facts){0, (uintptr_t)module}))
 		PyErr_Clear();
 	return true;
 }
@@ -158,7 +84,7 @@ static bool ask_for_name(PyObject *module, struct entry *found)
 static void tell_mode(uint64_t identity)
 {
 	PyObject *model = (PyObject *)(uintptr_t)identity;
-	if (!modules.dictionary_of || !find(model)) /* the wrapper holds another one by now */
+	if (!modules.dictionary_of || !objects_find(&modules.table, model)) /* the wrapper holds another one by now */
 		return;
 	PyObject *dictionary = modules.dictionary_of(model, NULL);
 	PyObject *mode = dictionary ? PyDict_GetItemWithError(dictionary, modules.training) : NULL;
@@ -173,20 +99,20 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 	size_t count = count_and_flag & ~((size_t)1 << (8 * sizeof(size_t) - 1));
 	if (!library_records(STEPSCOPE_ACTIVE_DETAIL) || count == 0)
 		return modules.original(function, arguments, count_and_flag, names);
-	const struct entry *known = find(arguments[0]);
-	struct entry entry = known ? *known : (struct entry){0};
-	if (!known && !ask_for_name(arguments[0], &entry))
+	const struct object_entry *known = objects_find(&modules.table, arguments[0]);
+	struct object_facts facts = known ? known->facts : (struct object_facts){0};
+	if (!known && !ask_for_name(arguments[0], &facts))
 		return NULL;
-	if (!entry.symbol)
+	if (!facts.symbol)
 		return modules.original(function, arguments, count_and_flag, names);
 	if (calls.depth++ == 0) {
 		Py_INCREF(arguments[0]);
 		calls.root = arguments[0];
 	}
-	library.stepscope_torch_range(entry.symbol);
+	library.stepscope_torch_range(facts.symbol);
 	library_begun();
 	if (calls.depth == 1)
-		tell_mode(entry.identity);
+		tell_mode(facts.identity);
 	PyObject *result = modules.original(function, arguments, count_and_flag, names);
 	if (library_may_end() && library_records(~0u))
 		library.stepscope_emit_end();

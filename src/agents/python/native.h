@@ -23,13 +23,14 @@ PyObject *native_utf8(PyObject *text);
 /* Symbol of a Python string; 0 when nothing is recorded. False: it is no string, and TypeError is set. */
 bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol);
 
-/* The program's call of this optimizer has ended. */
-void native_optimizer_done(const PyObject *optimizer);
+/* The program calls this optimizer; the call has ended. */
+void native_optimizer_begun(PyObject *optimizer);
+void native_optimizer_done(PyObject *optimizer);
 
 /* Each adds its functions to the module. */
 bool native_add_ranges(PyObject *module);
 bool native_add_around(PyObject *module);
-extern PyMethodDef native_garbage_methods[], native_mark_methods[], native_module_methods[], native_session_methods[],
-	native_torch_methods[];
+extern PyMethodDef native_garbage_methods[], native_mark_methods[], native_module_methods[], native_optimizer_methods[],
+	native_session_methods[], native_torch_methods[];
 
 #endif

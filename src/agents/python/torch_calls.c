@@ -115,41 +115,6 @@ static PyObject *torch_probe_check(PyObject *self, PyObject *arguments)
 	return PyBool_FromLong(library.stepscope_torch_probe_check(inputs) == 0);
 }
 
-/* For register_optimizer_step_pre_hook(): called with the optimizer first. */
-static PyObject *torch_optimizer_hook(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
-{
-	if (count > 0)
-		library.stepscope_torch_optimizer((uint64_t)(uintptr_t)arguments[0]);
-	Py_RETURN_NONE;
-}
-
-static bool has_trained; /* an optimizer's call has ended */
-
-void native_optimizer_done(const PyObject *optimizer)
-{
-	has_trained = true;
-	library.stepscope_torch_optimizer_done((uint64_t)(uintptr_t)optimizer);
-}
-
-/* For register_optimizer_step_post_hook(). */
-static PyObject *torch_optimizer_done(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
-{
-	if (count > 0)
-		native_optimizer_done(arguments[0]);
-	Py_RETURN_NONE;
-}
-
-static PyObject *torch_has_trained(PyObject *self, PyObject *nothing)
-{
-	return PyBool_FromLong(has_trained);
-}
-
-static PyObject *torch_optimizer_made(PyObject *self, PyObject *nothing)
-{
-	library.stepscope_torch_optimizer_made();
-	Py_RETURN_NONE;
-}
-
 static PyObject *torch_loader(PyObject *self, PyObject *loader)
 {
 	unsigned long long value = PyLong_AsUnsignedLongLong(loader);
@@ -209,6 +174,11 @@ static PyObject *torch_unfollow(PyObject *self, PyObject *number)
 	Py_RETURN_NONE;
 }
 
+static PyObject *torch_too_deep(PyObject *self, PyObject *nothing)
+{
+	return PyLong_FromUnsignedLongLong(library.stepscope_torch_too_deep());
+}
+
 PyMethodDef native_torch_methods[] = {
 	{"torch_find", torch_find, METH_NOARGS, NULL},
 	{"torch_probe_begin", torch_probe_begin, METH_NOARGS, NULL},
@@ -228,16 +198,13 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_stop", torch_stop, METH_NOARGS, NULL},
 	{"torch_follow", torch_follow, METH_NOARGS, NULL},
 	{"torch_unfollow", torch_unfollow, METH_O, NULL},
-	{"torch_optimizer_hook", NATIVE_FAST(torch_optimizer_hook), METH_FASTCALL, NULL},
-	{"torch_optimizer_done", NATIVE_FAST(torch_optimizer_done), METH_FASTCALL, NULL},
-	{"torch_has_trained", torch_has_trained, METH_NOARGS, NULL},
-	{"torch_optimizer_made", torch_optimizer_made, METH_NOARGS, NULL},
 	{"torch_loader", torch_loader, METH_O, NULL},
 	{"torch_loader_start", torch_loader_start, METH_O, NULL},
 	{"torch_loader_end", torch_loader_end, METH_NOARGS, NULL},
 	{"torch_owners", torch_owners, METH_O, NULL},
 	{"torch_wants_owners", torch_wants_owners, METH_NOARGS, NULL},
 	{"torch_may_want_owners", torch_may_want_owners, METH_NOARGS, NULL},
+	{"torch_too_deep", torch_too_deep, METH_NOARGS, NULL},
 	{"torch_problem", torch_problem, METH_NOARGS, NULL},
 	{NULL, NULL, 0, NULL},
 };

@@ -262,6 +262,11 @@ void stepscope_torch_unfollow(uint64_t number)
 		agent.entry.remove_callback(number);
 }
 
+uint64_t stepscope_torch_too_deep(void)
+{
+	return observer_too_deep();
+}
+
 const char *stepscope_torch_problem(void)
 {
 	return agent.problem;

@@ -45,7 +45,7 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_stop(void);
  * unfollow, which the same thread calls; 0: this PyTorch does not tell. */
 STEPSCOPE_AGENT_EXPORT uint64_t stepscope_torch_follow(void);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_unfollow(uint64_t number);
-/* From the optimizers' global hook, inside of the record of the call: which optimizer it is (any number but 0). */
+/* From the optimizers' global hook, inside of the record of the call: which optimizer it is (STEPSCOPE_OPTIMIZER_ADDRESS). */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer(uint64_t identity);
 /* Behind its call. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer_done(uint64_t identity);
@@ -58,7 +58,8 @@ STEPSCOPE_AGENT_EXPORT int stepscope_torch_may_want_owners(void); /* in this ses
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer_made(void);
 /* Behind the begin of a module's call, the outermost of its thread: which module it is (any number but 0), and its mode. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_module(uint64_t identity, int is_training);
-/* Around torch.save (STEPSCOPE_TRAINING_SAVE), or what starts the workers of a loader (STEPSCOPE_TRAINING_LOADER). 1: the end is wanted, in
+/* Around torch.save (STEPSCOPE_TRAINING_SAVE), or what starts the workers of a loader (STEPSCOPE_TRAINING_LOADER) or stops them
+ * (STEPSCOPE_TRAINING_LOADER_END). 1: the end is wanted, in
  * the same thread; 0: nobody counts steps. */
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_stretch_begin(int token);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_stretch_end(void);
@@ -70,6 +71,8 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader(uint64_t loader);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader_end(void);
 /* Inside of the range in which the workers of a loop are started: the same number. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader_start(uint64_t loader);
+/* How many operators and ranges were left out so far, because they began too deep in others. */
+STEPSCOPE_AGENT_EXPORT uint64_t stepscope_torch_too_deep(void);
 STEPSCOPE_AGENT_EXPORT const char *stepscope_torch_problem(void);
 
 #endif

@@ -54,6 +54,7 @@ void count_hooked(struct step_count *count)
 void count_made(struct step_count *count)
 {
 	count->made++;
+	count->made_since++;
 }
 
 static bool is_end(const struct step_count *count, uint32_t slot)
@@ -63,35 +64,44 @@ static bool is_end(const struct step_count *count, uint32_t slot)
 }
 
 /* Behind an end that was told, on another batch, one that was not called in that step. */
-static bool takes_over(const struct step_count *count, uint32_t slot)
+static bool takes_over(const struct step_count *count, uint32_t slot, bool is_new)
 {
-	return slot && count->optimizers[slot - 1].group != count->group && count->is_told && count->has_batches &&
-	       count->has_data && count->has_backward;
+	bool is_other_batch = count->has_batches ? count->has_data : is_new;
+	return slot && count->optimizers[slot - 1].group != count->group && count->is_told && is_other_batch &&
+	       count->has_backward;
 }
 
-static bool begins_group(const struct step_count *count, uint32_t slot)
+static bool begins_group(const struct step_count *count, uint32_t slot, bool is_alone)
 {
 	if (!count->has_group || count->is_over)
 		return true;
 	if (slot)
-		return count->optimizers[slot - 1].group == count->group || takes_over(count, slot);
+		return count->optimizers[slot - 1].group == count->group || is_alone;
 	return count->has_backward && (count->has_data || !count->has_batches);
 }
 
-unsigned count_call(struct step_count *count, uint64_t identity, bool is_inside)
+unsigned count_call(struct step_count *count, uint64_t identity, bool is_new, bool is_inside)
 {
 	uint32_t slot = slot_of(count, identity);
-	bool is_alone = takes_over(count, slot);
 	unsigned ended = 0;
 
 	if (is_inside)
 		return 0;
-	if (begins_group(count, slot))
+	if (slot && is_new) /* what was known is of one that is gone */
+		count->optimizers[slot - 1].group = 0;
+	bool takes = takes_over(count, slot, is_new);
+	if (begins_group(count, slot, takes)) {
 		ended += begin_group(count);
-	if (slot)
+		count->expected = !takes ? 0 : is_new && count->made_since ? count->made_since : 1;
+	}
+	if (slot) {
 		count->optimizers[slot - 1].group = count->group;
+		count->optimizers[slot - 1].ends &= !is_new;
+	}
 	count->last = slot;
-	if (!count->is_told && (is_alone || is_end(count, slot))) {
+	count->made_since = 0;
+	bool is_last = count->expected && --count->expected == 0;
+	if (!count->is_told && (is_last || is_end(count, slot))) {
 		count->is_told = true;
 		ended++;
 	}

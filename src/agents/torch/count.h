@@ -6,6 +6,7 @@
  * - An optimizer's call ends a step when the same one ended a step before; the first time, when all optimizers that were made have been
  *   called. An optimizer that comes again before its step was seen to end begins another one: that end is told late, and who ended it
  *   is remembered. So the count never drifts, but its first steps may end late or early within the step.
+ * - One that was made since the call before, and has a backward of its own, takes over, with those that were made with it.
  * - A gradient scaler's update, or gradients thrown away for another batch, end a step without a call.
  * - Without any optimizer a step ends at the first operator behind a backward that accumulated gradients.
  *
@@ -26,6 +27,8 @@ struct step_count { /* starts as {0} */
 		bool ends;         /* its call ended a step */
 	} optimizers[COUNT_OPTIMIZERS];
 	uint32_t made, called;        /* optimizers; called: different ones */
+	uint32_t made_since;          /* the last call */
+	uint32_t expected;            /* calls of the group to come, when another took over; 0: not known */
 	uint32_t group;               /* run of calls in which none comes twice */
 	uint32_t last;                /* 1 + slot of its last call; 0: none */
 	bool has_group;               /* a call was seen */
@@ -40,8 +43,9 @@ struct step_count { /* starts as {0} */
 
 void count_made(struct step_count *count);   /* an optimizer object */
 void count_hooked(struct step_count *count); /* one was called inside of a backward: then that is the step */
-/* The end of a call; `identity` 0: not known. is_inside: of another call. */
-unsigned count_call(struct step_count *count, uint64_t identity, bool is_inside);
+/* The end of a call; `identity` 0: not known. is_new: the optimizer was made since the call before; it may have the number of one that is
+ * gone. is_inside: of another call. */
+unsigned count_call(struct step_count *count, uint64_t identity, bool is_new, bool is_inside);
 unsigned count_scaler(struct step_count *count);
 void count_zero_grad(struct step_count *count);
 /* A batch was asked for, an operator was called: what came before is over. */

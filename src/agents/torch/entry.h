@@ -18,6 +18,8 @@ enum torch_scope { /* at::RecordScope, the same in 1.13 to 2.14 */
 	TORCH_SCOPE_TORCHSCRIPT = 2,
 	TORCH_SCOPE_CUSTOM_CLASS = 4,
 	TORCH_SCOPE_USER = 7,
+	TORCH_SCOPE_STATIC_OP = 8, /* of TorchScript's static runtime: without PyTorch's dispatcher, as a rule */
+	TORCH_SCOPE_STATIC_MODEL = 9,
 };
 
 /* In C++ a start returns a std::unique_ptr, ours an empty one. Where that lies is passed by a hidden pointer: on x86-64 as a first argument

@@ -7,6 +7,7 @@
 #include "agents/torch/names.h"
 
 #include "base/utf8.h"
+#include "pytorch/names.h"
 #include "recorder/emit.h"
 
 #include <string.h>
@@ -50,6 +51,8 @@ static enum stepscope_symbol_kind kind_of(enum torch_scope scope)
 		return STEPSCOPE_SYMBOL_SCRIPT;
 	case TORCH_SCOPE_FUNCTION:
 	case TORCH_SCOPE_CUSTOM_CLASS:
+	case TORCH_SCOPE_STATIC_OP:
+	case TORCH_SCOPE_STATIC_MODEL:
 		break;
 	}
 	return STEPSCOPE_SYMBOL_OP;
@@ -58,6 +61,19 @@ static enum stepscope_symbol_kind kind_of(enum torch_scope scope)
 static uint32_t length_of(const char *name)
 {
 	return (uint32_t)utf8_cut(name, strnlen(name, LONGEST + 1), LONGEST);
+}
+
+/* What the static runtime runs has a name of its own: an operator in it that does use PyTorch's dispatcher is not counted twice. */
+static uint32_t new_symbol(enum torch_scope scope, const char *name, uint32_t length)
+{
+	static const char before[] = PYTORCH_STATIC;
+	char text[256];
+	if (scope != TORCH_SCOPE_STATIC_OP && scope != TORCH_SCOPE_STATIC_MODEL)
+		return emit_symbol(kind_of(scope), name, length);
+	length = (uint32_t)utf8_cut(name, length, sizeof(text) - sizeof(before));
+	memcpy(text, before, sizeof(before) - 1);
+	memcpy(text + sizeof(before) - 1, name, length);
+	return emit_symbol(kind_of(scope), text, length + (uint32_t)sizeof(before) - 1);
 }
 
 /* ---- by text ---------------------------------------------------------------------------------------------------------- */
@@ -106,13 +122,13 @@ static uint32_t symbol_by_text(enum torch_scope scope, const char *name, uint32_
 			return entry->symbol;
 		if (number)
 			continue;
-		uint32_t symbol = emit_symbol(kind_of(scope), name, length);
+		uint32_t symbol = new_symbol(scope, name, length);
 		uint16_t made = symbol && length < LONGEST ? make(scope, name, length, symbol) : 0;
 		if (made) /* another thread may have been faster: then ours stays unused */
 			__atomic_compare_exchange_n(place, &number, made, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 		return symbol;
 	}
-	return emit_symbol(kind_of(scope), name, length);
+	return new_symbol(scope, name, length);
 }
 
 /* ---- by address --------------------------------------------------------------------------------------------------------- */

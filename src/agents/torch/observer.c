@@ -22,8 +22,9 @@ static struct {
 	void (*remove)(uint64_t handle);
 	struct torch_layout layout;
 	bool has_inputs, has_lines, is_settled;
-	bool is_counting; /* steps, see training.h */
-	uint64_t handles[4];
+	bool is_counting;  /* steps, see training.h */
+	uint64_t too_deep; /* records that were left out; atomic */
+	uint64_t handles[6];
 	unsigned count;
 } observer;
 
@@ -92,13 +93,25 @@ static __attribute__((noinline)) void tell_thread(uint32_t start)
 		           observer.is_followed ? 2 : 1);
 }
 
+/* Their inputs were not looked at in calibration. */
+static inline bool is_static(enum torch_scope scope)
+{
+	return scope == TORCH_SCOPE_STATIC_OP || scope == TORCH_SCOPE_STATIC_MODEL;
+}
+
+static __attribute__((noinline)) void leave_out(void)
+{
+	__atomic_add_fetch(&observer.too_deep, 1, __ATOMIC_RELAXED);
+	emit_drop(STEPSCOPE_EVENT_BEGIN);
+}
+
 static inline __attribute__((always_inline)) void begin(enum torch_scope scope, const void *record)
 {
 	if (__builtin_expect(observer.is_counting, 0)) /* first: it may begin or end a stretch of detail */
 		training_begin(scope, record);
 	bool is_wanted = STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL;
 	if (__builtin_expect(is_wanted && open_records.depth >= DEPTH_MAX, 0)) {
-		emit_drop(STEPSCOPE_EVENT_BEGIN);
+		leave_out();
 		is_wanted = false;
 	}
 	uint32_t symbol = is_wanted ? names_symbol(scope, observer.name(record)) : 0;
@@ -108,7 +121,7 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 	uint32_t start = __atomic_load_n(&emit_starts, __ATOMIC_RELAXED);
 	if (__builtin_expect(open_records.told != start, 0))
 		tell_thread(start);
-	bool has_inputs = observer.has_inputs && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES);
+	bool has_inputs = !is_static(scope) && observer.has_inputs && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES);
 	uint64_t frame = observer.has_lines ? lines_begin(record, open_records.depth - 1) : 0;
 	const uint64_t words[2] = {sequence_of(scope, record), (has_inputs ? inputs_symbol(record) : 0) | frame << 32};
 	unsigned count = words[STEPSCOPE_BEGIN_WHERE] ? 2 : words[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE;
@@ -138,6 +151,18 @@ TORCH_START_BODY static void begin_user(const void *record)
 	begin(TORCH_SCOPE_USER, record);
 }
 TORCH_START(start_user, begin_user)
+
+TORCH_START_BODY static void begin_static_op(const void *record)
+{
+	begin(TORCH_SCOPE_STATIC_OP, record);
+}
+TORCH_START(start_static_op, begin_static_op)
+
+TORCH_START_BODY static void begin_static_model(const void *record)
+{
+	begin(TORCH_SCOPE_STATIC_MODEL, record);
+}
+TORCH_START(start_static_model, begin_static_model)
 
 static void end(const void *record, void *context)
 {
@@ -187,9 +212,14 @@ static const char *no_name(const void *record)
 
 void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs, bool has_lines)
 {
-	static torch_start *const starts[4] = {start_function, start_backward, start_script, start_user};
-	static const enum torch_scope scopes[4] = {TORCH_SCOPE_FUNCTION, TORCH_SCOPE_BACKWARD, TORCH_SCOPE_TORCHSCRIPT,
-	                                           TORCH_SCOPE_USER};
+	static const struct {
+		torch_start *start;
+		enum torch_scope scope;
+	} kinds[] = {{start_function, TORCH_SCOPE_FUNCTION},   {start_backward, TORCH_SCOPE_BACKWARD},
+	             {start_script, TORCH_SCOPE_TORCHSCRIPT},  {start_user, TORCH_SCOPE_USER},
+	             {start_static_op, TORCH_SCOPE_STATIC_OP}, {start_static_model, TORCH_SCOPE_STATIC_MODEL}};
+	_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == sizeof(observer.handles) / sizeof(observer.handles[0]),
+	               "each");
 	training_start(entry, layout);
 	observer.is_counting |= emit_wants_count(); /* what is open must be seen to end */
 	if (observer.count)
@@ -201,10 +231,10 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	observer.layout = *layout;
 	observer.has_inputs = has_inputs;
 	observer.has_lines = has_lines;
-	for (unsigned i = 0; i < 4; i++) {
-		struct torch_callback callback = {.start = starts[i], .end = end, .probability = 1.0};
-		callback.scopes[scopes[i]] = true;
-		callback.needs_inputs = has_inputs;
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct torch_callback callback = {.start = kinds[i].start, .end = end, .probability = 1.0};
+		callback.scopes[kinds[i].scope] = true;
+		callback.needs_inputs = has_inputs && !is_static(kinds[i].scope);
 		observer.handles[observer.count++] = entry->add_global_callback(callback);
 	}
 }
@@ -225,6 +255,11 @@ uint64_t observer_follow(const struct torch_entry *entry)
 	struct torch_callback callback = {.start = start_nothing, .end = end_nothing, .probability = 1.0};
 	callback.scopes[TORCH_SCOPE_CUSTOM_CLASS] = true;
 	return entry->add_thread_callback ? entry->add_thread_callback(callback) : 0;
+}
+
+uint64_t observer_too_deep(void)
+{
+	return __atomic_load_n(&observer.too_deep, __ATOMIC_RELAXED);
 }
 
 void observer_stop(void)

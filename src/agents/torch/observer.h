@@ -27,5 +27,7 @@ bool observer_is_counting(void);
 /* Around what has no record: see training_stretch(). The end belongs to a begin that is true: steps may be counted from the middle of a call on. */
 bool observer_stretch_begin(uint8_t token);
 void observer_stretch_end(void);
+/* How many records were left out so far, because they began too deep in others. Any thread. */
+uint64_t observer_too_deep(void);
 
 #endif

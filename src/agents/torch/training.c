@@ -151,11 +151,18 @@ static void told(unsigned ended)
 	emit_count_steps(ended, count_has_optimizers(&training.count) ? "the calls of optimizers" : "backward passes");
 }
 
+/* What lies at the same address does the same there, as a rule. */
+static unsigned count_optimizer(uint64_t identity, bool is_inside)
+{
+	return count_call(&training.count, identity & STEPSCOPE_OPTIMIZER_ADDRESS,
+	                  identity & STEPSCOPE_OPTIMIZER_IS_NEW, is_inside);
+}
+
 static void count_end_of_call(uint64_t identity, bool is_inside)
 {
 	if (!lock())
 		return;
-	unsigned ended = count_call(&training.count, identity, is_inside);
+	unsigned ended = count_optimizer(identity, is_inside);
 	unlock();
 	here.trains = true;
 	told(ended);
@@ -422,7 +429,7 @@ unsigned training_optimizer_done(uint64_t identity)
 {
 	if (!lock())
 		return 0;
-	unsigned ended = count_call(&training.count, identity, false);
+	unsigned ended = count_optimizer(identity, false);
 	unlock();
 	return ended;
 }

@@ -19,7 +19,7 @@ void training_start(const struct torch_entry *entry, const struct torch_layout *
  * its end was. */
 void training_begin(enum torch_scope scope, const void *record);
 void training_end(void);
-/* torch.save begins (STEPSCOPE_TRAINING_SAVE), or the start of a loader's workers; when this is true it ends with training_end(). */
+/* torch.save begins (STEPSCOPE_TRAINING_SAVE), or the start or end of a loader's workers; when this is true it ends with training_end(). */
 bool training_stretch(uint8_t token);
 
 /* From Python: an optimizer was made (false: other threads were counting for too long, so it was not noted); the innermost call of this

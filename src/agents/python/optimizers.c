@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * optimizers.c: which optimizer steps. An address is not enough: one that is made anew each epoch often lies where the one before the last
+ * was. So each object has a generation, and the first call of one that was made meanwhile is marked (STEPSCOPE_OPTIMIZER_IS_NEW).
+ */
+#include "agents/python/objects.h"
+
+#include <stepscope/format.h>
+
+static struct object_table
+	optimizers; /* symbol: how many had been made with it, 0: nobody saw that; identity: of its newest call */
+static uint32_t generations, made;
+static bool has_trained;              /* an optimizer's call has ended */
+static __thread uint32_t made_before; /* the newest call of this thread */
+
+/* One that cannot be referred to has its address only, as have those for which there is no room. */
+static struct object_entry *note(PyObject *optimizer, uint32_t number)
+{
+	uint64_t identity = ((uint64_t)(uintptr_t)optimizer & STEPSCOPE_OPTIMIZER_ADDRESS) |
+	                    (uint64_t)(++generations & 0x7fff) << 48;
+	if (!objects_put(&optimizers, optimizer, (struct object_facts){number, identity}))
+		PyErr_Clear();
+	return objects_find(&optimizers, optimizer);
+}
+
+void native_optimizer_begun(PyObject *optimizer)
+{
+	struct object_entry *entry = objects_find(&optimizers, optimizer);
+	if (!entry)
+		entry = note(optimizer, 0);
+	if (!entry) {
+		library.stepscope_torch_optimizer((uint64_t)(uintptr_t)optimizer & STEPSCOPE_OPTIMIZER_ADDRESS);
+		return;
+	}
+	entry->facts.identity &= ~STEPSCOPE_OPTIMIZER_IS_NEW;
+	if (entry->facts.symbol > made_before)
+		entry->facts.identity |= STEPSCOPE_OPTIMIZER_IS_NEW;
+	made_before = made;
+	library.stepscope_torch_optimizer(entry->facts.identity);
+}
+
+void native_optimizer_done(PyObject *optimizer)
+{
+	const struct object_entry *entry = objects_find(&optimizers, optimizer);
+	has_trained = true;
+	library.stepscope_torch_optimizer_done(entry ? entry->facts.identity
+	                                             : (uint64_t)(uintptr_t)optimizer & STEPSCOPE_OPTIMIZER_ADDRESS);
+}
+
+/* For register_optimizer_step_pre_hook(): called with the optimizer first. */
+static PyObject *optimizer_hook(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	if (count > 0)
+		native_optimizer_begun(arguments[0]);
+	Py_RETURN_NONE;
+}
+
+/* For register_optimizer_step_post_hook(). */
+static PyObject *optimizer_done(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	if (count > 0)
+		native_optimizer_done(arguments[0]);
+	Py_RETURN_NONE;
+}
+
+/* From its constructor; one that gets its state from a file comes here, too. */
+static PyObject *optimizer_made(PyObject *self, PyObject *optimizer)
+{
+	if (objects_find(&optimizers, optimizer))
+		Py_RETURN_NONE;
+	(void)note(optimizer, ++made);
+	library.stepscope_torch_optimizer_made();
+	Py_RETURN_NONE;
+}
+
+static PyObject *get_has_trained(PyObject *self, PyObject *nothing)
+{
+	return PyBool_FromLong(has_trained);
+}
+
+PyMethodDef native_optimizer_methods[] = {
+	{"torch_optimizer_hook", NATIVE_FAST(optimizer_hook), METH_FASTCALL, NULL},
+	{"torch_optimizer_done", NATIVE_FAST(optimizer_done), METH_FASTCALL, NULL},
+	{"torch_optimizer_made", optimizer_made, METH_O, NULL},
+	{"torch_has_trained", get_has_trained, METH_NOARGS, NULL},
+	{NULL, NULL, 0, NULL},
+};
