@@ -20,7 +20,7 @@ _observers = weakref.WeakSet()  # the profilers that want PyTorch watched; one t
 _has_lines = None
 _said = set()
 _lock = threading.RLock()  # threads may start profilers at the same time
-_followed = {}  # by a window's number: what marks its thread, and which that is
+_followed = {}  # by a window's number: what marks its thread, which that is, and how much had lain too deep when it began
 
 
 class _Own:
@@ -154,7 +154,7 @@ def begin(bits):
             _native.torch_unfollow(mark)
             warn_once("nothing is recorded: the recording has ended")
             return 0
-        _followed[number] = (mark, threading.get_ident())
+        _followed[number] = (mark, threading.get_ident(), _native.torch_too_deep())
         if wants_inputs:
             _restart_observer()
         return number
@@ -166,11 +166,13 @@ def end(number):
     with _lock:
         had_inputs = _native.active() & SHAPES
         _native.window_end(number)
-        mark, thread = _followed.pop(number, (0, 0))
+        mark, thread, deep = _followed.pop(number, (0, 0, None))
         if thread == threading.get_ident():  # in another one PyTorch does not find it; there it costs nothing and means little
             _native.torch_unfollow(mark)
         if had_inputs and not _native.active() & SHAPES:
             _restart_observer()
+    if deep is not None and _native.torch_too_deep() != deep:
+        warn_once("operators and ranges that lie more than 256 deep in each other are not recorded")
 
 
 def _restart_observer():

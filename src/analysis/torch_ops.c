@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "model/launches.h"
 #include "model/merge_sort.h"
+#include "pytorch/names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static bool is_hidden_name(const char *name)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))
 			return true;
-	return false;
+	return pytorch_begins(name, PYTORCH_STATIC); /* a scope that it does not follow */
 }
 
 /* Ranges that the Python package puts around what PyTorch has no record of. */

@@ -2,11 +2,12 @@
 """The same steps recorded by us and by torch.profiler at once: the same operators with the same inputs, in the same order, and the same
 allocations."""
 import json
+import subprocess
 from collections import Counter
 
 import pytest
 
-from torch_tools import HERE, every_python, export, table, warm
+from torch_tools import HERE, STEPSCOPE, environment, every_python, export, table, warm
 
 
 def slices(events):
@@ -103,6 +104,43 @@ def test_functions_of_torchscript_are_recorded(tmp_path, python):
     within = Counter(event["name"] for event in events if event.get("cat") == "cpu_op" and event["tid"] == window["tid"]
                      and window["ts"] <= event["ts"] <= window["ts"] + window["dur"])
     assert [within[name] for name in ("twice", "forward", "aten::addmm")] == [4, 4, 4]
+
+
+STATIC = """
+import io, torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.sigmoid(x * 2 + x).relu()
+from torch.jit.mobile import _load_for_lite_interpreter
+scripted = torch.jit.script(Model().eval())
+static = torch._C._jit_to_static_module(torch.jit.freeze(scripted)._c)
+lite = _load_for_lite_interpreter(io.BytesIO(scripted._save_to_buffer_for_lite_interpreter()))
+for name, model in (("static", static), ("lite", lite)):
+    with torch.no_grad(), torch.profiler.record_function(name):
+        for _ in range(4):
+            model(torch.ones(3))
+"""
+
+
+def operators_within(events, name):
+    (around,) = [event for event in events if event["name"] == name]
+    return Counter(event["name"] for event in events if event.get("cat") == "cpu_op" and around["ts"] <= event["ts"] <= around["ts"] + around["dur"])
+
+
+@every_python
+def test_the_static_runtime_is_recorded_by_its_own_names(tmp_path, python):
+    """It calls most operators without PyTorch's dispatcher; the interpreter for phones calls all of them with it."""
+    (tmp_path / "static.py").write_text(STATIC)
+    done = warm(tmp_path, python, "static.py", options=["--with", "shapes"])
+    assert done.returncode == 0, done.stderr
+    events = export(tmp_path)
+    static, lite = (operators_within(events, name) for name in ("static", "lite"))
+    its = [f"static runtime: {name}" for name in ("forward", "aten::mul", "aten::add", "aten::sigmoid", "aten::relu")]
+    assert [static[name] for name in its] == [4] * 5 and not static["aten::sigmoid"]
+    assert [lite[name] for name in ("aten::add", "aten::sigmoid", "aten::relu")] == [4] * 3 and not lite[its[1]]
+    torchs = subprocess.run([STEPSCOPE, "report", "run", "--style", "torch", "--limit", "-1"], cwd=tmp_path, timeout=60, env=environment(),
+                            capture_output=True, text=True, check=True).stdout
+    assert "aten::mul" in torchs and "static runtime" not in torchs
 
 
 SCHEDULED = """

@@ -116,6 +116,32 @@ def test_nothing_is_left_behind(tmp_path, python):
     assert not list((tmp_path / "tmp").glob("stepscope*")) and not (tmp_path / "stepscope-runs").exists()
 
 
+DEEP = """
+import contextlib, torch, warnings
+from torch.autograd.profiler import record_function
+from stepscope import profile
+def nested(depth):
+    with contextlib.ExitStack() as stack:
+        for level in range(depth):
+            stack.enter_context(record_function(f"level {level}"))
+for depth in (250, 260, 300):  # 1.13 runs operators for the innermost range
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with profile() as prof:
+            nested(depth)
+        nested(300)  # between windows: not asked for
+    said = [str(warning.message) for warning in caught if "256 deep" in str(warning.message)]
+    print(depth, len(said), sum(row.key.startswith("level ") for row in prof.key_averages()))
+"""
+
+
+@every_python
+def test_what_lies_too_deep_is_said_once(tmp_path, python):
+    done = warm(tmp_path, python, "-c", DEEP, env=OURS, is_observed=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n") == ["250 0 250", "260 1 256", "300 0 256", ""], done.stdout
+
+
 @pytest.mark.parametrize("options", [None, ["--with", "shapes,memory,lines"]], ids=["alone", "run-with-all"])
 @every_python
 def test_the_same_threads(tmp_path, python, options):
