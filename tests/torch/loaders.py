@@ -76,9 +76,9 @@ def main(workers, method):
     with torch.profiler.record_function("warm up"):  # its first use takes long, before the record of the first wait begins
         pass
     begin = before = now()
-    waited, stamps = 0, []
+    waits, stamps = [], []
     for batch, *stamp in batches:
-        waited += now() - before
+        waits.append(now() - before)
         stamps.append(stamp)
         if SLEEPS[PART][2]:
             time.sleep(SLEEPS[PART][2])
@@ -88,7 +88,7 @@ def main(workers, method):
         optimizer.step()
         before = now()
     whole = now() - begin
-    print(json.dumps({"waited": waited / whole, "parts": shares(stamps, None if workers else whole), "loss": loss.item().hex()}))
+    print(json.dumps({"waits": [wait / whole for wait in waits], "parts": shares(stamps, None if workers else whole), "loss": loss.item().hex()}))
 
 
 if __name__ == "__main__":
