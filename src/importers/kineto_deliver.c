@@ -118,10 +118,10 @@ static struct lane *add_lane(struct delivery *delivery)
 	struct lane *lane = &delivery->lanes[delivery->lane_count++];
 	lane->track = model_add_track(delivery->model, staged->process, delivery->kind);
 	struct track *track = delivery->model->tracks[lane->track];
-	track->tid = staged->tid.number;
+	track->tid = staged_tid(staged);
 	track->device = delivery->kind == TRACK_DEVICE ? staged->device : -1;
 	track->name = staged->name;
-	track->sort = (uint32_t)(staged->has_sort ? staged->sort : staged->tid.number);
+	track->sort = (uint32_t)(staged->has_sort ? staged->sort : staged_tid(staged));
 	return lane;
 }
 

@@ -128,9 +128,17 @@ static bool is_lost_time(const struct taken *taken, struct kineto_kind kind, int
 	return kind.is_device && taken->time_ns == 0 && dur_ns == 0;
 }
 
+/* What our own exporter adds because readers want it. Where it does not say more it is from when to when was recorded. */
+static bool is_added(const struct taken *taken)
+{
+	return taken->import->has_extents && kineto_is_text(&taken->event->fields[EVENT_PID], "Spans");
+}
+
 static void take_span(const struct taken *taken)
 {
 	const struct kineto_event *event = taken->event;
+	if (is_added(taken))
+		return;
 	struct kineto_stage *stage = &taken->import->stage;
 	struct kineto_kind kind = kineto_kind_of(event);
 	int64_t dur_ns;

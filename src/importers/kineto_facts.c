@@ -31,7 +31,9 @@ static struct kineto_value bare_name(const struct kineto_value *name)
 {
 	struct kineto_value bare = *name;
 	const char *bracket = memchr(name->at, '(', name->length);
-	if (name->length > 7 && memcmp(name->at, "thread ", 7) == 0 && bracket && name->at[name->length - 1] == ')') {
+	bool is_numbered = name->length > 7 &&
+	                   (memcmp(name->at, "thread ", 7) == 0 || memcmp(name->at, "stream ", 7) == 0);
+	if (is_numbered && bracket && name->at[name->length - 1] == ')') {
 		bare.at = bracket + 1;
 		bare.length = (uint32_t)(name->at + name->length - 1 - bare.at);
 	}
@@ -40,11 +42,62 @@ static struct kineto_value bare_name(const struct kineto_value *name)
 	return bare;
 }
 
+/* Rows that our own exporter named after their numbers have no name. */
+static bool is_number_only(const struct kineto_value *name)
+{
+	static const char *const words[] = {"thread ", "stream "};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		size_t at = strlen(words[i]);
+		if (name->length <= at || memcmp(name->at, words[i], at) != 0)
+			continue;
+		while (at < name->length && strchr("0123456789-", name->at[at]) && name->at[at])
+			at++;
+		return at == name->length;
+	}
+	return false;
+}
+
+static void take_track_facts(struct staged_track *track, const struct kineto_event *event)
+{
+	for (uint32_t i = 0; i < event->arg_count; i++) {
+		const struct kineto_arg *arg = &event->args[i];
+		track->is_other |= kineto_is_text(&arg->key, "stepscope kind") && kineto_is_text(&arg->value, "other");
+		track->has_own_tid |= kineto_is_text(&arg->key, "stepscope tid") &&
+		                      kineto_integer(&arg->value, &track->own_tid);
+	}
+}
+
+/* Also from when to when it was recorded, counted from the event's own time. */
+static void take_process_facts(struct kineto_import *import, struct staged_track *track,
+                               const struct kineto_event *event, int64_t time_ns)
+{
+	int64_t begin_ns = -1, length_ns = -1;
+	for (uint32_t i = 0; i < event->arg_count; i++) {
+		const struct kineto_arg *arg = &event->args[i];
+		if (kineto_is_text(&arg->key, "stepscope begin_ns"))
+			kineto_integer(&arg->value, &begin_ns);
+		if (kineto_is_text(&arg->key, "stepscope length_ns"))
+			kineto_integer(&arg->value, &length_ns);
+		if (kineto_is_text(&arg->key, "stepscope owner"))
+			track->has_owner = kineto_integer(&arg->value, &track->owner_pid);
+		if (kineto_is_text(&arg->key, "stepscope pid"))
+			track->has_own_pid = kineto_integer(&arg->value, &track->own_pid);
+	}
+	if (begin_ns < 0 || begin_ns > KINETO_TIME_MAX || length_ns < 0 || length_ns > KINETO_TIME_MAX ||
+	    time_ns > KINETO_TIME_MAX || time_ns < -KINETO_TIME_MAX)
+		return;
+	track->has_extent = import->has_extents = true;
+	track->begin_ns = time_ns + begin_ns;
+	track->end_ns = track->begin_ns + length_ns;
+}
+
 /* Of several the latest is kept, by time, and of those at one time one that does not depend on the place in the file. */
 static void take_name(struct kineto_import *import, struct staged_track *track, const struct kineto_value *name,
                       int64_t time_ns)
 {
 	struct kineto_value bare = bare_name(name);
+	if (import->is_ours && is_number_only(&bare))
+		return;
 	uint32_t text = kineto_intern(import, &bare);
 	bool is_last = !track->name || time_ns > track->name_ns ||
 	               (time_ns == track->name_ns &&
@@ -79,6 +132,10 @@ void kineto_take_metadata(struct kineto_import *import, const struct kineto_even
 	                            : kineto_process_track(import, pid);
 	struct staged_track *track = &import->stage.tracks[number];
 	time_ns = has_time ? time_ns : 0;
+	if (import->is_ours && is_thread)
+		take_track_facts(track, event);
+	else if (import->is_ours && has_time)
+		take_process_facts(import, track, event, time_ns);
 	if (kineto_is_text(name, "process_name") || kineto_is_text(name, "thread_name")) {
 		if (known[ARG_NAME].type == VALUE_STRING)
 			take_name(import, track, &known[ARG_NAME], time_ns);

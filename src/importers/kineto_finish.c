@@ -8,6 +8,7 @@
 #include "model/merge_sort.h"
 #include "model/number_map.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
@@ -47,7 +48,8 @@ static enum track_kind kind_of(const struct finish *finish, struct staged_track 
 	}
 	if (track->pid.text && strcmp(model_text(finish->model, track->pid.text), "CPU functions") == 0)
 		return TRACK_THREAD;
-	return track->pid.text || track->pid.number < 0 || track->tid.text ? TRACK_OTHER : TRACK_THREAD;
+	bool is_thread = !track->pid.text && track->pid.number >= 0 && !track->tid.text && !track->is_other;
+	return is_thread ? TRACK_THREAD : TRACK_OTHER;
 }
 
 static void find_content(struct finish *finish)
@@ -89,21 +91,44 @@ static int32_t rank_of_name(const struct finish *finish, const struct staged_tra
 	return (int32_t)rank;
 }
 
+/* Our own exporter has to name all. */
+static bool is_nameless(const struct finish *finish, const char *name, int64_t pid)
+{
+	char text[32];
+	snprintf(text, sizeof text, "process %lld", (long long)pid);
+	return !*name || (finish->import->is_ours && strcmp(name, text) == 0);
+}
+
+/* What our own exporter says beside the events. */
+static void set_own_facts(const struct finish *finish, struct process *process, const struct staged_track *facts)
+{
+	if (!facts)
+		return;
+	if (facts->has_own_pid)
+		process->pid = facts->own_pid;
+	if (facts->has_extent) {
+		process->first_ns = facts->begin_ns + finish->shift_ns;
+		process->last_ns = facts->end_ns + finish->shift_ns;
+	}
+}
+
 static uint32_t add_process(struct finish *finish, const struct staged_track *track)
 {
 	const struct kineto_import *import = finish->import;
 	uint32_t number = model_add_process(finish->model);
 	struct process *process = &finish->model->processes[number];
 	const struct staged_track *facts = track ? process_facts(finish, track) : NULL;
-	process->pid = track && !track->pid.text ? track->pid.number : 0;
+	int64_t pid = track && !track->pid.text ? track->pid.number : 0;
+	process->pid = pid;
+	set_own_facts(finish, process, facts);
 	process->role = STEPSCOPE_ROLE_IMPORTED;
 	process->host = import->host;
 	const char *name;
 	process->rank = rank_of_name(finish, facts, &name);
-	process->name = *name ? intern_add(&finish->model->strings, name) : 0;
+	process->name = !is_nameless(finish, name, process->pid) ? intern_add(&finish->model->strings, name) : 0;
 	process->is_closed = true;
 	process->realtime_offset_ns = import->has_origin ? import->origin_base_ns : 0;
-	remember(&finish->by_pid, process->pid, number);
+	remember(&finish->by_pid, pid, number);
 	if (process->rank >= 0)
 		remember(&finish->by_rank, process->rank, number);
 	return number;
@@ -113,10 +138,12 @@ static uint32_t add_process(struct finish *finish, const struct staged_track *tr
 static uint32_t process_of_device(const struct finish *finish, const struct staged_track *track)
 {
 	const char *name;
-	uint32_t owner = track->has_owner ? find_process(finish, track->owner_pid) : NO_PROCESS;
+	const struct staged_track *facts = process_facts(finish, track);
+	const struct staged_track *owned = track->has_owner ? track : facts;
+	uint32_t owner = owned && owned->has_owner ? find_process(finish, owned->owner_pid) : NO_PROCESS;
 	if (owner != NO_PROCESS)
 		return owner;
-	int32_t rank = rank_of_name(finish, process_facts(finish, track), &name);
+	int32_t rank = rank_of_name(finish, facts, &name);
 	uint32_t found = rank < 0 ? NUMBER_MAP_NONE : number_map_find(&finish->by_rank, (uint64_t)rank);
 	return found == NUMBER_MAP_NONE ? finish->main_process : found;
 }
@@ -148,7 +175,7 @@ static void find_processes(struct finish *finish)
 	struct order_key *keys = memory_resize(NULL, stage->tracks_count + 1, sizeof *keys);
 	for (uint32_t i = 0; i < stage->tracks_count; i++) {
 		stage->tracks[i].process = NO_PROCESS;
-		if (finish->has_content[i] && finish->kinds[i] == TRACK_THREAD)
+		if (finish->has_content[i] && (finish->kinds[i] == TRACK_THREAD || stage->tracks[i].is_other))
 			keys[count++] = (struct order_key){finish, i};
 	}
 	merge_sort(keys, count, sizeof *keys, compare_pids);
@@ -220,6 +247,7 @@ static int compare_keys(const void *left, const void *right)
 	if (x->device != y->device)
 		return x->device < y->device ? -1 : 1;
 	int result = compare_numbers(x->pid.number, y->pid.number);
+	result = result ? result : compare_numbers(staged_tid(x), staged_tid(y));
 	result = result ? result : compare_numbers(x->tid.number, y->tid.number);
 	result = result ? result
 	                : strcmp(model_text(finish->model, x->pid.text), model_text(finish->model, y->pid.text));

@@ -35,8 +35,9 @@ struct kineto_import {
 	/* of the whole file */
 	bool has_base, has_rank;
 	int64_t base_ns, rank, world_size;
-	uint32_t host; /* string */
-	bool is_ours;  /* our own exporter wrote it */
+	uint32_t host;    /* string */
+	bool is_ours;     /* our own exporter wrote it */
+	bool has_extents; /* and says of processes from when to when they were recorded */
 	bool has_shapes, has_memory, has_correlation, has_python;
 	uint64_t event_count;               /* spans, marks, values, allocations: what a report can use */
 	uint64_t rare_count, unknown_count; /* events of kinds that are not read */

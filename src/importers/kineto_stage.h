@@ -49,11 +49,23 @@ struct staged_track {
 	bool is_mixed;      /* its begins and ends are not in the order of time */
 	bool has_lost_time; /* an event of a device at the time 0 */
 	int32_t device;     /* -1: not known */
-	bool has_owner;     /* of a device's track: the process is known */
+	bool has_own_pid;   /* of a process: own_pid, where another one has it, too */
+	int64_t own_pid;
+	bool has_extent; /* of a process: begin_ns and end_ns are what our own exporter says */
+	int64_t begin_ns, end_ns;
+	bool is_other;    /* no thread, as our own exporter says */
+	bool has_own_tid; /* own_tid: what our own exporter gave another number, as two rows had one */
+	int64_t own_tid;
+	bool has_owner; /* of a device: owner_pid is its process's number in the file */
 	int64_t owner_pid;
 	uint32_t process;                  /* of the model */
 	uint32_t first_track, track_count; /* of the model: its lanes; filled by kineto_deliver() */
 };
+
+static inline int64_t staged_tid(const struct staged_track *track)
+{
+	return track->has_own_tid ? track->own_tid : track->tid.number;
+}
 
 struct staged_flow {
 	int64_t time_ns;

@@ -262,6 +262,17 @@ static const char *role_label(const struct process *process)
 	return process->role < sizeof(labels) / sizeof(labels[0]) ? labels[process->role] : "";
 }
 
+/* Its number where another process has it, too, and from when to when it was recorded, which is more than its spans say (not of chosen
+ * steps); importers/kineto_facts.c reads them. */
+static void put_extent(struct chrome *chrome, const struct process *process, struct track_ids ids)
+{
+	if (ids.pid != process->pid)
+		writer_printf(&chrome->w, ", \"stepscope pid\": %" PRId64, process->pid);
+	if (process->has_times && !chrome->selection.intervals)
+		writer_printf(&chrome->w, ", \"stepscope begin_ns\": %" PRId64 ", \"stepscope length_ns\": %" PRId64,
+		              process->first_ns - chrome->window.first_ns, process->last_ns - process->first_ns);
+}
+
 static void put_process(struct chrome *chrome, uint32_t number)
 {
 	const struct process *process = &chrome->model->processes[number];
@@ -276,7 +287,9 @@ static void put_process(struct chrome *chrome, uint32_t number)
 		chrome_string(chrome, process->name);
 	else
 		writer_printf(w, "process %" PRId64, process->pid);
-	writer_text(w, "\"}},\n");
+	writer_text(w, "\"");
+	put_extent(chrome, process, ids);
+	writer_text(w, "}},\n");
 	put_one_metadata(chrome, "process_labels", ids);
 	writer_printf(w, "\"labels\": \"CPU%s%s\"}},\n", *role_label(process) ? ", " : "", role_label(process));
 	put_sort_index(chrome, "process_sort_index", ids, number);
@@ -297,10 +310,19 @@ static void put_device(struct chrome *chrome, uint32_t number)
 	if (process->rank >= 0 && chrome->is_flow_by_index)
 		writer_printf(w, "rank %d: ", process->rank);
 	chrome_string(chrome, process->name);
-	writer_text(w, "\"}},\n");
+	writer_printf(w, "\", \"stepscope owner\": %" PRId64 "}},\n", chrome->ids.process_pid[track->process]);
 	put_one_metadata(chrome, "process_labels", ids);
 	writer_printf(w, "\"labels\": \"GPU %d\"}},\n", track->device);
 	put_sort_index(chrome, "process_sort_index", ids, DEVICE_SORT_INDEX + track->device);
+}
+
+/* What the numbers of Chrome's rows do not say; importers/kineto_facts.c reads it. */
+static void put_track_facts(struct chrome *chrome, const struct track *track, struct track_ids ids)
+{
+	if (track->kind == TRACK_OTHER)
+		writer_text(&chrome->w, ", \"stepscope kind\": \"other\"");
+	if (ids.tid != track->tid)
+		writer_printf(&chrome->w, ", \"stepscope tid\": %" PRId64, track->tid);
 }
 
 void chrome_lane_name(struct chrome *chrome, uint32_t number, struct track_ids ids, unsigned lane)
@@ -322,7 +344,9 @@ void chrome_lane_name(struct chrome *chrome, uint32_t number, struct track_ids i
 		writer_text(w, " (signal handlers)");
 	if (lane > 1)
 		writer_printf(w, " (lane %u)", lane);
-	writer_text(w, "\"}},\n");
+	writer_text(w, "\"");
+	put_track_facts(chrome, track, ids);
+	writer_text(w, "}},\n");
 	put_sort_index(chrome, "thread_sort_index", ids, export_is_device(track) ? ids.tid : track->sort);
 }
 

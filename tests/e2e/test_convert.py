@@ -52,6 +52,40 @@ def test_a_converted_recording_has_the_same_report(tmp_path, sample):
     is_same(tmp_path / "run", tmp_path)
 
 
+def rank_trace(rank):
+    """Two ranks have one pid; kernels cross on a stream, a request crosses threads, a mark and a thread have no name."""
+    events = []
+    for number in range(3):
+        start, on = 1000 * number, {"pid": 1, "tid": 1}
+        events += [
+            {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number}", "ts": start, "dur": 900 + rank, **on},
+            {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": start + 10, "dur": 50, **on},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": start + 20, "dur": 5, "args": {"correlation": 1 + number}, **on},
+            {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": start + 100, "dur": 300 + 10 * rank,
+             "args": {"device": 0, "stream": 7, "correlation": 1 + number}},
+            {"ph": "X", "cat": "kernel", "name": "crossing", "pid": 0, "tid": 7, "ts": start + 200, "dur": 400, "args": {"device": 0, "stream": 7}},
+            {"ph": "b", "cat": "request", "name": "load", "id": number, "ts": start + 50, **on},
+            {"ph": "e", "cat": "request", "name": "load", "id": number, "ts": start + 2500, "pid": 1, "tid": 2},
+            {"ph": "i", "s": "t", "name": "mark", "ts": start + 500, **on}]
+    return json.dumps({"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}, "traceEvents": events})
+
+
+@pytest.mark.parametrize("made", ["ranks", "nsys"])
+def test_json_reads_back_as_the_same_report(tmp_path, made):
+    """Numbers of rows that readers want to differ come back as they were, and whose a device is."""
+    path = DATA / "made_nsys/train.sqlite"
+    if made == "ranks":
+        path = tmp_path / "ranks"
+        path.mkdir()
+        for rank in range(2):
+            (path / f"rank{rank}.json").write_text(rank_trace(rank))
+    assert stepscope("convert", path, tmp_path / "a.json").returncode == 0
+    for options in ([], ["--table", "marks"], ["--table", "device_busy"], ["--table", "ops", "--by", "thread"]):
+        texts = [stepscope("report", name, *options).stdout.decode().split("\nmore:")[0].split("\nWhat is missing")[0] for name in (path, tmp_path / "a.json")]
+        before, after = (text.split("\n")[not options:] for text in texts)
+        assert before == after and len(before) > 3
+
+
 def test_ranks_and_lists_of_files(tmp_path):
     is_same(RANKS, tmp_path)
     assert stepscope("convert", *sorted(RANKS.iterdir()), tmp_path / "list.ssr").returncode == 0
