@@ -62,5 +62,7 @@ extern const struct analysis analysis_functions, analysis_sampled_stacks, analys
 /* NULL-terminated, in the order reports use. */
 extern const struct analysis *const analyses[];
 const struct analysis *analysis_find(const char *name);
+/* How its rows can be split: enum analysis_by, or-ed. */
+unsigned analysis_splits(const char *name);
 
 #endif

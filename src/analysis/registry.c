@@ -73,3 +73,22 @@ const struct analysis *analysis_find(const char *name)
 	}
 	return NULL;
 }
+
+unsigned analysis_splits(const char *name)
+{
+	static const struct {
+		const char *name;
+		unsigned by;
+	} splits[] = {
+		{"ops", BY_SHAPE | BY_THREAD | BY_PHASE},
+		{"functions", BY_THREAD},
+		{"sampled_stacks", BY_THREAD},
+		{"sampled_threads", BY_THREAD}, /* their rows are that, with and without */
+		{"threads", BY_THREAD},
+	};
+
+	for (size_t i = 0; i < sizeof(splits) / sizeof(splits[0]); i++)
+		if (strcmp(splits[i].name, name) == 0)
+			return splits[i].by;
+	return 0;
+}

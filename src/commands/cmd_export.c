@@ -90,10 +90,20 @@ static enum status choose_exporter(const struct exporter **exporter, struct erro
 	return STATUS_USAGE;
 }
 
-static enum status check_usage(const struct options_result *arguments, struct error *err)
+/* What would have no effect is not taken silently. */
+static enum status check_usage(const struct options_result *arguments, const struct exporter *exporter,
+                               struct error *err)
 {
 	if (check_operands(arguments, "export", err))
 		return err->status;
+	if (device && !exporter->is_of_a_device) {
+		error_set(err, STATUS_USAGE, "option '--device' is for a memory timeline, not for the format %s",
+		          exporter->name);
+		error_hint(err, "'--format memory-timeline'");
+		return STATUS_USAGE;
+	}
+	if (has_all_threads && !window)
+		return error_set(err, STATUS_USAGE, "option '--all-threads' wants '--window'");
 	if (!(max_mb >= 0 && max_mb < 1e9))
 		return error_set(err, STATUS_USAGE, "option '--max-mb' wants a number of MiB, got %g", max_mb);
 	return STATUS_OK;
@@ -244,9 +254,9 @@ static int run(const struct options_result *arguments, struct error *err)
 	struct loaded_run loaded;
 	enum status status;
 
-	status = check_usage(arguments, err);
+	status = choose_exporter(&exporter, err);
 	if (status == STATUS_OK)
-		status = choose_exporter(&exporter, err);
+		status = check_usage(arguments, exporter, err);
 	if (status == STATUS_OK)
 		status = parse_steps(steps, &selected, err);
 	if (status == STATUS_OK)

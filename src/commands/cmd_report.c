@@ -70,7 +70,6 @@ static enum status parse_by(struct analysis_options *analysis, struct error *err
 	static const unsigned bits[] = {BY_SHAPE, BY_THREAD, BY_PHASE};
 	static const char *const tables[] = {NULL,    NULL,     NULL,
 	                                     "lines", "stacks", "modules"}; /* which are tables of their own */
-
 	const char *split = NULL, *whole = NULL;
 
 	for (int i = 0; i < by.count; i++) {
@@ -81,9 +80,8 @@ static enum status parse_by(struct analysis_options *analysis, struct error *err
 			n++;
 		if (names[n] && tables[n]) {
 			if (table_name && strcmp(table_name, tables[n]) != 0)
-				return error_set(err, STATUS_USAGE,
-				                 "options '--by %s' and '--table %s' exclude each other", names[n],
-				                 table_name);
+				return error_set(err, STATUS_USAGE, "options '--by %s' and '%s %s' exclude each other",
+				                 names[n], whole ? "--by" : "--table", whole ? whole : table_name);
 			table_name = tables[n];
 			whole = names[n];
 			continue;
@@ -104,12 +102,80 @@ static enum status parse_by(struct analysis_options *analysis, struct error *err
 	return STATUS_OK;
 }
 
-static enum status check_usage(const struct options_result *arguments, struct error *err)
+static enum status exclude(const char *one, const char *other, struct error *err)
+{
+	return error_set(err, STATUS_USAGE, "options '%s' and '%s' exclude each other", one, other);
+}
+
+/* torch.profiler's table is one of its own: what says something about ours is not taken silently. */
+static enum status check_style(const struct analysis_options *analysis, struct error *err)
+{
+	char chosen[32] = "--table"; /* by itself, or by what is a table of its own */
+
+	if (by.count && !analysis->by)
+		snprintf(chosen, sizeof(chosen), "--by %s", by.items[0]);
+	if (is_csv)
+		return exclude("--style", "--csv", err);
+	if (table_name)
+		return exclude("--style", chosen, err);
+	if (is_explained)
+		return exclude("--style", "--explain", err);
+	if (analysis->by & ~(unsigned)BY_SHAPE)
+		return exclude("--style", analysis->by & BY_THREAD ? "--by thread" : "--by phase", err);
+	if (has_all_threads && !window)
+		return error_set(err, STATUS_USAGE, "option '--all-threads' wants '--window'");
+	return STATUS_OK;
+}
+
+static enum status check_list(struct error *err)
+{
+	const struct {
+		bool is_given;
+		const char *name;
+	} others[] = {
+		{style_name, "--style"},
+		{table_name, "--table"},
+		{by.count, "--by"},
+		{sort_column, "--sort"},
+		{limit != NO_LIMIT, "--limit"},
+		{column_names, "--columns"},
+		{is_json, "--json"},
+		{is_csv, "--csv"},
+		{output, "--output"},
+		{is_explained, "--explain"},
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (others[i].is_given)
+			return exclude("--tables", others[i].name, err);
+	return STATUS_OK;
+}
+
+/* A table that cannot be split would be the same as without --by. */
+static enum status check_split(const struct analysis_options *analysis, struct error *err)
+{
+	static const char *const names[] = {"shape", "thread", "phase"};
+	static const unsigned bits[] = {BY_SHAPE, BY_THREAD, BY_PHASE};
+
+	for (unsigned i = 0; table_name && analysis_find(table_name) && i < 3; i++) {
+		if (!(analysis->by & ~analysis_splits(table_name) & bits[i]))
+			continue;
+		error_set(err, STATUS_USAGE, "table '%s' cannot be split by %s", table_name, names[i]);
+		error_hint(err, "'--table ops' can");
+		return STATUS_USAGE;
+	}
+	return STATUS_OK;
+}
+
+static enum status check_usage(const struct options_result *arguments, const struct analysis_options *analysis,
+                               struct error *err)
 {
 	if (check_operands(arguments, "report", err))
 		return err->status;
+	if (is_list)
+		return check_list(err);
 	if (style_name)
-		return STATUS_OK;
+		return check_style(analysis, err);
 	if (header || is_top_level || time_unit || has_events || has_all_threads || frames ||
 	    name_width != REPORT_TORCH_WIDTH || shapes_width != REPORT_TORCH_WIDTH ||
 	    source_width != REPORT_TORCH_WIDTH) {
@@ -127,18 +193,18 @@ static enum status check_usage(const struct options_result *arguments, struct er
 		return error_set(err, STATUS_USAGE, "option '--columns' wants names of columns, got '%s'",
 		                 column_names);
 	if (is_json && is_csv)
-		return error_set(err, STATUS_USAGE, "options '--json' and '--csv' exclude each other");
-	if (is_csv && !table_name && !is_list && !output) {
+		return exclude("--json", "--csv", err);
+	if (is_csv && !table_name && !output) {
 		error_set(err, STATUS_USAGE, "option '--csv' wants a directory for all tables, or one table");
 		error_hint(err, "add '-o DIR', or '--table NAME'");
 		return STATUS_USAGE;
 	}
-	if ((sort_column || limit != NO_LIMIT || column_names) && !table_name && !is_list) {
+	if ((sort_column || limit != NO_LIMIT || column_names) && !table_name) {
 		error_set(err, STATUS_USAGE, "options '--sort', '--limit' and '--columns' want '--table'");
 		error_hint(err, "for example 'stepscope report RUN --table ops --sort total_ns'");
 		return STATUS_USAGE;
 	}
-	return STATUS_OK;
+	return check_split(analysis, err);
 }
 
 /* ---- one table ---- */
@@ -415,7 +481,7 @@ static int run(const struct options_result *arguments, struct error *err)
 	enum status status = parse_by(&analysis, err); /* may choose a table */
 
 	if (!status)
-		status = check_usage(arguments, err);
+		status = check_usage(arguments, &analysis, err);
 	if (status)
 		return status_exit(status);
 	if (is_list) {

@@ -218,8 +218,11 @@ enum status write_text_file(const char *path, const struct buffer *text, struct 
 	enum status status;
 	FILE *file;
 
-	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+		if (S_ISDIR(info.st_mode))
+			return error_errno(err, STATUS_IO, EISDIR, "cannot write '%s'", path);
 		return write_special(path, text, err);
+	}
 	if (snprintf(temporary, sizeof(temporary), "%s.tmp.%d", path, (int)getpid()) >= (int)sizeof(temporary))
 		return error_set(err, STATUS_USAGE, "the name of the output file is too long");
 	file = fopen(temporary, "wx");

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "output/torch_table.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define NAME_WIDTH 55
@@ -41,6 +42,24 @@ static enum status check_word(const char *option, const char *word, const char *
 	return STATUS_USAGE;
 }
 
+/* "none" for none of them. */
+static enum status check_columns(const char *columns, struct error *err)
+{
+	static const char *const words[] = {"memory", "flops", "none", "no-memory", "no-shapes", "no-stacks",
+	                                    "cuda",   "xpu",   "mtia", "hpu",       NULL};
+	char word[32];
+
+	for (const char *at = columns; at;) {
+		size_t length = strcspn(at, ",");
+
+		snprintf(word, sizeof(word), "%.*s", (int)(length < sizeof(word) ? length : sizeof(word) - 1), at);
+		if (check_word("--columns", word, words, err))
+			return err->status;
+		at = at[length] ? at + length + 1 : NULL;
+	}
+	return STATUS_OK;
+}
+
 enum status report_torch_check(const struct report_torch *wish, struct error *err)
 {
 	static const char *const styles[] = {"torch", "torch-1.13", NULL};
@@ -49,6 +68,8 @@ enum status report_torch_check(const struct report_torch *wish, struct error *er
 	if (check_word("--style", wish->style, styles, err))
 		return err->status;
 	if (wish->time_unit && check_word("--time-unit", wish->time_unit, units, err))
+		return err->status;
+	if (check_columns(wish->columns, err))
 		return err->status;
 	if (wish->frames < 0 || wish->frames > 1000000)
 		return error_set(err, STATUS_USAGE, "option '--frames' wants a number of frames");
