@@ -9,13 +9,9 @@
 -- threshold: values = 20 (guide 001's engine: more than that)
 -- advice: a smaller learning rate, a longer warm-up, clipping of gradients; look at the batches where it turns
 -- wrong: it is a reward, where more is better, or a loss that another one works against
-WITH loss AS (SELECT process, name, value, row_number() OVER (PARTITION BY process, name ORDER BY time_ns) AS number,
-                     count(*) OVER (PARTITION BY process, name) AS count
-              FROM series_values WHERE is_metric AND name LIKE '%loss%'),
-     ends AS (SELECT process, name, avg(CASE WHEN number <= 10 THEN value END) AS early,
-                     avg(CASE WHEN number > count - 10 THEN value END) AS late
-              FROM loss WHERE count > :values GROUP BY process, name)
 SELECT name || ' of ' || process AS place,
-       printf('%.4g', early) || ' on the mean of the first ten values, ' || printf('%.4g', late) || ' of the last ten' AS evidence,
+       printf('%.4g', first_ten_mean) || ' on the mean of the first ten values, ' || printf('%.4g', last_ten_mean) || ' of the last ten' AS evidence,
        NULL AS saving_ns, 0.8 AS confidence
-FROM ends WHERE (early >= 0 AND late > :factor * early) OR (early < 0 AND late > early / :factor)
+FROM metrics
+WHERE name LIKE '%loss%' AND count > :values
+  AND (first_ten_mean >= 0 AND last_ten_mean > :factor * first_ten_mean OR first_ten_mean < 0 AND last_ten_mean > first_ten_mean / :factor)

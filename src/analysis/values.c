@@ -23,12 +23,22 @@ enum {
 	VALUE_P95,
 	VALUE_NAN,
 	VALUE_FIRST_NAN,
+	VALUE_COUNTER_COLUMNS,
+	VALUE_FIRST_TEN = VALUE_COUNTER_COLUMNS, /* of metrics only */
+	VALUE_LAST_TEN,
+	VALUE_FIRST_THIRD,
+	VALUE_LAST_THIRD,
 	VALUE_COLUMNS,
 };
 
 #define NUMBER(column, text)                                                                                           \
 	{                                                                                                              \
 		.name = column, .type = TABLE_DOUBLE, .definition = text                                               \
+	}
+
+#define HIDDEN(column, text)                                                                                           \
+	{                                                                                                              \
+		.name = column, .type = TABLE_DOUBLE, .definition = text, .is_hidden = true                            \
 	}
 
 static const struct table_column columns[VALUE_COLUMNS] = {
@@ -46,10 +56,7 @@ static const struct table_column columns[VALUE_COLUMNS] = {
 	[VALUE_MIN] = NUMBER("min", "smallest value that is a number"),
 	[VALUE_MAX] = NUMBER("max", "largest value that is a number"),
 	[VALUE_MEAN] = NUMBER("mean", "mean of the finite values, each with the same weight"),
-	[VALUE_P95] = {.name = "p95",
-                       .type = TABLE_DOUBLE,
-                       .definition = "95 % of the finite values are not larger",
-                       .is_hidden = true},
+	[VALUE_P95] = HIDDEN("p95", "95 % of the finite values are not larger"),
 	[VALUE_NAN] = {.name = "nan_count",
                        .title = "not finite",
                        .type = TABLE_INT,
@@ -61,13 +68,17 @@ static const struct table_column columns[VALUE_COLUMNS] = {
                              .type = TABLE_INT,
                              .role = ROLE_EVIDENCE,
                              .definition = "number of the step of the first value that is NaN or infinite"},
+	[VALUE_FIRST_TEN] = HIDDEN("first_ten_mean", "mean of the finite ones of the first ten values"),
+	[VALUE_LAST_TEN] = HIDDEN("last_ten_mean", "mean of the finite ones of the last ten values"),
+	[VALUE_FIRST_THIRD] = HIDDEN("first_third_mean", "mean of the finite ones of the first third of the values"),
+	[VALUE_LAST_THIRD] = HIDDEN("last_third_mean", "mean of the finite ones of the last third of the values"),
 };
 
 struct value_fold {
 	int64_t count, odd;
 	double first, last, min, max, sum;
 	int32_t odd_step;
-	double *finite; /* count - odd values */
+	double *values; /* all of them */
 };
 
 static bool is_wanted(const struct step_times *times, const struct analysis_options *options, int32_t step)
@@ -77,6 +88,7 @@ static bool is_wanted(const struct step_times *times, const struct analysis_opti
 
 static void add_value(struct value_fold *fold, double value, int32_t step)
 {
+	fold->values[fold->count] = value;
 	if (!fold->count++)
 		fold->first = value;
 	fold->last = value;
@@ -88,7 +100,45 @@ static void add_value(struct value_fold *fold, double value, int32_t step)
 	fold->min = fold->count - fold->odd == 1 || value < fold->min ? value : fold->min;
 	fold->max = fold->count - fold->odd == 1 || value > fold->max ? value : fold->max;
 	fold->sum += value;
-	fold->finite[fold->count - fold->odd - 1] = value;
+}
+
+static void set_mean(struct table *table, int row, int column, const double *values, int64_t count)
+{
+	int64_t finite = 0;
+	double sum = 0;
+
+	for (int64_t i = 0; i < count; i++) {
+		if (!isfinite(values[i]))
+			continue;
+		sum += values[i];
+		finite++;
+	}
+	if (finite)
+		table_set_double(table, row, column, sum / (double)finite);
+	else
+		table_set_missing(table, row, column, count ? "none of them is finite" : "there are too few values");
+}
+
+static void set_means(struct table *table, int row, const struct value_fold *fold)
+{
+	int64_t ten = fold->count < 10 ? fold->count : 10, third = fold->count / 3;
+
+	set_mean(table, row, VALUE_FIRST_TEN, fold->values, ten);
+	set_mean(table, row, VALUE_LAST_TEN, fold->values + fold->count - ten, ten);
+	set_mean(table, row, VALUE_FIRST_THIRD, fold->values, third);
+	set_mean(table, row, VALUE_LAST_THIRD, fold->values + fold->count - third, third);
+}
+
+/* The last that is done with the values: it leaves those that are finite, sorted. */
+static void set_p95(struct table *table, int row, const struct value_fold *fold)
+{
+	size_t finite = 0;
+
+	for (int64_t i = 0; i < fold->count; i++)
+		if (isfinite(fold->values[i]))
+			fold->values[finite++] = fold->values[i];
+	sort_doubles(fold->values, finite);
+	table_set_double(table, row, VALUE_P95, quantile(fold->values, finite, 0.95));
 }
 
 static void add_row(struct table *table, const struct model *model, const struct value_series *series,
@@ -107,6 +157,8 @@ static void add_row(struct table *table, const struct model *model, const struct
 	else
 		table_set_missing(table, row, VALUE_FIRST_NAN,
 		                  fold->odd ? "the value was set outside the steps" : "all values are finite");
+	if (series->is_metric)
+		set_means(table, row, fold);
 	if (fold->count == fold->odd) {
 		for (int column = VALUE_MIN; column <= VALUE_P95; column++)
 			table_set_missing(table, row, column, "no value is finite");
@@ -115,8 +167,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 	table_set_double(table, row, VALUE_MIN, fold->min);
 	table_set_double(table, row, VALUE_MAX, fold->max);
 	table_set_double(table, row, VALUE_MEAN, fold->sum / (double)(fold->count - fold->odd));
-	sort_doubles(fold->finite, (size_t)(fold->count - fold->odd));
-	table_set_double(table, row, VALUE_P95, quantile(fold->finite, (size_t)(fold->count - fold->odd), 0.95));
+	set_p95(table, row, fold);
 }
 
 static void add_series(struct table *table, const struct model *model, const struct analysis_options *options,
@@ -125,14 +176,14 @@ static void add_series(struct table *table, const struct model *model, const str
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
 
-	table_columns(table, columns, VALUE_COLUMNS);
+	table_columns(table, columns, is_metric ? VALUE_COLUMNS : VALUE_COUNTER_COLUMNS);
 	for (uint32_t i = 0; i < model->series_count; i++) {
 		const struct value_series *series = model->series[i];
 		struct value_fold fold = {.odd_step = -1};
 
 		if (series->is_metric != is_metric || series->subject) /* those are telemetry */
 			continue;
-		fold.finite = memory_resize(NULL, (size_t)series->count + 1, sizeof(*fold.finite));
+		fold.values = memory_resize(NULL, (size_t)series->count + 1, sizeof(*fold.values));
 		for (uint32_t j = 0; j < series->count; j++) {
 			int32_t step = series->step ? series->step[j] : -1;
 
@@ -141,7 +192,7 @@ static void add_series(struct table *table, const struct model *model, const str
 		}
 		if (fold.count)
 			add_row(table, model, series, &fold);
-		free(fold.finite);
+		free(fold.values);
 	}
 	table_sort(table, VALUE_PROCESS, true);
 	table_sort(table, VALUE_NAME, true);
