@@ -109,6 +109,11 @@ static const struct test_case tests[] = {
          " 00:00:01      0     44\n 00:00:01      1     54\n",
          "GPU 0 pwr W: 43@0 44@2000\nGPU 1 pwr W: 53@0 54@2000\n",
          "1: the file has times of day without a date: where they go back the next day begins\n", 0},
+	{"a date, and then none",
+         "#Date       Time        gpu    pwr\n#YYYYMMDD   HH:MM:SS    Idx      W\n 20261121   07:03:09      0     43\n"
+         "#Time        gpu    pwr\n#HH:MM:SS    Idx      W\n 07:03:10      0     44\n",
+         "GPU 0 pwr W: 43@0 44@0\n",
+         "1: times are none, or not of 1990 to 2200: their rows are as late as the one before\n", 0},
 	{"dmon -s pucvmet",
          "# gpu   pwr  temp  mclk pviol tviol    fb  bar1 sbecc dbecc   pci rxpci txpci\n"
          "# Idx     W     C   MHz     %  bool    MB    MB  errs  errs  errs  MB/s  MB/s\n"
