@@ -19,6 +19,8 @@
 
 #define MOST_VALUES                                                                                                    \
 	2000 /* that the error is computed from: of more every so many, which makes it larger, never smaller */
+#define PARTS 8
+#define LEAST_PART 4 /* values */
 
 static size_t select_values(double *values, const struct value_series *series, const struct telemetry_window *window)
 {
@@ -30,6 +32,27 @@ static size_t select_values(double *values, const struct value_series *series, c
 	return count;
 }
 
+/* Of the median, from the medians of parts of the run, as if those did not depend on each other. Larger than what the bootstrap finds where values
+ * depend on others that are further away than its stretches are long: a temperature, say. */
+static double parts_error(const double *values, size_t count)
+{
+	double part[MOST_VALUES / PARTS + 1];
+	struct summary summary;
+	double medians[PARTS];
+
+	if (count < PARTS * (size_t)LEAST_PART)
+		return 0;
+	for (size_t i = 0; i < PARTS; i++) {
+		size_t first = i * count / PARTS, length = (i + 1) * count / PARTS - first;
+
+		memcpy(part, values + first, length * sizeof(*part));
+		sort_doubles(part, length);
+		medians[i] = quantile(part, length, 0.5);
+	}
+	summary_compute(&summary, medians, PARTS);
+	return summary.std / sqrt(PARTS) * student_t95(PARTS - 1) / student_t95(1e6);
+}
+
 /* Of values in the order of time. */
 static void find_error(struct compared_telemetry *telemetry, const double *values, size_t count)
 {
@@ -39,7 +62,8 @@ static void find_error(struct compared_telemetry *telemetry, const double *value
 	for (size_t i = 0; i < count; i += stride)
 		thinned[used++] = values[i];
 	telemetry->block = resample_block(thinned, used);
-	telemetry->error = resample_error(thinned, used, telemetry->block, RESAMPLE_MEDIAN);
+	telemetry->error = fmax(resample_error(thinned, used, telemetry->block, RESAMPLE_MEDIAN),
+	                        parts_error(thinned, used));
 	telemetry->error = isfinite(telemetry->error) ? telemetry->error : DBL_MAX; /* of numbers that overflow */
 	telemetry->block *= (double)stride;
 	free(thinned);

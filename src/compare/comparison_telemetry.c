@@ -39,9 +39,11 @@ static const struct table_column columns[TELEMETRY_CHANGE_COLUMNS] = {
 		{.name = "ci95_low",
                  .title = "low",
                  .type = TABLE_DOUBLE,
-                 .definition = "lower end of the 95 % interval of the difference: of four runs or more by their scatter "
-                               "(Student's t); of fewer by a stationary bootstrap of stretches of the values, and the "
-                               "noise that is assumed from run to run"},
+                 .definition =
+                         "lower end of the 95 % interval of the difference: of four runs or more by their scatter "
+                         "(Student's t); of fewer by a stationary bootstrap of stretches of the values, or by how the "
+                         "medians of eight parts of the run differ, where that is more, and the "
+                         "noise that is assumed from run to run"},
 	[TELEMETRY_CHANGE_HIGH] = {.name = "ci95_high",
                                    .title = "high",
                                    .type = TABLE_DOUBLE,
