@@ -192,11 +192,26 @@ bool kineto_is_archive(const char *path)
 	return is_archive;
 }
 
-enum status kineto_load_files(const char *const *paths, uint32_t count, struct model *model, struct error *err)
+static int compare_paths(const void *left, const void *right)
+{
+	return strverscmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* As in a directory, so that `rank10` is behind `rank9`, whatever the order of the command line. */
+static const char **sorted_paths(const char *const *paths, uint32_t count)
+{
+	const char **sorted = memory_resize(NULL, count, sizeof *sorted);
+	memcpy(sorted, paths, count * sizeof *sorted);
+	qsort(sorted, count, sizeof *sorted, compare_paths);
+	return sorted;
+}
+
+enum status kineto_load_files(const char *const *given, uint32_t count, struct model *model, struct error *err)
 {
 	struct kineto_set set;
 	struct stat info;
 	enum status status = STATUS_OK;
+	const char **paths = sorted_paths(given, count);
 	kineto_set_init(&set, model);
 	for (uint32_t i = 0; i < count; i++)
 		set.total_bytes += stat(paths[i], &info) == 0 ? (uint64_t)info.st_size : 0;
@@ -212,7 +227,8 @@ enum status kineto_load_files(const char *const *paths, uint32_t count, struct m
 		set.done_bytes += stat(paths[i], &info) == 0 ? (uint64_t)info.st_size : 0;
 	}
 	struct error ignored;
-	enum status finished = kineto_set_finish(&set, paths[0], status == STATUS_OK ? err : &ignored);
+	enum status finished = kineto_set_finish(&set, given[0], status == STATUS_OK ? err : &ignored);
+	free(paths);
 	return status == STATUS_OK ? finished : status;
 }
 

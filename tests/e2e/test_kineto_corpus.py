@@ -416,6 +416,8 @@ def test_archives_and_lists_of_files_are_one_run(tmp_path):
         done = report("-", "--table", "ranks", "--json", input=(tmp_path / "x.bin").read_bytes())
         assert sorted(json.loads(done.stdout)["rows"], key=str) == sorted(expected, key=str), kind
     assert ranks_of(*files) == expected
+    orders = [report(*some, "--table", "processes", "--json").stdout for some in (files, reversed(files))]
+    assert [row["rank"] for row in json.loads(orders[0])["rows"]] == list(range(8)) and orders[0] == orders[1]
     model = model_of(tmp_path / "x.bin")
     assert not [entry for entry in model["ledger"] if entry["kind"] != 10]
 
