@@ -84,7 +84,8 @@ static void a_counter_that_is_no_longer_trusted_is_continued(void **state)
 	assert_int_equal(write(fd, "hpet\n", 5), 5);
 	close(fd);
 	clocksource = path;
-	int64_t before_ns = clock_raw_ns(); /* the nanoseconds are around the ticks, wherever we have to wait for a processor */
+	/* the nanoseconds are around the ticks, wherever we have to wait for a processor */
+	int64_t before_ns = clock_raw_ns();
 	uint64_t hz = recorder_clock.tick_hz, before = clock_ticks();
 	assert_true(clock_recheck());
 	assert_false(clock_is_counter());
