@@ -49,7 +49,7 @@ static const struct table_column columns[GAP_COLUMNS] = {
                        .type = TABLE_INT,
                        .unit = UNIT_NS_SINCE_START,
                        .role = ROLE_KEY,
-                       .definition = "when the device stopped"},
+                       .definition = "when the device stopped, since the first known instant of its process"},
 	[GAP_TIME] = {.name = "gap_ns",
                       .title = "gap",
                       .type = TABLE_INT,

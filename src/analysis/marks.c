@@ -20,7 +20,7 @@ static const struct table_column columns[MARK_COLUMNS] = {
                        .type = TABLE_INT,
                        .unit = UNIT_NS_SINCE_START,
                        .role = ROLE_KEY,
-                       .definition = "instant, since the first recorded instant of its process"},
+                       .definition = "when it was set, since the first known instant of its process"},
 	[MARK_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name the program gave it"},
 	[MARK_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
 	[MARK_THREAD] = {.name = "thread", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "thread that set it"},

@@ -35,7 +35,7 @@ static const struct table_column columns[GROWTH_COLUMNS] = {
 	[GROWTH_DEVICE] = {.name = "device",
                            .type = TABLE_TEXT,
                            .role = ROLE_KEY,
-                           .definition = "host, or the number of the device"},
+                           .definition = "host, or device and its number"},
 	[GROWTH_CATEGORY] = {.name = "category",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,

@@ -27,7 +27,7 @@ static const struct table_column peak_columns[PEAK_COLUMNS] = {
 	[PEAK_DEVICE] = {.name = "device",
                          .type = TABLE_TEXT,
                          .role = ROLE_KEY,
-                         .definition = "host, or the number of the device"},
+                         .definition = "host, or device and its number"},
 	[PEAK_CATEGORY] = {.name = "category",
                            .type = TABLE_TEXT,
                            .role = ROLE_KEY,

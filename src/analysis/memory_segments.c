@@ -35,7 +35,7 @@ static const struct table_column columns[SEGMENTS_COLUMNS] = {
 	[SEGMENTS_DEVICE] = {.name = "device",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,
-                             .definition = "the number of the device"},
+                             .definition = "device and its number"},
 	[SEGMENTS_POOL] =
 		{.name = "pool",
                  .type = TABLE_TEXT,

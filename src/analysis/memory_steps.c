@@ -21,7 +21,7 @@ static const struct table_column heads[STEP_PARTS] = {
 	[STEP_DEVICE] = {.name = "device",
                          .type = TABLE_TEXT,
                          .role = ROLE_KEY,
-                         .definition = "host, or the number of the device"},
+                         .definition = "host, or device and its number"},
 	[STEP_PEAK] = {.name = "peak_bytes",
                        .title = "peak",
                        .type = TABLE_INT,

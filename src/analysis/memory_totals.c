@@ -25,7 +25,7 @@ static const struct table_column columns[TOTALS_COLUMNS] = {
 	[TOTALS_DEVICE] = {.name = "device",
                            .type = TABLE_TEXT,
                            .role = ROLE_KEY,
-                           .definition = "host, or the number of the device"},
+                           .definition = "host, or device and its number"},
 	[TOTALS_ALLOCATED] = {.name = "allocated_peak_bytes",
                               .title = "allocated",
                               .type = TABLE_INT,

@@ -30,7 +30,7 @@ static const struct table_column columns[MEMORY_COLUMNS] = {
 	[MEMORY_DEVICE] = {.name = "device",
                            .type = TABLE_TEXT,
                            .role = ROLE_KEY,
-                           .definition = "host, or the number of the device"},
+                           .definition = "host, or device and its number"},
 	[MEMORY_CATEGORY] =
 		{.name = "category",
                  .type = TABLE_TEXT,

@@ -475,7 +475,12 @@ static const struct table_column columns[OP_COLUMNS] = {
                      .definition = "name of the operation or range; \"(in no operation or range)\": time of steps, "
                                    "phases and micro-batches that nothing inside them accounts for; \"(more names)\": "
                                    "all but the 100000 rows with the most self time, as one"},
-	[OP_KIND] = {.name = "kind", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "op, range, ..."},
+	[OP_KIND] =
+		{.name = "kind",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_KEY,
+                 .definition =
+                         "what it is: op, range, annotation, phase, step, micro-batch, collective, module, or a call of Python or of the runtime; overhead: of the profiler; rest: of no span"},
 	[OP_SHAPE] = {.name = "shape", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "shapes of the inputs"},
 	[OP_THREAD] = {.name = "thread", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "thread that ran it"},
 	[OP_PHASE] = {.name = "phase",

@@ -33,13 +33,14 @@ enum {
 static const struct table_column columns[QUEUE_COLUMNS] = {
 	[QUEUE_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = DEVICE_DEFINITION},
 	[QUEUE_STEP] = {.name = "step", .type = TABLE_INT, .role = ROLE_KEY, .definition = "number of the step"},
-	[QUEUE_START] = {.name = "start_ns",
-                         .title = "start",
-                         .type = TABLE_INT,
-                         .unit = UNIT_NS_SINCE_START,
-                         .role = ROLE_KEY,
-                         .definition = "begin of the step, or of a twentieth of the time from the first launch to the "
-                                       "last begin of work"},
+	[QUEUE_START] =
+		{.name = "start_ns",
+                 .title = "start",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS_SINCE_START,
+                 .role = ROLE_KEY,
+                 .definition =
+                         "begin of the step, or of a twentieth of the time from the first launch to the last begin of work, since the first known instant of its process"},
 	[QUEUE_TIME] = {.name = "time_ns",
                         .title = "time",
                         .type = TABLE_INT,

@@ -56,12 +56,12 @@ static const struct table_column columns[THREAD_COLUMNS] = {
                           .title = "first",
                           .type = TABLE_INT,
                           .unit = UNIT_NS_SINCE_START,
-                          .definition = "begin of its first span, since the begin of its process's recording"},
+                          .definition = "begin of its first span, since the first known instant of its process"},
 	[THREAD_LAST] = {.name = "last_ns",
                          .title = "last",
                          .type = TABLE_INT,
                          .unit = UNIT_NS_SINCE_START,
-                         .definition = "end of its last span"},
+                         .definition = "end of its last span, since the first known instant of its process"},
 };
 
 /* Spans of a track nest, so those at top level cover all. */

@@ -762,6 +762,54 @@ static void a_phase_around_steps_is_dealt_out_to_them(void **state)
 	model_release(&line.model);
 }
 
+/* ---- one name, one unit ---- */
+
+/* What has a unit of its own in some table: durations that share a name with instants, and the number of streams with its text. */
+static bool may_differ(const char *name)
+{
+	static const char *const names[] = {"first_ns", "time_ns", "streams"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+static void check_units(const struct table *table, const struct table *other)
+{
+	for (int column = 0; column < table->column_count; column++) {
+		const struct table_column *one = &table->columns[column];
+		int number = table_find_column(other, one->name);
+		const struct table_column *two = number < 0 ? one : &other->columns[number];
+
+		if (one->unit == two->unit && (one->type == TABLE_TEXT) == (two->type == TABLE_TEXT))
+			continue;
+		if (!may_differ(one->name))
+			fail_msg("'%s' of '%s' is of another unit or type than of '%s'", one->name, table->name,
+			         other->name);
+	}
+}
+
+static void columns_of_one_name_have_one_unit(void **state)
+{
+	struct model model;
+	struct table tables[128];
+	int count = 0;
+
+	model_init(&model, 0);
+	model_finish(&model);
+	for (; analyses[count]; count++) {
+		assert_in_range(count, 0, 127);
+		compute(analyses[count]->name, &model, &all_steps, &tables[count]);
+		assert_true(tables[count].column_count > 0);
+		for (int i = 0; i < count; i++)
+			check_units(&tables[count], &tables[i]);
+	}
+	for (int i = 0; i < count; i++)
+		table_release(&tables[i]);
+	model_release(&model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -794,6 +842,7 @@ int main(void)
 		cmocka_unit_test(a_phase_between_steps_is_not_in_them),
 		cmocka_unit_test(steps_that_overlap_take_their_time_once),
 		cmocka_unit_test(a_phase_around_steps_is_dealt_out_to_them),
+		cmocka_unit_test(columns_of_one_name_have_one_unit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
