@@ -83,8 +83,8 @@ static void take_process_facts(struct kineto_import *import, struct staged_track
 		if (kineto_is_text(&arg->key, "stepscope pid"))
 			track->has_own_pid = kineto_integer(&arg->value, &track->own_pid);
 	}
-	if (begin_ns < 0 || begin_ns > KINETO_TIME_MAX || length_ns < 0 || length_ns > KINETO_TIME_MAX ||
-	    time_ns > KINETO_TIME_MAX || time_ns < -KINETO_TIME_MAX)
+	if (begin_ns < 0 || length_ns < 0 || length_ns > KINETO_DURATION_MAX ||
+	    begin_ns > KINETO_DURATION_MAX - length_ns || time_ns > KINETO_TIME_MAX || time_ns < KINETO_TIME_MIN)
 		return;
 	track->has_extent = import->has_extents = true;
 	track->begin_ns = time_ns + begin_ns;

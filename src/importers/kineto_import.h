@@ -19,7 +19,9 @@ struct kineto_memo { /* texts of args that were met before, as they stand in the
 };
 
 /* Of times and durations, also moved to the time line of several files: what lies between a begin and another span's end still fits. */
-#define KINETO_TIME_MAX (INT64_MAX / 4)
+#define KINETO_TIME_MIN (-400000000000000000LL)
+#define KINETO_TIME_MAX 3000000000000000000LL
+#define KINETO_DURATION_MAX 1000000000000000000LL
 
 #define KINETO_MEMORY_DEVICES 64   /* whose totals are kept, and the host's */
 #define KINETO_NO_NAME "(no name)" /* Kineto's markers have "" */
