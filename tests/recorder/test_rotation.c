@@ -15,7 +15,6 @@
 
 #define STEPS 400
 
-/* steps COUNT: each with a phase, a metric, a mark and 2,000 ranges of irregular length, and the disk looked at now and then. */
 static uint64_t detail_bytes(void)
 {
 	DIR *dir = opendir(harness.directory);
@@ -42,6 +41,21 @@ static uint64_t detail_bytes(void)
 	return sum - newest;
 }
 
+/* Between the next file's first byte and the oldest one's end there is one more than stays: so of three looks. */
+static uint64_t settled_detail_bytes(void)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 3; i++) {
+		stepscope_flush();
+		uint64_t bytes = detail_bytes();
+		if (bytes < least)
+			least = bytes;
+	}
+	return least;
+}
+
+/* steps COUNT: each with a phase, a metric, a mark and 2,000 ranges of irregular length, and the disk looked at now and then. */
 static void victim_steps(int argc, char **argv)
 {
 	long count = work_number(argc, argv, 1);
@@ -66,8 +80,7 @@ static void victim_steps(int argc, char **argv)
 		stepscope_mark("mark");
 		stepscope_step_end();
 		if (n % 20 == 0) {
-			stepscope_flush();
-			uint64_t bytes = detail_bytes();
+			uint64_t bytes = settled_detail_bytes();
 			if (bytes > harness.counters[10])
 				harness.counters[10] = bytes;
 		}
