@@ -13,7 +13,8 @@
 
 /* ---- events ---------------------------------------------------------------------------------------------------------------- */
 
-/* For what has an end: without a beginning that would close another span. 0 only when nothing is recorded. */
+/* For what has an end: without a beginning that would close another span. 0 when nothing is recorded, or another thread
+ * starts the recorder for long, or has begun to stop it. */
 static __attribute__((noinline, cold)) uint32_t no_name(void)
 {
 	return emit_symbol(STEPSCOPE_SYMBOL_RANGE, "(no name)", 9);
@@ -22,8 +23,9 @@ static __attribute__((noinline, cold)) uint32_t no_name(void)
 void stepscope_emit_begin(stepscope_name_t name)
 {
 	if (__builtin_expect(!name, 0) && !(name = no_name()))
-		return;
-	stream_put(STEPSCOPE_EVENT_BEGIN, name, NULL, 0);
+		stream_drop(STEPSCOPE_EVENT_BEGIN);
+	else
+		stream_put(STEPSCOPE_EVENT_BEGIN, name, NULL, 0);
 }
 
 void stepscope_emit_end(void)
@@ -34,8 +36,9 @@ void stepscope_emit_end(void)
 void stepscope_emit_switch(stepscope_name_t name)
 {
 	if (__builtin_expect(!name, 0) && !(name = no_name()))
-		return;
-	stream_put(STEPSCOPE_EVENT_SWITCH, name, NULL, 0);
+		stream_drop(STEPSCOPE_EVENT_SWITCH);
+	else
+		stream_put(STEPSCOPE_EVENT_SWITCH, name, NULL, 0);
 }
 
 static bool is_phase(int phase)

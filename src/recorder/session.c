@@ -165,6 +165,9 @@ static void apply_capture(enum stepscope_capture capture, bool is_first)
 		set_active(bits);
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, payload, session.progress.counted_by ? 3 : 2);
 	set_active(bits);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (phase_of(__atomic_load_n(&session.owner, __ATOMIC_RELAXED)) != SESSION_ON)
+		set_active(0); /* a stop by another thread has begun meanwhile */
 }
 
 static bool lock_steps(void)
@@ -745,7 +748,7 @@ static void tell_end(void)
 
 void session_stop(const char *reason)
 {
-	(void)wait_while(SESSION_STARTING, WAIT_FOR_START_MS);
+	(void)wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS); /* or what it starts is never closed */
 	uint64_t expected = owner_word(getpid(), SESSION_ON);
 	if (!__atomic_compare_exchange_n(&session.owner, &expected, owner_word(getpid(), SESSION_STOPPING), false,
 	                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

@@ -147,8 +147,10 @@ static void check_nesting(struct recorded_stream *here, const struct segment_eve
 {
 	if (event->type == STEPSCOPE_EVENT_BEGIN)
 		here->depth++;
-	else if (event->type == STEPSCOPE_EVENT_END && --here->depth < 0 && here->gaps == 0)
-		here->broken++;
+	else if (event->type == STEPSCOPE_EVENT_END && here->depth == 0 && here->gaps == 0)
+		here->endings++;
+	else if (event->type == STEPSCOPE_EVENT_END)
+		here->depth--;
 	if (here->depth > here->deepest)
 		here->deepest = here->depth;
 }
@@ -308,8 +310,24 @@ const struct recorded_process *recording_process(const struct recording *recordi
 	return NULL;
 }
 
+/* What came while another thread took long to start the recorder is counted for the process, and in no stream. */
+static void check_endings(const struct recording *recording)
+{
+	for (unsigned i = 0; i < recording->process_count; i++) {
+		const struct recorded_process *process = &recording->processes[i];
+		uint64_t endings = 0, dropped = process->dropped[STEPSCOPE_EVENT_BEGIN];
+
+		for (unsigned s = 0; s < recording->stream_count; s++)
+			endings += recording->streams[s].pid == process->pid ? recording->streams[s].endings : 0;
+		if (endings > dropped)
+			harness_fail(__FILE__, __LINE__, "%u: %llu ends without a beginning, %llu beginnings dropped",
+			             process->pid, (unsigned long long)endings, (unsigned long long)dropped);
+	}
+}
+
 void recording_check_whole(const struct recording *recording, bool is_rotated)
 {
+	check_endings(recording);
 	for (unsigned i = 0; i < recording->stream_count; i++) {
 		const struct recorded_stream *here = &recording->streams[i];
 		if (here->disorder || here->holes || here->broken || (here->is_late && !is_rotated))

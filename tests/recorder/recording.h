@@ -20,7 +20,8 @@ struct recorded_stream {
 	uint64_t disorder; /* time ran backwards */
 	uint64_t holes;    /* words that are in no block */
 	bool is_late;      /* its first words are missing: rotation, or a loss */
-	uint64_t broken;   /* "seq" did not go on, with no GAP between; or begin and end do not alternate */
+	uint64_t broken;   /* "seq" did not go on, with no GAP between */
+	uint64_t endings;  /* without a beginning, and no GAP before them */
 	uint64_t seq;      /* last value of "seq" */
 	uint64_t seq_values;
 	bool is_after_gap;
