@@ -135,7 +135,7 @@ bool session_is_starting(void)
 
 static void set_active(unsigned bits)
 {
-	__atomic_store_n(&stepscope_active, bits, __ATOMIC_RELEASE);
+	__atomic_store_n(&stepscope_active, bits, __ATOMIC_SEQ_CST);
 }
 
 const char *session_problem(void)
@@ -165,8 +165,7 @@ static void apply_capture(enum stepscope_capture capture, bool is_first)
 		set_active(bits);
 	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, payload, session.progress.counted_by ? 3 : 2);
 	set_active(bits);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (phase_of(__atomic_load_n(&session.owner, __ATOMIC_RELAXED)) != SESSION_ON)
+	if (phase_of(__atomic_load_n(&session.owner, __ATOMIC_SEQ_CST)) != SESSION_ON)
 		set_active(0); /* a stop by another thread has begun meanwhile */
 }
 
