@@ -220,6 +220,11 @@ unsigned stepscope_session_number(void)
 	return __atomic_load_n(&emit_first_start, __ATOMIC_RELAXED);
 }
 
+void emit_enter(void)
+{
+	(void)session_enter();
+}
+
 void emit_drop(enum stepscope_event type)
 {
 	stream_drop(type);

@@ -22,6 +22,9 @@ void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload,
  * recorded. */
 void emit_begin(uint32_t name, const uint64_t words[2], unsigned count);
 
+/* Begins what the first event would: the recording of a forked child. */
+void emit_enter(void);
+
 /* Counts an event that the agent could not record. */
 void emit_drop(enum stepscope_event type);
 
@@ -62,7 +65,7 @@ bool emit_wants_lines(void);  /* and for --with lines */
 /* Called when a recording ends, by the thread that ends it, while events are still taken. A function of an agent's, one for all. */
 void emit_at_end(void (*call)(void));
 
-/* Counts the starts of the recorder, also in forked children, and the windows of profilers: what was said of a thread before one has to
+/* Counts the starts of the recorder, forks, and the windows of profilers: what was said of a thread before one has to
  * be said again. Atomic. */
 extern uint32_t emit_starts;
 

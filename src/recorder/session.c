@@ -54,6 +54,7 @@ static pid_t
 static void note_fork(void)
 {
 	libc_child = getpid();
+	__atomic_fetch_add(&emit_starts, 1, __ATOMIC_RELAXED);
 	if (!own_mark || *own_mark == 0)
 		return;
 	/* an emulator that says it clears pages in a child and does not (qemu's user mode): the same by hand */

@@ -148,3 +148,28 @@ def test_evaluation_is_no_step(tmp_path, python):
     assert not any(step["evaluation_ns"] for step in steps)
     between = {row["part"]: row["total_ns"] for row in table(tmp_path, "between_steps")}
     assert between["between steps: evaluation"] > 0
+
+
+FORKED = """
+import os, torch
+torch.set_num_threads(1)
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+torch.relu(torch.ones(3))
+if os.fork() == 0:
+    for _ in range(5):
+        model(torch.ones(2, 8)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    raise SystemExit
+os.wait()
+"""
+
+
+@every_python
+def test_a_forked_child_that_trains(tmp_path, python):
+    (tmp_path / "forked.py").write_text(FORKED)
+    done = run(tmp_path, python, "forked.py")
+    assert done.returncode == 0, done.stderr
+    assert [step["is_complete"] for step in table(tmp_path, "steps")] == [True] * 5
+    assert all(row["last_open"] is None for row in table(tmp_path, "processes"))  # its first operator ended, too

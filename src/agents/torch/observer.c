@@ -80,12 +80,13 @@ static inline __attribute__((always_inline)) uint64_t sequence_of(enum torch_sco
 	return (sequence & 0xffffffffffffu) | thread << 48;
 }
 
-static __attribute__((noinline)) void tell_thread(uint32_t start)
+static __attribute__((noinline)) void tell_thread(void)
 {
+	emit_enter(); /* in a forked child the recording begins here, not in the middle of this record's begin */
 	const uint64_t words[2] = {observer.thread_id ? observer.thread_id() : 0,
 	                           observer.is_followed && observer.is_followed()};
 	forget_earlier();
-	open_records.told = start;
+	open_records.told = __atomic_load_n(&emit_starts, __ATOMIC_RELAXED);
 	open_records.depth--;
 	push(true); /* the one that begins */
 	if (words[0])
@@ -118,9 +119,8 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 	push(symbol != 0);
 	if (!symbol)
 		return;
-	uint32_t start = __atomic_load_n(&emit_starts, __ATOMIC_RELAXED);
-	if (__builtin_expect(open_records.told != start, 0))
-		tell_thread(start);
+	if (__builtin_expect(open_records.told != __atomic_load_n(&emit_starts, __ATOMIC_RELAXED), 0))
+		tell_thread();
 	bool has_inputs = !is_static(scope) && observer.has_inputs && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES);
 	uint64_t frame = observer.has_lines ? lines_begin(record, open_records.depth - 1) : 0;
 	const uint64_t words[2] = {sequence_of(scope, record), (has_inputs ? inputs_symbol(record) : 0) | frame << 32};
