@@ -46,7 +46,8 @@ def run(cwd, *program, options=(), env=None, timeout=60, data=None):
 
 def run_directory(cwd):
     """The directory of the only run in cwd."""
-    names = [path for path in (Path(cwd) / "stepscope-runs").iterdir() if path.name != "latest"]
+    names = [path for path in (Path(cwd) / "stepscope-runs").iterdir()
+             if path.name.lstrip(".").split(".")[0] != "latest"]  # ".latest.PID" becomes it
     assert len(names) == 1, names
     return names[0]
 
