@@ -353,22 +353,10 @@ static enum status load_input(struct input_stream *input, const char *path, cons
 	return status;
 }
 
-static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
-{
-	struct input_stream *input;
-	enum status status = input_open(path, &input, err);
-	if (status != STATUS_OK)
-		return status;
-	status = load_input(input, path, filter, model, err);
-	input_close(input);
-	return status;
-}
-
 const struct importer importer_folded = {
 	.name = "folded",
 	.description = "collapsed stacks, \"frame;frame 12\" per line: py-spy raw, stackcollapse-*.pl, export_stacks()",
 	.recognises = recognises,
-	.load = load,
 	.begins = file_begins,
 	.load_input = load_input,
 };

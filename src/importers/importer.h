@@ -16,6 +16,7 @@ struct importer {
 	const char *description; /* one line */
 	/* Does a file that starts with these bytes belong to it? is_directory: `path` is one, length is 0. */
 	bool (*recognises)(const char *path, bool is_directory, const char *head, size_t length);
+	/* NULL: load_input() does it, see importer_load(). */
 	enum status (*load)(const char *path, const struct model_filter *filter, struct model *model,
 	                    struct error *err);
 	/* (optional) Two or more files as one run. */
@@ -23,12 +24,16 @@ struct importer {
 	                        struct model *model, struct error *err);
 	/* (optional) Does the member of an archive belong to it, by its name and first bytes, INPUT_LONG_HEAD_BYTES where it has so many? */
 	bool (*begins)(const char *name, const char *head, size_t length);
-	/* (optional) As load(), of a stream that can be read once only: several such files, also in an archive, are the ranks of one job. */
+	/* Instead of load(), of a stream that can be read once only: several such files, also in an archive, are the ranks of one job. */
 	enum status (*load_input)(struct input_stream *input, const char *name, const struct model_filter *filter,
 	                          struct model *model, struct error *err);
 };
 
 extern const struct importer *const importers[]; /* NULL-terminated */
+
+/* By the importer's load(), or its load_input() of the opened file. */
+enum status importer_load(const struct importer *importer, const char *path, const struct model_filter *filter,
+                          struct model *model, struct error *err) MUST_CHECK;
 
 /* Loads `path` ("latest" is resolved by the caller) with the importer that recognises it, then model_finish().
  * STATUS_INPUT says what was looked for when nothing recognises it. */

@@ -76,8 +76,8 @@ void rank_files_release(struct rank_files *files)
 
 struct loading {
 	struct model *model;
-	uint32_t loaded, failed, others;
-	struct error first; /* problem */
+	uint32_t loaded, failed, others, beyond; /* beyond: FILES_MAX */
+	struct error first;                      /* problem */
 };
 
 static bool is_taken(const struct model *model, int64_t rank)
@@ -127,6 +127,9 @@ static enum status finish(struct loading *loading, const char *path, struct erro
 	if (loading->others)
 		model_add_ledger(loading->model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), loading->others,
 		                 "files that are of another kind were not read");
+	if (loading->beyond)
+		model_add_ledger(loading->model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), loading->beyond,
+		                 "files behind the first 10,000 were not read");
 	if (!loading->loaded)
 		*err = loading->first;
 	return loading->loaded ? STATUS_OK : loading->first.status;
@@ -140,9 +143,11 @@ enum status rank_files_load(const struct rank_files *files, const char *director
 	for (uint32_t i = 0; i < files->count; i++) {
 		const char *path = files->files[i].path;
 		uint32_t before = model->processes_count;
-		if (files->files[i].importer != files->importer) {
+		if (i >= FILES_MAX) {
+			loading.beyond++;
+		} else if (files->files[i].importer != files->importer) {
 			pass_over(&loading, path, other_kind_of_file(path));
-		} else if (files->importer->load(path, filter, model, &problem) == STATUS_OK) {
+		} else if (importer_load(files->importer, path, filter, model, &problem) == STATUS_OK) {
 			name_processes(model, before, path, kineto_rank_of_name(path));
 			loading.loaded++;
 		} else {
@@ -223,12 +228,16 @@ enum status rank_files_load_archive(const char *path, find_importer_here find, c
 	*is_found = false;
 	if (status != STATUS_OK)
 		return status;
-	for (uint32_t i = 0; i < FILES_MAX; i++) {
+	for (uint32_t i = 0;; i++) {
 		status = archive_next(reader, &name, &broken);
 		if (status != STATUS_OK || !name)
 			break;
-		if (*file_name_of(name) != '.') /* as in directories */
+		if (*file_name_of(name) == '.') /* as in directories */
+			continue;
+		if (i < FILES_MAX)
 			load_member(&archive, reader, name);
+		else
+			archive.loading.beyond++;
 	}
 	archive_close(reader);
 	if (status != STATUS_OK)

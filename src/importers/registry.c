@@ -96,10 +96,24 @@ static enum status finish(const struct model_filter *filter, const char *path, e
 	return status;
 }
 
+enum status importer_load(const struct importer *importer, const char *path, const struct model_filter *filter,
+                          struct model *model, struct error *err)
+{
+	struct input_stream *input;
+	if (importer->load)
+		return importer->load(path, filter, model, err);
+	enum status status = input_open(path, &input, err);
+	if (status != STATUS_OK)
+		return status;
+	status = importer->load_input(input, path, filter, model, err);
+	input_close(input);
+	return status;
+}
+
 static enum status load(const struct importer *importer, const char *path, const struct model_filter *filter,
                         struct model *model, struct error *err)
 {
-	return finish(filter, path, importer->load(path, filter, model, err), model, err);
+	return finish(filter, path, importer_load(importer, path, filter, model, err), model, err);
 }
 
 static const struct importer *find(const char *path, bool is_directory, const char *head, size_t length)

@@ -273,17 +273,6 @@ static enum status load_input(struct input_stream *input, const char *path, cons
 	return status;
 }
 
-static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
-{
-	struct input_stream *input;
-	enum status status = input_open(path, &input, err);
-	if (status != STATUS_OK)
-		return status;
-	status = load_input(input, path, filter, model, err);
-	input_close(input);
-	return status;
-}
-
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	struct input_stream *input;
@@ -306,7 +295,6 @@ const struct importer importer_snapshot = {
 	.name = "snapshot",
 	.description = "a memory snapshot of PyTorch's CUDA allocator: the pickle of torch.cuda.memory._dump_snapshot()",
 	.recognises = recognises,
-	.load = load,
 	.begins = begins,
 	.load_input = load_input,
 };

@@ -116,17 +116,6 @@ static enum status load_input(struct input_stream *input, const char *path, cons
 	return status;
 }
 
-static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
-{
-	struct input_stream *input;
-	enum status status = input_open(path, &input, err);
-	if (status != STATUS_OK)
-		return status;
-	status = load_input(input, path, filter, model, err);
-	input_close(input);
-	return status;
-}
-
 /* By keys of its own near the beginning; what has none of them there is taken for another trace. */
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
@@ -150,7 +139,6 @@ const struct importer importer_speedscope = {
 	.name = "speedscope",
 	.description = "speedscope's JSON, as py-spy, pyinstrument and others write it: sampled and evented profiles",
 	.recognises = recognises,
-	.load = load,
 	.begins = begins,
 	.load_input = load_input,
 };

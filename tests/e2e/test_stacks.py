@@ -323,3 +323,11 @@ def test_profiles_without_weights_are_not_called_empty(weights, words, tmp_path)
     file.write_text(json.dumps({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "f"}]}, "profiles": [profile]}))
     done = subprocess.run([os.environ["STEPSCOPE"], "report", file], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 3 and words in done.stderr
+
+
+def test_members_behind_the_first_ten_thousand_are_counted(tmp_path):
+    with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+        for i in range(10003):
+            archive.writestr(f"s{i}.folded", "main;f 3\n")
+    ledger = stepscope("report", tmp_path / "many.zip", "--table", "ledger", "--csv")
+    assert [line for line in ledger.splitlines() if ",3," in line and "files behind the first 10,000 were not read" in line]

@@ -95,7 +95,7 @@ static inline struct imported import_once(const struct importer *importer, const
 	struct error err;
 	struct imported imported = {0};
 	model_init(&model, 0);
-	imported.status = importer ? importer->load(path, &filter, &model, &err)
+	imported.status = importer ? importer_load(importer, path, &filter, &model, &err)
 	                           : import_path(path, &filter, &model, &err);
 	if (imported.status != STATUS_OK && imported.status != STATUS_INPUT)
 		abort();
