@@ -55,10 +55,10 @@ static bool may_have_stack(const struct converted *converted, uint32_t stack)
 	return stack < converted->model->stacks_count + !converted->model->stacks_count;
 }
 
-/* Sums of two do not overflow. */
+/* Whatever an importer can have made of a file, and ends of that. Sums of two do not overflow. */
 static bool is_time(int64_t time_ns)
 {
-	return time_ns <= INT64_MAX / 4 && time_ns >= INT64_MIN / 4;
+	return time_ns <= IMPORTED_TIME_MAX + IMPORTED_DURATION_MAX && time_ns >= IMPORTED_TIME_MIN - IMPORTED_BASE_MAX;
 }
 
 /* ---- one function per table; false: the row cannot be ---- */

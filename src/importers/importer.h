@@ -11,6 +11,13 @@
 
 #include <stddef.h>
 
+/* What files that nobody trusts may say, in nanoseconds: times, durations, and the wall time of their 0. Also moved to the time line of several
+ * files, what lies between a begin and another span's end still fits. */
+#define IMPORTED_TIME_MIN (-400000000000000000LL)
+#define IMPORTED_TIME_MAX 3000000000000000000LL
+#define IMPORTED_DURATION_MAX 1000000000000000000LL
+#define IMPORTED_BASE_MAX (INT64_MAX / 4)
+
 struct importer {
 	const char *name;        /* "recording", "kineto" */
 	const char *description; /* one line */

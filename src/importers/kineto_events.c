@@ -23,7 +23,7 @@ static void note(const struct taken *taken, enum kineto_repair repair)
 
 static bool read_time(const struct kineto_value *value, int64_t *ns)
 {
-	return kineto_nanoseconds(value, ns) && *ns <= KINETO_TIME_MAX && *ns >= KINETO_TIME_MIN;
+	return kineto_nanoseconds(value, ns) && *ns <= IMPORTED_TIME_MAX && *ns >= IMPORTED_TIME_MIN;
 }
 
 uint32_t kineto_intern(struct kineto_import *import, const struct kineto_value *value)
@@ -142,7 +142,7 @@ static void take_span(const struct taken *taken)
 	struct kineto_stage *stage = &taken->import->stage;
 	struct kineto_kind kind = kineto_kind_of(event);
 	int64_t dur_ns;
-	if (!kineto_nanoseconds(&event->fields[EVENT_DUR], &dur_ns) || dur_ns < 0 || dur_ns > KINETO_DURATION_MAX) {
+	if (!kineto_nanoseconds(&event->fields[EVENT_DUR], &dur_ns) || dur_ns < 0 || dur_ns > IMPORTED_DURATION_MAX) {
 		note(taken, REPAIR_DURATION);
 		dur_ns = STAGED_IS_OPEN;
 	}

@@ -83,8 +83,8 @@ static void take_process_facts(struct kineto_import *import, struct staged_track
 		if (kineto_is_text(&arg->key, "stepscope pid"))
 			track->has_own_pid = kineto_integer(&arg->value, &track->own_pid);
 	}
-	if (begin_ns < 0 || length_ns < 0 || length_ns > KINETO_DURATION_MAX ||
-	    begin_ns > KINETO_DURATION_MAX - length_ns || time_ns > KINETO_TIME_MAX || time_ns < KINETO_TIME_MIN)
+	if (begin_ns < 0 || length_ns < 0 || length_ns > IMPORTED_DURATION_MAX ||
+	    begin_ns > IMPORTED_DURATION_MAX - length_ns || time_ns > IMPORTED_TIME_MAX || time_ns < IMPORTED_TIME_MIN)
 		return;
 	track->has_extent = import->has_extents = true;
 	track->begin_ns = time_ns + begin_ns;
@@ -224,7 +224,7 @@ void kineto_take_fact(void *context, const struct kineto_value *key, const struc
 {
 	struct kineto_import *import = context;
 	if (kineto_is_text(key, "baseTimeNanoseconds")) {
-		import->has_base = kineto_integer(value, &import->base_ns) && import->base_ns <= INT64_MAX / 4 &&
+		import->has_base = kineto_integer(value, &import->base_ns) && import->base_ns <= IMPORTED_BASE_MAX &&
 		                   import->base_ns >= 0;
 	} else if (kineto_is_text(key, "distributedInfo")) {
 		take_distributed(import, value);

@@ -6,6 +6,7 @@
 #ifndef IMPORTERS_KINETO_IMPORT_H
 #define IMPORTERS_KINETO_IMPORT_H
 
+#include "importers/importer.h"
 #include "importers/kineto_file.h"
 #include "importers/kineto_stage.h"
 
@@ -17,11 +18,6 @@ struct kineto_memo { /* texts of args that were met before, as they stand in the
 	uint32_t capacity;
 	size_t bytes; /* of raws */
 };
-
-/* Of times and durations, also moved to the time line of several files: what lies between a begin and another span's end still fits. */
-#define KINETO_TIME_MIN (-400000000000000000LL)
-#define KINETO_TIME_MAX 3000000000000000000LL
-#define KINETO_DURATION_MAX 1000000000000000000LL
 
 #define KINETO_MEMORY_DEVICES 64   /* whose totals are kept, and the host's */
 #define KINETO_NO_NAME "(no name)" /* Kineto's markers have "" */

@@ -82,7 +82,7 @@ static void read_start(struct nsys *nsys)
 	if (!nsys_begin(nsys, &table, &rows))
 		return;
 	while (nsys_next(nsys, &rows)) {
-		if (!nsys_integer(&rows, 0, &start_ns) || start_ns < 0 || start_ns > INT64_MAX / 4)
+		if (!nsys_integer(&rows, 0, &start_ns) || start_ns < 0 || start_ns > IMPORTED_BASE_MAX)
 			continue;
 		nsys->import.has_base = true;
 		nsys->import.base_ns = start_ns;

@@ -15,7 +15,6 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-#define TIME_MAX (INT64_MAX / 4)
 #define DEVICES 1024
 
 /* ---- strings -------------------------------------------------------------------------------------------------------------- */
@@ -89,16 +88,21 @@ static uint32_t stream_track(struct nsys *nsys, const struct nsys_rows *rows, in
 	return found;
 }
 
+static bool is_time(int64_t time_ns)
+{
+	return time_ns <= IMPORTED_TIME_MAX && time_ns >= IMPORTED_TIME_MIN;
+}
+
 /* start and end are the first two columns of every table of spans. False: it has no time. */
 static bool read_times(struct nsys *nsys, const struct nsys_rows *rows, int64_t *start_ns, int64_t *dur_ns)
 {
 	int64_t end_ns;
 	*dur_ns = STAGED_IS_OPEN;
-	if (!nsys_integer(rows, 0, start_ns) || *start_ns > TIME_MAX || *start_ns < -TIME_MAX) {
+	if (!nsys_integer(rows, 0, start_ns) || !is_time(*start_ns)) {
 		nsys->without_time++;
 		return false;
 	}
-	if (nsys_integer(rows, 1, &end_ns) && end_ns >= *start_ns && end_ns <= TIME_MAX)
+	if (nsys_integer(rows, 1, &end_ns) && end_ns >= *start_ns && end_ns <= *start_ns + IMPORTED_DURATION_MAX)
 		*dur_ns = end_ns - *start_ns;
 	else
 		nsys->without_duration++;
@@ -390,7 +394,7 @@ static void read_ranges(struct nsys *nsys)
 		text = text ? text : model_text(nsys->import.model, name);
 		text = *text ? text : KINETO_NO_NAME;
 		if (type == NVTX_MARK) {
-			if (nsys_integer(&rows, 0, &start_ns) && start_ns <= TIME_MAX && start_ns >= -TIME_MAX)
+			if (nsys_integer(&rows, 0, &start_ns) && is_time(start_ns))
 				add_mark(nsys, thread_track(nsys, &rows, 5), start_ns, text);
 			else
 				nsys->without_time++;

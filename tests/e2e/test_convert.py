@@ -46,6 +46,16 @@ def test_a_converted_trace_has_the_same_report(tmp_path, path):
     is_same(path, tmp_path)
 
 
+def test_R03_times_that_a_trace_may_have_come_back(tmp_path):
+    """Years before 0 and the latest that is read: what is a time in the one is one in the other."""
+    on = {"ph": "X", "pid": 1, "tid": 1, "cat": "cpu_op"}
+    events = [{**on, "name": "early", "ts": -4 * 10**14, "dur": 7}, {**on, "name": "late", "ts": 3 * 10**15 - 10, "dur": 10**15}]
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": events}))
+    is_same(tmp_path / "trace.json", tmp_path)
+    found = stepscope("query", tmp_path / "a.ssr", "--csv", "SELECT name, dur_ns FROM spans ORDER BY start_ns").stdout.decode().split()
+    assert found[1:] == ["early,7000", f"late,{10**18}"]
+
+
 @pytest.mark.parametrize("sample", ["train", "ranks"])
 def test_a_converted_recording_has_the_same_report(tmp_path, sample):
     subprocess.run([BUILD / "tests/unit/report_sample", sample, tmp_path / "run"], check=True, timeout=60)

@@ -68,6 +68,18 @@ def test_rows_that_cannot_be_are_left_out_and_counted(tmp_path):
     assert stepscope("report", path, "--strict").returncode == 1
 
 
+def test_times_have_the_limits_of_other_traces(tmp_path):
+    """The latest start that any importer takes, one behind it, one before the first, and a span that is too long to be one."""
+    latest, earliest, longest = 3 * 10**18, -4 * 10**17, 10**18
+    rows = [(latest, latest + longest), (latest + 1, latest + 2), (earliest, earliest + longest + 1), (earliest - 1, 5)]
+    path = made_nsys.write(str(tmp_path / "x"), without=("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",), more="DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL;" + "".join(
+        f"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ({start}, {end}, 0, 1, 7, 1, 0, 105, 106, 1, 1, 1, 1, 1, 1, 1, 0, 0, NULL);" for start, end in rows))
+    durations = [row[0] for row in query(path, "SELECT dur_ns FROM spans WHERE kind = 'kernel' ORDER BY start_ns")]
+    assert len(durations) == 2 and durations[1] == longest and durations[0] != longest + 1
+    text = ledger(path)
+    assert "rows without a time that can be read were left out" in text and "rows without an end" in text
+
+
 @pytest.mark.parametrize("harm", [
     "DROP TABLE NVTX_EVENTS; CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS start, n AS end, 59 AS eventType FROM r;",
     "CREATE TRIGGER t AFTER INSERT ON StringIds BEGIN DELETE FROM StringIds; END;",
