@@ -174,6 +174,13 @@ static void take_begin(const struct taken *taken)
 	kineto_stage_begin(stage, taken->track, taken->import->offset);
 }
 
+static void take_end(const struct taken *taken)
+{
+	bool is_named = taken->event->fields[EVENT_NAME].type != VALUE_NONE;
+	uint32_t name = is_named ? name_of(taken, kineto_kind_of(taken->event).kind) : 0;
+	kineto_stage_end(&taken->import->stage, taken->track, taken->time_ns, name, taken->import->offset);
+}
+
 /* ---- instants ---- */
 
 static uint8_t memory_category(const struct kineto_value *value)
@@ -332,7 +339,7 @@ static void take_timed(const struct taken *taken, char phase)
 		take_begin(taken);
 		break;
 	case 'E':
-		kineto_stage_end(&taken->import->stage, taken->track, taken->time_ns, taken->import->offset);
+		take_end(taken);
 		break;
 	case 'C':
 		take_counter(taken);

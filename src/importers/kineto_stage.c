@@ -115,16 +115,19 @@ static void add_bound(struct kineto_stage *stage, const struct staged_bound *bou
 void kineto_stage_begin(struct kineto_stage *stage, uint32_t number, uint64_t offset)
 {
 	const struct staged_track *track = &stage->tracks[number];
-	add_bound(stage, &(struct staged_bound){.time_ns = track->spans[track->count - 1].start_ns,
+	const struct staged_span *span = &track->spans[track->count - 1];
+	add_bound(stage, &(struct staged_bound){.time_ns = span->start_ns,
 	                                        .offset = offset,
 	                                        .track = number,
-	                                        .row = track->count - 1});
+	                                        .row = track->count - 1,
+	                                        .name = span->name});
 }
 
-void kineto_stage_end(struct kineto_stage *stage, uint32_t number, int64_t time_ns, uint64_t offset)
+void kineto_stage_end(struct kineto_stage *stage, uint32_t number, int64_t time_ns, uint32_t name, uint64_t offset)
 {
 	add_bound(stage,
-	          &(struct staged_bound){.time_ns = time_ns, .offset = offset, .track = number, .row = STAGED_IS_END});
+	          &(struct staged_bound){
+			  .time_ns = time_ns, .offset = offset, .track = number, .row = STAGED_IS_END, .name = name});
 }
 
 /* The sort keeps the order of the file where both are equal. */
@@ -141,7 +144,12 @@ struct pairing { /* of one track */
 	struct staged_halves *halves;
 	uint32_t *open; /* has room for all */
 	uint32_t depth;
+	/* of one moment, by name: begins that no end was promised to, and ends that wait for theirs */
+	struct number_map begins, waiting;
 };
+
+#define STAGED_IS_DONE (STAGED_IS_END - 1) /* row of an end that was taken */
+#define ALIKE 64                           /* open spans that are looked at for a name */
 
 static struct staged_span *span_of(const struct pairing *pairing, const struct staged_bound *begin)
 {
@@ -153,11 +161,34 @@ static void take_begin(struct pairing *pairing, uint32_t number)
 	pairing->open[pairing->depth++] = number;
 }
 
+static const struct staged_bound *open_at(const struct pairing *pairing, uint32_t depth)
+{
+	return &pairing->stage->bounds[pairing->open[depth]];
+}
+
+/* Of those that began at one time the place in the file says nothing: the one with the end's name is the inner one. */
+static void raise_named(struct pairing *pairing, uint32_t name)
+{
+	uint32_t top = pairing->depth - 1;
+	for (uint32_t i = top + 1; name && i-- > 0 && top - i < ALIKE;) {
+		const struct staged_bound *begin = open_at(pairing, i);
+		uint32_t number = pairing->open[i];
+		if (begin->time_ns != open_at(pairing, top)->time_ns)
+			return;
+		if (begin->name != name)
+			continue;
+		memmove(&pairing->open[i], &pairing->open[i + 1], (top - i) * sizeof *pairing->open);
+		pairing->open[top] = number;
+		return;
+	}
+}
+
 static void take_end(struct pairing *pairing, uint32_t number)
 {
 	const struct staged_bound *bound = &pairing->stage->bounds[number];
 	struct staged_halves *halves = pairing->halves;
 	if (pairing->depth) {
+		raise_named(pairing, bound->name);
 		const struct staged_bound *begin = &pairing->stage->bounds[pairing->open[--pairing->depth]];
 		span_of(pairing, begin)->dur_ns = bound->time_ns - begin->time_ns;
 		return;
@@ -167,20 +198,91 @@ static void take_end(struct pairing *pairing, uint32_t number)
 	halves->ends++;
 }
 
-/* Those of one time, of which nothing tells the order: ends of what began before, begins, ends of what has no length. */
-static void take_moment(struct pairing *pairing, uint32_t first, uint32_t end)
+/* ---- those of one time ---- */
+
+static uint32_t count_of(const struct number_map *map, uint32_t name)
+{
+	uint32_t count = number_map_find(map, name);
+	return count == NUMBER_MAP_NONE ? 0 : count;
+}
+
+static void count_begins(struct pairing *pairing, uint32_t first, uint32_t end)
 {
 	const struct staged_bound *bounds = pairing->stage->bounds;
-	uint32_t before = pairing->depth, closed = 0;
 	for (uint32_t i = first; i < end; i++)
-		if (bounds[i].row == STAGED_IS_END && closed++ < before)
-			take_end(pairing, i);
+		if (bounds[i].row == STAGED_IS_END && bounds[i].name)
+			number_map_set(&pairing->begins, bounds[i].name, 0);
 	for (uint32_t i = first; i < end; i++)
+		if (bounds[i].row != STAGED_IS_END &&
+		    number_map_find(&pairing->begins, bounds[i].name) != NUMBER_MAP_NONE)
+			number_map_set(&pairing->begins, bounds[i].name,
+			               count_of(&pairing->begins, bounds[i].name) + 1);
+}
+
+static bool is_open(const struct pairing *pairing, uint32_t name)
+{
+	for (uint32_t i = pairing->depth; i-- > 0 && pairing->depth - i <= ALIKE;)
+		if (open_at(pairing, i)->name == name)
+			return true;
+	return false;
+}
+
+/* An end that stands before the begin of what has no length. */
+static bool waits_for_begin(struct pairing *pairing, uint32_t name)
+{
+	uint32_t count = name ? count_of(&pairing->begins, name) : 0;
+	if (!count || is_open(pairing, name))
+		return false;
+	number_map_set(&pairing->begins, name, count - 1);
+	number_map_set(&pairing->waiting, name, count_of(&pairing->waiting, name) + 1);
+	return true;
+}
+
+static void take_begin_here(struct pairing *pairing, uint32_t number)
+{
+	uint32_t name = pairing->stage->bounds[number].name, waiting = count_of(&pairing->waiting, name);
+	uint32_t begins = count_of(&pairing->begins, name);
+	take_begin(pairing, number);
+	if (waiting) {
+		number_map_set(&pairing->waiting, name, waiting - 1);
+		take_end(pairing, number); /* of the same time and name */
+	} else if (begins) {
+		number_map_set(&pairing->begins, name, begins - 1);
+	}
+}
+
+/* In the order of the file. */
+static void take_in_order(struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	const struct staged_bound *bounds = pairing->stage->bounds;
+	for (uint32_t i = first; i < end; i++) {
 		if (bounds[i].row != STAGED_IS_END)
-			take_begin(pairing, i);
-	closed = 0;
+			take_begin_here(pairing, i);
+		else if (!waits_for_begin(pairing, bounds[i].name))
+			take_end(pairing, i);
+	}
+}
+
+/* Where nothing tells the order: ends of what began before, begins, ends of what has no length. */
+static void take_mixed(struct pairing *pairing, uint32_t first, uint32_t end)
+{
+	struct staged_bound *bounds = pairing->stage->bounds;
+	uint32_t before = pairing->depth;
+	for (uint32_t i = first; i < end; i++) {
+		bool is_waiting = bounds[i].row == STAGED_IS_END && waits_for_begin(pairing, bounds[i].name);
+		if (bounds[i].row != STAGED_IS_END || (!is_waiting && !before))
+			continue;
+		if (!is_waiting) {
+			before--;
+			take_end(pairing, i);
+		}
+		bounds[i].row = STAGED_IS_DONE;
+	}
 	for (uint32_t i = first; i < end; i++)
-		if (bounds[i].row == STAGED_IS_END && closed++ >= before)
+		if (bounds[i].row < STAGED_IS_DONE)
+			take_begin_here(pairing, i);
+	for (uint32_t i = first; i < end; i++)
+		if (bounds[i].row == STAGED_IS_END)
 			take_end(pairing, i);
 }
 
@@ -189,14 +291,14 @@ static void pair_track(struct pairing *pairing, uint32_t first, uint32_t end)
 	const struct staged_bound *bounds = pairing->stage->bounds;
 	bool is_mixed = pairing->stage->tracks[bounds[first].track].is_mixed;
 	for (uint32_t i = first, next; i < end; i = next) {
-		for (next = i + 1; is_mixed && next < end && bounds[next].time_ns == bounds[i].time_ns;)
+		for (next = i + 1; next < end && bounds[next].time_ns == bounds[i].time_ns;)
 			next++;
 		if (next - i > 1)
-			take_moment(pairing, i, next);
-		else if (bounds[i].row == STAGED_IS_END)
-			take_end(pairing, i);
+			count_begins(pairing, i, next);
+		if (is_mixed)
+			take_mixed(pairing, i, next);
 		else
-			take_begin(pairing, i);
+			take_in_order(pairing, i, next);
 	}
 	pairing->halves->begins += pairing->depth;
 	while (pairing->depth)
@@ -242,6 +344,8 @@ struct staged_halves kineto_stage_pair(struct kineto_stage *stage)
 	merge_sort_in(stage->storage, stage->bounds, count, sizeof *stage->bounds, compare_bounds);
 	pair_all(&pairing);
 	storage_release(stage->storage, pairing.open);
+	number_map_release(&pairing.begins);
+	number_map_release(&pairing.waiting);
 	storage_release(stage->storage, stage->bounds);
 	stage->bounds = NULL;
 	stage->bounds_count = stage->bounds_capacity = 0;

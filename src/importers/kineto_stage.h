@@ -87,7 +87,8 @@ struct staged_bound { /* a begin (B) or an end (E) of a span; what belongs toget
 	int64_t time_ns;
 	uint64_t offset; /* of the event in the file */
 	uint32_t track;
-	uint32_t row; /* of the track, STAGED_IS_END */
+	uint32_t row;  /* of the track, STAGED_IS_END */
+	uint32_t name; /* string; 0: an end may have none */
 };
 
 #define STAGED_IS_END UINT32_MAX
@@ -152,14 +153,16 @@ const struct staged_track *kineto_stage_find(const struct kineto_stage *stage, s
 struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t track);
 /* The last span of the track began (B): it is open until kineto_stage_pair(). */
 void kineto_stage_begin(struct kineto_stage *stage, uint32_t track, uint64_t offset);
-void kineto_stage_end(struct kineto_stage *stage, uint32_t track, int64_t time_ns, uint64_t offset);
+void kineto_stage_end(struct kineto_stage *stage, uint32_t track, int64_t time_ns, uint32_t name, uint64_t offset);
 
 struct staged_halves { /* ends without a begin, begins without an end; the first one's place in the file */
 	uint64_t ends, begins;
 	uint64_t first_end;
 };
-/* Begins and ends of each track in pairs, by their times: an end closes what began last. Of one time in the order of the file; where that
- * is not the order of time, ends come first. What has no end is marked with SPAN_END_IS_LOST. Also fills end_ns. Before tracks are sorted. */
+/* Begins and ends of each track in pairs, by their times: an end closes what began last, of what began at one time that of its name. Of one
+ * time in the order of the file; where that is not the order of time, ends come first. But an end of a name that nothing open has belongs to a
+ * begin of that name and time, wherever it stands: it has no length. What has no end is marked with SPAN_END_IS_LOST. Also fills end_ns.
+ * Before tracks are sorted. */
 struct staged_halves kineto_stage_pair(struct kineto_stage *stage);
 
 /* By start, the longer first, and never by the place in the file. */

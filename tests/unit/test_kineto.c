@@ -280,6 +280,35 @@ static void spans_that_do_not_nest(void **state)
 	         HEAD BOUND("B", "a", "1") "," BOUND("B", "b", "2") "," BOUND("E", "b", "2") "," BOUND("E", "a", "3")
 	                 TAIL,
 	         "a 1000+2000\nb 2000+0\n", NULL, 0},
+		{"without a length, its end in front of its begin",
+	         HEAD BOUND("B", "a", "1") "," BOUND("E", "b", "2") "," BOUND("B", "b", "2") "," BOUND("E", "a", "3")
+	                 TAIL,
+	         "a 1000+2000\nb 2000+0\n", NULL, 0},
+		{"the same with nothing around it", HEAD BOUND("E", "b", "2") "," BOUND("B", "b", "2") TAIL,
+	         "b 2000+0\n", NULL, 0},
+		{"the same twice, in any order of the file",
+	         HEAD BOUND("E", "a", "3") "," BOUND("E", "b", "2") "," BOUND("E", "b", "2") "," BOUND(
+			 "B", "b", "2") "," BOUND("B", "a", "1") "," BOUND("B", "b", "2") TAIL,
+	         "a 1000+2000\nb 2000+0\nb 2000+0\n", NULL, 0},
+		{"one behind the other, of one name",
+	         HEAD BOUND("B", "a", "1") "," BOUND("E", "a", "2") "," BOUND("B", "a", "2") "," BOUND("E", "a", "4")
+	                 TAIL,
+	         "a 1000+1000\na 2000+2000\n", NULL, 0},
+		{"the same in any order",
+	         HEAD BOUND("E", "a", "4") "," BOUND("B", "a", "2") "," BOUND("E", "a", "2") "," BOUND("B", "a", "1")
+	                 TAIL,
+	         "a 1000+1000\na 2000+2000\n", NULL, 0},
+		{"an end of a name that began before, with a begin of that name",
+	         HEAD BOUND("B", "a", "1") "," BOUND("B", "b", "2") "," BOUND("E", "b", "3") "," BOUND(
+			 "E", "a", "3") "," BOUND("B", "b", "3") "," BOUND("E", "b", "5") TAIL,
+	         "a 1000+2000\nb 2000+1000\nb 3000+2000\n", NULL, 0},
+		{"begins of one time: names say which is inside",
+	         HEAD BOUND("B", "in", "1") "," BOUND("B", "out", "1") "," BOUND("E", "in", "2") "," BOUND("E", "out",
+	                                                                                                   "3") TAIL,
+	         "out 1000+2000\nin 1000+1000\n", NULL, 0},
+		{"an end without a name, and its begin",
+	         HEAD "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":2}," BOUND("B", "a", "2") TAIL, "a 2000+0 lost\n",
+	         "1 ends without a begin", 0},
 		{"T04 kernels that overlap on a stream", HEAD KERNEL("a", "3", "3.776") "," KERNEL("b", "5", "2") TAIL,
 	         "a 3000+3776\nb 5000+2000\n", NULL, 0},
 		{"T05 an end behind its parent's, by rounding", HEAD OP("out", "1", "5") "," OP("in", "2", "4.5") TAIL,
