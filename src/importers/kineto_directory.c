@@ -152,6 +152,7 @@ static bool load_file(struct kineto_set *set, const char *path)
 {
 	struct input_stream *input;
 	struct error problem;
+	kineto_set_begin(set, path);
 	if (input_open(path, &input, &problem) != STATUS_OK) {
 		kineto_set_problem(set, path, &problem);
 		return true;
@@ -236,6 +237,7 @@ static void load_member(struct kineto_set *set, struct archive_reader *archive, 
 {
 	struct input_stream *input;
 	struct error err;
+	kineto_set_begin(set, name);
 	if (input_open_member(archive, name, &input, &err) != STATUS_OK) {
 		kineto_set_problem(set, name, &err);
 		return;
@@ -263,7 +265,9 @@ enum status kineto_load_archive(const char *path, struct input_stream *input, st
 		load_member(&set, archive, name);
 	}
 	archive_close(archive);
-	if (status != STATUS_OK)
+	if (status != STATUS_OK) {
+		kineto_set_begin(&set, path);
 		kineto_set_problem(&set, path, &broken);
+	}
 	return kineto_set_finish(&set, path, err);
 }

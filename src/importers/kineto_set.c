@@ -29,30 +29,40 @@ int64_t kineto_rank_of_name(const char *path)
 	return -1;
 }
 
+/* Of the file that is the ith by name. */
+static uint32_t process_of(const struct kineto_set *set, uint32_t i)
+{
+	const struct ordered_file *file = &set->order.files[i];
+	uint32_t process = set->files[file->number].process;
+	return process == MODEL_NONE ? MODEL_NONE : file->place.processes + process;
+}
+
 static bool is_rank_taken(const struct model *model, const struct kineto_set *set, uint32_t before, int32_t rank)
 {
-	for (uint32_t i = 0; i < set->count; i++)
-		if (i != before && set->files[i].process != MODEL_NONE &&
-		    model->processes[set->files[i].process].rank == rank)
+	for (uint32_t i = 0; i < set->order.count; i++)
+		if (i != before && process_of(set, i) != MODEL_NONE &&
+		    model->processes[process_of(set, i)].rank == rank)
 			return true;
 	return false;
 }
 
 static void settle_ranks(struct model *model, const struct kineto_set *set)
 {
-	for (uint32_t i = 0; i < set->count; i++) {
-		const struct set_file *file = &set->files[i];
+	for (uint32_t i = 0; i < set->order.count; i++) {
+		const struct ordered_file *file = &set->order.files[i];
+		bool has_rank = set->files[file->number].has_rank;
 		int64_t rank = kineto_rank_of_name(file->name);
-		if (file->process == MODEL_NONE)
+		uint32_t number = process_of(set, i);
+		if (number == MODEL_NONE)
 			continue;
-		struct process *process = &model->processes[file->process];
-		if (file->has_rank && is_rank_taken(model, set, i, process->rank)) {
-			model_add_ledger(model, LEDGER_OTHER, file->process, file_name_of(file->name), 1,
+		struct process *process = &model->processes[number];
+		if (has_rank && is_rank_taken(model, set, i, process->rank)) {
+			model_add_ledger(model, LEDGER_OTHER, number, file_name_of(file->name), 1,
 			                 "another file says that it is of the same rank");
-		} else if (!file->has_rank && rank >= 0 && rank <= INT32_MAX &&
+		} else if (!has_rank && rank >= 0 && rank <= INT32_MAX &&
 		           !is_rank_taken(model, set, i, (int32_t)rank)) {
 			process->rank = (int32_t)rank;
-			model_add_ledger(model, LEDGER_OTHER, file->process, file_name_of(file->name), 1,
+			model_add_ledger(model, LEDGER_OTHER, number, file_name_of(file->name), 1,
 			                 "the rank is not in the file: it is taken from the file's name");
 		}
 	}
@@ -65,23 +75,23 @@ void kineto_set_init(struct kineto_set *set, struct model *model)
 	*set = (struct kineto_set){.model = model};
 }
 
-static struct set_file *add_file(struct kineto_set *set, const char *name)
+void kineto_set_begin(struct kineto_set *set, const char *name)
 {
-	if (set->count == set->capacity) {
+	if (set->order.count == set->capacity) {
 		set->capacity = set->capacity ? 2 * set->capacity : 16;
 		set->files = memory_resize(set->files, set->capacity, sizeof *set->files);
 	}
-	set->files[set->count] = (struct set_file){.name = strdup(name), .process = MODEL_NONE};
-	if (!set->files[set->count].name)
-		memory_exhausted(strlen(name) + 1);
-	return &set->files[set->count++];
+	set->files[set->order.count] = (struct set_file){.process = MODEL_NONE};
+	file_order_begin(&set->order, set->model, name);
 }
 
 void kineto_set_problem(struct kineto_set *set, const char *name, const struct error *problem)
 {
 	model_add_ledger(set->model, LEDGER_DAMAGED, MODEL_NONE, file_name_of(name), 1, problem->text);
-	if (!set->problems++)
+	if (!set->problems++ || file_order_is_before(&set->order, set->first_file)) {
 		set->first = *problem;
+		set->first_file = set->order.count - 1;
+	}
 }
 
 void kineto_set_other(struct kineto_set *set, const char *name, const char *kind)
@@ -89,8 +99,10 @@ void kineto_set_other(struct kineto_set *set, const char *name, const char *kind
 	char text[256];
 	snprintf(text, sizeof text, "%s among the traces was not read: give it by itself", kind);
 	model_add_ledger(set->model, LEDGER_OTHER, MODEL_NONE, file_name_of(name), 1, text);
-	if (!*set->other)
-		snprintf(set->other, sizeof set->other, "'%.100s' is %s", file_name_of(name), kind);
+	if (*set->other && !file_order_is_before(&set->order, set->other_file))
+		return;
+	snprintf(set->other, sizeof set->other, "'%.100s' is %s", file_name_of(name), kind);
+	set->other_file = set->order.count - 1;
 }
 
 void kineto_set_load(struct kineto_set *set, const char *name, struct input_stream *input)
@@ -101,14 +113,14 @@ void kineto_set_load(struct kineto_set *set, const char *name, struct input_stre
 	                               .first_process = set->model->processes_count,
 	                               .has_origin = set->has_origin,
 	                               .origin_base_ns = set->origin_base_ns};
-	struct set_file *file = add_file(set, name);
+	struct set_file *file = &set->files[set->order.count - 1];
 	if (kineto_load_input(&import, input, set->done_bytes, set->total_bytes, &err) != STATUS_OK) {
 		kineto_set_problem(set, name, &err);
 		return;
 	}
 	set->has_origin = import.has_origin;
 	set->origin_base_ns = import.origin_base_ns;
-	file->process = import.main_process;
+	file->process = import.main_process - import.first_process;
 	file->has_rank = import.has_rank;
 	set->loaded++;
 }
@@ -130,10 +142,10 @@ static enum status nothing_loaded(const struct kineto_set *set, const char *path
 
 enum status kineto_set_finish(struct kineto_set *set, const char *path, struct error *err)
 {
+	file_order_settle(&set->order, set->model);
 	if (set->loaded > 1)
 		settle_ranks(set->model, set);
-	for (uint32_t i = 0; i < set->count; i++)
-		free(set->files[i].name);
+	file_order_release(&set->order);
 	free(set->files);
 	set->files = NULL;
 	return set->loaded ? STATUS_OK : nothing_loaded(set, path, err);

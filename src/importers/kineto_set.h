@@ -4,29 +4,34 @@
  *
  *     struct kineto_set set;
  *     kineto_set_init(&set, model);
- *     while (...)
+ *     while (...) {
+ *             kineto_set_begin(&set, name);
  *             kineto_set_load(&set, name, input);
+ *     }
  *     status = kineto_set_finish(&set, path, err);
+ *
+ * The order in which they come does not matter.
  */
 #ifndef IMPORTERS_KINETO_SET_H
 #define IMPORTERS_KINETO_SET_H
 
 #include "base/input_stream.h"
-#include "model/model.h"
+#include "importers/file_order.h"
 
 #define KINETO_SET_MAX 100000u /* files */
 
 struct kineto_set {
 	struct model *model;
+	struct file_order order;
 	struct set_file {
-		char *name;
-		uint32_t process; /* of the model; MODEL_NONE: nothing in it can be used */
+		uint32_t process; /* among those of the file; MODEL_NONE: nothing in it can be used */
 		bool has_rank;
-	} * files;
-	uint32_t count, capacity, loaded;
-	struct error first; /* problem; the status is OK when there was none */
+	} * files; /* as they came */
+	uint32_t capacity, loaded;
+	struct error first;              /* problem, by the names of the files; the status is OK when there was none */
+	char other[256];                 /* the first file that is of another kind, in words; "" none */
+	uint32_t first_file, other_file; /* these, as they came */
 	uint32_t problems;
-	char other[256];                  /* the first file that is of another kind, in words; "" none */
 	uint64_t done_bytes, total_bytes; /* of all files, for who wants to know; set by the caller */
 	bool has_origin;
 	int64_t origin_base_ns; /* wall time of the model's 0 */
@@ -36,6 +41,8 @@ struct kineto_set {
 int64_t kineto_rank_of_name(const char *path);
 
 void kineto_set_init(struct kineto_set *set, struct model *model);
+/* The next file; what follows is of it. */
+void kineto_set_begin(struct kineto_set *set, const char *name);
 /* Reads a trace to its end. What is wrong with it goes into the ledger; the others are read anyway. */
 void kineto_set_load(struct kineto_set *set, const char *name, struct input_stream *input);
 /* A file, or a part of the set, that is not read: a line of the ledger, and the reason when nothing else can be read. */

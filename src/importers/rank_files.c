@@ -7,6 +7,7 @@
 #include "base/archive_reader.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "importers/file_order.h"
 #include "importers/kineto_set.h"
 #include "importers/other_kinds.h"
 #include "importers/text_lines.h"
@@ -76,8 +77,10 @@ void rank_files_release(struct rank_files *files)
 
 struct loading {
 	struct model *model;
+	struct file_order order;
 	uint32_t loaded, failed, others, beyond; /* beyond: FILES_MAX */
-	struct error first;                      /* problem */
+	struct error first;                      /* problem, by the names of the files */
+	uint32_t first_file;
 };
 
 static bool is_taken(const struct model *model, int64_t rank)
@@ -88,10 +91,22 @@ static bool is_taken(const struct model *model, int64_t rank)
 	return false;
 }
 
-static void name_processes(struct model *model, uint32_t first, const char *path, int64_t rank)
+/* "rank3/snapshot.pickle" says it, too, in an archive. */
+static int64_t rank_of(const char *name, bool is_member)
 {
-	bool is_known = rank >= 0 && rank <= INT32_MAX && !is_taken(model, rank);
-	for (uint32_t i = first; i < model->processes_count; i++) {
+	const char *file = file_name_of(name);
+	int64_t rank = kineto_rank_of_name(name);
+	char folder[4096];
+	if (rank >= 0 || file == name || !is_member)
+		return rank;
+	snprintf(folder, sizeof folder, "%.*s", (int)(file - 1 - name < 4095 ? file - 1 - name : 4095), name);
+	return kineto_rank_of_name(folder);
+}
+
+static void name_processes(struct model *model, uint32_t first, uint32_t end, const char *path, int64_t rank)
+{
+	bool is_known = first < end && rank >= 0 && rank <= INT32_MAX && !is_taken(model, rank);
+	for (uint32_t i = first; i < end; i++) {
 		struct process *process = &model->processes[i];
 		if (is_known)
 			process->rank = (int32_t)rank;
@@ -106,8 +121,10 @@ static void name_processes(struct model *model, uint32_t first, const char *path
 static void note_problem(struct loading *loading, const char *path, const struct error *problem)
 {
 	model_add_ledger(loading->model, LEDGER_DAMAGED, MODEL_NONE, file_name_of(path), 1, problem->text);
-	if (!loading->failed++)
+	if (!loading->failed++ || file_order_is_before(&loading->order, loading->first_file)) {
 		loading->first = *problem;
+		loading->first_file = loading->order.count - 1;
+	}
 }
 
 /* kind: in words; NULL: none that anybody would want to see. */
@@ -122,8 +139,22 @@ static void pass_over(struct loading *loading, const char *path, const char *kin
 		loading->others++;
 }
 
-static enum status finish(struct loading *loading, const char *path, struct error *err)
+static void name_all(const struct loading *loading, bool are_members)
 {
+	const struct file_order *order = &loading->order;
+	for (uint32_t i = 0; i < order->count; i++) {
+		const struct ordered_file *file = &order->files[i];
+		uint32_t end = i + 1 < order->count ? file[1].place.processes : loading->model->processes_count;
+		name_processes(loading->model, file->place.processes, end, file->name,
+		               rank_of(file->name, are_members));
+	}
+}
+
+static enum status finish(struct loading *loading, const char *path, bool are_members, struct error *err)
+{
+	file_order_settle(&loading->order, loading->model);
+	name_all(loading, are_members);
+	file_order_release(&loading->order);
 	if (loading->others)
 		model_add_ledger(loading->model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), loading->others,
 		                 "files that are of another kind were not read");
@@ -142,64 +173,74 @@ enum status rank_files_load(const struct rank_files *files, const char *director
 	struct error problem;
 	for (uint32_t i = 0; i < files->count; i++) {
 		const char *path = files->files[i].path;
-		uint32_t before = model->processes_count;
 		if (i >= FILES_MAX) {
 			loading.beyond++;
-		} else if (files->files[i].importer != files->importer) {
+			continue;
+		}
+		file_order_begin(&loading.order, model, path);
+		if (files->files[i].importer != files->importer) {
 			pass_over(&loading, path, other_kind_of_file(path));
 		} else if (importer_load(files->importer, path, filter, model, &problem) == STATUS_OK) {
-			name_processes(model, before, path, kineto_rank_of_name(path));
 			loading.loaded++;
 		} else {
 			note_problem(&loading, path, &problem);
 		}
 	}
-	return finish(&loading, directory, err);
+	return finish(&loading, directory, false, err);
 }
 
 /* ---- archives ---- */
-
-/* "rank3/snapshot.pickle" says it, too. */
-static int64_t rank_of_member(const char *name)
-{
-	const char *file = file_name_of(name);
-	int64_t rank = kineto_rank_of_name(name);
-	char folder[4096];
-	if (rank >= 0 || file == name)
-		return rank;
-	snprintf(folder, sizeof folder, "%.*s", (int)(file - 1 - name < 4095 ? file - 1 - name : 4095), name);
-	return kineto_rank_of_name(folder);
-}
 
 struct archive_loading {
 	struct loading loading;
 	const struct model_filter *filter;
 	find_importer_here find;
-	const struct importer *importer; /* the kind that counts: that of the first member of such a one */
+	const struct importer *importer; /* the kind that counts: that of the first member by name of such a one */
+	char *first;                     /* its name */
 };
+
+/* Who reads what is in the stream; NULL: nobody who reads ranks. */
+static const struct importer *importer_of(const struct archive_loading *archive, const char *name, const char *head,
+                                          size_t length)
+{
+	const struct importer *importer = archive->find(name, head, length);
+	return importer && importer->load_input ? importer : NULL;
+}
+
+/* What is wrong with a member is said when it is loaded. */
+static void look_at_member(struct archive_loading *archive, struct archive_reader *reader, const char *name)
+{
+	struct input_stream *input;
+	struct error ignored;
+	const char *head;
+	size_t length;
+	if ((archive->first && strverscmp(name, archive->first) > 0) ||
+	    input_open_member(reader, name, &input, &ignored) != STATUS_OK)
+		return;
+	bool is_readable = input_peek_long(input, &head, &length, &ignored) == STATUS_OK;
+	const struct importer *importer = is_readable ? importer_of(archive, name, head, length) : NULL;
+	if (importer) {
+		free(archive->first);
+		archive->first = strdup(name);
+		archive->importer = importer;
+	}
+	input_close(input);
+}
 
 static enum status load_stream(struct archive_loading *archive, const char *name, struct input_stream *input,
                                struct error *problem)
 {
-	struct model *model = archive->loading.model;
 	const char *head;
 	size_t length;
 	enum status status = input_peek_long(input, &head, &length, problem);
 	if (status != STATUS_OK)
 		return status;
-	const struct importer *importer = archive->find(name, head, length);
-	if (!archive->importer && importer && importer->load_input)
-		archive->importer = importer;
-	if (!importer || importer != archive->importer) {
+	if (!archive->importer || importer_of(archive, name, head, length) != archive->importer) {
 		pass_over(&archive->loading, name, other_kind(head, length));
 		return STATUS_OK;
 	}
-	uint32_t before = model->processes_count;
-	status = importer->load_input(input, name, archive->filter, model, problem);
-	if (status == STATUS_OK) {
-		name_processes(model, before, name, rank_of_member(name));
-		archive->loading.loaded++;
-	}
+	status = archive->importer->load_input(input, name, archive->filter, archive->loading.model, problem);
+	archive->loading.loaded += status == STATUS_OK;
 	return status;
 }
 
@@ -207,6 +248,7 @@ static void load_member(struct archive_loading *archive, struct archive_reader *
 {
 	struct input_stream *input;
 	struct error problem;
+	file_order_begin(&archive->loading.order, archive->loading.model, name);
 	enum status status = input_open_member(reader, name, &input, &problem);
 	if (status == STATUS_OK) {
 		status = load_stream(archive, name, input, &problem);
@@ -216,32 +258,46 @@ static void load_member(struct archive_loading *archive, struct archive_reader *
 		note_problem(&archive->loading, name, &problem);
 }
 
+/* Each member that counts. *broken: why there are no more, its status is OK at the end. */
+static enum status visit_members(struct archive_loading *archive, const char *path,
+                                 void (*visit)(struct archive_loading *, struct archive_reader *, const char *),
+                                 struct error *broken, struct error *err)
+{
+	struct archive_reader *reader;
+	const char *name;
+	enum status status = archive_open(path, NULL, &reader, err);
+	*broken = (struct error){.status = STATUS_OK};
+	if (status != STATUS_OK)
+		return status;
+	archive->loading.beyond = 0;
+	for (uint32_t i = 0; archive_next(reader, &name, broken) == STATUS_OK && name; i++) {
+		if (*file_name_of(name) == '.') /* as in directories */
+			continue;
+		if (i < FILES_MAX)
+			visit(archive, reader, name);
+		else
+			archive->loading.beyond++;
+	}
+	archive_close(reader);
+	return STATUS_OK;
+}
+
 enum status rank_files_load_archive(const char *path, find_importer_here find, const struct model_filter *filter,
                                     struct model *model, bool *is_found, struct error *err)
 {
 	struct archive_loading archive = {
 		.loading = {.model = model, .first = {.status = STATUS_INPUT}}, .filter = filter, .find = find};
-	struct archive_reader *reader;
 	struct error broken;
-	const char *name;
-	enum status status = archive_open(path, NULL, &reader, err);
-	*is_found = false;
+	enum status status = visit_members(&archive, path, look_at_member, &broken, err);
+	free(archive.first);
+	if (status == STATUS_OK)
+		status = visit_members(&archive, path, load_member, &broken, err);
+	*is_found = status == STATUS_OK && archive.importer;
 	if (status != STATUS_OK)
 		return status;
-	for (uint32_t i = 0;; i++) {
-		status = archive_next(reader, &name, &broken);
-		if (status != STATUS_OK || !name)
-			break;
-		if (*file_name_of(name) == '.') /* as in directories */
-			continue;
-		if (i < FILES_MAX)
-			load_member(&archive, reader, name);
-		else
-			archive.loading.beyond++;
-	}
-	archive_close(reader);
-	if (status != STATUS_OK)
+	if (broken.status != STATUS_OK) {
+		file_order_begin(&archive.loading.order, model, path);
 		note_problem(&archive.loading, path, &broken);
-	*is_found = archive.importer;
-	return finish(&archive.loading, path, err);
+	}
+	return finish(&archive.loading, path, true, err);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * rank_files.h: files of one kind as one run, one per rank: snapshots of memory, profiles of stacks. Each is read by its importer as if it was
- * alone, those of a directory in the order of their names; the rank is that of its name. Where there are several such kinds the first one
- * counts; what is left out is said.
+ * alone, and the order is that of their names; the rank is that of its name. Where there are several such kinds that of the first file counts;
+ * what is left out is said.
  */
 #ifndef IMPORTERS_RANK_FILES_H
 #define IMPORTERS_RANK_FILES_H

@@ -24,6 +24,14 @@ static const char *const sentences[SPEEDSCOPE_REPAIRS] = {
 	[SPEEDSCOPE_SURPLUS] = "weights without a sample were left out",
 };
 
+/* Of several files the first by the alphabet: they come in any order. */
+static void add_fact(struct model *model, const char *key, const char *value)
+{
+	const char *known = model_meta(model, MODEL_NONE, key);
+	if (!known || strcmp(value, known) < 0)
+		model_add_meta(model, MODEL_NONE, key, value);
+}
+
 static void read_document(struct speedscope *scope)
 {
 	struct model *model = scope->profile.model;
@@ -40,11 +48,9 @@ static void read_document(struct speedscope *scope)
 					speedscope_read_profile(scope);
 			}
 		else if (strcmp(key, "name") == 0)
-			model_add_meta(model, MODEL_NONE, "trace.name",
-			               model_text(model, speedscope_text(scope, value)));
+			add_fact(model, "trace.name", model_text(model, speedscope_text(scope, value)));
 		else if (strcmp(key, "exporter") == 0)
-			model_add_meta(model, MODEL_NONE, "trace.exporter",
-			               model_text(model, speedscope_text(scope, value)));
+			add_fact(model, "trace.exporter", model_text(model, speedscope_text(scope, value)));
 		else
 			json_stream_skip(&scope->json, value);
 	}

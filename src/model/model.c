@@ -105,14 +105,14 @@ struct value_series *model_add_series(struct model *model, const struct value_se
 static struct value_series *find_series(struct model *model, uint32_t process, uint32_t name, bool is_metric)
 {
 	struct model_index *index = model->index;
-	uint64_t key = (uint64_t)process << 33 | (uint64_t)name << 1 | is_metric;
+	const struct value_series like = {.process = process, .name = name, .is_metric = is_metric};
+	uint64_t key = model_series_key(&like);
 	if (index->last_series != NUMBER_MAP_NONE && index->last_series_key == key)
 		return model->series[index->last_series];
 	uint32_t found = number_map_find(&index->series, key);
 	if (found == NUMBER_MAP_NONE) {
 		found = model->series_count;
-		model_add_series(model,
-		                 &(struct value_series){.process = process, .name = name, .is_metric = is_metric});
+		model_add_series(model, &like);
 		number_map_set(&index->series, key, found);
 	}
 	index->last_series_key = key;
@@ -196,7 +196,7 @@ void model_add_sample(struct model *model, const struct sample *sample)
 void model_add_meta(struct model *model, uint32_t process, const char *key, const char *value)
 {
 	uint32_t key_string = intern_add(&model->strings, key), value_string = intern_add(&model->strings, value);
-	uint64_t place = (uint64_t)process << 32 | key_string;
+	uint64_t place = model_meta_key(process, key_string);
 	uint32_t found = number_map_find(&model->index->meta, place);
 	if (found != NUMBER_MAP_NONE) {
 		model->meta[found].value = value_string;
@@ -237,7 +237,7 @@ const char *model_meta(const struct model *model, uint32_t process, const char *
 	if (!key_string)
 		return NULL;
 	if (process != MODEL_NONE) {
-		uint32_t found = number_map_find(&model->index->meta, (uint64_t)process << 32 | key_string);
+		uint32_t found = number_map_find(&model->index->meta, model_meta_key(process, key_string));
 		return found == NUMBER_MAP_NONE ? NULL : model_text(model, model->meta[found].value);
 	}
 	for (uint32_t i = 0; i < model->meta_count; i++)

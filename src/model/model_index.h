@@ -16,6 +16,16 @@ struct model_index {
 	uint32_t last_series;
 };
 
+static inline uint64_t model_series_key(const struct value_series *series)
+{
+	return (uint64_t)series->process << 33 | (uint64_t)series->name << 1 | series->is_metric;
+}
+
+static inline uint64_t model_meta_key(uint32_t process, uint32_t key)
+{
+	return (uint64_t)process << 32 | key;
+}
+
 /* Room for one more element of a MODEL_ARRAY; 2^31 elements are more than any machine has memory for. */
 #define MODEL_ARRAY_GROW_OF(model, name, element_bytes)                                                                \
 	do {                                                                                                           \

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * file_order.c: see file_order.h.
+ */
+#include "importers/file_order.h"
+
+#include "base/memory.h"
+#include "model/merge_sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void file_order_begin(struct file_order *order, const struct model *model, const char *name)
+{
+	if (order->count == order->capacity) {
+		order->capacity = order->capacity ? 2 * order->capacity : 16;
+		order->files = memory_resize(order->files, order->capacity, sizeof *order->files);
+	}
+	struct ordered_file *file = &order->files[order->count];
+	*file = (struct ordered_file){strdup(name), order->count, model_place_here(model)};
+	if (!file->name)
+		memory_exhausted(strlen(name) + 1);
+	order->count++;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct ordered_file *a = left, *b = right;
+	return strverscmp(a->name, b->name);
+}
+
+bool file_order_is_before(const struct file_order *order, uint32_t number)
+{
+	return compare(&order->files[order->count - 1], &order->files[number]) < 0;
+}
+
+static bool is_settled(const struct file_order *order)
+{
+	for (uint32_t i = 1; i < order->count; i++)
+		if (compare(&order->files[i - 1], &order->files[i]) > 0)
+			return false;
+	return true;
+}
+
+void file_order_settle(struct file_order *order, struct model *model)
+{
+	if (is_settled(order))
+		return;
+	struct model_place *places = memory_resize(NULL, (size_t)order->count + 1, sizeof *places);
+	uint32_t *numbers = memory_resize(NULL, order->count, sizeof *numbers);
+	for (uint32_t i = 0; i < order->count; i++)
+		places[i] = order->files[i].place;
+	places[order->count] = model_place_here(model);
+	merge_sort(order->files, order->count, sizeof *order->files, compare);
+	for (uint32_t i = 0; i < order->count; i++)
+		numbers[i] = order->files[i].number;
+	model_reorder(model, places, order->count, numbers);
+	for (uint32_t i = 0; i < order->count; i++)
+		order->files[i].place = places[i];
+	free(places);
+	free(numbers);
+}
+
+void file_order_release(struct file_order *order)
+{
+	for (uint32_t i = 0; i < order->count; i++)
+		free(order->files[i].name);
+	free(order->files);
+	*order = (struct file_order){0};
+}
