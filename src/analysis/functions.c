@@ -8,7 +8,6 @@
 #include "analysis/python_places.h"
 #include "analysis/sampled_stacks.h"
 
-#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/number_map.h"
 
@@ -50,7 +49,8 @@ static const struct table_column columns[FUNCTION_COLUMNS] = {
                                   .definition = "share of what it and all that it calls count",
                                   .denominator = "all samples of the same unit; by thread: of the thread",
                                   .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
-	[FUNCTION_SAMPLES] = {.name = "samples",
+	[FUNCTION_SAMPLES] = {.name = "sample_rows",
+                              .title = "samples",
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
                               .role = ROLE_EVIDENCE,
@@ -79,7 +79,8 @@ struct function {
 	uint32_t node;   /* one of its frames */
 	uint32_t row;    /* 1 + number of the row that counted it last */
 	uint32_t is_met; /* in this group */
-	int64_t self, total, samples;
+	wide_weight self, total;
+	int64_t samples;
 };
 
 struct function_fold {
@@ -141,13 +142,13 @@ static void add_stack(struct function_fold *fold, const struct sampled_stack *st
 {
 	uint32_t node = stack->stack < fold->model->stacks_count ? stack->stack : 0;
 
-	clamped_add(&meet(fold, node)->self, stack->weight);
+	meet(fold, node)->self += stack->weight;
 	do {
 		struct function *function = meet(fold, node);
 
 		if (function->row != row + 1) {
 			function->row = row + 1;
-			clamped_add(&function->total, stack->weight);
+			function->total += stack->weight;
 			function->samples += stack->samples;
 		}
 		node = fold->model->stacks[node].parent;
@@ -166,7 +167,8 @@ static void set_name(struct table *table, int row, const struct function_fold *f
 		table_set_missing(table, row, FUNCTION_FILE, "the frame has no file");
 }
 
-static void add_rows(struct table *table, struct function_fold *fold, const struct sampled_stack *group, int64_t whole)
+static void add_rows(struct table *table, struct function_fold *fold, const struct sampled_stack *group,
+                     wide_weight whole)
 {
 	enum sampled_unit unit = sampled_unit_of(fold->model, group->what);
 
@@ -192,7 +194,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct function_fold fold = {.model = model, .folder = python_folder(model)};
 	struct sampled_stacks stacks;
-	int64_t whole;
+	wide_weight whole;
 
 	table_init(table, "functions", "Hottest functions", "functions in the sampled stacks");
 	table_columns(table, columns, FUNCTION_COLUMNS);

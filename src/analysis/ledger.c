@@ -6,6 +6,7 @@
 #include "analysis/device_work.h"
 #include "analysis/labels.h"
 #include "analysis/processes.h"
+#include "analysis/sampled_stacks.h"
 
 enum {
 	LEDGER_WHAT,
@@ -58,9 +59,8 @@ static const char *kind_name(enum ledger_kind kind)
 	return names[kind];
 }
 
-/* What lacks its other half: importers cannot say it before all is there. */
-static void add_unmatched(struct table *table, const char *what, uint64_t count, const char *where,
-                          const char *sentence)
+/* Importers cannot say it before all is there. */
+static void add_late(struct table *table, const char *what, uint64_t count, const char *where, const char *sentence)
 {
 	int row;
 
@@ -80,10 +80,10 @@ static void add_launches(struct table *table, const struct model *model, const s
 	struct launches own = {0};
 	const struct launches *launches = launches_get(&own, model, options);
 
-	add_unmatched(table, "other", launches->unlaunched, "kernels, copies and fills",
-	              "their launches are not in the trace: it is not known which operators they belong to");
-	add_unmatched(table, "clock", launches->out_of_order, "kernels, copies and fills",
-	              "they begin before their launches: the clocks of device and host disagree");
+	add_late(table, "other", launches->unlaunched, "kernels, copies and fills",
+	         "their launches are not in the trace: it is not known which operators they belong to");
+	add_late(table, "clock", launches->out_of_order, "kernels, copies and fills",
+	         "they begin before their launches: the clocks of device and host disagree");
 	launches_release(&own);
 }
 
@@ -117,6 +117,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 		table_set_text(table, row, LEDGER_SENTENCE, model_text(model, entry->text));
 	}
 	add_launches(table, model, options);
+	add_late(
+		table, "other", sampled_beyond(model), "samples",
+		"together they count more than 9.2e18: sums that do not fit are not measured, shares are those of all");
 	if (!table->row_count)
 		table->empty = "nothing was dropped, damaged or left open";
 	return STATUS_OK;

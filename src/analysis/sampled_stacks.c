@@ -8,7 +8,6 @@
 #include "analysis/labels.h"
 #include "analysis/python_places.h"
 
-#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/merge_sort.h"
 
@@ -40,15 +39,13 @@ void sampled_stacks_init(struct sampled_stacks *stacks, const struct model *mode
 		stacks->rows[i] = (struct sampled_stack){.what = sample->name,
 		                                         .track = by_thread ? sample->track : MODEL_NONE,
 		                                         .stack = sample->stack,
-		                                         .weight = clamped_int((double)sample->weight),
+		                                         .weight = sample->weight,
 		                                         .samples = 1};
-		if (sample->weight < 1ull << 53)
-			stacks->rows[i].weight = (int64_t)sample->weight;
 	}
 	merge_sort(stacks->rows, model->samples_count, sizeof(*stacks->rows), compare);
 	for (uint32_t i = 0; i < model->samples_count; i++) {
 		if (kept && compare(&stacks->rows[kept - 1], &stacks->rows[i]) == 0) {
-			clamped_add(&stacks->rows[kept - 1].weight, stacks->rows[i].weight);
+			stacks->rows[kept - 1].weight += stacks->rows[i].weight;
 			stacks->rows[kept - 1].samples++;
 		} else {
 			stacks->rows[kept++] = stacks->rows[i];
@@ -65,7 +62,7 @@ void sampled_stacks_release(struct sampled_stacks *stacks)
 	free(stacks->rows);
 }
 
-uint32_t sampled_group_end(const struct sampled_stacks *stacks, uint32_t first, int64_t *total)
+uint32_t sampled_group_end(const struct sampled_stacks *stacks, uint32_t first, wide_weight *total)
 {
 	uint32_t i = first;
 
@@ -74,7 +71,7 @@ uint32_t sampled_group_end(const struct sampled_stacks *stacks, uint32_t first, 
 
 		if (row->what != stacks->rows[first].what || row->track != stacks->rows[first].track)
 			break;
-		clamped_add(total, row->weight);
+		*total += row->weight;
 	}
 	return i;
 }
@@ -90,9 +87,31 @@ uint32_t sampled_kinds(const struct sampled_stacks *stacks)
 
 bool sampled_is_one_group(const struct sampled_stacks *stacks)
 {
-	int64_t total;
+	wide_weight total;
 
-	return sampled_group_end(stacks, 0, &total) == stacks->count && total < INT64_MAX;
+	return sampled_group_end(stacks, 0, &total) == stacks->count;
+}
+
+uint64_t sampled_beyond(const struct model *model)
+{
+	struct sampled_stacks stacks;
+	wide_weight all = 0;
+	uint64_t beyond = 0;
+
+	for (uint32_t i = 0; i < model->samples_count; i++)
+		all += model->samples[i].weight;
+	if (all <= INT64_MAX)
+		return 0;
+	sampled_stacks_init(&stacks, model, false);
+	for (uint32_t first = 0, end; first < stacks.count; first = end) {
+		wide_weight total;
+
+		end = sampled_group_end(&stacks, first, &total);
+		for (uint32_t i = first; i < end && total > INT64_MAX; i++)
+			beyond += (uint64_t)stacks.rows[i].samples;
+	}
+	sampled_stacks_release(&stacks);
+	return beyond;
 }
 
 enum sampled_unit sampled_unit_of(const struct model *model, uint32_t what)
@@ -104,14 +123,17 @@ enum sampled_unit sampled_unit_of(const struct model *model, uint32_t what)
 	return strcmp(name, "bytes") ? SAMPLED_COUNT : SAMPLED_BYTES;
 }
 
-void sampled_set_weight(struct table *table, int row, int column, enum sampled_unit unit, int64_t weight)
+void sampled_set_weight(struct table *table, int row, int column, enum sampled_unit unit, wide_weight weight)
 {
 	static const char *const reasons[] = {"the samples do not count time", "the samples do not count bytes",
 	                                      "the samples count time or bytes"};
 
 	for (int i = 0; i < SAMPLED_UNITS; i++)
 		table_set_missing(table, row, column + i, reasons[i]);
-	table_set_int(table, row, column + (int)unit, weight);
+	if (weight <= INT64_MAX)
+		table_set_int(table, row, column + (int)unit, (int64_t)weight);
+	else
+		table_set_missing(table, row, column + (int)unit, "it is more than 64 bits hold");
 }
 
 void sampled_hide(struct table *table, int column, const struct sampled_stacks *stacks)
@@ -120,7 +142,7 @@ void sampled_hide(struct table *table, int column, const struct sampled_stacks *
 		table->columns[column + i].is_hidden = stacks->count && !stacks->has_unit[i];
 }
 
-void sampled_set_ratio(struct table *table, int row, int column, int64_t part, int64_t whole)
+void sampled_set_ratio(struct table *table, int row, int column, wide_weight part, wide_weight whole)
 {
 	if (whole > 0)
 		table_set_double(table, row, column, (double)part / (double)whole);
@@ -159,8 +181,9 @@ enum {
 
 #define SAMPLES_COLUMN                                                                                                 \
 	{                                                                                                              \
-		.name = "samples", .type = TABLE_INT, .unit = UNIT_COUNT, .role = ROLE_EVIDENCE,                       \
-		.definition = "rows of samples that these numbers are sums of", .rules = RULE_NOT_NEGATIVE             \
+		.name = "sample_rows", .title = "samples", .type = TABLE_INT, .unit = UNIT_COUNT,                      \
+		.role = ROLE_EVIDENCE, .definition = "rows of samples that these numbers are sums of",                 \
+		.rules = RULE_NOT_NEGATIVE                                                                             \
 	}
 
 #define RATIO_COLUMN(text)                                                                                             \
@@ -184,18 +207,18 @@ static const struct table_column thread_columns[THREAD_COLUMNS] = {
                          .definition = "thread, or profile of the file"},
 };
 
-static int64_t total_of(const struct sampled_stacks *stacks, uint32_t what)
+static wide_weight total_of(const struct sampled_stacks *stacks, uint32_t what)
 {
-	int64_t sum = 0;
+	wide_weight sum = 0;
 
 	for (uint32_t i = 0; i < stacks->count; i++)
 		if (stacks->rows[i].what == what)
-			clamped_add(&sum, stacks->rows[i].weight);
+			sum += stacks->rows[i].weight;
 	return sum;
 }
 
 static void add_thread(struct table *table, const struct model *model, const struct sampled_stacks *stacks,
-                       uint32_t first, uint32_t end, int64_t weight, int64_t whole)
+                       uint32_t first, uint32_t end, wide_weight weight, wide_weight whole)
 {
 	const struct sampled_stack *group = &stacks->rows[first];
 	int row = table_row(table);
@@ -217,7 +240,7 @@ static enum status run_threads(const struct model *model, const struct analysis_
 {
 	struct sampled_stacks stacks;
 	uint32_t what = MODEL_NONE;
-	int64_t whole = 0, weight;
+	wide_weight whole = 0, weight;
 
 	table_init(table, "sampled_threads", "Sampled threads", "what the samples of each thread count");
 	table_columns(table, thread_columns, THREAD_COLUMNS);
@@ -280,15 +303,15 @@ static int compare_weights(const void *left, const void *right)
 static uint32_t count_groups(const struct sampled_stacks *stacks)
 {
 	uint32_t count = 0;
-	int64_t total;
+	wide_weight total;
 
 	for (uint32_t first = 0; first < stacks->count; first = sampled_group_end(stacks, first, &total))
 		count++;
 	return count;
 }
 
-static void add_stack(struct table *table, const struct model *model, const struct sampled_stack *stack, int64_t whole,
-                      size_t *text_bytes)
+static void add_stack(struct table *table, const struct model *model, const struct sampled_stack *stack,
+                      wide_weight whole, size_t *text_bytes)
 {
 	int row = table_row(table);
 
@@ -311,7 +334,7 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
 	struct sampled_stacks stacks;
 	uint32_t most, left_out = 0;
 	size_t text_bytes = 0;
-	int64_t whole;
+	wide_weight whole;
 
 	table_init(table, "sampled_stacks", "Hottest stacks", "sampled stacks, equal ones as one");
 	table_columns(table, stack_columns, STACK_COLUMNS);

@@ -11,11 +11,14 @@
 
 enum sampled_unit { SAMPLED_TIME, SAMPLED_BYTES, SAMPLED_COUNT, SAMPLED_UNITS };
 
+__extension__ typedef unsigned __int128 wide_weight; /* of up to 2^32 samples with 64 bits each */
+
 struct sampled_stack {
 	uint32_t what;	/* string: what was sampled */
 	uint32_t track; /* MODEL_NONE: of all threads */
 	uint32_t stack;
-	int64_t weight, samples;
+	wide_weight weight;
+	int64_t samples;
 };
 
 struct sampled_stacks {
@@ -27,18 +30,20 @@ struct sampled_stacks {
 void sampled_stacks_init(struct sampled_stacks *stacks, const struct model *model, bool by_thread);
 void sampled_stacks_release(struct sampled_stacks *stacks);
 /* The first row behind those with the same `what` and track as the one at `first`, and the sum of their weights. */
-uint32_t sampled_group_end(const struct sampled_stacks *stacks, uint32_t first, int64_t *total);
+uint32_t sampled_group_end(const struct sampled_stacks *stacks, uint32_t first, wide_weight *total);
 /* How many different things the samples count. */
 uint32_t sampled_kinds(const struct sampled_stacks *stacks);
-/* There is one such group, and its sum is exact: a hostile file may have more than 64 bits hold. */
+/* There is one such group. */
 bool sampled_is_one_group(const struct sampled_stacks *stacks);
 
 enum sampled_unit sampled_unit_of(const struct model *model, uint32_t what);
-/* Sets that of three columns, from `column` on, which has the unit; the others are of nothing in this row. */
-void sampled_set_weight(struct table *table, int row, int column, enum sampled_unit unit, int64_t weight);
+/* How many samples count the same as others with which together they count more than a cell of a table holds. */
+uint64_t sampled_beyond(const struct model *model);
+/* Sets that of three columns, from `column` on, which has the unit; the others are of nothing in this row. What does not fit is not measured. */
+void sampled_set_weight(struct table *table, int row, int column, enum sampled_unit unit, wide_weight weight);
 /* Hides those of three columns whose unit no sample has. */
 void sampled_hide(struct table *table, int column, const struct sampled_stacks *stacks);
-void sampled_set_ratio(struct table *table, int row, int column, int64_t part, int64_t whole);
+void sampled_set_ratio(struct table *table, int row, int column, wide_weight part, wide_weight whole);
 /* Why there are no samples, and what is said below a table of them. */
 extern const char sampled_none[];
 void sampled_note(struct table *table, const struct model *model);

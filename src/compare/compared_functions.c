@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* One of them has a value: what the samples count. */
+/* One of them has a value: what the samples count; 0 where that does not fit. */
 static double sum_of(const struct table *table, int row, const char *const columns[3])
 {
 	double sum = 0;
@@ -31,7 +31,7 @@ static void read_function(struct compared_run *run, const struct table *table, i
 	                                           .self_ratio = compared_number_at(table, row, "self_ratio"),
 	                                           .total_ratio = compared_number_at(table, row, "total_ratio")};
 
-	if (function.total > 0)
+	if (function.total_ratio > 0)
 		compared_run_add_function(run, &function);
 }
 

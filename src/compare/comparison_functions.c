@@ -361,15 +361,17 @@ static void set_side(struct table *table, int row, int side, const struct change
 {
 	const struct {
 		int column;
-		double value;
-	} cells[] = {{FUNCTIONS_BASE_SELF_RATIO + side, change->self_ratio[side]},
-	             {FUNCTIONS_BASE_TOTAL_RATIO + side, change->total_ratio[side]},
-	             {FUNCTIONS_BASE_SELF + side, change->self[side]},
-	             {FUNCTIONS_BASE_TOTAL + side, change->total[side]}};
+		double value, share; /* a share of nothing, or of what does not fit */
+	} cells[] = {{FUNCTIONS_BASE_SELF_RATIO + side, change->self_ratio[side], 0},
+	             {FUNCTIONS_BASE_TOTAL_RATIO + side, change->total_ratio[side], 0},
+	             {FUNCTIONS_BASE_SELF + side, change->self[side], change->self_ratio[side]},
+	             {FUNCTIONS_BASE_TOTAL + side, change->total[side], change->total_ratio[side]}};
 
 	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
 		if (change->is_left_out[side])
 			table_set_missing(table, row, cells[i].column, "one of the others, or not there");
+		else if (cells[i].share > 0 && cells[i].value <= 0)
+			table_set_missing(table, row, cells[i].column, "it is more than 64 bits hold");
 		else
 			table_set_double(table, row, cells[i].column, cells[i].value);
 	}

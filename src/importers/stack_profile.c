@@ -122,12 +122,9 @@ bool stack_profile_add(struct stack_profile *profile, const struct sample *sampl
 {
 	uint64_t key = (uint64_t)sample->track << 32 | sample->stack;
 	uint32_t found = number_map_find(&profile->samples, key);
-	if (found != NUMBER_MAP_NONE) {
-		uint64_t *weight = &profile->model->samples[found].weight;
-		if (__builtin_add_overflow(*weight, sample->weight, weight) || *weight > INT64_MAX) {
-			*weight = INT64_MAX;
-			profile->too_large++;
-		}
+	uint64_t *weight = found != NUMBER_MAP_NONE ? &profile->model->samples[found].weight : NULL;
+	if (weight && sample->weight <= INT64_MAX && *weight <= INT64_MAX - sample->weight) {
+		*weight += sample->weight;
 		return true;
 	}
 	if (!stack_profile_sample(profile, sample))
@@ -146,7 +143,6 @@ void stack_profile_finish(struct stack_profile *profile, const char *format, con
 		{profile->cut, LEDGER_OTHER,
 	         "stacks are cut behind 4096 frames, or where the file has more than 8 million different ones; the rest is one "
 	         "frame, \"(more frames)\""},
-		{profile->too_large, LEDGER_REPAIRED, "sums beyond 9.2e18 count as that"},
 		{profile->left_out, LEDGER_OTHER, "samples beyond 16 million are left out"},
 		{profile->trackless, LEDGER_OTHER, "samples of threads beyond 1 million are left out"},
 		{profile->textless, LEDGER_OTHER, "texts beyond 512 MB of different ones are left out"},

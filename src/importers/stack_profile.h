@@ -30,7 +30,6 @@ struct stack_profile {
 	struct buffer text;
 	uint64_t text_bytes; /* of different texts */
 	uint64_t cut;        /* stacks that end in "(more frames)" */
-	uint64_t too_large;  /* sums that do not fit */
 	uint64_t left_out;   /* samples beyond the maximum */
 	uint64_t trackless;  /* samples of threads beyond the maximum */
 	uint64_t textless;   /* texts beyond the maximum */

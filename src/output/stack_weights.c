@@ -4,7 +4,6 @@
  */
 #include "output/stack_weights.h"
 
-#include "base/clamped.h"
 #include "base/memory.h"
 #include "model/merge_sort.h"
 
@@ -33,8 +32,11 @@ static void join(struct stack_weights *weights)
 		return;
 	merge_sort(weights->weights, weights->count, sizeof *weights->weights, compare);
 	for (uint32_t i = 0; i < weights->count; i++) {
-		if (kept && compare(&weights->weights[kept - 1], &weights->weights[i]) == 0)
-			clamped_add(&weights->weights[kept - 1].self_ns, weights->weights[i].self_ns);
+		struct stack_weight *last = &weights->weights[kept - !!kept];
+		int64_t sum;
+		if (kept && compare(last, &weights->weights[i]) == 0 &&
+		    !__builtin_add_overflow(last->self_ns, weights->weights[i].self_ns, &sum))
+			last->self_ns = sum;
 		else
 			weights->weights[kept++] = weights->weights[i];
 	}

@@ -20,7 +20,7 @@ enum stack_unit {
 };
 
 struct stack_weights {
-	struct stack_weight *weights; /* by stack and name; none is 0 */
+	struct stack_weight *weights; /* by stack and name, more than one where a sum does not fit; none is 0 */
 	uint32_t count, capacity;
 	uint64_t operators; /* or samples */
 	enum stack_unit unit;

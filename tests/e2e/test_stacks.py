@@ -331,3 +331,22 @@ def test_members_behind_the_first_ten_thousand_are_counted(tmp_path):
             archive.writestr(f"s{i}.folded", "main;f 3\n")
     ledger = stepscope("report", tmp_path / "many.zip", "--table", "ledger", "--csv")
     assert [line for line in ledger.splitlines() if ",3," in line and "files behind the first 10,000 were not read" in line]
+
+
+def test_sums_beyond_64_bits_are_not_measured_and_their_shares_are(tmp_path):
+    """Two functions with three and one parts of more than 64 bits hold: 75 % and 25 %, not twice 100 %."""
+    most = 2**63 - 1
+    path = tmp_path / "large.folded"
+    path.write_text(f"main;a {most}\n" * 3 + f"main;b {most}\n")
+    rows = {row["function"]: row for row in json.loads(stepscope("report", path, "--table", "functions", "--json"))["rows"]}
+    assert {name: (row["self_ratio"], row["total_ratio"]) for name, row in rows.items()} == {"a": (0.75, 0.75), "b": (0.25, 0.25), "main": (0, 1)}
+    assert {name: (row["self_count"], row["total_count"]) for name, row in rows.items()} == {"a": (None, None), "b": (most, most), "main": (0, None)}
+    [row] = csv.DictReader(io.StringIO(stepscope("report", path, "--table", "ledger", "--csv")))
+    assert row["count"] == "4" and "more than 9.2e18" in row["sentence"]
+    stacks = csv.DictReader(io.StringIO(stepscope("report", path, "--table", "sampled_stacks", "--csv")))
+    assert [(row["stack"], row["self_count"], row["ratio"]) for row in stacks] == [("main;a", "", "0.75"), ("main;b", str(most), "0.25")]
+    stepscope("export", path, "-o", tmp_path / "again.folded")  # nothing of it is lost
+    assert sorted((tmp_path / "again.folded").read_text().splitlines()) == sorted(path.read_text().splitlines())
+    changed = stepscope("compare", path, tmp_path / "again.folded", "--table", "functions", "--csv", "--fail-on", "never")
+    [whole] = [row for row in csv.DictReader(io.StringIO(changed)) if row["function"] == "a"]
+    assert (whole["base_self_ratio"], whole["base_self"], whole["new_self"]) == ("0.75", "", "")
