@@ -60,7 +60,8 @@ static const struct table_column columns[GAP_COLUMNS] = {
                        .type = TABLE_TEXT,
                        .definition = "what most of it goes to, a part of step_breakdown: queued, launch, data wait, "
                                      "synchronization, runtime calls, host, nothing recorded"},
-	[GAP_HOST] = {.name = "host",
+	[GAP_HOST] = {.name = "host_call",
+                      .title = "host",
                       .type = TABLE_TEXT,
                       .definition = "innermost call that takes more than half of it, on the thread that launched the "
                                     "next work"},
@@ -74,11 +75,12 @@ static const struct table_column columns[GAP_COLUMNS] = {
                        .definition = "operator or range that launched the work behind it"},
 	[GAP_MODULE] = {.name = "module",
                         .type = TABLE_TEXT,
-                        .definition = "innermost module around `host`, or around the launch of the next work"},
-	[GAP_LINE] = {.name = "line",
-                      .type = TABLE_TEXT,
-                      .definition = "innermost line of the user's own program around `host`, or around the launch of "
-                                    "the next work"},
+                        .definition = "innermost module around `host_call`, or around the launch of the next work"},
+	[GAP_LINE] =
+		{.name = "line",
+                 .type = TABLE_TEXT,
+                 .definition = "innermost line of the user's own program around `host_call`, or around the launch of "
+                               "the next work"},
 	[GAP_WORK_BEFORE] = {.name = "work_before",
                              .type = TABLE_TEXT,
                              .definition = "the kernel, copy or fill before it",

@@ -81,7 +81,7 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                          .type = TABLE_TEXT,
                          .definition = "matrix: products, convolutions and attention; memory: elementwise, norms, "
                                        "reductions and copies, which memory limits; told by its name"},
-	[KERNEL_STREAMS] = {.name = "streams", .type = TABLE_TEXT, .definition = "the stream it ran on, or how many"},
+	[KERNEL_STREAMS] = {.name = "stream", .type = TABLE_TEXT, .definition = "the stream it ran on, or how many"},
 	[KERNEL_OPERATIONS] = {.name = "operation",
                                .type = TABLE_TEXT,
                                .definition = "the operator or range that launched it, or how many different ones"},

@@ -44,7 +44,7 @@ static const struct table_column columns[FAILURES_COLUMNS] = {
                                   .type = TABLE_INT,
                                   .unit = UNIT_BYTES,
                                   .definition = "that no program had taken"},
-	[FAILURES_ALLOCATED] = {.name = "allocated_bytes",
+	[FAILURES_ALLOCATED] = {.name = "used_bytes",
                                 .title = "allocated",
                                 .type = TABLE_INT,
                                 .unit = UNIT_BYTES,

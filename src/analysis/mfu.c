@@ -38,7 +38,8 @@ enum {
 
 static const struct table_column columns[MFU_COLUMNS] = {
 	[MFU_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[MFU_DEVICE] = {.name = "device",
+	[MFU_DEVICE] = {.name = "device_name",
+                        .title = "device",
                         .type = TABLE_TEXT,
                         .role = ROLE_KEY,
                         .definition = "what its device is called, and how many it uses when there are several"},
@@ -55,7 +56,7 @@ static const struct table_column columns[MFU_COLUMNS] = {
                                "of PyTorch's flop_counter, what a checkpoint computes again included; not measured "
                                "where the inputs of operators behind a twentieth of the kernels' time do not say it",
                  .rules = RULE_NOT_NEGATIVE},
-	[MFU_TIME] = {.name = "time_ns",
+	[MFU_TIME] = {.name = "measured_ns",
                       .title = "time",
                       .type = TABLE_INT,
                       .unit = UNIT_NS,
@@ -97,7 +98,7 @@ static const struct table_column columns[MFU_COLUMNS] = {
                        .type = TABLE_DOUBLE,
                        .unit = UNIT_RATIO,
                        .role = ROLE_SHARE,
-                       .definition = "flops over (time_ns times peak); all: the sum over the types",
+                       .definition = "flops over (measured_ns times peak); all: the sum over the types",
                        .denominator = "what the devices could do in the time",
                        .rules = RULE_NOT_NEGATIVE},
 	[MFU_KERNEL_RATIO] = {.name = "kernel_mfu_ratio",

@@ -41,7 +41,7 @@ static const struct table_column columns[QUEUE_COLUMNS] = {
                  .role = ROLE_KEY,
                  .definition =
                          "begin of the step, or of a twentieth of the time from the first launch to the last begin of work, since the first known instant of its process"},
-	[QUEUE_TIME] = {.name = "time_ns",
+	[QUEUE_TIME] = {.name = "duration_ns",
                         .title = "time",
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
@@ -70,7 +70,7 @@ static const struct table_column columns[QUEUE_COLUMNS] = {
                          .unit = UNIT_NS,
                          .definition = "time in which nothing waited: the device goes idle when what runs then ends",
                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                         .other = "time_ns"},
+                         .other = "duration_ns"},
 	[QUEUE_EMPTY_RATIO] = {.name = "empty_ratio",
                                .title = "empty %",
                                .type = TABLE_DOUBLE,
@@ -86,7 +86,7 @@ static const struct table_column columns[QUEUE_COLUMNS] = {
                              .definition = "time in which 1024 or more waited on one stream: the next launch blocks its "
                                            "thread",
                              .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                             .other = "time_ns"},
+                             .other = "duration_ns"},
 };
 
 struct window {

@@ -68,7 +68,7 @@ static const struct table_column columns[TIME_COLUMNS] = {
 	[TIME_MIN] = NS_COLUMN("min_ns", "min", "shortest step"),
 	[TIME_MAX] = NS_COLUMN("max_ns", "max", "longest step"),
 	[TIME_STD] = NS_COLUMN("std_ns", "std", "sample standard deviation of the durations"),
-	[TIME_FIRST] = {.name = "first_ns",
+	[TIME_FIRST] = {.name = "first_step_ns",
                         .title = "first",
                         .type = TABLE_DOUBLE,
                         .unit = UNIT_NS,

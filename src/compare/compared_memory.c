@@ -69,7 +69,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 		                             .name = name ? name : source->unknown,
 		                             .amount = compared_number_at(table, row, source->bytes),
 		                             .has_calls = is_peak,
-		                             .calls = is_peak ? compared_number_at(table, row, "allocations") : 0};
+		                             .calls = is_peak ? compared_number_at(table, row, "live_allocations") : 0};
 
 		if (is_of_pool(table, row, pool) && part.amount > 0 && strcmp(part.name, "all") != 0)
 			compared_run_add_part(run, &part);
@@ -79,7 +79,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 /* What is free is of use as far as it is in one piece. */
 static void read_reserved(struct compared_run *run, struct report *report, const struct pool *pool)
 {
-	static const char *const parts[][2] = {{"allocated_bytes", "allocated"},
+	static const char *const parts[][2] = {{"used_bytes", "allocated"},
 	                                       {"rounding_bytes", "rounding of blocks"},
 	                                       {"pending_bytes", "given back, still in use by a stream"},
 	                                       {"largest_free_bytes", "free, in the largest block"}};

@@ -105,13 +105,13 @@ const struct layout_section layout_report[] = {
          .table = "memory_segments",
          .has_heading = true,
          .limit = 16,
-         .columns = "process,device,pool,stream,type,segments,reserved_bytes,allocated_bytes,rounding_bytes,pending_bytes,free_bytes,"
+         .columns = "process,device,pool,stream,type,segments,reserved_bytes,used_bytes,rounding_bytes,pending_bytes,free_bytes,"
                     "largest_free_bytes"},
 	{.form = LAYOUT_TABLE,
          .table = "memory_failures",
          .has_heading = true,
          .limit = 8,
-         .columns = "process,device,asked_bytes,device_free_bytes,allocated_bytes,reserved_bytes,why,allocated_by,line"},
+         .columns = "process,device,asked_bytes,device_free_bytes,used_bytes,reserved_bytes,why,allocated_by,line"},
 	{.form = LAYOUT_TABLE,
          .table = "host_waits",
          .has_heading = true,

@@ -38,7 +38,7 @@ const struct summary_entry summary_layout[] = {
 	{SUMMARY_VALUE, "min", "step_time", "min_ns", NULL, NULL},
 	{SUMMARY_VALUE, "max", "step_time", "max_ns", NULL, NULL},
 	{SUMMARY_VALUE, "std", "step_time", "std_ns", NULL, NULL},
-	{SUMMARY_VALUE, "first", "step_time", "first_ns", NULL, NULL},
+	{SUMMARY_VALUE, "first", "step_time", "first_step_ns", NULL, NULL},
 	{SUMMARY_VALUE, "outliers", "step_time", "outliers", NULL, NULL},
 	{SUMMARY_CLOSE, NULL, NULL, NULL, NULL, NULL},
 	{SUMMARY_OBJECT, "throughput", NULL, NULL, NULL, NULL},

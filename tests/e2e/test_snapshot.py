@@ -95,7 +95,7 @@ def test_m04_segments_add_up(tmp_path):
         segments = [s for s in data["segments"] if s["device"] == device]
         blocks = [b for s in segments for b in s["blocks"]]
         active = [b for b in blocks if b["state"] == "active_allocated"]
-        rows = query(path, f"""SELECT sum(segments) AS n, sum(reserved_bytes) AS r, sum(allocated_bytes) AS a, sum(rounding_bytes) AS o,
+        rows = query(path, f"""SELECT sum(segments) AS n, sum(reserved_bytes) AS r, sum(used_bytes) AS a, sum(rounding_bytes) AS o,
             sum(pending_bytes) AS p, sum(free_bytes) AS f, max(largest_free_bytes) AS l FROM memory_segments
             WHERE device = 'device {device}' AND pool <> 'all'""")
         want = [len(segments), sum(s["total_size"] for s in segments), sum(b["requested_size"] for b in active),
@@ -162,7 +162,7 @@ def test_lists_that_are_shared_count_once(tmp_path):
     segments = [{"device": 0, "address": 4096, "total_size": 512 * 4000, "stream": 0, "segment_type": "large", "blocks": blocks} for _ in range(4000)]
     events = [{"action": "alloc", "addr": 1 << 30 | 512 * i, "size": 100, "stream": 0, "frames": [], "time_us": i} for i in range(4000)]
     path = write(tmp_path / "s.pickle", {"segments": segments, "device_traces": [events] * 1000})
-    assert query(path, "SELECT allocated_bytes, segments FROM memory_segments WHERE pool = 'all'")[0] == [500 * 4000, 4000]
+    assert query(path, "SELECT used_bytes, segments FROM memory_segments WHERE pool = 'all'")[0] == [500 * 4000, 4000]
     assert query(path, "SELECT DISTINCT device FROM memory") == [["device 0"]]
     assert "nothing like them belongs, or for a second time, were left out" in report(path, "--table", "ledger", "--csv")
     assert query(path, "SELECT count(*) FROM memory_events") == [[8000]]
@@ -206,7 +206,7 @@ def test_old_snapshots_have_histories_and_no_times(tmp_path):
                                      "history": [{"addr": 4096, "real_size": 1000, "frames": [made_snapshot.frame("f", "/w/a.py", 3)]}]},
                                     {"size": 3072, "state": "inactive"}]}]}
     path = write(tmp_path / "old.pickle", old)
-    assert query(path, "SELECT allocated_bytes, rounding_bytes, free_bytes FROM memory_segments WHERE pool = 'all'")[0] == [1000, 24, 3072]
+    assert query(path, "SELECT used_bytes, rounding_bytes, free_bytes FROM memory_segments WHERE pool = 'all'")[0] == [1000, 24, 3072]
     assert query(path, "SELECT alive_bytes, line FROM memory_lines")[0] == [1000, "/w/a.py(3): f"]
     assert "_record_memory_history" in report(path, "--table", "ledger")
 

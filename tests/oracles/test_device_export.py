@@ -15,7 +15,7 @@ TRACES = [
     "tracelens/tests/traces/h100/gaunernst_bert-small-uncased__1016001.json.gz",
 ]
 # Viewers need a rank and no stream 0; spans that cross go on different threads, so that a step may lie on another one than its operators.
-NUMBERED_ANEW = ("process", "streams", "step_self_ns", "step_self_ratio")
+NUMBERED_ANEW = ("process", "stream", "step_self_ns", "step_self_ratio")
 TABLES = ["ops", "kernels", "copies", "launches", "runtime_calls", "communication", "device_busy", "device_steps", "step_parts"]
 
 

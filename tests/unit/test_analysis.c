@@ -243,7 +243,7 @@ static void memory_has_its_peak_and_its_growth(void **state)
 	compute("memory_peak", &model, &all_steps, &table);
 	row = find_row(&table, "category", "other");
 	assert_double_equal(number(&table, row, "alive_bytes"), 50, 0);
-	assert_double_equal(number(&table, row, "allocations"), 5, 0);
+	assert_double_equal(number(&table, row, "live_allocations"), 5, 0);
 	table_release(&table);
 	model_release(&model);
 }
@@ -762,35 +762,112 @@ static void a_phase_around_steps_is_dealt_out_to_them(void **state)
 	model_release(&line.model);
 }
 
-/* ---- one name, one unit ---- */
+/* ---- one name, one unit, one meaning ---- */
 
-/* What has a unit of its own in some table: durations that share a name with instants, and the number of streams with its text. */
-static bool may_differ(const char *name)
+/* What one name may mean in several tables, and why it does: all others have the same words wherever they are. */
+static const struct {
+	const char *reason, *names;
+} meanings[] = {
+	{"a time, a number or a place of what the row is about, which is another thing in each table",
+         "calls cause count duration_ns end kind line max_ns mean_ns meaning min_ns module name operation p50_ns p95_ns p99_ns "
+         "part phase process sample_rows sentence step step_ns steps stream thread total_ns trend what where wait_ns"},
+	{"a share: the denominator is said in each table",
+         "busy_ratio exposed_ratio ratio self_ratio sm_efficiency_ratio tensor_core_ratio occupancy_ratio"},
+	{"part of a whole that the table makes: of a step's time, of the time of devices, of the critical path",
+         "communication_ns compute_ns copies_ns data_ns host_ns launch_ns other_ns own_ns queued_ns runtime_ns sync_ns pieces"},
+	{"of a thread or of devices; of a line, a module or a step",
+         "backward_ns busy_ns device_ns exposed_ns flops flops_per_s forward_ns kernel_ns launched_count self_device_ns "
+         "uncounted_operators allocated_bytes"},
+	{"self and total of operators, or of samples, which count time, bytes or how many they are",
+         "self_bytes self_count self_ns total_bytes total_count function stack"},
+	{"of one process, or of the whole run", "cpu_ns events host last_step program rank wall_ns capture"},
+	{"the one where it is made, the others refer to it", "allocated_by category"},
+	{"of a device, or also of the host's memory", "device used_bytes"},
+	{"at the end of the recording, of the last step, or at the peak", "live_allocations live_bytes peak_bytes"},
+	{"instants: of the run's begin, or of the process's", "first_ns start_ns time_ns"},
+	{"of an exchange alone, or with the waits before it; as it was issued, or as it is executed",
+         "algorithm_bytes_per_s bytes call collective depth_mean"},
+	{"of steps, or of phases, where a lower end is at least 0", "ci95_low_ns"},
+};
+
+static bool has_word(const char *words, const char *word)
 {
-	static const char *const names[] = {"first_ns", "time_ns", "streams"};
+	size_t length = strlen(word);
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(names[i], name))
+	for (const char *at = words; (at = strstr(at, word)); at += length)
+		if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
 			return true;
 	return false;
 }
 
-static void check_units(const struct table *table, const struct table *other)
+static bool may_differ(const char *name)
+{
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (has_word(meanings[i].names, name))
+			return true;
+	return false;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static void check_names(const struct table *table, const struct table *other)
 {
 	for (int column = 0; column < table->column_count; column++) {
 		const struct table_column *one = &table->columns[column];
 		int number = table_find_column(other, one->name);
 		const struct table_column *two = number < 0 ? one : &other->columns[number];
 
-		if (one->unit == two->unit && (one->type == TABLE_TEXT) == (two->type == TABLE_TEXT))
-			continue;
-		if (!may_differ(one->name))
-			fail_msg("'%s' of '%s' is of another unit or type than of '%s'", one->name, table->name,
-			         other->name);
+		if (one->unit != two->unit || (one->type == TABLE_TEXT) != (two->type == TABLE_TEXT))
+			fail_msg("'%s' of '%s' is of another unit or type than of '%s': give it another name",
+			         one->name, table->name, other->name);
+		if ((!is_same_text(one->definition, two->definition) ||
+		     !is_same_text(one->denominator, two->denominator)) &&
+		    !may_differ(one->name))
+			fail_msg("'%s' of '%s' is defined in other words than of '%s': use the same, or another name, "
+			         "or say in `meanings` why",
+			         one->name, table->name, other->name);
 	}
 }
 
-static void columns_of_one_name_have_one_unit(void **state)
+/* No reason is kept for what is not there any more. */
+static bool is_in_several(const struct table *tables, int count, const char *name)
+{
+	const struct table_column *first = NULL;
+
+	for (int i = 0; i < count; i++) {
+		int column = table_find_column(&tables[i], name);
+		const struct table_column *found = column < 0 ? NULL : &tables[i].columns[column];
+
+		if (found && first &&
+		    (!is_same_text(found->definition, first->definition) ||
+		     !is_same_text(found->denominator, first->denominator)))
+			return true;
+		first = first ? first : found;
+	}
+	return false;
+}
+
+static void check_meanings(const struct table *tables, int count)
+{
+	char name[64];
+
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
+		for (const char *at = meanings[i].names; *at; at += strspn(at, " ")) {
+			size_t length = strcspn(at, " ");
+
+			assert_true(length < sizeof(name));
+			snprintf(name, sizeof(name), "%.*s", (int)length, at);
+			if (!is_in_several(tables, count, name))
+				fail_msg("'%s' means the same wherever it is: it needs no reason", name);
+			at += length;
+		}
+	}
+}
+
+static void columns_of_one_name_are_one_thing(void **state)
 {
 	struct model model;
 	struct table tables[128];
@@ -803,8 +880,9 @@ static void columns_of_one_name_have_one_unit(void **state)
 		compute(analyses[count]->name, &model, &all_steps, &tables[count]);
 		assert_true(tables[count].column_count > 0);
 		for (int i = 0; i < count; i++)
-			check_units(&tables[count], &tables[i]);
+			check_names(&tables[count], &tables[i]);
 	}
+	check_meanings(tables, count);
 	for (int i = 0; i < count; i++)
 		table_release(&tables[i]);
 	model_release(&model);
@@ -842,7 +920,7 @@ int main(void)
 		cmocka_unit_test(a_phase_between_steps_is_not_in_them),
 		cmocka_unit_test(steps_that_overlap_take_their_time_once),
 		cmocka_unit_test(a_phase_around_steps_is_dealt_out_to_them),
-		cmocka_unit_test(columns_of_one_name_have_one_unit),
+		cmocka_unit_test(columns_of_one_name_are_one_thing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,7 +206,7 @@ static void mfu_has_a_numerator_and_a_denominator(void **state)
 		model_finish(&run.model);
 		compute("mfu", &run.model, &all_steps, &run.table);
 		assert_int_equal(run.table.row_count, 2);
-		check(&run.table, 0, "time_ns", 1000 * US);
+		check(&run.table, 0, "measured_ns", 1000 * US);
 		check(&run.table, 0, "kernel_ns", 50 * US);
 		check(&run.table, 0, "peak_flops_per_s", 156e12);
 		check(&run.table, 0, "kernel_mfu_ratio", 2.0 * 1024 * 1024 * 1024 / 50e-6 / 156e12);
@@ -249,7 +249,7 @@ static void gaps_say_why_and_between_what(void **state)
 	assert_string_equal(text_of(&run.table, 0, "cause"), "nothing recorded");
 	assert_string_equal(text_of(&run.table, 0, "operation_before"), "aten::copy_");
 	assert_string_equal(text_of(&run.table, 0, "operation_after"), "aten::mm");
-	check_missing(&run.table, 0, "host");
+	check_missing(&run.table, 0, "host_call");
 	check(&run.table, 1, "gap_ns", 6 * US);
 	check_missing(&run.table, 1, "operation_after"); /* its launch is not there */
 	run_release(&run);
@@ -647,7 +647,7 @@ static void lanes_of_a_stream_are_one_stream(void **state)
 	check(&run.table, 0, "sum_ns", 20 * US);
 	table_release(&run.table);
 	compute("kernels", &run.model, &all_steps, &run.table);
-	assert_string_equal(table_get(&run.table, 0, table_find_column(&run.table, "streams"))->text, "7");
+	assert_string_equal(table_get(&run.table, 0, table_find_column(&run.table, "stream"))->text, "7");
 	run_release(&run);
 }
 
