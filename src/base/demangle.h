@@ -29,6 +29,10 @@ struct demangler {
 
 #define DEMANGLER_NONE ((struct demangler){0})
 
+struct buffer;
+
+/* Appends the text, with each mangled name in it as people write it. */
+void demangler_words(struct demangler *demangler, struct buffer *out, const char *text);
 /* Valid until the next call. NULL: it is no mangled name, or nobody can say what it means. */
 const char *demangler_text(struct demangler *demangler, const char *name);
 void demangler_release(struct demangler *demangler);

@@ -4,7 +4,9 @@
  */
 #include "compare/comparison_build.h"
 
+#include "base/demangle.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,6 +16,8 @@
 #define LEAST_CHANGE 0.01 /* of the share of a function, to be named */
 #define MORE_CALLS 1.1
 #define MANY_RUNS 200
+#define NAME_BYTES 200 /* in a sentence */
+#define MAXIMUM_NAME ((size_t)1 << 20)
 
 static const struct table_column columns[COMPARISON_COLUMNS] = {
 	[COMPARISON_RESULT] =
@@ -260,6 +264,21 @@ static int largest_of(const struct table *contributions, const char *level, bool
 	return largest;
 }
 
+/* As people write it, in a sentence that has others, too. */
+static const char *name_of(const struct table *table, int row, int column, struct arena *arena)
+{
+	struct demangler demangler = DEMANGLER_NONE;
+	struct buffer text;
+	const char *name;
+
+	buffer_init(&text, MAXIMUM_NAME);
+	demangler_words(&demangler, &text, table_text(table, row, column));
+	name = arena_dup_n(arena, text.data, utf8_cut(text.data, text.length, NAME_BYTES));
+	buffer_release(&text);
+	demangler_release(&demangler);
+	return name;
+}
+
 static const char *describe_row(const struct table *contributions, int row, struct arena *arena)
 {
 	const struct table_cell *base = table_get(contributions, row, CONTRIBUTION_BASE_CALLS);
@@ -272,7 +291,7 @@ static const char *describe_row(const struct table *contributions, int row, stru
 	if (base->has_value && base->d > 0 && new->d > 0 &&
 	    (new->d > MORE_CALLS * base->d || new->d *MORE_CALLS < base->d))
 		calls = arena_printf(arena, ", %.3g times the calls", new->d / base->d);
-	return arena_printf(arena, "%.200s %c%s%s", table_text(contributions, row, CONTRIBUTION_NAME),
+	return arena_printf(arena, "%s %c%s%s", name_of(contributions, row, CONTRIBUTION_NAME, arena),
 	                    delta < 0 ? '-' : '+', text, calls);
 }
 
@@ -292,8 +311,8 @@ static const char *function_cause(const struct table *functions, struct arena *a
 		if (fabs(table_get(functions, row, FUNCTIONS_SELF_CHANGE)->d) < LEAST_CHANGE)
 			return NULL;
 		if (!certain->has_value || certain->b)
-			return arena_printf(arena, "function: %.200s %s -> %s of the samples (self)",
-			                    table_text(functions, row, FUNCTIONS_NAME),
+			return arena_printf(arena, "function: %s %s -> %s of the samples (self)",
+			                    name_of(functions, row, FUNCTIONS_NAME, arena),
 			                    share_text(functions, row, FUNCTIONS_BASE_SELF_RATIO, arena),
 			                    share_text(functions, row, FUNCTIONS_NEW_SELF_RATIO, arena));
 	}
@@ -314,8 +333,8 @@ static const char *memory_cause(const struct table *memory, struct arena *arena)
 			if (strcmp(table_text(memory, row, CONTRIBUTION_LEVEL), levels[i]) != 0)
 				continue;
 			if (fabs(delta) > 0)
-				list = arena_printf(arena, "%s%s%s: %.200s %c%s", list ? list : "", list ? "; " : "",
-				                    levels[i], table_text(memory, row, CONTRIBUTION_NAME),
+				list = arena_printf(arena, "%s%s%s: %s %c%s", list ? list : "", list ? "; " : "",
+				                    levels[i], name_of(memory, row, CONTRIBUTION_NAME, arena),
 				                    delta < 0 ? '-' : '+', units_bytes(bytes, fabs(delta)));
 			break; /* the largest is the first */
 		}

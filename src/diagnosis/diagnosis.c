@@ -4,6 +4,7 @@
  */
 #include "diagnosis/diagnosis.h"
 
+#include "base/demangle.h"
 #include "base/options.h"
 #include "query/query.h"
 
@@ -14,6 +15,7 @@
 
 #define FINDINGS_OF_A_RULE 20
 #define RULE_SECONDS 30
+#define MAXIMUM_TEXT ((size_t)2 << 20)
 
 static const struct table_column finding_columns[FINDING_COLUMNS] = {
 	[FINDING_RULE] = {.name = "rule", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "id of the rule"},
@@ -60,6 +62,7 @@ struct running {
 	struct diagnosis *diagnosis;
 	struct report *report;
 	struct query query;
+	struct demangler demangler;
 	double step_ns; /* the mean step; 0: not known */
 };
 
@@ -228,15 +231,28 @@ static enum status check_columns_of(const struct rule *rule, const struct table 
 	return STATUS_OK;
 }
 
-/* The number of a step or rank is a place, too. */
-static void copy_text(struct table *to, int row, int column, const struct table *from, int from_row, const char *name)
+/* Sentences are for people, whatever the form: names of C++ in them are as people write them. */
+static void set_sentence(struct running *running, int row, int column, const char *text)
 {
+	struct buffer plain;
+
+	buffer_init(&plain, MAXIMUM_TEXT);
+	demangler_words(&running->demangler, &plain, text);
+	table_set_text(&running->diagnosis->findings, row, column, plain.data);
+	buffer_release(&plain);
+}
+
+/* The number of a step or rank is a place, too. */
+static void copy_text(struct running *running, int row, int column, const struct table *from, int from_row,
+                      const char *name)
+{
+	struct table *to = &running->diagnosis->findings;
 	int from_column = table_find_column(from, name);
 	const struct table_cell *cell = from_column >= 0 ? table_get(from, from_row, from_column) : NULL;
 	double number;
 
 	if (cell && cell->has_value && from->columns[from_column].type == TABLE_TEXT)
-		table_set_text(to, row, column, cell->text);
+		set_sentence(running, row, column, cell->text);
 	else if (cell && table_number(from, from_row, from_column, &number))
 		table_set_text(to, row, column, arena_printf(&to->arena, "%.15g", number));
 	else
@@ -284,7 +300,7 @@ static void set_confidence(struct table *findings, int row, const struct table *
 	                                   : "low");
 }
 
-static void add_finding(const struct running *running, const struct rule *rule, const struct table *rows, int from_row)
+static void add_finding(struct running *running, const struct rule *rule, const struct table *rows, int from_row)
 {
 	struct table *findings = &running->diagnosis->findings;
 	int row = table_row(findings);
@@ -292,8 +308,8 @@ static void add_finding(const struct running *running, const struct rule *rule, 
 	table_set_text(findings, row, FINDING_RULE, rule->id);
 	table_set_text(findings, row, FINDING_TITLE, rule->title);
 	table_set_text(findings, row, FINDING_SEVERITY, rule_severity_name(rule->severity));
-	copy_text(findings, row, FINDING_PLACE, rows, from_row, "place");
-	copy_text(findings, row, FINDING_EVIDENCE, rows, from_row, "evidence");
+	copy_text(running, row, FINDING_PLACE, rows, from_row, "place");
+	copy_text(running, row, FINDING_EVIDENCE, rows, from_row, "evidence");
 	set_saving(running, row, rows, from_row);
 	set_confidence(findings, row, rows, from_row);
 	if (rule->verdict)
@@ -396,6 +412,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	if (!status)
 		diagnosis_decide(diagnosis, report, rules, running.step_ns);
 	query_release(&running.query);
+	demangler_release(&running.demangler);
 	arena_release(&arena);
 	if (status)
 		diagnosis_release(diagnosis);

@@ -4,6 +4,7 @@
  */
 #include "output/cells.h"
 
+#include "base/demangle.h"
 #include "base/json_write.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -12,6 +13,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+#define MAXIMUM_TEXT ((size_t)1 << 20)
 
 static void add_flops(struct buffer *out, double value, enum table_unit unit)
 {
@@ -108,6 +111,20 @@ void text_for_people(struct buffer *out, const char *text)
 	buffer_add_text(out, is_visible ? "" : "\"");
 	add_escaped(out, text);
 	buffer_add_text(out, is_visible ? "" : "\"");
+}
+
+void names_for_people(struct buffer *out, struct demangler *demangler, const char *text)
+{
+	struct buffer plain;
+
+	if (!strstr(text, "_Z")) {
+		text_for_people(out, text);
+		return;
+	}
+	buffer_init(&plain, MAXIMUM_TEXT);
+	demangler_words(demangler, &plain, text);
+	text_for_people(out, plain.data);
+	buffer_release(&plain);
 }
 
 void cell_for_people(struct buffer *out, const struct table *table, int row, int column)

@@ -7,9 +7,14 @@
 
 #include "table/table.h"
 
+struct demangler;
+
 /* Appends text for a terminal as valid UTF-8: control characters and marks of direction become \x01 and \u202e, and what
  * would be invisible stands in quotes. */
 void text_for_people(struct buffer *out, const char *text);
+
+/* The same, with mangled names of C++ in it as people write them. */
+void names_for_people(struct buffer *out, struct demangler *demangler, const char *text);
 
 /* Appends "412.3 ms", "33.3 %", "1 234", "yes"; "-" for what was not measured; texts with text_for_people(). */
 void cell_for_people(struct buffer *out, const struct table *table, int row, int column);

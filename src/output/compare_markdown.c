@@ -5,6 +5,7 @@
  */
 #include "output/compare_outputs.h"
 
+#include "base/demangle.h"
 #include "base/units.h"
 #include "output/comparison_text.h"
 #include "output/escape.h"
@@ -23,7 +24,19 @@ struct page {
 	const struct compare_output *of;
 	size_t most_bytes;
 	int left_out; /* rows */
+	struct demangler demangler;
 };
+
+/* A name of the program. */
+static void add_name(struct page *page, struct buffer *line, const char *name)
+{
+	struct buffer plain;
+
+	buffer_init(&plain, 1 << 20);
+	demangler_words(&page->demangler, &plain, name);
+	escape_markdown_code(line, plain.data, NAME_CHARACTERS);
+	buffer_release(&plain);
+}
 
 static bool is_unchanged(const struct table *metrics, int row)
 {
@@ -179,7 +192,7 @@ static void add_contribution(struct page *page, const struct table *contribution
 
 	buffer_init(&line, 1 << 20);
 	buffer_printf(&line, "| %s | ", compare_text(contributions, row, CONTRIBUTION_LEVEL));
-	escape_markdown_code(&line, compare_text(contributions, row, CONTRIBUTION_NAME), NAME_CHARACTERS);
+	add_name(page, &line, compare_text(contributions, row, CONTRIBUTION_NAME));
 	buffer_printf(&line, " | %s | %s | ",
 	              table_number(contributions, row, CONTRIBUTION_BASE, &value) ? show(base, value) : "-",
 	              table_number(contributions, row, CONTRIBUTION_NEW, &value) ? show(new, value) : "-");
@@ -360,4 +373,5 @@ void compare_markdown(struct buffer *out, const struct compare_output *of, size_
 	add_functions(&page);
 	add_telemetry(&page);
 	add_end(&page);
+	demangler_release(&page.demangler);
 }

@@ -119,11 +119,10 @@ static void write_cell(struct grid *grid, int row, int column)
 {
 	bool is_text = grid->table->columns[column].type == TABLE_TEXT;
 	const char *text = is_text && !grid->is_raw ? table_text(grid->table, row, column) : NULL;
-	const char *plain = text ? demangler_text(&grid->demangler, text) : NULL;
 
 	buffer_clear(&grid->cell);
-	if (plain)
-		text_for_people(&grid->cell, plain);
+	if (text)
+		names_for_people(&grid->cell, &grid->demangler, text);
 	else
 		cell_for_people(&grid->cell, grid->table, row, column);
 }

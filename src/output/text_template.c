@@ -5,11 +5,24 @@
  */
 #include "output/text.h"
 
+#include "base/demangle.h"
 #include "output/cells.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+static void add_value(struct buffer *out, const struct table *table, int row, int column)
+{
+	struct demangler demangler = DEMANGLER_NONE;
+	const struct table_cell *cell = table_get(table, row, column);
+
+	if (cell->has_value && table->columns[column].type == TABLE_TEXT)
+		names_for_people(out, &demangler, cell->text);
+	else
+		cell_for_people(out, table, row, column);
+	demangler_release(&demangler);
+}
 
 /* The cell of "{name}", "{name:thing}" or "{name|instead}"; false when it was not measured, or for "{?name:thing}" when
  * there is none. */
@@ -34,7 +47,7 @@ static bool add_cell(struct buffer *out, const struct table *table, int row, con
 		return false;
 	if (is_left_out_at_zero && table_number(table, row, column, &value) && value == 0)
 		return false;
-	cell_for_people(out, table, row, column);
+	add_value(out, table, row, column);
 	if (name_length < length && text[name_length] == ':') {
 		bool is_one = table_number(table, row, column, &value) && value == 1;
 		bool is_hissing = text[length - 1] == 's'; /* process, processes */

@@ -355,6 +355,55 @@ def test_N02_mangled_names_are_for_programs(trace):
     assert text in " ".join(record.split())
 
 
+ADD = "_ZN2at6native29vectorized_elementwise_kernelILi4EEEvi"
+PLAIN = "void at::native::vectorized_elementwise_kernel<4>(int)"
+
+
+def memory_bound(duration, name=ADD):
+    """Steps in which one elementwise kernel takes most of the time."""
+    return [event for number in range(8) for event in (
+        step(number, STEP * number * 2, STEP), launch(STEP * number * 2 + 10, number + 1), kernel(name, STEP * number * 2 + 20, duration, correlation=number + 1))]
+
+
+def test_N02_sentences_are_for_people_in_every_form(trace, tmp_path):
+    """Findings, the answer of a comparison and a comment have the name as it is written in sources; rows keep that of the trace."""
+    def run(*arguments):
+        return subprocess.run([os.environ["STEPSCOPE"], *arguments], capture_output=True, text=True, timeout=60, check=True,
+                              env={**os.environ, "COLUMNS": "1000"}).stdout
+
+    trace.write(memory_bound(700))
+    for form in ((), ("--json",), ("--sarif",)):
+        text = run("diagnose", trace.path, *form)
+        assert PLAIN in " ".join(text.split()) and "_ZN2" not in text, form
+    fingers = [result["partialFingerprints"] for result in json.loads(text)["runs"][0]["results"]]
+    assert {"stepscope/v1": f"SS304:{PLAIN}"} in fingers
+    other = Trace(tmp_path / "other")
+    other.path.parent.mkdir()
+    other.write(memory_bound(900, ADD.replace("ILi4E", "ILi8E")))
+    compare = ("compare", trace.path, other.path, "--fail-on", "never")
+    text = run(*compare, "--markdown", tmp_path / "comment.md")
+    assert "renamed: void at::native::" in " ".join(run(*compare, "--table", "contributions").split()) and "_ZN2" not in text
+    comment = (tmp_path / "comment.md").read_text()
+    assert "_ZN2" not in comment
+    rows = json.loads(run(*compare, "--json"))
+    assert any(ADD in str(row["note"]) for row in rows["contributions"])
+
+
+def test_N02_stacks_and_causes_of_profiles(tmp_path):
+    """What perf writes: a comparison names the function in its answer, rows of the table keep the mangled name."""
+    for name, count in (("base", 10), ("new", 90)):
+        (tmp_path / f"{name}.folded").write_text(f"main;{ADD} {count}\nmain;b 100\n")
+    command = [os.environ["STEPSCOPE"], "compare", tmp_path / "base.folded", tmp_path / "new.folded", "--fail-on", "never"]
+    text = subprocess.run([*command, "--markdown", tmp_path / "comment.md"], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert f"function: {PLAIN} 9.1 % -> 47.4 %" in " ".join(text.split()) and "_ZN2" not in text
+    assert "vectorized&#95;elementwise&#95;kernel" in (comment := (tmp_path / "comment.md").read_text()).replace("_", "&#95;") and "_ZN2" not in comment
+    document = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=60, check=True).stdout)
+    assert PLAIN in document["verdict"]["cause"] and ADD in [row["function"] for row in document["functions"]]
+    stacks = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / "new.folded", "--table", "sampled_stacks"],
+                            capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "main;void at::native::" in stacks
+
+
 def test_N03_hostile_names_stay_as_they_are(trace):
     """One that is read 2^40 times, one whose text doubles with each letter, a deep one, and those after them."""
     digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -47,6 +47,34 @@ static void test_names(void **state)
 	assert_int_equal(demangler.child, 0);
 }
 
+static void test_names_within_text(void **state)
+{
+	static const struct {
+		const char *text, *plain;
+	} tests[] = {
+		{"", ""},
+		{"aten::mm", "aten::mm"},
+		{"_ZN2at3addEi", "at::add(int)"},
+		{"renamed: _ZN2at3addEi -> _ZN2at3subEi", "renamed: at::add(int) -> at::sub(int)"},
+		{"main;_ZN2at3addEi+0x1c;x_ZN2at3addEi", "main;at::add(int)+0x1c;x_ZN2at3addEi"},
+		{"it is _ZN2at3addEi.", "it is at::add(int)."},
+		{"_Z, _Zebra, ._ZN2at3addEi and _ZN2at3addEi.cold...",
+	         "_Z, _Zebra, ._ZN2at3addEi and at::add(int) [clone .cold]..."},
+		{"\xe2\x86\x92_ZN2at3addEi\xe2\x86\x92", "\xe2\x86\x92"
+	                                                 "at::add(int)\xe2\x86\x92"},
+	};
+	struct demangler demangler = DEMANGLER_NONE;
+	struct buffer out;
+	buffer_init(&out, 1 << 16);
+	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+		buffer_clear(&out);
+		demangler_words(&demangler, &out, tests[i].text);
+		assert_string_equal(out.data, tests[i].plain);
+	}
+	buffer_release(&out);
+	demangler_release(&demangler);
+}
+
 /* N02: of more than the 1024 bytes that libiberty takes by itself. */
 static void test_the_name_of_a_kernel_made_of_templates(void **state)
 {
@@ -157,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_names_within_text),
 		cmocka_unit_test(test_the_name_of_a_kernel_made_of_templates),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_a_name_that_doubles),
