@@ -248,10 +248,11 @@ static void add_function(struct page *page, int row)
 
 	buffer_init(&line, 1 << 20);
 	buffer_add_text(&line, "| ");
-	escape_markdown_code(&line, compare_text(functions, row, FUNCTIONS_NAME), NAME_CHARACTERS);
+	add_name(page, &line, compare_text(functions, row, FUNCTIONS_NAME));
 	add_share(&line, functions, row, FUNCTIONS_BASE_SELF_RATIO);
 	add_share(&line, functions, row, FUNCTIONS_NEW_SELF_RATIO);
-	buffer_printf(&line, " | %+.1f |\n", 100 * table_get(functions, row, FUNCTIONS_SELF_CHANGE)->d);
+	buffer_printf(&line, " | %+.1f | %+.1f |\n", 100 * table_get(functions, row, FUNCTIONS_SELF_CHANGE)->d,
+	              100 * table_get(functions, row, FUNCTIONS_TOTAL_CHANGE)->d);
 	add_row(page, &line);
 	buffer_release(&line);
 }
@@ -259,18 +260,29 @@ static void add_function(struct page *page, int row)
 static void add_functions(struct page *page)
 {
 	const struct table *functions = &page->of->comparison->functions;
+	int changed = 0;
 
+	for (int row = 0; row < functions->row_count; row++)
+		changed += function_has_changed(functions, row);
 	if (!functions->row_count)
 		return;
+	if (!changed) {
+		buffer_add_text(page->out, "\nProfiles of stacks: " FUNCTIONS_ARE_THE_SAME ".\n");
+		return;
+	}
 	buffer_add_text(page->out,
 	                "\n<details><summary>Which functions have another share of the samples (self)</summary>"
-	                "\n\n| | base | new | points |\n|:--|--:|--:|--:|\n");
-	for (int row = 0; row < functions->row_count; row++) {
-		if (row < ROWS_OF_LEVEL)
+	                "\n\n| | base | new | points | with what it calls |\n|:--|--:|--:|--:|--:|\n");
+	for (int row = 0, shown = 0; row < functions->row_count; row++) {
+		if (!function_has_changed(functions, row))
+			continue;
+		if (shown++ < ROWS_OF_LEVEL)
 			add_function(page, row);
 		else
 			page->left_out++;
 	}
+	if (changed < functions->row_count)
+		buffer_printf(page->out, "\n%d more without a difference.\n", functions->row_count - changed);
 	buffer_add_text(page->out, "\n</details>\n");
 }
 

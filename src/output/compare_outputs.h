@@ -42,6 +42,9 @@ void compare_canary_report(struct buffer *out, const struct compare_output *of);
 
 /* "+13.4 %"; "-". */
 void change_for_people(struct buffer *out, const struct table *metrics, int row);
+/* Of the table `functions`: by 0.1 points at least, or with what it calls by 1. */
+bool function_has_changed(const struct table *functions, int row);
+#define FUNCTIONS_ARE_THE_SAME "no function's share of the samples changed by 0.1 points, or by 1 with what it calls"
 /* A cell of text, "" when it is missing. */
 const char *compare_text(const struct table *table, int row, int column);
 

@@ -6,11 +6,22 @@
 
 #include "base/units.h"
 
+#include <math.h>
+
+#define LEAST_SELF 0.001 /* change of a share, to be shown */
+#define LEAST_TOTAL 0.01
+
 const char *compare_text(const struct table *table, int row, int column)
 {
 	const char *text = table_text(table, row, column);
 
 	return text ? text : "";
+}
+
+bool function_has_changed(const struct table *functions, int row)
+{
+	return fabs(table_get(functions, row, FUNCTIONS_SELF_CHANGE)->d) >= LEAST_SELF ||
+	       fabs(table_get(functions, row, FUNCTIONS_TOTAL_CHANGE)->d) >= LEAST_TOTAL;
 }
 
 void change_for_people(struct buffer *out, const struct table *metrics, int row)

@@ -5,6 +5,7 @@
 #include "output/comparison_text.h"
 
 #include "output/cells.h"
+#include "output/compare_outputs.h"
 
 #include "base/units.h"
 
@@ -15,8 +16,7 @@
 #define LABEL_WIDTH 12
 #define ROWS 8 /* of a level */
 #define FUNCTIONS 20
-#define LEAST_POINTS 0.001 /* of the share of a function, to be shown */
-#define LEAST_SHARE 0.01   /* of the level's difference, to be shown */
+#define LEAST_SHARE 0.01 /* of the level's difference, to be shown */
 #define MAXIMUM_TEXT (1 << 20)
 
 /* ---- the verdict ---- */
@@ -230,12 +230,6 @@ static void add_levels(struct buffer *out, const struct table *contributions, bo
 
 /* ---- functions ---- */
 
-static bool has_changed(const struct table *functions, int row)
-{
-	return fabs(table_get(functions, row, FUNCTIONS_SELF_CHANGE)->d) >= LEAST_POINTS ||
-	       fabs(table_get(functions, row, FUNCTIONS_TOTAL_CHANGE)->d) >= LEAST_SHARE;
-}
-
 static void add_functions(struct buffer *out, const struct table *functions, bool is_long,
                           const struct text_style *style)
 {
@@ -247,9 +241,10 @@ static void add_functions(struct buffer *out, const struct table *functions, boo
 	table_init(&view, "functions", "", "");
 	table_columns(&view, functions->columns, functions->column_count);
 	for (int row = 0; row < functions->row_count; row++)
-		if (is_long || (view.row_count < FUNCTIONS && has_changed(functions, row)))
+		if (is_long || (view.row_count < FUNCTIONS && function_has_changed(functions, row)))
 			copy_row(&view, functions, row);
 	view.note = functions->note;
+	view.empty = FUNCTIONS_ARE_THE_SAME;
 	buffer_add_text(out, "\n");
 	text_heading(out, functions->title, style);
 	buffer_add_text(out, "\n");
