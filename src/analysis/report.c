@@ -21,13 +21,6 @@ void report_init(struct report *report, const struct model *model, const struct 
 	report->path = path;
 	report->format = model_meta(model, MODEL_NONE, "trace.format");
 	report->options = *options;
-	collective_calls_find(&report->collective_calls, model);
-	report->options.collective_calls = &report->collective_calls;
-	step_times_init(&report->step_times, model, &report->options);
-	report->options.step_times = &report->step_times;
-	launches_init(&report->launches, model);
-	report->options.launches = &report->launches;
-	report->options.kept_work = &report->kept_work;
 	while (length > 1 && path[length - 1] == '/')
 		length--;
 	for (start = length; start > 0 && path[start - 1] != '/';)
@@ -49,6 +42,21 @@ void report_release(struct report *report)
 	memset(report, 0, sizeof(*report));
 }
 
+/* What tables share. */
+static void prepare(struct report *report)
+{
+	if (report->is_prepared)
+		return;
+	report->is_prepared = true;
+	collective_calls_find(&report->collective_calls, report->model);
+	report->options.collective_calls = &report->collective_calls;
+	step_times_init(&report->step_times, report->model, &report->options);
+	report->options.step_times = &report->step_times;
+	launches_init(&report->launches, report->model);
+	report->options.launches = &report->launches;
+	report->options.kept_work = &report->kept_work;
+}
+
 static void add_defect(struct report *report, const struct error *err)
 {
 	if (report->defect_count < REPORT_DEFECTS)
@@ -60,6 +68,7 @@ static void compute(struct report *report, int number)
 	struct table *table = &report->tables[number].table;
 	struct error err = {0};
 
+	prepare(report);
 	if (analyses[number]->run(report->model, &report->options, table, &err)) {
 		table_release(table);
 		table_init(table, analyses[number]->name, analyses[number]->name, analyses[number]->question);
@@ -70,6 +79,12 @@ static void compute(struct report *report, int number)
 	report->tables[number].is_ready = true;
 	if (table_check(table, &err))
 		add_defect(report, &err);
+}
+
+const struct step_times *report_step_times(struct report *report)
+{
+	prepare(report);
+	return &report->step_times;
 }
 
 const char *report_reason(const struct report *report, const char *reason)

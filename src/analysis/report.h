@@ -26,6 +26,7 @@ struct report {
 	const char *format; /* of a file that another tool wrote: "kineto"; NULL: a recording */
 	const char *name;   /* last part of it */
 	struct analysis_options options;
+	bool is_prepared; /* what tables share is there; a query over spans alone needs none of it */
 	struct step_times step_times;
 	struct launches launches;
 	struct collective_calls collective_calls;
@@ -47,6 +48,8 @@ void report_release(struct report *report);
 /* The table of the analysis of that name, NULL when there is none. An analysis that fails gives a table without rows,
  * which says why. */
 const struct table *report_table(struct report *report, const char *name);
+
+const struct step_times *report_step_times(struct report *report);
 
 /* A reason in the words that fit what the run was recorded with: advice of our recorder is none for a trace. */
 const char *report_reason(const struct report *report, const char *reason);

@@ -146,7 +146,7 @@ static void read_amount(struct compared_run *run, const char *name, bool is_toke
 
 static void read_amounts(struct compared_run *run, struct report *report)
 {
-	const struct step_times *times = &report->step_times;
+	const struct step_times *times = report_step_times(report);
 	const struct table *devices = report_table(report, "device_busy"), *table = report_table(report, "run");
 	const struct table_cell *hosts = table_get(table, 0, table_find_column(table, "host"));
 	uint32_t ranks = 0;

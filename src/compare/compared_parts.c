@@ -88,7 +88,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 {
 	const struct table *table = report_table(report, source->table);
 	bool is_whole = !run->steps_count;
-	double steps = is_whole ? 1 : measured_steps(&report->step_times), sum = 0, rest;
+	double steps = is_whole ? 1 : measured_steps(report_step_times(report)), sum = 0, rest;
 	int name = table_find_column(table, source->name);
 
 	for (int row = 0; row < table->row_count && steps > 0; row++) {

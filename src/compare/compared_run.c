@@ -129,7 +129,7 @@ static void read_created(struct compared_run *run, struct report *report)
 
 static void read_steps(struct compared_run *run, struct report *report)
 {
-	const struct step_times *times = &report->step_times;
+	const struct step_times *times = report_step_times(report);
 
 	for (uint32_t i = 0; i < times->job_count; i++) {
 		const struct job_step *job = &times->job[i];
@@ -315,7 +315,7 @@ static void read_values(struct compared_run *run, struct report *report, bool is
 static void read_steady(struct compared_run *run, struct report *report)
 {
 	read_values(run, report, false);
-	read_between(run, &report->step_times);
+	read_between(run, report_step_times(report));
 	compared_read_parts(run, report);
 }
 
