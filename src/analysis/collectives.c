@@ -11,6 +11,7 @@
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "model/number_map.h"
+#include "model/storage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,12 +55,14 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
                               .definition = "how often",
-                              .rules = RULE_NOT_NEGATIVE},
+                              .rules = RULE_NOT_NEGATIVE,
+                              .more = MORE_SUM},
 	[COLLECTIVE_TOTAL_BYTES] = {.name = "total_bytes",
                                     .title = "total",
                                     .type = TABLE_INT,
                                     .unit = UNIT_BYTES,
-                                    .definition = "bytes of all of them"},
+                                    .definition = "bytes of all of them",
+                                    .more = MORE_SUM},
 	[COLLECTIVE_ISSUE] = {.name = "issue_ns",
                               .title = "issue",
                               .type = TABLE_DOUBLE,
@@ -76,7 +79,8 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                              .type = TABLE_INT,
                              .unit = UNIT_NS,
                              .definition = "time of executions, waiting for other ranks included",
-                             .rules = RULE_NOT_NEGATIVE},
+                             .rules = RULE_NOT_NEGATIVE,
+                             .more = MORE_SUM},
 	[COLLECTIVE_MEAN] = {.name = "mean_ns",
                              .title = "mean",
                              .type = TABLE_DOUBLE,
@@ -86,7 +90,8 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                             .title = "max",
                             .type = TABLE_INT,
                             .unit = UNIT_NS,
-                            .definition = "longest execution"},
+                            .definition = "longest execution",
+                            .more = MORE_MOST},
 	[COLLECTIVE_EXPOSED] =
 		{.name = "exposed_ns",
                  .title = "exposed",
@@ -94,7 +99,8 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                  .unit = UNIT_NS,
                  .definition = "time of executions in which the thread that issued them ran no other operator",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                 .other = "total_ns"},
+                 .other = "total_ns",
+                 .more = MORE_SUM},
 	[COLLECTIVE_EXPOSED_RATIO] = {.name = "exposed_ratio",
                                       .title = "exposed %",
                                       .type = TABLE_DOUBLE,
@@ -148,7 +154,8 @@ static struct group *group_of(struct fold *fold, const struct collective_call *c
 		return &fold->groups[number];
 	if (fold->group_count == fold->group_capacity) {
 		fold->group_capacity = fold->group_capacity ? 2 * fold->group_capacity : 32;
-		fold->groups = memory_resize(fold->groups, fold->group_capacity, sizeof(*fold->groups));
+		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->group_capacity,
+		                              sizeof(*fold->groups));
 	}
 	fold->groups[fold->group_count] = (struct group){
 		.process = call->process, .name = call->name, .inputs = call->inputs};
@@ -263,7 +270,8 @@ static void add_row(struct table *table, const struct model *model, const struct
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
-	struct fold fold = {.model = model};
+	struct fold fold = {
+		.model = model, .kinds = {.storage = model->storage}, .numbered = {.storage = model->storage}};
 	struct collective_calls own = {0};
 
 	table_init(table, "collectives", "Collectives",
@@ -275,14 +283,16 @@ static enum status run(const struct model *model, const struct analysis_options 
 		if (fold.calls->issues[i].partner == MODEL_NONE)
 			add_issue(&fold, &fold.calls->issues[i]);
 	}
+	table_bound(table, COLLECTIVE_TIME);
 	for (uint32_t i = 0; i < fold.group_count; i++)
 		add_row(table, model, &fold.groups[i]);
+	table_add_more(table, COLLECTIVE_NAME);
 	table_sort(table, COLLECTIVE_TIME, false);
 	if (!table->row_count)
 		table->empty = step_times_no_operations(model, options, &table->arena,
 		                                        "no collective of torch.distributed was recorded");
 	collective_calls_release(&own);
-	free(fold.groups);
+	storage_release(model->storage, fold.groups);
 	number_map_release(&fold.kinds);
 	number_map_release(&fold.numbered);
 	busy_times_release(&fold.busy);

@@ -8,8 +8,8 @@
 #include "analysis/device_work.h"
 
 #include "base/clamped.h"
-#include "base/memory.h"
 #include "model/number_map.h"
+#include "model/storage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,13 +56,15 @@ static const struct table_column columns[COMM_COLUMNS] = {
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
                         .definition = "times it ran",
-                        .rules = RULE_NOT_NEGATIVE},
+                        .rules = RULE_NOT_NEGATIVE,
+                        .more = MORE_SUM},
 	[COMM_TOTAL] = {.name = "total_ns",
                         .title = "total",
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
                         .definition = "sum of its durations, waiting for other ranks included",
-                        .rules = RULE_NOT_NEGATIVE},
+                        .rules = RULE_NOT_NEGATIVE,
+                        .more = MORE_SUM},
 	[COMM_MEAN] = {.name = "mean_ns",
                        .title = "mean",
                        .type = TABLE_DOUBLE,
@@ -72,15 +74,22 @@ static const struct table_column columns[COMM_COLUMNS] = {
                       .title = "min",
                       .type = TABLE_INT,
                       .unit = UNIT_NS,
-                      .definition = "shortest: the least that waited for others"},
-	[COMM_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_INT, .unit = UNIT_NS, .definition = "longest"},
+                      .definition = "shortest: the least that waited for others",
+                      .more = MORE_LEAST},
+	[COMM_MAX] = {.name = "max_ns",
+                      .title = "max",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "longest",
+                      .more = MORE_MOST},
 	[COMM_EXPOSED] = {.name = "exposed_ns",
                           .title = "exposed",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
                           .definition = "part of it in which the device computed nothing",
                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                          .other = "total_ns"},
+                          .other = "total_ns",
+                          .more = MORE_SUM},
 	[COMM_EXPOSED_RATIO] = {.name = "exposed_ratio",
                                 .title = "exposed %",
                                 .type = TABLE_DOUBLE,
@@ -155,7 +164,8 @@ static struct group *group_of(struct fold *fold, const struct group *wanted)
 		return &fold->groups[found];
 	if (fold->count == fold->capacity) {
 		fold->capacity = fold->capacity ? 2 * fold->capacity : 32;
-		fold->groups = memory_resize(fold->groups, fold->capacity, sizeof(*fold->groups));
+		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->capacity,
+		                              sizeof(*fold->groups));
 	}
 	number_map_set(&fold->by_key, key, fold->count);
 	fold->groups[fold->count] = *wanted;
@@ -263,7 +273,7 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct launches own = {0};
-	struct fold fold = {.model = model, .options = options};
+	struct fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
 
 	fold.launches = launches_get(&own, model, options);
 	fold_run(&fold);
@@ -272,8 +282,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 		"kernels that exchange data between devices, by collective and size; with --steps those launched in these "
 		"steps");
 	table_columns(table, columns, COMM_COLUMNS);
+	table_bound(table, COMM_TOTAL);
 	for (uint32_t i = 0; i < fold.count; i++)
 		add_row(table, model, &fold.groups[i]);
+	table_add_more(table, COMM_KERNEL);
 	table_sort(table, COMM_KERNEL, true);
 	table_sort(table, COMM_TOTAL, false);
 	if (!fold.count)
@@ -282,7 +294,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	device_times_release(&fold.device);
 	number_map_release(&fold.by_key);
 	launch_configs_release(&fold.configs);
-	free(fold.groups);
+	storage_release(model->storage, fold.groups);
 	launches_release(&own);
 	return STATUS_OK;
 }

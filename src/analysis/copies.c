@@ -6,12 +6,11 @@
 #include "analysis/device_work.h"
 
 #include "base/clamped.h"
-#include "base/memory.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
+#include "model/storage.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -45,7 +44,8 @@ static const struct table_column columns[COPY_COLUMNS] = {
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
                         .definition = "how many there were",
-                        .rules = RULE_NOT_NEGATIVE},
+                        .rules = RULE_NOT_NEGATIVE,
+                        .more = MORE_SUM},
 	[COPY_BYTES] = {.name = "total_bytes",
                         .title = "bytes",
                         .type = TABLE_INT,
@@ -57,7 +57,8 @@ static const struct table_column columns[COPY_COLUMNS] = {
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
                         .definition = "sum of their durations, also of those that ran at the same time",
-                        .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
+                        .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
+                        .more = MORE_SUM},
 	[COPY_RATIO] = {.name = "ratio",
                         .title = "%",
                         .type = TABLE_DOUBLE,
@@ -65,14 +66,25 @@ static const struct table_column columns[COPY_COLUMNS] = {
                         .role = ROLE_SHARE,
                         .definition = "share of the time of copies and fills",
                         .denominator = "sum of the durations of all copies and fills",
-                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
+                        .more = MORE_SUM},
 	[COPY_MEAN] = {.name = "mean_ns",
                        .title = "mean",
                        .type = TABLE_DOUBLE,
                        .unit = UNIT_NS,
                        .definition = "mean duration"},
-	[COPY_MIN] = {.name = "min_ns", .title = "min", .type = TABLE_INT, .unit = UNIT_NS, .definition = "shortest"},
-	[COPY_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_INT, .unit = UNIT_NS, .definition = "longest"},
+	[COPY_MIN] = {.name = "min_ns",
+                      .title = "min",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "shortest",
+                      .more = MORE_LEAST},
+	[COPY_MAX] = {.name = "max_ns",
+                      .title = "max",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "longest",
+                      .more = MORE_MOST},
 	[COPY_RATE] = {.name = "bytes_per_s",
                        .title = "bytes/s",
                        .type = TABLE_DOUBLE,
@@ -108,7 +120,8 @@ static struct copy *copy_of(struct fold *fold, uint32_t name, uint8_t kind)
 		return &fold->copies[found];
 	if (fold->count == fold->capacity) {
 		fold->capacity = fold->capacity ? 2 * fold->capacity : 16;
-		fold->copies = memory_resize(fold->copies, fold->capacity, sizeof(*fold->copies));
+		fold->copies = storage_resize(fold->model->storage, fold->copies, fold->capacity,
+		                              sizeof(*fold->copies));
 	}
 	number_map_set(&fold->by_name, key, fold->count);
 	fold->copies[fold->count] = (struct copy){.name = name, .kind = kind, .min_ns = INT64_MAX};
@@ -228,8 +241,10 @@ static void fill(struct table *table, const struct fold *fold)
 	for (uint32_t i = 0; i < fold->count; i++)
 		clamped_add(&total_ns, fold->copies[i].total_ns);
 	table_columns_of(table, columns, COPY_COLUMNS, (double)total_ns);
+	table_bound(table, COPY_TOTAL);
 	for (uint32_t i = 0; i < fold->count; i++)
 		add_row(table, fold->model, &fold->copies[i], total_ns);
+	table_add_more(table, COPY_NAME);
 	table_sort(table, COPY_DIRECTION, true); /* a copy and a fill may have one name */
 	table_sort(table, COPY_NAME, true);
 	table_sort(table, COPY_TOTAL, false);
@@ -240,7 +255,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct launches own = {0};
 	const struct launches *launches = launches_get(&own, model, options);
-	struct fold fold = {.model = model};
+	struct fold fold = {.model = model, .by_name = {.storage = model->storage}};
 
 	for (uint32_t track = 0; track < model->tracks_count; track++)
 		if (model->tracks[track]->kind == TRACK_DEVICE)
@@ -258,7 +273,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		                            : "no copies or fills of a device were recorded";
 	number_map_release(&fold.by_name);
 	launch_configs_release(&fold.configs);
-	free(fold.copies);
+	storage_release(model->storage, fold.copies);
 	launches_release(&own);
 	return STATUS_OK;
 }

@@ -8,9 +8,9 @@
 #include "analysis/span_places.h"
 
 #include "base/clamped.h"
-#include "base/memory.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
+#include "model/storage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,7 +50,8 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
                         .definition = "copies from a device to the host",
-                        .rules = RULE_NOT_NEGATIVE},
+                        .rules = RULE_NOT_NEGATIVE,
+                        .more = MORE_SUM},
 	[WAIT_WAITED] =
 		{.name = "waited_count",
                  .title = "waited",
@@ -59,7 +60,8 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                  .definition = "those that the thread waited for, in the call itself or a synchronizing one behind "
                                "it in the same operator",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                 .other = "calls"},
+                 .other = "calls",
+                 .more = MORE_SUM},
 	[WAIT_PAGEABLE] =
 		{.name = "pageable_count",
                  .title = "pageable",
@@ -68,7 +70,8 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                  .definition = "those into pageable memory, of which the thread waits even when it does not ask "
                                "to",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                 .other = "calls"},
+                 .other = "calls",
+                 .more = MORE_SUM},
 	[WAIT_BYTES] = {.name = "total_bytes",
                         .title = "bytes",
                         .type = TABLE_INT,
@@ -80,7 +83,8 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                        .type = TABLE_INT,
                        .unit = UNIT_NS,
                        .definition = "sum of the durations of the copies",
-                       .rules = RULE_NOT_NEGATIVE},
+                       .rules = RULE_NOT_NEGATIVE,
+                       .more = MORE_SUM},
 	[WAIT_HOST] =
 		{.name = "wait_ns",
                  .title = "host waits",
@@ -88,14 +92,16 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                  .unit = UNIT_NS,
                  .definition = "from the begin of the call that asks for a copy to the end of the one that waits for "
                                "it, work that was launched before included",
-                 .rules = RULE_NOT_NEGATIVE},
+                 .rules = RULE_NOT_NEGATIVE,
+                 .more = MORE_SUM},
 	[WAIT_IDLE] = {.name = "idle_after_ns",
                        .title = "idle after",
                        .type = TABLE_INT,
                        .unit = UNIT_NS,
                        .definition = "time from the ends of the copies to the next work of the device, when nothing else "
                                      "runs",
-                       .rules = RULE_NOT_NEGATIVE},
+                       .rules = RULE_NOT_NEGATIVE,
+                       .more = MORE_SUM},
 	[WAIT_IDLE_RATIO] = {.name = "idle_after_ratio",
                              .title = "idle %",
                              .type = TABLE_DOUBLE,
@@ -103,7 +109,8 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                              .role = ROLE_SHARE,
                              .definition = "share of the time of the devices in which they are idle behind such a copy",
                              .denominator = "time from first to last work of all devices",
-                             .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+                             .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE,
+                             .more = MORE_SUM},
 };
 
 struct place {
@@ -135,7 +142,8 @@ static struct place *place_of(struct fold *fold, uint32_t operation, uint32_t mo
 		return &fold->places[found];
 	if (fold->count == fold->capacity) {
 		fold->capacity = fold->capacity ? 2 * fold->capacity : 16;
-		fold->places = memory_resize(fold->places, fold->capacity, sizeof(*fold->places));
+		fold->places = storage_resize(fold->model->storage, fold->places, fold->capacity,
+		                              sizeof(*fold->places));
 	}
 	number_map_set(&fold->by_key, key, fold->count);
 	fold->places[fold->count] = (struct place){.operation = operation, .module = module, .line = line};
@@ -284,14 +292,14 @@ static void fold_release(struct fold *fold)
 	device_times_release(&fold->device);
 	number_map_release(&fold->by_key);
 	launch_configs_release(&fold->configs);
-	free(fold->places);
+	storage_release(fold->model->storage, fold->places);
 }
 
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
 	struct launches own = {0};
-	struct fold fold = {.model = model, .options = options};
+	struct fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
 	struct device *devices;
 	size_t count = devices_find(&devices, model);
 
@@ -304,8 +312,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, WAIT_COLUMNS);
 	for (size_t i = 0; i < count; i++)
 		fold_device(&fold, &devices[i]);
+	table_bound(table, WAIT_IDLE);
 	for (uint32_t i = 0; i < fold.count; i++)
 		add_row(table, &fold, &fold.places[i]);
+	table_add_more(table, WAIT_OPERATION);
 	table_sort(table, WAIT_HOST, false);
 	table_sort(table, WAIT_IDLE, false);
 	if (!table->row_count)

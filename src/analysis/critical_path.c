@@ -10,6 +10,7 @@
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "model/number_map.h"
+#include "model/storage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -72,7 +73,8 @@ static struct group *group_of(struct fold *fold, enum path_part part, uint32_t n
 		return &fold->groups[found];
 	if (fold->group_count == fold->group_capacity) {
 		fold->group_capacity = fold->group_capacity ? 2 * fold->group_capacity : 64;
-		fold->groups = memory_resize(fold->groups, fold->group_capacity, sizeof(*fold->groups));
+		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->group_capacity,
+		                              sizeof(*fold->groups));
 	}
 	number_map_set(&fold->by_key, key, fold->group_count);
 	fold->groups[fold->group_count] = (struct group){.part = part, .name = name};
@@ -193,7 +195,7 @@ static void fold_release(struct fold *fold)
 	critical_walk_release(&fold->walk);
 	number_map_release(&fold->by_key);
 	free(fold->windows);
-	free(fold->groups);
+	storage_release(fold->model->storage, fold->groups);
 }
 
 static const char *why_empty(const struct fold *fold)
@@ -231,7 +233,8 @@ static const struct table_column path_columns[PATH_COLUMNS] = {
                        .type = TABLE_DOUBLE,
                        .unit = UNIT_NS,
                        .definition = "mean time on the critical path of a step, all processes",
-                       .rules = RULE_NOT_NEGATIVE},
+                       .rules = RULE_NOT_NEGATIVE,
+                       .more = MORE_SUM},
 	[PATH_RATIO] = {.name = "ratio",
                         .title = "%",
                         .type = TABLE_DOUBLE,
@@ -239,18 +242,21 @@ static const struct table_column path_columns[PATH_COLUMNS] = {
                         .role = ROLE_SHARE,
                         .definition = "share of the critical paths",
                         .denominator = "time from the begin of each complete step to the end of its work",
-                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
+                        .more = MORE_SUM},
 	[PATH_TOTAL] = {.name = "total_ns",
                         .title = "total",
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
                         .definition = "time on the critical paths of all steps; the rows sum to their length",
-                        .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
+                        .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
+                        .more = MORE_SUM},
 	[PATH_PIECES] = {.name = "pieces",
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
                          .role = ROLE_EVIDENCE,
-                         .definition = "how often the paths go through it"},
+                         .definition = "how often the paths go through it",
+                         .more = MORE_SUM},
 };
 
 static void add_group(struct table *table, const struct fold *fold, const struct group *group, int64_t total_ns)
@@ -271,7 +277,10 @@ static enum status run_path(const struct model *model, const struct analysis_opt
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
+	struct fold fold = {.model = model,
+	                    .options = options,
+	                    .times = step_times_get(&own, model, options),
+	                    .by_key = {.storage = model->storage}};
 	int64_t total_ns = 0;
 
 	fold.launches = launches_get(&own_launches, model, options);
@@ -283,8 +292,10 @@ static enum status run_path(const struct model *model, const struct analysis_opt
 		"what the steps had to wait for, from the begin of each to the end of the work that it launched: one "
 		"thing at each instant");
 	table_columns_of(table, path_columns, PATH_COLUMNS, (double)total_ns);
+	table_bound(table, PATH_TOTAL);
 	for (uint32_t i = 0; i < fold.group_count; i++)
 		add_group(table, &fold, &fold.groups[i], total_ns);
+	table_add_more(table, PATH_NAME);
 	table_sort(table, PATH_NAME, true);
 	table_sort(table, PATH_TOTAL, false);
 	if (!table->row_count)
@@ -369,7 +380,10 @@ static enum status run_steps(const struct model *model, const struct analysis_op
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
+	struct fold fold = {.model = model,
+	                    .options = options,
+	                    .times = step_times_get(&own, model, options),
+	                    .by_key = {.storage = model->storage}};
 
 	fold.launches = launches_get(&own_launches, model, options);
 	fold_run(&fold);

@@ -8,10 +8,9 @@
 #include "analysis/python_places.h"
 #include "analysis/sampled_stacks.h"
 
-#include "base/memory.h"
 #include "model/number_map.h"
+#include "model/storage.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -30,7 +29,7 @@ enum {
 static const struct table_column columns[FUNCTION_COLUMNS] = {
 	SAMPLED_COLUMNS(FUNCTION_SELF, "self", "self",
                         "what samples count in which it is the innermost function: time, bytes, or how many they are",
-                        RULE_AT_MOST_OTHER, true),
+                        RULE_AT_MOST_OTHER, true, MORE_SUM),
 	[FUNCTION_SELF_RATIO] = {.name = "self_ratio",
                                  .title = "%",
                                  .type = TABLE_DOUBLE,
@@ -40,7 +39,7 @@ static const struct table_column columns[FUNCTION_COLUMNS] = {
                                  .denominator = "all samples of the same unit; by thread: of the thread",
                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	SAMPLED_COLUMNS(FUNCTION_TOTAL, "total", "total",
-                        "what samples count in which it is anywhere in the stack, once each", 0, false),
+                        "what samples count in which it is anywhere in the stack, once each", 0, false, MORE_NOTHING),
 	[FUNCTION_TOTAL_RATIO] = {.name = "total_ratio",
                                   .title = "% of all",
                                   .type = TABLE_DOUBLE,
@@ -96,11 +95,11 @@ struct function_fold {
 static void find_functions(struct function_fold *fold)
 {
 	const struct model *model = fold->model;
-	struct number_map known = {0};
+	struct number_map known = {.storage = model->storage};
 
-	fold->function_of = memory_resize(NULL, model->stacks_count + 1, sizeof(*fold->function_of));
-	fold->functions = memory_resize(NULL, model->stacks_count + 1, sizeof(*fold->functions));
-	fold->met = memory_resize(NULL, model->stacks_count + 1, sizeof(*fold->met));
+	fold->function_of = storage_resize(model->storage, NULL, model->stacks_count + 1, sizeof(*fold->function_of));
+	fold->functions = storage_resize(model->storage, NULL, model->stacks_count + 1, sizeof(*fold->functions));
+	fold->met = storage_resize(model->storage, NULL, model->stacks_count + 1, sizeof(*fold->met));
 	fold->function_of[0] = 0; /* no stack */
 	fold->functions[0] = (struct function){0};
 	fold->count = 1;
@@ -121,9 +120,9 @@ static void find_functions(struct function_fold *fold)
 
 static void fold_release(struct function_fold *fold)
 {
-	free(fold->function_of);
-	free(fold->functions);
-	free(fold->met);
+	storage_release(fold->model->storage, fold->function_of);
+	storage_release(fold->model->storage, fold->functions);
+	storage_release(fold->model->storage, fold->met);
 }
 
 static struct function *meet(struct function_fold *fold, uint32_t stack)
@@ -204,8 +203,11 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table->columns[FUNCTION_SAMPLES].is_hidden = stacks.has_unit[SAMPLED_COUNT];
 	table->columns[FUNCTION_THREAD].is_hidden = !(options->by & BY_THREAD);
 	table->columns[FUNCTION_WHAT].is_hidden = sampled_kinds(&stacks) < 2;
-	if (sampled_is_one_group(&stacks))
+	if (sampled_is_one_group(&stacks)) {
 		table->columns[FUNCTION_SELF_RATIO].rules |= RULE_SUMS_TO_ONE;
+		table->columns[FUNCTION_SELF_RATIO].more = MORE_SUM;
+	}
+	table_bound(table, FUNCTION_SELF_RATIO);
 	if (stacks.count)
 		find_functions(&fold);
 	for (uint32_t first = 0, end; first < stacks.count; first = end) {
@@ -214,6 +216,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 			add_stack(&fold, &stacks.rows[i], i);
 		add_rows(table, &fold, &stacks.rows[first], whole);
 	}
+	table_add_more(table, FUNCTION_NAME);
 	table_sort(table, FUNCTION_NAME, true);
 	table_sort(table, FUNCTION_TOTAL_RATIO, false);
 	table_sort(table, FUNCTION_SELF_RATIO, false);

@@ -9,12 +9,11 @@
 #include "analysis/lanes.h"
 
 #include "base/clamped.h"
-#include "base/memory.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
+#include "model/storage.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -50,13 +49,15 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
                           .definition = "times it ran",
-                          .rules = RULE_NOT_NEGATIVE},
+                          .rules = RULE_NOT_NEGATIVE,
+                          .more = MORE_SUM},
 	[KERNEL_TOTAL] = {.name = "total_ns",
                           .title = "total",
                           .type = TABLE_INT,
                           .unit = UNIT_NS,
                           .definition = "sum of its durations, also of those that ran at the same time",
-                          .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
+                          .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
+                          .more = MORE_SUM},
 	[KERNEL_RATIO] = {.name = "ratio",
                           .title = "%",
                           .type = TABLE_DOUBLE,
@@ -64,14 +65,25 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                           .role = ROLE_SHARE,
                           .definition = "share of the time of kernels",
                           .denominator = "sum of the durations of all kernels",
-                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
+                          .more = MORE_SUM},
 	[KERNEL_MEAN] = {.name = "mean_ns",
                          .title = "mean",
                          .type = TABLE_DOUBLE,
                          .unit = UNIT_NS,
                          .definition = "mean duration"},
-	[KERNEL_MIN] = {.name = "min_ns", .title = "min", .type = TABLE_INT, .unit = UNIT_NS, .definition = "shortest"},
-	[KERNEL_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_INT, .unit = UNIT_NS, .definition = "longest"},
+	[KERNEL_MIN] = {.name = "min_ns",
+                        .title = "min",
+                        .type = TABLE_INT,
+                        .unit = UNIT_NS,
+                        .definition = "shortest",
+                        .more = MORE_LEAST},
+	[KERNEL_MAX] = {.name = "max_ns",
+                        .title = "max",
+                        .type = TABLE_INT,
+                        .unit = UNIT_NS,
+                        .definition = "longest",
+                        .more = MORE_MOST},
 	[KERNEL_TENSOR_CORES] = {.name = "is_tensor_core",
                                  .title = "tensor cores",
                                  .type = TABLE_BOOL,
@@ -176,7 +188,8 @@ static struct kernel *kernel_of(struct fold *fold, uint32_t name)
 		return &fold->kernels[found];
 	if (fold->count == fold->capacity) {
 		fold->capacity = fold->capacity ? 2 * fold->capacity : 64;
-		fold->kernels = memory_resize(fold->kernels, fold->capacity, sizeof(*fold->kernels));
+		fold->kernels = storage_resize(fold->model->storage, fold->kernels, fold->capacity,
+		                               sizeof(*fold->kernels));
 	}
 	number_map_set(&fold->by_name, name, fold->count);
 	fold->kernels[fold->count] = (struct kernel){.name = name, .min_ns = INT64_MAX};
@@ -355,8 +368,10 @@ static void add_rows(struct table *table, const struct fold *fold)
 	for (uint32_t i = 0; i < fold->count; i++)
 		clamped_add(&total_ns, fold->kernels[i].total_ns);
 	table_columns_of(table, columns, KERNEL_COLUMNS, (double)total_ns);
+	table_bound(table, KERNEL_TOTAL);
 	for (uint32_t i = 0; i < fold->count; i++)
 		add_row(table, fold, &fold->kernels[i], total_ns);
+	table_add_more(table, KERNEL_NAME);
 	table_sort(table, KERNEL_NAME, true);
 	table_sort(table, KERNEL_TOTAL, false);
 }
@@ -365,7 +380,7 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct launches own = {0};
-	struct fold fold = {.model = model, .options = options};
+	struct fold fold = {.model = model, .options = options, .by_name = {.storage = model->storage}};
 
 	fold.launches = launches_get(&own, model, options);
 	for (uint32_t track = 0; track < model->tracks_count; track++)
@@ -387,7 +402,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	device_work_release(&fold.work);
 	launch_configs_release(&fold.configs);
 	number_map_release(&fold.by_name);
-	free(fold.kernels);
+	storage_release(model->storage, fold.kernels);
 	launches_release(&own);
 	return STATUS_OK;
 }

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "model/merge_sort.h"
 #include "model/number_map.h"
+#include "model/storage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -39,7 +40,8 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
                           .title = "work",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
-                          .definition = "kernels, copies and fills that it launched"},
+                          .definition = "kernels, copies and fills that it launched",
+                          .more = MORE_SUM},
 	[LAUNCH_CALL_MEAN] = {.name = "call_ns",
                               .title = "call",
                               .type = TABLE_DOUBLE,
@@ -64,7 +66,8 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
                               .title = "max",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
-                              .definition = "longest of that"},
+                              .definition = "longest of that",
+                              .more = MORE_MOST},
 	[LAUNCH_DEPTH_MEAN] =
 		{.name = "depth_mean",
                  .title = "queue",
@@ -75,14 +78,16 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
                               .title = "queue max",
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
-                              .definition = "most of that"},
+                              .definition = "most of that",
+                              .more = MORE_MOST},
 	[LAUNCH_SHORT] = {.name = "short_count",
                           .title = "short",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
                           .definition = "kernels that took less time than the call that launched them",
                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                          .other = "work_count"},
+                          .other = "work_count",
+                          .more = MORE_SUM},
 	[LAUNCH_SHORT_RATIO] = {.name = "short_ratio",
                                 .title = "short %",
                                 .type = TABLE_DOUBLE,
@@ -100,7 +105,8 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
                  .definition = "work that began before its launch, which cannot be: the clocks of device and host "
                                "disagree; it is in no delay",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                 .other = "work_count"},
+                 .other = "work_count",
+                 .more = MORE_SUM},
 };
 
 struct launched { /* one work of a device */
@@ -138,7 +144,8 @@ static uint32_t group_of(struct fold *fold, uint32_t name)
 		return found;
 	if (fold->count == fold->capacity) {
 		fold->capacity = fold->capacity ? 2 * fold->capacity : 16;
-		fold->groups = memory_resize(fold->groups, fold->capacity, sizeof(*fold->groups));
+		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->capacity,
+		                              sizeof(*fold->groups));
 	}
 	number_map_set(&fold->by_name, name, fold->count);
 	fold->groups[fold->count] = (struct group){.name = name};
@@ -148,7 +155,7 @@ static uint32_t group_of(struct fold *fold, uint32_t name)
 static void add_delay(struct group *group, int64_t delay_ns)
 {
 	if (group->delay_count == group->delay_capacity) {
-		group->delay_capacity = group->delay_capacity ? 2 * group->delay_capacity : 256;
+		group->delay_capacity = group->delay_capacity ? 2 * group->delay_capacity : 4;
 		group->delays = memory_resize(group->delays, group->delay_capacity, sizeof(*group->delays));
 	}
 	group->delays[group->delay_count++] = (double)delay_ns;
@@ -158,8 +165,10 @@ static void add_launched(struct fold *fold, const struct launched *item)
 {
 	if (fold->launched_count == fold->launched_capacity) {
 		fold->launched_capacity = fold->launched_capacity ? 2 * fold->launched_capacity : 1024;
-		fold->launched = memory_resize(fold->launched, fold->launched_capacity, sizeof(*fold->launched));
-		fold->starts = memory_resize(fold->starts, fold->launched_capacity, sizeof(*fold->starts));
+		fold->launched = storage_resize(fold->model->storage, fold->launched, fold->launched_capacity,
+		                                sizeof(*fold->launched));
+		fold->starts = storage_resize(fold->model->storage, fold->starts, fold->launched_capacity,
+		                              sizeof(*fold->starts));
 	}
 	fold->starts[fold->launched_count] = item->start_ns; /* in order: work comes by start */
 	fold->launched[fold->launched_count++] = *item;
@@ -205,7 +214,8 @@ static void find_depths(struct fold *fold)
 {
 	size_t begun = 0, earlier = 0;
 
-	merge_sort(fold->launched, fold->launched_count, sizeof(*fold->launched), compare_launched);
+	merge_sort_in(fold->model->storage, fold->launched, fold->launched_count, sizeof(*fold->launched),
+	              compare_launched);
 	for (size_t i = 0; i < fold->launched_count; i++) {
 		const struct launched *item = &fold->launched[i];
 		struct group *group = &fold->groups[item->group];
@@ -289,7 +299,7 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct launches own = {0};
-	struct fold fold = {.model = model, .options = options};
+	struct fold fold = {.model = model, .options = options, .by_name = {.storage = model->storage}};
 
 	fold.launches = launches_get(&own, model, options);
 	fold_run(&fold);
@@ -297,10 +307,12 @@ static enum status run(const struct model *model, const struct analysis_options 
 		table, "launches", "Launches",
 		"kernels, copies and fills by the call that launched them; with --steps those launched in these steps");
 	table_columns(table, columns, LAUNCH_COLUMNS);
+	table_bound(table, LAUNCH_COUNT);
 	for (uint32_t i = 0; i < fold.count; i++) {
 		add_row(table, model, &fold.groups[i]);
 		free(fold.groups[i].delays);
 	}
+	table_add_more(table, LAUNCH_CALL);
 	table_sort(table, LAUNCH_CALL, true);
 	table_sort(table, LAUNCH_COUNT, false);
 	if (fold.without)
@@ -309,9 +321,9 @@ static enum status run(const struct model *model, const struct analysis_options 
 		table->empty = DEVICE_NOTHING;
 	device_work_release(&fold.work);
 	number_map_release(&fold.by_name);
-	free(fold.groups);
-	free(fold.launched);
-	free(fold.starts);
+	storage_release(model->storage, fold.groups);
+	storage_release(model->storage, fold.launched);
+	storage_release(model->storage, fold.starts);
 	launches_release(&own);
 	return STATUS_OK;
 }

@@ -5,10 +5,9 @@
 #include "analysis/launched_time.h"
 
 #include "base/clamped.h"
-#include "base/memory.h"
 #include "model/merge_sort.h"
+#include "model/storage.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static int compare_calls(const void *left, const void *right)
@@ -31,7 +30,7 @@ static void add(struct launched_time *time, const struct launch *launch, int64_t
 	}
 	if (!time->calls || time->count == time->capacity) {
 		time->capacity = time->capacity ? 2 * time->capacity : 1024;
-		time->calls = memory_resize(time->calls, time->capacity, sizeof(*time->calls));
+		time->calls = storage_resize(time->storage, time->calls, time->capacity, sizeof(*time->calls));
 	}
 	time->calls[time->count++] = (struct launched_call){launch->track, launch->row, 1, dur_ns};
 }
@@ -40,7 +39,7 @@ void launched_time_init(struct launched_time *time, const struct model *model, c
 {
 	size_t kept = 0;
 
-	memset(time, 0, sizeof(*time));
+	*time = (struct launched_time){.storage = model->storage};
 	for (uint32_t number = 0; number < launches->track_count; number++) {
 		const struct track *track = model->tracks[number];
 
@@ -56,7 +55,7 @@ void launched_time_init(struct launched_time *time, const struct model *model, c
 			model_chunk_done(model, chunk);
 		}
 	}
-	merge_sort(time->calls, time->count, sizeof(*time->calls), compare_calls);
+	merge_sort_in(time->storage, time->calls, time->count, sizeof(*time->calls), compare_calls);
 	for (size_t i = 0; i < time->count; i++) {
 		if (kept && compare_calls(&time->calls[kept - 1], &time->calls[i]) == 0) {
 			time->calls[kept - 1].count += time->calls[i].count;
@@ -70,8 +69,8 @@ void launched_time_init(struct launched_time *time, const struct model *model, c
 
 void launched_time_release(struct launched_time *time)
 {
-	free(time->calls);
-	memset(time, 0, sizeof(*time));
+	storage_release(time->storage, time->calls);
+	*time = (struct launched_time){0};
 }
 
 const struct launched_call *launched_time_at(struct launched_time *time, uint32_t track, uint32_t row)

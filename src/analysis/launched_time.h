@@ -14,6 +14,7 @@ struct launched_call {
 };
 
 struct launched_time {
+	struct storage *storage;     /* the model's */
 	struct launched_call *calls; /* by track, row */
 	size_t count, capacity, next;
 };

@@ -9,10 +9,9 @@
 #include "analysis/span_places.h"
 
 #include "base/clamped.h"
-#include "base/memory.h"
+#include "model/storage.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum {
 	GROWTH_PROCESS,
@@ -56,7 +55,8 @@ static const struct table_column columns[GROWTH_COLUMNS] = {
                           .type = TABLE_DOUBLE,
                           .unit = UNIT_BYTES,
                           .definition = "slope of the bytes alive at the ends of the last half of the complete steps, at "
-                                        "least three (least squares)"},
+                                        "least three (least squares)",
+                          .more = MORE_SUM},
 	[GROWTH_LOW] = {.name = "growth_low_bytes_per_step",
                         .title = "low",
                         .type = TABLE_DOUBLE,
@@ -75,19 +75,22 @@ static const struct table_column columns[GROWTH_COLUMNS] = {
                                 .title = "allocations per step",
                                 .type = TABLE_DOUBLE,
                                 .unit = UNIT_COUNT,
-                                .definition = "the same slope of the number of allocations alive"},
+                                .definition = "the same slope of the number of allocations alive",
+                                .more = MORE_SUM},
 	[GROWTH_LIVE] = {.name = "live_bytes",
                          .title = "at last step",
                          .type = TABLE_INT,
                          .unit = UNIT_BYTES,
                          .definition = "bytes alive at the end of the last complete step",
-                         .rules = RULE_NOT_NEGATIVE},
+                         .rules = RULE_NOT_NEGATIVE,
+                         .more = MORE_SUM},
 	[GROWTH_COUNT] = {.name = "live_allocations",
                           .title = "allocations",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
                           .definition = "allocations alive at the end of the last complete step",
-                          .rules = RULE_NOT_NEGATIVE},
+                          .rules = RULE_NOT_NEGATIVE,
+                          .more = MORE_SUM},
 	[GROWTH_TREND] = {.name = "trend", .type = TABLE_TEXT, .definition = "the verdict, see the table memory"},
 };
 
@@ -97,7 +100,7 @@ struct group {
 	uint32_t line; /* 0: none is known */
 	wide_bytes now;
 	int64_t count;
-	struct growth bytes, allocations;
+	struct growth bytes, allocations; /* begin when it has something at the end of a step */
 };
 
 struct growth_fold {
@@ -107,7 +110,7 @@ struct growth_fold {
 	uint32_t group_count, group_capacity;
 	uint32_t *slots; /* open addressing, group + 1 or 0; a power of two */
 	uint32_t slot_count;
-	uint32_t step_count;
+	struct growth steps; /* which ones are looked at */
 	bool has_lines;
 	struct span_places places;
 };
@@ -132,7 +135,7 @@ static uint32_t *find_slot(const struct growth_fold *fold, uint8_t category, uin
 static void grow_slots(struct growth_fold *fold)
 {
 	fold->slot_count = fold->slot_count ? 2 * fold->slot_count : 256;
-	fold->slots = memory_resize(fold->slots, fold->slot_count, sizeof(*fold->slots));
+	fold->slots = storage_resize(fold->model->storage, fold->slots, fold->slot_count, sizeof(*fold->slots));
 	for (uint32_t i = 0; i < fold->slot_count; i++)
 		fold->slots[i] = 0;
 	for (uint32_t i = 0; i < fold->group_count; i++)
@@ -154,12 +157,11 @@ static struct group *group_of(struct growth_fold *fold, const struct memory_even
 		return &fold->groups[*slot - 1];
 	if (fold->group_count == fold->group_capacity) {
 		fold->group_capacity = fold->group_capacity ? 2 * fold->group_capacity : 64;
-		fold->groups = memory_resize(fold->groups, fold->group_capacity, sizeof(*fold->groups));
+		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->group_capacity,
+		                              sizeof(*fold->groups));
 	}
 	*slot = ++fold->group_count;
 	fold->groups[*slot - 1] = (struct group){.category = event->category, .by = by, .line = line};
-	growth_init(&fold->groups[*slot - 1].bytes, fold->step_count);
-	growth_init(&fold->groups[*slot - 1].allocations, fold->step_count);
 	return &fold->groups[*slot - 1];
 }
 
@@ -172,6 +174,7 @@ static void clear_groups(struct growth_fold *fold)
 	for (uint32_t i = 0; i < fold->slot_count; i++)
 		fold->slots[i] = 0;
 	fold->group_count = 0;
+	growth_release(&fold->steps);
 }
 
 /* ---- the replay -------------------------------------------------------------------------------------------------------- */
@@ -181,7 +184,7 @@ static void begin_pool(void *context, const struct memory_pool *pool)
 	struct growth_fold *fold = context;
 
 	clear_groups(fold);
-	fold->step_count = pool->step_count;
+	growth_init(&fold->steps, pool->step_count);
 }
 
 static void change(void *context, const struct memory_event *event, int sign)
@@ -197,9 +200,15 @@ static void end_step(void *context, const struct memory_pool *pool, uint32_t ste
 {
 	struct growth_fold *fold = context;
 
-	for (uint32_t i = 0; i < fold->group_count && growth_wants(&fold->groups[0].bytes, pool->ordinal); i++) {
+	for (uint32_t i = 0; i < fold->group_count && growth_wants(&fold->steps, pool->ordinal); i++) {
 		struct group *group = &fold->groups[i];
 
+		if (!group->bytes.x && !group->now && !group->count)
+			continue;
+		if (!group->bytes.x) {
+			growth_init(&group->bytes, pool->step_count);
+			growth_init(&group->allocations, pool->step_count);
+		}
 		growth_fill(&group->bytes, pool->ordinal);
 		growth_fill(&group->allocations, pool->ordinal);
 		growth_add(&group->bytes, pool->ordinal, (double)group->now);
@@ -278,13 +287,15 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_init(table, "memory_growth", "What memory grows by",
 	           "bytes alive at the ends of steps, of what there was not always the same of");
 	table_columns(table, columns, GROWTH_COLUMNS);
+	table_bound(table, GROWTH_SLOPE);
 	table->columns[GROWTH_LINE].is_hidden = !fold.has_lines;
 	span_places_init(&fold.places, model);
 	memory_pools_each(model, options, &visitor);
+	table_add_more(table, GROWTH_BY);
 	span_places_release(&fold.places);
 	clear_groups(&fold);
-	free(fold.groups);
-	free(fold.slots);
+	storage_release(model->storage, fold.groups);
+	storage_release(model->storage, fold.slots);
 	table_sort(table, GROWTH_SLOPE, false);
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		steps += model->steps[i].has_memory;

@@ -6,10 +6,8 @@
 #include "analysis/labels.h"
 #include "analysis/memory_pool.h"
 #include "analysis/span_places.h"
-
-#include "base/memory.h"
-
-#include <stdlib.h>
+#include "model/merge_sort.h"
+#include "model/storage.h"
 
 enum {
 	PEAK_PROCESS,
@@ -39,7 +37,8 @@ static const struct table_column peak_columns[PEAK_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_BYTES,
                  .definition = "bytes alive when the sum of all categories was largest; the rows sum to the peaks",
-                 .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
+                 .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
+                 .more = MORE_SUM},
 	[PEAK_RATIO] = {.name = "ratio",
                         .title = "%",
                         .type = TABLE_DOUBLE,
@@ -52,7 +51,8 @@ static const struct table_column peak_columns[PEAK_COLUMNS] = {
                         .title = "allocations",
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
-                        .definition = "number of allocations that were alive"},
+                        .definition = "number of allocations that were alive",
+                        .more = MORE_SUM},
 };
 
 struct alive {
@@ -172,7 +172,7 @@ static void list_alive(void *context, const struct memory_event *event)
 
 	if (fold->count == fold->capacity) {
 		fold->capacity = fold->capacity ? 2 * fold->capacity : 256;
-		fold->alive = memory_resize(fold->alive, fold->capacity, sizeof(*fold->alive));
+		fold->alive = storage_resize(fold->model->storage, fold->alive, fold->capacity, sizeof(*fold->alive));
 	}
 	fold->alive[fold->count++] = (struct alive){.category = event->category,
 	                                            .by = fold->kind->place_of(fold, event),
@@ -207,7 +207,7 @@ static void end_pool(void *context, const struct memory_pool *pool)
 	memory_pool_at_peak(pool, list_alive, fold);
 	if (!fold->count)
 		return;
-	qsort(fold->alive, fold->count, sizeof(*fold->alive), compare_groups);
+	merge_sort_in(fold->model->storage, fold->alive, fold->count, sizeof(*fold->alive), compare_groups);
 	for (size_t i = 0, end; i < fold->count; i = end) {
 		struct alive group = fold->alive[i];
 
@@ -242,9 +242,11 @@ static void run_kind(const struct place_kind *kind, const struct model *model, c
 
 	table_init(table, kind->table, kind->title, kind->text);
 	add_columns(table, kind);
+	table_bound(table, PEAK_BYTES);
 	span_places_init(&fold.places, model);
 	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .end = end_pool});
-	free(fold.alive);
+	table_add_more(table, PEAK_BY);
+	storage_release(model->storage, fold.alive);
 	span_places_release(&fold.places);
 	table->columns[PEAK_BYTES].total = (double)bytes_that_fit(fold.total);
 	table_sort(table, PEAK_BY, true);

@@ -12,6 +12,7 @@
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "model/number_map.h"
+#include "model/storage.h"
 #include "pytorch/names.h"
 
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 #define IN_NODE 0x80000000u /* flag of a row: inside of a node of a backward */
 #define TRACED 0x40000000u  /* and: torch.compile only traces it; that is time of the call around it */
 #define FLAGS (IN_NODE | TRACED)
-#define GROUPS_MAX 1000000u
+#define GROUPS_MAX TRACED /* as the flags leave room for */
 
 struct module_group {
 	uint32_t name;   /* string: path */
@@ -85,7 +86,8 @@ static uint32_t group_of(struct module_fold *fold, uint32_t name, uint32_t paren
 		return *group;
 	if (fold->group_count == fold->group_capacity) {
 		fold->group_capacity *= 2;
-		fold->groups = memory_resize(fold->groups, fold->group_capacity, sizeof(*fold->groups));
+		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->group_capacity,
+		                              sizeof(*fold->groups));
 	}
 	fold->groups[fold->group_count] = (struct module_group){.name = name, .parent = parent};
 	if (parent)
@@ -416,12 +418,14 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                           .definition = "share of its own time on the threads that carry steps: forward, backward "
                                         "and computing again, without the modules inside",
                           .denominator = "duration of the complete steps whose operations were recorded",
-                          .rules = RULE_NOT_NEGATIVE},
+                          .rules = RULE_NOT_NEGATIVE,
+                          .more = MORE_SUM},
 	[MODULE_CALLS] = {.name = "calls",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
                           .definition = "times it was called, not counting those that compute again",
-                          .rules = RULE_NOT_NEGATIVE},
+                          .rules = RULE_NOT_NEGATIVE,
+                          .more = MORE_SUM},
 	[MODULE_FORWARD] = {.name = "forward_ns",
                             .title = "forward",
                             .type = TABLE_INT,
@@ -434,7 +438,8 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                                  .unit = UNIT_NS,
                                  .definition = "time of its calls in no module, and no backward, inside it",
                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                                 .other = "forward_ns"},
+                                 .other = "forward_ns",
+                                 .more = MORE_SUM},
 	[MODULE_BACKWARD] = {.name = "backward_ns",
                              .title = "backward",
                              .type = TABLE_INT,
@@ -449,7 +454,8 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                                   .definition = "the same without the modules inside",
                                   .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                                   .other = "backward_ns",
-                                  .is_hidden = true},
+                                  .is_hidden = true,
+                                  .more = MORE_SUM},
 	[MODULE_RECOMPUTE] = {.name = "recompute_ns",
                               .title = "computed again",
                               .type = TABLE_INT,
@@ -469,7 +475,8 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                                 .unit = UNIT_NS,
                                 .definition = "the same without the modules inside",
                                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                                .other = "device_ns"},
+                                .other = "device_ns",
+                                .more = MORE_SUM},
 	[MODULE_BACKWARD_DEVICE] = {.name = "backward_device_ns",
                                     .title = "device backward",
                                     .type = TABLE_INT,
@@ -483,14 +490,16 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                              .type = TABLE_INT,
                              .unit = UNIT_COUNT,
                              .definition = "kernels, copies and fills behind self_device_ns",
-                             .rules = RULE_NOT_NEGATIVE},
+                             .rules = RULE_NOT_NEGATIVE,
+                             .more = MORE_SUM},
 	[MODULE_ALLOCATED] = {.name = "allocated_bytes",
                               .title = "allocated",
                               .type = TABLE_INT,
                               .unit = UNIT_BYTES,
                               .definition = "bytes allocated in its calls and in no module inside it, whether they were "
                                             "kept or not",
-                              .rules = RULE_NOT_NEGATIVE},
+                              .rules = RULE_NOT_NEGATIVE,
+                              .more = MORE_SUM},
 	[MODULE_FLOPS] =
 		{.name = "flops",
                  .title = "FLOP",
@@ -505,7 +514,8 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                                .unit = UNIT_FLOP,
                                .definition = "the same without the modules inside",
                                .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                               .other = "flops"},
+                               .other = "flops",
+                               .more = MORE_SUM},
 	[MODULE_BACKWARD_FLOPS] = {.name = "backward_flops",
                                    .title = "FLOP backward",
                                    .type = TABLE_DOUBLE,
@@ -608,7 +618,8 @@ static void add_row(struct table *table, const struct module_fold *fold, const s
 /* Each behind its parent, children in the order of their first calls. */
 static void add_tree(struct table *table, const struct module_fold *fold)
 {
-	uint32_t *next = memory_resize(NULL, 2 * (size_t)fold->group_count, sizeof(*next));
+	struct storage *storage = fold->model->storage;
+	uint32_t *next = storage_resize(storage, NULL, 2 * (size_t)fold->group_count, sizeof(*next));
 	uint32_t *first = next + fold->group_count;
 
 	memset(next, 0, 2 * (size_t)fold->group_count * sizeof(*next));
@@ -626,7 +637,7 @@ static void add_tree(struct table *table, const struct module_fold *fold)
 			at = fold->groups[at].parent;
 		at = next[at];
 	}
-	free(next);
+	storage_release(storage, next);
 }
 
 static void open_fold(struct module_fold *fold)
@@ -635,13 +646,15 @@ static void open_fold(struct module_fold *fold)
 
 	fold->step_tracks = step_times_tracks(model);
 	fold->group_capacity = 64;
-	fold->groups = memory_resize(NULL, fold->group_capacity, sizeof(*fold->groups));
+	fold->groups = storage_resize(model->storage, NULL, fold->group_capacity, sizeof(*fold->groups));
 	fold->groups[fold->group_count++] = (struct module_group){.name = 0};
-	fold->group_of_name = memory_resize(NULL, (size_t)model->strings.count + 1, sizeof(*fold->group_of_name));
+	fold->group_of_name = storage_resize(model->storage, NULL, (size_t)model->strings.count + 1,
+	                                     sizeof(*fold->group_of_name));
 	memset(fold->group_of_name, 0, ((size_t)model->strings.count + 1) * sizeof(*fold->group_of_name));
 	fold->group_of_row = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof(*fold->group_of_row));
 	for (uint32_t i = 0; i < model->tracks_count; i++)
-		fold->group_of_row[i] = memory_resize(NULL, (size_t)model->tracks[i]->span_count + 1, sizeof(uint32_t));
+		fold->group_of_row[i] = storage_resize(model->storage, NULL, (size_t)model->tracks[i]->span_count + 1,
+		                                       sizeof(uint32_t));
 	for (uint32_t i = 0; i < fold->times->count; i++) {
 		if (step_times_measures(fold->times, (int32_t)i))
 			clamped_add(&fold->steps_ns, fold->times->steps[i].dur_ns);
@@ -650,12 +663,14 @@ static void open_fold(struct module_fold *fold)
 
 static void close_fold(struct module_fold *fold)
 {
+	struct storage *storage = fold->model->storage;
+
 	for (uint32_t i = 0; i < fold->model->tracks_count; i++)
-		free(fold->group_of_row[i]);
+		storage_release(storage, fold->group_of_row[i]);
 	free(fold->group_of_row);
 	free(fold->step_tracks);
-	free(fold->group_of_name);
-	free(fold->groups);
+	storage_release(storage, fold->group_of_name);
+	storage_release(storage, fold->groups);
 	free(fold->open);
 	free(fold->open_depth);
 	free(fold->nodes);
@@ -664,11 +679,15 @@ static void close_fold(struct module_fold *fold)
 	number_map_release(&fold->forwards);
 }
 
-static void fill(const struct model *model, const struct analysis_options *options, struct table *table)
+/* bound: the column of which the largest rows stay. */
+static void fill(const struct model *model, const struct analysis_options *options, struct table *table, int bound)
 {
 	struct step_times own = {0};
 	struct launches own_launches = {0};
-	struct module_fold fold = {.model = model, .times = step_times_get(&own, model, options)};
+	struct module_fold fold = {.model = model,
+	                           .times = step_times_get(&own, model, options),
+	                           .inside = {.storage = model->storage},
+	                           .forwards = {.storage = model->storage}};
 
 	fold.launches = launches_get(&own_launches, model, options);
 	table_columns(table, columns, MODULE_COLUMNS);
@@ -682,7 +701,13 @@ static void fill(const struct model *model, const struct analysis_options *optio
 	add_memory(&fold);
 	add_device(&fold);
 	add_flops(&fold);
+	table_bound(table, bound);
 	add_tree(table, &fold);
+	int more = table_add_more(table, MODULE_PATH);
+	if (more >= 0) {
+		table_set_text(table, more, MODULE_TREE, table_text(table, more, MODULE_PATH));
+		table_set_int(table, more, MODULE_DEPTH, 0);
+	}
 	for (int column = MODULE_FLOPS; column <= MODULE_FLOPS_SELF; column++)
 		table->columns[column].is_hidden = fold.flops_result != FLOPS_KNOWN;
 	for (int column = MODULE_DEVICE; column <= MODULE_LAUNCHED; column++)
@@ -700,7 +725,7 @@ static enum status run_tree(const struct model *model, const struct analysis_opt
                             struct error *err)
 {
 	table_init(table, "modules", "Modules", "what each module of the model takes, forward and backward");
-	fill(model, options, table);
+	fill(model, options, table, MODULE_FORWARD); /* what a module is called by takes more than it */
 	return STATUS_OK;
 }
 
@@ -708,7 +733,7 @@ static enum status run_top(const struct model *model, const struct analysis_opti
                            struct error *err)
 {
 	table_init(table, "top_modules", "Modules by self time", "the table modules, largest first");
-	fill(model, options, table);
+	fill(model, options, table, MODULE_FORWARD_SELF);
 	table_sort(table, MODULE_FORWARD_SELF, false);
 	table_sort(table, MODULE_RATIO, false);
 	return STATUS_OK;

@@ -21,9 +21,6 @@
 
 /* ---- groups: rows to be ---- */
 
-/* Names that come once each, such as "step 17 loss 0.31", are more than anybody reads: those with the least self time share a row. */
-#define ROWS_MAX 100000u
-
 struct op_key {
 	uint32_t name, shape, track;
 	uint8_t kind, phase;
@@ -40,7 +37,6 @@ struct op_group {
 	int64_t profiler_calls;
 	enum flops_result flops_result; /* the best of its calls */
 	bool has_inner_flops;           /* counted at operations inside of it */
-	bool has_row;                   /* of its own */
 	int64_t memory, self_memory;    /* bytes allocated minus freed */
 	int64_t device_ns, self_device_ns, launched;
 };
@@ -51,7 +47,6 @@ struct op_fold {
 	const struct step_times *times;
 	struct op_group *groups; /* [0]: time in no operation */
 	uint32_t group_count, group_capacity;
-	uint32_t more;   /* the group of all that have no row; 0: there are none */
 	uint32_t *slots; /* open addressing, group number or 0; a power of two */
 	uint32_t slot_count;
 	struct open_op {
@@ -334,110 +329,6 @@ static bool visit(void *context, const struct span_view *span)
 	return true;
 }
 
-/* ---- those that have a row ---- */
-
-static int compare_texts(const struct op_fold *fold, uint32_t a, uint32_t b)
-{
-	return a == b ? 0 : strcmp(model_text(fold->model, a), model_text(fold->model, b));
-}
-
-/* Has a less to show than b? Not the place in the file decides, but for threads of one name. */
-static bool is_less(const struct op_fold *fold, uint32_t a, uint32_t b)
-{
-	const struct op_key *one = &fold->groups[a].key, *other = &fold->groups[b].key;
-	int order;
-
-	if (fold->groups[a].self_ns != fold->groups[b].self_ns)
-		return fold->groups[a].self_ns < fold->groups[b].self_ns;
-	order = compare_texts(fold, one->name, other->name);
-	if (!order)
-		order = one->kind - other->kind;
-	if (!order)
-		order = compare_texts(fold, one->shape, other->shape);
-	if (!order)
-		order = one->phase - other->phase;
-	return order ? order > 0 : one->track > other->track;
-}
-
-/* A heap of ROWS_MAX groups, the least one first. */
-static void sift(const struct op_fold *fold, uint32_t *heap, uint32_t at)
-{
-	for (uint32_t least;; at = least) {
-		uint32_t group = heap[at];
-
-		least = at;
-		for (uint32_t child = 2 * at + 1; child <= 2 * at + 2 && child < ROWS_MAX; child++)
-			least = is_less(fold, heap[child], heap[least]) ? child : least;
-		if (least == at)
-			return;
-		heap[at] = heap[least];
-		heap[least] = group;
-	}
-}
-
-static void choose_groups(struct op_fold *fold)
-{
-	uint32_t *heap = memory_resize(NULL, ROWS_MAX, sizeof(*heap));
-
-	for (uint32_t i = 0; i < ROWS_MAX; i++)
-		heap[i] = i + 1;
-	for (uint32_t i = ROWS_MAX / 2; i-- > 0;)
-		sift(fold, heap, i);
-	for (uint32_t group = ROWS_MAX + 1; group < fold->group_count; group++) {
-		if (is_less(fold, group, heap[0]))
-			continue;
-		heap[0] = group;
-		sift(fold, heap, 0);
-	}
-	for (uint32_t i = 0; i < ROWS_MAX; i++)
-		fold->groups[heap[i]].has_row = true;
-	free(heap);
-}
-
-/* All but what counts calls inside of each other once: of several names together that is not known. */
-static void merge_group(struct op_group *into, const struct op_group *from)
-{
-	into->calls += from->calls;
-	into->open_calls += from->open_calls;
-	clamped_add(&into->self_ns, from->self_ns);
-	clamped_add(&into->step_self_ns, from->step_self_ns);
-	into->timed_calls += from->timed_calls;
-	clamped_add(&into->timed_ns, from->timed_ns);
-	into->min_ns = from->min_ns < into->min_ns ? from->min_ns : into->min_ns;
-	into->max_ns = from->max_ns > into->max_ns ? from->max_ns : into->max_ns;
-	into->flop_calls += from->flop_calls;
-	clamped_add(&into->flop_ns, from->flop_ns);
-	into->byte_calls += from->byte_calls;
-	into->flops += from->flops;
-	into->bytes += from->bytes;
-	into->profiler_flops += from->profiler_flops;
-	into->profiler_calls += from->profiler_calls;
-	into->flops_result = from->flops_result > into->flops_result ? from->flops_result : into->flops_result;
-	into->has_inner_flops |= from->has_inner_flops;
-	clamped_add(&into->self_memory, from->self_memory);
-	clamped_add(&into->self_device_ns, from->self_device_ns);
-	into->launched += from->launched;
-}
-
-/* Group 0 is none of them. */
-static void find_rows(struct op_fold *fold)
-{
-	uint32_t count = fold->group_count;
-
-	if (count - 1 <= ROWS_MAX) {
-		for (uint32_t i = 1; i < count; i++)
-			fold->groups[i].has_row = true;
-		return;
-	}
-	choose_groups(fold);
-	fold->more = add_group(fold, &(struct op_key){0});
-	for (uint32_t i = 1; i < count; i++) {
-		if (!fold->groups[i].has_row)
-			merge_group(&fold->groups[fold->more], &fold->groups[i]);
-	}
-	fold->groups[fold->more].has_row = true;
-}
-
 /* ---- the table ---- */
 
 enum {
@@ -493,7 +384,8 @@ static const struct table_column columns[OP_COLUMNS] = {
                           .unit = UNIT_NS,
                           .definition = "self time on the threads that mark steps: what a step waits for",
                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
-                          .other = "self_ns"},
+                          .other = "self_ns",
+                          .more = MORE_SUM},
 	[OP_STEP_RATIO] = {.name = "step_self_ratio",
                            .title = "% of steps",
                            .type = TABLE_DOUBLE,
@@ -502,14 +394,16 @@ static const struct table_column columns[OP_COLUMNS] = {
                            .definition = "share of the self time on the threads that mark steps",
                            .denominator = "time inside measured steps, and inside spans that begin in them, on the "
                                           "threads that mark steps",
-                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
+                           .more = MORE_SUM},
 	[OP_SELF] = {.name = "self_ns",
                      .title = "self",
                      .type = TABLE_INT,
                      .unit = UNIT_NS,
                      .definition = "time in it and in nothing inside it; the rows sum to all time inside spans",
                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER | RULE_SUMS_TO_TOTAL,
-                     .other = "total_ns"},
+                     .other = "total_ns",
+                     .more = MORE_SUM},
 	[OP_RATIO] = {.name = "self_ratio",
                       .title = "%",
                       .type = TABLE_DOUBLE,
@@ -518,12 +412,14 @@ static const struct table_column columns[OP_COLUMNS] = {
                       .definition = "share of the self time",
                       .denominator = "time of all recorded threads inside spans (steps, phases, ranges, operations) that "
                                      "start in measured steps",
-                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+                      .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
+                      .more = MORE_SUM},
 	[OP_CALLS] = {.name = "calls",
                       .type = TABLE_INT,
                       .unit = UNIT_COUNT,
                       .definition = "times it was begun",
-                      .rules = RULE_NOT_NEGATIVE},
+                      .rules = RULE_NOT_NEGATIVE,
+                      .more = MORE_SUM},
 	[OP_TOTAL] = {.name = "total_ns",
                       .title = "total",
                       .type = TABLE_INT,
@@ -541,8 +437,14 @@ static const struct table_column columns[OP_COLUMNS] = {
                     .type = TABLE_INT,
                     .unit = UNIT_NS,
                     .definition = "shortest call",
-                    .rules = RULE_NOT_NEGATIVE},
-	[OP_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_INT, .unit = UNIT_NS, .definition = "longest call"},
+                    .rules = RULE_NOT_NEGATIVE,
+                    .more = MORE_LEAST},
+	[OP_MAX] = {.name = "max_ns",
+                    .title = "max",
+                    .type = TABLE_INT,
+                    .unit = UNIT_NS,
+                    .definition = "longest call",
+                    .more = MORE_MOST},
 	[OP_INCOMPLETE] = {.name = "incomplete_calls",
                            .title = "incomplete",
                            .type = TABLE_INT,
@@ -550,7 +452,8 @@ static const struct table_column columns[OP_COLUMNS] = {
                            .role = ROLE_EVIDENCE,
                            .definition = "calls whose begin or end was not recorded: in self and "
                                          "total time as far as known, not in mean, min, max",
-                           .is_hidden = true},
+                           .is_hidden = true,
+                           .more = MORE_SUM},
 	[OP_FLOPS] =
 		{.name = "flops",
                  .title = "FLOP",
@@ -558,7 +461,8 @@ static const struct table_column columns[OP_COLUMNS] = {
                  .unit = UNIT_FLOP,
                  .definition =
                          "floating point operations of the calls that reported them, or of PyTorch's operators by the "
-                         "formulas of its flop_counter, each where no operator inside has one"},
+                         "formulas of its flop_counter, each where no operator inside has one",
+                 .more = MORE_SUM},
 	[OP_FLOP_RATE] = {.name = "flops_per_s",
                           .title = "FLOP/s",
                           .type = TABLE_DOUBLE,
@@ -570,19 +474,22 @@ static const struct table_column columns[OP_COLUMNS] = {
                                .unit = UNIT_FLOP,
                                .definition = "as torch.profiler counts with with_flops: mm, addmm, bmm, baddbmm, conv2d, "
                                              "and one per element of mul and add, on the records of these names only",
-                               .is_hidden = true},
+                               .is_hidden = true,
+                               .more = MORE_SUM},
 	[OP_BYTES] = {.name = "moved_bytes",
                       .title = "moved",
                       .type = TABLE_DOUBLE,
                       .unit = UNIT_BYTES,
-                      .definition = "bytes read and written by the calls that reported them"},
+                      .definition = "bytes read and written by the calls that reported them",
+                      .more = MORE_SUM},
 	[OP_SELF_MEMORY] = {.name = "self_memory_bytes",
                             .title = "self memory",
                             .type = TABLE_INT,
                             .unit = UNIT_BYTES,
                             .definition = "host memory it allocated minus what it freed, by itself; the rows sum to what "
                                           "was allocated minus freed inside spans",
-                            .rules = RULE_SUMS_TO_TOTAL},
+                            .rules = RULE_SUMS_TO_TOTAL,
+                            .more = MORE_SUM},
 	[OP_MEMORY] =
 		{.name = "memory_bytes",
                  .title = "memory",
@@ -598,7 +505,8 @@ static const struct table_column columns[OP_COLUMNS] = {
                          "time of kernels, copies and fills whose launch has this operator as the innermost around it, or, "
                          "launched in no operator, this range; the rows sum to the time of all that was launched in "
                          "measured steps",
-                 .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
+                 .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
+                 .more = MORE_SUM},
 	[OP_DEVICE] = {.name = "device_ns",
                        .title = "device",
                        .type = TABLE_INT,
@@ -610,7 +518,8 @@ static const struct table_column columns[OP_COLUMNS] = {
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
                          .definition = "kernels, copies and fills behind self_device_ns",
-                         .rules = RULE_NOT_NEGATIVE},
+                         .rules = RULE_NOT_NEGATIVE,
+                         .more = MORE_SUM},
 };
 
 /* Work of devices that counts, straight from their spans: launched in measured steps, or without a launch but in one. */
@@ -671,8 +580,6 @@ static void add_columns(struct table *table, struct op_fold *fold)
 
 	sum_device(fold, &fold->device_ns, &fold->unlaunched_ns, &fold->unlaunched);
 	for (uint32_t i = 0; i < fold->group_count; i++) {
-		if (i && !fold->groups[i].has_row)
-			continue;
 		clamped_add(&total, fold->groups[i].self_ns);
 		clamped_add(&fold->step_self_ns, fold->groups[i].step_self_ns);
 	}
@@ -831,20 +738,6 @@ static void add_unlaunched(struct table *table, const struct op_fold *fold)
 	set_step_self(table, row, fold, 0);
 }
 
-static void name_more(struct table *table, int row, const struct op_fold *fold)
-{
-	static const int not_of_many[] = {OP_SHAPE, OP_THREAD, OP_PHASE, OP_TOTAL, OP_MEMORY, OP_DEVICE};
-
-	for (size_t i = 0; i < sizeof(not_of_many) / sizeof(not_of_many[0]); i++)
-		table_set_missing(table, row, not_of_many[i], "of several operations, which may lie in each other");
-	if (!fold->model->memory_count)
-		set_memory(table, row, fold, &fold->groups[fold->more]);
-	if (!fold->launches->work_count)
-		set_device(table, row, fold, &fold->groups[fold->more]);
-	table_set_text(table, row, OP_NAME, "(more names)");
-	table_set_text(table, row, OP_KIND, "rest");
-}
-
 static void add_group_row(struct table *table, const struct op_fold *fold, uint32_t number)
 {
 	const struct op_group *group = &fold->groups[number];
@@ -857,8 +750,6 @@ static void add_group_row(struct table *table, const struct op_fold *fold, uint3
 	set_device(table, row, fold, group);
 	set_self(table, row, group->self_ns);
 	set_step_self(table, row, fold, group->step_self_ns);
-	if (number == fold->more)
-		name_more(table, row, fold);
 }
 
 static void add_rows(struct table *table, const struct op_fold *fold)
@@ -868,10 +759,12 @@ static void add_rows(struct table *table, const struct op_fold *fold)
 	                                  OP_INCOMPLETE};
 	int row;
 
-	for (uint32_t i = 1; i < fold->group_count; i++) {
-		if (fold->groups[i].has_row)
-			add_group_row(table, fold, i);
-	}
+	table_bound(table, OP_SELF);
+	for (uint32_t i = 1; i < fold->group_count; i++)
+		add_group_row(table, fold, i);
+	row = table_add_more(table, OP_NAME);
+	if (row >= 0)
+		table_set_text(table, row, OP_KIND, "rest");
 	row = table_row(table);
 	table_set_text(table, row, OP_NAME, "(in no operation or range)");
 	table_set_text(table, row, OP_KIND, "rest");
@@ -938,7 +831,6 @@ static enum status run(const struct model *model, const struct analysis_options 
 		model_visit_spans(model, track, visit, &fold);
 	}
 	leave(&fold, 0);
-	find_rows(&fold);
 	span_memory_release(&fold.span_memory);
 	table_init(table, "ops", "Top operations by self time",
 	           "operations and ranges that start in steps with operator detail, by name and kind");

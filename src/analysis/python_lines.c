@@ -11,6 +11,8 @@
 
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "model/merge_sort.h"
+#include "model/storage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,14 +52,13 @@ static int compare_links(const void *left, const void *right)
 static void find_links(struct line_fold *fold)
 {
 	const struct model *model = fold->model;
-	fold->links = memory_resize(NULL, model->links_count + 1, sizeof *fold->links);
+	fold->links = storage_resize(model->storage, NULL, model->links_count + 1, sizeof *fold->links);
 	for (uint32_t i = 0; i < model->links_count; i++) {
 		const struct model_link *link = &model->links[i];
 		if (link->kind == STEPSCOPE_LINK_BACKWARD && link->from_row != MODEL_NONE && link->to_row != MODEL_NONE)
 			fold->links[fold->link_count++] = *link;
 	}
-	if (fold->link_count)
-		qsort(fold->links, fold->link_count, sizeof *fold->links, compare_links);
+	merge_sort_in(model->storage, fold->links, fold->link_count, sizeof *fold->links, compare_links);
 }
 
 /* The stack that began the forward of this backward; 0: it is none, or not known. */
@@ -126,7 +127,7 @@ static void fold_run(struct line_fold *fold, const struct analysis_options *opti
 	struct launches own = {0};
 	launched_time_init(&fold->launched, model, launches_get(&own, model, options));
 	launches_release(&own);
-	fold->costs = memory_resize(NULL, model->stacks_count + 1, sizeof *fold->costs);
+	fold->costs = storage_resize(model->storage, NULL, model->stacks_count + 1, sizeof *fold->costs);
 	memset(fold->costs, 0, (model->stacks_count + 1) * sizeof *fold->costs);
 	find_links(fold);
 	for (uint32_t track = 0; track < model->tracks_count; track++)
@@ -135,8 +136,8 @@ static void fold_run(struct line_fold *fold, const struct analysis_options *opti
 
 static void fold_release(struct line_fold *fold)
 {
-	free(fold->costs);
-	free(fold->links);
+	storage_release(fold->model->storage, fold->costs);
+	storage_release(fold->model->storage, fold->links);
 	free(fold->open);
 	launched_time_release(&fold->launched);
 }
@@ -185,7 +186,8 @@ static const struct table_column self_column = {
 	.unit = UNIT_NS,
 	.definition = "time in the operators that it issued and in nothing inside them that is "
 		      "another operator; the rows sum to all time in operators",
-	.rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL};
+	.rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
+	.more = MORE_SUM};
 static const struct table_column share_column = {
 	.name = "self_ratio",
 	.title = "%",
@@ -194,13 +196,15 @@ static const struct table_column share_column = {
 	.role = ROLE_SHARE,
 	.definition = "share of the self time",
 	.denominator = "self time of all operators that start in measured steps, in all threads",
-	.rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE};
+	.rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
+	.more = MORE_SUM};
 static const struct table_column calls_column = {
 	.name = "calls",
 	.type = TABLE_INT,
 	.unit = UNIT_COUNT,
 	.definition = "operators that it issued, those inside of others included",
-	.rules = RULE_NOT_NEGATIVE};
+	.rules = RULE_NOT_NEGATIVE,
+	.more = MORE_SUM};
 
 static const struct table_column device_column = {
 	.name = "device_ns",
@@ -208,7 +212,8 @@ static const struct table_column device_column = {
 	.type = TABLE_INT,
 	.unit = UNIT_NS,
 	.definition = "sum of the durations of kernels, copies and fills that these operators launched",
-	.rules = RULE_NOT_NEGATIVE};
+	.rules = RULE_NOT_NEGATIVE,
+	.more = MORE_SUM};
 
 static void set_device(struct table *table, int row, int column, const struct line_fold *fold, const struct cost *cost)
 {
@@ -259,7 +264,8 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                         .unit = UNIT_NS,
 	                         .definition = "of the self time: operators that the line called",
 	                         .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
-	                         .other = "self_ns"},
+	                         .other = "self_ns",
+	                         .more = MORE_SUM},
 		[LINE_BACKWARD] =
 			{.name = "backward_ns",
 	                 .title = "backward",
@@ -268,7 +274,8 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                 .definition =
 	                         "of the self time: the backward of operators that the line called, whoever started it",
 	                 .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
-	                 .other = "self_ns"},
+	                 .other = "self_ns",
+	                 .more = MORE_SUM},
 		[LINE_DEVICE] = device_column,
 		[LINE_CALLS] = calls_column,
 		[LINE_SOURCE] =
@@ -308,8 +315,7 @@ static uint32_t gather_places(const struct line_fold *fold, struct place *places
 			places[count++] = (struct place){frame->file, frame->line, frame->frame, fold->costs[i]};
 	}
 	free(users);
-	if (count)
-		qsort(places, count, sizeof *places, compare_places);
+	merge_sort_in(model->storage, places, count, sizeof *places, compare_places);
 	for (uint32_t i = 0; i < count; i++) {
 		if (kept && compare_places(&places[kept - 1], &places[i]) == 0) {
 			clamped_add(&places[kept - 1].cost.issued_ns, places[i].cost.issued_ns);
@@ -350,10 +356,12 @@ static void set_place(struct table *table, int row, const struct line_fold *fold
 
 static void add_line_rows(struct table *table, const struct line_fold *fold)
 {
-	struct place *places = memory_resize(NULL, fold->model->stacks_count + 1, sizeof *places);
+	struct storage *storage = fold->model->storage;
+	struct place *places = storage_resize(storage, NULL, fold->model->stacks_count + 1, sizeof *places);
 	uint32_t count = gather_places(fold, places);
 	struct python_source source;
 	python_source_init(&source, fold->model);
+	table_bound(table, LINE_SELF);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct cost *cost = &places[i].cost;
 		int64_t self_ns = cost->issued_ns + cost->backward_ns;
@@ -366,8 +374,9 @@ static void add_line_rows(struct table *table, const struct line_fold *fold)
 		set_device(table, row, LINE_DEVICE, fold, cost);
 		table_set_int(table, row, LINE_CALLS, cost->calls);
 	}
+	table_add_more(table, LINE_PLACE);
 	python_source_release(&source);
-	free(places);
+	storage_release(storage, places);
 	table_sort(table, LINE_PLACE, true);
 	table_sort(table, LINE_SELF, false);
 }
@@ -428,6 +437,7 @@ static void add_stack_columns(struct table *table, int64_t total_ns)
 
 static void add_stack_rows(struct table *table, const struct line_fold *fold)
 {
+	table_bound(table, STACK_SELF);
 	for (uint32_t i = 0; i < fold->model->stacks_count; i++) {
 		const struct cost *cost = &fold->costs[i];
 		if (!cost->calls && !cost->device_ns)
@@ -439,6 +449,7 @@ static void add_stack_rows(struct table *table, const struct line_fold *fold)
 		table_set_int(table, row, STACK_CALLS, cost->calls);
 		table_set_text(table, row, STACK_TEXT, python_stack_text(fold->model, i, &table->arena));
 	}
+	table_add_more(table, STACK_TEXT);
 	table_sort(table, STACK_TEXT, true);
 	table_sort(table, STACK_SELF, false);
 }

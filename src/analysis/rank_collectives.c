@@ -280,7 +280,8 @@ static const struct table_column times_columns[TIMES_COLUMNS] = {
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
                          .definition = "how often all of them carried it out",
-                         .rules = RULE_NOT_NEGATIVE},
+                         .rules = RULE_NOT_NEGATIVE,
+                         .more = MORE_SUM},
 	[TIMES_MEAN] = {.name = "mean_ns",
                         .title = "mean",
                         .type = TABLE_DOUBLE,
@@ -298,7 +299,8 @@ static const struct table_column times_columns[TIMES_COLUMNS] = {
                             .type = TABLE_INT,
                             .unit = UNIT_NS,
                             .definition = "most of that",
-                            .rules = RULE_NOT_NEGATIVE},
+                            .rules = RULE_NOT_NEGATIVE,
+                            .more = MORE_MOST},
 	[TIMES_EXCHANGE] = {.name = "exchange_mean_ns",
                             .title = "exchange",
                             .type = TABLE_DOUBLE,
@@ -440,8 +442,10 @@ static void add_all_times(struct table *table, const struct collective_matches *
 			number_map_release(&list.by_key);
 		add_match(times_of(&list, runs, ranks, mean_bytes(runs, ranks)), matches, &matches->groups[g]);
 	}
+	table_bound(table, TIMES_SKEW);
 	for (uint32_t i = 0; i < list.count; i++)
 		add_times(table, &list.items[i]);
+	table_add_more(table, TIMES_COLLECTIVE);
 	table_sort(table, TIMES_SKEW, false);
 	number_map_release(&list.by_key);
 	free(list.items);

@@ -6,10 +6,8 @@
 #include "analysis/step_times.h"
 
 #include "base/clamped.h"
-#include "base/memory.h"
 #include "model/number_map.h"
-
-#include <stdlib.h>
+#include "model/storage.h"
 
 enum {
 	CALL_COUNT,
@@ -28,13 +26,15 @@ static const struct table_column columns[CALL_COLUMNS] = {
                         .type = TABLE_INT,
                         .unit = UNIT_COUNT,
                         .definition = "times it was called",
-                        .rules = RULE_NOT_NEGATIVE},
+                        .rules = RULE_NOT_NEGATIVE,
+                        .more = MORE_SUM},
 	[CALL_TOTAL] = {.name = "total_ns",
                         .title = "total",
                         .type = TABLE_INT,
                         .unit = UNIT_NS,
                         .definition = "time in it, all threads",
-                        .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
+                        .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL,
+                        .more = MORE_SUM},
 	[CALL_RATIO] = {.name = "ratio",
                         .title = "%",
                         .type = TABLE_DOUBLE,
@@ -42,14 +42,25 @@ static const struct table_column columns[CALL_COLUMNS] = {
                         .role = ROLE_SHARE,
                         .definition = "share of the time in calls of the runtime and driver",
                         .denominator = "sum of the durations of all these calls",
-                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
+                        .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE,
+                        .more = MORE_SUM},
 	[CALL_MEAN] = {.name = "mean_ns",
                        .title = "mean",
                        .type = TABLE_DOUBLE,
                        .unit = UNIT_NS,
                        .definition = "mean duration"},
-	[CALL_MIN] = {.name = "min_ns", .title = "min", .type = TABLE_INT, .unit = UNIT_NS, .definition = "shortest"},
-	[CALL_MAX] = {.name = "max_ns", .title = "max", .type = TABLE_INT, .unit = UNIT_NS, .definition = "longest"},
+	[CALL_MIN] = {.name = "min_ns",
+                      .title = "min",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "shortest",
+                      .more = MORE_LEAST},
+	[CALL_MAX] = {.name = "max_ns",
+                      .title = "max",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "longest",
+                      .more = MORE_MOST},
 	[CALL_SYNCHRONIZES] = {.name = "is_synchronizing",
                                .title = "waits",
                                .type = TABLE_BOOL,
@@ -79,7 +90,7 @@ static struct call *call_of(struct fold *fold, uint32_t name)
 		return &fold->calls[found];
 	if (fold->count == fold->capacity) {
 		fold->capacity = fold->capacity ? 2 * fold->capacity : 32;
-		fold->calls = memory_resize(fold->calls, fold->capacity, sizeof(*fold->calls));
+		fold->calls = storage_resize(fold->model->storage, fold->calls, fold->capacity, sizeof(*fold->calls));
 	}
 	number_map_set(&fold->by_name, name, fold->count);
 	fold->calls[fold->count] = (struct call){.name = name, .min_ns = INT64_MAX};
@@ -134,8 +145,10 @@ static void fill(struct table *table, const struct fold *fold)
 	for (uint32_t i = 0; i < fold->count; i++)
 		clamped_add(&total_ns, fold->calls[i].total_ns);
 	table_columns_of(table, columns, CALL_COLUMNS, (double)total_ns);
+	table_bound(table, CALL_TOTAL);
 	for (uint32_t i = 0; i < fold->count; i++)
 		add_row(table, fold->model, &fold->calls[i], total_ns);
+	table_add_more(table, CALL_NAME);
 	table_sort(table, CALL_NAME, true);
 	table_sort(table, CALL_TOTAL, false);
 }
@@ -144,8 +157,10 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct step_times own = {0};
-	struct fold fold = {
-		.model = model, .times = step_times_get(&own, model, options), .has_steps = options->has_steps};
+	struct fold fold = {.model = model,
+	                    .times = step_times_get(&own, model, options),
+	                    .has_steps = options->has_steps,
+	                    .by_name = {.storage = model->storage}};
 
 	for (uint32_t track = 0; track < model->tracks_count; track++)
 		fold_track(&fold, model->tracks[track]);
@@ -156,7 +171,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	if (!fold.count)
 		table->empty = "no calls of a device's runtime or driver were recorded";
 	number_map_release(&fold.by_name);
-	free(fold.calls);
+	storage_release(model->storage, fold.calls);
 	step_times_release(&own);
 	return STATUS_OK;
 }

@@ -8,10 +8,9 @@
 #include "analysis/labels.h"
 #include "analysis/python_places.h"
 
-#include "base/memory.h"
 #include "model/merge_sort.h"
+#include "model/storage.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char sampled_none[] = "the input has no sampled stacks";
@@ -31,8 +30,8 @@ void sampled_stacks_init(struct sampled_stacks *stacks, const struct model *mode
 {
 	uint32_t kept = 0;
 
-	*stacks = (struct sampled_stacks){0};
-	stacks->rows = memory_resize(NULL, model->samples_count + 1, sizeof(*stacks->rows));
+	*stacks = (struct sampled_stacks){.storage = model->storage};
+	stacks->rows = storage_resize(model->storage, NULL, model->samples_count + 1, sizeof(*stacks->rows));
 	for (uint32_t i = 0; i < model->samples_count; i++) {
 		const struct sample *sample = &model->samples[i];
 
@@ -42,7 +41,7 @@ void sampled_stacks_init(struct sampled_stacks *stacks, const struct model *mode
 		                                         .weight = sample->weight,
 		                                         .samples = 1};
 	}
-	merge_sort(stacks->rows, model->samples_count, sizeof(*stacks->rows), compare);
+	merge_sort_in(model->storage, stacks->rows, model->samples_count, sizeof(*stacks->rows), compare);
 	for (uint32_t i = 0; i < model->samples_count; i++) {
 		if (kept && compare(&stacks->rows[kept - 1], &stacks->rows[i]) == 0) {
 			stacks->rows[kept - 1].weight += stacks->rows[i].weight;
@@ -59,7 +58,7 @@ void sampled_stacks_init(struct sampled_stacks *stacks, const struct model *mode
 
 void sampled_stacks_release(struct sampled_stacks *stacks)
 {
-	free(stacks->rows);
+	storage_release(stacks->storage, stacks->rows);
 }
 
 uint32_t sampled_group_end(const struct sampled_stacks *stacks, uint32_t first, wide_weight *total)
@@ -194,7 +193,7 @@ enum {
 	}
 
 static const struct table_column thread_columns[THREAD_COLUMNS] = {
-	SAMPLED_COLUMNS(THREAD_WEIGHT, "total", "total", "what its samples count, in sum", 0, false),
+	SAMPLED_COLUMNS(THREAD_WEIGHT, "total", "total", "what its samples count, in sum", 0, false, MORE_SUM),
 	[THREAD_RATIO] = RATIO_COLUMN("share of the thread"),
 	[THREAD_SAMPLES] = SAMPLES_COLUMN,
 	[THREAD_PROCESS] = {.name = "process",
@@ -274,7 +273,7 @@ enum {
 };
 
 static const struct table_column stack_columns[STACK_COLUMNS] = {
-	SAMPLED_COLUMNS(STACK_WEIGHT, "self", "self", "what the samples of the stack count", 0, false),
+	SAMPLED_COLUMNS(STACK_WEIGHT, "self", "self", "what the samples of the stack count", 0, false, MORE_SUM),
 	[STACK_RATIO] = RATIO_COLUMN("share of the stack"),
 	[STACK_SAMPLES] = SAMPLES_COLUMN,
 	[STACK_THREAD] = {.name = "thread",
@@ -287,31 +286,8 @@ static const struct table_column stack_columns[STACK_COLUMNS] = {
                         .definition = "frames, outermost first, with semicolons between them"},
 };
 
-/* A file may have millions of stacks, each with a text of its own. */
-#define ROWS_MAX 250000u
-#define TEXTS_MAX ((size_t)256 << 20)
-
-static int compare_weights(const void *left, const void *right)
-{
-	const struct sampled_stack *a = left, *b = right;
-
-	if (a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	return (a->stack > b->stack) - (a->stack < b->stack);
-}
-
-static uint32_t count_groups(const struct sampled_stacks *stacks)
-{
-	uint32_t count = 0;
-	wide_weight total;
-
-	for (uint32_t first = 0; first < stacks->count; first = sampled_group_end(stacks, first, &total))
-		count++;
-	return count;
-}
-
 static void add_stack(struct table *table, const struct model *model, const struct sampled_stack *stack,
-                      wide_weight whole, size_t *text_bytes)
+                      wide_weight whole)
 {
 	int row = table_row(table);
 
@@ -319,21 +295,13 @@ static void add_stack(struct table *table, const struct model *model, const stru
 	sampled_set_ratio(table, row, STACK_RATIO, stack->weight, whole);
 	table_set_int(table, row, STACK_SAMPLES, stack->samples);
 	sampled_set_thread(table, row, STACK_THREAD, model, stack->track);
-	if (*text_bytes > TEXTS_MAX) {
-		table_set_missing(table, row, STACK_TEXT, "the stacks above have 256 MiB of text");
-		return;
-	}
-	const char *text = python_stack_text(model, stack->stack, &table->arena);
-	*text_bytes += strlen(text);
-	table_set_text(table, row, STACK_TEXT, text);
+	table_set_text(table, row, STACK_TEXT, python_stack_text(model, stack->stack, &table->arena));
 }
 
 static enum status run_stacks(const struct model *model, const struct analysis_options *options, struct table *table,
                               struct error *err)
 {
 	struct sampled_stacks stacks;
-	uint32_t most, left_out = 0;
-	size_t text_bytes = 0;
 	wide_weight whole;
 
 	table_init(table, "sampled_stacks", "Hottest stacks", "sampled stacks, equal ones as one");
@@ -342,18 +310,17 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
 	sampled_hide(table, STACK_WEIGHT, &stacks);
 	table->columns[STACK_SAMPLES].is_hidden = stacks.has_unit[SAMPLED_COUNT];
 	table->columns[STACK_THREAD].is_hidden = !(options->by & BY_THREAD);
-	most = ROWS_MAX / (count_groups(&stacks) + 1) + 1;
+	if (sampled_is_one_group(&stacks))
+		table->columns[STACK_RATIO].more = MORE_SUM;
+	table_bound(table, STACK_RATIO); /* a file may have millions of stacks, each with a text of its own */
 	for (uint32_t first = 0, end; first < stacks.count; first = end) {
 		end = sampled_group_end(&stacks, first, &whole);
-		merge_sort(stacks.rows + first, end - first, sizeof(*stacks.rows), compare_weights);
-		for (uint32_t i = first; i < end && i - first < most; i++)
-			add_stack(table, model, &stacks.rows[i], whole, &text_bytes);
-		left_out += end - first > most ? end - first - most : 0;
+		for (uint32_t i = first; i < end; i++)
+			add_stack(table, model, &stacks.rows[i], whole);
 	}
+	table_add_more(table, STACK_TEXT);
 	table_sort(table, STACK_RATIO, false);
 	sampled_note(table, model);
-	if (left_out)
-		table->note = arena_printf(&table->arena, "%u other stacks, each with less, are not shown", left_out);
 	sampled_stacks_release(&stacks);
 	return STATUS_OK;
 }

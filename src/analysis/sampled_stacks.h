@@ -22,6 +22,7 @@ struct sampled_stack {
 };
 
 struct sampled_stacks {
+	struct storage *storage;    /* the model's */
 	struct sampled_stack *rows; /* by what, track, stack */
 	uint32_t count;
 	bool has_unit[SAMPLED_UNITS];
@@ -51,27 +52,27 @@ void sampled_note(struct table *table, const struct model *model);
 void sampled_set_thread(struct table *table, int row, int column, const struct model *model, uint32_t track);
 
 /* Three columns, as sampled_set_weight() wants them: NAME_ns, NAME_bytes, NAME_count. */
-#define SAMPLED_COLUMNS(first, word, heading, text, more_rules, of)                                                    \
+#define SAMPLED_COLUMNS(first, word, heading, text, more_rules, of, of_more)                                           \
 	[first] = {.name = word "_ns",                                                                                 \
 		   .title = heading,                                                                                   \
 		   .type = TABLE_INT,                                                                                  \
 		   .unit = UNIT_NS,                                                                                    \
 		   .definition = text,                                                                                 \
 		   .rules = RULE_NOT_NEGATIVE | (more_rules),                                                          \
-		   .other = (of) ? "total_ns" : NULL},                                                                 \
+		   .other = (of) ? "total_ns" : NULL, .more = (of_more)},                                              \
 	[(first) + 1] = {.name = word "_bytes",                                                                        \
 			 .title = heading,                                                                             \
 			 .type = TABLE_INT,                                                                            \
 			 .unit = UNIT_BYTES,                                                                           \
 			 .definition = text,                                                                           \
 			 .rules = RULE_NOT_NEGATIVE | (more_rules),                                                    \
-			 .other = (of) ? "total_bytes" : NULL},                                                        \
+			 .other = (of) ? "total_bytes" : NULL, .more = (of_more)},                                     \
 	[(first) + 2] = {.name = word "_count",                                                                        \
 			 .title = heading,                                                                             \
 			 .type = TABLE_INT,                                                                            \
 			 .unit = UNIT_COUNT,                                                                           \
 			 .definition = text,                                                                           \
 			 .rules = RULE_NOT_NEGATIVE | (more_rules),                                                    \
-			 .other = (of) ? "total_count" : NULL}
+			 .other = (of) ? "total_count" : NULL, .more = (of_more)}
 
 #endif

@@ -4,10 +4,8 @@
  */
 #include "analysis/span_memory.h"
 
-#include "base/memory.h"
 #include "model/merge_sort.h"
-
-#include <stdlib.h>
+#include "model/storage.h"
 
 static int compare_spans(const void *left, const void *right)
 {
@@ -28,7 +26,8 @@ static void add(struct span_memory *memory, const struct span_bytes *item)
 	}
 	if (memory->count == memory->capacity) {
 		memory->capacity = memory->capacity ? 2 * memory->capacity : 1024;
-		memory->spans = memory_resize(memory->spans, memory->capacity, sizeof(*memory->spans));
+		memory->spans = storage_resize(memory->storage, memory->spans, memory->capacity,
+		                               sizeof(*memory->spans));
 	}
 	memory->spans[memory->count++] = *item;
 }
@@ -37,7 +36,7 @@ void span_memory_init(struct span_memory *memory, const struct model *model)
 {
 	size_t count;
 
-	*memory = (struct span_memory){0};
+	*memory = (struct span_memory){.storage = model->storage};
 	for (uint32_t i = 0; i < model->memory_count; i++) {
 		const struct memory_event *event = &model->memory[i];
 		wide_bytes bytes = (wide_bytes)event->bytes;
@@ -49,7 +48,7 @@ void span_memory_init(struct span_memory *memory, const struct model *model)
 		    &(struct span_bytes){event->track, event->row, bytes_that_fit(event->is_free ? -bytes : bytes)});
 	}
 	if (memory->count)
-		merge_sort(memory->spans, memory->count, sizeof(*memory->spans), compare_spans);
+		merge_sort_in(memory->storage, memory->spans, memory->count, sizeof(*memory->spans), compare_spans);
 	count = memory->count;
 	memory->count = 0;
 	for (size_t i = 0; i < count; i++) /* never more than were read */
@@ -58,6 +57,6 @@ void span_memory_init(struct span_memory *memory, const struct model *model)
 
 void span_memory_release(struct span_memory *memory)
 {
-	free(memory->spans);
+	storage_release(memory->storage, memory->spans);
 	*memory = (struct span_memory){0};
 }

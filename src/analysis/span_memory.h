@@ -14,6 +14,7 @@ struct span_bytes {
 };
 
 struct span_memory {
+	struct storage *storage;  /* the model's */
 	struct span_bytes *spans; /* by track, row */
 	size_t count, capacity, next;
 };

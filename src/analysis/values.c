@@ -50,7 +50,8 @@ static const struct table_column columns[VALUE_COLUMNS] = {
                          .unit = UNIT_COUNT,
                          .role = ROLE_EVIDENCE,
                          .definition = "recorded values",
-                         .rules = RULE_NOT_NEGATIVE},
+                         .rules = RULE_NOT_NEGATIVE,
+                         .more = MORE_SUM},
 	[VALUE_FIRST] = NUMBER("first", "first value, NaN and infinities included"),
 	[VALUE_LAST] = NUMBER("last", "last value, NaN and infinities included"),
 	[VALUE_MIN] = NUMBER("min", "smallest value that is a number"),
@@ -62,7 +63,8 @@ static const struct table_column columns[VALUE_COLUMNS] = {
                        .type = TABLE_INT,
                        .unit = UNIT_COUNT,
                        .role = ROLE_EVIDENCE,
-                       .definition = "values that are NaN or infinite"},
+                       .definition = "values that are NaN or infinite",
+                       .more = MORE_SUM},
 	[VALUE_FIRST_NAN] = {.name = "first_nan_step",
                              .title = "first at step",
                              .type = TABLE_INT,
@@ -177,6 +179,7 @@ static void add_series(struct table *table, const struct model *model, const str
 	const struct step_times *times = step_times_get(&own, model, options);
 
 	table_columns(table, columns, is_metric ? VALUE_COLUMNS : VALUE_COUNTER_COLUMNS);
+	table_bound(table, VALUE_COUNT);
 	for (uint32_t i = 0; i < model->series_count; i++) {
 		const struct value_series *series = model->series[i];
 		struct value_fold fold = {.odd_step = -1};
@@ -194,6 +197,7 @@ static void add_series(struct table *table, const struct model *model, const str
 			add_row(table, model, series, &fold);
 		free(fold.values);
 	}
+	table_add_more(table, VALUE_NAME);
 	table_sort(table, VALUE_PROCESS, true);
 	table_sort(table, VALUE_NAME, true);
 	step_times_release(&own);

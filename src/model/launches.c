@@ -142,7 +142,7 @@ static void find_launches(struct launches *launches, struct call_list *list, uin
 
 	if (!track->span_count)
 		return;
-	rows = memory_resize(NULL, track->span_count, sizeof(*rows));
+	rows = storage_resize(launches->storage, NULL, track->span_count, sizeof(*rows));
 	launches->by_track[number] = rows;
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
@@ -165,7 +165,7 @@ void launches_init(struct launches *launches, const struct model *model)
 {
 	struct call_list list = {.model = model, .last = {.track = MODEL_NONE}};
 
-	memset(launches, 0, sizeof(*launches));
+	*launches = (struct launches){.storage = model->storage};
 	if (!has_device(model))
 		return;
 	launches->track_count = model->tracks_count;
@@ -187,7 +187,7 @@ void launches_init(struct launches *launches, const struct model *model)
 void launches_release(struct launches *launches)
 {
 	for (uint32_t track = 0; track < launches->track_count; track++)
-		free(launches->by_track[track]);
+		storage_release(launches->storage, launches->by_track[track]);
 	free(launches->by_track);
-	memset(launches, 0, sizeof(*launches));
+	*launches = (struct launches){0};
 }

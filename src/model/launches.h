@@ -27,6 +27,7 @@ struct launch {
 };
 
 struct launches {
+	struct storage *storage; /* the model's */
 	uint32_t track_count;
 	struct launch **by_track; /* by row; NULL: no track of a device */
 	uint64_t work_count;      /* kernels, copies, fills */

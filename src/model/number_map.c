@@ -4,9 +4,7 @@
  */
 #include "model/number_map.h"
 
-#include <stdlib.h>
-
-#include "base/memory.h"
+#include "model/storage.h"
 
 static uint32_t home(const struct number_map *map, uint64_t key)
 {
@@ -27,19 +25,19 @@ static void grow(struct number_map *map)
 {
 	struct number_map old = *map;
 	map->capacity = old.capacity ? 2 * old.capacity : 16;
-	map->slots = memory_resize(NULL, map->capacity, sizeof *map->slots);
+	map->slots = storage_resize(map->storage, NULL, map->capacity, sizeof *map->slots);
 	for (uint32_t i = 0; i < map->capacity; i++)
 		map->slots[i].value = NUMBER_MAP_NONE;
 	for (uint32_t i = 0; i < old.capacity; i++)
 		if (old.slots[i].value != NUMBER_MAP_NONE)
 			map->slots[slot_of(map, old.slots[i].key)] = old.slots[i];
-	free(old.slots);
+	storage_release(map->storage, old.slots);
 }
 
 void number_map_release(struct number_map *map)
 {
-	free(map->slots);
-	*map = (struct number_map){0};
+	storage_release(map->storage, map->slots);
+	*map = (struct number_map){.storage = map->storage};
 }
 
 uint32_t number_map_find(const struct number_map *map, uint64_t key)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * number_map.h: a hash table from 64-bit numbers to 32-bit numbers (indexes). Owns its memory; all zero is an empty map.
+ * One that grows with the names of a trace lives in the model's storage: struct number_map by_name = {.storage = model->storage}.
  */
 #ifndef MODEL_NUMBER_MAP_H
 #define MODEL_NUMBER_MAP_H
@@ -14,7 +15,10 @@ struct number_map_slot {
 	uint32_t value; /* NUMBER_MAP_NONE: free */
 };
 
+struct storage;
+
 struct number_map {
+	struct storage *storage; /* (optional) model/storage.h */
 	struct number_map_slot *slots;
 	uint32_t capacity; /* a power of two, or 0 */
 	uint32_t count;

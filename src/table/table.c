@@ -4,6 +4,8 @@
  */
 #include "table/table.h"
 
+#include "table/bound.h"
+
 #include "base/memory.h"
 
 #include <assert.h>
@@ -22,15 +24,17 @@ static const char *dup_or_null(struct arena *arena, const char *text)
 void table_init(struct table *table, const char *name, const char *title, const char *definition)
 {
 	memset(table, 0, sizeof(*table));
+	arena_init(&table->head, 0);
 	arena_init(&table->arena, 0);
-	table->name = dup_or_null(&table->arena, name);
-	table->title = dup_or_null(&table->arena, title);
-	table->definition = dup_or_null(&table->arena, definition);
+	table->name = dup_or_null(&table->head, name);
+	table->title = dup_or_null(&table->head, title);
+	table->definition = dup_or_null(&table->head, definition);
 }
 
 void table_release(struct table *table)
 {
 	free(table->cells);
+	arena_release(&table->head);
 	arena_release(&table->arena);
 	memset(table, 0, sizeof(*table));
 }
@@ -42,11 +46,11 @@ int table_column(struct table *table, const struct table_column *column)
 	assert(table->row_count == 0 && table->column_count < MAXIMUM_COLUMNS);
 	assert(column->name && table_find_column(table, column->name) < 0);
 	*added = *column;
-	added->name = arena_dup(&table->arena, column->name);
-	added->title = dup_or_null(&table->arena, column->title);
-	added->definition = dup_or_null(&table->arena, column->definition);
-	added->denominator = dup_or_null(&table->arena, column->denominator);
-	added->other = dup_or_null(&table->arena, column->other);
+	added->name = arena_dup(&table->head, column->name);
+	added->title = dup_or_null(&table->head, column->title);
+	added->definition = dup_or_null(&table->head, column->definition);
+	added->denominator = dup_or_null(&table->head, column->denominator);
+	added->other = dup_or_null(&table->head, column->other);
 	return table->column_count++;
 }
 
@@ -77,6 +81,8 @@ int table_row(struct table *table)
 	size_t row_bytes = (size_t)table->column_count * sizeof(struct table_cell);
 
 	assert(table->column_count > 0);
+	if (table->is_bounded)
+		bound_make_room(table);
 	if (table->row_count == table->row_capacity) {
 		table->row_capacity = table->row_capacity ? table->row_capacity * 2 : 8;
 		table->cells = memory_resize(table->cells, (size_t)table->row_capacity, row_bytes);
@@ -185,17 +191,17 @@ struct sort_key {
 	bool is_ascending;
 };
 
-static int compare_values(const struct sort_key *a, const struct sort_key *b)
+int table_compare_values(enum table_type type, const struct table_cell *a, const struct table_cell *b)
 {
-	switch (a->type) {
+	switch (type) {
 	case TABLE_TEXT:
-		return strcmp(a->cell->text, b->cell->text);
+		return strcmp(a->text, b->text);
 	case TABLE_INT:
-		return (a->cell->i > b->cell->i) - (a->cell->i < b->cell->i);
+		return (a->i > b->i) - (a->i < b->i);
 	case TABLE_DOUBLE:
-		return (a->cell->d > b->cell->d) - (a->cell->d < b->cell->d);
+		return (a->d > b->d) - (a->d < b->d);
 	default:
-		return (int)a->cell->b - (int)b->cell->b;
+		return (int)a->b - (int)b->b;
 	}
 }
 
@@ -206,7 +212,7 @@ static int compare_keys(const void *left, const void *right)
 
 	if (a->cell->has_value != b->cell->has_value)
 		return a->cell->has_value ? -1 : 1;
-	order = a->cell->has_value ? compare_values(a, b) : 0;
+	order = a->cell->has_value ? table_compare_values(a->type, a->cell, b->cell) : 0;
 	if (order)
 		return a->is_ascending ? order : -order;
 	return (a->row > b->row) - (a->row < b->row);

@@ -13,6 +13,12 @@
  *     table_set_missing(&table, row, flops, "no shapes were recorded");
  *
  * The table owns everything it holds (texts are copied). At most 64 columns.
+ *
+ * A table with a row per name is bounded: a program that puts the number of a step into a name makes millions of them.
+ *
+ *     table_bound(&table, total);              // before the first row
+ *     ...                                      // as many rows as there are
+ *     table_add_more(&table, name);            // behind the last one
  */
 #ifndef TABLE_TABLE_H
 #define TABLE_TABLE_H
@@ -61,6 +67,14 @@ enum table_rule {
 	RULE_PART_OF_OTHER = 32, /* row by row, all integer columns with this rule and this `other` together are it */
 };
 
+/* What is said of many rows as one: see table_bound(). */
+enum table_more {
+	MORE_NOTHING, /* not measured */
+	MORE_SUM,     /* of those that are measured */
+	MORE_LEAST,
+	MORE_MOST,
+};
+
 struct table_column {
 	const char *name;  /* snake_case with unit suffix: self_cpu_ns */
 	const char *title; /* for text output: "self"; NULL: name */
@@ -72,6 +86,7 @@ struct table_column {
 	unsigned rules;          /* enum table_rule */
 	const char *other;       /* for RULE_AT_MOST_OTHER */
 	double total;            /* for RULE_SUMS_TO_TOTAL */
+	enum table_more more;    /* of numbers */
 	bool is_hidden;          /* not in text output unless asked for by name */
 	bool is_tree;   /* indented below other rows: sorted differently, the column before it is shown instead */
 	bool keeps_end; /* a text whose end says more: where it is cut, its begin goes */
@@ -89,7 +104,8 @@ struct table_cell {
 };
 
 struct table {
-	struct arena arena;
+	struct arena head; /* name, columns */
+	struct arena arena; /* texts of rows, and whatever is made for them; of a bounded table they go with their rows */
 	const char *name;
 	const char *title;
 	const char *definition;
@@ -100,6 +116,11 @@ struct table {
 	const char *last_texts[64]; /* by column: the text or reason that was set last */
 	const char *note;           /* printed under the table: what is missing and why; NULL */
 	const char *empty;          /* why there are no rows; NULL */
+	bool is_bounded;
+	int bound_column;
+	int least_row;       /* of those that stayed so far; -1: all did */
+	uint64_t more_count; /* rows that did not stay */
+	struct table_cell more[64];
 };
 
 void table_init(struct table *table, const char *name, const char *title, const char *definition);
@@ -120,8 +141,20 @@ void table_set_missing(struct table *table, int row, int column, const char *rea
 const struct table_cell *table_get(const struct table *table, int row, int column);
 int table_find_column(const struct table *table, const char *name); /* -1: none */
 
+/* Of this table TABLE_ROWS_MAX rows stay, or as many as have TABLE_TEXT_MAX bytes of text: those with the largest values in the column (an
+ * integer or real number), of equal ones those whose keys come first, wherever they came. Before the first row. */
+#define TABLE_ROWS_MAX 100000
+#define TABLE_TEXT_MAX ((size_t)64 << 20)
+void table_bound(struct table *table, int column);
+/* Behind the last row: what did not stay is one more row, "(more names)" in the column, with what table_column.more says. Its number, -1: all stayed.
+ * Only then texts in the arena stay where they are. */
+int table_add_more(struct table *table, int name_column);
+
 /* Number of a cell as double; false for text and missing cells. */
 bool table_number(const struct table *table, int row, int column, double *value);
+
+/* Of two values of a column of this type, as strcmp(). */
+int table_compare_values(enum table_type type, const struct table_cell *a, const struct table_cell *b);
 
 /* Text of a cell of a column of texts; NULL: missing. */
 const char *table_text(const struct table *table, int row, int column);

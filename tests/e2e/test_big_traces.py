@@ -91,6 +91,38 @@ def test_fifty_thousand_threads(tmp_path):
     assert is_below(memory, 256)
 
 
+NAMES = 120_000 if IS_SANITIZED else 300_000
+TABLES = {"kernels": "total_ns", "modules": "forward_self_ns"}
+
+
+@pytest.fixture(scope="module")
+def names_trace(tmp_path_factory):
+    """Every kernel and every module has a name of its own, as of a program that puts the number of a step into it. The last ones take longest."""
+    kernels = (event(b"kernel_%06d" % i, 7, 10 * i, b'"device": 0, "stream": 7', b"kernel") for i in range(NAMES))
+    modules = (event(b"nn.Module: part_%06d" % i, 1, 10 * i, b'"Python id": %d' % (i + 1), b"python_function") for i in range(NAMES))
+    longer = (text.replace(b'"dur": 5', b'"dur": 7') for text in (
+        event(b"kernel_last", 7, 10 * NAMES, b'"device": 0, "stream": 7', b"kernel"),
+        event(b"nn.Module: part_last", 1, 10 * NAMES, b'"Python id": %d' % (NAMES + 1), b"python_function")))
+    return write(tmp_path_factory.mktemp("names") / "trace.json.gz", packed(HEAD, kernels, modules, longer, TAIL, b"}"))
+
+
+@pytest.fixture(scope="module")
+def names_least(names_trace):
+    """MiB without any table."""
+    return query(names_trace, "select count(*) from spans", "--memory", "16M")[2]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_as_many_names_as_events(names_trace, names_least, table):
+    """100,000 of them have a row; the others are one, and nothing is lost."""
+    name, of = table[:-1], TABLES[table]
+    rows, _, memory = query(names_trace, f"select count(*), sum(calls), sum({of}), max({of}) from {table} group by {name} = '(more names)' order by 1",
+                            "--memory", "16M")
+    others = NAMES + 1 - 100_000
+    assert rows == [(1, others, 5000 * others, 5000 * others), (100_000, 100_000, 5000 * 100_000 + 2000, 7000)]
+    assert is_below(memory - names_least, 128), (memory, names_least)
+
+
 @pytest.fixture(scope="module")
 def long_trace(tmp_path_factory):
     """Operators with arguments; most of what is known of them has no place in a few MiB."""

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "table/table.h"
@@ -250,6 +252,129 @@ static void rows_are_there_once_and_share_their_texts(void **state)
 	table_release(&table);
 }
 
+/* 300,000 rows of values 0 to 299,999, in an order that begins with `first`. */
+static void fill_beyond(struct table *table, int first, int by)
+{
+	begin(table, RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL, RULE_SUMS_TO_ONE);
+	table->columns[TIME].more = table->columns[SHARE].more = MORE_SUM;
+	table->columns[TIME].total = 299999.0 * 300000 / 2;
+	table_bound(table, TIME);
+	for (int i = 0, value = first; i < 300000; i++, value = (value + by) % 300000) {
+		char name[32];
+		int row = table_row(table);
+
+		snprintf(name, sizeof(name), "name %06d", value);
+		table_set_text(table, row, NAME, name);
+		table_set_int(table, row, TIME, value);
+		table_set_double(table, row, SHARE, value / table->columns[TIME].total);
+	}
+}
+
+static void the_largest_rows_of_a_bounded_table_stay(void **state)
+{
+	static const int orders[][2] = {{0, 1}, {299999, 299999}, {17, 7919}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		struct error err = {0};
+		struct table table;
+
+		fill_beyond(&table, orders[i][0], orders[i][1]);
+		assert_true(table.row_capacity <= 131072);
+		assert_int_equal(table_add_more(&table, NAME), 100000);
+		assert_string_equal(table_text(&table, 100000, NAME), "(more names)");
+		assert_int_equal(table_get(&table, 100000, TIME)->i, INT64_C(199999) * 200000 / 2);
+		assert_int_equal(table_check(&table, &err), STATUS_OK);
+		table_limit(&table, 100000);
+		table_sort(&table, TIME, true);
+		for (int row = 0; row < 100000; row++) {
+			assert_int_equal(table_get(&table, row, TIME)->i, 200000 + row);
+			assert_int_equal(strtoll(table_text(&table, row, NAME) + 5, NULL, 10), 200000 + row);
+		}
+		table_release(&table);
+	}
+}
+
+static void of_equal_rows_those_stay_whose_keys_come_first(void **state)
+{
+	struct table table;
+
+	(void)state;
+	begin(&table, 0, 0);
+	table.columns[TIME].more = MORE_LEAST;
+	table_bound(&table, TIME);
+	for (int i = 0; i < 150000; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%06d", i * 7919 % 150000);
+		add(&table, name, 5, 0);
+	}
+	assert_int_equal(table_add_more(&table, NAME), 100000);
+	assert_int_equal(table_get(&table, 100000, TIME)->i, 5);
+	assert_false(table_get(&table, 100000, SHARE)->has_value);
+	table_limit(&table, 100000);
+	table_sort(&table, NAME, true);
+	assert_string_equal(table_text(&table, 99999, NAME), "099999");
+	table_release(&table);
+}
+
+static void a_bounded_table_that_is_not_full_has_no_more(void **state)
+{
+	struct table table;
+
+	(void)state;
+	begin(&table, 0, 0);
+	table_bound(&table, TIME);
+	add(&table, "a", 1, 0);
+	assert_int_equal(table_add_more(&table, NAME), -1);
+	assert_int_equal(table.row_count, 1);
+	table_release(&table);
+}
+
+static void a_sum_beyond_64_bits_is_not_measured(void **state)
+{
+	struct table table;
+
+	(void)state;
+	begin(&table, 0, 0);
+	table.columns[TIME].more = table.columns[SHARE].more = MORE_SUM;
+	table_bound(&table, SHARE);
+	for (int i = 0; i < 100004; i++)
+		add(&table, "a", INT64_MAX / 2, i < 100000);
+	assert_int_equal(table_add_more(&table, NAME), 100000);
+	assert_false(table_get(&table, 100000, TIME)->has_value);
+	assert_string_equal(table_get(&table, 100000, TIME)->reason, "it is more than 64 bits hold");
+	table_release(&table);
+}
+
+/* Stacks and names of templates are long. */
+static void texts_of_a_bounded_table_have_a_maximum(void **state)
+{
+	enum {
+		LENGTH = 1 << 20
+	};
+	char *text = memset(malloc(LENGTH + 1), 'x', LENGTH);
+	struct table table;
+
+	(void)state;
+	begin(&table, 0, 0);
+	table.columns[TIME].more = MORE_SUM;
+	table_bound(&table, TIME);
+	text[LENGTH] = '\0';
+	for (int i = 0; i < 400; i++) {
+		text[0] = (char)('a' + i % 2);
+		add(&table, text, i, 0);
+		assert_true(table.arena.used_bytes < 200 << 20);
+	}
+	assert_int_equal(table_add_more(&table, NAME), 63);
+	assert_true(table.arena.used_bytes < 80 << 20);
+	assert_int_equal(table_get(&table, 0, TIME)->i, 337);
+	assert_int_equal(table_text(&table, 0, NAME)[0], 'b');
+	assert_int_equal(table_get(&table, 63, TIME)->i, 336 * 337 / 2);
+	table_release(&table);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +390,11 @@ int main(void)
 		cmocka_unit_test(a_cell_above_the_other_is_found),
 		cmocka_unit_test(parts_that_do_not_make_the_whole_are_found),
 		cmocka_unit_test(rows_are_there_once_and_share_their_texts),
+		cmocka_unit_test(the_largest_rows_of_a_bounded_table_stay),
+		cmocka_unit_test(of_equal_rows_those_stay_whose_keys_come_first),
+		cmocka_unit_test(a_bounded_table_that_is_not_full_has_no_more),
+		cmocka_unit_test(a_sum_beyond_64_bits_is_not_measured),
+		cmocka_unit_test(texts_of_a_bounded_table_have_a_maximum),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
