@@ -20,7 +20,7 @@ SELECT coalesce((SELECT loader || ' in ' || process FROM data_loader WHERE part 
 FROM phases p JOIN step_time t ON t.process = 'all'
 WHERE p.name = 'data' AND p.ratio > :share AND NOT EXISTS (SELECT 1 FROM step_breakdown)
 UNION ALL
-SELECT 'the device', 'no device works for ' || as_share(ratio) || ' of a step, ' || as_time(mean_ns)
+SELECT 'the device', 'no device works for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns)
          || ', while a thread waits for the next batch', mean_ns, 0.9
 FROM step_breakdown WHERE part = 'idle: data wait' AND ratio > :share
 UNION ALL

@@ -9,7 +9,7 @@
 --   load modules and choose algorithms
 -- wrong: the recording begins with the program: the first calls load the driver's modules
 SELECT (SELECT call FROM runtime_calls WHERE NOT is_synchronizing ORDER BY total_ns DESC LIMIT 1) AS place,
-       'no device works for ' || as_share(ratio) || ' of a step, ' || as_time(mean_ns)
+       'no device works for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns)
          || ', while a thread is in a call that launches nothing; the longest: '
          || (SELECT group_concat(call || ' ' || as_time(total_ns) || ' in ' || calls, ', ')
              FROM (SELECT * FROM runtime_calls WHERE NOT is_synchronizing ORDER BY total_ns DESC LIMIT 3)) AS evidence,

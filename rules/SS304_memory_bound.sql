@@ -10,8 +10,8 @@
 -- wrong: the kernels fit into the cache, or are short and the launches are what costs (SS209). Known from names, not from counters
 SELECT (SELECT kernel FROM kernels WHERE work = 'memory' ORDER BY total_ns DESC LIMIT 1) AS place,
        'elementwise kernels, norms, reductions and copies by kernels: ' || as_share(m.part) || ' of the time of kernels, '
-         || as_share(m.part * c.ratio) || ' of a step' AS evidence,
+         || as_share(m.part * c.ratio) || ' of ' || c.whole AS evidence,
        m.part * c.ratio * :saved * (SELECT sum(mean_ns) FROM step_breakdown) AS saving_ns, 0.6 AS confidence
 FROM (SELECT sum(total_ns * (work = 'memory')) * 1.0 / sum(total_ns) AS part FROM kernels WHERE class = 'compute') m,
-     (SELECT ratio FROM step_breakdown WHERE part = 'compute kernels') c
+     (SELECT ratio, whole FROM step_breakdown WHERE part = 'compute kernels') c
 WHERE m.part * c.ratio > :share

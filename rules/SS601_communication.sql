@@ -18,7 +18,7 @@ SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER B
 FROM phases p
 WHERE p.name = 'communication' AND p.ratio > :share AND NOT EXISTS (SELECT 1 FROM step_breakdown)
 UNION ALL
-SELECT 'the device', 'for ' || as_share(ratio) || ' of a step, ' || as_time(mean_ns)
+SELECT 'the device', 'for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns)
          || ', it communicates and computes nothing'
          || coalesce('; up to ' || as_time(nullif(min(late_ns, mean_ns), 0)) || ' of it waits for ' || process || ' (SS602)', ''),
        mean_ns - coalesce(min(late_ns, mean_ns), 0), 0.8

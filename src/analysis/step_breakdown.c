@@ -100,6 +100,7 @@ enum {
 	BREAKDOWN_RATIO,
 	BREAKDOWN_TOTAL,
 	BREAKDOWN_MEANING,
+	BREAKDOWN_WHOLE,
 	BREAKDOWN_COLUMNS,
 };
 
@@ -130,6 +131,10 @@ static const struct table_column breakdown_columns[BREAKDOWN_COLUMNS] = {
                              .definition = "time in all steps; the rows sum to the time of the steps",
                              .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
 	[BREAKDOWN_MEANING] = {.name = "meaning", .type = TABLE_TEXT, .definition = "when an instant belongs to it"},
+	[BREAKDOWN_WHOLE] = {.name = "whole",
+                             .type = TABLE_TEXT,
+                             .definition = "what it is a part of: a step, or the whole trace where that has no steps",
+                             .is_hidden = true},
 };
 
 static void add_part_rows(struct table *table, const struct fold *fold, int64_t total_ns)
@@ -142,6 +147,7 @@ static void add_part_rows(struct table *table, const struct fold *fold, int64_t 
 			clamped_add(&sum_ns, fold->windows[i].parts_ns[part]);
 		table_set_text(table, row, BREAKDOWN_PART, device_part_texts[part].name);
 		table_set_text(table, row, BREAKDOWN_MEANING, device_part_texts[part].meaning);
+		table_set_text(table, row, BREAKDOWN_WHOLE, fold->times->count ? "a step" : "the whole trace");
 		table_set_int(table, row, BREAKDOWN_TOTAL, sum_ns);
 		table_set_double(table, row, BREAKDOWN_MEAN, (double)sum_ns / (double)fold->count);
 		if (total_ns > 0)

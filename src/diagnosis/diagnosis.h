@@ -49,6 +49,7 @@ enum verdict_column {
 	VERDICT_MARGIN,
 	VERDICT_SENTENCE,
 	VERDICT_PARTS,
+	VERDICT_WHOLE, /* "a step", or "the whole trace" where that has no steps: what shares are of */
 	VERDICT_COLUMNS,
 };
 

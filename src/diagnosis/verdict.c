@@ -38,6 +38,10 @@ static const struct table_column columns[VERDICT_COLUMNS] = {
 	[VERDICT_PARTS] = {.name = "parts",
                            .type = TABLE_TEXT,
                            .definition = "what a step goes to, the largest parts first, as shares of it"},
+	[VERDICT_WHOLE] = {.name = "whole",
+                           .type = TABLE_TEXT,
+                           .definition = "what shares and savings are of: a step, or the whole trace where that has no "
+                                         "steps"},
 };
 
 struct share {
@@ -159,6 +163,7 @@ static double sum_of_ratios(struct report *report, const char *table_name, const
 /* What is known of the run beside the findings. */
 struct evidence {
 	bool has_device, has_steps;
+	const char *whole; /* what shares are of */
 	double compute; /* share of a step: of kernels that compute; without a device of forward, backward and optimizer */
 	double no_phase; /* share of a step outside all phases; 0 with a device */
 	double nothing;  /* share of a step in which the device did nothing and nothing was recorded of its threads */
@@ -175,6 +180,7 @@ static struct evidence look_around(struct report *report)
 		.has_steps = report_table(report, "step_time")->row_count,
 	};
 
+	evidence.whole = evidence.has_steps || !evidence.has_device ? "a step" : "the whole trace";
 	if (evidence.has_device) {
 		evidence.compute = sum_of_ratios(report, "step_breakdown", "part", kernels);
 		evidence.nothing = sum_of_ratios(report, "step_breakdown", "part", nothing);
@@ -214,22 +220,23 @@ static const char *where_it_goes(struct report *report, struct arena *arena)
 }
 
 /* What takes most, where that is less than a fifth. Findings without a verdict, as hints are, may save time, too. */
-static const char *what_is_most(const struct table *findings, const struct share *first, struct arena *arena)
+static const char *what_is_most(const struct table *findings, const struct share *first, const char *whole,
+                                struct arena *arena)
 {
 	char number[UNITS_BYTES];
 	double most = 0, ratio;
 	int best = -1;
 
 	if (first->verdict)
-		return arena_printf(arena, "no cause takes a fifth of a step; the most is %s, %s",
+		return arena_printf(arena, "no cause takes a fifth of %s; the most is %s, %s", whole,
 		                    units_ratio(number, first->ratio), first->verdict);
 	for (int row = 0; row < findings->row_count; row++)
 		if (table_number(findings, row, FINDING_RATIO, &ratio) && ratio > most)
 			best = row, most = ratio;
 	if (best < 0)
 		return "no rule found time to save";
-	return arena_printf(arena, "no cause was found; %s would save most, up to %s of a step",
-	                    table_get(findings, best, FINDING_RULE)->text, units_ratio(number, most));
+	return arena_printf(arena, "no cause was found; %s would save most, up to %s of %s",
+	                    table_get(findings, best, FINDING_RULE)->text, units_ratio(number, most), whole);
 }
 
 /* No single thing takes much of a step. */
@@ -241,7 +248,7 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 	bool has_problems = has_problem(&diagnosis->findings);
 	bool is_busy = evidence->compute >= COMPUTE_SHARE;
 	char a[UNITS_BYTES];
-	const char *most = what_is_most(&diagnosis->findings, first, &table->arena);
+	const char *most = what_is_most(&diagnosis->findings, first, evidence->whole, &table->arena);
 
 	if (silent)
 		most = arena_printf(&table->arena, "%s; %d of the causes could not be looked for", most, silent);
@@ -250,17 +257,17 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 		                                   "no cause was found, but %d of %d causes could not be looked for",
 		                                   silent, silent + told));
 	else if (has_problems && evidence->no_phase >= COMPUTE_SHARE)
-		decide_unknown(table, arena_printf(&table->arena,
-		                                   "%s; %s of a step is in no phase, and no device was recorded", most,
-		                                   units_ratio(a, evidence->no_phase)));
+		decide_unknown(table,
+		               arena_printf(&table->arena, "%s; %s of %s is in no phase, and no device was recorded",
+		                            most, units_ratio(a, evidence->no_phase), evidence->whole));
 	else if (!has_problems && (is_busy || !evidence->has_device))
 		decide(table, "healthy", first->ratio, margin, most);
 	else if (is_busy)
 		decide(table, "compute-bound", evidence->compute, margin,
-		       arena_printf(&table->arena, "%s %s of a step; %s",
+		       arena_printf(&table->arena, "%s %s of %s; %s",
 		                    evidence->has_device ? "kernels compute for"
 		                                         : "forward, backward and optimizer take",
-		                    units_ratio(a, evidence->compute), most));
+		                    units_ratio(a, evidence->compute), evidence->whole, most));
 	else
 		decide(table, "mixed", first->ratio, margin, most);
 }
@@ -320,4 +327,5 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 		table_set_text(table, 0, VERDICT_PARTS, parts);
 	else
 		table_set_missing(table, 0, VERDICT_PARTS, "neither phases nor work of a device were recorded");
+	table_set_text(table, 0, VERDICT_WHOLE, evidence.whole);
 }

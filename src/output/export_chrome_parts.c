@@ -350,6 +350,20 @@ void chrome_lane_name(struct chrome *chrome, uint32_t number, struct track_ids i
 	put_sort_index(chrome, "thread_sort_index", ids, export_is_device(track) ? ids.tid : track->sort);
 }
 
+/* Readers want a rank of everybody; "none" says that a process alone has none. */
+static const char *backend_of(const struct model *model, const struct process *process)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:,";
+	const char *known = process ? model_meta(model, (uint32_t)(process - model->processes), "distributed.backend")
+	                            : NULL;
+
+	if (!process || process->rank < 0)
+		return "none";
+	if (known && *known && strcmp(known, "none") != 0 && !known[strspn(known, letters)])
+		return known;
+	return process->world_size > 1 ? "none" : "unknown";
+}
+
 void chrome_head(struct chrome *chrome)
 {
 	const struct model *model = chrome->model;
@@ -358,8 +372,8 @@ void chrome_head(struct chrome *chrome)
 
 	writer_text(w, "{\"schemaVersion\": 1,\n");
 	/* the blank behind "rank": is what HTA's regular expression wants, and it takes the first match of the file */
-	writer_printf(w, "\"distributedInfo\": {\"backend\": \"none\", \"rank\": %d, \"world_size\": %d},\n",
-	              process && process->rank >= 0 ? process->rank : 0,
+	writer_printf(w, "\"distributedInfo\": {\"backend\": \"%s\", \"rank\": %d, \"world_size\": %d},\n",
+	              backend_of(model, process), process && process->rank >= 0 ? process->rank : 0,
 	              process && process->world_size > 0 ? process->world_size : 1);
 	put_device_properties(chrome);
 	put_options(chrome);

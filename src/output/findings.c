@@ -44,7 +44,8 @@ static void add_line(struct buffer *out, const char *label, const char *text, co
 	buffer_release(&clean);
 }
 
-static void add_saving(struct buffer *out, const struct table *findings, int row, const struct text_style *style)
+static void add_saving(struct buffer *out, const struct table *findings, int row, const char *whole,
+                       const struct text_style *style)
 {
 	struct buffer text;
 
@@ -53,7 +54,7 @@ static void add_saving(struct buffer *out, const struct table *findings, int row
 	buffer_init(&text, 1 << 10);
 	buffer_add_text(&text, "up to ");
 	cell_for_people(&text, findings, row, FINDING_SAVING);
-	buffer_add_text(&text, " of a step");
+	buffer_printf(&text, " of %s", whole);
 	if (table_get(findings, row, FINDING_RATIO)->has_value) {
 		buffer_add_text(&text, ", ");
 		cell_for_people(&text, findings, row, FINDING_RATIO);
@@ -62,7 +63,8 @@ static void add_saving(struct buffer *out, const struct table *findings, int row
 	buffer_release(&text);
 }
 
-static void add_finding(struct buffer *out, const struct table *findings, int row, const struct text_style *style)
+static void add_finding(struct buffer *out, const struct table *findings, int row, const char *whole,
+                        const struct text_style *style)
 {
 	buffer_add_text(out, "\n");
 	text_heading(out, table_text(findings, row, FINDING_RULE), style);
@@ -72,7 +74,7 @@ static void add_finding(struct buffer *out, const struct table *findings, int ro
 		add_line(out, "where", table_text(findings, row, FINDING_PLACE), style);
 	if (table_text(findings, row, FINDING_EVIDENCE))
 		add_line(out, "evidence", table_text(findings, row, FINDING_EVIDENCE), style);
-	add_saving(out, findings, row, style);
+	add_saving(out, findings, row, whole, style);
 	add_line(out, "try", table_text(findings, row, FINDING_ADVICE), style);
 	add_line(out, "wrong if", table_text(findings, row, FINDING_WRONG), style);
 }
@@ -93,8 +95,11 @@ static void add_verdict(struct buffer *out, const struct table *verdict, const s
 	text_wrapped(out, table_text(verdict, 0, VERDICT_SENTENCE), 2,
 	             (int)strlen(table_text(verdict, 0, VERDICT_VERDICT)) + 2, style);
 	if (table_text(verdict, 0, VERDICT_PARTS)) {
-		buffer_add_text(out, "  a step: ");
-		text_wrapped(out, table_text(verdict, 0, VERDICT_PARTS), 10, 10, style);
+		const char *whole = table_text(verdict, 0, VERDICT_WHOLE);
+		size_t start = out->length;
+
+		buffer_printf(out, "  %s: ", whole);
+		text_wrapped(out, table_text(verdict, 0, VERDICT_PARTS), 10, (int)(out->length - start), style);
 	}
 }
 
@@ -162,7 +167,7 @@ void findings_text(struct buffer *out, const struct diagnosis *diagnosis, const 
 
 	add_verdict(out, &diagnosis->verdict, style);
 	for (int row = 0; row < findings->row_count; row++)
-		add_finding(out, findings, row, style);
+		add_finding(out, findings, row, table_text(&diagnosis->verdict, 0, VERDICT_WHOLE), style);
 	if (!findings->row_count && !is_unknown)
 		buffer_printf(out, "%s\n", findings->empty);
 	add_counts(out, diagnosis);

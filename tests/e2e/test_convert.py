@@ -96,6 +96,18 @@ def test_json_reads_back_as_the_same_report(tmp_path, made):
         assert before == after and len(before) > 3
 
 
+@pytest.mark.parametrize("told", [{"rank": 3}, {"rank": 0, "world_size": 1, "backend": "gloo"}, {"rank": 1, "world_size": 2, "backend": "nccl"}, None])
+def test_the_rank_of_a_process_alone_comes_back(tmp_path, told):
+    """Readers want a rank in every file: one that the trace did not say is none when we read it again, one that it said stays."""
+    document = {"distributedInfo": told, "traceEvents": json.loads(rank_trace(0))["traceEvents"]}
+    (tmp_path / "a.json").write_text(json.dumps({key: value for key, value in document.items() if value}))
+    assert stepscope("convert", tmp_path / "a.json", tmp_path / "b.json").returncode == 0
+    rows = [json.loads(stepscope("report", tmp_path / name, "--table", "processes", "--json").stdout)["rows"] for name in ("a.json", "b.json")]
+    assert [row["rank"] for row in rows[0]] == [row["rank"] for row in rows[1]] == [told["rank"] if told else None]
+    written = json.loads((tmp_path / "b.json").read_text())["distributedInfo"]
+    assert written["backend"] == (told.get("backend", "unknown") if told else "none")
+
+
 def test_ranks_and_lists_of_files(tmp_path):
     is_same(RANKS, tmp_path)
     assert stepscope("convert", *sorted(RANKS.iterdir()), tmp_path / "list.ssr").returncode == 0

@@ -104,3 +104,17 @@ def test_verdict(path):
         assert verdict["ratio"] is None and verdict["margin_ratio"] is None
     else:
         assert 0 <= verdict["margin_ratio"] <= 1 and verdict["parts"], verdict
+
+
+@pytest.mark.parametrize("path", [path for path in sorted(VERDICTS) if "simple_add" in path or "alexnet" in path or "triton" in path])
+def test_what_has_no_steps_is_not_told_of_a_step(path):
+    """Shares and savings are of the whole trace there, in the verdict and in what each finding says."""
+    def diagnose(*options):
+        return subprocess.run([STEPSCOPE, "diagnose", DATA / path, *options], capture_output=True, text=True, timeout=60, check=True).stdout
+
+    steps = json.loads(subprocess.run([STEPSCOPE, "report", DATA / path, "--table", "step_time", "--json"], capture_output=True, timeout=60, check=True).stdout)["rows"]
+    found = json.loads(diagnose("--json"))
+    assert found["verdict"]["whole"] == ("a step" if steps else "the whole trace")
+    told = " ".join([found["verdict"]["sentence"], *(finding["evidence"] or "" for finding in found["findings"])])
+    text = " ".join(diagnose().split("Cannot tell")[0].split())
+    assert steps or not [words for words in ("% of a step", " of a step,", " a step: ", "% of steps") if words in told + text]
