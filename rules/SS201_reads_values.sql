@@ -12,7 +12,7 @@
 -- advice: keep sums on the device and read them every 50 steps; no item(), cpu() or "if tensor" in the loop
 -- wrong: the value is needed in each step, as in a loop that stops on it
 SELECT coalesce("where", 'record with --with lines to see the line') AS place,
-       h.count || ' times, ' || as_time(step_own_ns) || ', ' || as_share(step_ratio) || ' of steps' AS evidence,
+       as_count(h.count, 'time') || ', ' || as_time(step_own_ns) || ', ' || as_share(step_ratio) || ' of steps' AS evidence,
        step_ratio * t.mean_ns AS saving_ns, 0.7 AS confidence
 FROM host_waits h JOIN step_time t ON t.process = 'all'
 WHERE cause LIKE 'reading a value%' AND step_ratio > :share

@@ -10,7 +10,7 @@
 --   behind a synchronization; no item(), cpu(), nonzero() or "if tensor" in the loop
 -- wrong: the value decides what is launched next
 SELECT coalesce(w.line, w.module || ', ' || w.operation, w.operation) AS place,
-       w.calls || ' copies to the host, the thread waits for ' || w.waited_count || ' of them, ' || as_time(w.wait_ns)
+       as_count(w.calls, 'copy') || ' to the host, the thread waits for ' || w.waited_count || ' of them, ' || as_time(w.wait_ns)
          || '; behind them the device does nothing for ' || as_share(min(1, w.idle_after_ns * 1.0 / s.all_ns)) || ' of ' || s.whole AS evidence,
        min(1, w.idle_after_ns * 1.0 / s.all_ns) * s.step_ns AS saving_ns, 0.8 AS confidence
 FROM copy_waits w, (SELECT sum(total_ns) AS all_ns, sum(mean_ns) AS step_ns, whole FROM step_breakdown) s
@@ -18,6 +18,7 @@ WHERE w.waited_count > 0 AND w.idle_after_ns > :share * s.all_ns
 UNION ALL
 SELECT (SELECT call FROM runtime_calls WHERE is_synchronizing ORDER BY total_ns DESC LIMIT 1),
        'the device is done, and for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns)
-         || ', a thread has not noticed yet: ' || (SELECT sum(calls) FROM runtime_calls WHERE is_synchronizing) || ' calls that wait for it',
+         || ', a thread has not noticed yet: ' || (SELECT as_count(sum(calls), 'call') FROM runtime_calls WHERE is_synchronizing)
+         || ' to wait for it',
        mean_ns, 0.7
 FROM step_breakdown WHERE part = 'idle: synchronization' AND ratio > :share

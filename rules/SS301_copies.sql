@@ -8,7 +8,7 @@
 -- threshold: share = 0.10 (of steps, ours; guide 001 warns at 0.30 of the time of its ten largest operators)
 -- advice: keep tensors in one type and on one device; contiguous() once instead of in each step; no cpu() in the loop
 -- wrong: the copies are the work, as in gathering a batch
-SELECT group_concat(name, ', ') AS place, as_share(sum(step_self_ratio)) || ' of steps, ' || sum(calls) || ' calls' AS evidence,
+SELECT group_concat(name, ', ') AS place, as_share(sum(step_self_ratio)) || ' of steps, ' || as_count(sum(calls), 'call') AS evidence,
        sum(step_self_ratio) * (SELECT mean_ns FROM step_time WHERE process = 'all') AS saving_ns, 0.5 AS confidence
 FROM ops
 WHERE name IN ('aten::copy_', 'aten::_to_copy', 'aten::to', 'aten::contiguous', 'aten::clone')

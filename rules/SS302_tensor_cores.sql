@@ -10,7 +10,7 @@
 --   from Ampere on; sizes that are multiples of 8
 -- wrong: the program needs the full precision of float32, or the kernel's family is newer than this program
 SELECT (SELECT kernel FROM kernels WHERE work = 'matrix' AND NOT is_tensor_core ORDER BY total_ns DESC LIMIT 1) AS place,
-       as_share(sum(ratio)) || ' of the time of kernels, ' || sum(calls) || ' calls; on tensor cores: '
+       as_share(sum(ratio)) || ' of the time of kernels, ' || as_count(sum(calls), 'call') || '; on tensor cores: '
          || as_share(coalesce((SELECT sum(ratio) FROM kernels WHERE is_tensor_core), 0)) AS evidence,
        NULL AS saving_ns, 0.7 AS confidence
 FROM kernels WHERE work = 'matrix' AND NOT is_tensor_core

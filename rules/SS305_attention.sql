@@ -10,7 +10,7 @@
 --   from them: a mask, float32, sizes of heads
 -- wrong: the softmax is of a loss or of a router
 SELECT s.name AS place,
-       as_share(s.device_ns * 1.0 / t.all_ns) || ' of the time of devices, ' || s.calls || ' calls, and no flash or memory efficient attention'
+       as_share(s.device_ns * 1.0 / t.all_ns) || ' of the time of devices, ' || as_count(s.calls, 'call') || ', and no flash or memory efficient attention'
          AS evidence,
        NULL AS saving_ns, 0.6 AS confidence
 FROM (SELECT name, device_ns, calls FROM ops WHERE name IN ('aten::_scaled_dot_product_attention_math', 'aten::_softmax')

@@ -9,6 +9,6 @@
 -- advice: pad vocabularies, heads and batches to multiples of 8, with float8 of 16
 -- wrong: the products are small, or the library pads by itself
 SELECT coalesce(line, module || ', ' || operation, operation) AS place,
-       count || ' times, ' || as_time(total_ns) || coalesce(', ' || as_share(ratio) || ' of steps', '') AS evidence,
+       as_count(count, 'time') || ', ' || as_time(total_ns) || coalesce(', ' || as_share(ratio) || ' of steps', '') AS evidence,
        NULL AS saving_ns, 0.5 AS confidence
 FROM operator_patterns WHERE pattern = 'sizes that tensor cores dislike' AND ratio > :share

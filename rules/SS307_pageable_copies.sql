@@ -8,7 +8,7 @@
 --   non_blocking=True only into pinned memory, and read after a synchronization
 -- wrong: the copies are few and large and nothing could run beside them
 SELECT group_concat(direction, ', ') AS place,
-       as_share(sum(total_ns) * 1.0 / s.all_ns) || ' of ' || s.whole || ', ' || sum(calls) || ' copies, ' || as_bytes(sum(total_bytes)) || ' at '
+       as_share(sum(total_ns) * 1.0 / s.all_ns) || ' of ' || s.whole || ', ' || as_count(sum(calls), 'copy') || ', ' || as_bytes(sum(total_bytes)) || ' at '
          || as_bytes(sum(total_bytes) * 1e9 / sum(total_ns)) || ' per second: the driver copies them through a buffer of its own, and '
          || 'the thread waits for that' AS evidence,
        min(sum(total_ns) * 1.0 / s.all_ns * s.step_ns,

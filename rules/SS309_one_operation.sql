@@ -8,10 +8,10 @@
 -- threshold: share = 0.50 (of the time of kernels, without a device of the self time in steps; ours: guide 001 names it without a number)
 -- advice: look at its shapes and its line first: nothing else saves as much
 -- wrong: it is a matrix product, a convolution or attention, which are meant to be large: those on tensor cores are left out
-SELECT kernel AS place, as_share(ratio) || ' of the time of kernels, ' || calls || ' calls of ' || as_time(mean_ns) AS evidence,
+SELECT kernel AS place, as_share(ratio) || ' of the time of kernels, ' || as_count(calls, 'call') || ' of ' || as_time(mean_ns) AS evidence,
        NULL AS saving_ns, 0.5 AS confidence
 FROM kernels WHERE ratio > :share AND class = 'compute' AND NOT is_tensor_core
 UNION ALL
-SELECT name, as_share(step_self_ratio) || ' of the self time in steps, ' || calls || ' calls of ' || as_time(mean_ns), NULL, 0.5
+SELECT name, as_share(step_self_ratio) || ' of the self time in steps, ' || as_count(calls, 'call') || ' of ' || as_time(mean_ns), NULL, 0.5
 FROM ops WHERE step_self_ratio > :share AND kind = 'op' AND name LIKE 'aten::%' AND NOT EXISTS (SELECT 1 FROM kernels)
   AND name NOT IN ('aten::mm', 'aten::addmm', 'aten::bmm', 'aten::baddbmm', 'aten::mkldnn_convolution', 'aten::convolution')

@@ -9,6 +9,6 @@
 -- advice: optimizer.zero_grad(set_to_none=True), the default since PyTorch 2.0
 -- wrong: something reads gradients between two steps
 SELECT coalesce(line, module || ', ' || operation, operation) AS place,
-       count || ' times, ' || as_time(total_ns) || coalesce(', ' || as_share(ratio) || ' of steps', '') AS evidence,
+       as_count(count, 'time') || ', ' || as_time(total_ns) || coalesce(', ' || as_share(ratio) || ' of steps', '') AS evidence,
        ratio * (SELECT mean_ns FROM step_time WHERE process = 'all') AS saving_ns, 0.7 AS confidence
 FROM operator_patterns WHERE pattern = 'gradients filled with zeros' AND ratio > :share

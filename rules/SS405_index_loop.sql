@@ -9,6 +9,6 @@
 -- advice: one operator on the whole tensor: slices, gather, vmap; unbind() where a loop must be
 -- wrong: each turn depends on the one before
 SELECT coalesce(line, module || ', ' || operation, operation) AS place,
-       count || ' times, ' || as_time(total_ns) || coalesce(', ' || as_share(ratio) || ' of steps', '') AS evidence,
+       as_count(count, 'time') || ', ' || as_time(total_ns) || coalesce(', ' || as_share(ratio) || ' of steps', '') AS evidence,
        ratio * (SELECT mean_ns FROM step_time WHERE process = 'all') AS saving_ns, 0.7 AS confidence
 FROM operator_patterns WHERE pattern = 'loop over an index' AND ratio > :share

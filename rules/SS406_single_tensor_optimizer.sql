@@ -10,6 +10,6 @@
 -- advice: foreach=True or, where it exists, fused=True
 -- wrong: memory is short: lists of tensors need some more of it
 SELECT coalesce(line, module || ', ' || operation, operation) AS place,
-       count || ' times, ' || as_time(total_ns) || coalesce(', ' || as_share(ratio) || ' of steps', '') AS evidence,
+       as_count(count, 'time') || ', ' || as_time(total_ns) || coalesce(', ' || as_share(ratio) || ' of steps', '') AS evidence,
        ratio * (SELECT mean_ns FROM step_time WHERE process = 'all') AS saving_ns, 0.7 AS confidence
 FROM operator_patterns WHERE pattern = 'optimizer tensor by tensor' AND ratio > :share

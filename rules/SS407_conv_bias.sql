@@ -9,6 +9,6 @@
 -- advice: Conv2d(..., bias=False) before BatchNorm2d
 -- wrong: the norm is in evaluation mode or frozen
 SELECT coalesce(line, module || ', ' || operation, operation) AS place,
-       count || ' convolutions' AS evidence,
+       as_count(count, 'convolution') AS evidence,
        NULL AS saving_ns, 0.7 AS confidence
 FROM operator_patterns WHERE pattern = 'bias before batch norm' AND count > :times

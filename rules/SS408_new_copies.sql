@@ -9,6 +9,6 @@
 -- advice: make them where they are used: torch.zeros(..., device=device)
 -- wrong: the values come from the host, as random numbers of a generator there
 SELECT coalesce(line, module || ', ' || operation, operation) AS place,
-       count || ' times, ' || as_time(total_ns) || coalesce(', ' || as_share(ratio) || ' of steps', '') AS evidence,
+       as_count(count, 'time') || ', ' || as_time(total_ns) || coalesce(', ' || as_share(ratio) || ' of steps', '') AS evidence,
        ratio * (SELECT mean_ns FROM step_time WHERE process = 'all') AS saving_ns, 0.7 AS confidence
 FROM operator_patterns WHERE pattern = 'tensor made on the host and copied' AND ratio > :share

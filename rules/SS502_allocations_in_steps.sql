@@ -7,7 +7,7 @@
 -- advice: no empty_cache() in the loop; sizes that do not change; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 -- wrong: the recording begins with the program: the first steps fill the allocator's cache
 SELECT group_concat(call, ', ') AS place,
-       sum(calls) || ' calls, ' || as_time(sum(total_ns)) || ', ' || as_share(min(1, sum(total_ns) * 1.0 / s.all_ns)) || ' of ' || s.whole
+       as_count(sum(calls), 'call') || ', ' || as_time(sum(total_ns)) || ', ' || as_share(min(1, sum(total_ns) * 1.0 / s.all_ns)) || ' of ' || s.whole
          AS evidence,
        min(1, sum(total_ns) * 1.0 / s.all_ns) * s.step_ns AS saving_ns,
        CASE WHEN (SELECT count > 2 FROM step_time WHERE process = 'all') THEN 0.7 ELSE 0.4 END AS confidence

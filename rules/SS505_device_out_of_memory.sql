@@ -12,7 +12,7 @@
 SELECT process || ', ' || device || coalesce(': ' || (SELECT coalesce(line, allocated_by) FROM memory_failures w
                                                       WHERE w.process = f.process AND w.device = f.device AND w.why = f.why
                                                       ORDER BY asked_bytes DESC LIMIT 1), '') AS place,
-       count(*) || ' times, ' || why || ': ' || as_bytes(max(asked_bytes)) || ' were asked for, the program had '
+       as_count(count(*), 'time') || ', ' || why || ': ' || as_bytes(max(asked_bytes)) || ' were asked for, the program had '
          || as_bytes(used_bytes) || ', another ' || as_bytes(unused_bytes) || ' were reserved and not used, and '
          || as_bytes(device_free_bytes) || ' free on the device' AS evidence,
        NULL AS saving_ns, 1.0 AS confidence

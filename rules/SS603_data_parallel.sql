@@ -8,6 +8,6 @@
 -- threshold: devices = 1 (the TensorBoard plugin's: more than one)
 -- advice: DistributedDataParallel with one process for each device
 -- wrong: the wrapper is used with one device only in other runs
-SELECT name AS place, calls || ' calls, ' || (SELECT count(*) FROM device_busy) || ' devices' AS evidence, NULL AS saving_ns,
+SELECT name AS place, as_count(calls, 'call') || ', ' || (SELECT count(*) FROM device_busy) || ' devices' AS evidence, NULL AS saving_ns,
        0.9 AS confidence
 FROM ops WHERE name LIKE 'DataParallel.forward%' AND (SELECT count(*) FROM device_busy) > :devices

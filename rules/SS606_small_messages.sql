@@ -16,7 +16,7 @@ WITH sizes AS (
   WHERE bytes > 0 AND NOT EXISTS (SELECT 1 FROM communication WHERE bytes > 0)
 )
 SELECT (SELECT collective FROM sizes WHERE bytes < :kibibytes * 1024 ORDER BY bytes * count DESC LIMIT 1) AS place,
-       as_share(small_bytes * 1.0 / all_bytes) || ' of all bytes go in ' || small || ' messages of ' || as_bytes(small_bytes * 1.0 / small)
+       as_share(small_bytes * 1.0 / all_bytes) || ' of all bytes go in ' || as_count(small, 'message') || ' of ' || as_bytes(small_bytes * 1.0 / small)
          || ' on the mean' AS evidence,
        NULL AS saving_ns, 0.5 AS confidence
 FROM (SELECT sum(bytes * count) AS all_bytes, sum(bytes * count * (bytes < :kibibytes * 1024)) AS small_bytes,

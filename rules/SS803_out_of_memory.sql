@@ -9,7 +9,7 @@
 -- advice: fewer or smaller workers and caches, a higher limit of the control group; cgroup.memory_limit_bytes says what it is
 -- wrong: the program that was killed is another one of the machine or the group
 SELECT name AS place,
-       printf('%.0f', max - min) || ' programs killed '
+       as_count(max - min, 'program') || ' killed '
          || CASE WHEN name LIKE '%cgroup%' THEN 'at the limit of the control group' ELSE 'on the machine' END
          || coalesce(', which is ' || (SELECT as_bytes(max(l.max)) FROM counters l WHERE l.name LIKE '%cgroup.memory_limit_bytes'
                                        AND counters.name LIKE '%cgroup%'), '') AS evidence,

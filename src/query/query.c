@@ -96,9 +96,32 @@ static void as_people_read(sqlite3_context *out, int argc, sqlite3_value **argv)
 		sqlite3_result_text(out, writer->write(text, sqlite3_value_double(argv[0])), -1, SQLITE_TRANSIENT);
 }
 
+/* as_count(n, 'call'): "1 call", "2 calls"; also batches and copies. */
+static void as_count(sqlite3_context *out, int argc, sqlite3_value **argv)
+{
+	const char *word = (const char *)sqlite3_value_text(argv[1]);
+	int length = word ? (int)strlen(word) : 0;
+	bool is_one = sqlite3_value_double(argv[0]) == 1;
+	bool is_copy = length > 1 && word[length - 1] == 'y' && !strchr("aeiou", word[length - 2]);
+	bool is_batch = length > 1 && (word[length - 1] == 's' || !strcmp(word + length - 2, "ch"));
+	char *text;
+
+	if (sqlite3_value_type(argv[0]) == SQLITE_NULL || !length)
+		return;
+	if (is_one)
+		text = sqlite3_mprintf("1 %s", word);
+	else
+		text = sqlite3_mprintf("%.15g %.*s%s", sqlite3_value_double(argv[0]), length - is_copy, word,
+		                       is_copy    ? "ies"
+		                       : is_batch ? "es"
+		                                  : "s");
+	sqlite3_result_text(out, text, -1, sqlite3_free);
+}
+
 static int add_functions(struct query *query)
 {
-	int result = SQLITE_OK;
+	int result = sqlite3_create_function_v2(query->database, "as_count", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+	                                        NULL, as_count, NULL, NULL, NULL);
 
 	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]) && result == SQLITE_OK; i++)
 		result = sqlite3_create_function_v2(query->database, writers[i].name, 1,
