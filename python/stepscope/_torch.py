@@ -36,10 +36,11 @@ def attach():
 
     _facts["torch.modules"] = _modules.watch(torch, native)
     tell()
-    from stepscope import _loader, _optimizers, _waits
+    from stepscope import _loader, _optimizers, _ranks, _waits
 
     _optimizers.watch(native)
     _watch(_loader, torch)
+    _watch(_ranks, torch)
     _watch(_waits, torch)
     if native.torch_may_want_owners():  # else it is not even imported
         want_memory()

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "format/fold.h"
+#include "format/own_facts.h"
 #include "importers/importer.h"
 #include "importers/other_kinds.h"
 #include "importers/recording_links.h"
@@ -198,6 +199,19 @@ static bool first_header(void *context, const struct stepscope_segment_header *h
 	return true;
 }
 
+/* What it said of itself later than in its header. */
+static bool first_symbol(void *context, uint32_t id, uint8_t kind, const char *text, uint32_t length)
+{
+	struct recorded_process *process = ((struct recording *)context)->process;
+	struct own_facts facts = {0};
+	(void)id;
+	if (kind != STEPSCOPE_SYMBOL_META)
+		return true;
+	own_facts_add(&facts, process->header.pid, text, length);
+	own_facts_apply(&facts, &process->header);
+	return true;
+}
+
 static bool first_stream(void *context, uint32_t number, const struct stepscope_stream_info *info, const char *name)
 {
 	struct recording *recording = context;
@@ -272,6 +286,7 @@ static enum status first_pass(struct recording *recording, struct error *err)
 	const struct segment_visitor visitor = {
 		.context = recording,
 		.header = first_header,
+		.symbol = first_symbol,
 		.stream = first_stream,
 		.clock = first_clock,
 		.drops = first_drops,

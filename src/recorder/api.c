@@ -255,6 +255,16 @@ void emit_note_steps(unsigned count)
 	session_note_steps(count);
 }
 
+void emit_trains(void)
+{
+	session_trains();
+}
+
+void emit_rank(int32_t rank, int32_t world_size)
+{
+	session_tell_rank(rank, world_size);
+}
+
 bool emit_wants_shapes(void)
 {
 	return session_enter() && (session.options.with_shapes || session.window_mask & STEPSCOPE_ACTIVE_SHAPES);

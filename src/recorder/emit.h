@@ -57,6 +57,13 @@ void emit_count_steps(unsigned count, const char *by);
 /* The same where nothing depends on it (emit_wants_count() is false): for what is said of a program that is killed. */
 void emit_note_steps(unsigned count);
 
+/* This process trains: it calls an optimizer, or accumulates gradients. A forked child that does is no worker of its parent, and has a
+ * schedule of its own. Each time; only the first one costs anything. */
+void emit_trains(void);
+
+/* What the program says it is, which wins over the environment: world_size -1: not known. */
+void emit_rank(int32_t rank, int32_t world_size);
+
 /* Did the user ask for shapes (--with shapes)? To be known before the first event is captured. */
 bool emit_wants_shapes(void);
 bool emit_wants_memory(void); /* the same for --with memory */

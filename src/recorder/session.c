@@ -244,9 +244,68 @@ void session_step_end(bool is_abandoned)
 
 bool session_wants_count(void)
 {
-	return session_enter() && session.role == STEPSCOPE_ROLE_TRAINER &&
+	return session_enter() && session.role != STEPSCOPE_ROLE_HOST &&
 	       (session.options.mode != RECORD_ALWAYS || session.options.cost_every > 0 ||
 	        session.progress.is_left_out);
+}
+
+/* For readers that know names only: whose it is, as a forked child has its parent's names, too. */
+static void tell_own(const char *key, const char *what)
+{
+	char value[96];
+	snprintf(value, sizeof(value), "%sprocess %d", what, (int)session.pid);
+	session_meta(key, value);
+}
+
+static void become_trainer(void)
+{
+	session.is_training = true;
+	tell_own("trains", "");
+	if (session.role != STEPSCOPE_ROLE_WORKER)
+		return;
+	session.role = STEPSCOPE_ROLE_TRAINER;
+	/* until now it recorded what its parent did as it forked */
+	if (session.options.mode != RECORD_ALWAYS && !session.has_marked)
+		apply_capture(schedule_action(&session.options, session.step_index, session.step_index), false);
+}
+
+void session_trains(void)
+{
+	if (!session_enter() || session.is_training || session.role == STEPSCOPE_ROLE_HOST || !lock_steps())
+		return;
+	if (!session.is_training)
+		become_trainer();
+	unlock_steps();
+}
+
+static void choose_detail(void)
+{
+	session.mask_detail = STEPSCOPE_ACTIVE_DETAIL | (session.options.with_shapes ? STEPSCOPE_ACTIVE_SHAPES : 0) |
+	                      (session.options.with_memory ? STEPSCOPE_ACTIVE_MEMORY : 0);
+	session.progress.rank = session.job.rank;
+	session.progress.is_left_out = !ranks_selected(&session.options, &session.job);
+	if (session.progress.is_left_out)
+		session.mask_detail = 0;
+}
+
+void session_tell_rank(int32_t rank, int32_t world_size)
+{
+	char what[64];
+	if (rank < 0 || !session_enter() || !lock_steps())
+		return;
+	bool is_known = session.job.has_rank && session.job.rank == rank && session.job.world_size == world_size;
+	if (session.job.rank != rank)
+		session.job.local_rank = -1; /* the environment speaks of another process */
+	session.job.has_rank = session.is_rank_told = true;
+	session.job.rank = rank;
+	session.job.world_size = world_size;
+	if (!is_known) {
+		snprintf(what, sizeof(what), "%d of %d, ", (int)rank, (int)world_size);
+		tell_own("rank", what);
+		choose_detail();
+		apply_capture(session.capture, false);
+	}
+	unlock_steps();
 }
 
 static void tell_count(uint64_t ended)
@@ -561,18 +620,18 @@ static bool start_parts(const struct session_start *how, bool is_forked)
 
 static void choose_identity(const struct session_start *how, bool is_forked)
 {
-	int32_t rank = session.job.has_rank ? session.job.rank : -1;
+	const struct job_identity told = session.job;
+	const int32_t before = session.environments_rank;
 	job_identity_read(&session.job, environ);
-	session.role = how->role;
-	/* a forked child is a worker of its parent, unless a launcher made it a rank of its own */
-	if (is_forked && how->role == STEPSCOPE_ROLE_TRAINER && (!session.job.has_rank || session.job.rank == rank))
-		session.role = STEPSCOPE_ROLE_WORKER;
-	session.mask_detail = STEPSCOPE_ACTIVE_DETAIL | (session.options.with_shapes ? STEPSCOPE_ACTIVE_SHAPES : 0) |
-	                      (session.options.with_memory ? STEPSCOPE_ACTIVE_MEMORY : 0);
-	session.progress.rank = session.job.rank;
-	session.progress.is_left_out = !ranks_selected(&session.options, &session.job);
-	if (session.progress.is_left_out)
-		session.mask_detail = 0;
+	session.environments_rank = session.job.has_rank ? session.job.rank : -1;
+	/* a forked child is a worker of its parent, unless a launcher made it a rank of its own, or until it trains */
+	bool is_new = session.environments_rank >= 0 && session.environments_rank != before;
+	bool is_worker = is_forked && how->role == STEPSCOPE_ROLE_TRAINER && !is_new;
+	session.role = is_worker ? STEPSCOPE_ROLE_WORKER : how->role;
+	session.is_rank_told &= !is_new;
+	if (session.is_rank_told)
+		session.job = told;
+	choose_detail();
 }
 
 /* In a forked child: everything of the parent is forgotten, but not the names and not what was asked for. */
@@ -587,7 +646,7 @@ static void forget_parent(void)
 	session.is_ending = false;
 	session.step_index = 0;
 	session.steps_noted = 0;
-	session.is_cost_pause = session.has_marked = false;
+	session.is_cost_pause = session.has_marked = session.is_training = false;
 	session.window_count = session.windows_open = session.window_mask = 0; /* its parent's */
 	session.progress = (struct schedule_progress){0};
 	streams_forget();
@@ -777,7 +836,7 @@ void session_stop(const char *reason)
 	session.is_step_open = false;
 	session.step_index = 0;
 	session.steps_noted = 0;
-	session.is_cost_pause = session.has_marked = false;
+	session.is_cost_pause = session.has_marked = session.is_training = false;
 	session.windows_open = session.window_mask = 0;
 	schedule_restart(&session.progress);
 	set_phase(SESSION_OFF);

@@ -30,6 +30,8 @@ struct session {
 	bool is_off;    /* the last start found enabled=false */
 	struct record_options options;
 	struct job_identity job;
+	int32_t environments_rank; /* as the environment says it, -1: it does not */
+	bool is_rank_told;         /* the program said what `job` holds */
 	enum stepscope_role role;
 	pid_t pid;
 	pid_t starter;    /* thread that is starting or stopping */
@@ -47,6 +49,7 @@ struct session {
 	enum stepscope_capture capture;
 	bool is_cost_pause; /* cost_every: this stretch runs without detail */
 	bool has_marked;    /* the program marks its steps: they are not counted for it */
+	bool is_training;   /* it calls optimizers, or accumulates gradients */
 	uint32_t window_count, windows_open,
 		window_mask; /* of profilers in the program; mask: what the open ones want */
 	struct schedule_progress progress;
@@ -80,6 +83,9 @@ void session_count_steps(unsigned count, const char *by);
 bool session_wants_count(void);
 /* The same where no schedule depends on it: only told. */
 void session_note_steps(unsigned count);
+/* See emit_trains() and emit_rank(). */
+void session_trains(void);
+void session_tell_rank(int32_t rank, int32_t world_size);
 /* A stretch that a profiler in the program wants, beside the schedule; `with`: STEPSCOPE_ACTIVE_* bits beyond detail. Its number,
  * 0: nothing is recorded. They may overlap: all get what any of them wants. */
 uint32_t session_window_begin(unsigned with);

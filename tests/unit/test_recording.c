@@ -1060,6 +1060,38 @@ static void processes_come_in_order_of_role_and_rank(void **state)
 	(void)state;
 }
 
+/* Behind its header, and in names that a forked child has, too: so they say whose they are. */
+static void a_process_says_later_that_it_trains_and_which_rank_it_is(void **state)
+{
+	static const char trains[] = "trains\0process 101",
+			  rank[] = "rank\0"
+				   "1 of 2, process 101",
+			  noise[] = "rank\0"
+				    "one";
+	struct segment_builder segments[2];
+	for (uint32_t i = 0; i < 2; i++) {
+		struct stepscope_segment_header header = tsc_header(101 + i, "one");
+		header.role = STEPSCOPE_ROLE_WORKER;
+		header.rank = -1;
+		segment_begin_with(&segments[i], &header);
+		segment_symbol_n(&segments[i], 20, STEPSCOPE_SYMBOL_META, trains, sizeof trains - 1);
+		segment_symbol_n(&segments[i], 21, STEPSCOPE_SYMBOL_META, rank, sizeof rank - 1);
+		segment_symbol_n(&segments[i], 22, STEPSCOPE_SYMBOL_META, noise, sizeof noise - 1);
+		segment_end(&segments[i], "exit");
+	}
+	const char *const names[] = {"h.101.0.0.ssr", "h.102.0.0.ssr"};
+	load_all(segments, 2, names, NULL);
+	assert_int_equal(model.processes_count, 2);
+	assert_int_equal(model.processes[0].pid, 101);
+	assert_int_equal(model.processes[0].role, STEPSCOPE_ROLE_TRAINER);
+	assert_int_equal(model.processes[0].rank, 1);
+	assert_int_equal(model.processes[0].world_size, 2);
+	assert_int_equal(model.processes[1].role, STEPSCOPE_ROLE_WORKER);
+	assert_int_equal(model.processes[1].rank, -1);
+	model_release(&model);
+	(void)state;
+}
+
 /* ---- damage ---- */
 
 static void make_rich_segment(struct segment_builder *segment)
@@ -1237,6 +1269,7 @@ int main(void)
 		cmocka_unit_test(a_filter_loads_only_its_steps),
 		cmocka_unit_test(a_filter_without_a_match_says_what_there_is),
 		cmocka_unit_test(processes_come_in_order_of_role_and_rank),
+		cmocka_unit_test(a_process_says_later_that_it_trains_and_which_rank_it_is),
 		cmocka_unit_test(every_cut_and_many_flips_are_survived),
 		cmocka_unit_test(a_damaged_block_costs_only_itself),
 		cmocka_unit_test(a_directory_is_scanned),

@@ -200,6 +200,56 @@ static void optimizers_in_the_backward(void **state)
 	assert_int_equal(ended, 2);
 }
 
+/* In a forked child: what its parent made is the child's, and of no interest once the child makes its own. */
+static void a_child_with_the_optimizer_of_its_parent(void **state)
+{
+	made(2);
+	count_forked(&count);
+	for (unsigned step = 0; step < 3; step++) {
+		tell("dzfbAzfb");
+		assert_int_equal(ended, step);
+		tell("B");
+		assert_int_equal(ended, step + 1);
+	}
+}
+
+static void a_child_with_an_optimizer_of_its_own(void **state)
+{
+	made(1);
+	count_forked(&count);
+	made(1);
+	for (unsigned step = 0; step < 3; step++) {
+		tell("dzfb");
+		assert_int_equal(ended, step);
+		tell("B");
+		assert_int_equal(ended, step + 1);
+	}
+}
+
+static void a_child_that_goes_on(void **state)
+{
+	made(3);
+	tell("dzfbAzfbBdzfbAzfbB");
+	assert_int_equal(ended, 2);
+	count_forked(&count);
+	tell("dzfbA");
+	assert_int_equal(ended, 2);
+	tell("zfbB");
+	assert_int_equal(ended, 3);
+}
+
+static void a_child_that_goes_on_with_an_optimizer_of_its_own(void **state)
+{
+	made(1);
+	tell("dzfbAdzfbA");
+	count_forked(&count);
+	made(1);
+	tell("zfb");
+	assert_int_equal(ended, 2);
+	tell("B");
+	assert_int_equal(ended, 3);
+}
+
 static void optimizers_that_are_not_known(void **state)
 {
 	made(2);
@@ -233,6 +283,10 @@ int main(void)
 		cmocka_unit_test_setup(gradients_thrown_away, begin),
 		cmocka_unit_test_setup(without_optimizer, begin),
 		cmocka_unit_test_setup(optimizers_in_the_backward, begin),
+		cmocka_unit_test_setup(a_child_with_the_optimizer_of_its_parent, begin),
+		cmocka_unit_test_setup(a_child_with_an_optimizer_of_its_own, begin),
+		cmocka_unit_test_setup(a_child_that_goes_on, begin),
+		cmocka_unit_test_setup(a_child_that_goes_on_with_an_optimizer_of_its_own, begin),
 		cmocka_unit_test_setup(optimizers_that_are_not_known, begin),
 		cmocka_unit_test_setup(more_optimizers_than_there_is_room_for, begin),
 	};

@@ -66,6 +66,7 @@
 	F(stepscope_torch_optimizer)                                                                                   \
 	F(stepscope_torch_optimizer_done)                                                                              \
 	F(stepscope_torch_optimizer_made)                                                                              \
+	F(stepscope_torch_rank)                                                                                        \
 	F(stepscope_torch_module)                                                                                      \
 	F(stepscope_torch_stretch_begin)                                                                               \
 	F(stepscope_torch_stretch_end)                                                                                 \

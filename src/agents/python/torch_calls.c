@@ -139,6 +139,15 @@ static PyObject *torch_loader_end(PyObject *self, PyObject *nothing)
 	Py_RETURN_NONE;
 }
 
+static PyObject *torch_rank(PyObject *self, PyObject *arguments)
+{
+	int rank, world_size;
+	if (!PyArg_ParseTuple(arguments, "ii:torch_rank", &rank, &world_size))
+		return NULL;
+	library.stepscope_torch_rank(rank, world_size);
+	Py_RETURN_NONE;
+}
+
 /* bytes: see stepscope_torch_owners() */
 static PyObject *torch_owners(PyObject *self, PyObject *words)
 {
@@ -201,6 +210,7 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_loader", torch_loader, METH_O, NULL},
 	{"torch_loader_start", torch_loader_start, METH_O, NULL},
 	{"torch_loader_end", torch_loader_end, METH_NOARGS, NULL},
+	{"torch_rank", torch_rank, METH_VARARGS, NULL},
 	{"torch_owners", torch_owners, METH_O, NULL},
 	{"torch_wants_owners", torch_wants_owners, METH_NOARGS, NULL},
 	{"torch_may_want_owners", torch_may_want_owners, METH_NOARGS, NULL},

@@ -171,6 +171,7 @@ void stepscope_torch_optimizer(uint64_t identity)
 {
 	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, identity};
 	training_optimizer(identity);
+	emit_trains();
 	if (agent.optimizer_key && stepscope_is_recording())
 		emit_event(STEPSCOPE_EVENT_ARG, agent.optimizer_key, payload, 2);
 }
@@ -239,6 +240,12 @@ void stepscope_torch_loader_end(void)
 	const uint64_t payload[2] = {STEPSCOPE_ARG_BOOL, 1};
 	if (agent.loader_end_key && stepscope_is_recording())
 		emit_event(STEPSCOPE_EVENT_ARG, agent.loader_end_key, payload, 2);
+}
+
+void stepscope_torch_rank(int rank, int world_size)
+{
+	emit_rank(rank, world_size);
+	observer_count(); /* a rank that is left out has steps all the same */
 }
 
 void stepscope_torch_optimizer_made(void)

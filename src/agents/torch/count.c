@@ -41,9 +41,22 @@ static unsigned begin_group(struct step_count *count)
 	return late;
 }
 
+static uint32_t made(const struct step_count *count)
+{
+	return count->made ? count->made : count->inherited;
+}
+
 bool count_has_optimizers(const struct step_count *count)
 {
-	return (count->made && !count->is_hooked) || count->has_group;
+	return (made(count) && !count->is_hooked) || count->has_group;
+}
+
+void count_forked(struct step_count *count)
+{
+	uint32_t called = 0;
+	for (uint32_t i = 0; i < COUNT_OPTIMIZERS; i++)
+		called += count->optimizers[i].identity && count->optimizers[i].group == count->group;
+	*count = (struct step_count){.inherited = count->has_group ? called : made(count)};
 }
 
 void count_hooked(struct step_count *count)
@@ -60,7 +73,7 @@ void count_made(struct step_count *count)
 static bool is_end(const struct step_count *count, uint32_t slot)
 {
 	/* of the first group nothing is known but how many there are */
-	return slot ? count->optimizers[slot - 1].ends || (count->group <= 1 && count->called >= count->made) : true;
+	return slot ? count->optimizers[slot - 1].ends || (count->group <= 1 && count->called >= made(count)) : true;
 }
 
 /* Behind an end that was told, on another batch, one that was not called in that step. */

@@ -27,6 +27,7 @@ struct step_count { /* starts as {0} */
 		bool ends;         /* its call ended a step */
 	} optimizers[COUNT_OPTIMIZERS];
 	uint32_t made, called;        /* optimizers; called: different ones */
+	uint32_t inherited;           /* of its parent, in a child that makes none itself */
 	uint32_t made_since;          /* the last call */
 	uint32_t expected;            /* calls of the group to come, when another took over; 0: not known */
 	uint32_t group;               /* run of calls in which none comes twice */
@@ -42,6 +43,7 @@ struct step_count { /* starts as {0} */
 };
 
 void count_made(struct step_count *count);   /* an optimizer object */
+void count_forked(struct step_count *count); /* in the child */
 void count_hooked(struct step_count *count); /* one was called inside of a backward: then that is the step */
 /* The end of a call; `identity` 0: not known. is_new: the optimizer was made since the call before; it may have the number of one that is
  * gone. is_inside: of another call. */

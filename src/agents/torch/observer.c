@@ -190,6 +190,11 @@ void observer_range(uint32_t symbol)
 		stepscope_emit_begin(symbol);
 }
 
+void observer_count(void)
+{
+	observer.is_counting |= emit_wants_count(); /* what is open must be seen to end */
+}
+
 bool observer_is_counting(void)
 {
 	return observer.is_counting;
@@ -221,7 +226,7 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == sizeof(observer.handles) / sizeof(observer.handles[0]),
 	               "each");
 	training_start(entry, layout);
-	observer.is_counting |= emit_wants_count(); /* what is open must be seen to end */
+	observer_count();
 	if (observer.count)
 		return;
 	observer.name = observer.is_settled ? entry->name : no_name;

@@ -22,7 +22,9 @@ uint64_t observer_follow(const struct torch_entry *entry);
 /* A range or the call of a module begins, in the thread that makes it, with its line of Python where lines are recorded;
  * stepscope_emit_end() ends it. */
 void observer_range(uint32_t symbol);
-/* Are steps counted by what the records say? */
+/* From here on steps are counted by what the records say, if the recording needs that. */
+void observer_count(void);
+/* Are they? */
 bool observer_is_counting(void);
 /* Around what has no record: see training_stretch(). The end belongs to a begin that is true: steps may be counted from the middle of a call on. */
 bool observer_stretch_begin(uint8_t token);

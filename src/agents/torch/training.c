@@ -128,10 +128,12 @@ static bool lock(void)
 }
 
 /* In a forked child the thread that held the lock does not exist: what it was changing is not to be trusted either. */
-static void forget_other_threads(void)
+static void begin_child(void)
 {
 	if (training.lock)
 		memset(&training.count, 0, sizeof(training.count));
+	else
+		count_forked(&training.count);
 	training.lock = 0;
 }
 
@@ -165,6 +167,7 @@ static void count_end_of_call(uint64_t identity, bool is_inside)
 	unsigned ended = count_optimizer(identity, is_inside);
 	unlock();
 	here.trains = true;
+	emit_trains();
 	told(ended);
 }
 
@@ -174,6 +177,7 @@ static void count_gradients(void)
 		return;
 	unsigned ended = count_backward(&training.count);
 	unlock();
+	emit_trains();
 	told(ended);
 }
 
@@ -317,7 +321,7 @@ void training_start(const struct torch_entry *entry, const struct torch_layout *
 {
 	static bool is_watched;
 	if (!is_watched)
-		is_watched = pthread_atfork(NULL, NULL, forget_other_threads) == 0;
+		is_watched = pthread_atfork(NULL, NULL, begin_child) == 0;
 	emit_at_end(end_recording);
 	training.name = entry->name;
 	training.sequence = layout->sequence;
