@@ -162,7 +162,7 @@ static void set_or_missing(struct table *table, int row, int column, const char 
 static const char *capture_text(const struct model *model, struct arena *arena)
 {
 	static const char doubt[] = "the number of steps is ";
-	const char *said = any_meta(model, "capture");
+	const char *said = step_times_capture(model);
 
 	for (uint32_t i = 0; i < model->ledger_count; i++) {
 		const char *text = model_text(model, model->ledger[i].text);

@@ -572,12 +572,34 @@ const struct step_times *step_times_get(struct step_times *own, const struct mod
 	return own;
 }
 
+static bool has_no_operators(const char *sentence)
+{
+	return strstr(sentence, "captured no operators") != NULL;
+}
+
+const char *step_times_capture(const struct model *model)
+{
+	const char *best = NULL;
+
+	for (uint32_t i = 0; i < model->steps_count && !best; i++) {
+		if (!i || model->steps[i].process != model->steps[i - 1].process)
+			best = model_meta(model, model->steps[i].process, "capture");
+	}
+	for (uint32_t i = 0; i < model->processes_count && !model->steps_count; i++) {
+		const char *sentence = model_meta(model, i, "capture");
+
+		if (sentence && (!best || (has_no_operators(best) && !has_no_operators(sentence))))
+			best = sentence;
+	}
+	return best;
+}
+
 /* Without steps the recorder's own sentence tells whether it recorded any. */
 static bool has_operations(const struct step_times *times, const char *sentence)
 {
 	if (times->count)
 		return times->job_detailed > 0;
-	return !sentence || (!strstr(sentence, "captured no operators") && !strstr(sentence, "phases only"));
+	return !sentence || (!has_no_operators(sentence) && !strstr(sentence, "phases only"));
 }
 
 const char *step_times_no_operations(const struct model *model, const struct analysis_options *options,
@@ -585,7 +607,7 @@ const char *step_times_no_operations(const struct model *model, const struct ana
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
-	const char *sentence = model_meta(model, MODEL_NONE, "capture"), *reason = otherwise;
+	const char *sentence = step_times_capture(model), *reason = otherwise;
 
 	if (!has_operations(times, sentence))
 		reason = arena_printf(arena, "not measured, because operators were recorded in none of the %s%s%s",

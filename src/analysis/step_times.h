@@ -108,6 +108,10 @@ static inline int64_t step_running_ns(const struct model_step *step, int64_t dur
 /* "data", ..., and "other" for 0. */
 const char *phase_name(int phase);
 
+/* What the recorder said that it captured: in the first process with steps that said it; without steps in the first that ran operators.
+ * NULL: nothing was said. */
+const char *step_times_capture(const struct model *model);
+
 /* Why a table of what lies in operators is empty, or `otherwise`: nothing is said of steps in which none were recorded. */
 const char *step_times_no_operations(const struct model *model, const struct analysis_options *options,
                                      struct arena *arena, const char *otherwise);

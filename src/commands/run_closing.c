@@ -5,10 +5,9 @@
 #include "base/shell.h"
 #include "base/units.h"
 #include "commands/command.h"
+#include "commands/run_captured.h"
 #include "commands/run_manifest.h"
-#include "commands/run_segment.h"
 #include "commands/run_state.h"
-#include "format/place.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -16,8 +15,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define BLOCKS_LOOKED_AT 1000000 /* for the closing line: about a second */
 
 /* ---- facts in our own recording ---- */
 
@@ -91,73 +88,6 @@ void run_record_facts(struct run *run)
 
 /* ---- what was captured ---- */
 
-struct captured {
-	int trainers, workers;
-	const struct watched *first; /* trainer of the lowest rank */
-	const struct watched *program;
-	struct run_scan scan; /* of the first one */
-	uint64_t blocks_left;
-	uint64_t dropped, dropped_coarse; /* of all */
-	int unwritten;                    /* processes other than the first whose end could not be written */
-	const char *problem;              /* why, of one of them */
-};
-
-static void scan_process(struct run *run, struct captured *captured, struct run_scan *scan,
-                         const struct watched *process)
-{
-	char name[512];
-
-	*scan = (struct run_scan){.blocks_left = captured->blocks_left};
-	for (uint32_t back = 0; back <= process->newest; back++) {
-		snprintf(name, sizeof(name), "%s.%" PRIu32 ".ssr", process->stem, process->newest - back);
-		run_scan_add(scan, run->directory.fd, name);
-	}
-	run_scan_finish(scan);
-	captured->blocks_left = scan->blocks_left;
-	captured->dropped += scan->dropped;
-	captured->dropped_coarse += scan->dropped_coarse;
-}
-
-static void look(struct run *run, struct captured *captured)
-{
-	for (uint32_t i = 0; i < run->watch.count; i++) {
-		const struct watched *process = &run->watch.items[i];
-
-		if (!process->is_ours || process->role == STEPSCOPE_ROLE_HOST)
-			continue;
-		if (process->pid == run->child.pid)
-			captured->program = process;
-		if (process->role == STEPSCOPE_ROLE_WORKER) {
-			captured->workers++;
-			continue;
-		}
-		captured->trainers++;
-		if (!captured->first || (process->rank >= 0 && process->rank < captured->first->rank))
-			captured->first = process;
-	}
-}
-
-/* After look(). */
-static void scan_all(struct run *run, struct captured *captured)
-{
-	struct run_scan other;
-
-	captured->blocks_left = BLOCKS_LOOKED_AT;
-	if (captured->first)
-		scan_process(run, captured, &captured->scan, captured->first);
-	for (uint32_t i = 0; i < run->watch.count; i++) {
-		const struct watched *process = &run->watch.items[i];
-
-		if (!process->is_ours || process->role == STEPSCOPE_ROLE_HOST || process == captured->first)
-			continue;
-		scan_process(run, captured, &other, process);
-		if (process->rescue_problem && !other.is_closed) {
-			captured->unwritten++;
-			captured->problem = process->rescue_problem;
-		}
-	}
-}
-
 static void add_usage(struct buffer *out, const struct run_child *child)
 {
 	char wall[UNITS_BYTES], cpu[UNITS_BYTES], memory[UNITS_BYTES];
@@ -173,7 +103,7 @@ static void add_usage(struct buffer *out, const struct run_child *child)
 }
 
 /* A program that was killed: by what, where it was, and who may have done it. */
-static void add_death(struct run *run, struct buffer *out, const struct captured *captured)
+static void add_death(struct run *run, struct buffer *out, const struct run_captured *captured)
 {
 	if (!WIFSIGNALED(run->child.wait_status))
 		return;
@@ -185,80 +115,15 @@ static void add_death(struct run *run, struct buffer *out, const struct captured
 	buffer_add_text(out, "; ");
 }
 
-/* A recording that says nothing about itself: what is known of its end. */
-static void add_end(struct run *run, struct buffer *out, const struct captured *captured)
+static void add_captured(struct buffer *out, const struct run *run, const struct run_captured *captured)
 {
-	const struct watched *first = captured->first;
-	const struct run_scan *scan = &captured->scan;
-	struct fold_result place = {.has_step = false};
-	char path[PATH_MAX + 512];
-
-	if (first->is_alive) {
-		buffer_add_text(out, "its process still records");
+	if (!run_captured_is_empty(captured)) {
+		run_captured_say(captured, out);
 		return;
 	}
-	if (!scan->is_closed && !first->rescue && (!scan->is_rescued || run_watch_has_pool(first))) {
-		buffer_add_text(out, "the end of the recording is missing, its buffers are gone");
-		return;
-	}
-	buffer_add_text(out, "recorded up to its end");
-	snprintf(path, sizeof(path), "%s/%s.%" PRIu32 ".ssr", run->directory.path, first->stem, scan->newest);
-	if (first->rescue)
-		place = *first->rescue;
-	else
-		place_find(path, &place);
-	if (place.has_step)
-		buffer_printf(out, " at step %" PRId64, place.last_step);
-}
-
-static void add_sentence(struct run *run, struct buffer *out, const struct captured *captured)
-{
-	const struct run_scan *scan = &captured->scan;
-	bool is_unwritten = captured->first->rescue_problem && !scan->is_closed;
-
-	if (scan->capture[0])
-		buffer_printf(out, "%s%s", scan->capture, is_unwritten ? "; " : "");
-	else if (!is_unwritten)
-		add_end(run, out, captured);
-	if (is_unwritten)
-		buffer_printf(
-			out,
-			"the end of the recording could not be written: %s; it waits in memory: make room, then run "
-			"stepscope report",
-			captured->first->rescue_problem);
-}
-
-/* What is missing, of all processes. */
-static void add_losses(struct buffer *out, const struct captured *captured)
-{
-	if (captured->unwritten)
-		buffer_printf(out, "; the end of %d more recording%s could not be written: %s", captured->unwritten,
-		              captured->unwritten == 1 ? "" : "s", captured->problem);
-	if (!captured->dropped)
-		return;
-	buffer_printf(out, "; %s%" PRIu64 " event%s dropped", captured->blocks_left ? "" : "at least ",
-	              captured->dropped, captured->dropped == 1 ? " was" : "s were");
-	buffer_printf(out, " (%" PRIu64 " of steps and phases), see --pool", captured->dropped_coarse);
-}
-
-static void add_captured(struct run *run, struct buffer *out, const struct captured *captured)
-{
-	if (!captured->first && !captured->workers) {
-		buffer_add_text(out,
-		                "captured no steps: the program did not call stepscope, or could not record (it would "
-		                "have said so above); ");
-		add_usage(out, &run->child);
-		return;
-	}
-	if (captured->trainers > 1 && captured->first)
-		buffer_printf(out, "%d processes, rank %d: ", captured->trainers,
-		              captured->first->rank < 0 ? 0 : captured->first->rank);
-	if (captured->first)
-		add_sentence(run, out, captured);
-	if (captured->workers)
-		buffer_printf(out, "%s%d worker process%s", captured->first ? ", and " : "captured ", captured->workers,
-		              captured->workers == 1 ? "" : "es");
-	add_losses(out, captured);
+	buffer_add_text(out, "captured no steps: the program did not call stepscope, or could not record (it would "
+	                     "have said so above); ");
+	add_usage(out, &run->child);
 }
 
 static void print_report_command(const char *directory)
@@ -272,7 +137,7 @@ static void print_report_command(const char *directory)
 
 void run_print_closing(struct run *run)
 {
-	struct captured captured = {0};
+	struct run_captured captured;
 	struct buffer text;
 	char unseen[RUN_UNSEEN_BYTES];
 	bool is_unseen;
@@ -288,20 +153,20 @@ void run_print_closing(struct run *run)
 		        run->directory.shown);
 		return;
 	}
-	look(run, &captured);
-	scan_all(run, &captured);
+	run_captured_find(&captured, run);
 	buffer_init(&text, 8192);
 	add_death(run, &text, &captured);
-	add_captured(run, &text, &captured);
+	add_captured(&text, run, &captured);
 	fprintf(stderr, "stepscope: %s\n", text.data);
 	is_unseen = find_unseen(run, unseen, sizeof(unseen));
 	if (is_unseen)
 		fprintf(stderr, "stepscope: %s\n", unseen);
 	if (run_directory_has_recordings(&run->directory))
 		print_report_command(run->directory.shown);
-	if (!captured.first && !captured.workers && !is_unseen)
+	if (run_captured_is_empty(&captured) && !is_unseen)
 		fprintf(stderr,
 		        "stepscope: to see steps, mark them with stepscope_step_begin() in C (stepscope/stepscope.h), "
 		        "stepscope.step() in Python\n");
 	buffer_release(&text);
+	run_captured_release(&captured);
 }

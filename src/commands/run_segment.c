@@ -49,21 +49,33 @@ static void note_drops(struct run_scan *scan, uint32_t session, uint32_t stream,
 		*found = total;
 }
 
+struct scanned { /* one file */
+	uint32_t pid, session;
+	struct stepscope_block last;
+	char capture[1024];
+};
+
 /* The fact "capture" is a name, "capture NUL sentence". */
-static void note_capture(char *capture, size_t capture_bytes, const uint8_t *data, uint32_t bytes)
+static void note_capture(struct scanned *file, const char *text, uint32_t length)
 {
 	static const char key[] = "capture";
 
+	if (length > sizeof(key) && memcmp(text, key, sizeof(key)) == 0)
+		snprintf(file->capture, sizeof(file->capture), "%.*s", (int)(length - sizeof(key)), text + sizeof(key));
+}
+
+static void note_facts(struct run_scan *scan, struct scanned *file, const uint8_t *data, uint32_t bytes)
+{
 	for (uint64_t at = 0; at + sizeof(struct stepscope_symbol) <= bytes;) {
 		const char *text = (const char *)data + at + sizeof(struct stepscope_symbol);
 		struct stepscope_symbol symbol;
 
 		memcpy(&symbol, data + at, sizeof(symbol));
 		at += sizeof(symbol) + ((symbol.length + 7u) & ~7u);
-		if (at > bytes || symbol.kind != STEPSCOPE_SYMBOL_META || symbol.length <= sizeof(key) ||
-		    memcmp(text, key, sizeof(key)) != 0)
+		if (at > bytes || symbol.kind != STEPSCOPE_SYMBOL_META)
 			continue;
-		snprintf(capture, capture_bytes, "%.*s", (int)(symbol.length - sizeof(key)), text + sizeof(key));
+		note_capture(file, text, symbol.length);
+		own_facts_add(&scan->own, file->pid, text, symbol.length);
 	}
 }
 
@@ -81,12 +93,6 @@ static uint8_t *read_data(int fd, off_t offset, const struct stepscope_block *bl
 	return NULL;
 }
 
-struct scanned { /* one file */
-	uint32_t session;
-	struct stepscope_block last;
-	char capture[1024];
-};
-
 static void scan_blocks(struct run_scan *scan, struct scanned *file, int fd)
 {
 	off_t offset = sizeof(struct stepscope_segment_header);
@@ -101,7 +107,7 @@ static void scan_blocks(struct run_scan *scan, struct scanned *file, int fd)
 		if (data && is_drops)
 			note_drops(scan, file->session, block.stream, data, block.bytes);
 		else if (data)
-			note_capture(file->capture, sizeof(file->capture), data, block.bytes);
+			note_facts(scan, file, data, block.bytes);
 		free(data);
 		file->last = block;
 		offset += (off_t)sizeof(block) + block.bytes;
@@ -120,6 +126,7 @@ void run_scan_add(struct run_scan *scan, int directory_fd, const char *name)
 	if (pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
 	    !memcmp(header.magic, STEPSCOPE_SEGMENT_MAGIC, sizeof(header.magic))) {
 		file.session = header.session;
+		file.pid = header.pid;
 		scan_blocks(scan, &file, fd);
 		if (!scan->has_segment && !(header.flags & STEPSCOPE_SEGMENT_COARSE)) {
 			scan->has_segment = true;

@@ -6,6 +6,8 @@
 #ifndef COMMANDS_RUN_SEGMENT_H
 #define COMMANDS_RUN_SEGMENT_H
 
+#include "format/own_facts.h"
+
 #include <stdbool.h>
 #include <stepscope/format.h>
 
@@ -24,6 +26,7 @@ struct run_scan {
 	bool is_closed;          /* it ends with an END block */
 	bool is_rescued;         /* it ends with the work of a rescue */
 	char capture[1024];      /* META "capture" of that session; "" not said */
+	struct own_facts own;    /* of any session */
 	uint64_t dropped;        /* events */
 	uint64_t dropped_coarse; /* of these, of steps and phases */
 	struct run_drops *drops; /* per session and stream */

@@ -3,6 +3,7 @@
  * run_supervise.c: one loop over signals, a clock of one second and the ends of processes. Names who died while others go on.
  */
 #include "base/error.h"
+#include "commands/run_segment.h"
 #include "commands/run_state.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #define NAMED_LIMIT 8
 #define GRACE_MS 1000
 #define RETRY_MS 10
+#define BLOCKS_LOOKED_AT 100000 /* of one that failed */
 
 /* ---- who died ---- */
 
@@ -61,27 +63,48 @@ void run_describe_memory(struct run *run, struct buffer *out, bool has_status, i
 		buffer_add_text(out, " (out of memory: the kernel has killed meanwhile)");
 }
 
-static bool is_worth_naming(const struct run *run, const struct watched *process)
+/* As in the header of its recording, or as it said later. */
+static struct stepscope_segment_header identity_of(const struct run *run, const struct watched *process)
+{
+	struct stepscope_segment_header identity = {.role = process->role, .rank = process->rank};
+	struct run_scan scan = {.blocks_left = BLOCKS_LOOKED_AT};
+	char name[512];
+
+	snprintf(name, sizeof(name), "%s.%" PRIu32 ".ssr", process->stem, process->newest);
+	run_scan_add(&scan, run->directory.fd, name);
+	run_scan_finish(&scan);
+	own_facts_apply(&scan.own, &identity);
+	return identity;
+}
+
+static bool may_be_named(const struct run *run, const struct watched *process)
+{
+	if (process->pid == run->child.pid || !run->child.is_running || run->was_asked_to_end)
+		return false;
+	/* without a status: an orderly end leaves nothing to rescue, but so do forked children seldom end, most call _exit() */
+	if (!process->has_status)
+		return process->rescue && process->role != STEPSCOPE_ROLE_WORKER;
+	return process->wait_status != 0;
+}
+
+static bool is_worth_naming(const struct watched *process, uint32_t role)
 {
 	int status = process->wait_status;
 
-	if (process->pid == run->child.pid || !run->child.is_running || run->was_asked_to_end)
-		return false;
-	/* without a status: an orderly end leaves nothing to rescue, but so do workers seldom end, most call _exit() */
-	if (!process->has_status)
-		return process->rescue && process->role != STEPSCOPE_ROLE_WORKER;
 	/* workers are ended with SIGTERM as a matter of course */
-	if (process->role == STEPSCOPE_ROLE_WORKER)
-		return WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM;
-	return status != 0;
+	return role != STEPSCOPE_ROLE_WORKER || (WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM);
 }
 
 static void on_end(void *context, const struct watched *process)
 {
 	struct run *run = context;
+	struct stepscope_segment_header identity;
 	struct buffer text;
 
-	if (!is_worth_naming(run, process))
+	if (!may_be_named(run, process))
+		return;
+	identity = identity_of(run, process);
+	if (!is_worth_naming(process, identity.role))
 		return;
 	if (run->named >= NAMED_LIMIT) {
 		*(process->has_status ? &run->unnamed : &run->unknown) += 1;
@@ -89,10 +112,10 @@ static void on_end(void *context, const struct watched *process)
 	}
 	run->named++;
 	buffer_init(&text, 4096);
-	if (process->rank >= 0 && process->role != STEPSCOPE_ROLE_WORKER)
-		buffer_printf(&text, "rank %d (pid %d) ", (int)process->rank, (int)process->pid);
+	if (identity.rank >= 0 && identity.role != STEPSCOPE_ROLE_WORKER)
+		buffer_printf(&text, "rank %d (pid %d) ", (int)identity.rank, (int)process->pid);
 	else
-		buffer_printf(&text, "%s %d ", process->role == STEPSCOPE_ROLE_WORKER ? "worker" : "process",
+		buffer_printf(&text, "%s %d ", identity.role == STEPSCOPE_ROLE_WORKER ? "worker" : "process",
 		              (int)process->pid);
 	run_describe_status(&text, process->has_status, process->wait_status);
 	run_describe_memory(run, &text, process->has_status, process->wait_status);

@@ -20,6 +20,9 @@ struct fold_result {
 	bool has_step;
 	int64_t last_step;
 	uint64_t steps_counted; /* that ended, where the program marks none and it was counted; else 0 */
+	bool has_schedule;      /* it is known which of these were recorded with operators: */
+	uint64_t steps_detailed;
+	int64_t first_detailed, last_detailed;
 	char last_op[256]; /* of the main thread, else of the latest one: innermost open operator, the last one that began, or what was open */
 	int64_t pid;
 };

@@ -7,6 +7,8 @@
 #include "format/segment.h"
 #include "format/stream_map.h"
 
+#include <stepscope/stepscope.h>
+
 #define MAX_STREAMS 65536u /* of one segment; threads beyond them are not looked at */
 
 struct place {
@@ -20,11 +22,17 @@ struct place {
 		uint32_t open[64];
 		int depth;
 		uint32_t last_op; /* that began; 0: none did */
-		bool is_main;
+		bool is_main, has_events;
 		uint64_t last_tick;
 	} * streams;
 	uint32_t stream_count;
 	struct stream_map map;
+	struct place_schedule { /* of steps that are counted */
+		bool is_whole;  /* from the recording's start on, and in order */
+		bool is_told;
+		bool is_detail; /* since that step */
+		int64_t since;
+	} schedule;
 };
 
 static bool is_operator(uint8_t kind)
@@ -84,22 +92,62 @@ static bool names_operator(const struct place *place, uint32_t id)
 	return id < place->name_count && place->names[id].is_operator;
 }
 
+/* Up to the step of that number, and from there on. */
+static void note_capture(struct place *place, int64_t number, bool is_detail)
+{
+	struct place_schedule *schedule = &place->schedule;
+	struct fold_result *result = place->result;
+	schedule->is_whole &= number >= schedule->since; /* else several threads counted */
+	if (schedule->is_detail && number > schedule->since) {
+		if (!result->steps_detailed)
+			result->first_detailed = schedule->since;
+		result->last_detailed = number - 1;
+		result->steps_detailed += (uint64_t)(number - schedule->since);
+	}
+	schedule->is_detail = is_detail;
+	schedule->since = number;
+}
+
+static void end_schedule(struct place *place)
+{
+	int64_t counted = (int64_t)place->result->steps_counted;
+	note_capture(place, counted > place->schedule.since ? counted : place->schedule.since, false);
+	place->result->has_schedule = place->schedule.is_told && place->schedule.is_whole;
+}
+
+static void place_step(struct place *place, struct place_stream *here, const struct segment_event *event)
+{
+	struct fold_result *result = place->result;
+	if (event->id == STEPSCOPE_STEP_BEGIN && event->payload_count) {
+		result->has_step = true;
+		result->last_step = (int64_t)event->payload[0];
+		here->depth = 0;
+	} else if (event->id == STEPSCOPE_STEP_COUNTED && event->payload_count) {
+		if (event->payload[0] > result->steps_counted)
+			result->steps_counted = event->payload[0];
+	} else if (event->id == STEPSCOPE_STEP_CAPTURE && event->payload_count >= 2) {
+		bool is_counted = event->payload_count > 2; /* else the first step is still to come */
+		place->schedule.is_told = true;
+		note_capture(place, is_counted ? (int64_t)event->payload[2] : place->schedule.since,
+		             (event->payload[0] == STEPSCOPE_CAPTURE_RECORD ||
+		              event->payload[0] == STEPSCOPE_CAPTURE_SAVE) &&
+		                     event->payload[1] & STEPSCOPE_ACTIVE_DETAIL);
+	}
+}
+
 static bool place_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
                          uint32_t count)
 {
 	struct place *place = context;
 	struct place_stream *here = place_stream_at(place, block->stream);
+	if (here && !here->has_events)
+		place->schedule.is_whole &= block->first_word == 0; /* else there was an earlier file */
 	for (uint32_t i = 0; here && i < count; i++) {
+		here->has_events = true;
 		const struct segment_event *event = &events[i];
 		here->last_tick = event->tick;
-		if (event->type == STEPSCOPE_EVENT_STEP && event->id == STEPSCOPE_STEP_BEGIN && event->payload_count) {
-			place->result->has_step = true;
-			place->result->last_step = (int64_t)event->payload[0];
-			here->depth = 0;
-		} else if (event->type == STEPSCOPE_EVENT_STEP && event->id == STEPSCOPE_STEP_COUNTED &&
-		           event->payload_count) {
-			if (event->payload[0] > place->result->steps_counted)
-				place->result->steps_counted = event->payload[0];
+		if (event->type == STEPSCOPE_EVENT_STEP) {
+			place_step(place, here, event);
 		} else if (event->type == STEPSCOPE_EVENT_BEGIN) {
 			if (here->depth < 64)
 				here->open[here->depth] = event->id;
@@ -129,7 +177,7 @@ static uint32_t find_op(const struct place *place, const struct place_stream *he
 
 void place_find(const char *segment, struct fold_result *result)
 {
-	struct place place = {.result = result};
+	struct place place = {.result = result, .schedule.is_whole = true};
 	const struct segment_visitor visitor = {
 		.context = &place, .symbol = place_symbol, .stream = place_thread, .events = place_events};
 	struct segment_stats stats;
@@ -143,6 +191,7 @@ void place_find(const char *segment, struct fold_result *result)
 				best = here;
 		}
 		uint32_t op = best ? find_op(&place, best) : 0;
+		end_schedule(&place);
 		if (op && op < place.name_count && place.names[op].text)
 			snprintf(result->last_op, sizeof(result->last_op), "%s", place.names[op].text);
 	}

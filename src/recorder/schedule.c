@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define EARLIER_MOST 100 /* each sentence is a name in the table: they must not go on being new ones for ever */
 
@@ -291,10 +292,13 @@ static void say_no_steps_in_all(struct sentence *sentence, const struct schedule
 	                   : progress->has_ranges   ? "operators and ranges"
 	                                            : "operators";
 
-	if (progress->observer && progress->has_operators)
+	if (progress->observer && progress->has_operators) {
 		say(sentence, "captured the operators of %s; the program marked no steps, the report infers them",
 		    progress->observer);
-	else if (progress->observer)
+		if (progress->steps_noted)
+			say(sentence, " (%" PRId64 " %s counted)", progress->steps_noted,
+			    progress->steps_noted == 1 ? "was" : "were");
+	} else if (progress->observer)
 		say(sentence, "captured no operators: %s ran none, and the program marked no steps",
 		    progress->observer);
 	else if (progress->has_operators || progress->has_ranges)
@@ -374,6 +378,20 @@ static void say_count(struct sentence *sentence, const struct record_options *op
 		say(sentence, "; %" PRId64 " step%s before the first marked one %s counted apart",
 		    progress->counted_before, plural(progress->counted_before),
 		    progress->counted_before == 1 ? "was" : "were");
+}
+
+enum schedule_outcome schedule_outcome(const char *sentence)
+{
+	bool has_earlier = strncmp(sentence, "in ", 3) == 0 && !strstr(sentence, "captured 0 steps,");
+
+	if (has_earlier || strstr(sentence, " counted)"))
+		return SCHEDULE_STEPS;
+	if (strstr(sentence, "captured nothing") || strstr(sentence, "captured 0 steps"))
+		return SCHEDULE_NOTHING;
+	if (!strstr(sentence, "the program marked no steps"))
+		return SCHEDULE_STEPS;
+	return strstr(sentence, "captured no operators") || !strstr(sentence, "captured ") ? SCHEDULE_NOTHING
+	                                                                                   : SCHEDULE_NO_STEPS;
 }
 
 size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,

@@ -23,6 +23,7 @@ struct schedule_progress {
 	int64_t steps_before;                  /* steps begun before the first recorded one */
 	int64_t first_recorded, last_recorded; /* numbers */
 	int64_t first_number, last_number;
+	int64_t steps_noted;  /* set by the session: ended, of those that are counted where no schedule depends on it */
 	int64_t steps_paused; /* would have been recorded, but for cost_every */
 	int64_t earlier, earlier_begun,
 		earlier_recorded; /* recordings of the process before this one, and their steps */
@@ -44,6 +45,14 @@ void schedule_take_back(struct schedule_progress *progress, int64_t number);
 
 /* The next recording of the same process in the same file. */
 void schedule_restart(struct schedule_progress *progress);
+
+/* What a sentence of schedule_describe() says of the process. */
+enum schedule_outcome {
+	SCHEDULE_NOTHING,
+	SCHEDULE_NO_STEPS, /* operators or ranges, but no steps */
+	SCHEDULE_STEPS,    /* it had some, whether they were recorded with operators or not */
+};
+enum schedule_outcome schedule_outcome(const char *sentence);
 
 /* One line in plain words: what was captured, or why nothing was and what would have been needed ("captured no operators:
  * the schedule waits for 50 steps and the program ended after 12; ..."). Returns its length; cut when it does not fit. */

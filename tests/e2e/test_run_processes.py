@@ -56,13 +56,13 @@ def test_rank_that_fails_is_named_with_its_status(tmp_path):
     done = finish(process)
     assert done.returncode == 5
     assert re.fullmatch(r"stepscope: rank 1 \(pid \d+\) exited with status 5\n", line), line
-    assert "rank 0" in done.stderr and "rank 2 (" not in done.stderr
+    assert "3 processes, ranks 0-2: captured all 5 steps" in done.stderr and "rank 2 (" not in done.stderr
 
 
 def test_ranks_that_end_in_order_are_not_named(tmp_path):
     done = run(tmp_path, ACTOR, "ranks", "4", "steps", "5", "0")
     assert done.returncode == 0
-    assert done.stderr.splitlines()[0] == "stepscope: 4 processes, rank 0: captured all 5 steps (0-4) with operators"
+    assert done.stderr.splitlines()[0] == "stepscope: 4 processes, ranks 0-3: captured all 5 steps (0-4) with operators"
 
 
 @pytest.mark.parametrize("number, is_named", [(signal.SIGSEGV, True), (signal.SIGKILL, True), (signal.SIGTERM, False)])

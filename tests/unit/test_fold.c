@@ -163,6 +163,52 @@ static void steps_that_were_counted_are_known(void **state)
 	assert_int_equal(result.steps_counted, 3);
 }
 
+/* Steps counted to 5; "0-2": `from` to `to` with operators; at the end nothing says that the last window closed. */
+static void check_schedule(uint64_t words_before, const uint64_t captures[][2], int count, bool is_known,
+                           uint64_t detailed, int64_t first, int64_t last)
+{
+	struct segment_builder built;
+
+	segment_begin(&built, 4242, 1);
+	segment_stream(&built, 1, 4242, "main");
+	if (words_before)
+		segment_skip_words(&built, 1, words_before);
+	segment_put(&built, 1, 1, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, 2, (uint64_t)STEPSCOPE_CAPTURE_NONE,
+	            (uint64_t)1);
+	for (int i = 0; i < count; i++)
+		segment_put(&built, 1, 10 + (uint64_t)i, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_CAPTURE, 3,
+		            captures[i][0], (uint64_t)3, captures[i][1]);
+	segment_put(&built, 1, 1000, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_COUNTED, 1, (uint64_t)5);
+	segment_end(&built, NULL);
+	pool_sample_write(segment, built.bytes.data, built.bytes.length);
+	segment_release(&built);
+	result = (struct fold_result){0};
+	place_find(segment, &result);
+	assert_int_equal(result.has_schedule, is_known);
+	if (!is_known)
+		return;
+	assert_int_equal(result.steps_detailed, detailed);
+	assert_int_equal(result.first_detailed, first);
+	assert_int_equal(result.last_detailed, last);
+}
+
+static void of_counted_steps_it_is_known_which_have_operators(void **state)
+{
+	enum {
+		NONE = STEPSCOPE_CAPTURE_NONE,
+		RECORD = STEPSCOPE_CAPTURE_RECORD,
+		SAVE = STEPSCOPE_CAPTURE_SAVE
+	};
+
+	check_schedule(0, NULL, 0, true, 0, 0, 0);
+	check_schedule(0, (const uint64_t[][2]){{RECORD, 2}, {SAVE, 3}, {NONE, 4}}, 3, true, 2, 2, 3);
+	check_schedule(0, (const uint64_t[][2]){{RECORD, 3}}, 1, true, 2, 3, 4);
+	check_schedule(0, (const uint64_t[][2]){{SAVE, 1}, {NONE, 2}, {SAVE, 4}}, 3, true, 2, 1, 4);
+	/* steps that several threads count, and what lies behind an earlier file */
+	check_schedule(0, (const uint64_t[][2]){{RECORD, 3}, {NONE, 2}}, 2, false, 0, 0, 0);
+	check_schedule(1, (const uint64_t[][2]){{RECORD, 3}}, 1, false, 0, 0, 0);
+}
+
 static void a_torn_end_is_cut_off(void **state)
 {
 	struct stat info;
@@ -241,6 +287,7 @@ int main(void)
 		cmocka_unit_test(what_the_segment_has_is_not_repeated),
 		cmocka_unit_test(the_last_operator_is_no_garbage_collection),
 		cmocka_unit_test(steps_that_were_counted_are_known),
+		cmocka_unit_test(of_counted_steps_it_is_known_which_have_operators),
 		cmocka_unit_test(a_torn_end_is_cut_off),
 		cmocka_unit_test(a_closed_pool_is_left_out),
 		cmocka_unit_test(a_living_owner_is_left_alone),

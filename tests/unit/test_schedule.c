@@ -234,6 +234,8 @@ static void it_says_what_there_was_without_steps(void **state)
 	} cases[] = {
 		{{.observer = "PyTorch", .has_operators = true},
 	         "captured the operators of PyTorch; the program marked no steps, the report infers them"},
+		{{.observer = "PyTorch", .has_operators = true, .steps_noted = 1},
+	         "captured the operators of PyTorch; the program marked no steps, the report infers them (1 was counted)"},
 		{{.observer = "PyTorch", .has_ranges = true},
 	         "captured no operators: PyTorch ran none, and the program marked no steps"},
 		{{.has_ranges = true},
@@ -249,6 +251,40 @@ static void it_says_what_there_was_without_steps(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		schedule_describe(&options, &cases[i].progress, out, sizeof(out));
 		assert_string_equal(out, cases[i].sentence);
+	}
+}
+
+/* Whom the closing line of a run speaks for. */
+static void its_sentences_are_read_again(void **state)
+{
+	static const struct {
+		const char *options;
+		struct schedule_progress progress;
+		enum schedule_outcome outcome;
+	} cases[] = {
+		{"", {.observer = "PyTorch", .has_operators = true, .steps_noted = 1}, SCHEDULE_STEPS},
+		{"", {.observer = "PyTorch", .has_operators = true, .steps_noted = 7}, SCHEDULE_STEPS},
+		{"", {.observer = "PyTorch", .has_operators = true}, SCHEDULE_NO_STEPS},
+		{"", {.observer = "PyTorch"}, SCHEDULE_NOTHING},
+		{"", {.has_ranges = true}, SCHEDULE_NO_STEPS},
+		{"", {0}, SCHEDULE_NOTHING},
+		{"wait=5", {0}, SCHEDULE_NOTHING},
+		{"steps=3", {.observer = "PyTorch"}, SCHEDULE_NOTHING},
+		{"enabled=false", {0}, SCHEDULE_NOTHING},
+		{"", {.is_left_out = true, .rank = 3}, SCHEDULE_NOTHING},
+		{"", {.is_left_out = true, .rank = 3, .steps_begun = 2, .last_number = 1}, SCHEDULE_STEPS},
+		{"", {.steps_begun = 2, .steps_recorded = 2, .last_number = 1, .last_recorded = 1}, SCHEDULE_STEPS},
+		{"steps=5", {.steps_begun = 2, .last_number = 1}, SCHEDULE_STEPS},
+		{"", {.earlier = 1}, SCHEDULE_NOTHING},
+		{"", {.earlier = 1, .earlier_begun = 3}, SCHEDULE_STEPS},
+	};
+	char out[512];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct record_options options = resolved(cases[i].options);
+
+		schedule_describe(&options, &cases[i].progress, out, sizeof(out));
+		assert_int_equal(schedule_outcome(out), cases[i].outcome);
 	}
 }
 
@@ -368,6 +404,7 @@ int main(void)
 		cmocka_unit_test(what_records_its_first_step_records_from_the_start),
 		cmocka_unit_test(it_says_what_was_captured),
 		cmocka_unit_test(it_says_why_nothing_was_captured),
+		cmocka_unit_test(its_sentences_are_read_again),
 		cmocka_unit_test(it_says_when_no_steps_were_marked),
 		cmocka_unit_test(it_says_what_there_was_without_steps),
 		cmocka_unit_test(it_says_when_the_rank_was_left_out),
