@@ -23,16 +23,32 @@ def _watch():
 
 
 def _run_next_sitecustomize():
-    """The one that this file hides."""
-    finder = sys.modules["_frozen_importlib_external"].PathFinder
-    rest = [entry for entry in sys.path if entry.rstrip("/") != HERE]
-    sys.path[:] = rest
-    spec = finder.find_spec("sitecustomize", rest)
-    if spec is not None and spec.loader is not None:
-        module = type(sys)("sitecustomize")
-        module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, spec.origin
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)
+    """The one that this file hides, which lies behind it. False: there is none."""
+    places = [entry.rstrip("/") for entry in sys.path]
+    behind = places.index(HERE) if HERE in places else 0
+    rest = [entry for entry in sys.path[behind:] if entry.rstrip("/") != HERE]
+    sys.path[:] = [entry for entry in sys.path if entry.rstrip("/") != HERE]
+    spec = sys.modules["_frozen_importlib_external"].PathFinder.find_spec("sitecustomize", rest)
+    if spec is not None:
+        sys.modules["_frozen_importlib"]._load_unlocked(spec)
+    return spec is not None
+
+
+def _end_import(spec, value):
+    spec.__class__ = spec.__class__.__base__
+    spec._initializing = value
+    if not _run_next_sitecustomize() and sys.version_info >= (3, 8):
+        del sys.modules["sitecustomize"]
+
+
+def _await_end_of_import():
+    """So that tracebacks of the program's sitecustomize have nothing of ours: it is imported where the import of this file sets the last
+    attribute of its spec. Python leaves out what lies between an import and the code of a module, and takes our functions for that."""
+    for function in (_end_import, _run_next_sitecustomize):
+        if hasattr(function.__code__, "replace"):  # 3.8
+            function.__code__ = function.__code__.replace(co_filename="<frozen importlib._bootstrap>")
+    kind = type(__spec__)
+    __spec__.__class__ = type(kind.__name__, (kind,), {"_initializing": property(None, _end_import)})
 
 
 def _run_next_of_python_2():
@@ -55,4 +71,7 @@ else:
             _watch()
         except Exception as problem:
             sys.stderr.write("stepscope: cannot wait for PyTorch: %s\n" % problem)
-    _run_next_sitecustomize()
+    if getattr(__spec__, "_initializing", False):
+        _await_end_of_import()
+    else:  # another sitecustomize runs this one by hand
+        _run_next_sitecustomize()

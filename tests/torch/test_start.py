@@ -158,3 +158,51 @@ for batch in torch.utils.data.DataLoader(data, batch_size=8, num_workers=2, mult
 def test_what_was_asked_for_in_the_environment_stays(tmp_path, python):
     program = "import os; print(os.environ.get('PYTHONPATH', '').split(':')[1:])"
     assert run(tmp_path, python, "-c", program, env={"PYTHONPATH": "/a:/b"}).stdout == "['/a', '/b']\n"
+
+
+SITES = {
+    "an exit": "raise SystemExit(3)",
+    "an exit with a text": "import sys\ndef leave():\n    sys.exit('not here')\nleave()",
+    "a Ctrl-C": "raise KeyboardInterrupt",
+    "an exception": "raise ValueError('mine')",
+    "a module that is missing": "import nothing_of_this_name",
+    "no Python": "this is none",
+    "an end": "import os; os._exit(7)",
+    "none": None,
+}
+
+
+@pytest.mark.parametrize("name", ["sitecustomize", "usercustomize"])
+@pytest.mark.parametrize("site", SITES)
+def test_what_a_sitecustomize_raises_looks_as_without_us(tmp_path, site, name):
+    (tmp_path / "own").mkdir()
+    if SITES[site]:
+        (tmp_path / "own" / f"{name}.py").write_text(SITES[site] + "\n")
+    program = "import sys; print('sitecustomize' in sys.modules, [entry for entry in sys.path if 'own' in entry])"
+    env = {"PYTHONPATH": tmp_path / "own", "PYTHONDONTWRITEBYTECODE": "1"}
+    ours, theirs = run(tmp_path, "/usr/bin/python3", "-c", program, env=env), plain(tmp_path, "/usr/bin/python3", "-c", program, **env)
+    assert (ours.returncode, ours.stdout) == (theirs.returncode, theirs.stdout)
+    assert "".join(line for line in ours.stderr.splitlines(True) if not line.startswith("stepscope: ")) == theirs.stderr
+    if name == "sitecustomize" and site.startswith(("an exit", "a Ctrl-C")):
+        assert theirs.returncode == 1 and f"own/{name}.py" in theirs.stderr
+
+
+BY_HAND = """
+import importlib.machinery, importlib.util, sys
+rest = [entry for entry in sys.path if entry != __file__.rpartition("/")[0]]
+spec = importlib.machinery.PathFinder.find_spec("sitecustomize", rest)
+spec.loader.exec_module(importlib.util.module_from_spec(spec))
+print("by hand")
+"""
+
+
+def test_a_sitecustomize_that_runs_the_next_by_hand(tmp_path):
+    (tmp_path / "first").mkdir()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "first" / "sitecustomize.py").write_text(BY_HAND)
+    (tmp_path / "own" / "sitecustomize.py").write_text("print('mine')\n")
+    program = ["/usr/bin/python3", "-c", "print('program')"]
+    done = run(tmp_path, "sh", "-c", f"PYTHONPATH={tmp_path}/first:$PYTHONPATH exec \"$@\"", "sh", *program, env={"PYTHONPATH": tmp_path / "own"})
+    assert (done.returncode, done.stdout) == (0, "mine\nby hand\nprogram\n"), done.stderr
+    done = run(tmp_path, "sh", "-c", f"PYTHONPATH={tmp_path}/first:$PYTHONPATH exec \"$@\"", "sh", *program, options=["--out", "none"])
+    assert (done.returncode, done.stdout) == (0, "by hand\nprogram\n"), done.stderr
