@@ -62,7 +62,8 @@ static bool is_hidden_name(const char *name)
 /* Ranges that the Python package puts around what PyTorch has no record of. */
 static bool is_of_package(const char *name)
 {
-	static const char *const names[] = {"DataLoader.fetch", "DataLoader.collate", "torch.save", "torch.load",
+	static const char *const names[] = {"DataLoader.fetch",  "DataLoader.collate", PYTORCH_LOADER_START,
+	                                    PYTORCH_LOADER_STOP, "torch.save",         "torch.load",
 	                                    "torch.compile"};
 	static const char collection[] = "garbage collection ";
 

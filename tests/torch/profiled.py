@@ -2,6 +2,7 @@
 """A training script as it is written for torch.profiler. `profiled.py torch|stepscope CASE` runs it with the one or the other, and prints
 what it found as JSON. Used by test_profiler.py."""
 import copy
+import gc
 import json
 import os
 import pickle
@@ -74,6 +75,18 @@ def cycles():
             training.step()
             prof.step()
     return {"cycles": found, "actions": actions, "step_num": prof.step_num}
+
+
+def loading():
+    """Loops over a loader with workers, a checkpoint, collections of garbage: of some of this PyTorch has no records."""
+    data = torch.utils.data.TensorDataset(torch.randn(32, 16))
+    with profile(activities=CPU) as prof:
+        for _ in range(2):
+            for batch, in torch.utils.data.DataLoader(data, batch_size=8, num_workers=2, multiprocessing_context="fork"):
+                batch.neg()
+        gc.collect()
+        torch.save({"weights": torch.ones(4)}, "model.pt")
+    return sorted({row.key for row in prof.key_averages()}), sorted({event.name for event in prof.events()})
 
 
 class Forking(nn.Module):

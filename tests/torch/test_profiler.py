@@ -90,6 +90,13 @@ def test_each_cycle_has_its_own(tmp_path, python, options):
 
 
 @every_python
+def test_ranges_of_ours_are_no_rows(tmp_path, python):
+    """What a program waits for and PyTorch has no record of."""
+    ours, theirs = profiled(tmp_path, python, "stepscope", "loading", options=[])[0], torchs(python, "loading")
+    assert ours == theirs and "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__" in ours[0]
+
+
+@every_python
 def test_the_same_states(tmp_path, python):
     ours, _ = profiled(tmp_path, python, "stepscope", "states")
     theirs = torchs(python, "states")
