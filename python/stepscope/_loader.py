@@ -6,10 +6,13 @@ this process; its workers know theirs by the seed that PyTorch gives to all work
 """
 import os
 import signal
+import weakref
 
 MOST_LOOPS = 1000  # whose seeds are told: each is a name in the recording
 
 _numbers = {}  # what tells loaders apart -> number
+_known = weakref.WeakKeyDictionary()  # loop -> its number, and that of its loader
+_told = weakref.WeakKeyDictionary()   # loop -> processes whose ends were told
 _loops = 0
 _is_worker_told = False
 
@@ -81,9 +84,9 @@ def _tell_listeners(loop):
 
 
 def _number_in_loop(loop):
-    number = loop.__dict__.get("_stepscope_number")
+    number = _known.get(loop)
     if number is None:
-        number = loop._stepscope_number = _number_of(loop)
+        number = _known[loop] = _number_of(loop)
     return number
 
 
@@ -106,7 +109,7 @@ def _number_of(loop):
 
 def _after_workers(loop, raised):
     """Who waits for its workers knows how they ended: what `stepscope run` tells of its own children, of these."""
-    told = loop.__dict__.setdefault("_stepscope_ends", set())
+    told = _told.setdefault(loop, set())
     for number, worker in enumerate(getattr(loop, "_workers", ())):
         code = worker.exitcode
         if not code or worker.pid in told:

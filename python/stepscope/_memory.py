@@ -5,6 +5,9 @@ tensor is kept, and a module's end is not delayed.
 It looks behind the call of an optimizer: on the first steps, or the first of a later window, at everything, then at gradients, which are
 often made anew, and at the rest when its number changed or from time to time. After the first steps all looking together takes at most
 SHARE of the time. What was not looked at is inferred when the recording is read.
+
+No code of the program runs because of that: what may be of a class of its own is read by way of PyTorch's and Python's classes, no attribute
+is asked for that a class may compute, and no operator is seen by a mode or a profiler.
 """
 import atexit
 import contextlib
@@ -12,8 +15,11 @@ import sys
 import time
 import weakref
 from array import array
+from importlib import import_module
+from types import MemberDescriptorType
 
-from stepscope._modules import _roots
+from stepscope._modules import _leaves, _parts, _roots
+from stepscope._unseen import hook
 
 PARAMETER, GRADIENT, STATE, BUFFER = 1, 2, 3, 8  # enum stepscope_memory
 FIRST_LOOKS = 3       # at each optimizer
@@ -25,44 +31,90 @@ _modules = weakref.WeakValueDictionary()  # by id
 _is_watching = False
 
 
+class Tensors:
+    """PyTorch's own ways to look at a tensor."""
+
+    def __init__(self, torch, native):
+        self.kind = kind = torch.Tensor
+        self.storage = getattr(kind, "untyped_storage", None) or kind._storage
+        self.address = getattr(torch._C, "_data_address", None) or (lambda tensor: self.storage(tensor).data_ptr())
+        self.is_sparse, self.is_leaf, self.gradient = kind.is_sparse.__get__, kind.is_leaf.__get__, kind.grad.__get__
+        self.make_records = native.torch_make_records
+        self.outside_modes = import_module("torch.utils._mode_utils").no_dispatch
+
+    def place(self, tensor):
+        """Device, address and bytes of its memory; address 0: it has none of its own. Asking the storage for its address would give one that
+        is shared until somebody writes to it memory of its own."""
+        try:
+            storage = self.storage(tensor)
+            device = storage.device.index
+            return -1 if device is None else device, self.address(tensor), storage.nbytes()
+        except (RuntimeError, NotImplementedError):
+            return -1, 0, 0
+
+    def parts(self, tensor):
+        """What one without memory of its own consists of."""
+        if self.is_sparse(tensor):
+            return self.parts_of_sparse(tensor)
+        kinds = type(tensor).__mro__[:type(tensor).__mro__.index(self.kind)]
+        if not any("__torch_dispatch__" in vars(kind) for kind in kinds):
+            return ()
+        slots = [slot for kind in kinds for slot in vars(kind).values() if type(slot) is MemberDescriptorType]
+        held = *object.__getattribute__(tensor, "__dict__").values(), *(_in_slot(slot, tensor) for slot in slots)
+        return [part for part in held if issubclass(type(part), self.kind)]
+
+    def parts_of_sparse(self, tensor):
+        """By two operators: there is no other way."""
+        was_on = self.make_records(False)
+        if was_on is None:
+            return ()
+        try:
+            with self.outside_modes():
+                return self.kind._indices(tensor), self.kind._values(tensor)
+        finally:
+            self.make_records(was_on)
+
+
+def _in_slot(slot, value):
+    try:
+        return slot.__get__(value)
+    except AttributeError:
+        return None
+
+
 class Owners:
     """What is told at one moment: words of three, memory id, address, bytes."""
 
-    def __init__(self, torch):
+    def __init__(self, tensors):
         self.words = array("Q")
         self.seen = set()  # ids of tensors of modules
-        self.storage_of = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
-        self.tensor_type = torch.Tensor
+        self.tensors = tensors
 
-    def add(self, tensor, category):
-        try:
-            storage = self.storage_of(tensor)
-            address = storage.data_ptr()
-        except (RuntimeError, NotImplementedError):  # without memory of its own
-            address = 0
+    def add(self, tensor, category, depth=3):
+        device, address, size = self.tensors.place(tensor)
         if address:
-            self.words.extend((category | tensor.get_device() + 1 << 8, address, storage.nbytes()))
+            self.words.extend((category | device + 1 << 8, address, size))
             return
-        inner = getattr(tensor, "_local_tensor", None)  # of a DTensor
-        parts = (inner,) if inner is not None else (tensor._indices(), tensor._values()) if tensor.is_sparse else ()
-        for part in parts:
-            self.add(part, category)
+        for part in self.tensors.parts(tensor) if depth else ():
+            self.add(part, category, depth - 1)
 
     def add_all(self, value, category, depth=3):
         """The tensors in an optimizer's state of one parameter, whatever it looks like."""
-        if isinstance(value, self.tensor_type):
+        kind = type(value)
+        if issubclass(kind, self.tensors.kind):
             self.add(value, category)
-        elif isinstance(value, dict) and depth:
-            for part in value.values():
-                self.add_all(part, category, depth - 1)
-        elif isinstance(value, (list, tuple)) and depth:
-            for part in value:
+        elif depth and issubclass(kind, (dict, list, tuple)):
+            values = dict.values(value) if issubclass(kind, dict) else list.__iter__(value) if issubclass(kind, list) else tuple.__iter__(value)
+            for part in values:
                 self.add_all(part, category, depth - 1)
 
     def add_modules(self):
         """Those that were seen when they got what they have, and all of each model that was called."""
-        models = [root() for _, root, _ in _roots]
-        for module in (*_modules.values(), *(part for model in models if model is not None for part in model.modules())):
+        called, found = (*(root for _, root, _ in _roots), *_leaves.values()), {}
+        for module in (*_modules.values(), *(reference() for reference in called)):
+            if module is not None:
+                _parts(module, found)
+        for module in found.values():
             for kept, category in ((module._parameters, PARAMETER), (module._buffers, BUFFER)):
                 for tensor in kept.values():
                     if tensor is not None and id(tensor) not in self.seen:
@@ -76,6 +128,7 @@ class Watch:
     def __init__(self, torch, native):
         self.torch = torch
         self.native = native
+        self.tensors = Tensors(torch, native)
         # 1.13's DisableTorchFunction leaves the program's modes on
         self.without_modes = getattr(torch.overrides, "_no_torch_function_mode", contextlib.nullcontext)
         self.looks = {}  # by id of the optimizer: how many, and what there was to see
@@ -90,7 +143,7 @@ class Watch:
             return
         start = time.perf_counter_ns()
         try:
-            owners = Owners(self.torch)
+            owners = Owners(self.tensors)
             with self.torch._C.DisableTorchFunction(), self.without_modes():
                 collect(owners)
             self.native.torch_owners(owners.words.tobytes())
@@ -131,15 +184,15 @@ class Watch:
         if self.is_on:
             self.native.metadata("torch.owners", f"yes: {self.look_count} looks at optimizers, {self.spent_ns / 1e6:.1f} ms in all")
 
-    @staticmethod
-    def look(owners, optimizer, is_full):
+    def look(self, owners, optimizer, is_full):
+        is_leaf, gradient_of = self.tensors.is_leaf, self.tensors.gradient
         if is_full:
             owners.add_modules()
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 if is_full and id(parameter) not in owners.seen:
                     owners.add(parameter, PARAMETER)
-                gradient = parameter.grad if parameter.is_leaf else None
+                gradient = gradient_of(parameter) if is_leaf(parameter) else None
                 if gradient is not None:
                     owners.add(gradient, GRADIENT)
         if is_full:
@@ -154,22 +207,19 @@ def watch(torch, native):
         return
     _is_watching = True
     watching = Watch(torch, native)
-    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
     module = sys.modules["torch.nn.modules.module"]
     for kind, category in (("parameter", PARAMETER), ("buffer", BUFFER)):
         register = getattr(module, f"register_module_{kind}_registration_hook", None)  # 2.0
         if register is not None:
-            register(_registration(watching, category, is_compiling))
-    after_each_step(torch, watching.after_step, is_compiling)
+            register(hook(native, _registration(watching, category)))
+    after_each_step(torch, native, watching.after_step)
     atexit.register(watching.finish)
 
 
-def _registration(watching, category, is_compiling):
+def _registration(watching, category):
     """A model that is never trained has parameters, too."""
 
     def note(module, name, tensor):
-        if is_compiling():
-            return
         _modules[id(module)] = module
         if tensor is not None and watching.is_on:
             watching.tell(lambda owners: owners.add(tensor, category))
@@ -177,16 +227,11 @@ def _registration(watching, category, is_compiling):
     return note
 
 
-def after_each_step(torch, call, is_compiling):
+def after_each_step(torch, native, call):
     """Calls call(optimizer) behind each call of an optimizer, within the record of it."""
     register = getattr(sys.modules["torch.optim.optimizer"], "register_optimizer_step_post_hook", None)  # 2.0
+    code = getattr(torch.optim.Optimizer, "_optimizer_step_code", None)
     if register is not None:
-        register(lambda optimizer, args, kwargs: None if is_compiling() else call(optimizer))
-        return
-
-    def _optimizer_step_code(self):
-        """1.13 calls it behind each step and does nothing there; torch.profiler looks for the name `self` in it."""
-        call(self)
-
-    if hasattr(torch.optim.Optimizer, "_optimizer_step_code"):
-        torch.optim.Optimizer._optimizer_step_code = _optimizer_step_code
+        register(hook(native, lambda optimizer, args, kwargs: call(optimizer)))
+    elif code is not None:  # 1.13 calls it behind each step, and it does nothing
+        torch.optim.Optimizer._optimizer_step_code = native.around(code, before=call)

@@ -92,7 +92,7 @@ def _absorb(native, module):
 def _prefix_of(module):
     """Empty for the first model of the program, or one that comes after it is gone; others have their class in front, so that
     discriminators and generators are told apart."""
-    if getattr(module, "_is_replica", False):
+    if vars(module).get("_is_replica"):
         return ""
     name = type(module).__name__
     _roots[:] = [root for root in _roots if root[1]() is not None]

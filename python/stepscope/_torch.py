@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hands PyTorch over to the agent in C: runs the operators it learns from, then starts it."""
+import _thread
 import os
 import sys
-import threading
 
 import stepscope
 
@@ -22,9 +22,16 @@ def attach():
     _is_attached = True
     if stepscope.unavailable:
         raise RuntimeError(stepscope.unavailable)
-    import torch
     from stepscope import _native as native
 
+    torch = sys.modules["torch"]
+    set_compiler = getattr(getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None), "set_eval_frame", None)
+    if set_compiler is not None:  # 2.0
+        native.leave_uncompiled(set_compiler)
+    native.unseen(_attach)(torch)
+
+
+def _attach(torch):
     if not native.torch_find():
         raise RuntimeError(native.torch_problem())
     _calibrate(torch)
@@ -168,7 +175,8 @@ def _calibrate(torch):
     """A few adds with gradients, here and in another thread, all differentiated here: see src/agents/torch/layout.h.
 
     Everything is given explicitly, so that no default of the program changes it. The other thread runs nothing but adds:
-    we hold the lock of `import torch`, and whatever imports would wait for us.
+    we hold the lock of `import torch`, and whatever imports would wait for us. It is none of `threading`'s: those take a number that the
+    program's threads show in tracebacks, and run what the program wants to run in each of its threads.
     """
     if not native.torch_probe_begin():
         return
@@ -177,10 +185,17 @@ def _calibrate(torch):
             # without dimensions: a backward that is given a gradient makes PyTorch 2 import sympy, 0.3 s
             x, w = (torch.ones((), device="cpu", dtype=torch.float32, requires_grad=True) for _ in range(2))
             add, sums = torch.add, []
-            # with a name: one that Python gives would take a number from the program's threads, which tracebacks show
-            other = threading.Thread(target=lambda: sums.extend(add(x, w) for _ in range(3)), name="stepscope", daemon=True)
-            other.start()
-            other.join(1)
+            running = _thread.allocate_lock()
+            running.acquire()
+
+            def run_adds():
+                try:
+                    sums.extend(add(x, w) for _ in range(3))
+                finally:
+                    running.release()
+
+            _thread.start_new_thread(native.unseen(run_adds), ())
+            running.acquire(timeout=1)
             for result in sums:
                 result.backward()
             for _ in range(3):

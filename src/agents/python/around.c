@@ -23,18 +23,9 @@ struct around {
 static PyTypeObject *around_type;
 static PyObject *method_type; /* types.MethodType */
 
-/* What it raises is forgotten, unless it came from outside (the user's Ctrl-C): false. What was raised before is kept. */
-static bool call_ours(PyObject *function, PyObject *arguments, PyObject *result_type)
+static PyObject *first_of(PyObject *arguments)
 {
-	PyObject *first = PyTuple_Size(arguments) > 0 ? PyTuple_GetItem(arguments, 0) : Py_None;
-	PyObject *result = PyObject_CallFunctionObjArgs(function, first, result_type, NULL);
-	Py_XDECREF(result);
-	if (result)
-		return true;
-	if (!PyErr_ExceptionMatches(PyExc_Exception))
-		return false;
-	PyErr_Clear();
-	return true;
+	return PyTuple_Size(arguments) > 0 ? PyTuple_GetItem(arguments, 0) : Py_None;
 }
 
 /* After the call; what the function raised is told, and goes on being raised. */
@@ -44,7 +35,7 @@ static PyObject *call_after(struct around *around, PyObject *arguments, PyObject
 	if (!around->after)
 		return result;
 	PyErr_Fetch(&type, &value, &traceback);
-	if (call_ours(around->after, arguments, type ? type : Py_None)) {
+	if (native_call_ours(around->after, first_of(arguments), type ? type : Py_None, NULL)) {
 		PyErr_Restore(type, value, traceback);
 		return result;
 	}
@@ -83,7 +74,7 @@ static bool is_idle(const struct around *around, PyObject *arguments)
 static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	struct around *around = (struct around *)self;
-	if (around->before && !call_ours(around->before, arguments, NULL))
+	if (around->before && !native_call_ours(around->before, first_of(arguments), NULL, NULL))
 		return NULL;
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
 		native_optimizer_begun(PyTuple_GetItem(arguments, 0));

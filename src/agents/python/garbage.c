@@ -50,7 +50,9 @@ static void end(PyObject *info)
 
 static void notify(void)
 {
+	PyObject *hidden = native_hide();
 	PyObject *done = PyObject_CallFunctionObjArgs(garbage.notice, NULL);
+	native_show(hidden);
 	if (!done && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
 		PyErr_Clear();
 		PyErr_SetInterrupt(); /* for the program, behind the collection */

@@ -1,28 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * modules.c: calls of PyTorch modules as spans, without a hook that PyTorch, its compiler or a traceback could notice.
- *
- * Calling an object of a Python class goes through C (type slot -> __call__ -> the function's `vectorcall`). We put our own function into
- * that field of torch.nn.Module.__call__, which stays the same object with the same code. It opens a span, calls what was there and
- * closes the span, whether that returned or raised.
+ * modules.c: calls of PyTorch modules as spans, without a hook that PyTorch, its compiler or a traceback could notice: we stand in the
+ * `vectorcall` of torch.nn.Module.__call__, open a span, call what was there and close the span, whether that returned or raised.
  *
  * Which module is which is kept in a table by address, see objects.h.
  */
 #include "agents/python/objects.h"
+#include "agents/python/vectorcall.h"
 
 #include <dlfcn.h>
 #include <stepscope/format.h>
-
-#define VECTORCALL_OFFSET 56 /* of tp_vectorcall_offset in PyTypeObject, and of tp_basicsize: since 3.8 */
-#define BASICSIZE_OFFSET 32
-
-typedef PyObject *vectorcall(PyObject *callable, PyObject *const *arguments, size_t count_and_flag, PyObject *names);
 
 static struct {
 	PyObject *function, *name_of; /* what is watched; Python's part, which names unknown modules */
 	PyObject *training;           /* the text */
 	PyObject *(*dictionary_of)(PyObject *, void *);
-	vectorcall **place, *original;
+	vectorcall *original;
 	/* symbol: of its name, 0: there is none to be had; identity: of the program's model, whatever holds it */
 	struct object_table table;
 } modules;
@@ -65,12 +58,10 @@ static bool ask_for_name(PyObject *module, struct object_facts *found)
 		return true;
 	calls.is_being_named = true;
 	PyObject *root = calls.depth ? calls.root : Py_None;
-	PyObject *done = PyObject_CallFunctionObjArgs(modules.name_of, module, root, NULL);
+	bool is_done = native_call_ours(modules.name_of, module, root, NULL);
 	calls.is_being_named = false;
-	if (!done && !PyErr_ExceptionMatches(PyExc_Exception))
+	if (!is_done)
 		return false;
-	Py_XDECREF(done);
-	PyErr_Clear();
 	const struct object_entry *entry = objects_find(&modules.table, module);
 	if (entry)
 		*found = entry->facts;
@@ -96,8 +87,7 @@ static void tell_mode(uint64_t identity)
 
 static PyObject *call_module(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
 {
-	size_t count = count_and_flag & ~((size_t)1 << (8 * sizeof(size_t) - 1));
-	if (!library_records(STEPSCOPE_ACTIVE_DETAIL) || count == 0)
+	if (!library_records(STEPSCOPE_ACTIVE_DETAIL) || vectorcall_count(count_and_flag) == 0)
 		return modules.original(function, arguments, count_and_flag, names);
 	const struct object_entry *known = objects_find(&modules.table, arguments[0]);
 	struct object_facts facts = known ? known->facts : (struct object_facts){0};
@@ -123,47 +113,6 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 
 /* ---- getting in -------------------------------------------------------------------------------------------------------------- */
 
-static long field(const void *type, int offset)
-{
-	Py_ssize_t value;
-	memcpy(&value, (const char *)type + offset, sizeof(value));
-	return value;
-}
-
-/* Where a function keeps its vectorcall; NULL when this Python is built otherwise. `other` is a plain function, too. */
-static vectorcall **place_in(PyObject *function, PyObject *other)
-{
-	PyTypeObject *type = Py_TYPE(function);
-	PyObject *basic = PyObject_GetAttrString((PyObject *)type, "__basicsize__");
-	long size = basic ? PyLong_AsLong(basic) : -1, at = field(type, VECTORCALL_OFFSET);
-	Dl_info info, python;
-	void *word, *same;
-	PyObject *(*call_object)(PyObject *, PyObject *, PyObject *) = PyObject_Call;
-	Py_XDECREF(basic);
-	PyErr_Clear();
-	if (Py_TYPE(other) != type || size <= 0 || field(type, BASICSIZE_OFFSET) != size || at <= 0 ||
-	    at > size - (long)sizeof(word) || at % (long)sizeof(word) != 0)
-		return NULL;
-	memcpy(&word, (char *)function + at, sizeof(word));
-	memcpy(&same, (char *)other + at, sizeof(same));
-	/* the interpreter's own code, the same for all of them */
-	if (!word || word != same || !dladdr(word, &info) || !dladdr(*(void **)&call_object, &python) ||
-	    info.dli_fbase != python.dli_fbase)
-		return NULL;
-	return (vectorcall **)(void *)((char *)function + at);
-}
-
-/* Since 3.12 the interpreter must be told, so that it does not take a short cut. */
-static void put(vectorcall *call)
-{
-	void (*set)(PyObject *, vectorcall *);
-	*(void **)&set = dlsym(RTLD_DEFAULT, "PyFunction_SetVectorcall");
-	if (set)
-		set(modules.function, call);
-	else
-		*modules.place = call;
-}
-
 /* watch_modules(torch.nn.Module.__call__, name_of, other): True when calls are seen from here on. */
 static PyObject *watch_modules(PyObject *self, PyObject *arguments)
 {
@@ -172,20 +121,18 @@ static PyObject *watch_modules(PyObject *self, PyObject *arguments)
 		return NULL;
 	if (modules.function)
 		return PyBool_FromLong(modules.function == function);
-	modules.place = place_in(function, other);
-	if (!modules.place)
-		Py_RETURN_FALSE;
-	Py_INCREF(function);
-	Py_INCREF(name_of);
 	modules.training = PyUnicode_InternFromString("training");
 	if (!modules.training)
 		return NULL;
+	modules.original = vectorcall_replace(function, other, call_module);
+	if (!modules.original)
+		Py_RETURN_FALSE;
+	Py_INCREF(function);
+	Py_INCREF(name_of);
 	/* in the limited API since 3.10 */
 	*(void **)&modules.dictionary_of = dlsym(RTLD_DEFAULT, "PyObject_GenericGetDict");
 	modules.function = function;
 	modules.name_of = name_of;
-	modules.original = *modules.place;
-	put(call_module);
 	Py_RETURN_TRUE;
 }
 

@@ -27,9 +27,19 @@ bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol);
 void native_optimizer_begun(PyObject *optimizer);
 void native_optimizer_done(PyObject *optimizer);
 
+/* Between these two no profiler or debugger of the program sees what runs in this thread, and torch.compile compiles none of it; the second
+ * gets what the first returned. */
+PyObject *native_hide(void);
+void native_show(PyObject *hidden);
+
+/* Calls Python code of ours so, with up to three arguments (NULL: no more). What it raises is forgotten, unless it came from outside (the
+ * user's Ctrl-C): false. */
+bool native_call_ours(PyObject *function, PyObject *first, PyObject *second, PyObject *third);
+
 /* Each adds its functions to the module. */
 bool native_add_ranges(PyObject *module);
 bool native_add_around(PyObject *module);
+bool native_add_unseen(PyObject *module);
 extern PyMethodDef native_garbage_methods[], native_mark_methods[], native_module_methods[], native_optimizer_methods[],
 	native_session_methods[], native_torch_methods[];
 

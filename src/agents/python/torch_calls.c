@@ -169,6 +169,15 @@ static PyObject *torch_may_want_owners(PyObject *self, PyObject *nothing)
 	return PyBool_FromLong(library.stepscope_torch_may_want_owners());
 }
 
+/* torch_make_records(is_on): was it on? None: this PyTorch does not tell. */
+static PyObject *torch_make_records(PyObject *self, PyObject *is_on)
+{
+	int was_on = library.stepscope_torch_make_records(is_on == Py_True);
+	if (was_on < 0)
+		Py_RETURN_NONE;
+	return PyBool_FromLong(was_on);
+}
+
 static PyObject *torch_follow(PyObject *self, PyObject *nothing)
 {
 	return PyLong_FromUnsignedLongLong(library.stepscope_torch_follow());
@@ -214,6 +223,7 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_owners", torch_owners, METH_O, NULL},
 	{"torch_wants_owners", torch_wants_owners, METH_NOARGS, NULL},
 	{"torch_may_want_owners", torch_may_want_owners, METH_NOARGS, NULL},
+	{"torch_make_records", torch_make_records, METH_O, NULL},
 	{"torch_too_deep", torch_too_deep, METH_NOARGS, NULL},
 	{"torch_problem", torch_problem, METH_NOARGS, NULL},
 	{NULL, NULL, 0, NULL},

@@ -248,6 +248,15 @@ void stepscope_torch_rank(int rank, int world_size)
 	observer_count(); /* a rank that is left out has steps all the same */
 }
 
+int stepscope_torch_make_records(int is_on)
+{
+	if (!agent.entry.make_records)
+		return -1;
+	bool was_on = agent.entry.makes_records();
+	agent.entry.make_records(is_on);
+	return was_on;
+}
+
 void stepscope_torch_optimizer_made(void)
 {
 	(void)training_optimizer_made();

@@ -56,6 +56,9 @@ STEPSCOPE_AGENT_EXPORT unsigned stepscope_torch_wants_owners(void);
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_may_want_owners(void); /* in this session */
 /* The program made its process group: its own number in it, and how many there are. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_rank(int rank, int world_size);
+/* Operators of the calling thread make records from here on, for whatever profiler, or not: what was so before; -1: this PyTorch does not
+ * tell, and nothing has changed. */
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_make_records(int is_on);
 /* There is one more optimizer in the program. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer_made(void);
 /* Behind the begin of a module's call, the outermost of its thread: which module it is (any number but 0), and its mode. */

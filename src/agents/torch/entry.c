@@ -48,6 +48,10 @@ bool torch_entry_find(struct torch_entry *entry, char *problem, size_t problem_b
 	*(void **)&entry->has_thread_callbacks = dlsym(handle, "_ZN2at23hasThreadLocalCallbacksEv");
 	if (!entry->add_thread_callback || !entry->has_thread_callbacks)
 		entry->add_thread_callback = NULL, entry->has_thread_callbacks = NULL;
+	*(void **)&entry->makes_records = dlsym(handle, "_ZN2at23isRecordFunctionEnabledEv");
+	*(void **)&entry->make_records = dlsym(handle, "_ZN2at20enableRecordFunctionEb");
+	if (!entry->makes_records || !entry->make_records)
+		entry->makes_records = NULL, entry->make_records = NULL;
 	if (!entry->add_global_callback || !entry->remove_callback)
 		return lack("at::addGlobalCallback()", entry->path, problem, problem_bytes);
 	return entry->name || lack("at::RecordFunction::name()", entry->path, problem, problem_bytes);

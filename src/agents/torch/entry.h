@@ -65,6 +65,9 @@ struct torch_entry {
 	/* which threads torch.profiler would follow; both or neither, NULL: not known */
 	uint64_t (*add_thread_callback)(struct torch_callback callback);
 	bool (*has_thread_callbacks)(void);
+	/* does the calling thread make records; both or neither, NULL: not known */
+	bool (*makes_records)(void);
+	void (*make_records)(bool is_on);
 	char path[1024]; /* of libtorch_cpu */
 };
 

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * unseen.c: Python code of ours runs without the program's profilers, debuggers and coverage seeing it: they are suspended in its thread, as
+ * they are while they run themselves (CPython 3.11 and newer); and torch.compile, which would compile it in the middle of a compiled step,
+ * lets it be. What it is called through is no function of C either, for those profilers see, too, but an object of a type of ours, or what
+ * stands in for a Python function.
+ */
+#include "agents/python/vectorcall.h"
+
+#include <dlfcn.h>
+
+#define STAND_INS 8
+
+struct unseen {
+	PyObject ob_base;
+	PyObject *function;
+};
+
+static PyTypeObject *unseen_type;
+
+static struct {
+	PyObject *function, *call; /* what is shown, and what is called */
+} stand_ins[STAND_INS];
+static unsigned stand_in_count;
+
+static struct {
+	void (*enter)(PyThreadState *thread), (*leave)(PyThreadState *thread);
+} tracing;
+
+static PyObject *set_compiler; /* of this thread, returns the one before; None: nothing is compiled */
+
+PyObject *native_hide(void)
+{
+	PyObject *compiler = set_compiler ? PyObject_CallFunctionObjArgs(set_compiler, Py_None, NULL) : NULL;
+	if (set_compiler && !compiler)
+		PyErr_Clear();
+	if (tracing.leave)
+		tracing.enter(PyThreadState_Get());
+	return compiler;
+}
+
+void native_show(PyObject *compiler)
+{
+	PyObject *type, *value, *traceback;
+	if (tracing.leave)
+		tracing.leave(PyThreadState_Get());
+	if (compiler && compiler != Py_None) {
+		PyErr_Fetch(&type, &value, &traceback);
+		Py_XDECREF(PyObject_CallFunctionObjArgs(set_compiler, compiler, NULL));
+		PyErr_Restore(type, value, traceback);
+	}
+	Py_XDECREF(compiler);
+}
+
+bool native_call_ours(PyObject *function, PyObject *first, PyObject *second, PyObject *third)
+{
+	PyObject *hidden = native_hide();
+	PyObject *result = PyObject_CallFunctionObjArgs(function, first, second, third, NULL);
+	native_show(hidden);
+	Py_XDECREF(result);
+	if (result)
+		return true;
+	if (!PyErr_ExceptionMatches(PyExc_Exception))
+		return false;
+	PyErr_Clear();
+	return true;
+}
+
+static PyObject *unseen_call(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	PyObject *hidden = native_hide();
+	PyObject *result = PyObject_Call(((struct unseen *)self)->function, arguments, keywords);
+	native_show(hidden);
+	return result;
+}
+
+static void unseen_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+	Py_DECREF(((struct unseen *)self)->function);
+	PyObject_Free(self);
+	Py_DECREF(type);
+}
+
+static PyType_Slot unseen_slots[] = {
+	{Py_tp_dealloc, (void *)unseen_dealloc},
+	{Py_tp_call, (void *)unseen_call},
+	{0, NULL},
+};
+
+static PyType_Spec unseen_spec = {"stepscope._native.Unseen", sizeof(struct unseen), 0, Py_TPFLAGS_DEFAULT,
+                                  unseen_slots};
+
+static PyObject *unseen(PyObject *self, PyObject *function)
+{
+	struct unseen *made = PyObject_New(struct unseen, unseen_type);
+	if (!made)
+		return NULL;
+	Py_INCREF(function);
+	made->function = function;
+	return (PyObject *)made;
+}
+
+/* The object that has it as its `__call__` comes first. */
+static PyObject *call_stand_in(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
+{
+	size_t count = vectorcall_count(count_and_flag);
+	unsigned at = 0;
+	while (at + 1 < stand_in_count && stand_ins[at].function != function)
+		at++;
+	if (!native_call_ours(stand_ins[at].call, count > 1 ? arguments[1] : NULL, count > 2 ? arguments[2] : NULL,
+	                      count > 3 ? arguments[3] : NULL))
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+/* stand_in(function, other, call): where C calls the method, `call` gets its arguments instead, at most three, and None is the result. */
+static PyObject *stand_in(PyObject *self, PyObject *arguments)
+{
+	PyObject *function, *other, *call;
+	if (!PyArg_ParseTuple(arguments, "OOO:stand_in", &function, &other, &call))
+		return NULL;
+	if (stand_in_count == STAND_INS || !vectorcall_replace(function, other, call_stand_in))
+		Py_RETURN_FALSE;
+	Py_INCREF(function);
+	Py_INCREF(call);
+	stand_ins[stand_in_count].function = function;
+	stand_ins[stand_in_count++].call = call;
+	Py_RETURN_TRUE;
+}
+
+/* leave_uncompiled(set_compiler): torch.compile's own function for that. */
+static PyObject *leave_uncompiled(PyObject *self, PyObject *function)
+{
+	Py_INCREF(function);
+	Py_XDECREF(set_compiler);
+	set_compiler = function;
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+	{"unseen", unseen, METH_O,
+         "unseen(function): calls it, and profilers and debuggers of the program see nothing of it."},
+	{"stand_in", stand_in, METH_VARARGS, NULL},
+	{"leave_uncompiled", leave_uncompiled, METH_O, NULL},
+	{NULL, NULL, 0, NULL},
+};
+
+bool native_add_unseen(PyObject *module)
+{
+	*(void **)&tracing.enter = dlsym(RTLD_DEFAULT, "PyThreadState_EnterTracing");
+	if (tracing.enter)
+		*(void **)&tracing.leave = dlsym(RTLD_DEFAULT, "PyThreadState_LeaveTracing");
+	unseen_type = (PyTypeObject *)PyType_FromSpec(&unseen_spec);
+	return unseen_type && PyModule_AddFunctions(module, methods) == 0;
+}
