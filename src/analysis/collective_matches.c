@@ -7,6 +7,7 @@
 #include "analysis/collective_calls.h"
 #include "analysis/device_names.h"
 #include "analysis/device_work.h"
+#include "analysis/labels.h"
 #include "analysis/statistics.h"
 
 #include "base/clamped.h"
@@ -457,6 +458,19 @@ int64_t collective_matches_ahead(const struct collective_matches *matches, uint3
 	return points[low - 1].ahead_ns + (int64_t)(part * (double)(points[low].ahead_ns - points[low - 1].ahead_ns));
 }
 
+static bool are_of_several_jobs(const struct collective_matches *matches, const struct model *model)
+{
+	bool *is_counted = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(*is_counted));
+	bool do_repeat;
+
+	memset(is_counted, 0, (size_t)model->processes_count + 1);
+	for (uint32_t i = 0; i < matches->count; i++)
+		is_counted[matches->list[i].process] = true;
+	do_repeat = ranks_repeat(model, is_counted);
+	free(is_counted);
+	return do_repeat;
+}
+
 void collective_matches_find(struct collective_matches *matches, const struct model *model,
                              const struct analysis_options *options)
 {
@@ -475,6 +489,10 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 	add_kernels(&search);
 	add_executions(&search, collective_calls_get(&own_calls, model, options));
 	matches->reason = matches->count ? "no collective was recorded in several ranks" : "no collective was recorded";
+	if (are_of_several_jobs(matches, model)) {
+		matches->reason = RANKS_REPEAT_REASON;
+		matches->count = 0;
+	}
 	match_runs(matches);
 	if (matches->group_count) {
 		find_clocks(matches, model->processes_count);

@@ -35,6 +35,22 @@ const char *process_label(const struct model *model, uint32_t process, struct ar
 	return arena_printf(arena, "rank %d", which->rank);
 }
 
+bool ranks_repeat(const struct model *model, const bool *is_counted)
+{
+	int32_t last = -1; /* they come in the order of their ranks */
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		const struct process *process = &model->processes[i];
+
+		if (!is_counted[i] || process->role != STEPSCOPE_ROLE_TRAINER || process->rank < 0)
+			continue;
+		if (process->rank == last)
+			return true;
+		last = process->rank;
+	}
+	return false;
+}
+
 const char *track_label(const struct model *model, uint32_t track, struct arena *arena)
 {
 	const struct track *which = model->tracks[track];

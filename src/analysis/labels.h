@@ -19,4 +19,10 @@ const char *role_name(int role); /* "trainer", "worker", ... */
 /* The count of things with its word: "1 step", "12 steps". */
 const char *counted(struct arena *arena, uint64_t count, const char *thing);
 
+/* Do processes of the program among these (by their number) have the same rank? Then they are of several jobs: one that was started again, or
+ * two beside each other. */
+bool ranks_repeat(const struct model *model, const bool *is_counted);
+#define RANKS_REPEAT_REASON                                                                                            \
+	"several processes have the same rank: jobs that were started again, or beside each other, are not compared"
+
 #endif

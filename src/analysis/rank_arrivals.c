@@ -7,6 +7,7 @@
 #include "analysis/collective_calls.h"
 #include "analysis/collective_matches.h"
 #include "analysis/device_work.h"
+#include "analysis/labels.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -238,6 +239,10 @@ void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *mode
 	arrivals->no_calls = arrivals->no_waits = "there is no other rank";
 	if (count_ranks(times) < 2)
 		return;
+	if (step_times_ranks_repeat(times, model)) {
+		arrivals->no_calls = arrivals->no_waits = RANKS_REPEAT_REASON;
+		return;
+	}
 	collective_matches_find(&matches, model, options);
 	find_calls(arrivals, model, options, times, &matches);
 	find_waits(arrivals, model, times, &matches);

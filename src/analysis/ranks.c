@@ -293,6 +293,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 		add_row(table, model, &times->spans[i], mean);
 		unknown = times->spans[i].no_waits ? times->spans[i].no_waits : unknown;
 	}
+	if (step_times_ranks_repeat(times, model))
+		unknown = RANKS_REPEAT_REASON;
 	if (unknown)
 		give_up_comparing(table, means, unknown);
 	else

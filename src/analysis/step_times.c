@@ -5,6 +5,7 @@
  */
 #include "analysis/step_times.h"
 
+#include "analysis/labels.h"
 #include "analysis/lanes.h"
 
 #include "base/clamped.h"
@@ -622,6 +623,18 @@ const char *step_times_part(const struct step_times *times, struct arena *arena)
 		return NULL;
 	return arena_printf(arena, "operators were recorded in %u of %u steps", times->job_detailed,
 	                    times->job_selected);
+}
+
+bool step_times_ranks_repeat(const struct step_times *times, const struct model *model)
+{
+	bool *is_counted = zeroed((size_t)model->processes_count + 1, sizeof(*is_counted));
+	bool do_repeat;
+
+	for (uint32_t i = 0; i < times->span_count; i++)
+		is_counted[times->spans[i].process] = times->spans[i].is_rank;
+	do_repeat = ranks_repeat(model, is_counted);
+	free(is_counted);
+	return do_repeat;
 }
 
 const char *step_times_empty_reason(const struct step_times *times)

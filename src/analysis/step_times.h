@@ -118,6 +118,9 @@ const char *step_times_no_operations(const struct model *model, const struct ana
 /* In how many of the steps they were recorded; NULL: in all of them, or there are none. */
 const char *step_times_part(const struct step_times *times, struct arena *arena);
 
+/* Are the ranks of several jobs? Those are not compared with each other. */
+bool step_times_ranks_repeat(const struct step_times *times, const struct model *model);
+
 /* Why there are no steps, for tables that need them. */
 const char *step_times_empty_reason(const struct step_times *times);
 

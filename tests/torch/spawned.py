@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose main process starts those that train: `spawned.py HOW RANKS`, each rank with a process group of its own making and nothing in
-its environment; `spawned.py HOW`: one child without a group. Each trains five steps."""
+"""Programs whose main process starts those that train: `spawned.py HOW RANKS [TIMES]`, each rank with a process group of its own making and
+nothing in its environment, so many times one after the other; RANKS 0: one child without a group. Each trains five steps."""
 import multiprocessing
 import os
 import sys
@@ -44,4 +44,5 @@ def start(how, ranks, store):
 
 
 if __name__ == "__main__":
-    start(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0, os.path.abspath("store"))
+    for number in range(int(sys.argv[3]) if len(sys.argv) > 3 else 1):
+        start(sys.argv[1], int(sys.argv[2]), os.path.abspath(f"store{number}"))

@@ -44,6 +44,18 @@ def test_ranks_that_the_program_starts(tmp_path, python, how, sentences, is_wind
     assert processes == {0: "trainer", 1: "trainer", None: "trainer"}
 
 
+@every_python
+def test_jobs_one_after_the_other_are_not_compared(tmp_path, python):
+    """What is started again has the same ranks: their collectives are of two jobs."""
+    done = run_ranks(tmp_path, python, HERE / "spawned.py", "fork", 2, 2)
+    assert done.returncode == 0, done.stderr
+    assert closing(done) == "4 of 5 processes trained, rank 0 (pid), rank 0 (pid), rank 1 (pid), rank 1 (pid): " + FORKED
+    ranks = table(tmp_path, "ranks")
+    assert [(row["rank"], row["steps"]) for row in ranks] == [(0, 5), (0, 5), (1, 5), (1, 5)]
+    assert all(row[column] is None for row in ranks for column in ("late_ns", "caused_ns", "behind_ns", "is_slowest"))
+    assert table(tmp_path, "rank_collectives") == []
+
+
 TRAIN = """
 import os, subprocess, sys, torch
 model = torch.nn.Linear(8, 8)
