@@ -127,6 +127,24 @@ static void note_text(struct scanner *scanner, const struct kineto_value *value)
 
 /* ---- values ---- */
 
+/* Of a list or an object in the args: the same, where its keys may be any. */
+static bool read_lenient_inner(struct scanner *scanner, struct kineto_value *value)
+{
+	const char *first = ++scanner->at;
+	*value = (struct kineto_value){.at = first, .type = VALUE_STRING};
+	for (const char *at = first; at < scanner->end; at++) {
+		value->flags |= byte_flags[(unsigned char)*at] & ~STOPS;
+		if (*at != '"' || !memchr(",:]}", *kineto_past_blanks(at + 1), 4))
+			continue;
+		if (memchr(first, '"', (size_t)(at - first)))
+			*scanner->repairs |= 1u << REPAIR_QUOTES;
+		scanner->at = at + 1;
+		return true;
+	}
+	scanner->at = scanner->end;
+	return fail(scanner);
+}
+
 /* To behind the bracket that closes the one here. What is inside is not checked. */
 static bool read_container(struct scanner *scanner, struct kineto_value *value)
 {
@@ -137,7 +155,7 @@ static bool read_container(struct scanner *scanner, struct kineto_value *value)
 		char c = *scanner->at;
 		if (c == '"') {
 			struct kineto_value inner;
-			if (!read_string(scanner, &inner))
+			if (!(scanner->is_lenient ? read_lenient_inner : read_string)(scanner, &inner))
 				return false;
 			value->flags |= inner.flags;
 			continue;
@@ -181,6 +199,8 @@ static bool read_word(struct scanner *scanner, struct kineto_value *value)
 		return fail(scanner);
 	}
 	value->type = type_of_word(value->at, value->length);
+	if (value->type == VALUE_NONE && scanner->is_lenient && memchr(",]}", *kineto_past_blanks(at), 3))
+		value->type = VALUE_BARE; /* another language's, or none at all */
 	if (value->type == VALUE_NONE)
 		return fail(scanner);
 	if (value->type == VALUE_BARE)

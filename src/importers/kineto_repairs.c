@@ -17,7 +17,7 @@ static const struct {
                             "events with control characters in a text, which JSON does not allow; they are kept"},
 	[REPAIR_ESCAPE] = {LEDGER_REPAIRED, "texts that are no UTF-8, or with backslashes that escape nothing"},
 	[REPAIR_WORD] = {LEDGER_REPAIRED,
-                         "events with inf, NaN or another word in place of a number; it counts as not known"},
+                         "events with inf, NaN, another word or nothing in place of a value; it counts as not known"},
 	[REPAIR_COMMA] = {LEDGER_REPAIRED, "commas that are missing or too many"},
 	[REPAIR_TIME] = {LEDGER_REPAIRED, "events without a time that can be read were left out"},
 	[REPAIR_DURATION] = {LEDGER_REPAIRED,

@@ -193,6 +193,16 @@ static void events_that_are_broken(void **state)
 	         "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{"
 	         "\"memory bandwidth (GB/s)\":inf,\"x\":-nan,\"y\":N/A}}," B TAIL,
 	         A_AND_B, "1 events with inf, NaN", 0},
+		{"J06 words of other languages, and no value at all",
+	         HEAD
+	         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{"
+	         "\"x\":undefined,\"y\":.5,\"z\":+5,\"l\":[1, nil],\"m\": }}," B TAIL,
+	         A_AND_B, "1 events with inf, NaN", 0},
+		{"J01 quotes in a list of args",
+	         HEAD
+	         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{"
+	         "\"Concrete Inputs\": [\"\", \"say \"hi\" to\"], \"y\": {\"z\": \"a\"b\"}}}," B TAIL,
+	         A_AND_B, "1 events with unescaped quotes", 0},
 		{"J07 numbers beyond 64 bits",
 	         HEAD
 	         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{"
