@@ -36,9 +36,37 @@ static const struct staged_track *process_facts(const struct finish *finish, con
 
 /* ---- what each track is ---- */
 
+#define HOST_KINDS (UINT64_C(1) << SPAN_OP | UINT64_C(1) << SPAN_PYTHON | UINT64_C(1) << SPAN_RUNTIME)
+
+static uint32_t count_of_host(const struct staged_track *track)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < track->count; i++)
+		count += HOST_KINDS >> track->spans[i].kind & 1;
+	return count;
+}
+
+/* Devices are processes 0, 1, ... in a trace, and so is a process of a container, or a thread of which the profiler knows nothing. */
+static void part_hosts(struct finish *finish)
+{
+	struct kineto_stage *stage = finish->stage;
+	uint32_t count = stage->tracks_count;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct staged_track *facts = process_facts(finish, &stage->tracks[i]);
+		bool is_device = stage->tracks[i].is_device || (facts && facts->is_device);
+		uint32_t hosts = is_device ? count_of_host(&stage->tracks[i]) : 0;
+		uint32_t of_host = i;
+		if (hosts && hosts < stage->tracks[i].count)
+			of_host = kineto_stage_split(stage, i, HOST_KINDS);
+		stage->tracks[of_host].is_host |= hosts > 0;
+	}
+}
+
 static enum track_kind kind_of(const struct finish *finish, struct staged_track *track)
 {
 	const struct staged_track *facts = process_facts(finish, track);
+	if (track->is_host)
+		return TRACK_THREAD;
 	if (track->is_device || (facts && facts->is_device)) {
 		if (track->device < 0)
 			track->device = track->pid.number >= 0 && track->pid.number < INT16_MAX
@@ -175,7 +203,10 @@ static void find_processes(struct finish *finish)
 	struct order_key *keys = memory_resize(NULL, stage->tracks_count + 1, sizeof *keys);
 	for (uint32_t i = 0; i < stage->tracks_count; i++) {
 		stage->tracks[i].process = NO_PROCESS;
-		if (finish->has_content[i] && (finish->kinds[i] == TRACK_THREAD || stage->tracks[i].is_other))
+		const struct staged_track *facts = process_facts(finish, &stage->tracks[i]);
+		bool is_of_device = stage->tracks[i].is_host && facts && facts->is_device; /* its pid is no process's */
+		bool is_told = finish->kinds[i] == TRACK_THREAD && !is_of_device;
+		if (finish->has_content[i] && (is_told || stage->tracks[i].is_other))
 			keys[count++] = (struct order_key){finish, i};
 	}
 	merge_sort(keys, count, sizeof *keys, compare_pids);
@@ -325,6 +356,7 @@ void kineto_finish(struct kineto_import *import)
 	kineto_repair_note(&import->repairs, REPAIR_END, halves.ends, halves.first_end);
 	kineto_repair_note(&import->repairs, REPAIR_BEGIN, halves.begins, 0);
 	kineto_pair_asyncs(import);
+	part_hosts(&finish);
 	uint32_t count = import->stage.tracks_count, first_track = import->model->tracks_count;
 	if (import->has_base && !import->has_origin) {
 		import->has_origin = true;

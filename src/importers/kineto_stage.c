@@ -101,6 +101,25 @@ struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t numbe
 	return &track->spans[track->count++];
 }
 
+uint32_t kineto_stage_split(struct kineto_stage *stage, uint32_t number, uint64_t kinds)
+{
+	uint32_t other = stage->tracks_count, kept = 0;
+	STAGE_ARRAY_GROW(stage, tracks);
+	stage->tracks[stage->tracks_count++] = (struct staged_track){.pid = stage->tracks[number].pid,
+	                                                             .tid = stage->tracks[number].tid,
+	                                                             .device = -1,
+	                                                             .bound_ns = INT64_MIN};
+	for (uint32_t i = 0; i < stage->tracks[number].count; i++) {
+		struct staged_span span = stage->tracks[number].spans[i];
+		if (kinds >> span.kind & 1)
+			*kineto_stage_span(stage, other) = span;
+		else
+			stage->tracks[number].spans[kept++] = span;
+	}
+	stage->tracks[number].count = kept;
+	return other;
+}
+
 /* ---- begins and ends ---- */
 
 static void add_bound(struct kineto_stage *stage, const struct staged_bound *bound)

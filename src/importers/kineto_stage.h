@@ -54,6 +54,7 @@ struct staged_track {
 	bool has_extent; /* of a process: begin_ns and end_ns are what our own exporter says */
 	int64_t begin_ns, end_ns;
 	bool is_other;    /* no thread, as our own exporter says */
+	bool is_host;     /* what a host did on the row of a device: kineto_finish.c */
 	bool has_own_tid; /* own_tid: what our own exporter gave another number, as two rows had one */
 	int64_t own_tid;
 	bool has_owner; /* of a device: owner_pid is its process's number in the file */
@@ -146,6 +147,8 @@ struct kineto_stage {
 void kineto_stage_release(struct kineto_stage *stage);
 /* The track of that place, made when it is new. */
 uint32_t kineto_stage_track(struct kineto_stage *stage, struct staged_place pid, struct staged_place tid);
+/* Moves the spans of these kinds (bits) to a track of their own with the same place, which kineto_stage_track() does not find. */
+uint32_t kineto_stage_split(struct kineto_stage *stage, uint32_t track, uint64_t kinds);
 /* NULL: there is none. */
 const struct staged_track *kineto_stage_find(const struct kineto_stage *stage, struct staged_place pid,
                                              struct staged_place tid);

@@ -187,6 +187,19 @@ def test_T13_more_than_two_to_the_32_microseconds(trace):
     assert [row["duration_ns"] for row in trace.table("steps")] == [5 * 10**12, 26 * 86400 * 10**9]
 
 
+def test_I03_what_a_host_did_on_the_row_of_a_device(trace):
+    """A process 0, or a thread of which Kineto knows nothing (0, 0), and device 0: both keep their times, and neither is in the other."""
+    python = span("train.py(5): f", 1, 8, "python_function", 0, 0)
+    trace.write([span("a", 0, 10, pid=0, tid=0), python, kernel("k", 2, 3, stream=0), step(1, 0), launch(1, 7),
+                 {"ph": "M", "name": "process_labels", "pid": 0, "tid": 0, "args": {"labels": "GPU 0"}}])
+    assert {row["name"]: row["self_ns"] for row in trace.table("ops") if row["name"] in ("a", "train.py(5): f")} == {"a": 2000, "train.py(5): f": 8000}
+    assert [(row["kernel"], row["total_ns"]) for row in trace.table("kernels")] == [("k", 3000)]
+    assert sorted((row["kind"], row["spans"]) for row in trace.table("threads")) == [("device", 1), ("thread", 2), ("thread", 2)]
+    assert len(trace.table("processes")) == 1
+    trace.write([python, step(1, 0), {"ph": "M", "name": "process_labels", "pid": 0, "tid": 0, "args": {"labels": "GPU 0"}}])
+    assert sorted((row["kind"], row["spans"]) for row in trace.table("threads")) == [("thread", 1), ("thread", 1)]
+
+
 @pytest.mark.parametrize("base", [None, 0, 1712867402000000000, 3 * 2592000 * 10**9])
 def test_T14_any_base_of_time(trace, base):
     trace.write([step(1, 5), span("a", 10, 20)], **({} if base is None else {"baseTimeNanoseconds": base}))

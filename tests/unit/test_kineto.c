@@ -192,7 +192,7 @@ static void events_that_are_broken(void **state)
 	         HEAD
 	         "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{"
 	         "\"memory bandwidth (GB/s)\":inf,\"x\":-nan,\"y\":N/A}}," B TAIL,
-	         A_AND_B, "1 events with inf, NaN", 0},
+	         "b 3000+1000\na 1000+1000\n", "1 events with inf, NaN", 0},
 		{"J06 words of other languages, and no value at all",
 	         HEAD
 	         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{"
@@ -267,6 +267,11 @@ static void spans_that_do_not_nest(void **state)
 		{"T01 a device's work without a time",
 	         HEAD KERNEL("k", "0", "0") "," KERNEL("k", "1600000000000000", "1") TAIL,
 	         "k 1600000000000000000+1000\n", "1 events of a device without a time", 0},
+		{"I03 process 0 and device 0",
+	         HEAD
+	         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op\",\"pid\":0,\"tid\":7,\"ts\":1,\"dur\":9}," KERNEL(
+			 "k", "2", "3") TAIL,
+	         "op 1000+9000\nk 2000+3000\n", NULL, 0},
 		{"T03 no duration",
 	         HEAD OP("out", "1", "5") "," OP(
 			 "a", "2",
