@@ -11,19 +11,41 @@
 -- advice: more workers (DataLoader's num_workers), persistent_workers, pin_memory; prepare batches ahead; move work out of the
 --   dataset's code
 -- wrong: the time is spent on copying the batch to the device, or on work that the program does while it holds the phase open
-SELECT coalesce((SELECT loader || ' in ' || process FROM data_loader WHERE part = 'loop' ORDER BY wait_ns DESC LIMIT 1),
-                'phase data') AS place,
-       as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns)
-         || coalesce('; ' || (SELECT sentence FROM data_loader WHERE part = 'loop' ORDER BY wait_ns DESC LIMIT 1), '') AS evidence,
+WITH loader AS (
+	SELECT loader || ' in ' || process AS place, sentence,
+	       CASE WHEN coalesce(workers_ns, 0) > wait_ns AND limited_by <> 'sampler'
+	            THEN 'persistent_workers=True: workers are started once, not for each loop; import less in them'
+	            WHEN limited_by IN ('dataset code', 'collate') AND idle_ratio IS NULL
+	            THEN 'num_workers above 0, with persistent_workers=True; less work in '
+	                 || CASE limited_by WHEN 'collate' THEN 'the function that makes a batch' ELSE 'the dataset''s code' END
+	            WHEN limited_by = 'dataset code' THEN 'more workers (num_workers); move work out of the dataset''s code'
+	            WHEN limited_by = 'collate' THEN 'more workers (num_workers); less work in the function that makes a batch'
+	            WHEN limited_by = 'too few workers' THEN 'more workers (num_workers)'
+	            WHEN limited_by = 'nothing' THEN 'one worker more: these only just keep up'
+	            WHEN limited_by = 'sampler'
+	            THEN 'a cheaper sampler: it runs in the process that trains, so other numbers of workers do not help. Draw the indices of an epoch at '
+	                 || 'once, and sort or group samples before the loop'
+	            WHEN limited_by = 'pinning memory'
+	            THEN 'pin less: smaller types, few large tensors. It is done in the process that trains, so other numbers of workers do not help'
+	            WHEN limited_by = 'handing over'
+	            THEN 'hand over less: few large tensors in place of many objects, smaller types. Other numbers of workers do not help'
+	            WHEN limited_by = 'start of workers'
+	            THEN 'persistent_workers=True starts them once; fewer workers, and less to import in them, start sooner'
+	            WHEN limited_by = 'main process' AND idle_ratio IS NOT NULL
+	            THEN 'a larger prefetch_factor: few batches come late, while workers are idle' END AS advice
+	FROM data_loader WHERE part = 'loop' ORDER BY wait_ns + coalesce(workers_ns, 0) DESC LIMIT 1)
+SELECT coalesce((SELECT place FROM loader), 'phase data') AS place,
+       as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns) || coalesce('; ' || (SELECT sentence FROM loader), '') AS evidence,
        p.mean_ns AS saving_ns,
-       CASE WHEN p.ci95_low_ns > :share * t.mean_ns THEN 0.9 ELSE 0.6 END AS confidence
+       CASE WHEN p.ci95_low_ns > :share * t.mean_ns THEN 0.9 ELSE 0.6 END AS confidence,
+       (SELECT advice FROM loader) AS advice
 FROM phases p JOIN step_time t ON t.process = 'all'
 WHERE p.name = 'data' AND p.ratio > :share AND NOT EXISTS (SELECT 1 FROM step_breakdown)
 UNION ALL
 SELECT 'the device', 'no device works for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns)
-         || ', while a thread waits for the next batch', mean_ns, 0.9
+         || ', while a thread waits for the next batch', mean_ns, 0.9, (SELECT advice FROM loader)
 FROM step_breakdown WHERE part = 'idle: data wait' AND ratio > :share
 UNION ALL
-SELECT 'between the steps', as_time(b.total_ns / t.count) || ' between two steps', b.total_ns / t.count, 0.7
+SELECT 'between the steps', as_time(b.total_ns / t.count) || ' between two steps', b.total_ns / t.count, 0.7, (SELECT advice FROM loader)
 FROM between_steps b JOIN step_time t ON t.process = 'all'
 WHERE b.part = 'between steps: data' AND b.total_ns > :share * t.mean_ns * t.count

@@ -39,7 +39,10 @@ def watch(torch, native):
     workers.__init__ = native.around(workers.__init__, name="DataLoader: start of workers", after=_after_start, is_loader_start=True)
     workers._shutdown_workers = native.around(workers._shutdown_workers, name="DataLoader: end of workers", after=_after_workers, idle="_shutdown",
                                              is_loader_end=True)
+    # which samples are next: in the process of the loop, also with workers
+    _Names.base._next_index = native.around(_Names.base._next_index, name="DataLoader.sampler")
     pin._pin_memory_loop = native.around(pin._pin_memory_loop, before=_before_pinning)
+    pin.pin_memory = native.around(pin.pin_memory, name="DataLoader.pin_memory", is_recursive=True)
 
 
 # ---- in the process of the loop
@@ -104,6 +107,9 @@ def _number_of(loop):
     _loops += 1
     if _loops <= MOST_LOOPS and loop._num_workers:
         _Names.native.metadata(f"data_loader.seed.{loop._base_seed}", f"{number << 32 | _loops}")
+        pinning = getattr(loop, "_pin_memory_thread", None)
+        if pinning is not None:
+            _Names.native.metadata(f"data_loader.pinning.{pinning.native_id}", f"{number << 32 | _loops}")
     return number << 32 | _loops
 
 

@@ -32,6 +32,10 @@ enum {
 	LOADER_DATASET_RATIO,
 	LOADER_COLLATE,
 	LOADER_COLLATE_RATIO,
+	LOADER_SAMPLER,
+	LOADER_SAMPLER_RATIO,
+	LOADER_PIN,
+	LOADER_PIN_RATIO,
 	LOADER_IDLE_RATIO,
 	LOADER_READY,
 	LOADER_START,
@@ -122,6 +126,39 @@ static const struct table_column columns[LOADER_COLUMNS] = {
                                   .definition = "share of time in that function",
                                   .denominator = OF_PARTS,
                                   .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[LOADER_SAMPLER] = {.name = "sampler_ns",
+                            .title = "sampler",
+                            .type = TABLE_INT,
+                            .unit = UNIT_NS,
+                            .definition = "time of the waits in the sampler, which says what samples a batch is made "
+                                          "of: in the loop's process, also with workers",
+                            .rules = RULE_NOT_NEGATIVE},
+	[LOADER_SAMPLER_RATIO] = {.name = "sampler_ratio",
+                                  .title = "sampler %",
+                                  .type = TABLE_DOUBLE,
+                                  .unit = UNIT_RATIO,
+                                  .role = ROLE_SHARE,
+                                  .definition = "share of the loop's time in the sampler",
+                                  .denominator = "time from the first wait to the last, loop by loop",
+                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[LOADER_PIN] =
+		{.name = "pin_ns",
+                 .title = "pinning",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "time in pinning batches for the device: in the waits, with workers in a thread of its own",
+                 .rules = RULE_NOT_NEGATIVE},
+	[LOADER_PIN_RATIO] =
+		{.name = "pin_ratio",
+                 .title = "pinning %",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .definition = "share of time in pinning",
+                 .denominator =
+                         "time from the first wait to the last, loop by loop; with workers: the thread's, from its first batch to its last",
+                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[LOADER_IDLE_RATIO] = {.name = "idle_ratio",
                                .title = "idle %",
                                .type = TABLE_DOUBLE,
@@ -142,20 +179,21 @@ static const struct table_column columns[LOADER_COLUMNS] = {
                  .definition = "of a worker: from its first instant to its first batch; of a loader: waits for the "
                                "first batches of its loops, one per worker",
                  .rules = RULE_NOT_NEGATIVE},
-	[LOADER_WORKERS] = {.name = "workers_ns",
-                            .title = "starting",
-                            .type = TABLE_INT,
-                            .unit = UNIT_NS,
-                            .definition = "time that starting the workers took the loop, before its first wait: each "
-                                          "loop does, without persistent_workers",
-                            .rules = RULE_NOT_NEGATIVE},
+	[LOADER_WORKERS] =
+		{.name = "workers_ns",
+                 .title = "starting",
+                 .type = TABLE_INT,
+                 .unit = UNIT_NS,
+                 .definition = "time that starting the workers took the loop, before its first wait, with "
+                               "the sampler for their first batches: each loop does, without persistent_workers",
+                 .rules = RULE_NOT_NEGATIVE},
 	[LOADER_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how the worker ended, when it failed"},
 	[LOADER_LIMIT] =
 		{.name = "limited_by",
                  .title = "limited by",
                  .type = TABLE_TEXT,
                  .definition =
-                         "dataset code, collate, handing over, main process, too few workers, start of workers, or nothing"},
+                         "dataset code, collate, sampler, pinning memory, handing over, main process, too few workers, start of workers, or nothing"},
 	[LOADER_SENTENCE] = {.name = "sentence",
                              .type = TABLE_TEXT,
                              .definition = "the same in words, with the numbers"},
@@ -176,10 +214,13 @@ struct loader { /* one row */
 	int64_t batches, wait_ns, loop_ns, first_wait_ns;
 	int64_t first_batches; /* those of first_wait_ns: of workers that start */
 	int64_t starting_ns;   /* of workers, before the loops */
+	int64_t sampler_ns, first_sampler_ns,
+		starting_sampler_ns;           /* in the waits, in those of first_wait_ns, before the loops */
+	int64_t pinned, pin_ns, pin_window_ns; /* pinned: batches; by a thread of their own where there are workers */
 	uint32_t loops, starts;
 	struct summary wait;
 	struct work work;
-	bool has_ready;
+	bool has_ready, has_sampler;
 	double ready;
 };
 
@@ -209,10 +250,28 @@ static uint32_t most_workers(const struct loader *loader, const struct loader_ba
 	return most;
 }
 
+static void add_batch(struct loader *loader, const struct loader_wait *wait, bool is_first)
+{
+	int64_t dur_ns = wait->end_ns - wait->start_ns;
+
+	loader->batches++;
+	clamped_add(&loader->wait_ns, dur_ns);
+	clamped_add(&loader->sampler_ns, wait->sampler_ns);
+	clamped_add(&loader->pin_ns, wait->pin_ns);
+	loader->pinned += wait->pin_ns > 0;
+	if (!is_first)
+		return;
+	loader->first_batches++;
+	clamped_add(&loader->first_wait_ns, dur_ns);
+	clamped_add(&loader->first_sampler_ns, wait->sampler_ns);
+}
+
 static void sum_waits(struct loader *loader, const struct loader_batches *batches, double *values)
 {
 	const struct loader_wait *first = NULL, *last = NULL;
 	uint32_t in_loop = 0, starting = most_workers(loader, batches);
+
+	loader->has_sampler = batches->has_samplers;
 
 	for (uint32_t i = 0; i < batches->wait_count; i++) {
 		const struct loader_wait *wait = &batches->waits[i];
@@ -224,13 +283,9 @@ static void sum_waits(struct loader *loader, const struct loader_batches *batche
 			first = NULL;
 		}
 		if (!wait->is_end) {
-			values[loader->batches++] = (double)(wait->end_ns - wait->start_ns);
-			clamped_add(&loader->wait_ns, wait->end_ns - wait->start_ns);
+			values[loader->batches] = (double)(wait->end_ns - wait->start_ns);
 			in_loop = first ? in_loop + 1 : 0;
-			if (in_loop < starting) {
-				clamped_add(&loader->first_wait_ns, wait->end_ns - wait->start_ns);
-				loader->first_batches++;
-			}
+			add_batch(loader, wait, in_loop < starting);
 			loader->loops += !first;
 		}
 		first = first ? first : wait;
@@ -247,7 +302,21 @@ static void sum_starts(struct loader *loader, const struct loader_batches *batch
 		if (!is_of(loader, batches->starts[i].process, batches->starts[i].loop))
 			continue;
 		clamped_add(&loader->starting_ns, batches->starts[i].dur_ns);
+		clamped_add(&loader->starting_sampler_ns, batches->starts[i].sampler_ns);
 		loader->starts++;
+	}
+}
+
+static void sum_pinning(struct loader *loader, const struct loader_batches *batches)
+{
+	for (uint32_t i = 0; i < batches->pinning_count; i++) {
+		const struct loader_pinning *pinning = &batches->pinnings[i];
+
+		if (!is_of(loader, pinning->process, pinning->loop))
+			continue;
+		loader->pinned += pinning->count;
+		clamped_add(&loader->pin_ns, pinning->busy_ns);
+		clamped_add(&loader->pin_window_ns, pinning->window_ns);
 	}
 }
 
@@ -365,10 +434,10 @@ static const char *larger_part(const struct work *work)
 	return (double)work->collate_ns >= DOMINATES * (double)both ? "collate" : "too few workers";
 }
 
-/* Workers that would make batches as fast as the loop takes them, 0: cannot be said. */
+/* Workers that would make batches as fast as the loop takes them, 0: cannot be said. The sampler stays in the loop. */
 static int workers_needed(const struct loader *loader)
 {
-	double loop_ns = (double)(loader->loop_ns - loader->wait_ns);
+	double loop_ns = (double)(loader->loop_ns - loader->wait_ns + loader->sampler_ns);
 	double work_ns = (double)(loader->work.dataset_ns + loader->work.collate_ns);
 	double needed = loop_ns > 0 ? ceil(work_ns / loop_ns) : 0;
 
@@ -384,22 +453,41 @@ static const char *keep_up(const struct loader *loader, struct arena *arena)
 	return arena_printf(arena, "; about %d worker%s would keep up with the loop", needed, needed == 1 ? "" : "s");
 }
 
-/* Without workers: the parts of the wait itself. */
+static const char in_the_loop[] = "; the sampler runs in the process of the loop, also with workers";
+
+/* Without workers: the parts of the wait itself. The largest limits; the rest is nobody's code but PyTorch's. */
 static const char *limit_here(const struct loader *loader, struct arena *arena, const char **limit)
 {
 	const struct work *work = &loader->work;
-	int64_t rest_ns = loader->wait_ns - work->dataset_ns - work->collate_ns;
-	double loop_ns = (double)loader->loop_ns;
+	const struct {
+		const char *limit, *text;
+		int64_t ns;
+	} parts[] = {{"dataset code", "the dataset's code", work->dataset_ns},
+	             {"collate", "collating", work->collate_ns},
+	             {"sampler", "the sampler", loader->sampler_ns},
+	             {"pinning memory", "pinning memory", loader->pin_ns}};
+	int64_t rest_ns = loader->wait_ns;
+	const char *text = "";
+	size_t most = 0;
 
-	*limit = work->dataset_ns >= work->collate_ns && work->dataset_ns >= rest_ns ? "dataset code"
-	         : work->collate_ns >= rest_ns                                       ? "collate"
-	                                                                             : "handing over";
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		rest_ns -= parts[i].ns;
+		most = parts[i].ns > parts[most].ns ? i : most;
+		if (i < 2 || parts[i].ns > 0)
+			text = arena_printf(arena, "%s%.1f %% in %s, ", text,
+			                    100 * (double)parts[i].ns / (double)loader->loop_ns, parts[i].text);
+	}
+	bool is_rest = rest_ns > parts[most].ns;
+	*limit = is_rest ? "handing over" : parts[most].limit;
 	return arena_printf(
 		arena,
-		"the loop spends %.1f %% of its time on its batches, as there are no workers: %.1f %% in the "
-		"dataset's code, %.1f %% in collating, the rest in sampling and handing over%s",
-		100 * wait_ratio(loader), 100 * (double)work->dataset_ns / loop_ns,
-		100 * (double)work->collate_ns / loop_ns, keep_up(loader, arena));
+		"the loop spends %.1f %% of its time on its batches, as there are no workers: %sthe rest in "
+		"%shanding over%s",
+		100 * wait_ratio(loader), text, loader->has_sampler ? "" : "sampling and ",
+		is_rest     ? ""
+		: most < 2  ? keep_up(loader, arena)
+		: most == 2 ? in_the_loop
+			    : "");
 }
 
 static double start_ratio(const struct loader *loader)
@@ -441,12 +529,38 @@ static bool is_few_waits(const struct loader *loader)
 	       loader->wait.p50 < WAITS_LITTLE * own_ns;
 }
 
+/* Of the waits that steady_ratio() is of. */
+static bool is_sampling(const struct loader *loader)
+{
+	return (double)(loader->sampler_ns - loader->first_sampler_ns) >=
+	       DOMINATES * (double)(loader->wait_ns - loader->first_wait_ns);
+}
+
+static double pin_ratio(const struct loader *loader)
+{
+	return loader->pin_window_ns > 0 ? (double)loader->pin_ns / (double)loader->pin_window_ns : 0;
+}
+
 static const char *limit_of_workers(const struct loader *loader, struct arena *arena, const char **limit)
 {
 	const struct work *work = &loader->work;
 	double window_ns = work->window_ns > 0 ? (double)work->window_ns : 1;
 	double busy = busy_ratio(work);
 
+	if (is_sampling(loader)) {
+		*limit = "sampler";
+		return arena_printf(arena, "%sthe loop waits %.1f %% of its time, %.1f %% in the sampler%s",
+		                    apart(loader, arena), 100 * steady_ratio(loader),
+		                    100 * (double)loader->sampler_ns / (double)loader->loop_ns, in_the_loop);
+	}
+	if (busy < IS_BUSY && pin_ratio(loader) >= IS_BUSY) {
+		*limit = "pinning memory";
+		return arena_printf(
+			arena,
+			"%sthe loop waits %.1f %% of its time although workers are idle for %.1f %% of theirs: the "
+			"thread that pins what they made is busy for %.1f %% of its",
+			apart(loader, arena), 100 * steady_ratio(loader), 100 * (1 - busy), 100 * pin_ratio(loader));
+	}
 	if (busy < IS_BUSY) {
 		*limit = "handing over";
 		return arena_printf(
@@ -510,13 +624,17 @@ static const char *limit_of(const struct loader *loader, struct arena *arena, co
 static const char *with_starting(const struct loader *loader, struct arena *arena, const char *sentence)
 {
 	double whole_ns = (double)(loader->starting_ns + loader->loop_ns);
+	double own_ns = (double)(loader->starting_ns - loader->starting_sampler_ns);
 
-	if (loader->starts < 2 || (double)loader->starting_ns < WAITS_LITTLE * whole_ns)
+	if (loader->starts && (double)loader->starting_sampler_ns >= WAITS_LITTLE * whole_ns)
+		sentence = arena_printf(arena, "%s; before the first waits the sampler takes %s more", sentence,
+		                        time_text(arena, (double)loader->starting_sampler_ns));
+	if (loader->starts < 2 || own_ns < WAITS_LITTLE * whole_ns)
 		return sentence;
 	return arena_printf(arena,
 	                    "%s; starting workers anew for %u loops takes %s more (persistent_workers=True starts "
 	                    "them once)",
-	                    sentence, loader->starts, time_text(arena, (double)loader->starting_ns));
+	                    sentence, loader->starts, time_text(arena, own_ns));
 }
 
 /* ---- rows ---- */
@@ -542,6 +660,32 @@ static void set_work(struct table *table, int row, const struct work *work)
 		          work->window_ns);
 	else
 		table_set_missing(table, row, LOADER_IDLE_RATIO, "there are no workers");
+}
+
+static void set_sampler(struct table *table, int row, const struct loader *loader)
+{
+	static const char missing[] = "the sampler was not recorded";
+
+	if (loader->has_sampler) {
+		table_set_int(table, row, LOADER_SAMPLER, loader->sampler_ns);
+		set_ratio(table, row, LOADER_SAMPLER_RATIO, loader->sampler_ns, loader->loop_ns);
+	} else {
+		table_set_missing(table, row, LOADER_SAMPLER, missing);
+		table_set_missing(table, row, LOADER_SAMPLER_RATIO, missing);
+	}
+}
+
+static void set_pinning(struct table *table, int row, const struct loader *loader)
+{
+	if (!loader->pinned) {
+		table_set_missing(table, row, LOADER_PIN, "no batch was seen being pinned");
+		table_set_missing(table, row, LOADER_PIN_RATIO, "no batch was seen being pinned");
+		return;
+	}
+	table_set_int(table, row, LOADER_PIN, loader->pin_ns);
+	set_ratio(table, row, LOADER_PIN_RATIO, loader->pin_ns,
+	          loader->pin_window_ns ? loader->pin_window_ns : loader->loop_ns);
+	table->columns[LOADER_PIN_RATIO].is_hidden = false;
 }
 
 static const char *loader_label(const struct model *model, const struct loader *loader, struct arena *arena)
@@ -585,6 +729,8 @@ static void add_loader(struct table *table, const struct model *model, const str
 	else
 		table_set_missing(table, row, LOADER_WORKERS, "no batches of workers were recorded");
 	set_ratio(table, row, LOADER_WAIT_RATIO, loader->wait_ns, loader->loop_ns);
+	set_sampler(table, row, loader);
+	set_pinning(table, row, loader);
 	table_set_missing(table, row, LOADER_END, "it is no worker");
 	if (loader->batches) {
 		table_set_double(table, row, LOADER_WAIT_P50, loader->wait.p50);
@@ -612,8 +758,10 @@ static void add_loader(struct table *table, const struct model *model, const str
 static void add_worker(struct table *table, const struct model *model, const struct loader *loader, uint32_t worker,
                        const struct work *work, int64_t first_ns)
 {
-	static const int of_loop[] = {LOADER_WAIT,  LOADER_WAIT_P50, LOADER_WAIT_MAX, LOADER_WAIT_RATIO, LOADER_LOOP,
-	                              LOADER_READY, LOADER_WORKERS,  LOADER_LIMIT,    LOADER_SENTENCE};
+	static const int of_loop[] = {LOADER_WAIT,    LOADER_WAIT_P50,      LOADER_WAIT_MAX, LOADER_WAIT_RATIO,
+	                              LOADER_LOOP,    LOADER_READY,         LOADER_WORKERS,  LOADER_LIMIT,
+	                              LOADER_SAMPLER, LOADER_SAMPLER_RATIO, LOADER_PIN,      LOADER_PIN_RATIO,
+	                              LOADER_SENTENCE};
 	const struct process *process = &model->processes[worker];
 	const char *end = process_failure(model, worker, &table->arena);
 	int64_t number = 0;
@@ -667,6 +815,7 @@ static void visit_loader(const struct loader_batches *batches, const struct mode
 
 	sum_waits(&loader, batches, values);
 	sum_starts(&loader, batches);
+	sum_pinning(&loader, batches);
 	visit_workers(&loader, batches, model, NULL);
 	if (loader.work.workers)
 		find_ready(&loader, batches);
@@ -693,6 +842,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_init(table, "data_loader", "Data loaders",
 	           "what loops over PyTorch's data loaders wait for, where their steps are recorded with operators");
 	table_columns(table, columns, LOADER_COLUMNS);
+	table->columns[LOADER_PIN_RATIO].is_hidden = true; /* until one is pinned */
 	loader_batches_find(&batches, model);
 	values = memory_resize(NULL, (size_t)batches.wait_count + 1, sizeof(*values));
 	while (loader_batches_next(&batches, &one))

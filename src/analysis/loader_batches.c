@@ -65,8 +65,11 @@ static void add_start(struct loader_batches *batches, const struct model *model,
 		const struct span_chunk *chunk = track_chunk(track, row, &index);
 
 		if (strcmp(model_text(model, chunk->name[index]), PYTORCH_LOADER_START) == 0) {
-			batches->starts[batches->start_count++] = (struct loader_start){
-				.process = track->process, .loop = arg->u64, .dur_ns = chunk->dur_ns[index]};
+			batches->starts[batches->start_count++] = (struct loader_start){.process = track->process,
+			                                                                .track = arg->track,
+			                                                                .row = row,
+			                                                                .loop = arg->u64,
+			                                                                .dur_ns = chunk->dur_ns[index]};
 			return;
 		}
 		row = chunk->parent[index];
@@ -108,8 +111,8 @@ static void find_waits(struct loader_batches *batches, const struct model *model
 }
 
 /* The wait that holds what began then on the track, NULL. */
-static const struct loader_wait *wait_around(const struct loader_batches *batches, uint32_t track, uint32_t row,
-                                             int64_t start_ns)
+static struct loader_wait *wait_around(const struct loader_batches *batches, uint32_t track, uint32_t row,
+                                       int64_t start_ns)
 {
 	uint32_t low = 0, high = batches->wait_count;
 
@@ -125,6 +128,25 @@ static const struct loader_wait *wait_around(const struct loader_batches *batche
 	if (!low || batches->waits[low - 1].track != track || batches->waits[low - 1].end_ns < start_ns)
 		return NULL;
 	return &batches->waits[low - 1];
+}
+
+/* The start of workers that the row is; NULL: it is none. */
+static struct loader_start *start_at(const struct loader_batches *batches, uint32_t track, uint32_t row)
+{
+	uint32_t low = 0, high = batches->start_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct loader_start *start = &batches->starts[middle];
+
+		if (start->track < track || (start->track == track && start->row < row))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < batches->start_count && batches->starts[low].track == track && batches->starts[low].row == row
+	               ? &batches->starts[low]
+	               : NULL;
 }
 
 bool loader_worker_number(const struct model *model, uint32_t process, int64_t *number)
@@ -175,13 +197,15 @@ static bool loop_of_worker(const struct number_map *seeds, const struct model *m
 struct fetch_search {
 	struct loader_batches *batches;
 	const struct model *model;
-	uint32_t fetch, collate; /* strings */
-	uint32_t capacity;
+	uint32_t fetch, collate, sampler, pin; /* strings */
+	uint32_t capacity, pinning_capacity;
 	struct number_map seeds;
 	/* of the track */
 	uint32_t track;
 	bool is_worker;
-	uint32_t process, last_row; /* last_row: of the newest fetch */
+	struct loader_pinning pinning; /* of a thread that pins */
+	int64_t pinning_ns;            /* when it began */
+	uint32_t process, last_row;    /* last_row: of the newest fetch */
 	uint64_t loop;
 };
 
@@ -214,6 +238,69 @@ static void add_fetch(struct fetch_search *search, const struct span_chunk *chun
 	search->last_row = chunk->first_row + index;
 }
 
+static void add_collate(struct fetch_search *search, const struct span_chunk *chunk, uint32_t index)
+{
+	struct loader_fetch *last;
+
+	if (search->last_row == MODEL_NONE || chunk->parent[index] != search->last_row)
+		return;
+	last = &search->batches->fetches[search->batches->fetch_count - 1];
+	clamped_add(&last->collate_ns, chunk->dur_ns[index]);
+	last->is_batch = true;
+}
+
+/* It runs where the loop does, also with workers: before the loop's first wait, or in one. */
+static void add_sampler(struct fetch_search *search, const struct span_chunk *chunk, uint32_t index)
+{
+	struct loader_start *start = start_at(search->batches, search->track, chunk->parent[index]);
+	struct loader_wait *wait = start ? NULL
+	                                 : wait_around(search->batches, search->track, chunk->first_row + index,
+	                                               chunk->start_ns[index]);
+
+	search->batches->has_samplers = true;
+	if (start)
+		clamped_add(&start->sampler_ns, chunk->dur_ns[index]);
+	else if (wait)
+		clamped_add(&wait->sampler_ns, chunk->dur_ns[index]);
+}
+
+static void add_pin(struct fetch_search *search, const struct span_chunk *chunk, uint32_t index)
+{
+	int64_t start_ns = chunk->start_ns[index];
+	struct loader_wait *wait = wait_around(search->batches, search->track, chunk->first_row + index, start_ns);
+
+	if (wait) {
+		clamped_add(&wait->pin_ns, chunk->dur_ns[index]);
+		return;
+	}
+	if (!search->pinning.count++)
+		search->pinning_ns = start_ns;
+	clamped_add(&search->pinning.busy_ns, chunk->dur_ns[index]);
+	search->pinning.window_ns = start_ns + chunk->dur_ns[index] - search->pinning_ns;
+}
+
+/* Its loop tells whose it is. */
+static void add_pinning(struct fetch_search *search)
+{
+	struct loader_batches *batches = search->batches;
+	const struct track *track = search->model->tracks[search->track];
+	char key[80];
+	const char *loop;
+
+	snprintf(key, sizeof(key), "data_loader.pinning.%" PRId64, track->tid);
+	loop = search->pinning.count ? model_meta(search->model, track->process, key) : NULL;
+	if (!loop)
+		return;
+	if (batches->pinning_count == search->pinning_capacity) {
+		search->pinning_capacity = search->pinning_capacity ? 2 * search->pinning_capacity : 8;
+		batches->pinnings = memory_resize(batches->pinnings, search->pinning_capacity,
+		                                  sizeof(*batches->pinnings));
+	}
+	search->pinning.process = track->process;
+	search->pinning.loop = strtoull(loop, NULL, 10);
+	batches->pinnings[batches->pinning_count++] = search->pinning;
+}
+
 static void search_track(struct fetch_search *search)
 {
 	const struct track *track = search->model->tracks[search->track];
@@ -221,22 +308,27 @@ static void search_track(struct fetch_search *search)
 	search->is_worker = loop_of_worker(&search->seeds, search->model, track->process, &search->process,
 	                                   &search->loop);
 	search->last_row = MODEL_NONE;
+	search->pinning = (struct loader_pinning){0};
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
-			if (chunk->name[i] == search->fetch) {
-				add_fetch(search, chunk, i);
-			} else if (chunk->name[i] == search->collate && chunk->parent[i] == search->last_row &&
-			           search->last_row != MODEL_NONE) {
-				struct loader_fetch *last = &search->batches->fetches[search->batches->fetch_count - 1];
+			uint32_t name = chunk->name[i];
 
-				clamped_add(&last->collate_ns, chunk->dur_ns[i]);
-				last->is_batch = true;
-			}
+			if (!name)
+				continue;
+			if (name == search->fetch)
+				add_fetch(search, chunk, i);
+			else if (name == search->collate)
+				add_collate(search, chunk, i);
+			else if (name == search->sampler)
+				add_sampler(search, chunk, i);
+			else if (name == search->pin)
+				add_pin(search, chunk, i);
 		}
 		model_chunk_done(search->model, chunk);
 	}
+	add_pinning(search);
 }
 
 /* ---- order ---- */
@@ -271,7 +363,9 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 	struct fetch_search search = {.batches = batches,
 	                              .model = model,
 	                              .fetch = intern_find(&model->strings, "DataLoader.fetch"),
-	                              .collate = intern_find(&model->strings, "DataLoader.collate")};
+	                              .collate = intern_find(&model->strings, "DataLoader.collate"),
+	                              .sampler = intern_find(&model->strings, "DataLoader.sampler"),
+	                              .pin = intern_find(&model->strings, "DataLoader.pin_memory")};
 
 	memset(batches, 0, sizeof(*batches));
 	search.capacity = 64;
@@ -279,7 +373,7 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 	find_waits(batches, model);
 	find_starts(batches, model);
 	find_seeds(&search.seeds, model);
-	for (search.track = 0; search.track < model->tracks_count && search.fetch; search.track++)
+	for (search.track = 0; search.track < model->tracks_count && (search.fetch || search.sampler); search.track++)
 		search_track(&search);
 	number_map_release(&search.seeds);
 	merge_sort(batches->waits, batches->wait_count, sizeof(*batches->waits), compare_waits);
@@ -302,7 +396,9 @@ bool loader_batches_next(const struct loader_batches *batches, struct loader_bat
 
 	if (wait == end_wait)
 		return false;
-	*part = (struct loader_batches){.waits = wait, .starts = batches->starts, .start_count = batches->start_count};
+	*part = *batches;
+	part->waits = wait;
+	part->wait_count = part->fetch_count = 0;
 	while (wait + part->wait_count < end_wait && compare_waits(wait, wait + part->wait_count) == 0)
 		part->wait_count++;
 	while (fetch < end_fetch && compare_loaders(fetch, wait) < 0)
@@ -333,5 +429,6 @@ void loader_batches_release(struct loader_batches *batches)
 	free(batches->waits);
 	free(batches->fetches);
 	free(batches->starts);
+	free(batches->pinnings);
 	memset(batches, 0, sizeof(*batches));
 }

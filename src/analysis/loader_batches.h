@@ -17,7 +17,9 @@ struct loader_wait { /* in order of their processes and loaders, then of tracks 
 	uint32_t process, track, row;
 	uint64_t loop; /* loader << 32 | number of the loop over it, both of the process */
 	int64_t start_ns, end_ns;
-	bool is_end; /* the loop's: no batch came */
+	int64_t sampler_ns; /* in the sampler: which samples are next */
+	int64_t pin_ns;     /* pinning the batch, without workers */
+	bool is_end;        /* the loop's: no batch came */
 };
 
 struct loader_fetch {     /* in order of processes, loops, workers and times */
@@ -29,16 +31,24 @@ struct loader_fetch {     /* in order of processes, loops, workers and times */
 };
 
 struct loader_start { /* of a loop's workers */
+	uint32_t process, track, row;
+	uint64_t loop;
+	int64_t dur_ns, sampler_ns; /* sampler_ns: for what they are to begin with */
+};
+
+struct loader_pinning { /* by a loop's thread that pins what its workers made */
 	uint32_t process;
 	uint64_t loop;
-	int64_t dur_ns;
+	int64_t count, busy_ns, window_ns; /* window_ns: from its first batch to its last */
 };
 
 struct loader_batches {
 	struct loader_wait *waits;
 	struct loader_fetch *fetches;
-	struct loader_start *starts; /* of all loaders, also in a part */
-	uint32_t wait_count, fetch_count, start_count;
+	struct loader_start *starts;     /* of all loaders, also in a part */
+	struct loader_pinning *pinnings; /* the same */
+	uint32_t wait_count, fetch_count, start_count, pinning_count;
+	bool has_samplers; /* false: nothing of them was recorded */
 };
 
 void loader_batches_find(struct loader_batches *batches, const struct model *model);

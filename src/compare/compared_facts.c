@@ -37,6 +37,7 @@ static const struct key_rule {
 	{"launcher", true, 0},
 	{"unseen", true, 0},
 	{"data_loader.seed", true, 0},
+	{"data_loader.pinning", true, 0}, /* a thread id */
 	{"data_loader.worker", false, FACT_SETTINGS},
 	{"data.", false, FACT_SETTINGS},
 	{"torch.version", false, FACT_SOFTWARE},

@@ -207,7 +207,7 @@ static enum status ask(struct running *running, const struct rule *rule, bool *c
 
 /* ---- findings ---- */
 
-static const char *const result_columns[] = {"place", "evidence", "saving_ns", "confidence", NULL};
+static const char *const result_columns[] = {"place", "evidence", "saving_ns", "confidence", "advice", NULL};
 
 /* A misspelt column would be as if the rule did not say it. */
 static enum status check_columns_of(const struct rule *rule, const struct table *rows, struct error *err)
@@ -225,7 +225,7 @@ static enum status check_columns_of(const struct rule *rule, const struct table 
 		if (nearest)
 			error_hint(err, "did you mean '%s'?", nearest);
 		else
-			error_hint(err, "a rule gives place, evidence, saving_ns and confidence");
+			error_hint(err, "a rule gives place, evidence, saving_ns, confidence and advice");
 		return STATUS_USAGE;
 	}
 	return STATUS_OK;
@@ -314,7 +314,9 @@ static void add_finding(struct running *running, const struct rule *rule, const 
 	set_confidence(findings, row, rows, from_row);
 	if (rule->verdict)
 		table_set_text(findings, row, FINDING_VERDICT, rule->verdict);
-	table_set_text(findings, row, FINDING_ADVICE, rule->advice);
+	copy_text(running, row, FINDING_ADVICE, rows, from_row, "advice");
+	if (!table_get(findings, row, FINDING_ADVICE)->has_value) /* nothing of its own */
+		table_set_text(findings, row, FINDING_ADVICE, rule->advice);
 	table_set_text(findings, row, FINDING_WRONG, rule->wrong);
 }
 

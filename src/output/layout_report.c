@@ -122,7 +122,8 @@ const struct layout_section layout_report[] = {
          .table = "data_loader",
          .has_heading = true,
          .limit = 16,
-         .columns = "loader,part,batches,wait_p50_ns,wait_ratio,dataset_ratio,collate_ratio,idle_ratio,ready,limited_by"},
+         .columns =
+                 "loader,part,batches,wait_p50_ns,wait_ratio,sampler_ratio,dataset_ratio,collate_ratio,pin_ratio,idle_ratio,ready,limited_by"},
 	{.form = LAYOUT_SENTENCES,
          .table = "data_loader",
          .label = "",

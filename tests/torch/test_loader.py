@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from test_diagnosis import diagnose
 from test_start import plain
 from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, warm
 
@@ -24,8 +25,9 @@ def loop(tmp_path, python, *arguments):
 
 @pytest.mark.parametrize("part, workers, limit", [
     ("dataset", 2, "dataset code"), ("collate", 2, "collate"), ("loop", 2, "main process"), ("both", 1, "too few workers"),
-    ("handing", 2, "handing over"), ("accident", 2, "main process"),
-    ("dataset", 0, "dataset code"), ("collate", 0, "collate"), ("loop", 0, "main process")])
+    ("handing", 2, "handing over"), ("accident", 2, "main process"), ("sampler", 2, "sampler"), ("pinning", 2, "pinning memory"),
+    ("dataset", 0, "dataset code"), ("collate", 0, "collate"), ("loop", 0, "main process"), ("sampler", 0, "sampler"),
+    ("pinning", 0, "pinning memory")])
 @every_python
 def test_the_slow_part_is_named(tmp_path, python, part, workers, limit):
     for attempt in range(ATTEMPTS):
@@ -58,9 +60,27 @@ def check_slow_part(tmp_path, python, part, workers, limit):
         dataset, collate = saw["parts"][str(pid)]
         assert made["dataset_ratio"] == pytest.approx(dataset, abs=POINTS)
         assert made["collate_ratio"] == pytest.approx(collate, abs=POINTS)
+    assert row["sampler_ratio"] == pytest.approx(saw["sampler"], abs=POINTS)
+    assert row["pin_ratio"] == (pytest.approx(saw["pinning"], abs=POINTS) if part == "pinning" else None)
     if workers:
-        assert row["sentence"].startswith("apart from ") == (part in ("loop", "handing", "accident"))
-        assert (row["ready"] > 1) == (part in ("loop", "handing", "accident"))  # the queue is full, or empty
+        is_made = part in ("loop", "handing", "accident", "sampler", "pinning")
+        assert row["sentence"].startswith("apart from ") == is_made
+        assert (row["ready"] > 1) == is_made  # the queue is full, or empty
+    check_advice(tmp_path, part, workers)
+
+
+ADVICE = {("dataset", 2): "more workers", ("collate", 2): "more workers", ("both", 1): "more workers", ("handing", 2): "hand over less",
+          ("sampler", 2): "a cheaper sampler", ("sampler", 0): "a cheaper sampler", ("pinning", 2): "pin less", ("pinning", 0): "pin less",
+          ("dataset", 0): "num_workers above 0", ("collate", 0): "num_workers above 0"}
+
+
+def check_advice(tmp_path, part, workers):
+    """That of more workers only where they help."""
+    if part in ("loop", "accident"):  # whose waits are no problem
+        return
+    found = {finding["rule"]: finding for finding in diagnose(tmp_path)[0]["findings"]}
+    assert found["SS101"]["advice"].startswith(ADVICE[part, workers]), found["SS101"]
+    assert ("SS102" in found) == (workers == 0 and part in ("dataset", "collate"))
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])

@@ -14,12 +14,14 @@ struct around {
 	PyObject *before;  /* called with the first argument; what it raises is forgotten; NULL */
 	PyObject *after;   /* the same, with the type of what the function raised, or None; NULL */
 	bool is_optimizer; /* the call is of the optimizer that is its first argument */
+	bool is_recursive; /* calls in a call of it have no range */
 	uint8_t stretch;   /* enum stepscope_training of one that PyTorch has no record of; 0: none */
 	uint32_t symbol;   /* of the range; 0: none, or not known yet */
 	PyObject *name;    /* of the range; NULL: none */
 	PyObject *idle; /* attribute of the first argument that is true when the call does nothing: no range then; NULL */
 };
 
+static __thread const struct around *recursive; /* the call that this thread is in, of one that calls itself */
 static PyTypeObject *around_type;
 static PyObject *method_type; /* types.MethodType */
 
@@ -71,9 +73,8 @@ static bool is_idle(const struct around *around, PyObject *arguments)
 	return is_idle;
 }
 
-static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keywords)
+static PyObject *call(struct around *around, PyObject *arguments, PyObject *keywords)
 {
-	struct around *around = (struct around *)self;
 	if (around->before && !native_call_ours(around->before, first_of(arguments), NULL, NULL))
 		return NULL;
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
@@ -90,6 +91,20 @@ static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keyw
 		library.stepscope_emit_end();
 	if (around->is_optimizer && has_result && PyTuple_Size(arguments) > 0)
 		native_optimizer_done(PyTuple_GetItem(arguments, 0));
+	return result;
+}
+
+static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	struct around *around = (struct around *)self;
+	if (!around->is_recursive)
+		return call(around, arguments, keywords);
+	if (recursive == around)
+		return PyObject_Call(around->function, arguments, keywords);
+	const struct around *outer = recursive;
+	recursive = around;
+	PyObject *result = call(around, arguments, keywords);
+	recursive = outer;
 	return result;
 }
 
@@ -189,12 +204,14 @@ static PyObject *given(PyObject *object)
 
 static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
-	static char *names[] = {"function",        "name",          "before", "after", "is_optimizer", "is_save",
-	                        "is_loader_start", "is_loader_end", "idle",   NULL};
+	static char *names[] = {
+		"function",      "name", "before",       "after", "is_optimizer", "is_save", "is_loader_start",
+		"is_loader_end", "idle", "is_recursive", NULL};
 	PyObject *function, *name = NULL, *before = NULL, *after = NULL, *idle = NULL;
-	int is_optimizer = 0, is_save = 0, is_loader_start = 0, is_loader_end = 0;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppO:around", names, &function, &name, &before,
-	                                 &after, &is_optimizer, &is_save, &is_loader_start, &is_loader_end, &idle))
+	int is_optimizer = 0, is_save = 0, is_loader_start = 0, is_loader_end = 0, is_recursive = 0;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppOp:around", names, &function, &name, &before,
+	                                 &after, &is_optimizer, &is_save, &is_loader_start, &is_loader_end, &idle,
+	                                 &is_recursive))
 		return NULL;
 	struct around *made = PyObject_New(struct around, around_type);
 	if (!made)
@@ -206,6 +223,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 	made->after = given(after);
 	made->idle = given(idle);
 	made->is_optimizer = is_optimizer;
+	made->is_recursive = is_recursive;
 	made->stretch = is_save           ? STEPSCOPE_TRAINING_SAVE
 	                : is_loader_start ? STEPSCOPE_TRAINING_LOADER
 	                : is_loader_end   ? STEPSCOPE_TRAINING_LOADER_END
@@ -216,7 +234,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 
 static PyMethodDef methods[] = {
 	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
-         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False, is_loader_end=False, idle=None): stands in the function's place."},
+         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False, is_loader_end=False, idle=None, is_recursive=False): stands in the function's place."},
 	{NULL, NULL, 0, NULL},
 };
 
