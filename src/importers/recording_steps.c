@@ -113,6 +113,9 @@ void recording_finish_steps(struct recording *recording)
 		struct recorded_process *process = recording->processes[i];
 		merge_sort(process->captures, process->capture_count, sizeof *process->captures, compare_changes);
 		by_model[process->process] = process;
+		for (uint32_t c = 0; c < process->capture_count; c++)
+			if (process->captures[c].mask & STEPSCOPE_ACTIVE_MEMORY)
+				model->processes[process->process].records_memory = true;
 		if (process->late_count_count)
 			add_late_counts(model, process);
 	}

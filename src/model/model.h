@@ -242,6 +242,7 @@ struct process {
 	int64_t first_ns, last_ns;  /* first and last instant anything is known of it */
 	bool is_closed;             /* it ended its recording itself (no kill, no crash) */
 	bool is_alive;              /* not closed because it still records */
+	bool records_memory;        /* at times it recorded allocations, whether there were any or not */
 	uint32_t end_reason;        /* string; 0: none */
 	int64_t realtime_offset_ns; /* wall time = time + this */
 	bool has_cost;              /* the recorder measured itself */

@@ -486,12 +486,11 @@ static void put_memory_event(struct chrome *chrome, const struct memory_event *e
 	writer_printf(w, ", \"args\": {\"Total Allocated\": %" PRId64, total);
 	if (event->device < 0) /* as torch writes it: nothing reserves host memory */
 		writer_text(w, ", \"Total Reserved\": 0");
-	if (event->has_bytes)
-		writer_printf(w, ", \"Bytes\": %" PRId64, bytes);
 	writer_printf(w,
-	              ", \"Addr\": %" PRIu64 ", \"Device Id\": %d, \"Device Type\": %d, \"Ev Idx\": %" PRIu64 ", "
+	              ", \"Bytes\": %" PRId64 ", \"Addr\": %" PRIu64
+	              ", \"Device Id\": %d, \"Device Type\": %d, \"Ev Idx\": %" PRIu64 ", "
 	              "\"Category\": \"%s\"}},\n",
-	              event->address, event->device, event->device >= 0, number, category_name(event->category));
+	              bytes, event->address, event->device, event->device >= 0, number, category_name(event->category));
 	chrome->result->instants++;
 }
 
@@ -506,7 +505,8 @@ void chrome_memory(struct chrome *chrome)
 		int64_t total = memory_totals_add(&totals, model, event);
 		uint64_t before = writer_count(&chrome->w);
 
-		if (event->is_found || event->track >= model->tracks_count ||
+		/* a release of what was there before, and nobody knows how large: torch.profiler leaves it out, too */
+		if (event->is_found || !event->has_bytes || event->track >= model->tracks_count ||
 		    !chrome_has_process(chrome, event->process) ||
 		    !selection_has(&chrome->selection, event->process, event->time_ns))
 			continue;

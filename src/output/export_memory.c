@@ -392,12 +392,25 @@ static enum status parse_device(const char *text, int16_t *device, struct error 
 	return STATUS_OK;
 }
 
-static enum status no_memory(const struct model *model, const char *whose, struct error *err)
+/* Nobody allocated where allocations were recorded: a cycle of a profiler that had only just begun. Then the level is 0 throughout. */
+static enum status choose_empty(struct timeline *timeline, const struct export_options *options,
+                                struct export_result *result, struct error *err)
 {
-	bool is_imported = model_meta(model, MODEL_NONE, "trace.format");
+	const struct model *model = timeline->model;
+	bool is_imported = model_meta(model, MODEL_NONE, "trace.format"), is_recorded = false;
 
-	return error_set(err, STATUS_INPUT, "no memory of %s %s", whose,
-	                 is_imported ? "is in the input" : "was recorded: run with '--with memory'");
+	for (uint32_t i = 0; i < model->processes_count && !is_recorded; i++) {
+		is_recorded = model->processes[i].records_memory && (!options->processes || options->processes[i]);
+		timeline->process = i;
+	}
+	if (is_recorded && timeline->device < 0) {
+		export_note(result, "no memory was allocated or released");
+		return STATUS_OK;
+	}
+	return error_set(err, STATUS_INPUT, "no memory of %s %s", options->device ? options->device : "the program",
+	                 is_imported   ? "is in the input"
+	                 : is_recorded ? "was recorded"
+	                               : "was recorded: run with '--with memory'");
 }
 
 /* Without a wish the first device, else the host: as torch does. Of several processes the one that allocates most often. */
@@ -429,7 +442,7 @@ static enum status choose(struct timeline *timeline, const struct export_options
 		}
 	}
 	if (!most)
-		return no_memory(model, options->device ? options->device : "the program", err);
+		return choose_empty(timeline, options, result, err);
 	timeline->offset_ns = model->processes[timeline->process].realtime_offset_ns;
 	if (others > 1)
 		export_note(result,

@@ -128,6 +128,36 @@ def test_nothing_is_left_behind(tmp_path, python):
     assert not list((tmp_path / "tmp").glob("stepscope*")) and not (tmp_path / "stepscope-runs").exists()
 
 
+@every_python
+def test_releases_of_what_was_there_before_are_left_out(tmp_path, python):
+    ours, _ = profiled(tmp_path, python, "stepscope", "releases")
+    assert ours.count(2000) == ours.count(-2000) == 1 and 12000 not in map(abs, ours)
+    if has_kineto(python):
+        assert ours == torchs(python, "releases")
+
+
+BEGUN = """
+import argparse, glob, torch, warnings
+import stepscope
+parser = argparse.ArgumentParser()
+stepscope.add_arguments(parser, "frequency")
+settings = stepscope.from_args(parser.parse_args("--profile --export_memory_timeline --profiling_output out --profiling_frequency 3".split()))
+with settings.profile() as prof:
+    for number in range(5):  # the last call of step() begins a second cycle
+        torch.ones(1000).sum()
+        prof.step()
+print(sorted(glob.glob("out/*/*")))
+"""
+
+
+@every_python
+def test_a_cycle_that_has_just_begun_has_its_files(tmp_path, python):
+    done = warm(tmp_path, python, "-c", BEGUN, env=OURS, is_observed=False)
+    names = ("key_averages.txt", "memory-timeline.html", "profiler_chrome.json", "profiler_stacks.txt")
+    assert done.stdout.strip() == str([f"out/iteration_{cycle}/{name}" for cycle in (3, 5) for name in names]), done.stderr
+    assert "stepscope:" not in done.stderr and "memory" not in done.stderr
+
+
 DEEP = """
 import contextlib, torch, warnings
 from torch.autograd.profiler import record_function
