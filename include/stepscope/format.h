@@ -74,9 +74,12 @@ enum stepscope_extended {
 		2, /* somebody holds memory at this moment: [0] address [1] memory id as of an ALLOC [2] bytes, 0: not known */
 };
 
-enum stepscope_end { /* an END closes every span opened after the one it names, and is ignored when none is open */
+enum stepscope_end { /* an END is ignored when none is open; that of a phase closes every span opened after it */
 	STEPSCOPE_END_DETAIL = 0, /* innermost range, op, ...; not past an open phase, micro-batch or step */
 	STEPSCOPE_END_PHASE = 1,  /* innermost phase or micro-batch */
+	STEPSCOPE_END_BENEATH =
+		2, /* a range, op, ... that others were begun in which go on: [0] how many (steps, phases and micro-batches not
+	            * counted), 0: none, optional [1] tick when it ended, if that was before */
 };
 
 enum stepscope_step_event {

@@ -211,7 +211,7 @@ static bool visit(void *context, const struct span_view *span)
 		event->flops = flops;
 	event->start_ns = span->start_ns;
 	event->start_us = (double)(span->start_ns - builder->base_ns) / 1000;
-	event->end_ns = span->start_ns + (builder->is_trace ? torch_trace_dur_ns(builder->model, span) : span->dur_ns);
+	event->end_ns = span->start_ns + torch_trace_dur_ns(builder->model, span);
 	event->end_us = (double)(event->end_ns - builder->base_ns) / 1000;
 	if (span->track->kind == TRACK_DEVICE && span->kind != SPAN_PYTHON && span->kind != SPAN_OP) {
 		event->is_device = true;

@@ -135,6 +135,15 @@ static void place_step(struct place *place, struct place_stream *here, const str
 	}
 }
 
+/* What was begun in it and goes on moves down. */
+static void end_level(struct place_stream *here, const struct segment_event *event)
+{
+	uint64_t above = event->id == STEPSCOPE_END_BENEATH && event->payload_count ? event->payload[0] : 0;
+	int depth = here->depth--;
+	for (int level = above < (uint64_t)depth ? depth - (int)above : depth; level < depth && level < 64; level++)
+		here->open[level - 1] = here->open[level];
+}
+
 static bool place_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
                          uint32_t count)
 {
@@ -154,7 +163,7 @@ static bool place_events(void *context, const struct stepscope_block *block, con
 			here->depth++;
 			here->last_op = names_operator(place, event->id) ? event->id : here->last_op;
 		} else if (event->type == STEPSCOPE_EVENT_END && here->depth > 0) {
-			here->depth--;
+			end_level(here, event);
 		} else if (event->type == STEPSCOPE_EVENT_SWITCH && here->depth > 0 && here->depth <= 64) {
 			here->open[here->depth - 1] = event->id;
 			here->last_op = names_operator(place, event->id) ? event->id : here->last_op;

@@ -47,6 +47,8 @@ struct level {                /* an open span of a stream */
 	uint32_t coarse;      /* 1 + index of the nearest step, phase or micro-batch at or below; 0: none */
 	uint32_t placeholder; /* the same of the nearest span whose begin was dropped */
 	uint8_t kind;         /* enum span_kind */
+	bool is_over;         /* its span ended at end_ns with an inferred step or phase; its END is still to come */
+	int64_t end_ns;
 };
 
 struct stream {
@@ -73,7 +75,8 @@ struct stream {
 	uint64_t next_word;
 	/* evidence */
 	uint64_t unmatched, gap_events;
-	uint64_t gap_tick, gap_count; /* of the last GAP */
+	uint64_t overlaps, overlap_ns; /* spans that were cut, since others that were begun in them went on */
+	uint64_t gap_tick, gap_count;  /* of the last GAP */
 	bool has_drops;
 	struct stepscope_drops drops;
 	/* what LINK and ARG belong to */

@@ -34,6 +34,13 @@ void recording_ledger_stream(struct recording *recording, const struct session *
 	if (stream->unmatched)
 		model_add_ledger(model, LEDGER_UNMATCHED_END, process, where, stream->unmatched,
 		                 "ends had no begin; they were ignored");
+	if (stream->overlaps)
+		model_add_ledger(
+			model, LEDGER_OTHER, process, where, stream->overlaps,
+			arena_printf(&model->arena,
+		                     "ranges of one thread overlapped without one being in the other: the one that "
+		                     "ended first was cut where the other began, by %" PRIu64 " ns together",
+		                     stream->overlap_ns));
 }
 
 static void ledger_damage(struct model *model, uint32_t process, const struct segment_file *file)

@@ -4,6 +4,7 @@
  * with the rules of enum stepscope_end, kept whole over dropped events (GAP), rotation and damage.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "importers/recording.h"
@@ -11,6 +12,9 @@
 #include <stepscope/stepscope.h>
 
 #define MAX_LEVELS 10000u
+#define MAX_ABOVE 1024u /* levels that an END looks beneath; no program has more */
+#define OVERLAP_NS                                                                                                     \
+	100000000 /* what overlaps for less is how operators begin and end ranges, when one of the two is an operator */
 
 /* ---- streams and tracks ---- */
 
@@ -97,7 +101,22 @@ static struct level *push_level(struct stream *stream, uint8_t kind)
 	level->kind = kind;
 	level->coarse = is_coarse_kind(kind) ? stream->level_count : below ? below->coarse : 0;
 	level->placeholder = below ? below->placeholder : 0;
+	level->is_over = false;
 	return level;
+}
+
+/* Takes out one that is no step, phase or micro-batch. */
+static void drop_level(struct stream *stream, uint32_t index)
+{
+	struct level *levels = stream->levels;
+	stream->level_count--;
+	memmove(&levels[index], &levels[index + 1], (stream->level_count - index) * sizeof *levels);
+	for (uint32_t i = index; i < stream->level_count; i++) {
+		bool is_placeholder = levels[i].placeholder == i + 2; /* itself, when it was one above */
+		levels[i].coarse = is_coarse_kind(levels[i].kind) ? i + 1 : i ? levels[i - 1].coarse : 0;
+		levels[i].placeholder = is_placeholder ? i + 1 : i ? levels[i - 1].placeholder : 0;
+	}
+	stream->step_level -= stream->step_level > index;
 }
 
 static inline uint32_t begin_span(struct recording *recording, struct stream *stream, int64_t time_ns, uint8_t kind,
@@ -124,7 +143,10 @@ static void end_step(struct recording *recording, struct stream *stream, int64_t
 
 static inline void end_top(struct recording *recording, struct stream *stream, int64_t time_ns, uint8_t flags)
 {
-	if (stream->levels[--stream->level_count].kind == SPAN_STEP)
+	const struct level *top = &stream->levels[--stream->level_count];
+	if (top->is_over)
+		return;
+	if (top->kind == SPAN_STEP)
 		end_step(recording, stream, time_ns, flags);
 	model_span_end(recording->model, stream->track, time_ns, flags);
 }
@@ -142,6 +164,28 @@ static void end_down_to(struct recording *recording, struct stream *stream, uint
 	while (stream->level_count > level + 1)
 		end_top(recording, stream, time_ns, SPAN_END_IS_LOST);
 	end_top(recording, stream, time_ns, 0);
+}
+
+/* Ends an inferred level; what goes on behind it is cut, but stays here until its END comes. */
+static void end_inferred_level(struct recording *recording, struct stream *stream, uint32_t level, int64_t time_ns)
+{
+	uint32_t count = stream->level_count;
+	if (stream->levels[count - 1].coarse != level + 1 || stream->deeper || count > MAX_LEVELS / 2) {
+		end_down_to(recording, stream, level, time_ns);
+		return;
+	}
+	for (uint32_t i = count; i-- > level + 1;) {
+		struct level *inside = &stream->levels[i];
+		if (inside->is_over)
+			continue;
+		model_span_end(recording->model, stream->track, time_ns, SPAN_IS_CLIPPED);
+		inside->is_over = true;
+		inside->end_ns = time_ns;
+	}
+	if (stream->levels[level].kind == SPAN_STEP)
+		end_step(recording, stream, time_ns, 0);
+	model_span_end(recording->model, stream->track, time_ns, 0);
+	drop_level(stream, level);
 }
 
 static void end_all(struct recording *recording, struct stream *stream, int64_t time_ns, uint8_t flags)
@@ -184,6 +228,76 @@ static inline void on_end_detail(struct recording *recording, struct stream *str
 		end_top(recording, stream, time_ns, 0);
 	else
 		note_unmatched(recording, stream);
+}
+
+/* 1 + index of the level that is no step, phase or micro-batch and has so many of its like above it; 0: none. */
+static uint32_t level_beneath(const struct stream *stream, uint64_t above)
+{
+	uint32_t level = stream->level_count;
+	while (level && stream->level_count - level <= MAX_ABOVE) {
+		if (!is_coarse_kind(stream->levels[level - 1].kind) && !above--)
+			return level;
+		level--;
+	}
+	return 0;
+}
+
+/* The span in the row, if it is known, has lost so much of its end. Where an operator is one of the two it began or ended the other, as under a
+ * mode of PyTorch's dispatcher: no surprise. */
+static void note_overlap(struct recording *recording, struct stream *stream, uint32_t row, bool has_op, int64_t lost_ns)
+{
+	struct span_arg arg = {.track = stream->track, .row = row, .type = STEPSCOPE_ARG_I64, .i64 = lost_ns};
+	if (lost_ns <= (has_op ? OVERLAP_NS : 0))
+		return;
+	stream->overlaps++;
+	stream->overlap_ns += (uint64_t)lost_ns;
+	arg.key = intern_add(&recording->model->strings, "trace.cut_ns");
+	if (row != MODEL_NONE)
+		model_span_arg(recording->model, &arg);
+}
+
+/* What was begun in it goes on. */
+static void end_under(struct recording *recording, struct stream *stream, uint32_t index, int64_t time_ns)
+{
+	const struct level *levels = stream->levels;
+	uint32_t above = 0;
+	bool has_op = levels[index].kind == SPAN_OP;
+	for (uint32_t i = index + 1; i < stream->level_count; i++) {
+		has_op |= !above && !levels[i].is_over && levels[i].kind == SPAN_OP;
+		above += !levels[i].is_over;
+	}
+	int64_t end_ns = time_ns;
+	uint32_t row = above ? model_span_end_beneath(recording->model, stream->track, above, &end_ns, 0) : MODEL_NONE;
+	if (!above)
+		model_span_end(recording->model, stream->track, time_ns, 0);
+	if (above && row == MODEL_NONE) {
+		end_down_to(recording, stream, index, time_ns);
+		return;
+	}
+	note_overlap(recording, stream, row, has_op, time_ns - end_ns);
+	drop_level(stream, index);
+}
+
+static void on_end_beneath(struct recording *recording, struct stream *stream, const struct segment_event *event,
+                           int64_t time_ns)
+{
+	uint32_t level = stream->deeper ? 0 : level_beneath(stream, event->payload_count ? event->payload[0] : 0);
+	if (!level) {
+		note_unmatched(recording, stream);
+		return;
+	}
+	if (event->payload_count > 1) { /* it ended before, in another thread */
+		struct clock_cursor clock = {stream->clock.line, 0};
+		int64_t end_ns = clock_ns(&clock, event->payload[1]);
+		time_ns = end_ns < time_ns ? end_ns : time_ns;
+	}
+	const struct level ended = stream->levels[level - 1];
+	if (!ended.is_over) {
+		end_under(recording, stream, level - 1, time_ns);
+		return;
+	}
+	note_overlap(recording, stream, MODEL_NONE, true, time_ns - ended.end_ns);
+	drop_level(stream, level - 1);
 }
 
 static void on_end_phase(struct recording *recording, struct stream *stream, int64_t time_ns)
@@ -314,7 +428,10 @@ static void finish_step(struct recording *recording, struct stream *stream, int6
 		return;
 	}
 	if (stream->step != MODEL_NONE) {
-		end_down_to(recording, stream, stream->step_level, time_ns);
+		if (recording->model->steps[step].is_inferred)
+			end_inferred_level(recording, stream, stream->step_level, time_ns);
+		else
+			end_down_to(recording, stream, stream->step_level, time_ns);
 		recording->model->steps[step].is_open |= is_cut_short;
 		return;
 	}
@@ -490,10 +607,13 @@ static void begin_inferred(struct recording *recording, struct stream *stream, u
 static void end_inferred(struct recording *recording, struct stream *stream)
 {
 	const struct inferred *inferred = &stream->inferred[stream->inferred_open[--stream->inferred_depth]];
+	uint32_t phase = inferred->what == INFERRED_STEP ? 0 : phase_level(stream);
 	if (inferred->what == INFERRED_STEP)
 		finish_step(recording, stream, inferred->number, inferred->end_ns, false);
+	else if (phase)
+		end_inferred_level(recording, stream, phase - 1, inferred->end_ns);
 	else
-		on_end_phase(recording, stream, inferred->end_ns);
+		note_unmatched(recording, stream);
 }
 
 /* Puts in what begins and ends up to the event: before it what begins with it, behind it what ends with it. */
@@ -661,6 +781,8 @@ static inline void on_event(struct recording *recording, struct stream *stream, 
 	case STEPSCOPE_EVENT_END:
 		if (event->id == STEPSCOPE_END_DETAIL)
 			on_end_detail(recording, stream, time_ns);
+		else if (event->id == STEPSCOPE_END_BENEATH)
+			on_end_beneath(recording, stream, event, time_ns);
 		else
 			on_end_phase(recording, stream, time_ns);
 		break;
@@ -722,6 +844,14 @@ bool recording_events(void *context, const struct stepscope_block *block, const 
 	return true;
 }
 
+static uint32_t open_levels(const struct stream *stream)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < stream->level_count; i++)
+		count += !stream->levels[i].is_over;
+	return count;
+}
+
 void recording_close_session(struct recording *recording, struct session *session)
 {
 	bool is_last = true; /* of its process: only there "open" can mean that the recording stops inside it */
@@ -742,10 +872,10 @@ void recording_close_session(struct recording *recording, struct session *sessio
 			end_all(recording, stream, window->end_ns, SPAN_IS_CLIPPED);
 		}
 		bool has_ended = stream->info.flags & 2;
-		if (stream->level_count && (has_ended || !is_last)) {
+		if (open_levels(stream) && (has_ended || !is_last)) {
 			model_add_ledger(recording->model, LEDGER_OPEN_SPANS, recording->process->process,
 			                 has_ended ? model_text(recording->model, stream->name) : recording->file->name,
-			                 stream->level_count,
+			                 open_levels(stream),
 			                 has_ended
 			                         ? "spans were open when their thread ended"
 			                         : "spans were open when the recording was stopped and started again");

@@ -21,6 +21,7 @@ enum symbol_class {
 	CLASS_OP,
 	CLASS_COLLECTIVE, /* an operator that has a number, but no graph remembers it */
 	CLASS_SAMPLER,    /* an operator that a loader calls by itself: no work on a batch */
+	CLASS_MODE, /* what a mode of the dispatcher does about a call that is no operator, such as a range's begin */
 	CLASS_SCALER,
 	CLASS_NODE,
 	CLASS_ACCUMULATE,
@@ -42,6 +43,8 @@ enum symbol_class {
 #define MAX_RANGES 64u
 #define MAX_DEPTH 10000u
 #define MAX_INSIDE 10000u /* stretches noted in one call */
+#define MAX_ABOVE 1024u   /* levels that an END looks beneath; no program has more */
+#define MAX_MOVES (1u << 26)
 #define MAX_RECORDS (1u << 24)
 
 struct open_record {
@@ -50,6 +53,11 @@ struct open_record {
 	uint32_t range_count; /* how many ranges that makes */
 	uint32_t phase;       /* 1 + index of the innermost phase, itself included; 0: none */
 	bool is_range, hides; /* hides: what is in it does not count */
+	/* for when one beneath it ends that hides it */
+	bool is_phase, is_hidden;
+	uint8_t class; /* enum symbol_class */
+	int64_t start_ns;
+	uint64_t sequence;
 };
 
 struct stream_scan {
@@ -97,6 +105,7 @@ struct torch_scan {
 	struct number_map stream_map;
 	struct number_map trained;          /* modules that are called to train */
 	uint32_t record_count, range_count; /* of all streams */
+	uint32_t moves;                     /* records and ranges that were moved into another range */
 	bool has_steps;                     /* marked by the program */
 	bool has_phases;
 	int64_t *bounds; /* where those steps begin and end, in order */
@@ -134,6 +143,8 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 			return CLASS_SAMPLER;
 		if (pytorch_begins_n(text, length, PYTORCH_COLLECTIVE))
 			return CLASS_COLLECTIVE;
+		if (pytorch_begins_n(text, length, PYTORCH_MODE))
+			return CLASS_MODE;
 		return pytorch_begins_n(text, length, PYTORCH_ENGINE) ? CLASS_NODE : CLASS_OP;
 	case STEPSCOPE_SYMBOL_BACKWARD:
 		return pytorch_begins_n(text, length, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_OP;
@@ -206,7 +217,9 @@ static struct open_record *push(struct stream_scan *stream)
 		stream->open = memory_resize(stream->open, stream->capacity, sizeof *stream->open);
 	}
 	open.record = NO_RANGE;
-	open.is_range = open.hides = false;
+	open.is_range = open.hides = open.is_phase = false;
+	open.is_hidden = stream->inside > 0;
+	open.class = CLASS_UNKNOWN;
 	stream->open[stream->depth++] = open;
 	return &stream->open[stream->depth - 1];
 }
@@ -441,11 +454,52 @@ static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *st
 	stream->pending_sequence = sequence;
 }
 
+/* `like`: its class, time, ... */
+static void begin_open(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *like)
+{
+	struct open_record *open = push(stream);
+	open->is_phase = like->is_phase;
+	open->class = like->class;
+	open->start_ns = like->start_ns;
+	open->sequence = like->sequence;
+	if (like->is_phase)
+		open->phase = stream->depth;
+	switch ((enum symbol_class)like->class) {
+	case CLASS_UNKNOWN:
+		add_range(scan, stream, open, like->start_ns);
+		return;
+	case CLASS_MODULE:
+		begin_module(stream, like->start_ns);
+		return;
+	case CLASS_SAMPLER:
+	case CLASS_MODE:
+		open->hides = true;
+		stream->inside++;
+		return;
+	default:
+		break;
+	}
+	uint8_t token = token_of((enum symbol_class)like->class);
+	if (!stream->inside) {
+		begin_record(scan, stream, open, like->sequence, token, like->start_ns);
+		if (like->class == CLASS_DATA_HERE && open->record != NO_RANGE) {
+			stream->records[open->record].is_empty = stream->has_data_work;
+			stream->data = open->record;
+		}
+	} else if (token == TOKEN_OP) {
+		begin_inner_operator(scan, stream, like->sequence);
+	} else if (like->class == CLASS_OPTIMIZER && stream->node != NO_RANGE && !stream->hooked_depth) {
+		stream->hooked_depth = stream->depth;
+		stream->hooked_ns = like->start_ns;
+	}
+}
+
 static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
                      int64_t time_ns)
 {
 	enum symbol_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
 	bool is_phase = event->id >= STEPSCOPE_BUILTIN_PHASE_DATA && event->id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION;
+	bool is_work = class != CLASS_UNKNOWN && class != CLASS_MODULE && class != CLASS_MODE;
 	scan->has_phases |= is_phase;
 	if (stream->depth == MAX_DEPTH) {
 		stream->deeper++;
@@ -454,32 +508,15 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	/* the node that is being worked on adds to a gradient: a backward that trains */
 	if (class == CLASS_ACCUMULATE && stream->node != NO_RANGE)
 		stream->records[stream->node].is_training = true;
-	if (class != CLASS_UNKNOWN && class != CLASS_MODULE && stream->data != NO_RANGE) {
+	if (is_work && stream->data != NO_RANGE) {
 		stream->records[stream->data].is_empty = false;
 		stream->has_data_work = true;
 	}
-	struct open_record *open = push(stream);
-	if (is_phase || event->id == STEPSCOPE_BUILTIN_MICRO_BATCH)
-		open->phase = stream->depth;
-	if (class == CLASS_UNKNOWN) {
-		add_range(scan, stream, open, time_ns);
-	} else if (class == CLASS_MODULE) {
-		begin_module(stream, time_ns);
-	} else if (class == CLASS_SAMPLER) {
-		open->hides = true;
-		stream->inside++;
-	} else if (!stream->inside) {
-		begin_record(scan, stream, open, sequence_of(event, class), token_of(class), time_ns);
-		if (class == CLASS_DATA_HERE && open->record != NO_RANGE) {
-			stream->records[open->record].is_empty = stream->has_data_work;
-			stream->data = open->record;
-		}
-	} else if (token_of(class) == TOKEN_OP) {
-		begin_inner_operator(scan, stream, sequence_of(event, class));
-	} else if (class == CLASS_OPTIMIZER && stream->node != NO_RANGE && !stream->hooked_depth) {
-		stream->hooked_depth = stream->depth;
-		stream->hooked_ns = time_ns;
-	}
+	begin_open(scan, stream,
+	           &(struct open_record){.is_phase = is_phase || event->id == STEPSCOPE_BUILTIN_MICRO_BATCH,
+	                                 .class = (uint8_t) class,
+	                                 .start_ns = time_ns,
+	                                 .sequence = sequence_of(event, class)});
 }
 
 static void set_optimizer(struct train_record *call, uint64_t value)
@@ -508,12 +545,13 @@ static void on_argument(struct torch_scan *scan, struct stream_scan *stream, con
 		stream->module_object = value >> 1;
 }
 
-static void pop(struct torch_scan *scan, struct stream_scan *stream, int64_t time_ns)
+/* What ends with the open record of that index. */
+static void close_record(struct torch_scan *scan, struct stream_scan *stream, uint32_t index, int64_t time_ns)
 {
-	const struct open_record *open = &stream->open[--stream->depth];
-	if (stream->module_depth == stream->depth + 1)
+	const struct open_record *open = &stream->open[index];
+	if (stream->module_depth == index + 1)
 		end_module(stream, time_ns);
-	if (stream->hooked_depth == stream->depth + 1) {
+	if (stream->hooked_depth == index + 1) {
 		add_hooked(scan, stream, stream->hooked_ns, time_ns);
 		stream->hooked_depth = 0;
 	}
@@ -528,6 +566,84 @@ static void pop(struct torch_scan *scan, struct stream_scan *stream, int64_t tim
 		stream->data = NO_RANGE;
 	stream->inside -= open->hides;
 	stream->optimizer -= is_record && !open->hides;
+}
+
+static void pop(struct torch_scan *scan, struct stream_scan *stream, int64_t time_ns)
+{
+	stream->depth--;
+	close_record(scan, stream, stream->depth, time_ns);
+}
+
+/* ---- one that ends beneath others that began in it -------------------------------------------------------------------------------- */
+
+/* The record that hid them is over: they count from where they began. */
+static void show_hidden(struct torch_scan *scan, struct stream_scan *stream, uint32_t index)
+{
+	uint32_t depth = stream->depth;
+	stream->depth = index;
+	stream->inside = 0;
+	for (uint32_t i = index + 1; i < depth; i++) {
+		const struct open_record hidden = stream->open[i]; /* its place is the next one's */
+		begin_open(scan, stream, &hidden);
+	}
+}
+
+/* A range ended at time_ns: what began in it then or later lies in the one around it. */
+static void leave_range(struct torch_scan *scan, struct stream_scan *stream, uint32_t range, int64_t time_ns)
+{
+	uint32_t parent = stream->ranges[range].parent;
+	for (uint32_t i = stream->range_count; i-- > range + 1 && scan->moves < MAX_MOVES; scan->moves++)
+		if (stream->ranges[i].parent == range && stream->ranges[i].start_ns >= time_ns)
+			stream->ranges[i].parent = parent;
+	for (uint32_t i = stream->record_count; i-- > 0 && scan->moves < MAX_MOVES; scan->moves++) {
+		if (stream->records[i].start_ns < time_ns)
+			break;
+		if (stream->records[i].range == range)
+			stream->records[i].range = parent;
+	}
+}
+
+static void take_out(struct stream_scan *stream, uint32_t index)
+{
+	const struct open_record gone = stream->open[index];
+	stream->depth--;
+	stream->module_depth -= stream->module_depth > index + 1;
+	stream->hooked_depth -= stream->hooked_depth > index + 1;
+	if (gone.is_range && stream->module_range == gone.range)
+		stream->module_range = stream->ranges[gone.range].parent;
+	for (uint32_t i = index; i < stream->depth; i++) {
+		struct open_record *open = &stream->open[i];
+		*open = open[1];
+		open->phase -= open->phase > index + 1;
+		open->range_count -= gone.is_range;
+		if (gone.is_range && open->range == gone.range)
+			open->range = stream->ranges[gone.range].parent;
+	}
+}
+
+/* As recording_stream.c does it: the one that ends is cut where the next one in it began. */
+static void on_end_beneath(struct torch_scan *scan, struct stream_scan *stream, uint64_t above, int64_t time_ns)
+{
+	uint32_t level = stream->deeper ? 0 : stream->depth;
+	for (; level; level--)
+		if (stream->depth - level > MAX_ABOVE || (!stream->open[level - 1].is_phase && !above--))
+			break;
+	if (!level || stream->depth - level > MAX_ABOVE)
+		return;
+	uint32_t index = level - 1;
+	const struct open_record ended = stream->open[index];
+	int64_t cut_ns = level < stream->depth ? stream->open[level].start_ns : time_ns;
+	close_record(scan, stream, index, cut_ns);
+	if (ended.hides && !ended.is_hidden) {
+		if (stream->hooked_depth)
+			add_hooked(scan, stream, stream->hooked_ns, time_ns);
+		stream->hooked_depth = 0;
+		show_hidden(scan, stream, index);
+		return;
+	}
+	if (ended.is_range)
+		leave_range(scan, stream, ended.range, cut_ns);
+	take_out(stream, index);
 }
 
 static void on_end(struct torch_scan *scan, struct stream_scan *stream, uint32_t id, int64_t time_ns)
@@ -563,7 +679,7 @@ static void on_gap(struct torch_scan *scan, struct stream_scan *stream, const st
 	for (int64_t i = lowest; i < 0 && stream->depth; i++)
 		pop(scan, stream, time_ns);
 	for (int64_t i = lowest; i < net && stream->depth < MAX_DEPTH; i++)
-		push(stream);
+		push(stream)->start_ns = time_ns;
 }
 
 /* While no detail is recorded its ends are missing too. */
@@ -676,7 +792,10 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 		on_begin(scan, stream, event, time_ns);
 		break;
 	case STEPSCOPE_EVENT_END:
-		on_end(scan, stream, event->id, time_ns);
+		if (event->id == STEPSCOPE_END_BENEATH)
+			on_end_beneath(scan, stream, event->payload_count ? event->payload[0] : 0, time_ns);
+		else
+			on_end(scan, stream, event->id, time_ns);
 		break;
 	case STEPSCOPE_EVENT_SWITCH:
 		on_end(scan, stream,

@@ -50,7 +50,7 @@ enum span_flag {
 	SPAN_IS_OPEN = 1,       /* never ended: the recording stops inside it; its end is the process's last instant */
 	SPAN_END_IS_LOST = 2,   /* its end was dropped or belongs to a dropped stretch; closed where that is known */
 	SPAN_START_IS_LOST = 4, /* a placeholder for spans whose begin was dropped */
-	SPAN_IS_CLIPPED = 8,    /* outlived its parent in the input; cut to fit */
+	SPAN_IS_CLIPPED = 8,    /* outlived its parent in the input, or ended before what began in it; cut to fit */
 	SPAN_IS_BACKWARD = 32,  /* an op that is a node of a backward */
 	SPAN_IS_SCRIPT = 64,    /* an op that is a function of TorchScript */
 	SPAN_IS_CUT =
@@ -339,6 +339,11 @@ uint32_t model_add_track(struct model *model, uint32_t process, enum track_kind 
 uint32_t model_span_begin(struct model *model, uint32_t track, int64_t start_ns, enum span_kind kind, uint32_t name);
 /* Ends the innermost open span. False when none is open. */
 bool model_span_end(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags);
+/* Ends an open span, no phase, that is not the innermost: `levels` > 0 open ones were begun in it and go on. So that spans still lie in each
+ * other it ends no later than the next one in it began (*end_ns is that then, and it has SPAN_IS_CLIPPED); that one and all behind it move up by
+ * one level. Returns its row. MODEL_NONE, and nothing is done: there is no such span, or rows of this track were moved so often that it cannot
+ * be a recording of a program. */
+uint32_t model_span_end_beneath(struct model *model, uint32_t track, uint32_t levels, int64_t *end_ns, uint8_t flags);
 /* Row and kind of the innermost open span; MODEL_NONE when none. */
 uint32_t model_span_innermost(const struct model *model, uint32_t track, enum span_kind *kind);
 /* A complete span. The importer gives spans of a track in order of start; nesting is found here, and a span that outlives

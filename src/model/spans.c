@@ -15,6 +15,7 @@
 #include "model/storage.h"
 
 #define FIRST_CHUNK_ROWS 64u
+#define MAX_MOVES 64u /* per row of a track */
 
 static size_t aligned(size_t bytes)
 {
@@ -183,6 +184,75 @@ bool model_span_end(struct model *model, uint32_t track, int64_t end_ns, uint8_t
 	chunk->dur_ns[i] = end_ns - chunk->start_ns[i];
 	chunk->flags[i] |= flags;
 	return true;
+}
+
+/* ---- spans that overlap ---- */
+
+/* All rows from here on lie in the span that ends: they go up. */
+static void lift(struct track_builder *builder, uint32_t row, uint32_t parent)
+{
+	uint32_t i;
+	track_chunk(&builder->track, row, &i)->parent[i] = parent;
+	while (row < builder->track.span_count) {
+		struct span_chunk *chunk = track_chunk(&builder->track, row, &i);
+		for (; i < chunk->count; i++)
+			chunk->depth[i]--;
+		row = chunk->first_row + chunk->count;
+	}
+}
+
+static void forget_open(struct track_builder *builder, uint32_t index)
+{
+	struct open_span *open = builder->open;
+	builder->open_count--;
+	memmove(&open[index], &open[index + 1], (builder->open_count - index) * sizeof *open);
+	for (uint32_t i = index; i < builder->open_count; i++)
+		open[i].begun = !open[i].is_complete ? i + 1 : i ? open[i - 1].begun : 0;
+}
+
+/* 1 + index of the open span with so many begun in it; 0: none. */
+static uint32_t level_beneath(const struct track_builder *builder, uint32_t levels)
+{
+	uint32_t level = top(builder) ? top(builder)->begun : 0;
+	for (; level && levels; levels--)
+		level = level > 1 ? builder->open[level - 2].begun : 0;
+	return level;
+}
+
+/* Bounds the time that a file can take: each of its rows may be moved as often as others lie around it. */
+static bool may_move(struct track_builder *builder, uint32_t rows)
+{
+	uint64_t most = MAX_MOVES * ((uint64_t)builder->track.span_count + 1024);
+	bool is_allowed = builder->moved + rows <= most;
+	builder->moved += is_allowed ? rows : 0;
+	return is_allowed;
+}
+
+uint32_t model_span_end_beneath(struct model *model, uint32_t track, uint32_t levels, int64_t *end_ns, uint8_t flags)
+{
+	assert(levels > 0);
+	struct track_builder *builder = track_builder_of(model, track);
+	uint32_t level = builder->deeper ? 0 : level_beneath(builder, levels), i;
+	if (!level)
+		return MODEL_NONE;
+	const struct open_span span = builder->open[level - 1], next = builder->open[level];
+	if (!may_move(builder, builder->track.span_count - next.row))
+		return MODEL_NONE;
+	int64_t begin_ns = track_chunk(&builder->track, next.row, &i)->start_ns[i];
+	if (*end_ns < span.inner_ns)
+		*end_ns = span.inner_ns;
+	if (*end_ns > begin_ns) { /* what is complete in it ended before, or is next itself */
+		*end_ns = begin_ns;
+		flags |= SPAN_IS_CLIPPED;
+	}
+	struct span_chunk *chunk = track_chunk(&builder->track, span.row, &i);
+	chunk->dur_ns[i] = *end_ns - chunk->start_ns[i];
+	chunk->flags[i] |= flags;
+	lift(builder, next.row, chunk->parent[i]);
+	forget_open(builder, level - 1);
+	if (level > 1 && builder->open[level - 2].inner_ns < span.inner_ns)
+		builder->open[level - 2].inner_ns = span.inner_ns;
+	return span.row;
 }
 
 uint32_t model_span_innermost(const struct model *model, uint32_t track, enum span_kind *kind)

@@ -32,6 +32,7 @@ struct track_builder {
 	uint32_t open_count, open_capacity;
 	uint32_t deeper;   /* open spans beyond MODEL_MAX_DEPTH */
 	uint64_t too_deep; /* spans that were not stored */
+	uint64_t moved;    /* rows that went up a level, each time */
 	bool has_times;
 	int64_t first_ns; /* of all spans */
 	int64_t last_start_ns;

@@ -22,6 +22,8 @@
 #define PYTORCH_LOADER_STOP "DataLoader: end of workers"    /* ours: waiting until they are gone */
 #define PYTORCH_SCALER "aten::_amp_update_scale_"
 #define PYTORCH_COLLECTIVE "c10d::" /* where the program issues one; no autograd graph remembers it */
+#define PYTORCH_MODE                                                                                                   \
+	"PythonDispatchMode" /* what a TorchDispatchMode does about a call, outermost where PyTorch has no record of that one */
 #define PYTORCH_STATIC                                                                                                 \
 	"static runtime: " /* ours: before what TorchScript's static runtime calls an operator, or a model */
 

@@ -30,6 +30,41 @@ static uint32_t add_thread(struct model *model)
 	return model_add_track(model, model_add_process(model), TRACK_THREAD);
 }
 
+/* What the model is filled with where spans of a thread overlap. */
+static void spans_may_overlap(void **state)
+{
+	struct model model;
+	model_init(&model, 0);
+	uint32_t track = add_thread(&model);
+	const int64_t starts[] = {100, 110, 120, 130, 140};
+	int64_t end_ns = 155;
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_equal(model_span_begin(&model, track, starts[i], SPAN_RANGE, 1 + i), i);
+		if (i == 1) /* a child that is over before anything overlaps */
+			assert_true(model_span_end(&model, track, 115, 0));
+	}
+	/* open: 0, 2, 3, 4 */
+	assert_int_equal(model_span_end_beneath(&model, track, 4, &end_ns, 0), MODEL_NONE);
+	assert_int_equal(model_span_end_beneath(&model, track, 3, &end_ns, 0), 0);
+	assert_int_equal(end_ns, 120);
+	end_ns = 125; /* before the next one began: nothing is lost */
+	assert_int_equal(model_span_end_beneath(&model, track, 2, &end_ns, 0), 2);
+	assert_int_equal(end_ns, 125);
+	assert_true(model_span_end(&model, track, 160, 0));
+	assert_true(model_span_end(&model, track, 170, 0));
+	assert_false(model_span_end(&model, track, 180, 0));
+	model_finish(&model);
+	const struct span_chunk *chunk = model.tracks[track]->chunks[0];
+	const int64_t durations[] = {20, 5, 5, 40, 20};
+	const uint32_t parents[] = {MODEL_NONE, 0, MODEL_NONE, MODEL_NONE, 3};
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_equal(chunk->dur_ns[i], durations[i]);
+		assert_int_equal(chunk->parent[i], parents[i]);
+		assert_int_equal(chunk->flags[i], i == 0 ? SPAN_IS_CLIPPED : 0);
+	}
+	model_release(&model);
+}
+
 /* begin and end at random; the track has `count` spans in the end */
 static void fill_randomly(struct model *model, uint32_t track, uint32_t count, uint32_t max_depth)
 {
@@ -144,6 +179,55 @@ static void self_times_equal_the_plain_way(void **state)
 		model_release(&model);
 	}
 	(void)state;
+}
+
+/* Complete spans among them, and ends of any level. */
+static void overlapping_spans_make_a_tree(void **state)
+{
+	struct model model;
+	model_init(&model, 0);
+	uint32_t track = add_thread(&model), depth = 0;
+	int64_t now = 1000;
+	for (uint32_t i = 0; i < MAX_SPANS; i++) {
+		uint32_t choice = random_below(10);
+		now += random_below(5);
+		if (choice < 5 && depth < 40) {
+			assert_int_not_equal(model_span_begin(&model, track, now, SPAN_OP, 1), MODEL_NONE);
+			depth++;
+		} else if (choice < 6) {
+			model_span_complete(&model, track, now, random_below(20), SPAN_OP, 2);
+		} else if (choice < 8 || depth < 2) {
+			assert_int_equal(model_span_end(&model, track, now, 0), depth > 0);
+			depth -= depth > 0;
+		} else {
+			int64_t end_ns = now - random_below(3);
+			uint32_t levels = 1 + random_below(depth - 1);
+			assert_int_not_equal(model_span_end_beneath(&model, track, levels, &end_ns, 0), MODEL_NONE);
+			depth--;
+		}
+	}
+	model_finish(&model);
+	seen.count = 0;
+	model_visit_spans(&model, track, remember, &seen);
+	assert_int_equal(seen.count, model.tracks[track]->span_count);
+	check_tree(&seen);
+	model_release(&model);
+}
+
+/* Nobody's file may take hours: rows that are moved again and again stay where they are. */
+static void moving_rows_has_an_end(void **state)
+{
+	struct model model;
+	model_init(&model, 0);
+	uint32_t track = add_thread(&model), moved = 0;
+	int64_t end_ns = 10000;
+	for (uint32_t i = 0; i < 9000; i++)
+		assert_int_equal(model_span_begin(&model, track, i, SPAN_OP, 1), i);
+	while (model_span_end_beneath(&model, track, 8999 - moved, &end_ns, 0) != MODEL_NONE)
+		moved++;
+	assert_true(moved > 64 && moved < 200);
+	model_finish(&model);
+	model_release(&model);
 }
 
 static void complete_spans_nest_and_are_cut(void **state)
@@ -448,6 +532,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_found_in_their_chunks),
 		cmocka_unit_test(self_times_equal_the_plain_way),
+		cmocka_unit_test(spans_may_overlap),
+		cmocka_unit_test(overlapping_spans_make_a_tree),
+		cmocka_unit_test(moving_rows_has_an_end),
 		cmocka_unit_test(complete_spans_nest_and_are_cut),
 		cmocka_unit_test(begun_and_complete_spans_may_mix),
 		cmocka_unit_test(starts_and_ends_never_go_back),

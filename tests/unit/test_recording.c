@@ -111,6 +111,96 @@ static uint64_t bits(double value)
 	return result;
 }
 
+/* So many that are open in it go on. */
+static void end_beneath(struct segment_builder *segment, uint64_t tick, uint64_t above)
+{
+	segment_put(segment, MAIN, tick, STEPSCOPE_EVENT_END, STEPSCOPE_END_BENEATH, 1, above);
+}
+
+static void a_range_that_ends_in_another_one_is_cut(void **state)
+{
+	struct segment_builder segment;
+	begin(&segment);
+	on(&segment, 10, STEPSCOPE_EVENT_BEGIN, RANGE);
+	on(&segment, 20, STEPSCOPE_EVENT_BEGIN, RANGE);
+	on(&segment, 30, STEPSCOPE_EVENT_BEGIN, OP);
+	on(&segment, 40, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+	on(&segment, 50, STEPSCOPE_EVENT_BEGIN, OP);
+	end_beneath(&segment, 60, 2);
+	on(&segment, 70, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+	on(&segment, 80, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+	segment_end(&segment, "exit");
+	load(&segment);
+	CHECK_SPANS(0, {10, 10, "layer", 0, SPAN_IS_CLIPPED}, {20, 60, "layer", 0, 0}, {30, 10, "matmul", 1, 0},
+	            {50, 20, "matmul", 1, 0});
+	assert_int_equal(ledger_count(LEDGER_OTHER), 1);
+	assert_non_null(strstr(model_text(&model, model.ledger[0].text), "by 40 ns together"));
+	assert_int_equal(model.args_count, 1);
+	assert_int_equal(model.args[0].i64, 40);
+	model_release(&model);
+}
+
+/* As where PyTorch's dispatcher calls a mode, which begins a range: that is not worth a word. */
+static void a_range_that_outlives_its_operator(void **state)
+{
+	struct segment_builder segment;
+	begin(&segment);
+	on(&segment, 5, STEPSCOPE_EVENT_BEGIN, STEPSCOPE_PHASE_FORWARD);
+	on(&segment, 10, STEPSCOPE_EVENT_BEGIN, OP);
+	on(&segment, 20, STEPSCOPE_EVENT_BEGIN, STEPSCOPE_BUILTIN_MICRO_BATCH); /* does not count */
+	on(&segment, 30, STEPSCOPE_EVENT_BEGIN, RANGE);
+	end_beneath(&segment, 40, 1);
+	on(&segment, 50, STEPSCOPE_EVENT_BEGIN, OTHER_OP);
+	end_beneath(&segment, 60, 1);
+	on(&segment, 70, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+	on(&segment, 80, STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE);
+	on(&segment, 90, STEPSCOPE_EVENT_END, STEPSCOPE_END_PHASE);
+	segment_end(&segment, "exit");
+	load(&segment);
+	CHECK_SPANS(0, {5, 85, "forward", 0, 0}, {10, 10, "matmul", 1, SPAN_IS_CLIPPED}, {20, 60, "micro-batch", 1, 0},
+	            {30, 20, "layer", 2, SPAN_IS_CLIPPED}, {50, 20, "add", 2, 0});
+	assert_int_equal(ledger_count(LEDGER_OTHER) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
+/* In another thread, which told when; nothing began in it. */
+static void an_end_that_is_told_late(void **state)
+{
+	struct segment_builder segment;
+	begin(&segment);
+	on(&segment, 10, STEPSCOPE_EVENT_BEGIN, RANGE);
+	on(&segment, 20, STEPSCOPE_EVENT_BEGIN, OP);
+	segment_put(&segment, MAIN, 90, STEPSCOPE_EVENT_END, STEPSCOPE_END_BENEATH, 2, (uint64_t)0, (uint64_t)35);
+	on(&segment, 90, STEPSCOPE_EVENT_BEGIN, OTHER_OP);
+	on(&segment, 95, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+	segment_put(&segment, MAIN, 99, STEPSCOPE_EVENT_END, STEPSCOPE_END_BENEATH, 2, (uint64_t)0, (uint64_t)5);
+	segment_end(&segment, "exit");
+	load(&segment);
+	CHECK_SPANS(0, {10, 85, "layer", 0, 0}, {20, 15, "matmul", 1, 0}, {90, 5, "add", 1, 0});
+	model_release(&model);
+}
+
+/* Nobody writes them. */
+static void ends_beneath_what_is_not_there(void **state)
+{
+	struct segment_builder segment;
+	begin(&segment);
+	end_beneath(&segment, 1, 0);
+	on(&segment, 10, STEPSCOPE_EVENT_BEGIN, RANGE);
+	end_beneath(&segment, 20, 1);
+	end_beneath(&segment, 30, UINT64_MAX);
+	on(&segment, 40, STEPSCOPE_EVENT_END, STEPSCOPE_END_BENEATH); /* without a word: the innermost */
+	for (int i = 0; i < 20000; i++)
+		on(&segment, 50, STEPSCOPE_EVENT_BEGIN, RANGE);
+	for (uint64_t i = 0; i < 20000; i++)
+		end_beneath(&segment, 60 + i, i);
+	segment_end(&segment, "exit");
+	load(&segment);
+	assert_int_equal(model.tracks[0]->chunks[0]->dur_ns[0], 30);
+	assert_true(ledger_count(LEDGER_UNMATCHED_END) > 3);
+	model_release(&model);
+}
+
 static void a_step_has_phases_ops_and_numbers(void **state)
 {
 	struct segment_builder segment;
@@ -1239,6 +1329,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_has_phases_ops_and_numbers),
+		cmocka_unit_test(a_range_that_ends_in_another_one_is_cut),
+		cmocka_unit_test(a_range_that_outlives_its_operator),
+		cmocka_unit_test(an_end_that_is_told_late),
+		cmocka_unit_test(ends_beneath_what_is_not_there),
 		cmocka_unit_test(an_end_of_a_step_says_what_its_thread_used),
 		cmocka_unit_test(an_end_of_detail_does_not_close_a_phase),
 		cmocka_unit_test(a_switch_ends_its_class_and_begins),

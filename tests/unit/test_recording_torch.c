@@ -30,6 +30,7 @@ enum names {
 	CALL,
 	ZERO,
 	RANGE,
+	MODE,
 	NAMES_END,
 };
 
@@ -52,6 +53,7 @@ static void begin(void)
 	segment_symbol(&segment, CALL, STEPSCOPE_SYMBOL_ANNOTATION, "Optimizer.step#SGD.step");
 	segment_symbol(&segment, ZERO, STEPSCOPE_SYMBOL_ANNOTATION, "Optimizer.zero_grad#SGD.zero_grad");
 	segment_symbol(&segment, RANGE, STEPSCOPE_SYMBOL_ANNOTATION, "mine");
+	segment_symbol(&segment, MODE, STEPSCOPE_SYMBOL_OP, "PythonDispatchMode");
 	now = 1000;
 	sequence = 0;
 }
@@ -186,6 +188,106 @@ static void steps_and_phases_are_put_in(void **state)
 	assert_int_equal(span_count("backward", 1), 3);
 	assert_int_equal(span_count("optimizer", 1), 3);
 	assert_int_equal(span_count("data", -1), 4);
+	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
+static void end_beneath(uint64_t above)
+{
+	segment_put(&segment, MAIN, now += 10, STEPSCOPE_EVENT_END, STEPSCOPE_END_BENEATH, 1, above);
+}
+
+/* As under modes of the dispatcher: each of them is called for the begin of a range, and for its end. */
+static void open_in_modes(uint32_t name, unsigned modes)
+{
+	for (unsigned i = 0; i < modes; i++)
+		open_on(MAIN, MODE);
+	open_on(MAIN, name);
+	for (unsigned i = 0; i < modes; i++)
+		end_beneath(1);
+}
+
+static void close_in_modes(unsigned modes)
+{
+	for (unsigned i = 0; i < modes; i++)
+		open_on(MAIN, MODE);
+	if (modes)
+		end_beneath(modes);
+	else
+		close_on(MAIN);
+	for (unsigned i = 0; i < modes; i++)
+		close_on(MAIN);
+}
+
+static void step_in_modes(unsigned modes, bool has_batch)
+{
+	open_in_modes(DATA, modes);
+	if (has_batch) {
+		open_on(MAIN, OP);
+		close_on(MAIN);
+	}
+	close_in_modes(modes);
+	if (!has_batch)
+		return;
+	forward();
+	open_in_modes(ZERO, modes);
+	open_on(MAIN, OP);
+	close_on(MAIN);
+	close_in_modes(modes);
+	backward_on(MAIN);
+	open_in_modes(CALL, modes);
+	segment_put(&segment, MAIN, now, STEPSCOPE_EVENT_ARG, KEY, 2, (uint64_t)STEPSCOPE_ARG_U64, (uint64_t)5);
+	open_on(MAIN, OP);
+	close_on(MAIN);
+	close_in_modes(modes);
+}
+
+static void modes_hide_no_step(void **state)
+{
+	for (unsigned modes = 0; modes < 4; modes++) {
+		begin();
+		open_in_modes(RANGE, modes);
+		for (int i = 0; i < 3; i++)
+			step_in_modes(modes, true);
+		step_in_modes(modes, false);
+		close_in_modes(modes);
+		finish("exit");
+		assert_int_equal(model.steps_count, 3);
+		assert_int_equal(span_count("step", 1), 3);
+		assert_int_equal(span_count("forward", 2), 3);
+		assert_int_equal(span_count("backward", 2), 3);
+		assert_int_equal(span_count("optimizer", 2), 3);
+		assert_int_equal(span_count("Optimizer.step#SGD.step", 3), 3);
+		assert_int_equal(span_count("data", -1), 4);
+		assert_int_equal(span_count("evaluation", -1), 0);
+		assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END) +
+		                         ledger_count(LEDGER_OTHER),
+		                 0);
+		/* from the range's begin to where the first mode is called for its end */
+		assert_int_equal(duration_of("mine"), 630 + 410 * (int64_t)modes);
+		model_release(&model);
+	}
+}
+
+/* Two coroutines, each with ranges around what it waits for: those are cut, the steps between are right. */
+static void ranges_that_overlap_hide_no_step(void **state)
+{
+	begin();
+	open_on(MAIN, RANGE);
+	for (int i = 0; i < 3; i++) {
+		open_on(MAIN, RANGE);
+		data(true);
+		end_beneath(1); /* the one of the step before */
+		forward();
+		backward_on(MAIN);
+		call(5);
+	}
+	close_on(MAIN);
+	finish("exit");
+	assert_int_equal(model.steps_count, 3);
+	assert_int_equal(span_count("mine", -1), 4);
+	assert_int_equal(span_count("forward", -1), 3);
+	assert_int_equal(span_count("optimizer", -1), 3);
 	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
 	model_release(&model);
 }
@@ -491,7 +593,7 @@ static void random_event(uint64_t *seed, bool has_all_types, uint32_t below)
 
 	now += r / 32768 % below;
 	if (type == STEPSCOPE_EVENT_END)
-		id = r / 64 % 8 ? STEPSCOPE_END_DETAIL : STEPSCOPE_END_PHASE;
+		id = r / 64 % 8 > 2 ? STEPSCOPE_END_DETAIL : r / 64 % 8 ? STEPSCOPE_END_BENEATH : STEPSCOPE_END_PHASE;
 	if (type == STEPSCOPE_EVENT_SWITCH && r / 64 % 2)
 		id = STEPSCOPE_PHASE_FORWARD;
 	if (type == STEPSCOPE_EVENT_GAP)
@@ -501,6 +603,8 @@ static void random_event(uint64_t *seed, bool has_all_types, uint32_t below)
 		            (uint64_t)r / 64 % 9 | (uint64_t)(r / 256 % 8) << 8, now - r / 64 % 50, now + r / 2048 % 3);
 	else if (type == STEPSCOPE_EVENT_STEP)
 		segment_put(&segment, stream, now, type, STEPSCOPE_STEP_CAPTURE, 2, (uint64_t)0, (uint64_t)r / 64 % 4);
+	else if (type == STEPSCOPE_EVENT_END && id == STEPSCOPE_END_BENEATH)
+		segment_put(&segment, stream, now, type, id, r / 64 % 8, (uint64_t)(r / 1024 % 4), now - r / 2048 % 9);
 	else
 		segment_put(&segment, stream, now, type, id, type == STEPSCOPE_EVENT_ARG ? 2 : id == OP || id == NODE,
 		            type == STEPSCOPE_EVENT_ARG ? (uint64_t)STEPSCOPE_ARG_U64 : r / 64 % 9,
@@ -626,6 +730,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_and_phases_are_put_in),
+		cmocka_unit_test(modes_hide_no_step),
+		cmocka_unit_test(ranges_that_overlap_hide_no_step),
 		cmocka_unit_test(an_evaluation_lies_between_steps),
 		cmocka_unit_test(a_kill_leaves_the_step_open),
 		cmocka_unit_test(preparing_is_no_forward),
