@@ -155,6 +155,18 @@ static void check_nesting(struct recorded_stream *here, const struct segment_eve
 		here->deepest = here->depth;
 }
 
+static void tell(struct recorded_stream *here, const struct segment_event *event)
+{
+	size_t length = strlen(here->story), room = sizeof(here->story) - length;
+	if (event->type == STEPSCOPE_EVENT_BEGIN)
+		snprintf(here->story + length, room, "(");
+	else if (event->type == STEPSCOPE_EVENT_END && event->id != STEPSCOPE_END_BENEATH)
+		snprintf(here->story + length, room, ")");
+	else if (event->type == STEPSCOPE_EVENT_END)
+		snprintf(here->story + length, room, "%llu%s", (unsigned long long)event->payload[0],
+		         event->payload_count > 1 ? "t" : "");
+}
+
 static void take_event(struct reading *reading, struct recorded_stream *here, const struct segment_event *event)
 {
 	bool is_named = event->type == STEPSCOPE_EVENT_BEGIN || event->type == STEPSCOPE_EVENT_SWITCH ||
@@ -166,6 +178,7 @@ static void take_event(struct reading *reading, struct recorded_stream *here, co
 	here->disorder += event->tick < here->last_tick;
 	here->last_tick = event->tick;
 	check_nesting(here, event);
+	tell(here, event);
 	if (event->type == STEPSCOPE_EVENT_VALUE && event->id < MAX_SYMBOLS && reading->has_name[event->id] == IS_SEQ)
 		check_sequence(here, event);
 	if (event->type == STEPSCOPE_EVENT_STEP && event->id == STEPSCOPE_STEP_BEGIN)

@@ -26,6 +26,7 @@ struct recorded_stream {
 	uint64_t seq_values;
 	bool is_after_gap;
 	int64_t depth, deepest;
+	char story[600]; /* its first begins and ends: "(", ")", or how many that go on a span ends beneath; "t" behind it: with the time */
 };
 
 struct recorded_process {

@@ -6,8 +6,10 @@
 #include "agents/torch/agent.h"
 #include "fake_torch.h"
 #include "harness.h"
+#include "recording.h"
 #include "steps.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
@@ -309,10 +311,163 @@ static void what_marks_a_thread_harms_no_record(void)
 	CHECK_EQUAL(harness_run("follows", NULL), 0);
 }
 
+/* ---- ends that are not of the innermost ------------------------------------------------------------------------------------- */
+
+#define OPERATOR 0
+#define USER 7
+#define DEEP 300
+
+static struct fake_record records[DEEP];
+
+static void begin(int scope, int record)
+{
+	records[record] = make_record("a record", NULL, 0);
+	fake_begin(scope, &records[record]);
+}
+
+static void end(int record)
+{
+	fake_end(OPERATOR, &records[record]);
+}
+
+static void *end_it(void *record)
+{
+	fake_end(USER, record);
+	return NULL;
+}
+
+static void end_elsewhere(int record)
+{
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, end_it, &records[record]) != 0)
+		_exit(16);
+	pthread_join(thread, NULL);
+}
+
+static void overlap(void)
+{
+	begin(USER, 0);
+	begin(USER, 1);
+	begin(USER, 2);
+	end(0);
+	end(2);
+	begin(OPERATOR, 0); /* where another one was */
+	end(1);
+	end(0);
+	end(0); /* before we came */
+}
+
+/* A dispatch mode is called for what begins a range, and for what ends it. */
+static void mode(void)
+{
+	begin(OPERATOR, 0);
+	begin(USER, 1);
+	end(0);
+	begin(OPERATOR, 0);
+	end(0);
+	begin(OPERATOR, 0);
+	end(1);
+	end(0);
+}
+
+static void ranges(void)
+{
+	uint64_t first, second;
+	uint32_t name = stepscope_name(STEPSCOPE_KIND_RANGE, "a range");
+	int is_begun = stepscope_torch_range(name, 0, &first);
+	begin(USER, 0);
+	is_begun &= stepscope_torch_range(name, 0, &second);
+	end(0);
+	begin(USER, 0);
+	stepscope_torch_range_end(&first);
+	stepscope_torch_range_end(&second);
+	end(0);
+	if (!is_begun || stepscope_torch_range(0, STEPSCOPE_TRAINING_SAVE, &first)) /* no steps are counted */
+		_exit(17);
+}
+
+static void elsewhere(void)
+{
+	begin(USER, 0);
+	begin(USER, 1);
+	begin(USER, 2);
+	end_elsewhere(1);
+	end_elsewhere(1); /* a second time: nobody knows it */
+	end(2);
+	begin(OPERATOR, 3); /* tells of it */
+	end_elsewhere(0);
+	end_elsewhere(3);
+	begin(OPERATOR, 1);
+	end(1);
+	end_elsewhere(2);
+}
+
+/* The outermost ends first; those that found no room end in whatever order. */
+static void deep(void)
+{
+	for (int i = 0; i < DEEP; i++)
+		begin(USER, i);
+	end(0);
+	for (int i = DEEP - 1; i > 1; i--)
+		end(i == 270 ? 280 : i == 280 ? 270 : i);
+	end(1);
+}
+
+static void victim_ends(int argc, char **argv)
+{
+	static void (*const calls[])(void) = {overlap, mode, ranges, elsewhere, deep};
+	if (stepscope_torch_find() != 0 || stepscope_torch_start() != 0)
+		_exit(18);
+	stepscope_torch_settled();
+	calls[argv[1][0] - '0']();
+	_exit(0);
+}
+
+static void check_story(const char *which, const char *story)
+{
+	CHECK_EQUAL(harness_run("ends", which, NULL), 0);
+	struct recording *recording = recording_read(harness.directory);
+	for (unsigned i = 0; i < recording->stream_count; i++)
+		if (recording->streams[i].kind == STEPSCOPE_STREAM_THREAD &&
+		    strcmp(recording->streams[i].story, recording->streams[i].flags & 1 ? story : "") != 0)
+			harness_fail(__FILE__, __LINE__, "%s: '%s', not '%s'", which, recording->streams[i].story,
+			             story);
+	recording_free(recording);
+}
+
+static void records_that_overlap_end_where_they_do(void)
+{
+	check_story("0", "(((2)(1)");
+}
+
+static void a_range_outlives_the_operator_that_began_it(void)
+{
+	check_story("1", "((1()(1)");
+}
+
+static void ranges_and_calls_of_modules_may_overlap_records(void)
+{
+	check_story("2", "(((1(21)");
+}
+
+static void a_record_may_end_in_another_thread(void)
+{
+	check_story("3", "((()0t(0t0t()"); /* told with the next one that begins */
+}
+
+static void deep_records_end_where_they_began(void)
+{
+	char story[600] = "";
+	memset(story, '(', 256);
+	memcpy(story + 256, "255", 3);
+	memset(story + 259, ')', 255);
+	check_story("4", story);
+}
+
 /* ---- instructions -------------------------------------------------------------------------------------------------------------------- */
 
 #define CALLS 100
-/* Measured with gcc: 257, our own library around it included, and 283 more for three matrices and two scalars. */
+/* Measured with gcc: 265, our own library around it included, and 287 more for three matrices and two scalars. */
 #define WITHOUT_INPUTS 285
 #define WITH_INPUTS 580
 
@@ -368,7 +523,10 @@ static void an_operator_with_inputs_takes_few_instructions(void)
 	check_calls("inputs", WITH_INPUTS);
 }
 
-HARNESS_MAIN(LIST(VICTIM(reads), VICTIM(doubts), VICTIM(gone), VICTIM(follows), VICTIM(calls)),
+HARNESS_MAIN(LIST(VICTIM(reads), VICTIM(doubts), VICTIM(gone), VICTIM(follows), VICTIM(ends), VICTIM(calls)),
              LIST(TEST(inputs_are_read_as_they_are), TEST(what_does_not_hold_is_left_out),
                   TEST(inputs_are_not_read_after_the_beginning), TEST(what_marks_a_thread_harms_no_record),
-                  TEST(an_operator_takes_few_instructions), TEST(an_operator_with_inputs_takes_few_instructions)))
+                  TEST(records_that_overlap_end_where_they_do), TEST(a_range_outlives_the_operator_that_began_it),
+                  TEST(ranges_and_calls_of_modules_may_overlap_records), TEST(a_record_may_end_in_another_thread),
+                  TEST(deep_records_end_where_they_began), TEST(an_operator_takes_few_instructions),
+                  TEST(an_operator_with_inputs_takes_few_instructions)))

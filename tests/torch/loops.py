@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training loops as people write them, unmarked: `loops.py NAME` trains and prints the steps it made, with the times the
-script itself took of them, as one line of JSON. Used by test_steps.py."""
+"""Training loops as people write them, unmarked: `loops.py NAME [MODE]` trains, in a mode of PyTorch's dispatcher, and prints the steps
+it made, with the times the script itself took of them, as one line of JSON. Used by test_steps.py."""
+import contextlib
 import json
 import sys
 import time
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 stamps = []
 facts = {}
@@ -884,6 +886,46 @@ def adam_closure():
             optimizer.step(closure)
 
 
+class Passing(TorchDispatchMode):
+    """As those that count: every call goes through it."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def counting():
+    from torch.utils.flop_counter import FlopCounterMode
+    return FlopCounterMode(display=False)
+
+
+MODES = {"none": contextlib.nullcontext, "passing": Passing, "counting": counting}
+
+
+def some_steps_in_a_mode():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (batch,) in enumerate(loader(8)):
+        with Step(), Passing() if i in (2, 3, 6) else contextlib.nullcontext():
+            train(model, optimizer, batch)
+
+
+def optimizer_in_a_mode():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (batch,) in loader():
+        with Step():
+            loss = model(batch).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            with Passing():
+                optimizer.step()
+
+
+def two_modes():
+    with Passing():
+        slow_parts()
+
+
 def killed():
     """Dies in the middle of the fourth step, without a word."""
     import os
@@ -903,5 +945,6 @@ def killed():
 if __name__ == "__main__":
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    globals()[sys.argv[1]]()
+    with MODES[sys.argv[2]]() if len(sys.argv) > 2 else contextlib.nullcontext():
+        globals()[sys.argv[1]]()
     print(json.dumps({"steps": stamps, **facts}))

@@ -48,17 +48,14 @@ static PyObject *call_after(struct around *around, PyObject *arguments, PyObject
 	return NULL;
 }
 
-static bool begin_range(struct around *around)
+/* True: the end of `key` is wanted. */
+static bool begin_range(struct around *around, const void *key)
 {
-	if (!around->name || !library_records(STEPSCOPE_ACTIVE_DETAIL))
-		return false;
-	if (!around->symbol && !native_symbol(STEPSCOPE_KIND_RANGE, around->name, &around->symbol)) {
+	bool is_wanted = around->name && library_records(STEPSCOPE_ACTIVE_DETAIL);
+	if (is_wanted && !around->symbol && !native_symbol(STEPSCOPE_KIND_RANGE, around->name, &around->symbol))
 		PyErr_Clear();
-		return false;
-	}
-	library.stepscope_torch_range(around->symbol);
-	library_begun();
-	return true;
+	uint32_t symbol = is_wanted ? around->symbol : 0;
+	return (symbol || around->stretch) && library.stepscope_torch_range(symbol, around->stretch, key);
 }
 
 /* The call does nothing, as the object it is for says. */
@@ -79,16 +76,13 @@ static PyObject *call(struct around *around, PyObject *arguments, PyObject *keyw
 		return NULL;
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
 		native_optimizer_begun(PyTuple_GetItem(arguments, 0));
-	bool does_nothing = is_idle(around, arguments);
-	bool is_begun = !does_nothing && begin_range(around);
-	bool is_stretch = !does_nothing && around->stretch && library.stepscope_torch_stretch_begin(around->stretch);
-	PyObject *result = PyObject_Call(around->function, arguments, keywords);
-	if (is_stretch)
-		library.stepscope_torch_stretch_end();
+	PyObject *result = NULL;
+	bool is_begun = !is_idle(around, arguments) && begin_range(around, &result);
+	result = PyObject_Call(around->function, arguments, keywords);
 	bool has_result = result != NULL;
 	result = call_after(around, arguments, result);
-	if (is_begun && library_may_end())
-		library.stepscope_emit_end();
+	if (is_begun)
+		library.stepscope_torch_range_end(&result);
 	if (around->is_optimizer && has_result && PyTuple_Size(arguments) > 0)
 		native_optimizer_done(PyTuple_GetItem(arguments, 0));
 	return result;

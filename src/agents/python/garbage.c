@@ -30,8 +30,7 @@ static void begin(long generation)
 		return;
 	if (!garbage.symbols[generation])
 		garbage.symbols[generation] = library.stepscope_name(STEPSCOPE_KIND_RANGE, names[generation]);
-	library.stepscope_torch_range(garbage.symbols[generation]);
-	garbage.is_open = true;
+	garbage.is_open = library.stepscope_torch_range(garbage.symbols[generation], 0, &garbage);
 }
 
 /* How much a full one found: those are rare. */
@@ -40,7 +39,7 @@ static void end(PyObject *info)
 	if (!garbage.is_open)
 		return;
 	garbage.is_open = false;
-	library.stepscope_emit_end();
+	library.stepscope_torch_range_end(&garbage);
 	if (number_in(info, "generation") != GENERATIONS - 1)
 		return;
 	if (!garbage.collected)

@@ -68,9 +68,8 @@
 	F(stepscope_torch_optimizer_made)                                                                              \
 	F(stepscope_torch_rank)                                                                                        \
 	F(stepscope_torch_module)                                                                                      \
-	F(stepscope_torch_stretch_begin)                                                                               \
-	F(stepscope_torch_stretch_end)                                                                                 \
 	F(stepscope_torch_range)                                                                                       \
+	F(stepscope_torch_range_end)                                                                                   \
 	F(stepscope_torch_loader)                                                                                      \
 	F(stepscope_torch_loader_start)                                                                                \
 	F(stepscope_torch_loader_end)                                                                                  \

@@ -99,13 +99,13 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 		Py_INCREF(arguments[0]);
 		calls.root = arguments[0];
 	}
-	library.stepscope_torch_range(facts.symbol);
-	library_begun();
+	PyObject *result = NULL;
+	bool is_begun = library.stepscope_torch_range(facts.symbol, 0, &result);
 	if (calls.depth == 1)
 		tell_mode(facts.identity);
-	PyObject *result = modules.original(function, arguments, count_and_flag, names);
-	if (library_may_end() && library_records(~0u))
-		library.stepscope_emit_end();
+	result = modules.original(function, arguments, count_and_flag, names);
+	if (is_begun)
+		library.stepscope_torch_range_end(&result);
 	if (--calls.depth == 0)
 		Py_CLEAR(calls.root);
 	return result;

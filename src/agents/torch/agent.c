@@ -9,7 +9,6 @@
 #include "agents/torch/lines.h"
 #include "agents/torch/memory.h"
 #include "agents/torch/observer.h"
-#include "agents/torch/thread.h"
 #include "agents/torch/training.h"
 #include "recorder/emit.h"
 
@@ -95,7 +94,6 @@ int stepscope_torch_start(void)
 {
 	if (!agent.is_found)
 		return -1;
-	thread_start();
 	/* before all operators: tells readers what to look for */
 	emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.agent", 11);
 	emit_note_observer("PyTorch");
@@ -190,19 +188,14 @@ void stepscope_torch_module(uint64_t identity, int is_training)
 		emit_event(STEPSCOPE_EVENT_ARG, agent.module_key, payload, 2);
 }
 
-int stepscope_torch_stretch_begin(int token)
+int stepscope_torch_range(uint32_t symbol, int stretch, const void *key)
 {
-	return observer_stretch_begin((uint8_t)token);
+	return observer_range(symbol, (uint8_t)stretch, key);
 }
 
-void stepscope_torch_stretch_end(void)
+void stepscope_torch_range_end(const void *key)
 {
-	observer_stretch_end();
-}
-
-void stepscope_torch_range(uint32_t symbol)
-{
-	observer_range(symbol);
+	observer_range_end(key);
 }
 
 void stepscope_torch_owners(const void *words, int count)

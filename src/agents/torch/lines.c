@@ -299,9 +299,15 @@ void lines_end(uint32_t depth)
 	if (!torch_thread)
 		return;
 	if (open_stacks.beyond > depth)
-		open_stacks.beyond = 0;
-	while (open_stacks.count && open_stacks.levels[open_stacks.count - 1].depth >= depth)
-		open_stacks.count--;
+		open_stacks.beyond = open_stacks.beyond == depth + 1 ? 0 : open_stacks.beyond - 1;
+	uint32_t level = open_stacks.count;
+	while (level && open_stacks.levels[level - 1].depth > depth)
+		open_stacks.levels[--level].depth--;
+	if (!level || open_stacks.levels[level - 1].depth != depth)
+		return;
+	for (; level < open_stacks.count; level++)
+		open_stacks.levels[level - 1] = open_stacks.levels[level];
+	open_stacks.count--;
 }
 
 /* ---- start and stop ------------------------------------------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ bool lines_find(char *problem, size_t problem_bytes);
 bool lines_check(const char *story, char *problem, size_t problem_bytes);
 bool lines_are_known(void); /* found, checked at least once, and never wrong */
 
-/* depth: how many records are open around this one in this thread. */
+/* depth: how many records are open around this one in this thread. At its end as many as are then; those that lie on it go down by one. */
 uint32_t lines_begin(const void *record, uint32_t depth);
 void lines_end(uint32_t depth);
 uint32_t lines_here(void); /* 0: as lines_begin() */

@@ -8,12 +8,11 @@
 #include "agents/torch/inputs.h"
 #include "agents/torch/lines.h"
 #include "agents/torch/names.h"
+#include "agents/torch/thread.h"
 #include "agents/torch/training.h"
 #include "recorder/emit.h"
 
 #include <string.h>
-
-#define DEPTH_MAX 256u
 
 static struct {
 	const char *(*name)(const void *record);
@@ -28,39 +27,19 @@ static struct {
 	unsigned count;
 } observer;
 
-/* Which of the open records of this thread were begun: a record may have been open before we were registered, or have begun while
- * nothing was captured. */
-static __thread struct {
-	uint32_t depth;
-	uint32_t told; /* start of the recorder, or window, in which the thread's number was told */
-	uint64_t begun[DEPTH_MAX / 64];
-} open_records __attribute__((tls_model("initial-exec"), aligned(8))); /* GCC for aarch64 would take 16 */
-
-static void push(bool is_begun)
-{
-	uint32_t depth = open_records.depth++;
-	if (depth >= DEPTH_MAX)
-		return;
-	uint64_t bit = 1ull << depth % 64;
-	if (is_begun)
-		open_records.begun[depth / 64] |= bit;
-	else
-		open_records.begun[depth / 64] &= ~bit;
-}
-
-static bool pop(void)
-{
-	if (open_records.depth == 0)
-		return false;
-	uint32_t depth = --open_records.depth;
-	return depth < DEPTH_MAX && (open_records.begun[depth / 64] >> depth % 64 & 1);
-}
-
 /* What began in an earlier recording does not end in this one. */
-static __attribute__((noinline)) void forget_earlier(void)
+static __attribute__((noinline)) void forget_earlier(struct open_records *open)
 {
-	if ((int32_t)(open_records.told - __atomic_load_n(&emit_first_start, __ATOMIC_RELAXED)) < 0)
-		memset(open_records.begun, 0, sizeof(open_records.begun));
+	uint32_t recording = __atomic_load_n(&emit_first_start, __ATOMIC_RELAXED);
+	if (open->recording == recording)
+		return;
+	open->recording = recording;
+	open_forget_begun(open);
+}
+
+static inline __attribute__((always_inline)) bool is_told(const struct open_records *open)
+{
+	return __builtin_expect(open->told == __atomic_load_n(&emit_starts, __ATOMIC_RELAXED), 1);
 }
 
 static uint64_t word_at(const void *record, int offset)
@@ -80,15 +59,13 @@ static inline __attribute__((always_inline)) uint64_t sequence_of(enum torch_sco
 	return (sequence & 0xffffffffffffu) | thread << 48;
 }
 
-static __attribute__((noinline)) void tell_thread(void)
+static __attribute__((noinline)) void tell_thread(struct open_records *open)
 {
 	emit_enter(); /* in a forked child the recording begins here, not in the middle of this record's begin */
 	const uint64_t words[2] = {observer.thread_id ? observer.thread_id() : 0,
 	                           observer.is_followed && observer.is_followed()};
-	forget_earlier();
-	open_records.told = __atomic_load_n(&emit_starts, __ATOMIC_RELAXED);
-	open_records.depth--;
-	push(true); /* the one that begins */
+	forget_earlier(open);
+	open->told = __atomic_load_n(&emit_starts, __ATOMIC_RELAXED);
 	if (words[0])
 		emit_event(STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_TORCH_THREAD, words,
 		           observer.is_followed ? 2 : 1);
@@ -106,23 +83,89 @@ static __attribute__((noinline)) void leave_out(void)
 	emit_drop(STEPSCOPE_EVENT_BEGIN);
 }
 
+/* ---- ends that are not of the innermost ------------------------------------------------------------------------------------- */
+
+/* tick: when it ended, 0: now. */
+static void end_level(struct open_records *open, uint32_t level, uint64_t tick)
+{
+	const uint64_t words[2] = {open_count_above(open, level, OPEN_IS_BEGUN), tick};
+	uint32_t counted = open_count_above(open, level, OPEN_IS_COUNTED);
+	uint64_t flags = open_remove(open, level);
+	if (observer.has_lines)
+		lines_end(level - 1);
+	if (flags & OPEN_IS_BEGUN && (words[0] || tick))
+		emit_event(STEPSCOPE_EVENT_END, STEPSCOPE_END_BENEATH, words, tick ? 2 : 1);
+	else if (flags & OPEN_IS_BEGUN)
+		emit_event(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, NULL, 0);
+	if (flags & OPEN_IS_COUNTED)
+		training_end_beneath(counted);
+}
+
+/* What began here and has ended in another thread. */
+static __attribute__((noinline)) void end_marked(struct open_records *open)
+{
+	uint64_t tick;
+	for (uint32_t level; (level = open_find_ended(open, &tick)) != 0;)
+		end_level(open, level, tick);
+}
+
+/* None that is here. */
+static void end_unknown(struct open_records *open, const void *record)
+{
+	if (!open || !open->deeper) {
+		open_end_elsewhere(record, emit_now());
+		return;
+	}
+	open->deeper--;
+	if (observer.is_counting)
+		training_end();
+}
+
+static __attribute__((noinline)) void end_other(const void *record)
+{
+	struct open_records *open = torch_thread ? &torch_thread->open : NULL;
+	if (open && !is_told(open))
+		forget_earlier(open);
+	if (open)
+		end_marked(open);
+	uint32_t level = open ? open_find(open, record) : 0;
+	if (level)
+		end_level(open, level, 0);
+	else
+		end_unknown(open, record);
+}
+
+/* ---- records ---------------------------------------------------------------------------------------------------------------- */
+
 static inline __attribute__((always_inline)) void begin(enum torch_scope scope, const void *record)
 {
-	if (__builtin_expect(observer.is_counting, 0)) /* first: it may begin or end a stretch of detail */
+	if (__builtin_expect(!torch_thread, 0) && !thread_make())
+		return;
+	struct open_records *open = &torch_thread->open;
+	uint64_t flags = 0;
+	if (__builtin_expect(__atomic_load_n(&open->ended, __ATOMIC_RELAXED), 0))
+		end_marked(open);
+	if (__builtin_expect(observer.is_counting, 0)) { /* first: it may begin or end a stretch of detail */
 		training_begin(scope, record);
+		flags = OPEN_IS_COUNTED;
+	}
 	bool is_wanted = STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_DETAIL;
-	if (__builtin_expect(is_wanted && open_records.depth >= DEPTH_MAX, 0)) {
-		leave_out();
-		is_wanted = false;
+	if (__builtin_expect(open->depth >= OPEN_MAX, 0)) {
+		open->deeper++;
+		if (is_wanted)
+			leave_out();
+		return;
 	}
 	uint32_t symbol = is_wanted ? names_symbol(scope, observer.name(record)) : 0;
-	push(symbol != 0);
-	if (!symbol)
+	if (!symbol) {
+		open_push(open, record, flags);
 		return;
-	if (__builtin_expect(open_records.told != __atomic_load_n(&emit_starts, __ATOMIC_RELAXED), 0))
-		tell_thread();
+	}
+	if (!is_told(open))
+		tell_thread(open);
+	open_push(open, record, flags | OPEN_IS_BEGUN);
 	bool has_inputs = !is_static(scope) && observer.has_inputs && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES);
-	uint64_t frame = observer.has_lines ? lines_begin(record, open_records.depth - 1) : 0;
+	uint64_t frame = observer.has_lines ? lines_begin(record, open->depth - 1) : 0;
 	const uint64_t words[2] = {sequence_of(scope, record), (has_inputs ? inputs_symbol(record) : 0) | frame << 32};
 	unsigned count = words[STEPSCOPE_BEGIN_WHERE] ? 2 : words[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE;
 	emit_begin(symbol, words, count);
@@ -166,21 +209,22 @@ TORCH_START(start_static_model, begin_static_model)
 
 static void end(const void *record, void *context)
 {
-	if (__builtin_expect(open_records.told != __atomic_load_n(&emit_starts, __ATOMIC_RELAXED), 0))
-		forget_earlier();
-	bool is_begun = pop();
-	if (observer.has_lines)
-		lines_end(open_records.depth);
-	if (is_begun && __builtin_expect(STEPSCOPE_ACTIVE_, 1))
-		stepscope_emit_end(); /* the same, and shorter */
-	else if (is_begun)
-		emit_event(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, NULL, 0);
-	if (__builtin_expect(observer.is_counting, 0))
-		training_end();
+	struct open_records *open = torch_thread ? &torch_thread->open : NULL;
+	bool is_plain = open && open_is_innermost(open, record, OPEN_IS_BEGUN) && is_told(open) && !observer.has_lines;
+	if (__builtin_expect(is_plain && STEPSCOPE_ACTIVE_, 1)) {
+		open_pop(open);
+		stepscope_emit_end(); /* the same as in end_level(), and shorter */
+	} else if (open && is_told(open) && !observer.has_lines && open_is_innermost(open, record, 0)) {
+		open_pop(open);
+	} else {
+		end_other(record);
+	}
 }
 
+/* ---- ranges of ours ----------------------------------------------------------------------------------------------------------- */
+
 /* A module's frame is the one that calls it, so that a reader can tell what is around it from what is in it. */
-void observer_range(uint32_t symbol)
+static void begin_range(uint32_t symbol)
 {
 	uint64_t frame = observer.has_lines && observer.count ? lines_here() : 0;
 	const uint64_t words[2] = {STEPSCOPE_NO_SEQUENCE, frame << 32};
@@ -195,19 +239,36 @@ void observer_count(void)
 	observer.is_counting |= emit_wants_count(); /* what is open must be seen to end */
 }
 
+bool observer_range(uint32_t symbol, uint8_t stretch, const void *key)
+{
+	if (!torch_thread && !thread_make())
+		return false;
+	struct open_records *open = &torch_thread->open;
+	if (open->depth >= OPEN_MAX) {
+		if (symbol)
+			leave_out();
+		return false;
+	}
+	if (symbol && !is_told(open)) {
+		emit_enter(); /* as in tell_thread(), which its first record calls */
+		forget_earlier(open);
+	}
+	bool is_counted = stretch && observer.is_counting && training_stretch(stretch);
+	if (symbol)
+		begin_range(symbol);
+	if (symbol || is_counted)
+		open_push(open, key, (symbol ? OPEN_IS_BEGUN : 0) | (is_counted ? OPEN_IS_COUNTED : 0));
+	return symbol || is_counted;
+}
+
+void observer_range_end(const void *key)
+{
+	end(key, NULL);
+}
+
 bool observer_is_counting(void)
 {
 	return observer.is_counting;
-}
-
-bool observer_stretch_begin(uint8_t token)
-{
-	return observer.is_counting && training_stretch(token);
-}
-
-void observer_stretch_end(void)
-{
-	training_end();
 }
 
 static const char *no_name(const void *record)

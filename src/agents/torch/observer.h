@@ -19,16 +19,15 @@ void observer_stop(void);
  * what torch.profiler sees. So one that is never called, of a scope that is used on phones only, marks them. Returns its handle, for
  * remove_callback() in the same thread; 0: not in this PyTorch. */
 uint64_t observer_follow(const struct torch_entry *entry);
-/* A range or the call of a module begins, in the thread that makes it, with its line of Python where lines are recorded;
- * stepscope_emit_end() ends it. */
-void observer_range(uint32_t symbol);
+/* A range or the call of a module begins, with its line of Python where lines are recorded (symbol 0: none does), or, where steps are counted,
+ * what has no record (stretch: see training_stretch(), 0: nothing of that kind). `key`: an address of the caller's that nothing else
+ * uses until the end, which belongs to a begin that is true, and is in the same thread. */
+bool observer_range(uint32_t symbol, uint8_t stretch, const void *key);
+void observer_range_end(const void *key);
 /* From here on steps are counted by what the records say, if the recording needs that. */
 void observer_count(void);
 /* Are they? */
 bool observer_is_counting(void);
-/* Around what has no record: see training_stretch(). The end belongs to a begin that is true: steps may be counted from the middle of a call on. */
-bool observer_stretch_begin(uint8_t token);
-void observer_stretch_end(void);
 /* How many records were left out so far, because they began too deep in others. Any thread. */
 uint64_t observer_too_deep(void);
 

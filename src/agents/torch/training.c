@@ -13,7 +13,11 @@
 #include <string.h>
 
 #define CALLS 8u /* optimizers that call optimizers */
+/* What a level is, beyond enum stepscope_training: a range of the user's; what is of no interest, but hides what is in it; the wait for a
+ * loader without workers. */
 #define TRANSPARENT 255u
+#define NOTHING 254u
+#define DATA_HERE 253u
 
 static struct {
 	const char *(*name)(const void *record);
@@ -34,8 +38,9 @@ struct stretch {
 };
 
 struct thread {
-	uint32_t hidden; /* open records, from the outermost on that hides what it contains */
-	uint32_t open;   /* around them: ranges and optimizer's calls */
+	uint32_t hidden;          /* open records, from the outermost on that hides what it contains */
+	uint32_t open;            /* around them: ranges and optimizer's calls */
+	uint8_t levels[OPEN_MAX]; /* what those `open` are, and then those `hidden`, for when one beneath them ends */
 	uint32_t calls;
 	struct {
 		uint32_t level;
@@ -215,12 +220,14 @@ static void count_end(uint8_t token)
 
 /* ---- records ------------------------------------------------------------------------------------------------------------ */
 
-static uint8_t token_of_range(const char *name)
+static uint8_t level_of_range(const char *name)
 {
 	if (pytorch_begins(name, PYTORCH_OPTIMIZER_STEP))
 		return STEPSCOPE_TRAINING_OPTIMIZER;
 	if (pytorch_begins(name, PYTORCH_OPTIMIZER_ZERO_GRAD))
 		return STEPSCOPE_TRAINING_ZERO_GRAD;
+	if (pytorch_begins(name, PYTORCH_LOADER_HERE))
+		return DATA_HERE;
 	return pytorch_begins(name, PYTORCH_LOADER) ? STEPSCOPE_TRAINING_DATA : TRANSPARENT;
 }
 
@@ -239,15 +246,25 @@ static int64_t sequence_of(const void *record)
 	return sequence;
 }
 
-static uint8_t token_of(enum torch_scope scope, const char *name, const void *record)
+static uint8_t level_of(enum torch_scope scope, const char *name, const void *record)
 {
 	if (scope == TORCH_SCOPE_USER)
-		return token_of_range(name);
+		return level_of_range(name);
+	if (scope == TORCH_SCOPE_FUNCTION &&
+	    (pytorch_is_of_sampler(name, strnlen(name, 32)) || pytorch_begins(name, PYTORCH_MODE)))
+		return NOTHING;
 	if (scope == TORCH_SCOPE_FUNCTION && pytorch_begins(name, PYTORCH_ENGINE))
 		return STEPSCOPE_TRAINING_BACKWARD;
 	if (scope == TORCH_SCOPE_FUNCTION && pytorch_begins(name, PYTORCH_SCALER))
 		return STEPSCOPE_TRAINING_SCALER;
 	return sequence_of(record) >= 0 ? STEPSCOPE_TRAINING_FORWARD : STEPSCOPE_TRAINING_OP;
+}
+
+static void note_level(uint8_t level)
+{
+	uint32_t depth = here.open + here.hidden;
+	if (depth <= OPEN_MAX)
+		here.levels[depth - 1] = level;
 }
 
 static void begin_hooked(void)
@@ -269,7 +286,9 @@ static void end_hooked(void)
 static void begin_hidden(enum torch_scope scope, const void *record)
 {
 	here.hidden++;
-	here.has_work |= scope != TORCH_SCOPE_USER;
+	note_level(scope == TORCH_SCOPE_USER ? level_of_range(name_of(record)) : NOTHING);
+	if (here.is_waiting && !here.has_work && scope != TORCH_SCOPE_USER)
+		here.has_work = !pytorch_begins(name_of(record), PYTORCH_MODE);
 	if (here.work.is_open || here.stretch.token != STEPSCOPE_TRAINING_BACKWARD || !here.stretch.is_any)
 		return;
 	if (scope == TORCH_SCOPE_BACKWARD && !here.is_training && pytorch_begins(name_of(record), PYTORCH_ACCUMULATE)) {
@@ -287,7 +306,6 @@ static void begin_hidden(enum torch_scope scope, const void *record)
 static void begin_call(void)
 {
 	flush();
-	here.open++;
 	if (here.calls == CALLS)
 		return;
 	here.call[here.calls].level = here.open;
@@ -297,17 +315,35 @@ static void begin_call(void)
 	here.calls++;
 }
 
-static void end_call(void)
+static void end_call(uint32_t call)
 {
-	uint32_t call = --here.calls;
 	uint64_t identity = here.call[call].identity;
 	flush();
 	/* those inside were noted before it: the reader puts them in order */
 	if (!here.call[call].is_detail && !is_detail())
 		put(STEPSCOPE_TRAINING_OPTIMIZER, call ? STEPSCOPE_TRAINING_IS_INSIDE : 0, here.call[call].start,
 		    emit_now(), identity);
+	here.calls--;
+	memmove(&here.call[call], &here.call[call + 1], (here.calls - call) * sizeof(here.call[0]));
+}
+
+/* A range, or a call, which is counted; what is in it goes on. */
+static void end_open(uint32_t level)
+{
+	uint64_t identity = 0;
+	uint32_t call = 0;
+	while (call < here.calls && here.call[call].level < level)
+		call++;
+	bool is_call = call < here.calls && here.call[call].level == level;
+	if (is_call) {
+		identity = here.call[call].identity;
+		end_call(call);
+	}
+	for (uint32_t i = call; i < here.calls; i++)
+		here.call[i].level--;
 	here.open--;
-	count_end_of_call(identity, call > 0);
+	if (is_call)
+		count_end_of_call(identity, call > 0);
 }
 
 /* What the thread that ends the recording did last. */
@@ -328,52 +364,49 @@ void training_start(const struct torch_entry *entry, const struct torch_layout *
 	training.next_sequence = entry->sequence_peek;
 }
 
-void training_begin(enum torch_scope scope, const void *record)
+/* In nothing that hides it. sequence: of an operator. */
+static void begin_level(uint8_t level, int64_t sequence)
 {
-	if (!torch_thread && !thread_make())
-		return;
-	if (here.hidden) {
-		begin_hidden(scope, record);
-		return;
-	}
-	const char *name = name_of(record);
-	uint8_t token = token_of(scope, name, record);
-	if (token == TRANSPARENT) {
-		here.open++;
-		return;
-	}
-	if (token == STEPSCOPE_TRAINING_OPTIMIZER) {
+	bool is_open = level == TRANSPARENT || level == STEPSCOPE_TRAINING_OPTIMIZER;
+	here.open += is_open;
+	here.hidden = !is_open;
+	note_level(level);
+	if (level == STEPSCOPE_TRAINING_OPTIMIZER)
 		begin_call();
+	if (is_open)
 		return;
-	}
-	here.hidden = 1;
 	here.is_training = here.has_work = here.work.is_open = false;
-	here.is_waiting = token == STEPSCOPE_TRAINING_DATA && pytorch_begins(name, PYTORCH_LOADER_HERE);
-	if (here.calls && token != STEPSCOPE_TRAINING_BACKWARD) {
+	here.is_waiting = level == DATA_HERE;
+	if (level == NOTHING || (here.calls && level != STEPSCOPE_TRAINING_BACKWARD)) {
 		flush();
 		return;
 	}
-	if (scope == TORCH_SCOPE_FUNCTION && pytorch_is_of_sampler(name, strnlen(name, 32))) {
-		flush();
-		return;
-	}
+	uint8_t token = level == DATA_HERE ? STEPSCOPE_TRAINING_DATA : level;
 	count_begin(token);
 	uint64_t start = is_detail() ? 0 : emit_now();
 	if (token == STEPSCOPE_TRAINING_OP || token == STEPSCOPE_TRAINING_FORWARD) {
 		here.work.is_open = true;
 		here.work.start = start;
-		here.work.sequence = sequence_of(record);
+		here.work.sequence = sequence;
 	} else {
 		begin_stretch(token, start);
 	}
 }
 
+void training_begin(enum torch_scope scope, const void *record)
+{
+	if (here.hidden)
+		begin_hidden(scope, record);
+	else
+		begin_level(level_of(scope, name_of(record), record), sequence_of(record));
+}
+
 /* What it does with tensors is of no interest. */
 bool training_stretch(uint8_t token)
 {
-	if (!torch_thread && !thread_make())
-		return false;
-	if (here.hidden++)
+	here.hidden++;
+	note_level(NOTHING);
+	if (here.hidden > 1)
 		return true;
 	here.is_training = here.has_work = here.work.is_open = here.is_waiting = false;
 	if (here.calls)
@@ -393,8 +426,6 @@ static void end_work(void)
 
 void training_end(void)
 {
-	if (!torch_thread)
-		return;
 	if (here.hidden) {
 		if (here.hidden == here.hook_level)
 			end_hooked();
@@ -408,14 +439,56 @@ void training_end(void)
 		count_end(here.stretch.token);
 		if (!is_work(here.stretch.token))
 			flush();
+	} else if (here.open) { /* else it was open before we came */
+		end_open(here.open);
+	}
+}
+
+/* The outermost that hides is over: what it hid is looked at from here on. */
+static void end_hiding(uint32_t above)
+{
+	uint8_t levels[OPEN_MAX];
+	memcpy(levels, here.levels + here.open + 1, above);
+	if (here.hook_level)
+		end_hooked();
+	here.hidden = 1;
+	training_end();
+	for (uint32_t i = 0; i < above; i++) {
+		if (!here.hidden) {
+			begin_level(levels[i], -1);
+			continue;
+		}
+		here.hidden++;
+		note_level(levels[i]);
+	}
+}
+
+static void end_hidden(uint32_t hidden)
+{
+	if (here.hook_level == hidden)
+		end_hooked();
+	here.hook_level -= here.hook_level > hidden;
+	here.hidden--;
+}
+
+void training_end_beneath(uint32_t above)
+{
+	uint32_t depth = here.open + here.hidden;
+	if (above >= depth || !above || depth > OPEN_MAX) {
+		if (above < depth)
+			training_end();
 		return;
 	}
-	if (!here.open)
-		return; /* it was open before we came */
-	if (here.calls && here.call[here.calls - 1].level == here.open)
-		end_call();
+	uint32_t level = depth - above;
+	if (level == here.open + 1) {
+		end_hiding(above);
+		return;
+	}
+	memmove(&here.levels[level - 1], &here.levels[level], above);
+	if (level > here.open)
+		end_hidden(level - here.open);
 	else
-		here.open--;
+		end_open(level);
 }
 
 /* ---- from Python -------------------------------------------------------------------------------------------------------- */

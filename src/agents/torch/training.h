@@ -15,10 +15,12 @@
 #include <stdint.h>
 
 void training_start(const struct torch_entry *entry, const struct torch_layout *layout);
-/* In the thread of the record, around everything else that is done with it: before it is decided whether a record is recorded, and after
- * its end was. */
+/* In the thread of the record, for which thread_make() was called, around everything else that is done with it: before it is decided
+ * whether a record is recorded, and after its end was. */
 void training_begin(enum torch_scope scope, const void *record);
 void training_end(void);
+/* What ends is not the innermost: so many that began inside of it go on. */
+void training_end_beneath(uint32_t above);
 /* torch.save begins (STEPSCOPE_TRAINING_SAVE), or the start or end of a loader's workers; when this is true it ends with training_end(). */
 bool training_stretch(uint8_t token);
 
