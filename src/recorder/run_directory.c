@@ -4,7 +4,11 @@
  */
 #include "recorder/run_directory.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,4 +101,18 @@ bool run_directory_get(struct record_options *options, const char *wanted, pid_t
 		point_latest(root, name, pid);
 	memcpy(options->run_directory, path, sizeof(path));
 	return true;
+}
+
+bool run_directory_has_others(const char *directory, pid_t pid, uint64_t start_time)
+{
+	char own[64];
+	bool has_others = false;
+	struct dirent *entry;
+	DIR *list = opendir(directory);
+	snprintf(own, sizeof(own), ".%d.%" PRIu64 ".", (int)pid, start_time);
+	while (list && !has_others && (entry = readdir(list)))
+		has_others = strstr(entry->d_name, ".ssr") && !strstr(entry->d_name, own);
+	if (list)
+		closedir(list);
+	return has_others;
 }

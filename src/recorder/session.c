@@ -781,6 +781,18 @@ static bool says_end(void)
 #define OPERATORS (KIND(OP) | KIND(BACKWARD) | KIND(SCRIPT))
 #define RANGES (KIND(RANGE) | KIND(ANNOTATION))
 
+/* What it says of itself is no news, and its advice is wrong, where others did the work. */
+static void say_end(const char *sentence)
+{
+	const char *directory = session.options.run_directory;
+	char word[1100];
+	shell_quote(word, sizeof(word), directory);
+	if (schedule_outcome(sentence) == SCHEDULE_NOTHING &&
+	    run_directory_has_others(directory, session.pid, session.start_time))
+		sentence = "captured no operators in this process; others that it started recorded, too";
+	recorder_say("%s; see: stepscope report %s", sentence, word);
+}
+
 static void tell_end(void)
 {
 	char sentence[1024];
@@ -799,11 +811,8 @@ static void tell_end(void)
 	bool is_windows_only = session.window_count && session.options.mode == RECORD_STEPS &&
 	                       !session.options.step_range_count;
 	/* a profiler in the program knows what it asked for */
-	if (says_end() && !is_windows_only) {
-		char word[1100];
-		shell_quote(word, sizeof(word), session.options.run_directory);
-		recorder_say("%s; see: stepscope report %s", sentence, word);
-	}
+	if (says_end() && !is_windows_only)
+		say_end(sentence);
 }
 
 void session_stop(const char *reason)

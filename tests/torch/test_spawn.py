@@ -2,12 +2,13 @@
 """Processes that train and that the program starts itself: what the closing line and the report say of them, and their schedules."""
 import re
 import shutil
+import subprocess
 
 import pytest
 
-from torch_tools import HERE, every_python, run, run_ranks, table, version
+from torch_tools import HERE, PACKAGE, environment, every_python, run, run_ranks, table
 
-CAPTURED = ("captured the operators of PyTorch; the program marked no steps, the report infers them (5 were counted)")
+CAPTURED = "captured the operators of PyTorch; the program marked no steps, the report infers them (5 were counted)"
 WINDOW = ("captured steps 2-3 (2 steps) with operators; 2 steps before them and 1 after with steps and phases only; "
           "steps were counted by the calls of optimizers")
 FORKED = "recorded up to its end, after 5 steps (counted: the program marks none), with operators"
@@ -138,6 +139,31 @@ def test_advice_where_nothing_was_captured_in_the_whole_run(tmp_path, python):
     done = record(tmp_path, python, "subprocess.run([sys.executable, '-c', 'import torch; torch.ones(2).neg()'], check=True)")
     assert closing(done) == ("2 processes, pid, pid: captured the operators of PyTorch; the program marked no steps, "
                              "the report infers them")
+
+
+@every_python
+def test_auto_speaks_for_its_children_where_they_did_the_work(tmp_path, python):
+    (tmp_path / "program.py").write_text("""
+import multiprocessing, sys, torch
+import stepscope
+def work():
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    model(torch.ones(2, 8)).sum().backward()
+    optimizer.step()
+if __name__ == "__main__":
+    stepscope.auto("out=run,steps=2-3")
+    for _ in range(int(sys.argv[1])):
+        child = multiprocessing.get_context("fork").Process(target=work)
+        child.start()
+        child.join()
+""")
+    for children, said in (0, "mark them with stepscope_step_begin()"), (1, "captured no operators in this process; others that it started recorded"):
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        done = subprocess.run([python, "program.py", str(children)], cwd=tmp_path, env=environment(PYTHONPATH=PACKAGE), capture_output=True,
+                              text=True, timeout=300, check=True)
+        assert said in done.stderr.splitlines()[-1], done.stderr
+        assert ("mark them" in done.stderr) == (children == 0)
 
 
 @every_python
