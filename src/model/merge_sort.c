@@ -28,17 +28,36 @@ static size_t find_runs(struct storage *storage, const char *elements, size_t co
 	return runs - 1;
 }
 
-static void merge(char *to, const char *a, const char *a_end, const char *b, const char *b_end, size_t bytes,
-                  comparison compare)
+/* The first element of a run whose comparison with `other` gives at least that. */
+static char *first_that(char *run, char *end, const char *other, int gives, size_t bytes, comparison compare)
 {
-	while (a < a_end && b < b_end) {
-		const char **smaller = compare(a, b) <= 0 ? &a : &b;
-		memcpy(to, *smaller, bytes);
-		*smaller += bytes;
-		to += bytes;
+	size_t low = 0, high = (size_t)(end - run) / bytes;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (compare(run + middle * bytes, other) < gives)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	memcpy(to, a, (size_t)(a_end - a));
-	memcpy(to + (a_end - a), b, (size_t)(b_end - b));
+	return run + low * bytes;
+}
+
+/* Two runs, one behind the other, in place. Only where they overlap anything moves: most of a trace is in order. */
+static void merge(char *a, char *b, char *end, char *spare, size_t bytes, comparison compare)
+{
+	a = first_that(a, b, b, 1, bytes, compare);
+	if (a == b)
+		return;
+	end = first_that(b, end, b - bytes, 0, bytes, compare);
+	const char *left = spare, *left_end = spare + (b - a), *right = b;
+	memcpy(spare, a, (size_t)(b - a));
+	while (left < left_end && right < end) {
+		const char **smaller = compare(left, right) <= 0 ? &left : &right;
+		memcpy(a, *smaller, bytes);
+		*smaller += bytes;
+		a += bytes;
+	}
+	memcpy(a, left, (size_t)(left_end - left)); /* what is left of the right one is in its place */
 }
 
 void merge_sort_in(struct storage *storage, void *elements, size_t count, size_t element_bytes, comparison compare)
@@ -47,23 +66,18 @@ void merge_sort_in(struct storage *storage, void *elements, size_t count, size_t
 		return;
 	size_t *starts, bytes = element_bytes;
 	size_t runs = find_runs(storage, elements, count, bytes, compare, &starts);
-	char *from = elements, *spare = runs > 1 ? storage_resize(storage, NULL, count, bytes) : NULL, *to = spare;
+	char *all = elements, *spare = runs > 1 ? storage_resize(storage, NULL, count, bytes) : NULL;
 	while (runs > 1) {
 		size_t merged = 0;
 		for (size_t run = 0; run < runs; run += 2) {
-			size_t a = starts[run], b = starts[run + 1], end = run + 1 < runs ? starts[run + 2] : b;
-			merge(to + a * bytes, from + a * bytes, from + b * bytes, from + b * bytes, from + end * bytes,
-			      bytes, compare);
-			starts[merged++] = a;
+			starts[merged++] = starts[run];
+			if (run + 1 < runs)
+				merge(all + starts[run] * bytes, all + starts[run + 1] * bytes,
+				      all + starts[run + 2] * bytes, spare, bytes, compare);
 		}
 		starts[merged] = count;
 		runs = merged;
-		char *swap = from;
-		from = to;
-		to = swap;
 	}
-	if (from != elements)
-		memcpy(elements, from, count * bytes);
 	storage_release(storage, spare);
 	storage_release(storage, starts);
 }
