@@ -90,11 +90,9 @@ static bool came_before(const struct staged_span *spans, uint32_t i)
 
 void kineto_sort(struct kineto_stage *stage, struct staged_track *track)
 {
-	uint32_t i = 1;
-	while (i < track->count && kineto_compare_spans(&track->spans[i - 1], &track->spans[i]) <= 0)
-		i++;
-	if (i < track->count)
+	if (!track->is_sorted)
 		merge_sort_in(stage->storage, track->spans, track->count, sizeof *track->spans, kineto_compare_spans);
+	track->is_sorted = true;
 }
 
 static void leave(struct lane *lane, int64_t time_ns)
@@ -144,20 +142,27 @@ static bool crosses_step(struct delivery *delivery, int64_t start_ns, int64_t en
 	return end_ns < steps[low].end_ns;
 }
 
-static void find_steps(struct delivery *delivery)
+static void add_step(struct delivery *delivery, const struct staged_span *span, uint32_t *capacity)
+{
+	if (delivery->step_count == *capacity) {
+		*capacity = *capacity ? 2 * *capacity : 64;
+		delivery->steps = memory_resize(delivery->steps, *capacity, sizeof *delivery->steps);
+	}
+	delivery->steps[delivery->step_count++] = (struct step_bounds){span->start_ns, span->start_ns + span->dur_ns};
+}
+
+/* The steps of the track, and its end. */
+static void find_bounds(struct delivery *delivery)
 {
 	const struct staged_track *track = delivery->staged;
 	uint32_t capacity = 0;
-	for (uint32_t i = 0; i < track->count && track->has_steps; i++) {
+	for (uint32_t i = 0; i < track->count; i++) {
 		const struct staged_span *span = &track->spans[i];
-		if (span->kind != SPAN_STEP || span->dur_ns < 0)
-			continue;
-		if (delivery->step_count == capacity) {
-			capacity = capacity ? 2 * capacity : 64;
-			delivery->steps = memory_resize(delivery->steps, capacity, sizeof *delivery->steps);
-		}
-		delivery->steps[delivery->step_count++] = (struct step_bounds){span->start_ns,
-		                                                               span->start_ns + span->dur_ns};
+		int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
+		if (i == 0 || end_ns > delivery->last_ns)
+			delivery->last_ns = end_ns;
+		if (span->kind == SPAN_STEP && span->dur_ns >= 0 && track->has_steps)
+			add_step(delivery, span, &capacity);
 	}
 }
 
@@ -261,13 +266,7 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 	struct staged_track *track = &stage->tracks[number];
 	struct delivery delivery = {.stage = stage, .staged = track, .model = model, .kind = kind};
 	kineto_sort(stage, track);
-	find_steps(&delivery);
-	for (uint32_t i = 0; i < track->count; i++) {
-		const struct staged_span *span = &track->spans[i];
-		int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
-		if (i == 0 || end_ns > delivery.last_ns)
-			delivery.last_ns = end_ns;
-	}
+	find_bounds(&delivery);
 	add_lane(&delivery);
 	track->first_track = delivery.lanes[0].track;
 	for (uint32_t i = 0; i < track->count; i++) {

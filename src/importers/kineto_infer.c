@@ -232,6 +232,7 @@ static void merge(struct storage *storage, struct staged_track *track, const str
 	uint32_t from = track->count, left = found->count, to = from + left;
 	track->spans = storage_resize(storage, track->spans, to, sizeof *track->spans);
 	track->count = track->capacity = to;
+	track->is_sorted &= !left;
 	while (left) {
 		const struct staged_span *put = &found->spans[left - 1];
 		bool is_behind = !from || kineto_compare_spans(&track->spans[from - 1], put) <= 0;

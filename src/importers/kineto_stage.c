@@ -97,6 +97,7 @@ struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t numbe
 		track->capacity = track->capacity ? 2 * track->capacity : 16;
 		track->spans = storage_resize(stage->storage, track->spans, track->capacity, sizeof *track->spans);
 	}
+	track->is_sorted = false;
 	track->spans[track->count] = (struct staged_span){0};
 	return &track->spans[track->count++];
 }

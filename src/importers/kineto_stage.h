@@ -46,6 +46,7 @@ struct staged_track {
 	bool has_sort;
 	bool is_device; /* a device's work was seen on it */
 	bool has_steps;
+	bool is_sorted;     /* since the last span was added */
 	bool is_mixed;      /* its begins and ends are not in the order of time */
 	bool has_lost_time; /* an event of a device at the time 0 */
 	int32_t device;     /* -1: not known */

@@ -63,9 +63,11 @@ void kineto_cut_steps(struct kineto_import *import, struct staged_track *track)
 		}
 		last = span;
 	}
-	if (count)
-		model_add_ledger(import->model, LEDGER_REPAIRED, track->process, "steps", count,
-		                 "steps in which the next one begins end there, and do not count as complete");
+	if (!count)
+		return;
+	track->is_sorted = false; /* of spans that begin together the longest is the first */
+	model_add_ledger(import->model, LEDGER_REPAIRED, track->process, "steps", count,
+	                 "steps in which the next one begins end there, and do not count as complete");
 }
 
 static int compare_steps(const void *left, const void *right)
