@@ -21,6 +21,7 @@ struct call_list {
 	const struct model *model;
 	struct call *calls;
 	size_t count, capacity;
+	size_t found; /* where the last search ended */
 	struct { /* the last answer of operation_around(): launches come in groups, perhaps deep in stacks of Python */
 		uint32_t track, parent, operation;
 	} last;
@@ -64,20 +65,45 @@ static int compare_calls(const void *left, const void *right)
 
 /* ---- looking up ---- */
 
-/* Among the calls of that number the last one that began at or before the work, else the first one that began. */
-static const struct call *find_call(const struct call_list *list, uint64_t correlation, int64_t start_ns)
+static bool is_behind(const struct call *call, uint64_t correlation, int64_t start_ns)
 {
-	size_t low = 0, high = list->count;
+	return call->correlation > correlation || (call->correlation == correlation && call->start_ns > start_ns);
+}
 
-	while (low < high) { /* the first that is of a larger number, or began later */
-		size_t middle = low + (high - low) / 2;
-		const struct call *call = &list->calls[middle];
+/* The first call of a larger number, or that began later. Work begins in about the order of its launches, so it is not far from the last one. */
+static size_t first_behind(const struct call_list *list, uint64_t correlation, int64_t start_ns)
+{
+	size_t low = 0, high = list->count, near = list->found;
 
-		if (call->correlation < correlation || (call->correlation == correlation && call->start_ns <= start_ns))
-			low = middle + 1;
-		else
-			high = middle;
+	for (size_t step = 4; near < high; step *= 4) {
+		if (is_behind(&list->calls[near], correlation, start_ns)) {
+			high = near;
+			near = near > step ? near - step : 0;
+			if (near < low || near == high)
+				break;
+		} else {
+			low = near + 1;
+			near = high - near > step ? near + step : high;
+		}
 	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (is_behind(&list->calls[middle], correlation, start_ns))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Among the calls of that number the last one that began at or before the work, else the first one that began. */
+static const struct call *find_call(struct call_list *list, uint64_t correlation, int64_t start_ns)
+{
+	size_t low = list->found = first_behind(list, correlation, start_ns);
+
+	if (!list->calls)
+		return NULL;
 	if (low > 0 && list->calls[low - 1].correlation == correlation)
 		return &list->calls[low - 1];
 	return low < list->count && list->calls[low].correlation == correlation ? &list->calls[low] : NULL;
@@ -172,7 +198,7 @@ void launches_init(struct launches *launches, const struct model *model)
 	launches->by_track = memory_resize(NULL, model->tracks_count, sizeof(*launches->by_track));
 	memset(launches->by_track, 0, model->tracks_count * sizeof(*launches->by_track));
 	for (uint32_t process = 0; process < model->processes_count; process++) {
-		list.count = 0;
+		list.count = list.found = 0;
 		for (uint32_t track = 0; track < model->tracks_count; track++)
 			if (model->tracks[track]->process == process && model->tracks[track]->kind != TRACK_OTHER)
 				add_calls_of(&list, track);

@@ -175,6 +175,42 @@ static void what_was_searched_leaves_memory(void **state)
 	model_release(&model);
 }
 
+/* The search begins where the last one ended: near or far, forth or back, it finds the same. */
+static void work_in_any_order_finds_its_launch(void **state)
+{
+	static const uint32_t steps[] = {1, 1999, 7, 611, 1000};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(steps) / sizeof(steps[0]); k++) {
+		struct launches launches;
+		struct model model;
+		uint32_t host, stream, name, wanted = 0;
+
+		model_init(&model, 0);
+		name = intern_add(&model.strings, "x");
+		host = model_add_track(&model, model_add_process(&model), TRACK_THREAD);
+		stream = model_add_track(&model, 0, TRACK_DEVICE);
+		for (uint32_t i = 0; i < 2000; i++) { /* every second number, as the others are nobody's */
+			model_span_set_correlation(
+				&model, host, model_span_complete(&model, host, 10 * (int64_t)i, 5, SPAN_RUNTIME, name),
+				2 * i + 2);
+			model_span_set_correlation(
+				&model, stream,
+				model_span_complete(&model, stream, 100000 + 10 * (int64_t)i, 5, SPAN_KERNEL, name),
+				2 * (i * steps[k] % 2000) + 2 + i % 5 / 4);
+		}
+		model_finish(&model);
+		launches_init(&launches, &model);
+		for (uint32_t i = 0; i < 2000; i++, wanted = (wanted + steps[k]) % 2000) {
+			const struct launch *launch = launches_of(&launches, stream, i);
+
+			assert_int_equal(launch->row, i % 5 == 4 ? MODEL_NONE : wanted);
+		}
+		launches_release(&launches);
+		model_release(&model);
+	}
+}
+
 static void a_model_without_devices_has_none(void **state)
 {
 	struct launches launches;
@@ -198,6 +234,7 @@ int main(void)
 		cmocka_unit_test(a_number_that_comes_twice_is_the_last_call_before_the_work),
 		cmocka_unit_test(an_operator_goes_before_ranges_inside_of_it),
 		cmocka_unit_test(what_was_searched_leaves_memory),
+		cmocka_unit_test(work_in_any_order_finds_its_launch),
 		cmocka_unit_test(a_model_without_devices_has_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
