@@ -90,8 +90,12 @@ static void add_thread(struct device_parts *parts, const struct model *model, ui
 		model_chunk_done(model, chunk);
 	}
 	for (int part = PART_DATA; part < PART_OTHER; part++) {
-		intervals_join(&parts->spare, &parts->lists[part], &own[part]);
-		swap(&parts->spare, &parts->lists[part]);
+		if (parts->lists[part].count) {
+			intervals_join(&parts->spare, &parts->lists[part], &own[part]);
+			swap(&parts->spare, &parts->lists[part]);
+		} else {
+			swap(&own[part], &parts->lists[part]);
+		}
 		intervals_release(&own[part]);
 	}
 }
@@ -121,26 +125,23 @@ static void add_threads(struct device_parts *parts, const struct model *model, c
 	free(drives);
 }
 
-/* Each part loses what parts before it have. */
+/* Each part loses what parts before it have. The last one covers nothing. */
 static void cut_parts(struct device_parts *parts)
 {
 	parts->covered.count = 0;
 	for (int part = 0; part < PART_OTHER; part++) {
 		struct intervals rest = {0};
 
+		if (!parts->lists[part].count)
+			continue;
 		intervals_subtract(&rest, &parts->lists[part], &parts->covered);
-		intervals_join(&parts->spare, &parts->covered, &parts->lists[part]);
-		swap(&parts->spare, &parts->covered);
+		if (part + 1 < PART_OTHER) {
+			intervals_join(&parts->spare, &parts->covered, &parts->lists[part]);
+			swap(&parts->spare, &parts->covered);
+		}
 		swap(&rest, &parts->lists[part]);
 		intervals_release(&rest);
 	}
-}
-
-static void copy_list(struct intervals *to, const struct intervals *from)
-{
-	static const struct intervals none;
-
-	intervals_join(to, from, &none);
 }
 
 void device_parts_find(struct device_parts *parts, const struct model *model, const struct analysis_options *options,
@@ -149,12 +150,12 @@ void device_parts_find(struct device_parts *parts, const struct model *model, co
 	parts->names.classify = classify_name;
 	device_work_get(&parts->work, model, options, process, device);
 	device_times_fill(&parts->device, &parts->work);
-	copy_list(&parts->lists[PART_COMPUTE], &parts->device.compute);
-	copy_list(&parts->lists[PART_COMMUNICATION], &parts->device.communication);
-	copy_list(&parts->lists[PART_COPIES], &parts->device.copies);
+	intervals_lend(&parts->lists[PART_COMPUTE], &parts->device.compute);
+	intervals_lend(&parts->lists[PART_COMMUNICATION], &parts->device.communication);
+	intervals_lend(&parts->lists[PART_COPIES], &parts->device.copies);
 	device_gaps_fill(&parts->gaps, model, launches, &parts->work, &parts->device.busy);
-	copy_list(&parts->lists[PART_QUEUED], &parts->gaps.queued);
-	copy_list(&parts->lists[PART_LAUNCH], &parts->gaps.launch);
+	intervals_lend(&parts->lists[PART_QUEUED], &parts->gaps.queued);
+	intervals_lend(&parts->lists[PART_LAUNCH], &parts->gaps.launch);
 	add_threads(parts, model, launches, process);
 	cut_parts(parts);
 }

@@ -49,6 +49,7 @@ struct op_fold {
 	uint32_t group_count, group_capacity;
 	uint32_t *slots; /* open addressing, group number or 0; a power of two */
 	uint32_t slot_count;
+	uint32_t *by_name; /* by string: the group of it that was found last; 0: none */
 	struct open_op {
 		uint32_t group;
 		uint16_t depth;
@@ -123,14 +124,16 @@ static uint32_t find_group(struct op_fold *fold, const struct span_view *span)
 	                     .track = by & BY_THREAD ? span->track_index : 0,
 	                     .kind = span->kind,
 	                     .phase = by & BY_PHASE ? span->phase : 0};
-	uint32_t *slot;
+	uint32_t *slot, *last = &fold->by_name[span->name];
 
+	if (*last && key_equal(&fold->groups[*last].key, &key))
+		return *last;
 	if (fold->group_count * 2 >= fold->slot_count)
 		grow_slots(fold);
 	slot = find_slot(fold, &key);
 	if (!*slot)
 		*slot = add_group(fold, &key);
-	return *slot;
+	return *last = *slot;
 }
 
 /* ---- the fold ---- */
@@ -823,6 +826,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	fold.launches = launches_get(&own_launches, model, options);
 	launched_time_init(&fold.launched_time, model, fold.launches);
 	add_group(&fold, &(struct op_key){0});
+	fold.by_name = storage_resize(model->storage, NULL, model->strings.count + (size_t)1, sizeof(*fold.by_name));
+	memset(fold.by_name, 0, (model->strings.count + (size_t)1) * sizeof(*fold.by_name));
 	for (uint32_t track = 0; track < model->tracks_count; track++) {
 		if (model->tracks[track]->kind == TRACK_OTHER)
 			continue; /* no thread */
@@ -841,6 +846,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	free(step_tracks);
 	storage_release(fold.model->storage, fold.groups);
 	storage_release(fold.model->storage, fold.slots);
+	storage_release(fold.model->storage, fold.by_name);
 	free(fold.stack);
 	flop_counts_release(&fold.flop_counts);
 	launched_time_release(&fold.launched_time);
