@@ -6,11 +6,14 @@
 -- tells if: EXISTS (SELECT 1 FROM ops WHERE name LIKE 'aten::%')
 -- cannot tell: no operators of PyTorch were recorded
 -- threshold: share = 0.50 (of the time of kernels, without a device of the self time in steps; ours: guide 001 names it without a number)
+-- threshold: part = 0.20 (of a step, for a kernel, ours: where the device does nothing most of the time it saves little)
 -- advice: look at its shapes and its line first: nothing else saves as much
 -- wrong: it is a matrix product, a convolution or attention, which are meant to be large: those on tensor cores are left out
-SELECT kernel AS place, as_share(ratio) || ' of the time of kernels, ' || as_count(calls, 'call') || ' of ' || as_time(mean_ns) AS evidence,
+SELECT kernel AS place, as_share(ratio) || ' of the time of kernels, ' || as_share(min(1, total_ns * 1.0 / s.all_ns)) || ' of ' || s.whole || ', '
+         || as_count(calls, 'call') || ' of ' || as_time(mean_ns) AS evidence,
        NULL AS saving_ns, 0.5 AS confidence
-FROM kernels WHERE ratio > :share AND class = 'compute' AND NOT is_tensor_core
+FROM kernels, (SELECT sum(total_ns) AS all_ns, whole FROM step_breakdown) s
+WHERE ratio > :share AND class = 'compute' AND NOT is_tensor_core AND total_ns > :part * s.all_ns
 UNION ALL
 SELECT name, as_share(step_self_ratio) || ' of the self time in steps, ' || as_count(calls, 'call') || ' of ' || as_time(mean_ns), NULL, 0.5
 FROM ops WHERE step_self_ratio > :share AND kind = 'op' AND name LIKE 'aten::%' AND NOT EXISTS (SELECT 1 FROM kernels)
