@@ -411,8 +411,7 @@ static void set_cost_text(struct table *table, const struct model *model, const 
 	else if (share->has_value)
 		table_set_text(
 			table, 0, RUN_COST_TEXT,
-			arena_printf(&table->arena, "recording took %s of the CPU time",
-		                     share->d > 0 && share->d < 0.0005 ? "<0.1 %" : units_ratio(text, share->d)));
+			arena_printf(&table->arena, "recording took %s of the CPU time", units_ratio(text, share->d)));
 	else
 		table_set_missing(table, 0, RUN_COST_TEXT, share->reason);
 }

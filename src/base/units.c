@@ -151,7 +151,7 @@ char *units_count(char *out, double count)
 	return out;
 }
 
-char *units_ratio(char *out, double ratio)
+static char *write_percent(char *out, double ratio)
 {
 	double percent = ratio * 100;
 
@@ -166,11 +166,19 @@ char *units_ratio(char *out, double ratio)
 	return out;
 }
 
+char *units_ratio(char *out, double ratio)
+{
+	if (!(ratio > 0 && ratio < 0.0005))
+		return write_percent(out, ratio);
+	snprintf(out, UNITS_BYTES, "<0.1 %%"); /* a little is not nothing */
+	return out;
+}
+
 char *units_change(char *out, double ratio)
 {
 	char text[UNITS_BYTES];
 
-	units_ratio(text, ratio);
+	write_percent(text, ratio);
 	snprintf(out, UNITS_BYTES, "%s%.*s", isfinite(ratio) && rounded(ratio * 100, 1) > 0 ? "+" : "", UNITS_BYTES - 2,
 	         text);
 	return out;

@@ -46,8 +46,7 @@ static void add_number(struct buffer *out, double value, enum table_unit unit)
 		buffer_add_text(out, units_bytes(text, value));
 		return;
 	case UNIT_RATIO:
-		/* a little is not nothing */
-		buffer_add_text(out, value > 0 && value < 0.0005 ? "<0.1 %" : units_ratio(text, value));
+		buffer_add_text(out, units_ratio(text, value));
 		return;
 	case UNIT_FLOP:
 	case UNIT_FLOP_PER_SECOND:
