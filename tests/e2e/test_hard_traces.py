@@ -10,6 +10,7 @@ import re
 import resource
 import subprocess
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -205,6 +206,30 @@ def test_T14_any_base_of_time(trace, base):
     trace.write([step(1, 5), span("a", 10, 20)], **({} if base is None else {"baseTimeNanoseconds": base}))
     assert [row["duration_ns"] for row in trace.table("steps")] == [STEP * 1000]
     assert [row["total_ns"] for row in trace.table("ops") if row["name"] == "a"] == [20000]
+
+
+def calls_of(random, begin, end, depth, names):
+    """Begins and ends of calls that nest, of whole microseconds, of which many are equal."""
+    found = []
+    for _ in range(random.randint(1, 3)):
+        start = random.randint(begin, end)
+        begin = random.randint(start, end)
+        names.append(f"call {len(names)}")
+        name = names[-1]
+        found += [("B", name, start), *(calls_of(random, start, begin, depth - 1, names) if depth else []), ("E", name, begin)]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_T08_begins_and_ends_that_have_names_come_in_any_order(trace, seed):
+    """Also those without a length, and several at one time."""
+    random = Random(seed)
+    calls = calls_of(random, 0, 6, 2, [])
+    begin, end = ({name: ts for phase, name, ts in calls if phase == wanted} for wanted in "BE")
+    truth = sorted([name, str(1000 * (begin[name] - min(begin.values()))), str(1000 * (end[name] - begin[name]))] for name in begin)
+    for shuffle in (list, lambda calls: random.sample(calls, len(calls))):
+        trace.write([{"ph": phase, "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts} for phase, name, ts in shuffle(calls)])
+        assert sorted(trace.query("SELECT name, start_ns, dur_ns FROM spans")) == truth
 
 
 def test_T17_an_end_with_another_name(trace):
