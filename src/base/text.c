@@ -68,3 +68,19 @@ void text_clean(struct buffer *out, const char *text, size_t length)
 	}
 	buffer_add(out, run, (size_t)(end - run));
 }
+
+void text_shorten(struct buffer *text, size_t head_bytes, size_t tail_bytes)
+{
+	static const char dots[] = " ... ";
+	size_t head, tail;
+
+	if (text->length <= head_bytes + strlen(dots) + tail_bytes)
+		return;
+	head = utf8_cut(text->data, text->length, head_bytes);
+	tail = text->length - tail_bytes;
+	while (((unsigned char)text->data[tail] & 0xc0) == 0x80 && tail < text->length)
+		tail++;
+	memcpy(text->data + head, dots, strlen(dots));
+	memmove(text->data + head + strlen(dots), text->data + tail, text->length - tail + 1);
+	text->length = head + strlen(dots) + text->length - tail;
+}

@@ -16,6 +16,9 @@ size_t text_width(const char *text);
 /* Appends text as valid UTF-8 (a bad byte becomes U+FFFD) with control characters, NUL included, as blanks. */
 void text_clean(struct buffer *out, const char *text, size_t length);
 
+/* A name may be a megabyte long: of text with more bytes than both together the middle becomes " ... ". */
+void text_shorten(struct buffer *text, size_t head_bytes, size_t tail_bytes);
+
 static inline bool text_ends_with(const char *text, const char *ending)
 {
 	size_t length = strlen(text), tail = strlen(ending);

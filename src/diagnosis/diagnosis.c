@@ -6,6 +6,7 @@
 
 #include "base/demangle.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "query/query.h"
 
 #include <inttypes.h>
@@ -16,6 +17,8 @@
 #define FINDINGS_OF_A_RULE 20
 #define RULE_SECONDS 30
 #define MAXIMUM_TEXT ((size_t)2 << 20)
+#define HEAD_BYTES 3000 /* of a sentence that is longer than both */
+#define TAIL_BYTES 1000
 
 static const struct table_column finding_columns[FINDING_COLUMNS] = {
 	[FINDING_RULE] = {.name = "rule", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "id of the rule"},
@@ -238,6 +241,7 @@ static void set_sentence(struct running *running, int row, int column, const cha
 
 	buffer_init(&plain, MAXIMUM_TEXT);
 	demangler_words(&running->demangler, &plain, text);
+	text_shorten(&plain, HEAD_BYTES, TAIL_BYTES);
 	table_set_text(&running->diagnosis->findings, row, column, plain.data);
 	buffer_release(&plain);
 }

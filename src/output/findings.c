@@ -4,7 +4,7 @@
  */
 #include "output/findings.h"
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "output/cells.h"
 #include "output/json.h"
 
@@ -15,30 +15,13 @@
 #define HEAD_BYTES 1000 /* of a text that is longer than both */
 #define TAIL_BYTES 200
 
-/* A name may be a megabyte long: its begin and its end tell what it is. */
-static void shorten(struct buffer *text)
-{
-	static const char dots[] = " ... ";
-	size_t head, tail;
-
-	if (text->length <= HEAD_BYTES + strlen(dots) + TAIL_BYTES)
-		return;
-	head = utf8_cut(text->data, text->length, HEAD_BYTES);
-	tail = text->length - TAIL_BYTES;
-	while (((unsigned char)text->data[tail] & 0xc0) == 0x80)
-		tail++;
-	memcpy(text->data + head, dots, strlen(dots));
-	memmove(text->data + head + strlen(dots), text->data + tail, text->length - tail + 1);
-	text->length = head + strlen(dots) + text->length - tail;
-}
-
 static void add_line(struct buffer *out, const char *label, const char *text, const struct text_style *style)
 {
 	struct buffer clean;
 
 	buffer_init(&clean, 1 << 20);
 	text_for_people(&clean, text);
-	shorten(&clean);
+	text_shorten(&clean, HEAD_BYTES, TAIL_BYTES);
 	buffer_printf(out, "%*s%-*s", INDENT, "", LABEL_WIDTH, label);
 	text_wrapped(out, clean.data, INDENT + LABEL_WIDTH, INDENT + LABEL_WIDTH, style);
 	buffer_release(&clean);

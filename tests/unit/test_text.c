@@ -121,9 +121,30 @@ static void what_is_encoded_is_well_formed(void **state)
 	assert_memory_equal(bytes, UTF8_REPLACEMENT, 3);
 }
 
+static void long_text_keeps_its_begin_and_its_end(void **state)
+{
+	struct buffer text;
+
+	buffer_init(&text, 1 << 16);
+	buffer_add_text(&text, "0123456789abcdefghi");
+	text_shorten(&text, 8, 6);
+	assert_string_equal(text.data, "0123456789abcdefghi"); /* no longer than what it would become */
+	buffer_add_text(&text, "j");
+	text_shorten(&text, 8, 6);
+	assert_string_equal(text.data, "01234567 ... efghij");
+	assert_int_equal(text.length, strlen(text.data));
+	buffer_clear(&text);
+	for (int i = 0; i < 20; i++)
+		buffer_add_text(&text, "\xc3\xa9"); /* no half of a character */
+	text_shorten(&text, 5, 5);
+	assert_string_equal(text.data, "\xc3\xa9\xc3\xa9 ... \xc3\xa9\xc3\xa9");
+	buffer_release(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(long_text_keeps_its_begin_and_its_end),
 		cmocka_unit_test(widths_are_columns_not_bytes),
 		cmocka_unit_test(cleaning_keeps_good_text),
 		cmocka_unit_test(control_characters_become_blanks),
