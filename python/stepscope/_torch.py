@@ -97,7 +97,7 @@ def _is_launcher():
     return os.path.basename(sys.argv[0]) in _LAUNCHERS or bool(module) and module[0] in _LAUNCHER_MODULES
 
 
-PLAIN, META, FOREIGN = range(3)
+PLAIN, META, FOREIGN, WRAPPER = range(4)
 INT, DOUBLE, BOOL = range(3)
 _NUMBERS = {"uint8": 0, "int64": 4, "float32": 6, "float64": 7, "complex64": 9, "bfloat16": 15}  # of element types, in all versions
 _NAMES = {"int64": "long int", "float32": "float", "complex64": "c10::complex<float>", "bfloat16": "c10::BFloat16"}
@@ -137,6 +137,7 @@ def _calibrate_inputs(torch):
     _show_tensor(make((3, 5, 7), device="meta"), META)
     _show_tensor(sparse, FOREIGN)
     _show_tensor(conjugate, FOREIGN)
+    _show_wrapped(torch, make)
     for first, second in ((x, y), (y, z), (z, x)):
         native.torch_probe_inputs(first._cdata, second._cdata)
         torch.mul(first, second)
@@ -151,6 +152,26 @@ def _calibrate_inputs(torch):
         operate()
     native.torch_probe_solve()
     _check_inputs(torch, others[0], make((1, 2, 1, 3, 1, 2, 1)), sparse, conjugate)
+
+
+def _show_wrapped(torch, make):
+    """What jvp computes with where a tangent is 0, and what grad and vmap wrap tensors in, one level of them around nothing."""
+    plain, batch = make((4, 2)), make((3, 5, 7))
+    if hasattr(torch, "_efficientzerotensor"):
+        _show_tensor(torch._efficientzerotensor((2, 6), dtype=torch.float32, device="cpu"), FOREIGN)
+    functorch = getattr(torch._C, "_functorch", None)
+    if functorch is None:  # before 2.0
+        return
+    level = functorch._grad_increment_nesting()
+    try:
+        _show_tensor(functorch._wrap_for_grad(plain, level), WRAPPER)
+    finally:
+        functorch._grad_decrement_nesting()
+    level = functorch._vmap_increment_nesting(3, "error")
+    try:
+        _show_tensor(functorch._add_batch_dim(batch, 0, level), WRAPPER)
+    finally:
+        functorch._vmap_decrement_nesting()
 
 
 def _check_inputs(torch, line, deep, sparse, conjugate):

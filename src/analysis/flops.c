@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INPUTS_MAX 16
+#define INPUTS_MAX 64 /* as the agent; of a longer list the end is not known */
 #define SIZES_MAX 8
 
 struct sizes {
@@ -38,6 +38,7 @@ struct entry {
 	const char *name;
 	formula *formula;
 	struct places places;
+	uint8_t inputs; /* that the operator has */
 };
 
 #define UNKNOWN (-1.0)
@@ -258,42 +259,42 @@ static double convolution_2d(const struct inputs *inputs, const struct places *p
 	}
 
 static const struct entry counter_entries[] = {
-	{"aten::mm", matrices, {0}},
-	{"aten::addmm", matrices, {.first = 1}},
-	{"aten::_scaled_mm", matrices, {0}},
-	{"aten::bmm", batches, {0}},
-	{"aten::baddbmm", batches, {.first = 1}},
-	{"aten::convolution", convolution, CONVOLUTION},
-	{"aten::_convolution", convolution, CONVOLUTION},
-	{"aten::convolution_overrideable", convolution, CONVOLUTION},
-	{"aten::cudnn_convolution", convolution, {.padding = 2, .stride = 3, .dilation = 4}},
-	{"aten::_slow_conv2d_forward", convolution, {.stride = 4, .padding = 5}},
-	{"aten::convolution_backward", convolution_backward, {.transposed = 7, .mask = 10}},
-	{"aten::_scaled_dot_product_flash_attention", attention, {0}},
-	{"aten::_scaled_dot_product_efficient_attention", attention, {0}},
-	{"aten::_scaled_dot_product_cudnn_attention", attention, {0}},
-	{"aten::_scaled_dot_product_flash_attention_backward", attention_backward, {.first = 1}},
-	{"aten::_scaled_dot_product_efficient_attention_backward", attention_backward, {.first = 1}},
-	{"aten::_scaled_dot_product_cudnn_attention_backward", attention_backward, {.first = 1}},
-	{"aten::_flash_attention_forward", inner_attention, {.offsets = 3}},
-	{"aten::_efficient_attention_forward", inner_attention, {.offsets = 4}},
-	{"aten::_flash_attention_backward", inner_attention_backward, {.first = 1, .offsets = 6}},
-	{"aten::_efficient_attention_backward", inner_attention_backward, {.first = 1, .offsets = 6}},
+	{"aten::mm", matrices, {0}, 2},
+	{"aten::addmm", matrices, {.first = 1}, 5},
+	{"aten::_scaled_mm", matrices, {0}, 8},
+	{"aten::bmm", batches, {0}, 2},
+	{"aten::baddbmm", batches, {.first = 1}, 5},
+	{"aten::convolution", convolution, CONVOLUTION, 9},
+	{"aten::_convolution", convolution, CONVOLUTION, 13},
+	{"aten::convolution_overrideable", convolution, CONVOLUTION, 9},
+	{"aten::cudnn_convolution", convolution, {.padding = 2, .stride = 3, .dilation = 4}, 9},
+	{"aten::_slow_conv2d_forward", convolution, {.stride = 4, .padding = 5}, 6},
+	{"aten::convolution_backward", convolution_backward, {.transposed = 7, .mask = 10}, 11},
+	{"aten::_scaled_dot_product_flash_attention", attention, {0}, 7},
+	{"aten::_scaled_dot_product_efficient_attention", attention, {0}, 8},
+	{"aten::_scaled_dot_product_cudnn_attention", attention, {0}, 9},
+	{"aten::_scaled_dot_product_flash_attention_backward", attention_backward, {.first = 1}, 15},
+	{"aten::_scaled_dot_product_efficient_attention_backward", attention_backward, {.first = 1}, 13},
+	{"aten::_scaled_dot_product_cudnn_attention_backward", attention_backward, {.first = 1}, 16},
+	{"aten::_flash_attention_forward", inner_attention, {.offsets = 3}, 17},
+	{"aten::_efficient_attention_forward", inner_attention, {.offsets = 4}, 14},
+	{"aten::_flash_attention_backward", inner_attention_backward, {.first = 1, .offsets = 6}, 17},
+	{"aten::_efficient_attention_backward", inner_attention_backward, {.first = 1, .offsets = 6}, 20},
 	/* flop_counter leaves the CPU's kernel out; it does the same as the others */
-	{"aten::_scaled_dot_product_flash_attention_for_cpu", attention, {0}},
-	{"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward, {.first = 1}},
-	{NULL, NULL, {0}},
+	{"aten::_scaled_dot_product_flash_attention_for_cpu", attention, {0}, 7},
+	{"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward, {.first = 1}, 10},
+	{NULL, NULL, {0}, 0},
 };
 
 static const struct entry profiler_entries[] = {
-	{"aten::mm", matrices, {0}},
-	{"aten::addmm", matrices, {.first = 1}},
-	{"aten::bmm", batches, {0}},
-	{"aten::baddbmm", batches, {.first = 1}},
-	{"aten::conv2d", convolution_2d, {.stride = 3, .padding = 4, .dilation = 5}},
-	{"aten::mul", elements, {0}},
-	{"aten::add", elements, {0}},
-	{NULL, NULL, {0}},
+	{"aten::mm", matrices, {0}, INPUTS_MAX},
+	{"aten::addmm", matrices, {.first = 1}, INPUTS_MAX},
+	{"aten::bmm", batches, {0}, INPUTS_MAX},
+	{"aten::baddbmm", batches, {.first = 1}, INPUTS_MAX},
+	{"aten::conv2d", convolution_2d, {.stride = 3, .padding = 4, .dilation = 5}, INPUTS_MAX},
+	{"aten::mul", elements, {0}, INPUTS_MAX},
+	{"aten::add", elements, {0}, INPUTS_MAX},
+	{NULL, NULL, {0}, 0},
 };
 
 static void split(struct inputs *inputs, const char *text)
@@ -311,6 +312,22 @@ static void split(struct inputs *inputs, const char *text)
 	part = (struct inputs_part){0};
 	while (inputs->value_count < INPUTS_MAX && operator_inputs_next(&lines.values, ';', &part))
 		inputs->values[inputs->value_count++] = part;
+}
+
+/* An operator that is called by a transform of functorch has the inputs of those around it in front of its own: PyTorch hands them on on one
+ * stack, and records all of it. */
+static void leave_own(struct inputs *inputs, int own)
+{
+	int others = inputs->count - own;
+	if (inputs->count == INPUTS_MAX)
+		inputs->count = inputs->value_count = 0;
+	if (inputs->count < 2 * own)
+		return;
+	memmove(inputs->sizes, inputs->sizes + others, (size_t)own * sizeof(*inputs->sizes));
+	if (inputs->value_count == inputs->count)
+		memmove(inputs->values, inputs->values + others, (size_t)own * sizeof(*inputs->values));
+	inputs->value_count = inputs->value_count == inputs->count ? own : 0;
+	inputs->count = own;
 }
 
 static uint8_t place_in(const struct entry *entries, const char *name)
@@ -337,6 +354,7 @@ static struct flops_answer answer(const struct model *model, const struct entry 
 	if (!string)
 		return (struct flops_answer){FLOPS_NO_SIZES, 0};
 	split(&inputs, model_text(model, string));
+	leave_own(&inputs, entry->inputs);
 	double count = entry->formula(&inputs, &entry->places);
 	return (struct flops_answer){count < 0 ? FLOPS_UNKNOWN : FLOPS_KNOWN, count < 0 ? 0 : count};
 }

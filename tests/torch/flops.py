@@ -62,6 +62,25 @@ def train(name, around=contextlib.nullcontext):
         optimizer.step()
 
 
+def transforms():
+    """Functions of functorch, one in another, and all by hand: each product is computed where PyTorch records more than its own inputs."""
+    try:
+        from torch.func import grad, hessian, jacrev, jvp, vmap
+    except ImportError:
+        from functorch import grad, hessian, jacrev, jvp, vmap
+    x, w, image, kernel = torch.ones(6, 8), torch.ones(8, 5), torch.ones(2, 3, 9, 9), torch.ones(4, 3, 3, 3)
+    product, convolved = lambda w: (x @ w).pow(2).sum(), lambda k: nn.functional.conv2d(image, k, padding=1).pow(2).sum()
+    grad(product)(w), grad(convolved)(kernel), grad(lambda a: (a @ a).sum())(torch.ones(8, 8))
+    grad(lambda w, b: nn.functional.linear(x, w.t(), b).pow(2).sum())(w, torch.ones(5))
+    grad(lambda w: grad(product)(w).pow(2).sum())(w), jvp(product, (w,), (w,)), vmap(lambda a: a @ w)(torch.ones(3, 6, 8))
+    vmap(grad(lambda w, x: (x @ w).pow(2).sum()), (None, 0))(w, torch.ones(3, 6, 8)), vmap(grad(convolved))(torch.ones(3, 4, 3, 3, 3))
+    jacrev(lambda w: (x @ w).sum(0))(w), hessian(lambda w: (x[:2] @ w).pow(2).sum())(w)
+
+
+def work(name):
+    transforms() if name == "transforms" else train(name)
+
+
 def count_forward(name):
     """By path of the module, as ours: below the outermost one."""
     from torch.utils.flop_counter import FlopCounterMode
@@ -83,20 +102,20 @@ def main():
     if mode == "counted":
         from torch.utils.flop_counter import FlopCounterMode
         with FlopCounterMode(display=False) as counter:
-            train(name)
+            work(name)
         print(json.dumps(counter.get_total_flops()))
     elif mode == "modules":
         print(json.dumps(count_forward(name)))
     elif mode == "profiled":
         with torch.profiler.profile(record_shapes=True, with_flops=True) as profiler:
-            train(name)
+            work(name)
         found = {}
         for event in profiler.profiler.kineto_results.events():  # events() leaves out what lies alone in its like
             if event.flops():
                 found[event.name()] = found.get(event.name(), 0) + event.flops()
         print(json.dumps(found))
     else:
-        train(name)
+        work(name)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,12 @@ def tensors():
         torch.neg(torch.ones(3))
     torch.neg(x[:1, :1].expand(4, 6))  # strides of 0, and then none
     torch.neg(x.to_sparse())
+    torch.neg(torch._efficientzerotensor((3, 4)))
+    if hasattr(torch, "func"):
+        for sizes in ((3, 4), (3, 1, 1, 2, 1, 2, 1)):
+            torch.func.vmap(torch.neg)(torch.ones(sizes))
+            torch.func.grad(lambda x: x.neg().sum())(torch.ones(sizes))
+            torch.func.jvp(torch.neg, (torch.ones(sizes),), (torch.ones(sizes),))
     for bits in (16, 32, 64):
         if hasattr(torch, f"uint{bits}"):
             torch.ones(2, dtype=getattr(torch, f"int{bits}")).view(getattr(torch, f"uint{bits}")).view(-1)
@@ -79,8 +85,6 @@ def throwing():
 
 def untrusted():
     """Not compared: what we do not trust has no sizes here."""
-    from torch.func import vmap
-    vmap(torch.neg)(torch.ones(3, 4))
     torch.neg(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]))
     from torch._subclasses.fake_tensor import FakeTensorMode
     with FakeTensorMode():

@@ -58,7 +58,17 @@ def test_of_modules_and_steps(tmp_path, python, model):
     assert model == "many" or root["flops"] == whole
 
 
-@pytest.mark.parametrize("model", MODELS)
+@every_python
+def test_of_functions_that_are_transformed(tmp_path, python):
+    (tmp_path / "plain").mkdir()
+    plain, _ = ours(tmp_path / "plain", python, "transforms")
+    assert total(plain) == 308928  # as PyTorch counts from 2.0 on
+    if not version(python).startswith("1."):
+        counted, truth = ours(tmp_path, python, "transforms", "counted")
+        assert total(counted) == truth == total(plain)
+
+
+@pytest.mark.parametrize("model", [*MODELS, "transforms"])
 @every_python
 def test_as_the_profiler(tmp_path, python, model):
     if version(python).startswith("1."):

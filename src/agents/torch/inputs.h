@@ -24,6 +24,7 @@ enum inputs_probe {
 	INPUTS_PLAIN,   /* a tensor in memory: may be trusted */
 	INPUTS_META,    /* on the device "meta" */
 	INPUTS_FOREIGN, /* of another kind: what it says of itself counts where it proves right */
+	INPUTS_WRAPPER, /* the same, around another tensor */
 };
 
 enum inputs_value {

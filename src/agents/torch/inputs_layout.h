@@ -29,7 +29,9 @@ struct inputs_layout {
 	uint32_t tensor_tag, list_tag;
 	uint32_t value_tags[INPUTS_VALUES];
 	uint64_t tensor_list; /* address of the type of a list of tensors */
-	uint64_t untrusted;   /* bits of keys: nothing is read */
+	uint64_t foreign;     /* bits of keys: tensors of other kinds than the plain ones */
+	uint64_t untrusted;   /* those of them of which nothing is read */
+	uint64_t wrappers;    /* those of them that wrap others */
 	uint64_t unstrided;   /* bits of keys: no strides; all of them without has_strides */
 };
 extern struct inputs_layout inputs_layout;
@@ -46,11 +48,20 @@ static inline uint32_t load_tag(uint64_t value)
 	return (uint32_t)load(value, 8);
 }
 
+/* One size of 0 is what a tensor begins with, and a wrapper keeps where what it wraps has no sizes to copy (symbols, nested ones). */
+static inline bool may_have_sizes(uint64_t tensor, uint64_t keys)
+{
+	bool is_new = load(tensor, inputs_layout.sizes) == 1 && load(tensor, inputs_layout.sizes + 8) == 0;
+	return !(keys & inputs_layout.untrusted) && !(keys & inputs_layout.wrappers && is_new);
+}
+
 /* How many sizes a tensor has; 64 or more: it is none, or not to be trusted. */
 static inline uint64_t tensor_depth(uint64_t tensor, uint64_t *keys)
 {
 	*keys = tensor ? load(tensor, inputs_layout.keys) : 0;
-	return *keys && !(*keys & inputs_layout.untrusted) ? load(tensor, inputs_layout.sizes) : UINT64_MAX;
+	if (!*keys || (__builtin_expect((*keys & inputs_layout.foreign) != 0, 0) && !may_have_sizes(tensor, *keys)))
+		return UINT64_MAX;
+	return load(tensor, inputs_layout.sizes);
 }
 
 static inline uint64_t tensor_sizes(uint64_t tensor, uint64_t depth)

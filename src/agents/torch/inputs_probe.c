@@ -256,13 +256,14 @@ static uint64_t untrusted_bits(uint64_t plain)
 static void trust_others(void)
 {
 	uint64_t untrusted = inputs_layout.untrusted;
-	inputs_layout.unstrided = untrusted;
+	inputs_layout.foreign = inputs_layout.unstrided = untrusted;
 	for (int i = 0; i < probe.tensor_count; i++) {
 		const struct known_tensor *tensor = &probe.tensors[i];
 		uint64_t extra = tensor->words[inputs_layout.keys / 8] & untrusted;
-		if (tensor->kind != INPUTS_FOREIGN || !has_sizes_at(tensor, inputs_layout.sizes / 8))
+		if (tensor->kind < INPUTS_FOREIGN || !has_sizes_at(tensor, inputs_layout.sizes / 8))
 			continue;
 		inputs_layout.untrusted &= ~extra;
+		inputs_layout.wrappers |= tensor->kind == INPUTS_WRAPPER ? extra : 0;
 		if (tensor->sizes[tensor->count] && has_strides_at(tensor, inputs_layout.sizes / 8))
 			inputs_layout.unstrided &= ~extra;
 	}
