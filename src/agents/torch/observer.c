@@ -207,15 +207,26 @@ TORCH_START_BODY static void begin_static_model(const void *record)
 }
 TORCH_START(start_static_model, begin_static_model)
 
+/* Lines are not recorded, and the thread is told, if it is begun. */
+static __attribute__((noinline)) void end_innermost(struct open_records *open, uint64_t flags)
+{
+	open_pop(open);
+	if (flags & OPEN_IS_BEGUN)
+		emit_event(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, NULL, 0);
+	if (flags & OPEN_IS_COUNTED)
+		training_end();
+}
+
 static void end(const void *record, void *context)
 {
 	struct open_records *open = torch_thread ? &torch_thread->open : NULL;
-	bool is_plain = open && open_is_innermost(open, record, OPEN_IS_BEGUN) && is_told(open) && !observer.has_lines;
+	uint64_t flags = open ? open_innermost_flags(open, record) : OPEN_HAS_ENDED;
+	bool is_plain = flags == OPEN_IS_BEGUN && is_told(open) && !observer.has_lines;
 	if (__builtin_expect(is_plain && STEPSCOPE_ACTIVE_, 1)) {
 		open_pop(open);
-		stepscope_emit_end(); /* the same as in end_level(), and shorter */
-	} else if (open && is_told(open) && !observer.has_lines && open_is_innermost(open, record, 0)) {
-		open_pop(open);
+		stepscope_emit_end(); /* the same as below, and shorter */
+	} else if (flags < OPEN_HAS_ENDED && (!(flags & OPEN_IS_BEGUN) || is_told(open)) && !observer.has_lines) {
+		end_innermost(open, flags);
 	} else {
 		end_other(record);
 	}

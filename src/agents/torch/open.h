@@ -5,8 +5,8 @@
  * another thread than it began in.
  *
  *     open_push(open, record, OPEN_IS_BEGUN);
- *     if (open_is_innermost(open, record, OPEN_IS_BEGUN)) as a rule
- *             open_pop(open);
+ *     if (open_innermost_flags(open, record) == OPEN_IS_BEGUN)
+ *             open_pop(open);                    as a rule
  *     else if ((level = open_find(open, record)))
  *             flags = open_remove(open, level);
  *     else
@@ -47,10 +47,10 @@ static inline void open_push(struct open_records *open, const void *record, uint
 	__atomic_store_n(&open->depth, level, __ATOMIC_RELAXED);
 }
 
-/* With these flags, and no others. */
-static inline bool open_is_innermost(const struct open_records *open, const void *record, uint64_t flags)
+/* Flags of the record, if it is the innermost; else OPEN_HAS_ENDED, or more. */
+static inline uint64_t open_innermost_flags(const struct open_records *open, const void *record)
 {
-	return __atomic_load_n(&open->words[open->depth], __ATOMIC_RELAXED) == ((uintptr_t)record | flags);
+	return __atomic_load_n(&open->words[open->depth], __ATOMIC_RELAXED) ^ (uintptr_t)record;
 }
 
 static inline void open_pop(struct open_records *open)
