@@ -110,7 +110,7 @@ class Owners:
 
     def add_modules(self):
         """Those that were seen when they got what they have, and all of each model that was called."""
-        called, found = (*(root for _, root, _ in _roots), *_leaves.values()), {}
+        called, found = (*(root.reference for root in _roots), *_leaves.values()), {}
         for module in (*_modules.values(), *(reference() for reference in called)):
             if module is not None:
                 _parts(module, found)

@@ -26,10 +26,11 @@
 #define GROUPS_MAX TRACED /* as the flags leave room for */
 
 struct module_group {
-	uint32_t name;   /* string: path */
-	uint32_t parent; /* group of the module that called it first; smaller than its own number */
-	uint32_t open;   /* calls of it around the current span */
-	uint16_t depth;
+	uint32_t name; /* string: path */
+	uint32_t parent; /* group of the module that called it first; what is called alone at first, but mostly in one, is in that */
+	uint32_t later, alone_calls, later_calls; /* the first module around it behind that */
+	uint32_t open;                            /* calls of it around the current span */
+	uint16_t depth;                           /* from put_in_order() on */
 	int64_t calls, recompute_calls;
 	int64_t forward_ns, forward_self_ns, recompute_ns, recompute_self_ns;
 	int64_t backward_ns, backward_self_ns;
@@ -52,6 +53,7 @@ struct module_fold {
 	const struct launches *launches;
 	struct module_group *groups; /* [0]: in no module */
 	uint32_t group_count, group_capacity;
+	uint32_t *order;         /* all but [0], each behind its parent, children in the order of their first calls */
 	uint32_t *group_of_name; /* by string */
 	uint32_t **group_of_row; /* by track; NULL: a track without modules and nodes */
 	uint32_t *open;          /* groups of the open module spans, with IN_NODE */
@@ -78,10 +80,34 @@ static bool is_node(const struct model *model, uint32_t name)
 
 /* ---- forward ---- */
 
+static void note_parent(struct module_group *group, uint32_t parent)
+{
+	if (group->later == NO_GROUP)
+		group->later = parent;
+	group->alone_calls += parent == NO_GROUP;
+	group->later_calls += parent != NO_GROUP && parent == group->later;
+}
+
+/* What a constructor called, to see how large its results are, is a part of the model all the same. */
+static void take_later_parent(struct module_fold *fold, uint32_t number)
+{
+	struct module_group *group = &fold->groups[number];
+	uint32_t around = group->later;
+
+	if (group->parent != NO_GROUP || group->later_calls <= group->alone_calls)
+		return;
+	while (around != NO_GROUP && around != number)
+		around = fold->groups[around].parent;
+	if (around == NO_GROUP) /* no circle */
+		group->parent = group->later;
+}
+
 static uint32_t group_of(struct module_fold *fold, uint32_t name, uint32_t parent)
 {
 	uint32_t *group = &fold->group_of_name[name];
 
+	if (*group)
+		note_parent(&fold->groups[*group], parent);
 	if (*group || fold->group_count >= GROUPS_MAX)
 		return *group;
 	if (fold->group_count == fold->group_capacity) {
@@ -89,9 +115,8 @@ static uint32_t group_of(struct module_fold *fold, uint32_t name, uint32_t paren
 		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->group_capacity,
 		                              sizeof(*fold->groups));
 	}
-	fold->groups[fold->group_count] = (struct module_group){.name = name, .parent = parent};
-	if (parent)
-		fold->groups[fold->group_count].depth = fold->groups[parent].depth + 1;
+	fold->groups[fold->group_count] = (struct module_group){
+		.name = name, .parent = parent, .alone_calls = parent == NO_GROUP};
 	return *group = fold->group_count++;
 }
 
@@ -216,6 +241,36 @@ static bool visit(void *context, const struct span_view *span)
 	return true;
 }
 
+static void put_in_order(struct module_fold *fold)
+{
+	struct storage *storage = fold->model->storage;
+	uint32_t *next = storage_resize(storage, NULL, 2 * (size_t)fold->group_count, sizeof(*next));
+	uint32_t *first = next + fold->group_count, count = 0;
+
+	for (uint32_t i = 1; i < fold->group_count; i++)
+		take_later_parent(fold, i);
+	memset(next, 0, 2 * (size_t)fold->group_count * sizeof(*next));
+	for (uint32_t i = fold->group_count; i-- > 1;) {
+		next[i] = first[fold->groups[i].parent];
+		first[fold->groups[i].parent] = i;
+	}
+	fold->order = storage_resize(storage, NULL, fold->group_count, sizeof(*fold->order));
+	for (uint32_t at = first[NO_GROUP]; at != NO_GROUP;) {
+		struct module_group *group = &fold->groups[at];
+
+		group->depth = group->parent == NO_GROUP ? 0 : (uint16_t)(fold->groups[group->parent].depth + 1);
+		fold->order[count++] = at;
+		if (first[at]) {
+			at = first[at];
+			continue;
+		}
+		while (at != NO_GROUP && !next[at])
+			at = fold->groups[at].parent;
+		at = next[at];
+	}
+	storage_release(storage, next);
+}
+
 /* ---- backward, memory ---- */
 
 static int64_t node_ns(const struct module_fold *fold, const struct model_link *link, int32_t *step)
@@ -260,9 +315,8 @@ static void add_backward(struct module_fold *fold)
 		if (fold->step_tracks[link->to_track] || fold->step_tracks[link->from_track])
 			clamped_add(&fold->groups[group].step_self_ns, dur_ns);
 	}
-	/* parents have smaller numbers */
-	for (uint32_t i = fold->group_count; i-- > 1;) {
-		struct module_group *group = &fold->groups[i];
+	for (uint32_t i = fold->group_count - 1; i-- > 0;) {
+		struct module_group *group = &fold->groups[fold->order[i]];
 
 		clamped_add(&group->backward_ns, group->backward_self_ns);
 		if (group->parent)
@@ -306,8 +360,8 @@ static void use_flops(void *context, const struct flop_count *count)
 static void add_flops(struct module_fold *fold)
 {
 	fold->flops_result = flop_counts_each(fold->model, use_flops, fold);
-	for (uint32_t i = fold->group_count; i-- > 1;) {
-		struct module_group *group = &fold->groups[i], *around = &fold->groups[group->parent];
+	for (uint32_t i = fold->group_count - 1; i-- > 0;) {
+		struct module_group *group = &fold->groups[fold->order[i]], *around = &fold->groups[group->parent];
 
 		flop_sum_merge(&group->flops, &group->flops_self);
 		flop_sum_merge(&group->backward_flops, &group->backward_flops_self);
@@ -338,8 +392,8 @@ static void add_device(struct module_fold *fold)
 		if (is_backward)
 			clamped_add(&group->backward_device_self_ns, call->dur_ns);
 	}
-	for (uint32_t i = fold->group_count; i-- > 1;) {
-		struct module_group *group = &fold->groups[i], *around = &fold->groups[group->parent];
+	for (uint32_t i = fold->group_count - 1; i-- > 0;) {
+		struct module_group *group = &fold->groups[fold->order[i]], *around = &fold->groups[group->parent];
 
 		clamped_add(&group->device_ns, group->device_self_ns);
 		clamped_add(&group->backward_device_ns, group->backward_device_self_ns);
@@ -615,31 +669,6 @@ static void add_row(struct table *table, const struct module_fold *fold, const s
 	set_flops(table, row, group);
 }
 
-/* Each behind its parent, children in the order of their first calls. */
-static void add_tree(struct table *table, const struct module_fold *fold)
-{
-	struct storage *storage = fold->model->storage;
-	uint32_t *next = storage_resize(storage, NULL, 2 * (size_t)fold->group_count, sizeof(*next));
-	uint32_t *first = next + fold->group_count;
-
-	memset(next, 0, 2 * (size_t)fold->group_count * sizeof(*next));
-	for (uint32_t i = fold->group_count; i-- > 1;) {
-		next[i] = first[fold->groups[i].parent];
-		first[fold->groups[i].parent] = i;
-	}
-	for (uint32_t at = first[NO_GROUP]; at != NO_GROUP;) {
-		add_row(table, fold, &fold->groups[at]);
-		if (first[at]) {
-			at = first[at];
-			continue;
-		}
-		while (at != NO_GROUP && !next[at])
-			at = fold->groups[at].parent;
-		at = next[at];
-	}
-	storage_release(storage, next);
-}
-
 static void open_fold(struct module_fold *fold)
 {
 	const struct model *model = fold->model;
@@ -671,6 +700,7 @@ static void close_fold(struct module_fold *fold)
 	free(fold->step_tracks);
 	storage_release(storage, fold->group_of_name);
 	storage_release(storage, fold->groups);
+	storage_release(storage, fold->order);
 	free(fold->open);
 	free(fold->open_depth);
 	free(fold->nodes);
@@ -697,12 +727,14 @@ static void fill(const struct model *model, const struct analysis_options *optio
 		model_visit_spans(model, track, visit, &fold);
 	}
 	leave(&fold, 0);
+	put_in_order(&fold);
 	add_backward(&fold);
 	add_memory(&fold);
 	add_device(&fold);
 	add_flops(&fold);
 	table_bound(table, bound);
-	add_tree(table, &fold);
+	for (uint32_t i = 0; i + 1 < fold.group_count; i++)
+		add_row(table, &fold, &fold.groups[fold.order[i]]);
 	int more = table_add_more(table, MODULE_PATH);
 	if (more >= 0) {
 		table_set_text(table, more, MODULE_TREE, table_text(table, more, MODULE_PATH));

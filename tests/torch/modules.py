@@ -10,6 +10,7 @@ import threading
 import time
 import traceback
 import warnings
+import weakref
 
 import torch
 from torch import nn
@@ -98,10 +99,31 @@ class Asked(nn.Module):
         return x
 
 
+def owned():
+    """What has parts, and what the parts are in."""
+    part = nn.Linear(4, 4)
+    whole = nn.ModuleDict({"part": part, "other": nn.ModuleList([part, nn.ReLU()])})
+    before = sys.getrefcount(part), sys.getrefcount(whole)
+    whole.again, whole["part"] = part, part
+    part(torch.ones(1, 4))
+    print(before, sys.getrefcount(part), sys.getrefcount(whole), sorted(vars(part)), pickle.loads(pickle.dumps(whole)))
+    print(repr(copy.deepcopy(whole)), list(whole.state_dict()))
+    part.whole = whole  # each has the other
+    part(torch.ones(1, 4))
+    del part.whole
+    print(whole.again is part, len(list(whole.named_modules())))
+    gone = weakref.ref(whole), weakref.ref(part)
+    del whole
+    print(gone[0]() is None, sys.getrefcount(part))
+    del part
+    print(gone[1]() is None)
+
+
 def oddities():
     """Everything is printed: it must be the same without us."""
     warnings.simplefilter("ignore")
     torch.manual_seed(1)
+    owned()
     model = nn.Sequential(nn.Linear(4, 4), nn.Sequential(nn.ReLU(), Fails()))
     x = torch.randn(3, 4)
     fails = model[1][1]
@@ -147,6 +169,7 @@ def compiled():
 
         def forward(self, x):
             x = self.first(x)
+            self.last = self.first
             torch._dynamo.graph_break()
             return self.hooked(self.second(x).relu())
 

@@ -184,6 +184,132 @@ def printed(tmp_path, *options):
                           capture_output=True, text=True, check=True).stdout
 
 
+def tells_owners(python):
+    """PyTorch does from 2.0 on."""
+    return not version(python).startswith("1.")
+
+
+def counted(tmp_path, python, program):
+    """Calls by module."""
+    (tmp_path / "program.py").write_text(program)
+    done = warm(tmp_path, python, "program.py")
+    assert done.returncode == 0, done.stderr
+    return {row["module"]: row["calls"] for row in table(tmp_path, "modules")}
+
+
+PARTS = """
+import torch
+from torch import nn
+class Seq2Seq(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+        self.decoder = nn.Linear(8, 2)
+model, x = Seq2Seq(), torch.ones(3, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def train():
+    model.decoder(model.encoder(x)).sum().backward()
+    optimizer.step()
+"""
+REPLACED = PARTS + """
+for _ in range(2):
+    train()
+probe = nn.Sequential(model.encoder, nn.Linear(8, 1))  # has it, too, but came later, and goes
+del probe
+model.decoder = nn.Sequential(nn.Linear(8, 2))
+train()
+"""
+
+
+@every_python
+def test_parts_of_a_model_that_is_never_called(tmp_path, python):
+    rows = counted(tmp_path, python, REPLACED)
+    if tells_owners(python):
+        assert rows == {"encoder": 3, "encoder.0": 3, "encoder.1": 3, "decoder": 3, "decoder.0": 1}
+    else:
+        assert rows == {"Sequential": 3, "0": 3, "1": 3, "Linear": 2, "Sequential#2": 1, "Sequential#2.0": 1}
+
+
+WRAPPED = PARTS + """
+import os, torch.distributed as dist
+dist.init_process_group("gloo", init_method="file://" + os.path.abspath("store"), rank=0, world_size=1)
+if PART:
+    model.encoder = nn.parallel.DistributedDataParallel(model.encoder)
+    train()
+else:
+    whole = nn.parallel.DistributedDataParallel(model)
+    x = whole.module.encoder(x)
+    whole.module.decoder(x).sum().backward()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("is_part", [True, False], ids=["a part is wrapped", "the whole is wrapped"])
+@every_python
+def test_parts_of_a_wrapped_model(tmp_path, python, is_part):
+    if not tells_owners(python):
+        pytest.skip("PyTorch 1.13 does not tell whose part a module is")
+    rows = counted(tmp_path, python, f"PART = {is_part}" + WRAPPED)
+    wrapper = {"encoder (DistributedDataParallel)": 1} if is_part else {}
+    assert rows == {**wrapper, "encoder": 1, "encoder.0": 1, "encoder.1": 1, "decoder": 1}
+
+
+SAME_CLASS = """
+import copy, torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.fc = nn.Linear(4, size)
+    def forward(self, x):
+        return self.fc(x)
+class Trainer:  # PyTorch does not know of what lies in it
+    def __init__(self):
+        self.student, self.critics = Net(4), [Net(1), nn.Linear(4, 1)]
+        self.teacher = copy.deepcopy(self.student)
+trainer, x = Trainer(), torch.ones(3, 4)
+optimizer = torch.optim.SGD(trainer.student.parameters(), lr=0.1)
+for _ in range(3):
+    y = trainer.student(x)
+    loss = (y - trainer.teacher(x)).pow(2).sum()
+    for critic in trainer.critics:
+        loss = loss + critic(y).sum()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@every_python
+def test_models_of_one_class_are_told_apart(tmp_path, python):
+    rows = counted(tmp_path, python, SAME_CLASS)
+    assert rows == {"Net": 3, "fc": 3, "Net#2": 3, "Net#2.fc": 3, "Net#3": 3, "Net#3.fc": 3, "Linear": 3}
+    text = printed(tmp_path)
+    assert "\n  Net  " in text and "\n  Net#2  " in text and text.count("\n    fc  ") == 3, text
+    assert {"nn.Module: Net", "nn.Module: Net#2", "nn.Module: Net#3"} <= {event["name"] for event in export(tmp_path)}
+
+
+KNOWN = """
+import torch
+from torch import nn
+from stepscope import _modules
+lasting = nn.ModuleList(nn.Identity() for _ in range(100))
+lasting.last, x = None, torch.ones(1)
+for _ in range(15000):
+    lasting.last = nn.Sequential(nn.Identity())
+    lasting.last[0](x)
+owners = _modules._owners
+print(len(owners.fresh) < 9000, len(owners.found) < 9000, owners.place(lasting[99]) == (lasting, '99'),
+      owners.place(lasting.last[0]) == (lasting, 'last.0'))
+"""
+
+
+@every_python
+def test_what_is_gone_is_forgotten(tmp_path, python):
+    if not tells_owners(python):
+        pytest.skip("PyTorch 1.13 does not tell whose part a module is")
+    assert warm(tmp_path, python, "-c", KNOWN).stdout == "True True True True\n"
+
+
 @every_python
 def test_what_was_called_alone_before_its_model_has_its_path_in_it(tmp_path, python):
     """But a model that was trained already keeps its paths when it is called within another one, lest it be two rows."""
@@ -191,7 +317,10 @@ def test_what_was_called_alone_before_its_model_has_its_path_in_it(tmp_path, pyt
     done = warm(tmp_path, python, "alone.py")
     assert done.returncode == 0, done.stderr
     names = [event["name"][len("nn.Module: "):] for event in calls(export(tmp_path))]
-    assert names[:4] == ["Sequential", "0", "1", "Linear"], "nobody could know then"
+    if tells_owners(python):
+        assert names[:4] == ["features", "features.0", "features.1", "scale_of_what_the_convolution_gave"]
+    else:
+        assert names[:4] == ["Sequential", "0", "1", "Linear"], "nobody could know then"
     once = ["Net", "features", "features.0", "features.1", "scale_of_what_the_convolution_gave", "head"]
     assert names[4:] == 3 * (once + ["Wrapper"] + once)
     text = printed(tmp_path)
