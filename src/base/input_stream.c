@@ -40,16 +40,29 @@ struct input_stream {
 	char buffer[IN_BYTES];
 };
 
-static enum status read_file(struct input_stream *input, size_t *length, struct error *err)
+static enum status read_file(struct input_stream *input, char *bytes, size_t *length, struct error *err)
 {
 	ssize_t n;
 
 	do
-		n = read(input->fd, input->buffer, IN_BYTES);
+		n = read(input->fd, bytes, IN_BYTES);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", input->path);
 	*length = (size_t)n;
+	return STATUS_OK;
+}
+
+/* The next IN_BYTES of the file, or fewer. */
+static enum status read_next(struct input_stream *input, char *bytes, size_t *length, struct error *err)
+{
+	enum status status = input->archive ? archive_read(input->archive, bytes, IN_BYTES, length, err)
+	                                    : read_file(input, bytes, length, err);
+
+	if (status != STATUS_OK)
+		return status;
+	input->is_at_end = *length == 0;
+	input->file_bytes += *length;
 	return STATUS_OK;
 }
 
@@ -60,14 +73,11 @@ static enum status fill(struct input_stream *input, struct error *err)
 
 	if (input->begin < input->end || input->is_at_end)
 		return STATUS_OK;
-	status = input->archive ? archive_read(input->archive, input->buffer, IN_BYTES, &n, err)
-	                        : read_file(input, &n, err);
+	status = read_next(input, input->buffer, &n, err);
 	if (status != STATUS_OK)
 		return status;
-	input->is_at_end = n == 0;
 	input->begin = 0;
 	input->end = n;
-	input->file_bytes += n;
 	return STATUS_OK;
 }
 
@@ -80,11 +90,15 @@ static enum status damaged(const struct input_stream *input, const char *what, s
 static enum status read_plain(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
                               struct error *err)
 {
-	enum status status = fill(input, err);
-	size_t n = input->end - input->begin;
+	enum status status;
+	size_t n;
 
+	if (input->begin == input->end && !input->is_at_end && capacity >= IN_BYTES)
+		return read_next(input, bytes, length, err);
+	status = fill(input, err);
 	if (status != STATUS_OK)
 		return status;
+	n = input->end - input->begin;
 	n = n < capacity ? n : capacity;
 	memcpy(bytes, input->buffer + input->begin, n);
 	input->begin += n;
