@@ -558,7 +558,7 @@ static void on_gap(struct recording *recording, struct stream *stream, const str
 		stream->step_gap_ns = first_ns;
 	stream->has_step_gap = true;
 	stream->has_hole = true; /* a switch does not count in the depth, so it may be off by one */
-	for (int64_t i = lowest; i < 0 && stream->level_count; i++) {
+	for (int64_t i = lowest; i < 0 && stream->level_count > stream->inferred_depth; i++) {
 		end_deeper(recording, stream, first_ns);
 		while (is_inferred(stream, top_level(stream)) && stream->level_count > 1) {
 			end_top(recording, stream, first_ns, 0); /* the recorder does not count these */

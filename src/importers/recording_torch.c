@@ -7,8 +7,7 @@
 #include "importers/recording_torch.h"
 
 #include "base/memory.h"
-#include "model/infer_steps.h"
-#include "model/merge_sort.h"
+#include "model/training_threads.h"
 #include "pytorch/names.h"
 
 #include <inttypes.h>
@@ -95,6 +94,10 @@ struct stream_scan {
 	int64_t last_ns;
 	int64_t before_ns; /* end of what the last event says */
 	int64_t noted_ns;  /* end of the last record that was noted and lies in no other */
+	struct stream_end {
+		uint32_t range; /* that is open */
+		bool is_inside; /* an optimizer's call is */
+	} end;                  /* where the recording ends */
 };
 
 struct torch_scan {
@@ -823,120 +826,6 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 
 /* ---- after all files ---- */
 
-/* The thread that trains: where the optimizer is called, else where gradients are computed. */
-static struct stream_scan *training_stream(struct torch_scan *scan)
-{
-	struct stream_scan *best = NULL;
-	for (uint32_t i = 0; i < scan->stream_count; i++) {
-		struct stream_scan *stream = &scan->streams[i];
-		bool is_better = !best || (stream->calls != best->calls ? stream->calls > best->calls
-		                                                        : stream->nodes > best->nodes);
-		if (is_better && stream->calls + stream->nodes)
-			best = stream;
-	}
-	return best;
-}
-
-static int compare_records(const void *left, const void *right)
-{
-	const struct train_record *a = left, *b = right;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
-
-/* Work on gradients of all other threads, by start; one that calls optimizers trains for itself. */
-static uint32_t collect_nodes(const struct torch_scan *scan, const struct stream_scan *training,
-                              struct train_record **nodes)
-{
-	uint32_t count = 0;
-	for (uint32_t i = 0; i < scan->stream_count; i++) {
-		const struct stream_scan *stream = &scan->streams[i];
-		for (uint32_t r = 0; stream != training && stream->nodes && !stream->calls && r < stream->record_count;
-		     r++) {
-			if (stream->records[r].token != TOKEN_BACKWARD || count == MAX_RECORDS)
-				continue;
-			if (!(count & (count + 1)))
-				*nodes = memory_resize(*nodes, 2 * (size_t)count + 2, sizeof **nodes);
-			(*nodes)[count++] = stream->records[r];
-		}
-	}
-	if (count)
-		merge_sort(*nodes, count, sizeof **nodes, compare_records);
-	return count;
-}
-
-/* The node among the records of the thread that waits for it: its range is the one that is open there. */
-static void place_node(const struct stream_scan *training, struct train_record *node, uint32_t *range, uint32_t *next)
-{
-	while (*next < training->range_count && training->ranges[*next].start_ns <= node->start_ns)
-		*range = (*next)++;
-	while (*range != NO_RANGE && training->ranges[*range].end_ns < node->start_ns)
-		*range = training->ranges[*range].parent;
-	node->range = *range;
-	if (*range != NO_RANGE && node->end_ns > training->ranges[*range].end_ns)
-		node->end_ns = training->ranges[*range].end_ns;
-}
-
-/* A GPU's gradients are computed by another thread: puts what it did between the records of the one that trains. */
-static void merge_nodes(const struct torch_scan *scan, struct stream_scan *training)
-{
-	struct train_record *nodes = NULL, *merged = NULL;
-	uint32_t node_count = collect_nodes(scan, training, &nodes), count = 0, range = NO_RANGE, next_range = 0;
-	int64_t busy_ns = INT64_MIN, call_ns = INT64_MIN; /* until when a record, an optimizer's call lasts */
-	if (!node_count)
-		return;
-	merged = memory_resize(NULL, (size_t)training->record_count + node_count, sizeof *merged);
-	for (uint32_t i = 0, n = 0; i < training->record_count || n < node_count;) {
-		const struct train_record *own = i < training->record_count ? &training->records[i] : NULL;
-		if (own && (n == node_count || own->start_ns <= nodes[n].start_ns)) {
-			if (own->token == TOKEN_OPTIMIZER)
-				call_ns = own->end_ns > call_ns ? own->end_ns : call_ns;
-			else
-				busy_ns = own->end_ns > busy_ns ? own->end_ns : busy_ns;
-			merged[count++] = *own;
-			i++;
-			continue;
-		}
-		struct train_record *node = &nodes[n++];
-		if (node->start_ns < busy_ns) /* inside of an operator, or beside another thread's work */
-			continue;
-		place_node(training, node, &range, &next_range);
-		node->is_inside = node->start_ns < call_ns;
-		if (own && node->end_ns > own->start_ns)
-			node->end_ns = own->start_ns;
-		merged[count++] = *node;
-		busy_ns = node->end_ns;
-	}
-	free(nodes);
-	free(training->records);
-	training->records = merged;
-	training->record_count = training->record_capacity = count;
-}
-
-static int compare_calls(const void *left, const void *right)
-{
-	const struct train_call *a = left, *b = right;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
-
-/* What those threads do in hooks, too. Two at a time are one. */
-static void merge_hooked(struct torch_scan *scan, struct stream_scan *training)
-{
-	uint32_t kept = 0;
-	for (uint32_t i = 0; i < scan->stream_count; i++) {
-		const struct stream_scan *stream = &scan->streams[i];
-		for (uint32_t k = 0; stream != training && !stream->calls && k < stream->hooked_count; k++)
-			add_hooked(scan, training, stream->hooked[k].start_ns, stream->hooked[k].end_ns);
-	}
-	if (training->hooked_count)
-		merge_sort(training->hooked, training->hooked_count, sizeof *training->hooked, compare_calls);
-	for (uint32_t i = 0; i < training->hooked_count; i++) {
-		const struct train_call *call = &training->hooked[i];
-		if (!kept || call->start_ns >= training->hooked[kept - 1].end_ns)
-			training->hooked[kept++] = *call;
-	}
-	training->hooked_count = kept;
-}
-
 /* Whether the last segment of the session was closed. */
 static bool was_closed(const struct recording *recording, const struct session *session)
 {
@@ -957,48 +846,42 @@ static void finish_stream(struct torch_scan *scan, struct stream_scan *stream)
 }
 
 /* The recording stops somewhere: in this range, maybe while the optimizer was called. */
-static void add_cut(struct torch_scan *scan, struct stream_scan *stream, uint32_t range, bool is_inside)
+static void add_cut(struct training *training, int64_t time_ns, uint32_t range, bool is_inside)
 {
-	uint32_t last = stream->record_count ? stream->record_count - 1 : 0;
-	int64_t time_ns = stream->last_ns;
-	if (stream->record_count && stream->records[last].start_ns > time_ns)
-		time_ns = stream->records[last].start_ns;
-	settle_pending(scan, stream, STEPSCOPE_NO_SEQUENCE); /* it would have led to a backward */
-	uint32_t cut = add_record(scan, stream, TOKEN_CUT, range, time_ns);
-	if (cut != NO_RANGE)
-		stream->records[cut].is_inside = is_inside;
+	size_t count = training->record_count;
+	if (count && training->records[count - 1].start_ns > time_ns)
+		time_ns = training->records[count - 1].start_ns;
+	if (training->turn_count > 1 && count) /* ranges are those of the turn */
+		range = training->records[count - 1].range;
+	training_append(training, &(struct train_record){.start_ns = time_ns,
+	                                                 .end_ns = time_ns,
+	                                                 .range = range,
+	                                                 .token = TOKEN_CUT,
+	                                                 .is_inside = is_inside});
 }
 
 /* A teacher, which is never trained, evaluates nothing. */
-static void find_evaluating(const struct torch_scan *scan, struct stream_scan *training)
+static void find_evaluating(const struct torch_scan *scan, struct training *training)
 {
-	for (uint32_t i = 0; i < training->record_count; i++) {
+	for (size_t i = 0; i < training->record_count; i++) {
 		struct train_record *record = &training->records[i];
 		record->is_evaluating = record->is_module && record->token == TOKEN_OP && record->object &&
 		                        number_map_find(&scan->trained, record->object) != NUMBER_MAP_NONE;
 	}
 }
 
-/* Whose optimizers are called in threads of their own. */
-static void note_other_threads(struct recording *recording, uint32_t process, const struct torch_scan *scan,
-                               const struct stream_scan *training)
+/* Whose optimizers are called beside them. */
+static void note_other_threads(struct recording *recording, uint32_t process, const struct training *training)
 {
 	struct arena *arena = &recording->model->arena;
-	uint64_t threads = 0, calls = 0;
-
-	for (uint32_t i = 0; i < scan->stream_count; i++) {
-		bool is_other = &scan->streams[i] != training && scan->streams[i].calls;
-		threads += is_other;
-		calls += is_other ? scan->streams[i].calls : 0;
-	}
-	if (threads)
+	if (training->other_threads)
 		model_add_ledger(
-			recording->model, LEDGER_OTHER, process, "steps", threads,
+			recording->model, LEDGER_OTHER, process, "steps", training->other_threads,
 			arena_printf(arena,
 		                     "the number of steps is ambiguous: they are those of the thread that calls "
 		                     "optimizers most often; %" PRIu64 " more called them %" PRIu64
 		                     " times, and those steps are in no table",
-		                     threads, calls));
+		                     training->other_threads, training->other_calls));
 }
 
 static void note_limits(struct recording *recording, const struct session *session, const struct torch_scan *scan,
@@ -1064,50 +947,111 @@ static void compare_counts(struct recording *recording, const struct session *se
 		                     counted, found));
 }
 
-static void infer_session(struct recording *recording, struct session *session)
+/* What its threads did, with an end for each thing; they hand it over. */
+static struct training_thread *finish_threads(struct torch_scan *scan, bool was_closed)
+{
+	struct training_thread *threads = memory_resize(NULL, scan->stream_count + (size_t)1, sizeof *threads);
+	for (uint32_t i = 0; i < scan->stream_count; i++) {
+		struct stream_scan *stream = &scan->streams[i];
+		stream->end = (struct stream_end){innermost(stream)->range, stream->optimizer > 0};
+		finish_stream(scan, stream);
+		if (!was_closed) /* it would have led to a backward */
+			settle_pending(scan, stream, STEPSCOPE_NO_SEQUENCE);
+		threads[i] = (struct training_thread){stream->records,      stream->ranges,      stream->hooked,
+		                                      stream->record_count, stream->range_count, stream->hooked_count,
+		                                      stream->calls,        stream->nodes};
+		stream->records = NULL;
+		stream->ranges = NULL;
+		stream->hooked = NULL;
+	}
+	return threads;
+}
+
+/* Which turn it was: a step belongs to the thread that ended it. */
+static size_t turn_of(const struct training *training, const struct inferred *inferred, size_t turn)
+{
+	int64_t time_ns = inferred->what == INFERRED_STEP ? inferred->last_ns : inferred->start_ns;
+	while (turn && training->turns[turn].start_ns > time_ns)
+		turn--;
+	while (turn + 1 < training->turn_count && training->turns[turn + 1].start_ns <= time_ns)
+		turn++;
+	return turn;
+}
+
+static void give_to_stream(struct stream *stream, const struct inferred *inferred)
+{
+	uint32_t count = stream->inferred_count;
+	if (!(count & (count + 1)))
+		stream->inferred = memory_resize(stream->inferred, 2 * (size_t)count + 2, sizeof *stream->inferred);
+	stream->inferred[stream->inferred_count++] = *inferred;
+}
+
+/* Each to the thread whose turn it was. */
+static void give_inferred(const struct session *session, const struct torch_scan *scan, const struct training *training,
+                          struct inference *inference)
+{
+	size_t turn = 0;
+	for (size_t i = 0; i < inference->count; i++) {
+		turn = turn_of(training, &inference->list[i], turn);
+		uint32_t number = scan->streams[training->turns[turn].thread].stream;
+		uint32_t found = number_map_find(&session->stream_map, number);
+		if (found == NUMBER_MAP_NONE)
+			continue;
+		struct stream *stream = session->streams[found];
+		stream->has_own_steps = scan->has_steps;
+		stream->has_own_phases = scan->has_phases;
+		give_to_stream(stream, &inference->list[i]);
+	}
+}
+
+/* What the training was, by the threads' turns. */
+static void infer_training(struct recording *recording, struct session *session, struct training *training)
 {
 	struct torch_scan *scan = session->torch;
-	struct stream_scan *training = scan ? training_stream(scan) : NULL;
-	/* phases of a thread other than the one that marks the steps would not lie in them */
-	bool is_other = scan && scan->has_steps &&
-	                (scan->has_phases || scan->has_step_streams ||
-	                 (training && scan->step_stream != training->stream));
-	if (!training || is_other)
-		return;
-	for (uint32_t i = 0; i < scan->stream_count; i++)
-		if (&scan->streams[i] != training)
-			finish_stream(scan, &scan->streams[i]);
-	bool is_inside = training->optimizer > 0;
-	uint32_t range = innermost(training)->range;
-	finish_stream(scan, training);
-	merge_nodes(scan, training);
-	merge_hooked(scan, training);
-	if (!was_closed(recording, session))
-		add_cut(scan, training, range, is_inside);
-	find_evaluating(scan, training);
+	const struct stream_scan *last = &scan->streams[training->turns[training->turn_count - 1].thread];
+	uint32_t first = number_map_find(&session->stream_map, scan->streams[training->turns[0].thread].stream);
 	struct inference inference;
+	if (!was_closed(recording, session))
+		add_cut(training, last->last_ns, last->end.range, last->end.is_inside);
+	find_evaluating(scan, training);
 	infer_steps(&inference, &(struct train_loop){.records = training->records,
 	                                             .count = training->record_count,
 	                                             .ranges = training->ranges,
 	                                             .hooked = training->hooked,
 	                                             .hooked_count = training->hooked_count});
-	uint32_t found = number_map_find(&session->stream_map, training->stream);
-	if (found == NUMBER_MAP_NONE || !inference.step_count) {
-		inference_release(&inference);
-		return;
+	if (inference.step_count && first != NUMBER_MAP_NONE) {
+		if (scan->has_steps)
+			inference_cut_phases(&inference, scan->bounds, scan->bound_count);
+		give_inferred(session, scan, training, &inference);
+		if (!scan->has_steps) {
+			note_limits(recording, session, scan, session->streams[first], &inference);
+			note_other_threads(recording, recording->processes[session->process]->process, training);
+			compare_counts(recording, session, &inference);
+		}
 	}
-	if (scan->has_steps)
-		inference_cut_phases(&inference, scan->bounds, scan->bound_count);
-	struct stream *stream = session->streams[found];
-	stream->inferred = inference.list;
-	stream->has_own_steps = scan->has_steps;
-	stream->inferred_count = (uint32_t)inference.count;
-	stream->has_own_phases = scan->has_phases;
-	if (scan->has_steps)
+	inference_release(&inference);
+}
+
+static void infer_session(struct recording *recording, struct session *session)
+{
+	struct torch_scan *scan = session->torch;
+	if (!scan || (scan->has_steps && (scan->has_phases || scan->has_step_streams)))
 		return;
-	note_limits(recording, session, scan, stream, &inference);
-	note_other_threads(recording, recording->processes[session->process]->process, scan, training);
-	compare_counts(recording, session, &inference);
+	struct training training;
+	struct training_thread *threads = finish_threads(scan, was_closed(recording, session));
+	if (training_join(&training, threads, scan->stream_count, scan->has_steps)) {
+		/* phases of a thread other than the one that marks the steps would not lie in them */
+		bool is_other = scan->has_steps && scan->step_stream != scan->streams[training.turns[0].thread].stream;
+		if (!is_other)
+			infer_training(recording, session, &training);
+		training_release(&training);
+	}
+	for (uint32_t i = 0; i < scan->stream_count; i++) {
+		free(threads[i].records);
+		free(threads[i].ranges);
+		free(threads[i].hooked);
+	}
+	free(threads);
 }
 
 void torch_scan_finish(struct recording *recording)

@@ -63,6 +63,8 @@ struct grouping {
 	bool has_identity, has_batches; /* the program */
 	size_t last;                    /* call of this group, NONE */
 	bool is_closure;                /* that call */
+	bool is_of_batch;               /* a batch came before it */
+	bool is_repeated;               /* its first call is of the optimizer that was called before, too */
 	size_t backward;                /* that trains, NONE */
 	bool has_data;                  /* before that backward */
 	bool has_next_data, has_zero;   /* behind it */
@@ -92,14 +94,14 @@ static void end_skipped(struct inferrer *in, struct grouping *g)
 	forget(g);
 }
 
-/* Does the next call belong to the same optimizer? Then it makes steps alone: training goes on with another one. */
-static bool is_followed_by_itself(const struct inferrer *in, size_t call)
+/* Does the optimizer go on alone, so that training goes on with it? Of the last call of all it is only known that the one before did. */
+static bool goes_on_alone(const struct inferrer *in, const struct grouping *g, size_t call, bool is_closure)
 {
 	for (size_t i = call + 1; i < in->count; i++) {
 		if (is_call(&in->records[i]))
 			return in->records[i].object == in->records[call].object;
 	}
-	return false;
+	return g->is_repeated && (is_closure || g->has_data);
 }
 
 /* Does the call begin another group? */
@@ -107,13 +109,15 @@ static bool is_other_group(struct inferrer *in, struct grouping *g, size_t call,
 {
 	uint64_t optimizer = in->records[call].object;
 	bool is_other_batch = g->has_data || g->has_next_data || !g->has_batches;
+	bool has_gradients = g->backward != NONE || is_closure;
 
 	if (g->last == NONE)
 		return false;
 	if (g->has_identity && optimizer) /* rule 1 */
 		return number_map_find(&g->groups, optimizer) == g->group ||
-		       (is_other_batch && g->backward != NONE &&
-		        (in->records[call].is_new || is_followed_by_itself(in, call)));
+		       (has_gradients &&
+		        ((is_other_batch && in->records[call].is_new) ||
+		         ((is_other_batch || !g->is_of_batch) && goes_on_alone(in, g, call, is_closure))));
 	if (is_closure || g->is_closure) /* rule 2 */
 		return true;
 	if (g->backward == NONE)
@@ -127,8 +131,12 @@ static void on_call(struct inferrer *in, struct grouping *g, size_t call)
 {
 	bool is_closure = has_closure(in, call);
 
-	if (is_other_group(in, g, call, is_closure))
+	if (is_other_group(in, g, call, is_closure)) {
+		g->is_repeated = in->records[g->last].object == in->records[call].object;
 		end_group(in, g);
+	}
+	if (g->last == NONE)
+		g->is_of_batch = g->has_data;
 	if (g->has_identity)
 		number_map_set(&g->groups, in->records[call].object, g->group);
 	g->last = call;

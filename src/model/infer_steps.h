@@ -10,7 +10,8 @@
  *
  * The rules:
  * 1. Where the optimizer object of each call is known, a step is a run of calls in which none repeats; one that steps twice in a
- *    row on other data than those before it, or was made since they stepped, begins a step, too.
+ *    row on other data than those before it (or on theirs, where they made several steps of it), or was made since they stepped,
+ *    begins a step, too.
  * 2. Where it is not: calls with no training backward between them belong together; a call that contains a backward (a closure)
  *    stands alone; groups with no data between them are joined, which is right for several networks and wrong for several
  *    updates per batch, so it is said.

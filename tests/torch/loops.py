@@ -718,6 +718,61 @@ def resumed():
             train(model, optimizer, batch)
 
 
+def closure_of(model, optimizer, batch):
+    def closure():
+        optimizer.zero_grad()
+        loss = model(batch).pow(2).mean()
+        loss.backward()
+        return loss
+    return closure
+
+
+def adam_then_lbfgs(calls=3):
+    """Both are made at the start, as where equations are solved: no loader, all data in each step."""
+    model, points = net(), torch.randn(8, 16)
+    adam, lbfgs = torch.optim.Adam(model.parameters()), torch.optim.LBFGS(model.parameters(), max_iter=3)
+    for _ in range(4):
+        with Step():
+            train(model, adam, points)
+    for _ in range(calls):
+        with Step():
+            lbfgs.step(closure_of(model, lbfgs, points))
+
+
+def adam_then_lbfgs_once():
+    """One call, that does many iterations."""
+    adam_then_lbfgs(1)
+
+
+def adam_then_lbfgs_with_loader():
+    model = net()
+    adam, lbfgs = torch.optim.Adam(model.parameters()), torch.optim.LBFGS(model.parameters(), max_iter=3)
+    for i, (batch,) in enumerate(loader(7)):
+        with Step():
+            if i < 4:
+                train(model, adam, batch)
+            else:
+                lbfgs.step(closure_of(model, lbfgs, batch))
+
+
+def adam_then_sgd():
+    """Both are made at the start; without a loader."""
+    model = net()
+    optimizers = [torch.optim.Adam(model.parameters()), torch.optim.SGD(model.parameters(), lr=0.01)]
+    for step in range(7):
+        with Step():
+            train(model, optimizers[step >= 4], torch.randn(8, 16))
+
+
+def adam_then_sgd_with_loader():
+    """Of the second optimizer there is one call only."""
+    model = net()
+    optimizers = [torch.optim.Adam(model.parameters()), torch.optim.SGD(model.parameters(), lr=0.01)]
+    for i, (batch,) in enumerate(loader(5)):
+        with Step():
+            train(model, optimizers[i == 4], batch)
+
+
 def actor_critic():
     """No loader, two networks with an optimizer each, a target network that follows."""
     actor, critic, target = nn.Linear(16, 4), nn.Linear(4, 1), nn.Linear(4, 1)
@@ -942,9 +997,13 @@ def killed():
         optimizer.step()
 
 
-if __name__ == "__main__":
+def main(loops):
     torch.manual_seed(1)
     torch.set_num_threads(1)
     with MODES[sys.argv[2]]() if len(sys.argv) > 2 else contextlib.nullcontext():
-        globals()[sys.argv[1]]()
+        loops[sys.argv[1]]()
     print(json.dumps({"steps": stamps, **facts}))
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -14,14 +14,20 @@ NAMES = ["plain", "adam_without_loader", "two_workers", "accumulation", "evaluat
          "range_around_updates", "validation_in_the_middle", "warm_up", "backward_in_thread", "many_optimizers",
          "prefetch", "partial_accumulation", "distillation", "inner_updates", "in_a_thread", "two_phases", "actor_critic",
          "evaluation_without_loader", "own_optimizer", "gan_without_loader", "two_loaders", "reinforcement", "adam_closure",
-         "optimizer_per_epoch", "optimizer_per_step", "optimizers_per_epoch", "resumed"]
+         "optimizer_per_epoch", "optimizer_per_step", "optimizers_per_epoch", "resumed",
+         "adam_then_lbfgs", "adam_then_lbfgs_once", "adam_then_lbfgs_with_loader", "adam_then_sgd", "adam_then_sgd_with_loader"]
+IN_THREADS = ["thread_per_epoch", "gan_in_threads", "pool_per_epoch", "thread_per_step"]
 
 # Whose optimizers step at different rates.
 AMBIGUOUS = ["n_critic", "two_to_one"]
 
 
+def script(name):
+    return HERE / ("loops_in_threads.py" if name in (*IN_THREADS, "ensemble") else "loops.py")
+
+
 def record(tmp_path, python, name):
-    done = (run if name == "plain" else warm)(tmp_path, python, HERE / "loops.py", name)
+    done = (run if name == "plain" else warm)(tmp_path, python, script(name), name)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
 
@@ -35,7 +41,7 @@ def report(tmp_path):
 NEWER = {"scaler": "a GradScaler for the CPU", "optimizer_in_hook": "hooks behind the accumulation of a gradient"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *IN_THREADS])
 @every_python
 def test_as_many_steps_as_the_script_made(tmp_path, python, name):
     is_old = version(python).startswith("1.")
@@ -54,6 +60,24 @@ def test_optimizers_of_different_rates_make_it_ambiguous(tmp_path, python, name)
     assert len(steps) == len(truth["steps"])
     assert [row for row in table(tmp_path, "ledger") if row["sentence"].startswith("the number of steps is ambiguous")]
     assert table(tmp_path, "run")[0]["capture"].endswith("; the number of steps is ambiguous, see the ledger")
+
+
+@every_python
+def test_each_step_is_where_the_script_made_it(tmp_path, python):
+    """Each thread has the steps that it made, and the main thread its evaluations: none reaches over the change from one to the other."""
+    truth, steps = record(tmp_path, python, "thread_per_epoch")
+    assert len(steps) == len(truth["steps"])
+    for step, (begin, end), (before, _) in zip(steps[1:], truth["steps"][1:], truth["steps"]):  # zero_grad() is the next step's
+        assert step["duration_ns"] <= end - before
+        assert 0 < step["backward_ns"] + step["optimizer_ns"] <= end - begin
+
+
+@every_python
+def test_trainings_at_once_are_not_one(tmp_path, python):
+    truth, steps = record(tmp_path, python, "ensemble")
+    assert [step["step"] for step in steps] == list(range(max(truth["calls"])))
+    (said,) = [row for row in table(tmp_path, "ledger") if "number of steps" in row["sentence"]]
+    assert "ambiguous" in said["sentence"] and f"1 more called them {min(truth['calls'])} times" in said["sentence"]
 
 
 @pytest.mark.parametrize("name", ["evaluation_without_loader", "evaluation_in_a_wrapper"])

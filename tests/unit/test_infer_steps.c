@@ -191,6 +191,18 @@ static void training_goes_on_with_another_optimizer(void **state)
 	check("DFB1DFB1DFB12DFB1DFB12", "0000111122222333344444", NULL);
 	/* each network has its own batch */
 	check("DFB1DFB2DFB1DFB2", "0000000011111111", NULL);
+	/* several steps of one batch, with one optimizer and then another */
+	check("DFB1FB1FB2FB2", "0000111222333", NULL);
+	check("DFB1FB2DFB1FB2", "00000001111111", NULL);
+	/* with a closure, also when it is called once only */
+	check("FB1FB1FB12(FB)2(FB)", "0001112223333344444", NULL);
+	check("FB1FB1FB12(FB)", "00011122233333", NULL);
+	check("DFB1DFB1DFB1D2(FB)", "000011112222333333", NULL);
+	check("DFB1FB1FB12(FB)", "000011122233333", NULL);
+	check("D1(FB)2(FB)D1(FB)2(FB)", "0000000000011111111111", NULL);
+	/* the last call of all */
+	check("DFB1DFB1DFB2", "000011112222", NULL);
+	check("DFB1DFB2", "00000000", NULL);
 }
 
 static void an_optimizer_that_is_made_anew_begins_a_step(void **state)

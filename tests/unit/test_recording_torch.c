@@ -68,10 +68,15 @@ static void close_on(uint32_t stream)
 	segment_put(&segment, stream, now += 10, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, 0);
 }
 
+static void forward_on(uint32_t stream)
+{
+	segment_put(&segment, stream, now += 10, STEPSCOPE_EVENT_BEGIN, OP, 1, ++sequence);
+	close_on(stream);
+}
+
 static void forward(void)
 {
-	segment_put(&segment, MAIN, now += 10, STEPSCOPE_EVENT_BEGIN, OP, 1, ++sequence);
-	close_on(MAIN);
+	forward_on(MAIN);
 }
 
 static void backward_on(uint32_t stream)
@@ -485,6 +490,77 @@ static void another_thread_that_trains_is_told_of(void **state)
 	model_release(&model);
 }
 
+static void step_on(uint32_t stream, uint64_t optimizer)
+{
+	forward_on(stream);
+	backward_on(stream);
+	call_on(stream, optimizer);
+}
+
+static uint32_t steps_on(const char *thread)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < model.steps_count; i++)
+		count += !strcmp(model_text(&model, model.tracks[model.steps[i].track]->name), thread);
+	return count;
+}
+
+/* One after the other, each with optimizers of its own: the steps are where they were made, and no end is missing. */
+static void training_goes_on_in_another_thread(void **state)
+{
+	begin();
+	for (int i = 0; i < 3; i++)
+		step_on(MAIN, 5);
+	data(true); /* an evaluation, while the other one trains */
+	for (int i = 0; i < 4; i++)
+		step_on(OTHER, 6);
+	data(true);
+	finish(NULL);
+	assert_int_equal(model.steps_count, 7);
+	assert_int_equal(steps_on("main"), 3);
+	assert_int_equal(steps_on("other"), 4);
+	assert_int_equal(span_count("backward", 1), 3); /* of the first step's thread */
+	assert_int_equal(ledger_count(LEDGER_OTHER), 0);
+	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
+/* Two threads that take turns with one optimizer; a range lasts as long as the second lives. */
+static void threads_take_turns(void **state)
+{
+	begin();
+	open_on(OTHER, RANGE);
+	for (int i = 0; i < 6; i++)
+		step_on(i % 2 ? OTHER : MAIN, 5);
+	close_on(OTHER);
+	finish("exit");
+	assert_int_equal(model.steps_count, 6);
+	assert_int_equal(steps_on("main"), 3);
+	assert_int_equal(steps_on("other"), 3);
+	assert_int_equal(ledger_count(LEDGER_OTHER), 0);
+	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
+/* With one optimizer, but not one at a time. */
+static void threads_that_train_at_once_are_not_one(void **state)
+{
+	begin();
+	for (int i = 0; i < 4; i++) {
+		backward_on(MAIN);
+		if (i < 3)
+			backward_on(OTHER);
+		call(5);
+		if (i < 3)
+			call_on(OTHER, 5);
+	}
+	finish("exit");
+	assert_int_equal(model.steps_count, 4);
+	assert_int_equal(steps_on("main"), 4);
+	assert_int_equal(ledger_count(LEDGER_OTHER), 1);
+	model_release(&model);
+}
+
 static void gap(int32_t net, int32_t lowest)
 {
 	now += 10;
@@ -741,6 +817,9 @@ int main(void)
 		cmocka_unit_test(phases_end_with_marked_steps),
 		cmocka_unit_test(marked_phases_are_left_alone),
 		cmocka_unit_test(another_threads_backward_is_put_in),
+		cmocka_unit_test(training_goes_on_in_another_thread),
+		cmocka_unit_test(threads_take_turns),
+		cmocka_unit_test(threads_that_train_at_once_are_not_one),
 		cmocka_unit_test(another_thread_that_trains_is_told_of),
 		cmocka_unit_test(a_gap_does_not_lose_the_levels),
 		cmocka_unit_test(no_detail_for_a_while),

@@ -23,11 +23,16 @@ static int begin(void **state)
 	return 0;
 }
 
+static unsigned call(uint64_t identity, bool is_new, bool is_inside, bool is_closure)
+{
+	return count_call(&count, &(struct counted_call){identity, is_new, is_inside, is_closure});
+}
+
 /* d batch, f operator, b backward that trains, z zero_grad, s scaler, A.. call of that optimizer, ? of one that is not known, + before one
- * that was made since the call before. */
+ * that was made since the call before, ( before one with a closure. */
 static void tell(const char *what)
 {
-	bool is_new = false;
+	bool is_new = false, is_closure = false;
 
 	for (; *what; what++) {
 		if (*what == 'd')
@@ -40,9 +45,10 @@ static void tell(const char *what)
 			count_zero_grad(&count);
 		else if (*what == 's')
 			ended += count_scaler(&count);
-		else if (*what != '+')
-			ended += count_call(&count, *what == '?' ? 0 : (uint64_t)*what << 32, is_new, false);
+		else if (*what != '+' && *what != '(')
+			ended += call(*what == '?' ? 0 : (uint64_t)*what << 32, is_new, false, is_closure);
 		is_new = *what == '+';
+		is_closure = *what == '(';
 	}
 }
 
@@ -111,7 +117,7 @@ static void one_inside_of_another(void **state)
 	made(2);
 	for (unsigned step = 0; step < 3; step++) {
 		tell("dfbfb");
-		assert_int_equal(count_call(&count, 7, false, true), 0);
+		assert_int_equal(call(7, false, true, false), 0);
 		tell("A");
 		assert_int_equal(ended, step + 1);
 	}
@@ -157,6 +163,51 @@ static void a_new_pair_for_each_epoch(void **state)
 		assert_int_equal(ended, 3 * epoch + 1);
 		tell(epoch % 2 ? "fbBfbAfbBfbA" : "fbAfbBfbAfbB");
 		assert_int_equal(ended, 3 * epoch + 3);
+	}
+}
+
+/* Both are there from the start, so the first step of the first is known to have ended at its second. */
+static void training_goes_on_with_a_closure(void **state)
+{
+	made(2);
+	tell("fbAfbAfbA");
+	assert_int_equal(ended, 3);
+	tell("b(B");
+	assert_int_equal(ended, 4);
+	tell("b(Bb(B");
+	assert_int_equal(ended, 6);
+}
+
+/* It could have been the second network of the step before, until it comes again. */
+static void training_goes_on_with_another(void **state)
+{
+	made(2);
+	tell("fbAfbAfbA");
+	tell("fbB");
+	assert_int_equal(ended, 3);
+	tell("fbB");
+	assert_int_equal(ended, 5);
+	tell("fbB");
+	assert_int_equal(ended, 6);
+}
+
+static void training_goes_on_with_another_on_the_same_batch(void **state)
+{
+	made(2);
+	tell("dfbAfbAfbAfbBfbBfbB");
+	assert_int_equal(ended, 6);
+	tell("dfbB");
+	assert_int_equal(ended, 7);
+}
+
+static void networks_that_have_closures(void **state)
+{
+	made(2);
+	for (unsigned step = 0; step < 4; step++) {
+		tell("b(A");
+		assert_int_equal(ended, step);
+		tell("b(B");
+		assert_int_equal(ended, step + 1);
 	}
 }
 
@@ -261,7 +312,7 @@ static void more_optimizers_than_there_is_room_for(void **state)
 {
 	for (unsigned step = 0; step < 3; step++) {
 		for (uint64_t i = 1; i <= 2 * COUNT_OPTIMIZERS; i++)
-			ended += count_call(&count, i << 20, false, false);
+			ended += call(i << 20, false, false, false);
 	}
 	assert_in_range(ended, 1, 3 * COUNT_OPTIMIZERS); /* wrong, but it ends */
 }
@@ -279,6 +330,10 @@ int main(void)
 		cmocka_unit_test_setup(a_new_one_for_each_step, begin),
 		cmocka_unit_test_setup(a_new_one_at_the_same_place_for_each_step, begin),
 		cmocka_unit_test_setup(a_new_pair_for_each_epoch, begin),
+		cmocka_unit_test_setup(training_goes_on_with_a_closure, begin),
+		cmocka_unit_test_setup(training_goes_on_with_another, begin),
+		cmocka_unit_test_setup(training_goes_on_with_another_on_the_same_batch, begin),
+		cmocka_unit_test_setup(networks_that_have_closures, begin),
 		cmocka_unit_test_setup(a_scaler_that_leaves_updates_out, begin),
 		cmocka_unit_test_setup(gradients_thrown_away, begin),
 		cmocka_unit_test_setup(without_optimizer, begin),

@@ -10,8 +10,10 @@
 static struct object_table
 	optimizers; /* symbol: how many had been made with it, 0: nobody saw that; identity: of its newest call */
 static uint32_t generations, made;
-static bool has_trained;              /* an optimizer's call has ended */
-static __thread uint32_t made_before; /* the newest call of this thread */
+static bool has_trained;         /* an optimizer's call has ended */
+static uint32_t made_before_any; /* the newest call of all */
+static __thread uint32_t
+	made_before; /* the newest call of this thread; 0: it has made none, and may go on where another one stopped */
 
 /* One that cannot be referred to has its address only, as have those for which there is no room. */
 static struct object_entry *note(PyObject *optimizer, uint32_t number)
@@ -33,9 +35,9 @@ void native_optimizer_begun(PyObject *optimizer)
 		return;
 	}
 	entry->facts.identity &= ~STEPSCOPE_OPTIMIZER_IS_NEW;
-	if (entry->facts.symbol > made_before)
+	if (entry->facts.symbol > (made_before ? made_before : made_before_any))
 		entry->facts.identity |= STEPSCOPE_OPTIMIZER_IS_NEW;
-	made_before = made;
+	made_before = made_before_any = made;
 	library.stepscope_torch_optimizer(entry->facts.identity);
 }
 

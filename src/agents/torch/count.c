@@ -37,7 +37,8 @@ static unsigned begin_group(struct step_count *count)
 		count->optimizers[count->last - 1].ends = true;
 	count->group++;
 	count->has_group = true;
-	count->is_told = count->is_over = false;
+	count->is_of_batch = count->has_data;
+	count->is_told = count->is_over = count->may_be_step = false;
 	return late;
 }
 
@@ -76,12 +77,12 @@ static bool is_end(const struct step_count *count, uint32_t slot)
 	return slot ? count->optimizers[slot - 1].ends || (count->group <= 1 && count->called >= made(count)) : true;
 }
 
-/* Behind an end that was told, on another batch, one that was not called in that step. */
-static bool takes_over(const struct step_count *count, uint32_t slot, bool is_new)
+/* Behind the end of the group's step, gradients of its own; where several steps are made on a batch that is all there is to tell by. */
+static bool is_apart(const struct step_count *count, const struct counted_call *call, uint32_t slot)
 {
-	bool is_other_batch = count->has_batches ? count->has_data : is_new;
+	bool is_other_batch = count->has_data || !count->has_batches || !count->is_of_batch;
 	return slot && count->optimizers[slot - 1].group != count->group && count->is_told && is_other_batch &&
-	       count->has_backward;
+	       (count->has_backward || call->is_closure);
 }
 
 static bool begins_group(const struct step_count *count, uint32_t slot, bool is_alone)
@@ -93,25 +94,28 @@ static bool begins_group(const struct step_count *count, uint32_t slot, bool is_
 	return count->has_backward && (count->has_data || !count->has_batches);
 }
 
-unsigned count_call(struct step_count *count, uint64_t identity, bool is_new, bool is_inside)
+unsigned count_call(struct step_count *count, const struct counted_call *call)
 {
-	uint32_t slot = slot_of(count, identity);
-	unsigned ended = 0;
+	uint32_t slot = slot_of(count, call->identity);
 
-	if (is_inside)
+	if (call->is_inside)
 		return 0;
-	if (slot && is_new) /* what was known is of one that is gone */
+	if (slot && call->is_new) /* what was known is of one that is gone */
 		count->optimizers[slot - 1].group = 0;
-	bool takes = takes_over(count, slot, is_new);
-	if (begins_group(count, slot, takes)) {
+	bool may_take = is_apart(count, call, slot), was_step = count->may_be_step && slot == count->last;
+	bool takes = may_take && (count->has_data || call->is_new || call->is_closure);
+	bool begins = begins_group(count, slot, takes);
+	unsigned ended = begins && was_step;
+	if (begins) {
 		ended += begin_group(count);
-		count->expected = !takes ? 0 : is_new && count->made_since ? count->made_since : 1;
+		count->expected = !takes ? 0 : call->is_new && count->made_since ? count->made_since : 1;
 	}
 	if (slot) {
 		count->optimizers[slot - 1].group = count->group;
-		count->optimizers[slot - 1].ends &= !is_new;
+		count->optimizers[slot - 1].ends &= !call->is_new;
 	}
 	count->last = slot;
+	count->may_be_step = may_take && !takes;
 	count->made_since = 0;
 	bool is_last = count->expected && --count->expected == 0;
 	if (!count->is_told && (is_last || is_end(count, slot))) {

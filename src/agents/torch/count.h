@@ -6,7 +6,8 @@
  * - An optimizer's call ends a step when the same one ended a step before; the first time, when all optimizers that were made have been
  *   called. An optimizer that comes again before its step was seen to end begins another one: that end is told late, and who ended it
  *   is remembered. So the count never drifts, but its first steps may end late or early within the step.
- * - One that was made since the call before, and has a backward of its own, takes over, with those that were made with it.
+ * - One that was made since the call before, or has a closure, and has a backward of its own, takes over, with those that were made with it.
+ *   Without either it may be called once more in the step that has ended: when it comes again alone, that was a step, and is told late.
  * - A gradient scaler's update, or gradients thrown away for another batch, end a step without a call.
  * - Without any optimizer a step ends at the first operator behind a backward that accumulated gradients.
  *
@@ -36,6 +37,8 @@ struct step_count { /* starts as {0} */
 	bool is_hooked;               /* optimizers are called by a backward */
 	bool is_told;                 /* the end of the group's step */
 	bool is_over;                 /* no call belongs to it any more */
+	bool is_of_batch;             /* a batch was asked for before it */
+	bool may_be_step;             /* its last call came behind the end, on gradients of its own */
 	bool has_batches;             /* the program has any */
 	bool has_backward;            /* one that trains, since the last call */
 	bool has_data;                /* a batch since the last call */
@@ -45,9 +48,15 @@ struct step_count { /* starts as {0} */
 void count_made(struct step_count *count);   /* an optimizer object */
 void count_forked(struct step_count *count); /* in the child */
 void count_hooked(struct step_count *count); /* one was called inside of a backward: then that is the step */
-/* The end of a call; `identity` 0: not known. is_new: the optimizer was made since the call before; it may have the number of one that is
- * gone. is_inside: of another call. */
-unsigned count_call(struct step_count *count, uint64_t identity, bool is_new, bool is_inside);
+
+struct counted_call {
+	uint64_t identity; /* 0: not known */
+	bool is_new;     /* the optimizer was made since the call before; it may have the number of one that is gone */
+	bool is_inside;  /* of another call */
+	bool is_closure; /* a backward that trains was in it */
+};
+
+unsigned count_call(struct step_count *count, const struct counted_call *call); /* at its end */
 unsigned count_scaler(struct step_count *count);
 void count_zero_grad(struct step_count *count);
 /* A batch was asked for, an operator was called: what came before is over. */

@@ -45,7 +45,7 @@ struct thread {
 	struct {
 		uint32_t level;
 		uint64_t start, identity;
-		bool is_detail;
+		bool is_detail, is_closure;
 	} call[CALLS];
 	struct stretch stretch;
 	struct { /* the open record, when it is an operator: only its end tells whether it made a node of a graph */
@@ -159,17 +159,20 @@ static void told(unsigned ended)
 }
 
 /* What lies at the same address does the same there, as a rule. */
-static unsigned count_optimizer(uint64_t identity, bool is_inside)
+static unsigned count_optimizer(uint64_t identity, bool is_inside, bool is_closure)
 {
-	return count_call(&training.count, identity & STEPSCOPE_OPTIMIZER_ADDRESS,
-	                  identity & STEPSCOPE_OPTIMIZER_IS_NEW, is_inside);
+	return count_call(&training.count,
+	                  &(struct counted_call){.identity = identity & STEPSCOPE_OPTIMIZER_ADDRESS,
+	                                         .is_new = (identity & STEPSCOPE_OPTIMIZER_IS_NEW) != 0,
+	                                         .is_inside = is_inside,
+	                                         .is_closure = is_closure});
 }
 
-static void count_end_of_call(uint64_t identity, bool is_inside)
+static void count_end_of_call(uint64_t identity, bool is_inside, bool is_closure)
 {
 	if (!lock())
 		return;
-	unsigned ended = count_optimizer(identity, is_inside);
+	unsigned ended = count_optimizer(identity, is_inside, is_closure);
 	unlock();
 	here.trains = true;
 	emit_trains();
@@ -295,6 +298,7 @@ static void begin_hidden(enum torch_scope scope, const void *record)
 		bool is_known = here.stretch.flags & STEPSCOPE_TRAINING_IS_TRAINING;
 		here.is_training = true;
 		here.stretch.flags |= STEPSCOPE_TRAINING_IS_TRAINING;
+		here.call[0].is_closure = here.calls > 0;
 		if (!is_known)
 			count_gradients();
 	} else if (scope == TORCH_SCOPE_USER && pytorch_begins(name_of(record), PYTORCH_OPTIMIZER_STEP)) {
@@ -312,6 +316,7 @@ static void begin_call(void)
 	here.call[here.calls].start = emit_now();
 	here.call[here.calls].identity = 0;
 	here.call[here.calls].is_detail = is_detail();
+	here.call[here.calls].is_closure = false;
 	here.calls++;
 }
 
@@ -332,18 +337,20 @@ static void end_open(uint32_t level)
 {
 	uint64_t identity = 0;
 	uint32_t call = 0;
+	bool is_closure = false;
 	while (call < here.calls && here.call[call].level < level)
 		call++;
 	bool is_call = call < here.calls && here.call[call].level == level;
 	if (is_call) {
 		identity = here.call[call].identity;
+		is_closure = here.call[call].is_closure;
 		end_call(call);
 	}
 	for (uint32_t i = call; i < here.calls; i++)
 		here.call[i].level--;
 	here.open--;
 	if (is_call)
-		count_end_of_call(identity, call > 0);
+		count_end_of_call(identity, call > 0, is_closure);
 }
 
 /* What the thread that ends the recording did last. */
@@ -506,7 +513,7 @@ unsigned training_optimizer_done(uint64_t identity)
 {
 	if (!lock())
 		return 0;
-	unsigned ended = count_optimizer(identity, false);
+	unsigned ended = count_optimizer(identity, false, false);
 	unlock();
 	return ended;
 }
