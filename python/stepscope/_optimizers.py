@@ -4,17 +4,49 @@ import sys
 
 from stepscope._unseen import hook
 
+FOLLOWED = (2, 13)  # the first PyTorch whose constant functions may have an object for an argument
+
 
 def watch(native):
     module = sys.modules.get("torch.optim.optimizer")  # torch.optim hides the name
     register = getattr(module, "register_optimizer_step_pre_hook", None)
     if register is not None:
-        register(hook(native, native.torch_optimizer_hook))
+        version = tuple(int(part) for part in sys.modules["torch"].__version__.split(".")[:2])
+        register(hook(native, native.torch_optimizer_hook, _noting(native) if version >= FOLLOWED else None))
         module.register_optimizer_step_post_hook(hook(native, native.torch_optimizer_done))
     kind = getattr(module, "Optimizer", None)
     for name in ("_patch_step_function", "_hook_for_profile"):  # by the constructor: of 2.x, of 1.13
         if kind is not None and name in vars(kind):
             setattr(kind, name, native.around(getattr(kind, name), before=_making(native, is_hooked=register is not None)))
+
+
+def _noting(native):
+    """Which code of torch.compile begins an optimizer's call. It calls this while it follows a function into one, and takes it for a constant:
+    graph and guards are as without it. What it tries first may be thrown away, so only when it has made the code it is known which one that is."""
+    tried, hooks = {}, []  # number of an optimizer, by which try it was
+
+    def trace():
+        return sys.modules["torch._guards"].CompileContext.current_trace_id()
+
+    def made(*_):
+        try:
+            number = tried.get(str(trace()))
+            tried.clear()
+            if number is not None:
+                native.torch_optimizer_compiled(str(trace().compile_id), number)
+        except Exception:  # a PyTorch that is different: those steps are not found
+            tried.clear()
+
+    def note(optimizer):
+        try:
+            if not hooks:
+                hooks.append(sys.modules["torch._dynamo.convert_frame"].register_bytecode_hook(made))
+            tried.setdefault(str(trace()), native.torch_optimizer_number(optimizer))
+        except Exception:
+            tried.clear()
+
+    note._dynamo_marked_constant = True  # torch.compiler.assume_constant_result() would import all of Dynamo
+    return note
 
 
 def _making(native, is_hooked):

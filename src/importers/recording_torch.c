@@ -35,7 +35,8 @@ enum symbol_class {
 	CLASS_LOADER_START,
 	CLASS_LOADER_STOP,
 	CLASS_SAVE,
-	CLASS_COMPILE, /* traces whole forwards and backwards, which no step makes */
+	CLASS_COMPILED, /* code that torch.compile made: what it calls counts; unless it is an optimizer's call */
+	CLASS_COMPILE,  /* traces whole forwards and backwards, which no step makes */
 };
 
 /* Deeper ranges and spans do not matter to steps; records of a session beyond the maximum would be those of a million steps. */
@@ -45,6 +46,7 @@ enum symbol_class {
 #define MAX_ABOVE 1024u   /* levels that an END looks beneath; no program has more */
 #define MAX_MOVES (1u << 26)
 #define MAX_RECORDS (1u << 24)
+#define MAX_COMPILED 4096u /* optimizers' calls */
 
 struct open_record {
 	uint32_t record;      /* index, NO_RANGE: it is inside of another one and not kept */
@@ -57,6 +59,8 @@ struct open_record {
 	uint8_t class; /* enum symbol_class */
 	int64_t start_ns;
 	uint64_t sequence;
+	uint32_t compiled;   /* 1 + how many records were before code that torch.compile made; 0: it is none */
+	int64_t compiled_ns; /* when that began */
 };
 
 struct stream_scan {
@@ -106,7 +110,11 @@ struct torch_scan {
 	struct stream_scan *streams;
 	uint32_t stream_count, stream_capacity;
 	struct number_map stream_map;
-	struct number_map trained;          /* modules that are called to train */
+	struct number_map trained;  /* modules that are called to train */
+	struct number_map codes;    /* symbols of code that torch.compile made -> its number */
+	struct number_map compiled; /* that number -> index into optimizers, when it begins a call of one */
+	uint64_t *optimizers;
+	uint32_t optimizer_count;
 	uint32_t record_count, range_count; /* of all streams */
 	uint32_t moves;                     /* records and ranges that were moved into another range */
 	bool has_steps;                     /* marked by the program */
@@ -148,6 +156,8 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 			return CLASS_COLLECTIVE;
 		if (pytorch_begins_n(text, length, PYTORCH_MODE))
 			return CLASS_MODE;
+		if (pytorch_begins_n(text, length, PYTORCH_COMPILED))
+			return CLASS_COMPILED;
 		return pytorch_begins_n(text, length, PYTORCH_ENGINE) ? CLASS_NODE : CLASS_OP;
 	case STEPSCOPE_SYMBOL_BACKWARD:
 		return pytorch_begins_n(text, length, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_OP;
@@ -166,6 +176,39 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 	}
 }
 
+/* Of the code that the name of a record says. */
+static uint32_t code_of(const char *text, uint32_t length)
+{
+	const uint32_t before = (uint32_t)strlen(PYTORCH_COMPILED);
+	return pytorch_code_number(text + before, length - before);
+}
+
+/* "torch.compiled CODE OPTIMIZER" */
+static void note_compiled(struct torch_scan *scan, const char *text, uint32_t length)
+{
+	const uint32_t before = (uint32_t)strlen(PYTORCH_COMPILED_CALL);
+	char numbers[64], *end;
+	if (!pytorch_begins_n(text, length, PYTORCH_COMPILED_CALL) || length - before >= sizeof numbers ||
+	    scan->optimizer_count == MAX_COMPILED)
+		return;
+	memcpy(numbers, text + before, length - before);
+	numbers[length - before] = 0;
+	uint64_t code = strtoull(numbers, &end, 10);
+	if (!(scan->optimizer_count & (scan->optimizer_count + 1)))
+		scan->optimizers = memory_resize(scan->optimizers, 2 * (size_t)scan->optimizer_count + 2,
+		                                 sizeof *scan->optimizers);
+	number_map_set(&scan->compiled, code, scan->optimizer_count);
+	scan->optimizers[scan->optimizer_count++] = strtoull(end, NULL, 10);
+}
+
+/* Which optimizer the code with this symbol begins a call of; 0: of none. */
+static uint64_t compiled_optimizer(const struct torch_scan *scan, uint32_t symbol)
+{
+	uint32_t code = number_map_find(&scan->codes, symbol);
+	uint32_t found = number_map_find(&scan->compiled, code);
+	return code == NUMBER_MAP_NONE || found == NUMBER_MAP_NONE ? 0 : scan->optimizers[found];
+}
+
 void torch_scan_symbol(struct recording *recording, uint32_t id, uint8_t kind, const char *text, uint32_t length)
 {
 	struct session *session = recording->session;
@@ -177,6 +220,8 @@ void torch_scan_symbol(struct recording *recording, uint32_t id, uint8_t kind, c
 	}
 	struct torch_scan *scan = session->torch;
 	enum symbol_class class = scan ? class_of(kind, text, length) : CLASS_UNKNOWN;
+	if (scan && kind == STEPSCOPE_SYMBOL_TEXT)
+		note_compiled(scan, text, length);
 	if (class == CLASS_UNKNOWN || id >= 1u << 24)
 		return;
 	if (id >= scan->class_capacity) {
@@ -186,6 +231,8 @@ void torch_scan_symbol(struct recording *recording, uint32_t id, uint8_t kind, c
 		scan->class_capacity = capacity;
 	}
 	scan->classes[id] = (uint8_t) class;
+	if (class == CLASS_COMPILED)
+		number_map_set(&scan->codes, id, code_of(text, length));
 }
 
 static struct stream_scan *stream_of(struct torch_scan *scan, uint32_t number)
@@ -223,6 +270,7 @@ static struct open_record *push(struct stream_scan *stream)
 	open.is_range = open.hides = open.is_phase = false;
 	open.is_hidden = stream->inside > 0;
 	open.class = CLASS_UNKNOWN;
+	open.compiled = 0;
 	stream->open[stream->depth++] = open;
 	return &stream->open[stream->depth - 1];
 }
@@ -443,7 +491,56 @@ static void begin_record(struct torch_scan *scan, struct stream_scan *stream, st
 		stream->node = open->record;
 }
 
-/* A region that torch.compile made has no number; what it calls first has one. */
+/* What it calls may be a whole step: a step takes it in as a range. */
+static void begin_compiled(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open,
+                           int64_t time_ns)
+{
+	if (stream->inside)
+		return;
+	open->compiled = 1 + stream->record_count;
+	open->compiled_ns = time_ns;
+	if (stream->module_depth) /* a part of the module's record */
+		add_operator(scan, stream, open->range, STEPSCOPE_NO_SEQUENCE, time_ns);
+	else
+		add_range(scan, stream, open, time_ns);
+}
+
+/* Where it called operators only they are one record, as long as the code, and the code is one also when nothing that it called has
+ * a record. */
+static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *open,
+                         int64_t time_ns)
+{
+	uint32_t first = open->compiled - 1;
+	bool is_forward = false, is_module = false,
+	     has_pending = stream->pending != NO_RANGE && stream->pending >= first;
+	for (uint32_t i = first; i < stream->record_count; i++) {
+		const struct train_record *record = &stream->records[i];
+		if ((record->token != TOKEN_OP && record->token != TOKEN_FORWARD) || record->object)
+			return;
+		is_forward |= record->token == TOKEN_FORWARD;
+		is_module |= record->is_module;
+	}
+	if (stream->optimizer && first == stream->record_count)
+		return;
+	scan->record_count -= stream->record_count - first;
+	stream->record_count = first;
+	if (open->is_range && open->range + 1 == stream->range_count) {
+		scan->range_count--;
+		stream->range_count--;
+	}
+	uint32_t range = stream->depth ? stream->open[stream->depth - 1].range : NO_RANGE;
+	uint32_t record = make_record(scan, stream, is_forward ? TOKEN_FORWARD : TOKEN_OP, range, open->compiled_ns);
+	if (record == NO_RANGE)
+		return;
+	stream->records[record].end_ns = time_ns;
+	stream->records[record].is_module = is_module;
+	if (has_pending)
+		stream->pending = record;
+	else
+		join_last(scan, stream);
+}
+
+/* An operator without a number: what it calls first may have one. */
 static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *stream, uint64_t sequence)
 {
 	const struct open_record *outer = &stream->open[stream->depth - 2];
@@ -474,6 +571,9 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 	case CLASS_MODULE:
 		begin_module(stream, like->start_ns);
 		return;
+	case CLASS_COMPILED:
+		begin_compiled(scan, stream, open, like->start_ns);
+		return;
 	case CLASS_SAMPLER:
 	case CLASS_MODE:
 		open->hides = true;
@@ -497,10 +597,18 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 	}
 }
 
+static void set_optimizer(struct train_record *call, uint64_t value)
+{
+	call->object = value & ~STEPSCOPE_OPTIMIZER_IS_NEW;
+	call->is_new = (value & STEPSCOPE_OPTIMIZER_IS_NEW) != 0;
+}
+
 static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
                      int64_t time_ns)
 {
 	enum symbol_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
+	uint64_t optimizer = class == CLASS_COMPILED ? compiled_optimizer(scan, event->id) : 0;
+	class = optimizer ? CLASS_OPTIMIZER : class;
 	bool is_phase = event->id >= STEPSCOPE_BUILTIN_PHASE_DATA && event->id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION;
 	bool is_work = class != CLASS_UNKNOWN && class != CLASS_MODULE && class != CLASS_MODE;
 	scan->has_phases |= is_phase;
@@ -520,12 +628,9 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	                                 .class = (uint8_t) class,
 	                                 .start_ns = time_ns,
 	                                 .sequence = sequence_of(event, class)});
-}
-
-static void set_optimizer(struct train_record *call, uint64_t value)
-{
-	call->object = value & ~STEPSCOPE_OPTIMIZER_IS_NEW;
-	call->is_new = (value & STEPSCOPE_OPTIMIZER_IS_NEW) != 0;
+	uint32_t record = innermost(stream)->record;
+	if (optimizer && record != NO_RANGE)
+		set_optimizer(&stream->records[record], optimizer);
 }
 
 /* Which optimizer the innermost call is of; which module, and whether it is called to train; whether a wait brought a batch. */
@@ -552,6 +657,8 @@ static void on_argument(struct torch_scan *scan, struct stream_scan *stream, con
 static void close_record(struct torch_scan *scan, struct stream_scan *stream, uint32_t index, int64_t time_ns)
 {
 	const struct open_record *open = &stream->open[index];
+	if (open->compiled && index == stream->depth && !stream->module_depth)
+		end_compiled(scan, stream, open, time_ns);
 	if (stream->module_depth == index + 1)
 		end_module(stream, time_ns);
 	if (stream->hooked_depth == index + 1) {
@@ -1079,6 +1186,9 @@ void torch_scan_release(struct torch_scan *scan)
 	free(scan->bounds);
 	number_map_release(&scan->stream_map);
 	number_map_release(&scan->trained);
+	number_map_release(&scan->codes);
+	number_map_release(&scan->compiled);
+	free(scan->optimizers);
 	free(scan->classes);
 	free(scan);
 }

@@ -24,6 +24,8 @@
 #define PYTORCH_COLLECTIVE "c10d::" /* where the program issues one; no autograd graph remembers it */
 #define PYTORCH_MODE                                                                                                   \
 	"PythonDispatchMode" /* what a TorchDispatchMode does about a call, outermost where PyTorch has no record of that one */
+#define PYTORCH_COMPILED "Torch-Compiled Region: " /* code that torch.compile made; its number follows */
+#define PYTORCH_COMPILED_CALL "torch.compiled "    /* ours: a code's number, and which optimizer it begins a call of */
 #define PYTORCH_STATIC                                                                                                 \
 	"static runtime: " /* ours: before what TorchScript's static runtime calls an operator, or a model */
 
@@ -45,6 +47,23 @@ static inline bool pytorch_is_one_of(const char *name, size_t length, const char
 		if (strlen(*names) == length && memcmp(*names, name, length) == 0)
 			return true;
 	return false;
+}
+
+/* Code has two numbers, "3/1": of the function, and how often that was compiled before. Both in one; 0: it has none. */
+static inline uint32_t pytorch_code_number(const char *text, size_t length)
+{
+	uint32_t parts[2] = {0}, part = 0, digits = 0;
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == '/' && !part++ && digits) {
+			digits = 0;
+			continue;
+		}
+		if (text[i] < '0' || text[i] > '9' || ++digits > 6)
+			return 0;
+		parts[part] = 10 * parts[part] + (uint32_t)(text[i] - '0');
+	}
+	bool is_known = part == 1 && digits && parts[0] < (1u << 20) - 1 && parts[1] < 1u << 12;
+	return is_known ? (parts[0] + 1) << 12 | parts[1] : 0;
 }
 
 /* The seed and the order of the batches, when a loop over a loader begins: no work on a batch. */

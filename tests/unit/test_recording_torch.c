@@ -31,6 +31,9 @@ enum names {
 	ZERO,
 	RANGE,
 	MODE,
+	REGION,
+	COMPILED_CALL,
+	COMPILED,
 	NAMES_END,
 };
 
@@ -54,6 +57,9 @@ static void begin(void)
 	segment_symbol(&segment, ZERO, STEPSCOPE_SYMBOL_ANNOTATION, "Optimizer.zero_grad#SGD.zero_grad");
 	segment_symbol(&segment, RANGE, STEPSCOPE_SYMBOL_ANNOTATION, "mine");
 	segment_symbol(&segment, MODE, STEPSCOPE_SYMBOL_OP, "PythonDispatchMode");
+	segment_symbol(&segment, REGION, STEPSCOPE_SYMBOL_OP, "Torch-Compiled Region: 0/1");
+	segment_symbol(&segment, COMPILED_CALL, STEPSCOPE_SYMBOL_OP, "Torch-Compiled Region: 2/1");
+	segment_symbol(&segment, COMPILED, STEPSCOPE_SYMBOL_TEXT, "torch.compiled 12289 77"); /* 2/1, as a number */
 	now = 1000;
 	sequence = 0;
 }
@@ -561,6 +567,80 @@ static void threads_that_train_at_once_are_not_one(void **state)
 	model_release(&model);
 }
 
+static void compiled_call(void)
+{
+	open_on(MAIN, COMPILED_CALL);
+	open_on(MAIN, REGION);
+	open_on(MAIN, OP);
+	close_on(MAIN);
+	close_on(MAIN);
+	close_on(MAIN);
+}
+
+/* From the third step on its code is compiled. */
+static void a_call_that_is_compiled(void **state)
+{
+	begin();
+	for (int i = 0; i < 6; i++) {
+		open_on(MAIN, REGION);
+		forward();
+		close_on(MAIN);
+		backward_on(MAIN);
+		if (i < 2)
+			call(77);
+		else
+			compiled_call();
+	}
+	finish("exit");
+	assert_int_equal(model.steps_count, 6);
+	assert_int_equal(span_count("optimizer", 1), 6);
+	assert_int_equal(span_count("forward", 1), 6);
+	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
+static void a_whole_step_that_is_compiled(void **state)
+{
+	begin();
+	for (int i = 0; i < 3; i++) {
+		data(true);
+		open_on(MAIN, REGION);
+		forward();
+		open_on(MAIN, REGION);
+		forward();
+		backward_on(MAIN);
+		open_on(MAIN, REGION);
+		compiled_call();
+		close_on(MAIN);
+		close_on(MAIN);
+		close_on(MAIN);
+	}
+	finish("exit");
+	assert_int_equal(model.steps_count, 3);
+	assert_int_equal(span_count("optimizer", -1), 3);
+	assert_int_equal(span_count("backward", -1), 3);
+	assert_int_equal(span_count("evaluation", -1), 0);
+	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
+/* Without a record in it code is work all the same: these batches are evaluated. */
+static void code_that_calls_nothing_is_work(void **state)
+{
+	begin();
+	step();
+	for (int i = 0; i < 2; i++) {
+		data(true);
+		open_on(MAIN, REGION);
+		close_on(MAIN);
+	}
+	step();
+	finish("exit");
+	assert_int_equal(model.steps_count, 2);
+	assert_int_equal(span_count("evaluation", 0), 1);
+	model_release(&model);
+}
+
 static void gap(int32_t net, int32_t lowest)
 {
 	now += 10;
@@ -820,6 +900,9 @@ int main(void)
 		cmocka_unit_test(training_goes_on_in_another_thread),
 		cmocka_unit_test(threads_take_turns),
 		cmocka_unit_test(threads_that_train_at_once_are_not_one),
+		cmocka_unit_test(a_call_that_is_compiled),
+		cmocka_unit_test(a_whole_step_that_is_compiled),
+		cmocka_unit_test(code_that_calls_nothing_is_work),
 		cmocka_unit_test(another_thread_that_trains_is_told_of),
 		cmocka_unit_test(a_gap_does_not_lose_the_levels),
 		cmocka_unit_test(no_detail_for_a_while),

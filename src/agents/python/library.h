@@ -64,6 +64,7 @@
 	F(stepscope_torch_follow)                                                                                      \
 	F(stepscope_torch_unfollow)                                                                                    \
 	F(stepscope_torch_optimizer)                                                                                   \
+	F(stepscope_torch_compiled)                                                                                    \
 	F(stepscope_torch_optimizer_done)                                                                              \
 	F(stepscope_torch_optimizer_made)                                                                              \
 	F(stepscope_torch_rank)                                                                                        \

@@ -75,6 +75,27 @@ static PyObject *optimizer_made(PyObject *self, PyObject *optimizer)
 	Py_RETURN_NONE;
 }
 
+/* Which one it is, as a number: it may be gone when it is used. */
+static PyObject *optimizer_number(PyObject *self, PyObject *optimizer)
+{
+	const struct object_entry *entry = objects_find(&optimizers, optimizer);
+	if (!entry)
+		entry = note(optimizer, 0);
+	return PyLong_FromUnsignedLongLong(entry ? entry->facts.identity & ~STEPSCOPE_OPTIMIZER_IS_NEW
+	                                         : (uint64_t)(uintptr_t)optimizer & STEPSCOPE_OPTIMIZER_ADDRESS);
+}
+
+/* (code, number): torch.compile has made code, "3/1", that begins a call of that optimizer. */
+static PyObject *optimizer_compiled(PyObject *self, PyObject *arguments)
+{
+	const char *code;
+	unsigned long long number;
+	if (!PyArg_ParseTuple(arguments, "sK:torch_optimizer_compiled", &code, &number))
+		return NULL;
+	library.stepscope_torch_compiled(code, number);
+	Py_RETURN_NONE;
+}
+
 static PyObject *get_has_trained(PyObject *self, PyObject *nothing)
 {
 	return PyBool_FromLong(has_trained);
@@ -83,6 +104,8 @@ static PyObject *get_has_trained(PyObject *self, PyObject *nothing)
 PyMethodDef native_optimizer_methods[] = {
 	{"torch_optimizer_hook", NATIVE_FAST(optimizer_hook), METH_FASTCALL, NULL},
 	{"torch_optimizer_done", NATIVE_FAST(optimizer_done), METH_FASTCALL, NULL},
+	{"torch_optimizer_number", optimizer_number, METH_O, NULL},
+	{"torch_optimizer_compiled", optimizer_compiled, METH_VARARGS, NULL},
 	{"torch_optimizer_made", optimizer_made, METH_O, NULL},
 	{"torch_has_trained", get_has_trained, METH_NOARGS, NULL},
 	{NULL, NULL, 0, NULL},

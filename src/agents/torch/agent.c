@@ -4,6 +4,7 @@
  */
 #include "agents/torch/agent.h"
 
+#include "agents/torch/compiled.h"
 #include "agents/torch/inputs.h"
 #include "agents/torch/layout.h"
 #include "agents/torch/lines.h"
@@ -102,6 +103,7 @@ int stepscope_torch_start(void)
 	agent.loader_end_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.loader_end", 16);
 	agent.module_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.module", 12);
 	agent.optimizer_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.optimizer", 15);
+	compiled_tell();
 	stepscope_metadata("torch.library", agent.entry.path);
 	stepscope_metadata("torch.sequence", agent.layout.sequence >= 0 ? "yes" : agent.problem);
 	stepscope_metadata("torch.shapes", agent.has_inputs ? "yes" : "not found in this PyTorch's objects");
@@ -172,6 +174,11 @@ void stepscope_torch_optimizer(uint64_t identity)
 	emit_trains();
 	if (agent.optimizer_key && stepscope_is_recording())
 		emit_event(STEPSCOPE_EVENT_ARG, agent.optimizer_key, payload, 2);
+}
+
+void stepscope_torch_compiled(const char *code, uint64_t identity)
+{
+	compiled_add(code, identity);
 }
 
 void stepscope_torch_optimizer_done(uint64_t identity)

@@ -47,6 +47,8 @@ STEPSCOPE_AGENT_EXPORT uint64_t stepscope_torch_follow(void);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_unfollow(uint64_t number);
 /* From the optimizers' global hook, inside of the record of the call: which optimizer it is (STEPSCOPE_OPTIMIZER_ADDRESS). */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer(uint64_t identity);
+/* torch.compile has made code, with this number ("3/1"), that begins a call of this optimizer: there the hooks are not called. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_compiled(const char *code, uint64_t identity);
 /* Behind its call. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer_done(uint64_t identity);
 /* Who holds which memory now: `count` times three 64-bit words, id (STEPSCOPE_MEMORY_ID), address, bytes. */

@@ -4,6 +4,7 @@
  */
 #include "agents/torch/training.h"
 
+#include "agents/torch/compiled.h"
 #include "agents/torch/count.h"
 #include "agents/torch/thread.h"
 #include "pytorch/names.h"
@@ -18,6 +19,7 @@
 #define TRANSPARENT 255u
 #define NOTHING 254u
 #define DATA_HERE 253u
+#define COMPILED 252u /* code of torch.compile, and no call of an optimizer */
 
 static struct {
 	const char *(*name)(const void *record);
@@ -119,6 +121,14 @@ static void end_stretch(void)
 	if (here.is_waiting && !here.has_work && here.calls_in_waits)
 		stretch->flags |= STEPSCOPE_TRAINING_IS_EMPTY;
 	here.calls_in_waits |= here.is_waiting && here.has_work;
+}
+
+/* There was some, which need not have records. */
+static void note_work(void)
+{
+	here.is_waiting = false;
+	begin_stretch(STEPSCOPE_TRAINING_OP, is_detail() ? 0 : emit_now());
+	end_stretch();
 }
 
 /* ---- counting ----------------------------------------------------------------------------------------------------------- */
@@ -258,6 +268,8 @@ static uint8_t level_of(enum torch_scope scope, const char *name, const void *re
 		return NOTHING;
 	if (scope == TORCH_SCOPE_FUNCTION && pytorch_begins(name, PYTORCH_ENGINE))
 		return STEPSCOPE_TRAINING_BACKWARD;
+	if (scope == TORCH_SCOPE_FUNCTION && pytorch_begins(name, PYTORCH_COMPILED))
+		return compiled_optimizer(name) ? STEPSCOPE_TRAINING_OPTIMIZER : COMPILED;
 	if (scope == TORCH_SCOPE_FUNCTION && pytorch_begins(name, PYTORCH_SCALER))
 		return STEPSCOPE_TRAINING_SCALER;
 	return sequence_of(record) >= 0 ? STEPSCOPE_TRAINING_FORWARD : STEPSCOPE_TRAINING_OP;
@@ -374,12 +386,14 @@ void training_start(const struct torch_entry *entry, const struct torch_layout *
 /* In nothing that hides it. sequence: of an operator. */
 static void begin_level(uint8_t level, int64_t sequence)
 {
-	bool is_open = level == TRANSPARENT || level == STEPSCOPE_TRAINING_OPTIMIZER;
+	bool is_open = level == TRANSPARENT || level == COMPILED || level == STEPSCOPE_TRAINING_OPTIMIZER;
 	here.open += is_open;
 	here.hidden = !is_open;
 	note_level(level);
 	if (level == STEPSCOPE_TRAINING_OPTIMIZER)
 		begin_call();
+	if (level == COMPILED && !here.calls)
+		note_work();
 	if (is_open)
 		return;
 	here.is_training = here.has_work = here.work.is_open = false;
@@ -402,10 +416,15 @@ static void begin_level(uint8_t level, int64_t sequence)
 
 void training_begin(enum torch_scope scope, const void *record)
 {
-	if (here.hidden)
+	if (here.hidden) {
 		begin_hidden(scope, record);
-	else
-		begin_level(level_of(scope, name_of(record), record), sequence_of(record));
+		return;
+	}
+	const char *name = name_of(record);
+	uint8_t level = level_of(scope, name, record);
+	begin_level(level, sequence_of(record));
+	if (level == STEPSCOPE_TRAINING_OPTIMIZER && scope == TORCH_SCOPE_FUNCTION) /* no hook tells which one it is */
+		training_optimizer(compiled_optimizer(name));
 }
 
 /* What it does with tensors is of no interest. */
