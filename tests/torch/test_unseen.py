@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program's own tools see of us: nothing. Each test runs a program with us and without, and what it prints is the same."""
+import re
+
 import pytest
 
 from test_start import plain
@@ -194,3 +196,44 @@ def test_no_code_of_the_programs_tensors_runs(tmp_path, python):
     assert ours.stdout == plain(tmp_path, python, "-c", WRAPPERS).stdout
     peaks = {row["category"]: row["peak_bytes"] for row in table(tmp_path, "memory")}
     assert peaks["buffer"] == 4 * (64 * 64 + 64)
+
+
+STATE = """
+import gc, logging, os, signal, sys, threading, torch, warnings
+lowest = os.open("/dev/null", os.O_RDONLY)
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.Adam(model.parameters())
+torch.manual_seed(3)
+loader = torch.utils.data.DataLoader(torch.ones(8, 4), batch_size=2, num_workers=2, multiprocessing_context="fork")
+batches = iter(loader)
+for batch in batches:
+    model(batch).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print({thread.name for thread in threading.enumerate()} - {"QueueFeederThread"}, threading.Thread(target=int).name, lowest)
+print(gc.get_threshold(), gc.isenabled(), gc.get_debug(), sys.getswitchinterval(), sys.getrecursionlimit(), os.umask(0o22))
+for module in (sys, threading):
+    print([getattr(module, name) is getattr(module, f"__{name}__") for name in dir(module) if f"__{name}__" in dir(module)])
+print(sys.gettrace(), sys.getprofile(), sys.path[1:], sys.flags, [getattr(finder, "__name__", type(finder)) for finder in sys.meta_path], len(sys.path_hooks))
+print(warnings.filters, warnings.showwarning.__module__, logging.root.handlers, logging.root.level, sorted(logging.root.manager.loggerDict))
+print([(number, signal.getsignal(number)) for number in signal.valid_signals() if callable(signal.getsignal(number)) or number < 32])
+print(signal.pthread_sigmask(signal.SIG_BLOCK, []), signal.getitimer(signal.ITIMER_REAL))
+print(torch.get_rng_state().sum(), torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads(), torch.get_num_interop_threads())
+print(sorted(name for name in sys.modules if not name.startswith(("stepscope", "encodings."))))
+print(sorted(vars(model)), sorted(vars(optimizer)), sorted(vars(batches)), sorted(set(os.environ) - {"PYTHONPATH"} - {name for name in os.environ if "STEPSCOPE" in name}))
+"""
+
+
+def lines_of(text):
+    return [re.sub("0x[0-9a-f]+", "ADDRESS", line) for line in text.splitlines()]
+
+
+@every_python
+def test_the_rest_of_the_interpreter_is_as_without_us(tmp_path, python):
+    """Also where a warning is an error, and each descriptor that is left open one."""
+    (tmp_path / "state.py").write_text(STATE)
+    command = [python, "-X", "dev", "-W", "error", "state.py"]
+    ours, theirs = run(tmp_path, *command, options=["--with", "shapes,memory,lines"]), plain(tmp_path, *command)
+    assert ours.returncode == theirs.returncode == 0, ours.stderr
+    assert lines_of(ours.stdout) == lines_of(theirs.stdout)
+    assert "".join(line for line in ours.stderr.splitlines(True) if not line.startswith("stepscope: ")) == theirs.stderr
