@@ -84,6 +84,12 @@ for call in (lambda: stepscope.phase("forwards"), lambda: stepscope.memory_alloc
         print("no ValueError")
     except ValueError as problem:
         assert "forward" in str(problem) or "parameter" in str(problem)
+for arguments in ((-1, 1), (1 << 64, 1), (1, -5), (1, 1 << 63)):
+    try:
+        stepscope.memory_alloc(*arguments)
+        print("no OverflowError", arguments)
+    except OverflowError:
+        pass
 for runs_in_pieces in ("async def f(): pass", "def f(): yield", "f = 3"):
     exec(runs_in_pieces)
     try:

@@ -163,14 +163,33 @@ static int category_of(const char *word)
 	return -1;
 }
 
+/* For PyArg_ParseTupleAndKeywords(), whose own K takes what does not fit without a word. */
+static int to_address(PyObject *object, void *address)
+{
+	PyObject *index = PyNumber_Index(object);
+	*(unsigned long long *)address = index ? PyLong_AsUnsignedLongLong(index) : 0;
+	Py_XDECREF(index);
+	return !PyErr_Occurred();
+}
+
+static int to_bytes(PyObject *object, void *bytes)
+{
+	if (!to_address(object, bytes))
+		return 0;
+	if (*(unsigned long long *)bytes <= INT64_MAX)
+		return 1;
+	PyErr_SetString(PyExc_OverflowError, "so many bytes do not fit in 63 bits");
+	return 0;
+}
+
 static PyObject *memory_alloc(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	static char *names[] = {"address", "bytes", "category", "device", NULL};
 	unsigned long long address, bytes;
 	const char *word = "other";
 	int device = STEPSCOPE_DEVICE_CPU;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KK|si:memory_alloc", names, &address, &bytes, &word,
-	                                 &device))
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&O&|si:memory_alloc", names, to_address, &address,
+	                                 to_bytes, &bytes, &word, &device))
 		return NULL;
 	int category = category_of(word);
 	if (category < 0)
@@ -185,7 +204,7 @@ static PyObject *memory_free(PyObject *self, PyObject *arguments, PyObject *keyw
 	static char *names[] = {"address", "device", NULL};
 	unsigned long long address;
 	int device = STEPSCOPE_DEVICE_CPU;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "K|i:memory_free", names, &address, &device))
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&|i:memory_free", names, to_address, &address, &device))
 		return NULL;
 	if (library_records(STEPSCOPE_ACTIVE_MEMORY))
 		library.stepscope_emit_free((const void *)(uintptr_t)address, device);
