@@ -492,6 +492,17 @@ static void add_phases(struct inferrer *in, size_t first, size_t end, int64_t li
 	}
 }
 
+/* Was the batch put aside with others, all of their loader's: `list(loader)`? `first`: what is made of it. */
+static bool is_put_aside(const struct inferrer *in, size_t batch, size_t first)
+{
+	bool has_ended = false;
+
+	for (size_t i = batch + 1; i < first && !has_ended; i++)
+		has_ended = in->records[i].token == TOKEN_LOADER_END ||
+		            (in->records[i].token == TOKEN_DATA && in->records[i].is_empty);
+	return has_ended && batch && is_batch(&in->records[batch - 1]);
+}
+
 /* Where the first step begins: at the batch, or the first work on gradients, that leads to its first backward. Where calls of modules
  * are known it is their work: what wraps a model computes with its parameters, too. */
 static size_t first_record(const struct inferrer *in, size_t last)
@@ -507,7 +518,7 @@ static size_t first_record(const struct inferrer *in, size_t last)
 	for (size_t i = first; i-- > 0;) {
 		const struct train_record *record = &in->records[i];
 
-		if (in->is_evaluation[i])
+		if (in->is_evaluation[i] || (is_batch(record) && is_put_aside(in, i, first)))
 			break;
 		if (is_batch(record))
 			return i && in->records[i - 1].token == TOKEN_LOADER ? i - 1 : i;

@@ -251,6 +251,14 @@ static void a_batch_that_is_fetched_ahead_is_data(void **state)
 	check("DmBPDoDvDvEDmBP", "0000.......1111", "dfboeeeeeeedfbo");
 }
 
+static void batches_that_were_put_aside_are_of_no_step(void **state)
+{
+	check("LDDDElFB1FB1", "......000111", "ddddddfbofbo");
+	check("DDEoZFB1ZFB1", "....00001111", NULL);
+	check("DEFBPDFBP", "000001111", NULL); /* a single one */
+	check("DDFBPDFBP", ".00001111", NULL); /* one ahead */
+}
+
 static void an_evaluation_without_batches_is_told_by_the_mode(void **state)
 {
 	check("FB1vovoFB1FB1", "000...1111222", "fboeee.fbofbo");
@@ -608,6 +616,7 @@ int main(void)
 		cmocka_unit_test(accumulation_is_one_step),
 		cmocka_unit_test(an_evaluation_between_steps_is_in_none),
 		cmocka_unit_test(a_batch_that_is_fetched_ahead_is_data),
+		cmocka_unit_test(batches_that_were_put_aside_are_of_no_step),
 		cmocka_unit_test(an_evaluation_without_batches_is_told_by_the_mode),
 		cmocka_unit_test(a_file_that_is_written_is_a_checkpoint),
 		cmocka_unit_test(optimizers_of_different_rates_are_said),
