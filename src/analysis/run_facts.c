@@ -374,7 +374,7 @@ static const char *describe_end(const struct model *model, struct arena *arena)
 		                                     : "all processes ended by themselves";
 	words = process_end(model, ends.one, arena);
 	if (!strcmp(words, PROCESS_DID_NOT_CLOSE))
-		words = PROCESS_DID_NOT_CLOSE " (killed or crashed)";
+		words = PROCESS_DID_NOT_CLOSE " (killed, crashed, or its file could not be written)";
 	step = last_step(model, ends.one);
 	if (step)
 		words = arena_printf(arena, "%s, %s step %" PRId64, words, step->is_open ? "in" : "after",

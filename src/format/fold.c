@@ -6,6 +6,7 @@
  */
 #include "format/fold.h"
 
+#include "base/file_limit.h"
 #include "format/block.h"
 #include "format/place.h"
 #include "format/segment.h"
@@ -381,10 +382,13 @@ static enum status fold_into(struct fold *fold, const char *segment, struct erro
 	fold->block = malloc(BLOCK_MAX_EVENT_BYTES + (1u << 20));
 	if (!fold->encoder || !fold->block)
 		return error_set(err, STATUS_NO_MEMORY, "no memory for the rescue of '%s'", segment);
+	struct file_limit limit; /* of the one who rescues */
+	file_limit_enter(&limit);
 	append_symbols(fold);
 	append_block(fold, STEPSCOPE_BLOCK_CLOCK, 0, &fold->header->last_anchor, sizeof(fold->header->last_anchor));
 	status = append_chunks(fold, err);
 	append_slots(fold);
+	file_limit_leave(&limit);
 	if (status == STATUS_OK && fold->is_write_error)
 		return error_errno(err, STATUS_IO, errno, "cannot append to '%s'", segment);
 	if (status == STATUS_OK && fdatasync(fold->out) != 0)

@@ -97,7 +97,7 @@ static void ledger_missing_tail(struct recording *recording, const struct record
 	else
 		snprintf(
 			text, sizeof text,
-			"the process ended without closing its recording and its buffers are gone: its last events (up to a second) are missing");
+			"the process ended without closing its recording and its buffers are gone: what it recorded after the last event here is missing (up to a second after a kill; more when its file could not be written)");
 	model_add_ledger(recording->model, LEDGER_MISSING_TAIL, process->process, process->host, 1, text);
 }
 

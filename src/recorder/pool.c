@@ -5,12 +5,13 @@
  */
 #include "recorder/pool.h"
 
-#include "recorder/file_limit.h"
+#include "base/file_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -193,10 +194,19 @@ static void *map_pool(struct pool *pool, size_t wanted, unsigned pid, uint64_t s
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+/* A limit on the size of files is one on the pool's too: a smaller one in a file outlives the process, one without a file does not. */
+static size_t within_file_limit(size_t wanted)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= wanted || limit.rlim_cur < SMALLEST_POOL)
+		return wanted;
+	return limit.rlim_cur;
+}
+
 bool pool_create(struct pool *pool, size_t bytes, unsigned pid, uint64_t start_time)
 {
 	*pool = (struct pool){.file.fd = -1};
-	size_t wanted = (bytes < SMALLEST_POOL ? SMALLEST_POOL : bytes) & ~(size_t)4095;
+	size_t wanted = within_file_limit(bytes < SMALLEST_POOL ? SMALLEST_POOL : bytes) & ~(size_t)4095;
 	uint8_t *memory = map_pool(pool, wanted, pid, start_time);
 	if (!memory) {
 		pool->kind = POOL_NONE;

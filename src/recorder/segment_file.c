@@ -4,9 +4,9 @@
  */
 #include "recorder/segment_file.h"
 
+#include "base/file_limit.h"
 #include "format/block.h"
 #include "recorder/clock.h"
-#include "recorder/file_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>

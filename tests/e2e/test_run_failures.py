@@ -68,6 +68,26 @@ def test_room_again_brings_the_end_back(tmp_path):
 
 
 @needs_mounts
+def test_a_limit_on_file_size_is_as_a_full_disk(tmp_path):
+    """What the file may not take waits in /dev/shm, the rest is counted, and a report without the limit has it all."""
+    done = in_mounts(tmp_path, "mount -t tmpfs none /dev/shm; (ulimit -f 1024; \"$S\" run --out a -- \"$A\" steps 1000000 0 exit 3) || echo rc $?; "
+                               "\"$S\" report a")
+    assert "rc 3" in done.stdout and "the end of the recording could not be written: " in done.stderr, done
+    assert "File too large" in done.stderr, done.stderr
+    report = " ".join(done.stdout.split())
+    assert "missing tail" not in report and "killed" not in report, report
+    assert int(re.search(r"([\d,]+) dropped", report)[1].replace(",", "")) > 0, report
+
+
+@needs_mounts
+def test_a_file_that_could_take_nothing_is_not_said_to_miss_a_second(tmp_path):
+    done = in_mounts(tmp_path, "(ulimit -f 20; STEPSCOPE=1 STEPSCOPE_RUN_DIR=$PWD/a \"$A\" steps 100000 0 exit 3) || echo rc $?; \"$S\" report a")
+    report = " ".join(done.stdout.split())
+    assert "rc 3" in report and "or its file could not be written" in report, done
+    assert "more when its file could not be written" in report and "(up to a second)" not in report, report
+
+
+@needs_mounts
 @pytest.mark.parametrize("pause", [1500, 600])  # before our clock of one second, too
 @pytest.mark.parametrize("shm", ["mount -t tmpfs -o size=64k none /dev/shm", "mount -t tmpfs -o ro none /dev/shm"])
 def test_tail_survives_without_shared_memory(tmp_path, shm, pause):

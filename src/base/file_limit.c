@@ -2,7 +2,7 @@
  *
  * file_limit.c: see file_limit.h.
  */
-#include "recorder/file_limit.h"
+#include "base/file_limit.h"
 
 #include <errno.h>
 #include <time.h>

@@ -8,8 +8,8 @@
  *     ... writes, which fail with EFBIG at worst ...
  *     file_limit_leave(&limit);
  */
-#ifndef RECORDER_FILE_LIMIT_H
-#define RECORDER_FILE_LIMIT_H
+#ifndef BASE_FILE_LIMIT_H
+#define BASE_FILE_LIMIT_H
 
 #include <signal.h>
 #include <stdbool.h>
