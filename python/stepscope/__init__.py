@@ -49,10 +49,8 @@ class step:
     def __init__(self, number=None, tokens=None, samples=None):
         if number is None:
             number = step._next
-        step_begin(number)
+        step_begin(number, tokens, samples)
         step._next = number + 1
-        if tokens is not None or samples is not None:
-            step_count(tokens, samples)
 
     def __enter__(self):
         return self

@@ -63,13 +63,33 @@ def test_what_is_marked_is_recorded(tmp_path, python):
     assert {"loss", "queue", "done"} <= names and "late" not in names
 
 
+REFUSED = """
+import stepscope
+with stepscope.step(tokens=8):
+    for given in ({"tokens": 1.5}, {"samples": "x"}, {"tokens": 1, "samples": -1}):
+        try:
+            stepscope.step(**given)
+            print("taken", given)
+        except (TypeError, OverflowError):
+            pass
+with stepscope.step(samples=4):
+    pass
+"""
+
+
+def test_a_step_that_is_refused_does_not_begin(tmp_path):
+    done = run(tmp_path, sys.executable, "-c", REFUSED)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert [(row["step"], row["tokens"], row["is_complete"]) for row in table(tmp_path, "steps")] == [(0, 8, True), (1, None, True)]
+
+
 CALLS = """
 import stepscope
 wrong = {
     "range": [(), (1,), (None,), (b"x",), ("a", "b")], "phase": [(), (1,)], "push": [(2,)], "pop": [(1,)], "mark": [(3.0,)],
     "micro_batch": [("x",)], "counter": [("x",), (1, 2), ("x", 1, 2)], "metric": [(None, 1)], "metadata": [("x",), ("x", 1)],
-    "step_begin": [("x",)], "step_count": [("x",), (1, 2, 3)], "init": [(1,)], "memory_alloc": [(1,), ("x", 1), (1, 1, 2)],
-    "memory_free": [()], "thread_name": [(1,)],
+    "step_begin": [(), ("x",), (1, 1.5), (1, 1, "x"), (1, 1, 1, 1)], "step_count": [("x",), (1, 2, 3)], "init": [(1,)],
+    "memory_alloc": [(1,), ("x", 1), (1, 1, 2)], "memory_free": [()], "thread_name": [(1,)],
 }
 for name, calls in wrong.items():
     for arguments in calls:

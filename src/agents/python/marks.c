@@ -42,16 +42,42 @@ static PyObject *step_is_announced(PyObject *self, PyObject *nothing)
 	return PyBool_FromLong(is_announced);
 }
 
-static PyObject *step_begin(PyObject *self, PyObject *number)
+/* Tokens and samples, each where it is given. */
+struct step_counts {
+	bool is_given[2];
+	uint64_t counts[2];
+};
+
+static bool get_counts(PyObject *const *objects, struct step_counts *counts)
 {
-	long long value = PyLong_AsLongLong(number);
-	if (value == -1 && PyErr_Occurred())
+	return get_count(objects[0], &counts->is_given[0], &counts->counts[0]) &&
+	       get_count(objects[1], &counts->is_given[1], &counts->counts[1]);
+}
+
+static void put_counts(const struct step_counts *counts)
+{
+	for (int i = 0; i < 2; i++)
+		if (counts->is_given[i] && library_records(STEPSCOPE_ACTIVE_STEPS))
+			library.stepscope_emit_step_count(i, counts->counts[i]);
+}
+
+/* Nothing begins unless all that was given is right. */
+static PyObject *step_begin(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+	PyObject *const given[2] = {count > 1 ? arguments[1] : NULL, count > 2 ? arguments[2] : NULL};
+	struct step_counts counts;
+	if (count < 1 || count > 3)
+		return PyErr_Format(PyExc_TypeError,
+		                    "step_begin() takes a number, and perhaps tokens and samples (%zd given)", count);
+	long long value = PyLong_AsLongLong(arguments[0]);
+	if ((value == -1 && PyErr_Occurred()) || !get_counts(given, &counts))
 		return NULL;
 	if (is_announced)
 		library.stepscope_step_abandon();
 	is_announced = false;
 	if (library_records(STEPSCOPE_ACTIVE_STEPS))
 		library.stepscope_emit_step_begin(value);
+	put_counts(&counts);
 	Py_RETURN_NONE;
 }
 
@@ -66,16 +92,11 @@ static PyObject *step_count(PyObject *self, PyObject *arguments, PyObject *keywo
 {
 	static char *names[] = {"tokens", "samples", NULL};
 	PyObject *given[2] = {NULL, NULL};
-	bool is_given[2];
-	uint64_t counts[2];
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OO:step_count", names, &given[0], &given[1]))
+	struct step_counts counts;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OO:step_count", names, &given[0], &given[1]) ||
+	    !get_counts(given, &counts))
 		return NULL;
-	for (int i = 0; i < 2; i++)
-		if (!get_count(given[i], &is_given[i], &counts[i]))
-			return NULL;
-	for (int i = 0; i < 2; i++)
-		if (is_given[i] && library_records(STEPSCOPE_ACTIVE_STEPS))
-			library.stepscope_emit_step_count(i, counts[i]);
+	put_counts(&counts);
 	Py_RETURN_NONE;
 }
 
@@ -212,7 +233,8 @@ static PyObject *memory_free(PyObject *self, PyObject *arguments, PyObject *keyw
 }
 
 PyMethodDef native_mark_methods[] = {
-	{"step_begin", step_begin, METH_O, "step_begin(number): begins a step; an open one is ended first."},
+	{"step_begin", NATIVE_FAST(step_begin), METH_FASTCALL,
+         "step_begin(number, tokens=None, samples=None, /): begins a step; an open one is ended first."},
 	{"step_end", step_end, METH_NOARGS, "step_end(): ends the open step."},
 	{"step_announce", step_announce, METH_O,
          "step_announce(number): step_begin() for a profiler; a step that the program begins itself takes its place."},
