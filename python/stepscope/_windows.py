@@ -18,6 +18,7 @@ _own = None  # the recording that is ours alone
 _is_refused = False  # a start failed; the recorder still names the directory
 _observers = weakref.WeakSet()  # the profilers that want PyTorch watched; one that nobody stops goes with its object
 _has_lines = None
+_is_unwritten = False  # a window ended, and what it recorded may still be in the buffers
 _said = set()
 _lock = threading.RLock()  # threads may start profilers at the same time
 _followed = {}  # by a window's number: what marks its thread, which that is, and how much had lain too deep when it began
@@ -163,9 +164,11 @@ def begin(bits):
 def end(number):
     from stepscope import _native
 
+    global _is_unwritten
     with _lock:
         had_inputs = _native.active() & SHAPES
         _native.window_end(number)
+        _is_unwritten = True
         mark, thread, deep = _followed.pop(number, (0, 0, None))
         if thread == threading.get_ident():  # in another one PyTorch does not find it; there it costs nothing and means little
             _native.torch_unfollow(mark)
@@ -173,6 +176,17 @@ def end(number):
             _restart_observer()
     if deep is not None and _native.torch_too_deep() != deep:
         warn_once("operators and ranges that lie more than 256 deep in each other are not recorded")
+
+
+def _flush_before_fork():
+    """A child that is asked for the results of windows from before the fork reads them in the recording; only we can write them there."""
+    global _is_unwritten
+    if _is_unwritten:
+        _is_unwritten = False
+        stepscope.flush()
+
+
+os.register_at_fork(before=_flush_before_fork)
 
 
 def _restart_observer():

@@ -589,6 +589,26 @@ def test_results_that_are_not_there(tmp_path, python):
         "0 0 True", "Profiler didn't finish running", "True 0 False", "True", "'FunctionEventAvg' object has no attribute 'nothing'"]
 
 
+FORKED = """
+import os, torch
+from stepscope import profile
+with profile() as prof:
+    torch.neg(torch.ones(2))
+child = os.fork()
+if child == 0:
+    print([row.count for row in prof.key_averages() if row.key == "aten::neg"], len(prof.events()) > 0, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+@every_python
+def test_a_forked_child_finds_the_results_of_its_parent(tmp_path, python):
+    done = subprocess.run([python, "-c", FORKED], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
+                          env=environment(**OURS))
+    assert (done.returncode, done.stdout) == (0, "[1] True\n"), done.stderr
+
+
 ODD_ARGUMENTS = """
 import sys, torch, warnings
 if sys.argv[1] == "torch":
