@@ -27,19 +27,22 @@ void steps_need_optimized(void)
 }
 
 /* Runs it to the next STEPS_STOP(), counting or not. */
+/* A step ends with TRAP_TRACE, behind a system call with SI_USER; other signals are the victim's own. */
 static uint64_t run_to_stop(pid_t pid, bool is_counting)
 {
 	uint64_t steps = 0;
+	long signal = 0;
 	int status;
 
 	for (;;) {
 		siginfo_t info;
-		CHECK(ptrace(is_counting ? PTRACE_SINGLESTEP : PTRACE_CONT, pid, NULL, NULL) == 0);
+		CHECK(ptrace(is_counting ? PTRACE_SINGLESTEP : PTRACE_CONT, pid, NULL, signal) == 0);
 		CHECK(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status));
 		CHECK(ptrace(PTRACE_GETSIGINFO, pid, NULL, &info) == 0);
-		if (info.si_code != TRAP_TRACE && info.si_code != TRAP_HWBKPT)
+		if (info.si_signo == SIGTRAP && (info.si_code == SI_KERNEL || info.si_code == SI_TKILL))
 			return steps;
-		steps++;
+		signal = info.si_signo == SIGTRAP ? 0 : info.si_signo;
+		steps += !signal;
 	}
 }
 
