@@ -70,7 +70,7 @@ def test_room_again_brings_the_end_back(tmp_path):
 @needs_mounts
 def test_a_limit_on_file_size_is_as_a_full_disk(tmp_path):
     """What the file may not take waits in /dev/shm, the rest is counted, and a report without the limit has it all."""
-    done = in_mounts(tmp_path, "mount -t tmpfs none /dev/shm; (ulimit -f 1024; \"$S\" run --out a -- \"$A\" steps 1000000 0 exit 3) || echo rc $?; "
+    done = in_mounts(tmp_path, "mount -t tmpfs none /dev/shm; (ulimit -f 1024; \"$S\" run --out a -- \"$A\" steps 5000000 0 exit 3) || echo rc $?; "
                                "\"$S\" report a")
     assert "rc 3" in done.stdout and "the end of the recording could not be written: " in done.stderr, done
     assert "File too large" in done.stderr, done.stderr
