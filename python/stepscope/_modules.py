@@ -228,7 +228,7 @@ def make_namer(native):
 
 
 def _watch_parts(native):
-    register = getattr(sys.modules["torch.nn.modules.module"], "register_module_module_registration_hook", None)  # 2.0
+    register = getattr(sys.modules.get("torch.nn.modules.module"), "register_module_module_registration_hook", None)  # 2.0
     if register is not None:
         register(hook(native, lambda module, name, part: _owners.note(module)))
 

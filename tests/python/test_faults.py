@@ -45,7 +45,7 @@ FAULTS = {
     "SS801": ((COUNTER.format([0, 0.2], "cgroup.cpu_throttled_s_per_s"), [], "0.10 s of every second"),
               COUNTER.format([0, 0.01], "cgroup.cpu_throttled_s_per_s"), True),
     "SS802": ((DIES, [], "killed by SIGKILL; its last step is 4, in reading"), GOOD, False),
-    "SS803": ((COUNTER.format([1, 2], "cgroup.memory_oom_kills"), [], "1 programs killed at the limit of the control group"),
+    "SS803": ((COUNTER.format([1, 2], "cgroup.memory_oom_kills"), [], "1 program killed at the limit of the control group"),
               COUNTER.format([1, 1], "cgroup.memory_oom_kills"), True),
     "SS804": ((COUNTER.format([0.4, 0.6], "cpu.iowait_ratio"), [], "50.0 % of the time"), COUNTER.format([0, 0.1], "cpu.iowait_ratio"), True),
     "SS901": ((THREADS, ["--pool", "256K"], "events were lost"), GOOD, False),
