@@ -18,9 +18,9 @@ static int compare_spans(const void *left, const void *right)
 
 static void add(struct span_memory *memory, const struct span_bytes *item)
 {
-	struct span_bytes *last = memory->count ? &memory->spans[memory->count - 1] : NULL;
+	if (memory->count && compare_spans(&memory->spans[memory->count - 1], item) == 0) {
+		struct span_bytes *last = &memory->spans[memory->count - 1];
 
-	if (last && compare_spans(last, item) == 0) {
 		last->bytes = bytes_that_fit((wide_bytes)last->bytes + item->bytes);
 		return;
 	}

@@ -71,7 +71,8 @@ static struct repeat *repeat_of(struct number_map *map, struct repeat **repeats,
 	if (found == NUMBER_MAP_NONE) {
 		found = map->count;
 		number_map_set(map, name, found);
-		*repeats = memory_resize(*repeats, found + 1, sizeof **repeats);
+		if (!(found & (found + 1)))
+			*repeats = memory_resize(*repeats, 2 * (size_t)found + 2, sizeof **repeats);
 		(*repeats)[found] = (struct repeat){0};
 	}
 	return &(*repeats)[found];
