@@ -246,6 +246,15 @@ def critic_loss(critic, generator, batch):
     return critic(generator(torch.randn(8, 4)).detach()).mean() - critic(batch).mean()
 
 
+def train_gan(generator, critic, g, d):
+    d.zero_grad()
+    critic_loss(critic, generator, torch.randn(8, 16)).backward()
+    d.step()
+    g.zero_grad()
+    (-critic(generator(torch.randn(8, 4))).mean()).backward()
+    g.step()
+
+
 def n_critic():
     """Wasserstein GAN: the generator learns at every third batch only."""
     generator, critic = nn.Linear(4, 16), nn.Linear(16, 1)
@@ -697,12 +706,7 @@ def optimizers_per_epoch():
         g = torch.optim.SGD(generator.parameters(), lr=0.1)
         for _ in range(3):
             with Step():
-                d.zero_grad()
-                critic_loss(critic, generator, torch.randn(8, 16)).backward()
-                d.step()
-                g.zero_grad()
-                (-critic(generator(torch.randn(8, 4))).mean()).backward()
-                g.step()
+                train_gan(generator, critic, g, d)
 
 
 def resumed():

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 from torch import nn
 
-from loops import Step, critic_loss, facts, loader, main, net, train
+from loops import Step, facts, loader, main, net, train, train_gan
 
 
 def in_thread(function):
@@ -45,12 +45,7 @@ def gan_in_threads():
     def two():
         for _ in range(2):
             with Step():
-                d.zero_grad()
-                critic_loss(critic, generator, torch.randn(8, 16)).backward()
-                d.step()
-                g.zero_grad()
-                (-critic(generator(torch.randn(8, 4))).mean()).backward()
-                g.step()
+                train_gan(generator, critic, g, d)
 
     for run in (in_thread, in_thread, lambda function: function(), in_thread):
         run(two)

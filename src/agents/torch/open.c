@@ -39,6 +39,10 @@ uint32_t open_count_above(const struct open_records *open, uint32_t level, enum 
 uint64_t open_remove(struct open_records *open, uint32_t level)
 {
 	uint64_t flags = word_of(open, level) & OPEN_FLAGS;
+	if (level == open->depth) { /* none that moves */
+		open_pop(open);
+		return flags;
+	}
 	__atomic_fetch_add(&open->version, 1, __ATOMIC_ACQ_REL);
 	for (uint32_t i = level; i < open->depth; i++)
 		__atomic_store_n(&open->words[i], __atomic_exchange_n(&open->words[i + 1], 0, __ATOMIC_ACQ_REL),

@@ -41,8 +41,9 @@ static struct torch_thread *take(void)
 	struct torch_thread *thread = thread_first();
 	while (thread && __atomic_exchange_n(&thread->is_taken, true, __ATOMIC_ACQUIRE))
 		thread = thread->next;
-	if (thread || !(thread = calloc(1, sizeof(*thread))))
+	if (thread || !(thread = aligned_alloc(_Alignof(struct torch_thread), sizeof(*thread))))
 		return thread;
+	memset(thread, 0, sizeof(*thread));
 	thread->is_taken = true;
 	thread->next = thread_first();
 	while (!__atomic_compare_exchange_n(&threads, &thread->next, thread, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))

@@ -9,9 +9,10 @@
 #include "agents/torch/open.h"
 
 struct torch_thread { /* zero at first; each part is of the file that it is called after */
+	/* in whole lines of the cache, of which each operator needs the first, and, when it lies deep, one more */
+	struct open_records open __attribute__((aligned(64)));
 	struct torch_thread *next;
 	bool is_taken; /* atomic */
-	struct open_records open;
 	uint64_t training[76];
 	uint64_t lines[20];
 };
