@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks on gloo, without a launcher: `straggler.py FILE [kill]`: rank 1 begins each backward 100 ms after rank 0 has begun to wait in the
-exchange of its gradients, however busy the machine is; with `kill` it dies in its fourth step. Used by test_collectives.py."""
+"""Two ranks on gloo, without a launcher: `straggler.py FILE [kill]`: rank 1 begins each backward 200 ms after rank 0 has begun to wait in the
+exchange of its gradients, however busy the machine is (the exchange itself, in another thread, may begin a little later than the wait for it); with `kill` it dies in its fourth step. Used by test_collectives.py."""
 import os
 import signal
 import sys
@@ -44,7 +44,7 @@ def wait_for_the_other():
         pid, before = int(file.read()), None
     while before is None or before != sleeps(pid):
         before = sleeps(pid)
-        time.sleep(0.1)
+        time.sleep(0.2)
 
 
 def main():
