@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * recording_torch_scan.h: what recording_torch.c notes of a session while all events are read, for recording_training.c, which infers from it.
+ */
+#ifndef IMPORTERS_RECORDING_TORCH_SCAN_H
+#define IMPORTERS_RECORDING_TORCH_SCAN_H
+
+#include "importers/recording_torch.h"
+#include "model/training_threads.h"
+
+/* Records of a session beyond the maximum would be those of a million steps. */
+#define TORCH_SCAN_MAX_RECORDS (1u << 24)
+
+struct open_record {
+	uint32_t record;      /* index, NO_RANGE: it is inside of another one and not kept */
+	uint32_t range;       /* index of the innermost, itself included; NO_RANGE: none */
+	uint32_t range_count; /* how many ranges that makes */
+	uint32_t phase;       /* 1 + index of the innermost phase, itself included; 0: none */
+	bool is_range, hides; /* hides: what is in it does not count */
+	/* for when one beneath it ends that hides it */
+	bool is_phase, is_hidden;
+	uint8_t class; /* enum symbol_class */
+	int64_t start_ns;
+	uint64_t sequence;
+	uint32_t compiled;   /* 1 + how many records were before code that torch.compile made; 0: it is none */
+	int64_t compiled_ns; /* when that began */
+};
+
+struct stream_scan {
+	uint32_t stream;
+	struct train_record *records;
+	uint32_t record_count, record_capacity;
+	struct train_range *ranges;
+	uint32_t range_count, range_capacity;
+	struct train_call *hooked; /* in nodes of a backward */
+	uint32_t hooked_count, hooked_capacity;
+	int64_t hooked_ns;
+	uint32_t hooked_depth; /* 1 + index in `open` of the one that is called now; 0: none */
+	struct open_record *open;
+	uint32_t depth, capacity;
+	uint32_t deeper;    /* open ones beyond the maximum */
+	uint32_t inside;    /* open ones that hide */
+	uint32_t optimizer; /* open optimizer's calls */
+	uint32_t node;      /* record of the open node of a backward, NO_RANGE */
+	uint32_t data;      /* record of the open wait of a loader without workers, NO_RANGE */
+	bool has_data_work; /* such a loader calls operators, so one without them is its end */
+	uint32_t calls, nodes;
+	/* The outermost module that is called now: what runs in it is one record, as long as the call. */
+	uint32_t module_depth; /* 1 + its index in `open`; 0: none */
+	uint32_t module_record, module_range;
+	int64_t module_ns;
+	uint64_t module_object;    /* that is called in evaluation mode, 0 */
+	uint32_t module_optimizer; /* open optimizer's calls when it began: a closure calls modules, too */
+	/* An operator that could have made a node of a graph: it did when what comes next has a higher number. */
+	uint32_t pending; /* its record, NO_RANGE: none */
+	uint64_t pending_sequence;
+	uint32_t capture; /* cursor into the process's captures */
+	uint64_t gap_tick, gap_count;
+	bool is_next_graph;
+	uint64_t sequence; /* of the node before: they go down within a backward */
+	int64_t last_ns;
+	int64_t before_ns; /* end of what the last event says */
+	int64_t noted_ns;  /* end of the last record that was noted and lies in no other */
+	struct stream_end {
+		uint32_t range; /* that is open */
+		bool is_inside; /* an optimizer's call is */
+	} end;                  /* where the recording ends */
+};
+
+struct torch_scan {
+	uint8_t *classes; /* by symbol */
+	uint32_t class_capacity;
+	struct stream_scan *streams;
+	uint32_t stream_count, stream_capacity;
+	struct number_map stream_map;
+	struct number_map trained;  /* modules that are called to train */
+	struct number_map codes;    /* symbols of code that torch.compile made -> its number */
+	struct number_map compiled; /* that number -> index into optimizers, when it begins a call of one */
+	uint64_t *optimizers;
+	uint32_t optimizer_count;
+	uint32_t record_count, range_count; /* of all streams */
+	uint32_t moves;                     /* records and ranges that were moved into another range */
+	bool has_steps;                     /* marked by the program */
+	bool has_phases;
+	int64_t *bounds; /* where those steps begin and end, in order */
+	uint32_t bound_count, bound_capacity;
+	uint32_t step_stream;  /* that marks them */
+	bool has_step_streams; /* several do */
+};
+
+/* After all events: what each stream did, with an end for each thing; the caller frees the array and what its entries point to. */
+struct training_thread *torch_scan_threads(struct torch_scan *scan, bool was_closed);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * recording_training.c: after all files: infers steps and phases from what recording_torch.c noted, and leaves them in the streams of the
+ * threads that train, with what is uncertain about them in the ledger.
+ */
+#include "importers/recording_torch_scan.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Whether the last segment of the session was closed. */
+static bool was_closed(const struct recording *recording, const struct session *session)
+{
+	bool is_closed = false;
+	for (uint32_t i = 0; i < recording->file_count; i++) {
+		const struct segment_file *file = &recording->files[i];
+		if (file->is_usable && recording->sessions[file->session] == session &&
+		    !(file->header.flags & STEPSCOPE_SEGMENT_COARSE))
+			is_closed = file->stats.is_closed;
+	}
+	return is_closed;
+}
+
+/* The recording stops somewhere: in this range, maybe while the optimizer was called. */
+static void add_cut(struct training *training, int64_t time_ns, uint32_t range, bool is_inside)
+{
+	size_t count = training->record_count;
+	if (count && training->records[count - 1].start_ns > time_ns)
+		time_ns = training->records[count - 1].start_ns;
+	if (training->turn_count > 1 && count) /* ranges are those of the turn */
+		range = training->records[count - 1].range;
+	training_append(training, &(struct train_record){.start_ns = time_ns,
+	                                                 .end_ns = time_ns,
+	                                                 .range = range,
+	                                                 .token = TOKEN_CUT,
+	                                                 .is_inside = is_inside});
+}
+
+/* A teacher, which is never trained, evaluates nothing. */
+static void find_evaluating(const struct torch_scan *scan, struct training *training)
+{
+	for (size_t i = 0; i < training->record_count; i++) {
+		struct train_record *record = &training->records[i];
+		record->is_evaluating = record->is_module && record->token == TOKEN_OP && record->object &&
+		                        number_map_find(&scan->trained, record->object) != NUMBER_MAP_NONE;
+	}
+}
+
+/* Whose optimizers are called beside them. */
+static void note_other_threads(struct recording *recording, uint32_t process, const struct training *training)
+{
+	struct arena *arena = &recording->model->arena;
+	if (training->other_threads)
+		model_add_ledger(
+			recording->model, LEDGER_OTHER, process, "steps", training->other_threads,
+			arena_printf(arena,
+		                     "the number of steps is ambiguous: they are those of the thread that calls "
+		                     "optimizers most often; %" PRIu64 " more called them %" PRIu64
+		                     " times, and those steps are in no table",
+		                     training->other_threads, training->other_calls));
+}
+
+static void note_limits(struct recording *recording, const struct session *session, const struct torch_scan *scan,
+                        const struct stream *training, const struct inference *inference)
+{
+	uint32_t process = recording->processes[session->process]->process;
+	if (inference->is_joined)
+		model_add_ledger(
+			recording->model, LEDGER_OTHER, process, "steps", 1,
+			"the number of steps is uncertain: optimizers that step without data between them were taken "
+			"for one step");
+	if (inference->is_each_update)
+		model_add_ledger(
+			recording->model, LEDGER_OTHER, process, "steps", 1,
+			"the number of steps is uncertain: this PyTorch does not tell optimizers apart, so every "
+			"update was taken for a step");
+	if (inference->rare_calls)
+		model_add_ledger(
+			recording->model, LEDGER_OTHER, process, "steps", 1,
+			arena_printf(
+				&recording->model->arena,
+				"the number of steps is ambiguous: in %zu steps one of the optimizers was called %zu times "
+				"only, the others more often; a step is a run of calls in which none repeats, and "
+				"stepscope.step() says it otherwise",
+				inference->rare_steps, inference->rare_calls));
+	if (scan->record_count == TORCH_SCAN_MAX_RECORDS)
+		model_add_ledger(recording->model, LEDGER_OTHER, process, "steps", 1,
+		                 "the recording is too long to find all steps that its program did not mark");
+	if (training->first_word > 0)
+		model_add_ledger(
+			recording->model, LEDGER_OTHER, process, "steps", 1,
+			"steps are counted from the first event that is still there, as the program did not mark them");
+}
+
+/* Where the schedule changed by a count of steps that does not agree with what is inferred. */
+static void compare_counts(struct recording *recording, const struct session *session,
+                           const struct inference *inference)
+{
+	const struct recorded_process *process = recording->processes[session->process];
+	struct model *model = recording->model;
+	uint64_t ended = 0, differ = 0, counted = 0, found = 0;
+	size_t next = 0;
+
+	for (uint32_t i = 0; i < process->capture_count; i++) {
+		const struct capture_change *change = &process->captures[i];
+
+		for (; next < inference->count && (inference->list[next].what != INFERRED_STEP ||
+		                                   inference->list[next].last_ns <= change->time_ns);
+		     next++)
+			ended += inference->list[next].what == INFERRED_STEP;
+		if (!change->is_counted || change->count == ended)
+			continue;
+		if (!differ++)
+			counted = change->count, found = ended;
+	}
+	if (differ)
+		model_add_ledger(
+			model, LEDGER_OTHER, process->process, "schedule", differ,
+			arena_printf(&model->arena,
+		                     "the schedule changed where the program's own count of its steps differed from "
+		                     "the report's: first when it had counted %" PRIu64
+		                     ", where the report finds %" PRIu64,
+		                     counted, found));
+}
+
+/* Which turn it was: a step belongs to the thread that ended it. */
+static size_t turn_of(const struct training *training, const struct inferred *inferred, size_t turn)
+{
+	int64_t time_ns = inferred->what == INFERRED_STEP ? inferred->last_ns : inferred->start_ns;
+	while (turn && training->turns[turn].start_ns > time_ns)
+		turn--;
+	while (turn + 1 < training->turn_count && training->turns[turn + 1].start_ns <= time_ns)
+		turn++;
+	return turn;
+}
+
+static void give_to_stream(struct stream *stream, const struct inferred *inferred)
+{
+	uint32_t count = stream->inferred_count;
+	if (!(count & (count + 1)))
+		stream->inferred = memory_resize(stream->inferred, 2 * (size_t)count + 2, sizeof *stream->inferred);
+	stream->inferred[stream->inferred_count++] = *inferred;
+}
+
+/* Each to the thread whose turn it was. */
+static void give_inferred(const struct session *session, const struct torch_scan *scan, const struct training *training,
+                          struct inference *inference)
+{
+	size_t turn = 0;
+	for (size_t i = 0; i < inference->count; i++) {
+		turn = turn_of(training, &inference->list[i], turn);
+		uint32_t number = scan->streams[training->turns[turn].thread].stream;
+		uint32_t found = number_map_find(&session->stream_map, number);
+		if (found == NUMBER_MAP_NONE)
+			continue;
+		struct stream *stream = session->streams[found];
+		stream->has_own_steps = scan->has_steps;
+		stream->has_own_phases = scan->has_phases;
+		give_to_stream(stream, &inference->list[i]);
+	}
+}
+
+/* What the training was, by the threads' turns. */
+static void infer_training(struct recording *recording, struct session *session, struct training *training)
+{
+	struct torch_scan *scan = session->torch;
+	const struct stream_scan *last = &scan->streams[training->turns[training->turn_count - 1].thread];
+	uint32_t first = number_map_find(&session->stream_map, scan->streams[training->turns[0].thread].stream);
+	struct inference inference;
+	if (!was_closed(recording, session))
+		add_cut(training, last->last_ns, last->end.range, last->end.is_inside);
+	find_evaluating(scan, training);
+	infer_steps(&inference, &(struct train_loop){.records = training->records,
+	                                             .count = training->record_count,
+	                                             .ranges = training->ranges,
+	                                             .hooked = training->hooked,
+	                                             .hooked_count = training->hooked_count});
+	if (inference.step_count && first != NUMBER_MAP_NONE) {
+		if (scan->has_steps)
+			inference_cut_phases(&inference, scan->bounds, scan->bound_count);
+		give_inferred(session, scan, training, &inference);
+		if (!scan->has_steps) {
+			note_limits(recording, session, scan, session->streams[first], &inference);
+			note_other_threads(recording, recording->processes[session->process]->process, training);
+			compare_counts(recording, session, &inference);
+		}
+	}
+	inference_release(&inference);
+}
+
+static void infer_session(struct recording *recording, struct session *session)
+{
+	struct torch_scan *scan = session->torch;
+	if (!scan || (scan->has_steps && (scan->has_phases || scan->has_step_streams)))
+		return;
+	struct training training;
+	struct training_thread *threads = torch_scan_threads(scan, was_closed(recording, session));
+	if (training_join(&training, threads, scan->stream_count, scan->has_steps)) {
+		/* phases of a thread other than the one that marks the steps would not lie in them */
+		bool is_other = scan->has_steps && scan->step_stream != scan->streams[training.turns[0].thread].stream;
+		if (!is_other)
+			infer_training(recording, session, &training);
+		training_release(&training);
+	}
+	for (uint32_t i = 0; i < scan->stream_count; i++) {
+		free(threads[i].records);
+		free(threads[i].ranges);
+		free(threads[i].hooked);
+	}
+	free(threads);
+}
+
+void torch_scan_finish(struct recording *recording)
+{
+	for (uint32_t i = 0; i < recording->session_count; i++) {
+		struct session *session = recording->sessions[i];
+		recording->session = session;
+		infer_session(recording, session);
+		torch_scan_release(session->torch);
+		session->torch = NULL;
+	}
+}
