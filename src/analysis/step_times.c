@@ -573,34 +573,57 @@ const struct step_times *step_times_get(struct step_times *own, const struct mod
 	return own;
 }
 
-static bool has_no_operators(const char *sentence)
+static bool is_coarse(uint8_t kind)
 {
-	return strstr(sentence, "captured no operators") != NULL;
+	return kind == SPAN_PHASE || kind == SPAN_MICRO_BATCH || kind == SPAN_STEP;
+}
+
+static bool has_detail_on(const struct track *track)
+{
+	for (uint32_t i = 0; i < track->chunk_count; i++) {
+		const struct span_chunk *chunk = track->chunks[i];
+
+		for (uint32_t row = 0; row < chunk->count; row++) {
+			if (!is_coarse(chunk->kind[row]))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Of one process, or, MODEL_NONE, of any. */
+static bool has_detail(const struct model *model, uint32_t process)
+{
+	for (uint32_t i = 0; i < model->tracks_count; i++) {
+		if ((process == MODEL_NONE || model->tracks[i]->process == process) && has_detail_on(model->tracks[i]))
+			return true;
+	}
+	return false;
 }
 
 const char *step_times_capture(const struct model *model)
 {
 	const char *best = NULL;
+	bool is_best_detailed = false;
 
 	for (uint32_t i = 0; i < model->steps_count && !best; i++) {
 		if (!i || model->steps[i].process != model->steps[i - 1].process)
 			best = model_meta(model, model->steps[i].process, "capture");
 	}
-	for (uint32_t i = 0; i < model->processes_count && !model->steps_count; i++) {
+	for (uint32_t i = 0; i < model->processes_count && !model->steps_count && !is_best_detailed; i++) {
 		const char *sentence = model_meta(model, i, "capture");
 
-		if (sentence && (!best || (has_no_operators(best) && !has_no_operators(sentence))))
+		is_best_detailed = sentence && has_detail(model, i);
+		if (sentence && (!best || is_best_detailed))
 			best = sentence;
 	}
 	return best;
 }
 
-/* Without steps the recorder's own sentence tells whether it recorded any. */
-static bool has_operations(const struct step_times *times, const char *sentence)
+/* What is no recording says nothing of what it captured, and has all that it has. */
+static bool has_operations(const struct model *model, const struct step_times *times, const char *sentence)
 {
-	if (times->count)
-		return times->job_detailed > 0;
-	return !sentence || (!has_no_operators(sentence) && !strstr(sentence, "phases only"));
+	return times->count ? times->job_detailed > 0 : !sentence || has_detail(model, MODEL_NONE);
 }
 
 const char *step_times_no_operations(const struct model *model, const struct analysis_options *options,
@@ -610,7 +633,7 @@ const char *step_times_no_operations(const struct model *model, const struct ana
 	const struct step_times *times = step_times_get(&own, model, options);
 	const char *sentence = step_times_capture(model), *reason = otherwise;
 
-	if (!has_operations(times, sentence))
+	if (!has_operations(model, times, sentence))
 		reason = arena_printf(arena, "not measured, because operators were recorded in none of the %s%s%s",
 		                      times->count ? "steps" : "time", sentence ? ": " : "", sentence ? sentence : "");
 	step_times_release(&own);

@@ -56,34 +56,59 @@ static void add_counted(struct buffer *out, const struct fold_result *place)
 		              place->steps_detailed, place->first_detailed, place->last_detailed);
 }
 
-/* A recording that says nothing about itself: what is known of its end. */
-static enum schedule_outcome add_end(struct buffer *out, const struct run *run, const struct watched *process,
-                                     const struct run_scan *scan)
+static struct fold_result find_place(const struct run *run, const struct watched *process, const struct run_scan *scan)
 {
 	struct fold_result place = {.has_step = false};
 	char path[PATH_MAX + 512];
 
+	if (process->rescue)
+		return *process->rescue;
+	snprintf(path, sizeof(path), "%s/%s.%" PRIu32 ".ssr", run->directory.path, process->stem, scan->newest);
+	place_find(path, &place);
+	return place;
+}
+
+static enum captured outcome_of(const struct fold_result *place)
+{
+	return place->has_step || place->steps_counted ? CAPTURED_STEPS
+	       : place->last_op[0]                     ? CAPTURED_DETAIL
+	                                               : CAPTURED_NOTHING;
+}
+
+/* A recording that says nothing about itself: what is known of its end. */
+static enum captured add_end(struct buffer *out, const struct run *run, const struct watched *process,
+                             const struct run_scan *scan)
+{
+	struct fold_result place;
+
 	if (process->is_alive) {
 		buffer_add_text(out, "its process still records");
-		return SCHEDULE_NO_STEPS;
+		return CAPTURED_DETAIL;
 	}
 	if (!scan->is_closed && !process->rescue && (!scan->is_rescued || run_watch_has_pool(process))) {
 		buffer_add_text(out, "the end of the recording is missing, its buffers are gone");
-		return SCHEDULE_NO_STEPS;
+		return CAPTURED_DETAIL;
 	}
 	buffer_add_text(out, "recorded up to its end");
-	snprintf(path, sizeof(path), "%s/%s.%" PRIu32 ".ssr", run->directory.path, process->stem, scan->newest);
-	if (process->rescue)
-		place = *process->rescue;
-	else
-		place_find(path, &place);
+	place = find_place(run, process, scan);
 	if (place.has_step)
 		buffer_printf(out, " at step %" PRId64, place.last_step);
 	else if (place.steps_counted)
 		add_counted(out, &place);
-	return place.has_step || place.steps_counted ? SCHEDULE_STEPS
-	       : place.last_op[0]                    ? SCHEDULE_NO_STEPS
-	                                             : SCHEDULE_NOTHING;
+	return outcome_of(&place);
+}
+
+/* What the process said of itself. An older recorder said it in a sentence only. */
+static enum captured add_said(struct buffer *out, const struct run *run, const struct watched *process,
+                              const struct run_scan *scan)
+{
+	struct fold_result place;
+
+	buffer_add_text(out, scan->capture);
+	if (scan->own.captured)
+		return scan->own.captured;
+	place = find_place(run, process, scan);
+	return outcome_of(&place);
 }
 
 static void describe(struct captured_process *trainer, const struct run *run, const struct run_scan *scan)
@@ -92,19 +117,19 @@ static void describe(struct captured_process *trainer, const struct run *run, co
 	struct buffer out;
 
 	buffer_init(&out, SENTENCE_BYTES);
-	trainer->outcome = schedule_outcome(scan->capture);
+	trainer->outcome = CAPTURED_STEPS; /* of one whose end cannot be written, as far as is known */
 	if (scan->capture[0])
-		buffer_printf(&out, "%s%s", scan->capture, trainer->is_unwritten ? "; " : "");
+		trainer->outcome = add_said(&out, run, process, scan);
 	else if (!trainer->is_unwritten)
 		trainer->outcome = add_end(&out, run, process, scan);
 	if (trainer->is_unwritten)
 		buffer_printf(
 			&out,
-			"the end of the recording could not be written: %s; it waits in memory: make room, then run "
+			"%sthe end of the recording could not be written: %s; it waits in memory: make room, then run "
 			"stepscope report",
-			process->rescue_problem);
+			scan->capture[0] ? "; " : "", process->rescue_problem);
 	if (scan->own.trains)
-		trainer->outcome = SCHEDULE_STEPS;
+		trainer->outcome = CAPTURED_STEPS;
 	trainer->sentence = strdup(out.data);
 	buffer_release(&out);
 	if (!trainer->sentence)
@@ -178,7 +203,7 @@ void run_captured_release(struct run_captured *captured)
 
 struct spoken_for {
 	const struct run_captured *captured;
-	enum schedule_outcome outcome; /* of those to speak for */
+	enum captured outcome; /* of those to speak for */
 	int count;
 };
 
@@ -292,7 +317,7 @@ static void add_trainers(struct buffer *out, const struct run_captured *captured
 		buffer_printf(out, "%d processes", spoken.count);
 	else
 		buffer_printf(out, "%d of %d processes %s", spoken.count, captured->trainer_count,
-		              spoken.outcome == SCHEDULE_STEPS ? "trained" : "ran operators or ranges");
+		              spoken.outcome == CAPTURED_STEPS ? "trained" : "ran operators or ranges");
 	add_groups(out, &spoken);
 }
 

@@ -13,13 +13,13 @@
 
 #include "base/buffer.h"
 #include "commands/run_state.h"
-#include "recorder/schedule.h"
+#include "format/own_facts.h"
 
 struct run_captured {
 	struct captured_process {
 		const struct watched *watched;
 		int32_t rank; /* -1: not known */
-		enum schedule_outcome outcome;
+		enum captured outcome;
 		char *sentence;
 		bool is_unwritten; /* its end could not be brought into the file */
 	} * trainers;              /* by rank; those without one last */

@@ -53,6 +53,7 @@ struct scanned { /* one file */
 	uint32_t pid, session;
 	struct stepscope_block last;
 	char capture[1024];
+	struct own_facts own;
 };
 
 /* The fact "capture" is a name, "capture NUL sentence". */
@@ -64,7 +65,7 @@ static void note_capture(struct scanned *file, const char *text, uint32_t length
 		snprintf(file->capture, sizeof(file->capture), "%.*s", (int)(length - sizeof(key)), text + sizeof(key));
 }
 
-static void note_facts(struct run_scan *scan, struct scanned *file, const uint8_t *data, uint32_t bytes)
+static void note_facts(struct scanned *file, const uint8_t *data, uint32_t bytes)
 {
 	for (uint64_t at = 0; at + sizeof(struct stepscope_symbol) <= bytes;) {
 		const char *text = (const char *)data + at + sizeof(struct stepscope_symbol);
@@ -75,7 +76,7 @@ static void note_facts(struct run_scan *scan, struct scanned *file, const uint8_
 		if (at > bytes || symbol.kind != STEPSCOPE_SYMBOL_META)
 			continue;
 		note_capture(file, text, symbol.length);
-		own_facts_add(&scan->own, file->pid, text, symbol.length);
+		own_facts_add(&file->own, file->pid, text, symbol.length);
 	}
 }
 
@@ -107,7 +108,7 @@ static void scan_blocks(struct run_scan *scan, struct scanned *file, int fd)
 		if (data && is_drops)
 			note_drops(scan, file->session, block.stream, data, block.bytes);
 		else if (data)
-			note_facts(scan, file, data, block.bytes);
+			note_facts(file, data, block.bytes);
 		free(data);
 		file->last = block;
 		offset += (off_t)sizeof(block) + block.bytes;
@@ -128,6 +129,7 @@ void run_scan_add(struct run_scan *scan, int directory_fd, const char *name)
 		file.session = header.session;
 		file.pid = header.pid;
 		scan_blocks(scan, &file, fd);
+		own_facts_join(&scan->own, &file.own);
 		if (!scan->has_segment && !(header.flags & STEPSCOPE_SEGMENT_COARSE)) {
 			scan->has_segment = true;
 			scan->session = header.session;

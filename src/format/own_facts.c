@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * own_facts.c: reads what session_trains() and session_tell_rank() of the recorder write.
+ * own_facts.c: reads what tell_own() of the recorder writes (session.c).
  */
 #include "format/own_facts.h"
 
@@ -8,9 +8,18 @@
 #include <stdio.h>
 #include <string.h>
 
+static enum captured captured_of(const char *word)
+{
+	enum captured captured = CAPTURED_COUNT;
+
+	while (--captured > CAPTURED_UNKNOWN && strcmp(captured_word(captured), word) != 0)
+		;
+	return captured;
+}
+
 void own_facts_add(struct own_facts *facts, uint32_t pid, const char *text, uint32_t length)
 {
-	char fact[96] = ""; /* "key NUL value", with an end */
+	char fact[96] = "", word[16]; /* "key NUL value", with an end */
 	const char *value;
 	uint32_t whose = 0;
 	int32_t rank, world_size;
@@ -27,6 +36,20 @@ void own_facts_add(struct own_facts *facts, uint32_t pid, const char *text, uint
 	    sscanf(value, "%" SCNd32 " of %" SCNd32 ", process %" SCNu32, &rank, &world_size, &whose) == 3 &&
 	    whose == pid && rank >= 0)
 		facts->has_rank = true, facts->rank = rank, facts->world_size = world_size;
+	if (!strcmp(fact, "captured") && sscanf(value, "%15[a-z], process %" SCNu32, word, &whose) == 2 && whose == pid)
+		facts->captured = captured_of(word);
+}
+
+void own_facts_join(struct own_facts *facts, const struct own_facts *older)
+{
+	facts->trains |= older->trains;
+	if (!facts->captured)
+		facts->captured = older->captured;
+	if (facts->has_rank || !older->has_rank)
+		return;
+	facts->has_rank = true;
+	facts->rank = older->rank;
+	facts->world_size = older->world_size;
 }
 
 void own_facts_apply(const struct own_facts *facts, struct stepscope_segment_header *header)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * schedule.c: the arithmetic of torch.profiler.schedule() and of lists of steps, and the sentence at exit.
+ * schedule.c: the arithmetic of torch.profiler.schedule() and of lists of steps, and what is said at exit.
  */
 #include "recorder/schedule.h"
 
@@ -94,6 +94,18 @@ void schedule_take_back(struct schedule_progress *progress, int64_t number)
 		progress->steps_recorded--;
 		progress->last_recorded = number - 1;
 	}
+}
+
+enum captured schedule_captured(const struct record_options *options, const struct schedule_progress *progress)
+{
+	bool is_recorded = schedule_before_first(options) == STEPSCOPE_CAPTURE_RECORD && !progress->is_left_out;
+	enum captured captured = CAPTURED_NOTHING;
+
+	if (progress->steps_begun || progress->steps_noted)
+		captured = CAPTURED_STEPS;
+	else if (is_recorded && (progress->has_operators || progress->has_ranges))
+		captured = CAPTURED_DETAIL;
+	return captured > progress->captured ? captured : progress->captured;
 }
 
 /* ---- the sentence ---- */
@@ -354,6 +366,7 @@ void schedule_restart(struct schedule_progress *progress)
 		.earlier = progress->earlier + 1,
 		.earlier_begun = progress->earlier_begun + progress->steps_begun,
 		.earlier_recorded = progress->earlier_recorded + progress->steps_recorded,
+		.captured = progress->captured,
 	};
 }
 
@@ -363,6 +376,7 @@ void schedule_forget_counted(struct schedule_progress *progress)
 		.earlier = progress->earlier,
 		.earlier_begun = progress->earlier_begun,
 		.earlier_recorded = progress->earlier_recorded,
+		.captured = progress->captured,
 		.counted_before = progress->steps_begun,
 	};
 }
@@ -378,20 +392,6 @@ static void say_count(struct sentence *sentence, const struct record_options *op
 		say(sentence, "; %" PRId64 " step%s before the first marked one %s counted apart",
 		    progress->counted_before, plural(progress->counted_before),
 		    progress->counted_before == 1 ? "was" : "were");
-}
-
-enum schedule_outcome schedule_outcome(const char *sentence)
-{
-	bool has_earlier = strncmp(sentence, "in ", 3) == 0 && !strstr(sentence, "captured 0 steps,");
-
-	if (has_earlier || strstr(sentence, " counted)"))
-		return SCHEDULE_STEPS;
-	if (strstr(sentence, "captured nothing") || strstr(sentence, "captured 0 steps"))
-		return SCHEDULE_NOTHING;
-	if (!strstr(sentence, "the program marked no steps"))
-		return SCHEDULE_STEPS;
-	return strstr(sentence, "captured no operators") || !strstr(sentence, "captured ") ? SCHEDULE_NOTHING
-	                                                                                   : SCHEDULE_NO_STEPS;
 }
 
 size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,

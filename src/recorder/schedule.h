@@ -5,6 +5,7 @@
 #ifndef RECORDER_SCHEDULE_H
 #define RECORDER_SCHEDULE_H
 
+#include "format/own_facts.h"
 #include "recorder/options.h"
 
 #include <stepscope/format.h>
@@ -27,6 +28,7 @@ struct schedule_progress {
 	int64_t steps_paused; /* would have been recorded, but for cost_every */
 	int64_t earlier, earlier_begun,
 		earlier_recorded; /* recordings of the process before this one, and their steps */
+	enum captured captured;   /* by these; set by the session, from schedule_captured() */
 	const char *
 		counted_by; /* set by the session: how steps were counted that the program did not mark; NULL: they were not */
 	int64_t counted_before; /* so many of them before it marked the first one itself */
@@ -46,13 +48,8 @@ void schedule_take_back(struct schedule_progress *progress, int64_t number);
 /* The next recording of the same process in the same file. */
 void schedule_restart(struct schedule_progress *progress);
 
-/* What a sentence of schedule_describe() says of the process. */
-enum schedule_outcome {
-	SCHEDULE_NOTHING,
-	SCHEDULE_NO_STEPS, /* operators or ranges, but no steps */
-	SCHEDULE_STEPS,    /* it had some, whether they were recorded with operators or not */
-};
-enum schedule_outcome schedule_outcome(const char *sentence);
+/* By all recordings of the process, up to this one. */
+enum captured schedule_captured(const struct record_options *options, const struct schedule_progress *progress);
 
 /* One line in plain words: what was captured, or why nothing was and what would have been needed ("captured no operators:
  * the schedule waits for 50 steps and the program ended after 12; ..."). Returns its length; cut when it does not fit. */

@@ -787,10 +787,18 @@ static void say_end(const char *sentence)
 	const char *directory = session.options.run_directory;
 	char word[1100];
 	shell_quote(word, sizeof(word), directory);
-	if (schedule_outcome(sentence) == SCHEDULE_NOTHING &&
+	if (session.progress.captured == CAPTURED_NOTHING &&
 	    run_directory_has_others(directory, session.pid, session.start_time))
 		sentence = "captured no operators in this process; others that it started recorded, too";
 	recorder_say("%s; see: stepscope report %s", sentence, word);
+}
+
+static void tell_captured(void)
+{
+	char what[32];
+	session.progress.captured = schedule_captured(&session.options, &session.progress);
+	snprintf(what, sizeof(what), "%s, ", captured_word(session.progress.captured));
+	tell_own("captured", what);
 }
 
 static void tell_end(void)
@@ -808,6 +816,7 @@ static void tell_end(void)
 	session.progress.has_ranges = (symbols_kinds() & RANGES) != 0;
 	schedule_describe(&session.options, &session.progress, sentence, sizeof(sentence));
 	session_meta("capture", sentence);
+	tell_captured();
 	bool is_windows_only = session.window_count && session.options.mode == RECORD_STEPS &&
 	                       !session.options.step_range_count;
 	/* a profiler in the program knows what it asked for */

@@ -106,12 +106,13 @@ static void copy_to_pool(struct pool *pool, uint32_t number, uint8_t kind, const
 	write_entry(pool->symbols + at, number, kind, text, length);
 }
 
-/* Names that stand in for others, and the sentence at the end. */
+/* Names that stand in for others, and what is said at the end. */
 static bool is_last_word(uint8_t kind, const char *text, uint32_t length)
 {
-	static const char sentence[] = "capture"; /* with its NUL */
+	static const char sentence[] = "capture", word[] = "captured"; /* with their NUL */
 	if (kind == STEPSCOPE_SYMBOL_META)
-		return length >= sizeof(sentence) && memcmp(text, sentence, sizeof(sentence)) == 0;
+		return (length >= sizeof(sentence) && memcmp(text, sentence, sizeof(sentence)) == 0) ||
+		       (length >= sizeof(word) && memcmp(text, word, sizeof(word)) == 0);
 	return length == sizeof(STAND_IN) - 1 && memcmp(text, STAND_IN, length) == 0;
 }
 

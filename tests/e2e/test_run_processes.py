@@ -125,6 +125,21 @@ def test_sentence_tells_of_all_recordings_of_a_process(tmp_path):
                                            "in the last one captured all 4 steps (0-3) with operators")
 
 
+SOME, STEPS = ("push", "a", "pop"), ("steps", "3", "0")
+
+
+@pytest.mark.parametrize("acts, said", [
+    ([(), SOME, STEPS], "1 of 3 processes trained, pid N: captured all 3 steps (0-2) with operators"),
+    ([SOME, (), ()], "1 of 3 processes ran operators or ranges, pid N: the program marked no steps: captured its ranges, but not by step"),
+    ([STEPS + ("stop", "init", ""), SOME], "1 of 2 processes trained, pid N: in 2 recordings of this process captured 3 steps, 3 of them with operators; in the last one "),
+    ([(), ()], "2 processes, pid N, pid N: the program marked no steps, operators or ranges: "),
+])
+def test_it_speaks_for_those_that_trained_or_else_did_something(tmp_path, acts, said):
+    script = "\n".join(f"{ACTOR} init '' " + " ".join(word or "''" for word in act) for act in acts)
+    done = run(tmp_path, "sh", "-c", script)
+    assert re.sub(r"pid \d+", "pid N", done.stderr).startswith("stepscope: " + said), done.stderr
+
+
 def test_a_range_that_is_open_when_a_recording_ends_ends_nothing_in_the_next(tmp_path):
     run(tmp_path, ACTOR, "init", "", "push", "across", "sleep", "1", "stop", "init", "", "push", "inside", "sleep", "1", "pop", "pop",
         "push", "behind", "pop", "pop")

@@ -255,37 +255,48 @@ static void it_says_what_there_was_without_steps(void **state)
 }
 
 /* Whom the closing line of a run speaks for. */
-static void its_sentences_are_read_again(void **state)
+static void it_tells_what_came_of_the_process(void **state)
 {
 	static const struct {
 		const char *options;
 		struct schedule_progress progress;
-		enum schedule_outcome outcome;
+		enum captured captured;
 	} cases[] = {
-		{"", {.observer = "PyTorch", .has_operators = true, .steps_noted = 1}, SCHEDULE_STEPS},
-		{"", {.observer = "PyTorch", .has_operators = true, .steps_noted = 7}, SCHEDULE_STEPS},
-		{"", {.observer = "PyTorch", .has_operators = true}, SCHEDULE_NO_STEPS},
-		{"", {.observer = "PyTorch"}, SCHEDULE_NOTHING},
-		{"", {.has_ranges = true}, SCHEDULE_NO_STEPS},
-		{"", {0}, SCHEDULE_NOTHING},
-		{"wait=5", {0}, SCHEDULE_NOTHING},
-		{"steps=3", {.observer = "PyTorch"}, SCHEDULE_NOTHING},
-		{"enabled=false", {0}, SCHEDULE_NOTHING},
-		{"", {.is_left_out = true, .rank = 3}, SCHEDULE_NOTHING},
-		{"", {.is_left_out = true, .rank = 3, .steps_begun = 2, .last_number = 1}, SCHEDULE_STEPS},
-		{"", {.steps_begun = 2, .steps_recorded = 2, .last_number = 1, .last_recorded = 1}, SCHEDULE_STEPS},
-		{"steps=5", {.steps_begun = 2, .last_number = 1}, SCHEDULE_STEPS},
-		{"", {.earlier = 1}, SCHEDULE_NOTHING},
-		{"", {.earlier = 1, .earlier_begun = 3}, SCHEDULE_STEPS},
+		{"", {.observer = "PyTorch", .has_operators = true, .steps_noted = 1}, CAPTURED_STEPS},
+		{"", {.observer = "PyTorch", .has_operators = true, .steps_noted = 7}, CAPTURED_STEPS},
+		{"", {.observer = "PyTorch", .has_operators = true}, CAPTURED_DETAIL},
+		{"", {.observer = "PyTorch", .has_ranges = true}, CAPTURED_DETAIL},
+		{"", {.observer = "PyTorch"}, CAPTURED_NOTHING},
+		{"", {.has_ranges = true}, CAPTURED_DETAIL},
+		{"", {0}, CAPTURED_NOTHING},
+		{"wait=5", {.has_ranges = true}, CAPTURED_NOTHING},
+		{"steps=3", {.observer = "PyTorch"}, CAPTURED_NOTHING},
+		{"type=simple", {.has_operators = true}, CAPTURED_NOTHING},
+		{"enabled=false", {0}, CAPTURED_NOTHING},
+		{"", {.is_left_out = true, .rank = 3, .has_ranges = true}, CAPTURED_NOTHING},
+		{"", {.is_left_out = true, .rank = 3, .steps_begun = 2, .last_number = 1}, CAPTURED_STEPS},
+		{"", {.steps_begun = 2, .steps_recorded = 2, .last_number = 1, .last_recorded = 1}, CAPTURED_STEPS},
+		{"steps=5", {.steps_begun = 2, .last_number = 1}, CAPTURED_STEPS},
+		{"", {.earlier = 1}, CAPTURED_NOTHING},
+		{"", {.earlier = 1, .captured = CAPTURED_STEPS}, CAPTURED_STEPS},
+		{"", {.earlier = 1, .captured = CAPTURED_NOTHING, .has_ranges = true}, CAPTURED_DETAIL},
 	};
-	char out[512];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct record_options options = resolved(cases[i].options);
 
-		schedule_describe(&options, &cases[i].progress, out, sizeof(out));
-		assert_int_equal(schedule_outcome(out), cases[i].outcome);
+		assert_int_equal(schedule_captured(&options, &cases[i].progress), cases[i].captured);
 	}
+}
+
+static void what_came_of_a_process_outlives_its_recording(void **state)
+{
+	struct schedule_progress progress = {.captured = CAPTURED_DETAIL};
+
+	schedule_restart(&progress);
+	assert_int_equal(progress.captured, CAPTURED_DETAIL);
+	schedule_forget_counted(&progress);
+	assert_int_equal(progress.captured, CAPTURED_DETAIL);
 }
 
 static void it_says_when_no_steps_were_marked(void **state)
@@ -404,7 +415,8 @@ int main(void)
 		cmocka_unit_test(what_records_its_first_step_records_from_the_start),
 		cmocka_unit_test(it_says_what_was_captured),
 		cmocka_unit_test(it_says_why_nothing_was_captured),
-		cmocka_unit_test(its_sentences_are_read_again),
+		cmocka_unit_test(it_tells_what_came_of_the_process),
+		cmocka_unit_test(what_came_of_a_process_outlives_its_recording),
 		cmocka_unit_test(it_says_when_no_steps_were_marked),
 		cmocka_unit_test(it_says_what_there_was_without_steps),
 		cmocka_unit_test(it_says_when_the_rank_was_left_out),
