@@ -91,10 +91,17 @@ static bool numbers_at(const struct inputs *inputs, int place, int dimensions, i
 	return count == 1 || count == dimensions;
 }
 
-static bool is_true(const struct inputs *inputs, int place)
+/* False: it is no truth value, or was left out. */
+static bool read_truth(const char *text, size_t length, bool *is_true)
 {
-	const struct inputs_part *value = &inputs->values[place];
-	return place < inputs->value_count && value->length == 4 && memcmp(value->text, "True", 4) == 0;
+	*is_true = length >= 4 && memcmp(text, "True", 4) == 0;
+	return *is_true || (length >= 5 && memcmp(text, "False", 5) == 0);
+}
+
+static bool truth_at(const struct inputs *inputs, int place, bool *is_true)
+{
+	return place < inputs->value_count &&
+	       read_truth(inputs->values[place].text, inputs->values[place].length, is_true);
 }
 
 /* Product of the output's sizes behind batch and channels; < 0: not known. */
@@ -134,22 +141,23 @@ static const struct sizes *any_sizes_at(const struct inputs *inputs, int place)
 static double convolution(const struct inputs *inputs, const struct places *places)
 {
 	const struct sizes *x = any_sizes_at(inputs, 0), *w = any_sizes_at(inputs, 1);
-	if (!x || !w || !are_convolved(x, w) || !inputs->value_count)
+	bool is_transposed = false;
+	if (!x || !w || !are_convolved(x, w) || !inputs->value_count ||
+	    (places->transposed && !truth_at(inputs, places->transposed, &is_transposed)))
 		return UNKNOWN;
-	bool is_transposed = places->transposed && is_true(inputs, places->transposed);
 	double spots = is_transposed ? product(x, 2) : output_places(inputs, places, x, w);
 	return spots < 0 ? UNKNOWN : 2.0 * spots * product(w, 0) * (double)x->list[0];
 }
 
-/* Which gradients are wanted: "[True, False, True]". */
-static bool is_wanted(const struct inputs_part *mask, int which)
+/* Is this gradient wanted? The mask is "[True, False, True]". False: that is not known. */
+static bool read_mask(const struct inputs_part *mask, int which, bool *is_wanted)
 {
 	const char *at = mask->text + 1, *end = mask->text + mask->length;
 	for (; which > 0 && at < end; which--) {
 		const char *comma = memchr(at, ',', (size_t)(end - at));
 		at = comma ? comma + 2 : end;
 	}
-	return end - at >= 4 && memcmp(at, "True", 4) == 0;
+	return read_truth(at, at < end ? (size_t)(end - at) : 0, is_wanted);
 }
 
 /* flop_counter.conv_backward_flop, also in that it takes no notice of groups in the gradient of the weight. */
@@ -160,11 +168,15 @@ static double convolution_backward(const struct inputs *inputs, const struct pla
 	if (!gradient || !x || !w || !are_convolved(x, w) || gradient->count != x->count ||
 	    places->mask >= inputs->value_count || inputs->values[places->mask].length < 2)
 		return UNKNOWN;
-	bool is_transposed = is_true(inputs, places->transposed);
+	const struct inputs_part *mask = &inputs->values[places->mask];
+	bool is_transposed, wants_input, wants_weight;
+	if (!truth_at(inputs, places->transposed, &is_transposed) || !read_mask(mask, 0, &wants_input) ||
+	    !read_mask(mask, 1, &wants_weight))
+		return UNKNOWN;
 	double count = 0;
-	if (is_wanted(&inputs->values[places->mask], 0))
+	if (wants_input)
 		count += 2.0 * product(is_transposed ? x : gradient, 2) * product(w, 0) * (double)gradient->list[0];
-	if (is_wanted(&inputs->values[places->mask], 1))
+	if (wants_weight)
 		count += 2.0 * product(w, 2) * product(is_transposed ? x : gradient, 2) * (double)x->list[1] *
 		         (double)gradient->list[1] * (double)x->list[0];
 	return count;

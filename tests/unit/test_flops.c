@@ -53,6 +53,9 @@ static void products_of_matrices(void **state)
 }
 
 #define X "[2, 4, 8, 8] "
+#define BACKWARD(transposed, mask)                                                                                     \
+	"[2, 6, 4, 4] " X "[6, 4, 3, 3] [] [] [] [] [] [] [] []\nv ;;;[6];[2, 2];[1, 1];[1, 1];" transposed            \
+	";[0, 0];1;" mask
 static void convolutions(void **state)
 {
 	/* 3 x 3, stride 2, padding 1: 4 x 4 places */
@@ -67,14 +70,8 @@ static void convolutions(void **state)
 	check("aten::cudnn_convolution",
 	      X "[6, 4, 3, 3] [] [] [] [] [] [] []\nv ;;[1, 1];[2, 2];[1, 1];1;False;False;True",
 	      2.0 * 2 * 16 * 6 * 4 * 9);
-	check("aten::convolution_backward",
-	      "[2, 6, 4, 4] " X
-	      "[6, 4, 3, 3] [] [] [] [] [] [] [] []\nv ;;;[6];[2, 2];[1, 1];[1, 1];False;[0, 0];1;[True, True, True]",
-	      2.0 * 2 * 16 * 6 * 4 * 9 * 2);
-	check("aten::convolution_backward",
-	      "[2, 6, 4, 4] " X
-	      "[6, 4, 3, 3] [] [] [] [] [] [] [] []\nv ;;;[6];[2, 2];[1, 1];[1, 1];False;[0, 0];1;[False, True, True]",
-	      2.0 * 2 * 16 * 6 * 4 * 9);
+	check("aten::convolution_backward", BACKWARD("False", "[True, True, True]"), 2.0 * 2 * 16 * 6 * 4 * 9 * 2);
+	check("aten::convolution_backward", BACKWARD("False", "[False, True, True]"), 2.0 * 2 * 16 * 6 * 4 * 9);
 	check_profiler("aten::conv2d", X "[6, 4, 3, 3] [] [] [] [] []\nv ;;;[2, 2];[1, 1];[1, 1];1",
 	               2.0 * 2 * 16 * 6 * 4 * 9);
 }
@@ -123,6 +120,13 @@ static void what_is_not_known_is_not_zero(void **state)
 	check_none("aten::convolution", X "[6, 4, 3, 3] []\nv ;;;[0];[0];[1];False", FLOPS_UNKNOWN);
 	check_none("aten::convolution", X "[6, 4, 3, 3] []\nv ;;;[1, 1, 1];[0];[1];False", FLOPS_UNKNOWN);
 	check_none("aten::convolution_backward", X X X "\nv ", FLOPS_UNKNOWN);
+	/* some were left out */
+	check_none("aten::convolution", X "[6, 4, 3, 3] []\nv ;;;[1];[0];[1];;[0];1", FLOPS_UNKNOWN);
+	check_none("aten::convolution", X "[6, 4, 3, 3] []\nv ;;;[, 1];[0];[1];False;[0];1", FLOPS_UNKNOWN);
+	check_none("aten::convolution_backward", BACKWARD("", "[True, True, True]"), FLOPS_UNKNOWN);
+	check_none("aten::convolution_backward", BACKWARD("False", "[, True, True]"), FLOPS_UNKNOWN);
+	check_none("aten::convolution_backward", BACKWARD("False", "[True, , True]"), FLOPS_UNKNOWN);
+	check_none("aten::convolution_backward", BACKWARD("False", "[True,]"), FLOPS_UNKNOWN);
 	check_none("aten::linear", "[2, 3] [5, 3]", FLOPS_NO_FORMULA);
 }
 
