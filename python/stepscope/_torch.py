@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hands PyTorch over to the agent in C: runs the operators it learns from, then starts it."""
 import _thread
+import contextlib
 import os
 import sys
+import warnings
 
 import stepscope
 
@@ -99,26 +101,57 @@ def _is_launcher():
 
 PLAIN, META, FOREIGN, WRAPPER = range(4)
 INT, DOUBLE, BOOL = range(3)
-_NUMBERS = {"uint8": 0, "int64": 4, "float32": 6, "float64": 7, "complex64": 9, "bfloat16": 15}  # of element types, in all versions
-_NAMES = {"int64": "long int", "float32": "float", "complex64": "c10::complex<float>", "bfloat16": "c10::BFloat16"}
+_NUMBERS = {"uint8": 0, "int64": 4, "float32": 6, "float64": 7, "complex64": 9, "quint8": 13, "bfloat16": 15}  # of element types, in all versions
+_NAMES = {"int64": "long int", "float32": "float", "complex64": "c10::complex<float>", "quint8": "c10::quint8", "bfloat16": "c10::BFloat16"}
 
 
 def _type(tensor):
     return str(tensor.dtype)[len("torch."):]
 
 
+def _strides(tensor):
+    return list(tensor.stride()) if str(tensor.layout) == "torch.strided" else []
+
+
 def _show_tensor(tensor, kind):
-    strides = [0] * tensor.dim() if tensor.is_sparse else tensor.stride()
-    native.torch_probe_tensor(tensor._cdata, kind, _NUMBERS[_type(tensor)], (*tensor.shape, *strides))
+    native.torch_probe_tensor(tensor._cdata, kind, _NUMBERS[_type(tensor)], (*tensor.shape, *(_strides(tensor) or [0] * tensor.dim())))
 
 
-def _text(inputs, has_strides=True):
+def _text(inputs):
     """Inputs, tensors and others (as pairs of type and value), in the form that docs/file-format.md describes."""
     tensors = [isinstance(value, tuple) and (None, *value) or (value, _NAMES[_type(value)], "") for value in inputs]
     sizes = " ".join(str(list(tensor.shape) if tensor is not None else []) for tensor, _, _ in tensors)
-    strides = " ".join(str(list(tensor.stride()) if tensor is not None and has_strides else []) for tensor, _, _ in tensors)
+    strides = " ".join(str(_strides(tensor) if tensor is not None else []) for tensor, _, _ in tensors)
     types, values = (";".join(each[at] for each in tensors) for at in (1, 2))
     return f"{sizes}\nt {types}\ns {strides}\nv {values}"
+
+
+@contextlib.contextmanager
+def _without_warnings(torch):
+    """PyTorch warns once of some kinds, in the program's place where it makes the first one: not here. Python's warnings are not
+    asked to do that for us, for then they forget what they have warned of."""
+    was_always, ignored = torch.is_warn_always_enabled(), ("ignore", None, UserWarning, None, 0)
+    warnings.filters.insert(0, ignored)
+    torch._C._set_warnAlways(True)
+    try:
+        yield
+    finally:
+        torch._C._set_warnAlways(was_always)
+        warnings.filters.remove(ignored)
+
+
+def _others(torch):
+    """One of each kind that is no plain tensor and has sizes, where this PyTorch has the kind. Without values: making some of a dense
+    tensor, or counting with them, takes half a millisecond the first time."""
+    with _without_warnings(torch):
+        for make in (lambda: torch.empty((4, 6), dtype=torch.float32, layout=torch.sparse_coo, device="cpu"),
+                     lambda: torch.empty((6, 4), dtype=torch.float32, layout=torch.sparse_csr, device="cpu"),
+                     lambda: torch.empty((5, 2, 3), dtype=torch.float32, layout=torch._mkldnn, device="cpu"),
+                     lambda: torch._empty_affine_quantized((2, 7, 3), scale=1.0, zero_point=0, dtype=torch.quint8, device="cpu")):
+            try:
+                yield make()
+            except (AttributeError, RuntimeError):
+                pass
 
 
 def _calibrate_inputs(torch):
@@ -132,11 +165,10 @@ def _calibrate_inputs(torch):
               make((4, 3), torch.uint8), make((3, 4), torch.float64)]
     for tensor in (x, y, *others):
         _show_tensor(tensor, PLAIN)
-    # without values: making some of a dense tensor, or counting with them, takes half a millisecond the first time
-    sparse, conjugate = torch.empty((4, 6), dtype=torch.float32, layout=torch.sparse_coo, device="cpu"), torch.conj(make((4, 6), torch.complex64))
+    foreign = (torch.conj(make((4, 6), torch.complex64)), *_others(torch))
     _show_tensor(make((3, 5, 7), device="meta"), META)
-    _show_tensor(sparse, FOREIGN)
-    _show_tensor(conjugate, FOREIGN)
+    for tensor in foreign:
+        _show_tensor(tensor, FOREIGN)
     _show_wrapped(torch, make)
     for first, second in ((x, y), (y, z), (z, x)):
         native.torch_probe_inputs(first._cdata, second._cdata)
@@ -151,7 +183,7 @@ def _calibrate_inputs(torch):
         native.torch_probe_value(kind, bits)
         operate()
     native.torch_probe_solve()
-    _check_inputs(torch, others[0], make((1, 2, 1, 3, 1, 2, 1)), sparse, conjugate)
+    _check_inputs(torch, others[0], make((1, 2, 1, 3, 1, 2, 1)), foreign)
 
 
 def _show_wrapped(torch, make):
@@ -174,13 +206,12 @@ def _show_wrapped(torch, make):
         functorch._vmap_decrement_nesting()
 
 
-def _check_inputs(torch, line, deep, sparse, conjugate):
+def _check_inputs(torch, line, deep, foreign):
     scalar, shifted, none = torch.ones((), dtype=torch.int64, device="cpu"), deep.transpose(1, 3), ("", "")
     for operate, text in ((lambda: torch.neg(deep), _text([deep])),
                           (lambda: torch.neg(shifted), _text([shifted])),
                           (lambda: torch.mul(line, scalar), _text([line, scalar])),
-                          (lambda: torch.neg(conjugate), _text([conjugate])),
-                          (lambda: torch.detach(sparse), _text([sparse], has_strides=False)),
+                          *((lambda tensor=tensor: torch.is_same_size(tensor, tensor), _text([tensor] * 2)) for tensor in foreign),
                           (lambda: torch.sub(line, line, alpha=-0.3), _text([line, line, ("Scalar", "-0.29999999999999999")])),
                           (lambda: torch.sum(deep, [1, 3], True),
                            _text([deep, ("ScalarList", "[1, 3]"), ("Scalar", "True"), none])),

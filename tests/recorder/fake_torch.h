@@ -55,7 +55,9 @@ enum { /* kinds of tensors, for keys */
 	FAKE_PLAIN,
 	FAKE_META,
 	FAKE_SPARSE,
-	FAKE_NESTED
+	FAKE_NESTED,
+	FAKE_OPAQUE,   /* no device, and what goes with that */
+	FAKE_UNDEFINED /* that alone */
 };
 
 FAKE_API void fake_begin(int scope, const struct fake_record *record);

@@ -25,7 +25,8 @@ static char element_types[2]; /* of lists: their addresses count */
 static struct fake_tensor make_tensor(int kind, int type, int depth, const int64_t *sizes)
 {
 	static const uint64_t keys[] = {1ull << 40 | 1 << 16 | 1, 1ull << 40 | 1 << 16 | 1 << 5,
-	                                1ull << 40 | 1 << 20 | 1, 1ull << 40 | 1 << 16 | 1 << 25 | 1};
+	                                1ull << 40 | 1 << 20 | 1, 1ull << 40 | 1 << 16 | 1 << 25 | 1,
+	                                1 << 22 | 1 << 30,        1 << 30};
 	struct fake_tensor tensor;
 	int64_t stride = 1;
 	memset(&tensor, 0xab, sizeof(tensor));
@@ -126,16 +127,17 @@ static void find_sequence(void)
 
 static void find_tensors(void)
 {
-	static struct fake_tensor tensors[7];
-	static const int types[7] = {6, 6, 4, 15, 0, 6, 6}, depths[7] = {3, 3, 1, 2, 4, 3, 2},
-			 kinds[7] = {0, 0, 0, 0, 0, 1, 2};
+	static struct fake_tensor tensors[8];
+	static const int types[8] = {6, 6, 4, 15, 0, 6, 6, 6}, depths[8] = {3, 3, 1, 2, 4, 3, 2, 2},
+			 kinds[8] = {0, 0, 0, 0, 0, 1, 2, 2};
 	tensors[0] = tensors[1] = TENSOR(FAKE_PLAIN, 6, 3, 5, 7);
 	tensors[2] = TENSOR(FAKE_PLAIN, 4, 11);
 	tensors[3] = TENSOR(FAKE_PLAIN, 15, 13, 9);
 	tensors[4] = TENSOR(FAKE_PLAIN, 0, 2, 3, 4, 6);
 	tensors[5] = TENSOR(FAKE_META, 6, 3, 5, 7);
 	tensors[6] = TENSOR(FAKE_SPARSE, 6, 4, 6);
-	for (int i = 0; i < 7; i++)
+	tensors[7] = TENSOR(FAKE_OPAQUE, 6, 2, 9);
+	for (int i = 0; i < 8; i++)
 		show(&tensors[i], kinds[i], types[i], depths[i]);
 	for (int i = 0; i < 3; i++) {
 		const struct fake_value pair[2] = {tensor_value(&tensors[i]), tensor_value(&tensors[(i + 1) % 3])};
@@ -186,22 +188,25 @@ static void expect(const struct fake_value *values, int count, const char *text)
 
 static void read_tensors(void)
 {
-	static struct fake_tensor plain, deep, wide, sparse, nested, undefined;
+	static struct fake_tensor plain, deep, wide, sparse, opaque, nested, undefined, none;
 	plain = TENSOR(FAKE_PLAIN, 6, 2, 3);
 	deep = TENSOR(FAKE_PLAIN, 15, 1, 2, 1, 2, 1, 2, 1);
 	wide = TENSOR(FAKE_META, 4, (int64_t)1 << 40, 2);
 	sparse = TENSOR(FAKE_SPARSE, 7, 4, 6);
 	nested = TENSOR(FAKE_NESTED, 6, 9, 9);
-	undefined = TENSOR(FAKE_PLAIN, 18, 0);
-	undefined.words[FAKE_KEYS] = 0;
+	opaque = TENSOR(FAKE_OPAQUE, 6, 8, 2);
+	undefined = TENSOR(FAKE_UNDEFINED, 18, 0);
+	none = TENSOR(FAKE_PLAIN, 18, 0);
+	none.words[FAKE_KEYS] = 0;
 	settle(&deep);
-	const struct fake_value inputs[] = {tensor_value(&plain),  tensor_value(&deep),     tensor_value(&wide),
-	                                    tensor_value(&sparse), tensor_value(&nested),   tensor_value(&undefined),
-	                                    tensor_value(NULL),    value(FAKE_NONE, NOISE), value(FAKE_STRING, NOISE)};
-	expect(inputs, 9,
-	       "[2, 3] [1, 2, 1, 2, 1, 2, 1] [1099511627776, 2] [4, 6] [] [] [] [] []\n"
-	       "t float;c10::BFloat16;long int;double;;;;;\n"
-	       "s [3, 1] [8, 4, 4, 2, 2, 1, 1] [2, 1] [] [] [] [] [] []\nv ;;;;;;;;");
+	const struct fake_value inputs[] = {tensor_value(&plain),    tensor_value(&deep),      tensor_value(&wide),
+	                                    tensor_value(&sparse),   tensor_value(&opaque),    tensor_value(&nested),
+	                                    tensor_value(&none),     tensor_value(&undefined), tensor_value(NULL),
+	                                    value(FAKE_NONE, NOISE), value(FAKE_STRING, NOISE)};
+	expect(inputs, 11,
+	       "[2, 3] [1, 2, 1, 2, 1, 2, 1] [1099511627776, 2] [4, 6] [8, 2] [] [] [] [] [] []\n"
+	       "t float;c10::BFloat16;long int;double;float;;;;;;\n"
+	       "s [3, 1] [8, 4, 4, 2, 2, 1, 1] [2, 1] [] [] [] [] [] [] [] []\nv ;;;;;;;;;;");
 }
 
 static void read_values(void)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators with inputs of every kind, inside a range "window" under torch.profiler, whose trace goes to theirs.json. Used by test_inputs.py."""
+import json
 import sys
 import warnings
 
@@ -27,6 +28,9 @@ def tensors():
     torch.neg(x[:1, :1].expand(4, 6))  # strides of 0, and then none
     torch.neg(x.to_sparse())
     torch.neg(torch._efficientzerotensor((3, 4)))
+    for tensor in kinds():
+        torch.is_same_size(tensor, tensor)
+        torch.nn.functional.relu(tensor) if tensor.layout == torch._mkldnn else tensor.dequantize() if tensor.is_quantized else tensor.to_dense()
     if hasattr(torch, "func"):
         for sizes in ((3, 4), (3, 1, 1, 2, 1, 2, 1)):
             torch.func.vmap(torch.neg)(torch.ones(sizes))
@@ -38,6 +42,25 @@ def tensors():
     torch.neg(torch.ones(5, device="meta"))
     torch.neg(torch.ones(1, device="meta").expand(2 ** 40, 2 ** 20))
     torch.ones(1).expand(2 ** 33)[5].add(1)
+
+
+def kinds():
+    """Tensors of other kinds than the plain one, which have sizes all the same."""
+    x, deep = torch.randn(4, 6), torch.randn(3, 1, 2, 1, 2, 1)
+    yield from (torch.quantize_per_tensor(x, 0.1, 0, dtype) for dtype in (torch.quint8, torch.qint8, torch.qint32))
+    yield torch.quantize_per_tensor(deep, 0.1, 0, torch.quint8).transpose(0, 4)
+    yield torch.quantize_per_channel(x, torch.ones(4), torch.zeros(4), 0, torch.qint8)
+    yield from (torch.ones(4, 2, 3, 5).to_mkldnn(), x.to_mkldnn())
+    yield from (x.to_sparse(), x.to_sparse_csr(), torch.ones(2, 3, 4).to_sparse_csr(), x.double().to_sparse_csc())
+    yield from (x.to_sparse_bsr((2, 3)), x.to_sparse_bsc((2, 3)))
+
+
+def known():
+    """What there is to know of them, from themselves."""
+    for tensor in list(kinds()):
+        torch.is_same_size(tensor, tensor)
+        strides = tensor.stride() if tensor.layout == torch.strided else ()
+        print(json.dumps([list(tensor.shape), list(strides), str(tensor.dtype)]))
 
 
 class Mine(torch.Tensor):
@@ -89,7 +112,6 @@ def untrusted():
     from torch._subclasses.fake_tensor import FakeTensorMode
     with FakeTensorMode():
         torch.neg(torch.ones(7, 7))
-    torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8).dequantize()
 
 
 def main():

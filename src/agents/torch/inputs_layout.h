@@ -32,7 +32,8 @@ struct inputs_layout {
 	uint64_t foreign;     /* bits of keys: tensors of other kinds than the plain ones */
 	uint64_t untrusted;   /* those of them of which nothing is read */
 	uint64_t wrappers;    /* those of them that wrap others */
-	uint64_t unstrided;   /* bits of keys: no strides; all of them without has_strides */
+	uint64_t substance; /* bits of keys that say where elements are: a tensor without any of them is not defined */
+	uint64_t unstrided; /* bits of keys: no strides; all of them without has_strides */
 };
 extern struct inputs_layout inputs_layout;
 
@@ -52,7 +53,8 @@ static inline uint32_t load_tag(uint64_t value)
 static inline bool may_have_sizes(uint64_t tensor, uint64_t keys)
 {
 	bool is_new = load(tensor, inputs_layout.sizes) == 1 && load(tensor, inputs_layout.sizes + 8) == 0;
-	return !(keys & inputs_layout.untrusted) && !(keys & inputs_layout.wrappers && is_new);
+	return !(keys & inputs_layout.untrusted) && keys & inputs_layout.substance &&
+	       !(keys & inputs_layout.wrappers && is_new);
 }
 
 /* How many sizes a tensor has; 64 or more: it is none, or not to be trusted. */

@@ -239,30 +239,33 @@ static bool find_strides(void)
 	return fits;
 }
 
-/* Bits above those that name a device; of them, all that no plain tensor has. Gradients and inference mode are the two bits that
- * tensors to be trusted may have in addition: the tensors of the probe have gradients where the bits below differ. */
-static uint64_t untrusted_bits(uint64_t plain)
+/* Bits above those that name a device, with the one for elements in memory first; of them, all that no plain tensor has. Gradients and
+ * inference mode are the two bits that tensors to be trusted may have in addition: the tensors of the probe have gradients where the bits
+ * below differ. */
+static void find_kinds(uint64_t plain)
 {
 	uint64_t meta = 0;
 	for (int i = 0; i < probe.tensor_count; i++)
 		if (probe.tensors[i].kind == INPUTS_META)
 			meta = probe.tensors[i].words[inputs_layout.keys / 8];
 	uint64_t common = plain & meta;
-	uint64_t lowest = common & -common;
-	return ~(lowest - 1) & ~plain;
+	inputs_layout.substance = common & -common;
+	inputs_layout.untrusted = ~(inputs_layout.substance - 1) & ~plain;
 }
 
-/* Tensors of other kinds whose sizes are where those of plain ones are: what sets them apart is no reason to mistrust them. */
+/* Tensors of other kinds whose sizes are where those of plain ones are: what sets them apart is no reason to mistrust them. Where
+ * it is several bits, the lowest tells what kind it is. */
 static void trust_others(void)
 {
-	uint64_t untrusted = inputs_layout.untrusted;
+	uint64_t untrusted = inputs_layout.untrusted, plain = inputs_layout.substance;
 	inputs_layout.foreign = inputs_layout.unstrided = untrusted;
 	for (int i = 0; i < probe.tensor_count; i++) {
 		const struct known_tensor *tensor = &probe.tensors[i];
-		uint64_t extra = tensor->words[inputs_layout.keys / 8] & untrusted;
+		uint64_t keys = tensor->words[inputs_layout.keys / 8], extra = keys & untrusted;
 		if (tensor->kind < INPUTS_FOREIGN || !has_sizes_at(tensor, inputs_layout.sizes / 8))
 			continue;
 		inputs_layout.untrusted &= ~extra;
+		inputs_layout.substance |= keys & plain ? 0 : extra & -extra;
 		inputs_layout.wrappers |= tensor->kind == INPUTS_WRAPPER ? extra : 0;
 		if (tensor->sizes[tensor->count] && has_strides_at(tensor, inputs_layout.sizes / 8))
 			inputs_layout.unstrided &= ~extra;
@@ -297,7 +300,7 @@ static bool solve_tensors(void)
 		layout->value_tags[i] = UINT32_MAX;
 	for (int i = 0; i < probe.tensor_count; i++)
 		if (probe.tensors[i].kind == INPUTS_PLAIN)
-			layout->untrusted = untrusted_bits(probe.tensors[i].words[layout->keys / 8]);
+			find_kinds(probe.tensors[i].words[layout->keys / 8]);
 	layout->is_known = layout->tensor_tag != layout->list_tag && layout->untrusted != 0;
 	if (layout->is_known) {
 		layout->has_types = find_type();
