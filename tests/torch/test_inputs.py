@@ -79,6 +79,9 @@ for step in range(1000):
     torch.mul(x, step + 0.5)
     torch.full((2,), step)
     torch.neg(x)
+    torch.linspace(step % 3, step + 0.5, 5)
+for step in range(1000):
+    torch.arange(step % 7, 20 + step // 7 % 7, 1 + step // 49 % 7)
 """
 
 
@@ -87,11 +90,16 @@ def test_values_that_change_do_not_fill_the_recording(tmp_path, python):
     done = warm(tmp_path, python, "-c", CHANGING, options=["--with", "shapes"])
     assert done.returncode == 0, done.stderr
     events = export(tmp_path)
-    fills = [event["args"] for event in events if event["name"] == "aten::full"]
-    known = [args["Concrete Inputs"][1] for args in fills if "Concrete Inputs" in args]
-    assert len(fills) == 1000 and 8 <= len(known) <= 17 and known == [str(step) for step in range(len(known))]
-    assert all(args["Input Dims"] == [[]] * len(args["Input type"]) for args in fills)
-    negations = [event["args"] for event in events if event["name"] == "aten::neg"]
-    assert all(args["Input Dims"] == [[3]] and args["Concrete Inputs"] == [""] for args in negations[-1000:])
+    values = {name: [event["args"]["Concrete Inputs"] for event in events if event["name"] == f"aten::{name}"]
+              for name in ("full", "linspace", "arange", "neg")}
+    fills = values["full"]
+    assert len(fills) == 1000 and {fill[0] for fill in fills} == {"[2]"}
+    assert [fill[1] for fill in fills] == [str(step) for step in range(16)] + [""] * 984
+    between = [each for each in values["linspace"] if len(each) == 7]  # it calls another one of its name
+    assert [each[0] for each in between] == [str(step % 3) for step in range(1000)] and {each[2] for each in between} == {"5"}
+    assert [each[1] for each in between[:10]] == [f"{step}.5" for step in range(10)] and {each[1] for each in between[30:]} == {""}
+    ranges = [tuple(each[:3]) for each in values["arange"] if len(each) == 7]
+    assert len(ranges) == 1000 and 16 <= len(set(ranges)) <= 80
+    assert values["neg"][-1000:] == [[""]] * 1000
     facts = json.loads((tmp_path / "ours.json").read_text())["metadata"]
     assert facts["torch.inputs whose values change from call to call"] == "left out"

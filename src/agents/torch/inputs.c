@@ -14,7 +14,9 @@
 #define CACHE_WAYS 8u     /* as many as a line of the processor's cache holds */
 #define FRONT_PLACES 512u /* one page: what a step comes back to stays near while tensors pass through the caches */
 #define VARIANTS 4096u
-#define VARIANTS_MAX 16u /* texts that differ in values only; then the values are left out */
+#define VARIANTS_MAX 16u   /* texts that differ in values only, in each stage: in the first all are kept */
+#define VARIANTS_STAGES 5u /* then those of which 8 different ones were seen at most, 4, 2, 1; behind the last none */
+#define SKETCHES 1024u
 
 /* Beginnings of what is hashed for an input. */
 #define HEAD_NONE 0x100u     /* nothing that is read */
@@ -33,7 +35,10 @@ struct hashes {
 static uint64_t cache[CACHE_LINES][CACHE_WAYS] __attribute__((aligned(64)));
 static uint64_t front[FRONT_PLACES] __attribute__((aligned(4096))); /* the last one that was found at each place */
 static uint8_t variants[VARIANTS]; /* by hash without values; counts that fall together only make the maximum smaller */
-static uint32_t newest;            /* symbol that was made for inputs */
+/* The same, for each value: a bit for each that was seen, at a place that depends on it. Also here those that fall together only make
+ * more of them be left out. */
+static uint64_t sketches[SKETCHES][VALUES_APART];
+static uint32_t newest; /* symbol that was made for inputs */
 static bool is_full;
 
 /* The upper half of a product depends on all of its factor, the lower one does not: they change places. */
@@ -175,13 +180,13 @@ static void tell_once(bool *is_told, const char *what)
 }
 
 /* Threads that do this at the same time may lose an entry. */
-static uint32_t make_symbol(const void *record, uint64_t hash, bool with_values)
+static uint32_t make_symbol(const void *record, uint64_t hash, uint32_t left_out)
 {
 	static bool is_told;
 	char text[INPUTS_TEXT_BYTES];
 	if (__atomic_load_n(&is_full, __ATOMIC_RELAXED))
 		return 0;
-	size_t length = inputs_write(record, with_values, text, sizeof(text));
+	size_t length = inputs_write(record, left_out, text, sizeof(text));
 	uint32_t symbol = emit_symbol(STEPSCOPE_SYMBOL_INPUTS, text, (uint32_t)length);
 	if (!symbol && STEPSCOPE_ACTIVE_) {
 		__atomic_store_n(&is_full, true, __ATOMIC_RELAXED);
@@ -196,25 +201,58 @@ static uint32_t make_symbol(const void *record, uint64_t hash, bool with_values)
 	return symbol;
 }
 
-/* Not inline: most calls do without. A scalar that changes from call to call must not fill the table of names. */
+/* Which of the values, a bit each, are left out: those of which there were more different ones than the stage allows. */
+static uint32_t changing(uint64_t base, const uint64_t *values, unsigned count)
+{
+	unsigned stage = __atomic_load_n(&variants[base % VARIANTS], __ATOMIC_RELAXED) / VARIANTS_MAX;
+	unsigned limit = stage ? VARIANTS_MAX >> stage : 64;
+	uint64_t *seen = sketches[base % SKETCHES];
+	uint32_t found = 0;
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t bit = 1ull << (values[i] * SEED >> 58);
+		uint64_t bits = __atomic_or_fetch(&seen[i], bit, __ATOMIC_RELAXED);
+		found |= (uint32_t)((unsigned)__builtin_popcountll(bits) > limit) << i;
+	}
+	return found;
+}
+
+static uint64_t hash_others(uint64_t base, const uint64_t *values, unsigned count, uint32_t left_out)
+{
+	uint64_t hash = mix(~base, left_out);
+	for (unsigned i = 0; i < count; i++)
+		if (!(left_out >> i & 1))
+			hash = mix(hash, values[i]);
+	return hash;
+}
+
+/* A text with values; of a changing one too many must not fill the table of names. */
+static uint32_t make_counted(const void *record, uint64_t hash, uint32_t left_out, uint8_t *count)
+{
+	uint32_t symbol = make_symbol(record, hash, left_out);
+	if (symbol > __atomic_load_n(&newest, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&newest, symbol, __ATOMIC_RELAXED);
+		if (__atomic_load_n(count, __ATOMIC_RELAXED) < VARIANTS_STAGES * VARIANTS_MAX)
+			__atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+	}
+	return symbol;
+}
+
+/* Not inline: most calls do without. */
 static __attribute__((noinline)) uint32_t unseen(const void *record, struct hashes hashes)
 {
 	static bool is_told;
-	bool has_values = hashes.values != SEED;
-	uint8_t *count = &variants[hashes.base % VARIANTS];
-	if (!has_values || __atomic_load_n(count, __ATOMIC_RELAXED) < VARIANTS_MAX) {
-		uint32_t symbol = make_symbol(record, finish(hashes), true);
-		if (has_values && symbol > __atomic_load_n(&newest, __ATOMIC_RELAXED)) {
-			__atomic_store_n(&newest, symbol, __ATOMIC_RELAXED);
-			__atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
-		}
-		return symbol;
-	}
-	uint32_t symbol = look_up(~hashes.base);
+	uint64_t values[VALUES_APART];
+	if (hashes.values == SEED)
+		return make_symbol(record, finish(hashes), 0);
+	unsigned count = inputs_values(record, values);
+	uint32_t left_out = changing(hashes.base, values, count);
+	uint64_t hash = left_out ? hash_others(hashes.base, values, count, left_out) : finish(hashes);
+	uint32_t symbol = left_out ? look_up(hash) : 0;
 	if (symbol)
 		return symbol;
-	tell_once(&is_told, "torch.inputs whose values change from call to call");
-	return make_symbol(record, ~hashes.base, false);
+	if (left_out)
+		tell_once(&is_told, "torch.inputs whose values change from call to call");
+	return make_counted(record, hash, left_out, &variants[hashes.base % VARIANTS]);
 }
 
 uint32_t inputs_symbol(const void *record)
@@ -230,5 +268,5 @@ uint32_t inputs_symbol(const void *record)
 
 void inputs_text(const void *record, char *text, size_t bytes)
 {
-	text[inputs_write(record, true, text, bytes - 1)] = '\0';
+	text[inputs_write(record, 0, text, bytes - 1)] = '\0';
 }

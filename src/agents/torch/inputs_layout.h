@@ -18,9 +18,10 @@
 
 #define VALUE_BYTES 16
 #define SIZES_IN_PLACE 5
-#define INPUTS_MAX 64 /* of an operator that are read */
-#define LIST_MAX 30   /* of a list, as in PyTorch's own traces; longer ones are not looked into */
-#define DEPTH_MAX 64  /* sizes of a tensor */
+#define INPUTS_MAX 64    /* of an operator that are read */
+#define LIST_MAX 30      /* of a list, as in PyTorch's own traces; longer ones are not looked into */
+#define DEPTH_MAX 64     /* sizes of a tensor */
+#define VALUES_APART 32u /* of an operator that are known one by one; those from the last one on count as one */
 
 struct inputs_layout {
 	bool is_known; /* sizes */
@@ -90,7 +91,9 @@ static inline uint64_t value_bits(uint64_t value, uint32_t tag)
 	return tag == inputs_layout.value_tags[INPUTS_BOOL] ? bits & 0xff : bits;
 }
 
-/* Writes the text; with_values false: without them. Bytes, or 0: it does not fit. */
-size_t inputs_write(const void *record, bool with_values, char *text, size_t bytes);
+/* What counts of the values, in the order in which they are written. How many these are, at most VALUES_APART. */
+unsigned inputs_values(const void *record, uint64_t values[VALUES_APART]);
+/* Writes the text; left_out: bit k for the value k of those. Bytes, or 0: it does not fit. */
+size_t inputs_write(const void *record, uint32_t left_out, char *text, size_t bytes);
 
 #endif

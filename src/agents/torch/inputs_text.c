@@ -13,6 +13,8 @@ struct out {
 	char *text;
 	size_t bytes, at;
 	bool is_over;
+	uint32_t left_out; /* values, as inputs_write() is given them */
+	unsigned values;   /* so far, at most VALUES_APART - 1: the place of the next */
 };
 
 static void put(struct out *out, const char *text, size_t length)
@@ -60,6 +62,10 @@ static void put_value(struct out *out, uint64_t value, uint32_t tag)
 {
 	uint64_t bits = value_bits(value, tag);
 	double number;
+	bool is_left_out = out->left_out >> out->values & 1;
+	out->values += out->values < VALUES_APART - 1;
+	if (is_left_out)
+		return;
 	memcpy(&number, &bits, sizeof(number));
 	if (tag == inputs_layout.value_tags[INPUTS_BOOL])
 		put_text(out, bits ? "True" : "False");
@@ -189,9 +195,9 @@ static void put_line(struct out *out, const void *record, enum what what)
 	put_text(out, is_inside ? "]" : "");
 }
 
-size_t inputs_write(const void *record, bool with_values, char *text, size_t bytes)
+size_t inputs_write(const void *record, uint32_t left_out, char *text, size_t bytes)
 {
-	struct out out = {.text = text, .bytes = bytes};
+	struct out out = {.text = text, .bytes = bytes, .left_out = left_out};
 	put_line(&out, record, WHAT_SIZES);
 	if (out.is_over) /* the end of a list of very many */
 		return out.at;
@@ -204,9 +210,46 @@ size_t inputs_write(const void *record, bool with_values, char *text, size_t byt
 		put_text(&out, "\ns ");
 		put_line(&out, record, WHAT_STRIDES);
 	}
-	if (inputs_layout.has_values && with_values) {
+	if (inputs_layout.has_values) {
 		put_text(&out, "\nv ");
 		put_line(&out, record, WHAT_VALUES);
 	}
 	return out.is_over ? sizes : out.at;
+}
+
+/* ---- values alone ------------------------------------------------------------------------------------------------------- */
+
+struct values {
+	uint64_t *list;
+	unsigned count;
+};
+
+static void add_value(struct values *values, uint64_t value)
+{
+	uint64_t bits = value_bits(value, load_tag(value));
+	if (values->count < VALUES_APART)
+		values->list[values->count++] = bits;
+	else
+		values->list[VALUES_APART - 1] = values->list[VALUES_APART - 1] * 31 + bits;
+}
+
+static void add_values(struct values *values, const struct list *list)
+{
+	for (uint64_t i = 0; list->is_values && i < list->count; i++)
+		if (is_value(load_tag(list->begin + i * VALUE_BYTES)))
+			add_value(values, list->begin + i * VALUE_BYTES);
+}
+
+unsigned inputs_values(const void *record, uint64_t list[VALUES_APART])
+{
+	struct values values = {.list = list};
+	uint64_t at = load((uint64_t)(uintptr_t)record, inputs_layout.inputs);
+	uint64_t count = load((uint64_t)(uintptr_t)record, inputs_layout.inputs + 8);
+	for (uint64_t i = 0; i < count && i < INPUTS_MAX; i++, at += VALUE_BYTES) {
+		struct list inner = load_tag(at) == inputs_layout.list_tag ? list_of(load(at, 0)) : (struct list){0};
+		add_values(&values, &inner);
+		if (is_value(load_tag(at)))
+			add_value(&values, at);
+	}
+	return values.count;
 }
