@@ -28,7 +28,7 @@ void stepscope_emit_begin(stepscope_name_t name)
 		stream_put(STEPSCOPE_EVENT_BEGIN, name, NULL, 0);
 }
 
-void stepscope_emit_end(void)
+__attribute__((hot)) void stepscope_emit_end(void)
 {
 	stream_put(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, NULL, 0);
 }
@@ -204,15 +204,24 @@ void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload,
 		stream_put(type, id, payload, count);
 }
 
-/* One call for each count, so that none is a loop. */
-void emit_begin(uint32_t name, const uint64_t words[2], unsigned count)
+__attribute__((hot)) void emit_begin(uint32_t name, uint64_t sequence, uint64_t where)
 {
-	if (count == 2)
-		stream_put(STEPSCOPE_EVENT_BEGIN, name, words, 2);
-	else if (count == 1)
-		stream_put(STEPSCOPE_EVENT_BEGIN, name, words, 1);
-	else
-		stream_put(STEPSCOPE_EVENT_BEGIN, name, words, 0);
+	const uint64_t words[2] = {sequence, where};
+	unsigned count = where ? 2 : sequence != STEPSCOPE_NO_SEQUENCE;
+	stream_put(STEPSCOPE_EVENT_BEGIN, name, words, count);
+}
+
+__attribute__((hot)) void emit_alloc(const void *address, uint64_t bytes)
+{
+	const uint64_t payload[2] = {(uint64_t)(uintptr_t)address, bytes};
+	stream_put(STEPSCOPE_EVENT_ALLOC, STEPSCOPE_MEMORY_ID(STEPSCOPE_MEMORY_UNKNOWN, STEPSCOPE_DEVICE_CPU), payload,
+	           2);
+}
+
+__attribute__((hot)) void emit_free(const void *address)
+{
+	const uint64_t payload = (uint64_t)(uintptr_t)address;
+	stream_put(STEPSCOPE_EVENT_FREE, STEPSCOPE_MEMORY_ID(0, STEPSCOPE_DEVICE_CPU), &payload, 1);
 }
 
 unsigned stepscope_session_number(void)

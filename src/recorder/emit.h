@@ -18,9 +18,13 @@ uint32_t emit_symbol(enum stepscope_symbol_kind kind, const char *text, uint32_t
  * begins is recorded as "(no name)". */
 void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload, unsigned count);
 
-/* The beginning of a span with its name, and up to two words (STEPSCOPE_BEGIN_*): emit_event() in fewer instructions. Only while something is
- * recorded. */
-void emit_begin(uint32_t name, const uint64_t words[2], unsigned count);
+/* The beginning of a span with its name and the words STEPSCOPE_BEGIN_SEQUENCE and STEPSCOPE_BEGIN_WHERE, as many as are needed: emit_event() in
+ * fewer instructions. Only while something is recorded. */
+void emit_begin(uint32_t name, uint64_t sequence, uint64_t where);
+
+/* Memory of the CPU whose category is found out later, and its release: the same. */
+void emit_alloc(const void *address, uint64_t bytes);
+void emit_free(const void *address);
 
 /* Begins what the first event would: the recording of a forked child. */
 void emit_enter(void);

@@ -36,7 +36,7 @@ typedef void torch_start(const void *record);
 typedef void *torch_start(void **context, const void *record);
 #define TORCH_START_BODY
 #define TORCH_START(name, body)                                                                                        \
-	static void *name(void **context, const void *record)                                                          \
+	__attribute__((hot)) static void *name(void **context, const void *record)                                     \
 	{                                                                                                              \
 		*context = NULL;                                                                                       \
 		body(record);                                                                                          \

@@ -255,7 +255,7 @@ static __attribute__((noinline)) uint32_t unseen(const void *record, struct hash
 	return make_counted(record, hash, left_out, &variants[hashes.base % VARIANTS]);
 }
 
-uint32_t inputs_symbol(const void *record)
+__attribute__((hot)) uint32_t inputs_symbol(const void *record)
 {
 	uint64_t values = load((uint64_t)(uintptr_t)record, inputs_layout.inputs);
 	uint64_t count = load((uint64_t)(uintptr_t)record, inputs_layout.inputs + 8);

@@ -29,19 +29,17 @@ static void (*original_new)(void *reporter, void *address, size_t bytes);
 static void (*original_delete)(void *reporter, void *address);
 static bool is_on; /* both lead through us: allocations without releases would be a leak that is none */
 
-static void on_new(void *reporter, void *address, size_t bytes)
+__attribute__((hot)) static void on_new(void *reporter, void *address, size_t bytes)
 {
-	const uint64_t payload[2] = {(uint64_t)(uintptr_t)address, bytes};
 	if (is_on && bytes && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY))
-		emit_event(STEPSCOPE_EVENT_ALLOC, STEPSCOPE_MEMORY_ID(STEPSCOPE_MEMORY_UNKNOWN, STEPSCOPE_DEVICE_CPU),
-		           payload, 2);
+		emit_alloc(address, bytes);
 	original_new(reporter, address, bytes);
 }
 
-static void on_delete(void *reporter, void *address)
+__attribute__((hot)) static void on_delete(void *reporter, void *address)
 {
 	if (is_on && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY))
-		stepscope_memory_free(address, -1);
+		emit_free(address);
 	original_delete(reporter, address);
 }
 

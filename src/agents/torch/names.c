@@ -14,6 +14,8 @@
 
 #define SLOTS 1024u /* a program uses some hundred operators */
 #define SHORTEST_LONG 48u
+#define LONGEST_TINY 7u /* without its 0; no operator's */
+#define PAGE_BYTES 4096u
 #define TEXT_SLOTS 4096u
 #define PROBES 8u
 #define AREA_BYTES (512u << 10)
@@ -23,7 +25,8 @@
 /* Filled once. */
 struct slot {
 	uint64_t address; /* 0: free; 1: being filled; atomic */
-	uint32_t symbol, scope;
+	uint32_t symbol;
+	uint16_t scope, bytes; /* bytes: of text, its 0 included */
 	char text[SHORTEST_LONG];
 };
 _Static_assert(sizeof(struct slot) == 64, "a line of the cache");
@@ -145,7 +148,8 @@ static void fill(struct slot *slot, enum torch_scope scope, const char *name, ui
 	if (!__atomic_compare_exchange_n(&slot->address, &none, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
 	slot->symbol = symbol;
-	slot->scope = scope;
+	slot->scope = (uint16_t)scope;
+	slot->bytes = (uint16_t)(length + 1);
 	memcpy(slot->text, name, length); /* what follows is 0 */
 	__atomic_store_n(&slot->address, (uint64_t)(uintptr_t)name, __ATOMIC_RELEASE);
 }
@@ -154,22 +158,39 @@ static __attribute__((noinline)) uint32_t look_up(enum torch_scope scope, const 
 {
 	uint32_t length = length_of(name);
 	uint32_t symbol = symbol_by_text(scope, name, length);
-	if (slot && symbol && length < SHORTEST_LONG)
+	if (slot && symbol && length < SHORTEST_LONG && length > LONGEST_TINY)
 		fill(slot, scope, name, length, symbol);
 	return symbol;
 }
 
-uint32_t names_symbol(enum torch_scope scope, const char *name)
+static inline uint64_t word_of(const char *text)
 {
-	if (!name)
-		return 0;
+	uint64_t word;
+	memcpy(&word, text, sizeof(word));
+	return word;
+}
+
+/* strcmp(slot->text, name) == 0 without a call; false also where that cannot be told. Should a shorter text lie there by now, some bytes
+ * behind it are read, of the same page. */
+static inline bool is_surely_same(const struct slot *slot, const char *name)
+{
+	if (((uintptr_t)name & (PAGE_BYTES - 1)) > PAGE_BYTES - SHORTEST_LONG)
+		return false;
+	unsigned last = slot->bytes - 8u;
+	uint64_t other = word_of(slot->text + last) ^ word_of(name + last);
+	for (unsigned i = 0; i < last; i += 8)
+		other |= word_of(slot->text + i) ^ word_of(name + i);
+	return other == 0;
+}
+
+static __attribute__((noinline)) uint32_t symbol_elsewhere(enum torch_scope scope, const char *name)
+{
 	/* a range's name, or a node's, is made anew each time, anywhere */
-	if (scope == TORCH_SCOPE_USER)
-		return emit_symbol(kind_of(scope), name, length_of(name));
+	if (!name || scope == TORCH_SCOPE_USER)
+		return name ? emit_symbol(kind_of(scope), name, length_of(name)) : 0;
 	if (scope == TORCH_SCOPE_BACKWARD)
 		return look_up(scope, name, NULL);
 	struct slot *slot = slot_of(scope, name);
-	__builtin_prefetch(name);
 	for (unsigned i = 0; i < 2; i++, slot = &slots[(slot - slots) ^ 1]) {
 		uint64_t address = __atomic_load_n(&slot->address, __ATOMIC_ACQUIRE);
 		if (address == (uint64_t)(uintptr_t)name && slot->scope == scope && strcmp(slot->text, name) == 0)
@@ -178,4 +199,14 @@ uint32_t names_symbol(enum torch_scope scope, const char *name)
 			return look_up(scope, name, slot);
 	}
 	return look_up(scope, name, NULL);
+}
+
+__attribute__((hot)) uint32_t names_symbol(enum torch_scope scope, const char *name)
+{
+	const struct slot *slot = slot_of(scope, name);
+	if (__builtin_expect(!name || __atomic_load_n(&slot->address, __ATOMIC_ACQUIRE) != (uint64_t)(uintptr_t)name ||
+	                             slot->scope != scope || !is_surely_same(slot, name),
+	                     0))
+		return symbol_elsewhere(scope, name);
+	return slot->symbol;
 }

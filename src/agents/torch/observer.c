@@ -28,7 +28,7 @@ static struct {
 } observer;
 
 /* What began in an earlier recording does not end in this one. */
-static __attribute__((noinline)) void forget_earlier(struct open_records *open)
+static __attribute__((noinline, cold)) void forget_earlier(struct open_records *open)
 {
 	uint32_t recording = __atomic_load_n(&emit_first_start, __ATOMIC_RELAXED);
 	if (open->recording == recording)
@@ -51,15 +51,15 @@ static uint64_t word_at(const void *record, int offset)
 
 static inline __attribute__((always_inline)) uint64_t sequence_of(enum torch_scope scope, const void *record)
 {
-	uint64_t sequence = observer.layout.sequence >= 0 ? word_at(record, observer.layout.sequence) : UINT64_MAX;
-	if ((int64_t)sequence < 0)
+	if (__builtin_expect(observer.layout.sequence < 0, 0))
 		return STEPSCOPE_NO_SEQUENCE;
+	uint64_t sequence = word_at(record, observer.layout.sequence);
 	bool has_thread = scope == TORCH_SCOPE_BACKWARD && observer.layout.forward_thread >= 0;
 	uint64_t thread = has_thread ? word_at(record, observer.layout.forward_thread) : 0;
-	return (sequence & 0xffffffffffffu) | thread << 48;
+	return (int64_t)sequence < 0 ? STEPSCOPE_NO_SEQUENCE : (sequence & 0xffffffffffffu) | thread << 48;
 }
 
-static __attribute__((noinline)) void tell_thread(struct open_records *open)
+static __attribute__((noinline, cold)) void tell_thread(struct open_records *open)
 {
 	emit_enter(); /* in a forked child the recording begins here, not in the middle of this record's begin */
 	const uint64_t words[2] = {observer.thread_id ? observer.thread_id() : 0,
@@ -77,7 +77,7 @@ static inline bool is_static(enum torch_scope scope)
 	return scope == TORCH_SCOPE_STATIC_OP || scope == TORCH_SCOPE_STATIC_MODEL;
 }
 
-static __attribute__((noinline)) void leave_out(void)
+static __attribute__((noinline, cold)) void leave_out(void)
 {
 	__atomic_add_fetch(&observer.too_deep, 1, __ATOMIC_RELAXED);
 	emit_drop(STEPSCOPE_EVENT_BEGIN);
@@ -102,7 +102,7 @@ static void end_level(struct open_records *open, uint32_t level, uint64_t tick)
 }
 
 /* What began here and has ended in another thread. */
-static __attribute__((noinline)) void end_marked(struct open_records *open)
+static __attribute__((noinline, cold)) void end_marked(struct open_records *open)
 {
 	uint64_t tick;
 	for (uint32_t level; (level = open_find_ended(open, &tick)) != 0;)
@@ -157,7 +157,7 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 		return;
 	}
 	uint32_t symbol = is_wanted ? names_symbol(scope, observer.name(record)) : 0;
-	if (!symbol) {
+	if (__builtin_expect(!symbol, 0)) {
 		open_push(open, record, flags);
 		return;
 	}
@@ -166,9 +166,8 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 	open_push(open, record, flags | OPEN_IS_BEGUN);
 	bool has_inputs = !is_static(scope) && observer.has_inputs && (STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_SHAPES);
 	uint64_t frame = observer.has_lines ? lines_begin(record, open->depth - 1) : 0;
-	const uint64_t words[2] = {sequence_of(scope, record), (has_inputs ? inputs_symbol(record) : 0) | frame << 32};
-	unsigned count = words[STEPSCOPE_BEGIN_WHERE] ? 2 : words[STEPSCOPE_BEGIN_SEQUENCE] != STEPSCOPE_NO_SEQUENCE;
-	emit_begin(symbol, words, count);
+	uint64_t where = (has_inputs ? inputs_symbol(record) : 0) | frame << 32;
+	emit_begin(symbol, sequence_of(scope, record), where);
 }
 
 TORCH_START_BODY static void begin_function(const void *record)
@@ -207,9 +206,15 @@ TORCH_START_BODY static void begin_static_model(const void *record)
 }
 TORCH_START(start_static_model, begin_static_model)
 
-/* Lines are not recorded, and the thread is told, if it is begun. */
-static __attribute__((noinline)) void end_innermost(struct open_records *open, uint64_t flags)
+/* The innermost, or another one. */
+static __attribute__((noinline)) void end_any(const void *record)
 {
+	struct open_records *open = torch_thread ? &torch_thread->open : NULL;
+	uint64_t flags = open ? open_innermost_flags(open, record) : OPEN_HAS_ENDED;
+	if (flags >= OPEN_HAS_ENDED || (flags & OPEN_IS_BEGUN && !is_told(open)) || observer.has_lines) {
+		end_other(record);
+		return;
+	}
 	open_pop(open);
 	if (flags & OPEN_IS_BEGUN)
 		emit_event(STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL, NULL, 0);
@@ -217,19 +222,17 @@ static __attribute__((noinline)) void end_innermost(struct open_records *open, u
 		training_end();
 }
 
-static void end(const void *record, void *context)
+/* Of end_any() what nearly all need, and nothing else: between two operators the processor forgets our code, too. */
+__attribute__((hot)) static void end(const void *record, void *context)
 {
-	struct open_records *open = torch_thread ? &torch_thread->open : NULL;
-	uint64_t flags = open ? open_innermost_flags(open, record) : OPEN_HAS_ENDED;
-	bool is_plain = flags == OPEN_IS_BEGUN && is_told(open) && !observer.has_lines;
-	if (__builtin_expect(is_plain && STEPSCOPE_ACTIVE_, 1)) {
-		open_pop(open);
-		stepscope_emit_end(); /* the same as below, and shorter */
-	} else if (flags < OPEN_HAS_ENDED && (!(flags & OPEN_IS_BEGUN) || is_told(open)) && !observer.has_lines) {
-		end_innermost(open, flags);
-	} else {
-		end_other(record);
+	struct torch_thread *thread = torch_thread;
+	if (__builtin_expect(!thread || open_innermost_flags(&thread->open, record) != OPEN_IS_BEGUN, 0) ||
+	    !is_told(&thread->open) || __builtin_expect(observer.has_lines || !STEPSCOPE_ACTIVE_, 0)) {
+		end_any(record);
+		return;
 	}
+	open_pop(&thread->open);
+	stepscope_emit_end();
 }
 
 /* ---- ranges of ours ----------------------------------------------------------------------------------------------------------- */
