@@ -113,7 +113,8 @@ static __attribute__((noinline, cold)) void end_marked(struct open_records *open
 static void end_unknown(struct open_records *open, const void *record)
 {
 	if (!open || !open->deeper) {
-		open_end_elsewhere(record, emit_now());
+		if (!open_end_elsewhere(record, emit_now()))
+			emit_drop(STEPSCOPE_EVENT_END);
 		return;
 	}
 	open->deeper--;

@@ -72,18 +72,26 @@ static bool mark(struct open_records *open, const void *record, uint64_t tick)
 	return false;
 }
 
-void open_end_elsewhere(const void *record, uint64_t tick)
+/* Not by a load: what was looked at before it must have been looked at by then. */
+static uint32_t version_now(struct open_records *open)
+{
+	return __atomic_fetch_add(&open->version, 0, __ATOMIC_ACQ_REL);
+}
+
+bool open_end_elsewhere(const void *record, uint64_t tick)
 {
 	struct torch_thread *thread = thread_first();
-	for (int tries = 0; thread && tries < TRIES;) {
+	int tries = 0;
+	while (thread && tries < TRIES) {
 		uint32_t version = __atomic_load_n(&thread->open.version, __ATOMIC_ACQUIRE);
 		if (mark(&thread->open, record, tick))
-			return;
-		bool has_moved = version & 1 || version != __atomic_load_n(&thread->open.version, __ATOMIC_ACQUIRE);
+			return true;
+		bool has_moved = version & 1 || version != version_now(&thread->open);
 		tries = has_moved ? tries + 1 : 0;
 		if (!has_moved)
 			thread = thread->next;
 	}
+	return tries < TRIES;
 }
 
 uint32_t open_find_ended(struct open_records *open, uint64_t *tick)

@@ -67,8 +67,9 @@ uint32_t open_count_above(const struct open_records *open, uint32_t level, enum 
 /* Nothing here is begun any more. */
 void open_forget_begun(struct open_records *open);
 
-/* Marks the record where it is open, in whatever thread; nothing, when it began before we came. */
-void open_end_elsewhere(const void *record, uint64_t tick);
+/* Marks the record where it is open, in whatever thread; nothing, when it began before we came. False: a thread was in the way for too long, and
+ * the end is lost. */
+bool open_end_elsewhere(const void *record, uint64_t tick);
 /* The innermost level that was marked, and the tick; 0: none. It is to be removed. */
 uint32_t open_find_ended(struct open_records *open, uint64_t *tick);
 
