@@ -18,7 +18,7 @@ from array import array
 from importlib import import_module
 from types import MemberDescriptorType
 
-from stepscope._modules import _leaves, _parts, _roots
+from stepscope._modules import _leaves, _parts, _roots, on_copy
 from stepscope._unseen import hook
 
 PARAMETER, GRADIENT, STATE, BUFFER = 1, 2, 3, 8  # enum stepscope_memory
@@ -115,11 +115,15 @@ class Owners:
             if module is not None:
                 _parts(module, found)
         for module in found.values():
-            for kept, category in ((module._parameters, PARAMETER), (module._buffers, BUFFER)):
-                for tensor in kept.values():
-                    if tensor is not None and id(tensor) not in self.seen:
-                        self.seen.add(id(tensor))
-                        self.add(tensor, category)
+            self.add_module(module)
+
+    def add_module(self, module):
+        """What it has itself."""
+        for kept, category in ((module._parameters, PARAMETER), (module._buffers, BUFFER)):
+            for tensor in kept.values():
+                if tensor is not None and id(tensor) not in self.seen:
+                    self.seen.add(id(tensor))
+                    self.add(tensor, category)
 
 
 class Watch:
@@ -212,6 +216,7 @@ def watch(torch, native):
         register = getattr(module, f"register_module_{kind}_registration_hook", None)  # 2.0
         if register is not None:
             register(hook(native, _registration(watching, category)))
+    on_copy.append(_copy(watching))
     after_each_step(torch, native, watching.after_step)
     atexit.register(watching.finish)
 
@@ -223,6 +228,18 @@ def _registration(watching, category):
         _modules[id(module)] = module
         if tensor is not None and watching.is_on:
             watching.tell(lambda owners: owners.add(tensor, category))
+
+    return note
+
+
+def _copy(watching):
+    """Of a model: an average of weights, a teacher, one that was loaded."""
+
+    def note(module):
+        if "_parameters" in vars(module) and "_buffers" in vars(module):  # else it is of another kind, or not whole
+            _modules[id(module)] = module
+            if watching.is_on:
+                watching.tell(lambda owners: owners.add_module(module))
 
     return note
 

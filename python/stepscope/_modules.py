@@ -104,6 +104,7 @@ class _Owners:
 
 
 _owners = _Owners()
+on_copy = [_owners.note]  # called with each module that is a copy
 
 
 class _Walk:
@@ -233,10 +234,21 @@ def _watch_parts(native):
         register(hook(native, lambda module, name, part: _owners.note(module)))
 
 
+def _watch_copies(torch, native):
+    """One that is copied, or loaded as a whole, has all that it has at once, and no hook of PyTorch's tells of it."""
+
+    def tell(module, raised):
+        for call in on_copy if raised is None else ():
+            call(module)
+
+    torch.nn.Module.__setstate__ = native.around(torch.nn.Module.__setstate__, after=tell)
+
+
 def watch(torch, native):
     """Sees the calls of modules from here on; why not, when that cannot be."""
     call = torch.nn.Module.__call__
     if getattr(call, "__code__", None) is None or not native.watch_modules(call, make_namer(native), torch.nn.Module.train):
         return "this Python calls functions in a way of its own"
     _watch_parts(native)
+    _watch_copies(torch, native)
     return "yes"

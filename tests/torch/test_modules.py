@@ -230,6 +230,22 @@ def test_parts_of_a_model_that_is_never_called(tmp_path, python):
         assert rows == {"Sequential": 3, "0": 3, "1": 3, "Linear": 2, "Sequential#2": 1, "Sequential#2.0": 1}
 
 
+COPIED = PARTS + """
+import copy, pickle
+model = copy.deepcopy(model) if IS_COPY else pickle.loads(pickle.dumps(model))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(2):
+    train()
+"""
+
+
+@pytest.mark.parametrize("is_copy", [True, False], ids=["a copy", "loaded whole"])
+@every_python
+def test_parts_of_a_copy(tmp_path, python, is_copy):
+    rows = counted(tmp_path, python, f"IS_COPY = {is_copy}" + COPIED)
+    assert rows == {"encoder": 2, "encoder.0": 2, "encoder.1": 2, "decoder": 2}
+
+
 WRAPPED = PARTS + """
 import os, torch.distributed as dist
 dist.init_process_group("gloo", init_method="file://" + os.path.abspath("store"), rank=0, world_size=1)
