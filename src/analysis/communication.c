@@ -8,8 +8,8 @@
 #include "analysis/device_work.h"
 
 #include "base/clamped.h"
+#include "base/storage.h"
 #include "model/number_map.h"
-#include "model/storage.h"
 
 #include <stdlib.h>
 #include <string.h>

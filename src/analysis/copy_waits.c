@@ -8,9 +8,9 @@
 #include "analysis/span_places.h"
 
 #include "base/clamped.h"
+#include "base/storage.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
-#include "model/storage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "base/storage.h"
 #include "model/number_map.h"
-#include "model/storage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

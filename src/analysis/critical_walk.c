@@ -9,7 +9,7 @@
 #include "analysis/stream_waits.h"
 
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 
 #include <stdlib.h>
 #include <string.h>

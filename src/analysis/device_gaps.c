@@ -9,7 +9,7 @@
 
 #include "base/clamped.h"
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #include "analysis/device_names.h"
 
 #include "base/memory.h"
+#include "base/merge_sort.h"
 #include "model/launch_config.h"
-#include "model/merge_sort.h"
 
 #include <stdlib.h>
 

@@ -8,8 +8,8 @@
 #include "analysis/labels.h"
 #include "analysis/lanes.h"
 #include "base/memory.h"
-#include "model/merge_sort.h"
-#include "model/storage.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #include "analysis/python_places.h"
 #include "analysis/sampled_stacks.h"
 
+#include "base/storage.h"
 #include "model/number_map.h"
-#include "model/storage.h"
 
 #include <string.h>
 

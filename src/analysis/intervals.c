@@ -4,7 +4,7 @@
  */
 #include "analysis/intervals.h"
 
-#include "model/storage.h"
+#include "base/storage.h"
 
 #include <assert.h>
 #include <string.h>

@@ -9,9 +9,9 @@
 #include "analysis/lanes.h"
 
 #include "base/clamped.h"
+#include "base/storage.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
-#include "model/storage.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,9 +7,9 @@
 #include "analysis/statistics.h"
 
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
 #include "model/number_map.h"
-#include "model/storage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "analysis/launched_time.h"
 
 #include "base/clamped.h"
-#include "model/merge_sort.h"
-#include "model/storage.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
 
 #include <string.h>
 

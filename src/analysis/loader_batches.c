@@ -6,7 +6,7 @@
 
 #include "base/clamped.h"
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 #include "model/number_map.h"
 #include "pytorch/names.h"
 

@@ -9,7 +9,7 @@
 #include "analysis/span_places.h"
 
 #include "base/clamped.h"
-#include "model/storage.h"
+#include "base/storage.h"
 
 #include <math.h>
 

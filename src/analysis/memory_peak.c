@@ -6,8 +6,8 @@
 #include "analysis/labels.h"
 #include "analysis/memory_pool.h"
 #include "analysis/span_places.h"
-#include "model/merge_sort.h"
-#include "model/storage.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
 
 enum {
 	PEAK_PROCESS,

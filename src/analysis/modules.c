@@ -11,8 +11,8 @@
 
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "base/storage.h"
 #include "model/number_map.h"
-#include "model/storage.h"
 #include "pytorch/names.h"
 
 #include <stdlib.h>

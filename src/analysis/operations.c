@@ -12,7 +12,7 @@
 
 #include "base/clamped.h"
 #include "base/memory.h"
-#include "model/storage.h"
+#include "base/storage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

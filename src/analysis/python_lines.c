@@ -11,8 +11,8 @@
 
 #include "base/clamped.h"
 #include "base/memory.h"
-#include "model/merge_sort.h"
-#include "model/storage.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "analysis/step_times.h"
 
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "analysis/step_times.h"
 
 #include "base/clamped.h"
+#include "base/storage.h"
 #include "model/number_map.h"
-#include "model/storage.h"
 
 enum {
 	CALL_COUNT,

@@ -8,8 +8,8 @@
 #include "analysis/labels.h"
 #include "analysis/python_places.h"
 
-#include "model/merge_sort.h"
-#include "model/storage.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
 
 #include <string.h>
 

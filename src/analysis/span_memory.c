@@ -4,8 +4,8 @@
  */
 #include "analysis/span_memory.h"
 
-#include "model/merge_sort.h"
-#include "model/storage.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
 
 static int compare_spans(const void *left, const void *right)
 {

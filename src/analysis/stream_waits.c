@@ -7,7 +7,7 @@
 #include "analysis/lanes.h"
 
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 #include "model/number_map.h"
 
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 #include "analysis/torch_trace.h"
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "base/merge_sort.h"
 #include "model/launches.h"
-#include "model/merge_sort.h"
 #include "pytorch/names.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "compare/compared_read.h"
 
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #include "compare/comparison_build.h"
 
 #include "base/memory.h"
+#include "base/merge_sort.h"
 #include "base/units.h"
-#include "model/merge_sort.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "importers/file_order.h"
 
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "importers/kineto_import.h"
 
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "importers/kineto_stage.h"
 
 #include "base/memory.h"
+#include "base/merge_sort.h"
 #include "importers/stack_frames.h"
-#include "model/merge_sort.h"
 
 #include <assert.h>
 #include <stdio.h>

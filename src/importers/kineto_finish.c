@@ -5,7 +5,7 @@
 #include "importers/kineto_import.h"
 
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 #include "model/number_map.h"
 
 #include <stdio.h>

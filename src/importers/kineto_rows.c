@@ -4,7 +4,7 @@
  */
 #include "importers/kineto_stage.h"
 
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 
 static int compare_spots(const void *left, const void *right)
 {

@@ -6,9 +6,9 @@
 #ifndef IMPORTERS_KINETO_STAGE_H
 #define IMPORTERS_KINETO_STAGE_H
 
+#include "base/storage.h"
 #include "model/model.h"
 #include "model/number_map.h"
-#include "model/storage.h"
 
 struct staged_span {
 	int64_t start_ns;

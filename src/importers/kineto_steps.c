@@ -4,7 +4,7 @@
  */
 #include "importers/kineto_import.h"
 
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 
 #include <stdlib.h>
 #include <stepscope/format.h>

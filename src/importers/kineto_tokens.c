@@ -6,8 +6,8 @@
 #include "importers/kineto_tokens.h"
 
 #include "base/memory.h"
+#include "base/merge_sort.h"
 #include "base/text.h"
-#include "model/merge_sort.h"
 #include "pytorch/names.h"
 
 #include <stdlib.h>

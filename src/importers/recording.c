@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/merge_sort.h"
 #include "base/text.h"
 #include "format/fold.h"
 #include "format/own_facts.h"
 #include "importers/importer.h"
 #include "importers/other_kinds.h"
 #include "importers/recording_links.h"
-#include "model/merge_sort.h"
 
 #define MAX_FILES 1000000u
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 
 #define SLOPE_SHIFT 40
 #define WIDE_WINDOW 10                        /* times the median */

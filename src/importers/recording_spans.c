@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 
 uint32_t span_queue_add(struct span_queue *queue, const struct queued_span *span)
 {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/merge_sort.h"
 #include "importers/recording_torch.h"
-#include "model/merge_sort.h"
 
 #include <stepscope/stepscope.h>
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "model/merge_sort.h"
-#include "model/storage.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
 
 struct call {
 	uint64_t correlation;

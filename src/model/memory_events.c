@@ -4,8 +4,8 @@
  * it allocated. Addresses are used again and again, so all matching goes in order of time.
  */
 #include "base/memory.h"
+#include "base/merge_sort.h"
 #include "model/finish.h"
-#include "model/merge_sort.h"
 #include "model/model_index.h"
 #include "model/number_map.h"
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/storage.h"
 #include "model/model_index.h"
-#include "model/storage.h"
 #include "model/track_builder.h"
 
 #define DEFAULT_LIMIT_BYTES ((uint64_t)512 << 20)

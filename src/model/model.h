@@ -9,7 +9,7 @@
  * what may be missing has a `has_` beside it.
  *
  * Memory: chunks and the arrays below live in anonymous memory up to model.memory_limit_bytes, then in unlinked temporary
- * files (model/storage.h). Pointers into chunks stay valid until model_release(). Strings are numbers of model.strings (0: none; 1..7: the names of enum
+ * files (base/storage.h). Pointers into chunks stay valid until model_release(). Strings are numbers of model.strings (0: none; 1..7: the names of enum
  * stepscope_phase). One writer, then any number of readers; not thread-safe while it is filled.
  */
 #ifndef MODEL_MODEL_H
@@ -296,7 +296,7 @@ struct model {
 	uint64_t memory_used_bytes, spilled_bytes;
 	const struct error *memory_problem; /* why more was used; NULL: it was not; after model_finish() */
 	bool tells_profiled;                /* tracks say whether they are profiled */
-	struct storage *storage;            /* model/storage.h: where all that grows lives */
+	struct storage *storage;            /* base/storage.h: where all that grows lives */
 	struct model_index *index;          /* finds series, metadata; private */
 	MODEL_ARRAY(struct process, processes);
 	MODEL_ARRAY(struct track *, tracks);

@@ -5,9 +5,9 @@
 #ifndef MODEL_MODEL_INDEX_H
 #define MODEL_MODEL_INDEX_H
 
+#include "base/storage.h"
 #include "model/model.h"
 #include "model/number_map.h"
-#include "model/storage.h"
 
 struct model_index {
 	struct number_map series; /* process, name, is_metric */

@@ -4,7 +4,7 @@
  */
 #include "model/number_map.h"
 
-#include "model/storage.h"
+#include "base/storage.h"
 
 static uint32_t home(const struct number_map *map, uint64_t key)
 {

@@ -18,7 +18,7 @@ struct number_map_slot {
 struct storage;
 
 struct number_map {
-	struct storage *storage; /* (optional) model/storage.h */
+	struct storage *storage; /* (optional) base/storage.h */
 	struct number_map_slot *slots;
 	uint32_t capacity; /* a power of two, or 0 */
 	uint32_t count;

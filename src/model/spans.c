@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/storage.h"
 #include "model/model_index.h"
-#include "model/storage.h"
 
 #define FIRST_CHUNK_ROWS 64u
 #define MAX_MOVES 64u /* per row of a track */

@@ -6,7 +6,7 @@
 #include "model/training_threads.h"
 
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 #include "model/number_map.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "output/export_python.h"
 
 #include "base/memory.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 
 #include <stdlib.h>
 #include <string.h>

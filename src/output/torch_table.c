@@ -6,8 +6,8 @@
 
 #include "base/json_write.h"
 #include "base/memory.h"
+#include "base/merge_sort.h"
 #include "base/options.h"
-#include "model/merge_sort.h"
 #include "model/operator_inputs.h"
 
 #include <ctype.h>

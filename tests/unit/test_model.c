@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 #include "model/model.h"
 #include "model/number_map.h"
 

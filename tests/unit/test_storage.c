@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
 #include "model/model.h"
-#include "model/storage.h"
 
 #include <errno.h>
 #include <signal.h>

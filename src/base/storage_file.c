@@ -2,7 +2,7 @@
  *
  * storage_file.c: temporary files without a name, which are gone when nobody has them mapped any more.
  */
-#include "model/storage_file.h"
+#include "base/storage_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * storage_sweep.c: keeps the pages of temporary files that are resident few. A thread looks at how many there are; when they are too
  * many it drops all of them from our page table. Those that are used come back from the page cache with a fault.
  */
-#include "model/storage_file.h"
+#include "base/storage_file.h"
 
 #include <assert.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
  *
  * storage_file.h: pages in temporary files, and the thread that keeps few of them resident. Private to storage.c.
  */
-#ifndef MODEL_STORAGE_FILE_H
-#define MODEL_STORAGE_FILE_H
+#ifndef BASE_STORAGE_FILE_H
+#define BASE_STORAGE_FILE_H
 
 #include "base/error.h"
 

@@ -11,8 +11,8 @@
  *
  * Where no temporary file can be made or the disk is full, it goes on in anonymous memory; storage_problem() says why. One thread.
  */
-#ifndef MODEL_STORAGE_H
-#define MODEL_STORAGE_H
+#ifndef BASE_STORAGE_H
+#define BASE_STORAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

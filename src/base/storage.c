@@ -3,7 +3,7 @@
  * storage.c: regions, of which pieces are handed out for good, and blocks, arrays that grow. Both are anonymous memory first, then files:
  * each has one of its own, so that its disk space comes back when it is released. A large block keeps its file open to grow in place.
  */
-#include "model/storage.h"
+#include "base/storage.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "model/storage_file.h"
+#include "base/storage_file.h"
 
 #define REGION_BYTES ((size_t)16 << 20)
 #define LARGE_BYTES ((size_t)1 << 20) /* blocks of pages of their own */

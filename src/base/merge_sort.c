@@ -2,11 +2,11 @@
  *
  * Natural merge sort: finds the runs that are in order already and merges neighbours until one is left.
  */
-#include "model/merge_sort.h"
+#include "base/merge_sort.h"
 
 #include <string.h>
 
-#include "model/storage.h"
+#include "base/storage.h"
 
 typedef int (*comparison)(const void *a, const void *b);
 

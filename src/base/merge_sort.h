@@ -2,8 +2,8 @@
  *
  * merge_sort.h: a stable sort that is linear on input that consists of few sorted runs, as events of several threads are.
  */
-#ifndef MODEL_MERGE_SORT_H
-#define MODEL_MERGE_SORT_H
+#ifndef BASE_MERGE_SORT_H
+#define BASE_MERGE_SORT_H
 
 #include <stddef.h>
 
