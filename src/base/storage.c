@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * storage.c: regions, of which pieces are handed out for good, and blocks, arrays that grow. Both are anonymous memory first, then files:
- * each has one of its own, so that its disk space comes back when it is released. A large block keeps its file open to grow in place.
+ * large ones have a file of their own, so that disk space comes back when they are released. A large block keeps its file open to grow in
+ * place; small ones are pieces of regions then, of which there may be many: series of values, of hundreds of quantities.
  */
 #include "base/storage.h"
 
@@ -16,7 +17,9 @@
 
 #define REGION_BYTES ((size_t)16 << 20)
 #define LARGE_BYTES ((size_t)1 << 20) /* blocks of pages of their own */
-#define FILES_MAX 64u                 /* that are kept open: a program may have 1,024, or fewer */
+#define PIECE_BYTES ((size_t)4 << 10) /* what is smaller is not counted */
+#define PIECE_SIZES 96
+#define FILES_MAX 64u /* that are kept open: a program may have 1,024, or fewer */
 #define HUGE_BYTES ((size_t)2 << 20)
 
 struct region {
@@ -29,8 +32,11 @@ struct block {        /* stands before the array */
 	size_t bytes; /* of both */
 	int fd;       /* its file, -1: none that is open */
 	bool is_file;
-	char padding[64 - sizeof(size_t) - sizeof(int) - sizeof(bool)];
+	bool is_piece;      /* of a region */
+	struct block *next; /* of a piece that is free */
+	char padding[64 - sizeof(size_t) - sizeof(int) - 2 * sizeof(bool) - sizeof(struct block *) - 2];
 };
+static_assert(sizeof(struct block) == 64, "arrays are aligned");
 
 struct storage {
 	uint64_t limit_bytes, memory_bytes, file_bytes;
@@ -41,6 +47,7 @@ struct storage {
 	bool is_beyond;   /* and memory was used for it */
 	struct error problem;
 	struct storage_sweep sweep;
+	struct block *free_pieces[PIECE_SIZES]; /* by size */
 };
 
 struct storage *storage_new(uint64_t limit_bytes)
@@ -193,12 +200,61 @@ static struct block *new_file_block(struct storage *storage, size_t bytes)
 	return block;
 }
 
+/* What a piece of so many bytes takes: steps of a quarter of a power of two. *size: its number. */
+static size_t piece_bytes(size_t bytes, unsigned *size)
+{
+	unsigned shift = 61 - (unsigned)__builtin_clzl(bytes);
+	size_t quarters = (bytes + ((size_t)1 << shift) - 1) >> shift;
+
+	*size = 4 * shift + (unsigned)quarters;
+	return quarters << shift;
+}
+
+static void count_small(struct storage *storage, size_t old_bytes, size_t bytes)
+{
+	storage->memory_bytes -= old_bytes >= PIECE_BYTES ? old_bytes : 0;
+	storage->memory_bytes += bytes >= PIECE_BYTES ? bytes : 0;
+}
+
+static struct block *new_small(struct storage *storage, size_t bytes)
+{
+	struct block *block;
+	unsigned size;
+	if (bytes < PIECE_BYTES || !is_over(storage, bytes)) {
+		block = memory_resize(NULL, bytes, 1);
+		*block = (struct block){.bytes = bytes, .fd = -1};
+		count_small(storage, 0, bytes);
+		return block;
+	}
+	size_t whole = piece_bytes(bytes, &size);
+	block = storage->free_pieces[size];
+	if (block)
+		storage->free_pieces[size] = block->next;
+	else
+		block = storage_alloc(storage, whole);
+	*block = (struct block){.bytes = bytes, .fd = -1, .is_piece = true};
+	return block;
+}
+
+static void free_small(struct storage *storage, struct block *block)
+{
+	unsigned size;
+	if (!block->is_piece) {
+		count_small(storage, block->bytes, 0);
+		free(block);
+		return;
+	}
+	piece_bytes(block->bytes, &size);
+	block->next = storage->free_pieces[size];
+	storage->free_pieces[size] = block;
+}
+
 static void free_block(struct storage *storage, struct block *block)
 {
 	if (!block)
 		return;
 	if (block->bytes < LARGE_BYTES) {
-		free(block);
+		free_small(storage, block);
 		return;
 	}
 	if (block->fd >= 0) {
@@ -249,17 +305,36 @@ static struct block *new_block(struct storage *storage, size_t bytes)
 	return block ? block : new_memory_block(storage, bytes);
 }
 
-static struct block *resize_small(struct block *old, size_t bytes)
+/* Where it is. NULL: it has to be copied. */
+static struct block *resize_small(struct storage *storage, struct block *block, size_t bytes)
 {
-	struct block *block = memory_resize(old, bytes, 1);
+	size_t old_bytes = block->bytes;
+	unsigned size, old_size;
+	if (block->is_piece) {
+		piece_bytes(old_bytes, &old_size);
+		piece_bytes(bytes, &size);
+		if (size != old_size)
+			return NULL;
+		block->bytes = bytes;
+		return block;
+	}
+	if (bytes >= PIECE_BYTES && bytes > old_bytes && is_over(storage, bytes - old_bytes))
+		return NULL;
+	block = memory_resize(block, bytes, 1);
 	block->bytes = bytes;
+	count_small(storage, old_bytes, bytes);
 	return block;
+}
+
+static struct block *make_block(struct storage *storage, size_t bytes)
+{
+	return bytes < LARGE_BYTES ? new_small(storage, bytes) : new_block(storage, bytes);
 }
 
 /* From small to large or back, from memory to a file or back. */
 static struct block *copy_block(struct storage *storage, struct block *old, size_t bytes)
 {
-	struct block *block = bytes < LARGE_BYTES ? resize_small(NULL, bytes) : new_block(storage, bytes);
+	struct block *block = make_block(storage, bytes);
 	size_t kept = old->bytes < bytes ? old->bytes : bytes;
 	memcpy(block + 1, old + 1, kept - sizeof *block);
 	free_block(storage, old);
@@ -279,10 +354,10 @@ void *storage_resize(struct storage *storage, void *array, size_t n, size_t elem
 	if (bytes >= LARGE_BYTES)
 		bytes = whole_pages(bytes);
 	bool is_large = bytes >= LARGE_BYTES, was_large = old && old->bytes >= LARGE_BYTES;
-	if (!is_large && !was_large)
-		block = resize_small(old, bytes);
-	else if (!old)
-		block = new_block(storage, bytes);
+	if (!old)
+		block = make_block(storage, bytes);
+	else if (!is_large && !was_large)
+		block = resize_small(storage, old, bytes);
 	else if (is_large && was_large)
 		block = stretch(storage, old, bytes);
 	if (!block)
