@@ -99,7 +99,8 @@ static struct window *add_window(struct fold *fold, const struct window *window)
 {
 	if (fold->count == fold->capacity) {
 		fold->capacity = fold->capacity ? 2 * fold->capacity : 64;
-		fold->windows = memory_resize(fold->windows, fold->capacity, sizeof(*fold->windows));
+		fold->windows = storage_resize(fold->model->storage, fold->windows, fold->capacity,
+		                               sizeof(*fold->windows));
 	}
 	fold->windows[fold->count] = *window;
 	return &fold->windows[fold->count++];
@@ -194,7 +195,7 @@ static void fold_release(struct fold *fold)
 {
 	critical_walk_release(&fold->walk);
 	number_map_release(&fold->by_key);
-	free(fold->windows);
+	storage_release(fold->model->storage, fold->windows);
 	storage_release(fold->model->storage, fold->groups);
 }
 
@@ -391,6 +392,7 @@ static enum status run_steps(const struct model *model, const struct analysis_op
 		table, "critical_steps", "Critical path of each step",
 		"what each complete step had to wait for, by part, from its begin to the end of the work that it launched");
 	add_step_columns(table);
+	table_keep_in(table, model->storage);
 	for (size_t i = 0; i < fold.count; i++)
 		add_step(table, &fold, &fold.windows[i]);
 	if (!table->row_count)

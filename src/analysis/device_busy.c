@@ -466,6 +466,7 @@ static enum status run_steps(const struct model *model, const struct analysis_op
 	           "what each device did between begin and end of each complete step, whoever launched it");
 	table_columns(table, step_columns, STEP_COLUMNS);
 	table_columns(table, device_use_columns, USE_COLUMNS);
+	table_keep_in(table, model->storage);
 	first = add_busy_columns(table, "step_ns", "step", "duration of the step");
 	for (size_t i = 0; i < count; i++) {
 		fold_device(&fold, &devices[i]);

@@ -4,7 +4,10 @@
  */
 #include "analysis/labels.h"
 
+#include "base/memory.h"
+
 #include <inttypes.h>
+#include <stdlib.h>
 #include <stepscope/format.h>
 
 /* Where each rank has a `stepscope run` of its own, as srun starts them, that observes the host in the rank's environment: it is not meant. */
@@ -61,6 +64,43 @@ const char *track_label(const struct model *model, uint32_t track, struct arena 
 	if (which->name)
 		return arena_printf(arena, "%s (%s %" PRId64 ")", model_text(model, which->name), word, which->tid);
 	return arena_printf(arena, "%s %" PRId64, word, which->tid);
+}
+
+static const char **no_texts(size_t count)
+{
+	const char **texts = memory_resize(NULL, count + 1, sizeof(const char *));
+
+	for (size_t i = 0; i <= count; i++)
+		texts[i] = NULL;
+	return texts;
+}
+
+void labels_init(struct labels *labels, const struct model *model, struct arena *arena)
+{
+	*labels = (struct labels){.model = model,
+	                          .arena = arena,
+	                          .processes = no_texts(model->processes_count),
+	                          .tracks = no_texts(model->tracks_count)};
+}
+
+void labels_release(struct labels *labels)
+{
+	free(labels->processes);
+	free(labels->tracks);
+}
+
+const char *labels_process(struct labels *labels, uint32_t process)
+{
+	if (!labels->processes[process])
+		labels->processes[process] = process_label(labels->model, process, labels->arena);
+	return labels->processes[process];
+}
+
+const char *labels_track(struct labels *labels, uint32_t track)
+{
+	if (!labels->tracks[track])
+		labels->tracks[track] = track_label(labels->model, track, labels->arena);
+	return labels->tracks[track];
 }
 
 const char *role_name(int role)

@@ -14,6 +14,17 @@ const char *process_label(const struct model *model, uint32_t process, struct ar
 /* "loader (tid 4243)"; "tid 4243" when it has no name. */
 const char *track_label(const struct model *model, uint32_t track, struct arena *arena);
 
+/* For tables with a row per step or mark: each of these texts is made once, and stays as long as the arena. */
+struct labels {
+	const struct model *model;
+	struct arena *arena;
+	const char **processes, **tracks; /* by number, NULL: not made yet */
+};
+void labels_init(struct labels *labels, const struct model *model, struct arena *arena);
+void labels_release(struct labels *labels);
+const char *labels_process(struct labels *labels, uint32_t process);
+const char *labels_track(struct labels *labels, uint32_t track);
+
 const char *role_name(int role); /* "trainer", "worker", ... */
 
 /* The count of things with its word: "1 step", "12 steps". */

@@ -35,9 +35,12 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
+	struct labels labels;
 
 	table_init(table, "marks", "Marks", "what the program marked as happening at one instant");
 	table_columns(table, columns, MARK_COLUMNS);
+	table_keep_in(table, model->storage);
+	labels_init(&labels, model, &table->arena);
 	for (uint32_t i = 0; i < model->marks_count; i++) {
 		const struct mark *mark = &model->marks[i];
 		uint32_t process = model->tracks[mark->track]->process;
@@ -48,14 +51,15 @@ static enum status run(const struct model *model, const struct analysis_options 
 			continue;
 		row = table_row(table);
 		table_set_int(table, row, MARK_TIME, mark->time_ns - model->processes[process].first_ns);
-		table_set_text(table, row, MARK_NAME, model_text(model, mark->name));
-		table_set_text(table, row, MARK_PROCESS, process_label(model, process, &table->arena));
-		table_set_text(table, row, MARK_THREAD, track_label(model, mark->track, &table->arena));
+		table_set_lasting_text(table, row, MARK_NAME, model_text(model, mark->name));
+		table_set_lasting_text(table, row, MARK_PROCESS, labels_process(&labels, process));
+		table_set_lasting_text(table, row, MARK_THREAD, labels_track(&labels, mark->track));
 		if (step)
 			table_set_int(table, row, MARK_STEP, step->number);
 		else
 			table_set_missing(table, row, MARK_STEP, "outside the steps");
 	}
+	labels_release(&labels);
 	table_sort(table, MARK_NAME, true);
 	table_sort(table, MARK_TIME, true);
 	if (!table->row_count)

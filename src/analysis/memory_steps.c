@@ -102,6 +102,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_init(table, "memory_steps", "Memory by step",
 	           "complete steps in which memory was recorded: the peak and what it was for");
 	add_columns(table);
+	table_keep_in(table, model->storage);
 	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .step_end = end_step});
 	for (int place = 0; place < MEMORY_CATEGORIES; place++)
 		table->columns[STEP_PARTS + place].is_hidden = !fold.is_seen[place];

@@ -291,6 +291,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_init(table, "queue_depth", "Queues of devices over time",
 	           "work that was launched and had not begun, in each complete step, whoever launched it");
 	table_columns(table, columns, QUEUE_COLUMNS);
+	table_keep_in(table, model->storage);
 	for (size_t i = 0; i < count; i++) {
 		fold_device(&fold, &devices[i]);
 		if (fold.change_count)

@@ -8,7 +8,7 @@
 #include "analysis/step_times.h"
 
 #include "base/clamped.h"
-#include "base/memory.h"
+#include "base/storage.h"
 
 #include <stdlib.h>
 
@@ -37,7 +37,8 @@ static void add_window(struct fold *fold, const struct window *window)
 
 	if (fold->count == fold->capacity) {
 		fold->capacity = fold->capacity ? 2 * fold->capacity : 64;
-		fold->windows = memory_resize(fold->windows, fold->capacity, sizeof(*fold->windows));
+		fold->windows = storage_resize(fold->model->storage, fold->windows, fold->capacity,
+		                               sizeof(*fold->windows));
 	}
 	added = &fold->windows[fold->count++];
 	*added = *window;
@@ -82,7 +83,7 @@ static void fold_run(struct fold *fold)
 static void fold_release(struct fold *fold)
 {
 	device_parts_release(&fold->parts);
-	free(fold->windows);
+	storage_release(fold->model->storage, fold->windows);
 }
 
 static const char *why_empty(const struct fold *fold)
@@ -232,6 +233,7 @@ static enum status run_parts(const struct model *model, const struct analysis_op
 	table_init(table, "step_parts", "Steps by what the device did",
 	           "complete steps of processes with a device, each in the parts of the table step_breakdown");
 	add_step_columns(table);
+	table_keep_in(table, model->storage);
 	for (size_t i = 0; i < fold.count; i++) {
 		const struct window *window = &fold.windows[i];
 		int row = table_row(table);

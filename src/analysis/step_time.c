@@ -6,7 +6,7 @@
 #include "analysis/statistics.h"
 #include "analysis/step_times.h"
 
-#include "base/memory.h"
+#include "base/storage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -237,7 +237,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
-	double *values = memory_resize(NULL, 2 * (size_t)times->count + 2, sizeof(*values));
+	double *values = storage_resize(model->storage, NULL, 2 * (size_t)times->count + 2, sizeof(*values));
 	struct series series = {.values = values, .scratch = values + times->count + 1};
 
 	table_init(table, "step_time", "Step time",
@@ -255,7 +255,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	if (!times->complete)
 		table->empty = step_times_empty_reason(times);
 	table->note = caveat(model, &table->arena);
-	free(values);
+	storage_release(model->storage, values);
 	step_times_release(&own);
 	return STATUS_OK;
 }

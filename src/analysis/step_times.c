@@ -10,6 +10,8 @@
 
 #include "base/clamped.h"
 #include "base/memory.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
 
 #include <stdlib.h>
 #include <stepscope/format.h>
@@ -24,11 +26,11 @@ const char *phase_name(int phase)
 	return phase >= 0 && phase < PHASE_COUNT ? phase_names[phase] : phase_names[PHASE_OTHER];
 }
 
-static void *zeroed(size_t count, size_t bytes)
+static void *zeroed(struct storage *storage, size_t count, size_t bytes)
 {
-	void *memory = memory_resize(NULL, count ? count : 1, bytes);
+	void *memory = storage_resize(storage, NULL, count + 1, bytes);
 
-	return memset(memory, 0, (count ? count : 1) * bytes);
+	return memset(memory, 0, count * bytes);
 }
 
 /* ---- the sweep ---- */
@@ -413,14 +415,12 @@ static uint32_t number_steps(const struct step_times *times, const struct model 
 			numbered[count++] = (struct numbered){step->number, 0,
 			                                      rank >= 0 ? rank : -1 - (int64_t)step->process, i};
 	}
-	if (count)
-		qsort(numbered, count, sizeof(*numbered), compare_rank_first);
+	merge_sort_in(model->storage, numbered, count, sizeof(*numbered), compare_rank_first);
 	for (uint32_t i = 1; i < count; i++) {
 		if (numbered[i].rank == numbered[i - 1].rank && numbered[i].number == numbered[i - 1].number)
 			numbered[i].occurrence = numbered[i - 1].occurrence + 1;
 	}
-	if (count)
-		qsort(numbered, count, sizeof(*numbered), compare_number_first);
+	merge_sort_in(model->storage, numbered, count, sizeof(*numbered), compare_number_first);
 	return count;
 }
 
@@ -453,10 +453,10 @@ static void job_step_divide(struct job_step *job)
 
 static void fill_job(struct step_times *times, const struct model *model)
 {
-	struct numbered *numbered = zeroed(times->count, sizeof(*numbered));
+	struct numbered *numbered = zeroed(model->storage, times->count, sizeof(*numbered));
 	uint32_t count = number_steps(times, model, numbered);
 
-	times->job = zeroed(count, sizeof(*times->job));
+	times->job = zeroed(model->storage, count, sizeof(*times->job));
 	for (uint32_t first = 0, end; first < count; first = end) {
 		struct job_step *job = &times->job[times->job_count];
 		bool has_detail = false, is_open = false;
@@ -482,7 +482,7 @@ static void fill_job(struct step_times *times, const struct model *model)
 		if (job->processes)
 			job_step_divide(job);
 	}
-	free(numbered);
+	storage_release(model->storage, numbered);
 }
 
 /* ---- public ---- */
@@ -533,9 +533,10 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	memset(times, 0, sizeof(*times));
 	times->count = model->steps_count;
 	times->unseen = model_meta(model, MODEL_NONE, "unseen");
-	times->steps = zeroed(times->count, sizeof(*times->steps));
-	times->spans = zeroed(model->processes_count, sizeof(*times->spans));
-	sweep.swept = zeroed(model->tracks_count, sizeof(*sweep.swept));
+	times->storage = model->storage;
+	times->steps = zeroed(times->storage, times->count, sizeof(*times->steps));
+	times->spans = zeroed(times->storage, model->processes_count, sizeof(*times->spans));
+	sweep.swept = zeroed(times->storage, model->tracks_count, sizeof(*sweep.swept));
 	if (times->count)
 		communication_waits_find(&times->waits, model, collective_calls_get(&own_calls, model, options));
 	for (uint32_t i = 0; i < times->count; i++)
@@ -546,7 +547,7 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 		sweep_process(&sweep, first, end);
 	}
 	free(sweep.stack);
-	free(sweep.swept);
+	storage_release(times->storage, sweep.swept);
 	fill_others(times);
 	find_measured(times, model);
 	find_unknown_waits(times, model);
@@ -557,9 +558,9 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 
 void step_times_release(struct step_times *times)
 {
-	free(times->steps);
-	free(times->job);
-	free(times->spans);
+	storage_release(times->storage, times->steps);
+	storage_release(times->storage, times->job);
+	storage_release(times->storage, times->spans);
 	communication_waits_release(&times->waits);
 	memset(times, 0, sizeof(*times));
 }
@@ -650,7 +651,7 @@ const char *step_times_part(const struct step_times *times, struct arena *arena)
 
 bool step_times_ranks_repeat(const struct step_times *times, const struct model *model)
 {
-	bool *is_counted = zeroed((size_t)model->processes_count + 1, sizeof(*is_counted));
+	bool *is_counted = zeroed(NULL, model->processes_count, sizeof(*is_counted));
 	bool do_repeat;
 
 	for (uint32_t i = 0; i < times->span_count; i++)

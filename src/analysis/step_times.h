@@ -60,6 +60,7 @@ struct step_span {
 };
 
 struct step_times {
+	struct storage *storage; /* of the model, for all that grows with it */
 	struct step_time *steps; /* like model->steps */
 	uint32_t count;
 	uint32_t selected, complete, incomplete;

@@ -7,10 +7,9 @@
 #include "analysis/statistics.h"
 #include "analysis/step_times.h"
 
-#include "base/memory.h"
+#include "base/storage.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <stepscope/format.h>
 
 enum {
@@ -150,7 +149,7 @@ static void use_flops(void *context, const struct flop_count *count)
 static void sum_flops(struct step_flops *flops, const struct model *model)
 {
 	flops->model = model;
-	flops->sums = memory_resize(NULL, (size_t)model->steps_count + 1, sizeof(*flops->sums));
+	flops->sums = storage_resize(model->storage, NULL, (size_t)model->steps_count + 1, sizeof(*flops->sums));
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		flops->sums[i] = (struct flop_sum){0};
 	flops->result = flop_counts_each(model, use_flops, flops);
@@ -188,7 +187,7 @@ static const char *capture_name(uint8_t capture)
 /* The duration above which a complete step of the process is an outlier; infinite when there is no telling. */
 static double outlier_limit(const struct step_times *times, const struct model *model, uint32_t process)
 {
-	double *values = memory_resize(NULL, 2 * (size_t)times->count, sizeof(*values));
+	double *values = storage_resize(model->storage, NULL, 2 * (size_t)times->count, sizeof(*values));
 	double median, mad;
 	size_t count = 0;
 
@@ -197,11 +196,11 @@ static double outlier_limit(const struct step_times *times, const struct model *
 			values[count++] = (double)times->steps[i].dur_ns;
 	}
 	if (count < 3) {
-		free(values);
+		storage_release(model->storage, values);
 		return INFINITY;
 	}
 	median_and_mad(values, values + times->count, count, &median, &mad);
-	free(values);
+	storage_release(model->storage, values);
 	return fmax(median + 5 * 1.4826 * mad, median * 1.05);
 }
 
@@ -231,14 +230,14 @@ static void set_use(struct table *table, int row, const struct model_step *step)
 	table_set_missing(table, row, STEP_WAITS, why);
 }
 
-static void add_row(struct table *table, const struct model *model, const struct step_time *time,
+static void add_row(struct table *table, struct labels *labels, const struct step_time *time,
                     const struct model_step *step, double limit_ns)
 {
 	int row = table_row(table);
-	int64_t origin_ns = model->processes[step->process].first_ns;
+	int64_t origin_ns = labels->model->processes[step->process].first_ns;
 
 	table_set_int(table, row, STEP_NUMBER, step->number);
-	table_set_text(table, row, STEP_PROCESS, process_label(model, step->process, &table->arena));
+	table_set_lasting_text(table, row, STEP_PROCESS, labels_process(labels, step->process));
 	table_set_int(table, row, STEP_START, step->start_ns - origin_ns);
 	table_set_int(table, row, STEP_DURATION, time->dur_ns);
 	for (int phase = 1; phase < PHASE_COUNT; phase++)
@@ -283,11 +282,14 @@ static enum status run(const struct model *model, const struct analysis_options 
 	const struct step_times *times = step_times_get(&own, model, options);
 	uint32_t process = MODEL_NONE;
 	struct step_flops flops;
+	struct labels labels;
 	double limit_ns = INFINITY;
 
 	sum_flops(&flops, model);
 	table_init(table, "steps", "Steps", "one row per step and process; the phases sum to the duration");
 	table_columns(table, columns, STEP_COLUMNS);
+	table_keep_in(table, model->storage);
+	labels_init(&labels, model, &table->arena);
 	for (uint32_t i = 0; i < times->count; i++) {
 		if (!times->steps[i].is_selected)
 			continue;
@@ -295,12 +297,13 @@ static enum status run(const struct model *model, const struct analysis_options 
 			process = model->steps[i].process;
 			limit_ns = outlier_limit(times, model, process);
 		}
-		add_row(table, model, &times->steps[i], &model->steps[i], limit_ns);
+		add_row(table, &labels, &times->steps[i], &model->steps[i], limit_ns);
 		set_flops(table, table->row_count - 1, &flops, i);
 	}
+	labels_release(&labels);
 	hide_empty_phases(table);
 	table->columns[STEP_FLOPS].is_hidden = flops.result != FLOPS_KNOWN;
-	free(flops.sums);
+	storage_release(model->storage, flops.sums);
 	if (!table->row_count)
 		table->empty = step_times_empty_reason(times);
 	step_times_release(&own);

@@ -8,12 +8,11 @@
 #include "analysis/labels.h"
 #include "analysis/statistics.h"
 
-#include "base/memory.h"
+#include "base/storage.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
 	TELEMETRY_OF,
@@ -108,7 +107,6 @@ struct fold {
 
 static void fold_series(struct fold *fold, const struct value_series *series, const struct telemetry_window *window)
 {
-	fold->values = memory_resize(NULL, (size_t)series->count + 1, sizeof(*fold->values));
 	for (uint32_t i = 0; i < series->count; i++) {
 		double value = series->value[i];
 
@@ -186,9 +184,11 @@ static enum status run(const struct model *model, const struct analysis_options 
 
 		if (!model->series[i]->subject)
 			continue;
+		fold.values = storage_resize(model->storage, NULL, (size_t)model->series[i]->count + 1,
+		                             sizeof(*fold.values));
 		fold_series(&fold, model->series[i], &window);
 		add_row(table, model, model->series[i], &fold);
-		free(fold.values);
+		storage_release(model->storage, fold.values);
 		outside += fold.outside;
 		values += fold.count + fold.missing;
 	}

@@ -87,18 +87,19 @@ static void fold_track(const struct model *model, const struct track *track, int
 	}
 }
 
-static void add_row(struct table *table, const struct model *model, uint32_t number)
+static void add_row(struct table *table, struct labels *labels, uint32_t number)
 {
 	static const char *const kinds[] = {"thread", "signal", "self", "device", "other"};
+	const struct model *model = labels->model;
 	const struct track *track = model->tracks[number];
 	const struct process *process = &model->processes[track->process];
 	int64_t busy_ns, first_ns, last_ns, whole_ns = process->last_ns - process->first_ns;
 	int row = table_row(table);
 
 	fold_track(model, track, &busy_ns, &first_ns, &last_ns);
-	table_set_text(table, row, THREAD_PROCESS, process_label(model, track->process, &table->arena));
-	table_set_text(table, row, THREAD_NAME, track_label(model, number, &table->arena));
-	table_set_text(table, row, THREAD_KIND, kinds[track->kind]);
+	table_set_lasting_text(table, row, THREAD_PROCESS, labels_process(labels, track->process));
+	table_set_lasting_text(table, row, THREAD_NAME, track_label(model, number, &table->arena));
+	table_set_lasting_text(table, row, THREAD_KIND, kinds[track->kind]);
 	table_set_bool(table, row, THREAD_MAIN, track->is_main);
 	table_set_int(table, row, THREAD_SPANS, track->span_count);
 	table_set_int(table, row, THREAD_BUSY, busy_ns);
@@ -118,15 +119,20 @@ static void add_row(struct table *table, const struct model *model, uint32_t num
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
+	struct labels labels;
+
 	table_init(table, "threads", "Threads",
 	           "threads and other tracks, over all that was read (with --steps: around them)");
 	table_columns(table, columns, THREAD_COLUMNS);
+	table_keep_in(table, model->storage);
+	labels_init(&labels, model, &table->arena);
 	for (uint32_t process = 0; process < model->processes_count; process++) {
 		for (uint32_t i = 0; i < model->tracks_count; i++) {
 			if (model->tracks[i]->process == process)
-				add_row(table, model, i);
+				add_row(table, &labels, i);
 		}
 	}
+	labels_release(&labels);
 	if (!table->row_count)
 		table->empty = "no thread recorded anything";
 	return STATUS_OK;

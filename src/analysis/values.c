@@ -6,10 +6,9 @@
 #include "analysis/statistics.h"
 #include "analysis/step_times.h"
 
-#include "base/memory.h"
+#include "base/storage.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum {
 	VALUE_NAME,
@@ -186,7 +185,7 @@ static void add_series(struct table *table, const struct model *model, const str
 
 		if (series->is_metric != is_metric || series->subject) /* those are telemetry */
 			continue;
-		fold.values = memory_resize(NULL, (size_t)series->count + 1, sizeof(*fold.values));
+		fold.values = storage_resize(model->storage, NULL, (size_t)series->count + 1, sizeof(*fold.values));
 		for (uint32_t j = 0; j < series->count; j++) {
 			int32_t step = series->step ? series->step[j] : -1;
 
@@ -195,7 +194,7 @@ static void add_series(struct table *table, const struct model *model, const str
 		}
 		if (fold.count)
 			add_row(table, model, series, &fold);
-		free(fold.values);
+		storage_release(model->storage, fold.values);
 	}
 	table_add_more(table, VALUE_NAME);
 	table_sort(table, VALUE_PROCESS, true);

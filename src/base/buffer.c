@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define FIRST_CAPACITY ((size_t)64)
+#define FLOW_BYTES ((size_t)1 << 20)
 
 static const char no_bytes[1] = "";
 
@@ -21,6 +22,7 @@ void buffer_init(struct buffer *buffer, size_t maximum)
 	buffer->capacity = 0;
 	buffer->maximum = maximum < PTRDIFF_MAX ? maximum : PTRDIFF_MAX - 1;
 	buffer->is_overflown = false;
+	buffer->flow = NULL;
 }
 
 void buffer_release(struct buffer *buffer)
@@ -36,6 +38,17 @@ void buffer_clear(struct buffer *buffer)
 	buffer->is_overflown = false;
 	if (buffer->capacity)
 		buffer->data[0] = '\0';
+}
+
+void buffer_flow(struct buffer *buffer)
+{
+	bool is_taken;
+
+	if (!buffer->flow || buffer->length < FLOW_BYTES || buffer->is_overflown)
+		return;
+	is_taken = buffer->flow(buffer->flow_context, buffer->data, buffer->length);
+	buffer_clear(buffer);
+	buffer->is_overflown = !is_taken;
 }
 
 char *buffer_take(struct buffer *buffer)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * storage.h: memory for what grows with the size of a trace: anonymous up to a limit, then unlinked temporary files that are mapped.
- * Analyses and importers use it for arrays with an element per event; for everything else there is malloc.
+ * Analyses, tables and importers use it for arrays with an element per event; for everything else there is malloc.
  *
  * Dirty pages of a shared mapping may leave our page table at any time: the page cache keeps them, and the kernel writes them out when
  * it must. So memory is bounded by telling it so (storage_sweep.c), not by copying, and whoever uses the memory need not know.

@@ -8,6 +8,7 @@
 #include "commands/compare_baseline.h"
 #include "commands/compare_files.h"
 #include "commands/load_run.h"
+#include "commands/result.h"
 #include "compare/canary_metrics.h"
 #include "compare/comparison.h"
 #include "output/comparison_json.h"

@@ -5,6 +5,7 @@
 #include "commands/command.h"
 
 #include "commands/load_run.h"
+#include "commands/result.h"
 #include "diagnosis/diagnosis.h"
 #include "output/diagnosis_canary.h"
 #include "output/findings.h"

@@ -6,6 +6,7 @@
 #include "commands/command.h"
 
 #include "commands/load_run.h"
+#include "commands/result.h"
 #include "compare/canary_metrics.h"
 #include "output/csv.h"
 #include "output/json.h"

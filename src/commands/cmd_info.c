@@ -5,6 +5,7 @@
 #include "commands/command.h"
 
 #include "commands/load_run.h"
+#include "commands/result.h"
 #include "commands/run_files.h"
 #include "output/json.h"
 #include "output/layout.h"

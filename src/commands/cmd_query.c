@@ -5,6 +5,7 @@
 #include "commands/command.h"
 
 #include "commands/load_run.h"
+#include "commands/result.h"
 #include "output/csv.h"
 #include "output/json.h"
 #include "output/text.h"

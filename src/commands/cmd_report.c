@@ -6,6 +6,7 @@
 
 #include "commands/load_run.h"
 #include "commands/report_torch.h"
+#include "commands/result.h"
 #include "output/csv.h"
 #include "output/json.h"
 #include "output/layout.h"
@@ -18,7 +19,7 @@
 #include <sys/stat.h>
 
 #define NO_LIMIT INT64_MIN
-#define MAXIMUM_OUTPUT ((size_t)1 << 31)
+#define MAXIMUM_TABLE ((size_t)1 << 31) /* of torch's */
 
 static const char *table_name, *sort_column, *column_names, *steps, *window, *output, *style_name, *header, *time_unit;
 static int64_t limit = NO_LIMIT, memory_bytes, name_width = REPORT_TORCH_WIDTH, shapes_width = REPORT_TORCH_WIDTH,
@@ -382,44 +383,40 @@ static void print_report(struct buffer *out, struct report *report)
 
 static enum status write_csv_directory(struct report *report, struct error *err)
 {
-	enum status status = STATUS_OK;
-	struct buffer text;
+	struct result file;
 	char path[PATH_MAX];
 
 	if (mkdir(output, 0777) != 0 && errno != EEXIST)
 		return error_errno(err, STATUS_IO, errno, "cannot make directory '%s'", output);
-	buffer_init(&text, MAXIMUM_OUTPUT);
-	for (int i = 0; analyses[i] && !status; i++) {
-		buffer_clear(&text);
-		csv_table(&text, report_table(report, analyses[i]->name));
+	for (int i = 0; analyses[i]; i++) {
+		const struct table *table = report_table(report, analyses[i]->name);
+
 		snprintf(path, sizeof(path), "%s/%s.csv", output, analyses[i]->name);
-		status = write_text_file(path, &text, err);
+		if (result_open(&file, path, err))
+			return err->status;
+		csv_table(&file.text, table);
+		if (result_close(&file, err))
+			return err->status;
 	}
-	buffer_release(&text);
-	return status;
+	return STATUS_OK;
 }
 
 static enum status print_all(struct report *report, struct error *err)
 {
-	enum status status = STATUS_OK;
-	struct buffer text;
+	struct table *table = table_name ? report_table_mutable(report, table_name) : NULL;
+	struct result result;
 
-	if (is_csv && !table_name)
+	if (is_csv && !table)
 		return write_csv_directory(report, err);
-	buffer_init(&text, MAXIMUM_OUTPUT);
-	if (table_name) {
-		struct table *table = report_table_mutable(report, table_name);
-
-		status = arrange_table(table, err);
-		if (!status)
-			print_table(&text, table);
-	} else {
-		print_report(&text, report);
-	}
-	if (!status)
-		status = output ? write_text_file(output, &text, err) : write_text(stdout, &text, err);
-	buffer_release(&text);
-	return status;
+	if (table && arrange_table(table, err))
+		return err->status;
+	if (result_open(&result, output, err))
+		return err->status;
+	if (table)
+		print_table(&result.text, table);
+	else
+		print_report(&result.text, report);
+	return result_close(&result, err);
 }
 
 static struct report_torch torch_wish(const struct analysis_options *analysis)
@@ -447,7 +444,7 @@ static enum status print_torch(const struct model *model, const struct report_to
 	struct buffer text;
 	enum status status;
 
-	buffer_init(&text, MAXIMUM_OUTPUT);
+	buffer_init(&text, MAXIMUM_TABLE);
 	status = report_torch_write(&text, model, wish, err);
 	if (!status)
 		status = output ? write_text_file(output, &text, err) : write_text(stdout, &text, err);

@@ -5,6 +5,7 @@
 #include "commands/compare_files.h"
 
 #include "commands/load_run.h"
+#include "commands/result.h"
 
 #include <errno.h>
 #include <stdlib.h>

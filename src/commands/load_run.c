@@ -12,7 +12,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static void on_progress(void *context, uint64_t done, uint64_t total)
 {
@@ -181,57 +180,4 @@ enum status parse_window(const char *text, struct analysis_options *options, str
 	options->window = (uint32_t)first;
 	options->last_window = (uint32_t)last;
 	return STATUS_OK;
-}
-
-enum status write_text(FILE *file, const struct buffer *text, struct error *err)
-{
-	if (text->is_overflown)
-		return error_set(err, STATUS_ENVIRONMENT, "the result is too large");
-	if (fwrite(text->data, 1, text->length, file) != text->length || fflush(file) != 0)
-		return error_errno(err, STATUS_IO, errno, "cannot write the result");
-	return STATUS_OK;
-}
-
-static enum status write_and_close(FILE *file, const char *path, const struct buffer *text, struct error *err)
-{
-	enum status status = write_text(file, text, err);
-
-	if (fclose(file) != 0 && !status)
-		status = error_errno(err, STATUS_IO, errno, "cannot write '%s'", path);
-	return status;
-}
-
-/* A device or a pipe is written to: renaming would put a file in place of /dev/null. */
-static enum status write_special(const char *path, const struct buffer *text, struct error *err)
-{
-	FILE *file = fopen(path, "we");
-
-	if (!file)
-		return error_errno(err, STATUS_IO, errno, "cannot write '%s'", path);
-	return write_and_close(file, path, text, err);
-}
-
-enum status write_text_file(const char *path, const struct buffer *text, struct error *err)
-{
-	char temporary[PATH_MAX];
-	struct stat info;
-	enum status status;
-	FILE *file;
-
-	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-		if (S_ISDIR(info.st_mode))
-			return error_errno(err, STATUS_IO, EISDIR, "cannot write '%s'", path);
-		return write_special(path, text, err);
-	}
-	if (snprintf(temporary, sizeof(temporary), "%s.tmp.%d", path, (int)getpid()) >= (int)sizeof(temporary))
-		return error_set(err, STATUS_USAGE, "the name of the output file is too long");
-	file = fopen(temporary, "wx");
-	if (!file)
-		return error_errno(err, STATUS_IO, errno, "cannot write '%s'", path);
-	status = write_and_close(file, path, text, err);
-	if (!status && rename(temporary, path) != 0)
-		status = error_errno(err, STATUS_IO, errno, "cannot write '%s'", path);
-	if (status)
-		unlink(temporary);
-	return status;
 }

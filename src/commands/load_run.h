@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * load_run.h: what commands that read a run have in common: loading it, selecting steps, writing the result.
+ * load_run.h: what commands that read a run have in common: loading it and selecting steps.
  */
 #ifndef COMMANDS_LOAD_RUN_H
 #define COMMANDS_LOAD_RUN_H
 
 #include "analysis/analysis.h"
 #include "analysis/report.h"
-#include "base/buffer.h"
 #include "base/options.h"
 #include "model/model.h"
-
-#include <stdio.h>
 
 struct loaded_run {
 	const char *path; /* resolved; valid until the next call of command_run_path() */
@@ -39,9 +36,5 @@ enum status parse_steps(const char *text, struct analysis_options *options, stru
 
 /* "2" or "2@4711": the second window of the profiler in process 4711. */
 enum status parse_window(const char *text, struct analysis_options *options, struct error *err) MUST_CHECK;
-
-/* Writes everything; a buffer that hit its maximum is an error. The file is replaced at once, or not at all. */
-enum status write_text(FILE *file, const struct buffer *text, struct error *err) MUST_CHECK;
-enum status write_text_file(const char *path, const struct buffer *text, struct error *err) MUST_CHECK;
 
 #endif

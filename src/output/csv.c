@@ -54,6 +54,7 @@ void csv_rows(struct buffer *out, const struct table *table)
 				add_field(out, cell.data);
 		}
 		buffer_add_text(out, "\r\n");
+		buffer_flow(out);
 	}
 	buffer_release(&cell);
 }

@@ -86,6 +86,7 @@ static void add_missing(struct json_writer *json, const struct table *table)
 			snprintf(path, sizeof(path), "rows[%d].%s", row, table->columns[column].name);
 			add_optional(json, path, cell->reason ? cell->reason : "not recorded");
 		}
+		buffer_flow(json->out);
 	}
 	json_object_end(json);
 }
@@ -103,8 +104,10 @@ void json_row(struct json_writer *json, const struct table *table, int row)
 void json_rows(struct json_writer *json, const struct table *table)
 {
 	json_array_begin(json);
-	for (int row = 0; row < table->row_count; row++)
+	for (int row = 0; row < table->row_count; row++) {
 		json_row(json, table, row);
+		buffer_flow(json->out);
+	}
 	json_array_end(json);
 }
 

@@ -262,6 +262,7 @@ static void add_row(struct buffer *out, struct grid *grid, int row)
 		add_bar(out, ratio, grid->style);
 	}
 	end_line(out);
+	buffer_flow(out);
 }
 
 static void add_titles(struct buffer *out, const struct grid *grid)

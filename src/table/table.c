@@ -7,6 +7,8 @@
 #include "table/bound.h"
 
 #include "base/memory.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define IN_PLACE_BYTES ((size_t)32 << 20) /* smaller than what is kept of files in memory: base/storage.h */
 #define MAXIMUM_COLUMNS ((int)(sizeof(((struct table *)0)->columns) / sizeof(struct table_column)))
 
 static const char *dup_or_null(struct arena *arena, const char *text)
@@ -33,10 +36,16 @@ void table_init(struct table *table, const char *name, const char *title, const 
 
 void table_release(struct table *table)
 {
-	free(table->cells);
+	storage_release(table->storage, table->cells);
 	arena_release(&table->head);
 	arena_release(&table->arena);
 	memset(table, 0, sizeof(*table));
+}
+
+void table_keep_in(struct table *table, struct storage *storage)
+{
+	assert(!table->cells);
+	table->storage = storage;
 }
 
 int table_column(struct table *table, const struct table_column *column)
@@ -85,7 +94,7 @@ int table_row(struct table *table)
 		bound_make_room(table);
 	if (table->row_count == table->row_capacity) {
 		table->row_capacity = table->row_capacity ? table->row_capacity * 2 : 8;
-		table->cells = memory_resize(table->cells, (size_t)table->row_capacity, row_bytes);
+		table->cells = storage_resize(table->storage, table->cells, (size_t)table->row_capacity, row_bytes);
 	}
 	table->row_count++;
 	memset(cell_at(table, table->row_count - 1, 0), 0, row_bytes);
@@ -124,6 +133,12 @@ void table_set_text(struct table *table, int row, int column, const char *text)
 {
 	assert(table->columns[column].type == TABLE_TEXT);
 	*cell_at(table, row, column) = (struct table_cell){.has_value = true, .text = keep_text(table, column, text)};
+}
+
+void table_set_lasting_text(struct table *table, int row, int column, const char *text)
+{
+	assert(table->columns[column].type == TABLE_TEXT && !table->is_bounded);
+	*cell_at(table, row, column) = (struct table_cell){.has_value = true, .text = text};
 }
 
 void table_set_missing(struct table *table, int row, int column, const char *reason)
@@ -184,10 +199,10 @@ const char *table_text(const struct table *table, int row, int column)
 
 /* ---- sorting ---- */
 
-struct sort_key {
-	const struct table_cell *cell;
-	int row; /* before: ties keep their order */
-	enum table_type type;
+struct sort_key { /* with its cell: those of a large table are far apart, and in a file */
+	struct table_cell cell;
+	int row;      /* before */
+	uint8_t type; /* enum table_type */
 	bool is_ascending;
 };
 
@@ -210,12 +225,10 @@ static int compare_keys(const void *left, const void *right)
 	const struct sort_key *a = left, *b = right;
 	int order;
 
-	if (a->cell->has_value != b->cell->has_value)
-		return a->cell->has_value ? -1 : 1;
-	order = a->cell->has_value ? table_compare_values(a->type, a->cell, b->cell) : 0;
-	if (order)
-		return a->is_ascending ? order : -order;
-	return (a->row > b->row) - (a->row < b->row);
+	if (a->cell.has_value != b->cell.has_value)
+		return a->cell.has_value ? -1 : 1;
+	order = a->cell.has_value ? table_compare_values((enum table_type)a->type, &a->cell, &b->cell) : 0;
+	return a->is_ascending ? order : -order;
 }
 
 static void hide_trees(struct table *table)
@@ -228,7 +241,43 @@ static void hide_trees(struct table *table)
 	}
 }
 
-/* Row i becomes what row keys[i].row was, along each cycle of them: a table of a million rows should not be there twice. */
+struct move {
+	int from, to;
+};
+
+static int compare_moves(const void *left, const void *right)
+{
+	const struct move *a = left, *b = right;
+
+	return (a->from > b->from) - (a->from < b->from);
+}
+
+/* Of a table that may lie in a file: a stretch of rows after the other is made, each out of rows in the order in which they are there, since
+ * pages that are read one after the other are read fast. */
+static void gather_in_order(struct table *table, const struct sort_key *keys)
+{
+	size_t row_bytes = (size_t)table->column_count * sizeof(*table->cells);
+	int at_once = (int)(IN_PLACE_BYTES / row_bytes);
+	struct move *moves = memory_resize(NULL, (size_t)at_once, sizeof(*moves));
+	struct table_cell *cells = storage_resize(table->storage, NULL, (size_t)table->row_count, row_bytes);
+
+	for (int first = 0; first < table->row_count; first += at_once) {
+		int count = table->row_count - first < at_once ? table->row_count - first : at_once;
+
+		for (int i = 0; i < count; i++)
+			moves[i] = (struct move){keys[first + i].row, first + i};
+		qsort(moves, (size_t)count, sizeof(*moves), compare_moves);
+		for (int i = 0; i < count; i++)
+			memcpy(&cells[(size_t)moves[i].to * (size_t)table->column_count],
+			       cell_at(table, moves[i].from, 0), row_bytes);
+	}
+	free(moves);
+	storage_release(table->storage, table->cells);
+	table->cells = cells;
+	table->row_capacity = table->row_count;
+}
+
+/* Row i becomes what row keys[i].row was, along each cycle of them: a table of a million rows should not be in memory twice. */
 static void put_in_order(struct table *table, struct sort_key *keys)
 {
 	struct table_cell first[MAXIMUM_COLUMNS];
@@ -258,13 +307,16 @@ void table_sort(struct table *table, int column, bool is_ascending)
 	hide_trees(table);
 	if (rows < 2)
 		return;
-	keys = memory_resize(NULL, rows, sizeof(*keys));
+	keys = storage_resize(table->storage, NULL, rows, sizeof(*keys));
 	for (int row = 0; row < table->row_count; row++)
-		keys[row] = (struct sort_key){cell_at(table, row, column), row, table->columns[column].type,
+		keys[row] = (struct sort_key){*cell_at(table, row, column), row, (uint8_t)table->columns[column].type,
 		                              is_ascending};
-	qsort(keys, rows, sizeof(*keys), compare_keys);
-	put_in_order(table, keys);
-	free(keys);
+	merge_sort_in(table->storage, keys, rows, sizeof(*keys), compare_keys);
+	if (table->storage && rows * (size_t)table->column_count * sizeof(*table->cells) > IN_PLACE_BYTES)
+		gather_in_order(table, keys);
+	else
+		put_in_order(table, keys);
+	storage_release(table->storage, keys);
 }
 
 void table_limit(struct table *table, int rows)

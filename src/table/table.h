@@ -19,6 +19,10 @@
  *     table_bound(&table, total);              // before the first row
  *     ...                                      // as many rows as there are
  *     table_add_more(&table, name);            // behind the last one
+ *
+ * One with a row per step, mark or thread is not: all of them are wanted. Its rows lie where the trace does.
+ *
+ *     table_keep_in(&table, model->storage);   // before the first row
  */
 #ifndef TABLE_TABLE_H
 #define TABLE_TABLE_H
@@ -29,6 +33,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct storage;
 
 enum table_type {
 	TABLE_TEXT,
@@ -113,6 +119,7 @@ struct table {
 	int column_count;
 	struct table_cell *cells; /* row-major, stride 64 columns rounded to column_count at the first row */
 	int row_count, row_capacity;
+	struct storage *storage;    /* of cells; NULL: malloc */
 	const char *last_texts[64]; /* by column: the text or reason that was set last */
 	const char *note;           /* printed under the table: what is missing and why; NULL */
 	const char *empty;          /* why there are no rows; NULL */
@@ -135,11 +142,16 @@ void table_set_int(struct table *table, int row, int column, int64_t value);
 void table_set_double(struct table *table, int row, int column, double value);
 void table_set_bool(struct table *table, int row, int column, bool value);
 void table_set_text(struct table *table, int row, int column, const char *text);
+/* The same of a text that outlives the table, or lies in its arena: it is not copied. */
+void table_set_lasting_text(struct table *table, int row, int column, const char *text);
 void table_set_text_or(struct table *table, int row, int column, const char *text,
                        const char *reason); /* NULL: missing */
 void table_set_missing(struct table *table, int row, int column, const char *reason);
 const struct table_cell *table_get(const struct table *table, int row, int column);
 int table_find_column(const struct table *table, const char *name); /* -1: none */
+
+/* Its rows, and what sorting them takes, are memory of this storage, which must outlive the table. Before the first row. */
+void table_keep_in(struct table *table, struct storage *storage);
 
 /* Of this table TABLE_ROWS_MAX rows stay, or as many as have TABLE_TEXT_MAX bytes of text: those with the largest values in the column (an
  * integer or real number), of equal ones those whose keys come first, wherever they came. Before the first row. */

@@ -13,9 +13,13 @@
  *     stop            stepscope_shutdown()
  *     brief N         N workers of bare forks, one after the other, that record one mark and end at once without exit handlers
  *     names N         N ranges and N counters, each with a name of its own
+ *     marks N         N marks, of two names in turn
+ *     threads N       N threads, one after the other, with one range each
+ *     values N M      M values of each of N counters
  *     await PATH      sleep until there is such a file
  *     sleep MS | spin MS | write FD TEXT | exit N | kill SIGNAL | abort | quit (no exit handlers) | detach (double fork)
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +57,13 @@ static void spin_us(long us)
 	while ((now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 < us);
 }
 
+/* The recorder is to lose nothing, however slow the machine is. */
+static void let_it_write(long n)
+{
+	if (n % 10000 == 0)
+		stepscope_flush();
+}
+
 static void do_steps(void)
 {
 	long count = number(), us = number();
@@ -66,6 +77,8 @@ static void do_steps(void)
 		stepscope_op_end();
 		stepscope_phase_end();
 		stepscope_step_end();
+		if (!us)
+			let_it_write(n);
 	}
 }
 
@@ -176,6 +189,49 @@ static void do_names(void)
 	}
 }
 
+static void do_marks(void)
+{
+	for (long n = number(); n > 0; n--) {
+		stepscope_mark(n % 2 ? "odd" : "even");
+		let_it_write(n);
+	}
+}
+
+static void *one_range(void *nothing)
+{
+	stepscope_range_push("brief");
+	stepscope_range_pop();
+	return nothing;
+}
+
+static void do_threads(void)
+{
+	for (long n = number(); n > 0; n--) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, one_range, NULL) != 0 || pthread_join(thread, NULL) != 0)
+			_exit(96);
+		let_it_write(10 * n);
+	}
+}
+
+static void do_values(void)
+{
+	long count = number(), values = number();
+	stepscope_name_t *names = calloc((size_t)count + 1, sizeof(*names));
+	char name[32];
+
+	for (long i = 0; names && i < count; i++) {
+		snprintf(name, sizeof(name), "value %ld", i);
+		names[i] = stepscope_name(STEPSCOPE_KIND_COUNTER, name);
+	}
+	for (long n = 0; names && n < values * count; n++) {
+		stepscope_value_name(names[n % count], (double)n);
+		let_it_write(n);
+	}
+	free(names);
+}
+
 /* What takes no time and no number. */
 static void do_simple(const char *verb)
 {
@@ -195,6 +251,12 @@ static void do_simple(const char *verb)
 		do_brief();
 	else if (!strcmp(verb, "names"))
 		do_names();
+	else if (!strcmp(verb, "marks"))
+		do_marks();
+	else if (!strcmp(verb, "threads"))
+		do_threads();
+	else if (!strcmp(verb, "values"))
+		do_values();
 	else if (!strcmp(verb, "worker"))
 		do_worker();
 	else if (!strcmp(verb, "detach"))
