@@ -17,6 +17,11 @@
 enum symbol_class {
 	CLASS_UNKNOWN, /* a range, a phase, ...: around records */
 	CLASS_OP,
+	CLASS_ADD, /* makes the sum of a gradient and another, where it is the first in CLASS_ACCUMULATE; so do writes */
+	CLASS_WRITE,      /* to a tensor, in place */
+	CLASS_WRITE_MANY, /* to a list of them */
+	CLASS_ZERO,
+	CLASS_ZERO_MANY,
 	CLASS_COLLECTIVE, /* an operator that has a number, but no graph remembers it */
 	CLASS_SAMPLER,    /* an operator that a loader calls by itself: no work on a batch */
 	CLASS_MODE, /* what a mode of the dispatcher does about a call that is no operator, such as a range's begin */
@@ -44,7 +49,8 @@ enum symbol_class {
 #define MAX_INSIDE 10000u /* stretches noted in one call */
 #define MAX_ABOVE 1024u   /* levels that an END looks beneath; no program has more */
 #define MAX_MOVES (1u << 26)
-#define MAX_COMPILED 4096u /* optimizers' calls */
+#define MAX_COMPILED 4096u       /* optimizers' calls */
+#define MANY_TENSORS 0x40000000u /* as many as there may be */
 
 /* Interned by the agent before its first operator (src/agents/torch/agent.c). */
 static const char agent_name[] = "torch.agent";
@@ -52,6 +58,28 @@ static const char agent_name[] = "torch.agent";
 static bool is_text(const char *text, uint32_t length, const char *whole)
 {
 	return length == strlen(whole) && !memcmp(text, whole, length);
+}
+
+static enum symbol_class class_of_operator(const char *text, uint32_t length)
+{
+	bool is_many = pytorch_takes_many(text, length);
+	if (pytorch_begins_n(text, length, PYTORCH_SCALER))
+		return CLASS_SCALER;
+	if (pytorch_is_of_sampler(text, length))
+		return CLASS_SAMPLER;
+	if (pytorch_begins_n(text, length, PYTORCH_COLLECTIVE))
+		return CLASS_COLLECTIVE;
+	if (pytorch_begins_n(text, length, PYTORCH_MODE))
+		return CLASS_MODE;
+	if (pytorch_begins_n(text, length, PYTORCH_COMPILED))
+		return CLASS_COMPILED;
+	if (pytorch_begins_n(text, length, PYTORCH_ENGINE))
+		return CLASS_NODE;
+	if (pytorch_zeroes(text, length))
+		return is_many ? CLASS_ZERO_MANY : CLASS_ZERO;
+	if (pytorch_writes(text, length))
+		return is_many ? CLASS_WRITE_MANY : CLASS_WRITE;
+	return is_text(text, length, "aten::add") ? CLASS_ADD : CLASS_OP;
 }
 
 static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t length)
@@ -69,17 +97,7 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 		       : is_text(text, length, PYTORCH_LOADER_STOP)  ? CLASS_LOADER_STOP
 		                                                     : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_OP:
-		if (pytorch_begins_n(text, length, PYTORCH_SCALER))
-			return CLASS_SCALER;
-		if (pytorch_is_of_sampler(text, length))
-			return CLASS_SAMPLER;
-		if (pytorch_begins_n(text, length, PYTORCH_COLLECTIVE))
-			return CLASS_COLLECTIVE;
-		if (pytorch_begins_n(text, length, PYTORCH_MODE))
-			return CLASS_MODE;
-		if (pytorch_begins_n(text, length, PYTORCH_COMPILED))
-			return CLASS_COMPILED;
-		return pytorch_begins_n(text, length, PYTORCH_ENGINE) ? CLASS_NODE : CLASS_OP;
+		return class_of_operator(text, length);
 	case STEPSCOPE_SYMBOL_BACKWARD:
 		return pytorch_begins_n(text, length, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_OP;
 	case STEPSCOPE_SYMBOL_SCRIPT:
@@ -250,7 +268,10 @@ static struct train_record *same_before(struct stream_scan *stream, uint8_t toke
 	bool is_inside = stream->optimizer > 0;
 	if (last && last->is_module && last->object) /* an evaluation, maybe: as long as its call */
 		return NULL;
-	if (token != TOKEN_OP && token != TOKEN_FORWARD && token != TOKEN_BACKWARD)
+	if (token != TOKEN_OP && token != TOKEN_FORWARD && token != TOKEN_BACKWARD && token != TOKEN_UPDATE)
+		return NULL;
+	/* a call of a module, and what may be a forward, stay between updates */
+	if (token == TOKEN_UPDATE && last && (last->is_module || stream->pending + 1 == stream->record_count))
 		return NULL;
 	if (!last || last->range != range || last->is_inside != is_inside ||
 	    (token == TOKEN_BACKWARD && stream->is_next_graph))
@@ -305,6 +326,24 @@ static void add_hooked(struct torch_scan *scan, struct stream_scan *stream, int6
 	stream->hooked[stream->hooked_count++] = (struct train_call){start_ns, end_ns};
 }
 
+static void count_writes(struct train_record *update, enum symbol_class class)
+{
+	uint32_t *tensors = class == CLASS_ZERO || class == CLASS_ZERO_MANY ? &update->part : &update->count;
+	uint32_t more = class == CLASS_ZERO_MANY || class == CLASS_WRITE_MANY ? MANY_TENSORS : 1;
+	*tensors = *tensors < MANY_TENSORS ? *tensors + more : *tensors;
+}
+
+/* One that zeroes gradients behind an update, or before one, is no part of its time. */
+static void join_update(struct train_record *update, const struct train_record *more)
+{
+	bool is_only_zeroed = !more->count && update->count;
+	if (!update->count)
+		update->start_ns = more->start_ns;
+	update->end_ns = is_only_zeroed ? update->end_ns : more->end_ns;
+	update->count = update->count < MANY_TENSORS ? update->count + more->count : update->count;
+	update->part = update->part < MANY_TENSORS ? update->part + more->part : update->part;
+}
+
 /* A record that has become what the ones before it are need not stand for itself; a module's does, for steps may begin with it. */
 static void join_last(struct torch_scan *scan, struct stream_scan *stream)
 {
@@ -313,7 +352,9 @@ static void join_last(struct torch_scan *scan, struct stream_scan *stream)
 		return;
 	stream->record_count--;
 	struct train_record *same = same_before(stream, last.token, last.range);
-	if (same)
+	if (same && last.token == TOKEN_UPDATE)
+		join_update(same, &last);
+	else if (same)
 		same->end_ns = last.end_ns;
 	else
 		stream->records[stream->record_count++] = last;
@@ -326,9 +367,14 @@ static void settle_pending(struct torch_scan *scan, struct stream_scan *stream, 
 	uint32_t pending = stream->pending;
 	if (pending == NO_RANGE)
 		return;
-	if (stream->pending_sequence < next)
+	if (stream->pending_sequence < next) {
 		stream->records[pending].token = TOKEN_FORWARD;
+	} else if (stream->pending_class) {
+		stream->records[pending].token = TOKEN_UPDATE;
+		count_writes(&stream->records[pending], (enum symbol_class)stream->pending_class);
+	}
 	stream->pending = NO_RANGE;
+	stream->pending_class = CLASS_UNKNOWN;
 	bool is_open = stream->module_depth && stream->module_record == pending;
 	if (pending + 1 == stream->record_count && !is_open)
 		join_last(scan, stream);
@@ -370,14 +416,33 @@ static void end_module(struct stream_scan *stream, int64_t time_ns)
 	stream->module_depth = 0;
 }
 
-/* An operator that is in no other record; `sequence` STEPSCOPE_NO_SEQUENCE: it cannot have made a node. */
-static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream, uint32_t range, uint64_t sequence,
-                             int64_t time_ns)
+/* An operator that writes in place, where it may be an update by hand: no optimizer was called so far. */
+static uint32_t add_update(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *open,
+                           int64_t time_ns)
 {
+	uint32_t record = add_record(scan, stream, TOKEN_UPDATE, open->range, time_ns);
+	if (record == NO_RANGE)
+		return NO_RANGE;
+	struct train_record more = {.start_ns = time_ns, .end_ns = time_ns};
+	count_writes(&more, (enum symbol_class)open->class);
+	join_update(&stream->records[record], &more);
+	bool is_only_zeroed = !more.count && stream->records[record].count;
+	return is_only_zeroed ? NO_RANGE : record;
+}
+
+/* An operator that is in no other record; `sequence` STEPSCOPE_NO_SEQUENCE: it cannot have made a node. */
+static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *open,
+                             uint64_t sequence, int64_t time_ns)
+{
+	bool writes = open->class >= CLASS_WRITE && open->class <= CLASS_ZERO_MANY;
 	bool has_number = sequence != STEPSCOPE_NO_SEQUENCE;
 	bool is_of_module = stream->module_depth && stream->optimizer == stream->module_optimizer;
+	bool may_update = writes && !is_of_module && !stream->optimizer && !stream->calls;
+	uint32_t range = open->range;
 	if (has_number)
 		settle_pending(scan, stream, sequence);
+	else if (may_update)
+		return add_update(scan, stream, open, time_ns);
 	/* what an optimizer computes is of no interest, only what its closure does */
 	if (!has_number && !is_of_module && (stream->optimizer || stream->pending != NO_RANGE))
 		return NO_RANGE;
@@ -387,6 +452,7 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 	if (has_number && record != NO_RANGE && stream->records[record].token != TOKEN_FORWARD) {
 		stream->pending = record;
 		stream->pending_sequence = sequence;
+		stream->pending_class = may_update ? open->class : CLASS_UNKNOWN;
 	}
 	return record;
 }
@@ -402,7 +468,7 @@ static void begin_record(struct torch_scan *scan, struct stream_scan *stream, st
 	}
 	bool is_kept = !stream->optimizer || token == TOKEN_BACKWARD || token == TOKEN_OPTIMIZER;
 	if (token == TOKEN_OP)
-		open->record = add_operator(scan, stream, open->range, sequence, time_ns);
+		open->record = add_operator(scan, stream, open, sequence, time_ns);
 	else
 		open->record = is_kept ? add_record(scan, stream, token, open->range, time_ns) : NO_RANGE;
 	open->hides = token != TOKEN_OPTIMIZER || open->record == NO_RANGE;
@@ -421,7 +487,7 @@ static void begin_compiled(struct torch_scan *scan, struct stream_scan *stream, 
 	open->compiled = 1 + stream->record_count;
 	open->compiled_ns = time_ns;
 	if (stream->module_depth) /* a part of the module's record */
-		add_operator(scan, stream, open->range, STEPSCOPE_NO_SEQUENCE, time_ns);
+		add_operator(scan, stream, open, STEPSCOPE_NO_SEQUENCE, time_ns);
 	else
 		add_range(scan, stream, open, time_ns);
 }
@@ -436,7 +502,8 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 	     has_pending = stream->pending != NO_RANGE && stream->pending >= first;
 	for (uint32_t i = first; i < stream->record_count; i++) {
 		const struct train_record *record = &stream->records[i];
-		if ((record->token != TOKEN_OP && record->token != TOKEN_FORWARD) || record->object)
+		bool is_work = (record->token == TOKEN_OP || record->token == TOKEN_FORWARD) && !record->object;
+		if (!is_work && record->token != TOKEN_UPDATE)
 			return;
 		is_forward |= record->token == TOKEN_FORWARD;
 		is_module |= record->is_module;
@@ -473,6 +540,7 @@ static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *st
 	settle_pending(scan, stream, sequence);
 	stream->pending = record;
 	stream->pending_sequence = sequence;
+	stream->pending_class = CLASS_UNKNOWN;
 }
 
 /* `like`: its class, time, ... */
@@ -524,6 +592,19 @@ static void set_optimizer(struct train_record *call, uint64_t value)
 	call->is_new = (value & STEPSCOPE_OPTIMIZER_IS_NEW) != 0;
 }
 
+/* In the node that is being worked on. One that adds to a gradient is of a backward that trains; the first operator in it makes the sum
+ * with what was there, or else keeps the new one. */
+static void note_gradient(struct stream_scan *stream, enum symbol_class class)
+{
+	struct train_record *node = &stream->records[stream->node];
+	bool is_in_it = innermost(stream)->class == CLASS_ACCUMULATE && stream->is_gradient_next;
+	if (class == CLASS_ACCUMULATE)
+		node->is_training = true;
+	node->count += class == CLASS_ACCUMULATE;
+	node->part += is_in_it && (class == CLASS_ADD || class == CLASS_WRITE);
+	stream->is_gradient_next = class == CLASS_ACCUMULATE;
+}
+
 static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
                      int64_t time_ns)
 {
@@ -537,9 +618,8 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 		stream->deeper++;
 		return;
 	}
-	/* the node that is being worked on adds to a gradient: a backward that trains */
-	if (class == CLASS_ACCUMULATE && stream->node != NO_RANGE)
-		stream->records[stream->node].is_training = true;
+	if (stream->node != NO_RANGE)
+		note_gradient(stream, class);
 	if (is_work && stream->data != NO_RANGE) {
 		stream->records[stream->data].is_empty = false;
 		stream->has_data_work = true;

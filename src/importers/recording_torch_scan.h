@@ -54,7 +54,9 @@ struct stream_scan {
 	/* An operator that could have made a node of a graph: it did when what comes next has a higher number. */
 	uint32_t pending; /* its record, NO_RANGE: none */
 	uint64_t pending_sequence;
-	uint32_t capture; /* cursor into the process's captures */
+	uint8_t pending_class; /* CLASS_WRITE and the like: then it writes in place */
+	bool is_gradient_next; /* the next operator tells whether the gradient was there */
+	uint32_t capture;      /* cursor into the process's captures */
 	uint64_t gap_tick, gap_count;
 	bool is_next_graph;
 	uint64_t sequence; /* of the node before: they go down within a backward */

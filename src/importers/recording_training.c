@@ -62,6 +62,49 @@ static void note_other_threads(struct recording *recording, uint32_t process, co
 		                     training->other_threads, training->other_calls));
 }
 
+/* Of steps without optimizers. */
+static const char *reason_of_doubt(struct arena *arena, const struct inference *inference)
+{
+	switch (inference->doubt) {
+	case DOUBT_ADDING:
+		return arena_printf(
+			arena,
+			"gradients add up over all %zu backwards and nothing is written to in place between "
+			"them, so each was taken for a step",
+			inference->backwards);
+	case DOUBT_NO_DETAIL:
+		return arena_printf(arena,
+		                    "where no operators are recorded it is not known which of the %zu backwards add to "
+		                    "the same gradients, so each was taken for a step there",
+		                    inference->backwards);
+	case DOUBT_RARE:
+		return arena_printf(arena,
+		                    "each of the %zu backwards makes new gradients, so each was taken for a step, but "
+		                    "updates in place were seen behind %zu of them only",
+		                    inference->backwards, inference->hand_updates);
+	case DOUBT_NO_GRADIENTS:
+		return arena_printf(arena,
+		                    "none of the %zu backwards leaves gradients, so what is written to in place behind "
+		                    "%zu of them was taken for an update",
+		                    inference->backwards, inference->hand_updates);
+	case DOUBT_NONE:
+		break;
+	}
+	return NULL;
+}
+
+static void note_doubt(struct recording *recording, uint32_t process, const struct inference *inference)
+{
+	struct arena *arena = &recording->model->arena;
+	const char *reason = reason_of_doubt(arena, inference);
+	if (reason)
+		model_add_ledger(recording->model, LEDGER_OTHER, process, "steps", 1,
+		                 arena_printf(arena,
+		                              "the number of steps is ambiguous: no optimizer is called; %s; "
+		                              "stepscope.step() says it otherwise",
+		                              reason));
+}
+
 static void note_limits(struct recording *recording, const struct session *session, const struct torch_scan *scan,
                         const struct stream *training, const struct inference *inference)
 {
@@ -85,6 +128,7 @@ static void note_limits(struct recording *recording, const struct session *sessi
 				"only, the others more often; a step is a run of calls in which none repeats, and "
 				"stepscope.step() says it otherwise",
 				inference->rare_steps, inference->rare_calls));
+	note_doubt(recording, process, inference);
 	if (scan->record_count == TORCH_SCAN_MAX_RECORDS)
 		model_add_ledger(recording->model, LEDGER_OTHER, process, "steps", 1,
 		                 "the recording is too long to find all steps that its program did not mark");

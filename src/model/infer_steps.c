@@ -22,6 +22,8 @@ struct inferrer {
 	size_t *ends;                                 /* of steps: the last record of each */
 	size_t end_count;
 	bool *is_evaluation; /* record of an evaluation */
+	bool *is_update;     /* record of an update by hand */
+	bool is_functional;  /* no backward leaves gradients: all train */
 	bool has_modules;    /* forwards are calls of them */
 	bool is_cut;
 	size_t next;         /* record behind the step before */
@@ -37,9 +39,9 @@ static bool is_call(const struct train_record *record)
 	return record->token == TOKEN_OPTIMIZER && !record->is_inside;
 }
 
-static bool trains(const struct train_record *record)
+static bool trains(const struct inferrer *in, const struct train_record *record)
 {
-	return record->token == TOKEN_BACKWARD && record->is_training;
+	return record->token == TOKEN_BACKWARD && (record->is_training || in->is_functional);
 }
 
 static bool is_batch(const struct train_record *record)
@@ -50,7 +52,7 @@ static bool is_batch(const struct train_record *record)
 static bool has_closure(const struct inferrer *in, size_t call)
 {
 	for (size_t i = call + 1; i < in->count && in->records[i].is_inside; i++) {
-		if (trains(&in->records[i]))
+		if (trains(in, &in->records[i]))
 			return true;
 	}
 	return false;
@@ -161,7 +163,7 @@ static void end_by_calls(struct inferrer *in, struct grouping *g)
 			g->has_zero = true;
 		else if (record->token == TOKEN_SCALER && g->backward != NONE)
 			end_skipped(in, g);
-		if (trains(record)) {
+		if (trains(in, record)) {
 			if (g->has_zero && g->has_next_data) {
 				end_skipped(in, g);
 				g->has_data = true;
@@ -173,24 +175,158 @@ static void end_by_calls(struct inferrer *in, struct grouping *g)
 		end_group(in, g);
 }
 
-/* Rule 3: a run of nodes without anything of a forward between them is one backward. */
-static void end_by_backward(struct inferrer *in)
-{
-	size_t last = NONE;
+/* Rule 3: a backward, which is a run of nodes without anything of a forward between them. */
+struct pass {
+	size_t last;        /* record */
+	size_t update;      /* record that ends an update behind it, NONE */
+	uint32_t gradients; /* that it came to */
+	uint64_t zeros;     /* tensors that were zeroed behind it */
+	bool is_adding;     /* to gradients that were there */
+	bool has_call;      /* of an optimizer, in a hook */
+	bool is_known;      /* what it did with gradients */
+	bool is_end;        /* of a step */
+};
 
+struct passes {
+	struct pass *list;
+	size_t count;
+	bool is_open;    /* nodes that come belong to the last one */
+	bool may_update; /* writes that come do */
+	uint64_t writes; /* behind it */
+	size_t hooked;   /* next of the calls */
+};
+
+static bool has_call_since(struct inferrer *in, struct passes *passes, const struct train_record *node)
+{
+	bool has_call = false;
+
+	for (; in->hooked + passes->hooked < in->hooked_end; passes->hooked++) {
+		const struct train_call *call = &in->hooked[passes->hooked];
+
+		if (call->start_ns > node->end_ns)
+			break;
+		has_call |= call->start_ns >= node->start_ns;
+	}
+	return has_call;
+}
+
+static void on_node(struct inferrer *in, struct passes *passes, size_t i)
+{
+	const struct train_record *record = &in->records[i];
+
+	if (!passes->is_open && !trains(in, record))
+		return;
+	if (!passes->is_open)
+		passes->list[passes->count++] = (struct pass){.update = NONE,
+		                                              .is_adding = in->is_functional ||
+		                                                           record->part > record->count / 2,
+		                                              .is_known = in->is_functional || record->count};
+	struct pass *pass = &passes->list[passes->count - 1];
+	pass->last = i;
+	if (trains(in, record) && record->count > pass->gradients)
+		pass->gradients = record->count;
+	pass->has_call |= has_call_since(in, passes, record);
+	passes->is_open = passes->may_update = true;
+	passes->writes = 0;
+}
+
+/* Behind a backward, and before anything of the next one, as much is written to in place as there are gradients. */
+static void on_writes(struct inferrer *in, struct passes *passes, size_t i)
+{
+	struct pass *pass = &passes->list[passes->count - 1];
+
+	pass->zeros += in->records[i].part;
+	passes->writes += in->records[i].count;
+	if (!passes->may_update || !in->records[i].count || passes->writes < pass->gradients)
+		return;
+	pass->update = i;
+	passes->is_open = false;
+}
+
+static void find_passes(struct inferrer *in, struct passes *passes)
+{
 	for (size_t i = 0; i < in->count; i++) {
 		const struct train_record *record = &in->records[i];
-		bool is_between = record->token == TOKEN_FORWARD || record->token == TOKEN_DATA;
 
-		if (is_between && last != NONE) {
-			in->ends[in->end_count++] = last;
-			last = NONE;
-		}
-		if (record->token == TOKEN_BACKWARD && (record->is_training || last != NONE))
-			last = i;
+		if (record->token == TOKEN_BACKWARD)
+			on_node(in, passes, i);
+		else if (record->token == TOKEN_UPDATE && passes->count)
+			on_writes(in, passes, i);
+		if (record->token == TOKEN_FORWARD || record->token == TOKEN_DATA)
+			passes->is_open = passes->may_update = false;
+		if (record->is_module)
+			passes->may_update = false;
 	}
-	if (last != NONE && !in->is_cut)
-		in->ends[in->end_count++] = last;
+}
+
+static bool has_updates(const struct passes *passes)
+{
+	for (size_t i = 0; i < passes->count; i++)
+		if (passes->list[i].update != NONE)
+			return true;
+	return false;
+}
+
+/* Do the gradients begin anew behind the backward? */
+static bool is_last_of_gradients(const struct pass *pass)
+{
+	return !pass[1].is_adding || pass->has_call || (pass->zeros && pass->zeros >= pass->gradients);
+}
+
+/* Which of them end steps; what is told by gradients wins over what is written to, which may be anything. */
+static void choose_passes(struct inferrer *in, struct passes *passes)
+{
+	struct inference *out = in->out;
+	size_t ends = 0, unknown = 0;
+
+	for (size_t i = 0; i < passes->count; i++) {
+		out->hand_updates += passes->list[i].update != NONE;
+		unknown += !passes->list[i].is_known && !passes->list[i].has_call;
+	}
+	for (size_t i = 0; i + 1 < passes->count && !in->is_functional; i++)
+		ends += passes->list[i].is_end = is_last_of_gradients(&passes->list[i]);
+	bool has_ends = ends > 0;
+	for (size_t i = 0; i + 1 < passes->count && !has_ends; i++)
+		ends += passes->list[i].is_end = passes->list[i].update != NONE || !out->hand_updates;
+	struct pass *last = &passes->list[passes->count - 1];
+	bool is_leftover = ends + 1 < passes->count && out->hand_updates; /* of an accumulation */
+	last->is_end = last->update != NONE || (!is_leftover && !(in->is_cut && passes->is_open));
+	if (passes->count == 1)
+		return;
+	out->doubt = in->is_functional                 ? DOUBT_NO_GRADIENTS
+	             : !has_ends && !out->hand_updates ? DOUBT_ADDING
+	             : unknown                         ? DOUBT_NO_DETAIL
+	             : has_ends && out->hand_updates && ends + 1 == passes->count &&
+	                             out->hand_updates <= passes->count / 2
+	                     ? DOUBT_RARE
+	                     : DOUBT_NONE;
+}
+
+static void end_with_pass(struct inferrer *in, const struct pass *pass)
+{
+	in->ends[in->end_count++] = pass->update != NONE ? pass->update : pass->last;
+	for (size_t i = pass->last + 1; pass->update != NONE && i <= pass->update; i++)
+		in->is_update[i] = in->records[i].token == TOKEN_UPDATE && in->records[i].count;
+}
+
+static void end_by_backwards(struct inferrer *in)
+{
+	struct passes passes = {.list = memory_resize(NULL, in->count + 1, sizeof(*passes.list))};
+
+	find_passes(in, &passes);
+	if (!passes.count) { /* with a gradient */
+		in->is_functional = true;
+		find_passes(in, &passes);
+		in->is_functional = has_updates(&passes);
+		passes.count = in->is_functional ? passes.count : 0;
+	}
+	in->out->backwards = passes.count;
+	if (passes.count)
+		choose_passes(in, &passes);
+	for (size_t i = 0; i < passes.count; i++)
+		if (passes.list[i].is_end)
+			end_with_pass(in, &passes.list[i]);
+	free(passes.list);
 }
 
 static void find_ends(struct inferrer *in)
@@ -205,7 +341,7 @@ static void find_ends(struct inferrer *in)
 	if (in->out->update_count)
 		end_by_calls(in, &g);
 	else
-		end_by_backward(in);
+		end_by_backwards(in);
 	number_map_release(&g.groups);
 }
 
@@ -215,7 +351,8 @@ static bool has_open_step(const struct inferrer *in, size_t first)
 	for (size_t i = first; in->is_cut && i < in->count; i++) {
 		const struct train_record *record = &in->records[i];
 
-		if (trains(record) || (record->token == TOKEN_FORWARD && !record->is_inside && !in->is_evaluation[i]))
+		if (trains(in, record) ||
+		    (record->token == TOKEN_FORWARD && !record->is_inside && !in->is_evaluation[i]))
 			return true;
 	}
 	return false;
@@ -231,12 +368,13 @@ static bool is_for_evaluation(const struct inferrer *in, size_t first, size_t en
 	for (size_t i = first + 1; i < end; i++) {
 		const struct train_record *record = &in->records[i];
 
-		if (trains(record) || is_call(record) || record->token == TOKEN_ZERO_GRAD)
+		if (trains(in, record) || is_call(record) || record->token == TOKEN_ZERO_GRAD)
 			return false;
 		if (record->token == TOKEN_CUT && has_forward) /* it would have trained */
 			return false;
 		has_forward |= record->token == TOKEN_FORWARD;
-		has_work |= record->token == TOKEN_OP || record->token == TOKEN_FORWARD;
+		has_work |= record->token == TOKEN_OP || record->token == TOKEN_UPDATE ||
+		            record->token == TOKEN_FORWARD;
 	}
 	return has_work && is_batch(&in->records[first]);
 }
@@ -315,7 +453,7 @@ static void find_evaluating_calls(struct inferrer *in)
 			continue;
 		if (has_calls && is_call(record))
 			is_in_step = false;
-		else if (trains(record))
+		else if (trains(in, record))
 			is_in_step = has_calls;
 		else if (is_batch(record) && !in->is_evaluation[i])
 			is_in_step = true;
@@ -402,6 +540,8 @@ static uint8_t phase_of(const struct inferrer *in, size_t i)
 		return STEPSCOPE_PHASE_OPTIMIZER;
 	case TOKEN_FORWARD:
 		return STEPSCOPE_PHASE_FORWARD;
+	case TOKEN_UPDATE:
+		return in->is_update[i] ? STEPSCOPE_PHASE_OPTIMIZER : 0;
 	case TOKEN_OP:
 	case TOKEN_ZERO_GRAD:
 	case TOKEN_SCALER:
@@ -419,7 +559,7 @@ static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uin
 	bool is_inside = in->records[i].is_inside;
 	size_t last = i;
 
-	if (phase == STEPSCOPE_PHASE_DATA || phase == STEPSCOPE_PHASE_OPTIMIZER)
+	if (phase == STEPSCOPE_PHASE_DATA || in->records[i].token == TOKEN_OPTIMIZER)
 		return i;
 	for (size_t k = i + 1; k < end; k++) {
 		uint8_t other = phase_of(in, k);
@@ -510,7 +650,7 @@ static size_t first_record(const struct inferrer *in, size_t last)
 	size_t first = 0;
 	bool has_modules = false;
 
-	while (first < last && (!trains(&in->records[first]) || in->records[first].is_inside))
+	while (first < last && (!trains(in, &in->records[first]) || in->records[first].is_inside))
 		first++;
 	for (size_t i = 0; i < first && !has_modules; i++)
 		has_modules = in->records[i].is_module && in->records[i].token == TOKEN_FORWARD &&
@@ -681,6 +821,8 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	in.ends = memory_resize(NULL, count + 1, sizeof(*in.ends));
 	in.is_evaluation = memory_resize(NULL, count + 1, sizeof(*in.is_evaluation));
 	memset(in.is_evaluation, 0, (count + 1) * sizeof(*in.is_evaluation));
+	in.is_update = memory_resize(NULL, count + 1, sizeof(*in.is_update));
+	memset(in.is_update, 0, (count + 1) * sizeof(*in.is_update));
 	find_ends(&in);
 	find_rare_calls(&in);
 	find_evaluations(&in);
@@ -688,6 +830,7 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	add_all(&in);
 	free(in.ends);
 	free(in.is_evaluation);
+	free(in.is_update);
 }
 
 static void add_piece(struct inference *out, const struct inferred *whole, int64_t start_ns, int64_t end_ns)

@@ -15,7 +15,11 @@
  * 2. Where it is not: calls with no training backward between them belong together; a call that contains a backward (a closure)
  *    stands alone; groups with no data between them are joined, which is right for several networks and wrong for several
  *    updates per batch, so it is said.
- * 3. No call at all, or all of them inside of backwards (hooks): a step is a training backward. Those calls are phases in its phase.
+ * 3. No call at all, or all of them inside of backwards (hooks, whose calls are phases in its phase): a step is a training backward, and
+ *    those behind it that add to its gradients, while these are not zeroed. Where they are never seen to begin anew it ends
+ *    with the tensors that are written to in place behind a backward, as many as it has gradients: an update by hand. Such an
+ *    update is the phase optimizer. Where nothing is written to either each backward is a step, and `doubt` says so. Backwards that
+ *    leave no gradients anywhere are such, too, where something is written to in place behind them.
  * 4. An update that was left out is a step too: a backward after which the scaler was updated, or the gradients were thrown away
  *    and another batch came, without a call.
  *
@@ -47,6 +51,7 @@ enum train_token {     /* of records of the thread that trains, that lie in no o
 	TOKEN_ZERO_GRAD,
 	TOKEN_SCALER, /* the gradient scaler's update */
 	TOKEN_SAVE,   /* torch.save */
+	TOKEN_UPDATE, /* operators that write to tensors in place: an update by hand, maybe */
 	TOKEN_CUT,    /* last in the list: the recording was not closed; `is_inside`: while the optimizer was called */
 };
 
@@ -59,7 +64,13 @@ struct train_range { /* a range of the user's, around records: intervals nest wi
 
 struct train_record {
 	int64_t start_ns, end_ns;
-	uint64_t object;    /* which optimizer; of a module that is called to evaluate: which one; 0: not known */
+	union {
+		uint64_t object; /* which optimizer; of a module that is called to evaluate: which one; 0: not known */
+		struct {
+			uint32_t count; /* backward: gradients that it came to, 0: not known; update: tensors that it wrote to */
+			uint32_t part; /* those that were there before; update: further ones, that it zeroed */
+		};
+	};
 	uint32_t range;     /* innermost around it */
 	uint8_t token;      /* enum train_token */
 	bool is_training;   /* backward: it accumulates a gradient */
@@ -93,6 +104,14 @@ struct inferred {
 	int64_t last_ns; /* of a step: end of what ended it, before end_ns when that lies in a range which it takes in */
 };
 
+enum step_doubt { /* without optimizers */
+	DOUBT_NONE,
+	DOUBT_ADDING,       /* gradients add up over all backwards, without an update in between */
+	DOUBT_NO_DETAIL,    /* of some backwards it is not known whether they add to gradients */
+	DOUBT_RARE,         /* all gradients are new, but updates are rarer than backwards */
+	DOUBT_NO_GRADIENTS, /* no backward leaves any */
+};
+
 struct inference {
 	struct inferred *list;
 	size_t count, capacity;
@@ -100,6 +119,9 @@ struct inference {
 	size_t update_count; /* optimizer calls */
 	size_t rare_calls; /* steps in which the optimizer that is called least often is called; 0: all are called in all */
 	size_t rare_steps;   /* steps from its first to its last */
+	size_t backwards;    /* rule 3: how many were looked at */
+	size_t hand_updates; /* by hand, behind them */
+	enum step_doubt doubt;
 	bool is_joined;      /* rule 2 joined groups: the count may be too small */
 	bool is_each_update; /* rule 2 had nothing to join by: the count may be too large */
 };

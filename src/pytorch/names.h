@@ -74,6 +74,26 @@ static inline bool pytorch_is_of_sampler(const char *name, size_t length)
 	return pytorch_is_one_of(name, length, names);
 }
 
+/* Operators that write to a tensor in place, by the form of their names: `aten::add_`. */
+static inline bool pytorch_writes(const char *name, size_t length)
+{
+	static const char *const others[] = {"aten::detach_", "aten::requires_grad_", NULL};
+	return length > 2 && name[length - 1] == '_' && name[length - 2] != '_' &&
+	       !pytorch_is_one_of(name, length, others);
+}
+
+static inline bool pytorch_zeroes(const char *name, size_t length)
+{
+	static const char *const names[] = {"aten::zero_", "aten::_foreach_zero_", NULL};
+	return pytorch_is_one_of(name, length, names);
+}
+
+/* One operator for a list of tensors. */
+static inline bool pytorch_takes_many(const char *name, size_t length)
+{
+	return pytorch_begins_n(name, length, "aten::_foreach_") || pytorch_begins_n(name, length, "aten::_fused_");
+}
+
 /* Operators that get memory for the one that calls them. */
 static inline bool pytorch_is_allocator(const char *name)
 {

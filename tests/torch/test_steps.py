@@ -16,14 +16,20 @@ NAMES = ["plain", "adam_without_loader", "two_workers", "accumulation", "evaluat
          "evaluation_without_loader", "own_optimizer", "gan_without_loader", "two_loaders", "reinforcement", "adam_closure",
          "optimizer_per_epoch", "optimizer_per_step", "optimizers_per_epoch", "resumed",
          "adam_then_lbfgs", "adam_then_lbfgs_once", "adam_then_lbfgs_with_loader", "adam_then_sgd", "adam_then_sgd_with_loader"]
+BY_HAND = ["own_class", "own_class_that_zeroes", "what_is_left", "running_loss", "written_to_data", "no_modules", "all_at_once", "filled",
+           "of_numpy", "two_losses", "slow_updates"]
 IN_THREADS = ["thread_per_epoch", "gan_in_threads", "pool_per_epoch", "thread_per_step"]
 
 # Whose optimizers step at different rates.
 AMBIGUOUS = ["n_critic", "two_to_one"]
 
+# Without an optimizer, and what cannot be told.
+AMBIGUOUS_BY_HAND = {"functional": "leaves gradients", "never_zeroed": "gradients add up over all 6 backwards"}
+
 
 def script(name):
-    return HERE / ("loops_in_threads.py" if name in (*IN_THREADS, "ensemble") else "loops.py")
+    return HERE / ("loops_in_threads.py" if name in (*IN_THREADS, "ensemble") else
+                   "loops_by_hand.py" if name in (*BY_HAND, *AMBIGUOUS_BY_HAND) else "loops.py")
 
 
 def record(tmp_path, python, name):
@@ -41,7 +47,7 @@ def report(tmp_path):
 NEWER = {"scaler": "a GradScaler for the CPU", "optimizer_in_hook": "hooks behind the accumulation of a gradient"}
 
 
-@pytest.mark.parametrize("name", [*NAMES, *IN_THREADS])
+@pytest.mark.parametrize("name", [*NAMES, *IN_THREADS, *BY_HAND])
 @every_python
 def test_as_many_steps_as_the_script_made(tmp_path, python, name):
     is_old = version(python).startswith("1.")
@@ -60,6 +66,24 @@ def test_optimizers_of_different_rates_make_it_ambiguous(tmp_path, python, name)
     assert len(steps) == len(truth["steps"])
     assert [row for row in table(tmp_path, "ledger") if row["sentence"].startswith("the number of steps is ambiguous")]
     assert table(tmp_path, "run")[0]["capture"].endswith("; the number of steps is ambiguous, see the ledger")
+
+
+@pytest.mark.parametrize("name", AMBIGUOUS_BY_HAND)
+@every_python
+def test_what_cannot_be_told_without_optimizers_is_said(tmp_path, python, name):
+    truth, steps = record(tmp_path, python, name)
+    assert len(steps) == len(truth["steps"])
+    (said,) = [row["sentence"] for row in table(tmp_path, "ledger") if "number of steps" in row["sentence"]]
+    assert said.startswith("the number of steps is ambiguous: no optimizer is called; ") and AMBIGUOUS_BY_HAND[name] in said
+
+
+@every_python
+def test_an_update_by_hand_is_the_phase_optimizer(tmp_path, python):
+    truth, steps = record(tmp_path, python, "slow_updates")
+    assert len(steps) == len(truth["steps"])
+    for step, (begin, end) in zip(steps, truth["steps"]):
+        assert 20e6 <= step["optimizer_ns"] <= end - begin
+    assert all(step["forward_ns"] and step["backward_ns"] for step in steps)
 
 
 @every_python

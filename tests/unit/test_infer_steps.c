@@ -8,6 +8,7 @@
  *     B backward that trains    b one that does not    P optimizer, unknown    1..9 known ones    P(...) what lies in its call
  *     W torch.save    v a call of a module that evaluates    m one that trains    [...] a range
  *     i j k known optimizers that were made since the call before
+ *     a backward that adds to the gradients of the one before; B and a have two of them    u two writes in place    w one    z two zeroed
  *     L start of a loader's workers    l end of them    h an optimizer's call in a node of the backward around it
  *
  * What is expected stands below: for each letter the number of the step it is in, and the phase.
@@ -39,23 +40,32 @@ struct loop {
 static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_t range, bool is_inside)
 {
 	static const char tokens[] = {
-		[TOKEN_OP] = 'o',        [TOKEN_FORWARD] = 'F',   [TOKEN_DATA] = 'D',      [TOKEN_BACKWARD] = 'B',
-		[TOKEN_OPTIMIZER] = 'P', [TOKEN_ZERO_GRAD] = 'Z', [TOKEN_SCALER] = 'S',    [TOKEN_SAVE] = 'W',
-		[TOKEN_CUT] = '!',       [TOKEN_LOADER] = 'L',    [TOKEN_LOADER_END] = 'l'};
+		[TOKEN_OP] = 'o',        [TOKEN_FORWARD] = 'F',   [TOKEN_DATA] = 'D',       [TOKEN_BACKWARD] = 'B',
+		[TOKEN_OPTIMIZER] = 'P', [TOKEN_ZERO_GRAD] = 'Z', [TOKEN_SCALER] = 'S',     [TOKEN_SAVE] = 'W',
+		[TOKEN_CUT] = '!',       [TOKEN_LOADER] = 'L',    [TOKEN_LOADER_END] = 'l', [TOKEN_UPDATE] = 'u'};
 	bool is_new = letter >= 'i' && letter <= 'k', is_known = is_new || (letter >= '1' && letter <= '9');
 	struct train_record *record = &loop->records[loop->count++];
 	char token = letter;
 
 	if (is_known || letter == 'E' || letter == 'b' || letter == 'v' || letter == 'm')
 		token = is_known ? 'P' : letter == 'E' ? 'D' : letter == 'v' ? 'o' : letter == 'm' ? 'F' : 'B';
+	if (letter == 'a' || letter == 'w' || letter == 'z')
+		token = letter == 'a' ? 'B' : 'u';
 	*record = (struct train_record){
 		.start_ns = start_ns, .end_ns = start_ns + 9, .range = range, .is_inside = is_inside};
-	record->is_training = letter == 'B';
+	record->is_training = letter == 'B' || letter == 'a';
 	record->is_empty = letter == 'E';
 	record->is_evaluating = letter == 'v';
 	record->is_module = letter == 'v' || letter == 'm';
 	record->is_new = is_new;
 	record->object = is_known ? (uint64_t)(letter - '0') << 40 : 0;
+	if (token == 'B' && letter != 'b') {
+		record->count = 2;
+		record->part = letter == 'a' ? 2 : 0;
+	} else if (token == 'u') {
+		record->count = letter == 'u' ? 2 : letter == 'w';
+		record->part = letter == 'z' ? 2 : 0;
+	}
 	while (tokens[record->token] != token)
 		record->token++;
 }
@@ -312,6 +322,65 @@ static void without_optimizers_a_backward_is_a_step(void **state)
 	check("DoDoE", ".....", ".....");
 }
 
+static enum step_doubt doubt(const char *text)
+{
+	struct loop loop;
+
+	read_loop(&loop, text);
+	enum step_doubt doubt = loop.inference.doubt;
+	inference_release(&loop.inference);
+	return doubt;
+}
+
+static void an_update_by_hand_ends_a_step(void **state)
+{
+	check("DFBuDFBu", "00001111", "dfbodfbo");
+	check("DFBuzDFauz", "000011111.", "dfbo.dfbo.");
+	check("FBouoFBou", "000011111", "fb.o.fb.o");
+	/* clipping, and then the update: one phase each where something lies between */
+	check("FBuouFBuou", "0000011111", "fbooofbooo");
+	/* the forward of the second backward came first */
+	check("FBuBuFBuBu", "0001122233", NULL);
+	/* with optimizers they are none */
+	check("DFBu1uDFBu1u", "00000111111.", "dfb.o.dfb.o.");
+}
+
+static void gradients_that_add_up_are_one_step(void **state)
+{
+	check("DFBDFaDFauDFBDFaDFau", "00000000001111111111", "dfbdfbdfbodfbdfbdfbo");
+	/* zeroed, not made anew */
+	check("DFBDFauzDFaDFauz", "000000011111111.", NULL);
+	check("zDFBDFauzDFaDFau", ".000000011111111", NULL);
+	/* no update is seen: compiled, or not of PyTorch */
+	check("DFBDFaDFBDFa", "000000111111", NULL);
+	/* statistics in place behind each backward */
+	check("FBuFauFBuFau", "000000111111", NULL);
+	/* gradients are thrown away in a way that is not seen */
+	check("DFaDFauDFaDFau", "00000001111111", NULL);
+	/* what is left of an epoch was no step */
+	check("DFBDFauDFBDFauDFB", "00000001111111...", NULL);
+	check("DFBDFaDFBDFaDFB", "000000111111222", NULL);
+	/* nor what a kill left */
+	check("DFBDFauDFBDF!", "0000000111111", NULL);
+	for (const char *const *clear =
+	             (const char *const[]){"DFBDFauDFBDFau", "DFaDFauDFaDFau", "DFBDFBDFB", "DFB", NULL};
+	     *clear; clear++)
+		assert_int_equal(doubt(*clear), DOUBT_NONE);
+}
+
+static void what_cannot_be_told_is_said(void **state)
+{
+	check("FBFaFa", "001122", NULL);
+	assert_int_equal(doubt("FBFaFa"), DOUBT_ADDING);
+	check("FBFBFBFBuFB", "00112233344", NULL);
+	assert_int_equal(doubt("FBFBFBFBuFBFBFBFBu"), DOUBT_RARE);
+	/* a skipped one */
+	assert_int_equal(doubt("FBuFBuFBFBu"), DOUBT_NONE);
+	check("FbwFbw", "000111", "fbofbo");
+	assert_int_equal(doubt("FbwFbw"), DOUBT_NO_GRADIENTS);
+	check("FbFb", "....", NULL);
+}
+
 static void an_optimizer_in_a_hook_is_a_phase_of_the_backward(void **state)
 {
 	check("DFBhBhBDFBhBhB", "00000001111111", "dfbobobdfbobob");
@@ -432,8 +501,8 @@ static uint32_t random_below(uint64_t *state, uint32_t below)
 static void random_text(uint64_t *seed, char *text)
 {
 	static const char *const alphabets[] = {
-		"DDFFBB1Zo[]()vW", "DEFBbP[]()oZSvW",     "DFB12[]",   "FBov1[]", "FBvW12[]DL",
-		"FB1[][][h",       "DEoFb12345S()[]ZBhL", "DFZBBhho[]"};
+		"DDFFBB1Zo[]()vW", "DEFBbP[]()oZSvW",     "DFB12[]",    "FBov1[]",      "FBvW12[]DL",
+		"FB1[][][h",       "DEoFb12345S()[]ZBhL", "DFZBBhho[]", "DFBauwzbmho[]"};
 	const char *alphabet = alphabets[random_below(seed, sizeof alphabets / sizeof *alphabets)];
 	size_t length = random_below(seed, 60), used = 0;
 	char open[LETTERS];
@@ -622,6 +691,9 @@ int main(void)
 		cmocka_unit_test(optimizers_of_different_rates_are_said),
 		cmocka_unit_test(an_evaluation_inside_of_a_range),
 		cmocka_unit_test(without_optimizers_a_backward_is_a_step),
+		cmocka_unit_test(an_update_by_hand_ends_a_step),
+		cmocka_unit_test(gradients_that_add_up_are_one_step),
+		cmocka_unit_test(what_cannot_be_told_is_said),
 		cmocka_unit_test(an_optimizer_in_a_hook_is_a_phase_of_the_backward),
 		cmocka_unit_test(workers_are_started_for_the_batch_behind),
 		cmocka_unit_test(workers_are_stopped_behind_a_batch),
