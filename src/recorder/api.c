@@ -264,6 +264,11 @@ void emit_note_steps(unsigned count)
 	session_note_steps(count);
 }
 
+void emit_note_uncounted(void)
+{
+	session.has_uncounted = true;
+}
+
 void emit_trains(void)
 {
 	session_trains();

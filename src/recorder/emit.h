@@ -61,6 +61,9 @@ void emit_count_steps(unsigned count, const char *by);
 /* The same where nothing depends on it (emit_wants_count() is false): for what is said of a program that is killed. */
 void emit_note_steps(unsigned count);
 
+/* From now on not all that end are told that way. */
+void emit_note_uncounted(void);
+
 /* This process trains: it calls an optimizer, or accumulates gradients. A forked child that does is no worker of its parent, and has a
  * schedule of its own. Each time; only the first one costs anything. */
 void emit_trains(void);

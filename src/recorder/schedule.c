@@ -101,7 +101,7 @@ enum captured schedule_captured(const struct record_options *options, const stru
 	bool is_recorded = schedule_before_first(options) == STEPSCOPE_CAPTURE_RECORD && !progress->is_left_out;
 	enum captured captured = CAPTURED_NOTHING;
 
-	if (progress->steps_begun || progress->steps_noted)
+	if (progress->steps_begun || progress->steps_noted || progress->has_uncounted)
 		captured = CAPTURED_STEPS;
 	else if (is_recorded && (progress->has_operators || progress->has_ranges))
 		captured = CAPTURED_DETAIL;
@@ -297,6 +297,14 @@ static void say_nothing(struct sentence *sentence, const struct record_options *
 
 static const char advice[] = "mark them with stepscope_step_begin() and stepscope_step_end()";
 
+static void say_noted(struct sentence *sentence, const struct schedule_progress *progress)
+{
+	if (progress->steps_noted || progress->has_uncounted)
+		say(sentence, " (%" PRId64 " %s%s)", progress->steps_noted,
+		    progress->steps_noted == 1 ? "was counted" : "were counted",
+		    progress->has_uncounted ? "; those of compiled optimizers are not counted" : "");
+}
+
 /* Everything was asked for. */
 static void say_no_steps_in_all(struct sentence *sentence, const struct schedule_progress *progress)
 {
@@ -307,9 +315,7 @@ static void say_no_steps_in_all(struct sentence *sentence, const struct schedule
 	if (progress->observer && progress->has_operators) {
 		say(sentence, "captured the operators of %s; the program marked no steps, the report infers them",
 		    progress->observer);
-		if (progress->steps_noted)
-			say(sentence, " (%" PRId64 " %s counted)", progress->steps_noted,
-			    progress->steps_noted == 1 ? "was" : "were");
+		say_noted(sentence, progress);
 	} else if (progress->observer)
 		say(sentence, "captured no operators: %s ran none, and the program marked no steps",
 		    progress->observer);

@@ -25,6 +25,7 @@ struct schedule_progress {
 	int64_t first_recorded, last_recorded; /* numbers */
 	int64_t first_number, last_number;
 	int64_t steps_noted;  /* set by the session: ended, of those that are counted where no schedule depends on it */
+	bool has_uncounted;   /* likewise: there may be more than those */
 	int64_t steps_paused; /* would have been recorded, but for cost_every */
 	int64_t earlier, earlier_begun,
 		earlier_recorded; /* recordings of the process before this one, and their steps */

@@ -54,6 +54,7 @@ struct session {
 		window_mask; /* of profilers in the program; mask: what the open ones want */
 	struct schedule_progress progress;
 	const char *observer; /* of operators, see emit_note_observer() */
+	bool has_uncounted;   /* see emit_note_uncounted() */
 	bool is_start_told;   /* the facts are in the recording */
 	bool is_ending;       /* the last events are being written */
 	struct pool pool;

@@ -40,7 +40,8 @@ def test_as_many_steps_as_the_script_made(tmp_path, python, name):
 @pytest.mark.parametrize("name", ["step_partway", "two_networks", "whole_step"])
 @every_python
 def test_where_operators_are_recorded(tmp_path, python, name):
-    truth, steps, _ = record(tmp_path, python, name)
+    truth, steps, said = record(tmp_path, python, name)
+    assert "; those of compiled optimizers are not counted)" in said
     assert [step["step"] for step in steps] == list(range(len(truth["steps"])))
     assert all(step[f"{phase}_ns"] > 0 for step in steps for phase in ("forward", "backward", "optimizer"))
     assert not [row for row in table(tmp_path, "ledger") if row["what"] == "unmatched end"]

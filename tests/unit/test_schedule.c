@@ -236,6 +236,9 @@ static void it_says_what_there_was_without_steps(void **state)
 	         "captured the operators of PyTorch; the program marked no steps, the report infers them"},
 		{{.observer = "PyTorch", .has_operators = true, .steps_noted = 1},
 	         "captured the operators of PyTorch; the program marked no steps, the report infers them (1 was counted)"},
+		{{.observer = "PyTorch", .has_operators = true, .steps_noted = 3, .has_uncounted = true},
+	         "captured the operators of PyTorch; the program marked no steps, the report infers them (3 were counted; those of "
+	         "compiled optimizers are not counted)"},
 		{{.observer = "PyTorch", .has_ranges = true},
 	         "captured no operators: PyTorch ran none, and the program marked no steps"},
 		{{.has_ranges = true},
@@ -264,6 +267,7 @@ static void it_tells_what_came_of_the_process(void **state)
 	} cases[] = {
 		{"", {.observer = "PyTorch", .has_operators = true, .steps_noted = 1}, CAPTURED_STEPS},
 		{"", {.observer = "PyTorch", .has_operators = true, .steps_noted = 7}, CAPTURED_STEPS},
+		{"", {.observer = "PyTorch", .has_operators = true, .has_uncounted = true}, CAPTURED_STEPS},
 		{"", {.observer = "PyTorch", .has_operators = true}, CAPTURED_DETAIL},
 		{"", {.observer = "PyTorch", .has_ranges = true}, CAPTURED_DETAIL},
 		{"", {.observer = "PyTorch"}, CAPTURED_NOTHING},

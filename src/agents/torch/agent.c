@@ -179,6 +179,7 @@ void stepscope_torch_optimizer(uint64_t identity)
 void stepscope_torch_compiled(const char *code, uint64_t identity)
 {
 	compiled_add(code, identity);
+	emit_note_uncounted();
 }
 
 void stepscope_torch_optimizer_done(uint64_t identity)
