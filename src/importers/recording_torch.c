@@ -586,6 +586,18 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 	}
 }
 
+/* A node of a graph tells which thread has made it, when, by its number, it did. */
+static void note_followed(struct torch_scan *scan, const struct stream_scan *stream, const struct segment_event *event)
+{
+	uint64_t word = event->payload_count ? event->payload[STEPSCOPE_BEGIN_SEQUENCE] : STEPSCOPE_NO_SEQUENCE;
+	uint64_t thread = word == STEPSCOPE_NO_SEQUENCE ? 0 : word >> 48;
+	if (!thread || thread == stream->torch_thread)
+		return;
+	uint32_t number = (uint32_t)word & INT32_MAX, before = number_map_find(&scan->followed, thread);
+	if (before == NUMBER_MAP_NONE || before < number)
+		number_map_set(&scan->followed, thread, number);
+}
+
 static void set_optimizer(struct train_record *call, uint64_t value)
 {
 	call->object = value & ~STEPSCOPE_OPTIMIZER_IS_NEW;
@@ -618,8 +630,10 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 		stream->deeper++;
 		return;
 	}
-	if (stream->node != NO_RANGE)
+	if (stream->node != NO_RANGE) {
 		note_gradient(stream, class);
+		note_followed(scan, stream, event);
+	}
 	if (is_work && stream->data != NO_RANGE) {
 		stream->records[stream->data].is_empty = false;
 		stream->has_data_work = true;
@@ -920,6 +934,10 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 	case STEPSCOPE_EVENT_GAP:
 		on_gap(scan, stream, event, time_ns);
 		break;
+	case STEPSCOPE_EVENT_EXTENDED:
+		if (event->id == STEPSCOPE_EXTENDED_TORCH_THREAD && event->payload_count)
+			stream->torch_thread = event->payload[0];
+		break;
 	case STEPSCOPE_EVENT_STEP:
 		if (event->id == STEPSCOPE_STEP_BEGIN || event->id == STEPSCOPE_STEP_END)
 			add_bound(scan, stream, time_ns);
@@ -947,11 +965,15 @@ struct training_thread *torch_scan_threads(struct torch_scan *scan, bool was_clo
 		struct stream_scan *stream = &scan->streams[i];
 		stream->end = (struct stream_end){innermost(stream)->range, stream->optimizer > 0};
 		finish_stream(scan, stream);
+		uint32_t followed = number_map_find(&scan->followed, stream->torch_thread);
+		bool is_followed = followed != NUMBER_MAP_NONE;
 		if (!was_closed) /* it would have led to a backward */
 			settle_pending(scan, stream, STEPSCOPE_NO_SEQUENCE);
+		else if (is_followed)
+			settle_pending(scan, stream, followed + UINT64_C(1));
 		threads[i] = (struct training_thread){stream->records,      stream->ranges,      stream->hooked,
 		                                      stream->record_count, stream->range_count, stream->hooked_count,
-		                                      stream->calls,        stream->nodes};
+		                                      stream->calls,        stream->nodes,       is_followed};
 		stream->records = NULL;
 		stream->ranges = NULL;
 		stream->hooked = NULL;
@@ -973,6 +995,7 @@ void torch_scan_release(struct torch_scan *scan)
 	free(scan->bounds);
 	number_map_release(&scan->stream_map);
 	number_map_release(&scan->trained);
+	number_map_release(&scan->followed);
 	number_map_release(&scan->codes);
 	number_map_release(&scan->compiled);
 	free(scan->optimizers);

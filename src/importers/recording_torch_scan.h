@@ -45,6 +45,7 @@ struct stream_scan {
 	uint32_t data;      /* record of the open wait of a loader without workers, NO_RANGE */
 	bool has_data_work; /* such a loader calls operators, so one without them is its end */
 	uint32_t calls, nodes;
+	uint64_t torch_thread; /* PyTorch's number of it, 0: not known */
 	/* The outermost module that is called now: what runs in it is one record, as long as the call. */
 	uint32_t module_depth; /* 1 + its index in `open`; 0: none */
 	uint32_t module_record, module_range;
@@ -86,8 +87,9 @@ struct torch_scan {
 	bool has_phases;
 	int64_t *bounds; /* where those steps begin and end, in order */
 	uint32_t bound_count, bound_capacity;
-	uint32_t step_stream;  /* that marks them */
-	bool has_step_streams; /* several do */
+	struct number_map followed; /* PyTorch's number of a thread -> last node of its graphs that others worked on */
+	uint32_t step_stream;       /* that marks them */
+	bool has_step_streams;      /* several do */
 };
 
 /* After all events: what each stream did, with an end for each thing; the caller frees the array and what its entries point to. */

@@ -237,7 +237,7 @@ static void on_writes(struct inferrer *in, struct passes *passes, size_t i)
 
 	pass->zeros += in->records[i].part;
 	passes->writes += in->records[i].count;
-	if (!passes->may_update || !in->records[i].count || passes->writes < pass->gradients)
+	if (!passes->may_update || !pass->is_known || !in->records[i].count || passes->writes < pass->gradients)
 		return;
 	pass->update = i;
 	passes->is_open = false;
@@ -273,16 +273,30 @@ static bool is_last_of_gradients(const struct pass *pass)
 	return !pass[1].is_adding || pass->has_call || (pass->zeros && pass->zeros >= pass->gradients);
 }
 
+/* has_ends: gradients begin anew. is_each: behind each of them. */
+static enum step_doubt doubt_of(const struct inferrer *in, const struct passes *passes, bool has_ends, bool is_each)
+{
+	size_t updates = in->out->hand_updates, unknown = 0;
+
+	for (size_t i = 0; i < passes->count; i++)
+		unknown += !passes->list[i].is_known && !passes->list[i].has_call;
+	if (in->is_functional)
+		return DOUBT_NO_GRADIENTS;
+	if (!has_ends && !updates)
+		return DOUBT_ADDING;
+	if (unknown)
+		return is_each && unknown < passes->count ? DOUBT_NONE : DOUBT_NO_DETAIL;
+	return is_each && updates && updates <= passes->count / 2 ? DOUBT_RARE : DOUBT_NONE;
+}
+
 /* Which of them end steps; what is told by gradients wins over what is written to, which may be anything. */
 static void choose_passes(struct inferrer *in, struct passes *passes)
 {
 	struct inference *out = in->out;
-	size_t ends = 0, unknown = 0;
+	size_t ends = 0;
 
-	for (size_t i = 0; i < passes->count; i++) {
+	for (size_t i = 0; i < passes->count; i++)
 		out->hand_updates += passes->list[i].update != NONE;
-		unknown += !passes->list[i].is_known && !passes->list[i].has_call;
-	}
 	for (size_t i = 0; i + 1 < passes->count && !in->is_functional; i++)
 		ends += passes->list[i].is_end = is_last_of_gradients(&passes->list[i]);
 	bool has_ends = ends > 0;
@@ -291,15 +305,8 @@ static void choose_passes(struct inferrer *in, struct passes *passes)
 	struct pass *last = &passes->list[passes->count - 1];
 	bool is_leftover = ends + 1 < passes->count && out->hand_updates; /* of an accumulation */
 	last->is_end = last->update != NONE || (!is_leftover && !(in->is_cut && passes->is_open));
-	if (passes->count == 1)
-		return;
-	out->doubt = in->is_functional                 ? DOUBT_NO_GRADIENTS
-	             : !has_ends && !out->hand_updates ? DOUBT_ADDING
-	             : unknown                         ? DOUBT_NO_DETAIL
-	             : has_ends && out->hand_updates && ends + 1 == passes->count &&
-	                             out->hand_updates <= passes->count / 2
-	                     ? DOUBT_RARE
-	                     : DOUBT_NONE;
+	if (passes->count > 1)
+		out->doubt = doubt_of(in, passes, has_ends, ends + 1 == passes->count);
 }
 
 static void end_with_pass(struct inferrer *in, const struct pass *pass)
@@ -742,6 +749,16 @@ static int64_t start_of(const struct inferrer *in, const struct place *place, si
 	return start_ns < first_ns ? start_ns : first_ns;
 }
 
+/* What is counted while the program runs (agents/torch/count.h): of an update by hand the backward. */
+static size_t counted_with(const struct inferrer *in, size_t last)
+{
+	bool is_update = in->is_update[last];
+
+	while (is_update && last && in->records[last].token != TOKEN_BACKWARD)
+		last--;
+	return last;
+}
+
 /* `evaluation`: the last record of one since the step before, NONE. */
 static void add_step(struct inferrer *in, struct place *place, size_t evaluation)
 {
@@ -766,7 +783,7 @@ static void add_step(struct inferrer *in, struct place *place, size_t evaluation
 	add_phases(in, in->next, begin, start_ns);
 	struct inferred *step = add(in->out, INFERRED_STEP, start_ns, end_ns);
 	step->number = (int64_t)in->out->step_count++;
-	step->last_ns = is_open ? INFERRED_IS_OPEN : in->records[place->last].end_ns;
+	step->last_ns = is_open ? INFERRED_IS_OPEN : in->records[counted_with(in, place->last)].end_ns;
 	if (in->phase_end_ns < start_ns)
 		in->phase_end_ns = start_ns;
 	add_phases(in, begin, end, end_ns);

@@ -100,8 +100,9 @@ struct train_loop {
 struct inferred {
 	int64_t start_ns, end_ns;
 	uint8_t what;
-	int64_t number;  /* of a step, from 0 */
-	int64_t last_ns; /* of a step: end of what ended it, before end_ns when that lies in a range which it takes in */
+	int64_t number; /* of a step, from 0 */
+	int64_t last_ns; /* of a step: end of what is counted, before end_ns when that lies in a range which it takes in, or an update
+	                  * by hand is behind it */
 };
 
 enum step_doubt { /* without optimizers */

@@ -35,7 +35,7 @@ struct joiner {
 	size_t busy_count, busy_capacity;
 	struct turn *turns;
 	size_t turn_count;
-	struct train_record *nodes; /* gradients that other threads compute */
+	struct train_record *nodes; /* of other threads: gradients and forwards */
 	size_t node_count;
 };
 
@@ -260,23 +260,48 @@ static int compare_records(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* Work on gradients of threads that do not train themselves. */
+static void collect_node(struct joiner *j, const struct train_record *record)
+{
+	if (!(j->node_count & (j->node_count + 1)))
+		j->nodes = memory_resize(j->nodes, 2 * j->node_count + 2, sizeof *j->nodes);
+	j->nodes[j->node_count++] = *record;
+}
+
+/* Forwards at the same time are one. */
+static void join_forwards(struct joiner *j)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < j->node_count; i++) {
+		struct train_record *last = kept ? &j->nodes[kept - 1] : NULL;
+		const struct train_record *node = &j->nodes[i];
+		bool is_same = last && last->token == TOKEN_FORWARD && node->token == TOKEN_FORWARD &&
+		               node->start_ns <= last->end_ns;
+
+		if (!is_same)
+			j->nodes[kept++] = *node;
+		else if (node->end_ns > last->end_ns)
+			last->end_ns = node->end_ns;
+	}
+	j->node_count = kept;
+}
+
+/* Of threads that do not train themselves: work on gradients, and the forwards that others work on. */
 static void collect_nodes(struct joiner *j)
 {
 	for (uint32_t i = 0; i < j->thread_count; i++) {
 		const struct training_thread *thread = &j->threads[i];
 
-		for (uint32_t r = 0; !j->is_kept[i] && thread->nodes && !thread->calls && r < thread->record_count;
-		     r++) {
-			if (thread->records[r].token != TOKEN_BACKWARD)
-				continue;
-			if (!(j->node_count & (j->node_count + 1)))
-				j->nodes = memory_resize(j->nodes, 2 * j->node_count + 2, sizeof *j->nodes);
-			j->nodes[j->node_count++] = thread->records[r];
+		for (uint32_t r = 0; !j->is_kept[i] && !thread->calls && r < thread->record_count; r++) {
+			uint8_t token = thread->records[r].token;
+
+			if (token == TOKEN_BACKWARD || (token == TOKEN_FORWARD && thread->is_followed))
+				collect_node(j, &thread->records[r]);
 		}
 	}
 	if (j->node_count)
 		merge_sort(j->nodes, j->node_count, sizeof *j->nodes, compare_records);
+	join_forwards(j);
 }
 
 /* The node among the records of the thread that waits for it: its range is the one that is open there. */

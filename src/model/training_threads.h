@@ -17,7 +17,8 @@
  *     }
  *
  * Where no thread calls optimizers, those train that compute gradients. Else gradients that a thread computes which calls none (a GPU's)
- * are put among the records of the thread whose turn it is.
+ * are put among the records of the thread whose turn it is. So are forwards of other threads whose graphs it works on: of several at a time
+ * what they take together.
  *
  * Time is that of sorting what trains.
  */
@@ -32,6 +33,7 @@ struct training_thread {              /* what one thread did; its arrays may be 
 	struct train_call *hooked;
 	uint32_t record_count, range_count, hooked_count;
 	uint32_t calls, nodes; /* of optimizers; of backwards */
+	bool is_followed;      /* other threads work on gradients of its graphs */
 };
 
 struct training_turn {

@@ -2,6 +2,7 @@
 """Training loops that move from thread to thread, and two at once: as loops.py."""
 import queue
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
@@ -88,6 +89,27 @@ def thread_per_step():
     for each, thread in zip(batches, threads):
         each.put(None)
         thread.join()
+
+
+class SlowTower(nn.Linear):
+    def forward(self, x):
+        time.sleep(0.03)
+        return super().forward(x)
+
+
+def forward_in_threads():
+    """Two towers, each in a thread of its own; the loss, its backward and the step are the main thread's."""
+    towers = nn.ModuleList([SlowTower(16, 4), SlowTower(16, 4)])
+    optimizer = torch.optim.SGD(towers.parameters(), lr=0.1)
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(4):
+            batch = torch.randn(8, 16)
+            with Step():
+                outputs = [each.result() for each in [pool.submit(tower, batch) for tower in towers]]
+                loss = sum(outputs).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
 
 
 def ensemble():

@@ -28,7 +28,7 @@ AMBIGUOUS_BY_HAND = {"functional": "leaves gradients", "never_zeroed": "gradient
 
 
 def script(name):
-    return HERE / ("loops_in_threads.py" if name in (*IN_THREADS, "ensemble") else
+    return HERE / ("loops_in_threads.py" if name in (*IN_THREADS, "ensemble", "forward_in_threads") else
                    "loops_by_hand.py" if name in (*BY_HAND, *AMBIGUOUS_BY_HAND) else "loops.py")
 
 
@@ -94,6 +94,14 @@ def test_each_step_is_where_the_script_made_it(tmp_path, python):
     for step, (begin, end), (before, _) in zip(steps[1:], truth["steps"][1:], truth["steps"]):  # zero_grad() is the next step's
         assert step["duration_ns"] <= end - before
         assert 0 < step["backward_ns"] + step["optimizer_ns"] <= end - begin
+
+
+@every_python
+def test_the_first_forward_in_other_threads_is_in_step_0(tmp_path, python):
+    truth, steps = record(tmp_path, python, "forward_in_threads")
+    assert len(steps) == len(truth["steps"])
+    for step, (begin, end) in zip(steps, truth["steps"]):
+        assert 30e6 <= step["forward_ns"] <= end - begin and step["duration_ns"] >= step["forward_ns"]
 
 
 @every_python
