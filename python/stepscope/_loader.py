@@ -36,7 +36,10 @@ def watch(torch, native):
     for kind in (loaders._SingleProcessDataLoaderIter, loaders._MultiProcessingDataLoaderIter):
         kind._next_data = native.around(kind._next_data, before=_before_wait, after=_after_wait)
     workers = loaders._MultiProcessingDataLoaderIter
-    workers.__init__ = native.around(workers.__init__, name="DataLoader: start of workers", after=_after_start, is_loader_start=True)
+    workers.__init__ = native.around(workers.__init__, name="DataLoader: start of workers", after=_after_start, is_loader_start=True,
+                                     is_recursive=True)
+    # a loop with workers that are there already; the first one's is in the call above
+    workers._reset = native.around(workers._reset, name="DataLoader: next loop", after=_after_start, is_loader_start=True, outer=workers.__init__)
     workers._shutdown_workers = native.around(workers._shutdown_workers, name="DataLoader: end of workers", after=_after_workers, idle="_shutdown",
                                              is_loader_end=True)
     # which samples are next: in the process of the loop, also with workers

@@ -184,8 +184,8 @@ static const struct table_column columns[LOADER_COLUMNS] = {
                  .title = "starting",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
-                 .definition = "time that starting the workers took the loop, before its first wait, with "
-                               "the sampler for their first batches: each loop does, without persistent_workers",
+                 .definition = "time in iter(loader), before the first waits: starting the workers, which each loop "
+                               "does without persistent_workers, and the sampler for their first batches",
                  .rules = RULE_NOT_NEGATIVE},
 	[LOADER_END] = {.name = "end", .type = TABLE_TEXT, .definition = "how the worker ended, when it failed"},
 	[LOADER_LIMIT] =
@@ -213,7 +213,8 @@ struct loader { /* one row */
 	uint32_t process, number;
 	int64_t batches, wait_ns, loop_ns, first_wait_ns;
 	int64_t first_batches; /* those of first_wait_ns: of workers that start */
-	int64_t starting_ns;   /* of workers, before the loops */
+	int64_t starting_ns;   /* before the first waits, with workers */
+	int64_t workers_ns;    /* of that, starting them, without the sampler */
 	int64_t sampler_ns, first_sampler_ns,
 		starting_sampler_ns;           /* in the waits, in those of first_wait_ns, before the loops */
 	int64_t pinned, pin_ns, pin_window_ns; /* pinned: batches; by a thread of their own where there are workers */
@@ -301,9 +302,12 @@ static void sum_starts(struct loader *loader, const struct loader_batches *batch
 	for (uint32_t i = 0; i < batches->start_count; i++) {
 		if (!is_of(loader, batches->starts[i].process, batches->starts[i].loop))
 			continue;
-		clamped_add(&loader->starting_ns, batches->starts[i].dur_ns);
-		clamped_add(&loader->starting_sampler_ns, batches->starts[i].sampler_ns);
-		loader->starts++;
+		const struct loader_start *start = &batches->starts[i];
+
+		clamped_add(&loader->starting_ns, start->dur_ns);
+		clamped_add(&loader->starting_sampler_ns, start->sampler_ns);
+		clamped_add(&loader->workers_ns, start->is_again ? 0 : start->dur_ns - start->sampler_ns);
+		loader->starts += !start->is_again;
 	}
 }
 
@@ -624,9 +628,9 @@ static const char *limit_of(const struct loader *loader, struct arena *arena, co
 static const char *with_starting(const struct loader *loader, struct arena *arena, const char *sentence)
 {
 	double whole_ns = (double)(loader->starting_ns + loader->loop_ns);
-	double own_ns = (double)(loader->starting_ns - loader->starting_sampler_ns);
+	double own_ns = (double)loader->workers_ns;
 
-	if (loader->starts && (double)loader->starting_sampler_ns >= WAITS_LITTLE * whole_ns)
+	if ((double)loader->starting_sampler_ns >= WAITS_LITTLE * whole_ns && whole_ns > 0)
 		sentence = arena_printf(arena, "%s; before the first waits the sampler takes %s more", sentence,
 		                        time_text(arena, (double)loader->starting_sampler_ns));
 	if (loader->starts < 2 || own_ns < WAITS_LITTLE * whole_ns)

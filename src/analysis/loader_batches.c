@@ -64,12 +64,16 @@ static void add_start(struct loader_batches *batches, const struct model *model,
 	for (uint32_t row = arg->row, index; row != MODEL_NONE;) {
 		const struct span_chunk *chunk = track_chunk(track, row, &index);
 
-		if (strcmp(model_text(model, chunk->name[index]), PYTORCH_LOADER_START) == 0) {
+		const char *name = model_text(model, chunk->name[index]);
+		bool is_again = strcmp(name, PYTORCH_LOADER_AGAIN) == 0;
+
+		if (is_again || strcmp(name, PYTORCH_LOADER_START) == 0) {
 			batches->starts[batches->start_count++] = (struct loader_start){.process = track->process,
 			                                                                .track = arg->track,
 			                                                                .row = row,
 			                                                                .loop = arg->u64,
-			                                                                .dur_ns = chunk->dur_ns[index]};
+			                                                                .dur_ns = chunk->dur_ns[index],
+			                                                                .is_again = is_again};
 			return;
 		}
 		row = chunk->parent[index];
@@ -130,7 +134,7 @@ static struct loader_wait *wait_around(const struct loader_batches *batches, uin
 	return &batches->waits[low - 1];
 }
 
-/* The start of workers that the row is; NULL: it is none. */
+/* The beginning of a loop that the row is; NULL: it is none. */
 static struct loader_start *start_at(const struct loader_batches *batches, uint32_t track, uint32_t row)
 {
 	uint32_t low = 0, high = batches->start_count;

@@ -30,10 +30,11 @@ struct loader_fetch {     /* in order of processes, loops, workers and times */
 	bool is_batch; /* it came to collating */
 };
 
-struct loader_start { /* of a loop's workers */
+struct loader_start { /* of a loop: iter(), with workers */
 	uint32_t process, track, row;
 	uint64_t loop;
 	int64_t dur_ns, sampler_ns; /* sampler_ns: for what they are to begin with */
+	bool is_again;              /* its workers were there: persistent_workers */
 };
 
 struct loader_pinning { /* by a loop's thread that pins what its workers made */

@@ -62,10 +62,10 @@ static bool is_hidden_name(const char *name)
 /* Ranges that the Python package puts around what PyTorch has no record of. */
 static bool is_of_package(const char *name)
 {
-	static const char *const names[] = {
-		"DataLoader.fetch",   "DataLoader.collate", "DataLoader.sampler", "DataLoader.pin_memory",
-		PYTORCH_LOADER_START, PYTORCH_LOADER_STOP,  "torch.save",         "torch.load",
-		"torch.compile"};
+	static const char *const names[] = {"DataLoader.fetch",      "DataLoader.collate", "DataLoader.sampler",
+	                                    "DataLoader.pin_memory", PYTORCH_LOADER_START, PYTORCH_LOADER_AGAIN,
+	                                    PYTORCH_LOADER_STOP,     "torch.save",         "torch.load",
+	                                    "torch.compile"};
 	static const char collection[] = "garbage collection ";
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -94,6 +94,7 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 		return is_text(text, length, "torch.save")           ? CLASS_SAVE
 		       : is_text(text, length, "torch.compile")      ? CLASS_COMPILE
 		       : is_text(text, length, PYTORCH_LOADER_START) ? CLASS_LOADER_START
+		       : is_text(text, length, PYTORCH_LOADER_AGAIN) ? CLASS_LOADER_START
 		       : is_text(text, length, PYTORCH_LOADER_STOP)  ? CLASS_LOADER_STOP
 		                                                     : CLASS_UNKNOWN;
 	case STEPSCOPE_SYMBOL_OP:

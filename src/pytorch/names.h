@@ -19,6 +19,7 @@
 #define PYTORCH_LOADER "enumerate(DataLoader)#"             /* the wait for a batch */
 #define PYTORCH_LOADER_HERE "enumerate(DataLoader)#_Single" /* of a loader without workers, which makes it meanwhile */
 #define PYTORCH_LOADER_START "DataLoader: start of workers" /* ours: the loop's beginning, before the first wait */
+#define PYTORCH_LOADER_AGAIN "DataLoader: next loop"        /* ours: the same, with workers that are there already */
 #define PYTORCH_LOADER_STOP "DataLoader: end of workers"    /* ours: waiting until they are gone */
 #define PYTORCH_SCALER "aten::_amp_update_scale_"
 #define PYTORCH_COLLECTIVE "c10d::" /* where the program issues one; no autograd graph remembers it */

@@ -463,13 +463,13 @@ class SlowStart(torch.utils.data.SequentialSampler):
         return super().__iter__()
 
 
-def slow_iter():
+def slow_iter(persistent=False):
     """Three loops that each start workers."""
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     data = torch.utils.data.TensorDataset(torch.randn(24, 16))
     batches = torch.utils.data.DataLoader(data, batch_size=8, num_workers=2, sampler=SlowStart(data),
-                                          multiprocessing_context="fork")
+                                          multiprocessing_context="fork", persistent_workers=persistent)
     facts.update(starts_ns=[], first=[])
     for _ in range(3):
         begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -479,6 +479,11 @@ def slow_iter():
         for (batch,) in loop:
             with Step():
                 train(model, optimizer, batch)
+
+
+def slow_iter_again():
+    """The second and third have the workers of the first."""
+    slow_iter(persistent=True)
 
 
 class Stream(torch.utils.data.IterableDataset):

@@ -191,6 +191,21 @@ def test_starting_workers_is_data(tmp_path, python):
 
 
 @every_python
+def test_the_sampler_in_iter_is_data(tmp_path, python):
+    """Of loops with the workers of the first: what the script saw of iter(), in which their first batches are drawn."""
+    done = warm(tmp_path, python, HERE / "loops.py", "slow_iter_again")
+    assert done.returncode == 0, done.stderr
+    truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
+    assert all(steps[number]["data_ns"] >= 50e6 for number in truth["first"])
+    loop = table(tmp_path, "data_loader")[0]
+    assert 3 * 50e6 <= loop["workers_ns"] <= sum(truth["starts_ns"])
+    assert "before the first waits the sampler takes" in loop["sentence"] and "anew" not in loop["sentence"]
+    waits = {row["cause"]: row for row in table(tmp_path, "host_waits")}
+    assert waits["starting workers of a data loader"]["count"] == 1
+    assert waits["waiting for data"]["own_ns"] >= 2 * 50e6
+
+
+@every_python
 def test_starting_workers_is_data_where_no_operators_are(tmp_path, python):
     done = warm(tmp_path, python, HERE / "loops.py", "slow_iter", options=["--steps", "none"])
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ struct around {
 	PyObject *after;   /* the same, with the type of what the function raised, or None; NULL */
 	bool is_optimizer; /* the call is of the optimizer that is its first argument */
 	bool is_recursive; /* calls in a call of it have no range */
+	PyObject *outer;   /* another one: calls in a call of that have no range; NULL */
 	uint8_t stretch;   /* enum stepscope_training of one that PyTorch has no record of; 0: none */
 	uint32_t symbol;   /* of the range; 0: none, or not known yet */
 	PyObject *name;    /* of the range; NULL: none */
@@ -91,10 +92,10 @@ static PyObject *call(struct around *around, PyObject *arguments, PyObject *keyw
 static PyObject *around_call(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	struct around *around = (struct around *)self;
+	if (recursive && (recursive == around || (const PyObject *)recursive == around->outer))
+		return PyObject_Call(around->function, arguments, keywords);
 	if (!around->is_recursive)
 		return call(around, arguments, keywords);
-	if (recursive == around)
-		return PyObject_Call(around->function, arguments, keywords);
 	const struct around *outer = recursive;
 	recursive = around;
 	PyObject *result = call(around, arguments, keywords);
@@ -156,6 +157,7 @@ static void around_dealloc(PyObject *self)
 	Py_XDECREF(around->after);
 	Py_XDECREF(around->name);
 	Py_XDECREF(around->idle);
+	Py_XDECREF(around->outer);
 	PyObject_Free(self);
 	Py_DECREF(type);
 }
@@ -198,14 +200,13 @@ static PyObject *given(PyObject *object)
 
 static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
-	static char *names[] = {
-		"function",      "name", "before",       "after", "is_optimizer", "is_save", "is_loader_start",
-		"is_loader_end", "idle", "is_recursive", NULL};
-	PyObject *function, *name = NULL, *before = NULL, *after = NULL, *idle = NULL;
+	static char *names[] = {"function",        "name",          "before", "after",        "is_optimizer", "is_save",
+	                        "is_loader_start", "is_loader_end", "idle",   "is_recursive", "outer",        NULL};
+	PyObject *function, *name = NULL, *before = NULL, *after = NULL, *idle = NULL, *outer = NULL;
 	int is_optimizer = 0, is_save = 0, is_loader_start = 0, is_loader_end = 0, is_recursive = 0;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppOp:around", names, &function, &name, &before,
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppOpO:around", names, &function, &name, &before,
 	                                 &after, &is_optimizer, &is_save, &is_loader_start, &is_loader_end, &idle,
-	                                 &is_recursive))
+	                                 &is_recursive, &outer))
 		return NULL;
 	struct around *made = PyObject_New(struct around, around_type);
 	if (!made)
@@ -216,6 +217,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 	made->before = given(before);
 	made->after = given(after);
 	made->idle = given(idle);
+	made->outer = given(outer);
 	made->is_optimizer = is_optimizer;
 	made->is_recursive = is_recursive;
 	made->stretch = is_save           ? STEPSCOPE_TRAINING_SAVE
@@ -228,7 +230,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 
 static PyMethodDef methods[] = {
 	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
-         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False, is_loader_end=False, idle=None, is_recursive=False): stands in the function's place."},
+         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False, is_loader_end=False, idle=None, is_recursive=False, outer=None): stands in the function's place."},
 	{NULL, NULL, 0, NULL},
 };
 
