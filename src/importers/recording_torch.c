@@ -14,35 +14,6 @@
 #include <stepscope/stepscope.h>
 #include <string.h>
 
-enum symbol_class {
-	CLASS_UNKNOWN, /* a range, a phase, ...: around records */
-	CLASS_OP,
-	CLASS_ADD, /* makes the sum of a gradient and another, where it is the first in CLASS_ACCUMULATE; so do writes */
-	CLASS_WRITE,      /* to a tensor, in place */
-	CLASS_WRITE_MANY, /* to a list of them */
-	CLASS_ZERO,
-	CLASS_ZERO_MANY,
-	CLASS_COLLECTIVE, /* an operator that has a number, but no graph remembers it */
-	CLASS_SAMPLER,    /* an operator that a loader calls by itself: no work on a batch */
-	CLASS_MODE, /* what a mode of the dispatcher does about a call that is no operator, such as a range's begin */
-	CLASS_SCALER,
-	CLASS_NODE,
-	CLASS_ACCUMULATE,
-	CLASS_DATA,
-	CLASS_DATA_HERE, /* by a loader without workers */
-	CLASS_OPTIMIZER,
-	CLASS_ZERO_GRAD,
-	CLASS_OPTIMIZER_KEY, /* of the argument that says which one it is */
-	CLASS_MODULE,
-	CLASS_MODULE_KEY,     /* of the argument that says which one it is, and its mode */
-	CLASS_LOADER_END_KEY, /* of the argument that says that no batch came */
-	CLASS_LOADER_START,
-	CLASS_LOADER_STOP,
-	CLASS_SAVE,
-	CLASS_COMPILED, /* code that torch.compile made: what it calls counts; unless it is an optimizer's call */
-	CLASS_COMPILE,  /* traces whole forwards and backwards, which no step makes */
-};
-
 /* Deeper ranges and spans do not matter to steps. */
 #define MAX_RANGES 64u
 #define MAX_DEPTH 10000u
@@ -54,67 +25,6 @@ enum symbol_class {
 
 /* Interned by the agent before its first operator (src/agents/torch/agent.c). */
 static const char agent_name[] = "torch.agent";
-
-static bool is_text(const char *text, uint32_t length, const char *whole)
-{
-	return length == strlen(whole) && !memcmp(text, whole, length);
-}
-
-static enum symbol_class class_of_operator(const char *text, uint32_t length)
-{
-	bool is_many = pytorch_takes_many(text, length);
-	if (pytorch_begins_n(text, length, PYTORCH_SCALER))
-		return CLASS_SCALER;
-	if (pytorch_is_of_sampler(text, length))
-		return CLASS_SAMPLER;
-	if (pytorch_begins_n(text, length, PYTORCH_COLLECTIVE))
-		return CLASS_COLLECTIVE;
-	if (pytorch_begins_n(text, length, PYTORCH_MODE))
-		return CLASS_MODE;
-	if (pytorch_begins_n(text, length, PYTORCH_COMPILED))
-		return CLASS_COMPILED;
-	if (pytorch_begins_n(text, length, PYTORCH_ENGINE))
-		return CLASS_NODE;
-	if (pytorch_zeroes(text, length))
-		return is_many ? CLASS_ZERO_MANY : CLASS_ZERO;
-	if (pytorch_writes(text, length))
-		return is_many ? CLASS_WRITE_MANY : CLASS_WRITE;
-	return is_text(text, length, "aten::add") ? CLASS_ADD : CLASS_OP;
-}
-
-static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t length)
-{
-	switch (kind) {
-	case STEPSCOPE_SYMBOL_TEXT:
-		return is_text(text, length, "torch.optimizer")    ? CLASS_OPTIMIZER_KEY
-		       : is_text(text, length, "torch.module")     ? CLASS_MODULE_KEY
-		       : is_text(text, length, "torch.loader_end") ? CLASS_LOADER_END_KEY
-		                                                   : CLASS_UNKNOWN;
-	case STEPSCOPE_SYMBOL_RANGE:
-		return is_text(text, length, "torch.save")           ? CLASS_SAVE
-		       : is_text(text, length, "torch.compile")      ? CLASS_COMPILE
-		       : is_text(text, length, PYTORCH_LOADER_START) ? CLASS_LOADER_START
-		       : is_text(text, length, PYTORCH_LOADER_AGAIN) ? CLASS_LOADER_START
-		       : is_text(text, length, PYTORCH_LOADER_STOP)  ? CLASS_LOADER_STOP
-		                                                     : CLASS_UNKNOWN;
-	case STEPSCOPE_SYMBOL_OP:
-		return class_of_operator(text, length);
-	case STEPSCOPE_SYMBOL_BACKWARD:
-		return pytorch_begins_n(text, length, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_OP;
-	case STEPSCOPE_SYMBOL_SCRIPT:
-		return CLASS_OP;
-	case STEPSCOPE_SYMBOL_MODULE:
-		return CLASS_MODULE;
-	case STEPSCOPE_SYMBOL_ANNOTATION:
-		return pytorch_begins_n(text, length, PYTORCH_OPTIMIZER_STEP)        ? CLASS_OPTIMIZER
-		       : pytorch_begins_n(text, length, PYTORCH_OPTIMIZER_ZERO_GRAD) ? CLASS_ZERO_GRAD
-		       : pytorch_begins_n(text, length, PYTORCH_LOADER_HERE)         ? CLASS_DATA_HERE
-		       : pytorch_begins_n(text, length, PYTORCH_LOADER)              ? CLASS_DATA
-		                                                                     : CLASS_UNKNOWN;
-	default:
-		return CLASS_UNKNOWN;
-	}
-}
 
 /* Of the code that the name of a record says. */
 static uint32_t code_of(const char *text, uint32_t length)
@@ -159,7 +69,7 @@ void torch_scan_symbol(struct recording *recording, uint32_t id, uint8_t kind, c
 		memset(session->torch, 0, sizeof *session->torch);
 	}
 	struct torch_scan *scan = session->torch;
-	enum symbol_class class = scan ? class_of(kind, text, length) : CLASS_UNKNOWN;
+	enum symbol_class class = scan ? torch_class_of(kind, text, length) : CLASS_UNKNOWN;
 	if (scan && kind == STEPSCOPE_SYMBOL_TEXT)
 		note_compiled(scan, text, length);
 	if (class == CLASS_UNKNOWN || id >= 1u << 24)

@@ -11,6 +11,37 @@
 /* Records of a session beyond the maximum would be those of a million steps. */
 #define TORCH_SCAN_MAX_RECORDS (1u << 24)
 
+enum symbol_class {
+	CLASS_UNKNOWN, /* a range, a phase, ...: around records */
+	CLASS_OP,
+	CLASS_ADD, /* makes the sum of a gradient and another, where it is the first in CLASS_ACCUMULATE; so do writes */
+	CLASS_WRITE,      /* to a tensor, in place */
+	CLASS_WRITE_MANY, /* to a list of them */
+	CLASS_ZERO,
+	CLASS_ZERO_MANY,
+	CLASS_COLLECTIVE, /* an operator that has a number, but no graph remembers it */
+	CLASS_SAMPLER,    /* an operator that a loader calls by itself: no work on a batch */
+	CLASS_MODE, /* what a mode of the dispatcher does about a call that is no operator, such as a range's begin */
+	CLASS_SCALER,
+	CLASS_NODE,
+	CLASS_ACCUMULATE,
+	CLASS_DATA,
+	CLASS_DATA_HERE, /* by a loader without workers */
+	CLASS_OPTIMIZER,
+	CLASS_ZERO_GRAD,
+	CLASS_OPTIMIZER_KEY, /* of the argument that says which one it is */
+	CLASS_MODULE,
+	CLASS_MODULE_KEY,     /* of the argument that says which one it is, and its mode */
+	CLASS_LOADER_END_KEY, /* of the argument that says that no batch came */
+	CLASS_LOADER_START,
+	CLASS_LOADER_STOP,
+	CLASS_SAVE,
+	CLASS_COMPILED, /* code that torch.compile made: what it calls counts; unless it is an optimizer's call */
+	CLASS_COMPILE,  /* traces whole forwards and backwards, which no step makes */
+};
+
+enum symbol_class torch_class_of(uint8_t kind, const char *text, uint32_t length);
+
 struct open_record {
 	uint32_t record;      /* index, NO_RANGE: it is inside of another one and not kept */
 	uint32_t range;       /* index of the innermost, itself included; NO_RANGE: none */
