@@ -7,6 +7,8 @@
 #include "analysis/analysis.h"
 
 #include "base/memory.h"
+#include "base/merge_sort.h"
+#include "base/storage.h"
 #include "pytorch/names.h"
 #include "pytorch/types.h"
 
@@ -52,11 +54,12 @@ static enum call_class class_of(struct call_search *search, uint32_t name)
 	return (enum call_class)search->classes[name];
 }
 
-static void add(struct collective_call **list, uint32_t *count, uint32_t *capacity, const struct collective_call *call)
+static void add(struct storage *storage, struct collective_call **list, uint32_t *count, uint32_t *capacity,
+                const struct collective_call *call)
 {
 	if (*count == *capacity) {
 		*capacity = *capacity ? 2 * *capacity : 256;
-		*list = memory_resize(*list, *capacity, sizeof(**list));
+		*list = storage_resize(storage, *list, *capacity, sizeof(**list));
 	}
 	(*list)[(*count)++] = *call;
 }
@@ -81,9 +84,11 @@ static void search_track(struct call_search *search, uint32_t number)
 			                               .end_ns = chunk->start_ns[i] + chunk->dur_ns[i]};
 
 			if (class == CALL_EXECUTION) {
-				add(&calls->executions, &calls->execution_count, &search->execution_capacity, &call);
+				add(calls->storage, &calls->executions, &calls->execution_count,
+				    &search->execution_capacity, &call);
 			} else if (class == CALL_ISSUE && call.start_ns >= issued_ns) {
-				add(&calls->issues, &calls->issue_count, &search->issue_capacity, &call);
+				add(calls->storage, &calls->issues, &calls->issue_count, &search->issue_capacity,
+				    &call);
 				issued_ns = call.end_ns;
 			}
 		}
@@ -233,16 +238,16 @@ static int compare_by_key(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-static struct collective_call **by_key(struct collective_call *list, uint32_t count)
+static struct collective_call **by_key(struct storage *storage, struct collective_call *list, uint32_t count)
 {
-	struct collective_call **sorted = memory_resize(NULL, (size_t)count + 1, sizeof(struct collective_call *));
+	struct collective_call **sorted = storage_resize(storage, NULL, (size_t)count + 1,
+	                                                 sizeof(struct collective_call *));
 
 	for (uint32_t i = 0; i < count; i++) {
 		list[i].partner = MODEL_NONE;
 		sorted[i] = &list[i];
 	}
-	if (count)
-		qsort(sorted, count, sizeof(struct collective_call *), compare_by_key);
+	merge_sort_in(storage, sorted, count, sizeof(struct collective_call *), compare_by_key);
 	return sorted;
 }
 
@@ -264,8 +269,8 @@ static void match(struct collective_calls *calls, const struct model *model)
 		describe_issue(&calls->issues[k], model);
 	for (uint32_t k = 0; k < calls->execution_count; k++)
 		describe_execution(&calls->executions[k], model);
-	issues = by_key(calls->issues, calls->issue_count);
-	executions = by_key(calls->executions, calls->execution_count);
+	issues = by_key(calls->storage, calls->issues, calls->issue_count);
+	executions = by_key(calls->storage, calls->executions, calls->execution_count);
 	while (i < calls->issue_count && e < calls->execution_count) {
 		int order = compare_keys(issues[i], executions[e]);
 		uint32_t issues_end = end_of_key(issues, i, calls->issue_count);
@@ -279,8 +284,8 @@ static void match(struct collective_calls *calls, const struct model *model)
 		i = order <= 0 ? issues_end : i;
 		e = order >= 0 ? executions_end : e;
 	}
-	free(issues);
-	free(executions);
+	storage_release(calls->storage, issues);
+	storage_release(calls->storage, executions);
 }
 
 /* ---- bytes ---- */
@@ -294,22 +299,21 @@ void collective_calls_find(struct collective_calls *calls, const struct model *m
 {
 	struct call_search search = {.model = model, .calls = calls};
 
-	memset(calls, 0, sizeof(*calls));
+	*calls = (struct collective_calls){.storage = model->storage};
 	bool is_worth_it = has_any(&search);
 	for (uint32_t track = 0; track < model->tracks_count && is_worth_it; track++)
 		search_track(&search, track);
-	if (calls->issue_count)
-		qsort(calls->issues, calls->issue_count, sizeof(*calls->issues), compare_calls);
-	if (calls->execution_count)
-		qsort(calls->executions, calls->execution_count, sizeof(*calls->executions), compare_calls);
+	merge_sort_in(calls->storage, calls->issues, calls->issue_count, sizeof(*calls->issues), compare_calls);
+	merge_sort_in(calls->storage, calls->executions, calls->execution_count, sizeof(*calls->executions),
+	              compare_calls);
 	match(calls, model);
 	free(search.classes);
 }
 
 void collective_calls_release(struct collective_calls *calls)
 {
-	free(calls->issues);
-	free(calls->executions);
+	storage_release(calls->storage, calls->issues);
+	storage_release(calls->storage, calls->executions);
 	memset(calls, 0, sizeof(*calls));
 }
 

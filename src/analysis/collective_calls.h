@@ -26,7 +26,8 @@ struct collective_call {
 	uint32_t partner; /* of an issue the index of its execution, and the other way round; MODEL_NONE: not known */
 };
 
-struct collective_calls { /* both by process and start */
+struct collective_calls {        /* both by process and start */
+	struct storage *storage; /* of the model, which must outlive them */
 	struct collective_call *issues, *executions;
 	uint32_t issue_count, execution_count;
 };

@@ -6,11 +6,13 @@
 #include "analysis/torch_ops.h"
 
 #include "analysis/flops.h"
+#include "analysis/name_classes.h"
 #include "analysis/python_places.h"
 #include "analysis/torch_trace.h"
 #include "base/clamped.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "base/storage.h"
 #include "model/launches.h"
 #include "pytorch/names.h"
 
@@ -36,6 +38,7 @@ struct builder {
 	const char **shapes; /* by number of the string, NULL: not met yet */
 	uint32_t shapes_count;
 	struct flops flops;
+	struct name_classes names;
 	const char **sources; /* by number of the stack, NULL: not met yet */
 	const char *folder;   /* the program's */
 	uint32_t frames;
@@ -74,15 +77,25 @@ static bool is_of_package(const char *name)
 	return strncmp(name, collection, sizeof(collection) - 1) == 0;
 }
 
-static bool is_wanted(const struct builder *builder, const struct span_view *span)
+enum {
+	NAME_IS_HIDDEN = 1,
+	NAME_IS_OF_PACKAGE = 2
+};
+
+static uint8_t classify_name(const char *name)
+{
+	return (uint8_t)((is_hidden_name(name) ? NAME_IS_HIDDEN : 0) | (is_of_package(name) ? NAME_IS_OF_PACKAGE : 0));
+}
+
+static bool is_wanted(struct builder *builder, const struct span_view *span)
 {
 	switch (span->kind) {
 	case SPAN_RANGE:
-		return !is_of_package(model_text(builder->model, span->name));
+		return !(name_class(&builder->names, builder->model, span->name) & NAME_IS_OF_PACKAGE);
 	case SPAN_OP:
 	case SPAN_ANNOTATION:
 	case SPAN_COLLECTIVE:
-		return !is_hidden_name(model_text(builder->model, span->name));
+		return !(name_class(&builder->names, builder->model, span->name) & NAME_IS_HIDDEN);
 	case SPAN_STEP:
 		return builder->has_steps;
 	case SPAN_PYTHON:
@@ -102,7 +115,8 @@ struct torch_event *torch_ops_add_event(struct torch_ops *ops)
 {
 	if (ops->event_count == ops->event_capacity) {
 		ops->event_capacity = ops->event_capacity ? ops->event_capacity * 2 : 1024;
-		ops->events = memory_resize(ops->events, ops->event_capacity, sizeof(*ops->events));
+		ops->events = storage_resize(ops->model->storage, ops->events, ops->event_capacity,
+		                             sizeof(*ops->events));
 	}
 	ops->events[ops->event_count] = (struct torch_event){
 		.name = "", .shapes = "[]", .source = "", .step = -1, .parent = TORCH_NONE, .sequence = -1};
@@ -424,7 +438,8 @@ static int compare_keys(const void *left, const void *right)
 
 static void sort_events(struct torch_ops *ops)
 {
-	struct sort_key *keys = memory_resize(NULL, ops->event_count + 1, sizeof(*keys));
+	struct storage *storage = ops->model->storage;
+	struct sort_key *keys = storage_resize(storage, NULL, (size_t)ops->event_count + 1, sizeof(*keys));
 
 	for (uint32_t i = 0; i < ops->event_count; i++) {
 		const struct torch_event *event = &ops->events[i];
@@ -432,11 +447,11 @@ static void sort_events(struct torch_ops *ops)
 		if (!event->is_merged)
 			keys[ops->order_count++] = (struct sort_key){event->start_us, event->end_us, i};
 	}
-	merge_sort(keys, ops->order_count, sizeof(*keys), compare_keys);
-	ops->order = memory_resize(NULL, ops->order_count + 1, sizeof(*ops->order));
+	merge_sort_in(storage, keys, ops->order_count, sizeof(*keys), compare_keys);
+	ops->order = storage_resize(storage, NULL, (size_t)ops->order_count + 1, sizeof(*ops->order));
 	for (uint32_t i = 0; i < ops->order_count; i++)
 		ops->order[i] = keys[i].index;
-	free(keys);
+	storage_release(storage, keys);
 }
 
 /* ---- rows ---- */
@@ -475,31 +490,82 @@ static void add_to_row(struct torch_row *row, const struct torch_event *event)
 	}
 }
 
+struct grouping {
+	struct torch_ops *ops;
+	bool is_by_shape;
+	uint32_t *slots; /* by hash: row + 1 */
+	uint32_t slot_count;
+	struct recent {
+		const struct torch_event *event;
+		uint32_t row;
+	} recent[1024]; /* by the addresses of texts: most events have those of one shortly before */
+};
+
+static uint32_t add_row(struct torch_ops *ops, const struct torch_event *first)
+{
+	if (ops->row_count == ops->row_capacity) {
+		ops->row_capacity = ops->row_capacity ? 2 * ops->row_capacity : 64;
+		ops->rows = storage_resize(ops->model->storage, ops->rows, ops->row_capacity, sizeof(*ops->rows));
+	}
+	ops->rows[ops->row_count] = (struct torch_row){.first = first};
+	return ops->row_count++;
+}
+
+static uint32_t *find_slot(const struct grouping *grouping, const struct torch_event *event)
+{
+	uint32_t slot = hash_of(event, grouping->is_by_shape) & (grouping->slot_count - 1);
+
+	while (grouping->slots[slot] &&
+	       !is_same(grouping->ops->rows[grouping->slots[slot] - 1].first, event, grouping->is_by_shape))
+		slot = (slot + 1) & (grouping->slot_count - 1);
+	return &grouping->slots[slot];
+}
+
+/* At most half of the slots are taken. */
+static void make_slots(struct grouping *grouping)
+{
+	struct torch_ops *ops = grouping->ops;
+	uint32_t count = grouping->slot_count ? 2 * grouping->slot_count : 64;
+
+	if (grouping->slot_count > 2 * ops->row_count)
+		return;
+	grouping->slots = storage_resize(ops->model->storage, grouping->slots, count, sizeof(*grouping->slots));
+	memset(grouping->slots, 0, count * sizeof(*grouping->slots));
+	grouping->slot_count = count;
+	for (uint32_t row = 0; row < ops->row_count; row++)
+		*find_slot(grouping, ops->rows[row].first) = row + 1;
+}
+
+static uint32_t row_of(struct grouping *grouping, const struct torch_event *event)
+{
+	uintptr_t mixed = ((uintptr_t)event->name >> 4) * 31 + ((uintptr_t)event->shapes >> 4) * 7 +
+	                  ((uintptr_t)event->source >> 4);
+	struct recent *recent = &grouping->recent[mixed % 1024];
+	const struct torch_event *like = recent->event;
+	uint32_t *slot;
+
+	if (like && like->name == event->name && like->shapes == event->shapes && like->source == event->source &&
+	    like->is_annotation == event->is_annotation && like->is_device == event->is_device)
+		return recent->row;
+	make_slots(grouping);
+	slot = find_slot(grouping, event);
+	if (!*slot)
+		*slot = add_row(grouping->ops, event) + 1;
+	*recent = (struct recent){event, *slot - 1};
+	return recent->row;
+}
+
 static void group(struct torch_ops *ops, enum torch_group by)
 {
-	bool is_by_shape = by == TORCH_BY_SHAPE;
-	uint32_t slot_count = 64;
+	struct grouping grouping = {.ops = ops, .is_by_shape = by == TORCH_BY_SHAPE};
 
-	while (slot_count < ops->order_count * 2)
-		slot_count *= 2;
-	uint32_t *slots = memory_resize(NULL, slot_count, sizeof(*slots)); /* row + 1 */
-	memset(slots, 0, slot_count * sizeof(*slots));
-	ops->rows = memory_resize(NULL, ops->order_count + 1, sizeof(*ops->rows));
 	for (uint32_t i = 0; i < ops->order_count; i++) {
 		const struct torch_event *event = &ops->events[ops->order[i]];
-		uint32_t slot = by == TORCH_BY_CALL ? 0 : hash_of(event, is_by_shape) & (slot_count - 1);
+		uint32_t row = by == TORCH_BY_CALL ? add_row(ops, event) : row_of(&grouping, event);
 
-		if (by == TORCH_BY_CALL)
-			slots[slot] = 0;
-		while (slots[slot] && !is_same(ops->rows[slots[slot] - 1].first, event, is_by_shape))
-			slot = (slot + 1) & (slot_count - 1);
-		if (!slots[slot]) {
-			ops->rows[ops->row_count] = (struct torch_row){.first = event};
-			slots[slot] = ++ops->row_count;
-		}
-		add_to_row(&ops->rows[slots[slot] - 1], event);
+		add_to_row(&ops->rows[row], event);
 	}
-	free(slots);
+	storage_release(ops->model->storage, grouping.slots);
 }
 
 /* ---- all of it ---- */
@@ -535,7 +601,8 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	                          .folder = python_folder(model),
 	                          .frames = options->frames,
 	                          .is_without_shapes = options->is_without_shapes,
-	                          .flops = {.model = model}};
+	                          .flops = {.model = model},
+	                          .names = {.classify = classify_name}};
 
 	*ops = (struct torch_ops){.model = model};
 	arena_init(&ops->texts, 0);
@@ -545,8 +612,9 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 		                   (options->is_profiled_only && !model->tracks[i]->is_profiled);
 
 		builder.event_of[i] = is_left_out ? NULL
-		                                  : memory_resize(NULL, model->tracks[i]->span_count + 1,
-		                                                  sizeof(**builder.event_of));
+		                                  : storage_resize(model->storage, NULL,
+		                                                   (size_t)model->tracks[i]->span_count + 1,
+		                                                   sizeof(**builder.event_of));
 		builder.next_step = 0;
 		if (!is_left_out)
 			model_visit_spans(model, i, visit, &builder);
@@ -560,10 +628,11 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 	else if (!options->is_without_memory)
 		add_memory(&builder);
 	for (uint32_t i = 0; i < model->tracks_count; i++)
-		free(builder.event_of[i]);
+		storage_release(model->storage, builder.event_of[i]);
 	free(builder.event_of);
 	free(builder.shapes);
 	flops_release(&builder.flops);
+	name_classes_release(&builder.names);
 	merge(ops);
 	add_up_children(ops);
 	sort_events(ops);
@@ -572,8 +641,8 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 
 void torch_ops_release(struct torch_ops *ops)
 {
-	free(ops->events);
-	free(ops->order);
-	free(ops->rows);
+	storage_release(ops->model->storage, ops->events);
+	storage_release(ops->model->storage, ops->order);
+	storage_release(ops->model->storage, ops->rows);
 	arena_release(&ops->texts);
 }

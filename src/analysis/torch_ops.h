@@ -4,7 +4,7 @@
  * is that one; self is total minus the direct children; rows are grouped by name, and by shapes when asked, in the order of
  * their first event; time is in microseconds, as sums of doubles in torch's order. Memory is counted by thread (torch counts
  * what any thread allocates meanwhile). The table `ops` is ours; this one is for who compares or has scripts written for
- * torch. Events are in memory: load a window of a long recording.
+ * torch. Events are in the model's storage, which must outlive them.
  */
 #ifndef ANALYSIS_TORCH_OPS_H
 #define ANALYSIS_TORCH_OPS_H
@@ -56,7 +56,7 @@ struct torch_ops {
 	uint32_t *order; /* of events as torch has them: by start, the longer first; without merged ones */
 	uint32_t order_count;
 	struct torch_row *rows;
-	uint32_t row_count;
+	uint32_t row_count, row_capacity;
 	bool has_memory, has_operators, has_device; /* has_device: work of devices */
 	struct arena texts;
 };

@@ -5,10 +5,9 @@
 #include "analysis/torch_trace.h"
 
 #include "analysis/lanes.h"
-#include "base/memory.h"
 #include "base/merge_sort.h"
+#include "base/storage.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 bool torch_trace_is(const struct model *model)
@@ -56,14 +55,15 @@ static int compare_placed(const void *left, const void *right)
 static void find_parents(struct torch_ops *ops, const struct model *model)
 {
 	uint32_t count = ops->event_count, depth = 0;
-	struct placed *placed = memory_resize(NULL, count + 1, sizeof(*placed));
-	uint32_t *open = memory_resize(NULL, count + 1, sizeof(*open));
-	struct torch_event *events = memory_resize(NULL, count + 1, sizeof(*events));
+	struct storage *storage = model->storage;
+	struct placed *placed = storage_resize(storage, NULL, (size_t)count + 1, sizeof(*placed));
+	uint32_t *open = storage_resize(storage, NULL, (size_t)count + 1, sizeof(*open));
+	struct torch_event *events = storage_resize(storage, NULL, (size_t)count + 1, sizeof(*events));
 
 	for (uint32_t i = 0; i < count; i++)
 		placed[i] = (struct placed){first_lane(model, ops->events[i].track), i, ops->events[i].start_us,
 		                            ops->events[i].end_us};
-	merge_sort(placed, count, sizeof(*placed), compare_placed);
+	merge_sort_in(storage, placed, count, sizeof(*placed), compare_placed);
 	for (uint32_t i = 0; i < count; i++) {
 		events[i] = ops->events[placed[i].index];
 		if (i && placed[i].thread != placed[i - 1].thread)
@@ -75,11 +75,11 @@ static void find_parents(struct torch_ops *ops, const struct model *model)
 		if (!events[i].is_device)
 			open[depth++] = i;
 	}
-	free(ops->events);
+	storage_release(storage, ops->events);
 	ops->events = events;
 	ops->event_capacity = count + 1;
-	free(open);
-	free(placed);
+	storage_release(storage, open);
+	storage_release(storage, placed);
 }
 
 /* ---- memory ---- */
@@ -105,7 +105,8 @@ static int64_t bytes_of(const struct memory_event *memory)
 
 static struct change *list_changes(const struct model *model, uint32_t *count)
 {
-	struct change *changes = memory_resize(NULL, model->memory_count + 1, sizeof(*changes));
+	struct change *changes = storage_resize(model->storage, NULL, (size_t)model->memory_count + 1,
+	                                        sizeof(*changes));
 	wide_bytes sums[2] = {0};
 
 	*count = 0;
@@ -113,7 +114,7 @@ static struct change *list_changes(const struct model *model, uint32_t *count)
 		if (model->memory[i].has_bytes && !model->memory[i].is_found)
 			changes[(*count)++] = (struct change){.time_ns = model->memory[i].time_ns,
 			                                      .memory = &model->memory[i]};
-	merge_sort(changes, *count, sizeof(*changes), compare_changes);
+	merge_sort_in(model->storage, changes, *count, sizeof(*changes), compare_changes);
 	changes[*count] = (struct change){0};
 	for (uint32_t i = 0; i <= *count; i++) {
 		changes[i].before[0] = sums[0];
@@ -180,7 +181,7 @@ static void find_bytes(struct torch_ops *ops, const struct model *model, int64_t
 	}
 	ops->has_memory = count > 0;
 	add_orphans(ops, changes, count, base_ns);
-	free(changes);
+	storage_release(model->storage, changes);
 }
 
 void torch_trace_arrange(struct torch_ops *ops, const struct model *model, int64_t base_ns, bool has_memory)

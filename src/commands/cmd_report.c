@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 
 #define NO_LIMIT INT64_MIN
-#define MAXIMUM_TABLE ((size_t)1 << 31) /* of torch's */
 
 static const char *table_name, *sort_column, *column_names, *steps, *window, *output, *style_name, *header, *time_unit;
 static int64_t limit = NO_LIMIT, memory_bytes, name_width = REPORT_TORCH_WIDTH, shapes_width = REPORT_TORCH_WIDTH,
@@ -395,7 +394,7 @@ static enum status write_csv_directory(struct report *report, struct error *err)
 		if (result_open(&file, path, err))
 			return err->status;
 		csv_table(&file.text, table);
-		if (result_close(&file, err))
+		if (result_close(&file, STATUS_OK, err))
 			return err->status;
 	}
 	return STATUS_OK;
@@ -416,7 +415,7 @@ static enum status print_all(struct report *report, struct error *err)
 		print_table(&result.text, table);
 	else
 		print_report(&result.text, report);
-	return result_close(&result, err);
+	return result_close(&result, STATUS_OK, err);
 }
 
 static struct report_torch torch_wish(const struct analysis_options *analysis)
@@ -441,15 +440,10 @@ static struct report_torch torch_wish(const struct analysis_options *analysis)
 
 static enum status print_torch(const struct model *model, const struct report_torch *wish, struct error *err)
 {
-	struct buffer text;
-	enum status status;
+	struct result result;
+	enum status status = result_open(&result, output, err);
 
-	buffer_init(&text, MAXIMUM_TABLE);
-	status = report_torch_write(&text, model, wish, err);
-	if (!status)
-		status = output ? write_text_file(output, &text, err) : write_text(stdout, &text, err);
-	buffer_release(&text);
-	return status;
+	return status ? status : result_close(&result, report_torch_write(&result.text, model, wish, err), err);
 }
 
 static void list_tables(void)

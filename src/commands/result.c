@@ -72,13 +72,11 @@ enum status result_open(struct result *result, const char *path, struct error *e
 	return STATUS_OK;
 }
 
-enum status result_close(struct result *result, struct error *err)
+enum status result_close(struct result *result, enum status status, struct error *err)
 {
-	enum status status;
-
-	if (result->problem)
+	if (!status && result->problem)
 		status = error_errno(err, STATUS_IO, result->problem, "cannot write the result");
-	else
+	else if (!status)
 		status = write_text(result->file, &result->text, err);
 	buffer_release(&result->text);
 	return close_file(result, status, err);

@@ -7,7 +7,7 @@
  *     status = result_open(&result, path, err);
  *     if (!status) {
  *             csv_table(&result.text, table);
- *             status = result_close(&result, err);
+ *             status = result_close(&result, STATUS_OK, err);
  *     }
  */
 #ifndef COMMANDS_RESULT_H
@@ -29,8 +29,8 @@ struct result {
 
 /* path NULL: stdout. On failure nothing needs to be closed. Until it is closed it must stay where it is. */
 enum status result_open(struct result *result, const char *path, struct error *err) MUST_CHECK;
-/* Writes the rest. On failure a file stays as it was. */
-enum status result_close(struct result *result, struct error *err) MUST_CHECK;
+/* Writes the rest. `status`: whether the text is as it should be; where it is not, or on failure, a file stays as it was. */
+enum status result_close(struct result *result, enum status status, struct error *err) MUST_CHECK;
 
 /* The same of a text that is all there; a buffer that hit its maximum is an error. */
 enum status write_text(FILE *file, const struct buffer *text, struct error *err) MUST_CHECK;

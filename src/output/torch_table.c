@@ -5,9 +5,9 @@
 #include "output/torch_table.h"
 
 #include "base/json_write.h"
-#include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/options.h"
+#include "base/storage.h"
 #include "model/operator_inputs.h"
 
 #include <ctype.h>
@@ -519,6 +519,7 @@ static void put_rows(struct lines *lines, const struct sorted *rows, uint32_t co
 			continue;
 		left -= left > 0;
 		put_row(lines, rows[i].row);
+		buffer_flow(lines->out);
 	}
 }
 
@@ -529,9 +530,9 @@ enum status torch_table_write(struct buffer *out, const struct torch_ops *ops, c
 	struct sorted *rows;
 	char cell[CELL_BYTES];
 
-	rows = memory_resize(NULL, ops->row_count + 1, sizeof(*rows));
+	rows = storage_resize(ops->model->storage, NULL, (size_t)ops->row_count + 1, sizeof(*rows));
 	if (sort_rows(ops, table->sort, rows, err) || !ops->row_count) {
-		free(rows);
+		storage_release(ops->model->storage, rows);
 		return table->sort && ops->row_count ? err->status : STATUS_OK;
 	}
 	for (uint32_t i = 0; i < ops->row_count; i++)
@@ -557,7 +558,7 @@ enum status torch_table_write(struct buffer *out, const struct torch_ops *ops, c
 	format_time(cell, lines.device_sum_us, table->time_unit);
 	if (lines.has_device_time)
 		buffer_printf(out, "Self %s time total: %s\n", lines.device, cell);
-	free(rows);
+	storage_release(ops->model->storage, rows);
 	return STATUS_OK;
 }
 
@@ -687,16 +688,18 @@ static void put_event_json(struct json_writer *json, const struct torch_ops *ops
 
 static void put_events_json(struct json_writer *json, const struct torch_ops *ops, const struct torch_table *table)
 {
-	uint32_t *id = memory_resize(NULL, ops->event_count + 1, sizeof(*id));
+	uint32_t *id = storage_resize(ops->model->storage, NULL, (size_t)ops->event_count + 1, sizeof(*id));
 
 	for (uint32_t i = 0; i < ops->order_count; i++)
 		id[ops->order[i]] = i;
 	json_key(json, "events");
 	json_array_begin(json);
-	for (uint32_t i = 0; i < ops->order_count; i++)
+	for (uint32_t i = 0; i < ops->order_count; i++) {
 		put_event_json(json, ops, table, ops->order[i], id);
+		buffer_flow(json->out);
+	}
 	json_array_end(json);
-	free(id);
+	storage_release(ops->model->storage, id);
 }
 
 void torch_table_json(struct buffer *out, const struct torch_ops *ops, const struct torch_table *table, bool has_events)

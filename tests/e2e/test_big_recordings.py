@@ -64,6 +64,15 @@ def test_text_is_aligned_over_all_rows(steps):
     assert lines[STEPS + 1].split()[0] == str(STEPS - 1)
 
 
+def test_operators_as_torch_counts_them(steps):
+    done = report(steps, "--style", "torch", "--memory", "8M", data=64)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[-1] for line in done.stdout.splitlines() if "matmul" in line] == [str(STEPS)]
+    events = report(steps, "--style", "torch", "--events", "--json", "--memory", "8M", data=64)
+    assert events.returncode == 0, events.stderr
+    assert sum(event["name"] == "matmul" for event in json.loads(events.stdout)["events"]) == STEPS
+
+
 def test_a_file_that_cannot_be_written_stays_as_it_was(steps, tmp_path):
     """When the disk is full in the middle of a table."""
     path = tmp_path / "steps.csv"
