@@ -5,7 +5,7 @@ import inspect
 
 
 def wrap(span, function):
-    """The function in the span. What runs in pieces cannot be one: its pieces would end other ranges."""
+    """The function in the span. What runs in pieces cannot be one: of two calls at a time one would end the other."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
         raise TypeError(f"{span!r} cannot decorate {function!r}, which runs in pieces: use a `with` block inside of it")
     if not callable(function):

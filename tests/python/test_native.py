@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from python_tools import PACKAGE, environment, events, every_interpreter, plain, run, spans, table
+from python_tools import PACKAGE, STEPSCOPE, environment, events, every_interpreter, plain, run, spans, table
 
 MARKS = """
 import stepscope
@@ -245,6 +245,102 @@ def test_threads_that_are_cut_off_and_forks_among_them(tmp_path, python):
     done = run(tmp_path, python, "-W", "ignore", "-c", CUT_OFF)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     assert spans(tmp_path).count("child") == 20
+
+
+def rows(tmp_path):
+    query = "SELECT span, parent, name, dur_ns FROM spans WHERE kind = 'range' ORDER BY start_ns, span"
+    done = subprocess.run([STEPSCOPE, "query", "run", "--json", query], cwd=tmp_path, env=environment(), capture_output=True, text=True,
+                          timeout=60, check=True)
+    return json.loads(done.stdout)["rows"]
+
+
+COROUTINES = """
+import asyncio, sys, time
+import stepscope
+async def work(name, opened, gate):
+    with stepscope.range(name) if sys.argv[1] == "now" else kept.pop():
+        opened.set()
+        await gate.wait()
+        time.sleep(0.02)
+async def main(names):
+    opened, gates = ([asyncio.Event() for _ in names] for _ in "12")
+    tasks = []
+    for name, one, gate in zip(names, opened, gates):
+        tasks.append(asyncio.ensure_future(work(name, one, gate)))
+        await one.wait()
+    for task, gate in zip(tasks, gates): # the one that began first ends first
+        gate.set()
+        await task
+        with stepscope.range("between"):
+            pass
+kept = [stepscope.range(name) for name in sys.argv[:1:-1]]
+asyncio.run(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("made", ["now", "before"])
+@pytest.mark.parametrize("names", [["one", "two", "three"], ["same", "same", "same"]], ids=["names", "one_name"])
+@every_interpreter
+def test_ranges_of_coroutines_have_their_own_ends(tmp_path, python, names, made):
+    done = run(tmp_path, python, "-c", COROUTINES, made, *names)
+    assert done.returncode == 0, done.stderr
+    *works, first, second, third = rows(tmp_path)
+    assert [row["name"] for row in works] == names and [row["parent"] for row in works] == [None] * 3
+    last = works[2]["span"]  # the others are shown up to where the next one began
+    assert works[2]["dur_ns"] >= 60e6 and [row["parent"] for row in (first, second, third)] == [last, last, None]
+    assert "open" not in {row["what"] for row in table(tmp_path, "ledger")}
+
+
+ELSEWHERE = """
+import threading, time
+import stepscope
+handed, over = threading.Event(), threading.Event()
+moved, shared = stepscope.range("moved"), stepscope.range("shared")
+def first():
+    moved.__enter__()
+    with shared:
+        handed.set()
+        over.wait()
+        with stepscope.range("behind"):
+            pass
+thread = threading.Thread(target=first)
+thread.start()
+handed.wait()
+with shared: # one object, in two threads
+    time.sleep(0.02)
+    moved.__exit__(None, None, None)
+with stepscope.range("alone"):
+    over.set()
+    thread.join()
+"""
+
+
+@every_interpreter
+def test_a_range_may_end_in_another_thread(tmp_path, python):
+    done = run(tmp_path, python, "-c", ELSEWHERE)
+    assert done.returncode == 0, done.stderr
+    moved, *shared, alone, behind = sorted(rows(tmp_path), key=lambda row: ["moved", "shared", "alone", "behind"].index(row["name"]))
+    assert [row["parent"] for row in (moved, *shared, alone)] == [None] * 4 and behind["parent"] in [row["span"] for row in shared]
+    assert "open" not in {row["what"] for row in table(tmp_path, "ledger")}
+
+
+LOST = """
+import stepscope
+for n in range(600):
+    stepscope.range("lost").__enter__()
+    stepscope.range("lost %d" % (n % 7)).__enter__()
+for n in range(600):
+    with stepscope.range("kept"):
+        pass
+"""
+
+
+def test_ranges_that_are_never_ended_do_not_pile_up(tmp_path):
+    """More than 256 that are open in a thread would leave no room for operators."""
+    done = run(tmp_path, sys.executable, "-c", LOST)
+    assert done.returncode == 0 and "dropped" not in done.stderr, done.stderr
+    names = [row["name"] for row in rows(tmp_path)]
+    assert names.count("lost") == names.count("kept") == 600
 
 
 def test_importing_is_light(tmp_path):

@@ -101,7 +101,7 @@ def overlaps(tmp_path):
 
 
 HEAD = """
-import asyncio, json, threading, time, torch
+import asyncio, json, stepscope, threading, time, torch
 from torch.autograd.profiler import record_function
 def now():
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -151,7 +151,7 @@ def test_ranges_that_overlap_are_cut_where_the_next_one_begins(tmp_path, python)
 COROUTINES = """
 async def work(name, gate, opened):
     stamp = now()
-    with record_function(name):
+    with RANGE(name):
         opened.set()
         await gate.wait()
         time.sleep(0.02)
@@ -174,10 +174,11 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.parametrize("kind", ["record_function", "stepscope.range"])
 @every_python
-def test_coroutines_have_their_own_ends(tmp_path, python):
+def test_coroutines_have_their_own_ends(tmp_path, python, kind):
     """The second one waits in its range while the first one works: that is cut where the other began."""
-    stamps, rows = run_script(tmp_path, python, COROUTINES)
+    stamps, rows = run_script(tmp_path, python, COROUTINES.replace("RANGE", kind))
     first, second = only(rows, "first"), only(rows, "second")
     assert 40e6 <= second["dur_ns"] <= stamps[1]
     assert first["start_ns"] + first["dur_ns"] == second["start_ns"] and first["parent"] == second["parent"]

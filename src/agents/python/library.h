@@ -71,6 +71,7 @@
 	F(stepscope_torch_module)                                                                                      \
 	F(stepscope_torch_range)                                                                                       \
 	F(stepscope_torch_range_end)                                                                                   \
+	F(stepscope_torch_range_end_elsewhere)                                                                         \
 	F(stepscope_torch_loader)                                                                                      \
 	F(stepscope_torch_loader_start)                                                                                \
 	F(stepscope_torch_loader_end)                                                                                  \

@@ -2,8 +2,9 @@
  *
  * ranges.c: what has a beginning and an end: range(), phase(), micro_batch(), push() and pop().
  *
- * One object per name lives as long as the process and is given out again and again, so that `with range("x"):` allocates nothing.
- * It holds no state: begin and end nest per thread in the recorder.
+ * One object per name is kept and given out again and again, so that `with range("x"):` allocates nothing, but never to two at once: by its
+ * address the end of a range is known from that of another one (two coroutines). Phases and micro-batches nest per thread in the recorder,
+ * and what is pushed is popped.
  */
 #include "agents/python/native.h"
 
@@ -20,7 +21,9 @@ struct span {
 	PyObject *name;
 	enum span_type type;
 	uint32_t symbol; /* 0: not known yet */
-	int64_t number;  /* phase, or index of the micro-batch */
+	/* of a range: how many have begun and not ended, more than one where the program shares it; how many of these are recorded */
+	uint32_t held, open;
+	int64_t number; /* phase, or index of the micro-batch */
 };
 
 static PyTypeObject *span_type;
@@ -58,13 +61,29 @@ bool native_symbol(enum stepscope_kind kind, PyObject *text, uint32_t *symbol)
 
 /* ---- begin and end ------------------------------------------------------------------------------------------------------ */
 
+static bool find_symbol(struct span *span)
+{
+	return span->symbol || native_symbol(STEPSCOPE_KIND_RANGE, span->name, &span->symbol);
+}
+
 static bool begin_range(struct span *span)
 {
-	if (!span->symbol && !native_symbol(STEPSCOPE_KIND_RANGE, span->name, &span->symbol))
+	if (!find_symbol(span))
 		return false;
-	library.stepscope_emit_begin(span->symbol);
-	library_begun();
+	span->open += library.stepscope_torch_range(span->symbol, 0, span) != 0;
 	return true;
+}
+
+/* Where nobody else has it, it is this one that may have begun in another thread. */
+static void end_range(struct span *span)
+{
+	bool is_alone = span->held == 1;
+	if (library.stepscope_torch_range_end(span))
+		span->open--;
+	else if (is_alone) {
+		library.stepscope_torch_range_end_elsewhere(span);
+		span->open = 0;
+	}
 }
 
 static PyObject *span_enter(PyObject *self, PyObject *nothing)
@@ -79,6 +98,7 @@ static PyObject *span_enter(PyObject *self, PyObject *nothing)
 		if (span->type == SPAN_OF_MICRO_BATCH)
 			library.stepscope_emit_micro_batch_begin(span->number);
 	}
+	span->held++;
 	Py_INCREF(self);
 	return self;
 }
@@ -88,8 +108,9 @@ static PyObject *span_exit(PyObject *self, PyObject *const *arguments, Py_ssize_
 	struct span *span = (struct span *)self;
 	if (span->type != SPAN_OF_RANGE && library_records(STEPSCOPE_ACTIVE_STEPS))
 		library.stepscope_emit_phase_end();
-	else if (span->type == SPAN_OF_RANGE && library_may_end() && library_records(STEPSCOPE_ACTIVE_DETAIL))
-		library.stepscope_emit_end();
+	else if (span->open) /* also while nothing is recorded, or it would be open for ever */
+		end_range(span);
+	span->held -= span->held > 0;
 	Py_RETURN_NONE;
 }
 
@@ -115,7 +136,10 @@ static PyObject *span_repr(PyObject *self)
 static void span_dealloc(PyObject *self)
 {
 	PyTypeObject *type = Py_TYPE(self);
-	Py_XDECREF(((struct span *)self)->name);
+	struct span *span = (struct span *)self;
+	for (span->held = 1; span->open; end_range(span)) /* nobody is left to end it */
+		;
+	Py_XDECREF(span->name);
 	PyObject_Free(self);
 	Py_DECREF(type);
 }
@@ -128,7 +152,7 @@ static PyObject *span_new(enum span_type type, PyObject *name, int64_t number)
 	Py_INCREF(name);
 	span->name = name;
 	span->type = type;
-	span->symbol = 0;
+	span->symbol = span->held = span->open = 0;
 	span->number = number;
 	return (PyObject *)span;
 }
@@ -167,14 +191,18 @@ static PyType_Spec span_spec = {"stepscope._native.Span", sizeof(struct span), 0
 
 /* ---- functions ------------------------------------------------------------------------------------------------------------ */
 
-static PyObject *make_range(PyObject *name)
+/* Takes the place of the one with this name that somebody has, or had and never ended. */
+static PyObject *make_range(PyObject *name, uint32_t symbol)
 {
 	if (!PyUnicode_Check(name))
 		return PyErr_Format(PyExc_TypeError, "range() takes a string, not %R", Py_TYPE(name));
 	if (PyDict_Size(ranges) >= NAMES_MAX)
 		PyDict_Clear(ranges);
 	PyObject *made = span_new(SPAN_OF_RANGE, name, 0);
-	if (made && PyDict_SetItem(ranges, name, made) != 0)
+	if (!made)
+		return NULL;
+	((struct span *)made)->symbol = symbol;
+	if (PyDict_SetItem(ranges, name, made) != 0)
 		Py_CLEAR(made);
 	return made;
 }
@@ -183,7 +211,9 @@ static PyObject *range_of(PyObject *self, PyObject *name)
 {
 	PyObject *found = Py_TYPE(name) == &PyUnicode_Type ? PyDict_GetItemWithError(ranges, name) : NULL;
 	if (!found)
-		return PyErr_Occurred() ? NULL : make_range(name);
+		return PyErr_Occurred() ? NULL : make_range(name, 0);
+	if (Py_REFCNT(found) > 1 || ((struct span *)found)->open)
+		return make_range(name, ((struct span *)found)->symbol);
 	Py_INCREF(found);
 	return found;
 }
@@ -216,9 +246,14 @@ static PyObject *micro_batch(PyObject *self, PyObject *index)
 static PyObject *push(PyObject *self, PyObject *name)
 {
 	PyObject *range = range_of(self, name);
-	bool is_good = range && (!library_records(STEPSCOPE_ACTIVE_DETAIL) || begin_range((struct span *)range));
-	Py_XDECREF(range);
-	if (!is_good)
+	if (!range)
+		return NULL;
+	if (library_records(STEPSCOPE_ACTIVE_DETAIL) && find_symbol((struct span *)range)) {
+		library.stepscope_emit_begin(((struct span *)range)->symbol);
+		library_begun();
+	}
+	Py_DECREF(range);
+	if (PyErr_Occurred())
 		return NULL;
 	Py_RETURN_NONE;
 }

@@ -201,9 +201,14 @@ int stepscope_torch_range(uint32_t symbol, int stretch, const void *key)
 	return observer_range(symbol, (uint8_t)stretch, key);
 }
 
-void stepscope_torch_range_end(const void *key)
+int stepscope_torch_range_end(const void *key)
 {
-	observer_range_end(key);
+	return observer_range_end(key);
+}
+
+void stepscope_torch_range_end_elsewhere(const void *key)
+{
+	observer_end_elsewhere(key);
 }
 
 void stepscope_torch_owners(const void *words, int count)

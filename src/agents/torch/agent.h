@@ -68,9 +68,11 @@ STEPSCOPE_AGENT_EXPORT void stepscope_torch_module(uint64_t identity, int is_tra
 /* While detail is recorded: a range or the call of a module begins, with the line that makes it where lines are recorded (symbol 0: none). While
  * steps are counted: torch.save (STEPSCOPE_TRAINING_SAVE), or what starts the workers of a loader (STEPSCOPE_TRAINING_LOADER) or stops them
  * (STEPSCOPE_TRAINING_LOADER_END; 0: none of them). `key`: an address (of 8 bytes or more) that nothing else uses until the end. 1: the end
- * is wanted, in the same thread; 0: nothing was begun. */
+ * is wanted, in the same thread; 0: nothing was begun. The end says whether such a range was open in this thread. */
 STEPSCOPE_AGENT_EXPORT int stepscope_torch_range(uint32_t symbol, int stretch, const void *key);
-STEPSCOPE_AGENT_EXPORT void stepscope_torch_range_end(const void *key);
+STEPSCOPE_AGENT_EXPORT int stepscope_torch_range_end(const void *key);
+/* It is open in another thread, if at all. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_range_end_elsewhere(const void *key);
 /* Inside of the record of a wait for a batch: which loader it is of (its number << 32 | number of the loop over it); no batch came. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader(uint64_t loader);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_loader_end(void);

@@ -109,12 +109,17 @@ static __attribute__((noinline, cold)) void end_marked(struct open_records *open
 		end_level(open, level, tick);
 }
 
+void observer_end_elsewhere(const void *record)
+{
+	if (!open_end_elsewhere(record, emit_now()))
+		emit_drop(STEPSCOPE_EVENT_END);
+}
+
 /* None that is here. */
 static void end_unknown(struct open_records *open, const void *record)
 {
 	if (!open || !open->deeper) {
-		if (!open_end_elsewhere(record, emit_now()))
-			emit_drop(STEPSCOPE_EVENT_END);
+		observer_end_elsewhere(record);
 		return;
 	}
 	open->deeper--;
@@ -238,6 +243,20 @@ __attribute__((hot)) static void end(const void *record, void *context)
 
 /* ---- ranges of ours ----------------------------------------------------------------------------------------------------------- */
 
+/* Of what is open in the thread, as is_told(), for threads that may never run an operator and so have nothing to tell. From 1 on: the first start
+ * may be that of the range itself. */
+static inline uint32_t checked_now(void)
+{
+	return __atomic_load_n(&emit_starts, __ATOMIC_RELAXED) + 1;
+}
+
+static __attribute__((noinline, cold)) void check_thread(struct torch_thread *thread)
+{
+	emit_enter(); /* as in tell_thread() */
+	forget_earlier(&thread->open);
+	thread->checked = checked_now();
+}
+
 /* A module's frame is the one that calls it, so that a reader can tell what is around it from what is in it. */
 static void begin_range(uint32_t symbol)
 {
@@ -259,15 +278,15 @@ bool observer_range(uint32_t symbol, uint8_t stretch, const void *key)
 	if (!torch_thread && !thread_make())
 		return false;
 	struct open_records *open = &torch_thread->open;
+	if (__builtin_expect(__atomic_load_n(&open->ended, __ATOMIC_RELAXED), 0))
+		end_marked(open);
 	if (open->depth >= OPEN_MAX) {
 		if (symbol)
 			leave_out();
 		return false;
 	}
-	if (symbol && !is_told(open)) {
-		emit_enter(); /* as in tell_thread(), which its first record calls */
-		forget_earlier(open);
-	}
+	if (symbol && torch_thread->checked != checked_now())
+		check_thread(torch_thread);
 	bool is_counted = stretch && observer.is_counting && training_stretch(stretch);
 	if (symbol)
 		begin_range(symbol);
@@ -276,9 +295,22 @@ bool observer_range(uint32_t symbol, uint8_t stretch, const void *key)
 	return symbol || is_counted;
 }
 
-void observer_range_end(const void *key)
+bool observer_range_end(const void *key)
 {
-	end(key, NULL);
+	struct torch_thread *thread = torch_thread;
+	if (__builtin_expect(!thread, 0))
+		return false;
+	bool is_plain = open_innermost_flags(&thread->open, key) == OPEN_IS_BEGUN && thread->checked == checked_now() &&
+	                !observer.has_lines;
+	if (__builtin_expect(is_plain && STEPSCOPE_ACTIVE_, 1)) {
+		open_pop(&thread->open);
+		stepscope_emit_end(); /* as end_other() does, and shorter */
+		return true;
+	}
+	bool is_here = open_find(&thread->open, key) != 0;
+	if (is_here)
+		end_other(key);
+	return is_here;
 }
 
 bool observer_is_counting(void)

@@ -20,7 +20,7 @@ static void forget(void *value)
 	torch_thread = NULL;
 	__atomic_store_n(&thread->open.depth, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread->open.ended, 0, __ATOMIC_RELAXED);
-	thread->open.deeper = thread->open.told = thread->open.recording = 0;
+	thread->open.deeper = thread->open.told = thread->open.recording = thread->checked = 0;
 	memset(thread->training, 0, sizeof(thread->training));
 	memset(thread->lines, 0, sizeof(thread->lines));
 	__atomic_store_n(&thread->is_taken, false, __ATOMIC_RELEASE);

@@ -13,6 +13,7 @@ struct torch_thread { /* zero at first; each part is of the file that it is call
 	struct open_records open __attribute__((aligned(64)));
 	struct torch_thread *next;
 	bool is_taken; /* atomic */
+	uint32_t checked; /* of observer.c: 1 + the start of the recorder, or window, in which it looked for what is of an earlier one */
 	uint64_t training[76];
 	uint64_t lines[20];
 };
