@@ -87,7 +87,7 @@ class Owners:
 
     def __init__(self, tensors):
         self.words = array("Q")
-        self.seen = set()  # ids of tensors of modules
+        self.seen = set()  # ids of parameters and buffers
         self.tensors = tensors
 
     def add(self, tensor, category, depth=3):
@@ -119,11 +119,28 @@ class Owners:
 
     def add_module(self, module):
         """What it has itself."""
-        for kept, category in ((module._parameters, PARAMETER), (module._buffers, BUFFER)):
-            for tensor in kept.values():
-                if tensor is not None and id(tensor) not in self.seen:
-                    self.seen.add(id(tensor))
-                    self.add(tensor, category)
+        for tensor in module._parameters.values():
+            if tensor is not None:
+                self.add_parameter(tensor)
+        for tensor in module._buffers.values():
+            if tensor is not None and self.is_first(tensor):
+                self.add(tensor, BUFFER)
+
+    def add_parameter(self, parameter):
+        """And its gradient, which need not be an optimizer's: of weights of which it has a copy in another precision."""
+        if self.is_first(parameter):
+            self.add(parameter, PARAMETER)
+            self.add_gradient(parameter)
+
+    def add_gradient(self, parameter):
+        gradient = self.tensors.gradient(parameter) if self.tensors.is_leaf(parameter) else None
+        if gradient is not None:
+            self.add(gradient, GRADIENT)
+
+    def is_first(self, tensor):
+        is_first = id(tensor) not in self.seen
+        self.seen.add(id(tensor))
+        return is_first
 
 
 class Watch:
@@ -189,16 +206,12 @@ class Watch:
             self.native.metadata("torch.owners", f"yes: {self.look_count} looks at optimizers, {self.spent_ns / 1e6:.1f} ms in all")
 
     def look(self, owners, optimizer, is_full):
-        is_leaf, gradient_of = self.tensors.is_leaf, self.tensors.gradient
         if is_full:
             owners.add_modules()
+        add = owners.add_parameter if is_full else owners.add_gradient
         for group in optimizer.param_groups:
             for parameter in group["params"]:
-                if is_full and id(parameter) not in owners.seen:
-                    owners.add(parameter, PARAMETER)
-                gradient = gradient_of(parameter) if is_leaf(parameter) else None
-                if gradient is not None:
-                    owners.add(gradient, GRADIENT)
+                add(parameter)
         if is_full:
             for state in list(optimizer.state.values()):
                 owners.add_all(state, STATE)

@@ -26,12 +26,13 @@ enum birth_region {
 };
 
 struct birth {
-	uint8_t region;    /* enum birth_region */
-	bool is_factory;   /* the operator makes a tensor from nothing */
-	bool has_node;     /* its result is part of an autograd graph */
-	bool has_sequence; /* gradients were on when it was called */
-	uint32_t op;       /* string: the innermost operator that did not just get memory; 0: none */
-	int64_t op_end_ns; /* of that */
+	uint8_t region;          /* enum birth_region */
+	bool is_factory;         /* the operator makes a tensor from nothing */
+	bool has_node;           /* its result is part of an autograd graph */
+	bool has_sequence;       /* gradients were on when it was called */
+	bool is_behind_backward; /* for who follows the order of allocations */
+	uint32_t op;             /* string: the innermost operator that did not just get memory; 0: none */
+	int64_t op_end_ns;       /* of that */
 	int64_t region_end_ns; /* of what made the region: the wait for data, the optimizer's call, the phase; INT64_MAX: none */
 	int64_t phase_end_ns; /* of the innermost phase; INT64_MAX: none */
 };

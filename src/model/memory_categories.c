@@ -10,7 +10,8 @@
  *    autograd detail. From an optimizer: state by the same rule, temporary when it dies there.
  * 6. Anything else is "other": what was made before the first step and belongs to no owner, or is kept for several steps.
  *
- * Its like: allocated by the same operator in the same part of a step, with the same size.
+ * Its like: allocated by the same operator in the same part of a step, with the same size. What comes between a backward and the optimizer is
+ * a part of its own: gradients in another precision are made there, by the operator that converts the data in front of the forward.
  */
 #include "base/memory.h"
 #include "model/finish.h"
@@ -44,6 +45,8 @@ struct categories {
 	struct times told_gradients, told_state; /* when owners told of some */
 	uint64_t *tracks;                        /* all of them, process << 32 | track, in order */
 	uint32_t next_track, next_owner;         /* of the processes to come */
+	uint32_t next_call;                      /* of an optimizer */
+	bool is_behind_backward;                 /* and before the optimizer */
 	bool has_graph;                          /* in this step, before anything else was begun */
 	int32_t graph_step;
 	struct step_cursor cursor;
@@ -148,7 +151,8 @@ static int64_t death_of(const struct model *model, const struct memory_event *al
 
 static struct site *site_of(struct categories *work, const struct birth *birth, uint64_t bytes)
 {
-	uint64_t key = bytes * 0x9e3779b97f4a7c15u + ((uint64_t)birth->op << 8 | birth->region);
+	uint64_t place = (uint64_t)birth->op << 8 | (uint64_t)birth->is_behind_backward << 7 | birth->region;
+	uint64_t key = bytes * 0x9e3779b97f4a7c15u + place;
 	uint32_t found = number_map_find(&work->site_map, key);
 	if (found != NUMBER_MAP_NONE)
 		return &work->sites[found];
@@ -167,6 +171,18 @@ static uint8_t owned_category(const struct birth *birth)
 	return birth->region == REGION_OPTIMIZER ? STEPSCOPE_MEMORY_OPTIMIZER
 	       : birth->region == REGION_DATA    ? STEPSCOPE_MEMORY_OTHER
 	                                         : STEPSCOPE_MEMORY_GRADIENT;
+}
+
+/* Allocations come in order. */
+static void follow_backward(struct categories *work, int64_t time_ns, struct birth *birth)
+{
+	for (; work->next_call < work->calls.count && work->calls.list[work->next_call] <= time_ns; work->next_call++)
+		work->is_behind_backward = false;
+	if (birth->region == REGION_BACKWARD)
+		work->is_behind_backward = true;
+	else if (birth->region == REGION_DATA || birth->region == REGION_OPTIMIZER || birth->has_node)
+		work->is_behind_backward = false;
+	birth->is_behind_backward = work->is_behind_backward;
 }
 
 static void count_like(struct categories *work, const struct memory_event *allocation, const struct birth *birth)
@@ -188,8 +204,11 @@ static bool is_like_owned(struct categories *work, const struct memory_event *al
 	if (owned_category(birth) == STEPSCOPE_MEMORY_OTHER)
 		return false;
 	const struct site *site = site_of(work, birth, allocation->bytes);
+	bool is_seen = work->calls.count
+	                       ? sees(&work->calls, allocation->time_ns, death_ns)
+	                       : death_ns > birth->phase_end_ns; /* nobody knows the program's own optimizer */
 	/* of several optimizers only one tells at a time, and what the others hold is alive then, too */
-	return 4 * (uint64_t)site->owned > site->others && sees(&work->calls, allocation->time_ns, death_ns);
+	return 4 * (uint64_t)site->owned > site->others && is_seen;
 }
 
 /* ---- the rules ------------------------------------------------------------------------------------------------------------------ */
@@ -297,13 +316,15 @@ static void infer_process(struct categories *work)
 	find_calls(work, process);
 	find_told(work, process);
 	work->cursor = step_cursor_of(model, process);
-	work->has_graph = false;
+	work->has_graph = work->is_behind_backward = false;
+	work->next_call = 0;
 	work->list = memory_resize(work->list, work->end - work->first, sizeof *work->list);
 	for (uint32_t i = work->first; i < work->end; i++) {
 		const struct memory_event *event = &model->memory[i];
 		if (event->is_free || event->is_found)
 			continue;
 		work->list[i - work->first] = birth_of(&work->births, event);
+		follow_backward(work, event->time_ns, &work->list[i - work->first]);
 		count_like(work, event, &work->list[i - work->first]);
 	}
 	for (uint32_t i = work->first; i < work->end; i++) {

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains one of the models of models.py and says what each storage is for, as far as a script can know: `memory_truth.py NAME` prints
 one line of JSON, a list of moments. Moment k is the k-th range "moment"; it has lists of [address, bytes] by category. Used by
-test_memory.py and bench/torch_memory."""
+test_memory.py, memory_programs.py and bench/torch_memory."""
+import contextlib
 import json
 import sys
 
@@ -24,6 +25,19 @@ def moment(**lists):
     with torch.profiler.record_function("moment"):
         moments.append({name: sorted({item if isinstance(item, tuple) else place(item) for item in items})
                         for name, items in lists.items()})
+
+
+@contextlib.contextmanager
+def saving():
+    """The set of storages that graphs which are made meanwhile keep."""
+    saved = set()
+
+    def pack(tensor):
+        saved.add(place(tensor))
+        return tensor
+
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        yield saved
 
 
 class Loop:
@@ -50,13 +64,7 @@ class Loop:
         return [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
 
     def step(self, batch):
-        saved = set()
-
-        def pack(tensor):
-            saved.add(place(tensor))
-            return tensor
-
-        with saved_tensors_hooks(pack, lambda tensor: tensor):
+        with saving() as saved:
             loss = self.model(batch).pow(2).mean()
         known = {place(tensor) for tensors in self.kept().values() for tensor in tensors} | {place(batch)}
         moment(**self.kept(), input=[batch], activation=saved - known)

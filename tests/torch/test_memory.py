@@ -56,6 +56,20 @@ def test_what_allocations_are_for(tmp_path, python, model):
     assert share(sums, "activation") >= 0.95, sums
 
 
+@pytest.mark.parametrize("program", ["Average", "Masters", "Adapters", "OwnOptimizer", "PlainOptimizer", "Checkpointed", "CheckpointedInside",
+                                     "Autocast"])
+@every_python
+def test_what_allocations_of_programs_are_for(tmp_path, python, program):
+    done = warm(tmp_path, python, HERE / "memory_programs.py", program, options=["--with", "memory"])
+    assert done.returncode == 0, done.stderr
+    truth = json.loads(done.stdout)
+    sums = compare(truth, alive_at(export(tmp_path), len(truth)))
+    for category in {category for category, _ in sums} - {"activation"}:
+        assert share(sums, category) == 1, (category, sums)
+    assert {"parameter", "gradient", "input"} <= {category for category, _ in sums}
+    assert share(sums, "activation") >= 0.95, sums
+
+
 GROWING = """
 import sys, torch
 model = torch.nn.Linear(64, 64)
@@ -237,28 +251,3 @@ def test_owners_are_looked_for_in_each_window(tmp_path, python):
     peaks = {row["category"]: row["peak_bytes"] for row in table(tmp_path, "memory") if row["category"]}
     parameters = 4 * (64 * 64 + 64)
     assert peaks["parameter"] == peaks["gradient"] == parameters and 2 * parameters <= peaks["optimizer state"] < 2 * parameters + 64
-
-
-AVERAGED = """
-import copy, torch
-model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.BatchNorm1d(64))
-average = copy.deepcopy(model).requires_grad_(False)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for _ in range(6):
-    model(torch.randn(32, 64)).pow(2).mean().backward()
-    optimizer.step()
-    optimizer.zero_grad()
-    with torch.no_grad():
-        for mean, parameter in zip(average.parameters(), model.parameters()):
-            mean.lerp_(parameter, 0.1)
-sizes = [tensor.numel() * tensor.element_size() for tensor in (*model.parameters(), *average.parameters())]
-print(sum(sizes), 2 * sum(tensor.numel() * tensor.element_size() for tensor in model.buffers()))
-"""
-
-
-@every_python
-def test_a_copy_of_a_model_that_is_never_called(tmp_path, python):
-    done = warm(tmp_path, python, "-c", AVERAGED, options=["--with", "memory"])
-    assert done.returncode == 0, done.stderr
-    held = {row["category"]: row["live_bytes"] for row in table(tmp_path, "memory")}
-    assert [held["parameter"], held["buffer"]] == [int(number) for number in done.stdout.split()]

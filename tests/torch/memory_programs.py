@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training loops as people write them, which say what each storage is for: `memory_programs.py NAME` prints what memory_truth.py does.
+Used by test_memory.py."""
+import copy
+import json
+import sys
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from memory_truth import moment, moments, place, saving
+
+STEPS = 8
+
+
+def layers(*more):
+    return nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 64), *more)
+
+
+def tensors_in(state):
+    """Of an optimizer, whatever it keeps."""
+    if isinstance(state, torch.Tensor):
+        return [state]
+    parts = state.values() if isinstance(state, dict) else state if isinstance(state, (list, tuple)) else ()
+    return [tensor for part in parts for tensor in tensors_in(part)]
+
+
+class Program:
+    """One that is like most; the others say what they do otherwise."""
+
+    def __init__(self):
+        self.model = layers()
+        self.optimizer = torch.optim.AdamW(self.model.parameters())
+
+    def batches(self):
+        return torch.utils.data.DataLoader([torch.randn(64) for _ in range(16 * STEPS)], batch_size=16)
+
+    def kept(self):
+        return {"parameter": list(self.model.parameters()), **({"buffer": found} if (found := list(self.model.buffers())) else {})}
+
+    def gradients(self):
+        return [tensor.grad for tensor in self.kept()["parameter"] if tensor.grad is not None]
+
+    def states(self):
+        return tensors_in(dict(self.optimizer.state))
+
+    def loss(self, batch):
+        return self.model(batch[0]).pow(2).mean()
+
+    def inputs(self, batch):
+        return [batch]
+
+    def before_step(self):
+        pass
+
+    def after_step(self):
+        pass
+
+    def zero(self):
+        for tensor in self.kept()["parameter"]:
+            tensor.grad = None
+
+    def run(self):
+        for batch in self.batches():
+            batch = self.inputs(batch)
+            with saving() as saved:
+                loss = self.loss(batch)
+            kept = {place(tensor) for tensors in self.kept().values() for tensor in tensors} | {place(tensor) for tensor in batch}
+            moment(**self.kept(), input=batch, activation=saved - kept)
+            loss.backward()
+            self.before_step()
+            moment(**self.kept(), input=batch, gradient=self.gradients())
+            self.optimizer.step()
+            moment(**self.kept(), input=batch, gradient=self.gradients(), optimizer_state=self.states())
+            self.after_step()
+            self.zero()
+
+
+class Average(Program):
+    """Of weights, in a copy of the model that is never called."""
+
+    def __init__(self):
+        super().__init__()
+        self.model = layers(nn.BatchNorm1d(64))
+        self.optimizer = torch.optim.AdamW(self.model.parameters())
+        self.average = copy.deepcopy(self.model).requires_grad_(False)
+
+    def kept(self):
+        models = self.model, self.average
+        return {"parameter": [tensor for model in models for tensor in model.parameters()],
+                "buffer": [tensor for model in models for tensor in model.buffers()]}
+
+    @torch.no_grad()
+    def after_step(self):
+        for mean, tensor in zip(self.average.parameters(), self.model.parameters()):
+            mean.lerp_(tensor, 0.01)
+
+
+class Masters(Program):
+    """A model in bfloat16, whose optimizer has copies of the weights in float32. The parts of a batch are as large as some gradients, and
+    made by the same operator."""
+
+    def __init__(self):
+        super().__init__()
+        self.model.bfloat16()
+        self.masters = [nn.Parameter(tensor.detach().float()) for tensor in self.model.parameters()]
+        self.optimizer = torch.optim.SGD(self.masters, lr=0.1, momentum=0.9)
+
+    def kept(self):
+        return {"parameter": [*self.model.parameters(), *self.masters]}
+
+    def batches(self):
+        for _ in range(STEPS):
+            yield torch.randn(10, 64).chunk(5)
+
+    def inputs(self, batch):
+        return [part.bfloat16() for part in batch]
+
+    def loss(self, batch):
+        return sum(self.model(part).float().pow(2).mean() for part in batch)
+
+    def before_step(self):
+        for master, tensor in zip(self.masters, self.model.parameters()):
+            master.grad = tensor.grad.float()
+
+    @torch.no_grad()
+    def after_step(self):
+        for master, tensor in zip(self.masters, self.model.parameters()):
+            tensor.copy_(master)
+
+
+class Adapted(nn.Module):
+    def __init__(self, base):
+        super().__init__()
+        self.base = base.requires_grad_(False)
+        self.a, self.b = nn.Parameter(torch.randn(4, base.in_features) / 100), nn.Parameter(torch.zeros(base.out_features, 4))
+
+    def forward(self, x):
+        return self.base(x) + nn.functional.dropout(x, 0.1) @ self.a.t() @ self.b.t()
+
+
+class Adapters(Program):
+    """Beside layers that are not trained."""
+
+    def __init__(self):
+        super().__init__()
+        self.model[0], self.model[2] = Adapted(self.model[0]), Adapted(self.model[2])
+        self.optimizer = torch.optim.AdamW([tensor for tensor in self.model.parameters() if tensor.requires_grad])
+
+    def before_step(self):
+        nn.utils.clip_grad_norm_(self.optimizer.param_groups[0]["params"], 1.0)
+
+
+def pack(tensor):
+    scale = tensor.abs().max()
+    return (tensor / (scale + 1e-12) * 127).to(torch.int8), scale
+
+
+class Packed(torch.optim.Optimizer):
+    """Momentum in 8 bits, made anew in each step."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for tensor in self.param_groups[0]["params"]:
+            values, scale = self.state[tensor].get("momentum", (torch.zeros_like(tensor, dtype=torch.int8), 0))
+            momentum = values.float() / 127 * scale * 0.9 + tensor.grad
+            tensor.sub_(momentum, alpha=0.01)
+            self.state[tensor]["momentum"] = pack(momentum)
+
+
+class OwnOptimizer(Program):
+    def __init__(self):
+        super().__init__()
+        self.optimizer = Packed(self.model.parameters())
+
+
+class PlainOptimizer(Program):
+    """No torch.optim.Optimizer: nobody is told when it steps."""
+
+    def __init__(self):
+        super().__init__()
+        self.optimizer = self
+
+    @torch.no_grad()
+    def step(self):
+        for tensor in self.model.parameters():
+            tensor.sub_(tensor.grad, alpha=0.1)
+
+    def states(self):
+        return []
+
+    def zero(self):
+        if len(moments) < 3 * STEPS:
+            super().zero()
+
+
+class Checkpointed(Program):
+    def __init__(self):
+        super().__init__()
+        self.model = nn.Sequential(*(layers(nn.LayerNorm(64)) for _ in range(3)))
+        self.optimizer = torch.optim.AdamW(self.model.parameters())
+
+    def loss(self, batch):
+        x = self.model[0](batch[0])
+        for part in self.model[1:]:
+            x = checkpoint(part, x, use_reentrant=self.is_reentrant)
+        return x.pow(2).mean()
+
+    is_reentrant = False
+
+
+class CheckpointedInside(Checkpointed):
+    is_reentrant = True
+
+
+class Autocast(Program):
+    """Two calls share the cast weights, and two backwards add up."""
+
+    def inputs(self, batch):
+        half = batch.chunk(2)
+        with torch.autocast("cpu", torch.bfloat16):
+            self.mean(half[0]).backward()
+        return [batch]
+
+    def mean(self, half):
+        return (self.model(half) + self.model(half * 2)).float().pow(2).mean()
+
+    def loss(self, batch):
+        with torch.autocast("cpu", torch.bfloat16):
+            return self.mean(batch[0].chunk(2)[1])
+
+
+def main():
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    globals()[sys.argv[1]]().run()
+    print(json.dumps(moments))
+
+
+if __name__ == "__main__":
+    main()
