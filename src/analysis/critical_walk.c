@@ -208,18 +208,9 @@ static void find_data_wait(struct critical_walk *walk, struct doing *doing)
 
 static uint32_t last_begun_before(const struct track *track, int64_t time_ns)
 {
-	uint32_t low = 0, high = track->span_count;
+	uint32_t row = track_row_at(track, 0, time_ns);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2, i;
-		const struct span_chunk *chunk = track_chunk(track, middle, &i);
-
-		if (chunk->start_ns[i] < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? low - 1 : MODEL_NONE;
+	return row ? row - 1 : MODEL_NONE;
 }
 
 static struct doing lane_before(struct critical_walk *walk, uint32_t number, int64_t time_ns)

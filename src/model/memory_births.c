@@ -69,21 +69,6 @@ static bool forward_sequence(const struct span_chunk *chunk, uint32_t index, uin
 
 /* ---- does it make a node? ------------------------------------------------------------------------------------------------------- */
 
-/* The first row from `row` on that begins at that time or later. */
-static uint32_t row_at(const struct track *track, uint32_t row, int64_t time_ns)
-{
-	uint32_t low = row, high = track->span_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2, index;
-		const struct span_chunk *chunk = track_chunk(track, middle, &index);
-		if (chunk->start_ns[index] < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* The first row behind the span and what it holds. What begins before its end is inside of it; of what begins with its end the depth
  * tells. */
 static uint32_t row_behind(struct births *births, const struct track *track, uint32_t row)
@@ -91,7 +76,7 @@ static uint32_t row_behind(struct births *births, const struct track *track, uin
 	uint32_t index;
 	const struct span_chunk *chunk = track_chunk(track, row, &index);
 	uint16_t depth = chunk->depth[index];
-	uint32_t first = row_at(track, row + 1, chunk->start_ns[index] + chunk->dur_ns[index]), at = first;
+	uint32_t first = track_row_at(track, row + 1, chunk->start_ns[index] + chunk->dur_ns[index]), at = first;
 	for (; at < track->span_count && at - first < SCAN_ROWS; at++, births->looked_at++) {
 		chunk = track_chunk(track, at, &index);
 		if (chunk->depth[index] <= depth)

@@ -260,6 +260,20 @@ uint32_t model_first_arg(const struct model *model, uint32_t track, uint32_t row
 	return low;
 }
 
+uint32_t track_row_at(const struct track *track, uint32_t row, int64_t time_ns)
+{
+	uint32_t low = row, high = track->span_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2, index;
+		const struct span_chunk *chunk = track_chunk(track, middle, &index);
+		if (chunk->start_ns[index] < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 const char *span_kind_name(enum span_kind kind)
 {
 	static const char *const names[SPAN_KIND_COUNT] = {

@@ -389,6 +389,8 @@ const char *model_text(const struct model *model, uint32_t string);
 const char *model_meta(const struct model *model, uint32_t process, const char *key);
 /* The first argument at or behind (track, row) in model->args. */
 uint32_t model_first_arg(const struct model *model, uint32_t track, uint32_t row);
+/* The first row, from `row` on, that begins at that time or later; the track's span_count when there is none. */
+uint32_t track_row_at(const struct track *track, uint32_t row, int64_t time_ns);
 static inline struct span_chunk *track_chunk(const struct track *track, uint32_t row, uint32_t *index)
 {
 	/* chunks of a track have capacities 64, 128, ..., CHUNK_ROWS, CHUNK_ROWS, ...: see model_span_begin() */

@@ -226,23 +226,6 @@ static bool is_wanted(const struct span_cursor *at)
 	return !at->has_step || has_wanted_step(at);
 }
 
-/* The first row of a track that starts at time_ns or later. */
-static uint32_t row_at(const struct track *track, int64_t time_ns)
-{
-	uint32_t low = 0, high = track->span_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2, index;
-		const struct span_chunk *chunk = track_chunk(track, middle, &index);
-
-		if (chunk->start_ns[index] < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static int64_t clock_of(const struct span_cursor *at, int64_t since_start_ns)
 {
 	const struct track *track = at->model->tracks[at->track];
@@ -265,7 +248,7 @@ static void go_to(struct span_cursor *at, uint32_t row)
 static void begin_track(struct span_cursor *at)
 {
 	const struct track *track = at->model->tracks[at->track];
-	uint32_t row = at->has_from ? row_at(track, clock_of(at, at->from_ns)) : 0;
+	uint32_t row = at->has_from ? track_row_at(track, 0, clock_of(at, at->from_ns)) : 0;
 
 	if (at->has_row && at->wanted_row > row)
 		row = at->wanted_row;
