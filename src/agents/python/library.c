@@ -46,26 +46,6 @@ static void *open_library(void)
 	return handle ? handle : dlopen(FILE_NAME, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Of this thread in this recording. What begins and ends nests. */
-static __thread struct {
-	unsigned session, depth;
-} open_spans;
-
-void library_begun(void)
-{
-	unsigned session = library.stepscope_session_number();
-	open_spans.depth = open_spans.session == session ? open_spans.depth + 1 : 1;
-	open_spans.session = session;
-}
-
-bool library_may_end(void)
-{
-	if (!open_spans.depth || open_spans.session != library.stepscope_session_number())
-		return false;
-	open_spans.depth--;
-	return true;
-}
-
 bool library_open(char *problem, size_t problem_bytes)
 {
 	Dl_info info;

@@ -95,10 +95,6 @@ extern struct library library;
  * it was built or installed, or the system's. False: `problem` says why none of them will do. */
 bool library_open(char *problem, size_t problem_bytes);
 
-/* Around what is recorded with an end: it was begun in this thread, and may end (false: in an earlier recording, or not at all). */
-void library_begun(void);
-bool library_may_end(void);
-
 /* Is any of these bits of stepscope_active set? */
 static inline bool library_records(unsigned bits)
 {

@@ -15,11 +15,15 @@ static uint32_t made_before_any; /* the newest call of all */
 static __thread uint32_t
 	made_before; /* the newest call of this thread; 0: it has made none, and may go on where another one stopped */
 
+static uint64_t address_of(const PyObject *optimizer)
+{
+	return (uint64_t)(uintptr_t)optimizer & STEPSCOPE_OPTIMIZER_ADDRESS;
+}
+
 /* One that cannot be referred to has its address only, as have those for which there is no room. */
 static struct object_entry *note(PyObject *optimizer, uint32_t number)
 {
-	uint64_t identity = ((uint64_t)(uintptr_t)optimizer & STEPSCOPE_OPTIMIZER_ADDRESS) |
-	                    (uint64_t)(++generations & 0x7fff) << 48;
+	uint64_t identity = address_of(optimizer) | (uint64_t)(++generations & 0x7fff) << 48;
 	if (!objects_put(&optimizers, optimizer, (struct object_facts){number, identity}))
 		PyErr_Clear();
 	return objects_find(&optimizers, optimizer);
@@ -31,7 +35,7 @@ void native_optimizer_begun(PyObject *optimizer)
 	if (!entry)
 		entry = note(optimizer, 0);
 	if (!entry) {
-		library.stepscope_torch_optimizer((uint64_t)(uintptr_t)optimizer & STEPSCOPE_OPTIMIZER_ADDRESS);
+		library.stepscope_torch_optimizer(address_of(optimizer));
 		return;
 	}
 	entry->facts.identity &= ~STEPSCOPE_OPTIMIZER_IS_NEW;
@@ -45,8 +49,7 @@ void native_optimizer_done(PyObject *optimizer)
 {
 	const struct object_entry *entry = objects_find(&optimizers, optimizer);
 	has_trained = true;
-	library.stepscope_torch_optimizer_done(entry ? entry->facts.identity
-	                                             : (uint64_t)(uintptr_t)optimizer & STEPSCOPE_OPTIMIZER_ADDRESS);
+	library.stepscope_torch_optimizer_done(entry ? entry->facts.identity : address_of(optimizer));
 }
 
 /* For register_optimizer_step_pre_hook(): called with the optimizer first. */
@@ -82,7 +85,7 @@ static PyObject *optimizer_number(PyObject *self, PyObject *optimizer)
 	if (!entry)
 		entry = note(optimizer, 0);
 	return PyLong_FromUnsignedLongLong(entry ? entry->facts.identity & ~STEPSCOPE_OPTIMIZER_IS_NEW
-	                                         : (uint64_t)(uintptr_t)optimizer & STEPSCOPE_OPTIMIZER_ADDRESS);
+	                                         : address_of(optimizer));
 }
 
 /* (code, number): torch.compile has made code, "3/1", that begins a call of that optimizer. */

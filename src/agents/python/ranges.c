@@ -243,24 +243,39 @@ static PyObject *micro_batch(PyObject *self, PyObject *index)
 	return span_new(SPAN_OF_MICRO_BATCH, index, number);
 }
 
+/* What this thread has pushed in this recording. */
+static __thread struct {
+	unsigned session, depth;
+} pushed;
+
+static bool begin_pushed(struct span *span)
+{
+	if (!find_symbol(span))
+		return false;
+	unsigned session = library.stepscope_session_number();
+	pushed.depth = pushed.session == session ? pushed.depth + 1 : 1;
+	pushed.session = session;
+	library.stepscope_emit_begin(span->symbol);
+	return true;
+}
+
 static PyObject *push(PyObject *self, PyObject *name)
 {
 	PyObject *range = range_of(self, name);
-	if (!range)
-		return NULL;
-	if (library_records(STEPSCOPE_ACTIVE_DETAIL) && find_symbol((struct span *)range)) {
-		library.stepscope_emit_begin(((struct span *)range)->symbol);
-		library_begun();
-	}
-	Py_DECREF(range);
-	if (PyErr_Occurred())
+	bool is_good = range && (!library_records(STEPSCOPE_ACTIVE_DETAIL) || begin_pushed((struct span *)range));
+	Py_XDECREF(range);
+	if (!is_good)
 		return NULL;
 	Py_RETURN_NONE;
 }
 
+/* Nothing, where nothing is pushed, or in an earlier recording. */
 static PyObject *pop(PyObject *self, PyObject *nothing)
 {
-	if (library_may_end() && library_records(STEPSCOPE_ACTIVE_DETAIL))
+	if (!pushed.depth || pushed.session != library.stepscope_session_number())
+		Py_RETURN_NONE;
+	pushed.depth--;
+	if (library_records(STEPSCOPE_ACTIVE_DETAIL))
 		library.stepscope_emit_end();
 	Py_RETURN_NONE;
 }
@@ -273,7 +288,7 @@ static PyMethodDef methods[] = {
 	{"micro_batch", micro_batch, METH_O,
          "micro_batch(index): a context manager: one forward and backward pass of gradient accumulation."},
 	{"push", push, METH_O, "push(name): begins a range, which the next pop() of this thread ends."},
-	{"pop", pop, METH_NOARGS, "pop(): ends the innermost open range of this thread."},
+	{"pop", pop, METH_NOARGS, "pop(): ends what the newest push() of this thread began."},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -6,6 +6,18 @@
 
 #define DIMENSIONS_MAX 8
 
+/* One Python function each: of nothing, of a text, of a flag and of a number. */
+#define CALL(name)                                                                                                     \
+	static PyObject *name(PyObject *self, PyObject *nothing)                                                       \
+	{                                                                                                              \
+		library.stepscope_##name();                                                                            \
+		Py_RETURN_NONE;                                                                                        \
+	}
+CALL(torch_settled)
+CALL(torch_stop)
+CALL(torch_lines_stop)
+CALL(torch_loader_end)
+
 #define CALL_STATUS(name)                                                                                              \
 	static PyObject *name(PyObject *self, PyObject *nothing)                                                       \
 	{                                                                                                              \
@@ -18,54 +30,55 @@ CALL_STATUS(torch_probe_end)
 CALL_STATUS(torch_start)
 CALL_STATUS(torch_lines_find)
 
-static PyObject *torch_settled(PyObject *self, PyObject *nothing)
-{
-	library.stepscope_torch_settled();
-	Py_RETURN_NONE;
-}
+#define CALL_NUMBER(name)                                                                                              \
+	static PyObject *name(PyObject *self, PyObject *nothing)                                                       \
+	{                                                                                                              \
+		return PyLong_FromUnsignedLongLong(library.stepscope_##name());                                        \
+	}
+CALL_NUMBER(torch_wants_owners)
+CALL_NUMBER(torch_follow)
+CALL_NUMBER(torch_too_deep)
 
-static PyObject *torch_stop(PyObject *self, PyObject *nothing)
-{
-	library.stepscope_torch_stop();
-	Py_RETURN_NONE;
-}
+#define CALL_TEXT(name)                                                                                                \
+	static PyObject *name(PyObject *self, PyObject *arguments)                                                     \
+	{                                                                                                              \
+		const char *text;                                                                                      \
+		if (!PyArg_ParseTuple(arguments, "s:" #name, &text))                                                   \
+			return NULL;                                                                                   \
+		return PyBool_FromLong(library.stepscope_##name(text) == 0);                                           \
+	}
+CALL_TEXT(torch_lines_check)
+CALL_TEXT(torch_probe_check)
 
-static PyObject *torch_lines_check(PyObject *self, PyObject *arguments)
-{
-	const char *story;
-	if (!PyArg_ParseTuple(arguments, "s:torch_lines_check", &story))
-		return NULL;
-	return PyBool_FromLong(library.stepscope_torch_lines_check(story) == 0);
-}
+#define CALL_FLAG(name)                                                                                                \
+	static PyObject *name(PyObject *self, PyObject *arguments)                                                     \
+	{                                                                                                              \
+		int is_wanted;                                                                                         \
+		if (!PyArg_ParseTuple(arguments, "p:" #name, &is_wanted))                                              \
+			return NULL;                                                                                   \
+		library.stepscope_##name(is_wanted);                                                                   \
+		Py_RETURN_NONE;                                                                                        \
+	}
+CALL_FLAG(torch_want_lines)
+CALL_FLAG(torch_want_inputs)
 
-static PyObject *torch_lines_stop(PyObject *self, PyObject *nothing)
-{
-	library.stepscope_torch_lines_stop();
-	Py_RETURN_NONE;
-}
-
-static PyObject *torch_want_lines(PyObject *self, PyObject *arguments)
-{
-	int is_wanted;
-	if (!PyArg_ParseTuple(arguments, "p:torch_want_lines", &is_wanted))
-		return NULL;
-	library.stepscope_torch_want_lines(is_wanted);
-	Py_RETURN_NONE;
-}
+#define CALL_WITH_NUMBER(name)                                                                                         \
+	static PyObject *name(PyObject *self, PyObject *number)                                                        \
+	{                                                                                                              \
+		unsigned long long value = PyLong_AsUnsignedLongLong(number);                                          \
+		if (PyErr_Occurred())                                                                                  \
+			return NULL;                                                                                   \
+		library.stepscope_##name(value);                                                                       \
+		Py_RETURN_NONE;                                                                                        \
+	}
+CALL_WITH_NUMBER(torch_loader)
+CALL_WITH_NUMBER(torch_loader_start)
+CALL_WITH_NUMBER(torch_unfollow)
 
 static PyObject *torch_problem(PyObject *self, PyObject *nothing)
 {
 	const char *problem = library.stepscope_torch_problem();
 	return PyUnicode_DecodeUTF8(problem, (Py_ssize_t)strlen(problem), "replace");
-}
-
-static PyObject *torch_want_inputs(PyObject *self, PyObject *arguments)
-{
-	int is_wanted;
-	if (!PyArg_ParseTuple(arguments, "p:torch_want_inputs", &is_wanted))
-		return NULL;
-	library.stepscope_torch_want_inputs(is_wanted);
-	Py_RETURN_NONE;
 }
 
 /* tensor, kind, type, its sizes and then its strides */
@@ -107,38 +120,6 @@ static PyObject *torch_probe_inputs(PyObject *self, PyObject *arguments)
 	Py_RETURN_NONE;
 }
 
-static PyObject *torch_probe_check(PyObject *self, PyObject *arguments)
-{
-	const char *inputs;
-	if (!PyArg_ParseTuple(arguments, "s:torch_probe_check", &inputs))
-		return NULL;
-	return PyBool_FromLong(library.stepscope_torch_probe_check(inputs) == 0);
-}
-
-static PyObject *torch_loader(PyObject *self, PyObject *loader)
-{
-	unsigned long long value = PyLong_AsUnsignedLongLong(loader);
-	if (PyErr_Occurred())
-		return NULL;
-	library.stepscope_torch_loader(value);
-	Py_RETURN_NONE;
-}
-
-static PyObject *torch_loader_start(PyObject *self, PyObject *loader)
-{
-	unsigned long long value = PyLong_AsUnsignedLongLong(loader);
-	if (PyErr_Occurred())
-		return NULL;
-	library.stepscope_torch_loader_start(value);
-	Py_RETURN_NONE;
-}
-
-static PyObject *torch_loader_end(PyObject *self, PyObject *nothing)
-{
-	library.stepscope_torch_loader_end();
-	Py_RETURN_NONE;
-}
-
 static PyObject *torch_rank(PyObject *self, PyObject *arguments)
 {
 	int rank, world_size;
@@ -159,11 +140,6 @@ static PyObject *torch_owners(PyObject *self, PyObject *words)
 	Py_RETURN_NONE;
 }
 
-static PyObject *torch_wants_owners(PyObject *self, PyObject *nothing)
-{
-	return PyLong_FromUnsignedLong(library.stepscope_torch_wants_owners());
-}
-
 static PyObject *torch_may_want_owners(PyObject *self, PyObject *nothing)
 {
 	return PyBool_FromLong(library.stepscope_torch_may_want_owners());
@@ -176,25 +152,6 @@ static PyObject *torch_make_records(PyObject *self, PyObject *is_on)
 	if (was_on < 0)
 		Py_RETURN_NONE;
 	return PyBool_FromLong(was_on);
-}
-
-static PyObject *torch_follow(PyObject *self, PyObject *nothing)
-{
-	return PyLong_FromUnsignedLongLong(library.stepscope_torch_follow());
-}
-
-static PyObject *torch_unfollow(PyObject *self, PyObject *number)
-{
-	unsigned long long value = PyLong_AsUnsignedLongLong(number);
-	if (PyErr_Occurred())
-		return NULL;
-	library.stepscope_torch_unfollow(value);
-	Py_RETURN_NONE;
-}
-
-static PyObject *torch_too_deep(PyObject *self, PyObject *nothing)
-{
-	return PyLong_FromUnsignedLongLong(library.stepscope_torch_too_deep());
 }
 
 PyMethodDef native_torch_methods[] = {
