@@ -180,8 +180,10 @@ struct pass {
 	size_t last;        /* record */
 	size_t update;      /* record that ends an update behind it, NONE */
 	uint32_t gradients; /* that it came to */
-	uint64_t zeros;     /* tensors that were zeroed behind it */
-	bool is_adding;     /* to gradients that were there */
+	uint32_t added;     /* those of them that were there */
+	uint64_t zeroed;    /* tensors before it */
+	uint64_t zeros;     /* and behind it */
+	bool is_adding;     /* to more than it makes anew */
 	bool has_call;      /* of an optimizer, in a hook */
 	bool is_known;      /* what it did with gradients */
 	bool is_end;        /* of a step */
@@ -210,6 +212,17 @@ static bool has_call_since(struct inferrer *in, struct passes *passes, const str
 	return has_call;
 }
 
+static void begin_pass(const struct inferrer *in, struct passes *passes, const struct train_record *node)
+{
+	struct pass *pass = &passes->list[passes->count];
+
+	*pass = (struct pass){.update = NONE,
+	                      .zeroed = passes->count ? pass[-1].zeros : 0,
+	                      .is_adding = in->is_functional || node->part > node->count / 2,
+	                      .is_known = in->is_functional || node->count};
+	passes->count++;
+}
+
 static void on_node(struct inferrer *in, struct passes *passes, size_t i)
 {
 	const struct train_record *record = &in->records[i];
@@ -217,27 +230,36 @@ static void on_node(struct inferrer *in, struct passes *passes, size_t i)
 	if (!passes->is_open && !trains(in, record))
 		return;
 	if (!passes->is_open)
-		passes->list[passes->count++] = (struct pass){.update = NONE,
-		                                              .is_adding = in->is_functional ||
-		                                                           record->part > record->count / 2,
-		                                              .is_known = in->is_functional || record->count};
+		begin_pass(in, passes, record);
 	struct pass *pass = &passes->list[passes->count - 1];
 	pass->last = i;
-	if (trains(in, record) && record->count > pass->gradients)
+	if (trains(in, record) && record->count > pass->gradients) {
 		pass->gradients = record->count;
+		pass->added = record->part;
+	}
 	pass->has_call |= has_call_since(in, passes, record);
 	passes->is_open = passes->may_update = true;
 	passes->writes = 0;
 }
 
-/* Behind a backward, and before anything of the next one, as much is written to in place as there are gradients. */
+/* Of two networks, one of which learns from the other's, each has an update of its own. 0: all are, or none. */
+static uint64_t own_gradients(const struct pass *pass)
+{
+	uint64_t own = pass->gradients - pass->added + (pass->zeroed < pass->added ? pass->zeroed : pass->added);
+
+	return own < pass->gradients ? own : 0;
+}
+
+/* Behind a backward, and before anything of the next one, as much is written to in place as it has gradients, or gradients of its own. */
 static void on_writes(struct inferrer *in, struct passes *passes, size_t i)
 {
 	struct pass *pass = &passes->list[passes->count - 1];
+	uint64_t own = own_gradients(pass);
 
 	pass->zeros += in->records[i].part;
 	passes->writes += in->records[i].count;
-	if (!passes->may_update || !pass->is_known || !in->records[i].count || passes->writes < pass->gradients)
+	if (!passes->may_update || !pass->is_known || !in->records[i].count ||
+	    passes->writes < (own ? own : pass->gradients))
 		return;
 	pass->update = i;
 	passes->is_open = false;
@@ -270,7 +292,7 @@ static bool has_updates(const struct passes *passes)
 /* Do the gradients begin anew behind the backward? */
 static bool is_last_of_gradients(const struct pass *pass)
 {
-	return !pass[1].is_adding || pass->has_call || (pass->zeros && pass->zeros >= pass->gradients);
+	return !pass[1].is_adding || pass->has_call || (pass->zeros && pass->zeros >= pass[1].added);
 }
 
 /* has_ends: gradients begin anew. is_each: behind each of them. */
@@ -309,11 +331,18 @@ static void choose_passes(struct inferrer *in, struct passes *passes)
 		out->doubt = doubt_of(in, passes, has_ends, ends + 1 == passes->count);
 }
 
-static void end_with_pass(struct inferrer *in, const struct pass *pass)
+static void note_update(struct inferrer *in, const struct pass *pass)
 {
-	in->ends[in->end_count++] = pass->update != NONE ? pass->update : pass->last;
 	for (size_t i = pass->last + 1; pass->update != NONE && i <= pass->update; i++)
 		in->is_update[i] = in->records[i].token == TOKEN_UPDATE && in->records[i].count;
+}
+
+static void take_pass(struct inferrer *in, const struct pass *pass, const struct pass *next)
+{
+	if (pass->is_end)
+		in->ends[in->end_count++] = pass->update != NONE ? pass->update : pass->last;
+	if (pass->is_end || (next && own_gradients(next)))
+		note_update(in, pass);
 }
 
 static void end_by_backwards(struct inferrer *in)
@@ -331,8 +360,7 @@ static void end_by_backwards(struct inferrer *in)
 	if (passes.count)
 		choose_passes(in, &passes);
 	for (size_t i = 0; i < passes.count; i++)
-		if (passes.list[i].is_end)
-			end_with_pass(in, &passes.list[i]);
+		take_pass(in, &passes.list[i], i + 1 < passes.count ? &passes.list[i + 1] : NULL);
 	free(passes.list);
 }
 

@@ -17,8 +17,8 @@
  *     }
  *
  * Where no thread calls optimizers, those train that compute gradients. Else gradients that a thread computes which calls none (a GPU's)
- * are put among the records of the thread whose turn it is. So are forwards of other threads whose graphs it works on: of several at a time
- * what they take together.
+ * are put among the records of the thread whose turn it is. So are forwards of such a thread, and of others whose graphs it works on: of
+ * several at a time what they take together.
  *
  * Time is that of sorting what trains.
  */

@@ -158,6 +158,25 @@ def two_losses():
             optimizer.step()
 
 
+def gan_by_hand():
+    """The generator's backward adds to the critic's gradients, which nobody uses."""
+    generator, critic = nn.Linear(4, 16), nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 1))
+
+    def update(network):
+        with torch.no_grad():
+            for p in network.parameters():
+                p -= 0.1 * p.grad
+
+    for (batch,) in loader():
+        with Step():
+            critic.zero_grad()
+            (critic(generator(torch.randn(8, 4)).detach()).mean() - critic(batch).mean()).backward()
+            update(critic)
+            generator.zero_grad()
+            (-critic(generator(torch.randn(8, 4)))).mean().backward()
+            update(generator)
+
+
 def functional():
     """No gradient is kept."""
     model = net()

@@ -112,6 +112,22 @@ def forward_in_threads():
                 optimizer.step()
 
 
+def replicas_in_threads():
+    """Each part of a batch has its forward and its backward in a thread of its own, into the same gradients; the main thread steps."""
+    model = SlowTower(16, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def gradients(part):
+        model(part).pow(2).mean().backward()
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(4):
+            with Step():
+                list(pool.map(gradients, torch.randn(8, 16).split(4)))
+                optimizer.step()
+                optimizer.zero_grad()
+
+
 def ensemble():
     """Two trainings at once: the second thread is in the middle of a step while the first makes several, and the other way round."""
     turns = [threading.Event() for _ in range(4)]

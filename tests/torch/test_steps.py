@@ -17,7 +17,7 @@ NAMES = ["plain", "adam_without_loader", "two_workers", "accumulation", "evaluat
          "optimizer_per_epoch", "optimizer_per_step", "optimizers_per_epoch", "resumed",
          "adam_then_lbfgs", "adam_then_lbfgs_once", "adam_then_lbfgs_with_loader", "adam_then_sgd", "adam_then_sgd_with_loader"]
 BY_HAND = ["own_class", "own_class_that_zeroes", "what_is_left", "running_loss", "written_to_data", "no_modules", "all_at_once", "filled",
-           "of_numpy", "two_losses", "slow_updates"]
+           "of_numpy", "two_losses", "slow_updates", "gan_by_hand"]
 IN_THREADS = ["thread_per_epoch", "gan_in_threads", "pool_per_epoch", "thread_per_step"]
 
 # Whose optimizers step at different rates.
@@ -28,7 +28,7 @@ AMBIGUOUS_BY_HAND = {"functional": "leaves gradients", "never_zeroed": "gradient
 
 
 def script(name):
-    return HERE / ("loops_in_threads.py" if name in (*IN_THREADS, "ensemble", "forward_in_threads") else
+    return HERE / ("loops_in_threads.py" if name in (*IN_THREADS, "ensemble", "forward_in_threads", "replicas_in_threads") else
                    "loops_by_hand.py" if name in (*BY_HAND, *AMBIGUOUS_BY_HAND) else "loops.py")
 
 
@@ -96,9 +96,10 @@ def test_each_step_is_where_the_script_made_it(tmp_path, python):
         assert 0 < step["backward_ns"] + step["optimizer_ns"] <= end - begin
 
 
+@pytest.mark.parametrize("name", ["forward_in_threads", "replicas_in_threads"])
 @every_python
-def test_the_first_forward_in_other_threads_is_in_step_0(tmp_path, python):
-    truth, steps = record(tmp_path, python, "forward_in_threads")
+def test_the_first_forward_in_other_threads_is_in_step_0(tmp_path, python, name):
+    truth, steps = record(tmp_path, python, name)
     assert len(steps) == len(truth["steps"])
     for step, (begin, end) in zip(steps, truth["steps"]):
         assert 30e6 <= step["forward_ns"] <= end - begin and step["duration_ns"] >= step["forward_ns"]

@@ -8,7 +8,7 @@
  *     B backward that trains    b one that does not    P optimizer, unknown    1..9 known ones    P(...) what lies in its call
  *     W torch.save    v a call of a module that evaluates    m one that trains    [...] a range
  *     i j k known optimizers that were made since the call before
- *     a backward that adds to the gradients of the one before; B and a have two of them    u two writes in place    w one    z two zeroed
+ *     a backward that adds to the gradients of the one before; B and a have two of them    c adds to two, and has one of its own    u two writes in place    w one    z two zeroed
  *     L start of a loader's workers    l end of them    h an optimizer's call in a node of the backward around it
  *
  * What is expected stands below: for each letter the number of the step it is in, and the phase.
@@ -49,19 +49,19 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 
 	if (is_known || letter == 'E' || letter == 'b' || letter == 'v' || letter == 'm')
 		token = is_known ? 'P' : letter == 'E' ? 'D' : letter == 'v' ? 'o' : letter == 'm' ? 'F' : 'B';
-	if (letter == 'a' || letter == 'w' || letter == 'z')
-		token = letter == 'a' ? 'B' : 'u';
+	if (letter == 'a' || letter == 'c' || letter == 'w' || letter == 'z')
+		token = letter == 'a' || letter == 'c' ? 'B' : 'u';
 	*record = (struct train_record){
 		.start_ns = start_ns, .end_ns = start_ns + 9, .range = range, .is_inside = is_inside};
-	record->is_training = letter == 'B' || letter == 'a';
+	record->is_training = letter == 'B' || letter == 'a' || letter == 'c';
 	record->is_empty = letter == 'E';
 	record->is_evaluating = letter == 'v';
 	record->is_module = letter == 'v' || letter == 'm';
 	record->is_new = is_new;
 	record->object = is_known ? (uint64_t)(letter - '0') << 40 : 0;
 	if (token == 'B' && letter != 'b') {
-		record->count = 2;
-		record->part = letter == 'a' ? 2 : 0;
+		record->count = letter == 'c' ? 3 : 2;
+		record->part = letter == 'B' ? 0 : 2;
 	} else if (token == 'u') {
 		record->count = letter == 'u' ? 2 : letter == 'w';
 		record->part = letter == 'z' ? 2 : 0;
@@ -366,6 +366,12 @@ static void gradients_that_add_up_are_one_step(void **state)
 	             (const char *const[]){"DFBDFauDFBDFau", "DFaDFauDFaDFau", "DFBDFBDFB", "DFB", NULL};
 	     *clear; clear++)
 		assert_int_equal(doubt(*clear), DOUBT_NONE);
+}
+
+/* The second network learns from the first one's gradients, which are not zeroed before. */
+static void two_networks_by_hand_make_one_step(void **state)
+{
+	check("DFBuFcuDFBuFcu", "00000001111111", "dfbofbodfbofbo");
 }
 
 static void what_cannot_be_told_is_said(void **state)
@@ -693,6 +699,7 @@ int main(void)
 		cmocka_unit_test(without_optimizers_a_backward_is_a_step),
 		cmocka_unit_test(an_update_by_hand_ends_a_step),
 		cmocka_unit_test(gradients_that_add_up_are_one_step),
+		cmocka_unit_test(two_networks_by_hand_make_one_step),
 		cmocka_unit_test(what_cannot_be_told_is_said),
 		cmocka_unit_test(an_optimizer_in_a_hook_is_a_phase_of_the_backward),
 		cmocka_unit_test(workers_are_started_for_the_batch_behind),
