@@ -299,6 +299,8 @@ static void begin_module(struct stream_scan *stream, int64_t time_ns)
 	stream->module_optimizer = stream->optimizer;
 	stream->module_record = NO_RANGE;
 	stream->module_object = 0;
+	stream->module_has_function = stream->module_is_plain = false;
+	stream->plain = 0;
 	stream->module_range = innermost(stream)->range;
 	stream->module_ns = time_ns;
 }
@@ -321,6 +323,9 @@ static void end_module(struct stream_scan *stream, int64_t time_ns)
 {
 	uint32_t index = stream->module_record;
 	if (index != NO_RANGE && index + 1 == stream->record_count) {
+		/* where it made no graph PyTorch's own operators have no numbers */
+		if (stream->module_has_function && !stream->module_is_plain)
+			stream->records[index].token = TOKEN_FORWARD;
 		stream->records[index].end_ns = time_ns;
 		stream->records[index].object = stream->module_object;
 	}
@@ -360,6 +365,12 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 	uint32_t record = is_of_module ? add_module_record(scan, stream)
 	                  : has_number ? make_record(scan, stream, TOKEN_OP, range, time_ns)
 	                               : add_record(scan, stream, TOKEN_OP, range, time_ns);
+	if (is_of_module && open->class == CLASS_FUNCTION) {
+		stream->module_has_function = true;
+		return record;
+	}
+	if (is_of_module && !has_number && !open->compiled)
+		stream->plain = stream->depth;
 	if (has_number && record != NO_RANGE && stream->records[record].token != TOKEN_FORWARD) {
 		stream->pending = record;
 		stream->pending_sequence = sequence;
@@ -444,6 +455,8 @@ static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *st
 {
 	const struct open_record *outer = &stream->open[stream->depth - 2];
 	uint32_t record = outer->record;
+	if (sequence != STEPSCOPE_NO_SEQUENCE && stream->plain + 1 == stream->depth)
+		stream->plain = 0;
 	bool is_of_operator = stream->inside == 1 && outer->hides && record != NO_RANGE &&
 	                      stream->records[record].token == TOKEN_OP;
 	if (!is_of_operator || record == stream->pending || sequence == STEPSCOPE_NO_SEQUENCE)
@@ -585,6 +598,10 @@ static void close_record(struct torch_scan *scan, struct stream_scan *stream, ui
 	const struct open_record *open = &stream->open[index];
 	if (open->compiled && index == stream->depth && !stream->module_depth)
 		end_compiled(scan, stream, open, time_ns);
+	if (stream->plain == index + 1) {
+		stream->module_is_plain = true;
+		stream->plain = 0;
+	}
 	if (stream->module_depth == index + 1)
 		end_module(stream, time_ns);
 	if (stream->hooked_depth == index + 1) {

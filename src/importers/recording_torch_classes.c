@@ -13,6 +13,12 @@ static bool is_text(const char *text, uint32_t length, const char *whole)
 	return length == strlen(whole) && !memcmp(text, whole, length);
 }
 
+/* A name of a class: no "aten::", no "TorchDynamo Cache Lookup". What torch.compile makes takes a number only with a graph. */
+static bool is_function(const char *text, uint32_t length)
+{
+	return !memchr(text, ':', length) && !memchr(text, ' ', length) && !is_text(text, length, "CompiledFunction");
+}
+
 static enum symbol_class class_of_operator(const char *text, uint32_t length)
 {
 	bool is_many = pytorch_takes_many(text, length);
@@ -32,6 +38,8 @@ static enum symbol_class class_of_operator(const char *text, uint32_t length)
 		return is_many ? CLASS_ZERO_MANY : CLASS_ZERO;
 	if (pytorch_writes(text, length))
 		return is_many ? CLASS_WRITE_MANY : CLASS_WRITE;
+	if (is_function(text, length))
+		return CLASS_FUNCTION;
 	return is_text(text, length, "aten::add") ? CLASS_ADD : CLASS_OP;
 }
 

@@ -19,6 +19,7 @@ enum symbol_class {
 	CLASS_WRITE_MANY, /* to a list of them */
 	CLASS_ZERO,
 	CLASS_ZERO_MANY,
+	CLASS_FUNCTION,   /* a torch.autograd.Function of the program's: takes a number also where no graph is made */
 	CLASS_COLLECTIVE, /* an operator that has a number, but no graph remembers it */
 	CLASS_SAMPLER,    /* an operator that a loader calls by itself: no work on a batch */
 	CLASS_MODE, /* what a mode of the dispatcher does about a call that is no operator, such as a range's begin */
@@ -82,6 +83,9 @@ struct stream_scan {
 	uint32_t module_record, module_range;
 	int64_t module_ns;
 	uint64_t module_object;    /* that is called in evaluation mode, 0 */
+	bool module_has_function;  /* CLASS_FUNCTION */
+	bool module_is_plain;      /* it called an operator without a number, and none with one in that */
+	uint32_t plain;            /* 1 + index in `open` of one of which that is not known yet; 0: none */
 	uint32_t module_optimizer; /* open optimizer's calls when it began: a closure calls modules, too */
 	/* An operator that could have made a node of a graph: it did when what comes next has a higher number. */
 	uint32_t pending; /* its record, NO_RANGE: none */

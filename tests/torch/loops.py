@@ -802,10 +802,12 @@ def actor_critic():
                 old.lerp_(new, 0.1)
 
 
-def evaluation_without_loader(wrapper=None):
+def evaluation_without_loader(wrapper=None, last=None):
     """Tensors in a list, evaluated by the model's mode after each third step; a teacher that is never trained, and a checkpoint."""
     import io
     model, teacher = net(), net()
+    if last:
+        model.append(last)
     whole = wrapper(model) if wrapper else model
     teacher.eval()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -837,6 +839,16 @@ def evaluation_without_loader(wrapper=None):
 def evaluation_in_a_wrapper():
     """Of the model itself the mode is set, the wrapper stays as it is made."""
     evaluation_without_loader(DeepSpeedEngine)
+
+
+def evaluation_of_own_function():
+    """The model calls a function of the program's own, which takes a number of a node also where no graph is made."""
+    evaluation_without_loader(last=OwnFunction())
+
+
+class OwnFunction(nn.Module):
+    def forward(self, x):
+        return Sleep.apply(x)
 
 
 class DeepSpeedEngine(nn.Module):

@@ -18,6 +18,8 @@ NAMES = ["plain", "adam_without_loader", "two_workers", "accumulation", "evaluat
          "adam_then_lbfgs", "adam_then_lbfgs_once", "adam_then_lbfgs_with_loader", "adam_then_sgd", "adam_then_sgd_with_loader"]
 BY_HAND = ["own_class", "own_class_that_zeroes", "what_is_left", "running_loss", "written_to_data", "no_modules", "all_at_once", "filled",
            "of_numpy", "two_losses", "slow_updates", "gan_by_hand"]
+OF_2026 = ["muon", "muon_and_adam", "schedule_free", "accelerated", "accelerated_by_hand", "average", "rollouts", "merged_adapters",
+           "own_teacher", "curriculum", "checkpointed_lbfgs", "cached_gradients", "alternating"]
 IN_THREADS = ["thread_per_epoch", "gan_in_threads", "pool_per_epoch", "thread_per_step"]
 
 # Whose optimizers step at different rates.
@@ -29,7 +31,8 @@ AMBIGUOUS_BY_HAND = {"functional": "leaves gradients", "never_zeroed": "gradient
 
 def script(name):
     return HERE / ("loops_in_threads.py" if name in (*IN_THREADS, "ensemble", "forward_in_threads", "replicas_in_threads") else
-                   "loops_by_hand.py" if name in (*BY_HAND, *AMBIGUOUS_BY_HAND) else "loops.py")
+                   "loops_by_hand.py" if name in (*BY_HAND, *AMBIGUOUS_BY_HAND) else
+                   "loops_of_2026.py" if name in OF_2026 else "loops.py")
 
 
 def record(tmp_path, python, name):
@@ -113,7 +116,7 @@ def test_trainings_at_once_are_not_one(tmp_path, python):
     assert "ambiguous" in said["sentence"] and f"1 more called them {min(truth['calls'])} times" in said["sentence"]
 
 
-@pytest.mark.parametrize("name", ["evaluation_without_loader", "evaluation_in_a_wrapper"])
+@pytest.mark.parametrize("name", ["evaluation_without_loader", "evaluation_in_a_wrapper", "evaluation_of_own_function"])
 @every_python
 def test_evaluation_and_checkpoint_without_a_loader(tmp_path, python, name):
     truth, steps = record(tmp_path, python, name)
@@ -212,6 +215,21 @@ def test_starting_workers_is_data_where_no_operators_are(tmp_path, python):
     assert done.returncode == 0, done.stderr
     truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
     assert all(steps[number]["data_ns"] >= 50e6 for number in truth["first"])
+
+
+@pytest.mark.parametrize("name", OF_2026)
+@every_python
+def test_steps_and_their_parts_are_those_of_the_script(tmp_path, python, name):
+    """Parts take at least as long as the script sleeps in them, and at most as long as it saw."""
+    truth, steps = record(tmp_path, python, name)
+    assert [step["step"] for step in steps] == list(range(len(truth["steps"])))
+    assert not [row for row in table(tmp_path, "ledger") if "number of steps" in row["sentence"]]
+    slept = {"data": 0 if name == "curriculum" else 4e6, "forward": 4e6, "backward": 20e6, "optimizer": 1}  # a worker sleeps meanwhile
+    for step, saw in zip(steps, truth["parts"]):
+        for part in slept.keys() & saw.keys():
+            most = saw[part] if part != "data" else step["duration_ns"]  # a batch may be fetched ahead, iter() is data
+            assert slept[part] <= step[f"{part}_ns"] <= most, part
+        assert not step["evaluation_ns"]
 
 
 @every_python
