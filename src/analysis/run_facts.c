@@ -109,10 +109,12 @@ static const struct table_column columns[RUN_COLUMNS] = {
                          .type = TABLE_TEXT,
                          .definition = "what the recorder said it captured, and why"},
 	[RUN_ENDED] = {.name = "ended", .type = TABLE_TEXT, .definition = "how the recorded processes ended"},
-	[RUN_EVENTS] = {.name = "events",
-                        .type = TABLE_INT,
-                        .unit = UNIT_COUNT,
-                        .definition = "recorded events; with --steps those that were read to show the selected steps"},
+	[RUN_EVENTS] =
+		{.name = "events",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition =
+                         "recorded events, of a span its begin and its end; of a trace of another tool what it holds: spans, marks, values and allocations; with --steps those that were read to show the selected steps"},
 	[RUN_COST] = {.name = "overhead_ratio",
                       .title = "recording cost",
                       .type = TABLE_DOUBLE,

@@ -146,6 +146,8 @@ static enum status load_stream(struct loading *loading, struct error *err)
 	kineto_file_init(&loading->file, loading->input, &visitor);
 	kineto_file_read(&loading->file);
 	enum status status = check(loading, err);
+	for (int i = 0; i < REPAIR_COUNT; i++)
+		import->is_repaired |= loading->file.repairs.count[i] || import->repairs.count[i];
 	if (status == STATUS_OK) {
 		kineto_finish(import);
 		kineto_report_repairs(import, &loading->file.repairs);

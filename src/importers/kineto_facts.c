@@ -67,7 +67,7 @@ static void take_track_facts(struct staged_track *track, const struct kineto_eve
 	}
 }
 
-/* Also from when to when it was recorded, counted from the event's own time. */
+/* Also from when to when it was recorded, counted from the event's own time, and how much. */
 static void take_process_facts(struct kineto_import *import, struct staged_track *track,
                                const struct kineto_event *event, int64_t time_ns)
 {
@@ -78,6 +78,8 @@ static void take_process_facts(struct kineto_import *import, struct staged_track
 			kineto_integer(&arg->value, &begin_ns);
 		if (kineto_is_text(&arg->key, "stepscope length_ns"))
 			kineto_integer(&arg->value, &length_ns);
+		if (kineto_is_text(&arg->key, "stepscope events"))
+			track->has_events = import->has_counts = kineto_unsigned(&arg->value, &track->events);
 		if (kineto_is_text(&arg->key, "stepscope owner"))
 			track->has_owner = kineto_integer(&arg->value, &track->owner_pid);
 		if (kineto_is_text(&arg->key, "stepscope pid"))

@@ -134,6 +134,8 @@ static void set_own_facts(const struct finish *finish, struct process *process, 
 		return;
 	if (facts->has_own_pid)
 		process->pid = facts->own_pid;
+	if (facts->has_events && !finish->import->is_repaired)
+		process->event_count = facts->events;
 	if (facts->has_extent) {
 		process->first_ns = facts->begin_ns + finish->shift_ns;
 		process->last_ns = facts->end_ns + finish->shift_ns;
@@ -242,7 +244,8 @@ static void describe_main(struct finish *finish)
 	if (import->has_rank && process->rank < 0)
 		process->rank = (int32_t)import->rank;
 	process->world_size = import->world_size > 0 ? (int32_t)import->world_size : -1;
-	process->event_count = import->event_count;
+	if (!import->has_counts || import->is_repaired)
+		process->event_count = import->event_count;
 	for (uint32_t i = 0; i < finish->stage->facts_count; i++)
 		model_add_meta(finish->model, finish->main_process,
 		               model_text(finish->model, finish->stage->facts[i].key),

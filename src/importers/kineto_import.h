@@ -36,6 +36,8 @@ struct kineto_import {
 	uint32_t host;    /* string */
 	bool is_ours;     /* our own exporter wrote it */
 	bool has_extents; /* and says of processes from when to when they were recorded */
+	bool has_counts;  /* and how many events that were */
+	bool is_repaired; /* not all of them may be here */
 	bool has_shapes, has_memory, has_correlation, has_python;
 	uint64_t event_count;               /* spans, marks, values, allocations: what a report can use */
 	uint64_t rare_count, unknown_count; /* events of kinds that are not read */

@@ -52,6 +52,8 @@ struct staged_track {
 	int32_t device;     /* -1: not known */
 	bool has_own_pid;   /* of a process: own_pid, where another one has it, too */
 	int64_t own_pid;
+	bool has_events; /* of a process: events, as many as its recording had */
+	uint64_t events;
 	bool has_extent; /* of a process: begin_ns and end_ns are what our own exporter says */
 	int64_t begin_ns, end_ns;
 	bool is_other;    /* no thread, as our own exporter says */

@@ -262,8 +262,8 @@ static const char *role_label(const struct process *process)
 	return process->role < sizeof(labels) / sizeof(labels[0]) ? labels[process->role] : "";
 }
 
-/* Its number where another process has it, too, and from when to when it was recorded, which is more than its spans say (not of chosen
- * steps); importers/kineto_facts.c reads them. */
+/* Its number where another process has it, too, and, not of chosen steps, from when to when it was recorded, which is more than its spans say,
+ * and how many events that were: a begin and its end are two there, and one here. importers/kineto_facts.c reads them. */
 static void put_extent(struct chrome *chrome, const struct process *process, struct track_ids ids)
 {
 	if (ids.pid != process->pid)
@@ -271,6 +271,9 @@ static void put_extent(struct chrome *chrome, const struct process *process, str
 	if (process->has_times && !chrome->selection.intervals)
 		writer_printf(&chrome->w, ", \"stepscope begin_ns\": %" PRId64 ", \"stepscope length_ns\": %" PRId64,
 		              process->first_ns - chrome->window.first_ns, process->last_ns - process->first_ns);
+	if (!chrome->selection.intervals && process->role != STEPSCOPE_ROLE_HOST &&
+	    process->role != STEPSCOPE_ROLE_LAUNCHER)
+		writer_printf(&chrome->w, ", \"stepscope events\": %" PRIu64, process->event_count);
 }
 
 static void put_process(struct chrome *chrome, uint32_t number)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from run_tools import ACTOR, run, run_directory
+
 DATA = Path(__file__).resolve().parent.parent / "data"
 BUILD = Path(os.environ.get("BUILD", "build"))
 FILES = sorted(p for p in [*(DATA / "traces").rglob("*"), *(DATA / "hta_ns_resolution").iterdir()] if p.suffix in (".json", ".gz"))
@@ -152,6 +154,22 @@ def test_a_cut_or_damaged_recording_loses_a_part(tmp_path):
         (tmp_path / "changed.ssr").write_bytes(changed)
         done = stepscope("report", tmp_path / "changed.ssr")
         assert done.returncode in (0, 3) and (done.returncode == 3 or b"damaged" in done.stdout or b"cut off" in done.stdout), length
+
+
+def events_of(path):
+    return json.loads(stepscope("query", path, "select events from run", "--json").stdout)["rows"][0]["events"]
+
+
+def test_an_exported_trace_has_as_many_events_as_its_recording(tmp_path):
+    """A begin and its end are two events of the recorder; in a trace they are one. Of one that is cut off only what is there counts."""
+    run(tmp_path, ACTOR, "ranks", 2, "only", 0, "steps", 9, 500, "names", 4, "all", "steps", 5, 500)
+    recording, trace = run_directory(tmp_path), tmp_path / "trace.json"
+    assert stepscope("export", recording, "-o", trace).returncode == 0
+    assert stepscope("convert", trace, tmp_path / "again.ssr").returncode == 0
+    assert events_of(recording) == events_of(trace) == events_of(tmp_path / "again.ssr") > 100
+    lines = trace.read_bytes().splitlines(keepends=True)
+    trace.write_bytes(b"".join(lines[:-20]))
+    assert 0 < events_of(trace) < len(lines)
 
 
 def test_usage(tmp_path):
