@@ -170,6 +170,7 @@ enum status kineto_load_input(struct kineto_import *import, struct input_stream 
 	kineto_memo_init(import);
 	import->stage.storage = import->model->storage;
 	enum status status = load_stream(loading, err);
+	kineto_clock_release(import);
 	kineto_stage_release(&import->stage);
 	buffer_release(&import->text);
 	buffer_release(&import->inputs);

@@ -112,6 +112,7 @@ static void take_columns(const struct taken *taken, struct kineto_kind kind, str
 			span->correlation = 0;
 		import->has_correlation |= span->correlation != 0 && kind.is_device;
 		span->flags |= span->correlation ? STAGED_HAS_NUMBER : 0;
+		kineto_clock_note(import, taken->track, span);
 	}
 	bool is_launch = kind.is_device && kind.kind != SPAN_ANNOTATION && kind.kind != SPAN_SYNC;
 	if (is_launch)

@@ -375,6 +375,7 @@ void kineto_finish(struct kineto_import *import)
 	find_processes(&finish);
 	import->main_process = finish.main_process;
 	describe_main(&finish);
+	kineto_correct_clocks(import);
 	for (uint32_t i = 0; i < count; i++)
 		kineto_cut_steps(import, &import->stage.tracks[i]);
 	kineto_infer(import, finish.kinds);

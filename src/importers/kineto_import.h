@@ -19,6 +19,12 @@ struct kineto_memo { /* texts of args that were met before, as they stand in the
 	size_t bytes; /* of raws */
 };
 
+struct kineto_clock { /* a sample of launches and what they started: kineto_clock.c */
+	struct clock_sample *samples;
+	uint32_t count, capacity;
+	uint32_t halvings;
+};
+
 #define KINETO_MEMORY_DEVICES 64   /* whose totals are kept, and the host's */
 #define KINETO_NO_NAME "(no name)" /* Kineto's markers have "" */
 
@@ -30,6 +36,7 @@ struct kineto_import {
 	uint64_t offset;                 /* of the event that is taken */
 	struct buffer text, inputs, raw; /* scratch */
 	struct kineto_memo memo;
+	struct kineto_clock clock;
 	/* of the whole file */
 	bool has_base, has_rank;
 	int64_t base_ns, rank, world_size;
@@ -108,6 +115,11 @@ void kineto_deliver_totals(struct kineto_import *import);
 /* kineto_steps.c: the steps that spans of kind STEP mark. */
 void kineto_cut_steps(struct kineto_import *import, struct staged_track *track); /* before it is delivered */
 void kineto_add_steps(struct kineto_import *import, uint32_t first_track);
+
+/* kineto_clock.c: spans of the runtime and of devices as they are staged; then the times of devices whose clocks are wrong. */
+void kineto_clock_note(struct kineto_import *import, uint32_t track, const struct staged_span *span);
+void kineto_correct_clocks(struct kineto_import *import); /* before tracks are delivered */
+void kineto_clock_release(struct kineto_import *import);
 
 /* kineto_repairs.c: what was repaired, into the ledger. */
 void kineto_report_repairs(struct kineto_import *import, const struct kineto_repairs *repairs);
