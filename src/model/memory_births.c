@@ -18,6 +18,7 @@ enum name_class {
 	CLASS_FACTORY,
 	CLASS_NODE,
 	CLASS_OPTIMIZER,
+	CLASS_GATHER,
 	CLASS_DATA,
 };
 
@@ -43,6 +44,9 @@ static enum name_class class_of_text(const char *text)
 		return CLASS_NODE;
 	if (pytorch_begins(text, PYTORCH_OPTIMIZER_STEP) || pytorch_begins(text, PYTORCH_OPTIMIZER_ZERO_GRAD))
 		return CLASS_OPTIMIZER;
+	if (pytorch_begins(text, PYTORCH_GATHER) || pytorch_begins(text, PYTORCH_GATHER_FORWARD) ||
+	    pytorch_begins(text, PYTORCH_GATHER_BACKWARD))
+		return CLASS_GATHER;
 	return pytorch_begins(text, PYTORCH_LOADER) ? CLASS_DATA : CLASS_PLAIN;
 }
 
@@ -163,6 +167,7 @@ static void set_op(struct birth *birth, enum name_class class, const struct span
 	if (class == CLASS_ALLOCATOR && is_known)
 		return;
 	birth->is_factory = class != CLASS_PLAIN;
+	birth->is_gathered &= birth->is_factory; /* others compute */
 	birth->op = chunk->name[index];
 	birth->op_end_ns = chunk->start_ns[index] + chunk->dur_ns[index];
 }
@@ -183,6 +188,8 @@ static struct birth birth_in(struct births *births, uint32_t number, uint32_t ro
 		birth.has_node = birth.has_node || makes_node(births, number, row);
 	} else if (class == CLASS_OPTIMIZER) {
 		set_region(&birth, REGION_OPTIMIZER, chunk, index);
+	} else if (class == CLASS_GATHER) {
+		birth.is_gathered = true;
 	} else if (class == CLASS_DATA) {
 		set_region(&birth, REGION_DATA, chunk, index);
 	} else if (chunk->kind[index] == SPAN_MODULE) {

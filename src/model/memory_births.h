@@ -30,6 +30,7 @@ struct birth {
 	bool is_factory;         /* the operator makes a tensor from nothing */
 	bool has_node;           /* its result is part of an autograd graph */
 	bool has_sequence;       /* gradients were on when it was called */
+	bool is_gathered;        /* parameters of all ranks go there */
 	bool is_behind_backward; /* for who follows the order of allocations */
 	uint32_t op;             /* string: the innermost operator that did not just get memory; 0: none */
 	int64_t op_end_ns;       /* of that */

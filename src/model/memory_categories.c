@@ -3,6 +3,7 @@
  * What the allocations of a PyTorch program are for, when nobody said so:
  *
  * 1. What an owner told of while it was alive is what the owner said: parameter, buffer, gradient, optimizer state.
+ *    So is what FSDP gathers from all ranks for a call.
  * 2. Freed within the operator that made it: temporary. That is the innermost one, so what an operator hands to the one around it is not.
  * 3. The result of an operator that takes part in an autograd graph: activation.
  * 4. From the wait for data, or made by the training step from nothing or before its graph begins: input.
@@ -270,6 +271,8 @@ static uint8_t category_of(struct categories *work, const struct memory_event *a
 	int64_t death_ns = death_of(work->model, allocation);
 	if (birth->op && death_ns <= birth->op_end_ns)
 		return STEPSCOPE_MEMORY_TEMPORARY;
+	if (birth->is_gathered)
+		return STEPSCOPE_MEMORY_PARAMETER;
 	if (is_like_owned(work, allocation, birth, death_ns))
 		return owned_category(birth);
 	if (birth->has_node)

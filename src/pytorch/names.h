@@ -23,6 +23,10 @@
 #define PYTORCH_LOADER_STOP "DataLoader: end of workers"    /* ours: waiting until they are gone */
 #define PYTORCH_SCALER "aten::_amp_update_scale_"
 #define PYTORCH_COLLECTIVE "c10d::" /* where the program issues one; no autograd graph remembers it */
+/* FSDP makes room for the parameters that it gathers from all ranks: both of its kinds, the second for a forward and for a backward. */
+#define PYTORCH_GATHER "FSDP::all_gather_copy_out"
+#define PYTORCH_GATHER_FORWARD "FullyShardedDataParallel._pre_forward"
+#define PYTORCH_GATHER_BACKWARD "FullyShardedDataParallel._pre_backward"
 #define PYTORCH_MODE                                                                                                   \
 	"PythonDispatchMode" /* what a TorchDispatchMode does about a call, outermost where PyTorch has no record of that one */
 #define PYTORCH_COMPILED "Torch-Compiled Region: " /* code that torch.compile made; its number follows */

@@ -3,6 +3,7 @@
 Used by test_memory.py."""
 import copy
 import json
+import os
 import sys
 
 import torch
@@ -66,7 +67,7 @@ class Program:
             batch = self.inputs(batch)
             with saving() as saved:
                 loss = self.loss(batch)
-            kept = {place(tensor) for tensors in self.kept().values() for tensor in tensors} | {place(tensor) for tensor in batch}
+            kept = {tensor if isinstance(tensor, tuple) else place(tensor) for tensors in (*self.kept().values(), batch) for tensor in tensors}
             moment(**self.kept(), input=batch, activation=saved - kept)
             loss.backward()
             self.before_step()
@@ -234,11 +235,62 @@ class Autocast(Program):
             return self.mean(batch[0].chunk(2)[1])
 
 
+def local(tensor):
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+
+class Sharded(Program):
+    """With parts of the weights in other ranks, which are gathered for the forward and stay until the backward."""
+
+    def __init__(self):
+        super().__init__()
+        self.gathered = set()
+        self.model[0].register_forward_pre_hook(self.note)
+        self.model = self.shard(self.model)
+        self.optimizer = torch.optim.AdamW(self.model.parameters())
+
+    @staticmethod
+    def shard(model):
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+        return fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
+
+    def note(self, layer, arguments):
+        self.gathered = {place(tensor) for tensor in layer.parameters()}
+
+    def kept(self):
+        return {"parameter": [*self.gathered, *(local(tensor) for tensor in self.model.parameters())]}
+
+    def gradients(self):
+        return [local(tensor.grad) for tensor in self.model.parameters() if tensor.grad is not None]
+
+    def states(self):
+        return [local(tensor) for tensor in super().states()]
+
+    def before_step(self):
+        self.gathered = set()
+
+    def zero(self):
+        self.optimizer.zero_grad()
+
+
+class FullySharded(Sharded):
+    @staticmethod
+    def shard(model):
+        from torch.distributed.fsdp import FullyShardedDataParallel
+        return FullyShardedDataParallel(model, device_id=torch.device("cpu"), use_orig_params=True)
+
+
 def main():
+    if "RANK" in os.environ:
+        torch.distributed.init_process_group("gloo")
     torch.manual_seed(1)
     torch.set_num_threads(1)
     globals()[sys.argv[1]]().run()
-    print(json.dumps(moments))
+    if os.environ.get("RANK", "0") == "0":
+        print(json.dumps(moments))
+    if "RANK" in os.environ:
+        torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

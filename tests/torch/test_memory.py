@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from torch_tools import HERE, environment, every_python, export, run, table, warm
+from torch_tools import HERE, environment, every_python, export, run, run_ranks, table, version, warm
 
 
 def alive_at(events, moments):
@@ -60,7 +60,19 @@ def test_what_allocations_are_for(tmp_path, python, model):
                                      "Autocast"])
 @every_python
 def test_what_allocations_of_programs_are_for(tmp_path, python, program):
-    done = warm(tmp_path, python, HERE / "memory_programs.py", program, options=["--with", "memory"])
+    check_program(tmp_path, warm(tmp_path, python, HERE / "memory_programs.py", program, options=["--with", "memory"]))
+
+
+@pytest.mark.parametrize("program", ["Sharded", "FullySharded"])
+@every_python
+def test_what_allocations_of_sharded_programs_are_for(tmp_path, python, program):
+    if version(python).startswith("1."):
+        pytest.skip("Debian's torchrun 1.13 cannot start ranks under its Python 3.11, with or without us")
+    check_program(tmp_path, run_ranks(tmp_path, python, "-m", "torch.distributed.run", "--nproc_per_node", "2", HERE / "memory_programs.py", program,
+                                      options=["--with", "memory", "--ranks", "0"]))
+
+
+def check_program(tmp_path, done):
     assert done.returncode == 0, done.stderr
     truth = json.loads(done.stdout)
     sums = compare(truth, alive_at(export(tmp_path), len(truth)))
