@@ -25,12 +25,15 @@
 #define FLAGS (IN_NODE | TRACED)
 #define GROUPS_MAX TRACED /* as the flags leave room for */
 
+#define OPERATORS 6 /* names of operators that are kept of a module */
+
 struct module_group {
 	uint32_t name; /* string: path */
 	uint32_t parent; /* group of the module that called it first; what is called alone at first, but mostly in one, is in that */
 	uint32_t later, alone_calls, later_calls; /* the first module around it behind that */
 	uint32_t open;                            /* calls of it around the current span */
 	uint16_t depth;                           /* from put_in_order() on */
+	uint32_t operators[OPERATORS];            /* names of those that it calls itself, in their order; 0: no more */
 	int64_t calls, recompute_calls;
 	int64_t forward_ns, forward_self_ns, recompute_ns, recompute_self_ns;
 	int64_t backward_ns, backward_self_ns;
@@ -213,6 +216,24 @@ static void enter_node(struct module_fold *fold, const struct span_view *span)
 	fold->nodes[fold->node_count++] = (struct open_node){span->row, span->depth};
 }
 
+static bool is_in_operator(const struct span_view *span)
+{
+	uint32_t index;
+
+	return span->parent != MODEL_NONE && track_chunk(span->track, span->parent, &index)->kind[index] == SPAN_OP;
+}
+
+static void note_operator(struct module_fold *fold, uint32_t number, const struct span_view *span)
+{
+	uint32_t *operators = fold->groups[number].operators;
+	int i = 0;
+
+	while (i < OPERATORS && operators[i] && operators[i] != span->name)
+		i++;
+	if (i < OPERATORS && !operators[i] && !is_in_operator(span))
+		operators[i] = span->name;
+}
+
 static bool visit(void *context, const struct span_view *span)
 {
 	struct module_fold *fold = context;
@@ -229,6 +250,8 @@ static bool visit(void *context, const struct span_view *span)
 		rows[span->row] |= IN_NODE;
 		enter_node(fold, span);
 	}
+	if (span->kind == SPAN_OP && !(around & FLAGS) && around != NO_GROUP)
+		note_operator(fold, around, span);
 	if (span->kind != SPAN_MODULE || !step_times_measures(fold->times, span->step))
 		return true;
 	group = group_of(fold, span->name, around & ~FLAGS);
@@ -442,6 +465,7 @@ enum {
 	MODULE_FLOPS_SELF,
 	MODULE_BACKWARD_FLOPS,
 	MODULE_UNCOUNTED,
+	MODULE_OPERATORS,
 	MODULE_COLUMNS,
 };
 
@@ -587,6 +611,12 @@ static const struct table_column columns[MODULE_COLUMNS] = {
                                             "recorded: their work is not in flops; with the modules inside",
                               .rules = RULE_NOT_NEGATIVE,
                               .is_hidden = true},
+	[MODULE_OPERATORS] = {.name = "operators",
+                              .type = TABLE_TEXT,
+                              .role = ROLE_EVIDENCE,
+                              .definition = "operators that its forward calls itself, the first six names: what it is, "
+                                            "whatever its name",
+                              .is_hidden = true},
 };
 
 #define NO_BACKWARD "no backward was linked to its operators"
@@ -650,6 +680,17 @@ static void set_flops(struct table *table, int row, const struct module_group *g
 	table_set_int(table, row, MODULE_UNCOUNTED, group->flops.uncounted);
 }
 
+static void set_operators(struct table *table, int row, const struct module_fold *fold,
+                          const struct module_group *group)
+{
+	const char *list = NULL;
+
+	for (int i = 0; i < OPERATORS && group->operators[i]; i++)
+		list = arena_printf(&table->arena, "%s%s%s", list ? list : "", list ? ", " : "",
+		                    model_text(fold->model, group->operators[i]));
+	table_set_text_or(table, row, MODULE_OPERATORS, list, "it calls none itself");
+}
+
 static void add_row(struct table *table, const struct module_fold *fold, const struct module_group *group)
 {
 	const char *path = model_text(fold->model, group->name);
@@ -667,6 +708,7 @@ static void add_row(struct table *table, const struct module_fold *fold, const s
 	set_times(table, row, fold, group);
 	set_device(table, row, fold, group);
 	set_flops(table, row, group);
+	set_operators(table, row, fold, group);
 }
 
 static void open_fold(struct module_fold *fold)

@@ -6,6 +6,7 @@
 #include "compare/compared_read.h"
 
 #include "compare/kernel_family.h"
+#include "compare/module_place.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,17 +19,21 @@ struct part_source {
 	const char *calls;            /* NULL: not counted */
 	const char *rest;             /* name of what is missing from the step; NULL: it does not sum to it */
 	bool is_mean;
-	bool has_families;
+	enum {
+		SAME_NAME,
+		SAME_FAMILY,
+		SAME_PLACE
+	} same; /* which names of two runs are one */
 };
 
 static const struct part_source part_sources[] = {
 	{"operator", "ops", "name", "step_self_ns", NULL, "self_ns", "calls", "(steps without recorded operators)",
-         false, false},
+         false, SAME_NAME},
 	{"module", "modules", "module", "forward_self_ns", "backward_self_ns", NULL, "calls", "(outside of modules)",
-         false, false},
-	{"device", "step_breakdown", "part", "mean_ns", NULL, NULL, NULL, NULL, true, false},
-	{"kernel", "kernels", "kernel", "total_ns", NULL, "total_ns", "calls", NULL, false, true},
-	{"call", "runtime_calls", "call", "total_ns", NULL, "total_ns", "calls", NULL, false, false},
+         false, SAME_PLACE},
+	{"device", "step_breakdown", "part", "mean_ns", NULL, NULL, NULL, NULL, true, SAME_NAME},
+	{"kernel", "kernels", "kernel", "total_ns", NULL, "total_ns", "calls", NULL, false, SAME_FAMILY},
+	{"call", "runtime_calls", "call", "total_ns", NULL, "total_ns", "calls", NULL, false, SAME_NAME},
 };
 
 double compared_number_at(const struct table *table, int row, const char *column)
@@ -90,6 +95,7 @@ static void read_source(struct compared_run *run, struct report *report, const s
 	bool is_whole = !run->steps_count;
 	double steps = is_whole ? 1 : measured_steps(report_step_times(report)), sum = 0, rest;
 	int name = table_find_column(table, source->name);
+	struct module_places places = {0};
 
 	for (int row = 0; row < table->row_count && steps > 0; row++) {
 		double calls = compared_number_at(table, row, source->calls);
@@ -104,10 +110,15 @@ static void read_source(struct compared_run *run, struct report *report, const s
 		                       : compared_number_at(table, row, source->time) +
 		                                 compared_number_at(table, row, source->more_time);
 		part.amount /= source->is_mean ? 1 : steps;
-		part.family = source->has_families ? kernel_family(part.name, &run->arena) : NULL;
+		if (source->same == SAME_FAMILY)
+			part.family = kernel_family(part.name, &run->arena);
+		else if (source->same == SAME_PLACE)
+			part.family = module_place(&places, (int64_t)compared_number_at(table, row, "depth"),
+			                           compared_text_at(table, row, "operators"), &run->arena);
 		sum += part.amount;
 		compared_run_add_part(run, &part);
 	}
+	module_places_release(&places);
 	rest = mean_step(run) - sum;
 	if (source->rest && !is_whole && table->row_count && steps > 0 && fabs(rest) > 1e-6 * mean_step(run))
 		compared_run_add_part(run, &(struct compared_part){source->level, source->rest, NULL, rest, false, 0});

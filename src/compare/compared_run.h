@@ -62,7 +62,7 @@ struct compared_value {   /* one number of the whole run */
 struct compared_part {      /* of a step; of a run without steps, of all of it; of memory, of its peak */
 	const char *level;  /* CONTRIBUTION_LEVEL; those of memory begin with COMPARED_MEMORY */
 	const char *name;   /* CONTRIBUTION_NAME */
-	const char *family; /* what it is called when names change from version to version; NULL: the name */
+	const char *family; /* of kernels and modules: what it is when names change; NULL: the name */
 	double amount;      /* ns, mean of a step; of memory: bytes */
 	bool has_calls;
 	double calls; /* mean of a step; of memory: allocations */

@@ -104,7 +104,7 @@ static bool collect(struct level *level)
 	return true;
 }
 
-/* ---- renamed kernels ---- */
+/* ---- renamed kernels and modules ---- */
 
 static bool is_only_on(const struct contribution *row, int side)
 {
@@ -121,6 +121,20 @@ static void join(struct contribution *into, struct contribution *from, const str
 	}
 	into->has_calls |= from->has_calls;
 	from->name = NULL;
+}
+
+/* A module has the name of the new side: what its place is called says nothing. */
+static void say_renamed(const struct level *level, struct contribution *row, const size_t names[SIDES],
+                        const char *other)
+{
+	bool is_one = names[SIDE_BASE] == 1 && names[SIDE_NEW] == 1;
+
+	if (is_one)
+		row->note = arena_printf(level->arena, "renamed: %s -> %s", row->name, other);
+	else
+		row->note = arena_printf(level->arena, "%zu names of the base, %zu other ones of the new side",
+		                         names[SIDE_BASE], names[SIDE_NEW]);
+	row->name = arena_printf(level->arena, "%s (renamed)", strcmp(level->name, "module") ? row->family : other);
 }
 
 /* Names that only one side has are one row per family, when the other side has such names too. */
@@ -151,12 +165,7 @@ static void join_renamed(struct level *level)
 			    (is_only_on(found, SIDE_BASE) || is_only_on(found, SIDE_NEW)))
 				join(row, found, level->sides);
 		}
-		row->note = names[SIDE_BASE] == 1 && names[SIDE_NEW] == 1
-		                    ? arena_printf(level->arena, "renamed: %s -> %s", row->name, other)
-		                    : arena_printf(level->arena,
-		                                   "%zu kernels of the base, %zu other ones of the new side",
-		                                   names[SIDE_BASE], names[SIDE_NEW]);
-		row->name = arena_printf(level->arena, "%s (renamed)", family);
+		say_renamed(level, row, names, other);
 		row->family = NULL;
 	}
 }

@@ -161,3 +161,41 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path):
     base, new = trace(tmp_path / "base.json", 1), trace(tmp_path / "new.json", 1)
     assert compare(tmp_path, base, new, "--junit", "no/where.xml").returncode == 4
     assert compare(tmp_path, base, new, "--github", GITHUB_STEP_SUMMARY=tmp_path).returncode == 4
+
+
+def modules(path, tree, slow=""):
+    """12 steps in which the module "net" calls these: (name, operator it calls itself or None, modules inside). `slow` takes 0.9 ms more."""
+    events = []
+
+    def add(name, start, duration, category, **args):
+        events.append({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": duration, "args": args})
+
+    def call(name, operator, inside, start):
+        at = start + 5
+        if operator:
+            add(operator, at, 200 + 900 * (name == slow), "cpu_op")
+            at += 210 + 900 * (name == slow)
+        for child in inside:
+            at = call(*child, at)
+        add(f"nn.Module: {name}", start, at - start, "python_function", **{"Python id": len(events) + 1})
+        return at + 5
+
+    for step in range(12):
+        add(f"ProfilerStep#{step}", step * 20000, 19000, "user_annotation")
+        call("net", None, tree, step * 20000 + 10)
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
+
+
+def test_modules_that_were_renamed(tmp_path):
+    """By their places and operators, also in a container of another name; what calls something else is another module."""
+    base = [("embed", "aten::embedding", []), ("layers", None, [("layers.0", "aten::linear", []), ("layers.1", "aten::linear", [])]),
+            ("act", "aten::relu", [])]
+    new = [("embed", "aten::embedding", []), ("blocks", None, [("blocks.0", "aten::linear", []), ("blocks.1", "aten::linear", [])]),
+           ("gate", "aten::sigmoid", [])]
+    done = compare(tmp_path, modules(tmp_path / "a.json", base), modules(tmp_path / "b.json", new, "blocks.1"), "--json")
+    rows = {row["name"]: row for row in json.loads(done.stdout)["contributions"] if row["level"] == "module"}
+    assert {name: row["note"] for name, row in rows.items() if row["note"]} == {
+        "blocks (renamed)": "renamed: layers -> blocks", "blocks.0 (renamed)": "renamed: layers.0 -> blocks.0",
+        "blocks.1 (renamed)": "renamed: layers.1 -> blocks.1", "act": "only in the base", "gate": "only on the new side"}
+    assert rows["blocks.1 (renamed)"]["delta_ns"] == 900_000 and rows["blocks.0 (renamed)"]["delta_ns"] == 0
