@@ -91,18 +91,31 @@ int stepscope_torch_probe_end(void)
 	return -1;
 }
 
+static uint32_t text_symbol(const char *text)
+{
+	return emit_symbol(STEPSCOPE_SYMBOL_TEXT, text, (uint32_t)strlen(text));
+}
+
+/* A fact about the span that is open. */
+static void tell(uint32_t key, enum stepscope_arg type, uint64_t value)
+{
+	const uint64_t payload[2] = {type, value};
+	if (key && stepscope_is_recording())
+		emit_event(STEPSCOPE_EVENT_ARG, key, payload, 2);
+}
+
 int stepscope_torch_start(void)
 {
 	if (!agent.is_found)
 		return -1;
 	/* before all operators: tells readers what to look for */
-	emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.agent", 11);
+	text_symbol("torch.agent");
 	emit_note_observer("PyTorch");
-	agent.loader_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.loader", 12);
-	agent.loader_start_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.loader_start", 18);
-	agent.loader_end_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.loader_end", 16);
-	agent.module_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.module", 12);
-	agent.optimizer_key = emit_symbol(STEPSCOPE_SYMBOL_TEXT, "torch.optimizer", 15);
+	agent.loader_key = text_symbol("torch.loader");
+	agent.loader_start_key = text_symbol("torch.loader_start");
+	agent.loader_end_key = text_symbol("torch.loader_end");
+	agent.module_key = text_symbol("torch.module");
+	agent.optimizer_key = text_symbol("torch.optimizer");
 	compiled_tell();
 	stepscope_metadata("torch.library", agent.entry.path);
 	stepscope_metadata("torch.sequence", agent.layout.sequence >= 0 ? "yes" : agent.problem);
@@ -169,11 +182,9 @@ void stepscope_torch_want_lines(int is_wanted)
 
 void stepscope_torch_optimizer(uint64_t identity)
 {
-	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, identity};
 	training_optimizer(identity);
 	emit_trains();
-	if (agent.optimizer_key && stepscope_is_recording())
-		emit_event(STEPSCOPE_EVENT_ARG, agent.optimizer_key, payload, 2);
+	tell(agent.optimizer_key, STEPSCOPE_ARG_U64, identity);
 }
 
 void stepscope_torch_compiled(const char *code, uint64_t identity)
@@ -191,9 +202,7 @@ void stepscope_torch_optimizer_done(uint64_t identity)
 
 void stepscope_torch_module(uint64_t identity, int is_training)
 {
-	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, identity << 1 | (is_training ? STEPSCOPE_MODULE_TRAINS : 0)};
-	if (agent.module_key && stepscope_is_recording())
-		emit_event(STEPSCOPE_EVENT_ARG, agent.module_key, payload, 2);
+	tell(agent.module_key, STEPSCOPE_ARG_U64, identity << 1 | (is_training ? STEPSCOPE_MODULE_TRAINS : 0));
 }
 
 int stepscope_torch_range(uint32_t symbol, int stretch, const void *key)
@@ -229,23 +238,17 @@ int stepscope_torch_may_want_owners(void)
 
 void stepscope_torch_loader(uint64_t loader)
 {
-	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, loader};
-	if (agent.loader_key && stepscope_is_recording())
-		emit_event(STEPSCOPE_EVENT_ARG, agent.loader_key, payload, 2);
+	tell(agent.loader_key, STEPSCOPE_ARG_U64, loader);
 }
 
 void stepscope_torch_loader_start(uint64_t loader)
 {
-	const uint64_t payload[2] = {STEPSCOPE_ARG_U64, loader};
-	if (agent.loader_start_key && stepscope_is_recording())
-		emit_event(STEPSCOPE_EVENT_ARG, agent.loader_start_key, payload, 2);
+	tell(agent.loader_start_key, STEPSCOPE_ARG_U64, loader);
 }
 
 void stepscope_torch_loader_end(void)
 {
-	const uint64_t payload[2] = {STEPSCOPE_ARG_BOOL, 1};
-	if (agent.loader_end_key && stepscope_is_recording())
-		emit_event(STEPSCOPE_EVENT_ARG, agent.loader_end_key, payload, 2);
+	tell(agent.loader_end_key, STEPSCOPE_ARG_BOOL, true);
 }
 
 void stepscope_torch_rank(int rank, int world_size)
