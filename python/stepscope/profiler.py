@@ -8,7 +8,6 @@ This file keeps the state machine of torch.profiler.profile; the recorder record
 import json
 import os
 import socket
-import sys
 import time
 import uuid
 import warnings

@@ -130,8 +130,7 @@ static void describe(struct captured_process *trainer, const struct run *run, co
 			scan->capture[0] ? "; " : "", process->rescue_problem);
 	if (scan->own.trains)
 		trainer->outcome = CAPTURED_STEPS;
-	trainer->sentence = strdup(out.data);
-	buffer_release(&out);
+	trainer->sentence = buffer_take(&out);
 	if (!trainer->sentence)
 		memory_exhausted(SENTENCE_BYTES);
 }
