@@ -82,6 +82,12 @@ static const char *reason_of_doubt(struct arena *arena, const struct inference *
 		                    "each of the %zu backwards makes new gradients, so each was taken for a step, but "
 		                    "updates in place were seen behind %zu of them only",
 		                    inference->backwards, inference->hand_updates);
+	case DOUBT_OF_BATCH:
+		return arena_printf(
+			arena,
+			"several of the %zu backwards work on the same batch, each makes new gradients, and each "
+			"was taken for a step",
+			inference->backwards);
 	case DOUBT_NO_GRADIENTS:
 		return arena_printf(arena,
 		                    "none of the %zu backwards leaves gradients, so what is written to in place behind "

@@ -475,6 +475,17 @@ static void find_evaluations(struct inferrer *in)
 	find_loaders(in);
 }
 
+/* Several updates of a batch may be as many steps, or parts of one. */
+static void find_doubt_of_batches(struct inferrer *in)
+{
+	size_t batches = 0;
+
+	for (size_t i = 0; i < in->count; i++)
+		batches += is_batch(&in->records[i]) && !in->is_evaluation[i];
+	if (batches > 1 && in->end_count >= 2 * batches && in->end_count % batches == 0)
+		in->out->doubt = DOUBT_OF_BATCH;
+}
+
 /* Without a batch of its own: behind the end of a step and before anything of the next. A call on a batch that is trained on is none
  * (labels from the model itself), nor is one while gradients are gathered. */
 static void find_evaluating_calls(struct inferrer *in)
@@ -872,6 +883,8 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	find_rare_calls(&in);
 	find_evaluations(&in);
 	find_evaluating_calls(&in);
+	if (!inference->update_count && !inference->doubt && !loop->hooked_count)
+		find_doubt_of_batches(&in);
 	add_all(&in);
 	free(in.ends);
 	free(in.is_evaluation);

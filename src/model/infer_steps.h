@@ -110,6 +110,7 @@ enum step_doubt { /* without optimizers */
 	DOUBT_ADDING,       /* gradients add up over all backwards, without an update in between */
 	DOUBT_NO_DETAIL,    /* of some backwards it is not known whether they add to gradients */
 	DOUBT_RARE,         /* all gradients are new, but updates are rarer than backwards */
+	DOUBT_OF_BATCH,     /* likewise, and several on each batch */
 	DOUBT_NO_GRADIENTS, /* no backward leaves any */
 };
 

@@ -188,6 +188,20 @@ def functional():
                 p -= 0.1 * g
 
 
+def several_updates():
+    """Three of each batch."""
+    model = net()
+    for (batch,) in loader(3):
+        for _ in range(3):
+            with Step():
+                model(batch).pow(2).mean().backward()
+                with torch.no_grad():
+                    for p in model.parameters():
+                        p -= 0.1 * p.grad
+                for p in model.parameters():
+                    p.grad = None
+
+
 def never_zeroed():
     """A benchmark: forward and backward only."""
     model = net()

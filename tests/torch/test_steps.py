@@ -26,7 +26,8 @@ IN_THREADS = ["thread_per_epoch", "gan_in_threads", "pool_per_epoch", "thread_pe
 AMBIGUOUS = ["n_critic", "two_to_one"]
 
 # Without an optimizer, and what cannot be told.
-AMBIGUOUS_BY_HAND = {"functional": "leaves gradients", "never_zeroed": "gradients add up over all 6 backwards"}
+AMBIGUOUS_BY_HAND = {"functional": "leaves gradients", "never_zeroed": "gradients add up over all 6 backwards",
+                     "several_updates": "several of the 9 backwards work on the same batch"}
 
 
 def script(name):

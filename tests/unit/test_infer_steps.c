@@ -380,6 +380,10 @@ static void what_cannot_be_told_is_said(void **state)
 	assert_int_equal(doubt("FBFaFa"), DOUBT_ADDING);
 	check("FBFBFBFBuFB", "00112233344", NULL);
 	assert_int_equal(doubt("FBFBFBFBuFBFBFBFBu"), DOUBT_RARE);
+	check("DFBuFBuDFBuFBu", "00001112222333", NULL);
+	assert_int_equal(doubt("DFBuFBuDFBuFBu"), DOUBT_OF_BATCH);
+	assert_int_equal(doubt("DFBuDFBuFBu"), DOUBT_NONE);
+	assert_int_equal(doubt("DFBhFBhDFBhFBh"), DOUBT_NONE);
 	/* a skipped one */
 	assert_int_equal(doubt("FBuFBuFBFBu"), DOUBT_NONE);
 	check("FbwFbw", "000111", "fbofbo");
