@@ -256,6 +256,7 @@ enum status query_begin(struct query *query, const char *sql, struct error *err)
 {
 	const char *rest = sql;
 	sqlite3_stmt *second = NULL;
+	bool is_alone;
 
 	sqlite3_finalize(query->statement);
 	query->statement = NULL;
@@ -265,9 +266,9 @@ enum status query_begin(struct query *query, const char *sql, struct error *err)
 		return query_failure(query, err);
 	if (!query->statement)
 		return error_set(err, STATUS_USAGE, "the query is empty");
-	(void)sqlite3_prepare_v3(query->database, rest, -1, 0, &second, NULL); /* comments and blanks make none */
-	sqlite3_finalize(second);
-	if (second)
+	is_alone = sqlite3_prepare_v3(query->database, rest, -1, 0, &second, NULL) == SQLITE_OK && !second;
+	sqlite3_finalize(second); /* comments and blanks make none; what is none, or not allowed, is an error */
+	if (!is_alone)
 		return error_set(err, STATUS_USAGE, "one statement at a time");
 	if (!sqlite3_stmt_readonly(query->statement) || !sqlite3_column_count(query->statement))
 		return error_set(err, STATUS_USAGE, "a query only reads: it begins with SELECT, WITH or VALUES");
