@@ -33,10 +33,13 @@ WITH loader AS (
 	            THEN 'persistent_workers=True starts them once; fewer workers, and less to import in them, start sooner'
 	            WHEN limited_by = 'main process' AND idle_ratio IS NOT NULL
 	            THEN 'a larger prefetch_factor: few batches come late, while workers are idle' END AS advice
-	FROM data_loader WHERE part = 'loop' ORDER BY wait_ns + coalesce(workers_ns, 0) DESC LIMIT 1)
+	FROM data_loader WHERE part = 'loop' ORDER BY wait_ns + coalesce(workers_ns, 0) DESC LIMIT 1),
+together AS ( -- ranks that wait for one another are as fast as the slowest of them: what its step would be without waits for data
+	SELECT max(own_ns) - max(own_ns - coalesce(data_ns, 0)) AS saving_ns
+	FROM ranks HAVING count(*) > 1 AND count(own_ns) = count(*) AND max(communication_ns) > 0)
 SELECT coalesce((SELECT place FROM loader), 'phase data') AS place,
        as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns) || coalesce('; ' || (SELECT sentence FROM loader), '') AS evidence,
-       p.mean_ns AS saving_ns,
+       coalesce((SELECT saving_ns FROM together), p.mean_ns) AS saving_ns,
        CASE WHEN p.ci95_low_ns > :share * t.mean_ns THEN 0.9 ELSE 0.6 END AS confidence,
        (SELECT advice FROM loader) AS advice
 FROM phases p JOIN step_time t ON t.process = 'all'

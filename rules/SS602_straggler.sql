@@ -10,7 +10,8 @@
 -- advice: look at what that rank does more: its share of the data, its machine, another program there
 -- wrong: its work is larger on purpose, such as logging on rank 0; of a step or two: it was only late when recording began
 WITH late AS (SELECT process, host, steps, mean_ns, behind_ns, caused_ns,
-                     coalesce(caused_ns - (SELECT max(o.caused_ns) FROM ranks o WHERE o.process <> r.process), behind_ns) AS saving_ns
+                     coalesce(caused_ns - (SELECT max(o.caused_ns) FROM ranks o WHERE o.process <> r.process),
+                              own_ns - (SELECT max(o.own_ns) FROM ranks o WHERE o.process <> r.process)) AS saving_ns
               FROM ranks r WHERE is_slowest)
 SELECT process || coalesce(' on ' || nullif(host, ''), '') AS place,
        coalesce('each of the others waits ' || as_time(caused_ns) || ' for it in collectives of a step',

@@ -80,12 +80,12 @@ static const struct table_column columns[RANK_COLUMNS] = {
                          .title = "behind",
                          .type = TABLE_DOUBLE,
                          .unit = UNIT_NS,
-                         .definition = "own time beyond the median of all ranks; negative: faster"},
+                         .definition = "own time beyond the median of the other ranks; negative: faster"},
 	[RANK_BEHIND_RATIO] = {.name = "behind_ratio",
                                .title = "behind %",
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_RATIO,
-                               .definition = "own time beyond the median, of the median"},
+                               .definition = "own time beyond the median of the other ranks, of that median"},
 	[RANK_SLOWEST] = {.name = "is_slowest",
                           .title = "slowest",
                           .type = TABLE_BOOL,
@@ -179,11 +179,21 @@ static void add_row(struct table *table, const struct model *model, const struct
 	table_set_double(table, row, RANK_OWN, mean->own_ns);
 }
 
-/* Each against the median of all that completed a step. */
+/* Of all sorted values but one that is `left_out`: what one of two ranks is behind by is the distance to the other. */
+static double median_of_others(const double *values, size_t count, double left_out)
+{
+	size_t place = 0, others = count - 1, low = (others - 1) / 2, high = others / 2;
+
+	while (values[place] < left_out)
+		place++;
+	return (values[low + (low >= place)] + values[high + (high >= place)]) / 2;
+}
+
+/* Each against the median of the others that completed a step. */
 static void compare_ranks(struct table *table, const struct rank_mean *means, double *values)
 {
 	size_t count = 0;
-	double median, longest;
+	double longest;
 
 	for (int row = 0; row < table->row_count; row++) {
 		if (means[row].count)
@@ -192,9 +202,10 @@ static void compare_ranks(struct table *table, const struct rank_mean *means, do
 	if (!count)
 		return;
 	sort_doubles(values, count);
-	median = quantile(values, count, 0.5);
 	longest = values[count - 1];
 	for (int row = 0; row < table->row_count; row++) {
+		double median;
+
 		if (!means[row].count)
 			continue;
 		if (count < 2) {
@@ -202,6 +213,7 @@ static void compare_ranks(struct table *table, const struct rank_mean *means, do
 				table_set_missing(table, row, column, "there is no other rank");
 			continue;
 		}
+		median = median_of_others(values, count, means[row].own_ns);
 		table_set_double(table, row, RANK_BEHIND, means[row].own_ns - median);
 		if (median > 0)
 			table_set_double(table, row, RANK_BEHIND_RATIO, (means[row].own_ns - median) / median);

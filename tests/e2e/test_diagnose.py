@@ -40,6 +40,14 @@ def test_a_fault_is_found_by_its_rule(tmp_path, fault):
     assert found["saving_ns"] is None or 0 < found["saving_ns"]
 
 
+def test_D01_what_the_others_wait_for_is_the_stragglers(tmp_path):
+    """Of two ranks one waits: half of the mean over both, and yet the whole is what a step would be shorter."""
+    result, _ = diagnose(tmp_path, "--ranks", "2", "--fault", "straggler=1,300")
+    saving = {finding["rule"]: finding["saving_ns"] for finding in result["findings"]}
+    assert saving["SS602"] > 200_000_000 and saving["SS601"] < saving["SS602"], result
+    assert result["verdict"]["verdict"] == "straggler-bound", result
+
+
 def test_what_is_not_there_is_not_found(tmp_path):
     _, checks = diagnose(tmp_path)
     for rule in ("SS201", "SS202", "SS401", "SS501", "SS601", "SS602", "SS701", "SS901"):
