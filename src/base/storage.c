@@ -21,6 +21,8 @@
 #define PIECE_SIZES 96
 #define FILES_MAX 64u /* that are kept open: a program may have 1,024, or fewer */
 #define HUGE_BYTES ((size_t)2 << 20)
+#define KEPT_BLOCKS 16u
+#define KEPT_BYTES ((uint64_t)64 << 20)
 
 struct region {
 	char *start;
@@ -28,13 +30,14 @@ struct region {
 	bool is_file;
 };
 
-struct block {        /* stands before the array */
-	size_t bytes; /* of both */
-	int fd;       /* its file, -1: none that is open */
+struct block {         /* stands before the array */
+	size_t bytes;  /* of both */
+	size_t wanted; /* of these; one that was kept may have more */
+	int fd;        /* its file, -1: none that is open */
 	bool is_file;
 	bool is_piece;      /* of a region */
 	struct block *next; /* of a piece that is free */
-	char padding[64 - sizeof(size_t) - sizeof(int) - 2 * sizeof(bool) - sizeof(struct block *) - 2];
+	char padding[64 - 2 * sizeof(size_t) - sizeof(int) - 2 * sizeof(bool) - sizeof(struct block *) - 2];
 };
 static_assert(sizeof(struct block) == 64, "arrays are aligned");
 
@@ -45,6 +48,11 @@ struct storage {
 	uint32_t open_files;
 	bool has_no_file; /* it failed once: what grows stays in memory */
 	bool is_beyond;   /* and memory was used for it */
+	/* Blocks of memory that were released: analyses take arrays of about the same sizes one after the other, and the first touch of a page
+	 * costs more than what most of them do with it. */
+	struct block *kept[KEPT_BLOCKS];
+	uint32_t kept_count;
+	uint64_t kept_bytes;
 	struct error problem;
 	struct storage_sweep sweep;
 	struct block *free_pieces[PIECE_SIZES]; /* by size */
@@ -58,11 +66,48 @@ struct storage *storage_new(uint64_t limit_bytes)
 	return storage;
 }
 
+static void drop_kept(struct storage *storage)
+{
+	while (storage->kept_count) {
+		struct block *block = storage->kept[--storage->kept_count];
+		munmap(block, block->bytes);
+	}
+	storage->kept_bytes = 0;
+}
+
+static bool keep(struct storage *storage, struct block *block)
+{
+	uint64_t bytes = storage->kept_bytes + block->bytes;
+	if (storage->kept_count == KEPT_BLOCKS || bytes > KEPT_BYTES ||
+	    storage->memory_bytes + bytes > storage->limit_bytes)
+		return false;
+	storage->kept[storage->kept_count++] = block;
+	storage->kept_bytes = bytes;
+	return true;
+}
+
+/* The smallest that is large enough; NULL: there is none. */
+static struct block *take_kept(struct storage *storage, size_t bytes)
+{
+	uint32_t best = KEPT_BLOCKS;
+	for (uint32_t i = 0; i < storage->kept_count; i++)
+		if (storage->kept[i]->bytes >= bytes &&
+		    (best == KEPT_BLOCKS || storage->kept[i]->bytes < storage->kept[best]->bytes))
+			best = i;
+	if (best == KEPT_BLOCKS)
+		return NULL;
+	struct block *block = storage->kept[best];
+	storage->kept[best] = storage->kept[--storage->kept_count];
+	storage->kept_bytes -= block->bytes;
+	return block;
+}
+
 void storage_free(struct storage *storage)
 {
 	if (!storage)
 		return;
 	storage_sweep_release(&storage->sweep);
+	drop_kept(storage);
 	for (uint32_t i = 0; i < storage->count; i++)
 		munmap(storage->regions[i].start, storage->regions[i].bytes);
 	free(storage->regions);
@@ -78,19 +123,26 @@ static size_t whole_pages(size_t bytes)
 /* More memory is wanted: is it for a file? */
 static bool is_over(struct storage *storage, size_t bytes)
 {
+	if (storage->memory_bytes + storage->kept_bytes + bytes > storage->limit_bytes)
+		drop_kept(storage);
 	bool is = storage->memory_bytes + bytes > storage->limit_bytes;
 	storage->is_beyond |= is && storage->has_no_file;
 	return is && !storage->has_no_file;
 }
 
-static char *map_memory(size_t bytes)
+/* What was mapped, or grew by moving. */
+static char *as_memory(char *start, size_t bytes)
 {
-	char *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (start == MAP_FAILED)
 		memory_exhausted(bytes);
 	if (bytes >= HUGE_BYTES)
 		madvise(start, bytes, MADV_HUGEPAGE); /* a fault for 2 MiB in place of 512; it may be refused */
 	return start;
+}
+
+static char *map_memory(size_t bytes)
+{
+	return as_memory(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), bytes);
 }
 
 /* A file of its own, mapped; *fd may be closed. NULL: there is no room for it. */
@@ -175,11 +227,24 @@ static struct block *block_of(void *array)
 	return array ? (struct block *)((char *)array - sizeof(struct block)) : NULL;
 }
 
+/* Linux puts what is whole huge pages where these fit, also when it moves; else a move takes them apart. old_bytes: those it has. */
+static size_t memory_block_bytes(const struct storage *storage, size_t old_bytes, size_t bytes)
+{
+	size_t whole = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+	bool has_room = storage->memory_bytes - old_bytes + whole <= storage->limit_bytes;
+	return bytes >= HUGE_BYTES && has_room ? whole : bytes;
+}
+
 static struct block *new_memory_block(struct storage *storage, size_t bytes)
 {
-	struct block *block = (struct block *)map_memory(bytes);
-	*block = (struct block){.bytes = bytes, .fd = -1};
-	storage->memory_bytes += bytes;
+	struct block *block = take_kept(storage, bytes);
+	if (!block) {
+		size_t whole = memory_block_bytes(storage, 0, bytes);
+		block = (struct block *)map_memory(whole);
+		*block = (struct block){.bytes = whole, .fd = -1};
+	}
+	block->wanted = bytes;
+	storage->memory_bytes += block->bytes;
 	return block;
 }
 
@@ -266,6 +331,8 @@ static void free_block(struct storage *storage, struct block *block)
 		storage->file_bytes -= block->bytes;
 	} else {
 		storage->memory_bytes -= block->bytes;
+		if (keep(storage, block))
+			return;
 	}
 	munmap(block, block->bytes);
 }
@@ -273,14 +340,17 @@ static void free_block(struct storage *storage, struct block *block)
 /* A large one in place, with its own pages. NULL: it has to be copied. */
 static struct block *stretch(struct storage *storage, struct block *block, size_t bytes)
 {
-	size_t old_bytes = block->bytes;
+	size_t old_bytes = block->bytes, wanted = bytes;
 	char *start;
 	if (!block->is_file) {
+		if (bytes >= block->wanted && bytes <= old_bytes) {
+			block->wanted = bytes;
+			return block;
+		}
 		if (bytes > old_bytes && is_over(storage, bytes - old_bytes))
 			return NULL;
-		start = mremap(block, old_bytes, bytes, MREMAP_MAYMOVE);
-		if (start == MAP_FAILED)
-			memory_exhausted(bytes);
+		bytes = memory_block_bytes(storage, old_bytes, bytes);
+		start = as_memory(mremap(block, old_bytes, bytes, MREMAP_MAYMOVE), bytes);
 		storage->memory_bytes += bytes - old_bytes;
 	} else {
 		int fd = block->fd;
@@ -295,8 +365,10 @@ static struct block *stretch(struct storage *storage, struct block *block, size_
 			return NULL; /* another folder may have room */
 		storage->file_bytes += bytes - old_bytes;
 	}
-	((struct block *)start)->bytes = bytes;
-	return (struct block *)start;
+	block = (struct block *)start;
+	block->bytes = bytes;
+	block->wanted = wanted;
+	return block;
 }
 
 static struct block *new_block(struct storage *storage, size_t bytes)
@@ -348,9 +420,9 @@ void *storage_resize(struct storage *storage, void *array, size_t n, size_t elem
 	if (!storage)
 		return memory_resize(array, n, element_bytes);
 	if (__builtin_mul_overflow(n, element_bytes, &bytes) ||
-	    __builtin_add_overflow(bytes, sizeof *block + LARGE_BYTES, &bytes))
+	    __builtin_add_overflow(bytes, sizeof *block + HUGE_BYTES, &bytes))
 		memory_exhausted(SIZE_MAX);
-	bytes -= LARGE_BYTES;
+	bytes -= HUGE_BYTES; /* which is what it may be rounded up to */
 	if (bytes >= LARGE_BYTES)
 		bytes = whole_pages(bytes);
 	bool is_large = bytes >= LARGE_BYTES, was_large = old && old->bytes >= LARGE_BYTES;

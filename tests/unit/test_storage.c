@@ -71,6 +71,46 @@ static void arrays_keep_their_contents(void **state)
 	(void)state;
 }
 
+static void released_memory_is_taken_again(void **state)
+{
+	struct storage *storage = storage_new(64 * MIB);
+	uint64_t *array = storage_resize(storage, NULL, MIB, sizeof *array), *other;
+	fill(array, 0, MIB);
+	storage_release(storage, array);
+	assert_int_equal(storage_memory_bytes(storage), 0);
+	other = storage_resize(storage, NULL, MIB / 4, sizeof *other);
+	assert_ptr_equal(other, array);
+	fill(other, 0, MIB / 4);
+	other = storage_resize(storage, other, MIB, sizeof *other); /* it has room for that */
+	assert_ptr_equal(other, array);
+	fill(other, MIB / 4, MIB);
+	other = storage_resize(storage, other, 2 * MIB, sizeof *other);
+	check(other, MIB);
+	other = storage_resize(storage, other, MIB / 4, sizeof *other); /* shorter: that gives memory back */
+	assert_true(storage_memory_bytes(storage) < 5 * MIB);
+	check(other, MIB / 4);
+	storage_release(storage, other);
+	assert_int_equal(storage_memory_bytes(storage), 0);
+	storage_free(storage);
+	(void)state;
+}
+
+/* What is released and what is in use are never more than the limit together. */
+static void released_memory_is_within_the_limit(void **state)
+{
+	struct storage *storage = storage_new(12 * MIB);
+	uint64_t *array = storage_resize(storage, NULL, MIB, sizeof *array), *other;
+	storage_release(storage, array);
+	other = storage_resize(storage, NULL, MIB + MIB / 8, sizeof *other); /* not in what was 8 MiB */
+	array = storage_resize(storage, NULL, MIB / 8, sizeof *array);
+	assert_int_equal(storage_file_bytes(storage), 0);
+	assert_true(storage_memory_bytes(storage) <= 12 * MIB);
+	storage_release(storage, array);
+	storage_release(storage, other);
+	storage_free(storage);
+	(void)state;
+}
+
 static int compare_falling(const void *left, const void *right)
 {
 	const uint64_t *a = left, *b = right;
@@ -298,6 +338,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arrays_keep_their_contents),
+		cmocka_unit_test(released_memory_is_taken_again),
+		cmocka_unit_test(released_memory_is_within_the_limit),
 		cmocka_unit_test(what_sorting_takes_comes_back),
 		cmocka_unit_test(many_small_arrays_are_bounded_too),
 		cmocka_unit_test(few_pages_of_files_stay_resident),
