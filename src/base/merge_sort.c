@@ -51,13 +51,17 @@ static void merge(char *a, char *b, char *end, char *spare, size_t bytes, compar
 	end = first_that(b, end, b - bytes, 0, bytes, compare);
 	const char *left = spare, *left_end = spare + (b - a), *right = b;
 	memcpy(spare, a, (size_t)(b - a));
-	while (left < left_end && right < end) {
-		const char **smaller = compare(left, right) <= 0 ? &left : &right;
-		memcpy(a, *smaller, bytes);
-		*smaller += bytes;
-		a += bytes;
+	while (left < left_end && right < end) { /* in turns, as many as come from one side in one piece */
+		const char *from = right;
+		while (right < end && compare(left, right) > 0)
+			right += bytes;
+		memmove(a, from, (size_t)(right - from));
+		a += right - from;
+		for (from = left; left < left_end && (right == end || compare(left, right) <= 0);)
+			left += bytes;
+		memcpy(a, from, (size_t)(left - from));
+		a += left - from;
 	}
-	memcpy(a, left, (size_t)(left_end - left)); /* what is left of the right one is in its place */
 }
 
 void merge_sort_in(struct storage *storage, void *elements, size_t count, size_t element_bytes, comparison compare)
