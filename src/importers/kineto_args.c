@@ -35,10 +35,15 @@ void kineto_memo_release(struct kineto_import *import)
 /* Its type, too: the text "[[2]]" is not the list [[2]]. */
 static void add_raw(struct kineto_import *import, const struct kineto_value *value)
 {
-	buffer_add_byte(&import->raw, value->type);
-	if (value->type != VALUE_NONE)
-		buffer_add(&import->raw, value->at, value->length);
-	buffer_add_byte(&import->raw, 0x1f);
+	size_t length = value->type == VALUE_NONE ? 0 : value->length;
+	char *to = buffer_reserve(&import->raw, length + 2);
+	if (!to)
+		return;
+	*to = (char)value->type;
+	if (length)
+		memcpy(to + 1, value->at, length);
+	to[length + 1] = 0x1f;
+	import->raw.length += length + 2;
 }
 
 /* Of what is in import->raw; NULL: too long to be kept. *is_new: it has to be filled. */

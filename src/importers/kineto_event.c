@@ -350,9 +350,19 @@ static bool read_args(struct scanner *scanner)
 		    !read_value(scanner, place_of_arg(event, &key, (enum kineto_key)meaning), false))
 			return false;
 	}
+	event->field_set |= UINT64_C(1) << EVENT_ARGS;
 	event->fields[EVENT_ARGS] = (struct kineto_value){
 		.at = first, .length = (uint32_t)(scanner->at - first), .type = VALUE_OBJECT};
 	return true;
+}
+
+/* The same of a field. */
+static struct kineto_value *place_of_field(struct kineto_event *event, enum kineto_field field)
+{
+	if (field == EVENT_FIELD_COUNT)
+		return &event->unused;
+	event->field_set |= UINT64_C(1) << field;
+	return &event->fields[field];
 }
 
 static bool read_fields(struct scanner *scanner)
@@ -375,19 +385,25 @@ static bool read_fields(struct scanner *scanner)
 			event->is_document = true;
 			return false;
 		}
-		if (!read_value(scanner, field == EVENT_FIELD_COUNT ? &event->unused : &event->fields[field], true))
+		if (!read_value(scanner, place_of_field(event, field), true))
 			return false;
 	}
+}
+
+/* Those that may be there, as most are not. */
+static void clear_values(struct kineto_value *values, uint64_t *set)
+{
+	for (uint64_t left = *set; left; left &= left - 1)
+		values[__builtin_ctzll(left)] = (struct kineto_value){0};
+	*set = 0;
 }
 
 enum kineto_read kineto_event_read(struct kineto_event *event, const char *at, const char *end, unsigned flags)
 {
 	struct scanner scanner = {at, end, event, &event->repairs, .is_lenient = flags & KINETO_IS_LENIENT};
 	assert(*at == '{' && *end == '\0');
-	memset(event->fields, 0, sizeof event->fields);
-	for (uint64_t left = event->known_set; left; left &= left - 1)
-		event->known[__builtin_ctzll(left)] = (struct kineto_value){0};
-	event->known_set = 0;
+	clear_values(event->fields, &event->field_set);
+	clear_values(event->known, &event->known_set);
 	event->arg_count = event->args_left_out = event->repairs = 0;
 	event->is_document = false;
 	event->gaps.last = 0;

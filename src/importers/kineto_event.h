@@ -102,7 +102,7 @@ struct kineto_arg {
 struct kineto_event { /* zeroed at first */
 	struct kineto_value fields[EVENT_FIELD_COUNT];
 	struct kineto_value known[ARG_KEY_COUNT]; /* by enum kineto_key */
-	uint64_t known_set;                       /* bits of those that may be there */
+	uint64_t field_set, known_set;            /* bits of those that may be there */
 	struct kineto_value unused;
 	struct kineto_arg args[KINETO_ARGS_MAX]; /* those with other keys */
 	uint32_t arg_count;

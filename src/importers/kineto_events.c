@@ -366,12 +366,9 @@ void kineto_take_event(void *context, const struct kineto_event *event, uint64_t
 		kineto_take_metadata(import, event);
 		return;
 	}
-	if (phase && strchr("TpNODPVvc(),", phase)) {
-		import->rare_count++;
-		return;
-	}
-	if (!phase || !strchr("XBECsftiIRbneSF", phase)) {
-		import->unknown_count++;
+	bool is_known = phase == 'X' || (phase && strchr("BECsftiIRbneSF", phase)); /* nearly all are X */
+	if (!is_known) {
+		*(phase && strchr("TpNODPVvc(),", phase) ? &import->rare_count : &import->unknown_count) += 1;
 		return;
 	}
 	if (!read_time(&event->fields[EVENT_TS], &taken.time_ns)) {

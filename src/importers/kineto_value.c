@@ -87,13 +87,17 @@ static inline bool read_run(const char *at, size_t n, uint64_t *number)
 	return true;
 }
 
-/* Nineteen digits at most, with a point between them at most: nearly all numbers. False: perhaps another one. */
+/* Nineteen digits at most, with a point between them at most: nearly all numbers. False: perhaps another one. Not of an empty text. */
 static bool read_plain(const char *at, const char *end, struct decimal *decimal)
 {
 	size_t length = (size_t)(end - at);
 	if (length > DIGITS_MAX + 1)
 		return false;
-	const char *point = memchr(at, '.', length);
+	*decimal = (struct decimal){0};
+	bool is_time = length > 4 && end[-4] == '.'; /* as they are written */
+	if (!is_time && length <= DIGITS_MAX && read_run(at, length, &decimal->mantissa))
+		return true;
+	const char *point = is_time ? end - 4 : memchr(at, '.', length);
 	size_t whole = point ? (size_t)(point - at) : length, fraction = point ? length - whole - 1 : 0;
 	*decimal = (struct decimal){.exponent = -(int)fraction};
 	if (!whole || (point && !fraction) || whole + fraction > DIGITS_MAX)
