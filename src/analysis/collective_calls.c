@@ -16,7 +16,6 @@
 #include <string.h>
 
 enum call_class {
-	CALL_UNKNOWN, /* not looked at */
 	CALL_NONE,
 	CALL_ISSUE,
 	CALL_EXECUTION,
@@ -26,8 +25,7 @@ struct call_search {
 	const struct model *model;
 	struct collective_calls *calls;
 	uint32_t issue_capacity, execution_capacity;
-	uint8_t *classes; /* by string */
-	uint32_t class_capacity;
+	uint8_t *classes; /* by string: enum call_class */
 };
 
 static bool starts_with(const char *text, const char *prefix)
@@ -35,23 +33,25 @@ static bool starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static enum call_class class_of(struct call_search *search, uint32_t name)
+static enum call_class class_of(const char *name)
 {
-	if (name >= search->class_capacity) {
-		uint32_t capacity = 2 * name + 64;
+	return starts_with(name, PYTORCH_COLLECTIVE)                      ? CALL_ISSUE
+	       : starts_with(name, "gloo:") || starts_with(name, "nccl:") ? CALL_EXECUTION
+	                                                                  : CALL_NONE;
+}
 
-		search->classes = memory_resize(search->classes, capacity, 1);
-		memset(search->classes + search->class_capacity, 0, capacity - search->class_capacity);
-		search->class_capacity = capacity;
-	}
-	if (search->classes[name] == CALL_UNKNOWN) {
-		const char *text = model_text(search->model, name);
+/* Of all names. False: none is of a collective, as in most recordings. */
+static bool classify(struct call_search *search)
+{
+	const struct intern *strings = &search->model->strings;
+	bool has_any = false;
 
-		search->classes[name] = starts_with(text, PYTORCH_COLLECTIVE)                      ? CALL_ISSUE
-		                        : starts_with(text, "gloo:") || starts_with(text, "nccl:") ? CALL_EXECUTION
-		                                                                                   : CALL_NONE;
+	search->classes = memory_resize(NULL, (size_t)strings->count + 1, 1);
+	for (uint32_t name = 0; name <= strings->count; name++) {
+		search->classes[name] = (uint8_t)class_of(intern_text(strings, name));
+		has_any |= search->classes[name] != CALL_NONE;
 	}
-	return (enum call_class)search->classes[name];
+	return has_any;
 }
 
 static void add(struct storage *storage, struct collective_call **list, uint32_t *count, uint32_t *capacity,
@@ -74,14 +74,18 @@ static void search_track(struct call_search *search, uint32_t number)
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
-			enum call_class class = class_of(search, chunk->name[i]);
-			struct collective_call call = {.process = track->process,
-			                               .track = number,
-			                               .name = chunk->name[i],
-			                               .inputs = chunk->inputs ? chunk->inputs[i] : 0,
-			                               .step = chunk->step[i],
-			                               .start_ns = chunk->start_ns[i],
-			                               .end_ns = chunk->start_ns[i] + chunk->dur_ns[i]};
+			enum call_class class = (enum call_class)search->classes[chunk->name[i]];
+			struct collective_call call;
+
+			if (class == CALL_NONE)
+				continue;
+			call = (struct collective_call){.process = track->process,
+			                                .track = number,
+			                                .name = chunk->name[i],
+			                                .inputs = chunk->inputs ? chunk->inputs[i] : 0,
+			                                .step = chunk->step[i],
+			                                .start_ns = chunk->start_ns[i],
+			                                .end_ns = chunk->start_ns[i] + chunk->dur_ns[i]};
 
 			if (class == CALL_EXECUTION) {
 				add(calls->storage, &calls->executions, &calls->execution_count,
@@ -103,16 +107,6 @@ static int compare_calls(const void *left, const void *right)
 	if (a->process != b->process)
 		return a->process < b->process ? -1 : 1;
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
-
-/* Most recordings have none. */
-static bool has_any(struct call_search *search)
-{
-	for (uint32_t name = 1; name < search->model->strings.count; name++) {
-		if (class_of(search, name) != CALL_NONE)
-			return true;
-	}
-	return false;
 }
 
 /* ---- which is which ---- */
@@ -300,7 +294,7 @@ void collective_calls_find(struct collective_calls *calls, const struct model *m
 	struct call_search search = {.model = model, .calls = calls};
 
 	*calls = (struct collective_calls){.storage = model->storage};
-	bool is_worth_it = has_any(&search);
+	bool is_worth_it = classify(&search);
 	for (uint32_t track = 0; track < model->tracks_count && is_worth_it; track++)
 		search_track(&search, track);
 	merge_sort_in(calls->storage, calls->issues, calls->issue_count, sizeof(*calls->issues), compare_calls);

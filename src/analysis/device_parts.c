@@ -125,22 +125,31 @@ static void add_threads(struct device_parts *parts, const struct model *model, c
 	free(drives);
 }
 
-/* Each part loses what parts before it have. The last one covers nothing. */
+static void cut(struct device_parts *parts, enum part part, const struct intervals *covered)
+{
+	if (!parts->lists[part].count || !covered->count)
+		return;
+	intervals_subtract(&parts->spare, &parts->lists[part], covered);
+	swap(&parts->spare, &parts->lists[part]);
+}
+
+static void cover(struct device_parts *parts, const struct intervals *a, const struct intervals *b)
+{
+	intervals_join(&parts->spare, a, b);
+	swap(&parts->spare, &parts->covered);
+}
+
+/* Each part loses what parts before it have. Gaps lie where the device is not busy, and apart from each other. */
 static void cut_parts(struct device_parts *parts)
 {
-	parts->covered.count = 0;
-	for (int part = 0; part < PART_OTHER; part++) {
-		struct intervals rest = {0};
-
-		if (!parts->lists[part].count)
-			continue;
-		intervals_subtract(&rest, &parts->lists[part], &parts->covered);
-		if (part + 1 < PART_OTHER) {
-			intervals_join(&parts->spare, &parts->covered, &parts->lists[part]);
-			swap(&parts->spare, &parts->covered);
-		}
-		swap(&rest, &parts->lists[part]);
-		intervals_release(&rest);
+	cut(parts, PART_COMMUNICATION, &parts->device.compute);
+	cut(parts, PART_COPIES, &parts->device.kernels);
+	cover(parts, &parts->device.busy, &parts->gaps.queued);
+	cover(parts, &parts->covered, &parts->gaps.launch);
+	for (enum part part = PART_DATA; part < PART_OTHER; part++) {
+		cut(parts, part, &parts->covered);
+		if (part + 1 < PART_OTHER && parts->lists[part].count)
+			cover(parts, &parts->covered, &parts->lists[part]);
 	}
 }
 

@@ -20,7 +20,8 @@ struct kept_device {
 	int32_t device;
 	struct device_work work; /* its own */
 	struct device_times times;
-	bool has_times;
+	struct device_gaps gaps;
+	bool has_times, has_gaps;
 	struct kept_device *next;
 };
 
@@ -105,31 +106,31 @@ enum work_class device_work_class(struct device_work *work, const struct model *
 	return (enum work_class)name_class(&work->kernels, model, name);
 }
 
-static void add_work(struct device_work *work, const struct work *item)
+static void make_room(struct device_work *work, size_t count)
 {
-	if (work->count == work->capacity) {
-		work->capacity = work->capacity ? 2 * work->capacity : 1024;
-		work->items = storage_resize(work->storage, work->items, work->capacity, sizeof(*work->items));
-	}
-	work->items[work->count++] = *item;
+	if (work->items && work->count + count <= work->capacity)
+		return;
+	work->capacity = work->count + count > 2 * work->capacity ? work->count + count : 2 * work->capacity;
+	work->items = storage_resize(work->storage, work->items, work->capacity, sizeof(*work->items));
 }
 
 static void add_track(struct device_work *work, const struct model *model, uint32_t number)
 {
 	const struct track *track = model->tracks[number];
 
+	make_room(work, track->span_count);
 	for (uint32_t c = 0; c < track->chunk_count; c++) {
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
 			if (!span_is_device_work(chunk->kind[i]))
 				continue;
-			add_work(work, &(struct work){.start_ns = chunk->start_ns[i],
-			                              .end_ns = chunk->start_ns[i] + chunk->dur_ns[i],
-			                              .track = number,
-			                              .row = chunk->first_row + i,
-			                              .class = (uint8_t)device_work_class(work, model, chunk->kind[i],
-			                                                                  chunk->name[i])});
+			work->items[work->count++] = (struct work){
+				.start_ns = chunk->start_ns[i],
+				.end_ns = chunk->start_ns[i] + chunk->dur_ns[i],
+				.track = number,
+				.row = chunk->first_row + i,
+				.class = (uint8_t)device_work_class(work, model, chunk->kind[i], chunk->name[i])};
 		}
 		model_chunk_done(model, chunk);
 	}
@@ -181,7 +182,10 @@ static void find_times(struct device_times *times, const struct device_work *wor
 		                                                  : &times->copies,
 		              item->start_ns, item->end_ns);
 	}
-	intervals_join(&times->kernels, &times->compute, &times->communication);
+	if (times->communication.count)
+		intervals_join(&times->kernels, &times->compute, &times->communication);
+	else
+		intervals_lend(&times->kernels, &times->compute);
 	intervals_join(&times->busy, &times->kernels, &times->copies);
 }
 
@@ -273,6 +277,7 @@ void kept_work_release(struct kept_work *kept)
 		kept->devices = device->next;
 		device_work_release(&device->work);
 		device_times_release(&device->times);
+		device_gaps_release(&device->gaps);
 		free(device);
 	}
 }
@@ -294,7 +299,7 @@ static bool launch_of_work(const struct model *model, const struct launches *lau
 	return true;
 }
 
-void device_gaps_fill(struct device_gaps *gaps, const struct model *model, const struct launches *launches,
+static void find_gaps(struct device_gaps *gaps, const struct model *model, const struct launches *launches,
                       const struct device_work *work, const struct intervals *busy)
 {
 	size_t next = 0;
@@ -319,6 +324,23 @@ void device_gaps_fill(struct device_gaps *gaps, const struct model *model, const
 			              launch_ns < start_ns ? launch_ns : start_ns);
 		intervals_add(&gaps->launch, launch_ns, start_ns);
 	}
+}
+
+void device_gaps_fill(struct device_gaps *gaps, const struct model *model, const struct launches *launches,
+                      const struct device_work *work, const struct intervals *busy)
+{
+	struct kept_device *kept = work->kept;
+
+	if (!kept) {
+		find_gaps(gaps, model, launches, work, busy);
+		return;
+	}
+	if (!kept->has_gaps)
+		find_gaps(&kept->gaps, model, launches, work, busy);
+	kept->has_gaps = true;
+	intervals_lend(&gaps->queued, &kept->gaps.queued);
+	intervals_lend(&gaps->launch, &kept->gaps.launch);
+	intervals_lend(&gaps->unlaunched, &kept->gaps.unlaunched);
 }
 
 void device_gaps_release(struct device_gaps *gaps)

@@ -63,8 +63,8 @@ struct kept_work {
 	struct kept_device *devices;
 };
 
-/* Like device_work_collect(), but what the options keep is neither collected nor sorted again; nor are its times, by device_times_fill().
- * Must not outlive that. */
+/* Like device_work_collect(), but what the options keep is neither collected nor sorted again; nor are its times and gaps, by
+ * device_times_fill() and device_gaps_fill(). Must not outlive that. */
 void device_work_get(struct device_work *work, const struct model *model, const struct analysis_options *options,
                      uint32_t process, int32_t device);
 void kept_work_release(struct kept_work *kept);
@@ -85,7 +85,7 @@ struct device_gaps {                 /* what lies before stretches of work, by w
 	struct intervals unlaunched; /* from the end of the work before to that call */
 };
 
-/* Replaces. Gaps before work whose launch is not in the trace are in none of them, nor is what lies before the first call. */
+/* Replaces. busy: of the times of that work. Gaps before work whose launch is not in the trace are in none of them, nor is what lies before the first call. */
 void device_gaps_fill(struct device_gaps *gaps, const struct model *model, const struct launches *launches,
                       const struct device_work *work, const struct intervals *busy);
 void device_gaps_release(struct device_gaps *gaps);

@@ -20,7 +20,7 @@ static bool has_count(const struct open_formula *open)
 	return open->count.is_counted || open->count.is_outside;
 }
 
-void flop_counts_leave(struct flop_counts *counts, uint32_t depth)
+void flop_counts_leave_open(struct flop_counts *counts, uint32_t depth)
 {
 	while (counts->count && counts->open[counts->count - 1].depth >= depth) {
 		struct open_formula *left = &counts->open[--counts->count];
@@ -80,27 +80,41 @@ void flop_counts_release(struct flop_counts *counts)
 	counts->open = NULL;
 }
 
-static bool visit(void *context, const struct span_view *span)
+/* Few spans are of operators that have a formula, so all others are passed over as fast as can be. */
+static void count_track(struct flop_counts *counts, uint32_t number)
 {
-	struct flop_counts *counts = context;
+	const struct model *model = counts->flops.model;
+	const struct track *track = model->tracks[number];
 
-	if (span->kind == SPAN_OP)
-		flop_counts_enter(counts, span, 0);
-	else
-		flop_counts_leave(counts, span->depth);
-	return true;
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			flop_counts_leave(counts, chunk->depth[i]);
+			if (chunk->kind[i] == SPAN_OP && !flops_has_none(&counts->flops, FLOPS_COUNTER, chunk->name[i]))
+				flop_counts_enter(counts,
+				                  &(struct span_view){.track_index = number,
+				                                      .row = chunk->first_row + i,
+				                                      .dur_ns = chunk->dur_ns[i],
+				                                      .name = chunk->name[i],
+				                                      .shape = chunk->shape[i],
+				                                      .inputs = span_inputs(chunk, i),
+				                                      .depth = chunk->depth[i],
+				                                      .flags = chunk->flags[i]},
+				                  0);
+		}
+		model_chunk_done(model, chunk);
+	}
+	flop_counts_leave(counts, 0);
 }
 
 enum flops_result flop_counts_each(const struct model *model, flop_counts_use use, void *context)
 {
 	struct flop_counts counts = {.flops = {.model = model}, .use = use, .context = context};
 
-	for (uint32_t track = 0; track < model->tracks_count; track++) {
-		if (model->tracks[track]->kind == TRACK_OTHER)
-			continue; /* no thread */
-		model_visit_spans(model, track, visit, &counts);
-		flop_counts_leave(&counts, 0);
-	}
+	for (uint32_t track = 0; track < model->tracks_count; track++)
+		if (model->tracks[track]->kind != TRACK_OTHER) /* no thread */
+			count_track(&counts, track);
 	flop_counts_release(&counts);
 	return counts.result;
 }

@@ -37,8 +37,13 @@ struct flop_counts {
 };
 
 void flop_counts_enter(struct flop_counts *counts, const struct span_view *span, uint32_t tag);
+void flop_counts_leave_open(struct flop_counts *counts, uint32_t depth);
 /* Uses what is not around a span of this depth; 0 at the end of a track. */
-void flop_counts_leave(struct flop_counts *counts, uint32_t depth);
+static inline void flop_counts_leave(struct flop_counts *counts, uint32_t depth)
+{
+	if (counts->count)
+		flop_counts_leave_open(counts, depth);
+}
 void flop_counts_release(struct flop_counts *counts);
 
 enum flops_result flop_counts_each(const struct model *model, flop_counts_use use, void *context);

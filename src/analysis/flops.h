@@ -47,6 +47,13 @@ struct flops {
 /* name: string; inputs: string of its inputs, or of their sizes alone, 0: none. */
 enum flops_result flops_of(struct flops *flops, enum flops_definition definition, uint32_t name, uint32_t inputs,
                            double *count);
+/* Is it known already that the definition has no formula for it? */
+static inline bool flops_has_none(const struct flops *flops, enum flops_definition definition, uint32_t name)
+{
+	const struct name_classes *entries = &flops->entries[definition];
+
+	return name < entries->capacity && entries->classes[name] == 1;
+}
 void flops_release(struct flops *flops);
 
 #endif

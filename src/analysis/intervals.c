@@ -6,7 +6,6 @@
 
 #include "base/storage.h"
 
-#include <assert.h>
 #include <string.h>
 
 void intervals_release(struct intervals *list)
@@ -23,28 +22,34 @@ void intervals_lend(struct intervals *to, const struct intervals *from)
 	to->is_lent = true;
 }
 
-void intervals_add(struct intervals *list, int64_t start_ns, int64_t end_ns)
+static void reserve(struct intervals *list, size_t capacity)
 {
-	struct interval *last = list->count ? &list->items[list->count - 1] : NULL;
+	if (capacity <= list->capacity)
+		return;
+	list->capacity = capacity > 2 * list->capacity ? capacity : 2 * list->capacity;
+	list->items = storage_resize(list->storage, list->items, list->capacity, sizeof(*list->items));
+}
 
-	assert(!list->is_lent);
-	if (end_ns <= start_ns)
-		return;
-	if (last && start_ns <= last->end_ns) {
-		last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
-		return;
-	}
-	if (list->count == list->capacity) {
-		list->capacity = list->capacity ? 2 * list->capacity : 64;
-		list->items = storage_resize(list->storage, list->items, list->capacity, sizeof(*list->items));
-	}
-	list->items[list->count++] = (struct interval){start_ns, end_ns};
+void intervals_grow(struct intervals *list)
+{
+	reserve(list, list->capacity ? list->capacity + 1 : 64);
 }
 
 static void begin(struct intervals *out, const struct intervals *a, const struct intervals *b)
 {
+	if (out->is_lent)
+		intervals_release(out);
 	intervals_live_in(out, a->storage ? a->storage : b->storage);
 	out->count = 0;
+}
+
+static void copy(struct intervals *out, const struct intervals *from)
+{
+	if (!from->count)
+		return;
+	reserve(out, from->count);
+	memcpy(out->items, from->items, from->count * sizeof(*from->items));
+	out->count = from->count;
 }
 
 void intervals_join(struct intervals *out, const struct intervals *a, const struct intervals *b)
@@ -52,6 +57,11 @@ void intervals_join(struct intervals *out, const struct intervals *a, const stru
 	size_t i = 0, k = 0;
 
 	begin(out, a, b);
+	if (!a->count || !b->count) {
+		copy(out, a->count ? a : b);
+		return;
+	}
+	reserve(out, a->count > b->count ? a->count : b->count);
 	while (i < a->count || k < b->count) {
 		const struct interval *next;
 
@@ -68,6 +78,11 @@ void intervals_subtract(struct intervals *out, const struct intervals *a, const 
 	size_t k = 0;
 
 	begin(out, a, b);
+	if (!b->count) {
+		copy(out, a);
+		return;
+	}
+	reserve(out, a->count);
 	for (size_t i = 0; i < a->count; i++) {
 		int64_t from_ns = a->items[i].start_ns, end_ns = a->items[i].end_ns;
 

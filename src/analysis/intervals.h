@@ -13,6 +13,7 @@
 
 #include "base/clamped.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,10 +38,27 @@ static inline void intervals_live_in(struct intervals *list, struct storage *sto
 }
 
 void intervals_release(struct intervals *list);
-void intervals_lend(struct intervals *to, const struct intervals *from);      /* replaces */
-void intervals_add(struct intervals *list, int64_t start_ns, int64_t end_ns); /* an empty one is left out */
+void intervals_lend(struct intervals *to, const struct intervals *from); /* replaces */
+void intervals_grow(struct intervals *list);                             /* for intervals_add() */
 
-/* out is cleared first, and is none of the others. */
+/* An empty one is left out. */
+static inline void intervals_add(struct intervals *list, int64_t start_ns, int64_t end_ns)
+{
+	struct interval *last = list->count ? &list->items[list->count - 1] : NULL;
+
+	assert(!list->is_lent);
+	if (end_ns <= start_ns)
+		return;
+	if (last && start_ns <= last->end_ns) {
+		last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
+		return;
+	}
+	if (!list->items || list->count == list->capacity)
+		intervals_grow(list);
+	list->items[list->count++] = (struct interval){start_ns, end_ns};
+}
+
+/* out is cleared first, which ends a loan, and is none of the others. */
 void intervals_join(struct intervals *out, const struct intervals *a, const struct intervals *b);
 void intervals_subtract(struct intervals *out, const struct intervals *a, const struct intervals *b); /* a without b */
 void intervals_intersect(struct intervals *out, const struct intervals *a, const struct intervals *b);

@@ -12,6 +12,7 @@
 #include "base/storage.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
 	GROWTH_PROCESS,
@@ -110,6 +111,7 @@ struct growth_fold {
 	uint32_t group_count, group_capacity;
 	uint32_t *slots; /* open addressing, group + 1 or 0; a power of two */
 	uint32_t slot_count;
+	uint32_t *of_event;  /* by number of the allocation: group + 1; 0: not looked for yet */
 	struct growth steps; /* which ones are looked at */
 	bool has_lines;
 	struct span_places places;
@@ -142,7 +144,8 @@ static void grow_slots(struct growth_fold *fold)
 		*find_slot(fold, fold->groups[i].category, fold->groups[i].by, fold->groups[i].line) = i + 1;
 }
 
-static struct group *group_of(struct growth_fold *fold, const struct memory_event *event)
+/* group + 1 */
+static uint32_t find_group(struct growth_fold *fold, const struct memory_event *event)
 {
 	uint32_t by = memory_allocated_by(fold->model, event);
 	uint32_t line = !fold->has_lines ? 0
@@ -154,7 +157,7 @@ static struct group *group_of(struct growth_fold *fold, const struct memory_even
 		grow_slots(fold);
 	slot = find_slot(fold, event->category, by, line);
 	if (*slot)
-		return &fold->groups[*slot - 1];
+		return *slot;
 	if (fold->group_count == fold->group_capacity) {
 		fold->group_capacity = fold->group_capacity ? 2 * fold->group_capacity : 64;
 		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->group_capacity,
@@ -162,7 +165,17 @@ static struct group *group_of(struct growth_fold *fold, const struct memory_even
 	}
 	*slot = ++fold->group_count;
 	fold->groups[*slot - 1] = (struct group){.category = event->category, .by = by, .line = line};
-	return &fold->groups[*slot - 1];
+	return *slot;
+}
+
+/* An allocation is of one pool; what ends it asks again. */
+static struct group *group_of(struct growth_fold *fold, const struct memory_event *event)
+{
+	uint32_t *known = &fold->of_event[event - fold->model->memory];
+
+	if (!*known)
+		*known = find_group(fold, event);
+	return &fold->groups[*known - 1];
 }
 
 static void clear_groups(struct growth_fold *fold)
@@ -290,12 +303,15 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_bound(table, GROWTH_SLOPE);
 	table->columns[GROWTH_LINE].is_hidden = !fold.has_lines;
 	span_places_init(&fold.places, model);
+	fold.of_event = storage_resize(model->storage, NULL, (size_t)model->memory_count + 1, sizeof(*fold.of_event));
+	memset(fold.of_event, 0, ((size_t)model->memory_count + 1) * sizeof(*fold.of_event));
 	memory_pools_each(model, options, &visitor);
 	table_add_more(table, GROWTH_BY);
 	span_places_release(&fold.places);
 	clear_groups(&fold);
 	storage_release(model->storage, fold.groups);
 	storage_release(model->storage, fold.slots);
+	storage_release(model->storage, fold.of_event);
 	table_sort(table, GROWTH_SLOPE, false);
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		steps += model->steps[i].has_memory;

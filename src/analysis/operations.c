@@ -22,8 +22,8 @@
 /* ---- groups: rows to be ---- */
 
 struct op_key {
-	uint32_t name, shape, track;
-	uint8_t kind, phase;
+	uint32_t name, shape, track, kind,
+		phase; /* as wide as that, so that comparing does not wait for narrow stores */
 };
 
 struct op_group {
@@ -82,7 +82,7 @@ static uint32_t key_hash(const struct op_key *key)
 
 	hash = hash * 0x9e3779b97f4a7c15u + key->shape;
 	hash = hash * 0x9e3779b97f4a7c15u + key->track;
-	hash = hash * 0x9e3779b97f4a7c15u + ((uint32_t)key->kind << 8 | key->phase);
+	hash = hash * 0x9e3779b97f4a7c15u + (key->kind << 8 | key->phase);
 	hash *= 0x9e3779b97f4a7c15u;
 	return (uint32_t)(hash >> 32);
 }
@@ -198,8 +198,10 @@ static void add_flops(struct op_fold *fold, uint32_t number, const struct span_v
 	struct op_group *group = &fold->groups[number];
 	double count;
 
-	flop_counts_enter(&fold->flop_counts, span, number);
-	if (flops_of(&fold->flop_counts.flops, FLOPS_PROFILER, span->name, span->inputs ? span->inputs : span->shape,
+	if (!flops_has_none(&fold->flop_counts.flops, FLOPS_COUNTER, span->name))
+		flop_counts_enter(&fold->flop_counts, span, number);
+	if (!flops_has_none(&fold->flop_counts.flops, FLOPS_PROFILER, span->name) &&
+	    flops_of(&fold->flop_counts.flops, FLOPS_PROFILER, span->name, span->inputs ? span->inputs : span->shape,
 	             &count) == FLOPS_KNOWN &&
 	    is_timed) {
 		group->profiler_flops += count;
@@ -251,7 +253,7 @@ static uint32_t innermost_operation(const struct op_fold *fold)
 
 	for (uint32_t i = fold->stack_depth; i-- > 0;) {
 		uint32_t group = fold->stack[i].group;
-		uint8_t kind = fold->groups[group].key.kind;
+		uint32_t kind = fold->groups[group].key.kind;
 
 		if (kind == SPAN_OP || kind == SPAN_COLLECTIVE)
 			return group;

@@ -325,6 +325,20 @@ static void look_at(struct fold *fold, struct level *level, struct level *parent
 	}
 }
 
+/* Member by member: there is one for each span, and what is behind a count of 0 or a last_name of others is not looked at. */
+static void begin_level(struct level *level, const struct span_chunk *chunk, uint32_t i, uint8_t name)
+{
+	level->name = name;
+	level->row = chunk->first_row + i;
+	level->step = chunk->step[i];
+	level->start_ns = chunk->start_ns[i];
+	level->end_ns = chunk->start_ns[i] + chunk->dur_ns[i];
+	level->is_behind_factory = false;
+	level->singles = level->fused = level->children = 0;
+	level->last_name = NAME_OTHER;
+	level->run = level->select_at = 0;
+}
+
 static void enter(struct fold *fold, const struct span_chunk *chunk, uint32_t i)
 {
 	struct level *parent, *level;
@@ -336,11 +350,7 @@ static void enter(struct fold *fold, const struct span_chunk *chunk, uint32_t i)
 	}
 	parent = &fold->levels[fold->depth - 1];
 	level = &fold->levels[fold->depth];
-	*level = (struct level){.name = name_class(&fold->names, fold->model, chunk->name[i]),
-	                        .row = chunk->first_row + i,
-	                        .step = chunk->step[i],
-	                        .start_ns = chunk->start_ns[i],
-	                        .end_ns = chunk->start_ns[i] + chunk->dur_ns[i]};
+	begin_level(level, chunk, i, name_class(&fold->names, fold->model, chunk->name[i]));
 	fold->found[PATTERN_INDEX].can_tell |= level->name >= NAME_ATEN;
 	look_at(fold, level, parent, span_inputs(chunk, i));
 	fold->depth++;

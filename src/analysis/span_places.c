@@ -6,18 +6,25 @@
 
 #include "analysis/python_places.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <stepscope/format.h>
+#include <string.h>
 
 static void find_links(struct span_places *places)
 {
 	const struct model *model = places->model;
 
+	places->has_links = memory_resize(NULL, (size_t)model->tracks_count + 1, sizeof(*places->has_links));
+	memset(places->has_links, 0, ((size_t)model->tracks_count + 1) * sizeof(*places->has_links));
 	for (uint32_t i = 0; i < model->links_count; i++) {
 		const struct model_link *link = &model->links[i];
 
-		if (link->kind == STEPSCOPE_LINK_BACKWARD && link->from_row != MODEL_NONE && link->to_row != MODEL_NONE)
-			number_map_set(&places->links, (uint64_t)link->to_track << 32 | link->to_row, i);
+		if (link->kind != STEPSCOPE_LINK_BACKWARD || link->from_row == MODEL_NONE || link->to_row == MODEL_NONE)
+			continue;
+		number_map_set(&places->links, (uint64_t)link->to_track << 32 | link->to_row, i);
+		places->has_links[link->to_track] = true;
 	}
 }
 
@@ -42,7 +49,7 @@ static const struct model_link *forward_of(const struct span_places *places, uin
 {
 	const struct model *model = places->model;
 
-	while (places->links.count && track < model->tracks_count && row < model->tracks[track]->span_count) {
+	while (track < model->tracks_count && places->has_links[track] && row < model->tracks[track]->span_count) {
 		uint32_t index, link = number_map_find(&places->links, (uint64_t)track << 32 | row);
 		const struct span_chunk *chunk = track_chunk(model->tracks[track], row, &index);
 
@@ -111,6 +118,7 @@ void span_places_init(struct span_places *places, const struct model *model)
 void span_places_release(struct span_places *places)
 {
 	free(places->user_frames);
+	free(places->has_links);
 	number_map_release(&places->links);
 	number_map_release(&places->lines);
 	buffer_release(&places->text);

@@ -19,6 +19,7 @@
 struct span_places {
 	const struct model *model;
 	struct number_map links; /* track and row of a backward -> its link */
+	bool *has_links;         /* by track */
 	uint32_t *user_frames;   /* of the stacks; made when first needed */
 	struct number_map lines; /* function and line -> the first of its frames */
 	struct buffer text;

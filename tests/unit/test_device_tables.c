@@ -792,6 +792,7 @@ static void check_list(const struct intervals *list, const struct interval *expe
 static void sets_of_instants_can_be_joined_cut_and_measured(void **state)
 {
 	struct intervals a = {0}, b = {0}, out = {0};
+	const struct intervals none = {0};
 
 	intervals_add(&a, 0, 10);
 	intervals_add(&a, 5, 12);
@@ -808,6 +809,18 @@ static void sets_of_instants_can_be_joined_cut_and_measured(void **state)
 	check_list(&out, (struct interval[]){{0, 40}}, 1);
 	assert_int_equal(intervals_within(&a, 11, 21), 2);
 	assert_int_equal(intervals_within(&a, 12, 20), 0);
+	intervals_lend(&out, &a); /* as a result it is a list of its own again */
+	intervals_join(&out, &a, &none);
+	check_list(&out, (struct interval[]){{0, 12}, {20, 30}}, 2);
+	assert_false(out.is_lent);
+	intervals_join(&out, &none, &b);
+	check_list(&out, (struct interval[]){{3, 4}, {8, 22}, {28, 40}}, 3);
+	intervals_lend(&out, &a);
+	intervals_subtract(&out, &b, &none);
+	check_list(&out, (struct interval[]){{3, 4}, {8, 22}, {28, 40}}, 3);
+	intervals_join(&out, &none, &none);
+	assert_int_equal(out.count, 0);
+	check_list(&a, (struct interval[]){{0, 12}, {20, 30}}, 2);
 	intervals_release(&a);
 	intervals_release(&b);
 	intervals_release(&out);
