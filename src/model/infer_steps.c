@@ -295,40 +295,58 @@ static bool is_last_of_gradients(const struct pass *pass)
 	return !pass[1].is_adding || pass->has_call || (pass->zeros && pass->zeros >= pass[1].added);
 }
 
-/* has_ends: gradients begin anew. is_each: behind each of them. */
-static enum step_doubt doubt_of(const struct inferrer *in, const struct passes *passes, bool has_ends, bool is_each)
+/* What the passes tell of each other. */
+struct told {
+	size_t pairs; /* of which both are known */
+	size_t ends;  /* behind which gradients begin anew */
+	size_t steps; /* that are no leftover */
+};
+
+static enum step_doubt doubt_of(const struct inferrer *in, const struct passes *passes, const struct told *told)
 {
 	size_t updates = in->out->hand_updates, unknown = 0;
+	bool is_each = told->steps + 1 == passes->count;
 
 	for (size_t i = 0; i < passes->count; i++)
 		unknown += !passes->list[i].is_known && !passes->list[i].has_call;
 	if (in->is_functional)
 		return DOUBT_NO_GRADIENTS;
-	if (!has_ends && !updates)
-		return DOUBT_ADDING;
+	if (!told->ends && !updates)
+		return told->pairs ? DOUBT_ADDING : DOUBT_NO_DETAIL;
 	if (unknown)
 		return is_each && unknown < passes->count ? DOUBT_NONE : DOUBT_NO_DETAIL;
 	return is_each && updates && updates <= passes->count / 2 ? DOUBT_RARE : DOUBT_NONE;
+}
+
+/* Where no operators are recorded each backward is a step, as it is counted. */
+static bool is_pair_known(const struct pass *pass)
+{
+	return pass->has_call || (pass->is_known && pass[1].is_known);
 }
 
 /* Which of them end steps; what is told by gradients wins over what is written to, which may be anything. */
 static void choose_passes(struct inferrer *in, struct passes *passes)
 {
 	struct inference *out = in->out;
-	size_t ends = 0;
-
-	for (size_t i = 0; i < passes->count; i++)
-		out->hand_updates += passes->list[i].update != NONE;
-	for (size_t i = 0; i + 1 < passes->count && !in->is_functional; i++)
-		ends += passes->list[i].is_end = is_last_of_gradients(&passes->list[i]);
-	bool has_ends = ends > 0;
-	for (size_t i = 0; i + 1 < passes->count && !has_ends; i++)
-		ends += passes->list[i].is_end = passes->list[i].update != NONE || !out->hand_updates;
 	struct pass *last = &passes->list[passes->count - 1];
-	bool is_leftover = ends + 1 < passes->count && out->hand_updates; /* of an accumulation */
+	struct told told = {0};
+
+	for (struct pass *pass = passes->list; pass <= last; pass++)
+		out->hand_updates += pass->update != NONE;
+	for (struct pass *pass = passes->list; pass < last; pass++) {
+		told.pairs += is_pair_known(pass);
+		told.ends += !in->is_functional && is_pair_known(pass) && is_last_of_gradients(pass);
+	}
+	for (struct pass *pass = passes->list; pass < last; pass++) {
+		pass->is_end = !is_pair_known(pass) ||
+		               (told.ends ? is_last_of_gradients(pass) : pass->update != NONE || !out->hand_updates);
+		told.steps += pass->is_end;
+	}
+	bool is_leftover = last->is_known && told.steps + 1 < passes->count &&
+	                   out->hand_updates; /* of an accumulation */
 	last->is_end = last->update != NONE || (!is_leftover && !(in->is_cut && passes->is_open));
 	if (passes->count > 1)
-		out->doubt = doubt_of(in, passes, has_ends, ends + 1 == passes->count);
+		out->doubt = doubt_of(in, passes, &told);
 }
 
 static void note_update(struct inferrer *in, const struct pass *pass)

@@ -8,7 +8,7 @@
  *     B backward that trains    b one that does not    P optimizer, unknown    1..9 known ones    P(...) what lies in its call
  *     W torch.save    v a call of a module that evaluates    m one that trains    [...] a range
  *     i j k known optimizers that were made since the call before
- *     a backward that adds to the gradients of the one before; B and a have two of them    c adds to two, and has one of its own    u two writes in place    w one    z two zeroed
+ *     a backward that adds to the gradients of the one before; B and a have two of them    c adds to two, and has one of its own    n does what is not known    u two writes in place    w one    z two zeroed
  *     L start of a loader's workers    l end of them    h an optimizer's call in a node of the backward around it
  *
  * What is expected stands below: for each letter the number of the step it is in, and the phase.
@@ -49,17 +49,19 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 
 	if (is_known || letter == 'E' || letter == 'b' || letter == 'v' || letter == 'm')
 		token = is_known ? 'P' : letter == 'E' ? 'D' : letter == 'v' ? 'o' : letter == 'm' ? 'F' : 'B';
+	if (letter == 'n')
+		token = 'B';
 	if (letter == 'a' || letter == 'c' || letter == 'w' || letter == 'z')
 		token = letter == 'a' || letter == 'c' ? 'B' : 'u';
 	*record = (struct train_record){
 		.start_ns = start_ns, .end_ns = start_ns + 9, .range = range, .is_inside = is_inside};
-	record->is_training = letter == 'B' || letter == 'a' || letter == 'c';
+	record->is_training = letter == 'B' || letter == 'a' || letter == 'c' || letter == 'n';
 	record->is_empty = letter == 'E';
 	record->is_evaluating = letter == 'v';
 	record->is_module = letter == 'v' || letter == 'm';
 	record->is_new = is_new;
 	record->object = is_known ? (uint64_t)(letter - '0') << 40 : 0;
-	if (token == 'B' && letter != 'b') {
+	if (token == 'B' && letter != 'b' && letter != 'n') {
 		record->count = letter == 'c' ? 3 : 2;
 		record->part = letter == 'B' ? 0 : 2;
 	} else if (token == 'u') {
@@ -384,6 +386,14 @@ static void what_cannot_be_told_is_said(void **state)
 	assert_int_equal(doubt("DFBuFBuDFBuFBu"), DOUBT_OF_BATCH);
 	assert_int_equal(doubt("DFBuDFBuFBu"), DOUBT_NONE);
 	assert_int_equal(doubt("DFBhFBhDFBhFBh"), DOUBT_NONE);
+	/* what n did with gradients is not known */
+	check("FnFnFaFaFnFn", "001122334455", NULL);
+	assert_int_equal(doubt("FnFnFaFaFnFn"), DOUBT_ADDING);
+	check("FnFnFBuFBuFnFn", "00112223334455", NULL);
+	assert_int_equal(doubt("FnFnFBuFBuFnFn"), DOUBT_NONE);
+	check("FnFnFBFauFBFauFnFn", "001122222333334455", NULL);
+	assert_int_equal(doubt("FnFnFBFauFBFauFnFn"), DOUBT_NO_DETAIL);
+	assert_int_equal(doubt("FnFnFn"), DOUBT_NO_DETAIL);
 	/* a skipped one */
 	assert_int_equal(doubt("FBuFBuFBFBu"), DOUBT_NONE);
 	check("FbwFbw", "000111", "fbofbo");
