@@ -34,15 +34,19 @@ WITH loader AS (
 	            WHEN limited_by = 'main process' AND idle_ratio IS NOT NULL
 	            THEN 'a larger prefetch_factor: few batches come late, while workers are idle' END AS advice
 	FROM data_loader WHERE part = 'loop' ORDER BY wait_ns + coalesce(workers_ns, 0) DESC LIMIT 1),
-together AS ( -- ranks that wait for one another are as fast as the slowest of them: what its step would be without waits for data
-	SELECT max(own_ns) - max(own_ns - coalesce(data_ns, 0)) AS saving_ns
-	FROM ranks HAVING count(*) > 1 AND count(own_ns) = count(*) AND max(communication_ns) > 0)
+together AS ( -- ranks that wait for one another are as fast as the slowest: without waits for data, were it no slower than the next (SS602)
+	SELECT count(*) AS ranks, nullif(max(own_ns) - max(own_ns - coalesce(data_ns, 0)), 0) AS saving_ns
+	FROM ranks WHERE NOT is_slowest
+	HAVING count(*) = (SELECT count(*) - 1 FROM ranks) AND (SELECT max(communication_ns) FROM ranks) > 0)
 SELECT coalesce((SELECT place FROM loader), 'phase data') AS place,
-       as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns) || coalesce('; ' || (SELECT sentence FROM loader), '') AS evidence,
-       coalesce((SELECT saving_ns FROM together), p.mean_ns) AS saving_ns,
+       as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns)
+         || CASE WHEN together.ranks AND coalesce(together.saving_ns, 0) < p.mean_ns / 2
+                 THEN ' on the mean of all ranks, most of it in the one that the others wait for (SS602)' ELSE '' END
+         || coalesce('; ' || (SELECT sentence FROM loader), '') AS evidence,
+       CASE WHEN together.ranks THEN together.saving_ns ELSE p.mean_ns END AS saving_ns,
        CASE WHEN p.ci95_low_ns > :share * t.mean_ns THEN 0.9 ELSE 0.6 END AS confidence,
        (SELECT advice FROM loader) AS advice
-FROM phases p JOIN step_time t ON t.process = 'all'
+FROM phases p JOIN step_time t ON t.process = 'all' LEFT JOIN together
 WHERE p.name = 'data' AND p.ratio > :share AND NOT EXISTS (SELECT 1 FROM step_breakdown)
 UNION ALL
 SELECT 'the device', 'no device works for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns)

@@ -40,11 +40,12 @@ def test_a_fault_is_found_by_its_rule(tmp_path, fault):
     assert found["saving_ns"] is None or 0 < found["saving_ns"]
 
 
-def test_D01_what_the_others_wait_for_is_the_stragglers(tmp_path):
-    """Of two ranks one waits: half of the mean over both, and yet the whole is what a step would be shorter."""
-    result, _ = diagnose(tmp_path, "--ranks", "2", "--fault", "straggler=1,300")
+@pytest.mark.parametrize("fault", ("straggler=1,300", "slow-loader-rank=1,300"))
+def test_D01_D02_what_the_others_wait_for_is_the_stragglers(tmp_path, fault):
+    """The fault makes a step about 300 ms longer; on a loaded machine the rest of it is longer, too. More ranks: test_rank_faults.py."""
+    result, _ = diagnose(tmp_path, "--ranks", "2", "--fault", fault, "--queue", "1")
     saving = {finding["rule"]: finding["saving_ns"] for finding in result["findings"]}
-    assert saving["SS602"] > 200_000_000 and saving["SS601"] < saving["SS602"], result
+    assert saving["SS602"] > 150_000_000 and saving["SS601"] < saving["SS602"] and (saving.get("SS101") or 0) < saving["SS602"], result
     assert result["verdict"]["verdict"] == "straggler-bound", result
 
 
