@@ -175,6 +175,13 @@ static void add_fact(struct kineto_import *import, const char *prefix, const str
 	stage->facts[stage->facts_count++] = fact;
 }
 
+/* Our own exporter puts the like there for other readers, some of it made up, and keeps the facts themselves in "metadata". */
+static void add_reader_fact(struct kineto_import *import, const char *prefix, const struct kineto_walk *walk)
+{
+	if (!import->is_ours)
+		add_fact(import, prefix, &walk->key, &walk->value);
+}
+
 static void take_distributed(struct kineto_import *import, const struct kineto_value *object)
 {
 	struct kineto_walk walk = kineto_walk_begin(object);
@@ -189,7 +196,7 @@ static void take_distributed(struct kineto_import *import, const struct kineto_v
 		} else if (is_number && kineto_is_text(&walk.key, "world_size")) {
 			import->world_size = number;
 		}
-		add_fact(import, "distributed.", &walk.key, &walk.value);
+		add_reader_fact(import, "distributed.", &walk);
 	}
 	if (is_alone && import->world_size <= 1)
 		import->has_rank = false;
@@ -209,7 +216,7 @@ static void take_devices(struct kineto_import *import, const struct kineto_value
 		snprintf(prefix, sizeof prefix, "device.%lld.", (long long)id);
 		for (walk = kineto_walk_begin(&devices.value); kineto_walk_next(&walk);)
 			if (!kineto_is_text(&walk.key, "id"))
-				add_fact(import, prefix, &walk.key, &walk.value);
+				add_reader_fact(import, prefix, &walk);
 	}
 }
 

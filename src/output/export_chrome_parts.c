@@ -12,6 +12,7 @@
 #include "output/export_number.h"
 #include "stepscope/stepscope.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -48,6 +49,23 @@ static void put_pair(struct chrome *chrome, uint32_t key, uint32_t value, bool i
 	writer_text(&chrome->w, "\"");
 }
 
+/* Is the fact of what is exported? */
+static bool has_fact(const struct chrome *chrome, const struct model_meta *meta)
+{
+	return meta->process == MODEL_NONE || chrome_has_process(chrome, meta->process);
+}
+
+/* Of several processes the first one speaks. */
+static bool is_said(const struct chrome *chrome, uint32_t number)
+{
+	const struct model_meta *meta = chrome->model->meta;
+
+	for (uint32_t i = 0; i < number; i++)
+		if (meta[i].key == meta[number].key && has_fact(chrome, &meta[i]))
+			return false;
+	return has_fact(chrome, &meta[number]);
+}
+
 static void put_metadata(struct chrome *chrome)
 {
 	const struct model *model = chrome->model;
@@ -55,18 +73,9 @@ static void put_metadata(struct chrome *chrome)
 
 	writer_text(&chrome->w, "\"metadata\": {");
 	for (uint32_t i = 0; i < model->meta_count; i++) {
-		const struct model_meta *meta = &model->meta[i];
-		bool is_repeated = false;
-
-		if (meta->process != MODEL_NONE && !chrome_has_process(chrome, meta->process))
+		if (!is_said(chrome, i))
 			continue;
-		for (uint32_t k = 0; k < i && !is_repeated; k++) /* of several processes the first one speaks */
-			is_repeated = model->meta[k].key == meta->key &&
-			              (model->meta[k].process == MODEL_NONE ||
-			               chrome_has_process(chrome, model->meta[k].process));
-		if (is_repeated)
-			continue;
-		put_pair(chrome, meta->key, meta->value, is_first);
+		put_pair(chrome, model->meta[i].key, model->meta[i].value, is_first);
 		is_first = false;
 	}
 	writer_text(&chrome->w, "},\n");
@@ -83,6 +92,16 @@ static bool is_json(const char *text)
 	               json_next(&reader) == JSON_END;
 	json_reader_release(&reader);
 	return is_good;
+}
+
+static void put_quoted(struct chrome *chrome, const char *text)
+{
+	struct buffer quoted;
+
+	buffer_init(&quoted, 1 << 16);
+	json_quote(&quoted, text, strlen(text));
+	writer_bytes(&chrome->w, quoted.data, quoted.length);
+	buffer_release(&quoted);
 }
 
 /* What a script gave its profiler to put into the trace, add_metadata_json(), as torch.profiler does: a key of its own. */
@@ -113,22 +132,16 @@ static void put_profiler_facts(struct chrome *chrome)
 			   *value = model_text(model, model->meta[i].value);
 		int n = 0;
 
-		if (strncmp(key, prefix, sizeof(prefix) - 1) != 0 ||
-		    (model->meta[i].process != MODEL_NONE && !chrome_has_process(chrome, model->meta[i].process)))
+		if (strncmp(key, prefix, sizeof(prefix) - 1) != 0 || !is_said(chrome, i))
 			continue;
 		while (ours[n] && strcmp(ours[n], key + sizeof(prefix) - 1) != 0)
 			n++;
 		if (ours[n] || !is_json(value))
 			continue;
-		struct buffer quoted;
-
-		buffer_init(&quoted, 1 << 16);
-		json_quote(&quoted, key + sizeof(prefix) - 1, strlen(key) - sizeof(prefix) + 1);
-		writer_bytes(&chrome->w, quoted.data, quoted.length);
+		put_quoted(chrome, key + sizeof(prefix) - 1);
 		writer_text(&chrome->w, ": ");
 		writer_text(&chrome->w, value);
 		writer_text(&chrome->w, ",\n");
-		buffer_release(&quoted);
 	}
 }
 
@@ -176,8 +189,7 @@ static bool is_asked_for(const struct chrome *chrome, const char *wanted, bool o
 	for (uint32_t i = 0; i < model->meta_count; i++) {
 		const struct model_meta *meta = &model->meta[i];
 
-		if (!is_option(model_text(model, meta->key), wanted) ||
-		    (meta->process != MODEL_NONE && !chrome_has_process(chrome, meta->process)))
+		if (!is_option(model_text(model, meta->key), wanted) || !has_fact(chrome, meta))
 			continue;
 		is_known = true;
 		is_asked |= strcmp(model_text(model, meta->value), "1") == 0;
@@ -216,28 +228,65 @@ static void put_options(struct chrome *chrome)
 		writer_text(&chrome->w, "\"with_modules\": 1,\n");
 }
 
+/* The property that a fact is of a device, "device.0.numSms", and the device's number; NULL: another fact. */
+static const char *property_of(const char *fact, int32_t *device)
+{
+	static const char prefix[] = "device.";
+	char *end;
+
+	if (strncmp(fact, prefix, sizeof(prefix) - 1) != 0 || !isdigit((unsigned char)fact[sizeof(prefix) - 1]))
+		return NULL;
+	long number = strtol(fact + sizeof(prefix) - 1, &end, 10);
+	if (*end != '.' || number >= INT32_MAX)
+		return NULL;
+	*device = (int32_t)number;
+	return end + 1;
+}
+
+/* The lowest number above `done` of a device that has a track or properties; INT32_MAX: none. */
+static int32_t next_device(const struct chrome *chrome, int32_t done)
+{
+	const struct model *model = chrome->model;
+	int32_t next = INT32_MAX, device;
+
+	for (uint32_t i = 0; i < model->tracks_count; i++) {
+		const struct track *track = model->tracks[i];
+
+		if (export_is_device(track) && chrome_has_process(chrome, track->process) && track->device > done &&
+		    track->device < next)
+			next = track->device;
+	}
+	for (uint32_t i = 0; i < model->meta_count; i++)
+		if (property_of(model_text(model, model->meta[i].key), &device) && device > done && device < next &&
+		    has_fact(chrome, &model->meta[i]))
+			next = device;
+	return next;
+}
+
 static void put_device_properties(struct chrome *chrome)
 {
 	const struct model *model = chrome->model;
-	int32_t done = -1;
 	const char *comma = "";
 
 	writer_text(&chrome->w, "\"deviceProperties\": [");
-	for (;;) { /* devices in order of their numbers; a model has few tracks of devices */
-		int32_t next = INT32_MAX;
+	for (int32_t id = next_device(chrome, -1), device; id < INT32_MAX; id = next_device(chrome, id)) {
+		writer_printf(&chrome->w, "%s{\"id\": %d", comma, id);
+		for (uint32_t i = 0; i < model->meta_count; i++) {
+			const char *property = property_of(model_text(model, model->meta[i].key), &device);
+			const char *value = model_text(model, model->meta[i].value);
 
-		for (uint32_t i = 0; i < model->tracks_count; i++) {
-			const struct track *track = model->tracks[i];
-
-			if (export_is_device(track) && chrome_has_process(chrome, track->process) &&
-			    track->device > done && track->device < next)
-				next = track->device;
+			if (!property || device != id || !is_said(chrome, i))
+				continue;
+			writer_text(&chrome->w, ", ");
+			put_quoted(chrome, property);
+			writer_text(&chrome->w, ": ");
+			if (is_json(value)) /* a number, a list */
+				writer_text(&chrome->w, value);
+			else
+				put_quoted(chrome, value);
 		}
-		if (next == INT32_MAX)
-			break;
-		writer_printf(&chrome->w, "%s{\"id\": %d}", comma, next);
+		writer_text(&chrome->w, "}");
 		comma = ", ";
-		done = next;
 	}
 	writer_text(&chrome->w, "],\n");
 }
@@ -373,7 +422,8 @@ void chrome_head(struct chrome *chrome)
 	const struct process *process = main_process(chrome);
 	struct writer *w = &chrome->w;
 
-	writer_text(w, "{\"schemaVersion\": 1,\n");
+	/* first of all whose file it is: our own reader takes what only others want for no facts */
+	writer_text(w, "{\"schemaVersion\": 1,\n\"stepscope_version\": \"" STEPSCOPE_VERSION "\",\n");
 	/* the blank behind "rank": is what HTA's regular expression wants, and it takes the first match of the file */
 	writer_printf(w, "\"distributedInfo\": {\"backend\": \"%s\", \"rank\": %d, \"world_size\": %d},\n",
 	              backend_of(model, process), process && process->rank >= 0 ? process->rank : 0,
@@ -385,7 +435,6 @@ void chrome_head(struct chrome *chrome)
 		chrome_string(chrome, process->host);
 		writer_text(w, "\",\n");
 	}
-	writer_text(w, "\"stepscope_version\": \"" STEPSCOPE_VERSION "\",\n");
 	if (model->steps_count)
 		writer_printf(w, "\"stepscope_step_base\": %" PRId64 ",\n", model->steps[0].number);
 	put_metadata(chrome);

@@ -98,6 +98,41 @@ def test_json_reads_back_as_the_same_report(tmp_path, made):
         assert before == after and len(before) > 3
 
 
+def diagnosis(path):
+    return {**json.loads(stepscope("diagnose", path, "--json").stdout), "run_id": None}
+
+
+@pytest.mark.parametrize("path", FILES[1::3], ids=lambda path: str(path.relative_to(DATA)))
+def test_json_reads_back_with_the_same_diagnosis(tmp_path, path):
+    """Verdict, findings and what each rule said: what the exporter adds for other readers is no fact to our own."""
+    assert stepscope("convert", path, tmp_path / "a.json").returncode == 0
+    before = diagnosis(path)
+    assert before == diagnosis(tmp_path / "a.json") and before["checks"]
+
+
+def test_the_backend_that_readers_want_is_no_finding(tmp_path):
+    """Devices, DistributedDataParallel and no word on how processes communicate: SS604 cannot tell, also of what was converted."""
+    on = {"ph": "X", "pid": 1, "tid": 1, "cat": "cpu_op"}
+    events = json.loads(rank_trace(0))["traceEvents"] + [{**on, "name": "DistributedDataParallel.forward", "ts": 5, "dur": 4}]
+    (tmp_path / "a.json").write_text(json.dumps({"traceEvents": events}))
+    assert stepscope("convert", tmp_path / "a.json", tmp_path / "b.json").returncode == 0
+    for name in ("a.json", "b.json"):
+        check, = [check for check in diagnosis(tmp_path / name)["checks"] if check["rule"] == "SS604"]
+        assert check["result"] == "cannot tell"
+    facts = [stepscope("query", tmp_path / name, "--csv", "SELECT * FROM facts WHERE key LIKE 'distributed%'").stdout for name in ("a.json", "b.json")]
+    assert facts[0] == facts[1]
+
+
+def test_properties_of_devices_come_back(tmp_path):
+    """For other readers, as the trace had them: numbers, lists, names that must be escaped, a device without work."""
+    devices = [{"id": 0, "name": 'A "quoted" one', "numSms": 132, "computeMajor": 9, "sizes": [1, 2]}, {"id": 3, "name": "idle", "totalGlobalMem": 85017493504}]
+    (tmp_path / "a.json").write_text(json.dumps({"deviceProperties": devices, **json.loads(rank_trace(0))}))
+    for source, target in (("a.json", "b.json"), ("a.json", "c.ssr"), ("c.ssr", "d.json"), ("b.json", "e.json")):
+        assert stepscope("convert", tmp_path / source, tmp_path / target).returncode == 0
+    for name in ("b.json", "d.json", "e.json"):
+        assert json.loads((tmp_path / name).read_text())["deviceProperties"] == devices
+
+
 @pytest.mark.parametrize("told", [{"rank": 3}, {"rank": 0, "world_size": 1, "backend": "gloo"}, {"rank": 1, "world_size": 2, "backend": "nccl"}, None])
 def test_the_rank_of_a_process_alone_comes_back(tmp_path, told):
     """Readers want a rank in every file: one that the trace did not say is none when we read it again, one that it said stays."""
