@@ -124,7 +124,7 @@ static void note_rest(struct kineto_import *import)
 	struct model *model = import->model;
 	if (import->stage.duplicates)
 		model_add_ledger(model, LEDGER_REPAIRED, import->main_process, "Ev Idx, External id",
-		                 import->stage.duplicates, "spans that are in the file twice were left out");
+		                 import->stage.duplicates, "events that are in the file twice were left out");
 	if (import->rare_count)
 		model_add_ledger(model, LEDGER_OTHER, import->main_process, "ph N, O, V, ...", import->rare_count,
 		                 "objects, samples and other rare events are not read");

@@ -104,7 +104,7 @@ void kineto_infer(struct kineto_import *import, const uint8_t *kinds);
 /* kineto_flows.c: after the spans they are between. */
 void kineto_deliver_flows(struct kineto_import *import, int64_t shift_ns);
 
-/* kineto_memory.c: by time, before addresses are found. */
+/* kineto_memory.c: by time, each once, before addresses are found. */
 void kineto_sort_memory(struct kineto_stage *stage);
 /* Addresses for allocations that have none. */
 void kineto_find_addresses(struct kineto_import *import);

@@ -35,6 +35,25 @@ static int compare_events(const void *left, const void *right)
 	return (a->partner > b->partner) - (a->partner < b->partner);
 }
 
+/* The file has the event twice: its writer numbered it, and all else is equal. */
+static bool is_duplicate(const struct memory_event *a, const struct memory_event *b)
+{
+	return a->partner && compare_events(a, b) == 0 && a->address == b->address && a->bytes == b->bytes &&
+	       a->is_free == b->is_free && a->device == b->device && a->track == b->track;
+}
+
+static void leave_out_duplicates(struct kineto_stage *stage)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < stage->memory_count; i++) {
+		if (kept && is_duplicate(&stage->memory[kept - 1], &stage->memory[i]))
+			stage->duplicates++;
+		else
+			stage->memory[kept++] = stage->memory[i];
+	}
+	stage->memory_count = kept;
+}
+
 void kineto_sort_memory(struct kineto_stage *stage)
 {
 	uint32_t i = 1;
@@ -43,6 +62,7 @@ void kineto_sort_memory(struct kineto_stage *stage)
 	if (i < stage->memory_count)
 		merge_sort_in(stage->storage, stage->memory, stage->memory_count, sizeof *stage->memory,
 		              compare_events);
+	leave_out_duplicates(stage);
 }
 
 static uint64_t address_of(struct addresses *addresses, const struct memory_event *event)

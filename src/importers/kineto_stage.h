@@ -130,7 +130,7 @@ struct kineto_stage {
 	STAGE_ARRAY(struct staged_value, values);
 	STAGE_ARRAY(struct staged_fact, facts);
 	struct number_map frames; /* of Python: stack_frames.h */
-	uint64_t duplicates;      /* spans that kineto_deliver() left out */
+	uint64_t duplicates;      /* spans and allocations that are there twice, left out */
 	int64_t end_ns;           /* of all that was recorded; kineto_stage_pair() */
 	uint32_t *slots;          /* finds tracks: 1 + index */
 	uint32_t slot_count;

@@ -338,6 +338,17 @@ def test_every_event_twice(tmp_path):
     assert any("twice" in entry["text"] and entry["count"] >= len(numbered[0]) for entry in twice["ledger"])
 
 
+def test_every_allocation_twice(tmp_path):
+    """R04: memory that was allocated once is there once, with those of the same size beside it."""
+    path = DATA / "traces/tracelens/tests/traces/h100/gaunernst_bert-small-uncased__1016001.json.gz"
+    document = json.loads(gzip.decompress(path.read_bytes()))
+    document["traceEvents"] *= 2
+    (tmp_path / "twice.json").write_text(json.dumps(document))
+    for table in ("memory", "modules", "memory_peak"):
+        once, twice = (report(trace, "--table", table, "--csv").stdout for trace in (path, tmp_path / "twice.json"))
+        assert once == twice and once.count(b"\n") > 1, table
+
+
 def test_an_event_twice_with_another_between(tmp_path):
     """What differs in nothing but its grid may come between the two."""
     def kernel(grid):
