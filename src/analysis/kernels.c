@@ -24,6 +24,7 @@ enum {
 	KERNEL_MEAN,
 	KERNEL_MIN,
 	KERNEL_MAX,
+	KERNEL_INCOMPLETE,
 	KERNEL_TENSOR_CORES,
 	KERNEL_WORK,
 	KERNEL_STREAMS,
@@ -84,6 +85,16 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                         .unit = UNIT_NS,
                         .definition = "longest",
                         .more = MORE_MOST},
+	[KERNEL_INCOMPLETE] =
+		{.name = "incomplete_calls",
+                 .title = "incomplete",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "calls whose begin or end was not recorded: in sums of time as far as known, not in mean, min, max",
+                 .is_hidden = true,
+                 .more = MORE_SUM},
 	[KERNEL_TENSOR_CORES] = {.name = "is_tensor_core",
                                  .title = "tensor cores",
                                  .type = TABLE_BOOL,
@@ -160,6 +171,7 @@ struct kernel {
 	uint32_t name;
 	uint8_t class;
 	int64_t count, total_ns, min_ns, max_ns;
+	int64_t timed, timed_ns;            /* calls of which begin and end are known */
 	struct few streams, operations;     /* tracks; names */
 	double sums[MEANS], weights[MEANS]; /* by time */
 	double plain[MEANS];
@@ -247,6 +259,18 @@ static void add_config(struct fold *fold, struct kernel *kernel, uint32_t inputs
 	}
 }
 
+static void add_call(struct kernel *kernel, int64_t dur_ns, bool is_timed)
+{
+	kernel->count++;
+	clamped_add(&kernel->total_ns, dur_ns);
+	if (!is_timed)
+		return;
+	kernel->timed++;
+	clamped_add(&kernel->timed_ns, dur_ns);
+	kernel->min_ns = dur_ns < kernel->min_ns ? dur_ns : kernel->min_ns;
+	kernel->max_ns = dur_ns > kernel->max_ns ? dur_ns : kernel->max_ns;
+}
+
 static void add_operation(struct fold *fold, struct kernel *kernel, uint32_t track, uint32_t row)
 {
 	const struct launch *launch = launches_of(fold->launches, track, row);
@@ -281,10 +305,8 @@ static void fold_track(struct fold *fold, uint32_t number)
 			}
 			kernel = kernel_of(fold, chunk->name[i]);
 			kernel->class = (uint8_t)device_work_class(&fold->work, model, chunk->kind[i], chunk->name[i]);
-			kernel->count++;
-			clamped_add(&kernel->total_ns, dur_ns);
-			kernel->min_ns = dur_ns < kernel->min_ns ? dur_ns : kernel->min_ns;
-			kernel->max_ns = dur_ns > kernel->max_ns ? dur_ns : kernel->max_ns;
+			add_call(kernel, dur_ns,
+			         !(chunk->flags[i] & (SPAN_IS_OPEN | SPAN_END_IS_LOST | SPAN_START_IS_LOST)));
 			few_add(&kernel->streams, lane);
 			add_operation(fold, kernel, number, chunk->first_row + i);
 			add_config(fold, kernel, span_inputs(chunk, i), dur_ns);
@@ -336,6 +358,18 @@ static void set_few(struct table *table, int row, const struct fold *fold, const
 		table_set_missing(table, row, KERNEL_OPERATIONS, "no operator or range was around its launch");
 }
 
+static void set_durations(struct table *table, int row, const struct kernel *kernel)
+{
+	table_set_int(table, row, KERNEL_INCOMPLETE, kernel->count - kernel->timed);
+	for (int column = KERNEL_MEAN; column <= KERNEL_MAX; column++)
+		table_set_missing(table, row, column, "no call has a begin and an end in the trace");
+	if (!kernel->timed)
+		return;
+	table_set_double(table, row, KERNEL_MEAN, (double)kernel->timed_ns / (double)kernel->timed);
+	table_set_int(table, row, KERNEL_MIN, kernel->min_ns);
+	table_set_int(table, row, KERNEL_MAX, kernel->max_ns);
+}
+
 static void add_row(struct table *table, const struct fold *fold, const struct kernel *kernel, int64_t total_ns)
 {
 	const char *name = model_text(fold->model, kernel->name);
@@ -345,9 +379,7 @@ static void add_row(struct table *table, const struct fold *fold, const struct k
 	table_set_text(table, row, KERNEL_CLASS, kernel->class == WORK_COMMUNICATION ? "communication" : "compute");
 	table_set_int(table, row, KERNEL_COUNT, kernel->count);
 	table_set_int(table, row, KERNEL_TOTAL, kernel->total_ns);
-	table_set_double(table, row, KERNEL_MEAN, (double)kernel->total_ns / (double)kernel->count);
-	table_set_int(table, row, KERNEL_MIN, kernel->min_ns);
-	table_set_int(table, row, KERNEL_MAX, kernel->max_ns);
+	set_durations(table, row, kernel);
 	table_set_bool(table, row, KERNEL_TENSOR_CORES, is_tensor_core_kernel(name));
 	if (work_of_kernel(name))
 		table_set_text(table, row, KERNEL_WORK, work_of_kernel(name));

@@ -450,15 +450,16 @@ static const struct table_column columns[OP_COLUMNS] = {
                     .unit = UNIT_NS,
                     .definition = "longest call",
                     .more = MORE_MOST},
-	[OP_INCOMPLETE] = {.name = "incomplete_calls",
-                           .title = "incomplete",
-                           .type = TABLE_INT,
-                           .unit = UNIT_COUNT,
-                           .role = ROLE_EVIDENCE,
-                           .definition = "calls whose begin or end was not recorded: in self and "
-                                         "total time as far as known, not in mean, min, max",
-                           .is_hidden = true,
-                           .more = MORE_SUM},
+	[OP_INCOMPLETE] =
+		{.name = "incomplete_calls",
+                 .title = "incomplete",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "calls whose begin or end was not recorded: in sums of time as far as known, not in mean, min, max",
+                 .is_hidden = true,
+                 .more = MORE_SUM},
 	[OP_FLOPS] =
 		{.name = "flops",
                  .title = "FLOP",

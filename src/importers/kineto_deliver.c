@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "importers/stack_frames.h"
+#include "model/launches.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -218,15 +219,33 @@ static void note_cut(struct delivery *delivery, uint32_t track, uint32_t row, in
 	model_span_arg(delivery->model, &arg);
 }
 
+/* When the stream goes on, which does one thing after the other. INT64_MAX: no stream's, or it was the last one. */
+static int64_t next_work(const struct delivery *delivery, const struct staged_span *span)
+{
+	const struct staged_span *end = delivery->staged->spans + delivery->staged->count;
+	if (delivery->kind == TRACK_DEVICE && span_is_device_work(span->kind))
+		for (const struct staged_span *next = span + 1; next < end; next++)
+			if (next->start_ns > span->start_ns && span_is_device_work(next->kind))
+				return next->start_ns;
+	return INT64_MAX;
+}
+
+/* Of a span without an end of its own: the latest it can be, where it is in the first lane. */
+static int64_t latest_end(const struct delivery *delivery, const struct staged_span *span)
+{
+	const struct lane *lane = &delivery->lanes[0];
+	int64_t last_ns = span->flags & SPAN_END_IS_LOST ? delivery->stage->end_ns : delivery->last_ns;
+	int64_t around_ns = lane->depth ? lane->open[lane->depth - 1].end_ns : last_ns;
+	int64_t next_ns = next_work(delivery, span);
+	return next_ns < around_ns ? next_ns : around_ns;
+}
+
 static void deliver_span(struct delivery *delivery, const struct staged_span *span, int64_t shift_ns)
 {
 	bool is_open = span->dur_ns == STAGED_IS_OPEN;
-	int64_t last_ns = span->flags & SPAN_END_IS_LOST ? delivery->stage->end_ns : delivery->last_ns;
-	int64_t end_ns = is_open ? last_ns : span->start_ns + span->dur_ns;
 	struct lane *lane = &delivery->lanes[0];
 	leave(lane, span->start_ns);
-	if (is_open && lane->depth) /* it ends with the one around it, at the latest */
-		end_ns = lane->open[lane->depth - 1].end_ns;
+	int64_t end_ns = is_open ? latest_end(delivery, span) : span->start_ns + span->dur_ns;
 	if (end_ns < span->start_ns)
 		end_ns = span->start_ns;
 	int64_t wanted_ns = end_ns;

@@ -69,6 +69,38 @@ def test_a_backward_is_its_forwards_module(tmp_path):
     assert [rows[name]["launched_count"] for name in ("Net_0", "Linear_0")] == [1, 2]
 
 
+# ---- kernels ----
+
+@pytest.mark.parametrize("length", (None, -1, "NaN"))
+def test_T03_a_kernel_of_unknown_length_ends_where_its_stream_goes_on(tmp_path, length):
+    """What is not known is in no mean: 3 kernels of 50 us each 100, and the device is busy for at most 50 us more than is known."""
+    trace = busy_for(4)
+    kernel = [event for event in trace.events if event["cat"] == "kernel"][1]
+    del kernel["dur"]
+    if length is not None:
+        kernel["dur"] = length
+    path = trace.write(tmp_path / "made.json")
+    row, = table(path, "kernels")
+    assert (row["calls"], row["incomplete_calls"], row["total_ns"]) == (4, 1, 3 * 50000 + 100000)
+    assert row["mean_ns"] == row["min_ns"] == row["max_ns"] == 50000
+    assert table(path, "device_busy")[0]["busy_ns"] == 250000
+
+
+def test_a_kernel_that_no_call_tells_the_length_of_has_no_mean(tmp_path):
+    trace = busy_for(1)
+    del trace.events[-1]["dur"]
+    row, = table(trace.write(tmp_path / "made.json"), "kernels")
+    assert row["incomplete_calls"] == 1 and row["mean_ns"] is None and row["max_ns"] is None
+
+
+def busy_for(kernels):
+    trace = Trace(deviceProperties=[H100])
+    trace.step(0, 0, 1000)
+    for i in range(kernels):
+        trace.launch("cudaLaunchKernel", 100 * i, 5, "gemm", 100 * i + 10, 50)
+    return trace
+
+
 # ---- the critical path ----
 
 def three_streams(record=11, with_wait=True):
