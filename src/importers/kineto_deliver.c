@@ -16,7 +16,6 @@
 #include <string.h>
 
 #define LANES_MAX 64u
-#define ROUNDING_NS 1000
 #define TWINS_MAX 16 /* spans that an event which is in the file twice is looked for among */
 
 struct open_span {
@@ -177,7 +176,7 @@ static struct lane *choose_lane(struct delivery *delivery, int64_t start_ns, int
 		if (!lane->depth || *end_ns <= lane->open[lane->depth - 1].end_ns)
 			return lane;
 		int64_t over_ns = *end_ns - lane->open[lane->depth - 1].end_ns;
-		bool is_rounded = delivery->kind == TRACK_THREAD && over_ns <= ROUNDING_NS;
+		bool is_rounded = delivery->kind == TRACK_THREAD && over_ns <= KINETO_ROUNDING_NS;
 		if (is_rounded || i + 1 == LANES_MAX) {
 			struct cuts *cuts = is_rounded ? &delivery->rounded : &delivery->crossed;
 			*end_ns = lane->open[lane->depth - 1].end_ns;

@@ -376,8 +376,11 @@ void kineto_finish(struct kineto_import *import)
 	import->main_process = finish.main_process;
 	describe_main(&finish);
 	kineto_correct_clocks(import);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		kineto_cut_steps(import, &import->stage.tracks[i]);
+		if (import->has_python && finish.kinds[i] == TRACK_THREAD)
+			kineto_cut_frames(&import->stage, &import->stage.tracks[i], import->model);
+	}
 	kineto_infer(import, finish.kinds);
 	put_in_order(&finish);
 	deliver_tracks(&finish);

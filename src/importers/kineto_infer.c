@@ -7,6 +7,7 @@
 #include "importers/kineto_import.h"
 
 #include "base/memory.h"
+#include "base/merge_sort.h"
 #include "importers/kineto_tokens.h"
 #include "model/number_map.h"
 #include "pytorch/names.h"
@@ -158,13 +159,14 @@ static void take_repeats(struct found *found, struct model *model, const struct 
 	}
 }
 
-/* Where steps that the trace marks begin and end, in order; returns how many. */
-static uint32_t find_bounds(const struct staged_track *track, int64_t **bounds)
+/* Where steps begin and end, in order: those that the trace marks, or else those that were found; returns how many. */
+static uint32_t find_bounds(const struct staged_track *track, const struct found *found, int64_t **bounds)
 {
-	uint32_t count = 0, capacity = 0;
+	const struct staged_span *spans = track->has_steps ? track->spans : found->spans;
+	uint32_t span_count = track->has_steps ? track->count : found->count, count = 0, capacity = 0;
 	*bounds = NULL;
-	for (uint32_t i = 0; i < track->count && track->has_steps; i++) {
-		const struct staged_span *span = &track->spans[i];
+	for (uint32_t i = 0; i < span_count; i++) {
+		const struct staged_span *span = &spans[i];
 		if (span->kind != SPAN_STEP)
 			continue;
 		if (count + 2 > capacity) {
@@ -177,54 +179,48 @@ static uint32_t find_bounds(const struct staged_track *track, int64_t **bounds)
 	return count;
 }
 
-static void add_phase(struct found *found, struct model *model, int64_t start_ns, int64_t end_ns, uint8_t phase)
+static void say_doubts(struct model *model, const struct staged_track *track, const struct inference *inference)
 {
-	if (end_ns > start_ns)
-		add_found(found, model, start_ns, end_ns, phase);
-}
-
-/* In pieces where a step that the trace marks begins or ends in it. */
-static void take_phase(struct found *found, struct model *model, const struct inferred *phase, const int64_t *bounds,
-                       uint32_t bound_count, uint32_t *bound)
-{
-	int64_t start_ns = phase->start_ns;
-	while (*bound < bound_count && bounds[*bound] <= start_ns)
-		++*bound;
-	for (uint32_t i = *bound; i < bound_count && bounds[i] < phase->end_ns; i++) {
-		add_phase(found, model, start_ns, bounds[i], phase->what);
-		start_ns = bounds[i] > start_ns ? bounds[i] : start_ns;
-	}
-	add_phase(found, model, start_ns, phase->end_ns, phase->what);
-}
-
-static void take_inferred(struct found *found, struct model *model, const struct staged_track *track,
-                          const struct kineto_tokens *tokens)
-{
-	struct inference inference;
-	int64_t *bounds;
-	uint32_t bound_count = find_bounds(track, &bounds), bound = 0;
-	infer_steps(&inference, &(struct train_loop){.records = tokens->records,
-	                                             .count = tokens->count,
-	                                             .ranges = tokens->ranges,
-	                                             .hooked = tokens->hooked,
-	                                             .hooked_count = tokens->hooked_count});
-	for (size_t i = 0; i < inference.count; i++) {
-		const struct inferred *one = &inference.list[i];
-		if (one->what == INFERRED_STEP && !track->has_steps)
-			add_found(found, model, one->start_ns, one->end_ns, INFERRED_STEP);
-		else if (one->what != INFERRED_STEP && tokens->may_have_phases)
-			take_phase(found, model, one, bounds, bound_count, &bound);
-	}
-	if (inference.is_joined && !track->has_steps)
+	if (inference->is_joined)
 		model_add_ledger(model, LEDGER_OTHER, track->process, "steps", 1,
 		                 "the number of steps is uncertain: optimizers that step without data between them "
 		                 "were taken for one step");
-	if (inference.is_each_update && !track->has_steps)
+	if (inference->is_each_update)
 		model_add_ledger(model, LEDGER_OTHER, track->process, "steps", 1,
 		                 "the number of steps is uncertain: a trace does not tell optimizers apart, so every "
 		                 "update was taken for a step");
-	inference_release(&inference);
+}
+
+static void infer(struct inference *inference, const struct kineto_tokens *tokens)
+{
+	infer_steps(inference, &(struct train_loop){.records = tokens->records,
+	                                            .count = tokens->count,
+	                                            .ranges = tokens->ranges,
+	                                            .hooked = tokens->hooked,
+	                                            .hooked_count = tokens->hooked_count});
+}
+
+/* frames: calls of Python are ranges, which steps take in as a whole; plain: the same trace without them, which has the phases. */
+static void take_inferred(struct found *found, struct model *model, const struct staged_track *track,
+                          const struct kineto_tokens *frames, const struct kineto_tokens *plain)
+{
+	struct inference steps, phases;
+	int64_t *bounds;
+	infer(&steps, frames);
+	for (size_t i = 0; i < steps.count && !track->has_steps; i++)
+		if (steps.list[i].what == INFERRED_STEP)
+			add_found(found, model, steps.list[i].start_ns, steps.list[i].end_ns, INFERRED_STEP);
+	if (!track->has_steps)
+		say_doubts(model, track, &steps);
+	inference_release(&steps);
+	infer(&phases, plain);
+	uint32_t bound_count = find_bounds(track, found, &bounds);
+	kineto_fit_phases(&phases, frames, bounds, bound_count);
+	for (size_t i = 0; i < phases.count; i++)
+		add_found(found, model, phases.list[i].start_ns, phases.list[i].end_ns, phases.list[i].what);
+	inference_release(&phases);
 	free(bounds);
+	merge_sort(found->spans, found->count, sizeof *found->spans, kineto_compare_spans);
 }
 
 /* Both are sorted by start. */
@@ -278,14 +274,17 @@ static void infer_process(struct kineto_import *import, struct kineto_group grou
 {
 	struct kineto_stage *stage = &import->stage;
 	uint32_t training, repeat = 0;
-	struct kineto_tokens tokens;
+	struct kineto_tokens frames, plain = {0};
 	struct found found = {0};
-	if (!kineto_tokens_init(&tokens, import, group, kinds, classes, &training))
+	if (!kineto_tokens_init(&frames, import, group, kinds, classes, true, &training))
 		return;
 	struct staged_track *track = &stage->tracks[training];
 	bool is_elsewhere = has_steps_elsewhere(stage, group, training);
-	if (!tokens.has_phases && !is_elsewhere)
-		take_inferred(&found, import->model, track, &tokens);
+	bool is_wanted = !frames.has_phases && !is_elsewhere;
+	if (is_wanted && import->has_python)
+		kineto_tokens_init(&plain, import, group, kinds, classes, false, &training);
+	if (is_wanted)
+		take_inferred(&found, import->model, track, &frames, import->has_python ? &plain : &frames);
 	if (!found.steps && !track->has_steps && !is_elsewhere) {
 		repeat = find_repeat(import->model, track);
 		take_repeats(&found, import->model, track, repeat);
@@ -293,7 +292,8 @@ static void infer_process(struct kineto_import *import, struct kineto_group grou
 	merge(import->stage.storage, track, &found);
 	say(import->model, track, &found, repeat);
 	track->has_steps |= found.steps > 0;
-	kineto_tokens_release(&tokens);
+	kineto_tokens_release(&frames);
+	kineto_tokens_release(&plain);
 	free(found.spans);
 }
 

@@ -26,10 +26,17 @@ struct staged_span {
 #define STAGED_HAS_NUMBER                                                                                              \
 	0x80 /* in flags: `order` or `correlation` is the writer's own, so an equal span is the same one */
 
+#define KINETO_ROUNDING_NS 1000 /* how times of threads are rounded */
+
 struct staged_extra { /* what few spans have */
 	uint64_t sequence;
 	uint32_t first_arg, arg_count; /* of stage.args */
 };
+
+static inline bool kineto_is_frame(const struct staged_span *span) /* a call of Python */
+{
+	return span->kind == SPAN_PYTHON || span->kind == SPAN_MODULE;
+}
 
 struct staged_place { /* who a row belongs to, as the file says it: a number, or a string and then not a number */
 	int64_t number;
@@ -174,6 +181,11 @@ struct staged_halves kineto_stage_pair(struct kineto_stage *stage);
 /* By start, the longer first, and never by the place in the file. */
 int kineto_compare_spans(const void *left, const void *right);
 void kineto_sort(struct kineto_stage *stage, struct staged_track *track);
+
+/* A call of Python that a range (step, annotation) begins or ends in the middle of, as `with` does in __enter__ and __exit__, ends there: a
+ * thread is one track and no time counts twice. Of both it is what matters less. What was cut is in the ledger. Before tracks are
+ * delivered. */
+void kineto_cut_frames(struct kineto_stage *stage, struct staged_track *track, struct model *model);
 
 /* The spans of the track into the model, `shift_ns` later, into as many tracks, up to 64, as it takes that none is cut: the others are
  * named as lanes. Spans of threads that end after the one around them by at most a microsecond, which is how times are rounded, are cut.

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANGES_MAX 64u /* deeper ones do not matter to steps */
+#define RANGES_MAX 1024u /* deeper ones do not matter to steps; Python itself allows 1000 calls in calls */
 #define COMPACT_AT ((size_t)65536)
 #define NO_RECORD SIZE_MAX
 
@@ -29,6 +29,7 @@ struct scan {
 	struct kineto_tokens *tokens;
 	const struct kineto_import *import;
 	uint8_t *classes; /* by string: 1 + enum token_class */
+	bool has_frames;
 	bool *is_around; /* by span: an operator with the loop's own work in it, so it is a range of the user's; find_around() */
 	struct open_span *open;
 	uint32_t depth, capacity, hidden, optimizers;
@@ -220,6 +221,8 @@ static void note_inside(struct scan *scan, enum token_class class, int64_t start
 
 static void take_span(struct scan *scan, const struct staged_span *span, bool is_around)
 {
+	if (!scan->has_frames && kineto_is_frame(span))
+		return;
 	enum token_class class = is_around ? CLASS_OTHER : class_of(scan, span);
 	int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
 	leave(scan, span->start_ns);
@@ -323,10 +326,12 @@ static void take_nodes(struct kineto_tokens *tokens, const struct kineto_tokens 
 	}
 }
 
-static void read_track(struct kineto_tokens *tokens, struct kineto_import *import, uint32_t number, uint8_t *classes)
+static void read_track(struct kineto_tokens *tokens, struct kineto_import *import, uint32_t number, uint8_t *classes,
+                       bool has_frames)
 {
 	struct staged_track *track = &import->stage.tracks[number];
-	struct scan scan = {.tokens = tokens, .import = import, .classes = classes, .pending = NO_RECORD};
+	struct scan scan = {
+		.tokens = tokens, .import = import, .classes = classes, .has_frames = has_frames, .pending = NO_RECORD};
 	*tokens = (struct kineto_tokens){.compact_at = COMPACT_AT};
 	kineto_sort(&import->stage, track);
 	find_around(&scan, track);
@@ -378,14 +383,14 @@ static void train_all(struct kineto_tokens *tokens)
 }
 
 bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, struct kineto_group group,
-                        const uint8_t *kinds, uint8_t *classes, uint32_t *training)
+                        const uint8_t *kinds, uint8_t *classes, bool has_frames, uint32_t *training)
 {
 	const struct kineto_stage *stage = &import->stage;
 	struct kineto_tokens *of_tracks = memory_resize(NULL, (size_t)group.count + 1, sizeof *of_tracks);
 	memset(of_tracks, 0, ((size_t)group.count + 1) * sizeof *of_tracks);
 	for (uint32_t i = 0; i < group.count; i++)
 		if (kinds[group.tracks[i]] == TRACK_THREAD && stage->tracks[group.tracks[i]].count)
-			read_track(&of_tracks[i], import, group.tracks[i], classes);
+			read_track(&of_tracks[i], import, group.tracks[i], classes, has_frames);
 	uint32_t chosen = choose_track(stage, group, of_tracks);
 	if (chosen == MODEL_NONE) { /* none was read */
 		free(of_tracks);
@@ -402,7 +407,6 @@ bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *impo
 	free(of_tracks);
 	merge_sort(tokens->records, tokens->count, sizeof *tokens->records, compare_records);
 	train_all(tokens);
-	tokens->may_have_phases = !import->has_python;
 	return true;
 }
 

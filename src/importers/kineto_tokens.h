@@ -17,8 +17,7 @@ struct kineto_tokens {
 	struct train_call *hooked;
 	uint32_t hooked_count, hooked_capacity;
 	uint32_t optimizer_calls;
-	bool has_phases;      /* the trace has them */
-	bool may_have_phases; /* they would not cut calls of Python in two */
+	bool has_phases; /* the trace has them */
 };
 
 struct kineto_group {           /* the tracks of one process */
@@ -28,9 +27,13 @@ struct kineto_group {           /* the tracks of one process */
 
 /* Of the process's thread that calls optimizers or marks steps, or else does the most; *training: which one, of the stage. Sorts the
  * spans of its threads. kinds: enum track_kind by staged track; classes: by string, zeros at first and then for all processes of the
- * file. False: it has no thread with spans. */
+ * file. has_frames: calls of Python are ranges, else it is as if they were not there. False: it has no thread with spans. */
 bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, struct kineto_group group,
-                        const uint8_t *kinds, uint8_t *classes, uint32_t *training);
+                        const uint8_t *kinds, uint8_t *classes, bool has_frames, uint32_t *training);
+/* Phases in pieces that nest with the ranges, and with the steps whose bounds are given, in order. One that a range begins or ends in the
+ * middle of takes in the whole range, unless another phase or step is in that, too. Steps are left out. By start. */
+void kineto_fit_phases(struct inference *phases, const struct kineto_tokens *tokens, const int64_t *bounds,
+                       uint32_t bound_count);
 void kineto_tokens_release(struct kineto_tokens *tokens);
 
 #endif

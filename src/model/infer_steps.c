@@ -577,7 +577,7 @@ static void find_rare_calls(struct inferrer *in)
 
 /* ---- intervals -------------------------------------------------------------------------------------------------------------- */
 
-static struct inferred *add(struct inference *out, uint8_t what, int64_t start_ns, int64_t end_ns)
+struct inferred *inference_add(struct inference *out, uint8_t what, int64_t start_ns, int64_t end_ns)
 {
 	if (out->count == out->capacity) {
 		out->capacity = out->capacity ? 2 * out->capacity : 256;
@@ -644,7 +644,7 @@ static void add_hooked(struct inferrer *in, int64_t start_ns, int64_t end_ns)
 {
 	for (; in->hooked < in->hooked_end && in->hooked->start_ns < end_ns; in->hooked++) {
 		if (in->hooked->start_ns >= start_ns && in->hooked->end_ns <= end_ns)
-			add(in->out, STEPSCOPE_PHASE_OPTIMIZER, in->hooked->start_ns, in->hooked->end_ns);
+			inference_add(in->out, STEPSCOPE_PHASE_OPTIMIZER, in->hooked->start_ns, in->hooked->end_ns);
 	}
 }
 
@@ -660,7 +660,7 @@ static size_t add_phase(struct inferrer *in, size_t i, size_t end, int64_t limit
 	if (start_ns < *before_ns)
 		start_ns = *before_ns;
 	if (end_ns >= start_ns) {
-		add(in->out, phase, start_ns, end_ns);
+		inference_add(in->out, phase, start_ns, end_ns);
 		*before_ns = end_ns;
 		if (phase == STEPSCOPE_PHASE_BACKWARD)
 			add_hooked(in, start_ns, end_ns);
@@ -838,7 +838,7 @@ static void add_step(struct inferrer *in, struct place *place, size_t evaluation
 	while (begin < place->last && in->records[begin].start_ns < start_ns)
 		begin++;
 	add_phases(in, in->next, begin, start_ns);
-	struct inferred *step = add(in->out, INFERRED_STEP, start_ns, end_ns);
+	struct inferred *step = inference_add(in->out, INFERRED_STEP, start_ns, end_ns);
 	step->number = (int64_t)in->out->step_count++;
 	step->last_ns = is_open ? INFERRED_IS_OPEN : in->records[counted_with(in, place->last)].end_ns;
 	if (in->phase_end_ns < start_ns)
@@ -912,7 +912,7 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 static void add_piece(struct inference *out, const struct inferred *whole, int64_t start_ns, int64_t end_ns)
 {
 	if (start_ns < end_ns)
-		add(out, whole->what, start_ns, end_ns);
+		inference_add(out, whole->what, start_ns, end_ns);
 }
 
 void inference_cut_phases(struct inference *inference, const int64_t *bounds, uint32_t bound_count)

@@ -128,6 +128,8 @@ struct inference {
 	bool is_each_update; /* rule 2 had nothing to join by: the count may be too large */
 };
 
+/* Behind those that are there; valid until the next call. */
+struct inferred *inference_add(struct inference *inference, uint8_t what, int64_t start_ns, int64_t end_ns);
 void infer_steps(struct inference *inference, const struct train_loop *loop);
 /* Of a program that marks its steps, but no phases: leaves the phases, in pieces where a step begins or ends, at `bounds`, in order. */
 void inference_cut_phases(struct inference *inference, const int64_t *bounds, uint32_t bound_count);
