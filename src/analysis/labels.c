@@ -59,7 +59,7 @@ const char *track_label(const struct model *model, uint32_t track, struct arena 
 	const struct track *which = model->tracks[track];
 	const char *word = which->kind == TRACK_DEVICE ? "stream" : "tid";
 
-	if (which->name && which->kind == TRACK_OTHER && !which->tid)
+	if (which->name && which->kind != TRACK_DEVICE && !which->tid) /* what has no number, but a name */
 		return model_text(model, which->name);
 	if (which->name)
 		return arena_printf(arena, "%s (%s %" PRId64 ")", model_text(model, which->name), word, which->tid);

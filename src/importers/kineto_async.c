@@ -59,6 +59,9 @@ void kineto_take_async(struct kineto_import *import, const struct kineto_event *
 {
 	struct kineto_stage *stage = &import->stage;
 	uint32_t track = kineto_async_track(import, event);
+	if (!stage->tracks[track].is_loose && !stage->tracks[track].count)
+		stage->tracks[track].offset = import->offset;
+	stage->tracks[track].is_loose = true;
 	STAGE_ARRAY_GROW(stage, asyncs);
 	stage->asyncs[stage->asyncs_count++] = (struct staged_async){
 		.span = *span, .key = key_of(event), .track = track, .is_end = is_end};

@@ -123,6 +123,20 @@ static void take_columns(const struct taken *taken, struct kineto_kind kind, str
 	import->event_count++;
 }
 
+static void add_span(const struct taken *taken, struct kineto_kind kind, int64_t dur_ns)
+{
+	struct staged_track *track = &taken->import->stage.tracks[taken->track];
+	if (kind.is_device)
+		note_device(taken, track);
+	track->has_steps |= kind.kind == SPAN_STEP;
+	if (!track->count && !track->is_loose)
+		track->offset = taken->import->offset;
+	struct staged_span *span = kineto_stage_span(&taken->import->stage, taken->track);
+	span->start_ns = taken->time_ns;
+	span->dur_ns = dur_ns;
+	take_columns(taken, kind, span);
+}
+
 /* Kineto writes zeros where it does not know when a device worked. */
 static bool is_lost_time(const struct taken *taken, struct kineto_kind kind, int64_t dur_ns)
 {
@@ -140,7 +154,6 @@ static void take_span(const struct taken *taken)
 	const struct kineto_event *event = taken->event;
 	if (is_added(taken))
 		return;
-	struct kineto_stage *stage = &taken->import->stage;
 	struct kineto_kind kind = kineto_kind_of(event);
 	int64_t dur_ns;
 	if (!kineto_nanoseconds(&event->fields[EVENT_DUR], &dur_ns) || dur_ns < 0 || dur_ns > IMPORTED_DURATION_MAX) {
@@ -151,28 +164,14 @@ static void take_span(const struct taken *taken)
 		note(taken, REPAIR_LOST_TIME);
 		return;
 	}
-	if (kind.is_device)
-		note_device(taken, &stage->tracks[taken->track]);
-	stage->tracks[taken->track].has_steps |= kind.kind == SPAN_STEP;
 	taken->import->has_python |= kind.kind == SPAN_PYTHON;
-	struct staged_span *span = kineto_stage_span(stage, taken->track);
-	span->start_ns = taken->time_ns;
-	span->dur_ns = dur_ns;
-	take_columns(taken, kind, span);
+	add_span(taken, kind, dur_ns);
 }
 
 static void take_begin(const struct taken *taken)
 {
-	struct kineto_stage *stage = &taken->import->stage;
-	struct kineto_kind kind = kineto_kind_of(taken->event);
-	if (kind.is_device)
-		note_device(taken, &stage->tracks[taken->track]);
-	stage->tracks[taken->track].has_steps |= kind.kind == SPAN_STEP;
-	struct staged_span *span = kineto_stage_span(stage, taken->track);
-	span->start_ns = taken->time_ns;
-	span->dur_ns = STAGED_IS_OPEN;
-	take_columns(taken, kind, span);
-	kineto_stage_begin(stage, taken->track, taken->import->offset);
+	add_span(taken, kineto_kind_of(taken->event), STAGED_IS_OPEN);
+	kineto_stage_begin(&taken->import->stage, taken->track, taken->import->offset);
 }
 
 static void take_end(const struct taken *taken)

@@ -21,9 +21,9 @@ struct finish {
 	struct model *model;
 	uint32_t *order; /* staged tracks that are delivered */
 	uint32_t order_count;
-	uint8_t *kinds;                    /* by staged track: enum track_kind */
-	bool *has_content;                 /* by staged track */
-	struct number_map by_pid, by_rank; /* the first process of each */
+	uint8_t *kinds;                             /* by staged track: enum track_kind */
+	bool *has_content;                          /* by staged track */
+	struct number_map by_pid, by_text, by_rank; /* the first process of each; by_text: whose id is no number */
 	uint32_t main_process;
 	int64_t shift_ns;
 };
@@ -38,11 +38,11 @@ static const struct staged_track *process_facts(const struct finish *finish, con
 
 #define HOST_KINDS (UINT64_C(1) << SPAN_OP | UINT64_C(1) << SPAN_PYTHON | UINT64_C(1) << SPAN_RUNTIME)
 
-static uint32_t count_of_host(const struct staged_track *track)
+static uint32_t count_of(const struct staged_track *track, uint64_t kinds)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < track->count; i++)
-		count += HOST_KINDS >> track->spans[i].kind & 1;
+		count += kinds >> track->spans[i].kind & 1;
 	return count;
 }
 
@@ -54,12 +54,47 @@ static void part_hosts(struct finish *finish)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct staged_track *facts = process_facts(finish, &stage->tracks[i]);
 		bool is_device = stage->tracks[i].is_device || (facts && facts->is_device);
-		uint32_t hosts = is_device ? count_of_host(&stage->tracks[i]) : 0;
+		uint32_t hosts = is_device ? count_of(&stage->tracks[i], HOST_KINDS) : 0;
 		uint32_t of_host = i;
 		if (hosts && hosts < stage->tracks[i].count)
 			of_host = kineto_stage_split(stage, i, HOST_KINDS);
 		stage->tracks[of_host].is_host |= hosts > 0;
 	}
+}
+
+static bool is_process(const struct finish *finish, const struct staged_track *track, const char *name)
+{
+	return track->pid.text && strcmp(model_text(finish->model, track->pid.text), name) == 0;
+}
+
+/* Where Kineto writes what it did itself. */
+static bool is_of_profiler(const struct finish *finish, const struct staged_track *track)
+{
+	return is_process(finish, track, "Spans") || is_process(finish, track, "Traces");
+}
+
+/* What may lie on a row that is no thread. */
+static uint64_t kinds_of_no_thread(const struct finish *finish, const struct staged_track *track)
+{
+	uint64_t kinds = UINT64_C(1) << SPAN_OVERHEAD;
+	if (track->is_loose)
+		return ~HOST_KINDS;
+	if (is_of_profiler(finish, track))
+		kinds |= UINT64_C(1) << SPAN_OTHER;
+	if (is_process(finish, track,
+	               "CUDA functions")) /* of PyTorch before Kineto: a device's work, without its streams */
+		kinds |= UINT64_C(1) << SPAN_RANGE;
+	return kinds;
+}
+
+/* What lies on it says that it is a thread, whatever its ids are; where that says nothing, ids as threads have them do. */
+static bool is_thread(const struct finish *finish, const struct staged_track *track)
+{
+	if (track->is_other)
+		return false;
+	if (!track->pid.text && track->pid.number >= 0 && !track->tid.text)
+		return true;
+	return count_of(track, kinds_of_no_thread(finish, track)) < track->count;
 }
 
 static enum track_kind kind_of(const struct finish *finish, struct staged_track *track)
@@ -74,10 +109,7 @@ static enum track_kind kind_of(const struct finish *finish, struct staged_track 
 			                        : 0;
 		return TRACK_DEVICE;
 	}
-	if (track->pid.text && strcmp(model_text(finish->model, track->pid.text), "CPU functions") == 0)
-		return TRACK_THREAD;
-	bool is_thread = !track->pid.text && track->pid.number >= 0 && !track->tid.text && !track->is_other;
-	return is_thread ? TRACK_THREAD : TRACK_OTHER;
+	return is_thread(finish, track) ? TRACK_THREAD : TRACK_OTHER;
 }
 
 static void find_content(struct finish *finish)
@@ -93,9 +125,10 @@ static void find_content(struct finish *finish)
 
 /* ---- processes ---- */
 
-static uint32_t find_process(const struct finish *finish, int64_t pid)
+static uint32_t find_process(const struct finish *finish, struct staged_place pid)
 {
-	uint32_t found = number_map_find(&finish->by_pid, (uint64_t)pid);
+	uint32_t found = pid.text ? number_map_find(&finish->by_text, pid.text)
+	                          : number_map_find(&finish->by_pid, (uint64_t)pid.number);
 	return found == NUMBER_MAP_NONE ? NO_PROCESS : found;
 }
 
@@ -155,10 +188,15 @@ static uint32_t add_process(struct finish *finish, const struct staged_track *tr
 	process->host = import->host;
 	const char *name;
 	process->rank = rank_of_name(finish, facts, &name);
-	process->name = !is_nameless(finish, name, process->pid) ? intern_add(&finish->model->strings, name) : 0;
+	process->name = !is_nameless(finish, name, process->pid) ? intern_add(&finish->model->strings, name)
+	                : track                                  ? track->pid.text
+	                                                         : 0;
 	process->is_closed = true;
 	process->realtime_offset_ns = import->has_origin ? import->origin_base_ns : 0;
-	remember(&finish->by_pid, pid, number);
+	if (track && track->pid.text)
+		remember(&finish->by_text, track->pid.text, number);
+	else
+		remember(&finish->by_pid, pid, number);
 	if (process->rank >= 0)
 		remember(&finish->by_rank, process->rank, number);
 	return number;
@@ -170,7 +208,8 @@ static uint32_t process_of_device(const struct finish *finish, const struct stag
 	const char *name;
 	const struct staged_track *facts = process_facts(finish, track);
 	const struct staged_track *owned = track->has_owner ? track : facts;
-	uint32_t owner = owned && owned->has_owner ? find_process(finish, owned->owner_pid) : NO_PROCESS;
+	uint32_t owner = owned && owned->has_owner ? find_process(finish, (struct staged_place){owned->owner_pid, 0})
+	                                           : NO_PROCESS;
 	if (owner != NO_PROCESS)
 		return owner;
 	int32_t rank = rank_of_name(finish, facts, &name);
@@ -214,8 +253,7 @@ static void find_processes(struct finish *finish)
 	merge_sort(keys, count, sizeof *keys, compare_pids);
 	for (uint32_t i = 0; i < count; i++) {
 		struct staged_track *track = &stage->tracks[keys[i].track];
-		int64_t pid = track->pid.text ? 0 : track->pid.number;
-		track->process = find_process(finish, pid);
+		track->process = find_process(finish, track->pid);
 		if (track->process == NO_PROCESS)
 			track->process = add_process(finish, track);
 		weights[track->process - first] += track->count + (track->has_steps ? UINT64_C(1) << 48 : 0);
@@ -230,8 +268,8 @@ static void find_processes(struct finish *finish)
 	free(weights);
 	for (uint32_t i = 0; i < stage->tracks_count; i++) {
 		struct staged_track *track = &stage->tracks[i];
-		if (track->process == NO_PROCESS && !track->pid.text && finish->kinds[i] != TRACK_DEVICE)
-			track->process = find_process(finish, track->pid.number); /* what is asynchronous, counters */
+		if (track->process == NO_PROCESS && finish->kinds[i] != TRACK_DEVICE)
+			track->process = find_process(finish, track->pid); /* what is asynchronous, counters */
 		if (track->process == NO_PROCESS)
 			track->process = process_of_device(finish, track);
 	}
@@ -315,6 +353,27 @@ static void deliver_tracks(struct finish *finish)
 	}
 }
 
+/* What our own exporter calls no thread was said when that was read. */
+static void report_of_no_thread(const struct finish *finish)
+{
+	uint64_t count = 0, first_offset = UINT64_MAX;
+	for (uint32_t i = 0; i < finish->order_count; i++) {
+		const struct staged_track *track = &finish->stage->tracks[finish->order[i]];
+		if (finish->kinds[finish->order[i]] != TRACK_OTHER || track->is_other ||
+		    is_of_profiler(finish, track) || !count_of(track, ~(UINT64_C(1) << SPAN_OVERHEAD)))
+			continue;
+		count += track->count;
+		first_offset = track->offset && track->offset < first_offset ? track->offset : first_offset;
+	}
+	if (!count)
+		return;
+	struct ledger_entry *entry = model_add_ledger(
+		finish->model, LEDGER_OTHER, finish->main_process, "pid, tid", count,
+		"spans of rows that are no thread and no stream are in no table of operators, only in the spans");
+	entry->has_first_offset = first_offset != UINT64_MAX;
+	entry->first_offset = entry->has_first_offset ? first_offset : 0;
+}
+
 /* ---- what refers to them ---- */
 
 static void deliver_memory(struct finish *finish)
@@ -383,6 +442,7 @@ void kineto_finish(struct kineto_import *import)
 	}
 	kineto_infer(import, finish.kinds);
 	put_in_order(&finish);
+	report_of_no_thread(&finish);
 	deliver_tracks(&finish);
 	kineto_sort_memory(&import->stage);
 	kineto_find_addresses(import);
@@ -392,6 +452,7 @@ void kineto_finish(struct kineto_import *import)
 	kineto_deliver_flows(import, finish.shift_ns);
 	kineto_add_steps(import, first_track);
 	number_map_release(&finish.by_pid);
+	number_map_release(&finish.by_text);
 	number_map_release(&finish.by_rank);
 	free(finish.order);
 	free(finish.kinds);

@@ -48,6 +48,7 @@ struct staged_track {
 	struct staged_span *spans;
 	uint32_t count, capacity;
 	int64_t bound_ns;               /* of its latest begin or end so far */
+	uint64_t offset;                /* of its first span in the file; 0: not known */
 	uint32_t name;                  /* string */
 	int64_t sort, name_ns, sort_ns; /* the latest that the file has, by time */
 	bool has_sort;
@@ -64,6 +65,7 @@ struct staged_track {
 	bool has_extent; /* of a process: begin_ns and end_ns are what our own exporter says */
 	int64_t begin_ns, end_ns;
 	bool is_other;    /* no thread, as our own exporter says */
+	bool is_loose;    /* asynchronous spans of no thread, which may cross each other */
 	bool is_host;     /* what a host did on the row of a device: kineto_finish.c */
 	bool has_own_tid; /* own_tid: what our own exporter gave another number, as two rows had one */
 	int64_t own_tid;

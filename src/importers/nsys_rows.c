@@ -63,8 +63,10 @@ static uint32_t other_track(struct nsys *nsys, const struct nsys_rows *rows, int
 {
 	int64_t global;
 	int64_t pid = nsys_integer(rows, column, &global) ? pid_of(global) : 0;
-	return kineto_stage_track(&nsys->import.stage, (struct staged_place){pid, 0},
-	                          (struct staged_place){0, intern_add(&nsys->import.model->strings, name)});
+	uint32_t found = kineto_stage_track(&nsys->import.stage, (struct staged_place){pid, 0},
+	                                    (struct staged_place){0, intern_add(&nsys->import.model->strings, name)});
+	nsys->import.stage.tracks[found].is_loose = true;
+	return found;
 }
 
 /* A stream of a device, of one process: its place is a number that no process has. */

@@ -353,6 +353,54 @@ def test_I02_threads_and_processes_that_are_texts(trace):
     assert [row["duration_ns"] for row in trace.table("steps")] == [STEP * 1000]
 
 
+ODD_IDS = ["MainThread", "", "stream 7", "1.5", -1, -(2 ** 62), 0, 1e3, 1.5, 2 ** 63, 10 ** 30, True, None, {}]
+
+
+@pytest.mark.parametrize("tid", ODD_IDS, ids=repr)
+@pytest.mark.parametrize("pid", [10, "python", -1, 2 ** 63], ids=repr)
+def test_I02_what_lies_on_a_row_says_that_it_is_a_thread(trace, pid, tid):
+    """Whatever ids it has, every table is that of the same thread with the number 1, as are steps and launches."""
+    where = {"pid": pid, "tid": tid}
+    events = [step(1, 0, **where), span("a", 0, 100, **where), span("f", 10, 30, "python_function", **where),
+              span("cudaLaunchKernel", 50, 5, "cuda_runtime", correlation=9, **where), kernel("k", 60, 20, correlation=9)]
+    tables = "ops", "kernels", "steps", "launches"
+    trace.write([dict(event, pid=1, tid=1) if event["cat"] != "kernel" else event for event in events])
+    expected = [trace.table(name) for name in tables]
+    trace.write(events)
+    assert [[{**row, "process": None, "thread": None} for row in trace.table(name)] for name in tables] == [
+        [{**row, "process": None, "thread": None} for row in rows] for rows in expected]
+    assert trace.ledger() == []
+    assert [row["kind"] for row in trace.table("threads")] == ["thread", "device"]
+
+
+@pytest.mark.parametrize("category", ["user_annotation", "python_function", "cuda_runtime", "my own", None])
+def test_I02_each_kind_of_work_of_a_host_makes_a_thread(trace, category):
+    event = span("a", 0, 10, category, pid="python", tid="MainThread")
+    trace.write([event if category else {key: value for key, value in event.items() if key != "cat"}])
+    assert [(row["process"], row["thread"], row["kind"]) for row in trace.table("threads")] == [("python", "MainThread", "thread")]
+    assert [row["name"] for row in trace.table("ops") if row["calls"]] == ["a"]
+
+
+def test_I02_processes_that_are_texts_are_not_merged(trace):
+    trace.write([span("a", 0, 10, pid=pid, tid="main") for pid in ("one", "two", 0)])
+    assert sorted((row["process"], row["thread"]) for row in trace.table("threads")) == [
+        ("(not known)", "main"), ("one", "main"), ("two", "main")]
+
+
+def test_I02_what_is_of_no_thread_is_said(trace):
+    """Rows that no table of operators counts: with their number and the first one's place. Kineto's own work is not among them."""
+    legacy = {"ph": "X", "name": "k", "pid": "CUDA functions", "tid": 0, "ts": 5, "dur": 2}
+    own = [span("PyTorch Profiler (0)", 0, 10, "Trace", pid=pid, tid="PyTorch Profiler") for pid in ("Spans", "Traces")]
+    own.append(span("Buffer Flush", 0, 10, "overhead", pid=-1, tid=0))
+    trace.write([span("a", 0, 10), *own])
+    assert trace.ledger() == []
+    asyncs = [{"ph": ph, "cat": "io", "name": "read", "pid": 1, "tid": 1, "id": 1, "ts": ts} for ph, ts in (("b", 1), ("e", 9))]
+    trace.write([span("a", 0, 10), *own, *asyncs, legacy])
+    [entry] = [row for row in trace.table("ledger") if "no table of operators" in row["sentence"]]
+    assert (entry["count"], entry["what"]) == (2, "other")
+    assert trace.path.read_bytes()[entry["first_offset"]:].startswith(b'{"ph": "b"')
+
+
 @pytest.mark.parametrize("name", ["cuLaunchKernelEx", "hipLaunchKernel", "cudaGraphLaunch", "cudaLaunchKernelExC"])
 def test_I09_launches_by_any_name(trace, name):
     trace.write([span("a", 0, 20), launch(5, 9, name, "cuda_driver"), kernel("k", 30, 4, correlation=9)])
