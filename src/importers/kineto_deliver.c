@@ -40,8 +40,9 @@ struct delivery {
 		int64_t start_ns, end_ns;
 	} * steps; /* of the track, in order, one behind the other */
 	uint32_t step_count, next_step;
-	int64_t last_ns; /* end of the track: where spans without an end of their own may end */
-	struct cuts {    /* spans, and by how much together */
+	uint32_t next_work; /* of a stream: the first that begins after the last one asked for */
+	int64_t last_ns;    /* end of the track: where spans without an end of their own may end */
+	struct cuts {       /* spans, and by how much together */
 		uint64_t count, ns;
 	} rounded, crossed; /* by the rounding of times; in the last lane */
 };
@@ -219,18 +220,19 @@ static void note_cut(struct delivery *delivery, uint32_t track, uint32_t row, in
 }
 
 /* When the stream goes on, which does one thing after the other. INT64_MAX: no stream's, or it was the last one. */
-static int64_t next_work(const struct delivery *delivery, const struct staged_span *span)
+static int64_t next_work(struct delivery *delivery, const struct staged_span *span)
 {
-	const struct staged_span *end = delivery->staged->spans + delivery->staged->count;
-	if (delivery->kind == TRACK_DEVICE && span_is_device_work(span->kind))
-		for (const struct staged_span *next = span + 1; next < end; next++)
-			if (next->start_ns > span->start_ns && span_is_device_work(next->kind))
-				return next->start_ns;
-	return INT64_MAX;
+	const struct staged_span *spans = delivery->staged->spans;
+	uint32_t count = delivery->staged->count, *next = &delivery->next_work;
+	if (delivery->kind != TRACK_DEVICE || !span_is_device_work(span->kind))
+		return INT64_MAX;
+	while (*next < count && (spans[*next].start_ns <= span->start_ns || !span_is_device_work(spans[*next].kind)))
+		++*next;
+	return *next < count ? spans[*next].start_ns : INT64_MAX;
 }
 
 /* Of a span without an end of its own: the latest it can be, where it is in the first lane. */
-static int64_t latest_end(const struct delivery *delivery, const struct staged_span *span)
+static int64_t latest_end(struct delivery *delivery, const struct staged_span *span)
 {
 	const struct lane *lane = &delivery->lanes[0];
 	int64_t last_ns = span->flags & SPAN_END_IS_LOST ? delivery->stage->end_ns : delivery->last_ns;
