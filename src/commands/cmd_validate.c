@@ -14,6 +14,7 @@
 #include "output/validate.h"
 
 #include <inttypes.h>
+#include <sys/stat.h>
 
 #define MAXIMUM_OUTPUT ((size_t)1 << 28)
 
@@ -150,6 +151,20 @@ static void write_validation(struct json_writer *json, const char *path, const s
 
 /* ---- run ---- */
 
+/* What is wrong with a run is said by another command. */
+static enum status refuse_directory(const char *path, struct error *err)
+{
+	struct stat info;
+
+	if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+		return STATUS_OK;
+	error_set(err, STATUS_INPUT, "'%s' is a directory, validate checks trace files", path);
+	error_hint(err,
+	           "give the files in it; of a run, 'stepscope report --strict %s' says what is missing or damaged",
+	           path);
+	return STATUS_INPUT;
+}
+
 /* Some of them are JSON, too. Standard input can be looked into only once: there its missing events tell. */
 static enum status refuse_other_kind(const char *path, struct error *err)
 {
@@ -167,8 +182,10 @@ static enum status check_file(const char *path, struct buffer *out, struct json_
 {
 	static struct validation validation;
 	struct error failure = {.status = STATUS_OK};
-	enum status status = refuse_other_kind(path, &failure);
+	enum status status = refuse_directory(path, &failure);
 
+	if (status == STATUS_OK)
+		status = refuse_other_kind(path, &failure);
 	if (status == STATUS_OK)
 		status = validate_file(path, &validation, &failure);
 	else
