@@ -265,9 +265,6 @@ static enum status load(const char *path, const struct model_filter *filter, str
 {
 	struct nsys nsys = {.import = {.model = model, .path = path}};
 	struct stat info;
-	if (filter && filter->window)
-		return error_set(err, STATUS_INPUT, "'%s' is an export of nsys: it has no windows of torch.profiler",
-		                 path);
 	if (stat(path, &info) != 0)
 		return error_set(err, STATUS_INPUT, "cannot read '%s'", path);
 	nsys.file_bytes = (uint64_t)info.st_size;

@@ -78,12 +78,22 @@ static enum status check_filter(const struct model *model, const struct model_fi
 		{"nvidia-smi", "a table of nvidia-smi"},
 	};
 	const char *format = model_meta(model, MODEL_NONE, "trace.format");
-	bool has_steps = filter && filter->has_steps;
 	for (size_t i = 0; format && i < sizeof without_steps / sizeof without_steps[0]; i++)
-		if (strcmp(format, without_steps[i].format) == 0 && (has_steps || (filter && filter->window)))
-			return error_set(err, STATUS_USAGE, "'%s' is %s: it has no %s to choose from", path,
-			                 without_steps[i].kind, has_steps ? "steps" : "windows of a profiler");
+		if (strcmp(format, without_steps[i].format) == 0 && filter && filter->has_steps)
+			return error_set(err, STATUS_USAGE, "'%s' is %s: it has no steps to choose from", path,
+			                 without_steps[i].kind);
 	return STATUS_OK;
+}
+
+/* Only recordings know windows. importer: NULL for what none takes alone, or what cannot be looked at first. */
+static enum status check_window(const struct importer *importer, const struct model_filter *filter, const char *path,
+                                struct error *err)
+{
+	if (!filter || !filter->window || importer == &importer_recording)
+		return STATUS_OK;
+	error_set(err, STATUS_USAGE, "'%s' has no windows of a profiler to choose from", path);
+	error_hint(err, "only a recording of 'stepscope run' has them; '--steps' chooses in traces, too");
+	return STATUS_USAGE;
 }
 
 static enum status finish(const struct model_filter *filter, const char *path, enum status status, struct model *model,
@@ -149,10 +159,10 @@ static bool load_ranks_of(const char *path, bool is_directory, const struct mode
 {
 	struct rank_files files = {0};
 	bool is_found = is_directory && rank_files_find(&files, path, find_of_file);
-	enum status loaded = STATUS_OK;
-	if (is_found)
+	enum status loaded = is_found ? check_window(NULL, filter, path, err) : STATUS_OK;
+	if (is_found && loaded == STATUS_OK)
 		loaded = rank_files_load(&files, path, filter, model, err);
-	else if (!is_directory)
+	else if (!is_found && !is_directory)
 		loaded = rank_files_load_archive(path, find_of_member, filter, model, &is_found, err);
 	if (is_found)
 		*status = finish(filter, path, loaded, model, err);
@@ -177,11 +187,15 @@ enum status import_path(const char *path, const struct model_filter *filter, str
 	size_t length;
 	bool is_directory = false;
 	if (is_stream(path))
-		return load(&importer_kineto, path, filter, model, err);
+		return check_window(NULL, filter, path, err) == STATUS_OK
+		               ? load(&importer_kineto, path, filter, model, err)
+		               : STATUS_USAGE;
 	enum status status = read_head(path, &is_directory, head, &length, err);
 	if (status != STATUS_OK)
 		return status;
 	const struct importer *importer = find(path, is_directory, head, length);
+	if (importer && check_window(importer, filter, path, err) != STATUS_OK)
+		return STATUS_USAGE;
 	if (importer) {
 		struct error problem;
 		status = load(importer, path, filter, model, &problem);
@@ -207,10 +221,13 @@ enum status import_paths(const char *const *paths, uint32_t count, const struct 
 {
 	if (count == 1)
 		return import_path(paths[0], filter, model, err);
+	enum status status = check_window(NULL, filter, paths[0], err);
+	if (status != STATUS_OK)
+		return status;
 	struct rank_files files = {0};
 	bool is_found = rank_files_take(&files, paths, count, find_of_file);
-	enum status status = is_found ? rank_files_load(&files, paths[0], filter, model, err)
-	                              : importer_kineto.load_set(paths, count, filter, model, err);
+	status = is_found ? rank_files_load(&files, paths[0], filter, model, err)
+	                  : importer_kineto.load_set(paths, count, filter, model, err);
 	rank_files_release(&files);
 	return finish(filter, paths[0], status, model, err);
 }

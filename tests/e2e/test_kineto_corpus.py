@@ -246,6 +246,20 @@ def test_nothing_to_read(tmp_path, text):
     assert done.returncode == 3 and done.stdout == b"" and b"trace.json" in done.stderr
 
 
+@pytest.mark.parametrize("how", ["file", "stream", "files", "directory", "converted"])
+def test_windows_are_of_recordings(tmp_path, how):
+    """All of a trace is no answer to who asked for a part of it."""
+    for number, path in enumerate(FILES[:2]):
+        shutil.copy(path, tmp_path / f"{number}{path.suffix}")
+    copies = sorted(tmp_path.iterdir())
+    if how == "converted":
+        subprocess.run([os.environ["STEPSCOPE"], "convert", FILES[0], tmp_path / "a.ssr"], capture_output=True, timeout=60, check=True)
+    what = {"file": copies[:1], "stream": ["-"], "files": copies, "directory": [tmp_path], "converted": [tmp_path / "a.ssr"]}[how]
+    with copies[0].open("rb") as stream:
+        done = report(*what, "--window", 1, stdin=stream)
+    assert (done.returncode, done.stdout) == (2, b"") and b"has no windows of a profiler to choose from" in done.stderr
+
+
 def test_the_order_of_the_file_does_not_matter(tmp_path):
     """R01 and R03: shuffled, and moved in time by half a million years of a double's precision."""
     for path in FILES[::5]:

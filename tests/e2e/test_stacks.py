@@ -127,7 +127,7 @@ def test_single_frames_are_stacks_in_a_file_that_is_named_so(name, tmp_path):
     stepscope("report", tmp_path / "b.folded")
 
 
-@pytest.mark.parametrize("option, words", [("--steps", "it has no steps to choose from"), ("--window", "it has no windows of a profiler")])
+@pytest.mark.parametrize("option, words", [("--steps", "it has no steps to choose from"), ("--window", "has no windows of a profiler to choose from")])
 @pytest.mark.parametrize("path", ["stacks/pyspy.folded", "stacks/pyspy.speedscope.json", "nvidia_smi/gpu_usage.csv"])
 def test_what_has_no_steps_is_not_shown_as_some_of_them(path, option, words, tmp_path):
     for arguments in (["report", option, "1"], ["export", option, "1", "-o", tmp_path / "x.json"]):
