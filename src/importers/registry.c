@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "importers/importer.h"
 #include "importers/kineto_import.h"
 #include "importers/nvidia_smi.h"
@@ -216,8 +218,30 @@ enum status import_path(const char *path, const struct model_filter *filter, str
 	return STATUS_INPUT;
 }
 
-enum status import_paths(const char *const *paths, uint32_t count, const struct model_filter *filter,
-                         struct model *model, struct error *err)
+/* Leaves out what is there twice by whatever name, which is how many. A pipe is read as often as it is given. */
+static uint32_t drop_repeats(const char **paths, uint32_t *count)
+{
+	struct stat *files = memory_resize(NULL, *count, sizeof *files);
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < *count; i++) {
+		uint32_t same = 0;
+		bool is_file = stat(paths[i], &files[kept]) == 0 && S_ISREG(files[kept].st_mode);
+		if (!is_file)
+			files[kept] = (struct stat){0};
+		while (is_file && same < kept &&
+		       (files[same].st_ino != files[kept].st_ino || files[same].st_dev != files[kept].st_dev))
+			same++;
+		if (!is_file || same == kept)
+			paths[kept++] = paths[i];
+	}
+	free(files);
+	uint32_t dropped = *count - kept;
+	*count = kept;
+	return dropped;
+}
+
+static enum status load_paths(const char *const *paths, uint32_t count, const struct model_filter *filter,
+                              struct model *model, struct error *err)
 {
 	if (count == 1)
 		return import_path(paths[0], filter, model, err);
@@ -230,4 +254,18 @@ enum status import_paths(const char *const *paths, uint32_t count, const struct 
 	                  : importer_kineto.load_set(paths, count, filter, model, err);
 	rank_files_release(&files);
 	return finish(filter, paths[0], status, model, err);
+}
+
+enum status import_paths(const char *const *paths, uint32_t count, const struct model_filter *filter,
+                         struct model *model, struct error *err)
+{
+	const char **once = memory_resize(NULL, count, sizeof *once);
+	memcpy(once, paths, count * sizeof *once);
+	uint32_t repeats = drop_repeats(once, &count);
+	enum status status = load_paths(once, count, filter, model, err);
+	if (status == STATUS_OK && repeats)
+		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, "", repeats,
+		                 "files that were given more than once are read once");
+	free(once);
+	return status;
 }

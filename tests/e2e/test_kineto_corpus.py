@@ -260,6 +260,19 @@ def test_windows_are_of_recordings(tmp_path, how):
     assert (done.returncode, done.stdout) == (2, b"") and b"has no windows of a profiler to choose from" in done.stderr
 
 
+def test_a_file_that_is_given_twice_is_read_once(tmp_path):
+    """Also by another name: a report of it is that of the file, and says so."""
+    shutil.copy(FILES[0], tmp_path / "a.json.gz")
+    shutil.copy(FILES[1], tmp_path / "b.json.gz")
+    (tmp_path / "link.json.gz").symlink_to("a.json.gz")
+    said = b"files that were given more than once are read once (2)"
+    for names in (["a.json.gz"], ["a.json.gz", "b.json.gz"]):
+        once = report(*names, "--table", "ops", "--csv", cwd=tmp_path).stdout
+        assert report(*names, "link.json.gz", "./a.json.gz", "--table", "ops", "--csv", cwd=tmp_path).stdout == once and once
+        assert said in report(*names, "link.json.gz", "./a.json.gz", cwd=tmp_path).stdout
+        assert said not in report(*names, cwd=tmp_path).stdout
+
+
 def test_the_order_of_the_file_does_not_matter(tmp_path):
     """R01 and R03: shuffled, and moved in time by half a million years of a double's precision."""
     for path in FILES[::5]:
