@@ -36,7 +36,8 @@ static const struct staged_track *process_facts(const struct finish *finish, con
 
 /* ---- what each track is ---- */
 
-#define HOST_KINDS (UINT64_C(1) << SPAN_OP | UINT64_C(1) << SPAN_PYTHON | UINT64_C(1) << SPAN_RUNTIME)
+#define HOST_KINDS                                                                                                     \
+	(UINT64_C(1) << SPAN_OP | UINT64_C(1) << SPAN_PYTHON | UINT64_C(1) << SPAN_MODULE | UINT64_C(1) << SPAN_RUNTIME)
 
 static uint32_t count_of(const struct staged_track *track, uint64_t kinds)
 {

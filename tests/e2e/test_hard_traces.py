@@ -255,6 +255,8 @@ def test_I03_what_a_host_did_on_the_row_of_a_device(trace):
     assert len(trace.table("processes")) == 1
     trace.write([python, step(1, 0), {"ph": "M", "name": "process_labels", "pid": 0, "tid": 0, "args": {"labels": "GPU 0"}}])
     assert sorted((row["kind"], row["spans"]) for row in trace.table("threads")) == [("thread", 1), ("thread", 1)]
+    trace.write([span("nn.Module: L_0", 0, 10, "python_function", 0, 0), span("a", 1, 8, pid=0, tid=0), kernel("k", 2, 3, stream=0)])
+    assert sorted((row["kind"], row["spans"]) for row in trace.table("threads")) == [("device", 1), ("thread", 2)]
 
 
 @pytest.mark.parametrize("base", [None, 0, 1712867402000000000, 3 * 2592000 * 10**9])
