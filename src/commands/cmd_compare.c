@@ -37,7 +37,7 @@ static const struct option options[] = {
 	OPTION_TEXT("smallest", 0, &smallest, "PERCENT", "changes below it do not count, however certain (1)"),
 	OPTION_TEXT("tolerance", 0, &tolerance, "PERCENT", "\"no difference\" must rule out changes of this size (3)"),
 	OPTION_TEXT("noise", 0, &noise, "PERCENT",
-                    "how much runs differ from each other, assumed where no repeats tell it (1)"),
+                    "how much runs differ from each other, assumed where no repeats tell it (1; 100 at most)"),
 	OPTION_GROUP("Limits"),
 	OPTION_TEXT("tier", 0, &tier, "NAME", "the limits of rlhf-canary: default, smoke, perf or nightly"),
 	OPTION_TEXT("thresholds", 0, &thresholds, "FILE", "YAML with limits: max_step_time_increase_pct: 5"),
@@ -75,7 +75,7 @@ static const struct option options[] = {
 
 /* ---- options ---- */
 
-static enum status parse_percent(const char *text, const char *name, double *ratio, struct error *err)
+static enum status parse_percent(const char *text, const char *name, double most, double *ratio, struct error *err)
 {
 	char *end;
 	double percent;
@@ -85,8 +85,9 @@ static enum status parse_percent(const char *text, const char *name, double *rat
 	percent = strtod(text, &end);
 	while (*end == ' ')
 		end++;
-	if (end == text || (strcmp(end, "%") != 0 && *end) || !(percent >= 0) || !(percent <= 1000))
-		return error_set(err, STATUS_USAGE, "option '--%s' wants a percentage such as 3, got '%s'", name, text);
+	if (end == text || (strcmp(end, "%") != 0 && *end) || !(percent >= 0) || !(percent <= most))
+		return error_set(err, STATUS_USAGE, "option '--%s' wants a percentage such as 3, at most %g, got '%s'",
+		                 name, most, text);
 	*ratio = percent / 100;
 	return STATUS_OK;
 }
@@ -95,9 +96,9 @@ static enum status parse_options(struct comparison_options *compare, struct anal
                                  struct error *err)
 {
 	*compare = comparison_defaults;
-	if (parse_percent(smallest, "smallest", &compare->smallest, err) ||
-	    parse_percent(tolerance, "tolerance", &compare->tolerance, err) ||
-	    parse_percent(noise, "noise", &compare->assumed_noise, err) || parse_steps(steps, analysis, err))
+	if (parse_percent(smallest, "smallest", 1000, &compare->smallest, err) ||
+	    parse_percent(tolerance, "tolerance", 1000, &compare->tolerance, err) ||
+	    parse_percent(noise, "noise", 100, &compare->assumed_noise, err) || parse_steps(steps, analysis, err))
 		return err->status;
 	if (compare->tolerance <= 0)
 		return error_set(err, STATUS_USAGE, "option '--tolerance' wants more than 0");
