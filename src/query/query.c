@@ -229,6 +229,46 @@ static void hint_table(const char *message, struct error *err)
 		error_hint(err, "'stepscope query --tables' lists the tables");
 }
 
+/* The nearest name among the columns of a table, if the statement names it. */
+static const char *nearest_column(struct query *query, const char *sql, const char *table, const char *word)
+{
+	struct table schema;
+	const char **names, *nearest;
+
+	if (!strcasestr(sql, table) || !query_schema(query, table, &schema))
+		return NULL;
+	names = arena_alloc(&query->arena, ((size_t)schema.row_count + 1) * sizeof(*names));
+	for (int row = 0; row < schema.row_count; row++)
+		names[row] = table_get(&schema, row, 0)->text;
+	names[schema.row_count] = NULL;
+	nearest = nearest_name(word, names);
+	if (nearest)
+		nearest = arena_printf(&query->arena, "%s", nearest);
+	table_release(&schema);
+	return nearest;
+}
+
+/* "no such column: s.dur": the nearest column of the tables that the statement names. */
+static void hint_column(struct query *query, const char *sql, struct error *err)
+{
+	static const char start[] = "no such column: ";
+	const char *message = sqlite3_errmsg(query->database), *word, *nearest = NULL;
+
+	if (strncmp(message, start, sizeof(start) - 1) != 0)
+		return;
+	word = arena_printf(&query->arena, "%s", message + sizeof(start) - 1);
+	if (strrchr(word, '.'))
+		word = strrchr(word, '.') + 1;
+	for (int i = 0; query_model_tables[i].name && !nearest; i++)
+		nearest = nearest_column(query, sql, query_model_tables[i].name, word);
+	for (int i = 0; analyses[i] && !nearest; i++)
+		nearest = nearest_column(query, sql, analyses[i]->name, word);
+	if (nearest)
+		error_hint(err, "did you mean '%s'?", nearest);
+	else
+		error_hint(err, "'stepscope query RUN --schema TABLE' lists the columns of a table");
+}
+
 enum status query_failure(struct query *query, struct error *err)
 {
 	const char *message = sqlite3_errmsg(query->database);
@@ -262,8 +302,11 @@ enum status query_begin(struct query *query, const char *sql, struct error *err)
 	query->statement = NULL;
 	query->is_done = false;
 	query->deadline = now() + query->limits.seconds;
-	if (sqlite3_prepare_v3(query->database, sql, -1, 0, &query->statement, &rest) != SQLITE_OK)
-		return query_failure(query, err);
+	if (sqlite3_prepare_v3(query->database, sql, -1, 0, &query->statement, &rest) != SQLITE_OK) {
+		query_failure(query, err);
+		hint_column(query, sql, err);
+		return err->status;
+	}
 	if (!query->statement)
 		return error_set(err, STATUS_USAGE, "the query is empty");
 	is_alone = sqlite3_prepare_v3(query->database, rest, -1, 0, &second, NULL) == SQLITE_OK && !second;
