@@ -5,8 +5,9 @@
 -- verdict: copy-bound
 -- needs: step_breakdown.ratio
 -- threshold: share = 0.10 (of a step, ours; guide 001 warns at 0.30 of the time of its ten largest operators, XProf at 0.30)
--- advice: pinned memory and non_blocking=True, so that the next batch is copied beside the computation; keep on the device what is used
---   again; send smaller types and convert there
+-- advice: copies from and to the host: pinned memory and non_blocking=True, so that the next batch is copied beside the computation; keep
+--   on the device what is used again; send smaller types and convert there. Copies on a device: clone(), contiguous(), cat() and the like
+--   that can go, or write into the place where the result is wanted
 -- wrong: the copies are the work, as in loading a model
 SELECT (SELECT copy FROM copies WHERE direction <> 'fill' ORDER BY total_ns DESC LIMIT 1) AS place,
        'for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns) || ', it copies and computes nothing' AS evidence,
