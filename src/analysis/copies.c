@@ -25,6 +25,7 @@ enum {
 	COPY_MEAN,
 	COPY_MIN,
 	COPY_MAX,
+	COPY_INCOMPLETE,
 	COPY_RATE,
 	COPY_COLUMNS,
 };
@@ -85,6 +86,16 @@ static const struct table_column columns[COPY_COLUMNS] = {
                       .unit = UNIT_NS,
                       .definition = "longest",
                       .more = MORE_MOST},
+	[COPY_INCOMPLETE] =
+		{.name = "incomplete_calls",
+                 .title = "incomplete",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "calls whose begin or end was not recorded: in sums of time as far as known, not in mean, min, max",
+                 .is_hidden = true,
+                 .more = MORE_SUM},
 	[COPY_RATE] = {.name = "bytes_per_s",
                        .title = "bytes/s",
                        .type = TABLE_DOUBLE,
@@ -96,8 +107,11 @@ struct copy {
 	uint32_t name;
 	uint8_t kind;
 	int64_t count, total_ns, min_ns, max_ns;
-	int64_t sized, sized_ns; /* whose bytes are known */
+	int64_t timed, timed_ns; /* of which begin and end are known */
+	int64_t sized;           /* whose bytes are known */
 	double bytes;
+	int64_t rated_ns; /* of these, where their time is known, too */
+	double rated_bytes;
 	char direction[LAUNCH_TEXT_BYTES]; /* as the launch says it, "": it does not */
 	bool has_directions;               /* of that name in different ones */
 };
@@ -128,17 +142,27 @@ static struct copy *copy_of(struct fold *fold, uint32_t name, uint8_t kind)
 	return &fold->copies[fold->count++];
 }
 
+static void add_time(struct copy *copy, int64_t dur_ns, bool is_timed)
+{
+	copy->count++;
+	clamped_add(&copy->total_ns, dur_ns);
+	if (!is_timed)
+		return;
+	copy->timed++;
+	clamped_add(&copy->timed_ns, dur_ns);
+	copy->min_ns = dur_ns < copy->min_ns ? dur_ns : copy->min_ns;
+	copy->max_ns = dur_ns > copy->max_ns ? dur_ns : copy->max_ns;
+}
+
 static void add_copy(struct fold *fold, const struct span_chunk *chunk, uint32_t i)
 {
 	struct copy *copy = copy_of(fold, chunk->name[i], chunk->kind[i]);
 	int64_t dur_ns = chunk->dur_ns[i];
+	bool is_timed = span_is_timed(chunk->flags[i]);
 	const struct launch_config *config = launch_config_of(&fold->configs, fold->model, span_inputs(chunk, i));
 	const char *direction;
 
-	copy->count++;
-	clamped_add(&copy->total_ns, dur_ns);
-	copy->min_ns = dur_ns < copy->min_ns ? dur_ns : copy->min_ns;
-	copy->max_ns = dur_ns > copy->max_ns ? dur_ns : copy->max_ns;
+	add_time(copy, dur_ns, is_timed);
 	if (!config)
 		return;
 	direction = launch_config_text(config, LAUNCH_COPY_KIND);
@@ -149,8 +173,11 @@ static void add_copy(struct fold *fold, const struct span_chunk *chunk, uint32_t
 	if (!launch_config_has(config, LAUNCH_BYTES))
 		return;
 	copy->sized++;
-	clamped_add(&copy->sized_ns, dur_ns);
 	copy->bytes += config->numbers[LAUNCH_BYTES];
+	if (!is_timed)
+		return;
+	clamped_add(&copy->rated_ns, dur_ns);
+	copy->rated_bytes += config->numbers[LAUNCH_BYTES];
 }
 
 static void fold_track(struct fold *fold, const struct analysis_options *options, const struct launches *launches,
@@ -203,10 +230,25 @@ static void set_bytes(struct table *table, int row, const struct copy *copy)
 		table_set_int(table, row, COPY_BYTES, (int64_t)copy->bytes);
 	else
 		table_set_missing(table, row, COPY_BYTES, reason);
-	if (copy->sized && copy->sized_ns > 0)
-		table_set_double(table, row, COPY_RATE, copy->bytes / ((double)copy->sized_ns / 1e9));
+	if (copy->rated_ns > 0)
+		table_set_double(table, row, COPY_RATE, copy->rated_bytes / ((double)copy->rated_ns / 1e9));
 	else
 		table_set_missing(table, row, COPY_RATE, copy->sized ? "they took no measurable time" : reason);
+}
+
+static void set_times(struct table *table, int row, const struct copy *copy)
+{
+	table_set_int(table, row, COPY_COUNT, copy->count);
+	table_set_int(table, row, COPY_TOTAL, copy->total_ns);
+	table_set_int(table, row, COPY_INCOMPLETE, copy->count - copy->timed);
+	if (copy->timed) {
+		table_set_double(table, row, COPY_MEAN, (double)copy->timed_ns / (double)copy->timed);
+		table_set_int(table, row, COPY_MIN, copy->min_ns);
+		table_set_int(table, row, COPY_MAX, copy->max_ns);
+		return;
+	}
+	for (int column = COPY_MEAN; column <= COPY_MAX; column++)
+		table_set_missing(table, row, column, "no call has a begin and an end in the trace");
 }
 
 static void add_row(struct table *table, const struct model *model, const struct copy *copy, int64_t total_ns)
@@ -223,11 +265,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 		                                       : "the trace does not say it");
 	set_memory(table, row, name);
 	set_bytes(table, row, copy);
-	table_set_int(table, row, COPY_COUNT, copy->count);
-	table_set_int(table, row, COPY_TOTAL, copy->total_ns);
-	table_set_double(table, row, COPY_MEAN, (double)copy->total_ns / (double)copy->count);
-	table_set_int(table, row, COPY_MIN, copy->min_ns);
-	table_set_int(table, row, COPY_MAX, copy->max_ns);
+	set_times(table, row, copy);
 	if (total_ns > 0)
 		table_set_double(table, row, COPY_RATIO, (double)copy->total_ns / (double)total_ns);
 	else

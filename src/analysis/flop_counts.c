@@ -44,7 +44,7 @@ static void count_inside(struct flop_counts *counts)
 
 void flop_counts_enter(struct flop_counts *counts, const struct span_view *span, uint32_t tag)
 {
-	bool is_timed = !(span->flags & (SPAN_IS_OPEN | SPAN_END_IS_LOST | SPAN_START_IS_LOST));
+	bool is_timed = span_is_timed(span->flags);
 	struct open_formula own = {.depth = span->depth};
 	struct flop_count *count = &own.count;
 	double flops;

@@ -305,8 +305,7 @@ static void fold_track(struct fold *fold, uint32_t number)
 			}
 			kernel = kernel_of(fold, chunk->name[i]);
 			kernel->class = (uint8_t)device_work_class(&fold->work, model, chunk->kind[i], chunk->name[i]);
-			add_call(kernel, dur_ns,
-			         !(chunk->flags[i] & (SPAN_IS_OPEN | SPAN_END_IS_LOST | SPAN_START_IS_LOST)));
+			add_call(kernel, dur_ns, span_is_timed(chunk->flags[i]));
 			few_add(&kernel->streams, lane);
 			add_operation(fold, kernel, number, chunk->first_row + i);
 			add_config(fold, kernel, span_inputs(chunk, i), dur_ns);

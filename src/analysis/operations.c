@@ -302,7 +302,7 @@ static bool is_of_device(const struct span_view *span)
 static bool visit(void *context, const struct span_view *span)
 {
 	struct op_fold *fold = context;
-	bool is_timed = !(span->flags & (SPAN_IS_OPEN | SPAN_END_IS_LOST | SPAN_START_IS_LOST));
+	bool is_timed = span_is_timed(span->flags);
 	int64_t memory = span_memory_of(&fold->span_memory, span->track_index, span->row);
 	uint32_t number;
 

@@ -204,7 +204,7 @@ static bool has_end(const struct model *model, const struct model_step *step)
 	if (step->track >= model->tracks_count || step->row >= model->tracks[step->track]->span_count)
 		return true;
 	chunk = track_chunk(model->tracks[step->track], step->row, &index);
-	return !(chunk->flags[index] & (SPAN_IS_OPEN | SPAN_END_IS_LOST | SPAN_START_IS_LOST));
+	return span_is_timed(chunk->flags[index]);
 }
 
 static struct step_span *find_span(struct step_times *times, uint32_t process)

@@ -16,7 +16,10 @@
 #include <string.h>
 
 #define LANES_MAX 64u
-#define TWINS_MAX 16 /* spans that an event which is in the file twice is looked for among */
+#define DOUBT_LATER 8   /* work of its stream that all lies in one that is doubted */
+#define DOUBT_CALLS 3   /* others of its name */
+#define DOUBT_TIMES 100 /* how much longer than the longest of these it is */
+#define TWINS_MAX 16    /* spans that an event which is in the file twice is looked for among */
 
 struct open_span {
 	int64_t end_ns;
@@ -40,9 +43,10 @@ struct delivery {
 		int64_t start_ns, end_ns;
 	} * steps; /* of the track, in order, one behind the other */
 	uint32_t step_count, next_step;
-	uint32_t next_work; /* of a stream: the first that begins after the last one asked for */
-	int64_t last_ns;    /* end of the track: where spans without an end of their own may end */
-	struct cuts {       /* spans, and by how much together */
+	const struct staged_span *doubted; /* find_doubted(); NULL: none */
+	uint32_t next_work;                /* of a stream: the first that begins after the last one asked for */
+	int64_t last_ns;                   /* end of the track: where spans without an end of their own may end */
+	struct cuts {                      /* spans, and by how much together */
 		uint64_t count, ns;
 	} rounded, crossed; /* by the rounding of times; in the last lane */
 };
@@ -219,12 +223,60 @@ static void note_cut(struct delivery *delivery, uint32_t track, uint32_t row, in
 	model_span_arg(delivery->model, &arg);
 }
 
+static bool is_work(const struct delivery *delivery, const struct staged_span *span)
+{
+	return delivery->kind == TRACK_DEVICE && span_is_device_work(span->kind);
+}
+
+/* The longest of the others of its name, and how many there are. */
+static int64_t longest_other_ns(const struct delivery *delivery, const struct staged_span *span, uint32_t *calls)
+{
+	const struct staged_track *track = delivery->staged;
+	int64_t longest_ns = 0;
+	*calls = 0;
+	for (uint32_t i = 0; i < track->count; i++) {
+		const struct staged_span *other = &track->spans[i];
+		if (other == span || other->name != span->name || other->dur_ns < 0 || !is_work(delivery, other))
+			continue;
+		longest_ns = other->dur_ns > longest_ns ? other->dur_ns : longest_ns;
+		++*calls;
+	}
+	return longest_ns;
+}
+
+/* A stream's work runs one after the other. One that lasts beyond all that came later, and a hundred times as long as others of its name,
+ * was given a wrong end: ROCm's profiler does that when it is flushed. */
+static void find_doubted(struct delivery *delivery)
+{
+	const struct staged_track *track = delivery->staged;
+	const struct staged_span *last = NULL;
+	uint32_t later = 0, calls;
+	if (delivery->kind != TRACK_DEVICE)
+		return;
+	for (uint32_t i = 0; i < track->count; i++) {
+		const struct staged_span *span = &track->spans[i];
+		if (!is_work(delivery, span) || span->dur_ns < 0)
+			continue;
+		bool is_last = !last || span->start_ns + span->dur_ns >= last->start_ns + last->dur_ns;
+		last = is_last ? span : last;
+		later = is_last ? 0 : later + 1;
+	}
+	if (later < DOUBT_LATER || last->dur_ns / DOUBT_TIMES <= longest_other_ns(delivery, last, &calls) ||
+	    calls < DOUBT_CALLS)
+		return;
+	delivery->doubted = last;
+	model_add_ledger(
+		delivery->model, LEDGER_DAMAGED, delivery->staged->process, model_text(delivery->model, last->name), 1,
+		"kernels, copies or fills that last beyond all later work of their stream, and more than a "
+		"hundred times as long as others of their name, end where the next begins, and are incomplete");
+}
+
 /* When the stream goes on, which does one thing after the other. INT64_MAX: no stream's, or it was the last one. */
 static int64_t next_work(struct delivery *delivery, const struct staged_span *span)
 {
 	const struct staged_span *spans = delivery->staged->spans;
 	uint32_t count = delivery->staged->count, *next = &delivery->next_work;
-	if (delivery->kind != TRACK_DEVICE || !span_is_device_work(span->kind))
+	if (!is_work(delivery, span))
 		return INT64_MAX;
 	while (*next < count && (spans[*next].start_ns <= span->start_ns || !span_is_device_work(spans[*next].kind)))
 		++*next;
@@ -250,6 +302,8 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 	if (end_ns < span->start_ns)
 		end_ns = span->start_ns;
 	int64_t wanted_ns = end_ns;
+	if (span == delivery->doubted)
+		end_ns = latest_end(delivery, span);
 	lane = choose_lane(delivery, span->start_ns, &end_ns);
 	uint32_t around = lane->depth ? lane->open[lane->depth - 1].stack : 0, inside = around;
 	if (span->kind == SPAN_PYTHON && delivery->kind == TRACK_THREAD)
@@ -262,7 +316,7 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 	uint32_t i;
 	struct span_chunk *chunk = track_chunk(delivery->model->tracks[lane->track], row, &i);
 	chunk->flags[i] |= (uint8_t)((span->flags & ~STAGED_HAS_NUMBER) | (end_ns < wanted_ns ? SPAN_IS_CLIPPED : 0) |
-	                             (is_open ? SPAN_END_IS_LOST : 0));
+	                             (is_open || span == delivery->doubted ? SPAN_END_IS_LOST : 0));
 	set_columns(delivery, span, lane->track, row);
 	if (around && (span->kind == SPAN_OP || span->kind == SPAN_MODULE))
 		model_span_set_stack(delivery->model, lane->track, row, around);
@@ -287,6 +341,7 @@ void kineto_deliver(struct kineto_stage *stage, uint32_t number, enum track_kind
 	struct delivery delivery = {.stage = stage, .staged = track, .model = model, .kind = kind};
 	kineto_sort(stage, track);
 	find_bounds(&delivery);
+	find_doubted(&delivery);
 	add_lane(&delivery);
 	track->first_track = delivery.lanes[0].track;
 	for (uint32_t i = 0; i < track->count; i++) {

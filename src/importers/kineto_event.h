@@ -77,7 +77,8 @@ enum kineto_repair {
 	REPAIR_WORD,       /* inf, NaN, N/A in place of a number */
 	REPAIR_COMMA,      /* a comma too many */
 	REPAIR_TIME,       /* an event without a time */
-	REPAIR_DURATION,   /* a duration that is missing or negative */
+	REPAIR_DURATION,   /* a duration that is missing or cannot be */
+	REPAIR_WORK,       /* the same of a device's work */
 	REPAIR_UNREADABLE, /* an event that could not be read */
 	REPAIR_GARBAGE,    /* bytes between events */
 	REPAIR_LIST_END,   /* the list of events does not end */

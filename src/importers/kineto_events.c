@@ -5,6 +5,7 @@
 #include "importers/kineto_import.h"
 
 #include "base/memory.h"
+#include "model/launches.h"
 
 #include <stepscope/stepscope.h>
 #include <string.h>
@@ -157,7 +158,7 @@ static void take_span(const struct taken *taken)
 	struct kineto_kind kind = kineto_kind_of(event);
 	int64_t dur_ns;
 	if (!kineto_nanoseconds(&event->fields[EVENT_DUR], &dur_ns) || dur_ns < 0 || dur_ns > IMPORTED_DURATION_MAX) {
-		note(taken, REPAIR_DURATION);
+		note(taken, kind.is_device && span_is_device_work(kind.kind) ? REPAIR_WORK : REPAIR_DURATION);
 		dur_ns = STAGED_IS_OPEN;
 	}
 	if (is_lost_time(taken, kind, dur_ns)) {

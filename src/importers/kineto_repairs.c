@@ -21,8 +21,9 @@ static const struct {
 	[REPAIR_COMMA] = {LEDGER_REPAIRED, "commas that are missing or too many"},
 	[REPAIR_TIME] = {LEDGER_REPAIRED, "events without a time that can be read were left out"},
 	[REPAIR_DURATION] = {LEDGER_REPAIRED,
-                             "spans without a duration, or a negative one, end with what is around them, "
-                             "work of a device where the next of its stream begins"},
+                             "spans without a duration, or with one that cannot be, end with what is around them"},
+	[REPAIR_WORK] = {LEDGER_DAMAGED, "kernels, copies or fills without a duration, or with one that cannot be, end "
+                                         "where the next of their stream begins, and are incomplete"},
 	[REPAIR_UNREADABLE] = {LEDGER_REPAIRED, "events that cannot be read were left out"},
 	[REPAIR_GARBAGE] = {LEDGER_REPAIRED, "places between events that are no event were passed over"},
 	[REPAIR_LIST_END] = {LEDGER_REPAIRED, "the list of events has no end: the file may be cut off"},

@@ -60,6 +60,12 @@ enum span_flag {
 
 #define CHUNK_ROWS 65536u
 
+/* Its duration is what it took; of others it is as much as is known. */
+static inline bool span_is_timed(uint8_t flags)
+{
+	return !(flags & (SPAN_IS_OPEN | SPAN_END_IS_LOST | SPAN_START_IS_LOST));
+}
+
 /* Columns of up to CHUNK_ROWS spans of one track. Row r of the track is rows[r - first_row] of its chunk. */
 struct span_chunk {
 	uint32_t first_row;
