@@ -79,6 +79,7 @@ enum kineto_repair {
 	REPAIR_TIME,       /* an event without a time */
 	REPAIR_DURATION,   /* a duration that is missing or cannot be */
 	REPAIR_WORK,       /* the same of a device's work */
+	REPAIR_STEP,       /* a ProfilerStep# whose number is none */
 	REPAIR_UNREADABLE, /* an event that could not be read */
 	REPAIR_GARBAGE,    /* bytes between events */
 	REPAIR_LIST_END,   /* the list of events does not end */

@@ -124,12 +124,22 @@ static void take_columns(const struct taken *taken, struct kineto_kind kind, str
 	import->event_count++;
 }
 
+/* "ProfilerStep#" is in front of what is no number, or none that fits. */
+static bool is_odd_step(const struct kineto_value *name, struct kineto_kind kind)
+{
+	static const char start[] = "ProfilerStep#";
+	return kind.kind == SPAN_ANNOTATION && !kind.is_device && name->length >= sizeof start - 1 &&
+	       memcmp(name->at, start, sizeof start - 1) == 0;
+}
+
 static void add_span(const struct taken *taken, struct kineto_kind kind, int64_t dur_ns)
 {
 	struct staged_track *track = &taken->import->stage.tracks[taken->track];
 	if (kind.is_device)
 		note_device(taken, track);
 	track->has_steps |= kind.kind == SPAN_STEP;
+	if (is_odd_step(&taken->event->fields[EVENT_NAME], kind))
+		note(taken, REPAIR_STEP);
 	if (!track->count && !track->is_loose)
 		track->offset = taken->import->offset;
 	struct staged_span *span = kineto_stage_span(&taken->import->stage, taken->track);

@@ -24,6 +24,7 @@ static const struct {
                              "spans without a duration, or with one that cannot be, end with what is around them"},
 	[REPAIR_WORK] = {LEDGER_DAMAGED, "kernels, copies or fills without a duration, or with one that cannot be, end "
                                          "where the next of their stream begins, and are incomplete"},
+	[REPAIR_STEP] = {LEDGER_OTHER, "annotations ProfilerStep# without a number of up to 18 digits are no steps"},
 	[REPAIR_UNREADABLE] = {LEDGER_REPAIRED, "events that cannot be read were left out"},
 	[REPAIR_GARBAGE] = {LEDGER_REPAIRED, "places between events that are no event were passed over"},
 	[REPAIR_LIST_END] = {LEDGER_REPAIRED, "the list of events has no end: the file may be cut off"},

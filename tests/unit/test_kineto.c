@@ -530,6 +530,19 @@ static void traces_in_utf16(void **state)
 	"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#" number                                    \
 	"\",\"pid\":1,\"tid\":1,\"ts\":" ts dur "}"
 
+static void steps_without_a_number_are_said(void **state)
+{
+	static const struct test_case cases[] = {
+		{"no digits", "[" STEP("abc", "1", ",\"dur\":1") "," STEP("-3", "3", ",\"dur\":1") "]",
+	         "ProfilerStep#abc 1000+1000\nProfilerStep#-3 3000+1000\n",
+	         "2 annotations ProfilerStep# without a number", 0},
+		{"too many", "[" STEP("99999999999999999999", "1", ",\"dur\":1") "]",
+	         "ProfilerStep#99999999999999999999 1000+1000\n", "1 annotations ProfilerStep# without a number", 0},
+		{"a step", "[" STEP("12", "1", ",\"dur\":1") "]", "ProfilerStep#12 1000+1000\n", NULL, 0},
+	};
+	CHECK_CASES(cases);
+}
+
 /* R04, T03: a moment belongs to one step. */
 static void steps_do_not_overlap(void **state)
 {
@@ -1065,6 +1078,7 @@ int main(void)
 		cmocka_unit_test(compressed_traces),
 		cmocka_unit_test(compressed_input_in_pieces),
 		cmocka_unit_test(traces_in_utf16),
+		cmocka_unit_test(steps_without_a_number_are_said),
 		cmocka_unit_test(steps_do_not_overlap),
 		cmocka_unit_test(steps_of_each_process),
 		cmocka_unit_test(what_repeats_in_any_order),
