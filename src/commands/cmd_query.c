@@ -26,7 +26,8 @@ static const struct option options[] = {
 	OPTION_GROUP("What can be asked"),
 	OPTION_FLAG("tables", 0, &is_list, "list the tables"),
 	OPTION_TEXT("schema", 0, &schema_name, "TABLE", "the columns of a table, and what they mean"),
-	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
+	OPTION_TEXT("steps", 0, &steps, "A-B",
+                    "tables of report are of these step numbers; spans and the like of all that is read"),
 	OPTION_TEXT("window", 0, &window, "N",
                     "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
 	OPTION_GROUP("Form"),
@@ -166,6 +167,13 @@ static enum status write_schema(struct query *query, struct error *err)
 	return status;
 }
 
+/* The tables of analyses are of the steps; the trace is as it was read. */
+static void tell_steps(const char *sql)
+{
+	if (steps && sql && !common.is_quiet && strcasestr(sql, "spans"))
+		fprintf(stderr, "note: 'spans' is not restricted by --steps: WHERE step BETWEEN A AND B does that\n");
+}
+
 static enum status answer(struct report *report, const char *sql, struct error *err)
 {
 	const struct query_limits limits = {seconds, query_memory_bytes};
@@ -177,6 +185,7 @@ static enum status answer(struct report *report, const char *sql, struct error *
 	if (schema_name) {
 		status = write_schema(&query, err);
 	} else {
+		tell_steps(sql);
 		status = query_begin(&query, sql, err);
 		status = status ? status : write_result(&query, err);
 	}
