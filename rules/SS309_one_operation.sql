@@ -16,8 +16,8 @@ SELECT kernel AS place, as_share(ratio) || ' of the time of kernels, ' || as_sha
          || as_count(calls, 'call') || coalesce(', one of ' || as_time(one.max_ns) || ', the others of ' || as_time(others_ns),
                                                 ' of ' || as_time(mean_ns), ' without an end') AS evidence,
        NULL AS saving_ns, 0.5 AS confidence,
-       CASE WHEN others_ns IS NOT NULL THEN 'look whether that call is real: work that goes on beside all that follows on its stream has a wrong end '
-            || 'in the trace, as profilers of AMD devices write it; all sums it is part of are wrong then' END AS advice
+       CASE WHEN others_ns IS NOT NULL THEN 'look whether that call is real: its end may be wrong in the trace, as profilers of AMD devices write it; all sums '
+            || 'it is part of are wrong then' END AS advice
 FROM kernels LEFT JOIN one USING (kernel), (SELECT sum(total_ns) AS all_ns, whole FROM step_breakdown) s
 WHERE ratio > :share AND class = 'compute' AND NOT is_tensor_core AND total_ns > :part * s.all_ns
 UNION ALL

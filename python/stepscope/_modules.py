@@ -241,7 +241,9 @@ def _watch_copies(torch, native):
         for call in on_copy if raised is None else ():
             call(module)
 
-    torch.nn.Module.__setstate__ = native.around(torch.nn.Module.__setstate__, after=tell)
+    set_state = getattr(torch.nn.Module, "__setstate__", None)
+    if set_state is not None:
+        torch.nn.Module.__setstate__ = native.around(set_state, after=tell)
 
 
 def watch(torch, native):

@@ -281,12 +281,14 @@ static void find_passes(struct inferrer *in, struct passes *passes)
 	}
 }
 
+/* A single write may be anything's: a training without gradients writes again and again. */
 static bool has_updates(const struct passes *passes)
 {
+	size_t updates = 0;
+
 	for (size_t i = 0; i < passes->count; i++)
-		if (passes->list[i].update != NONE)
-			return true;
-	return false;
+		updates += passes->list[i].update != NONE;
+	return updates > 1;
 }
 
 /* Do the gradients begin anew behind the backward? */

@@ -518,13 +518,15 @@ def test_who_is_late_is_no_slow_network(tmp_path):
 
 
 def test_T06_one_call_that_is_longer_than_all_others_is_no_mean(tmp_path):
+    """The last one of its stream may be that long: the importer lets its end stand."""
     trace = one_kernel()
     for i in range(10):
         trace.launch("cudaLaunchKernel", 1900 + i, 1, "scan_kernel", 1830 + 10 * i, 5)
     scans = [event for event in trace.events if event["name"] == "scan_kernel"]
-    scans[0]["dur"], scans[1]["dur"] = 1_600_000, 5
+    scans[0]["dur"] = scans[1]["dur"] = 5
+    scans[-1]["dur"] = 1_600_000
     found, = [finding for finding in diagnose(tmp_path, lambda: trace)["findings"] if finding["rule"] == "SS309"]
-    assert "12 calls, one of 1.600 s, the others of 5.000 us" in found["evidence"] and "wrong end" in found["advice"]
+    assert "12 calls, one of 1.600 s, the others of 5.000 us" in found["evidence"] and "its end may be wrong" in found["advice"]
 
 
 def test_D10_spikes_are_apart_from_the_steady_state(tmp_path):
