@@ -4,6 +4,7 @@
  */
 #include "analysis/device_names.h"
 #include "analysis/device_work.h"
+#include "analysis/durations.h"
 
 #include "base/clamped.h"
 #include "base/storage.h"
@@ -86,16 +87,7 @@ static const struct table_column columns[COPY_COLUMNS] = {
                       .unit = UNIT_NS,
                       .definition = "longest",
                       .more = MORE_MOST},
-	[COPY_INCOMPLETE] =
-		{.name = "incomplete_calls",
-                 .title = "incomplete",
-                 .type = TABLE_INT,
-                 .unit = UNIT_COUNT,
-                 .role = ROLE_EVIDENCE,
-                 .definition =
-                         "calls whose begin or end was not recorded: in sums of time as far as known, not in mean, min, max",
-                 .is_hidden = true,
-                 .more = MORE_SUM},
+	[COPY_INCOMPLETE] = DURATIONS_INCOMPLETE,
 	[COPY_RATE] = {.name = "bytes_per_s",
                        .title = "bytes/s",
                        .type = TABLE_DOUBLE,
@@ -106,9 +98,8 @@ static const struct table_column columns[COPY_COLUMNS] = {
 struct copy {
 	uint32_t name;
 	uint8_t kind;
-	int64_t count, total_ns, min_ns, max_ns;
-	int64_t timed, timed_ns; /* of which begin and end are known */
-	int64_t sized;           /* whose bytes are known */
+	struct durations calls;
+	int64_t sized; /* whose bytes are known */
 	double bytes;
 	int64_t rated_ns; /* of these, where their time is known, too */
 	double rated_bytes;
@@ -138,20 +129,8 @@ static struct copy *copy_of(struct fold *fold, uint32_t name, uint8_t kind)
 		                              sizeof(*fold->copies));
 	}
 	number_map_set(&fold->by_name, key, fold->count);
-	fold->copies[fold->count] = (struct copy){.name = name, .kind = kind, .min_ns = INT64_MAX};
+	fold->copies[fold->count] = (struct copy){.name = name, .kind = kind, .calls = DURATIONS_NONE};
 	return &fold->copies[fold->count++];
-}
-
-static void add_time(struct copy *copy, int64_t dur_ns, bool is_timed)
-{
-	copy->count++;
-	clamped_add(&copy->total_ns, dur_ns);
-	if (!is_timed)
-		return;
-	copy->timed++;
-	clamped_add(&copy->timed_ns, dur_ns);
-	copy->min_ns = dur_ns < copy->min_ns ? dur_ns : copy->min_ns;
-	copy->max_ns = dur_ns > copy->max_ns ? dur_ns : copy->max_ns;
 }
 
 static void add_copy(struct fold *fold, const struct span_chunk *chunk, uint32_t i)
@@ -162,7 +141,7 @@ static void add_copy(struct fold *fold, const struct span_chunk *chunk, uint32_t
 	const struct launch_config *config = launch_config_of(&fold->configs, fold->model, span_inputs(chunk, i));
 	const char *direction;
 
-	add_time(copy, dur_ns, is_timed);
+	durations_add(&copy->calls, dur_ns, is_timed);
 	if (!config)
 		return;
 	direction = launch_config_text(config, LAUNCH_COPY_KIND);
@@ -226,7 +205,7 @@ static void set_bytes(struct table *table, int row, const struct copy *copy)
 {
 	static const char reason[] = "the trace does not say the bytes of all of them";
 
-	if (copy->sized == copy->count && copy->bytes < 0x1p63)
+	if (copy->sized == copy->calls.count && copy->bytes < 0x1p63)
 		table_set_int(table, row, COPY_BYTES, (int64_t)copy->bytes);
 	else
 		table_set_missing(table, row, COPY_BYTES, reason);
@@ -238,13 +217,13 @@ static void set_bytes(struct table *table, int row, const struct copy *copy)
 
 static void set_times(struct table *table, int row, const struct copy *copy)
 {
-	table_set_int(table, row, COPY_COUNT, copy->count);
-	table_set_int(table, row, COPY_TOTAL, copy->total_ns);
-	table_set_int(table, row, COPY_INCOMPLETE, copy->count - copy->timed);
-	if (copy->timed) {
-		table_set_double(table, row, COPY_MEAN, (double)copy->timed_ns / (double)copy->timed);
-		table_set_int(table, row, COPY_MIN, copy->min_ns);
-		table_set_int(table, row, COPY_MAX, copy->max_ns);
+	table_set_int(table, row, COPY_COUNT, copy->calls.count);
+	table_set_int(table, row, COPY_TOTAL, copy->calls.total_ns);
+	table_set_int(table, row, COPY_INCOMPLETE, copy->calls.count - copy->calls.timed);
+	if (copy->calls.timed) {
+		table_set_double(table, row, COPY_MEAN, (double)copy->calls.timed_ns / (double)copy->calls.timed);
+		table_set_int(table, row, COPY_MIN, copy->calls.min_ns);
+		table_set_int(table, row, COPY_MAX, copy->calls.max_ns);
 		return;
 	}
 	for (int column = COPY_MEAN; column <= COPY_MAX; column++)
@@ -267,7 +246,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 	set_bytes(table, row, copy);
 	set_times(table, row, copy);
 	if (total_ns > 0)
-		table_set_double(table, row, COPY_RATIO, (double)copy->total_ns / (double)total_ns);
+		table_set_double(table, row, COPY_RATIO, (double)copy->calls.total_ns / (double)total_ns);
 	else
 		table_set_missing(table, row, COPY_RATIO, "they took no time");
 }
@@ -277,7 +256,7 @@ static void fill(struct table *table, const struct fold *fold)
 	int64_t total_ns = 0;
 
 	for (uint32_t i = 0; i < fold->count; i++)
-		clamped_add(&total_ns, fold->copies[i].total_ns);
+		clamped_add(&total_ns, fold->copies[i].calls.total_ns);
 	table_columns_of(table, columns, COPY_COLUMNS, (double)total_ns);
 	table_bound(table, COPY_TOTAL);
 	for (uint32_t i = 0; i < fold->count; i++)

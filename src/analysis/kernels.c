@@ -5,6 +5,7 @@
  */
 #include "analysis/device_names.h"
 #include "analysis/device_work.h"
+#include "analysis/durations.h"
 #include "analysis/labels.h"
 #include "analysis/lanes.h"
 
@@ -85,16 +86,7 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                         .unit = UNIT_NS,
                         .definition = "longest",
                         .more = MORE_MOST},
-	[KERNEL_INCOMPLETE] =
-		{.name = "incomplete_calls",
-                 .title = "incomplete",
-                 .type = TABLE_INT,
-                 .unit = UNIT_COUNT,
-                 .role = ROLE_EVIDENCE,
-                 .definition =
-                         "calls whose begin or end was not recorded: in sums of time as far as known, not in mean, min, max",
-                 .is_hidden = true,
-                 .more = MORE_SUM},
+	[KERNEL_INCOMPLETE] = DURATIONS_INCOMPLETE,
 	[KERNEL_TENSOR_CORES] = {.name = "is_tensor_core",
                                  .title = "tensor cores",
                                  .type = TABLE_BOOL,
@@ -170,8 +162,7 @@ struct few { /* different numbers: the first one, and whether there are more */
 struct kernel {
 	uint32_t name;
 	uint8_t class;
-	int64_t count, total_ns, min_ns, max_ns;
-	int64_t timed, timed_ns;            /* calls of which begin and end are known */
+	struct durations calls;
 	struct few streams, operations;     /* tracks; names */
 	double sums[MEANS], weights[MEANS]; /* by time */
 	double plain[MEANS];
@@ -204,7 +195,7 @@ static struct kernel *kernel_of(struct fold *fold, uint32_t name)
 		                               sizeof(*fold->kernels));
 	}
 	number_map_set(&fold->by_name, name, fold->count);
-	fold->kernels[fold->count] = (struct kernel){.name = name, .min_ns = INT64_MAX};
+	fold->kernels[fold->count] = (struct kernel){.name = name, .calls = DURATIONS_NONE};
 	return &fold->kernels[fold->count++];
 }
 
@@ -220,7 +211,7 @@ static void few_add(struct few *few, uint32_t number)
 static void add_shape(struct kernel *kernel, int which, const double *numbers)
 {
 	for (int i = 0; i < 3; i++) {
-		if (kernel->count == 1)
+		if (kernel->calls.count == 1)
 			kernel->shapes[which][i] = numbers[i];
 		else if (kernel->shapes[which][i] != numbers[i])
 			kernel->is_mixed[which] = true;
@@ -259,18 +250,6 @@ static void add_config(struct fold *fold, struct kernel *kernel, uint32_t inputs
 	}
 }
 
-static void add_call(struct kernel *kernel, int64_t dur_ns, bool is_timed)
-{
-	kernel->count++;
-	clamped_add(&kernel->total_ns, dur_ns);
-	if (!is_timed)
-		return;
-	kernel->timed++;
-	clamped_add(&kernel->timed_ns, dur_ns);
-	kernel->min_ns = dur_ns < kernel->min_ns ? dur_ns : kernel->min_ns;
-	kernel->max_ns = dur_ns > kernel->max_ns ? dur_ns : kernel->max_ns;
-}
-
 static void add_operation(struct fold *fold, struct kernel *kernel, uint32_t track, uint32_t row)
 {
 	const struct launch *launch = launches_of(fold->launches, track, row);
@@ -305,7 +284,7 @@ static void fold_track(struct fold *fold, uint32_t number)
 			}
 			kernel = kernel_of(fold, chunk->name[i]);
 			kernel->class = (uint8_t)device_work_class(&fold->work, model, chunk->kind[i], chunk->name[i]);
-			add_call(kernel, dur_ns, span_is_timed(chunk->flags[i]));
+			durations_add(&kernel->calls, dur_ns, span_is_timed(chunk->flags[i]));
 			few_add(&kernel->streams, lane);
 			add_operation(fold, kernel, number, chunk->first_row + i);
 			add_config(fold, kernel, span_inputs(chunk, i), dur_ns);
@@ -359,14 +338,14 @@ static void set_few(struct table *table, int row, const struct fold *fold, const
 
 static void set_durations(struct table *table, int row, const struct kernel *kernel)
 {
-	table_set_int(table, row, KERNEL_INCOMPLETE, kernel->count - kernel->timed);
+	table_set_int(table, row, KERNEL_INCOMPLETE, kernel->calls.count - kernel->calls.timed);
 	for (int column = KERNEL_MEAN; column <= KERNEL_MAX; column++)
 		table_set_missing(table, row, column, "no call has a begin and an end in the trace");
-	if (!kernel->timed)
+	if (!kernel->calls.timed)
 		return;
-	table_set_double(table, row, KERNEL_MEAN, (double)kernel->timed_ns / (double)kernel->timed);
-	table_set_int(table, row, KERNEL_MIN, kernel->min_ns);
-	table_set_int(table, row, KERNEL_MAX, kernel->max_ns);
+	table_set_double(table, row, KERNEL_MEAN, (double)kernel->calls.timed_ns / (double)kernel->calls.timed);
+	table_set_int(table, row, KERNEL_MIN, kernel->calls.min_ns);
+	table_set_int(table, row, KERNEL_MAX, kernel->calls.max_ns);
 }
 
 static void add_row(struct table *table, const struct fold *fold, const struct kernel *kernel, int64_t total_ns)
@@ -376,8 +355,8 @@ static void add_row(struct table *table, const struct fold *fold, const struct k
 
 	table_set_text(table, row, KERNEL_NAME, name);
 	table_set_text(table, row, KERNEL_CLASS, kernel->class == WORK_COMMUNICATION ? "communication" : "compute");
-	table_set_int(table, row, KERNEL_COUNT, kernel->count);
-	table_set_int(table, row, KERNEL_TOTAL, kernel->total_ns);
+	table_set_int(table, row, KERNEL_COUNT, kernel->calls.count);
+	table_set_int(table, row, KERNEL_TOTAL, kernel->calls.total_ns);
 	set_durations(table, row, kernel);
 	table_set_bool(table, row, KERNEL_TENSOR_CORES, is_tensor_core_kernel(name));
 	if (work_of_kernel(name))
@@ -385,7 +364,7 @@ static void add_row(struct table *table, const struct fold *fold, const struct k
 	else
 		table_set_missing(table, row, KERNEL_WORK, "its name does not say it");
 	if (total_ns > 0)
-		table_set_double(table, row, KERNEL_RATIO, (double)kernel->total_ns / (double)total_ns);
+		table_set_double(table, row, KERNEL_RATIO, (double)kernel->calls.total_ns / (double)total_ns);
 	else
 		table_set_missing(table, row, KERNEL_RATIO, "the kernels took no time");
 	set_few(table, row, fold, kernel);
@@ -397,7 +376,7 @@ static void add_rows(struct table *table, const struct fold *fold)
 	int64_t total_ns = 0;
 
 	for (uint32_t i = 0; i < fold->count; i++)
-		clamped_add(&total_ns, fold->kernels[i].total_ns);
+		clamped_add(&total_ns, fold->kernels[i].calls.total_ns);
 	table_columns_of(table, columns, KERNEL_COLUMNS, (double)total_ns);
 	table_bound(table, KERNEL_TOTAL);
 	for (uint32_t i = 0; i < fold->count; i++)

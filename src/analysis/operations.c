@@ -4,6 +4,7 @@
  * thread, phase when asked). Self time is exact: the rows, with what lies in no operation, sum to all time in spans.
  */
 #include "analysis/device_work.h"
+#include "analysis/durations.h"
 #include "analysis/flop_counts.h"
 #include "analysis/labels.h"
 #include "analysis/launched_time.h"
@@ -450,16 +451,7 @@ static const struct table_column columns[OP_COLUMNS] = {
                     .unit = UNIT_NS,
                     .definition = "longest call",
                     .more = MORE_MOST},
-	[OP_INCOMPLETE] =
-		{.name = "incomplete_calls",
-                 .title = "incomplete",
-                 .type = TABLE_INT,
-                 .unit = UNIT_COUNT,
-                 .role = ROLE_EVIDENCE,
-                 .definition =
-                         "calls whose begin or end was not recorded: in sums of time as far as known, not in mean, min, max",
-                 .is_hidden = true,
-                 .more = MORE_SUM},
+	[OP_INCOMPLETE] = DURATIONS_INCOMPLETE,
 	[OP_FLOPS] =
 		{.name = "flops",
                  .title = "FLOP",

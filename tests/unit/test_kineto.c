@@ -258,17 +258,36 @@ static void events_that_are_broken(void **state)
 
 /* ---- nesting ---- */
 
-static void spans_that_do_not_nest(void **state)
-{
-#define BOUND(ph, name, ts) "{\"ph\":\"" ph "\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" ts "}"
 #define KERNEL(name, ts, dur)                                                                                          \
 	"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"pid\":0,\"tid\":7,\"ts\":" ts ",\"dur\":" dur "}"
+
+static void kernels_without_an_end(void **state)
+{
 #define EIGHT_KERNELS                                                                                                  \
 	KERNEL("k", "2", "1")                                                                                          \
 	"," KERNEL("k", "4", "1") "," KERNEL("k", "6", "1") "," KERNEL("k", "8", "1") "," KERNEL(                      \
 		"k", "10", "1") "," KERNEL("k", "12", "1") "," KERNEL("k", "14", "1") "," KERNEL("k", "16", "1")
 #define EIGHT_SPANS                                                                                                    \
 	"k 2000+1000\nk 4000+1000\nk 6000+1000\nk 8000+1000\nk 10000+1000\nk 12000+1000\nk 14000+1000\nk 16000+1000\n"
+	static const struct test_case cases[] = {
+		{"T03 a kernel without a duration, others after it",
+	         HEAD KERNEL("k", "1", "-1") "," KERNEL("k", "2", "1e300") "," KERNEL("k", "3", "2") TAIL,
+	         "k 1000+1000 lost\nk 2000+1000 lost\nk 3000+2000\n",
+	         "2 kernels, copies or fills without a duration, or with one that cannot be", 0},
+		{"T06 a kernel beyond all later ones, far longer than others of its name",
+	         HEAD KERNEL("k", "1", "1600000") "," EIGHT_KERNELS TAIL, "k 1000+1000 clipped lost\n" EIGHT_SPANS,
+	         "1 kernels, copies or fills that last beyond all later work of their stream", 0},
+		{"T06 the only one of its name", HEAD KERNEL("long", "1", "1600000") "," EIGHT_KERNELS TAIL,
+	         "long 1000+1600000000\n" EIGHT_SPANS, NULL, 0},
+		{"T06 the last one may be long", HEAD EIGHT_KERNELS "," KERNEL("k", "18", "1600000") TAIL,
+	         EIGHT_SPANS "k 18000+1600000000\n", NULL, 0},
+	};
+	CHECK_CASES(cases);
+}
+
+static void spans_that_do_not_nest(void **state)
+{
+#define BOUND(ph, name, ts) "{\"ph\":\"" ph "\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" ts "}"
 	static const struct test_case cases[] = {
 		{"T01 a device's work without a time",
 	         HEAD KERNEL("k", "0", "0") "," KERNEL("k", "1600000000000000", "1") TAIL,
@@ -283,17 +302,6 @@ static void spans_that_do_not_nest(void **state)
 			 "a", "2",
 			 "-1") ",{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"pid\":1,\"tid\":1,\"ts\":3}" TAIL,
 	         "out 1000+5000\na 2000+4000 lost\nb 3000+3000 lost\n", "2 spans without a duration", 0},
-		{"T03 a kernel without a duration, others after it",
-	         HEAD KERNEL("k", "1", "-1") "," KERNEL("k", "2", "1e300") "," KERNEL("k", "3", "2") TAIL,
-	         "k 1000+1000 lost\nk 2000+1000 lost\nk 3000+2000\n",
-	         "2 kernels, copies or fills without a duration, or with one that cannot be", 0},
-		{"T06 a kernel beyond all later ones, far longer than others of its name",
-	         HEAD KERNEL("k", "1", "1600000") "," EIGHT_KERNELS TAIL, "k 1000+1000 clipped lost\n" EIGHT_SPANS,
-	         "1 kernels, copies or fills that last beyond all later work of their stream", 0},
-		{"T06 the only one of its name", HEAD KERNEL("long", "1", "1600000") "," EIGHT_KERNELS TAIL,
-	         "long 1000+1600000000\n" EIGHT_SPANS, NULL, 0},
-		{"T06 the last one may be long", HEAD EIGHT_KERNELS "," KERNEL("k", "18", "1600000") TAIL,
-	         EIGHT_SPANS "k 18000+1600000000\n", NULL, 0},
 		{"T03 begin and end",
 	         HEAD
 	         "{\"ph\":\"B\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1},{\"ph\":\"B\",\"name\":\"b\",\"pid\":1,"
@@ -1071,6 +1079,7 @@ int main(void)
 		cmocka_unit_test(forms_of_files),
 		cmocka_unit_test(texts_that_are_not_escaped),
 		cmocka_unit_test(events_that_are_broken),
+		cmocka_unit_test(kernels_without_an_end),
 		cmocka_unit_test(spans_that_do_not_nest),
 		cmocka_unit_test(spans_that_cross_in_every_lane),
 		cmocka_unit_test(a_trace_cut_at_any_byte),
