@@ -15,10 +15,7 @@ static void add(struct busy_times *busy, int64_t start_ns, int64_t end_ns)
 {
 	if (busy->count && start_ns < busy->list[busy->count - 1].end_ns) /* inside of it */
 		return;
-	if (busy->count == busy->capacity) {
-		busy->capacity = busy->capacity ? 2 * busy->capacity : 1024;
-		busy->list = memory_resize(busy->list, busy->capacity, sizeof(*busy->list));
-	}
+	MEMORY_GROW(busy->list, busy->count, busy->capacity, 1024);
 	busy->list[busy->count++] = (struct busy_time){start_ns, end_ns};
 }
 

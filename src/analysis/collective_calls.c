@@ -57,10 +57,7 @@ static bool classify(struct call_search *search)
 static void add(struct storage *storage, struct collective_call **list, uint32_t *count, uint32_t *capacity,
                 const struct collective_call *call)
 {
-	if (*count == *capacity) {
-		*capacity = *capacity ? 2 * *capacity : 256;
-		*list = storage_resize(storage, *list, *capacity, sizeof(**list));
-	}
+	STORAGE_GROW(storage, *list, *count, *capacity, 256);
 	(*list)[(*count)++] = *call;
 }
 

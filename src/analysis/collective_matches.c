@@ -52,10 +52,7 @@ static void add_run(struct search *search, const struct collective_run *run)
 
 	if (!is_joint(run->size.collective))
 		return;
-	if (matches->count == search->capacity) {
-		search->capacity = search->capacity ? 2 * search->capacity : 256;
-		matches->list = memory_resize(matches->list, search->capacity, sizeof(*matches->list));
-	}
+	MEMORY_GROW(matches->list, matches->count, search->capacity, 256);
 	matches->list[matches->count++] = *run;
 }
 

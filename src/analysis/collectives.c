@@ -152,11 +152,7 @@ static struct group *group_of(struct fold *fold, const struct collective_call *c
 
 	if (number < fold->group_count)
 		return &fold->groups[number];
-	if (fold->group_count == fold->group_capacity) {
-		fold->group_capacity = fold->group_capacity ? 2 * fold->group_capacity : 32;
-		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->group_capacity,
-		                              sizeof(*fold->groups));
-	}
+	STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 32);
 	fold->groups[fold->group_count] = (struct group){
 		.process = call->process, .name = call->name, .inputs = call->inputs};
 	return &fold->groups[fold->group_count++];

@@ -162,11 +162,7 @@ static struct group *group_of(struct fold *fold, const struct group *wanted)
 
 	if (found != NUMBER_MAP_NONE)
 		return &fold->groups[found];
-	if (fold->count == fold->capacity) {
-		fold->capacity = fold->capacity ? 2 * fold->capacity : 32;
-		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->capacity,
-		                              sizeof(*fold->groups));
-	}
+	STORAGE_GROW(fold->model->storage, fold->groups, fold->count, fold->capacity, 32);
 	number_map_set(&fold->by_key, key, fold->count);
 	fold->groups[fold->count] = *wanted;
 	return &fold->groups[fold->count++];

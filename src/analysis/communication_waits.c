@@ -17,10 +17,7 @@
 
 static void add(struct communication_waits *waits, const struct communication_wait *wait)
 {
-	if (waits->count == waits->capacity) {
-		waits->capacity = waits->capacity ? 2 * waits->capacity : 256;
-		waits->list = memory_resize(waits->list, waits->capacity, sizeof(*waits->list));
-	}
+	MEMORY_GROW(waits->list, waits->count, waits->capacity, 256);
 	waits->list[waits->count++] = *wait;
 }
 

@@ -123,11 +123,7 @@ static struct copy *copy_of(struct fold *fold, uint32_t name, uint8_t kind)
 
 	if (found != NUMBER_MAP_NONE)
 		return &fold->copies[found];
-	if (fold->count == fold->capacity) {
-		fold->capacity = fold->capacity ? 2 * fold->capacity : 16;
-		fold->copies = storage_resize(fold->model->storage, fold->copies, fold->capacity,
-		                              sizeof(*fold->copies));
-	}
+	STORAGE_GROW(fold->model->storage, fold->copies, fold->count, fold->capacity, 16);
 	number_map_set(&fold->by_name, key, fold->count);
 	fold->copies[fold->count] = (struct copy){.name = name, .kind = kind, .calls = DURATIONS_NONE};
 	return &fold->copies[fold->count++];

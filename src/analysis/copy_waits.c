@@ -140,11 +140,7 @@ static struct place *place_of(struct fold *fold, uint32_t operation, uint32_t mo
 
 	if (found != NUMBER_MAP_NONE)
 		return &fold->places[found];
-	if (fold->count == fold->capacity) {
-		fold->capacity = fold->capacity ? 2 * fold->capacity : 16;
-		fold->places = storage_resize(fold->model->storage, fold->places, fold->capacity,
-		                              sizeof(*fold->places));
-	}
+	STORAGE_GROW(fold->model->storage, fold->places, fold->count, fold->capacity, 16);
 	number_map_set(&fold->by_key, key, fold->count);
 	fold->places[fold->count] = (struct place){.operation = operation, .module = module, .line = line};
 	return &fold->places[fold->count++];

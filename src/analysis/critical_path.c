@@ -71,11 +71,7 @@ static struct group *group_of(struct fold *fold, enum path_part part, uint32_t n
 
 	if (found != NUMBER_MAP_NONE)
 		return &fold->groups[found];
-	if (fold->group_count == fold->group_capacity) {
-		fold->group_capacity = fold->group_capacity ? 2 * fold->group_capacity : 64;
-		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->group_capacity,
-		                              sizeof(*fold->groups));
-	}
+	STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 64);
 	number_map_set(&fold->by_key, key, fold->group_count);
 	fold->groups[fold->group_count] = (struct group){.part = part, .name = name};
 	return &fold->groups[fold->group_count++];
@@ -97,11 +93,7 @@ static void add_piece(void *context, const struct path_piece *piece)
 
 static struct window *add_window(struct fold *fold, const struct window *window)
 {
-	if (fold->count == fold->capacity) {
-		fold->capacity = fold->capacity ? 2 * fold->capacity : 64;
-		fold->windows = storage_resize(fold->model->storage, fold->windows, fold->capacity,
-		                               sizeof(*fold->windows));
-	}
+	STORAGE_GROW(fold->model->storage, fold->windows, fold->count, fold->capacity, 64);
 	fold->windows[fold->count] = *window;
 	return &fold->windows[fold->count++];
 }

@@ -129,10 +129,7 @@ static bool is_selected(const struct fold *fold, uint32_t process, int64_t time_
 
 static void add_gap(struct fold *fold, const struct gap *gap)
 {
-	if (fold->count == fold->capacity) {
-		fold->capacity = fold->capacity ? 2 * fold->capacity : 1024;
-		fold->gaps = memory_resize(fold->gaps, fold->capacity, sizeof(*fold->gaps));
-	}
+	MEMORY_GROW(fold->gaps, fold->count, fold->capacity, 1024);
 	fold->gaps[fold->count++] = *gap;
 	fold->all_count++;
 	clamped_add(&fold->all_ns, gap->end_ns - gap->start_ns);

@@ -66,10 +66,7 @@ void flop_counts_enter(struct flop_counts *counts, const struct span_view *span,
 		count_inside(counts);
 	for (uint32_t i = counts->count; i-- > 0 && !own.is_within;)
 		own.is_within = counts->open[i].count.is_counted;
-	if (counts->count == counts->capacity) {
-		counts->capacity = counts->capacity ? 2 * counts->capacity : 64;
-		counts->open = memory_resize(counts->open, counts->capacity, sizeof(*counts->open));
-	}
+	MEMORY_GROW(counts->open, counts->count, counts->capacity, 64);
 	counts->open[counts->count++] = own;
 }
 

@@ -383,10 +383,7 @@ enum flops_result flops_of(struct flops *flops, enum flops_definition definition
 	uint64_t key = (uint64_t)name << 32 | inputs;
 	uint32_t found = number_map_find(&flops->seen[definition], key);
 	if (found == NUMBER_MAP_NONE) {
-		if (flops->count == flops->capacity) {
-			flops->capacity = flops->capacity ? 2 * flops->capacity : 256;
-			flops->answers = memory_resize(flops->answers, flops->capacity, sizeof *flops->answers);
-		}
+		MEMORY_GROW(flops->answers, flops->count, flops->capacity, 256);
 		found = flops->count++;
 		flops->answers[found] = answer(flops->model,
 		                               (is_counter ? counter_entries : profiler_entries) + place - 1, inputs);

@@ -240,10 +240,7 @@ static struct level *enter(struct fold *fold, enum cause cause, int64_t start_ns
 {
 	leave(fold, start_ns);
 	give(fold, start_ns);
-	if (fold->depth == fold->capacity) {
-		fold->capacity = fold->capacity ? 2 * fold->capacity : 16;
-		fold->levels = memory_resize(fold->levels, fold->capacity, sizeof(*fold->levels));
-	}
+	MEMORY_GROW(fold->levels, fold->depth, fold->capacity, 16);
 	uint32_t at = fold->depth++;
 	for (; at && fold->levels[at - 1].end_ns < end_ns; at--)
 		fold->levels[at] = fold->levels[at - 1];

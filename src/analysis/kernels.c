@@ -189,11 +189,7 @@ static struct kernel *kernel_of(struct fold *fold, uint32_t name)
 
 	if (found != NUMBER_MAP_NONE)
 		return &fold->kernels[found];
-	if (fold->count == fold->capacity) {
-		fold->capacity = fold->capacity ? 2 * fold->capacity : 64;
-		fold->kernels = storage_resize(fold->model->storage, fold->kernels, fold->capacity,
-		                               sizeof(*fold->kernels));
-	}
+	STORAGE_GROW(fold->model->storage, fold->kernels, fold->count, fold->capacity, 64);
 	number_map_set(&fold->by_name, name, fold->count);
 	fold->kernels[fold->count] = (struct kernel){.name = name, .calls = DURATIONS_NONE};
 	return &fold->kernels[fold->count++];

@@ -142,11 +142,7 @@ static uint32_t group_of(struct fold *fold, uint32_t name)
 
 	if (found != NUMBER_MAP_NONE)
 		return found;
-	if (fold->count == fold->capacity) {
-		fold->capacity = fold->capacity ? 2 * fold->capacity : 16;
-		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->capacity,
-		                              sizeof(*fold->groups));
-	}
+	STORAGE_GROW(fold->model->storage, fold->groups, fold->count, fold->capacity, 16);
 	number_map_set(&fold->by_name, name, fold->count);
 	fold->groups[fold->count] = (struct group){.name = name};
 	return fold->count++;
@@ -154,10 +150,7 @@ static uint32_t group_of(struct fold *fold, uint32_t name)
 
 static void add_delay(struct group *group, int64_t delay_ns)
 {
-	if (group->delay_count == group->delay_capacity) {
-		group->delay_capacity = group->delay_capacity ? 2 * group->delay_capacity : 4;
-		group->delays = memory_resize(group->delays, group->delay_capacity, sizeof(*group->delays));
-	}
+	MEMORY_GROW(group->delays, group->delay_count, group->delay_capacity, 4);
 	group->delays[group->delay_count++] = (double)delay_ns;
 }
 

@@ -234,10 +234,7 @@ static void add_fetch(struct fetch_search *search, const struct span_chunk *chun
 		fetch.process = wait->process;
 		fetch.loop = wait->loop;
 	}
-	if (batches->fetch_count == search->capacity) {
-		search->capacity = search->capacity ? 2 * search->capacity : 256;
-		batches->fetches = memory_resize(batches->fetches, search->capacity, sizeof(*batches->fetches));
-	}
+	MEMORY_GROW(batches->fetches, batches->fetch_count, search->capacity, 256);
 	batches->fetches[batches->fetch_count++] = fetch;
 	search->last_row = chunk->first_row + index;
 }
@@ -295,11 +292,7 @@ static void add_pinning(struct fetch_search *search)
 	loop = search->pinning.count ? model_meta(search->model, track->process, key) : NULL;
 	if (!loop)
 		return;
-	if (batches->pinning_count == search->pinning_capacity) {
-		search->pinning_capacity = search->pinning_capacity ? 2 * search->pinning_capacity : 8;
-		batches->pinnings = memory_resize(batches->pinnings, search->pinning_capacity,
-		                                  sizeof(*batches->pinnings));
-	}
+	MEMORY_GROW(batches->pinnings, batches->pinning_count, search->pinning_capacity, 8);
 	search->pinning.process = track->process;
 	search->pinning.loop = strtoull(loop, NULL, 10);
 	batches->pinnings[batches->pinning_count++] = search->pinning;

@@ -158,11 +158,7 @@ static uint32_t find_group(struct growth_fold *fold, const struct memory_event *
 	slot = find_slot(fold, event->category, by, line);
 	if (*slot)
 		return *slot;
-	if (fold->group_count == fold->group_capacity) {
-		fold->group_capacity = fold->group_capacity ? 2 * fold->group_capacity : 64;
-		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->group_capacity,
-		                              sizeof(*fold->groups));
-	}
+	STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 64);
 	*slot = ++fold->group_count;
 	fold->groups[*slot - 1] = (struct group){.category = event->category, .by = by, .line = line};
 	return *slot;

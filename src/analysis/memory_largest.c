@@ -70,10 +70,7 @@ static void list_alive(void *context, const struct memory_event *event)
 {
 	struct large_fold *fold = context;
 
-	if (fold->count == fold->capacity) {
-		fold->capacity = fold->capacity ? 2 * fold->capacity : 256;
-		fold->alive = memory_resize(fold->alive, fold->capacity, sizeof(const struct memory_event *));
-	}
+	MEMORY_GROW(fold->alive, fold->count, fold->capacity, 256);
 	fold->alive[fold->count++] = event;
 }
 

@@ -170,10 +170,7 @@ static void list_alive(void *context, const struct memory_event *event)
 {
 	struct peak_fold *fold = context;
 
-	if (fold->count == fold->capacity) {
-		fold->capacity = fold->capacity ? 2 * fold->capacity : 256;
-		fold->alive = storage_resize(fold->model->storage, fold->alive, fold->capacity, sizeof(*fold->alive));
-	}
+	STORAGE_GROW(fold->model->storage, fold->alive, fold->count, fold->capacity, 256);
 	fold->alive[fold->count++] = (struct alive){.category = event->category,
 	                                            .by = fold->kind->place_of(fold, event),
 	                                            .bytes = (wide_bytes)event->bytes,

@@ -209,10 +209,7 @@ static void enter_node(struct module_fold *fold, const struct span_view *span)
 	note_inside(fold, span);
 	if (around != NO_GROUP && step_times_measures(fold->times, span->step))
 		add_own(fold, around & ~FLAGS, around & IN_NODE, span, -span->dur_ns);
-	if (fold->node_count == fold->node_capacity) {
-		fold->node_capacity = fold->node_capacity ? 2 * fold->node_capacity : 16;
-		fold->nodes = memory_resize(fold->nodes, fold->node_capacity, sizeof(*fold->nodes));
-	}
+	MEMORY_GROW(fold->nodes, fold->node_count, fold->node_capacity, 16);
 	fold->nodes[fold->node_count++] = (struct open_node){span->row, span->depth};
 }
 

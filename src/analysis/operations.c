@@ -108,11 +108,7 @@ static void grow_slots(struct op_fold *fold)
 
 static uint32_t add_group(struct op_fold *fold, const struct op_key *key)
 {
-	if (fold->group_count == fold->group_capacity) {
-		fold->group_capacity = fold->group_capacity ? fold->group_capacity * 2 : 64;
-		fold->groups = storage_resize(fold->model->storage, fold->groups, fold->group_capacity,
-		                              sizeof(*fold->groups));
-	}
+	STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 64);
 	fold->groups[fold->group_count] = (struct op_group){.key = *key, .min_ns = INT64_MAX};
 	return fold->group_count++;
 }
@@ -171,10 +167,7 @@ static void leave(struct op_fold *fold, uint32_t depth)
 
 static void enter(struct op_fold *fold, uint32_t group, uint16_t depth, int64_t memory)
 {
-	if (fold->stack_depth == fold->stack_capacity) {
-		fold->stack_capacity = fold->stack_capacity ? fold->stack_capacity * 2 : 64;
-		fold->stack = memory_resize(fold->stack, fold->stack_capacity, sizeof(*fold->stack));
-	}
+	MEMORY_GROW(fold->stack, fold->stack_depth, fold->stack_capacity, 64);
 	fold->stack[fold->stack_depth++] = (struct open_op){.group = group, .depth = depth, .memory = memory};
 	fold->groups[group].open++;
 }

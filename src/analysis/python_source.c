@@ -82,10 +82,7 @@ static const struct source_file *find_file(struct python_source *source, const c
 	for (uint32_t i = 0; i < source->count; i++)
 		if (!strcmp(source->files[i].name, name))
 			return &source->files[i];
-	if (source->count == source->capacity) {
-		source->capacity = source->capacity ? 2 * source->capacity : 16;
-		source->files = memory_resize(source->files, source->capacity, sizeof *source->files);
-	}
+	MEMORY_GROW(source->files, source->count, source->capacity, 16);
 	struct source_file *file = &source->files[source->count++];
 	*file = (struct source_file){.name = arena_dup(&source->arena, name)};
 	const char *path = name;

@@ -119,10 +119,7 @@ struct fold {
 
 static void add_change(struct fold *fold, int64_t time_ns, uint32_t stream, int32_t by)
 {
-	if (fold->change_count == fold->change_capacity) {
-		fold->change_capacity = fold->change_capacity ? 2 * fold->change_capacity : 1024;
-		fold->changes = memory_resize(fold->changes, fold->change_capacity, sizeof(*fold->changes));
-	}
+	MEMORY_GROW(fold->changes, fold->change_count, fold->change_capacity, 1024);
 	fold->changes[fold->change_count++] = (struct change){time_ns, stream, by};
 }
 

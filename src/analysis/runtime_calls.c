@@ -88,10 +88,7 @@ static struct call *call_of(struct fold *fold, uint32_t name)
 
 	if (found != NUMBER_MAP_NONE)
 		return &fold->calls[found];
-	if (fold->count == fold->capacity) {
-		fold->capacity = fold->capacity ? 2 * fold->capacity : 32;
-		fold->calls = storage_resize(fold->model->storage, fold->calls, fold->capacity, sizeof(*fold->calls));
-	}
+	STORAGE_GROW(fold->model->storage, fold->calls, fold->count, fold->capacity, 32);
 	number_map_set(&fold->by_name, name, fold->count);
 	fold->calls[fold->count] = (struct call){.name = name, .min_ns = INT64_MAX};
 	return &fold->calls[fold->count++];

@@ -24,11 +24,7 @@ static void add(struct span_memory *memory, const struct span_bytes *item)
 		last->bytes = bytes_that_fit((wide_bytes)last->bytes + item->bytes);
 		return;
 	}
-	if (memory->count == memory->capacity) {
-		memory->capacity = memory->capacity ? 2 * memory->capacity : 1024;
-		memory->spans = storage_resize(memory->storage, memory->spans, memory->capacity,
-		                               sizeof(*memory->spans));
-	}
+	STORAGE_GROW(memory->storage, memory->spans, memory->count, memory->capacity, 1024);
 	memory->spans[memory->count++] = *item;
 }
 

@@ -35,11 +35,7 @@ static void add_window(struct fold *fold, const struct window *window)
 {
 	struct window *added;
 
-	if (fold->count == fold->capacity) {
-		fold->capacity = fold->capacity ? 2 * fold->capacity : 64;
-		fold->windows = storage_resize(fold->model->storage, fold->windows, fold->capacity,
-		                               sizeof(*fold->windows));
-	}
+	STORAGE_GROW(fold->model->storage, fold->windows, fold->count, fold->capacity, 64);
 	added = &fold->windows[fold->count++];
 	*added = *window;
 	device_parts_within(&fold->parts, window->start_ns, window->end_ns, added->parts_ns);

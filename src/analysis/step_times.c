@@ -151,10 +151,7 @@ static void sweep_phase(struct sweep *sweep, const struct span_chunk *chunk, uin
 	int phase = chunk->phase[index];
 
 	sweep_to(sweep, chunk->start_ns[index]);
-	if (sweep->depth == sweep->capacity) {
-		sweep->capacity = sweep->capacity ? sweep->capacity * 2 : 16;
-		sweep->stack = memory_resize(sweep->stack, sweep->capacity, sizeof(*sweep->stack));
-	}
+	MEMORY_GROW(sweep->stack, sweep->depth, sweep->capacity, 16);
 	sweep->stack[sweep->depth++] = (struct open_phase){.end_ns = chunk->start_ns[index] + chunk->dur_ns[index],
 	                                                   .phase = phase < PHASE_COUNT ? phase : PHASE_OTHER,
 	                                                   .may_wait = may_wait(chunk, index)};

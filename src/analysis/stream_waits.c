@@ -86,10 +86,7 @@ static void add_wait(struct search *search, const struct span_arg *args, size_t 
 	}
 	if (!wait.call || !wait.record || wait.other == MODEL_NONE || wait.other == wait.track)
 		return;
-	if (search->count == search->capacity) {
-		search->capacity = search->capacity ? 2 * search->capacity : 64;
-		search->waits = memory_resize(search->waits, search->capacity, sizeof(*search->waits));
-	}
+	MEMORY_GROW(search->waits, search->count, search->capacity, 64);
 	search->waits[search->count++] = wait;
 }
 

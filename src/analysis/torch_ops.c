@@ -113,11 +113,7 @@ static bool is_wanted(struct builder *builder, const struct span_view *span)
 
 struct torch_event *torch_ops_add_event(struct torch_ops *ops)
 {
-	if (ops->event_count == ops->event_capacity) {
-		ops->event_capacity = ops->event_capacity ? ops->event_capacity * 2 : 1024;
-		ops->events = storage_resize(ops->model->storage, ops->events, ops->event_capacity,
-		                             sizeof(*ops->events));
-	}
+	STORAGE_GROW(ops->model->storage, ops->events, ops->event_count, ops->event_capacity, 1024);
 	ops->events[ops->event_count] = (struct torch_event){
 		.name = "", .shapes = "[]", .source = "", .step = -1, .parent = TORCH_NONE, .sequence = -1};
 	return &ops->events[ops->event_count++];
@@ -503,10 +499,7 @@ struct grouping {
 
 static uint32_t add_row(struct torch_ops *ops, const struct torch_event *first)
 {
-	if (ops->row_count == ops->row_capacity) {
-		ops->row_capacity = ops->row_capacity ? 2 * ops->row_capacity : 64;
-		ops->rows = storage_resize(ops->model->storage, ops->rows, ops->row_capacity, sizeof(*ops->rows));
-	}
+	STORAGE_GROW(ops->model->storage, ops->rows, ops->row_count, ops->row_capacity, 64);
 	ops->rows[ops->row_count] = (struct torch_row){.first = first};
 	return ops->row_count++;
 }

@@ -19,10 +19,7 @@ static size_t find_runs(struct storage *storage, const char *elements, size_t co
 	for (size_t i = 0; i <= count; i++) {
 		if (i > 0 && i < count && compare(elements + (i - 1) * bytes, elements + i * bytes) <= 0)
 			continue;
-		if (runs == capacity) {
-			capacity = capacity ? 2 * capacity : 16;
-			*starts = storage_resize(storage, *starts, capacity, sizeof **starts);
-		}
+		STORAGE_GROW(storage, *starts, runs, capacity, 16);
 		(*starts)[runs++] = i;
 	}
 	return runs - 1;

@@ -182,10 +182,7 @@ static struct region *add_region(struct storage *storage, size_t wanted)
 	}
 	if (!region.start)
 		region.start = map_memory(bytes);
-	if (storage->count == storage->capacity) {
-		storage->capacity = storage->capacity ? 2 * storage->capacity : 16;
-		storage->regions = memory_resize(storage->regions, storage->capacity, sizeof *storage->regions);
-	}
+	MEMORY_GROW(storage->regions, storage->count, storage->capacity, 16);
 	assert(storage->regions);
 	storage->regions[storage->count] = region;
 	return &storage->regions[storage->count++];

@@ -6,13 +6,16 @@
  * Dirty pages of a shared mapping may leave our page table at any time: the page cache keeps them, and the kernel writes them out when
  * it must. So memory is bounded by telling it so (storage_sweep.c), not by copying, and whoever uses the memory need not know.
  *
- *     items = storage_resize(model->storage, items, capacity, sizeof *items);
+ *     STORAGE_GROW(model->storage, items, count, capacity, 64);
+ *     items[count++] = item;
  *     storage_release(model->storage, items);
  *
  * Where no temporary file can be made or the disk is full, it goes on in anonymous memory; storage_problem() says why. One thread.
  */
 #ifndef BASE_STORAGE_H
 #define BASE_STORAGE_H
+
+#include "base/memory.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +37,10 @@ void storage_idle(const struct storage *storage, const void *start, size_t bytes
  * Aligned to 64 bytes when it is large, to 16 else. */
 void *storage_resize(struct storage *storage, void *old, size_t n, size_t element_bytes);
 void storage_release(struct storage *storage, void *array); /* accepts NULL */
+
+/* MEMORY_GROW() of such an array. */
+#define STORAGE_GROW(storage, items, count, capacity, first)                                                           \
+	MEMORY_GROW_BY(items, count, capacity, first, storage_resize((storage), (items), grown_, sizeof((items)[0])))
 
 uint64_t storage_memory_bytes(const struct storage *storage);
 uint64_t storage_file_bytes(const struct storage *storage);

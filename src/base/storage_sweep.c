@@ -105,10 +105,7 @@ static void start(struct storage_sweep *sweep)
 void storage_sweep_add(struct storage_sweep *sweep, char *at, size_t bytes)
 {
 	pthread_mutex_lock(&sweep->lock);
-	if (sweep->count == sweep->capacity) {
-		sweep->capacity = sweep->capacity ? 2 * sweep->capacity : 16;
-		sweep->ranges = memory_resize(sweep->ranges, sweep->capacity, sizeof *sweep->ranges);
-	}
+	MEMORY_GROW(sweep->ranges, sweep->count, sweep->capacity, 16);
 	sweep->ranges[sweep->count++] = (struct sweep_range){at, bytes};
 	pthread_mutex_unlock(&sweep->lock);
 	if (!sweep->is_running)

@@ -12,10 +12,7 @@
 
 void file_order_begin(struct file_order *order, const struct model *model, const char *name)
 {
-	if (order->count == order->capacity) {
-		order->capacity = order->capacity ? 2 * order->capacity : 16;
-		order->files = memory_resize(order->files, order->capacity, sizeof *order->files);
-	}
+	MEMORY_GROW(order->files, order->count, order->capacity, 16);
 	struct ordered_file *file = &order->files[order->count];
 	*file = (struct ordered_file){strdup(name), order->count, model_place_here(model)};
 	if (!file->name)

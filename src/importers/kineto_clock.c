@@ -92,11 +92,7 @@ void kineto_clock_note(struct kineto_import *import, uint32_t track, const struc
 		sample.event = CLOCK_WORK;
 	else
 		sample.event = is_wait(model_text(import->model, span->name)) ? CLOCK_WAIT : CLOCK_LAUNCH;
-	if (clock->count == clock->capacity) {
-		clock->capacity = clock->capacity ? 2 * clock->capacity : 1024;
-		clock->samples = storage_resize(import->stage.storage, clock->samples, clock->capacity,
-		                                sizeof *clock->samples);
-	}
+	STORAGE_GROW(import->stage.storage, clock->samples, clock->count, clock->capacity, 1024);
 	clock->samples[clock->count++] = sample;
 	if (clock->count < SAMPLES_MAX)
 		return;

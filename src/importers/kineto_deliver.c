@@ -108,10 +108,7 @@ static void leave(struct lane *lane, int64_t time_ns)
 
 static void enter(struct lane *lane, int64_t end_ns, uint32_t stack)
 {
-	if (lane->depth == lane->capacity) {
-		lane->capacity = lane->capacity ? 2 * lane->capacity : 16;
-		lane->open = memory_resize(lane->open, lane->capacity, sizeof *lane->open);
-	}
+	MEMORY_GROW(lane->open, lane->depth, lane->capacity, 16);
 	lane->open[lane->depth++] = (struct open_span){end_ns, stack};
 }
 
@@ -149,10 +146,7 @@ static bool crosses_step(struct delivery *delivery, int64_t start_ns, int64_t en
 
 static void add_step(struct delivery *delivery, const struct staged_span *span, uint32_t *capacity)
 {
-	if (delivery->step_count == *capacity) {
-		*capacity = *capacity ? 2 * *capacity : 64;
-		delivery->steps = memory_resize(delivery->steps, *capacity, sizeof *delivery->steps);
-	}
+	MEMORY_GROW(delivery->steps, delivery->step_count, *capacity, 64);
 	delivery->steps[delivery->step_count++] = (struct step_bounds){span->start_ns, span->start_ns + span->dur_ns};
 }
 

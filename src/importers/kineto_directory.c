@@ -49,10 +49,7 @@ static bool is_named_like_trace(const char *name)
 
 static void add_file(struct listing *listing, const char *path, uint64_t bytes)
 {
-	if (listing->count == listing->capacity) {
-		listing->capacity = listing->capacity ? 2 * listing->capacity : 16;
-		listing->files = memory_resize(listing->files, listing->capacity, sizeof *listing->files);
-	}
+	MEMORY_GROW(listing->files, listing->count, listing->capacity, 16);
 	listing->files[listing->count] = (struct listed_file){.path = strdup(path), .bytes = bytes};
 	if (!listing->files[listing->count].path)
 		memory_exhausted(strlen(path) + 1);

@@ -73,10 +73,7 @@ static void cut(struct cutting *cutting, uint32_t number, int64_t end_ns)
 static void enter(struct cutting *cutting, uint32_t number, int64_t end_ns)
 {
 	int64_t range_end_ns = cutting->depth ? cutting->open[cutting->depth - 1].range_end_ns : INT64_MAX;
-	if (cutting->depth == cutting->capacity) {
-		cutting->capacity = cutting->capacity ? 2 * cutting->capacity : 64;
-		cutting->open = memory_resize(cutting->open, cutting->capacity, sizeof *cutting->open);
-	}
+	MEMORY_GROW(cutting->open, cutting->depth, cutting->capacity, 64);
 	if (is_range(&cutting->track->spans[number]))
 		range_end_ns = end_ns;
 	cutting->open[cutting->depth++] = (struct open_span){end_ns, range_end_ns, number};

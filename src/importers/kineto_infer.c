@@ -135,10 +135,7 @@ struct found { /* spans to put in */
 
 static void add_found(struct found *found, struct model *model, int64_t start_ns, int64_t end_ns, uint8_t what)
 {
-	if (found->count == found->capacity) {
-		found->capacity = found->capacity ? 2 * found->capacity : 64;
-		found->spans = memory_resize(found->spans, found->capacity, sizeof *found->spans);
-	}
+	MEMORY_GROW(found->spans, found->count, found->capacity, 64);
 	found->spans[found->count++] = (struct staged_span){
 		.start_ns = start_ns,
 		.dur_ns = end_ns - start_ns,

@@ -77,10 +77,7 @@ void kineto_set_init(struct kineto_set *set, struct model *model)
 
 void kineto_set_begin(struct kineto_set *set, const char *name)
 {
-	if (set->order.count == set->capacity) {
-		set->capacity = set->capacity ? 2 * set->capacity : 16;
-		set->files = memory_resize(set->files, set->capacity, sizeof *set->files);
-	}
+	MEMORY_GROW(set->files, set->order.count, set->capacity, 16);
 	set->files[set->order.count] = (struct set_file){.process = MODEL_NONE};
 	file_order_begin(&set->order, set->model, name);
 }

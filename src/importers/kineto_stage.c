@@ -93,10 +93,7 @@ const struct staged_track *kineto_stage_find(const struct kineto_stage *stage, s
 struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t number)
 {
 	struct staged_track *track = &stage->tracks[number];
-	if (track->count == track->capacity) {
-		track->capacity = track->capacity ? 2 * track->capacity : 16;
-		track->spans = storage_resize(stage->storage, track->spans, track->capacity, sizeof *track->spans);
-	}
+	STORAGE_GROW(stage->storage, track->spans, track->count, track->capacity, 16);
 	track->is_sorted = false;
 	track->spans[track->count] = (struct staged_span){0};
 	return &track->spans[track->count++];

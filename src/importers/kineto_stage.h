@@ -148,13 +148,7 @@ struct kineto_stage {
 
 /* Room for one more element of a STAGE_ARRAY. */
 #define STAGE_ARRAY_GROW(stage, name)                                                                                  \
-	do {                                                                                                           \
-		if ((stage)->name##_count == (stage)->name##_capacity) {                                               \
-			(stage)->name##_capacity = (stage)->name##_capacity ? 2 * (stage)->name##_capacity : 64;       \
-			(stage)->name = storage_resize((stage)->storage, (stage)->name, (stage)->name##_capacity,      \
-			                               sizeof *(stage)->name);                                         \
-		}                                                                                                      \
-	} while (0)
+	STORAGE_GROW((stage)->storage, (stage)->name, (stage)->name##_count, (stage)->name##_capacity, 64)
 
 void kineto_stage_release(struct kineto_stage *stage);
 /* The track of that place, made when it is new. */

@@ -120,21 +120,12 @@ static void compact(struct scan *scan)
 	tokens->compact_at = 2 * kept > COMPACT_AT ? 2 * kept : COMPACT_AT;
 }
 
-/* For one more. A trace may have many threads of a span or two. */
-static void make_room(struct kineto_tokens *tokens)
-{
-	if (tokens->count < tokens->capacity)
-		return;
-	tokens->capacity = tokens->capacity ? 2 * tokens->capacity : 16;
-	tokens->records = memory_resize(tokens->records, tokens->capacity, sizeof *tokens->records);
-}
-
 static size_t add_record(struct scan *scan, uint8_t token, int64_t start_ns, int64_t end_ns)
 {
 	struct kineto_tokens *tokens = scan->tokens;
 	if (tokens->count >= tokens->compact_at)
 		compact(scan);
-	make_room(tokens);
+	MEMORY_GROW(tokens->records, tokens->count, tokens->capacity, 16); /* few: many threads have a span or two */
 	tokens->records[tokens->count] = (struct train_record){.start_ns = start_ns,
 	                                                       .end_ns = end_ns,
 	                                                       .range = scan->depth ? scan->open[scan->depth - 1].range
@@ -164,10 +155,7 @@ static struct open_span *push(struct scan *scan, int64_t end_ns)
 	struct open_span open = {.range = NO_RANGE};
 	if (scan->depth)
 		open = scan->open[scan->depth - 1];
-	if (scan->depth == scan->capacity) {
-		scan->capacity = scan->capacity ? 2 * scan->capacity : 64;
-		scan->open = memory_resize(scan->open, scan->capacity, sizeof *scan->open);
-	}
+	MEMORY_GROW(scan->open, scan->depth, scan->capacity, 64);
 	open.end_ns = end_ns;
 	open.hides = open.is_optimizer = open.in_backward = false;
 	open.node = scan->depth ? open.node : NO_RECORD;
@@ -189,10 +177,7 @@ static void add_range(struct scan *scan, const struct staged_span *span, struct 
 	struct kineto_tokens *tokens = scan->tokens;
 	if (scan->hidden || open->range_count == RANGES_MAX)
 		return;
-	if (tokens->range_count == tokens->range_capacity) {
-		tokens->range_capacity = tokens->range_capacity ? 2 * tokens->range_capacity : 64;
-		tokens->ranges = memory_resize(tokens->ranges, tokens->range_capacity, sizeof *tokens->ranges);
-	}
+	MEMORY_GROW(tokens->ranges, tokens->range_count, tokens->range_capacity, 64);
 	tokens->ranges[tokens->range_count] = (struct train_range){span->start_ns, open->end_ns, open->range};
 	open->range = tokens->range_count++;
 	open->range_count++;
@@ -202,10 +187,7 @@ static void add_hooked(struct kineto_tokens *tokens, int64_t start_ns, int64_t e
 {
 	if (tokens->hooked_count && start_ns < tokens->hooked[tokens->hooked_count - 1].end_ns)
 		return; /* it lies in another one */
-	if (tokens->hooked_count == tokens->hooked_capacity) {
-		tokens->hooked_capacity = tokens->hooked_capacity ? 2 * tokens->hooked_capacity : 16;
-		tokens->hooked = memory_resize(tokens->hooked, tokens->hooked_capacity, sizeof *tokens->hooked);
-	}
+	MEMORY_GROW(tokens->hooked, tokens->hooked_count, tokens->hooked_capacity, 16);
 	tokens->hooked[tokens->hooked_count++] = (struct train_call){start_ns, end_ns};
 }
 
@@ -284,10 +266,7 @@ static void find_around(struct scan *scan, const struct staged_track *track)
 			scan->is_around[open[k - 1].span] = true;
 		if (class != CLASS_OP || span->dur_ns <= 0)
 			continue;
-		if (depth == capacity) {
-			capacity = capacity ? 2 * capacity : 64;
-			open = memory_resize(open, capacity, sizeof *open);
-		}
+		MEMORY_GROW(open, depth, capacity, 64);
 		open[depth++] = (struct open_operator){span->start_ns + span->dur_ns, i};
 	}
 	free(open);
@@ -321,7 +300,7 @@ static void take_nodes(struct kineto_tokens *tokens, const struct kineto_tokens 
 			next++;
 		record.range = range_around(tokens, next ? next - 1 : NO_RANGE, record.start_ns);
 		record.is_inside = false;
-		make_room(tokens);
+		MEMORY_GROW(tokens->records, tokens->count, tokens->capacity, 16);
 		tokens->records[tokens->count++] = record;
 	}
 }

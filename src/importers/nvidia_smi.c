@@ -99,10 +99,7 @@ static uint32_t subject_of(struct telemetry *telemetry, const struct smi_cell *c
 static struct row *add_row(struct telemetry *telemetry)
 {
 	uint32_t columns = telemetry->layout.count;
-	if (telemetry->row_count == telemetry->row_capacity) {
-		telemetry->row_capacity = telemetry->row_capacity ? 2 * telemetry->row_capacity : 256;
-		telemetry->rows = memory_resize(telemetry->rows, telemetry->row_capacity, sizeof *telemetry->rows);
-	}
+	MEMORY_GROW(telemetry->rows, telemetry->row_count, telemetry->row_capacity, 256);
 	/* by themselves: rows that there was room for may have had fewer columns */
 	size_t wanted = ((size_t)telemetry->row_count + 1) * columns;
 	if (wanted > telemetry->cell_capacity) {
@@ -215,10 +212,7 @@ static struct value_series *series_of(struct telemetry *telemetry, uint32_t subj
 	uint32_t found = number_map_find(&telemetry->series, key);
 	if (found != NUMBER_MAP_NONE)
 		return telemetry->known[found];
-	if (telemetry->known_count == telemetry->known_capacity) {
-		telemetry->known_capacity = telemetry->known_capacity ? 2 * telemetry->known_capacity : 64;
-		telemetry->known = memory_resize(telemetry->known, telemetry->known_capacity, sizeof *telemetry->known);
-	}
+	MEMORY_GROW(telemetry->known, telemetry->known_count, telemetry->known_capacity, 64);
 	number_map_set(&telemetry->series, key, telemetry->known_count);
 	return telemetry->known[telemetry->known_count++] = model_add_series(
 		       model,

@@ -24,10 +24,7 @@
 
 static void add(struct rank_files *files, const char *path, const struct importer *importer)
 {
-	if (files->count == files->capacity) {
-		files->capacity = files->capacity ? 2 * files->capacity : 16;
-		files->files = memory_resize(files->files, files->capacity, sizeof *files->files);
-	}
+	MEMORY_GROW(files->files, files->count, files->capacity, 16);
 	struct rank_file *file = &files->files[files->count++];
 	*file = (struct rank_file){strdup(path), importer && importer->load_input ? importer : NULL};
 	if (!file->path)

@@ -46,10 +46,7 @@ static char *host_of_name(const char *name)
 
 static struct segment_file *add_file(struct recording *recording, const char *name)
 {
-	if (recording->file_count == recording->file_capacity) {
-		recording->file_capacity = recording->file_capacity ? 2 * recording->file_capacity : 16;
-		recording->files = memory_resize(recording->files, recording->file_capacity, sizeof *recording->files);
-	}
+	MEMORY_GROW(recording->files, recording->file_count, recording->file_capacity, 16);
 	struct segment_file *file = &recording->files[recording->file_count++];
 	const char *base = strrchr(name, '/');
 	*file = (struct segment_file){.name = arena_dup(&recording->model->arena, base ? base + 1 : name)};

@@ -44,10 +44,7 @@ void clock_line_add(struct clock_line *line, const struct stepscope_anchor *anch
 		line->rejected++;
 		return;
 	}
-	if (line->anchor_count == line->anchor_capacity) {
-		line->anchor_capacity = line->anchor_capacity ? 2 * line->anchor_capacity : 16;
-		line->anchors = memory_resize(line->anchors, line->anchor_capacity, sizeof *line->anchors);
-	}
+	MEMORY_GROW(line->anchors, line->anchor_count, line->anchor_capacity, 16);
 	line->anchors[line->anchor_count++] = *anchor;
 }
 

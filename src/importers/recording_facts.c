@@ -67,11 +67,7 @@ bool recording_on_track(void *context, const struct stepscope_track_info *info, 
 		return true;
 	}
 	recording->track_total++;
-	if (session->track_count == session->track_capacity) {
-		session->track_capacity = session->track_capacity ? 2 * session->track_capacity : 8;
-		session->tracks = memory_resize(session->tracks, session->track_capacity,
-		                                sizeof(struct declared_track *));
-	}
+	MEMORY_GROW(session->tracks, session->track_count, session->track_capacity, 8);
 	struct declared_track *declared = memory_resize(NULL, 1, sizeof *declared);
 	enum track_kind kind = info->kind == 1 ? TRACK_THREAD : info->kind == 2 ? TRACK_DEVICE : TRACK_OTHER;
 	*declared = (struct declared_track){

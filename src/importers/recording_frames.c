@@ -42,10 +42,7 @@ static uint32_t take_string(struct recording *recording, const char **text, uint
 uint32_t recording_add_frame(struct recording *recording, const char *text, uint32_t length, uint32_t *name)
 {
 	struct session *session = recording->session;
-	if (session->frame_count == session->frame_capacity) {
-		session->frame_capacity = session->frame_capacity ? 2 * session->frame_capacity : 256;
-		session->frames = memory_resize(session->frames, session->frame_capacity, sizeof *session->frames);
-	}
+	MEMORY_GROW(session->frames, session->frame_count, session->frame_capacity, 256);
 	struct recorded_frame *frame = &session->frames[session->frame_count];
 	*frame = (struct recorded_frame){0};
 	if (memchr(text, 0, length)) { /* else a plain name, of a STACKS block */

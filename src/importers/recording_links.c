@@ -74,10 +74,7 @@ void links_thread(struct recording *recording, struct stream *stream, const stru
 	recording->model->tracks[track]->torch_thread = number < UINT16_MAX ? (uint32_t)number : 0;
 	if (number_map_find(&links->threads, number) != NUMBER_MAP_NONE || links->count >= UINT16_MAX)
 		return;
-	if (links->count == links->capacity) {
-		links->capacity = links->capacity ? 2 * links->capacity : 8;
-		links->forwards = memory_resize(links->forwards, links->capacity, sizeof *links->forwards);
-	}
+	MEMORY_GROW(links->forwards, links->count, links->capacity, 8);
 	number_map_set(&links->threads, number, links->count);
 	links->forwards[links->count++] = (struct forwards){.track = track};
 	stream->forwards = links->count;

@@ -11,10 +11,7 @@
 
 uint32_t span_queue_add(struct span_queue *queue, const struct queued_span *span)
 {
-	if (queue->count == queue->capacity) {
-		queue->capacity = queue->capacity ? 2 * queue->capacity : 64;
-		queue->spans = memory_resize(queue->spans, queue->capacity, sizeof *queue->spans);
-	}
+	MEMORY_GROW(queue->spans, queue->count, queue->capacity, 64);
 	queue->spans[queue->count] = *span;
 	queue->spans[queue->count].entry = queue->count;
 	return queue->count++;
@@ -22,10 +19,7 @@ uint32_t span_queue_add(struct span_queue *queue, const struct queued_span *span
 
 void span_queue_note(struct span_queue *queue, const struct queued_note *note)
 {
-	if (queue->note_count == queue->note_capacity) {
-		queue->note_capacity = queue->note_capacity ? 2 * queue->note_capacity : 64;
-		queue->notes = memory_resize(queue->notes, queue->note_capacity, sizeof *queue->notes);
-	}
+	MEMORY_GROW(queue->notes, queue->note_count, queue->note_capacity, 64);
 	queue->notes[queue->note_count++] = *note;
 }
 

@@ -16,11 +16,7 @@ void recording_note_capture(struct recorded_process *process, int64_t time_ns, c
 {
 	if (event->payload_count < 2)
 		return;
-	if (process->capture_count == process->capture_capacity) {
-		process->capture_capacity = process->capture_capacity ? 2 * process->capture_capacity : 16;
-		process->captures = memory_resize(process->captures, process->capture_capacity,
-		                                  sizeof *process->captures);
-	}
+	MEMORY_GROW(process->captures, process->capture_count, process->capture_capacity, 16);
 	struct capture_change *change = &process->captures[process->capture_count++];
 	*change = (struct capture_change){.time_ns = time_ns,
 	                                  .event_ns = time_ns,
@@ -152,10 +148,7 @@ struct step_search {
 
 static void open_window(struct recorded_process *process, int64_t time_ns)
 {
-	if (process->window_count == process->window_capacity) {
-		process->window_capacity = process->window_capacity ? 2 * process->window_capacity : 8;
-		process->windows = memory_resize(process->windows, process->window_capacity, sizeof *process->windows);
-	}
+	MEMORY_GROW(process->windows, process->window_count, process->window_capacity, 8);
 	process->windows[process->window_count++] = (struct time_window){time_ns, INT64_MAX / 2};
 }
 

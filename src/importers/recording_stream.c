@@ -29,10 +29,7 @@ struct stream *recording_stream(struct recording *recording, uint32_t number)
 		return NULL;
 	}
 	recording->track_total++;
-	if (session->stream_count == session->stream_capacity) {
-		session->stream_capacity = session->stream_capacity ? 2 * session->stream_capacity : 8;
-		session->streams = memory_resize(session->streams, session->stream_capacity, sizeof(struct stream *));
-	}
+	MEMORY_GROW(session->streams, session->stream_count, session->stream_capacity, 8);
 	struct stream *stream = memory_resize(NULL, 1, sizeof *stream);
 	*stream = (struct stream){.number = number,
 	                          .track = MODEL_NONE,
@@ -92,10 +89,7 @@ static inline const struct level *top_level(const struct stream *stream)
 
 static struct level *push_level(struct stream *stream, uint8_t kind)
 {
-	if (stream->level_count == stream->level_capacity) {
-		stream->level_capacity = stream->level_capacity ? 2 * stream->level_capacity : 32;
-		stream->levels = memory_resize(stream->levels, stream->level_capacity, sizeof *stream->levels);
-	}
+	MEMORY_GROW(stream->levels, stream->level_count, stream->level_capacity, 32);
 	const struct level *below = top_level(stream);
 	struct level *level = &stream->levels[stream->level_count++];
 	level->kind = kind;
@@ -454,11 +448,7 @@ static void count_in_step(struct recording *recording, const struct stream *stre
 		return;
 	}
 	struct recorded_process *process = recording->process; /* another thread's step: found by time at the end */
-	if (process->late_count_count == process->late_count_capacity) {
-		process->late_count_capacity = process->late_count_capacity ? 2 * process->late_count_capacity : 16;
-		process->late_counts = memory_resize(process->late_counts, process->late_count_capacity,
-		                                     sizeof *process->late_counts);
-	}
+	MEMORY_GROW(process->late_counts, process->late_count_count, process->late_count_capacity, 16);
 	process->late_counts[process->late_count_count++] = (struct late_count){time_ns, event->payload[0], is_tokens};
 }
 

@@ -92,10 +92,7 @@ static struct stream_scan *stream_of(struct torch_scan *scan, uint32_t number)
 		return &scan->streams[found];
 	if (scan->stream_count == RECORDING_MAX_TRACKS)
 		return NULL;
-	if (scan->stream_count == scan->stream_capacity) {
-		scan->stream_capacity = scan->stream_capacity ? 2 * scan->stream_capacity : 8;
-		scan->streams = memory_resize(scan->streams, scan->stream_capacity, sizeof *scan->streams);
-	}
+	MEMORY_GROW(scan->streams, scan->stream_count, scan->stream_capacity, 8);
 	number_map_set(&scan->stream_map, number, scan->stream_count);
 	scan->streams[scan->stream_count] = (struct stream_scan){
 		.stream = number, .node = NO_RANGE, .data = NO_RANGE, .module_record = NO_RANGE, .pending = NO_RANGE};
@@ -112,10 +109,7 @@ static const struct open_record *innermost(const struct stream_scan *stream)
 static struct open_record *push(struct stream_scan *stream)
 {
 	struct open_record open = *innermost(stream);
-	if (stream->depth == stream->capacity) {
-		stream->capacity = stream->capacity ? 2 * stream->capacity : 32;
-		stream->open = memory_resize(stream->open, stream->capacity, sizeof *stream->open);
-	}
+	MEMORY_GROW(stream->open, stream->depth, stream->capacity, 32);
 	open.record = NO_RANGE;
 	open.is_range = open.hides = open.is_phase = false;
 	open.is_hidden = stream->inside > 0;
@@ -130,10 +124,7 @@ static void add_range(struct torch_scan *scan, struct stream_scan *stream, struc
 	if (stream->inside || open->range_count == MAX_RANGES || scan->range_count == TORCH_SCAN_MAX_RECORDS)
 		return;
 	scan->range_count++;
-	if (stream->range_count == stream->range_capacity) {
-		stream->range_capacity = stream->range_capacity ? 2 * stream->range_capacity : 64;
-		stream->ranges = memory_resize(stream->ranges, stream->range_capacity, sizeof *stream->ranges);
-	}
+	MEMORY_GROW(stream->ranges, stream->range_count, stream->range_capacity, 64);
 	stream->ranges[stream->range_count] = (struct train_range){time_ns, time_ns, open->range};
 	open->range = stream->range_count++;
 	open->range_count++;
@@ -201,10 +192,7 @@ static uint32_t make_record(struct torch_scan *scan, struct stream_scan *stream,
 	if (scan->record_count == TORCH_SCAN_MAX_RECORDS)
 		return NO_RANGE;
 	scan->record_count++;
-	if (stream->record_count == stream->record_capacity) {
-		stream->record_capacity = stream->record_capacity ? 2 * stream->record_capacity : 256;
-		stream->records = memory_resize(stream->records, stream->record_capacity, sizeof *stream->records);
-	}
+	MEMORY_GROW(stream->records, stream->record_count, stream->record_capacity, 256);
 	stream->records[stream->record_count] = (struct train_record){.start_ns = time_ns,
 	                                                              .end_ns = time_ns,
 	                                                              .range = range,
@@ -230,10 +218,7 @@ static void add_hooked(struct torch_scan *scan, struct stream_scan *stream, int6
 	if (scan->record_count == TORCH_SCAN_MAX_RECORDS)
 		return;
 	scan->record_count++;
-	if (stream->hooked_count == stream->hooked_capacity) {
-		stream->hooked_capacity = stream->hooked_capacity ? 2 * stream->hooked_capacity : 64;
-		stream->hooked = memory_resize(stream->hooked, stream->hooked_capacity, sizeof *stream->hooked);
-	}
+	MEMORY_GROW(stream->hooked, stream->hooked_count, stream->hooked_capacity, 64);
 	stream->hooked[stream->hooked_count++] = (struct train_call){start_ns, end_ns};
 }
 
@@ -820,10 +805,7 @@ static void add_bound(struct torch_scan *scan, const struct stream_scan *stream,
 {
 	scan->has_step_streams |= scan->bound_count && scan->step_stream != stream->stream;
 	scan->step_stream = stream->stream;
-	if (scan->bound_count == scan->bound_capacity) {
-		scan->bound_capacity = scan->bound_capacity ? 2 * scan->bound_capacity : 256;
-		scan->bounds = memory_resize(scan->bounds, scan->bound_capacity, sizeof *scan->bounds);
-	}
+	MEMORY_GROW(scan->bounds, scan->bound_count, scan->bound_capacity, 256);
 	scan->bounds[scan->bound_count++] = time_ns;
 }
 

@@ -62,10 +62,7 @@ static void open_note(struct replay *replay, const struct snapshot_note *note)
 	int64_t end_ns = note->time_ns + note->dur_ns;
 	if (note->row == MODEL_NONE)
 		return;
-	if (replay->open_count == replay->open_capacity) {
-		replay->open_capacity = replay->open_capacity ? 2 * replay->open_capacity : 16;
-		replay->open = memory_resize(replay->open, replay->open_capacity, sizeof *replay->open);
-	}
+	MEMORY_GROW(replay->open, replay->open_count, replay->open_capacity, 16);
 	if (replay->open_count && replay->open[replay->open_count - 1].end_ns < end_ns)
 		end_ns = replay->open[replay->open_count - 1].end_ns;
 	replay->open[replay->open_count++] = (struct open_note){note->row, end_ns};

@@ -36,10 +36,7 @@ static void read_frame(struct speedscope *scope)
 		                              intern_length(&model->strings, frame.file));
 	if (scope->frame_count == SPEEDSCOPE_FRAMES_MAX)
 		return;
-	if (scope->frame_count == scope->frame_capacity) {
-		scope->frame_capacity = scope->frame_capacity ? 2 * scope->frame_capacity : 256;
-		scope->frames = memory_resize(scope->frames, scope->frame_capacity, sizeof *scope->frames);
-	}
+	MEMORY_GROW(scope->frames, scope->frame_count, scope->frame_capacity, 256);
 	scope->frames[scope->frame_count++] = frame;
 }
 

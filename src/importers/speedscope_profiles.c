@@ -15,10 +15,7 @@ static bool add_stack(struct speedscope *scope, struct speedscope_profile *one, 
 		scope->profile.left_out++;
 		return false;
 	}
-	if (one->stack_count == one->stack_capacity) {
-		one->stack_capacity = one->stack_capacity ? 2 * one->stack_capacity : 256;
-		one->stacks = memory_resize(one->stacks, one->stack_capacity, sizeof *one->stacks);
-	}
+	MEMORY_GROW(one->stacks, one->stack_count, one->stack_capacity, 256);
 	one->stacks[one->stack_count++] = stack;
 	return true;
 }
@@ -27,10 +24,7 @@ static void add_value(struct speedscope_profile *one, long double value)
 {
 	if (one->value_count == STACK_PROFILE_SAMPLES)
 		return;
-	if (one->value_count == one->value_capacity) {
-		one->value_capacity = one->value_capacity ? 2 * one->value_capacity : 256;
-		one->values = memory_resize(one->values, one->value_capacity, sizeof *one->values);
-	}
+	MEMORY_GROW(one->values, one->value_count, one->value_capacity, 256);
 	one->values[one->value_count++] = value;
 }
 

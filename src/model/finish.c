@@ -103,10 +103,7 @@ int32_t step_cursor_at(struct step_cursor *cursor, int64_t time_ns, bool *is_at_
 
 static void add_carry(struct track_builder *builder, uint32_t row, int64_t covered_ns)
 {
-	if (builder->carry_count == builder->carry_capacity) {
-		builder->carry_capacity = builder->carry_capacity ? 2 * builder->carry_capacity : 8;
-		builder->carries = memory_resize(builder->carries, builder->carry_capacity, sizeof *builder->carries);
-	}
+	MEMORY_GROW(builder->carries, builder->carry_count, builder->carry_capacity, 8);
 	builder->carries[builder->carry_count++] = (struct carry){row, covered_ns};
 }
 

@@ -581,10 +581,7 @@ static void find_rare_calls(struct inferrer *in)
 
 struct inferred *inference_add(struct inference *out, uint8_t what, int64_t start_ns, int64_t end_ns)
 {
-	if (out->count == out->capacity) {
-		out->capacity = out->capacity ? 2 * out->capacity : 256;
-		out->list = memory_resize(out->list, out->capacity, sizeof(*out->list));
-	}
+	MEMORY_GROW(out->list, out->count, out->capacity, 256);
 	out->list[out->count] = (struct inferred){.what = what, .start_ns = start_ns, .end_ns = end_ns};
 	return &out->list[out->count++];
 }

@@ -29,10 +29,7 @@ struct call_list {
 
 static void add_call(struct call_list *list, const struct call *call)
 {
-	if (list->count == list->capacity) {
-		list->capacity = list->capacity ? 2 * list->capacity : 1024;
-		list->calls = storage_resize(list->model->storage, list->calls, list->capacity, sizeof(*list->calls));
-	}
+	STORAGE_GROW(list->model->storage, list->calls, list->count, list->capacity, 1024);
 	list->calls[list->count++] = *call;
 }
 

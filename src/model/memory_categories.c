@@ -57,10 +57,7 @@ struct categories {
 
 static void add_time(struct times *times, int64_t time_ns)
 {
-	if (times->count == times->capacity) {
-		times->capacity = times->capacity ? 2 * times->capacity : 64;
-		times->list = memory_resize(times->list, times->capacity, sizeof *times->list);
-	}
+	MEMORY_GROW(times->list, times->count, times->capacity, 64);
 	times->list[times->count++] = time_ns;
 }
 
@@ -157,10 +154,7 @@ static struct site *site_of(struct categories *work, const struct birth *birth, 
 	uint32_t found = number_map_find(&work->site_map, key);
 	if (found != NUMBER_MAP_NONE)
 		return &work->sites[found];
-	if (work->site_count == work->site_capacity) {
-		work->site_capacity = work->site_capacity ? 2 * work->site_capacity : 256;
-		work->sites = memory_resize(work->sites, work->site_capacity, sizeof *work->sites);
-	}
+	MEMORY_GROW(work->sites, work->site_count, work->site_capacity, 256);
 	number_map_set(&work->site_map, key, work->site_count);
 	work->sites[work->site_count] = (struct site){0};
 	return &work->sites[work->site_count++];

@@ -78,7 +78,7 @@ uint32_t model_add_process(struct model *model)
 
 uint32_t model_add_track(struct model *model, uint32_t process, enum track_kind kind)
 {
-	MODEL_ARRAY_GROW_OF(model, tracks, sizeof(struct track *));
+	MODEL_ARRAY_GROW(model, tracks);
 	struct track_builder *builder = memory_resize(NULL, 1, sizeof *builder);
 	*builder = (struct track_builder){.track = {.process = process, .kind = kind, .device = -1}};
 	model->tracks[model->tracks_count] = &builder->track;
@@ -95,7 +95,7 @@ struct model_step *model_add_step(struct model *model)
 
 struct value_series *model_add_series(struct model *model, const struct value_series *like)
 {
-	MODEL_ARRAY_GROW_OF(model, series, sizeof(struct value_series *));
+	MODEL_ARRAY_GROW(model, series);
 	struct value_series *series = arena_alloc(&model->arena, sizeof *series);
 	*series = *like;
 	model->series[model->series_count++] = series;

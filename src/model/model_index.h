@@ -26,18 +26,9 @@ static inline uint64_t model_meta_key(uint32_t process, uint32_t key)
 	return (uint64_t)process << 32 | key;
 }
 
-/* Room for one more element of a MODEL_ARRAY; 2^31 elements are more than any machine has memory for. */
-#define MODEL_ARRAY_GROW_OF(model, name, element_bytes)                                                                \
-	do {                                                                                                           \
-		if ((model)->name##_count == (model)->name##_capacity) {                                               \
-			uint32_t wanted_ = (model)->name##_capacity ? 2 * (model)->name##_capacity : 16;               \
-			if (wanted_ < (model)->name##_capacity)                                                        \
-				memory_exhausted(SIZE_MAX);                                                            \
-			(model)->name = storage_resize((model)->storage, (model)->name, wanted_, element_bytes);       \
-			(model)->name##_capacity = wanted_;                                                            \
-		}                                                                                                      \
-	} while (0)
-#define MODEL_ARRAY_GROW(model, name) MODEL_ARRAY_GROW_OF(model, name, sizeof *(model)->name)
+/* Room for one more element of a MODEL_ARRAY. */
+#define MODEL_ARRAY_GROW(model, name)                                                                                  \
+	STORAGE_GROW((model)->storage, (model)->name, (model)->name##_count, (model)->name##_capacity, 16)
 
 /* The phase a string names: its own number, or 0. */
 static inline uint8_t phase_of_string(uint32_t string)

@@ -61,10 +61,7 @@ static struct span_chunk *add_chunk(struct model *model, struct track_builder *b
 	chunk->capacity = track->chunk_count < 10 ? FIRST_CHUNK_ROWS << track->chunk_count : CHUNK_ROWS;
 	lay_out_columns(model->storage, chunk);
 	note_storage(model);
-	if (track->chunk_count == builder->chunks_capacity) {
-		builder->chunks_capacity = builder->chunks_capacity ? 2 * builder->chunks_capacity : 4;
-		track->chunks = memory_resize(track->chunks, builder->chunks_capacity, sizeof(struct span_chunk *));
-	}
+	MEMORY_GROW(track->chunks, track->chunk_count, builder->chunks_capacity, 4);
 	if (builder->last)
 		model_chunk_done(model, builder->last);
 	track->chunks[track->chunk_count++] = chunk;
@@ -74,10 +71,7 @@ static struct span_chunk *add_chunk(struct model *model, struct track_builder *b
 
 static struct open_span *push_open(struct track_builder *builder)
 {
-	if (builder->open_count == builder->open_capacity) {
-		builder->open_capacity = builder->open_capacity ? 2 * builder->open_capacity : 16;
-		builder->open = memory_resize(builder->open, builder->open_capacity, sizeof *builder->open);
-	}
+	MEMORY_GROW(builder->open, builder->open_count, builder->open_capacity, 16);
 	return &builder->open[builder->open_count++];
 }
 

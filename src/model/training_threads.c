@@ -73,10 +73,7 @@ static uint32_t first_of_same(struct joiner *j, uint32_t thread)
 
 static void add_busy(struct joiner *j, int64_t start_ns, int64_t end_ns, uint32_t thread)
 {
-	if (j->busy_count == j->busy_capacity) {
-		j->busy_capacity = j->busy_capacity ? 2 * j->busy_capacity : 256;
-		j->busy = memory_resize(j->busy, j->busy_capacity, sizeof *j->busy);
-	}
+	MEMORY_GROW(j->busy, j->busy_count, j->busy_capacity, 256);
 	j->busy[j->busy_count++] = (struct busy){start_ns, end_ns, thread};
 }
 
@@ -319,11 +316,7 @@ static void place_node(const struct training_thread *thread, struct train_record
 
 void training_append(struct training *training, const struct train_record *record)
 {
-	if (training->record_count == training->record_capacity) {
-		training->record_capacity = training->record_capacity ? 2 * training->record_capacity : 256;
-		training->records = memory_resize(training->records, training->record_capacity,
-		                                  sizeof *training->records);
-	}
+	MEMORY_GROW(training->records, training->record_count, training->record_capacity, 256);
 	training->records[training->record_count++] = *record;
 }
 
@@ -364,10 +357,7 @@ static void add_records(struct joiner *j, const struct turn *turn, size_t *node,
 
 static uint32_t add_range(struct training *out, const struct train_range *range, uint32_t parent)
 {
-	if (out->range_count == out->range_capacity) {
-		out->range_capacity = out->range_capacity ? 2 * out->range_capacity : 64;
-		out->ranges = memory_resize(out->ranges, out->range_capacity, sizeof *out->ranges);
-	}
+	MEMORY_GROW(out->ranges, out->range_count, out->range_capacity, 64);
 	out->ranges[out->range_count] = (struct train_range){range->start_ns, range->end_ns, parent};
 	return (uint32_t)out->range_count++;
 }

@@ -52,10 +52,7 @@ static void put_parent(void *context, uint32_t row, uint64_t parent)
 	struct chrome_python *python = context;
 	struct chrome_parents *parents = &python->chrome->python_parents;
 
-	if (parents->count == parents->capacity) {
-		parents->capacity = parents->capacity ? 2 * parents->capacity : 1024;
-		parents->rows = memory_resize(parents->rows, parents->capacity, sizeof(*parents->rows));
-	}
+	MEMORY_GROW(parents->rows, parents->count, parents->capacity, 1024);
 	parents->rows[parents->count++] = (struct chrome_parent){row, parent};
 }
 

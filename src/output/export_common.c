@@ -125,10 +125,7 @@ void lane_grow(struct lane *lane)
 
 void lane_overflow(struct lane *lane, uint32_t row)
 {
-	if (lane->overflow_count == lane->overflow_capacity) {
-		lane->overflow_capacity = lane->overflow_capacity ? lane->overflow_capacity * 2 : 64;
-		lane->overflow = memory_resize(lane->overflow, lane->overflow_capacity, sizeof(*lane->overflow));
-	}
+	MEMORY_GROW(lane->overflow, lane->overflow_count, lane->overflow_capacity, 64);
 	lane->overflow[lane->overflow_count++] = row;
 }
 

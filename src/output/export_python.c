@@ -70,14 +70,8 @@ static uint64_t innermost(const struct python_track *track, const struct level *
 static void open_frame(struct python_track *track, const struct level *level, uint32_t frame, int64_t start_ns,
                        int64_t end_ns)
 {
-	if (track->count == track->capacity) {
-		track->capacity = track->capacity ? 2 * track->capacity : 1024;
-		track->slices = memory_resize(track->slices, track->capacity, sizeof *track->slices);
-	}
-	if (track->open_count == track->open_capacity) {
-		track->open_capacity = track->open_capacity ? 2 * track->open_capacity : 64;
-		track->open = memory_resize(track->open, track->open_capacity, sizeof *track->open);
-	}
+	MEMORY_GROW(track->slices, track->count, track->capacity, 1024);
+	MEMORY_GROW(track->open, track->open_count, track->open_capacity, 64);
 	track->slices[track->count] = (struct python_slice){frame, ++track->out->last_id, innermost(track, level),
 	                                                    start_ns, end_ns};
 	track->open[track->open_count++] = track->count++;

@@ -185,10 +185,7 @@ static void check_nesting(struct chrome_check *check)
 			validate_count(check->validation, VALIDATE_P3, span->offset, NULL);
 			continue;
 		}
-		if (count == capacity) {
-			capacity = capacity ? capacity * 2 : 64;
-			open = memory_resize(open, capacity, sizeof(*open));
-		}
+		MEMORY_GROW(open, count, capacity, 64);
 		open[count++] = span->b;
 	}
 	free(open);

@@ -139,10 +139,7 @@ static struct sequence *sequence_of(struct perfetto_check *check, uint64_t id)
 
 	if (number != NUMBER_MAP_NONE)
 		return &check->sequences[number];
-	if (check->sequence_count == check->sequence_capacity) {
-		check->sequence_capacity = check->sequence_capacity ? check->sequence_capacity * 2 : 16;
-		check->sequences = memory_resize(check->sequences, check->sequence_capacity, sizeof(*check->sequences));
-	}
+	MEMORY_GROW(check->sequences, check->sequence_count, check->sequence_capacity, 16);
 	number_map_set(&check->sequence_numbers, id, check->sequence_count);
 	check->sequences[check->sequence_count] = (struct sequence){0};
 	return &check->sequences[check->sequence_count++];
@@ -154,10 +151,7 @@ static struct slice_track *track_of(struct perfetto_check *check, uint64_t uuid)
 
 	if (number != NUMBER_MAP_NONE)
 		return &check->tracks[number];
-	if (check->track_count == check->track_capacity) {
-		check->track_capacity = check->track_capacity ? check->track_capacity * 2 : 64;
-		check->tracks = memory_resize(check->tracks, check->track_capacity, sizeof(*check->tracks));
-	}
+	MEMORY_GROW(check->tracks, check->track_count, check->track_capacity, 64);
 	number_map_set(&check->track_numbers, uuid, check->track_count);
 	check->tracks[check->track_count] = (struct slice_track){.first_offset = check->offset};
 	return &check->tracks[check->track_count++];
@@ -340,10 +334,7 @@ static void read_event_field(struct perfetto_check *check, const struct sequence
 
 static void begin_slice(struct slice_track *track, uint64_t time)
 {
-	if (track->depth == track->capacity) {
-		track->capacity = track->capacity ? track->capacity * 2 : 16;
-		track->begins = memory_resize(track->begins, track->capacity, sizeof(*track->begins));
-	}
+	MEMORY_GROW(track->begins, track->depth, track->capacity, 16);
 	track->begins[track->depth++] = time;
 }
 

@@ -56,10 +56,8 @@ static struct value take_value(struct collected *all, sqlite3_stmt *statement, i
 
 static void take_row(struct collected *all, sqlite3_stmt *statement)
 {
-	if (all->rows == all->capacity) {
-		all->capacity = all->capacity ? all->capacity * 2 : 64;
-		all->values = memory_resize(all->values, all->capacity * all->columns, sizeof(*all->values));
-	}
+	MEMORY_GROW_BY(all->values, all->rows, all->capacity, 64,
+	               memory_resize(all->values, grown_ * all->columns, sizeof(*all->values)));
 	for (size_t i = 0; i < all->columns; i++)
 		all->values[all->rows * all->columns + i] = take_value(all, statement, (int)i);
 	all->rows++;

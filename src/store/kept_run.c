@@ -287,10 +287,7 @@ static enum status read_parts(struct history *history, int64_t number, struct co
 
 static void add_step(struct compared_run *run, const struct compared_step *step)
 {
-	if (run->steps_count == run->steps_capacity) {
-		run->steps_capacity = run->steps_capacity ? run->steps_capacity * 2 : 64;
-		run->steps = memory_resize(run->steps, run->steps_capacity, sizeof(*run->steps));
-	}
+	MEMORY_GROW(run->steps, run->steps_count, run->steps_capacity, 64);
 	run->steps[run->steps_count++] = *step;
 }
 

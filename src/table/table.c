@@ -92,10 +92,8 @@ int table_row(struct table *table)
 	assert(table->column_count > 0);
 	if (table->is_bounded)
 		bound_make_room(table);
-	if (table->row_count == table->row_capacity) {
-		table->row_capacity = table->row_capacity ? table->row_capacity * 2 : 8;
-		table->cells = storage_resize(table->storage, table->cells, (size_t)table->row_capacity, row_bytes);
-	}
+	MEMORY_GROW_BY(table->cells, table->row_count, table->row_capacity, 8,
+	               storage_resize(table->storage, table->cells, (size_t)grown_, row_bytes));
 	table->row_count++;
 	memset(cell_at(table, table->row_count - 1, 0), 0, row_bytes);
 	return table->row_count - 1;

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
@@ -334,9 +335,36 @@ static void every_kind_spills_and_says_the_same(void **state)
 	(void)state;
 }
 
+/* A count of 8 bits stands for those of 32: 64, 128, and then 256, which is 0. */
+static void a_capacity_that_cannot_be_doubled_is_out_of_memory(void **state)
+{
+	uint8_t *items = NULL, count = 0, capacity = 0;
+	for (; count < 128; count++) {
+		MEMORY_GROW(items, count, capacity, 64);
+		assert_int_equal(capacity, count < 64 ? 64 : 128);
+		items[count] = count;
+	}
+	for (int i = 0; i < count; i++)
+		assert_int_equal(items[i], i);
+	pid_t child = fork();
+	if (child == 0) {
+		setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+		signal(SIGABRT, SIG_DFL);
+		close(STDERR_FILENO);
+		MEMORY_GROW(items, count, capacity, 64);
+		_exit(0);
+	}
+	int status = 0;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	free(items);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_capacity_that_cannot_be_doubled_is_out_of_memory),
 		cmocka_unit_test(arrays_keep_their_contents),
 		cmocka_unit_test(released_memory_is_taken_again),
 		cmocka_unit_test(released_memory_is_within_the_limit),
