@@ -69,6 +69,11 @@ def _after_wait(loop, raised):
         _after_workers(loop, raised)
 
 
+def loops():
+    """Those that go on."""
+    return list(_known)
+
+
 def listen(call):
     """call(loop) comes before each wait for a batch, before PyTorch's record of it begins. In any thread."""
     if _Names.base is None:  # nothing is recorded

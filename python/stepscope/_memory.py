@@ -4,7 +4,8 @@ tensor is kept, and a module's end is not delayed.
 
 It looks behind the call of an optimizer: on the first steps, or the first of a later window, at everything, then at gradients, which are
 often made anew, and at the rest when its number changed or from time to time. After the first steps all looking together takes at most
-SHARE of the time. What was not looked at is inferred when the recording is read.
+SHARE of the time. What was not looked at is inferred when the recording is read. So it does at what the program calls its models with, and at the
+data sets of its loaders.
 
 No code of the program runs because of that: what may be of a class of its own is read by way of PyTorch's and Python's classes, no attribute
 is asked for that a class may compute, and no operator is seen by a mode or a profiler.
@@ -15,16 +16,20 @@ import sys
 import time
 import weakref
 from array import array
+from itertools import islice
 from importlib import import_module
 from types import MemberDescriptorType
 
+from stepscope import _loader
 from stepscope._modules import _leaves, _parts, _roots, on_copy
 from stepscope._unseen import hook
 
-PARAMETER, GRADIENT, STATE, BUFFER = 1, 2, 3, 8  # enum stepscope_memory
+PARAMETER, GRADIENT, STATE, INPUT, BUFFER = 1, 2, 3, 5, 8  # enum stepscope_memory
 FIRST_LOOKS = 3       # at each optimizer
 FIRST_NS = 50_000_000  # that all of those may take together
 FULL_EVERY = 16
+FIRST_CALLS = 8      # of models, in all
+MOST_INPUTS = 256    # in each list: those that are like them are inferred
 SHARE = 1 / 4000
 
 _modules = weakref.WeakValueDictionary()  # by id
@@ -39,6 +44,7 @@ class Tensors:
         self.storage = getattr(kind, "untyped_storage", None) or kind._storage
         self.address = getattr(torch._C, "_data_address", None) or (lambda tensor: self.storage(tensor).data_ptr())
         self.is_sparse, self.is_leaf, self.gradient = kind.is_sparse.__get__, kind.is_leaf.__get__, kind.grad.__get__
+        self.is_trained, self.dataset = kind.requires_grad.__get__, torch.utils.data.Dataset
         self.make_records = native.torch_make_records
         self.outside_modes = import_module("torch.utils._mode_utils").no_dispatch
 
@@ -51,6 +57,20 @@ class Tensors:
             return -1 if device is None else device, self.address(tensor), storage.nbytes()
         except (RuntimeError, NotImplementedError):
             return -1, 0, 0
+
+    def within(self, value, most=None, depth=3):
+        """All in a value, whatever it looks like; at most so many parts of each list."""
+        kind = type(value)
+        if issubclass(kind, self.kind):
+            yield value
+        elif depth and issubclass(kind, (dict, list, tuple, self.dataset)):
+            for part in list(islice(_values(kind, value), most)):
+                yield from self.within(part, most, depth - 1)
+
+    def has_own_memory(self, tensor):
+        """From PyTorch's allocator, not NumPy's or another process's: the end of that is not seen."""
+        storage = self.storage(tensor)
+        return getattr(storage, "resizable", bool)() and not storage.is_shared()  # 1.13 does not tell
 
     def parts(self, tensor):
         """What one without memory of its own consists of."""
@@ -73,6 +93,14 @@ class Tensors:
                 return self.kind._indices(tensor), self.kind._values(tensor)
         finally:
             self.make_records(was_on)
+
+
+def _values(kind, value):
+    if issubclass(kind, dict):
+        return dict.values(value)
+    if issubclass(kind, (list, tuple)):
+        return list.__iter__(value) if issubclass(kind, list) else tuple.__iter__(value)
+    return object.__getattribute__(value, "__dict__").values()
 
 
 def _in_slot(slot, value):
@@ -98,15 +126,22 @@ class Owners:
         for part in self.tensors.parts(tensor) if depth else ():
             self.add(part, category, depth - 1)
 
-    def add_all(self, value, category, depth=3):
+    def add_all(self, value, category):
         """The tensors in an optimizer's state of one parameter, whatever it looks like."""
-        kind = type(value)
-        if issubclass(kind, self.tensors.kind):
-            self.add(value, category)
-        elif depth and issubclass(kind, (dict, list, tuple)):
-            values = dict.values(value) if issubclass(kind, dict) else list.__iter__(value) if issubclass(kind, list) else tuple.__iter__(value)
-            for part in values:
-                self.add_all(part, category, depth - 1)
+        for tensor in self.tensors.within(value):
+            self.add(tensor, category)
+
+    def add_inputs(self, value):
+        """What is known of only because of this must be PyTorch's own: it gets no size otherwise."""
+        for tensor in self.tensors.within(value, MOST_INPUTS):
+            if self.tensors.is_leaf(tensor) and not self.tensors.is_trained(tensor):
+                device, address, size = self.tensors.place(tensor)
+                if address:
+                    self.words.extend((INPUT | device + 1 << 8, address, size if self.tensors.has_own_memory(tensor) else 0))
+
+    def add_datasets(self):
+        for loop in _loader.loops():
+            self.add_inputs(loop._dataset)
 
     def add_modules(self):
         """Those that were seen when they got what they have, and all of each model that was called."""
@@ -154,7 +189,7 @@ class Watch:
         self.without_modes = getattr(torch.overrides, "_no_torch_function_mode", contextlib.nullcontext)
         self.looks = {}  # by id of the optimizer: how many, and what there was to see
         self.window = 0  # of the recording, that those were in
-        self.look_count = 0
+        self.look_count, self.call_count = 0, 0
         self.spent_ns, self.spent_before_ns, self.next_ns = 0, 0, 0
         self.is_on = True
 
@@ -199,6 +234,15 @@ class Watch:
         end = time.perf_counter_ns()
         self.next_ns = end + int((end - start) / SHARE)
 
+    def at_call(self, arguments):
+        """Of a model, by the program."""
+        start = time.perf_counter_ns()
+        self.call_count += 1
+        self.tell(lambda owners: (owners.add_inputs(arguments), owners.add_datasets()))
+        end = time.perf_counter_ns()
+        is_first = self.call_count < FIRST_CALLS and self.spent_ns < FIRST_NS
+        self.native.watch_arguments(self.at_call, end if is_first else end + int((end - start) / SHARE))
+
     def finish(self):
         """A last time, for models that no optimizer has; and what it all took."""
         self.tell(Owners.add_modules)
@@ -231,6 +275,7 @@ def watch(torch, native):
             register(hook(native, _registration(watching, category)))
     on_copy.append(_copy(watching))
     after_each_step(torch, native, watching.after_step)
+    native.watch_arguments(watching.at_call, 0)
     atexit.register(watching.finish)
 
 

@@ -9,7 +9,9 @@
  * 4. From the wait for data, or made by the training step from nothing or before its graph begins: input.
  * 5. From a backward: a gradient when it lives to see the optimizer and its like are gradients where owners were asked; else
  *    autograd detail. From an optimizer: state by the same rule, temporary when it dies there.
- * 6. Anything else is "other": what was made before the first step and belongs to no owner, or is kept for several steps.
+ * 6. Anything else is an input when a model was called with it, or a loader's data set has it. Of what was made before the first step its like
+ *    are, too, when no owner told of any: batches in a list.
+ * 7. The rest is "other": what was made before the first step and belongs to no owner, or is kept for several steps.
  *
  * Its like: allocated by the same operator in the same part of a step, with the same size. What comes between a backward and the optimizer is
  * a part of its own: gradients in another precision are made there, by the operator that converts the data in front of the forward.
@@ -26,7 +28,9 @@
 struct site {            /* allocations that are like each other */
 	uint32_t owned;  /* that an owner told of */
 	uint32_t others; /* that were alive when owners told, and were not among what they told of */
+	uint32_t data;   /* that were seen to be some; of those that were put aside */
 	bool is_kept;    /* made in a step, and kept for several */
+	bool is_held;    /* an owner told of one that was put aside */
 };
 
 struct times {
@@ -47,6 +51,7 @@ struct categories {
 	uint64_t *tracks;                        /* all of them, process << 32 | track, in order */
 	uint32_t next_track, next_owner;         /* of the processes to come */
 	uint32_t next_call;                      /* of an optimizer */
+	int64_t first_step_ns;                   /* INT64_MAX: there is none */
 	bool is_behind_backward;                 /* and before the optimizer */
 	bool has_graph;                          /* in this step, before anything else was begun */
 	int32_t graph_step;
@@ -193,6 +198,33 @@ static void count_like(struct categories *work, const struct memory_event *alloc
 		site_of(work, birth, allocation->bytes)->others++;
 }
 
+/* Made by an operator before the first step. */
+static bool is_put_aside(const struct categories *work, const struct memory_event *allocation,
+                         const struct birth *birth)
+{
+	return birth->op && allocation->time_ns < work->first_step_ns;
+}
+
+static void count_data(struct categories *work, const struct memory_event *allocation, const struct birth *birth)
+{
+	if (!is_put_aside(work, allocation, birth))
+		return;
+	if (allocation->category != STEPSCOPE_MEMORY_UNKNOWN)
+		site_of(work, birth, allocation->bytes)->is_held = true;
+	else if (allocation->is_data)
+		site_of(work, birth, allocation->bytes)->data++;
+}
+
+/* One may be like it by chance. */
+static bool is_data(struct categories *work, const struct memory_event *allocation, const struct birth *birth,
+                    int64_t death_ns)
+{
+	if (allocation->is_data || !is_put_aside(work, allocation, birth) || death_ns < work->first_step_ns)
+		return allocation->is_data;
+	const struct site *site = site_of(work, birth, allocation->bytes);
+	return site->data > 1 && !site->is_held;
+}
+
 static bool is_like_owned(struct categories *work, const struct memory_event *allocation, const struct birth *birth,
                           int64_t death_ns)
 {
@@ -259,10 +291,9 @@ static uint8_t category_of_optimizer(const struct birth *birth, int64_t death_ns
 	return death_ns <= birth->region_end_ns ? STEPSCOPE_MEMORY_TEMPORARY : STEPSCOPE_MEMORY_OTHER;
 }
 
-static uint8_t category_of(struct categories *work, const struct memory_event *allocation, const struct birth *birth,
-                           int32_t step)
+static uint8_t category_by_birth(struct categories *work, const struct memory_event *allocation,
+                                 const struct birth *birth, int32_t step, int64_t death_ns)
 {
-	int64_t death_ns = death_of(work->model, allocation);
 	if (birth->op && death_ns <= birth->op_end_ns)
 		return STEPSCOPE_MEMORY_TEMPORARY;
 	if (birth->is_gathered)
@@ -292,6 +323,15 @@ static uint8_t category_of(struct categories *work, const struct memory_event *a
 	}
 }
 
+static uint8_t category_of(struct categories *work, const struct memory_event *allocation, const struct birth *birth,
+                           int32_t step)
+{
+	int64_t death_ns = death_of(work->model, allocation);
+	uint8_t category = category_by_birth(work, allocation, birth, step, death_ns);
+	bool is_input = category == STEPSCOPE_MEMORY_OTHER && is_data(work, allocation, birth, death_ns);
+	return is_input ? STEPSCOPE_MEMORY_INPUT : category;
+}
+
 /* Whether the graph of this step's forward has begun: what comes before it is data. */
 static void follow_graph(struct categories *work, const struct birth *birth, int32_t step)
 {
@@ -313,6 +353,8 @@ static void infer_process(struct categories *work)
 	find_calls(work, process);
 	find_told(work, process);
 	work->cursor = step_cursor_of(model, process);
+	work->first_step_ns = work->cursor.next < work->cursor.end ? work->cursor.steps[work->cursor.next].start_ns
+	                                                           : INT64_MAX;
 	work->has_graph = work->is_behind_backward = false;
 	work->next_call = 0;
 	work->list = memory_resize(work->list, work->end - work->first, sizeof *work->list);
@@ -323,6 +365,7 @@ static void infer_process(struct categories *work)
 		work->list[i - work->first] = birth_of(&work->births, event);
 		follow_backward(work, event->time_ns, &work->list[i - work->first]);
 		count_like(work, event, &work->list[i - work->first]);
+		count_data(work, event, &work->list[i - work->first]);
 	}
 	for (uint32_t i = work->first; i < work->end; i++) {
 		struct memory_event *event = &model->memory[i];

@@ -81,7 +81,8 @@ static void add_found(struct model *model, const struct memory_owner *owner, boo
 		.track = owner->track,
 		.row = MODEL_NONE,
 		.device = owner->device,
-		.category = owner->category,
+		.category = owner->category == STEPSCOPE_MEMORY_INPUT ? (uint8_t)STEPSCOPE_MEMORY_UNKNOWN
+	                                                              : owner->category,
 		.has_bytes = true,
 		.is_found = true,
 	};
@@ -148,13 +149,17 @@ static void pair_event(struct memory_walk *walk)
 	number_map_set(&walk->live, place, walk->event);
 }
 
-/* An allocation is what its first owner says, a parameter's whoever else holds it. */
+/* An allocation is what its first owner says, a parameter's whoever else holds it. What a model is called with may be anything. */
 static void own(struct memory_walk *walk, const struct memory_owner *owner)
 {
 	uint32_t found = number_map_find(&walk->live, place_of(owner->address, owner->device));
 	if (found == NUMBER_MAP_NONE)
 		return;
 	struct memory_event *allocation = &walk->model->memory[found];
+	if (owner->category == STEPSCOPE_MEMORY_INPUT) {
+		allocation->is_data = true;
+		return;
+	}
 	bool is_better = owner->category == STEPSCOPE_MEMORY_PARAMETER &&
 	                 (allocation->category == STEPSCOPE_MEMORY_GRADIENT ||
 	                  allocation->category == STEPSCOPE_MEMORY_BUFFER);
@@ -183,7 +188,7 @@ static void tell_frees(struct model *model)
 		if (event->is_free && event->partner != MODEL_NONE)
 			event->category = model->memory[event->partner].category;
 		if (event->category > STEPSCOPE_MEMORY_BUFFER)
-			event->category = STEPSCOPE_MEMORY_OTHER;
+			event->category = event->is_data ? STEPSCOPE_MEMORY_INPUT : STEPSCOPE_MEMORY_OTHER;
 	}
 }
 

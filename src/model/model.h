@@ -158,6 +158,7 @@ struct memory_event {
 	bool is_free;
 	bool has_bytes;
 	bool is_found; /* nobody saw it allocated: an owner told of it later; by model_finish() */
+	bool is_data;  /* it was seen to be some, which says what it is if nothing else does; by model_finish() */
 };
 
 struct memory_owner { /* somebody held memory at this moment */

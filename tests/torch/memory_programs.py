@@ -33,9 +33,11 @@ class Program:
     def __init__(self):
         self.model = layers()
         self.optimizer = torch.optim.AdamW(self.model.parameters())
+        self.data = []  # that is there all the time
 
     def batches(self):
-        return torch.utils.data.DataLoader([torch.randn(64) for _ in range(16 * STEPS)], batch_size=16)
+        self.data = [torch.randn(64) for _ in range(16 * STEPS)]
+        return torch.utils.data.DataLoader(self.data, batch_size=16)
 
     def kept(self):
         return {"parameter": list(self.model.parameters()), **({"buffer": found} if (found := list(self.model.buffers())) else {})}
@@ -67,15 +69,51 @@ class Program:
             batch = self.inputs(batch)
             with saving() as saved:
                 loss = self.loss(batch)
-            kept = {tensor if isinstance(tensor, tuple) else place(tensor) for tensors in (*self.kept().values(), batch) for tensor in tensors}
-            moment(**self.kept(), input=batch, activation=saved - kept)
+            data = [*self.data, *batch]
+            kept = {tensor if isinstance(tensor, tuple) else place(tensor) for tensors in (*self.kept().values(), data) for tensor in tensors}
+            moment(**self.kept(), input=data, activation=saved - kept)
             loss.backward()
             self.before_step()
-            moment(**self.kept(), input=batch, gradient=self.gradients())
+            moment(**self.kept(), input=data, gradient=self.gradients())
             self.optimizer.step()
-            moment(**self.kept(), input=batch, gradient=self.gradients(), optimizer_state=self.states())
+            moment(**self.kept(), input=data, gradient=self.gradients(), optimizer_state=self.states())
             self.after_step()
             self.zero()
+
+
+class Slices(Program):
+    """Of data that is made up front; what the loss compares with is no argument of the model."""
+
+    def batches(self):
+        self.data = [torch.randn(16 * STEPS, 64), torch.randn(16 * STEPS)]
+        return zip(*(tensor.split(16) for tensor in self.data))
+
+    def loss(self, batch):
+        return nn.MSELoss()(self.model(batch[0]).sum(1), batch[1])
+
+    def inputs(self, batch):
+        return batch
+
+
+class InMemory(Slices):
+    """A data set of a loader."""
+
+    def batches(self):
+        super().batches()
+        return torch.utils.data.DataLoader(torch.utils.data.Subset(torch.utils.data.TensorDataset(*self.data), range(16 * STEPS)), batch_size=16)
+
+
+class Prepared(Slices):
+    """Batches in a list, more than are looked at. What the program keeps beside them is as large, and made otherwise."""
+
+    def batches(self):
+        self.noted = [torch.zeros(16, 64) for _ in range(STEPS)]
+        batches = [(torch.randn(16, 64), torch.randn(16)) for _ in range(STEPS)]
+        self.data = [tensor for batch in batches for tensor in batch]
+        return batches
+
+    def kept(self):
+        return {**super().kept(), "other": self.noted}
 
 
 class Average(Program):

@@ -308,6 +308,74 @@ static void what_is_kept_for_many_steps_is_no_input(void **state)
 	model_release(&model);
 }
 
+static void make_data(uint64_t address, const char *operator)
+{
+	open_op(operator, - 1);
+	allocate(address, 64);
+	close_span();
+}
+
+static void what_a_model_is_called_with_is_input_when_it_is_nothing_else(void **state)
+{
+	begin_model();
+	for (uint64_t address = 0x6000; address < 0x6040; address += 0x10)
+		make_data(address, "aten::randn");
+	for (uint64_t address = 0x6040; address < 0x6080; address += 0x10)
+		make_data(address, "aten::zeros");
+	make_data(0x6080, "aten::ones");
+	make_data(0x6090, "aten::ones");
+	for (int i = 0; i < 3; i++)
+		train(i, true);
+	own(0x6000, 0, STEPSCOPE_MEMORY_INPUT);
+	own(0x6010, 0, STEPSCOPE_MEMORY_INPUT);
+	own(0x6040, 0, STEPSCOPE_MEMORY_INPUT);
+	own(0x6050, 0, STEPSCOPE_MEMORY_INPUT);
+	own(0x6060, 64, STEPSCOPE_MEMORY_PARAMETER);
+	own(0x6060, 64, STEPSCOPE_MEMORY_INPUT);
+	own(0x6080, 0, STEPSCOPE_MEMORY_INPUT);
+	model_finish(&model);
+	for (uint64_t address = 0x6000; address < 0x6060; address += 0x10)
+		assert_int_equal(category_of(address, 0), STEPSCOPE_MEMORY_INPUT);
+	assert_int_equal(category_of(0x6060, 0), STEPSCOPE_MEMORY_PARAMETER);
+	assert_int_equal(category_of(0x6070, 0), STEPSCOPE_MEMORY_OTHER); /* like a parameter as well */
+	assert_int_equal(category_of(0x6080, 0), STEPSCOPE_MEMORY_INPUT);
+	assert_int_equal(category_of(0x6090, 0), STEPSCOPE_MEMORY_OTHER); /* like a single one */
+	model_release(&model);
+}
+
+static void an_activation_stays_one_when_a_model_is_called_with_it(void **state)
+{
+	begin_model();
+	train(0, true);
+	struct model_step *step = begin_step(1);
+	open_op("aten::addmm", 5);
+	allocate(0x200, 32);
+	close_span();
+	own(0x200, 0, STEPSCOPE_MEMORY_INPUT);
+	open_op("aten::mean", 6);
+	close_span();
+	open_op("autograd::engine::evaluate_function: MeanBackward0", 6);
+	close_span();
+	end_step(step);
+	model_finish(&model);
+	assert_int_equal(category_of(0x200, 1), STEPSCOPE_MEMORY_ACTIVATION);
+	model_release(&model);
+}
+
+static void data_that_was_there_before_is_input_unless_it_is_a_parameter(void **state)
+{
+	begin_model();
+	own(0x50, 1000, STEPSCOPE_MEMORY_INPUT);
+	own(0x60, 100, STEPSCOPE_MEMORY_INPUT);
+	own(0x60, 100, STEPSCOPE_MEMORY_PARAMETER);
+	own(0x70, 0, STEPSCOPE_MEMORY_INPUT); /* NumPy's */
+	model_finish(&model);
+	assert_int_equal(category_of(0x50, 0), STEPSCOPE_MEMORY_INPUT);
+	assert_int_equal(category_of(0x60, 0), STEPSCOPE_MEMORY_PARAMETER);
+	assert_int_equal(category_of(0x70, 0), -1);
+	model_release(&model);
+}
+
 /* ---- growth -------------------------------------------------------------------------------------------------------------------- */
 
 static void assert_verdict(const char *expected, uint32_t steps, double (*level)(uint32_t step))
@@ -433,6 +501,9 @@ int main(void)
 		cmocka_unit_test(gradients_may_come_from_elsewhere),
 		cmocka_unit_test(what_the_program_says_wins),
 		cmocka_unit_test(what_is_kept_for_many_steps_is_no_input),
+		cmocka_unit_test(what_a_model_is_called_with_is_input_when_it_is_nothing_else),
+		cmocka_unit_test(an_activation_stays_one_when_a_model_is_called_with_it),
+		cmocka_unit_test(data_that_was_there_before_is_input_unless_it_is_a_parameter),
 		cmocka_unit_test(growth_is_told_in_plain_words),
 		cmocka_unit_test(an_operator_with_very_many_inside_is_looked_at_once),
 		cmocka_unit_test(operators_deep_in_each_other_are_looked_at_once),

@@ -16,6 +16,8 @@ static struct {
 	PyObject *training;           /* the text */
 	PyObject *(*dictionary_of)(PyObject *, void *);
 	vectorcall *original;
+	PyObject *look;  /* Python's part, which looks at what models are called with; NULL: it does not want to */
+	int64_t next_ns; /* of CLOCK_MONOTONIC: when it next wants to */
 	/* symbol: of its name, 0: there is none to be had; identity: of the program's model, whatever holds it */
 	struct object_table table;
 } modules;
@@ -85,9 +87,39 @@ static void tell_mode(uint64_t identity)
 	Py_XDECREF(dictionary);
 }
 
+static bool is_look_wanted(void)
+{
+	struct timespec now;
+	if (!modules.look || calls.depth || !library_records(STEPSCOPE_ACTIVE_MEMORY))
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec >= modules.next_ns;
+}
+
+/* False: as ask_for_name(). */
+static bool look_at(PyObject *const *arguments, size_t count)
+{
+	PyObject *tuple = PyTuple_New((Py_ssize_t)count);
+	if (!tuple) {
+		PyErr_Clear();
+		return true;
+	}
+	for (size_t i = 0; i < count; i++) {
+		Py_INCREF(arguments[i]);
+		PyTuple_SetItem(tuple, (Py_ssize_t)i, arguments[i]);
+	}
+	PyObject *look = modules.look; /* it puts another one there */
+	Py_INCREF(look);
+	bool is_done = native_call_ours(look, tuple, NULL, NULL);
+	Py_DECREF(look);
+	Py_DECREF(tuple);
+	return is_done;
+}
+
 static PyObject *call_module(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
 {
-	if (!library_records(STEPSCOPE_ACTIVE_DETAIL) || vectorcall_count(count_and_flag) == 0)
+	size_t count = vectorcall_count(count_and_flag);
+	if (!library_records(STEPSCOPE_ACTIVE_DETAIL) || count == 0)
 		return modules.original(function, arguments, count_and_flag, names);
 	const struct object_entry *known = objects_find(&modules.table, arguments[0]);
 	struct object_facts facts = known ? known->facts : (struct object_facts){0};
@@ -95,6 +127,8 @@ static PyObject *call_module(PyObject *function, PyObject *const *arguments, siz
 		return NULL;
 	if (!facts.symbol)
 		return modules.original(function, arguments, count_and_flag, names);
+	if (is_look_wanted() && !look_at(arguments + 1, count + (names ? (size_t)PyTuple_Size(names) : 0) - 1))
+		return NULL;
 	if (calls.depth++ == 0) {
 		Py_INCREF(arguments[0]);
 		calls.root = arguments[0];
@@ -136,7 +170,22 @@ static PyObject *watch_modules(PyObject *self, PyObject *arguments)
 	Py_RETURN_TRUE;
 }
 
+/* watch_arguments(look, next_ns): look(arguments) comes before the next call of a model by the program, from that time on. */
+static PyObject *watch_arguments(PyObject *self, PyObject *arguments)
+{
+	PyObject *look;
+	long long next_ns;
+	if (!PyArg_ParseTuple(arguments, "OL:watch_arguments", &look, &next_ns))
+		return NULL;
+	Py_INCREF(look);
+	Py_XDECREF(modules.look);
+	modules.look = look;
+	modules.next_ns = next_ns;
+	Py_RETURN_NONE;
+}
+
 PyMethodDef native_module_methods[] = {
+	{"watch_arguments", watch_arguments, METH_VARARGS, NULL},
 	{"watch_modules", watch_modules, METH_VARARGS, NULL},
 	{"name_module", name_module, METH_VARARGS, NULL},
 	{"is_named_module", is_named_module, METH_O, NULL},
