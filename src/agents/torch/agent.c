@@ -25,7 +25,7 @@ static struct {
 	bool is_without_inputs, is_without_lines, is_measured;
 	uint32_t optimizer_key; /* symbol */
 	uint32_t loader_key, loader_start_key, loader_end_key, module_key;
-} agent = {.layout = {.sequence = -1, .forward_thread = -1}};
+} agent = {.layout = {.sequence = -1, .schema = -1, .forward_thread = -1}};
 
 int stepscope_torch_find(void)
 {
@@ -141,7 +141,7 @@ int stepscope_torch_start(void)
 void stepscope_torch_settled(void)
 {
 	if (agent.is_found)
-		observer_settled(&agent.entry);
+		observer_settled(&agent.entry, &agent.layout);
 }
 
 void stepscope_torch_want_inputs(int is_wanted)

@@ -52,6 +52,11 @@ bool torch_entry_find(struct torch_entry *entry, char *problem, size_t problem_b
 	*(void **)&entry->make_records = dlsym(handle, "_ZN2at20enableRecordFunctionEb");
 	if (!entry->makes_records || !entry->make_records)
 		entry->makes_records = NULL, entry->make_records = NULL;
+	*(void **)&entry->dispatcher = dlsym(handle, "_ZN3c1010Dispatcher13realSingletonEv");
+	*(void **)&entry->add_listener = dlsym(handle, "_ZN3c1010Dispatcher23addRegistrationListenerESt10unique_ptrINS_"
+	                                               "22OpRegistrationListenerESt14default_deleteIS2_EE");
+	if (!entry->dispatcher || !entry->add_listener)
+		entry->dispatcher = NULL, entry->add_listener = NULL;
 	if (!entry->add_global_callback || !entry->remove_callback)
 		return lack("at::addGlobalCallback()", entry->path, problem, problem_bytes);
 	return entry->name || lack("at::RecordFunction::name()", entry->path, problem, problem_bytes);

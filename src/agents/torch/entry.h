@@ -55,6 +55,11 @@ struct torch_callback {
 };
 _Static_assert(sizeof(struct torch_callback) == 40, "at::RecordFunctionCallback");
 
+/* c10::RegistrationHandleRAII: a std::function that is called when it goes. It is never let go. */
+struct torch_registration {
+	void *words[4];
+};
+
 struct torch_entry {
 	uint64_t (*add_global_callback)(struct torch_callback callback);
 	void (*remove_callback)(uint64_t handle);
@@ -68,6 +73,9 @@ struct torch_entry {
 	/* does the calling thread make records; both or neither, NULL: not known */
 	bool (*makes_records)(void);
 	void (*make_records)(bool is_on);
+	/* who is told of operators that go, see operators.h; both or neither, NULL: not known */
+	void *(*dispatcher)(void);
+	struct torch_registration (*add_listener)(void *dispatcher, void **listener);
 	char path[1024]; /* of libtorch_cpu */
 };
 

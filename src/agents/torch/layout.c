@@ -19,6 +19,7 @@ struct image {
 	unsigned word_count;
 	int64_t sequence; /* the next one, as PyTorch says */
 	uint64_t forward; /* thread that ran the newest add */
+	const char *name;
 	enum torch_scope scope;
 };
 
@@ -32,7 +33,7 @@ static struct {
 	char text[INPUTS_TEXT_BYTES]; /* inputs of the newest outermost operator */
 } probe;
 
-static void take(const void *record, enum torch_scope scope)
+static void take(const void *record, const char *name, enum torch_scope scope)
 {
 	unsigned at = __atomic_fetch_add(&probe.count, 1, __ATOMIC_RELAXED);
 	if (at >= IMAGES)
@@ -43,6 +44,7 @@ static void take(const void *record, enum torch_scope scope)
 	if (scope == TORCH_SCOPE_FUNCTION)
 		probe.forward = probe.entry->thread_id();
 	image->forward = probe.forward;
+	image->name = name;
 	image->scope = scope;
 }
 
@@ -54,14 +56,15 @@ TORCH_START_BODY static void look_at_function(const void *record)
 	if (inputs_are_known() && is_outermost)
 		inputs_text(record, probe.text, sizeof(probe.text));
 	if (strcmp(name, "aten::add") == 0)
-		take(record, TORCH_SCOPE_FUNCTION);
+		take(record, name, TORCH_SCOPE_FUNCTION);
 }
 TORCH_START(start_layout_function, look_at_function)
 
 TORCH_START_BODY static void look_at_backward(const void *record)
 {
-	if (strcmp(probe.entry->name(record), "AddBackward0") == 0)
-		take(record, TORCH_SCOPE_BACKWARD);
+	const char *name = probe.entry->name(record);
+	if (strcmp(name, "AddBackward0") == 0)
+		take(record, name, TORCH_SCOPE_BACKWARD);
 }
 TORCH_START(start_layout_backward, look_at_backward)
 
@@ -127,6 +130,15 @@ static bool fits_forward_thread(const struct image *image, uint64_t word, bool *
 	return !*is_counted || word == image->forward;
 }
 
+/* The schema of add, which lives as long as PyTorch does, begins with a std::string, and that, with either of the two ABIs there are, with
+ * the address of its text. */
+static bool fits_schema(const struct image *image, uint64_t word, bool *is_counted)
+{
+	uint64_t text = 0;
+	*is_counted = image->scope == TORCH_SCOPE_FUNCTION;
+	return !*is_counted || (word % 8 == 0 && process_read(word, &text, 1) == 1 && text == (uintptr_t)image->name);
+}
+
 const char *layout_probe_inputs(void)
 {
 	return probe.text;
@@ -137,5 +149,6 @@ void layout_probe_end(const struct torch_entry *entry, struct torch_layout *layo
 	entry->remove_callback(probe.handles[0]);
 	entry->remove_callback(probe.handles[1]);
 	layout->sequence = unique_place(fits_sequence);
+	layout->schema = unique_place(fits_schema);
 	layout->forward_thread = unique_place(fits_forward_thread);
 }

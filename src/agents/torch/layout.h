@@ -14,6 +14,7 @@
 
 struct torch_layout {
 	int sequence;       /* int64, of the record; -1: as all of them, not proven */
+	int schema;         /* pointer, of an operator's record: where its schema lies, which begins with its name */
 	int forward_thread; /* uint64, of a backward record: PyTorch's number of the thread that ran the forward */
 };
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * names.c: between two operators the processor's caches fill with tensors, so that what counts here is how many of their lines a look
- * touches. A name that lies still is found by its address in a slot of one line, together with the text to compare. Names that PyTorch
- * puts together for each record ("autograd::engine::evaluate_function: ...") are long or lie on the stack, and are found by their text.
+ * names.c: between two operators the processor forgets what lies where, so that what counts here is how many pages and lines a look
+ * touches. An operator is found by the address of its schema, which its record holds, without a look at the schema. Other names, and those of
+ * operators where that is not proven, are found by their text.
  */
 #include "agents/torch/names.h"
 
+#include "agents/torch/operators.h"
+#include "agents/torch/process.h"
 #include "base/utf8.h"
 #include "pytorch/names.h"
 #include "recorder/emit.h"
 
 #include <string.h>
 
-#define SLOTS 1024u /* a program uses some hundred operators */
-#define SHORTEST_LONG 48u
-#define LONGEST_TINY 7u /* without its 0; no operator's */
-#define PAGE_BYTES 4096u
+#define LINES 48u /* a program uses some hundred operators */
+#define WAYS 4u   /* as many as a line of the processor's cache holds */
 #define TEXT_SLOTS 4096u
 #define PROBES 8u
 #define AREA_BYTES (512u << 10)
@@ -23,13 +23,12 @@
 #define LONGEST 4096u
 
 /* Filled once. */
-struct slot {
-	uint64_t address; /* 0: free; 1: being filled; atomic */
+struct place {
+	uint64_t schema; /* 0: free; TAKEN: being filled, or of no use any more; atomic */
 	uint32_t symbol;
-	uint16_t scope, bytes; /* bytes: of text, its 0 included */
-	char text[SHORTEST_LONG];
+	uint32_t scope;
 };
-_Static_assert(sizeof(struct slot) == 64, "a line of the cache");
+#define TAKEN 1u
 
 struct entry {
 	uint32_t symbol;
@@ -37,7 +36,12 @@ struct entry {
 	char text[];
 };
 
-static struct slot slots[SLOTS] __attribute__((aligned(64)));
+static struct {
+	struct place places[LINES * WAYS] __attribute__((aligned(64)));
+	const char *(*name)(const void *record); /* NULL: nothing is recorded yet */
+	int schema;                              /* see struct torch_layout */
+	bool is_sure;                            /* schemas stay where they are; atomic */
+} names;
 static uint16_t text_slots[TEXT_SLOTS]; /* number of an entry; 0: free; atomic */
 static uint8_t area[AREA_BYTES] __attribute__((aligned(8)));
 static uint32_t area_used = UNIT; /* atomic */
@@ -134,79 +138,109 @@ static uint32_t symbol_by_text(enum torch_scope scope, const char *name, uint32_
 	return new_symbol(scope, name, length);
 }
 
-/* ---- by address --------------------------------------------------------------------------------------------------------- */
+/* ---- by schema ---------------------------------------------------------------------------------------------------------- */
 
-static struct slot *slot_of(enum torch_scope scope, const char *name)
+static inline uint64_t schema_of(const void *record)
 {
-	uint64_t hash = ((uint64_t)(uintptr_t)name + (uint64_t)scope) * 0x9e3779b97f4a7c15u;
-	return &slots[(hash >> 48) % SLOTS];
+	uint64_t schema;
+	memcpy(&schema, (const char *)record + names.schema, sizeof(schema));
+	return schema;
 }
 
-static void fill(struct slot *slot, enum torch_scope scope, const char *name, uint32_t length, uint32_t symbol)
+static inline struct place *place_of(enum torch_scope scope, uint64_t schema)
 {
-	uint64_t none = 0;
-	if (!__atomic_compare_exchange_n(&slot->address, &none, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	uint64_t hash = (schema + (uint64_t)scope) * 0x9e3779b97f4a7c15u;
+	return &names.places[(hash >> 32) * (LINES * WAYS) >> 32];
+}
+
+static inline bool is_of(const struct place *place, enum torch_scope scope, uint64_t schema)
+{
+	return __atomic_load_n(&place->schema, __ATOMIC_ACQUIRE) == schema && place->scope == (uint32_t)scope;
+}
+
+/* The other ways of its line. */
+static struct place *other_way(struct place *place, unsigned way)
+{
+	return &names.places[(size_t)(place - names.places) ^ way];
+}
+
+/* Some operator goes, and another one may come to lie in its place: from here on their texts are compared. */
+static void forget(void)
+{
+	if (!__atomic_exchange_n(&names.is_sure, false, __ATOMIC_SEQ_CST))
 		return;
-	slot->symbol = symbol;
-	slot->scope = (uint16_t)scope;
-	slot->bytes = (uint16_t)(length + 1);
-	memcpy(slot->text, name, length); /* what follows is 0 */
-	__atomic_store_n(&slot->address, (uint64_t)(uintptr_t)name, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < LINES * WAYS; i++)
+		__atomic_store_n(&names.places[i].schema, TAKEN, __ATOMIC_SEQ_CST);
 }
 
-static __attribute__((noinline)) uint32_t look_up(enum torch_scope scope, const char *name, struct slot *slot)
+/* What a record that has no schema holds there is the address of its text. */
+static bool is_schema(uint64_t word, const char *name)
 {
-	uint32_t length = length_of(name);
-	uint32_t symbol = symbol_by_text(scope, name, length);
-	if (slot && symbol && length < SHORTEST_LONG && length > LONGEST_TINY)
-		fill(slot, scope, name, length, symbol);
+	uint64_t text = 0;
+	return word != (uintptr_t)name && process_read(word, &text, 1) == 1 && text == (uintptr_t)name;
+}
+
+static void remember(enum torch_scope scope, uint64_t schema, const char *name, uint32_t symbol)
+{
+	struct place *place = place_of(scope, schema);
+	unsigned way = 0;
+	while (way < WAYS && __atomic_load_n(&other_way(place, way)->schema, __ATOMIC_RELAXED))
+		way++;
+	if (way == WAYS || !symbol || !is_schema(schema, name))
+		return;
+	uint64_t none = 0;
+	place = other_way(place, way);
+	if (!__atomic_compare_exchange_n(&place->schema, &none, TAKEN, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	place->symbol = symbol;
+	place->scope = (uint32_t)scope;
+	__atomic_store_n(&place->schema, schema, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&names.is_sure, __ATOMIC_SEQ_CST)) /* meanwhile, and this one may have been overlooked */
+		__atomic_store_n(&place->schema, TAKEN, __ATOMIC_SEQ_CST);
+}
+
+/* In no place. */
+static uint32_t symbol_by_name(enum torch_scope scope, const void *record)
+{
+	const char *name = names.name ? names.name(record) : NULL;
+	if (!name)
+		return 0;
+	if (scope == TORCH_SCOPE_USER) /* made anew each time, anywhere */
+		return emit_symbol(kind_of(scope), name, length_of(name));
+	uint32_t symbol = symbol_by_text(scope, name, length_of(name));
+	if (scope != TORCH_SCOPE_BACKWARD && __atomic_load_n(&names.is_sure, __ATOMIC_ACQUIRE))
+		remember(scope, schema_of(record), name, symbol);
 	return symbol;
 }
 
-static inline uint64_t word_of(const char *text)
+static __attribute__((noinline)) uint32_t symbol_elsewhere(enum torch_scope scope, const void *record)
 {
-	uint64_t word;
-	memcpy(&word, text, sizeof(word));
-	return word;
-}
-
-/* strcmp(slot->text, name) == 0 without a call; false also where that cannot be told. Should a shorter text lie there by now, some bytes
- * behind it are read, of the same page. */
-static inline bool is_surely_same(const struct slot *slot, const char *name)
-{
-	if (((uintptr_t)name & (PAGE_BYTES - 1)) > PAGE_BYTES - SHORTEST_LONG)
-		return false;
-	unsigned last = slot->bytes - 8u;
-	uint64_t other = word_of(slot->text + last) ^ word_of(name + last);
-	for (unsigned i = 0; i < last; i += 8)
-		other |= word_of(slot->text + i) ^ word_of(name + i);
-	return other == 0;
-}
-
-static __attribute__((noinline)) uint32_t symbol_elsewhere(enum torch_scope scope, const char *name)
-{
-	/* a range's name, or a node's, is made anew each time, anywhere */
-	if (!name || scope == TORCH_SCOPE_USER)
-		return name ? emit_symbol(kind_of(scope), name, length_of(name)) : 0;
-	if (scope == TORCH_SCOPE_BACKWARD)
-		return look_up(scope, name, NULL);
-	struct slot *slot = slot_of(scope, name);
-	for (unsigned i = 0; i < 2; i++, slot = &slots[(slot - slots) ^ 1]) {
-		uint64_t address = __atomic_load_n(&slot->address, __ATOMIC_ACQUIRE);
-		if (address == (uint64_t)(uintptr_t)name && slot->scope == scope && strcmp(slot->text, name) == 0)
-			return slot->symbol;
-		if (address == 0)
-			return look_up(scope, name, slot);
+	uint64_t schema = schema_of(record);
+	for (unsigned way = 1; way < WAYS; way++) {
+		const struct place *place = other_way(place_of(scope, schema), way);
+		if (is_of(place, scope, schema))
+			return place->symbol;
 	}
-	return look_up(scope, name, NULL);
+	return symbol_by_name(scope, record);
 }
 
-__attribute__((hot)) uint32_t names_symbol(enum torch_scope scope, const char *name)
+/* Before it is known where a record holds its schema, and after one has gone, nothing is found by it. */
+__attribute__((hot)) uint32_t names_symbol(enum torch_scope scope, const void *record)
 {
-	const struct slot *slot = slot_of(scope, name);
-	if (__builtin_expect(!name || __atomic_load_n(&slot->address, __ATOMIC_ACQUIRE) != (uint64_t)(uintptr_t)name ||
-	                             slot->scope != scope || !is_surely_same(slot, name),
-	                     0))
-		return symbol_elsewhere(scope, name);
-	return slot->symbol;
+	uint64_t schema = schema_of(record);
+	const struct place *place = place_of(scope, schema);
+	return __builtin_expect(is_of(place, scope, schema), 1) ? place->symbol : symbol_elsewhere(scope, record);
+}
+
+void names_start(const struct torch_entry *entry, int schema)
+{
+	if (names.name)
+		return;
+	names.name = entry->name;
+	if (schema < 0)
+		return;
+	names.schema = schema;
+	__atomic_store_n(&names.is_sure, true, __ATOMIC_SEQ_CST); /* first: it may be told at once */
+	if (!operators_watch(entry, forget))
+		forget();
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * names.h: names of operators as symbols. An operator's name lies in its schema for good, so its address finds the symbol; the text is
- * compared all the same, for an address may have been another name's before.
+ * names.h: what PyTorch's records are called, as symbols.
  */
 #ifndef AGENTS_TORCH_NAMES_H
 #define AGENTS_TORCH_NAMES_H
@@ -10,7 +9,11 @@
 
 #include <stdint.h>
 
-/* Symbol of the name in that scope; 0 when there is none. Any thread; no lock, and no malloc (what is new comes out of an area). */
-uint32_t names_symbol(enum torch_scope scope, const char *name);
+/* From here on records have names. `schema`: see struct torch_layout. Once; later calls change nothing. */
+void names_start(const struct torch_entry *entry, int schema);
+
+/* Symbol of the record's name in that scope; 0 when it has none, or none yet. Any thread; no lock, and no malloc (what is new comes out of an
+ * area). */
+uint32_t names_symbol(enum torch_scope scope, const void *record);
 
 #endif

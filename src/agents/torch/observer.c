@@ -15,12 +15,11 @@
 #include <string.h>
 
 static struct {
-	const char *(*name)(const void *record);
 	uint64_t (*thread_id)(void);
 	bool (*is_followed)(void);
 	void (*remove)(uint64_t handle);
 	struct torch_layout layout;
-	bool has_inputs, has_lines, is_settled;
+	bool has_inputs, has_lines;
 	bool is_counting;  /* steps, see training.h */
 	uint64_t too_deep; /* records that were left out; atomic */
 	uint64_t handles[6];
@@ -162,7 +161,7 @@ static inline __attribute__((always_inline)) void begin(enum torch_scope scope, 
 			leave_out();
 		return;
 	}
-	uint32_t symbol = is_wanted ? names_symbol(scope, observer.name(record)) : 0;
+	uint32_t symbol = is_wanted ? names_symbol(scope, record) : 0;
 	if (__builtin_expect(!symbol, 0)) {
 		open_push(open, record, flags);
 		return;
@@ -318,11 +317,6 @@ bool observer_is_counting(void)
 	return observer.is_counting;
 }
 
-static const char *no_name(const void *record)
-{
-	return NULL;
-}
-
 void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs, bool has_lines)
 {
 	static const struct {
@@ -337,7 +331,6 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	observer_count();
 	if (observer.count)
 		return;
-	observer.name = observer.is_settled ? entry->name : no_name;
 	observer.thread_id = entry->thread_id;
 	observer.is_followed = entry->has_thread_callbacks;
 	observer.remove = entry->remove_callback;
@@ -352,10 +345,9 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	}
 }
 
-void observer_settled(const struct torch_entry *entry)
+void observer_settled(const struct torch_entry *entry, const struct torch_layout *layout)
 {
-	observer.is_settled = true;
-	observer.name = entry->name;
+	names_start(entry, layout->schema);
 }
 
 TORCH_START_BODY static void nothing(const void *record) {}

@@ -13,7 +13,7 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
                     bool has_lines);
 /* Nothing is recorded before this, once. A thread's first operator behind the start takes a lock of PyTorch's; one that is held when the
  * thread forks stays so in the child. So the thread that starts us runs an operator in between. */
-void observer_settled(const struct torch_entry *entry);
+void observer_settled(const struct torch_entry *entry, const struct torch_layout *layout);
 void observer_stop(void);
 /* PyTorch hands a thread's own callbacks on to threads that work for it (a device's backward, jit.fork, gloo), and to no other: those are
  * what torch.profiler sees. So one that is never called, of a scope that is used on phones only, marks them. Returns its handle, for

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * operators.c: a c10::OpRegistrationListener, unchanged in 1.13 to 2.14, without C++: an object that begins with the address of its
+ * virtual functions. It is told at once of all operators there are, so that one that is called has the right order of them.
+ */
+#include "agents/torch/operators.h"
+
+#define LEAST_OPERATORS 100 /* PyTorch has thousands */
+
+struct listener {
+	const struct functions {
+		void (*destroy)(struct listener *listener), (*destroy_and_free)(struct listener *listener);
+		void (*registered)(struct listener *listener, const void *operator);
+		void (*going)(struct listener *listener, const void *operator);
+	} *functions;
+	unsigned registered;
+	void (*on_going)(void);
+};
+
+static void nothing(struct listener *listener) {}
+
+static void count(struct listener *listener, const void *operator)
+{
+	listener->registered++; /* PyTorch holds a lock */
+}
+
+static void tell(struct listener *listener, const void *operator)
+{
+	listener->on_going();
+}
+
+/* In C++ what lies before the functions tells the type, for dynamic_cast. */
+static const struct {
+	intptr_t to_top;
+	const void *type;
+	struct functions functions;
+} table = {.functions = {nothing, nothing, count, tell}};
+
+bool operators_watch(const struct torch_entry *entry, void (*on_going)(void))
+{
+	static struct listener listener = {.functions = &table.functions};
+	void *pointer = &listener; /* a std::unique_ptr is passed by its address */
+	if (!entry->dispatcher || listener.on_going)
+		return listener.registered >= LEAST_OPERATORS;
+	listener.on_going = on_going;
+	(void)entry->add_listener(entry->dispatcher(), &pointer);
+	return listener.registered >= LEAST_OPERATORS;
+}
