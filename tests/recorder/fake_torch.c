@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define SCOPES 10
+#define OPERATORS 1000
 
 int64_t fake_sequence;
 
@@ -21,6 +22,10 @@ FAKE_API int64_t _ZN2at15sequence_number4peekEv(void);
 FAKE_API uint64_t _ZN2at14RecordFunction15currentThreadIdEv(void);
 FAKE_API uint64_t _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE(struct torch_callback callback);
 FAKE_API bool _ZN2at23hasThreadLocalCallbacksEv(void);
+FAKE_API void *_ZN3c1010Dispatcher13realSingletonEv(void);
+FAKE_API struct torch_registration
+_ZN3c1010Dispatcher23addRegistrationListenerESt10unique_ptrINS_22OpRegistrationListenerESt14default_deleteIS2_EE(
+	void *dispatcher, void **listener);
 
 uint64_t _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE(struct torch_callback callback)
 {
@@ -52,6 +57,23 @@ int64_t _ZN2at15sequence_number4peekEv(void)
 uint64_t _ZN2at14RecordFunction15currentThreadIdEv(void)
 {
 	return 3;
+}
+
+void *_ZN3c1010Dispatcher13realSingletonEv(void)
+{
+	return callbacks;
+}
+
+/* A C++ object with four virtual functions, of which the third is called for every operator that there is. */
+struct torch_registration
+_ZN3c1010Dispatcher23addRegistrationListenerESt10unique_ptrINS_22OpRegistrationListenerESt14default_deleteIS2_EE(
+	void *dispatcher, void **listener)
+{
+	void (**const *functions)(void *, const void *) = *listener;
+	for (int i = 0; i < OPERATORS; i++)
+		(*functions)[2](*listener, &callbacks[0]);
+	*listener = NULL;
+	return (struct torch_registration){{dispatcher}};
 }
 
 /* No scope has both a global one and one of the thread here. */

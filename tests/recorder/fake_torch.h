@@ -48,6 +48,7 @@ enum { /* words that count; the rest of each object is noise */
 	FAKE_ELEMENTS = 5,
 	FAKE_SEQUENCE = 25,
 	FAKE_INPUTS = 26,
+	FAKE_SCHEMA = 30,
 	FAKE_FORWARD = 38,
 };
 
@@ -58,6 +59,11 @@ enum { /* kinds of tensors, for keys */
 	FAKE_NESTED,
 	FAKE_OPAQUE,   /* no device, and what goes with that */
 	FAKE_UNDEFINED /* that alone */
+};
+
+struct fake_schema {
+	const char *name;
+	uint64_t words[7];
 };
 
 FAKE_API void fake_begin(int scope, const struct fake_record *record);

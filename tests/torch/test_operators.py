@@ -106,6 +106,32 @@ def test_functions_of_torchscript_are_recorded(tmp_path, python):
     assert [within[name] for name in ("twice", "forward", "aten::addmm")] == [4, 4, 4]
 
 
+PASSING = """
+import gc, torch
+x = torch.ones(2)
+for number in range(20):
+    library = torch.library.Library("mine", "DEF")
+    library.define(f"op{number:02d}(Tensor a) -> Tensor")
+    library.impl(f"op{number:02d}", lambda a: a + 1, "CPU")
+    for _ in range(number + 1):
+        getattr(torch.ops.mine, f"op{number:02d}")(x)
+    if hasattr(library, "_destroy"):
+        library._destroy()
+    del library
+    gc.collect()
+"""
+
+
+@every_python
+def test_an_operator_in_the_place_of_one_that_went_has_its_own_name(tmp_path, python):
+    """The next one's schema comes to lie where the last one's was."""
+    (tmp_path / "passing.py").write_text(PASSING)
+    done = warm(tmp_path, python, "passing.py")
+    assert done.returncode == 0, done.stderr
+    mine = [event["name"] for event in export(tmp_path) if event["name"].startswith("mine::")]
+    assert Counter(mine) == {f"mine::op{number:02d}": number + 1 for number in range(20)}
+
+
 STATIC = """
 import io, torch
 class Model(torch.nn.Module):

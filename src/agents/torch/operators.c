@@ -12,7 +12,7 @@ struct listener {
 		void (*destroy)(struct listener *listener), (*destroy_and_free)(struct listener *listener);
 		void (*registered)(struct listener *listener, const void *operator);
 		void (*going)(struct listener *listener, const void *operator);
-	} *functions;
+	} * functions;
 	unsigned registered;
 	void (*on_going)(void);
 };
