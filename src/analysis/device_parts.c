@@ -71,10 +71,20 @@ static enum part part_of_span(struct device_parts *parts, const struct model *mo
 	}
 }
 
+/* Wholly? Lies behind what was asked for before, by its start. */
+static bool is_covered(const struct intervals *covered, size_t *at, int64_t start_ns, int64_t end_ns)
+{
+	while (*at < covered->count && covered->items[*at].end_ns <= start_ns)
+		++*at;
+	return *at < covered->count && covered->items[*at].start_ns <= start_ns && end_ns <= covered->items[*at].end_ns;
+}
+
+/* Without what would be cut off altogether: most of what a thread does while the device works. */
 static void add_thread(struct device_parts *parts, const struct model *model, uint32_t number)
 {
 	const struct track *track = model->tracks[number];
 	struct intervals own[PART_OTHER] = {{0}};
+	size_t at = 0;
 
 	for (int part = PART_DATA; part < PART_OTHER; part++)
 		intervals_live_in(&own[part], model->storage);
@@ -82,10 +92,14 @@ static void add_thread(struct device_parts *parts, const struct model *model, ui
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
-			enum part part = part_of_span(parts, model, chunk, i);
+			int64_t start_ns = chunk->start_ns[i], end_ns = start_ns + chunk->dur_ns[i];
+			enum part part;
 
+			if (is_covered(&parts->covered, &at, start_ns, end_ns))
+				continue;
+			part = part_of_span(parts, model, chunk, i);
 			if (part != PART_OTHER)
-				intervals_add(&own[part], chunk->start_ns[i], chunk->start_ns[i] + chunk->dur_ns[i]);
+				intervals_add(&own[part], start_ns, end_ns);
 		}
 		model_chunk_done(model, chunk);
 	}
@@ -139,13 +153,18 @@ static void cover(struct device_parts *parts, const struct intervals *a, const s
 	swap(&parts->spare, &parts->covered);
 }
 
-/* Each part loses what parts before it have. Gaps lie where the device is not busy, and apart from each other. */
-static void cut_parts(struct device_parts *parts)
+/* What is the device's. Gaps lie where it is not busy, and apart from each other. */
+static void cut_device(struct device_parts *parts)
 {
 	cut(parts, PART_COMMUNICATION, &parts->device.compute);
 	cut(parts, PART_COPIES, &parts->device.kernels);
 	cover(parts, &parts->device.busy, &parts->gaps.queued);
 	cover(parts, &parts->covered, &parts->gaps.launch);
+}
+
+/* Each part loses what parts before it have. */
+static void cut_threads(struct device_parts *parts)
+{
 	for (enum part part = PART_DATA; part < PART_OTHER; part++) {
 		cut(parts, part, &parts->covered);
 		if (part + 1 < PART_OTHER && parts->lists[part].count)
@@ -165,8 +184,9 @@ void device_parts_find(struct device_parts *parts, const struct model *model, co
 	device_gaps_fill(&parts->gaps, model, launches, &parts->work, &parts->device.busy);
 	intervals_lend(&parts->lists[PART_QUEUED], &parts->gaps.queued);
 	intervals_lend(&parts->lists[PART_LAUNCH], &parts->gaps.launch);
+	cut_device(parts);
 	add_threads(parts, model, launches, process);
-	cut_parts(parts);
+	cut_threads(parts);
 }
 
 void device_parts_within(const struct device_parts *parts, int64_t start_ns, int64_t end_ns, int64_t parts_ns[PARTS])

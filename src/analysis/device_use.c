@@ -7,11 +7,9 @@
 
 #include "analysis/device_names.h"
 
-#include "base/memory.h"
 #include "base/merge_sort.h"
+#include "base/storage.h"
 #include "model/launch_config.h"
-
-#include <stdlib.h>
 
 #define WHOLE (1LL << 30) /* all multiprocessors: a whole number, so that begins and ends cancel out */
 
@@ -95,7 +93,8 @@ static void add_changes(struct walk *walk, const struct work *item, double effic
 
 	if (walk->change_count + 2 > walk->change_capacity) {
 		walk->change_capacity = walk->change_capacity ? 2 * walk->change_capacity : 1024;
-		walk->changes = memory_resize(walk->changes, walk->change_capacity, sizeof(*walk->changes));
+		walk->changes = storage_resize(walk->model->storage, walk->changes, walk->change_capacity,
+		                               sizeof(*walk->changes));
 	}
 	walk->changes[walk->change_count++] = (struct change){item->start_ns, share};
 	walk->changes[walk->change_count++] = (struct change){item->end_ns, -share};
@@ -112,7 +111,7 @@ static void add_shares(struct walk *walk)
 {
 	int64_t share = 0;
 
-	merge_sort(walk->changes, walk->change_count, sizeof(*walk->changes), compare_changes);
+	merge_sort_in(walk->model->storage, walk->changes, walk->change_count, sizeof(*walk->changes), compare_changes);
 	walk->first = 0;
 	for (size_t i = 0; i + 1 < walk->change_count; i++) {
 		int64_t from_ns = walk->changes[i].time_ns, to_ns = walk->changes[i + 1].time_ns;
@@ -149,7 +148,7 @@ void device_use_fill(struct use_window *windows, size_t count, const struct mode
 	}
 	add_shares(&walk);
 	name_classes_release(&walk.names);
-	free(walk.changes);
+	storage_release(model->storage, walk.changes);
 	launch_configs_release(&walk.configs);
 }
 
