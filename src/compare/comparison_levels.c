@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES 20000 /* of a level; the rest is one row */
-#define JOINED 4000 /* names among which renamed ones are looked for */
+#define NAMES 20000   /* of a level; the rest is one row */
+#define JOINED 4000   /* names among which renamed ones are looked for */
+#define LEAST_SUM 0.5 /* of all changes, whatever their sign: shares of less would be absurd */
 
 /* ---- one name of a level ---- */
 
@@ -32,6 +33,11 @@ struct level {
 	size_t count, capacity;
 	uint32_t *slots; /* hash of names: index + 1 */
 	size_t slot_count;
+};
+
+struct level_sums { /* of the changes */
+	double whole;
+	double all; /* whatever their sign */
 };
 
 static uint64_t hash_text(const char *text)
@@ -220,7 +226,7 @@ static void set_interval(struct table *table, int row, const struct compared_sid
 }
 
 static void add_row(struct table *table, const struct level *level, const struct contribution *contribution,
-                    double whole)
+                    const struct level_sums *sums)
 {
 	const char *note = contribution->note;
 	int row = table_row(table);
@@ -235,10 +241,12 @@ static void add_row(struct table *table, const struct level *level, const struct
 	                 run_values_mean(&contribution->amounts, level->sides, SIDE_BASE));
 	table_set_double(table, row, CONTRIBUTION_NEW, run_values_mean(&contribution->amounts, level->sides, SIDE_NEW));
 	table_set_double(table, row, CONTRIBUTION_DELTA, contribution->change);
-	if (fabs(whole) > 0)
-		table_set_double(table, row, CONTRIBUTION_RATIO, contribution->change / whole);
-	else
+	if (!(sums->all > 0))
 		table_set_missing(table, row, CONTRIBUTION_RATIO, "there is no difference");
+	else if (fabs(sums->whole) < LEAST_SUM * sums->all)
+		table_set_missing(table, row, CONTRIBUTION_RATIO, "rows of this level cancel out");
+	else
+		table_set_double(table, row, CONTRIBUTION_RATIO, contribution->change / sums->whole);
 	set_calls(table, row, contribution);
 	run_values_set_certain(&contribution->amounts, table, row, CONTRIBUTION_IS_CERTAIN);
 	set_interval(table, row, level->sides, &contribution->amounts);
@@ -246,29 +254,30 @@ static void add_row(struct table *table, const struct level *level, const struct
 }
 
 /* Of all rows, before they are put in order. */
-static double find_changes(struct level *level)
+static struct level_sums find_changes(struct level *level)
 {
-	double whole = 0;
+	struct level_sums sums = {0, 0};
 
 	for (size_t i = 0; i < level->count; i++) {
 		level->rows[i].change = run_values_change(&level->rows[i].amounts, level->sides);
-		whole += level->rows[i].change;
+		sums.whole += level->rows[i].change;
+		sums.all += fabs(level->rows[i].change);
 	}
-	return whole;
+	return sums;
 }
 
 static void add_rows(struct table *table, struct level *level)
 {
-	double whole;
+	struct level_sums sums;
 
 	if (level->count <= JOINED)
 		join_renamed(level);
 	drop_joined(level);
-	whole = find_changes(level);
+	sums = find_changes(level);
 	run_values_test(&level->rows[0].amounts, sizeof(level->rows[0]), level->count, level->sides);
 	qsort(level->rows, level->count, sizeof(*level->rows), compare_contributions);
 	for (size_t i = 0; i < level->count; i++)
-		add_row(table, level, &level->rows[i], whole);
+		add_row(table, level, &level->rows[i], &sums);
 }
 
 void comparison_add_level(struct table *table, struct compared_sides *sides, const char *name)

@@ -12,7 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_SHARE 0.2   /* of the difference, to be named as its cause */
+#define LEAST_SHARE 0.2 /* of what goes the way of the step, to be named as its cause */
+#define MOST_SHARE 0.5  /* of it: else there are others */
+#define ALIKE 0.5       /* of the largest of a level: as much to blame */
+#define ALIKE_NAMED 3
 #define LEAST_CHANGE 0.01 /* of the share of a function, to be named */
 #define MORE_CALLS 1.1
 #define MANY_RUNS 200
@@ -244,26 +247,6 @@ static const char *explanation_of(const struct comparison *comparison, const str
 	return list ? arena_printf(arena, "not the same: %s", list) : NULL;
 }
 
-/* The row of a level with the largest difference that goes the way of the step; -1: none is a fifth of it. */
-static int largest_of(const struct table *contributions, const char *level, bool is_slower)
-{
-	int largest = -1;
-	double share = LEAST_SHARE;
-
-	for (int row = 0; row < contributions->row_count; row++) {
-		const struct table_cell *cell = table_get(contributions, row, CONTRIBUTION_RATIO);
-		double delta = table_get(contributions, row, CONTRIBUTION_DELTA)->d;
-
-		if (!strcmp(table_text(contributions, row, CONTRIBUTION_LEVEL), level) && cell->has_value &&
-		    cell->d > share && (delta > 0) == is_slower &&
-		    strcmp(table_text(contributions, row, CONTRIBUTION_NAME), "other") != 0) {
-			share = cell->d;
-			largest = row;
-		}
-	}
-	return largest;
-}
-
 /* As people write it, in a sentence that has others, too. */
 static const char *name_of(const struct table *table, int row, int column, struct arena *arena)
 {
@@ -290,9 +273,42 @@ static const char *describe_row(const struct table *contributions, int row, stru
 	units_time(text, fabs(delta));
 	if (base->has_value && base->d > 0 && new->d > 0 &&
 	    (new->d > MORE_CALLS * base->d || new->d *MORE_CALLS < base->d))
-		calls = arena_printf(arena, ", %.3g times the calls", new->d / base->d);
+		calls = arena_printf(arena, " (%.3g times the calls)", new->d / base->d);
 	return arena_printf(arena, "%s %c%s%s", name_of(contributions, row, CONTRIBUTION_NAME, arena),
 	                    delta < 0 ? '-' : '+', text, calls);
+}
+
+/* The rows of a level that are most to blame, "aten::mm +338.8 us": all that are about as large as the largest of those that go the way of the
+ * step, measured by these: where others go against it, the sum says little. NULL: even together they are a small part. */
+static const char *level_cause(const struct table *contributions, const char *level, bool is_slower,
+                               struct arena *arena)
+{
+	double all = 0, alike = 0, largest = 0;
+	const char *list = NULL;
+	int count = 0;
+
+	for (int row = 0; row < contributions->row_count; row++) { /* of a level the largest first */
+		double delta = table_get(contributions, row, CONTRIBUTION_DELTA)->d;
+		double part = is_slower ? delta : -delta;
+
+		if (strcmp(table_text(contributions, row, CONTRIBUTION_LEVEL), level) != 0 || part <= 0)
+			continue;
+		all += part;
+		if (!strcmp(table_text(contributions, row, CONTRIBUTION_NAME), "other"))
+			continue;
+		largest = largest > 0 ? largest : part;
+		if (part < ALIKE * largest)
+			continue;
+		alike += part;
+		if (count++ < ALIKE_NAMED)
+			list = arena_printf(arena, "%s%s%s", list ? list : "", list ? ", " : "",
+			                    describe_row(contributions, row, arena));
+	}
+	if (!list || alike <= LEAST_SHARE * all)
+		return NULL;
+	if (count > ALIKE_NAMED)
+		list = arena_printf(arena, "%s and %d more like these", list, count - ALIKE_NAMED);
+	return alike < MOST_SHARE * all ? arena_printf(arena, "%s, among others", list) : list;
 }
 
 static const char *share_text(const struct table *table, int row, int column, struct arena *arena)
@@ -391,11 +407,10 @@ static const char *cause_of(const struct comparison *comparison, const struct co
 	if (sides->amount != PER_STEP) /* contributions are of steps, which have different amounts of work */
 		return NULL;
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		int row = largest_of(&comparison->contributions, levels[i][0], is_slower);
+		const char *cause = level_cause(&comparison->contributions, levels[i][0], is_slower, arena);
 
-		if (row >= 0)
-			list = arena_printf(arena, "%s%s%s%s", list ? list : "", list ? "; " : "", levels[i][1],
-			                    describe_row(&comparison->contributions, row, arena));
+		if (cause)
+			list = arena_printf(arena, "%s%s%s%s", list ? list : "", list ? "; " : "", levels[i][1], cause);
 	}
 	return list;
 }

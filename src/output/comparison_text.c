@@ -16,7 +16,7 @@
 #define LABEL_WIDTH 12
 #define ROWS 8 /* of a level */
 #define FUNCTIONS 20
-#define LEAST_SHARE 0.01 /* of the level's difference, to be shown */
+#define LEAST_SHARE 0.01 /* of the level's difference, or of its largest row, to be shown */
 #define MAXIMUM_TEXT (1 << 20)
 
 /* ---- the verdict ---- */
@@ -160,12 +160,14 @@ static void copy_row(struct table *view, const struct table *from, int row)
 	}
 }
 
-static bool is_shown(const struct table *contributions, int row)
+/* first: of the row's level, the largest. */
+static bool is_shown(const struct table *contributions, int row, int first)
 {
+	double delta = fabs(table_get(contributions, row, CONTRIBUTION_DELTA)->d);
 	const struct table_cell *share = table_get(contributions, row, CONTRIBUTION_RATIO);
 
 	if (!share->has_value) /* what one row of the level has more, others have less */
-		return fabs(table_get(contributions, row, CONTRIBUTION_DELTA)->d) > 0;
+		return delta > 0 && delta >= LEAST_SHARE * fabs(table_get(contributions, first, CONTRIBUTION_DELTA)->d);
 	return fabs(share->d) >= LEAST_SHARE;
 }
 
@@ -189,7 +191,7 @@ static void add_level(struct buffer *out, const struct table *contributions, int
 	table_init(&view, "contributions", "", "");
 	table_columns(&view, contributions->columns, contributions->column_count);
 	for (int row = first; row < end; row++) {
-		if (is_long || (view.row_count < ROWS && is_shown(contributions, row))) {
+		if (is_long || (view.row_count < ROWS && is_shown(contributions, row, first))) {
 			copy_row(&view, contributions, row);
 			continue;
 		}
