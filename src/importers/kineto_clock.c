@@ -123,6 +123,29 @@ static int compare_launches(const void *left, const void *right)
 	return (a->launch_ns > b->launch_ns) - (a->launch_ns < b->launch_ns);
 }
 
+/* Correlations of several processes are the same numbers where the file says whose devices are: then they are told apart. */
+static int64_t owner_of(const struct staged_track *track)
+{
+	return track->is_device ? track->owner_pid : track->pid.number;
+}
+
+/* True: all is of one process. */
+static bool part_processes(struct kineto_import *import)
+{
+	const struct staged_track *tracks = import->stage.tracks;
+	struct clock_sample *samples = import->clock.samples;
+	bool is_one = true;
+	for (uint32_t i = 0; i < import->clock.count; i++)
+		if (tracks[samples[i].track].is_device && !tracks[samples[i].track].has_owner)
+			return true;
+	for (uint32_t i = 0; i < import->clock.count; i++) {
+		int64_t owner = owner_of(&tracks[samples[i].track]);
+		is_one &= owner == owner_of(&tracks[samples[0].track]);
+		samples[i].correlation ^= hash_of((uint64_t)owner);
+	}
+	return is_one;
+}
+
 /* Of one number [first, end): work and the only call that can have launched it. */
 static void add_pairs(struct clock_fit *fit, const struct kineto_import *import, const struct clock_sample *first,
                       const struct clock_sample *end, int32_t device)
@@ -307,14 +330,15 @@ static void say(struct kineto_import *import, const struct clock_fit *fit, int32
 	model_add_ledger(import->model, LEDGER_CLOCK, import->main_process, where, count_early(fit), text);
 }
 
-static void correct_device(struct kineto_import *import, struct clock_fit *fit, int32_t device, bool is_only)
+/* has_waits: a thread waits for its current device, so there must be one only, of one process. */
+static void correct_device(struct kineto_import *import, struct clock_fit *fit, int32_t device, bool has_waits)
 {
 	struct correction correction;
 	fit->pair_count = fit->most_count = 0;
 	find_pairs(fit, import, device);
 	if (fit->pair_count < PAIRS_LEAST)
 		return;
-	if (is_only) { /* a thread waits for its current device */
+	if (has_waits) {
 		merge_sort_in(fit->storage, fit->pairs, fit->pair_count, sizeof *fit->pairs, compare_launches);
 		find_most(fit, import);
 	}
@@ -340,12 +364,13 @@ void kineto_correct_clocks(struct kineto_import *import)
 	}
 	if (count < 2 * PAIRS_LEAST || last < 0)
 		return;
+	bool has_waits = part_processes(import) && first == last;
 	merge_sort_in(fit.storage, import->clock.samples, count, sizeof *import->clock.samples, compare_samples);
 	fit.pairs = storage_resize(fit.storage, NULL, count, sizeof *fit.pairs);
 	fit.least = storage_resize(fit.storage, NULL, count, sizeof *fit.least);
 	fit.most = storage_resize(fit.storage, NULL, count, sizeof *fit.most);
 	for (int32_t device = first; device <= last && device - first < KINETO_MEMORY_DEVICES; device++)
-		correct_device(import, &fit, device, first == last);
+		correct_device(import, &fit, device, has_waits);
 	storage_release(fit.storage, fit.pairs);
 	storage_release(fit.storage, fit.least);
 	storage_release(fit.storage, fit.most);

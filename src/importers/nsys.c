@@ -250,6 +250,7 @@ static enum status read_all(struct nsys *nsys, struct error *err)
 
 static void release(struct nsys *nsys)
 {
+	kineto_clock_release(&nsys->import);
 	kineto_stage_release(&nsys->import.stage);
 	buffer_release(&nsys->import.text);
 	buffer_release(&nsys->import.inputs);

@@ -126,13 +126,15 @@ static struct staged_span *add_span(struct nsys *nsys, uint32_t track, int64_t s
 	return span;
 }
 
-static void set_correlation(struct nsys *nsys, const struct nsys_rows *rows, int column, struct staged_span *span)
+static void set_correlation(struct nsys *nsys, const struct nsys_rows *rows, int column, uint32_t track,
+                            struct staged_span *span)
 {
 	int64_t number;
 	if (!nsys_integer(rows, column, &number) || number <= 0)
 		return;
 	span->correlation = (uint64_t)number;
 	nsys->import.has_correlation = true;
+	kineto_clock_note(&nsys->import, track, span);
 }
 
 static void set_config(struct nsys *nsys, struct staged_span *span, const struct launch_config *config)
@@ -193,7 +195,7 @@ static void read_kernels(struct nsys *nsys)
 		name = name ? name : nsys_string(nsys, &rows, 7);
 		name = name ? name : nsys_string(nsys, &rows, 8);
 		struct staged_span *span = add_span(nsys, track, start_ns, dur_ns, SPAN_KERNEL, name);
-		set_correlation(nsys, &rows, 4, span);
+		set_correlation(nsys, &rows, 4, track, span);
 		set_launch(nsys, &rows, span, nsys->import.stage.tracks[track].device);
 	}
 }
@@ -254,9 +256,9 @@ static void read_stream_work(struct nsys *nsys, const struct nsys_table *table, 
 			                                                                       : "Sync");
 		uint32_t name = kind == SPAN_MEMCPY ? name_of_copy(nsys, &rows)
 		                                    : intern_add(&nsys->import.model->strings, text);
-		struct staged_span *span = add_span(nsys, stream_track(nsys, &rows, 5, 2, 3), start_ns, dur_ns, kind,
-		                                    name);
-		set_correlation(nsys, &rows, 4, span);
+		uint32_t track = stream_track(nsys, &rows, 5, 2, 3);
+		struct staged_span *span = add_span(nsys, track, start_ns, dur_ns, kind, name);
+		set_correlation(nsys, &rows, 4, track, span);
 		if (kind != SPAN_SYNC)
 			set_bytes(nsys, &rows, span);
 	}
@@ -278,9 +280,10 @@ static void read_graphs(struct nsys *nsys)
 			continue;
 		bool has_graph = nsys_integer(&rows, 6, &graph);
 		snprintf(text, sizeof text, has_graph ? "CUDA graph %" PRId64 : "CUDA graph", graph);
-		struct staged_span *span = add_span(nsys, stream_track(nsys, &rows, 5, 2, 3), start_ns, dur_ns,
-		                                    SPAN_KERNEL, intern_add(&nsys->import.model->strings, text));
-		set_correlation(nsys, &rows, 4, span);
+		uint32_t track = stream_track(nsys, &rows, 5, 2, 3);
+		struct staged_span *span = add_span(nsys, track, start_ns, dur_ns, SPAN_KERNEL,
+		                                    intern_add(&nsys->import.model->strings, text));
+		set_correlation(nsys, &rows, 4, track, span);
 		nsys->graphs++;
 	}
 }
@@ -307,9 +310,9 @@ static void read_calls(struct nsys *nsys, const struct nsys_table *table)
 		if (!read_times(nsys, &rows, &start_ns, &dur_ns))
 			continue;
 		uint32_t name = without_version(nsys, nsys_string(nsys, &rows, 4));
-		struct staged_span *span = add_span(nsys, thread_track(nsys, &rows, 2), start_ns, dur_ns, SPAN_RUNTIME,
-		                                    name);
-		set_correlation(nsys, &rows, 3, span);
+		uint32_t track = thread_track(nsys, &rows, 2);
+		struct staged_span *span = add_span(nsys, track, start_ns, dur_ns, SPAN_RUNTIME, name);
+		set_correlation(nsys, &rows, 3, track, span);
 	}
 }
 

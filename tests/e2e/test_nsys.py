@@ -48,6 +48,24 @@ def test_processes_have_their_own_devices_and_steps(export):
     assert "their launches are not in the trace" not in ledger(export)
 
 
+DEVICE_TABLES = ("KERNEL", "GRAPH_TRACE", "MEMCPY", "MEMSET", "SYNCHRONIZATION")
+
+
+@pytest.mark.parametrize("more", ["", "".join(f"UPDATE CUPTI_ACTIVITY_KIND_{table} SET deviceId = 0;" for table in DEVICE_TABLES)], ids=["one each", "one of both"])
+def test_a_device_clock_that_is_30_us_behind(tmp_path, more):
+    """Copies begin 3 us after the begin of their launch, and nothing begins sooner; both processes have the same correlations."""
+    early = "".join(f"UPDATE CUPTI_ACTIVITY_KIND_{table} SET start = start - 30000, end = end - 30000;" for table in DEVICE_TABLES)
+    right = made_nsys.write(str(tmp_path / "right"), steps=10, more=more)
+    wrong = made_nsys.write(str(tmp_path / "wrong"), steps=10, more=early + more)
+    assert "before its launch" not in ledger(right)
+    sentences = [line for line in ledger(wrong).splitlines() if "before its launch: the device's times are put 27.00 us later, the least" in line]
+    assert len(sentences) == (1 if more else 2)
+    starts = "SELECT kind, start_ns, dur_ns FROM spans WHERE kind IN ('kernel', 'memcpy', 'memset', 'sync') ORDER BY 1, 2, 3"
+    before, after = query(right, starts), query(wrong, starts)
+    assert [[kind, start - 3000, dur] for kind, start, dur in before] == after
+    assert query(wrong, "SELECT sum(early_count) FROM launches") == [[0]]
+
+
 def test_what_is_not_read_or_not_there_is_said(export, tmp_path):
     text = ledger(export)
     assert "OSRT_API" in text and "--cuda-graph-trace=node" in text and "Not all events were collected." in text
