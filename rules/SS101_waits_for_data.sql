@@ -49,9 +49,15 @@ SELECT coalesce((SELECT place FROM loader), 'phase data') AS place,
 FROM phases p JOIN step_time t ON t.process = 'all' LEFT JOIN together
 WHERE p.name = 'data' AND p.ratio > :share AND NOT EXISTS (SELECT 1 FROM step_breakdown)
 UNION ALL
-SELECT 'the device', 'no device works for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns)
-         || ', while a thread waits for the next batch', mean_ns, 0.9, (SELECT advice FROM loader)
-FROM step_breakdown WHERE part = 'idle: data wait' AND ratio > :share
+SELECT 'the device' || coalesce(' of ' || CASE WHEN job.ranks > 1 THEN most_process END, ''),
+       'no device works for ' || as_share(most_ratio) || ' of ' || whole || ', ' || as_time(most_ns)
+         || ', while a thread waits for the next batch'
+         || CASE WHEN job.ranks > 1 THEN '; on the mean of all ranks for ' || as_share(ratio) ELSE '' END
+         || CASE WHEN excess_ns IS NOT NULL THEN '; what of it makes the others wait is not counted here (SS602)' ELSE '' END,
+       max(0, gain_ns - coalesce(excess_ns, 0)), 0.9, (SELECT advice FROM loader)
+FROM step_breakdown JOIN (SELECT count(mean_ns) AS ranks FROM ranks) AS job
+LEFT JOIN (SELECT process, excess_ns FROM ranks WHERE is_slowest AND excess_ns > :share * mean_ns) AS slowest ON slowest.process = most_process
+WHERE part = 'idle: data wait' AND most_ratio > :share
 UNION ALL
 SELECT 'between the steps', as_time(b.total_ns / t.count) || ' between two steps', b.total_ns / t.count, 0.7, (SELECT advice FROM loader)
 FROM between_steps b JOIN step_time t ON t.process = 'all'

@@ -9,10 +9,10 @@
 SELECT group_concat(call, ', ') AS place,
        as_count(sum(calls), 'call') || ', ' || as_time(sum(total_ns)) || ', ' || as_share(min(1, sum(total_ns) * 1.0 / s.all_ns)) || ' of ' || s.whole
          AS evidence,
-       min(1, sum(total_ns) * 1.0 / s.all_ns) * s.step_ns AS saving_ns,
+       min(sum(total_ns) * 1.0 / s.all_ns * s.step_ns, s.idle_ns) AS saving_ns, -- calls of several threads; a device that works goes on
        CASE WHEN (SELECT count > 2 FROM step_time WHERE process = 'all') THEN 0.7 ELSE 0.4 END AS confidence
 FROM (SELECT * FROM runtime_calls
       WHERE call IN ('cudaMalloc', 'cudaFree', 'hipMalloc', 'hipFree', 'cuMemCreate', 'cuMemMap', 'cuMemUnmap', 'cuMemRelease',
                      'cuMemSetAccess', 'cudaHostAlloc', 'cudaFreeHost', 'hipHostMalloc', 'hipHostFree')),
-     (SELECT sum(total_ns) AS all_ns, sum(mean_ns) AS step_ns, whole FROM step_breakdown) s
+     (SELECT sum(total_ns) AS all_ns, sum(mean_ns) AS step_ns, sum(mean_ns) FILTER (WHERE part LIKE 'idle: %') AS idle_ns, whole FROM step_breakdown) s
 HAVING sum(total_ns) > :share * s.all_ns

@@ -11,10 +11,9 @@
 -- advice: more accumulation per exchange, larger buckets, overlap with the backward, compression; first look whether one rank is
 --   late (SS602): then the others only wait for it
 -- wrong: one rank is slower than the others
-WITH slowest AS (SELECT process, max(0, coalesce(caused_ns - (SELECT max(o.caused_ns) FROM ranks o WHERE o.process <> r.process),
-                                                 own_ns - (SELECT max(o.own_ns) FROM ranks o WHERE o.process <> r.process))) AS late_ns,
+WITH slowest AS (SELECT process, coalesce(caused_ns, excess_ns) AS late_ns,
                         1 - 1.0 / (SELECT count(mean_ns) FROM ranks) AS others -- a mean over ranks has the slowest in it, which does not wait
-                 FROM ranks r WHERE is_slowest LIMIT 1)
+                 FROM ranks WHERE is_slowest LIMIT 1)
 SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER BY exposed_ns DESC LIMIT 1),
                 'phase communication') AS place,
        as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns)

@@ -14,5 +14,8 @@ WITH missing AS (
   UNION ALL
   SELECT sentence || ' (' || sum(count) || ')' FROM ledger WHERE what IN ('damaged', 'torn tail', 'missing tail') GROUP BY sentence
 )
-SELECT 'the recording' AS place, group_concat(what, '; ') AS evidence, NULL AS saving_ns, 1.0 AS confidence
+SELECT 'the recording' AS place, group_concat(what, '; ') AS evidence, NULL AS saving_ns, 1.0 AS confidence,
+       CASE WHEN EXISTS (SELECT 1 FROM facts WHERE key = 'trace.format')
+            THEN 'another tool wrote this file: let it end writing before the program does, look for a full disk, copy the file again; what is '
+                 || 'left in it was read, stepscope convert writes that as a whole file' END AS advice
 FROM missing HAVING count(*) > 0

@@ -19,12 +19,13 @@ struct rank_arrival {     /* of one rank; means over the steps that all ranks co
 	double late_ns;   /* it calls the last collective of a step behind the first rank */
 	double waits_ns;  /* before the last rank */
 	double caused_ns; /* each of the others waits in collectives for it to come */
+	double alone_ns;  /* ... since the last of the others has: what all would gain were it no later than that one */
 };
 
 struct rank_arrivals {
 	struct rank_arrival *list; /* like times->spans, those that are no ranks unused */
 	const char *no_calls;      /* why late_ns and waits_ns are not known; NULL: they are */
-	const char *no_waits;      /* why caused_ns is not known; NULL: it is */
+	const char *no_waits;      /* why caused_ns and alone_ns are not known; NULL: they are */
 };
 
 /* Clocks of several machines, and of traces that do not say where they are from, are put right by the collectives

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 
@@ -28,6 +29,7 @@ enum {
 	RANK_BEHIND_RATIO,
 	RANK_SLOWEST,
 	RANK_CAUSED,
+	RANK_EXCESS,
 	RANK_LATE,
 	RANK_WAITS,
 	RANK_END,
@@ -100,6 +102,16 @@ static const struct table_column columns[RANK_COLUMNS] = {
                  .definition = "mean time per step that each of the others waits in collectives for it to come, "
                                "in the steps that all ranks completed; rank_collectives has the sum over all collectives",
                  .rules = RULE_NOT_NEGATIVE},
+	[RANK_EXCESS] =
+		{.name = "excess_ns",
+                 .title = "holds up",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "how much shorter a mean step would be were it no slower than the next: of caused_ns what is after the last of the "
+                         "others has come; where collectives were not recorded, own time, at most the shortest "
+                         "communication of the others; beyond the largest such time of another rank",
+                 .rules = RULE_NOT_NEGATIVE},
 	[RANK_LATE] =
 		{.name = "late_ns",
                  .title = "late",
@@ -118,6 +130,7 @@ static const struct table_column columns[RANK_COLUMNS] = {
 
 struct rank_mean {
 	double mean_ns, p50_ns, data_ns, communication_ns, own_ns;
+	double alone_ns; /* struct rank_arrival */
 	size_t count;
 };
 
@@ -253,9 +266,46 @@ static void set_arrival(struct table *table, int row, const struct rank_arrivals
 	table_set_double(table, row, RANK_WAITS, arrival->waits_ns);
 }
 
+/* What the steps of all ranks would be shorter by were one no slower than the next slowest: less than that one's distance to the median, and to the
+ * mean. No rank can gain more than it waits for others. */
+static double excess_of(const struct rank_mean *means, int count, int rank, bool has_waits)
+{
+	double next_ns = 0, waits_ns = INFINITY;
+	double own_ns = has_waits ? means[rank].alone_ns : means[rank].own_ns;
+
+	for (int i = 0; i < count; i++) {
+		if (i == rank || !means[i].count)
+			continue;
+		next_ns = fmax(next_ns, has_waits ? means[i].alone_ns : means[i].own_ns);
+		waits_ns = fmin(waits_ns, means[i].communication_ns);
+	}
+	return fmax(0, has_waits ? own_ns - next_ns : fmin(own_ns - next_ns, waits_ns));
+}
+
+/* unknown: why own times are not known; NULL: they are. */
+static void set_excess(struct table *table, const struct rank_mean *means, bool has_waits, const char *unknown)
+{
+	bool has_communication = false;
+
+	for (int row = 0; row < table->row_count; row++)
+		has_communication |= means[row].count && means[row].communication_ns > 0;
+	if (!unknown && !has_communication)
+		unknown = "no communication between ranks was recorded: whether others wait for it is not known";
+	for (int row = 0; row < table->row_count; row++) {
+		if (table->row_count < 2)
+			table_set_missing(table, row, RANK_EXCESS, "there is no other rank");
+		else if (!means[row].count)
+			table_set_missing(table, row, RANK_EXCESS, "no step was completed");
+		else if (!has_waits && unknown)
+			table_set_missing(table, row, RANK_EXCESS, unknown);
+		else
+			table_set_double(table, row, RANK_EXCESS, excess_of(means, table->row_count, row, has_waits));
+	}
+}
+
 /* Who the others wait for: the rows are those of the ranks, in order. */
 static void set_arrivals(struct table *table, const struct model *model, const struct analysis_options *options,
-                         const struct step_times *times, const struct rank_mean *means)
+                         const struct step_times *times, struct rank_mean *means, const char *unknown)
 {
 	struct rank_arrivals arrivals;
 	double most = 0;
@@ -278,10 +328,12 @@ static void set_arrivals(struct table *table, const struct model *model, const s
 		else
 			table_set_missing(table, row, RANK_END, "it did not fail, as far as is known");
 		set_arrival(table, row, &arrivals, i);
+		means[row].alone_ns = arrivals.list[i].alone_ns;
 		if (means[row].count && (!arrivals.no_waits || !arrivals.no_calls))
 			table_set_bool(table, row, RANK_SLOWEST, most > 0 && lateness(&arrivals, i) >= most);
 		row++;
 	}
+	set_excess(table, means, !arrivals.no_waits, unknown);
 	rank_arrivals_release(&arrivals);
 }
 
@@ -311,7 +363,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		give_up_comparing(table, means, unknown);
 	else
 		compare_ranks(table, means, values);
-	set_arrivals(table, model, options, times, means);
+	set_arrivals(table, model, options, times, means, unknown);
 	table_sort(table, RANK_RANK, true);
 	if (!table->row_count)
 		table->empty = step_times_empty_reason(times);

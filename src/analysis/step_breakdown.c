@@ -10,6 +10,7 @@
 #include "base/clamped.h"
 #include "base/storage.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct window { /* a step, or a process without steps */
@@ -97,6 +98,10 @@ enum {
 	BREAKDOWN_RATIO,
 	BREAKDOWN_TOTAL,
 	BREAKDOWN_MEANING,
+	BREAKDOWN_MOST,
+	BREAKDOWN_MOST_MEAN,
+	BREAKDOWN_MOST_RATIO,
+	BREAKDOWN_GAIN,
 	BREAKDOWN_WHOLE,
 	BREAKDOWN_COLUMNS,
 };
@@ -128,11 +133,88 @@ static const struct table_column breakdown_columns[BREAKDOWN_COLUMNS] = {
                              .definition = "time in all steps; the rows sum to the time of the steps",
                              .rules = RULE_NOT_NEGATIVE | RULE_SUMS_TO_TOTAL},
 	[BREAKDOWN_MEANING] = {.name = "meaning", .type = TABLE_TEXT, .definition = "when an instant belongs to it"},
+	[BREAKDOWN_MOST] = {.name = "most_process",
+                            .type = TABLE_TEXT,
+                            .definition = "rank, or pid, whose steps it takes the largest share of",
+                            .is_hidden = true},
+	[BREAKDOWN_MOST_MEAN] = {.name = "most_ns",
+                                 .type = TABLE_DOUBLE,
+                                 .unit = UNIT_NS,
+                                 .definition = "mean time per step of that process",
+                                 .rules = RULE_NOT_NEGATIVE,
+                                 .is_hidden = true},
+	[BREAKDOWN_MOST_RATIO] = {.name = "most_ratio",
+                                  .type = TABLE_DOUBLE,
+                                  .unit = UNIT_RATIO,
+                                  .role = ROLE_SHARE,
+                                  .definition = "share of the time of the steps of that process",
+                                  .denominator = "time of its complete steps",
+                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE,
+                                  .is_hidden = true},
+	[BREAKDOWN_GAIN] =
+		{.name = "gain_ns",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition = "how much shorter a mean step would be without it: of processes that wait for one "
+                               "another (exposed communication) by how much the longest mean time outside of that "
+                               "would be; else mean_ns",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
 	[BREAKDOWN_WHOLE] = {.name = "whole",
                              .type = TABLE_TEXT,
                              .definition = "what it is a part of: a step, or the whole trace where that has no steps",
                              .is_hidden = true},
 };
+
+struct process_parts { /* of the windows [first, end) */
+	size_t first, end;
+	double steps_ns, own_ns; /* mean; and without exposed communication */
+};
+
+static double mean_part(const struct fold *fold, const struct process_parts *of, int part)
+{
+	double sum_ns = 0;
+
+	for (size_t i = of->first; i < of->end; i++)
+		sum_ns += (double)fold->windows[i].parts_ns[part];
+	return sum_ns / (double)(of->end - of->first);
+}
+
+static struct process_parts next_process(const struct fold *fold, size_t first)
+{
+	struct process_parts of = {.first = first, .end = first};
+
+	for (; of.end < fold->count && fold->windows[of.end].process == fold->windows[first].process; of.end++)
+		of.steps_ns += (double)intervals_length(fold->windows[of.end].start_ns, fold->windows[of.end].end_ns);
+	of.steps_ns /= (double)(of.end - first);
+	of.own_ns = of.steps_ns - mean_part(fold, &of, PART_COMMUNICATION);
+	return of;
+}
+
+/* Where there are several ranks, one that has all of a part is the one to look at: in their mean it vanishes. */
+static void set_processes(struct table *table, int row, const struct fold *fold, int part)
+{
+	double most = -1, most_ns = 0, longest_ns = 0, longest_without_ns = 0, waits_ns = 0;
+	uint32_t process = 0;
+
+	for (size_t first = 0; first < fold->count;) {
+		struct process_parts of = next_process(fold, first);
+		double mean_ns = mean_part(fold, &of, part), ratio = of.steps_ns > 0 ? mean_ns / of.steps_ns : 0;
+
+		if (ratio > most)
+			process = fold->windows[first].process, most = ratio, most_ns = mean_ns;
+		longest_ns = fmax(longest_ns, of.own_ns);
+		longest_without_ns = fmax(longest_without_ns, of.own_ns - mean_ns);
+		waits_ns += of.steps_ns - of.own_ns;
+		first = of.end;
+	}
+	table_set_text(table, row, BREAKDOWN_MOST, process_label(fold->model, process, &table->arena));
+	table_set_double(table, row, BREAKDOWN_MOST_MEAN, most_ns);
+	table_set_double(table, row, BREAKDOWN_MOST_RATIO, fmin(most, 1));
+	table_set_double(table, row, BREAKDOWN_GAIN,
+	                 waits_ns > 0 && part != PART_COMMUNICATION ? longest_ns - longest_without_ns
+	                                                            : table_get(table, row, BREAKDOWN_MEAN)->d);
+}
 
 static void add_part_rows(struct table *table, const struct fold *fold, int64_t total_ns)
 {
@@ -151,6 +233,7 @@ static void add_part_rows(struct table *table, const struct fold *fold, int64_t 
 			table_set_double(table, row, BREAKDOWN_RATIO, (double)sum_ns / (double)total_ns);
 		else
 			table_set_missing(table, row, BREAKDOWN_RATIO, "the steps took no time");
+		set_processes(table, row, fold, part);
 	}
 }
 

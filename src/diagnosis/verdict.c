@@ -65,6 +65,24 @@ static void add_share(struct shares *shares, const char *verdict, double ratio)
 	if (i == shares->count)
 		shares->of[shares->count++] = (struct share){verdict, 0};
 	shares->of[i].ratio += ratio;
+	if (shares->of[i].ratio > 1) /* savings of several findings may be of one time */
+		shares->of[i].ratio = 1;
+}
+
+/* Where the finding is that would save most of those that make it that verdict: of several ranks which one, and in what. NULL: not known, or there is
+ * one rank. */
+static const char *place_of(const struct table *findings, const char *verdict, struct report *report)
+{
+	if (!verdict || report_table(report, "ranks")->row_count < 2)
+		return NULL;
+	for (int row = 0; row < findings->row_count; row++) { /* in the order of what they save */
+		const struct table_cell *of = table_get(findings, row, FINDING_VERDICT);
+		const struct table_cell *place = table_get(findings, row, FINDING_PLACE);
+
+		if (of->has_value && !strcmp(of->text, verdict))
+			return place->has_value ? place->text : NULL;
+	}
+	return NULL;
 }
 
 static struct shares collect(const struct table *findings)
@@ -220,16 +238,17 @@ static const char *where_it_goes(struct report *report, struct arena *arena)
 }
 
 /* What takes most, where that is less than a fifth. Findings without a verdict, as hints are, may save time, too. */
-static const char *what_is_most(const struct table *findings, const struct share *first, const char *whole,
-                                struct arena *arena)
+static const char *what_is_most(const struct table *findings, const struct share *first, const char *place,
+                                const char *whole, struct arena *arena)
 {
 	char number[UNITS_BYTES];
 	double most = 0, ratio;
 	int best = -1;
 
 	if (first->verdict)
-		return arena_printf(arena, "no cause takes a fifth of %s; the most is %s, %s", whole,
-		                    units_ratio(number, first->ratio), first->verdict);
+		return arena_printf(arena, "no cause takes a fifth of %s; the most is %s, %s%s%s", whole,
+		                    units_ratio(number, first->ratio), first->verdict, place ? ": " : "",
+		                    place ? place : "");
 	for (int row = 0; row < findings->row_count; row++)
 		if (table_number(findings, row, FINDING_RATIO, &ratio) && ratio > most)
 			best = row, most = ratio;
@@ -241,14 +260,14 @@ static const char *what_is_most(const struct table *findings, const struct share
 
 /* No single thing takes much of a step. */
 static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *evidence, const struct share *first,
-                           int told, int silent)
+                           const char *place, int told, int silent)
 {
 	struct table *table = &diagnosis->verdict;
 	double margin = BOUND_SHARE - first->ratio;
 	bool has_problems = has_problem(&diagnosis->findings);
 	bool is_busy = evidence->compute >= COMPUTE_SHARE;
 	char a[UNITS_BYTES];
-	const char *most = what_is_most(&diagnosis->findings, first, evidence->whole, &table->arena);
+	const char *most = what_is_most(&diagnosis->findings, first, place, evidence->whole, &table->arena);
 
 	if (silent)
 		most = arena_printf(&table->arena, "%s; %d of the causes could not be looked for", most, silent);
@@ -272,10 +291,23 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 		decide(table, "mixed", first->ratio, margin, most);
 }
 
-static void decide_by_shares(struct diagnosis *diagnosis, const struct evidence *evidence, const struct shares *shares,
-                             int told, int silent)
+/* "straggler-bound (31.5 % of a step: rank 1, in data)": one of two that take about as much. */
+static const char *share_text(const struct diagnosis *diagnosis, struct report *report, const struct share *share,
+                              const char *unit, struct arena *arena)
+{
+	const char *place = place_of(&diagnosis->findings, share->verdict, report);
+	char ratio[UNITS_BYTES];
+
+	return arena_printf(arena, "%s (%s%s%s%s)", share->verdict, units_ratio(ratio, share->ratio), unit,
+	                    place ? ": " : "", place ? place : "");
+}
+
+static void decide_by_shares(struct diagnosis *diagnosis, struct report *report, const struct evidence *evidence,
+                             const struct shares *shares, int told, int silent)
 {
 	struct table *table = &diagnosis->verdict;
+	struct arena *arena = &table->arena;
+	const char *place;
 	struct share first, second;
 	char a[UNITS_BYTES], b[UNITS_BYTES];
 	const char *unit = evidence->has_steps ? "of a step" : "of the whole trace (it has no steps)";
@@ -288,20 +320,22 @@ static void decide_by_shares(struct diagnosis *diagnosis, const struct evidence 
 		return;
 	}
 	find_largest(shares, &first, &second);
+	place = place_of(&diagnosis->findings, first.verdict, report);
 	if (first.ratio < BOUND_SHARE) {
-		decide_unbound(diagnosis, evidence, &first, told, silent);
+		decide_unbound(diagnosis, evidence, &first, place, told, silent);
 		return;
 	}
 	if (second.ratio >= BOUND_SHARE && second.ratio >= MIXED_PART * first.ratio) {
 		decide(table, "mixed", first.ratio, second.ratio - MIXED_PART * first.ratio,
-		       arena_printf(&table->arena, "%s (%s %s) and %s (%s)", first.verdict, units_ratio(a, first.ratio),
-		                    unit, second.verdict, units_ratio(b, second.ratio)));
+		       arena_printf(arena, "%s and %s",
+		                    share_text(diagnosis, report, &first, arena_printf(arena, " %s", unit), arena),
+		                    share_text(diagnosis, report, &second, "", arena)));
 		return;
 	}
 	decide(table, first.verdict, first.ratio,
 	       first.ratio - (second.ratio > BOUND_SHARE ? second.ratio : BOUND_SHARE),
-	       arena_printf(&table->arena, "%s %s%s%s%s%s", units_ratio(a, first.ratio), unit,
-	                    second.verdict ? "; next " : "", second.verdict ? second.verdict : "",
+	       arena_printf(arena, "%s %s%s%s%s%s%s%s", units_ratio(a, first.ratio), unit, place ? ": " : "",
+	                    place ? place : "", second.verdict ? "; next " : "", second.verdict ? second.verdict : "",
 	                    second.verdict ? " " : "", second.verdict ? units_ratio(b, second.ratio) : ""));
 }
 
@@ -321,7 +355,7 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 	else if (!told)
 		decide_unknown(table, "no rule about time could tell");
 	else
-		decide_by_shares(diagnosis, &evidence, &shares, told, silent);
+		decide_by_shares(diagnosis, report, &evidence, &shares, told, silent);
 	parts = where_it_goes(report, &table->arena);
 	if (parts)
 		table_set_text(table, 0, VERDICT_PARTS, parts);

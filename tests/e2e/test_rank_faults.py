@@ -26,11 +26,15 @@ def write_ranks(directory, ranks):
         trace.write(directory / f"rank{rank}.json")
 
 
-def diagnose(directory, ranks):
-    write_ranks(directory, ranks)
+def diagnose_files(directory):
     done = subprocess.run([STEPSCOPE, "diagnose", directory, "--json"], capture_output=True, text=True, timeout=60, check=True)
     result = json.loads(done.stdout)
     return result["verdict"], {finding["rule"]: finding for finding in result["findings"]}
+
+
+def diagnose(directory, ranks):
+    write_ranks(directory, ranks)
+    return diagnose_files(directory)
 
 
 @pytest.mark.parametrize("count", (2, 3, 4, 8))
@@ -67,3 +71,72 @@ def test_a_rank_is_measured_by_the_next_slowest(tmp_path):
     """Were the slowest as fast as the fastest, the second would still hold them up."""
     _, found = diagnose(tmp_path, [(DATA, FORWARD), (DATA, FORWARD + 400), (DATA, FORWARD + 1000)])
     assert found["SS602"]["saving_ns"] == pytest.approx(600_000) and "800.0 us behind the others" in found["SS602"]["evidence"]
+
+
+def write_devices(directory, ranks, has_exchange=True):
+    """As write_ranks(), of (wait for data, kernel): a collective begins on each device behind its kernel, and ends when the last one has come."""
+    last = max(data + kernel for data, kernel in ranks)
+    for rank, (data, kernel) in enumerate(ranks):
+        trace = Trace(deviceProperties=[{"id": 0, "name": "a device"}], distributedInfo={"backend": "nccl", "rank": rank, "world_size": len(ranks)})
+        for number in range(STEPS):
+            start = number * (last + EXCHANGE)
+            trace.step(number, start, last + EXCHANGE)
+            trace.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", start, data)
+            trace.launch("cudaLaunchKernel", start + data, 2, "gemm", start + data, kernel)
+            if has_exchange:
+                trace.launch("cudaLaunchKernel", start + data + 3, 2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", start + data + kernel,
+                             last + EXCHANGE - data - kernel)
+        trace.write(directory / f"rank{rank}.json")
+
+
+def diagnose_devices(directory, ranks, **how):
+    write_devices(directory, ranks, **how)
+    return diagnose_files(directory)
+
+
+def test_two_late_ranks_hold_the_others_up_together(tmp_path):
+    """The others wait 1.5 and 0.5 ms for the slowest, a mean of 1 ms, but were it no later than the next, all would gain 0.5 ms."""
+    _, found = diagnose_devices(tmp_path, [(0, 1000), (0, 2000), (0, 2500)])
+    assert "each of the others waits 1.000 ms" in found["SS602"]["evidence"]
+    assert found["SS602"]["saving_ns"] == pytest.approx(500_000)
+
+
+def test_no_rank_gains_more_than_it_waits(tmp_path):
+    """Each is as long as its own work, whatever the others do: what one has more of holds nobody up."""
+    for rank, forward in enumerate((900, 1900)):
+        write_ranks(tmp_path, [(DATA, forward)])
+        (tmp_path / "rank0.json").rename(tmp_path / f"of{rank}.json")
+        text = json.loads((tmp_path / f"of{rank}.json").read_text())
+        text["distributedInfo"].update(rank=rank, world_size=2)
+        (tmp_path / f"of{rank}.json").write_text(json.dumps(text))
+    _, found = diagnose_files(tmp_path)
+    assert "SS602" not in found
+
+
+def test_D01_ranks_that_do_not_communicate_hold_nobody_up(tmp_path):
+    write_devices(tmp_path, [(0, 1000), (0, 2500)], has_exchange=False)
+    done = subprocess.run([STEPSCOPE, "diagnose", tmp_path, "--json"], capture_output=True, text=True, timeout=60, check=True)
+    check, = [check for check in json.loads(done.stdout)["checks"] if check["rule"] == "SS602"]
+    assert check["result"] == "cannot tell", check
+
+
+def test_the_verdict_names_rank_and_phase(tmp_path):
+    verdict, found = diagnose(tmp_path, [(DATA, FORWARD)] * 3 + [(DATA, FORWARD + 1000)])
+    assert verdict["sentence"].startswith("51.3 % of a step: rank 3, in forward") and found["SS602"]["where"] == "rank 3, in forward"
+
+
+@pytest.mark.parametrize("bad, late", [(0, 40), (3, 40), (7, 40), (3, 200)])
+def test_D02_the_device_of_one_rank_of_eight_waits_for_data(tmp_path, bad, late):
+    """In the mean of eight ranks that is 3 % of a step. By how much the step would be shorter is told once: by SS602 where it sees the rank."""
+    _, found = diagnose_devices(tmp_path, [(250, 750 + late) if rank == bad else (0, 1000) for rank in range(8)])
+    data = found["SS101"]
+    share, mean = (100 * 250 / part / (1000 + late + EXCHANGE) for part in (1, 8))
+    assert data["where"] == f"the device of rank {bad}" and ("(SS602)" in data["evidence"]) == ("SS602" in found) == (late == 200)
+    assert f"{share:.1f} % of a step, 250.0 us" in data["evidence"] and f"on the mean of all ranks for {mean:.1f} %" in data["evidence"]
+    assert data["saving_ns"] + found.get("SS602", {"saving_ns": 0})["saving_ns"] == pytest.approx(late * 1000)
+
+
+def test_D02_devices_that_do_not_wait_for_one_another(tmp_path):
+    """One of two that waits for data half of its steps makes their mean step a quarter shorter."""
+    _, found = diagnose_devices(tmp_path, [(0, 1000), (500, 500)], has_exchange=False)
+    assert found["SS101"]["where"] == "the device of rank 1" and found["SS101"]["saving_ns"] == pytest.approx(250_000)
