@@ -5,7 +5,6 @@
  */
 #include "analysis/device_use.h"
 #include "analysis/device_work.h"
-#include "analysis/labels.h"
 #include "analysis/step_times.h"
 
 #include "base/clamped.h"

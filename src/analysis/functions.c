@@ -4,7 +4,6 @@
  * stack. A function that calls itself counts once. A function is a name in a file; its lines are in `sampled_stacks`.
  */
 #include "analysis/analysis.h"
-#include "analysis/labels.h"
 #include "analysis/python_places.h"
 #include "analysis/sampled_stacks.h"
 

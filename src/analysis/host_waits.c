@@ -3,7 +3,6 @@
  * host_waits.c: the table `host_waits`: what holds up the threads that train, by cause. An instant belongs to the innermost cause, so
  * the rows do not overlap.
  */
-#include "analysis/labels.h"
 #include "analysis/python_places.h"
 #include "analysis/step_times.h"
 

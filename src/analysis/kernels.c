@@ -6,7 +6,6 @@
 #include "analysis/device_names.h"
 #include "analysis/device_work.h"
 #include "analysis/durations.h"
-#include "analysis/labels.h"
 #include "analysis/lanes.h"
 
 #include "base/clamped.h"

@@ -11,7 +11,6 @@
 #include "base/clamped.h"
 #include "base/storage.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {

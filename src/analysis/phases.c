@@ -3,7 +3,6 @@
  * phases.c: the tables `phases` (where a step goes) and `between_steps` (where the recorded time goes). In both the rows
  * sum to the whole; what has no name is a row of its own.
  */
-#include "analysis/labels.h"
 #include "analysis/statistics.h"
 #include "analysis/step_times.h"
 

@@ -5,9 +5,9 @@
  */
 #include "analysis/processes.h"
 
+#include "analysis/analysis.h"
 #include "analysis/labels.h"
 #include "analysis/loader_batches.h"
-#include "analysis/step_times.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "analysis/collective_calls.h"
 #include "analysis/collective_matches.h"
-#include "analysis/device_work.h"
+#include "analysis/intervals.h"
 #include "analysis/labels.h"
 
 #include "base/clamped.h"

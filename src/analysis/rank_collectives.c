@@ -4,7 +4,7 @@
  * apart) and `collective_times` (a row per collective: waiting for the last rank, and exchanging).
  */
 #include "analysis/collective_matches.h"
-#include "analysis/device_work.h"
+#include "analysis/intervals.h"
 #include "analysis/labels.h"
 
 #include "base/clamped.h"

@@ -5,7 +5,6 @@
  */
 #include "analysis/telemetry_window.h"
 
-#include "analysis/labels.h"
 #include "analysis/statistics.h"
 
 #include "base/storage.h"

@@ -2,8 +2,8 @@
  *
  * threads.c: the table `threads`: which threads recorded anything, and how much of the time they spent inside spans.
  */
+#include "analysis/analysis.h"
 #include "analysis/labels.h"
-#include "analysis/step_times.h"
 #include "base/clamped.h"
 
 enum {

@@ -290,7 +290,6 @@ static enum next run_proto(struct pickle *pickle)
 	const uint8_t *version = get(pickle, 1);
 	if (!version)
 		return IS_CUT;
-	pickle->protocol = *version;
 	return *version >= 2 && *version <= 5 ? GO_ON : IS_MALFORMED;
 }
 

@@ -109,7 +109,6 @@ struct pickle {
 	struct pickle_value result;
 	uint64_t offset; /* of the opcode that is read: where it ended */
 	uint8_t opcode;
-	uint8_t protocol;
 	uint64_t cut_texts, odd_texts, refused_items; /* odd: no UTF-8, where U+FFFD stands now */
 };
 

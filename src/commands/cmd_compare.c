@@ -4,7 +4,6 @@
  */
 #include "commands/command.h"
 
-#include "base/memory.h"
 #include "commands/compare_baseline.h"
 #include "commands/compare_files.h"
 #include "commands/load_run.h"
@@ -17,7 +16,6 @@
 #include "output/json.h"
 #include "store/key_numbers.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

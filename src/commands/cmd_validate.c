@@ -8,7 +8,6 @@
 #include "base/json_write.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "commands/load_run.h"
 #include "commands/result.h"
 #include "importers/other_kinds.h"
 #include "output/validate.h"

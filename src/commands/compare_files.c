@@ -4,7 +4,6 @@
  */
 #include "commands/compare_files.h"
 
-#include "commands/load_run.h"
 #include "commands/result.h"
 
 #include <errno.h>

@@ -4,7 +4,6 @@
  */
 #include "commands/run_child.h"
 
-#include "base/arena.h"
 #include "base/memory.h"
 #include "commands/run_directory.h"
 #include "commands/run_python.h"

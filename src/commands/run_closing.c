@@ -6,7 +6,6 @@
 #include "base/units.h"
 #include "commands/command.h"
 #include "commands/run_captured.h"
-#include "commands/run_manifest.h"
 #include "commands/run_state.h"
 
 #include <inttypes.h>

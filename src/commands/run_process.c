@@ -4,7 +4,6 @@
  */
 #include "commands/run_process.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -71,7 +70,6 @@ bool process_read(struct process_facts *facts, pid_t pid)
 	facts->user_ns = ticks_to_ns(field[14] + field[16]);
 	facts->system_ns = ticks_to_ns(field[15] + field[17]);
 	facts->start_time = field[22];
-	facts->rss_bytes = field[24] * (uint64_t)sysconf(_SC_PAGESIZE);
 	facts->wait_status = (int)field[52];
 	return true;
 }

@@ -15,8 +15,7 @@ struct process_facts {
 	char state;                  /* 'Z' and 'X': dead */
 	uint64_t start_time;         /* clock ticks since boot */
 	uint64_t user_ns, system_ns; /* with children that were waited for */
-	uint64_t rss_bytes;
-	int wait_status; /* as from wait(), of a dead process nobody has waited for yet */
+	int wait_status;             /* as from wait(), of a dead process nobody has waited for yet */
 };
 
 /* False when there is no such process. */

@@ -5,7 +5,6 @@
  */
 #include "compare/compared_read.h"
 
-#include "analysis/labels.h"
 #include "analysis/statistics.h"
 #include "base/memory.h"
 #include "base/text.h"

@@ -83,7 +83,6 @@ static enum status add_threshold(const struct parser *parser, struct error *err)
 	rule->thresholds[rule->threshold_count++] = (struct rule_threshold){
 		.name = arena_dup_n(parser->arena, value, name),
 		.value = parsed,
-		.default_value = parsed,
 		.source = arena_dup_n(parser->arena, source + 1, strlen(source) - 2),
 	};
 	return STATUS_OK;

@@ -34,9 +34,8 @@ enum rule_severity {
 };
 
 struct rule_threshold {
-	const char *name; /* :name in the SELECT */
-	double value;     /* in force */
-	double default_value;
+	const char *name;   /* :name in the SELECT */
+	double value;       /* in force */
 	const char *source; /* who says so */
 };
 

@@ -430,7 +430,6 @@ static enum status load(const char *path, const struct model_filter *filter, str
 
 const struct importer importer_converted = {
 	.name = "converted",
-	.description = "a recording that stepscope convert wrote",
 	.recognises = recognises,
 	.load = load,
 };

@@ -355,7 +355,6 @@ static enum status load_input(struct input_stream *input, const char *path, cons
 
 const struct importer importer_folded = {
 	.name = "folded",
-	.description = "collapsed stacks, \"frame;frame 12\" per line: py-spy raw, stackcollapse-*.pl, export_stacks()",
 	.recognises = recognises,
 	.begins = file_begins,
 	.load_input = load_input,

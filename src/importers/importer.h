@@ -19,8 +19,7 @@
 #define IMPORTED_BASE_MAX (INT64_MAX / 4)
 
 struct importer {
-	const char *name;        /* "recording", "kineto" */
-	const char *description; /* one line */
+	const char *name; /* "recording", "kineto" */
 	/* Does a file that starts with these bytes belong to it? is_directory: `path` is one, length is 0. */
 	bool (*recognises)(const char *path, bool is_directory, const char *head, size_t length);
 	/* NULL: load_input() does it, see importer_load(). */

@@ -261,8 +261,6 @@ static enum status load_set(const char *const *paths, uint32_t count, const stru
 
 const struct importer importer_kineto = {
 	.name = "kineto",
-	.description =
-		"a trace of PyTorch's profiler (Kineto) or another Chrome trace: JSON, plain, gzip or zstd; also several, or a zip or tar of them",
 	.recognises = recognises,
 	.load = load,
 	.load_set = load_set,

@@ -4,7 +4,6 @@
  */
 #include "importers/kineto_import.h"
 
-#include "base/memory.h"
 #include "model/launches.h"
 
 #include <stepscope/stepscope.h>

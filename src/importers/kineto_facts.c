@@ -4,10 +4,7 @@
  */
 #include "importers/kineto_import.h"
 
-#include "base/memory.h"
-
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FACT_BYTES ((size_t)4096) /* longer ones are left out */

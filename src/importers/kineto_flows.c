@@ -6,7 +6,6 @@
  */
 #include "importers/kineto_import.h"
 
-#include "base/memory.h"
 #include "base/merge_sort.h"
 
 #include <stdlib.h>

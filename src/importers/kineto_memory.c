@@ -5,7 +5,6 @@
  */
 #include "importers/kineto_import.h"
 
-#include "base/memory.h"
 #include "base/merge_sort.h"
 #include "model/number_map.h"
 

@@ -54,11 +54,10 @@ struct staged_track {
 	bool has_sort;
 	bool is_device; /* a device's work was seen on it */
 	bool has_steps;
-	bool is_sorted;     /* since the last span was added */
-	bool is_mixed;      /* its begins and ends are not in the order of time */
-	bool has_lost_time; /* an event of a device at the time 0 */
-	int32_t device;     /* -1: not known */
-	bool has_own_pid;   /* of a process: own_pid, where another one has it, too */
+	bool is_sorted;   /* since the last span was added */
+	bool is_mixed;    /* its begins and ends are not in the order of time */
+	int32_t device;   /* -1: not known */
+	bool has_own_pid; /* of a process: own_pid, where another one has it, too */
 	int64_t own_pid;
 	bool has_events; /* of a process: events, as many as its recording had */
 	uint64_t events;

@@ -289,7 +289,6 @@ static bool recognises(const char *path, bool is_directory, const char *head, si
 
 const struct importer importer_nsys = {
 	.name = "nsys",
-	.description = "an SQLite export of Nsight Systems: nsys export --type sqlite",
 	.recognises = recognises,
 	.load = load,
 };

@@ -611,7 +611,6 @@ static bool begins(const char *name, const char *head, size_t length)
 
 const struct importer importer_nvidia_smi = {
 	.name = "nvidia-smi",
-	.description = "telemetry of GPUs: nvidia-smi --query-gpu=... --format=csv, or dmon",
 	.recognises = recognises,
 	.load = load,
 	.begins = begins,

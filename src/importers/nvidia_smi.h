@@ -6,7 +6,6 @@
 #ifndef IMPORTERS_NVIDIA_SMI_H
 #define IMPORTERS_NVIDIA_SMI_H
 
-#include "base/error.h"
 #include "model/model.h"
 
 #include <stdbool.h>

@@ -720,7 +720,6 @@ static bool recording_recognises(const char *path, bool is_directory, const char
 
 const struct importer importer_recording = {
 	.name = "recording",
-	.description = "a run directory of stepscope, or one of its segment files (*.ssr)",
 	.recognises = recording_recognises,
 	.load = recording_load,
 };

@@ -292,7 +292,6 @@ static bool begins(const char *name, const char *head, size_t length)
 
 const struct importer importer_snapshot = {
 	.name = "snapshot",
-	.description = "a memory snapshot of PyTorch's CUDA allocator: the pickle of torch.cuda.memory._dump_snapshot()",
 	.recognises = recognises,
 	.begins = begins,
 	.load_input = load_input,

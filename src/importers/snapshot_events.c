@@ -9,7 +9,6 @@
 #include "importers/snapshot.h"
 
 #include "base/memory.h"
-#include "base/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -143,7 +143,6 @@ static bool begins(const char *name, const char *head, size_t length)
 
 const struct importer importer_speedscope = {
 	.name = "speedscope",
-	.description = "speedscope's JSON, as py-spy, pyinstrument and others write it: sampled and evented profiles",
 	.recognises = recognises,
 	.begins = begins,
 	.load_input = load_input,

@@ -38,7 +38,7 @@ enum speedscope_repair {
 struct speedscope_profile {
 	char unit[32];
 	long double start, end;
-	bool has_start, has_end, is_evented;
+	bool has_end, is_evented;
 	/* samples: their stacks and weights; events: the stack that is open from a time on */
 	uint32_t *stacks;
 	long double *values;

@@ -176,7 +176,7 @@ static void read_profile_key(struct speedscope *scope, struct speedscope_profile
 	else if (strcmp(key, "unit") == 0)
 		read_word(scope, value, one->unit, sizeof one->unit);
 	else if (strcmp(key, "startValue") == 0)
-		one->has_start = speedscope_number(scope, value, &one->start);
+		(void)speedscope_number(scope, value, &one->start);
 	else if (strcmp(key, "endValue") == 0)
 		one->has_end = speedscope_number(scope, value, &one->end);
 	else if (strcmp(key, "samples") == 0 && value == STREAM_ARRAY_BEGIN && !one->is_evented)

@@ -3,7 +3,6 @@
  * Memory: the order of allocations and frees, which free belongs to which allocation, and what was alive without anybody having seen
  * it allocated. Addresses are used again and again, so all matching goes in order of time.
  */
-#include "base/memory.h"
 #include "base/merge_sort.h"
 #include "model/finish.h"
 #include "model/model_index.h"

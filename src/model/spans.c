@@ -6,7 +6,6 @@
 #include "model/track_builder.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

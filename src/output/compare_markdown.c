@@ -10,7 +10,6 @@
 #include "output/comparison_text.h"
 #include "output/escape.h"
 
-#include <math.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
 

@@ -534,6 +534,5 @@ static enum status chrome_write(const struct model *model, const char *path, con
 const struct exporter export_chrome = {
 	.name = "chrome",
 	.suffix = ".json",
-	.description = "Chrome trace JSON as PyTorch's Kineto writes it: Perfetto, chrome://tracing, TensorBoard, HTA",
 	.write = chrome_write,
 };

@@ -8,7 +8,6 @@
 #include "analysis/torch_trace.h"
 #include "base/json_read.h"
 #include "base/json_write.h"
-#include "base/memory.h"
 #include "output/export_number.h"
 #include "stepscope/stepscope.h"
 

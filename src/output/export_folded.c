@@ -9,7 +9,6 @@
 #include "output/stack_weights.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct folded {
@@ -148,6 +147,5 @@ const struct exporter export_folded = {
 	.name = "folded",
 	.suffix = ".folded",
 	.other_suffix = ".txt",
-	.description = "stacks of Python and the operators' self time, one per line: flamegraph.pl, inferno, speedscope",
 	.write = folded_write,
 };

@@ -485,6 +485,5 @@ const struct exporter export_memory = {
 	.name = "memory-timeline",
 	.is_of_a_device = true,
 	.suffix = ".memory.html",
-	.description = "memory by category over time, as torch.profiler's export_memory_timeline() writes it",
 	.write = memory_write,
 };

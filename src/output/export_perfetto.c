@@ -595,6 +595,5 @@ static enum status perfetto_write(const struct model *model, const char *path, c
 const struct exporter export_perfetto = {
 	.name = "perfetto",
 	.suffix = ".pftrace",
-	.description = "Perfetto's own format: smaller and faster to open, nanoseconds, no limit of size",
 	.write = perfetto_write,
 };

@@ -5,13 +5,11 @@
  */
 #include "output/export_perfetto.h"
 
-#include "base/memory.h"
 #include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LONGEST_NAME ((size_t)2048)

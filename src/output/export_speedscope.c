@@ -171,6 +171,5 @@ static enum status speedscope_write(const struct model *model, const char *path,
 const struct exporter export_speedscope = {
 	.name = "speedscope",
 	.suffix = ".speedscope.json",
-	.description = "stacks of Python and the operators' self time, for speedscope.app",
 	.write = speedscope_write,
 };

@@ -277,7 +277,6 @@ static enum status ssr_write(const struct model *model, const char *path, const 
 const struct exporter export_ssr = {
 	.name = "ssr",
 	.suffix = ".ssr",
-	.description = "a recording of ours, with everything that was read",
 	.is_whole = true,
 	.write = ssr_write,
 };

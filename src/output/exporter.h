@@ -28,9 +28,8 @@ struct exporter {
 	const char *name;         /* "chrome", "perfetto" */
 	const char *suffix;       /* ".pt.trace.json", ".pftrace"; -o picks the exporter by it */
 	const char *other_suffix; /* (optional) picks it, too */
-	const char *description;
-	bool is_whole;       /* it has no options: all of the model is written */
-	bool is_of_a_device; /* it goes by export_options.device; the others write all of them */
+	bool is_whole;            /* it has no options: all of the model is written */
+	bool is_of_a_device;      /* it goes by export_options.device; the others write all of them */
 	/* Writes to path (".gz" and ".zst" behind the suffix compress; "-" is stdout), atomically: temporary file, rename. */
 	enum status (*write)(const struct model *model, const char *path, const struct export_options *options,
 	                     struct export_result *result, struct error *err);

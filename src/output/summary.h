@@ -7,7 +7,6 @@
 #define OUTPUT_SUMMARY_H
 
 #include "analysis/report.h"
-#include "base/json_write.h"
 
 enum summary_form {
 	SUMMARY_END,

@@ -291,7 +291,6 @@ static void check_event(struct chrome_check *check, struct chrome_event *event)
 	check->validation->spans += event->phase == 'X';
 	check->validation->flows += event->phase == 'f';
 	if (keys[KEY_NAME].type == TYPE_ABSENT) {
-		check->has_nameless = true;
 		check->last_nameless = event->offset;
 		broken(check, VALIDATE_T2, event); /* taken back at the end when the markers are there */
 	}

@@ -102,7 +102,7 @@ struct chrome_check {
 	struct validation *validation;
 	struct ref_list lists[REF_KINDS];
 	uint64_t last_nameless; /* offset of the last event without a name */
-	bool has_nameless, has_step, has_rank, has_rank_before;
+	bool has_step, has_rank;
 	bool has_events; /* the key traceEvents */
 	bool has_phase;  /* an event with one */
 	bool has_other;  /* what is no object among the events */

@@ -6,7 +6,6 @@
 
 #include "base/buffer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct array_table {

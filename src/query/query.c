@@ -8,7 +8,6 @@
 #include "query/modules.h"
 
 #include "analysis/labels.h"
-#include "base/memory.h"
 #include "base/options.h"
 #include "base/units.h"
 

@@ -5,7 +5,6 @@
 #include "store/database.h"
 #include "store/key_numbers.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * history_write.c: adds runs to the history, removes them, names baselines. Every change is one transaction.
  */
 #include "store/database.h"
-#include "store/key_numbers.h"
 
 #include <time.h>
 

@@ -46,7 +46,7 @@ static void a_header_is_read_with_its_long_lines(void **state)
 	assert_string_equal(rule.cannot_tell, "because");
 	assert_int_equal(rule.threshold_count, 2);
 	assert_string_equal(rule.thresholds[0].name, "share");
-	assert_true(rule.thresholds[0].value == -0.5 && rule.thresholds[0].default_value == -0.5);
+	assert_true(rule.thresholds[0].value == -0.5);
 	assert_string_equal(rule.thresholds[0].source, "ours (really)");
 	assert_string_equal(rule.thresholds[1].name, "n");
 	assert_string_equal(rule.sql, "SELECT 1\n-- id: no header any more\nFROM x;");
