@@ -4,6 +4,7 @@
  */
 #include "commands/load_run.h"
 
+#include "base/storage.h"
 #include "commands/command.h"
 #include "commands/progress.h"
 #include "importers/importer.h"
@@ -19,10 +20,10 @@ static void on_progress(void *context, uint64_t done, uint64_t total)
 }
 
 /* Results are not the worse for it, so it goes on. */
-static void tell_memory(const struct model *model)
+static void tell_memory(const struct storage *storage)
 {
 	fprintf(stderr, "stepscope: the trace takes %llu MiB of memory, more than --memory: %s\n",
-	        (unsigned long long)(model->memory_used_bytes >> 20), model->memory_problem->text);
+	        (unsigned long long)(storage_memory_bytes(storage) >> 20), storage_problem(storage)->text);
 	fputs("hint: set TMPDIR to a folder on a disk with more room\n", stderr);
 }
 
@@ -46,8 +47,8 @@ static enum status load(struct loaded_run *run, const char *const *paths, uint32
 	progress_end(&progress);
 	if (status)
 		model_release(&run->model);
-	else if (run->model.memory_problem)
-		tell_memory(&run->model);
+	else if (storage_problem(run->model.storage))
+		tell_memory(run->model.storage);
 	return status;
 }
 

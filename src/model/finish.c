@@ -54,7 +54,7 @@ static int compare_steps(const void *left, const void *right)
 	return a->start_ns != b->start_ns ? order(a->start_ns, b->start_ns) : order(a->number, b->number);
 }
 
-void finish_steps(struct model *model)
+static void finish_steps(struct model *model)
 {
 	merge_sort(model->steps, model->steps_count, sizeof *model->steps, compare_steps);
 	for (uint32_t i = 0; i < model->steps_count; i++) {
@@ -192,7 +192,7 @@ static const char *track_title(const struct model *model, const struct track *tr
 	return out;
 }
 
-void finish_tracks(struct model *model)
+static void finish_tracks(struct model *model)
 {
 	struct step_cursor cursor = {0};
 	uint32_t process = MODEL_NONE;
@@ -247,7 +247,7 @@ static void sort_series(struct storage *storage, struct value_series *series)
 	storage_release(storage, pairs);
 }
 
-void finish_series(struct model *model)
+void model_finish_series(struct model *model)
 {
 	struct step_cursor cursor = {0};
 	uint32_t process = MODEL_NONE;
@@ -262,11 +262,6 @@ void finish_series(struct model *model)
 		for (uint32_t i = 0; i < series->count; i++)
 			series->step[i] = step_cursor_at(&cursor, series->time_ns[i], &is_at_end);
 	}
-}
-
-void model_finish_series(struct model *model)
-{
-	finish_series(model);
 }
 
 /* ---- order of the rest ---- */
@@ -294,12 +289,9 @@ void model_finish(struct model *model)
 	finish_processes(model);
 	finish_steps(model);
 	finish_tracks(model);
-	finish_series(model);
+	model_finish_series(model);
 	finish_memory(model);
 	merge_sort_in(model->storage, model->args, model->args_count, sizeof *model->args, compare_args);
 	merge_sort_in(model->storage, model->samples, model->samples_count, sizeof *model->samples, compare_samples);
 	merge_sort_in(model->storage, model->marks, model->marks_count, sizeof *model->marks, compare_marks);
-	model->memory_used_bytes = storage_memory_bytes(model->storage);
-	model->spilled_bytes = storage_file_bytes(model->storage);
-	model->memory_problem = storage_problem(model->storage);
 }

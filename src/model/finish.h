@@ -14,13 +14,6 @@ void finish_memory(struct model *model);
 /* Says what the allocations of unknown category are for: memory_categories.c. They are paired. */
 void finish_categories(struct model *model);
 
-/* Sorts model.steps, ends the open ones at their process's last instant. */
-void finish_steps(struct model *model);
-/* Closes what is open and fills the column step, ranges of time and what self times need. Steps are finished. */
-void finish_tracks(struct model *model);
-/* Sorts every series by time and fills its column step. Steps are finished. */
-void finish_series(struct model *model);
-
 /* The steps of one process and a cursor that goes forward in time. */
 struct step_cursor {
 	const struct model_step *steps;

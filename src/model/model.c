@@ -21,10 +21,9 @@ static const char *const phase_names[] = {"data",          "forward",    "backwa
 
 void model_init(struct model *model, uint64_t memory_limit_bytes)
 {
-	*model = (struct model){.memory_limit_bytes = memory_limit_bytes ? memory_limit_bytes : DEFAULT_LIMIT_BYTES};
+	*model = (struct model){.storage = storage_new(memory_limit_bytes ? memory_limit_bytes : DEFAULT_LIMIT_BYTES)};
 	intern_init(&model->strings);
 	arena_init(&model->arena, 0);
-	model->storage = storage_new(model->memory_limit_bytes);
 	model->index = arena_alloc(&model->arena, sizeof *model->index);
 	model->index->last_series = NUMBER_MAP_NONE;
 	for (uint32_t i = 0; i < 7; i++) {

@@ -8,9 +8,9 @@
  * process's boot, or the trace's own origin); realtime_offset_ns turns them into wall time. Nothing here is a sentinel:
  * what may be missing has a `has_` beside it.
  *
- * Memory: chunks and the arrays below live in anonymous memory up to model.memory_limit_bytes, then in unlinked temporary
- * files (base/storage.h). Pointers into chunks stay valid until model_release(). Strings are numbers of model.strings (0: none; 1..7: the names of enum
- * stepscope_phase). One writer, then any number of readers; not thread-safe while it is filled.
+ * Memory: chunks and the arrays below live in anonymous memory up to the limit of model_init(), then in unlinked temporary
+ * files (base/storage.h). Pointers into chunks stay valid until model_release(). Strings are numbers of model.strings (0: none;
+ * 1..7: the names of enum stepscope_phase). One writer, then any number of readers; not thread-safe while it is filled.
  */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
@@ -298,13 +298,10 @@ struct ledger_entry {
 
 struct model {
 	struct intern strings;
-	struct arena arena;          /* small, long-lived things */
-	uint64_t memory_limit_bytes; /* of anonymous memory for what grows with the trace; 0: 512 MiB */
-	uint64_t memory_used_bytes, spilled_bytes;
-	const struct error *memory_problem; /* why more was used; NULL: it was not; after model_finish() */
-	bool tells_profiled;                /* tracks say whether they are profiled */
-	struct storage *storage;            /* base/storage.h: where all that grows lives */
-	struct model_index *index;          /* finds series, metadata; private */
+	struct arena arena;        /* small, long-lived things */
+	bool tells_profiled;       /* tracks say whether they are profiled */
+	struct storage *storage;   /* base/storage.h: where all that grows lives */
+	struct model_index *index; /* finds series, metadata; private */
 	MODEL_ARRAY(struct process, processes);
 	MODEL_ARRAY(struct track *, tracks);
 	MODEL_ARRAY(struct model_step, steps); /* by process, then start */
@@ -333,6 +330,7 @@ struct model_filter {
 	int64_t pid;                   /* of that program; 0: whichever has such a window */
 };
 
+/* memory_limit_bytes: of anonymous memory for what grows with the trace; 0: 512 MiB. */
 void model_init(struct model *model, uint64_t memory_limit_bytes);
 void model_release(struct model *model);
 

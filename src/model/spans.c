@@ -46,12 +46,6 @@ static void lay_out_columns(struct storage *storage, struct span_chunk *chunk)
 	chunk->phase = (uint8_t *)columns[9];
 }
 
-static void note_storage(struct model *model)
-{
-	model->memory_used_bytes = storage_memory_bytes(model->storage);
-	model->spilled_bytes = storage_file_bytes(model->storage);
-}
-
 static struct span_chunk *add_chunk(struct model *model, struct track_builder *builder)
 {
 	struct track *track = &builder->track;
@@ -59,7 +53,6 @@ static struct span_chunk *add_chunk(struct model *model, struct track_builder *b
 	chunk->first_row = track->span_count;
 	chunk->capacity = track->chunk_count < 10 ? FIRST_CHUNK_ROWS << track->chunk_count : CHUNK_ROWS;
 	lay_out_columns(model->storage, chunk);
-	note_storage(model);
 	MEMORY_GROW(track->chunks, track->chunk_count, builder->chunks_capacity, 4);
 	if (builder->last)
 		model_chunk_done(model, builder->last);
@@ -293,75 +286,72 @@ uint32_t model_span_complete(struct model *model, uint32_t track, int64_t start_
 	return row;
 }
 
-void model_span_set_shape(struct model *model, uint32_t track, uint32_t row, uint32_t shape)
+static struct span_chunk *chunk_of(const struct model *model, uint32_t track, uint32_t row, uint32_t *i)
 {
 	assert(row < model->tracks[track]->span_count);
+	return track_chunk(model->tracks[track], row, i);
+}
+
+void model_span_set_shape(struct model *model, uint32_t track, uint32_t row, uint32_t shape)
+{
 	uint32_t i;
-	struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
-	chunk->shape[i] = shape;
+	chunk_of(model, track, row, &i)->shape[i] = shape;
 }
 
 /* A column that few tracks have: made when its first value comes, `nothing` in every byte of it. */
-static void *make_column(struct model *model, const struct span_chunk *chunk, size_t width, int nothing)
+static void *rare_column(struct model *model, const struct span_chunk *chunk, void *column, size_t width, int nothing)
 {
-	void *column = storage_alloc(model->storage, chunk->capacity * width);
-	memset(column, nothing, chunk->capacity * width);
-	note_storage(model);
-	return column;
+	if (column)
+		return column;
+	return memset(storage_alloc(model->storage, chunk->capacity * width), nothing, chunk->capacity * width);
 }
 
 void model_span_set_sequence(struct model *model, uint32_t track, uint32_t row, uint64_t sequence)
 {
-	assert(row < model->tracks[track]->span_count);
 	uint32_t i;
-	struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
-	if (!chunk->sequence)
-		chunk->sequence = make_column(model, chunk, sizeof *chunk->sequence, 0xff);
+	struct span_chunk *chunk = chunk_of(model, track, row, &i);
+	chunk->sequence = rare_column(model, chunk, chunk->sequence, sizeof *chunk->sequence, 0xff);
 	chunk->sequence[i] = sequence;
 }
 
 void model_span_set_inputs(struct model *model, uint32_t track, uint32_t row, uint32_t inputs)
 {
-	assert(row < model->tracks[track]->span_count);
 	uint32_t i;
-	struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
-	if (!chunk->inputs)
-		chunk->inputs = make_column(model, chunk, sizeof *chunk->inputs, 0);
+	struct span_chunk *chunk = chunk_of(model, track, row, &i);
+	chunk->inputs = rare_column(model, chunk, chunk->inputs, sizeof *chunk->inputs, 0);
 	chunk->inputs[i] = inputs;
 }
 
 void model_span_set_stack(struct model *model, uint32_t track, uint32_t row, uint32_t stack)
 {
-	assert(row < model->tracks[track]->span_count);
 	uint32_t i;
-	struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
-	if (!chunk->stack)
-		chunk->stack = make_column(model, chunk, sizeof *chunk->stack, 0);
+	struct span_chunk *chunk = chunk_of(model, track, row, &i);
+	chunk->stack = rare_column(model, chunk, chunk->stack, sizeof *chunk->stack, 0);
 	chunk->stack[i] = stack;
 }
 
 void model_span_set_correlation(struct model *model, uint32_t track, uint32_t row, uint64_t correlation)
 {
-	assert(row < model->tracks[track]->span_count);
 	uint32_t i;
-	struct span_chunk *chunk = track_chunk(model->tracks[track], row, &i);
-	if (!chunk->correlation)
-		chunk->correlation = make_column(model, chunk, sizeof *chunk->correlation, 0);
+	struct span_chunk *chunk = chunk_of(model, track, row, &i);
+	chunk->correlation = rare_column(model, chunk, chunk->correlation, sizeof *chunk->correlation, 0);
 	chunk->correlation[i] = correlation;
+}
+
+static void idle_column(const struct model *model, const struct span_chunk *chunk, const void *column, size_t width)
+{
+	if (column)
+		storage_idle(model->storage, column, chunk->capacity * width);
 }
 
 void model_chunk_done(const struct model *model, const struct span_chunk *chunk)
 {
 	const char *end = (const char *)chunk->phase + aligned(chunk->capacity);
 	storage_idle(model->storage, chunk->start_ns, (size_t)(end - (const char *)chunk->start_ns));
-	if (chunk->sequence)
-		storage_idle(model->storage, chunk->sequence, chunk->capacity * sizeof *chunk->sequence);
-	if (chunk->inputs)
-		storage_idle(model->storage, chunk->inputs, chunk->capacity * sizeof *chunk->inputs);
-	if (chunk->stack)
-		storage_idle(model->storage, chunk->stack, chunk->capacity * sizeof *chunk->stack);
-	if (chunk->correlation)
-		storage_idle(model->storage, chunk->correlation, chunk->capacity * sizeof *chunk->correlation);
+	idle_column(model, chunk, chunk->sequence, sizeof *chunk->sequence);
+	idle_column(model, chunk, chunk->inputs, sizeof *chunk->inputs);
+	idle_column(model, chunk, chunk->stack, sizeof *chunk->stack);
+	idle_column(model, chunk, chunk->correlation, sizeof *chunk->correlation);
 }
 
 uint32_t track_builder_close(struct model *model, uint32_t track, int64_t end_ns, uint8_t flags)

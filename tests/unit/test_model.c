@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/merge_sort.h"
+#include "base/storage.h"
 #include "model/model.h"
 #include "model/number_map.h"
 
@@ -368,10 +369,10 @@ static void spill_changes_nothing(void **state)
 		}
 		model_finish(&model);
 		if (is_tiny) {
-			assert_true(model.memory_used_bytes <= 100000);
-			assert_true(model.spilled_bytes > 0);
+			assert_true(storage_memory_bytes(model.storage) <= 100000);
+			assert_true(storage_file_bytes(model.storage) > 0);
 		} else {
-			assert_int_equal(model.spilled_bytes, 0);
+			assert_int_equal(storage_file_bytes(model.storage), 0);
 		}
 		struct flat *flat = is_tiny ? &seen_again : &seen;
 		memset(flat, 0, sizeof *flat);

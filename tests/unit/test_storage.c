@@ -312,8 +312,8 @@ static uint64_t sum_of(uint64_t limit_bytes, bool *is_spilled)
 		model_add_value(&model, process, 4, false, turned, i);
 	}
 	model_finish(&model);
-	*is_spilled = model.spilled_bytes > 0;
-	assert_int_equal(model.memory_problem != NULL, 0);
+	*is_spilled = storage_file_bytes(model.storage) > 0;
+	assert_null(storage_problem(model.storage));
 	for (uint32_t i = 0; i < 100000; i++) {
 		const struct value_series *series = model.series[0];
 		sum = sum * 31 + model.args[i].u64 + model.args[i].row;
