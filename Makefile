@@ -22,7 +22,6 @@ test-all: ## the same and the slow tests, with everything they can use installed
 
 bench: ## the benchmarks behind the numbers in README.md
 	@tools/setup all
-	@tools/build build --buildtype=release -Dtests=false
 	@tools/bench
 
 lint: ## format, spelling, folder rule, documents, function length, clang-tidy
@@ -44,6 +43,6 @@ install: ## PREFIX=/usr/local, DESTDIR= for packagers
 		echo "install: programs find libstepscope.so below $(PREFIX) with LD_LIBRARY_PATH or -Wl,-rpath"
 
 clean: ## remove the build directories
-	rm -rf build build-test build-asan build-tsan build-aarch64
+	rm -rf build build-*/
 
 .PHONY: help demo test test-all bench lint format install clean
