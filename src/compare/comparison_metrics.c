@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTENDED 0.25 /* of the time somebody waited for a CPU */
+#define CONTENDED 0.25 /* of the time steps, or somebody, waited for a CPU */
 #define REPEATS 3      /* runs: with more, their scatter tells the noise (compare/estimate.h) */
 
 enum metric_source {
@@ -445,7 +445,7 @@ static void adjust(struct question *questions, size_t count)
 		questions[i].outside = outside[i];
 }
 
-/* Where other work competes for the CPUs, the median says how much of it there was: the fastest steps are asked first. */
+/* Where the steps wait for CPUs that others use, the median says how much of that there was: the fastest steps are asked first. */
 static bool is_contended(const struct compared_sides *sides)
 {
 	bool is_contended = false;
@@ -457,7 +457,7 @@ static bool is_contended(const struct compared_sides *sides)
 			if (!sides->has_level[side][i] ||
 			    !step_level_fastest(&level, &sides->runs[side][i], sides->is_running))
 				return false;
-			is_contended |= sides->levels[side][i].run.contended > CONTENDED;
+			is_contended |= sides->levels[side][i].contended > CONTENDED;
 		}
 	}
 	return is_contended && sides->amount == PER_STEP && sides->is_same_work;

@@ -21,11 +21,6 @@
 #define NORMAL_POWER 1.6448536269514722 /* 19 of 20 cases */
 #define MOST_RUNS 100000
 
-/* What a contended machine adds to the scatter: a quarter when somebody always waited for a CPU. Measured with a trainer on one
- * thread beside jobs that come and go: 22 to 38 %. */
-#define CONTENDED_NOISE 0.25
-#define CONTENDED_SHARE 0.05 /* less is normal */
-
 struct side {
 	const struct run_level *runs;
 	size_t count;
@@ -204,13 +199,11 @@ static void use_repeats(struct estimate *estimate, const struct side *base, cons
 /* Variance of one run's level as it is assumed, without the error of its steps. */
 static double assumed_variance(struct estimate *estimate, const struct run_level *run, double assumed_noise)
 {
-	double contended = run->contended > CONTENDED_SHARE ? CONTENDED_NOISE * run->contended : 0;
-
 	estimate->is_few |= run->is_few;
 	estimate->is_single |= run->steps == 1;
 	estimate->is_uneven |= run->uneven > assumed_noise;
-	estimate->is_contended |= contended > assumed_noise;
-	return assumed_noise * assumed_noise + run->uneven * run->uneven + contended * contended;
+	estimate->is_contended |= run->contended > assumed_noise;
+	return assumed_noise * assumed_noise + run->uneven * run->uneven + run->contended * run->contended;
 }
 
 static void use_assumed(struct estimate *estimate, const struct side *base, const struct side *new,

@@ -13,7 +13,8 @@
  *     repeats   two more runs than sides: Student's t with the scatter of both sides together; from 7 runs a side
  *               Wilcoxon's rank sums, whose interval (Hodges and Lehmann) single odd runs cannot move.
  *     assumed   fewer: nothing tells how much runs differ from each other. The steps' own error counts, and a scatter of runs is
- *               assumed: `assumed_noise`, and more where the runs themselves were uneven or their machine was contended.
+ *               assumed: `assumed_noise`, and more where the runs themselves were uneven or their machine was contended
+ *               (compare/step_level.c says how much).
  */
 #ifndef COMPARE_ESTIMATE_H
 #define COMPARE_ESTIMATE_H
@@ -26,8 +27,8 @@ struct run_level {        /* one value of one run */
 	double level;     /* logarithm */
 	double error;     /* its standard error, from the run's own steps; 0: none is known */
 	bool is_few;      /* steps: the error is assumed */
-	double uneven;    /* how much parts of the run differ, beyond that error */
-	double contended; /* share of the time in which somebody waited for a CPU of the machine; 0: not measured */
+	double uneven;    /* what the differences between steps make runs differ by, beyond that error */
+	double contended; /* what other work on the machine makes them differ by; 0: nothing, or not measured */
 	size_t steps;
 	bool has_created;
 	int64_t created_ns;

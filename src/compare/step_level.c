@@ -19,8 +19,18 @@
 #define FASTEST 0.01
 #define LEAST_FASTEST 3
 #define LEAST_STEPS_FASTEST 30
-#define DISTURBED 0.5 /* of what a contended machine does to the median; measured: 3 to 13 of 25 % */
 #define LEAST_CPU 0.9 /* of the steps */
+
+/* What is to be expected of runs of one program beyond the error of their own steps, measured with trainers of one thread, alone and
+ * beside jobs that come and go. Waits for a processor: a quarter when it always waited (22 to 38 %). What others do to caches and
+ * shared cores: 2 to 3 % at a pressure of 0.75. Where a program gives its memory back in every step, its steps scatter by 13 % and its
+ * runs by 5 to 8 %; where it does not, by 4 and 1.5 to 2 %. Of the fastest steps half of all that; of CPU times, which have no waits,
+ * half of what others do. */
+#define CONTENDED_NOISE 0.25
+#define CONTENDED_SHARE 0.05 /* less is normal */
+#define SHARED_NOISE 0.04
+#define SPREAD_NOISE 0.5
+#define DISTURBED 0.5
 
 /* So few steps do not tell how much steps differ. */
 #define FEW_STEPS 8
@@ -76,11 +86,45 @@ static double unevenness(const double *logarithms, size_t count)
 	return sqrt(fmax(0, squares - errors));
 }
 
-static double contention(const struct compared_run *run)
+/* Of a step in which the thread stopped for something else, too, it is the whole duration. */
+static bool is_without_waits(const struct compared_step *step)
+{
+	return step->has_cpu && step->running_ns == step->cpu_ns;
+}
+
+bool step_level_is_running(const struct compared_run *run)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < run->steps_count; i++)
+		known += is_without_waits(&run->steps[i]);
+	return known && (double)known >= LEAST_CPU * (double)run->steps_count;
+}
+
+/* Share of their time in which the steps of a run that is_running waited for a processor. */
+static double waiting_of(const struct compared_run *run)
+{
+	double running_ns = 0, dur_ns = 0;
+
+	for (size_t i = 0; i < run->steps_count; i++) {
+		if (!is_without_waits(&run->steps[i]))
+			continue;
+		running_ns += run->steps[i].running_ns;
+		dur_ns += run->steps[i].dur_ns;
+	}
+	return dur_ns > 0 ? fmax(0, 1 - running_ns / dur_ns) : 0;
+}
+
+/* What other work may have done to the run is known of the machine; what it did, of steps that tell how long they waited. */
+static void set_contention(struct step_level *level, const struct compared_run *run, bool is_running)
 {
 	const struct compared_value *value = compared_run_value(run, "cpu_contention");
+	double pressure = value && value->has_value ? value->value : 0;
+	double waiting = is_running ? waiting_of(run) : pressure;
 
-	return value && value->has_value ? value->value : 0;
+	level->contended = fmax(pressure, waiting);
+	if (level->contended > CONTENDED_SHARE)
+		level->run.contended = hypot(CONTENDED_NOISE * waiting, is_running ? SHARED_NOISE * pressure : 0);
 }
 
 static double with_assumed_scatter(double error, size_t steps)
@@ -132,14 +176,20 @@ static bool take_summary(struct step_level *level, const struct compared_summary
 	return true;
 }
 
+/* Standard deviation, as the middle half of sorted values has it: single odd steps do not count. */
+static double spread_of(const double *logarithms, size_t count)
+{
+	return (quantile(logarithms, count, 0.75) - quantile(logarithms, count, 0.25)) / 1.349;
+}
+
 /* The median of logarithms in the order of the steps; sorts them. */
 static void take_median(struct step_level *level, const struct compared_run *run, double *logarithms, size_t count)
 {
+	bool is_running = step_level_is_running(run);
+
 	memset(level, 0, sizeof(*level));
-	level->run = (struct run_level){.steps = count,
-	                                .has_created = run->has_created,
-	                                .created_ns = run->created_ns,
-	                                .contended = contention(run)};
+	level->run = (struct run_level){.steps = count, .has_created = run->has_created, .created_ns = run->created_ns};
+	set_contention(level, run, is_running);
 	remove_trend(level, logarithms, count);
 	level->block = resample_block(logarithms, count);
 	level->run.error = with_assumed_scatter(resample_error(logarithms, count, level->block, RESAMPLE_MEDIAN),
@@ -148,6 +198,8 @@ static void take_median(struct step_level *level, const struct compared_run *run
 	level->run.uneven = unevenness(logarithms, count);
 	sort_doubles(logarithms, count);
 	level->run.level = quantile(logarithms, count, 0.5);
+	level->spread = is_running ? spread_of(logarithms, count) : 0;
+	level->run.uneven = hypot(level->run.uneven, SPREAD_NOISE * level->spread);
 }
 
 bool step_level_compute(struct step_level *level, const struct compared_run *run, enum step_amount amount)
@@ -173,21 +225,6 @@ static bool has_cpu(const struct compared_run *run)
 
 	for (size_t i = 0; i < run->steps_count; i++)
 		known += run->steps[i].has_cpu;
-	return known && (double)known >= LEAST_CPU * (double)run->steps_count;
-}
-
-/* Of a step in which the thread stopped for something else, too, it is the whole duration. */
-static bool is_without_waits(const struct compared_step *step)
-{
-	return step->has_cpu && step->running_ns == step->cpu_ns;
-}
-
-bool step_level_is_running(const struct compared_run *run)
-{
-	size_t known = 0;
-
-	for (size_t i = 0; i < run->steps_count; i++)
-		known += is_without_waits(&run->steps[i]);
 	return known && (double)known >= LEAST_CPU * (double)run->steps_count;
 }
 
@@ -223,7 +260,7 @@ bool step_level_fastest(struct step_level *level, const struct compared_run *run
 		sum += durations[i] / (double)used;
 	free(durations);
 	level->run.level = log(fmax(sum, 1));
-	level->run.uneven = 0;
+	level->run.uneven = DISTURBED * SPREAD_NOISE * level->spread;
 	level->run.contended *= DISTURBED;
 	return true;
 }

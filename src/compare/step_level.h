@@ -20,6 +20,8 @@ struct step_level {
 	bool has_trend;
 	double trend; /* over the run, as a ratio */
 	double block; /* steps that depend on each other */
+	double contended; /* share of the time in which somebody, or the steps themselves, waited for a CPU; 0: not measured */
+	double spread; /* standard deviation of steps that only used, or waited for, a CPU; 0: of others it tells nothing */
 };
 
 /* False when the run has no steps, or not all of them say how many tokens, or samples, they had. */
