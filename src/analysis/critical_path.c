@@ -62,6 +62,8 @@ struct fold {
 	struct group *groups;
 	uint32_t group_count, group_capacity;
 	bool has_work;
+	struct launches own_launches;
+	struct step_times own_times;
 };
 
 static struct group *group_of(struct fold *fold, enum path_part part, uint32_t name)
@@ -165,11 +167,14 @@ static void walk_process(struct fold *fold, uint32_t number)
 	walk_window(fold, thread);
 }
 
-static void fold_run(struct fold *fold)
+static void fold_run(struct fold *fold, const struct model *model, const struct analysis_options *options)
 {
 	struct device *devices;
-	size_t count = devices_find(&devices, fold->model);
+	size_t count = devices_find(&devices, model);
 
+	*fold = (struct fold){.model = model, .options = options, .by_key = {.storage = model->storage}};
+	fold->times = step_times_get(&fold->own_times, model, options);
+	fold->launches = launches_get(&fold->own_launches, model, options);
 	for (size_t i = 0; i < count; i++) {
 		if (i && devices[i].process == devices[i - 1].process)
 			continue;
@@ -189,6 +194,8 @@ static void fold_release(struct fold *fold)
 	number_map_release(&fold->by_key);
 	storage_release(fold->model->storage, fold->windows);
 	storage_release(fold->model->storage, fold->groups);
+	launches_release(&fold->own_launches);
+	step_times_release(&fold->own_times);
 }
 
 static const char *why_empty(const struct fold *fold)
@@ -268,16 +275,10 @@ static void add_group(struct table *table, const struct fold *fold, const struct
 static enum status run_path(const struct model *model, const struct analysis_options *options, struct table *table,
                             struct error *err)
 {
-	struct step_times own = {0};
-	struct launches own_launches = {0};
-	struct fold fold = {.model = model,
-	                    .options = options,
-	                    .times = step_times_get(&own, model, options),
-	                    .by_key = {.storage = model->storage}};
+	struct fold fold;
 	int64_t total_ns = 0;
 
-	fold.launches = launches_get(&own_launches, model, options);
-	fold_run(&fold);
+	fold_run(&fold, model, options);
 	for (size_t i = 0; i < fold.count; i++)
 		clamped_add(&total_ns, intervals_length(fold.windows[i].start_ns, fold.windows[i].end_ns));
 	table_init(
@@ -295,8 +296,6 @@ static enum status run_path(const struct model *model, const struct analysis_opt
 		table->empty = why_empty(&fold);
 	table->note = fold.count && !fold.windows[0].has_number ? NO_STEPS_NOTE : NULL;
 	fold_release(&fold);
-	launches_release(&own_launches);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 
@@ -371,15 +370,9 @@ static void add_step(struct table *table, const struct fold *fold, const struct 
 static enum status run_steps(const struct model *model, const struct analysis_options *options, struct table *table,
                              struct error *err)
 {
-	struct step_times own = {0};
-	struct launches own_launches = {0};
-	struct fold fold = {.model = model,
-	                    .options = options,
-	                    .times = step_times_get(&own, model, options),
-	                    .by_key = {.storage = model->storage}};
+	struct fold fold;
 
-	fold.launches = launches_get(&own_launches, model, options);
-	fold_run(&fold);
+	fold_run(&fold, model, options);
 	table_init(
 		table, "critical_steps", "Critical path of each step",
 		"what each complete step had to wait for, by part, from its begin to the end of the work that it launched");
@@ -390,8 +383,6 @@ static enum status run_steps(const struct model *model, const struct analysis_op
 	if (!table->row_count)
 		table->empty = why_empty(&fold);
 	fold_release(&fold);
-	launches_release(&own_launches);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

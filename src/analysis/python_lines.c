@@ -39,6 +39,7 @@ struct line_fold {
 	uint32_t open_capacity;
 	int64_t total_ns;
 	uint64_t outside;
+	struct step_times own_times;
 };
 
 static int compare_links(const void *left, const void *right)
@@ -121,10 +122,12 @@ static bool visit(void *context, const struct span_view *span)
 	return true;
 }
 
-static void fold_run(struct line_fold *fold, const struct analysis_options *options)
+static void fold_run(struct line_fold *fold, const struct model *model, const struct analysis_options *options,
+                     bool is_by_stack)
 {
-	const struct model *model = fold->model;
 	struct launches own = {0};
+	*fold = (struct line_fold){.model = model, .is_by_stack = is_by_stack};
+	fold->times = step_times_get(&fold->own_times, model, options);
 	launched_time_init(&fold->launched, model, launches_get(&own, model, options));
 	launches_release(&own);
 	fold->costs = storage_resize(model->storage, NULL, model->stacks_count + 1, sizeof *fold->costs);
@@ -140,6 +143,7 @@ static void fold_release(struct line_fold *fold)
 	storage_release(fold->model->storage, fold->links);
 	free(fold->open);
 	launched_time_release(&fold->launched);
+	step_times_release(&fold->own_times);
 }
 
 /* ---- what both tables say ---------------------------------------------------------------------------------------------------- */
@@ -384,9 +388,8 @@ static void add_line_rows(struct table *table, const struct line_fold *fold)
 static enum status run_lines(const struct model *model, const struct analysis_options *options, struct table *table,
                              struct error *err)
 {
-	struct step_times own = {0};
-	struct line_fold fold = {.model = model, .times = step_times_get(&own, model, options)};
-	fold_run(&fold, options);
+	struct line_fold fold;
+	fold_run(&fold, model, options, false);
 	table_init(
 		table, "lines", "Operators by line of Python",
 		"operators that start in steps with operator detail, by the user's line that issued them or their forward");
@@ -398,7 +401,6 @@ static enum status run_lines(const struct model *model, const struct analysis_op
 		table->empty = step_times_no_operations(model, options, &table->arena, why_none(model, &table->arena));
 	say_what_is_missing(&fold, table);
 	fold_release(&fold);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 
@@ -457,9 +459,8 @@ static void add_stack_rows(struct table *table, const struct line_fold *fold)
 static enum status run_stacks(const struct model *model, const struct analysis_options *options, struct table *table,
                               struct error *err)
 {
-	struct step_times own = {0};
-	struct line_fold fold = {.model = model, .times = step_times_get(&own, model, options), .is_by_stack = true};
-	fold_run(&fold, options);
+	struct line_fold fold;
+	fold_run(&fold, model, options, true);
 	table_init(table, "stacks", "Operators by stack of Python",
 	           "operators that start in steps with operator detail, by the stack of Python that issued them");
 	add_stack_columns(table, fold.total_ns);
@@ -470,7 +471,6 @@ static enum status run_stacks(const struct model *model, const struct analysis_o
 		table->empty = step_times_no_operations(model, options, &table->arena, why_none(model, &table->arena));
 	say_what_is_missing(&fold, table);
 	fold_release(&fold);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 

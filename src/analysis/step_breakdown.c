@@ -28,6 +28,8 @@ struct fold {
 	struct device_parts parts;
 	struct window *windows;
 	size_t count, capacity;
+	struct launches own_launches;
+	struct step_times own_times;
 };
 
 /* ---- steps ---- */
@@ -62,11 +64,14 @@ static void add_windows(struct fold *fold, uint32_t process)
 		                                  .end_ns = model->processes[process].last_ns});
 }
 
-static void fold_run(struct fold *fold)
+static void fold_run(struct fold *fold, const struct model *model, const struct analysis_options *options)
 {
 	struct device *devices;
-	size_t count = devices_find(&devices, fold->model);
+	size_t count = devices_find(&devices, model);
 
+	*fold = (struct fold){.model = model, .options = options};
+	fold->times = step_times_get(&fold->own_times, model, options);
+	fold->launches = launches_get(&fold->own_launches, model, options);
 	for (size_t i = 0; i < count; i++) {
 		if (i && devices[i].process == devices[i - 1].process)
 			continue;
@@ -81,6 +86,8 @@ static void fold_release(struct fold *fold)
 {
 	device_parts_release(&fold->parts);
 	storage_release(fold->model->storage, fold->windows);
+	launches_release(&fold->own_launches);
+	step_times_release(&fold->own_times);
 }
 
 static const char *why_empty(const struct fold *fold)
@@ -240,13 +247,10 @@ static void add_part_rows(struct table *table, const struct fold *fold, int64_t 
 static enum status run_breakdown(const struct model *model, const struct analysis_options *options, struct table *table,
                                  struct error *err)
 {
-	struct step_times own = {0};
-	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
+	struct fold fold;
 	int64_t total_ns = 0;
 
-	fold.launches = launches_get(&own_launches, model, options);
-	fold_run(&fold);
+	fold_run(&fold, model, options);
 	for (size_t i = 0; i < fold.count; i++)
 		clamped_add(&total_ns, intervals_length(fold.windows[i].start_ns, fold.windows[i].end_ns));
 	table_init(
@@ -259,8 +263,6 @@ static enum status run_breakdown(const struct model *model, const struct analysi
 		table->empty = why_empty(&fold);
 	table->note = fold.count && !fold.windows[0].has_number ? NO_STEPS_NOTE : NULL;
 	fold_release(&fold);
-	launches_release(&own_launches);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 
@@ -303,12 +305,9 @@ static void add_step_columns(struct table *table)
 static enum status run_parts(const struct model *model, const struct analysis_options *options, struct table *table,
                              struct error *err)
 {
-	struct step_times own = {0};
-	struct launches own_launches = {0};
-	struct fold fold = {.model = model, .options = options, .times = step_times_get(&own, model, options)};
+	struct fold fold;
 
-	fold.launches = launches_get(&own_launches, model, options);
-	fold_run(&fold);
+	fold_run(&fold, model, options);
 	table_init(table, "step_parts", "Steps by what the device did",
 	           "complete steps of processes with a device, each in the parts of the table step_breakdown");
 	add_step_columns(table);
@@ -329,8 +328,6 @@ static enum status run_parts(const struct model *model, const struct analysis_op
 	if (!fold.count)
 		table->empty = why_empty(&fold);
 	fold_release(&fold);
-	launches_release(&own_launches);
-	step_times_release(&own);
 	return STATUS_OK;
 }
 
