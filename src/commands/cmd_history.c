@@ -265,11 +265,16 @@ static enum status print_run(struct table *run, const struct table *facts, struc
 	return status;
 }
 
+static enum status find(struct history *history, const char *word, struct history_run *found, struct error *err)
+{
+	return history_find(history, &(struct history_wanted){.series = series, .word = word}, found, err);
+}
+
 static enum status show(struct history *history, const char *word, struct error *err)
 {
 	struct history_run found;
 	struct table run, facts;
-	enum status status = history_find(history, series, word, NULL, 0, &found, err);
+	enum status status = find(history, word, &found, err);
 
 	if (status)
 		return status;
@@ -316,7 +321,7 @@ static enum status set_baseline(struct history *history, const char *baseline, c
 	enum status status = check_baseline_name(baseline, err);
 
 	if (!status)
-		status = history_find(history, series, word, NULL, 0, &found, err);
+		status = find(history, word, &found, err);
 	if (!status)
 		status = history_set_baseline(history, baseline, found.run, err);
 	if (!status && !common.is_quiet)
@@ -345,7 +350,7 @@ static enum status remove_runs(struct history *history, int count, const char **
 	for (int i = 0; i < count && !status; i++) {
 		struct history_run found;
 
-		status = history_find(history, series, operands[i], NULL, 0, &found, err);
+		status = find(history, operands[i], &found, err);
 		if (!status)
 			status = history_remove(history, found.run, err);
 	}

@@ -30,19 +30,20 @@ static enum status parse_word(const char *word, char *plain, size_t bytes, int *
 }
 
 /* Oldest first, as they were made. Fewer than wanted are fine, none is not. */
-static enum status load_runs(struct history *history, const struct compare_baseline *baseline, const char *series,
-                             const struct history_except *except, struct compared_run *base, int *count,
-                             struct error *err)
+static enum status load_runs(struct history *history, struct history_wanted wanted, struct compared_run *base,
+                             int *count, struct error *err)
 {
 	struct history_run found[BASELINE_RUNS];
 	char word[256];
-	int wanted, known = 0;
-	enum status status = parse_word(baseline->word, word, sizeof(word), &wanted, err);
+	int most, known = 0;
+	enum status status = parse_word(wanted.word, word, sizeof(word), &most, err);
 
-	while (!status && known < wanted) {
+	wanted.word = word;
+	while (!status && known < most) {
 		struct error none;
 
-		status = history_find(history, series, word, except, known, &found[known], known ? &none : err);
+		wanted.skip = known;
+		status = history_find(history, &wanted, &found[known], known ? &none : err);
 		known += !status;
 		if (status && known && status != STATUS_INPUT)
 			*err = none;
@@ -81,7 +82,11 @@ enum status compare_baseline_load(const struct compare_baseline *baseline, const
 	arena_release(&arena);
 	if (status)
 		return status;
-	status = load_runs(&history, baseline, baseline->series ? baseline->series : series, except, base, count, err);
+	status = load_runs(&history,
+	                   (struct history_wanted){.series = baseline->series ? baseline->series : series,
+	                                           .word = baseline->word,
+	                                           .except = except},
+	                   base, count, err);
 	history_close(&history);
 	return status;
 }

@@ -89,11 +89,17 @@ struct history_except { /* recordings that `last` and `best` do not find: those 
 	int count;
 };
 
-/* Finds a run: `last` (added last), `best` (most tokens per second; smallest median step time in a series without tokens; in one
- * without steps the last), a number, the name of a baseline, or the name of a run, the newest of that name. `series` NULL: any.
- * `except` (optional) and `skip` are for `last` and `best`: so many others come before it. */
-enum status history_find(struct history *history, const char *series, const char *word,
-                         const struct history_except *except, int skip, struct history_run *found,
+struct history_wanted {
+	const char *series; /* NULL: any */
+	/* `last` (added last), `best` (most tokens per second; smallest median step time in a series without tokens; in one without
+	 * steps the last), a number, the name of a baseline, or the name of a run, the newest of that name. */
+	const char *word;
+	/* Of `last` and `best` only: */
+	const struct history_except *except; /* (optional) */
+	int skip;                            /* so many others come before it */
+};
+
+enum status history_find(struct history *history, const struct history_wanted *wanted, struct history_run *found,
                          struct error *err) MUST_CHECK;
 
 /* One row per run with its key numbers, newest first, or only of this run (0: all). The tables are initialised here in any

@@ -46,19 +46,19 @@ static bool is_excepted(const char *identity, const struct history_except *excep
 	return false;
 }
 
-/* The one of an ordered list that has `skip` others before it; count 0: there is none. */
-static enum status pick(struct history *history, const char *sql, const char *series,
-                        const struct history_except *except, int skip, struct history_run *found, int *count,
-                        struct error *err)
+/* The one of an ordered list that has wanted->skip others before it; count 0: there is none. */
+static enum status pick(struct history *history, const char *sql, const struct history_wanted *wanted,
+                        struct history_run *found, int *count, struct error *err)
 {
 	sqlite3_stmt *statement = NULL;
-	enum status status = database_prepare(history, &statement, err, sql, "t", series);
+	enum status status = database_prepare(history, &statement, err, sql, "t", wanted->series);
+	int skip = wanted->skip;
 
 	*count = 0;
 	while (!*count && database_step(history, &statement, &status, err)) {
 		const char *identity = column_text(statement, 4);
 
-		if (is_excepted(identity ? identity : "", except) || skip-- > 0)
+		if (is_excepted(identity ? identity : "", wanted->except) || skip-- > 0)
 			continue;
 		*found = run_of(history, statement);
 		*count = 1;
@@ -68,11 +68,11 @@ static enum status pick(struct history *history, const char *sql, const char *se
 }
 
 /* The number of runs it matches (two are enough to know that it is not unique); the first one is taken. */
-static enum status search(struct history *history, const char *sql, const char *series, const char *word,
+static enum status search(struct history *history, const char *sql, const struct history_wanted *wanted,
                           struct history_run *found, int *count, struct error *err)
 {
 	sqlite3_stmt *statement = NULL;
-	enum status status = database_prepare(history, &statement, err, sql, "tt", series, word);
+	enum status status = database_prepare(history, &statement, err, sql, "tt", wanted->series, wanted->word);
 
 	*count = 0;
 	while (database_step(history, &statement, &status, err)) {
@@ -87,9 +87,11 @@ static bool is_number(const char *word)
 	return word[0] && strspn(word, "0123456789") == strlen(word);
 }
 
-static enum status not_found(const struct history *history, const char *series, const char *word, struct error *err)
+static enum status not_found(const struct history *history, const struct history_wanted *wanted, struct error *err)
 {
-	error_set(err, STATUS_INPUT, "there is no run '%s' in the history '%s'%s%s%s", word, history->path,
+	const char *series = wanted->series;
+
+	error_set(err, STATUS_INPUT, "there is no run '%s' in the history '%s'%s%s%s", wanted->word, history->path,
 	          series ? " in the series '" : "", series ? series : "", series ? "'" : "");
 	error_hint(err, "'stepscope history list' shows all: their numbers, names and baselines");
 	return STATUS_INPUT;
@@ -102,30 +104,30 @@ static enum status ambiguous(const char *word, struct error *err)
 	return STATUS_INPUT;
 }
 
-enum status history_find(struct history *history, const char *series, const char *word,
-                         const struct history_except *except, int skip, struct history_run *found, struct error *err)
+enum status history_find(struct history *history, const struct history_wanted *wanted, struct history_run *found,
+                         struct error *err)
 {
-	bool is_last = !strcmp(word, "last"), is_best = !strcmp(word, "best");
+	bool is_last = !strcmp(wanted->word, "last"), is_best = !strcmp(wanted->word, "best");
 	int count = 0;
 	enum status status = STATUS_OK;
 
 	if (is_last || is_best) {
-		status = pick(history, is_last ? by_age : by_speed, series, except, skip, found, &count, err);
+		status = pick(history, is_last ? by_age : by_speed, wanted, found, &count, err);
 		if (!status && !count && is_best) {
-			status = pick(history, by_age, series, except, skip, found, &count, err);
+			status = pick(history, by_age, wanted, found, &count, err);
 			found->has_no_speed = count;
 		}
-		return status || count ? status : not_found(history, series, word, err);
+		return status || count ? status : not_found(history, wanted, err);
 	}
-	if (is_number(word))
-		status = search(history, by_number, series, word, found, &count, err);
+	if (is_number(wanted->word))
+		status = search(history, by_number, wanted, found, &count, err);
 	if (!status && !count)
-		status = search(history, by_baseline, series, word, found, &count, err);
+		status = search(history, by_baseline, wanted, found, &count, err);
 	if (!status && count > 1)
-		return ambiguous(word, err);
+		return ambiguous(wanted->word, err);
 	if (!status && !count)
-		status = search(history, by_name, series, word, found, &count, err);
-	return status || count ? status : not_found(history, series, word, err);
+		status = search(history, by_name, wanted, found, &count, err);
+	return status || count ? status : not_found(history, wanted, err);
 }
 
 /* ---- lists ---- */
