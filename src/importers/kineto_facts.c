@@ -40,16 +40,14 @@ static struct kineto_value bare_name(const struct kineto_value *name)
 }
 
 /* Rows that our own exporter named after their numbers have no name. */
-static bool is_number_only(const struct kineto_value *name)
+static bool is_number_only(const char *name)
 {
 	static const char *const words[] = {"thread ", "stream "};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		size_t at = strlen(words[i]);
-		if (name->length <= at || memcmp(name->at, words[i], at) != 0)
+		if (strncmp(name, words[i], at) != 0 || !name[at])
 			continue;
-		while (at < name->length && strchr("0123456789-", name->at[at]) && name->at[at])
-			at++;
-		return at == name->length;
+		return !name[at + strspn(name + at, "0123456789-")];
 	}
 	return false;
 }
@@ -95,8 +93,6 @@ static void take_name(struct kineto_import *import, struct staged_track *track, 
                       int64_t time_ns)
 {
 	struct kineto_value bare = bare_name(name);
-	if (import->is_ours && is_number_only(&bare))
-		return;
 	uint32_t text = kineto_intern(import, &bare);
 	bool is_last = !track->name || time_ns > track->name_ns ||
 	               (time_ns == track->name_ns &&
@@ -131,9 +127,9 @@ void kineto_take_metadata(struct kineto_import *import, const struct kineto_even
 	                            : kineto_process_track(import, pid);
 	struct staged_track *track = &import->stage.tracks[number];
 	time_ns = has_time ? time_ns : 0;
-	if (import->is_ours && is_thread)
+	if (is_thread)
 		take_track_facts(track, event);
-	else if (import->is_ours && has_time)
+	else if (has_time)
 		take_process_facts(import, track, event, time_ns);
 	if (kineto_is_text(name, "process_name") || kineto_is_text(name, "thread_name")) {
 		if (known[ARG_NAME].type == VALUE_STRING)
@@ -157,26 +153,22 @@ static const char *text_of(struct kineto_import *import, const struct kineto_val
 	return import->text.data ? import->text.data : "";
 }
 
+#define METADATA "trace.metadata."
+
 /* "PREFIX.KEY", as it stands in the file. */
-static void add_fact(struct kineto_import *import, const char *prefix, const struct kineto_value *key,
-                     const struct kineto_value *value)
+static void add_fact(struct kineto_import *import, enum staged_fact_source source, const char *prefix,
+                     const struct kineto_value *key, const struct kineto_value *value)
 {
 	char name[192];
 	struct kineto_stage *stage = &import->stage;
-	if (value->length > FACT_BYTES || stage->facts_count >= FACTS_MAX)
+	if (value->length > FACT_BYTES || stage->facts_count >= FACTS_MAX ||
+	    (import->is_ours && source == FACT_FOR_READERS))
 		return;
 	snprintf(name, sizeof name, "%s%.*s", prefix, (int)(key->length < 128 ? key->length : 128), key->at);
 	struct staged_fact fact = {intern_add(&import->model->strings, name),
-	                           intern_add(&import->model->strings, text_of(import, value))};
+	                           intern_add(&import->model->strings, text_of(import, value)), (uint8_t)source};
 	STAGE_ARRAY_GROW(stage, facts);
 	stage->facts[stage->facts_count++] = fact;
-}
-
-/* Our own exporter puts the like there for other readers, some of it made up, and keeps the facts themselves in "metadata". */
-static void add_reader_fact(struct kineto_import *import, const char *prefix, const struct kineto_walk *walk)
-{
-	if (!import->is_ours)
-		add_fact(import, prefix, &walk->key, &walk->value);
 }
 
 static void take_distributed(struct kineto_import *import, const struct kineto_value *object)
@@ -193,7 +185,7 @@ static void take_distributed(struct kineto_import *import, const struct kineto_v
 		} else if (is_number && kineto_is_text(&walk.key, "world_size")) {
 			import->world_size = number;
 		}
-		add_reader_fact(import, "distributed.", &walk);
+		add_fact(import, FACT_FOR_READERS, "distributed.", &walk.key, &walk.value);
 	}
 	if (is_alone && import->world_size <= 1)
 		import->has_rank = false;
@@ -213,17 +205,16 @@ static void take_devices(struct kineto_import *import, const struct kineto_value
 		snprintf(prefix, sizeof prefix, "device.%lld.", (long long)id);
 		for (walk = kineto_walk_begin(&devices.value); kineto_walk_next(&walk);)
 			if (!kineto_is_text(&walk.key, "id"))
-				add_reader_fact(import, prefix, &walk);
+				add_fact(import, FACT_FOR_READERS, prefix, &walk.key, &walk.value);
 	}
 }
 
-/* Our own exporter keeps the facts of a recording there; those of others are named as being the trace's. */
-static void take_object(struct kineto_import *import, const struct kineto_value *object)
+static void take_metadata(struct kineto_import *import, const struct kineto_value *object)
 {
 	struct kineto_walk walk = kineto_walk_begin(object);
 	while (kineto_walk_next(&walk))
 		if (walk.value.type == VALUE_STRING || walk.value.type == VALUE_NUMBER)
-			add_fact(import, import->is_ours ? "" : "trace.metadata.", &walk.key, &walk.value);
+			add_fact(import, FACT_OF_METADATA, METADATA, &walk.key, &walk.value);
 }
 
 void kineto_take_fact(void *context, const struct kineto_value *key, const struct kineto_value *value)
@@ -237,7 +228,7 @@ void kineto_take_fact(void *context, const struct kineto_value *key, const struc
 	} else if (kineto_is_text(key, "deviceProperties") || kineto_is_text(key, "computeProperties")) {
 		take_devices(import, value);
 	} else if (kineto_is_text(key, "metadata")) {
-		take_object(import, value);
+		take_metadata(import, value);
 	} else if (kineto_is_text(key, "host_name") && value->type == VALUE_STRING) {
 		import->host = intern_add(&import->model->strings, text_of(import, value));
 	} else if (!kineto_is_text(key, "traceEvents")) {
@@ -245,6 +236,31 @@ void kineto_take_fact(void *context, const struct kineto_value *key, const struc
 		import->has_shapes |= kineto_is_text(key, "record_shapes") && value->at[0] == '1';
 		import->has_memory |= kineto_is_text(key, "profile_memory") && value->at[0] == '1';
 		if (!kineto_is_text(key, "INFO") && !kineto_is_text(key, "ERROR"))
-			add_fact(import, "trace.", key, value);
+			add_fact(import, FACT_OF_FILE, "trace.", key, value);
 	}
+}
+
+/* Other programs sort the keys of a document, or put its events first: who wrote it may stand behind what depends on it. */
+void kineto_know_own(struct kineto_import *import)
+{
+	struct kineto_stage *stage = &import->stage;
+	struct intern *strings = &import->model->strings;
+	uint32_t kept = 0;
+	if (!import->is_ours)
+		return;
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
+		if (is_number_only(model_text(import->model, stage->tracks[i].name)))
+			stage->tracks[i].name = 0;
+	for (uint32_t i = 0; i < stage->facts_count; i++) {
+		struct staged_fact fact = stage->facts[i];
+		if (fact.source == FACT_FOR_READERS)
+			continue;
+		if (fact.source == FACT_OF_METADATA) {
+			buffer_clear(&import->text);
+			buffer_add_text(&import->text, model_text(import->model, fact.key) + strlen(METADATA));
+			fact.key = intern_add(strings, import->text.data);
+		}
+		stage->facts[kept++] = fact;
+	}
+	stage->facts_count = kept;
 }

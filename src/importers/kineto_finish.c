@@ -416,6 +416,7 @@ void kineto_finish(struct kineto_import *import)
 {
 	struct finish finish = {.import = import, .stage = &import->stage, .model = import->model};
 	struct staged_halves halves = kineto_stage_pair(&import->stage);
+	kineto_know_own(import);
 	kineto_repair_note(&import->repairs, REPAIR_END, halves.ends, halves.first_end);
 	kineto_repair_note(&import->repairs, REPAIR_BEGIN, halves.begins, 0);
 	kineto_pair_asyncs(import);

@@ -40,8 +40,8 @@ struct kineto_import {
 	/* of the whole file */
 	bool has_base, has_rank;
 	int64_t base_ns, rank, world_size;
-	uint32_t host;    /* string */
-	bool is_ours;     /* our own exporter wrote it */
+	uint32_t host; /* string */
+	bool is_ours;  /* our own exporter wrote it: known for sure when all of the file was read (kineto_know_own) */
 	bool has_extents; /* and says of processes from when to when they were recorded */
 	bool has_counts;  /* and how many events that were */
 	bool is_repaired; /* not all of them may be here */
@@ -94,6 +94,8 @@ void kineto_take_args(struct kineto_import *import, const struct kineto_event *e
 /* kineto_facts.c */
 void kineto_take_metadata(struct kineto_import *import, const struct kineto_event *event);
 void kineto_take_fact(void *import, const struct kineto_value *key, const struct kineto_value *value);
+/* What depends on who wrote the file, once all of it was read. */
+void kineto_know_own(struct kineto_import *import);
 
 /* kineto_finish.c */
 void kineto_finish(struct kineto_import *import);

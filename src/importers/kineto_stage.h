@@ -117,8 +117,15 @@ struct staged_value {
 	bool is_metric;
 };
 
+enum staged_fact_source {
+	FACT_OF_FILE,
+	FACT_FOR_READERS, /* our own exporter puts the like there for other readers, some of it made up */
+	FACT_OF_METADATA, /* ... and keeps the facts themselves there: of others they are named as being the trace's */
+};
+
 struct staged_fact {
 	uint32_t key, value; /* strings */
+	uint8_t source;      /* enum staged_fact_source */
 };
 
 #define STAGE_ARRAY(type, name)                                                                                        \

@@ -24,7 +24,8 @@ static void add_fact(struct nsys *nsys, const char *key, const char *value)
 	if (!value || !*value || stage->facts_count >= 512)
 		return;
 	STAGE_ARRAY_GROW(stage, facts);
-	stage->facts[stage->facts_count++] = (struct staged_fact){intern_add(strings, key), intern_add(strings, value)};
+	stage->facts[stage->facts_count++] = (struct staged_fact){intern_add(strings, key), intern_add(strings, value),
+	                                                          FACT_OF_FILE};
 }
 
 static void read_versions(struct nsys *nsys)

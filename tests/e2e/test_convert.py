@@ -110,6 +110,33 @@ def test_json_reads_back_with_the_same_diagnosis(tmp_path, path):
     assert before == diagnosis(tmp_path / "a.json") and before["checks"]
 
 
+def reordered(document, order):
+    """As other programs write it again: keys sorted, or the events first, or last."""
+    if order == "sorted":
+        return json.dumps(document, sort_keys=True, separators=(",", ":"))
+    events = {"traceEvents": document.pop("traceEvents")}
+    return json.dumps({**events, **dict(reversed(document.items()))} if order == "first" else {**document, **events}, indent=1)
+
+
+@pytest.mark.parametrize("order", ["sorted", "first", "last"])
+@pytest.mark.parametrize("source", ["train", "ranks", FIRST], ids=lambda source: getattr(source, "name", source))
+def test_json_that_was_written_again_is_still_ours(tmp_path, source, order):
+    """What the exporter puts there for others is told from what was recorded, wherever in the file it says who it is."""
+    if source in ("train", "ranks"):
+        subprocess.run([BUILD / "tests/unit/report_sample", source, tmp_path / "run"], check=True, timeout=60)
+        source = tmp_path / "run"
+    for name in ("before", "after"):
+        (tmp_path / name).mkdir()
+    assert stepscope("convert", source, tmp_path / "before/a.json").returncode == 0
+    (tmp_path / "after/a.json").write_text(reordered(json.loads((tmp_path / "before/a.json").read_text()), order))
+    assert diagnosis(tmp_path / "before/a.json") == diagnosis(tmp_path / "after/a.json")
+    for table in (["--json"], ["--table", "threads", "--csv"], ["--table", "processes", "--csv"], ["--table", "memory_peak", "--csv"]):
+        before, after = (stepscope("report", "a.json", *table, cwd=tmp_path / name).stdout for name in ("before", "after"))
+        assert before == after and before
+    facts = [sorted(stepscope("report", tmp_path / name / "a.json", "--table", "facts", "--csv").stdout.splitlines()) for name in ("before", "after")]
+    assert facts[0] == facts[1]
+
+
 def test_the_backend_that_readers_want_is_no_finding(tmp_path):
     """Devices, DistributedDataParallel and no word on how processes communicate: SS604 cannot tell, also of what was converted."""
     on = {"ph": "X", "pid": 1, "tid": 1, "cat": "cpu_op"}
