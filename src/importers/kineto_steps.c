@@ -4,6 +4,7 @@
  */
 #include "importers/kineto_import.h"
 
+#include "base/memory.h"
 #include "base/merge_sort.h"
 
 #include <stdlib.h>
@@ -42,11 +43,32 @@ static void add_step(struct kineto_import *import, uint32_t number, uint32_t row
 	step->has_memory = import->has_memory;
 }
 
-/* A step in which the next one of its thread begins ends there, so that both stay on one track. */
+#define STEPS_TWICE "steps that are there twice are one"
+
+/* Two that are told of one step may begin and end apart by what telling takes. */
+static bool is_same_step(int64_t start_ns, int64_t end_ns, int64_t other_start_ns, int64_t other_end_ns)
+{
+	int64_t first_ns = start_ns < other_start_ns ? start_ns : other_start_ns;
+	int64_t last_ns = end_ns > other_end_ns ? end_ns : other_end_ns;
+	int64_t begin_ns = start_ns > other_start_ns ? start_ns : other_start_ns;
+	int64_t until_ns = end_ns < other_end_ns ? end_ns : other_end_ns;
+	return until_ns - begin_ns > (last_ns - first_ns) / 2;
+}
+
+/* Not one event that is in the file twice: that is left out later. */
+static bool is_told_again(const struct staged_span *last, const struct staged_span *span)
+{
+	bool is_same_event = last->start_ns == span->start_ns && last->dur_ns == span->dur_ns;
+	return !is_same_event && last->name == span->name && last->dur_ns >= 0 && span->dur_ns >= 0 &&
+	       is_same_step(last->start_ns, last->start_ns + last->dur_ns, span->start_ns,
+	                    span->start_ns + span->dur_ns);
+}
+
+/* A step in which the next one of its thread begins ends there, so that both stay on one track. One that is told again is an annotation. */
 void kineto_cut_steps(struct kineto_import *import, struct staged_track *track)
 {
 	struct staged_span *last = NULL;
-	uint64_t count = 0;
+	uint64_t count = 0, twice = 0;
 	if (!track->has_steps)
 		return;
 	kineto_sort(&import->stage, track);
@@ -54,6 +76,11 @@ void kineto_cut_steps(struct kineto_import *import, struct staged_track *track)
 		struct staged_span *span = &track->spans[i];
 		if (span->kind != SPAN_STEP)
 			continue;
+		if (last && is_told_again(last, span)) {
+			span->kind = SPAN_ANNOTATION;
+			twice++;
+			continue;
+		}
 		bool is_over = last && last->start_ns < span->start_ns &&
 		               (last->dur_ns == STAGED_IS_OPEN || last->start_ns + last->dur_ns > span->start_ns);
 		if (is_over) {
@@ -63,6 +90,8 @@ void kineto_cut_steps(struct kineto_import *import, struct staged_track *track)
 		}
 		last = span;
 	}
+	if (twice)
+		model_add_ledger(import->model, LEDGER_REPAIRED, track->process, "steps", twice, STEPS_TWICE);
 	if (!count)
 		return;
 	track->is_sorted = false; /* of spans that begin together the longest is the first */
@@ -93,11 +122,16 @@ static void separate_steps(struct model *model, uint32_t first)
 		const struct model_step step = model->steps[i];
 		struct model_step *last = kept > first ? &model->steps[kept - 1] : NULL;
 		bool is_over = last && last->process == step.process && last->end_ns > step.start_ns;
+		if (is_over && last->number == step.number &&
+		    is_same_step(last->start_ns, last->end_ns, step.start_ns, step.end_ns)) {
+			model_add_ledger(model, LEDGER_REPAIRED, step.process, "steps", 1, STEPS_TWICE);
+			if (step.end_ns - step.start_ns > last->end_ns - last->start_ns)
+				*last = step;
+			continue;
+		}
 		if (is_over && last->start_ns == step.start_ns) {
 			model_add_ledger(model, LEDGER_REPAIRED, step.process, "steps", 1,
-			                 last->number == step.number
-			                         ? "steps that are there twice are one"
-			                         : "steps that begin together with the next one are left out");
+			                 "steps that begin together with the next one are left out");
 			*last = step;
 			continue;
 		}
@@ -110,6 +144,28 @@ static void separate_steps(struct model *model, uint32_t first)
 		model->steps[kept++] = step;
 	}
 	model->steps_count = kept;
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+	const struct model_step *a = left, *b = right;
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+/* A profiler that is started anew may count from 0 again: these are steps of their own. */
+static void say_repeated(struct model *model, uint32_t first)
+{
+	uint32_t count = model->steps_count - first;
+	struct model_step *steps = memory_resize(NULL, count + (size_t)1, sizeof *steps);
+	memcpy(steps, model->steps + first, count * sizeof *steps);
+	merge_sort(steps, count, sizeof *steps, compare_numbers);
+	for (uint32_t i = 1; i < count; i++)
+		if (!steps[i].is_inferred && compare_numbers(&steps[i - 1], &steps[i]) == 0)
+			model_add_ledger(model, LEDGER_OTHER, steps[i].process, "steps", 1,
+			                 "steps have the number of an earlier one, at another time: both are kept");
+	free(steps);
 }
 
 void kineto_add_steps(struct kineto_import *import, uint32_t first_track)
@@ -128,4 +184,5 @@ void kineto_add_steps(struct kineto_import *import, uint32_t first_track)
 		}
 	}
 	separate_steps(model, first_step);
+	say_repeated(model, first_step);
 }

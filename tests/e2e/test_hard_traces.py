@@ -309,6 +309,23 @@ def test_T20_what_lies_behind_the_last_step(trace):
     assert [row["mean_ns"] for row in trace.table("step_time")] == [STEP * 1000]
 
 
+@pytest.mark.parametrize("more", [{}, {"ts": 2, "dur": 990}, {"ts": 3, "dur": STEP - 1}, {"ts": 2, "dur": 995, "tid": 2}, {"ts": 2, "dur": 990, "cat": "Operator"}])
+def test_a_step_that_is_told_twice_is_one(trace, more):
+    """By two threads, or as two kinds of events, some microseconds apart. What is told twice is still there, and it is said."""
+    steps = [step(number, STEP * number) for number in range(3)]
+    trace.write(steps + [{**event, **more, "ts": event["ts"] + more.get("ts", 0)} for event in steps] + [span("a", 10, 20)])
+    assert [(row["step"], row["duration_ns"], row["is_complete"]) for row in trace.table("steps")] == [(number, STEP * 1000, True) for number in range(3)]
+    line, = [row for row in trace.table("ledger") if row["where"] == "steps"]
+    assert line["sentence"] == "steps that are there twice are one" and line["count"] == 3
+
+
+def test_numbers_that_come_again_are_other_steps(trace):
+    trace.write([step(number, STEP * number + begin) for begin in (0, 5 * STEP) for number in range(3)])
+    assert [row["step"] for row in trace.table("steps") if row["is_complete"]] == [0, 1, 2, 0, 1, 2]
+    line, = [row for row in trace.table("ledger") if row["where"] == "steps"]
+    assert line["count"] == 3 and "have the number of an earlier one" in line["sentence"]
+
+
 # ---- identity ----
 
 def test_I04_one_pid_in_each_file(trace, tmp_path):
