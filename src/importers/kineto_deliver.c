@@ -22,6 +22,7 @@
 #define TWINS_MAX 16    /* spans that an event which is in the file twice is looked for among */
 
 struct open_span {
+	uint32_t name;
 	int64_t end_ns;
 	uint32_t stack; /* of Python, inside of it */
 };
@@ -43,6 +44,7 @@ struct delivery {
 		int64_t start_ns, end_ns;
 	} * steps; /* of the track, in order, one behind the other */
 	uint32_t step_count, next_step;
+	uint32_t crossed_name;             /* of the first span that the last one crosses; MODEL_NONE: of none */
 	const struct staged_span *doubted; /* find_doubted(); NULL: none */
 	uint32_t next_work;                /* of a stream: the first that begins after the last one asked for */
 	int64_t last_ns;                   /* end of the track: where spans without an end of their own may end */
@@ -106,10 +108,10 @@ static void leave(struct lane *lane, int64_t time_ns)
 		lane->depth--;
 }
 
-static void enter(struct lane *lane, int64_t end_ns, uint32_t stack)
+static void enter(struct lane *lane, uint32_t name, int64_t end_ns, uint32_t stack)
 {
 	MEMORY_GROW(lane->open, lane->depth, lane->capacity, 16);
-	lane->open[lane->depth++] = (struct open_span){end_ns, stack};
+	lane->open[lane->depth++] = (struct open_span){name, end_ns, stack};
 }
 
 static struct lane *add_lane(struct delivery *delivery)
@@ -169,6 +171,7 @@ static void find_bounds(struct delivery *delivery)
 static struct lane *choose_lane(struct delivery *delivery, int64_t start_ns, int64_t *end_ns)
 {
 	uint32_t first = crosses_step(delivery, start_ns, *end_ns);
+	delivery->crossed_name = MODEL_NONE;
 	for (uint32_t i = first; i < delivery->lane_count; i++) {
 		struct lane *lane = &delivery->lanes[i];
 		leave(lane, start_ns);
@@ -183,6 +186,8 @@ static struct lane *choose_lane(struct delivery *delivery, int64_t start_ns, int
 			cuts->ns += (uint64_t)over_ns;
 			return lane;
 		}
+		if (delivery->crossed_name == MODEL_NONE)
+			delivery->crossed_name = lane->open[lane->depth - 1].name;
 	}
 	return add_lane(delivery);
 }
@@ -287,6 +292,21 @@ static int64_t latest_end(struct delivery *delivery, const struct staged_span *s
 	return next_ns < around_ns ? next_ns : around_ns;
 }
 
+/* Calls of one thread lie in each other: times that say otherwise were measured wrongly, or are of a thread's other contexts. */
+static void note_crossing(struct delivery *delivery, const struct staged_span *span)
+{
+	struct staged_crossings *crossings = &delivery->stage->crossings;
+	if (delivery->kind != TRACK_THREAD || delivery->crossed_name == MODEL_NONE)
+		return;
+	if (!crossings->count || span->start_ns < crossings->start_ns) {
+		crossings->process = delivery->staged->process;
+		crossings->name = span->name;
+		crossings->around = delivery->crossed_name;
+		crossings->start_ns = span->start_ns;
+	}
+	crossings->count++;
+}
+
 static void deliver_span(struct delivery *delivery, const struct staged_span *span, int64_t shift_ns)
 {
 	bool is_open = span->dur_ns == STAGED_IS_OPEN;
@@ -299,10 +319,11 @@ static void deliver_span(struct delivery *delivery, const struct staged_span *sp
 	if (span == delivery->doubted)
 		end_ns = latest_end(delivery, span);
 	lane = choose_lane(delivery, span->start_ns, &end_ns);
+	note_crossing(delivery, span);
 	uint32_t around = lane->depth ? lane->open[lane->depth - 1].stack : 0, inside = around;
 	if (span->kind == SPAN_PYTHON && delivery->kind == TRACK_THREAD)
 		inside = stack_frame(delivery->model, &delivery->stage->frames, around, span->name);
-	enter(lane, end_ns, inside);
+	enter(lane, span->name, end_ns, inside);
 	uint32_t row = model_span_complete(delivery->model, lane->track, span->start_ns + shift_ns,
 	                                   end_ns - span->start_ns, (enum span_kind)span->kind, span->name);
 	if (row == MODEL_NONE)

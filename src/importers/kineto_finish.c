@@ -340,6 +340,21 @@ static void put_in_order(struct finish *finish)
 	free(keys);
 }
 
+/* What is told of them is right for each by itself; what one has called in the other is not known. */
+static void report_crossings(const struct finish *finish)
+{
+	const struct staged_crossings *crossings = &finish->stage->crossings;
+	char where[256];
+	if (!crossings->count)
+		return;
+	snprintf(where, sizeof where, "%.90s in %.90s, ts %.3f", model_text(finish->model, crossings->name),
+	         model_text(finish->model, crossings->around), (double)crossings->start_ns / 1000);
+	model_add_ledger(
+		finish->model, LEDGER_OTHER, crossings->process, where, crossings->count,
+		"spans of a thread end later than the one in which they begin: each keeps its duration, on a further "
+		"track of the thread, as if it had not been called there");
+}
+
 static void deliver_tracks(struct finish *finish)
 {
 	for (uint32_t i = 0; i < finish->order_count; i++) {
@@ -446,6 +461,7 @@ void kineto_finish(struct kineto_import *import)
 	put_in_order(&finish);
 	report_of_no_thread(&finish);
 	deliver_tracks(&finish);
+	report_crossings(&finish);
 	kineto_sort_memory(&import->stage);
 	kineto_find_addresses(import);
 	deliver_memory(&finish);

@@ -145,9 +145,14 @@ struct kineto_stage {
 	STAGE_ARRAY(struct staged_value, values);
 	STAGE_ARRAY(struct staged_fact, facts);
 	struct number_map frames; /* of Python: stack_frames.h */
-	uint64_t duplicates;      /* spans and allocations that are there twice, left out */
-	int64_t end_ns;           /* of all that was recorded; kineto_stage_pair() */
-	uint32_t *slots;          /* finds tracks: 1 + index */
+	struct staged_crossings { /* spans of threads that begin in another one and end behind it */
+		uint64_t count;
+		uint32_t process, name, around; /* of the first; strings */
+		int64_t start_ns;
+	} crossings;
+	uint64_t duplicates; /* spans and allocations that are there twice, left out */
+	int64_t end_ns;      /* of all that was recorded; kineto_stage_pair() */
+	uint32_t *slots;     /* finds tracks: 1 + index */
 	uint32_t slot_count;
 	uint32_t last_track; /* events of one track often follow each other */
 };

@@ -303,6 +303,18 @@ def test_T19_a_step_that_crosses_calls_of_python(trace):
     assert [row["duration_ns"] for row in trace.table("steps")] == [STEP * 1000] * 3
 
 
+def test_operators_of_a_thread_that_cross_are_said(trace):
+    """Each keeps its duration, neither is a child of the other; up to a microsecond is rounding."""
+    trace.write([step(1, 0), span("round", 10, 100), span("inner", 50, 61), span("a", 200, 100), span("b", 250, 100), span("c", 260, 10), span("d", 400, 50),
+                 span("e", 430, 60)])
+    line, = [row for row in trace.table("ledger") if "end later than the one in which they begin" in row["sentence"]]
+    assert line["count"] == 2 and line["where"] == "b in a, ts 250.000"
+    rows = {row["name"]: (row["total_ns"], row["self_ns"]) for row in trace.table("ops")}
+    assert rows["a"] == (100_000, 90_000) and rows["b"] == (100_000, 100_000) and rows["e"] == (60_000, 60_000)
+    trace.write([step(1, 0), kernel("k", 10, 100), kernel("l", 50, 100), span("a", 200, 100)])
+    assert not [text for text in trace.ledger() if "in which they begin" in text]
+
+
 def test_T20_what_lies_behind_the_last_step(trace):
     trace.write([step(1, 0), launch(10, 1), kernel("k", 20, 5, correlation=1), step(2, STEP, -1), kernel("k", 5 * STEP, 5)])
     assert [(row["step"], row["is_complete"]) for row in trace.table("steps")] == [(1, True), (2, False)]
