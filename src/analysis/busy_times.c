@@ -4,6 +4,7 @@
  */
 #include "analysis/busy_times.h"
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "pytorch/names.h"
@@ -68,17 +69,7 @@ void busy_times_release(struct busy_times *busy)
 
 uint32_t busy_times_behind(const struct busy_times *busy, int64_t time_ns)
 {
-	uint32_t low = 0, high = busy->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (busy->list[middle].end_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(busy->list, busy->count, item, item->end_ns <= time_ns);
 }
 
 int64_t busy_times_in(const struct busy_times *busy, int64_t start_ns, int64_t end_ns)

@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.h"
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
@@ -320,17 +321,7 @@ const struct collective_calls *collective_calls_get(struct collective_calls *own
 /* Index of the first one of that process or a later one. */
 static uint32_t first_from(const struct collective_call *list, uint32_t count, uint32_t process)
 {
-	uint32_t low = 0, high = count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (list[middle].process < process)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(list, count, item, item->process < process);
 }
 
 void collective_calls_of(const struct collective_call *list, uint32_t count, uint32_t process, uint32_t *first,

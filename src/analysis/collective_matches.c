@@ -11,6 +11,7 @@
 #include "analysis/statistics.h"
 
 #include "base/clamped.h"
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "model/launch_config.h"
 
@@ -436,19 +437,12 @@ int64_t collective_matches_ahead(const struct collective_matches *matches, uint3
 {
 	const struct rank_clock *clock = &matches->clocks[process];
 	const struct clock_point *points = matches->points + clock->first;
-	uint32_t low = 0, high = clock->matches;
+	uint32_t low;
 	double part;
 
 	if (!clock->has_change)
 		return clock->ahead_ns;
-	while (low < high) { /* the first that is later */
-		uint32_t middle = low + (high - low) / 2;
-
-		if (points[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = LOWER_BOUND(points, clock->matches, item, item->time_ns <= time_ns);
 	if (!low || low == clock->matches)
 		return points[low ? low - 1 : 0].ahead_ns;
 	part = (double)(time_ns - points[low - 1].time_ns) / (double)(points[low].time_ns - points[low - 1].time_ns);

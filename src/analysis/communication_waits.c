@@ -7,6 +7,7 @@
 #include "analysis/busy_times.h"
 #include "analysis/collective_calls.h"
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -141,17 +142,7 @@ void communication_waits_release(struct communication_waits *waits)
 /* Index of the first one of that track or a later one. */
 static uint32_t first_from(const struct communication_waits *waits, uint32_t track)
 {
-	uint32_t low = 0, high = waits->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (waits->list[middle].track < track)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(waits->list, waits->count, item, item->track < track);
 }
 
 void communication_waits_of(const struct communication_waits *waits, uint32_t track, uint32_t *first, uint32_t *end)

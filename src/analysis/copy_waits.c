@@ -8,6 +8,7 @@
 #include "analysis/span_places.h"
 
 #include "base/clamped.h"
+#include "base/lower_bound.h"
 #include "base/storage.h"
 #include "model/launch_config.h"
 #include "model/number_map.h"
@@ -187,16 +188,8 @@ static bool waits_until(const struct fold *fold, const struct launch *launch, in
 /* From the end of a copy to the next work; 0 when other work still runs, or none follows. */
 static int64_t idle_behind(const struct intervals *busy, int64_t end_ns)
 {
-	size_t low = 0, high = busy->count;
+	size_t low = LOWER_BOUND(busy->items, busy->count, item, item->end_ns < end_ns);
 
-	while (low < high) { /* the first that ends at the instant or behind it */
-		size_t middle = low + (high - low) / 2;
-
-		if (busy->items[middle].end_ns < end_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low + 1 >= busy->count || busy->items[low].end_ns != end_ns)
 		return 0;
 	return busy->items[low + 1].start_ns - end_ns;

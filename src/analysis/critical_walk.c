@@ -8,6 +8,7 @@
 #include "analysis/lanes.h"
 #include "analysis/stream_waits.h"
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 
@@ -76,16 +77,8 @@ static void find_before(struct critical_walk *walk)
 /* The work that ended last at an instant or before; NO_WORK: none did. */
 static size_t last_ended(const struct critical_walk *walk, int64_t time_ns)
 {
-	size_t low = 0, high = walk->end_count;
+	size_t low = LOWER_BOUND(walk->by_end, walk->end_count, index, walk->work.items[*index].end_ns <= time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (walk->work.items[walk->by_end[middle]].end_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? walk->by_end[low - 1] : NO_WORK;
 }
 

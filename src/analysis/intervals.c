@@ -4,6 +4,7 @@
  */
 #include "analysis/intervals.h"
 
+#include "base/lower_bound.h"
 #include "base/storage.h"
 
 #include <string.h>
@@ -117,16 +118,8 @@ void intervals_intersect(struct intervals *out, const struct intervals *a, const
 int64_t intervals_within(const struct intervals *list, int64_t start_ns, int64_t end_ns)
 {
 	int64_t total_ns = 0;
-	size_t low = 0, high = list->count;
+	size_t low = LOWER_BOUND(list->items, list->count, item, item->end_ns <= start_ns);
 
-	while (low < high) { /* the first that ends behind the start */
-		size_t middle = low + (high - low) / 2;
-
-		if (list->items[middle].end_ns <= start_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < list->count && list->items[low].start_ns < end_ns; low++) {
 		int64_t from_ns = list->items[low].start_ns > start_ns ? list->items[low].start_ns : start_ns;
 		int64_t to_ns = list->items[low].end_ns < end_ns ? list->items[low].end_ns : end_ns;

@@ -5,6 +5,7 @@
 #include "analysis/loader_batches.h"
 
 #include "base/clamped.h"
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "model/number_map.h"
@@ -118,17 +119,9 @@ static void find_waits(struct loader_batches *batches, const struct model *model
 static struct loader_wait *wait_around(const struct loader_batches *batches, uint32_t track, uint32_t row,
                                        int64_t start_ns)
 {
-	uint32_t low = 0, high = batches->wait_count;
+	uint32_t low = LOWER_BOUND(batches->waits, batches->wait_count, wait,
+	                           wait->track < track || (wait->track == track && wait->row < row));
 
-	while (low < high) { /* how many began before */
-		uint32_t middle = low + (high - low) / 2;
-		const struct loader_wait *wait = &batches->waits[middle];
-
-		if (wait->track < track || (wait->track == track && wait->row < row))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || batches->waits[low - 1].track != track || batches->waits[low - 1].end_ns < start_ns)
 		return NULL;
 	return &batches->waits[low - 1];
@@ -137,17 +130,9 @@ static struct loader_wait *wait_around(const struct loader_batches *batches, uin
 /* The beginning of a loop that the row is; NULL: it is none. */
 static struct loader_start *start_at(const struct loader_batches *batches, uint32_t track, uint32_t row)
 {
-	uint32_t low = 0, high = batches->start_count;
+	uint32_t low = LOWER_BOUND(batches->starts, batches->start_count, start,
+	                           start->track < track || (start->track == track && start->row < row));
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct loader_start *start = &batches->starts[middle];
-
-		if (start->track < track || (start->track == track && start->row < row))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < batches->start_count && batches->starts[low].track == track && batches->starts[low].row == row
 	               ? &batches->starts[low]
 	               : NULL;
@@ -408,17 +393,7 @@ bool loader_batches_next(const struct loader_batches *batches, struct loader_bat
 
 uint32_t loader_batches_of_loop(const struct loader_batches *part, uint64_t loop)
 {
-	uint32_t low = 0, high = part->fetch_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (part->fetches[middle].loop < loop)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(part->fetches, part->fetch_count, item, item->loop < loop);
 }
 
 void loader_batches_release(struct loader_batches *batches)

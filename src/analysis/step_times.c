@@ -9,6 +9,7 @@
 #include "analysis/lanes.h"
 
 #include "base/clamped.h"
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
@@ -486,17 +487,9 @@ static void fill_job(struct step_times *times, const struct model *model)
 
 const struct model_step *step_times_step_before(const struct model *model, uint32_t process, int64_t time_ns)
 {
-	uint32_t low = 0, high = model->steps_count;
+	uint32_t low = LOWER_BOUND(model->steps, model->steps_count, step,
+	                           step->process < process || (step->process == process && step->start_ns <= time_ns));
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct model_step *step = &model->steps[middle];
-
-		if (step->process < process || (step->process == process && step->start_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && model->steps[low - 1].process == process ? &model->steps[low - 1] : NULL;
 }
 

@@ -6,6 +6,7 @@
 
 #include "analysis/lanes.h"
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "model/number_map.h"
@@ -184,17 +185,8 @@ static void find_launched(struct search *search, const struct launches *launches
 static size_t first_launched(const struct search *search, uint32_t track, int64_t time_ns)
 {
 	const struct launched wanted = {track, time_ns, 0};
-	size_t low = 0, high = search->launched_count;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_launched(&search->launched[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(search->launched, search->launched_count, item, compare_launched(item, &wanted) < 0);
 }
 
 static void use_wait(const struct search *search, const struct device_work *work, const struct wait *wait,

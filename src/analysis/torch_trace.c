@@ -5,6 +5,7 @@
 #include "analysis/torch_trace.h"
 
 #include "analysis/lanes.h"
+#include "base/lower_bound.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
 
@@ -128,17 +129,7 @@ static struct change *list_changes(const struct model *model, uint32_t *count)
 /* The first change at that time or later. */
 static uint32_t find_change(const struct change *changes, uint32_t count, int64_t time_ns)
 {
-	uint32_t low = 0, high = count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (changes[middle].time_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(changes, count, item, item->time_ns < time_ns);
 }
 
 /* In no event. */

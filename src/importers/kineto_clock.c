@@ -9,6 +9,7 @@
  */
 #include "importers/kineto_import.h"
 
+#include "base/lower_bound.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
 #include "base/units.h"
@@ -173,16 +174,9 @@ static void find_most(struct clock_fit *fit, const struct kineto_import *import)
 	for (uint32_t i = 0; i < import->clock.count; i++) {
 		const struct clock_sample *wait = &import->clock.samples[i];
 		int64_t end_ns = INT64_MIN;
-		uint32_t low = 0, high = fit->pair_count;
 		if (wait->event != CLOCK_WAIT)
 			continue;
-		while (low < high) {
-			uint32_t middle = low + (high - low) / 2;
-			if (fit->pairs[middle].launch_ns < wait->start_ns)
-				low = middle + 1;
-			else
-				high = middle;
-		}
+		uint32_t low = LOWER_BOUND(fit->pairs, fit->pair_count, item, item->launch_ns < wait->start_ns);
 		for (uint32_t k = low; k-- > 0 && low - k <= 64;) /* streams have their own order */
 			end_ns = fit->pairs[k].end_ns > end_ns ? fit->pairs[k].end_ns : end_ns;
 		if (low)

@@ -4,6 +4,8 @@
  */
 #include "importers/kineto_event.h"
 
+#include "base/lower_bound.h"
+
 #include <string.h>
 
 struct named_key {
@@ -92,14 +94,8 @@ enum kineto_field kineto_field_of(const char *text, size_t length)
 
 enum kineto_key kineto_key_of(const char *text, size_t length)
 {
-	size_t count = sizeof arg_keys / sizeof *arg_keys, low = 0, high = count;
-	while (low < high) { /* the first of that length */
-		size_t middle = low + (high - low) / 2;
-		if (arg_keys[middle].length < length)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t count = sizeof arg_keys / sizeof *arg_keys;
+	size_t low = LOWER_BOUND(arg_keys, count, key, key->length < length); /* the first of that length */
 	for (; low < count && arg_keys[low].length == length; low++)
 		if (arg_keys[low].text[0] == text[0] && memcmp(arg_keys[low].text, text, length) == 0)
 			return (enum kineto_key)arg_keys[low].key;

@@ -5,6 +5,8 @@
  */
 #include "importers/kineto_tokens.h"
 
+#include "base/lower_bound.h"
+
 #include <string.h>
 
 struct fitting {
@@ -18,14 +20,7 @@ struct fitting {
 /* The innermost range around the moment, of those that begin before limit_ns. */
 static uint32_t range_at(const struct fitting *fitting, int64_t time_ns, int64_t limit_ns)
 {
-	uint32_t low = 0, high = fitting->range_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (fitting->ranges[middle].start_ns < limit_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t low = LOWER_BOUND(fitting->ranges, fitting->range_count, item, item->start_ns < limit_ns);
 	uint32_t at = low ? low - 1 : NO_RANGE;
 	while (at != NO_RANGE && fitting->ranges[at].end_ns <= time_ns)
 		at = fitting->ranges[at].parent;

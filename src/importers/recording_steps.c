@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "importers/recording_torch.h"
@@ -36,14 +37,7 @@ static int compare_changes(const void *left, const void *right)
 static void describe_step(struct model_step *step, const struct recorded_process *process)
 {
 	const struct capture_change *changes = process->captures;
-	uint32_t low = 0, high = process->capture_count;
-	while (low < high) { /* how many came up to the begin */
-		uint32_t middle = low + (high - low) / 2;
-		if (changes[middle].time_ns <= step->start_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t low = LOWER_BOUND(changes, process->capture_count, item, item->time_ns <= step->start_ns);
 	uint8_t mask = STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_DETAIL;
 	step->capture = STEPSCOPE_CAPTURE_RECORD; /* without any CAPTURE event there was no schedule */
 	if (process->capture_count) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/storage.h"
@@ -67,15 +68,7 @@ static void finish_steps(struct model *model)
 /* The first step of a process with this number or a higher one. */
 static uint32_t first_step_of(const struct model *model, uint64_t process)
 {
-	uint32_t low = 0, high = model->steps_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (model->steps[middle].process < process)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(model->steps, model->steps_count, item, item->process < process);
 }
 
 struct step_cursor step_cursor_of(const struct model *model, uint32_t process)

@@ -16,6 +16,7 @@
  * Its like: allocated by the same operator in the same part of a step, with the same size. What comes between a backward and the optimizer is
  * a part of its own: gradients in another precision are made there, by the operator that converts the data in front of the forward.
  */
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "model/finish.h"
 #include "model/memory_births.h"
@@ -134,14 +135,7 @@ static void find_told(struct categories *work, uint32_t process)
 /* Does an allocation live to see one of these times? */
 static bool sees(const struct times *times, int64_t birth_ns, int64_t death_ns)
 {
-	uint32_t low = 0, high = times->count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (times->list[middle] < birth_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t low = LOWER_BOUND(times->list, times->count, item, *item < birth_ns);
 	return low < times->count && times->list[low] < death_ns;
 }
 

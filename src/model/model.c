@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/storage.h"
 #include "model/model_index.h"
@@ -247,16 +248,8 @@ const char *model_meta(const struct model *model, uint32_t process, const char *
 
 uint32_t model_first_arg(const struct model *model, uint32_t track, uint32_t row)
 {
-	uint32_t low = 0, high = model->args_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct span_arg *arg = &model->args[middle];
-		if (arg->track < track || (arg->track == track && arg->row < row))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(model->args, model->args_count, arg,
+	                   arg->track < track || (arg->track == track && arg->row < row));
 }
 
 uint32_t track_row_at(const struct track *track, uint32_t row, int64_t time_ns)

@@ -7,6 +7,7 @@
 #include "output/export_chrome.h"
 
 #include "analysis/python_places.h"
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "output/export_number.h"
 #include "output/export_python.h"
@@ -92,16 +93,8 @@ static uint64_t parent_row_id(const struct chrome *chrome, const struct chrome_s
 static uint64_t parent_id(const struct chrome *chrome, const struct chrome_span *span)
 {
 	const struct chrome_parents *parents = &chrome->python_parents;
-	uint32_t low = 0, high = parents->count;
+	uint32_t low = LOWER_BOUND(parents->rows, parents->count, item, item->row < span->row);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (parents->rows[middle].row < span->row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low < parents->count && parents->rows[low].row == span->row)
 		return parents->rows[low].id;
 	return parent_row_id(chrome, span);

@@ -5,6 +5,7 @@
 #include "output/export_common.h"
 
 #include "base/buffer.h"
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "stepscope/format.h"
@@ -182,18 +183,8 @@ void link_index_release(struct link_index *index)
 
 uint32_t link_index_find(const struct link_index *index, uint32_t track, uint32_t row)
 {
-	uint32_t low = 0, high = index->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct link_end *end = &index->ends[middle];
-
-		if (end->track < track || (end->track == track && end->row < row))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(index->ends, index->count, end,
+	                   end->track < track || (end->track == track && end->row < row));
 }
 
 /* ---- memory -------------------------------------------------------------------------------------------------------- */

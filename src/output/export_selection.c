@@ -6,6 +6,7 @@
 #include "output/export_common.h"
 
 #include "analysis/step_times.h"
+#include "base/lower_bound.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -88,20 +89,12 @@ void selection_cut(struct selection *selection, const struct model *model, int64
 bool selection_has(const struct selection *selection, uint32_t process, int64_t time_ns)
 {
 	const struct interval *list;
-	uint32_t low = 0, high;
+	uint32_t low;
 
 	if (!selection->intervals)
 		return true;
 	list = selection->intervals[process];
-	high = selection->counts[process];
-	while (low < high) { /* first interval that starts after time */
-		uint32_t middle = low + (high - low) / 2;
-
-		if (list[middle].start_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = LOWER_BOUND(list, selection->counts[process], item, item->start_ns <= time_ns);
 	return low > 0 && time_ns < list[low - 1].end_ns;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "output/stack_weights.h"
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 
@@ -81,15 +82,7 @@ static enum stack_unit unit_of(const struct model *model, const struct sample *s
 /* Samples are by track. */
 static uint32_t first_sample(const struct model *model, uint32_t track)
 {
-	uint32_t low = 0, high = model->samples_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (model->samples[middle].track < track)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(model->samples, model->samples_count, item, item->track < track);
 }
 
 static void add_samples(struct stack_weights *weights, const struct model *model, uint32_t track)

@@ -5,6 +5,7 @@
  */
 #include "output/validate_chrome.h"
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -155,16 +156,8 @@ static void sort(struct ref_list *list)
 /* First with this key; NULL when there is none. */
 static const struct ref *find(const struct ref_list *list, int64_t key)
 {
-	uint32_t low = 0, high = list->count;
+	uint32_t low = LOWER_BOUND(list->refs, list->count, item, item->key < key);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (list->refs[middle].key < key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < list->count && list->refs[low].key == key ? &list->refs[low] : NULL;
 }
 

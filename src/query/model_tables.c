@@ -6,6 +6,7 @@
 #include "query/modules.h"
 
 #include "analysis/memory_pool.h"
+#include "base/lower_bound.h"
 
 #include <string.h>
 
@@ -366,17 +367,7 @@ static uint32_t value_count(const struct model *model)
 /* The first series that ends behind the row. */
 static uint32_t series_of(const struct query_source *source, uint32_t row)
 {
-	uint32_t low = 0, high = source->query->report->model->series_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (source->series_ends[middle] <= row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(source->series_ends, source->query->report->model->series_count, item, *item <= row);
 }
 
 static void value_cell(const struct query_source *source, uint32_t row, int column, sqlite3_context *out)
