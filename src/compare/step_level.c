@@ -22,11 +22,13 @@
 #define LEAST_CPU 0.9 /* of the steps */
 
 /* What is to be expected of runs of one program beyond the error of their own steps, measured with trainers of one thread, alone and
- * beside jobs that come and go. Waits for a processor: a quarter when it always waited (22 to 38 %). What others do to caches and
- * shared cores: 2 to 3 % at a pressure of 0.75. Where a program gives its memory back in every step, its steps scatter by 13 % and its
- * runs by 5 to 8 %; where it does not, by 4 and 1.5 to 2 %. Of the fastest steps half of all that; of CPU times, which have no waits,
- * half of what others do. */
+ * beside jobs that come and go. Where it is not known what they waited for: a quarter when somebody always waited for a processor (medians:
+ * 22 to 38 %). Where it is known how long they did: half of that share (0.3: 28 %, 0.6: 25 to 30 %), and what others do to caches
+ * and shared cores (2 to 3 % at a pressure of 0.75). Where a program gives its memory back in every step, its steps scatter by 13 % and
+ * its runs by 5 to 8 %; where it does not, by 4 and 1.5 to 2 %. Of the fastest steps half of all that (0.3: 10 %, 0.6: 15 %: caches are
+ * cold after each wait); of CPU times half of what others do. */
 #define CONTENDED_NOISE 0.25
+#define WAITING_NOISE 0.5
 #define CONTENDED_SHARE 0.05 /* less is normal */
 #define SHARED_NOISE 0.04
 #define SPREAD_NOISE 0.5
@@ -120,11 +122,12 @@ static void set_contention(struct step_level *level, const struct compared_run *
 {
 	const struct compared_value *value = compared_run_value(run, "cpu_contention");
 	double pressure = value && value->has_value ? value->value : 0;
-	double waiting = is_running ? waiting_of(run) : pressure;
+	double waiting = is_running ? waiting_of(run) : 0;
 
 	level->contended = fmax(pressure, waiting);
 	if (level->contended > CONTENDED_SHARE)
-		level->run.contended = hypot(CONTENDED_NOISE * waiting, is_running ? SHARED_NOISE * pressure : 0);
+		level->run.contended = is_running ? hypot(WAITING_NOISE * waiting, SHARED_NOISE * pressure)
+		                                  : CONTENDED_NOISE * pressure;
 }
 
 static double with_assumed_scatter(double error, size_t steps)

@@ -402,8 +402,9 @@ static void steps_that_waited_long_are_compared_without_their_waits(void **state
 		compared_run_release(&runs[i]);
 }
 
-/* Half the 95 % interval of the median's change of two runs alike, whose steps used the processor for all of their time. */
-static double half_of_two(double scatter, bool has_cpu, double pressure)
+/* Half the 95 % interval of the median's change of two runs alike, whose steps used a processor for such a share of their time; 0: that is
+ * not known. */
+static double half_of_two(double scatter, double used, double pressure)
 {
 	struct compared_run runs[2];
 	struct comparison comparison;
@@ -417,8 +418,8 @@ static double half_of_two(double scatter, bool has_cpu, double pressure)
 			struct compared_step *step = &runs[side].steps[n];
 
 			step->dur_ns *= 1 + scatter * ((n * 13) % 25 - 12) / 12;
-			step->has_cpu = has_cpu;
-			step->cpu_ns = step->running_ns = has_cpu ? step->dur_ns : 0;
+			step->has_cpu = used > 0;
+			step->cpu_ns = step->running_ns = used * step->dur_ns;
 		}
 	}
 	comparison_init(&comparison, &runs[0], 1, &runs[1], 1, NULL);
@@ -432,15 +433,17 @@ static double half_of_two(double scatter, bool has_cpu, double pressure)
 /* 1 % from run to run, or what their steps give reason to expect; 2.77 = 1.96 * sqrt(2) */
 static void the_noise_that_is_assumed_follows_from_the_steps(void **state)
 {
-	assert_double_equal(half_of_two(0, true, 0), 0.0277, 0.002);
+	assert_double_equal(half_of_two(0, 1, 0), 0.0277, 0.002);
 	/* evenly from -10 to 10 %: the middle half is 10 % wide, 7.4 % is the deviation, half of it what runs differ by */
-	assert_true(half_of_two(0.1, true, 0) > 2.77 * 0.037);
-	assert_true(half_of_two(0.1, true, 0) < 2 * 2.77 * 0.037);
+	assert_true(half_of_two(0.1, 1, 0) > 2.77 * 0.037);
+	assert_true(half_of_two(0.1, 1, 0) < 2 * 2.77 * 0.037);
 	/* that the work differs from step to step, or a device does, says nothing about runs */
-	assert_true(half_of_two(0.1, false, 0) < 0.7 * half_of_two(0.1, true, 0));
+	assert_true(half_of_two(0.1, 0, 0) < 0.7 * half_of_two(0.1, 1, 0));
 	/* somebody always waited for a CPU: steps that are known not to have are longer by what the others did to caches */
-	assert_double_equal(half_of_two(0, true, 1), 2.77 * hypot(0.01, 0.04), 0.01);
-	assert_true(half_of_two(0, false, 1) > 2.77 * 0.25);
+	assert_double_equal(half_of_two(0, 1, 1), 2.77 * hypot(0.01, 0.04), 0.01);
+	assert_true(half_of_two(0, 0, 1) > 2.77 * 0.25);
+	/* a tenth of their time was such waits */
+	assert_double_equal(half_of_two(0, 0.9, 0), 2.77 * hypot(0.01, 0.05), 0.02);
 }
 
 static const char *noise_of_fastest(const struct comparison *comparison, double *ratio)
