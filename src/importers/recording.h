@@ -84,9 +84,10 @@ struct stream {
 	struct span_queue queue; /* complete spans of this stream */
 	uint32_t window;         /* cursor into the process's windows */
 	bool is_window_open;
-	uint32_t capture;   /* cursor into the process's captures */
-	bool is_detail_off; /* what they say: no ranges and operations now */
-	uint32_t forwards;  /* 1 + index of its operators that may have a backward, see recording_links.h; 0: none */
+	uint32_t capture;      /* cursor into the process's captures */
+	bool is_detail_off;    /* what they say: no ranges and operations now */
+	uint32_t forwards;     /* 1 + index of its operators that may have a backward, see recording_links.h; 0: none */
+	uint64_t torch_thread; /* PyTorch's number of it, as far as was told before what is loaded; 0: not known */
 	/* steps and phases to put in, see recording_torch.h */
 	struct inferred *inferred;
 	uint32_t inferred_count, inferred_next;

@@ -380,6 +380,16 @@ static void on_owner(struct recording *recording, const struct stream *stream, c
 	model_add_owner(recording->model, &owner);
 }
 
+/* Does the profiler whose windows are read follow the thread? One that has profilers of its own is followed by those. */
+static void note_profiled(struct recording *recording, const struct stream *stream, const struct segment_event *event)
+{
+	if (event->payload_count < 2 || !recording->filter || !recording->filter->window)
+		return;
+	recording->model->tells_profiled = true;
+	if (number_map_find(&recording->session->own_windows, stream->number) != 2)
+		recording->model->tracks[stream->track]->is_profiled |= event->payload[1] == 1;
+}
+
 static void on_sample(struct recording *recording, struct stream *stream, const struct segment_event *event,
                       int64_t time_ns)
 {
@@ -429,8 +439,10 @@ void recording_fact(struct recording *recording, struct stream *stream, const st
 	case STEPSCOPE_EVENT_EXTENDED:
 		if (event->id == STEPSCOPE_EXTENDED_MEMORY_OWNER)
 			on_owner(recording, stream, event, time_ns);
-		else if (event->id == STEPSCOPE_EXTENDED_TORCH_THREAD && event->payload_count)
-			links_thread(recording, stream, event);
+		else if (event->id == STEPSCOPE_EXTENDED_TORCH_THREAD && event->payload_count) {
+			links_thread(recording, stream, event->payload[0]);
+			note_profiled(recording, stream, event);
+		}
 		break;
 	default:
 		break; /* TIME is gone already */

@@ -54,23 +54,10 @@ static struct torch_links *links_of(struct session *session)
 	return session->links;
 }
 
-/* Does the profiler whose windows are read follow the thread? One that has profilers of its own is followed by those. */
-static void note_profiled(struct recording *recording, const struct stream *stream, uint32_t track,
-                          const struct segment_event *event)
-{
-	if (event->payload_count < 2 || !recording->filter || !recording->filter->window)
-		return;
-	recording->model->tells_profiled = true;
-	if (number_map_find(&recording->session->own_windows, stream->number) != 2)
-		recording->model->tracks[track]->is_profiled |= event->payload[1] == 1;
-}
-
-void links_thread(struct recording *recording, struct stream *stream, const struct segment_event *event)
+void links_thread(struct recording *recording, struct stream *stream, uint64_t number)
 {
 	struct torch_links *links = links_of(recording->session);
 	uint32_t track = recording_stream_track(recording, stream);
-	uint64_t number = event->payload[0];
-	note_profiled(recording, stream, track, event);
 	recording->model->tracks[track]->torch_thread = number < UINT16_MAX ? (uint32_t)number : 0;
 	if (number_map_find(&links->threads, number) != NUMBER_MAP_NONE || links->count >= UINT16_MAX)
 		return;

@@ -12,8 +12,8 @@
 /* One per session; NULL: nothing to link so far. */
 struct torch_links;
 
-/* The stream's thread has this number. */
-void links_thread(struct recording *recording, struct stream *stream, const struct segment_event *event);
+/* The stream's thread has this number of PyTorch. */
+void links_thread(struct recording *recording, struct stream *stream, uint64_t number);
 /* An operator that has a sequence number began, or a node of a backward. */
 void links_forward(struct recording *recording, const struct stream *stream, uint64_t sequence, uint32_t row);
 void links_backward(struct recording *recording, uint64_t sequence, uint32_t track, uint32_t row);

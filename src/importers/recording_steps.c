@@ -231,6 +231,14 @@ static void note_capture(struct recording *recording, uint32_t stream, int64_t t
 		process->captures[count].event_ns = time_ns;
 }
 
+/* A thread tells its number once, before the steps that are loaded. */
+static void note_thread(struct recording *recording, uint32_t number, const struct segment_event *event)
+{
+	struct stream *stream = recording_stream(recording, number);
+	if (stream && event->id == STEPSCOPE_EXTENDED_TORCH_THREAD && event->payload_count)
+		stream->torch_thread = event->payload[0];
+}
+
 static bool search_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
                           uint32_t count)
 {
@@ -239,6 +247,8 @@ static bool search_events(void *context, const struct stepscope_block *block, co
 	struct clock_cursor clock = clock_of(process, block);
 	for (uint32_t i = 0; i < count; i++) {
 		bool is_step = events[i].type == STEPSCOPE_EVENT_STEP;
+		if (events[i].type == STEPSCOPE_EVENT_EXTENDED)
+			note_thread(search->recording, block->stream, &events[i]);
 		bool is_scanned = search->recording->session->torch && !is_coarse(search->recording);
 		if (!is_step && !is_scanned)
 			continue;

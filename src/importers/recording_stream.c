@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "importers/recording.h"
+#include "importers/recording_links.h"
 
 #include <stepscope/stepscope.h>
 
@@ -791,6 +791,14 @@ static inline void on_event(struct recording *recording, struct stream *stream, 
 	}
 }
 
+/* What was told of its thread before what is loaded holds there, too. */
+static void begin_track(struct recording *recording, struct stream *stream)
+{
+	recording_stream_track(recording, stream);
+	if (stream->torch_thread)
+		links_thread(recording, stream, stream->torch_thread);
+}
+
 bool recording_events(void *context, const struct stepscope_block *block, const struct segment_event *events,
                       uint32_t count)
 {
@@ -817,7 +825,7 @@ bool recording_events(void *context, const struct stepscope_block *block, const 
 		if (stream->has_events && time_ns < stream->last_ns)
 			time_ns = stream->last_ns; /* a block that overlaps its predecessor */
 		if (stream->track == MODEL_NONE && events[i].type != STEPSCOPE_EVENT_VALUE)
-			recording_stream_track(recording, stream);
+			begin_track(recording, stream);
 		follow_captures(recording, stream, time_ns);
 		stream->before_ns = stream->has_events ? stream->last_ns : time_ns;
 		stream->has_events = true;

@@ -106,6 +106,21 @@ def test_lines_have_their_forward_and_its_backward(tmp_path, python):
     assert 0 < rows["loss.backward()"]["issued_ns"] < total
 
 
+# what they say is the same whatever lies outside of the steps
+OF_STEPS = ("step_time", "phases", "step_breakdown", "ops", "modules", "top_modules", "lines", "stacks", "operator_patterns", "facts", "ledger")
+
+
+@every_python
+def test_all_steps_by_their_numbers_are_all_steps(tmp_path, python):
+    """Threads say before the first step who they are, which links from forward to backward need."""
+    train(tmp_path, python, 5, "--with", "lines,shapes")
+    for name in OF_STEPS:
+        assert table(tmp_path, name) == table(tmp_path, name, "--steps", "0-4"), name
+    assert table(tmp_path, "modules", "--steps", "2-3")[0]["backward_ns"] > 0
+    flows, few = ([event for event in export(tmp_path, *options) if event.get("cat") == "fwdbwd"] for options in ((), ("--steps", "2-3")))
+    assert flows and 5 * len(few) == 2 * len(flows)
+
+
 def around(event, slices):
     """Names of what it lies in, outermost first; its own last."""
     end = event["ts"] + event["dur"]

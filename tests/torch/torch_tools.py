@@ -135,7 +135,7 @@ def check_python_ids(events):
     return len(calls) - len(modules), len(modules)
 
 
-def export(tmp_path):
-    subprocess.run([STEPSCOPE, "export", "run", "-o", "ours.json"], cwd=tmp_path, timeout=180, env=environment(),
+def export(tmp_path, *options):
+    subprocess.run([STEPSCOPE, "export", "run", "-o", "ours.json", *options], cwd=tmp_path, timeout=180, env=environment(),
                    capture_output=True, check=True)
     return json.loads((tmp_path / "ours.json").read_text())["traceEvents"]

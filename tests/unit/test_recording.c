@@ -596,6 +596,39 @@ static void nodes_are_linked_to_the_newest_operator_of_their_number(void **state
 	(void)state;
 }
 
+static void links_need_nothing_that_lies_before_the_steps_that_are_loaded(void **state)
+{
+	struct segment_builder segment;
+	begin(&segment);
+	segment_stream(&segment, 2, 4300, "autograd");
+	segment_stream(&segment, 3, 4301, "not seen again");
+	segment_symbol(&segment, NODE, STEPSCOPE_SYMBOL_BACKWARD, "MmBackward0");
+	for (uint32_t stream = 1; stream <= 3; stream++) /* once, at the beginning */
+		segment_put(&segment, stream, 5 + stream, STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_TORCH_THREAD, 1,
+		            (uint64_t)stream);
+	for (uint64_t n = 0; n < 4; n++) {
+		segment_step(&segment, MAIN, 100 + 100 * n, STEPSCOPE_STEP_BEGIN, (int64_t)n);
+		put_word(&segment, MAIN, 110 + 100 * n, OP, WORD(0, 7 + 2 * n));
+		put_word(&segment, MAIN, 120 + 100 * n, OTHER_OP, WORD(0, 8 + 2 * n));
+		put_word(&segment, MAIN, 130 + 100 * n, NODE, WORD(1, 8 + 2 * n));
+		put_word(&segment, 2, 140 + 100 * n, NODE, WORD(1, 7 + 2 * n));
+		segment_step(&segment, MAIN, 190 + 100 * n, STEPSCOPE_STEP_END, (int64_t)n);
+	}
+	segment_end(&segment, "exit");
+	const struct model_filter filter = {.has_steps = true, .first_step = 2, .last_step = 2};
+	const char *name = "n.4242.1.0.ssr";
+	load_all(&segment, 1, &name, &filter);
+	uint32_t main = model.tracks[0]->is_main ? 0 : 1;
+	assert_int_equal(model.tracks_count, 2);
+	assert_int_equal(model.tracks[main]->torch_thread, 1);
+	assert_int_equal(model.tracks[1 - main]->torch_thread, 2);
+	assert_int_equal(model.links_count, 2);
+	check_link(0, main, 2, main, 3); /* row 0 is the step */
+	check_link(1, main, 1, 1 - main, 0);
+	model_release(&model);
+	(void)state;
+}
+
 static void operators_without_backward_do_not_fill_the_memory(void **state)
 {
 	enum {
@@ -1344,6 +1377,7 @@ int main(void)
 		cmocka_unit_test(arguments_belong_to_the_span_before),
 		cmocka_unit_test(a_begin_carries_its_sequence_and_inputs),
 		cmocka_unit_test(nodes_are_linked_to_the_newest_operator_of_their_number),
+		cmocka_unit_test(links_need_nothing_that_lies_before_the_steps_that_are_loaded),
 		cmocka_unit_test(operators_without_backward_do_not_fill_the_memory),
 		cmocka_unit_test(the_engine_around_a_node_has_its_number),
 		cmocka_unit_test(complete_spans_are_sorted_and_linked),
