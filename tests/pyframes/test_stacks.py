@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""src/pyframes on every CPython of this machine: stacks equal to what the interpreter itself says. Which versions are not here is printed."""
+"""src/pyframes on every CPython of this machine: stacks equal to what the interpreter itself says. Which versions are not here is said."""
 import os
 import re
 import shutil
@@ -40,10 +40,11 @@ def test_stacks_are_those_of_the_interpreter(python):
     assert int(done.stdout) > 1500
 
 
-def test_say_which_versions_are_not_here(capsys):
+def test_every_version_is_here():
     here = {int(number.split(".")[1]) for number, _ in VERSIONS.values()}
-    with capsys.disabled():
-        print("\nstacks not tested, no such Python here:", ", ".join(f"3.{minor}" for minor in KNOWN if minor not in here) or "none")
+    missing = ", ".join(f"3.{minor}" for minor in KNOWN if minor not in here)
+    if missing:
+        pytest.skip(f"stacks are not tested with {missing}: no such Python here")
 
 
 REFUSED = {
