@@ -3,6 +3,7 @@
 import argparse
 import datetime
 import glob
+import math
 import os
 import shutil
 import statistics
@@ -188,3 +189,13 @@ def recording(directory):
 
 def median(values):
     return statistics.median(values)
+
+
+def interval(values):
+    """(median, low, high): the 95 % interval of the median by order statistics, or all there is when they are few."""
+    values, below, k = sorted(values), 0.0, 0
+    while below + math.comb(len(values), k) / 2 ** len(values) <= 0.025:
+        below += math.comb(len(values), k) / 2 ** len(values)
+        k += 1
+    k = max(k - 1, 0)
+    return median(values), values[k], values[-1 - k]

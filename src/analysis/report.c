@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <time.h>
 
 void report_init(struct report *report, const struct model *model, const struct analysis_options *options,
                  const char *path)
@@ -42,9 +43,28 @@ void report_release(struct report *report)
 	memset(report, 0, sizeof(*report));
 }
 
+int64_t report_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t report_cpu_ns(const struct report *report)
+{
+	int64_t sum_ns = report->shared_cpu_ns;
+
+	for (int i = 0; i < REPORT_TABLES; i++)
+		sum_ns += report->tables[i].cpu_ns;
+	return sum_ns;
+}
+
 /* What tables share. */
 static void prepare(struct report *report)
 {
+	int64_t before_ns = report_clock_ns();
+
 	if (report->is_prepared)
 		return;
 	report->is_prepared = true;
@@ -55,6 +75,7 @@ static void prepare(struct report *report)
 	launches_init(&report->launches, report->model);
 	report->options.launches = &report->launches;
 	report->options.kept_work = &report->kept_work;
+	report->shared_cpu_ns = report_clock_ns() - before_ns;
 }
 
 static void add_defect(struct report *report, const struct error *err)
@@ -67,8 +88,10 @@ static void compute(struct report *report, int number)
 {
 	struct table *table = &report->tables[number].table;
 	struct error err = {0};
+	int64_t before_ns;
 
 	prepare(report);
+	before_ns = report_clock_ns();
 	if (analyses[number]->run(report->model, &report->options, table, &err)) {
 		table_release(table);
 		table_init(table, analyses[number]->name, analyses[number]->name, analyses[number]->question);
@@ -79,6 +102,7 @@ static void compute(struct report *report, int number)
 	report->tables[number].is_ready = true;
 	if (table_check(table, &err))
 		add_defect(report, &err);
+	report->tables[number].cpu_ns = report_clock_ns() - before_ns;
 }
 
 const struct step_times *report_step_times(struct report *report)

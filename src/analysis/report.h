@@ -35,7 +35,9 @@ struct report {
 	struct {
 		struct table table;
 		bool is_ready;
+		int64_t cpu_ns;              /* what computing it took */
 	} tables[REPORT_TABLES];             /* like analyses[] */
+	int64_t shared_cpu_ns;               /* what tables share took */
 	const char *defects[REPORT_DEFECTS]; /* broken promises of columns: mistakes of ours */
 	int defect_count;
 };
@@ -48,6 +50,10 @@ void report_release(struct report *report);
 /* The table of the analysis of that name, NULL when there is none. An analysis that fails gives a table without rows,
  * which says why. */
 const struct table *report_table(struct report *report, const char *name);
+
+/* CPU time of this process so far, and how much of it went into tables and what they share. */
+int64_t report_clock_ns(void);
+int64_t report_cpu_ns(const struct report *report);
 
 const struct step_times *report_step_times(struct report *report);
 

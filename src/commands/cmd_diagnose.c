@@ -17,7 +17,7 @@
 
 static const char *steps, *window, *output, *rules_folder, *thresholds, *fail_on, *style_name;
 static int64_t memory_bytes;
-static bool is_list, is_json, is_sarif;
+static bool is_list, is_json, is_sarif, has_times;
 
 static const struct option options[] = {
 	OPTION_GROUP("What is looked for"),
@@ -31,6 +31,7 @@ static const struct option options[] = {
 	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.diagnosis/1"),
 	OPTION_FLAG("sarif", 0, &is_sarif, "SARIF 2.1.0, for what shows findings beside the code"),
 	OPTION_TEXT("style", 0, &style_name, "NAME", "canary: the block QUICK DIAGNOSIS of rlhf-canary's notebook"),
+	OPTION_FLAG("times", 0, &has_times, "also the CPU time of each rule, and of the tables made for them"),
 	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
 	OPTION_TEXT("fail-on", 0, &fail_on, "LEVEL",
                     "exit with 1 when there is a problem, or a hint; with 5 when the verdict is unknown"),
@@ -49,6 +50,8 @@ static enum status check_usage(const struct options_result *arguments, struct er
 		return error_set(err, STATUS_USAGE, "option '--style' wants canary, got '%s'", style_name);
 	if (is_json + is_sarif + !!style_name > 1)
 		return error_set(err, STATUS_USAGE, "'--json', '--sarif' and '--style' are three forms: one at a time");
+	if (has_times && (is_sarif || style_name))
+		return error_set(err, STATUS_USAGE, "'--times' goes with text and '--json'");
 	return STATUS_OK;
 }
 
@@ -99,13 +102,15 @@ static enum status print(const struct diagnosis *diagnosis, struct report *repor
 
 	buffer_init(&text, MAXIMUM_OUTPUT);
 	if (is_json)
-		findings_json(&text, diagnosis, report->name);
+		findings_json(&text, diagnosis, report->name, has_times);
 	else if (is_sarif)
 		findings_sarif(&text, diagnosis, rules, path, command_of(report));
 	else if (style_name)
 		status = diagnosis_canary(&text, report, err);
 	else
 		findings_text(&text, diagnosis, &style);
+	if (has_times && !is_json)
+		findings_times(&text, diagnosis, &style);
 	status = status ? status : write_buffer(&text, err);
 	buffer_release(&text);
 	return status;

@@ -61,6 +61,17 @@ static const struct table_column check_columns[CHECK_COLUMNS] = {
 	[CHECK_REASON] = {.name = "reason", .type = TABLE_TEXT, .definition = "why it cannot tell"},
 };
 
+static const struct table_column time_columns[TIME_COLUMNS] = {
+	[TIME_CPU] = {.name = "cpu_ns",
+                      .title = "CPU time",
+                      .type = TABLE_INT,
+                      .unit = UNIT_NS,
+                      .definition = "what it took: a rule without the tables it reads, a table without what all share",
+                      .rules = RULE_NOT_NEGATIVE},
+	[TIME_KIND] = {.name = "kind", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rule, table or shared"},
+	[TIME_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its id or name"},
+};
+
 struct running {
 	struct diagnosis *diagnosis;
 	struct report *report;
@@ -354,6 +365,15 @@ static enum status add_findings(struct running *running, const struct rule *rule
 	return status;
 }
 
+static void add_time(struct diagnosis *diagnosis, const char *kind, const char *name, int64_t cpu_ns)
+{
+	int row = table_row(&diagnosis->times);
+
+	table_set_int(&diagnosis->times, row, TIME_CPU, cpu_ns);
+	table_set_text(&diagnosis->times, row, TIME_KIND, kind);
+	table_set_text(&diagnosis->times, row, TIME_NAME, name);
+}
+
 static enum status apply_rule(struct running *running, const struct rule *rule, struct arena *arena, struct error *err)
 {
 	const char *reason;
@@ -374,6 +394,36 @@ static enum status apply_rule(struct running *running, const struct rule *rule, 
 }
 
 /* ---- the whole ---- */
+
+/* Without what it took to make tables. */
+static int64_t own_clock_ns(const struct running *running)
+{
+	return report_clock_ns() - report_cpu_ns(running->report);
+}
+
+static enum status apply_rules(struct running *running, const struct rule_set *rules, struct arena *arena,
+                               struct error *err)
+{
+	enum status status = STATUS_OK;
+
+	for (int i = 0; i < rules->count && !status; i++) {
+		int64_t before_ns = own_clock_ns(running);
+
+		status = apply_rule(running, &rules->rules[i], arena, err);
+		add_time(running->diagnosis, "rule", rules->rules[i].id, own_clock_ns(running) - before_ns);
+	}
+	return status;
+}
+
+/* Also of those that the verdict alone reads. */
+static void add_times_of_tables(struct diagnosis *diagnosis, const struct report *report)
+{
+	add_time(diagnosis, "shared", "steps, launches, collectives", report->shared_cpu_ns);
+	for (int i = 0; analyses[i]; i++)
+		if (report->tables[i].is_ready)
+			add_time(diagnosis, "table", analyses[i]->name, report->tables[i].cpu_ns);
+	table_sort(&diagnosis->times, TIME_CPU, false);
+}
 
 /* The mean step; without steps the whole trace of a device counts as one, as in the table step_breakdown. */
 static double mean_step(struct report *report)
@@ -411,12 +461,15 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	table_init(&diagnosis->checks, "checks", "Rules", "which rules looked, and what came out");
 	table_columns(&diagnosis->checks, check_columns, CHECK_COLUMNS);
 	table_init(&diagnosis->verdict, "verdict", "Verdict", "what limits the run");
-	for (int i = 0; i < rules->count && !status; i++)
-		status = apply_rule(&running, &rules->rules[i], &arena, err);
+	table_init(&diagnosis->times, "times", "What it took",
+	           "CPU time of the rules, and of the tables made for them");
+	table_columns(&diagnosis->times, time_columns, TIME_COLUMNS);
+	status = apply_rules(&running, rules, &arena, err);
 	rank(&diagnosis->findings);
 	diagnosis->findings.empty = "nothing to fix here";
 	if (!status)
 		diagnosis_decide(diagnosis, report, rules, running.step_ns);
+	add_times_of_tables(diagnosis, report);
 	query_release(&running.query);
 	demangler_release(&running.demangler);
 	arena_release(&arena);
@@ -430,4 +483,5 @@ void diagnosis_release(struct diagnosis *diagnosis)
 	table_release(&diagnosis->findings);
 	table_release(&diagnosis->checks);
 	table_release(&diagnosis->verdict);
+	table_release(&diagnosis->times);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * diagnosis.h: what is wrong with a run, as tables: `findings` ordered by the time they would save, `checks` with one row per
- * rule (found, nothing, or "cannot tell" and why), and `verdict` with one row.
+ * rule (found, nothing, or "cannot tell" and why), `verdict` with one row, and `times`: what each rule took, and each table that was made for them.
  *
  *     struct diagnosis diagnosis;
  *     if (diagnosis_run(&diagnosis, &report, &rules, err))
@@ -43,6 +43,13 @@ enum check_column {
 	CHECK_COLUMNS,
 };
 
+enum time_column {
+	TIME_CPU,
+	TIME_KIND, /* rule, table, or shared: by tables */
+	TIME_NAME,
+	TIME_COLUMNS,
+};
+
 enum verdict_column {
 	VERDICT_VERDICT,
 	VERDICT_RATIO,
@@ -58,7 +65,7 @@ enum verdict_column {
 #define CHECK_CANNOT_TELL "cannot tell"
 
 struct diagnosis {
-	struct table findings, checks, verdict;
+	struct table findings, checks, verdict, times;
 };
 
 /* STATUS_USAGE when a rule's SELECT is wrong; then nothing needs to be released. */

@@ -157,9 +157,20 @@ void findings_text(struct buffer *out, const struct diagnosis *diagnosis, const 
 	add_silent(out, &diagnosis->checks, style);
 }
 
-void findings_json(struct buffer *out, const struct diagnosis *diagnosis, const char *run)
+void findings_times(struct buffer *out, const struct diagnosis *diagnosis, const struct text_style *style)
 {
-	const struct table *const tables[] = {&diagnosis->findings, &diagnosis->checks};
+	const struct text_view view = {.has_heading = true};
+
+	buffer_add_text(out, "\n");
+	text_heading(out, diagnosis->times.title, style);
+	buffer_add_text(out, "\n");
+	text_table(out, &diagnosis->times, &view, style);
+}
+
+void findings_json(struct buffer *out, const struct diagnosis *diagnosis, const char *run, bool has_times)
+{
+	const struct table *const tables[] = {&diagnosis->findings, &diagnosis->checks, &diagnosis->times};
+	size_t count = sizeof(tables) / sizeof(tables[0]) - !has_times;
 	struct json_writer json;
 
 	json_writer_init(&json, out, JSON_PRETTY);
@@ -167,7 +178,7 @@ void findings_json(struct buffer *out, const struct diagnosis *diagnosis, const 
 	json_key(&json, "schema"), json_string(&json, "stepscope.diagnosis/1");
 	json_key(&json, "run_id"), json_string(&json, run);
 	json_key(&json, "verdict"), json_row(&json, &diagnosis->verdict, 0);
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+	for (size_t i = 0; i < count; i++)
 		json_key(&json, tables[i]->name), json_rows(&json, tables[i]);
 	json_object_end(&json);
 	buffer_add_text(out, "\n");

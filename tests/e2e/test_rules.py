@@ -562,6 +562,24 @@ def test_D10_spikes_are_apart_from_the_steady_state(tmp_path):
     assert found["where"] == "every 10 steps, from step 9" and "the others 1.001 ms" in found["evidence"]
 
 
+def test_times_are_those_of_all_rules_and_of_the_tables_made_for_them():
+    """Within what the whole program took; without the option the output is the same for the same run."""
+    program = subprocess.Popen([STEPSCOPE, "diagnose", V100_TRAINING, "--json", "--times"], stdout=subprocess.PIPE)
+    result = json.loads(program.stdout.read())
+    _, status, usage = os.wait4(program.pid, 0)
+    program.returncode = os.waitstatus_to_exitcode(status)
+    times = {kind: {row["name"]: row["cpu_ns"] for row in result["times"] if row["kind"] == kind} for kind in ("rule", "table", "shared")}
+    assert times["rule"].keys() == {check["rule"] for check in result["checks"]} and len(times["shared"]) == 1
+    assert {"step_breakdown", "ops", "kernels"} <= times["table"].keys() and "memory_peak" not in times["table"]
+    every = [row["cpu_ns"] for row in result["times"]]
+    assert every == sorted(every, reverse=True) and min(every) >= 0
+    assert 0 < sum(every) < 1e9 * (usage.ru_utime + usage.ru_stime)
+    done = subprocess.run([STEPSCOPE, "diagnose", V100_TRAINING, "--times"], check=True, capture_output=True, text=True)
+    plain = subprocess.run([STEPSCOPE, "diagnose", V100_TRAINING], check=True, capture_output=True, text=True)
+    assert done.stdout.startswith(plain.stdout) and "What it took" in done.stdout[len(plain.stdout):]
+    assert "SS101" in done.stdout[len(plain.stdout):] and "times" not in diagnose(None, V100_TRAINING)
+
+
 def test_every_rule_is_tested():
     rules = {path.name[:5] for path in (ROOT / "rules").glob("*.sql")}
     assert rules == RULES.keys() | ELSEWHERE.keys()
