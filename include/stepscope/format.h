@@ -71,7 +71,8 @@ enum stepscope_extended {
 		1, /* [0] PyTorch's own number of this stream's thread; before its first operator, and its first one
 	            * in a window [1] 1: a profiler in the program follows the thread, 0: it does not (may be missing) */
 	STEPSCOPE_EXTENDED_MEMORY_OWNER =
-		2, /* somebody holds memory at this moment: [0] address [1] memory id as of an ALLOC [2] bytes, 0: not known */
+		2, /* somebody holds memory at this moment: [0] address [1] memory id as of an ALLOC [2] bytes, 0: not known. An
+	            * input is one if nothing else is known of it. */
 };
 
 enum stepscope_end { /* an END is ignored when none is open; that of a phase closes every span opened after it */

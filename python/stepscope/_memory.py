@@ -21,6 +21,7 @@ from importlib import import_module
 from types import MemberDescriptorType
 
 from stepscope import _loader
+from stepscope._leaves import Leaves
 from stepscope._modules import _leaves, _parts, _roots, on_copy
 from stepscope._unseen import hook
 
@@ -45,6 +46,7 @@ class Tensors:
         self.address = getattr(torch._C, "_data_address", None) or (lambda tensor: self.storage(tensor).data_ptr())
         self.is_sparse, self.is_leaf, self.gradient = kind.is_sparse.__get__, kind.is_leaf.__get__, kind.grad.__get__
         self.is_trained, self.dataset = kind.requires_grad.__get__, torch.utils.data.Dataset
+        self.read_version, self.read_shape = kind._version.__get__, kind.shape.__get__
         self.make_records = native.torch_make_records
         self.outside_modes = import_module("torch.utils._mode_utils").no_dispatch
 
@@ -71,6 +73,26 @@ class Tensors:
         """From PyTorch's allocator, not NumPy's or another process's: the end of that is not seen."""
         storage = self.storage(tensor)
         return getattr(storage, "resizable", bool)() and not storage.is_shared()  # 1.13 does not tell
+
+    def gradient_of(self, tensor):
+        return self.gradient(tensor) if self.is_leaf(tensor) else None
+
+    def is_plain(self, tensor):
+        """Has it nothing to do with gradients?"""
+        return self.is_leaf(tensor) and not self.is_trained(tensor)
+
+    def version(self, tensor):
+        """How often it was written to; None: PyTorch does not count that (inference mode)."""
+        try:
+            return self.read_version(tensor)
+        except RuntimeError:
+            return None
+
+    def shape(self, tensor):
+        try:
+            return tuple(self.read_shape(tensor))
+        except RuntimeError:  # of a nested one
+            return None
 
     def parts(self, tensor):
         """What one without memory of its own consists of."""
@@ -134,7 +156,7 @@ class Owners:
     def add_inputs(self, value):
         """What is known of only because of this must be PyTorch's own: it gets no size otherwise."""
         for tensor in self.tensors.within(value, MOST_INPUTS):
-            if self.tensors.is_leaf(tensor) and not self.tensors.is_trained(tensor):
+            if self.tensors.is_plain(tensor):
                 device, address, size = self.tensors.place(tensor)
                 if address:
                     self.words.extend((INPUT | device + 1 << 8, address, size if self.tensors.has_own_memory(tensor) else 0))
@@ -151,6 +173,7 @@ class Owners:
                 _parts(module, found)
         for module in found.values():
             self.add_module(module)
+        return found.values()
 
     def add_module(self, module):
         """What it has itself."""
@@ -168,7 +191,7 @@ class Owners:
             self.add_gradient(parameter)
 
     def add_gradient(self, parameter):
-        gradient = self.tensors.gradient(parameter) if self.tensors.is_leaf(parameter) else None
+        gradient = self.tensors.gradient_of(parameter)
         if gradient is not None:
             self.add(gradient, GRADIENT)
 
@@ -276,6 +299,7 @@ def watch(torch, native):
     on_copy.append(_copy(watching))
     after_each_step(torch, native, watching.after_step)
     native.watch_arguments(watching.at_call, 0)
+    Leaves(native, watching)
     atexit.register(watching.finish)
 
 

@@ -4,6 +4,8 @@ import sys
 
 from stepscope._unseen import hook
 
+are_made = False  # was there ever one
+
 FOLLOWED = (2, 13)  # the first PyTorch whose constant functions may have an object for an argument
 
 
@@ -51,6 +53,8 @@ def _noting(native):
 
 def _making(native, is_hooked):
     def make(optimizer):
+        global are_made
+        are_made = True
         native.torch_optimizer_made(optimizer)
         kind = type(optimizer)
         # PyTorch wraps the class's step with its record; within that, ours tells which object it is of

@@ -237,6 +237,87 @@ class PlainOptimizer(Program):
             super().zero()
 
 
+class Adam:
+    """As people write it, without a base class. It has one more list, which nobody writes to."""
+
+    def __init__(self, weights):
+        self.weights = weights
+        self.first, self.second = ([torch.zeros_like(weight) for weight in weights] for _ in range(2))
+        self.anchors = [weight.detach().clone() for weight in weights]
+
+    @torch.no_grad()
+    def step(self):
+        for weight, first, second in zip(self.weights, self.first, self.second):
+            first.mul_(0.9).add_(weight.grad, alpha=0.1)
+            second.mul_(0.999).addcmul_(weight.grad, weight.grad, value=0.001)
+            weight.addcdiv_(first, second.sqrt().add_(1e-8), value=-0.001)
+
+
+class PlainAdam(Program):
+    """Gradients are gone when the program ends."""
+
+    def __init__(self):
+        self.data = []
+        self.model = nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 96))
+        self.optimizer = Adam(list(self.model.parameters()))
+
+    def states(self):
+        return [*self.optimizer.first, *self.optimizer.second]
+
+    def kept(self):
+        return {**super().kept(), "other": self.optimizer.anchors}
+
+
+class Functional(Program):
+    """Weights in a dictionary, momentum that is made by the first update. Points at which a derivative is taken have gradients, too."""
+
+    def __init__(self):
+        self.weights = {name: tensor.detach().clone().requires_grad_() for name, tensor in layers().state_dict().items()}
+        self.optimizer, self.momentum, self.data = self, {}, []
+        self.points = torch.randn(16, 64, requires_grad=True)
+
+    def kept(self):
+        return {"parameter": list(self.weights.values()), "other": [self.points]}
+
+    def batches(self):
+        for _ in range(STEPS):
+            yield torch.randn(16, 64)
+
+    def loss(self, batch):
+        weights = self.weights
+        hidden = nn.functional.gelu(nn.functional.linear(batch[0] + self.points, weights["0.weight"], weights["0.bias"]))
+        return nn.functional.linear(hidden, weights["2.weight"], weights["2.bias"]).pow(2).mean()
+
+    @torch.no_grad()
+    def step(self):
+        if not self.momentum:
+            self.momentum = {name: torch.zeros_like(weight) for name, weight in self.weights.items()}
+        for name, weight in self.weights.items():
+            self.momentum[name].mul_(0.9).add_(weight.grad)
+            weight -= 0.1 * self.momentum[name]
+
+    def states(self):
+        return list(self.momentum.values())
+
+
+class Accumulated(Functional):
+    """Two backwards for each update."""
+
+    def inputs(self, batch):
+        self.loss([batch]).backward()
+        return [batch]
+
+
+class Tied(PlainAdam):
+    """A weight that two modules have."""
+
+    def __init__(self):
+        super().__init__()
+        self.model = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 64))
+        self.model[2].weight = self.model[0].weight
+        self.optimizer = Adam(list(self.model.parameters()))
+
+
 class Checkpointed(Program):
     def __init__(self):
         super().__init__()

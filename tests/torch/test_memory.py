@@ -56,8 +56,8 @@ def test_what_allocations_are_for(tmp_path, python, model):
     assert share(sums, "activation") >= 0.95, sums
 
 
-@pytest.mark.parametrize("program", ["Slices", "InMemory", "Prepared", "Average", "Masters", "Adapters", "OwnOptimizer", "PlainOptimizer", "Checkpointed", "CheckpointedInside",
-                                     "Autocast"])
+@pytest.mark.parametrize("program", ["Slices", "InMemory", "Prepared", "Average", "Masters", "Adapters", "OwnOptimizer", "PlainOptimizer", "PlainAdam",
+                                     "Tied", "Functional", "Accumulated", "Checkpointed", "CheckpointedInside", "Autocast"])
 @every_python
 def test_what_allocations_of_programs_are_for(tmp_path, python, program):
     check_program(tmp_path, warm(tmp_path, python, HERE / "memory_programs.py", program, options=["--with", "memory"]))
@@ -265,6 +265,34 @@ def test_data_from_before_the_window(tmp_path, python):
     assert done.returncode == 0, done.stderr
     held = {row["category"]: row["peak_bytes"] for row in table(tmp_path, "memory")}
     assert held["input"] == 4 << 18
+
+
+BY_HAND = """
+import torch
+weights = [torch.randn(64, 64).requires_grad_(), torch.zeros(64).requires_grad_()]
+momentum = [torch.zeros_like(weight) for weight in weights]
+totals = torch.zeros(64)
+for _ in range(14):
+    loss = torch.nn.functional.linear(torch.randn(32, 64), *weights).pow(2).mean()
+    loss.backward()
+    with torch.no_grad():
+        totals += weights[1]
+        for weight, kept in zip(weights, momentum):
+            kept.mul_(0.9).add_(weight.grad)
+            weight -= 0.1 * kept
+            weight.grad = None
+"""
+
+
+@pytest.mark.parametrize("window", [None, "7-11"])
+@every_python
+def test_no_guess_is_made_of_an_optimizer_by_hand(tmp_path, python, window):
+    """Two tensors are as large as the bias and written to with it, and only one is its state: which one nobody knows."""
+    done = warm(tmp_path, python, "-c", BY_HAND, options=["--with", "memory", *(["--steps", window] if window else [])])
+    assert done.returncode == 0, done.stderr
+    peaks = {row["category"]: row["peak_bytes"] for row in table(tmp_path, "memory") if row["category"]}
+    assert peaks["parameter"] == peaks["gradient"] == 4 * (64 * 64 + 64)
+    assert peaks["optimizer state"] == 4 * 64 * 64
 
 
 ADAM = """

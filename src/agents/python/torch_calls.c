@@ -145,6 +145,39 @@ static PyObject *torch_may_want_owners(PyObject *self, PyObject *nothing)
 	return PyBool_FromLong(library.stepscope_torch_may_want_owners());
 }
 
+static PyObject *look; /* Python's part, which looks at what has gradients; NULL: it does not want to */
+
+/* In the main thread, when it runs Python next. */
+static int look_behind_backward(void *nothing)
+{
+	PyObject *called = look; /* it may put another one there */
+	if (!called)
+		return 0;
+	Py_INCREF(called);
+	bool is_done = native_call_ours(called, NULL, NULL, NULL);
+	Py_DECREF(called);
+	return is_done ? 0 : -1;
+}
+
+static void on_backward(void)
+{
+	(void)Py_AddPendingCall(look_behind_backward, NULL);
+}
+
+/* torch_watch_backward(look, but): look() comes once behind the next backward, see backward_watch(); look None: not any more. */
+static PyObject *torch_watch_backward(PyObject *self, PyObject *arguments)
+{
+	PyObject *given;
+	unsigned but;
+	if (!PyArg_ParseTuple(arguments, "OI:torch_watch_backward", &given, &but))
+		return NULL;
+	Py_XDECREF(look);
+	look = given == Py_None ? NULL : given;
+	Py_XINCREF(look);
+	library.stepscope_torch_watch_backward(look ? on_backward : NULL, but);
+	Py_RETURN_NONE;
+}
+
 /* torch_make_records(is_on): was it on? None: this PyTorch does not tell. */
 static PyObject *torch_make_records(PyObject *self, PyObject *is_on)
 {
@@ -180,6 +213,7 @@ PyMethodDef native_torch_methods[] = {
 	{"torch_owners", torch_owners, METH_O, NULL},
 	{"torch_wants_owners", torch_wants_owners, METH_NOARGS, NULL},
 	{"torch_may_want_owners", torch_may_want_owners, METH_NOARGS, NULL},
+	{"torch_watch_backward", torch_watch_backward, METH_VARARGS, NULL},
 	{"torch_make_records", torch_make_records, METH_O, NULL},
 	{"torch_too_deep", torch_too_deep, METH_NOARGS, NULL},
 	{"torch_problem", torch_problem, METH_NOARGS, NULL},

@@ -4,6 +4,7 @@
  */
 #include "agents/torch/agent.h"
 
+#include "agents/torch/backward.h"
 #include "agents/torch/compiled.h"
 #include "agents/torch/inputs.h"
 #include "agents/torch/layout.h"
@@ -229,6 +230,12 @@ unsigned stepscope_torch_wants_owners(void)
 {
 	bool is_wanted = STEPSCOPE_ACTIVE_ & STEPSCOPE_ACTIVE_MEMORY;
 	return is_wanted ? __atomic_load_n(&emit_starts, __ATOMIC_RELAXED) : 0;
+}
+
+void stepscope_torch_watch_backward(void (*call)(void), unsigned but)
+{
+	if (agent.is_found)
+		backward_watch(&agent.entry, call, but);
 }
 
 int stepscope_torch_may_want_owners(void)

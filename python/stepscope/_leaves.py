@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells whose memory it is where no optimizer of PyTorch's does: weights that no module has, what is kept beside each weight, and the gradients
+of such programs.
+
+Behind one of the first backwards all tensors of the program are looked through, once, and a few of them watched for some backwards more.
+What has a gradient, and is written to between two backwards, is a weight. What is written to just when weights are, and is there so and so
+many times for each weight, and as large, is the state of an optimizer. Where one of that is not so nothing is said.
+"""
+import gc
+import sys
+import weakref
+from collections import Counter
+
+from stepscope import _optimizers
+
+SEARCH_AT = 2  # backwards: what an update makes first is there
+MOST_LOOKS = 32
+MOST_TRIES = 256  # in the middle of a backward there is not much to see
+MOST_WATCHED = 16384
+STATE = 3  # enum stepscope_memory
+
+
+class _Watched:
+    """A tensor that lives as long as it wants to."""
+
+    __slots__ = ("reference", "version", "was_written", "is_written")
+
+    def __init__(self, tensor, version):
+        self.reference, self.version = weakref.ref(tensor), version
+        self.was_written = self.is_written = False
+
+    def look(self, tensors):
+        tensor = self.reference()
+        version = self.version if tensor is None else tensors.version(tensor)
+        self.is_written = version != self.version
+        self.was_written |= self.is_written
+        self.version = version
+        return tensor is not None
+
+
+def _calls_engine(frame):
+    return frame.f_code.co_name in ("_engine_run_backward", "backward", "grad") and str(frame.f_globals.get("__name__")).startswith("torch.autograd")
+
+
+def _is_in_backward(frame):
+    """Does one run this code, a hook? Not when it has just returned to where it was called from."""
+    inner = frame
+    while frame is not None and not _calls_engine(frame):
+        frame = frame.f_back
+    return frame is not None and frame is not inner
+
+
+class Leaves:
+    def __init__(self, native, watching):
+        self.native, self.watching, self.tensors = native, watching, watching.tensors
+        self.tries = self.looks = 0
+        self.updates = 0  # since the search
+        self.was_early = False  # the search: the first update, behind several backwards, was still to come, and makes what it needs
+        self.weights, self.beside = [], []
+        self.versions, self.written = {}, set()  # by id: of the modules' weights; that were written to
+        native.torch_watch_backward(self.look, 0)
+
+    def look(self):
+        """Behind a backward."""
+        self.tries += 1
+        if _optimizers.are_made or self.tries > MOST_TRIES:
+            self.native.torch_watch_backward(None, 0)
+            return
+        if not _is_in_backward(sys._getframe(1)):
+            self.looks += 1
+            self.watching.tell(self.tell)
+        is_over = self.updates > 1 or self.looks >= MOST_LOOKS
+        self.native.torch_watch_backward(self.look, self.native.torch_wants_owners() if is_over else 0)
+
+    def tell(self, owners):
+        modules = owners.add_modules()
+        of_modules = {id(weight): weight for module in modules for weight in module._parameters.values() if weight is not None}
+        if self.updates < 2:
+            self.follow(of_modules)
+            if self.looks == SEARCH_AT or (self.was_early and self.updates and not self.beside):
+                self.search(owners, of_modules.values())
+        weights = [weight for key, weight in of_modules.items() if key in self.written]
+        for each in self.weights:
+            weight = each.reference()
+            if weight is not None and each.was_written:
+                owners.add_parameter(weight)
+                weights.append(weight)
+        if self.updates > 1:
+            for tensor in self.states(weights):
+                owners.add(tensor, STATE)
+
+    def follow(self, of_modules):
+        """What was written to since the look before."""
+        self.weights = [each for each in self.weights if each.look(self.tensors)]
+        self.beside = [each for each in self.beside if each.look(self.tensors)]
+        versions = {key: self.tensors.version(weight) for key, weight in of_modules.items()}
+        written = {key for key, version in versions.items() if self.versions.get(key, version) != version}
+        self.versions = versions
+        self.written |= written
+        is_update = bool(written) or any(each.is_written for each in self.weights)
+        self.beside = [each for each in self.beside if each.is_written == is_update]
+        self.updates += is_update and self.looks > SEARCH_AT
+
+    def search(self, owners, of_modules):
+        self.updates = 0
+        tensors, known = self.tensors, {0, *owners.words[1::3]}
+        found = [tensor for tensor in gc.get_objects() if issubclass(type(tensor), tensors.kind)][:MOST_WATCHED]
+        weights = [tensor for tensor in found if tensors.gradient_of(tensor) is not None and tensors.place(tensor)[1] not in known]
+        self.weights = self.weights or [_Watched(tensor, tensors.version(tensor)) for tensor in weights]
+        self.was_early = not self.written and not any(each.version for each in self.weights)
+        for weight in weights:
+            known.update((tensors.place(weight)[1], tensors.place(tensors.gradient_of(weight))[1]))
+        shapes = {tensors.shape(weight) for weight in (*of_modules, *weights)}
+        self.beside = [_Watched(tensor, tensors.version(tensor)) for tensor in found
+                       if type(tensor) is tensors.kind and tensors.is_plain(tensor) and tensors.shape(tensor) in shapes
+                       and tensors.place(tensor)[1] not in known]
+
+    def states(self, weights):
+        """The same number for each weight; of a size that has more than that it is not known which they are."""
+        beside = [tensor for tensor in (each.reference() for each in self.beside) if tensor is not None]
+        needed = Counter(map(self.tensors.shape, weights))
+        there = Counter(map(self.tensors.shape, beside))
+        if len(weights) < 2:
+            return []
+        each = min(there[shape] // count for shape, count in needed.items())
+        return [tensor for tensor in beside if each and there[self.tensors.shape(tensor)] == each * needed[self.tensors.shape(tensor)]]
