@@ -435,6 +435,7 @@ void kineto_finish(struct kineto_import *import)
 	kineto_repair_note(&import->repairs, REPAIR_END, halves.ends, halves.first_end);
 	kineto_repair_note(&import->repairs, REPAIR_BEGIN, halves.begins, 0);
 	kineto_pair_asyncs(import);
+	kineto_leave_out_doubles(&import->stage);
 	part_hosts(&finish);
 	uint32_t count = import->stage.tracks_count, first_track = import->model->tracks_count;
 	if (import->has_base && !import->has_origin) {

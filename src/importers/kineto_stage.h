@@ -188,6 +188,8 @@ struct staged_halves kineto_stage_pair(struct kineto_stage *stage);
 /* By start, the longer first, and never by the place in the file. */
 int kineto_compare_spans(const void *left, const void *right);
 void kineto_sort(struct kineto_stage *stage, struct staged_track *track);
+/* Where each span that its writer did not number is there twice (kineto_doubles.c). */
+void kineto_leave_out_doubles(struct kineto_stage *stage);
 
 /* A call of Python that a range (step, annotation) begins or ends in the middle of, as `with` does in __enter__ and __exit__, ends there: a
  * thread is one track and no time counts twice. Of both it is what matters less. What was cut is in the ledger. Before tracks are

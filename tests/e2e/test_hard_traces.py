@@ -244,6 +244,26 @@ def test_T13_more_than_two_to_the_32_microseconds(trace):
     assert [row["duration_ns"] for row in trace.table("steps")] == [5 * 10**12, 26 * 86400 * 10**9]
 
 
+LEGACY = "data/traces/lightning/0_trace.json.gz"
+CUPTI = "data/traces/hta/tests/data/cupti_profiler"
+SPIN = "data/traces/hta/tests/data/critical_path/cuda_event_sync/event_sync_trace.json.gz"
+
+
+@pytest.mark.parametrize("path", [LEGACY, SPIN, *sorted(str(path.relative_to(TESTS)) for path in (TESTS / CUPTI).rglob("*.gz"))], ids=os.path.basename)
+def test_R04_a_file_that_holds_all_its_events_twice(trace, path):
+    """Also those that their writer did not number: where each has a twin, that is no chance. One that has none says that it may be."""
+    document = json.loads(gzip.decompress((TESTS / path).read_bytes()))
+    events = document if isinstance(document, list) else document["traceEvents"]
+    sql = "SELECT kind, name, start_ns, dur_ns, count(*) FROM spans GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"
+    trace.write(events)
+    once = trace.query(sql)
+    trace.write(events + events)
+    assert trace.query(sql) == once and "events that are in the file twice were left out" in trace.ledger()
+    alone = {"ph": "X", "name": "alone", "cat": events[-1].get("cat", "cpu_op"), "pid": 1, "tid": 1, "ts": events[-1]["ts"], "dur": 1}
+    trace.write([alone, *events, *events])
+    assert len(trace.query("SELECT start_ns FROM spans")) > sum(int(row[4]) for row in once)
+
+
 def test_I03_what_a_host_did_on_the_row_of_a_device(trace):
     """A process 0, or a thread of which Kineto knows nothing (0, 0), and device 0: both keep their times, and neither is in the other."""
     python = span("train.py(5): f", 1, 8, "python_function", 0, 0)
