@@ -175,8 +175,7 @@ static struct train_record *same_before(struct stream_scan *stream, uint8_t toke
 	/* a call of a module, and what may be a forward, stay between updates */
 	if (token == TOKEN_UPDATE && last && (last->is_module || stream->pending + 1 == stream->record_count))
 		return NULL;
-	if (!last || last->range != range || last->is_inside != is_inside ||
-	    (token == TOKEN_BACKWARD && stream->is_next_graph))
+	if (!last || last->range != range || last->is_inside != is_inside)
 		return NULL;
 	if (last->token == token)
 		return last;
@@ -367,12 +366,6 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 static void begin_record(struct torch_scan *scan, struct stream_scan *stream, struct open_record *open,
                          uint64_t sequence, uint8_t token, int64_t time_ns)
 {
-	bool is_node = token == TOKEN_BACKWARD && sequence != STEPSCOPE_NO_SEQUENCE;
-	stream->is_next_graph = is_node && sequence > stream->sequence;
-	if (is_node) {
-		stream->sequence = sequence;
-		settle_pending(scan, stream, sequence + 1);
-	}
 	bool is_kept = !stream->optimizer || token == TOKEN_BACKWARD || token == TOKEN_OPTIMIZER;
 	if (token == TOKEN_OP)
 		open->record = add_operator(scan, stream, open, sequence, time_ns);
@@ -452,6 +445,13 @@ static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *st
 	stream->pending_class = CLASS_UNKNOWN;
 }
 
+/* A node in the engine's record of its work on it, which has no number: so many were given, at least. */
+static void begin_gradient(struct torch_scan *scan, struct stream_scan *stream, uint64_t sequence)
+{
+	if (sequence != STEPSCOPE_NO_SEQUENCE && stream->pending != NO_RANGE && stream->pending_sequence <= sequence)
+		settle_pending(scan, stream, sequence + 1);
+}
+
 /* `like`: its class, time, ... */
 static void begin_open(struct torch_scan *scan, struct stream_scan *stream, const struct open_record *like)
 {
@@ -487,6 +487,8 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 			stream->records[open->record].is_empty = stream->has_data_work;
 			stream->data = open->record;
 		}
+	} else if (like->class == CLASS_GRADIENT) {
+		begin_gradient(scan, stream, like->sequence);
 	} else if (token == TOKEN_OP) {
 		begin_inner_operator(scan, stream, like->sequence);
 	} else if (like->class == CLASS_OPTIMIZER && stream->node != NO_RANGE && !stream->hooked_depth) {

@@ -61,7 +61,7 @@ enum symbol_class torch_class_of(uint8_t kind, const char *text, uint32_t length
 	case STEPSCOPE_SYMBOL_OP:
 		return class_of_operator(text, length);
 	case STEPSCOPE_SYMBOL_BACKWARD:
-		return pytorch_begins_n(text, length, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_OP;
+		return pytorch_begins_n(text, length, PYTORCH_ACCUMULATE) ? CLASS_ACCUMULATE : CLASS_GRADIENT;
 	case STEPSCOPE_SYMBOL_SCRIPT:
 		return CLASS_OP;
 	case STEPSCOPE_SYMBOL_MODULE:

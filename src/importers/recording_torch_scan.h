@@ -24,7 +24,8 @@ enum symbol_class {
 	CLASS_SAMPLER,    /* an operator that a loader calls by itself: no work on a batch */
 	CLASS_MODE, /* what a mode of the dispatcher does about a call that is no operator, such as a range's begin */
 	CLASS_SCALER,
-	CLASS_NODE,
+	CLASS_NODE,     /* the engine's work on a node of a graph */
+	CLASS_GRADIENT, /* the node itself, in it: has the number of the operator that made it */
 	CLASS_ACCUMULATE,
 	CLASS_DATA,
 	CLASS_DATA_HERE, /* by a loader without workers */
@@ -94,8 +95,6 @@ struct stream_scan {
 	bool is_gradient_next; /* the next operator tells whether the gradient was there */
 	uint32_t capture;      /* cursor into the process's captures */
 	uint64_t gap_tick, gap_count;
-	bool is_next_graph;
-	uint64_t sequence; /* of the node before: they go down within a backward */
 	int64_t last_ns;
 	int64_t before_ns; /* end of what the last event says */
 	int64_t noted_ns;  /* end of the last record that was noted and lies in no other */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define NONE SIZE_MAX
+#define STEPS_TO_COMPARE 8
 
 struct inferrer {
 	struct inference *out;
@@ -706,18 +707,40 @@ static bool is_put_aside(const struct inferrer *in, size_t batch, size_t first)
 	return has_ended && batch && is_batch(&in->records[batch - 1]);
 }
 
+/* A module is called with a graph, not to evaluate. */
+static bool is_forward_call(const struct inferrer *in, size_t i)
+{
+	return in->records[i].is_module && in->records[i].token == TOKEN_FORWARD && !in->is_evaluation[i];
+}
+
+/* So often modules are called before the first backward of a step, at most, in those behind the first one; 0: there are none, or not known. */
+static size_t calls_of_a_step(const struct inferrer *in)
+{
+	size_t most = 0;
+
+	for (size_t step = 1; step < in->end_count && step <= STEPS_TO_COMPARE; step++) {
+		size_t calls = 0;
+
+		for (size_t i = in->ends[step - 1] + 1; i <= in->ends[step] && !trains(in, &in->records[i]); i++)
+			calls += is_forward_call(in, i);
+		if (calls > most)
+			most = calls;
+	}
+	return most;
+}
+
 /* Where the first step begins: at the batch, or the first work on gradients, that leads to its first backward. Where calls of modules
- * are known it is their work: what wraps a model computes with its parameters, too. */
+ * are known it is their work: what wraps a model computes with its parameters, too. Calls beyond those of the next steps only looked at
+ * the model (the shape of what it returns, the sizes of lazy layers). */
 static size_t first_record(const struct inferrer *in, size_t last)
 {
-	size_t first = 0;
+	size_t first = 0, calls = 0, most = calls_of_a_step(in);
 	bool has_modules = false;
 
 	while (first < last && (!trains(in, &in->records[first]) || in->records[first].is_inside))
 		first++;
 	for (size_t i = 0; i < first && !has_modules; i++)
-		has_modules = in->records[i].is_module && in->records[i].token == TOKEN_FORWARD &&
-		              !in->is_evaluation[i];
+		has_modules = is_forward_call(in, i);
 	for (size_t i = first; i-- > 0;) {
 		const struct train_record *record = &in->records[i];
 
@@ -725,6 +748,8 @@ static size_t first_record(const struct inferrer *in, size_t last)
 			break;
 		if (is_batch(record))
 			return i && in->records[i - 1].token == TOKEN_LOADER ? i - 1 : i;
+		if (is_forward_call(in, i) && most && ++calls > most)
+			break;
 		if ((record->token == TOKEN_FORWARD && record->is_module >= has_modules) ||
 		    record->token == TOKEN_ZERO_GRAD)
 			first = i;

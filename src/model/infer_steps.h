@@ -24,7 +24,8 @@
  *    and another batch came, without a call.
  *
  * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. It
- * takes in whole ranges. A backward trains when it accumulates gradients. A batch after which nothing trains before the next
+ * takes in whole ranges. The first one begins with as many calls of modules as the next ones have: what is called before only looks at
+ * the model. A backward trains when it accumulates gradients. A batch after which nothing trains before the next
  * one is an evaluation, but one on which no module was called, where modules are trained, was fetched ahead: it is what the next one is; so are calls of a module in evaluation mode, which make no graph, of one that is trained at other times: behind a
  * step, before the next batch and the next backward. A step that a kill cut off has the end INFERRED_IS_OPEN.
  *

@@ -182,6 +182,35 @@ def test_an_optimizer_in_a_hook_is_in_the_phase_optimizer(tmp_path, python, opti
         assert 20e6 <= step["backward_ns"] <= end - begin - step["optimizer_ns"]
 
 
+LAST_LOSS = """
+import torch
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(4):
+    loss = torch.nn.functional.cross_entropy(model(torch.ones(3, 4)), torch.zeros(3, dtype=torch.long))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@every_python
+def test_the_loss_of_the_last_step_is_forward(tmp_path, python):
+    """Nothing behind it takes a number: that it has made a node is told by the backward."""
+    (tmp_path / "last_loss.py").write_text(LAST_LOSS)
+    done = warm(tmp_path, python, "last_loss.py")
+    assert done.returncode == 0, done.stderr
+    found = subprocess.run([STEPSCOPE, "query", "run", "--json", "select name, step, start_ns, dur_ns from spans where "
+                            "name = 'aten::cross_entropy_loss' or (kind = 'phase' and name = 'forward') order by start_ns"],
+                           cwd=tmp_path, timeout=60, env=environment(), capture_output=True, text=True, check=True)
+    rows = json.loads(found.stdout)["rows"]
+    forwards, losses = ([row for row in rows if (row["name"] == "forward") == is_phase] for is_phase in (True, False))
+    assert [row["step"] for row in forwards] == [row["step"] for row in losses] == [0, 1, 2, 3]
+    for forward, loss in zip(forwards, losses):
+        assert forward["start_ns"] < loss["start_ns"]
+        assert forward["start_ns"] + forward["dur_ns"] >= loss["start_ns"] + loss["dur_ns"]
+
+
 @every_python
 def test_starting_workers_is_data(tmp_path, python):
     """Of three loops, each with workers of its own: what the script saw of iter(), and of which loop."""

@@ -263,6 +263,15 @@ static void a_batch_that_is_fetched_ahead_is_data(void **state)
 	check("DmBPDoDvDvEDmBP", "0000.......1111", "dfboeeeeeeedfbo");
 }
 
+static void a_look_at_the_model_before_the_loop_is_in_no_step(void **state)
+{
+	check("momB1mB1mB1", "..000111222", "f.fbofbofbo");
+	check("mmmB1mmB1mB1", ".00001111222", "fffboffbofbo");
+	check("mmB1", "0000", "ffbo"); /* nothing to compare with */
+	check("mDmB1DmB1", ".00001111", "fdfbodfbo");
+	check("mFmFB1FmFB1", "..000011111", NULL);
+}
+
 static void batches_that_were_put_aside_are_of_no_step(void **state)
 {
 	check("LDDDElFB1FB1", "......000111", "ddddddfbofbo");
@@ -705,6 +714,7 @@ int main(void)
 		cmocka_unit_test(accumulation_is_one_step),
 		cmocka_unit_test(an_evaluation_between_steps_is_in_none),
 		cmocka_unit_test(a_batch_that_is_fetched_ahead_is_data),
+		cmocka_unit_test(a_look_at_the_model_before_the_loop_is_in_no_step),
 		cmocka_unit_test(batches_that_were_put_aside_are_of_no_step),
 		cmocka_unit_test(an_evaluation_without_batches_is_told_by_the_mode),
 		cmocka_unit_test(a_file_that_is_written_is_a_checkpoint),
