@@ -445,11 +445,29 @@ static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *st
 	stream->pending_class = CLASS_UNKNOWN;
 }
 
-/* A node in the engine's record of its work on it, which has no number: so many were given, at least. */
+/* The engine's record of its work on this node went on with the one before, of another backward. */
+static void split_node(struct torch_scan *scan, struct stream_scan *stream, struct open_record *engine)
+{
+	const struct train_record *joined = &stream->records[stream->node];
+	if (stream->node != engine->record || joined->start_ns >= engine->start_ns)
+		return;
+	uint32_t record = make_record(scan, stream, TOKEN_BACKWARD, joined->range, engine->start_ns);
+	if (record != NO_RANGE)
+		engine->record = stream->node = record;
+}
+
+/* A node in the engine's record of its work on it, which has no number. So many were given, at least; within a backward they go down. */
 static void begin_gradient(struct torch_scan *scan, struct stream_scan *stream, uint64_t sequence)
 {
-	if (sequence != STEPSCOPE_NO_SEQUENCE && stream->pending != NO_RANGE && stream->pending_sequence <= sequence)
+	if (sequence == STEPSCOPE_NO_SEQUENCE)
+		return;
+	if (stream->pending != NO_RANGE && stream->pending_sequence <= sequence)
 		settle_pending(scan, stream, sequence + 1);
+	if (stream->inside != 1 || stream->node == NO_RANGE) /* a backward in one */
+		return;
+	if (sequence > stream->sequence)
+		split_node(scan, stream, &stream->open[stream->depth - 2]);
+	stream->sequence = sequence;
 }
 
 /* `like`: its class, time, ... */

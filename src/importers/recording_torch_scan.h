@@ -95,6 +95,7 @@ struct stream_scan {
 	bool is_gradient_next; /* the next operator tells whether the gradient was there */
 	uint32_t capture;      /* cursor into the process's captures */
 	uint64_t gap_tick, gap_count;
+	uint64_t sequence; /* of the node before */
 	int64_t last_ns;
 	int64_t before_ns; /* end of what the last event says */
 	int64_t noted_ns;  /* end of the last record that was noted and lies in no other */
