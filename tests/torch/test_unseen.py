@@ -93,6 +93,55 @@ def test_profilers_and_debuggers_see_nothing_of_ours(tmp_path, python, options):
     assert theirs.stdout.count("True []") >= 3 and theirs.stdout.endswith("in workers 0\n")
 
 
+BY_HAND = """
+import sys, torch
+
+class Loud(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), keywords=None):
+        print(function)
+        return super().__torch_function__(function, types, arguments, keywords or {})
+
+others = [torch.ones(8, 8).as_subclass(Loud), torch.ones(8, 8, device="meta"), torch.eye(8).to_sparse(), torch.nn.parameter.UninitializedParameter()]
+torch.manual_seed(0)
+weights = [torch.randn(8, 8).requires_grad_(), torch.zeros(8).requires_grad_()]
+momentum = [torch.zeros_like(weight) for weight in weights]
+seen = []
+
+def note(frame, event, argument):
+    seen.append((event, frame.f_code.co_name))
+    return note
+
+def train():
+    for _ in range(6):
+        loss = torch.nn.functional.linear(torch.randn(4, 8), *weights).pow(2).mean()
+        loss.register_hook(lambda gradient: None)
+        loss.backward()
+        with torch.no_grad():
+            for weight, kept in zip(weights, momentum):
+                kept.mul_(0.9).add_(weight.grad)
+                weight -= 0.1 * kept
+                weight.grad = None
+
+{"profile": sys.setprofile, "trace": sys.settrace, "none": lambda note: None}[sys.argv[1]](note)
+train()
+sys.setprofile(None), sys.settrace(None)
+print(seen)
+print(sum(weight.sum() for weight in weights).item().hex())
+"""
+
+
+@pytest.mark.parametrize("tool", ["none", "profile", "trace"])
+@every_python
+def test_looking_at_all_tensors_of_a_program_is_not_seen(tmp_path, python, tool):
+    """Which is done where no optimizer is PyTorch's."""
+    ours = run(tmp_path, python, "-c", BY_HAND, tool, options=["--with", "memory"])
+    assert ours.returncode == 0 and ours.stdout == plain(tmp_path, python, "-c", BY_HAND, tool).stdout, ours.stderr
+    peaks = {row["category"]: row["peak_bytes"] for row in table(tmp_path, "memory")}
+    if tool != "profile":  # its function runs first, in the middle of the call
+        assert peaks["parameter"] == peaks["optimizer state"] == 4 * (8 * 8 + 8)
+
+
 SPARSE = """
 import sys, torch
 from torch.utils._python_dispatch import TorchDispatchMode
