@@ -69,20 +69,32 @@ static void add_share(struct shares *shares, const char *verdict, double ratio)
 		shares->of[i].ratio = 1;
 }
 
-/* Where the finding is that would save most of those that make it that verdict: of several ranks which one, and in what. NULL: not known, or there is
- * one rank. */
-static const char *place_of(const struct table *findings, const char *verdict, struct report *report)
+static bool names_rank(const char *place, const struct table *ranks)
 {
-	if (!verdict || report_table(report, "ranks")->row_count < 2)
-		return NULL;
-	for (int row = 0; row < findings->row_count; row++) { /* in the order of what they save */
+	int name = table_find_column(ranks, "process");
+
+	for (int row = 0; row < ranks->row_count; row++)
+		if (strstr(place, table_get(ranks, row, name)->text))
+			return true;
+	return false;
+}
+
+/* ": rank 1, in data": where the finding is that would save most of those that make it that verdict. "": it is of no rank, or there is one. */
+static const char *place_of(const struct table *findings, const char *verdict, struct report *report,
+                            struct arena *arena)
+{
+	const struct table *ranks = report_table(report, "ranks");
+
+	for (int row = 0; row < findings->row_count && verdict && ranks->row_count > 1; row++) { /* most first */
 		const struct table_cell *of = table_get(findings, row, FINDING_VERDICT);
 		const struct table_cell *place = table_get(findings, row, FINDING_PLACE);
 
 		if (of->has_value && !strcmp(of->text, verdict))
-			return place->has_value ? place->text : NULL;
+			return place->has_value && names_rank(place->text, ranks)
+			               ? arena_printf(arena, ": %s", place->text)
+			               : "";
 	}
-	return NULL;
+	return "";
 }
 
 static struct shares collect(const struct table *findings)
@@ -246,9 +258,8 @@ static const char *what_is_most(const struct table *findings, const struct share
 	int best = -1;
 
 	if (first->verdict)
-		return arena_printf(arena, "no cause takes a fifth of %s; the most is %s, %s%s%s", whole,
-		                    units_ratio(number, first->ratio), first->verdict, place ? ": " : "",
-		                    place ? place : "");
+		return arena_printf(arena, "no cause takes a fifth of %s; the most is %s, %s%s", whole,
+		                    units_ratio(number, first->ratio), first->verdict, place);
 	for (int row = 0; row < findings->row_count; row++)
 		if (table_number(findings, row, FINDING_RATIO, &ratio) && ratio > most)
 			best = row, most = ratio;
@@ -295,11 +306,10 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 static const char *share_text(const struct diagnosis *diagnosis, struct report *report, const struct share *share,
                               const char *unit, struct arena *arena)
 {
-	const char *place = place_of(&diagnosis->findings, share->verdict, report);
 	char ratio[UNITS_BYTES];
 
-	return arena_printf(arena, "%s (%s%s%s%s)", share->verdict, units_ratio(ratio, share->ratio), unit,
-	                    place ? ": " : "", place ? place : "");
+	return arena_printf(arena, "%s (%s%s%s)", share->verdict, units_ratio(ratio, share->ratio), unit,
+	                    place_of(&diagnosis->findings, share->verdict, report, arena));
 }
 
 static void decide_by_shares(struct diagnosis *diagnosis, struct report *report, const struct evidence *evidence,
@@ -307,7 +317,7 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 {
 	struct table *table = &diagnosis->verdict;
 	struct arena *arena = &table->arena;
-	const char *place;
+	const char *place, *next = "";
 	struct share first, second;
 	char a[UNITS_BYTES], b[UNITS_BYTES];
 	const char *unit = evidence->has_steps ? "of a step" : "of the whole trace (it has no steps)";
@@ -320,7 +330,7 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 		return;
 	}
 	find_largest(shares, &first, &second);
-	place = place_of(&diagnosis->findings, first.verdict, report);
+	place = place_of(&diagnosis->findings, first.verdict, report, arena);
 	if (first.ratio < BOUND_SHARE) {
 		decide_unbound(diagnosis, evidence, &first, place, told, silent);
 		return;
@@ -332,11 +342,12 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 		                    share_text(diagnosis, report, &second, "", arena)));
 		return;
 	}
+	if (second.verdict)
+		next = arena_printf(arena, "; next %s %s%s", second.verdict, units_ratio(b, second.ratio),
+		                    place_of(&diagnosis->findings, second.verdict, report, arena));
 	decide(table, first.verdict, first.ratio,
 	       first.ratio - (second.ratio > BOUND_SHARE ? second.ratio : BOUND_SHARE),
-	       arena_printf(arena, "%s %s%s%s%s%s%s%s", units_ratio(a, first.ratio), unit, place ? ": " : "",
-	                    place ? place : "", second.verdict ? "; next " : "", second.verdict ? second.verdict : "",
-	                    second.verdict ? " " : "", second.verdict ? units_ratio(b, second.ratio) : ""));
+	       arena_printf(arena, "%s %s%s%s", units_ratio(a, first.ratio), unit, place, next));
 }
 
 void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns)

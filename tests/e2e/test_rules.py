@@ -541,6 +541,7 @@ def test_who_is_late_is_no_slow_network(tmp_path):
     waits for it."""
     diagnosis = diagnose(tmp_path, DLRM)
     found = {finding["rule"]: finding for finding in diagnosis["findings"]}
+    assert diagnosis["verdict"]["sentence"] == "44.7 % of a step; next straggler-bound 7.6 %: rank 7"
     assert found["SS602"]["where"] == "rank 7" and "waits for rank 7" in found["SS601"]["evidence"]
     assert found["SS601"]["saving_ns"] == pytest.approx(5_861_000 - 5_081_000, abs=1000) and found["SS602"]["saving_ns"] == pytest.approx(1_209_250)
 
