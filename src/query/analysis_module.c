@@ -13,11 +13,6 @@ struct analysis_table {
 	const struct table *table;
 };
 
-struct analysis_cursor {
-	sqlite3_vtab_cursor base;
-	int row;
-};
-
 static const struct table *table_of(const sqlite3_vtab_cursor *cursor)
 {
 	return ((const struct analysis_table *)cursor->pVtab)->table;
@@ -65,38 +60,15 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 	return SQLITE_OK;
 }
 
-static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **cursor)
-{
-	struct analysis_cursor *opened = sqlite3_malloc(sizeof(*opened));
-
-	if (!opened)
-		return SQLITE_NOMEM;
-	*opened = (struct analysis_cursor){.row = 0};
-	*cursor = &opened->base;
-	return SQLITE_OK;
-}
-
 static int filter(sqlite3_vtab_cursor *cursor, int plan, const char *plan_text, int argc, sqlite3_value **argv)
 {
-	((struct analysis_cursor *)cursor)->row = 0;
-	return SQLITE_OK;
-}
-
-static int next(sqlite3_vtab_cursor *cursor)
-{
-	((struct analysis_cursor *)cursor)->row++;
-	return SQLITE_OK;
-}
-
-static int is_at_end(sqlite3_vtab_cursor *cursor)
-{
-	return ((struct analysis_cursor *)cursor)->row >= table_of(cursor)->row_count;
+	return query_numbered_begin(cursor, (uint32_t)table_of(cursor)->row_count);
 }
 
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
 {
 	const struct table *table = table_of(cursor);
-	const struct table_cell *cell = table_get(table, ((struct analysis_cursor *)cursor)->row, number);
+	const struct table_cell *cell = table_get(table, (int)query_numbered_row(cursor), number);
 
 	if (!cell->has_value)
 		return SQLITE_OK; /* NULL */
@@ -117,21 +89,15 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
 	return SQLITE_OK;
 }
 
-static int row_number(sqlite3_vtab_cursor *cursor, sqlite3_int64 *number)
-{
-	*number = ((struct analysis_cursor *)cursor)->row;
-	return SQLITE_OK;
-}
-
 const sqlite3_module query_analysis_module = {
 	.xConnect = connect_table,
 	.xBestIndex = best_index,
 	.xDisconnect = query_disconnect,
-	.xOpen = open_cursor,
+	.xOpen = query_numbered_open,
 	.xClose = query_close,
 	.xFilter = filter,
-	.xNext = next,
-	.xEof = is_at_end,
+	.xNext = query_numbered_next,
+	.xEof = query_numbered_is_at_end,
 	.xColumn = column,
-	.xRowid = row_number,
+	.xRowid = query_numbered_id,
 };

@@ -14,11 +14,6 @@ struct array_table {
 	const struct query_array *array;
 };
 
-struct array_cursor {
-	sqlite3_vtab_cursor base;
-	uint32_t row, count;
-};
-
 int query_declare_sql(const struct query_source *source, const char *sql)
 {
 	int result;
@@ -69,6 +64,50 @@ int query_close(sqlite3_vtab_cursor *cursor)
 	return SQLITE_OK;
 }
 
+int query_numbered_open(sqlite3_vtab *table, sqlite3_vtab_cursor **cursor)
+{
+	struct query_numbered *opened = sqlite3_malloc(sizeof(*opened));
+
+	if (!opened)
+		return SQLITE_NOMEM;
+	*opened = (struct query_numbered){.row = 0};
+	*cursor = &opened->base;
+	return SQLITE_OK;
+}
+
+int query_numbered_begin(sqlite3_vtab_cursor *cursor, uint32_t count)
+{
+	struct query_numbered *at = (struct query_numbered *)cursor;
+
+	at->row = 0;
+	at->count = count;
+	return SQLITE_OK;
+}
+
+uint32_t query_numbered_row(const sqlite3_vtab_cursor *cursor)
+{
+	return ((const struct query_numbered *)cursor)->row;
+}
+
+int query_numbered_next(sqlite3_vtab_cursor *cursor)
+{
+	((struct query_numbered *)cursor)->row++;
+	return SQLITE_OK;
+}
+
+int query_numbered_is_at_end(sqlite3_vtab_cursor *cursor)
+{
+	const struct query_numbered *at = (const struct query_numbered *)cursor;
+
+	return at->row >= at->count;
+}
+
+int query_numbered_id(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id)
+{
+	*id = query_numbered_row(cursor);
+	return SQLITE_OK;
+}
+
 static int connect_table(sqlite3 *database, void *client, int argc, const char *const *argv, sqlite3_vtab **table,
                          char **message)
 {
@@ -96,51 +135,18 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 	return SQLITE_OK;
 }
 
-static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **cursor)
-{
-	struct array_cursor *opened = sqlite3_malloc(sizeof(*opened));
-
-	if (!opened)
-		return SQLITE_NOMEM;
-	*opened = (struct array_cursor){.row = 0};
-	*cursor = &opened->base;
-	return SQLITE_OK;
-}
-
 static int filter(sqlite3_vtab_cursor *cursor, int plan, const char *plan_text, int argc, sqlite3_value **argv)
 {
 	const struct array_table *which = (const struct array_table *)cursor->pVtab;
-	struct array_cursor *at = (struct array_cursor *)cursor;
 
-	at->row = 0;
-	at->count = which->array->count(which->source->query->report->model);
-	return SQLITE_OK;
-}
-
-static int next(sqlite3_vtab_cursor *cursor)
-{
-	((struct array_cursor *)cursor)->row++;
-	return SQLITE_OK;
-}
-
-static int is_at_end(sqlite3_vtab_cursor *cursor)
-{
-	const struct array_cursor *at = (const struct array_cursor *)cursor;
-
-	return at->row >= at->count;
+	return query_numbered_begin(cursor, which->array->count(which->source->query->report->model));
 }
 
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int number)
 {
 	const struct array_table *which = (const struct array_table *)cursor->pVtab;
 
-	which->array->cell(which->source, ((struct array_cursor *)cursor)->row, number, out);
-	return SQLITE_OK;
-}
-
-static int row_number(sqlite3_vtab_cursor *cursor, sqlite3_int64 *number)
-{
-	*number = ((struct array_cursor *)cursor)->row;
+	which->array->cell(which->source, query_numbered_row(cursor), number, out);
 	return SQLITE_OK;
 }
 
@@ -148,11 +154,11 @@ const sqlite3_module query_array_module = {
 	.xConnect = connect_table,
 	.xBestIndex = best_index,
 	.xDisconnect = query_disconnect,
-	.xOpen = open_cursor,
+	.xOpen = query_numbered_open,
 	.xClose = query_close,
 	.xFilter = filter,
-	.xNext = next,
-	.xEof = is_at_end,
+	.xNext = query_numbered_next,
+	.xEof = query_numbered_is_at_end,
 	.xColumn = column,
-	.xRowid = row_number,
+	.xRowid = query_numbered_id,
 };

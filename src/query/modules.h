@@ -58,8 +58,20 @@ void query_result_text(sqlite3_context *out, const char *text);
 /* What SQLite's last error means. */
 enum status query_failure(struct query *query, struct error *err);
 
-/* The same functions for all modules: nothing to do, rows are told by their number. */
+/* The same functions for all modules: nothing to do. */
 int query_disconnect(sqlite3_vtab *table);
 int query_close(sqlite3_vtab_cursor *cursor);
+
+/* A cursor over rows that are told by their number. The module's xFilter begins with query_numbered_begin(). */
+struct query_numbered {
+	sqlite3_vtab_cursor base;
+	uint32_t row, count;
+};
+int query_numbered_open(sqlite3_vtab *table, sqlite3_vtab_cursor **cursor);
+int query_numbered_begin(sqlite3_vtab_cursor *cursor, uint32_t count);
+uint32_t query_numbered_row(const sqlite3_vtab_cursor *cursor);
+int query_numbered_next(sqlite3_vtab_cursor *cursor);
+int query_numbered_is_at_end(sqlite3_vtab_cursor *cursor);
+int query_numbered_id(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id);
 
 #endif
