@@ -34,7 +34,7 @@ enum {
 };
 
 static const struct table_column columns[COLLECTIVE_COLUMNS] = {
-	[COLLECTIVE_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[COLLECTIVE_PROCESS] = PROCESS_COLUMN,
 	[COLLECTIVE_NAME] =
 		{.name = "collective",
                  .type = TABLE_TEXT,

@@ -34,7 +34,7 @@ enum {
 };
 
 static const struct table_column columns[COMM_COLUMNS] = {
-	[COMM_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = DEVICE_DEFINITION},
+	[COMM_DEVICE] = DEVICE_COLUMN,
 	[COMM_COLLECTIVE] = {.name = "collective",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,

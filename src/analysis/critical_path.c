@@ -314,8 +314,8 @@ enum {
 };
 
 static const struct table_column step_columns[STEP_COLUMNS] = {
-	[STEP_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[STEP_NUMBER] = {.name = "step", .type = TABLE_INT, .role = ROLE_KEY, .definition = "number of the step"},
+	[STEP_PROCESS] = PROCESS_COLUMN,
+	[STEP_NUMBER] = STEP_NUMBER_COLUMN,
 	[STEP_TIME] = {.name = "step_ns",
                        .title = "step",
                        .type = TABLE_INT,

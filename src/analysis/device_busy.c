@@ -5,6 +5,7 @@
  */
 #include "analysis/device_use.h"
 #include "analysis/device_work.h"
+#include "analysis/labels.h"
 #include "analysis/step_times.h"
 
 #include "base/clamped.h"
@@ -282,7 +283,7 @@ enum {
 };
 
 static const struct table_column device_columns[DEVICE_COLUMNS] = {
-	[DEVICE_LABEL] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = DEVICE_DEFINITION},
+	[DEVICE_LABEL] = DEVICE_COLUMN,
 	[DEVICE_STREAMS] = {.name = "streams",
                             .type = TABLE_INT,
                             .unit = UNIT_COUNT,
@@ -426,8 +427,8 @@ enum {
 };
 
 static const struct table_column step_columns[STEP_COLUMNS] = {
-	[STEP_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = DEVICE_DEFINITION},
-	[STEP_NUMBER] = {.name = "step", .type = TABLE_INT, .role = ROLE_KEY, .definition = "number of the step"},
+	[STEP_DEVICE] = DEVICE_COLUMN,
+	[STEP_NUMBER] = STEP_NUMBER_COLUMN,
 };
 
 static void add_steps(struct table *table, const struct fold *fold, const struct device *device, int first)

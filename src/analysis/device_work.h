@@ -102,6 +102,10 @@ bool device_work_is_selected(const struct model *model, const struct analysis_op
 /* "rank 0, device 1", "device 0" when there is one process. */
 const char *device_label(const struct model *model, uint32_t process, int32_t device, struct arena *arena);
 #define DEVICE_DEFINITION "the device by its number; where there are several processes, behind the rank or pid"
+#define DEVICE_COLUMN                                                                                                  \
+	{                                                                                                              \
+		.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = DEVICE_DEFINITION                \
+	}
 
 #define DEVICE_NOTHING "no kernels, copies or fills of a device were recorded"
 

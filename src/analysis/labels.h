@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * labels.h: what tables call processes and threads, everywhere the same. Texts live in the arena that is given.
+ * labels.h: what tables call processes, threads and steps, everywhere the same. Texts live in the arena that is given.
  */
 #ifndef ANALYSIS_LABELS_H
 #define ANALYSIS_LABELS_H
@@ -13,6 +13,16 @@ const char *process_label(const struct model *model, uint32_t process, struct ar
 
 /* "loader (tid 4243)"; "tid 4243" when it has no name. */
 const char *track_label(const struct model *model, uint32_t track, struct arena *arena);
+
+/* The columns of a table that has these as keys. */
+#define PROCESS_COLUMN                                                                                                 \
+	{                                                                                                              \
+		.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"                  \
+	}
+#define STEP_NUMBER_COLUMN                                                                                             \
+	{                                                                                                              \
+		.name = "step", .type = TABLE_INT, .role = ROLE_KEY, .definition = "number of the step"                \
+	}
 
 /* For tables with a row per step or mark: each of these texts is made once, and stays as long as the arena. */
 struct labels {

@@ -22,7 +22,7 @@ static const struct table_column columns[MARK_COLUMNS] = {
                        .role = ROLE_KEY,
                        .definition = "when it was set, since the first known instant of its process"},
 	[MARK_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name the program gave it"},
-	[MARK_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[MARK_PROCESS] = PROCESS_COLUMN,
 	[MARK_THREAD] = {.name = "thread", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "thread that set it"},
 	[MARK_STEP] = {.name = "step",
                        .type = TABLE_INT,

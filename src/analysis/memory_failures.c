@@ -24,7 +24,7 @@ enum {
 };
 
 static const struct table_column columns[FAILURES_COLUMNS] = {
-	[FAILURES_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[FAILURES_PROCESS] = PROCESS_COLUMN,
 	[FAILURES_DEVICE] = {.name = "device",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,

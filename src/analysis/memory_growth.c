@@ -30,11 +30,8 @@ enum {
 };
 
 static const struct table_column columns[GROWTH_COLUMNS] = {
-	[GROWTH_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[GROWTH_DEVICE] = {.name = "device",
-                           .type = TABLE_TEXT,
-                           .role = ROLE_KEY,
-                           .definition = "host, or device and its number"},
+	[GROWTH_PROCESS] = PROCESS_COLUMN,
+	[GROWTH_DEVICE] = MEMORY_DEVICE_COLUMN,
 	[GROWTH_CATEGORY] = {.name = "category",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,

@@ -25,11 +25,8 @@ enum {
 };
 
 static const struct table_column columns[LARGE_COLUMNS] = {
-	[LARGE_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[LARGE_DEVICE] = {.name = "device",
-                          .type = TABLE_TEXT,
-                          .role = ROLE_KEY,
-                          .definition = "host, or device and its number"},
+	[LARGE_PROCESS] = PROCESS_COLUMN,
+	[LARGE_DEVICE] = MEMORY_DEVICE_COLUMN,
 	[LARGE_BYTES] = {.name = "bytes",
                          .type = TABLE_INT,
                          .unit = UNIT_BYTES,

@@ -21,11 +21,8 @@ enum {
 };
 
 static const struct table_column peak_columns[PEAK_COLUMNS] = {
-	[PEAK_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[PEAK_DEVICE] = {.name = "device",
-                         .type = TABLE_TEXT,
-                         .role = ROLE_KEY,
-                         .definition = "host, or device and its number"},
+	[PEAK_PROCESS] = PROCESS_COLUMN,
+	[PEAK_DEVICE] = MEMORY_DEVICE_COLUMN,
 	[PEAK_CATEGORY] = {.name = "category",
                            .type = TABLE_TEXT,
                            .role = ROLE_KEY,

@@ -60,6 +60,10 @@ const char *memory_category_name(int category);
 /* Order of categories in tables: the other ones first, "other" last. */
 int memory_category_at(int place);
 const char *memory_device_name(struct arena *arena, int16_t device);
+#define MEMORY_DEVICE_COLUMN                                                                                           \
+	{                                                                                                              \
+		.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "host, or device and its number" \
+	}
 /* What allocated it: the innermost operation or range that did more than getting memory. 0: nothing was open. */
 uint32_t memory_allocated_by(const struct model *model, const struct memory_event *event);
 

@@ -31,7 +31,7 @@ enum {
 };
 
 static const struct table_column columns[SEGMENTS_COLUMNS] = {
-	[SEGMENTS_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[SEGMENTS_PROCESS] = PROCESS_COLUMN,
 	[SEGMENTS_DEVICE] = {.name = "device",
                              .type = TABLE_TEXT,
                              .role = ROLE_KEY,

@@ -16,12 +16,9 @@ enum {
 };
 
 static const struct table_column heads[STEP_PARTS] = {
-	[STEP_NUMBER] = {.name = "step", .type = TABLE_INT, .role = ROLE_KEY, .definition = "number of the step"},
-	[STEP_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[STEP_DEVICE] = {.name = "device",
-                         .type = TABLE_TEXT,
-                         .role = ROLE_KEY,
-                         .definition = "host, or device and its number"},
+	[STEP_NUMBER] = STEP_NUMBER_COLUMN,
+	[STEP_PROCESS] = PROCESS_COLUMN,
+	[STEP_DEVICE] = MEMORY_DEVICE_COLUMN,
 	[STEP_PEAK] = {.name = "peak_bytes",
                        .title = "peak",
                        .type = TABLE_INT,

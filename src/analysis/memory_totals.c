@@ -5,6 +5,7 @@
  */
 #include "analysis/analysis.h"
 #include "analysis/labels.h"
+#include "analysis/memory_pool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,8 @@ enum {
 };
 
 static const struct table_column columns[TOTALS_COLUMNS] = {
-	[TOTALS_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[TOTALS_DEVICE] = {.name = "device",
-                           .type = TABLE_TEXT,
-                           .role = ROLE_KEY,
-                           .definition = "host, or device and its number"},
+	[TOTALS_PROCESS] = PROCESS_COLUMN,
+	[TOTALS_DEVICE] = MEMORY_DEVICE_COLUMN,
 	[TOTALS_ALLOCATED] = {.name = "allocated_peak_bytes",
                               .title = "allocated",
                               .type = TABLE_INT,

@@ -26,11 +26,8 @@ enum {
 };
 
 static const struct table_column columns[MEMORY_COLUMNS] = {
-	[MEMORY_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
-	[MEMORY_DEVICE] = {.name = "device",
-                           .type = TABLE_TEXT,
-                           .role = ROLE_KEY,
-                           .definition = "host, or device and its number"},
+	[MEMORY_PROCESS] = PROCESS_COLUMN,
+	[MEMORY_DEVICE] = MEMORY_DEVICE_COLUMN,
 	[MEMORY_CATEGORY] =
 		{.name = "category",
                  .type = TABLE_TEXT,

@@ -37,7 +37,7 @@ enum {
 };
 
 static const struct table_column columns[MFU_COLUMNS] = {
-	[MFU_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[MFU_PROCESS] = PROCESS_COLUMN,
 	[MFU_DEVICE] = {.name = "device_name",
                         .title = "device",
                         .type = TABLE_TEXT,

@@ -4,6 +4,7 @@
  * twentieth of the trace. Work waits from the begin of the call that launches it to its own begin.
  */
 #include "analysis/device_work.h"
+#include "analysis/labels.h"
 #include "analysis/lanes.h"
 #include "analysis/step_times.h"
 
@@ -31,8 +32,8 @@ enum {
 };
 
 static const struct table_column columns[QUEUE_COLUMNS] = {
-	[QUEUE_DEVICE] = {.name = "device", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = DEVICE_DEFINITION},
-	[QUEUE_STEP] = {.name = "step", .type = TABLE_INT, .role = ROLE_KEY, .definition = "number of the step"},
+	[QUEUE_DEVICE] = DEVICE_COLUMN,
+	[QUEUE_STEP] = STEP_NUMBER_COLUMN,
 	[QUEUE_START] =
 		{.name = "start_ns",
                  .title = "start",

@@ -57,7 +57,7 @@ enum {
 };
 
 static const struct table_column rank_columns[RANK_COLUMNS] = {
-	[RANK_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[RANK_PROCESS] = PROCESS_COLUMN,
 	[RANK_COLLECTIVES] = {.name = "collectives",
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,

@@ -37,7 +37,7 @@ enum {
 };
 
 static const struct table_column columns[RANK_COLUMNS] = {
-	[RANK_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[RANK_PROCESS] = PROCESS_COLUMN,
 	[RANK_RANK] = {.name = "rank", .type = TABLE_INT, .role = ROLE_KEY, .definition = "rank", .is_hidden = true},
 	[RANK_HOST] = {.name = "host", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "machine"},
 	[RANK_STEPS] = {.name = "steps",

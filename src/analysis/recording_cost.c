@@ -116,7 +116,7 @@ enum {
 };
 
 static const struct table_column columns[COST_COLUMNS] = {
-	[COST_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[COST_PROCESS] = PROCESS_COLUMN,
 	[COST_EVENTS] = {.name = "events",
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,

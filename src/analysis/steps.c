@@ -40,8 +40,8 @@ enum {
 #define INNERMOST "time of the step whose innermost phase is "
 
 static const struct table_column columns[STEP_COLUMNS] = {
-	[STEP_NUMBER] = {.name = "step", .type = TABLE_INT, .role = ROLE_KEY, .definition = "number of the step"},
-	[STEP_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[STEP_NUMBER] = STEP_NUMBER_COLUMN,
+	[STEP_PROCESS] = PROCESS_COLUMN,
 	[STEP_START] = {.name = "start_ns",
                         .title = "start",
                         .type = TABLE_INT,

@@ -20,7 +20,7 @@ enum {
 };
 
 static const struct table_column columns[THREAD_COLUMNS] = {
-	[THREAD_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[THREAD_PROCESS] = PROCESS_COLUMN,
 	[THREAD_NAME] = {.name = "thread", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name and thread id"},
 	[THREAD_KIND] =
 		{.name = "kind",

@@ -42,7 +42,7 @@ enum {
 
 static const struct table_column columns[VALUE_COLUMNS] = {
 	[VALUE_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "name the program gave it"},
-	[VALUE_PROCESS] = {.name = "process", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "rank, or pid"},
+	[VALUE_PROCESS] = PROCESS_COLUMN,
 	[VALUE_COUNT] = {.name = "count",
                          .title = "values",
                          .type = TABLE_INT,
