@@ -300,7 +300,7 @@ static const char advice[] = "mark them with stepscope_step_begin() and stepscop
 static void say_noted(struct sentence *sentence, const struct schedule_progress *progress)
 {
 	if (progress->steps_noted || progress->has_uncounted)
-		say(sentence, " (%" PRId64 " %s%s)", progress->steps_noted,
+		say(sentence, " (%" PRId64 " %s by the calls of optimizers%s)", progress->steps_noted,
 		    progress->steps_noted == 1 ? "was counted" : "were counted",
 		    progress->has_uncounted ? "; those of compiled optimizers are not counted" : "");
 }

@@ -8,7 +8,7 @@ import pytest
 
 from torch_tools import HERE, PACKAGE, environment, every_python, run, run_ranks, table
 
-CAPTURED = "captured the operators of PyTorch; the program marked no steps, the report infers them (5 were counted)"
+CAPTURED = "captured the operators of PyTorch; the program marked no steps, the report infers them (5 were counted by the calls of optimizers)"
 WINDOW = ("captured steps 2-3 (2 steps) with operators; 2 steps before them and 1 after with steps and phases only; "
           "steps were counted by the calls of optimizers")
 FORKED = "recorded up to its end, after 5 steps (counted: the program marks none), with operators"
@@ -176,7 +176,7 @@ else:
     train(4)
 """)
     assert closing(done) == ("2 of 3 processes trained, pid, pid: captured the operators of PyTorch; the program marked no steps, "
-                             "the report infers them (4 were counted)")
+                             "the report infers them (4 were counted by the calls of optimizers)")
     assert trainers(tmp_path) == [(None, 4), (None, 4)]
 
 
@@ -204,7 +204,7 @@ train(3)
 if len(sys.argv) == 1:
     os.execv(sys.executable, [sys.executable, sys.argv[0], "again"])
 """)
-    assert closing(done).startswith("captured the operators of PyTorch; the program marked no steps, the report infers them (3 were counted)")
+    assert closing(done).startswith("captured the operators of PyTorch; the program marked no steps, the report infers them (3 were counted by the calls of optimizers)")
     assert sum(count for count, _ in steps_by_process(tmp_path)) == 6
 
 

@@ -235,9 +235,9 @@ static void it_says_what_there_was_without_steps(void **state)
 		{{.observer = "PyTorch", .has_operators = true},
 	         "captured the operators of PyTorch; the program marked no steps, the report infers them"},
 		{{.observer = "PyTorch", .has_operators = true, .steps_noted = 1},
-	         "captured the operators of PyTorch; the program marked no steps, the report infers them (1 was counted)"},
+	         "captured the operators of PyTorch; the program marked no steps, the report infers them (1 was counted by the calls of optimizers)"},
 		{{.observer = "PyTorch", .has_operators = true, .steps_noted = 3, .has_uncounted = true},
-	         "captured the operators of PyTorch; the program marked no steps, the report infers them (3 were counted; those of "
+	         "captured the operators of PyTorch; the program marked no steps, the report infers them (3 were counted by the calls of optimizers; those of "
 	         "compiled optimizers are not counted)"},
 		{{.observer = "PyTorch", .has_ranges = true},
 	         "captured no operators: PyTorch ran none, and the program marked no steps"},

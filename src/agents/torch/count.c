@@ -115,7 +115,7 @@ unsigned count_call(struct step_count *count, const struct counted_call *call)
 		count->optimizers[slot - 1].ends &= !call->is_new;
 	}
 	count->last = slot;
-	count->may_be_step = may_take && !takes;
+	count->may_be_step = may_take && !begins;
 	count->made_since = 0;
 	bool is_last = count->expected && --count->expected == 0;
 	if (!count->is_told && (is_last || is_end(count, slot))) {
