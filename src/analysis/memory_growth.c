@@ -311,6 +311,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 		table->empty = !model->memory_count ? memory_not_recorded(model, options, &table->arena)
 		               : steps < 3          ? "fewer than three steps recorded memory"
 		                           : "the same was alive at the end of each of the last half of the steps";
+	else
+		table->note = memory_lacks(model, options);
 	return STATUS_OK;
 }
 

@@ -137,8 +137,12 @@ static enum status run(const struct model *model, const struct analysis_options 
 	table_columns(table, columns, LARGE_COLUMNS);
 	memory_pools_each(model, options, &(struct memory_visitor){.context = &fold, .end = end_pool});
 	free(fold.alive);
+	const char *lacks = memory_lacks(model, options);
 	if (!table->row_count)
 		table->empty = memory_not_recorded(model, options, &table->arena);
+	else if (lacks)
+		table->note = arena_printf(&table->arena, "%s%s%s", table->note ? table->note : "",
+		                           table->note ? "; " : "", lacks);
 	return STATUS_OK;
 }
 

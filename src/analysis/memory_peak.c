@@ -249,6 +249,8 @@ static void run_kind(const struct place_kind *kind, const struct model *model, c
 		table->empty = memory_not_recorded(model, options, &table->arena);
 	else if (!fold.has_place && kind != &operations)
 		table->empty = kind->none;
+	else
+		table->note = memory_lacks(model, options);
 	if (!fold.has_place && kind != &operations)
 		table_limit(table, 0);
 }

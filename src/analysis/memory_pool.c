@@ -240,6 +240,34 @@ void memory_pool_at_peak(const struct memory_pool *pool, void (*use)(void *conte
 	}
 }
 
+/* Of a recording only the selected steps are read, of a trace all of it. */
+static bool is_read_before(const struct model *model, const struct model_step *step)
+{
+	for (uint32_t i = 0; i < model->memory_count; i++) {
+		const struct memory_event *event = &model->memory[i];
+
+		if (event->process == step->process && !event->is_found)
+			return event->time_ns < step->start_ns;
+	}
+	return true; /* it has no memory */
+}
+
+const char *memory_lacks(const struct model *model, const struct analysis_options *options)
+{
+	uint32_t process = MODEL_NONE;
+
+	for (uint32_t i = 0; i < model->steps_count && options->has_steps; i++) {
+		const struct model_step *step = &model->steps[i];
+
+		if (step->number < options->first_step || step->number > options->last_step || step->process == process)
+			continue;
+		if (!is_read_before(model, step))
+			return "of a part of the steps: what was allocated before it and is still alive is not counted";
+		process = step->process;
+	}
+	return NULL;
+}
+
 /* profile_memory=True, and no allocations: PyTorch issue 166121. */
 static bool is_memory_lost(const struct model *model)
 {

@@ -67,6 +67,8 @@ const char *memory_device_name(struct arena *arena, int16_t device);
 /* What allocated it: the innermost operation or range that did more than getting memory. 0: nothing was open. */
 uint32_t memory_allocated_by(const struct model *model, const struct memory_event *event);
 
+/* What all numbers lack where only some steps were read: for the table's note; NULL: nothing. */
+const char *memory_lacks(const struct model *model, const struct analysis_options *options);
 /* Why there is nothing. */
 const char *memory_not_recorded(const struct model *model, const struct analysis_options *options, struct arena *arena);
 

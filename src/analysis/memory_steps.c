@@ -106,6 +106,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	if (!table->row_count)
 		table->empty = model->memory_count ? "memory was recorded in no complete step"
 		                                   : memory_not_recorded(model, options, &table->arena);
+	else
+		table->note = memory_lacks(model, options);
 	return STATUS_OK;
 }
 

@@ -179,12 +179,13 @@ static void end_pool(void *context, const struct memory_pool *pool)
 static const char *note_of(struct table *table, const struct model *model, const struct analysis_options *options,
                            const struct memory_fold *fold)
 {
+	const char *lacks = memory_lacks(model, options);
 	uint32_t without = 0;
 
+	if (lacks)
+		return lacks;
 	for (uint32_t i = 0; i < model->steps_count; i++)
 		without += !model->steps[i].has_memory;
-	if (options->has_steps)
-		return "of a part of the steps: what was allocated before it and is still alive is not counted";
 	if (without)
 		return arena_printf(
 			&table->arena,
