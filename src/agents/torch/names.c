@@ -3,7 +3,7 @@
  * names.c: between two operators the processor forgets what lies where, so that what counts here is how many pages and lines a look
  * touches. An operator is found by the address of its schema, which its record holds, without a look at the schema. Other names, and those of
  * operators where that is not proven, are found by a hash of their text, which PyTorch often puts together for each record anew
- * ("autograd::engine::evaluate_function: ..."). Of 64 bits: two names have the same one never.
+ * ("autograd::engine::evaluate_function: ..."). Of 64 bits: no program has two names with the same one.
  */
 #include "agents/torch/names.h"
 
