@@ -93,7 +93,7 @@ const struct staged_track *kineto_stage_find(const struct kineto_stage *stage, s
 struct staged_span *kineto_stage_span(struct kineto_stage *stage, uint32_t number)
 {
 	struct staged_track *track = &stage->tracks[number];
-	STORAGE_GROW(stage->storage, track->spans, track->count, track->capacity, 16);
+	STORAGE_GROW(stage->storage, track->spans, track->count, track->capacity, 4);
 	track->is_sorted = false;
 	track->spans[track->count] = (struct staged_span){0};
 	return &track->spans[track->count++];

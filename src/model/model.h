@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/intern.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stepscope/format.h>
@@ -59,6 +60,9 @@ enum span_flag {
 };
 
 #define CHUNK_ROWS 65536u
+#define FIRST_CHUNK_ROWS 16u /* few: a trace may have 50,000 threads with an operator each */
+#define SMALL_CHUNKS 12u     /* those before the first of CHUNK_ROWS */
+static_assert(FIRST_CHUNK_ROWS << SMALL_CHUNKS == CHUNK_ROWS, "each is twice as large as the one before");
 
 /* Its duration is what it took; of others it is as much as is known. */
 static inline bool span_is_timed(uint8_t flags)
@@ -398,14 +402,15 @@ uint32_t model_first_arg(const struct model *model, uint32_t track, uint32_t row
 uint32_t track_row_at(const struct track *track, uint32_t row, int64_t time_ns);
 static inline struct span_chunk *track_chunk(const struct track *track, uint32_t row, uint32_t *index)
 {
-	/* chunks of a track have capacities 64, 128, ..., CHUNK_ROWS, CHUNK_ROWS, ...: see model_span_begin() */
+	/* chunks of a track have capacities FIRST_CHUNK_ROWS, twice that, ..., CHUNK_ROWS, CHUNK_ROWS, ...: see model_span_begin() */
+	const uint32_t small_rows = CHUNK_ROWS - FIRST_CHUNK_ROWS; /* together */
 	uint32_t chunk, first;
-	if (row < 64 * 1023) { /* 64 + 128 + ... + 32768 = 65472 rows in the first ten chunks */
-		chunk = 31 - (uint32_t)__builtin_clz(row / 64 + 1);
-		first = 64 * ((1u << chunk) - 1);
+	if (row < small_rows) {
+		chunk = 31 - (uint32_t)__builtin_clz(row / FIRST_CHUNK_ROWS + 1);
+		first = FIRST_CHUNK_ROWS * ((1u << chunk) - 1);
 	} else {
-		chunk = 10 + (row - 64 * 1023) / CHUNK_ROWS;
-		first = 64 * 1023 + (chunk - 10) * CHUNK_ROWS;
+		chunk = SMALL_CHUNKS + (row - small_rows) / CHUNK_ROWS;
+		first = small_rows + (chunk - SMALL_CHUNKS) * CHUNK_ROWS;
 	}
 	*index = row - first;
 	return track->chunks[chunk];

@@ -13,7 +13,6 @@
 #include "base/storage.h"
 #include "model/model_index.h"
 
-#define FIRST_CHUNK_ROWS 64u
 #define MAX_MOVES 64u /* per row of a track */
 
 static size_t aligned(size_t bytes)
@@ -51,7 +50,7 @@ static struct span_chunk *add_chunk(struct model *model, struct track_builder *b
 	struct track *track = &builder->track;
 	struct span_chunk *chunk = arena_alloc(&model->arena, sizeof *chunk);
 	chunk->first_row = track->span_count;
-	chunk->capacity = track->chunk_count < 10 ? FIRST_CHUNK_ROWS << track->chunk_count : CHUNK_ROWS;
+	chunk->capacity = track->chunk_count < SMALL_CHUNKS ? FIRST_CHUNK_ROWS << track->chunk_count : CHUNK_ROWS;
 	lay_out_columns(model->storage, chunk);
 	MEMORY_GROW(track->chunks, track->chunk_count, builder->chunks_capacity, 4);
 	if (builder->last)
@@ -63,7 +62,7 @@ static struct span_chunk *add_chunk(struct model *model, struct track_builder *b
 
 static struct open_span *push_open(struct track_builder *builder)
 {
-	MEMORY_GROW(builder->open, builder->open_count, builder->open_capacity, 16);
+	MEMORY_GROW(builder->open, builder->open_count, builder->open_capacity, 4);
 	return &builder->open[builder->open_count++];
 }
 

@@ -87,9 +87,9 @@ def test_names_of_kernels_of_a_mebibyte(tmp_path):
 def test_fifty_thousand_threads(tmp_path):
     texts = (event(b"op", 1000 + tid, 10 * start + tid) for start in range(2) for tid in range(50000))
     trace = write(tmp_path / "trace.json.gz", packed(HEAD, texts, TAIL, b"}"))
-    rows, _, memory = query(trace, "select count(*), count(distinct track) from spans")
+    rows, _, memory = query(trace, "select count(*), count(distinct track) from spans", "--memory", "64M")
     assert rows == [(100001, 50001)]
-    assert is_below(memory, 256)
+    assert is_below(memory, 112)
 
 
 NAMES = 120_000 if IS_SANITIZED else 300_000
