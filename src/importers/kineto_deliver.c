@@ -227,15 +227,17 @@ static bool is_work(const struct delivery *delivery, const struct staged_span *s
 	return delivery->kind == TRACK_DEVICE && span_is_device_work(span->kind);
 }
 
-/* The longest of the others of its name, and how many there are. */
-static int64_t longest_other_ns(const struct delivery *delivery, const struct staged_span *span, uint32_t *calls)
+/* The longest of the others, with `has_name` of those of its name, and how many there are. */
+static int64_t longest_other_ns(const struct delivery *delivery, const struct staged_span *span, bool has_name,
+                                uint32_t *calls)
 {
 	const struct staged_track *track = delivery->staged;
 	int64_t longest_ns = 0;
 	*calls = 0;
 	for (uint32_t i = 0; i < track->count; i++) {
 		const struct staged_span *other = &track->spans[i];
-		if (other == span || other->name != span->name || other->dur_ns < 0 || !is_work(delivery, other))
+		if (other == span || (has_name && other->name != span->name) || other->dur_ns < 0 ||
+		    !is_work(delivery, other))
 			continue;
 		longest_ns = other->dur_ns > longest_ns ? other->dur_ns : longest_ns;
 		++*calls;
@@ -243,13 +245,21 @@ static int64_t longest_other_ns(const struct delivery *delivery, const struct st
 	return longest_ns;
 }
 
+static bool is_much_longer(const struct delivery *delivery, const struct staged_span *span, bool has_name)
+{
+	uint32_t calls;
+	int64_t longest_ns = longest_other_ns(delivery, span, has_name, &calls);
+	return calls >= DOUBT_CALLS && span->dur_ns / DOUBT_TIMES > longest_ns;
+}
+
 /* A stream's work runs one after the other. One that lasts beyond all that came later, and a hundred times as long as others of its name,
- * was given a wrong end: ROCm's profiler does that when it is flushed. */
+ * was given a wrong end: ROCm's profiler does that when it is flushed. Of one that has no others of its name it is not known how long it
+ * should be. */
 static void find_doubted(struct delivery *delivery)
 {
 	const struct staged_track *track = delivery->staged;
 	const struct staged_span *last = NULL;
-	uint32_t later = 0, calls;
+	uint32_t later = 0;
 	if (delivery->kind != TRACK_DEVICE)
 		return;
 	for (uint32_t i = 0; i < track->count; i++) {
@@ -260,9 +270,17 @@ static void find_doubted(struct delivery *delivery)
 		last = is_last ? span : last;
 		later = is_last ? 0 : later + 1;
 	}
-	if (later < DOUBT_LATER || last->dur_ns / DOUBT_TIMES <= longest_other_ns(delivery, last, &calls) ||
-	    calls < DOUBT_CALLS)
+	if (later < DOUBT_LATER)
 		return;
+	if (!is_much_longer(delivery, last, true)) {
+		if (is_much_longer(delivery, last, false))
+			model_add_ledger(
+				delivery->model, LEDGER_OTHER, delivery->staged->process,
+				model_text(delivery->model, last->name), 1,
+				"kernels, copies or fills that last beyond all later work of their stream, and more than "
+				"a hundred times as long as any of it: their ends may be wrong, and are left as they are");
+		return;
+	}
 	delivery->doubted = last;
 	model_add_ledger(
 		delivery->model, LEDGER_DAMAGED, delivery->staged->process, model_text(delivery->model, last->name), 1,

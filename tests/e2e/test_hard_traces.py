@@ -146,6 +146,10 @@ def test_T06_a_kernel_that_covers_all_others(trace):
     busy, = trace.table("device_busy")
     assert busy["busy_ns"] == busy["kernel_ns"] == busy["extent_ns"] == 1600000000 and busy["sum_ns"] == 1600500000
     assert {row["kernel"]: row["mean_ns"] for row in trace.table("kernels")} == {"late": 1600000000, "k": 5000}
+    line, = [row for row in trace.table("ledger") if "their ends may be wrong" in row["sentence"]]
+    assert line["where"] == "late" and line["count"] == 1
+    trace.write([span("a", 0, 1600000), kernel("late", 0, 499)] + [kernel("k", 10 * i, 5) for i in range(40)])
+    assert not [text for text in trace.ledger() if "their ends may be wrong" in text]
 
 
 def test_T10_many_kernels_without_duration(trace):
