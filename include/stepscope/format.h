@@ -87,7 +87,7 @@ enum stepscope_step_event {
 	STEPSCOPE_STEP_BEGIN = 0,   /* [0] number (i64) */
 	STEPSCOPE_STEP_END = 1,     /* [0] number, optional [1] 1: it was cut short, and is not a complete one
 	                             * optional [2] CPU time of the thread since the step's begin, ns [3] how often it stopped to
-	                             * wait for something in it */
+	                             * wait for something in it, optional [4] its page faults that read from no disk */
 	STEPSCOPE_STEP_TOKENS = 2,  /* [0] tokens to add to the open step */
 	STEPSCOPE_STEP_SAMPLES = 3, /* [0] samples to add to the open step */
 	STEPSCOPE_STEP_CAPTURE =

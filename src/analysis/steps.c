@@ -21,6 +21,7 @@ enum {
 	STEP_OTHER = STEP_DATA + PHASE_COUNT - 1,
 	STEP_CPU,
 	STEP_WAITS,
+	STEP_PAGE_FAULTS,
 	STEP_TOKENS,
 	STEP_SAMPLES,
 	STEP_FLOPS,
@@ -79,6 +80,16 @@ static const struct table_column columns[STEP_COLUMNS] = {
                  .definition = "how often that thread stopped in the step to wait for something: a lock, a file, "
                                "a pipe, a device; with 0 all of the duration that is not CPU time was spent waiting "
                                "for a processor",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
+	[STEP_PAGE_FAULTS] =
+		{.name = "page_faults",
+                 .title = "page faults",
+                 .type = TABLE_INT,
+                 .unit = UNIT_COUNT,
+                 .definition = "page faults of that thread in the step that read from no disk: memory that it touched for "
+                               "the first time since it got it from the kernel, as a rule; those of other threads are "
+                               "not in it",
                  .rules = RULE_NOT_NEGATIVE,
                  .is_hidden = true},
 	[STEP_TOKENS] = {.name = "tokens",
@@ -212,38 +223,56 @@ static void set_count(struct table *table, int row, int column, bool has_value, 
 		table_set_missing(table, row, column, "the program did not report any");
 }
 
-/* What the thread that marks the step did in it. */
-static void set_use(struct table *table, int row, const struct model_step *step)
+static int64_t int_that_fits(uint64_t value)
 {
-	const char *why = "not recorded: of the first step, and after short ones";
+	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
+}
+
+/* Why it is not known, or not all of it, what the step's thread did in it. */
+static const char *no_use(const struct model_step *step, bool is_trace)
+{
+	if (step->has_cpu)
+		return "recorded by a version that did not count them";
+	if (step->is_inferred)
+		return "the program did not mark the step";
+	if (step->is_open)
+		return "the step is incomplete";
+	return is_trace ? "traces do not say what the thread of a step used"
+	                : "what the thread used is not recorded of the first step, and after short ones";
+}
+
+/* What the thread that marks the step did in it. */
+static void set_use(struct table *table, int row, const struct model_step *step, bool is_trace)
+{
+	const char *why = no_use(step, is_trace);
 
 	if (step->has_cpu) {
 		table_set_int(table, row, STEP_CPU, step->cpu_ns);
-		table_set_int(table, row, STEP_WAITS, step->waits < INT64_MAX ? (int64_t)step->waits : INT64_MAX);
-		return;
+		table_set_int(table, row, STEP_WAITS, int_that_fits(step->waits));
+	} else {
+		table_set_missing(table, row, STEP_CPU, why);
+		table_set_missing(table, row, STEP_WAITS, why);
 	}
-	if (step->is_inferred)
-		why = "the program did not mark the step";
-	else if (step->is_open)
-		why = "the step is incomplete";
-	table_set_missing(table, row, STEP_CPU, why);
-	table_set_missing(table, row, STEP_WAITS, why);
+	if (step->has_page_faults)
+		table_set_int(table, row, STEP_PAGE_FAULTS, int_that_fits(step->page_faults));
+	else
+		table_set_missing(table, row, STEP_PAGE_FAULTS, why);
 }
 
 static void add_row(struct table *table, struct labels *labels, const struct step_time *time,
                     const struct model_step *step, double limit_ns)
 {
 	int row = table_row(table);
-	int64_t origin_ns = labels->model->processes[step->process].first_ns;
+	const struct process *process = &labels->model->processes[step->process];
 
 	table_set_int(table, row, STEP_NUMBER, step->number);
 	table_set_lasting_text(table, row, STEP_PROCESS, labels_process(labels, step->process));
-	table_set_int(table, row, STEP_START, step->start_ns - origin_ns);
+	table_set_int(table, row, STEP_START, step->start_ns - process->first_ns);
 	table_set_int(table, row, STEP_DURATION, time->dur_ns);
 	for (int phase = 1; phase < PHASE_COUNT; phase++)
 		table_set_int(table, row, STEP_DATA + phase - 1, time->phase_ns[phase]);
 	table_set_int(table, row, STEP_OTHER, time->phase_ns[PHASE_OTHER]);
-	set_use(table, row, step);
+	set_use(table, row, step, process->role == STEPSCOPE_ROLE_IMPORTED);
 	set_count(table, row, STEP_TOKENS, step->has_tokens, step->tokens);
 	set_count(table, row, STEP_SAMPLES, step->has_samples, step->samples);
 	table_set_text(table, row, STEP_CAPTURE, capture_name(step->capture));

@@ -470,14 +470,17 @@ static void note_window(const struct recording *recording, const struct stream *
 		recording->model->tracks[stream->track]->is_profiled = true;
 }
 
-/* A part of its duration; more than that is no measurement. */
-static void set_step_cpu(struct model_step *step, uint64_t cpu_ns, uint64_t waits)
+/* What its thread used, with CPU time that is a part of its duration: more than that is no measurement. */
+static void set_step_use(struct model_step *step, const struct segment_event *end)
 {
+	uint64_t cpu_ns = end->payload[2];
 	int64_t dur_ns = step->end_ns - step->start_ns;
 
 	step->has_cpu = !step->is_open && cpu_ns <= (uint64_t)dur_ns + (uint64_t)dur_ns / 100;
-	step->waits = waits;
+	step->waits = end->payload[3];
 	step->cpu_ns = step->has_cpu && (int64_t)cpu_ns < dur_ns ? (int64_t)cpu_ns : dur_ns;
+	step->has_page_faults = step->has_cpu && end->payload_count > 4;
+	step->page_faults = step->has_page_faults ? end->payload[4] : 0;
 }
 
 static void on_step(struct recording *recording, struct stream *stream, const struct segment_event *event,
@@ -496,7 +499,7 @@ static void on_step(struct recording *recording, struct stream *stream, const st
 		finish_step(recording, stream, (int64_t)event->payload[0], time_ns,
 		            event->payload_count > 1 && event->payload[1]);
 		if (step != MODEL_NONE && event->payload_count > 3)
-			set_step_cpu(&recording->model->steps[step], event->payload[2], event->payload[3]);
+			set_step_use(&recording->model->steps[step], event);
 		break;
 	case STEPSCOPE_STEP_TOKENS:
 	case STEPSCOPE_STEP_SAMPLES:

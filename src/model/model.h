@@ -124,12 +124,13 @@ struct model_step {
 	int64_t start_ns, end_ns;
 	bool is_open;     /* its end is not known: the recording stops inside it, or the end was dropped */
 	bool is_inferred; /* the program did not mark it */
-	bool has_tokens, has_samples, has_cpu;
+	bool has_tokens, has_samples, has_cpu, has_page_faults;
 	uint64_t tokens, samples;
-	int64_t cpu_ns;  /* has_cpu: of the thread that marks the step */
-	uint64_t waits;  /* has_cpu: how often it stopped to wait for something, but for a processor */
-	uint8_t capture; /* enum stepscope_capture in force when it began */
-	bool has_detail; /* ranges and ops were recorded in all of it */
+	int64_t cpu_ns;       /* has_cpu: of the thread that marks the step */
+	uint64_t waits;       /* has_cpu: how often it stopped to wait for something, but for a processor */
+	uint64_t page_faults; /* has_page_faults: of that thread, without reading from a disk */
+	uint8_t capture;      /* enum stepscope_capture in force when it began */
+	bool has_detail;      /* ranges and ops were recorded in all of it */
 	bool has_shapes, has_memory;
 };
 

@@ -191,8 +191,9 @@ static void end_open_step(bool is_abandoned)
 		return;
 	session.is_step_open = false;
 	bool has_use = step_cpu_end(&session.step_cpu, &use);
-	const uint64_t payload[4] = {(uint64_t)session.step_number, is_abandoned, use.cpu_ns, use.waits};
-	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, payload, has_use ? 4 : is_abandoned ? 2 : 1);
+	const uint64_t payload[5] = {(uint64_t)session.step_number, is_abandoned, use.cpu_ns, use.waits,
+	                             use.page_faults};
+	stream_put(STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, payload, has_use ? 5 : is_abandoned ? 2 : 1);
 	/* what lies between two steps belongs to the next one */
 	apply_capture(schedule_action(&session.options, session.step_index, session.step_number + 1), false);
 }

@@ -23,7 +23,7 @@ static bool ask(struct thread_use *use)
 	errno = before;
 	if (is_known)
 		*use = (struct thread_use){(uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
-		                           (uint64_t)usage.ru_nvcsw};
+		                           (uint64_t)usage.ru_nvcsw, (uint64_t)usage.ru_minflt};
 	return is_known;
 }
 
@@ -60,7 +60,8 @@ bool step_cpu_end(struct step_cpu *cpu, struct thread_use *use)
 	struct thread_use now;
 	bool is_known = cpu->is_read && pthread_equal(cpu->thread, pthread_self()) && ask(&now);
 	if (is_known)
-		*use = (struct thread_use){now.cpu_ns - cpu->begin.cpu_ns, now.waits - cpu->begin.waits};
+		*use = (struct thread_use){now.cpu_ns - cpu->begin.cpu_ns, now.waits - cpu->begin.waits,
+		                           now.page_faults - cpu->begin.page_faults};
 	cpu->last_ticks = clock_ticks() - cpu->begin_ticks;
 	return is_known;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * step_cpu.h: the CPU time that the thread which marks a step spends in it, and how often it stopped there to wait for something. Where
- * it never did, all the rest of the step's duration is waiting for a processor. The kernel has to be asked, so that is done only in
- * steps so long that the questions take less than a thousandth of them; whether the next one is, the last one tells.
+ * step_cpu.h: the CPU time that the thread which marks a step spends in it, how often it stopped there to wait for something, and its page
+ * faults. Where it never stopped, all the rest of the step's duration is waiting for a processor. The kernel has to be asked, so that is
+ * done only in steps so long that the questions take less than a thousandth of them; whether the next one is, the last one tells.
  */
 #ifndef RECORDER_STEP_CPU_H
 #define RECORDER_STEP_CPU_H
@@ -14,6 +14,7 @@
 struct thread_use {
 	uint64_t cpu_ns;
 	uint64_t waits; /* it gave its processor away itself: a lock, a file, a pipe, a device that is not polled, sleep */
+	uint64_t page_faults; /* that read from no disk: memory it touched for the first time since it got it */
 };
 
 struct step_cpu {

@@ -318,6 +318,7 @@ ELSEWHERE = {
     "SS201": "tests/torch/test_diagnosis.py",
     "SS202": "tests/torch/test_diagnosis.py",
     "SS203": "tests/torch/test_diagnosis.py",
+    "SS213": "tests/python/test_faults.py",
     "SS301": "tests/torch/test_diagnosis.py",
     "SS401": "tests/torch/test_diagnosis.py",
     "SS402": "tests/torch/test_diagnosis.py",
@@ -369,7 +370,7 @@ def test_it_says_that_it_cannot_tell(tmp_path, rule):
     assert result_of(tmp_path, RULES[rule][2], rule) == "cannot tell"
 
 
-@pytest.mark.parametrize("rule", ["SS202", "SS203", "SS401", "SS501", "SS701", "SS702", "SS703", "SS801", "SS802", "SS803", "SS804", "SS901"])
+@pytest.mark.parametrize("rule", ["SS202", "SS203", "SS213", "SS401", "SS501", "SS701", "SS702", "SS703", "SS801", "SS802", "SS803", "SS804", "SS901"])
 def test_a_trace_of_another_tool_does_not_tell(tmp_path, rule):
     assert result_of(tmp_path, QWEN, rule) == "cannot tell"
 

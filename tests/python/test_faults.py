@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from python_tools import STEPSCOPE, environment, run
+from python_tools import STEPSCOPE, environment, run, table
 
 LOSSES = "import stepscope\nfor i in range(30):\n    with stepscope.step(i):\n        stepscope.metric('{}', {})\n"
 COUNTER = "import stepscope\nfor value in {}:\n    stepscope.counter('host.{}', value)\n"
@@ -34,6 +34,25 @@ for i in range(5):
     stepscope.pop()
     stepscope.step_end()
 """
+# a buffer that is new in every step, or one that is kept; a step is long enough for the kernel to be asked about it
+BUFFERS = """
+import mmap, stepscope, time
+def buffer():
+    pages = mmap.mmap(-1, mmap.PAGESIZE * 5000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return pages
+def write(pages):
+    for at in range(0, len(pages), mmap.PAGESIZE):
+        pages[at] = 1
+kept = buffer()
+write(kept)
+for i in range(5):
+    with stepscope.step(i):
+        end = time.thread_time() + 0.03
+        used = {}
+        while time.thread_time() < end:
+            write(used)
+"""
 GOOD = LOSSES.format("reward", "1")
 
 # rule: (program, options, a part of where and evidence), program in which nothing is found, whether it cannot tell of GOOD
@@ -52,10 +71,10 @@ FAULTS = {
 }
 
 
-def diagnose(tmp_path, text, options=()):
+def diagnose(tmp_path, text, options=(), more=()):
     (tmp_path / "program.py").write_text(text)
     run(tmp_path, sys.executable, "program.py", options=["--no-host", *options])
-    done = subprocess.run([STEPSCOPE, "diagnose", "run", "--json"], cwd=tmp_path, timeout=60, env=environment(), capture_output=True,
+    done = subprocess.run([STEPSCOPE, "diagnose", "run", "--json", *more], cwd=tmp_path, timeout=60, env=environment(), capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -81,3 +100,22 @@ def test_they_say_that_they_cannot_tell(tmp_path):
     diagnosis = diagnose(tmp_path, GOOD)
     for rule in [rule for rule, fault in FAULTS.items() if fault[2]]:
         assert result_of(diagnosis, rule) == "cannot tell", rule
+
+
+def page_faults(tmp_path, buffer):
+    """What SS213 says where a step's length, which is the machine's, has no say."""
+    (tmp_path / "faults.yaml").write_text("SS213: {share: 0}\n")
+    diagnosis = diagnose(tmp_path, BUFFERS.format(buffer), more=["--thresholds", "faults.yaml"])
+    return result_of(diagnosis, "SS213"), [row["page_faults"] for row in table(tmp_path, "steps")]
+
+
+def test_memory_that_is_new_in_every_step_takes_page_faults(tmp_path):
+    result, faults = page_faults(tmp_path, "buffer()")
+    assert result == "found"
+    assert faults[0] is None and all(5000 <= count < 6000 for count in faults[1:]), faults
+
+
+def test_memory_that_is_kept_takes_none(tmp_path):
+    result, faults = page_faults(tmp_path, "kept")
+    assert result == "nothing"
+    assert all(count < 100 for count in faults[1:]), faults

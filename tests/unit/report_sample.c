@@ -9,6 +9,7 @@
  *     killed   the same, cut off in the forward phase of step 6
  *     ranks    two processes; rank 1 waits 20 ms longer for data, rank 0 20 ms longer in communication
  *     wait     the same as train, with operations in steps 4 and 5 only
+ *     faults   the same as train; the thread of steps 1 to 9 used 60 ms of a processor and waited once, with 20000 + number page faults
  *     silent   only what `stepscope run` noted about a program that recorded nothing
  */
 #include "segment_builder.h"
@@ -40,9 +41,10 @@ enum kind {
 	WAIT,
 	SILENT,
 	STEPLESS,
+	FAULTS,
 	KINDS
 };
-static const char *const kinds[KINDS] = {"train", "killed", "ranks", "wait", "silent", "stepless"};
+static const char *const kinds[KINDS] = {"train", "killed", "ranks", "wait", "silent", "stepless", "faults"};
 
 struct sample {
 	struct segment_builder segment;
@@ -129,6 +131,15 @@ static void mark_step(struct sample *sample, enum stepscope_step_event what, int
 		segment_step(&sample->segment, MAIN, sample->now, what, number);
 }
 
+static void end_step(struct sample *sample, int64_t number)
+{
+	if (sample->kind == FAULTS && number > 0)
+		segment_put(&sample->segment, MAIN, sample->now, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, 5,
+		            (uint64_t)number, (uint64_t)0, 60 * MS, (uint64_t)1, (uint64_t)(20000 + number));
+	else
+		mark_step(sample, STEPSCOPE_STEP_END, number);
+}
+
 static void put_step(struct sample *sample, int rank, int64_t number, bool is_last)
 {
 	bool has_memory = sample->kind == TRAIN || sample->kind == KILLED;
@@ -158,7 +169,7 @@ static void put_step(struct sample *sample, int rank, int64_t number, bool is_la
 	put_value(sample, METRIC_LOSS, number == 7 ? NAN : 10.0 - (double)number);
 	mark_step(sample, STEPSCOPE_STEP_TOKENS, 1000);
 	sample->now += (10 + (uint64_t)number) * MS;
-	mark_step(sample, STEPSCOPE_STEP_END, number);
+	end_step(sample, number);
 	sample->now += 5 * MS;
 }
 
@@ -288,7 +299,7 @@ int main(int argc, char **argv)
 	while (argc == 3 && kind < KINDS && strcmp(argv[1], kinds[kind]) != 0)
 		kind++;
 	if (argc != 3 || kind == KINDS) {
-		fprintf(stderr, "usage: report_sample train|killed|ranks|wait|silent|stepless DIR\n");
+		fprintf(stderr, "usage: report_sample train|killed|ranks|wait|silent|stepless|faults DIR\n");
 		return 2;
 	}
 	mkdir(argv[2], 0777);

@@ -163,7 +163,7 @@ void segment_end(struct segment_builder *segment, const char *reason)
 void segment_put(struct segment_builder *segment, uint32_t stream, uint64_t tick, enum stepscope_event type,
                  uint32_t id, int count, ...)
 {
-	uint64_t payload[4] = {0};
+	uint64_t payload[5] = {0};
 	va_list arguments;
 	va_start(arguments, count);
 	for (int i = 0; i < count; i++)

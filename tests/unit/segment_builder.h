@@ -50,7 +50,7 @@ void segment_block(struct segment_builder *segment, enum stepscope_block_kind ki
                    size_t bytes);
 void segment_end(struct segment_builder *segment, const char *reason); /* NULL: as after a kill */
 
-/* An event with up to four words of payload (uint64_t each). */
+/* An event with up to five words of payload (uint64_t each). */
 void segment_put(struct segment_builder *segment, uint32_t stream, uint64_t tick, enum stepscope_event type,
                  uint32_t id, int count, ...);
 void segment_step(struct segment_builder *segment, uint32_t stream, uint64_t tick, enum stepscope_step_event what,

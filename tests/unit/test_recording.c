@@ -274,13 +274,13 @@ static void an_end_of_a_step_says_what_its_thread_used(void **state)
 		segment_step(&segment, MAIN, 1000 + 1000 * n, STEPSCOPE_STEP_BEGIN, n);
 		if (n == 0)
 			segment_step(&segment, MAIN, 1500, STEPSCOPE_STEP_END, 0);
-		else /* 300 of 500, with 2 waits; a little more than the duration; no number that can be */
-			segment_put(&segment, MAIN, 1500 + 1000 * n, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END, 4, n,
-			            (uint64_t)0,
+		else /* 300 of 500, with 2 waits, by an older version; a little more than the duration; no number that can be */
+			segment_put(&segment, MAIN, 1500 + 1000 * n, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_END,
+			            n == 1 ? 4 : 5, n, (uint64_t)0,
 			            n == 1   ? (uint64_t)300
 			            : n == 2 ? (uint64_t)504
 			                     : UINT64_MAX,
-			            (uint64_t)2);
+			            (uint64_t)2, (uint64_t)700);
 	}
 	segment_meta(&segment, "cost.event_ns", "9.5");
 	segment_meta(&segment, "cost.step_cpu_ns", "1400");
@@ -292,6 +292,9 @@ static void an_end_of_a_step_says_what_its_thread_used(void **state)
 	assert_int_equal(model.steps[1].waits, 2);
 	assert_int_equal(model.steps[2].cpu_ns, 500);
 	assert_false(model.steps[3].has_cpu);
+	assert_false(model.steps[1].has_page_faults || model.steps[3].has_page_faults);
+	assert_true(model.steps[2].has_page_faults);
+	assert_int_equal(model.steps[2].page_faults, 700);
 	assert_true(model.processes[0].cost_per_step_ns == 1400);
 	model_release(&model);
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_step_cpu.c: the CPU time of a step, and a kernel that does not tell it.
+ * test_step_cpu.c: what the thread of a step used, and a kernel that does not tell it.
  */
 #include "recorder/clock.h"
 #include "recorder/step_cpu.h"
@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,7 +20,22 @@
 
 #include <cmocka.h>
 
+#define PAGES 500
 #define LONG_TICKS (1000ull * 1000 * 1000 * 1000)
+
+/* Each takes a page fault. */
+static void touch_new_pages(size_t count)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	volatile char *pages = mmap(NULL, count * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	                            0);
+
+	assert_true(pages != MAP_FAILED);
+	madvise((void *)pages, count * page_bytes, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < count; i++)
+		pages[i * page_bytes] = 1;
+	munmap((void *)pages, count * page_bytes);
+}
 
 static void a_long_step_is_known(void **state)
 {
@@ -36,8 +52,10 @@ static void a_long_step_is_known(void **state)
 	cpu.last_ticks = LONG_TICKS;
 	step_cpu_begin(&cpu);
 	usleep(1000);
+	touch_new_pages(PAGES);
 	assert_true(step_cpu_end(&cpu, &use));
 	assert_true(use.waits >= 1);
+	assert_in_range(use.page_faults, PAGES, 2 * PAGES);
 }
 
 static void *end_elsewhere(void *cpu)
