@@ -210,20 +210,6 @@ static void note_unmatched(const struct recording *recording, struct stream *str
 
 /* ---- one function per event ---- */
 
-static inline void on_end_detail(struct recording *recording, struct stream *stream, int64_t time_ns)
-{
-	if (stream->deeper) {
-		stream->deeper--;
-		model_span_end(recording->model, stream->track, time_ns, 0);
-		return;
-	}
-	const struct level *top = top_level(stream);
-	if (top && top->coarse != stream->level_count)
-		end_top(recording, stream, time_ns, 0);
-	else
-		note_unmatched(recording, stream);
-}
-
 /* 1 + index of the level that is no step, phase or micro-batch and has so many of its like above it; 0: none. */
 static uint32_t level_beneath(const struct stream *stream, uint64_t above)
 {
@@ -234,6 +220,25 @@ static uint32_t level_beneath(const struct stream *stream, uint64_t above)
 		level--;
 	}
 	return 0;
+}
+
+static inline void on_end_detail(struct recording *recording, struct stream *stream, int64_t time_ns)
+{
+	if (stream->deeper) {
+		stream->deeper--;
+		model_span_end(recording->model, stream->track, time_ns, 0);
+		return;
+	}
+	const struct level *top = top_level(stream);
+	if (top && top->coarse != stream->level_count) {
+		end_top(recording, stream, time_ns, 0);
+		return;
+	}
+	uint32_t beneath = top ? level_beneath(stream, 0) : 0;
+	if (beneath && stream->levels[beneath - 1].is_over) /* a phase began behind where another one cut it */
+		drop_level(stream, beneath - 1);
+	else
+		note_unmatched(recording, stream);
 }
 
 /* The span in the row, if it is known, has lost so much of its end. Where an operator is one of the two it began or ended the other, as under a

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four small models, each recorded by us and by torch.profiler at once: `models.py NAME` trains three steps inside a range
+"""Five small models, each recorded by us and by torch.profiler at once: `models.py NAME` trains three steps inside a range
 "window" under torch.profiler and writes its trace to theirs.json. Used by test_operators.py."""
 import sys
 
 import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function
+
+try:
+    from torch.func import grad, jvp, vmap
+except ImportError:  # 1.13
+    from functorch import grad, jvp, vmap
 
 
 class Block(nn.Module):
@@ -47,6 +52,22 @@ def lstm():
 def sparse():
     return nn.Sequential(nn.EmbeddingBag(100, 16, sparse=True, mode="sum"), nn.Linear(16, 4)), \
         lambda: torch.randint(0, 100, (4, 5))
+
+
+class Transformed(nn.Module):
+    """By transforms of functorch, one in another: an operator lies in itself once for each."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 4)
+
+    def forward(self, x):
+        slopes = vmap(grad(lambda row: (self.linear(row).sin() * 2).sum()))(x)
+        return self.linear(slopes + jvp(torch.tanh, (x,), (torch.ones_like(x),))[1])
+
+
+def functorch():
+    return Transformed(), lambda: torch.randn(4, 8)
 
 
 def main():

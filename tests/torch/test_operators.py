@@ -57,13 +57,14 @@ def allocations(events):
     return [(event["args"]["Addr"], event["args"]["Bytes"]) for event in sorted(found, key=lambda event: event["ts"])]
 
 
-@pytest.mark.parametrize("model", ["gpt", "conv", "lstm", "sparse"])
+@pytest.mark.parametrize("model", ["gpt", "conv", "lstm", "sparse", "functorch"])
 @every_python
 def test_the_same_operators_as_torch_profiler(tmp_path, python, model):
     done = warm(tmp_path, python, HERE / "models.py", model, options=["--with", "memory,shapes"])
     assert done.returncode == 0, done.stderr
     exported = export(tmp_path)
     assert len(numbers(exported)) == len(set(numbers(exported)))
+    assert not [row for row in table(tmp_path, "ledger") if row["what"] == "unmatched end"]
     found = slices(event for event in exported if is_torchs(event))
     ours = [event["name"] for event in found]
     trace = json.loads((tmp_path / "theirs.json").read_text())
