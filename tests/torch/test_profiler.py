@@ -552,6 +552,26 @@ def test_a_program_that_marks_its_steps_has_no_others(tmp_path, python, where):
     assert steps == [(0, False), *((10 + n, True) for n in range(6)), (0, True), (1, True), (2, True), (3, False)]
 
 
+UNMARKED = """
+import json, sys, torch
+from stepscope import profile
+with profile() as prof:
+    for _ in range(3):
+        (torch.randn(3, requires_grad=True) * 2).sum().backward()
+prof.export_chrome_trace("trace.json")
+with open("trace.json") as file:
+    names = [event.get("name", "") for event in json.load(file)["traceEvents"]]
+found = [prof.key_averages(), prof.events()]
+print([name for name in names if name.startswith("ProfilerStep")], [row.key for rows in found for row in rows if "Profiler" in row.key])
+"""
+
+
+@every_python
+def test_steps_that_nobody_marks_are_in_the_trace_only(tmp_path, python):
+    done = warm(tmp_path, python, "-c", UNMARKED, env=OURS, is_observed=False)
+    assert done.stdout == "['ProfilerStep#0', 'ProfilerStep#1', 'ProfilerStep#2'] []\n", done.stderr
+
+
 BEFORE = """
 import torch
 from stepscope import profile
