@@ -130,9 +130,8 @@ static void note_limits(struct recording *recording, const struct session *sessi
 			recording->model, LEDGER_OTHER, process, "steps", 1,
 			arena_printf(
 				&recording->model->arena,
-				"the number of steps is ambiguous: in %zu steps one of the optimizers was called %zu times "
-				"only, the others more often; a step is a run of calls in which none repeats, and "
-				"stepscope.step() says it otherwise",
+				"the number of steps is ambiguous: not all optimizers are called in the same ones; of %zu "
+				"steps one was called in %zu only; stepscope.step() says what a step is",
 				inference->rare_steps, inference->rare_calls));
 	note_doubt(recording, process, inference);
 	if (scan->record_count == TORCH_SCAN_MAX_RECORDS)

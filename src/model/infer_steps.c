@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "model/number_map.h"
+#include "model/optimizer_rates.h"
 
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
@@ -20,6 +21,7 @@ struct inferrer {
 	size_t count;
 	const struct train_range *ranges;
 	const struct train_call *hooked, *hooked_end; /* those that are not in a phase yet */
+	struct optimizer_rates rates;                 /* of those that are known */
 	size_t *ends;                                 /* of steps: the last record of each */
 	size_t end_count;
 	bool *is_evaluation; /* record of an evaluation */
@@ -67,7 +69,7 @@ struct grouping {
 	size_t last;                    /* call of this group, NONE */
 	bool is_closure;                /* that call */
 	bool is_of_batch;               /* a batch came before it */
-	bool is_repeated;               /* its first call is of the optimizer that was called before, too */
+	bool goes_on;                   /* its first call is of the optimizer that was called before, too */
 	size_t backward;                /* that trains, NONE */
 	bool has_data;                  /* before that backward */
 	bool has_next_data, has_zero;   /* behind it */
@@ -104,7 +106,16 @@ static bool goes_on_alone(const struct inferrer *in, const struct grouping *g, s
 		if (is_call(&in->records[i]))
 			return in->records[i].object == in->records[call].object;
 	}
-	return g->is_repeated && (is_closure || g->has_data);
+	return g->goes_on && (is_closure || g->has_data);
+}
+
+/* Was it called in the group already? Not where the group's steps are another one's. */
+static bool is_repeated(const struct inferrer *in, const struct grouping *g, uint64_t optimizer)
+{
+	uint64_t leader = optimizer_rates_leader(&in->rates, optimizer);
+
+	return number_map_find(&g->groups, optimizer) == g->group &&
+	       !(leader && number_map_find(&g->groups, leader) == g->group);
 }
 
 /* Does the call begin another group? */
@@ -117,7 +128,7 @@ static bool is_other_group(struct inferrer *in, struct grouping *g, size_t call,
 	if (g->last == NONE)
 		return false;
 	if (g->has_identity && optimizer) /* rule 1 */
-		return number_map_find(&g->groups, optimizer) == g->group ||
+		return is_repeated(in, g, optimizer) ||
 		       (has_gradients &&
 		        ((is_other_batch && in->records[call].is_new) ||
 		         ((is_other_batch || !g->is_of_batch) && goes_on_alone(in, g, call, is_closure))));
@@ -135,7 +146,7 @@ static void on_call(struct inferrer *in, struct grouping *g, size_t call)
 	bool is_closure = has_closure(in, call);
 
 	if (is_other_group(in, g, call, is_closure)) {
-		g->is_repeated = in->records[g->last].object == in->records[call].object;
+		g->goes_on = in->records[g->last].object == in->records[call].object;
 		end_group(in, g);
 	}
 	if (g->last == NONE)
@@ -385,13 +396,27 @@ static void end_by_backwards(struct inferrer *in)
 	free(passes.list);
 }
 
+/* Of the optimizers that are known. */
+static void find_rates(struct inferrer *in)
+{
+	for (size_t i = 0; i < in->count; i++) {
+		if (is_call(&in->records[i]) && in->records[i].object)
+			optimizer_rates_add(&in->rates, in->records[i].object, i);
+	}
+	for (size_t i = 0; i < in->count; i++) {
+		if (is_call(&in->records[i]) && in->records[i].object)
+			optimizer_rates_follow(&in->rates, in->records[i].object, i);
+	}
+}
+
 static void find_ends(struct inferrer *in)
 {
 	struct grouping g = {.last = NONE, .backward = NONE};
 
+	find_rates(in);
+	g.has_identity = in->rates.map.count > 0;
 	for (size_t i = 0; i < in->count; i++) {
 		in->out->update_count += is_call(&in->records[i]);
-		g.has_identity |= is_call(&in->records[i]) && in->records[i].object;
 		g.has_batches |= is_batch(&in->records[i]);
 	}
 	if (in->out->update_count)
@@ -531,33 +556,14 @@ static void find_evaluating_calls(struct inferrer *in)
 
 /* ---- several optimizers ------------------------------------------------------------------------------------------------------ */
 
-struct rate { /* of one optimizer, in steps that have calls */
-	size_t first, last, count;
-};
-
-static void note_rate(struct rate *rates, struct number_map *map, uint64_t optimizer, size_t step)
-{
-	uint32_t found = number_map_find(map, optimizer);
-
-	if (found == NUMBER_MAP_NONE) {
-		found = map->count;
-		number_map_set(map, optimizer, found);
-		rates[found] = (struct rate){step, step, 0};
-	}
-	rates[found].count += !rates[found].count || rates[found].last != step;
-	rates[found].last = step;
-}
-
 static void find_rare_calls(struct inferrer *in)
 {
-	struct number_map map = {0};
-	struct rate *rates = memory_resize(NULL, in->out->update_count + 1, sizeof(*rates));
 	size_t step = 0, with_calls = 0;
 	bool has_call = false;
 
 	for (size_t i = 0; i < in->count && step < in->end_count; i++) {
 		if (is_call(&in->records[i]) && in->records[i].object) {
-			note_rate(rates, &map, in->records[i].object, with_calls);
+			optimizer_rates_add_step(&in->rates, in->records[i].object, with_calls);
 			has_call = true;
 		}
 		if (i == in->ends[step]) {
@@ -566,16 +572,11 @@ static void find_rare_calls(struct inferrer *in)
 			has_call = false;
 		}
 	}
-	for (uint32_t i = 0; i < map.count; i++) {
-		size_t steps = rates[i].last - rates[i].first + 1;
-
-		if (rates[i].count == steps || (in->out->rare_calls && rates[i].count >= in->out->rare_calls))
-			continue;
-		in->out->rare_calls = rates[i].count;
-		in->out->rare_steps = steps;
+	const struct optimizer_rate *rarest = optimizer_rates_rarest(&in->rates);
+	if (rarest) {
+		in->out->rare_calls = rarest->steps;
+		in->out->rare_steps = rarest->last_step - rarest->first_step + 1;
 	}
-	free(rates);
-	number_map_release(&map);
 }
 
 /* ---- intervals -------------------------------------------------------------------------------------------------------------- */
@@ -928,6 +929,7 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	if (!inference->update_count && !inference->doubt && !loop->hooked_count)
 		find_doubt_of_batches(&in);
 	add_all(&in);
+	optimizer_rates_release(&in.rates);
 	free(in.ends);
 	free(in.is_evaluation);
 	free(in.is_update);

@@ -11,7 +11,8 @@
  * The rules:
  * 1. Where the optimizer object of each call is known, a step is a run of calls in which none repeats; one that steps twice in a
  *    row on other data than those before it (or on theirs, where they made several steps of it), or was made since they stepped,
- *    begins a step, too.
+ *    begins a step, too. Of several that take turns, of which one is called first and none more often over all, that one's calls
+ *    begin the steps, and others may repeat in them.
  * 2. Where it is not: calls with no training backward between them belong together; a call that contains a backward (a closure)
  *    stands alone; groups with no data between them are joined, which is right for several networks and wrong for several
  *    updates per batch, so it is said.
@@ -29,8 +30,7 @@
  * one is an evaluation, but one on which no module was called, where modules are trained, was fetched ahead: it is what the next one is; so are calls of a module in evaluation mode, which make no graph, of one that is trained at other times: behind a
  * step, before the next batch and the next backward. A step that a kill cut off has the end INFERRED_IS_OPEN.
  *
- * Several optimizers of which one is not called in each step, while others are, leave open what a step is: the rules count what the
- * fastest makes, and `rare_calls` says so.
+ * Several optimizers that are not called in the same steps leave open what a step is: `rare_calls` says so.
  *
  * Time is linear in the records, but for the depth of the ranges: the caller bounds it.
  */
@@ -120,7 +120,7 @@ struct inference {
 	size_t count, capacity;
 	size_t step_count;
 	size_t update_count; /* optimizer calls */
-	size_t rare_calls; /* steps in which the optimizer that is called least often is called; 0: all are called in all */
+	size_t rare_calls; /* steps in which the optimizer is called that is called in the fewest; 0: all are called in all */
 	size_t rare_steps;   /* steps from its first to its last */
 	size_t backwards;    /* rule 3: how many were looked at */
 	size_t hand_updates; /* by hand, behind them */

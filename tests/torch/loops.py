@@ -884,6 +884,28 @@ def two_to_one():
                     g.step()
 
 
+def policy_twice_at_every_second():
+    """A critic that learns in each step; a policy and its temperature that make up for it twice in every second one."""
+    critic, policy, temperature = nn.Linear(16, 1), nn.Linear(16, 16), torch.zeros(1, requires_grad=True)
+    c, p = torch.optim.Adam(critic.parameters()), torch.optim.Adam(policy.parameters())
+    t = torch.optim.Adam([temperature])
+    for i in range(7):
+        states = torch.randn(8, 16)
+        with Step():
+            c.zero_grad()
+            (critic(states) - 1).pow(2).mean().backward()
+            c.step()
+            for _ in range(2 if i % 2 == 0 else 0):
+                p.zero_grad()
+                (-critic(policy(states))).mean().backward()
+                p.step()
+                with torch.no_grad():
+                    wanted = policy(states).mean()
+                t.zero_grad()
+                (temperature.exp() * wanted).sum().backward()
+                t.step()
+
+
 class Halving(torch.optim.Optimizer):
     """Written by the program itself."""
 

@@ -309,12 +309,33 @@ static void optimizers_of_different_rates_are_said(void **state)
 	assert_int_equal(loop.inference.rare_calls, 2);
 	assert_int_equal(loop.inference.rare_steps, 4);
 	inference_release(&loop.inference);
+	/* the policy learns twice at every second step of its critic */
+	read_loop(&loop, "FB1FB2FB3FB2FB3FB1FB1FB2FB3FB2FB3FB1");
+	assert_int_equal(loop.inference.step_count, 4);
+	assert_int_equal(loop.inference.rare_calls, 2);
+	assert_int_equal(loop.inference.rare_steps, 3);
+	inference_release(&loop.inference);
 	for (const char *const *even = (const char *const[]){"DFB12DFB12", "DFB1DFB1DFB2DFB2", "DZFB1DZFBDZFB1", NULL};
 	     *even; even++) {
 		read_loop(&loop, *even);
 		assert_int_equal(loop.inference.rare_calls, 0);
 		inference_release(&loop.inference);
 	}
+}
+
+/* None is called more often than the one that is called first, over all. */
+static void the_first_optimizer_sets_the_pace_of_others(void **state)
+{
+	check("FB1FB2FB3FB2FB3FB1FB1FB2FB3FB2FB3FB1", "000000000000000111222222222222222333", NULL);
+	check("FB1FB1FB2FB3FB2FB3FB1FB1FB2FB3FB2FB3", "000111111111111111222333333333333333", NULL);
+	/* ends behind a turn: once more of the others */
+	check("FB1FB2FB3FB2FB3FB1FB1FB2FB3FB2FB3", "000000000000000111222222222222222", NULL);
+	/* behind an optimizer that is called no more */
+	check("FB9FB9FB1FB2FB3FB2FB3FB1FB1FB2FB3FB2FB3FB1", "000111111111111111111222333333333333333444", NULL);
+	/* others that are called more often make steps of their own */
+	check("FB1FB2FB3FB2FB3FB1FB2FB3FB2FB3FB1FB2FB3FB2FB3", "000000000111111111222222333333333444444555555", NULL);
+	/* nor does one that is called no more set their pace */
+	check("FB1FB1FB1FB1FB1FB2FB3FB2FB3", "000111222333444444444555555", NULL);
 }
 
 static void an_evaluation_inside_of_a_range(void **state)
@@ -719,6 +740,7 @@ int main(void)
 		cmocka_unit_test(an_evaluation_without_batches_is_told_by_the_mode),
 		cmocka_unit_test(a_file_that_is_written_is_a_checkpoint),
 		cmocka_unit_test(optimizers_of_different_rates_are_said),
+		cmocka_unit_test(the_first_optimizer_sets_the_pace_of_others),
 		cmocka_unit_test(an_evaluation_inside_of_a_range),
 		cmocka_unit_test(without_optimizers_a_backward_is_a_step),
 		cmocka_unit_test(an_update_by_hand_ends_a_step),
