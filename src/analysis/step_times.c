@@ -523,6 +523,7 @@ void step_times_init(struct step_times *times, const struct model *model, const 
 	memset(times, 0, sizeof(*times));
 	times->count = model->steps_count;
 	times->unseen = model_meta(model, MODEL_NONE, "unseen");
+	times->stepless = model_meta(model, MODEL_NONE, "torch.steps");
 	times->storage = model->storage;
 	times->steps = zeroed(times->storage, times->count, sizeof(*times->steps));
 	times->spans = zeroed(times->storage, model->processes_count, sizeof(*times->spans));
@@ -655,6 +656,8 @@ const char *step_times_empty_reason(const struct step_times *times)
 {
 	if (!times->count && times->unseen)
 		return times->unseen;
+	if (!times->count && times->stepless)
+		return times->stepless;
 	if (!times->count)
 		return "no steps were recorded: the program marks them with stepscope_step_begin() in C, "
 		       "stepscope.step() in Python";

@@ -74,6 +74,7 @@ struct step_times {
 	struct communication_waits waits; /* of the threads that carry steps */
 	const char *
 		unseen; /* why a process of the program was not recorded, as `stepscope run` says; NULL: it says nothing */
+	const char *stepless; /* why no steps were found in one; NULL: nothing is known */
 };
 
 void step_times_init(struct step_times *times, const struct model *model, const struct analysis_options *options);

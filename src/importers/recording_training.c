@@ -174,6 +174,17 @@ static void compare_counts(struct recording *recording, const struct session *se
 		                     counted, found));
 }
 
+/* What trains without gradients, and without an update that is seen, looks like forces that are computed. */
+static void note_stepless(struct recording *recording, uint32_t process, size_t backwards)
+{
+	model_add_meta(recording->model, process, "torch.steps",
+	               arena_printf(&recording->model->arena,
+	                            "no steps were found: none of the %zu backwards leaves gradients, and neither an "
+	                            "optimizer nor updates in place were seen, so it is not known which of them train; "
+	                            "stepscope.step() says what a step is",
+	                            backwards));
+}
+
 /* Which turn it was: a step belongs to the thread that ended it. */
 static size_t turn_of(const struct training *training, const struct inferred *inferred, size_t turn)
 {
@@ -236,6 +247,8 @@ static void infer_training(struct recording *recording, struct session *session,
 			compare_counts(recording, session, &inference);
 		}
 	}
+	if (!inference.step_count && inference.backwards && !scan->has_steps)
+		note_stepless(recording, recording->processes[session->process]->process, inference.backwards);
 	inference_release(&inference);
 }
 

@@ -382,13 +382,15 @@ static void end_by_backwards(struct inferrer *in)
 	struct passes passes = {.list = memory_resize(NULL, in->count + 1, sizeof(*passes.list))};
 
 	find_passes(in, &passes);
-	if (!passes.count) { /* with a gradient */
+	bool has_gradients = passes.count;
+	if (!has_gradients) {
 		in->is_functional = true;
 		find_passes(in, &passes);
 		in->is_functional = has_updates(&passes);
-		passes.count = in->is_functional ? passes.count : 0;
 	}
 	in->out->backwards = passes.count;
+	if (!has_gradients && !in->is_functional)
+		passes.count = 0;
 	if (passes.count)
 		choose_passes(in, &passes);
 	for (size_t i = 0; i < passes.count; i++)

@@ -122,7 +122,7 @@ struct inference {
 	size_t update_count; /* optimizer calls */
 	size_t rare_calls; /* steps in which the optimizer is called that is called in the fewest; 0: all are called in all */
 	size_t rare_steps;   /* steps from its first to its last */
-	size_t backwards;    /* rule 3: how many were looked at */
+	size_t backwards;    /* rule 3: how many were looked at; where they make no steps they leave no gradients */
 	size_t hand_updates; /* by hand, behind them */
 	enum step_doubt doubt;
 	bool is_joined;      /* rule 2 joined groups: the count may be too small */

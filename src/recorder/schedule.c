@@ -300,9 +300,11 @@ static const char advice[] = "mark them with stepscope_step_begin() and stepscop
 static void say_noted(struct sentence *sentence, const struct schedule_progress *progress)
 {
 	if (progress->steps_noted || progress->has_uncounted)
-		say(sentence, " (%" PRId64 " %s by the calls of optimizers%s)", progress->steps_noted,
-		    progress->steps_noted == 1 ? "was counted" : "were counted",
+		say(sentence, ", the report infers them (%" PRId64 " %s by the calls of optimizers%s)",
+		    progress->steps_noted, progress->steps_noted == 1 ? "was counted" : "were counted",
 		    progress->has_uncounted ? "; those of compiled optimizers are not counted" : "");
+	else
+		say(sentence, " and none were counted; the report says what it finds, stepscope.step() marks them");
 }
 
 /* Everything was asked for. */
@@ -313,8 +315,7 @@ static void say_no_steps_in_all(struct sentence *sentence, const struct schedule
 	                                            : "operators";
 
 	if (progress->observer && progress->has_operators) {
-		say(sentence, "captured the operators of %s; the program marked no steps, the report infers them",
-		    progress->observer);
+		say(sentence, "captured the operators of %s; the program marked no steps", progress->observer);
 		say_noted(sentence, progress);
 	} else if (progress->observer)
 		say(sentence, "captured no operators: %s ran none, and the program marked no steps",

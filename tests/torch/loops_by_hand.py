@@ -188,6 +188,15 @@ def functional():
                 p -= 0.1 * g
 
 
+def rebuilt():
+    """Nor is anything written to: the parameters are made anew."""
+    w = torch.ones(16, 1, requires_grad=True)
+    for (batch,) in loader():
+        (g,) = torch.autograd.grad((batch @ w - 1).pow(2).mean(), [w])
+        with Step():
+            w = (w - 0.1 * g).detach().requires_grad_()
+
+
 def several_updates():
     """Three of each batch."""
     model = net()

@@ -137,8 +137,8 @@ def test_advice_where_nothing_was_captured_in_the_whole_run(tmp_path, python):
     done = record(tmp_path, python, "ended(in_child(lambda: torch.ones(2).neg()))", options=["--steps", "2-3"])
     assert "captured no operators: the program marked no steps and PyTorch called no optimizer" in done.stderr
     done = record(tmp_path, python, "subprocess.run([sys.executable, '-c', 'import torch; torch.ones(2).neg()'], check=True)")
-    assert closing(done) == ("2 processes, pid, pid: captured the operators of PyTorch; the program marked no steps, "
-                             "the report infers them")
+    assert closing(done) == ("2 processes, pid, pid: captured the operators of PyTorch; the program marked no steps and "
+                             "none were counted; the report says what it finds, stepscope.step() marks them")
 
 
 @every_python

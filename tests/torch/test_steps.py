@@ -33,7 +33,7 @@ AMBIGUOUS_BY_HAND = {"functional": "leaves gradients", "never_zeroed": "gradient
 
 def script(name):
     return HERE / ("loops_in_threads.py" if name in (*IN_THREADS, "ensemble", "forward_in_threads", "replicas_in_threads") else
-                   "loops_by_hand.py" if name in (*BY_HAND, *AMBIGUOUS_BY_HAND) else
+                   "loops_by_hand.py" if name in (*BY_HAND, *AMBIGUOUS_BY_HAND, "rebuilt") else
                    "loops_of_2026.py" if name in OF_2026 else "loops.py")
 
 
@@ -81,6 +81,18 @@ def test_what_cannot_be_told_without_optimizers_is_said(tmp_path, python, name):
     assert len(steps) == len(truth["steps"])
     (said,) = [row["sentence"] for row in table(tmp_path, "ledger") if "number of steps" in row["sentence"]]
     assert said.startswith("the number of steps is ambiguous: no optimizer is called; ") and AMBIGUOUS_BY_HAND[name] in said
+
+
+@every_python
+def test_it_is_said_why_backwards_make_no_steps(tmp_path, python):
+    """Neither gradients nor an update is seen: it may be forces that are computed."""
+    done = warm(tmp_path, python, script("rebuilt"), "rebuilt")
+    assert done.returncode == 0 and not table(tmp_path, "steps")
+    truth = json.loads(done.stdout.splitlines()[-1])
+    assert "none were counted; the report says what it finds, stepscope.step() marks them" in done.stderr
+    said = " ".join(report(tmp_path).split())
+    assert f"Step time no steps were found: none of the {len(truth['steps'])} backwards leaves gradients, and neither" in said
+    assert "stepscope.step() says what a step is" in said and "infers them" not in said
 
 
 @every_python

@@ -429,6 +429,10 @@ static void what_cannot_be_told_is_said(void **state)
 	check("FbwFbw", "000111", "fbofbo");
 	assert_int_equal(doubt("FbwFbw"), DOUBT_NO_GRADIENTS);
 	check("FbFb", "....", NULL);
+	struct loop loop;
+	read_loop(&loop, "FbFb");
+	assert_int_equal(loop.inference.backwards, 2);
+	inference_release(&loop.inference);
 }
 
 static void an_optimizer_in_a_hook_is_a_phase_of_the_backward(void **state)

@@ -233,7 +233,8 @@ static void it_says_what_there_was_without_steps(void **state)
 		const char *sentence;
 	} cases[] = {
 		{{.observer = "PyTorch", .has_operators = true},
-	         "captured the operators of PyTorch; the program marked no steps, the report infers them"},
+	         "captured the operators of PyTorch; the program marked no steps and none were counted; the report says what it "
+	         "finds, stepscope.step() marks them"},
 		{{.observer = "PyTorch", .has_operators = true, .steps_noted = 1},
 	         "captured the operators of PyTorch; the program marked no steps, the report infers them (1 was counted by the calls of optimizers)"},
 		{{.observer = "PyTorch", .has_operators = true, .steps_noted = 3, .has_uncounted = true},
