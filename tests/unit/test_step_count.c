@@ -224,6 +224,21 @@ static void a_scaler_that_leaves_updates_out(void **state)
 	}
 }
 
+static void behind_an_update_that_was_left_out(void **state)
+{
+	made(1);
+	tell("fzbAsfzbsfzbAsfzbAsfzbAs");
+	assert_int_equal(ended, 5);
+	begin(NULL);
+	made(2);
+	tell("dfzbAfzbBs");
+	assert_int_equal(ended, 1);
+	tell("dfzbsdfzbA");
+	assert_int_equal(ended, 2);
+	tell("fzbBs");
+	assert_int_equal(ended, 3);
+}
+
 static void gradients_thrown_away(void **state)
 {
 	made(1);
@@ -339,6 +354,7 @@ int main(void)
 		cmocka_unit_test_setup(training_goes_on_with_another_on_the_same_batch, begin),
 		cmocka_unit_test_setup(networks_that_have_closures, begin),
 		cmocka_unit_test_setup(a_scaler_that_leaves_updates_out, begin),
+		cmocka_unit_test_setup(behind_an_update_that_was_left_out, begin),
 		cmocka_unit_test_setup(gradients_thrown_away, begin),
 		cmocka_unit_test_setup(without_optimizer, begin),
 		cmocka_unit_test_setup(optimizers_in_the_backward, begin),

@@ -77,12 +77,13 @@ static bool is_end(const struct step_count *count, uint32_t slot)
 	return slot ? count->optimizers[slot - 1].ends || (count->group <= 1 && count->called >= made(count)) : true;
 }
 
-/* Behind the end of the group's step, gradients of its own; where several steps are made on a batch that is all there is to tell by. */
+/* Behind the end of the group's step, which it may still be part of, gradients of its own; where several steps are made on a batch that is
+ * all there is to tell by. */
 static bool is_apart(const struct step_count *count, const struct counted_call *call, uint32_t slot)
 {
 	bool is_other_batch = count->has_data || !count->has_batches || !count->is_of_batch;
-	return slot && count->optimizers[slot - 1].group != count->group && count->is_told && is_other_batch &&
-	       (count->has_backward || call->is_closure);
+	return slot && count->optimizers[slot - 1].group != count->group && count->is_told && !count->is_over &&
+	       is_other_batch && (count->has_backward || call->is_closure);
 }
 
 static bool begins_group(const struct step_count *count, uint32_t slot, bool is_alone)
