@@ -133,6 +133,14 @@ static void note_limits(struct recording *recording, const struct session *sessi
 				"the number of steps is ambiguous: not all optimizers are called in the same ones; of %zu "
 				"steps one was called in %zu only; stepscope.step() says what a step is",
 				inference->rare_steps, inference->rare_calls));
+	if (inference->thrown_away)
+		model_add_ledger(
+			recording->model, LEDGER_OTHER, process, "steps", 1,
+			arena_printf(
+				&recording->model->arena,
+				"the number of steps is ambiguous: gradients were zeroed behind %zu backward%s, before an update, and "
+				"each was taken for a step whose update was left out; stepscope.step() says what a step is",
+				inference->thrown_away, inference->thrown_away == 1 ? "" : "s"));
 	note_doubt(recording, process, inference);
 	if (scan->record_count == TORCH_SCAN_MAX_RECORDS)
 		model_add_ledger(recording->model, LEDGER_OTHER, process, "steps", 1,

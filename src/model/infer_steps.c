@@ -176,9 +176,10 @@ static void end_by_calls(struct inferrer *in, struct grouping *g)
 		else if (record->token == TOKEN_SCALER && g->backward != NONE)
 			end_skipped(in, g);
 		if (trains(in, record)) {
-			if (g->has_zero && g->has_next_data) {
+			if (g->has_zero && (g->has_next_data || in->out->thrown_away)) {
+				bool has_data = g->has_next_data;
 				end_skipped(in, g);
-				g->has_data = true;
+				g->has_data = has_data;
 			}
 			g->backward = i;
 		}
@@ -411,6 +412,29 @@ static void find_rates(struct inferrer *in)
 	}
 }
 
+/* Rule 4, without batches: backwards whose gradients are zeroed before an update. Where most updates have them they are parts of it. */
+static size_t thrown_away(const struct inferrer *in)
+{
+	size_t thrown = 0, updates = 0;
+	bool has_backward = false, has_zero = false;
+
+	for (size_t i = 0; i < in->count; i++) {
+		const struct train_record *record = &in->records[i];
+
+		if (is_call(record) || record->token == TOKEN_SCALER) {
+			updates += has_backward;
+			has_backward = has_zero = false;
+		} else if (record->token == TOKEN_ZERO_GRAD) {
+			has_zero = has_backward;
+		} else if (trains(in, record)) {
+			thrown += has_zero;
+			has_zero = false;
+			has_backward = true;
+		}
+	}
+	return 2 * thrown < updates ? thrown : 0;
+}
+
 static void find_ends(struct inferrer *in)
 {
 	struct grouping g = {.last = NONE, .backward = NONE};
@@ -421,6 +445,7 @@ static void find_ends(struct inferrer *in)
 		in->out->update_count += is_call(&in->records[i]);
 		g.has_batches |= is_batch(&in->records[i]);
 	}
+	in->out->thrown_away = in->out->update_count && !g.has_batches ? thrown_away(in) : 0;
 	if (in->out->update_count)
 		end_by_calls(in, &g);
 	else

@@ -22,7 +22,8 @@
  *    update is the phase optimizer. Where nothing is written to either each backward is a step, and `doubt` says so. Backwards that
  *    leave no gradients anywhere are such, too, where something is written to in place behind them.
  * 4. An update that was left out is a step too: a backward after which the scaler was updated, or the gradients were thrown away
- *    and another batch came, without a call.
+ *    and another batch came, without a call. In a loop without batches: where that is so behind less than half of the updates, and it
+ *    is said (`thrown_away`), since several losses may be looked at one by one.
  *
  * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. It
  * takes in whole ranges. The first one begins with as many calls of modules as the next ones have: what is called before only looks at
@@ -122,6 +123,7 @@ struct inference {
 	size_t update_count; /* optimizer calls */
 	size_t rare_calls; /* steps in which the optimizer is called that is called in the fewest; 0: all are called in all */
 	size_t rare_steps;   /* steps from its first to its last */
+	size_t thrown_away;  /* rule 4 without batches: backwards that were taken for steps */
 	size_t backwards;    /* rule 3: how many were looked at; where they make no steps they leave no gradients */
 	size_t hand_updates; /* by hand, behind them */
 	enum step_doubt doubt;

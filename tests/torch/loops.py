@@ -274,6 +274,18 @@ def n_critic():
                 g.step()
 
 
+def skipped_without_loader():
+    """An update is left out."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(6):
+        with Step():
+            model(torch.randn(8, 16)).pow(2).mean().backward()
+            if i != 3:
+                optimizer.step()
+            optimizer.zero_grad()
+
+
 class Sharp(torch.optim.Optimizer):
     """SAM around SGD: to the worst point near by, back, and a step with the gradient from there."""
 

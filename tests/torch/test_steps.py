@@ -74,6 +74,14 @@ def test_optimizers_of_different_rates_make_it_ambiguous(tmp_path, python, name)
     assert table(tmp_path, "run")[0]["capture"].endswith("; the number of steps is ambiguous, see the ledger")
 
 
+@every_python
+def test_an_update_that_is_left_out_without_a_loader_is_said(tmp_path, python):
+    truth, steps = record(tmp_path, python, "skipped_without_loader")
+    assert [step["step"] for step in steps] == list(range(len(truth["steps"])))
+    (said,) = [row["sentence"] for row in table(tmp_path, "ledger") if "number of steps" in row["sentence"]]
+    assert "gradients were zeroed behind 1 backward, before an update" in said
+
+
 @pytest.mark.parametrize("name", AMBIGUOUS_BY_HAND)
 @every_python
 def test_what_cannot_be_told_without_optimizers_is_said(tmp_path, python, name):

@@ -472,6 +472,30 @@ static void skipped_updates_are_steps(void **state)
 	check("DZFBZFB1DZFBZFB1", "0000000011111111", NULL);
 }
 
+static size_t thrown_away(const char *text)
+{
+	struct loop loop;
+
+	read_loop(&loop, text);
+	size_t result = loop.inference.thrown_away;
+	inference_release(&loop.inference);
+	return result;
+}
+
+static void skipped_updates_without_batches_are_steps_and_said(void **state)
+{
+	check("FB1ZFB1ZFB1ZFBZFB1Z", "000111122223334444.", NULL);
+	check("ZFB1ZFB1ZFB1ZFBZFB1", "0000111122223334444", NULL);
+	check("FZB1FZB1FZB1FZBFZB1", "0000111122223334444", NULL);
+	assert_int_equal(thrown_away("FB1ZFB1ZFB1ZFBZFB1Z"), 1);
+	/* several losses that are looked at one by one, in each step; parts of networks */
+	check("FBZFBZFB1FBZFBZFB1", "000000000111111111", NULL);
+	check("ZFBZFB12ZFBZFB12", "0000000011111111", NULL);
+	assert_int_equal(thrown_away("FBZFBZFB1FBZFBZFB1"), 0);
+	assert_int_equal(thrown_away("DZFB1DZFB1DZFB1DZFBDZFB1"), 0); /* what is told by batches */
+	assert_int_equal(thrown_away("ZFB1SZFB1SZFBSZFB1S"), 0);      /* and by a scaler */
+}
+
 static void steps_take_in_whole_ranges(void **state)
 {
 	check("[D[FB1]][D[FB1]]", ".000000..111111.", NULL);
@@ -755,6 +779,7 @@ int main(void)
 		cmocka_unit_test(workers_are_started_for_the_batch_behind),
 		cmocka_unit_test(workers_are_stopped_behind_a_batch),
 		cmocka_unit_test(skipped_updates_are_steps),
+		cmocka_unit_test(skipped_updates_without_batches_are_steps_and_said),
 		cmocka_unit_test(steps_take_in_whole_ranges),
 		cmocka_unit_test(a_range_with_several_steps_is_not_cut),
 		cmocka_unit_test(a_kill_leaves_a_step_open),

@@ -251,6 +251,21 @@ static void gradients_thrown_away(void **state)
 	assert_int_equal(ended, 3);
 }
 
+static void gradients_thrown_away_without_batches(void **state)
+{
+	made(1);
+	tell("fbAzfbAzfbAzfbz");
+	assert_int_equal(ended, 3);
+	tell("fb"); /* only now is it known */
+	assert_int_equal(ended, 4);
+	tell("Az");
+	assert_int_equal(ended, 5);
+	begin(NULL);
+	made(1);
+	tell("fbzfbzfbAzfbzfbzfbAz"); /* several losses that are looked at one by one */
+	assert_int_equal(ended, 2);
+}
+
 static void without_optimizer(void **state)
 {
 	tell("dfb");
@@ -356,6 +371,7 @@ int main(void)
 		cmocka_unit_test_setup(a_scaler_that_leaves_updates_out, begin),
 		cmocka_unit_test_setup(behind_an_update_that_was_left_out, begin),
 		cmocka_unit_test_setup(gradients_thrown_away, begin),
+		cmocka_unit_test_setup(gradients_thrown_away_without_batches, begin),
 		cmocka_unit_test_setup(without_optimizer, begin),
 		cmocka_unit_test_setup(optimizers_in_the_backward, begin),
 		cmocka_unit_test_setup(a_child_with_the_optimizer_of_its_parent, begin),

@@ -115,6 +115,7 @@ unsigned count_call(struct step_count *count, const struct counted_call *call)
 		count->optimizers[slot - 1].group = count->group;
 		count->optimizers[slot - 1].ends &= !call->is_new;
 	}
+	count->updates += count->has_backward || call->is_closure;
 	count->last = slot;
 	count->may_be_step = may_take && !begins;
 	count->made_since = 0;
@@ -172,12 +173,24 @@ unsigned count_operator(struct step_count *count)
 	return end_by_backward(count);
 }
 
+/* The gradients of the backward before. */
+static bool is_thrown_away(struct step_count *count)
+{
+	if (!count->has_zero || !count_has_optimizers(count))
+		return false;
+	if (count->has_batches)
+		return count->has_next_data;
+	count->has_zero = false;
+	return 2 * ++count->thrown < count->updates;
+}
+
 unsigned count_backward(struct step_count *count)
 {
 	unsigned ended = 0;
-	if (count->has_zero && count->has_next_data && count_has_optimizers(count)) {
+	bool has_data = count->has_next_data;
+	if (is_thrown_away(count)) {
 		ended = end_skipped(count);
-		count->has_data = true;
+		count->has_data = has_data;
 	}
 	count->has_backward = true;
 	return ended;

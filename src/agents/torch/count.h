@@ -8,7 +8,8 @@
  *   is remembered. So the count never drifts, but its first steps may end late or early within the step.
  * - One that was made since the call before, or has a closure, and has a backward of its own, takes over, with those that were made with it.
  *   Without either it may be called once more in the step that has ended: when it comes again alone, that was a step, and is told late.
- * - A gradient scaler's update, or gradients thrown away for another batch, end a step without a call.
+ * - A gradient scaler's update, or gradients thrown away for another batch, end a step without a call. So they do without batches, where
+ *   most updates so far came behind none that were.
  * - Without any optimizer a step ends at the first operator behind a backward that accumulated gradients.
  *
  * Pure: one caller at a time, no clock, no allocation. Functions return how many steps have just ended.
@@ -31,6 +32,7 @@ struct step_count { /* starts as {0} */
 	uint32_t inherited;           /* of its parent, in a child that makes none itself */
 	uint32_t made_since;          /* the last call */
 	uint32_t expected;            /* calls of the group to come, when another took over; 0: not known */
+	uint32_t updates, thrown;     /* calls behind a backward; backwards whose gradients were zeroed before one */
 	uint32_t group;               /* run of calls in which none comes twice */
 	uint32_t last;                /* 1 + slot of its last call; 0: none */
 	bool has_group;               /* a call was seen */
