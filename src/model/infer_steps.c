@@ -608,13 +608,6 @@ static void find_rare_calls(struct inferrer *in)
 
 /* ---- intervals -------------------------------------------------------------------------------------------------------------- */
 
-struct inferred *inference_add(struct inference *out, uint8_t what, int64_t start_ns, int64_t end_ns)
-{
-	MEMORY_GROW(out->list, out->count, out->capacity, 256);
-	out->list[out->count] = (struct inferred){.what = what, .start_ns = start_ns, .end_ns = end_ns};
-	return &out->list[out->count++];
-}
-
 static uint8_t phase_of(const struct inferrer *in, size_t i)
 {
 	if (in->records[i].token == TOKEN_SAVE)
@@ -960,41 +953,4 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	free(in.ends);
 	free(in.is_evaluation);
 	free(in.is_update);
-}
-
-static void add_piece(struct inference *out, const struct inferred *whole, int64_t start_ns, int64_t end_ns)
-{
-	if (start_ns < end_ns)
-		inference_add(out, whole->what, start_ns, end_ns);
-}
-
-void inference_cut_phases(struct inference *inference, const int64_t *bounds, uint32_t bound_count)
-{
-	struct inference phases = {0};
-	uint32_t bound = 0;
-
-	for (size_t i = 0; i < inference->count; i++) {
-		const struct inferred *whole = &inference->list[i];
-		int64_t start_ns = whole->start_ns;
-
-		if (whole->what == INFERRED_STEP)
-			continue;
-		while (bound < bound_count && bounds[bound] <= start_ns)
-			bound++;
-		for (uint32_t b = bound; b < bound_count && bounds[b] < whole->end_ns; b++) {
-			add_piece(&phases, whole, start_ns, bounds[b]);
-			start_ns = bounds[b];
-		}
-		add_piece(&phases, whole, start_ns, whole->end_ns);
-	}
-	free(inference->list);
-	inference->list = phases.list;
-	inference->count = phases.count;
-	inference->capacity = phases.capacity;
-}
-
-void inference_release(struct inference *inference)
-{
-	free(inference->list);
-	memset(inference, 0, sizeof(*inference));
 }
