@@ -5,7 +5,7 @@
 -- needs: steps.page_faults
 -- threshold: faults = 100 (page faults of the median step, ours)
 -- threshold: share = 0.05 (of a step, ours)
--- threshold: fault_ns = 700 (that a fault takes, ours: 1240 to 1760 with pages of 4 KiB on a virtual machine with two Xeon cores, less without one)
+-- threshold: fault_ns = 700 (that a fault takes, ours, low on purpose: 1240 to 1760 measured with pages of 4 KiB on a virtual machine)
 -- advice: a malloc that keeps memory: LD_PRELOAD of jemalloc or tcmalloc, or with glibc
 --   GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=33554432; buffers that are made
 --   once and used in every step
