@@ -27,10 +27,12 @@ class TorchFinder:
         cls.asking.add(thread)
         try:
             spec = _ask_others(name, path, target)
+        except Exception:  # the import asks that finder again, and its traceback has nothing of ours
+            return None
         finally:
             cls.asking.discard(thread)
         if spec is not None and getattr(spec.loader, "exec_module", None) is not None:
-            _after_exec(spec.loader)
+            _await_import(spec)
         return spec
 
 
@@ -50,21 +52,40 @@ def _forget_finder():
         pass
 
 
-def _after_exec(loader):
-    """Calls us after the module's code has run; the loader is as it was from then on."""
-    execute = loader.exec_module
+def _await_import(spec):
+    """Attaches when the module's code has run. An import says that in an attribute of the spec, with no function of ours around the code,
+    which the traceback of one that fails would show. Others, such as importlib.util.LazyLoader, only have the loader execute it."""
+    kind, loader, execute = type(spec), spec.loader, spec.loader.exec_module
+
+    def as_before():
+        vars(loader).pop("exec_module", None)
+        spec.__class__ = kind
 
     def exec_module(module):
-        del loader.exec_module
+        as_before()
         execute(module)
-        _forget_finder()
-        attach()
+        _attach_now()
+
+    def set_attribute(spec, name, value):
+        if name == "_initializing" and value:
+            vars(loader).pop("exec_module", None)
+        elif name == "_initializing":
+            as_before()
+            if spec.name in sys.modules:  # else it failed, and may be tried again
+                _attach_now()
+        kind.__setattr__(spec, name, value)
 
     try:
         if not isinstance(loader, type):
             loader.exec_module = exec_module
+            spec.__class__ = type(kind.__name__, (kind,), {"__setattr__": set_attribute, "__module__": kind.__module__})
     except (AttributeError, TypeError):  # of a kind that cannot be told: the program goes on, unobserved
         pass
+
+
+def _attach_now():
+    _forget_finder()
+    attach()
 
 
 def attach():

@@ -20,6 +20,31 @@ print(loss.item().hex())
 """
 
 
+FAILING = "def load():\n    raise OSError('libcudart.so.12: cannot open shared object file')\nload()\n"
+FINDER = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            raise RuntimeError("not here")
+sys.meta_path.insert(%s, Finder())
+import torch
+"""
+FAILING_IMPORTS = {"import": "import torch", "from": "from torch import nn", "function": "import importlib; importlib.import_module('torch')",
+                   "finder": FINDER % 0, "behind": FINDER % 1}
+AGAIN = """
+import importlib.util, sys
+try:
+    import torch
+except OSError:
+    sys.path.remove(sys.path[0])
+spec = importlib.util.find_spec("torch")
+spec.loader = importlib.util.LazyLoader(spec.loader)
+torch = sys.modules["torch"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(torch)
+"""
+
+
 def operators(tmp_path):
     return {row["name"]: row["calls"] for row in table(tmp_path, "ops")}
 
@@ -58,6 +83,21 @@ def test_exceptions_and_exit_statuses_are_the_programs_own(tmp_path, python):
     assert idle.returncode == 3
     assert "captured no operators: PyTorch ran none, and the program marked no steps" in idle.stderr
     assert run(tmp_path, python, "-c", "import torch, os; os._exit(4)", options=["--out", "c"]).returncode == 4
+
+
+@every_python
+def test_an_import_that_fails_looks_as_without_us(tmp_path, python):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text(FAILING)
+    for name, program in FAILING_IMPORTS.items():
+        (tmp_path / f"{name}.py").write_text(program)
+        ours, theirs = run(tmp_path, python, f"{name}.py", options=["--out", name]), plain(tmp_path, python, f"{name}.py")
+        assert "".join(line for line in ours.stderr.splitlines(True) if not line.startswith("stepscope: ")) == theirs.stderr
+        assert ours.returncode == theirs.returncode == 1
+    (tmp_path / "again.py").write_text(AGAIN + TRAIN)
+    done = run(tmp_path, python, "again.py")
+    assert done.returncode == 0, done.stderr
+    assert operators(tmp_path)["aten::linear"] == 3
 
 
 @every_python
