@@ -16,6 +16,7 @@ class TorchFinder:
 
     is_stepscopes = True
     folders = ()  # where the package is, when it is not installed
+    environment = {}  # what was ours of it when we were loaded
     spent_ns = 0  # of the thread's CPU time, before PyTorch was there
     asking = set()  # threads that ask the others
 
@@ -56,6 +57,7 @@ def _await_import(spec):
     """Attaches when the module's code has run. An import says that in an attribute of the spec, with no function of ours around the code,
     which the traceback of one that fails would show. Others, such as importlib.util.LazyLoader, only have the loader execute it."""
     kind, loader, execute = type(spec), spec.loader, spec.loader.exec_module
+    signs = []
 
     def as_before():
         vars(loader).pop("exec_module", None)
@@ -69,7 +71,9 @@ def _await_import(spec):
     def set_attribute(spec, name, value):
         if name == "_initializing" and value:
             vars(loader).pop("exec_module", None)
+            _show_import(signs)
         elif name == "_initializing":
+            _hide_import(signs)
             as_before()
             if spec.name in sys.modules:  # else it failed, and may be tried again
                 _attach_now()
@@ -83,6 +87,22 @@ def _await_import(spec):
         pass
 
 
+def _show_import(signs):
+    """That it lasts: `stepscope run` sees that this file is open."""
+    try:
+        if is_wanted():
+            signs.append(os.open(__file__, os.O_RDONLY))
+    except OSError:
+        pass
+
+
+def _hide_import(signs):
+    try:
+        os.close(signs.pop())
+    except (IndexError, OSError):
+        pass
+
+
 def _attach_now():
     _forget_finder()
     attach()
@@ -92,6 +112,8 @@ def attach():
     """PyTorch is there."""
     try:
         start_ns = time.thread_time_ns()
+        for name, value in TorchFinder.environment.items():  # the program may have emptied it
+            os.environ.setdefault(name, value)
         _load_package()
         if is_wanted() and not os.environ.get("STEPSCOPE_RUN_DIR"):
             from stepscope import _auto
@@ -154,6 +176,7 @@ def is_wanted():
 def watch(*folders):
     """Now, or when torch is imported."""
     TorchFinder.folders = folders
+    TorchFinder.environment = {name: os.environ[name] for name in os.environ if name.startswith("STEPSCOPE")}
     torch = sys.modules.get("torch")
     if torch is not None and not getattr(getattr(torch, "__spec__", None), "_initializing", False):
         attach()

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * run_unseen.c: reads /proc/PID/maps of the program and its descendants: in the first seconds each second, later each tenth. While
- * PyTorch is imported its library is there before ours: without a flag or an environment that explains it, a process counts after many
- * looks.
+ * PyTorch is imported its library is there before ours: our hook shows how long that lasts. Without a flag or an environment that explains
+ * it, a process counts after many looks.
  */
 #include "commands/run_unseen.h"
 
+#include "base/text.h"
 #include "commands/run_python.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FIRST_TICKS 10u
-#define CERTAIN_LOOKS 8u /* an import may take seconds */
+#define CERTAIN_LOOKS 8u /* it may be about to begin or to end with PyTorch */
 #define DEPTH_MAX 8      /* of descendants */
 
 enum contents {
@@ -117,6 +121,26 @@ static bool is_off_path(pid_t pid)
 	return !is_found;
 }
 
+/* Then python/stepscope/_hook.py has itself open. */
+static bool is_importing(pid_t pid)
+{
+	bool is_found = false;
+	char path[64], link[4096];
+	const struct dirent *entry;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	DIR *descriptors = opendir(path);
+	while (descriptors && !is_found && (entry = readdir(descriptors))) {
+		ssize_t bytes = readlinkat(dirfd(descriptors), entry->d_name, link, sizeof(link) - 1);
+
+		link[bytes < 0 ? 0 : bytes] = '\0';
+		is_found = strstr(link, "stepscope") && text_ends_with(link, "_hook.py");
+	}
+	if (descriptors)
+		closedir(descriptors);
+	return is_found;
+}
+
 static struct unseen_process *find_process(struct run_unseen *unseen, pid_t pid)
 {
 	for (int i = 0; i < unseen->count; i++) {
@@ -138,7 +162,8 @@ static void count_look(struct run_unseen *unseen, pid_t pid)
 		process->flag = read_flag(pid, &process->is_excused);
 		process->is_off_path = is_off_path(pid);
 	}
-	process->looks++;
+	process->is_importing = is_importing(pid);
+	process->looks += !process->is_importing;
 }
 
 void run_unseen_excuse(struct run_unseen *unseen, pid_t pid)
@@ -188,11 +213,18 @@ const char *run_unseen_sentence(const struct run_unseen *unseen, char *text, siz
 	for (int i = 0; i < unseen->count && !process; i++) {
 		const struct unseen_process *one = &unseen->processes[i];
 
-		if (!one->is_excused && (one->flag || one->is_off_path || one->looks >= CERTAIN_LOOKS))
+		if (!one->is_excused &&
+		    (one->is_importing || one->flag || one->is_off_path || one->looks >= CERTAIN_LOOKS))
 			process = one;
 	}
 	if (!process)
 		return NULL;
+	if (process->is_importing) {
+		snprintf(text, bytes,
+		         "process %d was still importing PyTorch when it was last looked at: nothing of it is recorded",
+		         (int)process->pid);
+		return text;
+	}
 	if (process->flag)
 		snprintf(why, sizeof(why), "Python was started with -%c", process->flag);
 	else if (process->is_off_path)

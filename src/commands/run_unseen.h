@@ -16,10 +16,11 @@
 struct run_unseen {
 	struct unseen_process {
 		pid_t pid;
-		char flag;        /* of Python's command line, that keeps us out: 'I', 'E', 'S'; 0: none */
-		bool is_off_path; /* its PYTHONPATH does not name us */
-		bool is_excused;  /* starts ranks, or we came in after all */
-		uint32_t looks;
+		char flag;         /* of Python's command line, that keeps us out: 'I', 'E', 'S'; 0: none */
+		bool is_off_path;  /* its PYTHONPATH does not name us */
+		bool is_excused;   /* starts ranks, or we came in after all */
+		bool is_importing; /* PyTorch, when it was last looked at: then we come in */
+		uint32_t looks;    /* while it was not */
 	} processes[RUN_UNSEEN_MAX];
 	int count;
 	unsigned ticks;

@@ -775,7 +775,8 @@ void session_flush(void)
 static bool says_end(void)
 {
 	const char *starter = getenv("STEPSCOPE_STARTED_BY");
-	return !getenv("STEPSCOPE_RUN_DIR") || (starter && strtol(starter, NULL, 10) == session.pid);
+	bool is_joining = session.is_joining || getenv("STEPSCOPE_RUN_DIR");
+	return !is_joining || (starter && strtol(starter, NULL, 10) == session.pid);
 }
 
 #define KIND(name) (UINT64_C(1) << STEPSCOPE_SYMBOL_##name)
@@ -876,7 +877,8 @@ __attribute__((constructor)) static void on_load(void)
 	const char *wish = getenv("STEPSCOPE");
 	bool is_refused = wish && (strcmp(wish, "0") == 0 || strcmp(wish, "off") == 0);
 	session.pool.file.fd = session.drain.file.file.fd = session.drain.coarse.file.fd = -1;
-	session.is_wanted = !is_refused && (is_set("STEPSCOPE") || is_set("STEPSCOPE_RUN_DIR"));
+	session.is_joining = is_set("STEPSCOPE_RUN_DIR");
+	session.is_wanted = !is_refused && (is_set("STEPSCOPE") || session.is_joining);
 	/* names may be asked for by several threads at once before the first event */
 	if (session.is_wanted && symbols_start())
 		set_active(ALL_BITS); /* until the first event finds out what is wanted */

@@ -25,9 +25,10 @@ enum session_phase {
 };
 
 struct session {
-	uint64_t owner; /* pid << 8 | enum session_phase, atomic */
-	bool is_wanted; /* the environment or a call asks for recording */
-	bool is_off;    /* the last start found enabled=false */
+	uint64_t owner;  /* pid << 8 | enum session_phase, atomic */
+	bool is_wanted;  /* the environment or a call asks for recording */
+	bool is_off;     /* the last start found enabled=false */
+	bool is_joining; /* the environment named a run directory, though the program may have emptied it since */
 	struct record_options options;
 	struct job_identity job;
 	int32_t environments_rank; /* as the environment says it, -1: it does not */

@@ -203,6 +203,43 @@ def test_a_lost_environment_is_said(tmp_path, start):
     assert "stepscope_step_begin()" not in done.stderr
 
 
+@every_python
+@pytest.mark.parametrize("order", ["import os; os.environ.clear(); import torch", "import os, torch; os.environ.clear()"])
+def test_a_script_that_empties_its_environment_is_recorded(tmp_path, python, order):
+    (tmp_path / "train.py").write_text(order + STEPS)
+    done = run(tmp_path, python, "train.py", options=["--with", "shapes"])
+    assert done.returncode == 0 and "(3 were counted)" in done.stderr, done.stderr
+    assert len(table(tmp_path, "steps")) == 3 and any(row["shape"] for row in table(tmp_path, "ops", "--by", "shape"))
+    assert len(done.stderr.splitlines()) == 2, "only `stepscope run` speaks"
+
+
+KILLED = """
+import ctypes, os, re, signal, time
+ctypes.CDLL("./libtorch_cpu.so")
+
+def read_by_launcher():
+    with open(f"/proc/{os.getppid()}/io") as io:
+        return int(re.search(r"rchar: ([0-9]+)", io.read())[1])
+
+with open("/proc/self/maps") as maps:
+    enough = read_by_launcher() + 6 * len(maps.read())
+while read_by_launcher() < enough:  # it has looked at us
+    time.sleep(0.02)
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_a_process_that_ends_while_it_imports_is_named_so(tmp_path):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text(KILLED)
+    library = subprocess.run([PYTHON, "-c", "import _ctypes; print(_ctypes.__file__)"], capture_output=True, text=True, check=True).stdout
+    shutil.copy(library.strip(), tmp_path / "libtorch_cpu.so")
+    (tmp_path / "train.py").write_text("import torch")
+    done = run(tmp_path, PYTHON, "train.py")
+    assert done.returncode == 143 and "was still importing PyTorch when it was last looked at: nothing of it is recorded" in done.stderr, done.stderr
+    assert "ran PyTorch" not in done.stderr and "stepscope_step_begin()" not in done.stderr
+
+
 def test_another_pythonpath_in_front_is_no_lost_environment(tmp_path):
     done = run(tmp_path, "bash", "-c", f'PYTHONPATH=src:$PYTHONPATH exec {PYTHON} -c "import torch, time; time.sleep(2.5)"')
     assert "unobserved" not in done.stderr
