@@ -157,8 +157,8 @@ def _others(torch):
 def _calibrate_inputs(torch):
     """Tensors of known sizes, types and kinds, and operators that take two of them; then scalars; then others, to see that it is right."""
 
-    def make(sizes, dtype=torch.float32, device="cpu"):
-        return torch.ones(sizes, dtype=dtype, device=device)
+    def make(sizes, dtype=torch.float32):
+        return torch.ones(sizes, dtype=dtype, device="cpu")
 
     x, y, z = make((3, 5, 7)), make((3, 5, 7)), make((3, 5, 7))
     others = [make((11,)), make((2, 3, 4, 6), torch.int64), make((13, 9), torch.bfloat16).t(), make((2, 2, 3, 5, 7)),
@@ -166,7 +166,8 @@ def _calibrate_inputs(torch):
     for tensor in (x, y, *others):
         _show_tensor(tensor, PLAIN)
     foreign = (torch.conj(make((4, 6), torch.complex64)), *_others(torch))
-    _show_tensor(make((3, 5, 7), device="meta"), META)
+    # empty: PyTorch 2.5 fills such a tensor in Python, and imports sympy for that, 0.3 s
+    _show_tensor(torch.empty((3, 5, 7), dtype=torch.float32, device="meta"), META)
     for tensor in foreign:
         _show_tensor(tensor, FOREIGN)
     _show_wrapped(torch, make)
