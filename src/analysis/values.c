@@ -5,6 +5,7 @@
 #include "analysis/labels.h"
 #include "analysis/statistics.h"
 #include "analysis/step_times.h"
+#include "analysis/telemetry_window.h"
 
 #include "base/storage.h"
 
@@ -82,9 +83,15 @@ struct value_fold {
 	double *values; /* all of them */
 };
 
-static bool is_wanted(const struct step_times *times, const struct analysis_options *options, int32_t step)
+/* The machine has no steps of its own: what was seen of it while the selected ones ran. */
+static bool is_wanted(const struct step_times *times, const struct telemetry_window *selected,
+                      const struct value_series *series, uint32_t i, bool is_of_machine)
 {
-	return !options->has_steps || (step >= 0 && times->steps[step].is_selected);
+	int32_t step = series->step ? series->step[i] : -1;
+
+	if (is_of_machine)
+		return telemetry_window_holds(selected, series->time_ns[i]);
+	return step >= 0 && times->steps[step].is_selected;
 }
 
 static void add_value(struct value_fold *fold, double value, int32_t step)
@@ -176,21 +183,22 @@ static void add_series(struct table *table, const struct model *model, const str
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
+	struct telemetry_window selected = telemetry_window_find(model, times, true);
 
 	table_columns(table, columns, is_metric ? VALUE_COLUMNS : VALUE_COUNTER_COLUMNS);
 	table_bound(table, VALUE_COUNT);
 	for (uint32_t i = 0; i < model->series_count; i++) {
 		const struct value_series *series = model->series[i];
 		struct value_fold fold = {.odd_step = -1};
+		bool is_of_machine = series->process < model->processes_count &&
+		                     model->processes[series->process].role == STEPSCOPE_ROLE_HOST;
 
 		if (series->is_metric != is_metric || series->subject) /* those are telemetry */
 			continue;
 		fold.values = storage_resize(model->storage, NULL, (size_t)series->count + 1, sizeof(*fold.values));
 		for (uint32_t j = 0; j < series->count; j++) {
-			int32_t step = series->step ? series->step[j] : -1;
-
-			if (is_wanted(times, options, step))
-				add_value(&fold, series->value[j], step);
+			if (!options->has_steps || is_wanted(times, &selected, series, j, is_of_machine))
+				add_value(&fold, series->value[j], series->step ? series->step[j] : -1);
 		}
 		if (fold.count)
 			add_row(table, model, series, &fold);

@@ -357,6 +357,30 @@ static void every_process_has_the_name_of_its_own_program(void **state)
 	model_release(&model);
 }
 
+/* It has no steps: what counts are the values that were seen while those of the ranks ran. */
+static void chosen_steps_choose_the_machines_values(void **state)
+{
+	struct analysis_options one = {.has_steps = true, .first_step = 1, .last_step = 1};
+	struct table table;
+	struct model model;
+	uint32_t host;
+
+	hand_model_init(&model);
+	host = model_add_process(&model);
+	model.processes[host].role = STEPSCOPE_ROLE_HOST;
+	for (int i = 0; i < 100; i++)
+		model_add_value(&model, host, intern_add(&model.strings, "host.cpu.busy_ratio"), false, i * 10 * MS,
+		                i * 10.0);
+	model_finish(&model);
+	compute("counters", &model, &one, &table);
+	int row = find_row(&table, "name", "host.cpu.busy_ratio");
+	assert_double_equal(number(&table, row, "count"), 15, 0);
+	assert_double_equal(number(&table, row, "min"), 160, 0); /* from 155 ms in one rank to 305 in the other */
+	assert_double_equal(number(&table, row, "max"), 300, 0);
+	table_release(&table);
+	model_release(&model);
+}
+
 /* The drainer works on a core of its own: with the threads' part it may be more than the wall time. */
 static void the_cost_is_a_share_of_cpu_time(void **state)
 {
@@ -905,6 +929,7 @@ int main(void)
 		cmocka_unit_test(the_recorded_time_of_a_window_is_that_of_its_steps),
 		cmocka_unit_test(a_process_without_times_is_in_no_time),
 		cmocka_unit_test(every_process_has_the_name_of_its_own_program),
+		cmocka_unit_test(chosen_steps_choose_the_machines_values),
 		cmocka_unit_test(the_cost_is_a_share_of_cpu_time),
 		cmocka_unit_test(the_cost_without_cpu_time_is_a_share_of_the_threads_time),
 		cmocka_unit_test(a_cost_that_may_be_none_cannot_be_told),
