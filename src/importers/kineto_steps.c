@@ -158,7 +158,9 @@ static int compare_numbers(const void *left, const void *right)
 static void say_repeated(struct model *model, uint32_t first)
 {
 	uint32_t count = model->steps_count - first;
-	struct model_step *steps = memory_resize(NULL, count + (size_t)1, sizeof *steps);
+	if (count < 2)
+		return;
+	struct model_step *steps = memory_resize(NULL, count, sizeof *steps);
 	memcpy(steps, model->steps + first, count * sizeof *steps);
 	merge_sort(steps, count, sizeof *steps, compare_numbers);
 	for (uint32_t i = 1; i < count; i++)
