@@ -9,11 +9,16 @@
 #include "recording.h"
 #include "steps.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #define NOISE 0xabababababababab
 #define VALUES 8
@@ -535,6 +540,54 @@ static void check_calls(const char *how, uint64_t most)
 	CHECK(count > 20 * CALLS && count <= CALLS * most);
 }
 
+/* ---- system calls --------------------------------------------------------------------------------------------------------------------- */
+
+#define MANY 1200 /* more than there are places for */
+
+/* From here on a look at memory that might not be there ends the process. */
+static bool forbid_looks(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void victim_many(int argc, char **argv)
+{
+	static struct fake_schema schemas[MANY];
+	static struct fake_record operators[MANY];
+	static char texts[MANY][24];
+	int status = calibrate();
+	if (status || stepscope_torch_probe_end() != 0 || stepscope_torch_start() != 0)
+		_exit(status ? status : 13);
+	stepscope_torch_settled();
+	for (int i = 0; i < MANY; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "mine::operator_%d", i);
+		schemas[i].name = texts[i];
+		operators[i] = make_record(texts[i], NULL, 0);
+		((uint64_t *)&operators[i])[FAKE_SCHEMA] = (uint64_t)(uintptr_t)&schemas[i];
+		call(0, &operators[i]);
+	}
+	if (!forbid_looks())
+		_exit(77);
+	for (int i = 0; i < MANY; i++)
+		call(0, &operators[i]);
+	_exit(0);
+}
+
+static void an_operator_is_looked_at_once(void)
+{
+	int status = harness_run("many", NULL);
+	if (status == 77)
+		harness_skip("seccomp is not allowed here");
+	CHECK_EQUAL(status, 0);
+}
+
 static void an_operator_takes_few_instructions(void)
 {
 	steps_need_optimized();
@@ -553,11 +606,12 @@ static void an_operator_with_inputs_takes_few_instructions(void)
 	check_calls("inputs", WITH_INPUTS);
 }
 
-HARNESS_MAIN(LIST(VICTIM(reads), VICTIM(doubts), VICTIM(gone), VICTIM(follows), VICTIM(ends), VICTIM(calls)),
+HARNESS_MAIN(LIST(VICTIM(reads), VICTIM(doubts), VICTIM(gone), VICTIM(follows), VICTIM(ends), VICTIM(calls),
+                  VICTIM(many)),
              LIST(TEST(inputs_are_read_as_they_are), TEST(what_does_not_hold_is_left_out),
                   TEST(inputs_are_not_read_after_the_beginning), TEST(what_marks_a_thread_harms_no_record),
                   TEST(records_that_overlap_end_where_they_do), TEST(a_range_outlives_the_operator_that_began_it),
                   TEST(ranges_and_calls_of_modules_may_overlap_records), TEST(a_record_may_end_in_another_thread),
-                  TEST(deep_records_end_where_they_began), TEST(an_operator_takes_few_instructions),
-                  TEST(a_name_that_is_put_together_takes_few_instructions),
+                  TEST(deep_records_end_where_they_began), TEST(an_operator_is_looked_at_once),
+                  TEST(an_operator_takes_few_instructions), TEST(a_name_that_is_put_together_takes_few_instructions),
                   TEST(an_operator_with_inputs_takes_few_instructions)))

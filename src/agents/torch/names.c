@@ -107,6 +107,14 @@ static uint32_t find(enum torch_scope scope, uint64_t key)
 	return 0;
 }
 
+static bool has_room(enum torch_scope scope, uint64_t key)
+{
+	bool has_any = false;
+	for (unsigned way = 0; way < WAYS; way++)
+		has_any |= !__atomic_load_n(&way_of(place_of(scope, key), way)->key, __ATOMIC_RELAXED);
+	return has_any;
+}
+
 /* A place that is still free; NULL: none. */
 static struct place *take(enum torch_scope scope, uint64_t key)
 {
@@ -194,8 +202,9 @@ static uint32_t symbol_by_text(enum torch_scope scope, const char *name, const v
 	if (symbol || !(symbol = new_symbol(scope, name, length_of(name))) || length == LONGEST)
 		return symbol;
 	uint64_t schema = schema_of(record);
-	if (scope != TORCH_SCOPE_BACKWARD && __atomic_load_n(&names.is_sure, __ATOMIC_ACQUIRE) &&
-	    is_schema(schema, name))
+	bool may_be_schema = scope != TORCH_SCOPE_BACKWARD && __atomic_load_n(&names.is_sure, __ATOMIC_ACQUIRE);
+	/* whether it is one takes a system call: not each time where it finds no room */
+	if (may_be_schema && has_room(scope, schema) && is_schema(schema, name))
 		remember_schema(scope, schema, symbol);
 	else
 		remember(scope, key, symbol);

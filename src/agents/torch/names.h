@@ -12,8 +12,8 @@
 /* From here on records have names. `schema`: see struct torch_layout. Once; later calls change nothing. */
 void names_start(const struct torch_entry *entry, int schema);
 
-/* Symbol of the record's name in that scope; 0 when it has none, or none yet. Any thread; no lock, and no malloc (what is new comes out of an
- * area). */
+/* Symbol of the record's name in that scope; 0 when it has none, or none yet. Any thread; no lock, no malloc, and a system call only
+ * when an operator is met for the first time. */
 uint32_t names_symbol(enum torch_scope scope, const void *record);
 
 #endif

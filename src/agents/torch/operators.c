@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * operators.c: a c10::OpRegistrationListener, unchanged in 1.13 to 2.14, without C++: an object that begins with the address of its
+ * operators.c: a c10::OpRegistrationListener, unchanged in 1.13 to 2.15, without C++: an object that begins with the address of its
  * virtual functions. It is told at once of all operators there are, so that one that is called has the right order of them.
  */
 #include "agents/torch/operators.h"
