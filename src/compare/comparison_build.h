@@ -38,9 +38,14 @@ struct compared_sides {
 void comparison_add_runs(struct table *table, struct compared_sides *sides);
 void comparison_add_differences(struct table *table, struct compared_sides *sides);
 void comparison_add_metrics(struct table *table, struct compared_sides *sides);
-#define CONTRIBUTION_RATIO_DEFINITION                                                                                   \
-	"part of the level's difference; above 1 or negative where rows go against it, not told where they cancel out " \
-	"by more than half"
+#define CONTRIBUTION_SHARE_COLUMN                                                                                                       \
+	{                                                                                                                               \
+		.name = "share_ratio", .title = "share", .type = TABLE_DOUBLE, .unit = UNIT_RATIO, .role = ROLE_SHARE,                  \
+		.denominator = "sum of the level's differences",                                                                        \
+		.definition =                                                                                                           \
+			"part of the level's difference; above 1 or negative where rows go against it, not told where they cancel out " \
+			"by more than half"                                                                                             \
+	}
 /* Rows of CONTRIBUTION_COLUMNS, none where a run does not have the level. */
 void comparison_add_level(struct table *table, struct compared_sides *sides, const char *name);
 void comparison_add_contributions(struct table *table, struct compared_sides *sides, bool is_whole);
