@@ -12,7 +12,10 @@ enum analysis_by {
 	BY_NAME = 0,
 	BY_SHAPE = 1,
 	BY_THREAD = 2,
-	BY_PHASE = 4
+	BY_PHASE = 4,
+	BY_LINE = 8,
+	BY_STACK = 16,
+	BY_MODULE = 32
 };
 
 struct step_times;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * kernels.c: the table `kernels`: kernels of devices by name: how often, how long, on what, and with what launch configuration. Facts
- * of launches are means over the time of the kernels that have them, since one name runs in many shapes.
+ * of launches are means over the time of the kernels that have them, since one name runs in many shapes. Rows can be split by what the
+ * operator that launched them says: its shapes, and the module, line and stack of Python that it is in.
  */
 #include "analysis/device_names.h"
 #include "analysis/device_work.h"
 #include "analysis/durations.h"
 #include "analysis/lanes.h"
+#include "analysis/python_places.h"
+#include "analysis/span_places.h"
 
 #include "base/clamped.h"
 #include "base/storage.h"
@@ -37,6 +40,10 @@ enum {
 	KERNEL_SM_EFFICIENCY,
 	KERNEL_WARPS_PER_SM,
 	KERNEL_OCCUPANCY,
+	KERNEL_SHAPE,
+	KERNEL_MODULE,
+	KERNEL_LINE,
+	KERNEL_STACK,
 	KERNEL_NAME,
 	KERNEL_COLUMNS,
 };
@@ -140,6 +147,28 @@ static const struct table_column columns[KERNEL_COLUMNS] = {
                  .definition = "warps that a multiprocessor holds over those it could, as the trace estimates "
                                "it, mean by time; 0 of a launch that cannot have so little is no estimate",
                  .rules = RULE_NOT_NEGATIVE},
+	[KERNEL_SHAPE] = {.name = "shape",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_KEY,
+                          .definition = "shapes of the inputs of the operator that launched it"},
+	[KERNEL_MODULE] = {.name = "module",
+                           .type = TABLE_TEXT,
+                           .role = ROLE_KEY,
+                           .definition = "path of the innermost module around its launch; in a node of a backward, of "
+                                         "the module whose operator made the node",
+                           .keeps_end = true},
+	[KERNEL_LINE] = {.name = "line",
+                         .type = TABLE_TEXT,
+                         .role = ROLE_KEY,
+                         .definition = "innermost line of the user's own program around its launch; in a backward, "
+                                       "around the forward of it",
+                         .keeps_end = true},
+	[KERNEL_STACK] = {.name = "stack",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_KEY,
+                          .definition = "frames of Python around its launch, outermost first, with semicolons between "
+                                        "them; in a backward those that started it",
+                          .keeps_end = true},
 	[KERNEL_NAME] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
 };
 
@@ -154,12 +183,15 @@ static const struct {
 };
 #define MEANS (sizeof(means) / sizeof(means[0]))
 
+#define SPLITS 4
+
 struct few { /* different numbers: the first one, and whether there are more */
 	uint32_t first, count;
 };
 
 struct kernel {
 	uint32_t name;
+	uint32_t parts[SPLITS];
 	uint8_t class;
 	struct durations calls;
 	struct few streams, operations;     /* tracks; names */
@@ -175,24 +207,113 @@ struct fold {
 	const struct analysis_options *options;
 	const struct launches *launches;
 	struct device_work work;
-	struct number_map by_name;
+	struct span_places places;          /* when rows are split */
+	struct number_map by_parts[SPLITS]; /* what came before it, and its part -> a number for both */
+	struct number_map by_key;           /* name, or the last of these numbers -> kernel */
 	struct kernel *kernels;
 	uint32_t count, capacity;
 	uint64_t outside;
 	struct launch_configs configs;
 };
 
-static struct kernel *kernel_of(struct fold *fold, uint32_t name)
-{
-	uint32_t found = number_map_find(&fold->by_name, name);
+/* ---- what rows are split by: a number of the model's; 0: there is none ---- */
 
+static const struct span_chunk *operation_of(const struct fold *fold, const struct launch *launch, uint32_t *index)
+{
+	return track_chunk(fold->model->tracks[launch->track], launch->operation, index);
+}
+
+static uint32_t shape_of(struct fold *fold, const struct launch *launch)
+{
+	uint32_t i;
+
+	return launch->operation == MODEL_NONE ? 0 : operation_of(fold, launch, &i)->shape[i];
+}
+
+static uint32_t module_of(struct fold *fold, const struct launch *launch)
+{
+	return span_module_of(&fold->places, launch->track, launch->row);
+}
+
+static uint32_t line_of(struct fold *fold, const struct launch *launch)
+{
+	return span_line_of(&fold->places, launch->track, launch->row);
+}
+
+static uint32_t stack_of(struct fold *fold, const struct launch *launch)
+{
+	return span_stack_of(&fold->places, launch->track, launch->row);
+}
+
+static const char *string_text(struct fold *fold, uint32_t part, struct arena *arena)
+{
+	return model_text(fold->model, part);
+}
+
+static const char *line_text(struct fold *fold, uint32_t part, struct arena *arena)
+{
+	return span_line_text(&fold->places, part, arena);
+}
+
+static const char *stack_text(struct fold *fold, uint32_t part, struct arena *arena)
+{
+	return python_stack_text(fold->model, part, arena);
+}
+
+static const struct split {
+	enum analysis_by by;
+	int column;
+	uint32_t (*part_of)(struct fold *fold, const struct launch *launch);
+	const char *(*text_of)(struct fold *fold, uint32_t part, struct arena *arena);
+	const char *none, *not_split;
+} splits[SPLITS] = {
+	{BY_SHAPE, KERNEL_SHAPE, shape_of, string_text,
+         "the trace does not have its launch, or no shapes of an operator around that (record_shapes=True)",
+         "rows are not by shape: --by shape"},
+	{BY_MODULE, KERNEL_MODULE, module_of, string_text,
+         "the trace does not have its launch, or no call of a module around that (with_stack=True)",
+         "rows are not by module: --by module"},
+	{BY_LINE, KERNEL_LINE, line_of, line_text,
+         "the trace does not have its launch, or no line of the program around that (with_stack=True)",
+         "rows are not by line: --by line"},
+	{BY_STACK, KERNEL_STACK, stack_of, stack_text,
+         "the trace does not have its launch, or no stack of Python around that (with_stack=True)",
+         "rows are not by stack: --by stack"},
+};
+
+/* One number for two. */
+static uint32_t number_of_both(struct number_map *numbers, uint32_t first, uint32_t second)
+{
+	uint64_t key = (uint64_t)first << 32 | second;
+	uint32_t number = number_map_find(numbers, key);
+
+	if (number == NUMBER_MAP_NONE)
+		number_map_set(numbers, key, number = numbers->count);
+	return number;
+}
+
+static struct kernel *kernel_of(struct fold *fold, uint32_t name, const struct launch *launch)
+{
+	struct kernel new = {.name = name, .calls = DURATIONS_NONE};
+	uint32_t key = name, found;
+
+	for (int i = 0; fold->options->by && i < SPLITS; i++) {
+		if (!(fold->options->by & splits[i].by))
+			continue;
+		if (launch && launch->track != MODEL_NONE)
+			new.parts[i] = splits[i].part_of(fold, launch);
+		key = number_of_both(&fold->by_parts[i], key, new.parts[i]);
+	}
+	found = number_map_find(&fold->by_key, key);
 	if (found != NUMBER_MAP_NONE)
 		return &fold->kernels[found];
 	STORAGE_GROW(fold->model->storage, fold->kernels, fold->count, fold->capacity, 64);
-	number_map_set(&fold->by_name, name, fold->count);
-	fold->kernels[fold->count] = (struct kernel){.name = name, .calls = DURATIONS_NONE};
+	number_map_set(&fold->by_key, key, fold->count);
+	fold->kernels[fold->count] = new;
 	return &fold->kernels[fold->count++];
 }
+
+/* ---- the fold ---- */
 
 static void few_add(struct few *few, uint32_t number)
 {
@@ -245,16 +366,12 @@ static void add_config(struct fold *fold, struct kernel *kernel, uint32_t inputs
 	}
 }
 
-static void add_operation(struct fold *fold, struct kernel *kernel, uint32_t track, uint32_t row)
+static void add_operation(struct fold *fold, struct kernel *kernel, const struct launch *launch)
 {
-	const struct launch *launch = launches_of(fold->launches, track, row);
-	const struct span_chunk *chunk;
 	uint32_t i;
 
-	if (!launch || launch->operation == MODEL_NONE)
-		return;
-	chunk = track_chunk(fold->model->tracks[launch->track], launch->operation, &i);
-	few_add(&kernel->operations, chunk->name[i]);
+	if (launch && launch->operation != MODEL_NONE)
+		few_add(&kernel->operations, operation_of(fold, launch, &i)->name[i]);
 }
 
 static void fold_track(struct fold *fold, uint32_t number)
@@ -267,6 +384,7 @@ static void fold_track(struct fold *fold, uint32_t number)
 		const struct span_chunk *chunk = track->chunks[c];
 
 		for (uint32_t i = 0; i < chunk->count; i++) {
+			const struct launch *launch;
 			int64_t dur_ns = chunk->dur_ns[i];
 			struct kernel *kernel;
 
@@ -277,11 +395,12 @@ static void fold_track(struct fold *fold, uint32_t number)
 				fold->outside++;
 				continue;
 			}
-			kernel = kernel_of(fold, chunk->name[i]);
+			launch = launches_of(fold->launches, number, chunk->first_row + i);
+			kernel = kernel_of(fold, chunk->name[i], launch);
 			kernel->class = (uint8_t)device_work_class(&fold->work, model, chunk->kind[i], chunk->name[i]);
 			durations_add(&kernel->calls, dur_ns, span_is_timed(chunk->flags[i]));
 			few_add(&kernel->streams, lane);
-			add_operation(fold, kernel, number, chunk->first_row + i);
+			add_operation(fold, kernel, launch);
 			add_config(fold, kernel, span_inputs(chunk, i), dur_ns);
 		}
 		model_chunk_done(model, chunk);
@@ -343,12 +462,26 @@ static void set_durations(struct table *table, int row, const struct kernel *ker
 	table_set_int(table, row, KERNEL_MAX, kernel->calls.max_ns);
 }
 
-static void add_row(struct table *table, const struct fold *fold, const struct kernel *kernel, int64_t total_ns)
+static void set_parts(struct table *table, int row, struct fold *fold, const struct kernel *kernel)
+{
+	for (int i = 0; i < SPLITS; i++) {
+		uint32_t part = kernel->parts[i];
+
+		if (part)
+			table_set_text(table, row, splits[i].column, splits[i].text_of(fold, part, &table->arena));
+		else
+			table_set_missing(table, row, splits[i].column,
+			                  fold->options->by & splits[i].by ? splits[i].none : splits[i].not_split);
+	}
+}
+
+static void add_row(struct table *table, struct fold *fold, const struct kernel *kernel, int64_t total_ns)
 {
 	const char *name = model_text(fold->model, kernel->name);
 	int row = table_row(table);
 
 	table_set_text(table, row, KERNEL_NAME, name);
+	set_parts(table, row, fold, kernel);
 	table_set_text(table, row, KERNEL_CLASS, kernel->class == WORK_COMMUNICATION ? "communication" : "compute");
 	table_set_int(table, row, KERNEL_COUNT, kernel->calls.count);
 	table_set_int(table, row, KERNEL_TOTAL, kernel->calls.total_ns);
@@ -366,17 +499,22 @@ static void add_row(struct table *table, const struct fold *fold, const struct k
 	set_launch(table, row, kernel);
 }
 
-static void add_rows(struct table *table, const struct fold *fold)
+static void add_rows(struct table *table, struct fold *fold)
 {
 	int64_t total_ns = 0;
 
 	for (uint32_t i = 0; i < fold->count; i++)
 		clamped_add(&total_ns, fold->kernels[i].calls.total_ns);
 	table_columns_of(table, columns, KERNEL_COLUMNS, (double)total_ns);
+	for (int i = 0; i < SPLITS; i++)
+		table->columns[splits[i].column].is_hidden = !(fold->options->by & splits[i].by);
 	table_bound(table, KERNEL_TOTAL);
 	for (uint32_t i = 0; i < fold->count; i++)
 		add_row(table, fold, &fold->kernels[i], total_ns);
 	table_add_more(table, KERNEL_NAME);
+	for (int i = SPLITS; i-- > 0;)
+		if (fold->options->by & splits[i].by)
+			table_sort(table, splits[i].column, true);
 	table_sort(table, KERNEL_NAME, true);
 	table_sort(table, KERNEL_TOTAL, false);
 }
@@ -385,15 +523,19 @@ static enum status run(const struct model *model, const struct analysis_options 
                        struct error *err)
 {
 	struct launches own = {0};
-	struct fold fold = {.model = model, .options = options, .by_name = {.storage = model->storage}};
+	struct fold fold = {.model = model, .options = options, .by_key = {.storage = model->storage}};
 
+	for (int i = 0; i < SPLITS; i++)
+		fold.by_parts[i].storage = model->storage;
+	if (options->by & (BY_MODULE | BY_LINE | BY_STACK))
+		span_places_init(&fold.places, model);
 	fold.launches = launches_get(&own, model, options);
 	for (uint32_t track = 0; track < model->tracks_count; track++)
 		if (model->tracks[track]->kind == TRACK_DEVICE)
 			fold_track(&fold, track);
-	table_init(
-		table, "kernels", "Kernels",
-		"kernels of all devices by name, as many as the trace holds; with --steps those launched in these steps");
+	table_init(table, "kernels", "Kernels",
+	           "kernels of all devices by name, as many as the trace holds; with --steps those launched in these "
+	           "steps; with --by also by what the operator that launched them says");
 	add_rows(table, &fold);
 	if (fold.outside)
 		table->note = arena_printf(&table->arena,
@@ -406,7 +548,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 		                            : "no kernels of a device were recorded";
 	device_work_release(&fold.work);
 	launch_configs_release(&fold.configs);
-	number_map_release(&fold.by_name);
+	for (int i = 0; i < SPLITS; i++)
+		number_map_release(&fold.by_parts[i]);
+	number_map_release(&fold.by_key);
+	span_places_release(&fold.places);
 	storage_release(model->storage, fold.kernels);
 	launches_release(&own);
 	return STATUS_OK;

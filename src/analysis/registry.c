@@ -81,6 +81,7 @@ unsigned analysis_splits(const char *name)
 		unsigned by;
 	} splits[] = {
 		{"ops", BY_SHAPE | BY_THREAD | BY_PHASE},
+		{"kernels", BY_SHAPE | BY_LINE | BY_STACK | BY_MODULE},
 		{"functions", BY_THREAD},
 		{"sampled_stacks", BY_THREAD},
 		{"sampled_threads", BY_THREAD}, /* their rows are that, with and without */

@@ -44,8 +44,10 @@ static uint32_t search_outwards(const struct model *model, uint32_t track, uint3
 	return place;
 }
 
-/* The link from the forward of the backward that the span lies in, innermost first; NULL: there is none. */
-static const struct model_link *forward_of(const struct span_places *places, uint32_t track, uint32_t row)
+/* The link from the forward of the backward that the span lies in, innermost first; NULL: there is none, or a span that has what
+ * is `nearer` lies in between. */
+static const struct model_link *forward_of(const struct span_places *places, uint32_t track, uint32_t row,
+                                           use_span nearer)
 {
 	const struct model *model = places->model;
 
@@ -55,14 +57,17 @@ static const struct model_link *forward_of(const struct span_places *places, uin
 
 		if (link != NUMBER_MAP_NONE)
 			return &model->links[link];
+		if (nearer && nearer(chunk, index))
+			return NULL;
 		row = chunk->parent[index];
 	}
 	return NULL;
 }
 
-static uint32_t search_around(const struct span_places *places, uint32_t track, uint32_t row, use_span use)
+static uint32_t search_around(const struct span_places *places, uint32_t track, uint32_t row, use_span use,
+                              use_span nearer)
 {
-	const struct model_link *forward = forward_of(places, track, row);
+	const struct model_link *forward = forward_of(places, track, row, nearer);
 	uint32_t place = forward ? search_outwards(places->model, forward->from_track, forward->from_row, use) : 0;
 
 	return place ? place : search_outwards(places->model, track, row, use);
@@ -75,7 +80,12 @@ static uint32_t use_module(const struct span_chunk *chunk, uint32_t index)
 
 uint32_t span_module_of(const struct span_places *places, uint32_t track, uint32_t row)
 {
-	return search_around(places, track, row, use_module);
+	return search_around(places, track, row, use_module, use_module);
+}
+
+uint32_t span_stack_of(const struct span_places *places, uint32_t track, uint32_t row)
+{
+	return search_outwards(places->model, track, row, span_stack);
 }
 
 uint32_t span_line_of_stack(struct span_places *places, uint32_t stack)
@@ -97,8 +107,10 @@ uint32_t span_line_of_stack(struct span_places *places, uint32_t stack)
 
 uint32_t span_line_of(struct span_places *places, uint32_t track, uint32_t row)
 {
-	return places->model->stacks_count ? span_line_of_stack(places, search_around(places, track, row, span_stack))
-	                                   : 0;
+	/* in a backward every operator has the stack of what started it: that is not nearer than its forward's */
+	return places->model->stacks_count
+	               ? span_line_of_stack(places, search_around(places, track, row, span_stack, NULL))
+	               : 0;
 }
 
 const char *span_line_text(struct span_places *places, uint32_t line, struct arena *arena)

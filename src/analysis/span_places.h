@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * span_places.h: the module and the line of Python that a span lies in. What lies in a backward is its forward's.
+ * span_places.h: the module, the line and the stack of Python that a span lies in. Module and line of a backward are its forward's.
  *
  *     struct span_places places;
  *     span_places_init(&places, model);
@@ -28,8 +28,11 @@ struct span_places {
 void span_places_init(struct span_places *places, const struct model *model);
 void span_places_release(struct span_places *places);
 
-/* row: a span of the track, MODEL_NONE: none. */
+/* row: a span of the track, MODEL_NONE: none. The innermost call of a module around it, or of the module whose operator made the node
+ * of a backward that it lies in, whichever is further in: what a checkpoint computes again is of the module that it calls again. */
 uint32_t span_module_of(const struct span_places *places, uint32_t track, uint32_t row); /* string: path; 0: none */
+/* Index into model.stacks of the innermost span around it that has one, 0: none; in a backward of what started that. */
+uint32_t span_stack_of(const struct span_places *places, uint32_t track, uint32_t row);
 /* The innermost line of the user's own program; one number for a line, whoever called it. */
 uint32_t span_line_of(struct span_places *places, uint32_t track, uint32_t row);
 /* The same of an index into model.stacks. */

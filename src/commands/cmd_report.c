@@ -34,7 +34,8 @@ static const struct option options[] = {
 	OPTION_TEXT("sort", 0, &sort_column, "COLUMN", "sort the table: largest first; -COLUMN: smallest first"),
 	OPTION_INT("limit", 'n', &limit, "N", "at most N rows of the table"),
 	OPTION_LIST("by", 0, &by, "WHAT",
-                    "split operations by shape, thread, phase; or a table by line or stack of Python, or by module"),
+                    "split operations by shape, thread, phase, and kernels by shape, module, line, stack; or a table "
+                    "by line or stack of Python, or by module"),
 	OPTION_TEXT("steps", 0, &steps, "A-B", "only these step numbers"),
 	OPTION_TEXT("window", 0, &window, "N",
                     "only what a profiler in the program recorded as its Nth, or N-M; N@PID: the one in that process"),
@@ -64,31 +65,34 @@ static const struct option options[] = {
 
 /* ---- options ---- */
 
+#define BYS 6
+static const char *const by_names[BYS + 1] = {"shape", "thread", "phase", "line", "stack", "module", NULL};
+static const unsigned by_bits[BYS] = {BY_SHAPE, BY_THREAD, BY_PHASE, BY_LINE, BY_STACK, BY_MODULE};
+
 static enum status parse_by(struct analysis_options *analysis, struct error *err)
 {
-	static const char *const names[] = {"shape", "thread", "phase", "line", "stack", "module", NULL};
-	static const unsigned bits[] = {BY_SHAPE, BY_THREAD, BY_PHASE};
-	static const char *const tables[] = {NULL,    NULL,     NULL,
-	                                     "lines", "stacks", "modules"}; /* which are tables of their own */
+	/* which are tables of their own, where the one that is wanted cannot be split by them */
+	static const char *const tables[BYS] = {NULL, NULL, NULL, "lines", "stacks", "modules"};
+	unsigned splits = table_name ? analysis_splits(table_name) : 0;
 	const char *split = NULL, *whole = NULL;
 
 	for (int i = 0; i < by.count; i++) {
-		const char *nearest = nearest_name(by.items[i], names);
+		const char *nearest = nearest_name(by.items[i], by_names);
 		int n = 0;
 
-		while (names[n] && strcmp(names[n], by.items[i]) != 0)
+		while (by_names[n] && strcmp(by_names[n], by.items[i]) != 0)
 			n++;
-		if (names[n] && tables[n]) {
+		if (by_names[n] && tables[n] && !(splits & by_bits[n])) {
 			if (table_name && strcmp(table_name, tables[n]) != 0)
 				return error_set(err, STATUS_USAGE, "options '--by %s' and '%s %s' exclude each other",
-				                 names[n], whole ? "--by" : "--table", whole ? whole : table_name);
+				                 by_names[n], whole ? "--by" : "--table", whole ? whole : table_name);
 			table_name = tables[n];
-			whole = names[n];
+			whole = by_names[n];
 			continue;
 		}
-		if (names[n]) {
-			analysis->by |= bits[n];
-			split = names[n];
+		if (by_names[n]) {
+			analysis->by |= by_bits[n];
+			split = by_names[n];
 			continue;
 		}
 		error_set(err, STATUS_USAGE,
@@ -154,13 +158,10 @@ static enum status check_list(struct error *err)
 /* A table that cannot be split would be the same as without --by. */
 static enum status check_split(const struct analysis_options *analysis, struct error *err)
 {
-	static const char *const names[] = {"shape", "thread", "phase"};
-	static const unsigned bits[] = {BY_SHAPE, BY_THREAD, BY_PHASE};
-
-	for (unsigned i = 0; table_name && analysis_find(table_name) && i < 3; i++) {
-		if (!(analysis->by & ~analysis_splits(table_name) & bits[i]))
+	for (unsigned i = 0; table_name && analysis_find(table_name) && i < BYS; i++) {
+		if (!(analysis->by & ~analysis_splits(table_name) & by_bits[i]))
 			continue;
-		error_set(err, STATUS_USAGE, "table '%s' cannot be split by %s", table_name, names[i]);
+		error_set(err, STATUS_USAGE, "table '%s' cannot be split by %s", table_name, by_names[i]);
 		error_hint(err, "'--table ops' can");
 		return STATUS_USAGE;
 	}

@@ -14,8 +14,9 @@ DATA = Path(__file__).resolve().parent.parent / "data"
 H100_TRACES = sorted((DATA / "traces/tracelens/tests/traces/h100").iterdir())
 
 
-def table(path, name):
-    done = subprocess.run([STEPSCOPE, "report", path, "--table", name, "--json"], capture_output=True, text=True, timeout=60, check=False)
+def table(path, name, *options):
+    command = [STEPSCOPE, "report", path, "--table", name, *options, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return json.loads(done.stdout)["rows"]
 
@@ -109,6 +110,98 @@ def busy_for(kernels):
     for i in range(kernels):
         trace.launch("cudaLaunchKernel", 100 * i, 5, "gemm", 100 * i + 10, 50)
     return trace
+
+
+def kernels_by_hand(path, place_of):
+    """(name, place) -> (calls, time): the place is that of the spans around the launch, on its thread, outermost first."""
+    events = [event for event in events_of(path) if event["ph"] == "X"]
+    places, open_spans, rows = {}, {}, {}
+    for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
+        thread = (event["pid"], event["tid"])
+        around = [span for span in open_spans.get(thread, []) if span["ts"] + span["dur"] > event["ts"]]
+        if event.get("cat") in ("cuda_runtime", "cuda_driver"):
+            places[event["args"]["correlation"]] = place_of(around)
+        elif event.get("cat") in ("cpu_op", "python_function"):
+            open_spans[thread] = [*around, event]
+    for event in events:
+        if event.get("cat") == "kernel":
+            key = (event["name"], places.get(event["args"].get("correlation")))
+            calls, total = rows.get(key, (0, 0))
+            rows[key] = (calls + 1, total + ns(event["dur"]))
+    return rows
+
+
+def shape_around(spans):
+    """Without blanks, which mean nothing in it."""
+    operators = [span["args"].get("Input Dims") for span in spans if span["cat"] == "cpu_op"]
+    return "".join(json.dumps(dims).replace(" ", "") for dims in operators[-1]) if operators and operators[-1] else None
+
+
+def module_around(spans):
+    modules = [span["name"][11:] for span in spans if span["name"].startswith("nn.Module: ")]
+    return modules[-1] if modules else None
+
+
+@pytest.mark.parametrize("path", H100_TRACES, ids=lambda path: path.name)
+def test_kernels_by_what_launched_them(path):
+    for option, place_of in (("shape", shape_around), ("module", module_around)):
+        rows = table(path, "kernels", "--by", option)
+        found = {(row["kernel"], row[option] and row[option].replace(" ", "")): (row["calls"], row["total_ns"]) for row in rows}
+        assert len(found) == len(rows) and found == kernels_by_hand(path, place_of), option
+
+
+@pytest.mark.parametrize("path", H100_TRACES, ids=lambda path: path.name)
+def test_rows_by_what_launched_them_sum_to_those_by_name(path):
+    whole = {row["kernel"]: (row["calls"], row["total_ns"]) for row in table(path, "kernels")}
+    every = table(path, "kernels", "--by", "shape", "--by", "module", "--by", "line", "--by", "stack")
+    assert len({tuple(row[key] for key in ("kernel", "shape", "module", "line", "stack")) for row in every}) == len(every) > len(whole)
+    for rows in [every, *(table(path, "kernels", "--by", by) for by in ("shape", "module", "line", "stack"))]:
+        sums = dict.fromkeys(whole, (0, 0))
+        for row in rows:
+            calls, total = sums[row["kernel"]]
+            sums[row["kernel"]] = (calls + row["calls"], total + row["total_ns"])
+        assert sums == whole
+
+
+@pytest.mark.parametrize("path", H100_TRACES, ids=lambda path: path.name)
+def test_kernels_by_stack_are_what_the_stacks_launch(path):
+    """`stacks` counts copies and fills, too, and only steps that it measures."""
+    stacks = {row["stack"]: row["device_ns"] for row in table(path, "stacks")}
+    sums = {}
+    for row in table(path, "kernels", "--by", "stack"):
+        sums[row["stack"]] = sums.get(row["stack"], 0) + row["total_ns"]
+    assert len(sums) > 3 and all(0 < total <= stacks[stack] for stack, total in sums.items() if stack)
+
+
+def backward_with_a_checkpoint():
+    """Net calls Linear, whose addmm makes a node; that calls Block to compute again, launches one kernel in it and one beside it."""
+    trace = Trace(deviceProperties=[H100])
+    trace.step(0, 0, 1000)
+    trace.span("python_function", "train.py(3): main", 5, 900)
+    trace.span("python_function", "nn.Module: Net_0", 10, 200)
+    trace.span("python_function", "nn.Module: Linear_0", 20, 100)
+    trace.op("aten::addmm", 30, 50, **{"Sequence number": 5, "Fwd thread id": 0, "Input Dims": [[4], [2, 3], [3, 4]]})
+    trace.launch("cudaLaunchKernel", 35, 5, "gemm", 50, 40)
+    trace.op("autograd::engine::evaluate_function: AddmmBackward0", 300, 100, **{"Sequence number": 5, "Fwd thread id": 1})
+    trace.op("AddmmBackward0", 305, 90, **{"Sequence number": 5, "Fwd thread id": 1})
+    trace.events += [{"ph": "s", "id": 1, "cat": "fwdbwd", "name": "fwdbwd", "pid": 100, "tid": 1, "ts": 30},
+                     {"ph": "f", "id": 1, "cat": "fwdbwd", "name": "fwdbwd", "pid": 100, "tid": 1, "ts": 305, "bp": "e"}]
+    trace.launch("cudaLaunchKernel", 310, 5, "gemm", 320, 20)
+    trace.span("python_function", "nn.Module: Block_0", 330, 50)
+    trace.op("aten::mm", 335, 40)
+    trace.launch("cudaLaunchKernel", 340, 5, "gemm", 350, 7)
+    trace.span("kernel", "gemm", 600, 1, pid=0, tid=7, stream=7, device=0)
+    return trace
+
+
+def test_kernels_of_a_backward_and_of_what_it_computes_again(tmp_path):
+    path = backward_with_a_checkpoint().write(tmp_path / "made.json")
+    times = {row["module"]: row["total_ns"] for row in table(path, "kernels", "--by", "module")}
+    assert times == {"Linear_0": 60000, "Block_0": 7000, None: 1000}
+    assert {row["module"]: row["self_device_ns"] for row in table(path, "modules")} == {"Net_0": 0, "Linear_0": 60000, "Block_0": 7000}
+    rows = table(path, "kernels", "--by", "shape")
+    assert [(row["shape"], row["total_ns"]) for row in rows] == [("[4] [2, 3] [3, 4]", 40000), (None, 28000)]
+    assert table(path, "kernels")[0]["shape"] is None
 
 
 # ---- the critical path ----

@@ -794,7 +794,7 @@ static const struct {
 } meanings[] = {
 	{"a time, a number or a place of what the row is about, which is another thing in each table",
          "calls cause count duration_ns end kind line max_ns mean_ns meaning min_ns module name operation p50_ns p95_ns p99_ns "
-         "part phase process sample_rows sentence step step_ns steps stream thread total_ns trend what where wait_ns"},
+         "part phase process sample_rows sentence shape step step_ns steps stream thread total_ns trend what where wait_ns"},
 	{"a share: the denominator is said in each table",
          "busy_ratio exposed_ratio ratio self_ratio sm_efficiency_ratio tensor_core_ratio occupancy_ratio"},
 	{"part of a whole that the table makes: of a step's time, of the time of devices, of the critical path",
