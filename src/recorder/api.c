@@ -3,6 +3,8 @@
  * api.c: the functions of stepscope/stepscope.h and of emit.h. Whoever comes here has found stepscope_active set.
  */
 #include "recorder/emit.h"
+
+#include "recorder/background.h"
 #include "recorder/session.h"
 #include "recorder/session_state.h"
 #include "recorder/shapes.h"
@@ -247,6 +249,13 @@ void emit_note_observer(const char *name)
 void emit_at_end(void (*call)(void))
 {
 	__atomic_store_n(&session.at_end, call, __ATOMIC_RELEASE);
+}
+
+void emit_in_background(void (*call)(void))
+{
+	background_ask(call);
+	if (session.drain.is_running && session.drain.is_inline)
+		background_work();
 }
 
 bool emit_wants_count(void)

@@ -6,6 +6,7 @@
 #include "recorder/drain.h"
 
 #include "format/block.h"
+#include "recorder/background.h"
 #include "recorder/self.h"
 #include "recorder/stream.h"
 #include "recorder/symbols.h"
@@ -476,6 +477,7 @@ static void *drain_main(void *argument)
 		if (is_stopping)
 			streams_find_dead(UINT32_MAX);
 		run_passes(drain, is_forced || is_stopping);
+		background_work();
 		if (is_forced) {
 			served = seen;
 			tell_number(&drain->passes_done, seen);
@@ -598,8 +600,10 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	pool_populate(how->pool, 4);
 	drain->is_running = true;
 	drain->is_inline = how->is_inline || start_thread(drain) != 0;
-	if (drain->is_inline)
+	if (drain->is_inline) {
 		pool_grow_symbols(how->pool);
+		background_work();
+	}
 	/* a thread that begins allocates: a fork in that moment leaves the locks of some allocators (ASan's) held for ever */
 	if (!drain->is_inline)
 		await_number(&drain->has_begun, 1);

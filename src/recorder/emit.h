@@ -79,6 +79,10 @@ bool emit_wants_lines(void);  /* and for --with lines */
 /* Called when a recording ends, by the thread that ends it, while events are still taken. A function of an agent's, one for all. */
 void emit_at_end(void (*call)(void));
 
+/* Once, soon: by the recorder's own thread, or by this one where that has none. Later, with the next start, when it is off. A fork
+ * waits for it. One at a time. */
+void emit_in_background(void (*call)(void));
+
 /* Counts the starts of the recorder, forks, and the windows of profilers: what was said of a thread before one has to
  * be said again. Atomic. */
 extern uint32_t emit_starts;

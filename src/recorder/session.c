@@ -8,6 +8,7 @@
 #include "base/shell.h"
 #include "base/utf8.h"
 #include "format/block.h"
+#include "recorder/background.h"
 #include "recorder/emit.h"
 #include "recorder/run_directory.h"
 #include "recorder/self.h"
@@ -53,6 +54,7 @@ static pid_t
 
 static void note_fork(void)
 {
+	background_forget();
 	libc_child = getpid();
 	__atomic_fetch_add(&emit_starts, 1, __ATOMIC_RELAXED);
 	if (!own_mark || *own_mark == 0)
@@ -70,7 +72,7 @@ static void watch_forks(void)
 	if (is_watched)
 		return;
 	is_watched = true;
-	pthread_atfork(NULL, NULL, note_fork);
+	pthread_atfork(background_hold, background_go_on, note_fork);
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0)
 		__atomic_store_n(&own_mark, page, __ATOMIC_RELEASE);

@@ -508,6 +508,7 @@ static void victim_calls(int argc, char **argv)
 	if (stepscope_torch_start() != 0)
 		_exit(14);
 	stepscope_torch_settled();
+	stepscope_flush(); /* the recorder's thread has asked to be told of operators that go */
 	tensors[0] = TENSOR(FAKE_PLAIN, 6, 128);
 	tensors[1] = TENSOR(FAKE_PLAIN, 6, 512, 128);
 	tensors[2] = TENSOR(FAKE_PLAIN, 6, 128, 128);
@@ -566,6 +567,7 @@ static void victim_many(int argc, char **argv)
 	if (status || stepscope_torch_probe_end() != 0 || stepscope_torch_start() != 0)
 		_exit(status ? status : 13);
 	stepscope_torch_settled();
+	stepscope_flush(); /* the recorder's thread has asked to be told of operators that go */
 	for (int i = 0; i < MANY; i++) {
 		snprintf(texts[i], sizeof(texts[i]), "mine::operator_%d", i);
 		schemas[i].name = texts[i];

@@ -28,11 +28,18 @@ struct place {
 	uint32_t scope;
 };
 
+enum schemas {
+	SCHEMAS_UNKNOWN, /* whether PyTorch says when one goes is found out soon */
+	SCHEMAS_STAY,
+	SCHEMAS_GO, /* and another one may come to lie there: they are not looked for */
+};
+
 static struct {
 	struct place places[LINES * WAYS] __attribute__((aligned(64)));
+	const struct torch_entry *entry;
 	const char *(*name)(const void *record); /* NULL: nothing is recorded yet */
 	int schema;                              /* see struct torch_layout */
-	bool is_sure;                            /* schemas stay where they are; atomic */
+	enum schemas schemas;                    /* atomic */
 } names;
 
 static enum stepscope_symbol_kind kind_of(enum torch_scope scope)
@@ -147,10 +154,10 @@ static inline uint64_t schema_of(const void *record)
 	return schema;
 }
 
-/* Some operator goes, and another one may come to lie in its place: from here on texts are compared. */
+/* Some operator goes: from here on texts are compared. */
 static void forget(void)
 {
-	if (!__atomic_exchange_n(&names.is_sure, false, __ATOMIC_SEQ_CST))
+	if (__atomic_exchange_n(&names.schemas, SCHEMAS_GO, __ATOMIC_SEQ_CST) != SCHEMAS_STAY)
 		return;
 	for (unsigned i = 0; i < LINES * WAYS; i++)
 		if (!(__atomic_load_n(&names.places[i].key, __ATOMIC_SEQ_CST) & IS_TEXT))
@@ -167,9 +174,9 @@ static bool is_schema(uint64_t word, const char *name)
 static void remember_schema(enum torch_scope scope, uint64_t schema, uint32_t symbol)
 {
 	struct place *place = remember(scope, schema, symbol);
-	if (place &&
-	    !__atomic_load_n(&names.is_sure, __ATOMIC_SEQ_CST)) /* meanwhile, and this one may have been overlooked */
-		__atomic_store_n(&place->key, TAKEN, __ATOMIC_SEQ_CST);
+	if (place && __atomic_load_n(&names.schemas, __ATOMIC_SEQ_CST) != SCHEMAS_STAY)
+		__atomic_store_n(&place->key, TAKEN,
+		                 __ATOMIC_SEQ_CST); /* meanwhile, and this one may have been overlooked */
 }
 
 /* ---- by text ------------------------------------------------------------------------------------------------------------ */
@@ -194,20 +201,29 @@ static uint64_t hash_text(const char *text, uint32_t length)
 	return mix(hash, word_of(text + length - sizeof(uint64_t))); /* some of its bytes for a second time */
 }
 
+/* Until it is known whether schemas stay, none that may be one's: it would be found by its text for good. */
+static __attribute__((noinline, cold)) void remember_new(enum torch_scope scope, const void *record, const char *name,
+                                                         uint64_t key, uint32_t symbol)
+{
+	uint64_t schema = schema_of(record);
+	enum schemas schemas = scope == TORCH_SCOPE_BACKWARD ? SCHEMAS_GO
+	                                                     : __atomic_load_n(&names.schemas, __ATOMIC_ACQUIRE);
+	/* whether it is one takes a system call: not each time where it finds no room */
+	if (schemas == SCHEMAS_STAY && has_room(scope, schema) && is_schema(schema, name))
+		remember_schema(scope, schema, symbol);
+	else if (schemas != SCHEMAS_UNKNOWN)
+		remember(scope, key, symbol);
+}
+
 static uint32_t symbol_by_text(enum torch_scope scope, const char *name, const void *record)
 {
 	uint32_t length = (uint32_t)strnlen(name, LONGEST);
 	uint64_t key = hash_text(name, length) | IS_TEXT;
 	uint32_t symbol = length < LONGEST ? find(scope, key) : 0;
-	if (symbol || !(symbol = new_symbol(scope, name, length_of(name))) || length == LONGEST)
+	if (symbol || !(symbol = new_symbol(scope, name, length_of(name))))
 		return symbol;
-	uint64_t schema = schema_of(record);
-	bool may_be_schema = scope != TORCH_SCOPE_BACKWARD && __atomic_load_n(&names.is_sure, __ATOMIC_ACQUIRE);
-	/* whether it is one takes a system call: not each time where it finds no room */
-	if (may_be_schema && has_room(scope, schema) && is_schema(schema, name))
-		remember_schema(scope, schema, symbol);
-	else
-		remember(scope, key, symbol);
+	if (length < LONGEST)
+		remember_new(scope, record, name, key, symbol);
 	return symbol;
 }
 
@@ -232,15 +248,25 @@ __attribute__((hot)) uint32_t names_symbol(enum torch_scope scope, const void *r
 	return __builtin_expect(is_of(place, scope, schema), 1) ? place->symbol : symbol_elsewhere(scope, record);
 }
 
+/* PyTorch names each of its thousands of operators at once: one millisecond. */
+static void watch(void)
+{
+	enum schemas unknown = SCHEMAS_UNKNOWN; /* unless one has gone meanwhile */
+	bool is_told = operators_watch(names.entry, forget);
+	__atomic_compare_exchange_n(&names.schemas, &unknown, is_told ? SCHEMAS_STAY : SCHEMAS_GO, false,
+	                            __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
 void names_start(const struct torch_entry *entry, int schema)
 {
-	if (names.name)
+	if (names.entry)
 		return;
-	names.name = entry->name;
-	if (schema < 0)
-		return;
-	names.schema = schema;
-	__atomic_store_n(&names.is_sure, true, __ATOMIC_SEQ_CST); /* first: it may be told at once */
-	if (!operators_watch(entry, forget))
-		forget();
+	names.entry = entry;
+	if (schema >= 0) {
+		names.schema = schema;
+		emit_in_background(watch);
+	} else {
+		names.schemas = SCHEMAS_GO;
+	}
+	names.name = entry->name; /* last: now it may be asked */
 }
