@@ -43,7 +43,7 @@ SELECT coalesce((SELECT place FROM loader), 'phase data') AS place,
          || CASE WHEN together.ranks AND coalesce(together.saving_ns, 0) < p.mean_ns / 2
                  THEN ' on the mean of all ranks, most of it in the one that the others wait for (SS602)' ELSE '' END
          || coalesce('; ' || (SELECT sentence FROM loader), '') AS evidence,
-       CASE WHEN together.ranks THEN together.saving_ns ELSE p.mean_ns END AS saving_ns,
+       CASE WHEN together.ranks THEN together.saving_ns ELSE p.mean_ns END AS saving_ns, 'phase data' AS time_of,
        CASE WHEN p.ci95_low_ns > :share * t.mean_ns THEN 0.9 ELSE 0.6 END AS confidence,
        (SELECT advice FROM loader) AS advice
 FROM phases p JOIN step_time t ON t.process = 'all' LEFT JOIN together
@@ -54,11 +54,11 @@ SELECT 'the device' || coalesce(' of ' || CASE WHEN job.ranks > 1 THEN most_proc
          || ', while a thread waits for the next batch'
          || CASE WHEN job.ranks > 1 THEN '; on the mean of all ranks for ' || as_share(ratio) ELSE '' END
          || CASE WHEN excess_ns IS NOT NULL THEN '; what of it makes the others wait is not counted here (SS602)' ELSE '' END,
-       max(0, gain_ns - coalesce(excess_ns, 0)), 0.9, (SELECT advice FROM loader)
+       max(0, gain_ns - coalesce(excess_ns, 0)), 'device idle: data wait', 0.9, (SELECT advice FROM loader)
 FROM step_breakdown JOIN (SELECT count(mean_ns) AS ranks FROM ranks) AS job
 LEFT JOIN (SELECT process, excess_ns FROM ranks WHERE is_slowest AND excess_ns > :share * mean_ns) AS slowest ON slowest.process = most_process
 WHERE part = 'idle: data wait' AND most_ratio > :share
 UNION ALL
-SELECT 'between the steps', as_time(b.total_ns / t.count) || ' between two steps', b.total_ns / t.count, 0.7, (SELECT advice FROM loader)
+SELECT 'between the steps', as_time(b.total_ns / t.count) || ' between two steps', b.total_ns / t.count, 'between steps: data', 0.7, (SELECT advice FROM loader)
 FROM between_steps b JOIN step_time t ON t.process = 'all'
 WHERE b.part = 'between steps: data' AND b.total_ns > :share * t.mean_ns * t.count

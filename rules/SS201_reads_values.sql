@@ -13,6 +13,6 @@
 -- wrong: the value is needed in each step, as in a loop that stops on it
 SELECT coalesce("where", 'record with --with lines to see the line') AS place,
        as_count(h.count, 'time') || ', ' || as_time(step_own_ns) || ', ' || as_share(step_ratio) || ' of steps' AS evidence,
-       step_ratio * t.mean_ns AS saving_ns, 0.7 AS confidence
+       step_ratio * t.mean_ns AS saving_ns, 'waits reading' AS time_of, 0.7 AS confidence
 FROM host_waits h JOIN step_time t ON t.process = 'all'
 WHERE cause LIKE 'reading a value%' AND step_ratio > :share

@@ -13,6 +13,6 @@
 -- wrong: the collections free memory that the next steps need
 SELECT coalesce("where", 'record with --with lines to see the line') AS place,
        as_count(h.count, 'collection') || ', the longest ' || as_time(h.max_ns) || '; ' || as_share(step_ratio) || ' of steps' AS evidence,
-       step_ratio * t.mean_ns AS saving_ns, 0.9 AS confidence
+       step_ratio * t.mean_ns AS saving_ns, 'waits garbage collection' AS time_of, 0.9 AS confidence
 FROM host_waits h JOIN step_time t ON t.process = 'all'
 WHERE cause = 'garbage collection' AND step_ratio > :share

@@ -13,6 +13,6 @@
 -- wrong: the program marks its steps shorter than they are
 SELECT 'between the steps' AS place, as_time(b.total_ns / t.count) || ' between two steps that is no phase, beside steps of '
          || as_time(t.mean_ns) AS evidence,
-       b.total_ns / t.count AS saving_ns, 0.6 AS confidence
+       b.total_ns / t.count AS saving_ns, 'between steps: other' AS time_of, 0.6 AS confidence
 FROM between_steps b JOIN step_time t ON t.process = 'all'
 WHERE b.part = 'between steps: other' AND t.count > 1 AND b.total_ns > :share * t.mean_ns * t.count

@@ -13,5 +13,5 @@ SELECT (SELECT call FROM runtime_calls WHERE NOT is_synchronizing ORDER BY total
          || ', while a thread is in a call that launches nothing; the longest: '
          || (SELECT group_concat(call || ' ' || as_time(total_ns) || ' in ' || calls, ', ')
              FROM (SELECT * FROM runtime_calls WHERE NOT is_synchronizing ORDER BY total_ns DESC LIMIT 3)) AS evidence,
-       mean_ns AS saving_ns, 0.7 AS confidence
+       mean_ns AS saving_ns, 'device idle: runtime calls' AS time_of, 0.7 AS confidence
 FROM step_breakdown WHERE part = 'idle: runtime calls' AND ratio > :share

@@ -12,7 +12,7 @@
 SELECT coalesce(w.line, w.module || ', ' || w.operation, w.operation) AS place,
        as_count(w.calls, 'copy') || ' to the host, the thread waits for ' || w.waited_count || ' of them, ' || as_time(w.wait_ns)
          || '; behind them the device does nothing for ' || as_share(min(1, w.idle_after_ns * 1.0 / s.all_ns)) || ' of ' || s.whole AS evidence,
-       min(w.idle_after_ns * 1.0 / s.all_ns * s.step_ns, s.idle_ns) AS saving_ns, 0.8 AS confidence
+       min(w.idle_after_ns * 1.0 / s.all_ns * s.step_ns, s.idle_ns) AS saving_ns, 'device idle' AS time_of, 0.8 AS confidence
 FROM copy_waits w,
      (SELECT sum(total_ns) AS all_ns, sum(mean_ns) AS step_ns, sum(mean_ns) FILTER (WHERE part LIKE 'idle: %') AS idle_ns, whole FROM step_breakdown) s
 WHERE w.waited_count > 0 AND w.idle_after_ns > :share * s.all_ns
@@ -21,5 +21,5 @@ SELECT (SELECT call FROM runtime_calls WHERE is_synchronizing ORDER BY total_ns 
        'the device is done, and for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns)
          || ', a thread has not noticed yet: ' || (SELECT as_count(sum(calls), 'call') FROM runtime_calls WHERE is_synchronizing)
          || ' to wait for it',
-       mean_ns, 0.7
+       mean_ns, 'device idle: synchronization', 0.7
 FROM step_breakdown WHERE part = 'idle: synchronization' AND ratio > :share

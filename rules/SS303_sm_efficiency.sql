@@ -17,7 +17,7 @@ SELECT (SELECT kernel FROM kernels WHERE class = 'compute' AND sm_efficiency_rat
                      || ' only says that some kernel runs', '') AS evidence,
        min(sum((1 - sm_efficiency_ratio) * total_ns) / (SELECT sum(total_ns) FROM step_breakdown)
              * (SELECT sum(mean_ns) FROM step_breakdown),
-           (SELECT mean_ns FROM step_breakdown WHERE part = 'compute kernels')) AS saving_ns, -- kernels of several streams run side by side
+           (SELECT mean_ns FROM step_breakdown WHERE part = 'compute kernels')) AS saving_ns, 'device compute kernels' AS time_of, -- kernels of several streams run side by side
        0.7 AS confidence
 FROM kernels WHERE class = 'compute' AND sm_efficiency_ratio IS NOT NULL
 HAVING sum(sm_efficiency_ratio * total_ns) < :part * sum(total_ns)

@@ -11,7 +11,7 @@
 SELECT (SELECT kernel FROM kernels WHERE work = 'memory' ORDER BY total_ns DESC LIMIT 1) AS place,
        'elementwise kernels, norms, reductions and copies by kernels: ' || as_share(m.part) || ' of the time of kernels, '
          || as_share(m.part * c.ratio) || ' of ' || c.whole AS evidence,
-       m.part * c.ratio * :saved * (SELECT sum(mean_ns) FROM step_breakdown) AS saving_ns, 0.6 AS confidence
+       m.part * c.ratio * :saved * (SELECT sum(mean_ns) FROM step_breakdown) AS saving_ns, 'device compute kernels' AS time_of, 0.6 AS confidence
 FROM (SELECT sum(total_ns * (work = 'memory')) * 1.0 / sum(total_ns) AS part FROM kernels WHERE class = 'compute') m,
      (SELECT ratio, whole FROM step_breakdown WHERE part = 'compute kernels') c
 WHERE m.part * c.ratio > :share

@@ -12,7 +12,7 @@ SELECT group_concat(direction, ', ') AS place,
          || as_bytes(sum(total_bytes) * 1e9 / sum(total_ns)) || ' per second: the driver copies them through a buffer of its own, and '
          || 'the thread waits for that' AS evidence,
        min(sum(total_ns) * 1.0 / s.all_ns * s.step_ns,
-           (SELECT mean_ns FROM step_breakdown WHERE part = 'exposed copies')) AS saving_ns,
+           (SELECT mean_ns FROM step_breakdown WHERE part = 'exposed copies')) AS saving_ns, 'device exposed copies' AS time_of,
        0.8 AS confidence
 FROM (SELECT * FROM copies WHERE "from" = 'Pageable' OR "to" = 'Pageable'),
      (SELECT sum(total_ns) AS all_ns, sum(mean_ns) AS step_ns, whole FROM step_breakdown) s

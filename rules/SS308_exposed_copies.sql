@@ -11,5 +11,5 @@
 -- wrong: the copies are the work, as in loading a model
 SELECT (SELECT copy FROM copies WHERE direction <> 'fill' ORDER BY total_ns DESC LIMIT 1) AS place,
        'for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns) || ', it copies and computes nothing' AS evidence,
-       mean_ns AS saving_ns, 0.8 AS confidence
+       mean_ns AS saving_ns, 'device exposed copies' AS time_of, 0.8 AS confidence
 FROM step_breakdown WHERE part = 'exposed copies' AND ratio > :share

@@ -13,6 +13,6 @@
 -- wrong: the recording begins with the program and is short: the first compilations are wanted
 SELECT coalesce("where", 'record with --with lines to see the line') AS place,
        as_count(h.count, 'compilation') || ', the longest ' || as_time(h.max_ns) || '; ' || as_share(step_ratio) || ' of steps' AS evidence,
-       step_ratio * t.mean_ns AS saving_ns, 0.6 AS confidence
+       step_ratio * t.mean_ns AS saving_ns, 'waits compilation' AS time_of, 0.6 AS confidence
 FROM host_waits h JOIN step_time t ON t.process = 'all'
 WHERE cause = 'compilation' AND step_ratio > :share AND h.count > :compilations

@@ -9,5 +9,5 @@
 -- advice: a larger batch or more accumulation per step; foreach=True or fused=True
 -- wrong: the model is small, or the optimizer does more than usual, such as second-order methods
 SELECT 'phase optimizer' AS place, as_share(ratio) || ' of a step, ' || as_time(mean_ns) AS evidence,
-       mean_ns * (1 - :share / ratio) AS saving_ns, 0.5 AS confidence
+       mean_ns * (1 - :share / ratio) AS saving_ns, 'phase optimizer' AS time_of, 0.5 AS confidence
 FROM phases WHERE name = 'optimizer' AND ratio > :share

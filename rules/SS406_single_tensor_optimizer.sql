@@ -11,5 +11,5 @@
 -- wrong: memory is short: lists of tensors need some more of it
 SELECT coalesce(line, module || ', ' || operation, operation) AS place,
        as_count(count, 'time') || ', ' || as_time(total_ns) || coalesce(', ' || as_share(ratio) || ' of steps', '') AS evidence,
-       ratio * (SELECT mean_ns FROM step_time WHERE process = 'all') AS saving_ns, 0.7 AS confidence
+       ratio * (SELECT mean_ns FROM step_time WHERE process = 'all') AS saving_ns, 'phase optimizer' AS time_of, 0.7 AS confidence
 FROM operator_patterns WHERE pattern = 'optimizer tensor by tensor' AND ratio > :share

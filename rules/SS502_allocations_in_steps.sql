@@ -9,7 +9,7 @@
 SELECT group_concat(call, ', ') AS place,
        as_count(sum(calls), 'call') || ', ' || as_time(sum(total_ns)) || ', ' || as_share(min(1, sum(total_ns) * 1.0 / s.all_ns)) || ' of ' || s.whole
          AS evidence,
-       min(sum(total_ns) * 1.0 / s.all_ns * s.step_ns, s.idle_ns) AS saving_ns, -- calls of several threads; a device that works goes on
+       min(sum(total_ns) * 1.0 / s.all_ns * s.step_ns, s.idle_ns) AS saving_ns, 'device idle' AS time_of, -- calls of several threads; a device that works goes on
        CASE WHEN (SELECT count > 2 FROM step_time WHERE process = 'all') THEN 0.7 ELSE 0.4 END AS confidence
 FROM (SELECT * FROM runtime_calls
       WHERE call IN ('cudaMalloc', 'cudaFree', 'hipMalloc', 'hipFree', 'cuMemCreate', 'cuMemMap', 'cuMemUnmap', 'cuMemRelease',

@@ -18,7 +18,7 @@ SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER B
                 'phase communication') AS place,
        as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns)
          || coalesce('; up to ' || as_time(nullif(min(others * late_ns, p.mean_ns), 0)) || ' of it waits for ' || process || ' (SS602)', '') AS evidence,
-       p.mean_ns - coalesce(min(others * late_ns, p.mean_ns), 0) AS saving_ns,
+       p.mean_ns - coalesce(min(others * late_ns, p.mean_ns), 0) AS saving_ns, 'phase communication' AS time_of,
        CASE WHEN EXISTS (SELECT 1 FROM ranks WHERE is_slowest) THEN 0.4 ELSE 0.8 END AS confidence
 FROM phases p LEFT JOIN slowest
 WHERE p.name = 'communication' AND p.ratio > :share AND NOT EXISTS (SELECT 1 FROM step_breakdown)
@@ -26,6 +26,6 @@ UNION ALL
 SELECT 'the device', 'for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns)
          || ', it communicates and computes nothing'
          || coalesce('; up to ' || as_time(nullif(min(late_ns, mean_ns), 0)) || ' of it waits for ' || process || ' (SS602)', ''),
-       mean_ns - coalesce(min(late_ns, mean_ns), 0), 0.8
+       mean_ns - coalesce(min(late_ns, mean_ns), 0), 'device exposed communication', 0.8
 FROM step_breakdown LEFT JOIN slowest
 WHERE part = 'exposed communication' AND ratio > :share

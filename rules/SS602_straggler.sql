@@ -17,7 +17,7 @@ SELECT process || coalesce(' on ' || nullif(host, ''), '') || coalesce(', in ' |
        coalesce('each of the others waits ' || as_time(caused_ns) || ' for it in collectives of a step',
                 as_time(behind_ns) || ' behind the others in each step')
          || coalesce('; it differs most in ' || (SELECT phase || ', by ' || as_time(spread_ns) FROM differs), '') AS evidence,
-       excess_ns AS saving_ns, CASE WHEN steps < 3 THEN 0.5 ELSE 0.8 END AS confidence,
+       excess_ns AS saving_ns, 'between ranks' AS time_of, CASE WHEN steps < 3 THEN 0.5 ELSE 0.8 END AS confidence,
        (SELECT 'look at what its loader has to do more: its share of the data, its storage, its workers (num_workers), another program there'
         FROM differs WHERE phase = 'data') AS advice
 FROM late

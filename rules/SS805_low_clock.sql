@@ -22,11 +22,11 @@ WITH clocks AS (
 )
 SELECT c.place AS place,
        printf('%.0f on the mean and %.0f at least, of %.0f at most: ', c.mean, c.min, m.max) || as_share(c.mean / m.max) AS evidence,
-       (SELECT mean_ns FROM step_breakdown WHERE part = 'compute kernels') * (1 - c.mean / m.max) AS saving_ns, 0.5 AS confidence
+       (SELECT mean_ns FROM step_breakdown WHERE part = 'compute kernels') * (1 - c.mean / m.max) AS saving_ns, 'device compute kernels' AS time_of, 0.5 AS confidence
 FROM clocks c JOIN clocks m ON m.owner = c.owner AND m.name <> c.name
   AND m.name = replace(replace(c.name, 'current.', ''), 'clocks.', 'clocks.max.')
 WHERE m.max > 0 AND c.mean < :share * m.max
 UNION ALL
-SELECT place, 'held down for ' || as_share(mean) || ' of the time', NULL, 0.8
+SELECT place, 'held down for ' || as_share(mean) || ' of the time', NULL, NULL, 0.8
 FROM clocks WHERE name LIKE '%clocks%reasons.%' AND mean > :held
   AND (name LIKE '%slowdown%' OR name LIKE '%thermal%' OR name LIKE '%power%')

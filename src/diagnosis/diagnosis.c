@@ -38,6 +38,17 @@ static const struct table_column finding_columns[FINDING_COLUMNS] = {
                            .definition = "the same as share of a step",
                            .denominator = "the mean step",
                            .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[FINDING_TIME] =
+		{.name = "time_of",
+                 .type = TABLE_TEXT,
+                 .role = ROLE_EVIDENCE,
+                 .definition =
+                         "which time it would save, where the rule knows: phases, parts of what the device does, waits, "
+                         "or what lies between steps or ranks"},
+	[FINDING_SAME] = {.name = "same_time_as",
+                          .type = TABLE_TEXT,
+                          .role = ROLE_EVIDENCE,
+                          .definition = "rules of findings that would save more, and may be about the same time"},
 	[FINDING_CONFIDENCE] = {.name = "confidence_ratio",
                                 .type = TABLE_DOUBLE,
                                 .unit = UNIT_RATIO,
@@ -221,7 +232,7 @@ static enum status ask(struct running *running, const struct rule *rule, bool *c
 
 /* ---- findings ---- */
 
-static const char *const result_columns[] = {"place", "evidence", "saving_ns", "confidence", "advice", NULL};
+static const char *const result_columns[] = {"place", "evidence", "saving_ns", "confidence", "advice", "time_of", NULL};
 
 /* A misspelt column would be as if the rule did not say it. */
 static enum status check_columns_of(const struct rule *rule, const struct table *rows, struct error *err)
@@ -239,7 +250,7 @@ static enum status check_columns_of(const struct rule *rule, const struct table 
 		if (nearest)
 			error_hint(err, "did you mean '%s'?", nearest);
 		else
-			error_hint(err, "a rule gives place, evidence, saving_ns, confidence and advice");
+			error_hint(err, "a rule gives place, evidence, saving_ns, time_of, confidence and advice");
 		return STATUS_USAGE;
 	}
 	return STATUS_OK;
@@ -326,6 +337,7 @@ static void add_finding(struct running *running, const struct rule *rule, const 
 	copy_text(running, row, FINDING_PLACE, rows, from_row, "place");
 	copy_text(running, row, FINDING_EVIDENCE, rows, from_row, "evidence");
 	set_saving(running, row, rows, from_row);
+	copy_text(running, row, FINDING_TIME, rows, from_row, "time_of");
 	set_confidence(findings, row, rows, from_row);
 	if (rule->verdict)
 		table_set_text(findings, row, FINDING_VERDICT, rule->verdict);

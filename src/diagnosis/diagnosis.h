@@ -26,6 +26,8 @@ enum finding_column {
 	FINDING_EVIDENCE,
 	FINDING_SAVING,
 	FINDING_RATIO,
+	FINDING_TIME,
+	FINDING_SAME,
 	FINDING_CONFIDENCE,
 	FINDING_CERTAINTY,
 	FINDING_VERDICT,
@@ -56,6 +58,8 @@ enum verdict_column {
 	VERDICT_MARGIN,
 	VERDICT_SENTENCE,
 	VERDICT_PARTS,
+	VERDICT_SAVING,
+	VERDICT_SAVING_RATIO,
 	VERDICT_WHOLE, /* "a step", or "the whole trace" where that has no steps: what shares are of */
 	VERDICT_COLUMNS,
 };
@@ -75,5 +79,9 @@ void diagnosis_release(struct diagnosis *diagnosis);
 
 /* Fills `verdict` from the findings and checks; step_ns: the mean step, 0 when it is not known. Private to diagnosis/. */
 void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns);
+
+/* What all findings save together, each time counted once, and in `findings` which may be about the same time; false: none saves time.
+ * Private to diagnosis/. */
+bool diagnosis_savings(struct table *findings, double step_ns, double *together_ns);
 
 #endif

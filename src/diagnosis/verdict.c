@@ -38,6 +38,19 @@ static const struct table_column columns[VERDICT_COLUMNS] = {
 	[VERDICT_PARTS] = {.name = "parts",
                            .type = TABLE_TEXT,
                            .definition = "what a step goes to, the largest parts first, as shares of it"},
+	[VERDICT_SAVING] = {.name = "saving_ns",
+                            .type = TABLE_DOUBLE,
+                            .unit = UNIT_NS,
+                            .definition = "what all findings together would save at most: of those that may be about "
+                                          "the same time the one that saves most",
+                            .rules = RULE_NOT_NEGATIVE},
+	[VERDICT_SAVING_RATIO] = {.name = "saving_ratio",
+                                  .type = TABLE_DOUBLE,
+                                  .unit = UNIT_RATIO,
+                                  .role = ROLE_SHARE,
+                                  .definition = "the same as share of a step",
+                                  .denominator = "the mean step",
+                                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[VERDICT_WHOLE] = {.name = "whole",
                            .type = TABLE_TEXT,
                            .definition = "what shares and savings are of: a step, or the whole trace where that has no "
@@ -350,6 +363,23 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 	       arena_printf(arena, "%s %s%s%s", units_ratio(a, first.ratio), unit, place, next));
 }
 
+static void set_saving(struct diagnosis *diagnosis, double step_ns)
+{
+	struct table *table = &diagnosis->verdict;
+	double together_ns;
+
+	if (!diagnosis_savings(&diagnosis->findings, step_ns, &together_ns)) {
+		table_set_missing(table, 0, VERDICT_SAVING, "no finding saves time");
+		table_set_missing(table, 0, VERDICT_SAVING_RATIO, "no finding saves time");
+		return;
+	}
+	table_set_double(table, 0, VERDICT_SAVING, together_ns);
+	if (step_ns > 0)
+		table_set_double(table, 0, VERDICT_SAVING_RATIO, together_ns / step_ns);
+	else
+		table_set_missing(table, 0, VERDICT_SAVING_RATIO, "no step was recorded");
+}
+
 void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns)
 {
 	const struct table *times = report_table(report, "step_time");
@@ -372,5 +402,6 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 		table_set_text(table, 0, VERDICT_PARTS, parts);
 	else
 		table_set_missing(table, 0, VERDICT_PARTS, "neither phases nor work of a device were recorded");
+	set_saving(diagnosis, step_ns);
 	table_set_text(table, 0, VERDICT_WHOLE, evidence.whole);
 }

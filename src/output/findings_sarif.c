@@ -174,6 +174,11 @@ static void add_result(struct json_writer *json, const struct table *findings, i
 	add_number(json, findings, row, FINDING_SAVING);
 	add_number(json, findings, row, FINDING_RATIO);
 	add_number(json, findings, row, FINDING_CONFIDENCE);
+	json_key(json, findings->columns[FINDING_SAME].name);
+	if (table_text(findings, row, FINDING_SAME))
+		json_string(json, table_text(findings, row, FINDING_SAME));
+	else
+		json_null(json);
 	json_object_end(json), json_object_end(json);
 	buffer_release(&text);
 }
