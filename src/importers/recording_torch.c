@@ -94,8 +94,12 @@ static struct stream_scan *stream_of(struct torch_scan *scan, uint32_t number)
 		return NULL;
 	MEMORY_GROW(scan->streams, scan->stream_count, scan->stream_capacity, 8);
 	number_map_set(&scan->stream_map, number, scan->stream_count);
-	scan->streams[scan->stream_count] = (struct stream_scan){
-		.stream = number, .node = NO_RANGE, .data = NO_RANGE, .module_record = NO_RANGE, .pending = NO_RANGE};
+	scan->streams[scan->stream_count] = (struct stream_scan){.stream = number,
+	                                                         .node = NO_RANGE,
+	                                                         .data = NO_RANGE,
+	                                                         .module_record = NO_RANGE,
+	                                                         .pending = NO_RANGE,
+	                                                         .numbers = NO_RANGE};
 	return &scan->streams[scan->stream_count++];
 }
 
@@ -163,6 +167,12 @@ static uint8_t token_of(enum symbol_class class)
 	}
 }
 
+/* A call of a module that makes a graph stands alone: a backward may work on it, or on what is behind it. */
+static bool may_join(const struct train_record *last, uint8_t token)
+{
+	return last->token == token && !(last->is_module && token == TOKEN_FORWARD);
+}
+
 /* The record before, when one more like it says nothing new; operators between those of a forward go, too. */
 static struct train_record *same_before(struct stream_scan *stream, uint8_t token, uint32_t range)
 {
@@ -178,9 +188,9 @@ static struct train_record *same_before(struct stream_scan *stream, uint8_t toke
 	if (!last || last->range != range || last->is_inside != is_inside)
 		return NULL;
 	if (last->token == token)
-		return last;
+		return may_join(last, token) ? last : NULL;
 	bool is_between = token != TOKEN_OP && last->token == TOKEN_OP && stream->record_count > 1 &&
-	                  last[-1].token == token && last[-1].range == range && last[-1].is_inside == is_inside;
+	                  may_join(&last[-1], token) && last[-1].range == range && last[-1].is_inside == is_inside;
 	stream->record_count -= is_between;
 	return is_between ? last - 1 : NULL;
 }
@@ -256,6 +266,13 @@ static void join_last(struct torch_scan *scan, struct stream_scan *stream)
 	scan->record_count -= same != NULL;
 }
 
+/* Its nodes have this one or higher ones. */
+static void note_number(struct train_record *record, uint64_t sequence)
+{
+	if (!record->sequence)
+		record->sequence = sequence + 1;
+}
+
 /* The next number that is known to be given is `next`. */
 static void settle_pending(struct torch_scan *scan, struct stream_scan *stream, uint64_t next)
 {
@@ -264,6 +281,7 @@ static void settle_pending(struct torch_scan *scan, struct stream_scan *stream, 
 		return;
 	if (stream->pending_sequence < next) {
 		stream->records[pending].token = TOKEN_FORWARD;
+		note_number(&stream->records[pending], stream->pending_sequence);
 	} else if (stream->pending_class) {
 		stream->records[pending].token = TOKEN_UPDATE;
 		count_writes(&stream->records[pending], (enum symbol_class)stream->pending_class);
@@ -349,6 +367,8 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 	uint32_t record = is_of_module ? add_module_record(scan, stream)
 	                  : has_number ? make_record(scan, stream, TOKEN_OP, range, time_ns)
 	                               : add_record(scan, stream, TOKEN_OP, range, time_ns);
+	if (has_number && record != NO_RANGE)
+		note_number(&stream->records[record], sequence);
 	if (is_of_module && open->class == CLASS_FUNCTION) {
 		stream->module_has_function = true;
 		return record;
@@ -400,11 +420,13 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 	uint32_t first = open->compiled - 1;
 	bool is_forward = false, is_module = false,
 	     has_pending = stream->pending != NO_RANGE && stream->pending >= first;
+	uint64_t sequence = 0;
 	for (uint32_t i = first; i < stream->record_count; i++) {
 		const struct train_record *record = &stream->records[i];
 		bool is_work = (record->token == TOKEN_OP || record->token == TOKEN_FORWARD) && !record->object;
 		if (!is_work && record->token != TOKEN_UPDATE)
 			return;
+		sequence = is_forward ? sequence : record->sequence;
 		is_forward |= record->token == TOKEN_FORWARD;
 		is_module |= record->is_module;
 	}
@@ -421,6 +443,7 @@ static void end_compiled(struct torch_scan *scan, struct stream_scan *stream, co
 	if (record == NO_RANGE)
 		return;
 	stream->records[record].end_ns = time_ns;
+	stream->records[record].sequence = sequence;
 	stream->records[record].is_module = is_module;
 	if (has_pending)
 		stream->pending = record;
@@ -559,6 +582,8 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 		stream->deeper++;
 		return;
 	}
+	if (event->payload_count)
+		torch_nodes_note(scan, stream, event->payload[STEPSCOPE_BEGIN_SEQUENCE]);
 	if (stream->node != NO_RANGE) {
 		note_gradient(stream, class);
 		note_followed(scan, stream, event);
@@ -882,25 +907,27 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 
 /* ---- after all files ---- */
 
-static void finish_stream(struct torch_scan *scan, struct stream_scan *stream)
+static void finish_stream(struct torch_scan *scan, struct stream_scan *stream, bool was_closed)
 {
+	stream->end = (struct stream_end){innermost(stream)->range, stream->optimizer > 0};
 	while (stream->depth)
 		pop(scan, stream, stream->last_ns);
+	uint32_t followed = number_map_find(&scan->followed, stream->torch_thread);
+	if (!was_closed) /* it would have led to a backward */
+		settle_pending(scan, stream, STEPSCOPE_NO_SEQUENCE);
+	else if (followed != NUMBER_MAP_NONE)
+		settle_pending(scan, stream, followed + UINT64_C(1));
 }
 
 struct training_thread *torch_scan_threads(struct torch_scan *scan, bool was_closed)
 {
 	struct training_thread *threads = memory_resize(NULL, scan->stream_count + (size_t)1, sizeof *threads);
+	for (uint32_t i = 0; i < scan->stream_count; i++)
+		finish_stream(scan, &scan->streams[i], was_closed);
+	torch_nodes_find_unused(scan);
 	for (uint32_t i = 0; i < scan->stream_count; i++) {
 		struct stream_scan *stream = &scan->streams[i];
-		stream->end = (struct stream_end){innermost(stream)->range, stream->optimizer > 0};
-		finish_stream(scan, stream);
-		uint32_t followed = number_map_find(&scan->followed, stream->torch_thread);
-		bool is_followed = followed != NUMBER_MAP_NONE;
-		if (!was_closed) /* it would have led to a backward */
-			settle_pending(scan, stream, STEPSCOPE_NO_SEQUENCE);
-		else if (is_followed)
-			settle_pending(scan, stream, followed + UINT64_C(1));
+		bool is_followed = number_map_find(&scan->followed, stream->torch_thread) != NUMBER_MAP_NONE;
 		threads[i] = (struct training_thread){stream->records,      stream->ranges,      stream->hooked,
 		                                      stream->record_count, stream->range_count, stream->hooked_count,
 		                                      stream->calls,        stream->nodes,       is_followed};
@@ -928,6 +955,7 @@ void torch_scan_release(struct torch_scan *scan)
 	number_map_release(&scan->followed);
 	number_map_release(&scan->codes);
 	number_map_release(&scan->compiled);
+	free(scan->numbers);
 	free(scan->optimizers);
 	free(scan->classes);
 	free(scan);

@@ -59,6 +59,13 @@ struct open_record {
 	int64_t compiled_ns; /* when that began */
 };
 
+/* Numbers of nodes that a backward worked on, one after the other: each is that of the operator that made it. */
+struct node_numbers {
+	uint64_t thread; /* PyTorch's number of the one that made them */
+	uint64_t lowest, highest;
+	uint32_t record; /* in the stream of the backward, NO_RANGE */
+};
+
 struct stream_scan {
 	uint32_t stream;
 	struct train_record *records;
@@ -96,6 +103,7 @@ struct stream_scan {
 	uint32_t capture;      /* cursor into the process's captures */
 	uint64_t gap_tick, gap_count;
 	uint64_t sequence; /* of the node before */
+	uint32_t numbers;  /* index of those that the next node may belong to, NO_RANGE */
 	int64_t last_ns;
 	int64_t before_ns; /* end of what the last event says */
 	int64_t noted_ns;  /* end of the last record that was noted and lies in no other */
@@ -123,9 +131,16 @@ struct torch_scan {
 	int64_t *bounds; /* where those steps begin and end, in order */
 	uint32_t bound_count, bound_capacity;
 	struct number_map followed; /* PyTorch's number of a thread -> last node of its graphs that others worked on */
-	uint32_t step_stream;       /* that marks them */
-	bool has_step_streams;      /* several do */
+	struct node_numbers *numbers; /* of all threads */
+	uint32_t number_count, number_capacity;
+	uint32_t step_stream;  /* that marks them */
+	bool has_step_streams; /* several do */
 };
+
+/* recording_torch_nodes.c: `word`: the payload of an event that has one, in the stream. */
+void torch_nodes_note(struct torch_scan *scan, struct stream_scan *stream, uint64_t word);
+/* After all of them: which forwards did no backward work on? */
+void torch_nodes_find_unused(struct torch_scan *scan);
 
 /* After all events: what each stream did, with an end for each thing; the caller frees the array and what its entries point to. */
 struct training_thread *torch_scan_threads(struct torch_scan *scan, bool was_closed);

@@ -26,6 +26,7 @@ struct inferrer {
 	size_t end_count;
 	bool *is_evaluation; /* record of an evaluation */
 	bool *is_update;     /* record of an update by hand */
+	bool *is_unused;     /* record of a forward that leads to no backward */
 	bool is_functional;  /* no backward leaves gradients: all train */
 	bool has_modules;    /* forwards are calls of them */
 	bool is_cut;
@@ -581,6 +582,21 @@ static void find_evaluating_calls(struct inferrer *in)
 	}
 }
 
+/* ---- forwards ---------------------------------------------------------------------------------------------------------------- */
+
+/* Where the backward behind it is not recorded with its nodes, or has not come yet when the recording is cut off, a forward counts as
+ * one of that. */
+static void find_unused(struct inferrer *in)
+{
+	bool is_known = !in->is_cut;
+
+	for (size_t i = in->count; i-- > 0;) {
+		if (in->records[i].token == TOKEN_BACKWARD)
+			is_known = !in->records[i].is_noted;
+		in->is_unused[i] = is_known && in->records[i].is_unused;
+	}
+}
+
 /* ---- several optimizers ------------------------------------------------------------------------------------------------------ */
 
 static void find_rare_calls(struct inferrer *in)
@@ -624,7 +640,7 @@ static uint8_t phase_of(const struct inferrer *in, size_t i)
 	case TOKEN_OPTIMIZER:
 		return STEPSCOPE_PHASE_OPTIMIZER;
 	case TOKEN_FORWARD:
-		return STEPSCOPE_PHASE_FORWARD;
+		return in->is_unused[i] ? 0 : STEPSCOPE_PHASE_FORWARD;
 	case TOKEN_UPDATE:
 		return in->is_update[i] ? STEPSCOPE_PHASE_OPTIMIZER : 0;
 	case TOKEN_OP:
@@ -728,10 +744,15 @@ static bool is_put_aside(const struct inferrer *in, size_t batch, size_t first)
 	return has_ended && batch && is_batch(&in->records[batch - 1]);
 }
 
+static bool is_forward(const struct inferrer *in, size_t i)
+{
+	return in->records[i].token == TOKEN_FORWARD && !in->is_unused[i];
+}
+
 /* A module is called with a graph, not to evaluate. */
 static bool is_forward_call(const struct inferrer *in, size_t i)
 {
-	return in->records[i].is_module && in->records[i].token == TOKEN_FORWARD && !in->is_evaluation[i];
+	return in->records[i].is_module && is_forward(in, i) && !in->is_evaluation[i];
 }
 
 /* So often modules are called before the first backward of a step, at most, in those behind the first one; 0: there are none, or not known. */
@@ -771,8 +792,7 @@ static size_t first_record(const struct inferrer *in, size_t last)
 			return i && in->records[i - 1].token == TOKEN_LOADER ? i - 1 : i;
 		if (is_forward_call(in, i) && most && ++calls > most)
 			break;
-		if ((record->token == TOKEN_FORWARD && record->is_module >= has_modules) ||
-		    record->token == TOKEN_ZERO_GRAD)
+		if ((is_forward(in, i) && record->is_module >= has_modules) || record->token == TOKEN_ZERO_GRAD)
 			first = i;
 	}
 	return first;
@@ -942,10 +962,12 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	memset(in.is_evaluation, 0, (count + 1) * sizeof(*in.is_evaluation));
 	in.is_update = memory_resize(NULL, count + 1, sizeof(*in.is_update));
 	memset(in.is_update, 0, (count + 1) * sizeof(*in.is_update));
+	in.is_unused = memory_resize(NULL, count + 1, sizeof(*in.is_unused));
 	find_ends(&in);
 	find_rare_calls(&in);
 	find_evaluations(&in);
 	find_evaluating_calls(&in);
+	find_unused(&in);
 	if (!inference->update_count && !inference->doubt && !loop->hooked_count)
 		find_doubt_of_batches(&in);
 	add_all(&in);
@@ -953,4 +975,5 @@ void infer_steps(struct inference *inference, const struct train_loop *loop)
 	free(in.ends);
 	free(in.is_evaluation);
 	free(in.is_update);
+	free(in.is_unused);
 }

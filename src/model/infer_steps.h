@@ -29,7 +29,8 @@
  * takes in whole ranges. The first one begins with as many calls of modules as the next ones have: what is called before only looks at
  * the model. A backward trains when it accumulates gradients. A batch after which nothing trains before the next
  * one is an evaluation, but one on which no module was called, where modules are trained, was fetched ahead: it is what the next one is; so are calls of a module in evaluation mode, which make no graph, of one that is trained at other times: behind a
- * step, before the next batch and the next backward. A step that a kill cut off has the end INFERRED_IS_OPEN.
+ * step, before the next batch and the next backward. A forward that leads to no backward is no phase. A step that a kill cut off has the
+ * end INFERRED_IS_OPEN.
  *
  * Several optimizers that are not called in the same steps leave open what a step is: `rare_calls` says so.
  *
@@ -73,15 +74,17 @@ struct train_record {
 			uint32_t part; /* those that were there before; update: further ones, that it zeroed */
 		};
 	};
-	uint32_t range;     /* innermost around it */
-	uint8_t token;      /* enum train_token */
-	bool is_training;   /* backward: it accumulates a gradient */
-	bool is_inside;     /* it lies in an optimizer's call before it in the list; a call in another one, too */
-	bool is_empty;      /* data: the loop's end, no batch came */
-	bool is_module;     /* forward, operators: a call of a module */
-	bool is_new;        /* optimizer: it was made since its thread called one before */
-	bool is_noted;      /* a stretch without detail: calls of modules in it are not known */
+	uint64_t sequence; /* forward: 1 + the lowest number that autograd can have given its operators; 0: not known */
+	uint32_t range;    /* innermost around it */
+	uint8_t token;     /* enum train_token */
+	bool is_training;  /* backward: it accumulates a gradient */
+	bool is_inside;    /* it lies in an optimizer's call before it in the list; a call in another one, too */
+	bool is_empty;     /* data: the loop's end, no batch came */
+	bool is_module;    /* forward, operators: a call of a module */
+	bool is_new;       /* optimizer: it was made since its thread called one before */
+	bool is_noted;     /* a stretch without detail: calls of modules in it are not known */
 	bool is_evaluating; /* operators: a call, in evaluation mode, of a module that is trained at other times */
+	bool is_unused;     /* forward: no node of its graph was worked on, as far as was recorded */
 };
 
 #define INFERRED_STEP 0 /* else enum stepscope_phase */

@@ -292,8 +292,8 @@ static void collect_nodes(struct joiner *j)
 		for (uint32_t r = 0; !j->is_kept[i] && !thread->calls && r < thread->record_count; r++) {
 			uint8_t token = thread->records[r].token;
 
-			if (token == TOKEN_BACKWARD ||
-			    (token == TOKEN_FORWARD && (thread->is_followed || thread->nodes)))
+			if (token == TOKEN_BACKWARD || (token == TOKEN_FORWARD && !thread->records[r].is_unused &&
+			                                (thread->is_followed || thread->nodes)))
 				collect_node(j, &thread->records[r]);
 		}
 	}

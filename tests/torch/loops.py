@@ -983,6 +983,30 @@ def reinforcement():
             optimizer.step()
 
 
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(16, 4)
+
+    def forward(self, states):
+        hidden = self.layer(states)
+        time.sleep(0.005)
+        return hidden
+
+
+def acting():
+    """A policy that acts with a graph, which nothing is learnt from."""
+    policy = Policy()
+    optimizer = torch.optim.Adam(policy.parameters())
+    for _ in range(5):
+        with Step():
+            actions = [int((policy(torch.randn(16)) * 2).exp().argmax()) for _ in range(4)]
+            loss = nn.functional.cross_entropy(policy(torch.randn(4, 16)), torch.tensor(actions))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
 def adam_closure():
     model = net()
     optimizer = torch.optim.Adam(model.parameters())

@@ -82,6 +82,16 @@ def test_an_update_that_is_left_out_without_a_loader_is_said(tmp_path, python):
     assert "gradients were zeroed behind 1 backward, before an update" in said
 
 
+@every_python
+def test_a_forward_that_leads_to_no_backward_is_other(tmp_path, python):
+    """A policy acts four times, and is called once to learn, for 5 ms each."""
+    truth, steps = record(tmp_path, python, "acting")
+    assert [step["step"] for step in steps] == list(range(len(truth["steps"])))
+    for step in steps:
+        assert step["forward_ns"] >= 5e6
+        assert step["other_ns"] >= 4 * 5e6 or step["step"] == 0  # which begins with the forward that it learns from
+
+
 @pytest.mark.parametrize("name", AMBIGUOUS_BY_HAND)
 @every_python
 def test_what_cannot_be_told_without_optimizers_is_said(tmp_path, python, name):

@@ -9,6 +9,7 @@
  *     W torch.save    v a call of a module that evaluates    m one that trains    [...] a range
  *     i j k known optimizers that were made since the call before
  *     a backward that adds to the gradients of the one before; B and a have two of them    c adds to two, and has one of its own    n does what is not known    u two writes in place    w one    z two zeroed
+ *     f operator of a graph that no backward worked on    x a call of a module that made such a graph    N backward without detail
  *     L start of a loader's workers    l end of them    h an optimizer's call in a node of the backward around it
  *
  * What is expected stands below: for each letter the number of the step it is in, and the phase.
@@ -49,19 +50,23 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 
 	if (is_known || letter == 'E' || letter == 'b' || letter == 'v' || letter == 'm')
 		token = is_known ? 'P' : letter == 'E' ? 'D' : letter == 'v' ? 'o' : letter == 'm' ? 'F' : 'B';
-	if (letter == 'n')
+	if (letter == 'n' || letter == 'N')
 		token = 'B';
+	if (letter == 'f' || letter == 'x')
+		token = 'F';
 	if (letter == 'a' || letter == 'c' || letter == 'w' || letter == 'z')
 		token = letter == 'a' || letter == 'c' ? 'B' : 'u';
 	*record = (struct train_record){
 		.start_ns = start_ns, .end_ns = start_ns + 9, .range = range, .is_inside = is_inside};
-	record->is_training = letter == 'B' || letter == 'a' || letter == 'c' || letter == 'n';
+	record->is_training = letter == 'B' || letter == 'a' || letter == 'c' || letter == 'n' || letter == 'N';
 	record->is_empty = letter == 'E';
 	record->is_evaluating = letter == 'v';
-	record->is_module = letter == 'v' || letter == 'm';
+	record->is_module = letter == 'v' || letter == 'm' || letter == 'x';
+	record->is_unused = letter == 'f' || letter == 'x';
+	record->is_noted = letter == 'N';
 	record->is_new = is_new;
 	record->object = is_known ? (uint64_t)(letter - '0') << 40 : 0;
-	if (token == 'B' && letter != 'b' && letter != 'n') {
+	if (token == 'B' && letter != 'b' && letter != 'n' && letter != 'N') {
 		record->count = letter == 'c' ? 3 : 2;
 		record->part = letter == 'B' ? 0 : 2;
 	} else if (token == 'u') {
@@ -270,6 +275,18 @@ static void a_look_at_the_model_before_the_loop_is_in_no_step(void **state)
 	check("mmB1", "0000", "ffbo"); /* nothing to compare with */
 	check("mDmB1DmB1", ".00001111", "fdfbodfbo");
 	check("mFmFB1FmFB1", "..000011111", NULL);
+}
+
+static void a_forward_that_leads_to_no_backward_is_no_phase(void **state)
+{
+	check("FB1ffFB1fFB1", "000111112222", "fbo..fbo.fbo");
+	check("mB1xmB1xxmB1", "000111122222", "fbo.fbo..fbo");
+	check("xxmB1xmB1xmB1", "..00011112222", "..fbo.fbo.fbo");
+	check("FB1FBf1", "0001111", "fbofb.o");
+	check("FB1ff", "000..", "fbo..");
+	/* its backward may be there, but is not recorded, or did not come */
+	check("FB1fN1fB1", "000111222", "fbofbo.bo");
+	check("FB1fFB1f!", "000111122", "fbo.fbof.");
 }
 
 static void batches_that_were_put_aside_are_of_no_step(void **state)
@@ -764,6 +781,7 @@ int main(void)
 		cmocka_unit_test(an_evaluation_between_steps_is_in_none),
 		cmocka_unit_test(a_batch_that_is_fetched_ahead_is_data),
 		cmocka_unit_test(a_look_at_the_model_before_the_loop_is_in_no_step),
+		cmocka_unit_test(a_forward_that_leads_to_no_backward_is_no_phase),
 		cmocka_unit_test(batches_that_were_put_aside_are_of_no_step),
 		cmocka_unit_test(an_evaluation_without_batches_is_told_by_the_mode),
 		cmocka_unit_test(a_file_that_is_written_is_a_checkpoint),

@@ -19,6 +19,7 @@
 
 #define MAIN 1
 #define OTHER 2
+#define THREAD 9 /* PyTorch's number of MAIN */
 
 enum names {
 	AGENT = 20,
@@ -35,6 +36,7 @@ enum names {
 	REGION,
 	COMPILED_CALL,
 	COMPILED,
+	MODULE,
 	NAMES_END,
 };
 
@@ -62,6 +64,7 @@ static void begin(void)
 	segment_symbol(&segment, REGION, STEPSCOPE_SYMBOL_OP, "Torch-Compiled Region: 0/1");
 	segment_symbol(&segment, COMPILED_CALL, STEPSCOPE_SYMBOL_OP, "Torch-Compiled Region: 2/1");
 	segment_symbol(&segment, COMPILED, STEPSCOPE_SYMBOL_TEXT, "torch.compiled 12289 77"); /* 2/1, as a number */
+	segment_symbol(&segment, MODULE, STEPSCOPE_SYMBOL_MODULE, "Net");
 	now = 1000;
 	sequence = 0;
 }
@@ -87,16 +90,32 @@ static void forward(void)
 	forward_on(MAIN);
 }
 
-static void backward_on(uint32_t stream)
+static void node_on(uint32_t stream, uint64_t number)
 {
 	open_on(stream, NODE);
-	segment_put(&segment, stream, now += 10, STEPSCOPE_EVENT_BEGIN, GRADIENT, 1, sequence);
+	segment_put(&segment, stream, now += 10, STEPSCOPE_EVENT_BEGIN, GRADIENT, 1, number);
 	close_on(stream);
 	close_on(stream);
+}
+
+static void backward_on(uint32_t stream)
+{
+	node_on(stream, sequence);
 	open_on(stream, NODE);
 	open_on(stream, ACCUMULATE);
 	close_on(stream);
 	close_on(stream);
+}
+
+/* Of the last three operators, all but the one in the middle, by the thread that has made them. */
+static void backward_of(uint64_t thread)
+{
+	node_on(MAIN, sequence | thread << 48);
+	node_on(MAIN, (sequence - 2) | thread << 48);
+	open_on(MAIN, NODE);
+	open_on(MAIN, ACCUMULATE);
+	close_on(MAIN);
+	close_on(MAIN);
 }
 
 static void call_on(uint32_t stream, uint64_t optimizer)
@@ -343,6 +362,32 @@ static void a_kill_leaves_the_step_open(void **state)
 	forward();
 	finish("exit"); /* the same, but it wanted to end there */
 	assert_int_equal(model.steps_count, 1);
+	model_release(&model);
+}
+
+/* Of which no node is worked on: a policy that acts. */
+static void a_forward_without_its_backward_is_none(void **state)
+{
+	begin();
+	segment_put(&segment, MAIN, now += 10, STEPSCOPE_EVENT_EXTENDED, STEPSCOPE_EXTENDED_TORCH_THREAD, 1,
+	            (uint64_t)THREAD);
+	for (int i = 0; i < 3; i++) {
+		open_on(MAIN, MODULE);
+		forward();
+		close_on(MAIN);
+		forward(); /* what is computed with it, and what the next one learns from */
+		open_on(MAIN, MODULE);
+		forward();
+		forward();
+		close_on(MAIN);
+		forward();
+		backward_of(THREAD);
+		call(5);
+	}
+	finish("exit");
+	assert_int_equal(model.steps_count, 3);
+	assert_int_equal(span_count("forward", -1), 3);
+	assert_int_equal(duration_of("forward"), 70);
 	model_release(&model);
 }
 
@@ -894,6 +939,7 @@ int main(void)
 		cmocka_unit_test(ranges_that_overlap_hide_no_step),
 		cmocka_unit_test(an_evaluation_lies_between_steps),
 		cmocka_unit_test(a_kill_leaves_the_step_open),
+		cmocka_unit_test(a_forward_without_its_backward_is_none),
 		cmocka_unit_test(preparing_is_no_forward),
 		cmocka_unit_test(a_kill_in_the_optimizer),
 		cmocka_unit_test(steps_can_be_chosen),
