@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * agent.c: see agent.h. Called with Python's global lock held, so by one thread at a time.
+ * agent.c: see agent.h.
  */
 #include "agents/torch/agent.h"
 
@@ -84,7 +84,7 @@ int stepscope_torch_probe_end(void)
 	if (!agent.is_probing)
 		return -1;
 	agent.is_probing = false;
-	layout_probe_end(&agent.entry, &agent.layout);
+	layout_probe_end(&agent.layout);
 	if (agent.layout.sequence >= 0 && agent.layout.forward_thread >= 0)
 		return 0;
 	snprintf(agent.problem, sizeof(agent.problem), "%s not found in this PyTorch's records",

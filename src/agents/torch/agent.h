@@ -8,7 +8,8 @@
  *     stepscope_torch_start()         then any operator is run
  *     stepscope_torch_settled()       operators are recorded from here on, wherever they run; once
  *
- * All of them return 0, or -1 and stepscope_torch_problem() says why; none throws or prints.
+ * Where these can fail they return 0, or -1 and stepscope_torch_problem() says why. Nothing here throws or prints. Called with Python's
+ * global lock held, so by one thread at a time; texts are borrowed for the call.
  */
 #ifndef AGENTS_TORCH_AGENT_H
 #define AGENTS_TORCH_AGENT_H
@@ -47,10 +48,10 @@ STEPSCOPE_AGENT_EXPORT uint64_t stepscope_torch_follow(void);
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_unfollow(uint64_t number);
 /* From the optimizers' global hook, inside of the record of the call: which optimizer it is (STEPSCOPE_OPTIMIZER_ADDRESS). */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer(uint64_t identity);
-/* torch.compile has made code, with this number ("3/1"), that begins a call of this optimizer: there the hooks are not called. */
-STEPSCOPE_AGENT_EXPORT void stepscope_torch_compiled(const char *code, uint64_t identity);
 /* Behind its call. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_optimizer_done(uint64_t identity);
+/* torch.compile has made code, with this number ("3/1"), that begins a call of this optimizer: there the hooks are not called. */
+STEPSCOPE_AGENT_EXPORT void stepscope_torch_compiled(const char *code, uint64_t identity);
 /* Who holds which memory now: `count` times three 64-bit words, id (STEPSCOPE_MEMORY_ID), address, bytes. */
 STEPSCOPE_AGENT_EXPORT void stepscope_torch_owners(const void *words, int count);
 /* Now? Then another number than 0 for each start and window of the recorder. */

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define CODES 256u /* PyTorch gives up compiling a function anew after 8 times */
 

@@ -2,7 +2,7 @@
  *
  * inputs.h: an operator's inputs (sizes, types and strides of tensors, values of scalars), read from PyTorch's own objects at offsets
  * that were found by looking at inputs whose answers are known, and checked on more of them before anything is read in earnest.
- * What could not be proven is left out; inputs_problem() says what.
+ * What could not be proven is left out; inputs_left_out() says what.
  *
  *     inputs_add_tensor(...);                 known tensors of many kinds
  *     inputs_expect(x, y); (mul, cat)         operators that take two of them: inputs_look_at() from their callbacks

@@ -94,7 +94,7 @@ bool layout_probe_begin(const struct torch_entry *entry)
 	return true;
 }
 
-/* The one word that holds `wanted` in every image that counts; -1: none, several, or too few images. */
+/* The one word that fits in every image that counts; -1: none, several, or too few images. */
 static int unique_place(bool (*fits)(const struct image *image, uint64_t word, bool *is_counted))
 {
 	int place = -1;
@@ -144,10 +144,10 @@ const char *layout_probe_inputs(void)
 	return probe.text;
 }
 
-void layout_probe_end(const struct torch_entry *entry, struct torch_layout *layout)
+void layout_probe_end(struct torch_layout *layout)
 {
-	entry->remove_callback(probe.handles[0]);
-	entry->remove_callback(probe.handles[1]);
+	probe.entry->remove_callback(probe.handles[0]);
+	probe.entry->remove_callback(probe.handles[1]);
 	layout->sequence = unique_place(fits_sequence);
 	layout->schema = unique_place(fits_schema);
 	layout->forward_thread = unique_place(fits_forward_thread);

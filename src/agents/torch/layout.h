@@ -21,6 +21,6 @@ struct torch_layout {
 bool layout_probe_begin(const struct torch_entry *entry);
 /* Inputs of the newest operator as they were read, once inputs_solve() found out how. */
 const char *layout_probe_inputs(void);
-void layout_probe_end(const struct torch_entry *entry, struct torch_layout *layout);
+void layout_probe_end(struct torch_layout *layout);
 
 #endif

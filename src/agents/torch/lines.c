@@ -12,11 +12,10 @@
  */
 #include "agents/torch/lines.h"
 
+#include "agents/torch/process.h"
 #include "agents/torch/thread.h"
 #include "pyframes/frames.h"
 #include "recorder/emit.h"
-
-#include "agents/torch/process.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -129,11 +129,13 @@ static void end_unknown(struct open_records *open, const void *record)
 static __attribute__((noinline)) void end_other(const void *record)
 {
 	struct open_records *open = torch_thread ? &torch_thread->open : NULL;
-	if (open && !is_told(open))
-		forget_earlier(open);
-	if (open)
+	uint32_t level = 0;
+	if (open) {
+		if (!is_told(open))
+			forget_earlier(open);
 		end_marked(open);
-	uint32_t level = open ? open_find(open, record) : 0;
+		level = open_find(open, record);
+	}
 	if (level)
 		end_level(open, level, 0);
 	else
@@ -286,7 +288,9 @@ bool observer_range(uint32_t symbol, uint8_t stretch, const void *key)
 	}
 	if (symbol && torch_thread->checked != checked_now())
 		check_thread(torch_thread);
-	bool is_counted = stretch && observer.is_counting && training_stretch(stretch);
+	bool is_counted = stretch && observer.is_counting;
+	if (is_counted)
+		training_stretch(stretch);
 	if (symbol)
 		begin_range(symbol);
 	if (symbol || is_counted)

@@ -428,18 +428,17 @@ void training_begin(enum torch_scope scope, const void *record)
 }
 
 /* What it does with tensors is of no interest. */
-bool training_stretch(uint8_t token)
+void training_stretch(uint8_t token)
 {
 	here.hidden++;
 	note_level(NOTHING);
 	if (here.hidden > 1)
-		return true;
+		return;
 	here.is_training = here.has_work = here.work.is_open = here.is_waiting = false;
 	if (here.calls)
 		flush();
 	else
 		begin_stretch(token, is_detail() ? 0 : emit_now());
-	return true;
 }
 
 static void end_work(void)

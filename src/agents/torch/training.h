@@ -21,8 +21,8 @@ void training_begin(enum torch_scope scope, const void *record);
 void training_end(void);
 /* What ends is not the innermost: so many that began inside of it go on. */
 void training_end_beneath(uint32_t above);
-/* torch.save begins (STEPSCOPE_TRAINING_SAVE), or the start or end of a loader's workers; when this is true it ends with training_end(). */
-bool training_stretch(uint8_t token);
+/* torch.save begins (STEPSCOPE_TRAINING_SAVE), or the start or end of a loader's workers; it ends with training_end(). */
+void training_stretch(uint8_t token);
 
 /* From Python: an optimizer was made (false: other threads were counting for too long, so it was not noted); the innermost call of this
  * thread is of this one. */
