@@ -98,6 +98,21 @@ static void fold_release(struct fold *fold)
 	step_times_release(&fold->own_times);
 }
 
+/* Calls add() with each device and the first of its columns of times; how many there are. */
+static size_t fold_devices(struct fold *fold, struct table *table, int first,
+                           void (*add)(struct table *, const struct fold *, const struct device *, int))
+{
+	struct device *devices;
+	size_t count = devices_find(&devices, fold->model);
+
+	for (size_t i = 0; i < count; i++) {
+		fold_device(fold, &devices[i]);
+		add(table, fold, &devices[i], first);
+	}
+	free(devices);
+	return count;
+}
+
 /* ---- columns that both tables have ---- */
 
 enum {
@@ -392,8 +407,6 @@ static enum status run_devices(const struct model *model, const struct analysis_
                                struct error *err)
 {
 	struct fold fold;
-	struct device *devices;
-	size_t count = devices_find(&devices, model);
 	int first;
 
 	fold_begin(&fold, model, options);
@@ -403,13 +416,8 @@ static enum status run_devices(const struct model *model, const struct analysis_
 	table_columns(table, device_use_columns, USE_COLUMNS);
 	first = add_busy_columns(table, "extent_ns", "first to last",
 	                         "time from the begin of its first to the end of its last work");
-	for (size_t i = 0; i < count; i++) {
-		fold_device(&fold, &devices[i]);
-		add_device(table, &fold, &devices[i], first);
-	}
-	if (!count)
+	if (!fold_devices(&fold, table, first, add_device))
 		table->empty = DEVICE_NOTHING;
-	free(devices);
 	fold_release(&fold);
 	return STATUS_OK;
 }
@@ -457,8 +465,7 @@ static enum status run_steps(const struct model *model, const struct analysis_op
                              struct error *err)
 {
 	struct fold fold;
-	struct device *devices;
-	size_t count = devices_find(&devices, model);
+	size_t count;
 	int first;
 
 	fold_begin(&fold, model, options);
@@ -468,13 +475,9 @@ static enum status run_steps(const struct model *model, const struct analysis_op
 	table_columns(table, device_use_columns, USE_COLUMNS);
 	table_keep_in(table, model->storage);
 	first = add_busy_columns(table, "step_ns", "step", "duration of the step");
-	for (size_t i = 0; i < count; i++) {
-		fold_device(&fold, &devices[i]);
-		add_steps(table, &fold, &devices[i], first);
-	}
+	count = fold_devices(&fold, table, first, add_steps);
 	if (!table->row_count)
 		table->empty = count ? step_times_empty_reason(fold.times) : DEVICE_NOTHING;
-	free(devices);
 	fold_release(&fold);
 	return STATUS_OK;
 }
