@@ -135,27 +135,17 @@ struct fold {
 
 /* ---- groups ---- */
 
-static uint32_t number_of(struct number_map *map, uint64_t key, uint32_t next)
-{
-	uint32_t number = number_map_find(map, key);
-
-	if (number != NUMBER_MAP_NONE)
-		return number;
-	number_map_set(map, key, next);
-	return next;
-}
-
 static struct group *group_of(struct fold *fold, const struct collective_call *call)
 {
-	uint32_t kind = number_of(&fold->kinds, (uint64_t)call->name << 32 | call->inputs, fold->kinds.count);
-	uint32_t number = number_of(&fold->numbered, (uint64_t)call->process << 32 | kind, fold->group_count);
+	uint32_t kind = number_map_add(&fold->kinds, (uint64_t)call->name << 32 | call->inputs, fold->kinds.count);
+	uint32_t found = number_map_add(&fold->numbered, (uint64_t)call->process << 32 | kind, fold->group_count);
 
-	if (number < fold->group_count)
-		return &fold->groups[number];
-	STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 32);
-	fold->groups[fold->group_count] = (struct group){
-		.process = call->process, .name = call->name, .inputs = call->inputs};
-	return &fold->groups[fold->group_count++];
+	if (found == fold->group_count) {
+		STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 32);
+		fold->groups[fold->group_count++] = (struct group){
+			.process = call->process, .name = call->name, .inputs = call->inputs};
+	}
+	return &fold->groups[found];
 }
 
 static void add_execution(struct fold *fold, const struct collective_call *execution)

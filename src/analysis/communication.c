@@ -158,14 +158,13 @@ static uint64_t key_of(const struct group *group)
 static struct group *group_of(struct fold *fold, const struct group *wanted)
 {
 	uint64_t key = key_of(wanted);
-	uint32_t found = number_map_find(&fold->by_key, key);
+	uint32_t found = number_map_add(&fold->by_key, key, fold->count);
 
-	if (found != NUMBER_MAP_NONE)
-		return &fold->groups[found];
-	STORAGE_GROW(fold->model->storage, fold->groups, fold->count, fold->capacity, 32);
-	number_map_set(&fold->by_key, key, fold->count);
-	fold->groups[fold->count] = *wanted;
-	return &fold->groups[fold->count++];
+	if (found == fold->count) {
+		STORAGE_GROW(fold->model->storage, fold->groups, fold->count, fold->capacity, 32);
+		fold->groups[fold->count++] = *wanted;
+	}
+	return &fold->groups[found];
 }
 
 static void add_kernel(struct fold *fold, const struct device *device, const struct work *item)

@@ -119,14 +119,13 @@ struct fold {
 static struct copy *copy_of(struct fold *fold, uint32_t name, uint8_t kind)
 {
 	uint64_t key = (uint64_t)kind << 32 | name;
-	uint32_t found = number_map_find(&fold->by_name, key);
+	uint32_t found = number_map_add(&fold->by_name, key, fold->count);
 
-	if (found != NUMBER_MAP_NONE)
-		return &fold->copies[found];
-	STORAGE_GROW(fold->model->storage, fold->copies, fold->count, fold->capacity, 16);
-	number_map_set(&fold->by_name, key, fold->count);
-	fold->copies[fold->count] = (struct copy){.name = name, .kind = kind, .calls = DURATIONS_NONE};
-	return &fold->copies[fold->count++];
+	if (found == fold->count) {
+		STORAGE_GROW(fold->model->storage, fold->copies, fold->count, fold->capacity, 16);
+		fold->copies[fold->count++] = (struct copy){.name = name, .kind = kind, .calls = DURATIONS_NONE};
+	}
+	return &fold->copies[found];
 }
 
 static void add_copy(struct fold *fold, const struct span_chunk *chunk, uint32_t i)

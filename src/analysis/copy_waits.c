@@ -137,14 +137,13 @@ struct fold {
 static struct place *place_of(struct fold *fold, uint32_t operation, uint32_t module, uint32_t line)
 {
 	uint64_t key = (((uint64_t)operation << 32 | module) * 0x9e3779b97f4a7c15u) ^ line;
-	uint32_t found = number_map_find(&fold->by_key, key);
+	uint32_t found = number_map_add(&fold->by_key, key, fold->count);
 
-	if (found != NUMBER_MAP_NONE)
-		return &fold->places[found];
-	STORAGE_GROW(fold->model->storage, fold->places, fold->count, fold->capacity, 16);
-	number_map_set(&fold->by_key, key, fold->count);
-	fold->places[fold->count] = (struct place){.operation = operation, .module = module, .line = line};
-	return &fold->places[fold->count++];
+	if (found == fold->count) {
+		STORAGE_GROW(fold->model->storage, fold->places, fold->count, fold->capacity, 16);
+		fold->places[fold->count++] = (struct place){.operation = operation, .module = module, .line = line};
+	}
+	return &fold->places[found];
 }
 
 static struct place *place_of_copy(struct fold *fold, const struct work *item)

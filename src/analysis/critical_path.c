@@ -69,14 +69,13 @@ struct fold {
 static struct group *group_of(struct fold *fold, enum path_part part, uint32_t name)
 {
 	uint64_t key = (uint64_t)part << 32 | name;
-	uint32_t found = number_map_find(&fold->by_key, key);
+	uint32_t found = number_map_add(&fold->by_key, key, fold->group_count);
 
-	if (found != NUMBER_MAP_NONE)
-		return &fold->groups[found];
-	STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 64);
-	number_map_set(&fold->by_key, key, fold->group_count);
-	fold->groups[fold->group_count] = (struct group){.part = part, .name = name};
-	return &fold->groups[fold->group_count++];
+	if (found == fold->group_count) {
+		STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 64);
+		fold->groups[fold->group_count++] = (struct group){.part = part, .name = name};
+	}
+	return &fold->groups[found];
 }
 
 static void add_piece(void *context, const struct path_piece *piece)

@@ -105,14 +105,10 @@ static void find_functions(struct function_fold *fold)
 	for (uint32_t i = 1; i < model->stacks_count; i++) {
 		const struct stack_node *node = &model->stacks[i];
 		uint64_t key = (uint64_t)node->file << 32 | node->frame;
-		uint32_t found = number_map_find(&known, key);
 
-		if (found == NUMBER_MAP_NONE) {
-			found = fold->count++;
-			fold->functions[found] = (struct function){.node = i};
-			number_map_set(&known, key, found);
-		}
-		fold->function_of[i] = found;
+		fold->function_of[i] = number_map_add(&known, key, fold->count);
+		if (fold->function_of[i] == fold->count)
+			fold->functions[fold->count++] = (struct function){.node = i};
 	}
 	number_map_release(&known);
 }

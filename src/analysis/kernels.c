@@ -284,12 +284,7 @@ static const struct split {
 /* One number for two. */
 static uint32_t number_of_both(struct number_map *numbers, uint32_t first, uint32_t second)
 {
-	uint64_t key = (uint64_t)first << 32 | second;
-	uint32_t number = number_map_find(numbers, key);
-
-	if (number == NUMBER_MAP_NONE)
-		number_map_set(numbers, key, number = numbers->count);
-	return number;
+	return number_map_add(numbers, (uint64_t)first << 32 | second, numbers->count);
 }
 
 static struct kernel *kernel_of(struct fold *fold, uint32_t name, const struct launch *launch)
@@ -304,13 +299,12 @@ static struct kernel *kernel_of(struct fold *fold, uint32_t name, const struct l
 			new.parts[i] = splits[i].part_of(fold, launch);
 		key = number_of_both(&fold->by_parts[i], key, new.parts[i]);
 	}
-	found = number_map_find(&fold->by_key, key);
-	if (found != NUMBER_MAP_NONE)
-		return &fold->kernels[found];
-	STORAGE_GROW(fold->model->storage, fold->kernels, fold->count, fold->capacity, 64);
-	number_map_set(&fold->by_key, key, fold->count);
-	fold->kernels[fold->count] = new;
-	return &fold->kernels[fold->count++];
+	found = number_map_add(&fold->by_key, key, fold->count);
+	if (found == fold->count) {
+		STORAGE_GROW(fold->model->storage, fold->kernels, fold->count, fold->capacity, 64);
+		fold->kernels[fold->count++] = new;
+	}
+	return &fold->kernels[found];
 }
 
 /* ---- the fold ---- */

@@ -138,14 +138,13 @@ struct fold {
 
 static uint32_t group_of(struct fold *fold, uint32_t name)
 {
-	uint32_t found = number_map_find(&fold->by_name, name);
+	uint32_t found = number_map_add(&fold->by_name, name, fold->count);
 
-	if (found != NUMBER_MAP_NONE)
-		return found;
-	STORAGE_GROW(fold->model->storage, fold->groups, fold->count, fold->capacity, 16);
-	number_map_set(&fold->by_name, name, fold->count);
-	fold->groups[fold->count] = (struct group){.name = name};
-	return fold->count++;
+	if (found == fold->count) {
+		STORAGE_GROW(fold->model->storage, fold->groups, fold->count, fold->capacity, 16);
+		fold->groups[fold->count++] = (struct group){.name = name};
+	}
+	return found;
 }
 
 static void add_delay(struct group *group, int64_t delay_ns)

@@ -190,14 +190,13 @@ static void note_inside(struct module_fold *fold, const struct span_view *span)
 	if (!node || innermost_module(fold) != NO_GROUP)
 		return;
 	uint64_t key = (uint64_t)span->track_index << 32 | node->row;
-	uint32_t index = number_map_find(&fold->inside, key);
-	if (index == NUMBER_MAP_NONE) {
-		index = fold->inside_count++;
+	uint32_t index = number_map_add(&fold->inside, key, fold->inside_count);
+	if (index == fold->inside_count) {
+		fold->inside_count++;
 		if (!(index & (index + 1)))
 			fold->inside_ns = memory_resize(fold->inside_ns, 2 * (size_t)index + 2,
 			                                sizeof(*fold->inside_ns));
 		fold->inside_ns[index] = 0;
-		number_map_set(&fold->inside, key, index);
 	}
 	clamped_add(&fold->inside_ns[index], span->dur_ns);
 }

@@ -359,16 +359,17 @@ struct times_list {
 static struct collective_times *times_of(struct times_list *list, const struct collective_run *run, uint32_t ranks,
                                          double bytes)
 {
-	uint64_t key, found;
+	uint64_t key;
+	uint32_t found;
 	struct collective_times *times;
 
 	memcpy(&key, &bytes, sizeof(key));
 	key = key * 0x9e3779b97f4a7c15u ^ ranks;
-	found = number_map_find(&list->by_key, key);
-	if (found != NUMBER_MAP_NONE)
-		return &list->items[found];
-	number_map_set(&list->by_key, key, list->count);
-	times = &list->items[list->count++];
+	found = number_map_add(&list->by_key, key, list->count);
+	times = &list->items[found];
+	if (found < list->count)
+		return times;
+	list->count++;
 	*times = (struct collective_times){.size = run->size, .group = run->group, .ranks = ranks};
 	times->size.has_bytes = bytes >= 0;
 	times->size.bytes = bytes;

@@ -84,14 +84,13 @@ struct fold {
 
 static struct call *call_of(struct fold *fold, uint32_t name)
 {
-	uint32_t found = number_map_find(&fold->by_name, name);
+	uint32_t found = number_map_add(&fold->by_name, name, fold->count);
 
-	if (found != NUMBER_MAP_NONE)
-		return &fold->calls[found];
-	STORAGE_GROW(fold->model->storage, fold->calls, fold->count, fold->capacity, 32);
-	number_map_set(&fold->by_name, name, fold->count);
-	fold->calls[fold->count] = (struct call){.name = name, .min_ns = INT64_MAX};
-	return &fold->calls[fold->count++];
+	if (found == fold->count) {
+		STORAGE_GROW(fold->model->storage, fold->calls, fold->count, fold->capacity, 32);
+		fold->calls[fold->count++] = (struct call){.name = name, .min_ns = INT64_MAX};
+	}
+	return &fold->calls[found];
 }
 
 static void fold_track(struct fold *fold, const struct track *track)

@@ -98,11 +98,8 @@ uint32_t span_line_of_stack(struct span_places *places, uint32_t stack)
 	const struct stack_node *node = &places->model->stacks[frame];
 	/* one line has several entries, by its callers */
 	uint64_t key = ((uint64_t)node->frame << 32 | node->line) * 0x9e3779b97f4a7c15u + node->file;
-	uint32_t first = frame ? number_map_find(&places->lines, key) : 0;
 
-	if (first == NUMBER_MAP_NONE)
-		number_map_set(&places->lines, key, first = frame);
-	return first;
+	return frame ? number_map_add(&places->lines, key, frame) : 0;
 }
 
 uint32_t span_line_of(struct span_places *places, uint32_t track, uint32_t row)

@@ -68,10 +68,8 @@ static uint32_t name_of_repeat(struct model *model, const struct staged_span *sp
 
 static struct repeat *repeat_of(struct number_map *map, struct repeat **repeats, uint32_t name)
 {
-	uint32_t found = number_map_find(map, name);
-	if (found == NUMBER_MAP_NONE) {
-		found = map->count;
-		number_map_set(map, name, found);
+	uint32_t count = map->count, found = number_map_add(map, name, count);
+	if (found == count) {
 		if (!(found & (found + 1)))
 			*repeats = memory_resize(*repeats, 2 * (size_t)found + 2, sizeof **repeats);
 		(*repeats)[found] = (struct repeat){0};

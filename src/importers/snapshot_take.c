@@ -214,9 +214,7 @@ static void take_frame(struct snapshot *snapshot, uint32_t object, const struct 
 	if (frame.file && line <= UINT32_MAX) /* not of a source of C++ that is not named */
 		frame.line = (uint32_t)line;
 	uint64_t key = (((uint64_t)frame.name << 32 | frame.file) * 0x9e3779b97f4a7c15u) ^ frame.line;
-	frame.number = number_map_find(&snapshot->frame_numbers, key);
-	if (frame.number == NUMBER_MAP_NONE)
-		number_map_set(&snapshot->frame_numbers, key, frame.number = snapshot->frames_count);
+	frame.number = number_map_add(&snapshot->frame_numbers, key, snapshot->frames_count);
 	ROOM_FOR(snapshot, frames);
 	snapshot->frames[snapshot->frames_count] = frame;
 	pickle_take(&snapshot->pickle, object, SNAPSHOT_FRAME, snapshot->frames_count++, 1);

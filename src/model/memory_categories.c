@@ -150,13 +150,12 @@ static struct site *site_of(struct categories *work, const struct birth *birth, 
 {
 	uint64_t place = (uint64_t)birth->op << 8 | (uint64_t)birth->is_behind_backward << 7 | birth->region;
 	uint64_t key = bytes * 0x9e3779b97f4a7c15u + place;
-	uint32_t found = number_map_find(&work->site_map, key);
-	if (found != NUMBER_MAP_NONE)
-		return &work->sites[found];
-	MEMORY_GROW(work->sites, work->site_count, work->site_capacity, 256);
-	number_map_set(&work->site_map, key, work->site_count);
-	work->sites[work->site_count] = (struct site){0};
-	return &work->sites[work->site_count++];
+	uint32_t found = number_map_add(&work->site_map, key, work->site_count);
+	if (found == work->site_count) {
+		MEMORY_GROW(work->sites, work->site_count, work->site_capacity, 256);
+		work->sites[work->site_count++] = (struct site){0};
+	}
+	return &work->sites[found];
 }
 
 /* What its like would be owned as; OTHER: nothing. Not only backwards make gradients: some come from what is hooked behind them. */

@@ -45,13 +45,29 @@ uint32_t number_map_find(const struct number_map *map, uint64_t key)
 	return map->capacity ? map->slots[slot_of(map, key)].value : NUMBER_MAP_NONE;
 }
 
-void number_map_set(struct number_map *map, uint64_t key, uint32_t value)
+/* There is room for one more behind it. */
+static struct number_map_slot *slot_to_fill(struct number_map *map, uint64_t key)
 {
 	if (2 * (map->count + 1) > map->capacity)
 		grow(map);
-	struct number_map_slot *slot = &map->slots[slot_of(map, key)];
+	return &map->slots[slot_of(map, key)];
+}
+
+void number_map_set(struct number_map *map, uint64_t key, uint32_t value)
+{
+	struct number_map_slot *slot = slot_to_fill(map, key);
 	map->count += slot->value == NUMBER_MAP_NONE;
 	*slot = (struct number_map_slot){key, value};
+}
+
+uint32_t number_map_add(struct number_map *map, uint64_t key, uint32_t value)
+{
+	struct number_map_slot *slot = slot_to_fill(map, key);
+	if (slot->value == NUMBER_MAP_NONE) {
+		map->count++;
+		*slot = (struct number_map_slot){key, value};
+	}
+	return slot->value;
 }
 
 void number_map_remove(struct number_map *map, uint64_t key)

@@ -27,6 +27,13 @@ struct number_map {
 void number_map_release(struct number_map *map);                      /* leaves it empty */
 uint32_t number_map_find(const struct number_map *map, uint64_t key); /* NUMBER_MAP_NONE when absent */
 void number_map_set(struct number_map *map, uint64_t key, uint32_t value);
+/* Sets the value of a key that has none; returns the one that it has now. For what is numbered in the order in which it comes:
+ *
+ *     uint32_t found = number_map_add(&map, key, count);
+ *     if (found == count)
+ *             list[count++] = (struct item){...};
+ */
+uint32_t number_map_add(struct number_map *map, uint64_t key, uint32_t value);
 void number_map_remove(struct number_map *map, uint64_t key);
 
 #endif

@@ -96,11 +96,8 @@ static void find_busy(struct joiner *j, uint32_t thread, struct number_map *opti
 		}
 		if (!is_call || !record->object)
 			continue;
-		uint32_t other = number_map_find(optimizers, record->object);
-		if (other == NUMBER_MAP_NONE)
-			number_map_set(optimizers, record->object, thread);
-		else
-			j->same[first_of_same(j, thread)] = first_of_same(j, other);
+		uint32_t other = number_map_add(optimizers, record->object, thread);
+		j->same[first_of_same(j, thread)] = first_of_same(j, other);
 	}
 }
 

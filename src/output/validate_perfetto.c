@@ -135,26 +135,24 @@ static bool is_repeated_wire(struct perfetto_check *check, const struct field *f
 
 static struct sequence *sequence_of(struct perfetto_check *check, uint64_t id)
 {
-	uint32_t number = number_map_find(&check->sequence_numbers, id);
+	uint32_t number = number_map_add(&check->sequence_numbers, id, check->sequence_count);
 
-	if (number != NUMBER_MAP_NONE)
-		return &check->sequences[number];
-	MEMORY_GROW(check->sequences, check->sequence_count, check->sequence_capacity, 16);
-	number_map_set(&check->sequence_numbers, id, check->sequence_count);
-	check->sequences[check->sequence_count] = (struct sequence){0};
-	return &check->sequences[check->sequence_count++];
+	if (number == check->sequence_count) {
+		MEMORY_GROW(check->sequences, check->sequence_count, check->sequence_capacity, 16);
+		check->sequences[check->sequence_count++] = (struct sequence){0};
+	}
+	return &check->sequences[number];
 }
 
 static struct slice_track *track_of(struct perfetto_check *check, uint64_t uuid)
 {
-	uint32_t number = number_map_find(&check->track_numbers, uuid);
+	uint32_t number = number_map_add(&check->track_numbers, uuid, check->track_count);
 
-	if (number != NUMBER_MAP_NONE)
-		return &check->tracks[number];
-	MEMORY_GROW(check->tracks, check->track_count, check->track_capacity, 64);
-	number_map_set(&check->track_numbers, uuid, check->track_count);
-	check->tracks[check->track_count] = (struct slice_track){.first_offset = check->offset};
-	return &check->tracks[check->track_count++];
+	if (number == check->track_count) {
+		MEMORY_GROW(check->tracks, check->track_count, check->track_capacity, 64);
+		check->tracks[check->track_count++] = (struct slice_track){.first_offset = check->offset};
+	}
+	return &check->tracks[number];
 }
 
 static uint64_t interned_key(const struct perfetto_check *check, const struct sequence *sequence, uint32_t kind,

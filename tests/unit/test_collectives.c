@@ -118,8 +118,8 @@ static uint64_t chunk_looks, group_looks;
 
 void __real_model_chunk_done(const struct model *model, const struct span_chunk *chunk);
 void __wrap_model_chunk_done(const struct model *model, const struct span_chunk *chunk);
-uint32_t __real_number_map_find(const struct number_map *map, uint64_t key);
-uint32_t __wrap_number_map_find(const struct number_map *map, uint64_t key);
+uint32_t __real_number_map_add(struct number_map *map, uint64_t key, uint32_t value);
+uint32_t __wrap_number_map_add(struct number_map *map, uint64_t key, uint32_t value);
 
 void __wrap_model_chunk_done(const struct model *model, const struct span_chunk *chunk)
 {
@@ -127,10 +127,10 @@ void __wrap_model_chunk_done(const struct model *model, const struct span_chunk 
 	__real_model_chunk_done(model, chunk);
 }
 
-uint32_t __wrap_number_map_find(const struct number_map *map, uint64_t key)
+uint32_t __wrap_number_map_add(struct number_map *map, uint64_t key, uint32_t value)
 {
 	group_looks++;
-	return __real_number_map_find(map, key);
+	return __real_number_map_add(map, key, value);
 }
 
 /* Two threads issue by turns, and each size is another group. */

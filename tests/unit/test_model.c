@@ -513,10 +513,13 @@ static void a_number_map_finds_what_is_in_it(void **state)
 	memset(values, 0xff, sizeof values);
 	assert_int_equal(number_map_find(&map, 1), NUMBER_MAP_NONE);
 	for (uint32_t i = 0; i < 200000; i++) {
-		uint32_t key = random_below(5000);
-		if (random_below(2)) {
+		uint32_t key = random_below(5000), what = random_below(4);
+		if (what == 0) {
 			values[key] = i;
 			number_map_set(&map, (uint64_t)key << 40 | key, i);
+		} else if (what == 1) {
+			values[key] = values[key] == NUMBER_MAP_NONE ? i : values[key];
+			assert_int_equal(number_map_add(&map, (uint64_t)key << 40 | key, i), values[key]);
 		} else {
 			values[key] = NUMBER_MAP_NONE;
 			number_map_remove(&map, (uint64_t)key << 40 | key);
