@@ -20,10 +20,9 @@ from itertools import islice
 from importlib import import_module
 from types import MemberDescriptorType
 
-from stepscope import _loader
-from stepscope._leaves import Leaves
-from stepscope._modules import _leaves, _parts, _roots, on_copy
+from stepscope import _loader, _modules
 from stepscope._unseen import hook
+from stepscope._weights import Weights
 
 PARAMETER, GRADIENT, STATE, INPUT, BUFFER = 1, 2, 3, 5, 8  # enum stepscope_memory
 FIRST_LOOKS = 3       # at each optimizer
@@ -33,7 +32,7 @@ FIRST_CALLS = 8      # of models, in all
 MOST_INPUTS = 256    # in each list: those that are like them are inferred
 SHARE = 1 / 4000
 
-_modules = weakref.WeakValueDictionary()  # by id
+_seen = weakref.WeakValueDictionary()  # modules, by id: when they got what they have, or as copies
 _is_watching = False
 
 
@@ -167,10 +166,9 @@ class Owners:
 
     def add_modules(self):
         """Those that were seen when they got what they have, and all of each model that was called."""
-        called, found = (*(root.reference for root in _roots), *_leaves.values()), {}
-        for module in (*_modules.values(), *(reference() for reference in called)):
-            if module is not None:
-                _parts(module, found)
+        found = {}
+        for module in (*_seen.values(), *_modules.called()):
+            _modules.gather(module, found)
         for module in found.values():
             self.add_module(module)
         return found.values()
@@ -227,16 +225,18 @@ class Watch:
                 collect(owners)
             self.native.torch_owners(owners.words.tobytes())
         except Exception as problem:  # of a kind of tensor or module we do not know
-            self.is_on = False
-            self.native.metadata("torch.owners", f"not any more: {type(problem).__name__}: {problem}"[:500])
+            self.give_up(problem)
         self.spent_ns += time.perf_counter_ns() - start
+
+    def give_up(self, problem):
+        self.is_on = False
+        self.native.metadata("torch.owners", f"not any more: {type(problem).__name__}: {problem}"[:500])
 
     def after_step(self, optimizer):
         try:
             self.look_behind_step(optimizer)
         except Exception as problem:  # an optimizer of a kind we do not know
-            self.is_on = False
-            self.native.metadata("torch.owners", f"not any more: {type(problem).__name__}: {problem}"[:500])
+            self.give_up(problem)
 
     def look_behind_step(self, optimizer):
         window = self.native.torch_wants_owners()
@@ -249,7 +249,7 @@ class Watch:
         looks, before = self.looks.get(id(optimizer), (0, None))
         if start < self.next_ns and (looks >= FIRST_LOOKS or self.spent_ns - self.spent_before_ns > FIRST_NS):
             return
-        count = sum(len(group["params"]) for group in optimizer.param_groups), len(optimizer.state), len(_modules), len(_roots)
+        count = sum(len(group["params"]) for group in optimizer.param_groups), len(optimizer.state), len(_seen), len(_modules.roots)
         is_full = looks % FULL_EVERY < FIRST_LOOKS or before != count
         self.looks[id(optimizer)] = looks + 1, count
         self.look_count += 1
@@ -296,10 +296,10 @@ def watch(torch, native):
         register = getattr(module, f"register_module_{kind}_registration_hook", None)  # 2.0
         if register is not None:
             register(hook(native, _registration(watching, category)))
-    on_copy.append(_copy(watching))
+    _modules.on_copy.append(_copy(watching))
     after_each_step(torch, native, watching.after_step)
     native.watch_arguments(watching.at_call, 0)
-    Leaves(native, watching)
+    Weights(native, watching)
     atexit.register(watching.finish)
 
 
@@ -307,7 +307,7 @@ def _registration(watching, category):
     """A model that is never trained has parameters, too."""
 
     def note(module, name, tensor):
-        _modules[id(module)] = module
+        _seen[id(module)] = module
         if tensor is not None and watching.is_on:
             watching.tell(lambda owners: owners.add(tensor, category))
 
@@ -319,7 +319,7 @@ def _copy(watching):
 
     def note(module):
         if "_parameters" in vars(module) and "_buffers" in vars(module):  # else it is of another kind, or not whole
-            _modules[id(module)] = module
+            _seen[id(module)] = module
             if watching.is_on:
                 watching.tell(lambda owners: owners.add_module(module))
 

@@ -18,7 +18,7 @@ _LEAVES = 256  # modules without parts that the program called alone: more are n
 
 _LEAST_OWNED = 4096  # modules before it is looked for those that are gone
 
-_roots = []   # of living ones, and those that have just gone
+roots = []    # of living ones, and those that have just gone
 _leaves = {}  # id -> weak reference
 
 
@@ -151,14 +151,20 @@ def _held(module):
     return module
 
 
-def _parts(module, found):
-    """All modules in it and itself, by id."""
+def gather(module, found):
+    """Itself and all modules in it, by id, added to `found`."""
     if id(module) not in found:
         found[id(module)] = module
         for child in module._modules.values():
             if child is not None:
-                _parts(child, found)
+                gather(child, found)
     return found
+
+
+def called():
+    """Those that live of the models that the program called, and of the modules that it called alone."""
+    found = (reference() for reference in (*(root.reference for root in roots), *_leaves.values()))
+    return [module for module in found if module is not None]
 
 
 def _absorb(native, module):
@@ -167,18 +173,18 @@ def _absorb(native, module):
     anew = {}
     if native.torch_has_trained():
         return anew
-    parts = _parts(module, {})
-    for root in _roots:
-        called = root.reference()
-        if called is not module and parts.get(id(called)) is not None:
+    parts = gather(module, {})
+    for root in roots:
+        other = root.reference()
+        if other is not module and parts.get(id(other)) is not None:
             root.is_part = True
-            _parts(called, anew)
+            gather(other, anew)
     anew.update((key, None) for key, reference in _leaves.items() if key in parts and reference() is parts[key])
     return anew
 
 
 def _known_root(module):
-    return next((root for root in _roots if not root.is_part and root.reference() is module), None)
+    return next((root for root in roots if not root.is_part and root.reference() is module), None)
 
 
 def _new_root(module):
@@ -187,14 +193,14 @@ def _new_root(module):
     kind = type(module).__name__
     if vars(module).get("_is_replica"):
         return _Root(kind, "", module)
-    _roots[:] = [root for root in _roots if root.reference() is not None]
-    living = [root for root in _roots if not root.is_part]
+    roots[:] = [root for root in roots if root.reference() is not None]
+    living = [root for root in roots if not root.is_part]
     names = {root.name for root in living}
     for name in [kind] + [f"{kind}#{n}" for n in range(2, 100)]:
         if name not in names:
             break
-    _roots.append(_Root(name, f"{name}." if any(not root.prefix for root in living) else "", module))
-    return _roots[-1]
+    roots.append(_Root(name, f"{name}." if any(not root.prefix for root in living) else "", module))
+    return roots[-1]
 
 
 def _leaf_of(module):

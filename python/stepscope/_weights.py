@@ -50,7 +50,7 @@ def _is_in_backward(frame):
     return frame is not None and frame is not inner
 
 
-class Leaves:
+class Weights:
     def __init__(self, native, watching):
         self.native, self.watching, self.tensors = native, watching, watching.tensors
         self.tries = self.looks = 0
