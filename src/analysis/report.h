@@ -42,7 +42,7 @@ struct report {
 	int defect_count;
 };
 
-/* The model and the path must outlive the report. */
+/* The model and the path must outlive the report. Options of another report will do: what its tables share is made anew. */
 void report_init(struct report *report, const struct model *model, const struct analysis_options *options,
                  const char *path);
 void report_release(struct report *report);

@@ -298,8 +298,6 @@ static void read_contention(struct compared_run *run, struct report *report)
 		return;
 	}
 	options.has_steps = false;
-	options.step_times = NULL;
-	options.launches = NULL;
 	report_init(&whole, report->model, &options, report->path);
 	read_value(run, &whole, &source);
 	report_release(&whole);
@@ -340,13 +338,11 @@ void compared_run_init(struct compared_run *run, struct report *report)
 	read_device_memory(run, report);
 	compared_read_memory(run, report);
 	compared_read_telemetry(run, report);
-	if (has_rising_numbers(
-		    run)) { /* also without a warm-up: kernels and calls outside of steps are in no mean step */
+	/* also without a warm-up: kernels and calls outside of steps are in no mean step */
+	if (has_rising_numbers(run)) {
 		options.has_steps = true;
 		options.first_step = run->steps[0].number;
 		options.last_step = run->steps[run->steps_count - 1].number;
-		options.step_times = NULL;
-		options.launches = NULL;
 		report_init(&cut, report->model, &options, report->path);
 		steady = &cut;
 	}

@@ -88,7 +88,7 @@ enum compared_run_column {
 };
 
 enum difference_column {
-	DIFFERENCE_KIND, /* "work", "hardware", "software", "settings", "recording" */
+	DIFFERENCE_KIND, /* "work", "hardware", "software", "settings", "recording", "clock" */
 	DIFFERENCE_FACT,
 	DIFFERENCE_BASE,
 	DIFFERENCE_NEW,

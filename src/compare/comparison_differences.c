@@ -217,30 +217,35 @@ static struct overlap find_overlap(const struct compared_run *run, const struct 
 	return overlap;
 }
 
-/* What both sides do, and hardly anything of it is the same; true: a level was there to be looked at. */
-static bool is_foreign(const struct compared_sides *sides, const char *level, struct overlap *base, struct overlap *new)
+static bool is_own(const struct overlap *overlap)
 {
-	*base = find_overlap(&sides->runs[SIDE_BASE][0], &sides->runs[SIDE_NEW][0], level);
-	*new = find_overlap(&sides->runs[SIDE_NEW][0], &sides->runs[SIDE_BASE][0], level);
-	return base->costliest && new->costliest &&
-	       base->common_ns <= MOST_IN_COMMON * base->whole_ns &&new->common_ns <= MOST_IN_COMMON *new->whole_ns;
+	return overlap->costliest && overlap->common_ns <= MOST_IN_COMMON * overlap->whole_ns;
+}
+
+/* Both sides have the level, and hardly anything in it is the same. */
+static bool is_foreign(const struct compared_sides *sides, const char *level, struct overlap overlaps[SIDES])
+{
+	for (int side = 0; side < SIDES; side++)
+		overlaps[side] = find_overlap(&sides->runs[side][0], &sides->runs[!side][0], level);
+	return is_own(&overlaps[SIDE_BASE]) && is_own(&overlaps[SIDE_NEW]);
 }
 
 /* Another program: it calls no operator that the other calls. Where kernels were recorded on both sides, they have a say too: a
  * compiled model has operators of its own, and kernels of the same kinds. */
 static void add_foreign(struct table *table, struct compared_sides *sides, const struct amounts *amounts)
 {
-	struct overlap base, new, base_kernels, new_kernels;
+	struct overlap operators[SIDES], kernels[SIDES];
 	int row;
 
-	if (!is_foreign(sides, "operator", &base, &new) || (!is_foreign(sides, "kernel", &base_kernels, &new_kernels) &&
-	                                                    base_kernels.costliest && new_kernels.costliest))
+	if (!is_foreign(sides, "operator", operators) ||
+	    (!is_foreign(sides, "kernel", kernels) && kernels[SIDE_BASE].costliest && kernels[SIDE_NEW].costliest))
 		return;
 	row = table_row(table);
 	table_set_text(table, row, DIFFERENCE_KIND, kind_names[FACT_WORK]);
 	table_set_text(table, row, DIFFERENCE_FACT, "operators");
-	table_set_text(table, row, DIFFERENCE_BASE, arena_printf(&table->arena, "%s, ...", base.costliest->name));
-	table_set_text(table, row, DIFFERENCE_NEW, arena_printf(&table->arena, "%s, ...", new.costliest->name));
+	for (int side = 0; side < SIDES; side++)
+		table_set_text(table, row, DIFFERENCE_BASE + side,
+		               arena_printf(&table->arena, "%s, ...", operators[side].costliest->name));
 	table_set_missing(table, row, DIFFERENCE_RATIO, "not a number");
 	table_set_bool(table, row, DIFFERENCE_MATTERS, !amounts->is_known);
 	table_set_text(table, row, DIFFERENCE_MEANING, "the sides have none in common");

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES 20000   /* of a level; the rest is one row */
+#define NAMES 20000 /* of a level; the rest is one row: */
+#define OTHERS "(others)"
 #define JOINED 4000   /* names among which renamed ones are looked for */
 #define LEAST_SUM 0.5 /* of all changes, whatever their sign: shares of less would be absurd */
 
@@ -53,10 +54,7 @@ static struct contribution *add_contribution(struct level *level, const char *na
 {
 	struct contribution *added;
 
-	if (level->count == level->capacity) {
-		level->capacity *= 2;
-		level->rows = memory_resize(level->rows, level->capacity, sizeof(*level->rows));
-	}
+	MEMORY_GROW(level->rows, level->count, level->capacity, 64);
 	added = &level->rows[level->count];
 	*added = (struct contribution){.name = name, .order = level->count++};
 	run_values_init(&added->amounts, level->sides, level->arena);
@@ -74,39 +72,43 @@ static struct contribution *find_or_add(struct level *level, const char *name)
 			return found;
 		slot = (slot + 1) & (level->slot_count - 1);
 	}
-	if (level->count >= NAMES && strcmp(name, "(others)") != 0)
-		return find_or_add(level, "(others)");
+	if (level->count >= NAMES && strcmp(name, OTHERS) != 0)
+		return find_or_add(level, OTHERS);
 	level->slots[slot] = (uint32_t)level->count + 1;
 	return add_contribution(level, name);
+}
+
+/* False when the run does not have the level. */
+static bool collect_run(struct level *level, int side, size_t i)
+{
+	const struct compared_run *run = &level->sides->runs[side][i];
+	double runs = (double)level->sides->count[side];
+	bool is_there = false;
+
+	for (size_t p = 0; p < run->parts_count; p++) {
+		const struct compared_part *part = &run->parts[p];
+		struct contribution *row;
+
+		if (strcmp(part->level, level->name) != 0)
+			continue;
+		is_there = true;
+		row = find_or_add(level, part->name);
+		row->family = part->family;
+		row->is_on[side] = true;
+		row->amounts.of[side][i] += part->amount;
+		row->has_calls |= part->has_calls;
+		row->calls[side] += part->calls / runs;
+	}
+	return is_there;
 }
 
 /* False when a run of a side does not have the level. */
 static bool collect(struct level *level)
 {
-	for (int side = 0; side < SIDES; side++) {
-		for (size_t i = 0; i < level->sides->count[side]; i++) {
-			const struct compared_run *run = &level->sides->runs[side][i];
-			double runs = (double)level->sides->count[side];
-			bool is_there = false;
-
-			for (size_t p = 0; p < run->parts_count; p++) {
-				const struct compared_part *part = &run->parts[p];
-				struct contribution *row;
-
-				if (strcmp(part->level, level->name) != 0)
-					continue;
-				is_there = true;
-				row = find_or_add(level, part->name);
-				row->family = part->family;
-				row->is_on[side] = true;
-				row->amounts.of[side][i] += part->amount;
-				row->has_calls |= part->has_calls;
-				row->calls[side] += part->calls / runs;
-			}
-			if (!is_there)
+	for (int side = 0; side < SIDES; side++)
+		for (size_t i = 0; i < level->sides->count[side]; i++)
+			if (!collect_run(level, side, i))
 				return false;
-		}
-	}
 	return true;
 }
 
@@ -282,10 +284,8 @@ static void add_rows(struct table *table, struct level *level)
 
 void comparison_add_level(struct table *table, struct compared_sides *sides, const char *name)
 {
-	struct level level = {
-		.name = name, .sides = sides, .arena = &table->arena, .slot_count = 65536, .capacity = 64};
+	struct level level = {.name = name, .sides = sides, .arena = &table->arena, .slot_count = 65536};
 
-	level.rows = memory_resize(NULL, level.capacity, sizeof(*level.rows));
 	level.slots = memory_resize(NULL, level.slot_count, sizeof(*level.slots));
 	memset(level.slots, 0, level.slot_count * sizeof(*level.slots));
 	if (collect(&level))

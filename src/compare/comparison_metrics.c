@@ -14,7 +14,6 @@
 #include <string.h>
 
 #define CONTENDED 0.25 /* of the time steps, or somebody, waited for a CPU */
-#define REPEATS 3      /* runs: with more, their scatter tells the noise (compare/estimate.h) */
 
 enum metric_source {
 	FROM_STEPS,
@@ -167,7 +166,7 @@ static double error_of(const struct metric *metric, const struct compared_sides 
 {
 	const struct step_level *level = &sides->levels[side][i];
 
-	if (sides->count[SIDE_BASE] + sides->count[SIDE_NEW] > REPEATS || !sides->has_level[side][i])
+	if (has_repeats(sides) || !sides->has_level[side][i])
 		return 0;
 	if (metric->source == FROM_MEAN)
 		return step_level_error(level, &sides->runs[side][i], RESAMPLE_MEAN);

@@ -241,10 +241,10 @@ static const char *other_device(const struct quantity *row, const struct compare
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *key = arena_printf(arena, "%s.%s", row->first->of, keys[i]);
 		const char *base = compared_run_fact(&sides->runs[SIDE_BASE][0], key);
-		const char *new = compared_run_fact(&sides->runs[SIDE_NEW][0], key);
+		const char *other = compared_run_fact(&sides->runs[SIDE_NEW][0], key);
 
-		if (base && new &&strcmp(base, new) != 0)
-			return arena_printf(arena, "not the same GPU: %s -> %s", base, new);
+		if (base && other && strcmp(base, other) != 0)
+			return arena_printf(arena, "not the same GPU: %s -> %s", base, other);
 	}
 	return NULL;
 }

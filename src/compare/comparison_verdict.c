@@ -219,7 +219,7 @@ static const char *sentence_of(const struct comparison *comparison, const struct
 		return arena_printf(arena, "cannot tell: %s takes %s, but anything from %s is possible%s",
 		                    subject(sides), times(metrics, arena), range(sides, arena),
 		                    others_of(comparison, sides, arena));
-	if (!strcmp(result, RESULT_SAME) && sides->first.outside >= 0.05)
+	if (!strcmp(result, RESULT_SAME) && sides->first.outside >= SURE)
 		return arena_printf(arena, "%s takes the same time: %s (95 %%)", subject(sides), range(sides, arena));
 	return arena_printf(arena, "%s takes %s %s, %s (95 %%: %s)%s", subject(sides), change,
 	                    ratio > 0 ? "longer" : "less time", times(metrics, arena), range(sides, arena),
@@ -265,15 +265,15 @@ static const char *name_of(const struct table *table, int row, int column, struc
 static const char *describe_row(const struct table *contributions, int row, struct arena *arena)
 {
 	const struct table_cell *base = table_get(contributions, row, CONTRIBUTION_BASE_CALLS);
-	const struct table_cell *new = table_get(contributions, row, CONTRIBUTION_NEW_CALLS);
+	const struct table_cell *other = table_get(contributions, row, CONTRIBUTION_NEW_CALLS);
 	double delta = table_get(contributions, row, CONTRIBUTION_DELTA)->d;
 	char text[UNITS_BYTES];
 	const char *calls = "";
 
 	units_time(text, fabs(delta));
-	if (base->has_value && base->d > 0 && new->d > 0 &&
-	    (new->d > MORE_CALLS * base->d || new->d *MORE_CALLS < base->d))
-		calls = arena_printf(arena, " (%.3g times the calls)", new->d / base->d);
+	if (base->has_value && base->d > 0 && other->d > 0 &&
+	    (other->d > MORE_CALLS * base->d || other->d * MORE_CALLS < base->d))
+		calls = arena_printf(arena, " (%.3g times the calls)", other->d / base->d);
 	return arena_printf(arena, "%s %c%s%s", name_of(contributions, row, CONTRIBUTION_NAME, arena),
 	                    delta < 0 ? '-' : '+', text, calls);
 }

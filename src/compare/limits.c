@@ -433,10 +433,15 @@ static void check_memory_mb(const struct limits *limits, const struct comparison
 	judge(&check, &change, limits->values[LIMIT_MEMORY_MB], 1, "MiB", LIMIT_BROKEN);
 }
 
-void limits_none(struct table *checked)
+static void checked_init(struct table *checked)
 {
 	table_init(checked, "limits", "Limits", "how much worse the new side may be, and whether it is");
 	table_columns(checked, columns, CHECKED_COLUMNS);
+}
+
+void limits_none(struct table *checked)
+{
+	checked_init(checked);
 	checked->empty = "no limits were given: --tier, --thresholds";
 }
 
@@ -447,8 +452,7 @@ void limits_check(const struct limits *limits, const struct comparison *comparis
 	const struct ratio_limit memory = {LIMIT_MEMORY, "peak_memory", memory_metric(comparison), "peak memory", 1};
 	const struct ratio_limit loss = {LIMIT_LOSS, "final_loss", "final_loss", "final loss", 1};
 
-	table_init(checked, "limits", "Limits", "how much worse the new side may be, and whether it is");
-	table_columns(checked, columns, CHECKED_COLUMNS);
+	checked_init(checked);
 	check_not_finite(limits, comparison, checked);
 	check_ratio(limits, comparison, checked, &step_time);
 	check_ratio(limits, comparison, checked, &tokens);

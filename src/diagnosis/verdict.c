@@ -186,7 +186,7 @@ static bool has_problem(const struct table *findings)
 	return false;
 }
 
-/* Sum of `ratio` over the rows of a table whose first column is one of the names. */
+/* Sum of `ratio` over the rows of a table whose column `key` is one of the names. */
 static double sum_of_ratios(struct report *report, const char *table_name, const char *key, const char *const *names)
 {
 	const struct table *table = report_table(report, table_name);
