@@ -6,11 +6,10 @@
  */
 #include "segment_builder.h"
 
-#include <sys/stat.h>
+#include <stdio.h>
 
 #define MAIN 1
 #define MS UINT64_C(1000000)
-#define START (1000 * MS)
 
 enum {
 	OP_ADD = 20,
@@ -30,7 +29,7 @@ enum {
 };
 
 static struct segment_builder segment;
-static uint64_t now = START;
+static uint64_t now = SEGMENT_SAMPLE_START;
 
 static void frame(uint32_t id, uint32_t caller, uint32_t line, const char *name, const char *file)
 {
@@ -103,26 +102,9 @@ static void name_all(void)
 
 int main(int argc, char **argv)
 {
-	const struct stepscope_segment_header header = {.pid = 4242,
-	                                                .start_time = 5242,
-	                                                .boot_id = "boot of the test",
-	                                                .clock = STEPSCOPE_CLOCK_MONOTONIC,
-	                                                .rank = -1,
-	                                                .world_size = -1,
-	                                                .tick_hz = 1000000000,
-	                                                .tick_step = 1,
-	                                                .first_tick = START};
-	const struct stepscope_anchor anchor = {.tick = START,
-	                                        .raw_ns = (int64_t)START,
-	                                        .monotonic_ns = (int64_t)START,
-	                                        .realtime_ns = 1795248189000000000,
-	                                        .window_ticks = 1,
-	                                        .clock = STEPSCOPE_CLOCK_MONOTONIC};
-	char path[512];
 	if (argc != 2)
 		return 2;
-	segment_begin_with(&segment, &header);
-	segment_anchor(&segment, &anchor);
+	segment_begin_sample(&segment, 4242, -1, STEPSCOPE_ROLE_TRAINER);
 	segment_stream(&segment, MAIN, 4242, "main");
 	segment_meta(&segment, "cwd", "/job");
 	segment_meta(&segment, "torch.lines", "yes");
@@ -130,12 +112,5 @@ int main(int argc, char **argv)
 	put_step(0);
 	put_step(1);
 	segment_end(&segment, "exit");
-	mkdir(argv[1], 0777);
-	snprintf(path, sizeof path, "%s/node-1.4242.5242.0.ssr", argv[1]);
-	FILE *file = fopen(path, "wb");
-	bool is_good = file && fwrite(segment.bytes.data, 1, segment.bytes.length, file) == segment.bytes.length;
-	if (file && fclose(file) != 0)
-		is_good = false;
-	segment_release(&segment);
-	return !is_good;
+	return !segment_save_sample(&segment, argv[1]);
 }

@@ -16,12 +16,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stepscope/stepscope.h>
-#include <sys/stat.h>
+#include <string.h>
 
 #define MAIN 1
 #define MS UINT64_C(1000000)
-#define START (1000 * MS)
 
 enum {
 	OP_MATMUL = 20,
@@ -191,27 +191,8 @@ static void put_capture(struct sample *sample, int64_t number)
 
 static void begin(struct sample *sample, uint32_t pid, int rank, enum stepscope_role role)
 {
-	const struct stepscope_segment_header header = {.pid = pid,
-	                                                .start_time = 5242,
-	                                                .boot_id = "boot of the test",
-	                                                .clock = STEPSCOPE_CLOCK_MONOTONIC,
-	                                                .role = role,
-	                                                .rank = rank,
-	                                                .world_size = rank < 0 ? -1 : 2,
-	                                                .tick_hz = 1000000000,
-	                                                .tick_step = 1,
-	                                                .parent_pid = 4200,
-	                                                .first_tick = START};
-	const struct stepscope_anchor anchor = {.tick = START,
-	                                        .raw_ns = (int64_t)START,
-	                                        .monotonic_ns = (int64_t)START,
-	                                        .realtime_ns = 1795248189000000000,
-	                                        .window_ticks = 1,
-	                                        .clock = STEPSCOPE_CLOCK_MONOTONIC};
-
-	segment_begin_with(&sample->segment, &header);
-	segment_anchor(&sample->segment, &anchor);
-	sample->now = START;
+	segment_begin_sample(&sample->segment, pid, rank, role);
+	sample->now = SEGMENT_SAMPLE_START;
 	segment_stream(&sample->segment, MAIN, pid, "main");
 }
 
@@ -225,22 +206,6 @@ static void name_symbols(struct sample *sample)
 	segment_symbol(&sample->segment, MARK_SAVED, STEPSCOPE_SYMBOL_MARK, "saved");
 	segment_symbol(&sample->segment, COUNTER_CPU, STEPSCOPE_SYMBOL_COUNTER, "process.cpu_ns");
 	segment_symbol(&sample->segment, COUNTER_RSS, STEPSCOPE_SYMBOL_COUNTER, "process.rss_peak_bytes");
-}
-
-static bool save(struct sample *sample, const char *directory)
-{
-	char path[512];
-	FILE *file;
-	bool is_good;
-
-	snprintf(path, sizeof(path), "%s/node-1.%u.5242.0.ssr", directory, sample->segment.header.pid);
-	file = fopen(path, "wb");
-	is_good = file && fwrite(sample->segment.bytes.data, 1, sample->segment.bytes.length, file) ==
-	                          sample->segment.bytes.length;
-	if (file && fclose(file) != 0)
-		is_good = false;
-	segment_release(&sample->segment);
-	return is_good;
 }
 
 static bool write_trainer(enum kind kind, int rank, const char *directory)
@@ -262,7 +227,7 @@ static bool write_trainer(enum kind kind, int rank, const char *directory)
 	if (kind != KILLED)
 		segment_meta(&sample.segment, "capture", "captured what the sample wanted");
 	segment_end(&sample.segment, kind == KILLED ? NULL : "exit");
-	return save(&sample, directory);
+	return segment_save_sample(&sample.segment, directory);
 }
 
 static bool write_host(const char *directory)
@@ -289,7 +254,7 @@ static bool write_host(const char *directory)
 	sample.now += 3000 * MS;
 	put_value(&sample, COUNTER_QUEUE, 0.5);
 	segment_end(&sample.segment, "exit");
-	return save(&sample, directory);
+	return segment_save_sample(&sample.segment, directory);
 }
 
 int main(int argc, char **argv)
@@ -302,7 +267,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: report_sample train|killed|ranks|wait|silent|stepless|faults DIR\n");
 		return 2;
 	}
-	mkdir(argv[2], 0777);
 	if (kind == SILENT)
 		return !write_host(argv[2]);
 	if (!write_trainer(kind, 0, argv[2]))

@@ -7,6 +7,10 @@
 #include "format/block.h"
 
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #define MAX_SEGMENT ((size_t)4 << 30)
 
@@ -101,6 +105,43 @@ void segment_begin(struct segment_builder *segment, uint32_t pid, uint32_t numbe
 		.tick_hz = 1000000000,
 	};
 	segment_begin_with(segment, &header);
+}
+
+void segment_begin_sample(struct segment_builder *segment, uint32_t pid, int rank, enum stepscope_role role)
+{
+	const struct stepscope_segment_header header = {.pid = pid,
+	                                                .start_time = 5242,
+	                                                .boot_id = "boot of the test",
+	                                                .clock = STEPSCOPE_CLOCK_MONOTONIC,
+	                                                .role = role,
+	                                                .rank = rank,
+	                                                .world_size = rank < 0 ? -1 : 2,
+	                                                .tick_hz = 1000000000,
+	                                                .tick_step = 1,
+	                                                .parent_pid = 4200,
+	                                                .first_tick = SEGMENT_SAMPLE_START};
+	const struct stepscope_anchor anchor = {.tick = SEGMENT_SAMPLE_START,
+	                                        .raw_ns = (int64_t)SEGMENT_SAMPLE_START,
+	                                        .monotonic_ns = (int64_t)SEGMENT_SAMPLE_START,
+	                                        .realtime_ns = 1795248189000000000,
+	                                        .window_ticks = 1,
+	                                        .clock = STEPSCOPE_CLOCK_MONOTONIC};
+
+	segment_begin_with(segment, &header);
+	segment_anchor(segment, &anchor);
+}
+
+bool segment_save_sample(struct segment_builder *segment, const char *directory)
+{
+	char path[512];
+	mkdir(directory, 0777);
+	snprintf(path, sizeof path, "%s/node-1.%u.5242.0.ssr", directory, segment->header.pid);
+	FILE *file = fopen(path, "wb");
+	bool is_good = file && fwrite(segment->bytes.data, 1, segment->bytes.length, file) == segment->bytes.length;
+	if (file && fclose(file) != 0)
+		is_good = false;
+	segment_release(segment);
+	return is_good;
 }
 
 void segment_release(struct segment_builder *segment)

@@ -18,6 +18,7 @@
 #include <stepscope/format.h>
 
 #define SEGMENT_STREAMS 64
+#define SEGMENT_SAMPLE_START UINT64_C(1000000000) /* ns */
 
 struct encoder;
 
@@ -34,6 +35,10 @@ struct segment_builder {
 void segment_begin(struct segment_builder *segment, uint32_t pid, uint32_t number);
 /* The same with a header of one's own (magic and crc are filled in). */
 void segment_begin_with(struct segment_builder *segment, const struct stepscope_segment_header *header);
+/* What the sample programs write: times from SEGMENT_SAMPLE_START on, and an anchor there. rank: of two, -1: it has none. */
+void segment_begin_sample(struct segment_builder *segment, uint32_t pid, int rank, enum stepscope_role role);
+/* Writes such a one into the directory, which it makes, and releases it. False: it could not be written. */
+bool segment_save_sample(struct segment_builder *segment, const char *directory);
 void segment_release(struct segment_builder *segment);
 
 void segment_symbol(struct segment_builder *segment, uint32_t id, enum stepscope_symbol_kind kind, const char *text);

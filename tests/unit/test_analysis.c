@@ -10,41 +10,14 @@
 
 #include <cmocka.h>
 
-#include "analysis/analysis.h"
 #include "analysis/step_times.h"
+#include "computed.h"
 #include "hand_model.h"
 #include "near.h"
 
 #include <stepscope/format.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
-
-static const struct analysis_options all_steps;
-
-static void compute(const char *name, const struct model *model, const struct analysis_options *options,
-                    struct table *table)
-{
-	struct error err = {0};
-
-	assert_int_equal(analysis_find(name)->run(model, options, table, &err), STATUS_OK);
-	if (table_check(table, &err))
-		fail_msg("%s", err.text);
-}
-
-/* The row whose first text column is `key`. */
-static int find_row(const struct table *table, const char *column, const char *key)
-{
-	int number = table_find_column(table, column);
-
-	for (int row = 0; row < table->row_count; row++) {
-		const struct table_cell *cell = table_get(table, row, number);
-
-		if (cell->has_value && !strcmp(cell->text, key))
-			return row;
-	}
-	fail_msg("no row '%s' in table '%s'", key, table->name);
-	return -1;
-}
 
 static double number(const struct table *table, int row, const char *column)
 {

@@ -10,41 +10,15 @@
 
 #include <cmocka.h>
 
-#include "analysis/analysis.h"
 #include "analysis/device_names.h"
 #include "analysis/device_peaks.h"
 #include "analysis/intervals.h"
+#include "computed.h"
 #include "device_model.h"
 
 #include <math.h>
 #include <stepscope/format.h>
 #include <string.h>
-
-static const struct analysis_options all_steps;
-
-static void compute(const char *name, const struct model *model, const struct analysis_options *options,
-                    struct table *table)
-{
-	struct error err = {0};
-
-	assert_int_equal(analysis_find(name)->run(model, options, table, &err), STATUS_OK);
-	if (table_check(table, &err))
-		fail_msg("%s", err.text);
-}
-
-static int find_row(const struct table *table, const char *column, const char *begin)
-{
-	int number = table_find_column(table, column);
-
-	for (int row = 0; row < table->row_count; row++) {
-		const struct table_cell *cell = table_get(table, row, number);
-
-		if (cell->has_value && !strncmp(cell->text, begin, strlen(begin)))
-			return row;
-	}
-	fail_msg("no row '%s' in table '%s'", begin, table->name);
-	return -1;
-}
 
 static void check(const struct table *table, int row, const char *column, double expected)
 {

@@ -16,35 +16,9 @@
 #include "segment_builder.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#define START UINT64_C(1000000000)
-
-static void begin(struct segment_builder *segment)
-{
-	const struct stepscope_segment_header header = {.pid = 4242,
-	                                                .start_time = 5242,
-	                                                .boot_id = "boot of the test",
-	                                                .clock = STEPSCOPE_CLOCK_MONOTONIC,
-	                                                .role = STEPSCOPE_ROLE_TRAINER,
-	                                                .rank = -1,
-	                                                .world_size = -1,
-	                                                .tick_hz = 1000000000,
-	                                                .tick_step = 1,
-	                                                .parent_pid = 4200,
-	                                                .first_tick = START};
-	const struct stepscope_anchor anchor = {.tick = START,
-	                                        .raw_ns = (int64_t)START,
-	                                        .monotonic_ns = (int64_t)START,
-	                                        .realtime_ns = 1795248189000000000,
-	                                        .window_ticks = 1,
-	                                        .clock = STEPSCOPE_CLOCK_MONOTONIC};
-
-	segment_begin_with(segment, &header);
-	segment_anchor(segment, &anchor);
-}
 
 static void put(struct segment_builder *segment, char what, uint32_t stream, uint64_t tick, uint64_t first,
                 uint64_t second, uint64_t third)
@@ -125,22 +99,13 @@ static void read_lines(struct segment_builder *segment)
 int main(int argc, char **argv)
 {
 	struct segment_builder segment;
-	char path[512];
-	FILE *file;
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: torch_sample DIR < EVENTS\n");
 		return 2;
 	}
-	mkdir(argv[1], 0777);
-	begin(&segment);
+	segment_begin_sample(&segment, 4242, -1, STEPSCOPE_ROLE_TRAINER);
 	read_lines(&segment);
 	segment_end(&segment, "exit");
-	snprintf(path, sizeof(path), "%s/node-1.4242.5242.0.ssr", argv[1]);
-	file = fopen(path, "wb");
-	if (!file || fwrite(segment.bytes.data, 1, segment.bytes.length, file) != segment.bytes.length ||
-	    fclose(file) != 0)
-		return 1;
-	segment_release(&segment);
-	return 0;
+	return !segment_save_sample(&segment, argv[1]);
 }

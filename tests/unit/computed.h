@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * computed.h: tables of analyses, for tests of them. Include it behind cmocka.h.
+ */
+#ifndef UNIT_COMPUTED_H
+#define UNIT_COMPUTED_H
+
+#include "analysis/analysis.h"
+
+#include <string.h>
+
+static const struct analysis_options all_steps;
+
+/* The table, which must keep its columns' promises. */
+static inline void compute(const char *name, const struct model *model, const struct analysis_options *options,
+                           struct table *table)
+{
+	struct error err = {0};
+
+	assert_int_equal(analysis_find(name)->run(model, options, table, &err), STATUS_OK);
+	if (table_check(table, &err))
+		fail_msg("%s", err.text);
+}
+
+/* The row with this text in the column; where none has it, the first whose text begins so. */
+static inline int find_row(const struct table *table, const char *column, const char *text)
+{
+	int number = table_find_column(table, column), begins = -1;
+
+	for (int row = 0; row < table->row_count; row++) {
+		const struct table_cell *cell = table_get(table, row, number);
+
+		if (!cell->has_value || strncmp(cell->text, text, strlen(text)) != 0)
+			continue;
+		if (!cell->text[strlen(text)])
+			return row;
+		begins = begins < 0 ? row : begins;
+	}
+	if (begins < 0)
+		fail_msg("no row '%s' in table '%s'", text, table->name);
+	return begins;
+}
+
+#endif
