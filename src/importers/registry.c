@@ -37,34 +37,43 @@ static bool is_stream(const char *path)
 	return strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode));
 }
 
-static enum status read_head(const char *path, bool *is_directory, char *head, size_t *length, struct error *err)
+/* What importers are asked by. */
+struct source {
+	const char *path;
+	bool is_directory;
+	char head[4096]; /* of a file */
+	size_t length;   /* of that */
+};
+
+static enum status source_read(struct source *source, const char *path, struct error *err)
 {
 	struct stat info;
-	*length = 0;
+	source->path = path;
+	source->length = 0;
 	if (stat(path, &info) != 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-	*is_directory = S_ISDIR(info.st_mode);
-	if (*is_directory)
+	source->is_directory = S_ISDIR(info.st_mode);
+	if (source->is_directory)
 		return STATUS_OK;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot open '%s'", path);
-	ssize_t n = read(fd, head, *length = 4096);
+	ssize_t n = read(fd, source->head, sizeof source->head);
 	int number = errno;
 	close(fd);
-	*length = n > 0 ? (size_t)n : 0;
+	source->length = n > 0 ? (size_t)n : 0;
 	return n < 0 ? error_errno(err, STATUS_INPUT, number, "cannot read '%s'", path) : STATUS_OK;
 }
 
 /* Telemetry in the same folder that is of the same time. */
-static void add_beside(const struct importer *importer, const char *path, bool is_directory, struct model *model)
+static void add_beside(const struct importer *importer, const struct source *source, struct model *model)
 {
 	char folder[PATH_MAX];
 	if (importer != &importer_recording && importer != &importer_kineto)
 		return;
-	const char *slash = strrchr(path, '/');
-	int length = is_directory ? (int)strlen(path) : slash ? (int)(slash - path) : 0;
-	if (snprintf(folder, sizeof folder, "%.*s", length, path) < (int)sizeof folder)
+	const char *slash = strrchr(source->path, '/');
+	int length = source->is_directory ? (int)strlen(source->path) : slash ? (int)(slash - source->path) : 0;
+	if (snprintf(folder, sizeof folder, "%.*s", length, source->path) < (int)sizeof folder)
 		smi_add_beside(model, length ? folder : slash ? "/" : ".");
 }
 
@@ -128,23 +137,21 @@ static enum status load(const struct importer *importer, const char *path, const
 	return finish(filter, path, importer_load(importer, path, filter, model, err), model, err);
 }
 
-static const struct importer *find(const char *path, bool is_directory, const char *head, size_t length)
+static const struct importer *find(const struct source *source)
 {
 	for (size_t i = 0; importers[i]; i++)
-		if (importers[i]->recognises(path, is_directory, head, length))
+		if (importers[i]->recognises(source->path, source->is_directory, source->head, source->length))
 			return importers[i];
 	return NULL;
 }
 
 static const struct importer *find_of_file(const char *path)
 {
-	char head[4096];
-	size_t length;
-	bool is_directory = false;
+	struct source source;
 	struct error ignored;
-	if (is_stream(path) || read_head(path, &is_directory, head, &length, &ignored) != STATUS_OK || is_directory)
+	if (is_stream(path) || source_read(&source, path, &ignored) != STATUS_OK || source.is_directory)
 		return NULL;
-	return find(path, false, head, length);
+	return find(&source);
 }
 
 static const struct importer *find_of_member(const char *name, const char *head, size_t length)
@@ -156,15 +163,16 @@ static const struct importer *find_of_member(const char *name, const char *head,
 }
 
 /* A directory without a trace or a recording, or an archive without a trace. False: nothing in it is of ranks, and *status stays. */
-static bool load_ranks_of(const char *path, bool is_directory, const struct model_filter *filter, struct model *model,
+static bool load_ranks_of(const struct source *source, const struct model_filter *filter, struct model *model,
                           enum status *status, struct error *err)
 {
+	const char *path = source->path;
 	struct rank_files files = {0};
-	bool is_found = is_directory && rank_files_find(&files, path, find_of_file);
+	bool is_found = source->is_directory && rank_files_find(&files, path, find_of_file);
 	enum status loaded = is_found ? check_window(NULL, filter, path, err) : STATUS_OK;
 	if (is_found && loaded == STATUS_OK)
 		loaded = rank_files_load(&files, path, filter, model, err);
-	else if (!is_found && !is_directory)
+	else if (!is_found && !source->is_directory)
 		loaded = rank_files_load_archive(path, find_of_member, filter, model, &is_found, err);
 	if (is_found)
 		*status = finish(filter, path, loaded, model, err);
@@ -173,41 +181,40 @@ static bool load_ranks_of(const char *path, bool is_directory, const struct mode
 }
 
 /* What an importer could not read as its own: are the files in it ranks of another kind? The first reading leaves nothing behind. */
-static bool load_as_ranks(const struct importer *importer, const char *path, bool is_directory,
+static bool load_as_ranks(const struct importer *importer, const struct source *source,
                           const struct model_filter *filter, struct model *model, enum status *status,
                           struct error *err)
 {
-	if (model->processes_count || (!is_directory && (importer != &importer_kineto || !kineto_is_archive(path))))
+	bool may_hold = source->is_directory || (importer == &importer_kineto && kineto_is_archive(source->path));
+	if (model->processes_count || !may_hold)
 		return false;
 	model->ledger_count = 0;
-	return load_ranks_of(path, is_directory, filter, model, status, err);
+	return load_ranks_of(source, filter, model, status, err);
 }
 
 enum status import_path(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
 {
-	char head[4096];
-	size_t length;
-	bool is_directory = false;
+	struct source source;
 	if (is_stream(path))
 		return check_window(NULL, filter, path, err) == STATUS_OK
 		               ? load(&importer_kineto, path, filter, model, err)
 		               : STATUS_USAGE;
-	enum status status = read_head(path, &is_directory, head, &length, err);
+	enum status status = source_read(&source, path, err);
 	if (status != STATUS_OK)
 		return status;
-	const struct importer *importer = find(path, is_directory, head, length);
+	const struct importer *importer = find(&source);
 	if (importer && check_window(importer, filter, path, err) != STATUS_OK)
 		return STATUS_USAGE;
 	if (importer) {
 		struct error problem;
 		status = load(importer, path, filter, model, &problem);
 		if (status == STATUS_OK)
-			add_beside(importer, path, is_directory, model);
-		else if (!load_as_ranks(importer, path, is_directory, filter, model, &status, err))
+			add_beside(importer, &source, model);
+		else if (!load_as_ranks(importer, &source, filter, model, &status, err))
 			*err = problem;
 		return status;
 	}
-	if (!is_directory && length == 0)
+	if (!source.is_directory && source.length == 0)
 		return error_set(err, STATUS_INPUT, "'%s' is empty", path);
 	error_set(err, STATUS_INPUT,
 	          "'%s' is not a recording: looked for a run directory with *.ssr files, one of those files, traces of "
