@@ -12,6 +12,9 @@ import warnings
 import weakref
 
 import stepscope
+from stepscope import _lines, _results, _torch
+
+_native = getattr(stepscope, "_native", None)  # None: stepscope.unavailable says why
 
 DETAIL, SHAPES, MEMORY = 2, 4, 8  # bits of stepscope_active
 _own = None  # the recording that is ours alone
@@ -75,8 +78,6 @@ def _begin_own(words):
 def _end_own():
     if _own is None or _own.pid != os.getpid() or _own.is_kept:
         return  # a forked child, or a directory that somebody wanted
-    from stepscope import _results
-
     _results.wait_for_all()
     stepscope.shutdown()
     shutil.rmtree(_own.directory, ignore_errors=True)
@@ -92,8 +93,6 @@ def ready(words, out=None):
 
 
 def _get_ready(words, out):
-    from stepscope import _native, _torch
-
     try:
         if _own is not None or not _native.active() and (_is_refused or not _native.run_directory()):
             _start_own(words, out)
@@ -118,8 +117,6 @@ def _finds_lines():
     """Once per process: a recording may have begun after PyTorch was attached."""
     global _has_lines
     if _has_lines is None:
-        from stepscope import _lines, _native
-
         _has_lines = _native.torch_lines_find()
         if _has_lines:
             _lines.check(_native)
@@ -134,8 +131,6 @@ def observe(who, is_wanted):
         (_observers.add if is_wanted else _observers.discard)(who)
         if _own is None or bool(_observers) == was_wanted:
             return
-        from stepscope import _native, _torch
-
         if is_wanted:
             _torch.tell()
         else:
@@ -145,8 +140,6 @@ def observe(who, is_wanted):
 def begin(bits):
     """A window's number; 0: nothing is recorded. What the calling thread runs from here on, and those that work for it, is the
     profiler's."""
-    from stepscope import _native
-
     with _lock:
         wants_inputs = bits & SHAPES and not _native.active() & SHAPES
         mark = _native.torch_follow()
@@ -162,8 +155,6 @@ def begin(bits):
 
 
 def end(number):
-    from stepscope import _native
-
     global _is_unwritten
     with _lock:
         had_inputs = _native.active() & SHAPES
@@ -191,8 +182,6 @@ os.register_at_fork(before=_flush_before_fork)
 
 def _restart_observer():
     """Operators are asked for their inputs only while somebody wants them."""
-    from stepscope import _native
-
     _native.torch_stop()
     _native.torch_start()
 
@@ -206,15 +195,11 @@ os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 def directory():
-    from stepscope import _native
-
     return _native.run_directory()
 
 
 def announce_step(number):
     if not stepscope.unavailable:
-        from stepscope import _native
-
         _native.step_announce(number)
 
 
@@ -222,13 +207,9 @@ def is_step_announced():
     """False: the program has begun one of its own since."""
     if stepscope.unavailable:
         return True
-    from stepscope import _native
-
     return _native.step_is_announced()
 
 
 def abandon_step():
     if not stepscope.unavailable:
-        from stepscope import _native
-
         _native.step_abandon()
