@@ -284,8 +284,10 @@ static void add_rows(struct table *table, struct level *level)
 
 void comparison_add_level(struct table *table, struct compared_sides *sides, const char *name)
 {
-	struct level level = {.name = name, .sides = sides, .arena = &table->arena, .slot_count = 65536};
+	struct level level = {
+		.name = name, .sides = sides, .arena = &table->arena, .slot_count = 65536, .capacity = 64};
 
+	level.rows = memory_resize(NULL, level.capacity, sizeof(*level.rows));
 	level.slots = memory_resize(NULL, level.slot_count, sizeof(*level.slots));
 	memset(level.slots, 0, level.slot_count * sizeof(*level.slots));
 	if (collect(&level))
