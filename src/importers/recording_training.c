@@ -138,7 +138,7 @@ static void note_limits(struct recording *recording, const struct session *sessi
 			recording->model, LEDGER_OTHER, process, "steps", 1,
 			arena_printf(
 				&recording->model->arena,
-				"the number of steps is ambiguous: gradients were zeroed behind %zu backward%s, before an update, and "
+				"the number of steps is ambiguous: gradients were thrown away behind %zu backward%s, before an update, and "
 				"each was taken for a step whose update was left out; stepscope.step() says what a step is",
 				inference->thrown_away, inference->thrown_away == 1 ? "" : "s"));
 	note_doubt(recording, process, inference);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "model/number_map.h"
 #include "model/optimizer_rates.h"
+#include "model/thrown_gradients.h"
 
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
@@ -66,20 +67,20 @@ static bool has_closure(const struct inferrer *in, size_t call)
 struct grouping {
 	struct number_map groups; /* optimizer -> the last group that it was called in */
 	uint32_t group;
-	bool has_identity, has_batches; /* the program */
-	size_t last;                    /* call of this group, NONE */
-	bool is_closure;                /* that call */
-	bool is_of_batch;               /* a batch came before it */
-	bool goes_on;                   /* its first call is of the optimizer that was called before, too */
-	size_t backward;                /* that trains, NONE */
-	bool has_data;                  /* before that backward */
-	bool has_next_data, has_zero;   /* behind it */
+	bool has_identity, has_batches;            /* the program */
+	size_t last;                               /* call of this group, NONE */
+	bool is_closure;                           /* that call */
+	bool is_of_batch;                          /* a batch came before it */
+	bool goes_on;                              /* its first call is of the optimizer that was called before, too */
+	size_t backward;                           /* that trains, NONE */
+	bool has_data;                             /* before that backward */
+	bool has_next_data, has_zero, has_forward; /* behind it */
 };
 
 static void forget(struct grouping *g)
 {
 	g->backward = NONE;
-	g->has_data = g->has_next_data = g->has_zero = false;
+	g->has_data = g->has_next_data = g->has_zero = g->has_forward = false;
 }
 
 static void end_group(struct inferrer *in, struct grouping *g)
@@ -159,6 +160,17 @@ static void on_call(struct inferrer *in, struct grouping *g, size_t call)
 	forget(g);
 }
 
+/* Were the gradients of the backward before this one thrown away? */
+static bool is_thrown_away(const struct inferrer *in, const struct grouping *g, size_t backward)
+{
+	if (g->backward == NONE || (g->has_zero && g->has_next_data))
+		return g->backward != NONE;
+	if (!in->out->thrown_away)
+		return false;
+	return g->has_zero ? !g->has_batches
+	                   : g->has_forward && gradients_are_new(&in->records[backward], &in->records[g->backward]);
+}
+
 static void end_by_calls(struct inferrer *in, struct grouping *g)
 {
 	for (size_t i = 0; i < in->count; i++) {
@@ -176,13 +188,15 @@ static void end_by_calls(struct inferrer *in, struct grouping *g)
 			g->has_zero = true;
 		else if (record->token == TOKEN_SCALER && g->backward != NONE)
 			end_skipped(in, g);
+		g->has_forward |= record->token == TOKEN_FORWARD;
 		if (trains(in, record)) {
-			if (g->has_zero && (g->has_next_data || in->out->thrown_away)) {
+			if (is_thrown_away(in, g, i)) {
 				bool has_data = g->has_next_data;
 				end_skipped(in, g);
 				g->has_data = has_data;
 			}
 			g->backward = i;
+			g->has_forward = false;
 		}
 	}
 	if (!in->is_cut || !in->records[in->count - 1].is_inside) /* else that call was not finished */
@@ -413,29 +427,6 @@ static void find_rates(struct inferrer *in)
 	}
 }
 
-/* Rule 4, without batches: backwards whose gradients are zeroed before an update. Where most updates have them they are parts of it. */
-static size_t thrown_away(const struct inferrer *in)
-{
-	size_t thrown = 0, updates = 0;
-	bool has_backward = false, has_zero = false;
-
-	for (size_t i = 0; i < in->count; i++) {
-		const struct train_record *record = &in->records[i];
-
-		if (is_call(record) || record->token == TOKEN_SCALER) {
-			updates += has_backward;
-			has_backward = has_zero = false;
-		} else if (record->token == TOKEN_ZERO_GRAD) {
-			has_zero = has_backward;
-		} else if (trains(in, record)) {
-			thrown += has_zero;
-			has_zero = false;
-			has_backward = true;
-		}
-	}
-	return 2 * thrown < updates ? thrown : 0;
-}
-
 static void find_ends(struct inferrer *in)
 {
 	struct grouping g = {.last = NONE, .backward = NONE};
@@ -446,7 +437,7 @@ static void find_ends(struct inferrer *in)
 		in->out->update_count += is_call(&in->records[i]);
 		g.has_batches |= is_batch(&in->records[i]);
 	}
-	in->out->thrown_away = in->out->update_count && !g.has_batches ? thrown_away(in) : 0;
+	in->out->thrown_away = in->out->update_count ? gradients_thrown_away(in->records, in->count, g.has_batches) : 0;
 	if (in->out->update_count)
 		end_by_calls(in, &g);
 	else

@@ -22,8 +22,9 @@
  *    update is the phase optimizer. Where nothing is written to either each backward is a step, and `doubt` says so. Backwards that
  *    leave no gradients anywhere are such, too, where something is written to in place behind them.
  * 4. An update that was left out is a step too: a backward after which the scaler was updated, or the gradients were thrown away
- *    and another batch came, without a call. In a loop without batches: where that is so behind less than half of the updates, and it
- *    is said (`thrown_away`), since several losses may be looked at one by one.
+ *    and another batch came, without a call. In a loop without batches, and where only the next backward tells that gradients were
+ *    thrown away: where that is so behind less than half of the updates, and it is said (`thrown_away`), since several losses may be
+ *    looked at one by one.
  *
  * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. It
  * takes in whole ranges. The first one begins with as many calls of modules as the next ones have: what is called before only looks at

@@ -1060,6 +1060,31 @@ def two_modes():
         slow_parts()
 
 
+def set_to_none():
+    """Gradients that are thrown away by hand, without a loader."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(8):
+        with Step():
+            model(torch.randn(8, 16)).pow(2).mean().backward()
+            if i not in (3, 5):
+                optimizer.step()
+            for parameter in model.parameters():
+                parameter.grad = None
+
+
+def set_to_none_with_loader():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (batch,) in enumerate(loader(8)):
+        with Step():
+            model(batch).pow(2).mean().backward()
+            if i not in (3, 5):
+                optimizer.step()
+            for parameter in model.parameters():
+                parameter.grad = None
+
+
 def killed():
     """Dies in the middle of the fourth step, without a word."""
     import os

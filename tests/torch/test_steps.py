@@ -74,12 +74,14 @@ def test_optimizers_of_different_rates_make_it_ambiguous(tmp_path, python, name)
     assert table(tmp_path, "run")[0]["capture"].endswith("; the number of steps is ambiguous, see the ledger")
 
 
+@pytest.mark.parametrize("name, count", [("skipped_without_loader", "1 backward"), ("set_to_none", "2 backwards"),
+                                         ("set_to_none_with_loader", "2 backwards")])
 @every_python
-def test_an_update_that_is_left_out_without_a_loader_is_said(tmp_path, python):
-    truth, steps = record(tmp_path, python, "skipped_without_loader")
+def test_an_update_that_is_left_out_without_a_loader_is_said(tmp_path, python, name, count):
+    truth, steps = record(tmp_path, python, name)
     assert [step["step"] for step in steps] == list(range(len(truth["steps"])))
     (said,) = [row["sentence"] for row in table(tmp_path, "ledger") if "number of steps" in row["sentence"]]
-    assert "gradients were zeroed behind 1 backward, before an update" in said
+    assert f"gradients were thrown away behind {count}, before an update" in said
 
 
 @every_python

@@ -505,6 +505,14 @@ static void skipped_updates_without_batches_are_steps_and_said(void **state)
 	check("ZFB1ZFB1ZFB1ZFBZFB1", "0000111122223334444", NULL);
 	check("FZB1FZB1FZB1FZBFZB1", "0000111122223334444", NULL);
 	assert_int_equal(thrown_away("FB1ZFB1ZFB1ZFBZFB1Z"), 1);
+	/* set to None by hand: the next backward makes as many anew */
+	check("FB1FB1FB1FBFB1", "00011122233444", NULL);
+	check("DFB1DFB1DFB1DFBDFB1", "0000111122223334444", NULL);
+	assert_int_equal(thrown_away("FB1FB1FB1FBFB1"), 1);
+	assert_int_equal(thrown_away("FB1FB1FB1FBB1"), 0);  /* of one forward */
+	assert_int_equal(thrown_away("FB1FB1FB1FBFa1"), 0); /* they add up */
+	assert_int_equal(thrown_away("FB1FB1FB1FcFB1"), 0); /* of others */
+	assert_int_equal(thrown_away("FB1FBFB1"), 0);       /* as often as not */
 	/* several losses that are looked at one by one, in each step; parts of networks */
 	check("FBZFBZFB1FBZFBZFB1", "000000000111111111", NULL);
 	check("ZFBZFB12ZFBZFB12", "0000000011111111", NULL);
