@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 
+#include <math.h>
 #include <string.h>
 
 #define BOUND_SHARE 0.20 /* guide 001's engine: waiting for data above 20 % is the cause */
@@ -186,11 +187,12 @@ static bool has_problem(const struct table *findings)
 	return false;
 }
 
-/* Sum of `ratio` over the rows of a table whose column `key` is one of the names. */
-static double sum_of_ratios(struct report *report, const char *table_name, const char *key, const char *const *names)
+/* Sum of a column over the rows of a table whose column `key` is one of the names. */
+static double sum_of(struct report *report, const char *table_name, const char *column, const char *key,
+                     const char *const *names)
 {
 	const struct table *table = report_table(report, table_name);
-	int name = table_find_column(table, key), ratio = table_find_column(table, "ratio");
+	int name = table_find_column(table, key), ratio = table_find_column(table, column);
 	double sum = 0, share;
 
 	for (int row = 0; row < table->row_count; row++) {
@@ -205,11 +207,11 @@ static double sum_of_ratios(struct report *report, const char *table_name, const
 
 /* What is known of the run beside the findings. */
 struct evidence {
-	bool has_device, has_steps;
+	bool has_device, has_steps, is_trace;
 	const char *whole; /* what shares are of */
 	double compute; /* share of a step: of kernels that compute; without a device of forward, backward and optimizer */
 	double no_phase; /* share of a step outside all phases; 0 with a device */
-	double nothing;  /* share of a step in which the device did nothing and nothing was recorded of its threads */
+	double unseen;   /* share of a step of which nothing says what it goes to */
 };
 
 static struct evidence look_around(struct report *report)
@@ -217,7 +219,8 @@ static struct evidence look_around(struct report *report)
 	static const char *const kernels[] = {"compute kernels", NULL},
 				 *const nothing[] = {"idle: nothing recorded", NULL},
 				 *const phases[] = {"forward", "backward", "optimizer", NULL},
-				 *const other[] = {"other", NULL};
+				 *const other[] = {"other", NULL}, *const rest[] = {"(in no operation or range)", NULL};
+	double no_operator;
 	struct evidence evidence = {
 		.has_device = report_table(report, "step_breakdown")->row_count,
 		.has_steps = report_table(report, "step_time")->row_count,
@@ -225,12 +228,15 @@ static struct evidence look_around(struct report *report)
 
 	evidence.whole = evidence.has_steps || !evidence.has_device ? "a step" : "the whole trace";
 	if (evidence.has_device) {
-		evidence.compute = sum_of_ratios(report, "step_breakdown", "part", kernels);
-		evidence.nothing = sum_of_ratios(report, "step_breakdown", "part", nothing);
+		evidence.compute = sum_of(report, "step_breakdown", "ratio", "part", kernels);
+		evidence.unseen = sum_of(report, "step_breakdown", "ratio", "part", nothing);
 	} else {
-		evidence.compute = sum_of_ratios(report, "phases", "name", phases);
-		evidence.no_phase = sum_of_ratios(report, "phases", "name", other);
+		evidence.compute = sum_of(report, "phases", "ratio", "name", phases);
+		evidence.no_phase = sum_of(report, "phases", "ratio", "name", other);
+		no_operator = sum_of(report, "ops", "step_self_ratio", "name", rest); /* 0: none were recorded */
+		evidence.unseen = no_operator > 0 ? fmin(evidence.no_phase, no_operator) : evidence.no_phase;
 	}
+	evidence.is_trace = report->format;
 	return evidence;
 }
 
@@ -262,6 +268,35 @@ static const char *where_it_goes(struct report *report, struct arena *arena)
 	return text;
 }
 
+/* How much of a step nobody accounts for. */
+static const char *what_is_unseen(const struct evidence *evidence, struct arena *arena)
+{
+	char share[UNITS_BYTES];
+
+	units_ratio(share, evidence->unseen);
+	if (evidence->has_device)
+		return arena_printf(arena,
+		                    "for %s of %s the device did nothing, and nothing was recorded of the threads that "
+		                    "drive it",
+		                    share, evidence->whole);
+	return arena_printf(arena, "up to %s of %s is in no phase, operator or range: nobody knows what it goes to",
+	                    share, evidence->whole);
+}
+
+static const char *how_to_see(const struct evidence *evidence)
+{
+	if (evidence->is_trace)
+		return "record_function() around parts of the loop would say it";
+	return "stepscope.phase(\"data\") around what fetches a batch and stepscope.range() around the rest would say it, "
+	       "in C stepscope_phase_begin() and stepscope_range_push()";
+}
+
+/* Beside another verdict, where a cause might be in it. */
+static const char *also_unseen(const struct evidence *evidence, struct arena *arena)
+{
+	return evidence->unseen >= BOUND_SHARE ? arena_printf(arena, "; %s", what_is_unseen(evidence, arena)) : "";
+}
+
 /* What takes most, where that is less than a fifth. Findings without a verdict, as hints are, may save time, too. */
 static const char *what_is_most(const struct table *findings, const struct share *first, const char *place,
                                 const char *whole, struct arena *arena)
@@ -290,12 +325,17 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 	double margin = BOUND_SHARE - first->ratio;
 	bool has_problems = has_problem(&diagnosis->findings);
 	bool is_busy = evidence->compute >= COMPUTE_SHARE;
+	const char *unseen = also_unseen(evidence, &table->arena);
 	char a[UNITS_BYTES];
 	const char *most = what_is_most(&diagnosis->findings, first, place, evidence->whole, &table->arena);
 
 	if (silent)
 		most = arena_printf(&table->arena, "%s; %d of the causes could not be looked for", most, silent);
-	if (silent > told && evidence->compute <= 1 - BOUND_SHARE) /* else nothing is left that could take a fifth */
+	if (evidence->unseen >= (has_problems ? COMPUTE_SHARE : BOUND_SHARE)) /* a cause may be there */
+		decide_unknown(table, arena_printf(&table->arena, "%s; %s; %s", what_is_unseen(evidence, &table->arena),
+		                                   how_to_see(evidence), most));
+	else if (silent > told &&
+	         evidence->compute <= 1 - BOUND_SHARE) /* else nothing is left that could take a fifth */
 		decide_unknown(table, arena_printf(&table->arena,
 		                                   "no cause was found, but %d of %d causes could not be looked for",
 		                                   silent, silent + told));
@@ -307,12 +347,12 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 		decide(table, "healthy", first->ratio, margin, most);
 	else if (is_busy)
 		decide(table, "compute-bound", evidence->compute, margin,
-		       arena_printf(&table->arena, "%s %s of %s; %s",
+		       arena_printf(&table->arena, "%s %s of %s; %s%s",
 		                    evidence->has_device ? "kernels compute for"
 		                                         : "forward, backward and optimizer take",
-		                    units_ratio(a, evidence->compute), evidence->whole, most));
+		                    units_ratio(a, evidence->compute), evidence->whole, most, unseen));
 	else
-		decide(table, "mixed", first->ratio, margin, most);
+		decide(table, "mixed", first->ratio, margin, arena_printf(&table->arena, "%s%s", most, unseen));
 }
 
 /* "straggler-bound (31.5 % of a step: rank 1, in data)": one of two that take about as much. */
@@ -335,11 +375,8 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 	char a[UNITS_BYTES], b[UNITS_BYTES];
 	const char *unit = evidence->has_steps ? "of a step" : "of the whole trace (it has no steps)";
 
-	if (evidence->nothing >= COMPUTE_SHARE) {
-		decide_unknown(table, arena_printf(&table->arena,
-		                                   "for %s %s the device did nothing, and nothing was recorded of the "
-		                                   "threads that drive it",
-		                                   units_ratio(a, evidence->nothing), unit));
+	if (evidence->has_device && evidence->unseen >= COMPUTE_SHARE) {
+		decide_unknown(table, what_is_unseen(evidence, arena));
 		return;
 	}
 	find_largest(shares, &first, &second);
@@ -350,9 +387,9 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 	}
 	if (second.ratio >= BOUND_SHARE && second.ratio >= MIXED_PART * first.ratio) {
 		decide(table, "mixed", first.ratio, second.ratio - MIXED_PART * first.ratio,
-		       arena_printf(arena, "%s and %s",
+		       arena_printf(arena, "%s and %s%s",
 		                    share_text(diagnosis, report, &first, arena_printf(arena, " %s", unit), arena),
-		                    share_text(diagnosis, report, &second, "", arena)));
+		                    share_text(diagnosis, report, &second, "", arena), also_unseen(evidence, arena)));
 		return;
 	}
 	if (second.verdict)
@@ -360,7 +397,8 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 		                    place_of(&diagnosis->findings, second.verdict, report, arena));
 	decide(table, first.verdict, first.ratio,
 	       first.ratio - (second.ratio > BOUND_SHARE ? second.ratio : BOUND_SHARE),
-	       arena_printf(arena, "%s %s%s%s", units_ratio(a, first.ratio), unit, place, next));
+	       arena_printf(arena, "%s %s%s%s%s", units_ratio(a, first.ratio), unit, place, next,
+	                    also_unseen(evidence, arena)));
 }
 
 static void set_saving(struct diagnosis *diagnosis, double step_ns)

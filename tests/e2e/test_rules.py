@@ -381,6 +381,17 @@ def test_D04_nothing_is_invented_of_a_healthy_run(tmp_path):
     assert not [finding for finding in healthy["findings"] if finding["severity"] == "problem"]
 
 
+@pytest.mark.parametrize("seen,share", [(700, "30.0 %"), (950, None)])
+def test_D04_a_step_that_nobody_saw_is_not_healthy(tmp_path, seen, share):
+    trace = Trace()
+    for number in range(10):
+        trace.step(number, 1000 * number, 1000)
+        trace.op("aten::mm", 1000 * number, seen)
+    verdict = diagnose(tmp_path, lambda: trace)["verdict"]
+    told = f"up to {share} of a step is in no phase, operator or range: nobody knows what it goes to; record_function()"
+    assert verdict["verdict"] == "unknown" and (told in verdict["sentence"]) == bool(share), verdict
+
+
 def test_D05_values_copies_and_small_kernels_are_each_told(tmp_path):
     assert diagnose(tmp_path, reads_a_value)["verdict"]["verdict"] == "sync-bound"
     assert result_of(tmp_path, RESNET, "SS307") == result_of(tmp_path, BERT, "SS209") == "found"

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small training loop with a fault that a rule of the diagnosis knows: diagnosed.py FAULT. For test_diagnosis.py."""
 import gc
+import itertools
 import sys
 import time
+from contextlib import nullcontext
 
 import torch
+from stepscope import phase
 
 
 class Slow(torch.utils.data.Dataset):
@@ -72,6 +75,15 @@ def nothing(loss, kept):
     pass
 
 
+def own_input(is_marked):
+    """Batches of a generator, as programs have that use no DataLoader."""
+    while True:
+        with phase("data") if is_marked else nullcontext():
+            time.sleep(0.1)
+            data = torch.ones(1, 64)
+        yield data
+
+
 def train(fault):
     torch.manual_seed(1)
     torch.set_num_threads(1)
@@ -81,7 +93,9 @@ def train(fault):
     model = torch.nn.Sequential(torch.nn.Linear(64, width), torch.nn.ReLU(), torch.nn.Linear(width, width), torch.nn.Linear(width, 1))
     optimizer = (torch.optim.Adam if fault == "optimizer" else torch.optim.SGD)(model.parameters(), lr=1e-3)
     loader = torch.utils.data.DataLoader(Slow(0.1 if fault == "data" else 0), batch_size=1)
-    cause = globals().get(fault, nothing)
+    if fault in ("own_input", "marked_input"):
+        loader = itertools.islice(own_input(fault == "marked_input"), 12)
+    cause = globals().get(fault, nothing) if not fault.endswith("_input") else nothing
     kept = []
     for data in loader:
         loss = model(data.expand(batch, 64)).square().mean()

@@ -68,6 +68,17 @@ def test_nothing_is_invented(tmp_path, python):
 
 
 @every_python
+@pytest.mark.parametrize("fault,verdict", [("own_input", "unknown"), ("marked_input", "data-bound")])
+def test_D04_a_wait_that_nobody_saw_is_not_healthy(tmp_path, python, fault, verdict):
+    """The input comes from a generator of the program's own: nothing says what it waits for, until the program does."""
+    done = warm(tmp_path, python, HERE / "diagnosed.py", fault)
+    assert done.returncode == 0, done.stderr
+    result, _ = diagnose(tmp_path)
+    assert result["verdict"]["verdict"] == verdict, result
+    assert ("nobody knows what it goes to; stepscope.phase" in result["verdict"]["sentence"]) == (fault == "own_input")
+
+
+@every_python
 def test_recompilations_are_found(tmp_path, python):
     if version(python).startswith("1."):
         pytest.skip("PyTorch 1 compiles nothing")
