@@ -11,21 +11,22 @@
 -- advice: more accumulation per exchange, larger buckets, overlap with the backward, compression; first look whether one rank is
 --   late (SS602): then the others only wait for it
 -- wrong: one rank is slower than the others
-WITH slowest AS (SELECT process, coalesce(caused_ns, excess_ns) AS late_ns,
-                        1 - 1.0 / (SELECT count(mean_ns) FROM ranks) AS others -- a mean over ranks has the slowest in it, which does not wait
-                 FROM ranks WHERE is_slowest LIMIT 1)
+WITH late AS (SELECT (SELECT process FROM ranks WHERE is_slowest LIMIT 1) AS process,
+                     coalesce(sum(caused_ns), max(CASE WHEN is_slowest THEN excess_ns END))
+                       * (1 - 1.0 / count(mean_ns)) AS waits_ns -- in a mean over all ranks: who is late does not wait
+              FROM ranks)
 SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER BY exposed_ns DESC LIMIT 1),
                 'phase communication') AS place,
        as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns)
-         || coalesce('; up to ' || as_time(nullif(min(others * late_ns, p.mean_ns), 0)) || ' of it waits for ' || process || ' (SS602)', '') AS evidence,
-       p.mean_ns - coalesce(min(others * late_ns, p.mean_ns), 0) AS saving_ns, 'phase communication' AS time_of,
+         || coalesce('; up to ' || as_time(nullif(min(waits_ns, p.mean_ns), 0)) || ' of it waits for late ranks, longest for ' || process || ' (SS602)', '') AS evidence,
+       p.mean_ns - coalesce(min(waits_ns, p.mean_ns), 0) AS saving_ns, 'phase communication' AS time_of,
        CASE WHEN EXISTS (SELECT 1 FROM ranks WHERE is_slowest) THEN 0.4 ELSE 0.8 END AS confidence
-FROM phases p LEFT JOIN slowest
+FROM phases p JOIN late
 WHERE p.name = 'communication' AND p.ratio > :share AND NOT EXISTS (SELECT 1 FROM step_breakdown)
 UNION ALL
 SELECT 'the device', 'for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns)
          || ', it communicates and computes nothing'
-         || coalesce('; up to ' || as_time(nullif(min(late_ns, mean_ns), 0)) || ' of it waits for ' || process || ' (SS602)', ''),
-       mean_ns - coalesce(min(late_ns, mean_ns), 0), 'device exposed communication', 0.8
-FROM step_breakdown LEFT JOIN slowest
+         || coalesce('; up to ' || as_time(nullif(min(waits_ns, mean_ns), 0)) || ' of it waits for late ranks, longest for ' || process || ' (SS602)', ''),
+       mean_ns - coalesce(min(waits_ns, mean_ns), 0), 'device exposed communication', 0.8
+FROM step_breakdown JOIN late
 WHERE part = 'exposed communication' AND ratio > :share

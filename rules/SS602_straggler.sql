@@ -14,7 +14,7 @@ WITH late AS (SELECT process, host, steps, behind_ns, caused_ns, excess_ns
 differs AS (SELECT phase, spread_ns FROM rank_phases s JOIN late ON s.slowest = late.process
             WHERE s.phase NOT IN ('step', 'communication') ORDER BY spread_ns DESC LIMIT 1)
 SELECT process || coalesce(' on ' || nullif(host, ''), '') || coalesce(', in ' || (SELECT phase FROM differs), '') AS place,
-       coalesce('each of the others waits ' || as_time(caused_ns) || ' for it in collectives of a step',
+       coalesce('on average each of the others waits ' || as_time(caused_ns) || ' for it in collectives of a step',
                 as_time(behind_ns) || ' behind the others in each step')
          || coalesce('; it differs most in ' || (SELECT phase || ', by ' || as_time(spread_ns) FROM differs), '') AS evidence,
        excess_ns AS saving_ns, 'between ranks' AS time_of, CASE WHEN steps < 3 THEN 0.5 ELSE 0.8 END AS confidence,

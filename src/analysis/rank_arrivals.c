@@ -6,8 +6,8 @@
 
 #include "analysis/collective_calls.h"
 #include "analysis/collective_matches.h"
-#include "analysis/intervals.h"
 #include "analysis/labels.h"
+#include "analysis/rank_blame.h"
 
 #include "base/clamped.h"
 #include "base/memory.h"
@@ -198,50 +198,30 @@ static bool is_complete(const struct step_times *times, int64_t number, uint32_t
 	return found && found->processes == ranks;
 }
 
-struct caused { /* by a process, in all steps */
-	double of_each_ns, alone_ns;
-};
-
-static void add_match(struct caused *caused, const struct collective_matches *matches,
-                      const struct collective_match *match)
-{
-	const struct collective_run *runs = &matches->list[match->first];
-	struct collective_arrival arrival = collective_matches_arrival(matches, match);
-	int64_t sum_ns = 0, next_ns = arrival.first_ns;
-
-	for (uint32_t i = 0; i < match->count; i++) {
-		clamped_add(&sum_ns, intervals_length(runs[i].start_ns, arrival.last_ns));
-		if (runs[i].process != arrival.last_process && runs[i].start_ns > next_ns)
-			next_ns = runs[i].start_ns;
-	}
-	caused[arrival.last_process].of_each_ns += (double)sum_ns / (match->count - 1);
-	caused[arrival.last_process].alone_ns += (double)intervals_length(next_ns, arrival.last_ns);
-}
-
 static void find_waits(struct rank_arrivals *arrivals, const struct model *model, const struct step_times *times,
                        const struct collective_matches *matches)
 {
-	struct caused *caused = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(*caused));
+	bool *is_counted = memory_resize(NULL, (size_t)matches->group_count + 1, sizeof(*is_counted));
 	uint32_t ranks = count_ranks(times), steps = 0;
+	struct rank_blame *blames;
 
-	memset(caused, 0, ((size_t)model->processes_count + 1) * sizeof(*caused));
-	for (uint32_t g = 0; g < matches->group_count; g++) {
-		const struct collective_match *match = &matches->groups[g];
-
-		if (is_complete(times, matches->list[match->first].step, ranks))
-			add_match(caused, matches, match);
-	}
+	for (uint32_t g = 0; g < matches->group_count; g++)
+		is_counted[g] = is_complete(times, matches->list[matches->groups[g].first].step, ranks);
+	blames = rank_blame_find(matches, model->processes_count, is_counted);
 	for (uint32_t i = 0; i < times->job_count; i++)
 		steps += times->job[i].processes == ranks;
 	for (uint32_t i = 0; i < times->span_count && steps; i++) {
-		arrivals->list[i].caused_ns = caused[times->spans[i].process].of_each_ns / steps;
-		arrivals->list[i].alone_ns = caused[times->spans[i].process].alone_ns / steps;
+		const struct rank_blame *blame = &blames[times->spans[i].process];
+
+		arrivals->list[i].caused_ns = blame->caused_ns / (ranks - 1) / steps;
+		arrivals->list[i].alone_ns = blame->alone_ns / (ranks - 1) / steps;
 	}
 	arrivals->no_waits = matches->reason                    ? matches->reason
 	                     : !are_all_matched(matches, times) ? "not all ranks have collectives with others"
 	                     : !steps                           ? "no step was completed by all ranks"
 	                                                        : NULL;
-	free(caused);
+	free(blames);
+	free(is_counted);
 }
 
 void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *model,

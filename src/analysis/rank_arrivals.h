@@ -18,8 +18,8 @@
 struct rank_arrival {     /* of one rank; means over the steps that all ranks completed */
 	double late_ns;   /* it calls the last collective of a step behind the first rank */
 	double waits_ns;  /* before the last rank */
-	double caused_ns; /* each of the others waits in collectives for it to come */
-	double alone_ns;  /* ... since the last of the others has: what all would gain were it no later than that one */
+	double caused_ns; /* each of the others, in the mean, waits in collectives because of it (rank_blame.h) */
+	double alone_ns;  /* ... what they would gain were it no later than the next */
 };
 
 struct rank_arrivals {

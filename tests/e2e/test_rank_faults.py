@@ -46,7 +46,7 @@ def test_D01_one_rank_computes_longer(tmp_path, count):
     assert late["saving_ns"] == pytest.approx(1_000_000) and "SS101" not in found
     if "SS601" in found:  # what is left is the exchange itself
         assert found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000)
-        assert f"waits for rank {count - 1}" in found["SS601"]["evidence"]
+        assert f"waits for late ranks, longest for rank {count - 1}" in found["SS601"]["evidence"]
 
 
 @pytest.mark.parametrize("count", (2, 3, 4, 8))
@@ -140,3 +140,55 @@ def test_D02_devices_that_do_not_wait_for_one_another(tmp_path):
     """One of two that waits for data half of its steps makes their mean step a quarter shorter."""
     _, found = diagnose_devices(tmp_path, [(0, 1000), (500, 500)], has_exchange=False)
     assert found["SS101"]["where"] == "the device of rank 1" and found["SS101"]["saving_ns"] == pytest.approx(250_000)
+
+
+def write_grid(directory, late):
+    """Tensor parallel pairs (0, 1) and (2, 3), data parallel ones (0, 2) and (1, 3). In each step every rank computes 500 us and meets the other of
+    the first pair for EXCHANGE, then that of the second for 200 us. `late`: by rank, how much longer it computes."""
+    step = 500 + max(late) + EXCHANGE + 200 + 20
+    for rank in range(4):
+        trace = Trace(deviceProperties=[{"id": 0, "name": "a device"}], distributedInfo={"backend": "nccl", "rank": rank, "world_size": 4})
+        partner = rank ^ 1
+        together = {pair: 500 + max(late[pair], late[pair ^ 1]) + EXCHANGE for pair in range(4)}
+        meet = max(together[rank], together[rank ^ 2])
+        for number in range(STEPS):
+            start = number * step
+            trace.step(number, start, step)
+            trace.launch("cudaLaunchKernel", start, 2, "gemm", start, 500 + late[rank])
+            for group, begin, end in ((f"tensor {min(rank, partner)}", 500 + late[rank], together[rank]),
+                                      (f"data {rank % 2}", together[rank], meet + 200)):
+                trace.launch("cudaLaunchKernel", start + 3, 2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", start + begin, end - begin,
+                             **{"Process Group Name": group, "Collective name": "allreduce", "Group size": 2})
+        trace.write(directory / f"rank{rank}.json")
+
+
+def test_D01_who_is_late_in_one_group_holds_up_other_groups(tmp_path):
+    """Rank 3 is 400 us late for rank 2, and rank 2 for rank 0 therefore, rank 3 for rank 1 in the second group: each of the others waits for it
+    once, and nobody twice."""
+    write_grid(tmp_path, [0, 0, 0, 400])
+    verdict, found = diagnose_files(tmp_path)
+    late = found["SS602"]
+    assert verdict["verdict"] == "straggler-bound" and "rank 3" in late["where"]
+    assert "each of the others waits 400.0 us" in late["evidence"] and late["saving_ns"] == pytest.approx(400_000)
+    assert found["SS601"]["saving_ns"] == pytest.approx((EXCHANGE + 200) * 1000), "what nobody waits for"
+
+
+def test_D01_late_ranks_are_no_slow_network(tmp_path):
+    """Whoever is late: what is left is the exchange."""
+    _, found = diagnose_devices(tmp_path, [(0, 500), (0, 700), (0, 900)])
+    assert found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000)
+
+
+def test_D01_who_waited_as_long_is_late_by_itself(tmp_path):
+    """Ranks 1 and 3 hold up one pair each by 400 us: nobody is late in the second group because of that."""
+    write_grid(tmp_path, [0, 400, 0, 400])
+    done = subprocess.run([STEPSCOPE, "report", tmp_path, "--table", "ranks", "--json"], capture_output=True, text=True, timeout=60, check=True)
+    caused = [row["caused_ns"] for row in json.loads(done.stdout)["rows"]]
+    assert caused == pytest.approx([0, 400_000 / 3, 0, 400_000 / 3])
+
+
+def test_what_waits_for_a_rank_counts_once_in_a_mean_of_all(tmp_path):
+    """The late one does not wait: of the mean over four ranks that communicate a quarter has nothing to wait for."""
+    _, found = diagnose_devices(tmp_path, [(0, 100)] * 3 + [(0, 140)])
+    assert found["SS602"]["saving_ns"] == pytest.approx(40_000)
+    assert found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000)

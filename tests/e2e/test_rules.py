@@ -549,13 +549,13 @@ def test_no_saving_is_more_than_the_time_that_it_is_about(tmp_path, case):
 
 
 def test_who_is_late_is_no_slow_network(tmp_path):
-    """Of the ranks' waiting in collectives most is for one: the exchange itself is what is left. All others would gain the least that any of them
-    waits for it."""
+    """All but a few microseconds of the exchange is waiting for ranks that are late, most of it for one. All others would gain the least that any of
+    them waits for that one."""
     diagnosis = diagnose(tmp_path, DLRM)
     found = {finding["rule"]: finding for finding in diagnosis["findings"]}
     assert diagnosis["verdict"]["sentence"] == "44.7 % of a step; next straggler-bound 7.6 %: rank 7"
-    assert found["SS602"]["where"] == "rank 7" and "waits for rank 7" in found["SS601"]["evidence"]
-    assert found["SS601"]["saving_ns"] == pytest.approx(5_861_000 - 5_081_000, abs=1000) and found["SS602"]["saving_ns"] == pytest.approx(1_209_250)
+    assert found["SS602"]["where"] == "rank 7" and "longest for rank 7" in found["SS601"]["evidence"]
+    assert found["SS601"]["saving_ns"] < 10_000 and found["SS602"]["saving_ns"] == pytest.approx(1_209_250)
 
 
 def test_T06_one_call_that_is_longer_than_all_others_is_no_mean(tmp_path):
