@@ -267,7 +267,7 @@ static void add_row(struct table *table, struct fold *fold, const struct device 
 	else
 		table_set_missing(table, row, GAP_STEP, "it begins in no step");
 	table_set_int(table, row, GAP_START,
-	              intervals_length(model->processes[device->process].first_ns, gap->start_ns));
+	              intervals_length(model->processes[device->process].origin_ns, gap->start_ns));
 	table_set_int(table, row, GAP_TIME, gap->end_ns - gap->start_ns);
 	table_set_text(table, row, GAP_WORK_BEFORE, span_name(model, before->track, before->row));
 	table_set_text(table, row, GAP_WORK_AFTER, span_name(model, after->track, after->row));

@@ -50,7 +50,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		if (options->has_steps && (!step || !times->steps[step - model->steps].is_selected))
 			continue;
 		row = table_row(table);
-		table_set_int(table, row, MARK_TIME, mark->time_ns - model->processes[process].first_ns);
+		table_set_int(table, row, MARK_TIME, mark->time_ns - model->processes[process].origin_ns);
 		table_set_lasting_text(table, row, MARK_NAME, model_text(model, mark->name));
 		table_set_lasting_text(table, row, MARK_PROCESS, labels_process(&labels, process));
 		table_set_lasting_text(table, row, MARK_THREAD, labels_track(&labels, mark->track));

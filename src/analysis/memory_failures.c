@@ -106,7 +106,7 @@ static void add_row(struct table *table, const struct model *model, struct span_
 	table_set_text(table, row, FAILURES_PROCESS, process_label(model, track->process, &table->arena));
 	table_set_text(table, row, FAILURES_DEVICE, memory_device_name(&table->arena, (int16_t)track->device));
 	if (process->has_times)
-		table_set_int(table, row, FAILURES_TIME, chunk->start_ns[index] - process->first_ns);
+		table_set_int(table, row, FAILURES_TIME, chunk->start_ns[index] - process->origin_ns);
 	else
 		table_set_missing(table, row, FAILURES_TIME, "the input has no times");
 	table_set_int(table, row, FAILURES_ASKED, failure->asked);

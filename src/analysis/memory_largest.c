@@ -105,7 +105,7 @@ static void add_row(const struct large_fold *fold, const struct memory_pool *poo
 	table_set_missing(table, row, LARGE_AGE, "the input has no times");
 	if (!fold->model->processes[pool->process].has_times)
 		return;
-	table_set_int(table, row, LARGE_BORN, event->time_ns - fold->model->processes[pool->process].first_ns);
+	table_set_int(table, row, LARGE_BORN, event->time_ns - fold->model->processes[pool->process].origin_ns);
 	table_set_int(table, row, LARGE_AGE, fold->model->memory[pool->peak_event].time_ns - event->time_ns);
 	if (step && event->time_ns < step->end_ns)
 		table_set_int(table, row, LARGE_STEP, step->number);

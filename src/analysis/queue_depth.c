@@ -293,7 +293,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	for (size_t i = 0; i < count; i++) {
 		fold_device(&fold, &devices[i]);
 		if (fold.change_count)
-			add_rows(table, &fold, &devices[i], model->processes[devices[i].process].first_ns);
+			add_rows(table, &fold, &devices[i], model->processes[devices[i].process].origin_ns);
 	}
 	if (!table->row_count)
 		table->empty = !count               ? DEVICE_NOTHING

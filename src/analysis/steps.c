@@ -267,7 +267,7 @@ static void add_row(struct table *table, struct labels *labels, const struct ste
 
 	table_set_int(table, row, STEP_NUMBER, step->number);
 	table_set_lasting_text(table, row, STEP_PROCESS, labels_process(labels, step->process));
-	table_set_int(table, row, STEP_START, step->start_ns - process->first_ns);
+	table_set_int(table, row, STEP_START, step->start_ns - process->origin_ns);
 	table_set_int(table, row, STEP_DURATION, time->dur_ns);
 	for (int phase = 1; phase < PHASE_COUNT; phase++)
 		table_set_int(table, row, STEP_DATA + phase - 1, time->phase_ns[phase]);

@@ -108,8 +108,8 @@ static void add_row(struct table *table, struct labels *labels, uint32_t number)
 	else
 		table_set_missing(table, row, THREAD_RATIO, "no time was recorded");
 	if (track->span_count) {
-		table_set_int(table, row, THREAD_FIRST, first_ns - process->first_ns);
-		table_set_int(table, row, THREAD_LAST, last_ns - process->first_ns);
+		table_set_int(table, row, THREAD_FIRST, first_ns - process->origin_ns);
+		table_set_int(table, row, THREAD_LAST, last_ns - process->origin_ns);
 		return;
 	}
 	table_set_missing(table, row, THREAD_FIRST, "no spans were recorded");

@@ -543,6 +543,15 @@ static bool is_alive(const struct stepscope_segment_header *header)
 	return !is_zombie && field && strtoull(field, NULL, 10) == header->start_time;
 }
 
+/* Times of a part are those of the whole. */
+static void fill_origin(struct process *process, const struct recorded_process *from)
+{
+	int64_t anchor_ns = from->first_raw_ns + from->lines[0]->offset_ns;
+	bool is_anchor_first = from->has_anchors && (!from->has_begin || anchor_ns < from->begin_ns);
+	process->has_origin = from->has_begin || from->has_anchors;
+	process->origin_ns = is_anchor_first ? anchor_ns : from->begin_ns;
+}
+
 static void fill_process(struct recording *recording, const struct recorded_process *from)
 {
 	struct model *model = recording->model;
@@ -556,6 +565,8 @@ static void fill_process(struct recording *recording, const struct recorded_proc
 		process->first_ns = from->has_times && from->first_ns < first_ns ? from->first_ns : first_ns;
 		process->last_ns = from->has_times && from->last_ns > last_ns ? from->last_ns : last_ns;
 	}
+	if (recording->has_windows)
+		fill_origin(process, from);
 	process->event_count = from->events;
 	process->is_closed = from->is_closed;
 	process->is_alive = from->is_alive;

@@ -153,6 +153,8 @@ struct recorded_process {
 	uint32_t line_count;
 	bool has_times;
 	int64_t first_ns, last_ns; /* of its events */
+	bool has_begin;
+	int64_t begin_ns; /* of the first of its events, also of those that are not loaded */
 	bool has_anchors;
 	int64_t first_raw_ns, last_raw_ns; /* of its anchors */
 	uint64_t events;

@@ -707,6 +707,13 @@ static bool is_in_window(struct recording *recording, struct stream *stream, int
 	return true;
 }
 
+static void note_begin(struct recorded_process *process, int64_t first_ns)
+{
+	if (!process->has_begin || first_ns < process->begin_ns)
+		process->begin_ns = first_ns;
+	process->has_begin = true;
+}
+
 bool recording_wants_events(void *context, const struct stepscope_block *block)
 {
 	struct recording *recording = context;
@@ -722,6 +729,7 @@ bool recording_wants_events(void *context, const struct stepscope_block *block)
 	struct clock_cursor clock = {stream->clock.line, 0};
 	int64_t first_ns = clock_ns(&clock, block->first_tick), last_ns = clock_ns(&clock, block->last_tick);
 	const struct recorded_process *process = recording->process;
+	note_begin(recording->process, first_ns);
 	for (uint32_t i = 0; i < process->window_count; i++)
 		if (first_ns <= process->windows[i].end_ns && last_ns >= process->windows[i].start_ns)
 			return true;
@@ -825,7 +833,7 @@ bool recording_events(void *context, const struct stepscope_block *block, const 
 	bool is_coarse = recording->file->header.flags & STEPSCOPE_SEGMENT_COARSE;
 	uint64_t end_tick = is_coarse && stream->is_in_segments ? stream->first_tick : UINT64_MAX;
 	bool has_windows = recording->has_windows;
-	int64_t first_ns = clock_ns(&stream->clock, events[0].tick);
+	int64_t first_ns = INT64_MAX; /* of those that are loaded */
 	for (uint32_t i = 0; i < count && events[i].tick < end_tick; i++) {
 		int64_t time_ns = clock_ns(&stream->clock, events[i].tick);
 		if (has_windows && !is_in_window(recording, stream, time_ns))
@@ -836,6 +844,7 @@ bool recording_events(void *context, const struct stepscope_block *block, const 
 			begin_track(recording, stream);
 		follow_captures(recording, stream, time_ns);
 		stream->before_ns = stream->has_events ? stream->last_ns : time_ns;
+		first_ns = time_ns < first_ns ? time_ns : first_ns;
 		stream->has_events = true;
 		stream->last_ns = time_ns;
 		recording->process->events++;
@@ -845,8 +854,8 @@ bool recording_events(void *context, const struct stepscope_block *block, const 
 		if (stream->is_detail_off)
 			cut_detail(recording, stream, time_ns);
 	}
-	if (stream->has_events)
-		note_time(recording->process, first_ns < stream->last_ns ? first_ns : stream->last_ns, stream->last_ns);
+	if (first_ns <= stream->last_ns)
+		note_time(recording->process, first_ns, stream->last_ns);
 	return true;
 }
 

@@ -41,8 +41,12 @@ static void finish_processes(struct model *model)
 		const struct model_step *step = &model->steps[i];
 		widen(&model->processes[step->process], step->start_ns, step->is_open ? step->start_ns : step->end_ns);
 	}
-	for (uint32_t i = 0; i < model->processes_count; i++)
-		model->processes[i].has_times = model->processes[i].first_ns != 0 || model->processes[i].last_ns != 0;
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		struct process *process = &model->processes[i];
+		process->has_times = process->first_ns != 0 || process->last_ns != 0;
+		if (!process->has_origin || process->origin_ns > process->first_ns)
+			process->origin_ns = process->first_ns;
+	}
 }
 
 /* ---- steps ---- */

@@ -252,6 +252,8 @@ struct process {
 	uint32_t name;              /* string: program */
 	bool has_times;             /* of the two below; filled by model_finish() */
 	int64_t first_ns, last_ns;  /* first and last instant anything is known of it */
+	int64_t origin_ns;          /* times are told since then: first_ns, also where only a part of it was read */
+	bool has_origin;            /* an importer that read a part knows it; else it is filled by model_finish() */
 	bool is_closed;             /* it ended its recording itself (no kill, no crash) */
 	bool is_alive;              /* not closed because it still records */
 	bool records_memory;        /* at times it recorded allocations, whether there were any or not */

@@ -18,7 +18,7 @@
 
 int64_t query_since_start(const struct model *model, uint32_t process, int64_t time_ns)
 {
-	int64_t origin_ns = process < model->processes_count ? model->processes[process].first_ns : 0;
+	int64_t origin_ns = process < model->processes_count ? model->processes[process].origin_ns : 0;
 
 	return (int64_t)((uint64_t)time_ns - (uint64_t)origin_ns);
 }
