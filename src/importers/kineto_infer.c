@@ -13,6 +13,7 @@
 #include "pytorch/names.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
@@ -234,6 +235,21 @@ static void merge(struct storage *storage, struct staged_track *track, const str
 	}
 }
 
+/* Without sequence numbers. */
+static void say_names(struct model *model, const struct staged_track *track, const struct kineto_tokens *tokens)
+{
+	char text[400];
+	snprintf(text, sizeof text,
+	         "operators have no sequence numbers: forwards are told by the names of the backwards' nodes, of which "
+	         "%" PRIu64 " of %" PRIu64 " have the name of an operator before them%s",
+	         tokens->nodes_made, tokens->nodes,
+	         2 * tokens->nodes_made < tokens->nodes
+	                 ? "; that is less than half, so steps and phases are uncertain: backwards "
+	                   "with nothing known between them count as one"
+	                 : "");
+	model_add_ledger(model, LEDGER_OTHER, track->process, "phases", 1, text);
+}
+
 static void say(struct model *model, const struct staged_track *track, const struct found *found, uint32_t repeat)
 {
 	char text[400];
@@ -286,6 +302,8 @@ static void infer_process(struct kineto_import *import, struct kineto_group grou
 	}
 	merge(import->stage.storage, track, &found);
 	say(import->model, track, &found, repeat);
+	if (found.phases && frames.nodes)
+		say_names(import->model, track, &frames);
 	track->has_steps |= found.steps > 0;
 	kineto_tokens_release(&frames);
 	kineto_tokens_release(&plain);
@@ -310,11 +328,20 @@ static uint32_t *group_tracks(const struct kineto_import *import, uint32_t *orde
 	return ends;
 }
 
+static bool has_sequence(const struct kineto_stage *stage)
+{
+	for (uint32_t i = 0; i < stage->extras_count; i++)
+		if (stage->extras[i].sequence != STEPSCOPE_NO_SEQUENCE)
+			return true;
+	return false;
+}
+
 void kineto_infer(struct kineto_import *import, const uint8_t *kinds)
 {
 	size_t strings = import->model->strings.count + (size_t)1;
 	if (import->is_ours) /* what it was made of was inferred before */
 		return;
+	import->has_no_sequence = !has_sequence(&import->stage);
 	uint32_t *order = memory_resize(NULL, (size_t)import->stage.tracks_count + 1, sizeof *order);
 	uint32_t *ends = group_tracks(import, order);
 	uint8_t *classes = memory_resize(NULL, strings, sizeof *classes);

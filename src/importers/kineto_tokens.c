@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/text.h"
+#include "importers/kineto_makers.h"
 #include "pytorch/names.h"
 
 #include <stdlib.h>
@@ -22,7 +23,8 @@ struct open_span {
 	uint32_t range; /* innermost, itself included */
 	uint32_t range_count;
 	bool hides, is_optimizer, in_backward;
-	size_t node; /* record of a backward's node, NO_RECORD */
+	size_t node;      /* record of a backward's node, NO_RECORD */
+	size_t outermost; /* of the outermost operator, NO_RECORD */
 };
 
 struct scan {
@@ -35,6 +37,7 @@ struct scan {
 	uint32_t depth, capacity, hidden, optimizers;
 	size_t pending; /* an operator that could have made a node of a graph: it did when the next number is higher */
 	uint64_t pending_sequence;
+	struct kineto_makers makers; /* where there are no numbers */
 };
 
 enum token_class {
@@ -98,17 +101,32 @@ static bool may_join(const struct train_record *a, const struct train_record *b)
 	return is_work && a->token == b->token && a->range == b->range && a->is_inside == b->is_inside;
 }
 
+/* The first record that may still change; one that waits for too long does not. */
+static size_t first_pending(struct scan *scan)
+{
+	size_t pending = scan->makers.count ? scan->makers.list[0].record : scan->pending;
+	if (pending == NO_RECORD || scan->tokens->count - pending <= COMPACT_AT / 2)
+		return pending;
+	kineto_makers_forget(&scan->makers);
+	scan->pending = NO_RECORD;
+	return NO_RECORD;
+}
+
+static void move_pending(struct scan *scan, size_t less)
+{
+	kineto_makers_move(&scan->makers, less);
+	scan->pending -= scan->pending != NO_RECORD ? less : 0;
+}
+
 /* Makes one of neighbours that say the same, up to the one that may still change. */
 static void compact(struct scan *scan)
 {
 	struct kineto_tokens *tokens = scan->tokens;
-	size_t kept = 0, pending = scan->pending;
-	if (pending != NO_RECORD && tokens->count - pending > COMPACT_AT / 2)
-		pending = scan->pending = NO_RECORD;
+	size_t kept = 0, pending = first_pending(scan);
 	for (size_t i = 0; i < tokens->count; i++) {
 		struct train_record *last = kept ? &tokens->records[kept - 1] : NULL;
 		if (i == pending)
-			scan->pending = kept;
+			move_pending(scan, i - kept);
 		if (!last || i >= pending || !may_join(last, &tokens->records[i])) {
 			tokens->records[kept++] = tokens->records[i];
 			continue;
@@ -135,6 +153,25 @@ static size_t add_record(struct scan *scan, uint8_t token, int64_t start_ns, int
 	return tokens->count++;
 }
 
+/* Without numbers: an operator, alone or in the one that is the record, may have made a node that comes later. */
+static void note_maker(struct scan *scan, const struct staged_span *span, size_t record)
+{
+	if (scan->import->has_no_sequence && record != NO_RECORD)
+		kineto_makers_add(&scan->makers, model_text(scan->import->model, span->name), span->start_ns, record);
+}
+
+static void find_maker(struct scan *scan, const struct staged_span *node, enum token_class class, int64_t end_ns)
+{
+	if (!scan->import->has_no_sequence || token_of(class) != TOKEN_BACKWARD)
+		return;
+	size_t record = kineto_makers_take(&scan->makers, model_text(scan->import->model, node->name), end_ns);
+	scan->tokens->nodes += class == CLASS_NODE; /* no operator makes the others */
+	if (record == KINETO_NO_MAKER)
+		return;
+	scan->tokens->records[record].token = TOKEN_FORWARD;
+	scan->tokens->nodes_made++;
+}
+
 static void follow_sequence(struct scan *scan, const struct staged_span *span, size_t record)
 {
 	const struct kineto_stage *stage = &scan->import->stage;
@@ -159,6 +196,7 @@ static struct open_span *push(struct scan *scan, int64_t end_ns)
 	open.end_ns = end_ns;
 	open.hides = open.is_optimizer = open.in_backward = false;
 	open.node = scan->depth ? open.node : NO_RECORD;
+	open.outermost = scan->depth ? open.outermost : NO_RECORD;
 	scan->open[scan->depth++] = open;
 	return &scan->open[scan->depth - 1];
 }
@@ -216,6 +254,8 @@ static void take_span(struct scan *scan, const struct staged_span *span, bool is
 		return;
 	if (scan->hidden) {
 		note_inside(scan, class, span->start_ns, end_ns);
+		if (class == CLASS_OP)
+			note_maker(scan, span, scan->open[scan->depth - 1].outermost);
 		return;
 	}
 	if (class == CLASS_OTHER) {
@@ -229,12 +269,16 @@ static void take_span(struct scan *scan, const struct staged_span *span, bool is
 	}
 	size_t record = add_record(scan, token_of(class), span->start_ns, end_ns);
 	scan->tokens->records[record].is_training = class == CLASS_ACCUMULATE;
-	if (class == CLASS_OP)
+	if (class == CLASS_OP) {
 		follow_sequence(scan, span, record);
+		note_maker(scan, span, record);
+	}
+	find_maker(scan, span, class, end_ns);
 	struct open_span *open = push(scan, end_ns);
 	open->is_optimizer = class == CLASS_OPTIMIZER;
 	open->hides = !open->is_optimizer;
 	open->node = class == CLASS_NODE ? record : NO_RECORD;
+	open->outermost = class == CLASS_OP ? record : NO_RECORD;
 	open->in_backward = token_of(class) == TOKEN_BACKWARD;
 	scan->optimizers += open->is_optimizer;
 	scan->hidden += open->hides;
@@ -317,7 +361,9 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	for (uint32_t i = 0; i < track->count; i++)
 		take_span(&scan, &track->spans[i], scan.is_around[i]);
 	scan.pending = NO_RECORD;
+	kineto_makers_forget(&scan.makers);
 	compact(&scan);
+	kineto_makers_release(&scan.makers);
 	free(scan.is_around);
 	free(scan.open);
 }
@@ -381,6 +427,7 @@ bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *impo
 	for (uint32_t i = 0; i < group.count; i++) {
 		take_nodes(tokens, &of_tracks[i]);
 		tokens->has_phases |= of_tracks[i].has_phases;
+		tokens->nodes += of_tracks[i].nodes; /* their operators are on this thread: not looked for */
 		kineto_tokens_release(&of_tracks[i]);
 	}
 	free(of_tracks);

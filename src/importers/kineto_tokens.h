@@ -17,7 +17,9 @@ struct kineto_tokens {
 	struct train_call *hooked;
 	uint32_t hooked_count, hooked_capacity;
 	uint32_t optimizer_calls;
-	bool has_phases; /* the trace has them */
+	uint64_t nodes,
+		nodes_made; /* without sequence numbers: of backwards, and those whose operators were found by name */
+	bool has_phases;    /* the trace has them */
 };
 
 struct kineto_group {           /* the tracks of one process */

@@ -339,6 +339,35 @@ def test_operators_of_a_thread_that_cross_are_said(trace):
     assert not [text for text in trace.ledger() if "in which they begin" in text]
 
 
+def without_kineto(nodes):
+    """Four updates by hand, as a PyTorch without Kineto writes them: whole microseconds, no categories, no sequence numbers."""
+    def row(start, duration, name):
+        return {"name": name, "ph": "X", "ts": start, "dur": duration, "tid": 1, "pid": "CPU functions", "args": {}}
+    engine, accumulate = "autograd::engine::evaluate_function: ", "torch::autograd::AccumulateGrad"
+    for begin in range(1000, 5000, 1000):
+        yield from (row(begin, 50, "aten::linear"), row(begin + 1, 5, "aten::t"), row(begin + 10, 30, "aten::addmm"), row(begin + 60, 20, "aten::mean"),
+                    row(begin + 90, 2, "aten::ones_like"))
+        for i, node in enumerate(nodes):
+            yield from (row(begin + 100 + 30 * i, 20, engine + node), row(begin + 101 + 30 * i, 15, node),
+                        row(begin + 120 + 30 * i, 0, "aten::as_strided"))  # the node's own: it ends when that does
+        yield from (row(begin + 300, 10, engine + accumulate), row(begin + 301, 8, accumulate), row(begin + 400, 10, "aten::mul"), row(begin + 420, 10, "aten::sub_"))
+
+
+def test_forwards_are_told_by_the_names_of_nodes_where_there_are_no_sequence_numbers(trace):
+    trace.write(list(without_kineto(["MeanBackward0", "AddmmBackward0", "TBackward0"])))
+    assert [row["duration_ns"] for row in trace.table("steps")] == [310_000, *[1_000_000] * 3]
+    assert trace.query("SELECT name, count(*), sum(dur_ns) FROM spans WHERE kind = 'phase' GROUP BY name ORDER BY name") == [
+        ["backward", "4", "840000"], ["forward", "4", "320000"]]
+    said, = [text for text in trace.ledger() if "sequence numbers" in text]
+    assert "12 of 12 have the name of an operator before them" in said and "uncertain" not in said
+
+
+def test_names_of_nodes_that_no_operator_has_leave_phases_uncertain(trace):
+    trace.write(list(without_kineto(["MineBackward", "YoursBackward", "TBackward0"])))
+    said, = [text for text in trace.ledger() if "sequence numbers" in text]
+    assert "4 of 12" in said and "less than half, so steps and phases are uncertain" in said
+
+
 def test_T20_what_lies_behind_the_last_step(trace):
     trace.write([step(1, 0), launch(10, 1), kernel("k", 20, 5, correlation=1), step(2, STEP, -1), kernel("k", 5 * STEP, 5)])
     assert [(row["step"], row["is_complete"]) for row in trace.table("steps")] == [(1, True), (2, False)]

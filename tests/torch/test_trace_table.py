@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`report --style torch` of a trace that torch.profiler wrote is what torch.profiler itself printed, byte for byte."""
+"""Traces that torch.profiler wrote: `report --style torch` is what torch.profiler itself printed, byte for byte; steps and phases that the trace
+does not mark are those of the loop, also where it was written without Kineto and has no sequence numbers."""
 import subprocess
 
 import pytest
@@ -33,3 +34,18 @@ def test_the_same_bytes_as_the_profiler(tmp_path, python, wanted):
         done = subprocess.run([STEPSCOPE, "report", tmp_path / "trace.json", "--style", style, *options], capture_output=True,
                               text=True, env=environment(), timeout=60, check=True)
         assert done.stdout == (tmp_path / f"trace.json.{name}").read_text(encoding="utf-8")
+
+
+def count_spans(trace, kind):
+    done = subprocess.run([STEPSCOPE, "query", trace, "--csv", f"SELECT name, count(*) FROM spans WHERE kind = '{kind}' GROUP BY name ORDER BY name"],
+                          capture_output=True, text=True, env=environment(), timeout=60, check=True)
+    return dict(line.split(",") for line in done.stdout.splitlines()[1:])
+
+
+@pytest.mark.parametrize("loop, forwards, updates", [("zeroed", 6, {}), ("dropped", 6, {}), ("accumulated", 24, {"optimizer": "6"})])
+@every_python
+def test_steps_and_phases_are_those_of_the_loop(tmp_path, python, loop, forwards, updates):
+    done = warm(tmp_path, python, HERE / "traced_loops.py", loop, tmp_path / "trace.json", is_observed=False)
+    assert done.returncode == 0, done.stderr
+    assert count_spans(tmp_path / "trace.json", "step") == {"step": "6"}
+    assert count_spans(tmp_path / "trace.json", "phase") == {"forward": str(forwards), "backward": str(forwards), **updates}
