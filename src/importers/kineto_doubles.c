@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * kineto_doubles.c: a file in which each event is twice, as of two that were put together. Events that their writer numbered are known when
- * they come again (kineto_deliver.c). Of others two may be equal by chance, but not all of them.
+ * they come again (kineto_deliver.c). Of others two may be equal by chance, but not all of them; where that is so of spans, marks and values
+ * are asked, too.
  */
 #include "importers/kineto_stage.h"
+
+#include "base/merge_sort.h"
+
+#include <math.h>
+#include <string.h>
 
 #define PAIRS_LEAST 8 /* fewer may be chance */
 #define RUN_MOST 64   /* spans with equal times, among which twins are looked for */
@@ -67,6 +73,44 @@ static void leave_out_second(struct kineto_stage *stage, struct staged_track *tr
 	track->count = kept;
 }
 
+/* ---- marks, values ---- */
+
+static int compare_marks(const void *left, const void *right)
+{
+	const struct staged_mark *a = left, *b = right;
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	return a->track != b->track ? (a->track > b->track) - (a->track < b->track)
+	                            : (a->name > b->name) - (a->name < b->name);
+}
+
+static int compare_values(const void *left, const void *right)
+{
+	const struct staged_value *a = left, *b = right;
+	struct staged_mark x = {a->time_ns, a->track, a->name}, y = {b->time_ns, b->track, b->name};
+	int order = compare_marks(&x, &y);
+	if (!order)
+		order = a->is_metric - b->is_metric;
+	if (!order)
+		order = (a->value > b->value) - (a->value < b->value);
+	return order ? order : !!isnan(a->value) - !!isnan(b->value);
+}
+
+/* Of items without numbers of their own, where each is there twice; returns how many are left. */
+static uint32_t leave_out_pairs(struct kineto_stage *stage, void *items, uint32_t count, size_t size,
+                                int (*compare)(const void *, const void *))
+{
+	char *at = items;
+	merge_sort_in(stage->storage, items, count, size, compare);
+	for (uint32_t i = 0; i < count; i += 2)
+		if (i + 1 == count || compare(at + i * size, at + (i + 1) * size) != 0)
+			return count;
+	for (uint32_t i = 0; i < count; i += 2)
+		memmove(at + i / 2 * size, at + i * size, size);
+	stage->duplicates += count / 2;
+	return count / 2;
+}
+
 void kineto_leave_out_doubles(struct kineto_stage *stage)
 {
 	uint64_t pairs = 0;
@@ -75,6 +119,12 @@ void kineto_leave_out_doubles(struct kineto_stage *stage)
 		if (!are_all_pairs(&stage->tracks[i], &pairs))
 			return;
 	}
-	for (uint32_t i = 0; i < stage->tracks_count && pairs >= PAIRS_LEAST; i++)
+	if (pairs < PAIRS_LEAST)
+		return;
+	for (uint32_t i = 0; i < stage->tracks_count; i++)
 		leave_out_second(stage, &stage->tracks[i]);
+	stage->marks_count = leave_out_pairs(stage, stage->marks, stage->marks_count, sizeof(*stage->marks),
+	                                     compare_marks);
+	stage->values_count = leave_out_pairs(stage, stage->values, stage->values_count, sizeof(*stage->values),
+	                                      compare_values);
 }

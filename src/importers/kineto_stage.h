@@ -150,7 +150,7 @@ struct kineto_stage {
 		uint32_t process, name, around; /* of the first; strings */
 		int64_t start_ns;
 	} crossings;
-	uint64_t duplicates; /* spans and allocations that are there twice, left out */
+	uint64_t duplicates; /* spans, allocations, marks and values that are there twice, left out */
 	int64_t end_ns;      /* of all that was recorded; kineto_stage_pair() */
 	uint32_t *slots;     /* finds tracks: 1 + index */
 	uint32_t slot_count;
@@ -188,7 +188,7 @@ struct staged_halves kineto_stage_pair(struct kineto_stage *stage);
 /* By start, the longer first, and never by the place in the file. */
 int kineto_compare_spans(const void *left, const void *right);
 void kineto_sort(struct kineto_stage *stage, struct staged_track *track);
-/* Where each span that its writer did not number is there twice (kineto_doubles.c). */
+/* Where each span that its writer did not number is there twice, and of marks and values all are (kineto_doubles.c). */
 void kineto_leave_out_doubles(struct kineto_stage *stage);
 
 /* A call of Python that a range (step, annotation) begins or ends in the middle of, as `with` does in __enter__ and __exit__, ends there: a

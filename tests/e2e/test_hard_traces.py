@@ -253,6 +253,26 @@ CUPTI = "data/traces/hta/tests/data/cupti_profiler"
 SPIN = "data/traces/hta/tests/data/critical_path/cuda_event_sync/event_sync_trace.json.gz"
 
 
+def test_R04_marks_and_counters_that_are_in_the_file_twice(trace):
+    """Two equal ones may be meant; where spans and all of them have twins, they are not."""
+    spans = [span(f"op {i}", 10 * i, 5) for i in range(9)]
+    marks = [{"ph": "i", "s": "t", "cat": "mark", "name": name, "pid": 1, "tid": 1, "ts": ts} for name, ts in (("a", 3), ("a", 3), ("b", 3), ("a", 50))]
+    counts = [{"ph": "C", "name": "queue", "pid": 1, "tid": 1, "ts": ts, "args": {"depth": value}} for value, ts in ((1, 2), (2, 2), (1, 60))]
+    once = [*spans, *marks, *counts]
+
+    def told(events):
+        trace.write(events)
+        return trace.query("SELECT time_ns, name FROM marks ORDER BY 1, 2"), [(row["name"], row["count"], row["mean"]) for row in trace.table("counters")]
+
+    assert [len(rows) for rows in told(once)] == [4, 1]
+    assert told(once + once) == told(once)
+    told(once + once)
+    assert "events that are in the file twice were left out" in trace.ledger()
+    assert len(told([*once, *once, {**marks[0], "name": "alone"}])[0]) == 9
+    assert told([*once, *once, {**counts[0], "ts": 70}])[1][0][1] == 7
+    assert len(told([*spans, *marks, *marks, *counts])[0]) == 8, "spans are there once: so are marks"
+
+
 @pytest.mark.parametrize("path", [LEGACY, SPIN, *sorted(str(path.relative_to(TESTS)) for path in (TESTS / CUPTI).rglob("*.gz"))], ids=os.path.basename)
 def test_R04_a_file_that_holds_all_its_events_twice(trace, path):
     """Also those that their writer did not number: where each has a twin, that is no chance. One that has none says that it may be."""
