@@ -110,17 +110,26 @@ static bool is_telemetry(const struct model *model, uint32_t process)
 	       !strcmp(model_text(model, model->processes[process].name), "nvidia-smi");
 }
 
+/* Said again where the header of a recording was wrong, with whose it is: "process 4242", "1 of 2, process 4242" (docs/file-format.md). */
+static bool corrects_header(const char *key, const char *value)
+{
+	return (!strcmp(key, "trains") || !strcmp(key, "rank")) && strstr(value, "process ");
+}
+
 /* The first process that noted a key speaks for all. */
 static void read_noted(struct compared_run *run, const struct model *model)
 {
 	for (uint32_t i = 0; i < model->meta_count; i++) {
 		const char *key = model_text(model, model->meta[i].key);
+		const char *value = model_text(model, model->meta[i].value);
 		bool is_outside = is_telemetry(model, model->meta[i].process);
 		enum fact_kind kind;
 
+		if (corrects_header(key, value))
+			continue;
 		if ((is_outside ? classify_telemetry(key, &kind) : classify_key(key, &kind)) &&
 		    !compared_run_fact(run, key))
-			compared_run_add_fact(run, kind, key, model_text(model, model->meta[i].value));
+			compared_run_add_fact(run, kind, key, value);
 	}
 }
 

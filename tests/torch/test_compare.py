@@ -36,3 +36,12 @@ def test_what_operators_tell_of_a_difference(tmp_path, python):
     assert notes["aten::tanh"] == "only on the new side" and notes["aten::relu"] == "only in the base"
     assert not [row for row in answer["differences"] if row["kind"] in ("hardware", "software")]
     assert {"phase", "operator", "module"} <= {row["level"] for row in answer["contributions"]}
+
+
+@every_python
+def test_two_runs_of_one_command_have_the_same_settings(tmp_path, python):
+    """What a recording says of its own processes is no setting of the program's."""
+    for name in ("base", "new"):
+        record(tmp_path, python, name, 64)
+    answer, _ = compare(tmp_path, "base", "new")
+    assert not [row for row in answer["differences"] if row["kind"] != "clock"]
