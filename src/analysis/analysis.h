@@ -27,6 +27,7 @@ struct analysis_options {
 	unsigned by;    /* enum analysis_by, or-ed */
 	bool has_steps; /* only these step numbers, inclusive */
 	int64_t first_step, last_step;
+	bool leaves_start_up; /* has_steps, to leave out the start-up: only time of steps is of these, what happened counts always */
 	uint32_t window, last_window; /* as in struct model_filter */
 	int64_t pid;
 	const struct step_times
@@ -35,6 +36,12 @@ struct analysis_options {
 	const struct collective_calls *collective_calls; /* (optional) of the same model */
 	struct kept_work *kept_work; /* (optional) of the same model: what devices did, for all analyses of a report */
 };
+
+/* Of tables that tell what happened rather than where time goes: only of the selected steps? */
+static inline bool is_part_of_run(const struct analysis_options *options)
+{
+	return options->has_steps && !options->leaves_start_up;
+}
 
 struct analysis {
 	const char *name;     /* also the table's name: "ops" */

@@ -47,7 +47,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		const struct model_step *step = step_times_step_at(model, process, mark->time_ns);
 		int row;
 
-		if (options->has_steps && (!step || !times->steps[step - model->steps].is_selected))
+		if (is_part_of_run(options) && (!step || !times->steps[step - model->steps].is_selected))
 			continue;
 		row = table_row(table);
 		table_set_int(table, row, MARK_TIME, mark->time_ns - model->processes[process].origin_ns);

@@ -438,7 +438,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		int row = add_row(table, model, i);
 
-		if (options->has_steps)
+		if (is_part_of_run(options))
 			set_part(table, row);
 		else
 			set_whole(table, row, model, i, origin_ns);

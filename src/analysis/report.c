@@ -105,6 +105,29 @@ static void compute(struct report *report, int number)
 	report->tables[number].cpu_ns = report_clock_ns() - before_ns;
 }
 
+struct start_up report_leave_out_start_up(struct report *report)
+{
+	struct start_up found = {0};
+	int64_t before_ns;
+
+	if (report->options.has_steps)
+		return found;
+	prepare(report);
+	found = start_up_find(&report->step_times);
+	if (!found.count)
+		return found;
+	before_ns = report_clock_ns();
+	report->options.has_steps = report->options.leaves_start_up = true;
+	report->options.first_step = found.first_steady;
+	report->options.last_step = report->step_times.job_last;
+	step_times_release(&report->step_times);
+	report->options.step_times = NULL;
+	step_times_init(&report->step_times, report->model, &report->options);
+	report->options.step_times = &report->step_times;
+	report->shared_cpu_ns += report_clock_ns() - before_ns;
+	return found;
+}
+
 const struct step_times *report_step_times(struct report *report)
 {
 	prepare(report);

@@ -14,6 +14,7 @@
 #include "analysis/analysis.h"
 #include "analysis/collective_calls.h"
 #include "analysis/device_work.h"
+#include "analysis/start_up.h"
 #include "analysis/step_times.h"
 #include "model/launches.h"
 
@@ -50,6 +51,9 @@ void report_release(struct report *report);
 /* The table of the analysis of that name, NULL when there is none. An analysis that fails gives a table without rows,
  * which says why. */
 const struct table *report_table(struct report *report, const char *name);
+
+/* Before the first table: from here on time of steps is that of the steady state. Nothing is left out of steps that the user chose. */
+struct start_up report_leave_out_start_up(struct report *report);
 
 /* CPU time of this process so far, and how much of it went into tables and what they share. */
 int64_t report_clock_ns(void);

@@ -197,7 +197,7 @@ static void add_series(struct table *table, const struct model *model, const str
 			continue;
 		fold.values = storage_resize(model->storage, NULL, (size_t)series->count + 1, sizeof(*fold.values));
 		for (uint32_t j = 0; j < series->count; j++) {
-			if (!options->has_steps || is_wanted(times, &selected, series, j, is_of_machine))
+			if (!is_part_of_run(options) || is_wanted(times, &selected, series, j, is_of_machine))
 				add_value(&fold, series->value[j], series->step ? series->step[j] : -1);
 		}
 		if (fold.count)

@@ -461,6 +461,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
                           struct error *err)
 {
 	const struct query_limits limits = {RULE_SECONDS, (int64_t)256 << 20};
+	const struct start_up start_up = report_leave_out_start_up(report);
 	struct running running = {.diagnosis = diagnosis, .report = report, .step_ns = mean_step(report)};
 	struct arena arena;
 	enum status status = query_init(&running.query, report, &limits, err);
@@ -480,7 +481,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	rank(&diagnosis->findings);
 	diagnosis->findings.empty = "nothing to fix here";
 	if (!status)
-		diagnosis_decide(diagnosis, report, rules, running.step_ns);
+		diagnosis_decide(diagnosis, report, rules, running.step_ns, &start_up);
 	add_times_of_tables(diagnosis, report);
 	query_release(&running.query);
 	demangler_release(&running.demangler);

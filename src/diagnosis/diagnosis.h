@@ -60,7 +60,8 @@ enum verdict_column {
 	VERDICT_PARTS,
 	VERDICT_SAVING,
 	VERDICT_SAVING_RATIO,
-	VERDICT_WHOLE, /* "a step", or "the whole trace" where that has no steps: what shares are of */
+	VERDICT_WHOLE,    /* "a step", or "the whole trace" where that has no steps: what shares are of */
+	VERDICT_LEFT_OUT, /* steps that count nowhere here, as they are start-up */
 	VERDICT_COLUMNS,
 };
 
@@ -72,13 +73,16 @@ struct diagnosis {
 	struct table findings, checks, verdict, times;
 };
 
-/* STATUS_USAGE when a rule's SELECT is wrong; then nothing needs to be released. */
+/* Of steps that nobody chose the start-up is left out: the report is that of the steady state then. Before the report's first table.
+ * STATUS_USAGE when a rule's SELECT is wrong; then nothing needs to be released. */
 enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules,
                           struct error *err) MUST_CHECK;
 void diagnosis_release(struct diagnosis *diagnosis);
 
-/* Fills `verdict` from the findings and checks; step_ns: the mean step, 0 when it is not known. Private to diagnosis/. */
-void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns);
+/* Fills `verdict` from the findings and checks; step_ns: the mean step, 0 when it is not known; start_up: what was left out. Private to
+ * diagnosis/. */
+void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns,
+                      const struct start_up *start_up);
 
 /* What all findings save together, each time counted once, and in `findings` which may be about the same time; false: none saves time.
  * Private to diagnosis/. */

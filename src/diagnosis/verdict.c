@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -52,6 +53,10 @@ static const struct table_column columns[VERDICT_COLUMNS] = {
                                   .definition = "the same as share of a step",
                                   .denominator = "the mean step",
                                   .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[VERDICT_LEFT_OUT] = {.name = "left_out",
+                              .type = TABLE_TEXT,
+                              .definition = "steps at the begin of which nothing here is, as they take more than twice "
+                                            "as long as later ones"},
 	[VERDICT_WHOLE] = {.name = "whole",
                            .type = TABLE_TEXT,
                            .definition = "what shares and savings are of: a step, or the whole trace where that has no "
@@ -418,7 +423,31 @@ static void set_saving(struct diagnosis *diagnosis, double step_ns)
 		table_set_missing(table, 0, VERDICT_SAVING_RATIO, "no step was recorded");
 }
 
-void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns)
+static void set_left_out(struct table *table, const struct start_up *start_up, const struct step_times *times)
+{
+	char taken[UNITS_BYTES], usual[UNITS_BYTES], most[UNITS_BYTES];
+	const char *which;
+
+	if (!start_up->count) {
+		table_set_missing(table, 0, VERDICT_LEFT_OUT, "no step is");
+		return;
+	}
+	units_time(taken, start_up->mean_ns);
+	units_time(usual, start_up->rest_ns);
+	units_time(most, start_up->phase_ns);
+	which = start_up->count == 1 ? arena_printf(&table->arena, "step %" PRId64 ", %s", start_up->first, taken)
+	                             : arena_printf(&table->arena, "steps %" PRId64 " to %" PRId64 ", %s on the mean",
+	                                            start_up->first, start_up->last, taken);
+	table_set_text(table, 0, VERDICT_LEFT_OUT,
+	               arena_printf(&table->arena,
+	                            "%s, %s of it in %s, as start-up: the median of the others is %s (--steps %" PRId64
+	                            "-%" PRId64 " counts all)",
+	                            which, most, start_up->phase ? phase_name(start_up->phase) : "no phase", usual,
+	                            start_up->first, times->job_last));
+}
+
+void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns,
+                      const struct start_up *start_up)
 {
 	const struct table *times = report_table(report, "step_time");
 	const struct shares shares = collect(&diagnosis->findings);
@@ -442,4 +471,5 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 		table_set_missing(table, 0, VERDICT_PARTS, "neither phases nor work of a device were recorded");
 	set_saving(diagnosis, step_ns);
 	table_set_text(table, 0, VERDICT_WHOLE, evidence.whole);
+	set_left_out(table, start_up, report_step_times(report));
 }

@@ -12,6 +12,7 @@
 
 #define LABEL_WIDTH 10
 #define INDENT 7
+#define LEFT_OUT "  left out: "
 #define HEAD_BYTES 1000 /* of a text that is longer than both */
 #define TAIL_BYTES 200
 
@@ -92,6 +93,10 @@ static void add_verdict(struct buffer *out, const struct table *verdict, const s
 
 		buffer_printf(out, "  %s: ", whole);
 		text_wrapped(out, table_text(verdict, 0, VERDICT_PARTS), 10, (int)(out->length - start), style);
+	}
+	if (table_text(verdict, 0, VERDICT_LEFT_OUT)) {
+		buffer_add_text(out, LEFT_OUT);
+		text_wrapped(out, table_text(verdict, 0, VERDICT_LEFT_OUT), 10, (int)strlen(LEFT_OUT), style);
 	}
 }
 

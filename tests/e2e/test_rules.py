@@ -307,7 +307,7 @@ RULES = {
               lambda: wrapped("DistributedDataParallel.forward", distributedInfo=NCCL), QWEN),
     "SS805": ((lambda: clocks(gpu0__clocks__sm=1485, gpu0__clocks__max__sm=1980), "75.0 %"),
               lambda: clocks(gpu0__clocks__sm=1965, gpu0__clocks__max__sm=1980, gpu0__clocks_event_reasons__sw_power_cap=0), QWEN),
-    "SS902": ((lambda: steps([9000] + [1000] * 9), "9.000 ms, the median step 1.000 ms"), lambda: steps([1000] * 9), lambda: steps([1000])),
+    "SS902": ((lambda: steps([9000] + [1000] * 2), "9.000 ms, the median step 1.000 ms"), lambda: steps([1000] * 9), lambda: steps([1000])),
     "SS606": ((lambda: messages(1000, 100_000), "100.0 % of all bytes go in 40 messages of 197 KiB"), lambda: messages(1000, 10_000_000), QWEN),
     "SS607": ((lambda: messages(1_000_001), "100.0 % of all bytes go in 20 messages whose size is no multiple of 16 bytes"),
               lambda: messages(1_000_004, 3), QWEN),
@@ -573,6 +573,31 @@ def test_T06_one_call_that_is_longer_than_all_others_is_no_mean(tmp_path):
 def test_D10_spikes_are_apart_from_the_steady_state(tmp_path):
     found, = [finding for finding in diagnose(tmp_path, lambda: steps_and_stalls(10))["findings"] if finding["rule"] == "SS409"]
     assert found["where"] == "every 10 steps, from step 9" and "the others 1.001 ms" in found["evidence"]
+
+
+@pytest.mark.parametrize("lengths,left_out", [
+    ([9000] + [1000] * 9, "step 0, 9.000 ms, 9.000 ms of it in no phase, as start-up: the median of the others is 1.000 ms (--steps 0-9 counts all)"),
+    ([9000, 5000] + [1000] * 6, "steps 0 to 1, 7.000 ms on the mean, 7.000 ms of it in no phase, as start-up: the median of the others is 1.000 ms "
+                                "(--steps 0-7 counts all)"),
+    ([1900] + [1000] * 9, None), ([9000] * 3 + [1000] * 5, "steps 0 to 1"), ([9000, 1000, 1000], None)])
+def test_D10_the_start_up_is_apart_from_the_steady_state(tmp_path, lengths, left_out):
+    path = steps(lengths).write(tmp_path / "made.json")
+    text = diagnose(tmp_path, path)["verdict"]["left_out"]
+    assert text.startswith(left_out) if left_out else text is None
+    done = subprocess.run([STEPSCOPE, "diagnose", path, "--steps", f"0-{len(lengths)}", "--json"], check=True, capture_output=True, text=True)
+    assert json.loads(done.stdout)["verdict"]["left_out"] is None
+
+
+def test_D10_what_a_device_did_in_the_start_up_saves_nothing(tmp_path):
+    """Memory is taken from the driver in the first step only."""
+    trace = Trace(deviceProperties=[H100])
+    for number, start in enumerate([0, *range(9000, 15000, 1000)]):
+        trace.step(number, start, 1000 if number else 9000)
+        trace.launch("cudaLaunchKernel", start + 500, 5, "nvjet_tst_128x128", start + 510, 400)
+    trace.call("cudaMalloc", 1000, 7000)
+    verdict = diagnose(tmp_path, lambda: trace)["verdict"]
+    assert verdict["left_out"].startswith("step 0, 9.000 ms")
+    assert result_of(tmp_path, lambda: trace, "SS502") == "nothing"
 
 
 def test_times_are_those_of_all_rules_and_of_the_tables_made_for_them():

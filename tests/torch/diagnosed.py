@@ -7,7 +7,7 @@ import time
 from contextlib import nullcontext
 
 import torch
-from stepscope import phase
+from stepscope import metric, phase
 
 
 class Slow(torch.utils.data.Dataset):
@@ -54,6 +54,7 @@ def copies(loss, kept):
 
 def first(loss, kept):
     if not kept:
+        metric("loss", float("nan"))
         time.sleep(2)
     kept.append(1)
 

@@ -16,7 +16,6 @@ FAULTS = {
     "copies": ("SS301", None),
     "optimizer": ("SS402", None),
     "leak": ("SS501", None),
-    "first": ("SS902", None),
 }
 # rules that find nothing where their fault is not: all of these are told by what the program does, not by how long it takes
 STRUCTURAL = {"SS201", "SS202", "SS203", "SS401", "SS601", "SS602", "SS901"}
@@ -76,6 +75,19 @@ def test_D04_a_wait_that_nobody_saw_is_not_healthy(tmp_path, python, fault, verd
     result, _ = diagnose(tmp_path)
     assert result["verdict"]["verdict"] == verdict, result
     assert ("nobody knows what it goes to; stepscope.phase" in result["verdict"]["sentence"]) == (fault == "own_input")
+
+
+@every_python
+def test_D10_the_start_up_is_apart_from_the_steady_state(tmp_path, python):
+    """The first step sleeps for 2 s: no cause of the others. What happened in it counts all the same."""
+    done = warm(tmp_path, python, HERE / "diagnosed.py", "first")
+    assert done.returncode == 0, done.stderr
+    result, checks = diagnose(tmp_path)
+    assert result["verdict"]["left_out"].startswith("step") and "as start-up" in result["verdict"]["left_out"]
+    assert result["verdict"]["saving_ns"] is None or result["verdict"]["saving_ns"] < 1e9
+    assert checks["SS902"] == "nothing" and checks["SS701"] == "found" and checks["SS411"] == "nothing"
+    result, checks = diagnose(tmp_path, "--steps", "0-11")
+    assert result["verdict"]["left_out"] is None and checks["SS902"] == "found"
 
 
 @every_python
