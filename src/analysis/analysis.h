@@ -30,6 +30,7 @@ struct analysis_options {
 	bool leaves_start_up; /* has_steps, to leave out the start-up: only time of steps is of these, what happened counts always */
 	uint32_t window, last_window; /* as in struct model_filter */
 	int64_t pid;
+	bool with_past; /* as in struct model_filter: for tables that need it */
 	const struct step_times
 		*step_times; /* (optional) computed once with the same steps, for all analyses of a report */
 	const struct launches *launches;                 /* (optional) of the same model */
@@ -74,5 +75,7 @@ extern const struct analysis *const analyses[];
 const struct analysis *analysis_find(const char *name);
 /* How its rows can be split: enum analysis_by, or-ed. */
 unsigned analysis_splits(const char *name);
+/* Does it want to know, of selected steps, what was before them? It says what they began with. */
+bool analysis_needs_past(const char *name);
 
 #endif

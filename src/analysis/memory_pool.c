@@ -82,20 +82,27 @@ static int category_of(const struct memory_event *event)
 	return event->category < MEMORY_CATEGORIES ? event->category : STEPSCOPE_MEMORY_OTHER;
 }
 
-static void note_peaks(struct memory_pool *pool, struct memory_level *level, uint32_t number)
+static void note_peak(struct memory_pool *pool, uint32_t number)
 {
-	level->peak = level->now > level->peak ? level->now : level->peak;
-	if (pool->now > pool->step_peak) {
-		pool->step_peak = pool->now;
-		for (int i = 0; i < MEMORY_CATEGORIES; i++)
-			pool->levels[i].at_step_peak = pool->levels[i].now;
-	}
 	if (pool->now <= pool->peak)
 		return;
 	pool->peak = pool->now;
 	pool->peak_event = number;
 	for (int i = 0; i < MEMORY_CATEGORIES; i++)
 		pool->levels[i].at_peak = pool->levels[i].now;
+}
+
+static void note_peaks(struct memory_pool *pool, struct memory_level *level, uint32_t number)
+{
+	if (!pool->has_peaks)
+		return;
+	level->peak = level->now > level->peak ? level->now : level->peak;
+	note_peak(pool, number);
+	if (pool->now > pool->step_peak) {
+		pool->step_peak = pool->now;
+		for (int i = 0; i < MEMORY_CATEGORIES; i++)
+			pool->levels[i].at_step_peak = pool->levels[i].now;
+	}
 }
 
 static void take_off(struct memory_pool *pool, const struct memory_event *allocation,
@@ -136,11 +143,18 @@ static void replay_event(struct memory_pool *pool, const struct memory_visitor *
 		visitor->change(visitor->context, event, 1);
 }
 
+/* What it begins with may be the peak already. */
 static void begin_step(struct memory_pool *pool)
 {
+	pool->has_peaks = true;
 	pool->step_peak = pool->now;
-	for (int i = 0; i < MEMORY_CATEGORIES; i++)
-		pool->levels[i].at_step_peak = pool->levels[i].now;
+	for (int i = 0; i < MEMORY_CATEGORIES; i++) {
+		struct memory_level *level = &pool->levels[i];
+
+		level->at_step_peak = level->now;
+		level->peak = level->now > level->peak ? level->now : level->peak;
+	}
+	note_peak(pool, pool->replayed - (pool->replayed > pool->first));
 }
 
 static bool is_told(const struct memory_pool *pool, const struct step_times *times, uint32_t step)
@@ -166,6 +180,7 @@ static void replay(struct memory_pool *pool, const struct step_times *times, con
 
 		if (!is_selected(pool, times, i))
 			continue;
+		pool->has_peaks = !options->has_steps;
 		while (pool->replayed < pool->last && memory[pool->replayed].time_ns < step->start_ns)
 			replay_event(pool, visitor);
 		begin_step(pool);
@@ -177,6 +192,7 @@ static void replay(struct memory_pool *pool, const struct step_times *times, con
 			visitor->step_end(visitor->context, pool, i);
 		pool->ordinal++;
 	}
+	pool->has_peaks = true;
 	while (pool->replayed < pool->last && !options->has_steps)
 		replay_event(pool, visitor);
 }
@@ -262,7 +278,8 @@ const char *memory_lacks(const struct model *model, const struct analysis_option
 		if (step->number < options->first_step || step->number > options->last_step || step->process == process)
 			continue;
 		if (!is_read_before(model, step))
-			return "of a part of the steps: what was allocated before it and is still alive is not counted";
+			return "of a part of the steps: what was allocated before it and is still alive is not counted; "
+			       "--table memory and the like count it";
 		process = step->process;
 	}
 	return NULL;

@@ -6,7 +6,8 @@
  *     static void end(void *context, const struct memory_pool *pool) {...}
  *     memory_pools_each(model, options, &(struct memory_visitor){.context = &mine, .step_end = step_end, .end = end});
  *
- * Levels start at the first event of all, also when only some steps are selected; then the replay ends with the last of those.
+ * Levels start at the first event of all, also when only some steps are selected; then peaks are those of the steps, and the replay ends
+ * with the last of them.
  * Frees of what nobody saw allocated change no level: they are counted. So levels are never negative.
  */
 #ifndef ANALYSIS_MEMORY_POOL_H
@@ -28,7 +29,8 @@ struct memory_pool {
 	int16_t device;
 	uint32_t first, last; /* events of the process: [first, last) */
 	uint32_t replayed;    /* the first one that was not */
-	uint32_t peak_event;  /* the one that made the peak */
+	uint32_t peak_event;  /* the one that made the peak, or before the step that began with it */
+	bool has_peaks;       /* in selected steps, or all is */
 	wide_bytes now, peak, step_peak;
 	wide_bytes found;      /* bytes alive before recording began, as far as owners told */
 	int64_t unknown_frees; /* of memory that was allocated before recording began */

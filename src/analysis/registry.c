@@ -93,3 +93,14 @@ unsigned analysis_splits(const char *name)
 			return splits[i].by;
 	return 0;
 }
+
+bool analysis_needs_past(const char *name)
+{
+	static const char *const names[] = {"memory",       "memory_steps",   "memory_peak",  "memory_modules",
+	                                    "memory_lines", "memory_largest", "memory_growth"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}

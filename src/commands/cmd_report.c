@@ -484,6 +484,7 @@ static int run(const struct options_result *arguments, struct error *err)
 		return status_exit(unknown_table(table_name, err));
 	if (parse_steps(steps, &analysis, err) || parse_window(window, &analysis, err))
 		return status_exit(err->status);
+	analysis.with_past = table_name && analysis_needs_past(table_name);
 	const struct report_torch wish = torch_wish(&analysis);
 
 	if (style_name && report_torch_check(&wish, err))

@@ -31,7 +31,8 @@ static enum status load(struct loaded_run *run, const char *const *paths, uint32
                         const struct analysis_options *options, int64_t memory_bytes, struct error *err)
 {
 	const struct model_filter filter = {options->has_steps, options->first_step,  options->last_step,
-	                                    options->window,    options->last_window, options->pid};
+	                                    options->window,    options->last_window, options->pid,
+	                                    options->with_past};
 	struct progress progress;
 	enum status status;
 

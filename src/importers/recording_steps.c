@@ -356,6 +356,15 @@ static void join_windows(struct recorded_process *process)
 	process->window_count = kept;
 }
 
+/* With all that was before them. */
+static void add_past(struct recorded_process *process)
+{
+	if (!process->window_count)
+		return;
+	process->windows[0] = (struct time_window){INT64_MIN, process->windows[process->window_count - 1].end_ns};
+	process->window_count = 1;
+}
+
 /* Processes without steps of their own (workers, the host) are loaded where any other process has a wanted step. */
 static void share_windows(struct recording *recording)
 {
@@ -489,6 +498,8 @@ enum status recording_find_windows(struct recording *recording, struct error *er
 	visit_inferred(&search, true);
 	for (uint32_t i = 0; i < recording->process_count; i++) {
 		join_windows(recording->processes[i]);
+		if (recording->filter->with_past)
+			add_past(recording->processes[i]);
 		found += recording->processes[i]->window_count;
 	}
 	if (!search.has_any)

@@ -335,6 +335,7 @@ struct model_filter {
 	int64_t first_step, last_step; /* step numbers, inclusive */
 	uint32_t window, last_window;  /* what a profiler in the program recorded as its nth to its mth; 0: no matter */
 	int64_t pid;                   /* of that program; 0: whichever has such a window */
+	bool with_past;                /* steps, and all that was before them */
 };
 
 /* memory_limit_bytes: of anonymous memory for what grows with the trace; 0: 512 MiB. */

@@ -221,6 +221,70 @@ static void memory_has_its_peak_and_its_growth(void **state)
 	model_release(&model);
 }
 
+static void add_step(struct model *model, uint32_t track, int64_t ordinal, int64_t start_ns)
+{
+	struct model_step step = {.number = ordinal,
+	                          .start_ns = start_ns,
+	                          .end_ns = start_ns + 10,
+	                          .track = track,
+	                          .capture = STEPSCOPE_CAPTURE_RECORD,
+	                          .has_detail = true,
+	                          .has_memory = true};
+
+	step.row = model_span_begin(model, track, start_ns, SPAN_STEP, intern_add(&model->strings, "step"));
+	model_span_end(model, track, step.end_ns, 0);
+	*model_add_step(model) = step;
+}
+
+static void add_memory(struct model *model, int64_t time_ns, uint64_t address, uint64_t bytes)
+{
+	model_add_memory(model, &(struct memory_event){.time_ns = time_ns,
+	                                               .address = address,
+	                                               .bytes = bytes,
+	                                               .track = MODEL_NONE,
+	                                               .row = MODEL_NONE,
+	                                               .device = STEPSCOPE_DEVICE_CPU,
+	                                               .is_free = !bytes,
+	                                               .has_bytes = bytes});
+}
+
+/* What was allocated before counts, what was freed before does not; a step may begin with its peak. */
+static void the_peak_is_that_of_selected_steps(void **state)
+{
+	static const struct {
+		int64_t first, last;
+		double peak;
+	} cases[] = {{0, 2, 1100}, {1, 1, 105}, {2, 2, 105}, {1, 2, 105}, {3, 3, 5}};
+	struct table table;
+	struct model model;
+
+	model_init(&model, 0);
+	uint32_t track = model_add_track(&model, model_add_process(&model), TRACK_THREAD);
+	for (int64_t step = 0; step < 4; step++)
+		add_step(&model, track, step, 10 + step * 10);
+	add_memory(&model, 1, 0x100, 100);
+	add_memory(&model, 12, 0x200, 1000);
+	add_memory(&model, 15, 0x200, 0);
+	add_memory(&model, 22, 0x300, 5);
+	add_memory(&model, 35, 0x100, 0);
+	model_finish(&model);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct analysis_options steps = {
+			.has_steps = true, .first_step = cases[i].first, .last_step = cases[i].last};
+		double alive = 0;
+
+		compute("memory", &model, &steps, &table);
+		assert_double_equal(number(&table, 0, "peak_bytes"), cases[i].peak, 0);
+		table_release(&table);
+		compute("memory_peak", &model, &steps, &table);
+		for (int row = 0; row < table.row_count; row++)
+			alive += number(&table, row, "alive_bytes");
+		assert_double_equal(alive, cases[i].peak, 0);
+		table_release(&table);
+	}
+	model_release(&model);
+}
+
 static void the_rank_that_makes_others_wait_is_the_slowest(void **state)
 {
 	struct table table;
@@ -897,6 +961,7 @@ int main(void)
 		cmocka_unit_test(phases_sum_to_the_step),
 		cmocka_unit_test(recursion_counts_once_in_total_and_wholly_in_self),
 		cmocka_unit_test(memory_has_its_peak_and_its_growth),
+		cmocka_unit_test(the_peak_is_that_of_selected_steps),
 		cmocka_unit_test(the_rank_that_makes_others_wait_is_the_slowest),
 		cmocka_unit_test(the_window_counts_a_step_of_all_ranks_once),
 		cmocka_unit_test(the_recorded_time_of_a_window_is_that_of_its_steps),
