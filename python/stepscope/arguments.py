@@ -556,8 +556,8 @@ def from_yaml(source, overrides=()):
 class Handler:
     """on_trace_ready: the files of the guides. A rank's name is in its files, but not in the first one's: two never share one."""
 
-    def __init__(self, settings, names=None):
-        self.settings, self.names = settings, names or {}
+    def __init__(self, settings):
+        self.settings = settings
 
     def path(self, prof, name):
         """Rank 0 has the plain name; a cycle a directory of its own, when there are several."""
