@@ -59,7 +59,8 @@ const char *python_short_file(const char *file, const char *folder)
 	               : file;
 }
 
-bool python_is_library(const char *file)
+/* Is the file one of an installed package, of Python's own library, or none at all ("<frozen ...>")? */
+static bool is_library(const char *file)
 {
 	return !*file || !strncmp(file, "<frozen ", 8) || behind_packages(file);
 }
@@ -84,7 +85,7 @@ uint32_t *python_user_frames(const struct model *model)
 	users[0] = 0;
 	for (uint32_t i = 1; i < model->stacks_count; i++) { /* a caller has a smaller number */
 		const struct stack_node *frame = &model->stacks[i];
-		users[i] = python_is_library(model_text(model, frame->file)) ? users[frame->parent] : i;
+		users[i] = is_library(model_text(model, frame->file)) ? users[frame->parent] : i;
 	}
 	return users;
 }

@@ -8,8 +8,6 @@
 #include "base/buffer.h"
 #include "model/model.h"
 
-/* Is the file one of an installed package, of Python's own library, or none at all ("<frozen ...>")? */
-bool python_is_library(const char *file);
 /* The folder that the program was started in; NULL: not known. */
 const char *python_folder(const struct model *model);
 /* The file without that folder, and without the one that packages and Python's own library lie in: "torch/nn/modules/module.py"; part

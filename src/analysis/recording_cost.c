@@ -48,7 +48,8 @@ static double count_cpu_steps(const struct model *model, uint32_t process)
 	return count;
 }
 
-bool recording_cost_of(struct recording_cost *cost, const struct model *model, uint32_t number)
+/* False when the process did not measure itself. */
+static bool cost_of(struct recording_cost *cost, const struct model *model, uint32_t number)
 {
 	const struct process *process = &model->processes[number];
 	int64_t sampled_ns;
@@ -80,7 +81,7 @@ bool recording_cost_all(struct recording_cost *cost, const struct model *model)
 		struct recording_cost one;
 
 		/* `stepscope run` records the machine at its own expense, beside the program */
-		if (model->processes[i].role == STEPSCOPE_ROLE_HOST || !recording_cost_of(&one, model, i))
+		if (model->processes[i].role == STEPSCOPE_ROLE_HOST || !cost_of(&one, model, i))
 			continue;
 		cost->events += one.events;
 		cost->events_ns += one.events_ns;
@@ -322,7 +323,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 	table_set_text(table, row, COST_PROCESS, process_label(model, process, &table->arena));
 	set_alternation(table, row, model, times, process);
 	table_set_int(table, row, COST_EVENTS, (int64_t)model->processes[process].event_count);
-	if (is_window || !recording_cost_of(&cost, model, process)) {
+	if (is_window || !cost_of(&cost, model, process)) {
 		for (int column = COST_PER_EVENT; column <= COST_RATIO; column++)
 			table_set_missing(table, row, column, reason);
 		return;

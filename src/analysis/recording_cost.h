@@ -38,8 +38,6 @@ struct cost_difference {
 bool recording_cost_compare(struct cost_difference *difference, const struct model *model,
                             const struct step_times *times);
 
-/* False when the process did not measure itself. */
-bool recording_cost_of(struct recording_cost *cost, const struct model *model, uint32_t process);
 /* Sums over all processes of the program that measured themselves. */
 bool recording_cost_all(struct recording_cost *cost, const struct model *model);
 

@@ -74,7 +74,8 @@ static const char *telling_argument(char *const *argv)
 	return argv[0];
 }
 
-void run_program_stem(char *out, size_t bytes, char *const *argv)
+/* "train" for ./bin/train, python -u train.py, python -m pkg.train, torchrun --nproc-per-node 8 train.py. */
+static void program_stem(char *out, size_t bytes, char *const *argv)
 {
 	const char *name = base_name(telling_argument(argv));
 	const char *dot = strrchr(name, '.');
@@ -96,7 +97,7 @@ static void make_name(char *out, size_t bytes, char *const *argv, const char *jo
 	time_t now = time(NULL);
 	struct tm utc;
 
-	run_program_stem(stem, sizeof(stem), argv);
+	program_stem(stem, sizeof(stem), argv);
 	if (job[0]) {
 		snprintf(out, bytes, "%s_%s", job, stem);
 		return;

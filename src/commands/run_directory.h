@@ -42,7 +42,4 @@ bool run_directory_has_recordings(const struct run_directory *directory);
 /* False when somebody removed the directory. */
 bool run_directory_exists(const struct run_directory *directory);
 
-/* "train" for ./bin/train, python -u train.py, python -m pkg.train, torchrun --nproc-per-node 8 train.py. */
-void run_program_stem(char *out, size_t bytes, char *const *argv);
-
 #endif

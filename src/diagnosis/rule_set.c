@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct rule *rule_set_find(struct rule_set *set, const char *id)
+static struct rule *find_rule(struct rule_set *set, const char *id)
 {
 	for (int i = 0; i < set->count; i++) {
 		if (!strcmp(set->rules[i].id, id))
@@ -37,7 +37,7 @@ static enum status add_rule(struct rule_set *set, const char *text, size_t lengt
 
 	if (status)
 		return status;
-	known = rule_set_find(set, rule.id);
+	known = find_rule(set, rule.id);
 	if (!known && set->count == RULE_SET_RULES)
 		return error_set(err, STATUS_INPUT, "more than %d rules", RULE_SET_RULES);
 	*(known ? known : &set->rules[set->count++]) = rule;
@@ -139,7 +139,7 @@ static enum status change_threshold(struct rule_set *set, const char *path, cons
 {
 	size_t length = strcspn(entry->key, ".");
 	const char *id = arena_dup_n(&set->arena, entry->key, length);
-	struct rule *rule = rule_set_find(set, id);
+	struct rule *rule = find_rule(set, id);
 	struct rule_threshold *threshold;
 	char *end;
 	double value = strtod(entry->value, &end);

@@ -31,6 +31,4 @@ enum status rule_set_add_folder(struct rule_set *set, const char *path, struct e
 /* `SS101: {share: 0.1}` changes a threshold. */
 enum status rule_set_read_thresholds(struct rule_set *set, const char *path, struct error *err) MUST_CHECK;
 
-struct rule *rule_set_find(struct rule_set *set, const char *id); /* NULL: none */
-
 #endif

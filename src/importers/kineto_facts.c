@@ -12,7 +12,8 @@
 
 /* ---- events of metadata ---- */
 
-uint32_t kineto_process_track(struct kineto_import *import, const struct kineto_value *pid)
+/* Where facts of the process itself are kept. */
+static uint32_t process_track(struct kineto_import *import, const struct kineto_value *pid)
 {
 	return kineto_stage_track(&import->stage, kineto_place(import, pid), (struct staged_place){INT64_MIN, 0});
 }
@@ -124,7 +125,7 @@ void kineto_take_metadata(struct kineto_import *import, const struct kineto_even
 	bool is_thread = name->type == VALUE_STRING && name->length > 7 && memcmp(name->at, "thread_", 7) == 0;
 	uint32_t number = is_thread ? kineto_stage_track(&import->stage, kineto_place(import, pid),
 	                                                 kineto_place(import, &event->fields[EVENT_TID]))
-	                            : kineto_process_track(import, pid);
+	                            : process_track(import, pid);
 	struct staged_track *track = &import->stage.tracks[number];
 	time_ns = has_time ? time_ns : 0;
 	if (is_thread)

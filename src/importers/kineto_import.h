@@ -63,8 +63,6 @@ struct kineto_import {
 /* kineto_text of a value as a string of the model. */
 uint32_t kineto_intern(struct kineto_import *import, const struct kineto_value *value);
 struct staged_place kineto_place(struct kineto_import *import, const struct kineto_value *value);
-/* Where facts of the process itself are kept. */
-uint32_t kineto_process_track(struct kineto_import *import, const struct kineto_value *pid);
 
 /* kineto_events.c */
 void kineto_take_event(void *import, const struct kineto_event *event, uint64_t offset);

@@ -50,11 +50,6 @@ bool nsys_begin(struct nsys *nsys, const struct nsys_table *table, struct nsys_r
 /* False at the end; where the table is damaged, that is in the ledger. Ends the reading. */
 bool nsys_next(struct nsys *nsys, struct nsys_rows *rows);
 
-static inline bool nsys_has(const struct nsys_rows *rows, int column)
-{
-	return sqlite3_column_type(rows->statement, column) != SQLITE_NULL;
-}
-
 /* False: it is no integer. */
 static inline bool nsys_integer(const struct nsys_rows *rows, int column, int64_t *number)
 {

@@ -439,7 +439,7 @@ static enum status load(const char *path, const struct model_filter *filter, str
 	return status;
 }
 
-bool smi_is_file(const char *path)
+static bool is_table(const char *path)
 {
 	struct text_lines lines;
 	struct smi_layout layout = {0};
@@ -461,7 +461,7 @@ bool smi_is_file(const char *path)
 
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
-	return !is_directory && length && smi_is_file(path);
+	return !is_directory && length && is_table(path);
 }
 
 /* ---- beside a recording or a trace ---- */
@@ -579,7 +579,7 @@ static uint32_t find_files(const char *folder, char *paths[FILES_MAX])
 		struct stat info;
 		bool is_named = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) < (int)sizeof path;
 		if (found < FILES_MAX && is_named && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-		    info.st_size <= BESIDE_BYTES && smi_is_file(path) && (paths[found] = strdup(path)))
+		    info.st_size <= BESIDE_BYTES && is_table(path) && (paths[found] = strdup(path)))
 			found++;
 		free(entries[i]);
 	}

@@ -69,7 +69,6 @@ bool smi_has_clock_only(const struct smi_layout *layout);
 /* Does it say a time at all? */
 bool smi_has_time(const struct smi_layout *layout, const struct smi_cell *cells);
 
-bool smi_is_file(const char *path);
 /* Adds what the files in a folder say of the time that the model is of. The model is finished; its other tables stay as they are. */
 void smi_add_beside(struct model *model, const char *folder);
 

@@ -263,8 +263,6 @@ void recording_set_stack(struct recording *recording, uint32_t track, uint32_t r
 void recording_begin_words(struct recording *recording, const struct stream *stream, const struct segment_event *event,
                            uint32_t row);
 void recording_flush_spans(struct recording *recording, struct session *session);
-void recording_add_link(struct recording *recording, struct session *session, uint32_t kind, uint64_t number,
-                        bool is_incoming, uint32_t track, uint32_t row);
 
 /* ---- recording_steps.c ---- */
 

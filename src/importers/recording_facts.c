@@ -153,8 +153,8 @@ void recording_begin_words(struct recording *recording, const struct stream *str
 
 /* ---- complete spans ---- */
 
-void recording_add_link(struct recording *recording, struct session *session, uint32_t kind, uint64_t number,
-                        bool is_incoming, uint32_t track, uint32_t row)
+static void add_link(struct recording *recording, struct session *session, uint32_t kind, uint64_t number,
+                     bool is_incoming, uint32_t track, uint32_t row)
 {
 	struct model *model = recording->model;
 	struct number_map *map = &session->link_map[kind < 3 ? kind : STEPSCOPE_LINK_OTHER];
@@ -182,7 +182,7 @@ void recording_add_link(struct recording *recording, struct session *session, ui
 static void link_queued(void *context, const struct queued_note *note, uint32_t track, uint32_t row)
 {
 	struct recording *recording = context;
-	recording_add_link(recording, recording->session, note->link_kind, note->number, note->is_incoming, track, row);
+	add_link(recording, recording->session, note->link_kind, note->number, note->is_incoming, track, row);
 }
 
 /* A thread's own spans and complete ones about it may cross, so they go to two tracks when it has both. */
@@ -269,8 +269,7 @@ static void on_link(struct recording *recording, struct stream *stream, const st
 		                           .number = event->payload[0]};
 		span_queue_note(last->queue, &note);
 	} else if (last->track != MODEL_NONE) {
-		recording_add_link(recording, recording->session, kind, event->payload[0], is_incoming, last->track,
-		                   last->row);
+		add_link(recording, recording->session, kind, event->payload[0], is_incoming, last->track, last->row);
 	}
 }
 

@@ -29,8 +29,6 @@ struct selection { /* per process the intervals to write, sorted; NULL: everythi
 /* Everything, or the steps that options names. */
 void selection_init(struct selection *selection, const struct model *model, const struct export_options *options);
 void selection_release(struct selection *selection);
-/* Leaves out every step numbered `first_dropped` or above, and what follows the beginning of such a step. */
-void selection_cut(struct selection *selection, const struct model *model, int64_t first_dropped);
 bool selection_has(const struct selection *selection, uint32_t process, int64_t time_ns);
 /* The same for a span: the step it belongs to decides, then its start. */
 bool selection_has_span(const struct selection *selection, const struct model *model, uint32_t process,
@@ -47,7 +45,6 @@ struct step_bytes {
 void step_bytes_init(struct step_bytes *steps, const struct model *model);
 void step_bytes_release(struct step_bytes *steps);
 void step_bytes_add(struct step_bytes *steps, uint32_t process, int64_t time_ns, uint64_t bytes);
-uint64_t step_bytes_sum(const struct step_bytes *steps); /* of all steps and base */
 /* True when all fits; else *first_dropped is the first step number to leave out and *kept how many steps stay. */
 bool step_bytes_fit(const struct step_bytes *steps, uint64_t max_bytes, int64_t *first_dropped, uint32_t *kept);
 

@@ -60,7 +60,8 @@ void selection_release(struct selection *selection)
 	*selection = (struct selection){0};
 }
 
-void selection_cut(struct selection *selection, const struct model *model, int64_t first_dropped)
+/* Leaves out every step numbered `first_dropped` or above, and what follows the beginning of such a step. */
+static void cut(struct selection *selection, const struct model *model, int64_t first_dropped)
 {
 	bool was_everything = !selection->intervals;
 
@@ -162,7 +163,8 @@ void step_bytes_add(struct step_bytes *steps, uint32_t process, int64_t time_ns,
 	steps->bytes[found - steps->numbers] += bytes;
 }
 
-uint64_t step_bytes_sum(const struct step_bytes *steps)
+/* Of all steps and base. */
+static uint64_t sum_of(const struct step_bytes *steps)
 {
 	uint64_t sum = steps->base;
 
@@ -194,9 +196,9 @@ void export_limit(struct step_bytes *steps, uint64_t written, struct selection *
 	int64_t first_dropped;
 	uint32_t kept;
 
-	steps->base += written - step_bytes_sum(steps);
+	steps->base += written - sum_of(steps);
 	if (!step_bytes_fit(steps, limit, &first_dropped, &kept)) {
-		selection_cut(selection, steps->model, first_dropped);
+		cut(selection, steps->model, first_dropped);
 		export_note(result, "--max-mb leaves room for %u of %u steps: nothing is written from step %lld on",
 		            kept, steps->count, (long long)first_dropped);
 		if (steps->base > limit)

@@ -111,7 +111,6 @@ struct chrome_check {
 	int64_t start_marker_ns, end_marker_ns;
 };
 
-void check_ref(struct chrome_check *check, enum ref_kind kind, int64_t key, int64_t a, int64_t b, uint64_t offset);
 /* A number that stands for two texts. */
 int64_t check_word(const char *first, const char *second);
 void check_remember(struct chrome_check *check, const struct chrome_event *event);

@@ -13,7 +13,7 @@
 
 /* ---- remembering -------------------------------------------------------------------------------------------------------- */
 
-void check_ref(struct chrome_check *check, enum ref_kind kind, int64_t key, int64_t a, int64_t b, uint64_t offset)
+static void remember(struct chrome_check *check, enum ref_kind kind, int64_t key, int64_t a, int64_t b, uint64_t offset)
 {
 	struct ref_list *list = &check->lists[kind];
 
@@ -49,12 +49,12 @@ static void remember_kernel(struct chrome_check *check, const struct chrome_even
 	bool is_kernel = strcmp(event->cat, "kernel") == 0;
 
 	if (is_kernel && args[ARG_EXTERNAL_ID].is_integer)
-		check_ref(check, REF_KERNEL, args[ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
+		remember(check, REF_KERNEL, args[ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
 	if (is_kernel)
-		check_ref(check, REF_STREAM_KERNEL, check_word(args[ARG_DEVICE].text, args[ARG_STREAM].text),
-		          event->ts_ns, event->ts_ns + event->dur_ns, event->offset);
+		remember(check, REF_STREAM_KERNEL, check_word(args[ARG_DEVICE].text, args[ARG_STREAM].text),
+		         event->ts_ns, event->ts_ns + event->dur_ns, event->offset);
 	if (args[ARG_CORRELATION].is_integer && args[ARG_CORRELATION].integer > 0)
-		check_ref(check, REF_GPU_CORR, args[ARG_CORRELATION].integer, 0, 0, event->offset);
+		remember(check, REF_GPU_CORR, args[ARG_CORRELATION].integer, 0, 0, event->offset);
 }
 
 static void remember_call(struct chrome_check *check, const struct chrome_event *event)
@@ -63,13 +63,13 @@ static void remember_call(struct chrome_check *check, const struct chrome_event 
 	bool is_record = strncmp(event->name, "cudaEventRecord", 15) == 0;
 
 	if (args[ARG_CORRELATION].is_integer && args[ARG_CORRELATION].integer > 0)
-		check_ref(check, REF_CPU_CORR, args[ARG_CORRELATION].integer, 0, 0, event->offset);
+		remember(check, REF_CPU_CORR, args[ARG_CORRELATION].integer, 0, 0, event->offset);
 	if (args[ARG_EXTERNAL_ID].is_integer && strcmp(event->name, "cudaLaunchKernel") == 0)
-		check_ref(check, REF_LAUNCH, args[ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
+		remember(check, REF_LAUNCH, args[ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
 	if (is_record && args[ARG_CORRELATION].is_integer)
-		check_ref(check, REF_RECORD, args[ARG_CORRELATION].integer, event->ts_ns, 0, event->offset);
+		remember(check, REF_RECORD, args[ARG_CORRELATION].integer, event->ts_ns, 0, event->offset);
 	if (is_record && args[ARG_EXTERNAL_ID].is_integer)
-		check_ref(check, REF_RECORD, args[ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
+		remember(check, REF_RECORD, args[ARG_EXTERNAL_ID].integer, event->ts_ns, 0, event->offset);
 }
 
 static void remember_sync(struct chrome_check *check, const struct chrome_event *event)
@@ -82,10 +82,10 @@ static void remember_sync(struct chrome_check *check, const struct chrome_event 
 	if ((is_wait || strcmp(kind, "Event Sync") == 0) && !is_named)
 		validate_count(check->validation, VALIDATE_V2, event->offset, kind);
 	if (is_wait && is_named)
-		check_ref(check, REF_WAIT, args[ARG_WAIT_CORR].integer, event->ts_ns, 0, event->offset);
+		remember(check, REF_WAIT, args[ARG_WAIT_CORR].integer, event->ts_ns, 0, event->offset);
 	if (strcmp(kind, "Stream Sync") == 0 && strcmp(event->cat, "cuda_sync") == 0)
-		check_ref(check, REF_STREAM_SYNC, check_word(args[ARG_DEVICE].text, args[ARG_STREAM].text),
-		          event->ts_ns, 0, event->offset);
+		remember(check, REF_STREAM_SYNC, check_word(args[ARG_DEVICE].text, args[ARG_STREAM].text), event->ts_ns,
+		         0, event->offset);
 }
 
 static void check_collective(struct chrome_check *check, const struct chrome_event *event)
@@ -106,8 +106,8 @@ static void remember_flow(struct chrome_check *check, const struct chrome_event 
 {
 	if (event->phase != 's' && event->phase != 'f')
 		return;
-	check_ref(check, event->phase == 's' ? REF_FLOW_START : REF_FLOW_END,
-	          check_word(event->keys[KEY_ID].text, event->cat), event->ts_ns, 0, event->offset);
+	remember(check, event->phase == 's' ? REF_FLOW_START : REF_FLOW_END,
+	         check_word(event->keys[KEY_ID].text, event->cat), event->ts_ns, 0, event->offset);
 }
 
 void check_remember(struct chrome_check *check, const struct chrome_event *event)
@@ -117,8 +117,8 @@ void check_remember(struct chrome_check *check, const struct chrome_event *event
 	remember_flow(check, event);
 	if (event->phase != 'X' || !event->has_dur || event->dur_ns < 0)
 		return;
-	check_ref(check, REF_SPAN, check_word(event->keys[KEY_PID].text, event->keys[KEY_TID].text), event->ts_ns,
-	          event->ts_ns + event->dur_ns, event->offset);
+	remember(check, REF_SPAN, check_word(event->keys[KEY_PID].text, event->keys[KEY_TID].text), event->ts_ns,
+	         event->ts_ns + event->dur_ns, event->offset);
 	if (check_is_device_category(event->cat))
 		remember_kernel(check, event);
 	else if (check_is_launch_category(event->cat))
@@ -127,8 +127,8 @@ void check_remember(struct chrome_check *check, const struct chrome_event *event
 		remember_sync(check, event);
 	check_collective(check, event);
 	if (strstr(event->name, "autograd::engine::evaluate_function:") && event->args[ARG_SEQUENCE].is_integer)
-		check_ref(check, REF_BACKWARD, event->args[ARG_SEQUENCE].integer, check_word(event->name, ""), 0,
-		          event->offset);
+		remember(check, REF_BACKWARD, event->args[ARG_SEQUENCE].integer, check_word(event->name, ""), 0,
+		         event->offset);
 }
 
 /* ---- comparing ----------------------------------------------------------------------------------------------------------- */
