@@ -217,7 +217,7 @@ static const struct table_column between_columns[BETWEEN_COLUMNS] = {
 };
 
 struct whole {
-	int64_t before_ns, steps_ns, after_ns, between_ns[PHASE_COUNT], total_ns;
+	int64_t before_ns, steps_ns, missed_ns, after_ns, between_ns[PHASE_COUNT], total_ns;
 };
 
 static void whole_add(struct whole *whole, const struct process *process, const struct step_span *span, bool is_window)
@@ -228,6 +228,7 @@ static void whole_add(struct whole *whole, const struct process *process, const 
 	clamped_add(&whole->before_ns, span->first_ns - first_ns);
 	clamped_add(&whole->after_ns, last_ns - span->last_ns);
 	clamped_add(&whole->steps_ns, span->steps_ns);
+	clamped_add(&whole->missed_ns, span->missed_ns);
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		clamped_add(&whole->between_ns[phase], span->phase_ns[phase]);
 	clamped_add(&whole->total_ns, last_ns - first_ns);
@@ -256,6 +257,8 @@ static void add_parts(struct table *table, const struct whole *whole, bool is_wi
 			         whole->between_ns[phase], whole->total_ns);
 	}
 	add_part(table, "between steps: other", whole->between_ns[PHASE_OTHER], whole->total_ns);
+	if (whole->missed_ns)
+		add_part(table, "steps that were not recorded", whole->missed_ns, whole->total_ns);
 	if (!is_window)
 		add_part(table, "after the last step", whole->after_ns, whole->total_ns);
 }

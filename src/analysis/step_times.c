@@ -177,14 +177,18 @@ static void sweep_track(struct sweep *sweep, const struct track *track)
 
 /* ---- steps ---- */
 
-/* Steps come by their starts, and may overlap: then the time is theirs once. */
-static void add_time(struct step_span *span, const struct model_step *step)
+/* Steps come by their starts, and may overlap: then the time is theirs once. is_numbered: a profiler counts them, which does not record all. */
+static void add_time(struct step_span *span, const struct model_step *step, bool is_numbered)
 {
 	bool is_first = !span->complete && !span->open;
 	int64_t from = is_first || step->start_ns > span->last_ns ? step->start_ns : span->last_ns;
 
 	if (is_first)
 		span->first_ns = span->last_ns = step->start_ns;
+	if (!is_first && is_numbered && step->number > span->last_number && step->number - 1 > span->last_number &&
+	    step->start_ns > span->last_ns)
+		clamped_add(&span->missed_ns, step->start_ns - span->last_ns);
+	span->last_number = step->number;
 	if (step->end_ns > from)
 		clamped_add(&span->steps_ns, step->end_ns - from);
 	if (step->end_ns > span->last_ns)
@@ -227,7 +231,7 @@ static void add_step(struct step_times *times, const struct model *model, uint32
 	if (!time->is_selected)
 		return;
 	span = find_span(times, step->process);
-	add_time(span, step);
+	add_time(span, step, model->processes[step->process].role == STEPSCOPE_ROLE_IMPORTED);
 	times->selected++;
 	*(time->is_complete ? &span->complete : &span->open) += 1;
 	*(time->is_complete ? &times->complete : &times->incomplete) += 1;
@@ -264,11 +268,12 @@ static void sweep_process(struct sweep *sweep, uint32_t first, uint32_t end)
 
 static void fill_other_of_span(struct step_span *span)
 {
-	int64_t named = span->steps_ns;
+	int64_t other_ns = span->last_ns - span->first_ns - span->steps_ns;
 
 	for (int phase = 1; phase < PHASE_COUNT; phase++)
-		named += span->phase_ns[phase];
-	span->phase_ns[PHASE_OTHER] = span->last_ns - span->first_ns - named;
+		other_ns -= span->phase_ns[phase];
+	span->missed_ns = span->missed_ns < other_ns ? span->missed_ns : other_ns;
+	span->phase_ns[PHASE_OTHER] = other_ns - span->missed_ns;
 }
 
 /* What is left of steps, and of the time between them, after the phases. */

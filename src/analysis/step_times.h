@@ -51,8 +51,10 @@ struct job_step {
 /* One stretch of a process, so that steps and what lies between them make a whole. */
 struct step_span {
 	uint32_t process;
-	int64_t first_ns, last_ns;     /* start of the first and end of the last selected step */
-	int64_t steps_ns;              /* inside them */
+	int64_t first_ns, last_ns; /* start of the first and end of the last selected step */
+	int64_t steps_ns;          /* inside them */
+	int64_t missed_ns;         /* between them, where numbers say that a profiler left steps out */
+	int64_t last_number;
 	int64_t phase_ns[PHASE_COUNT]; /* between them: in phases, [0] outside phases */
 	uint32_t complete, open;
 	bool is_rank;

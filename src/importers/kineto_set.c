@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "importers/kineto_import.h"
+#include "importers/kineto_windows.h"
 #include "importers/text_lines.h"
 
 #include <ctype.h>
@@ -29,8 +30,7 @@ int64_t kineto_rank_of_name(const char *path)
 	return -1;
 }
 
-/* Of the file that is the ith by name. */
-static uint32_t process_of(const struct kineto_set *set, uint32_t i)
+uint32_t kineto_set_process(const struct kineto_set *set, uint32_t i)
 {
 	const struct ordered_file *file = &set->order.files[i];
 	uint32_t process = set->files[file->number].process;
@@ -40,8 +40,8 @@ static uint32_t process_of(const struct kineto_set *set, uint32_t i)
 static bool is_rank_taken(const struct model *model, const struct kineto_set *set, uint32_t before, int32_t rank)
 {
 	for (uint32_t i = 0; i < set->order.count; i++)
-		if (i != before && process_of(set, i) != MODEL_NONE &&
-		    model->processes[process_of(set, i)].rank == rank)
+		if (i != before && kineto_set_process(set, i) != MODEL_NONE &&
+		    model->processes[kineto_set_process(set, i)].rank == rank)
 			return true;
 	return false;
 }
@@ -52,7 +52,7 @@ static void settle_ranks(struct model *model, const struct kineto_set *set)
 		const struct ordered_file *file = &set->order.files[i];
 		bool has_rank = set->files[file->number].has_rank;
 		int64_t rank = kineto_rank_of_name(file->name);
-		uint32_t number = process_of(set, i);
+		uint32_t number = kineto_set_process(set, i);
 		if (number == MODEL_NONE)
 			continue;
 		struct process *process = &model->processes[number];
@@ -66,6 +66,38 @@ static void settle_ranks(struct model *model, const struct kineto_set *set)
 			                 "the rank is not in the file: it is taken from the file's name");
 		}
 	}
+}
+
+/* ---- windows ---- */
+
+static void leave_out(struct kineto_set *set, uint32_t process)
+{
+	for (uint32_t i = 0; i < set->order.count; i++)
+		if (kineto_set_process(set, i) == process) {
+			const struct ordered_file *file = &set->order.files[i];
+			set->files[file->number].process = MODEL_NONE;
+			model_add_ledger(set->model, LEDGER_OTHER, process, file_name_of(file->name), 1,
+			                 "a later window of a process that another file has, too: they are one");
+		}
+}
+
+/* Before ranks are settled: one process has one. */
+static uint32_t find_windows(struct kineto_set *set, struct process_join **joins)
+{
+	uint32_t count = kineto_windows_find(set, joins);
+	for (uint32_t i = 0; i < count; i++)
+		leave_out(set, (*joins)[i].from);
+	return count;
+}
+
+static void settle(struct kineto_set *set)
+{
+	struct process_join *joins;
+	uint32_t count = find_windows(set, &joins);
+	settle_ranks(set->model, set);
+	if (count)
+		model_join_processes(set->model, joins, count);
+	free(joins);
 }
 
 /* ---- all of them ---- */
@@ -141,7 +173,7 @@ enum status kineto_set_finish(struct kineto_set *set, const char *path, struct e
 {
 	file_order_settle(&set->order, set->model);
 	if (set->loaded > 1)
-		settle_ranks(set->model, set);
+		settle(set);
 	file_order_release(&set->order);
 	free(set->files);
 	set->files = NULL;

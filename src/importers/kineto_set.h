@@ -24,7 +24,7 @@ struct kineto_set {
 	struct model *model;
 	struct file_order order;
 	struct set_file {
-		uint32_t process; /* among those of the file; MODEL_NONE: nothing in it can be used */
+		uint32_t process; /* among those of the file; MODEL_NONE: nothing in it can be used, or it is told elsewhere */
 		bool has_rank;
 	} * files; /* as they came */
 	uint32_t capacity, loaded;
@@ -49,7 +49,9 @@ void kineto_set_load(struct kineto_set *set, const char *name, struct input_stre
 void kineto_set_problem(struct kineto_set *set, const char *name, const struct error *problem);
 /* A file that is read only by itself. */
 void kineto_set_other(struct kineto_set *set, const char *name, const char *kind);
-/* Ranks that the files do not say come from their names. STATUS_INPUT, and why, when nothing was loaded. */
+/* The trainer of the file that is the ith by name; MODEL_NONE: nothing in it can be used, or it is one with that of another file. */
+uint32_t kineto_set_process(const struct kineto_set *set, uint32_t i);
+/* Windows of one process become one. Ranks that the files do not say come from their names. STATUS_INPUT, and why, when nothing was loaded. */
 enum status kineto_set_finish(struct kineto_set *set, const char *path, struct error *err) MUST_CHECK;
 
 #endif

@@ -134,8 +134,7 @@ static void copy_arrays(struct model *model, const struct model_place *places, u
 #undef X
 }
 
-/* Keys hold the numbers of processes, values the places in the arrays. */
-static void index_again(struct model *model)
+void model_index_again(struct model *model)
 {
 	struct model_index *index = model->index;
 	number_map_release(&index->series);
@@ -160,7 +159,7 @@ void model_reorder(struct model *model, struct model_place *places, uint32_t cou
 		move_rest(model, from, to, &by);
 	}
 	copy_arrays(model, places, count, found);
-	index_again(model);
+	model_index_again(model);
 	for (uint32_t k = 0; k < count; k++)
 		places[k] = found[order[k]];
 	free(found);

@@ -192,3 +192,62 @@ def test_what_waits_for_a_rank_counts_once_in_a_mean_of_all(tmp_path):
     _, found = diagnose_devices(tmp_path, [(0, 100)] * 3 + [(0, 140)])
     assert found["SS602"]["saving_ns"] == pytest.approx(40_000)
     assert found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000)
+
+
+# ---- windows ----
+
+def split(directory, out, name, at):
+    """Each file as two, as a schedule that repeats writes them: steps before `at` and those from it on."""
+    out.mkdir()
+    for path in sorted(directory.glob("*.json")):
+        whole = json.loads(path.read_text())
+        pid = 100 + whole["distributedInfo"]["rank"]
+        events = [{**event, "pid": pid} if event["pid"] == 100 else event for event in whole["traceEvents"]]
+        begin = next(event["ts"] for event in events if event["name"] == f"ProfilerStep#{at}")
+        for window, chosen in enumerate(([e for e in events if e["ts"] < begin], [e for e in events if e["ts"] >= begin])):
+            (out / name.format(pid=pid, window=window)).write_text(json.dumps({**whole, "traceEvents": chosen}))
+
+
+def table(directory, name):
+    done = subprocess.run([STEPSCOPE, "report", directory, "--table", name, "--json"], capture_output=True, text=True, timeout=60, check=True)
+    return json.loads(done.stdout)["rows"]
+
+
+NAMES = ("host_{pid}.179539350630{window}.pt.trace.json", "rank{pid}_window{window}.json", "window{window}_rank{pid}.json")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_R02_windows_of_one_process_are_one(tmp_path, name):
+    """A rank of which a schedule that repeats wrote several files is no two ranks: all that is told of them is as of one file."""
+    (tmp_path / "whole").mkdir()
+    write_devices(tmp_path / "whole", [(0, 500), (0, 500), (0, 700)])
+    split(tmp_path / "whole", tmp_path / "windows", name, at=STEPS // 2)
+    for told in ("ranks", "rank_collectives", "collective_times", "steps", "step_breakdown", "kernels", "ops", "runtime_calls", "launches"):
+        assert table(tmp_path / "windows", told) == table(tmp_path / "whole", told), told
+    verdict, found = diagnose_files(tmp_path / "windows")
+    assert verdict["verdict"] == "straggler-bound" and "rank 2" in found["SS602"]["where"]
+    assert [row["rank"] for row in table(tmp_path / "windows", "ranks")] == [0, 1, 2]
+
+
+def test_R02_the_time_of_steps_that_were_not_recorded_is_not_between_steps(tmp_path):
+    """A schedule leaves steps out between its windows."""
+    trace = Trace()
+    for number in (3, 4, 5, 9, 10, 11):
+        trace.step(number, 1000 * number, 990)
+        trace.op("aten::mm", 1000 * number + 10, 900)
+    trace.write(tmp_path / "trace.json")
+    parts = {row["part"]: row["total_ns"] for row in table(tmp_path / "trace.json", "between_steps")}
+    assert parts["between steps: other"] == 4 * 10_000 and parts["steps that were not recorded"] == 3_010_000
+
+
+@pytest.mark.parametrize("change", ("pid", "rank", "steps", "time"))
+def test_what_is_no_window_of_the_same_process_stays_apart(tmp_path, change):
+    """Another process, another rank, a program that was started again, and two at once."""
+    for window in range(2):
+        trace = Trace(distributedInfo={"backend": "gloo", "rank": window if change == "rank" else 0, "world_size": 2})
+        for number in range(3):
+            start = 1000 * (number + 3 * (window if change != "time" else 0))
+            trace.span("user_annotation", f"ProfilerStep#{number + 3 * (window if change != 'steps' else 0)}", start, 990,
+                       pid=100 + (window if change == "pid" else 0))
+        trace.write(tmp_path / f"window{window}.json")
+    assert len(table(tmp_path, "ranks")) == 2
