@@ -9,8 +9,9 @@
 -- advice: torch.compile or CUDA graphs; fused and foreach optimizers; larger batches
 -- wrong: the profiler makes launches longer than they are without it
 SELECT (SELECT call FROM launches ORDER BY short_count DESC LIMIT 1) AS place,
-       sum(short_count) || ' of ' || sum(work_count) || ' kernels are shorter than the call that launches them; the device is idle within '
-         || 'launches for ' || (SELECT as_share(ratio) || ' of ' || whole FROM step_breakdown WHERE part = 'idle: launch') AS evidence,
+       sum(short_count) || ' of ' || sum(work_count) || ' kernels are shorter than the call that launches them'
+         || CASE WHEN sum(work_count) > sum(calls) THEN ', or than their part of a call for several' ELSE '' END
+         || '; the device is idle within launches for ' || (SELECT as_share(ratio) || ' of ' || whole FROM step_breakdown WHERE part = 'idle: launch') AS evidence,
        NULL AS saving_ns, 0.7 AS confidence
 FROM launches WHERE short_ratio IS NOT NULL
 HAVING sum(short_count) > :part * sum(work_count) AND sum(work_count) >= :kernels

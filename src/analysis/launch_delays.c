@@ -17,6 +17,7 @@
 
 enum {
 	LAUNCH_CALL,
+	LAUNCH_CALLS,
 	LAUNCH_COUNT,
 	LAUNCH_CALL_MEAN,
 	LAUNCH_DELAY_MEAN,
@@ -36,6 +37,11 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
                          .type = TABLE_TEXT,
                          .role = ROLE_KEY,
                          .definition = "call of the runtime or driver; \"(not in the trace)\": work without one"},
+	[LAUNCH_CALLS] = {.name = "calls",
+                          .type = TABLE_INT,
+                          .unit = UNIT_COUNT,
+                          .definition = "calls that launched work; one of a graph launches many",
+                          .more = MORE_SUM},
 	[LAUNCH_COUNT] = {.name = "work_count",
                           .title = "work",
                           .type = TABLE_INT,
@@ -46,7 +52,7 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
                               .title = "call",
                               .type = TABLE_DOUBLE,
                               .unit = UNIT_NS,
-                              .definition = "mean duration of the calls, each as often as it launched work"},
+                              .definition = "mean duration of the calls"},
 	[LAUNCH_DELAY_MEAN] = {.name = "delay_mean_ns",
                                .title = "delay",
                                .type = TABLE_DOUBLE,
@@ -84,7 +90,8 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
                           .title = "short",
                           .type = TABLE_INT,
                           .unit = UNIT_COUNT,
-                          .definition = "kernels that took less time than the call that launched them",
+                          .definition = "kernels that took less time than the call that launched them, of a call that "
+                                        "launched several (a graph) than their part of it, the same for each",
                           .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                           .other = "work_count",
                           .more = MORE_SUM},
@@ -110,13 +117,15 @@ static const struct table_column columns[LAUNCH_COLUMNS] = {
 };
 
 struct launched { /* one work of a device */
-	int64_t launch_ns, start_ns;
+	int64_t launch_ns, start_ns, dur_ns;
+	uint32_t track, row; /* of the call */
 	uint32_t group;
+	bool is_kernel;
 };
 
 struct group { /* by the name of the call */
 	uint32_t name;
-	int64_t count, early, kernels, short_count, depth_max;
+	int64_t calls, count, early, kernels, short_count, depth_max;
 	double call_ns, depth;
 	double *delays;
 	size_t delay_count, delay_capacity;
@@ -184,10 +193,14 @@ static void add_work(struct fold *fold, const struct work *item)
 	number = group_of(fold, call->name[i]);
 	group = &fold->groups[number];
 	group->count++;
-	group->call_ns += (double)call->dur_ns[i];
 	group->kernels += is_kernel;
-	group->short_count += is_kernel && item->end_ns - item->start_ns < call->dur_ns[i];
-	add_launched(fold, &(struct launched){call->start_ns[i], item->start_ns, number});
+	add_launched(fold, &(struct launched){.launch_ns = call->start_ns[i],
+	                                      .start_ns = item->start_ns,
+	                                      .dur_ns = item->end_ns - item->start_ns,
+	                                      .track = launch->track,
+	                                      .row = launch->row,
+	                                      .group = number,
+	                                      .is_kernel = is_kernel});
 	if (item->start_ns < call->start_ns[i])
 		group->early++;
 	else
@@ -198,29 +211,51 @@ static int compare_launched(const void *left, const void *right)
 {
 	const struct launched *a = left, *b = right;
 
-	return (a->launch_ns > b->launch_ns) - (a->launch_ns < b->launch_ns);
+	if (a->launch_ns != b->launch_ns)
+		return a->launch_ns < b->launch_ns ? -1 : 1;
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
+	return (a->row > b->row) - (a->row < b->row);
+}
+
+/* The work of one call: items first to end. */
+static void add_call(struct fold *fold, size_t first, size_t end, int64_t depth)
+{
+	const struct launched *items = fold->launched;
+	struct group *group = &fold->groups[items[first].group];
+	const struct span_chunk *call;
+	uint32_t index;
+
+	call = track_chunk(fold->model->tracks[items[first].track], items[first].row, &index);
+	group->calls++;
+	group->call_ns += (double)call->dur_ns[index];
+	group->depth += (double)depth;
+	group->depth_max = depth > group->depth_max ? depth : group->depth_max;
+	for (size_t i = first; i < end; i++)
+		group->short_count += items[i].is_kernel &&
+		                      (double)items[i].dur_ns < (double)call->dur_ns[index] / (double)(end - first);
 }
 
 /* Launched before this call and not begun by then. What one call launches (a graph) does not wait for itself. */
-static void find_depths(struct fold *fold)
+static void add_calls(struct fold *fold)
 {
 	size_t begun = 0, earlier = 0;
 
 	merge_sort_in(fold->model->storage, fold->launched, fold->launched_count, sizeof(*fold->launched),
 	              compare_launched);
-	for (size_t i = 0; i < fold->launched_count; i++) {
+	for (size_t i = 0, end; i < fold->launched_count; i = end) {
 		const struct launched *item = &fold->launched[i];
-		struct group *group = &fold->groups[item->group];
 		int64_t depth;
 
+		for (end = i + 1; end < fold->launched_count && fold->launched[end].track == item->track &&
+		                  fold->launched[end].row == item->row;)
+			end++;
 		while (fold->launched[earlier].launch_ns < item->launch_ns)
 			earlier++;
 		while (begun < fold->launched_count && fold->starts[begun] <= item->launch_ns)
 			begun++;
 		depth = (int64_t)earlier - (int64_t)begun; /* negative where work began before its launch */
-		depth = depth > 0 ? depth : 0;
-		group->depth += (double)depth;
-		group->depth_max = depth > group->depth_max ? depth : group->depth_max;
+		add_call(fold, i, end, depth > 0 ? depth : 0);
 	}
 }
 
@@ -234,7 +269,7 @@ static void fold_run(struct fold *fold)
 		fold->launched_count = 0;
 		for (size_t n = 0; n < fold->work.count; n++)
 			add_work(fold, &fold->work.items[n]);
-		find_depths(fold);
+		add_calls(fold);
 	}
 	free(devices);
 }
@@ -264,10 +299,11 @@ static void add_row(struct table *table, const struct model *model, struct group
 	int row = table_row(table);
 
 	table_set_text(table, row, LAUNCH_CALL, model_text(model, group->name));
+	table_set_int(table, row, LAUNCH_CALLS, group->calls);
 	table_set_int(table, row, LAUNCH_COUNT, group->count);
-	table_set_double(table, row, LAUNCH_CALL_MEAN, group->call_ns / (double)group->count);
+	table_set_double(table, row, LAUNCH_CALL_MEAN, group->call_ns / (double)group->calls);
 	set_delays(table, row, group);
-	table_set_double(table, row, LAUNCH_DEPTH_MEAN, group->depth / (double)group->count);
+	table_set_double(table, row, LAUNCH_DEPTH_MEAN, group->depth / (double)group->calls);
 	table_set_int(table, row, LAUNCH_DEPTH_MAX, group->depth_max);
 	table_set_int(table, row, LAUNCH_SHORT, group->short_count);
 	table_set_int(table, row, LAUNCH_EARLY, group->early);
@@ -283,6 +319,7 @@ static void add_rest(struct table *table, int64_t count)
 
 	table_set_text(table, row, LAUNCH_CALL, "(not in the trace)");
 	table_set_int(table, row, LAUNCH_COUNT, count);
+	table_set_missing(table, row, LAUNCH_CALLS, "no call in the trace has its correlation");
 	for (int column = LAUNCH_CALL_MEAN; column < LAUNCH_COLUMNS; column++)
 		table_set_missing(table, row, column, "no call in the trace has its correlation");
 }

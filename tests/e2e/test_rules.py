@@ -600,6 +600,29 @@ def test_D10_what_a_device_did_in_the_start_up_saves_nothing(tmp_path):
     assert result_of(tmp_path, lambda: trace, "SS502") == "nothing"
 
 
+def graphs(kernel_us):
+    """Twenty kernels of each graph, launched by one call of 60 us, in which the device is idle: 3 us for each."""
+    trace = Trace(deviceProperties=[H100])
+    for number in range(8):
+        start = 1000 * number
+        trace.step(number, start, 1000)
+        trace.launch("cudaGraphLaunch", start + 40, 60, "triton_0", start + 100, kernel_us)
+        for node in range(1, 20):
+            trace.span("kernel", f"triton_{node}", start + 100 + 6 * node, kernel_us, pid=0, tid=7, correlation=trace.number, stream=7, device=0)
+    return trace
+
+
+@pytest.mark.parametrize("kernel_us,expected", [(5, "nothing"), (0.5, "found")])
+def test_a_graph_is_launched_once_for_all_of_its_kernels(tmp_path, kernel_us, expected):
+    trace = graphs(kernel_us)
+    assert result_of(tmp_path, lambda: trace, "SS209") == expected
+    path = trace.write(tmp_path / "made.json")
+    done = subprocess.run([STEPSCOPE, "query", path, "SELECT calls, work_count, short_count FROM launches", "--json"], check=True,
+                          capture_output=True, text=True)
+    assert list(json.loads(done.stdout)["rows"][0].values()) == [8, 160, 0 if expected == "nothing" else 160]
+    assert result_of(tmp_path, lambda: trace, "SS210") == "nothing"  # 8 launches
+
+
 def test_times_are_those_of_all_rules_and_of_the_tables_made_for_them():
     """Within what the whole program took; without the option the output is the same for the same run."""
     program = subprocess.Popen([STEPSCOPE, "diagnose", V100_TRAINING, "--json", "--times"], stdout=subprocess.PIPE)
