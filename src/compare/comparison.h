@@ -177,7 +177,7 @@ struct comparison {
 
 extern const struct comparison_options comparison_defaults;
 
-/* Each side needs at least one run. */
+/* Each side needs at least one run. options NULL: comparison_defaults. */
 void comparison_init(struct comparison *comparison, const struct compared_run *base, int base_count,
                      const struct compared_run *new, int new_count, const struct comparison_options *options);
 void comparison_release(struct comparison *comparison);

@@ -28,14 +28,17 @@
  *
  * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. It
  * takes in whole ranges. The first one begins with as many calls of modules as the next ones have: what is called before only looks at
- * the model. A backward trains when it accumulates gradients. A batch after which nothing trains before the next
- * one is an evaluation, but one on which no module was called, where modules are trained, was fetched ahead: it is what the next one is; so are calls of a module in evaluation mode, which make no graph, of one that is trained at other times: behind a
- * step, before the next batch and the next backward. A forward that leads to no backward is no phase. A step that a kill cut off has the
- * end INFERRED_IS_OPEN.
+ * the model. A backward trains when it accumulates gradients. A forward that leads to no backward is no phase. A step that a kill cut
+ * off has the end INFERRED_IS_OPEN.
+ *
+ * A batch after which nothing trains before the next one is an evaluation; one on which no module was called, where modules are
+ * trained, was fetched ahead: it is what the next one is. Evaluations are, too, calls in evaluation mode, which make no graph, of a
+ * module that is trained at other times, behind a step, before the next batch and the next backward.
  *
  * Several optimizers that are not called in the same steps leave open what a step is: `rare_calls` says so.
  *
- * Time is linear in the records, but for the depth of the ranges: the caller bounds it.
+ * Time is linear in the records, but for the depth of the ranges: the caller bounds it. The loop is borrowed, the inference owns its
+ * list.
  */
 #ifndef MODEL_INFER_STEPS_H
 #define MODEL_INFER_STEPS_H
