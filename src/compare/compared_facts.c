@@ -355,6 +355,7 @@ void compared_read_facts(struct compared_run *run, struct report *report)
 {
 	read_damage(run, report);
 	read_amounts(run, report);
+	compared_read_passes(run, report);
 	read_noted(run, report->model);
 	read_shapes(run, report);
 	read_clocks(run, report);

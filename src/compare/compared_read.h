@@ -14,6 +14,9 @@ const char *compared_text_at(const struct table *table, int row, const char *col
 /* What was run, where, with which work per step; the run's steps are read. */
 void compared_read_facts(struct compared_run *run, struct report *report);
 
+/* How often a step goes forward and back, a fact. */
+void compared_read_passes(struct compared_run *run, struct report *report);
+
 /* Where a step's time goes, as means over the steps of the report; the run's steps are read. Of a run without steps: what the whole
  * of it takes. */
 void compared_read_parts(struct compared_run *run, struct report *report);

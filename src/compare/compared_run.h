@@ -43,6 +43,8 @@ enum fact_kind {
 
 /* Name of the fact that the input is damaged or lacks events; its value says how. Absent: it is whole. */
 #define COMPARED_DAMAGE "damage"
+/* ... of how often a step goes forward and back, where nearly all do as often. */
+#define COMPARED_PASSES "forwards and backwards per step"
 /* ... of how often GPUs were asked, in seconds. */
 #define COMPARED_PERIOD "period of telemetry (s)"
 

@@ -27,6 +27,7 @@ struct compared_sides {
 	bool is_same_work;        /* a step has the same to do */
 	bool wants_amount;        /* ... and would be compared if it were known how much */
 	enum step_amount amount;  /* what the first metric is per */
+	bool is_work_unknown;     /* nothing on both sides says how much a step has to do */
 	const char *work_changes; /* in words; NULL: none. Lives in comparison.differences */
 	/* by comparison_add_metrics() */
 	bool is_memory;        /* nothing but memory is known of the runs: the first metric is its peak */

@@ -107,8 +107,8 @@ static bool is_number_pair(const char *base, const char *new, double *factor)
 /* Facts about how much there is to do; others say what. */
 static bool is_amount(const char *name)
 {
-	static const char *const words[] = {"tokens",     "samples", "batch",    "accum",   "flops_per",
-	                                    "inputs of ", "context", "sequence", "seq_len", "length"};
+	static const char *const words[] = {"tokens",  "samples",  "batch",   "accum",  "flops_per",    "inputs of ",
+	                                    "context", "sequence", "seq_len", "length", COMPARED_PASSES};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strstr(name, words[i]))
@@ -328,6 +328,30 @@ static const char *describe_work(struct table *table)
 	return more ? arena_printf(&table->arena, "%s and %d more", list, more) : list;
 }
 
+/* Steps of operators, which have inputs. */
+static bool has_operators(const struct compared_run *run)
+{
+	for (size_t i = 0; i < run->parts_count && run->steps_count; i++)
+		if (!strcmp(run->parts[i].level, "operator"))
+			return true;
+	return false;
+}
+
+/* How often a step goes forward and back says nothing of how much it does then. */
+static bool tells_amount(const struct compared_sides *sides)
+{
+	const struct compared_run *base = &sides->runs[SIDE_BASE][0], *new = &sides->runs[SIDE_NEW][0];
+
+	for (size_t i = 0; i < base->facts_count; i++) {
+		const struct compared_fact *fact = &base->facts[i];
+
+		if (fact->kind == FACT_WORK && is_amount(fact->name) && strcmp(fact->name, COMPARED_PASSES) != 0 &&
+		    compared_run_fact(new, fact->name))
+			return true;
+	}
+	return false;
+}
+
 void comparison_add_differences(struct table *table, struct compared_sides *sides)
 {
 	const struct compared_run *first = &sides->runs[SIDE_BASE][0];
@@ -344,6 +368,8 @@ void comparison_add_differences(struct table *table, struct compared_sides *side
 				add_row(table, sides, &first->facts[i], &amounts);
 	add_foreign(table, sides, &amounts);
 	sides->work_changes = describe_work(table);
+	sides->is_work_unknown = sides->is_same_work && !tells_amount(sides) &&
+	                         has_operators(&sides->runs[SIDE_BASE][0]) && has_operators(&sides->runs[SIDE_NEW][0]);
 	if (!table->row_count)
 		table->empty = "nothing that was noted on both sides is different";
 }

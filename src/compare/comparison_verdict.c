@@ -66,6 +66,9 @@ static const struct table_column columns[COMPARISON_COLUMNS] = {
 	[COMPARISON_DAMAGE] = {.name = "damage",
                                .type = TABLE_TEXT,
                                .definition = "what is missing from the inputs: it may look like a difference"},
+	[COMPARISON_WORK] = {.name = "work",
+                             .type = TABLE_TEXT,
+                             .definition = "why it is not known whether a step has as much to do on both sides"},
 	[COMPARISON_NOISE] = {.name = "noise",
                               .type = TABLE_TEXT,
                               .definition = "how much runs differ from each other, and how that is known"},
@@ -473,6 +476,10 @@ static const char *damage_of(const struct compared_sides *sides, struct arena *a
 	return list;
 }
 
+#define WORK_UNKNOWN                                                                                                     \
+	"it is not known whether a step has as much to do on both sides: neither sizes of inputs (stepscope run --with " \
+	"shapes, record_shapes=True of torch.profiler) nor tokens or samples of a step were recorded"
+
 static const char *assumption_of(const struct estimate *first)
 {
 	if (first->is_uneven && first->is_contended)
@@ -567,6 +574,9 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	                  sides->is_same_work ? "it is settled"
 	                                      : "more runs do not settle it: the work is not the same");
 	table_set_text_or(table, 0, COMPARISON_DAMAGE, damage_of(sides, arena), "the inputs are whole");
+	table_set_text_or(
+		table, 0, COMPARISON_WORK, sides->is_work_unknown ? WORK_UNKNOWN : NULL,
+		"something on both sides says how much a step has to do, or there are no operators to say it of");
 	table_set_text_or(table, 0, COMPARISON_NOISE, contended_noise(sides, noise_of(sides, arena), arena),
 	                  not_measured);
 	table_set_text_or(table, 0, COMPARISON_METHOD, method_of(sides, arena), not_measured);

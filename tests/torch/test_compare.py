@@ -6,8 +6,8 @@ import subprocess
 from torch_tools import HERE, STEPSCOPE, environment, every_python, run
 
 
-def record(tmp_path, python, name, *arguments):
-    done = run(tmp_path, python, HERE / "compared.py", *arguments, options=["--out", name, "--with", "shapes"])
+def record(tmp_path, python, name, *arguments, options=("--with", "shapes")):
+    done = run(tmp_path, python, HERE / "compared.py", *arguments, options=["--out", name, *options])
     assert done.returncode == 0, done.stderr
 
 
@@ -28,6 +28,7 @@ def test_what_operators_tell_of_a_difference(tmp_path, python):
     answer, status = compare(tmp_path, "base", "batch")
     assert answer["verdict"]["result"] == "not comparable" and status == 5
     assert "the work per step changed: inputs of " in answer["verdict"]["sentence"]
+    assert answer["verdict"]["work"] is None
     changed = [row for row in answer["differences"] if row["kind"] == "work"]
     assert changed and all("64" in row["base"] and "8" in row["new"] for row in changed)
 
@@ -45,3 +46,19 @@ def test_two_runs_of_one_command_have_the_same_settings(tmp_path, python):
         record(tmp_path, python, name, 64)
     answer, _ = compare(tmp_path, "base", "new")
     assert not [row for row in answer["differences"] if row["kind"] != "clock"]
+
+
+@every_python
+def test_D11_what_a_recording_without_sizes_tells_of_the_work(tmp_path, python):
+    """That gradients of two batches are added up; of half the batch nothing, and that is said."""
+    record(tmp_path, python, "base", 64, options=[])
+    record(tmp_path, python, "half", 32, options=[])
+    record(tmp_path, python, "added", 32, "ReLU", 2, options=[])
+
+    answer, _ = compare(tmp_path, "base", "half")
+    assert not [row for row in answer["differences"] if row["kind"] == "work"]
+    assert "not known whether a step has as much to do on both sides: neither sizes of inputs" in answer["verdict"]["work"]
+
+    answer, status = compare(tmp_path, "base", "added")
+    assert answer["verdict"]["result"] == "not comparable" and status == 5
+    assert "the work per step changed: forwards and backwards per step 1 -> 2" in answer["verdict"]["sentence"]

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compared_passes.c: how often a step goes forward and back again: with gradients of several batches added up, once per batch. It says
+ * that the work is in other portions also where nothing recorded the sizes of batches.
+ */
+#include "compare/compared_read.h"
+
+#include "analysis/step_times.h"
+
+#include <stepscope/stepscope.h>
+
+#define AGREE 0.9 /* of the steps have the same number, else it is none of the program's */
+#define PASSES 64 /* more are as good as any */
+
+struct counting {
+	const struct model *model;
+	const struct step_times *times;
+	uint32_t step; /* the one that phases come in */
+	uint32_t passes;
+	bool is_forward; /* and no backward behind it */
+	size_t steps, with[PASSES + 1];
+};
+
+static void end_step(struct counting *counting)
+{
+	if (counting->times->steps[counting->step].is_measured) {
+		counting->steps++;
+		counting->with[counting->passes < PASSES ? counting->passes : PASSES]++;
+	}
+	counting->step++;
+	counting->passes = 0;
+	counting->is_forward = false;
+}
+
+static bool is_on(const struct counting *counting, uint32_t track)
+{
+	return counting->step < counting->times->count && counting->model->steps[counting->step].track == track;
+}
+
+static void on_phase(struct counting *counting, uint32_t track, int64_t start_ns, uint8_t phase)
+{
+	while (is_on(counting, track) && counting->model->steps[counting->step].end_ns <= start_ns)
+		end_step(counting);
+	if (!is_on(counting, track) || start_ns < counting->model->steps[counting->step].start_ns)
+		return;
+	if (phase == STEPSCOPE_PHASE_FORWARD)
+		counting->is_forward = true;
+	if (phase != STEPSCOPE_PHASE_BACKWARD || !counting->is_forward)
+		return;
+	counting->passes++;
+	counting->is_forward = false;
+}
+
+static void count_track(struct counting *counting, uint32_t track)
+{
+	const struct track *spans = counting->model->tracks[track];
+
+	for (uint32_t c = 0; c < spans->chunk_count; c++) {
+		const struct span_chunk *chunk = spans->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++)
+			if (chunk->kind[i] == SPAN_PHASE)
+				on_phase(counting, track, chunk->start_ns[i], chunk->phase[i]);
+		model_chunk_done(counting->model, chunk);
+	}
+	while (is_on(counting, track))
+		end_step(counting);
+}
+
+/* The first thread with a step that was measured speaks for all. */
+void compared_read_passes(struct compared_run *run, struct report *report)
+{
+	const struct model *model = report->model;
+	struct counting counting = {.model = model, .times = report_step_times(report)};
+
+	while (counting.step < counting.times->count && !counting.times->steps[counting.step].is_measured)
+		counting.step++;
+	if (counting.step == counting.times->count || model->steps[counting.step].track >= model->tracks_count)
+		return;
+	count_track(&counting, model->steps[counting.step].track);
+	for (uint32_t passes = 1; passes < PASSES; passes++)
+		if ((double)counting.with[passes] >= AGREE * (double)counting.steps)
+			compared_run_add_number(run, FACT_WORK, COMPARED_PASSES, passes);
+}
