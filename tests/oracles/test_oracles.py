@@ -23,8 +23,12 @@ TRACES = {
     "tl_h100_owlv2": "oracles/traces/tl_h100_owlv2.json.gz",
     "param_dlrm8_rank0": DLRM + "worker0_step_12.1694128201545.pt.trace.json.gz",
     "param_dlrm8_rank1": DLRM + "worker1_step_12.1694128201556.pt.trace.json.gz",
+    "param_dlrm8_rank2": DLRM + "worker2_step_12.1694128201554.pt.trace.json.gz",
     "param_dlrm8_rank3": DLRM + "worker3_step_12.1694128201557.pt.trace.json.gz",
+    "param_dlrm8_rank4": DLRM + "worker4_step_12.1694128201547.pt.trace.json.gz",
     "param_dlrm8_rank5": DLRM + "worker5_step_12.1694128201549.pt.trace.json.gz",
+    "param_dlrm8_rank6": DLRM + "worker6_step_12.1694128201553.pt.trace.json.gz",
+    "param_dlrm8_rank7": DLRM + "worker7_step_12.1694128201553.pt.trace.json.gz",
 }
 WITH_PEERS = [name for name in TRACES if not name.startswith("param")]
 NESTED = {"DistributedDataParallel.forward"} | {f"aten::{name}" for name in (
