@@ -202,7 +202,7 @@ static void add_copy(struct fold *fold, const struct work *item, const struct sp
 	int64_t until_ns;
 
 	place->count++;
-	place->pageable += strstr(model_text(fold->model, chunk->name[i]), "-> Pageable") != NULL;
+	place->pageable += is_copy_to_pageable(model_text(fold->model, chunk->name[i]));
 	clamped_add(&place->copy_ns, item->end_ns - item->start_ns);
 	clamped_add(&place->idle_ns, idle_behind(&fold->device.busy, item->end_ns));
 	if (config && launch_config_has(config, LAUNCH_BYTES)) {

@@ -126,7 +126,13 @@ bool is_synchronizing_call(const char *name)
 	                                    "hipMemcpyWithStream",
 	                                    "cudaThreadSynchronize",
 	                                    "synchronizeStream", /* of MTIA, as the next */
-	                                    "synchronize"};
+	                                    "synchronize",
+	                                    "zeEventHostSynchronize", /* of Intel: Level Zero */
+	                                    "zeCommandQueueSynchronize",
+	                                    "zeCommandListHostSynchronize",
+	                                    "zeFenceHostSynchronize",
+	                                    "urEventWait", /* its unified runtime */
+	                                    "urQueueFinish"};
 
 	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
 		if (!strcmp(name, whole[i]))
@@ -169,6 +175,13 @@ const char *collective_of_name(const char *name)
 	return NULL;
 }
 
+bool is_copy_to_pageable(const char *name)
+{
+	static const char *const parts[] = {"-> Pageable", "-> Memory)", NULL}; /* Intel's word for it */
+
+	return contains_any(name, parts);
+}
+
 const char *copy_direction(const char *name, const char *said)
 {
 	static const struct {
@@ -176,7 +189,12 @@ const char *copy_direction(const char *name, const char *said)
 	} list[] = {{"HtoD", "host to device"},   {"HostToDevice", "host to device"},
 	            {"DtoH", "device to host"},   {"DeviceToHost", "device to host"},
 	            {"DtoD", "device to device"}, {"DeviceToDevice", "device to device"},
-	            {"PtoP", "peer to peer"},     {"HtoH", "host to host"}};
+	            {"PtoP", "peer to peer"},     {"HtoH", "host to host"},
+	            {" M2D", "host to device"},   {" D2M", "device to host"}, /* Intel: M is pageable memory */
+	            {" H2D", "host to device"},   {" D2H", "device to host"},
+	            {" D2D", "device to device"}, {" M2M", "host to host"},
+	            {" M2H", "host to host"},     {" H2M", "host to host"},
+	            {" H2H", "host to host"}};
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		if (strstr(name, list[i].part) || strstr(said, list[i].part))

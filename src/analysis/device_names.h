@@ -26,6 +26,9 @@ bool is_data_wait(const char *name);
 /* "allreduce", ... from the name of a kernel or an operator; NULL: it does not say it. */
 const char *collective_of_name(const char *name);
 
+/* "Memcpy DtoH (Device -> Pageable)" */
+bool is_copy_to_pageable(const char *name);
+
 /* "host to device", ... from the name of a copy and what its launch says ("HtoD", "": nothing); NULL: they do not say it. */
 const char *copy_direction(const char *name, const char *said);
 

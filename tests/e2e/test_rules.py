@@ -79,18 +79,18 @@ def steps_and_stalls(distance):
     return steps([9000 if i % distance == distance - 1 else 1000 + i % 3 for i in range(40)])
 
 
-def reads_a_value():
+def reads_a_value(launch="cudaLaunchKernel", copy="cudaMemcpyAsync", name="Memcpy DtoH (Device -> Pageable)", wait="cudaStreamSynchronize"):
     """Guide 004's pattern: kernel, copy to the host, work of the host, kernel."""
     trace = Trace(deviceProperties=[H100])
     for number in range(2):
         start = 1000 * number
         trace.step(number, start, 1000)
-        trace.launch("cudaLaunchKernel", start + 10, 5, "nvjet_tst_128x128", start + 20, 600)
+        trace.launch(launch, start + 10, 5, "nvjet_tst_128x128", start + 20, 600)
         trace.op("aten::_local_scalar_dense", start + 30, 610)
-        trace.launch("cudaMemcpyAsync", start + 35, 5, "Memcpy DtoH (Device -> Pageable)", start + 620, 2, "gpu_memcpy", bytes=4)
-        trace.call("cudaStreamSynchronize", start + 42, 588)
+        trace.launch(copy, start + 35, 5, name, start + 620, 2, "gpu_memcpy", bytes=4)
+        trace.call(wait, start + 42, 588)
         trace.op("python_work", start + 650, 250)
-        trace.launch("cudaLaunchKernel", start + 910, 5, "nvjet_tst_128x128", start + 922, 70)
+        trace.launch(launch, start + 910, 5, "nvjet_tst_128x128", start + 922, 70)
     return trace
 
 
@@ -396,6 +396,18 @@ def test_D05_values_copies_and_small_kernels_are_each_told(tmp_path):
     assert diagnose(tmp_path, reads_a_value)["verdict"]["verdict"] == "sync-bound"
     assert result_of(tmp_path, RESNET, "SS307") == result_of(tmp_path, BERT, "SS209") == "found"
     assert diagnose(tmp_path, BERT)["verdict"]["verdict"] == "launch-bound"
+
+
+@pytest.mark.parametrize("memory", ["D2M (Device -> Memory)", "D2H (Device -> Host)"])
+def test_D05_values_are_found_by_intels_names(tmp_path, memory):
+    """As Kineto writes them for XPUs: the copy by letters, Level Zero's call, the unified runtime's."""
+    trace = reads_a_value("urEnqueueKernelLaunch", "urEnqueueUSMMemcpy", f"Memcpy {memory}", "zeEventHostSynchronize")
+    found, = [finding for finding in diagnose(tmp_path, lambda: trace)["findings"] if finding["rule"] == "SS207" and "copies" in finding["evidence"]]
+    theirs, = [finding for finding in diagnose(tmp_path, reads_a_value)["findings"] if finding["rule"] == "SS207" and "copies" in finding["evidence"]]
+    assert found["evidence"] == theirs["evidence"] and found["saving_ns"] == theirs["saving_ns"]
+    done = subprocess.run([STEPSCOPE, "query", trace.write(tmp_path / "made.json"), "SELECT pageable_count FROM copy_waits", "--json"], check=True,
+                          capture_output=True, text=True)
+    assert json.loads(done.stdout)["rows"] == [{"pageable_count": 2 if "Memory" in memory else 0}]
 
 
 def test_D05_pinned_buffers_that_are_made_in_steps(tmp_path):

@@ -752,6 +752,8 @@ static void names_tell_what_kernels_do(void **state)
 	assert_true(is_synchronizing_call("cudaMemcpy"));
 	assert_false(is_synchronizing_call("cudaMemcpyAsync"));
 	assert_true(is_synchronizing_call("synchronizeStream"));
+	assert_true(is_synchronizing_call("zeEventHostSynchronize"));
+	assert_false(is_synchronizing_call("urEnqueueUSMMemcpy"));
 	assert_string_equal(collective_of_name("ncclKernel_ReduceScatter_RING_LL_Sum_half"), "reducescatter");
 	assert_string_equal(collective_of_name("ncclDevKernel_AllReduce_Sum_bf16"), "allreduce");
 	assert_null(collective_of_name("gemm"));
