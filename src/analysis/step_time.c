@@ -200,7 +200,7 @@ static void add_process(struct table *table, const struct model *model, const st
 }
 
 /* Dropped events by the type that the ledger names: of steps and phases, and of those that nobody counted by type. */
-static const char *caveat(const struct model *model, struct arena *arena)
+static const char *losses(const struct model *model, struct arena *arena)
 {
 	uint64_t steps = 0, switches = 0, unknown = 0;
 
@@ -232,6 +232,19 @@ static const char *caveat(const struct model *model, struct arena *arena)
 	return NULL;
 }
 
+static const char *caveat(const struct model *model, const struct step_times *times, struct arena *arena)
+{
+	uint32_t trainings = step_times_trainings(times, model);
+	const char *lost = losses(model, arena);
+
+	if (lost || !trainings)
+		return lost;
+	return arena_printf(arena,
+	                    "%" PRIu32 " trainings, not all at the same time, are one job here: the mean over them, step "
+	                    "by step; --table step_time has each",
+	                    trainings);
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -254,7 +267,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		add_process(table, model, times, &times->spans[i], &series);
 	if (!times->complete)
 		table->empty = step_times_empty_reason(times);
-	table->note = caveat(model, &table->arena);
+	table->note = caveat(model, times, &table->arena);
 	storage_release(model->storage, values);
 	step_times_release(&own);
 	return STATUS_OK;

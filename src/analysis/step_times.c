@@ -303,14 +303,15 @@ void step_times_sweep_phases(const struct model *model, uint32_t track, struct s
 
 /* ---- ranks ---- */
 
-/* A trainer that a rank started, by fork and exec, has its rank in its environment and is none. */
+/* A trainer that a rank started, by fork and exec, has its rank in its environment and is none. One that was over before the other's first
+ * event was started by something else with that process id: a shell that became the trainer after it (`sh -c "train; train"`). */
 static bool is_started_by_rank(const struct step_times *times, const struct model *model, const struct process *process)
 {
 	for (uint32_t i = 0; i < times->span_count; i++) {
 		const struct process *parent = &model->processes[times->spans[i].process];
 
 		if (parent != process && parent->pid == process->parent_pid && parent->host == process->host &&
-		    parent->rank == process->rank)
+		    parent->rank == process->rank && parent->first_ns < process->last_ns)
 			return true;
 	}
 	return false;
@@ -655,6 +656,23 @@ bool step_times_ranks_repeat(const struct step_times *times, const struct model 
 	do_repeat = ranks_repeat(model, is_counted);
 	free(is_counted);
 	return do_repeat;
+}
+
+uint32_t step_times_trainings(const struct step_times *times, const struct model *model)
+{
+	int64_t latest_ns = INT64_MIN, earliest_ns = INT64_MAX;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < times->span_count; i++) {
+		const struct step_span *span = &times->spans[i];
+
+		if (!span->is_rank || model->processes[span->process].rank >= 0)
+			continue;
+		latest_ns = span->first_ns > latest_ns ? span->first_ns : latest_ns;
+		earliest_ns = span->last_ns < earliest_ns ? span->last_ns : earliest_ns;
+		count++;
+	}
+	return latest_ns > earliest_ns ? count : 0;
 }
 
 const char *step_times_empty_reason(const struct step_times *times)

@@ -125,6 +125,10 @@ const char *step_times_part(const struct step_times *times, struct arena *arena)
 /* Are the ranks of several jobs? Those are not compared with each other. */
 bool step_times_ranks_repeat(const struct step_times *times, const struct model *model);
 
+/* How many processes without a rank carry steps, when they are no job: some had taken all their steps before others took their first; 0: no
+ * such. */
+uint32_t step_times_trainings(const struct step_times *times, const struct model *model);
+
 /* Why there are no steps, for tables that need them. */
 const char *step_times_empty_reason(const struct step_times *times);
 

@@ -200,6 +200,19 @@ def test_exec_keeps_one_process(tmp_path):
     assert len({segment.pid for segment in segments(run_directory(tmp_path), TRAINER)}) == 2
 
 
+@pytest.mark.parametrize("last", ["exec ", "", "true; "])
+def test_trainings_one_after_the_other_count_alike(tmp_path, last):
+    """A shell becomes the last one, which then has the process id that started the others."""
+    done = run(tmp_path, "bash", "-c", f"'{ACTOR}' steps 3 0; '{ACTOR}' steps 5 0; {last}'{ACTOR}' steps 4 0")
+    assert done.returncode == 0
+    report = [STEPSCOPE, "report", run_directory(tmp_path)]
+    text = " ".join(subprocess.run(report, capture_output=True, check=True, text=True).stdout.split())
+    assert "steps 0 to 4: 5 complete steps" in text
+    assert "3 trainings, not all at the same time, are one job here: the mean over them, step by step; --table step_time has each" in text
+    ranks = json.loads(subprocess.run([*report, "--table", "ranks", "--json"], capture_output=True, check=True).stdout)
+    assert sorted(row["steps"] for row in ranks["rows"]) == [3, 4, 5]
+
+
 def test_hundreds_of_processes(tmp_path):
     script = f"for i in 1 2 3 4 5 6 7 8 9 10; do for j in 1 2 3 4 5 6 7 8 9 10; do '{ACTOR}' steps 1 0 & done; wait; done"
     done = run(tmp_path, "sh", "-c", script, timeout=120)
