@@ -14,10 +14,15 @@ TYPES = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.f
 VALUES = [0.0, 1.0, -2.5, 1e-7, 1 / 3, 1e20, -1e5, 123456789012.5, float("inf"), -float("inf"), float("nan"), 2 ** 40, -7, True, False]
 
 
-def tensors():
+def types():
+    """By themselves: in a program that has also many sizes, the values of what makes a tensor may be too many."""
     x = torch.randn(4, 6)
     for dtype in TYPES:
         x.to(dtype).to(torch.float32)
+
+
+def tensors():
+    x = torch.randn(4, 6)
     flat, scalar, deep = torch.ones(11), torch.ones(()), torch.ones([1] * 11 + [3])
     for tensor in (flat, scalar, deep, torch.empty((2, 0, 3)), x.t(), x[1:, ::2], x.expand(3, 4, 6), torch.empty(0),
                    nn.Parameter(torch.ones(2)), torch.ones(3).as_subclass(Mine), torch.randn(3, dtype=torch.complex64).conj()):

@@ -36,6 +36,11 @@ def version(python):
     return done.stdout.strip() if done.returncode == 0 else None
 
 
+def is_before(python, *wanted):
+    """Is its PyTorch older than that, 2, 1 say?"""
+    return tuple(map(int, version(python).split(".")[:2])) < wanted
+
+
 def pythons():
     """The virtual environment's has the newest PyTorch that is tested, Debian's the oldest. TORCH_PYTHONS: others, with colons."""
     wanted = os.environ.get("TORCH_PYTHONS", f"{sys.executable}:/usr/bin/python3").split(":")

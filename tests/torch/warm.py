@@ -4,11 +4,18 @@ torch_tools.py. To the observer it is a program that calls `stepscope.auto()` be
 
 A program has its own environment, folder, arguments, paths and output, and ends as it wants to; below its stack there is a frame of ours.
 """
+import array
 import gc
 import json
 import os
 import socket
 import sys
+
+
+def receive(asked):
+    """socket.recv_fds(), for Python 3.8, too."""
+    request, sent, _, _ = asked.recvmsg(1 << 20, socket.CMSG_SPACE(2 * array.array("i").itemsize))
+    return request, [file for _, _, data in sent for file in array.array("i", data)]
 
 
 def serve(asked):
@@ -18,7 +25,7 @@ def serve(asked):
         import torch._dynamo  # noqa: F401  what the first optimizer imports
     gc.freeze()
     while True:
-        request, files, _, _ = socket.recv_fds(asked, 1 << 20, 2)
+        request, files = receive(asked)
         if not request:
             sys.exit()
         child = os.fork()
