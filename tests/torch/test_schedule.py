@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from test_steps import IN_THREADS, NAMES, NEWER, script
-from torch_tools import HERE, every_python, run, table, version, warm
+from test_steps import IN_THREADS, NAMES, script, skip_what_is_newer
+from torch_tools import HERE, every_python, run, table, warm
 
 # A step whose end is known later than it comes: the window opens in the middle of the next one.
 LATE = {"skipped_by_hand": [3]}
@@ -36,8 +36,7 @@ def differences(tmp_path):
 @pytest.mark.parametrize("name", [*NAMES, *IN_THREADS])
 @every_python
 def test_a_list_of_steps_takes_those_the_report_finds(tmp_path, python, name):
-    if version(python).startswith("1.") and name in NEWER:
-        pytest.skip(f"1.13 has no {NEWER[name]}")
+    skip_what_is_newer(python, name)
     done = (run if name == "plain" else warm)(tmp_path, python, script(name), name, options=["--steps", "2-3"])
     assert done.returncode == 0, done.stderr
     truth = len(json.loads(done.stdout.splitlines()[-1])["steps"])

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, version, warm
+from torch_tools import HERE, STEPSCOPE, environment, every_python, is_before, run, table, version, warm
 
 NAMES = ["plain", "adam_without_loader", "two_workers", "accumulation", "evaluation_per_epoch", "evaluation_after_each_step",
          "gan", "two_optimizers", "lbfgs", "inference", "hand_written_sgd", "ranges_around", "gradient_penalty",
@@ -48,16 +48,20 @@ def report(tmp_path):
                           timeout=60, check=True).stdout
 
 
-# What PyTorch 1.13 does not have.
-NEWER = {"scaler": "a GradScaler for the CPU", "optimizer_in_hook": "hooks behind the accumulation of a gradient"}
+# What not every PyTorch has: since when, and what it is.
+NEWER = {"scaler": ((2, 3), "GradScaler for the CPU"), "optimizer_in_hook": ((2, 1), "hooks behind the accumulation of a gradient")}
+
+
+def skip_what_is_newer(python, name):
+    since, what = NEWER.get(name, ((), ""))
+    if is_before(python, *since):
+        pytest.skip(f"PyTorch {version(python)} has no {what}")
 
 
 @pytest.mark.parametrize("name", [*NAMES, *IN_THREADS, *BY_HAND])
 @every_python
 def test_as_many_steps_as_the_script_made(tmp_path, python, name):
-    is_old = version(python).startswith("1.")
-    if is_old and name in NEWER:
-        pytest.skip(f"1.13 has no {NEWER[name]}")
+    skip_what_is_newer(python, name)
     truth, steps = record(tmp_path, python, name)
     assert [step["step"] for step in steps] == list(range(len(truth["steps"])))
     assert not [row for row in table(tmp_path, "ledger") if "number of steps" in row["sentence"]]
@@ -205,8 +209,7 @@ def test_step_times_are_those_of_the_script(tmp_path, python):
 @every_python
 def test_an_optimizer_in_a_hook_is_in_the_phase_optimizer(tmp_path, python, options):
     """Its calls take 20 ms of each backward, by the script's own stamps."""
-    if version(python).startswith("1."):
-        pytest.skip(NEWER["optimizer_in_hook"])
+    skip_what_is_newer(python, "optimizer_in_hook")
     done = warm(tmp_path, python, HERE / "loops.py", "optimizer_in_slow_hook", options=options)
     assert done.returncode == 0, done.stderr
     truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
