@@ -36,11 +36,13 @@ def details(events):
 
 
 def as_told(ours, theirs):
-    """Our details without what this PyTorch's profiler does not tell: 2.0 neither values nor what is in lists, 2.3 no strides."""
+    """Our details without what this PyTorch's profiler does not tell: 2.0 no values, 2.1 not what is in lists of tensors, 2.3 no strides."""
     told = set().union(*(args for _, args in theirs))
+    has_lists = any(sizes and isinstance(sizes[0], list) for _, args in theirs for sizes in args.get("Input Dims", ()))
     for _, args in ours:
-        if "Concrete Inputs" not in told and "Input type" in args:
+        if not has_lists and "Input type" in args:
             args["Input Dims"] = [[] if kind == "TensorList" else sizes for kind, sizes in zip(args["Input type"], args["Input Dims"])]
+        if "Concrete Inputs" not in told and "Input type" in args:
             args["Input type"] = [kind.replace("ScalarList", "") for kind in args["Input type"]]
         for key in {"Input Strides", "Concrete Inputs"} - told:
             args.pop(key, None)
