@@ -8,10 +8,22 @@
 -- threshold: status = 0 (an exit status above that, ours)
 -- advice: what it did last says where to look; the others wait for it in their next collective
 -- wrong: the program was ended on purpose
-SELECT coalesce('rank ' || rank || ', ', '') || 'pid ' || pid || coalesce(' on ' || host, '') AS place,
-       end || coalesce('; its last step is ' || last_step, '') || coalesce(', in ' || last_open, '') AS evidence,
-       NULL AS saving_ns, 1.0 AS confidence
-FROM processes
-WHERE (signal IS NOT NULL OR exit_status > :status)
-  -- who passes on that a process below it was killed did not die itself
-  AND NOT (exit_status > 128 AND role <> 'trainer' AND EXISTS (SELECT 1 FROM processes WHERE signal IS NOT NULL))
+WITH died AS (
+    SELECT *, coalesce('rank ' || rank || ', ', '') || 'pid ' || pid || coalesce(' on ' || host, '') AS place,
+           coalesce(signal IN ('SIGTERM', 'SIGINT', 'SIGHUP'), 0) AS is_asked -- by whoever started it, or wants it ended
+    FROM processes
+    WHERE signal IS NOT NULL OR exit_status > :status),
+-- where ranks die, whoever started them ends the others
+culprit AS (SELECT * FROM died WHERE role = 'trainer' AND NOT is_asked ORDER BY first_ns + wall_ns LIMIT 1)
+SELECT place,
+       end || coalesce('; its last step is ' || last_step, '') || coalesce(', in ' || last_open, '')
+           || coalesce((SELECT '; ' || culprit.place || ' had died by then: whoever started both ended this one' FROM culprit
+                        WHERE died.is_asked AND culprit.parent_pid = died.parent_pid), '') AS evidence,
+       NULL AS saving_ns, CASE WHEN is_asked THEN 0.7 ELSE 1.0 END AS confidence
+FROM died
+WHERE NOT (role <> 'trainer' AND exit_status IS NOT NULL
+           -- who passes on how a process below it ended did not die itself
+           AND (EXISTS (SELECT 1 FROM died AS below WHERE below.parent_pid = died.pid)
+                OR (exit_status > 128 AND EXISTS (SELECT 1 FROM died AS killed WHERE killed.signal IS NOT NULL))))
+ORDER BY is_asked, first_ns + wall_ns
+LIMIT 20

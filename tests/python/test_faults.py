@@ -34,6 +34,25 @@ for i in range(5):
     stepscope.pop()
     stepscope.step_end()
 """
+# a launcher of two ranks: the second one dies, and the first, which waits for it, is ended
+LAUNCHES = """
+import os, signal, subprocess, sys
+RANK = '''
+import os, signal, stepscope
+stepscope.step_begin(0)
+stepscope.push("waiting")
+if os.environ["RANK"] == "1":
+    os.kill(os.getpid(), signal.SIGSEGV)
+print(flush=True)
+signal.pause()
+'''
+ranks = [subprocess.Popen([sys.executable, "-c", RANK], env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2"}, stdout=subprocess.PIPE) for rank in (0, 1)]
+ranks[0].stdout.readline()
+ranks[1].wait()
+ranks[0].terminate()
+ranks[0].wait()
+sys.exit(1)
+"""
 # a buffer that is new in every step, or one that is kept; a step is long enough for the kernel to be asked about it
 BUFFERS = """
 import mmap, stepscope, time
@@ -94,6 +113,15 @@ def test_it_fires(tmp_path, rule):
 @pytest.mark.parametrize("rule", FAULTS)
 def test_it_stays_silent(tmp_path, rule):
     assert result_of(diagnose(tmp_path, FAULTS[rule][1]), rule) == "nothing"
+
+
+def test_D08_the_rank_that_died_comes_before_those_that_were_ended_for_it(tmp_path):
+    """And who passes on that it failed did not die itself."""
+    died = [finding for finding in diagnose(tmp_path, LAUNCHES)["findings"] if finding["rule"] == "SS802"]
+    assert [finding["where"].split(",")[0] for finding in died] == ["rank 1", "rank 0"], died
+    assert died[0]["evidence"] == "killed by SIGSEGV; its last step is 0, in waiting" and died[0]["confidence"] == "high"
+    assert died[1]["evidence"].startswith("killed by SIGTERM; its last step is 0, in waiting; rank 1, pid ") and died[1]["confidence"] == "medium"
+    assert "had died by then" in died[1]["evidence"]
 
 
 def test_they_say_that_they_cannot_tell(tmp_path):
