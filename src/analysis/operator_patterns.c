@@ -44,7 +44,8 @@ static const struct {
                  "steps of an optimizer with 20 or more operators on single tensors and none on lists of them",
                  "no step of an optimizer was recorded"},
 	[PATTERN_INDEX] = {"loop over an index",
-                           "runs of 10 or more aten::select with the same number of operators, at most 8, between them",
+                           "runs of 10 or more aten::select with the same number of operators, at most 8, between "
+                           "them, but in a data loader, which takes the samples of a batch one by one",
                            "no operators of PyTorch were recorded"},
 	[PATTERN_NEW_COPY] = {"tensor made on the host and copied",
                               "copies of aten::to() right behind an operator that makes a tensor",
@@ -62,6 +63,7 @@ enum name_kind {
 	NAME_ZERO_GRAD,
 	NAME_STEP,
 	NAME_MEMCPY,
+	NAME_LOADER,
 	NAME_ATEN, /* from here on operators of PyTorch */
 	NAME_ZERO,
 	NAME_FUSED,
@@ -105,8 +107,8 @@ struct fold {
 	struct found found[PATTERNS];
 	struct level *levels; /* the first is the thread itself */
 	uint32_t depth, capacity;
-	uint32_t track, zero_grads; /* zero_grads: those that are open */
-	uint32_t unsized[2];        /* convolutions and products without shapes */
+	uint32_t track, zero_grads, loaders; /* zero_grads, loaders: those that are open */
+	uint32_t unsized[2];                 /* convolutions and products without shapes */
 };
 
 static bool is_any_of(const char *name, const char *const *list)
@@ -132,6 +134,7 @@ static uint8_t classify(const char *name)
 		               /* Apex's and others' work on lists in kernels of their own */
 		               ? (strstr(name, "Fused") ? NAME_OTHER : NAME_STEP)
 		               : pytorch_begins(name, PYTORCH_OPTIMIZER_ZERO_GRAD) ? NAME_ZERO_GRAD
+		                 : pytorch_begins(name, PYTORCH_LOADER)            ? NAME_LOADER
 		                 : strstr(name, "Memcpy") && (!strncmp(name, "cuda", 4) || !strncmp(name, "hip", 3))
 		                         ? NAME_MEMCPY
 		                         : NAME_OTHER;
@@ -246,6 +249,7 @@ static void leave(struct fold *fold, int64_t now_ns)
 
 		end_run(fold, level);
 		fold->zero_grads -= level->name == NAME_ZERO_GRAD;
+		fold->loaders -= level->name == NAME_LOADER;
 		if (level->name == NAME_STEP && level->singles >= OPTIMIZER_OPS && !level->fused)
 			find(fold, PATTERN_SINGLE, level->row, level->step, level->end_ns - level->start_ns);
 	}
@@ -298,8 +302,12 @@ static void look_at(struct fold *fold, struct level *level, struct level *parent
 	case NAME_FUSED:
 		count_in_step(fold, level->name);
 		break;
+	case NAME_LOADER:
+		fold->loaders++;
+		break;
 	case NAME_SELECT:
-		add_select(fold, parent, level);
+		if (!fold->loaders) /* its own loop takes a batch's samples one by one */
+			add_select(fold, parent, level);
 		break;
 	case NAME_TO:
 		level->is_behind_factory = parent->last_name == NAME_FACTORY;

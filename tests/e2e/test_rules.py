@@ -375,6 +375,12 @@ def test_a_trace_of_another_tool_does_not_tell(tmp_path, rule):
     assert result_of(tmp_path, QWEN, rule) == "cannot tell"
 
 
+def test_samples_that_a_loader_takes_one_by_one_are_no_loop_of_the_program(tmp_path):
+    trace = index_loop()
+    trace.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 90, 500)
+    assert result_of(tmp_path, lambda: trace, "SS405") == "nothing"
+
+
 def test_D04_nothing_is_invented_of_a_healthy_run(tmp_path):
     healthy = diagnose(tmp_path, V100_TRAINING)
     assert healthy["verdict"]["verdict"] == "healthy"
