@@ -98,7 +98,8 @@ static bool may_join(const struct train_record *a, const struct train_record *b)
 {
 	bool is_work = a->token == TOKEN_OP ||
 	               a->token == TOKEN_FORWARD; /* between nodes other threads may tell of steps */
-	return is_work && a->token == b->token && a->range == b->range && a->is_inside == b->is_inside;
+	return is_work && a->token == b->token && a->range == b->range && a->is_inside == b->is_inside &&
+	       !train_pauses(a->token, a->end_ns, b->start_ns);
 }
 
 /* The first record that may still change; one that waits for too long does not. */

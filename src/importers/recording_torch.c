@@ -173,11 +173,28 @@ static bool may_join(const struct train_record *last, uint8_t token)
 	return last->token == token && !(last->is_module && token == TOKEN_FORWARD);
 }
 
-/* The record before, when one more like it says nothing new; operators between those of a forward go, too. */
-static struct train_record *same_before(struct stream_scan *stream, uint8_t token, uint32_t range)
+static bool is_alike(const struct stream_scan *stream, const struct train_record *last, uint32_t range)
+{
+	return last->range == range && last->is_inside == (stream->optimizer > 0);
+}
+
+/* Operators between those of a forward, or of a backward, need no record. Those of a forward belong to it. */
+static bool is_between(const struct stream_scan *stream, uint8_t token, uint32_t range, int64_t time_ns)
+{
+	const struct train_record *last = &stream->records[stream->record_count - 1];
+	bool may_be_forward = stream->pending + 1 == stream->record_count;
+	if (token == TOKEN_OP || last->token != TOKEN_OP || stream->record_count < 2 || !may_join(&last[-1], token) ||
+	    !is_alike(stream, &last[-1], range) || (token == TOKEN_BACKWARD && may_be_forward))
+		return false;
+	return token == TOKEN_BACKWARD ? !train_pauses(token, last[-1].end_ns, time_ns)
+	                               : !train_pauses(token, last[-1].end_ns, last->start_ns) &&
+	                                         !train_pauses(token, last->end_ns, time_ns);
+}
+
+/* The record before, when one more like it says nothing new; what lies between them goes, too. */
+static struct train_record *same_before(struct stream_scan *stream, uint8_t token, uint32_t range, int64_t time_ns)
 {
 	struct train_record *last = stream->record_count ? &stream->records[stream->record_count - 1] : NULL;
-	bool is_inside = stream->optimizer > 0;
 	if (last && last->is_module && last->object) /* an evaluation, maybe: as long as its call */
 		return NULL;
 	if (token != TOKEN_OP && token != TOKEN_FORWARD && token != TOKEN_BACKWARD && token != TOKEN_UPDATE)
@@ -185,14 +202,14 @@ static struct train_record *same_before(struct stream_scan *stream, uint8_t toke
 	/* a call of a module, and what may be a forward, stay between updates */
 	if (token == TOKEN_UPDATE && last && (last->is_module || stream->pending + 1 == stream->record_count))
 		return NULL;
-	if (!last || last->range != range || last->is_inside != is_inside)
+	if (!last || !is_alike(stream, last, range))
 		return NULL;
 	if (last->token == token)
-		return may_join(last, token) ? last : NULL;
-	bool is_between = token != TOKEN_OP && last->token == TOKEN_OP && stream->record_count > 1 &&
-	                  may_join(&last[-1], token) && last[-1].range == range && last[-1].is_inside == is_inside;
-	stream->record_count -= is_between;
-	return is_between ? last - 1 : NULL;
+		return may_join(last, token) && !train_pauses(token, last->end_ns, time_ns) ? last : NULL;
+	if (!is_between(stream, token, range, time_ns))
+		return NULL;
+	stream->record_count--;
+	return last - 1;
 }
 
 static uint32_t make_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token, uint32_t range,
@@ -213,12 +230,17 @@ static uint32_t make_record(struct torch_scan *scan, struct stream_scan *stream,
 static uint32_t add_record(struct torch_scan *scan, struct stream_scan *stream, uint8_t token, uint32_t range,
                            int64_t time_ns)
 {
-	struct train_record *same = same_before(stream, token, range);
+	struct train_record *same = same_before(stream, token, range, time_ns);
 	stream->calls += token == TOKEN_OPTIMIZER;
 	stream->nodes += token == TOKEN_BACKWARD;
 	if (same)
 		return (uint32_t)(same - stream->records);
-	return make_record(scan, stream, token, range, time_ns);
+	uint32_t record = make_record(scan, stream, token, range, time_ns);
+	if (token == TOKEN_BACKWARD && record != NO_RANGE && record) {
+		const struct train_record *last = &stream->records[record - 1];
+		stream->records[record].is_more = last->token == token && is_alike(stream, last, range);
+	}
+	return record;
 }
 
 /* An optimizer's call in a hook of a gradient: the node's record hides it. */
@@ -256,7 +278,7 @@ static void join_last(struct torch_scan *scan, struct stream_scan *stream)
 	if (last.is_module || last.is_inside != (stream->optimizer > 0))
 		return;
 	stream->record_count--;
-	struct train_record *same = same_before(stream, last.token, last.range);
+	struct train_record *same = same_before(stream, last.token, last.range, last.start_ns);
 	if (same && last.token == TOKEN_UPDATE)
 		join_update(same, &last);
 	else if (same)
@@ -471,9 +493,13 @@ static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *st
 /* The engine's record of its work on this node went on with the one before, of another backward. */
 static void split_node(struct torch_scan *scan, struct stream_scan *stream, struct open_record *engine)
 {
-	const struct train_record *joined = &stream->records[stream->node];
-	if (stream->node != engine->record || joined->start_ns >= engine->start_ns)
+	struct train_record *joined = &stream->records[stream->node];
+	if (stream->node != engine->record)
 		return;
+	if (joined->start_ns >= engine->start_ns) {
+		joined->is_more = false;
+		return;
+	}
 	uint32_t record = make_record(scan, stream, TOKEN_BACKWARD, joined->range, engine->start_ns);
 	if (record != NO_RANGE)
 		engine->record = stream->node = record;
@@ -907,6 +933,27 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 
 /* ---- after all files ---- */
 
+/* A backward with pauses has several records. */
+static void share_gradients(struct stream_scan *stream)
+{
+	struct train_record *records = stream->records;
+	for (uint32_t first = 0, end; first < stream->record_count; first = end) {
+		struct train_record all = records[first];
+		for (end = first + 1;
+		     end < stream->record_count && records[end].is_more && records[end - 1].token == TOKEN_BACKWARD;
+		     end++) {
+			all.count += records[end].count;
+			all.part += records[end].part;
+			all.is_training |= records[end].is_training;
+		}
+		for (uint32_t i = first; i < end && end > first + 1; i++) {
+			records[i].count = all.count;
+			records[i].part = all.part;
+			records[i].is_training = all.is_training;
+		}
+	}
+}
+
 static void finish_stream(struct torch_scan *scan, struct stream_scan *stream, bool was_closed)
 {
 	stream->end = (struct stream_end){innermost(stream)->range, stream->optimizer > 0};
@@ -917,6 +964,7 @@ static void finish_stream(struct torch_scan *scan, struct stream_scan *stream, b
 		settle_pending(scan, stream, STEPSCOPE_NO_SEQUENCE);
 	else if (followed != NUMBER_MAP_NONE)
 		settle_pending(scan, stream, followed + UINT64_C(1));
+	share_gradients(stream);
 }
 
 struct training_thread *torch_scan_threads(struct torch_scan *scan, bool was_closed)

@@ -15,10 +15,14 @@
 #define NUMBER_BITS 48
 
 /* Is it of the same backward, where numbers go down? */
-static bool goes_on(struct node_numbers *numbers, uint32_t record, uint64_t thread, uint64_t number)
+static bool goes_on(struct node_numbers *numbers, const struct stream_scan *stream, uint64_t thread, uint64_t number)
 {
-	if (numbers->thread != thread || numbers->record != record || number > numbers->highest)
+	uint32_t record = stream->node;
+	bool is_more = record != NO_RANGE && record && stream->records[record].is_more;
+	bool is_same = numbers->record == record || (is_more && numbers->record == record - 1);
+	if (numbers->thread != thread || !is_same || number > numbers->highest)
 		return false;
+	numbers->record = record;
 	numbers->lowest = number < numbers->lowest ? number : numbers->lowest;
 	return true;
 }
@@ -28,7 +32,7 @@ void torch_nodes_note(struct torch_scan *scan, struct stream_scan *stream, uint6
 	uint64_t thread = word >> NUMBER_BITS, number = word & ((UINT64_C(1) << NUMBER_BITS) - 1);
 	if (word == STEPSCOPE_NO_SEQUENCE || !thread || scan->number_count == TORCH_SCAN_MAX_RECORDS)
 		return;
-	if (stream->numbers != NO_RANGE && goes_on(&scan->numbers[stream->numbers], stream->node, thread, number))
+	if (stream->numbers != NO_RANGE && goes_on(&scan->numbers[stream->numbers], stream, thread, number))
 		return;
 	MEMORY_GROW(scan->numbers, scan->number_count, scan->number_capacity, 64);
 	stream->numbers = scan->number_count;

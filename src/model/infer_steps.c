@@ -15,6 +15,9 @@
 
 #define NONE SIZE_MAX
 #define STEPS_TO_COMPARE 8
+/* The engine goes from node to node by itself; between the operators of a forward the program's own Python runs. */
+#define BACKWARD_PAUSE_NS INT64_C(100000)
+#define FORWARD_PAUSE_NS INT64_C(1000000)
 
 struct inferrer {
 	struct inference *out;
@@ -644,11 +647,26 @@ static uint8_t phase_of(const struct inferrer *in, size_t i)
 	return 0;
 }
 
-/* The last record of the interval that the phase of record i makes with its neighbours; operators that say nothing belong to
- * the forward they lie in. Records in an optimizer's call have neighbours there only. */
+bool train_pauses(uint8_t token, int64_t from_ns, int64_t to_ns)
+{
+	switch ((enum train_token)token) {
+	case TOKEN_BACKWARD:
+		return to_ns - from_ns >= BACKWARD_PAUSE_NS;
+	case TOKEN_FORWARD:
+	case TOKEN_OP: /* it may lie in a forward */
+		return to_ns - from_ns >= FORWARD_PAUSE_NS;
+	default:
+		return false;
+	}
+}
+
+/* The last record of the interval that the phase of record i makes with its neighbours, up to a pause; operators that say nothing
+ * belong to the forward they lie in. Records in an optimizer's call have neighbours there only. */
 static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uint8_t phase)
 {
-	bool is_inside = in->records[i].is_inside;
+	bool is_inside = in->records[i].is_inside, is_forward = phase == STEPSCOPE_PHASE_FORWARD;
+	bool may_pause = is_forward || phase == STEPSCOPE_PHASE_BACKWARD;
+	int64_t busy_ns = in->records[i].end_ns;
 	size_t last = i;
 
 	if (phase == STEPSCOPE_PHASE_DATA || in->records[i].token == TOKEN_OPTIMIZER)
@@ -658,11 +676,15 @@ static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uin
 
 		if (is_inside && !in->records[k].is_inside)
 			break;
-		if (in->records[k].is_inside != is_inside || !other)
+		if (in->records[k].is_inside != is_inside)
 			continue;
-		if (other != phase || in->records[k].range != in->records[i].range)
+		if (other && (other != phase || in->records[k].range != in->records[i].range))
 			break;
-		last = k;
+		if (may_pause && train_pauses(in->records[i].token, busy_ns, in->records[k].start_ns))
+			break;
+		if ((other || is_forward) && in->records[k].end_ns > busy_ns)
+			busy_ns = in->records[k].end_ns;
+		last = other ? k : last;
 	}
 	return last;
 }

@@ -28,8 +28,8 @@
  *
  * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. It
  * takes in whole ranges. The first one begins with as many calls of modules as the next ones have: what is called before only looks at
- * the model. A backward trains when it accumulates gradients. A forward that leads to no backward is no phase. A step that a kill cut
- * off has the end INFERRED_IS_OPEN.
+ * the model. A backward trains when it accumulates gradients. A forward that leads to no backward is no phase; nor is a
+ * pause (train_pauses()) between the parts of a forward, or of backwards. A step that a kill cut off has the end INFERRED_IS_OPEN.
  *
  * A batch after which nothing trains before the next one is an evaluation; one on which no module was called, where modules are
  * trained, was fetched ahead: it is what the next one is. Evaluations are, too, calls in evaluation mode, which make no graph, of a
@@ -89,6 +89,7 @@ struct train_record {
 	bool is_noted;     /* a stretch without detail: calls of modules in it are not known */
 	bool is_evaluating; /* operators: a call, in evaluation mode, of a module that is trained at other times */
 	bool is_unused;     /* forward: no node of its graph was worked on, as far as was recorded */
+	bool is_more; /* backward: it goes on with that of the record before, behind a pause; both say what all of it came to */
 };
 
 #define INFERRED_STEP 0 /* else enum stepscope_phase */
@@ -141,6 +142,8 @@ struct inference {
 /* Behind those that are there; valid until the next call. */
 struct inferred *inference_add(struct inference *inference, uint8_t what, int64_t start_ns, int64_t end_ns);
 void infer_steps(struct inference *inference, const struct train_loop *loop);
+/* Between two records with that token: is the program at something else for so long that they are not one? */
+bool train_pauses(uint8_t token, int64_t from_ns, int64_t to_ns);
 /* Of a program that marks its steps, but no phases: leaves the phases, in pieces where a step begins or ends, at `bounds`, in order. */
 void inference_cut_phases(struct inference *inference, const int64_t *bounds, uint32_t bound_count);
 void inference_release(struct inference *inference);

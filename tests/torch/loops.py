@@ -230,6 +230,23 @@ def slow_parts():
             optimizer.step()
 
 
+def pauses():
+    """Four losses: behind each forward, and before each backward, the program is at something else for 10 ms."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (batch,) in loader():
+        with Step():
+            losses = []
+            for part in batch.split(2):
+                losses.append(model(part).pow(2).mean())
+                time.sleep(0.01)
+            optimizer.zero_grad()
+            for loss in losses:
+                time.sleep(0.01)
+                loss.backward()
+            optimizer.step()
+
+
 def checkpointed():
     from torch.utils.checkpoint import checkpoint
     model = net()

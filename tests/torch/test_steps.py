@@ -129,6 +129,15 @@ def test_an_update_by_hand_is_the_phase_optimizer(tmp_path, python):
 
 
 @every_python
+def test_pauses_are_neither_forward_nor_backward(tmp_path, python):
+    truth, steps = record(tmp_path, python, "pauses")
+    assert len(steps) == len(truth["steps"])
+    for step, (begin, end) in zip(steps, truth["steps"]):
+        assert step["other_ns"] >= 8 * 10e6 and step["forward_ns"] + step["backward_ns"] <= end - begin - 8 * 10e6
+        assert step["forward_ns"] and step["backward_ns"]
+
+
+@every_python
 def test_each_step_is_where_the_script_made_it(tmp_path, python):
     """Each thread has the steps that it made, and the main thread its evaluations: none reaches over the change from one to the other."""
     truth, steps = record(tmp_path, python, "thread_per_epoch")
@@ -242,10 +251,10 @@ def test_the_loss_of_the_last_step_is_forward(tmp_path, python):
                            cwd=tmp_path, timeout=60, env=environment(), capture_output=True, text=True, check=True)
     rows = json.loads(found.stdout)["rows"]
     forwards, losses = ([row for row in rows if (row["name"] == "forward") == is_phase] for is_phase in (True, False))
-    assert [row["step"] for row in forwards] == [row["step"] for row in losses] == [0, 1, 2, 3]
-    for forward, loss in zip(forwards, losses):
-        assert forward["start_ns"] < loss["start_ns"]
-        assert forward["start_ns"] + forward["dur_ns"] >= loss["start_ns"] + loss["dur_ns"]
+    assert sorted({row["step"] for row in forwards}) == [row["step"] for row in losses] == [0, 1, 2, 3]
+    for loss in losses:  # a busy machine may hold up the program before it, so that it is a forward of its own
+        assert [row for row in forwards if row["start_ns"] <= loss["start_ns"]
+                and row["start_ns"] + row["dur_ns"] >= loss["start_ns"] + loss["dur_ns"]]
 
 
 @every_python

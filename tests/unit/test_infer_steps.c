@@ -460,6 +460,45 @@ static void an_optimizer_in_a_hook_is_a_phase_of_the_backward(void **state)
 	check("DFhBDFBh", "0000111.", "df.bdfb.");
 }
 
+/* Two of a phase, each as long as a pause, and what is between them: so long are the phases. */
+static int64_t with_pause(uint8_t token, int64_t gap_ns, uint8_t phase, bool has_operator)
+{
+	const int64_t long_ns = 10000000;
+	struct inference inference;
+	struct train_record records[] = {
+		{.token = TOKEN_FORWARD, .end_ns = long_ns},
+		{.token = token, .start_ns = long_ns, .end_ns = 2 * long_ns},
+		{.token = TOKEN_OP, .start_ns = 2 * long_ns, .end_ns = 2 * long_ns + (has_operator ? gap_ns : 0)},
+		{.token = token, .start_ns = 2 * long_ns + gap_ns, .end_ns = 3 * long_ns + gap_ns},
+		{.token = TOKEN_BACKWARD,
+	         .start_ns = 3 * long_ns + gap_ns,
+	         .end_ns = 4 * long_ns + gap_ns,
+	         .is_training = true},
+		{.token = TOKEN_OPTIMIZER, .start_ns = 4 * long_ns + gap_ns, .end_ns = 5 * long_ns + gap_ns},
+	};
+	int64_t sum_ns = 0;
+
+	for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
+		records[i].range = NO_RANGE;
+	infer_steps(&inference, &(struct train_loop){.records = records, .count = sizeof records / sizeof records[0]});
+	assert_int_equal(inference.step_count, 1);
+	for (size_t i = 0; i < inference.count; i++)
+		sum_ns += inference.list[i].what == phase ? inference.list[i].end_ns - inference.list[i].start_ns : 0;
+	inference_release(&inference);
+	return sum_ns;
+}
+
+static void a_pause_is_no_phase(void **state)
+{
+	const uint8_t forward = STEPSCOPE_PHASE_FORWARD, backward = STEPSCOPE_PHASE_BACKWARD;
+
+	assert_int_equal(with_pause(TOKEN_FORWARD, 999999, forward, false), 30999999);
+	assert_int_equal(with_pause(TOKEN_FORWARD, 1000000, forward, false), 30000000);
+	assert_int_equal(with_pause(TOKEN_FORWARD, 1000000, forward, true), 31000000); /* it lies in the forward */
+	assert_int_equal(with_pause(TOKEN_BACKWARD, 99999, backward, true), 30099999);
+	assert_int_equal(with_pause(TOKEN_BACKWARD, 100000, backward, true), 30000000);
+}
+
 static void workers_are_started_for_the_batch_behind(void **state)
 {
 	check("LDFB1DFB1ELDFB1", "000001111222222", "ddfbodfbodddfbo");
@@ -802,6 +841,7 @@ int main(void)
 		cmocka_unit_test(two_networks_by_hand_make_one_step),
 		cmocka_unit_test(what_cannot_be_told_is_said),
 		cmocka_unit_test(an_optimizer_in_a_hook_is_a_phase_of_the_backward),
+		cmocka_unit_test(a_pause_is_no_phase),
 		cmocka_unit_test(workers_are_started_for_the_batch_behind),
 		cmocka_unit_test(workers_are_stopped_behind_a_batch),
 		cmocka_unit_test(skipped_updates_are_steps),

@@ -37,7 +37,8 @@ enum names {
 	COMPILED_CALL,
 	COMPILED,
 	MODULE,
-	NAMES_END,
+	NAMES_END, /* of those that events of any kind have */
+	ADD = NAMES_END,
 };
 
 static struct model model;
@@ -52,6 +53,7 @@ static void begin(void)
 	segment_symbol(&segment, AGENT, STEPSCOPE_SYMBOL_TEXT, "torch.agent");
 	segment_symbol(&segment, KEY, STEPSCOPE_SYMBOL_TEXT, "torch.optimizer");
 	segment_symbol(&segment, OP, STEPSCOPE_SYMBOL_OP, "aten::mm");
+	segment_symbol(&segment, ADD, STEPSCOPE_SYMBOL_OP, "aten::add");
 	segment_symbol(&segment, NODE, STEPSCOPE_SYMBOL_OP, "autograd::engine::evaluate_function: MmBackward0");
 	segment_symbol(&segment, GRADIENT, STEPSCOPE_SYMBOL_BACKWARD, "MmBackward0");
 	segment_symbol(&segment, ACCUMULATE, STEPSCOPE_SYMBOL_BACKWARD, "torch::autograd::AccumulateGrad");
@@ -223,6 +225,68 @@ static void steps_and_phases_are_put_in(void **state)
 	assert_int_equal(span_count("optimizer", 1), 3);
 	assert_int_equal(span_count("data", -1), 4);
 	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
+/* A node that keeps a gradient, or adds it to the one that is there. */
+static void accumulate(bool is_added)
+{
+	open_on(MAIN, NODE);
+	open_on(MAIN, ACCUMULATE);
+	if (is_added) {
+		open_on(MAIN, ADD);
+		close_on(MAIN);
+	}
+	close_on(MAIN);
+	close_on(MAIN);
+}
+
+static void a_pause_is_no_phase(void **state)
+{
+	int64_t pause_ns = 2000000;
+
+	begin();
+	for (int i = 0; i < 3; i++) {
+		forward();
+		now += pause_ns;
+		forward();
+		backward_on(MAIN);
+		now += pause_ns;
+		backward_on(MAIN);
+		call(5);
+	}
+	finish("exit");
+	assert_int_equal(model.steps_count, 3);
+	assert_int_equal(span_count("forward", 1), 6);
+	assert_int_equal(span_count("backward", 1), 6);
+	assert_true(model.steps[1].end_ns - model.steps[1].start_ns > 2 * pause_ns);
+	for (uint32_t row = 0; row < model.tracks[model.steps[0].track]->span_count; row++) {
+		uint32_t i;
+		const struct span_chunk *chunk = track_chunk(model.tracks[model.steps[0].track], row, &i);
+		assert_true(chunk->depth[i] != 1 || chunk->dur_ns[i] < pause_ns);
+	}
+	model_release(&model);
+}
+
+/* Of three gradients the second backward adds to two: it is of the first one's step, though it makes one anew at first. */
+static void a_backward_with_a_pause_is_one(void **state)
+{
+	begin();
+	for (int i = 0; i < 3; i++) {
+		forward();
+		node_on(MAIN, sequence);
+		accumulate(false);
+		accumulate(false);
+		forward();
+		node_on(MAIN, sequence);
+		accumulate(false);
+		now += 2000000;
+		accumulate(true);
+		accumulate(true);
+	}
+	finish("exit");
+	assert_int_equal(model.steps_count, 3);
+	assert_int_equal(span_count("backward", 1), 9);
 	model_release(&model);
 }
 
@@ -935,6 +999,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_and_phases_are_put_in),
+		cmocka_unit_test(a_pause_is_no_phase),
+		cmocka_unit_test(a_backward_with_a_pause_is_one),
 		cmocka_unit_test(modes_hide_no_step),
 		cmocka_unit_test(ranges_that_overlap_hide_no_step),
 		cmocka_unit_test(an_evaluation_lies_between_steps),
