@@ -122,10 +122,8 @@ void communication_waits_find(struct communication_waits *waits, const struct mo
 		if (!carriers[track] || first == end)
 			continue;
 		busy_times_of(&busy, model, track);
-		for (uint32_t i = first; i < end; i++) {
-			if (calls->executions[i].track != track)
-				add_execution(waits, &busy, &calls->executions[i]);
-		}
+		for (uint32_t i = first; i < end; i++)
+			add_execution(waits, &busy, &calls->executions[i]);
 	}
 	join_overlapping(waits);
 	busy_times_release(&busy);

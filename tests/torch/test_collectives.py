@@ -100,6 +100,50 @@ def test_groups_and_handles_out_of_order(tmp_path, python):
     assert held >= 0.4e9 and waits[0]["step_own_ns"] >= 0.6e9  # what the script saw to, each time; half of it, of three
 
 
+
+STAGES = """
+import os, sys, time, torch
+import torch.distributed as dist
+RANK = int(os.environ["RANK"])
+dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=RANK, world_size=2)
+model = torch.nn.Linear(16, 16)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    there, batch = f"{sys.argv[1]}.{step}", torch.randn(8, 16)
+    if RANK == 0:
+        hidden, gradient = model(batch), torch.empty(8, 16)
+        dist.send(hidden.detach(), 1)
+        open(there, "w").close()
+        dist.recv(gradient, 1)
+        hidden.backward(gradient)
+    else:
+        dist.recv(batch, 0)
+        model(batch.requires_grad_()).pow(2).mean().backward()
+        while not os.path.exists(there):
+            time.sleep(0.002)
+        time.sleep(0.1)
+        dist.send(batch.grad, 0)
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@every_python
+def test_waits_of_a_pipeline_by_hand(tmp_path, python):
+    """gloo's send and recv are executed on the thread that trains."""
+    (tmp_path / "stages.py").write_text(STAGES)
+    start = f"{python} stages.py {tmp_path / 'meet'}"
+    done = run(tmp_path, "sh", "-c", f"RANK=1 {start} & RANK=0 {start}; wait", env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 2, "RANK": 0})
+    assert done.returncode == 0, done.stderr
+    steps = [row for row in table(tmp_path, "steps") if row["process"] == "rank 0"]
+    # half of what the script saw to: a busy machine may hold up the recv
+    assert len(steps) == 4 and sum(row["communication_ns"] for row in steps) >= 0.2e9
+    ranks = {row["rank"]: row for row in table(tmp_path, "ranks")}
+    assert ranks[0]["communication_ns"] >= 0.05e9 and ranks[1]["communication_ns"] > 0
+    waits = [row for row in table(tmp_path, "host_waits") if row["cause"] == "communication: waiting for it"]
+    assert waits[0]["step_own_ns"] >= 0.2e9
+
+
 SHARDED = """
 import os, sys, time, torch
 import torch.distributed as dist
