@@ -199,7 +199,8 @@ static void end_by_calls(struct inferrer *in, struct grouping *g)
 				g->has_data = has_data;
 			}
 			g->backward = i;
-			g->has_forward = false;
+			g->has_data |= g->has_next_data;
+			g->has_next_data = g->has_zero = g->has_forward = false;
 		}
 	}
 	if (!in->is_cut || !in->records[in->count - 1].is_inside) /* else that call was not finished */
@@ -784,12 +785,36 @@ static size_t calls_of_a_step(const struct inferrer *in)
 	return most;
 }
 
-/* Where the first step begins: at the batch, or the first work on gradients, that leads to its first backward. Where calls of modules
+/* The start of the workers that make the batch, and others, at once. */
+static size_t loader_before(const struct inferrer *in, size_t batch)
+{
+	while (batch && in->records[batch - 1].token == TOKEN_LOADER)
+		batch--;
+	return batch;
+}
+
+/* So many batches come before the first backward of a step, at least, in those behind the first one. */
+static size_t batches_of_a_step(const struct inferrer *in)
+{
+	size_t fewest = SIZE_MAX;
+
+	for (size_t step = 1; step < in->end_count && step <= STEPS_TO_COMPARE; step++) {
+		size_t batches = 0;
+
+		for (size_t i = in->ends[step - 1] + 1; i <= in->ends[step] && !trains(in, &in->records[i]); i++)
+			batches += is_batch(&in->records[i]) && !in->is_evaluation[i];
+		if (batches < fewest)
+			fewest = batches;
+	}
+	return fewest == SIZE_MAX ? 0 : fewest;
+}
+
+/* Where the first step begins: at the batch, or batches, or the first work on gradients, that leads to its first backward. Where calls of modules
  * are known it is their work: what wraps a model computes with its parameters, too. Calls beyond those of the next steps only looked at
  * the model (the shape of what it returns, the sizes of lazy layers). */
 static size_t first_record(const struct inferrer *in, size_t last)
 {
-	size_t first = 0, calls = 0, most = calls_of_a_step(in);
+	size_t first = 0, calls = 0, most = calls_of_a_step(in), batches = 0, wanted = batches_of_a_step(in);
 	bool has_modules = false;
 
 	while (first < last && (!trains(in, &in->records[first]) || in->records[first].is_inside))
@@ -801,8 +826,11 @@ static size_t first_record(const struct inferrer *in, size_t last)
 
 		if (in->is_evaluation[i] || (is_batch(record) && is_put_aside(in, i, first)))
 			break;
-		if (is_batch(record))
-			return i && in->records[i - 1].token == TOKEN_LOADER ? i - 1 : i;
+		if (is_batch(record)) {
+			first = loader_before(in, i);
+			if (++batches >= wanted)
+				return first;
+		}
 		if (is_forward_call(in, i) && most && ++calls > most)
 			break;
 		if ((is_forward(in, i) && record->is_module >= has_modules) || record->token == TOKEN_ZERO_GRAD)

@@ -247,6 +247,33 @@ def pauses():
             optimizer.step()
 
 
+def zipped():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loaders = [torch.utils.data.DataLoader(SlowData(), batch_size=1) for _ in range(2)]
+    for one, two in zip(*loaders):
+        with Step():
+            train(model, optimizer, torch.cat([one, two]))
+
+
+def adversarial():
+    """What is learnt from is found by backwards, which leave gradients in the weights, too. So is what an evaluation is made of."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def attack(batch):
+        noise = torch.zeros_like(batch, requires_grad=True)
+        model(batch + noise).pow(2).mean().backward()
+        return batch + noise.grad.sign()
+
+    for _ in range(2):
+        for (batch,) in loader(batches=3):
+            with Step():
+                train(model, optimizer, attack(batch))
+        attack(torch.randn(8, 16))
+        time.sleep(0.3)
+
+
 def checkpointed():
     from torch.utils.checkpoint import checkpoint
     model = net()

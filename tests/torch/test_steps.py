@@ -138,6 +138,22 @@ def test_pauses_are_neither_forward_nor_backward(tmp_path, python):
 
 
 @every_python
+def test_step_0_has_the_waits_for_both_batches(tmp_path, python):
+    truth, steps = record(tmp_path, python, "zipped")
+    assert len(steps) == len(truth["steps"])
+    assert all(step["data_ns"] >= 2 * 20e6 for step in steps)
+
+
+@every_python
+def test_no_step_reaches_into_the_next_ones_attack(tmp_path, python):
+    truth, steps = record(tmp_path, python, "adversarial")
+    assert len(steps) == len(truth["steps"])
+    for step, (_, end), (before, _) in zip(steps[1:], truth["steps"][1:], truth["steps"]):
+        assert step["duration_ns"] <= end - before
+    assert all(step["data_ns"] for step in steps)
+
+
+@every_python
 def test_each_step_is_where_the_script_made_it(tmp_path, python):
     """Each thread has the steps that it made, and the main thread its evaluations: none reaches over the change from one to the other."""
     truth, steps = record(tmp_path, python, "thread_per_epoch")

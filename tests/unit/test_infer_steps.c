@@ -264,7 +264,8 @@ static void an_evaluation_between_steps_is_in_none(void **state)
 
 static void a_batch_that_is_fetched_ahead_is_data(void **state)
 {
-	check("DoDmBPDoDmBP", "..0000111111", "d.dfbod.dfbo");
+	check("DoDmBPDoDmBP", "000000111111", "d.dfbod.dfbo");
+	check("DoDmBPDmBP", "..00001111", "d.dfbodfbo");
 	check("DmBPDoDvDvEDmBP", "0000.......1111", "dfboeeeeeeedfbo");
 }
 
@@ -293,8 +294,23 @@ static void batches_that_were_put_aside_are_of_no_step(void **state)
 {
 	check("LDDDElFB1FB1", "......000111", "ddddddfbofbo");
 	check("DDEoZFB1ZFB1", "....00001111", NULL);
-	check("DEFBPDFBP", "000001111", NULL); /* a single one */
-	check("DDFBPDFBP", ".00001111", NULL); /* one ahead */
+	check("DEFBPDFBP", "000001111", NULL);     /* a single one */
+	check("DDFBPDFBP", ".00001111", NULL);     /* one ahead */
+	check("DDDFBPDDFBP", ".0000011111", NULL); /* one ahead of two loaders */
+}
+
+static void batches_of_several_loaders_are_of_one_step(void **state)
+{
+	check("DDFB1DDFB1", "0000011111", "ddfboddfbo");
+	check("oLLDDFB1DDFB1", ".000000011111", NULL);
+}
+
+/* An attack leaves gradients, which are thrown away before the batch is learnt from; and is evaluated without one. */
+static void gradients_of_the_same_batch_are_no_skipped_update(void **state)
+{
+	check("DFBZFB1FaDFaZFB1DFaZFB1", "00000001111111112222222", NULL);
+	check("DFBZDFB1", "00011111", NULL);
+	check("DFBDFBZDFB1", "00000011111", NULL); /* gathered, then thrown away */
 }
 
 static void an_evaluation_without_batches_is_told_by_the_mode(void **state)
@@ -830,6 +846,8 @@ int main(void)
 		cmocka_unit_test(a_look_at_the_model_before_the_loop_is_in_no_step),
 		cmocka_unit_test(a_forward_that_leads_to_no_backward_is_no_phase),
 		cmocka_unit_test(batches_that_were_put_aside_are_of_no_step),
+		cmocka_unit_test(batches_of_several_loaders_are_of_one_step),
+		cmocka_unit_test(gradients_of_the_same_batch_are_no_skipped_update),
 		cmocka_unit_test(an_evaluation_without_batches_is_told_by_the_mode),
 		cmocka_unit_test(a_file_that_is_written_is_a_checkpoint),
 		cmocka_unit_test(optimizers_of_different_rates_are_said),
