@@ -74,7 +74,7 @@ struct stream {
 	uint64_t first_word, first_tick;
 	uint64_t next_word;
 	/* evidence */
-	uint64_t unmatched, gap_events;
+	uint64_t unmatched, unmatched_steps, gap_events;
 	uint64_t overlaps, overlap_ns; /* spans that were cut, since others that were begun in them went on */
 	uint64_t gap_tick, gap_count;  /* of the last GAP */
 	bool has_drops;

@@ -34,6 +34,11 @@ void recording_ledger_stream(struct recording *recording, const struct session *
 	if (stream->unmatched)
 		model_add_ledger(model, LEDGER_UNMATCHED_END, process, where, stream->unmatched,
 		                 "ends had no begin; they were ignored");
+	if (stream->unmatched_steps)
+		model_add_ledger(
+			model, LEDGER_UNMATCHED_END, process, where, stream->unmatched_steps,
+			"steps were ended in another thread than they were begun in, or a step of another thread was "
+			"open as the next began: those are incomplete; a process has one step at a time, of one thread");
 	if (stream->overlaps)
 		model_add_ledger(
 			model, LEDGER_OTHER, process, where, stream->overlaps,

@@ -203,9 +203,14 @@ static uint32_t phase_level(const struct stream *stream)
 }
 
 /* Of a part of the recording the begin may lie before it. */
+static bool is_unmatched(const struct recording *recording, const struct stream *stream)
+{
+	return !stream->has_hole && !recording->has_windows;
+}
+
 static void note_unmatched(const struct recording *recording, struct stream *stream)
 {
-	stream->unmatched += !stream->has_hole && !recording->has_windows;
+	stream->unmatched += is_unmatched(recording, stream);
 }
 
 /* ---- one function per event ---- */
@@ -441,7 +446,7 @@ static void finish_step(struct recording *recording, struct stream *stream, int6
 	if (level)
 		end_down_to(recording, stream, level - 1, time_ns);
 	else
-		note_unmatched(recording, stream);
+		stream->unmatched_steps += is_unmatched(recording, stream);
 }
 
 static void count_in_step(struct recording *recording, const struct stream *stream, const struct segment_event *event,

@@ -68,18 +68,21 @@ enum stepscope_capture schedule_before_first(const struct record_options *option
 	return action == STEPSCOPE_CAPTURE_SAVE ? STEPSCOPE_CAPTURE_RECORD : action;
 }
 
+/* Numbers come in any order: as they are marked. */
+static void widen(int64_t *first, int64_t *last, int64_t number, bool is_new)
+{
+	*first = is_new || number < *first ? number : *first;
+	*last = is_new || number > *last ? number : *last;
+}
+
 void schedule_note(struct schedule_progress *progress, enum stepscope_capture action, int64_t number)
 {
-	if (!progress->steps_begun)
-		progress->first_number = number;
-	progress->last_number = number;
+	widen(&progress->first_number, &progress->last_number, number, !progress->steps_begun);
 	if (action == STEPSCOPE_CAPTURE_RECORD || action == STEPSCOPE_CAPTURE_SAVE) {
-		if (!progress->steps_recorded) {
+		if (!progress->steps_recorded)
 			progress->steps_before = progress->steps_begun;
-			progress->first_recorded = number;
-		}
+		widen(&progress->first_recorded, &progress->last_recorded, number, !progress->steps_recorded);
 		progress->steps_recorded++;
-		progress->last_recorded = number;
 	}
 	progress->steps_begun++;
 }
@@ -135,12 +138,20 @@ static const char *plural(int64_t count)
 	return count == 1 ? "" : "s";
 }
 
+/* "2-5", "-2 to 5" */
+static void say_range(struct sentence *sentence, int64_t first, int64_t last)
+{
+	say(sentence, "%" PRId64 "%s%" PRId64, first, first < 0 ? " to " : "-", last);
+}
+
 static void say_steps(struct sentence *sentence, int64_t first, int64_t last)
 {
-	if (first == last)
+	if (first == last) {
 		say(sentence, "step %" PRId64, first);
-	else
-		say(sentence, "steps %" PRId64 "-%" PRId64, first, last);
+		return;
+	}
+	say(sentence, "steps ");
+	say_range(sentence, first, last);
 }
 
 static bool is_one_step(const struct record_options *options)
@@ -207,11 +218,9 @@ static void say_captured(struct sentence *sentence, const struct record_options 
 	int64_t recorded = progress->steps_recorded;
 
 	say(sentence, "captured ");
-	if (progress->last_recorded - progress->first_recorded + 1 == recorded)
-		say_steps(sentence, progress->first_recorded, progress->last_recorded);
-	else
-		say(sentence, "%" PRId64 " of the steps %" PRId64 "-%" PRId64, recorded, progress->first_recorded,
-		    progress->last_recorded);
+	if (progress->last_recorded - progress->first_recorded + 1 != recorded)
+		say(sentence, "%" PRId64 " of the ", recorded);
+	say_steps(sentence, progress->first_recorded, progress->last_recorded);
 	if (progress->last_recorded - progress->first_recorded + 1 == recorded && recorded > 1)
 		say(sentence, " (%" PRId64 " steps)", recorded);
 	say(sentence, " with operators");
@@ -401,6 +410,13 @@ static void say_count(struct sentence *sentence, const struct record_options *op
 		    progress->counted_before == 1 ? "was" : "were");
 }
 
+static void say_all(struct sentence *sentence, const struct schedule_progress *progress)
+{
+	say(sentence, "captured all %" PRId64 " step%s (", progress->steps_begun, plural(progress->steps_begun));
+	say_range(sentence, progress->first_number, progress->last_number);
+	say(sentence, ") with operators");
+}
+
 size_t schedule_describe(const struct record_options *options, const struct schedule_progress *progress, char *out,
                          size_t bytes)
 {
@@ -422,9 +438,7 @@ size_t schedule_describe(const struct record_options *options, const struct sche
 	else if (!progress->steps_recorded)
 		say_nothing(&sentence, options, progress);
 	else if (options->mode == RECORD_ALWAYS && progress->steps_recorded == progress->steps_begun)
-		say(&sentence, "captured all %" PRId64 " step%s (%" PRId64 "-%" PRId64 ") with operators",
-		    progress->steps_begun, plural(progress->steps_begun), progress->first_number,
-		    progress->last_number);
+		say_all(&sentence, progress);
 	else
 		say_captured(&sentence, options, progress);
 	say_count(&sentence, options, progress);

@@ -22,8 +22,8 @@ struct schedule_progress {
 	int64_t steps_begun;
 	int64_t steps_recorded;                /* RECORD or SAVE */
 	int64_t steps_before;                  /* steps begun before the first recorded one */
-	int64_t first_recorded, last_recorded; /* numbers */
-	int64_t first_number, last_number;
+	int64_t first_recorded, last_recorded; /* the lowest and the highest number of those */
+	int64_t first_number, last_number;     /* of all */
 	int64_t steps_noted;  /* set by the session: ended, of those that are counted where no schedule depends on it */
 	bool has_uncounted;   /* likewise: there may be more than those */
 	int64_t steps_paused; /* would have been recorded, but for cost_every */

@@ -444,6 +444,28 @@ def test_numbers_of_steps_that_say_little_are_said(tmp_path, python):
     assert said["the program gave steps a number that is not above the one before"] == 2
 
 
+TWO_LOOPS = """
+import stepscope, threading
+def inner(n):
+    with stepscope.step(n):
+        pass
+for n in range(0, 6, 2):
+    with stepscope.step(n):
+        other = threading.Thread(target=inner, args=(n + 1,))
+        other.start()
+        other.join()
+"""
+
+
+@every_interpreter
+def test_steps_of_two_threads_are_said_to_be_of_one_process(tmp_path, python):
+    done = run(tmp_path, python, "-c", TWO_LOOPS)
+    assert done.returncode == 0, done.stderr
+    said = [row["count"] for row in table(tmp_path, "ledger") if "a process has one step at a time, of one thread" in row["sentence"]]
+    assert sum(said) == 3
+    assert [row["step"] for row in table(tmp_path, "steps") if row["is_complete"]] == [1, 3, 5]
+
+
 USES = """
 import threading, time, stepscope
 def work():

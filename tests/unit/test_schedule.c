@@ -200,6 +200,30 @@ static void it_says_what_was_captured(void **state)
 	check_sentence("steps=none", 0, 3, "captured 3 steps with steps and phases only, as asked");
 }
 
+static void it_names_the_lowest_and_the_highest_number(void **state)
+{
+	static const struct {
+		int64_t numbers[6];
+		const char *sentence;
+	} cases[] = {
+		{{-1, -2, 0, 1, 2, 3}, "captured all 6 steps (-2 to 3) with operators"},
+		{{0, 1, 2, 1, 2, 0}, "captured all 6 steps (0-2) with operators"},
+		{{9, 8, 7, 6, 5, 4}, "captured all 6 steps (4-9) with operators"},
+	};
+	struct record_options options = resolved("");
+	char out[512];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct schedule_progress progress = {0};
+
+		for (int index = 0; index < 6; index++)
+			schedule_note(&progress, schedule_action(&options, index, cases[i].numbers[index]),
+			              cases[i].numbers[index]);
+		schedule_describe(&options, &progress, out, sizeof(out));
+		assert_string_equal(out, cases[i].sentence);
+	}
+}
+
 static void it_says_why_nothing_was_captured(void **state)
 {
 	check_sentence("wait=50", 0, 12,
@@ -419,6 +443,7 @@ int main(void)
 		cmocka_unit_test(the_largest_numbers_do_not_overflow),
 		cmocka_unit_test(what_records_its_first_step_records_from_the_start),
 		cmocka_unit_test(it_says_what_was_captured),
+		cmocka_unit_test(it_names_the_lowest_and_the_highest_number),
 		cmocka_unit_test(it_says_why_nothing_was_captured),
 		cmocka_unit_test(it_tells_what_came_of_the_process),
 		cmocka_unit_test(what_came_of_a_process_outlives_its_recording),
