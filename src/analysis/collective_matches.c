@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define IMPOSSIBLE_PART 20  /* of that many collectives one may be: two that begin together are executed in any order */
 #define CLOCK_ROUNDS 4      /* until offsets agree also where groups have different ranks */
 #define AROUND 8            /* collectives before one and as many behind it tell how far its clock is off then */
 #define FOLLOW_GAIN 2       /* by how much nearer the ends must come for a clock to be one that changes */
@@ -199,6 +200,50 @@ static void match_runs(struct collective_matches *matches)
 	matches->count = kept;
 }
 
+/* ---- one clock ---- */
+
+/* Were all executed by threads of one machine? Its clock is theirs; work of devices is timed by clocks of their own. */
+static bool share_a_clock(const struct search *search)
+{
+	const struct collective_matches *matches = search->matches;
+	const struct model *model = search->model;
+	uint32_t host = matches->count ? model->processes[matches->list[0].process].host : 0;
+
+	if (!*model_text(model, host))
+		return false;
+	for (uint32_t i = 0; i < matches->count; i++)
+		if (search->has_kernels[matches->list[i].process] ||
+		    model->processes[matches->list[i].process].host != host)
+			return false;
+	return true;
+}
+
+/* Of one clock: does a rank leave before the last has come? Then they are not of one collective. */
+static bool is_impossible(const struct collective_matches *matches, const struct collective_match *match)
+{
+	struct collective_arrival arrival = collective_matches_arrival(matches, match);
+
+	return !matches->list[match->first].group[0] && arrival.end_ns < arrival.last_ns;
+}
+
+/* Ranks in several process groups that have no names: which collective is which is not known, also where it happens to be possible. */
+static bool are_several_groups(const struct collective_matches *matches)
+{
+	uint32_t count = 0;
+
+	for (uint32_t g = 0; g < matches->group_count; g++)
+		count += is_impossible(matches, &matches->groups[g]);
+	return count > matches->group_count / IMPOSSIBLE_PART;
+}
+
+static void give_up(struct collective_matches *matches)
+{
+	matches->has_unnamed_groups = true;
+	matches->reason = "collectives of several process groups, whose names were not recorded, cannot be told apart";
+	matches->unmatched += matches->count;
+	matches->count = matches->group_count = 0;
+}
+
 /* ---- clocks ---- */
 
 struct distance { /* of an end from the median of the ends of its collective */
@@ -263,13 +308,18 @@ struct clocks { /* while they are put right */
 	int64_t *medians; /* by process */
 };
 
+static void measure(struct clocks *clocks)
+{
+	find_distances(clocks->matches, clocks->distances, clocks->values, false);
+	take_medians(clocks->matches, clocks->distances, clocks->medians);
+}
+
 static void put_clocks_right(struct clocks *clocks)
 {
 	struct collective_matches *matches = clocks->matches;
 
 	for (int round = 0; round < CLOCK_ROUNDS; round++) {
-		find_distances(matches, clocks->distances, clocks->values, false);
-		take_medians(matches, clocks->distances, clocks->medians);
+		measure(clocks);
 		for (uint32_t i = 0; i < matches->count; i++)
 			take_off(&matches->list[i], clocks->medians[matches->list[i].process]);
 	}
@@ -425,8 +475,11 @@ static void find_clocks(struct collective_matches *matches, uint32_t processes)
 	                        memory_resize(NULL, (size_t)processes + 1, sizeof(*clocks.medians))};
 
 	memset(clocks.medians, 0, processes * sizeof(*clocks.medians));
-	put_clocks_right(&clocks);
-	follow_clocks(&clocks);
+	measure(&clocks);
+	if (!matches->has_one_clock) {
+		put_clocks_right(&clocks);
+		follow_clocks(&clocks);
+	}
 	describe_clocks(&clocks, processes);
 	free(clocks.medians);
 	free(clocks.distances);
@@ -485,6 +538,9 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 		matches->count = 0;
 	}
 	match_runs(matches);
+	matches->has_one_clock = share_a_clock(&search);
+	if (matches->has_one_clock && are_several_groups(matches))
+		give_up(matches);
 	if (matches->group_count) {
 		find_clocks(matches, model->processes_count);
 		matches->reason = NULL;

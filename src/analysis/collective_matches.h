@@ -14,6 +14,9 @@
  * Executions are kernels that communicate, or of a process that has none what gloo does. The nth of a kind and process group in a step
  * (without steps: at all) is the nth of the others, where all ranks of the group have as many. Only of collectives
  * that no rank leaves before all have come: allreduce, allgather, reducescatter, alltoall, barrier.
+ *
+ * Threads of one machine have one clock, which is not put right. By it a rank that leaves before another has come is in another collective: then
+ * ranks are in process groups whose names were not recorded, and none is taken for the same.
  */
 #ifndef ANALYSIS_COLLECTIVE_MATCHES_H
 #define ANALYSIS_COLLECTIVE_MATCHES_H
@@ -59,8 +62,10 @@ struct collective_matches {
 	struct rank_clock *clocks;       /* by process */
 	struct clock_point *points;      /* by process and time */
 	uint32_t count, group_count;
-	uint32_t unmatched; /* executions that no other rank has, or not as many */
-	const char *reason; /* why there are none; NULL: there are */
+	uint32_t unmatched;      /* executions that no other rank has, or not as many */
+	bool has_one_clock;      /* it is not put right */
+	bool has_unnamed_groups; /* several process groups, and it is not known which collective is of which */
+	const char *reason;      /* why there are none; NULL: there are */
 	struct arena arena;
 };
 

@@ -160,7 +160,9 @@ static void find_calls(struct rank_arrivals *arrivals, const struct model *model
 			count = add_rank(list, count, calls, model, times, i);
 	}
 	arrivals->no_calls = "in no step the same collectives were recorded in all ranks";
-	if (!share_a_clock(model, times) && !are_all_matched(matches, times)) {
+	if (matches->has_unnamed_groups) {
+		arrivals->no_calls = matches->reason;
+	} else if (!share_a_clock(model, times) && !are_all_matched(matches, times)) {
 		arrivals->no_calls =
 			"ranks of several machines, or of traces that do not say where they are from: their clocks are not "
 			"compared without collectives that all of them have";

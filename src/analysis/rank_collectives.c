@@ -15,6 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *unmatched_note(const struct collective_matches *matches, struct arena *arena)
+{
+	if (!matches->unmatched)
+		return "";
+	return arena_printf(arena, "; %s in one rank only, or not as often in the others",
+	                    counted(arena, matches->unmatched, "execution"));
+}
+
 static const char *clock_note(const struct collective_matches *matches, uint32_t processes, struct arena *arena)
 {
 	int64_t most_ns = 0;
@@ -24,6 +32,8 @@ static const char *clock_note(const struct collective_matches *matches, uint32_t
 		most_ns = matches->clocks[i].residual_ns > most_ns ? matches->clocks[i].residual_ns : most_ns;
 		changing += matches->clocks[i].has_change;
 	}
+	if (matches->has_one_clock)
+		return arena_printf(arena, "all ranks have the clock of one machine%s", unmatched_note(matches, arena));
 	return arena_printf(
 		arena,
 		"clocks of the ranks were put right by the ends of %s, %swhich then lie %.1f us apart: shorter "
@@ -32,10 +42,7 @@ static const char *clock_note(const struct collective_matches *matches, uint32_t
 		changing ? arena_printf(arena, "of %s piece by piece, since they drift or were set, ",
 	                                counted(arena, changing, "rank"))
 			 : "",
-		(double)most_ns / 1000,
-		matches->unmatched ? arena_printf(arena, "; %s in one rank only, or not as often in the others",
-	                                          counted(arena, matches->unmatched, "execution"))
-				   : "");
+		(double)most_ns / 1000, unmatched_note(matches, arena));
 }
 
 /* ---- ranks ---- */
@@ -113,7 +120,7 @@ static const struct table_column rank_columns[RANK_COLUMNS] = {
                         .unit = UNIT_NS,
                         .definition = "how far its clock is ahead of the others', by the ends of the collectives, which "
                                       "are taken to be at the same time; the other columns have it taken off. Where it "
-                                      "changes: the median"},
+                                      "changes: the median. 0 where all are threads of one machine"},
 	[RANK_CHANGE] =
 		{.name = "clock_change_ns",
                  .title = "change",

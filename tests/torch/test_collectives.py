@@ -215,3 +215,45 @@ def test_sharded_models(tmp_path, python, kind, end):
     assert [step["is_complete"] for step in steps] == [True] * 3, (ends, done.stderr)
     # for the late one, in the hooks of the backward's nodes
     assert min(step["communication_ns"] for step in steps) > 0.1e9
+
+
+GRID = """
+import os, sys, time, torch
+import torch.distributed as dist
+rank = int(os.environ["RANK"])
+dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=4)
+groups = {ranks: dist.new_group(list(ranks)) for ranks in ((0, 1), (2, 3), (0, 2), (1, 3))}
+tensor, data = (next(groups[ranks] for ranks in some if rank in ranks) for some in (((0, 1), (2, 3)), ((0, 2), (1, 3))))
+model = torch.nn.Linear(16, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    out = model(torch.ones(8, 16))
+    if rank == 3:
+        time.sleep(0.2)
+    dist.all_reduce(torch.ones(50), group=tensor)
+    out.sum().backward()
+    for parameter in model.parameters():
+        dist.all_reduce(parameter.grad, group=data)
+    optimizer.step()
+"""
+
+
+@every_python
+def test_D01_collectives_of_several_groups_are_not_taken_for_one(tmp_path, python):
+    """Tensor and data parallel pairs: what is the first collective of each rank is none of all four."""
+    (tmp_path / "grid.py").write_text(GRID)
+    start = " & ".join(f"RANK={rank} {python} grid.py {tmp_path / 'meet'}" for rank in range(4))
+    done = run(tmp_path, "sh", "-c", f"{start}; wait", env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 4})
+    assert done.returncode == 0, done.stderr
+    assert table(tmp_path, "collective_times") == table(tmp_path, "rank_collectives") == []
+    ranks = table(tmp_path, "ranks")
+    assert [row["is_slowest"] for row in ranks] == [False, False, False, True] and {row["caused_ns"] for row in ranks} == {None}
+    slow, = findings(tmp_path, "SS602")
+    assert slow["where"].startswith("rank 3") and "behind the others" in slow["evidence"]
+
+
+@every_python
+def test_ranks_on_one_machine_have_one_clock(tmp_path, python):
+    assert two_ranks(tmp_path, python).returncode == 0
+    ranks = table(tmp_path, "rank_collectives")
+    assert [row["clock_ahead_ns"] for row in ranks] == [0, 0]
