@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces that torch.profiler wrote: `report --style torch` is what torch.profiler itself printed, byte for byte; steps and phases that the trace
 does not mark are those of the loop, also where it was written without Kineto and has no sequence numbers."""
+import itertools
 import subprocess
 
 import pytest
@@ -36,16 +37,18 @@ def test_the_same_bytes_as_the_profiler(tmp_path, python, wanted):
         assert done.stdout == (tmp_path / f"trace.json.{name}").read_text(encoding="utf-8")
 
 
-def count_spans(trace, kind):
-    done = subprocess.run([STEPSCOPE, "query", trace, "--csv", f"SELECT name, count(*) FROM spans WHERE kind = '{kind}' GROUP BY name ORDER BY name"],
+def names_of_spans(trace, kind):
+    done = subprocess.run([STEPSCOPE, "query", trace, "--csv", f"SELECT name FROM spans WHERE kind = '{kind}' ORDER BY start_ns"],
                           capture_output=True, text=True, env=environment(), timeout=60, check=True)
-    return dict(line.split(",") for line in done.stdout.splitlines()[1:])
+    return done.stdout.split()[1:]
 
 
-@pytest.mark.parametrize("loop, forwards, updates", [("zeroed", 6, {}), ("dropped", 6, {}), ("accumulated", 24, {"optimizer": "6"})])
+@pytest.mark.parametrize("loop, phases", [("zeroed", ["forward", "backward"]), ("dropped", ["forward", "backward"]),
+                                          ("accumulated", ["forward", "backward"] * 4 + ["optimizer"])])
 @every_python
-def test_steps_and_phases_are_those_of_the_loop(tmp_path, python, loop, forwards, updates):
+def test_steps_and_phases_are_those_of_the_loop(tmp_path, python, loop, phases):
     done = warm(tmp_path, python, HERE / "traced_loops.py", loop, tmp_path / "trace.json", is_observed=False)
     assert done.returncode == 0, done.stderr
-    assert count_spans(tmp_path / "trace.json", "step") == {"step": "6"}
-    assert count_spans(tmp_path / "trace.json", "phase") == {"forward": str(forwards), "backward": str(forwards), **updates}
+    assert names_of_spans(tmp_path / "trace.json", "step") == ["step"] * 6
+    found = names_of_spans(tmp_path / "trace.json", "phase")
+    assert [name for name, _ in itertools.groupby(found)] == phases * 6  # one with a pause in it comes in pieces
