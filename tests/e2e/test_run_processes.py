@@ -200,10 +200,10 @@ def test_exec_keeps_one_process(tmp_path):
     assert len({segment.pid for segment in segments(run_directory(tmp_path), TRAINER)}) == 2
 
 
-@pytest.mark.parametrize("last", ["exec ", "", "true; "])
+@pytest.mark.parametrize("last", ["exec '{}' steps 4 0", "'{}' steps 4 0; true"], ids=["exec", "child"])
 def test_trainings_one_after_the_other_count_alike(tmp_path, last):
-    """A shell becomes the last one, which then has the process id that started the others."""
-    done = run(tmp_path, "bash", "-c", f"'{ACTOR}' steps 3 0; '{ACTOR}' steps 5 0; {last}'{ACTOR}' steps 4 0")
+    """A shell that becomes the last one has the process id that started the others."""
+    done = run(tmp_path, "bash", "-c", f"'{ACTOR}' steps 3 0; '{ACTOR}' steps 5 0; {last.format(ACTOR)}")
     assert done.returncode == 0
     report = [STEPSCOPE, "report", run_directory(tmp_path)]
     text = " ".join(subprocess.run(report, capture_output=True, check=True, text=True).stdout.split())
