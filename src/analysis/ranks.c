@@ -99,8 +99,9 @@ static const struct table_column columns[RANK_COLUMNS] = {
                  .title = "makes wait",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_NS,
-                 .definition = "mean time per step and other rank that is waited in collectives for it to come, or for one "
-                               "that it held up before, in the steps that all ranks completed",
+                 .definition =
+                         "mean time per step and other rank that is waited in collectives for it to come, or for one "
+                         "that it held up before, in the steps that all ranks completed",
                  .rules = RULE_NOT_NEGATIVE},
 	[RANK_EXCESS] =
 		{.name = "excess_ns",

@@ -240,7 +240,8 @@ static const char *caveat(const struct model *model, const struct step_times *ti
 	if (lost || !trainings)
 		return lost;
 	return arena_printf(arena,
-	                    "%" PRIu32 " trainings, not all at the same time, are one job here: the mean over them, step "
+	                    "%" PRIu32
+	                    " trainings, not all at the same time, are one job here: the mean over them, step "
 	                    "by step; --table step_time has each",
 	                    trainings);
 }

@@ -46,7 +46,7 @@ struct kineto_import {
 	bool has_counts;  /* and how many events that were */
 	bool is_repaired; /* not all of them may be here */
 	bool has_shapes, has_memory, has_correlation, has_python;
-	bool has_no_sequence; /* no operator says its number; kineto_infer() */
+	bool has_no_sequence;               /* no operator says its number; kineto_infer() */
 	uint64_t event_count;               /* spans, marks, values, allocations: what a report can use */
 	uint64_t rare_count, unknown_count; /* events of kinds that are not read */
 	uint64_t args_left_out, args_cut;

@@ -48,8 +48,7 @@ struct source {
 static enum status source_read(struct source *source, const char *path, struct error *err)
 {
 	struct stat info;
-	source->path = path;
-	source->length = 0;
+	*source = (struct source){.path = path};
 	if (stat(path, &info) != 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot read '%s'", path);
 	source->is_directory = S_ISDIR(info.st_mode);
