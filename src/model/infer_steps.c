@@ -15,9 +15,10 @@
 
 #define NONE SIZE_MAX
 #define STEPS_TO_COMPARE 8
-/* The engine goes from node to node by itself; between the operators of a forward the program's own Python runs. */
-#define BACKWARD_PAUSE_NS INT64_C(100000)
-#define FORWARD_PAUSE_NS INT64_C(1000000)
+/* The engine goes from node to node by itself; between the operators of a forward the program's own Python runs, and may take
+ * milliseconds. */
+#define BACKWARD_PAUSE_NS INT64_C(1000000)
+#define FORWARD_PAUSE_NS INT64_C(5000000)
 
 struct inferrer {
 	struct inference *out;

@@ -508,11 +508,11 @@ static void a_pause_is_no_phase(void **state)
 {
 	const uint8_t forward = STEPSCOPE_PHASE_FORWARD, backward = STEPSCOPE_PHASE_BACKWARD;
 
-	assert_int_equal(with_pause(TOKEN_FORWARD, 999999, forward, false), 30999999);
-	assert_int_equal(with_pause(TOKEN_FORWARD, 1000000, forward, false), 30000000);
-	assert_int_equal(with_pause(TOKEN_FORWARD, 1000000, forward, true), 31000000); /* it lies in the forward */
-	assert_int_equal(with_pause(TOKEN_BACKWARD, 99999, backward, true), 30099999);
-	assert_int_equal(with_pause(TOKEN_BACKWARD, 100000, backward, true), 30000000);
+	assert_int_equal(with_pause(TOKEN_FORWARD, 4999999, forward, false), 34999999);
+	assert_int_equal(with_pause(TOKEN_FORWARD, 5000000, forward, false), 30000000);
+	assert_int_equal(with_pause(TOKEN_FORWARD, 5000000, forward, true), 35000000); /* it lies in the forward */
+	assert_int_equal(with_pause(TOKEN_BACKWARD, 999999, backward, true), 30999999);
+	assert_int_equal(with_pause(TOKEN_BACKWARD, 1000000, backward, true), 30000000);
 }
 
 static void workers_are_started_for_the_batch_behind(void **state)

@@ -243,7 +243,7 @@ static void accumulate(bool is_added)
 
 static void a_pause_is_no_phase(void **state)
 {
-	int64_t pause_ns = 2000000;
+	int64_t pause_ns = 6000000;
 
 	begin();
 	for (int i = 0; i < 3; i++) {
