@@ -169,9 +169,9 @@ def block(step, observer, steps):
 
 
 def shuffled(names):
-    """Those of CHAINS in random order, each of them forwards or backwards."""
+    """Those of CHAINS in random order, and those in each: a step behind one of another chain takes longer, which must meet all alike."""
     chains = [[name for name in chain if name in names] for chain in CHAINS]
-    return [random.choice((chain, chain[::-1])) for chain in random.sample(chains, len(chains))]
+    return [random.sample(chain, len(chain)) for chain in random.sample(chains, len(chains))]
 
 
 def is_heavy(name):
