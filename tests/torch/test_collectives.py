@@ -8,8 +8,8 @@ import pytest
 from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, version
 
 
-def two_ranks(tmp_path, python, *arguments):
-    start = f"{python} {HERE / 'straggler.py'} {tmp_path / 'meet'} {' '.join(arguments)}"
+def two_ranks(tmp_path, python, *arguments, script=HERE / "straggler.py"):
+    start = f"{python} {script} {tmp_path / 'meet'} {' '.join(arguments)}"
     return run(tmp_path, "sh", "-c", f"RANK=1 {start} & RANK=0 {start}; wait", options=["--with", "shapes"],
                env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 2})
 
@@ -86,9 +86,7 @@ for step in range(3):
 @every_python
 def test_groups_and_handles_out_of_order(tmp_path, python):
     (tmp_path / "groups.py").write_text(GROUPS)
-    start = f"{python} groups.py {tmp_path / 'meet'}"
-    done = run(tmp_path, "sh", "-c", f"RANK=1 {start} & RANK=0 {start}; wait", options=["--with", "shapes"],
-               env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 2, "RANK": 0})
+    done = two_ranks(tmp_path, python, script="groups.py")
     assert done.returncode == 0, done.stderr
     rows = {row["bytes"]: row for row in of_rank(tmp_path, "collectives", 0) if row["bytes"]}
     assert {size: rows[size]["count"] for size in (200, 2000, 4000, 8000, 12000, 16000)} == dict.fromkeys(
@@ -132,8 +130,7 @@ for step in range(4):
 def test_waits_of_a_pipeline_by_hand(tmp_path, python):
     """gloo's send and recv are executed on the thread that trains."""
     (tmp_path / "stages.py").write_text(STAGES)
-    start = f"{python} stages.py {tmp_path / 'meet'}"
-    done = run(tmp_path, "sh", "-c", f"RANK=1 {start} & RANK=0 {start}; wait", env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 2, "RANK": 0})
+    done = two_ranks(tmp_path, python, script="stages.py")
     assert done.returncode == 0, done.stderr
     steps = [row for row in table(tmp_path, "steps") if row["process"] == "rank 0"]
     # half of what the script saw to: a busy machine may hold up the recv
@@ -201,9 +198,7 @@ def test_sharded_models(tmp_path, python, kind, end):
     if version(python).startswith("1."):
         pytest.skip("this PyTorch shards on GPUs only")
     (tmp_path / "sharded.py").write_text(SHARDED)
-    start = f"{python} sharded.py {tmp_path / 'meet'} {kind} {end}"
-    done = run(tmp_path, "sh", "-c", f"RANK=1 {start} & RANK=0 {start}; wait", options=["--with", "shapes"],
-               env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 2, "RANK": 0})
+    done = two_ranks(tmp_path, python, kind, end, script="sharded.py")
     assert done.returncode == 0, done.stderr
     ends = {row["rank"]: row["end"] for row in table(tmp_path, "ranks")}
     assert end == "done" or ends[0] == "killed by SIGABRT"
