@@ -192,8 +192,9 @@ STEPSCOPE_API const char *stepscope_run_directory(void);
 
 /* Writes out what is pending and closes the recording: at most 50 ms with full buffers and a disk that takes them; it waits
  * at most 1 s for threads that are stopped inside a call and 10 s for a disk that does not answer, and leaves the rest to
- * the rescue. Happens by itself at exit. Recording can be started again with stepscope_init(). What is open ends with the recording:
- * its own end, when it comes in the next one, ends nothing there, and reports count it. Not from signal handlers. */
+ * the rescue. Recording can be started again with stepscope_init(). What is open ends with the recording: its own end, when it
+ * comes in the next one, ends nothing there, and reports count it. Happens by itself at exit, after which nothing starts. Not from
+ * signal handlers. */
 STEPSCOPE_API void stepscope_shutdown(void);
 
 /* Writes out everything recorded so far; returns when it is in the file, at the latest after a second of waiting for a

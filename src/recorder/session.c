@@ -109,7 +109,7 @@ static uint64_t wait_while(enum session_phase phase, int milliseconds)
 	int error = errno;
 	for (;;) {
 		uint32_t changes = __atomic_load_n(&session.changes, __ATOMIC_ACQUIRE);
-		uint64_t seen = __atomic_load_n(&session.owner, __ATOMIC_ACQUIRE);
+		uint64_t seen = __atomic_load_n(&session.owner, __ATOMIC_SEQ_CST);
 		int64_t left_ns = deadline_ns - clock_raw_ns();
 		/* the last: we are its signal handler */
 		if (phase_of(seen) != phase || !is_own(seen) || left_ns <= 0 ||
@@ -125,6 +125,8 @@ static uint64_t wait_while(enum session_phase phase, int milliseconds)
 /* Ends a start or a stop. */
 static void set_phase(enum session_phase phase)
 {
+	/* or this thread took the next one, by another thread, for its own */
+	__atomic_store_n(&session.starter, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&session.owner, owner_word(session.pid, phase), __ATOMIC_RELEASE);
 	__atomic_fetch_add(&session.changes, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &session.changes, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
@@ -656,12 +658,20 @@ static void forget_parent(void)
 	(void)symbols_attach_pool(NULL, true);
 }
 
+/* Who starts says so and then looks for the end; on_unload() says so and then looks for a start: one of them sees the other. */
+static bool is_over(void)
+{
+	return __atomic_load_n(&session.is_over, __ATOMIC_SEQ_CST);
+}
+
 static bool start(const struct session_start *how, bool is_forked)
 {
 	session.pid = getpid();
 	session.start_time = read_start_time();
 	session.problem[0] = 0;
 	session.is_off = false;
+	if (is_over())
+		return fail("the program is ending", 0);
 	if (is_forked)
 		forget_parent();
 	else if (!read_options(how->options))
@@ -685,8 +695,8 @@ static bool begin_recording(const struct session_start *how, bool is_forked)
 	watch_forks();
 	if (!start(how, is_forked)) {
 		set_active(0);
-		/* a copy that leaves the work to another one, or is switched off, has nothing to complain about */
-		if (!how->is_explicit && !strstr(session.problem, "already") && !session.is_off)
+		/* a copy that leaves the work to another one, is switched off, or comes too late, has nothing to complain about */
+		if (!how->is_explicit && !strstr(session.problem, "already") && !session.is_off && !is_over())
 			recorder_say("%s; the program runs on unrecorded", session.problem);
 		set_phase(SESSION_FAILED);
 		return false;
@@ -721,7 +731,7 @@ bool session_enter(void)
 	pid_t pid = getpid();
 	if ((pid_t)(seen >> 8) != pid &&
 	    !__atomic_compare_exchange_n(&session.owner, &seen, owner_word(pid, SESSION_STARTING), false,
-	                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+	                                 __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE) &&
 	    (pid_t)(seen >> 8) != pid)
 		return false;
 	if ((pid_t)(seen >> 8) == pid) {
@@ -750,7 +760,7 @@ int session_start(const struct session_start *how)
 		return -1;
 	if (seen == owner_word(pid, SESSION_STARTING) ||
 	    !__atomic_compare_exchange_n(&session.owner, &seen, owner_word(pid, SESSION_STARTING), false,
-	                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) { /* another thread is at it */
+	                                 __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)) { /* another thread is at it */
 		seen = wait_while(SESSION_STARTING, WAIT_FOR_STOP_MS);
 		return phase_of(seen) == SESSION_FAILED && !session.is_off ? -1 : 0;
 	}
@@ -888,6 +898,8 @@ __attribute__((constructor)) static void on_load(void)
 
 __attribute__((destructor)) static void on_unload(void)
 {
+	__atomic_store_n(&session.is_over, true, __ATOMIC_SEQ_CST);
 	session_stop("exit");
+	(void)wait_while(SESSION_STOPPING, WAIT_FOR_STOP_MS); /* by another thread */
 	streams_unload();
 }

@@ -58,6 +58,7 @@ struct session {
 	bool has_uncounted;   /* see emit_note_uncounted() */
 	bool is_start_told;   /* the facts are in the recording */
 	bool is_ending;       /* the last events are being written */
+	bool is_over;         /* the library goes away: nobody would close what starts now; atomic */
 	struct pool pool;
 	struct drain drain;
 	double cost_event_ns;

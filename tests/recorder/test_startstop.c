@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -234,13 +235,15 @@ static void *end_process(void *argument)
 	return argument;
 }
 
+/* ends_beside MARKS: when a thread has come to its mark of that number. */
 static void victim_ends_beside(int argc, char **argv)
 {
+	const uint64_t number = (uint64_t)work_number(argc, argv, 1);
 	pthread_t thread;
 
 	for (int i = 0; i < 3; i++)
 		pthread_create(&thread, NULL, record_marks, NULL);
-	while (!__atomic_load_n(&harness.counters[1], __ATOMIC_ACQUIRE)) /* in the middle of the start, or after it */
+	while (__atomic_load_n(&harness.counters[1], __ATOMIC_ACQUIRE) < number)
 		sched_yield();
 	pthread_create(&thread, NULL, end_process, NULL);
 	pthread_join(thread, NULL);
@@ -248,15 +251,133 @@ static void victim_ends_beside(int argc, char **argv)
 
 static void an_exit_beside_writers_is_clean(void)
 {
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 6; i++) {
+		/* at its first mark no thread may have begun to start the recorder yet, and then nothing is recorded */
+		bool is_started = i % 2;
 		snprintf(harness.directory, sizeof(harness.directory), "%s/run%d", harness.root, i);
 		harness.counters[1] = 0;
-		CHECK_EQUAL(WEXITSTATUS(harness_run("ends_beside", NULL)), 5);
+		CHECK_EQUAL(WEXITSTATUS(harness_run("ends_beside", is_started ? "2" : "1", NULL)), 5);
 		struct recording *recording = recording_read(harness.directory);
 		recording_check_whole(recording, false);
-		CHECK(recording->process_count == 1 && recording->processes[0].is_closed);
+		if (is_started || recording->process_count) {
+			CHECK_EQUAL(recording->process_count, 1);
+			CHECK(recording->processes[0].is_closed);
+		}
 		recording_free(recording);
 	}
+}
+
+/* late [EVENTS]: an event behind the library's end; after so many in time a start, too. stdio writes what it holds when all destructors
+ * have run. Counter 0 gets whether the start succeeded, counter 1 the length of the reason, counter 2 counts the late ones. */
+static ssize_t record_late(void *events, const char *text, size_t bytes)
+{
+	if (*(long *)events) {
+		harness.counters[0] = (uint64_t)(stepscope_init(NULL) == 0);
+		harness.counters[1] = strlen(stepscope_error());
+	}
+	stepscope_range_push("late");
+	stepscope_range_pop();
+	harness.counters[2]++;
+	return (ssize_t)bytes;
+}
+
+static void victim_late(int argc, char **argv)
+{
+	static long events;
+	FILE *file = fopencookie(&events, "w", (cookie_io_functions_t){.write = record_late});
+
+	events = work_number(argc, argv, 1);
+	harness.counters[0] = 1;
+	if (!file || fputs("held", file) < 0)
+		abort();
+	for (long i = 0; i < events; i++) {
+		stepscope_range_push("in time");
+		stepscope_range_pop();
+	}
+}
+
+static void nothing_begins_after_the_end(void)
+{
+	CHECK_EQUAL(harness_run("late", NULL), 0);
+	CHECK_EQUAL(harness.counters[2], 1);
+	struct recording *recording = recording_read(harness.directory);
+	CHECK_EQUAL(recording->process_count, 0);
+	recording_free(recording);
+
+	CHECK_EQUAL(harness_run("late", "3", NULL), 0);
+	CHECK_EQUAL(harness.counters[2], 2);
+	CHECK_EQUAL(harness.counters[0], 0);
+	CHECK(harness.counters[1] > 0);
+	recording = recording_read(harness.directory);
+	recording_check_whole(recording, false);
+	CHECK(recording->process_count == 1 && recording->processes[0].is_closed);
+	CHECK_EQUAL(recording_sum(recording, STEPSCOPE_EVENT_BEGIN), 3);
+	recording_free(recording);
+	CHECK_EQUAL(strlen(harness_text(harness.errors)), 0);
+}
+
+/* ends_in_stop: by exit() while another thread is in the middle of a stop, which goes on when somebody reads what it says: when the
+ * exit waits for it. */
+static int stderr_ends[2];
+
+static void fill_stderr(void)
+{
+	static const char nothing[4096];
+
+	if (pipe2(stderr_ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		abort();
+	while (write(stderr_ends[1], nothing, sizeof(nothing)) > 0)
+		;
+	fcntl(stderr_ends[0], F_SETFL, 0);
+	fcntl(stderr_ends[1], F_SETFL, 0);
+	dup2(stderr_ends[1], STDERR_FILENO);
+}
+
+static bool main_is_asleep(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)getpid());
+	const char *name_end = strrchr(harness_text(path), ')');
+	return name_end && name_end[2] == 'S';
+}
+
+static void *read_when_main_waits(void *argument)
+{
+	char text[4096];
+
+	while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE) || !main_is_asleep())
+		sched_yield();
+	while (read(stderr_ends[0], text, sizeof(text)) > 0)
+		;
+	return argument;
+}
+
+static void victim_ends_in_stop(int argc, char **argv)
+{
+	pthread_t thread;
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("STEPSCOPE_STARTED_BY", pid, 1); /* it says how its recording went */
+	fill_stderr();
+	stepscope_step_begin(0);
+	stepscope_step_end();
+	pthread_create(&thread, NULL, stop_it, NULL);
+	while (__atomic_load_n(&stepscope_active, __ATOMIC_ACQUIRE))
+		sched_yield();
+	pthread_create(&thread, NULL, read_when_main_waits, NULL);
+	__atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
+	exit(5);
+}
+
+static void an_exit_waits_for_a_stop(void)
+{
+	CHECK_EQUAL(WEXITSTATUS(harness_run("ends_in_stop", NULL)), 5);
+	struct recording *recording = recording_read(harness.directory);
+	recording_check_whole(recording, false);
+	CHECK(recording->process_count == 1 && recording->processes[0].is_closed);
+	recording_free(recording);
 }
 
 /* A handler that jumps out of an emission leaves its thread marked as busy: later events go where handlers write. */
@@ -399,9 +520,11 @@ static void switched_off_is_no_failure(void)
 	check_off("wait=1,active=2");
 }
 
-HARNESS_MAIN(LIST(VICTIM(cycles), VICTIM(nested), VICTIM(beside), VICTIM(ends_beside), VICTIM(jumps), VICTIM(init)),
+HARNESS_MAIN(LIST(VICTIM(cycles), VICTIM(nested), VICTIM(beside), VICTIM(ends_beside), VICTIM(late),
+                  VICTIM(ends_in_stop), VICTIM(jumps), VICTIM(init)),
              LIST(TEST(ten_thousand_cycles_hold_nothing), TEST(starts_and_stops_may_nest),
                   TEST(stops_beside_writers_break_nothing), TEST(an_exit_beside_writers_is_clean),
+                  TEST(nothing_begins_after_the_end), TEST(an_exit_waits_for_a_stop),
                   TEST(jumps_out_of_an_emission_are_survived), TEST(switched_off_is_no_failure),
                   TEST(of_two_copies_one_records), TEST(a_copy_may_be_unloaded_and_another_goes_on),
                   TEST(a_preloaded_copy_records_nothing_twice)))
