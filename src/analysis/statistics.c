@@ -71,6 +71,8 @@ static double incomplete_beta(double a, double b, double x)
 
 double student_t_outside(double t, double degrees)
 {
+	if (isinf(degrees))
+		return erfc(fabs(t) / sqrt(2));
 	return incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t));
 }
 
@@ -94,6 +96,13 @@ double student_t_limit(double outside, double degrees)
 double student_t95(double degrees)
 {
 	return student_t_limit(0.05, degrees);
+}
+
+double student_t_chance(double change, double error, double degrees)
+{
+	if (error > 0)
+		return student_t_outside(change / error, degrees);
+	return fabs(change) > 0 ? 0 : 1;
 }
 
 /* ---- summaries ---- */

@@ -31,9 +31,12 @@ void median_and_mad(double *values, double *scratch, size_t count, double *media
 /* t such that a Student variable of that many degrees of freedom lies within [-t, t] with 95 %. */
 double student_t95(double degrees);
 
-/* The share of a Student variable outside [-t, t], and the t of a share. */
+/* The share of a Student variable outside [-t, t], and the t of a share. degrees INFINITY: of a normal one. */
 double student_t_outside(double t, double degrees);
 double student_t_limit(double outside, double degrees);
+
+/* The p value of no change, two sides, of one that has this standard error; one without error is certain, unless it is none. */
+double student_t_chance(double change, double error, double degrees);
 
 struct slope {
 	double slope, low, high;

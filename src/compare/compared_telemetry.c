@@ -50,7 +50,7 @@ static double parts_error(const double *values, size_t count)
 		medians[i] = quantile(part, length, 0.5);
 	}
 	summary_compute(&summary, medians, PARTS);
-	return summary.std / sqrt(PARTS) * student_t95(PARTS - 1) / student_t95(1e6);
+	return summary.std / sqrt(PARTS) * student_t95(PARTS - 1) / student_t95(INFINITY);
 }
 
 /* Of values in the order of time. */

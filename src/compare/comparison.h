@@ -18,8 +18,9 @@
  *
  * The sides are read before (compare/compared_run.h); nothing is borrowed from them. Results are one of the RESULT_ texts:
  *
- *     regression, improvement   the interval of the change leaves out 0, and the change is at least `smallest`
- *     no difference             the interval lies within +-`tolerance`, or the change is certain and below `smallest`
+ *     regression, improvement   the 95 % interval of the change leaves out 0, and the change is at least `smallest`
+ *     no difference             the 90 % interval lies within +-`tolerance` (two tests at 5 %, one for either direction:
+ *                               compare/estimate.h), or the change is certain and below `smallest`
  *     inconclusive              neither; METRIC_NEEDED_RUNS or _STEPS says what would settle it
  *     not comparable            the work per step is not the same and nothing says how much of it there was
  *     changed                   as a regression or improvement, of what is neither better nor worse by itself
@@ -110,6 +111,8 @@ enum metric_column {
 	METRIC_RATIO, /* delta / base */
 	METRIC_LOW,   /* 95 % interval of the ratio */
 	METRIC_HIGH,
+	METRIC_SAME_LOW, /* 90 % interval of the ratio: what is "no difference" lies within the tolerance with it */
+	METRIC_SAME_HIGH,
 	METRIC_P, /* of no change at all; Holm's for all but the first row */
 	METRIC_RESULT,
 	METRIC_NEEDED_RUNS, /* a side, to tell a change of `tolerance` from none in 19 of 20 cases; missing: settled, or unknown */

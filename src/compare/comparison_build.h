@@ -55,7 +55,6 @@ void comparison_add_telemetry(struct table *table, struct compared_sides *sides)
 void comparison_add_functions(struct table *table, struct compared_sides *sides);
 void comparison_add_verdict(struct comparison *comparison, struct compared_sides *sides);
 
-#define SURE 0.05
 #define LEAST_RUNS 4 /* on both sides together, to know the noise */
 
 #define TOO_FEW_RUNS "too few runs to know the noise"
@@ -72,9 +71,9 @@ struct run_values {
 void run_values_init(struct run_values *values, const struct compared_sides *sides, struct arena *arena); /* zeros */
 double run_values_mean(const struct run_values *values, const struct compared_sides *sides, int side);
 double run_values_change(const struct run_values *values, const struct compared_sides *sides);
-/* 95 % interval of the change; of runs with has_repeats(). */
-void run_values_interval(const struct run_values *values, const struct compared_sides *sides, double *low,
-                         double *high);
+/* Interval of the change that is missed in the share `outside` of cases; of runs with has_repeats(). */
+void run_values_interval(const struct run_values *values, const struct compared_sides *sides, double outside,
+                         double *low, double *high);
 /* Chance of such a change; of the same. */
 double run_values_outside(const struct run_values *values, const struct compared_sides *sides);
 /* Holm's, for the `outside` of `count` rows, `stride` bytes apart. */
@@ -83,6 +82,18 @@ void run_values_adjust(struct run_values *first, size_t stride, size_t count);
 void run_values_test(struct run_values *first, size_t stride, size_t count, const struct compared_sides *sides);
 /* A column "certain". */
 void run_values_set_certain(const struct run_values *values, struct table *table, int row, int column);
+
+/* A change, in any unit. */
+struct tested_change {
+	double change, same_low, same_high; /* with its 90 % interval */
+	double outside;                     /* p value of none */
+};
+
+/* RESULT_CHANGED, RESULT_SAME or RESULT_INCONCLUSIVE, by the rule of compare/comparison.h, with bounds of the change's unit. */
+const char *tested_result(const struct tested_change *tested, double smallest, double tolerance);
+
+/* A row of `metrics` is "no difference" because its 90 % interval says so; not, because a certain change is small. */
+bool is_told_same(const struct table *metrics, int row);
 
 /* "+3.1 %" */
 const char *percent_text(struct arena *arena, double ratio);

@@ -222,7 +222,7 @@ static void set_interval(struct table *table, int row, const struct compared_sid
 		table_set_missing(table, row, CONTRIBUTION_HIGH, TOO_FEW_RUNS);
 		return;
 	}
-	run_values_interval(amounts, sides, &low, &high);
+	run_values_interval(amounts, sides, SURE, &low, &high);
 	table_set_double(table, row, CONTRIBUTION_LOW, low);
 	table_set_double(table, row, CONTRIBUTION_HIGH, high);
 }

@@ -94,6 +94,25 @@ static const struct table_column columns[METRIC_COLUMNS] = {
                          .role = ROLE_SHARE,
                          .denominator = "the base",
                          .definition = "upper end of the 95 % interval of the change"},
+	[METRIC_SAME_LOW] =
+		{.name = "ci90_low_ratio",
+                 .title = "low for none",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .denominator = "the base",
+                 .definition =
+                         "lower end of the 90 % interval of the change: where it lies within the tolerance, a change of "
+                         "that size is ruled out by two tests at 5 %, one for either direction",
+                 .is_hidden = true},
+	[METRIC_SAME_HIGH] = {.name = "ci90_high_ratio",
+                              .title = "high for none",
+                              .type = TABLE_DOUBLE,
+                              .unit = UNIT_RATIO,
+                              .role = ROLE_SHARE,
+                              .denominator = "the base",
+                              .definition = "upper end of the 90 % interval of the change",
+                              .is_hidden = true},
 	[METRIC_P] =
 		{.name = "p_value",
                  .title = "p",
@@ -257,7 +276,7 @@ static void question_release(struct question *question)
 
 static void question_answer(struct question *question, const struct compared_sides *sides)
 {
-	const struct estimate_options options = {sides->options->assumed_noise, sides->options->tolerance};
+	const struct estimate_options options = {sides->options->assumed_noise, log1p(sides->options->tolerance)};
 
 	if (question->reason || question->metric->source == FROM_COUNT || question->is_zero[SIDE_BASE] ||
 	    question->is_zero[SIDE_NEW] || (sides->is_memory && !has_repeats(sides)))
@@ -295,22 +314,17 @@ static bool is_time(const struct metric *metric)
 
 static const char *judge(const struct question *question, const struct comparison_options *options)
 {
-	double ratio = expm1(question->estimate.change);
-	double low = expm1(question->estimate.low), high = expm1(question->estimate.high);
-	bool is_certain = question->outside < SURE;
+	const struct estimate *estimate = &question->estimate;
+	const struct tested_change tested = {expm1(estimate->change), expm1(estimate->same_low),
+	                                     expm1(estimate->same_high), question->outside};
+	const char *result = tested_result(&tested, options->smallest, options->tolerance);
 
-	if (question->estimate.is_single && is_time(question->metric))
+	if (estimate->is_single && is_time(question->metric))
 		return RESULT_INCONCLUSIVE;
-
-	if (is_certain && fabs(ratio) >= options->smallest) {
-		if (question->metric->better == BETTER_NEITHER)
-			return RESULT_CHANGED;
-		return (ratio > 0) == (question->metric->better == BETTER_HIGHER) ? RESULT_IMPROVEMENT
-		                                                                  : RESULT_REGRESSION;
-	}
-	if (is_certain || (low > -options->tolerance && high < options->tolerance))
-		return RESULT_SAME;
-	return RESULT_INCONCLUSIVE;
+	if (strcmp(result, RESULT_CHANGED) != 0 || question->metric->better == BETTER_NEITHER)
+		return result;
+	return (tested.change > 0) == (question->metric->better == BETTER_HIGHER) ? RESULT_IMPROVEMENT
+	                                                                          : RESULT_REGRESSION;
 }
 
 static const char *explain(const struct question *question, const struct comparison_options *options,
@@ -333,7 +347,9 @@ static const char *explain(const struct question *question, const struct compari
 	if (question->outside < SURE)
 		return arena_printf(arena, "certain, but less than %.3g %%: %s to %s", 100 * options->smallest, low,
 		                    high);
-	return arena_printf(arena, "a change of %.3g %% is ruled out: %s to %s", 100 * options->tolerance, low, high);
+	return arena_printf(arena, "a change of %.3g %% is ruled out: %s to %s (90 %%)", 100 * options->tolerance,
+	                    percent_text(arena, expm1(question->estimate.same_low)),
+	                    percent_text(arena, expm1(question->estimate.same_high)));
 }
 
 static void set_estimate(struct table *table, int row, const struct question *question,
@@ -346,6 +362,8 @@ static void set_estimate(struct table *table, int row, const struct question *qu
 	table_set_double(table, row, METRIC_RATIO, expm1(estimate->change));
 	table_set_double(table, row, METRIC_LOW, expm1(estimate->low));
 	table_set_double(table, row, METRIC_HIGH, expm1(estimate->high));
+	table_set_double(table, row, METRIC_SAME_LOW, expm1(estimate->same_low));
+	table_set_double(table, row, METRIC_SAME_HIGH, expm1(estimate->same_high));
 	table_set_double(table, row, METRIC_P, question->outside);
 	if (is_open)
 		table_set_int(table, row, METRIC_NEEDED_RUNS, (int64_t)estimate->needed_runs);
@@ -426,6 +444,36 @@ static void add_row(struct table *table, const struct question *question, const 
 }
 
 /* ---- the table ---- */
+
+bool is_told_same(const struct table *table, int row)
+{
+	double outside;
+
+	return !strcmp(table_text(table, row, METRIC_RESULT), RESULT_SAME) &&
+	       table_number(table, row, METRIC_P, &outside) && outside >= SURE;
+}
+
+/* "no difference" beside a 95 % interval that goes beyond the tolerance wants a word. */
+static void add_note(struct table *table, double tolerance)
+{
+	struct arena *arena = &table->arena;
+	const char *list = NULL;
+
+	for (int row = 0; row < table->row_count; row++) {
+		if (!is_told_same(table, row) || (table_get(table, row, METRIC_LOW)->d >= -tolerance &&
+		                                  table_get(table, row, METRIC_HIGH)->d <= tolerance))
+			continue;
+		list = arena_printf(arena, "%s%s%s %s to %s", list ? list : "", list ? ", " : "",
+		                    table_text(table, row, METRIC_TITLE),
+		                    percent_text(arena, table_get(table, row, METRIC_SAME_LOW)->d),
+		                    percent_text(arena, table_get(table, row, METRIC_SAME_HIGH)->d));
+	}
+	if (list)
+		table->note = arena_printf(arena,
+		                           "that there is no difference is told by the 90 %% interval (two tests at "
+		                           "5 %%, one for either direction), which lies within %.3g %%: %s",
+		                           100 * tolerance, list);
+}
 
 /* Times per token or sample are asked for when steps have different amounts of them. */
 static bool is_asked(const struct metric *metric, const struct compared_sides *sides)
@@ -519,6 +567,7 @@ void comparison_add_metrics(struct table *table, struct compared_sides *sides)
 	adjust(questions, count);
 	for (size_t i = 0; i < count; i++)
 		add_row(table, &questions[i], sides);
+	add_note(table, sides->options->tolerance);
 	sides->has_first = questions[0].has_estimate;
 	sides->first = questions[0].estimate;
 	for (size_t i = 0; i < count; i++)

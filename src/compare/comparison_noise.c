@@ -59,10 +59,11 @@ bool has_repeats(const struct compared_sides *sides)
 	return sides->count[SIDE_BASE] + sides->count[SIDE_NEW] >= LEAST_RUNS;
 }
 
-void run_values_interval(const struct run_values *values, const struct compared_sides *sides, double *low, double *high)
+void run_values_interval(const struct run_values *values, const struct compared_sides *sides, double outside,
+                         double *low, double *high)
 {
 	double change = run_values_change(values, sides);
-	double half = student_t95(degrees_of(sides)) * error_of(values, sides);
+	double half = student_t_limit(outside, degrees_of(sides)) * error_of(values, sides);
 
 	*low = change - half;
 	*high = change + half;
@@ -70,11 +71,18 @@ void run_values_interval(const struct run_values *values, const struct compared_
 
 double run_values_outside(const struct run_values *values, const struct compared_sides *sides)
 {
-	double change = run_values_change(values, sides), error = error_of(values, sides);
+	return student_t_chance(run_values_change(values, sides), error_of(values, sides), degrees_of(sides));
+}
 
-	if (error > 0)
-		return student_t_outside(change / error, degrees_of(sides));
-	return fabs(change) > 0 ? 0 : 1;
+const char *tested_result(const struct tested_change *tested, double smallest, double tolerance)
+{
+	bool is_certain = tested->outside < SURE;
+
+	if (is_certain && fabs(tested->change) >= smallest)
+		return RESULT_CHANGED;
+	if (is_certain || (tested->same_low >= -tolerance && tested->same_high <= tolerance))
+		return RESULT_SAME;
+	return RESULT_INCONCLUSIVE;
 }
 
 static struct run_values *values_at(struct run_values *first, size_t stride, size_t place)

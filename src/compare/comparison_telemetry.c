@@ -6,13 +6,12 @@
  */
 #include "compare/comparison_build.h"
 
+#include "analysis/statistics.h"
 #include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NORMAL95 1.959963984540054
 
 static const struct table_column columns[TELEMETRY_CHANGE_COLUMNS] = {
 	[TELEMETRY_CHANGE_OF] =
@@ -99,6 +98,7 @@ struct quantity {
 	struct run_values medians;
 	double variance; /* of the difference, from the values of the runs */
 	double block, low, high;
+	double same_low, same_high; /* 90 % interval: is there no change? */
 	int64_t values[SIDES];
 	size_t runs[SIDES], order;
 	bool is_other_unit;
@@ -209,9 +209,11 @@ static void assume_noise(struct quantity *row, const struct compared_sides *side
 		variance += assumed * assumed / (double)sides->count[side];
 	}
 	error = sqrt(variance);
-	row->low = change - NORMAL95 * error;
-	row->high = change + NORMAL95 * error;
-	row->medians.outside = error > 0 ? erfc(fabs(change) / error / sqrt(2)) : fabs(change) > 0 ? 0 : 1;
+	row->low = change - student_t_limit(SURE, INFINITY) * error;
+	row->high = change + student_t_limit(SURE, INFINITY) * error;
+	row->same_low = change - student_t_limit(SURE_OF_SAME, INFINITY) * error;
+	row->same_high = change + student_t_limit(SURE_OF_SAME, INFINITY) * error;
+	row->medians.outside = student_t_chance(change, error, INFINITY);
 }
 
 static void test_rows(const struct quantities *quantities)
@@ -224,7 +226,8 @@ static void test_rows(const struct quantities *quantities)
 		if (!is_measured(row, sides))
 			continue;
 		if (has_repeats(sides)) {
-			run_values_interval(&row->medians, sides, &row->low, &row->high);
+			run_values_interval(&row->medians, sides, SURE, &row->low, &row->high);
+			run_values_interval(&row->medians, sides, SURE_OF_SAME, &row->same_low, &row->same_high);
 			row->medians.outside = run_values_outside(&row->medians, sides);
 		} else {
 			assume_noise(row, sides);
@@ -251,22 +254,20 @@ static const char *other_device(const struct quantity *row, const struct compare
 
 static const char *judge(const struct quantity *row, const struct compared_sides *sides)
 {
+	const struct tested_change tested = {run_values_change(&row->medians, sides), row->same_low, row->same_high,
+	                                     row->medians.outside};
 	double base = fabs(run_values_mean(&row->medians, sides, SIDE_BASE));
-	double change = fabs(run_values_change(&row->medians, sides)), tolerance = sides->options->tolerance * base;
-	bool is_certain = row->medians.outside < SURE;
 
-	if (is_certain && change >= sides->options->smallest * base)
-		return RESULT_CHANGED;
-	if (is_certain || (row->low >= -tolerance && row->high <= tolerance))
-		return RESULT_SAME;
-	return RESULT_INCONCLUSIVE;
+	return tested_result(&tested, sides->options->smallest * base, sides->options->tolerance * base);
 }
 
 static const char *explain(const struct quantity *row, const struct compared_sides *sides, const char *result,
                            struct arena *arena)
 {
 	const char *unit = row->first->unit ? row->first->unit : "";
-	const char *range = arena_printf(arena, "%+.4g to %+.4g%s%s", row->low, row->high, *unit ? " " : "", unit);
+	bool is_same = !strcmp(result, RESULT_SAME) && row->medians.outside >= SURE;
+	const char *range = arena_printf(arena, "%+.4g to %+.4g%s%s", is_same ? row->same_low : row->low,
+	                                 is_same ? row->same_high : row->high, *unit ? " " : "", unit);
 
 	if (!isfinite(row->low) || !isfinite(row->high))
 		return "the values are too large to compute with";
@@ -274,9 +275,10 @@ static const char *explain(const struct quantity *row, const struct compared_sid
 		return arena_printf(arena, "0 is ruled out: %s", range);
 	if (!strcmp(result, RESULT_INCONCLUSIVE))
 		return arena_printf(arena, "anything from %s is possible", range);
-	if (row->medians.outside < SURE)
+	if (!is_same)
 		return arena_printf(arena, "certain, but less than %.3g %%: %s", 100 * sides->options->smallest, range);
-	return arena_printf(arena, "a change of %.3g %% is ruled out: %s", 100 * sides->options->tolerance, range);
+	return arena_printf(arena, "a change of %.3g %% is ruled out: %s (90 %%)", 100 * sides->options->tolerance,
+	                    range);
 }
 
 /* ---- rows ---- */

@@ -88,13 +88,14 @@ static const struct table_column columns[COMPARISON_COLUMNS] = {
                                  .role = ROLE_SHARE,
                                  .denominator = "the base",
                                  .definition = "changes below it are none"},
-	[COMPARISON_TOLERANCE] = {.name = "tolerance_ratio",
-                                  .title = "tolerance",
-                                  .type = TABLE_DOUBLE,
-                                  .unit = UNIT_RATIO,
-                                  .role = ROLE_SHARE,
-                                  .denominator = "the base",
-                                  .definition = "what the interval must leave out to say that there is no difference"},
+	[COMPARISON_TOLERANCE] =
+		{.name = "tolerance_ratio",
+                 .title = "tolerance",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_RATIO,
+                 .role = ROLE_SHARE,
+                 .denominator = "the base",
+                 .definition = "changes of this size must be ruled out to say that there is no difference"},
 };
 
 /* ---- the answer ---- */
@@ -113,11 +114,19 @@ static const char *subject(const struct compared_sides *sides)
 	}
 }
 
-/* "from -0.8 % to +1.9 %" */
+/* "-0.8 % to +1.9 %" */
 static const char *range(const struct compared_sides *sides, struct arena *arena)
 {
 	return arena_printf(arena, "%s to %s", percent_text(arena, expm1(sides->first.low)),
 	                    percent_text(arena, expm1(sides->first.high)));
+}
+
+/* The same of the interval that shows that there is no difference, and what it shows. */
+static const char *same_range(const struct compared_sides *sides, struct arena *arena)
+{
+	return arena_printf(arena, "%s to %s (90 %%), a change of %.3g %% is ruled out",
+	                    percent_text(arena, expm1(sides->first.same_low)),
+	                    percent_text(arena, expm1(sides->first.same_high)), 100 * sides->options->tolerance);
 }
 
 static const char *times(const struct table *metrics, struct arena *arena)
@@ -137,6 +146,16 @@ static bool is_settled(const char *result)
 	       !strcmp(result, RESULT_SAME);
 }
 
+/* The interval that told the result of a metric, and what it covers. */
+static const char *metric_range(const struct table *metrics, int row, struct arena *arena)
+{
+	bool is_same = is_told_same(metrics, row);
+	int low = is_same ? METRIC_SAME_LOW : METRIC_LOW, high = is_same ? METRIC_SAME_HIGH : METRIC_HIGH;
+
+	return arena_printf(arena, "%s to %s (%d %%)", percent_text(arena, table_get(metrics, row, low)->d),
+	                    percent_text(arena, table_get(metrics, row, high)->d), is_same ? 90 : 95);
+}
+
 /* "; ...": what can be told although the first metric cannot. */
 static const char *others_of(const struct comparison *comparison, const struct compared_sides *sides,
                              struct arena *arena)
@@ -151,9 +170,7 @@ static const char *others_of(const struct comparison *comparison, const struct c
 		int row = comparison_metric(comparison, others[i][0]);
 
 		if (row > 0 && is_settled(table_text(metrics, row, METRIC_RESULT)))
-			list = arena_printf(arena, "%s; %s %s to %s", list, others[i][1],
-			                    percent_text(arena, table_get(metrics, row, METRIC_LOW)->d),
-			                    percent_text(arena, table_get(metrics, row, METRIC_HIGH)->d));
+			list = arena_printf(arena, "%s; %s %s", list, others[i][1], metric_range(metrics, row, arena));
 	}
 	return list;
 }
@@ -174,8 +191,8 @@ static const char *memory_sentence(const struct comparison *comparison, const st
 		return arena_printf(arena,
 		                    "cannot tell: the peak memory of a device is %s, but anything from %s is possible",
 		                    peaks, range(sides, arena));
-	if (!strcmp(result, RESULT_SAME) && sides->first.outside >= SURE)
-		return arena_printf(arena, "the peak memory of a device is the same: %s (95 %%)", range(sides, arena));
+	if (is_told_same(metrics, 0))
+		return arena_printf(arena, "the peak memory of a device is the same: %s", same_range(sides, arena));
 	return arena_printf(arena, "the peak memory of a device is %s, %s (95 %%: %s)%s", peaks,
 	                    percent_text(arena, ratio), range(sides, arena),
 	                    strcmp(result, RESULT_SAME) != 0 ? "" : ", too little to matter");
@@ -222,8 +239,8 @@ static const char *sentence_of(const struct comparison *comparison, const struct
 		return arena_printf(arena, "cannot tell: %s takes %s, but anything from %s is possible%s",
 		                    subject(sides), times(metrics, arena), range(sides, arena),
 		                    others_of(comparison, sides, arena));
-	if (!strcmp(result, RESULT_SAME) && sides->first.outside >= SURE)
-		return arena_printf(arena, "%s takes the same time: %s (95 %%)", subject(sides), range(sides, arena));
+	if (is_told_same(metrics, 0))
+		return arena_printf(arena, "%s takes the same time: %s", subject(sides), same_range(sides, arena));
 	return arena_printf(arena, "%s takes %s %s, %s (95 %%: %s)%s", subject(sides), change,
 	                    ratio > 0 ? "longer" : "less time", times(metrics, arena), range(sides, arena),
 	                    !strcmp(result, RESULT_SAME) ? ", too little to matter" : "");

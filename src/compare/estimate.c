@@ -17,8 +17,6 @@
 #define LEAST_DEGREES 2
 #define RANKS_OF_RUNS 7 /* from here on an odd run a side cannot move the interval */
 #define RANKS_OF_PAIRS 12
-#define NORMAL95 1.959963984540054
-#define NORMAL_POWER 1.6448536269514722 /* 19 of 20 cases */
 #define MOST_RUNS 100000
 
 struct side {
@@ -80,19 +78,27 @@ static double cautious(double noise, double degrees)
 	return noise * sqrt(1 / fmax(root * root * root, 0.01));
 }
 
-/* Runs a side, such that a change of `wanted` is found in 19 of 20 cases. `spread`: of the difference of two runs. */
+/* How many standard errors `wanted` must be, so that a change of it is found in 19 of 20 cases: half the 95 % interval, and what the estimate
+ * falls short by in one of 20. So many serve the other question, too: where there is no change, half the 90 % interval, and what the estimate is
+ * off by in one of 20, to either side. */
+static double needed_errors(double degrees)
+{
+	return student_t_limit(SURE, degrees) + student_t_limit(SURE_OF_SAME, degrees);
+}
+
+/* Runs a side, such that a change of `wanted` is told from none. `spread`: of the difference of two runs. */
 static size_t needed_runs(double spread, double wanted, bool is_paired)
 {
-	double normal = (NORMAL95 + NORMAL_POWER) * spread / wanted;
-	size_t count = 2;
+	double normal = needed_errors(INFINITY) * spread / wanted;
+	size_t count;
 
 	if (normal * normal > MOST_RUNS)
 		return MOST_RUNS;
+	count = (size_t)fmax(2, normal * normal); /* fewer are never enough */
 	while (count < MOST_RUNS) {
 		double degrees = is_paired ? (double)count - 1 : 2 * (double)count - 2;
-		double limit = student_t_limit(0.05, degrees) + student_t_limit(0.1, degrees);
 
-		if (limit * spread <= wanted * sqrt((double)count))
+		if (needed_errors(degrees) * spread <= wanted * sqrt((double)count))
 			break;
 		count += count < 30 ? 1 : count / 10;
 	}
@@ -121,15 +127,15 @@ static double squares(const struct side *side)
 
 static void use_student(struct estimate *estimate, double change, double error, double degrees)
 {
-	double half = student_t95(degrees) * error;
+	double half = student_t_limit(SURE, degrees) * error,
+	       same_half = student_t_limit(SURE_OF_SAME, degrees) * error;
 
 	estimate->change = change;
 	estimate->low = change - half;
 	estimate->high = change + half;
-	if (error > 0)
-		estimate->outside = student_t_outside(change / error, degrees);
-	else
-		estimate->outside = fabs(change) > 0 ? 0 : 1;
+	estimate->same_low = change - same_half;
+	estimate->same_high = change + same_half;
+	estimate->outside = student_t_chance(change, error, degrees);
 }
 
 static void use_shift(struct estimate *estimate, const struct shift *shift)
@@ -138,6 +144,8 @@ static void use_shift(struct estimate *estimate, const struct shift *shift)
 	estimate->change = shift->middle;
 	estimate->low = shift->low;
 	estimate->high = shift->high;
+	estimate->same_low = shift->same_low;
+	estimate->same_high = shift->same_high;
 	estimate->outside = shift->outside;
 }
 
@@ -156,7 +164,7 @@ static void use_pairs(struct estimate *estimate, const double *differences, size
 
 		signed_rank_shift(&shift, differences, count);
 		use_shift(estimate, &shift);
-		spread = (shift.high - shift.low) / 2 / NORMAL95 * sqrt((double)count);
+		spread = (shift.high - shift.low) / 2 / student_t95(INFINITY) * sqrt((double)count);
 	} else {
 		use_student(estimate, mean, spread / sqrt((double)count), (double)count - 1);
 	}
@@ -186,7 +194,7 @@ static void use_repeats(struct estimate *estimate, const struct side *base, cons
 
 		rank_sum_shift(&shift, left, base->count, right, new->count);
 		use_shift(estimate, &shift);
-		noise = (shift.high - shift.low) / 2 / NORMAL95 / sqrt(share);
+		noise = (shift.high - shift.low) / 2 / student_t95(INFINITY) / sqrt(share);
 		free(left);
 		free(right);
 	} else {
@@ -210,7 +218,7 @@ static void use_assumed(struct estimate *estimate, const struct side *base, cons
                         const struct estimate_options *options)
 {
 	const struct side *const sides[] = {base, new};
-	double wanted = options->wanted * NORMAL95 / (NORMAL95 + NORMAL_POWER); /* half an interval */
+	double wanted = options->wanted / needed_errors(INFINITY); /* standard error */
 	double runs = 0, steps = 0, error, left;
 
 	for (int s = 0; s < 2; s++) {
@@ -226,12 +234,9 @@ static void use_assumed(struct estimate *estimate, const struct side *base, cons
 	error = sqrt(runs + steps);
 	estimate->way = ESTIMATE_ASSUMED;
 	estimate->noise = sqrt(runs / 2);
-	estimate->change = mean_level(new) - mean_level(base);
-	estimate->low = estimate->change - NORMAL95 * error;
-	estimate->high = estimate->change + NORMAL95 * error;
-	estimate->outside = error > 0 ? erfc(fabs(estimate->change) / error / sqrt(2)) : fabs(estimate->change) <= 0;
+	use_student(estimate, mean_level(new) - mean_level(base), error, INFINITY);
 	estimate->needed_runs = needed_runs(error, options->wanted, false);
-	left = wanted * wanted / (NORMAL95 * NORMAL95) - runs;
+	left = wanted * wanted - runs;
 	if (left > 0 && steps > left)
 		estimate->needed_steps = (size_t)ceil((double)base->runs[0].steps * steps / left);
 }

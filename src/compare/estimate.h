@@ -15,6 +15,11 @@
  *     assumed   fewer: nothing tells how much runs differ from each other. The steps' own error counts, and a scatter of runs is
  *               assumed: `assumed_noise`, and more where the runs themselves were uneven or their machine was contended
  *               (compare/step_level.c says how much).
+ *
+ * There are two intervals, because there are two questions. Whether there is a change asks the 95 % interval: it leaves out 0. Whether there is none
+ * that matters is asked by two tests, one for either direction, each at 5 % and by itself, as only one of the two can be wrong: that the 90 % interval
+ * lies within the bounds says the same (D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach for assessing the
+ * equivalence of average bioavailability, 1987). Either answer is wrong in 5 % of the cases at most, and one number of runs serves both.
  */
 #ifndef COMPARE_ESTIMATE_H
 #define COMPARE_ESTIMATE_H
@@ -22,6 +27,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define SURE                                                                                                           \
+	0.05 /* how often a change is found where there is none: what its interval leaves out, both ends together */
+#define SURE_OF_SAME 0.1 /* the same of the interval that shows that there is none */
 
 struct run_level {        /* one value of one run */
 	double level;     /* logarithm */
@@ -36,7 +45,7 @@ struct run_level {        /* one value of one run */
 
 struct estimate_options {
 	double assumed_noise;
-	double wanted; /* the change that `needed` is to tell from none */
+	double wanted; /* the change that `needed` is to tell from none, of logarithms */
 };
 
 enum estimate_way {
@@ -49,13 +58,14 @@ struct estimate {
 	enum estimate_way way;
 	bool has_ranks;               /* Wilcoxon's, not Student's */
 	double change;                /* new minus base, of logarithms */
-	double low, high;             /* 95 % interval of it */
+	double low, high;             /* 95 % interval of it: is there a change? */
+	double same_low, same_high;   /* 90 % interval: is there none that matters? */
 	double outside;               /* p value of no change */
 	double noise;                 /* standard deviation from run to run */
 	bool is_uneven, is_contended; /* the assumed noise is larger because of that */
 	bool is_few;
-	bool is_single;      /* a run of one step: nothing tells how much steps differ */
-	size_t needed_runs;  /* a side, in turns when they were; to tell `wanted` from none in 19 of 20 cases */
+	bool is_single; /* a run of one step: nothing tells how much steps differ */
+	size_t needed_runs; /* a side, in turns when they were: a change of `wanted` is found, and none seen to be none, in 19 of 20 cases each */
 	size_t needed_steps; /* a run, when that is enough; 0: more steps do not help */
 };
 

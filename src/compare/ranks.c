@@ -68,11 +68,23 @@ static struct distribution distribution_new(size_t largest)
 	return distribution;
 }
 
-/* Interval and p value from the sorted values, as many as the distribution's largest statistic. */
+/* How many of `count` sorted values the interval leaves out at each end, so that it misses the shift in at most `tail` of the cases there. */
+static size_t cut_of(const struct distribution *distribution, size_t count, double tail)
+{
+	double below = 0;
+	size_t cut = 0;
+
+	for (; cut < (count - 1) / 2 && below + distribution->chance[cut] <= tail; cut++)
+		below += distribution->chance[cut];
+	return cut ? cut - 1 : 0;
+}
+
+/* Intervals and p value from the sorted values, as many as the distribution's largest statistic. */
 static void read_shift(struct shift *shift, double *values, size_t count, const struct distribution *distribution)
 {
-	double below = 0, tail = 0;
-	size_t cut = 0, negative = 0, positive = 0, least;
+	size_t cut = cut_of(distribution, count, 0.025), same_cut = cut_of(distribution, count, 0.05);
+	size_t negative = 0, positive = 0, least;
+	double tail = 0;
 
 	sort_doubles(values, count);
 	for (size_t i = 0; i < count; i++) {
@@ -83,12 +95,11 @@ static void read_shift(struct shift *shift, double *values, size_t count, const 
 	least += (count - negative - positive) / 2;
 	for (size_t i = 0; i <= least && i < distribution->size; i++)
 		tail += distribution->chance[i];
-	for (; cut < (count - 1) / 2 && below + distribution->chance[cut] <= 0.025; cut++)
-		below += distribution->chance[cut];
-	cut = cut ? cut - 1 : 0;
 	shift->middle = quantile(values, count, 0.5);
 	shift->low = values[cut];
 	shift->high = values[count - 1 - cut];
+	shift->same_low = values[same_cut];
+	shift->same_high = values[count - 1 - same_cut];
 	shift->outside = fmin(1, 2 * tail);
 }
 

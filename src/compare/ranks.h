@@ -9,8 +9,9 @@
 #include <stddef.h>
 
 struct shift {
-	double middle, low, high; /* 95 % interval, never less than that */
-	double outside;           /* p value of no shift, two sides */
+	double middle, low, high;   /* 95 % interval, never less than that */
+	double same_low, same_high; /* 90 % interval, never less than that */
+	double outside;             /* p value of no shift, two sides */
 };
 
 /* Of `right` against `left`, from all their differences. Needs 4 values a side. */

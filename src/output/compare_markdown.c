@@ -90,6 +90,15 @@ static void add_metric(struct page *page, int row)
 	buffer_release(&line);
 }
 
+static void add_sentence(struct page *page, const char *label, const char *text)
+{
+	if (!text[0])
+		return;
+	buffer_printf(page->out, "\n%s", label);
+	escape_markdown(page->out, text, SENTENCE_CHARACTERS);
+	buffer_add_text(page->out, "\n");
+}
+
 static void add_metrics(struct page *page)
 {
 	const struct table *metrics = &page->of->comparison->metrics;
@@ -107,19 +116,11 @@ static void add_metrics(struct page *page)
 		else
 			unmeasured++;
 	}
+	add_sentence(page, "", metrics->note ? metrics->note : "");
 	if (same)
 		buffer_printf(page->out, "\n%d more without a difference.\n", same);
 	if (unmeasured)
 		buffer_printf(page->out, "\n%d not measured.\n", unmeasured);
-}
-
-static void add_sentence(struct page *page, const char *label, const char *text)
-{
-	if (!text[0])
-		return;
-	buffer_printf(page->out, "\n%s", label);
-	escape_markdown(page->out, text, SENTENCE_CHARACTERS);
-	buffer_add_text(page->out, "\n");
 }
 
 /* Limits that are not kept, in words. */

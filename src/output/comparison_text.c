@@ -127,6 +127,7 @@ static void add_metrics(struct buffer *out, const struct table *metrics, const s
 		set_change(&view, row, metrics, metric);
 		table_set_text(&view, row, 5, table_text(metrics, metric, METRIC_RESULT));
 	}
+	view.note = metrics->note;
 	buffer_add_text(out, "\n");
 	text_table(out, &view,
 	           &(struct text_view){

@@ -55,6 +55,15 @@ static void student_shares_and_limits_are_each_others_inverse(void **state)
 	assert_double_equal(student_t_outside(2, 5), 0.10193947882985835, 1e-12);
 	assert_double_equal(student_t_limit(0.1, 8), 1.8595480375308973, 1e-9);
 	assert_double_equal(student_t_outside(student_t_limit(0.001, 3), 3), 0.001, 1e-12);
+	assert_double_equal(student_t_limit(0.05, INFINITY), 1.959963984540054, 1e-12); /* the normal distribution */
+	assert_double_equal(student_t_outside(-1, INFINITY), 0.31731050786291415, 1e-12);
+}
+
+static void a_change_without_error_is_certain_unless_it_is_none(void **state)
+{
+	assert_double_equal(student_t_chance(2, 1, 5), 0.10193947882985835, 1e-12);
+	assert_double_equal(student_t_chance(-1e-9, 0, 5), 0, 0);
+	assert_double_equal(student_t_chance(0, 0, INFINITY), 1, 0);
 }
 
 static void rank_sums_give_the_exact_interval_and_p_value(void **state)
@@ -66,6 +75,9 @@ static void rank_sums_give_the_exact_interval_and_p_value(void **state)
 	assert_double_equal(shift.middle, 0.918, 1e-9);
 	assert_double_equal(shift.low, -0.183, 1e-9);
 	assert_double_equal(shift.high, 2.098, 1e-9);
+	/* the fifth of 25 differences from either end: 12 of 252 orders have four or fewer beyond */
+	assert_double_equal(shift.same_low, 0.027, 1e-9);
+	assert_double_equal(shift.same_high, 1.43, 1e-9);
 	assert_double_equal(shift.outside, 0.09523809523809523, 1e-12);
 }
 
@@ -78,6 +90,9 @@ static void signed_ranks_give_the_exact_interval_and_p_value(void **state)
 	assert_double_equal(shift.middle, 0.525, 1e-9);
 	assert_double_equal(shift.low, 0.2, 1e-9);
 	assert_double_equal(shift.high, 0.9, 1e-9);
+	/* the sixth of 36 means: of 256 signs 10 have five or fewer beyond, 14 have six */
+	assert_double_equal(shift.same_low, 0.25, 1e-9);
+	assert_double_equal(shift.same_high, 0.8, 1e-9);
 	assert_double_equal(shift.outside, 0.015625, 1e-12);
 }
 
@@ -140,6 +155,9 @@ static void repeats_use_the_scatter_of_both_sides(void **state)
 	assert_double_equal(estimate.change, 0.03, 1e-12);
 	assert_double_equal(estimate.outside, 0.02131164112875671, 1e-9);
 	assert_double_equal(estimate.noise, 0.01, 1e-12);
+	assert_double_equal(estimate.high - estimate.change, 2.7764451051977987 * 0.01 * sqrt(2.0 / 3), 1e-9);
+	assert_double_equal(estimate.same_high - estimate.change, 2.1318467863266499 * 0.01 * sqrt(2.0 / 3), 1e-9);
+	assert_double_equal(estimate.change - estimate.same_low, estimate.same_high - estimate.change, 1e-12);
 }
 
 static void runs_made_in_turns_are_pairs(void **state)
@@ -174,6 +192,7 @@ static void single_runs_have_the_assumed_noise_and_their_own_error(void **state)
 	estimate_compute(&estimate, &base, 1, &new, 1, &usual);
 	assert_int_equal(estimate.way, ESTIMATE_ASSUMED);
 	assert_double_equal(estimate.high - estimate.change, 1.959963985 * sqrt(2e-4 + 25e-6), 1e-9);
+	assert_double_equal(estimate.same_high - estimate.change, 1.644853627 * sqrt(2e-4 + 25e-6), 1e-9);
 	assert_false(estimate.is_contended || estimate.is_uneven);
 	new.contended = 0.8;
 	base.uneven = 0.05;
@@ -193,11 +212,16 @@ static void fill_runs(struct run_level *runs, size_t count, double level, uint64
 		runs[i] = (struct run_level){.level = level + 0.02 * normal(seed)};
 }
 
-/* Asked of many pairs of five runs, then tried with as many as each of them asks for. */
+static bool is_the_same(const struct estimate *estimate)
+{
+	return estimate->same_low > -usual.wanted && estimate->same_high < usual.wanted;
+}
+
+/* Asked of many pairs of five runs, then tried with as many as each of them asks for, on runs that are slower and on runs that are not. */
 static void what_it_asks_for_is_enough(void **state)
 {
 	uint64_t seed = 3;
-	int found = 0;
+	int found = 0, same = 0;
 
 	for (int pilot = 0; pilot < 100; pilot++) {
 		struct run_level base[5], new[5], more[2][200];
@@ -214,9 +238,34 @@ static void what_it_asks_for_is_enough(void **state)
 			fill_runs(more[1], needed, 0.03, &seed);
 			estimate_compute(&estimate, more[0], needed, more[1], needed, &usual);
 			found += estimate.low > 0;
+			fill_runs(more[1], needed, 0, &seed);
+			estimate_compute(&estimate, more[0], needed, more[1], needed, &usual);
+			same += is_the_same(&estimate);
 		}
 	}
 	assert_in_range(found, 930, 1000);
+	assert_in_range(same, 930, 1000);
+}
+
+/* What could not be told wants more runs than there were. */
+static void as_many_as_there_were_are_not_asked_for(void **state)
+{
+	uint64_t seed = 9;
+	int open = 0;
+
+	for (int trial = 0; trial < 1000; trial++) {
+		struct run_level base[9], new[9];
+		struct estimate estimate;
+
+		fill_runs(base, 9, 0, &seed);
+		fill_runs(new, 9, usual.wanted / 2, &seed);
+		estimate_compute(&estimate, base, 9, new, 9, &usual);
+		if (estimate.low > 0 || estimate.high < 0 || is_the_same(&estimate))
+			continue;
+		open++;
+		assert_true(estimate.needed_runs > 9);
+	}
+	assert_true(open > 100);
 }
 
 static void a_change_is_seen_by_chance_in_one_of_twenty_cases(void **state)
@@ -234,6 +283,32 @@ static void a_change_is_seen_by_chance_in_one_of_twenty_cases(void **state)
 		found += estimate.low > 0 || estimate.high < 0;
 	}
 	assert_in_range(found, 30, 70);
+}
+
+/* Where the change is just as large as what must be ruled out, it is in one of twenty cases at most; more often there is no answer. `scatters`: for
+ * which there is hardly an answer, and for which there is nearly always one. */
+static void no_difference_is_wrong_in_one_of_twenty_cases_at_most(void **state)
+{
+	const double scatters[] = {0.005, 0.015, 0.05};
+	const size_t counts[] = {5, 20};
+	uint64_t seed = 8;
+
+	for (int of = 0; of < 6; of++) {
+		size_t count = counts[of / 3];
+		int wrong = 0;
+
+		for (int trial = 0; trial < 1000; trial++) {
+			struct run_level runs[40];
+			struct estimate estimate;
+
+			for (size_t i = 0; i < 2 * count; i++)
+				runs[i] = (struct run_level){.level = (i < count ? 0 : usual.wanted) +
+				                                      scatters[of % 3] * normal(&seed)};
+			estimate_compute(&estimate, runs, count, runs + count, count, &usual);
+			wrong += is_the_same(&estimate);
+		}
+		assert_in_range(wrong, 0, 70);
+	}
 }
 
 /* ---- one run ---- */
@@ -331,6 +406,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(student_shares_and_limits_are_each_others_inverse),
+		cmocka_unit_test(a_change_without_error_is_certain_unless_it_is_none),
 		cmocka_unit_test(rank_sums_give_the_exact_interval_and_p_value),
 		cmocka_unit_test(signed_ranks_give_the_exact_interval_and_p_value),
 		cmocka_unit_test(many_ranks_are_taken_as_normal),
@@ -340,6 +416,8 @@ int main(void)
 		cmocka_unit_test(runs_made_in_turns_are_pairs),
 		cmocka_unit_test(single_runs_have_the_assumed_noise_and_their_own_error),
 		cmocka_unit_test(what_it_asks_for_is_enough),
+		cmocka_unit_test(as_many_as_there_were_are_not_asked_for),
+		cmocka_unit_test(no_difference_is_wrong_in_one_of_twenty_cases_at_most),
 		cmocka_unit_test(a_change_is_seen_by_chance_in_one_of_twenty_cases),
 		cmocka_unit_test(independent_steps_have_short_blocks_and_the_textbook_error),
 		cmocka_unit_test(steps_that_depend_on_each_other_have_a_larger_error),

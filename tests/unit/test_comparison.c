@@ -339,6 +339,58 @@ static void on_a_contended_machine_the_fastest_steps_tell(void **state)
 		compared_run_release(&runs[i]);
 }
 
+/* Five runs a side whose levels scatter by `scatter` around 10 ms, the new ones `ratio` times that. */
+static void compare_scattered(struct comparison *comparison, struct compared_run *runs, double scatter, double ratio)
+{
+	static const double places[] = {-1, 0, 0, 0, 1};
+
+	for (int i = 0; i < 10; i++)
+		make_run(&runs[i], 10 * exp(scatter * places[i % 5]) * (i < 5 ? 1 : ratio), 0);
+	comparison_init(comparison, runs, 5, runs + 5, 5, NULL);
+}
+
+/* Of eight degrees of freedom half a 95 % interval is 1.03 times this scatter, and half a 90 % interval 0.83 times. */
+static void that_nothing_changed_is_told_by_the_90_per_cent_interval(void **state)
+{
+	struct compared_run runs[10];
+	struct comparison comparison;
+	const struct table *metrics = &comparison.metrics;
+
+	compare_scattered(&comparison, runs, 0.032, 1);
+	assert_string_equal(table_get(metrics, 0, METRIC_RESULT)->text, RESULT_SAME);
+	assert_true(table_get(metrics, 0, METRIC_HIGH)->d > 0.03 && table_get(metrics, 0, METRIC_LOW)->d < -0.03);
+	assert_double_equal(log1p(table_get(metrics, 0, METRIC_SAME_HIGH)->d), 1.8595480 * 0.032 / sqrt(5), 1e-6);
+	assert_string_equal(table_get(metrics, 0, METRIC_REASON)->text,
+	                    "a change of 3 % is ruled out: -2.6 % to +2.7 % (90 %)");
+	assert_string_equal(table_get(&comparison.verdict, 0, COMPARISON_SENTENCE)->text,
+	                    "a step takes the same time: -2.6 % to +2.7 % (90 %), a change of 3 % is ruled out");
+	assert_non_null(strstr(metrics->note, "step time p50 -2.6 % to +2.7 %"));
+	comparison_release(&comparison);
+	for (int i = 0; i < 10; i++)
+		compared_run_release(&runs[i]);
+	compare_scattered(&comparison, runs, 0.032, 1.01); /* half a 90 % interval above it lie 3.7 % */
+	assert_string_equal(table_get(metrics, 0, METRIC_RESULT)->text, RESULT_INCONCLUSIVE);
+	assert_null(metrics->note);
+	comparison_release(&comparison);
+	for (int i = 0; i < 10; i++)
+		compared_run_release(&runs[i]);
+}
+
+static void a_certain_change_that_is_small_keeps_its_own_interval(void **state)
+{
+	struct compared_run runs[10];
+	struct comparison comparison;
+
+	compare_scattered(&comparison, runs, 0.001, 1.005);
+	assert_string_equal(table_get(&comparison.metrics, 0, METRIC_RESULT)->text, RESULT_SAME);
+	assert_non_null(strstr(table_get(&comparison.metrics, 0, METRIC_REASON)->text, "certain, but less than 1 %"));
+	assert_non_null(strstr(table_get(&comparison.verdict, 0, COMPARISON_SENTENCE)->text, "(95 %: +0."));
+	assert_null(comparison.metrics.note);
+	comparison_release(&comparison);
+	for (int i = 0; i < 10; i++)
+		compared_run_release(&runs[i]);
+}
+
 /* Steps of a run in which its thread waited for a processor, `waits` times as long as it ran or more, differently; of its CPU time a tenth more
  * is certain. */
 static void make_waiting_runs(struct compared_run *runs, int count, double waits)
@@ -1025,6 +1077,8 @@ int main(void)
 		cmocka_unit_test(values_that_are_not_finite_need_no_statistics),
 		cmocka_unit_test(a_run_without_steps_is_not_measured),
 		cmocka_unit_test(on_a_contended_machine_the_fastest_steps_tell),
+		cmocka_unit_test(that_nothing_changed_is_told_by_the_90_per_cent_interval),
+		cmocka_unit_test(a_certain_change_that_is_small_keeps_its_own_interval),
 		cmocka_unit_test(what_waits_for_a_processor_is_told_by_its_cpu_time),
 		cmocka_unit_test(steps_that_waited_long_are_compared_without_their_waits),
 		cmocka_unit_test(the_noise_that_is_assumed_follows_from_the_steps),
