@@ -212,6 +212,8 @@ static void end_by_calls(struct inferrer *in, struct grouping *g)
 struct pass {
 	size_t last;        /* record */
 	size_t update;      /* record that ends an update behind it, NONE */
+	size_t last_write;  /* record behind it, where `writes` */
+	uint64_t writes;    /* to tensors in place, before anything of the next one */
 	uint32_t gradients; /* that it came to */
 	uint32_t added;     /* those of them that were there */
 	uint64_t zeroed;    /* tensors before it */
@@ -227,7 +229,6 @@ struct passes {
 	size_t count;
 	bool is_open;    /* nodes that come belong to the last one */
 	bool may_update; /* writes that come do */
-	uint64_t writes; /* behind it */
 	size_t hooked;   /* next of the calls */
 };
 
@@ -266,13 +267,13 @@ static void on_node(struct inferrer *in, struct passes *passes, size_t i)
 		begin_pass(in, passes, record);
 	struct pass *pass = &passes->list[passes->count - 1];
 	pass->last = i;
+	pass->writes = 0;
 	if (trains(in, record) && record->count > pass->gradients) {
 		pass->gradients = record->count;
 		pass->added = record->part;
 	}
 	pass->has_call |= has_call_since(in, passes, record);
 	passes->is_open = passes->may_update = true;
-	passes->writes = 0;
 }
 
 /* Of two networks, one of which learns from the other's, each has an update of its own. 0: all are, or none. */
@@ -290,12 +291,28 @@ static void on_writes(struct inferrer *in, struct passes *passes, size_t i)
 	uint64_t own = own_gradients(pass);
 
 	pass->zeros += in->records[i].part;
-	passes->writes += in->records[i].count;
-	if (!passes->may_update || !pass->is_known || !in->records[i].count ||
-	    passes->writes < (own ? own : pass->gradients))
+	if (!passes->may_update || !pass->is_known || !in->records[i].count)
+		return;
+	pass->writes += in->records[i].count;
+	pass->last_write = i;
+	if (pass->writes < (own ? own : pass->gradients))
 		return;
 	pass->update = i;
 	passes->is_open = false;
+}
+
+/* A backward that makes all its gradients anew does not say which of them are its own, those of an image say, while the model's add up
+ * from then on: the next one, of the same gradients, does. */
+static void find_first_updates(struct passes *passes)
+{
+	for (size_t i = 0; i + 1 < passes->count; i++) {
+		struct pass *pass = &passes->list[i];
+		uint64_t own = own_gradients(&pass[1]);
+
+		if (pass->update == NONE && !pass->added && pass->gradients == pass[1].gradients && own &&
+		    pass->writes >= own)
+			pass->update = pass->last_write;
+	}
 }
 
 static void find_passes(struct inferrer *in, struct passes *passes)
@@ -312,6 +329,7 @@ static void find_passes(struct inferrer *in, struct passes *passes)
 		if (record->is_module)
 			passes->may_update = false;
 	}
+	find_first_updates(passes);
 }
 
 /* A single write may be anything's: a training without gradients writes again and again. */

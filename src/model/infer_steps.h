@@ -18,9 +18,10 @@
  *    updates per batch, so it is said.
  * 3. No call at all, or all of them inside of backwards (hooks, whose calls are phases in its phase): a step is a training backward, and
  *    those behind it that add to its gradients, while these are not zeroed. Where they are never seen to begin anew it ends
- *    with the tensors that are written to in place behind a backward, as many as it has gradients: an update by hand. Such an
- *    update is the phase optimizer. Where nothing is written to either each backward is a step, and `doubt` says so. Backwards that
- *    leave no gradients anywhere are such, too, where something is written to in place behind them.
+ *    with the tensors that are written to in place behind a backward, as many as it has gradients (where only some begin anew, an
+ *    image's that is learnt through a model, as many as these): an update by hand. Such an update is the phase optimizer. Where
+ *    nothing is written to either each backward is a step, and `doubt` says so. Backwards that leave no gradients anywhere are such,
+ *    too, where something is written to in place behind them.
  * 4. An update that was left out is a step too: a backward after which the scaler was updated, or the gradients were thrown away
  *    and another batch came, without a call. In a loop without batches, and where only the next backward tells that gradients were
  *    thrown away: where that is so behind less than half of the updates, and it is said (`thrown_away`), since several losses may be

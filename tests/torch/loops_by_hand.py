@@ -177,6 +177,28 @@ def gan_by_hand():
             update(generator)
 
 
+def image():
+    """What is learnt is the input; the gradients of the model, which is not frozen, add up."""
+    model, picture = net(), torch.rand(1, 16, requires_grad=True)
+    for _ in range(8):
+        with Step():
+            model(picture).norm().backward()
+            picture.data += 0.1 * picture.grad / picture.grad.norm()
+            picture.grad = None
+
+
+def image_that_zeroes():
+    """Likewise, in place."""
+    model, picture = net(), torch.rand(1, 16, requires_grad=True)
+    for _ in range(8):
+        with Step():
+            model(picture).norm().backward()
+            with torch.no_grad():
+                picture += 0.1 * picture.grad
+                picture.clamp_(0, 1)
+                picture.grad.zero_()
+
+
 def functional():
     """No gradient is kept."""
     model = net()

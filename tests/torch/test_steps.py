@@ -17,7 +17,7 @@ NAMES = ["plain", "adam_without_loader", "two_workers", "accumulation", "evaluat
          "optimizer_per_epoch", "optimizer_per_step", "optimizers_per_epoch", "resumed",
          "adam_then_lbfgs", "adam_then_lbfgs_once", "adam_then_lbfgs_with_loader", "adam_then_sgd", "adam_then_sgd_with_loader"]
 BY_HAND = ["own_class", "own_class_that_zeroes", "what_is_left", "running_loss", "written_to_data", "no_modules", "all_at_once", "filled",
-           "of_numpy", "two_losses", "slow_updates", "gan_by_hand"]
+           "of_numpy", "two_losses", "slow_updates", "gan_by_hand", "image", "image_that_zeroes"]
 OF_2026 = ["muon", "muon_and_adam", "schedule_free", "accelerated", "accelerated_by_hand", "average", "rollouts", "merged_adapters",
            "own_teacher", "curriculum", "checkpointed_lbfgs", "cached_gradients", "alternating"]
 IN_THREADS = ["thread_per_epoch", "gan_in_threads", "pool_per_epoch", "thread_per_step"]

@@ -8,7 +8,7 @@
  *     B backward that trains    b one that does not    P optimizer, unknown    1..9 known ones    P(...) what lies in its call
  *     W torch.save    v a call of a module that evaluates    m one that trains    [...] a range
  *     i j k known optimizers that were made since the call before
- *     a backward that adds to the gradients of the one before; B and a have two of them    c adds to two, and has one of its own    n does what is not known    u two writes in place    w one    z two zeroed
+ *     a backward that adds to the gradients of the one before; B and a have two of them    c adds to two, and has one of its own    A makes three anew    n does what is not known    u two writes in place    w one    z two zeroed
  *     f operator of a graph that no backward worked on    x a call of a module that made such a graph    N backward without detail
  *     L start of a loader's workers    l end of them    h an optimizer's call in a node of the backward around it
  *
@@ -54,11 +54,13 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 		token = 'B';
 	if (letter == 'f' || letter == 'x')
 		token = 'F';
-	if (letter == 'a' || letter == 'c' || letter == 'w' || letter == 'z')
-		token = letter == 'a' || letter == 'c' ? 'B' : 'u';
+	if (letter == 'a' || letter == 'c' || letter == 'A')
+		token = 'B';
+	if (letter == 'w' || letter == 'z')
+		token = 'u';
 	*record = (struct train_record){
 		.start_ns = start_ns, .end_ns = start_ns + 9, .range = range, .is_inside = is_inside};
-	record->is_training = letter == 'B' || letter == 'a' || letter == 'c' || letter == 'n' || letter == 'N';
+	record->is_training = token == 'B' && letter != 'b';
 	record->is_empty = letter == 'E';
 	record->is_evaluating = letter == 'v';
 	record->is_module = letter == 'v' || letter == 'm' || letter == 'x';
@@ -67,8 +69,8 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 	record->is_new = is_new;
 	record->object = is_known ? (uint64_t)(letter - '0') << 40 : 0;
 	if (token == 'B' && letter != 'b' && letter != 'n' && letter != 'N') {
-		record->count = letter == 'c' ? 3 : 2;
-		record->part = letter == 'B' ? 0 : 2;
+		record->count = letter == 'c' || letter == 'A' ? 3 : 2;
+		record->part = letter == 'B' || letter == 'A' ? 0 : 2;
 	} else if (token == 'u') {
 		record->count = letter == 'u' ? 2 : letter == 'w';
 		record->part = letter == 'z' ? 2 : 0;
@@ -406,6 +408,12 @@ static void an_update_by_hand_ends_a_step(void **state)
 	check("FBuouFBuou", "0000011111", "fbooofbooo");
 	/* the forward of the second backward came first */
 	check("FBuBuFBuBu", "0001122233", NULL);
+	/* one tensor, while the gradients of a model that it goes through add up: the first backward makes all three */
+	check("FAwFcwFcw", "000111222", "fbofbofbo");
+	assert_int_equal(doubt("FAwFcwFcw"), DOUBT_NONE);
+	/* no update of one of them alone: the next one has both, or another number of its own */
+	check("FBwFauFBwFau", "000000111111", "fb.fbofb.fbo");
+	check("FBwFcuFBwFcu", "000000111111", "fb.fbofb.fbo");
 	/* with optimizers they are none */
 	check("DFBu1uDFBu1u", "00000111111.", "dfb.o.dfb.o.");
 }
