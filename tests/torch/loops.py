@@ -1129,6 +1129,27 @@ def set_to_none_with_loader():
                 parameter.grad = None
 
 
+def raising():
+    """The optimizer's third call raises, before it has updated anything, and so does the last, behind which the program gives up."""
+    class Raising(torch.optim.SGD):
+        calls = 0
+
+        def step(self, closure=None):
+            self.calls += 1
+            if self.calls in (3, 6):
+                raise FloatingPointError("by the test")
+            return super().step(closure)
+
+    model = net()
+    optimizer = Raising(model.parameters(), lr=0.1)
+    for i, (batch,) in enumerate(loader()):
+        try:
+            with Step():
+                train(model, optimizer, batch)
+        except FloatingPointError:
+            facts.setdefault("raised", []).append(i)
+
+
 def killed():
     """Dies in the middle of the fourth step, without a word."""
     import os

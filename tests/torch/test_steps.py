@@ -244,6 +244,18 @@ def test_an_optimizer_in_a_hook_is_in_the_phase_optimizer(tmp_path, python, opti
         assert 20e6 <= step["backward_ns"] <= end - begin - step["optimizer_ns"]
 
 
+@pytest.mark.parametrize("options", [[], ["--steps", "none"]], ids=["operators", "steps"])
+@every_python
+def test_a_call_that_raises_ends_its_step(tmp_path, python, options):
+    """As an update that is left out does: where it ended is known."""
+    done = warm(tmp_path, python, HERE / "loops.py", "raising", options=options)
+    assert done.returncode == 0, done.stderr
+    truth, steps = json.loads(done.stdout.splitlines()[-1]), table(tmp_path, "steps")
+    assert truth["raised"] == [2, 5]
+    assert [(step["step"], step["is_complete"]) for step in steps] == [(number, True) for number in range(len(truth["steps"]))]
+    assert not [row for row in table(tmp_path, "ledger") if "number of steps" in row["sentence"]]
+
+
 LAST_LOSS = """
 import torch
 model = torch.nn.Linear(4, 2)
