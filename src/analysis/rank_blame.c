@@ -4,11 +4,10 @@
  */
 #include "analysis/rank_blame.h"
 
-#include "analysis/intervals.h"
+#include "analysis/collective_waits.h"
 
 #include "base/lower_bound.h"
 #include "base/memory.h"
-#include "base/merge_sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -114,63 +113,36 @@ static void share_out(struct blaming *blaming, uint32_t group, uint32_t process,
 	}
 }
 
-static void blame(struct blaming *blaming, uint32_t group)
+static void blame(struct blaming *blaming, const struct collective_waits *waits, uint32_t group)
 {
 	const struct collective_match *match = &blaming->matches->groups[group];
 	const struct collective_run *runs = &blaming->matches->list[match->first];
+	const struct collective_wait *own = &waits->list[match->first];
 	struct collective_arrival arrival = collective_matches_arrival(blaming->matches, match);
-	int64_t next_ns = arrival.first_ns;
-	double alone_ns;
 
 	for (uint32_t i = 0; i < match->count; i++)
-		if (runs[i].process != arrival.last_process && runs[i].start_ns > next_ns)
-			next_ns = runs[i].start_ns;
-	alone_ns = (double)intervals_length(next_ns, arrival.last_ns);
-	for (uint32_t i = 0; i < match->count; i++) {
-		double wait_ns = (double)intervals_length(runs[i].start_ns, arrival.last_ns);
-
-		if (wait_ns > 0)
-			share_out(blaming, group, runs[i].process, arrival.last_process, wait_ns, alone_ns);
-	}
+		if (own[i].wait_ns > 0)
+			share_out(blaming, group, runs[i].process, arrival.last_process, (double)own[i].wait_ns,
+			          (double)own[i].alone_ns);
 	for (uint32_t i = 0; i < match->count; i++) /* not before: the others look at what the last one waited */
 		if (runs[i].start_ns == arrival.last_ns)
 			remember(blaming, runs[i].process, group, arrival.last_process, 0);
-}
-
-/* ---- in order of time ---- */
-
-struct timed_group {
-	int64_t last_ns;
-	uint32_t group;
-};
-
-static int compare_groups(const void *left, const void *right)
-{
-	const struct timed_group *a = left, *b = right;
-
-	if (a->last_ns != b->last_ns)
-		return a->last_ns < b->last_ns ? -1 : 1;
-	return (a->group > b->group) - (a->group < b->group);
 }
 
 struct rank_blame *rank_blame_find(const struct collective_matches *matches, uint32_t processes, const bool *is_counted)
 {
 	struct blaming blaming = {matches, memory_resize(NULL, (size_t)processes + 1, sizeof(*blaming.blames)),
 	                          memory_resize(NULL, (size_t)processes + 1, sizeof(*blaming.histories))};
-	struct timed_group *order = memory_resize(NULL, (size_t)matches->group_count + 1, sizeof(*order));
-	uint32_t count = 0;
+	struct collective_waits waits;
 
 	memset(blaming.blames, 0, ((size_t)processes + 1) * sizeof(*blaming.blames));
 	for (uint32_t i = 0; i < processes; i++)
 		blaming.histories[i].count = 0;
-	for (uint32_t g = 0; g < matches->group_count; g++)
-		if (is_counted[g])
-			order[count++] = (struct timed_group){
-				collective_matches_arrival(matches, &matches->groups[g]).last_ns, g};
-	merge_sort(order, count, sizeof(*order), compare_groups);
-	for (uint32_t i = 0; i < count; i++)
-		blame(&blaming, order[i].group);
-	free(order);
+	collective_waits_find(&waits, matches, processes);
+	for (uint32_t i = 0; i < matches->group_count; i++)
+		if (is_counted[waits.order[i]])
+			blame(&blaming, &waits, waits.order[i]);
+	collective_waits_release(&waits);
 	free(blaming.histories);
 	return blaming.blames;
 }

@@ -3,7 +3,7 @@
  * rank_collectives.c: the tables `rank_collectives` (a row per rank: who comes last to collectives, who waits, and how far the clocks lie
  * apart) and `collective_times` (a row per collective: waiting for the last rank, and exchanging).
  */
-#include "analysis/collective_matches.h"
+#include "analysis/collective_waits.h"
 #include "analysis/intervals.h"
 #include "analysis/labels.h"
 
@@ -99,12 +99,14 @@ static const struct table_column rank_columns[RANK_COLUMNS] = {
                          .definition = "time that all others together wait in those to which it comes last: the culprit "
                                        "has most of it",
                          .rules = RULE_NOT_NEGATIVE},
-	[RANK_WAITS] = {.name = "waits_mean_ns",
-                        .title = "waits",
-                        .type = TABLE_DOUBLE,
-                        .unit = UNIT_NS,
-                        .definition = "mean time that it waits in a collective for the last rank to come",
-                        .rules = RULE_NOT_NEGATIVE},
+	[RANK_WAITS] =
+		{.name = "waits_mean_ns",
+                 .title = "waits",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition = "mean time that it waits in a collective for the last rank to come; where it is in several "
+                               "at once, in the one whose last rank came first",
+                 .rules = RULE_NOT_NEGATIVE},
 	[RANK_WAITS_TOTAL] = {.name = "waits_total_ns",
                               .title = "waits, all",
                               .type = TABLE_INT,
@@ -150,6 +152,9 @@ struct rank_sums {
 static void sum_ranks(const struct collective_matches *matches, struct rank_sums *sums, int64_t *waits,
                       uint32_t processes)
 {
+	struct collective_waits once;
+
+	collective_waits_find(&once, matches, processes);
 	for (uint32_t g = 0; g < matches->group_count; g++) {
 		const struct collective_run *runs = &matches->list[matches->groups[g].first];
 		uint32_t count = matches->groups[g].count;
@@ -157,7 +162,7 @@ static void sum_ranks(const struct collective_matches *matches, struct rank_sums
 
 		sums[arrival.last_process].last++;
 		for (uint32_t i = 0; i < count; i++) {
-			int64_t wait_ns = intervals_length(runs[i].start_ns, arrival.last_ns);
+			int64_t wait_ns = once.list[matches->groups[g].first + i].wait_ns;
 
 			sums[runs[i].process].late_ns += (double)intervals_length(arrival.first_ns, runs[i].start_ns);
 			clamped_add(&sums[runs[i].process].waits_ns, wait_ns);
@@ -167,6 +172,7 @@ static void sum_ranks(const struct collective_matches *matches, struct rank_sums
 				            wait_ns);
 		}
 	}
+	collective_waits_release(&once);
 }
 
 static void set_waits_for(struct table *table, int row, const struct model *model, const int64_t *waits)

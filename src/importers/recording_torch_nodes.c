@@ -7,6 +7,7 @@
  */
 #include "importers/recording_torch_scan.h"
 
+#include "base/lower_bound.h"
 #include "base/memory.h"
 #include "base/merge_sort.h"
 
@@ -47,20 +48,6 @@ static int compare_numbers(const void *left, const void *right)
 	return (a->lowest > b->lowest) - (a->lowest < b->lowest);
 }
 
-/* The first of those of the thread, or where it would be. */
-static uint32_t first_of_thread(const struct torch_scan *scan, uint64_t thread)
-{
-	uint32_t first = 0, end = scan->number_count;
-	while (first < end) {
-		uint32_t middle = first + (end - first) / 2;
-		if (scan->numbers[middle].thread < thread)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return first;
-}
-
 /* Goes through the numbers of a thread. */
 struct used {
 	const struct node_numbers *next, *end;
@@ -86,8 +73,9 @@ void torch_nodes_find_unused(struct torch_scan *scan)
 	merge_sort(scan->numbers, scan->number_count, sizeof *scan->numbers, compare_numbers);
 	for (uint32_t i = 0; i < scan->stream_count; i++) {
 		struct stream_scan *stream = &scan->streams[i];
-		struct used used = {scan->numbers + first_of_thread(scan, stream->torch_thread),
-		                    scan->numbers + scan->number_count, 0};
+		size_t first = LOWER_BOUND(scan->numbers, scan->number_count, item,
+		                           item->thread < stream->torch_thread);
+		struct used used = {scan->numbers + first, scan->numbers + scan->number_count, 0};
 		struct train_record *forward = NULL;
 		for (uint32_t r = 0; stream->torch_thread && r < stream->record_count; r++) {
 			struct train_record *record = &stream->records[r];

@@ -21,11 +21,11 @@ class Trace:
     def call(self, name, start, dur, **args):
         self.span("cuda_runtime", name, start, dur, **args)
 
-    def launch(self, call, start, dur, name, begin, length, category="kernel", device=0, **args):
+    def launch(self, call, start, dur, name, begin, length, category="kernel", device=0, stream=7, **args):
         """A call and the work that it launches."""
         self.number += 1
         self.call(call, start, dur, correlation=self.number)
-        self.span(category, name, begin, length, pid=device, tid=7, correlation=self.number, stream=7, device=device, **args)
+        self.span(category, name, begin, length, pid=device, tid=stream, correlation=self.number, stream=stream, device=device, **args)
 
     def memory(self, start, total, size, address):
         self.events.append({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 100, "tid": 1, "ts": start, "s": "t",

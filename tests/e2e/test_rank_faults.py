@@ -73,8 +73,9 @@ def test_a_rank_is_measured_by_the_next_slowest(tmp_path):
     assert found["SS602"]["saving_ns"] == pytest.approx(600_000) and "800.0 us behind the others" in found["SS602"]["evidence"]
 
 
-def write_devices(directory, ranks, has_exchange=True):
-    """As write_ranks(), of (wait for data, kernel): a collective begins on each device behind its kernel, and ends when the last one has come."""
+def write_devices(directory, ranks, exchanges=1):
+    """As write_ranks(), of (wait for data, kernel): collectives begin on each device behind its kernel, all at once, and end when the last one has
+    come."""
     last = max(data + kernel for data, kernel in ranks)
     for rank, (data, kernel) in enumerate(ranks):
         trace = Trace(deviceProperties=[{"id": 0, "name": "a device"}], distributedInfo={"backend": "nccl", "rank": rank, "world_size": len(ranks)})
@@ -83,9 +84,9 @@ def write_devices(directory, ranks, has_exchange=True):
             trace.step(number, start, last + EXCHANGE)
             trace.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", start, data)
             trace.launch("cudaLaunchKernel", start + data, 2, "gemm", start + data, kernel)
-            if has_exchange:
-                trace.launch("cudaLaunchKernel", start + data + 3, 2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", start + data + kernel,
-                             last + EXCHANGE - data - kernel)
+            for n in range(exchanges):
+                trace.launch("cudaLaunchKernel", start + data + 3 + n, 1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", start + data + kernel,
+                             last + EXCHANGE - data - kernel, stream=20 + n)
         trace.write(directory / f"rank{rank}.json")
 
 
@@ -101,6 +102,16 @@ def test_two_late_ranks_hold_the_others_up_together(tmp_path):
     assert found["SS602"]["saving_ns"] == pytest.approx(500_000)
 
 
+@pytest.mark.parametrize("exchanges", (1, 2, 5))
+def test_D01_what_is_waited_in_several_collectives_at_once_counts_once(tmp_path, exchanges):
+    """Buckets of gradients: however many there are, the others wait 400 us a step."""
+    verdict, found = diagnose_devices(tmp_path, [(0, 500), (0, 500), (0, 900)], exchanges=exchanges)
+    assert verdict["verdict"] == "straggler-bound" and "each of the others waits 400.0 us" in found["SS602"]["evidence"]
+    assert found["SS602"]["saving_ns"] == pytest.approx(400_000) and found["SS601"]["saving_ns"] == pytest.approx(EXCHANGE * 1000)
+    done = subprocess.run([STEPSCOPE, "report", tmp_path, "--table", "rank_collectives", "--json"], capture_output=True, text=True, timeout=60, check=True)
+    assert [row["waits_total_ns"] for row in json.loads(done.stdout)["rows"]] == [400_000 * STEPS, 400_000 * STEPS, 0]
+
+
 def test_no_rank_gains_more_than_it_waits(tmp_path):
     """Each is as long as its own work, whatever the others do: what one has more of holds nobody up."""
     for rank, forward in enumerate((900, 1900)):
@@ -114,7 +125,7 @@ def test_no_rank_gains_more_than_it_waits(tmp_path):
 
 
 def test_D01_ranks_that_do_not_communicate_hold_nobody_up(tmp_path):
-    write_devices(tmp_path, [(0, 1000), (0, 2500)], has_exchange=False)
+    write_devices(tmp_path, [(0, 1000), (0, 2500)], exchanges=0)
     done = subprocess.run([STEPSCOPE, "diagnose", tmp_path, "--json"], capture_output=True, text=True, timeout=60, check=True)
     check, = [check for check in json.loads(done.stdout)["checks"] if check["rule"] == "SS602"]
     assert check["result"] == "cannot tell", check
@@ -138,7 +149,7 @@ def test_D02_the_device_of_one_rank_of_eight_waits_for_data(tmp_path, bad, late)
 
 def test_D02_devices_that_do_not_wait_for_one_another(tmp_path):
     """One of two that waits for data half of its steps makes their mean step a quarter shorter."""
-    _, found = diagnose_devices(tmp_path, [(0, 1000), (500, 500)], has_exchange=False)
+    _, found = diagnose_devices(tmp_path, [(0, 1000), (500, 500)], exchanges=0)
     assert found["SS101"]["where"] == "the device of rank 1" and found["SS101"]["saving_ns"] == pytest.approx(250_000)
 
 
