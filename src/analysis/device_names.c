@@ -110,6 +110,15 @@ const char *work_of_kernel(const char *name)
 	return contains_any(name, matrix) ? "matrix" : contains_any(name, memory) ? "memory" : NULL;
 }
 
+bool is_launching_call(const char *name)
+{
+	static const char *const parts[] = {"LaunchKernel", /* cuda, cu, hip, hipExtModule, zeCommandListAppend */
+	                                    "LaunchCooperativeKernel", "GraphLaunch", "KernelLaunch", /* urEnqueue */
+	                                    NULL};
+
+	return contains_any(name, parts);
+}
+
 bool is_synchronizing_call(const char *name)
 {
 	static const char *const whole[] = {"cudaDeviceSynchronize",

@@ -20,6 +20,9 @@ const char *work_of_kernel(const char *name);
 /* Calls of a runtime or driver that come back when the device is done with something: "cudaStreamSynchronize", "hipMemcpy". */
 bool is_synchronizing_call(const char *name);
 
+/* Calls of a runtime or driver that have a device run kernels: "cudaLaunchKernel", "hipGraphLaunch". */
+bool is_launching_call(const char *name);
+
 /* Operators in which a thread waits for the next batch: "enumerate(DataLoader)#...". */
 bool is_data_wait(const char *name);
 

@@ -19,20 +19,26 @@ static int compare_calls(const void *left, const void *right)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
-static void add(struct launched_time *time, const struct launch *launch, int64_t dur_ns)
+static void join(struct launched_call *call, const struct launched_call *other)
+{
+	call->count += other->count;
+	call->untimed += other->untimed;
+	clamped_add(&call->dur_ns, other->dur_ns);
+}
+
+static void add(struct launched_time *time, const struct launched_call *call)
 {
 	struct launched_call *last = time->count ? &time->calls[time->count - 1] : NULL;
 
-	if (last && last->track == launch->track && last->row == launch->row) { /* graphs launch much at once */
-		last->count++;
-		clamped_add(&last->dur_ns, dur_ns);
+	if (last && compare_calls(last, call) == 0) { /* graphs launch much at once */
+		join(last, call);
 		return;
 	}
 	if (!time->calls || time->count == time->capacity) {
 		time->capacity = time->capacity ? 2 * time->capacity : 1024;
 		time->calls = storage_resize(time->storage, time->calls, time->capacity, sizeof(*time->calls));
 	}
-	time->calls[time->count++] = (struct launched_call){launch->track, launch->row, 1, dur_ns};
+	time->calls[time->count++] = *call;
 }
 
 void launched_time_init(struct launched_time *time, const struct model *model, const struct launches *launches)
@@ -50,7 +56,11 @@ void launched_time_init(struct launched_time *time, const struct model *model, c
 				const struct launch *launch = launches_of(launches, number, chunk->first_row + i);
 
 				if (launch->track != MODEL_NONE)
-					add(time, launch, chunk->dur_ns[i]);
+					add(time, &(struct launched_call){.track = launch->track,
+					                                  .row = launch->row,
+					                                  .count = 1,
+					                                  .untimed = !span_is_timed(chunk->flags[i]),
+					                                  .dur_ns = chunk->dur_ns[i]});
 			}
 			model_chunk_done(model, chunk);
 		}
@@ -58,8 +68,7 @@ void launched_time_init(struct launched_time *time, const struct model *model, c
 	merge_sort_in(time->storage, time->calls, time->count, sizeof(*time->calls), compare_calls);
 	for (size_t i = 0; i < time->count; i++) {
 		if (kept && compare_calls(&time->calls[kept - 1], &time->calls[i]) == 0) {
-			time->calls[kept - 1].count += time->calls[i].count;
-			clamped_add(&time->calls[kept - 1].dur_ns, time->calls[i].dur_ns);
+			join(&time->calls[kept - 1], &time->calls[i]);
 		} else {
 			time->calls[kept++] = time->calls[i];
 		}

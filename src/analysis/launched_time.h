@@ -10,6 +10,7 @@
 struct launched_call {
 	uint32_t track, row; /* of the call */
 	uint32_t count;      /* kernels, copies and fills */
+	uint32_t untimed;    /* of these: how long they took is not known */
 	int64_t dur_ns;      /* sum of their durations */
 };
 

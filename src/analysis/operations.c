@@ -3,6 +3,7 @@
  * operations.c: the table `ops`. Folds all spans that start in measured steps into one row per name and kind (and shape,
  * thread, phase when asked). Self time is exact: the rows, with what lies in no operation, sum to all time in spans.
  */
+#include "analysis/device_names.h"
 #include "analysis/device_work.h"
 #include "analysis/durations.h"
 #include "analysis/flop_counts.h"
@@ -33,8 +34,10 @@ struct op_group {
 	int64_t calls, open_calls, total_ns, self_ns;
 	int64_t step_self_ns;                          /* on threads that mark steps */
 	int64_t timed_calls, timed_ns, min_ns, max_ns; /* calls with begin and end */
-	int64_t flop_calls, flop_ns, byte_calls;
+	int64_t flop_calls, byte_calls;
 	double flops, bytes, profiler_flops;
+	double rated_flops; /* of calls of which it is known how long their work took, and that time */
+	int64_t rated_calls, rated_ns;
 	int64_t profiler_calls;
 	enum flops_result flops_result; /* the best of its calls */
 	bool has_inner_flops;           /* counted at operations inside of it */
@@ -51,21 +54,29 @@ struct op_fold {
 	uint32_t *slots; /* open addressing, group number or 0; a power of two */
 	uint32_t slot_count;
 	uint32_t *by_name; /* by string: the group of it that was found last; 0: none */
-	struct open_op {
+	struct open_op {   /* a call and what is inside it */
 		uint32_t group;
 		uint16_t depth;
-		int64_t memory;    /* of it and what is inside it */
-		int64_t device_ns; /* launched by it and what is inside it */
+		bool has_flops;
+		int64_t dur_ns;
+		double flops; /* that the program told of it */
+		int64_t memory;
+		int64_t device_ns, launched;
+		int64_t lost; /* of launches: their work, or how long it took, is not in the recording */
 	} * stack;
 	uint32_t stack_depth, stack_capacity;
+	struct open_op left; /* the call that is left */
 	uint32_t flops_key, bytes_key;
 	struct flop_counts flop_counts;
 	uint32_t next_arg;
 	struct span_memory span_memory;
 	const struct launches *launches;
 	struct launched_time launched_time;
-	bool is_step_track;   /* the track that is visited marks steps */
-	int64_t step_self_ns; /* all groups together */
+	struct name_classes launching; /* calls of the runtime */
+	bool *is_unseen;               /* by process: it uses a device, and what it launched on it was not recorded */
+	bool is_step_track;            /* the track that is visited marks steps */
+	bool is_unseen_track;          /* it is of such a process */
+	int64_t step_self_ns;          /* all groups together */
 	int64_t device_ns, unlaunched_ns,
 		unlaunched;     /* work of devices that counts; of it without a launch: time, count */
 	int64_t calls, outside; /* spans that are no structure: all, and those not in measured steps */
@@ -146,30 +157,71 @@ static uint32_t group_around(const struct op_fold *fold, const struct span_view 
 	return span->kind == SPAN_MODULE && fold->stack_depth ? fold->stack[fold->stack_depth - 1].group : 0;
 }
 
+/* What a call computed. Its work took what it launched on a device took there, or, where it launched nothing, as long as it did itself;
+ * how long it took is not known where the recording does not have all that was launched. */
+static void add_flops_of(const struct op_fold *fold, struct op_group *group, double flops)
+{
+	const struct open_op *call = &fold->left;
+
+	group->flops += flops;
+	group->flop_calls++;
+	if (call->lost || (!call->launched && fold->is_unseen_track))
+		return;
+	group->rated_flops += flops;
+	group->rated_calls++;
+	clamped_add(&group->rated_ns, call->launched ? call->device_ns : call->dur_ns);
+}
+
+/* A call of the runtime that launches, and nothing in it or around it did: during the capture of a graph, or its work was cut off. */
+static void find_lost(struct op_fold *fold, struct open_op *call)
+{
+	const struct op_key *key = &fold->groups[call->group].key;
+	const struct open_op *around = fold->stack_depth ? &fold->stack[fold->stack_depth - 1] : NULL;
+
+	if (key->kind != SPAN_RUNTIME || !name_class(&fold->launching, fold->model, key->name))
+		return;
+	call->lost += !call->launched && !(around && fold->groups[around->group].key.kind == SPAN_RUNTIME);
+}
+
+static void leave_call(struct op_fold *fold)
+{
+	struct open_op *call = &fold->left;
+	struct op_group *group;
+
+	*call = fold->stack[--fold->stack_depth];
+	group = &fold->groups[call->group];
+	find_lost(fold, call);
+	if (call->has_flops)
+		add_flops_of(fold, group, call->flops);
+	flop_counts_leave(&fold->flop_counts, call->depth); /* before those around it, while it is what is left */
+	if (--group->open == 0) {
+		clamped_add(&group->memory, call->memory);
+		clamped_add(&group->device_ns, call->device_ns);
+	}
+	if (fold->stack_depth) {
+		struct open_op *around = &fold->stack[fold->stack_depth - 1];
+
+		clamped_add(&around->memory, call->memory);
+		clamped_add(&around->device_ns, call->device_ns);
+		around->launched += call->launched;
+		around->lost += call->lost;
+	}
+}
+
 /* Leaves the groups of spans that are not around a span of this depth. */
 static void leave(struct op_fold *fold, uint32_t depth)
 {
-	while (fold->stack_depth && fold->stack[fold->stack_depth - 1].depth >= depth) {
-		const struct open_op *left = &fold->stack[--fold->stack_depth];
-		struct op_group *group = &fold->groups[left->group];
-
-		if (--group->open == 0) {
-			clamped_add(&group->memory, left->memory);
-			clamped_add(&group->device_ns, left->device_ns);
-		}
-		if (fold->stack_depth) {
-			clamped_add(&fold->stack[fold->stack_depth - 1].memory, left->memory);
-			clamped_add(&fold->stack[fold->stack_depth - 1].device_ns, left->device_ns);
-		}
-	}
-	flop_counts_leave(&fold->flop_counts, depth);
+	while (fold->stack_depth && fold->stack[fold->stack_depth - 1].depth >= depth)
+		leave_call(fold);
 }
 
-static void enter(struct op_fold *fold, uint32_t group, uint16_t depth, int64_t memory)
+static struct open_op *enter(struct op_fold *fold, uint32_t group, const struct span_view *span, int64_t memory)
 {
 	MEMORY_GROW(fold->stack, fold->stack_depth, fold->stack_capacity, 64);
-	fold->stack[fold->stack_depth++] = (struct open_op){.group = group, .depth = depth, .memory = memory};
+	fold->stack[fold->stack_depth] = (struct open_op){
+		.group = group, .depth = span->depth, .dur_ns = span->dur_ns, .memory = memory};
 	fold->groups[group].open++;
+	return &fold->stack[fold->stack_depth++];
 }
 
 static void use_flops(void *context, const struct flop_count *count)
@@ -179,11 +231,8 @@ static void use_flops(void *context, const struct flop_count *count)
 
 	group->flops_result = count->result > group->flops_result ? count->result : group->flops_result;
 	group->has_inner_flops |= count->is_outside;
-	if (!count->is_counted)
-		return;
-	group->flops += count->flops;
-	clamped_add(&group->flop_ns, count->dur_ns);
-	group->flop_calls++;
+	if (count->is_counted)
+		add_flops_of(fold, group, count->flops);
 }
 
 /* Of operators that PyTorch told. */
@@ -217,8 +266,8 @@ static double arg_number(const struct span_arg *arg)
 	}
 }
 
-/* The facts of the span. Facts and spans come in the same order, so one walk through both is enough. */
-static void add_facts(struct op_fold *fold, struct op_group *group, const struct span_view *span, bool is_timed)
+/* The facts of the span. Facts and spans come in the same order, so one walk through both is enough. Call: NULL: it does not count. */
+static void add_facts(struct op_fold *fold, struct open_op *call, const struct span_view *span, bool is_timed)
 {
 	const struct model *model = fold->model;
 
@@ -227,15 +276,14 @@ static void add_facts(struct op_fold *fold, struct op_group *group, const struct
 
 		if (arg->track > span->track_index || (arg->track == span->track_index && arg->row > span->row))
 			return;
-		if (!group || arg->track != span->track_index || arg->row != span->row)
+		if (!call || arg->track != span->track_index || arg->row != span->row)
 			continue;
 		if (arg->key == fold->flops_key && is_timed) {
-			group->flops += arg_number(arg);
-			clamped_add(&group->flop_ns, span->dur_ns);
-			group->flop_calls++;
+			call->flops += arg_number(arg);
+			call->has_flops = true;
 		} else if (arg->key == fold->bytes_key) {
-			group->bytes += arg_number(arg);
-			group->byte_calls++;
+			fold->groups[call->group].bytes += arg_number(arg);
+			fold->groups[call->group].byte_calls++;
 		}
 	}
 }
@@ -269,6 +317,8 @@ static void add_launched(struct op_fold *fold, const struct span_view *span)
 	clamped_add(&fold->groups[group].self_device_ns, call->dur_ns);
 	fold->groups[group].launched += call->count;
 	clamped_add(&fold->stack[fold->stack_depth - 1].device_ns, call->dur_ns);
+	fold->stack[fold->stack_depth - 1].launched += call->count;
+	fold->stack[fold->stack_depth - 1].lost += call->untimed;
 }
 
 static void add_call(struct op_group *group, const struct span_view *span, bool is_timed)
@@ -319,8 +369,7 @@ static bool visit(void *context, const struct span_view *span)
 		return true;
 	}
 	add_call(&fold->groups[number], span, is_timed);
-	add_facts(fold, &fold->groups[number], span, is_timed);
-	enter(fold, number, span->depth, memory);
+	add_facts(fold, enter(fold, number, span, memory), span, is_timed);
 	if (span->kind == SPAN_OP)
 		add_flops(fold, number, span, is_timed);
 	if (span->kind == SPAN_RUNTIME)
@@ -454,11 +503,15 @@ static const struct table_column columns[OP_COLUMNS] = {
                          "floating point operations of the calls that reported them, or of PyTorch's operators by the "
                          "formulas of its flop_counter, each where no operator inside has one",
                  .more = MORE_SUM},
-	[OP_FLOP_RATE] = {.name = "flops_per_s",
-                          .title = "FLOP/s",
-                          .type = TABLE_DOUBLE,
-                          .unit = UNIT_FLOP_PER_SECOND,
-                          .definition = "floating point operations over the duration of the calls that have them"},
+	[OP_FLOP_RATE] =
+		{.name = "flops_per_s",
+                 .title = "FLOP/s",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_FLOP_PER_SECOND,
+                 .definition =
+                         "floating point operations over the time of their work: the sum of the durations of the kernels, "
+                         "copies and fills that a call and what is inside it launched, or, where it launched none, "
+                         "the duration of the call; without calls of which something that they launched is not recorded"},
 	[OP_PROFILER_FLOPS] = {.name = "profiler_flops",
                                .title = "FLOP (profiler)",
                                .type = TABLE_DOUBLE,
@@ -654,6 +707,15 @@ static const char *why_no_flops(const struct op_group *group)
 	return "not recorded: --with shapes, and the program must give them, or PyTorch's operator have a formula";
 }
 
+static const char *why_no_rate(const struct op_group *group)
+{
+	if (!group->flop_calls)
+		return "no floating point operations were recorded";
+	if (!group->rated_calls)
+		return "the work of devices that its calls launched is not recorded, and they do not wait for it";
+	return "the calls took no measurable time";
+}
+
 static void set_facts(struct table *table, int row, const struct op_group *group)
 {
 	if (group->flop_calls)
@@ -665,12 +727,10 @@ static void set_facts(struct table *table, int row, const struct op_group *group
 	else
 		table_set_missing(table, row, OP_PROFILER_FLOPS,
 		                  "torch.profiler counts none for it, or its inputs were not recorded");
-	if (group->flop_calls && group->flop_ns > 0)
-		table_set_double(table, row, OP_FLOP_RATE, group->flops / ((double)group->flop_ns / 1e9));
+	if (group->rated_ns > 0)
+		table_set_double(table, row, OP_FLOP_RATE, group->rated_flops / ((double)group->rated_ns / 1e9));
 	else
-		table_set_missing(table, row, OP_FLOP_RATE,
-		                  group->flop_calls ? "the calls took no measurable time"
-		                                    : "no floating point operations were recorded");
+		table_set_missing(table, row, OP_FLOP_RATE, why_no_rate(group));
 	if (group->byte_calls)
 		table_set_double(table, row, OP_BYTES, group->bytes);
 	else
@@ -798,6 +858,32 @@ static void add_note(struct table *table, const struct op_fold *fold)
 				"stepscope_range_push()");
 }
 
+static uint8_t classify_launching(const char *name)
+{
+	return is_launching_call(name);
+}
+
+/* Which processes use a device without a launch of its work in the recording: what a call of theirs did there is not known. */
+static bool *find_unseen(const struct op_fold *fold)
+{
+	const struct model *model = fold->model;
+	bool *is_unseen = memory_resize(NULL, model->processes_count + (size_t)1, sizeof(*is_unseen));
+	bool has_nccl = false; /* which exchanges what devices have */
+
+	for (uint32_t string = 0; string < model->strings.count && !has_nccl; string++)
+		has_nccl = !strncmp(model_text(model, string), "nccl:", strlen("nccl:"));
+	for (uint32_t process = 0; process < model->processes_count; process++)
+		is_unseen[process] = has_nccl || model_meta(model, process, "device.0.name");
+	for (uint32_t i = 0; i < model->memory_count; i++)
+		is_unseen[model->memory[i].process] |= model->memory[i].device >= 0;
+	for (uint32_t number = 0; number < fold->launches->track_count; number++)
+		if (fold->launches->by_track[number])
+			is_unseen[model->tracks[number]->process] = true;
+	for (size_t i = 0; i < fold->launched_time.count; i++)
+		is_unseen[model->tracks[fold->launched_time.calls[i].track]->process] = false;
+	return is_unseen;
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -813,6 +899,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	span_memory_init(&fold.span_memory, model);
 	fold.launches = launches_get(&own_launches, model, options);
 	launched_time_init(&fold.launched_time, model, fold.launches);
+	fold.launching.classify = classify_launching;
+	fold.is_unseen = find_unseen(&fold);
 	add_group(&fold, &(struct op_key){0});
 	fold.by_name = storage_resize(model->storage, NULL, model->strings.count + (size_t)1, sizeof(*fold.by_name));
 	memset(fold.by_name, 0, (model->strings.count + (size_t)1) * sizeof(*fold.by_name));
@@ -821,6 +909,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 			continue; /* no thread */
 		leave(&fold, 0);
 		fold.is_step_track = step_tracks[track];
+		fold.is_unseen_track = fold.is_unseen[model->tracks[track]->process];
 		model_visit_spans(model, track, visit, &fold);
 	}
 	leave(&fold, 0);
@@ -832,6 +921,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 		add_rows(table, &fold);
 	add_note(table, &fold);
 	free(step_tracks);
+	free(fold.is_unseen);
+	name_classes_release(&fold.launching);
 	storage_release(fold.model->storage, fold.groups);
 	storage_release(fold.model->storage, fold.slots);
 	storage_release(fold.model->storage, fold.by_name);

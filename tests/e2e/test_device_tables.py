@@ -70,6 +70,74 @@ def test_a_backward_is_its_forwards_module(tmp_path):
     assert [rows[name]["launched_count"] for name in ("Net_0", "Linear_0")] == [1, 2]
 
 
+# ---- operators ----
+
+SQUARE = {"Input Dims": [[100, 100], [100, 100]], "Input type": ["float", "float"], "Concrete Inputs": ["", ""]}
+FLOP = 2 * 100 ** 3
+
+
+def rate(trace, tmp_path, name="aten::mm"):
+    row, = (row for row in table(trace.write(tmp_path / "made.json"), "ops") if row["name"] == name)
+    assert row["flops"] == row["calls"] * FLOP
+    return row["flops_per_s"]
+
+
+def product(trace, start, dur=20, name="aten::mm"):
+    trace.op(name, start, dur, **SQUARE)
+
+
+def test_the_rate_of_an_operator_is_over_the_time_of_its_work(tmp_path):
+    """Its call is back after 20 us; its two kernels take 50 and 150."""
+    trace = Trace(deviceProperties=[H100])
+    product(trace, 0)
+    trace.launch("cudaLaunchKernel", 5, 5, "gemm", 30, 150)
+    trace.op("aten::zero_", 11, 8)
+    trace.launch("cudaLaunchKernel", 12, 5, "fill", 180, 50)
+    assert rate(trace, tmp_path) == FLOP / 200e-6
+    product(trace, 100, 50)  # on the host: it launched nothing
+    assert rate(trace, tmp_path) == 2 * FLOP / 250e-6
+
+
+def test_a_call_whose_work_is_not_recorded_is_in_no_rate(tmp_path):
+    trace = Trace(deviceProperties=[H100])
+    product(trace, 0)
+    trace.call("cudaLaunchKernel", 5, 5, correlation=77)
+    assert rate(trace, tmp_path) is None
+    product(trace, 100)
+    trace.launch("cudaLaunchKernel", 105, 5, "gemm", 130, 200)
+    assert rate(trace, tmp_path) == FLOP / 200e-6
+    product(trace, 400)
+    trace.launch("cudaLaunchKernel", 405, 5, "gemm", 430, 100)
+    del trace.events[-1]["dur"]  # it took nobody knows how long
+    assert rate(trace, tmp_path) == FLOP / 200e-6
+
+
+@pytest.mark.parametrize("inside", (False, True))
+def test_a_launch_that_two_calls_tell_of_is_one(tmp_path, inside):
+    """cudaLaunchKernel around cuLaunchKernel, and either has the number of the kernel."""
+    trace = Trace(deviceProperties=[H100])
+    product(trace, 0)
+    trace.call("cudaLaunchKernel", 5, 8, correlation=2 - inside)
+    trace.call("cuLaunchKernel", 6, 5, correlation=1 + inside)
+    trace.span("kernel", "gemm", 30, 200, pid=0, tid=7, correlation=2, stream=7, device=0)
+    assert rate(trace, tmp_path) == FLOP / 200e-6
+
+
+@pytest.mark.parametrize("facts, add, is_known", [
+    ({}, lambda trace: None, True),
+    ({"deviceProperties": []}, lambda trace: None, True),
+    ({"deviceProperties": [H100]}, lambda trace: None, False),
+    ({}, lambda trace: trace.memory(30, 4096, 4096, 0x1000), False),
+    ({}, lambda trace: trace.op("nccl:all_reduce", 40, 5), False),
+    ({}, lambda trace: trace.span("kernel", "gemm", 30, 200, pid=0, tid=7, correlation=9, stream=7, device=0), False)],
+    ids=("nothing of devices", "no device", "a device", "memory of a device", "NCCL", "a kernel without launch"))
+def test_where_no_launch_is_recorded_a_device_may_have_done_it(tmp_path, facts, add, is_known):
+    trace = Trace(**facts)
+    product(trace, 0)
+    add(trace)
+    assert rate(trace, tmp_path) == (FLOP / 20e-6 if is_known else None)
+
+
 # ---- kernels ----
 
 @pytest.mark.parametrize("length", (None, -1, "NaN"))
