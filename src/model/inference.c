@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inference.c: the list of what was inferred, see infer_steps.h; infer_steps.c fills it.
+ * inference.c: the list of what was inferred, see infer_steps.h; infer_steps_intervals.c fills it.
  */
 #include "model/infer_steps.h"
 
