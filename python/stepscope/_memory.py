@@ -2,9 +2,9 @@
 """Tells the recorder who holds which memory: parameters, buffers, gradients, the states of optimizers. Only addresses go there; no
 tensor is kept, and a module's end is not delayed.
 
-It looks behind the call of an optimizer: on the first steps, or the first of a later window, at everything, then at gradients, which are
-often made anew, and at the rest when its number changed or from time to time. After the first steps all looking together takes at most
-SHARE of the time. What was not looked at is inferred when the recording is read. So it does at what the program calls its models with, and at the
+It looks behind the call of an optimizer: on the first steps, the first of a later window, or when it has another state or other groups of
+parameters, at everything, then at gradients, which are often made anew, and at the rest when its number changed or from time to time. Where
+those looks have taken FIRST_NS together, all looking takes at most SHARE of the time. What was not looked at is inferred when the recording is read. So it does at what the program calls its models with, and at the
 data sets of its loaders.
 
 No code of the program runs because of that: what may be of a class of its own is read by way of PyTorch's and Python's classes, no attribute
@@ -244,14 +244,17 @@ class Watch:
             return
         if window != self.window:  # each begins with one look at everything
             self.window, self.spent_before_ns, self.next_ns = window, self.spent_ns, 0
-            self.looks = dict.fromkeys(self.looks, (FIRST_LOOKS - 1, None))
+            self.looks = dict.fromkeys(self.looks, (FIRST_LOOKS - 1, None, None))
         start = time.perf_counter_ns()
-        looks, before = self.looks.get(id(optimizer), (0, None))
+        looks, parts_before, before = self.looks.get(id(optimizer), (0, None, None))
+        parts = _parts(optimizer)
+        if parts != parts_before:
+            looks = min(looks, FIRST_LOOKS - 1)
         if start < self.next_ns and (looks >= FIRST_LOOKS or self.spent_ns - self.spent_before_ns > FIRST_NS):
             return
         count = sum(len(group["params"]) for group in optimizer.param_groups), len(optimizer.state), len(_seen), len(_modules.roots)
         is_full = looks % FULL_EVERY < FIRST_LOOKS or before != count
-        self.looks[id(optimizer)] = looks + 1, count
+        self.looks[id(optimizer)] = looks + 1, parts, count
         self.look_count += 1
         self.tell(lambda owners: self.look(owners, optimizer, is_full))
         end = time.perf_counter_ns()
@@ -282,6 +285,13 @@ class Watch:
         if is_full:
             for state in list(optimizer.state.values()):
                 owners.add_all(state, STATE)
+
+
+def _parts(optimizer):
+    """Other ones when it was given a state (`load_state_dict`) or parameters (`add_param_group`): asked at each step, so nothing is counted."""
+    own = vars(optimizer)
+    state, groups = own.get("state", ()), own.get("param_groups", ())
+    return id(state), len(state), id(groups), len(groups)
 
 
 def watch(torch, native):

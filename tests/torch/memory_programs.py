@@ -354,6 +354,33 @@ class Autocast(Program):
             return self.mean(batch[0].chunk(2)[1])
 
 
+class Resumed(Program):
+    """The optimizer gets a state of its own back, in the middle."""
+
+    def after_step(self):
+        if len(moments) == 3 * 4:
+            self.optimizer.load_state_dict(copy.deepcopy(self.optimizer.state_dict()))
+
+
+class Joined(Program):
+    """By a weight that is in no module, in the middle."""
+
+    def __init__(self):
+        super().__init__()
+        self.joined = []
+
+    def kept(self):
+        return {"parameter": [*self.model.parameters(), *self.joined]}
+
+    def loss(self, batch):
+        return sum(((batch[0] @ weight).mean() for weight in self.joined), super().loss(batch))
+
+    def after_step(self):
+        if len(moments) == 3 * 4:
+            self.joined.append(nn.Parameter(torch.randn(64, 96)))
+            self.optimizer.add_param_group({"params": self.joined})
+
+
 def local(tensor):
     return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 
