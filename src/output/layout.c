@@ -55,24 +55,28 @@ static void write_line(struct buffer *out, const struct layout_section *section,
 }
 
 static void write_heading(struct buffer *out, const struct layout_section *section, const struct table *table,
-                          const struct text_style *style)
+                          const struct report *report, const struct text_style *style)
 {
 	buffer_add_text(out, "\n");
 	text_heading(out, section->label ? section->label : table->title, style);
-	if (section->limit && table->row_count > section->limit)
-		buffer_printf(out, "  (%d of %d shown: --table %s)", section->limit, table->row_count, table->name);
+	if (section->limit && table->row_count > section->limit) {
+		buffer_printf(out, "  (%d of %d shown: ", section->limit, table->row_count);
+		if (section->is_all_in_report)
+			write_text(out, "stepscope report {run} ", report);
+		buffer_printf(out, "--table %s)", table->name);
+	}
 	buffer_add_text(out, "\n");
 }
 
 static void write_sentences(struct buffer *out, const struct layout_section *section, const struct table *table,
-                            const struct text_style *style)
+                            const struct report *report, const struct text_style *style)
 {
 	struct buffer line;
 
 	if (!table->row_count && !section->is_kept_empty)
 		return;
 	if (!section->label || section->label[0])
-		write_heading(out, section, table, style);
+		write_heading(out, section, table, report, style);
 	if (!table->row_count) {
 		buffer_add_text(out, "  ");
 		text_wrapped(out, table->empty ? table->empty : "nothing was recorded", 2, 2, style);
@@ -91,7 +95,7 @@ static void write_sentences(struct buffer *out, const struct layout_section *sec
 }
 
 static void write_table(struct buffer *out, const struct layout_section *section, const struct table *table,
-                        const struct text_style *style)
+                        const struct report *report, const struct text_style *style)
 {
 	struct text_view view = {.columns = section->columns,
 	                         .bar = section->bar,
@@ -101,7 +105,7 @@ static void write_table(struct buffer *out, const struct layout_section *section
 
 	if (table->row_count < section->least_rows || (!table->row_count && !section->is_kept_empty))
 		return;
-	write_heading(out, section, table, style);
+	write_heading(out, section, table, report, style);
 	text_table(out, table, &view, style);
 }
 
@@ -117,10 +121,10 @@ void layout_write(struct buffer *out, const struct layout_section *layout, struc
 			write_line(out, section, table, style);
 			break;
 		case LAYOUT_TABLE:
-			write_table(out, section, table, style);
+			write_table(out, section, table, report, style);
 			break;
 		case LAYOUT_SENTENCES:
-			write_sentences(out, section, table, style);
+			write_sentences(out, section, table, report, style);
 			break;
 		case LAYOUT_SPACE:
 			buffer_add_text(out, "\n");

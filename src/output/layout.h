@@ -24,10 +24,11 @@ struct layout_section {
 	const char *template; /* of a line or text */
 	const char *columns;  /* of a table */
 	const char *bar;
-	int limit;      /* rows at most; the heading then says "10 of 34 shown" */
+	int limit;      /* rows at most; the heading then says "10 of 34 shown", and the option that shows all */
 	int least_rows; /* left out when the table has fewer */
 	bool has_heading;
-	bool is_kept_empty; /* an empty table is shown, with its reason */
+	bool is_all_in_report; /* it is an option of `stepscope report`, this is another command */
+	bool is_kept_empty;    /* an empty table is shown, with its reason */
 };
 
 extern const struct layout_section layout_report[]; /* `stepscope report` */
