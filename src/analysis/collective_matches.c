@@ -207,13 +207,13 @@ static bool share_a_clock(const struct search *search)
 {
 	const struct collective_matches *matches = search->matches;
 	const struct model *model = search->model;
-	uint32_t host = matches->count ? model->processes[matches->list[0].process].host : 0;
+	uint32_t clock = matches->count ? process_clock(&model->processes[matches->list[0].process]) : 0;
 
-	if (!*model_text(model, host))
+	if (!*model_text(model, clock))
 		return false;
 	for (uint32_t i = 0; i < matches->count; i++)
 		if (search->has_kernels[matches->list[i].process] ||
-		    model->processes[matches->list[i].process].host != host)
+		    process_clock(&model->processes[matches->list[i].process]) != clock)
 			return false;
 	return true;
 }

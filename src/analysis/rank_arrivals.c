@@ -104,16 +104,16 @@ static uint32_t sum_steps(struct rank_arrival *arrivals, struct arrival *list, u
 /* Do all ranks have the clock of one machine? */
 static bool share_a_clock(const struct model *model, const struct step_times *times)
 {
-	uint32_t host = 0, ranks = 0;
+	uint32_t clock = 0, ranks = 0;
 
 	for (uint32_t i = 0; i < times->span_count; i++) {
-		uint32_t own = model->processes[times->spans[i].process].host;
+		uint32_t own = process_clock(&model->processes[times->spans[i].process]);
 
 		if (!times->spans[i].is_rank)
 			continue;
-		if (!*model_text(model, own) || (ranks++ && own != host))
+		if (!*model_text(model, own) || (ranks++ && own != clock))
 			return false;
-		host = own;
+		clock = own;
 	}
 	return true;
 }

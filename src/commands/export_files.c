@@ -33,12 +33,13 @@ static const struct process *parent_of(const struct model *model, const struct p
 {
 	for (uint32_t i = 0; i < model->processes_count; i++)
 		if (process->parent_pid && model->processes[i].pid == process->parent_pid &&
-		    model->processes[i].host == process->host)
+		    share_process_ids(&model->processes[i], process))
 			return &model->processes[i];
 	return NULL;
 }
 
-static int32_t lowest_rank(const struct model *model, const uint32_t *host)
+/* Of those beside a process, or, NULL, of all. */
+static int32_t lowest_rank(const struct model *model, const struct process *beside)
 {
 	int32_t lowest = -1;
 
@@ -46,7 +47,8 @@ static int32_t lowest_rank(const struct model *model, const uint32_t *host)
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		const struct process *process = &model->processes[i];
 
-		if (process->rank >= 0 && (!host || process->host == *host) && (lowest < 0 || process->rank < lowest))
+		if (process->rank >= 0 && (!beside || share_process_ids(process, beside)) &&
+		    (lowest < 0 || process->rank < lowest))
 			lowest = process->rank;
 	}
 	return lowest;
@@ -63,7 +65,7 @@ static int32_t rank_of(const struct model *model, uint32_t number)
 			return process->rank;
 		process = parent_of(model, process);
 	}
-	lowest = lowest_rank(model, &model->processes[number].host);
+	lowest = lowest_rank(model, &model->processes[number]);
 	return lowest >= 0 ? lowest : lowest_rank(model, NULL);
 }
 

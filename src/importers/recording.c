@@ -368,6 +368,20 @@ static int compare_files(const void *left, const void *right, void *context)
 	return result ? result : strcmp(a->name, b->name);
 }
 
+/* As the kernel writes it: 36 characters. */
+static uint32_t machine_of(struct model *model, const uint8_t boot_id[16])
+{
+	static const uint8_t none[16];
+	char text[40];
+	size_t length = 0;
+	if (!memcmp(boot_id, none, sizeof(none)))
+		return 0;
+	for (int i = 0; i < 16; i++)
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%02x",
+		                           i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", boot_id[i]);
+	return intern_add(&model->strings, text);
+}
+
 static void add_processes(struct recording *recording)
 {
 	struct recorded_process **sorted = memory_resize(NULL, recording->process_count + 1,
@@ -379,6 +393,7 @@ static void add_processes(struct recording *recording)
 		sorted[i]->process = model_add_process(recording->model);
 		struct process *process = &recording->model->processes[sorted[i]->process];
 		process->host = intern_add(&recording->model->strings, sorted[i]->host);
+		process->machine = machine_of(recording->model, header->boot_id);
 		process->pid = header->pid;
 		process->parent_pid = header->parent_pid;
 		process->start_time = header->start_time;

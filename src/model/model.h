@@ -243,7 +243,8 @@ struct sample {
 };
 
 struct process {
-	uint32_t host; /* string */
+	uint32_t host;    /* string */
+	uint32_t machine; /* string: which boot of which machine; 0: not recorded, the host's name stands for it */
 	int64_t pid;
 	int64_t parent_pid;         /* 0: unknown */
 	uint64_t start_time;        /* clock ticks since boot, as in /proc/PID/stat */
@@ -267,6 +268,19 @@ struct process {
 	int64_t drainer_cpu_ns;
 	uint64_t event_count;
 };
+
+/* The same of processes that read one clock, a string; that of containers, which have names of their own, and not that of machines that were
+ * cloned, which share one. "": not known. */
+static inline uint32_t process_clock(const struct process *process)
+{
+	return process->machine ? process->machine : process->host;
+}
+
+/* Do the ids of these processes come from one table? That of a container is its own, and so is its name. */
+static inline bool share_process_ids(const struct process *one, const struct process *other)
+{
+	return one->host == other->host && process_clock(one) == process_clock(other);
+}
 
 struct model_meta { /* facts: key = value, per process (MODEL_NONE: of the whole input) */
 	uint32_t process;

@@ -37,6 +37,7 @@ static const struct model_field processes[] = {
 	FIELD(process, drainer_cpu_ns),
 	FIELD(process, event_count),
 	FIELD(process, cost_per_step_ns),
+	STRING(process, machine),
 	{0, 0, false, false},
 };
 

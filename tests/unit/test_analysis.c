@@ -474,6 +474,40 @@ static void a_cost_that_may_be_none_cannot_be_told(void **state)
 	model_release(&model);
 }
 
+/* Of rank 1, beside rank 0 that is on "node-1" and has the id "a boot". */
+static const struct {
+	const char *host, *machine;
+	bool has_its_clock, has_its_ids;
+} places[] = {
+	{"node-1", "a boot", true, true},
+	{"container", "a boot", true, false},
+	{"node-1", "another", false, false}, /* cloned */
+};
+
+static void machines_are_told_by_their_boots(void **state)
+{
+	struct table table;
+	struct model model;
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		hand_model_init(&model);
+		model.processes[0].machine = intern_add(&model.strings, "a boot");
+		model.processes[1].host = intern_add(&model.strings, places[i].host);
+		model.processes[1].machine = intern_add(&model.strings, places[i].machine);
+		compute("ranks", &model, &all_steps, &table);
+		const struct table_cell *late = table_get(&table, 1, table_find_column(&table, "late_ns"));
+		assert_true(late->has_value || late->reason);
+		assert_int_equal(late->has_value || !strstr(late->reason, "several machines"), places[i].has_its_clock);
+		table_release(&table);
+		model.processes[1].parent_pid = model.processes[0].pid;
+		model.processes[1].rank = model.processes[0].rank;
+		compute("ranks", &model, &all_steps, &table);
+		assert_int_equal(table.row_count, places[i].has_its_ids ? 1 : 2);
+		table_release(&table);
+		model_release(&model);
+	}
+}
+
 static void workers_and_what_ranks_start_are_no_ranks(void **state)
 {
 	struct table table;
@@ -972,6 +1006,7 @@ int main(void)
 		cmocka_unit_test(the_cost_without_cpu_time_is_a_share_of_the_threads_time),
 		cmocka_unit_test(a_cost_that_may_be_none_cannot_be_told),
 		cmocka_unit_test(workers_and_what_ranks_start_are_no_ranks),
+		cmocka_unit_test(machines_are_told_by_their_boots),
 		cmocka_unit_test(workers_are_ranks_when_nothing_else_marks_steps),
 		cmocka_unit_test(lost_steps_are_said_with_the_step_time),
 		cmocka_unit_test(calls_outside_of_the_measured_steps_are_counted_in_the_note),

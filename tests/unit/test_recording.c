@@ -1076,6 +1076,10 @@ static void processes_of_a_boot_share_one_clock(void **state)
 		CHECK_SPANS(i, {start, 3500000000, "op", 0, 0});
 		assert_int_equal(model.processes[i].realtime_offset_ns, 1000000000000 - 7);
 	}
+	assert_string_equal(model_text(&model, process_clock(&model.processes[0])),
+	                    "6f6e6500-0000-0000-0000-000000000000");
+	assert_int_equal(process_clock(&model.processes[0]), process_clock(&model.processes[1]));
+	assert_int_not_equal(process_clock(&model.processes[0]), process_clock(&model.processes[2]));
 	assert_int_equal(ledger_count(LEDGER_CLOCK), 0);
 	model_release(&model);
 	(void)state;
