@@ -52,7 +52,7 @@ struct drain {
 	uint32_t done_count;
 	uint32_t *ended; /* slots whose end is written with this pass, then freed */
 	uint32_t ended_count;
-	uint64_t symbols_from; /* bytes of the table of names that are in the file */
+	uint32_t symbols_from; /* the last name of the table that is in the file */
 	int64_t next_anchor_ns, anchor_gap_ns;
 	int64_t next_sample_ns, next_sync_ns, next_rotation_ns;
 	uint32_t next_slot; /* where the next pass begins */

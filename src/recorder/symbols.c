@@ -36,12 +36,13 @@ struct symbols {
 	uint8_t *area; /* struct stepscope_symbol + text, 8-byte aligned */
 	uint64_t used; /* bytes, atomic */
 	uint64_t *front, *slots;
-	uint32_t *offsets;     /* number -> offset / 8 in area */
+	uint32_t *offsets;     /* number -> offset / 8 in area, atomic */
 	uint32_t count;        /* numbers given, atomic */
+	uint32_t passed;       /* the highest number that the drainer found without its entry, and went on; atomic */
+	uint32_t late;         /* the lowest number whose entry came after that; 0 none; atomic */
 	bool is_full;          /* a name was refused, atomic */
 	uint64_t kinds;        /* that were added, atomic */
 	struct copies *copies; /* in a page that fork() clears: a child must not write to its parent's pool */
-	uint64_t inherited;    /* entries below this are the parent's: an incomplete one stays so */
 };
 static struct symbols symbols;
 
@@ -77,7 +78,16 @@ static bool is_same(uint32_t number, uint8_t kind, const char *text, uint32_t le
 	return symbol->kind == kind && symbol->length == length && memcmp(symbol + 1, text, length) == 0;
 }
 
-/* An entry of `bytes` in an area: length first, so that a walker can step over an entry that was never completed. */
+/* The entry of a number, NULL: it is not complete. A thread may be interrupted for long in the middle of it, or for ever. */
+static const struct stepscope_symbol *entry_of(uint32_t number)
+{
+	/* without its offset it is the first entry, which has another number */
+	uint64_t at = 8 * (uint64_t)__atomic_load_n(&symbols.offsets[number], __ATOMIC_SEQ_CST);
+	const struct stepscope_symbol *symbol = (const struct stepscope_symbol *)(symbols.area + at);
+	return __atomic_load_n(&symbol->id, __ATOMIC_SEQ_CST) == number ? symbol : NULL;
+}
+
+/* An entry in an area: length first, so that a walker can step over an entry that was never completed. */
 static void write_entry(uint8_t *at, uint32_t number, uint8_t kind, const char *text, uint32_t length)
 {
 	struct stepscope_symbol *symbol = (struct stepscope_symbol *)at;
@@ -86,7 +96,7 @@ static void write_entry(uint8_t *at, uint32_t number, uint8_t kind, const char *
 	symbol->flags = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	memcpy(symbol + 1, text, length);
-	__atomic_store_n(&symbol->id, number, __ATOMIC_RELEASE);
+	__atomic_store_n(&symbol->id, number, __ATOMIC_SEQ_CST);
 }
 
 static size_t entry_bytes(uint32_t length)
@@ -130,6 +140,25 @@ static uint32_t kept_numbers(uint8_t kind, bool is_last)
 	               : KEPT_FOR_STAND_INS + (is_fact ? 0 : KEPT_FOR_FACTS) + (is_detail(kind) ? KEPT_FOR_NAMES : 0);
 }
 
+/* Who completes an entry says so and then looks whether the drainer has passed it; the drainer says that it passes and then looks
+ * again: one of them sees the other. */
+static void tell_if_passed(uint32_t number)
+{
+	if (__atomic_load_n(&symbols.passed, __ATOMIC_SEQ_CST) < number)
+		return;
+	uint32_t late = __atomic_load_n(&symbols.late, __ATOMIC_RELAXED);
+	while ((late == 0 || late > number) &&
+	       !__atomic_compare_exchange_n(&symbols.late, &late, number, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+static const struct stepscope_symbol *pass(uint32_t number)
+{
+	if (__atomic_load_n(&symbols.passed, __ATOMIC_RELAXED) < number)
+		__atomic_store_n(&symbols.passed, number, __ATOMIC_SEQ_CST);
+	return entry_of(number);
+}
+
 static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 {
 	size_t bytes = entry_bytes(length);
@@ -146,10 +175,11 @@ static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 			return 0;
 	} while (
 		!__atomic_compare_exchange_n(&symbols.used, &at, at + bytes, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	uint32_t number = __atomic_add_fetch(&symbols.count, 1, __ATOMIC_RELAXED);
-	symbols.offsets[number] = (uint32_t)(at / 8);
+	uint32_t number = __atomic_add_fetch(&symbols.count, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&symbols.offsets[number], (uint32_t)(at / 8), __ATOMIC_SEQ_CST);
 	__atomic_fetch_or(&symbols.kinds, UINT64_C(1) << kind, __ATOMIC_RELAXED);
 	write_entry(symbols.area + at, number, kind, text, length);
+	tell_if_passed(number);
 	__atomic_fetch_add(&symbols.copies->running, 1, __ATOMIC_SEQ_CST);
 	struct pool *pool = __atomic_load_n(&symbols.copies->pool, __ATOMIC_SEQ_CST);
 	if (pool)
@@ -253,14 +283,6 @@ void symbols_wipe(void)
 		*symbols.copies = (struct copies){0};
 }
 
-/* Bytes to step over an entry that is not complete; 0 when it may become complete. */
-static size_t skip_incomplete(uint64_t at, const struct stepscope_symbol *symbol)
-{
-	if (at >= symbols.inherited)
-		return 0;
-	return symbol->length ? entry_bytes(symbol->length) : 8;
-}
-
 static bool wait_for_copies(void)
 {
 	int64_t start = clock_raw_ns();
@@ -272,51 +294,43 @@ static bool wait_for_copies(void)
 	return true;
 }
 
-bool symbols_attach_pool(struct pool *pool, bool is_forked)
+bool symbols_attach_pool(struct pool *pool)
 {
-	uint64_t used = __atomic_load_n(&symbols.used, __ATOMIC_ACQUIRE);
 	if (!symbols.copies)
 		return true; /* never started */
-	if (is_forked)
-		symbols.inherited = used;
 	/* new names go to both from here on; the loop copies the older ones, and a name copied twice does no harm */
 	__atomic_store_n(&symbols.copies->pool, pool, __ATOMIC_SEQ_CST);
 	if (!pool)
 		return wait_for_copies();
-	if (used > pool->header->symbols_bytes)
+	if (__atomic_load_n(&symbols.used, __ATOMIC_RELAXED) > pool->header->symbols_bytes)
 		pool_grow_symbols(pool);
-	for (uint64_t at = 0; at < used;) {
-		const struct stepscope_symbol *symbol = (const struct stepscope_symbol *)(symbols.area + at);
-		uint32_t number = __atomic_load_n(&symbol->id, __ATOMIC_ACQUIRE);
-		size_t bytes = number ? entry_bytes(symbol->length) : skip_incomplete(at, symbol);
-		if (bytes == 0)
-			break; /* its writer copies it, and those behind it are copied by theirs or drained within 10 ms */
-		if (number)
+	uint32_t count = __atomic_load_n(&symbols.count, __ATOMIC_SEQ_CST);
+	for (uint32_t number = 1; number <= count; number++) {
+		const struct stepscope_symbol *symbol = entry_of(number);
+		if (symbol)
 			copy_to_pool(pool, number, symbol->kind, (const char *)(symbol + 1), symbol->length);
-		at += bytes;
 	}
 	return true;
 }
 
-size_t symbols_take(uint64_t *from, void *out, size_t maximum)
+size_t symbols_take(uint32_t *from, void *out, size_t maximum)
 {
-	uint64_t used = __atomic_load_n(&symbols.used, __ATOMIC_ACQUIRE);
+	uint32_t late = __atomic_exchange_n(&symbols.late, 0, __ATOMIC_ACQUIRE);
+	uint32_t count = __atomic_load_n(&symbols.count, __ATOMIC_ACQUIRE);
 	size_t length = 0;
-	while (*from < used) {
-		const struct stepscope_symbol *symbol = (const struct stepscope_symbol *)(symbols.area + *from);
-		if (__atomic_load_n(&symbol->id, __ATOMIC_ACQUIRE) == 0) {
-			size_t skipped = skip_incomplete(*from, symbol);
-			if (skipped == 0)
-				break; /* being written; readers take names before events, so it may come with the next pass */
-			*from += skipped;
-			continue;
-		}
+	if (late && late <= *from)
+		*from = late - 1;
+	for (; *from < count; ++*from) {
+		const struct stepscope_symbol *symbol = entry_of(*from + 1);
+		if (!symbol)
+			symbol = pass(*from + 1);
+		if (!symbol)
+			continue; /* no event uses it yet */
 		size_t bytes = entry_bytes(symbol->length);
 		if (length + bytes > maximum)
 			break;
 		memcpy((uint8_t *)out + length, symbol, bytes);
 		length += bytes;
-		*from += bytes;
 	}
 	return length;
 }

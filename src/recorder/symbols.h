@@ -18,9 +18,8 @@ bool symbols_start(void);
 /* In a forked child, where the kernel did not clear what it should: copies go nowhere. */
 void symbols_wipe(void);
 
-/* Where copies go from now on: NULL none. Copies all that exist. is_forked: the table was inherited from a parent. False: a thread
- * may still be writing to the pool before. */
-bool symbols_attach_pool(struct pool *pool, bool is_forked);
+/* Where copies go from now on: NULL none. Copies all that exist. False: a thread may still be writing to the pool before. */
+bool symbols_attach_pool(struct pool *pool);
 
 /* The number of the name, adding it if needed. When the table is full, that of "(too many names)" for what has a beginning and
  * an end or is a mark, else 0. */
@@ -32,8 +31,9 @@ bool symbols_are_full(void);
 /* Which kinds there are names of, 1 << kind each: what the program, or a parent that forked it, had anything to say about. */
 uint64_t symbols_kinds(void);
 
-/* For the drainer: entries from byte *from of the master copy on, as they go into a SYMBOLS block; returns their bytes (at
- * most `maximum`, whole entries that are complete) and moves *from. */
-size_t symbols_take(uint64_t *from, void *out, size_t maximum);
+/* For the drainer: entries behind number *from, as they go into a SYMBOLS block; returns their bytes (at most `maximum`, whole
+ * entries) and moves *from. What an event may use by now is among them; what a thread is still writing comes with a later call, some
+ * others once more with it. */
+size_t symbols_take(uint32_t *from, void *out, size_t maximum);
 
 #endif
