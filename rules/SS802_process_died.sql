@@ -2,6 +2,7 @@
 -- id: SS802
 -- title: A process did not end well
 -- severity: problem
+-- headline: did not end well
 -- needs: processes.end
 -- tells if: NOT EXISTS (SELECT 1 FROM facts WHERE key = 'trace.format')
 -- cannot tell: another tool recorded this, which does not say how processes end

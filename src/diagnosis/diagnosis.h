@@ -60,7 +60,8 @@ enum verdict_column {
 	VERDICT_PARTS,
 	VERDICT_SAVING,
 	VERDICT_SAVING_RATIO,
-	VERDICT_WHOLE,    /* "a step", or "the whole trace" where that has no steps: what shares are of */
+	VERDICT_WHOLE, /* "a step", or "the whole trace" where that has no steps: what shares are of */
+	VERDICT_HEADLINE, /* what is said before it, of a rule that has a headline; missing: none of these found anything */
 	VERDICT_LEFT_OUT, /* steps that count nowhere here, as they are start-up */
 	VERDICT_COLUMNS,
 };

@@ -90,8 +90,8 @@ static enum status add_threshold(const struct parser *parser, struct error *err)
 
 static enum status unknown_key(const struct parser *parser, struct error *err)
 {
-	static const char *const keys[] = {"id",          "title",     "severity", "verdict", "needs", "tells if",
-	                                   "cannot tell", "threshold", "advice",   "wrong",   NULL};
+	static const char *const keys[] = {"id",       "title",       "severity",  "verdict", "headline", "needs",
+	                                   "tells if", "cannot tell", "threshold", "advice",  "wrong",    NULL};
 	const char *nearest = nearest_name(parser->key, keys);
 
 	error_set(err, STATUS_INPUT, "rule '%s', line %d: unknown key '%s'", parser->where, parser->key_line,
@@ -107,9 +107,15 @@ static enum status end_entry(struct parser *parser, struct error *err)
 	const struct {
 		const char *key;
 		const char **text;
-	} texts[] = {{"id", &rule->id},         {"title", &rule->title},       {"verdict", &rule->verdict},
-	             {"needs", &rule->needs},   {"tells if", &rule->tells_if}, {"cannot tell", &rule->cannot_tell},
-	             {"advice", &rule->advice}, {"wrong", &rule->wrong}};
+	} texts[] = {{"id", &rule->id},
+	             {"title", &rule->title},
+	             {"verdict", &rule->verdict},
+	             {"headline", &rule->headline},
+	             {"needs", &rule->needs},
+	             {"tells if", &rule->tells_if},
+	             {"cannot tell", &rule->cannot_tell},
+	             {"advice", &rule->advice},
+	             {"wrong", &rule->wrong}};
 	const char *key = parser->key;
 	enum status status;
 

@@ -53,6 +53,10 @@ static const struct table_column columns[VERDICT_COLUMNS] = {
                                   .definition = "the same as share of a step",
                                   .denominator = "the mean step",
                                   .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[VERDICT_HEADLINE] = {.name = "headline",
+                              .type = TABLE_TEXT,
+                              .definition = "what matters more than where the time goes: that the run did not end well, "
+                                            "where and how"},
 	[VERDICT_LEFT_OUT] = {.name = "left_out",
                               .type = TABLE_TEXT,
                               .definition = "steps at the begin of which nothing here is, as they take more than twice "
@@ -446,6 +450,41 @@ static void set_left_out(struct table *table, const struct start_up *start_up, c
 	                            start_up->first, times->job_last));
 }
 
+static const char *headline_of(const struct rule_set *rules, const char *id)
+{
+	for (int i = 0; i < rules->count; i++)
+		if (!strcmp(rules->rules[i].id, id))
+			return rules->rules[i].headline;
+	return NULL;
+}
+
+/* "did not end well: rank 1, pid 4711: killed by SIGSEGV; ... (and 2 more: SS802)": the first finding of a rule that has a headline. */
+static void set_headline(struct diagnosis *diagnosis, const struct rule_set *rules)
+{
+	static const int told[] = {FINDING_PLACE, FINDING_EVIDENCE};
+	const struct table *findings = &diagnosis->findings;
+	struct table *table = &diagnosis->verdict;
+	const char *headline = NULL, *id;
+	int row = 0, count = 0;
+
+	for (; row < findings->row_count; row++)
+		if ((headline = headline_of(rules, table_text(findings, row, FINDING_RULE))))
+			break;
+	if (!headline) {
+		table_set_missing(table, 0, VERDICT_HEADLINE, "nothing matters more than where the time goes");
+		return;
+	}
+	id = table_text(findings, row, FINDING_RULE);
+	for (int other = row + 1; other < findings->row_count; other++)
+		count += !strcmp(table_text(findings, other, FINDING_RULE), id);
+	for (int i = 0; i < 2; i++)
+		if (table_text(findings, row, told[i]))
+			headline = arena_printf(&table->arena, "%s: %s", headline, table_text(findings, row, told[i]));
+	if (count)
+		headline = arena_printf(&table->arena, "%s (and %d more: %s)", headline, count, id);
+	table_set_text(table, 0, VERDICT_HEADLINE, headline);
+}
+
 void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns,
                       const struct start_up *start_up)
 {
@@ -471,5 +510,6 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 		table_set_missing(table, 0, VERDICT_PARTS, "neither phases nor work of a device were recorded");
 	set_saving(diagnosis, step_ns);
 	table_set_text(table, 0, VERDICT_WHOLE, evidence.whole);
+	set_headline(diagnosis, rules);
 	set_left_out(table, start_up, report_step_times(report));
 }

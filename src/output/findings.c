@@ -81,8 +81,22 @@ static int count_of(const struct table *table, int column, const char *text)
 	return count;
 }
 
+static void add_headline(struct buffer *out, const char *headline, const struct text_style *style)
+{
+	struct buffer clean;
+
+	if (!headline)
+		return;
+	buffer_init(&clean, 1 << 20);
+	text_for_people(&clean, headline);
+	text_shorten(&clean, HEAD_BYTES, TAIL_BYTES);
+	text_wrapped(out, clean.data, 2, 0, style);
+	buffer_release(&clean);
+}
+
 static void add_verdict(struct buffer *out, const struct table *verdict, const struct text_style *style)
 {
+	add_headline(out, table_text(verdict, 0, VERDICT_HEADLINE), style);
 	text_heading(out, table_text(verdict, 0, VERDICT_VERDICT), style);
 	buffer_add_text(out, ": ");
 	text_wrapped(out, table_text(verdict, 0, VERDICT_SENTENCE), 2,

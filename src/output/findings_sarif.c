@@ -209,6 +209,8 @@ void findings_sarif(struct buffer *out, const struct diagnosis *diagnosis, const
 		add_result(&json, findings, row, &other);
 	json_array_end(&json);
 	json_key(&json, "properties"), json_object_begin(&json);
+	if (table_text(&diagnosis->verdict, 0, VERDICT_HEADLINE))
+		json_key(&json, "headline"), json_string(&json, text_of(&diagnosis->verdict, 0, VERDICT_HEADLINE));
 	json_key(&json, "verdict"), json_string(&json, text_of(&diagnosis->verdict, 0, VERDICT_VERDICT));
 	json_key(&json, "sentence"), json_string(&json, text_of(&diagnosis->verdict, 0, VERDICT_SENTENCE));
 	json_object_end(&json);

@@ -91,3 +91,6 @@ def test_D08_a_killed_rank_is_named_with_its_last_step_and_operation(tmp_path):
     how = [how for how in ("killed by SIGKILL", "did not close its recording")  # on a busy machine nobody may see such a short life end
            if died[0]["evidence"].startswith(f"{how}; its last step is 3, in all_gather")]
     assert how, died
+    text = subprocess.run([STEPSCOPE, "diagnose", "run"], check=True, capture_output=True, timeout=60, cwd=tmp_path, text=True).stdout
+    first, second, *_ = text.replace("\n  ", " ").splitlines()  # before the verdict
+    assert first == f"did not end well: {died[0]['where']}: {died[0]['evidence']}" and ": " in second, text

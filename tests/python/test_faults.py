@@ -118,7 +118,10 @@ def test_it_stays_silent(tmp_path, rule):
 
 def test_D08_the_rank_that_died_comes_before_those_that_were_ended_for_it(tmp_path):
     """And who passes on that it failed did not die itself."""
-    died = [finding for finding in diagnose(tmp_path, LAUNCHES)["findings"] if finding["rule"] == "SS802"]
+    result = diagnose(tmp_path, LAUNCHES)
+    died = [finding for finding in result["findings"] if finding["rule"] == "SS802"]
+    headline = f"did not end well: {died[0]['where']}: killed by SIGSEGV; its last step is 0, in waiting (and 1 more: SS802)"
+    assert result["verdict"]["headline"] == headline
     assert [finding["where"].split(",")[0] for finding in died] == ["rank 1", "rank 0"], died
     assert died[0]["evidence"] == "killed by SIGSEGV; its last step is 0, in waiting" and died[0]["confidence"] == "high"
     assert died[1]["evidence"].startswith("killed by SIGTERM; its last step is 0, in waiting; rank 1, pid ") and died[1]["confidence"] == "medium"
@@ -127,6 +130,7 @@ def test_D08_the_rank_that_died_comes_before_those_that_were_ended_for_it(tmp_pa
 
 def test_they_say_that_they_cannot_tell(tmp_path):
     diagnosis = diagnose(tmp_path, GOOD)
+    assert diagnosis["verdict"]["headline"] is None
     for rule in [rule for rule, fault in FAULTS.items() if fault[2]]:
         assert result_of(diagnosis, rule) == "cannot tell", rule
 
