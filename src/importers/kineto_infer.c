@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
+#include <strings.h>
 
 #define REPEATS_MIN 3u
 
@@ -49,19 +50,38 @@ static bool may_repeat(const struct model *model, const struct staged_span *span
 	return span->kind == SPAN_ANNOTATION || span->kind == SPAN_RANGE;
 }
 
-/* "iteration 17" and "iteration 18" are one name. */
+/* Is what is written so far the name of something that is counted as it comes? The number of a layer says which one. */
+static bool counts_passes(const char *text, size_t length)
+{
+	static const char *const words[] = {"step", "iteration", "iter", "batch", "epoch", "request", "run", "loop"};
+	while (length && !isalpha((unsigned char)text[length - 1]))
+		length--;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		size_t word = strlen(words[i]);
+		if (length >= word && !strncasecmp(text + length - word, words[i], word))
+			return true;
+	}
+	return false;
+}
+
+/* "iteration 17" and "iteration 18" are one name; "layer 17" and "layer 18" are two. */
 static uint32_t name_of_repeat(struct model *model, const struct staged_span *span)
 {
+	const char *at = model_text(model, span->name);
+	bool is_counted = false;
 	char text[256];
 	size_t length = 0;
-	const char *at = model_text(model, span->name);
 	if (span->kind == SPAN_MODULE) /* there the number says which one */
 		return span->name;
-	for (; *at && length < sizeof text - 1; at++) {
-		if (!isdigit((unsigned char)*at))
+	for (bool was_digit = false; *at && length < sizeof text - 1; at++) {
+		bool is_digit = isdigit((unsigned char)*at);
+		if (is_digit && !was_digit)
+			is_counted = counts_passes(text, length);
+		if (!is_digit || !is_counted)
 			text[length++] = *at;
-		else if (!length || text[length - 1] != '#')
+		else if (!was_digit)
 			text[length++] = '#';
+		was_digit = is_digit;
 	}
 	text[length] = '\0';
 	return *at ? span->name : intern_add(&model->strings, text);

@@ -180,6 +180,11 @@ def test_what_repeats_is_a_step(tmp_path):
 
     assert steps([f"request {i}" for i in range(4)]) == [(i, 80000) for i in range(4)]
     assert not steps(["request 1", "request 2"])
+    for name in ("train_step_{}", "Iteration#{} of 12", "iter{}", "epoch 1 batch {}", "decode run: {}"):
+        assert len(steps([name.format(i) for i in range(12)])) == 12, name
+    for name in ("layer_{}", "layer {} of step 7", "batch_norm{}", "{}", "step 3 layer {}"):
+        assert not steps([name.format(i) for i in range(12)]), name
+    assert len(steps([f"layer_{i}" for i in (0, 0, 0, 1, 0, 2, 0)])) == 5
     assert not steps([f"nccl:all_reduce {i}" for i in range(9)])
     assert not steps(["a", "b", "c", "d", "a", "b", "a"])
 
