@@ -157,6 +157,9 @@ static enum status change_threshold(struct rule_set *set, const char *path, cons
 	if (entry->is_alias || end == entry->value || *end || !isfinite(value))
 		return error_set(err, STATUS_USAGE, "'%s', line %d: a threshold is a number, got '%s'", path,
 		                 entry->line, entry->value);
+	if (value < 0 && threshold->value >= 0) /* shares, times, counts: all would be found */
+		return error_set(err, STATUS_USAGE, "'%s', line %d: this threshold is 0 or more, got '%s'", path,
+		                 entry->line, entry->value);
 	threshold->value = value;
 	return STATUS_OK;
 }

@@ -113,7 +113,9 @@ static enum status check(const struct loading *loading, struct error *err)
 		return error_set(err, STATUS_INPUT,
 		                 "'%s' is JSON, but no trace: it has no list of events (traceEvents)", import->path);
 	if (!loading->file.event_count)
-		return error_set(err, STATUS_INPUT, "'%s' has no events: its list is empty", import->path);
+		return error_set(err, STATUS_INPUT, "'%s' has no events: %s", import->path,
+		                 loading->file.repairs.count[REPAIR_GARBAGE] ? "nothing in its list is an object"
+		                                                             : "its list is empty");
 	return error_set(err, STATUS_INPUT,
 	                 "'%s' has no events to show: %llu were read, all of them names or unreadable", import->path,
 	                 (unsigned long long)loading->file.event_count);
