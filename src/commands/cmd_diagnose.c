@@ -156,12 +156,13 @@ static enum status read_and_diagnose(const struct options_result *arguments, con
 	struct analysis_options analysis = {0};
 	struct loaded_run loaded;
 	struct report report;
+	/* one that exists, also of several files: SARIF names it as the place of what has no line */
 	const char *path = arguments->operand_count ? arguments->operands[0] : "latest";
 	enum status status;
 
 	if (parse_steps(steps, &analysis, err) || parse_window(window, &analysis, err))
 		return err->status;
-	status = load_run(&loaded, path, &analysis, memory_bytes, err);
+	status = load_operands(&loaded, arguments, &analysis, memory_bytes, err);
 	if (status)
 		return status;
 	report_init(&report, &loaded.model, &analysis, loaded.path);

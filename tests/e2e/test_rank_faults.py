@@ -26,8 +26,8 @@ def write_ranks(directory, ranks):
         trace.write(directory / f"rank{rank}.json")
 
 
-def diagnose_files(directory):
-    done = subprocess.run([STEPSCOPE, "diagnose", directory, "--json"], capture_output=True, text=True, timeout=60, check=True)
+def diagnose_files(*operands):
+    done = subprocess.run([STEPSCOPE, "diagnose", *operands, "--json"], capture_output=True, text=True, timeout=60, check=True)
     result = json.loads(done.stdout)
     return result["verdict"], {finding["rule"]: finding for finding in result["findings"]}
 
@@ -65,6 +65,12 @@ def test_D03_all_ranks_wait_for_data(tmp_path, count):
     verdict, found = diagnose(tmp_path, [(DATA + 1000, FORWARD)] * count)
     assert verdict["verdict"] == "data-bound" and "SS602" not in found and "SS601" not in found
     assert found["SS101"]["saving_ns"] == pytest.approx((DATA + 1000) * 1000) and "(SS602)" not in found["SS101"]["evidence"]
+
+
+def test_D01_files_are_the_ranks_that_their_directory_has(tmp_path):
+    of_directory = diagnose(tmp_path, [(DATA, FORWARD), (DATA, FORWARD + 1000), (DATA, FORWARD)])
+    assert of_directory[0]["verdict"] == "straggler-bound"
+    assert diagnose_files(*sorted(tmp_path.iterdir(), reverse=True)) == of_directory
 
 
 def test_a_rank_is_measured_by_the_next_slowest(tmp_path):
