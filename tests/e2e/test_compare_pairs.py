@@ -39,7 +39,10 @@ def check_metric(metric):
         return
     assert is_near(ratio, metric["delta"] / base, ratio * 1e3) and ratio * metric["delta"] >= 0, metric
     if metric["ci95_low_ratio"] is not None:
-        assert metric["ci95_low_ratio"] <= ratio + 1e-12 and ratio <= metric["ci95_high_ratio"] + 1e-12, metric
+        ends = [metric[f"ci{end}_ratio"] for end in ("95_low", "90_low", "90_high", "95_high")]
+        assert ends == sorted(ends) and ends[1] <= ratio + 1e-12 and ratio <= ends[2] + 1e-12, metric
+        within = ends[1] >= -0.03 and ends[2] <= 0.03
+        assert {"no difference": within or metric["p_value"] < 0.05, "inconclusive": not within or "one step" in metric["reason"]}.get(metric["result"], True), metric
     if metric["result"] in OTHER_WAY:
         assert ((ratio > 0) == (metric["better"] == "lower")) == (metric["result"] == "regression"), metric
 
