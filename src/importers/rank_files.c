@@ -160,6 +160,10 @@ static enum status finish(struct loading *loading, const char *path, bool are_me
 		                 "files behind the first 10,000 were not read");
 	if (!loading->loaded)
 		*err = loading->first;
+	if (!loading->loaded && are_members) { /* their names alone do not say where they are */
+		error_set(err, loading->first.status, "'%s': %s", path, loading->first.text);
+		error_hint(err, "%s", loading->first.hint);
+	}
 	return loading->loaded ? STATUS_OK : loading->first.status;
 }
 

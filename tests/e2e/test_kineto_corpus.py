@@ -544,7 +544,7 @@ def test_archives_that_are_not_good(tmp_path):
     with zipfile.ZipFile(tmp_path / "none.zip", "w") as archive:
         archive.writestr("data.pkl", b"\x80\x02.")
     done = report(tmp_path / "none.zip")
-    assert done.returncode == 3 and b"'data.pkl' is a pickle, but no memory snapshot" in done.stderr
+    assert done.returncode == 3 and b"none.zip': 'data.pkl' is a pickle, but no memory snapshot" in done.stderr and b"_dump_snapshot" in done.stderr
 
 
 def ledger_of(path):
