@@ -71,6 +71,12 @@ def _watch(part, torch):
         native.metadata(f"torch.{part.__name__.rpartition('._')[2]}", f"not in this PyTorch: {problem}")
 
 
+def tell_fact(key, value):
+    """In this recording, and in each one that is started later."""
+    _facts[key] = value
+    native.metadata(key, value)
+
+
 def tell():
     """Starts the observer, and notes in the recording that it did: also in each one that is started later."""
     if native is not None:

@@ -29,16 +29,11 @@ struct call_search {
 	uint8_t *classes; /* by string: enum call_class */
 };
 
-static bool starts_with(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 static enum call_class class_of(const char *name)
 {
-	return starts_with(name, PYTORCH_COLLECTIVE)                      ? CALL_ISSUE
-	       : starts_with(name, "gloo:") || starts_with(name, "nccl:") ? CALL_EXECUTION
-	                                                                  : CALL_NONE;
+	return pytorch_begins(name, PYTORCH_COLLECTIVE)                              ? CALL_ISSUE
+	       : pytorch_begins(name, PYTORCH_GLOO) || pytorch_begins(name, "nccl:") ? CALL_EXECUTION
+	                                                                             : CALL_NONE;
 }
 
 /* Of all names. False: none is of a collective, as in most recordings. */
@@ -60,6 +55,29 @@ static void add(struct storage *storage, struct collective_call **list, uint32_t
 {
 	STORAGE_GROW(storage, *list, *count, *capacity, 256);
 	(*list)[(*count)++] = *call;
+}
+
+static void read_group(struct collective_group *group, const struct model *model, const struct span_arg *arg)
+{
+	const char *key = model_text(model, arg->key);
+
+	if (arg->type == STEPSCOPE_ARG_SYMBOL && !strcmp(key, PYTORCH_GROUP_NAME))
+		group->name = arg->text;
+	else if (arg->type == STEPSCOPE_ARG_SYMBOL && !strcmp(key, PYTORCH_GROUP_RANKS))
+		group->members = arg->text;
+	else if (arg->type == STEPSCOPE_ARG_I64 && !strcmp(key, PYTORCH_GROUP_SIZE) && arg->i64 > 0 &&
+	         arg->i64 < INT32_MAX)
+		group->ranks = (uint32_t)arg->i64;
+}
+
+static struct collective_group find_group(const struct model *model, uint32_t track, uint32_t row)
+{
+	struct collective_group group = {0};
+
+	for (uint32_t i = model_first_arg(model, track, row);
+	     i < model->args_count && model->args[i].track == track && model->args[i].row == row; i++)
+		read_group(&group, model, &model->args[i]);
+	return group.name ? group : (struct collective_group){0};
 }
 
 static void search_track(struct call_search *search, uint32_t number)
@@ -86,6 +104,7 @@ static void search_track(struct call_search *search, uint32_t number)
 			                                .end_ns = chunk->start_ns[i] + chunk->dur_ns[i]};
 
 			if (class == CALL_EXECUTION) {
+				call.group = find_group(search->model, number, chunk->first_row + i);
 				add(calls->storage, &calls->executions, &calls->execution_count,
 				    &search->execution_capacity, &call);
 			} else if (class == CALL_ISSUE && call.start_ns >= issued_ns) {
@@ -271,6 +290,7 @@ static void match(struct collective_calls *calls, const struct model *model)
 
 		for (uint32_t k = 0; is_known && k < issues_end - i; k++) {
 			issues[i + k]->partner = (uint32_t)(executions[e + k] - calls->executions);
+			issues[i + k]->group = executions[e + k]->group;
 			executions[e + k]->partner = (uint32_t)(issues[i + k] - calls->issues);
 		}
 		i = order <= 0 ? issues_end : i;

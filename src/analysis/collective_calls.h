@@ -7,6 +7,9 @@
  * before an earlier one of another. So the n-th issue of a kind and size is the n-th execution of that kind and size in the process, when
  * there are as many of both; else it is not known. Within a kind and size two may be taken for each other: sums and means over all of them
  * are right all the same. (gloo reduces and scatters by an all_reduce.)
+ *
+ * Which process group an execution is of recordings say by its thread (arguments, named as in pytorch/names.h); an issue is of that of its
+ * execution.
  */
 #ifndef ANALYSIS_COLLECTIVE_CALLS_H
 #define ANALYSIS_COLLECTIVE_CALLS_H
@@ -24,6 +27,11 @@ struct collective_call {
 	uint32_t kind;    /* issues and executions of one kind have the same number, 0: unknown */
 	double elements;  /* of its tensors in this rank; 0: not known, or none */
 	uint32_t partner; /* of an issue the index of its execution, and the other way round; MODEL_NONE: not known */
+	struct collective_group {
+		uint32_t name;    /* of its process group: string, 0: not known; so are the others */
+		uint32_t members; /* string: its ranks, "[0, 1]" */
+		uint32_t ranks;   /* how many */
+	} group;
 };
 
 struct collective_calls {        /* both by process and start */

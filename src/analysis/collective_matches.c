@@ -14,6 +14,7 @@
 #include "base/lower_bound.h"
 #include "base/memory.h"
 #include "model/launch_config.h"
+#include "pytorch/names.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static void add_kernel(struct search *search, const struct work *item, uint32_t 
 	const struct model *model = search->model;
 	const struct launch *launch = launches_of(search->launches, item->track, item->row);
 	struct collective_run run = {
-		.process = process, .group = "", .start_ns = item->start_ns, .end_ns = item->end_ns};
+		.process = process, .group = "", .members = "", .start_ns = item->start_ns, .end_ns = item->end_ns};
 	const struct launch_config *config;
 	const char *group;
 	uint32_t i;
@@ -107,15 +108,19 @@ static void add_executions(struct search *search, const struct collective_calls 
 	for (uint32_t i = 0; i < calls->execution_count; i++) {
 		const struct collective_call *call = &calls->executions[i];
 		const char *name = model_text(search->model, call->name), *collective = collective_of_name(name);
-		struct collective_run run = {.process = call->process,
-		                             .size = {.collective = collective ? collective : "", .dtype = ""},
-		                             .group = "",
-		                             .step = step_number(search->model, call->step),
-		                             .start_ns = call->start_ns,
-		                             .end_ns = call->end_ns};
+		struct collective_run run = {
+			.process = call->process,
+			.size = {.collective = collective ? collective : "", .dtype = "", .ranks = call->group.ranks},
+			.group = model_text(search->model, call->group.name),
+			.members = model_text(search->model, call->group.members),
+			.step = step_number(search->model, call->step),
+			.start_ns = call->start_ns,
+			.end_ns = call->end_ns};
 
-		if (!search->has_kernels[call->process] && !strncmp(name, "gloo:", 5))
-			add_run(search, &run);
+		if (search->has_kernels[call->process] || !pytorch_begins(name, PYTORCH_GLOO))
+			continue;
+		communication_size_of_inputs(&run.size, model_text(search->model, call->inputs));
+		add_run(search, &run);
 	}
 }
 
@@ -127,6 +132,8 @@ static int compare_kinds(const struct collective_run *a, const struct collective
 
 	if (!order)
 		order = strcmp(a->group, b->group);
+	if (!order)
+		order = strcmp(a->members, b->members);
 	if (!order)
 		order = (a->size.ranks > b->size.ranks) - (a->size.ranks < b->size.ranks);
 	if (!order)
@@ -218,30 +225,52 @@ static bool share_a_clock(const struct search *search)
 	return true;
 }
 
+static bool is_unnamed(const struct collective_matches *matches, const struct collective_match *match)
+{
+	return !matches->list[match->first].group[0];
+}
+
 /* Of one clock: does a rank leave before the last has come? Then they are not of one collective. */
 static bool is_impossible(const struct collective_matches *matches, const struct collective_match *match)
 {
 	struct collective_arrival arrival = collective_matches_arrival(matches, match);
 
-	return !matches->list[match->first].group[0] && arrival.end_ns < arrival.last_ns;
+	return arrival.end_ns < arrival.last_ns;
 }
 
 /* Ranks in several process groups that have no names: which collective is which is not known, also where it happens to be possible. */
 static bool are_several_groups(const struct collective_matches *matches)
 {
-	uint32_t count = 0;
+	uint32_t unnamed = 0, impossible = 0;
 
-	for (uint32_t g = 0; g < matches->group_count; g++)
-		count += is_impossible(matches, &matches->groups[g]);
-	return count > matches->group_count / IMPOSSIBLE_PART;
+	for (uint32_t g = 0; g < matches->group_count; g++) {
+		if (!is_unnamed(matches, &matches->groups[g]))
+			continue;
+		unnamed++;
+		impossible += is_impossible(matches, &matches->groups[g]);
+	}
+	return impossible > unnamed / IMPOSSIBLE_PART;
 }
 
-static void give_up(struct collective_matches *matches)
+static void leave_out_unnamed(struct collective_matches *matches)
 {
+	uint32_t runs = 0, groups = 0;
+
+	for (uint32_t g = 0; g < matches->group_count; g++) {
+		struct collective_match match = matches->groups[g];
+
+		if (is_unnamed(matches, &match)) {
+			matches->unnamed += match.count;
+			continue;
+		}
+		memmove(matches->list + runs, matches->list + match.first, match.count * sizeof(*matches->list));
+		matches->groups[groups++] = (struct collective_match){runs, match.count};
+		runs += match.count;
+	}
 	matches->has_unnamed_groups = true;
-	matches->reason = "collectives of several process groups, whose names were not recorded, cannot be told apart";
-	matches->unmatched += matches->count;
-	matches->count = matches->group_count = 0;
+	matches->reason = COLLECTIVES_UNNAMED;
+	matches->count = runs;
+	matches->group_count = groups;
 }
 
 /* ---- clocks ---- */
@@ -540,7 +569,7 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 	match_runs(matches);
 	matches->has_one_clock = share_a_clock(&search);
 	if (matches->has_one_clock && are_several_groups(matches))
-		give_up(matches);
+		leave_out_unnamed(matches);
 	if (matches->group_count) {
 		find_clocks(matches, model->processes_count);
 		matches->reason = NULL;

@@ -16,7 +16,7 @@
  * that no rank leaves before all have come: allreduce, allgather, reducescatter, alltoall, barrier.
  *
  * Threads of one machine have one clock, which is not put right. By it a rank that leaves before another has come is in another collective: then
- * ranks are in process groups whose names were not recorded, and none is taken for the same.
+ * ranks are in process groups whose names were not recorded, and none of such groups is taken for the same.
  */
 #ifndef ANALYSIS_COLLECTIVE_MATCHES_H
 #define ANALYSIS_COLLECTIVE_MATCHES_H
@@ -25,13 +25,16 @@
 #include "analysis/communication_sizes.h"
 #include "base/arena.h"
 
+#define COLLECTIVES_UNNAMED                                                                                            \
+	"collectives of several process groups, whose names were not recorded, cannot be told apart" /* has_unnamed_groups */
 #define COLLECTIVES_FOLLOWED 24 /* of fewer one number must do for a clock */
 
 struct collective_run { /* of one rank */
 	uint32_t process;
 	struct communication_size size;
-	const char *group; /* name of its process group, "": not known */
-	int64_t step;      /* number; INT64_MIN: in none */
+	const char *group;   /* name of its process group, "": not known */
+	const char *members; /* its ranks, "[0, 1]", "": not known */
+	int64_t step;        /* number; INT64_MIN: in none */
 	uint32_t nth;
 	int64_t start_ns, end_ns; /* with its clock put right */
 	int64_t ahead_ns;         /* what was taken off them */
@@ -63,8 +66,9 @@ struct collective_matches {
 	struct clock_point *points;      /* by process and time */
 	uint32_t count, group_count;
 	uint32_t unmatched;      /* executions that no other rank has, or not as many */
+	uint32_t unnamed;        /* executions of has_unnamed_groups, which are left out */
 	bool has_one_clock;      /* it is not put right */
-	bool has_unnamed_groups; /* several process groups, and it is not known which collective is of which */
+	bool has_unnamed_groups; /* several process groups, and it is not known which of them collectives are of */
 	const char *reason;      /* why there are none; NULL: there are */
 	struct arena arena;
 };

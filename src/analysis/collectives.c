@@ -19,6 +19,7 @@
 enum {
 	COLLECTIVE_PROCESS,
 	COLLECTIVE_NAME,
+	COLLECTIVE_GROUP,
 	COLLECTIVE_BYTES,
 	COLLECTIVE_RANKS,
 	COLLECTIVE_COUNT,
@@ -41,16 +42,20 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                  .role = ROLE_KEY,
                  .definition = "as the backend executes it; with c10d:: as it was issued, where its execution "
                                "was not recorded or is not known"},
+	[COLLECTIVE_GROUP] = {.name = "group",
+                              .type = TABLE_TEXT,
+                              .role = ROLE_KEY,
+                              .definition = "name of its process group"},
 	[COLLECTIVE_BYTES] = {.name = "bytes",
                               .type = TABLE_INT,
                               .unit = UNIT_BYTES,
                               .role = ROLE_KEY,
                               .definition = "bytes of its tensors in this rank, each time"},
-	[COLLECTIVE_RANKS] = {.name = "job_ranks",
+	[COLLECTIVE_RANKS] = {.name = "group_ranks",
                               .title = "ranks",
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
-                              .definition = "ranks of the whole job; those of its group are not recorded"},
+                              .definition = "ranks of its process group"},
 	[COLLECTIVE_COUNT] = {.name = "count",
                               .type = TABLE_INT,
                               .unit = UNIT_COUNT,
@@ -113,6 +118,7 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
 
 struct group {
 	uint32_t process, name, inputs;
+	struct collective_group of;
 	bool is_executed;
 	int64_t issued; /* of those: how many are known to be issues, or to have one */
 	int64_t count, total_ns, max_ns, exposed_ns;
@@ -129,6 +135,7 @@ struct fold {
 	struct group *groups;
 	uint32_t group_count, group_capacity;
 	struct number_map kinds;    /* name and inputs, to a number */
+	struct number_map grouped;  /* that and the process group, to a number */
 	struct number_map numbered; /* process and that number, to a group */
 	struct busy_times busy;     /* of the issuing thread */
 };
@@ -138,12 +145,13 @@ struct fold {
 static struct group *group_of(struct fold *fold, const struct collective_call *call)
 {
 	uint32_t kind = number_map_add(&fold->kinds, (uint64_t)call->name << 32 | call->inputs, fold->kinds.count);
-	uint32_t found = number_map_add(&fold->numbered, (uint64_t)call->process << 32 | kind, fold->group_count);
+	uint32_t grouped = number_map_add(&fold->grouped, (uint64_t)kind << 32 | call->group.name, fold->grouped.count);
+	uint32_t found = number_map_add(&fold->numbered, (uint64_t)call->process << 32 | grouped, fold->group_count);
 
 	if (found == fold->group_count) {
 		STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 32);
 		fold->groups[fold->group_count++] = (struct group){
-			.process = call->process, .name = call->name, .inputs = call->inputs};
+			.process = call->process, .name = call->name, .inputs = call->inputs, .of = call->group};
 	}
 	return &fold->groups[found];
 }
@@ -224,16 +232,18 @@ static void add_row(struct table *table, const struct model *model, const struct
 {
 	static const char unmatched[] =
 		"which call issued which cannot be known: there are not as many of both of this kind and size";
-	int32_t ranks = model->processes[group->process].world_size;
+	static const char no_group[] = "which process group it is of is not known";
 	int row = table_row(table);
 
 	table_set_text(table, row, COLLECTIVE_PROCESS, process_label(model, group->process, &table->arena));
 	table_set_text(table, row, COLLECTIVE_NAME, model_text(model, group->name));
 	set_bytes(table, row, model, group);
-	if (ranks > 0)
-		table_set_int(table, row, COLLECTIVE_RANKS, ranks);
+	table_set_text_or(table, row, COLLECTIVE_GROUP, group->of.name ? model_text(model, group->of.name) : NULL,
+	                  no_group);
+	if (group->of.ranks)
+		table_set_int(table, row, COLLECTIVE_RANKS, group->of.ranks);
 	else
-		table_set_missing(table, row, COLLECTIVE_RANKS, "no launcher said it");
+		table_set_missing(table, row, COLLECTIVE_RANKS, no_group);
 	table_set_int(table, row, COLLECTIVE_COUNT, group->count);
 	for (int column = COLLECTIVE_ISSUE; column < COLLECTIVE_COLUMNS; column++)
 		table_set_missing(table, row, column, group->is_executed ? unmatched : "no execution was recorded");
@@ -256,8 +266,10 @@ static void add_row(struct table *table, const struct model *model, const struct
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
-	struct fold fold = {
-		.model = model, .kinds = {.storage = model->storage}, .numbered = {.storage = model->storage}};
+	struct fold fold = {.model = model,
+	                    .kinds = {.storage = model->storage},
+	                    .grouped = {.storage = model->storage},
+	                    .numbered = {.storage = model->storage}};
 	struct collective_calls own = {0};
 
 	table_init(table, "collectives", "Collectives",
@@ -280,6 +292,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	collective_calls_release(&own);
 	storage_release(model->storage, fold.groups);
 	number_map_release(&fold.kinds);
+	number_map_release(&fold.grouped);
 	number_map_release(&fold.numbered);
 	busy_times_release(&fold.busy);
 	return STATUS_OK;

@@ -6,6 +6,7 @@
 
 #include "analysis/collective_calls.h"
 #include "analysis/device_names.h"
+#include "pytorch/names.h"
 
 #include <stepscope/format.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static void read_arg(struct launch_config *config, const struct model *model, co
 		enum launch_fact fact;
 	} numbers[] = {{"In msg nelems", LAUNCH_IN_COUNT},
 	               {"Out msg nelems", LAUNCH_OUT_COUNT},
-	               {"Group size", LAUNCH_GROUP_RANKS}};
+	               {PYTORCH_GROUP_SIZE, LAUNCH_GROUP_RANKS}};
 	const char *key = model_text(model, arg->key);
 
 	if (arg->type == STEPSCOPE_ARG_SYMBOL && !strcmp(key, "Collective name"))
@@ -89,7 +90,7 @@ static void take_args(struct communication_size *size, const struct model *model
 
 #define AROUND_LEVELS 16 /* the annotation is close: frames of Python around it may be many */
 
-static void take_inputs(struct communication_size *size, const char *inputs)
+void communication_size_of_inputs(struct communication_size *size, const char *inputs)
 {
 	const char *reason;
 	double bytes;
@@ -117,7 +118,7 @@ static void take_around(struct communication_size *size, const struct model *mod
 		if (!strncmp(name, "nccl:", 5) || !strncmp(name, "rccl:", 5)) {
 			take_name(size, name + 5);
 			if (span_inputs(chunk, i))
-				take_inputs(size, model_text(model, span_inputs(chunk, i)));
+				communication_size_of_inputs(size, model_text(model, span_inputs(chunk, i)));
 		}
 		row = chunk->parent[i];
 	}

@@ -22,6 +22,9 @@ void communication_size_find(struct communication_size *size, const struct model
                              const struct launches *launches, struct launch_configs *configs, uint32_t track,
                              uint32_t row);
 
+/* Of a collective that is known, from an INPUTS text; NULL or no sizes: nothing more is known of it. */
+void communication_size_of_inputs(struct communication_size *size, const char *inputs);
+
 /* Bytes over a link for each byte of the size, as PERFORMANCE.md of nccl-tests has it. */
 double communication_bus_factor(const struct communication_size *size);
 

@@ -20,6 +20,7 @@ struct arrival { /* at the last collective of a step */
 	uint32_t span;  /* of times->spans */
 	uint32_t count; /* of the step's collectives */
 	uint32_t kind;  /* of the last one */
+	uint32_t group; /* its name, 0: not known */
 	double elements;
 };
 
@@ -53,6 +54,7 @@ static uint32_t add_rank(struct arrival *list, uint32_t count, const struct coll
 		                                 span,
 		                                 ++issues,
 		                                 issue->kind,
+		                                 issue->group.name,
 		                                 issue->elements};
 	}
 	return count;
@@ -73,11 +75,11 @@ static void add_step(struct rank_arrival *arrivals, const struct arrival *list, 
 	}
 }
 
-/* Do all ranks come to the same one? A rank may have more of its own, with a smaller group. */
+/* Do all ranks come to the same one? A rank may have more of its own, with a smaller group, and end its step with one of those. */
 static bool is_of_all(const struct arrival *list, uint32_t count, uint32_t ranks)
 {
 	for (uint32_t i = 1; i < count; i++) {
-		if (list[i].count != list[0].count || list[i].kind != list[0].kind ||
+		if (list[i].count != list[0].count || list[i].kind != list[0].kind || list[i].group != list[0].group ||
 		    list[i].elements != list[0].elements)
 			return false;
 	}
@@ -159,9 +161,9 @@ static void find_calls(struct rank_arrivals *arrivals, const struct model *model
 		if (times->spans[i].is_rank)
 			count = add_rank(list, count, calls, model, times, i);
 	}
-	arrivals->no_calls = "in no step the same collectives were recorded in all ranks";
+	arrivals->no_calls = "no step ends with the same collective in all ranks";
 	if (matches->has_unnamed_groups) {
-		arrivals->no_calls = matches->reason;
+		arrivals->no_calls = COLLECTIVES_UNNAMED;
 	} else if (!share_a_clock(model, times) && !are_all_matched(matches, times)) {
 		arrivals->no_calls =
 			"ranks of several machines, or of traces that do not say where they are from: their clocks are not "
@@ -219,6 +221,7 @@ static void find_waits(struct rank_arrivals *arrivals, const struct model *model
 		arrivals->list[i].alone_ns = blame->alone_ns / (ranks - 1) / steps;
 	}
 	arrivals->no_waits = matches->reason                    ? matches->reason
+	                     : matches->has_unnamed_groups      ? COLLECTIVES_UNNAMED /* who held up whom there? */
 	                     : !are_all_matched(matches, times) ? "not all ranks have collectives with others"
 	                     : !steps                           ? "no step was completed by all ranks"
 	                                                        : NULL;

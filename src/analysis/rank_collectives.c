@@ -17,10 +17,15 @@
 
 static const char *unmatched_note(const struct collective_matches *matches, struct arena *arena)
 {
-	if (!matches->unmatched)
-		return "";
-	return arena_printf(arena, "; %s in one rank only, or not as often in the others",
-	                    counted(arena, matches->unmatched, "execution"));
+	const char *note = "";
+
+	if (matches->unmatched)
+		note = arena_printf(arena, "; %s in one rank only, or not as often in the others",
+		                    counted(arena, matches->unmatched, "execution"));
+	if (matches->unnamed)
+		note = arena_printf(arena, "%s; %s of process groups whose names were not recorded", note,
+		                    counted(arena, matches->unnamed, "execution"));
+	return note;
 }
 
 static const char *clock_note(const struct collective_matches *matches, uint32_t processes, struct arena *arena)
@@ -259,6 +264,7 @@ const struct analysis analysis_rank_collectives = {"rank_collectives", "which ra
 enum {
 	TIMES_COLLECTIVE,
 	TIMES_GROUP,
+	TIMES_MEMBERS,
 	TIMES_BYTES,
 	TIMES_RANKS,
 	TIMES_COUNT,
@@ -278,6 +284,11 @@ static const struct table_column times_columns[TIMES_COLUMNS] = {
                          .type = TABLE_TEXT,
                          .role = ROLE_KEY,
                          .definition = "name of its process group"},
+	[TIMES_MEMBERS] = {.name = "group_members",
+                           .title = "members",
+                           .type = TABLE_TEXT,
+                           .role = ROLE_EVIDENCE,
+                           .definition = "the ranks of that group"},
 	[TIMES_BYTES] = {.name = "bytes",
                          .type = TABLE_INT,
                          .unit = UNIT_BYTES,
@@ -345,7 +356,7 @@ static const struct table_column times_columns[TIMES_COLUMNS] = {
 
 struct collective_times {
 	struct communication_size size; /* of its first run; bytes: mean over the ranks */
-	const char *group;
+	const char *group, *members;
 	uint32_t ranks;
 	int64_t count, runs, skew_max_ns;
 	double time_ns, skew_ns, exchange_ns;
@@ -383,7 +394,8 @@ static struct collective_times *times_of(struct times_list *list, const struct c
 	if (found < list->count)
 		return times;
 	list->count++;
-	*times = (struct collective_times){.size = run->size, .group = run->group, .ranks = ranks};
+	*times = (struct collective_times){
+		.size = run->size, .group = run->group, .members = run->members, .ranks = ranks};
 	times->size.has_bytes = bytes >= 0;
 	times->size.bytes = bytes;
 	return times;
@@ -414,6 +426,8 @@ static void add_times(struct table *table, const struct collective_times *times)
 
 	table_set_text(table, row, TIMES_COLLECTIVE, size.collective);
 	table_set_text_or(table, row, TIMES_GROUP, times->group[0] ? times->group : NULL, "the trace does not say it");
+	table_set_text_or(table, row, TIMES_MEMBERS, times->members[0] ? times->members : NULL,
+	                  "the trace does not say it");
 	if (size.has_bytes && size.bytes < 0x1p63)
 		table_set_int(table, row, TIMES_BYTES, (int64_t)size.bytes);
 	else
@@ -440,7 +454,8 @@ static void add_times(struct table *table, const struct collective_times *times)
 
 static bool is_alike(const struct collective_run *a, const struct collective_run *b)
 {
-	return !strcmp(a->size.collective, b->size.collective) && !strcmp(a->group, b->group);
+	return !strcmp(a->size.collective, b->size.collective) && !strcmp(a->group, b->group) &&
+	       !strcmp(a->members, b->members);
 }
 
 /* Collectives of a kind and group lie together. */

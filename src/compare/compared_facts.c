@@ -38,6 +38,7 @@ static const struct key_rule {
 	{"data_loader.seed", true, 0},
 	{"data_loader.pinning", true, 0}, /* a thread id */
 	{"data_loader.worker", false, FACT_SETTINGS},
+	{"process_group_thread", true, 0},
 	{"data.", false, FACT_SETTINGS},
 	{"torch.version", false, FACT_SOFTWARE},
 	{"torch.library", true, 0},

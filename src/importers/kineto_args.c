@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "model/launch_config.h"
+#include "pytorch/names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -199,10 +200,14 @@ static const struct launch_arg {
 	const char *key;
 	int fact; /* enum launch_fact, or -1 - enum launch_text */
 } launch_args[] = {
-	{"graph id", LAUNCH_GRAPH},         {"graph node id", LAUNCH_GRAPH_NODE},
-	{"In msg nelems", LAUNCH_IN_COUNT}, {"Out msg nelems", LAUNCH_OUT_COUNT},
-	{"Group size", LAUNCH_GROUP_RANKS}, {"Collective name", -1 - LAUNCH_COLLECTIVE},
-	{"dtype", -1 - LAUNCH_DTYPE},       {"Process Group Name", -1 - LAUNCH_GROUP},
+	{"graph id", LAUNCH_GRAPH},
+	{"graph node id", LAUNCH_GRAPH_NODE},
+	{"In msg nelems", LAUNCH_IN_COUNT},
+	{"Out msg nelems", LAUNCH_OUT_COUNT},
+	{PYTORCH_GROUP_SIZE, LAUNCH_GROUP_RANKS},
+	{"Collective name", -1 - LAUNCH_COLLECTIVE},
+	{"dtype", -1 - LAUNCH_DTYPE},
+	{PYTORCH_GROUP_NAME, -1 - LAUNCH_GROUP},
 	{"kind", -1 - LAUNCH_COPY_KIND},
 };
 

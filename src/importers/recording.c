@@ -620,6 +620,7 @@ static void finish_recording(struct recording *recording)
 	for (uint32_t i = 0; i < recording->file_count && recording->files[i].is_usable; i++)
 		recording_ledger_file(recording, &recording->files[i]);
 	recording_finish_steps(recording);
+	recording_add_groups(recording);
 	if (recording->refused_tracks)
 		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, "", recording->refused_tracks,
 		                 "mentions of threads beyond the first million were left out");

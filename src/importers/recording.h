@@ -276,6 +276,11 @@ void recording_finish_steps(struct recording *recording);
 void recording_add_to_step(struct model_step *step, bool is_tokens, uint64_t count);
 void recording_note_capture(struct recorded_process *process, int64_t time_ns, const struct segment_event *event);
 
+/* ---- recording_groups.c ---- */
+
+/* When all spans and facts are there. */
+void recording_add_groups(struct recording *recording);
+
 /* ---- recording_ledger.c ---- */
 
 void recording_ledger_stream(struct recording *recording, const struct session *session, const struct stream *stream);

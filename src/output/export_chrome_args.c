@@ -8,6 +8,7 @@
 #include "model/launches.h"
 #include "model/operator_inputs.h"
 #include "output/export_number.h"
+#include "pytorch/names.h"
 #include "pytorch/types.h"
 #include "stepscope/format.h"
 
@@ -148,7 +149,7 @@ static void put_launch_texts(struct arg_list *list, const struct launch_config *
 	static const char *const keys[LAUNCH_TEXTS] = {
 		[LAUNCH_COLLECTIVE] = "Collective name",
 		[LAUNCH_DTYPE] = "dtype",
-		[LAUNCH_GROUP] = "Process Group Name",
+		[LAUNCH_GROUP] = PYTORCH_GROUP_NAME,
 		[LAUNCH_COPY_KIND] = "kind",
 	};
 	struct buffer *scratch = &list->chrome->scratch;
@@ -198,7 +199,7 @@ static void put_launch(struct arg_list *list, uint32_t string)
 		{LAUNCH_GRAPH_NODE, "graph node id", 1},
 		{LAUNCH_IN_COUNT, "In msg nelems", 1},
 		{LAUNCH_OUT_COUNT, "Out msg nelems", 1},
-		{LAUNCH_GROUP_RANKS, "Group size", 1},
+		{LAUNCH_GROUP_RANKS, PYTORCH_GROUP_SIZE, 1},
 	};
 	struct launch_config config;
 

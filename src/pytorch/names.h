@@ -23,6 +23,12 @@
 #define PYTORCH_LOADER_STOP "DataLoader: end of workers"    /* ours: waiting until they are gone */
 #define PYTORCH_SCALER "aten::_amp_update_scale_"
 #define PYTORCH_COLLECTIVE "c10d::" /* where the program issues one; no autograd graph remembers it */
+#define PYTORCH_GLOO "gloo:"        /* where gloo executes it */
+/* What torch.profiler says of a collective, as arguments. */
+#define PYTORCH_GROUP_NAME "Process Group Name"
+#define PYTORCH_GROUP_DESCRIPTION "Process Group Description"
+#define PYTORCH_GROUP_RANKS "Process Group Ranks"
+#define PYTORCH_GROUP_SIZE "Group size"
 /* FSDP makes room for the parameters that it gathers from all ranks: both of its kinds, the second for a forward and for a backward. */
 #define PYTORCH_GATHER "FSDP::all_gather_copy_out"
 #define PYTORCH_GATHER_FORWARD "FullyShardedDataParallel._pre_forward"

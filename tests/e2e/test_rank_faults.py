@@ -190,6 +190,42 @@ def test_D01_who_is_late_in_one_group_holds_up_other_groups(tmp_path):
     assert found["SS601"]["saving_ns"] == pytest.approx((EXCHANGE + 200) * 1000), "what nobody waits for"
 
 
+def write_host_grid(directory, *, names):
+    """The same pairs on gloo, on one machine: in each step rank 3 comes 400 us late to its tensor parallel pair, and a rank is 100 us in each
+    collective with the other. Of groups that `names` does not have nothing is said but what is executed."""
+    for rank in range(4):
+        trace = Trace(host_name="vm", distributedInfo={"backend": "gloo", "rank": rank, "world_size": 4})
+        for number in range(STEPS):
+            start, own = 2000 * number, 900 if rank == 3 else 500
+            tensor = start + (1000 if rank > 1 else 600)
+            trace.step(number, start, 1900)
+            trace.op("aten::mm", start, own)
+            for kind, members, begin, end in (("tensor", [rank & 2, rank | 1], start + own, tensor),
+                                              ("data", [rank & 1, rank | 2], tensor, start + 1100)):
+                trace.span("cpu_op", "c10d::allreduce_", begin - 10, 5)
+                said = {"Process Group Name": f"{kind} {members[0]}", "Process Group Ranks": str(members), "Group size": 2}
+                trace.span("user_annotation", "gloo:all_reduce", begin, end - begin, tid=7 + (kind == "data"), **said if kind in names else {})
+        trace.write(directory / f"rank{rank}.json")
+
+
+def test_D01_groups_on_the_host_are_compared_within_themselves(tmp_path):
+    write_host_grid(tmp_path, names=("tensor", "data"))
+    times = {row["group_members"]: (row["count"], row["skew_mean_ns"], row["exchange_mean_ns"]) for row in table(tmp_path, "collective_times")}
+    assert times == {"[0, 1]": (STEPS, 0, 100_000), "[2, 3]": (STEPS, 400_000, 100_000), "[0, 2]": (STEPS, 400_000, 100_000),
+                     "[1, 3]": (STEPS, 400_000, 100_000)}
+    ranks = table(tmp_path, "ranks")
+    assert [row["caused_ns"] for row in ranks] == pytest.approx([0, 0, 0, 400_000]) and {row["late_ns"] for row in ranks} == {None}
+
+
+def test_D01_only_groups_that_are_not_known_are_left_out(tmp_path):
+    """Of the tensor parallel pairs it is not said which they are: what ranks 2 and 3 wait for in theirs is not known."""
+    write_host_grid(tmp_path, names=("data",))
+    times = table(tmp_path, "collective_times")
+    assert sorted(row["group_members"] for row in times) == ["[0, 2]", "[1, 3]"]
+    # rank 0 waits for rank 2, and who holds that one up is not known
+    assert {(row["late_ns"], row["caused_ns"]) for row in table(tmp_path, "ranks")} == {(None, None)}
+
+
 def test_D01_late_ranks_are_no_slow_network(tmp_path):
     """Whoever is late: what is left is the exchange."""
     _, found = diagnose_devices(tmp_path, [(0, 500), (0, 700), (0, 900)])

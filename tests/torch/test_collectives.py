@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from torch_tools import HERE, STEPSCOPE, environment, every_python, run, table, version
+from torch_tools import HERE, STEPSCOPE, environment, every_python, is_before, run, table, version
 
 
 def two_ranks(tmp_path, python, *arguments, script=HERE / "straggler.py"):
@@ -213,33 +213,99 @@ def test_sharded_models(tmp_path, python, kind, end):
 
 
 GRID = """
-import os, sys, time, torch
+import json, os, sys, time, torch
 import torch.distributed as dist
+meet, how = sys.argv[1:]
 rank = int(os.environ["RANK"])
-dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=4)
-groups = {ranks: dist.new_group(list(ranks)) for ranks in ((0, 1), (2, 3), (0, 2), (1, 3))}
-tensor, data = (next(groups[ranks] for ranks in some if rank in ranks) for some in (((0, 1), (2, 3)), ((0, 2), (1, 3))))
+dist.init_process_group("gloo", init_method=f"file://{meet}", rank=rank, world_size=4)
+def make(ranks):
+    if how == "new_group":
+        return dist.new_group(list(ranks))
+    if rank in ranks:  # behind the back of torch.distributed
+        return dist.ProcessGroupGloo(dist.PrefixStore(str(ranks), store), ranks.index(rank), 2, timeout=dist.default_pg_timeout)
+store = dist.FileStore(meet + ".by_hand", 4)
+groups = {ranks: make(ranks) for ranks in ((0, 1), (2, 3), (0, 2), (1, 3))}
+tensor, data = ([ranks for ranks in some if rank in ranks][0] for some in (((0, 1), (2, 3)), ((0, 2), (1, 3))))
+spent = {}
+def reduce(x, ranks):
+    begin = time.perf_counter_ns()
+    if how == "new_group":
+        dist.all_reduce(x, group=groups[ranks])
+    else:
+        groups[ranks].allreduce([x]).wait()
+    spent[str(list(ranks))] = spent.get(str(list(ranks)), 0) + time.perf_counter_ns() - begin
 model = torch.nn.Linear(16, 4)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(6):
     out = model(torch.ones(8, 16))
-    if rank == 3:
+    there = f"{meet}.{step}"
+    if rank == 2:
+        open(there, "w").close()
+    elif rank == 3:  # comes to the next one when the other waits there
+        while not os.path.exists(there):
+            time.sleep(0.002)
         time.sleep(0.2)
-    dist.all_reduce(torch.ones(50), group=tensor)
+    reduce(torch.ones(50), tensor)
     out.sum().backward()
     for parameter in model.parameters():
-        dist.all_reduce(parameter.grad, group=data)
+        reduce(parameter.grad, data)
     optimizer.step()
+with open(f"spent.{rank}.json", "w") as out:
+    json.dump(spent, out)
 """
+
+
+def run_grid(tmp_path, python, how):
+    (tmp_path / "grid.py").write_text(GRID)
+    start = " & ".join(f"RANK={rank} {python} grid.py {tmp_path / 'meet'} {how}" for rank in range(4))
+    done = run(tmp_path, "sh", "-c", f"{start}; wait", options=["--with", "shapes"], env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 4})
+    assert done.returncode == 0, done.stderr
+    return [json.loads((tmp_path / f"spent.{rank}.json").read_text()) for rank in range(4)]
+
+
+@every_python
+def test_D01_who_is_late_is_told_within_each_process_group(tmp_path, python):
+    """Tensor and data parallel pairs, rank 3 late for rank 2, who is late for rank 0 therefore. By the script's own stamps."""
+    spent = run_grid(tmp_path, python, "new_group")
+    times = table(tmp_path, "collective_times")
+    pairs = "[0, 1]", "[2, 3]", "[0, 2]", "[1, 3]"
+    sizes = sorted((members, size) for members in pairs for size in ((200,) if members in pairs[:2] else (16, 256)))
+    assert sorted((row["group_members"], row["bytes"]) for row in times) == sizes
+    assert {(row["count"], row["recorded_ranks"]) for row in times} == {(6, 2)} and len({row["group"] for row in times}) == 4
+    for members in pairs:  # nobody is longer in one than the call of it lasts
+        assert 0 < sum(row["mean_ns"] * 2 * row["count"] for row in times if row["group_members"] == members) <= sum(
+            rank.get(members, 0) for rank in spent)
+    late = 6 * 0.2e9  # what the script saw to; half of it, as a busy machine may wake up a waiting thread late
+    ranks = {row["process"]: row for row in table(tmp_path, "rank_collectives")}
+    assert ranks["rank 2"]["waits_total_ns"] >= late / 2 and ranks["rank 2"]["waits_for"].startswith("rank 3")
+    assert late / 2 <= ranks["rank 0"]["waits_total_ns"] <= sum(spent[0].values()) and ranks["rank 0"]["waits_for"].startswith("rank 2")
+    jobs = {row["rank"]: row for row in table(tmp_path, "ranks")}
+    assert [jobs[rank]["is_slowest"] for rank in range(4)] == [False, False, False, True]
+    assert late / 2 <= jobs[3]["caused_ns"] * 6 <= sum(sum(rank.values()) for rank in spent[:3]) / 3  # each of the others in the mean
+    assert {row["late_ns"] for row in jobs.values()} == {None}  # there is no collective that all of them come to
+    slow, = findings(tmp_path, "SS602")
+    assert slow["where"].startswith("rank 3") and "each of the others waits" in slow["evidence"]
+    assert {(row["group_ranks"], row["process"]) for row in table(tmp_path, "collectives")} == {(2, f"rank {rank}") for rank in range(4)}
+    check_exports(tmp_path, times, {None} if is_before(python, 2, 4) else {"undefined"})
+
+
+def check_exports(tmp_path, times, descriptions):
+    """They say of each collective what torch.profiler says, and are read back as the same."""
+    subprocess.run([STEPSCOPE, "export", "run", "-o", "trace.json"], cwd=tmp_path, timeout=60, env=environment(), check=True)
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    told = {event["args"]["Process Group Ranks"]: event["args"] for event in events if event["name"] == "gloo:all_reduce"}
+    assert told.keys() == {"[0, 1]", "[2, 3]", "[0, 2]", "[1, 3]"} and {args["Group size"] for args in told.values()} == {2}
+    assert len({args["Process Group Name"] for args in told.values()}) == 4
+    assert {args.get("Process Group Description") for args in told.values()} == descriptions
+    subprocess.run([STEPSCOPE, "convert", "run", "run.ssr"], cwd=tmp_path, timeout=60, env=environment(), check=True)
+    for other in ("trace.json", "run.ssr"):
+        assert table(tmp_path, "collective_times", recording=other) == times, other
 
 
 @every_python
 def test_D01_collectives_of_several_groups_are_not_taken_for_one(tmp_path, python):
-    """Tensor and data parallel pairs: what is the first collective of each rank is none of all four."""
-    (tmp_path / "grid.py").write_text(GRID)
-    start = " & ".join(f"RANK={rank} {python} grid.py {tmp_path / 'meet'}" for rank in range(4))
-    done = run(tmp_path, "sh", "-c", f"{start}; wait", env={"OMP_NUM_THREADS": 1, "WORLD_SIZE": 4})
-    assert done.returncode == 0, done.stderr
+    """Groups that were not made by torch.distributed have no names: what is the first collective of each rank is none of all four."""
+    run_grid(tmp_path, python, "by_hand")
     assert table(tmp_path, "collective_times") == table(tmp_path, "rank_collectives") == []
     ranks = table(tmp_path, "ranks")
     assert [row["is_slowest"] for row in ranks] == [False, False, False, True] and {row["caused_ns"] for row in ranks} == {None}

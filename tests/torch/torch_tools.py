@@ -110,8 +110,8 @@ def warm(tmp_path, python, *program, env=None, options=(), is_observed=True, tim
     return done
 
 
-def table(tmp_path, name, *options):
-    done = subprocess.run([STEPSCOPE, "report", "run", "--table", name, "--json", *options], cwd=tmp_path, timeout=180,
+def table(tmp_path, name, *options, recording="run"):
+    done = subprocess.run([STEPSCOPE, "report", recording, "--table", name, "--json", *options], cwd=tmp_path, timeout=180,
                           env=environment(), capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["rows"]
 

@@ -157,7 +157,7 @@ static void each_is_looked_at_as_often_whatever_their_number(void **state)
 	chunk_looks = group_looks = 0;
 	assert_int_equal(analysis_collectives.run(&job.model, &options, &table, &err), STATUS_OK);
 	assert_int_equal(table.row_count, COUNT);
-	assert_int_equal(group_looks, 2 * COUNT);
+	assert_int_equal(group_looks, 3 * COUNT);
 	for (uint32_t track = 0; track < job.model.tracks_count; track++)
 		chunks += job.model.tracks[track]->chunk_count;
 	assert_in_range(chunk_looks, 3, 2 * chunks);

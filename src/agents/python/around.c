@@ -11,7 +11,7 @@
 struct around {
 	PyObject ob_base;
 	PyObject *function;
-	PyObject *before;  /* called with the first argument; what it raises is forgotten; NULL */
+	PyObject *before;  /* called with one of the arguments; what it raises is forgotten; NULL */
 	PyObject *after;   /* the same, with the type of what the function raised, or None; NULL */
 	bool is_optimizer; /* the call is of the optimizer that is its first argument */
 	bool is_recursive; /* calls in a call of it have no range */
@@ -20,15 +20,17 @@ struct around {
 	uint32_t symbol;   /* of the range; 0: none, or not known yet */
 	PyObject *name;    /* of the range; NULL: none */
 	PyObject *idle; /* attribute of the first argument that is true when the call does nothing: no range then; NULL */
+	int argument;   /* which one before and after are called with */
 };
 
 static __thread const struct around *recursive; /* the call that this thread is in, of one that calls itself */
 static PyTypeObject *around_type;
 static PyObject *method_type; /* types.MethodType */
 
-static PyObject *first_of(PyObject *arguments)
+/* None: it was not given by its place. */
+static PyObject *told(const struct around *around, PyObject *arguments)
 {
-	return PyTuple_Size(arguments) > 0 ? PyTuple_GetItem(arguments, 0) : Py_None;
+	return PyTuple_Size(arguments) > around->argument ? PyTuple_GetItem(arguments, around->argument) : Py_None;
 }
 
 /* After the call; what the function raised is told, and goes on being raised. */
@@ -38,7 +40,7 @@ static PyObject *call_after(struct around *around, PyObject *arguments, PyObject
 	if (!around->after)
 		return result;
 	PyErr_Fetch(&type, &value, &traceback);
-	if (native_call_ours(around->after, first_of(arguments), type ? type : Py_None, NULL)) {
+	if (native_call_ours(around->after, told(around, arguments), type ? type : Py_None, NULL)) {
 		PyErr_Restore(type, value, traceback);
 		return result;
 	}
@@ -73,7 +75,7 @@ static bool is_idle(const struct around *around, PyObject *arguments)
 
 static PyObject *call(struct around *around, PyObject *arguments, PyObject *keywords)
 {
-	if (around->before && !native_call_ours(around->before, first_of(arguments), NULL, NULL))
+	if (around->before && !native_call_ours(around->before, told(around, arguments), NULL, NULL))
 		return NULL;
 	if (around->is_optimizer && PyTuple_Size(arguments) > 0)
 		native_optimizer_begun(PyTuple_GetItem(arguments, 0));
@@ -200,13 +202,14 @@ static PyObject *given(PyObject *object)
 
 static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
-	static char *names[] = {"function",        "name",          "before", "after",        "is_optimizer", "is_save",
-	                        "is_loader_start", "is_loader_end", "idle",   "is_recursive", "outer",        NULL};
+	static char *names[] = {
+		"function",      "name", "before",       "after", "is_optimizer", "is_save", "is_loader_start",
+		"is_loader_end", "idle", "is_recursive", "outer", "argument",     NULL};
 	PyObject *function, *name = NULL, *before = NULL, *after = NULL, *idle = NULL, *outer = NULL;
-	int is_optimizer = 0, is_save = 0, is_loader_start = 0, is_loader_end = 0, is_recursive = 0;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppOpO:around", names, &function, &name, &before,
+	int is_optimizer = 0, is_save = 0, is_loader_start = 0, is_loader_end = 0, is_recursive = 0, argument = 0;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OOOppppOpOi:around", names, &function, &name, &before,
 	                                 &after, &is_optimizer, &is_save, &is_loader_start, &is_loader_end, &idle,
-	                                 &is_recursive, &outer))
+	                                 &is_recursive, &outer, &argument))
 		return NULL;
 	struct around *made = PyObject_New(struct around, around_type);
 	if (!made)
@@ -220,6 +223,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 	made->outer = given(outer);
 	made->is_optimizer = is_optimizer;
 	made->is_recursive = is_recursive;
+	made->argument = argument < 0 ? 0 : argument;
 	made->stretch = is_save           ? STEPSCOPE_TRAINING_SAVE
 	                : is_loader_start ? STEPSCOPE_TRAINING_LOADER
 	                : is_loader_end   ? STEPSCOPE_TRAINING_LOADER_END
@@ -230,7 +234,7 @@ static PyObject *around(PyObject *self, PyObject *arguments, PyObject *keywords)
 
 static PyMethodDef methods[] = {
 	{"around", NATIVE_FAST(around), METH_VARARGS | METH_KEYWORDS,
-         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False, is_loader_end=False, idle=None, is_recursive=False, outer=None): stands in the function's place."},
+         "around(function, name=None, before=None, after=None, is_optimizer=False, is_save=False, is_loader_start=False, is_loader_end=False, idle=None, is_recursive=False, outer=None, argument=0): stands in the function's place."},
 	{NULL, NULL, 0, NULL},
 };
 
