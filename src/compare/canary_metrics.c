@@ -17,7 +17,13 @@
 #define MOST_BYTES ((size_t)16 << 20) /* lists of at most 100 numbers: real files have some KiB */
 #define PROBE_BYTES 4096
 #define MIB (1024.0 * 1024.0)
-#define LARGEST 1e12 /* seconds, MiB, tokens per second: more is no measurement */
+#define LARGEST 1e12        /* seconds, ms, MiB, tokens per second: more is no measurement */
+#define MOST_OPERATIONS 100 /* of a list: its writer keeps 10 */
+
+struct operation { /* of one of the profiler's lists */
+	const char *name;
+	double ms, calls;
+};
 
 struct metrics_file {
 	struct compared_run *run;
@@ -26,7 +32,11 @@ struct metrics_file {
 	char damage[96];                              /* "perf.max_mem_mb is -1"; "": none */
 	double count, mean_s, median_s, std_s, p95_s; /* of steps; NaN: not there */
 	double tokens_per_s, memory_mb, nan_steps, inf_steps, loss;
-	bool is_loss_lost; /* it is NaN or infinite */
+	double cuda_ms, cpu_ms;     /* of the part that was profiled */
+	double utilization, wait;   /* in percent */
+	struct operation operation; /* the one that is read */
+	size_t operations;          /* that were kept */
+	bool is_loss_lost;          /* it is NaN or infinite */
 };
 
 /* ---- facts ---- */
@@ -74,11 +84,24 @@ static double *number_at(struct metrics_file *file, const char *path)
 		const char *path;
 		double *number;
 	} numbers[] = {
-		{"perf.step_time.count", &file->count},     {"perf.step_time.mean", &file->mean_s},
-		{"perf.step_time.median", &file->median_s}, {"perf.step_time.std", &file->std_s},
-		{"perf.step_time.p95", &file->p95_s},       {"perf.approx_tokens_per_sec", &file->tokens_per_s},
-		{"perf.max_mem_mb", &file->memory_mb},      {"stability.nan_steps", &file->nan_steps},
-		{"stability.inf_steps", &file->inf_steps},  {"stability.final_loss", &file->loss},
+		{"perf.step_time.count", &file->count},
+		{"perf.step_time.mean", &file->mean_s},
+		{"perf.step_time.median", &file->median_s},
+		{"perf.step_time.std", &file->std_s},
+		{"perf.step_time.p95", &file->p95_s},
+		{"perf.approx_tokens_per_sec", &file->tokens_per_s},
+		{"perf.max_mem_mb", &file->memory_mb},
+		{"stability.nan_steps", &file->nan_steps},
+		{"stability.inf_steps", &file->inf_steps},
+		{"stability.final_loss", &file->loss},
+		{"perf.gpu_utilization_avg", &file->utilization},
+		{"perf.dataloader_wait_pct", &file->wait},
+		{"profiler.cuda_time_total_ms", &file->cuda_ms},
+		{"profiler.cpu_time_total_ms", &file->cpu_ms},
+		{"profiler.top_cuda_ops.self_cuda_time_ms", &file->operation.ms},
+		{"profiler.top_cuda_ops.count", &file->operation.calls},
+		{"profiler.top_cpu_ops.self_cpu_time_ms", &file->operation.ms},
+		{"profiler.top_cpu_ops.count", &file->operation.calls},
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -97,6 +120,23 @@ static void set_number(struct metrics_file *file, const char *path, double *numb
 		snprintf(file->damage, sizeof(file->damage), "%s is %.3g", path, value);
 }
 
+/* The level that a list of the profiler's makes, by its path with `end` behind it; NULL: it is none. */
+static const char *operations_level(const char *path, const char *end)
+{
+	static const struct {
+		const char *path, *level;
+	} lists[] = {{"profiler.top_cuda_ops", COMPARED_TOP "CUDA operators"},
+	             {"profiler.top_cpu_ops", COMPARED_TOP "CPU operators"}};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		size_t length = strlen(lists[i].path);
+
+		if (!strncmp(path, lists[i].path, length) && !strcmp(path + length, end))
+			return lists[i].level;
+	}
+	return NULL;
+}
+
 static void on_scalar(struct metrics_file *file, enum json_token token)
 {
 	const char *path = file->path.data, *text = file->json.text.data;
@@ -110,11 +150,46 @@ static void on_scalar(struct metrics_file *file, enum json_token token)
 		file->run->name = arena_dup(&file->run->arena, text);
 	else if (!strcmp(path, "timestamp") && text[0])
 		file->run->created = arena_dup(&file->run->arena, text);
+	else if (operations_level(path, ".name") && text[0])
+		file->operation.name = arena_dup(&file->run->arena, text);
 	else
 		keep_fact(file, path, text);
 }
 
-/* Of an object: its members, with their path. Arrays hold nothing that is compared. */
+/* ---- the document ---- */
+
+static bool read_object(struct metrics_file *file);
+
+static void keep_operation(struct metrics_file *file, const char *level)
+{
+	const struct operation *operation = &file->operation;
+	struct compared_part part = {.level = level, .name = operation->name, .amount = operation->ms * 1e6};
+
+	if (!operation->name || !(operation->ms >= 0) || file->operations++ >= MOST_OPERATIONS)
+		return;
+	part.has_calls = operation->calls > 0;
+	part.calls = part.has_calls ? operation->calls : 0;
+	compared_run_add_part(file->run, &part);
+}
+
+/* The path is the list's. Other lists hold nothing that is compared. */
+static bool read_array(struct metrics_file *file)
+{
+	const char *level = operations_level(file->path.data, "");
+	enum json_token token;
+
+	if (!level)
+		return json_skip(&file->json, JSON_ARRAY_BEGIN);
+	while ((token = json_next(&file->json)) != JSON_ARRAY_END) {
+		file->operation = (struct operation){.ms = NAN, .calls = NAN};
+		if (token != JSON_OBJECT_BEGIN ? !json_skip(&file->json, token) : !read_object(file))
+			return false;
+		keep_operation(file, level);
+	}
+	return true;
+}
+
+/* Its members, with their path. */
 static bool read_object(struct metrics_file *file)
 {
 	size_t length = file->path.length;
@@ -127,8 +202,7 @@ static bool read_object(struct metrics_file *file)
 		token = json_next(&file->json);
 		if (file->path.is_overflown || file->json.depth > 8 || token == JSON_ERROR)
 			return false;
-		if (token == JSON_OBJECT_BEGIN ? !read_object(file)
-		                               : token == JSON_ARRAY_BEGIN && !json_skip(&file->json, token))
+		if (token == JSON_OBJECT_BEGIN ? !read_object(file) : token == JSON_ARRAY_BEGIN && !read_array(file))
 			return false;
 		if (token != JSON_OBJECT_BEGIN && token != JSON_ARRAY_BEGIN)
 			on_scalar(file, token);
@@ -173,6 +247,22 @@ static void keep_loss(const struct metrics_file *file)
 	keep_value(file->run, "not_finite", file->is_loss_lost && !(not_finite >= 1) ? 1 : not_finite);
 }
 
+/* 0 is what its writer has for what it did not get: without CUPTI, or from a PyTorch whose attributes have other names. */
+static void keep_profile(struct metrics_file *file)
+{
+	const struct {
+		const char *name;
+		double value;
+	} values[] = {{"utilization", file->utilization / 100},
+	              {"wait_ratio", file->wait / 100},
+	              {"profiled_device_time", file->cuda_ms > 0 ? file->cuda_ms * 1e6 : NAN},
+	              {"profiled_host_time", file->cpu_ms > 0 ? file->cpu_ms * 1e6 : NAN}};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		if (isfinite(values[i].value))
+			compared_run_add_value(file->run, values[i].name, values[i].value);
+}
+
 /* To the picosecond: 0.40788 s are as many again when it is divided. */
 static double nanoseconds(double seconds)
 {
@@ -201,6 +291,7 @@ static enum status keep_numbers(struct metrics_file *file, const char *path, str
 	keep_value(run, "step_time_p95", nanoseconds(file->p95_s));
 	keep_value(run, "tokens_per_s", file->tokens_per_s);
 	keep_value(run, "device_memory", file->memory_mb > 0 ? file->memory_mb * MIB : NAN); /* 0: without a device */
+	keep_profile(file);
 	keep_loss(file);
 	return STATUS_OK;
 }
@@ -212,6 +303,7 @@ static enum status parse(struct compared_run *run, const char *text, size_t leng
 
 	file.count = file.mean_s = file.median_s = file.std_s = file.p95_s = NAN;
 	file.tokens_per_s = file.memory_mb = file.nan_steps = file.inf_steps = file.loss = NAN;
+	file.cuda_ms = file.cpu_ms = file.utilization = file.wait = NAN;
 	buffer_init(&file.path, 1 << 16);
 	buffer_add_text(&file.path, "");
 	json_reader_init(&file.json, text, length);

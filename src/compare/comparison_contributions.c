@@ -8,7 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const levels[] = {"phase", "operator", "module", "device", "kernel", "call"};
+static const char *const levels[] = {"phase",
+                                     "operator",
+                                     "module",
+                                     "device",
+                                     "kernel",
+                                     "call",
+                                     COMPARED_TOP "CUDA operators",
+                                     COMPARED_TOP "CPU operators"};
 #define LEVELS (sizeof(levels) / sizeof(levels[0]))
 
 static const struct table_column columns[CONTRIBUTION_COLUMNS] = {
@@ -18,14 +25,16 @@ static const struct table_column columns[CONTRIBUTION_COLUMNS] = {
                  .role = ROLE_KEY,
                  .definition = "how the step is looked at: phase, operator (self time on the threads that mark "
                                "steps), module (self time), device (what it does, else why it does nothing); "
-                               "or besides it: kernel, call (of the runtime)"},
+                               "or besides it: kernel, call (of the runtime); of metrics.json: top CUDA "
+                               "operators, top CPU operators"},
 	[CONTRIBUTION_NAME] = {.name = "name", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "which of them"},
 	[CONTRIBUTION_BASE] = {.name = "base_ns",
                                .title = "base",
                                .type = TABLE_DOUBLE,
                                .unit = UNIT_NS,
                                .definition = "time in a mean step of the base, mean over its runs; of runs "
-                                             "without steps, in all of a run"},
+                                             "without steps, in all of a run; of metrics.json, in the part of "
+                                             "the run that was profiled"},
 	[CONTRIBUTION_NEW] = {.name = "new_ns",
                               .title = "new",
                               .type = TABLE_DOUBLE,
@@ -93,6 +102,21 @@ static const char *clock_note(const struct compared_sides *sides)
 	return "clocks of the devices are not known on both sides: a lower one cannot be told from slower kernels";
 }
 
+static bool is_of_metrics(const struct compared_run *run)
+{
+	return !run->steps_count && run->summary.steps;
+}
+
+/* All of them: what they list is of the same kind. */
+static bool are_of_metrics(const struct compared_sides *sides)
+{
+	for (int side = 0; side < SIDES; side++)
+		for (size_t i = 0; i < sides->count[side]; i++)
+			if (!is_of_metrics(&sides->runs[side][i]))
+				return false;
+	return true;
+}
+
 /* A step here, a whole recording there. */
 static bool is_mixed(const struct compared_sides *sides, bool is_whole)
 {
@@ -105,16 +129,20 @@ static bool is_mixed(const struct compared_sides *sides, bool is_whole)
 
 void comparison_add_contributions(struct table *table, struct compared_sides *sides, bool is_whole)
 {
-	bool has_parts = !is_mixed(sides, is_whole);
+	bool are_lists = are_of_metrics(sides), has_parts = are_lists || !is_mixed(sides, is_whole);
 
-	table_init(table, "contributions", "Where the difference comes from",
-	           is_whole ? "the difference of whole recordings, which have no steps, seen in several ways"
-	                    : "the difference of a mean step, seen in several ways; warm-up left out");
+	table_init(
+		table, "contributions", "Where the difference comes from",
+		are_lists ? "operators that the files of both sides list, in the part of the run that was profiled: of "
+			    "how many steps that is, they do not say"
+		: is_whole ? "the difference of whole recordings, which have no steps, seen in several ways"
+			   : "the difference of a mean step, seen in several ways; warm-up left out");
 	table_columns(table, columns, CONTRIBUTION_COLUMNS);
 	for (size_t i = 0; i < LEVELS && has_parts; i++)
 		comparison_add_level(table, sides, levels[i]);
 	table->note = clock_note(sides);
 	if (!table->row_count)
-		table->empty = has_parts ? "neither phases nor operators were recorded on both sides"
-		                         : "a run has no steps: what takes how long of a step is not known of it";
+		table->empty = are_lists   ? "no operator is in the profiler's lists of both sides"
+		               : has_parts ? "neither phases nor operators were recorded on both sides"
+		                           : "a run has no steps: what takes how long of a step is not known of it";
 }

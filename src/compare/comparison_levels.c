@@ -178,6 +178,14 @@ static void join_renamed(struct level *level)
 	}
 }
 
+/* Where only what takes longest is listed, nothing is known of a name that a side does not have. */
+static void drop_unlisted(struct level *level)
+{
+	for (size_t i = 0; i < level->count; i++)
+		if (!level->rows[i].is_on[SIDE_BASE] || !level->rows[i].is_on[SIDE_NEW])
+			level->rows[i].name = NULL;
+}
+
 static void drop_joined(struct level *level)
 {
 	size_t kept = 0;
@@ -272,7 +280,9 @@ static void add_rows(struct table *table, struct level *level)
 {
 	struct level_sums sums;
 
-	if (level->count <= JOINED)
+	if (!strncmp(level->name, COMPARED_TOP, strlen(COMPARED_TOP)))
+		drop_unlisted(level);
+	else if (level->count <= JOINED)
 		join_renamed(level);
 	drop_joined(level);
 	sums = find_changes(level);

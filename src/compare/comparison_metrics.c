@@ -20,6 +20,7 @@ enum metric_source {
 	FROM_FASTEST, /* steps */
 	FROM_CPU,     /* time of steps */
 	FROM_VALUE,   /* compared_run_value() of the metric's name */
+	FROM_FEW,     /* the same; no row where no run has it */
 	FROM_MEAN,    /* the same; its error is that of the mean step */
 	FROM_P95,     /* of the 95 % quantile of the steps */
 	FROM_COUNT,   /* the same; any more of it is worse, without noise */
@@ -53,6 +54,10 @@ static const struct metric metrics[] = {
 	{"device_busy", "devices busy", "ratio", BETTER_NEITHER, FROM_VALUE, 0},
 	{"device_memory", "peak memory of a device", "bytes", BETTER_LOWER, FROM_VALUE, 0},
 	{"peak_memory", "peak memory of the host", "bytes", BETTER_LOWER, FROM_VALUE, 0},
+	{"utilization", "utilization of the GPU", "ratio", BETTER_NEITHER, FROM_FEW, 0},
+	{"wait_ratio", "between steps, of step time", "ratio", BETTER_NEITHER, FROM_FEW, 0},
+	{"profiled_device_time", "CUDA time as profiled", "ns", BETTER_NEITHER, FROM_FEW, 0},
+	{"profiled_host_time", "CPU time as profiled", "ns", BETTER_NEITHER, FROM_FEW, 0},
 	{"final_loss", "last loss", "none", BETTER_LOWER, FROM_VALUE, 0},
 	{"not_finite", "values not finite", "count", BETTER_LOWER, FROM_COUNT, 0},
 };
@@ -207,7 +212,7 @@ static void set_value(struct question *question, const struct compared_sides *si
 	question->levels[side][i] = sides->levels[side][i].run;
 	question->levels[side][i].error = error_of(question->metric, sides, side, i);
 	question->levels[side][i].level = value > 0 ? log(value) : 0;
-	if (question->metric->source != FROM_VALUE)
+	if (question->metric->source != FROM_VALUE && question->metric->source != FROM_FEW)
 		return;
 	question->levels[side][i].uneven = 0; /* what competes for a CPU makes steps longer, and no memory larger */
 	question->levels[side][i].contended = 0;
@@ -309,7 +314,7 @@ static double side_mean(const struct question *question, const struct compared_s
 
 static bool is_time(const struct metric *metric)
 {
-	return metric->source != FROM_VALUE && metric->source != FROM_COUNT;
+	return metric->source != FROM_VALUE && metric->source != FROM_FEW && metric->source != FROM_COUNT;
 }
 
 static const char *judge(const struct question *question, const struct comparison_options *options)
@@ -475,9 +480,20 @@ static void add_note(struct table *table, double tolerance)
 		                           100 * tolerance, list);
 }
 
+static bool has_value(const struct compared_sides *sides, const char *name)
+{
+	for (int side = 0; side < SIDES; side++)
+		for (size_t i = 0; i < sides->count[side]; i++)
+			if (compared_run_value(&sides->runs[side][i], name))
+				return true;
+	return false;
+}
+
 /* Times per token or sample are asked for when steps have different amounts of them. */
 static bool is_asked(const struct metric *metric, const struct compared_sides *sides)
 {
+	if (metric->source == FROM_FEW && !has_value(sides, metric->name))
+		return false;
 	return metric->source != FROM_STEPS || metric->amount == PER_STEP || metric->amount == sides->amount;
 }
 

@@ -416,7 +416,12 @@ static const char *cause_of(const struct comparison *comparison, const struct co
                             struct arena *arena)
 {
 	static const char *const levels[][2] = {
-		{"phase", ""}, {"device", "device: "}, {"operator", "operator: "}, {"kernel", "kernel: "}};
+		{"phase", ""},
+		{"device", "device: "},
+		{"operator", "operator: "},
+		{"kernel", "kernel: "},
+		{COMPARED_TOP "CUDA operators", "CUDA operators, as profiled: "},
+	};
 	const char *result = table_text(&comparison->metrics, 0, METRIC_RESULT), *list = NULL;
 	bool is_slower = !strcmp(result, RESULT_REGRESSION);
 

@@ -90,11 +90,13 @@ static bool sum_level(const struct comparison *comparison, const char *level, do
 	return is_found;
 }
 
-static void add_level(struct buffer *out, const struct comparison *comparison, const char *title, const char *level)
+/* What the files themselves have, else of traces and recordings the time in a mean step. */
+static void add_profiled(struct buffer *out, const struct comparison *comparison, const char *title, const char *metric,
+                         const char *level)
 {
 	double base, new;
 
-	if (sum_level(comparison, level, &base, &new))
+	if (both(comparison, metric, 1e-6, &base, &new) || sum_level(comparison, level, &base, &new))
 		buffer_printf(out, "%-25s %15.2f %15.2f\n", title, base, new);
 	else
 		buffer_printf(out, "%-25s %15s %15s\n", title, "N/A", "N/A");
@@ -122,8 +124,8 @@ void compare_canary(struct buffer *out, const struct compare_output *of)
 	add_banner(out, "PROFILER COMPARISON");
 	buffer_printf(out, "%-25s %15s %15s\n", "Metric", "Baseline", "Current");
 	add_rule(out, '-', 55);
-	add_level(out, of->comparison, "CUDA time (ms)", "kernel");
-	add_level(out, of->comparison, "CPU time (ms)", "operator");
+	add_profiled(out, of->comparison, "CUDA time (ms)", "profiled_device_time", "kernel");
+	add_profiled(out, of->comparison, "CPU time (ms)", "profiled_host_time", "operator");
 	add_banner(out, "DIAGNOSIS");
 	add_line(out, compare_text(verdict, 0, COMPARISON_SENTENCE));
 	if (!strstr(compare_text(verdict, 0, COMPARISON_SENTENCE), compare_text(verdict, 0, COMPARISON_EXPLANATION)))

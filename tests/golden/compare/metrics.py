@@ -1,9 +1,18 @@
-"""A metrics.json of rlhf-canary: metrics.py NAME MEAN_S BATCH ACCUMULATION TOKENS_PER_S MEMORY_MB [NAN_STEPS]"""
+"""A metrics.json of rlhf-canary: metrics.py NAME MEAN_S BATCH ACCUMULATION TOKENS_PER_S MEMORY_MB [NAN_STEPS [CUDA_MS CPU_MS COPY_MS]]"""
 import json
 import sys
 
-name, mean, batch, accumulation, tokens, memory, *nan = sys.argv[1:]
+name, mean, batch, accumulation, tokens, memory, *more = sys.argv[1:]
 mean = float(mean)
+profiler = None
+if more[1:]:
+    cuda, cpu, copies = map(float, more[1:])
+    profiler = {"trace_path": "profiler_traces/x/trace.json", "cuda_time_total_ms": cuda, "cpu_time_total_ms": cpu,
+                "self_cuda_time_total_ms": cuda,
+                "top_cuda_ops": [{"name": "aten::mm", "self_cuda_time_ms": 512.4, "count": 4320},
+                                 {"name": f"aten::only_{name}", "self_cuda_time_ms": 7.5, "count": 20},
+                                 {"name": "aten::copy_", "self_cuda_time_ms": copies, "count": 4320}],
+                "top_cpu_ops": [{"name": "aten::to", "self_cpu_time_ms": 0.25 * cpu, "count": 8800}]}
 print(json.dumps({
     "run_id": f"{name}_1795244589_a1b2c3d4", "timestamp": "2026-11-21T07:03:09.412000", "duration_seconds": 512.3,
     "env": {"python_version": "3.12.3", "torch_version": "2.11.0+cu130", "cuda_available": True, "cuda_version": "13.0",
@@ -16,6 +25,6 @@ print(json.dumps({
                            "p99": mean * 1.14, "min": mean * 0.95, "max": mean * 1.24, "std": mean * 0.036},
              "approx_tokens_per_sec": float(tokens), "max_mem_mb": float(memory), "gpu_utilization_avg": 83.2,
              "dataloader_wait_pct": 4.1},
-    "stability": {"nan_steps": int(nan[0]) if nan else 0, "inf_steps": 0, "loss_values": [0.69, 0.65], "grad_norm_values": [1.2],
+    "stability": {"nan_steps": int(more[0]) if more else 0, "inf_steps": 0, "loss_values": [0.69, 0.65], "grad_norm_values": [1.2],
                   "final_loss": 0.61, "loss_diverged": False},
-    "profiler": None, "status": "completed"}, indent=2))
+    "profiler": profiler, "status": "completed"}, indent=2))
