@@ -6,6 +6,7 @@
 
 #include "commands/compare_baseline.h"
 #include "commands/compare_files.h"
+#include "commands/job_files.h"
 #include "commands/load_run.h"
 #include "commands/result.h"
 #include "compare/canary_metrics.h"
@@ -172,6 +173,7 @@ struct sides {
 	struct arena arena;
 	const char *series; /* of the last run that was read, one of the new side */
 	const char **identities;
+	struct job_file *files; /* what the runs were read from */
 };
 
 /* A metrics.json of rlhf-canary. */
@@ -188,19 +190,33 @@ static enum status read_metrics(struct sides *sides, const char *path, struct er
 }
 
 /* A recording that is given twice says nothing about how much runs differ. */
-static enum status check_repeat(const struct sides *sides, const char *const *operands, struct error *err)
+static enum status check_repeats(const struct sides *sides, int first, int end, struct error *err)
 {
-	int last = sides->count - 1, first = last < sides->base_count ? 0 : sides->base_count;
-
-	for (int i = first; i < last; i++) {
-		if (strcmp(sides->identities[i], sides->identities[last]) != 0)
-			continue;
-		error_set(err, STATUS_USAGE, "'%s' and '%s' are the same recording, which is no repeat of the run",
-		          operands[i], operands[last]);
-		error_hint(err, "give each run once: what they differ by tells how sure the answer is");
-		return STATUS_USAGE;
-	}
+	for (int i = first; i < end; i++)
+		for (int k = first; k < i; k++) {
+			if (strcmp(sides->identities[i], sides->identities[k]) != 0)
+				continue;
+			error_set(err, STATUS_USAGE,
+			          "'%s' and '%s' are the same recording, which is no repeat of the run",
+			          sides->files[k].path, sides->files[i].path);
+			error_hint(err, "give each run once: what they differ by tells how sure the answer is");
+			return STATUS_USAGE;
+		}
 	return STATUS_OK;
+}
+
+/* Frees the model. */
+static void take_run(struct sides *sides, int place, struct loaded_run *loaded, const struct analysis_options *analysis)
+{
+	struct report report;
+
+	report_init(&report, &loaded->model, analysis, loaded->path);
+	compared_run_init(&sides->runs[place], &report);
+	sides->series = arena_dup(&sides->arena, key_numbers_series(&report));
+	sides->identities[place] = arena_dup(&sides->arena, key_numbers_identity(&report));
+	tell_defects(&report);
+	report_release(&report);
+	loaded_run_release(loaded);
 }
 
 static enum status read_run(struct sides *sides, const char *operand, const struct analysis_options *analysis,
@@ -208,22 +224,96 @@ static enum status read_run(struct sides *sides, const char *operand, const stru
 {
 	const struct analysis_options whole = {0};
 	struct loaded_run loaded;
-	struct report report;
 	enum status status;
 
+	sides->files[sides->count] = (struct job_file){.path = operand, .rank = -1};
 	if (canary_metrics_probe(operand))
 		return read_metrics(sides, operand, err);
 	/* all of it: what competed for the machine is not known by the step */
 	status = load_run(&loaded, operand, &whole, memory_bytes, err);
 	if (status)
 		return status;
-	report_init(&report, &loaded.model, analysis, loaded.path);
-	compared_run_init(&sides->runs[sides->count], &report);
-	sides->series = arena_dup(&sides->arena, key_numbers_series(&report));
-	sides->identities[sides->count++] = arena_dup(&sides->arena, key_numbers_identity(&report));
-	tell_defects(&report);
-	report_release(&report);
-	loaded_run_release(&loaded);
+	job_file_init(&sides->files[sides->count], operand, &loaded.model);
+	take_run(sides, sides->count++, &loaded, analysis);
+	return STATUS_OK;
+}
+
+/* Reads the files of the job that begins at `first` once more, as one run. */
+static enum status read_job(struct sides *sides, int first, const int *job, const struct analysis_options *analysis,
+                            struct error *err)
+{
+	const struct analysis_options whole = {0};
+	const char **paths = arena_array(&sides->arena, (size_t)sides->count, sizeof(*paths));
+	struct compared_run *run = &sides->runs[first];
+	struct loaded_run loaded;
+	uint32_t count = 0;
+	enum status status;
+
+	for (int i = first; i < sides->count; i++)
+		if (job[i] == first)
+			paths[count++] = sides->files[i].path;
+	if (count < 2)
+		return STATUS_OK;
+	status = load_files(&loaded, paths, count, &whole, memory_bytes, err);
+	if (status)
+		return status;
+	compared_run_release(run);
+	take_run(sides, first, &loaded, analysis);
+	run->name = arena_printf(&run->arena, "%s and %u more rank%s", run->name, count - 1, count > 2 ? "s" : "");
+	if (!common.is_quiet)
+		fprintf(stderr, "stepscope: note: %u files of the %s side are ranks of one job: one run, '%s'\n", count,
+		        first < sides->base_count ? "base" : "new", run->name);
+	return STATUS_OK;
+}
+
+/* Leaves of each job its first file, which all of it was read into. */
+static void drop_joined(struct sides *sides, const int *job)
+{
+	int kept = 0, kept_of_base = 0;
+
+	for (int i = 0; i < sides->count; i++) {
+		if (job[i] != i) {
+			compared_run_release(&sides->runs[i]);
+			continue;
+		}
+		sides->runs[kept] = sides->runs[i];
+		sides->files[kept] = sides->files[i];
+		sides->identities[kept++] = sides->identities[i];
+		kept_of_base += i < sides->base_count;
+	}
+	sides->count = kept;
+	sides->base_count = kept_of_base;
+}
+
+/* Both sides may be ranks of the same job: whoever compares these may want to, and shall know. */
+static void tell_one_job(const struct sides *sides)
+{
+	for (int i = 0; i < sides->base_count && !common.is_quiet; i++)
+		for (int k = sides->base_count; k < sides->count; k++) {
+			if (!job_files_are_one(&sides->files[i], &sides->files[k]))
+				continue;
+			fprintf(stderr,
+			        "stepscope: note: '%s' and '%s' are ranks of one job: they wait for one another, and "
+			        "differ as ranks do, not as runs\n",
+			        sides->files[i].path, sides->files[k].path);
+			return;
+		}
+}
+
+static enum status join_ranks(struct sides *sides, const struct analysis_options *analysis, struct error *err)
+{
+	int *job = arena_array(&sides->arena, (size_t)sides->count, sizeof(*job));
+	enum status status = STATUS_OK;
+
+	job_files_find(sides->files, 0, sides->base_count, job);
+	job_files_find(sides->files, sides->base_count, sides->count, job);
+	for (int i = 0; i < sides->count && !status; i++)
+		if (job[i] == i)
+			status = read_job(sides, i, job, analysis, err);
+	if (status)
+		return status;
+	drop_joined(sides, job);
+	tell_one_job(sides);
 	return STATUS_OK;
 }
 
@@ -233,6 +323,7 @@ static void sides_init(struct sides *sides, int operands, int base_count)
 	arena_init(&sides->arena, 0);
 	sides->runs = arena_array(&sides->arena, (size_t)operands, sizeof(*sides->runs));
 	sides->identities = arena_array(&sides->arena, (size_t)operands, sizeof(*sides->identities));
+	sides->files = arena_array(&sides->arena, (size_t)operands, sizeof(*sides->files));
 	sides->kept = arena_array(&sides->arena, BASELINE_RUNS, sizeof(*sides->kept));
 }
 
@@ -252,12 +343,11 @@ static enum status read_sides(struct sides *sides, const struct options_result *
 	struct history_except except;
 	enum status status = STATUS_OK;
 
-	for (int i = 0; i < arguments->operand_count && !status; i++) {
+	for (int i = 0; i < arguments->operand_count && !status; i++)
 		status = read_run(sides, arguments->operands[i], analysis, err);
-		if (!status)
-			status = check_repeat(sides, (const char *const *)arguments->operands, err);
-	}
-	if (status || !baseline.word)
+	if (status || (status = join_ranks(sides, analysis, err)) ||
+	    (status = check_repeats(sides, 0, sides->base_count, err)) ||
+	    (status = check_repeats(sides, sides->base_count, sides->count, err)) || !baseline.word)
 		return status;
 	except = (struct history_except){sides->identities, sides->count};
 	return compare_baseline_load(&baseline, sides->series, &except, sides->kept, &sides->kept_count, err);

@@ -62,6 +62,13 @@ enum status load_run(struct loaded_run *run, const char *operand, const struct a
 	return load(run, &run->path, 1, options, memory_bytes, err);
 }
 
+enum status load_files(struct loaded_run *run, const char *const *paths, uint32_t count,
+                       const struct analysis_options *options, int64_t memory_bytes, struct error *err)
+{
+	run->path = paths[0];
+	return load(run, paths, count, options, memory_bytes, err);
+}
+
 static bool is_file(const char *path)
 {
 	struct stat info;

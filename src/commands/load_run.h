@@ -18,6 +18,9 @@ struct loaded_run {
 /* Resolves and loads. memory_bytes 0: the model's default. On failure nothing needs to be released. */
 enum status load_run(struct loaded_run *run, const char *operand, const struct analysis_options *options,
                      int64_t memory_bytes, struct error *err) MUST_CHECK;
+/* Files that are one run together; its path is that of the first one. On failure nothing needs to be released. */
+enum status load_files(struct loaded_run *run, const char *const *paths, uint32_t count,
+                       const struct analysis_options *options, int64_t memory_bytes, struct error *err) MUST_CHECK;
 /* What a command's operands name: none: the latest run; one run; or files of traces, which are one run together. */
 enum status load_operands(struct loaded_run *run, const struct options_result *arguments,
                           const struct analysis_options *options, int64_t memory_bytes, struct error *err) MUST_CHECK;
