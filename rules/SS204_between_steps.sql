@@ -9,10 +9,21 @@
 -- cannot tell: events are missing from the recording, so that lost steps would look like time between steps; or it is a
 --   snapshot of memory, whose annotations are all that is known of steps
 -- threshold: share = 0.10 (of a step, ours; guide 004: "slow between epochs")
+-- threshold: seconds = 1 (of a hook at the end of an epoch: longer ones are left to SS214)
 -- advice: look at what callbacks, logging and plotting do between two steps; record with --with lines
 -- wrong: the program marks its steps shorter than they are
-SELECT 'between the steps' AS place, as_time(b.total_ns / t.count) || ' between two steps that is no phase, beside steps of '
-         || as_time(t.mean_ns) AS evidence,
-       b.total_ns / t.count AS saving_ns, 'between steps: other' AS time_of, 0.6 AS confidence
-FROM between_steps b JOIN step_time t ON t.process = 'all'
-WHERE b.part = 'between steps: other' AND t.count > 1 AND b.total_ns > :share * t.mean_ns * t.count
+WITH ranges AS (SELECT name, between_ns, max_ns, name LIKE '%on\_%\_epoch\_end' ESCAPE '\' AND max_ns > :seconds * 1e9 AS is_told FROM between_ranges),
+gaps AS (SELECT total_ns - coalesce((SELECT sum(between_ns) FROM ranges WHERE is_told), 0) AS total_ns
+         FROM between_steps WHERE part = 'between steps: other'),
+job AS (SELECT mean_ns, max(count, (SELECT coalesce(sum(count), 0) FROM step_time WHERE process <> 'all')) AS steps, count
+        FROM step_time WHERE process = 'all'),
+most AS (SELECT name, between_ns, max_ns FROM ranges, gaps
+         WHERE NOT is_told AND between_ns BETWEEN total_ns / 2 AND total_ns * 1.01 ORDER BY between_ns DESC LIMIT 1)
+SELECT coalesce(most.name, 'between the steps') AS place,
+       as_time(gaps.total_ns / job.steps) || ' between two steps, on average, that is no phase, beside steps of ' || as_time(job.mean_ns)
+         || coalesce('; ' || as_share(most.between_ns * 1.0 / gaps.total_ns) || ' of it in this, ' || as_time(most.max_ns) || ' at the longest', '')
+         AS evidence,
+       gaps.total_ns / job.steps AS saving_ns, 'between steps: other' AS time_of, 0.6 AS confidence,
+       CASE WHEN most.name IS NOT NULL THEN 'look at what it does, and whether it must be done as often; record with --with lines' END AS advice
+FROM gaps JOIN job LEFT JOIN most
+WHERE job.count > 1 AND gaps.total_ns > :share * job.mean_ns * job.steps

@@ -11,6 +11,7 @@ const struct analysis *const analyses[] = {
 	&analysis_step_time,
 	&analysis_phases,
 	&analysis_between_steps,
+	&analysis_between_ranges,
 	&analysis_steps,
 	&analysis_step_breakdown,
 	&analysis_step_parts,

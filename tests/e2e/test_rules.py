@@ -75,6 +75,20 @@ def steps(lengths, gap=0):
     return trace
 
 
+def epochs(hook="[pl][profile][Callback]Plots.on_train_epoch_end", seconds=1.4, within=False):
+    """Two of 40 steps of 400 ms, as Lightning's profiler names what comes behind them; within: in the last step."""
+    trace, start, length = Trace(), 0, int(seconds * 1e6)
+    for number in range(80):
+        is_last = number % 40 == 39
+        trace.step(number, start, 400_000 + (length if is_last and within else 0))
+        trace.op("aten::mm", start + 1, 399_998)
+        start += 400_000
+        if is_last:
+            trace.span("user_annotation", hook, start, length - 2)
+            start += length
+    return trace
+
+
 def steps_and_stalls(distance):
     return steps([9000 if i % distance == distance - 1 else 1000 + i % 3 for i in range(40)])
 
@@ -268,6 +282,7 @@ RULES = {
     "SS101": ((LOADER, "33.6 % of a step"), RESNET, LEGACY),
     "SS102": ((LOADER, "69.30 ms for a batch, mean of 6"), RESNET, QWEN),
     "SS204": ((lambda: steps([1000] * 5, 200), "160.0 us"), lambda: steps([1000] * 5), LEGACY),
+    "SS214": ((epochs, "2 calls of 1.400 s, the longest 1.400 s, 35.00 ms for each step"), lambda: epochs(seconds=0.9), lambda: epochs("save")),
     "SS205": ((BERT, "92.0 % of a step"), QWEN, NO_OPERATORS),
     "SS206": ((ALEXNET, "cudaDeviceGetStreamPriorityRange"), QWEN, CPU_ONLY),
     "SS207": ((reads_a_value, "2 copies to the host, the thread waits for 2 of them"), QWEN, CPU_ONLY),
@@ -373,6 +388,32 @@ def test_it_says_that_it_cannot_tell(tmp_path, rule):
 @pytest.mark.parametrize("rule", ["SS202", "SS203", "SS213", "SS401", "SS501", "SS701", "SS702", "SS703", "SS801", "SS802", "SS803", "SS804", "SS901"])
 def test_a_trace_of_another_tool_does_not_tell(tmp_path, rule):
     assert result_of(tmp_path, QWEN, rule) == "cannot tell"
+
+
+def test_R41_a_callback_has_its_name_wherever_it_is(tmp_path):
+    """It is told once, also where it is most of what lies between the steps, and by guide 004's second."""
+    for within in (False, True):
+        found = {finding["rule"]: finding for finding in diagnose(tmp_path, lambda trace=epochs(within=within): trace)["findings"]}
+        assert found["SS214"]["where"] == "[pl][profile][Callback]Plots.on_train_epoch_end" and "SS204" not in found
+        assert found["SS214"]["saving_ns"] == pytest.approx(2 * 1.4e9 / 80, rel=1e-5)
+    bound = diagnose(tmp_path, lambda: epochs(seconds=16))["verdict"]
+    assert bound["verdict"] == "host-bound" and bound["sentence"].startswith("100.0 % of a step")
+
+
+def test_R44_what_fills_the_time_between_steps_has_its_name(tmp_path):
+    found, = (finding for finding in diagnose(tmp_path, lambda: epochs("save", 8))["findings"] if finding["rule"] == "SS204")
+    assert found["where"] == "save" and "100.0 % of it in this, 8.000 s at the longest" in found["evidence"]
+    assert found["saving_ns"] == pytest.approx(8e9 / 80, rel=1e-5)  # the other lies behind the last step
+
+
+def test_R44_what_ranks_have_between_their_steps_is_no_sum(tmp_path):
+    for rank in range(4):
+        trace = steps([1000] * 5, 200)
+        trace.facts = {"distributedInfo": {"backend": "gloo", "rank": rank, "world_size": 4}}
+        trace.write(tmp_path / f"rank{rank}.json")
+    done = subprocess.run([STEPSCOPE, "diagnose", tmp_path, "--json"], capture_output=True, text=True, timeout=60, check=True)
+    found, = (finding for finding in json.loads(done.stdout)["findings"] if finding["rule"] == "SS204")
+    assert found["saving_ns"] == 160_000
 
 
 def test_samples_that_a_loader_takes_one_by_one_are_no_loop_of_the_program(tmp_path):
