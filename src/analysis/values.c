@@ -28,6 +28,7 @@ enum {
 	VALUE_LAST_TEN,
 	VALUE_FIRST_THIRD,
 	VALUE_LAST_THIRD,
+	VALUE_DEVIATION,
 	VALUE_COLUMNS,
 };
 
@@ -74,6 +75,7 @@ static const struct table_column columns[VALUE_COLUMNS] = {
 	[VALUE_LAST_TEN] = HIDDEN("last_ten_mean", "mean of the finite ones of the last ten values"),
 	[VALUE_FIRST_THIRD] = HIDDEN("first_third_mean", "mean of the finite ones of the first third of the values"),
 	[VALUE_LAST_THIRD] = HIDDEN("last_third_mean", "mean of the finite ones of the last third of the values"),
+	[VALUE_DEVIATION] = HIDDEN("deviation", "standard deviation of the finite values, as of a sample"),
 };
 
 struct value_fold {
@@ -127,6 +129,22 @@ static void set_mean(struct table *table, int row, int column, const double *val
 		table_set_missing(table, row, column, count ? "none of them is finite" : "there are too few values");
 }
 
+/* From the mean, which values that differ little from each other leave as it is. */
+static void set_deviation(struct table *table, int row, const struct value_fold *fold)
+{
+	int64_t finite = fold->count - fold->odd;
+	double mean = fold->sum / (double)finite, sum = 0;
+
+	if (finite < 2) {
+		table_set_missing(table, row, VALUE_DEVIATION, "there are too few values");
+		return;
+	}
+	for (int64_t i = 0; i < fold->count; i++)
+		if (isfinite(fold->values[i]))
+			sum += (fold->values[i] - mean) * (fold->values[i] - mean);
+	table_set_double(table, row, VALUE_DEVIATION, sqrt(sum / (double)(finite - 1)));
+}
+
 static void set_means(struct table *table, int row, const struct value_fold *fold)
 {
 	int64_t ten = fold->count < 10 ? fold->count : 10, third = fold->count / 3;
@@ -135,6 +153,7 @@ static void set_means(struct table *table, int row, const struct value_fold *fol
 	set_mean(table, row, VALUE_LAST_TEN, fold->values + fold->count - ten, ten);
 	set_mean(table, row, VALUE_FIRST_THIRD, fold->values, third);
 	set_mean(table, row, VALUE_LAST_THIRD, fold->values + fold->count - third, third);
+	set_deviation(table, row, fold);
 }
 
 /* The last that is done with the values: it leaves those that are finite, sorted. */

@@ -342,6 +342,7 @@ ELSEWHERE = {
     "SS701": "tests/e2e/test_diagnose.py",
     "SS702": "tests/python/test_faults.py",
     "SS703": "tests/python/test_faults.py",
+    "SS704": "tests/python/test_faults.py",
     "SS801": "tests/python/test_faults.py",
     "SS802": "tests/python/test_faults.py",
     "SS803": "tests/python/test_faults.py",
@@ -385,9 +386,20 @@ def test_it_says_that_it_cannot_tell(tmp_path, rule):
     assert result_of(tmp_path, RULES[rule][2], rule) == "cannot tell"
 
 
-@pytest.mark.parametrize("rule", ["SS202", "SS203", "SS213", "SS401", "SS501", "SS701", "SS702", "SS703", "SS801", "SS802", "SS803", "SS804", "SS901"])
+@pytest.mark.parametrize("rule", ["SS202", "SS203", "SS213", "SS401", "SS501", "SS701", "SS702", "SS703", "SS704", "SS801", "SS802", "SS803", "SS804", "SS901"])
 def test_a_trace_of_another_tool_does_not_tell(tmp_path, rule):
     assert result_of(tmp_path, QWEN, rule) == "cannot tell"
+
+
+@pytest.mark.parametrize("length, is_found", [(50, True), (150, False)])
+def test_R07_kernels_are_short_by_guide_000s_number(tmp_path, length, is_found):
+    """Longer than the 5 us of their launches, each launched when the one before is done."""
+    trace = Trace(deviceProperties=[H100])
+    trace.step(0, 0, 24 * (length + 20))
+    for start in range(0, 24 * (length + 20), length + 20):
+        trace.launch("cudaLaunchKernel", start, 5, "elementwise", start + 18, length)
+    found = [finding["evidence"] for finding in diagnose(tmp_path, lambda: trace)["findings"] if finding["rule"] == "SS209"]
+    assert bool(found) == is_found and all("0 of 24 kernels are shorter than the call" in text and "24 of 24 take less than 100 us" in text for text in found)
 
 
 def test_R41_a_callback_has_its_name_wherever_it_is(tmp_path):

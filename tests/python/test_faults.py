@@ -81,6 +81,8 @@ FAULTS = {
               LOSSES.format("train_loss", "1 if i < 10 else 1.4"), True),
     "SS703": ((LOSSES.format("grad_norm", "1 if i < 10 else 3"), [], "1 on the mean of the first third, 3"),
               LOSSES.format("grad_norm", "1 if i < 10 else 1.5"), True),
+    "SS704": ((LOSSES.format("grad_norm", "1 if i % 2 else 5"), [], "about a mean of 3, from 1 to 5"),
+              LOSSES.format("grad_norm", "1 if i % 2 else 2"), True),
     "SS801": ((COUNTER.format([0, 0.2], "cgroup.cpu_throttled_s_per_s"), [], "0.10 s of every second"),
               COUNTER.format([0, 0.01], "cgroup.cpu_throttled_s_per_s"), True),
     "SS802": ((DIES, [], "killed by SIGKILL; its last step is 4, in reading"), GOOD, False),
