@@ -170,6 +170,7 @@ struct sides {
 	int base_count, count;     /* the base are the first of them, unless it is from the history */
 	struct compared_run *kept; /* from the history */
 	int kept_count;
+	struct history_scatter scatter; /* of those that these are the best of */
 	struct arena arena;
 	const char *series; /* of the last run that was read, one of the new side */
 	const char **identities;
@@ -350,14 +351,25 @@ static enum status read_sides(struct sides *sides, const struct options_result *
 	    (status = check_repeats(sides, sides->base_count, sides->count, err)) || !baseline.word)
 		return status;
 	except = (struct history_except){sides->identities, sides->count};
-	return compare_baseline_load(&baseline, sides->series, &except, sides->kept, &sides->kept_count, err);
+	return compare_baseline_load(&baseline, sides->series, &except, sides->kept, &sides->kept_count,
+	                             &sides->scatter, err);
 }
 
-static void compare_sides(struct comparison *comparison, const struct sides *sides,
-                          const struct comparison_options *how)
+/* What the history knows besides its best run. It is never less than what is assumed without one. */
+static void use_scatter(struct comparison_options *how, const struct history_scatter *scatter)
+{
+	how->best_of = scatter->runs;
+	if (noise || !scatter->has_noise || scatter->noise <= how->assumed_noise)
+		return;
+	how->assumed_noise = scatter->noise;
+	how->is_noise_kept = true;
+}
+
+static void compare_sides(struct comparison *comparison, const struct sides *sides, struct comparison_options *how)
 {
 	const struct compared_run *new = sides->runs + sides->base_count;
 
+	use_scatter(how, &sides->scatter);
 	comparison_init(comparison, sides->kept_count ? sides->kept : sides->runs,
 	                sides->kept_count ? sides->kept_count : sides->base_count, new,
 	                sides->count - sides->base_count, how);

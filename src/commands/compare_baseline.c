@@ -67,14 +67,17 @@ static enum status load_runs(struct history *history, struct history_wanted want
 
 enum status compare_baseline_load(const struct compare_baseline *baseline, const char *series,
                                   const struct history_except *except, struct compared_run *base, int *count,
-                                  struct error *err)
+                                  struct history_scatter *scatter, struct error *err)
 {
+	const struct history_wanted wanted = {
+		.series = baseline->series ? baseline->series : series, .word = baseline->word, .except = except};
 	struct history history;
 	struct arena arena;
 	const char *path = baseline->history;
 	enum status status;
 
 	*count = 0;
+	*scatter = (struct history_scatter){0};
 	arena_init(&arena, 0);
 	if (!path)
 		path = history_default_path(&arena, err);
@@ -82,11 +85,9 @@ enum status compare_baseline_load(const struct compare_baseline *baseline, const
 	arena_release(&arena);
 	if (status)
 		return status;
-	status = load_runs(&history,
-	                   (struct history_wanted){.series = baseline->series ? baseline->series : series,
-	                                           .word = baseline->word,
-	                                           .except = except},
-	                   base, count, err);
+	if (!strcmp(wanted.word, "best"))
+		status = history_scatter(&history, wanted.series, except, scatter, err);
+	status = status ? status : load_runs(&history, wanted, base, count, err);
 	history_close(&history);
 	return status;
 }

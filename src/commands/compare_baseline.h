@@ -17,9 +17,9 @@ struct compare_baseline {
 };
 
 /* Reads them into `base` (room for BASELINE_RUNS) and counts them. `series` and `except` (store/key_numbers.h) are those of the new
- * runs. On failure nothing needs to be released. */
+ * runs. `scatter`: of the runs among which `best` is the fastest; else without runs. On failure nothing needs to be released. */
 enum status compare_baseline_load(const struct compare_baseline *baseline, const char *series,
                                   const struct history_except *except, struct compared_run *base, int *count,
-                                  struct error *err) MUST_CHECK;
+                                  struct history_scatter *scatter, struct error *err) MUST_CHECK;
 
 #endif

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct comparison_options comparison_defaults = {COMPARE_SMALLEST, COMPARE_TOLERANCE, COMPARE_ASSUMED_NOISE};
+const struct comparison_options comparison_defaults = {.smallest = COMPARE_SMALLEST,
+                                                       .tolerance = COMPARE_TOLERANCE,
+                                                       .assumed_noise = COMPARE_ASSUMED_NOISE};
 
 static void sides_init(struct compared_sides *sides)
 {

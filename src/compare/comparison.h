@@ -51,6 +51,8 @@ struct comparison_options {
 	double smallest;      /* changes below it are none */
 	double tolerance;     /* what "no difference" must leave out */
 	double assumed_noise; /* standard deviation from run to run, as a ratio, where no repeats tell it */
+	bool is_noise_kept;   /* it is that of `best_of` earlier runs */
+	size_t best_of;       /* the base is the fastest of so many runs; 0: it was not chosen for its speed */
 };
 
 enum comparison_verdict_column {

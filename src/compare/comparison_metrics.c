@@ -279,9 +279,20 @@ static void question_release(struct question *question)
 	free(question->levels[SIDE_NEW]);
 }
 
+/* Whoever is chosen for a short step has all of its times short. */
+static double luck_of(const struct metric *metric, const struct comparison_options *options)
+{
+	double luck = estimate_luck(options->best_of, options->assumed_noise);
+
+	if (metric->source == FROM_VALUE || metric->source == FROM_COUNT)
+		return 0;
+	return metric->better == BETTER_HIGHER ? -luck : luck;
+}
+
 static void question_answer(struct question *question, const struct compared_sides *sides)
 {
-	const struct estimate_options options = {sides->options->assumed_noise, log1p(sides->options->tolerance)};
+	const struct estimate_options options = {sides->options->assumed_noise, log1p(sides->options->tolerance),
+	                                         luck_of(question->metric, sides->options)};
 
 	if (question->reason || question->metric->source == FROM_COUNT || question->is_zero[SIDE_BASE] ||
 	    question->is_zero[SIDE_NEW] || (sides->is_memory && !has_repeats(sides)))

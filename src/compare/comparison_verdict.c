@@ -513,12 +513,10 @@ static const char *assumption_of(const struct estimate *first)
 	return first->is_few ? "; and 5 % from step to step, as there are few steps" : "";
 }
 
-static const char *noise_of(const struct compared_sides *sides, struct arena *arena)
+static const char *scatter_of(const struct compared_sides *sides, struct arena *arena)
 {
 	const struct estimate *first = &sides->first;
 
-	if (!sides->has_first)
-		return NULL;
 	switch (first->way) {
 	case ESTIMATE_PAIRS:
 		return arena_printf(arena, "runs made in turns: their differences scatter by %.2g %%",
@@ -526,9 +524,24 @@ static const char *noise_of(const struct compared_sides *sides, struct arena *ar
 	case ESTIMATE_REPEATS:
 		return arena_printf(arena, "repeated runs: they scatter by %.2g %%", 100 * first->noise);
 	default:
-		return arena_printf(arena, "assumed, for want of repeated runs: %.2g %% from run to run%s",
+		return arena_printf(arena, "%s: %.2g %% from run to run%s",
+		                    sides->options->is_noise_kept
+		                            ? arena_printf(arena, "that of %zu kept runs", sides->options->best_of)
+		                            : "assumed, for want of repeated runs",
 		                    100 * first->noise, assumption_of(first));
 	}
+}
+
+static const char *noise_of(const struct compared_sides *sides, struct arena *arena)
+{
+	const struct comparison_options *options = sides->options;
+	double luck = estimate_luck(options->best_of, options->assumed_noise);
+	const char *scatter = sides->has_first ? scatter_of(sides, arena) : NULL;
+
+	if (!scatter || luck <= 0 || sides->is_memory)
+		return scatter;
+	return arena_printf(arena, "%s; up to %.2g %% more may be luck of the base, the fastest of %zu runs", scatter,
+	                    100 * luck, options->best_of);
 }
 
 static const char *contended_noise(const struct compared_sides *sides, const char *noise, struct arena *arena)

@@ -243,6 +243,29 @@ static void use_assumed(struct estimate *estimate, const struct side *base, cons
 		estimate->needed_steps = (size_t)ceil((double)base->runs[0].steps * steps / left);
 }
 
+double estimate_luck(size_t count, double noise)
+{
+	double below = 1 - ((double)count - 0.375) / ((double)count + 0.25);
+
+	return count > 1 ? noise * student_t_limit(2 * below, INFINITY) : 0;
+}
+
+/* The ends of the intervals that luck may explain go outwards by it; a change is as certain as the 95 % interval then says. */
+static void allow_for_luck(struct estimate *estimate, double luck)
+{
+	double *end = luck > 0 ? &estimate->low : &estimate->high;
+	double *same_end = luck > 0 ? &estimate->same_low : &estimate->same_high;
+	double error = fabs(estimate->change - *end) / student_t95(INFINITY);
+
+	if (estimate->change * luck > 0) {
+		double left = fmax(0, fabs(estimate->change) - fabs(luck));
+
+		estimate->outside = fmax(estimate->outside, student_t_chance(left, error, INFINITY));
+	}
+	*end -= luck;
+	*same_end -= luck;
+}
+
 void estimate_compute(struct estimate *estimate, const struct run_level *base, size_t base_count,
                       const struct run_level *new, size_t new_count, const struct estimate_options *options)
 {
@@ -256,5 +279,7 @@ void estimate_compute(struct estimate *estimate, const struct run_level *base, s
 		use_repeats(estimate, &left, &right, options->wanted);
 	else
 		use_assumed(estimate, &left, &right, options);
+	if (options->luck != 0)
+		allow_for_luck(estimate, options->luck);
 	free(differences);
 }

@@ -46,6 +46,7 @@ struct run_level {        /* one value of one run */
 struct estimate_options {
 	double assumed_noise;
 	double wanted; /* the change that `needed` is to tell from none, of logarithms */
+	double luck; /* so far the base may lie below its mean, as it was chosen for that (negative: above): estimate_luck() */
 };
 
 enum estimate_way {
@@ -68,6 +69,11 @@ struct estimate {
 	size_t needed_runs; /* a side, in turns when they were: a change of `wanted` is found, and none seen to be none, in 19 of 20 cases each */
 	size_t needed_steps; /* a run, when that is enough; 0: more steps do not help */
 };
+
+/* How far the lowest of `count` values is expected below their mean (Blom 1958), of normal ones with this deviation. A single run that was chosen for
+ * being the fastest of many would be that much slower when it was made again. The intervals begin so much lower: it is not known how much of
+ * it was luck. */
+double estimate_luck(size_t count, double noise);
 
 /* Counts of at least 1. */
 void estimate_compute(struct estimate *estimate, const struct run_level *base, size_t base_count,

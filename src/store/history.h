@@ -102,6 +102,19 @@ struct history_wanted {
 enum status history_find(struct history *history, const struct history_wanted *wanted, struct history_run *found,
                          struct error *err) MUST_CHECK;
 
+/* Is a run with this identity one of those? */
+bool history_is_excepted(const char *identity, const struct history_except *except);
+
+struct history_scatter {
+	size_t runs;    /* that have a speed, of which `best` is the fastest */
+	bool has_noise; /* there are enough */
+	double noise;   /* standard deviation of one run, as a ratio, while the program stays as it is */
+};
+
+/* The runs of the series (NULL: all) but these. */
+enum status history_scatter(struct history *history, const char *series, const struct history_except *except,
+                            struct history_scatter *scatter, struct error *err) MUST_CHECK;
+
 /* One row per run with its key numbers, newest first, or only of this run (0: all). The tables are initialised here in any
  * case. limit 0: all. */
 enum status history_list(struct history *history, const char *series, int64_t run, int64_t limit, struct table *runs,

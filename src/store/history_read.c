@@ -37,7 +37,7 @@ static struct history_run run_of(struct history *history, sqlite3_stmt *statemen
 	};
 }
 
-static bool is_excepted(const char *identity, const struct history_except *except)
+bool history_is_excepted(const char *identity, const struct history_except *except)
 {
 	for (int i = 0; except && i < except->count; i++) {
 		if (!strcmp(except->identities[i], identity))
@@ -58,7 +58,7 @@ static enum status pick(struct history *history, const char *sql, const struct h
 	while (!*count && database_step(history, &statement, &status, err)) {
 		const char *identity = column_text(statement, 4);
 
-		if (is_excepted(identity ? identity : "", wanted->except) || skip-- > 0)
+		if (history_is_excepted(identity ? identity : "", wanted->except) || skip-- > 0)
 			continue;
 		*found = run_of(history, statement);
 		*count = 1;

@@ -231,6 +231,43 @@ def test_metrics_that_do_not_say_what_run_they_are_of_are_known_by_their_path(tm
         assert {row["name"] for row in rows} == {str(given.get("run_id") or "metrics.json")}
 
 
+def noisy(path, seed, slower=1.0):
+    """Runs that differ by 1.2 % from each other, with steps that differ by 2 %."""
+    chance = random.Random(seed)
+    level = 10000 * slower * (1 + chance.gauss(0, 0.012))
+    start, events = 0, []
+    for number in range(60):
+        dur = round(level * (1 + chance.gauss(0, 0.02)))
+        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number}", "pid": 1, "tid": 1, "ts": start, "dur": dur})
+        start += dur + 1
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return path
+
+
+def compare_with_best(cwd, run):
+    done = subprocess.run([STEPSCOPE, "compare", "--json", "--history", cwd / "history.db", "--series", "t", "--baseline", "best", run],
+                          capture_output=True, text=True, timeout=60, check=False)
+    return json.loads(done.stdout)["verdict"]
+
+
+def test_the_best_of_many_is_lucky_and_no_regression_of_the_others(tmp_path):
+    """None of these runs is slower than another but by chance; the best is the luckiest."""
+    kept = [noisy(tmp_path / f"kept{number}.json", f"kept{number}") for number in range(40)]
+    assert history(tmp_path, "add", "--quiet", "--series", "t", *kept).returncode == 0
+    answers = [compare_with_best(tmp_path, noisy(tmp_path / "new.json", f"new{number}")) for number in range(40)]
+    assert sum(answer["result"] == "regression" for answer in answers) <= 3, [answer["result"] for answer in answers]
+    assert "the fastest of 40 runs" in answers[0]["noise"]
+    slow = [compare_with_best(tmp_path, noisy(tmp_path / "new.json", f"slow{number}", slower=1.08)) for number in range(5)]
+    assert {answer["result"] for answer in slow} == {"regression"}
+
+
+def test_a_change_of_the_program_is_no_noise_of_its_history(tmp_path):
+    """Twenty runs of 20 ms a step, then twenty of 10 ms: runs differ by 1.2 %."""
+    kept = [noisy(tmp_path / f"kept{number}.json", f"kept{number}", slower=2.0 if number < 20 else 1.0) for number in range(40)]
+    assert history(tmp_path, "add", "--quiet", "--series", "t", *kept).returncode == 0
+    assert compare_with_best(tmp_path, noisy(tmp_path / "new.json", "new", slower=1.1))["result"] == "regression"
+
+
 def test_the_default_place(tmp_path):
     path = trace(tmp_path / "a.json", 10)
     clean = {name: value for name, value in os.environ.items() if name not in ("STEPSCOPE_HISTORY", "XDG_DATA_HOME")}

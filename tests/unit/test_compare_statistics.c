@@ -121,7 +121,7 @@ static void one_odd_run_does_not_move_ranks(void **state)
 		new[i].level = 0.03 + 0.001 * ((i + 3) % 8);
 	}
 	new[2].level = 5;
-	estimate_compute(&estimate, base, 8, new, 8, &(struct estimate_options){0.01, 0.03});
+	estimate_compute(&estimate, base, 8, new, 8, &(struct estimate_options){.assumed_noise = 0.01, .wanted = 0.03});
 	assert_int_equal(estimate.way, ESTIMATE_REPEATS);
 	assert_true(estimate.has_ranks);
 	assert_double_equal(estimate.change, 0.03, 0.002);
@@ -142,7 +142,7 @@ static void holm_multiplies_by_what_is_left(void **state)
 
 /* ---- three ways of knowing the noise ---- */
 
-static const struct estimate_options usual = {0.01, 0.03};
+static const struct estimate_options usual = {.assumed_noise = 0.01, .wanted = 0.03};
 
 static void repeats_use_the_scatter_of_both_sides(void **state)
 {
@@ -201,9 +201,38 @@ static void single_runs_have_the_assumed_noise_and_their_own_error(void **state)
 	assert_true(estimate.high - estimate.change > 0.3);
 	base = (struct run_level){.level = 0, .error = 0.01, .steps = 100};
 	new = (struct run_level){.level = 0.01, .error = 0.01};
-	estimate_compute(&estimate, &base, 1, &new, 1, &(struct estimate_options){0.001, 0.03});
+	estimate_compute(&estimate, &base, 1, &new, 1,
+	                 &(struct estimate_options){.assumed_noise = 0.001, .wanted = 0.03});
 	/* half an interval of 0.03 * 1.96 / (1.96 + 1.645), of which 2 * 0.001^2 are from run to run */
 	assert_int_equal(estimate.needed_steps, (size_t)ceil(100 * 2e-4 / (pow(0.03 / 3.6048176, 2) - 2e-6)));
+}
+
+/* The mean of the smallest of 40 normal values lies 2.16 deviations below theirs. */
+static void the_best_of_many_was_lucky(void **state)
+{
+	struct run_level base = {.level = 0, .steps = 200}, new = {.level = 0.03, .steps = 200};
+	struct estimate_options options = usual;
+	struct estimate plain, lucky;
+
+	assert_double_equal(estimate_luck(0, 0.01), 0, 0);
+	assert_double_equal(estimate_luck(1, 0.01), 0, 0);
+	assert_double_equal(estimate_luck(40, 0.01), 0.0216, 0.0002);
+	options.luck = estimate_luck(40, 0.01);
+	estimate_compute(&plain, &base, 1, &new, 1, &usual);
+	estimate_compute(&lucky, &base, 1, &new, 1, &options);
+	assert_true(plain.low > 0 && plain.outside < SURE);
+	assert_true(lucky.low < 0 && lucky.outside > SURE);
+	assert_double_equal(lucky.low, plain.low - options.luck, 1e-12);
+	assert_double_equal(lucky.same_low, plain.same_low - options.luck, 1e-12);
+	assert_double_equal(lucky.high, plain.high, 0);
+	new.level = 0.06;
+	estimate_compute(&lucky, &base, 1, &new, 1, &options);
+	assert_true(lucky.low > 0 && lucky.outside < SURE);
+	/* tokens per second: the best has many */
+	new.level = -0.03;
+	options.luck = -options.luck;
+	estimate_compute(&lucky, &base, 1, &new, 1, &options);
+	assert_true(lucky.low < 0 && lucky.high > 0 && lucky.outside > SURE);
 }
 
 static void fill_runs(struct run_level *runs, size_t count, double level, uint64_t *seed)
@@ -426,6 +455,7 @@ int main(void)
 		cmocka_unit_test(repeats_use_the_scatter_of_both_sides),
 		cmocka_unit_test(runs_made_in_turns_are_pairs),
 		cmocka_unit_test(single_runs_have_the_assumed_noise_and_their_own_error),
+		cmocka_unit_test(the_best_of_many_was_lucky),
 		cmocka_unit_test(what_it_asks_for_is_enough),
 		cmocka_unit_test(as_many_as_there_were_are_not_asked_for),
 		cmocka_unit_test(no_difference_is_wrong_in_one_of_twenty_cases_at_most),
