@@ -21,6 +21,9 @@ void compared_read_passes(struct compared_run *run, struct report *report);
  * of it takes. */
 void compared_read_parts(struct compared_run *run, struct report *report);
 
+/* How long ranks wait in a step, mean over all of them, by whom they wait for; the run's steps are read. */
+void compared_read_ranks(struct compared_run *run, struct report *report);
+
 /* What was alive when memory peaked, of the fullest device of a process, else of the fullest process; and what is reserved of it. */
 void compared_read_memory(struct compared_run *run, struct report *report);
 

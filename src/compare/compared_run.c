@@ -315,6 +315,7 @@ static void read_steady(struct compared_run *run, struct report *report)
 	read_values(run, report, false);
 	read_between(run, report_step_times(report));
 	compared_read_parts(run, report);
+	compared_read_ranks(run, report);
 }
 
 /* ---- public ---- */

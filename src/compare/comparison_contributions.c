@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const char *const levels[] = {"phase",
+                                     COMPARED_LATE_RANK,
                                      "operator",
                                      "module",
                                      "device",

@@ -299,8 +299,8 @@ static const char *describe_row(const struct table *contributions, int row, stru
 }
 
 /* The rows of a level that are most to blame, "aten::mm +338.8 us": all that are about as large as the largest of those that go the way of the
- * step, measured by these: where others go against it, the sum says little. NULL: even together they are a small part. */
-static const char *level_cause(const struct table *contributions, const char *level, bool is_slower,
+ * step, measured by these: where others go against it, the sum says little. NULL: even together they are a small part, or less than `least`. */
+static const char *level_cause(const struct table *contributions, const char *level, bool is_slower, double least,
                                struct arena *arena)
 {
 	double all = 0, alike = 0, largest = 0;
@@ -324,7 +324,7 @@ static const char *level_cause(const struct table *contributions, const char *le
 			list = arena_printf(arena, "%s%s%s", list ? list : "", list ? ", " : "",
 			                    describe_row(contributions, row, arena));
 	}
-	if (!list || alike <= LEAST_SHARE * all)
+	if (!list || alike <= LEAST_SHARE * all || alike < least)
 		return NULL;
 	if (count > ALIKE_NAMED)
 		list = arena_printf(arena, "%s and %d more like these", list, count - ALIKE_NAMED);
@@ -416,23 +416,26 @@ static const char *cause_of(const struct comparison *comparison, const struct co
                             struct arena *arena)
 {
 	static const char *const levels[][2] = {
-		{"phase", ""},
-		{"device", "device: "},
-		{"operator", "operator: "},
-		{"kernel", "kernel: "},
-		{COMPARED_TOP "CUDA operators", "CUDA operators, as profiled: "},
+		{"phase", ""},          {COMPARED_LATE_RANK, "late rank: "},
+		{"device", "device: "}, {"operator", "operator: "},
+		{"kernel", "kernel: "}, {COMPARED_TOP "CUDA operators", "CUDA operators, as profiled: "},
 	};
 	const char *result = table_text(&comparison->metrics, 0, METRIC_RESULT), *list = NULL;
 	bool is_slower = !strcmp(result, RESULT_REGRESSION);
+	double change;
 
 	if (sides->is_memory || !sides->has_first)
 		return other_cause(comparison, arena);
 	if (strcmp(result, RESULT_REGRESSION) != 0 && strcmp(result, RESULT_IMPROVEMENT) != 0)
 		return NULL;
+	change = fabs(table_get(&comparison->metrics, 0, METRIC_DELTA)->d);
 	if (sides->amount != PER_STEP) /* contributions are of steps, which have different amounts of work */
 		return NULL;
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		const char *cause = level_cause(&comparison->contributions, levels[i][0], is_slower, arena);
+		/* waits are a part of the step, and may be a small one */
+		bool is_part = !strcmp(levels[i][0], COMPARED_LATE_RANK);
+		const char *cause = level_cause(&comparison->contributions, levels[i][0], is_slower,
+		                                is_part ? LEAST_SHARE * change : 0, arena);
 
 		if (cause)
 			list = arena_printf(arena, "%s%s%s%s", list ? list : "", list ? "; " : "", levels[i][1], cause);

@@ -4,10 +4,14 @@ import json
 import os
 import subprocess
 
+import pytest
+
 from made_trace import Trace
+from test_rank_faults import write_devices
 
 STEPSCOPE = os.environ["STEPSCOPE"]
 STEPS, STEP, BASE = 40, 1000, 1790000000000000000
+DATA, KERNEL = 20, 900
 
 
 def write_job(folder, ranks=4, second=0, step=STEP, has_clock=True):
@@ -77,3 +81,25 @@ def test_ranks_of_one_job_on_both_sides_are_said(tmp_path):
     files = write_job(tmp_path, ranks=3)
     answer, said = compare(*files[:2], "--", files[2])
     assert runs_of(answer) == (1, 1) and "are ranks of one job: they wait for one another" in said
+
+
+def test_D01_whose_lateness_the_communication_is(tmp_path):
+    """Rank 1 computes 1 ms longer, for which two of three wait in their collectives."""
+    for side, longer in (("base", 0), ("new", 1000)):
+        (tmp_path / side).mkdir()
+        write_devices(tmp_path / side, [(DATA, KERNEL), (DATA, KERNEL + longer), (DATA, KERNEL)])
+    answer, _ = compare(tmp_path / "base", tmp_path / "new")
+    late = {row["name"].split(",")[0]: row["delta_ns"] for row in answer["contributions"] if row["level"] == "late rank"}
+    assert late == {"rank 0": 0, "rank 1": pytest.approx(2 / 3 * 1_000_000), "rank 2": 0}
+    assert answer["verdict"]["result"] == "regression" and "late rank: rank 1" in answer["verdict"]["cause"]
+    # the other way round it is what was gained
+    answer, _ = compare(tmp_path / "new", tmp_path / "base")
+    assert answer["verdict"]["result"] == "improvement" and "late rank: rank 1" in answer["verdict"]["cause"]
+
+
+def test_D02_all_ranks_slower_make_nobody_late(tmp_path):
+    for side, longer in (("base", 0), ("new", 1000)):
+        (tmp_path / side).mkdir()
+        write_devices(tmp_path / side, [(DATA, KERNEL + longer)] * 3)
+    answer, _ = compare(tmp_path / "base", tmp_path / "new")
+    assert answer["verdict"]["result"] == "regression" and "late rank" not in answer["verdict"]["cause"]

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compared_ranks.c: whose lateness ranks wait for in a step, from the tables `ranks` and `rank_phases`. Time in communication is mostly that of
+ * the victims, so the level of phases alone blames those.
+ */
+#include "compare/compared_read.h"
+
+#include <string.h>
+
+#define LATE_SHARE 0.05 /* of a step: what it is later than the next, to say in which phase (as the rule SS602) */
+
+/* The phase in which this rank is furthest behind; NULL: in none. */
+static const char *late_phase(struct report *report, const char *process)
+{
+	const struct table *phases = report_table(report, "rank_phases");
+	const char *latest = NULL;
+	double most_ns = 0;
+
+	for (int row = 0; row < phases->row_count; row++) {
+		const char *phase = compared_text_at(phases, row, "phase");
+		const char *slowest = compared_text_at(phases, row, "slowest");
+		double spread_ns = compared_number_at(phases, row, "spread_ns");
+
+		if (!strcmp(phase, "step") || !strcmp(phase, "communication") || !slowest ||
+		    strcmp(slowest, process) != 0 || spread_ns <= most_ns)
+			continue;
+		most_ns = spread_ns;
+		latest = phase;
+	}
+	return latest;
+}
+
+static const char *late_name(struct compared_run *run, struct report *report, const struct table *ranks, int row)
+{
+	const char *process = compared_text_at(ranks, row, "process"), *phase = NULL;
+
+	if (compared_number_at(ranks, row, "excess_ns") > LATE_SHARE * compared_number_at(ranks, row, "mean_ns"))
+		phase = late_phase(report, process);
+	return phase ? arena_printf(&run->arena, "%s, in %s", process, phase) : process;
+}
+
+/* Processes without a rank are called by their pids, which are others in every run. */
+static bool are_comparable(const struct table *ranks)
+{
+	int rank = table_find_column(ranks, "rank"), caused = table_find_column(ranks, "caused_ns");
+
+	for (int row = 0; row < ranks->row_count; row++)
+		if (!table_get(ranks, row, rank)->has_value || !table_get(ranks, row, caused)->has_value)
+			return false;
+	return ranks->row_count > 1;
+}
+
+void compared_read_ranks(struct compared_run *run, struct report *report)
+{
+	const struct table *ranks = report_table(report, "ranks");
+	double others = ranks->row_count > 1 ? (double)(ranks->row_count - 1) / ranks->row_count : 0;
+
+	if (!run->steps_count || !are_comparable(ranks))
+		return;
+	for (int row = 0; row < ranks->row_count; row++) /* also of 0: nobody waited, which is known */
+		compared_run_add_part(run, &(struct compared_part){
+						   .level = COMPARED_LATE_RANK,
+						   .name = late_name(run, report, ranks, row),
+						   .amount = others * compared_number_at(ranks, row, "caused_ns"),
+					   });
+}
