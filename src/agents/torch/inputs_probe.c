@@ -207,12 +207,13 @@ static uint64_t places_of_sizes(void)
 	return places;
 }
 
-static uint64_t places_of_keys(void)
+/* The first one: a tensor may end before the words that were read do, and the heap behind those that were made alike may be alike, too. */
+static uint64_t place_of_keys(void)
 {
-	uint64_t places = 0;
-	for (unsigned word = 0; word < TENSOR_WORDS; word++)
-		places |= has_keys_at(word) ? 1ull << word : 0;
-	return places;
+	unsigned word = 0;
+	while (word < TENSOR_WORDS && !has_keys_at(word))
+		word++;
+	return word < TENSOR_WORDS ? 1ull << word : 0;
 }
 
 /* The one byte that is the number of the element type in all tensors. */
@@ -291,7 +292,7 @@ static bool solve_tensors(void)
 	probe.first = 0;
 	if (probe.muls < 2 || probe.cats < 2 || !one_bit(probe.places, &layout->inputs) ||
 	    !one_bit(probe.list_places, &layout->list_begin) || !one_bit(places_of_sizes(), &layout->sizes) ||
-	    !one_bit(places_of_keys(), &layout->keys))
+	    !one_bit(place_of_keys(), &layout->keys))
 		return false;
 	layout->tensor_tag = probe.tag;
 	layout->list_tag = probe.list_tag;
