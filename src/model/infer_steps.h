@@ -28,7 +28,7 @@
  *    looked at one by one.
  *
  * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. It
- * takes in whole ranges. The first one begins with as many calls of modules as the next ones have: what is called before only looks at
+ * takes in whole ranges, and one around it alone. The first one begins with as many calls of modules as the next ones have: what is called before only looks at
  * the model. A backward trains when it accumulates gradients. A forward that leads to no backward is no phase; nor is a
  * pause (train_pauses()) between the parts of a forward, or of backwards. A step that a kill cut off has the end INFERRED_IS_OPEN.
  *

@@ -285,6 +285,40 @@ static void find_place(const struct inferrer *in, struct place *place)
 	}
 }
 
+/* In the range, before the record or behind it. */
+static bool has_evaluation(const struct inferrer *in, const struct train_range *range, size_t record, int direction)
+{
+	const struct train_record *records = in->records;
+
+	for (size_t i = record + (size_t)direction; i < in->count; i += (size_t)direction) { /* below 0 it is huge */
+		if (records[i].start_ns < range->start_ns || records[i].start_ns > range->end_ns)
+			return false;
+		if (in->is_evaluation[i])
+			return true;
+	}
+	return false;
+}
+
+/* A range around one step and no other, as of an iteration, is of that step; but not an evaluation in it, and what is beyond that. Of a single
+ * step nobody knows what is around it. */
+static void take_in(const struct inferrer *in, struct place *place)
+{
+	while (place->around != NO_RANGE && (in->out->step_count || place->next_end != NONE)) {
+		const struct train_range *range = &in->ranges[place->around];
+		bool has_last = in->out->step_count && range->start_ns < in->last_end_ns;
+		bool has_next = place->next_end != NONE && in->records[place->next_end].start_ns <= range->end_ns;
+		bool is_open = range->end_ns < in->records[place->last].start_ns;
+
+		if (has_last || has_next || is_open || has_evaluation(in, range, place->first, -1))
+			return;
+		place->at_start = place->around;
+		if (has_evaluation(in, range, place->last, 1))
+			return;
+		place->at_end = place->around;
+		place->around = range->parent;
+	}
+}
+
 /* From the end of the step before, or of an evaluation behind it, when no range begins in between. */
 static int64_t start_of(const struct inferrer *in, const struct place *place, size_t evaluation)
 {
@@ -323,6 +357,7 @@ static void add_step(struct inferrer *in, struct place *place, size_t evaluation
 	int64_t start_ns, end_ns;
 
 	find_place(in, place);
+	take_in(in, place);
 	start_ns = start_of(in, place, evaluation);
 	if (start_ns < in->last_end_ns && in->out->step_count)
 		start_ns = in->last_end_ns;

@@ -376,7 +376,9 @@ static void the_first_optimizer_sets_the_pace_of_others(void **state)
 static void an_evaluation_inside_of_a_range(void **state)
 {
 	check("DFB1[DoDoE]DFB1", "0000.......1111", NULL);
-	check("[DFB1][DoE][DFB1]", ".0000.......1111.", NULL);
+	check("[DFB1][DoE][DFB1]", "000000.....111111", NULL);
+	check("[DFB1DoE][DFB1DoE]", "00000....11111....", NULL);
+	check("[DoEDFB1][DoEDFB1]", "....0000.....1111.", NULL);
 	/* the end of a loop with workers looks like a batch */
 	check("DFB1[DoDoD]DFB1", "0000.......1111", NULL);
 }
@@ -586,7 +588,11 @@ static void skipped_updates_without_batches_are_steps_and_said(void **state)
 
 static void steps_take_in_whole_ranges(void **state)
 {
-	check("[D[FB1]][D[FB1]]", ".000000..111111.", NULL);
+	check("[D[FB1]][D[FB1]]", "0000000011111111", NULL);
+	check("[[]oFB1[]][[]oFB1[]]", "00000000001111111111", NULL); /* also where nothing but the range begins */
+	check("[[oFB1][oFB1]]", ".000000111111.", NULL);
+	check("[oFB1][oFB1oFB1]", "000000.11112222.", NULL);
+	check("[[]oFB1]", "....000.", NULL); /* of one step nobody knows what is around it */
 	check("[DFB1DFB1]", ".00001111.", NULL);
 	check("D[FB][1oZ]D[FB][1oZ]", "00000000001111111111", "d.fb..o...d.fb..o...");
 	check("DFB[1F]DFB[1F]", "00000001111111", NULL);
@@ -595,7 +601,7 @@ static void steps_take_in_whole_ranges(void **state)
 static void a_range_with_several_steps_is_not_cut(void **state)
 {
 	check("D[FB1FB1]D[FB1FB1]", "..000111...222333.", NULL);
-	check("[DFB1F]B1", ".0000..11", NULL);
+	check("[DFB1F]B1", "000000011", NULL);
 	check("D[[FB1]F]B[1DF]B1", "00000000011111122", NULL);
 }
 
