@@ -17,6 +17,7 @@
 #define RANGES_MAX 1024u /* deeper ones do not matter to steps; Python itself allows 1000 calls in calls */
 #define COMPACT_AT ((size_t)65536)
 #define NO_RECORD SIZE_MAX
+#define NUMBER_BITS 48 /* of a sequence; the rest is the number of the thread */
 
 struct open_span {
 	int64_t end_ns;
@@ -38,11 +39,15 @@ struct scan {
 	size_t pending; /* an operator that could have made a node of a graph: it did when the next number is higher */
 	uint64_t pending_sequence;
 	struct kineto_makers makers; /* where there are no numbers */
+	bool has_ones;               /* CLASS_ONES since the last node of a backward */
+	uint64_t node;               /* number of that, and of the thread that made it */
+	bool wants_number;           /* the next node is the one in it, that has it */
 };
 
 enum token_class {
 	CLASS_OTHER, /* no operator: around records */
 	CLASS_OP,
+	CLASS_ONES, /* makes the first gradient of a backward that is given none */
 	CLASS_SAMPLER,
 	CLASS_SCALER,
 	CLASS_NODE,
@@ -68,6 +73,8 @@ static enum token_class class_of_name(const char *name)
 		return CLASS_SCALER;
 	if (text_ends_with(name, "Backward") || text_ends_with(name, "Backward0"))
 		return CLASS_NODE;
+	if (strcmp(name, PYTORCH_ONES) == 0)
+		return CLASS_ONES;
 	return pytorch_is_of_sampler(name, strlen(name)) ? CLASS_SAMPLER : CLASS_OP;
 }
 
@@ -173,13 +180,29 @@ static void find_maker(struct scan *scan, const struct staged_span *node, enum t
 	scan->tokens->nodes_made++;
 }
 
+static uint64_t sequence_of(const struct scan *scan, const struct staged_span *span)
+{
+	return span->extra ? scan->import->stage.extras[span->extra - 1].sequence : STEPSCOPE_NO_SEQUENCE;
+}
+
+/* Within a call of the engine the numbers of nodes that one thread made go down. */
+static void follow_node(struct scan *scan, const struct staged_span *span, size_t record)
+{
+	uint64_t number = sequence_of(scan, span);
+	if (record == NO_RECORD || number == STEPSCOPE_NO_SEQUENCE)
+		return;
+	if (number >> NUMBER_BITS == scan->node >> NUMBER_BITS && number >= scan->node)
+		scan->tokens->records[record].is_first = true;
+	scan->node = number;
+	scan->wants_number = false;
+}
+
 static void follow_sequence(struct scan *scan, const struct staged_span *span, size_t record)
 {
-	const struct kineto_stage *stage = &scan->import->stage;
-	uint64_t sequence = span->extra ? stage->extras[span->extra - 1].sequence : STEPSCOPE_NO_SEQUENCE;
+	uint64_t sequence = sequence_of(scan, span);
 	if (sequence == STEPSCOPE_NO_SEQUENCE)
 		return;
-	sequence &= (UINT64_C(1) << 48) - 1;
+	sequence &= (UINT64_C(1) << NUMBER_BITS) - 1;
 	if (scan->pending != NO_RECORD && scan->pending_sequence < sequence)
 		scan->tokens->records[scan->pending].token = TOKEN_FORWARD;
 	scan->pending = record;
@@ -231,13 +254,23 @@ static void add_hooked(struct kineto_tokens *tokens, int64_t start_ns, int64_t e
 }
 
 /* What accumulates within a node makes it a training one. */
-static void note_inside(struct scan *scan, enum token_class class, int64_t start_ns, int64_t end_ns)
+static void note_inside(struct scan *scan, const struct staged_span *span, enum token_class class, int64_t end_ns)
 {
 	const struct open_span *open = &scan->open[scan->depth - 1];
+	if (class == CLASS_NODE && scan->wants_number)
+		follow_node(scan, span, open->node);
 	if (class == CLASS_ACCUMULATE && open->node != NO_RECORD)
 		scan->tokens->records[open->node].is_training = true;
 	if (class == CLASS_OPTIMIZER && open->in_backward)
-		add_hooked(scan->tokens, start_ns, end_ns);
+		add_hooked(scan->tokens, span->start_ns, end_ns);
+}
+
+static void begin_node(struct scan *scan, const struct staged_span *span, size_t record)
+{
+	scan->tokens->records[record].is_first = scan->has_ones;
+	scan->has_ones = false;
+	scan->wants_number = true;
+	follow_node(scan, span, record);
 }
 
 static void take_span(struct scan *scan, const struct staged_span *span, bool is_around)
@@ -254,8 +287,8 @@ static void take_span(struct scan *scan, const struct staged_span *span, bool is
 	if (span->kind == SPAN_STEP || span->kind == SPAN_RUNTIME || span->kind == SPAN_OVERHEAD)
 		return;
 	if (scan->hidden) {
-		note_inside(scan, class, span->start_ns, end_ns);
-		if (class == CLASS_OP)
+		note_inside(scan, span, class, end_ns);
+		if (class == CLASS_OP || class == CLASS_ONES)
 			note_maker(scan, span, scan->open[scan->depth - 1].outermost);
 		return;
 	}
@@ -270,7 +303,10 @@ static void take_span(struct scan *scan, const struct staged_span *span, bool is
 	}
 	size_t record = add_record(scan, token_of(class), span->start_ns, end_ns);
 	scan->tokens->records[record].is_training = class == CLASS_ACCUMULATE;
-	if (class == CLASS_OP) {
+	if (class == CLASS_NODE)
+		begin_node(scan, span, record);
+	scan->has_ones |= class == CLASS_ONES;
+	if (class == CLASS_OP || class == CLASS_ONES) {
 		follow_sequence(scan, span, record);
 		note_maker(scan, span, record);
 	}
@@ -279,7 +315,7 @@ static void take_span(struct scan *scan, const struct staged_span *span, bool is
 	open->is_optimizer = class == CLASS_OPTIMIZER;
 	open->hides = !open->is_optimizer;
 	open->node = class == CLASS_NODE ? record : NO_RECORD;
-	open->outermost = class == CLASS_OP ? record : NO_RECORD;
+	open->outermost = token_of(class) == TOKEN_OP ? record : NO_RECORD;
 	open->in_backward = token_of(class) == TOKEN_BACKWARD;
 	scan->optimizers += open->is_optimizer;
 	scan->hidden += open->hides;

@@ -178,6 +178,13 @@ static bool is_alike(const struct stream_scan *stream, const struct train_record
 	return last->range == range && last->is_inside == (stream->optimizer > 0);
 }
 
+/* A node, this long behind the one before: what lies between them is the program's own. Where the first gradient is the program's, too, the
+ * nodes' numbers tell (split_node()). */
+static bool begins_call(const struct stream_scan *stream, int64_t from_ns, int64_t time_ns)
+{
+	return stream->has_ones && train_pauses(TOKEN_BACKWARD, from_ns, time_ns);
+}
+
 /* Operators between those of a forward, or of a backward, need no record. Those of a forward belong to it. */
 static bool is_between(const struct stream_scan *stream, uint8_t token, uint32_t range, int64_t time_ns)
 {
@@ -186,7 +193,7 @@ static bool is_between(const struct stream_scan *stream, uint8_t token, uint32_t
 	if (token == TOKEN_OP || last->token != TOKEN_OP || stream->record_count < 2 || !may_join(&last[-1], token) ||
 	    !is_alike(stream, &last[-1], range) || (token == TOKEN_BACKWARD && may_be_forward))
 		return false;
-	return token == TOKEN_BACKWARD ? !train_pauses(token, last[-1].end_ns, time_ns)
+	return token == TOKEN_BACKWARD ? !begins_call(stream, last[-1].end_ns, time_ns)
 	                               : !train_pauses(token, last[-1].end_ns, last->start_ns) &&
 	                                         !train_pauses(token, last->end_ns, time_ns);
 }
@@ -204,8 +211,11 @@ static struct train_record *same_before(struct stream_scan *stream, uint8_t toke
 		return NULL;
 	if (!last || !is_alike(stream, last, range))
 		return NULL;
-	if (last->token == token)
-		return may_join(last, token) && !train_pauses(token, last->end_ns, time_ns) ? last : NULL;
+	if (last->token == token) {
+		bool is_apart = token == TOKEN_BACKWARD ? begins_call(stream, last->end_ns, time_ns)
+		                                        : train_pauses(token, last->end_ns, time_ns);
+		return may_join(last, token) && !is_apart ? last : NULL;
+	}
 	if (!is_between(stream, token, range, time_ns))
 		return NULL;
 	stream->record_count--;
@@ -236,10 +246,8 @@ static uint32_t add_record(struct torch_scan *scan, struct stream_scan *stream, 
 	if (same)
 		return (uint32_t)(same - stream->records);
 	uint32_t record = make_record(scan, stream, token, range, time_ns);
-	if (token == TOKEN_BACKWARD && record != NO_RANGE && record) {
-		const struct train_record *last = &stream->records[record - 1];
-		stream->records[record].is_more = last->token == token && is_alike(stream, last, range);
-	}
+	if (record != NO_RANGE)
+		stream->records[record].is_first = stream->has_ones;
 	return record;
 }
 
@@ -418,6 +426,8 @@ static void begin_record(struct torch_scan *scan, struct stream_scan *stream, st
 	stream->optimizer += !open->hides;
 	if (token == TOKEN_BACKWARD)
 		stream->node = open->record;
+	if (token == TOKEN_BACKWARD || open->class == CLASS_ONES)
+		stream->has_ones = open->class == CLASS_ONES;
 }
 
 /* What it calls may be a whole step: a step takes it in as a range. */
@@ -496,13 +506,13 @@ static void split_node(struct torch_scan *scan, struct stream_scan *stream, stru
 	struct train_record *joined = &stream->records[stream->node];
 	if (stream->node != engine->record)
 		return;
-	if (joined->start_ns >= engine->start_ns) {
-		joined->is_more = false;
-		return;
-	}
-	uint32_t record = make_record(scan, stream, TOKEN_BACKWARD, joined->range, engine->start_ns);
-	if (record != NO_RANGE)
+	if (joined->start_ns < engine->start_ns) {
+		uint32_t record = make_record(scan, stream, TOKEN_BACKWARD, joined->range, engine->start_ns);
+		if (record == NO_RANGE)
+			return;
 		engine->record = stream->node = record;
+	}
+	stream->records[stream->node].is_first = true;
 }
 
 /* A node in the engine's record of its work on it, which has no number. So many were given, at least; within a backward they go down. */
@@ -514,7 +524,7 @@ static void begin_gradient(struct torch_scan *scan, struct stream_scan *stream, 
 		settle_pending(scan, stream, sequence + 1);
 	if (stream->inside != 1 || stream->node == NO_RANGE) /* a backward in one */
 		return;
-	if (sequence > stream->sequence)
+	if (sequence >= stream->sequence)
 		split_node(scan, stream, &stream->open[stream->depth - 2]);
 	stream->sequence = sequence;
 }
@@ -933,27 +943,6 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 
 /* ---- after all files ---- */
 
-/* A backward with pauses has several records. */
-static void share_gradients(struct stream_scan *stream)
-{
-	struct train_record *records = stream->records;
-	for (uint32_t first = 0, end; first < stream->record_count; first = end) {
-		struct train_record all = records[first];
-		for (end = first + 1;
-		     end < stream->record_count && records[end].is_more && records[end - 1].token == TOKEN_BACKWARD;
-		     end++) {
-			all.count += records[end].count;
-			all.part += records[end].part;
-			all.is_training |= records[end].is_training;
-		}
-		for (uint32_t i = first; i < end && end > first + 1; i++) {
-			records[i].count = all.count;
-			records[i].part = all.part;
-			records[i].is_training = all.is_training;
-		}
-	}
-}
-
 static void finish_stream(struct torch_scan *scan, struct stream_scan *stream, bool was_closed)
 {
 	stream->end = (struct stream_end){innermost(stream)->range, stream->optimizer > 0};
@@ -964,7 +953,6 @@ static void finish_stream(struct torch_scan *scan, struct stream_scan *stream, b
 		settle_pending(scan, stream, STEPSCOPE_NO_SEQUENCE);
 	else if (followed != NUMBER_MAP_NONE)
 		settle_pending(scan, stream, followed + UINT64_C(1));
-	share_gradients(stream);
 }
 
 struct training_thread *torch_scan_threads(struct torch_scan *scan, bool was_closed)

@@ -40,7 +40,9 @@ static enum symbol_class class_of_operator(const char *text, uint32_t length)
 		return is_many ? CLASS_WRITE_MANY : CLASS_WRITE;
 	if (is_function(text, length))
 		return CLASS_FUNCTION;
-	return is_text(text, length, "aten::add") ? CLASS_ADD : CLASS_OP;
+	return is_text(text, length, "aten::add")    ? CLASS_ADD
+	       : is_text(text, length, PYTORCH_ONES) ? CLASS_ONES
+	                                             : CLASS_OP;
 }
 
 enum symbol_class torch_class_of(uint8_t kind, const char *text, uint32_t length)

@@ -18,12 +18,8 @@
 /* Is it of the same backward, where numbers go down? */
 static bool goes_on(struct node_numbers *numbers, const struct stream_scan *stream, uint64_t thread, uint64_t number)
 {
-	uint32_t record = stream->node;
-	bool is_more = record != NO_RANGE && record && stream->records[record].is_more;
-	bool is_same = numbers->record == record || (is_more && numbers->record == record - 1);
-	if (numbers->thread != thread || !is_same || number > numbers->highest)
+	if (numbers->thread != thread || numbers->record != stream->node || number > numbers->highest)
 		return false;
-	numbers->record = record;
 	numbers->lowest = number < numbers->lowest ? number : numbers->lowest;
 	return true;
 }

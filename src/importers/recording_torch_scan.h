@@ -15,6 +15,7 @@ enum symbol_class {
 	CLASS_UNKNOWN, /* a range, a phase, ...: around records */
 	CLASS_OP,
 	CLASS_ADD, /* makes the sum of a gradient and another, where it is the first in CLASS_ACCUMULATE; so do writes */
+	CLASS_ONES,       /* makes the first gradient of a backward that is given none */
 	CLASS_WRITE,      /* to a tensor, in place */
 	CLASS_WRITE_MANY, /* to a list of them */
 	CLASS_ZERO,
@@ -100,6 +101,7 @@ struct stream_scan {
 	uint64_t pending_sequence;
 	uint8_t pending_class; /* CLASS_WRITE and the like: then it writes in place */
 	bool is_gradient_next; /* the next operator tells whether the gradient was there */
+	bool has_ones;         /* CLASS_ONES since the last node */
 	uint32_t capture;      /* cursor into the process's captures */
 	uint64_t gap_tick, gap_count;
 	uint64_t sequence; /* of the node before */

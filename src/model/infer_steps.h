@@ -30,7 +30,7 @@
  * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. It
  * takes in whole ranges, and one around it alone. The first one begins with as many calls of modules as the next ones have: what is called before only looks at
  * the model. A backward trains when it accumulates gradients. A forward that leads to no backward is no phase; nor is a
- * pause (train_pauses()) between the parts of a forward, or of backwards. A step that a kill cut off has the end INFERRED_IS_OPEN.
+ * pause (train_pauses()) between the parts of a forward, or between calls of backward(). A step that a kill cut off has the end INFERRED_IS_OPEN.
  *
  * A batch after which nothing trains before the next one is an evaluation; one on which no module was called, where modules are
  * trained, was fetched ahead: it is what the next one is. Evaluations are, too, calls in evaluation mode, which make no graph, of a
@@ -90,7 +90,7 @@ struct train_record {
 	bool is_noted;     /* a stretch without detail: calls of modules in it are not known */
 	bool is_evaluating; /* operators: a call, in evaluation mode, of a module that is trained at other times */
 	bool is_unused;     /* forward: no node of its graph was worked on, as far as was recorded */
-	bool is_more; /* backward: it goes on with that of the record before, behind a pause; both say what all of it came to */
+	bool is_first; /* backward: a call of the engine may begin with it; else it goes on with the one before, also behind a pause */
 };
 
 #define INFERRED_STEP 0 /* else enum stepscope_phase */

@@ -7,8 +7,8 @@
 #include <stepscope/stepscope.h>
 
 #define STEPS_TO_COMPARE 8
-/* The engine goes from node to node by itself; between the operators of a forward the program's own Python runs, and may take
- * milliseconds. */
+/* Between two calls of backward(), and between the operators of a forward, where the program's own Python runs and may take milliseconds. Within
+ * a call the engine goes from node to node by itself, however long it has to wait for a processor. */
 #define BACKWARD_PAUSE_NS INT64_C(1000000)
 #define FORWARD_PAUSE_NS INT64_C(5000000)
 
@@ -74,7 +74,8 @@ static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uin
 			continue;
 		if (other && (other != phase || in->records[k].range != in->records[i].range))
 			break;
-		if (may_pause && train_pauses(in->records[i].token, busy_ns, in->records[k].start_ns))
+		if (may_pause && (is_forward || in->records[k].is_first) &&
+		    train_pauses(in->records[i].token, busy_ns, in->records[k].start_ns))
 			break;
 		if ((other || is_forward) && in->records[k].end_ns > busy_ns)
 			busy_ns = in->records[k].end_ns;

@@ -21,6 +21,7 @@
 #define PYTORCH_LOADER_START "DataLoader: start of workers" /* ours: the loop's beginning, before the first wait */
 #define PYTORCH_LOADER_AGAIN "DataLoader: next loop"        /* ours: the same, with workers that are there already */
 #define PYTORCH_LOADER_STOP "DataLoader: end of workers"    /* ours: waiting until they are gone */
+#define PYTORCH_ONES "aten::ones_like" /* backward() makes the first gradient, where the program gives it none */
 #define PYTORCH_SCALER "aten::_amp_update_scale_"
 #define PYTORCH_COLLECTIVE "c10d::" /* where the program issues one; no autograd graph remembers it */
 #define PYTORCH_GLOO "gloo:"        /* where gloo executes it */

@@ -61,6 +61,7 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 	*record = (struct train_record){
 		.start_ns = start_ns, .end_ns = start_ns + 9, .range = range, .is_inside = is_inside};
 	record->is_training = token == 'B' && letter != 'b';
+	record->is_first = token == 'B';
 	record->is_empty = letter == 'E';
 	record->is_evaluating = letter == 'v';
 	record->is_module = letter == 'v' || letter == 'm' || letter == 'x';
@@ -487,7 +488,7 @@ static void an_optimizer_in_a_hook_is_a_phase_of_the_backward(void **state)
 }
 
 /* Two of a phase, each as long as a pause, and what is between them: so long are the phases. */
-static int64_t with_pause(uint8_t token, int64_t gap_ns, uint8_t phase, bool has_operator)
+static int64_t with_pause(uint8_t token, int64_t gap_ns, uint8_t phase, bool has_operator, bool is_first)
 {
 	const int64_t long_ns = 10000000;
 	struct inference inference;
@@ -495,7 +496,10 @@ static int64_t with_pause(uint8_t token, int64_t gap_ns, uint8_t phase, bool has
 		{.token = TOKEN_FORWARD, .end_ns = long_ns},
 		{.token = token, .start_ns = long_ns, .end_ns = 2 * long_ns},
 		{.token = TOKEN_OP, .start_ns = 2 * long_ns, .end_ns = 2 * long_ns + (has_operator ? gap_ns : 0)},
-		{.token = token, .start_ns = 2 * long_ns + gap_ns, .end_ns = 3 * long_ns + gap_ns},
+		{.token = token,
+	         .start_ns = 2 * long_ns + gap_ns,
+	         .end_ns = 3 * long_ns + gap_ns,
+	         .is_first = is_first},
 		{.token = TOKEN_BACKWARD,
 	         .start_ns = 3 * long_ns + gap_ns,
 	         .end_ns = 4 * long_ns + gap_ns,
@@ -518,11 +522,12 @@ static void a_pause_is_no_phase(void **state)
 {
 	const uint8_t forward = STEPSCOPE_PHASE_FORWARD, backward = STEPSCOPE_PHASE_BACKWARD;
 
-	assert_int_equal(with_pause(TOKEN_FORWARD, 4999999, forward, false), 34999999);
-	assert_int_equal(with_pause(TOKEN_FORWARD, 5000000, forward, false), 30000000);
-	assert_int_equal(with_pause(TOKEN_FORWARD, 5000000, forward, true), 35000000); /* it lies in the forward */
-	assert_int_equal(with_pause(TOKEN_BACKWARD, 999999, backward, true), 30999999);
-	assert_int_equal(with_pause(TOKEN_BACKWARD, 1000000, backward, true), 30000000);
+	assert_int_equal(with_pause(TOKEN_FORWARD, 4999999, forward, false, false), 34999999);
+	assert_int_equal(with_pause(TOKEN_FORWARD, 5000000, forward, false, false), 30000000);
+	assert_int_equal(with_pause(TOKEN_FORWARD, 5000000, forward, true, false), 35000000); /* it lies in the forward */
+	assert_int_equal(with_pause(TOKEN_BACKWARD, 999999, backward, true, true), 30999999);
+	assert_int_equal(with_pause(TOKEN_BACKWARD, 1000000, backward, true, true), 30000000);
+	assert_int_equal(with_pause(TOKEN_BACKWARD, 1000000, backward, true, false), 31000000); /* one call */
 }
 
 static void workers_are_started_for_the_batch_behind(void **state)
