@@ -11,6 +11,7 @@
 #include "base/storage.h"
 #include "model/number_map.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,13 +133,13 @@ static int64_t outside_steps(const struct fold *fold, int64_t start_ns, int64_t 
 
 /* ---- the fold ---- */
 
-static uint32_t find_group(struct fold *fold, const struct span_view *span)
+static uint32_t find_group(struct fold *fold, uint32_t name, uint32_t kind)
 {
-	uint32_t found = number_map_add(&fold->by_name, (uint64_t)span->kind << 32 | span->name, fold->group_count);
+	uint32_t found = number_map_add(&fold->by_name, (uint64_t)kind << 32 | name, fold->group_count);
 
 	if (found == fold->group_count) {
 		STORAGE_GROW(fold->model->storage, fold->groups, fold->group_count, fold->group_capacity, 64);
-		fold->groups[fold->group_count++] = (struct group){.name = span->name, .kind = span->kind};
+		fold->groups[fold->group_count++] = (struct group){.name = name, .kind = kind};
 	}
 	return found;
 }
@@ -159,34 +160,46 @@ static void leave(struct fold *fold, uint32_t depth)
 	}
 }
 
-static bool visit(void *context, const struct span_view *span)
+static void visit(struct fold *fold, const struct span_chunk *chunk, uint32_t i)
 {
-	struct fold *fold = context;
-	int64_t start_ns = span->start_ns, end_ns = span->start_ns + span->dur_ns, outside_ns, between_ns;
+	int64_t start_ns = chunk->start_ns[i], end_ns = start_ns + chunk->dur_ns[i], outside_ns, between_ns;
 	struct open_range *around;
 
-	leave(fold, span->depth);
-	if (span->kind != SPAN_RANGE && span->kind != SPAN_ANNOTATION && span->kind != SPAN_PHASE)
-		return true;
+	leave(fold, chunk->depth[i]);
 	between_ns = outside_steps(fold, start_ns > fold->first_ns ? start_ns : fold->first_ns,
 	                           end_ns < fold->last_ns ? end_ns : fold->last_ns);
 	outside_ns = fold->is_window ? between_ns : outside_steps(fold, start_ns, end_ns);
 	if (!outside_ns)
-		return true;
+		return;
 	around = fold->stack_depth ? &fold->stack[fold->stack_depth - 1] : NULL;
 	if (around) {
 		clamped_subtract(&around->outside_ns, outside_ns);
 		clamped_subtract(&around->between_ns, between_ns);
 	}
 	MEMORY_GROW(fold->stack, fold->stack_depth, fold->stack_capacity, 16);
+	assert(fold->stack);
 	fold->stack[fold->stack_depth++] = (struct open_range){
-		.group = span->kind == SPAN_PHASE ? NO_GROUP : find_group(fold, span),
-		.depth = span->depth,
+		.group = chunk->kind[i] == SPAN_PHASE ? NO_GROUP : find_group(fold, chunk->name[i], chunk->kind[i]),
+		.depth = chunk->depth[i],
 		.outside_ns = outside_ns,
 		.between_ns = between_ns,
 		.all_ns = outside_ns,
 	};
-	return true;
+}
+
+/* Most spans are operators: those are passed over as fast as can be. */
+static void visit_track(struct fold *fold, const struct track *track)
+{
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++)
+			if (chunk->kind[i] == SPAN_RANGE || chunk->kind[i] == SPAN_ANNOTATION ||
+			    chunk->kind[i] == SPAN_PHASE)
+				visit(fold, chunk, i);
+		model_chunk_done(fold->model, chunk);
+	}
+	leave(fold, 0);
 }
 
 static void fold_run(struct fold *fold)
@@ -203,8 +216,7 @@ static void fold_run(struct fold *fold)
 			has_steps = take_process(fold, process);
 		}
 		if (has_steps)
-			model_visit_spans(fold->model, track, visit, fold);
-		leave(fold, 0);
+			visit_track(fold, fold->model->tracks[track]);
 	}
 	free(step_tracks);
 }
