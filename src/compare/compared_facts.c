@@ -45,6 +45,8 @@ static const struct key_rule {
 	{"torch.start_ms", true, 0},
 	{"torch.owners", true, 0}, /* how long the looks at optimizers took */
 	{"torch.", false, FACT_RECORDING},
+	{"trace.cuda_", false, FACT_SOFTWARE},
+	{"trace.hip_", false, FACT_SOFTWARE},
 	{"trace.", false, FACT_RECORDING},
 	{"version", false, FACT_RECORDING},
 	{"distributed.rank", true, 0},
