@@ -106,20 +106,33 @@ static enum status read_plain(struct input_stream *input, char *bytes, size_t ca
 	return STATUS_OK;
 }
 
+/* Zeros behind a member are what a tape or a store filled its blocks with; gzip passes over them, too. */
+static void skip_padding(struct input_stream *input)
+{
+	while (input->begin < input->end && input->buffer[input->begin] == 0)
+		input->begin++;
+}
+
 static enum status read_gzip(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
                              struct error *err)
 {
 	while (*length == 0) {
 		enum status status = fill(input, err);
-		size_t in = input->end - input->begin;
 		enum inflate_result result;
+		size_t in;
 
 		if (status != STATUS_OK)
 			return status;
 		if (input->is_damaged)
 			return damaged(input, "damaged gzip data", err);
-		if (in == 0 && !input->is_in_member)
-			break;
+		if (!input->is_in_member)
+			skip_padding(input);
+		in = input->end - input->begin;
+		if (in == 0 && !input->is_in_member) {
+			if (input->is_at_end)
+				break;
+			continue;
+		}
 		bool is_at_end = in == 0; /* the library may still hold something back */
 		input->is_in_member = true;
 		*length = capacity;
