@@ -185,6 +185,14 @@ static double spread_of(const double *logarithms, size_t count)
 	return (quantile(logarithms, count, 0.75) - quantile(logarithms, count, 0.25)) / 1.349;
 }
 
+/* Of an even number the middle of the two in the middle, of what they are the logarithms of: as in the table `step_time`. */
+static double median_of(const double *sorted, size_t count)
+{
+	double low = sorted[(count - 1) / 2], high = sorted[count / 2];
+
+	return low + log((1 + exp(high - low)) / 2);
+}
+
 /* The median of logarithms in the order of the steps; sorts them. */
 static void take_median(struct step_level *level, const struct compared_run *run, double *logarithms, size_t count)
 {
@@ -200,7 +208,7 @@ static void take_median(struct step_level *level, const struct compared_run *run
 	level->run.is_few = count < FEW_STEPS;
 	level->run.uneven = unevenness(logarithms, count);
 	sort_doubles(logarithms, count);
-	level->run.level = quantile(logarithms, count, 0.5);
+	level->run.level = median_of(logarithms, count);
 	level->spread = is_running ? spread_of(logarithms, count) : 0;
 	level->run.uneven = hypot(level->run.uneven, SPREAD_NOISE * level->spread);
 }

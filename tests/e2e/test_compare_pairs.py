@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from made_trace import Trace
+
 STEPSCOPE = os.environ["STEPSCOPE"]
 DATA = Path(__file__).parent.parent / "data"
 INPUTS = sorted(path for kind in ("traces/*/*", "stacks/*", "nvidia_smi/*", "made_nsys/*", "made_snapshots/*") for path in DATA.glob(kind)
@@ -102,3 +104,15 @@ def test_a_kept_run_compares_as_the_run_did(tmp_path, seed):
         document["verdict"]["damage"] = None  # it names the run
         document["runs"][0]["run"] = "base"
     assert again == answer, (left, right)
+
+
+def test_the_median_step_is_that_of_the_report(tmp_path):
+    """Of an even number of steps the two in the middle are far apart: of 10 and 20 ms in turns it is 15."""
+    trace = Trace()
+    for number in range(40):
+        trace.step(number, 30000 * number, 10000 + number % 2 * 10000)
+    path = trace.write(tmp_path / "turns.json")
+    done = subprocess.run([STEPSCOPE, "report", path, "--table", "step_time", "--json"], capture_output=True, timeout=60, check=True)
+    _, answer = compare(path, path)
+    metric = next(metric for metric in answer["metrics"] if metric["metric"] == "step_time")
+    assert json.loads(done.stdout)["rows"][0]["p50_ns"] == 15_000_000 and is_near(metric["base"], 15_000_000, 15_000_000)
