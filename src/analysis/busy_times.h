@@ -2,7 +2,8 @@
  *
  * busy_times.h: when a thread ran operators, and when none: to see what other threads did meanwhile. Operators that issue a collective
  * ("c10d::...") do not count, and of those that run Python in between (the engine's around each node of a backward, with the hooks in it; nodes
- * that the program or FSDP wrote in Python) only the operators in them do.
+ * that the program or FSDP wrote in Python) only the operators in them do. An operator that is a wait for a collective does not count, nor does
+ * anything in it, wherever it is: DTensor waits inside of the operator that needs the result.
  *
  *     struct busy_times busy = {0};
  *     busy_times_of(&busy, model, track);
@@ -21,8 +22,9 @@ struct busy_time {
 struct busy_times { /* in order, apart from each other */
 	struct busy_time *list;
 	uint32_t count, capacity;
-	uint32_t track;  /* 1 + that it is of; 0: none yet */
-	uint8_t *counts; /* by string: 1 yes, 2 no; 0: not looked at */
+	uint32_t track;         /* 1 + that it is of; 0: none yet */
+	int64_t waits_until_ns; /* the end of the last operator that waits */
+	uint8_t *counts;        /* by string */
 	uint32_t counts_capacity;
 };
 

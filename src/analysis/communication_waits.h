@@ -3,7 +3,7 @@
  * communication_waits.h: where a thread that carries steps waits for a collective. PyTorch has no record of most of these waits (DDP's at the
  * end of a backward, Work.wait()), so one definition serves all tables:
  *
- *     A stretch in which the thread runs no operator, while a collective of its process is executed, on another thread or (send and
+ *     A stretch in which the thread runs no operator (or one that is such a wait), while a collective of its process is executed, on another thread or (send and
  *     recv, which last until wait() is over) on itself, and which ends with that execution: the thread goes on behind the execution's
  *     end, or (PyTorch tells of that end late) before it by less than a tenth of the stretch. The wait is what both have in common; of
  *     several such stretches of one execution it is the longest.

@@ -61,6 +61,13 @@ static inline bool pytorch_is_one_of(const char *name, size_t length, const char
 	return false;
 }
 
+/* Operators that are waits for a collective: those of torch.distributed._functional_collectives, which DTensor uses; from 2.2, and of 2.1. */
+static inline bool pytorch_waits(const char *name)
+{
+	static const char *const names[] = {"_c10d_functional::wait_tensor", "c10d_functional::wait_tensor", NULL};
+	return pytorch_is_one_of(name, strlen(name), names);
+}
+
 /* Code has two numbers, "3/1": of the function, and how often that was compiled before. Both in one; 0: it has none. */
 static inline uint32_t pytorch_code_number(const char *text, size_t length)
 {

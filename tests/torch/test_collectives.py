@@ -98,7 +98,6 @@ def test_groups_and_handles_out_of_order(tmp_path, python):
     assert held >= 0.4e9 and waits[0]["step_own_ns"] >= 0.6e9  # what the script saw to, each time; half of it, of three
 
 
-
 STAGES = """
 import os, sys, time, torch
 import torch.distributed as dist
@@ -139,6 +138,56 @@ def test_waits_of_a_pipeline_by_hand(tmp_path, python):
     assert ranks[0]["communication_ns"] >= 0.05e9 and ranks[1]["communication_ns"] > 0
     waits = [row for row in table(tmp_path, "host_waits") if row["cause"] == "communication: waiting for it"]
     assert waits[0]["step_own_ns"] >= 0.2e9
+
+
+FUNCTIONAL = """
+import os, sys, time, torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+meet, kind = sys.argv[1:]
+rank = int(os.environ["RANK"])
+dist.init_process_group("gloo", init_method=f"file://{meet}", rank=rank, world_size=2)
+if kind == "by_hand":
+    import torch.distributed._functional_collectives as functional
+    model = torch.nn.Linear(16, 16)
+    def forward(batch):
+        return functional.wait_tensor(functional.all_reduce(model(batch).detach(), "sum", dist.group.WORLD)) + model(batch)
+else:  # the sum over both ranks is awaited inside of the operator that needs it
+    model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 16))
+    forward = parallelize_module(model, init_device_mesh("cpu", (2,)), {"0": ColwiseParallel(), "2": RowwiseParallel()})
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    there, batch = f"{meet}.{step}", torch.ones(8, 16)
+    if rank == 0:
+        open(there, "w").close()
+    while not os.path.exists(there):
+        time.sleep(0.002)
+    time.sleep(0.2 * rank)
+    (forward(batch) - batch).pow(2).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@every_python
+@pytest.mark.parametrize("kind", ["by_hand", "DTensor"])
+def test_waits_of_functional_collectives(tmp_path, python, kind):
+    """Operators that are waits."""
+    if version(python).startswith("1."):
+        pytest.skip("this PyTorch has none")
+    (tmp_path / "functional.py").write_text(FUNCTIONAL)
+    done = two_ranks(tmp_path, python, kind, script="functional.py")
+    assert done.returncode == 0, done.stderr
+    assert any(row["name"] == "_c10d_functional::wait_tensor" for row in table(tmp_path, "ops"))
+    # half of what the script saw to: a busy machine may hold up the one that waits
+    assert sum(row["communication_ns"] for row in of_rank(tmp_path, "steps", 0)) >= 0.4e9
+    ranks = {row["rank"]: row for row in table(tmp_path, "ranks")}
+    assert ranks[0]["communication_ns"] >= 0.1e9 and ranks[1]["own_ns"] >= 0.1e9
+    waits = [row for row in table(tmp_path, "host_waits") if row["cause"] == "communication: waiting for it"]
+    assert sum(row["step_own_ns"] for row in waits) >= 0.4e9
+    reduced, = [row for row in of_rank(tmp_path, "collectives", 0) if row["collective"] == "gloo:all_reduce"]
+    assert reduced["exposed_ns"] > reduced["total_ns"] / 2
 
 
 SHARDED = """
