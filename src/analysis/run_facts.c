@@ -334,7 +334,8 @@ static const struct model_step *last_step(const struct model *model, uint32_t pr
 	return last;
 }
 
-/* Counts the processes by their ends and picks the one whose end is told: one that did not end well, else a trainer. */
+/* Counts the processes by their ends and picks the one whose end is told: one that did not end well, else any, and a worker only where that is
+ * all there is: it dies of its trainer's death. */
 struct ends {
 	uint32_t well, badly, one; /* one: MODEL_NONE, there is none */
 	uint32_t workers;          /* of those that ended well */
@@ -351,8 +352,8 @@ static struct ends count_ends(const struct model *model)
 		if (!is_program(process))
 			continue;
 		if (!process->is_closed && !process_exited_well(model, i)) {
-			ends.badly++;
-			ends.one = i;
+			if (!ends.badly++ || !is_worker)
+				ends.one = i;
 			continue;
 		}
 		if (ends.one == MODEL_NONE || (!ends.badly && !is_worker && ends.workers == ends.well))

@@ -535,6 +535,27 @@ static void workers_and_what_ranks_start_are_no_ranks(void **state)
 	model_release(&model);
 }
 
+/* A worker dies of the death of its training; it is told of where nothing else is. */
+static void of_several_that_did_not_end_well_a_training_is_told(void **state)
+{
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	model.processes[0].is_closed = false;
+	model.processes[1].role = STEPSCOPE_ROLE_WORKER;
+	compute("run", &model, &all_steps, &table);
+	assert_non_null(strstr(text(&table, 0, "ended"), "2 of 2 processes"));
+	assert_non_null(strstr(text(&table, 0, "ended"), "; rank 0: "));
+	table_release(&table);
+	model.processes[0].is_closed = true;
+	compute("run", &model, &all_steps, &table);
+	assert_non_null(strstr(text(&table, 0, "ended"), "1 of 2 processes"));
+	assert_null(strstr(text(&table, 0, "ended"), "rank 0"));
+	table_release(&table);
+	model_release(&model);
+}
+
 static void workers_are_ranks_when_nothing_else_marks_steps(void **state)
 {
 	struct table table;
@@ -713,6 +734,36 @@ static void waiting_for_a_collective_is_communication(void **state)
 	gloo = model_add_track(&line.model, line.process, TRACK_THREAD);
 	line_op(&line, gloo, 20, 60, "gloo:all_reduce");
 	check_waits(&line, 30, 20, 15);
+}
+
+/* DTensor's are inside of the operator that needs the result; what they run themselves is part of them. */
+static void operators_that_wait_for_a_collective_are_waits(void **state)
+{
+	struct line line;
+	uint32_t gloo;
+
+	line_init(&line, 100);
+	line_begin(&line, 0, SPAN_STEP, "step");
+	line_step(&line, 0, 100);
+	line_phase(&line, 10, "backward", true);
+	line_begin(&line, 10, SPAN_OP, "aten::sub");
+	line_begin(&line, 15, SPAN_OP, "_c10d_functional::wait_tensor");
+	line_op(&line, line.track, 20, 25, "aten::alias");
+	line_end(&line, 45);
+	line_op(&line, line.track, 45, 50, "aten::sub");
+	line_end(&line, 60);
+	line_begin(&line, 62, SPAN_OP, "_c10d_functional::wait_tensor");
+	line_op(&line, line.track, 63, 64, "aten::alias");
+	line_end(&line, 80);
+	line_end(&line, 85);
+	line_phase(&line, 85, "optimizer", true);
+	line_end(&line, 100);
+	line_end(&line, 100);
+	gloo = model_add_track(&line.model, line.process, TRACK_THREAD);
+	line_op(&line, gloo, 12, 44, "gloo:all_reduce"); /* 15-44 */
+	line_op(&line, gloo, 50, 58, "gloo:all_reduce"); /* hidden */
+	line_op(&line, gloo, 61, 79, "gloo:all_reduce");
+	check_waits(&line, 75 - 29 - 18, 29 + 18, 15);
 }
 
 static void a_collective_that_goes_on_is_not_waited_for(void **state)
@@ -1007,11 +1058,13 @@ int main(void)
 		cmocka_unit_test(a_cost_that_may_be_none_cannot_be_told),
 		cmocka_unit_test(workers_and_what_ranks_start_are_no_ranks),
 		cmocka_unit_test(machines_are_told_by_their_boots),
+		cmocka_unit_test(of_several_that_did_not_end_well_a_training_is_told),
 		cmocka_unit_test(workers_are_ranks_when_nothing_else_marks_steps),
 		cmocka_unit_test(lost_steps_are_said_with_the_step_time),
 		cmocka_unit_test(calls_outside_of_the_measured_steps_are_counted_in_the_note),
 		cmocka_unit_test(sums_of_absurd_sizes_are_saturated),
 		cmocka_unit_test(waiting_for_a_collective_is_communication),
+		cmocka_unit_test(operators_that_wait_for_a_collective_are_waits),
 		cmocka_unit_test(a_collective_that_goes_on_is_not_waited_for),
 		cmocka_unit_test(a_step_that_was_cut_off_is_measured_only_alone),
 		cmocka_unit_test(nested_phases_belong_to_the_innermost),
