@@ -2,8 +2,8 @@
 """Tells the recorder who holds which memory: parameters, buffers, gradients, the states of optimizers. Only addresses go there; no
 tensor is kept, and a module's end is not delayed.
 
-It looks behind the call of an optimizer: on the first steps, the first of a later window, or when it has another state or other groups of
-parameters, at everything, then at gradients, which are often made anew, and at the rest when its number changed or from time to time. Where
+It looks behind the call of an optimizer: on the first steps, the first of a later window, or when it has another state, other groups of
+parameters or other parameters in them, at everything, then at gradients, which are often made anew, and at the rest when its number changed or from time to time. Where
 those looks have taken FIRST_NS together, all looking takes at most SHARE of the time. What was not looked at is inferred when the recording is read. So it does at what the program calls its models with, and at the
 data sets of its loaders.
 
@@ -29,6 +29,7 @@ FIRST_LOOKS = 3       # at each optimizer
 FIRST_NS = 50_000_000  # that all of those may take together
 FULL_EVERY = 16
 FIRST_CALLS = 8      # of models, in all
+MOST_GROUPS = 16     # of an optimizer, whose first and last parameters are known again at each step
 MOST_INPUTS = 256    # in each list: those that are like them are inferred
 SHARE = 1 / 4000
 
@@ -288,10 +289,13 @@ class Watch:
 
 
 def _parts(optimizer):
-    """Other ones when it was given a state (`load_state_dict`) or parameters (`add_param_group`): asked at each step, so nothing is counted."""
+    """Other ones when it was given a state (`load_state_dict`), groups (`add_param_group`), or tensors in the place of others, as where points are
+    added to a scene. Asked at each step, so nothing is counted. The next look by time sees the rest: a tensor in the middle of a group, or one
+    that lies where the one before it was."""
     own = vars(optimizer)
     state, groups = own.get("state", ()), own.get("param_groups", ())
-    return id(state), len(state), id(groups), len(groups)
+    ends = [id(tensor) for group in groups[:MOST_GROUPS] for tensor in (*group["params"][:1], *group["params"][-1:])]
+    return id(state), len(state), id(groups), len(groups), ends
 
 
 def watch(torch, native):

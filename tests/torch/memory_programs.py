@@ -381,6 +381,39 @@ class Joined(Program):
             self.optimizer.add_param_group({"params": self.joined})
 
 
+class Replaced(Program):
+    """Points of a scene: in the middle there are more, and then again fewer, in other tensors, which have the place and the state of the old ones."""
+
+    def __init__(self):
+        super().__init__()
+        self.points = [nn.Parameter(torch.randn(count, 64)) for count in (96, 160)]
+        self.optimizer = torch.optim.Adam([{"params": [points]} for points in self.points])
+
+    def kept(self):
+        return {"parameter": self.points}
+
+    def batches(self):
+        return Functional.batches(self)
+
+    def loss(self, batch):
+        return sum((batch[0] @ points.t()).pow(2).mean() for points in self.points)
+
+    def replace(self, make):
+        for number, group in enumerate(self.optimizer.param_groups):
+            old, = group["params"]
+            state = self.optimizer.state.pop(old)
+            for name in ("exp_avg", "exp_avg_sq"):
+                state[name] = make(state[name])
+            group["params"] = [nn.Parameter(make(old.detach()))]
+            self.points[number], = group["params"]
+            self.optimizer.state[self.points[number]] = state
+
+    def after_step(self):
+        if len(moments) == 3 * 4:
+            self.replace(lambda tensor: torch.cat([tensor, tensor]))
+            self.replace(lambda tensor: tensor[:-32].clone())
+
+
 def local(tensor):
     return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 

@@ -58,7 +58,7 @@ def test_what_allocations_are_for(tmp_path, python, model):
 
 @pytest.mark.parametrize("program", ["Slices", "InMemory", "Prepared", "Average", "Masters", "Adapters", "OwnOptimizer", "PlainOptimizer", "PlainAdam",
                                      "Tied", "Functional", "Accumulated", "Checkpointed", "CheckpointedInside", "Autocast",
-                                     "Resumed", "Joined"])
+                                     "Resumed", "Joined", "Replaced"])
 @every_python
 def test_what_allocations_of_programs_are_for(tmp_path, python, program):
     check_program(tmp_path, warm(tmp_path, python, HERE / "memory_programs.py", program, options=["--with", "memory"]))
