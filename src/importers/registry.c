@@ -16,6 +16,7 @@
 #include "importers/importer.h"
 #include "importers/kineto_import.h"
 #include "importers/nvidia_smi.h"
+#include "importers/other_times.h"
 #include "importers/rank_files.h"
 
 extern const struct importer importer_recording, importer_kineto, importer_converted, importer_folded,
@@ -111,8 +112,10 @@ static enum status finish(const struct model_filter *filter, const char *path, e
 {
 	if (status == STATUS_OK)
 		status = check_filter(model, filter, path, err);
-	if (status == STATUS_OK)
+	if (status == STATUS_OK) {
 		model_finish(model);
+		other_times_tell(model);
+	}
 	return status;
 }
 
