@@ -6,6 +6,7 @@
 
 #include "commands/load_run.h"
 #include "commands/result.h"
+#include "compare/canary_metrics.h"
 #include "diagnosis/diagnosis.h"
 #include "output/diagnosis_canary.h"
 #include "output/findings.h"
@@ -30,7 +31,8 @@ static const struct option options[] = {
 	OPTION_GROUP("Form"),
 	OPTION_FLAG("json", 0, &is_json, "one JSON document: stepscope.diagnosis/1"),
 	OPTION_FLAG("sarif", 0, &is_sarif, "SARIF 2.1.0, for what shows findings beside the code"),
-	OPTION_TEXT("style", 0, &style_name, "NAME", "canary: the block QUICK DIAGNOSIS of rlhf-canary's notebook"),
+	OPTION_TEXT("style", 0, &style_name, "NAME",
+                    "canary: the block QUICK DIAGNOSIS of rlhf-canary's notebook; RUN may be its metrics.json"),
 	OPTION_FLAG("times", 0, &has_times, "also the CPU time of each rule, and of the tables made for them"),
 	OPTION_TEXT("output", 'o', &output, "FILE", "write there"),
 	OPTION_TEXT("fail-on", 0, &fail_on, "LEVEL",
@@ -150,6 +152,27 @@ static enum status diagnose(struct report *report, const struct rule_set *rules,
 	return status;
 }
 
+/* A metrics.json of rlhf-canary: it has the numbers of the block, and no others. */
+static enum status diagnose_metrics(const char *path, struct error *err)
+{
+	struct compared_run run;
+	struct buffer text;
+	enum status status;
+
+	if (steps || window || fail_on)
+		return error_set(err, STATUS_USAGE,
+		                 "'%s' is a metrics.json: '--steps', '--window' and '--fail-on' want a trace", path);
+	status = canary_metrics_read(&run, path, err);
+	if (status)
+		return status;
+	buffer_init(&text, MAXIMUM_OUTPUT);
+	status = diagnosis_canary_metrics(&text, &run, err);
+	status = status ? status : write_buffer(&text, err);
+	buffer_release(&text);
+	compared_run_release(&run);
+	return status;
+}
+
 static enum status read_and_diagnose(const struct options_result *arguments, const struct rule_set *rules,
                                      struct error *err)
 {
@@ -160,6 +183,8 @@ static enum status read_and_diagnose(const struct options_result *arguments, con
 	const char *path = arguments->operand_count ? arguments->operands[0] : "latest";
 	enum status status;
 
+	if (style_name && arguments->operand_count == 1 && canary_metrics_probe(path))
+		return diagnose_metrics(path, err);
 	if (parse_steps(steps, &analysis, err) || parse_window(window, &analysis, err))
 		return err->status;
 	status = load_operands(&loaded, arguments, &analysis, memory_bytes, err);

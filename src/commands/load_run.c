@@ -7,6 +7,7 @@
 #include "base/storage.h"
 #include "commands/command.h"
 #include "commands/progress.h"
+#include "compare/canary_metrics.h"
 #include "importers/importer.h"
 
 #include <errno.h>
@@ -27,6 +28,21 @@ static void tell_memory(const struct storage *storage)
 	fputs("hint: set TMPDIR to a folder on a disk with more room\n", stderr);
 }
 
+/* It is JSON as traces are, and holds no event: what it is says more than what it is not. */
+static enum status check_metrics(const char *const *paths, uint32_t count, struct error *err)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (!canary_metrics_probe(paths[i]))
+			continue;
+		error_set(err, STATUS_INPUT, "'%s' is a metrics.json of rlhf-canary: numbers of a whole run, no trace",
+		          paths[i]);
+		error_hint(err, "'stepscope compare', 'stepscope history add' and 'stepscope diagnose --style canary' "
+		                "take it; its profiler.trace_path, if it has one, names the trace");
+		return STATUS_INPUT;
+	}
+	return STATUS_OK;
+}
+
 static enum status load(struct loaded_run *run, const char *const *paths, uint32_t count,
                         const struct analysis_options *options, int64_t memory_bytes, struct error *err)
 {
@@ -38,6 +54,8 @@ static enum status load(struct loaded_run *run, const char *const *paths, uint32
 
 	if (memory_bytes < 0)
 		return error_set(err, STATUS_USAGE, "option '--memory' wants a size such as 512M");
+	if (check_metrics(paths, count, err))
+		return err->status;
 	signal(SIGXFSZ, SIG_IGN); /* a temporary file that may not grow is an error like a full disk */
 	model_init(&run->model, (uint64_t)memory_bytes);
 	progress_begin(&progress, "Reading", "bytes", false);

@@ -125,8 +125,7 @@ static const char *operations_level(const char *path, const char *end)
 {
 	static const struct {
 		const char *path, *level;
-	} lists[] = {{"profiler.top_cuda_ops", COMPARED_TOP "CUDA operators"},
-	             {"profiler.top_cpu_ops", COMPARED_TOP "CPU operators"}};
+	} lists[] = {{"profiler.top_cuda_ops", CANARY_CUDA_OPERATORS}, {"profiler.top_cpu_ops", CANARY_CPU_OPERATORS}};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		size_t length = strlen(lists[i].path);

@@ -9,6 +9,11 @@
 #include "base/error.h"
 #include "compare/compared_run.h"
 
+/* Levels of its parts: self times of the operators that its writer's profiler lists. Its values `profiled_device_time` and
+ * `profiled_host_time` are what that profiler counted in all, and absent where the file has none. */
+#define CANARY_CUDA_OPERATORS COMPARED_TOP "CUDA operators"
+#define CANARY_CPU_OPERATORS COMPARED_TOP "CPU operators"
+
 /* Is it one, by what it begins with? What is no file, such as a pipe, is none, and is not read. */
 bool canary_metrics_probe(const char *path);
 

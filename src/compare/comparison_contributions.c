@@ -3,20 +3,14 @@
  * comparison_contributions.c: the table `contributions`: where the difference of a mean step comes from, seen by phase, operator,
  * module, device, kernel and call.
  */
+#include "compare/canary_metrics.h"
 #include "compare/comparison_build.h"
 
 #include <math.h>
 #include <string.h>
 
-static const char *const levels[] = {"phase",
-                                     COMPARED_LATE_RANK,
-                                     "operator",
-                                     "module",
-                                     "device",
-                                     "kernel",
-                                     "call",
-                                     COMPARED_TOP "CUDA operators",
-                                     COMPARED_TOP "CPU operators"};
+static const char *const levels[] = {"phase", COMPARED_LATE_RANK,    "operator",          "module", "device", "kernel",
+                                     "call",  CANARY_CUDA_OPERATORS, CANARY_CPU_OPERATORS};
 #define LEVELS (sizeof(levels) / sizeof(levels[0]))
 
 static const struct table_column columns[CONTRIBUTION_COLUMNS] = {

@@ -7,6 +7,7 @@
 #include "base/demangle.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "compare/canary_metrics.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -418,7 +419,7 @@ static const char *cause_of(const struct comparison *comparison, const struct co
 	static const char *const levels[][2] = {
 		{"phase", ""},          {COMPARED_LATE_RANK, "late rank: "},
 		{"device", "device: "}, {"operator", "operator: "},
-		{"kernel", "kernel: "}, {COMPARED_TOP "CUDA operators", "CUDA operators, as profiled: "},
+		{"kernel", "kernel: "}, {CANARY_CUDA_OPERATORS, "CUDA operators, as profiled: "},
 	};
 	const char *result = table_text(&comparison->metrics, 0, METRIC_RESULT), *list = NULL;
 	bool is_slower = !strcmp(result, RESULT_REGRESSION);

@@ -4,7 +4,10 @@
  */
 #include "output/diagnosis_canary.h"
 
+#include "compare/canary_metrics.h"
 #include "query/query.h"
+
+#include <string.h>
 
 #define RULER "============================================================\n"
 #define CPU_BOUND_RATIO 2.0
@@ -44,6 +47,30 @@ static enum status measure(struct report *report, struct quick *quick, struct er
 	}
 	query_release(&query);
 	return status;
+}
+
+static double value_ms(const struct compared_run *run, const char *name)
+{
+	const struct compared_value *value = compared_run_value(run, name);
+
+	return value && value->has_value ? value->value / 1e6 : 0;
+}
+
+static struct quick quick_of_metrics(const struct compared_run *run)
+{
+	struct quick quick = {.cpu_ms = value_ms(run, "profiled_host_time"),
+	                      .cuda_ms = value_ms(run, "profiled_device_time")};
+
+	for (size_t i = 0; i < run->parts_count; i++) {
+		const struct compared_part *part = &run->parts[i];
+
+		if (strcmp(part->level, CANARY_CUDA_OPERATORS) != 0)
+			continue;
+		quick.top_ms += part->amount / 1e6;
+		quick.copy_ms += strcasestr(part->name, "copy") ? part->amount / 1e6 : 0;
+	}
+	quick.has_top = quick.top_ms > 0;
+	return quick;
 }
 
 static void add_balance(struct buffer *out, const struct quick *quick)
@@ -92,15 +119,33 @@ static void add_copies(struct buffer *out, const struct quick *quick)
 		buffer_printf(out, "\nMemory copy overhead: %.0f%% of CUDA time (acceptable)\n", 100 * share);
 }
 
+static void add_block(struct buffer *out, const struct quick *quick)
+{
+	buffer_add_text(out, RULER "QUICK DIAGNOSIS\n" RULER);
+	add_balance(out, quick);
+	add_copies(out, quick);
+}
+
+enum status diagnosis_canary_metrics(struct buffer *out, const struct compared_run *run, struct error *err)
+{
+	struct quick quick = quick_of_metrics(run);
+
+	if (!(quick.cpu_ms > 0) && !(quick.cuda_ms > 0)) {
+		error_set(err, STATUS_INPUT,
+		          "'%s' has no times of a profiler: profiler.cpu_time_total_ms is not in it, or 0", run->path);
+		error_hint(err, "rlhf-canary writes that block when it ran with its profiler");
+		return STATUS_INPUT;
+	}
+	add_block(out, &quick);
+	return STATUS_OK;
+}
+
 enum status diagnosis_canary(struct buffer *out, struct report *report, struct error *err)
 {
 	struct quick quick;
 	enum status status = measure(report, &quick, err);
 
-	if (status)
-		return status;
-	buffer_add_text(out, RULER "QUICK DIAGNOSIS\n" RULER);
-	add_balance(out, &quick);
-	add_copies(out, &quick);
-	return STATUS_OK;
+	if (!status)
+		add_block(out, &quick);
+	return status;
 }

@@ -7,6 +7,8 @@
  *     CUDA time    time in which the devices were busy: an instant counts once, however many kernels run
  *     copies       operators with "copy" in their name among the ten with the most time of devices behind them
  *
+ * or of a metrics.json of rlhf-canary from what that has, which are the notebook's own numbers.
+ *
  * The notebook adds up what operators take with everything inside, which counts an operator as often as it is nested, and a kernel twice.
  */
 #ifndef OUTPUT_DIAGNOSIS_CANARY_H
@@ -14,7 +16,11 @@
 
 #include "analysis/report.h"
 #include "base/buffer.h"
+#include "compare/compared_run.h"
 
 enum status diagnosis_canary(struct buffer *out, struct report *report, struct error *err) MUST_CHECK;
+
+/* Of a run that canary_metrics_read() has read; STATUS_INPUT when its file has no times of a profiler. */
+enum status diagnosis_canary_metrics(struct buffer *out, const struct compared_run *run, struct error *err) MUST_CHECK;
 
 #endif
