@@ -150,6 +150,12 @@ static void read_steps(struct compared_run *run, struct report *report)
 		run->no_steps = arena_dup(&run->arena, report_reason(report, step_times_empty_reason(times)));
 }
 
+/* It is of memory: what marks its events is no step whose time was measured. */
+static bool is_snapshot(const struct report *report)
+{
+	return report->format && !strcmp(report->format, "cuda memory snapshot");
+}
+
 /* Tables of some of the steps are asked for by their numbers. */
 static bool has_rising_numbers(const struct compared_run *run)
 {
@@ -330,7 +336,10 @@ void compared_run_init(struct compared_run *run, struct report *report)
 	run->name = arena_dup(&run->arena, report->name);
 	run->path = arena_dup(&run->arena, report->path);
 	read_created(run, report);
-	read_steps(run, report);
+	if (is_snapshot(report))
+		run->no_steps = "a memory snapshot has no steps";
+	else
+		read_steps(run, report);
 	cut_warm_up(run);
 	compared_read_facts(run, report);
 	compared_read_functions(run, report);
@@ -347,7 +356,8 @@ void compared_run_init(struct compared_run *run, struct report *report)
 		report_init(&cut, report->model, &options, report->path);
 		steady = &cut;
 	}
-	read_steady(run, steady);
+	if (!is_snapshot(report))
+		read_steady(run, steady);
 	if (steady != report)
 		report_release(steady);
 }

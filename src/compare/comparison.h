@@ -68,6 +68,7 @@ enum comparison_verdict_column {
 	COMPARISON_NEEDED,        /* what would settle it, in words; missing: it is settled */
 	COMPARISON_DAMAGE,        /* what is missing from the inputs, run by run; missing: they are whole */
 	COMPARISON_WORK,          /* why it is not known whether a step has the same to do; missing: it is */
+	COMPARISON_UNCHECKED,     /* what could not be compared, since one side does not tell of it; missing: nothing */
 	COMPARISON_NOISE,         /* where the noise from run to run is known from, in words */
 	COMPARISON_METHOD,        /* how the intervals were computed, in words */
 	COMPARISON_BASE_RUNS,

@@ -29,6 +29,8 @@ struct compared_sides {
 	enum step_amount amount;  /* what the first metric is per */
 	bool is_work_unknown;     /* nothing on both sides says how much a step has to do */
 	const char *work_changes; /* in words; NULL: none. Lives in comparison.differences */
+	const char *
+		unchecked; /* what could not be compared, in words; NULL: nothing that a side tells of. Lives there, too */
 	/* by comparison_add_metrics() */
 	bool is_memory;        /* nothing but memory is known of the runs: the first metric is its peak */
 	bool is_fastest;       /* the first metric is of the fastest steps */

@@ -352,6 +352,74 @@ static bool tells_amount(const struct compared_sides *sides)
 	return false;
 }
 
+/* ---- what nobody could compare ---- */
+
+/* How many ranks there are, and how often they go forward, says nothing of what a step has to do. */
+static bool tells_of(const struct compared_fact *fact, enum fact_kind kind)
+{
+	return fact->kind == kind && strcmp(fact->name, "ranks") != 0 && strcmp(fact->name, COMPARED_PASSES) != 0;
+}
+
+static const struct compared_fact *first_fact(const struct compared_run *run, enum fact_kind kind)
+{
+	for (size_t i = 0; i < run->facts_count; i++)
+		if (tells_of(&run->facts[i], kind))
+			return &run->facts[i];
+	return NULL;
+}
+
+static bool is_checked(const struct compared_sides *sides, enum fact_kind kind)
+{
+	const struct compared_run *base = &sides->runs[SIDE_BASE][0], *new = &sides->runs[SIDE_NEW][0];
+
+	if (kind == FACT_WORK && sides->is_work_unknown) /* said already */
+		return true;
+	for (size_t i = 0; i < base->facts_count; i++)
+		if (tells_of(&base->facts[i], kind) && compared_run_fact(new, base->facts[i].name))
+			return true;
+	return false;
+}
+
+/* "hardware (only the base notes some: gpu_name NVIDIA H200)"; NULL: something was compared, or neither side tells of it. */
+static const char *unchecked_kind(const struct compared_sides *sides, enum fact_kind kind, struct arena *arena)
+{
+	const struct compared_fact *base = first_fact(&sides->runs[SIDE_BASE][0], kind);
+	const struct compared_fact *new = first_fact(&sides->runs[SIDE_NEW][0], kind);
+
+	if ((!base && !new) || is_checked(sides, kind))
+		return NULL;
+	if (base && new)
+		return arena_printf(arena, "%s (the sides note other things: %.60s %.60s, %.60s %.60s)",
+		                    kind_names[kind], base->name, base->value, new->name, new->value);
+	return arena_printf(arena, "%s (only the %s notes any: %.60s %.60s)", kind_names[kind],
+	                    base ? "base" : "new side", (base ? base : new)->name, (base ? base : new)->value);
+}
+
+static bool has_summary(const struct compared_run *run)
+{
+	return !run->steps_count && run->summary.steps;
+}
+
+static const char *join(const char *list, const char *more, struct arena *arena)
+{
+	return list && more ? arena_printf(arena, "%s; %s", list, more) : list ? list : more;
+}
+
+static const char *unchecked_of(const struct compared_sides *sides, struct arena *arena)
+{
+	const struct compared_run *base = &sides->runs[SIDE_BASE][0], *new = &sides->runs[SIDE_NEW][0];
+	const char *list = NULL;
+
+	for (int kind = FACT_WORK; kind <= FACT_SOFTWARE; kind++)
+		list = join(list, unchecked_kind(sides, (enum fact_kind)kind, arena), arena);
+	if ((has_summary(base) && new->steps_count) || (base->steps_count && has_summary(new)))
+		list = join(list,
+		            "what a step is (in a metrics.json without the time between steps, such as waits for data; "
+		            "of the other side with it, unless the program marks its steps otherwise)",
+		            arena);
+	return list;
+}
+
 void comparison_add_differences(struct table *table, struct compared_sides *sides)
 {
 	const struct compared_run *first = &sides->runs[SIDE_BASE][0];
@@ -370,6 +438,7 @@ void comparison_add_differences(struct table *table, struct compared_sides *side
 	sides->work_changes = describe_work(table);
 	sides->is_work_unknown = sides->is_same_work && !tells_amount(sides) &&
 	                         has_operators(&sides->runs[SIDE_BASE][0]) && has_operators(&sides->runs[SIDE_NEW][0]);
+	sides->unchecked = unchecked_of(sides, &table->arena);
 	if (!table->row_count)
 		table->empty = "nothing that was noted on both sides is different";
 }

@@ -70,6 +70,10 @@ static const struct table_column columns[COMPARISON_COLUMNS] = {
 	[COMPARISON_WORK] = {.name = "work",
                              .type = TABLE_TEXT,
                              .definition = "why it is not known whether a step has as much to do on both sides"},
+	[COMPARISON_UNCHECKED] = {.name = "unchecked",
+                                  .type = TABLE_TEXT,
+                                  .definition = "what of work, hardware, software and the meaning of a step could not "
+                                                "be compared, since only one side tells of it"},
 	[COMPARISON_NOISE] = {.name = "noise",
                               .type = TABLE_TEXT,
                               .definition = "how much runs differ from each other, and how that is known"},
@@ -616,6 +620,8 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	table_set_text_or(
 		table, 0, COMPARISON_WORK, sides->is_work_unknown ? WORK_UNKNOWN : NULL,
 		"something on both sides says how much a step has to do, or there are no operators to say it of");
+	table_set_text_or(table, 0, COMPARISON_UNCHECKED, sides->unchecked,
+	                  "what one side tells of, the other does, too");
 	table_set_text_or(table, 0, COMPARISON_NOISE, contended_noise(sides, noise_of(sides, arena), arena),
 	                  not_measured);
 	table_set_text_or(table, 0, COMPARISON_METHOD, method_of(sides, arena), not_measured);

@@ -379,6 +379,7 @@ void compare_markdown(struct buffer *out, const struct compare_output *of, size_
 	add_sentence(&page, "Explained by: ", compare_text(verdict, 0, COMPARISON_EXPLANATION));
 	add_sentence(&page, "Where it went: ", compare_text(verdict, 0, COMPARISON_CAUSE));
 	add_sentence(&page, "Work: ", compare_text(verdict, 0, COMPARISON_WORK));
+	add_sentence(&page, "Unchecked: ", compare_text(verdict, 0, COMPARISON_UNCHECKED));
 	add_sentence(&page, "What would settle it: ", compare_text(verdict, 0, COMPARISON_NEEDED));
 	add_differences(&page);
 	add_levels(&page, &of->comparison->contributions, of->comparison->is_whole ? "the whole recording" : "a step");

@@ -53,6 +53,7 @@ static void add_verdict(struct buffer *out, const struct comparison *comparison,
 	add_line(out, verdict, "to settle", COMPARISON_NEEDED, style);
 	add_line(out, verdict, "damaged", COMPARISON_DAMAGE, style);
 	add_line(out, verdict, "work", COMPARISON_WORK, style);
+	add_line(out, verdict, "unchecked", COMPARISON_UNCHECKED, style);
 	add_line(out, verdict, "noise", COMPARISON_NOISE, style);
 	add_line(out, verdict, "method", COMPARISON_METHOD, style);
 }
