@@ -47,6 +47,8 @@ static const struct key_rule {
 	{"torch.", false, FACT_RECORDING},
 	{"trace.cuda_", false, FACT_SOFTWARE},
 	{"trace.hip_", false, FACT_SOFTWARE},
+	{"trace.trace_id", true, 0},
+	{"trace.traceName", true, 0}, /* where the file was written */
 	{"trace.", false, FACT_RECORDING},
 	{"version", false, FACT_RECORDING},
 	{"distributed.rank", true, 0},
