@@ -58,7 +58,12 @@ static enum status failed(const struct archive_reader *archive, struct error *er
 		*err = archive->problem;
 		return err->status;
 	}
-	return error_set(err, STATUS_INPUT, "cannot read '%s': %s", archive->path, text ? text : "damaged archive");
+	error_set(err, STATUS_INPUT, "cannot read '%s': %s", archive->path, text ? text : "damaged archive");
+	if (text && strstr(text, "Unrecognized"))
+		error_hint(
+			err,
+			"archives are zip and tar; a single file that was compressed with xz must be decompressed first");
+	return STATUS_INPUT;
 }
 
 static enum status load_library(struct library *lib, const char *path, struct error *err)

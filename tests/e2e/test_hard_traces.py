@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import json
+import lzma
 import os
 import re
 import resource
@@ -787,3 +788,9 @@ def test_N06_nothing_reaches_the_terminal(trace):
     trace.write([span(name, 10 * i, 5) for i, name in enumerate(HARD)])
     text = trace.run("--table", "ops")
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", text), text
+
+
+def test_what_is_only_compressed_with_xz_is_told_from_an_archive(tmp_path):
+    (tmp_path / "trace.json.xz").write_bytes(lzma.compress(b'{"traceEvents": []}'))
+    done = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / "trace.json.xz"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3 and "compressed with xz must be decompressed first" in done.stderr
