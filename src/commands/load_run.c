@@ -28,8 +28,8 @@ static void tell_memory(const struct storage *storage)
 	fputs("hint: set TMPDIR to a folder on a disk with more room\n", stderr);
 }
 
-/* It is JSON as traces are, and holds no event: what it is says more than what it is not. */
-static enum status check_metrics(const char *const *paths, uint32_t count, struct error *err)
+/* A metrics.json is JSON as traces are, and holds no event: what it is says more than what it is not. */
+static void explain_metrics(const char *const *paths, uint32_t count, struct error *err)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (!canary_metrics_probe(paths[i]))
@@ -38,9 +38,8 @@ static enum status check_metrics(const char *const *paths, uint32_t count, struc
 		          paths[i]);
 		error_hint(err, "'stepscope compare', 'stepscope history add' and 'stepscope diagnose --style canary' "
 		                "take it; its profiler.trace_path, if it has one, names the trace");
-		return STATUS_INPUT;
+		return;
 	}
-	return STATUS_OK;
 }
 
 static enum status load(struct loaded_run *run, const char *const *paths, uint32_t count,
@@ -54,8 +53,6 @@ static enum status load(struct loaded_run *run, const char *const *paths, uint32
 
 	if (memory_bytes < 0)
 		return error_set(err, STATUS_USAGE, "option '--memory' wants a size such as 512M");
-	if (check_metrics(paths, count, err))
-		return err->status;
 	signal(SIGXFSZ, SIG_IGN); /* a temporary file that may not grow is an error like a full disk */
 	model_init(&run->model, (uint64_t)memory_bytes);
 	progress_begin(&progress, "Reading", "bytes", false);
@@ -64,6 +61,8 @@ static enum status load(struct loaded_run *run, const char *const *paths, uint32
 	status = import_paths(paths, count, &filter, &run->model, err);
 	run->model.on_progress = NULL;
 	progress_end(&progress);
+	if (status == STATUS_INPUT)
+		explain_metrics(paths, count, err);
 	if (status)
 		model_release(&run->model);
 	else if (storage_problem(run->model.storage))
