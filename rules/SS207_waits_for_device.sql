@@ -12,9 +12,12 @@
 SELECT coalesce(w.line, w.module || ', ' || w.operation, w.operation) AS place,
        as_count(w.calls, 'copy') || ' to the host, the thread waits for ' || w.waited_count || ' of them, ' || as_time(w.wait_ns)
          || '; behind them the device does nothing for ' || as_share(min(1, w.idle_after_ns * 1.0 / s.all_ns)) || ' of ' || s.whole AS evidence,
-       min(w.idle_after_ns * 1.0 / s.all_ns * s.step_ns, s.idle_ns) AS saving_ns, 'device idle' AS time_of, 0.8 AS confidence
+       min(w.idle_after_ns * 1.0 / s.all_ns * s.step_ns, s.idle_ns) AS saving_ns,
+       'device idle: queued + device idle: launch + device idle: host + device idle: synchronization + device idle: runtime calls'
+         || ' + device idle: nothing recorded' AS time_of, -- a wait for the next batch behind a copy is SS101's
+       0.8 AS confidence
 FROM copy_waits w,
-     (SELECT sum(total_ns) AS all_ns, sum(mean_ns) AS step_ns, sum(mean_ns) FILTER (WHERE part LIKE 'idle: %') AS idle_ns, whole FROM step_breakdown) s
+     (SELECT sum(total_ns) AS all_ns, sum(mean_ns) AS step_ns, sum(mean_ns) FILTER (WHERE part LIKE 'idle: %' AND part <> 'idle: data wait') AS idle_ns, whole FROM step_breakdown) s
 WHERE w.waited_count > 0 AND w.idle_after_ns > :share * s.all_ns
 UNION ALL
 SELECT (SELECT call FROM runtime_calls WHERE is_synchronizing ORDER BY total_ns DESC LIMIT 1),

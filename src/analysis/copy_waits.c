@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * copy_waits.c: the table `copy_waits`: copies to the host (.cpu(), .item(), .tolist()) by the place that asks for them: how long its thread
- * waits for them, and how long the device then has nothing to do, because nothing was launched meanwhile.
+ * waits for them, and how long the device then has nothing to do, because nothing was launched meanwhile. Where a thread waits for the next
+ * batch then, that is what keeps the device waiting, and not the copy.
  */
 #include "analysis/device_names.h"
-#include "analysis/device_work.h"
+#include "analysis/device_parts.h"
 #include "analysis/span_places.h"
 
 #include "base/clamped.h"
@@ -100,7 +101,7 @@ static const struct table_column columns[WAIT_COLUMNS] = {
                        .type = TABLE_INT,
                        .unit = UNIT_NS,
                        .definition = "time from the ends of the copies to the next work of the device, when nothing else "
-                                     "runs",
+                                     "runs, without what is spent on waiting for the next batch",
                        .rules = RULE_NOT_NEGATIVE,
                        .more = MORE_SUM},
 	[WAIT_IDLE_RATIO] = {.name = "idle_after_ratio",
@@ -124,8 +125,7 @@ struct fold {
 	const struct model *model;
 	const struct analysis_options *options;
 	const struct launches *launches;
-	struct device_work work;
-	struct device_times device;
+	struct device_parts parts;
 	struct span_places spans;
 	struct number_map by_key;
 	struct place *places;
@@ -184,14 +184,16 @@ static bool waits_until(const struct fold *fold, const struct launch *launch, in
 	return false;
 }
 
-/* From the end of a copy to the next work; 0 when other work still runs, or none follows. */
-static int64_t idle_behind(const struct intervals *busy, int64_t end_ns)
+/* From the end of a copy to the next work, without waits for data; 0 when other work still runs, or none follows. */
+static int64_t idle_behind(const struct device_parts *parts, int64_t end_ns)
 {
+	const struct intervals *busy = &parts->device.busy;
 	size_t low = LOWER_BOUND(busy->items, busy->count, item, item->end_ns < end_ns);
 
 	if (low + 1 >= busy->count || busy->items[low].end_ns != end_ns)
 		return 0;
-	return busy->items[low + 1].start_ns - end_ns;
+	return busy->items[low + 1].start_ns - end_ns -
+	       intervals_within(&parts->lists[PART_DATA], end_ns, busy->items[low + 1].start_ns);
 }
 
 static void add_copy(struct fold *fold, const struct work *item, const struct span_chunk *chunk, uint32_t i,
@@ -204,7 +206,7 @@ static void add_copy(struct fold *fold, const struct work *item, const struct sp
 	place->count++;
 	place->pageable += is_copy_to_pageable(model_text(fold->model, chunk->name[i]));
 	clamped_add(&place->copy_ns, item->end_ns - item->start_ns);
-	clamped_add(&place->idle_ns, idle_behind(&fold->device.busy, item->end_ns));
+	clamped_add(&place->idle_ns, idle_behind(&fold->parts, item->end_ns));
 	if (config && launch_config_has(config, LAUNCH_BYTES)) {
 		place->sized++;
 		place->bytes += config->numbers[LAUNCH_BYTES];
@@ -218,14 +220,14 @@ static void add_copy(struct fold *fold, const struct work *item, const struct sp
 
 static void fold_device(struct fold *fold, const struct device *device)
 {
-	const struct intervals *busy = &fold->device.busy;
+	const struct device_work *work = &fold->parts.work;
+	const struct intervals *busy = &fold->parts.device.busy;
 
-	device_work_get(&fold->work, fold->model, fold->options, device->process, device->device);
-	device_times_fill(&fold->device, &fold->work);
+	device_parts_find(&fold->parts, fold->model, fold->options, fold->launches, device->process, device->device);
 	if (busy->count)
 		clamped_add(&fold->all_ns, busy->items[busy->count - 1].end_ns - busy->items[0].start_ns);
-	for (size_t n = 0; n < fold->work.count; n++) {
-		const struct work *item = &fold->work.items[n];
+	for (size_t n = 0; n < work->count; n++) {
+		const struct work *item = &work->items[n];
 		const struct launch_config *config;
 		const char *direction, *said;
 		uint32_t i;
@@ -276,8 +278,7 @@ static void add_row(struct table *table, struct fold *fold, const struct place *
 static void fold_release(struct fold *fold)
 {
 	span_places_release(&fold->spans);
-	device_work_release(&fold->work);
-	device_times_release(&fold->device);
+	device_parts_release(&fold->parts);
 	number_map_release(&fold->by_key);
 	launch_configs_release(&fold->configs);
 	storage_release(fold->model->storage, fold->places);

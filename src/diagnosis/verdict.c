@@ -17,6 +17,7 @@
 #define VERDICTS 16
 #define NUMBERS 4 /* parts of a step that are named */
 #define SMALLEST_SHARE 0.01
+#define DEVICE_IDLE "device idle" /* how a finding's `time_of` begins that is about such time */
 
 static const struct table_column columns[VERDICT_COLUMNS] = {
 	[VERDICT_VERDICT] =
@@ -120,17 +121,25 @@ static const char *place_of(const struct table *findings, const char *verdict, s
 	return "";
 }
 
-static struct shares collect(const struct table *findings)
+/* idle: share of a step in which the device is idle. Where several findings are about that time, those that save less count with what is left
+ * of it: one instant makes a run bound by one thing. */
+static struct shares collect(const struct table *findings, double idle)
 {
 	struct shares shares = {.count = 0};
-	double ratio, confidence;
+	double ratio, confidence, counted = 0;
 
 	for (int row = 0; row < findings->row_count; row++) {
 		const struct table_cell *verdict = table_get(findings, row, FINDING_VERDICT);
+		const char *time = table_text(findings, row, FINDING_TIME);
 
-		if (verdict->has_value && table_number(findings, row, FINDING_RATIO, &ratio) &&
-		    table_number(findings, row, FINDING_CONFIDENCE, &confidence) && confidence > 0)
-			add_share(&shares, verdict->text, ratio);
+		if (!verdict->has_value || !table_number(findings, row, FINDING_RATIO, &ratio) ||
+		    !table_number(findings, row, FINDING_CONFIDENCE, &confidence) || confidence <= 0)
+			continue;
+		if (time && !strncmp(time, DEVICE_IDLE, strlen(DEVICE_IDLE))) {
+			ratio = counted > 0 ? fmin(ratio, fmax(idle - counted, 0)) : ratio;
+			counted += ratio;
+		}
+		add_share(&shares, verdict->text, ratio);
 	}
 	return shares;
 }
@@ -218,6 +227,7 @@ static double sum_of(struct report *report, const char *table_name, const char *
 struct evidence {
 	bool has_device, has_steps, is_trace;
 	const char *whole; /* what shares are of */
+	double idle;       /* share of a step in which a device does nothing; 0 without a device */
 	double compute; /* share of a step: of kernels that compute; without a device of forward, backward and optimizer */
 	double no_phase; /* share of a step outside all phases; 0 with a device */
 	double unseen;   /* share of a step of which nothing says what it goes to */
@@ -225,7 +235,8 @@ struct evidence {
 
 static struct evidence look_around(struct report *report)
 {
-	static const char *const kernels[] = {"compute kernels", NULL},
+	static const char *const works[] = {"compute kernels", "exposed communication", "exposed copies", NULL},
+				 *const kernels[] = {"compute kernels", NULL},
 				 *const nothing[] = {"idle: nothing recorded", NULL},
 				 *const phases[] = {"forward", "backward", "optimizer", NULL},
 				 *const other[] = {"other", NULL}, *const rest[] = {"(in no operation or range)", NULL};
@@ -237,6 +248,7 @@ static struct evidence look_around(struct report *report)
 
 	evidence.whole = evidence.has_steps || !evidence.has_device ? "a step" : "the whole trace";
 	if (evidence.has_device) {
+		evidence.idle = 1 - sum_of(report, "step_breakdown", "ratio", "part", works);
 		evidence.compute = sum_of(report, "step_breakdown", "ratio", "part", kernels);
 		evidence.unseen = sum_of(report, "step_breakdown", "ratio", "part", nothing);
 	} else {
@@ -489,8 +501,8 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
                       const struct start_up *start_up)
 {
 	const struct table *times = report_table(report, "step_time");
-	const struct shares shares = collect(&diagnosis->findings);
 	const struct evidence evidence = look_around(report);
+	const struct shares shares = collect(&diagnosis->findings, evidence.idle);
 	struct table *table = &diagnosis->verdict;
 	const char *parts;
 	int told, silent;

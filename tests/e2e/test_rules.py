@@ -457,6 +457,34 @@ def test_D05_values_copies_and_small_kernels_are_each_told(tmp_path):
     assert diagnose(tmp_path, BERT)["verdict"]["verdict"] == "launch-bound"
 
 
+def test_D09_the_wait_for_a_batch_behind_a_copy_is_data(tmp_path):
+    """Results are copied to the host, and then the loader, which has no workers, makes the next batch."""
+    trace = reads_a_value()
+    for event in trace.events:
+        if event["name"] == "python_work":
+            event.update(cat="user_annotation", name="enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
+    found = diagnose(tmp_path, lambda: trace)
+    assert found["verdict"]["verdict"] == "data-bound" and found["verdict"]["sentence"] == "25.0 % of a step; next sync-bound 5.0 %"
+
+
+def test_D09_idle_time_makes_a_run_bound_by_one_thing(tmp_path):
+    """Behind .item() memory is pinned: seen as a copy's doing and as a call's."""
+    trace = Trace(deviceProperties=[H100])
+    for number in range(3):
+        start = 1000 * number
+        trace.step(number, start, 1000)
+        trace.launch("cudaLaunchKernel", start + 10, 5, "nvjet_tst_128x128", start + 20, 200)
+        trace.op("aten::_local_scalar_dense", start + 30, 210)
+        trace.launch("cudaMemcpyAsync", start + 35, 5, "Memcpy DtoH (Device -> Pageable)", start + 220, 2, "gpu_memcpy", bytes=4)
+        trace.call("cudaStreamSynchronize", start + 42, 190)
+        trace.call("cudaHostAlloc", start + 240, 650)
+        trace.launch("cudaLaunchKernel", start + 895, 5, "nvjet_tst_128x128", start + 902, 90)
+    found = diagnose(tmp_path, lambda: trace)
+    savings = {finding["rule"]: finding["saving_ns"] for finding in found["findings"]}
+    assert savings["SS206"] > 600_000 < savings["SS207"]
+    assert found["verdict"]["verdict"] == "sync-bound"
+
+
 @pytest.mark.parametrize("memory", ["D2M (Device -> Memory)", "D2H (Device -> Host)"])
 def test_D05_values_are_found_by_intels_names(tmp_path, memory):
     """As Kineto writes them for XPUs: the copy by letters, Level Zero's call, the unified runtime's."""

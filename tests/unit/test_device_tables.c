@@ -244,8 +244,8 @@ static void add_launched(struct model *model, uint32_t host, int64_t call_us, in
 	model_span_set_correlation(model, stream, row, correlation);
 }
 
-/* .item() behind a kernel, and a copy into pinned memory for which nobody waits. */
-static void copies_init(struct model *model)
+/* .item() behind a kernel, and a copy into pinned memory for which nobody waits. loading_us: wait for the next batch between them. */
+static void copies_init_with(struct model *model, int64_t loading_us)
 {
 	uint32_t host;
 
@@ -258,11 +258,30 @@ static void copies_init(struct model *model)
 	add_launched(model, host, 6, 8, "cudaMemcpyAsync", 20, 24, "Memcpy DtoH (Device -> Pageable)");
 	model_span_complete(model, host, 8 * US, 17 * US, SPAN_RUNTIME,
 	                    intern_add(&model->strings, "cudaStreamSynchronize"));
+	if (loading_us)
+		model_span_complete(model, host, 31 * US, loading_us * US, SPAN_RANGE,
+		                    intern_add(&model->strings, "enumerate(DataLoader)#Iter.__next__"));
 	add_launched(model, host, 40, 41, "cudaLaunchKernel", 45, 50, "x");
 	model_span_complete(model, host, 60 * US, 5 * US, SPAN_OP, intern_add(&model->strings, "aten::copy_"));
 	add_launched(model, host, 60, 61, "cudaMemcpyAsync", 70, 72, "Memcpy DtoH (Device -> Pinned)");
 	add_launched(model, host, 80, 81, "cudaMemcpyAsync", 82, 84, "Memcpy HtoD (Pageable -> Device)");
 	model_finish(model);
+}
+
+static void copies_init(struct model *model)
+{
+	copies_init_with(model, 0);
+}
+
+/* The device is idle from 24 us to 45 us, the last 5 us of it within the launch; of the rest the thread waits 6 us for the next batch. */
+static void what_a_loader_keeps_idle_is_not_the_copys(void **state)
+{
+	struct device_run run;
+
+	copies_init_with(&run.model, 6);
+	compute("copy_waits", &run.model, &all_steps, &run.table);
+	check(&run.table, find_row(&run.table, "operation", "aten::_local_scalar_dense"), "idle_after_ns", 15 * US);
+	run_release(&run);
 }
 
 static void copies_to_the_host_are_waited_for(void **state)
@@ -811,6 +830,7 @@ int main(void)
 		cmocka_unit_test(mfu_has_a_numerator_and_a_denominator),
 		cmocka_unit_test(gaps_say_why_and_between_what),
 		cmocka_unit_test(copies_to_the_host_are_waited_for),
+		cmocka_unit_test(what_a_loader_keeps_idle_is_not_the_copys),
 		cmocka_unit_test(a_critical_path_is_one_thing_at_each_instant),
 		cmocka_unit_test(a_critical_path_goes_through_other_threads_and_streams),
 		cmocka_unit_test(clocks_of_ranks_are_put_right_by_collectives),
