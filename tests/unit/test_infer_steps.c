@@ -496,10 +496,7 @@ static int64_t with_pause(uint8_t token, int64_t gap_ns, uint8_t phase, bool has
 		{.token = TOKEN_FORWARD, .end_ns = long_ns},
 		{.token = token, .start_ns = long_ns, .end_ns = 2 * long_ns},
 		{.token = TOKEN_OP, .start_ns = 2 * long_ns, .end_ns = 2 * long_ns + (has_operator ? gap_ns : 0)},
-		{.token = token,
-	         .start_ns = 2 * long_ns + gap_ns,
-	         .end_ns = 3 * long_ns + gap_ns,
-	         .is_first = is_first},
+		{.token = token, .start_ns = 2 * long_ns + gap_ns, .end_ns = 3 * long_ns + gap_ns, .is_first = is_first},
 		{.token = TOKEN_BACKWARD,
 	         .start_ns = 3 * long_ns + gap_ns,
 	         .end_ns = 4 * long_ns + gap_ns,
@@ -524,7 +521,8 @@ static void a_pause_is_no_phase(void **state)
 
 	assert_int_equal(with_pause(TOKEN_FORWARD, 4999999, forward, false, false), 34999999);
 	assert_int_equal(with_pause(TOKEN_FORWARD, 5000000, forward, false, false), 30000000);
-	assert_int_equal(with_pause(TOKEN_FORWARD, 5000000, forward, true, false), 35000000); /* it lies in the forward */
+	assert_int_equal(with_pause(TOKEN_FORWARD, 5000000, forward, true, false),
+	                 35000000); /* it lies in the forward */
 	assert_int_equal(with_pause(TOKEN_BACKWARD, 999999, backward, true, true), 30999999);
 	assert_int_equal(with_pause(TOKEN_BACKWARD, 1000000, backward, true, true), 30000000);
 	assert_int_equal(with_pause(TOKEN_BACKWARD, 1000000, backward, true, false), 31000000); /* one call */
