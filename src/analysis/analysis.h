@@ -62,8 +62,8 @@ extern const struct analysis analysis_run, analysis_steps, analysis_step_time, a
 
 extern const struct analysis analysis_step_breakdown, analysis_step_parts, analysis_device_busy, analysis_device_steps,
 	analysis_kernels, analysis_copies, analysis_launches, analysis_runtime_calls, analysis_communication,
-	analysis_queue_depth, analysis_device_gaps, analysis_copy_waits, analysis_mfu, analysis_critical_path,
-	analysis_critical_steps, analysis_between_ranges;
+	analysis_queue_depth, analysis_device_gaps, analysis_copy_waits, analysis_sync_waits, analysis_mfu,
+	analysis_critical_path, analysis_critical_steps, analysis_between_ranges;
 
 extern const struct analysis analysis_operator_patterns, analysis_data_loader, analysis_host_waits,
 	analysis_collectives, analysis_rank_phases, analysis_rank_collectives, analysis_collective_times;

@@ -4,6 +4,8 @@
  * waits for them, and how long the device then has nothing to do, because nothing was launched meanwhile. Where a thread waits for the next
  * batch then, that is what keeps the device waiting, and not the copy.
  */
+#include "analysis/copy_waits.h"
+
 #include "analysis/device_names.h"
 #include "analysis/device_parts.h"
 #include "analysis/span_places.h"
@@ -11,7 +13,6 @@
 #include "base/clamped.h"
 #include "base/lower_bound.h"
 #include "base/storage.h"
-#include "model/launch_config.h"
 #include "model/number_map.h"
 
 #include <inttypes.h>
@@ -134,6 +135,15 @@ struct fold {
 	int64_t all_ns; /* of all devices, from first to last work */
 };
 
+bool is_copy_to_host(const struct model *model, const struct span_chunk *chunk, uint32_t i,
+                     const struct launch_config *config)
+{
+	const char *said = config ? launch_config_text(config, LAUNCH_COPY_KIND) : NULL;
+	const char *direction = copy_direction(model_text(model, chunk->name[i]), said ? said : "");
+
+	return direction && !strcmp(direction, "device to host");
+}
+
 static struct place *place_of(struct fold *fold, uint32_t operation, uint32_t module, uint32_t line)
 {
 	uint64_t key = (((uint64_t)operation << 32 | module) * 0x9e3779b97f4a7c15u) ^ line;
@@ -229,7 +239,6 @@ static void fold_device(struct fold *fold, const struct device *device)
 	for (size_t n = 0; n < work->count; n++) {
 		const struct work *item = &work->items[n];
 		const struct launch_config *config;
-		const char *direction, *said;
 		uint32_t i;
 		const struct span_chunk *chunk;
 
@@ -238,9 +247,7 @@ static void fold_device(struct fold *fold, const struct device *device)
 			continue;
 		chunk = track_chunk(fold->model->tracks[item->track], item->row, &i);
 		config = launch_config_of(&fold->configs, fold->model, span_inputs(chunk, i));
-		said = config ? launch_config_text(config, LAUNCH_COPY_KIND) : NULL;
-		direction = copy_direction(model_text(fold->model, chunk->name[i]), said ? said : "");
-		if (direction && !strcmp(direction, "device to host"))
+		if (is_copy_to_host(fold->model, chunk, i, config))
 			add_copy(fold, item, chunk, i, config);
 	}
 }

@@ -25,6 +25,7 @@ const struct analysis *const analyses[] = {
 	&analysis_kernels,
 	&analysis_copies,
 	&analysis_copy_waits,
+	&analysis_sync_waits,
 	&analysis_launches,
 	&analysis_queue_depth,
 	&analysis_runtime_calls,

@@ -485,6 +485,46 @@ def test_D09_idle_time_makes_a_run_bound_by_one_thing(tmp_path):
     assert found["verdict"]["verdict"] == "sync-bound"
 
 
+def synchronizes(until_us, batch_us=0):
+    """Kernels are launched well ahead, then a call waits until the device is done, and the host works for 250 us until it launches more, the
+    last of it while it waits for a batch."""
+    trace = Trace(deviceProperties=[H100])
+    for number in range(4):
+        start = 1000 * number
+        trace.step(number, start, 1000)
+        for i in range(7):
+            trace.launch("cudaLaunchKernel", start + 10 + 5 * i, 4, "nvjet_tst_128x128", start + 20 + 100 * i, 100)
+        trace.call("cudaDeviceSynchronize", start + until_us, 730 - until_us)
+        trace.op("python_work", start + 735, 250 - batch_us)
+        if batch_us:
+            trace.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", start + 985 - batch_us, batch_us)
+    return trace
+
+
+def test_D05_a_synchronization_in_each_step_is_named(tmp_path):
+    """What the device idles behind it is the call's doing, and no launch's: the host would have been ahead."""
+    trace = synchronizes(50)
+    trace.launch("cudaLaunchKernel", 4010, 5, "nvjet_tst_128x128", 4020, 100)
+    found = diagnose(tmp_path, lambda: trace)
+    named, = [finding for finding in found["findings"] if finding["rule"] == "SS207"]
+    assert found["verdict"]["verdict"] == "sync-bound" and named["where"] == "cudaDeviceSynchronize"
+    assert named["evidence"].startswith("cudaDeviceSynchronize: 4 calls until the device is done") and named["saving_ns"] == 300_000
+    assert "torch.cuda.synchronize()" in named["advice"]
+    assert result_of(tmp_path, lambda: trace, "SS205") == "nothing"
+
+
+def test_D05_a_short_synchronization_is_no_reason_of_a_long_stall(tmp_path):
+    """Without it the host would have launched 20 us sooner: the rest is the host's."""
+    trace = synchronizes(710)
+    found = diagnose(tmp_path, lambda: trace)
+    assert found["verdict"]["verdict"] == "launch-bound" and "SS207" not in [finding["rule"] for finding in found["findings"]]
+
+
+def test_D05_behind_a_synchronization_a_batch_is_waited_for(tmp_path):
+    found = diagnose(tmp_path, lambda: synchronizes(50, batch_us=240))
+    assert found["verdict"]["verdict"] == "data-bound" and found["verdict"]["sentence"].startswith("24.0 % of a step")
+
+
 @pytest.mark.parametrize("memory", ["D2M (Device -> Memory)", "D2H (Device -> Host)"])
 def test_D05_values_are_found_by_intels_names(tmp_path, memory):
     """As Kineto writes them for XPUs: the copy by letters, Level Zero's call, the unified runtime's."""
@@ -652,7 +692,7 @@ def test_who_is_late_is_no_slow_network(tmp_path):
     them waits for that one."""
     diagnosis = diagnose(tmp_path, DLRM)
     found = {finding["rule"]: finding for finding in diagnosis["findings"]}
-    assert diagnosis["verdict"]["sentence"] == "44.7 % of a step; next straggler-bound 7.6 %: rank 7"
+    assert diagnosis["verdict"]["sentence"] == "44.2 % of a step; next straggler-bound 7.6 %: rank 7"
     assert found["SS602"]["where"] == "rank 7" and "longest for rank 7" in found["SS601"]["evidence"]
     assert found["SS601"]["saving_ns"] < 10_000 and found["SS602"]["saving_ns"] == pytest.approx(1_209_250)
 

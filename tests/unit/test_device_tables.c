@@ -268,6 +268,23 @@ static void copies_init_with(struct model *model, int64_t loading_us)
 	model_finish(model);
 }
 
+/* Kernels from 2 us to 20, 45 to 50 and 70 to 75; the device is idle in both calls that wait. */
+static void syncs_init(struct model *model)
+{
+	static const char call[] = "cudaDeviceSynchronize";
+	uint32_t host;
+
+	model_init(model, 0);
+	host = model_add_track(model, model_add_process(model), TRACK_THREAD);
+	model_add_track(model, 0, TRACK_DEVICE);
+	add_launched(model, host, 0, 1, "cudaLaunchKernel", 2, 20, "x");
+	add_launched(model, host, 40, 41, "cudaLaunchKernel", 45, 50, "x");
+	model_span_complete(model, host, 41 * US, 10 * US, SPAN_RUNTIME, intern_add(&model->strings, call));
+	model_span_complete(model, host, 55 * US, 5 * US, SPAN_RUNTIME, intern_add(&model->strings, call));
+	add_launched(model, host, 66, 67, "cudaLaunchKernel", 70, 75, "x");
+	model_finish(model);
+}
+
 static void copies_init(struct model *model)
 {
 	copies_init_with(model, 0);
@@ -281,6 +298,27 @@ static void what_a_loader_keeps_idle_is_not_the_copys(void **state)
 	copies_init_with(&run.model, 6);
 	compute("copy_waits", &run.model, &all_steps, &run.table);
 	check(&run.table, find_row(&run.table, "operation", "aten::_local_scalar_dense"), "idle_after_ns", 15 * US);
+	run_release(&run);
+}
+
+/* A call waits for the second kernel from 41 us to 51 us, and one for nothing from 55 us on; the copy's own wait is none of them. */
+static void what_waits_until_the_device_is_done_is_told(void **state)
+{
+	struct device_run run;
+	int row;
+
+	copies_init_with(&run.model, 0);
+	compute("sync_waits", &run.model, &all_steps, &run.table);
+	assert_int_equal(run.table.row_count, 0);
+	run_release(&run);
+	syncs_init(&run.model);
+	compute("sync_waits", &run.model, &all_steps, &run.table);
+	assert_int_equal(run.table.row_count, 1);
+	row = find_row(&run.table, "call", "cudaDeviceSynchronize");
+	check(&run.table, row, "calls", 1);
+	check(&run.table, row, "wait_ns", 10 * US);
+	check(&run.table, row, "kept_idle_ns", 10 * US); /* of 20 */
+	check(&run.table, row, "kept_idle_ratio", 10.0 / 73);
 	run_release(&run);
 }
 
@@ -830,6 +868,7 @@ int main(void)
 		cmocka_unit_test(mfu_has_a_numerator_and_a_denominator),
 		cmocka_unit_test(gaps_say_why_and_between_what),
 		cmocka_unit_test(copies_to_the_host_are_waited_for),
+		cmocka_unit_test(what_waits_until_the_device_is_done_is_told),
 		cmocka_unit_test(what_a_loader_keeps_idle_is_not_the_copys),
 		cmocka_unit_test(a_critical_path_is_one_thing_at_each_instant),
 		cmocka_unit_test(a_critical_path_goes_through_other_threads_and_streams),
