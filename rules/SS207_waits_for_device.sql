@@ -6,6 +6,7 @@
 -- needs: step_breakdown.ratio
 -- threshold: share = 0.02 (of a step, ours: copies to the host cost little where the device has other work. Guide 004's pattern of
 --   .cpu(): kernel, gap, copy to the host, work of the processor, kernel; its table: synchronizations)
+-- threshold: call_share = 0.05 (of a step, ours, as SS206's: who needs a result at the end of a step or request waits for it once)
 -- advice: keep sums on the device and read them every 50 steps; copy with non_blocking=True into pinned memory and read it a step later,
 --   behind a synchronization; no item(), cpu(), nonzero() or "if tensor" in the loop
 -- wrong: the value decides what is launched next
@@ -24,7 +25,7 @@ SELECT coalesce(line, module || ', ' || call, call),
        kept_idle_ns, 0.8,
        'no torch.cuda.synchronize() in the loop: to time it, record torch.cuda.Event(enable_timing=True) and read them a step later; what reads a '
          || 'value waits by itself'
-FROM sync_waits)
+FROM sync_waits, s WHERE kept_idle_ns > :call_share * s.all_ns)
 SELECT place, waited || '; behind them the device does nothing for ' || as_share(min(1, idle_after_ns * 1.0 / s.all_ns)) || ' of ' || s.whole AS evidence,
        min(idle_after_ns * 1.0 / s.all_ns * s.step_ns, s.idle_ns) AS saving_ns,
        'device idle: queued + device idle: launch + device idle: host + device idle: synchronization + device idle: runtime calls'
