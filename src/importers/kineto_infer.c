@@ -236,12 +236,12 @@ static void take_inferred(struct found *found, struct model *model, const struct
 		add_found(found, model, phases.list[i].start_ns, phases.list[i].end_ns, phases.list[i].what);
 	inference_release(&phases);
 	free(bounds);
-	merge_sort(found->spans, found->count, sizeof *found->spans, kineto_compare_spans);
 }
 
-/* Both are sorted by start. */
+/* The track is sorted by start. */
 static void merge(struct storage *storage, struct staged_track *track, const struct found *found)
 {
+	merge_sort(found->spans, found->count, sizeof *found->spans, kineto_compare_spans);
 	uint32_t from = track->count, left = found->count, to = from + left;
 	track->spans = storage_resize(storage, track->spans, to, sizeof *track->spans);
 	track->count = track->capacity = to;

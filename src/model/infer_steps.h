@@ -36,6 +36,8 @@
  * trained, was fetched ahead: it is what the next one is. Evaluations are, too, calls in evaluation mode, which make no graph, of a
  * module that is trained at other times, behind a step, before the next batch and the next backward.
  *
+ * Where nobody trains there are no steps, and waits for data are the only phases.
+ *
  * Several optimizers that are not called in the same steps leave open what a step is: `rare_calls` says so.
  *
  * Time is linear in the records, but for the depth of the ranges: the caller bounds it. The loop is borrowed, the inference owns its

@@ -397,6 +397,14 @@ static bool has_open_step(const struct inferrer *in, size_t first)
 	return false;
 }
 
+/* Nobody trains: there are no other phases, and no steps, but the caller may know of some. */
+static void add_waits(struct inferrer *in)
+{
+	for (size_t i = 0; i < in->count; i++)
+		if (in->records[i].token == TOKEN_DATA)
+			inference_add(in->out, STEPSCOPE_PHASE_DATA, in->records[i].start_ns, in->records[i].end_ns);
+}
+
 void infer_intervals(struct inferrer *in)
 {
 	size_t behind = in->end_count ? in->ends[in->end_count - 1] + 1 : 0;
@@ -422,4 +430,6 @@ void infer_intervals(struct inferrer *in)
 	}
 	if (in->out->step_count)
 		add_phases(in, in->next, in->count, INFERRED_IS_OPEN);
+	else
+		add_waits(in);
 }

@@ -189,6 +189,21 @@ def test_what_repeats_is_a_step(tmp_path):
     assert not steps(["a", "b", "c", "d", "a", "b", "a"])
 
 
+@pytest.mark.parametrize("step", ["ProfilerStep#{}", "request {}"])
+def test_where_nobody_trains_waits_for_data_are_a_phase(tmp_path, step):
+    """Steps that are marked, or repeat: the loader takes 60 of 80 us."""
+    events = []
+    for start in range(0, 400, 100):
+        for category, name, at, dur in (("user_annotation", step.format(start // 100), 0, 80), ("cpu_op", "aten::mm", 65, 10),
+                                        ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 2, 60)):
+            events.append({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": start + at, "dur": dur})
+    (tmp_path / "trace.json").write_text(json.dumps(events))
+    done = report(tmp_path / "trace.json", "--table", "phases", "--json")
+    assert {row["name"]: row["ratio"] for row in json.loads(done.stdout)["rows"]} == {"data": 0.75, "other": 0.25}
+    done = subprocess.run([os.environ["STEPSCOPE"], "diagnose", tmp_path / "trace.json", "--json"], capture_output=True, timeout=60, check=True)
+    assert json.loads(done.stdout)["verdict"]["verdict"] == "data-bound"
+
+
 def test_a_report_says_what_the_trace_has():
     """Every file of the corpus has a report, and nothing to mend."""
     for path in FILES:
