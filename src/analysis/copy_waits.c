@@ -233,7 +233,8 @@ static void fold_device(struct fold *fold, const struct device *device)
 	const struct device_work *work = &fold->parts.work;
 	const struct intervals *busy = &fold->parts.device.busy;
 
-	device_parts_find(&fold->parts, fold->model, fold->options, fold->launches, device->process, device->device);
+	device_parts_find_data(&fold->parts, fold->model, fold->options, fold->launches, device->process,
+	                       device->device);
 	if (busy->count)
 		clamped_add(&fold->all_ns, busy->items[busy->count - 1].end_ns - busy->items[0].start_ns);
 	for (size_t n = 0; n < work->count; n++) {

@@ -98,7 +98,7 @@ static void add_thread(struct device_parts *parts, const struct model *model, ui
 			if (is_covered(&parts->covered, &at, start_ns, end_ns))
 				continue;
 			part = part_of_span(parts, model, chunk, i);
-			if (part != PART_OTHER)
+			if (part <= parts->last)
 				intervals_add(&own[part], start_ns, end_ns);
 		}
 		model_chunk_done(model, chunk);
@@ -172,12 +172,29 @@ static void cut_threads(struct device_parts *parts)
 	}
 }
 
-void device_parts_find(struct device_parts *parts, const struct model *model, const struct analysis_options *options,
-                       const struct launches *launches, uint32_t process, int32_t device)
+static void find_work(struct device_parts *parts, const struct model *model, const struct analysis_options *options,
+                      uint32_t process, int32_t device)
 {
 	parts->names.classify = classify_name;
 	device_work_get(&parts->work, model, options, process, device);
 	device_times_fill(&parts->device, &parts->work);
+}
+
+void device_parts_find_data(struct device_parts *parts, const struct model *model,
+                            const struct analysis_options *options, const struct launches *launches, uint32_t process,
+                            int32_t device)
+{
+	parts->last = PART_DATA;
+	find_work(parts, model, options, process, device);
+	parts->covered.count = 0;
+	add_threads(parts, model, launches, process);
+}
+
+void device_parts_find(struct device_parts *parts, const struct model *model, const struct analysis_options *options,
+                       const struct launches *launches, uint32_t process, int32_t device)
+{
+	parts->last = PART_HOST;
+	find_work(parts, model, options, process, device);
 	intervals_lend(&parts->lists[PART_COMPUTE], &parts->device.compute);
 	intervals_lend(&parts->lists[PART_COMMUNICATION], &parts->device.communication);
 	intervals_lend(&parts->lists[PART_COPIES], &parts->device.copies);

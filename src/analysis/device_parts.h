@@ -40,11 +40,16 @@ struct device_parts {
 	struct name_classes names;
 	struct intervals lists[PART_OTHER]; /* apart from each other */
 	struct intervals covered, spare;
+	enum part last; /* of threads no later ones are looked for */
 };
 
 /* Replaces. Threads are those that launched work of these devices or mark steps of the process. */
 void device_parts_find(struct device_parts *parts, const struct model *model, const struct analysis_options *options,
                        const struct launches *launches, uint32_t process, int32_t device);
+/* Only `work`, `device` and the list of PART_DATA, which is not cut: for idle time of the device. Cheaper. */
+void device_parts_find_data(struct device_parts *parts, const struct model *model,
+                            const struct analysis_options *options, const struct launches *launches, uint32_t process,
+                            int32_t device);
 void device_parts_within(const struct device_parts *parts, int64_t start_ns, int64_t end_ns, int64_t parts_ns[PARTS]);
 void device_parts_release(struct device_parts *parts);
 

@@ -184,7 +184,8 @@ static void fold_device(struct fold *fold, const struct device *device)
 {
 	const struct intervals *busy = &fold->parts.device.busy;
 
-	device_parts_find(&fold->parts, fold->model, fold->options, fold->launches, device->process, device->device);
+	device_parts_find_data(&fold->parts, fold->model, fold->options, fold->launches, device->process,
+	                       device->device);
 	if (busy->count)
 		clamped_add(&fold->all_ns, busy->items[busy->count - 1].end_ns - busy->items[0].start_ns);
 	take_copies(fold);
