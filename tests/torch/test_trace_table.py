@@ -25,16 +25,29 @@ def test_the_same_bytes_as_the_profiler(tmp_path, python, wanted):
         pytest.skip("this PyTorch was built without Kineto: its traces hold times only")
     command = [HERE / "traced.py", tmp_path / "trace.json", wanted]
     done = warm(tmp_path, python, *command, is_observed=False)
-    for _ in range(5):  # with stacks, one time in twenty torch.profiler has a name that is gone; a fork would have it at the same place
-        if "UnicodeDecodeError" not in done.stderr:
+    # with stacks torch.profiler now and then has a name that is gone: it is unreadable, or not the same in the trace and in the table; a fork
+    # would have it at the same place
+    for _ in range(5 if "stack" in wanted else 0):
+        if done.returncode == 0 and is_same(tmp_path, python):
             break
+        assert done.returncode == 0 or "UnicodeDecodeError" in done.stderr, done.stderr
         done = subprocess.run([python, *command], capture_output=True, text=True, env=environment(), cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stderr
+    for ours, its in tables(tmp_path, python):
+        assert ours == its
+
+
+def tables(tmp_path, python):
+    """(ours, torch.profiler's) of its trace."""
     style = "torch-1.13" if version(python).startswith("1.") else "torch"
     for name, options in (("name", ["--limit", "-1"]), ("shape", ["--by", "shape", "--sort", "self_cpu_time_total"])):
         done = subprocess.run([STEPSCOPE, "report", tmp_path / "trace.json", "--style", style, *options], capture_output=True,
                               text=True, env=environment(), timeout=60, check=True)
-        assert done.stdout == (tmp_path / f"trace.json.{name}").read_text(encoding="utf-8")
+        yield done.stdout, (tmp_path / f"trace.json.{name}").read_text(encoding="utf-8")
+
+
+def is_same(tmp_path, python):
+    return all(ours == its for ours, its in tables(tmp_path, python))
 
 
 def names_of_spans(trace, kind):
