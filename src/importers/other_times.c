@@ -13,45 +13,69 @@
 
 #define CLOCKS_DIFFER_NS 60000000000 /* between machines, at most */
 
+struct run { /* of a trainer: its steps */
+	bool has_steps, is_left_out;
+	int64_t start_ns, end_ns;
+};
+
+static void find_times(const struct model *model, struct run *runs)
+{
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		const struct model_step *step = &model->steps[i];
+		struct run *run = &runs[step->process];
+		int64_t end_ns = step->is_open ? step->start_ns : step->end_ns;
+
+		if (model->processes[step->process].role != STEPSCOPE_ROLE_IMPORTED)
+			continue;
+		run->start_ns = !run->has_steps || step->start_ns < run->start_ns ? step->start_ns : run->start_ns;
+		run->end_ns = !run->has_steps || end_ns > run->end_ns ? end_ns : run->end_ns;
+		run->has_steps = true;
+	}
+}
+
 /* Between them; negative: both ran at some time. */
-static int64_t gap_of(const struct process *one, const struct process *other)
+static int64_t gap_of(const struct run *one, const struct run *other)
 {
-	return one->first_ns > other->last_ns ? one->first_ns - other->last_ns : other->first_ns - one->last_ns;
+	return one->start_ns > other->end_ns ? one->start_ns - other->end_ns : other->start_ns - one->end_ns;
 }
 
-static bool is_trainer(const struct model *model, const bool *has_steps, uint32_t process)
-{
-	const struct process *is = &model->processes[process];
-
-	return has_steps[process] && is->role == STEPSCOPE_ROLE_IMPORTED && is->has_times;
-}
-
-static void tell(struct model *model, uint32_t process, int64_t gap_ns)
+/* Ranks of machines whose clocks were not set are ranks all the same; but a job has each of them once. */
+static void tell(struct model *model, uint32_t process, struct run *run, int64_t gap_ns)
 {
 	char text[256], gap[UNITS_BYTES];
 
-	snprintf(text, sizeof text,
-	         "it ran %s apart from the first trace: another run, and no rank of its job, so that numbers of steps "
-	         "are means over both; give each by itself",
-	         units_time(gap, (double)gap_ns));
+	run->is_left_out = model->processes[process].rank < 0;
+	snprintf(text, sizeof text, "it ran %s apart from the first trace: another run, and no rank of its job, %s",
+	         units_time(gap, (double)gap_ns),
+	         run->is_left_out ? "so its steps are left out; give it by itself"
+	                          : "unless clocks are wrong; numbers of steps are means over both");
 	model_add_ledger(model, LEDGER_OTHER, process, "", 1, text);
 }
 
-void other_times_tell(struct model *model)
+static void leave_out(struct model *model, const struct run *runs)
 {
-	bool *has_steps = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof *has_steps);
-	uint32_t first = MODEL_NONE;
+	uint32_t kept = 0;
 
-	memset(has_steps, 0, ((size_t)model->processes_count + 1) * sizeof *has_steps);
 	for (uint32_t i = 0; i < model->steps_count; i++)
-		has_steps[model->steps[i].process] = true;
+		if (!runs[model->steps[i].process].is_left_out)
+			model->steps[kept++] = model->steps[i];
+	model->steps_count = kept;
+}
+
+void other_times_leave_out(struct model *model)
+{
+	size_t bytes = ((size_t)model->processes_count + 1) * sizeof(struct run);
+	struct run *runs = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof *runs), *first = NULL;
+
+	memset(runs, 0, bytes);
+	find_times(model, runs);
 	for (uint32_t i = 0; i < model->processes_count; i++) {
-		if (!is_trainer(model, has_steps, i))
+		if (!runs[i].has_steps)
 			continue;
-		first = first == MODEL_NONE ? i : first;
-		int64_t gap_ns = gap_of(&model->processes[first], &model->processes[i]);
-		if (gap_ns > CLOCKS_DIFFER_NS)
-			tell(model, i, gap_ns);
+		first = first ? first : &runs[i];
+		if (gap_of(first, &runs[i]) > CLOCKS_DIFFER_NS)
+			tell(model, i, &runs[i], gap_of(first, &runs[i]));
 	}
-	free(has_steps);
+	leave_out(model, runs);
+	free(runs);
 }

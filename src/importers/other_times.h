@@ -7,7 +7,8 @@
 
 #include "model/model.h"
 
-/* Of a finished model: a line of the ledger for each trainer that ran at another time than the first one. */
-void other_times_tell(struct model *model);
+/* Before model_finish(). A line of the ledger for each trainer that ran at another time than the first one; its steps go, unless it is a rank
+ * of its own. */
+void other_times_leave_out(struct model *model);
 
 #endif

@@ -113,8 +113,8 @@ static enum status finish(const struct model_filter *filter, const char *path, e
 	if (status == STATUS_OK)
 		status = check_filter(model, filter, path, err);
 	if (status == STATUS_OK) {
+		other_times_leave_out(model);
 		model_finish(model);
-		other_times_tell(model);
 	}
 	return status;
 }

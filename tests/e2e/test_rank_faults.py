@@ -306,15 +306,19 @@ def test_what_is_no_window_of_the_same_process_stays_apart(tmp_path, change):
     assert len(table(tmp_path, "ranks")) == 2
 
 
-@pytest.mark.parametrize("seconds, is_said", ((0, False), (30, False), (86400, True)))
-def test_runs_of_other_days_are_no_ranks_of_one_job(tmp_path, seconds, is_said):
-    """A directory of TensorBoard with two runs in it; clocks of two machines may differ by some seconds."""
+@pytest.mark.parametrize("seconds, is_said, has_ranks", ((0, False, False), (30, False, False), (86400, True, False), (86400, True, True)))
+def test_runs_of_other_days_are_no_ranks_of_one_job(tmp_path, seconds, is_said, has_ranks):
+    """A directory of TensorBoard with two runs in it; clocks of two machines may differ by some seconds, or, where both say which ranks they are of, by
+    any time."""
     for number in range(2):
-        trace = Trace(baseTimeNanoseconds=1790000000000000000 + number * seconds * 1000000000)
+        ranks = {"distributedInfo": {"backend": "gloo", "rank": number, "world_size": 2}} if has_ranks else {}
+        trace = Trace(baseTimeNanoseconds=1790000000000000000 + number * seconds * 1000000000, **ranks)
         for step in range(STEPS):
-            trace.step(step, 1000 * step, 900)
-        trace.write(tmp_path / f"worker{number}.pt.trace.json")
+            trace.step(step, 1000 * step, 900 - 100 * number)
+        trace.write(tmp_path / f"worker0.{number}.pt.trace.json")
     done = subprocess.run([STEPSCOPE, "report", tmp_path, "--table", "ledger", "--json"], capture_output=True, text=True, timeout=60, check=True)
     said = [row for row in json.loads(done.stdout)["rows"] if "apart from the first trace: another run" in json.dumps(row)]
     assert len(said) == is_said
     assert not is_said or "it ran 24 h 0 min apart" in json.dumps(said)
+    mean, = [row["mean_ns"] for row in table(tmp_path, "step_time") if row["process"] == "all"]
+    assert mean == (900_000 if is_said and not has_ranks else pytest.approx(850_000))
