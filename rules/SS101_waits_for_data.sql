@@ -59,7 +59,6 @@ FROM step_breakdown JOIN (SELECT count(mean_ns) AS ranks FROM ranks) AS job
 LEFT JOIN (SELECT process, excess_ns FROM ranks WHERE is_slowest AND excess_ns > :share * mean_ns) AS slowest ON slowest.process = most_process
 WHERE part = 'idle: data wait' AND most_ratio > :share
 UNION ALL
-SELECT 'between the steps', as_time(b.total_ns / own.steps) || ' between two steps', b.total_ns / own.steps, 'between steps: data', 0.7, (SELECT advice FROM loader)
-FROM between_steps b JOIN step_time t ON t.process = 'all'
-JOIN (SELECT max(count, (SELECT coalesce(sum(count), 0) FROM step_time WHERE process <> 'all')) AS steps FROM step_time WHERE process = 'all') AS own
-WHERE b.part = 'between steps: data' AND b.total_ns > :share * t.mean_ns * own.steps
+SELECT 'between the steps', as_time(b.total_ns / rank_steps) || ' between two steps', b.total_ns / rank_steps, 'between steps: data', 0.7, (SELECT advice FROM loader)
+FROM between_steps b JOIN step_time t ON t.process = 'all' JOIN run
+WHERE b.part = 'between steps: data' AND b.total_ns > :share * t.mean_ns * rank_steps

@@ -15,8 +15,7 @@
 WITH ranges AS (SELECT name, between_ns, max_ns, name LIKE '%on\_%\_epoch\_end' ESCAPE '\' AND max_ns > :seconds * 1e9 AS is_told FROM between_ranges),
 gaps AS (SELECT total_ns - coalesce((SELECT sum(between_ns) FROM ranges WHERE is_told), 0) AS total_ns
          FROM between_steps WHERE part = 'between steps: other'),
-job AS (SELECT mean_ns, max(count, (SELECT coalesce(sum(count), 0) FROM step_time WHERE process <> 'all')) AS steps, count
-        FROM step_time WHERE process = 'all'),
+job AS (SELECT mean_ns, rank_steps AS steps, count FROM step_time JOIN run WHERE process = 'all'),
 most AS (SELECT name, between_ns, max_ns FROM ranges, gaps
          WHERE NOT is_told AND between_ns BETWEEN total_ns / 2 AND total_ns * 1.01 ORDER BY between_ns DESC LIMIT 1)
 SELECT coalesce(most.name, 'between the steps') AS place,

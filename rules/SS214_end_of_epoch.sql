@@ -15,8 +15,8 @@ WITH hooks AS (
 	UNION ALL
 	SELECT name, calls, total_ns, max_ns, NULL FROM ops WHERE kind IN ('annotation', 'range'))
 SELECT name AS place, as_count(calls, 'call') || ' of ' || as_time(total_ns / calls) || ', the longest ' || as_time(max_ns)
-         || ', ' || as_time(total_ns / steps) || ' for each step' AS evidence,
-       total_ns / steps AS saving_ns, time_of, 0.8 AS confidence
-FROM hooks, (SELECT max(count, (SELECT coalesce(sum(count), 0) FROM step_time WHERE process <> 'all')) AS steps FROM step_time WHERE process = 'all')
+         || ', ' || as_time(total_ns / rank_steps) || ' for each step' AS evidence,
+       total_ns / rank_steps AS saving_ns, time_of, 0.8 AS confidence
+FROM hooks, run
 WHERE name LIKE '%on\_%\_epoch\_end' ESCAPE '\' AND max_ns > :seconds * 1e9
 ORDER BY total_ns DESC LIMIT 20

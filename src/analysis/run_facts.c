@@ -28,6 +28,7 @@ enum {
 	RUN_FIRST_STEP,
 	RUN_LAST_STEP,
 	RUN_STEPS,
+	RUN_RANK_STEPS,
 	RUN_INCOMPLETE,
 	RUN_DETAILED,
 	RUN_SKIPPED,
@@ -88,6 +89,12 @@ static const struct table_column columns[RUN_COLUMNS] = {
                        .type = TABLE_INT,
                        .unit = UNIT_COUNT,
                        .definition = "complete steps of the job; steps of several processes with one number are one"},
+	[RUN_RANK_STEPS] = {.name = "rank_steps",
+                            .title = "steps of processes",
+                            .type = TABLE_INT,
+                            .unit = UNIT_COUNT,
+                            .definition = "complete steps of all processes, each counted by itself",
+                            .is_hidden = true},
 	[RUN_INCOMPLETE] = {.name = "incomplete_steps",
                             .title = "incomplete steps",
                             .type = TABLE_INT,
@@ -313,6 +320,7 @@ static void set_window(struct table *table, const struct step_times *times)
 {
 	table_set_int(table, 0, RUN_STEPPING, times->span_count);
 	table_set_int(table, 0, RUN_STEPS, times->job_count);
+	table_set_int(table, 0, RUN_RANK_STEPS, times->complete);
 	table_set_int(table, 0, RUN_INCOMPLETE, times->job_incomplete);
 	table_set_int(table, 0, RUN_DETAILED, times->job_detailed);
 	table_set_int(table, 0, RUN_SKIPPED, times->job_selected - times->job_detailed);
