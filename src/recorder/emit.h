@@ -21,6 +21,7 @@ void emit_event(enum stepscope_event type, uint32_t id, const uint64_t *payload,
 /* The beginning of a span with its name and the words STEPSCOPE_BEGIN_SEQUENCE and STEPSCOPE_BEGIN_WHERE, as many as are needed: emit_event() in
  * fewer instructions. Only while something is recorded. */
 void emit_begin(uint32_t name, uint64_t sequence, uint64_t where);
+void emit_end(void); /* of the innermost one */
 
 /* Memory of the CPU whose category is found out later, and its release: the same. */
 void emit_alloc(const void *address, uint64_t bytes);

@@ -76,34 +76,39 @@ static inline __attribute__((always_inline)) void fetch_line(const uint64_t *at)
 
 #define EVENT_HEAD(type, count, id) ((uint32_t)(id) << 8 | (uint32_t)(count) << 4 | (uint32_t)(type))
 
-/* Emits one event. `count` should be a constant, so that the loop is unrolled. Everything rare, also a clock that is no
- * counter, is the slow path's: called last, it leaves no register to save here. */
-static inline __attribute__((always_inline)) void stream_put(enum stepscope_event type, uint32_t id,
-                                                             const uint64_t *payload, unsigned count)
+/* Emits one event of `count` words, and stores `stored` of them, a constant, so that the loop is unrolled: those beyond the count are 0. False:
+ * everything rare, also a clock that is no counter, is the slow path's: called last, it leaves no register to save here. */
+static inline __attribute__((always_inline)) bool stream_try(struct cursor *cursor, uint32_t *was_busy, uint32_t head,
+                                                             const uint64_t *payload, unsigned count, unsigned stored)
 {
-	struct cursor *cursor = cursor_mine;
-	uint32_t head = EVENT_HEAD(type, count, id);
 	/* the order matters for handlers that interrupt us: first busy, then the clock, then the position */
-	uint32_t was_busy = __atomic_load_n(&cursor->busy, __ATOMIC_RELAXED);
+	*was_busy = __atomic_load_n(&cursor->busy, __ATOMIC_RELAXED);
 	__atomic_store_n(&cursor->busy, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(was_busy || !clock_is_counter(), 0)) {
-		stream_put_slow(cursor, was_busy, head, payload);
-		return;
-	}
+	if (__builtin_expect(*was_busy || !clock_is_counter(), 0))
+		return false;
 	struct clock_halves tick = clock_read_counter();
 	uint64_t *at = cursor->next;
-	if (__builtin_expect(at + count >= __atomic_load_n(&cursor->end, __ATOMIC_RELAXED) || tick.high != cursor->high,
-	                     0)) {
-		stream_put_slow(cursor, 0, head, payload);
-		return;
-	}
+	if (__builtin_expect(
+		    at + stored >= __atomic_load_n(&cursor->end, __ATOMIC_RELAXED) || tick.high != cursor->high, 0))
+		return false;
 	fetch_line(at + LINES_AHEAD * 8);
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < stored; i++)
 		at[1 + i] = payload[i];
 	__atomic_store_n(at, (uint64_t)head << 32 | tick.low, __ATOMIC_RELEASE);
 	cursor->next = at + 1 + count;
 	__atomic_store_n(&cursor->busy, 0, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* `count` should be a constant. */
+static inline __attribute__((always_inline)) void stream_put(enum stepscope_event type, uint32_t id,
+                                                             const uint64_t *payload, unsigned count)
+{
+	struct cursor *cursor = cursor_mine;
+	uint32_t head = EVENT_HEAD(type, count, id), was_busy;
+	if (__builtin_expect(!stream_try(cursor, &was_busy, head, payload, count, count), 0))
+		stream_put_slow(cursor, was_busy, head, payload);
 }
 
 /* ---- for session and drainer -------------------------------------------------------------------------------------------- */

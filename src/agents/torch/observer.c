@@ -239,7 +239,7 @@ __attribute__((hot)) static void end(const void *record, void *context)
 		return;
 	}
 	open_pop(&thread->open);
-	stepscope_emit_end();
+	emit_end();
 }
 
 /* ---- ranges of ours ----------------------------------------------------------------------------------------------------------- */
