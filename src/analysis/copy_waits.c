@@ -236,7 +236,8 @@ static void fold_device(struct fold *fold, const struct device *device)
 	device_parts_find_data(&fold->parts, fold->model, fold->options, fold->launches, device->process,
 	                       device->device);
 	if (busy->count)
-		clamped_add(&fold->all_ns, busy->items[busy->count - 1].end_ns - busy->items[0].start_ns);
+		clamped_add(&fold->all_ns,
+		            intervals_length(busy->items[0].start_ns, busy->items[busy->count - 1].end_ns));
 	for (size_t n = 0; n < work->count; n++) {
 		const struct work *item = &work->items[n];
 		const struct launch_config *config;
@@ -262,11 +263,7 @@ static void add_row(struct table *table, struct fold *fold, const struct place *
 
 	table_set_text_or(table, row, WAIT_OPERATION, place->operation ? model_text(model, place->operation) : NULL,
 	                  "its launch is not in the trace, or in no operator or range");
-	table_set_text_or(table, row, WAIT_MODULE, place->module ? model_text(model, place->module) : NULL,
-	                  "it lies in no module");
-	table_set_text_or(table, row, WAIT_LINE,
-	                  place->line ? span_line_text(&fold->spans, place->line, &table->arena) : NULL,
-	                  "no line of Python was recorded for it");
+	span_places_set(&fold->spans, table, row, WAIT_MODULE, place->module, WAIT_LINE, place->line);
 	table_set_int(table, row, WAIT_COUNT, place->count);
 	table_set_int(table, row, WAIT_WAITED, place->waited);
 	table_set_int(table, row, WAIT_PAGEABLE, place->pageable);

@@ -233,12 +233,9 @@ static void set_host(struct table *table, int row, struct fold *fold, const stru
 	place = host == MODEL_NONE ? launch->row : host;
 	module = span_module_of(&fold->places, launch->track, place);
 	module = module ? module : span_module_of(&fold->places, launch->track, launch->row);
-	table_set_text_or(table, row, GAP_MODULE, module ? model_text(fold->model, module) : NULL,
-	                  "it lies in no module");
 	line = span_line_of(&fold->places, launch->track, place);
 	line = line ? line : span_line_of(&fold->places, launch->track, launch->row);
-	table_set_text_or(table, row, GAP_LINE, line ? span_line_text(&fold->places, line, &table->arena) : NULL,
-	                  "no line of Python was recorded for it");
+	span_places_set(&fold->places, table, row, GAP_MODULE, module, GAP_LINE, line);
 }
 
 static void set_parts(struct table *table, int row, const struct fold *fold, const struct gap *gap)

@@ -458,9 +458,7 @@ static void set_place(struct table *table, int row, struct span_places *places, 
 		line = span_line_of(places, found->track, found->row);
 	}
 	table_set_text_or(table, row, COLUMN_OPERATION, name ? model_text(model, name) : NULL, "it was not found");
-	table_set_text_or(table, row, COLUMN_MODULE, module ? model_text(model, module) : NULL, "it lies in no module");
-	table_set_text_or(table, row, COLUMN_LINE, line ? span_line_text(places, line, &table->arena) : NULL,
-	                  "no line of Python was recorded for it");
+	span_places_set(places, table, row, COLUMN_MODULE, module, COLUMN_LINE, line);
 }
 
 static void add_row(struct table *table, struct span_places *places, enum pattern pattern, const struct found *found,

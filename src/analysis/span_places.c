@@ -7,6 +7,7 @@
 #include "analysis/python_places.h"
 
 #include "base/memory.h"
+#include "table/table.h"
 
 #include <stdlib.h>
 #include <stepscope/format.h>
@@ -115,6 +116,15 @@ const char *span_line_text(struct span_places *places, uint32_t line, struct are
 	buffer_clear(&places->text);
 	python_frame_text(places->model, &places->model->stacks[line], python_folder(places->model), &places->text);
 	return arena_dup_n(arena, places->text.data, places->text.length);
+}
+
+void span_places_set(struct span_places *places, struct table *table, int row, int module_column, uint32_t module,
+                     int line_column, uint32_t line)
+{
+	table_set_text_or(table, row, module_column, module ? model_text(places->model, module) : NULL,
+	                  "it lies in no module");
+	table_set_text_or(table, row, line_column, line ? span_line_text(places, line, &table->arena) : NULL,
+	                  "no line of Python was recorded for it");
 }
 
 void span_places_init(struct span_places *places, const struct model *model)

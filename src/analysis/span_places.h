@@ -41,4 +41,9 @@ uint32_t span_line_of_stack(struct span_places *places, uint32_t stack);
 uint32_t span_open_at(const struct model *model, uint32_t track, int64_t time_ns);
 const char *span_line_text(struct span_places *places, uint32_t line, struct arena *arena);
 
+struct table;
+/* The cells of a module and a line, 0: why there is none. */
+void span_places_set(struct span_places *places, struct table *table, int row, int module_column, uint32_t module,
+                     int line_column, uint32_t line);
+
 #endif

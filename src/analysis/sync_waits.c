@@ -187,7 +187,8 @@ static void fold_device(struct fold *fold, const struct device *device)
 	device_parts_find_data(&fold->parts, fold->model, fold->options, fold->launches, device->process,
 	                       device->device);
 	if (busy->count)
-		clamped_add(&fold->all_ns, busy->items[busy->count - 1].end_ns - busy->items[0].start_ns);
+		clamped_add(&fold->all_ns,
+		            intervals_length(busy->items[0].start_ns, busy->items[busy->count - 1].end_ns));
 	take_copies(fold);
 	for (uint32_t track = 0; track < fold->model->tracks_count; track++)
 		if (fold->model->tracks[track]->process == device->process)
@@ -202,11 +203,7 @@ static void add_row(struct table *table, struct fold *fold, const struct place *
 	int row = table_row(table);
 
 	table_set_text(table, row, SYNC_CALL, model_text(model, place->call));
-	table_set_text_or(table, row, SYNC_MODULE, place->module ? model_text(model, place->module) : NULL,
-	                  "it lies in no module");
-	table_set_text_or(table, row, SYNC_LINE,
-	                  place->line ? span_line_text(&fold->spans, place->line, &table->arena) : NULL,
-	                  "no line of Python was recorded for it");
+	span_places_set(&fold->spans, table, row, SYNC_MODULE, place->module, SYNC_LINE, place->line);
 	table_set_int(table, row, SYNC_COUNT, place->count);
 	table_set_int(table, row, SYNC_TOTAL, place->wait_ns);
 	table_set_int(table, row, SYNC_IDLE, place->idle_ns);
