@@ -26,9 +26,14 @@ static uint64_t name_of(const char *text)
 	return hash;
 }
 
+bool kineto_makers_is_in_node(const struct kineto_makers *makers, int64_t start_ns)
+{
+	return makers->is_behind_node && start_ns <= makers->node_end_ns + KINETO_ROUNDING_NS;
+}
+
 void kineto_makers_add(struct kineto_makers *makers, const char *name, int64_t start_ns, size_t record)
 {
-	if (makers->is_behind_node && start_ns <= makers->node_end_ns + KINETO_ROUNDING_NS)
+	if (kineto_makers_is_in_node(makers, start_ns))
 		return;
 	if (makers->is_behind_node || makers->count == MAKERS_MAX)
 		kineto_makers_forget(makers);

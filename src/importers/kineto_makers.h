@@ -8,7 +8,7 @@
  *     size_t made = kineto_makers_take(&makers, "... MmBackward0", end_ns);    // every node: the record, or KINETO_NO_MAKER
  *
  * Operators that no node was found for are forgotten when one comes behind a backward. These traces have whole microseconds, so that what
- * a node calls last may begin behind it: such operators are not taken. More than 262144 at a time are forgotten, too.
+ * the engine calls for a node, and what that calls last, may begin behind it: such are not taken. More than 262144 at a time are forgotten, too.
  */
 #ifndef IMPORTERS_KINETO_MAKERS_H
 #define IMPORTERS_KINETO_MAKERS_H
@@ -31,6 +31,8 @@ struct kineto_makers {
 	int64_t node_end_ns; /* then: of the last one */
 };
 
+/* Does what begins then lie in the last node? Not asked of what the engine itself begins. */
+bool kineto_makers_is_in_node(const struct kineto_makers *makers, int64_t start_ns);
 void kineto_makers_add(struct kineto_makers *makers, const char *name, int64_t start_ns, size_t record);
 size_t kineto_makers_take(struct kineto_makers *makers, const char *node, int64_t end_ns);
 /* Records got other numbers: all that are known, less by so many. */

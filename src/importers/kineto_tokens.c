@@ -170,9 +170,11 @@ static void note_maker(struct scan *scan, const struct staged_span *span, size_t
 
 static void find_maker(struct scan *scan, const struct staged_span *node, enum token_class class, int64_t end_ns)
 {
-	if (!scan->import->has_no_sequence || token_of(class) != TOKEN_BACKWARD)
+	const char *name = model_text(scan->import->model, node->name);
+	if (!scan->import->has_no_sequence || token_of(class) != TOKEN_BACKWARD ||
+	    (!pytorch_begins(name, PYTORCH_ENGINE) && kineto_makers_is_in_node(&scan->makers, node->start_ns)))
 		return;
-	size_t record = kineto_makers_take(&scan->makers, model_text(scan->import->model, node->name), end_ns);
+	size_t record = kineto_makers_take(&scan->makers, name, end_ns);
 	scan->tokens->nodes += class == CLASS_NODE; /* no operator makes the others */
 	if (record == KINETO_NO_MAKER)
 		return;

@@ -383,6 +383,25 @@ def test_forwards_are_told_by_the_names_of_nodes_where_there_are_no_sequence_num
     assert "12 of 12 have the name of an operator before them" in said and "uncertain" not in said
 
 
+def test_a_node_rounded_behind_the_engines_span_around_it_is_that_one(trace):
+    """A node of less than a microsecond begins where the engine's span ends; taken for another node it would take the name of the first layer's
+    operator, and what it calls would be taken for a forward in the middle of the backward."""
+    def row(start, duration, name):
+        return {"name": name, "ph": "X", "ts": start, "dur": duration, "tid": 1, "pid": "CPU functions", "args": {}}
+    rows, engine, accumulate = [], "autograd::engine::evaluate_function: ", "torch::autograd::AccumulateGrad"
+    for begin in range(1000, 4000, 1000):
+        for i, name in enumerate(["t", "addmm", "relu", "t", "addmm", "mean", "ones_like"]):
+            rows.append(row(begin + 10 * i, 5, f"aten::{name}"))
+        for i, node in enumerate(["MeanBackward0", "AddmmBackward0", "TBackward0", accumulate, "ReluBackward0", "AddmmBackward0", "TBackward0", accumulate]):
+            start = begin + 100 + 10 * i
+            rows += [row(start, 1, engine + node), row(start + 1, 0, node), row(start + 1, 0, "aten::t")]
+    trace.write(rows)
+    assert trace.query("SELECT kind, name, count(*) FROM spans WHERE kind IN ('step', 'phase') GROUP BY kind, name ORDER BY name") == [
+        ["phase", "backward", "3"], ["phase", "forward", "3"], ["step", "step", "3"]]
+    said, = [text for text in trace.ledger() if "sequence numbers" in text]
+    assert "18 of 18 have the name of an operator before them" in said
+
+
 def test_names_of_nodes_that_no_operator_has_leave_phases_uncertain(trace):
     trace.write(list(without_kineto(["MineBackward", "YoursBackward", "TBackward0"])))
     said, = [text for text in trace.ledger() if "sequence numbers" in text]
