@@ -246,13 +246,10 @@ static enum status read_job(struct sides *sides, int first, const int *job, cons
 	const struct analysis_options whole = {0};
 	const char **paths = arena_array(&sides->arena, (size_t)sides->count, sizeof(*paths));
 	struct compared_run *run = &sides->runs[first];
+	uint32_t count = job_files_of(sides->files, first, sides->count, job, paths);
 	struct loaded_run loaded;
-	uint32_t count = 0;
 	enum status status;
 
-	for (int i = first; i < sides->count; i++)
-		if (job[i] == first)
-			paths[count++] = sides->files[i].path;
 	if (count < 2)
 		return STATUS_OK;
 	status = load_files(&loaded, paths, count, &whole, memory_bytes, err);
@@ -260,7 +257,7 @@ static enum status read_job(struct sides *sides, int first, const int *job, cons
 		return status;
 	compared_run_release(run);
 	take_run(sides, first, &loaded, analysis);
-	run->name = arena_printf(&run->arena, "%s and %u more rank%s", run->name, count - 1, count > 2 ? "s" : "");
+	run->name = job_files_name(&run->arena, run->name, count);
 	if (!common.is_quiet)
 		fprintf(stderr, "stepscope: note: %u files of the %s side are ranks of one job: one run, '%s'\n", count,
 		        first < sides->base_count ? "base" : "new", run->name);

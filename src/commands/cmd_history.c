@@ -5,6 +5,7 @@
  */
 #include "commands/command.h"
 
+#include "commands/job_files.h"
 #include "commands/load_run.h"
 #include "commands/result.h"
 #include "compare/canary_metrics.h"
@@ -17,6 +18,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MAXIMUM_OUTPUT ((size_t)1 << 28)
 
@@ -125,13 +127,15 @@ static enum status add_metrics(struct history *history, const char *operand, str
 	return status;
 }
 
-static enum status add_report(struct history *history, struct report *report, struct error *err)
+/* Of `count` files. */
+static enum status add_report(struct history *history, struct report *report, uint32_t count, struct error *err)
 {
 	char path[PATH_MAX];
 	struct compared_run run = {0};
 	struct table numbers;
+	const char *called = count > 1 ? job_files_name(&report->arena, report->name, count) : report->name;
 	struct history_entry entry = {.series = series ? series : key_numbers_series(report),
-	                              .name = name ? name : report->name,
+	                              .name = name ? name : called,
 	                              .path = realpath(report->path, path) ? path : report->path,
 	                              .identity = key_numbers_identity(report),
 	                              .numbers = &numbers,
@@ -141,40 +145,86 @@ static enum status add_report(struct history *history, struct report *report, st
 	if (status)
 		return status;
 	compared_run_init(&run, report);
+	if (count > 1 && !common.is_quiet)
+		fprintf(stderr, "stepscope: note: %u files are ranks of one job: one run, '%s'\n", count, called);
 	status = add_entry(history, &entry, err);
 	compared_run_release(&run);
 	table_release(&numbers);
 	return status;
 }
 
-static enum status add_run(struct history *history, const char *operand, struct error *err)
+/* One run, or the files of one job. */
+static enum status add_run(struct history *history, const char *const *paths, uint32_t count, struct error *err)
 {
 	struct analysis_options analysis = {0};
 	struct loaded_run loaded;
 	struct report report;
 	enum status status;
 
-	if (canary_metrics_probe(operand))
-		return add_metrics(history, operand, err);
-	status = load_run(&loaded, operand, &analysis, memory_bytes, err);
+	if (canary_metrics_probe(paths[0]))
+		return add_metrics(history, paths[0], err);
+	status = count > 1 ? load_files(&loaded, paths, count, &analysis, memory_bytes, err)
+	                   : load_run(&loaded, paths[0], &analysis, memory_bytes, err);
 	if (status)
 		return status;
 	report_init(&report, &loaded.model, &analysis, loaded.path);
-	status = add_report(history, &report, err);
+	status = add_report(history, &report, count, err);
 	tell_defects(&report);
 	report_release(&report);
 	loaded_run_release(&loaded);
 	return status;
 }
 
-static enum status add(struct history *history, int count, const char **operands, struct error *err)
+/* Reads a file that may be a rank of a job, for what that says. */
+static enum status look_at(struct job_file *file, const char *operand, struct error *err)
 {
+	struct analysis_options analysis = {0};
+	struct loaded_run loaded;
+	struct stat info;
+	enum status status;
+
+	*file = (struct job_file){.path = operand, .rank = -1};
+	if (stat(operand, &info) != 0 || !S_ISREG(info.st_mode) || canary_metrics_probe(operand))
+		return STATUS_OK;
+	status = load_run(&loaded, operand, &analysis, memory_bytes, err);
+	if (status)
+		return status;
+	job_file_init(file, operand, &loaded.model);
+	loaded_run_release(&loaded);
+	return STATUS_OK;
+}
+
+/* Several are looked at before any is added: files of ranks of one job are one run. */
+static enum status add_operands(struct history *history, int count, const char **operands, struct arena *arena,
+                                struct error *err)
+{
+	struct job_file *files = arena_array(arena, (size_t)count, sizeof(*files));
+	const char **paths = arena_array(arena, (size_t)count, sizeof(*paths));
+	int *job = arena_array(arena, (size_t)count, sizeof(*job));
 	enum status status = STATUS_OK;
 
-	if (!count)
-		return add_run(history, "latest", err);
 	for (int i = 0; i < count && !status; i++)
-		status = add_run(history, operands[i], err);
+		status = look_at(&files[i], operands[i], err);
+	if (status)
+		return status;
+	job_files_find(files, 0, count, job);
+	for (int i = 0; i < count && !status; i++)
+		if (job[i] == i)
+			status = add_run(history, paths, job_files_of(files, i, count, job, paths), err);
+	return status;
+}
+
+static enum status add(struct history *history, int count, const char **operands, struct error *err)
+{
+	static const char *const latest = "latest";
+	struct arena arena;
+	enum status status;
+
+	if (count < 2)
+		return add_run(history, count ? operands : &latest, 1, err);
+	arena_init(&arena, 0);
+	status = add_operands(history, count, operands, &arena, err);
+	arena_release(&arena);
 	return status;
 }
 

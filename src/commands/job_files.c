@@ -115,3 +115,18 @@ void job_files_find(const struct job_file *files, int first, int end, int *job)
 		find_job(files, i, end, job, false);
 	}
 }
+
+uint32_t job_files_of(const struct job_file *files, int first, int end, const int *job, const char **paths)
+{
+	uint32_t count = 0;
+
+	for (int i = first; i < end; i++)
+		if (job[i] == first)
+			paths[count++] = files[i].path;
+	return count;
+}
+
+const char *job_files_name(struct arena *arena, const char *name, uint32_t count)
+{
+	return arena_printf(arena, "%s and %u more rank%s", name, count - 1, count > 2 ? "s" : "");
+}

@@ -27,4 +27,9 @@ bool job_files_are_one(const struct job_file *one, const struct job_file *other)
  * folder of that first file is of its job: runs that were made at the same time stay apart. */
 void job_files_find(const struct job_file *files, int first, int end, int *job);
 
+/* The paths of the job that begins at `first`, as many as are returned; `paths` has room for all files behind it. */
+uint32_t job_files_of(const struct job_file *files, int first, int end, const int *job, const char **paths);
+/* What a run of so many files is called that is named after its first: "rank0.json and 3 more ranks". */
+const char *job_files_name(struct arena *arena, const char *name, uint32_t count);
+
 #endif

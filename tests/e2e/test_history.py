@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from test_compare_ranks import write_job
+
 STEPSCOPE = os.environ["STEPSCOPE"]
 
 
@@ -285,3 +287,26 @@ def test_the_default_place(tmp_path):
     assert done.returncode == 4 and "HOME is not set" in done.stderr
 
 
+
+
+def test_files_of_one_job_are_kept_as_one_run(tmp_path):
+    """And known again by any order of them, and by their directory."""
+    base, new = write_job(tmp_path / "base"), write_job(tmp_path / "new", second=60)
+    done = history(tmp_path, "add", "--series", "job", *base, *new)
+    assert done.returncode == 0 and done.stderr.count("4 files are ranks of one job: one run, 'rank0.json and 3 more ranks'") == 2
+    assert [row["name"] for row in listed(tmp_path)] == ["rank0.json and 3 more ranks"] * 2
+    assert "kept again as run 1 " in history(tmp_path, "add", "--series", "job", *reversed(base)).stderr
+    assert "kept again as run 2 " in history(tmp_path, "add", "--series", "job", tmp_path / "new").stderr
+
+
+def test_ranks_of_jobs_of_other_times_stay_runs(tmp_path):
+    files = [write_job(tmp_path / str(number), second=60 * number)[number] for number in range(3)]
+    assert history(tmp_path, "add", *files).returncode == 0
+    assert len(listed(tmp_path)) == 3
+
+
+def test_one_file_that_cannot_be_read_adds_none(tmp_path):
+    (tmp_path / "broken.json").write_text("{")
+    done = history(tmp_path, "add", trace(tmp_path / "good.json", 10), tmp_path / "broken.json")
+    assert done.returncode == 3
+    assert not listed(tmp_path)
