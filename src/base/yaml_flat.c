@@ -39,13 +39,13 @@ struct flattener {
 
 static enum status refuse(struct flattener *state, const yaml_event_t *event, const char *problem)
 {
-	return error_set(state->err, STATUS_INPUT, "'%s' line %zu: %s", state->what, event->start_mark.line + 1,
+	return error_set(state->err, STATUS_USAGE, "'%s' line %zu: %s", state->what, event->start_mark.line + 1,
 	                 problem);
 }
 
 static enum status too_large(struct flattener *state)
 {
-	return error_set(state->err, STATUS_INPUT, "'%s' is too large: at most %d values", state->what,
+	return error_set(state->err, STATUS_USAGE, "'%s' is too large: at most %d values", state->what,
 	                 MAXIMUM_ENTRIES);
 }
 
@@ -122,7 +122,7 @@ static enum status add_entry(struct flattener *state, const yaml_event_t *event,
 	if (yaml->count >= MAXIMUM_ENTRIES)
 		return too_large(state);
 	if (grow_entries(state))
-		return STATUS_INPUT;
+		return STATUS_USAGE;
 	entry.key = arena_dup_n(&yaml->arena, state->path.data, state->path.length);
 	entry.value = arena_dup_n(&yaml->arena, value, length);
 	if (!entry.key || !entry.value)
@@ -139,7 +139,7 @@ static enum status remember_key(struct flattener *state, const yaml_event_t *eve
 	if (event->data.scalar.length == 2 && !memcmp(event->data.scalar.value, "<<", 2))
 		return STATUS_OK;
 	if (intern_find(&state->keys, key))
-		return error_set(state->err, STATUS_INPUT, "'%s' line %zu: key '%s' is there twice", state->what,
+		return error_set(state->err, STATUS_USAGE, "'%s' line %zu: key '%s' is there twice", state->what,
 		                 event->start_mark.line + 1, key);
 	intern_add(&state->keys, key);
 	return STATUS_OK;
@@ -277,7 +277,7 @@ static enum status parser_failed(struct flattener *state, const yaml_parser_t *p
 
 	if (parser->error == YAML_MEMORY_ERROR)
 		return error_set(state->err, STATUS_NO_MEMORY, "'%s': out of memory", state->what);
-	return error_set(state->err, STATUS_INPUT, "'%s' line %zu: %s", state->what, line + 1,
+	return error_set(state->err, STATUS_USAGE, "'%s' line %zu: %s", state->what, line + 1,
 	                 parser->problem ? parser->problem : "not YAML");
 }
 
@@ -307,7 +307,7 @@ enum status yaml_flat_parse(struct yaml_flat *yaml, const char *text, size_t len
 
 	*yaml = (struct yaml_flat){0};
 	if (length > MAXIMUM_FILE_BYTES)
-		return error_set(err, STATUS_INPUT, "'%s' is too large: at most 4 MiB", what);
+		return error_set(err, STATUS_USAGE, "'%s' is too large: at most 4 MiB", what);
 	if (!yaml_parser_initialize(&parser))
 		return error_set(err, STATUS_NO_MEMORY, "'%s': out of memory", what);
 	arena_init(&yaml->arena, MAXIMUM_ARENA_BYTES);

@@ -27,6 +27,7 @@ struct yaml_flat {
 	int count;
 };
 
+/* STATUS_USAGE: it is wrong (a file of settings, which somebody wrote for us); STATUS_INPUT: it cannot be read. */
 enum status yaml_flat_read(struct yaml_flat *yaml, const char *path, struct error *err) MUST_CHECK;
 enum status yaml_flat_parse(struct yaml_flat *yaml, const char *text, size_t length, const char *what,
                             struct error *err) MUST_CHECK;

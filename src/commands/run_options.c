@@ -234,10 +234,10 @@ static enum status read_entry(struct record_settings *given, struct config *conf
 	if ((entry->is_alias || entry->document > 1) && !is_ours)
 		return STATUS_OK;
 	if (entry->is_alias)
-		return error_set(err, STATUS_INPUT, "'%s' line %d: an alias (*name); write the value out", path,
+		return error_set(err, STATUS_USAGE, "'%s' line %d: an alias (*name); write the value out", path,
 		                 entry->line);
 	if (entry->document > 1)
-		return error_set(err, STATUS_INPUT, "'%s' line %d: a second document; options stand in the first", path,
+		return error_set(err, STATUS_USAGE, "'%s' line %d: a second document; options stand in the first", path,
 		                 entry->line);
 	if (is_empty_block(entry)) {
 		config->taken++;

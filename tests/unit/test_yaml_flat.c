@@ -41,7 +41,7 @@ static void check_refused(const char *text, size_t length, const char *message)
 	struct yaml_flat yaml;
 	struct error err = {0};
 
-	assert_int_equal(yaml_flat_parse(&yaml, text, length, "x.yaml", &err), STATUS_INPUT);
+	assert_int_equal(yaml_flat_parse(&yaml, text, length, "x.yaml", &err), STATUS_USAGE);
 	assert_string_equal(err.text, message);
 	assert_int_equal(yaml.count, 0);
 	assert_null(yaml.entries);
@@ -175,12 +175,12 @@ static void what_is_not_yaml_is_refused_with_its_line(void **state)
 	struct yaml_flat yaml;
 	struct error err;
 
-	assert_int_equal(yaml_flat_parse(&yaml, "a: 1\nb: [1, 2\nc: 3\n", 19, "x.yaml", &err), STATUS_INPUT);
+	assert_int_equal(yaml_flat_parse(&yaml, "a: 1\nb: [1, 2\nc: 3\n", 19, "x.yaml", &err), STATUS_USAGE);
 	assert_memory_equal(err.text, "'x.yaml' line 3: ", 17);
-	assert_int_equal(yaml_flat_parse(&yaml, "a: 1\n\tb: 2\n", 11, "x.yaml", &err), STATUS_INPUT);
+	assert_int_equal(yaml_flat_parse(&yaml, "a: 1\n\tb: 2\n", 11, "x.yaml", &err), STATUS_USAGE);
 	assert_memory_equal(err.text, "'x.yaml' line 2: ", 17);
-	assert_int_equal(yaml_flat_parse(&yaml, "a: \xff\n", 5, "x.yaml", &err), STATUS_INPUT);
-	assert_int_equal(yaml_flat_parse(&yaml, "a: \x01\n", 5, "x.yaml", &err), STATUS_INPUT);
+	assert_int_equal(yaml_flat_parse(&yaml, "a: \xff\n", 5, "x.yaml", &err), STATUS_USAGE);
+	assert_int_equal(yaml_flat_parse(&yaml, "a: \x01\n", 5, "x.yaml", &err), STATUS_USAGE);
 }
 
 static void ten_thousand_values_are_the_maximum(void **state)
