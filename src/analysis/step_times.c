@@ -310,8 +310,9 @@ static bool is_started_by_rank(const struct step_times *times, const struct mode
 	for (uint32_t i = 0; i < times->span_count; i++) {
 		const struct process *parent = &model->processes[times->spans[i].process];
 
-		if (parent != process && parent->pid == process->parent_pid && share_process_ids(parent, process) &&
-		    parent->rank == process->rank && parent->first_ns < process->last_ns)
+		if (parent != process && process->parent_pid && parent->pid == process->parent_pid &&
+		    share_process_ids(parent, process) && parent->rank == process->rank &&
+		    parent->first_ns < process->last_ns)
 			return true;
 	}
 	return false;

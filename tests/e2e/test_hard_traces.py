@@ -443,6 +443,16 @@ def test_I04_one_pid_in_each_file(trace, tmp_path):
     assert [(row["device"], row["busy_ns"]) for row in trace.table("device_busy")] == [(f"rank {rank}, device 0", 7000 + 1000 * rank) for rank in range(3)]
 
 
+def test_I04_no_file_says_its_pid(trace, tmp_path):
+    """None was started by another, also where their times, of a trace without a start of its own, do not overlap."""
+    trace.path = tmp_path / "set"
+    trace.path.mkdir()
+    for number, start in enumerate((50 * STEP, 0)):
+        events = [step(number, start, pid="CPU functions"), span("aten::mm", start + 10, 400, pid="CPU functions")]
+        (trace.path / f"{number}.json").write_text(json.dumps(events))
+    assert [row["steps"] for row in trace.table("ranks")] == [1, 1]
+
+
 def test_I05_a_correlation_that_comes_again(trace):
     """The call before the work launched it; 0 and what is missing belong to nobody, and it is said."""
     trace.write([span("first", 0, 20), launch(5, 9), kernel("k", 30, 4, correlation=9), span("second", 100, 20), launch(105, 9),
