@@ -22,6 +22,10 @@ FAULTS = {
 }
 
 
+# Little to compute: on a loaded machine, too, most of a step is what the fault sleeps.
+SMALL = ["--batch", "1"]
+
+
 def diagnose(tmp_path, *arguments):
     subprocess.run([STEPSCOPE, "run", "--quiet", "--with", "memory", "--out", "run", "--", TRAINER, "--steps", "12", "--layers", "2",
                     "--evaluate-every", "0", "--quiet", *arguments], check=True, timeout=300, cwd=tmp_path)
@@ -33,7 +37,7 @@ def diagnose(tmp_path, *arguments):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_by_its_rule(tmp_path, fault):
     arguments, rule, where, evidence = FAULTS[fault]
-    result, checks = diagnose(tmp_path, *arguments)
+    result, checks = diagnose(tmp_path, *SMALL, *arguments)
     assert checks[rule] == "found", result
     found = next(finding for finding in result["findings"] if finding["rule"] == rule)
     assert where in found["where"] and evidence in found["evidence"]
@@ -42,8 +46,8 @@ def test_a_fault_is_found_by_its_rule(tmp_path, fault):
 
 @pytest.mark.parametrize("fault", ("straggler=1,300", "slow-loader-rank=1,300"))
 def test_D01_D02_what_the_others_wait_for_is_the_stragglers(tmp_path, fault):
-    """The fault makes a step about 300 ms longer; on a loaded machine the rest of it is longer, too. More ranks: test_rank_faults.py."""
-    result, _ = diagnose(tmp_path, "--ranks", "2", "--fault", fault, "--queue", "1")
+    """The fault makes a step about 300 ms longer. More ranks: test_rank_faults.py."""
+    result, _ = diagnose(tmp_path, *SMALL, "--ranks", "2", "--fault", fault, "--queue", "1")
     saving = {finding["rule"]: finding["saving_ns"] for finding in result["findings"]}
     assert saving["SS602"] > 150_000_000 and saving["SS601"] < saving["SS602"] and (saving.get("SS101") or 0) < saving["SS602"], result
     assert result["verdict"]["verdict"] == "straggler-bound", result
@@ -73,7 +77,7 @@ def test_a_hole_in_the_recording_is_no_time_between_steps(tmp_path):
 
 
 def test_D09_two_faults_are_both_found_the_larger_first(tmp_path):
-    result, checks = diagnose(tmp_path, "--ranks", "3", "--fault", "slow-loader-rank=2,400", "--fault", "straggler=0,200", "--queue", "1")
+    result, checks = diagnose(tmp_path, *SMALL, "--ranks", "3", "--fault", "slow-loader-rank=2,400", "--fault", "straggler=0,200", "--queue", "1")
     assert checks["SS101"] == checks["SS602"] == "found", result
     slow = next(finding for finding in result["findings"] if finding["rule"] == "SS602")
     assert "rank 2" in slow["where"] and "differs most in data" in slow["evidence"]
