@@ -44,8 +44,9 @@ static const struct table_column columns[COMM_COLUMNS] = {
                  .type = TABLE_INT,
                  .unit = UNIT_BYTES,
                  .role = ROLE_KEY,
-                 .definition = "size of each as nccl-tests count it: of an allgather what a rank gets, of the others what "
-                               "it gives"},
+                 .definition =
+                         "size of each as nccl-tests count it: of allgather and gather what a rank gets (of a gather the "
+                         "root), of the others what it gives (of a scatter the root)"},
 	[COMM_DTYPE] = {.name = "dtype", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "type of the elements"},
 	[COMM_RANKS] = {.name = "ranks",
                         .type = TABLE_INT,
@@ -108,8 +109,9 @@ static const struct table_column columns[COMM_COLUMNS] = {
                  .title = "busbw",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_BYTES_PER_SECOND,
-                 .definition = "the same, times 2(n-1)/n for an allreduce, (n-1)/n for allgather, reducescatter and "
-                               "alltoall, of n ranks (PERFORMANCE.md of nccl-tests): what a link carries"},
+                 .definition =
+                         "the same, times 2(n-1)/n for an allreduce, (n-1)/n for allgather, reducescatter, alltoall, "
+                         "gather and scatter, of n ranks (nccl-tests): what a link carries"},
 	[COMM_KERNEL] = {.name = "kernel", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "its name"},
 };
 

@@ -33,6 +33,12 @@ static void take_name(struct communication_size *size, const char *name)
 		size->collective = collective;
 }
 
+/* Of these the ranks get more than each gives, and nccl-tests count what is there in the end: the parts of all ranks. */
+static bool is_sized_by_output(const char *collective)
+{
+	return !strcmp(collective, "allgather") || !strcmp(collective, "gather");
+}
+
 static void take_config(struct communication_size *size, const struct launch_config *config)
 {
 	const char *collective = launch_config_text(config, LAUNCH_COLLECTIVE);
@@ -46,7 +52,7 @@ static void take_config(struct communication_size *size, const struct launch_con
 		memcpy(size->dtype, dtype, strlen(dtype) + 1);
 	if (launch_config_has(config, LAUNCH_GROUP_RANKS) && config->numbers[LAUNCH_GROUP_RANKS] < 1e9)
 		size->ranks = (uint32_t)config->numbers[LAUNCH_GROUP_RANKS];
-	if (!strcmp(size->collective, "allgather"))
+	if (is_sized_by_output(size->collective))
 		count = LAUNCH_OUT_COUNT;
 	if (!launch_config_has(config, count) || element <= 0)
 		return;
@@ -97,7 +103,7 @@ void communication_size_of_inputs(struct communication_size *size, const char *i
 
 	if (size->has_bytes || !collective_bytes(inputs, &bytes, &reason))
 		return;
-	if (!strcmp(size->collective, "allgather"))
+	if (is_sized_by_output(size->collective))
 		bytes *= size->ranks; /* 0 when they are not known: no bytes then */
 	size->has_bytes = bytes > 0;
 	size->bytes = bytes;
@@ -143,12 +149,13 @@ void communication_size_find(struct communication_size *size, const struct model
 
 double communication_bus_factor(const struct communication_size *size)
 {
+	static const char *const parts[] = {"allgather", "reducescatter", "alltoall", "gather", "scatter"};
 	double ranks = size->ranks;
 
 	if (!strcmp(size->collective, "allreduce"))
 		return 2 * (ranks - 1) / ranks;
-	if (!strcmp(size->collective, "allgather") || !strcmp(size->collective, "reducescatter") ||
-	    !strcmp(size->collective, "alltoall"))
-		return (ranks - 1) / ranks;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (!strcmp(size->collective, parts[i]))
+			return (ranks - 1) / ranks; /* a rank's own part goes over no link */
 	return 1;
 }

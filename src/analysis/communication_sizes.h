@@ -14,7 +14,7 @@ struct communication_size {
 	const char *collective; /* of collective_of_name(), "": not known */
 	char dtype[LAUNCH_TEXT_BYTES];
 	bool has_bytes;
-	double bytes;   /* as nccl-tests count: of an allgather what a rank gets, of the others what it gives */
+	double bytes;   /* as nccl-tests count: of allgather and gather what a rank gets, of the others what it gives */
 	uint32_t ranks; /* 0: not known */
 };
 
@@ -25,7 +25,10 @@ void communication_size_find(struct communication_size *size, const struct model
 /* Of a collective that is known, from an INPUTS text; NULL or no sizes: nothing more is known of it. */
 void communication_size_of_inputs(struct communication_size *size, const char *inputs);
 
-/* Bytes over a link for each byte of the size, as PERFORMANCE.md of nccl-tests has it. */
+/* Bytes over a link for each byte of the size, as nccl-tests have it (PERFORMANCE.md, and gather.cu and scatter.cu). */
 double communication_bus_factor(const struct communication_size *size);
+#define COMMUNICATION_BUS_RATE_DEFINITION                                                                                 \
+	"the same, times 2(n-1)/n for an allreduce, (n-1)/n for allgather, reducescatter, alltoall, gather and scatter, " \
+	"of n ranks (nccl-tests): what a link carries"
 
 #endif

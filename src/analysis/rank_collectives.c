@@ -345,13 +345,11 @@ static const struct table_column times_columns[TIMES_COLUMNS] = {
                             .type = TABLE_DOUBLE,
                             .unit = UNIT_BYTES_PER_SECOND,
                             .definition = "bytes over the time of the exchange"},
-	[TIMES_BUS_RATE] =
-		{.name = "bus_bytes_per_s",
-                 .title = "busbw",
-                 .type = TABLE_DOUBLE,
-                 .unit = UNIT_BYTES_PER_SECOND,
-                 .definition = "the same, times 2(n-1)/n for an allreduce, (n-1)/n for allgather, reducescatter and "
-                               "alltoall, of n ranks (PERFORMANCE.md of nccl-tests): what a link carries"},
+	[TIMES_BUS_RATE] = {.name = "bus_bytes_per_s",
+                            .title = "busbw",
+                            .type = TABLE_DOUBLE,
+                            .unit = UNIT_BYTES_PER_SECOND,
+                            .definition = COMMUNICATION_BUS_RATE_DEFINITION},
 };
 
 struct collective_times {

@@ -3,6 +3,7 @@
  * ranks.c: the table `ranks`: the trainers that mark steps, side by side, without what they fork. In a synchronous job all ranks show the same step time,
  * because the fast ones wait for the slow one inside communication; so ranks are compared by the time outside it.
  */
+#include "analysis/device_work.h"
 #include "analysis/labels.h"
 #include "analysis/processes.h"
 #include "analysis/rank_arrivals.h"
@@ -68,14 +69,15 @@ static const struct table_column columns[RANK_COLUMNS] = {
                  .title = "communication",
                  .type = TABLE_DOUBLE,
                  .unit = UNIT_NS,
-                 .definition = "mean time per step in the phase communication, waiting for others included",
+                 .definition = "mean time per step in the phase communication, waiting for others included; where kernels "
+                               "communicate: while such a kernel runs on a device and none that computes",
                  .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
                  .other = "mean_ns"},
 	[RANK_OWN] = {.name = "own_ns",
                       .title = "own",
                       .type = TABLE_DOUBLE,
                       .unit = UNIT_NS,
-                      .definition = "mean time per step outside the phase communication",
+                      .definition = "mean time per step outside communication",
                       .rules = RULE_AT_MOST_OTHER,
                       .other = "mean_ns"},
 	[RANK_BEHIND] = {.name = "behind_ns",
@@ -133,21 +135,46 @@ struct rank_mean {
 	double mean_ns, p50_ns, data_ns, communication_ns, own_ns;
 	double alone_ns; /* struct rank_arrival */
 	size_t count;
+	bool has_kernels; /* that communicate */
 };
 
-static void compute_mean(struct rank_mean *mean, const struct model *model, const struct step_times *times,
-                         uint32_t process, double *values)
+/* When devices of the process communicate and compute nothing. False: they have no kernels that communicate. */
+static bool find_exposed(struct intervals *exposed, const struct model *model, const struct analysis_options *options,
+                         uint32_t process)
 {
+	struct device_work work = {0};
+	struct device_times times = {0};
+	bool has_kernels;
+
+	device_work_get(&work, model, options, process, DEVICE_ANY);
+	device_times_fill(&times, &work);
+	has_kernels = times.communication.count > 0;
+	intervals_subtract(exposed, &times.communication, &times.compute);
+	device_times_release(&times);
+	device_work_release(&work);
+	return has_kernels;
+}
+
+static void compute_mean(struct rank_mean *mean, const struct model *model, const struct analysis_options *options,
+                         const struct step_times *times, uint32_t process, double *values)
+{
+	struct intervals exposed = {0};
 	struct summary summary;
 
-	*mean = (struct rank_mean){0};
+	*mean = (struct rank_mean){.has_kernels = find_exposed(&exposed, model, options, process)};
 	for (uint32_t i = 0; i < times->count; i++) {
-		if (model->steps[i].process != process || !times->steps[i].is_selected || !times->steps[i].is_complete)
+		const struct model_step *step = &model->steps[i];
+		const int64_t *phase_ns = times->steps[i].phase_ns;
+
+		if (step->process != process || !times->steps[i].is_selected || !times->steps[i].is_complete)
 			continue;
 		values[mean->count++] = (double)times->steps[i].dur_ns;
-		mean->data_ns += (double)times->steps[i].phase_ns[STEPSCOPE_PHASE_DATA];
-		mean->communication_ns += (double)times->steps[i].phase_ns[STEPSCOPE_PHASE_COMMUNICATION];
+		mean->data_ns += (double)phase_ns[STEPSCOPE_PHASE_DATA];
+		mean->communication_ns += (double)(mean->has_kernels
+		                                           ? intervals_within(&exposed, step->start_ns, step->end_ns)
+		                                           : phase_ns[STEPSCOPE_PHASE_COMMUNICATION]);
 	}
+	intervals_release(&exposed);
 	if (!summary_compute(&summary, values, mean->count))
 		return;
 	mean->mean_ns = summary.mean;
@@ -155,6 +182,12 @@ static void compute_mean(struct rank_mean *mean, const struct model *model, cons
 	mean->data_ns /= (double)mean->count;
 	mean->communication_ns /= (double)mean->count;
 	mean->own_ns = mean->mean_ns - mean->communication_ns;
+}
+
+/* Why it is not known how long it waits for others; NULL: it is. */
+static const char *unknown_communication(const struct step_span *span, const struct rank_mean *mean)
+{
+	return mean->has_kernels ? NULL : span->no_waits;
 }
 
 static void add_row(struct table *table, const struct model *model, const struct step_span *span,
@@ -184,12 +217,17 @@ static void add_row(struct table *table, const struct model *model, const struct
 	else
 		table_set_missing(table, row, RANK_DATA,
 		                  "its steps have no phase data: no wait for data was seen or marked");
-	if (span->no_waits) {
+	if (unknown_communication(span, mean)) {
 		table_set_missing(table, row, RANK_COMMUNICATION, span->no_waits);
 		table_set_missing(table, row, RANK_OWN, span->no_waits);
 		return;
 	}
-	table_set_double(table, row, RANK_COMMUNICATION, mean->communication_ns);
+	if (mean->has_kernels || mean->communication_ns > 0)
+		table_set_double(table, row, RANK_COMMUNICATION, mean->communication_ns);
+	else
+		table_set_missing(
+			table, row, RANK_COMMUNICATION,
+			"its steps have no phase communication, and no kernel communicates: none was seen or marked");
 	table_set_double(table, row, RANK_OWN, mean->own_ns);
 }
 
@@ -289,7 +327,7 @@ static void set_excess(struct table *table, const struct rank_mean *means, bool 
 	bool has_communication = false;
 
 	for (int row = 0; row < table->row_count; row++)
-		has_communication |= means[row].count && means[row].communication_ns > 0;
+		has_communication |= means[row].count && (means[row].has_kernels || means[row].communication_ns > 0);
 	if (!unknown && !has_communication)
 		unknown = "no communication between ranks was recorded: whether others wait for it is not known";
 	for (int row = 0; row < table->row_count; row++) {
@@ -354,9 +392,10 @@ static enum status run(const struct model *model, const struct analysis_options 
 
 		if (!times->spans[i].is_rank)
 			continue;
-		compute_mean(mean, model, times, times->spans[i].process, values);
+		compute_mean(mean, model, options, times, times->spans[i].process, values);
 		add_row(table, model, &times->spans[i], mean);
-		unknown = times->spans[i].no_waits ? times->spans[i].no_waits : unknown;
+		if (unknown_communication(&times->spans[i], mean))
+			unknown = times->spans[i].no_waits;
 	}
 	if (step_times_ranks_repeat(times, model))
 		unknown = RANKS_REPEAT_REASON;

@@ -322,3 +322,38 @@ def test_runs_of_other_days_are_no_ranks_of_one_job(tmp_path, seconds, is_said, 
     assert not is_said or "it ran 24 h 0 min apart" in json.dumps(said)
     mean, = [row["mean_ns"] for row in table(tmp_path, "step_time") if row["process"] == "all"]
     assert mean == (900_000 if is_said and not has_ranks else pytest.approx(850_000))
+
+
+@pytest.mark.parametrize("exchanges", (1, 3))
+def test_kernels_that_communicate_are_the_communication_of_a_rank(tmp_path, exchanges):
+    """Also several at once, and not what lies behind a kernel that computes."""
+    write_devices(tmp_path, [(0, 500), (0, 900)], exchanges=exchanges)
+    rows = table(tmp_path, "ranks")
+    assert [row["communication_ns"] for row in rows] == [(400 + EXCHANGE) * 1000, EXCHANGE * 1000]
+    assert [row["own_ns"] for row in rows] == [500_000, 900_000]
+    assert [row["behind_ns"] for row in rows] == [-400_000, 400_000]
+    assert [row["is_slowest"] for row in rows] == [False, True]
+
+
+def test_hidden_communication_is_0_and_none_is_not_measured(tmp_path):
+    for rank, kernels in enumerate((("gemm", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)"), ("gemm",))):
+        trace = Trace(deviceProperties=[{"id": 0, "name": "a device"}], distributedInfo={"backend": "nccl", "rank": rank, "world_size": 2})
+        for number in range(STEPS):
+            trace.step(number, 1000 * number, 1000)
+            for stream, kernel in enumerate(kernels):
+                trace.launch("cudaLaunchKernel", 1000 * number + stream, 1, kernel, 1000 * number + 100 + stream, 800 - 2 * stream, stream=7 + stream)
+        trace.write(tmp_path / f"rank{rank}.json")
+    assert [row["communication_ns"] for row in table(tmp_path, "ranks")] == [0, None]
+
+
+@pytest.mark.parametrize("collective, given, gotten", (("gather", 1 << 20, 8 << 20), ("scatter", 8 << 20, 1 << 20), ("allgather", 1 << 20, 8 << 20),
+                                                       ("reduce_scatter", 8 << 20, 1 << 20)))
+def test_sizes_are_those_of_all_parts(tmp_path, collective, given, gotten):
+    """As nccl-tests count them: 8 Mi elements of 4 bytes in 1 ms, of which a rank's own eighth goes over no link."""
+    trace = Trace(distributedInfo={"backend": "nccl", "rank": 0, "world_size": 8})
+    trace.launch("cudaLaunchKernel", 0, 5, "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 10, 1000,
+                 **{"Collective name": collective, "In msg nelems": given, "Out msg nelems": gotten, "Group size": 8, "dtype": "Float"})
+    trace.write(tmp_path / "rank0.json")
+    row, = table(tmp_path, "communication")
+    assert row["bytes"] == 32 << 20 and row["algorithm_bytes_per_s"] == pytest.approx((32 << 20) * 1000)
+    assert row["bus_bytes_per_s"] == pytest.approx((32 << 20) * 1000 * 7 / 8)
