@@ -64,11 +64,27 @@ static bool is_told_again(const struct staged_span *last, const struct staged_sp
 	                    span->start_ns + span->dur_ns);
 }
 
+#define STEPS_CUT "steps in which the next one begins end there, and do not count as complete"
+#define STEPS_ROUNDED "steps ended later than the next one begins, by up to a microsecond: they end there"
+
+/* Begins and durations are rounded each by itself. */
+static bool is_rounding(int64_t end_ns, int64_t next_ns)
+{
+	return end_ns - next_ns <= KINETO_ROUNDING_NS;
+}
+
+static void say_steps(struct model *model, uint32_t process, enum ledger_kind kind, uint64_t count,
+                      const char *sentence)
+{
+	if (count)
+		model_add_ledger(model, kind, process, "steps", count, sentence);
+}
+
 /* A step in which the next one of its thread begins ends there, so that both stay on one track. One that is told again is an annotation. */
 void kineto_cut_steps(struct kineto_import *import, struct staged_track *track)
 {
 	struct staged_span *last = NULL;
-	uint64_t count = 0, twice = 0;
+	uint64_t rounded = 0, cut = 0, twice = 0;
 	if (!track->has_steps)
 		return;
 	kineto_sort(&import->stage, track);
@@ -84,19 +100,18 @@ void kineto_cut_steps(struct kineto_import *import, struct staged_track *track)
 		bool is_over = last && last->start_ns < span->start_ns &&
 		               (last->dur_ns == STAGED_IS_OPEN || last->start_ns + last->dur_ns > span->start_ns);
 		if (is_over) {
+			bool is_rounded = last->dur_ns != STAGED_IS_OPEN &&
+			                  is_rounding(last->start_ns + last->dur_ns, span->start_ns);
 			last->dur_ns = span->start_ns - last->start_ns;
-			last->flags |= SPAN_END_IS_LOST;
-			count++;
+			last->flags |= is_rounded ? 0 : SPAN_END_IS_LOST;
+			*(is_rounded ? &rounded : &cut) += 1;
 		}
 		last = span;
 	}
-	if (twice)
-		model_add_ledger(import->model, LEDGER_REPAIRED, track->process, "steps", twice, STEPS_TWICE);
-	if (!count)
-		return;
-	track->is_sorted = false; /* of spans that begin together the longest is the first */
-	model_add_ledger(import->model, LEDGER_REPAIRED, track->process, "steps", count,
-	                 "steps in which the next one begins end there, and do not count as complete");
+	track->is_sorted &= !(rounded + cut); /* of spans that begin together the longest is the first */
+	say_steps(import->model, track->process, LEDGER_REPAIRED, twice, STEPS_TWICE);
+	say_steps(import->model, track->process, LEDGER_OTHER, rounded, STEPS_ROUNDED);
+	say_steps(import->model, track->process, LEDGER_REPAIRED, cut, STEPS_CUT);
 }
 
 static int compare_steps(const void *left, const void *right)
@@ -136,10 +151,11 @@ static void separate_steps(struct model *model, uint32_t first)
 			continue;
 		}
 		if (is_over) {
-			model_add_ledger(model, LEDGER_REPAIRED, step.process, "steps", 1,
-			                 "steps in which the next one begins end there, and do not count as complete");
+			bool is_rounded = is_rounding(last->end_ns, step.start_ns);
+			say_steps(model, step.process, is_rounded ? LEDGER_OTHER : LEDGER_REPAIRED, 1,
+			          is_rounded ? STEPS_ROUNDED : STEPS_CUT);
 			last->end_ns = step.start_ns;
-			last->is_open = true;
+			last->is_open |= !is_rounded;
 		}
 		model->steps[kept++] = step;
 	}

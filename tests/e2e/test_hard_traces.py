@@ -173,6 +173,30 @@ def test_T12_a_clock_that_steps_back(trace):
     assert any("steps in which the next one begins end there" in sentence for sentence in trace.ledger())
 
 
+@pytest.mark.parametrize("digits", (3, 0))
+def test_T05_steps_that_overlap_by_rounding(trace, digits):
+    """Back to back, begin and duration rounded each by itself, to a nanosecond or a microsecond: all are complete, with their operators."""
+    random, events, time = Random(5), [], 0
+    for number in range(100):
+        duration = 1000 + random.random()
+        events += [step(number, round(time, digits), round(duration, digits)), span("aten::mm", round(time + 10, digits), 400)]
+        time += duration
+    trace.write(events)
+    steps = trace.table("steps")
+    assert len(steps) == 100 and all(row["is_complete"] for row in steps)
+    mm, = [row for row in trace.table("ops") if row["name"] == "aten::mm"]
+    assert mm["calls"] == 100
+    late, = [row for row in trace.table("ledger") if "up to a microsecond" in row["sentence"] and row["where"] == "steps"]
+    assert 0 < late["count"] < 100 and late["what"] == "other"
+    trace.write([step(0, 0, 1002), step(1, 1000, 1000)])  # by more than that it is no rounding
+    assert [row["is_complete"] for row in trace.table("steps")] == [False, True]
+
+
+def test_T05_steps_of_two_threads_that_overlap_by_rounding(trace):
+    trace.write([step(0, 0, 1001), step(1, 1000, 1000, tid=2), step(2, 2000, 1000)])
+    assert [row["is_complete"] for row in trace.table("steps")] == [True] * 3
+
+
 def clock_sentences(trace):
     return [text for text in trace.ledger() if "before its launch" in text or "before their launches" in text]
 
