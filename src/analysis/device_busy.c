@@ -204,7 +204,7 @@ static const struct table_column busy_columns[BUSY_COLUMNS] = {
                  .title = "idle: queued",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
-                 .definition = "idle, though the next work had been launched before the device stopped: it waited for "
+                 .definition = "idle, though the launch of the next work was over when the device stopped: it waited for "
                                "another stream, an event or the device itself",
                  .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
                  .other = "idle_ns"},
@@ -213,7 +213,8 @@ static const struct table_column busy_columns[BUSY_COLUMNS] = {
                  .title = "idle: launch",
                  .type = TABLE_INT,
                  .unit = UNIT_NS,
-                 .definition = "idle from the begin of the call that launched the next work to the begin of that work",
+                 .definition =
+                         "idle within the launch of the next work: from the begin of the call to the begin of that work",
                  .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
                  .other = "idle_ns"},
 	[BUSY_UNLAUNCHED] = {.name = "idle_unlaunched_ns",

@@ -17,12 +17,13 @@ const struct part_text device_part_texts[PARTS] = {
 	[PART_COMMUNICATION] = {"exposed communication", "communication_ns",
                                 "a kernel that communicates runs, and none that computes"},
 	[PART_COPIES] = {"exposed copies", "copies_ns", "a copy or fill runs, and no kernel"},
-	[PART_QUEUED] = {"idle: queued", "queued_ns",
-                         "no device works, though the next work was launched before they stopped: it waits for another "
-                         "stream, an event or the device itself"},
+	[PART_QUEUED] =
+		{"idle: queued", "queued_ns",
+                 "no device works, though the launch of the next work was over when they stopped: it waits for another "
+                 "stream, an event or the device itself"},
 	[PART_LAUNCH] =
 		{"idle: launch", "launch_ns",
-                 "no device works; from the begin of the call that launches the next work to the begin of that work"},
+                 "no device works; within the launch of the next work: from the begin of the call to the begin of that work"},
 	[PART_DATA] = {"idle: data wait", "data_ns",
                        "no device works, nothing is launched; a thread that drives them waits for the next batch"},
 	[PART_SYNC] = {"idle: synchronization", "sync_ns",

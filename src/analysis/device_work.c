@@ -284,24 +284,75 @@ void kept_work_release(struct kept_work *kept)
 
 /* ---- gaps ---- */
 
-/* When the launch of the work began; false when it is not in the trace. */
-static bool launch_of_work(const struct model *model, const struct launches *launches, const struct work *item,
-                           int64_t *start_ns)
+struct gap {                       /* before a stretch of work */
+	int64_t stop_ns, start_ns; /* when the device stopped, INT64_MIN: it had done nothing yet; and went on */
+	int64_t call_start_ns, call_end_ns; /* of the launch of the first work behind it */
+	bool is_call_known, has_begun;      /* ... of which work ran before, too: a graph's */
+};
+
+static void set_call(struct gap *gap, const struct model *model, const struct launches *launches,
+                     const struct device_work *work, size_t next)
 {
-	const struct launch *launch = launches_of(launches, item->track, item->row);
+	const struct launch *launch = launches_of(launches, work->items[next].track, work->items[next].row);
+	const struct launch *before = next ? launches_of(launches, work->items[next - 1].track,
+	                                                 work->items[next - 1].row)
+	                                   : NULL;
 	const struct span_chunk *chunk;
 	uint32_t i;
 
-	if (!launch || launch->track == MODEL_NONE)
-		return false;
+	gap->is_call_known = launch && launch->track != MODEL_NONE;
+	if (!gap->is_call_known)
+		return;
 	chunk = track_chunk(model->tracks[launch->track], launch->row, &i);
-	*start_ns = chunk->start_ns[i];
-	return true;
+	gap->call_start_ns = gap->call_end_ns = chunk->start_ns[i];
+	clamped_add(&gap->call_end_ns, chunk->dur_ns[i]);
+	gap->has_begun = before && before->track == launch->track && before->row == launch->row;
+}
+
+/* The gap before the stretch `number` of busy; `next`: where its work is looked for from. */
+static struct gap gap_before(const struct intervals *busy, size_t number, size_t *next, const struct model *model,
+                             const struct launches *launches, const struct device_work *work)
+{
+	struct gap gap = {.stop_ns = number ? busy->items[number - 1].end_ns : INT64_MIN,
+	                  .start_ns = busy->items[number].start_ns};
+
+	while (*next < work->count && work->items[*next].start_ns < gap.start_ns)
+		++*next;
+	if (*next < work->count)
+		set_call(&gap, model, launches, work, *next);
+	return gap;
+}
+
+/* From the begin of the call to that of its work, the shortest of those that found the device idle: sooner nothing that is launched gets there. */
+static int64_t fastest_launch(const struct model *model, const struct launches *launches,
+                              const struct device_work *work, const struct intervals *busy)
+{
+	int64_t fastest_ns = INT64_MAX;
+	size_t next = 0;
+
+	for (size_t i = 0; i < busy->count; i++) {
+		struct gap gap = gap_before(busy, i, &next, model, launches, work);
+		int64_t delay_ns = intervals_length(gap.call_start_ns, gap.start_ns);
+
+		if (gap.is_call_known && gap.call_start_ns > gap.stop_ns && delay_ns >= 0 && delay_ns < fastest_ns)
+			fastest_ns = delay_ns;
+	}
+	return fastest_ns < INT64_MAX ? fastest_ns : 0;
+}
+
+/* Could the device have gone on at once? Not with what a call has not handed over yet, or has only just. */
+static bool is_queued(const struct gap *gap, int64_t fastest_ns)
+{
+	int64_t there_ns = gap->call_start_ns;
+
+	clamped_add(&there_ns, fastest_ns);
+	return gap->has_begun || (gap->call_end_ns <= gap->stop_ns && there_ns <= gap->stop_ns);
 }
 
 static void find_gaps(struct device_gaps *gaps, const struct model *model, const struct launches *launches,
                       const struct device_work *work, const struct intervals *busy)
 {
+	int64_t fastest_ns = fastest_launch(model, launches, work, busy);
 	size_t next = 0;
 
 	gaps->queued.count = gaps->launch.count = gaps->unlaunched.count = 0;
@@ -309,20 +360,19 @@ static void find_gaps(struct device_gaps *gaps, const struct model *model, const
 	intervals_live_in(&gaps->launch, model->storage);
 	intervals_live_in(&gaps->unlaunched, model->storage);
 	for (size_t i = 0; i < busy->count; i++) {
-		int64_t start_ns = busy->items[i].start_ns, launch_ns;
+		struct gap gap = gap_before(busy, i, &next, model, launches, work);
+		int64_t launch_ns = gap.call_start_ns > gap.stop_ns ? gap.call_start_ns : gap.stop_ns;
 
-		while (next < work->count && work->items[next].start_ns < start_ns)
-			next++;
-		if (next == work->count || !launch_of_work(model, launches, &work->items[next], &launch_ns))
+		if (!gap.is_call_known)
 			continue;
-		if (i > 0 && launch_ns <= busy->items[i - 1].end_ns) {
-			intervals_add(&gaps->queued, busy->items[i - 1].end_ns, start_ns);
+		if (i > 0 && is_queued(&gap, fastest_ns)) {
+			intervals_add(&gaps->queued, gap.stop_ns, gap.start_ns);
 			continue;
 		}
 		if (i > 0)
-			intervals_add(&gaps->unlaunched, busy->items[i - 1].end_ns,
-			              launch_ns < start_ns ? launch_ns : start_ns);
-		intervals_add(&gaps->launch, launch_ns, start_ns);
+			intervals_add(&gaps->unlaunched, gap.stop_ns,
+			              launch_ns < gap.start_ns ? launch_ns : gap.start_ns);
+		intervals_add(&gaps->launch, launch_ns, gap.start_ns);
 	}
 }
 

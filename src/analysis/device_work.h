@@ -79,9 +79,10 @@ struct device_times {
 void device_times_fill(struct device_times *times, const struct device_work *work); /* replaces */
 void device_times_release(struct device_times *times);
 
-struct device_gaps {                 /* what lies before stretches of work, by why the work did not begin earlier */
-	struct intervals queued;     /* it was launched before the device stopped */
-	struct intervals launch;     /* from the begin of the call that launched it to its begin */
+struct device_gaps {             /* what lies before stretches of work, by why the work did not begin earlier */
+	struct intervals queued; /* its launch was over when the device stopped */
+	struct intervals
+		launch; /* from the begin of the call that launched it, but not before the device stopped, to its begin */
 	struct intervals unlaunched; /* from the end of the work before to that call */
 };
 

@@ -307,3 +307,37 @@ def test_a_stream_waits_for_what_the_program_says(tmp_path):
 def test_where_no_wait_is_known_it_is_what_ended_last(tmp_path, trace):
     path = path_of(trace, tmp_path)
     assert path["compute kernel", "unrelated"] == 552000 and ("compute kernel", "first") not in path
+
+
+# ---- queued or in its launch ----
+
+def idle_of(trace, tmp_path):
+    row, = table(trace.write(tmp_path / "made.json"), "device_busy")
+    return row["idle_queued_ns"], row["idle_launch_ns"], row["idle_unlaunched_ns"]
+
+
+@pytest.mark.parametrize("period, call, delay, length", [(10, 6, 8, 2), (6, 4, 7, 2), (19, 14, 18, 2), (8, 2, 9, 3)],
+                         ids=["at the same instant", "while it runs", "just begun", "just over"])
+def test_D05_what_is_being_launched_is_not_queued(tmp_path, period, call, delay, length):
+    """Kernels that take less than their launch, each launched before the one before it ends: no other stream, no event, no other work."""
+    trace = Trace(deviceProperties=[H100])
+    for start in range(0, 100 * period, period):
+        trace.launch("cudaLaunchKernel", start, call, "add", start + delay, length)
+        if start == 50 * period: # one that finds the device idle
+            trace.launch("cudaLaunchKernel", 200 * period, call, "add", 200 * period + delay, length)
+    queued, launched, _ = idle_of(trace, tmp_path)
+    assert queued == 0 and launched == 1000 * (99 * (period - length) + delay)
+
+
+def test_what_waits_for_another_stream_is_queued(tmp_path):
+    trace = Trace(deviceProperties=[H100])
+    trace.launch("cudaLaunchKernel", 0, 5, "first", 10, 90)
+    trace.launch("cudaLaunchKernel", 20, 5, "behind a copy of another process", 150, 50)
+    assert idle_of(trace, tmp_path) == (50_000, 0, 0)
+
+
+def test_a_graph_that_has_begun_is_queued(tmp_path):
+    trace = Trace(deviceProperties=[H100])
+    trace.launch("cudaGraphLaunch", 0, 100, "first", 30, 10)
+    trace.span("kernel", "second", 45, 10, pid=0, tid=7, correlation=trace.number, stream=7, device=0)
+    assert idle_of(trace, tmp_path) == (5_000, 0, 0)

@@ -513,6 +513,19 @@ def test_D05_a_synchronization_in_each_step_is_named(tmp_path):
     assert result_of(tmp_path, lambda: trace, "SS205") == "nothing"
 
 
+@pytest.mark.parametrize("period", [10, 12])
+def test_D05_tiny_kernels_back_to_back_are_launch_bound(tmp_path, period):
+    """Of two programs that do nothing but launch the faster one is as bound by it: there a kernel ends while the next one is launched."""
+    trace = Trace(deviceProperties=[H100])
+    for number in range(5):
+        trace.step(number, 10_000 * number, 10_000)
+        for start in range(10_000 * number, 10_000 * number + 9_800, period):
+            trace.launch("cudaLaunchKernel", start, 6, "vectorized_elementwise_kernel", start + 8, 2)
+    verdict = diagnose(tmp_path, lambda: trace)["verdict"]
+    assert verdict["verdict"] == "launch-bound" and verdict["ratio"] > 0.6
+    assert result_of(tmp_path, lambda: trace, "SS209") == "found"
+
+
 def test_D05_a_short_synchronization_is_no_reason_of_a_long_stall(tmp_path):
     """Without it the host would have launched 20 us sooner: the rest is the host's."""
     trace = synchronizes(710)
@@ -692,7 +705,7 @@ def test_who_is_late_is_no_slow_network(tmp_path):
     them waits for that one."""
     diagnosis = diagnose(tmp_path, DLRM)
     found = {finding["rule"]: finding for finding in diagnosis["findings"]}
-    assert diagnosis["verdict"]["sentence"] == "44.2 % of a step; next straggler-bound 7.6 %: rank 7"
+    assert diagnosis["verdict"]["sentence"] == "44.6 % of a step; next straggler-bound 7.6 %: rank 7"
     assert found["SS602"]["where"] == "rank 7" and "longest for rank 7" in found["SS601"]["evidence"]
     assert found["SS601"]["saving_ns"] < 10_000 and found["SS602"]["saving_ns"] == pytest.approx(1_209_250)
 
