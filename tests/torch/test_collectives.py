@@ -266,6 +266,8 @@ import json, os, sys, time, torch
 import torch.distributed as dist
 meet, how = sys.argv[1:]
 rank = int(os.environ["RANK"])
+model = torch.nn.Linear(16, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # the first one imports for seconds, in no order
 dist.init_process_group("gloo", init_method=f"file://{meet}", rank=rank, world_size=4)
 def make(ranks):
     if how == "new_group":
@@ -283,8 +285,8 @@ def reduce(x, ranks):
     else:
         groups[ranks].allreduce([x]).wait()
     spent[str(list(ranks))] = spent.get(str(list(ranks)), 0) + time.perf_counter_ns() - begin
-model = torch.nn.Linear(16, 4)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+store.set(f"here {rank}", "")
+store.wait([f"here {other}" for other in range(4)])  # all begin at once
 for step in range(6):
     out = model(torch.ones(8, 16))
     there = f"{meet}.{step}"
