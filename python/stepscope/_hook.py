@@ -23,7 +23,7 @@ class TorchFinder:
     @classmethod
     def find_spec(cls, name, path=None, target=None):
         thread = get_ident()
-        if name != "torch" or thread in cls.asking:
+        if name not in ("torch", "stepscope") or thread in cls.asking:
             return None
         cls.asking.add(thread)
         try:
@@ -32,9 +32,21 @@ class TorchFinder:
             return None
         finally:
             cls.asking.discard(thread)
+        if name == "stepscope":
+            return _own_package(spec)
         if spec is not None and getattr(spec.loader, "exec_module", None) is not None:
             _await_import(spec)
         return spec
+
+
+def _own_package(spec):
+    """A program may import us before PyTorch, where we are not installed. As in _load_package() a folder without code loses against us."""
+    if spec is not None and spec.has_location:
+        return spec
+    ours = sys.modules["_frozen_importlib_external"].PathFinder.find_spec("stepscope", list(TorchFinder.folders))
+    if ours is not None and spec is not None:
+        ours.submodule_search_locations.extend(spec.submodule_search_locations)
+    return ours or spec
 
 
 def _ask_others(name, path, target):

@@ -222,7 +222,8 @@ class Settings:
 
     def __init__(self, enabled=False, output_dir="./profiler_traces", wait=0, warmup=0, active=1, repeat=0, skip_first=0,
                  record_shapes=True, profile_memory=True, with_stack=True, with_flops=True, memory_log_steps=0, is_board=True,
-                 frequency=None, max_steps=-1, timeline=False, has_trace=True, type="pytorch", ranks="local0"):
+                 frequency=None, max_steps=-1, timeline=False, has_trace=True, type="pytorch", ranks="local0", is_whole=False,
+                 filename="profile"):
         counts = {"wait": (wait, 0), "warmup": (warmup, 0), "active": (active, 1), "repeat": (repeat, 0), "skip_first": (skip_first, 0)}
         for name, (value, least) in counts.items():
             if not _is_count(value, least):
@@ -230,7 +231,8 @@ class Settings:
         if frequency is not None and repeat == 0:
             wait = frequency - (warmup + active)
             if wait < 0:
-                raise ValueError("profile_freq must be greater than or equal to warmup + active")
+                raise ValueError(f"stepscope: profiling_frequency wants {warmup + active} or more, which is warmup + active ({warmup} + {active}), "
+                                 f"got {frequency}")
         if timeline:
             record_shapes = with_stack = profile_memory = True
         self.enabled, self.output_dir = enabled, output_dir
@@ -239,22 +241,26 @@ class Settings:
         self.with_flops, self.memory_log_steps, self.type = with_flops, memory_log_steps, type
         self.max_steps = max(max_steps, wait + warmup + active) if max_steps > 0 else max_steps
         self.timeline, self.has_trace, self.is_board, self.ranks = timeline, has_trace, is_board, ranks
+        self.is_whole, self.filename = is_whole, filename
 
     def is_recorded_here(self):
         """Only the first rank of a machine, or all of them."""
         return self.enabled and (self.ranks == "all" or _local_rank() == 0)
 
     def schedule(self):
-        from stepscope.profiler import schedule
+        from stepscope.profiler import always, schedule
 
+        if self.is_whole:
+            return always
         return schedule(wait=self.wait, warmup=self.warmup, active=self.active, repeat=self.repeat, skip_first=self.skip_first)
 
     def describe(self):
         """The lines of the guide, for the console."""
         lines = []
         if self.enabled:
+            by = f"wait={self.wait}, warmup={self.warmup}, active={self.active}, repeat={self.repeat}"
             lines += ["=" * 80, "PyTorch Profiler ENABLED", f"Output directory: {self.output_dir}",
-                      f"Schedule: wait={self.wait}, warmup={self.warmup}, active={self.active}, repeat={self.repeat}", "=" * 80]
+                      f"Schedule: {'none, every step' if self.is_whole else by}", "=" * 80]
         if self.memory_log_steps:
             lines += ["=" * 80, "GPU Memory Logging ENABLED", f"Logging every {self.memory_log_steps} steps", "=" * 80]
         return "\n".join(lines)
@@ -273,6 +279,10 @@ class Settings:
                 _say(f"nothing is profiled: {problem}")
                 return Nothing()
             on_trace_ready = _Guarded(tensorboard_trace_handler(self.output_dir) if self.is_board else Handler(self))
+        if self.type == "simple":
+            from stepscope._simple import Simple
+
+            return Simple(os.path.join(self.output_dir, self.filename), on_trace_ready)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about a schedule without warm-up: it was asked for
             by = self.schedule()
@@ -370,6 +380,10 @@ class _Block:
         if steps and windows:
             raise ValueError(f"stepscope: {self.place}{self.name}.{windows[0]} and {self.name}.{steps[0]} contradict each other: a window of "
                              "steps, or a schedule")
+        cycles = steps + windows + [key for key in ("repeat", "skip_first") if key in self.content]
+        if cycles and self.content.get("type") == "simple":
+            raise ValueError(f"stepscope: {self.place}{self.name}.{cycles[0]} has no use with {self.name}.type simple, which records steps and "
+                             "phases of the whole training and no operators: use advanced or pytorch")
         if self.content.get("repeat") and not steps and not windows:
             raise ValueError(f"stepscope: {self.place}{self.name}.repeat counts cycles, and nothing says what a cycle is: add active, wait or "
                              "warmup")
@@ -378,6 +392,8 @@ class _Block:
         if key in _PATHS:
             if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
                 raise self.wrong(key, "a path", value)
+            if key == "filename" and os.path.basename(value) != value:
+                raise self.wrong(key, "a name; output_dir has the path", value)
             return os.fspath(value)
         if key == "type":
             if not isinstance(value, str) or value.lower() not in _WORDS:
@@ -544,10 +560,12 @@ def from_yaml(source, overrides=()):
         steps = {"wait": start - warmup, "warmup": warmup, "active": count}
         given.setdefault("repeat", 1)
     is_all = kind == "pytorch"
+    is_whole = not any(key in given for key in _LEAST_OF)
     return Settings(given.get("enabled", False), given.get("output_dir", given.get("dirpath", "./profiles")),
                     steps["wait"] or 0, steps["warmup"] or 0, steps["active"] or 1, given.get("repeat", 0), given.get("skip_first", 0),
                     record_shapes=given.get("record_shapes", is_all), profile_memory=given.get("profile_memory", is_all),
-                    with_stack=given.get("with_stack", False), with_flops=given.get("with_flops", False), type=kind)
+                    with_stack=given.get("with_stack", False), with_flops=given.get("with_flops", False), type=kind,
+                    is_board=not is_whole, is_whole=is_whole, filename=given.get("filename", "profile"))
 
 
 # ---- files of a cycle, and the end ----
@@ -562,12 +580,15 @@ class Handler:
     def path(self, prof, name):
         """Rank 0 has the plain name; a cycle a directory of its own, when there are several."""
         folder, rank = self.settings.output_dir, _rank()
-        if self.settings.repeat != 1:
+        if self.settings.repeat != 1 and not self.settings.is_whole:
             folder = os.path.join(folder, f"iteration_{prof.step_num}")
         os.makedirs(folder, exist_ok=True)
         return os.path.join(folder, name if rank == 0 else f"rank{rank}_{name}")
 
     def __call__(self, prof):
+        if self.settings.is_whole:
+            self._write_whole(prof)
+            return
         if self.settings.has_trace:
             prof.export_chrome_trace(self.path(prof, "profiler_chrome.json"))
         if self.settings.with_stack:
@@ -577,6 +598,14 @@ class Handler:
         options = {"group_by_input_shape": self.settings.record_shapes, "group_by_stack_n": 5 if self.settings.with_stack else 0}
         with open(self.path(prof, "key_averages.txt"), "w", encoding="utf-8") as file:
             file.write(prof.key_averages(**options).table(sort_by="self_cpu_time_total", row_limit=25))
+
+    def _write_whole(self, prof):
+        """profile.txt, and with type "pytorch" the trace beside it."""
+        kind, name = self.settings.type, self.settings.filename
+        if kind == "pytorch":
+            prof.export_chrome_trace(self.path(prof, f"{name}.json"))
+        with open(self.path(prof, f"{name}.txt"), "w", encoding="utf-8") as file:
+            file.write(prof.report() if kind == "simple" else prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=-1))
 
 
 def profiler_init(settings):

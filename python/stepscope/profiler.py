@@ -111,7 +111,8 @@ def _asks_for(config, name):
         return False
 
 
-def _always(step):
+def always(step):
+    """The schedule of all steps."""
     return RECORD
 
 
@@ -198,7 +199,7 @@ class profile:
         self.use_device = device if is_there else None
         self._missing = device.upper() if device and not is_there else None
         self._backend = self._choose(backend)
-        self.schedule = schedule or _always
+        self.schedule = schedule or always
         self.record_steps = bool(schedule)
         self.on_trace_ready = on_trace_ready
         self.step_num = 0

@@ -67,13 +67,14 @@ assert settings("frequency", "--max-steps", "3")["max_steps"] == 10
 forced = settings("frequency", "--export_memory_timeline", "true")
 assert forced["with_stack"] and forced["record_shapes"] and forced["profile_memory"]
 assert settings("frequency", "--profiling_outputs", "a")["output_dir"] == "a"
-assert "must be greater" in refused("frequency", "--profiling_frequency", "2")
+assert "profiling_frequency wants 3 or more, which is warmup + active (2 + 1), got 2" in refused("frequency", "--profiling_frequency", "2")
 
 block = {"training": {"profiler": {"enabled": True, "start_step": 50, "num_steps": 20, "output_dir": "x", "with_stack": True}}}
 run = stepscope.from_yaml(block)
 assert (run.enabled, run.wait, run.warmup, run.active, run.repeat, run.with_stack) == (True, 49, 1, 20, 1, True)
 simple = stepscope.from_yaml({"profiler": {"type": "simple"}}, ["training.profiler.enabled=true", "+profiler.dirpath=./p"])
 assert simple.enabled and simple.output_dir == "./p" and not simple.profile_memory
+assert simple.is_whole and simple.filename == "profile" and not run.is_whole
 def answer(source, *overrides):
     try:
         run = stepscope.from_yaml(source, *overrides)
@@ -91,6 +92,8 @@ for block, text in (({"tipe": 1}, "profiler has no key 'tipe' (did you mean 'typ
                     ({"with_stack": [True]}, "profiler.with_stack wants true or false, got [True]"),
                     ({"output_dir": 3}, "profiler.output_dir wants a path, got 3"),
                     ({"output_dir": ["a"]}, "profiler.output_dir wants a path, got ['a']"),
+                    ({"filename": "a/b"}, "profiler.filename wants a name; output_dir has the path, got 'a/b'"),
+                    ({"type": "simple", "num_steps": 3}, "profiler.num_steps has no use with profiler.type simple"),
                     ({3: 4}, "profiler has no key 3"),
                     ({"start_step": 1, "wait": 2}, "profiler.start_step and profiler.wait contradict each other")):
     assert text in answer({"profiler": block}), (block, answer({"profiler": block}))

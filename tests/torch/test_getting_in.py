@@ -263,6 +263,14 @@ def test_a_folder_that_is_called_stepscope_hides_nothing_and_is_not_hidden(tmp_p
     assert len(table(tmp_path, "steps")) == 3
 
 
+@every_python
+def test_a_program_may_import_us_before_pytorch_where_we_are_not_installed(tmp_path, python):
+    (tmp_path / "train.py").write_text("from stepscope import phase\nimport torch, stepscope" + STEPS + "with phase('optimizer'): print(stepscope.active() != 0)")
+    done = run(tmp_path, python, "train.py")
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+    assert len(table(tmp_path, "steps")) == 3
+
+
 def test_a_module_that_is_called_stepscope_runs_once_and_keeps_us_out(tmp_path):
     (tmp_path / "stepscope.py").write_text("print('once')\nimport torch" + STEPS)
     (tmp_path / "train.py").write_text("import torch, stepscope")

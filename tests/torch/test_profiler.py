@@ -314,6 +314,41 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path, python):
     assert done.stdout.splitlines()[0] == "Self CPU time total True" and not list((tmp_path / "tmp").iterdir())
 
 
+BLOCK = """
+import sys, torch, stepscope
+settings = stepscope.from_yaml({"profiler": {"enabled": True, "dirpath": "profiles", "filename": "fit"}}, ["training.profiler.type=" + sys.argv[1]])
+print(settings.describe())
+model = torch.nn.Linear(16, 16)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+with settings.profile() as prof:
+    for _ in range(7):
+        optimizer.zero_grad()
+        model(torch.randn(4, 16)).sum().backward()
+        optimizer.step()
+        prof.step()
+print(stepscope.profiler_end(prof, settings) == "")
+"""
+
+
+@pytest.mark.parametrize("kind", ["simple", "advanced", "pytorch"])
+@every_python
+def test_a_block_without_a_schedule_is_one_window_over_the_whole(tmp_path, python, kind):
+    """Guide 004's: profile.txt, with "pytorch" a trace beside it; "simple" has no operators, and leaves its recording."""
+    done = subprocess.run([python, "-c", BLOCK, kind], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
+                          env=environment(**OURS))
+    assert done.returncode == 0 and "Schedule: none, every step" in done.stdout, done.stderr
+    text = (tmp_path / "profiles/fit.txt").read_text()
+    there = {path.name for path in (tmp_path / "profiles").iterdir()} - {"profiler_list.dat"}
+    if kind != "simple":
+        assert there == {"fit.txt", *(["fit.json"] if kind == "pytorch" else [])} and done.stdout.endswith("False\n")
+        assert re.search(r"^ +aten::addmm .* 7 *$", text, re.M) and not (tmp_path / "profiles/fit-").exists()
+        return
+    folder, = there - {"fit.txt"}
+    assert folder.startswith("fit-") and done.stdout.endswith("True\n") and f"stepscope report {tmp_path}/profiles/{folder}" in done.stderr
+    assert "7 complete steps, 0 with operations" in text and "  optimizer  " in text
+    assert sum(row["is_complete"] for row in table(tmp_path / "profiles", "steps", recording=folder)) == 7
+
+
 SWITCHED_OFF = """
 import torch, warnings
 from stepscope import profile

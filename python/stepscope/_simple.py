@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The profiler of `type: simple`: steps and phases of a whole training, no operators."""
+import os
+import tempfile
+
+import stepscope
+from stepscope import _results, _windows
+from stepscope.arguments import Nothing
+
+
+class Simple(Nothing):
+    """The recording is left in a new directory, PLACE-..., unless one runs already (`stepscope run`). report() is the text of
+    `stepscope report`, for on_trace_ready(self) when it stops."""
+
+    def __init__(self, place, on_trace_ready):
+        self.place, self.on_trace_ready = place, on_trace_ready
+        self.step_num, self.record_steps, self._is_ready = 0, True, False
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exception):
+        self.stop()
+
+    def start(self):
+        self._is_ready = _windows.ready([], None if stepscope.run_directory() else self._make_directory())
+        if self._is_ready:
+            _windows.observe(self, True)
+        self._begin_step()
+
+    def _make_directory(self):
+        folder, name = os.path.split(self.place)
+        try:
+            return tempfile.mkdtemp(prefix=f"{name}-", dir=folder)
+        except OSError as problem:
+            _windows.warn_once(f"the recording goes with the program: {problem}")
+            return None
+
+    def step(self):
+        """The next step of the training begins."""
+        if self._marks_steps():
+            stepscope.step_end()
+        self.step_num += 1
+        self._begin_step()
+
+    def stop(self):
+        """The step that the last call of step() announced is none."""
+        if not self._is_ready:
+            return
+        if self._marks_steps():
+            _windows.abandon_step()
+        self._is_ready = False
+        _windows.observe(self, False)
+        if self.on_trace_ready:
+            self.on_trace_ready(self)
+
+    def report(self):
+        stepscope.flush()
+        return _results.ask("report", _windows.directory())
+
+    def _begin_step(self):
+        if self._is_ready and self.record_steps:
+            _windows.announce_step(self.step_num)
+
+    def _marks_steps(self):
+        self.record_steps = self._is_ready and self.record_steps and _windows.is_step_announced()
+        return self.record_steps
