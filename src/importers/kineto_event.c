@@ -17,6 +17,10 @@ struct scanner {
 	uint32_t *repairs;
 	bool is_lenient;
 	bool is_partial; /* it stopped because the text ended */
+	/* of an event */
+	const char *args; /* their bracket, once they begin; NULL: it is not in them */
+	bool is_first;    /* no key was read of the object */
+	bool is_field;    /* the value that is read is one of the event's own */
 };
 
 /* What a byte means inside of a string: enum kineto_text_flag and STOPS. */
@@ -237,10 +241,11 @@ enum member {
 };
 
 /* Behind the bracket or a value: to the next value, with its key read, or behind the closing bracket. */
-static enum member next_key(struct scanner *scanner, struct kineto_value *key, bool is_first)
+static enum member next_key(struct scanner *scanner, struct kineto_value *key)
 {
 	char c = skip_blanks(scanner);
-	bool has_comma = is_first;
+	bool is_first = scanner->is_first, has_comma = is_first;
+	scanner->is_first = false;
 	while (c == ',') {
 		if (has_comma)
 			*scanner->repairs |= 1u << REPAIR_COMMA;
@@ -268,146 +273,207 @@ static enum member next_key(struct scanner *scanner, struct kineto_value *key, b
 	return MEMBER_KEY;
 }
 
-/* Keeps what was read from `at` on as the gap that it is. */
-static void remember(struct scanner *scanner, const char *at, const struct kineto_value *key, struct kineto_gap *gap)
+/* Where the value of a key belongs: nearly all have a place of their own. */
+static uint8_t place_of(const struct kineto_value *key, bool is_arg)
 {
-	const char *to = gap->is_end ? scanner->at : kineto_past_blanks(scanner->at);
-	bool is_kept = to < scanner->end && to - at <= KINETO_GAP_BYTES && (gap->is_end || !key->flags);
-	if (is_kept) {
-		gap->length = (uint8_t)(to - at);
-		memcpy(gap->text, at, gap->length);
-		gap->key_at = gap->is_end ? 0 : (uint8_t)(key->at - at);
-		gap->key_length = gap->is_end ? 0 : (uint8_t)key->length;
+	if (!is_arg) {
+		enum kineto_field field = kineto_field_of(key->at, key->length);
+		return field == EVENT_FIELD_COUNT ? EVENT_VALUES - 1 : (uint8_t)field;
 	}
-	kineto_gap_add(&scanner->event->gaps, is_kept ? gap : NULL);
+	enum kineto_key known = kineto_key_of(key->at, key->length);
+	if (known == ARG_IGNORED)
+		return EVENT_VALUES - 1;
+	return known == ARG_OTHER ? KINETO_PLACE_OTHER : (uint8_t)(EVENT_FIELD_COUNT + known);
 }
 
-static enum member next_unknown_member(struct scanner *scanner, struct kineto_value *key, uint8_t place,
-                                       uint8_t *meaning)
+static struct kineto_value *add_arg(struct kineto_event *event, const char *key, uint32_t length, uint8_t flags)
 {
-	const char *at = scanner->at;
-	uint32_t repairs = *scanner->repairs;
-	*scanner->repairs = 0;
-	enum member member = next_key(scanner, key, place & GAP_IS_FIRST);
-	if (member == MEMBER_KEY)
-		*meaning = place & GAP_IN_ARGS ? (uint8_t)kineto_key_of(key->at, key->length)
-		                               : (uint8_t)kineto_field_of(key->at, key->length);
-	struct kineto_gap gap = {.is_end = member == MEMBER_END, .place = place, .meaning = *meaning};
-	if (member != MEMBER_NONE && !*scanner->repairs)
-		remember(scanner, at, key, &gap);
-	else
-		kineto_gap_add(&scanner->event->gaps, NULL);
-	*scanner->repairs |= repairs;
-	return member;
-}
-
-/* As next_key(), with what the key means in *meaning. place: bits by enum kineto_gap_place. */
-static inline enum member next_member(struct scanner *scanner, struct kineto_value *key, uint8_t place,
-                                      uint8_t *meaning)
-{
-	const char *at = scanner->at;
-	if (scanner->end - at < KINETO_GAP_BYTES - KINETO_PADDING)
-		return next_unknown_member(scanner, key, place, meaning);
-	const struct kineto_gap *known = kineto_gap_here(&scanner->event->gaps, at, place);
-	if (!known)
-		return next_unknown_member(scanner, key, place, meaning);
-	*key = (struct kineto_value){.at = at + known->key_at, .length = known->key_length, .type = VALUE_STRING};
-	*meaning = known->meaning;
-	scanner->at = at + known->length;
-	return known->is_end ? MEMBER_END : MEMBER_KEY;
-}
-
-/* Where the value of an arg is read to: moving it afterwards would wait for its parts to be stored. */
-static struct kineto_value *place_of_arg(struct kineto_event *event, const struct kineto_value *key,
-                                         enum kineto_key known)
-{
-	if (known != ARG_OTHER) {
-		event->known_set |= UINT64_C(1) << known;
-		return &event->known[known];
-	}
 	if (event->arg_count == KINETO_ARGS_MAX) {
 		event->args_left_out++;
 		return &event->unused;
 	}
 	struct kineto_arg *arg = &event->args[event->arg_count++];
-	arg->key = *key;
+	arg->key = (struct kineto_value){key, length, VALUE_STRING, flags};
 	return &arg->value;
 }
 
-static bool read_args(struct scanner *scanner)
+static void end_args(struct scanner *scanner, const char *end)
 {
 	struct kineto_event *event = scanner->event;
-	struct kineto_value key;
-	if (skip_blanks(scanner) != '{')
-		return read_value(scanner, &event->unused, false); /* null, or nothing that we know */
-	const char *first = scanner->at++;
-	uint8_t meaning = 0;
-	for (uint8_t place = GAP_IN_ARGS | GAP_IS_FIRST;; place = GAP_IN_ARGS) {
-		enum member member = next_member(scanner, &key, place, &meaning);
-		if (member == MEMBER_END)
-			break;
-		if (member == MEMBER_NONE ||
-		    !read_value(scanner, place_of_arg(event, &key, (enum kineto_key)meaning), false))
-			return false;
-	}
-	event->field_set |= UINT64_C(1) << EVENT_ARGS;
+	event->set |= UINT64_C(1) << EVENT_ARGS;
 	event->fields[EVENT_ARGS] = (struct kineto_value){
-		.at = first, .length = (uint32_t)(scanner->at - first), .type = VALUE_OBJECT};
+		.at = scanner->args, .length = (uint32_t)(end - scanner->args), .type = VALUE_OBJECT};
+	scanner->args = NULL;
+}
+
+/* Keeps what was read from `at` on as the gap that it is. Not "args" without an object: others begin like it. */
+static void remember(struct scanner *scanner, const char *at, const struct kineto_value *key, struct kineto_gap *gap)
+{
+	const char *to = gap->is_end ? scanner->at : kineto_past_blanks(scanner->at);
+	bool is_args = gap->members[0].place == EVENT_ARGS;
+	bool is_kept = (gap->is_end || (to < scanner->end && !key->flags && !is_args)) && to - at <= KINETO_GAP_BYTES &&
+	               !*scanner->repairs && !(gap->args_begin && gap->args_end && gap->args_end < gap->args_begin);
+	if (is_kept) {
+		gap->length = (uint8_t)(to - at);
+		gap->mask = gap->length < 16 ? (1u << gap->length) - 1 : 0xffff;
+		memcpy(gap->text, at, gap->length);
+	}
+	if (is_kept && !gap->is_end) {
+		gap->members[0].key_at = (uint8_t)(key->at - at);
+		gap->members[0].key_length = (uint8_t)key->length;
+		gap->member_count = 1;
+		gap->set = gap->members[0].place < EVENT_VALUES ? UINT64_C(1) << gap->members[0].place : 0;
+	}
+	kineto_gap_add(&scanner->event->gaps, is_kept ? gap : NULL);
+}
+
+/* From key to key as far as a value is to be read, or the event ends. */
+static enum member read_gap(struct scanner *scanner, const char *from, struct kineto_value *key, struct kineto_gap *gap)
+{
+	struct kineto_gap_member *member = &gap->members[0];
+	for (;;) {
+		bool is_first = scanner->is_first;
+		enum member found = next_key(scanner, key);
+		if (found == MEMBER_NONE)
+			return found;
+		if (found == MEMBER_END && scanner->args) {
+			end_args(scanner, scanner->at);
+			gap->args_end = (uint8_t)(scanner->at - from);
+			continue;
+		}
+		gap->is_end = found == MEMBER_END;
+		if (gap->is_end)
+			return found;
+		member->place = place_of(key, scanner->args != NULL);
+		if (member->place == EVENT_ARGS && skip_blanks(scanner) == '{') {
+			scanner->args = scanner->at++;
+			scanner->is_first = true;
+			gap->args_begin = (uint8_t)(scanner->args - from);
+			continue;
+		}
+		scanner->event->is_document = is_first && !scanner->args && member->place == EVENT_VALUES - 1 &&
+		                              kineto_is_document_key(key->at, key->length);
+		return scanner->event->is_document ? MEMBER_NONE : found;
+	}
+}
+
+/* To the next value, and *value where it belongs, or behind the event; the long way. */
+static enum member next_unknown(struct scanner *scanner, struct kineto_value **value)
+{
+	struct kineto_gap gap = {0};
+	struct kineto_value key = {0};
+	const char *at = scanner->at;
+	uint32_t repairs = *scanner->repairs;
+	*scanner->repairs = 0;
+	enum member member = read_gap(scanner, at, &key, &gap);
+	if (member != MEMBER_NONE)
+		remember(scanner, at, &key, &gap);
+	*scanner->repairs |= repairs;
+	if (member != MEMBER_KEY)
+		return member;
+	uint8_t place = gap.members[0].place;
+	scanner->is_field = !scanner->args && place != EVENT_ARGS;
+	if (place == KINETO_PLACE_OTHER)
+		*value = add_arg(scanner->event, key.at, key.length, key.flags);
+	else /* "args" without an object are nothing that we know */
+		*value = &scanner->event->values[place == EVENT_ARGS ? EVENT_VALUES - 1 : place];
+	scanner->event->set |= place < EVENT_VALUES ? UINT64_C(1) << place : 0;
+	return member;
+}
+
+/* What a gap that is at `at` says. */
+static inline void take_gap(struct scanner *scanner, const struct kineto_gap *gap, const char *at,
+                            struct kineto_value **value)
+{
+	struct kineto_event *event = scanner->event;
+	event->set |= gap->set;
+	if (gap->args_begin)
+		scanner->args = at + gap->args_begin;
+	for (const struct kineto_gap_member *member = gap->members, *end = member + gap->member_count; member < end;
+	     member++) {
+		struct kineto_value *to = member->place == KINETO_PLACE_OTHER
+		                                  ? add_arg(event, at + member->key_at, member->key_length, 0)
+		                                  : &event->values[member->place];
+		*to = member->value;
+		to->at = at + member->value_at;
+		*value = to;
+	}
+	if (gap->args_end)
+		end_args(scanner, at + gap->args_end);
+	scanner->is_first = false;
+	scanner->at = at + gap->length;
+}
+
+/* The same. from: where the value before begins. */
+static inline enum member next_value(struct scanner *scanner, const char *from, struct kineto_value **value)
+{
+	struct kineto_gaps *gaps = &scanner->event->gaps;
+	const char *at = scanner->at;
+	uint16_t number = kineto_gap_here(gaps, at);
+	if (!number)
+		return next_unknown(scanner, value);
+	const struct kineto_gap *gap = &gaps->list[number];
+	kineto_gap_pass(gaps, number, from, (size_t)(at - from), *value);
+	take_gap(scanner, gap, at, value);
+	return gap->is_end ? MEMBER_END : MEMBER_KEY;
+}
+
+/* Nearly all values: a text, a number. False: they are read the long way. */
+static inline bool read_plain(struct scanner *scanner, struct kineto_value *value)
+{
+	const char *at = scanner->at;
+	uint8_t flags = 0;
+	if (*at == '"' && !scanner->is_lenient) {
+		const char *to = kineto_past_plain(++at, &flags);
+		if (*to != '"')
+			return false;
+		*value = (struct kineto_value){at, (uint32_t)(to - at), VALUE_STRING, flags};
+		scanner->at = to + 1;
+		return true;
+	}
+	if (*at < '0' || *at > '9')
+		return false;
+	const char *to = kineto_past_word(at);
+	if (to >= scanner->end)
+		return false;
+	*value = (struct kineto_value){at, (uint32_t)(to - at), VALUE_NUMBER, 0};
+	scanner->at = to;
 	return true;
 }
 
-/* The same of a field. */
-static struct kineto_value *place_of_field(struct kineto_event *event, enum kineto_field field)
+static bool read_members(struct scanner *scanner)
 {
-	if (field == EVENT_FIELD_COUNT)
-		return &event->unused;
-	event->field_set |= UINT64_C(1) << field;
-	return &event->fields[field];
-}
-
-static bool read_fields(struct scanner *scanner)
-{
-	struct kineto_event *event = scanner->event;
-	struct kineto_value key;
-	uint8_t meaning = 0;
+	struct kineto_value *value = &scanner->event->unused;
+	const char *from = NULL;
 	scanner->at++;
-	for (uint8_t place = GAP_IS_FIRST;; place = 0) {
-		enum member member = next_member(scanner, &key, place, &meaning);
+	for (;;) {
+		enum member member = next_value(scanner, from, &value);
 		if (member != MEMBER_KEY)
 			return member == MEMBER_END;
-		enum kineto_field field = (enum kineto_field)meaning;
-		if (field == EVENT_ARGS) {
-			if (!read_args(scanner))
-				return false;
-			continue;
-		}
-		if (place && field == EVENT_FIELD_COUNT && kineto_is_document_key(key.at, key.length)) {
-			event->is_document = true;
-			return false;
-		}
-		if (!read_value(scanner, place_of_field(event, field), true))
+		from = scanner->at;
+		if (!read_plain(scanner, value) && !read_value(scanner, value, scanner->is_field))
 			return false;
 	}
 }
 
 /* Those that may be there, as most are not. */
-static void clear_values(struct kineto_value *values, uint64_t *set)
+static void clear_values(struct kineto_event *event)
 {
-	for (uint64_t left = *set; left; left &= left - 1)
-		values[__builtin_ctzll(left)] = (struct kineto_value){0};
-	*set = 0;
+	for (uint64_t left = event->set; left; left &= left - 1)
+		event->values[__builtin_ctzll(left)] = (struct kineto_value){0};
+	event->set = 0;
 }
 
 enum kineto_read kineto_event_read(struct kineto_event *event, const char *at, const char *end, unsigned flags)
 {
-	struct scanner scanner = {at, end, event, &event->repairs, .is_lenient = flags & KINETO_IS_LENIENT};
+	struct scanner scanner = {
+		at, end, event, &event->repairs, .is_lenient = flags & KINETO_IS_LENIENT, .is_first = true};
 	assert(*at == '{' && *end == '\0');
-	clear_values(event->fields, &event->field_set);
-	clear_values(event->known, &event->known_set);
+	clear_values(event);
 	event->arg_count = event->args_left_out = event->repairs = 0;
 	event->is_document = false;
-	event->gaps.last = 0;
-	bool is_read = read_fields(&scanner);
+	kineto_gap_restart(&event->gaps, scanner.is_lenient);
+	bool is_read = read_members(&scanner);
 	event->end = scanner.at;
 	if (is_read)
 		return KINETO_COMPLETE;

@@ -15,6 +15,8 @@
 #include "importers/kineto_gaps.h"
 #include "importers/kineto_value.h"
 
+#include <assert.h>
+
 enum kineto_field {
 	EVENT_PH,
 	EVENT_CAT,
@@ -101,11 +103,18 @@ struct kineto_arg {
 	struct kineto_value key, value;
 };
 
+#define EVENT_VALUES (EVENT_FIELD_COUNT + ARG_KEY_COUNT + 1)
+
 struct kineto_event { /* zeroed at first */
-	struct kineto_value fields[EVENT_FIELD_COUNT];
-	struct kineto_value known[ARG_KEY_COUNT]; /* by enum kineto_key */
-	uint64_t field_set, known_set;            /* bits of those that may be there */
-	struct kineto_value unused;
+	union {
+		struct {
+			struct kineto_value fields[EVENT_FIELD_COUNT];
+			struct kineto_value known[ARG_KEY_COUNT]; /* by enum kineto_key */
+			struct kineto_value unused;               /* what nobody asks for */
+		};
+		struct kineto_value values[EVENT_VALUES];
+	};
+	uint64_t set;                            /* bits of values that may be there */
 	struct kineto_arg args[KINETO_ARGS_MAX]; /* those with other keys */
 	uint32_t arg_count;
 	struct kineto_gaps gaps; /* of the events before */
@@ -120,6 +129,8 @@ enum kineto_read {
 	KINETO_PARTIAL, /* the text ends before the event does */
 	KINETO_BROKEN,
 };
+
+static_assert(EVENT_VALUES <= 64, "bits of kineto_event.set");
 
 #define KINETO_IS_LENIENT 1u
 

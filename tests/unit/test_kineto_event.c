@@ -129,6 +129,38 @@ static void files_of_many_layouts_are_read(void **state)
 	(void)state;
 }
 
+/* Values that are always the same are read with the keys around them: until they change, or the text ends. */
+static void values_that_stay_the_same_for_a_while_are_read(void **state)
+{
+	static struct kineto_event used;
+	static const char *const lists[] = {"[1, [2, \"a\"]]", "null", "NaN",         "\"b\\n\"",
+	                                    "\"tab\t\"",       "[]",   "{\"k\": {}}", "[1,~2]"};
+	char text[400];
+	for (int i = 0; i < 6000; i++) {
+		const char *name = i % 97 ? "aten::add" : "aten::mul", *cat = i / 60 % 2 ? "kernel" : "cpu_op";
+		int length = snprintf(
+			text, sizeof text,
+			"{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": %d,\n  \"tid\": \"t%d\", "
+			"\"ts\": %d%s\"stream\": 7, \"x\": %s, \"cbid\": %d, \"y\": 1%d}%s}",
+			cat, name, i / 1000, i / 300 % 3, i,
+			i / 40 % 3 ? ", \"args\": {" : ", \"args\": {}, \"args\": {", lists[i / 50 % 8], i / 70 % 2,
+			i / 90 % 2, i / 80 % 2 ? ", \"bp\": \"e\"" : "");
+		char *tilde = strchr(text, '~');
+		if (tilde)
+			*tilde = '\0';
+		read_both(&used, text, (size_t)length);
+		for (int cut = length; i % 500 == 499 && cut > 0; cut--)
+			read_both(&used, text, (size_t)cut);
+	}
+	for (size_t a = 0; a < TEXTS; a++) {
+		for (int i = 0; i < 100; i++)
+			read_both(&used, texts[a], strlen(texts[a]));
+		for (size_t b = 0; b < TEXTS; b++)
+			read_both(&used, texts[b], strlen(texts[b]));
+	}
+	(void)state;
+}
+
 /* With a sign in front it is read the long way. */
 static void plain_numbers_are_what_they_are(void **state)
 {
@@ -187,6 +219,7 @@ int main(void)
 		cmocka_unit_test(an_event_is_read_the_same_after_any_other),
 		cmocka_unit_test(an_event_cut_anywhere_is_read_the_same),
 		cmocka_unit_test(files_of_many_layouts_are_read),
+		cmocka_unit_test(values_that_stay_the_same_for_a_while_are_read),
 		cmocka_unit_test(plain_numbers_are_what_they_are),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
