@@ -58,33 +58,45 @@ static bool read_eight(uint64_t text, uint64_t *number)
 	return true;
 }
 
-/* Appends n digits; false: others are among them. */
+/* Appends n digits, at least one; false: others are among them. */
 static inline bool read_run(const char *at, size_t n, uint64_t *number)
 {
+	static const uint32_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+	size_t head = (n - 1) % 8 + 1;
 	uint64_t text, eight;
-	for (; n >= 8; at += 8, n -= 8) {
+	memcpy(&text, at, 8); /* what is behind them is readable */
+	text = le64toh(text) << 8 * (8 - head) | 0x3030303030303030u >> 4 * head >> 4 * head;
+	if (!read_eight(text, &eight))
+		return false;
+	*number = *number * powers[head] + eight;
+	for (at += head, n -= head; n; at += 8, n -= 8) {
 		memcpy(&text, at, 8);
 		if (!read_eight(le64toh(text), &eight))
 			return false;
 		*number = *number * 100000000 + eight;
 	}
-	if (n >= 4) { /* two halves that overlap, behind zeros */
-		static const uint32_t powers[] = {10000, 100000, 1000000, 10000000};
-		uint32_t first, last;
-		memcpy(&first, at, 4);
-		memcpy(&last, at + n - 4, 4);
-		text = le32toh(first) | (uint64_t)le32toh(last) << 8 * (n - 4);
-		if (!read_eight(text << 8 * (8 - n) | 0x3030303030303030u >> 8 * n, &eight))
-			return false;
-		*number = *number * powers[n - 4] + eight;
-		return true;
-	}
-	for (; n; at++, n--) {
-		if (!is_digit(*at))
-			return false;
-		*number = *number * 10 + (uint64_t)(*at - '0');
-	}
 	return true;
+}
+
+static bool has_digits(const struct kineto_value *value)
+{
+	return (value->type == VALUE_NUMBER || value->type == VALUE_STRING) && value->length;
+}
+
+/* Nearly all whole numbers. False: perhaps another one. */
+static inline bool read_plain_whole(const struct kineto_value *value, uint64_t *number)
+{
+	*number = 0;
+	return has_digits(value) && value->length < DIGITS_MAX && read_run(value->at, value->length, number);
+}
+
+/* Nearly all times: with three digits behind the point. */
+static inline bool read_plain_time(const struct kineto_value *value, uint64_t *ns)
+{
+	uint32_t whole = value->length - 4;
+	*ns = 0;
+	return has_digits(value) && value->length > 4 && whole <= DIGITS_MAX - 3 && value->at[whole] == '.' &&
+	       read_run(value->at, whole, ns) && read_run(value->at + whole + 1, 3, ns) && *ns <= INT64_MAX;
 }
 
 /* Nineteen digits at most, with a point between them at most: nearly all numbers. False: perhaps another one. Not of an empty text. */
@@ -94,10 +106,9 @@ static bool read_plain(const char *at, const char *end, struct decimal *decimal)
 	if (length > DIGITS_MAX + 1)
 		return false;
 	*decimal = (struct decimal){0};
-	bool is_time = length > 4 && end[-4] == '.'; /* as they are written */
-	if (!is_time && length <= DIGITS_MAX && read_run(at, length, &decimal->mantissa))
+	if (length <= DIGITS_MAX && read_run(at, length, &decimal->mantissa))
 		return true;
-	const char *point = is_time ? end - 4 : memchr(at, '.', length);
+	const char *point = memchr(at, '.', length);
 	size_t whole = point ? (size_t)(point - at) : length, fraction = point ? length - whole - 1 : 0;
 	*decimal = (struct decimal){.exponent = -(int)fraction};
 	if (!whole || (point && !fraction) || whole + fraction > DIGITS_MAX)
@@ -108,7 +119,7 @@ static bool read_plain(const char *at, const char *end, struct decimal *decimal)
 static bool read_decimal(const struct kineto_value *value, struct decimal *decimal)
 {
 	int digits = 0, exponent = 0;
-	if ((value->type != VALUE_NUMBER && value->type != VALUE_STRING) || !value->length)
+	if (!has_digits(value))
 		return false;
 	const char *at = value->at, *end = at + value->length, *first;
 	if (read_plain(at, end, decimal))
@@ -165,6 +176,10 @@ bool kineto_nanoseconds(const struct kineto_value *value, int64_t *ns)
 {
 	struct decimal decimal;
 	uint64_t number;
+	if (read_plain_time(value, &number)) {
+		*ns = (int64_t)number;
+		return true;
+	}
 	return read_decimal(value, &decimal) && scale(decimal.mantissa, decimal.exponent + 3, &number) &&
 	       with_sign(number, decimal.is_negative, ns);
 }
@@ -202,12 +217,21 @@ bool kineto_integer(const struct kineto_value *value, int64_t *number)
 {
 	uint64_t magnitude;
 	bool is_negative;
+	if (read_plain_whole(value, &magnitude)) {
+		*number = (int64_t)magnitude;
+		return true;
+	}
 	return read_whole(value, &magnitude, &is_negative) && with_sign(magnitude, is_negative, number);
 }
 
 bool kineto_unsigned(const struct kineto_value *value, uint64_t *number)
 {
+	uint64_t plain;
 	bool is_negative;
+	if (read_plain_whole(value, &plain)) {
+		*number = plain;
+		return true;
+	}
 	return read_whole(value, number, &is_negative) && (!is_negative || !*number);
 }
 
