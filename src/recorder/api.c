@@ -213,40 +213,13 @@ static __attribute__((noinline)) void put_words_slow(struct cursor *cursor, uint
 	stream_put_slow(cursor, was_busy, head, words);
 }
 
-/* What an agent emits often goes through the same two lines of code: between two events the program's kernels push code out of the processor's
- * caches, and what an event has just used is there for the next one. Words that are not counted are 0. */
-__attribute__((hot, noinline, aligned(64))) static void put_words(uint32_t head, uint64_t first, uint64_t second)
+__attribute__((hot, aligned(64))) void emit_words(uint32_t head, uint64_t first, uint64_t second)
 {
 	struct cursor *cursor = cursor_mine;
 	uint32_t was_busy;
 	if (__builtin_expect(!stream_try(cursor, &was_busy, head, (const uint64_t[]){first, second}, head >> 4 & 15, 2),
 	                     0))
 		put_words_slow(cursor, was_busy, head, first, second);
-}
-
-__attribute__((hot)) void emit_begin(uint32_t name, uint64_t sequence, uint64_t where)
-{
-	bool has_number = sequence != STEPSCOPE_NO_SEQUENCE;
-	unsigned count = where ? 2 : has_number;
-	put_words(EVENT_HEAD(STEPSCOPE_EVENT_BEGIN, count, name), count ? sequence : 0, where);
-}
-
-__attribute__((hot)) void emit_end(void)
-{
-	put_words(EVENT_HEAD(STEPSCOPE_EVENT_END, 0, STEPSCOPE_END_DETAIL), 0, 0);
-}
-
-__attribute__((hot)) void emit_alloc(const void *address, uint64_t bytes)
-{
-	put_words(EVENT_HEAD(STEPSCOPE_EVENT_ALLOC, 2,
-	                     STEPSCOPE_MEMORY_ID(STEPSCOPE_MEMORY_UNKNOWN, STEPSCOPE_DEVICE_CPU)),
-	          (uint64_t)(uintptr_t)address, bytes);
-}
-
-__attribute__((hot)) void emit_free(const void *address)
-{
-	put_words(EVENT_HEAD(STEPSCOPE_EVENT_FREE, 1, STEPSCOPE_MEMORY_ID(0, STEPSCOPE_DEVICE_CPU)),
-	          (uint64_t)(uintptr_t)address, 0);
 }
 
 unsigned stepscope_session_number(void)

@@ -102,7 +102,7 @@ static void store_gap(struct cursor *cursor, uint64_t tick)
 		(uint64_t)(uint32_t)slot->gap_net << 32 | (uint32_t)slot->gap_lowest,
 		slot->gap_tick,
 	};
-	store_event(cursor, EVENT_HEAD(STEPSCOPE_EVENT_GAP, 3, 0), tick, payload);
+	store_event(cursor, EMIT_HEAD(STEPSCOPE_EVENT_GAP, 3, 0), tick, payload);
 	slot->gap_net = slot->gap_lowest = 0;
 	__atomic_store_n(&slot->gap_count, 0, __ATOMIC_RELAXED);
 }
@@ -176,7 +176,7 @@ static void put_into(struct cursor *cursor, uint32_t head, uint64_t tick, const 
 	if (has_room(cursor, 1 + (head >> 4 & 15), is_far, is_coarse)) {
 		if (is_far) {
 			base = tick & ~(uint64_t)UINT32_MAX;
-			store_event(cursor, EVENT_HEAD(STEPSCOPE_EVENT_TIME, 1, 0), base, &base);
+			store_event(cursor, EMIT_HEAD(STEPSCOPE_EVENT_TIME, 1, 0), base, &base);
 			cursor->high = (uint32_t)(base >> 32);
 		}
 		if (cursor->slot->gap_count)

@@ -10,6 +10,7 @@
 #define RECORDER_STREAM_H
 
 #include "recorder/clock.h"
+#include "recorder/emit.h"
 #include "recorder/pool.h"
 
 struct cursor {
@@ -74,8 +75,6 @@ static inline __attribute__((always_inline)) void fetch_line(const uint64_t *at)
 #endif
 }
 
-#define EVENT_HEAD(type, count, id) ((uint32_t)(id) << 8 | (uint32_t)(count) << 4 | (uint32_t)(type))
-
 /* Emits one event of `count` words, and stores `stored` of them, a constant, so that the loop is unrolled: those beyond the count are 0. False:
  * everything rare, also a clock that is no counter, is the slow path's: called last, it leaves no register to save here. */
 static inline __attribute__((always_inline)) bool stream_try(struct cursor *cursor, uint32_t *was_busy, uint32_t head,
@@ -106,7 +105,7 @@ static inline __attribute__((always_inline)) void stream_put(enum stepscope_even
                                                              const uint64_t *payload, unsigned count)
 {
 	struct cursor *cursor = cursor_mine;
-	uint32_t head = EVENT_HEAD(type, count, id), was_busy;
+	uint32_t head = EMIT_HEAD(type, count, id), was_busy;
 	if (__builtin_expect(!stream_try(cursor, &was_busy, head, payload, count, count), 0))
 		stream_put_slow(cursor, was_busy, head, payload);
 }

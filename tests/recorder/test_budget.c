@@ -258,7 +258,7 @@ static void victim_pairs(int argc, char **argv)
 	stepscope_range_pop();
 	for (int window = 0; window < STEPS_WINDOWS; window++) {
 		STEPS_STOP();
-		for (int i = 0; i < 100; i++) {
+		for (int i = 0; i < STEPS_CALLS; i++) {
 			stepscope_range_push_name(range_name);
 			stepscope_range_pop();
 		}
@@ -270,9 +270,9 @@ static void victim_pairs(int argc, char **argv)
 static void a_pair_takes_few_instructions(void)
 {
 	steps_need_optimized();
-	uint64_t steps = steps_count(harness_start("pairs", NULL));
-	printf("# %.2f instructions for a begin and an end\n", (double)steps / 100);
-	CHECK(steps > 2000 && steps <= 100 * PAIR_INSTRUCTIONS);
+	struct steps steps = steps_count(harness_start("pairs", NULL));
+	printf("# %.2f instructions for a begin and an end\n", (double)steps.count / STEPS_CALLS);
+	CHECK(steps.count > 20 * STEPS_CALLS && steps.count <= STEPS_CALLS * PAIR_INSTRUCTIONS);
 }
 
 HARNESS_MAIN(LIST(VICTIM(trains), VICTIM(calls), VICTIM(pairs)),
