@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import random
+import statistics
 import sys
 import time
 
@@ -24,8 +25,13 @@ HOT_LOOPS, HOT_CALLS = 15, 400
 FRESH_LOOPS, FRESH_CALLS = 3, 200
 SHAPES, MEMORY = 4, 8  # STEPSCOPE_ACTIVE_SHAPES, STEPSCOPE_ACTIVE_MEMORY
 # what is compared with each other to hundredths of a microsecond: neighbours meet the same mood of the machine
-CHAINS = (("empty callback", "ours", "ours, lines"), ("empty callback, inputs requested", "ours, shapes", "ours, shapes, memory"),
+CHAINS = (("empty callback", "ours", "ours, lines"),
+          ("empty callback, inputs requested", "empty callback and memory reporter, inputs requested", "ours, shapes", "ours, shapes, memory"),
           ("nothing",), ("nothing, again",))
+LISTENER_NONE, LISTENER_EMPTY, LISTENER_OURS = range(3)  # of bench/c/torch_empty.c
+INSIDE = {"PyTorch's own": (LISTENER_NONE, "ours, shapes"), "empty memory reporter": (LISTENER_EMPTY, "ours, shapes"),
+          "ours, shapes": (LISTENER_OURS, "ours, shapes"), "ours, shapes, memory": (LISTENER_OURS, "ours, shapes, memory")}
+INSIDE_STEPS = 3
 # stepscope.profile's options for what "ours" is above
 CONTENTS = {"ours": {}, "ours, shapes": {"record_shapes": True}, "ours, shapes, memory": {"record_shapes": True, "profile_memory": True},
             "ours, lines": {"with_stack": True}}
@@ -93,19 +99,35 @@ def libtorch():
         return next(line.split()[-1] for line in maps if "/libtorch_cpu" in line)
 
 
-def empties(path):
+def empty_library(path):
+    """What does nothing. Ours is told of memory in any process that it observes, so it must not be where something else is measured."""
     library = ctypes.CDLL(path)
+    library.torch_empty_memory_ticks.restype = ctypes.c_double
+    library.torch_empty_ticks.restype = ctypes.c_uint64
+    if library.torch_empty_memory_find() != 0:
+        raise RuntimeError("PyTorch's reports of memory cannot be redirected")
+    library.torch_empty_memory(LISTENER_NONE)
+    return library
+
+
+def empties(library):
     torch_path = libtorch().encode()
 
-    def pair(needs_inputs):
+    def pair(needs_inputs, listener=LISTENER_NONE):
         def start():
+            library.torch_empty_memory(listener)
             if library.torch_empty_start(torch_path, needs_inputs) != 0:
                 raise RuntimeError("no callback can be registered")
-        return start, library.torch_empty_stop
-    return {"empty callback": pair(0), "empty callback, inputs requested": pair(1)}
+
+        def stop():
+            library.torch_empty_stop()
+            library.torch_empty_memory(LISTENER_NONE)
+        return start, stop
+    return {"empty callback": pair(0), "empty callback, inputs requested": pair(1),
+            "empty callback and memory reporter, inputs requested": pair(1, LISTENER_EMPTY)}
 
 
-def ours():
+def ours(empty):
     """The agent that `stepscope run` has put into this process; what it may take is what stepscope_active says."""
     library = ctypes.CDLL(os.environ["STEPSCOPE_LIBRARY"])  # loaded already, by the package
     library.stepscope_torch_problem.restype = ctypes.c_char_p
@@ -116,6 +138,7 @@ def ours():
 
     def pair(without, lines=False):
         def start():
+            empty.torch_empty_memory(LISTENER_OURS)
             active.value = everything & ~without
             library.stepscope_torch_want_lines(lines)
             library.stepscope_torch_want_inputs(0 if without & SHAPES else 1)
@@ -125,6 +148,7 @@ def ours():
         def stop():
             library.stepscope_torch_stop()
             active.value = everything & ~(SHAPES | MEMORY)
+            empty.torch_empty_memory(LISTENER_NONE)
         return start, stop
     pairs = {"ours": pair(SHAPES | MEMORY), "ours, shapes": pair(MEMORY), "ours, shapes, memory": pair(0),
              "ours, lines": pair(SHAPES | MEMORY, lines=True)}
@@ -207,6 +231,21 @@ def hot(observers):
     return found
 
 
+def inside(step, observers, library):
+    """ns inside of the calls that tell of an allocation and its release: of some steps the median."""
+    found = {name: [] for name in INSIDE}
+    start_ticks, start_ns = library.torch_empty_ticks(), time.monotonic_ns()
+    for name in random.sample(list(INSIDE) * INSIDE_STEPS, len(INSIDE) * INSIDE_STEPS):
+        listener, observer = INSIDE[name]
+        observers[observer][0]()
+        library.torch_empty_memory_watch(listener)
+        step()
+        observers[observer][1]()
+        found[name].append(library.torch_empty_memory_ticks())
+    tick_ns = (time.monotonic_ns() - start_ns) / (library.torch_empty_ticks() - start_ticks)
+    return {name: statistics.median(ticks) * tick_ns for name, ticks in found.items()}
+
+
 def new_sizes():
     """Tensors of sizes that none had before; no operator looks into them."""
     one = torch.empty(1)
@@ -247,12 +286,13 @@ def counts(step):
     return {"records": kinds["cpu_op"] + kinds["user_annotation"], "pairs": allocated}
 
 
-def prepare(empty, names=None):
-    """All observers, or some; none of them is on."""
-    mine, library = ours()
+def prepare(path, names=None):
+    """All observers, or some, and the library of empty ones; none of them is on."""
+    empty = empty_library(path)
+    mine, library = ours(empty)
     library.stepscope_torch_stop()
     found = {"nothing": (nothing, nothing), "nothing, again": (nothing, nothing), **empties(empty), **mine, **torchs()}
-    return {name: found[name] for name in names or found}
+    return {name: found[name] for name in names or found}, empty
 
 
 def warm_up(step, observers):
@@ -263,21 +303,22 @@ def warm_up(step, observers):
         block(step, pair, 1)
 
 
-def cost(empty, cycles):
-    step, observers = make_step(), prepare(empty)
+def cost(path, cycles):
+    step, (observers, empty) = make_step(), prepare(path)
     warm_up(step, observers)
-    found = {"torch": torch.__version__, **counts(step), "cycles": [], "hot": [], "fresh": []}
+    found = {"torch": torch.__version__, **counts(step), "cycles": [], "hot": [], "fresh": [], "inside": []}
     light = {name: pair for name, pair in observers.items() if not is_heavy(name)}
     tensors = new_sizes()
     for number in range(cycles):
         found["cycles"].append(cycle(step, observers, has_long=number % LONG_EVERY == 0))
         found["hot"].append(hot(light))
         found["fresh"].append(fresh({name: observers[name] for name in FRESH}, tensors))
+        found["inside"].append(inside(step, observers, empty))
     return found
 
 
-def large(empty, cycles):
-    step, observers = make_step(LARGE_BATCH), prepare(empty, LARGE)
+def large(path, cycles):
+    step, (observers, _) = make_step(LARGE_BATCH), prepare(path, LARGE)
     warm_up(step, observers)
     return {"cycles": [cycle(step, observers, LARGE_ROUNDS) for _ in range(cycles)]}
 

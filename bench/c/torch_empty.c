@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * torch_empty.c: callbacks around PyTorch's operators that do nothing, one per scope as ours: what any observer has to pay.
+ * torch_empty.c: callbacks around PyTorch's operators that do nothing, one per scope as ours: what any observer has to pay. The same for what is
+ * told of allocations and releases, with a watch around whoever is told.
  * A shared object for bench/torch_step.py.
  */
 #include "agents/torch/entry.h"
+#include "agents/torch/slots.h"
+#include "recorder/clock.h"
 
 #include <dlfcn.h>
 
@@ -50,4 +53,109 @@ void torch_empty_stop(void)
 {
 	while (count)
 		remove_callback(handles[--count]);
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------------------------- */
+
+typedef void allocated(void *reporter, void *address, size_t bytes);
+typedef void released(void *reporter, void *address);
+
+enum listener {
+	LISTENER_NONE,
+	LISTENER_EMPTY,
+	LISTENER_FOUND,
+	LISTENERS
+};
+
+static struct {
+	struct slots news, deletes;
+	allocated *allocated[LISTENERS];
+	released *released[LISTENERS];
+	enum listener listener;      /* around which the watch is */
+	uint64_t ticks, allocations; /* of its calls */
+} memory;
+
+static void on_new(void *reporter, void *address, size_t bytes)
+{
+	memory.allocated[LISTENER_NONE](reporter, address, bytes);
+}
+
+static void on_delete(void *reporter, void *address)
+{
+	memory.released[LISTENER_NONE](reporter, address);
+}
+
+/* When all that came before is done. */
+static uint64_t ticks(void)
+{
+#ifdef __x86_64__
+	__asm__ volatile("lfence" ::: "memory");
+#else
+	__asm__ volatile("isb" ::: "memory");
+#endif
+	struct clock_halves tick = clock_read_counter();
+	return tick.high << 32 | tick.low;
+}
+
+static void watch_new(void *reporter, void *address, size_t bytes)
+{
+	uint64_t start = ticks();
+	memory.allocated[memory.listener](reporter, address, bytes);
+	memory.ticks += ticks() - start;
+	memory.allocations++;
+}
+
+static void watch_delete(void *reporter, void *address)
+{
+	uint64_t start = ticks();
+	memory.released[memory.listener](reporter, address);
+	memory.ticks += ticks() - start;
+}
+
+static void lead(allocated *allocated, released *released)
+{
+	slots_lead(&memory.news, *(void **)&allocated);
+	slots_lead(&memory.deletes, *(void **)&released);
+}
+
+/* Whoever is told now is LISTENER_FOUND from here on. -1: this PyTorch does not tell. */
+int torch_empty_memory_find(void)
+{
+	static const char new_name[] = "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm";
+	static const char delete_name[] = "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv";
+	struct loaded loaded;
+	process_find_library(&loaded, "libc10.so");
+	if (!slots_find(&memory.news, &loaded, new_name) || !slots_find(&memory.deletes, &loaded, delete_name))
+		return -1;
+	*(void **)&memory.allocated[LISTENER_NONE] = dlsym(loaded.handle, new_name);
+	*(void **)&memory.released[LISTENER_NONE] = dlsym(loaded.handle, delete_name);
+	memory.allocated[LISTENER_EMPTY] = on_new;
+	memory.released[LISTENER_EMPTY] = on_delete;
+	*(void **)&memory.allocated[LISTENER_FOUND] = *memory.news.at[0];
+	*(void **)&memory.released[LISTENER_FOUND] = *memory.deletes.at[0];
+	return 0;
+}
+
+void torch_empty_memory(int listener)
+{
+	lead(memory.allocated[listener], memory.released[listener]);
+}
+
+/* Until torch_empty_memory(). */
+void torch_empty_memory_watch(int listener)
+{
+	memory.listener = (enum listener)listener;
+	memory.ticks = memory.allocations = 0;
+	lead(watch_new, watch_delete);
+}
+
+/* Of an allocation and its release, since the watch began. */
+double torch_empty_memory_ticks(void)
+{
+	return (double)memory.ticks / (double)memory.allocations;
+}
+
+uint64_t torch_empty_ticks(void)
+{
+	return ticks();
 }
