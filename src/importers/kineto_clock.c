@@ -124,25 +124,16 @@ static int compare_launches(const void *left, const void *right)
 	return (a->launch_ns > b->launch_ns) - (a->launch_ns < b->launch_ns);
 }
 
-/* Correlations of several processes are the same numbers where the file says whose devices are: then they are told apart. */
-static int64_t owner_of(const struct staged_track *track)
-{
-	return track->is_device ? track->owner_pid : track->pid.number;
-}
-
-/* True: all is of one process. */
+/* Several processes use the same numbers: they are told apart. True: all is of one process. */
 static bool part_processes(struct kineto_import *import)
 {
 	const struct staged_track *tracks = import->stage.tracks;
 	struct clock_sample *samples = import->clock.samples;
 	bool is_one = true;
-	for (uint32_t i = 0; i < import->clock.count; i++)
-		if (tracks[samples[i].track].is_device && !tracks[samples[i].track].has_owner)
-			return true;
 	for (uint32_t i = 0; i < import->clock.count; i++) {
-		int64_t owner = owner_of(&tracks[samples[i].track]);
-		is_one &= owner == owner_of(&tracks[samples[0].track]);
-		samples[i].correlation ^= hash_of((uint64_t)owner);
+		uint32_t process = tracks[samples[i].track].process;
+		is_one &= process == tracks[samples[0].track].process;
+		samples[i].correlation ^= hash_of(process);
 	}
 	return is_one;
 }
