@@ -70,14 +70,14 @@ static void read_group(struct collective_group *group, const struct model *model
 		group->ranks = (uint32_t)arg->i64;
 }
 
-static struct collective_group find_group(const struct model *model, uint32_t track, uint32_t row)
+struct collective_group collective_group_of(const struct model *model, uint32_t track, uint32_t row)
 {
 	struct collective_group group = {0};
 
 	for (uint32_t i = model_first_arg(model, track, row);
 	     i < model->args_count && model->args[i].track == track && model->args[i].row == row; i++)
 		read_group(&group, model, &model->args[i]);
-	return group.name ? group : (struct collective_group){0};
+	return group;
 }
 
 static void search_track(struct call_search *search, uint32_t number)
@@ -104,7 +104,7 @@ static void search_track(struct call_search *search, uint32_t number)
 			                                .end_ns = chunk->start_ns[i] + chunk->dur_ns[i]};
 
 			if (class == CALL_EXECUTION) {
-				call.group = find_group(search->model, number, chunk->first_row + i);
+				call.group = collective_group_of(search->model, number, chunk->first_row + i);
 				add(calls->storage, &calls->executions, &calls->execution_count,
 				    &search->execution_capacity, &call);
 			} else if (class == CALL_ISSUE && call.start_ns >= issued_ns) {

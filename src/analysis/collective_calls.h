@@ -41,6 +41,9 @@ struct collective_calls {        /* both by process and start */
 };
 
 void collective_calls_find(struct collective_calls *calls, const struct model *model);
+/* The process group that arguments of this span tell of; what they do not tell is 0. */
+struct collective_group collective_group_of(const struct model *model, uint32_t track, uint32_t row);
+
 void collective_calls_release(struct collective_calls *calls);
 
 /* The options' calls, or `own`, found. Release `own` in any case; initialise it with {0}. */

@@ -33,6 +33,7 @@ struct search {
 	struct collective_matches *matches;
 	uint32_t capacity;
 	bool *has_kernels; /* by process */
+	bool has_others;   /* executions that some ranks leave before all have come */
 	struct launch_configs configs;
 };
 
@@ -53,8 +54,10 @@ static void add_run(struct search *search, const struct collective_run *run)
 {
 	struct collective_matches *matches = search->matches;
 
-	if (!is_joint(run->size.collective))
+	if (!is_joint(run->size.collective)) {
+		search->has_others = true;
 		return;
+	}
 	MEMORY_GROW(matches->list, matches->count, search->capacity, 256);
 	matches->list[matches->count++] = *run;
 }
@@ -64,22 +67,35 @@ static int64_t step_number(const struct model *model, int32_t step)
 	return step >= 0 ? model->steps[step].number : INT64_MIN;
 }
 
+/* The kernel says it, else the operator that launched it. */
+static void take_group(struct search *search, struct collective_run *run, const struct work *item,
+                       const struct launch *launch)
+{
+	const struct model *model = search->model;
+	struct collective_group own = collective_group_of(model, item->track, item->row), around = {0};
+	const struct launch_config *config;
+	const char *name;
+	uint32_t i;
+	const struct span_chunk *chunk = track_chunk(model->tracks[item->track], item->row, &i);
+
+	if (launch && launch->track != MODEL_NONE && launch->operation != MODEL_NONE)
+		around = collective_group_of(model, launch->track, launch->operation);
+	config = launch_config_of(&search->configs, model, span_inputs(chunk, i));
+	name = config ? launch_config_text(config, LAUNCH_GROUP) : NULL;
+	run->group = name ? arena_dup(&search->matches->arena, name) : model_text(model, around.name);
+	run->members = model_text(model, own.members ? own.members : around.members);
+}
+
 static void add_kernel(struct search *search, const struct work *item, uint32_t process)
 {
 	const struct model *model = search->model;
 	const struct launch *launch = launches_of(search->launches, item->track, item->row);
-	struct collective_run run = {
-		.process = process, .group = "", .members = "", .start_ns = item->start_ns, .end_ns = item->end_ns};
-	const struct launch_config *config;
-	const char *group;
+	struct collective_run run = {.process = process, .start_ns = item->start_ns, .end_ns = item->end_ns};
 	uint32_t i;
 	const struct span_chunk *chunk = track_chunk(model->tracks[item->track], item->row, &i);
 
 	communication_size_find(&run.size, model, search->launches, &search->configs, item->track, item->row);
-	config = launch_config_of(&search->configs, model, span_inputs(chunk, i));
-	group = config ? launch_config_text(config, LAUNCH_GROUP) : NULL;
-	if (group)
-		run.group = arena_dup(&search->matches->arena, group);
+	take_group(search, &run, item, launch);
 	if (launch && launch->track != MODEL_NONE)
 		chunk = track_chunk(model->tracks[launch->track], launch->row, &i);
 	run.step = step_number(model, chunk->step[i]);
@@ -160,6 +176,16 @@ static int compare_nth(const void *left, const void *right)
 	return (a->process > b->process) - (a->process < b->process);
 }
 
+/* They are of a kind, group and step. */
+static uint32_t count_ranks(const struct collective_run *list, uint32_t count)
+{
+	uint32_t ranks = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		ranks += !i || list[i].process != list[i - 1].process;
+	return ranks;
+}
+
 /* The runs [first, end) are of a kind, group and step: numbers them by rank. How many ranks have as many; 0: they differ. */
 static uint32_t number_runs(struct collective_run *list, uint32_t count)
 {
@@ -188,14 +214,18 @@ static void match_runs(struct collective_matches *matches)
 		qsort(matches->list, matches->count, sizeof(*matches->list), compare_runs);
 	matches->groups = memory_resize(NULL, (size_t)matches->count / 2 + 1, sizeof(*matches->groups));
 	for (uint32_t first = 0, end; first < matches->count; first = end) {
-		uint32_t ranks;
+		uint32_t ranks, most = matches->list[first].size.ranks;
 
 		for (end = first + 1;
 		     end < matches->count && !compare_kinds(&matches->list[first], &matches->list[end]);)
 			end++;
+		if (most && count_ranks(matches->list + first, end - first) > most) {
+			matches->unnamed += end - first; /* of several groups that have one name, or none */
+			continue;
+		}
 		ranks = number_runs(matches->list + first, end - first);
-		if (!ranks || (matches->list[first].size.ranks && matches->list[first].size.ranks < ranks)) {
-			matches->unmatched += end - first; /* or several groups of the same name */
+		if (!ranks) {
+			matches->unmatched += end - first;
 			continue;
 		}
 		qsort(matches->list + first, end - first, sizeof(*matches->list), compare_nth);
@@ -205,6 +235,25 @@ static void match_runs(struct collective_matches *matches)
 		kept += end - first;
 	}
 	matches->count = kept;
+	matches->has_unnamed_groups = matches->unnamed > 0;
+}
+
+/* None of so many executions. */
+static const char *why_unmatched(const struct search *search, uint32_t count)
+{
+	const struct collective_matches *matches = search->matches;
+	bool is_in_several = false;
+
+	if (!count)
+		return search->has_others ? "no collective was recorded that ranks leave together: sends, receives and "
+		                            "broadcasts do not tell who waits for whom"
+		                          : "no collective was recorded";
+	if (matches->has_unnamed_groups)
+		return COLLECTIVES_UNNAMED;
+	for (uint32_t i = 1; i < count; i++)
+		is_in_several |= matches->list[i].process != matches->list[0].process;
+	return is_in_several ? "the ranks have other collectives, or not as many: which is which is not known"
+	                     : "no collective was recorded in several ranks";
 }
 
 /* ---- one clock ---- */
@@ -550,6 +599,8 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 	struct launches own_launches = {0};
 	struct collective_calls own_calls = {0};
 	struct search search = {.model = model, .matches = matches};
+	uint32_t count;
+	bool do_repeat;
 
 	memset(matches, 0, sizeof(*matches));
 	arena_init(&matches->arena, 0);
@@ -561,12 +612,11 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 	search.launches = launches_get(&own_launches, model, options);
 	add_kernels(&search);
 	add_executions(&search, collective_calls_get(&own_calls, model, options));
-	matches->reason = matches->count ? "no collective was recorded in several ranks" : "no collective was recorded";
-	if (are_of_several_jobs(matches, model)) {
-		matches->reason = RANKS_REPEAT_REASON;
-		matches->count = 0;
-	}
+	count = matches->count;
+	do_repeat = are_of_several_jobs(matches, model);
+	matches->count = do_repeat ? 0 : count;
 	match_runs(matches);
+	matches->reason = do_repeat ? RANKS_REPEAT_REASON : why_unmatched(&search, count);
 	matches->has_one_clock = share_a_clock(&search);
 	if (matches->has_one_clock && are_several_groups(matches))
 		leave_out_unnamed(matches);

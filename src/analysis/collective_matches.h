@@ -16,7 +16,8 @@
  * that no rank leaves before all have come: allreduce, allgather, reducescatter, alltoall, barrier.
  *
  * Threads of one machine have one clock, which is not put right. By it a rank that leaves before another has come is in another collective: then
- * ranks are in process groups whose names were not recorded, and none of such groups is taken for the same.
+ * ranks are in process groups whose names were not recorded, and none of such groups is taken for the same. Nor are those of one name (or none)
+ * that have more ranks than the group has, unless its ranks were recorded (has_unnamed_groups).
  */
 #ifndef ANALYSIS_COLLECTIVE_MATCHES_H
 #define ANALYSIS_COLLECTIVE_MATCHES_H
@@ -26,7 +27,8 @@
 #include "base/arena.h"
 
 #define COLLECTIVES_UNNAMED                                                                                            \
-	"collectives of several process groups, whose names were not recorded, cannot be told apart" /* has_unnamed_groups */
+	"collectives of several process groups cannot be told apart: their names, or which ranks they have, were not " \
+	"recorded"              /* has_unnamed_groups */
 #define COLLECTIVES_FOLLOWED 24 /* of fewer one number must do for a clock */
 
 struct collective_run { /* of one rank */

@@ -159,9 +159,14 @@ def test_D02_devices_that_do_not_wait_for_one_another(tmp_path):
     assert found["SS101"]["where"] == "the device of rank 1" and found["SS101"]["saving_ns"] == pytest.approx(250_000)
 
 
-def write_grid(directory, late):
+def group_ranks(rank, group):
+    return f"[{rank & ~1}, {rank | 1}]" if group.startswith("tensor") else f"[{rank & 1}, {rank & 1 | 2}]"
+
+
+def write_grid(directory, late, told=lambda group, ranks: {"Process Group Name": group}):
     """Tensor parallel pairs (0, 1) and (2, 3), data parallel ones (0, 2) and (1, 3). In each step every rank computes 500 us and meets the other of
-    the first pair for EXCHANGE, then that of the second for 200 us. `late`: by rank, how much longer it computes."""
+    the first pair for EXCHANGE, then that of the second for 200 us. `late`: by rank, how much longer it computes; `told`: what kernels say of
+    their group."""
     step = 500 + max(late) + EXCHANGE + 200 + 20
     for rank in range(4):
         trace = Trace(deviceProperties=[{"id": 0, "name": "a device"}], distributedInfo={"backend": "nccl", "rank": rank, "world_size": 4})
@@ -175,7 +180,7 @@ def write_grid(directory, late):
             for group, begin, end in ((f"tensor {min(rank, partner)}", 500 + late[rank], together[rank]),
                                       (f"data {rank % 2}", together[rank], meet + 200)):
                 trace.launch("cudaLaunchKernel", start + 3, 2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", start + begin, end - begin,
-                             **{"Process Group Name": group, "Collective name": "allreduce", "Group size": 2})
+                             **{"Collective name": "allreduce", "Group size": 2, **told(group, group_ranks(rank, group))})
         trace.write(directory / f"rank{rank}.json")
 
 
@@ -357,3 +362,49 @@ def test_sizes_are_those_of_all_parts(tmp_path, collective, given, gotten):
     row, = table(tmp_path, "communication")
     assert row["bytes"] == 32 << 20 and row["algorithm_bytes_per_s"] == pytest.approx((32 << 20) * 1000)
     assert row["bus_bytes_per_s"] == pytest.approx((32 << 20) * 1000 * 7 / 8)
+
+
+def test_D01_groups_of_one_name_are_told_apart_by_their_ranks(tmp_path):
+    """All tensor parallel groups are called the same, and so are all data parallel ones."""
+    write_grid(tmp_path, [0, 0, 0, 400], told=lambda group, ranks: {"Process Group Name": group.split()[0], "Process Group Ranks": ranks})
+    verdict, found = diagnose_files(tmp_path)
+    assert verdict["verdict"] == "straggler-bound" and "each of the others waits 400.0 us" in found["SS602"]["evidence"]
+    times = table(tmp_path, "collective_times")
+    assert sorted((row["group"], row["group_members"], row["recorded_ranks"]) for row in times) == [
+        ("data", "[0, 2]", 2), ("data", "[1, 3]", 2), ("tensor", "[0, 1]", 2), ("tensor", "[2, 3]", 2)]
+
+
+@pytest.mark.parametrize("told", (lambda group, ranks: {}, lambda group, ranks: {"Process Group Name": group.split()[0]}))
+def test_D01_groups_that_cannot_be_told_apart_are_said(tmp_path, told):
+    """They are four pairs, and no collective of four ranks; that there was none is not true, either."""
+    write_grid(tmp_path, [0, 0, 0, 400], told)
+    done = subprocess.run([STEPSCOPE, "report", tmp_path, "--table", "rank_collectives"], capture_output=True, text=True, timeout=60, check=True)
+    assert "collectives of several process groups cannot be told apart" in " ".join(done.stdout.split())
+
+
+def test_ranks_that_have_other_numbers_of_collectives_are_said(tmp_path):
+    for rank in range(2):
+        trace = Trace(distributedInfo={"backend": "nccl", "rank": rank, "world_size": 2})
+        trace.step(0, 0, 1000)
+        for number in range(1 + rank):
+            trace.launch("cudaLaunchKernel", 10 * number, 2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", 100 + 100 * number, 50)
+        trace.write(tmp_path / f"rank{rank}.json")
+    done = subprocess.run([STEPSCOPE, "report", tmp_path, "--table", "rank_collectives"], capture_output=True, text=True, timeout=60, check=True)
+    assert "the ranks have other collectives, or not as many" in " ".join(done.stdout.split())
+
+
+def test_a_pipeline_is_told_of_its_bubble_and_not_of_buckets(tmp_path):
+    """Two stages that send and receive: nothing else is exchanged."""
+    for rank in range(2):
+        trace = Trace(deviceProperties=[{"id": 0, "name": "a device"}], distributedInfo={"backend": "nccl", "rank": rank, "world_size": 2})
+        for number in range(STEPS):
+            start = 2000 * number
+            trace.step(number, start, 2000)
+            for kernel, begin, dur in (("gemm", 1000 * rank, 900), ("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 1000 - 1000 * rank, 950)):
+                trace.launch("cudaLaunchKernel", start, 2, kernel, start + begin, dur)
+        trace.write(tmp_path / f"rank{rank}.json")
+    _, found = diagnose_files(tmp_path)
+    assert "sends and receives" in found["SS601"]["evidence"]
+    assert "bubble" in found["SS601"]["advice"] and "buckets" not in found["SS601"]["advice"]
+    done = subprocess.run([STEPSCOPE, "report", tmp_path, "--table", "rank_collectives"], capture_output=True, text=True, timeout=60, check=True)
+    assert "sends, receives and broadcasts do not tell who waits for whom" in " ".join(done.stdout.split())
