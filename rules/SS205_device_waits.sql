@@ -12,7 +12,7 @@
 -- wrong: the profiler itself slowed the host down, as with stacks and shapes of many small operators
 SELECT (SELECT part FROM step_breakdown WHERE part IN ('idle: launch', 'idle: host') ORDER BY ratio DESC LIMIT 1) AS place,
        'no device works for ' || as_share(i.ratio) || ' of ' || i.whole || ', ' || as_time(i.mean_ns) || ', while the host prepares and launches'
-         || CASE WHEN c.ratio > 0.01 THEN '; up to ' || as_share(c.ratio) || ' of it behind waits for the device (SS207)' ELSE '' END
+         || CASE WHEN c.ratio > 0.01 THEN '; up to ' || as_share(c.ratio) || ' of it behind waits for the device (tables sync_waits, copy_waits)' ELSE '' END
          AS evidence,
        i.mean_ns * (1 - c.ratio / i.ratio) AS saving_ns, 'device idle: launch + device idle: host' AS time_of, 0.7 AS confidence
 FROM (SELECT sum(ratio) AS ratio, sum(mean_ns) AS mean_ns, whole FROM step_breakdown WHERE part IN ('idle: launch', 'idle: host')) i,

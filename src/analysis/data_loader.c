@@ -3,6 +3,7 @@
  * data_loader.c: the table `data_loader`: what the loop waits for, what making a batch costs, and which part limits. A row per loader, and
  * one per worker.
  */
+#include "analysis/device_names.h"
 #include "analysis/labels.h"
 #include "analysis/loader_batches.h"
 #include "analysis/processes.h"
@@ -837,6 +838,16 @@ static void add_note(struct table *table, const struct model *model, const struc
 	step_times_release(&own);
 }
 
+/* Traces of torch.profiler have waits for loaders, by their names, and nothing of the batches that are waited for. */
+static const char *why_empty(const struct model *model)
+{
+	for (uint32_t string = 1; string <= model->strings.count; string++)
+		if (is_data_wait(intern_text(&model->strings, string)))
+			return "waits for a data loader were recorded, but not what its batches and workers do: see the phase data, "
+			       "and the operators enumerate(DataLoader)#...";
+	return "no loop over a data loader of PyTorch was recorded";
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -852,8 +863,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 	while (loader_batches_next(&batches, &one))
 		visit_loader(&one, model, table, values);
 	if (!table->row_count)
-		table->empty = step_times_no_operations(model, options, &table->arena,
-		                                        "no loop over a data loader of PyTorch was recorded");
+		table->empty = step_times_no_operations(model, options, &table->arena, why_empty(model));
 	else
 		add_note(table, model, options);
 	free(values);

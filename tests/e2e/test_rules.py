@@ -798,3 +798,15 @@ def test_every_rule_is_tested():
     assert rules == RULES.keys() | ELSEWHERE.keys()
     for rule, path in ELSEWHERE.items():
         assert rule in (ROOT / path).read_text(), (rule, path)
+
+
+def test_a_trace_has_waits_for_a_loader_and_nothing_of_its_batches(tmp_path):
+    """SS102 finds a loader without workers there: that there was no loop over one would contradict it."""
+    trace, path = Trace(), tmp_path / "inference.json"
+    for number in range(6):
+        trace.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1000 * number, 400)
+        trace.op("aten::mm", 1000 * number + 400, 500)
+    assert result_of(tmp_path, lambda: trace, "SS102") == "found"
+    trace.write(path)
+    done = subprocess.run([STEPSCOPE, "report", path, "--table", "data_loader"], capture_output=True, text=True, timeout=60, check=True)
+    assert "waits for a data loader were recorded, but not what its batches and workers do" in " ".join(done.stdout.split())
