@@ -12,6 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const fact_kind_names[FACT_KINDS] = {
+	[FACT_WORK] = "work",         [FACT_HARDWARE] = "hardware",   [FACT_SOFTWARE] = "software",
+	[FACT_SETTINGS] = "settings", [FACT_RECORDING] = "recording", [FACT_CLOCK] = "clock",
+};
+
 /* Room for one more, zeroed. */
 static void *grow(void *array, size_t *count, size_t *capacity, size_t bytes)
 {

@@ -39,7 +39,9 @@ enum fact_kind {
 	FACT_SETTINGS,  /* of the program: explains a difference, does not forbid the comparison */
 	FACT_RECORDING, /* what was recorded, and how */
 	FACT_CLOCK,     /* of devices and processors, mean over the run: explains a difference */
+	FACT_KINDS,
 };
+extern const char *const fact_kind_names[FACT_KINDS]; /* "work", "hardware", ... */
 
 /* Name of the fact that the input is damaged or lacks events; its value says how. Absent: it is whole. */
 #define COMPARED_DAMAGE "damage"

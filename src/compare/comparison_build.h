@@ -31,6 +31,7 @@ struct compared_sides {
 	const char *work_changes; /* in words; NULL: none. Lives in comparison.differences */
 	const char *
 		unchecked; /* what could not be compared, in words; NULL: nothing that a side tells of. Lives there, too */
+	const char *unchecked_kinds; /* the same in one word each: "work, hardware" */
 	/* by comparison_add_metrics() */
 	bool is_memory;        /* nothing but memory is known of the runs: the first metric is its peak */
 	bool is_fastest;       /* the first metric is of the fastest steps */

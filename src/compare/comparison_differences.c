@@ -16,8 +16,6 @@
 #define LISTED 4
 #define MOST_IN_COMMON 0.02 /* of the time of operators, in two programs that have nothing to do with each other */
 
-static const char *const kind_names[] = {"work", "hardware", "software", "settings", "recording", "clock"};
-
 static const struct table_column columns[DIFFERENCE_COLUMNS] = {
 	[DIFFERENCE_KIND] = {.name = "kind",
                              .type = TABLE_TEXT,
@@ -241,7 +239,7 @@ static void add_foreign(struct table *table, struct compared_sides *sides, const
 	    (!is_foreign(sides, "kernel", kernels) && kernels[SIDE_BASE].costliest && kernels[SIDE_NEW].costliest))
 		return;
 	row = table_row(table);
-	table_set_text(table, row, DIFFERENCE_KIND, kind_names[FACT_WORK]);
+	table_set_text(table, row, DIFFERENCE_KIND, fact_kind_names[FACT_WORK]);
 	table_set_text(table, row, DIFFERENCE_FACT, "operators");
 	for (int side = 0; side < SIDES; side++)
 		table_set_text(table, row, DIFFERENCE_BASE + side,
@@ -284,7 +282,7 @@ static void add_row(struct table *table, struct compared_sides *sides, const str
 	if (is_numeric && fabs(factor - 1) <= same_within(fact))
 		return;
 	row = table_row(table);
-	table_set_text(table, row, DIFFERENCE_KIND, kind_names[fact->kind]);
+	table_set_text(table, row, DIFFERENCE_KIND, fact_kind_names[fact->kind]);
 	table_set_text(table, row, DIFFERENCE_FACT, fact->name);
 	table_set_text(table, row, DIFFERENCE_BASE, base);
 	table_set_text(table, row, DIFFERENCE_NEW, new);
@@ -313,7 +311,7 @@ static const char *describe_work(struct table *table)
 	int more = 0, listed = 0;
 
 	for (int row = 0; row < table->row_count; row++) {
-		if (strcmp(table_get(table, row, DIFFERENCE_KIND)->text, kind_names[FACT_WORK]) != 0)
+		if (strcmp(table_get(table, row, DIFFERENCE_KIND)->text, fact_kind_names[FACT_WORK]) != 0)
 			continue;
 		if (listed == LISTED) {
 			more++;
@@ -390,8 +388,8 @@ static const char *unchecked_kind(const struct compared_sides *sides, enum fact_
 		return NULL;
 	if (base && new)
 		return arena_printf(arena, "%s (the sides note other things: %.60s %.60s, %.60s %.60s)",
-		                    kind_names[kind], base->name, base->value, new->name, new->value);
-	return arena_printf(arena, "%s (only the %s notes any: %.60s %.60s)", kind_names[kind],
+		                    fact_kind_names[kind], base->name, base->value, new->name, new->value);
+	return arena_printf(arena, "%s (only the %s notes any: %.60s %.60s)", fact_kind_names[kind],
 	                    base ? "base" : "new side", (base ? base : new)->name, (base ? base : new)->value);
 }
 
@@ -400,24 +398,31 @@ static bool has_summary(const struct compared_run *run)
 	return !run->steps_count && run->summary.steps;
 }
 
-static const char *join(const char *list, const char *more, struct arena *arena)
+static const char *join(const char *list, const char *more, const char *between, struct arena *arena)
 {
-	return list && more ? arena_printf(arena, "%s; %s", list, more) : list ? list : more;
+	return list && more ? arena_printf(arena, "%s%s%s", list, between, more) : list ? list : more;
 }
 
-static const char *unchecked_of(const struct compared_sides *sides, struct arena *arena)
+static void find_unchecked(struct compared_sides *sides, struct arena *arena)
 {
 	const struct compared_run *base = &sides->runs[SIDE_BASE][0], *new = &sides->runs[SIDE_NEW][0];
-	const char *list = NULL;
+	const char *list = NULL, *kinds = NULL;
 
-	for (int kind = FACT_WORK; kind <= FACT_SOFTWARE; kind++)
-		list = join(list, unchecked_kind(sides, (enum fact_kind)kind, arena), arena);
-	if ((has_summary(base) && new->steps_count) || (base->steps_count && has_summary(new)))
+	for (int kind = FACT_WORK; kind <= FACT_SOFTWARE; kind++) {
+		const char *unchecked = unchecked_kind(sides, (enum fact_kind)kind, arena);
+
+		list = join(list, unchecked, "; ", arena);
+		kinds = join(kinds, unchecked ? fact_kind_names[kind] : NULL, ", ", arena);
+	}
+	if ((has_summary(base) && new->steps_count) || (base->steps_count && has_summary(new))) {
+		kinds = join(kinds, "what a step is", ", ", arena);
 		list = join(list,
 		            "what a step is (in a metrics.json without the time between steps, such as waits for data; "
 		            "of the other side with it, unless the program marks its steps otherwise)",
-		            arena);
-	return list;
+		            "; ", arena);
+	}
+	sides->unchecked = list;
+	sides->unchecked_kinds = kinds;
 }
 
 void comparison_add_differences(struct table *table, struct compared_sides *sides)
@@ -438,7 +443,7 @@ void comparison_add_differences(struct table *table, struct compared_sides *side
 	sides->work_changes = describe_work(table);
 	sides->is_work_unknown = sides->is_same_work && !tells_amount(sides) &&
 	                         has_operators(&sides->runs[SIDE_BASE][0]) && has_operators(&sides->runs[SIDE_NEW][0]);
-	sides->unchecked = unchecked_of(sides, &table->arena);
+	find_unchecked(sides, &table->arena);
 	if (!table->row_count)
 		table->empty = "nothing that was noted on both sides is different";
 }

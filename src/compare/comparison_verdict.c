@@ -596,6 +596,20 @@ static void set_change(struct table *table, const struct table *metrics)
 	}
 }
 
+/* Comparability comes first: what an answer takes for granted is said in the answer, since a gate, an annotation or a PR comment may show no more. */
+static const char *answer_of(const struct comparison *comparison, const struct compared_sides *sides,
+                             struct arena *arena)
+{
+	static const char *const judged[] = {RESULT_REGRESSION, RESULT_IMPROVEMENT, RESULT_SAME, RESULT_INCONCLUSIVE};
+	const char *result = table_text(&comparison->metrics, 0, METRIC_RESULT);
+	const char *sentence = sentence_of(comparison, sides, arena);
+
+	for (size_t i = 0; sides->unchecked_kinds && i < sizeof(judged) / sizeof(judged[0]); i++)
+		if (!strcmp(judged[i], result))
+			return arena_printf(arena, "%s; unchecked: %s", sentence, sides->unchecked_kinds);
+	return sentence;
+}
+
 void comparison_add_verdict(struct comparison *comparison, struct compared_sides *sides)
 {
 	struct table *table = &comparison->verdict;
@@ -606,7 +620,7 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	table_columns(table, columns, COMPARISON_COLUMNS);
 	table_row(table);
 	table_set_text(table, 0, COMPARISON_RESULT, table_text(&comparison->metrics, 0, METRIC_RESULT));
-	table_set_text(table, 0, COMPARISON_SENTENCE, sentence_of(comparison, sides, arena));
+	table_set_text(table, 0, COMPARISON_SENTENCE, answer_of(comparison, sides, arena));
 	table_set_text(table, 0, COMPARISON_METRIC, table_text(&comparison->metrics, 0, METRIC_NAME));
 	set_change(table, &comparison->metrics);
 	table_set_bool(table, 0, COMPARISON_IS_COMPARABLE, sides->is_comparable);

@@ -11,13 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const kinds[] = {
-	[FACT_WORK] = "work",         [FACT_HARDWARE] = "hardware",   [FACT_SOFTWARE] = "software",
-	[FACT_SETTINGS] = "settings", [FACT_RECORDING] = "recording", [FACT_CLOCK] = "clock",
-};
-
-#define KIND_COUNT (int)(sizeof(kinds) / sizeof(kinds[0]))
-
 /* ---- checksum ---- */
 
 /* The last ones, when there are many. */
@@ -104,7 +97,7 @@ static enum status write_facts(const struct history *history, int64_t number, co
 
 	for (size_t i = 0; i < run->facts_count && !status; i++)
 		status = database_change(history, err, "INSERT INTO facts VALUES(?, ?, ?, ?, ?)", "iittt", number,
-		                         (int64_t)i, kinds[run->facts[i].kind], run->facts[i].name,
+		                         (int64_t)i, fact_kind_names[run->facts[i].kind], run->facts[i].name,
 		                         run->facts[i].value);
 	return status;
 }
@@ -233,9 +226,9 @@ static enum status read_facts(struct history *history, int64_t number, struct co
 	while (database_step(history, &statement, &status, err)) {
 		int kind = 0;
 
-		while (kind < KIND_COUNT && strcmp(kinds[kind], column_text_or_empty(statement, 0)) != 0)
+		while (kind < FACT_KINDS && strcmp(fact_kind_names[kind], column_text_or_empty(statement, 0)) != 0)
 			kind++;
-		if (kind < KIND_COUNT) /* else of a later version: not known here */
+		if (kind < FACT_KINDS) /* else of a later version: not known here */
 			compared_run_add_fact(run, (enum fact_kind)kind, column_text_or_empty(statement, 1),
 			                      column_text_or_empty(statement, 2));
 	}
