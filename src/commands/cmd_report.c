@@ -5,8 +5,10 @@
 #include "commands/command.h"
 
 #include "commands/load_run.h"
+#include "commands/report_metrics.h"
 #include "commands/report_torch.h"
 #include "commands/result.h"
+#include "compare/canary_metrics.h"
 #include "output/csv.h"
 #include "output/json.h"
 #include "output/layout.h"
@@ -447,6 +449,21 @@ static enum status print_torch(const struct model *model, const struct report_to
 	return status ? status : result_close(&result, report_torch_write(&result.text, model, wish, err), err);
 }
 
+/* A metrics.json of rlhf-canary has numbers of the whole run, no events and no steps. */
+static enum status print_metrics(const char *path, struct error *err)
+{
+	struct result result;
+
+	if (table_name || is_csv || steps || window || style_name || by.count)
+		return error_set(
+			err, STATUS_USAGE,
+			"'%s' is a metrics.json: of the options only '--json', '--explain' and '--output' are for it",
+			path);
+	if (result_open(&result, output, err))
+		return err->status;
+	return result_close(&result, report_metrics_write(&result.text, path, is_json, is_explained, err), err);
+}
+
 static void list_tables(void)
 {
 	for (int i = 0; analyses[i]; i++)
@@ -469,6 +486,7 @@ static int run(const struct options_result *arguments, struct error *err)
 {
 	struct analysis_options analysis = {0};
 	struct loaded_run loaded;
+	struct error problem = {0};
 	struct report report;
 	enum status status = parse_by(&analysis, err); /* may choose a table */
 
@@ -489,9 +507,13 @@ static int run(const struct options_result *arguments, struct error *err)
 
 	if (style_name && report_torch_check(&wish, err))
 		return status_exit(err->status);
-	status = load_operands(&loaded, arguments, &analysis, memory_bytes, err);
-	if (status)
+	status = load_operands(&loaded, arguments, &analysis, memory_bytes, &problem);
+	if (status == STATUS_INPUT && arguments->operand_count == 1 && canary_metrics_probe(arguments->operands[0]))
+		return status_exit(print_metrics(arguments->operands[0], err));
+	if (status) {
+		*err = problem;
 		return status_exit(status);
+	}
 	if (style_name) {
 		status = print_torch(&loaded.model, &wish, err);
 		status = status ? status : check_evidence(&loaded.model, err);

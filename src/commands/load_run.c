@@ -36,8 +36,9 @@ static void explain_metrics(const char *const *paths, uint32_t count, struct err
 			continue;
 		error_set(err, STATUS_INPUT, "'%s' is a metrics.json of rlhf-canary: numbers of a whole run, no trace",
 		          paths[i]);
-		error_hint(err, "'stepscope compare', 'stepscope history add' and 'stepscope diagnose --style canary' "
-		                "take it; its profiler.trace_path, if it has one, names the trace");
+		error_hint(err,
+		           "'stepscope report' shows them; 'stepscope compare', 'stepscope history add' and 'stepscope "
+		           "diagnose --style canary' take it; its profiler.trace_path, if it has one, names the trace");
 		return;
 	}
 }

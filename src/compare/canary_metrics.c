@@ -4,8 +4,8 @@
  */
 #include "compare/canary_metrics.h"
 
+#include "base/input_stream.h"
 #include "base/json_read.h"
-#include "base/read_file.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -341,19 +341,48 @@ enum status canary_metrics_parse(struct compared_run *run, const char *text, siz
 
 bool canary_metrics_probe(const char *path)
 {
+	char head[PROBE_BYTES + 1];
 	struct error ignored;
+	struct input_stream *input;
 	struct stat info;
-	struct buffer text;
+	const char *bytes;
+	size_t length;
 	bool is_one;
 
 	if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) /* of a pipe what is read here would be gone */
 		return false;
-	buffer_init(&text, MOST_BYTES);
-	is_one = !read_file(&text, path, PROBE_BYTES, &ignored) && text.length && text.data[0] == '{' &&
-	         strlen(text.data) == text.length && strstr(text.data, "\"run_id\"") &&
-	         strstr(text.data, "\"duration_seconds\"") && !strstr(text.data, "\"traceEvents\"");
-	buffer_release(&text);
+	if (input_open(path, &input, &ignored))
+		return false;
+	is_one = !input_peek_long(input, &bytes, &length, &ignored) && length && bytes[0] == '{';
+	if (is_one) {
+		length = length < PROBE_BYTES ? length : PROBE_BYTES;
+		memcpy(head, bytes, length);
+		head[length] = '\0';
+		is_one = strlen(head) == length && strstr(head, "\"run_id\"") && strstr(head, "\"duration_seconds\"") &&
+		         !strstr(head, "\"traceEvents\"");
+	}
+	input_close(input);
 	return is_one;
+}
+
+/* Decompressed. */
+static enum status read_text(struct buffer *text, const char *path, struct error *err)
+{
+	struct input_stream *input;
+	enum status status = input_open(path, &input, err);
+	char bytes[16384];
+	size_t length = 1;
+
+	if (status)
+		return status;
+	while (!status && length) {
+		status = input_read(input, bytes, sizeof(bytes), &length, err);
+		if (!status && length && !buffer_add(text, bytes, length))
+			status = error_set(err, STATUS_INPUT, "'%s' is no metrics.json: it is larger than %zu MiB",
+			                   path, MOST_BYTES >> 20);
+	}
+	input_close(input);
+	return status;
 }
 
 enum status canary_metrics_read(struct compared_run *run, const char *path, struct error *err)
@@ -362,7 +391,7 @@ enum status canary_metrics_read(struct compared_run *run, const char *path, stru
 	enum status status;
 
 	buffer_init(&text, MOST_BYTES);
-	status = read_file(&text, path, SIZE_MAX, err);
+	status = read_text(&text, path, err);
 	if (!status)
 		status = canary_metrics_parse(run, text.data ? text.data : "", text.length, path, err);
 	buffer_release(&text);

@@ -194,13 +194,23 @@ static bool load_as_ranks(const struct importer *importer, const struct source *
 	return load_ranks_of(source, filter, model, status, err);
 }
 
+static enum status load_stream(const char *path, const struct model_filter *filter, struct model *model,
+                               struct error *err)
+{
+	enum status status = check_window(NULL, filter, path, err);
+	if (status == STATUS_OK)
+		status = load(&importer_kineto, path, filter, model, err);
+	if (status == STATUS_INPUT && !err->hint[0])
+		error_hint(err,
+		           "what comes through a pipe is read as a trace of torch.profiler; give all else as a file");
+	return status;
+}
+
 enum status import_path(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
 {
 	struct source source;
 	if (is_stream(path))
-		return check_window(NULL, filter, path, err) == STATUS_OK
-		               ? load(&importer_kineto, path, filter, model, err)
-		               : STATUS_USAGE;
+		return load_stream(path, filter, model, err);
 	enum status status = source_read(&source, path, err);
 	if (status != STATUS_OK)
 		return status;
