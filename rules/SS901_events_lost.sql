@@ -2,6 +2,7 @@
 -- id: SS901
 -- title: Events are missing from the recording
 -- severity: hint
+-- headline: not whole
 -- needs: run
 -- tells if: NOT EXISTS (SELECT 1 FROM facts WHERE key = 'trace.format')
 --   OR EXISTS (SELECT 1 FROM ledger WHERE what IN ('damaged', 'torn tail', 'missing tail'))

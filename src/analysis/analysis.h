@@ -27,7 +27,7 @@ struct analysis_options {
 	unsigned by;    /* enum analysis_by, or-ed */
 	bool has_steps; /* only these step numbers, inclusive */
 	int64_t first_step, last_step;
-	bool leaves_start_up; /* has_steps, to leave out the start-up: only time of steps is of these, what happened counts always */
+	bool leaves_steps; /* has_steps, to leave out steps that would mislead: only time of steps is of these, what happened counts always */
 	uint32_t window, last_window; /* as in struct model_filter */
 	int64_t pid;
 	bool with_past; /* as in struct model_filter: for tables that need it */
@@ -41,7 +41,7 @@ struct analysis_options {
 /* Of tables that tell what happened rather than where time goes: only of the selected steps? */
 static inline bool is_part_of_run(const struct analysis_options *options)
 {
-	return options->has_steps && !options->leaves_start_up;
+	return options->has_steps && !options->leaves_steps;
 }
 
 struct analysis {
@@ -77,5 +77,7 @@ const struct analysis *analysis_find(const char *name);
 unsigned analysis_splits(const char *name);
 /* Does it want to know, of selected steps, what was before them? It says what they began with. */
 bool analysis_needs_past(const char *name);
+/* Is it wrong where work of devices was lost? */
+bool analysis_is_of_devices(const char *name);
 
 #endif

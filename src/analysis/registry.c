@@ -106,3 +106,16 @@ bool analysis_needs_past(const char *name)
 			return true;
 	return false;
 }
+
+bool analysis_is_of_devices(const char *name)
+{
+	static const char *const names[] = {"step_breakdown", "step_parts",     "device_busy",  "device_steps",
+	                                    "device_gaps",    "kernels",        "copies",       "copy_waits",
+	                                    "sync_waits",     "launches",       "queue_depth",  "mfu",
+	                                    "critical_path",  "critical_steps", "communication"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}

@@ -105,26 +105,43 @@ static void compute(struct report *report, int number)
 	report->tables[number].cpu_ns = report_clock_ns() - before_ns;
 }
 
-struct start_up report_leave_out_start_up(struct report *report)
+/* Only time of these steps counts from here on, and what happened in all that counted until now. */
+static void leave_steps(struct report *report, int64_t first, int64_t last)
 {
-	struct start_up found = {0};
-	int64_t before_ns;
+	int64_t before_ns = report_clock_ns();
 
-	if (report->options.has_steps)
-		return found;
-	prepare(report);
-	found = start_up_find(&report->step_times);
-	if (!found.count)
-		return found;
-	before_ns = report_clock_ns();
-	report->options.has_steps = report->options.leaves_start_up = true;
-	report->options.first_step = found.first_steady;
-	report->options.last_step = report->step_times.job_last;
+	report->options.leaves_steps |= !report->options.has_steps;
+	report->options.has_steps = true;
+	report->options.first_step = first;
+	report->options.last_step = last;
 	step_times_release(&report->step_times);
 	report->options.step_times = NULL;
 	step_times_init(&report->step_times, report->model, &report->options);
 	report->options.step_times = &report->step_times;
 	report->shared_cpu_ns += report_clock_ns() - before_ns;
+}
+
+struct whole_steps report_leave_out_damage(struct report *report)
+{
+	struct whole_steps found;
+
+	prepare(report);
+	found = whole_steps_find(report->model, &report->launches, &report->step_times);
+	if (found.lost && found.has_any)
+		leave_steps(report, found.first, found.last);
+	return found;
+}
+
+struct start_up report_leave_out_start_up(struct report *report)
+{
+	struct start_up found = {0};
+
+	if (is_part_of_run(&report->options))
+		return found;
+	prepare(report);
+	found = start_up_find(&report->step_times);
+	if (found.count)
+		leave_steps(report, found.first_steady, report->step_times.job_last);
 	return found;
 }
 

@@ -16,6 +16,7 @@
 #include "analysis/device_work.h"
 #include "analysis/start_up.h"
 #include "analysis/step_times.h"
+#include "analysis/whole_steps.h"
 #include "model/launches.h"
 
 #define REPORT_TABLES 64
@@ -52,8 +53,11 @@ void report_release(struct report *report);
  * which says why. */
 const struct table *report_table(struct report *report, const char *name);
 
-/* Before the first table: from here on time of steps is that of the steady state. Nothing is left out of steps that the user chose. */
+/* Before the first table: from here on time of steps is that of the steady state. No start-up is left out of steps that the user chose. */
 struct start_up report_leave_out_start_up(struct report *report);
+
+/* The same, before that: of a damaged input only steps that have all that devices did count from here on. */
+struct whole_steps report_leave_out_damage(struct report *report);
 
 /* CPU time of this process so far, and how much of it went into tables and what they share. */
 int64_t report_clock_ns(void);

@@ -108,7 +108,7 @@ static enum status print(const struct diagnosis *diagnosis, struct report *repor
 	else if (is_sarif)
 		findings_sarif(&text, diagnosis, rules, path, command_of(report));
 	else if (style_name)
-		status = diagnosis_canary(&text, report, err);
+		status = diagnosis_canary(&text, diagnosis, report, err);
 	else
 		findings_text(&text, diagnosis, &style);
 	if (has_times && !is_json)

@@ -138,8 +138,7 @@ enum status load_operands(struct loaded_run *run, const struct options_result *a
 
 bool ledger_is_defect(enum ledger_kind kind)
 {
-	return kind == LEDGER_DROPPED || kind == LEDGER_DAMAGED || kind == LEDGER_TORN_TAIL ||
-	       kind == LEDGER_UNMATCHED_END || kind == LEDGER_MISSING_TAIL || kind == LEDGER_REPAIRED;
+	return ledger_is_loss(kind) || kind == LEDGER_UNMATCHED_END || kind == LEDGER_REPAIRED;
 }
 
 void loaded_run_release(struct loaded_run *run)

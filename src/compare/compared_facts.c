@@ -259,37 +259,25 @@ static void read_shapes(struct compared_run *run, struct report *report)
 
 /* ---- what is missing ---- */
 
-static bool is_loss(const struct table *ledger, int row)
-{
-	static const char *const kinds[] = {"dropped", "damaged", "torn tail", "missing tail"};
-	const char *kind = table_get(ledger, row, table_find_column(ledger, "what"))->text;
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(kind, kinds[i]))
-			return true;
-	return false;
-}
-
 /* A fact, so that a history keeps it: "events are missing (16722)", and how many more sentences there are. */
-static void read_damage(struct compared_run *run, struct report *report)
+static void read_damage(struct compared_run *run, const struct model *model)
 {
-	const struct table *ledger = report_table(report, "ledger");
 	const char *first = NULL;
-	int64_t count = 0;
+	uint64_t count = 0;
 	int rows = 0;
 
-	for (int row = 0; row < ledger->row_count; row++) {
-		if (!is_loss(ledger, row))
+	for (uint32_t i = 0; i < model->ledger_count; i++) {
+		if (!ledger_is_loss(model->ledger[i].kind))
 			continue;
 		if (!rows++) {
-			first = table_get(ledger, row, table_find_column(ledger, "sentence"))->text;
-			count = table_get(ledger, row, table_find_column(ledger, "count"))->i;
+			first = model_text(model, model->ledger[i].text);
+			count = model->ledger[i].count;
 		}
 	}
 	if (rows > 1)
-		first = arena_printf(&run->arena, "%s (%" PRId64 "), and %d more", first, count, rows - 1);
+		first = arena_printf(&run->arena, "%s (%" PRIu64 "), and %d more", first, count, rows - 1);
 	else if (rows)
-		first = arena_printf(&run->arena, "%s (%" PRId64 ")", first, count);
+		first = arena_printf(&run->arena, "%s (%" PRIu64 ")", first, count);
 	if (first)
 		compared_run_add_fact(run, FACT_RECORDING, COMPARED_DAMAGE, first);
 }
@@ -358,7 +346,7 @@ static void read_clocks(struct compared_run *run, struct report *report)
 
 void compared_read_facts(struct compared_run *run, struct report *report)
 {
-	read_damage(run, report);
+	read_damage(run, report->model);
 	read_amounts(run, report);
 	compared_read_passes(run, report);
 	read_noted(run, report->model);

@@ -124,6 +124,10 @@ static enum status look_at(struct running *running, const struct rule *rule, con
 	if (!table)
 		return error_set(err, STATUS_USAGE, "rule '%s' needs the table '%.*s', which does not exist", rule->id,
 		                 (int)length, need);
+	if (running->diagnosis->is_torn && analysis_is_of_devices(table->name)) {
+		*reason = DIAGNOSIS_TORN;
+		return STATUS_OK;
+	}
 	if (!table->row_count)
 		*reason = why_empty(table);
 	if (!need[length] || !table->column_count) /* an analysis that failed has no columns */
@@ -461,6 +465,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
                           struct error *err)
 {
 	const struct query_limits limits = {RULE_SECONDS, (int64_t)256 << 20};
+	const struct whole_steps whole = report_leave_out_damage(report);
 	const struct start_up start_up = report_leave_out_start_up(report);
 	struct running running = {.diagnosis = diagnosis, .report = report, .step_ns = mean_step(report)};
 	struct arena arena;
@@ -469,6 +474,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	if (status)
 		return status;
 	arena_init(&arena, 0);
+	diagnosis->is_torn = !whole.has_any;
 	table_init(&diagnosis->findings, "findings", "Findings", "what is wrong, what it costs and what to do");
 	table_columns(&diagnosis->findings, finding_columns, FINDING_COLUMNS);
 	table_init(&diagnosis->checks, "checks", "Rules", "which rules looked, and what came out");
@@ -481,7 +487,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	rank(&diagnosis->findings);
 	diagnosis->findings.empty = "nothing to fix here";
 	if (!status)
-		diagnosis_decide(diagnosis, report, rules, running.step_ns, &start_up);
+		diagnosis_decide(diagnosis, report, rules, running.step_ns, &start_up, &whole);
 	add_times_of_tables(diagnosis, report);
 	query_release(&running.query);
 	demangler_release(&running.demangler);

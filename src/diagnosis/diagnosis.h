@@ -62,7 +62,7 @@ enum verdict_column {
 	VERDICT_SAVING_RATIO,
 	VERDICT_WHOLE, /* "a step", or "the whole trace" where that has no steps: what shares are of */
 	VERDICT_HEADLINE, /* what is said before it, of a rule that has a headline; missing: none of these found anything */
-	VERDICT_LEFT_OUT, /* steps that count nowhere here, as they are start-up */
+	VERDICT_LEFT_OUT, /* steps that count nowhere here, as they are start-up, or have lost work of devices */
 	VERDICT_COLUMNS,
 };
 
@@ -70,20 +70,25 @@ enum verdict_column {
 #define CHECK_NOTHING "nothing"
 #define CHECK_CANNOT_TELL "cannot tell"
 
+/* Why nothing is said of devices where no step of a damaged input has all that they did. */
+#define DIAGNOSIS_TORN "the input is cut off or damaged: launches or kernels are lost all over it"
+
 struct diagnosis {
 	struct table findings, checks, verdict, times;
+	bool is_torn; /* nothing can be said of devices: DIAGNOSIS_TORN */
 };
 
-/* Of steps that nobody chose the start-up is left out: the report is that of the steady state then. Before the report's first table.
+/* Of steps that nobody chose the start-up is left out, of a damaged input those that have lost work of devices: the report is that of the
+ * others then. Before the report's first table.
  * STATUS_USAGE when a rule's SELECT is wrong; then nothing needs to be released. */
 enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules,
                           struct error *err) MUST_CHECK;
 void diagnosis_release(struct diagnosis *diagnosis);
 
-/* Fills `verdict` from the findings and checks; step_ns: the mean step, 0 when it is not known; start_up: what was left out. Private to
- * diagnosis/. */
+/* Fills `verdict` from the findings and checks; step_ns: the mean step, 0 when it is not known; start_up, whole: what was left out.
+ * Private to diagnosis/. */
 void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns,
-                      const struct start_up *start_up);
+                      const struct start_up *start_up, const struct whole_steps *whole);
 
 /* What all findings save together, each time counted once, and in `findings` which may be about the same time; false: none saves time.
  * Private to diagnosis/. */

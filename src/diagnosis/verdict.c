@@ -58,10 +58,11 @@ static const struct table_column columns[VERDICT_COLUMNS] = {
                               .type = TABLE_TEXT,
                               .definition = "what matters more than where the time goes: that the run did not end well, "
                                             "where and how"},
-	[VERDICT_LEFT_OUT] = {.name = "left_out",
-                              .type = TABLE_TEXT,
-                              .definition = "steps at the begin of which nothing here is, as they take more than twice "
-                                            "as long as later ones"},
+	[VERDICT_LEFT_OUT] =
+		{.name = "left_out",
+                 .type = TABLE_TEXT,
+                 .definition = "steps of which nothing here is: those at the begin that take more than twice as "
+                               "long as later ones, and those of a damaged input that have lost work of devices"},
 	[VERDICT_WHOLE] = {.name = "whole",
                            .type = TABLE_TEXT,
                            .definition = "what shares and savings are of: a step, or the whole trace where that has no "
@@ -439,27 +440,50 @@ static void set_saving(struct diagnosis *diagnosis, double step_ns)
 		table_set_missing(table, 0, VERDICT_SAVING_RATIO, "no step was recorded");
 }
 
-static void set_left_out(struct table *table, const struct start_up *start_up, const struct step_times *times)
+/* NULL: no step is start-up. */
+static const char *which_start_up(const struct start_up *start_up, const struct step_times *times, struct arena *arena)
 {
 	char taken[UNITS_BYTES], usual[UNITS_BYTES], most[UNITS_BYTES];
 	const char *which;
 
-	if (!start_up->count) {
-		table_set_missing(table, 0, VERDICT_LEFT_OUT, "no step is");
-		return;
-	}
+	if (!start_up->count)
+		return NULL;
 	units_time(taken, start_up->mean_ns);
 	units_time(usual, start_up->rest_ns);
 	units_time(most, start_up->phase_ns);
-	which = start_up->count == 1 ? arena_printf(&table->arena, "step %" PRId64 ", %s", start_up->first, taken)
-	                             : arena_printf(&table->arena, "steps %" PRId64 " to %" PRId64 ", %s on the mean",
+	which = start_up->count == 1 ? arena_printf(arena, "step %" PRId64 ", %s", start_up->first, taken)
+	                             : arena_printf(arena, "steps %" PRId64 " to %" PRId64 ", %s on the mean",
 	                                            start_up->first, start_up->last, taken);
-	table_set_text(table, 0, VERDICT_LEFT_OUT,
-	               arena_printf(&table->arena,
-	                            "%s, %s of it in %s, as start-up: the median of the others is %s (--steps %" PRId64
-	                            "-%" PRId64 " counts all)",
-	                            which, most, start_up->phase ? phase_name(start_up->phase) : "no phase", usual,
-	                            start_up->first, times->job_last));
+	return arena_printf(arena,
+	                    "%s, %s of it in %s, as start-up: the median of the others is %s (--steps %" PRId64
+	                    "-%" PRId64 " counts all)",
+	                    which, most, start_up->phase ? phase_name(start_up->phase) : "no phase", usual,
+	                    start_up->first, times->job_last);
+}
+
+/* NULL: none has lost work of devices, or all have, and all count. */
+static const char *which_torn(const struct whole_steps *whole, struct arena *arena)
+{
+	const char *rest;
+
+	if (!whole->lost || !whole->has_any)
+		return NULL;
+	rest = whole->first == whole->last
+	               ? arena_printf(arena, "the other is %" PRId64, whole->first)
+	               : arena_printf(arena, "the others are %" PRId64 " to %" PRId64, whole->first, whole->last);
+	return arena_printf(arena, "%" PRIu32 " of %" PRIu32 " steps, as launches or kernels of theirs are lost: %s",
+	                    whole->lost, whole->count, rest);
+}
+
+static void set_left_out(struct table *table, const struct start_up *start_up, const struct whole_steps *whole,
+                         const struct step_times *times)
+{
+	const char *torn = which_torn(whole, &table->arena);
+	const char *first = which_start_up(start_up, times, &table->arena);
+
+	if (torn && first)
+		torn = arena_printf(&table->arena, "%s; %s", torn, first);
+	table_set_text_or(table, 0, VERDICT_LEFT_OUT, torn ? torn : first, "no step is");
 }
 
 static const char *headline_of(const struct rule_set *rules, const char *id)
@@ -498,30 +522,29 @@ static void set_headline(struct diagnosis *diagnosis, const struct rule_set *rul
 }
 
 void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns,
-                      const struct start_up *start_up)
+                      const struct start_up *start_up, const struct whole_steps *whole)
 {
 	const struct table *times = report_table(report, "step_time");
 	const struct evidence evidence = look_around(report);
 	const struct shares shares = collect(&diagnosis->findings, evidence.idle);
 	struct table *table = &diagnosis->verdict;
-	const char *parts;
+	const char *parts = diagnosis->is_torn ? NULL : where_it_goes(report, &table->arena);
 	int told, silent;
 
 	table_columns(table, columns, VERDICT_COLUMNS);
 	count_causes(&diagnosis->checks, rules, &told, &silent);
-	if (step_ns <= 0)
+	if (diagnosis->is_torn)
+		decide_unknown(table, DIAGNOSIS_TORN);
+	else if (step_ns <= 0)
 		decide_unknown(table, times->empty ? times->empty : "no complete step was recorded");
 	else if (!told)
 		decide_unknown(table, "no rule about time could tell");
 	else
 		decide_by_shares(diagnosis, report, &evidence, &shares, told, silent);
-	parts = where_it_goes(report, &table->arena);
-	if (parts)
-		table_set_text(table, 0, VERDICT_PARTS, parts);
-	else
-		table_set_missing(table, 0, VERDICT_PARTS, "neither phases nor work of a device were recorded");
+	table_set_text_or(table, 0, VERDICT_PARTS, parts,
+	                  diagnosis->is_torn ? DIAGNOSIS_TORN : "neither phases nor work of a device were recorded");
 	set_saving(diagnosis, step_ns);
 	table_set_text(table, 0, VERDICT_WHOLE, evidence.whole);
 	set_headline(diagnosis, rules);
-	set_left_out(table, start_up, report_step_times(report));
+	set_left_out(table, start_up, whole, report_step_times(report));
 }

@@ -25,10 +25,10 @@ static const struct {
 	[REPAIR_WORK] = {LEDGER_DAMAGED, "kernels, copies or fills without a duration, or with one that cannot be, end "
                                          "where the next of their stream begins, and are incomplete"},
 	[REPAIR_STEP] = {LEDGER_OTHER, "annotations ProfilerStep# without a number of up to 18 digits are no steps"},
-	[REPAIR_UNREADABLE] = {LEDGER_REPAIRED, "events that cannot be read were left out"},
+	[REPAIR_UNREADABLE] = {LEDGER_DAMAGED, "events that cannot be read were left out"},
 	[REPAIR_GARBAGE] = {LEDGER_REPAIRED, "places between events that are no event were passed over"},
-	[REPAIR_LIST_END] = {LEDGER_REPAIRED, "the list of events has no end: the file may be cut off"},
-	[REPAIR_CUT] = {LEDGER_REPAIRED, "the file is cut off; what was complete is read"},
+	[REPAIR_LIST_END] = {LEDGER_TORN_TAIL, "the list of events has no end: the file may be cut off"},
+	[REPAIR_CUT] = {LEDGER_TORN_TAIL, "the file is cut off; what was complete is read"},
 	[REPAIR_DOCUMENTS] =
 		{LEDGER_REPAIRED,
                  "more than one document in the file: several processes may have written to it; all are read as one"},

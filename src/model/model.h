@@ -302,6 +302,13 @@ enum ledger_kind {
 	LEDGER_OTHER,
 };
 
+/* Events that were recorded, or should have been, are not here. */
+static inline bool ledger_is_loss(enum ledger_kind kind)
+{
+	return kind == LEDGER_DROPPED || kind == LEDGER_DAMAGED || kind == LEDGER_TORN_TAIL ||
+	       kind == LEDGER_MISSING_TAIL;
+}
+
 struct ledger_entry {
 	enum ledger_kind kind;
 	uint32_t process; /* MODEL_NONE: whole input */

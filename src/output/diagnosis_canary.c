@@ -201,9 +201,13 @@ static void add_copies(struct buffer *out, const struct quick *quick)
 		buffer_printf(out, "\nMemory copy overhead: %.0f%% of CUDA time (acceptable)\n", 100 * share);
 }
 
-static void add_block(struct buffer *out, const struct quick *quick)
+static void add_title(struct buffer *out)
 {
 	buffer_add_text(out, RULER "QUICK DIAGNOSIS\n" RULER);
+}
+
+static void add_block(struct buffer *out, const struct quick *quick)
+{
 	add_balance(out, quick);
 	add_copies(out, quick);
 }
@@ -218,16 +222,26 @@ enum status diagnosis_canary_metrics(struct buffer *out, const struct compared_r
 		error_hint(err, "rlhf-canary writes that block when it ran with its profiler");
 		return STATUS_INPUT;
 	}
+	add_title(out);
 	add_block(out, &quick);
 	return STATUS_OK;
 }
 
-enum status diagnosis_canary(struct buffer *out, struct report *report, struct error *err)
+enum status diagnosis_canary(struct buffer *out, const struct diagnosis *diagnosis, struct report *report,
+                             struct error *err)
 {
+	const char *headline = table_text(&diagnosis->verdict, 0, VERDICT_HEADLINE);
 	struct quick quick;
 	enum status status = measure(report, &quick, err);
 
-	if (!status)
+	if (status)
+		return status;
+	add_title(out);
+	if (headline)
+		buffer_printf(out, "\nNOTE: %s\n", headline);
+	if (diagnosis->is_torn)
+		buffer_add_text(out, "\nCANNOT TELL: " DIAGNOSIS_TORN "\n");
+	else
 		add_block(out, &quick);
-	return status;
+	return STATUS_OK;
 }

@@ -17,8 +17,11 @@
 #include "analysis/report.h"
 #include "base/buffer.h"
 #include "compare/compared_run.h"
+#include "diagnosis/diagnosis.h"
 
-enum status diagnosis_canary(struct buffer *out, struct report *report, struct error *err) MUST_CHECK;
+/* The headline of the diagnosis stands before it, as a note; where that can say nothing of devices, neither does the block. */
+enum status diagnosis_canary(struct buffer *out, const struct diagnosis *diagnosis, struct report *report,
+                             struct error *err) MUST_CHECK;
 
 /* Of a run that canary_metrics_read() has read; STATUS_INPUT when its file has no times of a profiler. */
 enum status diagnosis_canary_metrics(struct buffer *out, const struct compared_run *run, struct error *err) MUST_CHECK;

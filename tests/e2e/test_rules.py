@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every built-in rule that reads traces: an input in which it fires, one in which it stays silent, one of which it says that it cannot
 tell. Real traces wherever one shows the fault; made_trace.py for the rest. Rules that need a recording of ours: see ELSEWHERE."""
+import gzip
 import json
 import os
 import pickle
@@ -624,6 +625,84 @@ def test_a_trace_that_is_cut_off_says_so(tmp_path):
     cut.write_bytes(QWEN.read_bytes()[:300000])
     found, = [finding for finding in diagnose(tmp_path, cut)["findings"] if finding["rule"] == "SS901"]
     assert "cut off" in found["evidence"] and "copy the file again" in found["advice"] and "--pool" not in found["advice"]
+    done = subprocess.run([STEPSCOPE, "compare", QWEN, cut], capture_output=True, text=True, timeout=60, check=False)
+    assert "damaged     new 'cut.json.gz': " in done.stdout
+
+
+@pytest.mark.parametrize("percent, first, last", [(62, None, None), (70, 5, 5), (80, 5, 7), (90, 5, 8), (100, 5, 10)])
+def test_J08_a_trace_that_lost_kernels_is_judged_by_its_whole_steps(tmp_path, percent, first, last):
+    """The rest is of its first steps: that it is cut off is said first, and no step whose kernels are lost is taken for one of an idle device."""
+    text = gzip.decompress(RESNET.read_bytes())
+    path = tmp_path / "cut.json"
+    path.write_bytes(text[:len(text) * percent // 100])
+    result = diagnose(tmp_path, path)
+    verdict, checks = result["verdict"], {check["rule"]: check["result"] for check in result["checks"]}
+    found = {finding["rule"] for finding in result["findings"]}
+    assert (verdict["headline"] or "").startswith("not whole: the recording: ") == (percent < 100)
+    assert not found & {"SS205", "SS208"}
+    block = subprocess.run([STEPSCOPE, "diagnose", path, "--style", "canary"], check=True, capture_output=True, text=True, timeout=60).stdout
+    assert "CPU bottleneck" not in block and ("NOTE: not whole" in block) == (percent < 100) and ("CANNOT TELL" in block) == (first is None)
+    if first is None:
+        assert verdict["verdict"] == "unknown" and "lost all over it" in verdict["sentence"] and verdict["parts"] is None
+        assert checks["SS205"] == checks["SS208"] == checks["SS307"] == "cannot tell"
+        return
+    assert verdict["verdict"] == "healthy" and "compute kernels 8" in verdict["parts"]
+    which = f"the others are {first} to {last}" if first < last else f"the other is {first}"
+    left = f"{5 - last + first} of 6 steps, as launches or kernels of theirs are lost: {which}"
+    assert verdict["left_out"] == (left if percent < 100 else None)
+
+
+def cut_off(trace, path):
+    """The file of the events so far, without what closes it."""
+    path.write_text(trace.write(path).read_text().rstrip("]}"))
+    return path
+
+
+def of_ten_steps(launched, worked):
+    """Of 20 launches, each in an operator, the first ones; and of these the first ones with their kernels. (By step.)"""
+    trace = Trace()
+    for number in range(10):
+        trace.step(number, 1000 * number, 1000)
+        for i in range(20):
+            start = 1000 * number + 40 * i
+            trace.op("aten::mm", start, 35)
+            if i < launched[number] and i < worked[number]:
+                trace.launch("cudaLaunchKernel", start + 5, 5, "gemm", start + 12, 38)
+            elif i < launched[number]:
+                trace.call("cudaLaunchKernel", start + 5, 5, correlation=100000 + start)
+    return trace
+
+
+ALL, NONE = [20] * 10, [0] * 10
+
+
+@pytest.mark.parametrize("launched, worked, left_out", [
+    (ALL, ALL, None),
+    (ALL, ALL[:6] + [12, 0, 0, 0], "4 of 10 steps, as launches or kernels of theirs are lost: the others are 0 to 5"),  # kernels are lost
+    (ALL[:6] + [12, 0, 0, 0], ALL, "4 of 10 steps, as launches or kernels of theirs are lost: the others are 0 to 5"),  # and their launches
+    (ALL[:6] + NONE[6:], ALL, "5 of 10 steps, as launches or kernels of theirs are lost: the others are 0 to 4"),  # the end of 5 may be, too
+    (ALL, [20, 20, 3] + ALL[3:], "3 of 10 steps, as launches or kernels of theirs are lost: the others are 3 to 9"),  # a hole
+    (ALL, [3] * 10, "unknown"),
+    (ALL, NONE, "unknown"),  # the device has nothing left
+])
+def test_J08_steps_that_lost_kernels_or_launches(tmp_path, launched, worked, left_out):
+    trace = of_ten_steps(launched, worked)
+    verdict = diagnose(tmp_path, cut_off(trace, tmp_path / "cut.json"))["verdict"]
+    assert verdict["headline"].startswith("not whole: ")
+    assert verdict["left_out"] == (None if left_out == "unknown" else left_out)
+    assert (verdict["verdict"] == "unknown" and "lost all over it" in verdict["sentence"]) == (left_out == "unknown")
+    verdict = diagnose(tmp_path, trace.write(tmp_path / "made.json"))["verdict"]  # of a file that is whole this is how it was
+    assert verdict["headline"] is None and verdict["left_out"] is None and "lost" not in verdict["sentence"]
+
+
+def test_J08_without_steps_a_trace_that_lost_kernels_tells_nothing_of_devices(tmp_path):
+    for worked, is_known in ((ALL, True), (ALL[:8] + NONE[8:], False)):
+        trace = of_ten_steps(ALL, worked)
+        trace.events = [event for event in trace.events if not event["name"].startswith("ProfilerStep")]
+        result = diagnose(tmp_path, cut_off(trace, tmp_path / f"{is_known}.json"))
+        assert ("lost all over it" in result["verdict"]["sentence"]) == (not is_known)
+        told, = [check["result"] for check in result["checks"] if check["rule"] == "SS205"]
+        assert (told == "cannot tell") == (not is_known)
 
 
 def test_an_impossible_occupancy_is_not_measured(tmp_path):
