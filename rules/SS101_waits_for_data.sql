@@ -8,6 +8,7 @@
 --   OR EXISTS (SELECT 1 FROM between_steps WHERE part = 'between steps: data') OR EXISTS (SELECT 1 FROM step_breakdown)
 -- cannot tell: no waits for data were recorded: the program marks none and uses no DataLoader of PyTorch
 -- threshold: share = 0.05 (of a step: the TensorBoard plugin's; guide 000 says 0.10)
+-- threshold: apart = 1.1 (of the mean of all ranks, ours: one whose device waits no longer than the others' is not named)
 -- advice: more workers (DataLoader's num_workers), persistent_workers, pin_memory; prepare batches ahead; move work out of the
 --   dataset's code
 -- wrong: the time is spent on copying the batch to the device, or on work that the program does while it holds the phase open
@@ -49,7 +50,7 @@ SELECT coalesce((SELECT place FROM loader), 'phase data') AS place,
 FROM phases p JOIN step_time t ON t.process = 'all' LEFT JOIN together
 WHERE p.name = 'data' AND p.ratio > :share AND NOT EXISTS (SELECT 1 FROM step_breakdown)
 UNION ALL
-SELECT 'the device' || coalesce(' of ' || CASE WHEN job.ranks > 1 THEN most_process END, ''),
+SELECT 'the device' || coalesce(' of ' || CASE WHEN job.ranks > 1 AND most_ns > :apart * mean_ns THEN most_process END, ''),
        'no device works for ' || as_share(most_ratio) || ' of ' || whole || ', ' || as_time(most_ns)
          || ', while a thread waits for the next batch'
          || CASE WHEN job.ranks > 1 THEN '; on the mean of all ranks for ' || as_share(ratio) ELSE '' END
