@@ -11,6 +11,9 @@
 -- wrong: its work is larger on purpose, such as logging on rank 0; of a step or two: it was only late when recording began
 WITH late AS (SELECT process, host, steps, behind_ns, caused_ns, excess_ns
               FROM ranks WHERE is_slowest AND excess_ns > :share * mean_ns),
+-- who would be the slowest then
+second AS (SELECT process, host, steps, then_excess_ns
+           FROM ranks WHERE then_excess_ns > :share * mean_ns AND EXISTS (SELECT 1 FROM late)),
 differs AS (SELECT phase, spread_ns FROM rank_phases s JOIN late ON s.slowest = late.process
             WHERE s.phase NOT IN ('step', 'communication') ORDER BY spread_ns DESC LIMIT 1)
 SELECT process || coalesce(' on ' || nullif(host, ''), '') || coalesce(', in ' || (SELECT phase FROM differs), '') AS place,
@@ -21,3 +24,10 @@ SELECT process || coalesce(' on ' || nullif(host, ''), '') || coalesce(', in ' |
        (SELECT 'look at what its loader has to do more: its share of the data, its storage, its workers (num_workers), another program there'
         FROM differs WHERE phase = 'data') AS advice
 FROM late
+UNION ALL
+SELECT second.process || coalesce(' on ' || nullif(second.host, ''), '')
+         || coalesce(', in ' || (SELECT phase FROM rank_phases WHERE slowest = second.process AND phase NOT IN ('step', 'communication', 'other')
+                                 ORDER BY spread_ns DESC LIMIT 1), '') || ', behind ' || late.process,
+       'once ' || late.process || ' is as fast as the others, they wait ' || as_time(then_excess_ns) || ' for this one in collectives of a step',
+       then_excess_ns, 'between ranks', CASE WHEN second.steps < 3 THEN 0.5 ELSE 0.8 END, NULL
+FROM second JOIN late

@@ -202,6 +202,60 @@ static bool is_complete(const struct step_times *times, int64_t number, uint32_t
 	return found && found->processes == ranks;
 }
 
+/* The same groups without one process. */
+static struct collective_matches without(const struct collective_matches *matches, uint32_t process)
+{
+	struct collective_matches rest = {
+		.list = memory_resize(NULL, (size_t)matches->count + 1, sizeof(*rest.list)),
+		.groups = memory_resize(NULL, (size_t)matches->group_count + 1, sizeof(*rest.groups)),
+		.group_count = matches->group_count};
+
+	for (uint32_t g = 0; g < matches->group_count; g++) {
+		const struct collective_match *match = &matches->groups[g];
+
+		rest.groups[g].first = rest.count;
+		for (uint32_t i = match->first; i < match->first + match->count; i++)
+			if (matches->list[i].process != process)
+				rest.list[rest.count++] = matches->list[i];
+		rest.groups[g].count = rest.count - rest.groups[g].first;
+	}
+	return rest;
+}
+
+static uint32_t process_of_most(const struct rank_arrivals *arrivals, const struct step_times *times)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 1; i < times->span_count; i++)
+		if (arrivals->list[i].caused_ns > arrivals->list[most].caused_ns)
+			most = i;
+	return times->spans[most].process;
+}
+
+/* Who holds the others up once the slowest does not. In collectives of some of the ranks one may be late because of the slowest, so then it is not
+ * known. */
+static void find_then(struct rank_arrivals *arrivals, const struct model *model, const struct step_times *times,
+                      const struct collective_matches *matches, const bool *is_counted, uint32_t steps)
+{
+	uint32_t ranks = count_ranks(times), slowest = process_of_most(arrivals, times);
+	struct collective_matches rest;
+	struct rank_blame *blames;
+
+	arrivals->no_then = ranks < 3 ? "there are only two ranks" : NULL;
+	for (uint32_t g = 0; g < matches->group_count; g++)
+		if (is_counted[g] && matches->groups[g].count != ranks)
+			arrivals->no_then = "collectives of some of the ranks: who is late in them is not told apart";
+	if (arrivals->no_then)
+		return;
+	rest = without(matches, slowest);
+	blames = rank_blame_find(&rest, model->processes_count, is_counted);
+	for (uint32_t i = 0; i < times->span_count; i++)
+		arrivals->list[i].then_ns = blames[times->spans[i].process].alone_ns / (ranks - 2) / steps;
+	free(blames);
+	free(rest.list);
+	free(rest.groups);
+}
+
 static void find_waits(struct rank_arrivals *arrivals, const struct model *model, const struct step_times *times,
                        const struct collective_matches *matches)
 {
@@ -225,6 +279,9 @@ static void find_waits(struct rank_arrivals *arrivals, const struct model *model
 	                     : !are_all_matched(matches, times) ? "not all ranks have collectives with others"
 	                     : !steps                           ? "no step was completed by all ranks"
 	                                                        : NULL;
+	arrivals->no_then = arrivals->no_waits;
+	if (!arrivals->no_waits)
+		find_then(arrivals, model, times, matches, is_counted, steps);
 	free(blames);
 	free(is_counted);
 }
@@ -236,11 +293,11 @@ void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *mode
 
 	arrivals->list = memory_resize(NULL, (size_t)times->span_count + 1, sizeof(*arrivals->list));
 	memset(arrivals->list, 0, ((size_t)times->span_count + 1) * sizeof(*arrivals->list));
-	arrivals->no_calls = arrivals->no_waits = "there is no other rank";
+	arrivals->no_calls = arrivals->no_waits = arrivals->no_then = "there is no other rank";
 	if (count_ranks(times) < 2)
 		return;
 	if (step_times_ranks_repeat(times, model)) {
-		arrivals->no_calls = arrivals->no_waits = RANKS_REPEAT_REASON;
+		arrivals->no_calls = arrivals->no_waits = arrivals->no_then = RANKS_REPEAT_REASON;
 		return;
 	}
 	collective_matches_find(&matches, model, options);

@@ -20,12 +20,14 @@ struct rank_arrival {     /* of one rank; means over the steps that all ranks co
 	double waits_ns;  /* before the last rank */
 	double caused_ns; /* each of the others, in the mean, waits in collectives because of it (rank_blame.h) */
 	double alone_ns;  /* ... what they would gain were it no later than the next */
+	double then_ns;   /* the same among the others, without the one that causes most */
 };
 
 struct rank_arrivals {
 	struct rank_arrival *list; /* like times->spans, those that are no ranks unused */
 	const char *no_calls;      /* why late_ns and waits_ns are not known; NULL: they are */
 	const char *no_waits;      /* why caused_ns and alone_ns are not known; NULL: they are */
+	const char *no_then;       /* why then_ns is not known; NULL: it is */
 };
 
 /* Clocks of several machines, and of traces that do not say where they are from, are put right by the collectives

@@ -31,6 +31,7 @@ enum {
 	RANK_SLOWEST,
 	RANK_CAUSED,
 	RANK_EXCESS,
+	RANK_THEN,
 	RANK_LATE,
 	RANK_WAITS,
 	RANK_END,
@@ -115,6 +116,16 @@ static const struct table_column columns[RANK_COLUMNS] = {
                          "others has come; where collectives were not recorded, own time, at most the shortest "
                          "communication of the others; beyond the largest such time of another rank",
                  .rules = RULE_NOT_NEGATIVE},
+	[RANK_THEN] =
+		{.name = "then_excess_ns",
+                 .title = "then holds up",
+                 .type = TABLE_DOUBLE,
+                 .unit = UNIT_NS,
+                 .definition =
+                         "the same once the slowest rank is no later than the others: how much shorter a mean step would be then were "
+                         "this one, too, no later than the next",
+                 .rules = RULE_NOT_NEGATIVE,
+                 .is_hidden = true},
 	[RANK_LATE] =
 		{.name = "late_ns",
                  .title = "late",
@@ -133,7 +144,7 @@ static const struct table_column columns[RANK_COLUMNS] = {
 
 struct rank_mean {
 	double mean_ns, p50_ns, data_ns, communication_ns, own_ns;
-	double alone_ns; /* struct rank_arrival */
+	double alone_ns, then_ns; /* struct rank_arrival */
 	size_t count;
 	bool has_kernels; /* that communicate */
 };
@@ -321,6 +332,21 @@ static double excess_of(const struct rank_mean *means, int count, int rank, bool
 	return fmax(0, has_waits ? own_ns - next_ns : fmin(own_ns - next_ns, waits_ns));
 }
 
+/* Of the ranks but the slowest. */
+static void set_then(struct table *table, const struct rank_mean *means, const char *unknown)
+{
+	for (int row = 0; row < table->row_count; row++) {
+		double next_ns = 0;
+
+		for (int i = 0; i < table->row_count; i++)
+			next_ns = i == row ? next_ns : fmax(next_ns, means[i].then_ns);
+		if (unknown)
+			table_set_missing(table, row, RANK_THEN, unknown);
+		else
+			table_set_double(table, row, RANK_THEN, fmax(0, means[row].then_ns - next_ns));
+	}
+}
+
 /* unknown: why own times are not known; NULL: they are. */
 static void set_excess(struct table *table, const struct rank_mean *means, bool has_waits, const char *unknown)
 {
@@ -368,11 +394,13 @@ static void set_arrivals(struct table *table, const struct model *model, const s
 			table_set_missing(table, row, RANK_END, "it did not fail, as far as is known");
 		set_arrival(table, row, &arrivals, i);
 		means[row].alone_ns = arrivals.list[i].alone_ns;
+		means[row].then_ns = arrivals.list[i].then_ns;
 		if (means[row].count && (!arrivals.no_waits || !arrivals.no_calls))
 			table_set_bool(table, row, RANK_SLOWEST, most > 0 && lateness(&arrivals, i) >= most);
 		row++;
 	}
 	set_excess(table, means, !arrivals.no_waits, unknown);
+	set_then(table, means, arrivals.no_then);
 	rank_arrivals_release(&arrivals);
 }
 
