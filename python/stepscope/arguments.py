@@ -223,7 +223,7 @@ class Settings:
     def __init__(self, enabled=False, output_dir="./profiler_traces", wait=0, warmup=0, active=1, repeat=0, skip_first=0,
                  record_shapes=True, profile_memory=True, with_stack=True, with_flops=True, memory_log_steps=0, is_board=True,
                  frequency=None, max_steps=-1, timeline=False, has_trace=True, type="pytorch", ranks="local0", is_whole=False,
-                 filename="profile"):
+                 filename="profile", prefix=""):
         counts = {"wait": (wait, 0), "warmup": (warmup, 0), "active": (active, 1), "repeat": (repeat, 0), "skip_first": (skip_first, 0)}
         for name, (value, least) in counts.items():
             if not _is_count(value, least):
@@ -241,7 +241,7 @@ class Settings:
         self.with_flops, self.memory_log_steps, self.type = with_flops, memory_log_steps, type
         self.max_steps = max(max_steps, wait + warmup + active) if max_steps > 0 else max_steps
         self.timeline, self.has_trace, self.is_board, self.ranks = timeline, has_trace, is_board, ranks
-        self.is_whole, self.filename = is_whole, filename
+        self.is_whole, self.filename, self.prefix = is_whole, filename, prefix
 
     def is_recorded_here(self):
         """Only the first rank of a machine, or all of them."""
@@ -321,9 +321,9 @@ def _say_what_is_idle(style, given):
         _say(f"{', '.join(names)} {'does' if len(names) == 1 else 'do'} nothing without --{switch.replace('_', '-')}")
 
 
-def from_args(arguments, model_name="model", train_type="train"):
-    """Settings from what add_arguments() added; `model_name` and `train_type` name the directory where none was given (style
-    "frequency")."""
+def from_args(arguments, model_name=None, train_type=None):
+    """Settings from what add_arguments() added; `model_name` and `train_type` (by default the script's own options of these names, else
+    "model" and "train") name the files of style "frequency", and the directory where none was given."""
     style = getattr(arguments, "stepscope_style", "hf")
     given = {row[0]: getattr(arguments, row[0], row[2]) for row in STYLES[style]}
     _say_what_is_idle(style, given)
@@ -331,12 +331,14 @@ def from_args(arguments, model_name="model", train_type="train"):
         return Settings(given["profiling"], given["prof_dir"], given["wait"], given["warmup"], given["active"], given["repeat"],
                         given["skip_first"], is_board=given["ptensorboard"], ranks="all")
     if style == "frequency":
-        name = model_name.rstrip("/").rpartition("/")[2]
-        return Settings(given["profile"], given["profiling_output"] or f"./{name}_{train_type}-{_local_rank()}", given["wait_steps"],
+        model, kind = (str(value or getattr(arguments, option, None) or default) for value, option, default in
+                       ((model_name, "model_name", "model"), (train_type, "train_type", "train")))
+        name = model.rstrip("/").rpartition("/")[2]
+        return Settings(given["profile"], given["profiling_output"] or f"./{name}_{kind}-{_local_rank()}", given["wait_steps"],
                         given["warmup_steps"], given["active_steps"], given["repeat"], record_shapes=given["with_shapes"],
                         profile_memory=False, with_stack=given["with_stack"], with_flops=False, is_board=False,
                         frequency=given["profiling_frequency"], max_steps=given["max_steps"], timeline=given["export_memory_timeline"],
-                        has_trace=given["export_trace"], ranks="all")
+                        has_trace=given["export_trace"], ranks="all", prefix=f"{name}-{kind}-")
     return Settings(given["enable_profiling"], given["profiler_output_dir"], given["profiler_wait_steps"],
                     given["profiler_warmup_steps"], given["profiler_active_steps"], given["profiler_repeat"],
                     record_shapes=given["shapes"], with_stack=given["stacks"],
@@ -586,17 +588,20 @@ class Handler:
         return os.path.join(folder, name if rank == 0 else f"rank{rank}_{name}")
 
     def __call__(self, prof):
-        if self.settings.is_whole:
+        settings = self.settings
+        if settings.is_whole:
             self._write_whole(prof)
             return
-        if self.settings.has_trace:
-            prof.export_chrome_trace(self.path(prof, "profiler_chrome.json"))
-        if self.settings.with_stack:
-            prof.export_stacks(self.path(prof, "profiler_stacks.txt"), "self_cpu_time_total")
-        if self.settings.timeline:
-            prof.export_memory_timeline(self.path(prof, "memory-timeline.html"))
-        options = {"group_by_input_shape": self.settings.record_shapes, "group_by_stack_n": 5 if self.settings.with_stack else 0}
-        with open(self.path(prof, "key_averages.txt"), "w", encoding="utf-8") as file:
+        names = ("chrome-trace.json.gz", "stacks.txt") if settings.prefix else ("profiler_chrome.json", "profiler_stacks.txt")
+        trace, stacks, timeline, table = (self.path(prof, settings.prefix + name) for name in (*names, "memory-timeline.html", "key_averages.txt"))
+        if settings.has_trace:
+            prof.export_chrome_trace(trace)
+        if settings.with_stack:
+            prof.export_stacks(stacks, "self_cpu_time_total")
+        if settings.timeline:
+            prof.export_memory_timeline(timeline)
+        options = {"group_by_input_shape": settings.record_shapes, "group_by_stack_n": 5 if settings.with_stack else 0}
+        with open(table, "w", encoding="utf-8") as file:
             file.write(prof.key_averages(**options).table(sort_by="self_cpu_time_total", row_limit=25))
 
     def _write_whole(self, prof):

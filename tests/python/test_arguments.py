@@ -62,6 +62,7 @@ assert (trainer["enabled"], trainer["output_dir"], trainer["is_board"], trainer[
 
 steps = settings("frequency", "--profile", "true", model_name="meta-llama/Llama-2-7b-hf", train_type="qlora")
 assert (steps["wait"], steps["warmup"], steps["active"], steps["output_dir"]) == (7, 2, 1, "./Llama-2-7b-hf_qlora-0")
+assert steps["prefix"] == "Llama-2-7b-hf-qlora-" and settings("frequency")["output_dir"] == "./model_train-0"
 assert settings("frequency", "--repeat", "1", "--wait-steps", "1")["wait"] == 1
 assert settings("frequency", "--max-steps", "3")["max_steps"] == 10
 forced = settings("frequency", "--export_memory_timeline", "true")

@@ -141,7 +141,9 @@ import argparse, glob, torch, warnings
 import stepscope
 parser = argparse.ArgumentParser()
 stepscope.add_arguments(parser, "frequency")
-settings = stepscope.from_args(parser.parse_args("--profile --export_memory_timeline --profiling_output out --profiling_frequency 3".split()))
+parser.add_argument("--model_name")
+words = "--profile --export_memory_timeline --profiling_output out --profiling_frequency 3 --model_name meta-llama/Llama-2-7b-hf"
+settings = stepscope.from_args(parser.parse_args(words.split()))
 with settings.profile() as prof:
     for number in range(5):  # the last call of step() begins a second cycle
         torch.ones(1000).sum()
@@ -152,9 +154,10 @@ print(sorted(glob.glob("out/*/*")))
 
 @every_python
 def test_a_cycle_that_has_just_begun_has_its_files(tmp_path, python):
+    """With the names of guide 003."""
     done = warm(tmp_path, python, "-c", BEGUN, env=OURS, is_observed=False)
-    names = ("key_averages.txt", "memory-timeline.html", "profiler_chrome.json", "profiler_stacks.txt")
-    assert done.stdout.strip() == str([f"out/iteration_{cycle}/{name}" for cycle in (3, 5) for name in names]), done.stderr
+    names = ("chrome-trace.json.gz", "key_averages.txt", "memory-timeline.html", "stacks.txt")
+    assert done.stdout.strip() == str([f"out/iteration_{cycle}/Llama-2-7b-hf-train-{name}" for cycle in (3, 5) for name in names]), done.stderr
     assert "stepscope:" not in done.stderr and "memory" not in done.stderr
 
 
