@@ -10,26 +10,30 @@
 -- threshold: share = 0.10 (of a step: the TensorBoard plugin's)
 -- advice: more accumulation per exchange, larger buckets, overlap with the backward, compression; first look whether one rank is
 --   late (SS602): then the others only wait for it
--- wrong: one rank is slower than the others; of sends and receives: an all_to_all whose name the trace does not have
+-- wrong: one rank, here or not, is slower than the others; of sends and receives: an all_to_all whose name the trace does not have
 WITH late AS (SELECT (SELECT process FROM ranks WHERE is_slowest LIMIT 1) AS process,
                      coalesce(sum(caused_ns), max(CASE WHEN is_slowest THEN excess_ns END))
                        * (1 - 1.0 / count(mean_ns)) AS waits_ns -- in a mean over all ranks: who is late does not wait
               FROM ranks),
+unknown AS (SELECT '; exchange cannot be told from waiting without ' || missing_ranks AS why FROM run WHERE missing_ranks IS NOT NULL),
 pairs AS (SELECT sum(total_ns) FILTER (WHERE collective = 'sendrecv') > 0.5 * sum(total_ns) AS are_most FROM communication)
 SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER BY exposed_ns DESC LIMIT 1),
                 'phase communication') AS place,
        as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns)
-         || coalesce('; up to ' || as_time(nullif(min(waits_ns, p.mean_ns), 0)) || ' of it waits for late ranks, longest for ' || process || ' (SS602)', '') AS evidence,
+         || coalesce('; up to ' || as_time(nullif(min(waits_ns, p.mean_ns), 0)) || ' of it waits for late ranks, longest for ' || process || ' (SS602)', '')
+         || coalesce((SELECT why FROM unknown), '') AS evidence,
        p.mean_ns - coalesce(min(waits_ns, p.mean_ns), 0) AS saving_ns, 'phase communication' AS time_of,
-       CASE WHEN EXISTS (SELECT 1 FROM ranks WHERE is_slowest) THEN 0.4 ELSE 0.8 END AS confidence,
+       CASE WHEN EXISTS (SELECT 1 FROM ranks WHERE is_slowest) OR EXISTS (SELECT 1 FROM unknown) THEN 0.4 ELSE 0.8 END AS confidence,
        NULL AS advice
 FROM phases p JOIN late
 WHERE p.name = 'communication' AND p.ratio > :share AND NOT EXISTS (SELECT 1 FROM step_breakdown)
 UNION ALL
 SELECT 'the device', 'for ' || as_share(ratio) || ' of ' || whole || ', ' || as_time(mean_ns)
          || ', it communicates and computes nothing' || CASE WHEN are_most THEN ', mostly in sends and receives between two ranks' ELSE '' END
-         || coalesce('; up to ' || as_time(nullif(min(waits_ns, mean_ns), 0)) || ' of it waits for late ranks, longest for ' || process || ' (SS602)', ''),
-       mean_ns - coalesce(min(waits_ns, mean_ns), 0), 'device exposed communication', 0.8,
+         || coalesce('; up to ' || as_time(nullif(min(waits_ns, mean_ns), 0)) || ' of it waits for late ranks, longest for ' || process || ' (SS602)', '')
+         || coalesce((SELECT why FROM unknown), ''),
+       mean_ns - coalesce(min(waits_ns, mean_ns), 0), 'device exposed communication',
+       CASE WHEN EXISTS (SELECT 1 FROM unknown) THEN 0.4 ELSE 0.8 END,
        CASE WHEN are_most THEN 'of a pipeline these are waits for the stage before or behind (its bubble): more micro-batches per step, stages that take '
                             || 'equally long, a schedule with a smaller bubble (1F1B, interleaved stages)' END
 FROM step_breakdown JOIN late JOIN pairs

@@ -4,8 +4,10 @@
 -- severity: problem
 -- verdict: straggler-bound
 -- needs: ranks
--- tells if: (SELECT count(*) FROM ranks) = 1 OR EXISTS (SELECT 1 FROM ranks WHERE excess_ns IS NOT NULL)
--- cannot tell: how long ranks wait for one another was not measured
+-- tells if: CASE WHEN (SELECT missing_ranks FROM run) IS NULL
+--   THEN (SELECT count(*) FROM ranks) = 1 OR EXISTS (SELECT 1 FROM ranks WHERE excess_ns IS NOT NULL)
+--   ELSE EXISTS (SELECT 1 FROM ranks WHERE is_slowest AND excess_ns > :share * mean_ns) END
+-- cannot tell: ranks of the job are not here (the ledger says which), or how long ranks wait for one another was not measured
 -- threshold: share = 0.05 (of a step, ours)
 -- advice: look at what that rank does more: its share of the data, its machine, another program there
 -- wrong: its work is larger on purpose, such as logging on rank 0; of a step or two: it was only late when recording began

@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "analysis/device_work.h"
 #include "analysis/labels.h"
+#include "analysis/missing_ranks.h"
 #include "analysis/processes.h"
 #include "analysis/sampled_stacks.h"
 
@@ -87,6 +88,14 @@ static void add_launches(struct table *table, const struct model *model, const s
 	launches_release(&own);
 }
 
+static void add_missing_ranks(struct table *table, const struct model *model)
+{
+	struct missing_ranks missing = missing_ranks_find(model, &table->arena);
+
+	add_late(table, "other", missing.count, missing.text,
+	         "ranks that are not here: how much of the others' communication is waiting for them is not known");
+}
+
 static enum status run(const struct model *model, const struct analysis_options *options, struct table *table,
                        struct error *err)
 {
@@ -117,6 +126,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		table_set_text(table, row, LEDGER_SENTENCE, model_text(model, entry->text));
 	}
 	add_launches(table, model, options);
+	add_missing_ranks(table, model);
 	add_late(
 		table, "other", sampled_beyond(model), "samples",
 		"together they count more than 9.2e18: sums that do not fit are not measured, shares are those of all");

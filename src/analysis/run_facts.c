@@ -3,6 +3,7 @@
  * run_facts.c: the table `run`, one row: what was run, what of it was recorded, and how good the evidence is.
  */
 #include "analysis/labels.h"
+#include "analysis/missing_ranks.h"
 #include "analysis/processes.h"
 #include "analysis/recording_cost.h"
 #include "analysis/step_times.h"
@@ -21,6 +22,7 @@ enum {
 	RUN_HOSTS,
 	RUN_RANK,
 	RUN_WORLD_SIZE,
+	RUN_MISSING_RANKS,
 	RUN_PROCESSES,
 	RUN_STEPPING,
 	RUN_CREATED,
@@ -53,6 +55,11 @@ static const struct table_column columns[RUN_COLUMNS] = {
                             .title = "world size",
                             .type = TABLE_INT,
                             .definition = "number of ranks of the job, as its launcher said"},
+	[RUN_MISSING_RANKS] = {.name = "missing_ranks",
+                               .title = "missing ranks",
+                               .type = TABLE_TEXT,
+                               .definition = "ranks of the job that are not here: whoever waits in communication may "
+                                             "wait for them"},
 	[RUN_PROCESSES] = {.name = "processes",
                            .type = TABLE_INT,
                            .unit = UNIT_COUNT,
@@ -212,6 +219,7 @@ static void set_who(struct table *table, const struct model *model)
 	int64_t processes = 0;
 	int32_t rank = -1, world_size = -1;
 	bool is_one_rank = true;
+	struct missing_ranks missing;
 
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		const struct process *process = &model->processes[i];
@@ -243,6 +251,8 @@ static void set_who(struct table *table, const struct model *model)
 		table_set_int(table, 0, RUN_WORLD_SIZE, world_size);
 	else
 		table_set_missing(table, 0, RUN_WORLD_SIZE, "no launcher gave one");
+	missing = missing_ranks_find(model, &table->arena);
+	table_set_text_or(table, 0, RUN_MISSING_RANKS, missing.text, "no rank is known to be missing");
 }
 
 /* 2026-11-21T07:03:09.412Z */

@@ -438,3 +438,40 @@ def test_a_pipeline_is_told_of_its_bubble_and_not_of_buckets(tmp_path):
     assert "bubble" in found["SS601"]["advice"] and "buckets" not in found["SS601"]["advice"]
     done = subprocess.run([STEPSCOPE, "report", tmp_path, "--table", "rank_collectives"], capture_output=True, text=True, timeout=60, check=True)
     assert "sends, receives and broadcasts do not tell who waits for whom" in " ".join(done.stdout.split())
+
+
+def test_I06_a_rank_that_is_not_here_is_missed(tmp_path):
+    """All but the late one: what they wait for it must not be sold as time of the exchange."""
+    write_devices(tmp_path, [(0, 500), (0, 900), (0, 500), (0, 500)])
+    (tmp_path / "rank1.json").unlink()
+    for operand, count, missing in ((tmp_path, 1, "rank 1 of 4"), (tmp_path / "rank0.json", 3, "ranks 1 to 3 of 4")):
+        done = subprocess.run([STEPSCOPE, "diagnose", operand, "--json"], capture_output=True, text=True, timeout=60, check=True)
+        result = json.loads(done.stdout)
+        found, = [finding for finding in result["findings"] if finding["rule"] == "SS601"]
+        assert found["confidence"] == "low" and found["evidence"].endswith(f"cannot be told from waiting without {missing}")
+        straggler, = [check for check in result["checks"] if check["rule"] == "SS602"]
+        assert straggler["result"] == "cannot tell" and "ranks of the job are not here" in straggler["reason"]
+        report = subprocess.run([STEPSCOPE, "report", operand], capture_output=True, text=True, timeout=60, check=True).stdout
+        told = f"ranks that are not here: how much of the others' communication is waiting for them is not known ({count}, {missing})"
+        assert told in " ".join(report.split())
+
+
+def test_I06_who_is_late_of_those_that_are_here_is_found_all_the_same(tmp_path):
+    write_devices(tmp_path, [(0, 500), (0, 900), (0, 500), (0, 500)])
+    (tmp_path / "rank3.json").unlink()
+    _, found = diagnose_files(tmp_path)
+    assert found["SS602"]["where"] == "rank 1" and found["SS602"]["saving_ns"] == pytest.approx(400_000)
+
+
+@pytest.mark.parametrize("here, missing", [
+    ((0,), "ranks 1 to 7 of 8"), ((0, 7), "ranks 1 to 6 of 8"), ((3, 1, 2, 4, 5, 6, 7), "rank 0 of 8"), ((0, 2, 5, 6), "ranks 1, 3, 4, 7 of 8"),
+    (range(0, 24, 2), "12 of 24 ranks"), (range(8), None), ((), "7 of 8 ranks")])
+def test_I06_missing_ranks_have_their_names(tmp_path, here, missing):
+    world = 24 if len(here) > 8 else 8
+    for rank in here or (None,):
+        info = {"backend": "gloo", "world_size": world} | ({} if rank is None else {"rank": rank})
+        trace = Trace(distributedInfo=info)
+        trace.step(0, 0, 1000)
+        trace.write(tmp_path / f"trace-{rank}.json")
+    done = subprocess.run([STEPSCOPE, "query", tmp_path, "SELECT missing_ranks FROM run", "--json"], capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout)["rows"] == [{"missing_ranks": missing}]
