@@ -294,6 +294,8 @@ enum {
 	DEVICE_UNLAUNCHED,
 	DEVICE_SUM,
 	DEVICE_STEP_RATIO,
+	DEVICE_STEP_COMPUTE,
+	DEVICE_SIBLINGS,
 	DEVICE_COLUMNS,
 	DEVICE_USE = DEVICE_COLUMNS,
 };
@@ -336,6 +338,22 @@ static const struct table_column device_columns[DEVICE_COLUMNS] = {
                                .definition = "share of the steps in which a kernel ran",
                                .denominator = "time of the complete steps of its process",
                                .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[DEVICE_STEP_COMPUTE] = {.name = "step_compute_ratio",
+                                 .title = "compute % of steps",
+                                 .type = TABLE_DOUBLE,
+                                 .unit = UNIT_RATIO,
+                                 .role = ROLE_SHARE,
+                                 .definition = "share of the steps in which a kernel that computes ran",
+                                 .denominator = "time of the complete steps of its process",
+                                 .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE,
+                                 .is_hidden = true},
+	[DEVICE_SIBLINGS] = {.name = "process_devices",
+                             .title = "devices of process",
+                             .type = TABLE_INT,
+                             .unit = UNIT_COUNT,
+                             .role = ROLE_EVIDENCE,
+                             .definition = "devices that its process has work on: where several may take turns",
+                             .is_hidden = true},
 };
 
 struct device_sums {
@@ -361,19 +379,23 @@ static void sum_work(struct device_sums *sums, const struct fold *fold)
 /* What is of the steps alone; the rest of `use` is of the whole trace. */
 static void set_steps(struct table *table, int row, const struct fold *fold, struct device_use *use)
 {
-	int64_t steps_ns = 0, kernels_ns = 0;
+	int64_t steps_ns = 0, kernels_ns = 0, compute_ns = 0;
 
 	for (size_t i = 0; i < fold->step_count; i++) {
 		const struct use_window *step = &fold->steps[i];
 
 		clamped_add(&steps_ns, intervals_length(step->start_ns, step->end_ns));
 		clamped_add(&kernels_ns, intervals_within(&fold->device.kernels, step->start_ns, step->end_ns));
+		clamped_add(&compute_ns, intervals_within(&fold->device.compute, step->start_ns, step->end_ns));
 		use->sm_ns += step->use.sm_ns;
 	}
-	if (steps_ns > 0)
+	if (steps_ns > 0) {
 		table_set_double(table, row, DEVICE_STEP_RATIO, (double)kernels_ns / (double)steps_ns);
-	else
+		table_set_double(table, row, DEVICE_STEP_COMPUTE, (double)compute_ns / (double)steps_ns);
+	} else {
 		table_set_missing(table, row, DEVICE_STEP_RATIO, NO_STEP);
+		table_set_missing(table, row, DEVICE_STEP_COMPUTE, NO_STEP);
+	}
 	device_use_set(table, row, DEVICE_USE, use, steps_ns, NO_STEP);
 }
 
@@ -395,6 +417,7 @@ static void add_device(struct table *table, const struct fold *fold, const struc
 	}
 	table_set_text(table, row, DEVICE_LABEL,
 	               device_label(fold->model, device->process, device->device, &table->arena));
+	table_set_int(table, row, DEVICE_SIBLINGS, device->siblings);
 	table_set_int(table, row, DEVICE_STREAMS, device->streams);
 	table_set_int(table, row, DEVICE_KERNELS, sums.kernels);
 	table_set_int(table, row, DEVICE_COPIES, sums.copies);

@@ -58,6 +58,17 @@ static int compare_devices(const void *left, const void *right)
 	return (a->device > b->device) - (a->device < b->device);
 }
 
+/* By process. */
+static void count_siblings(struct device *devices, size_t count)
+{
+	for (size_t first = 0, end; first < count; first = end) {
+		for (end = first + 1; end < count && devices[end].process == devices[first].process;)
+			end++;
+		for (size_t i = first; i < end; i++)
+			devices[i].siblings = (uint32_t)(end - first);
+	}
+}
+
 size_t devices_find(struct device **devices, const struct model *model)
 {
 	size_t count = 0, kept = 0;
@@ -70,7 +81,8 @@ size_t devices_find(struct device **devices, const struct model *model)
 			continue;
 		if (count % 16 == 0)
 			*devices = memory_resize(*devices, count + 16, sizeof(**devices));
-		(*devices)[count++] = (struct device){track->process, track->device, is_new_stream(model, i)};
+		(*devices)[count++] = (struct device){
+			.process = track->process, .device = track->device, .streams = is_new_stream(model, i)};
 	}
 	merge_sort(*devices, count, sizeof(**devices), compare_devices);
 	for (size_t i = 0; i < count; i++) {
@@ -79,6 +91,7 @@ size_t devices_find(struct device **devices, const struct model *model)
 		else
 			(*devices)[kept++] = (*devices)[i];
 	}
+	count_siblings(*devices, kept);
 	return kept;
 }
 

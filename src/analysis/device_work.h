@@ -32,7 +32,8 @@ enum work_class {
 struct device {
 	uint32_t process;
 	int32_t device;
-	uint32_t streams; /* that have work */
+	uint32_t streams;  /* that have work */
+	uint32_t siblings; /* devices of the process, itself among them */
 };
 
 /* Devices that have work, by process and number. free() it. */

@@ -232,7 +232,28 @@ struct evidence {
 	double compute; /* share of a step: of kernels that compute; without a device of forward, backward and optimizer */
 	double no_phase; /* share of a step outside all phases; 0 with a device */
 	double unseen;   /* share of a step of which nothing says what it goes to */
+	double least; /* what that device computes which does so least, of those of processes with several; 1: there are none */
+	const char *least_device;
 };
+
+/* In the parts of a step a process computes while any of its devices does: devices that take turns look busy there. One that computes hardly ever
+ * is not what the process trains on. */
+static void look_at_devices(struct evidence *evidence, struct report *report)
+{
+	const struct table *devices = report_table(report, "device_busy");
+	int name = table_find_column(devices, "device"), siblings = table_find_column(devices, "process_devices");
+	int column = table_find_column(devices, "step_compute_ratio");
+	double count, ratio;
+
+	evidence->least = 1;
+	for (int row = 0; row < devices->row_count; row++) {
+		if (!table_number(devices, row, siblings, &count) || count < 2 ||
+		    !table_number(devices, row, column, &ratio) || ratio < SMALLEST_SHARE || ratio >= evidence->least)
+			continue;
+		evidence->least = ratio;
+		evidence->least_device = table_get(devices, row, name)->text;
+	}
+}
 
 static struct evidence look_around(struct report *report)
 {
@@ -258,6 +279,7 @@ static struct evidence look_around(struct report *report)
 		no_operator = sum_of(report, "ops", "step_self_ratio", "name", rest); /* 0: none were recorded */
 		evidence.unseen = no_operator > 0 ? fmin(evidence.no_phase, no_operator) : evidence.no_phase;
 	}
+	look_at_devices(&evidence, report);
 	evidence.is_trace = report->format;
 	return evidence;
 }
@@ -319,6 +341,17 @@ static const char *also_unseen(const struct evidence *evidence, struct arena *ar
 	return evidence->unseen >= BOUND_SHARE ? arena_printf(arena, "; %s", what_is_unseen(evidence, arena)) : "";
 }
 
+/* Of several devices of one process, where they take turns. */
+static const char *also_idle(const struct evidence *evidence, struct arena *arena)
+{
+	char share[UNITS_BYTES];
+
+	if (evidence->least >= COMPUTE_SHARE)
+		return "";
+	return arena_printf(arena, "; %s, one of several of its process, computes for only %s of %s",
+	                    evidence->least_device, units_ratio(share, evidence->least), evidence->whole);
+}
+
 /* What takes most, where that is less than a fifth. Findings without a verdict, as hints are, may save time, too. */
 static const char *what_is_most(const struct table *findings, const struct share *first, const char *place,
                                 const char *whole, struct arena *arena)
@@ -346,7 +379,7 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 	struct table *table = &diagnosis->verdict;
 	double margin = BOUND_SHARE - first->ratio;
 	bool has_problems = has_problem(&diagnosis->findings);
-	bool is_busy = evidence->compute >= COMPUTE_SHARE;
+	bool is_busy = evidence->compute >= COMPUTE_SHARE && evidence->least >= COMPUTE_SHARE;
 	const char *unseen = also_unseen(evidence, &table->arena);
 	char a[UNITS_BYTES];
 	const char *most = what_is_most(&diagnosis->findings, first, place, evidence->whole, &table->arena);
@@ -374,7 +407,8 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 		                                         : "forward, backward and optimizer take",
 		                    units_ratio(a, evidence->compute), evidence->whole, most, unseen));
 	else
-		decide(table, "mixed", first->ratio, margin, arena_printf(&table->arena, "%s%s", most, unseen));
+		decide(table, "mixed", first->ratio, margin,
+		       arena_printf(&table->arena, "%s%s%s", most, also_idle(evidence, &table->arena), unseen));
 }
 
 /* "straggler-bound (31.5 % of a step: rank 1, in data)": one of two that take about as much. */

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from made_trace import H100, Trace
+
 STEPSCOPE = os.environ["STEPSCOPE"]
 DATA = Path(__file__).resolve().parent.parent / "data"
 FOLDERS = ["traces", "large_traces", "hta_ns_resolution"]
@@ -118,3 +120,29 @@ def test_what_has_no_steps_is_not_told_of_a_step(path):
     told = " ".join([found["verdict"]["sentence"], *(finding["evidence"] or "" for finding in found["findings"])])
     text = " ".join(diagnose().split("Cannot tell")[0].split())
     assert steps or not [words for words in ("% of a step", " of a step,", " a step: ", "% of steps") if words in told + text]
+
+
+def several_devices(*ends):
+    """Steps of 1000 us: each device computes behind the one before, until its end."""
+    trace = Trace(deviceProperties=[{**H100, "id": device} for device in range(len(ends))])
+    for number in range(4):
+        start = 1000 * number
+        trace.step(number, start, 1000)
+        for device, (first, end) in enumerate(zip((20, *ends), ends)):
+            trace.op("aten::mm", start + 2 * device, 2)
+            trace.launch("cudaLaunchKernel", start + 2 * device, 1, "nvjet_tst_128x128", start + first, end - first, device=device)
+    return trace
+
+
+@pytest.mark.parametrize("ends, verdict, told", [
+    ((510, 980), "mixed", "; device 1, one of several of its process, computes for only 47.0 % of a step"),
+    ((880, 980), "mixed", "; device 1, one of several of its process, computes for only 10.0 % of a step"),
+    ((975, 980), "healthy", ""), ((980,), "healthy", "")])
+def test_D04_devices_of_one_process_that_take_turns_are_not_healthy(tmp_path, ends, verdict, told):
+    """One of them always computes; one that does so for less than 1 % of a step is not what the process trains on."""
+    path = several_devices(*ends).write(tmp_path / "made.json")
+    found = json.loads(subprocess.run([STEPSCOPE, "diagnose", path, "--json"], capture_output=True, text=True, timeout=60, check=True).stdout)
+    assert found["verdict"]["verdict"] == verdict and found["verdict"]["sentence"].endswith(told), found["verdict"]
+    if told:
+        low, = [finding for finding in found["findings"] if finding["rule"] == "SS208"]
+        assert "micro-batches" in low["advice"]
