@@ -296,7 +296,7 @@ RULES = {
               usage(45, 20000)),
     "SS302": ((V100_TRAINING, "on tensor cores: 0.0 %"), QWEN, RESNET),
     "SS303": ((ONE_RANK, "25.8 % of the multiprocessors"), QWEN, RESNET),
-    "SS304": ((QWEN, "57.9 % of a step"), RESNET, CPU_ONLY),
+    "SS304": ((QWEN, "57.4 % of a step"), RESNET, CPU_ONLY),
     "SS305": ((lambda: attention("aten::_softmax"), "2 % of the time of devices"), QWEN, CPU_ONLY),
     "SS306": ((BERT, "26 times"), QWEN, V100_TRAINING),
     "SS307": ((RESNET, "12 copies, 110 MiB"), QWEN, CPU_ONLY),
@@ -571,6 +571,18 @@ def test_D06_a_device_that_is_busy_and_mostly_empty(tmp_path):
     assert diagnosis["verdict"]["verdict"] == "compute-bound"
     found, = [finding for finding in diagnosis["findings"] if finding["rule"] == "SS303"]
     assert "98.5 % of the steps" in found["evidence"] and "20.0 % of the multiprocessors" in found["evidence"]
+
+
+@pytest.mark.parametrize("blocks, verdict", [(0.07, "compute-bound"), (0.4, "compute-bound"), (90, "memory-bound")])
+def test_D06_a_device_that_is_mostly_empty_is_not_held_up_by_its_memory(tmp_path, blocks, verdict):
+    """Whatever the names of its kernels say."""
+    trace = Trace(deviceProperties=[H100])
+    for number in range(4):
+        trace.step(number, 1000 * number, 1000)
+        trace.launch("cudaLaunchKernel", 1000 * number + 5, 5, "my_reduce_kernel", 1000 * number + 10, 985, **{"blocks per SM": blocks, "warps per SM": 2})
+    diagnosis = diagnose(tmp_path, lambda: trace)
+    assert diagnosis["verdict"]["verdict"] == verdict
+    assert [finding["rule"] for finding in diagnosis["findings"] if finding["rule"] in ("SS303", "SS304")] == ["SS303" if blocks < 0.5 else "SS304"]
 
 
 def test_D06_nvidia_smi_calls_it_busy(tmp_path):
