@@ -108,7 +108,8 @@ static const struct block *next_block(struct read_ahead *ahead)
 		ahead->emptied++;
 		ahead->taken = 0;
 		block = NULL;
-		pthread_cond_signal(&ahead->is_changed);
+		if (ahead->filled - ahead->emptied <= BLOCKS / 2) /* half of its work at once: waking up costs, too */
+			pthread_cond_signal(&ahead->is_changed);
 	}
 	pthread_mutex_unlock(&ahead->lock);
 	return block;
