@@ -101,12 +101,9 @@ bool kineto_text_more(struct kineto_text *text)
 int kineto_text_peek(struct kineto_text *text)
 {
 	for (;;) {
-		while (text->begin < text->end) {
-			char c = text->window[text->begin];
-			if (c != ' ' && c != '\n' && c != '\t' && c != '\r')
-				return (unsigned char)c;
-			text->begin++;
-		}
+		text->begin = (size_t)(kineto_past_blanks(text->window + text->begin) - text->window);
+		if (text->begin < text->end) /* at its end is a NUL */
+			return (unsigned char)text->window[text->begin];
 		if (!kineto_text_more(text))
 			return -1;
 	}
