@@ -15,3 +15,6 @@ SELECT name AS place,
                                        AND counters.name LIKE '%cgroup%'), '') AS evidence,
        NULL AS saving_ns, CASE WHEN name LIKE '%cgroup%' THEN 0.9 ELSE 0.6 END AS confidence
 FROM counters WHERE (name LIKE '%memory_oom_kills' OR name LIKE '%memory.oom_kills') AND max - min > :kills
+  -- where all that the run started ended well, the machine killed somebody else's program
+  AND (name LIKE '%cgroup%' OR EXISTS (SELECT 1 FROM processes WHERE signal = 'SIGKILL' OR exit_status > 0
+                                                                   OR end = 'did not close its recording'))

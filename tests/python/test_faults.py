@@ -154,3 +154,10 @@ def test_memory_that_is_kept_takes_none(tmp_path):
     result, faults = page_faults(tmp_path, "kept")
     assert result == "nothing"
     assert all(count < 100 for count in faults[1:]), faults
+
+
+@pytest.mark.parametrize("end, is_found", [("", False), ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n", True),
+                                           ("raise SystemExit(1)\n", True)])
+def test_D07_another_program_of_the_machine_was_killed_for_memory(tmp_path, end, is_found):
+    diagnosis = diagnose(tmp_path, COUNTER.format([1, 2], "memory.oom_kills") + end)
+    assert result_of(diagnosis, "SS803") == ("found" if is_found else "nothing")
