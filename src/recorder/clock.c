@@ -4,6 +4,8 @@
  */
 #include "recorder/clock.h"
 
+#include "base/hot.h"
+
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,7 +15,8 @@
 
 #define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-struct recorder_clock recorder_clock;
+/* The first of them all, which need less than what it is aligned to: no page ends among them. */
+HOT struct recorder_clock recorder_clock __attribute__((aligned(512)));
 
 static int64_t read_ns(clockid_t id)
 {

@@ -5,6 +5,7 @@
  */
 #include "recorder/session.h"
 
+#include "base/hot.h"
 #include "base/shell.h"
 #include "base/utf8.h"
 #include "format/block.h"
@@ -36,8 +37,8 @@
 
 extern char **environ;
 struct session session;
-uint32_t emit_starts, emit_first_start;
-unsigned stepscope_active;
+HOT unsigned stepscope_active;
+HOT uint32_t emit_starts, emit_first_start;
 
 static uint64_t owner_word(pid_t pid, enum session_phase phase)
 {

@@ -4,6 +4,7 @@
  */
 #include "agents/torch/inputs_layout.h"
 #include "agents/torch/process.h"
+#include "base/hot.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static struct {
 	char left_out[64];
 } probe;
 
-struct inputs_layout inputs_layout;
+HOT struct inputs_layout inputs_layout;
 
 static bool read_words(uint64_t address, uint64_t *words, unsigned count)
 {

@@ -5,6 +5,7 @@
 #include "agents/torch/memory.h"
 
 #include "agents/torch/slots.h"
+#include "base/hot.h"
 #include "recorder/emit.h"
 
 #include <dlfcn.h>
@@ -15,7 +16,7 @@ static const char library[] = "libc10.so";
 static const char new_name[] = "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm";
 static const char delete_name[] = "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv";
 
-static struct {
+static HOT struct {
 	void (*allocate)(void *reporter, void *address, size_t bytes);
 	void (*release)(void *reporter, void *address);
 } originals;

@@ -9,6 +9,7 @@
 
 #include "agents/torch/operators.h"
 #include "agents/torch/process.h"
+#include "base/hot.h"
 #include "base/utf8.h"
 #include "pytorch/names.h"
 #include "recorder/emit.h"
@@ -34,8 +35,9 @@ enum schemas {
 	SCHEMAS_GO, /* and another one may come to lie there: they are not looked for */
 };
 
-static struct {
-	struct place places[LINES * WAYS] __attribute__((aligned(64)));
+static struct place places[LINES * WAYS] __attribute__((aligned(64)));
+
+static HOT struct {
 	const struct torch_entry *entry;
 	const char *(*name)(const void *record); /* NULL: nothing is recorded yet */
 	int schema;                              /* see struct torch_layout */
@@ -89,7 +91,7 @@ static inline uint64_t mix(uint64_t hash, uint64_t word)
 static inline struct place *place_of(enum torch_scope scope, uint64_t key)
 {
 	uint64_t hash = (key + (uint64_t)scope) * 0x9e3779b97f4a7c15u;
-	return &names.places[(hash >> 32) * (LINES * WAYS) >> 32];
+	return &places[(hash >> 32) * (LINES * WAYS) >> 32];
 }
 
 static inline bool is_of(const struct place *place, enum torch_scope scope, uint64_t key)
@@ -100,7 +102,7 @@ static inline bool is_of(const struct place *place, enum torch_scope scope, uint
 /* The ways of its line, 0: itself. */
 static inline struct place *way_of(struct place *place, unsigned way)
 {
-	return &names.places[(size_t)(place - names.places) ^ way];
+	return &places[(size_t)(place - places) ^ way];
 }
 
 /* 0: it is in none. */
@@ -160,8 +162,8 @@ static void forget(void)
 	if (__atomic_exchange_n(&names.schemas, SCHEMAS_GO, __ATOMIC_SEQ_CST) != SCHEMAS_STAY)
 		return;
 	for (unsigned i = 0; i < LINES * WAYS; i++)
-		if (!(__atomic_load_n(&names.places[i].key, __ATOMIC_SEQ_CST) & IS_TEXT))
-			__atomic_store_n(&names.places[i].key, TAKEN, __ATOMIC_SEQ_CST);
+		if (!(__atomic_load_n(&places[i].key, __ATOMIC_SEQ_CST) & IS_TEXT))
+			__atomic_store_n(&places[i].key, TAKEN, __ATOMIC_SEQ_CST);
 }
 
 /* What a record that has no schema holds there is the address of its text. */

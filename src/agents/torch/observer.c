@@ -10,11 +10,12 @@
 #include "agents/torch/names.h"
 #include "agents/torch/thread.h"
 #include "agents/torch/training.h"
+#include "base/hot.h"
 #include "recorder/emit.h"
 
 #include <string.h>
 
-static struct {
+static HOT struct {
 	uint64_t (*thread_id)(void);
 	bool (*is_followed)(void);
 	void (*remove)(uint64_t handle);
