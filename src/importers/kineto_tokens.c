@@ -105,8 +105,8 @@ static bool may_join(const struct train_record *a, const struct train_record *b)
 {
 	bool is_work = a->token == TOKEN_OP ||
 	               a->token == TOKEN_FORWARD; /* between nodes other threads may tell of steps */
-	return is_work && a->token == b->token && a->range == b->range && a->is_inside == b->is_inside &&
-	       !train_pauses(a->token, a->end_ns, b->start_ns);
+	return is_work && !a->is_seed && !b->is_seed && a->token == b->token && a->range == b->range &&
+	       a->is_inside == b->is_inside && !train_pauses(a->token, a->end_ns, b->start_ns);
 }
 
 /* The first record that may still change; one that waits for too long does not. */
@@ -207,7 +207,7 @@ static void follow_sequence(struct scan *scan, const struct staged_span *span, s
 	sequence &= (UINT64_C(1) << NUMBER_BITS) - 1;
 	if (scan->pending != NO_RECORD && scan->pending_sequence < sequence)
 		scan->tokens->records[scan->pending].token = TOKEN_FORWARD;
-	scan->pending = record;
+	scan->pending = scan->tokens->records[record].is_seed ? NO_RECORD : record; /* ones make no node */
 	scan->pending_sequence = sequence;
 }
 
@@ -305,6 +305,7 @@ static void take_span(struct scan *scan, const struct staged_span *span, bool is
 	}
 	size_t record = add_record(scan, token_of(class), span->start_ns, end_ns);
 	scan->tokens->records[record].is_training = class == CLASS_ACCUMULATE;
+	scan->tokens->records[record].is_seed = class == CLASS_ONES;
 	if (class == CLASS_NODE)
 		begin_node(scan, span, record);
 	scan->has_ones |= class == CLASS_ONES;

@@ -167,10 +167,10 @@ static uint8_t token_of(enum symbol_class class)
 	}
 }
 
-/* A call of a module that makes a graph stands alone: a backward may work on it, or on what is behind it. */
+/* A call of a module that makes a graph stands alone: a backward may work on it, or on what is behind it. A backward may begin with a seed. */
 static bool may_join(const struct train_record *last, uint8_t token)
 {
-	return last->token == token && !(last->is_module && token == TOKEN_FORWARD);
+	return last->token == token && !(last->is_module && token == TOKEN_FORWARD) && !last->is_seed;
 }
 
 static bool is_alike(const struct stream_scan *stream, const struct train_record *last, uint32_t range)
@@ -191,7 +191,7 @@ static bool is_between(const struct stream_scan *stream, uint8_t token, uint32_t
 	const struct train_record *last = &stream->records[stream->record_count - 1];
 	bool may_be_forward = stream->pending + 1 == stream->record_count;
 	if (token == TOKEN_OP || last->token != TOKEN_OP || stream->record_count < 2 || !may_join(&last[-1], token) ||
-	    !is_alike(stream, &last[-1], range) || (token == TOKEN_BACKWARD && may_be_forward))
+	    !is_alike(stream, &last[-1], range) || (token == TOKEN_BACKWARD && (may_be_forward || last->is_seed)))
 		return false;
 	return token == TOKEN_BACKWARD ? !begins_call(stream, last[-1].end_ns, time_ns)
 	                               : !train_pauses(token, last[-1].end_ns, last->start_ns) &&
@@ -386,17 +386,19 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 	bool has_number = sequence != STEPSCOPE_NO_SEQUENCE;
 	bool is_of_module = stream->module_depth && stream->optimizer == stream->module_optimizer;
 	bool may_update = writes && !is_of_module && !stream->optimizer && !stream->calls;
-	uint32_t range = open->range;
+	bool is_seed = open->class == CLASS_ONES && !is_of_module; /* which makes no node */
 	if (has_number)
 		settle_pending(scan, stream, sequence);
 	else if (may_update)
 		return add_update(scan, stream, open, time_ns);
 	/* what an optimizer computes is of no interest, only what its closure does */
-	if (!has_number && !is_of_module && (stream->optimizer || stream->pending != NO_RANGE))
+	if (!has_number && !is_of_module && !is_seed && (stream->optimizer || stream->pending != NO_RANGE))
 		return NO_RANGE;
-	uint32_t record = is_of_module ? add_module_record(scan, stream)
-	                  : has_number ? make_record(scan, stream, TOKEN_OP, range, time_ns)
-	                               : add_record(scan, stream, TOKEN_OP, range, time_ns);
+	uint32_t record = is_of_module            ? add_module_record(scan, stream)
+	                  : has_number || is_seed ? make_record(scan, stream, TOKEN_OP, open->range, time_ns)
+	                                          : add_record(scan, stream, TOKEN_OP, open->range, time_ns);
+	if (is_seed && record != NO_RANGE)
+		stream->records[record].is_seed = true;
 	if (has_number && record != NO_RANGE)
 		note_number(&stream->records[record], sequence);
 	if (is_of_module && open->class == CLASS_FUNCTION) {
@@ -405,7 +407,7 @@ static uint32_t add_operator(struct torch_scan *scan, struct stream_scan *stream
 	}
 	if (is_of_module && !has_number && !open->compiled)
 		stream->plain = stream->depth;
-	if (has_number && record != NO_RANGE && stream->records[record].token != TOKEN_FORWARD) {
+	if (has_number && !is_seed && record != NO_RANGE && stream->records[record].token != TOKEN_FORWARD) {
 		stream->pending = record;
 		stream->pending_sequence = sequence;
 		stream->pending_class = may_update ? open->class : CLASS_UNKNOWN;
@@ -491,7 +493,7 @@ static void begin_inner_operator(struct torch_scan *scan, struct stream_scan *st
 	if (sequence != STEPSCOPE_NO_SEQUENCE && stream->plain + 1 == stream->depth)
 		stream->plain = 0;
 	bool is_of_operator = stream->inside == 1 && outer->hides && record != NO_RANGE &&
-	                      stream->records[record].token == TOKEN_OP;
+	                      stream->records[record].token == TOKEN_OP && !stream->records[record].is_seed;
 	if (!is_of_operator || record == stream->pending || sequence == STEPSCOPE_NO_SEQUENCE)
 		return;
 	settle_pending(scan, stream, sequence);

@@ -30,7 +30,8 @@
  * A step ends where its last optimizer call ends and begins where the one before ended, but behind an evaluation between them. It
  * takes in whole ranges, and one around it alone. The first one begins with as many calls of modules as the next ones have: what is called before only looks at
  * the model. A backward trains when it accumulates gradients. A forward that leads to no backward is no phase; nor is a
- * pause (train_pauses()) between the parts of a forward, or between calls of backward(). A step that a kill cut off has the end INFERRED_IS_OPEN.
+ * pause (train_pauses()) between the parts of a forward, or between calls of backward(). A call that makes its first gradient itself begins with that:
+ * the engine walks the whole graph before its first node. It ends with its last node. A step that a kill cut off has the end INFERRED_IS_OPEN.
  *
  * A batch after which nothing trains before the next one is an evaluation; one on which no module was called, where modules are
  * trained, was fetched ahead: it is what the next one is. Evaluations are, too, calls in evaluation mode, which make no graph, of a
@@ -93,6 +94,7 @@ struct train_record {
 	bool is_evaluating; /* operators: a call, in evaluation mode, of a module that is trained at other times */
 	bool is_unused;     /* forward: no node of its graph was worked on, as far as was recorded */
 	bool is_first; /* backward: a call of the engine may begin with it; else it goes on with the one before, also behind a pause */
+	bool is_seed; /* operator: ones, as of a loss; where a backward is next they are its first gradient, and its call has begun */
 };
 
 #define INFERRED_STEP 0 /* else enum stepscope_phase */

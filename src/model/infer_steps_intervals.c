@@ -12,6 +12,15 @@
 #define BACKWARD_PAUSE_NS INT64_C(1000000)
 #define FORWARD_PAUSE_NS INT64_C(5000000)
 
+/* A call of backward() begins with it. */
+static bool is_seed(const struct inferrer *in, size_t i)
+{
+	const struct train_record *seed = &in->records[i];
+
+	return seed->is_seed && i + 1 < in->count && seed[1].token == TOKEN_BACKWARD &&
+	       seed[1].is_inside == seed->is_inside;
+}
+
 static uint8_t phase_of(const struct inferrer *in, size_t i)
 {
 	if (in->records[i].token == TOKEN_SAVE)
@@ -32,6 +41,7 @@ static uint8_t phase_of(const struct inferrer *in, size_t i)
 	case TOKEN_UPDATE:
 		return in->is_update[i] ? STEPSCOPE_PHASE_OPTIMIZER : 0;
 	case TOKEN_OP:
+		return is_seed(in, i) ? STEPSCOPE_PHASE_BACKWARD : 0;
 	case TOKEN_ZERO_GRAD:
 	case TOKEN_SCALER:
 	case TOKEN_SAVE:
@@ -54,12 +64,22 @@ bool train_pauses(uint8_t token, int64_t from_ns, int64_t to_ns)
 	}
 }
 
+/* Between two forwards, or two calls of the engine. */
+static bool is_behind_pause(const struct inferrer *in, size_t i, uint8_t phase, int64_t busy_ns)
+{
+	bool begins_call = is_seed(in, i) || (in->records[i].is_first && !is_seed(in, i - 1));
+
+	if (phase == STEPSCOPE_PHASE_FORWARD)
+		return train_pauses(TOKEN_FORWARD, busy_ns, in->records[i].start_ns);
+	return phase == STEPSCOPE_PHASE_BACKWARD && begins_call &&
+	       train_pauses(TOKEN_BACKWARD, busy_ns, in->records[i].start_ns);
+}
+
 /* The last record of the interval that the phase of record i makes with its neighbours, up to a pause; operators that say nothing
  * belong to the forward they lie in. Records in an optimizer's call have neighbours there only. */
 static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uint8_t phase)
 {
 	bool is_inside = in->records[i].is_inside, is_forward = phase == STEPSCOPE_PHASE_FORWARD;
-	bool may_pause = is_forward || phase == STEPSCOPE_PHASE_BACKWARD;
 	int64_t busy_ns = in->records[i].end_ns;
 	size_t last = i;
 
@@ -74,8 +94,7 @@ static size_t last_of_phase(const struct inferrer *in, size_t i, size_t end, uin
 			continue;
 		if (other && (other != phase || in->records[k].range != in->records[i].range))
 			break;
-		if (may_pause && (is_forward || in->records[k].is_first) &&
-		    train_pauses(in->records[i].token, busy_ns, in->records[k].start_ns))
+		if (is_behind_pause(in, k, phase, busy_ns))
 			break;
 		if ((other || is_forward) && in->records[k].end_ns > busy_ns)
 			busy_ns = in->records[k].end_ns;

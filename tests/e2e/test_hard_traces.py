@@ -402,7 +402,7 @@ def test_forwards_are_told_by_the_names_of_nodes_where_there_are_no_sequence_num
     trace.write(list(without_kineto(["MeanBackward0", "AddmmBackward0", "TBackward0"])))
     assert [row["duration_ns"] for row in trace.table("steps")] == [200_000, *[1_000_000] * 3]
     assert trace.query("SELECT name, count(*), sum(dur_ns) FROM spans WHERE kind = 'phase' GROUP BY name ORDER BY name") == [
-        ["backward", "4", "400000"], ["forward", "4", "320000"]]
+        ["backward", "4", "440000"], ["forward", "4", "320000"]]
     said, = [text for text in trace.ledger() if "sequence numbers" in text]
     assert "12 of 12 have the name of an operator before them" in said and "uncertain" not in said
 

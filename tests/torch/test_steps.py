@@ -138,6 +138,17 @@ def test_pauses_are_neither_forward_nor_backward(tmp_path, python):
 
 
 @every_python
+def test_each_backward_begins_with_its_first_gradient(tmp_path, python):
+    """From there to its first node the engine walks the whole graph."""
+    truth, _ = record(tmp_path, python, "pauses")
+    rows = json.loads(subprocess.run([STEPSCOPE, "query", "run", "--json", "select name, start_ns from spans where "
+                                      "name = 'aten::ones_like' or (kind = 'phase' and name = 'backward')"],
+                                     cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=True).stdout)["rows"]
+    begins = {name: sorted(row["start_ns"] for row in rows if row["name"] == name) for name in ("aten::ones_like", "backward")}
+    assert begins["backward"] == begins["aten::ones_like"] and len(begins["backward"]) == 4 * len(truth["steps"])
+
+
+@every_python
 def test_step_0_has_the_waits_for_both_batches(tmp_path, python):
     truth, steps = record(tmp_path, python, "zipped")
     assert len(steps) == len(truth["steps"])

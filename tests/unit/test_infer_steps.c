@@ -52,6 +52,8 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 		token = is_known ? 'P' : letter == 'E' ? 'D' : letter == 'v' ? 'o' : letter == 'm' ? 'F' : 'B';
 	if (letter == 'n' || letter == 'N')
 		token = 'B';
+	if (letter == 's')
+		token = 'o';
 	if (letter == 'f' || letter == 'x')
 		token = 'F';
 	if (letter == 'a' || letter == 'c' || letter == 'A')
@@ -68,6 +70,7 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 	record->is_unused = letter == 'f' || letter == 'x';
 	record->is_noted = letter == 'N';
 	record->is_new = is_new;
+	record->is_seed = letter == 's';
 	record->object = is_known ? (uint64_t)(letter - '0') << 40 : 0;
 	if (token == 'B' && letter != 'b' && letter != 'n' && letter != 'N') {
 		record->count = letter == 'c' || letter == 'A' ? 3 : 2;
@@ -528,6 +531,40 @@ static void a_pause_is_no_phase(void **state)
 	assert_int_equal(with_pause(TOKEN_BACKWARD, 1000000, backward, true, false), 31000000); /* one call */
 }
 
+/* The engine walks the graph for longer than a pause, and the program is at something else between two calls. */
+static void a_backward_begins_with_its_first_gradient(void **state)
+{
+	const int64_t ms = 1000000;
+	struct inference inference;
+	struct train_record records[] = {
+		{.token = TOKEN_FORWARD, .end_ns = 10 * ms},
+		{.token = TOKEN_OP, .start_ns = 20 * ms, .end_ns = 21 * ms, .is_seed = true},
+		{.token = TOKEN_BACKWARD, .start_ns = 30 * ms, .end_ns = 40 * ms, .is_first = true, .is_training = true},
+		{.token = TOKEN_OP, .start_ns = 60 * ms, .end_ns = 61 * ms, .is_seed = true},
+		{.token = TOKEN_BACKWARD, .start_ns = 70 * ms, .end_ns = 80 * ms, .is_first = true, .is_training = true},
+		{.token = TOKEN_OPTIMIZER, .start_ns = 90 * ms, .end_ns = 100 * ms},
+	};
+	const struct train_call expected[] = {{20 * ms, 40 * ms}, {60 * ms, 80 * ms}};
+	size_t found = 0;
+
+	for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
+		records[i].range = NO_RANGE;
+	infer_steps(&inference, &(struct train_loop){.records = records, .count = sizeof records / sizeof records[0]});
+	for (size_t i = 0; i < inference.count; i++) {
+		if (inference.list[i].what != STEPSCOPE_PHASE_BACKWARD)
+			continue;
+		assert_true(found < 2);
+		assert_int_equal(inference.list[i].start_ns, expected[found].start_ns);
+		assert_int_equal(inference.list[i].end_ns, expected[found++].end_ns);
+	}
+	assert_int_equal(found, 2);
+	inference_release(&inference);
+	check("DFsB1DFsB1", "0000011111", "dfbbodfbbo");
+	check("D1(FsB)DFsB1", "000000011111", "doofbbodfbbo");
+	/* ones of the program's own: another operator is next, or a forward */
+	check("DFsoB1DFsFB1", "000000111111", "df..bodfffbo");
+}
+
 static void workers_are_started_for_the_batch_behind(void **state)
 {
 	check("LDFB1DFB1ELDFB1", "000001111222222", "ddfbodfbodddfbo");
@@ -877,6 +914,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_told_is_said),
 		cmocka_unit_test(an_optimizer_in_a_hook_is_a_phase_of_the_backward),
 		cmocka_unit_test(a_pause_is_no_phase),
+		cmocka_unit_test(a_backward_begins_with_its_first_gradient),
 		cmocka_unit_test(workers_are_started_for_the_batch_behind),
 		cmocka_unit_test(workers_are_stopped_behind_a_batch),
 		cmocka_unit_test(skipped_updates_are_steps),
