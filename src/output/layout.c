@@ -4,9 +4,13 @@
  */
 #include "output/layout.h"
 
+#include "base/intern.h"
+#include "base/memory.h"
 #include "output/cells.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LABEL_WIDTH 11
@@ -54,13 +58,14 @@ static void write_line(struct buffer *out, const struct layout_section *section,
 	buffer_release(&line);
 }
 
+/* count: of what there is to show, lines or rows. */
 static void write_heading(struct buffer *out, const struct layout_section *section, const struct table *table,
-                          const struct report *report, const struct text_style *style)
+                          int count, const struct report *report, const struct text_style *style)
 {
 	buffer_add_text(out, "\n");
 	text_heading(out, section->label ? section->label : table->title, style);
-	if (section->limit && table->row_count > section->limit) {
-		buffer_printf(out, "  (%d of %d shown: ", section->limit, table->row_count);
+	if (section->limit && count > section->limit) {
+		buffer_printf(out, "  (%d of %d shown: ", section->limit, count);
 		if (section->is_all_in_report)
 			write_text(out, "stepscope report {run} ", report);
 		buffer_printf(out, "--table %s)", table->name);
@@ -68,30 +73,67 @@ static void write_heading(struct buffer *out, const struct layout_section *secti
 	buffer_add_text(out, "\n");
 }
 
-static void write_sentences(struct buffer *out, const struct layout_section *section, const struct table *table,
-                            const struct report *report, const struct text_style *style)
+/* Every row as its line, one after the other; numbers[row] is 0 where it stays empty. */
+static void make_lines(struct intern *lines, uint32_t *numbers, const struct layout_section *section,
+                       const struct table *table, const struct text_style *style)
 {
 	struct buffer line;
 
-	if (!table->row_count && !section->is_kept_empty)
-		return;
-	if (!section->label || section->label[0])
-		write_heading(out, section, table, report, style);
-	if (!table->row_count) {
-		buffer_add_text(out, "  ");
-		text_wrapped(out, table->empty ? table->empty : "nothing was recorded", 2, 2, style);
-		return;
-	}
 	buffer_init(&line, 1 << 20);
-	for (int row = 0; row < table->row_count && (!section->limit || row < section->limit); row++) {
+	for (int row = 0; row < table->row_count; row++) {
 		buffer_clear(&line);
 		text_template(&line, table, row, section->template, style);
-		if (!line.length)
-			continue;
+		numbers[row] = line.length ? intern_add_n(lines, line.data, line.length) : 0;
+	}
+	buffer_release(&line);
+}
+
+/* What is said of each rank in the same words is there once. */
+static void write_lines(struct buffer *out, const struct layout_section *section, const struct intern *lines,
+                        const uint32_t *times, const struct text_style *style)
+{
+	struct buffer line;
+
+	buffer_init(&line, 1 << 20);
+	for (uint32_t i = 1; i < lines->count && (!section->limit || i <= (uint32_t)section->limit); i++) {
+		buffer_clear(&line);
+		buffer_add(&line, intern_text(lines, i), intern_length(lines, i));
+		if (times[i] > 1)
+			buffer_printf(&line, ", %" PRIu32 " times", times[i]);
 		buffer_add_text(out, "  ");
 		text_wrapped(out, line.data, 4, 2, style);
 	}
 	buffer_release(&line);
+}
+
+static void write_sentences(struct buffer *out, const struct layout_section *section, const struct table *table,
+                            const struct report *report, const struct text_style *style)
+{
+	bool has_heading = !section->label || section->label[0];
+
+	if (!table->row_count && !section->is_kept_empty)
+		return;
+	if (!table->row_count) {
+		if (has_heading)
+			write_heading(out, section, table, 0, report, style);
+		buffer_add_text(out, "  ");
+		text_wrapped(out, table->empty ? table->empty : "nothing was recorded", 2, 2, style);
+		return;
+	}
+	struct intern lines;
+	uint32_t *numbers = memory_resize(NULL, (size_t)table->row_count, sizeof(*numbers));
+	intern_init(&lines);
+	make_lines(&lines, numbers, section, table, style);
+	uint32_t *times = memory_resize(NULL, (size_t)lines.count + 1, sizeof(*times));
+	memset(times, 0, ((size_t)lines.count + 1) * sizeof(*times));
+	for (int row = 0; row < table->row_count; row++)
+		times[numbers[row]]++;
+	if (has_heading)
+		write_heading(out, section, table, lines.count ? (int)lines.count - 1 : 0, report, style);
+	write_lines(out, section, &lines, times, style);
+	free(times);
+	free(numbers);
+	intern_release(&lines);
 }
 
 static void write_table(struct buffer *out, const struct layout_section *section, const struct table *table,
@@ -105,7 +147,7 @@ static void write_table(struct buffer *out, const struct layout_section *section
 
 	if (table->row_count < section->least_rows || (!table->row_count && !section->is_kept_empty))
 		return;
-	write_heading(out, section, table, report, style);
+	write_heading(out, section, table, table->row_count, report, style);
 	text_table(out, table, &view, style);
 }
 

@@ -12,7 +12,7 @@ enum layout_form {
 	LAYOUT_END,
 	LAYOUT_LINE,      /* label and a template over the first row */
 	LAYOUT_TABLE,     /* title, rows and columns */
-	LAYOUT_SENTENCES, /* title, and a template over every row; those that stay empty are left out */
+	LAYOUT_SENTENCES, /* title, and a template over every row; equal lines are one, empty ones left out */
 	LAYOUT_SPACE,     /* an empty line */
 	LAYOUT_TEXT,      /* label (may be NULL) and the template as it is, with {run} for the path of the run */
 };

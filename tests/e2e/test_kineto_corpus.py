@@ -218,6 +218,11 @@ def report(*arguments, **how):
 RANKS = DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto"
 
 
+def test_what_is_said_of_each_rank_alike_is_said_once():
+    text = " ".join(report(RANKS).stdout.decode().split())
+    assert text.count("the trace names no phases") == 1 and "waits for data (8, phases), 8 times other: their launches" in text
+
+
 def test_a_directory_is_one_run_with_ranks():
     model = model_of(RANKS)
     alone = [model_of(path) for path in sorted(RANKS.iterdir())]
