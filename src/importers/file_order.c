@@ -31,6 +31,13 @@ bool file_order_is_before(const struct file_order *order, uint32_t number)
 	return compare(&order->files[order->count - 1], &order->files[number]) < 0;
 }
 
+void file_order_swap_names(struct file_order *order, uint32_t number)
+{
+	char *name = order->files[number].name;
+	order->files[number].name = order->files[order->count - 1].name;
+	order->files[order->count - 1].name = name;
+}
+
 static bool is_settled(const struct file_order *order)
 {
 	for (uint32_t i = 1; i < order->count; i++)

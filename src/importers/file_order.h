@@ -27,6 +27,8 @@ struct file_order {
 void file_order_begin(struct file_order *order, const struct model *model, const char *name);
 /* Does the name of the file that was begun last come before that of this one? */
 bool file_order_is_before(const struct file_order *order, uint32_t number);
+/* Of the file that was begun last and this one. */
+void file_order_swap_names(struct file_order *order, uint32_t number);
 void file_order_settle(struct file_order *order, struct model *model);
 void file_order_release(struct file_order *order);
 

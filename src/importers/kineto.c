@@ -4,6 +4,7 @@
  */
 #include "importers/importer.h"
 #include "importers/kineto_import.h"
+#include "importers/kineto_set.h"
 #include "importers/other_kinds.h"
 
 #include "base/archive_reader.h"
@@ -141,16 +142,25 @@ static void note_rest(struct kineto_import *import)
 		                 "args longer than 4 KiB are cut, inputs longer than 64 KiB are left out");
 }
 
+/* Whether a file before had the same text, compressed or not. */
+static bool is_copy(const struct loading *loading)
+{
+	const struct kineto_text *text = &loading->file.text;
+	return loading->import->set && kineto_set_has_text(loading->import->set, text->offset + text->end, text->sum);
+}
+
 static enum status load_stream(struct loading *loading, struct error *err)
 {
 	struct kineto_import *import = loading->import;
 	const struct kineto_visitor visitor = {take_event, take_fact, progress, loading};
 	kineto_file_init(&loading->file, loading->input, &visitor);
+	loading->file.text.is_summed = import->set;
 	kineto_file_read(&loading->file);
 	enum status status = check(loading, err);
 	for (int i = 0; i < REPAIR_COUNT; i++)
 		import->is_repaired |= loading->file.repairs.count[i] || import->repairs.count[i];
-	if (status == STATUS_OK) {
+	import->is_copy = status == STATUS_OK && is_copy(loading);
+	if (status == STATUS_OK && !import->is_copy) {
 		kineto_finish(import);
 		kineto_report_repairs(import, &loading->file.repairs);
 		kineto_report_repairs(import, &import->repairs);

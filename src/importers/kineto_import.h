@@ -25,6 +25,8 @@ struct kineto_clock { /* a sample of launches and what they started: kineto_cloc
 	uint32_t halvings;
 };
 
+struct kineto_set;
+
 #define KINETO_MEMORY_DEVICES 64   /* whose totals are kept, and the host's */
 #define KINETO_NO_NAME "(no name)" /* Kineto's markers have "" */
 
@@ -58,6 +60,8 @@ struct kineto_import {
 	uint32_t main_process; /* after kineto_finish(): the one of the trainer */
 	bool has_origin;
 	int64_t origin_base_ns; /* wall time of the model's 0 */
+	struct kineto_set *set; /* they; NULL: there is one file */
+	bool is_copy;           /* of one of them: nothing of it went to the model */
 };
 
 /* kineto_text of a value as a string of the model. */

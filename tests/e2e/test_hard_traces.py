@@ -488,8 +488,8 @@ def test_I05_a_correlation_that_comes_again(trace):
 def test_I06_ranks_that_are_missing_or_there_twice(trace, tmp_path):
     folder = tmp_path / "ranks"
     folder.mkdir()
-    for name, info in (("rank0", {"rank": 0}), ("rank1", None), ("x", {"rank": 0}), ("y", None)):
-        (folder / f"{name}.json").write_text(json.dumps({"traceEvents": [step(1, 0)], **({"distributedInfo": info} if info else {})}))
+    for start, (name, info) in enumerate((("rank0", {"rank": 0}), ("rank1", None), ("x", {"rank": 0}), ("y", None))):
+        (folder / f"{name}.json").write_text(json.dumps({"traceEvents": [step(1, start)], **({"distributedInfo": info} if info else {})}))
     trace.path = folder
     said = trace.ledger()
     assert any("taken from the file's name" in text for text in said) and any("of the same rank" in text for text in said)

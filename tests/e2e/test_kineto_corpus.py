@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real traces: what our reader makes of them is what Python's json finds in them, to the nanosecond."""
+import csv
 import gzip
+import io
 import json
 import os
 import re
@@ -600,6 +602,34 @@ def test_nothing_in_an_archive_or_directory_is_passed_over(tmp_path):
     assert status == 1 and "._worker0" not in text
     for said in ("worker2.pt.trace.json' is empty", "worker3.pt.trace.json' is no trace", "whole.zip' is an archive", "folders"):
         assert said in text
+
+
+def test_R04_a_trace_and_its_copy_are_one(tmp_path):
+    """Compressed or not, linked, in a directory, an archive or on the command line; with the files of other ranks beside them."""
+    files = sorted((DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto").glob("worker[01]*.gz"))
+    alone, doubled = tmp_path / "alone", tmp_path / "doubled"
+    for folder in (alone, doubled):
+        folder.mkdir()
+        for path in files:
+            shutil.copy(path, folder)
+    (doubled / "y.json").write_bytes(gzip.decompress(files[1].read_bytes()))
+    (doubled / "z.json.gz").hardlink_to(doubled / files[0].name)
+    copies = ["y.json", "z.json.gz"]  # those whose names come last are left out
+    with zipfile.ZipFile(tmp_path / "doubled.zip", "w") as archive:
+        for path in sorted(doubled.iterdir(), reverse=True):
+            archive.write(path, path.name)
+
+    def tables(*operands):
+        done = [report(*operands, "--table", table, "--json") for table in ("processes", "kernels", "ranks", "steps")]
+        assert not any(one.returncode for one in done)
+        return [json.loads(one.stdout)["rows"] for one in done]
+
+    expected = tables(alone)
+    for operands in ([doubled], [tmp_path / "doubled.zip"], sorted(doubled.iterdir())):
+        assert tables(*operands) == expected
+        told = [row for row in csv.DictReader(io.StringIO(report(*operands, "--table", "ledger", "--csv").stdout.decode())) if "read once" in row["sentence"]]
+        # a link on the command line is found by its inode, before it is read
+        assert sorted(row["where"] for row in told if row["where"]) == copies[:len(copies) if len(operands) == 1 else 1]
 
 
 def test_a_list_with_a_name_that_does_not_exist(tmp_path):
