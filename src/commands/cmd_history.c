@@ -117,6 +117,9 @@ static enum status add_metrics(struct history *history, const char *operand, str
 
 	if (status)
 		return status;
+	if (compared_run_fact(&run, COMPARED_DAMAGE) && !common.is_quiet)
+		fprintf(stderr, "stepscope: note: '%s' is kept, but %s\n", operand,
+		        compared_run_fact(&run, COMPARED_DAMAGE));
 	entry.series = series ? series : canary_metrics_series(&run);
 	entry.name = name ? name : run.name;
 	entry.identity = canary_metrics_identity(&run);

@@ -16,6 +16,7 @@
 
 #define MOST_BYTES ((size_t)16 << 20) /* lists of at most 100 numbers: real files have some KiB */
 #define PROBE_BYTES 4096
+#define COMPLETED "completed" /* status of a run that did */
 #define MIB (1024.0 * 1024.0)
 #define LARGEST 1e12        /* seconds, ms, MiB, tokens per second: more is no measurement */
 #define MOST_OPERATIONS 100 /* of a list: its writer keeps 10 */
@@ -37,6 +38,7 @@ struct metrics_file {
 	struct operation operation; /* the one that is read */
 	size_t operations;          /* that were kept */
 	bool is_loss_lost;          /* it is NaN or infinite */
+	const char *status, *error; /* how the run ended; NULL: not there */
 };
 
 /* ---- facts ---- */
@@ -151,8 +153,12 @@ static void on_scalar(struct metrics_file *file, enum json_token token)
 		file->run->created = arena_dup(&file->run->arena, text);
 	else if (operations_level(path, ".name") && text[0])
 		file->operation.name = arena_dup(&file->run->arena, text);
+	else if (!strcmp(path, "error") && text[0])
+		file->error = arena_dup(&file->run->arena, text);
 	else
 		keep_fact(file, path, text);
+	if (!strcmp(path, "status"))
+		file->status = arena_dup(&file->run->arena, text);
 }
 
 /* ---- the document ---- */
@@ -262,6 +268,18 @@ static void keep_profile(struct metrics_file *file)
 			compared_run_add_value(file->run, values[i].name, values[i].value);
 }
 
+/* Its numbers are of the part before it failed, which may have had the easier steps. */
+static void keep_end(const struct metrics_file *file)
+{
+	struct compared_run *run = file->run;
+
+	if (!file->status || !strcmp(file->status, COMPLETED))
+		return;
+	compared_run_add_fact(run, FACT_RECORDING, COMPARED_DAMAGE,
+	                      arena_printf(&run->arena, "the run did not complete: its status is '%.40s'%s%.200s",
+	                                   file->status, file->error ? ": " : "", file->error ? file->error : ""));
+}
+
 /* To the picosecond: 0.40788 s are as many again when it is divided. */
 static double nanoseconds(double seconds)
 {
@@ -292,6 +310,7 @@ static enum status keep_numbers(struct metrics_file *file, const char *path, str
 	keep_value(run, "device_memory", file->memory_mb > 0 ? file->memory_mb * MIB : NAN); /* 0: without a device */
 	keep_profile(file);
 	keep_loss(file);
+	keep_end(file);
 	return STATUS_OK;
 }
 
