@@ -29,8 +29,8 @@ enum kineto_text_flag { /* of a string: what it needs before it can be used */
 };
 
 struct kineto_value {
-	const char *
-		at; /* a string: behind the quote; a container: at its bracket; KINETO_PADDING bytes behind it are readable */
+	/* A string: behind the quote; a container: at its bracket. KINETO_PADDING bytes behind it are readable. */
+	const char *at;
 	uint32_t length;
 	uint8_t type;  /* enum kineto_type */
 	uint8_t flags; /* enum kineto_text_flag */
