@@ -19,6 +19,7 @@
 #define MAXIMUM_TEXT ((size_t)2 << 20)
 #define HEAD_BYTES 3000 /* of a sentence that is longer than both */
 #define TAIL_BYTES 1000
+#define BETWEEN_STEPS "between steps: "
 
 static const struct table_column finding_columns[FINDING_COLUMNS] = {
 	[FINDING_RULE] = {.name = "rule", .type = TABLE_TEXT, .role = ROLE_KEY, .definition = "id of the rule"},
@@ -35,8 +36,8 @@ static const struct table_column finding_columns[FINDING_COLUMNS] = {
                            .type = TABLE_DOUBLE,
                            .unit = UNIT_RATIO,
                            .role = ROLE_SHARE,
-                           .definition = "the same as share of a step",
-                           .denominator = "the mean step",
+                           .definition = "the same as share of a step (verdict.saving_of)",
+                           .denominator = "the mean step, with the time behind it where a finding is about that",
                            .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
 	[FINDING_TIME] =
 		{.name = "time_of",
@@ -306,14 +307,62 @@ static void set_saving(const struct running *running, int row, const struct tabl
 		table_set_missing(findings, row, FINDING_RATIO, "it is not about time");
 		return;
 	}
-	if (running->step_ns > 0 &&
-	    saving_ns > running->step_ns) /* time between steps may be longer, or the rule errs */
-		saving_ns = running->step_ns;
 	table_set_double(findings, row, FINDING_SAVING, saving_ns);
-	if (running->step_ns > 0)
-		table_set_double(findings, row, FINDING_RATIO, saving_ns / running->step_ns);
-	else
-		table_set_missing(findings, row, FINDING_RATIO, "no step was recorded");
+}
+
+static bool lies_between_steps(const struct table *findings, int row)
+{
+	const char *time = table_text(findings, row, FINDING_TIME);
+
+	return time && !strncmp(time, BETWEEN_STEPS, strlen(BETWEEN_STEPS));
+}
+
+/* What lies between two steps and is no phase, beside the mean step. */
+static double mean_between(struct report *report)
+{
+	const struct table *between = report_table(report, "between_steps"), *run = report_table(report, "run");
+	double steps, total_ns;
+
+	if (!run->row_count || !number_called(run, 0, "rank_steps", &steps) || steps <= 0)
+		return 0;
+	for (int row = 0; row < between->row_count; row++)
+		if (!strcmp(table_get(between, row, table_find_column(between, "part"))->text, BETWEEN_STEPS "other") &&
+		    number_called(between, row, "total_ns", &total_ns))
+			return total_ns / steps;
+	return 0;
+}
+
+/* What shares of savings are of: the mean step, and where a finding is about what lies behind it, with that: also behind the last one. */
+static double whole_of(const struct running *running)
+{
+	const struct table *findings = &running->diagnosis->findings;
+	double saving_ns, told_ns = 0;
+
+	for (int row = 0; row < findings->row_count; row++)
+		if (lies_between_steps(findings, row) && table_number(findings, row, FINDING_SAVING, &saving_ns))
+			told_ns += saving_ns;
+	return running->step_ns > 0 && told_ns > 0 ? running->step_ns + fmax(told_ns, mean_between(running->report))
+	                                           : running->step_ns;
+}
+
+/* None saves more than there is: the rule errs. */
+static void set_ratios(const struct running *running, double whole_ns)
+{
+	struct table *findings = &running->diagnosis->findings;
+	double saving_ns;
+
+	for (int row = 0; row < findings->row_count; row++) {
+		double most_ns = lies_between_steps(findings, row) ? whole_ns : running->step_ns;
+
+		if (!table_number(findings, row, FINDING_SAVING, &saving_ns))
+			continue;
+		if (running->step_ns <= 0) {
+			table_set_missing(findings, row, FINDING_RATIO, "no step was recorded");
+			continue;
+		}
+		table_set_double(findings, row, FINDING_SAVING, fmin(saving_ns, most_ns));
+		table_set_double(findings, row, FINDING_RATIO, fmin(saving_ns, most_ns) / whole_ns);
+	}
 }
 
 static void set_confidence(struct table *findings, int row, const struct table *rows, int from_row)
@@ -468,6 +517,7 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	const struct whole_steps whole = report_leave_out_damage(report);
 	const struct start_up start_up = report_leave_out_start_up(report);
 	struct running running = {.diagnosis = diagnosis, .report = report, .step_ns = mean_step(report)};
+	double whole_ns;
 	struct arena arena;
 	enum status status = query_init(&running.query, report, &limits, err);
 
@@ -484,10 +534,12 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
 	           "CPU time of the rules, and of the tables made for them");
 	table_columns(&diagnosis->times, time_columns, TIME_COLUMNS);
 	status = apply_rules(&running, rules, &arena, err);
+	whole_ns = whole_of(&running);
+	set_ratios(&running, whole_ns);
 	rank(&diagnosis->findings);
 	diagnosis->findings.empty = "nothing to fix here";
 	if (!status)
-		diagnosis_decide(diagnosis, report, rules, running.step_ns, &start_up, &whole);
+		diagnosis_decide(diagnosis, report, rules, running.step_ns, whole_ns, &start_up, &whole);
 	add_times_of_tables(diagnosis, report);
 	query_release(&running.query);
 	demangler_release(&running.demangler);

@@ -60,7 +60,8 @@ enum verdict_column {
 	VERDICT_PARTS,
 	VERDICT_SAVING,
 	VERDICT_SAVING_RATIO,
-	VERDICT_WHOLE, /* "a step", or "the whole trace" where that has no steps: what shares are of */
+	VERDICT_WHOLE,     /* "a step", or "the whole trace" where that has no steps: what parts are of */
+	VERDICT_SAVING_OF, /* the same of savings, or "a step with the time behind it" where a finding is about that */
 	VERDICT_HEADLINE, /* what is said before it, of a rule that has a headline; missing: none of these found anything */
 	VERDICT_LEFT_OUT, /* steps that count nowhere here, as they are start-up, or have lost work of devices */
 	VERDICT_COLUMNS,
@@ -85,10 +86,11 @@ enum status diagnosis_run(struct diagnosis *diagnosis, struct report *report, co
                           struct error *err) MUST_CHECK;
 void diagnosis_release(struct diagnosis *diagnosis);
 
-/* Fills `verdict` from the findings and checks; step_ns: the mean step, 0 when it is not known; start_up, whole: what was left out.
+/* Fills `verdict` from the findings and checks; step_ns: the mean step, 0 when it is not known; whole_ns: what savings
+ * are shares of; start_up, whole: what was left out.
  * Private to diagnosis/. */
 void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns,
-                      const struct start_up *start_up, const struct whole_steps *whole);
+                      double whole_ns, const struct start_up *start_up, const struct whole_steps *whole);
 
 /* What all findings save together, each time counted once, and in `findings` which may be about the same time; false: none saves time.
  * Private to diagnosis/. */

@@ -65,8 +65,12 @@ static const struct table_column columns[VERDICT_COLUMNS] = {
                                "long as later ones, and those of a damaged input that have lost work of devices"},
 	[VERDICT_WHOLE] = {.name = "whole",
                            .type = TABLE_TEXT,
-                           .definition = "what shares and savings are of: a step, or the whole trace where that has no "
-                                         "steps"},
+                           .definition = "what parts are shares of: a step, or the whole trace where that has no steps"},
+	[VERDICT_SAVING_OF] =
+		{.name = "saving_of",
+                 .type = TABLE_TEXT,
+                 .definition = "what savings, and the verdict's share, are of: the same, or a step with the "
+                               "time behind it, where a finding is about that"},
 };
 
 struct share {
@@ -227,8 +231,9 @@ static double sum_of(struct report *report, const char *table_name, const char *
 /* What is known of the run beside the findings. */
 struct evidence {
 	bool has_device, has_steps, is_trace;
-	const char *whole; /* what shares are of */
-	double idle;       /* share of a step in which a device does nothing; 0 without a device */
+	const char *whole;     /* what shares are of */
+	const char *saving_of; /* the same of savings */
+	double idle; /* share of what savings are shares of in which a device does nothing in a step; 0 without a device */
 	double compute; /* share of a step: of kernels that compute; without a device of forward, backward and optimizer */
 	double no_phase; /* share of a step outside all phases; 0 with a device */
 	double unseen;   /* share of a step of which nothing says what it goes to */
@@ -255,7 +260,7 @@ static void look_at_devices(struct evidence *evidence, struct report *report)
 	}
 }
 
-static struct evidence look_around(struct report *report)
+static struct evidence look_around(struct report *report, double step_ns, double whole_ns)
 {
 	static const char *const works[] = {"compute kernels", "exposed communication", "exposed copies", NULL},
 				 *const kernels[] = {"compute kernels", NULL},
@@ -269,8 +274,10 @@ static struct evidence look_around(struct report *report)
 	};
 
 	evidence.whole = evidence.has_steps || !evidence.has_device ? "a step" : "the whole trace";
+	evidence.saving_of = whole_ns > step_ns ? "a step with the time behind it" : evidence.whole;
 	if (evidence.has_device) {
 		evidence.idle = 1 - sum_of(report, "step_breakdown", "ratio", "part", works);
+		evidence.idle *= whole_ns > 0 ? step_ns / whole_ns : 1;
 		evidence.compute = sum_of(report, "step_breakdown", "ratio", "part", kernels);
 		evidence.unseen = sum_of(report, "step_breakdown", "ratio", "part", nothing);
 	} else {
@@ -382,7 +389,7 @@ static void decide_unbound(struct diagnosis *diagnosis, const struct evidence *e
 	bool is_busy = evidence->compute >= COMPUTE_SHARE && evidence->least >= COMPUTE_SHARE;
 	const char *unseen = also_unseen(evidence, &table->arena);
 	char a[UNITS_BYTES];
-	const char *most = what_is_most(&diagnosis->findings, first, place, evidence->whole, &table->arena);
+	const char *most = what_is_most(&diagnosis->findings, first, place, evidence->saving_of, &table->arena);
 
 	if (silent)
 		most = arena_printf(&table->arena, "%s; %d of the causes could not be looked for", most, silent);
@@ -429,7 +436,8 @@ static void decide_by_shares(struct diagnosis *diagnosis, struct report *report,
 	const char *place, *next = "";
 	struct share first, second;
 	char a[UNITS_BYTES], b[UNITS_BYTES];
-	const char *unit = evidence->has_steps ? "of a step" : "of the whole trace (it has no steps)";
+	const char *unit = evidence->has_steps ? arena_printf(arena, "of %s", evidence->saving_of)
+	                                       : "of the whole trace (it has no steps)";
 
 	if (evidence->has_device && evidence->unseen >= COMPUTE_SHARE) {
 		decide_unknown(table, what_is_unseen(evidence, arena));
@@ -556,10 +564,10 @@ static void set_headline(struct diagnosis *diagnosis, const struct rule_set *rul
 }
 
 void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const struct rule_set *rules, double step_ns,
-                      const struct start_up *start_up, const struct whole_steps *whole)
+                      double whole_ns, const struct start_up *start_up, const struct whole_steps *whole)
 {
 	const struct table *times = report_table(report, "step_time");
-	const struct evidence evidence = look_around(report);
+	const struct evidence evidence = look_around(report, step_ns, whole_ns);
 	const struct shares shares = collect(&diagnosis->findings, evidence.idle);
 	struct table *table = &diagnosis->verdict;
 	const char *parts = diagnosis->is_torn ? NULL : where_it_goes(report, &table->arena);
@@ -577,8 +585,9 @@ void diagnosis_decide(struct diagnosis *diagnosis, struct report *report, const 
 		decide_by_shares(diagnosis, report, &evidence, &shares, told, silent);
 	table_set_text_or(table, 0, VERDICT_PARTS, parts,
 	                  diagnosis->is_torn ? DIAGNOSIS_TORN : "neither phases nor work of a device were recorded");
-	set_saving(diagnosis, step_ns);
+	set_saving(diagnosis, whole_ns);
 	table_set_text(table, 0, VERDICT_WHOLE, evidence.whole);
+	table_set_text(table, 0, VERDICT_SAVING_OF, evidence.saving_of);
 	set_headline(diagnosis, rules);
 	set_left_out(table, start_up, whole, report_step_times(report));
 }

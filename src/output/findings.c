@@ -137,7 +137,7 @@ static void add_together(struct buffer *out, const struct diagnosis *diagnosis, 
 		return;
 	buffer_init(&text, 1 << 10);
 	buffer_add_text(&text, "Together they save ");
-	say_saving(&text, verdict, 0, VERDICT_SAVING, VERDICT_SAVING_RATIO, table_text(verdict, 0, VERDICT_WHOLE));
+	say_saving(&text, verdict, 0, VERDICT_SAVING, VERDICT_SAVING_RATIO, table_text(verdict, 0, VERDICT_SAVING_OF));
 	buffer_add_text(&text, ": what may be the same time counts once");
 	text_wrapped(out, text.data, 2, 0, style);
 	buffer_release(&text);
@@ -197,7 +197,7 @@ void findings_text(struct buffer *out, const struct diagnosis *diagnosis, const 
 
 	add_verdict(out, &diagnosis->verdict, style);
 	for (int row = 0; row < findings->row_count; row++)
-		add_finding(out, findings, row, table_text(&diagnosis->verdict, 0, VERDICT_WHOLE), style);
+		add_finding(out, findings, row, table_text(&diagnosis->verdict, 0, VERDICT_SAVING_OF), style);
 	if (!findings->row_count && !is_unknown)
 		buffer_printf(out, "%s\n", findings->empty);
 	add_counts(out, diagnosis);

@@ -409,8 +409,18 @@ def test_R41_a_callback_has_its_name_wherever_it_is(tmp_path):
         found = {finding["rule"]: finding for finding in diagnose(tmp_path, lambda trace=epochs(within=within): trace)["findings"]}
         assert found["SS214"]["where"] == "[pl][profile][Callback]Plots.on_train_epoch_end" and "SS204" not in found
         assert found["SS214"]["saving_ns"] == pytest.approx(2 * 1.4e9 / 80, rel=1e-5)
-    bound = diagnose(tmp_path, lambda: epochs(seconds=16))["verdict"]
-    assert bound["verdict"] == "host-bound" and bound["sentence"].startswith("100.0 % of a step")
+
+
+@pytest.mark.parametrize("seconds, share", [(16, "50.0 %"), (64, "80.0 %")])
+def test_D09_time_between_steps_is_a_share_of_it_and_the_steps(tmp_path, seconds, share):
+    """Steps of 400 ms, and one or four times as much behind them: nothing of the step itself would be saved."""
+    diagnosis = diagnose(tmp_path, lambda: epochs(seconds=seconds))
+    found, = [finding for finding in diagnosis["findings"] if finding["rule"] == "SS214"]
+    assert found["saving_ns"] == pytest.approx(seconds * 2e9 / 80, rel=1e-5)
+    verdict = diagnosis["verdict"]
+    assert verdict["verdict"] == "host-bound" and verdict["sentence"].startswith(f"{share} of a step with the time behind it")
+    assert verdict["saving_of"] == "a step with the time behind it" and verdict["whole"] == "a step"
+    assert verdict["saving_ns"] == found["saving_ns"] and verdict["saving_ratio"] == found["saving_ratio"] == pytest.approx(float(share[:-2]) / 100, rel=1e-4)
 
 
 def test_R44_what_fills_the_time_between_steps_has_its_name(tmp_path):
