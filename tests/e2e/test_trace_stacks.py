@@ -87,10 +87,11 @@ def test_phases_are_those_of_the_trace_without_calls(has_steps, tmp_path):
     ours, theirs = table(calls, "steps"), table(plain, "steps")
     assert len(ours) == len(theirs) == 4
     for step, other in zip(ours, theirs):
-        for phase in ("data_ns", "backward_ns", "optimizer_ns"):
+        for phase in ("data_ns", "optimizer_ns"):
             assert int(step[phase]) == int(other[phase]) > 0
-        # it begins with the call of the network, not with its first operator
-        assert 0 < int(other["forward_ns"]) <= int(step["forward_ns"]) < int(other["forward_ns"]) + 500_000
+        # one begins with the call of the network, not with its first operator; the other with that which makes the first gradient, and ends with the engine's
+        for phase in ("forward_ns", "backward_ns"):
+            assert 0 < int(other[phase]) < int(step[phase]) < int(other[phase]) + 500_000
 
 
 def span(name, start, end, category, **args):
@@ -117,6 +118,6 @@ def test_a_call_that_has_the_end_of_one_phase_and_all_of_the_next(tmp_path):
     assert len(threads_of(path)) == 1
     for step in table(path, "steps"):
         # from the call of the network to its last operator, with what is between
-        assert [int(step[phase]) for phase in PHASES] == [0, 280_000, 200_000, 100_000]
+        assert [int(step[phase]) for phase in PHASES] == [0, 280_000, 215_000, 100_000]
     total_ns = {row["name"]: row["total_ns"] for row in table(path, "ops")}
     assert total_ns["a.py(2): loss_and_backward"] == str(3 * 400_000)
