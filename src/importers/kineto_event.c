@@ -444,8 +444,7 @@ static inline bool read_plain(struct scanner *scanner, struct kineto_value *valu
 static bool read_members(struct scanner *scanner)
 {
 	struct kineto_value *value = &scanner->event->unused;
-	const char *from = NULL;
-	scanner->at++;
+	const char *from = ++scanner->at;
 	for (;;) {
 		enum member member = next_value(scanner, from, &value);
 		if (member != MEMBER_KEY)
