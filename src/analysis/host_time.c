@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * host_time.c: see host_time.h.
+ */
+#include "analysis/host_time.h"
+
+#include "analysis/device_names.h"
+#include "analysis/intervals.h"
+#include "analysis/name_classes.h"
+
+#include <stepscope/stepscope.h>
+
+enum host_class {
+	HOST_OTHER,
+	HOST_WORKS,
+	HOST_WAITS_FOR_DEVICE,
+	HOST_WAITS_FOR_DATA
+};
+
+struct host_times { /* of one thread */
+	struct intervals works, waits_for_device, waits_for_data, spare, all;
+	struct name_classes names;
+};
+
+static uint8_t classify_name(const char *name)
+{
+	return is_data_wait(name)            ? HOST_WAITS_FOR_DATA
+	       : is_synchronizing_call(name) ? HOST_WAITS_FOR_DEVICE
+	                                     : HOST_OTHER;
+}
+
+static enum host_class class_of_span(struct host_times *times, const struct model *model,
+                                     const struct span_chunk *chunk, uint32_t i)
+{
+	enum host_class class;
+
+	if (chunk->kind[i] == SPAN_PHASE)
+		return chunk->phase[i] == STEPSCOPE_PHASE_DATA ? HOST_WAITS_FOR_DATA : HOST_OTHER;
+	class = (enum host_class)name_class(&times->names, model, chunk->name[i]);
+	if (class == HOST_WAITS_FOR_DATA || (class == HOST_WAITS_FOR_DEVICE && chunk->kind[i] == SPAN_RUNTIME))
+		return class;
+	return chunk->kind[i] == SPAN_OP || chunk->kind[i] == SPAN_RUNTIME ? HOST_WORKS : HOST_OTHER;
+}
+
+/* All that lies inside of an operator or a wait for data is part of it: whether the trace has the Python in there makes no difference. */
+static double thread_ns(struct host_times *times, struct report *report, const struct track *track)
+{
+	struct intervals *const lists[] = {[HOST_WORKS] = &times->works,
+	                                   [HOST_WAITS_FOR_DEVICE] = &times->waits_for_device,
+	                                   [HOST_WAITS_FOR_DATA] = &times->waits_for_data};
+	const struct step_times *steps = report_step_times(report);
+
+	times->works.count = times->waits_for_device.count = times->waits_for_data.count = 0;
+	for (uint32_t c = 0; c < track->chunk_count; c++) {
+		const struct span_chunk *chunk = track->chunks[c];
+
+		for (uint32_t i = 0; i < chunk->count; i++) {
+			enum host_class class = class_of_span(times, report->model, chunk, i);
+			int64_t end_ns = chunk->start_ns[i];
+
+			clamped_add(&end_ns, chunk->dur_ns[i]);
+			if (class != HOST_OTHER &&
+			    !(track->kind == TRACK_DEVICE && chunk->kind[i] == SPAN_ANNOTATION) &&
+			    step_times_measures(steps, chunk->step[i]))
+				intervals_add(lists[class], chunk->start_ns[i], end_ns);
+		}
+		model_chunk_done(report->model, chunk);
+	}
+	intervals_subtract(&times->spare, &times->works, &times->waits_for_device);
+	intervals_join(&times->all, &times->spare, &times->waits_for_data);
+	return (double)intervals_within(&times->all, INT64_MIN, INT64_MAX);
+}
+
+double host_time_ns(struct report *report)
+{
+	const struct model *model = report->model;
+	struct host_times times = {.names.classify = classify_name};
+	double sum = 0;
+
+	for (uint32_t i = 0; i < model->tracks_count; i++)
+		sum += thread_ns(&times, report, model->tracks[i]);
+	intervals_release(&times.works);
+	intervals_release(&times.waits_for_device);
+	intervals_release(&times.waits_for_data);
+	intervals_release(&times.spare);
+	intervals_release(&times.all);
+	name_classes_release(&times.names);
+	return sum;
+}
