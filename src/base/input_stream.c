@@ -16,6 +16,8 @@
 #include <zstd.h>
 
 #define IN_BYTES ((size_t)256 * 1024)
+#define AGAIN_BYTES ((size_t)64 << 20)
+#define MEMBER_HEAD_BYTES 10u /* of gzip; a frame of zstd is longer */
 
 enum compression {
 	PLAIN,
@@ -30,15 +32,19 @@ struct input_stream {
 	enum compression compression;
 	struct inflater *inflater;
 	ZSTD_DStream *zstd;
-	bool is_damaged;
-	bool is_in_member; /* compressed data is incomplete where the file ends now */
+	const char *damage; /* of the compressed data; NULL: none was met */
+	bool is_in_member;  /* compressed data is incomplete where the file ends now */
 	bool is_at_end;
 	uint64_t file_bytes;
-	size_t head_begin, head_end;      /* unread part of head */
-	size_t begin, end;                /* unread part of buffer */
+	size_t head_begin, head_end; /* unread part of head */
+	size_t begin, end;           /* unread part of buffer */
+	size_t member_search;        /* where in buffer the one behind this member is looked for if it is damaged */
+	size_t again_bytes;          /* looked at twice for that */
 	char head[INPUT_LONG_HEAD_BYTES]; /* decompressed, by peek() */
-	char buffer[IN_BYTES];
+	char buffer[MEMBER_HEAD_BYTES + IN_BYTES];
 };
+
+static const char zstd_magic[4] = {0x28, (char)0xb5, 0x2f, (char)0xfd};
 
 static enum status read_file(struct input_stream *input, char *bytes, size_t *length, struct error *err)
 {
@@ -74,17 +80,17 @@ static enum status fill(struct input_stream *input, struct error *err)
 	if (input->begin < input->end || input->is_at_end)
 		return STATUS_OK;
 	status = read_next(input, input->buffer, &n, err);
-	if (status != STATUS_OK)
+	if (status != STATUS_OK || n == 0)
 		return status;
-	input->begin = 0;
+	input->begin = input->member_search = 0;
 	input->end = n;
 	return STATUS_OK;
 }
 
-static enum status damaged(const struct input_stream *input, const char *what, struct error *err)
+static enum status fail_damaged(const struct input_stream *input, struct error *err)
 {
-	return error_set(err, STATUS_INPUT, "cannot read '%s': %s near byte %llu of the file", input->path, what,
-	                 (unsigned long long)(input->file_bytes - (input->end - input->begin)));
+	return error_set(err, STATUS_INPUT, "cannot read '%s': %s near byte %llu of the file", input->path,
+	                 input->damage, (unsigned long long)(input->file_bytes - (input->end - input->begin)));
 }
 
 static enum status read_plain(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
@@ -117,14 +123,15 @@ static enum status read_gzip(struct input_stream *input, char *bytes, size_t cap
                              struct error *err)
 {
 	while (*length == 0) {
-		enum status status = fill(input, err);
 		enum inflate_result result;
+		enum status status;
 		size_t in;
 
+		if (input->damage)
+			return fail_damaged(input, err);
+		status = fill(input, err);
 		if (status != STATUS_OK)
 			return status;
-		if (input->is_damaged)
-			return damaged(input, "damaged gzip data", err);
 		if (!input->is_in_member)
 			skip_padding(input);
 		in = input->end - input->begin;
@@ -134,6 +141,8 @@ static enum status read_gzip(struct input_stream *input, char *bytes, size_t cap
 			continue;
 		}
 		bool is_at_end = in == 0; /* the library may still hold something back */
+		if (!input->is_in_member)
+			input->member_search = input->begin + 1;
 		input->is_in_member = true;
 		*length = capacity;
 		result = inflater_run(input->inflater, input->buffer + input->begin, &in, bytes, length);
@@ -142,9 +151,10 @@ static enum status read_gzip(struct input_stream *input, char *bytes, size_t cap
 			input->is_in_member = false;
 			inflater_reset(input->inflater);
 		}
-		input->is_damaged = result == INFLATE_IS_DAMAGED; /* what is good comes first */
-		if (is_at_end && *length == 0 && input->is_in_member)
-			return damaged(input, "the gzip data is cut off", err);
+		if (result == INFLATE_IS_DAMAGED) /* what is good comes first */
+			input->damage = "damaged gzip data";
+		else if (is_at_end && *length == 0 && input->is_in_member) /* or its header swallowed what follows */
+			input->damage = "the gzip data is cut off";
 	}
 	return STATUS_OK;
 }
@@ -155,19 +165,29 @@ static enum status read_zstd(struct input_stream *input, char *bytes, size_t cap
 	ZSTD_outBuffer out = {bytes, capacity, 0};
 
 	while (out.pos == 0) {
-		enum status status = fill(input, err);
-		ZSTD_inBuffer in = {input->buffer, input->end, input->begin};
+		ZSTD_inBuffer in;
+		enum status status;
 		size_t result;
 
+		if (input->damage)
+			return fail_damaged(input, err);
+		status = fill(input, err);
 		if (status != STATUS_OK)
 			return status;
+		in = (ZSTD_inBuffer){input->buffer, input->end, input->begin};
 		if (input->begin == input->end && !input->is_in_member)
 			break;
+		if (!input->is_in_member)
+			input->member_search = input->begin + 1;
 		result = ZSTD_decompressStream(input->zstd, &out, &in);
-		if (ZSTD_isError(result))
-			return damaged(input, "damaged zstd data", err);
-		if (input->begin == input->end && out.pos == 0)
-			return damaged(input, "the zstd data is cut off", err);
+		if (ZSTD_isError(result)) {
+			input->damage = "damaged zstd data";
+			continue;
+		}
+		if (input->begin == input->end && out.pos == 0) {
+			input->damage = "the zstd data is cut off";
+			continue;
+		}
 		input->begin = in.pos;
 		input->is_in_member = result != 0;
 	}
@@ -188,6 +208,75 @@ static enum status read_some(struct input_stream *input, char *bytes, size_t cap
 		return read_plain(input, bytes, capacity, length, err);
 	}
 }
+
+/* ---- behind damage ---- */
+
+/* A gzip header says deflate, knows five flags and three kinds of effort, and fourteen systems or none: noise hardly does. */
+static bool begins_member(const struct input_stream *input, const char *at)
+{
+	const unsigned char *head = (const unsigned char *)at;
+
+	if (input->compression == ZSTD)
+		return memcmp(at, zstd_magic, sizeof(zstd_magic)) == 0;
+	return memcmp(at, "\x1f\x8b\x08", 3) == 0 && head[3] < 32 && (head[8] == 0 || head[8] == 2 || head[8] == 4) &&
+	       (head[9] < 14 || head[9] == 255);
+}
+
+/* As fill(), when less than a header is left, which stays. False: the file ends. */
+static bool fill_behind(struct input_stream *input)
+{
+	size_t left = input->end - input->begin, n = 0;
+	struct error ignored;
+
+	memmove(input->buffer, input->buffer + input->begin, left);
+	input->begin = 0;
+	input->end = left;
+	if (input->is_at_end || read_next(input, input->buffer + left, &n, &ignored) != STATUS_OK)
+		return false;
+	input->end += n;
+	return n > 0;
+}
+
+/* Whether input->begin is at a member now. */
+static bool find_member(struct input_stream *input)
+{
+	const char magic = input->compression == ZSTD ? zstd_magic[0] : '\x1f';
+
+	do {
+		while (input->end - input->begin >= MEMBER_HEAD_BYTES) {
+			const char *from = input->buffer + input->begin;
+			const char *at = memchr(from, magic, input->end - input->begin - MEMBER_HEAD_BYTES + 1);
+
+			input->begin = at ? (size_t)(at - input->buffer) : input->end - MEMBER_HEAD_BYTES + 1;
+			if (at && begins_member(input, at))
+				return true;
+			input->begin += at != NULL;
+		}
+	} while (fill_behind(input));
+	return false;
+}
+
+bool input_go_on(struct input_stream *input)
+{
+	if (!input->damage)
+		return false;
+	/* what is damaged may not end where its member does, but not every byte may begin another one that takes all that follow */
+	if (input->again_bytes < AGAIN_BYTES) {
+		input->again_bytes += input->begin - input->member_search;
+		input->begin = input->member_search;
+	}
+	if (!find_member(input))
+		return false;
+	input->damage = NULL;
+	input->is_in_member = false;
+	if (input->compression == ZSTD)
+		ZSTD_initDStream(input->zstd);
+	else
+		inflater_reset(input->inflater);
+	return true;
+}
+
+/* ---- opening ---- */
 
 static enum status peek(struct input_stream *input, size_t wanted, const char **bytes, size_t *length,
                         struct error *err)
@@ -230,7 +319,6 @@ enum status input_read(struct input_stream *input, char *bytes, size_t capacity,
 
 static enum status recognise(struct input_stream *input, struct error *err)
 {
-	static const char zstd_magic[4] = {0x28, (char)0xb5, 0x2f, (char)0xfd};
 	enum status status = fill(input, err);
 
 	if (status != STATUS_OK)

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,9 @@ enum status input_open_member(struct archive_reader *archive, const char *name, 
  * cut off; what came before is good. */
 enum status input_read(struct input_stream *input, char *bytes, size_t capacity, size_t *length,
                        struct error *err) MUST_CHECK;
+/* After input_read() failed on damaged data: to the next member of gzip, or frame of zstd, which is read from its beginning. False: there
+ * is none, or it failed for another reason. What lies between is passed over. */
+bool input_go_on(struct input_stream *input);
 /* The first INPUT_HEAD_BYTES, or all there are, which stay to be read; before the first input_read(). */
 enum status input_peek(struct input_stream *input, const char **bytes, size_t *length, struct error *err) MUST_CHECK;
 /* The same of INPUT_LONG_HEAD_BYTES. */

@@ -88,7 +88,8 @@ enum kineto_repair {
 	REPAIR_CUT,        /* the file ends within an event */
 	REPAIR_DOCUMENTS,  /* another document follows the first one */
 	REPAIR_METADATA,   /* a value outside of the events could not be read */
-	REPAIR_DAMAGED,    /* the compressed data ends or breaks */
+	REPAIR_DAMAGED,    /* the compressed data ends or breaks, and nothing follows */
+	REPAIR_MEMBER,     /* the same, but another member follows */
 	REPAIR_UTF16,      /* the text is UTF-16 */
 	REPAIR_LOST_TIME,  /* a device's work with the time 0 */
 	REPAIR_END,        /* an end without a begin */

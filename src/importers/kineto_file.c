@@ -31,6 +31,12 @@ static void note(struct kineto_file *file, enum kineto_repair repair, uint64_t c
 	kineto_repair_note(&file->repairs, repair, count, file->text.offset + file->text.begin);
 }
 
+/* The text ends where it should not. Where its compressed data is damaged that is what is said. */
+static void note_cut(struct kineto_file *file, enum kineto_repair repair, uint64_t offset)
+{
+	kineto_repair_note(&file->repairs, repair, file->text.error.status == STATUS_OK, offset);
+}
+
 void kineto_file_init(struct kineto_file *file, struct input_stream *input, const struct kineto_visitor *visitor)
 {
 	memset(file, 0, sizeof *file);
@@ -148,6 +154,16 @@ static void hand_out(struct kineto_file *file, const struct kineto_event *event,
 		file->visitor->progress(file->visitor->context);
 }
 
+/* What begins at `offset` is no event that can be read; nothing is known behind it where the text ends there. */
+static void note_unread(struct kineto_file *file, bool is_last, uint64_t offset)
+{
+	if (is_last && file->text.is_at_end)
+		note_cut(file, REPAIR_CUT, offset);
+	else
+		kineto_repair_note(&file->repairs, REPAIR_UNREADABLE, 1, offset);
+	file->is_lost = true;
+}
+
 /* It is large, or not written as it should be: text->begin is at it, and a good one may follow at `next`. */
 static void salvage(struct kineto_file *file, size_t next)
 {
@@ -162,9 +178,7 @@ static void salvage(struct kineto_file *file, size_t next)
 		text->begin = (size_t)(file->event.end - text->window);
 		return;
 	}
-	bool is_cut = next >= text->end && text->is_at_end;
-	note(file, is_cut ? REPAIR_CUT : REPAIR_UNREADABLE, 1);
-	file->is_lost = true;
+	note_unread(file, next >= text->end, text->offset + text->begin);
 	text->begin = next;
 }
 
@@ -185,8 +199,7 @@ static void read_large(struct kineto_file *file)
 		hand_out(file, &file->event, offset);
 		return;
 	}
-	kineto_repair_note(&file->repairs, text->is_at_end ? REPAIR_CUT : REPAIR_UNREADABLE, 1, offset);
-	file->is_lost = true;
+	note_unread(file, true, offset);
 }
 
 /* Is what looks like an event at `next` an element of a list in the args of the one here? Then the one here goes on. */
@@ -257,7 +270,8 @@ static enum outcome read_events(struct kineto_file *file, bool has_bracket)
 			text->begin++;
 		}
 		if (c < 0) {
-			note(file, REPAIR_LIST_END, has_bracket);
+			if (has_bracket)
+				note_cut(file, REPAIR_LIST_END, text->offset + text->begin);
 			return ENDS;
 		}
 		if (c == ']' || (c == '}' && !has_bracket)) {
@@ -266,7 +280,7 @@ static enum outcome read_events(struct kineto_file *file, bool has_bracket)
 			return GOES_ON;
 		}
 		if (c != '{' && !skip_garbage(file, REPAIR_GARBAGE, true)) {
-			note(file, REPAIR_LIST_END, 1);
+			note_cut(file, REPAIR_LIST_END, text->offset + text->begin);
 			return ENDS;
 		}
 		if (c != '{' && text->window[text->begin] != '{')
@@ -400,7 +414,7 @@ static enum outcome read_member(struct kineto_file *file)
 		note(file, REPAIR_METADATA, 1);
 		return GOES_ON;
 	}
-	note(file, REPAIR_CUT, 1);
+	note_cut(file, REPAIR_CUT, text->offset + text->begin);
 	return ENDS;
 }
 
@@ -412,7 +426,7 @@ static enum outcome read_object(struct kineto_file *file)
 		enum outcome outcome = GOES_ON;
 		int c = kineto_text_peek(text);
 		if (c < 0) {
-			note(file, REPAIR_CUT, 1);
+			note_cut(file, REPAIR_CUT, text->offset + text->begin);
 			return ENDS;
 		}
 		if (c == '}' || c == ',')
@@ -453,27 +467,46 @@ static enum outcome read_document(struct kineto_file *file, int c)
 		return read_events(file, false);
 	if (c == '{')
 		text->begin++;
-	if (c == '{' || c == '"')
+	file->is_object = c == '{' || c == '"';
+	if (file->is_object)
 		return read_object(file);
 	return skip_garbage(file, REPAIR_GARBAGE, false) ? GOES_ON : ENDS;
 }
 
-void kineto_file_read(struct kineto_file *file)
+/* As far as the text goes. */
+static void read_documents(struct kineto_file *file, enum outcome outcome)
 {
-	struct kineto_text *text = &file->text;
-	enum outcome outcome = GOES_ON;
-	note(file, REPAIR_UTF16, text->encoding != KINETO_UTF8);
-	kineto_text_peek(text);
-	if (text->end - text->begin >= 3 && memcmp(text->window + text->begin, "\xef\xbb\xbf", 3) == 0)
-		text->begin += 3;
 	while (outcome != ENDS) {
-		int c = kineto_text_peek(text);
+		int c = kineto_text_peek(&file->text);
 		if (c < 0)
 			break;
 		if (file->document_count++ && (c == '{' || c == '['))
 			note(file, REPAIR_DOCUMENTS, 1);
 		outcome = read_document(file, c);
 	}
+}
+
+/* Somewhere behind where the text broke off: the list of events goes on, then what follows it. */
+static enum outcome read_behind_damage(struct kineto_file *file)
+{
+	enum outcome outcome = GOES_ON;
+	if (!skip_garbage(file, REPAIR_MEMBER, false))
+		return ENDS;
+	if (file->text.window[file->text.begin] == '{')
+		outcome = read_events(file, true);
+	return outcome == GOES_ON && file->is_object ? read_object(file) : outcome;
+}
+
+void kineto_file_read(struct kineto_file *file)
+{
+	struct kineto_text *text = &file->text;
+	note(file, REPAIR_UTF16, text->encoding != KINETO_UTF8);
+	kineto_text_peek(text);
+	if (text->end - text->begin >= 3 && memcmp(text->window + text->begin, "\xef\xbb\xbf", 3) == 0)
+		text->begin += 3;
+	read_documents(file, GOES_ON);
+	while (kineto_text_go_on(text))
+		read_documents(file, read_behind_damage(file));
 	if (text->error.status != STATUS_OK)
 		note(file, REPAIR_DAMAGED, 1);
 }

@@ -32,6 +32,7 @@ struct kineto_file {
 	uint64_t event_count, document_count;
 	uint64_t vain_bytes; /* kineto_file.c: VAIN_BYTES */
 	bool has_list;       /* of events, even an empty one */
+	bool is_object;      /* the document is one, with the list of events in it */
 	bool is_lost;        /* something was passed over since the last event: commas are not expected */
 };
 

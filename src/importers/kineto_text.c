@@ -101,6 +101,21 @@ bool kineto_text_more(struct kineto_text *text)
 	return length > 0;
 }
 
+bool kineto_text_go_on(struct kineto_text *text)
+{
+	if (text->error.status == STATUS_OK)
+		return false;
+	read_ahead_close(text->ahead); /* from here on this thread does it: damaged files are few */
+	text->ahead = NULL;
+	if (!input_go_on(text->input))
+		return false;
+	text->error = (struct error){0};
+	text->begin = text->end;
+	text->raw_length = 0;
+	text->is_at_end = false;
+	return true;
+}
+
 int kineto_text_peek(struct kineto_text *text)
 {
 	for (;;) {

@@ -44,6 +44,9 @@ void kineto_text_release(struct kineto_text *text);
 uint64_t kineto_text_file_bytes(const struct kineto_text *text);
 /* Adds to the unread part, which moves. False: nothing more comes, or it is as large as the window may get. */
 bool kineto_text_more(struct kineto_text *text);
+/* When nothing more comes since the compressed data is damaged: to what the next member holds, with nothing unread. What was read before
+ * and what follows do not belong together. False: nothing follows. */
+bool kineto_text_go_on(struct kineto_text *text);
 /* The next byte that is not blank, which stays unread; -1: the text ends. */
 int kineto_text_peek(struct kineto_text *text);
 

@@ -76,7 +76,8 @@ static void pass_over(struct text_lines *lines)
 	text->begin = (size_t)(end - text->window) + (end < text->window + text->end);
 }
 
-bool text_lines_next(struct text_lines *lines)
+/* As text_lines_next(), as far as the text goes. */
+static bool take_line(struct text_lines *lines)
 {
 	struct kineto_text *text = &lines->text;
 	char *end;
@@ -96,11 +97,15 @@ bool text_lines_next(struct text_lines *lines)
 	return true;
 }
 
-void text_lines_report(const struct text_lines *lines, struct model *model, const char *path)
+bool text_lines_next(struct text_lines *lines)
 {
-	struct repair_count damaged = {lines->text.error.status != STATUS_OK, lines->text.offset + lines->text.end};
-	repair_report(&lines->long_lines, model, path, "lines of more than 32 MiB were left out");
-	repair_report(&damaged, model, path, "the compressed data is cut off or damaged; what came before is read");
+	bool is_line = take_line(lines);
+	while ((!is_line || !lines->is_terminated) && kineto_text_go_on(&lines->text)) {
+		repair_note(&lines->damaged_members, lines->offset);
+		pass_over(lines); /* nobody has seen its begin */
+		is_line = take_line(lines);
+	}
+	return is_line;
 }
 
 /* ---- repairs ---- */
@@ -117,12 +122,26 @@ const char *file_name_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-void repair_report(const struct repair_count *repair, struct model *model, const char *path, const char *sentence)
+static void report(enum ledger_kind kind, const struct repair_count *repair, struct model *model, const char *path,
+                   const char *sentence)
 {
 	if (!repair->count)
 		return;
-	struct ledger_entry *entry = model_add_ledger(model, LEDGER_REPAIRED, MODEL_NONE, file_name_of(path),
-	                                              repair->count, sentence);
+	struct ledger_entry *entry = model_add_ledger(model, kind, MODEL_NONE, file_name_of(path), repair->count,
+	                                              sentence);
 	entry->has_first_offset = true;
 	entry->first_offset = repair->first_offset;
+}
+
+void repair_report(const struct repair_count *repair, struct model *model, const char *path, const char *sentence)
+{
+	report(LEDGER_REPAIRED, repair, model, path, sentence);
+}
+
+void text_lines_report(const struct text_lines *lines, struct model *model, const char *path)
+{
+	struct repair_count damaged = {lines->text.error.status != STATUS_OK, lines->text.offset + lines->text.end};
+	repair_report(&lines->long_lines, model, path, "lines of more than 32 MiB were left out");
+	report(LEDGER_DAMAGED, &lines->damaged_members, model, path, DAMAGED_MEMBERS);
+	report(LEDGER_DAMAGED, &damaged, model, path, DAMAGED_END);
 }

@@ -13,6 +13,12 @@
 #include "importers/kineto_text.h"
 #include "model/model.h"
 
+/* What is said of compressed data that is damaged, by all that read text. */
+#define DAMAGED_END "the compressed data is cut off or damaged; what came before is read"
+#define DAMAGED_MEMBERS                                                                                                          \
+	"places where the compressed data is damaged; what came before is read, and what the next part of it holds that can be " \
+	"read"
+
 struct repair_count {
 	uint64_t count, first_offset;
 };
@@ -25,7 +31,7 @@ struct text_lines {
 	uint64_t offset;     /* of its first byte in the text */
 	bool is_terminated;  /* a line's end follows: it is whole */
 	uint64_t most_bytes; /* to be read, for who only looks at the first lines; 0: all of the file */
-	struct repair_count long_lines;
+	struct repair_count long_lines, damaged_members;
 };
 
 enum status text_lines_open(struct text_lines *lines, const char *path, struct error *err) MUST_CHECK;

@@ -276,6 +276,19 @@ def test_files_of_ranks_are_one_run(path, tmp_path):
     stepscope("report", "--strict", shutil.make_archive(str(packed / "bad"), "zip", tmp_path), status=int(names[0].suffix == ".pickle"))
 
 
+def test_j19_lines_behind_a_damaged_member_of_gzip_are_read(tmp_path):
+    """But for the first: nobody knows whether it began in the member that is damaged."""
+    members = [bytearray(gzip.compress(f"first{i} 1\nmiddle{i} 1\nlast{i} 1\n".encode())) for i in range(6)]
+    members[3][2] = 0  # its method
+    path = tmp_path / "stacks.folded.gz"
+    path.write_bytes(b"".join(members))
+    table = stepscope("report", path, "--table", "functions", "--csv")
+    named = {f"{place}{i}" for place in ("first", "middle", "last") for i in range(6) if f",{place}{i}," in table}
+    assert {f"{place}{i}" for place in ("first", "middle", "last") for i in range(6)} - named == {"first3", "middle3", "last3", "first4"}
+    assert "damaged,1,all,stacks.folded.gz," in stepscope("report", path, "--table", "ledger", "--csv")
+    stepscope("report", path, "--strict", status=1)
+
+
 def test_an_archive_that_is_cut_off_gives_what_came_before(tmp_path):
     path = DATA / "pyspy.folded"
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:

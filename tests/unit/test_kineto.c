@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #define OP(name, ts, dur)                                                                                              \
 	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" ts ",\"dur\":" dur "}"
@@ -481,6 +482,76 @@ static void compressed_traces(void **state)
 	check_case(&good, bytes, length + 32);
 	bytes[length + 31] = 'x';
 	check_case(&cut, bytes, length + 32);
+}
+
+#define MEMBERS 24
+
+static size_t zstd(const char *text, size_t length, unsigned char *out, size_t capacity)
+{
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+	ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+	length = ZSTD_compress2(context, out, capacity, text, length);
+	assert_false(ZSTD_isError(length));
+	ZSTD_freeCCtx(context);
+	return length;
+}
+
+/* MEMBERS events, each a member of gzip (or a frame of zstd), and where those begin. */
+static size_t pack_members(unsigned char *bytes, size_t capacity, size_t begins[MEMBERS + 1], bool is_zstd)
+{
+	size_t length = 0;
+	for (int i = 0; i < MEMBERS; i++) {
+		char text[256];
+		int n = snprintf(text, sizeof text, "%s" OP("m%02d", "%d", "1") "%s", i ? "" : HEAD, i, 2 * i + 1,
+		                 i + 1 < MEMBERS ? ",\n" : TAIL);
+		begins[i] = length;
+		length += (is_zstd ? zstd : gzip)(text, (size_t)n, bytes + length, capacity - length);
+	}
+	begins[MEMBERS] = length;
+	return length;
+}
+
+/* All must be there but `damaged` and the `lost` behind it; when one of those is not, it must be said. */
+static void check_members(const unsigned char *bytes, size_t length, int damaged, int lost, const char *what)
+{
+	struct test_case said = {what, "", "", "1 places where the compressed data is damaged", 0};
+	struct model model;
+	struct error err = {0};
+	struct buffer spans;
+	bool is_all = true;
+	assert_int_equal(load(bytes, length, &model, &err), STATUS_OK);
+	describe(&model, &spans);
+	for (int i = 0; i < MEMBERS; i++) {
+		char span[64];
+		snprintf(span, sizeof span, "m%02d %d+1000\n", i, 1000 * (2 * i + 1));
+		bool is_here = strstr(spans.data, span);
+		if (!is_here && (i < damaged || i > damaged + lost))
+			fail_msg("%s: event %d is not there:\n%s", what, i, spans.data);
+		is_all &= is_here;
+	}
+	if (!is_all)
+		check_ledger(&said, &model);
+	buffer_release(&spans);
+	model_release(&model);
+}
+
+/* J19: what follows a damaged member is read. */
+static void members_behind_a_damaged_one(void **state)
+{
+	static unsigned char bytes[16384];
+	for (int is_zstd = 0; is_zstd < 2; is_zstd++) {
+		size_t begins[MEMBERS + 1], length = pack_members(bytes, sizeof bytes, begins, is_zstd);
+		for (size_t bit = 8 * begins[7]; bit < 8 * begins[8]; bit++) {
+			char what[64];
+			snprintf(what, sizeof what, "%s, bit %zu of a member", is_zstd ? "zstd" : "gzip",
+			         bit - 8 * begins[7]);
+			bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+			check_members(bytes, length, 7, 0, what);
+			bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+		}
+		memset(bytes + begins[3] + 30, 0, begins[5] - begins[3]); /* a hole from member to member */
+		check_members(bytes, length, 3, 2, "a hole");
+	}
 }
 
 /* Of many lengths, read in small pieces: the end of the data and the end of its output do not come together. */
@@ -1087,6 +1158,7 @@ int main(void)
 		cmocka_unit_test(a_trace_cut_at_any_byte),
 		cmocka_unit_test(a_trace_with_any_byte_changed),
 		cmocka_unit_test(compressed_traces),
+		cmocka_unit_test(members_behind_a_damaged_one),
 		cmocka_unit_test(compressed_input_in_pieces),
 		cmocka_unit_test(traces_in_utf16),
 		cmocka_unit_test(steps_without_a_number_are_said),
