@@ -166,6 +166,7 @@ static bool read_container(struct scanner *scanner, struct kineto_value *value)
 		}
 		if (c == '\0' && scanner->at >= scanner->end)
 			return fail(scanner);
+		value->flags |= c ? 0 : TEXT_HAS_CONTROL;
 		scanner->at++;
 		depth += c == '{' || c == '[';
 		if ((c == '}' || c == ']') && --depth == 0)
@@ -229,7 +230,11 @@ static bool read_value(struct scanner *scanner, struct kineto_value *value, bool
 		note_text(scanner, value);
 		return true;
 	}
-	return c == '{' || c == '[' ? read_container(scanner, value) : read_word(scanner, value);
+	if (c != '{' && c != '[')
+		return read_word(scanner, value);
+	bool is_read = read_container(scanner, value);
+	note_text(scanner, value);
+	return is_read;
 }
 
 /* ---- objects ---- */
@@ -265,6 +270,7 @@ static enum member next_key(struct scanner *scanner, struct kineto_value *key)
 	}
 	if (!read_string(scanner, key))
 		return MEMBER_NONE;
+	note_text(scanner, key);
 	if (skip_blanks(scanner) != ':') {
 		fail(scanner);
 		return MEMBER_NONE;

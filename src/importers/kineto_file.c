@@ -376,6 +376,12 @@ static uint8_t type_of_fact(const char *text)
 	}
 }
 
+/* NULs are no text that somebody wrote, and what stands before them and behind may not belong together. */
+static bool has_hole(const struct buffer *text)
+{
+	return text->length && memchr(text->data, '\0', text->length);
+}
+
 static bool read_fact(struct kineto_file *file)
 {
 	if (!take_fact(file))
@@ -383,6 +389,10 @@ static bool read_fact(struct kineto_file *file)
 	char *padding = buffer_reserve(&file->fact, KINETO_PADDING);
 	if (!padding || !file->fact.length)
 		return true;
+	if (has_hole(&file->key) || has_hole(&file->fact)) {
+		note(file, REPAIR_METADATA, 1);
+		return true;
+	}
 	memset(padding, 0, KINETO_PADDING);
 	const struct kineto_value key = {
 		.at = file->key.data, .length = (uint32_t)file->key.length, .type = VALUE_STRING};

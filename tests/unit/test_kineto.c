@@ -442,6 +442,23 @@ static void a_trace_with_any_byte_changed(void **state)
 	}
 }
 
+/* A hole of NULs, as a file system leaves after a crash: whatever it covers, something is said. */
+static void a_hole_anywhere_is_said(void **state)
+{
+	char copy[sizeof whole];
+	for (size_t at = 0; at + 1 < sizeof whole; at++) {
+		for (size_t length = 1; at + length < sizeof whole; length += length / 2 + 1) {
+			struct model model;
+			struct error err = {0};
+			memcpy(copy, whole, sizeof whole);
+			memset(copy + at, 0, length);
+			if (load(copy, sizeof whole - 1, &model, &err) == STATUS_OK && !model.ledger_count)
+				fail_msg("%zu NULs from byte %zu on: nothing is said", length, at);
+			model_release(&model);
+		}
+	}
+}
+
 /* ---- compressed ---- */
 
 static size_t gzip(const char *text, size_t length, unsigned char *out, size_t capacity)
@@ -1157,6 +1174,7 @@ int main(void)
 		cmocka_unit_test(spans_that_cross_in_every_lane),
 		cmocka_unit_test(a_trace_cut_at_any_byte),
 		cmocka_unit_test(a_trace_with_any_byte_changed),
+		cmocka_unit_test(a_hole_anywhere_is_said),
 		cmocka_unit_test(compressed_traces),
 		cmocka_unit_test(members_behind_a_damaged_one),
 		cmocka_unit_test(compressed_input_in_pieces),
