@@ -58,8 +58,8 @@ struct module_fold {
 	uint32_t group_count, group_capacity;
 	uint32_t *order;         /* all but [0], each behind its parent, children in the order of their first calls */
 	uint32_t *group_of_name; /* by string */
-	uint32_t **group_of_row; /* by track; NULL: a track without modules and nodes */
-	uint32_t *open;          /* groups of the open module spans, with IN_NODE */
+	uint32_t **group_of_row; /* by track, with flags */
+	uint32_t *open;          /* groups of the open module spans, with flags */
 	uint16_t *open_depth;
 	uint32_t open_count, open_capacity;
 	/* Nodes of the engine around the current span, and of each the time that others have in it: nodes inside, and modules that
@@ -434,8 +434,9 @@ static void add_memory(struct module_fold *fold)
 			continue;
 		uint32_t group = fold->group_of_row[event->track][event->row];
 		const struct span_chunk *chunk = track_chunk(model->tracks[event->track], event->row, &index);
-		if (group != NO_GROUP && !(group & IN_NODE) && step_times_measures(fold->times, chunk->step[index]))
-			fold->groups[group].allocated += event->bytes;
+		bool is_forward = (group & ~FLAGS) != NO_GROUP && !(group & IN_NODE);
+		if (is_forward && step_times_measures(fold->times, chunk->step[index]))
+			fold->groups[group & ~FLAGS].allocated += event->bytes;
 	}
 }
 

@@ -239,7 +239,7 @@ def test_what_a_compiler_traces_is_no_work_of_the_loop(tmp_path, python):
     if version(python).startswith("1."):
         pytest.skip("1.13 has no torch.compile")
     (tmp_path / "compiled.py").write_text(COMPILED.replace('"eager"', '"aot_eager"'))
-    done = warm(tmp_path, python, "compiled.py")
+    done = warm(tmp_path, python, "compiled.py", options=("--with", "memory"))
     assert done.returncode == 0, done.stderr
     report = subprocess.run([STEPSCOPE, "report", "run", "--strict"], cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert report.returncode == 0, report.stderr
@@ -252,3 +252,4 @@ def test_what_a_compiler_traces_is_no_work_of_the_loop(tmp_path, python):
     modules = table(tmp_path, "modules")
     assert sum(row["self_ratio"] for row in modules) <= 1
     assert modules[0]["backward_ns"] <= sum(step["backward_ns"] for step in steps)
+    assert modules[0]["allocated_bytes"] >= 4 * 8 * 4, "tensors that tracing makes in the first call are of the call, too"
