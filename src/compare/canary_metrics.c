@@ -16,7 +16,6 @@
 
 #define MOST_BYTES ((size_t)16 << 20) /* lists of at most 100 numbers: real files have some KiB */
 #define PROBE_BYTES 4096
-#define COMPLETED "completed" /* status of a run that did */
 #define MIB (1024.0 * 1024.0)
 #define LARGEST 1e12        /* seconds, ms, MiB, tokens per second: more is no measurement */
 #define MOST_OPERATIONS 100 /* of a list: its writer keeps 10 */
@@ -65,7 +64,7 @@ static const struct fact_key {
 	{"config.dataset_name", FACT_SETTINGS},
 	{"config.dataset_size", FACT_SETTINGS},
 	{"config.seed", FACT_SETTINGS},
-	{"status", FACT_RECORDING},
+	{COMPARED_STATUS, FACT_RECORDING},
 };
 
 static void keep_fact(struct metrics_file *file, const char *path, const char *value)
@@ -157,7 +156,7 @@ static void on_scalar(struct metrics_file *file, enum json_token token)
 		file->error = arena_dup(&file->run->arena, text);
 	else
 		keep_fact(file, path, text);
-	if (!strcmp(path, "status"))
+	if (!strcmp(path, COMPARED_STATUS))
 		file->status = arena_dup(&file->run->arena, text);
 }
 
@@ -273,7 +272,7 @@ static void keep_end(const struct metrics_file *file)
 {
 	struct compared_run *run = file->run;
 
-	if (!file->status || !strcmp(file->status, COMPLETED))
+	if (!file->status || !strcmp(file->status, COMPARED_COMPLETED))
 		return;
 	compared_run_add_fact(run, FACT_RECORDING, COMPARED_DAMAGE,
 	                      arena_printf(&run->arena, "the run did not complete: its status is '%.40s'%s%.200s",

@@ -45,6 +45,9 @@ extern const char *const fact_kind_names[FACT_KINDS]; /* "work", "hardware", ...
 
 /* Name of the fact that the input is damaged or lacks events; its value says how. Absent: it is whole. */
 #define COMPARED_DAMAGE "damage"
+/* ... of how the run ended, which only a metrics.json says. */
+#define COMPARED_STATUS "status"
+#define COMPARED_COMPLETED "completed"
 /* ... of how often a step goes forward and back, where nearly all do as often. */
 #define COMPARED_PASSES "forwards and backwards per step"
 /* ... of how often GPUs were asked, in seconds. */

@@ -180,6 +180,8 @@ enum telemetry_change_column {
 struct comparison {
 	struct table verdict, runs, differences, metrics, contributions, functions, memory, telemetry;
 	bool is_whole; /* no run has steps: contributions are of whole recordings */
+	const char
+		*failure; /* a run that did not complete, in words, in the arena of `verdict`; NULL: none is known of */
 };
 
 extern const struct comparison_options comparison_defaults;

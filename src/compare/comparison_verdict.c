@@ -483,10 +483,11 @@ static const char *needed_of(const struct comparison *comparison, const struct c
 	                    runs->i, percent);
 }
 
+static const char *const side_names[SIDES] = {"base", "new"};
+
 /* "new 'cut': events are missing (16722)": the first of each side's runs that is damaged, and how many more. */
 static const char *damage_of(const struct compared_sides *sides, struct arena *arena)
 {
-	static const char *const names[] = {"base", "new"};
 	const char *list = NULL;
 
 	for (int side = 0; side < SIDES; side++) {
@@ -498,12 +499,28 @@ static const char *damage_of(const struct compared_sides *sides, struct arena *a
 
 			if (damage && !damaged++)
 				list = arena_printf(arena, "%s%s%s '%.60s': %.200s", list ? list : "", list ? "; " : "",
-				                    names[side], run->name, damage);
+				                    side_names[side], run->name, damage);
 		}
 		if (damaged > 1)
 			list = arena_printf(arena, "%s, and %d more runs of this side", list, damaged - 1);
 	}
 	return list;
+}
+
+/* "new 'dpo' did not complete": the first run that says so. */
+static const char *failure_of(const struct compared_sides *sides, struct arena *arena)
+{
+	for (int side = SIDES; side-- > 0;) {
+		for (size_t i = 0; i < sides->count[side]; i++) {
+			const struct compared_run *run = &sides->runs[side][i];
+			const char *status = compared_run_fact(run, COMPARED_STATUS);
+
+			if (status && strcmp(status, COMPARED_COMPLETED) != 0)
+				return arena_printf(arena, "%s '%.60s' did not complete: its status is '%.40s'",
+				                    side_names[side], run->name, status);
+		}
+	}
+	return NULL;
 }
 
 #define WORK_UNKNOWN                                                                                                     \
@@ -631,6 +648,7 @@ void comparison_add_verdict(struct comparison *comparison, struct compared_sides
 	                  sides->is_same_work ? "it is settled"
 	                                      : "more runs do not settle it: the work is not the same");
 	table_set_text_or(table, 0, COMPARISON_DAMAGE, damage_of(sides, arena), "the inputs are whole");
+	comparison->failure = failure_of(sides, arena);
 	table_set_text_or(
 		table, 0, COMPARISON_WORK, sides->is_work_unknown ? WORK_UNKNOWN : NULL,
 		"something on both sides says how much a step has to do, or there are no operators to say it of");

@@ -105,6 +105,8 @@ void gate_init(struct gate *gate, const struct comparison *comparison, const str
 		return;
 	if (rule == GATE_REGRESSION && gate->result != GATE_FAILED)
 		decide_verdict(gate, comparison);
+	if (gate->result == GATE_PASSED && comparison->failure) /* its steps are those before it failed */
+		decide(gate, GATE_INCONCLUSIVE, comparison->failure);
 	if (gate->result == GATE_PASSED && !limits)
 		decide(gate, GATE_PASSED, verdict_text(comparison, COMPARISON_SENTENCE));
 }
