@@ -101,18 +101,28 @@ static void progress(void *context)
 		                   loading->total_bytes);
 }
 
+static bool is_whole(const struct kineto_file *file)
+{
+	for (int i = 0; i < REPAIR_COUNT; i++)
+		if (file->repairs.count[i])
+			return false;
+	return true;
+}
+
 static enum status check(const struct loading *loading, struct error *err)
 {
-	const struct kineto_import *import = loading->import;
+	struct kineto_import *import = loading->import;
 	if (import->event_count)
 		return STATUS_OK;
 	if (!loading->file.event_count && loading->file.text.error.status != STATUS_OK) {
 		*err = loading->file.text.error;
 		return STATUS_INPUT;
 	}
-	if (!loading->file.has_list)
+	if (!loading->file.has_list) {
+		import->is_other_json = is_whole(&loading->file);
 		return error_set(err, STATUS_INPUT,
 		                 "'%s' is JSON, but no trace: it has no list of events (traceEvents)", import->path);
+	}
 	if (!loading->file.event_count)
 		return error_set(err, STATUS_INPUT, "'%s' has no events: %s", import->path,
 		                 loading->file.repairs.count[REPAIR_GARBAGE] ? "nothing in its list is an object"

@@ -62,6 +62,7 @@ struct kineto_import {
 	int64_t origin_base_ns; /* wall time of the model's 0 */
 	struct kineto_set *set; /* they; NULL: there is one file */
 	bool is_copy;           /* of one of them: nothing of it went to the model */
+	bool is_other_json;     /* it has no list of events, and nothing is wrong with it */
 };
 
 /* kineto_text of a value as a string of the model. */

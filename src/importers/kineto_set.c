@@ -114,13 +114,18 @@ void kineto_set_begin(struct kineto_set *set, const char *name)
 	file_order_begin(&set->order, set->model, name);
 }
 
-void kineto_set_problem(struct kineto_set *set, const char *name, const struct error *problem)
+static void add_problem(struct kineto_set *set, const char *name, enum ledger_kind kind, const struct error *problem)
 {
-	model_add_ledger(set->model, LEDGER_DAMAGED, MODEL_NONE, file_name_of(name), 1, problem->text);
+	model_add_ledger(set->model, kind, MODEL_NONE, file_name_of(name), 1, problem->text);
 	if (!set->problems++ || file_order_is_before(&set->order, set->first_file)) {
 		set->first = *problem;
 		set->first_file = set->order.count - 1;
 	}
+}
+
+void kineto_set_problem(struct kineto_set *set, const char *name, const struct error *problem)
+{
+	add_problem(set, name, LEDGER_DAMAGED, problem);
 }
 
 void kineto_set_other(struct kineto_set *set, const char *name, const char *kind)
@@ -160,7 +165,8 @@ void kineto_set_load(struct kineto_set *set, const char *name, struct input_stre
 	                               .origin_base_ns = set->origin_base_ns};
 	struct set_file *file = &set->files[set->order.count - 1];
 	if (kineto_load_input(&import, input, set->done_bytes, set->total_bytes, &err) != STATUS_OK) {
-		kineto_set_problem(set, name, &err);
+		/* nothing is missing where a model's config.json lies beside its traces */
+		add_problem(set, name, import.is_other_json ? LEDGER_OTHER : LEDGER_DAMAGED, &err);
 		return;
 	}
 	if (import.is_copy) {

@@ -604,6 +604,17 @@ def test_nothing_in_an_archive_or_directory_is_passed_over(tmp_path):
         assert said in text
 
 
+def test_other_json_beside_a_trace_is_no_damage(tmp_path):
+    """As a model's config.json is. One that is cut off may have been a trace."""
+    shutil.copy(next((DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto").glob("worker0*.gz")), tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "resnet", "lr": 0.1, "layers": [1, 2]}')
+    status, text = ledger_of(tmp_path)
+    assert status == 0 and "other,1,all,config.json,," in text and "is JSON, but no trace" in text, text
+    (tmp_path / "config.json").write_text('{"model_type": "resnet", "lr": 0.1, "layers": [1, 2')
+    status, text = ledger_of(tmp_path)
+    assert status == 1 and "damaged,1,all,config.json" in text, text
+
+
 def test_R04_a_trace_and_its_copy_are_one(tmp_path):
     """Compressed or not, linked, in a directory, an archive or on the command line; with the files of other ranks beside them."""
     files = sorted((DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto").glob("worker[01]*.gz"))
