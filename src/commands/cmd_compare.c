@@ -9,6 +9,7 @@
 #include "commands/job_files.h"
 #include "commands/load_run.h"
 #include "commands/result.h"
+#include "commands/say.h"
 #include "compare/canary_metrics.h"
 #include "compare/comparison.h"
 #include "output/comparison_json.h"
@@ -259,8 +260,8 @@ static enum status read_job(struct sides *sides, int first, const int *job, cons
 	take_run(sides, first, &loaded, analysis);
 	run->name = job_files_name(&run->arena, run->name, count);
 	if (!common.is_quiet)
-		fprintf(stderr, "stepscope: note: %u files of the %s side are ranks of one job: one run, '%s'\n", count,
-		        first < sides->base_count ? "base" : "new", run->name);
+		say("stepscope: note: %u files of the %s side are ranks of one job: one run, '%s'\n", count,
+		    first < sides->base_count ? "base" : "new", run->name);
 	return STATUS_OK;
 }
 
@@ -290,10 +291,9 @@ static void tell_one_job(const struct sides *sides)
 		for (int k = sides->base_count; k < sides->count; k++) {
 			if (!job_files_are_one(&sides->files[i], &sides->files[k]))
 				continue;
-			fprintf(stderr,
-			        "stepscope: note: '%s' and '%s' are ranks of one job: they wait for one another, and "
-			        "differ as ranks do, not as runs\n",
-			        sides->files[i].path, sides->files[k].path);
+			say("stepscope: note: '%s' and '%s' are ranks of one job: they wait for one another, and "
+			    "differ as ranks do, not as runs\n",
+			    sides->files[i].path, sides->files[k].path);
 			return;
 		}
 }
@@ -440,7 +440,7 @@ static enum status judge(const struct gate *gate)
 	enum status status = gate_status(gate, &sentence);
 
 	if (status && gate->limits.row_count)
-		fprintf(stderr, "stepscope: %s: %s\n", gate_result_name(gate->result), gate->sentence);
+		say("stepscope: %s: %s\n", gate_result_name(gate->result), gate->sentence);
 	return status;
 }
 

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "commands/load_run.h"
 #include "commands/progress.h"
+#include "commands/say.h"
 #include "output/exporter.h"
 
 #include <string.h>
@@ -69,11 +70,11 @@ static bool tell_evidence(const struct model *model)
 		is_good = false;
 		if (common.is_quiet)
 			continue;
-		fprintf(stderr, "%s: %llu %s", model_text(model, entry->where), (unsigned long long)entry->count,
-		        model_text(model, entry->text));
+		say("%s: %llu %s", model_text(model, entry->where), (unsigned long long)entry->count,
+		    model_text(model, entry->text));
 		if (entry->has_first_offset)
-			fprintf(stderr, " (first at byte %llu)", (unsigned long long)entry->first_offset);
-		fputc('\n', stderr);
+			say(" (first at byte %llu)", (unsigned long long)entry->first_offset);
+		say("\n");
 	}
 	return is_good;
 }
@@ -97,10 +98,10 @@ static enum status write_file(const struct loaded_run *loaded, const struct expo
 	status = exporter->write(&loaded->model, path, &wanted, &result, err);
 	progress_end(&progress);
 	if (status == STATUS_OK && !common.is_quiet) {
-		fprintf(stderr, "converted %s span%s to %s (%s)\n", units_count(slices, (double)result.slices),
-		        plural(result.slices), path, units_bytes(bytes, (double)result.bytes_file));
+		say("converted %s span%s to %s (%s)\n", units_count(slices, (double)result.slices),
+		    plural(result.slices), path, units_bytes(bytes, (double)result.bytes_file));
 		if (result.note[0])
-			fprintf(stderr, "note: %s\n", result.note);
+			say("note: %s\n", result.note);
 	}
 	return status;
 }

@@ -8,6 +8,7 @@
 #include "commands/export_files.h"
 #include "commands/load_run.h"
 #include "commands/progress.h"
+#include "commands/say.h"
 #include "output/compress.h"
 #include "output/exporter.h"
 
@@ -122,21 +123,19 @@ static void print_summary(const struct export_result *result, const char *path, 
 
 	if (common.is_quiet)
 		return;
-	fprintf(stderr, "exported %s %s", units_count(slices, (double)result->slices),
-	        result->slices == 1 ? "span" : "spans");
+	say("exported %s %s", units_count(slices, (double)result->slices), result->slices == 1 ? "span" : "spans");
 	if (result->flows)
-		fprintf(stderr, ", %s %s", units_count(slices, (double)result->flows),
-		        result->flows == 1 ? "flow" : "flows");
+		say(", %s %s", units_count(slices, (double)result->flows), result->flows == 1 ? "flow" : "flows");
 	if (result->counters)
-		fprintf(stderr, ", %s counter %s", units_count(slices, (double)result->counters),
-		        result->counters == 1 ? "value" : "values");
+		say(", %s counter %s", units_count(slices, (double)result->counters),
+		    result->counters == 1 ? "value" : "values");
 	if (result->instants)
-		fprintf(stderr, ", %s %s", units_count(slices, (double)result->instants),
-		        result->instants == 1 ? "instant" : "instants");
-	fprintf(stderr, " to %s (%s) in %s\n", strcmp(path, "-") == 0 ? "standard output" : path,
-	        units_bytes(bytes, (double)result->bytes_file), units_time(time, progress_seconds(progress) * 1e9));
+		say(", %s %s", units_count(slices, (double)result->instants),
+		    result->instants == 1 ? "instant" : "instants");
+	say(" to %s (%s) in %s\n", strcmp(path, "-") == 0 ? "standard output" : path,
+	    units_bytes(bytes, (double)result->bytes_file), units_time(time, progress_seconds(progress) * 1e9));
 	if (result->note[0])
-		fprintf(stderr, "note: %s\n", result->note);
+		say("note: %s\n", result->note);
 }
 
 static enum status write_one(const struct model *model, const struct exporter *exporter, const char *path,
@@ -222,7 +221,7 @@ static enum status export_run(const struct loaded_run *run, const struct exporte
 		return write_ranks(&run->model, exporter, output, selected, err);
 	status = write_one(&run->model, exporter, output, selected, NULL, err);
 	if (status == STATUS_OK && !common.is_quiet && export_rank_count(&run->model) > 1)
-		fprintf(stderr, "hint: several ranks are in one file; -o DIR/ writes one per rank, as HTA wants it\n");
+		say("hint: several ranks are in one file; -o DIR/ writes one per rank, as HTA wants it\n");
 	return status;
 }
 

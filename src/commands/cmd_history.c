@@ -8,6 +8,7 @@
 #include "commands/job_files.h"
 #include "commands/load_run.h"
 #include "commands/result.h"
+#include "commands/say.h"
 #include "compare/canary_metrics.h"
 #include "output/csv.h"
 #include "output/json.h"
@@ -56,10 +57,9 @@ static enum status open_history(struct history *history, enum history_access acc
 	status = path ? history_open(history, path, access, err) : STATUS_ENVIRONMENT;
 	arena_release(&arena);
 	if (!status && history->network && access == HISTORY_WRITE && !common.is_quiet)
-		fprintf(stderr,
-		        "stepscope: note: the run history is on a network file system (%s): whether several machines may "
-		        "write at once depends on its locks\n",
-		        history->network);
+		say("stepscope: note: the run history is on a network file system (%s): whether several machines may "
+		    "write at once depends on its locks\n",
+		    history->network);
 	return status;
 }
 
@@ -84,11 +84,10 @@ static void tell_without_steps(const struct history_entry *entry)
 	const char *kept = kept_of(entry->run);
 
 	if (kept)
-		fprintf(stderr, "stepscope: note: '%s' has no steps: later runs are compared with it by %s\n",
-		        entry->name, kept);
+		say("stepscope: note: '%s' has no steps: later runs are compared with it by %s\n", entry->name, kept);
 	else
-		fprintf(stderr, "stepscope: note: '%s' has no step that a later run could be compared with: %s\n",
-		        entry->name, entry->run->no_steps ? entry->run->no_steps : "none was completed");
+		say("stepscope: note: '%s' has no step that a later run could be compared with: %s\n", entry->name,
+		    entry->run->no_steps ? entry->run->no_steps : "none was completed");
 }
 
 static enum status add_entry(struct history *history, const struct history_entry *entry, struct error *err)
@@ -98,8 +97,8 @@ static enum status add_entry(struct history *history, const struct history_entry
 
 	if (status || common.is_quiet)
 		return status;
-	fprintf(stderr, "stepscope: %s as run %lld of series '%s'\n", added.is_known ? "kept again" : "added",
-	        (long long)added.run, entry->series);
+	say("stepscope: %s as run %lld of series '%s'\n", added.is_known ? "kept again" : "added", (long long)added.run,
+	    entry->series);
 	if (!entry->run->steps_count && !entry->run->summary.steps)
 		tell_without_steps(entry);
 	return STATUS_OK;
@@ -118,8 +117,7 @@ static enum status add_metrics(struct history *history, const char *operand, str
 	if (status)
 		return status;
 	if (compared_run_fact(&run, COMPARED_DAMAGE) && !common.is_quiet)
-		fprintf(stderr, "stepscope: note: '%s' is kept, but %s\n", operand,
-		        compared_run_fact(&run, COMPARED_DAMAGE));
+		say("stepscope: note: '%s' is kept, but %s\n", operand, compared_run_fact(&run, COMPARED_DAMAGE));
 	entry.series = series ? series : canary_metrics_series(&run);
 	entry.name = name ? name : run.name;
 	entry.identity = canary_metrics_identity(&run);
@@ -149,7 +147,7 @@ static enum status add_report(struct history *history, struct report *report, ui
 		return status;
 	compared_run_init(&run, report);
 	if (count > 1 && !common.is_quiet)
-		fprintf(stderr, "stepscope: note: %u files are ranks of one job: one run, '%s'\n", count, called);
+		say("stepscope: note: %u files are ranks of one job: one run, '%s'\n", count, called);
 	status = add_entry(history, &entry, err);
 	compared_run_release(&run);
 	table_release(&numbers);
@@ -378,8 +376,8 @@ static enum status set_baseline(struct history *history, const char *baseline, c
 	if (!status)
 		status = history_set_baseline(history, baseline, found.run, err);
 	if (!status && !common.is_quiet)
-		fprintf(stderr, "stepscope: baseline '%s' of series '%s' is run %lld, '%s'\n", baseline, found.series,
-		        (long long)found.run, found.name);
+		say("stepscope: baseline '%s' of series '%s' is run %lld, '%s'\n", baseline, found.series,
+		    (long long)found.run, found.name);
 	return status;
 }
 

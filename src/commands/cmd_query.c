@@ -6,6 +6,7 @@
 
 #include "commands/load_run.h"
 #include "commands/result.h"
+#include "commands/say.h"
 #include "output/csv.h"
 #include "output/json.h"
 #include "output/text.h"
@@ -171,7 +172,7 @@ static enum status write_schema(struct query *query, struct error *err)
 static void tell_steps(const char *sql)
 {
 	if (steps && sql && !common.is_quiet && strcasestr(sql, "spans"))
-		fprintf(stderr, "note: 'spans' is not restricted by --steps: WHERE step BETWEEN A AND B does that\n");
+		say("note: 'spans' is not restricted by --steps: WHERE step BETWEEN A AND B does that\n");
 }
 
 static enum status answer(struct report *report, const char *sql, struct error *err)

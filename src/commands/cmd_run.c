@@ -6,6 +6,7 @@
 #include "commands/command.h"
 #include "commands/run_manifest.h"
 #include "commands/run_state.h"
+#include "commands/say.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -32,9 +33,9 @@ static enum status check_program(const struct options_result *arguments, struct 
 }
 
 /* Of our own troubles. */
-static void say(const struct error *err, const char *consequence)
+static void say_trouble(const struct error *err, const char *consequence)
 {
-	fprintf(stderr, "stepscope: %s%s\n", err->text, consequence);
+	say("stepscope: %s%s\n", err->text, consequence);
 }
 
 /* Joining another run is wanted when a script that says --out is recorded as a whole; its --out is not obeyed then. */
@@ -46,8 +47,8 @@ static void say_unused_out(const struct run *run)
 	if (!run->directory.is_inherited || !out || common.is_quiet || !strcmp(out, run->directory.shown) ||
 	    (realpath(out, path) && !strcmp(path, run->directory.path)))
 		return;
-	fprintf(stderr, "stepscope: --out %s is not used: this run joins the one in %s (STEPSCOPE_RUN_DIR)\n", out,
-	        run->directory.shown);
+	say("stepscope: --out %s is not used: this run joins the one in %s (STEPSCOPE_RUN_DIR)\n", out,
+	    run->directory.shown);
 }
 
 /* STEPSCOPE=0 in our environment is above all options. */
@@ -77,14 +78,14 @@ static enum status open_directory(struct run *run, struct error *err)
 		return status;
 	}
 	if (status) {
-		say(&problem, "; the program runs unrecorded");
+		say_trouble(&problem, "; the program runs unrecorded");
 		return STATUS_OK;
 	}
 	say_unused_out(run);
 	if (run_manifest_write(&run->directory, run->argv, &run->settings.given, &problem))
-		say(&problem, "");
+		say_trouble(&problem, "");
 	if (common.is_verbose)
-		fprintf(stderr, "stepscope: recording into %s\n", run->directory.path);
+		say("stepscope: recording into %s\n", run->directory.path);
 	return STATUS_OK;
 }
 
@@ -108,14 +109,13 @@ static int fail_to_start(struct run *run)
 
 	run_directory_discard(&run->directory);
 	if (number == ENOENT && strchr(name, '/') && access(name, F_OK) == 0)
-		fprintf(stderr,
-		        "stepscope: error: cannot start '%s': the interpreter that its first line names does not exist\n",
-		        name);
+		say("stepscope: error: cannot start '%s': the interpreter that its first line names does not exist\n",
+		    name);
 	else if (number == ENOENT)
-		fprintf(stderr, "stepscope: error: cannot start '%s': there is no such program%s\n", name,
-		        strchr(name, '/') ? "" : " in PATH");
+		say("stepscope: error: cannot start '%s': there is no such program%s\n", name,
+		    strchr(name, '/') ? "" : " in PATH");
 	else
-		fprintf(stderr, "stepscope: error: cannot start '%s': %s\n", name, strerror(number));
+		say("stepscope: error: cannot start '%s': %s\n", name, strerror(number));
 	return run_exit_status(&run->child);
 }
 
@@ -145,7 +145,7 @@ static void start_host(struct run *run)
 	                               sizeof(text));
 	if (!run->host) {
 		error_set(&problem, STATUS_IO, "%s", text);
-		say(&problem, "; the machine is not recorded");
+		say_trouble(&problem, "; the machine is not recorded");
 		return;
 	}
 	buffer_init(&line, 4096);

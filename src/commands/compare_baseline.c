@@ -5,6 +5,7 @@
 #include "commands/compare_baseline.h"
 
 #include "commands/command.h"
+#include "commands/say.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,9 +52,8 @@ static enum status load_runs(struct history *history, struct history_wanted want
 	if (!known || (status && status != STATUS_INPUT))
 		return status;
 	if (found[0].has_no_speed && !common.is_quiet)
-		fprintf(stderr,
-		        "stepscope: note: no other run of the series has a speed: 'best' is the last one, '%s'\n",
-		        found[0].name);
+		say("stepscope: note: no other run of the series has a speed: 'best' is the last one, '%s'\n",
+		    found[0].name);
 	for (*count = 0; *count < known; (*count)++) {
 		if (history_load(history, &found[known - 1 - *count], &base[*count], err))
 			break;

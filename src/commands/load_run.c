@@ -7,6 +7,7 @@
 #include "base/storage.h"
 #include "commands/command.h"
 #include "commands/progress.h"
+#include "commands/say.h"
 #include "compare/canary_metrics.h"
 #include "importers/importer.h"
 
@@ -23,9 +24,9 @@ static void on_progress(void *context, uint64_t done, uint64_t total)
 /* Results are not the worse for it, so it goes on. */
 static void tell_memory(const struct storage *storage)
 {
-	fprintf(stderr, "stepscope: the trace takes %llu MiB of memory, more than --memory: %s\n",
-	        (unsigned long long)(storage_memory_bytes(storage) >> 20), storage_problem(storage)->text);
-	fputs("hint: set TMPDIR to a folder on a disk with more room\n", stderr);
+	say("stepscope: the trace takes %llu MiB of memory, more than --memory: %s\n",
+	    (unsigned long long)(storage_memory_bytes(storage) >> 20), storage_problem(storage)->text);
+	say("hint: set TMPDIR to a folder on a disk with more room\n");
 }
 
 /* A metrics.json is JSON as traces are, and holds no event: what it is says more than what it is not. */
@@ -161,7 +162,7 @@ static bool parse_number(const char **text, int64_t *number)
 void tell_defects(const struct report *report)
 {
 	for (int i = 0; i < report->defect_count; i++)
-		fprintf(stderr, "stepscope: defect: %s; please report this\n", report->defects[i]);
+		say("stepscope: defect: %s; please report this\n", report->defects[i]);
 }
 
 enum status parse_steps(const char *text, struct analysis_options *options, struct error *err)

@@ -5,6 +5,7 @@
 #include "commands/command.h"
 
 #include "commands/help.h"
+#include "commands/say.h"
 #include "format/fold.h"
 
 #include <errno.h>
@@ -107,9 +108,9 @@ static void decide_letters(void)
 static int print_error(const struct error *err)
 {
 	fflush(stdout);
-	fprintf(stderr, "stepscope: error: %s\n", err->text);
+	say("stepscope: error: %s\n", err->text);
 	if (err->hint[0])
-		fprintf(stderr, "hint: %s\n", err->hint);
+		say("hint: %s\n", err->hint);
 	return status_exit(err->status);
 }
 

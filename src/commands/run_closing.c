@@ -7,6 +7,7 @@
 #include "commands/command.h"
 #include "commands/run_captured.h"
 #include "commands/run_state.h"
+#include "commands/say.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -131,7 +132,7 @@ static void print_report_command(const char *directory)
 
 	shell_quote(word, sizeof(word), directory);
 	/* one that begins with a dash would be taken for an option */
-	fprintf(stderr, "stepscope: report: stepscope report %s%s\n", directory[0] == '-' ? "./" : "", word);
+	say("stepscope: report: stepscope report %s%s\n", directory[0] == '-' ? "./" : "", word);
 }
 
 void run_print_closing(struct run *run)
@@ -144,28 +145,26 @@ void run_print_closing(struct run *run)
 	if (common.is_quiet || run->directory.is_nested)
 		return;
 	if (run->settings.resolved.mode == RECORD_OFF)
-		fprintf(stderr, "stepscope: captured nothing: recording is off (%s)\n", run->off_reason);
+		say("stepscope: captured nothing: recording is off (%s)\n", run->off_reason);
 	if (run->directory.fd < 0)
 		return;
 	if (!run_directory_exists(&run->directory)) {
-		fprintf(stderr, "stepscope: the run directory '%s' was removed while the program ran\n",
-		        run->directory.shown);
+		say("stepscope: the run directory '%s' was removed while the program ran\n", run->directory.shown);
 		return;
 	}
 	run_captured_find(&captured, run);
 	buffer_init(&text, 8192);
 	add_death(run, &text, &captured);
 	add_captured(&text, run, &captured);
-	fprintf(stderr, "stepscope: %s\n", text.data);
+	say("stepscope: %s\n", text.data);
 	is_unseen = find_unseen(run, unseen, sizeof(unseen));
 	if (is_unseen)
-		fprintf(stderr, "stepscope: %s\n", unseen);
+		say("stepscope: %s\n", unseen);
 	if (run_directory_has_recordings(&run->directory))
 		print_report_command(run->directory.shown);
 	if (run_captured_is_empty(&captured) && !is_unseen)
-		fprintf(stderr,
-		        "stepscope: to see steps, mark them with stepscope_step_begin() in C (stepscope/stepscope.h), "
-		        "stepscope.step() in Python\n");
+		say("stepscope: to see steps, mark them with stepscope_step_begin() in C (stepscope/stepscope.h), "
+		    "stepscope.step() in Python\n");
 	buffer_release(&text);
 	run_captured_release(&captured);
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "commands/run_segment.h"
 #include "commands/run_state.h"
+#include "commands/say.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -120,7 +121,7 @@ static void on_end(void *context, const struct watched *process)
 	run_describe_status(&text, process->has_status, process->wait_status);
 	run_describe_memory(run, &text, process->has_status, process->wait_status);
 	run_describe_place(&text, process);
-	fprintf(stderr, "stepscope: %s\n", text.data);
+	say("stepscope: %s\n", text.data);
 	buffer_release(&text);
 }
 
@@ -225,7 +226,7 @@ void run_supervise(struct run *run)
 		wait_once(run, 50);
 	run_watch_tick(&run->watch, true);
 	if (run->unnamed)
-		fprintf(stderr, "stepscope: %u more processes were killed or failed\n", run->unnamed);
+		say("stepscope: %u more processes were killed or failed\n", run->unnamed);
 	if (run->unknown)
-		fprintf(stderr, "stepscope: %u more processes ended without a word\n", run->unknown);
+		say("stepscope: %u more processes ended without a word\n", run->unknown);
 }

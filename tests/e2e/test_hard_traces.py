@@ -843,6 +843,14 @@ def test_N06_nothing_reaches_the_terminal(trace):
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", text), text
 
 
+def test_N06_no_name_of_a_file_reaches_the_terminal(tmp_path):
+    (tmp_path / "a\x1b]52;c;x\x07\n\x1b[31m.json").write_text('{"traceEvents": [{"ph": "X", "name": "')
+    for command in ("report", "validate", "convert"):
+        arguments = [command, *os.listdir(tmp_path), *(["to.ssr"] if command == "convert" else [])]
+        done = subprocess.run([os.environ["STEPSCOPE"], *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode and ".json" in done.stderr and not re.search("[\x00-\x09\x0b-\x1f\x7f]", done.stdout + done.stderr), done
+
+
 def test_what_is_only_compressed_with_xz_is_told_from_an_archive(tmp_path):
     (tmp_path / "trace.json.xz").write_bytes(lzma.compress(b'{"traceEvents": []}'))
     done = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / "trace.json.xz"], capture_output=True, text=True, timeout=60, check=False)
