@@ -39,48 +39,70 @@
 
 /* ---- what goes before the events ------------------------------------------------------------------------------------------ */
 
-static bool head_has_room(const struct drain *drain, size_t bytes)
+/* Is there a file that rotation keeps? Inputs and frames, which may be many, are in that one only. */
+static bool has_coarse(const struct drain *drain)
 {
-	return HEAD_BYTES - drain->head_bytes >= bytes + sizeof(struct stepscope_block);
+	return drain->coarse.path[0] && !drain->coarse.is_lost;
 }
 
-/* What there is of it goes to the file now. */
-static bool write_head(struct drain *drain)
+static bool head_has_room(const struct drain_head *head, size_t bytes)
 {
-	if (drain->file.is_failing || !segment_file_append(&drain->file, drain->head, drain->head_bytes, NULL, 0))
+	return HEAD_BYTES - head->bytes >= bytes + sizeof(struct stepscope_block);
+}
+
+/* What there is of it goes to its file now. */
+static bool write_head(struct drain_head *head, struct segment_file *file)
+{
+	if (file->is_failing || !segment_file_append(file, head->data, head->bytes, NULL, 0))
 		return false;
-	if (drain->coarse.path[0])
-		segment_file_append(&drain->coarse, drain->head, drain->head_bytes, NULL, 0);
-	drain->head_bytes = 0;
+	head->bytes = 0;
 	return true;
 }
 
 /* False: there is no room, now that the file takes nothing. */
-static bool put_head(struct drain *drain, enum stepscope_block_kind kind, uint32_t stream, const void *data,
-                     size_t bytes)
+static bool put_block(struct drain_head *head, struct segment_file *file, enum stepscope_block_kind kind,
+                      uint32_t stream, const void *data, size_t bytes)
 {
-	if (!head_has_room(drain, bytes) && !write_head(drain))
+	if (!head_has_room(head, bytes) && !write_head(head, file))
 		return false;
-	drain->head_bytes += block_write(drain->head + drain->head_bytes, kind, stream, data, bytes);
+	head->bytes += block_write(head->data + head->bytes, kind, stream, data, bytes);
 	return true;
 }
 
-/* The names that are new. More than fit go to the file at once. */
-static void put_symbols(struct drain *drain)
+static bool put_head(struct drain *drain, enum stepscope_block_kind kind, uint32_t stream, const void *data,
+                     size_t bytes)
+{
+	if (has_coarse(drain))
+		(void)put_block(&drain->coarse_head, &drain->coarse, kind, stream, data, bytes);
+	return put_block(&drain->head, &drain->file, kind, stream, data, bytes);
+}
+
+/* The names that are new to a file. More than fit go to it at once. */
+static void put_names(struct drain_head *head, struct segment_file *file, bool has_details)
 {
 	for (;;) {
-		uint8_t *room = drain->head + drain->head_bytes + sizeof(struct stepscope_block);
-		size_t maximum = head_has_room(drain, 0)
-		                         ? HEAD_BYTES - drain->head_bytes - sizeof(struct stepscope_block)
-		                         : 0;
-		size_t bytes = symbols_take(&drain->symbols_from, room, maximum);
+		uint8_t *room = head->data + head->bytes + sizeof(struct stepscope_block);
+		size_t maximum = head_has_room(head, 0) ? HEAD_BYTES - head->bytes - sizeof(struct stepscope_block) : 0;
+		size_t bytes = symbols_take(&head->symbols_from, has_details, room, maximum);
 		if (bytes) {
-			put_head(drain, STEPSCOPE_BLOCK_SYMBOLS, 0, room, bytes);
+			put_block(head, file, STEPSCOPE_BLOCK_SYMBOLS, 0, room, bytes);
 			continue;
 		}
-		if (maximum >= SYMBOLS_MAX_TEXT + 16 || !write_head(drain))
+		if (maximum >= SYMBOLS_MAX_TEXT + 16 || !write_head(head, file))
 			return;
 	}
+}
+
+static void put_symbols(struct drain *drain)
+{
+	uint32_t late = symbols_take_late();
+	struct drain_head *heads[] = {&drain->head, &drain->coarse_head};
+	for (int i = 0; i < 2; i++)
+		if (late && late <= heads[i]->symbols_from)
+			heads[i]->symbols_from = late - 1;
+	if (has_coarse(drain))
+		put_names(&drain->coarse_head, &drain->coarse, true);
+	put_names(&drain->head, &drain->file, !has_coarse(drain));
 }
 
 static void put_stream(struct drain *drain, uint32_t index, bool is_exited)
@@ -290,7 +312,7 @@ static void begin_segment(struct drain *drain, bool is_new)
 {
 	struct stepscope_anchor anchor;
 	if (is_new)
-		drain->symbols_from = 0;
+		drain->head.symbols_from = 0;
 	clock_anchor(&anchor);
 	put_head(drain, STEPSCOPE_BLOCK_CLOCK, 0, &drain->pool->header->first_anchor, sizeof(anchor));
 	put_head(drain, STEPSCOPE_BLOCK_CLOCK, 0, &anchor, sizeof(anchor));
@@ -299,15 +321,23 @@ static void begin_segment(struct drain *drain, bool is_new)
 			put_stream(drain, i, false);
 }
 
+/* The coarse file counts, too; but where it is most of what may be kept, operators get half of it all the same. */
+static int64_t left_to_keep(const struct drain *drain, int64_t keep_bytes)
+{
+	int64_t left = keep_bytes - (int64_t)drain->coarse.bytes;
+	return left > keep_bytes / 2 ? left : keep_bytes / 2;
+}
+
 static void rotate_if_due(struct drain *drain, const struct drain_limits *limits, int64_t now_ns)
 {
 	struct segment_file *file = &drain->file;
 	int64_t age_limit = limits->keep_ns ? limits->keep_ns / 8 : 0;
-	bool is_due = (limits->segment_bytes && file->bytes > (uint64_t)limits->segment_bytes) ||
+	bool is_due = (limits->segment_bytes &&
+	               file->bytes > drain->segment_head_bytes + (uint64_t)limits->segment_bytes) ||
 	              (age_limit && now_ns - file->opened_ns > age_limit && file->bytes > 4096);
 	if (!is_due || file->is_failing || file->is_lost || now_ns < drain->next_rotation_ns)
 		return;
-	int reason = segment_file_rotate(file, limits->keep_bytes, limits->keep_ns, now_ns);
+	int reason = segment_file_rotate(file, left_to_keep(drain, limits->keep_bytes), limits->keep_ns, now_ns);
 	drain->next_rotation_ns = reason ? now_ns + SECOND : 0;
 	if (reason < 0) {
 		file->is_lost = true;
@@ -319,21 +349,32 @@ static void rotate_if_due(struct drain *drain, const struct drain_limits *limits
 	snprintf(drain->pool->header->segment_path, sizeof(drain->pool->header->segment_path), "%s", file->path);
 	drain->pool->header->identity = file->identity;
 	begin_segment(drain, true);
+	put_symbols(drain);
+	(void)write_head(&drain->head, file);
+	drain->segment_head_bytes = file->bytes;
+}
+
+static void write_coarse(struct drain *drain)
+{
+	struct drain_head *head = &drain->coarse_head;
+	bool is_written = segment_file_append(&drain->coarse, head->data, head->bytes, drain->coarse_body,
+	                                      drain->coarse_bytes);
+	if (is_written || !has_coarse(drain))
+		head->bytes = 0;
+	/* what cannot be written now waits for the next pass, as long as there is room for it */
+	if (is_written || COARSE_BYTES - drain->coarse_bytes < 2 * BLOCK_MAX_EVENT_BYTES)
+		drain->coarse_bytes = 0;
 }
 
 static void write_pass(struct drain *drain)
 {
-	if (drain->head_bytes + drain->body_bytes + drain->done_count + drain->ended_count == 0)
+	if (drain->head.bytes + drain->body_bytes + drain->done_count + drain->ended_count == 0)
 		return;
-	if (!segment_file_append(&drain->file, drain->head, drain->head_bytes, drain->body, drain->body_bytes))
+	if (!segment_file_append(&drain->file, drain->head.data, drain->head.bytes, drain->body, drain->body_bytes))
 		return; /* kept: the next pass tries again, until then the pool fills up and events are counted */
-	/* what the coarse copy cannot take now waits for the next pass, as long as there is room for it */
-	if (!drain->coarse.path[0] ||
-	    segment_file_append(&drain->coarse, drain->head, drain->head_bytes, drain->coarse_body,
-	                        drain->coarse_bytes) ||
-	    COARSE_BYTES - drain->coarse_bytes < 2 * BLOCK_MAX_EVENT_BYTES)
-		drain->coarse_bytes = 0;
-	drain->head_bytes = drain->body_bytes = 0;
+	if (drain->coarse.path[0])
+		write_coarse(drain);
+	drain->head.bytes = drain->body_bytes = 0;
 	free_done(drain);
 }
 
@@ -508,14 +549,15 @@ static bool get_memory(struct drain *drain)
 	}
 	drain->encoder = map_zeroed(encoder_bytes());
 	drain->coarse_encoder = map_zeroed(encoder_bytes());
-	drain->head = map_zeroed(HEAD_BYTES);
+	drain->head.data = map_zeroed(HEAD_BYTES);
+	drain->coarse_head.data = map_zeroed(HEAD_BYTES);
 	drain->body = map_zeroed(BODY_BYTES);
 	drain->coarse_body = map_zeroed(COARSE_BYTES);
 	drain->done = map_zeroed(DONE_MAX * sizeof(*drain->done));
 	drain->ended = map_zeroed(MAX_SLOTS * sizeof(*drain->ended));
 	struct drained_stream *all = map_zeroed(MAX_SLOTS * sizeof(*all));
-	if (!drain->encoder || !drain->coarse_encoder || !drain->head || !drain->body || !drain->coarse_body ||
-	    !drain->done || !drain->ended)
+	if (!drain->encoder || !drain->coarse_encoder || !drain->head.data || !drain->coarse_head.data ||
+	    !drain->body || !drain->coarse_body || !drain->done || !drain->ended)
 		return false;
 	drain->streams = all;
 	return all != NULL;
@@ -529,8 +571,10 @@ static bool reopen_files(struct drain *drain, const struct drain_start *how)
 	               strcmp(drain->file.directory, how->directory) == 0 && !drain->file.is_lost;
 	if (!is_ours || segment_file_reopen(&drain->file) != 0)
 		return false;
-	if (drain->coarse.path[0] && segment_file_reopen(&drain->coarse) != 0)
+	if (drain->coarse.path[0] && segment_file_reopen(&drain->coarse) != 0) {
 		drain->coarse.path[0] = 0;
+		drain->head.symbols_from = 0; /* what that one had is gone */
+	}
 	return true;
 }
 
@@ -575,7 +619,7 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 		return ENOMEM;
 	drain->pool = how->pool;
 	drain->limits = how->limits;
-	drain->head_bytes = drain->body_bytes = drain->coarse_bytes = 0;
+	drain->head.bytes = drain->coarse_head.bytes = drain->body_bytes = drain->coarse_bytes = 0;
 	drain->done_count = drain->ended_count = 0;
 	drain->is_stopping = drain->is_at_work = drain->has_begun = 0;
 	drain->next_rotation_ns = 0;
@@ -596,6 +640,10 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	drain->anchor_gap_ns = 1000000;
 	drain->next_anchor_ns = clock_raw_ns() + 10000000;
 	drain->next_sample_ns = clock_raw_ns() + 5000000;
+	if (is_new || was_failing)
+		drain->coarse_head.symbols_from = 0;
+	if (is_new)
+		drain->segment_head_bytes = 0;
 	begin_segment(drain, is_new || was_failing);
 	pool_populate(how->pool, 4);
 	drain->is_running = true;
@@ -669,7 +717,9 @@ bool drain_stop(struct drain *drain, const char *reason)
 	drain->is_running = false;
 	segment_file_close(&drain->file);
 	segment_file_close(&drain->coarse);
-	drain->pool->header->is_closed = !drain->file.is_failing && !drain->file.is_lost && drain->body_bytes == 0;
+	bool has_names = !has_coarse(drain) || drain->coarse_head.bytes == 0;
+	drain->pool->header->is_closed = !drain->file.is_failing && !drain->file.is_lost && drain->body_bytes == 0 &&
+	                                 has_names;
 	return true;
 }
 

@@ -24,6 +24,12 @@ struct drained_stream {  /* by slot: how far the stream is written */
 	uint64_t dropped; /* total that the last DROPS block said */
 };
 
+struct drain_head { /* what a pass puts before the events of a file: names, streams, clocks */
+	uint8_t *data;
+	size_t bytes;
+	uint32_t symbols_from; /* the last name of the table that is in the file, or is left to the coarse one */
+};
+
 struct drain_limits { /* 0: none */
 	int64_t segment_bytes, keep_bytes, keep_ns, fdatasync_ns;
 	bool is_self_sampled;
@@ -46,13 +52,14 @@ struct drain {
 	struct drained_stream *streams;
 	struct encoder *encoder, *coarse_encoder;
 	uint64_t coarse_words;
-	uint8_t *head, *body, *coarse_body; /* this pass: symbols and streams; events; coarse events */
-	size_t head_bytes, body_bytes, coarse_bytes;
+	struct drain_head head, coarse_head;
+	uint64_t segment_head_bytes; /* of the file: what it began with, which is no reason to begin another one */
+	uint8_t *body, *coarse_body; /* this pass: events; coarse events */
+	size_t body_bytes, coarse_bytes;
 	struct stepscope_chunk **done; /* written with this pass, then freed */
 	uint32_t done_count;
 	uint32_t *ended; /* slots whose end is written with this pass, then freed */
 	uint32_t ended_count;
-	uint32_t symbols_from; /* the last name of the table that is in the file */
 	int64_t next_anchor_ns, anchor_gap_ns;
 	int64_t next_sample_ns, next_sync_ns, next_rotation_ns;
 	uint32_t next_slot; /* where the next pass begins */

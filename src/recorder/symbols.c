@@ -313,19 +313,21 @@ bool symbols_attach_pool(struct pool *pool)
 	return true;
 }
 
-size_t symbols_take(uint32_t *from, void *out, size_t maximum)
+uint32_t symbols_take_late(void)
 {
-	uint32_t late = __atomic_exchange_n(&symbols.late, 0, __ATOMIC_ACQUIRE);
+	return __atomic_exchange_n(&symbols.late, 0, __ATOMIC_ACQUIRE);
+}
+
+size_t symbols_take(uint32_t *from, bool has_details, void *out, size_t maximum)
+{
 	uint32_t count = __atomic_load_n(&symbols.count, __ATOMIC_ACQUIRE);
 	size_t length = 0;
-	if (late && late <= *from)
-		*from = late - 1;
 	for (; *from < count; ++*from) {
 		const struct stepscope_symbol *symbol = entry_of(*from + 1);
 		if (!symbol)
 			symbol = pass(*from + 1);
-		if (!symbol)
-			continue; /* no event uses it yet */
+		if (!symbol || (is_detail(symbol->kind) && !has_details))
+			continue; /* no event uses it yet, or it has its place elsewhere */
 		size_t bytes = entry_bytes(symbol->length);
 		if (length + bytes > maximum)
 			break;

@@ -32,8 +32,11 @@ bool symbols_are_full(void);
 uint64_t symbols_kinds(void);
 
 /* For the drainer: entries behind number *from, as they go into a SYMBOLS block; returns their bytes (at most `maximum`, whole
- * entries) and moves *from. What an event may use by now is among them; what a thread is still writing comes with a later call, some
- * others once more with it. */
-size_t symbols_take(uint32_t *from, void *out, size_t maximum);
+ * entries) and moves *from. What an event may use by now is among them; what a thread is still writing comes late. Without details: no
+ * inputs and no frames. */
+size_t symbols_take(uint32_t *from, bool has_details, void *out, size_t maximum);
+/* The lowest number that was passed over and can be taken since the last call, 0: none. Who took behind it goes back there, and takes some
+ * others once more. */
+uint32_t symbols_take_late(void);
 
 #endif

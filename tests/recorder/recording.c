@@ -86,6 +86,8 @@ static bool on_symbol(void *context, uint32_t id, uint8_t kind, const char *text
 	CHECK(id < MAX_SYMBOLS && id > 0);
 	bool is_seq = kind == STEPSCOPE_SYMBOL_COUNTER && length == 3 && memcmp(text, "seq", 3) == 0;
 	reading->has_name[id] = is_seq ? IS_SEQ : 1;
+	if (kind == STEPSCOPE_SYMBOL_INPUTS)
+		*(reading->is_coarse ? &reading->recording->coarse_inputs : &reading->recording->inputs) += 1;
 	return true;
 }
 

@@ -46,6 +46,7 @@ struct recording {
 	unsigned process_count, process_capacity;
 	uint64_t rescued, damaged, torn, bytes, coarse_bytes;
 	uint64_t coarse[STEPSCOPE_EVENT_TYPES]; /* events of coarse segments, by type */
+	uint64_t inputs, coarse_inputs;         /* names of that kind; in coarse segments */
 	unsigned files, coarse_files, unreadable;
 	unsigned unnamed; /* events with a name that is not in the file */
 };

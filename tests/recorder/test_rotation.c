@@ -55,26 +55,36 @@ static uint64_t settled_detail_bytes(void)
 	return least;
 }
 
+static void put_ranges(const stepscope_name_t names[16])
+{
+	for (unsigned i = 0; i < 2000; i++) {
+		stepscope_range_push_name(names[i * 7 % 16]);
+		for (volatile unsigned k = 0; k < i * 31 % 97; k++)
+			;
+		stepscope_range_pop();
+	}
+}
+
+static void name_layers(stepscope_name_t names[16])
+{
+	for (int i = 0; i < 16; i++) {
+		char text[16];
+		snprintf(text, sizeof(text), "layer %d", i);
+		names[i] = stepscope_name(STEPSCOPE_KIND_RANGE, text);
+	}
+}
+
 /* steps COUNT: each with a phase, a metric, a mark and 2,000 ranges of irregular length, and the disk looked at now and then. */
 static void victim_steps(int argc, char **argv)
 {
 	long count = work_number(argc, argv, 1);
 	stepscope_name_t names[16];
 
-	for (int i = 0; i < 16; i++) {
-		char text[16];
-		snprintf(text, sizeof(text), "layer %d", i);
-		names[i] = stepscope_name(STEPSCOPE_KIND_RANGE, text);
-	}
+	name_layers(names);
 	for (long n = 0; n < count; n++) {
 		stepscope_step_begin(n);
 		stepscope_phase_begin(STEPSCOPE_PHASE_FORWARD);
-		for (unsigned i = 0; i < 2000; i++) {
-			stepscope_range_push_name(names[i * 7 % 16]);
-			for (volatile unsigned k = 0; k < i * 31 % 97; k++)
-				;
-			stepscope_range_pop();
-		}
+		put_ranges(names);
 		stepscope_phase_end();
 		stepscope_metric("loss", (double)n);
 		stepscope_mark("mark");
@@ -133,6 +143,51 @@ static void a_kill_under_rotation_keeps_both(void)
 	check_run("kill", 256 << 10);
 }
 
+/* inputs COUNT: steps with other inputs of operators each time, as of sentences of many lengths: 10 kB of names per step. */
+static void victim_inputs(int argc, char **argv)
+{
+	stepscope_name_t names[16];
+	char text[1024];
+
+	name_layers(names);
+	memset(text, ' ', sizeof(text));
+	for (long n = 0; n < work_number(argc, argv, 1); n++) {
+		stepscope_step_begin(n);
+		for (long i = 0; i < 10; i++) {
+			text[snprintf(text, sizeof(text), "[%ld, %ld]", n, i)] = ' ';
+			text[sizeof(text) - 1] = 0;
+			/* what the observer of PyTorch has names of */
+			CHECK(stepscope_name((enum stepscope_kind)STEPSCOPE_SYMBOL_INPUTS, text));
+		}
+		put_ranges(names);
+		stepscope_step_end();
+		if (n % 10 == 0)
+			stepscope_flush(); /* so that all of it does not come to the disk at once */
+	}
+}
+
+/* Names that events no longer need must not fill the disk with each file, nor leave no room in it for events. */
+static void inputs_are_written_once(void)
+{
+	char count[16];
+
+	snprintf(count, sizeof(count), "%d", STEPS);
+	harness.options = "keep_size=1M,segment_size=64K,sample_process=false";
+	CHECK_EQUAL(harness_run("inputs", count, NULL), 0);
+	struct recording *recording = recording_read(harness.directory);
+	recording_check_whole(recording, true);
+	CHECK(recording->files > 2);
+	CHECK_EQUAL(recording->coarse_inputs, 10 * STEPS);
+	CHECK_EQUAL(recording->inputs, 0);
+	CHECK(recording->coarse[STEPSCOPE_EVENT_STEP] >= 2 * STEPS);
+	/* half of what may be kept is theirs, although the names are more than all of it */
+	printf("# %u files, %llu bytes of detail, %llu coarse bytes\n", recording->files,
+	       (unsigned long long)recording->bytes, (unsigned long long)recording->coarse_bytes);
+	CHECK(recording->coarse_bytes > 1 << 20);
+	CHECK(recording->bytes > 256 << 10 && recording->bytes < 1 << 20);
+	recording_free(recording);
+}
+
 /* Everything coarse: the copy takes as much room as the original, and nothing of it may vanish. */
 static void victim_values(int argc, char **argv)
 {
@@ -158,6 +213,6 @@ static void a_flood_of_values_is_coarse_too(void)
 	recording_free(recording);
 }
 
-HARNESS_MAIN(LIST(VICTIM(steps), VICTIM(values)),
+HARNESS_MAIN(LIST(VICTIM(steps), VICTIM(inputs), VICTIM(values)),
              LIST(TEST(detail_is_bounded_and_the_coarse_is_whole), TEST(a_kill_under_rotation_keeps_both),
-                  TEST(a_flood_of_values_is_coarse_too)))
+                  TEST(inputs_are_written_once), TEST(a_flood_of_values_is_coarse_too)))

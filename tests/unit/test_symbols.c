@@ -121,15 +121,31 @@ static void every_name_is_taken_once_in_pieces(void **state)
 	uint32_t from = 0;
 	int count = 0;
 
-	for (size_t got = symbols_take(&from, out, room); got; got = symbols_take(&from, out, room))
+	for (size_t got = symbols_take(&from, true, out, room); got; got = symbols_take(&from, true, out, room))
 		count += find(out, got, "wanted", &found);
 	assert_int_equal(count, 1);
 	assert_int_equal(found, number);
 	intern(STEPSCOPE_SYMBOL_MARK, "later");
-	size_t got = symbols_take(&from, out, room);
+	size_t got = symbols_take(&from, true, out, room);
 	assert_int_equal(find(out, got, "later", &found), 1);
 	assert_int_equal(find(out, got, "wanted", &found), 0);
 	test_free(out);
+}
+
+static void details_are_taken_where_they_are_wanted(void **state)
+{
+	uint32_t number = intern(STEPSCOPE_SYMBOL_INPUTS, "[7, 7]"), found = 0;
+	uint32_t plain = intern(STEPSCOPE_SYMBOL_OP, "beside it"), from = number - 1;
+	uint8_t out[256];
+
+	size_t got = symbols_take(&from, false, out, sizeof(out));
+	assert_int_equal(find(out, got, "[7, 7]", &found), 0);
+	assert_int_equal(find(out, got, "beside it", &found), 1);
+	assert_int_equal(from, plain);
+	from = number - 1;
+	got = symbols_take(&from, true, out, sizeof(out));
+	assert_int_equal(find(out, got, "[7, 7]", &found), 1);
+	assert_int_equal(found, number);
 }
 
 static void the_pool_has_old_and_new_names(void **state)
@@ -194,8 +210,10 @@ static void set_trap(bool is_on)
 /* What the drainer does, as long as there is something. */
 static void take_all(void)
 {
-	uint32_t number;
-	for (size_t got; (got = symbols_take(&traps.from, traps.room, SYMBOLS_MAX_TEXT + 64)) != 0;) {
+	uint32_t number, late = symbols_take_late();
+	if (late && late <= traps.from)
+		traps.from = late - 1;
+	for (size_t got; (got = symbols_take(&traps.from, true, traps.room, SYMBOLS_MAX_TEXT + 64)) != 0;) {
 		traps.has_quick |= find(traps.room, got, traps.quick, &number) > 0;
 		traps.has_slow |= find(traps.room, got, traps.slow, &number) > 0;
 	}
@@ -298,6 +316,7 @@ int main(void)
 		cmocka_unit_test(characters_are_not_cut),
 		cmocka_unit_test(threads_agree_about_numbers),
 		cmocka_unit_test(every_name_is_taken_once_in_pieces),
+		cmocka_unit_test(details_are_taken_where_they_are_wanted),
 		cmocka_unit_test(the_pool_has_old_and_new_names),
 		cmocka_unit_test(children_keep_the_numbers),
 		cmocka_unit_test(who_is_interrupted_holds_up_nobody),
