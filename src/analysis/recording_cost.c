@@ -216,19 +216,31 @@ static bool is_wanted(const struct model *model, const struct step_times *times,
 	       times->steps[step].is_selected && model->steps[step].capture >= STEPSCOPE_CAPTURE_RECORD;
 }
 
-/* The program warms up in the first stretch with recording on: it is left out, when there is another one; else its first step. */
+static bool has_entry(const struct model *model, enum ledger_kind kind, uint32_t process)
+{
+	for (uint32_t i = 0; i < model->ledger_count; i++) {
+		if (model->ledger[i].kind == kind && model->ledger[i].process == process)
+			return true;
+	}
+	return false;
+}
+
+/* The program warms up in the first stretch with recording on: it is left out, when there is another one; else its first step. Steps whose
+ * operators were removed again, which are the oldest, are of neither kind. */
 static uint32_t first_to_compare(const struct model *model, const struct step_times *times, uint32_t process)
 {
 	uint32_t first = MODEL_NONE, first_off = MODEL_NONE, later = 0;
+	bool is_removed = has_entry(model, LEDGER_REMOVED, process);
 
 	for (uint32_t i = 0; i < times->count; i++) {
-		if (!is_wanted(model, times, process, i))
+		is_removed = is_removed && !(model->steps[i].process == process && model->steps[i].has_detail);
+		if (is_removed || !is_wanted(model, times, process, i))
 			continue;
 		first = first == MODEL_NONE ? i : first;
 		first_off = first_off == MODEL_NONE && !model->steps[i].has_detail ? i : first_off;
 		later += first_off != MODEL_NONE && model->steps[i].has_detail;
 	}
-	return later > 1 ? first_off : first == MODEL_NONE ? 0 : first + 1;
+	return later > 1 ? first_off : first == MODEL_NONE ? times->count : first + 1;
 }
 
 /* The steps of a process that the schedule wanted, by whether the recorder paused in them. */
@@ -274,16 +286,6 @@ static void set_difference(struct table *table, int row, const struct summary *o
 	table_set_double(table, row, COST_DIFFERENCE_HIGH, difference.high);
 }
 
-/* Dropped events make steps look as if the recorder had paused. */
-static bool has_drops(const struct model *model, uint32_t process)
-{
-	for (uint32_t i = 0; i < model->ledger_count; i++) {
-		if (model->ledger[i].kind == LEDGER_DROPPED && model->ledger[i].process == process)
-			return true;
-	}
-	return false;
-}
-
 /* False: recording did not alternate in the process, or it cannot be told where. */
 static bool compare_steps(struct summary *on, struct summary *off, const struct model *model,
                           const struct step_times *times, uint32_t process)
@@ -295,7 +297,8 @@ static bool compare_steps(struct summary *on, struct summary *off, const struct 
 	summary_compute(on, values, on_count);
 	summary_compute(off, values + times->count - off_count, off_count);
 	free(values);
-	return !has_drops(model, process) && on_count > 1 && off_count > 1 && off->mean > 0;
+	/* dropped events make steps look as if the recorder had paused */
+	return !has_entry(model, LEDGER_DROPPED, process) && on_count > 1 && off_count > 1 && off->mean > 0;
 }
 
 static void set_alternation(struct table *table, int row, const struct model *model, const struct step_times *times,

@@ -474,6 +474,26 @@ static void a_cost_that_may_be_none_cannot_be_told(void **state)
 	model_release(&model);
 }
 
+static void steps_whose_operators_were_removed_are_no_pauses(void **state)
+{
+	struct table table;
+	struct model model;
+	uint32_t steps = 0;
+
+	hand_model_init(&model);
+	model.ledger_count = 0;
+	model_add_ledger(&model, LEDGER_REMOVED, 0, "a host", 1000, "words of older events were removed");
+	for (uint32_t i = 0; i < model.steps_count; i++)
+		steps += model.steps[i].process == 0;
+	for (uint32_t i = 0, n = 0; i < model.steps_count; i++)
+		model.steps[i].has_detail = model.steps[i].process != 0 || n++ >= steps / 2;
+	compute("run", &model, &all_steps, &table);
+	assert_null(strstr(text(&table, 0, "cost"), "recording operators changed"));
+	assert_non_null(strstr(text(&table, 0, "cost"), "% of the CPU time"));
+	table_release(&table);
+	model_release(&model);
+}
+
 /* Of rank 1, beside rank 0 that is on "node-1" and has the id "a boot". */
 static const struct {
 	const char *host, *machine;
@@ -1056,6 +1076,7 @@ int main(void)
 		cmocka_unit_test(the_cost_is_a_share_of_cpu_time),
 		cmocka_unit_test(the_cost_without_cpu_time_is_a_share_of_the_threads_time),
 		cmocka_unit_test(a_cost_that_may_be_none_cannot_be_told),
+		cmocka_unit_test(steps_whose_operators_were_removed_are_no_pauses),
 		cmocka_unit_test(workers_and_what_ranks_start_are_no_ranks),
 		cmocka_unit_test(machines_are_told_by_their_boots),
 		cmocka_unit_test(of_several_that_did_not_end_well_a_training_is_told),
