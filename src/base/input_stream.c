@@ -5,6 +5,7 @@
 #include "base/input_stream.h"
 
 #include "base/archive_reader.h"
+#include "base/crc32c.h"
 #include "base/inflate.h"
 
 #include <errno.h>
@@ -36,6 +37,8 @@ struct input_stream {
 	bool is_in_member;  /* compressed data is incomplete where the file ends now */
 	bool is_at_end;
 	uint64_t file_bytes;
+	bool is_summed;
+	struct input_text text;      /* is_summed: what was given so far */
 	size_t head_begin, head_end; /* unread part of head */
 	size_t begin, end;           /* unread part of buffer */
 	size_t member_search;        /* where in buffer the one behind this member is looked for if it is damaged */
@@ -305,7 +308,7 @@ enum status input_peek_long(struct input_stream *input, const char **bytes, size
 	return peek(input, INPUT_LONG_HEAD_BYTES, bytes, length, err);
 }
 
-enum status input_read(struct input_stream *input, char *bytes, size_t capacity, size_t *length, struct error *err)
+static enum status give(struct input_stream *input, char *bytes, size_t capacity, size_t *length, struct error *err)
 {
 	size_t n = input->head_end - input->head_begin;
 
@@ -315,6 +318,27 @@ enum status input_read(struct input_stream *input, char *bytes, size_t capacity,
 	memcpy(bytes, input->head + input->head_begin, *length);
 	input->head_begin += *length;
 	return STATUS_OK;
+}
+
+enum status input_read(struct input_stream *input, char *bytes, size_t capacity, size_t *length, struct error *err)
+{
+	enum status status = give(input, bytes, capacity, length, err);
+
+	if (input->is_summed && status == STATUS_OK) {
+		input->text.bytes += *length;
+		input->text.sum = crc32c(input->text.sum, bytes, *length);
+	}
+	return status;
+}
+
+void input_sum(struct input_stream *input)
+{
+	input->is_summed = true;
+}
+
+struct input_text input_summed(const struct input_stream *input)
+{
+	return input->text;
 }
 
 static enum status recognise(struct input_stream *input, struct error *err)

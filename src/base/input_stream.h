@@ -34,6 +34,13 @@ enum status input_peek(struct input_stream *input, const char **bytes, size_t *l
 /* The same of INPUT_LONG_HEAD_BYTES. */
 enum status input_peek_long(struct input_stream *input, const char **bytes, size_t *length,
                             struct error *err) MUST_CHECK;
+/* From now on what input_read() gives is counted and summed: two inputs with the same text have the same of both, compressed or not. */
+void input_sum(struct input_stream *input);
+struct input_text {
+	uint64_t bytes;
+	uint32_t sum; /* CRC-32C */
+};
+struct input_text input_summed(const struct input_stream *input);
 /* "none", "gzip" or "zstd" */
 const char *input_compression(const struct input_stream *input);
 uint64_t input_file_bytes(const struct input_stream *input); /* read from the file so far */

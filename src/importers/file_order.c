@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/merge_sort.h"
+#include "importers/text_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ void file_order_begin(struct file_order *order, const struct model *model, const
 {
 	MEMORY_GROW(order->files, order->count, order->capacity, 16);
 	struct ordered_file *file = &order->files[order->count];
-	*file = (struct ordered_file){strdup(name), order->count, model_place_here(model)};
+	*file = (struct ordered_file){.name = strdup(name), .number = order->count, .place = model_place_here(model)};
 	if (!file->name)
 		memory_exhausted(strlen(name) + 1);
 	order->count++;
@@ -31,11 +32,30 @@ bool file_order_is_before(const struct file_order *order, uint32_t number)
 	return compare(&order->files[order->count - 1], &order->files[number]) < 0;
 }
 
-void file_order_swap_names(struct file_order *order, uint32_t number)
+bool file_order_has_text(struct file_order *order, struct input_text text, int64_t rank)
 {
-	char *name = order->files[number].name;
-	order->files[number].name = order->files[order->count - 1].name;
-	order->files[order->count - 1].name = name;
+	struct ordered_file *last = &order->files[order->count - 1];
+	for (uint32_t i = 0; i + 1 < order->count; i++) {
+		struct ordered_file *file = &order->files[i];
+		bool is_other_rank = file->rank >= 0 && rank >= 0 && file->rank != rank;
+		if (file->text.bytes != text.bytes || file->text.sum != text.sum || is_other_rank)
+			continue;
+		if (file_order_is_before(order, i)) { /* whatever the order in which they come */
+			char *name = file->name;
+			file->name = last->name;
+			last->name = name;
+		}
+		return true;
+	}
+	last->text = text;
+	last->rank = rank;
+	return false;
+}
+
+void file_order_note_copy(const struct file_order *order, struct model *model)
+{
+	model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(order->files[order->count - 1].name), 1,
+	                 "its text is that of another file: it is read once");
 }
 
 static bool is_settled(const struct file_order *order)

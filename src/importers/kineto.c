@@ -155,16 +155,17 @@ static void note_rest(struct kineto_import *import)
 /* Whether a file before had the same text, compressed or not. */
 static bool is_copy(const struct loading *loading)
 {
-	const struct kineto_text *text = &loading->file.text;
-	return loading->import->set && kineto_set_has_text(loading->import->set, text->offset + text->end, text->sum);
+	struct kineto_set *set = loading->import->set;
+	return set && file_order_has_text(&set->order, input_summed(loading->input), -1);
 }
 
 static enum status load_stream(struct loading *loading, struct error *err)
 {
 	struct kineto_import *import = loading->import;
 	const struct kineto_visitor visitor = {take_event, take_fact, progress, loading};
+	if (import->set)
+		input_sum(loading->input);
 	kineto_file_init(&loading->file, loading->input, &visitor);
-	loading->file.text.is_summed = import->set;
 	kineto_file_read(&loading->file);
 	enum status status = check(loading, err);
 	for (int i = 0; i < REPAIR_COUNT; i++)

@@ -139,21 +139,6 @@ void kineto_set_other(struct kineto_set *set, const char *name, const char *kind
 	set->other_file = set->order.count - 1;
 }
 
-bool kineto_set_has_text(struct kineto_set *set, uint64_t bytes, uint32_t sum)
-{
-	uint32_t last = set->order.count - 1;
-	for (uint32_t i = 0; i < last; i++) {
-		if (set->files[i].bytes != bytes || set->files[i].sum != sum)
-			continue;
-		if (file_order_is_before(&set->order, i)) /* whatever the order in which they come */
-			file_order_swap_names(&set->order, i);
-		return true;
-	}
-	set->files[last].bytes = bytes;
-	set->files[last].sum = sum;
-	return false;
-}
-
 void kineto_set_load(struct kineto_set *set, const char *name, struct input_stream *input)
 {
 	struct error err;
@@ -170,9 +155,7 @@ void kineto_set_load(struct kineto_set *set, const char *name, struct input_stre
 		return;
 	}
 	if (import.is_copy) {
-		model_add_ledger(set->model, LEDGER_OTHER, MODEL_NONE,
-		                 file_name_of(set->order.files[set->order.count - 1].name), 1,
-		                 "its text is that of another file: it is read once");
+		file_order_note_copy(&set->order, set->model);
 		return;
 	}
 	set->has_origin = import.has_origin;

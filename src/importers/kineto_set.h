@@ -26,9 +26,7 @@ struct kineto_set {
 	struct set_file {
 		uint32_t process; /* among those of the file; MODEL_NONE: nothing in it can be used, or it is told elsewhere */
 		bool has_rank;
-		uint64_t bytes; /* of its text, 0: nothing in it can be used */
-		uint32_t sum;   /* CRC-32C of that */
-	} * files;              /* as they came */
+	} * files; /* as they came */
 	uint32_t capacity, loaded;
 	struct error first;              /* problem, by the names of the files; the status is OK when there was none */
 	char other[256];                 /* the first file that is of another kind, in words; "" none */
@@ -47,8 +45,6 @@ void kineto_set_init(struct kineto_set *set, struct model *model);
 void kineto_set_begin(struct kineto_set *set, const char *name);
 /* Reads a trace to its end. What is wrong with it goes into the ledger; the others are read anyway. */
 void kineto_set_load(struct kineto_set *set, const char *name, struct input_stream *input);
-/* Does the file that was begun last have the same text as one before? Else remembers it. */
-bool kineto_set_has_text(struct kineto_set *set, uint64_t bytes, uint32_t sum);
 /* A file, or a part of the set, that is not read: a line of the ledger, and the reason when nothing else can be read. */
 void kineto_set_problem(struct kineto_set *set, const char *name, const struct error *problem);
 /* A file that is read only by itself. */

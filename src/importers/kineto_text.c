@@ -4,7 +4,6 @@
  */
 #include "importers/kineto_text.h"
 
-#include "base/crc32c.h"
 #include "base/memory.h"
 #include "importers/kineto_bytes.h"
 
@@ -93,8 +92,6 @@ bool kineto_text_more(struct kineto_text *text)
 		return false;
 	if (read_decoded(text, text->window + text->end, text->capacity - text->end, &length) != STATUS_OK)
 		length = 0;
-	if (text->is_summed)
-		text->sum = crc32c(text->sum, text->window + text->end, length);
 	text->end += length;
 	memset(text->window + text->end, 0, KINETO_PADDING);
 	text->is_at_end = length == 0;

@@ -29,8 +29,6 @@ struct kineto_text {
 	size_t capacity;
 	size_t begin, end; /* unread */
 	uint64_t offset;   /* of window[0] in the text */
-	bool is_summed;    /* set it before anything is read: `sum` is made */
-	uint32_t sum;      /* CRC-32C of all that was read */
 	bool is_at_end;    /* no more comes */
 	enum kineto_encoding encoding;
 	char *raw; /* UTF-16 that is not decoded yet */

@@ -74,6 +74,7 @@ void rank_files_release(struct rank_files *files)
 
 struct loading {
 	struct model *model;
+	bool are_members; /* of an archive */
 	struct file_order order;
 	uint32_t loaded, failed, others, beyond; /* beyond: FILES_MAX */
 	struct error first;                      /* problem, by the names of the files */
@@ -136,21 +137,51 @@ static void pass_over(struct loading *loading, const char *path, const char *kin
 		loading->others++;
 }
 
-static void name_all(const struct loading *loading, bool are_members)
+static void name_all(const struct loading *loading)
 {
 	const struct file_order *order = &loading->order;
 	for (uint32_t i = 0; i < order->count; i++) {
 		const struct ordered_file *file = &order->files[i];
 		uint32_t end = i + 1 < order->count ? file[1].place.processes : loading->model->processes_count;
 		name_processes(loading->model, file->place.processes, end, file->name,
-		               rank_of(file->name, are_members));
+		               rank_of(file->name, loading->are_members));
 	}
 }
 
-static enum status finish(struct loading *loading, const char *path, bool are_members, struct error *err)
+/* Of the file that was begun last. A copy is no rank of its own, unless it is named so: what has no times may well be the same. */
+static enum status load_input(struct loading *loading, const struct importer *importer, const char *name,
+                              struct input_stream *input, const struct model_filter *filter, struct error *problem)
+{
+	struct file_order *order = &loading->order;
+	input_sum(input);
+	enum status status = importer->load_input(input, name, filter, loading->model, problem);
+	if (status != STATUS_OK)
+		return status;
+	if (file_order_has_text(order, input_summed(input), rank_of(name, loading->are_members))) {
+		model_forget(loading->model, &order->files[order->count - 1].place);
+		file_order_note_copy(order, loading->model);
+	} else {
+		loading->loaded++;
+	}
+	return STATUS_OK;
+}
+
+static enum status load_path(struct loading *loading, const struct importer *importer, const char *path,
+                             const struct model_filter *filter, struct error *problem)
+{
+	struct input_stream *input;
+	enum status status = input_open(path, &input, problem);
+	if (status != STATUS_OK)
+		return status;
+	status = load_input(loading, importer, path, input, filter, problem);
+	input_close(input);
+	return status;
+}
+
+static enum status finish(struct loading *loading, const char *path, struct error *err)
 {
 	file_order_settle(&loading->order, loading->model);
-	name_all(loading, are_members);
+	name_all(loading);
 	file_order_release(&loading->order);
 	if (loading->others)
 		model_add_ledger(loading->model, LEDGER_OTHER, MODEL_NONE, file_name_of(path), loading->others,
@@ -160,7 +191,7 @@ static enum status finish(struct loading *loading, const char *path, bool are_me
 		                 "files behind the first 10,000 were not read");
 	if (!loading->loaded)
 		*err = loading->first;
-	if (!loading->loaded && are_members) { /* their names alone do not say where they are */
+	if (!loading->loaded && loading->are_members) { /* their names alone do not say where they are */
 		error_set(err, loading->first.status, "'%s': %s", path, loading->first.text);
 		error_hint(err, "%s", loading->first.hint);
 	}
@@ -181,13 +212,11 @@ enum status rank_files_load(const struct rank_files *files, const char *director
 		file_order_begin(&loading.order, model, path);
 		if (files->files[i].importer != files->importer) {
 			pass_over(&loading, path, other_kind_of_file(path));
-		} else if (importer_load(files->importer, path, filter, model, &problem) == STATUS_OK) {
-			loading.loaded++;
-		} else {
+		} else if (load_path(&loading, files->importer, path, filter, &problem) != STATUS_OK) {
 			note_problem(&loading, path, &problem);
 		}
 	}
-	return finish(&loading, directory, false, err);
+	return finish(&loading, directory, err);
 }
 
 /* ---- archives ---- */
@@ -240,9 +269,7 @@ static enum status load_stream(struct archive_loading *archive, const char *name
 		pass_over(&archive->loading, name, other_kind(head, length));
 		return STATUS_OK;
 	}
-	status = archive->importer->load_input(input, name, archive->filter, archive->loading.model, problem);
-	archive->loading.loaded += status == STATUS_OK;
-	return status;
+	return load_input(&archive->loading, archive->importer, name, input, archive->filter, problem);
 }
 
 static void load_member(struct archive_loading *archive, struct archive_reader *reader, const char *name)
@@ -287,7 +314,9 @@ enum status rank_files_load_archive(const char *path, find_importer_here find, c
                                     struct model *model, bool *is_found, struct error *err)
 {
 	struct archive_loading archive = {
-		.loading = {.model = model, .first = {.status = STATUS_INPUT}}, .filter = filter, .find = find};
+		.loading = {.model = model, .are_members = true, .first = {.status = STATUS_INPUT}},
+		.filter = filter,
+		.find = find};
 	struct error broken;
 	enum status status = visit_members(&archive, path, look_at_member, &broken, err);
 	free(archive.first);
@@ -300,5 +329,5 @@ enum status rank_files_load_archive(const char *path, find_importer_here find, c
 		file_order_begin(&archive.loading.order, model, path);
 		note_problem(&archive.loading, path, &broken);
 	}
-	return finish(&archive.loading, path, true, err);
+	return finish(&archive.loading, path, err);
 }

@@ -36,15 +36,24 @@ void model_init(struct model *model, uint64_t memory_limit_bytes)
 	model->stacks[model->stacks_count++] = (struct stack_node){0};
 }
 
+void model_release_track(struct model *model, uint32_t track)
+{
+	track_builder_release(track_builder_of(model, track));
+}
+
+void model_release_series(struct model *model, uint32_t series)
+{
+	storage_release(model->storage, model->series[series]->time_ns);
+	storage_release(model->storage, model->series[series]->value);
+	storage_release(model->storage, model->series[series]->step);
+}
+
 void model_release(struct model *model)
 {
 	for (uint32_t i = 0; i < model->tracks_count; i++)
-		track_builder_release(track_builder_of(model, i));
-	for (uint32_t i = 0; i < model->series_count; i++) {
-		storage_release(model->storage, model->series[i]->time_ns);
-		storage_release(model->storage, model->series[i]->value);
-		storage_release(model->storage, model->series[i]->step);
-	}
+		model_release_track(model, i);
+	for (uint32_t i = 0; i < model->series_count; i++)
+		model_release_series(model, i);
 	if (model->index) {
 		number_map_release(&model->index->series);
 		number_map_release(&model->index->meta);

@@ -147,6 +147,18 @@ void model_index_again(struct model *model)
 		number_map_set(&index->meta, model_meta_key(model->meta[i].process, model->meta[i].key), i);
 }
 
+void model_forget(struct model *model, const struct model_place *since)
+{
+	for (uint32_t i = since->tracks; i < model->tracks_count; i++)
+		model_release_track(model, i);
+	for (uint32_t i = since->series; i < model->series_count; i++)
+		model_release_series(model, i);
+#define X(name) model->name##_count = since->name;
+	MODEL_PIECE_ARRAYS(X)
+#undef X
+	model_index_again(model);
+}
+
 void model_reorder(struct model *model, struct model_place *places, uint32_t count, const uint32_t *order)
 {
 	struct model_place *found = find_places(places, count, order);

@@ -39,6 +39,9 @@ struct model_place { /* how many elements each array has */
 
 struct model_place model_place_here(const struct model *model);
 
+/* All that was added since, as if it had never been. */
+void model_forget(struct model *model, const struct model_place *since);
+
 /* Piece i lies between places[i] and places[i + 1], of `count` pieces; what is before places[0] stays in front. Afterwards piece order[0] is
  * the first, and places[i] is where the ith piece in that order begins. */
 void model_reorder(struct model *model, struct model_place *places, uint32_t count, const uint32_t *order);

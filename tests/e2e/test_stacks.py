@@ -276,6 +276,27 @@ def test_files_of_ranks_are_one_run(path, tmp_path):
     stepscope("report", "--strict", shutil.make_archive(str(packed / "bad"), "zip", tmp_path), status=int(names[0].suffix == ".pickle"))
 
 
+@pytest.mark.parametrize("path", ["stacks/pyspy.folded", "stacks/pyspy.speedscope.json", "made_snapshots/train.pickle"])
+def test_R04_a_copy_is_no_rank_of_its_own(path, tmp_path):
+    """Compressed or not, in a directory, an archive or on the command line."""
+    suffix, text = os.path.splitext(path)[1], (DATA.parent / path).read_bytes()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    alone = folder / f"b{suffix}"
+    alone.write_bytes(text)
+    tables = ("processes", "functions" if "stacks" in path else "memory")
+    expected = [stepscope("report", folder, "--table", table, "--csv") for table in tables]
+    names = [alone, folder / f"c{suffix}.gz", folder / f"d{suffix}"]
+    names[1].write_bytes(gzip.compress(text))
+    names[2].write_bytes(text)
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for name in names:
+            archive.write(name, name.name)
+    for operands in ([folder], [tmp_path / "all.zip"], names):
+        assert [stepscope("report", *operands, "--table", table, "--csv") for table in tables] == expected
+        assert stepscope("report", *operands, "--table", "ledger", "--csv").count("its text is that of another file: it is read once") == 2
+
+
 def test_j19_lines_behind_a_damaged_member_of_gzip_are_read(tmp_path):
     """But for the first: nobody knows whether it began in the member that is damaged."""
     members = [bytearray(gzip.compress(f"first{i} 1\nmiddle{i} 1\nlast{i} 1\n".encode())) for i in range(6)]
