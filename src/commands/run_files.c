@@ -54,9 +54,10 @@ static void set_header(struct table *table, int row, const struct stepscope_segm
 		table_set_missing(table, row, FILE_CLOCK, "not known to this version");
 }
 
-static void add_file(struct table *table, int directory, const char *name)
+/* True: it is what `stepscope convert` made of other files, which may lie beside it. */
+static bool add_file(struct table *table, int directory, const char *name)
 {
-	struct stepscope_segment_header header;
+	struct stepscope_segment_header header = {0};
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat info;
 	int row;
@@ -64,7 +65,7 @@ static void add_file(struct table *table, int directory, const char *name)
 	if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
 		if (fd >= 0)
 			close(fd);
-		return;
+		return false;
 	}
 	row = table_row(table);
 	table_set_text(table, row, FILE_NAME, name);
@@ -78,11 +79,14 @@ static void add_file(struct table *table, int directory, const char *name)
 			                  text_ends_with(name, ".ssr") ? "the file has no readable header"
 			                                               : "it is no recording of stepscope");
 	close(fd);
+	return header.flags & STEPSCOPE_SEGMENT_CONVERTED;
 }
 
-static void add_files(struct table *table, DIR *directory, bool is_traces)
+/* False: there is nothing of a run. */
+static bool add_files(struct table *table, DIR *directory, bool is_traces)
 {
 	const struct dirent *entry;
+	bool is_of_run = false;
 
 	rewinddir(directory);
 	while ((entry = readdir(directory))) {
@@ -91,8 +95,9 @@ static void add_files(struct table *table, DIR *directory, bool is_traces)
 		                text_ends_with(name, ".zst");
 
 		if (is_traces ? is_trace : text_ends_with(name, ".ssr"))
-			add_file(table, dirfd(directory), name);
+			is_of_run |= !add_file(table, dirfd(directory), name);
 	}
+	return is_of_run;
 }
 
 void run_files_table(struct table *table, const char *path)
@@ -107,8 +112,7 @@ void run_files_table(struct table *table, const char *path)
 		add_file(table, AT_FDCWD, path);
 	if (!directory)
 		return;
-	add_files(table, directory, false);
-	if (!table->row_count) /* traces of another profiler */
+	if (!add_files(table, directory, false)) /* traces of another profiler */
 		add_files(table, directory, true);
 	closedir(directory);
 	table_sort(table, FILE_NAME, true);

@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * converted.c: recordings that `stepscope convert` made: the model as it was, out of ROWS blocks (docs/file-format.md). Nothing in them is
- * trusted: a row that refers to what is not there is left out and counted.
+ * trusted: a row that refers to what is not there is left out and counted. Several of them go into one model, on its time line.
  */
+#include "importers/converted.h"
+
 #include "importers/importer.h"
 #include "importers/text_lines.h"
 
 #include "base/memory.h"
 #include "format/segment.h"
 #include "model/model_tables.h"
+#include "model/pieces.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PROCESSES_MAX 1000000u
 #define TRACKS_MAX 1000000u
 
 struct converted {
 	struct model *model;
-	uint32_t *strings; /* of the model, by number in the file */
+	struct model_place first; /* of the model: where what is in the file begins */
+	int64_t shift_ns;         /* from the file's time line to the model's */
+	bool is_settled;          /* that is known */
+	uint32_t *strings;        /* of the model, by number in the file */
 	uint32_t string_count, string_capacity;
 	struct series_row *series;
 	struct value_series **subjects; /* of the model, by number in the file; NULL: of a process */
@@ -29,30 +37,48 @@ struct converted {
 	uint64_t read_bytes;
 };
 
-static bool has_process(const struct converted *converted, uint32_t process)
+/* ---- numbers and times of the file become those of the model; false: there is no such thing in the file ---- */
+
+static bool place_process(const struct converted *converted, uint32_t *process)
 {
-	return process < converted->model->processes_count;
+	if (*process >= converted->model->processes_count - converted->first.processes)
+		return false;
+	*process += converted->first.processes;
+	return true;
 }
 
-static bool may_have_process(const struct converted *converted, uint32_t process)
+static bool place_process_or_none(const struct converted *converted, uint32_t *process)
 {
-	return process == MODEL_NONE || has_process(converted, process);
+	return *process == MODEL_NONE || place_process(converted, process);
 }
 
-static bool has_row(const struct converted *converted, uint32_t track, uint32_t row)
+static bool place_track(const struct converted *converted, uint32_t *track)
 {
-	return track < converted->model->tracks_count && row < converted->model->tracks[track]->span_count;
+	if (*track >= converted->model->tracks_count - converted->first.tracks)
+		return false;
+	*track += converted->first.tracks;
+	return true;
 }
 
-static bool may_have_row(const struct converted *converted, uint32_t track, uint32_t row)
+static bool place_row(const struct converted *converted, uint32_t *track, uint32_t row)
 {
-	return row == MODEL_NONE ? track == MODEL_NONE || track < converted->model->tracks_count
-	                         : has_row(converted, track, row);
+	return place_track(converted, track) && row < converted->model->tracks[*track]->span_count;
 }
 
-static bool may_have_stack(const struct converted *converted, uint32_t stack)
+static bool place_row_or_none(const struct converted *converted, uint32_t *track, uint32_t row)
 {
-	return stack < converted->model->stacks_count + !converted->model->stacks_count;
+	if (row != MODEL_NONE)
+		return place_row(converted, track, row);
+	return *track == MODEL_NONE || place_track(converted, track);
+}
+
+/* 0 is the root of all files. */
+static bool place_stack(const struct converted *converted, uint32_t *stack)
+{
+	if (*stack > converted->model->stacks_count - converted->first.stacks)
+		return false;
+	*stack += *stack ? converted->first.stacks - 1 : 0;
+	return true;
 }
 
 /* Whatever an importer can have made of a file, and ends of that. Sums of two do not overflow. */
@@ -61,9 +87,26 @@ static bool is_time(int64_t time_ns)
 	return time_ns <= IMPORTED_TIME_MAX + IMPORTED_DURATION_MAX && time_ns >= IMPORTED_TIME_MIN - IMPORTED_BASE_MAX;
 }
 
+static bool place_time(const struct converted *converted, int64_t *time_ns)
+{
+	bool is_good = is_time(*time_ns);
+	*time_ns += is_good ? converted->shift_ns : 0;
+	return is_good && is_time(*time_ns);
+}
+
+/* The wall time of 0 of what is before process `end`; 0: no process there knows it. */
+static int64_t wall_time(const struct model *model, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		if (model->processes[i].realtime_offset_ns > 0 &&
+		    model->processes[i].realtime_offset_ns <= IMPORTED_BASE_MAX)
+			return model->processes[i].realtime_offset_ns;
+	return 0;
+}
+
 /* ---- one function per table; false: the row cannot be ---- */
 
-static bool add_process(struct converted *converted, const void *bytes)
+static bool add_process(struct converted *converted, void *bytes)
 {
 	struct model *model = converted->model;
 	const struct process *process = bytes;
@@ -75,10 +118,10 @@ static bool add_process(struct converted *converted, const void *bytes)
 	return true;
 }
 
-static bool add_track(struct converted *converted, const void *bytes)
+static bool add_track(struct converted *converted, void *bytes)
 {
-	const struct track_row *row = bytes;
-	if (!has_process(converted, row->process) || row->kind > TRACK_OTHER ||
+	struct track_row *row = bytes;
+	if (!place_process(converted, &row->process) || row->kind > TRACK_OTHER ||
 	    converted->model->tracks_count >= TRACKS_MAX)
 		return false;
 	struct model *model = converted->model;
@@ -94,13 +137,13 @@ static bool add_track(struct converted *converted, const void *bytes)
 	return true;
 }
 
-static bool add_span(struct converted *converted, const void *bytes)
+static bool add_span(struct converted *converted, void *bytes)
 {
-	const struct span_row *span = bytes;
+	struct span_row *span = bytes;
 	struct model *model = converted->model;
 	uint32_t number = converted->owner, i, p;
-	if (number >= model->tracks_count || span->kind >= SPAN_KIND_COUNT || span->dur_ns < 0 ||
-	    !is_time(span->start_ns) || !is_time(span->dur_ns) || !may_have_stack(converted, span->stack))
+	if (!place_track(converted, &number) || span->kind >= SPAN_KIND_COUNT || span->dur_ns < 0 ||
+	    !place_time(converted, &span->start_ns) || !is_time(span->dur_ns) || !place_stack(converted, &span->stack))
 		return false;
 	uint32_t row = model_span_complete(model, number, span->start_ns, span->dur_ns, (enum span_kind)span->kind,
 	                                   span->name);
@@ -132,25 +175,26 @@ static bool add_span(struct converted *converted, const void *bytes)
 	return true;
 }
 
-static bool add_step(struct converted *converted, const void *bytes)
+static bool add_step(struct converted *converted, void *bytes)
 {
-	const struct model_step *step = bytes;
-	if (!has_process(converted, step->process) || !may_have_row(converted, step->track, step->row) ||
-	    step->end_ns < step->start_ns || !is_time(step->start_ns) || !is_time(step->end_ns) ||
-	    step->capture > STEPSCOPE_CAPTURE_SAVE)
+	struct model_step *step = bytes;
+	if (!place_process(converted, &step->process) || !place_row_or_none(converted, &step->track, step->row) ||
+	    step->end_ns < step->start_ns || !place_time(converted, &step->start_ns) ||
+	    !place_time(converted, &step->end_ns) || step->capture > STEPSCOPE_CAPTURE_SAVE)
 		return false;
 	*model_add_step(converted->model) = *step;
 	return true;
 }
 
-static bool add_series(struct converted *converted, const void *bytes)
+static bool add_series(struct converted *converted, void *bytes)
 {
-	const struct series_row *row = bytes;
+	struct series_row *row = bytes;
 	converted->series = memory_resize(converted->series, (size_t)converted->series_count + 1,
 	                                  sizeof *converted->series);
 	converted->subjects = memory_resize(converted->subjects, (size_t)converted->series_count + 1,
 	                                    sizeof(struct value_series *));
-	bool is_good = has_process(converted, row->process);
+	bool is_good = place_process(converted, &row->process);
+	row->process = is_good ? row->process : MODEL_NONE;
 	converted->subjects[converted->series_count] = NULL;
 	if (is_good && row->subject)
 		converted->subjects[converted->series_count] = model_add_series(
@@ -163,13 +207,13 @@ static bool add_series(struct converted *converted, const void *bytes)
 	return is_good;
 }
 
-static bool add_value(struct converted *converted, const void *bytes)
+static bool add_value(struct converted *converted, void *bytes)
 {
-	const struct value_row *row = bytes;
-	if (converted->owner >= converted->series_count)
+	struct value_row *row = bytes;
+	if (converted->owner >= converted->series_count || !place_time(converted, &row->time_ns))
 		return false;
 	const struct series_row *series = &converted->series[converted->owner];
-	if (!has_process(converted, series->process) || !is_time(row->time_ns))
+	if (series->process == MODEL_NONE)
 		return false;
 	if (converted->subjects[converted->owner])
 		model_series_add(converted->model, converted->subjects[converted->owner], row->time_ns, row->value);
@@ -179,57 +223,57 @@ static bool add_value(struct converted *converted, const void *bytes)
 	return true;
 }
 
-static bool add_memory(struct converted *converted, const void *bytes)
+static bool add_memory(struct converted *converted, void *bytes)
 {
-	const struct memory_event *event = bytes;
-	if (!has_process(converted, event->process) || !may_have_row(converted, event->track, event->row) ||
-	    !is_time(event->time_ns) || !may_have_stack(converted, event->stack))
+	struct memory_event *event = bytes;
+	if (!place_process(converted, &event->process) || !place_row_or_none(converted, &event->track, event->row) ||
+	    !place_time(converted, &event->time_ns) || !place_stack(converted, &event->stack))
 		return false;
 	model_add_memory(converted->model, event);
 	return true;
 }
 
-static bool add_owner(struct converted *converted, const void *bytes)
+static bool add_owner(struct converted *converted, void *bytes)
 {
-	const struct memory_owner *owner = bytes;
-	if (!has_process(converted, owner->process) || !may_have_row(converted, owner->track, MODEL_NONE) ||
-	    !is_time(owner->time_ns))
+	struct memory_owner *owner = bytes;
+	if (!place_process(converted, &owner->process) || !place_row_or_none(converted, &owner->track, MODEL_NONE) ||
+	    !place_time(converted, &owner->time_ns))
 		return false;
 	model_add_owner(converted->model, owner);
 	return true;
 }
 
-static bool add_segment(struct converted *converted, const void *bytes)
+static bool add_segment(struct converted *converted, void *bytes)
 {
-	const struct memory_segment *segment = bytes;
-	if (!has_process(converted, segment->process) || !may_have_stack(converted, segment->stack))
+	struct memory_segment *segment = bytes;
+	if (!place_process(converted, &segment->process) || !place_stack(converted, &segment->stack))
 		return false;
 	model_add_segment(converted->model, segment);
 	return true;
 }
 
-static bool add_mark(struct converted *converted, const void *bytes)
+static bool add_mark(struct converted *converted, void *bytes)
 {
-	const struct mark *mark = bytes;
-	if (mark->track >= converted->model->tracks_count || !is_time(mark->time_ns))
+	struct mark *mark = bytes;
+	if (!place_track(converted, &mark->track) || !place_time(converted, &mark->time_ns))
 		return false;
 	model_add_mark(converted->model, mark->track, mark->time_ns, mark->name);
 	return true;
 }
 
-static bool add_stack(struct converted *converted, const void *bytes)
+static bool add_stack(struct converted *converted, void *bytes)
 {
-	const struct stack_node *node = bytes;
-	if (node->parent >= converted->model->stacks_count)
+	struct stack_node *node = bytes;
+	if (!place_stack(converted, &node->parent))
 		return false;
 	model_add_frame(converted->model, node);
 	return true;
 }
 
-static bool add_arg(struct converted *converted, const void *bytes)
+static bool add_arg(struct converted *converted, void *bytes)
 {
 	struct span_arg arg = *(const struct span_arg *)bytes;
-	if (!has_row(converted, arg.track, arg.row) || arg.type > STEPSCOPE_ARG_POINTER)
+	if (!place_row(converted, &arg.track, arg.row) || arg.type > STEPSCOPE_ARG_POINTER)
 		return false;
 	if (arg.type == STEPSCOPE_ARG_SYMBOL)
 		arg.u64 = (uint32_t)arg.u64 < converted->string_count ? converted->strings[(uint32_t)arg.u64] : 0;
@@ -237,41 +281,41 @@ static bool add_arg(struct converted *converted, const void *bytes)
 	return true;
 }
 
-static bool add_link(struct converted *converted, const void *bytes)
+static bool add_link(struct converted *converted, void *bytes)
 {
-	const struct model_link *link = bytes;
-	if (link->kind > STEPSCOPE_LINK_OTHER || !may_have_row(converted, link->from_track, link->from_row) ||
-	    !may_have_row(converted, link->to_track, link->to_row))
+	struct model_link *link = bytes;
+	if (link->kind > STEPSCOPE_LINK_OTHER || !place_row_or_none(converted, &link->from_track, link->from_row) ||
+	    !place_row_or_none(converted, &link->to_track, link->to_row))
 		return false;
 	model_add_link(converted->model, link);
 	return true;
 }
 
-static bool add_sample(struct converted *converted, const void *bytes)
+static bool add_sample(struct converted *converted, void *bytes)
 {
-	const struct sample *sample = bytes;
-	if (sample->track >= converted->model->tracks_count || !is_time(sample->time_ns) ||
-	    sample->stack >= converted->model->stacks_count)
+	struct sample *sample = bytes;
+	if (!place_track(converted, &sample->track) || !place_time(converted, &sample->time_ns) ||
+	    !place_stack(converted, &sample->stack))
 		return false;
 	model_add_sample(converted->model, sample);
 	return true;
 }
 
-static bool add_meta(struct converted *converted, const void *bytes)
+static bool add_meta(struct converted *converted, void *bytes)
 {
-	const struct model_meta *meta = bytes;
-	if (!may_have_process(converted, meta->process))
+	struct model_meta *meta = bytes;
+	if (!place_process_or_none(converted, &meta->process))
 		return false;
 	model_add_meta(converted->model, meta->process, model_text(converted->model, meta->key),
 	               model_text(converted->model, meta->value));
 	return true;
 }
 
-static bool add_ledger(struct converted *converted, const void *bytes)
+static bool add_ledger(struct converted *converted, void *bytes)
 {
-	const struct ledger_entry *entry = bytes;
+	struct ledger_entry *entry = bytes;
 	struct model *model = converted->model;
-	if (!may_have_process(converted, entry->process) || entry->kind > LEDGER_OTHER)
+	if (!place_process_or_none(converted, &entry->process) || entry->kind > LEDGER_OTHER)
 		return false;
 	struct ledger_entry *added = model_add_ledger(model, entry->kind, entry->process,
 	                                              model_text(model, entry->where), entry->count,
@@ -281,7 +325,7 @@ static bool add_ledger(struct converted *converted, const void *bytes)
 	return true;
 }
 
-static bool (*const add_functions[MODEL_TABLE_END])(struct converted *, const void *) = {
+static bool (*const add_functions[MODEL_TABLE_END])(struct converted *, void *) = {
 	[MODEL_TABLE_PROCESSES] = add_process, [MODEL_TABLE_TRACKS] = add_track,  [MODEL_TABLE_SPANS] = add_span,
 	[MODEL_TABLE_STEPS] = add_step,        [MODEL_TABLE_SERIES] = add_series, [MODEL_TABLE_VALUES] = add_value,
 	[MODEL_TABLE_MEMORY] = add_memory,     [MODEL_TABLE_OWNERS] = add_owner,  [MODEL_TABLE_MARKS] = add_mark,
@@ -291,6 +335,24 @@ static bool (*const add_functions[MODEL_TABLE_END])(struct converted *, const vo
 };
 
 /* ---- rows of any table ---- */
+
+/* Once the processes of the file are there, and before what has times. Without a wall time in both, files begin where they say. */
+static void settle_time(struct converted *converted)
+{
+	struct model *model = converted->model;
+	uint32_t first = converted->first.processes;
+	int64_t model_wall = wall_time(model, 0, first), wall = wall_time(model, first, model->processes_count);
+	if (converted->is_settled)
+		return;
+	converted->is_settled = true;
+	converted->shift_ns = model_wall && wall ? wall - model_wall : 0;
+	for (uint32_t i = first; i < model->processes_count; i++) {
+		struct process *process = &model->processes[i];
+		bool fits = place_time(converted, &process->first_ns) && place_time(converted, &process->last_ns);
+		process->has_times &= fits;
+		process->realtime_offset_ns -= process->realtime_offset_ns ? converted->shift_ns : 0;
+	}
+}
 
 static void take_strings(struct converted *converted, const struct stepscope_rows *head, const uint8_t *data,
                          size_t bytes)
@@ -372,6 +434,8 @@ static bool on_rows(void *context, const uint8_t *data, uint32_t bytes)
 		take_strings(converted, &head, data + sizeof head, bytes - sizeof head);
 		return true;
 	}
+	if (head.table != MODEL_TABLE_PROCESSES)
+		settle_time(converted);
 	const struct model_field *fields = model_table_fields(head.table);
 	uint32_t count = fields ? find_columns(&head, data + sizeof head, bytes - sizeof head, fields, columns) : 0;
 	converted->owner = head.owner;
@@ -386,14 +450,29 @@ static bool on_rows(void *context, const uint8_t *data, uint32_t bytes)
 
 /* ---- the importer ---- */
 
-static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+bool converted_begins(const char *head, size_t length)
 {
 	struct stepscope_segment_header header;
-	(void)path;
-	if (is_directory || length < sizeof header || memcmp(head, STEPSCOPE_SEGMENT_MAGIC, 8) != 0)
+	if (length < sizeof header || memcmp(head, STEPSCOPE_SEGMENT_MAGIC, 8) != 0)
 		return false;
 	memcpy(&header, head, sizeof header);
 	return header.flags & STEPSCOPE_SEGMENT_CONVERTED;
+}
+
+bool converted_is_file(const char *path)
+{
+	char head[sizeof(struct stepscope_segment_header)];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t length = fd < 0 ? -1 : read(fd, head, sizeof head);
+	if (fd >= 0)
+		close(fd);
+	return length > 0 && converted_begins(head, (size_t)length);
+}
+
+static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
+{
+	(void)path;
+	return !is_directory && converted_begins(head, length);
 }
 
 static void note_damage(struct converted *converted, const struct segment_stats *stats, const char *name)
@@ -412,7 +491,7 @@ static void note_damage(struct converted *converted, const struct segment_stats 
 
 static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
 {
-	struct converted converted = {.model = model};
+	struct converted converted = {.model = model, .first = model_place_here(model)};
 	struct segment_visitor visitor = {.context = &converted, .rows = on_rows};
 	struct segment_stats stats;
 	(void)filter;
@@ -422,7 +501,8 @@ static enum status load(const char *path, const struct model_filter *filter, str
 	free(converted.subjects);
 	if (status != STATUS_OK)
 		return status;
-	if (!model->processes_count)
+	settle_time(&converted);
+	if (model->processes_count == converted.first.processes)
 		return error_set(err, STATUS_INPUT, "'%s' has nothing that can be used", path);
 	note_damage(&converted, &stats, file_name_of(path));
 	return STATUS_OK;
@@ -432,4 +512,5 @@ const struct importer importer_converted = {
 	.name = "converted",
 	.recognises = recognises,
 	.load = load,
+	.is_rank = true,
 };

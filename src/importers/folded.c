@@ -358,4 +358,5 @@ const struct importer importer_folded = {
 	.recognises = recognises,
 	.begins = file_begins,
 	.load_input = load_input,
+	.is_rank = true,
 };

@@ -30,9 +30,10 @@ struct importer {
 	                        struct model *model, struct error *err);
 	/* (optional) Does the member of an archive belong to it, by its name and first bytes, INPUT_LONG_HEAD_BYTES where it has so many? */
 	bool (*begins)(const char *name, const char *head, size_t length);
-	/* Instead of load(), of a stream that can be read once only: several such files, also in an archive, are the ranks of one job. */
+	/* Instead of load(), of a stream that can be read once only: is_rank, also in an archive. */
 	enum status (*load_input)(struct input_stream *input, const char *name, const struct model_filter *filter,
 	                          struct model *model, struct error *err);
+	bool is_rank; /* (optional) several such files are the ranks of one job; load() adds to what the model has */
 };
 
 extern const struct importer *const importers[]; /* NULL-terminated */

@@ -6,6 +6,7 @@
 #include "base/archive_reader.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "importers/converted.h"
 #include "importers/kineto_import.h"
 #include "importers/kineto_set.h"
 #include "importers/other_kinds.h"
@@ -26,13 +27,13 @@ struct listing {
 	uint32_t count, capacity;
 	uint64_t bytes;
 	uint32_t folders;   /* in it, which nobody looks into */
-	bool has_recording; /* of ours: that is what counts there */
+	bool has_recording; /* of a run: that is what counts there */
 };
 
-/* Also archives, so that it is said that they are not opened. */
+/* Also archives and recordings, so that it is said that they are not opened. */
 static bool may_be_trace(const char *name)
 {
-	static const char *const suffixes[] = {".json", ".gz", ".zst", ".zip", ".tar", ".tgz"};
+	static const char *const suffixes[] = {".json", ".gz", ".zst", ".zip", ".tar", ".tgz", ".ssr"};
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
 		if (text_ends_with(name, suffixes[i]))
 			return true;
@@ -70,10 +71,10 @@ static void find_files(struct listing *listing, const char *path)
 	while (directory && (entry = readdir(directory)) && listing->count < KINETO_SET_MAX) {
 		char name[4096];
 		struct stat info;
-		listing->has_recording |= text_ends_with(entry->d_name, ".ssr");
 		if (snprintf(name, sizeof name, "%s/%s", path, entry->d_name) >= (int)sizeof name ||
 		    stat(name, &info) != 0)
 			continue;
+		listing->has_recording |= text_ends_with(entry->d_name, ".ssr") && !converted_is_file(name);
 		if (S_ISREG(info.st_mode) && may_be_trace(entry->d_name))
 			add_file(listing, name, (uint64_t)info.st_size);
 		listing->folders += S_ISDIR(info.st_mode) && *entry->d_name != '.';

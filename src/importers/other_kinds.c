@@ -6,6 +6,7 @@
 
 #include "base/input_stream.h"
 #include "base/pickle_read.h"
+#include "importers/converted.h"
 #include "importers/nvidia_smi.h"
 
 #include <string.h>
@@ -50,6 +51,8 @@ const char *other_kind(const char *head, size_t length)
 	size_t first = length < INPUT_HEAD_BYTES ? length : INPUT_HEAD_BYTES, blanks = count_blanks(head, length);
 	if (length >= sizeof magic && memcmp(head, magic, sizeof magic) == 0)
 		return "an export of nsys (SQLite)";
+	if (converted_begins(head, length))
+		return "a recording that 'stepscope convert' made";
 	if (pickle_begins(head, length))
 		return "a pickle, as snapshots of CUDA memory are";
 	if (other_kind_is_speedscope(head, first))

@@ -7,6 +7,7 @@
 #include "base/archive_reader.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "importers/converted.h"
 #include "importers/file_order.h"
 #include "importers/kineto_set.h"
 #include "importers/other_kinds.h"
@@ -26,7 +27,7 @@ static void add(struct rank_files *files, const char *path, const struct importe
 {
 	MEMORY_GROW(files->files, files->count, files->capacity, 16);
 	struct rank_file *file = &files->files[files->count++];
-	*file = (struct rank_file){strdup(path), importer && importer->load_input ? importer : NULL};
+	*file = (struct rank_file){strdup(path), importer && importer->is_rank ? importer : NULL};
 	if (!file->path)
 		memory_exhausted(strlen(path) + 1);
 	if (!files->importer)
@@ -43,7 +44,7 @@ bool rank_files_find(struct rank_files *files, const char *directory, find_impor
 		struct stat info;
 		bool is_named = *entries[i]->d_name != '.' &&
 		                snprintf(path, sizeof path, "%s/%s", directory, entries[i]->d_name) < (int)sizeof path;
-		has_recording |= text_ends_with(entries[i]->d_name, ".ssr");
+		has_recording |= text_ends_with(entries[i]->d_name, ".ssr") && !(is_named && converted_is_file(path));
 		free(entries[i]);
 		if (!has_recording && is_named && stat(path, &info) == 0 && S_ISREG(info.st_mode))
 			add(files, path, files->count < FILES_MAX ? find(path) : NULL);
@@ -52,6 +53,13 @@ bool rank_files_find(struct rank_files *files, const char *directory, find_impor
 	return !has_recording && files->importer;
 }
 
+static int compare_files(const void *left, const void *right)
+{
+	const struct rank_file *a = left, *b = right;
+	return strverscmp(a->path, b->path);
+}
+
+/* In the order of their names, as those of a directory: the time line is that of the first. */
 bool rank_files_take(struct rank_files *files, const char *const *paths, uint32_t count, find_importer find)
 {
 	bool is_one_kind = true;
@@ -59,6 +67,7 @@ bool rank_files_take(struct rank_files *files, const char *const *paths, uint32_
 		add(files, paths[i], find(paths[i]));
 		is_one_kind = files->importer && files->files[i].importer == files->importer;
 	}
+	qsort(files->files, files->count, sizeof *files->files, compare_files);
 	return is_one_kind;
 }
 
@@ -81,9 +90,9 @@ struct loading {
 	uint32_t first_file;
 };
 
-static bool is_taken(const struct model *model, int64_t rank)
+static bool is_taken(const struct model *model, uint32_t before, int64_t rank)
 {
-	for (uint32_t i = 0; i < model->processes_count; i++)
+	for (uint32_t i = 0; i < before; i++)
 		if (model->processes[i].rank == rank)
 			return true;
 	return false;
@@ -103,7 +112,14 @@ static int64_t rank_of(const char *name, bool is_member)
 
 static void name_processes(struct model *model, uint32_t first, uint32_t end, const char *path, int64_t rank)
 {
-	bool is_known = first < end && rank >= 0 && rank <= INT32_MAX && !is_taken(model, rank);
+	bool is_known = first < end && rank >= 0 && rank <= INT32_MAX && !is_taken(model, model->processes_count, rank);
+	for (uint32_t i = first; i < end; i++) {
+		int32_t told = model->processes[i].rank;
+		is_known &= told < 0;
+		if (told >= 0 && is_taken(model, first, told))
+			model_add_ledger(model, LEDGER_OTHER, i, file_name_of(path), 1,
+			                 "another file says that it is of the same rank");
+	}
 	for (uint32_t i = first; i < end; i++) {
 		struct process *process = &model->processes[i];
 		if (is_known)
@@ -234,7 +250,7 @@ static const struct importer *importer_of(const struct archive_loading *archive,
                                           size_t length)
 {
 	const struct importer *importer = archive->find(name, head, length);
-	return importer && importer->load_input ? importer : NULL;
+	return importer && importer->is_rank ? importer : NULL;
 }
 
 /* What is wrong with a member is said when it is loaded. */

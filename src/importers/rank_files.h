@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rank_files.h: files of one kind as one run, one per rank: snapshots of memory, profiles of stacks. Each is read by its importer as if it was
- * alone, and the order is that of their names; the rank is that of its name. Where there are several such kinds that of the first file counts;
+ * rank_files.h: files of one kind as one run, one per rank: snapshots of memory, profiles of stacks, recordings that were converted. Each is
+ * read by its importer as if it was alone, and the order is that of their names; the rank is that of its name unless it says one. Where there are several such kinds that of the first file counts;
  * what is left out is said.
  */
 #ifndef IMPORTERS_RANK_FILES_H

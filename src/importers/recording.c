@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "format/fold.h"
 #include "format/own_facts.h"
+#include "importers/converted.h"
 #include "importers/importer.h"
 #include "importers/other_kinds.h"
 #include "importers/recording_links.h"
@@ -58,7 +59,15 @@ struct directory_count {
 	uint64_t segments, others;
 };
 
-/* Counts what is in the directory; adds the segments to `recording` unless that is NULL. */
+static char *path_in(const char *directory, const char *name)
+{
+	char *path;
+	if (asprintf(&path, "%s/%s", directory, name) < 0)
+		memory_exhausted(strlen(directory));
+	return path;
+}
+
+/* Counts what is in the directory, and adds the segments of the run. */
 static enum status scan_directory(const char *path, struct recording *recording, struct directory_count *count,
                                   struct error *err)
 {
@@ -70,14 +79,18 @@ static enum status scan_directory(const char *path, struct recording *recording,
 	while ((entry = readdir(directory)) && count->segments < MAX_FILES) {
 		if (entry->d_name[0] == '.')
 			continue;
-		bool is_segment = text_ends_with(entry->d_name, ".ssr");
+		char *name = text_ends_with(entry->d_name, ".ssr") ? path_in(path, entry->d_name) : NULL;
+		bool is_converted = name && converted_is_file(name), is_segment = name && !is_converted;
 		count->segments += is_segment;
 		count->others += !is_segment;
-		if (!is_segment || !recording)
-			continue;
-		struct segment_file *file = add_file(recording, entry->d_name);
-		if (asprintf(&file->path, "%s/%s", path, entry->d_name) < 0)
-			memory_exhausted(strlen(path));
+		if (is_converted)
+			model_add_ledger(
+				recording->model, LEDGER_OTHER, MODEL_NONE, entry->d_name, 1,
+				"a recording that 'stepscope convert' made is no part of the run: give it by itself");
+		if (is_segment)
+			add_file(recording, entry->d_name)->path = name;
+		else
+			free(name);
 	}
 	closedir(directory);
 	return STATUS_OK;

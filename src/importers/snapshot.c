@@ -295,4 +295,5 @@ const struct importer importer_snapshot = {
 	.recognises = recognises,
 	.begins = begins,
 	.load_input = load_input,
+	.is_rank = true,
 };

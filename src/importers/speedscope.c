@@ -146,4 +146,5 @@ const struct importer importer_speedscope = {
 	.recognises = recognises,
 	.begins = begins,
 	.load_input = load_input,
+	.is_rank = true,
 };

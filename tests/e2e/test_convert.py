@@ -179,6 +179,75 @@ def test_ranks_and_lists_of_files(tmp_path):
     assert (tmp_path / "list.ssr").stat().st_size > 1000
 
 
+def of_all(*paths):
+    """What was read: operations, ranks, steps with their times, and what the ledger says."""
+    tables = []
+    for table in ("ops", "ranks", "steps", "ledger"):
+        done = stepscope("report", *paths, "--table", table, "--csv")
+        assert done.returncode == 0 and done.stdout, done.stderr
+        tables.append(done.stdout)
+    return tables
+
+
+def starts_of(path, folder):
+    """Of each rank's first step, in microseconds since the first of them."""
+    assert stepscope("export", path, "-o", folder / "exported.json").returncode == 0
+    starts = sorted(event["ts"] for event in json.loads((folder / "exported.json").read_text())["traceEvents"] if event.get("name") == "ProfilerStep#0")
+    return [start - starts[0] for start in starts]
+
+
+@pytest.fixture(name="job")
+def two_ranks(tmp_path):
+    """traces/ of two ranks, of which the second begins a millisecond later, and converted/, each of them by itself."""
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "converted").mkdir()
+    for rank in range(2):
+        trace = tmp_path / f"traces/rank{rank}.json"
+        trace.write_text(json.dumps({"baseTimeNanoseconds": 1700000000 * 10**9 + rank * 10**6, **json.loads(rank_trace(rank))}))
+        assert stepscope("convert", trace, tmp_path / f"converted/rank{rank}.ssr").returncode == 0
+    return tmp_path
+
+
+def test_converted_ranks_are_read_together_as_their_traces_are(job):
+    """A directory of them, and files that are given, in whatever order: one time line, nothing missing."""
+    tables = of_all(job / "traces")
+    first, second = sorted((job / "converted").iterdir())
+    assert of_all(job / "converted") == of_all(first, second) == of_all(second, first) == tables
+    assert stepscope("convert", second, first, job / "all.ssr").returncode == 0
+    assert of_all(job / "all.ssr") == tables
+    assert [starts_of(job / name, job) for name in ("traces", "converted", "all.ssr")] == 3 * [[0, 1000]]
+
+
+def test_a_converted_recording_alone_in_a_directory_is_read(job):
+    (job / "converted/rank1.ssr").unlink()
+    assert of_all(job / "converted") == of_all(job / "converted/rank0.ssr")
+
+
+def test_a_copy_of_a_converted_rank_is_said(job):
+    shutil.copy(job / "converted/rank0.ssr", job / "converted/rank1.ssr")
+    assert b"another file says that it is of the same rank" in of_all(job / "converted")[-1]
+
+
+def test_beside_traces_a_converted_recording_is_not_read_and_that_is_said(job):
+    """It may be what the traces were converted to: nothing counts twice, and the traces are all there. info lists all of them."""
+    *tables, _ = of_all(job / "traces")
+    shutil.copy(job / "converted/rank0.ssr", job / "traces")
+    *again, ledger = of_all(job / "traces")
+    assert again == tables
+    assert b"a recording that 'stepscope convert' made among the traces was not read" in ledger and b"rank0.ssr" in ledger
+    files = stepscope("info", job / "traces").stdout
+    assert b"rank0.ssr" in files and b"rank0.json" in files and b"rank1.json" in files
+
+
+def test_in_a_run_directory_a_converted_recording_is_no_part_of_the_run(tmp_path):
+    subprocess.run([BUILD / "tests/unit/report_sample", "train", tmp_path / "run"], check=True, timeout=60)
+    *tables, _ = of_all(tmp_path / "run")
+    assert stepscope("convert", tmp_path / "run", tmp_path / "run/run.ssr").returncode == 0
+    *again, ledger = of_all(tmp_path / "run")
+    assert again == tables
+    assert b"made is no part of the run: give it by itself" in ledger and b"run.ssr" in ledger
+
+
 def test_again_and_out_of_it(tmp_path):
     """A recording that was converted converts to the same bytes, and to what the trace converts to."""
     for source, target in ((FIRST, "a.ssr"), (tmp_path / "a.ssr", "b.ssr"), (FIRST, "a.json"), (tmp_path / "a.ssr", "b.json"),
