@@ -20,70 +20,7 @@
 #define MAX_INSIDE 10000u /* stretches noted in one call */
 #define MAX_ABOVE 1024u   /* levels that an END looks beneath; no program has more */
 #define MAX_MOVES (1u << 26)
-#define MAX_COMPILED 4096u       /* optimizers' calls */
 #define MANY_TENSORS 0x40000000u /* as many as there may be */
-
-/* Interned by the agent before its first operator (src/agents/torch/agent.c). */
-static const char agent_name[] = "torch.agent";
-
-/* Of the code that the name of a record says. */
-static uint32_t code_of(const char *text, uint32_t length)
-{
-	const uint32_t before = (uint32_t)strlen(PYTORCH_COMPILED);
-	return pytorch_code_number(text + before, length - before);
-}
-
-/* "torch.compiled CODE OPTIMIZER" */
-static void note_compiled(struct torch_scan *scan, const char *text, uint32_t length)
-{
-	const uint32_t before = (uint32_t)strlen(PYTORCH_COMPILED_CALL);
-	char numbers[64], *end;
-	if (!pytorch_begins_n(text, length, PYTORCH_COMPILED_CALL) || length - before >= sizeof numbers ||
-	    scan->optimizer_count == MAX_COMPILED)
-		return;
-	memcpy(numbers, text + before, length - before);
-	numbers[length - before] = 0;
-	uint64_t code = strtoull(numbers, &end, 10);
-	if (!(scan->optimizer_count & (scan->optimizer_count + 1)))
-		scan->optimizers = memory_resize(scan->optimizers, 2 * (size_t)scan->optimizer_count + 2,
-		                                 sizeof *scan->optimizers);
-	number_map_set(&scan->compiled, code, scan->optimizer_count);
-	scan->optimizers[scan->optimizer_count++] = strtoull(end, NULL, 10);
-}
-
-/* Which optimizer the code with this symbol begins a call of; 0: of none. */
-static uint64_t compiled_optimizer(const struct torch_scan *scan, uint32_t symbol)
-{
-	uint32_t code = number_map_find(&scan->codes, symbol);
-	uint32_t found = number_map_find(&scan->compiled, code);
-	return code == NUMBER_MAP_NONE || found == NUMBER_MAP_NONE ? 0 : scan->optimizers[found];
-}
-
-void torch_scan_symbol(struct recording *recording, uint32_t id, uint8_t kind, const char *text, uint32_t length)
-{
-	struct session *session = recording->session;
-	bool is_mark = kind == STEPSCOPE_SYMBOL_TEXT && length == sizeof agent_name - 1 &&
-	               !memcmp(text, agent_name, length);
-	if (is_mark && !session->torch) {
-		session->torch = memory_resize(NULL, 1, sizeof *session->torch);
-		memset(session->torch, 0, sizeof *session->torch);
-	}
-	struct torch_scan *scan = session->torch;
-	enum symbol_class class = scan ? torch_class_of(kind, text, length) : CLASS_UNKNOWN;
-	if (scan && kind == STEPSCOPE_SYMBOL_TEXT)
-		note_compiled(scan, text, length);
-	if (class == CLASS_UNKNOWN || id >= 1u << 24)
-		return;
-	if (id >= scan->class_capacity) {
-		uint32_t capacity = (id / 1024 + 1) * 2048;
-		scan->classes = memory_resize(scan->classes, capacity, 1);
-		memset(scan->classes + scan->class_capacity, 0, capacity - scan->class_capacity);
-		scan->class_capacity = capacity;
-	}
-	scan->classes[id] = (uint8_t) class;
-	if (class == CLASS_COMPILED)
-		number_map_set(&scan->codes, id, code_of(text, length));
-}
 
 static struct stream_scan *stream_of(struct torch_scan *scan, uint32_t number)
 {
@@ -611,7 +548,7 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
                      int64_t time_ns)
 {
 	enum symbol_class class = event->id < scan->class_capacity ? scan->classes[event->id] : CLASS_UNKNOWN;
-	uint64_t optimizer = class == CLASS_COMPILED ? compiled_optimizer(scan, event->id) : 0;
+	uint64_t optimizer = class == CLASS_COMPILED ? torch_compiled_optimizer(scan, event->id) : 0;
 	class = optimizer ? CLASS_OPTIMIZER : class;
 	bool is_phase = event->id >= STEPSCOPE_BUILTIN_PHASE_DATA && event->id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION;
 	bool is_work = class != CLASS_UNKNOWN && class != CLASS_MODULE && class != CLASS_MODE;

@@ -43,8 +43,6 @@ enum symbol_class {
 	CLASS_COMPILE,  /* traces whole forwards and backwards, which no step makes */
 };
 
-enum symbol_class torch_class_of(uint8_t kind, const char *text, uint32_t length);
-
 struct open_record {
 	uint32_t record;      /* index, NO_RANGE: it is inside of another one and not kept */
 	uint32_t range;       /* index of the innermost, itself included; NO_RANGE: none */
@@ -138,6 +136,9 @@ struct torch_scan {
 	uint32_t step_stream;  /* that marks them */
 	bool has_step_streams; /* several do */
 };
+
+/* recording_torch_classes.c: which optimizer the code with this symbol begins a call of; 0: of none. */
+uint64_t torch_compiled_optimizer(const struct torch_scan *scan, uint32_t symbol);
 
 /* recording_torch_nodes.c: `word`: the payload of an event that has one, in the stream. */
 void torch_nodes_note(struct torch_scan *scan, struct stream_scan *stream, uint64_t word);
