@@ -237,8 +237,9 @@ static const char *no_use(const struct model_step *step, bool is_trace)
 		return "the program did not mark the step";
 	if (step->is_open)
 		return "the step is incomplete";
-	return is_trace ? "traces do not say what the thread of a step used"
-	                : "what the thread used is not recorded of the first step, and after short ones";
+	return is_trace
+	               ? "traces do not say what the thread of a step used"
+	               : "what the thread used is known of steps that are marked for stepscope, but for the first one and those after short ones";
 }
 
 /* What the thread that marks the step did in it. */

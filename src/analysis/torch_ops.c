@@ -30,7 +30,6 @@ struct builder {
 	struct torch_ops *ops;
 	const struct model *model;
 	uint32_t **event_of; /* by track and row: its event, or that of the span around it */
-	bool has_steps;      /* marked by the program */
 	bool is_trace;       /* of torch.profiler: it has more kinds of events */
 	bool is_without_shapes;
 	uint32_t next_step; /* index, none before it is of a row to come */
@@ -97,7 +96,7 @@ static bool is_wanted(struct builder *builder, const struct span_view *span)
 	case SPAN_COLLECTIVE:
 		return !(name_class(&builder->names, builder->model, span->name) & NAME_IS_HIDDEN);
 	case SPAN_STEP:
-		return builder->has_steps;
+		return !(span->flags & SPAN_IS_INFERRED);
 	case SPAN_PYTHON:
 	case SPAN_MODULE:
 	case SPAN_RUNTIME:
@@ -563,14 +562,6 @@ static void group(struct torch_ops *ops, enum torch_group by)
 
 /* ---- all of it ---- */
 
-static bool marks_steps(const struct model *model)
-{
-	for (uint32_t i = 0; i < model->steps_count; i++)
-		if (!model->steps[i].is_inferred)
-			return true;
-	return false;
-}
-
 static int64_t first_start(const struct model *model)
 {
 	int64_t first_ns = INT64_MAX;
@@ -588,7 +579,6 @@ void torch_ops_init(struct torch_ops *ops, const struct model *model, const stru
 {
 	struct builder builder = {.ops = ops,
 	                          .model = model,
-	                          .has_steps = marks_steps(model),
 	                          .is_trace = torch_trace_is(model),
 	                          .base_ns = first_start(model),
 	                          .folder = python_folder(model),

@@ -242,7 +242,8 @@ static void add_range(struct scan *scan, const struct staged_span *span, struct 
 	if (scan->hidden || open->range_count == RANGES_MAX)
 		return;
 	MEMORY_GROW(tokens->ranges, tokens->range_count, tokens->range_capacity, 64);
-	tokens->ranges[tokens->range_count] = (struct train_range){span->start_ns, open->end_ns, open->range};
+	tokens->ranges[tokens->range_count] = (struct train_range){
+		.start_ns = span->start_ns, .end_ns = open->end_ns, .parent = open->range};
 	open->range = tokens->range_count++;
 	open->range_count++;
 }

@@ -93,6 +93,7 @@ struct stream {
 	uint32_t inferred_count, inferred_next;
 	uint32_t inferred_open[4], inferred_depth; /* indices, outermost first */
 	bool has_own_phases, has_own_steps;
+	const struct inferred *marked; /* step that was just put in, where the range that marks it begins; NULL: none */
 };
 
 struct declared_track {

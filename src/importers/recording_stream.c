@@ -337,9 +337,25 @@ static void set_flag(const struct recording *recording, const struct stream *str
 		track_chunk(recording->model->tracks[stream->track], row, &i)->flags[i] |= flag;
 }
 
+/* Of a step that was just put in: the step is its span. */
+static bool begin_step_range(struct stream *stream, const struct recorded_symbol *symbol, int64_t time_ns)
+{
+	const struct inferred *step = stream->marked;
+	stream->marked = NULL;
+	if (step->start_ns != time_ns || symbol->kind != STEPSCOPE_SYMBOL_ANNOTATION ||
+	    stream->level_count >= MAX_LEVELS)
+		return false;
+	struct level *level = push_level(stream, SPAN_ANNOTATION);
+	level->is_over = true;
+	level->end_ns = step->end_ns;
+	return true;
+}
+
 static inline uint32_t on_begin(struct recording *recording, struct stream *stream, uint32_t id, int64_t time_ns)
 {
 	struct recorded_symbol symbol = recording_symbol(recording->session, id);
+	if (__builtin_expect(stream->marked != NULL, 0) && begin_step_range(stream, &symbol, time_ns))
+		return MODEL_NONE;
 	if (__builtin_expect(!symbol.is_known, 0))
 		symbol.string = recording_symbol_string(recording, id);
 	uint32_t row = begin_span(recording, stream, time_ns, span_kind_of(symbol.kind), symbol.string);
@@ -432,7 +448,7 @@ static void finish_step(struct recording *recording, struct stream *stream, int6
 		return;
 	}
 	if (stream->step != MODEL_NONE) {
-		if (recording->model->steps[step].is_inferred)
+		if (stream->inferred && !stream->has_own_steps) /* it was put in */
 			end_inferred_level(recording, stream, stream->step_level, time_ns);
 		else
 			end_down_to(recording, stream, stream->step_level, time_ns);
@@ -597,7 +613,8 @@ static void begin_inferred(struct recording *recording, struct stream *stream, u
 	const struct inferred *inferred = &stream->inferred[index];
 	if (inferred->what == INFERRED_STEP) {
 		begin_step(recording, stream, inferred->number, inferred->start_ns);
-		if (stream->step != MODEL_NONE) {
+		stream->marked = inferred->is_marked ? inferred : NULL;
+		if (stream->step != MODEL_NONE && !inferred->is_marked) {
 			recording->model->steps[stream->step].is_inferred = true;
 			set_flag(recording, stream, recording->model->steps[stream->step].row, SPAN_IS_INFERRED);
 		}

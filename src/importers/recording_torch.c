@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "importers/recording_torch_scan.h"
-#include "pytorch/names.h"
 
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
@@ -55,7 +54,7 @@ static struct open_record *push(struct stream_scan *stream)
 	open.is_range = open.hides = open.is_phase = false;
 	open.is_hidden = stream->inside > 0;
 	open.class = CLASS_UNKNOWN;
-	open.compiled = 0;
+	open.compiled = open.profiler_step = 0;
 	stream->open[stream->depth++] = open;
 	return &stream->open[stream->depth - 1];
 }
@@ -66,7 +65,9 @@ static void add_range(struct torch_scan *scan, struct stream_scan *stream, struc
 		return;
 	scan->range_count++;
 	MEMORY_GROW(stream->ranges, stream->range_count, stream->range_capacity, 64);
-	stream->ranges[stream->range_count] = (struct train_range){time_ns, time_ns, open->range};
+	stream->ranges[stream->range_count] = (struct train_range){
+		.start_ns = time_ns, .end_ns = time_ns, .parent = open->range, .step = open->profiler_step};
+	stream->profiler_steps += open->profiler_step > 0;
 	open->range = stream->range_count++;
 	open->range_count++;
 	open->is_range = true;
@@ -476,10 +477,12 @@ static void begin_open(struct torch_scan *scan, struct stream_scan *stream, cons
 	open->class = like->class;
 	open->start_ns = like->start_ns;
 	open->sequence = like->sequence;
+	open->profiler_step = like->profiler_step;
 	if (like->is_phase)
 		open->phase = stream->depth;
 	switch ((enum symbol_class)like->class) {
 	case CLASS_UNKNOWN:
+	case CLASS_PROFILER_STEP:
 		add_range(scan, stream, open, like->start_ns);
 		return;
 	case CLASS_MODULE:
@@ -551,7 +554,8 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	uint64_t optimizer = class == CLASS_COMPILED ? torch_compiled_optimizer(scan, event->id) : 0;
 	class = optimizer ? CLASS_OPTIMIZER : class;
 	bool is_phase = event->id >= STEPSCOPE_BUILTIN_PHASE_DATA && event->id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION;
-	bool is_work = class != CLASS_UNKNOWN && class != CLASS_MODULE && class != CLASS_MODE;
+	bool is_step = class == CLASS_PROFILER_STEP;
+	bool is_work = class != CLASS_UNKNOWN && class != CLASS_MODULE && class != CLASS_MODE && !is_step;
 	scan->has_phases |= is_phase;
 	if (stream->depth == MAX_DEPTH) {
 		stream->deeper++;
@@ -571,7 +575,9 @@ static void on_begin(struct torch_scan *scan, struct stream_scan *stream, const 
 	           &(struct open_record){.is_phase = is_phase || event->id == STEPSCOPE_BUILTIN_MICRO_BATCH,
 	                                 .class = (uint8_t) class,
 	                                 .start_ns = time_ns,
-	                                 .sequence = sequence_of(event, class)});
+	                                 .sequence = sequence_of(event, class),
+	                                 .profiler_step = is_step ? number_map_find(&scan->profiler_steps, event->id)
+	                                                          : 0});
 	uint32_t record = innermost(stream)->record;
 	if (optimizer && record != NO_RANGE)
 		set_optimizer(&stream->records[record], optimizer);
@@ -885,6 +891,8 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 static void finish_stream(struct torch_scan *scan, struct stream_scan *stream, bool was_closed)
 {
 	stream->end = (struct stream_end){innermost(stream)->range, stream->optimizer > 0};
+	for (uint32_t range = stream->end.range; range != NO_RANGE; range = stream->ranges[range].parent)
+		stream->ranges[range].is_open = true;
 	while (stream->depth)
 		pop(scan, stream, stream->last_ns);
 	uint32_t followed = number_map_find(&scan->followed, stream->torch_thread);
@@ -905,7 +913,8 @@ struct training_thread *torch_scan_threads(struct torch_scan *scan, bool was_clo
 		bool is_followed = number_map_find(&scan->followed, stream->torch_thread) != NUMBER_MAP_NONE;
 		threads[i] = (struct training_thread){stream->records,      stream->ranges,      stream->hooked,
 		                                      stream->record_count, stream->range_count, stream->hooked_count,
-		                                      stream->calls,        stream->nodes,       is_followed};
+		                                      stream->calls,        stream->nodes,       stream->profiler_steps,
+		                                      is_followed};
 		stream->records = NULL;
 		stream->ranges = NULL;
 		stream->hooked = NULL;
@@ -926,6 +935,7 @@ void torch_scan_release(struct torch_scan *scan)
 	free(scan->streams);
 	free(scan->bounds);
 	number_map_release(&scan->stream_map);
+	number_map_release(&scan->profiler_steps);
 	number_map_release(&scan->trained);
 	number_map_release(&scan->followed);
 	number_map_release(&scan->codes);

@@ -80,6 +80,7 @@ static enum symbol_class class_of(uint8_t kind, const char *text, uint32_t lengt
 		       : pytorch_begins_n(text, length, PYTORCH_OPTIMIZER_ZERO_GRAD) ? CLASS_ZERO_GRAD
 		       : pytorch_begins_n(text, length, PYTORCH_LOADER_HERE)         ? CLASS_DATA_HERE
 		       : pytorch_begins_n(text, length, PYTORCH_LOADER)              ? CLASS_DATA
+		       : pytorch_profiler_step(text, length)                         ? CLASS_PROFILER_STEP
 		                                                                     : CLASS_UNKNOWN;
 	default:
 		return CLASS_UNKNOWN;
@@ -142,4 +143,6 @@ void torch_scan_symbol(struct recording *recording, uint32_t id, uint8_t kind, c
 	scan->classes[id] = (uint8_t) class;
 	if (class == CLASS_COMPILED)
 		number_map_set(&scan->codes, id, code_of(text, length));
+	if (class == CLASS_PROFILER_STEP)
+		number_map_set(&scan->profiler_steps, id, pytorch_profiler_step(text, length));
 }

@@ -39,8 +39,9 @@ enum symbol_class {
 	CLASS_LOADER_START,
 	CLASS_LOADER_STOP,
 	CLASS_SAVE,
-	CLASS_COMPILED, /* code that torch.compile made: what it calls counts; unless it is an optimizer's call */
-	CLASS_COMPILE,  /* traces whole forwards and backwards, which no step makes */
+	CLASS_COMPILED,      /* code that torch.compile made: what it calls counts; unless it is an optimizer's call */
+	CLASS_PROFILER_STEP, /* of torch.profiler: a range around records, which marks a step */
+	CLASS_COMPILE,       /* traces whole forwards and backwards, which no step makes */
 };
 
 struct open_record {
@@ -54,8 +55,9 @@ struct open_record {
 	uint8_t class; /* enum symbol_class */
 	int64_t start_ns;
 	uint64_t sequence;
-	uint32_t compiled;   /* 1 + how many records were before code that torch.compile made; 0: it is none */
-	int64_t compiled_ns; /* when that began */
+	uint32_t compiled;      /* 1 + how many records were before code that torch.compile made; 0: it is none */
+	int64_t compiled_ns;    /* when that began */
+	uint32_t profiler_step; /* 1 + its number; 0: it is none */
 };
 
 /* Numbers of nodes that a backward worked on, one after the other: each is that of the operator that made it. */
@@ -83,7 +85,7 @@ struct stream_scan {
 	uint32_t node;      /* record of the open node of a backward, NO_RANGE */
 	uint32_t data;      /* record of the open wait of a loader without workers, NO_RANGE */
 	bool has_data_work; /* such a loader calls operators, so one without them is its end */
-	uint32_t calls, nodes;
+	uint32_t calls, nodes, profiler_steps;
 	uint64_t torch_thread; /* PyTorch's number of it, 0: not known */
 	/* The outermost module that is called now: what runs in it is one record, as long as the call. */
 	uint32_t module_depth; /* 1 + its index in `open`; 0: none */
@@ -119,9 +121,10 @@ struct torch_scan {
 	struct stream_scan *streams;
 	uint32_t stream_count, stream_capacity;
 	struct number_map stream_map;
-	struct number_map trained;  /* modules that are called to train */
-	struct number_map codes;    /* symbols of code that torch.compile made -> its number */
-	struct number_map compiled; /* that number -> index into optimizers, when it begins a call of one */
+	struct number_map profiler_steps; /* symbols of CLASS_PROFILER_STEP -> 1 + their number */
+	struct number_map trained;        /* modules that are called to train */
+	struct number_map codes;          /* symbols of code that torch.compile made -> its number */
+	struct number_map compiled;       /* that number -> index into optimizers, when it begins a call of one */
 	uint64_t *optimizers;
 	uint32_t optimizer_count;
 	uint32_t record_count, range_count; /* of all streams */

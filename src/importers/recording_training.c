@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <stepscope/stepscope.h>
 
 /* Whether the last segment of the session was closed. */
 static bool was_closed(const struct recording *recording, const struct session *session)
@@ -230,6 +231,51 @@ static void give_inferred(const struct session *session, const struct torch_scan
 	}
 }
 
+static void note_marked(struct recording *recording, uint32_t process, const struct inference *inference)
+{
+	model_add_ledger(
+		recording->model, LEDGER_OTHER, process, "steps", inference->step_count - inference->marked_count,
+		arena_printf(
+			&recording->model->arena,
+			"torch.profiler in the program marks %zu of the %zu steps (ProfilerStep#N); the others, outside "
+			"of its ranges, are inferred",
+			inference->marked_count, inference->step_count));
+}
+
+/* What is to be known of steps that the program does not mark itself. */
+static void note_steps(struct recording *recording, const struct session *session, const struct training *training,
+                       const struct stream *first, const struct inference *inference)
+{
+	uint32_t process = recording->processes[session->process]->process;
+	bool has_inferred = inference->marked_count < inference->step_count;
+	if (has_inferred)
+		note_limits(recording, session, session->torch, first, inference);
+	if (has_inferred && inference->marked_count)
+		note_marked(recording, process, inference);
+	note_other_threads(recording, process, training);
+	compare_counts(recording, session, inference);
+}
+
+/* Where operators were recorded in a part of the steps only, its ranges are known there only. */
+static bool is_whole(const struct recorded_process *process)
+{
+	for (uint32_t i = 0; i < process->capture_count; i++)
+		if (!(process->captures[i].mask & STEPSCOPE_ACTIVE_DETAIL))
+			return false;
+	return true;
+}
+
+/* The program's own steps, or those of torch.profiler in it, are around the phases. */
+static void take_marked(const struct recording *recording, const struct session *session, const struct train_loop *loop,
+                        struct inference *inference)
+{
+	const struct torch_scan *scan = session->torch;
+	if (scan->has_steps)
+		inference_cut_phases(inference, scan->bounds, scan->bound_count);
+	else if (is_whole(recording->processes[session->process]))
+		inference_mark_steps(inference, loop);
+}
+
 /* What the training was, by the threads' turns. */
 static void infer_training(struct recording *recording, struct session *session, struct training *training)
 {
@@ -240,20 +286,18 @@ static void infer_training(struct recording *recording, struct session *session,
 	if (!was_closed(recording, session))
 		add_cut(training, last->last_ns, last->end.range, last->end.is_inside);
 	find_evaluating(scan, training);
-	infer_steps(&inference, &(struct train_loop){.records = training->records,
-	                                             .count = training->record_count,
-	                                             .ranges = training->ranges,
-	                                             .hooked = training->hooked,
-	                                             .hooked_count = training->hooked_count});
+	const struct train_loop loop = {.records = training->records,
+	                                .count = training->record_count,
+	                                .ranges = training->ranges,
+	                                .range_count = training->range_count,
+	                                .hooked = training->hooked,
+	                                .hooked_count = training->hooked_count};
+	infer_steps(&inference, &loop);
+	take_marked(recording, session, &loop, &inference);
 	if (inference.step_count && first != NUMBER_MAP_NONE) {
-		if (scan->has_steps)
-			inference_cut_phases(&inference, scan->bounds, scan->bound_count);
 		give_inferred(session, scan, training, &inference);
-		if (!scan->has_steps) {
-			note_limits(recording, session, scan, session->streams[first], &inference);
-			note_other_threads(recording, recording->processes[session->process]->process, training);
-			compare_counts(recording, session, &inference);
-		}
+		if (!scan->has_steps)
+			note_steps(recording, session, training, session->streams[first], &inference);
 	}
 	if (!inference.step_count && inference.backwards && !scan->has_steps)
 		note_stepless(recording, recording->processes[session->process]->process, inference.backwards);

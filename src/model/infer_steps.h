@@ -71,6 +71,8 @@ enum train_token {     /* of records of the thread that trains, that lie in no o
 struct train_range { /* a range of the user's, around records: intervals nest with it */
 	int64_t start_ns, end_ns;
 	uint32_t parent; /* NO_RANGE: none */
+	uint32_t step;   /* 1 + the number that a profiler in the program gives it; 0: it is none of a profiler's */
+	bool is_open;    /* where the recording ends */
 };
 
 struct train_record {
@@ -107,7 +109,8 @@ struct train_call { /* of an optimizer, in a node of a backward (a hook of a gra
 struct train_loop {
 	const struct train_record *records; /* by start */
 	size_t count;
-	const struct train_range *ranges; /* a range's parent has a smaller index */
+	const struct train_range *ranges; /* by start; a range's parent has a smaller index */
+	size_t range_count;               /* for inference_mark_steps() only */
 	const struct train_call *hooked;  /* by start, none in another one */
 	size_t hooked_count;
 };
@@ -118,6 +121,7 @@ struct inferred {
 	int64_t number; /* of a step, from 0 */
 	int64_t last_ns; /* of a step: end of what is counted, before end_ns when that lies in a range which it takes in, or an update
 	                  * by hand is behind it */
+	bool is_marked; /* a step that was not inferred: see inference_mark_steps() */
 };
 
 enum step_doubt { /* without optimizers */
@@ -133,6 +137,7 @@ struct inference {
 	struct inferred *list;
 	size_t count, capacity;
 	size_t step_count;
+	size_t marked_count; /* of these */
 	size_t update_count; /* optimizer calls */
 	size_t rare_calls; /* steps in which the optimizer is called that is called in the fewest; 0: all are called in all */
 	size_t rare_steps;   /* steps from its first to its last */
@@ -151,6 +156,12 @@ void infer_steps(struct inference *inference, const struct train_loop *loop);
 bool train_pauses(uint8_t token, int64_t from_ns, int64_t to_ns);
 /* Of a program that marks its steps, but no phases: leaves the phases, in pieces where a step begins or ends, at `bounds`, in order. */
 void inference_cut_phases(struct inference *inference, const int64_t *bounds, uint32_t bound_count);
+/* Behind infer_steps(): ranges of a profiler in the program (train_range.step) that hold a training backward or an optimizer's call are the
+ * steps where they are; where nothing trains at all, those in which something runs. Of ranges in one another it is the innermost. None are
+ * those of a profiler whose step() is never called, and none is the first or last one of a profiler, which start() begins and stop() ends, if more
+ * updates are in it than in those between. A step that was inferred stays if it ends outside of all of these, without what lies in them. Numbers
+ * are given anew, in order of time. */
+void inference_mark_steps(struct inference *inference, const struct train_loop *loop);
 void inference_release(struct inference *inference);
 
 #endif

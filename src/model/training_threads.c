@@ -52,10 +52,11 @@ static bool find_best(struct joiner *j)
 
 	for (uint32_t i = 0; i < j->thread_count; i++) {
 		const struct training_thread *thread = &j->threads[i], *best = &j->threads[j->best];
-		bool is_better = !has_best || (thread->calls != best->calls ? thread->calls > best->calls
-		                                                            : thread->nodes > best->nodes);
+		bool is_better = !has_best || (thread->calls != best->calls   ? thread->calls > best->calls
+		                               : thread->nodes != best->nodes ? thread->nodes > best->nodes
+		                                                              : thread->marks > best->marks);
 
-		if (!is_better || !(thread->calls + thread->nodes))
+		if (!is_better || !(thread->calls + thread->nodes + thread->marks))
 			continue;
 		has_best = true;
 		j->best = i;
@@ -355,7 +356,8 @@ static void add_records(struct joiner *j, const struct turn *turn, size_t *node,
 static uint32_t add_range(struct training *out, const struct train_range *range, uint32_t parent)
 {
 	MEMORY_GROW(out->ranges, out->range_count, out->range_capacity, 64);
-	out->ranges[out->range_count] = (struct train_range){range->start_ns, range->end_ns, parent};
+	out->ranges[out->range_count] = *range;
+	out->ranges[out->range_count].parent = parent;
 	return (uint32_t)out->range_count++;
 }
 
@@ -387,7 +389,7 @@ static void add_ranges(struct joiner *j, const struct turn *turn, size_t first)
 {
 	struct training *out = j->out;
 	struct number_map copies = {0};
-	struct train_range whole = {turn->start_ns, turn->start_ns, NO_RANGE};
+	struct train_range whole = {.start_ns = turn->start_ns, .end_ns = turn->start_ns};
 
 	for (size_t i = first; i < out->record_count; i++) {
 		whole.start_ns = i == first ? out->records[i].start_ns : whole.start_ns;

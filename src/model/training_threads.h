@@ -16,7 +16,7 @@
  *             training_release(&training);
  *     }
  *
- * Where no thread calls optimizers, those train that compute gradients. Else gradients that a thread computes which calls none (a GPU's)
+ * Where no thread calls optimizers, those train that compute gradients; where none does, the one with the most ranges that may be steps. Else gradients that a thread computes which calls none (a GPU's)
  * are put among the records of the thread whose turn it is. So are forwards of such a thread, and of others whose graphs it works on: of
  * several at a time what they take together.
  *
@@ -33,6 +33,7 @@ struct training_thread {              /* what one thread did; its arrays may be 
 	struct train_call *hooked;
 	uint32_t record_count, range_count, hooked_count;
 	uint32_t calls, nodes; /* of optimizers; of backwards */
+	uint32_t marks;        /* ranges that may be steps */
 	bool is_followed;      /* other threads work on gradients of its graphs */
 };
 

@@ -25,6 +25,8 @@
 #define PYTORCH_SCALER "aten::_amp_update_scale_"
 #define PYTORCH_COLLECTIVE "c10d::" /* where the program issues one; no autograd graph remembers it */
 #define PYTORCH_GLOO "gloo:"        /* where gloo executes it */
+#define PYTORCH_PROFILER_STEP                                                                                          \
+	"ProfilerStep#" /* torch.profiler's, with a schedule, from step() to step(); its number follows */
 /* What torch.profiler says of a collective, as arguments. */
 #define PYTORCH_GROUP_NAME "Process Group Name"
 #define PYTORCH_GROUP_DESCRIPTION "Process Group Description"
@@ -83,6 +85,21 @@ static inline uint32_t pytorch_code_number(const char *text, size_t length)
 	}
 	bool is_known = part == 1 && digits && parts[0] < (1u << 20) - 1 && parts[1] < 1u << 12;
 	return is_known ? (parts[0] + 1) << 12 | parts[1] : 0;
+}
+
+/* 1 + the number of torch.profiler's step; 0: it is none. */
+static inline uint32_t pytorch_profiler_step(const char *name, size_t length)
+{
+	const size_t before = sizeof PYTORCH_PROFILER_STEP - 1;
+	uint32_t number = 0;
+	if (!pytorch_begins_n(name, length, PYTORCH_PROFILER_STEP) || length == before || length > before + 9)
+		return 0;
+	for (size_t i = before; i < length; i++) {
+		if (name[i] < '0' || name[i] > '9')
+			return 0;
+		number = 10 * number + (uint32_t)(name[i] - '0');
+	}
+	return number + 1;
 }
 
 /* The seed and the order of the batches, when a loop over a loader begins: no work on a batch. */

@@ -274,6 +274,11 @@ void emit_note_uncounted(void)
 	session.has_uncounted = true;
 }
 
+void emit_note_profiler(const char *name)
+{
+	session.profiler = name;
+}
+
 void emit_trains(void)
 {
 	session_trains();

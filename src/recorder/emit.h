@@ -90,6 +90,9 @@ void emit_note_steps(unsigned count);
 /* From now on not all that end are told that way. */
 void emit_note_uncounted(void);
 
+/* A profiler of the program's own (a literal says which) marks steps, in ranges that the report takes for steps. */
+void emit_note_profiler(const char *name);
+
 /* This process trains: it calls an optimizer, or accumulates gradients. A forked child that does is no worker of its parent, and has a
  * schedule of its own. Each time; only the first one costs anything. */
 void emit_trains(void);

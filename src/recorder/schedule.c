@@ -308,11 +308,18 @@ static const char advice[] = "mark them with stepscope_step_begin() and stepscop
 
 static void say_noted(struct sentence *sentence, const struct schedule_progress *progress)
 {
-	if (progress->steps_noted || progress->has_uncounted)
-		say(sentence, ", the report infers them (%" PRId64 " %s by the calls of optimizers%s)",
+	bool is_counted = progress->steps_noted || progress->has_uncounted;
+
+	if (progress->profiler)
+		say(sentence, "the report takes the steps that %s marks in the program", progress->profiler);
+	else
+		say(sentence, "the program marked no steps");
+	if (is_counted)
+		say(sentence, "%s infers %s (%" PRId64 " %s by the calls of optimizers%s)",
+		    progress->profiler ? ", and" : ", the report", progress->profiler ? "others" : "them",
 		    progress->steps_noted, progress->steps_noted == 1 ? "was counted" : "were counted",
 		    progress->has_uncounted ? "; those of compiled optimizers are not counted" : "");
-	else
+	else if (!progress->profiler)
 		say(sentence, " and none were counted; the report says what it finds, stepscope.step() marks them");
 }
 
@@ -324,7 +331,7 @@ static void say_no_steps_in_all(struct sentence *sentence, const struct schedule
 	                                            : "operators";
 
 	if (progress->observer && progress->has_operators) {
-		say(sentence, "captured the operators of %s; the program marked no steps", progress->observer);
+		say(sentence, "captured the operators of %s; ", progress->observer);
 		say_noted(sentence, progress);
 	} else if (progress->observer)
 		say(sentence, "captured no operators: %s ran none, and the program marked no steps",

@@ -26,6 +26,7 @@ struct schedule_progress {
 	int64_t first_number, last_number;     /* of all */
 	int64_t steps_noted;  /* set by the session: ended, of those that are counted where no schedule depends on it */
 	bool has_uncounted;   /* likewise: there may be more than those */
+	const char *profiler; /* likewise: of the program's own, that marks steps which the report takes; NULL: none */
 	int64_t steps_paused; /* would have been recorded, but for cost_every */
 	int64_t earlier, earlier_begun,
 		earlier_recorded; /* recordings of the process before this one, and their steps */

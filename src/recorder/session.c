@@ -828,6 +828,7 @@ static void tell_end(void)
 	session.progress.observer = session.observer;
 	session.progress.steps_noted = (int64_t)session.steps_noted;
 	session.progress.has_uncounted = session.has_uncounted;
+	session.progress.profiler = session.profiler;
 	session.progress.has_operators = (symbols_kinds() & OPERATORS) != 0;
 	session.progress.has_ranges = (symbols_kinds() & RANGES) != 0;
 	schedule_describe(&session.options, &session.progress, sentence, sizeof(sentence));

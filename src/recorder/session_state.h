@@ -56,6 +56,7 @@ struct session {
 	struct schedule_progress progress;
 	const char *observer; /* of operators, see emit_note_observer() */
 	bool has_uncounted;   /* see emit_note_uncounted() */
+	const char *profiler; /* see emit_note_profiler() */
 	bool is_start_told;   /* the facts are in the recording */
 	bool is_ending;       /* the last events are being written */
 	bool is_over;         /* the library goes away: nobody would close what starts now; atomic */

@@ -10,6 +10,7 @@
  *     i j k known optimizers that were made since the call before
  *     a backward that adds to the gradients of the one before; B and a have two of them    c adds to two, and has one of its own    A makes three anew    n does what is not known    u two writes in place    w one    z two zeroed
  *     f operator of a graph that no backward worked on    x a call of a module that made such a graph    N backward without detail
+ *     <...> the first range of a profiler in the program, {...} one that its step() begins; one that is not closed goes on
  *     L start of a loader's workers    l end of them    h an optimizer's call in a node of the backward around it
  *
  * What is expected stands below: for each letter the number of the step it is in, and the phase.
@@ -34,7 +35,7 @@ struct loop {
 	struct train_record records[LETTERS];
 	struct train_range ranges[LETTERS];
 	struct train_call hooked[LETTERS];
-	size_t count, hooked_count;
+	size_t count, hooked_count, range_count;
 	struct inference inference;
 };
 
@@ -83,21 +84,32 @@ static void add_letter(struct loop *loop, char letter, int64_t start_ns, uint32_
 		record->token++;
 }
 
+static void begin_range(struct loop *loop, char letter, int64_t start_ns, uint32_t parent)
+{
+	uint32_t step = letter == '<';
+
+	for (size_t i = loop->range_count; letter == '{' && i-- > 0 && !step;)
+		step = loop->ranges[i].parent == parent && loop->ranges[i].step ? loop->ranges[i].step + 1 : 0;
+	loop->ranges[loop->range_count++] = (struct train_range){
+		.start_ns = start_ns, .end_ns = start_ns + 9, .parent = parent, .step = step, .is_open = true};
+}
+
 static void read_loop(struct loop *loop, const char *text)
 {
-	uint32_t open[LETTERS], depth = 0, range_count = 0;
+	uint32_t open[LETTERS], depth = 0;
 	size_t call[LETTERS], calls = 0;
 
-	loop->count = loop->hooked_count = 0;
+	loop->count = loop->hooked_count = loop->range_count = 0;
 	for (size_t i = 0; text[i]; i++) {
 		int64_t start_ns = (int64_t)i * 10;
 		uint32_t range = depth ? open[depth - 1] : NO_RANGE;
 
-		if (text[i] == '[') {
-			loop->ranges[range_count] = (struct train_range){start_ns, start_ns + 9, range};
-			open[depth++] = range_count++;
-		} else if (text[i] == ']') {
+		if (strchr("[<{", text[i])) {
+			open[depth++] = (uint32_t)loop->range_count;
+			begin_range(loop, text[i], start_ns, range);
+		} else if (strchr("]>}", text[i])) {
 			loop->ranges[open[--depth]].end_ns = start_ns + 9;
+			loop->ranges[open[depth]].is_open = false;
 		} else if (text[i] == '(') {
 			call[calls++] = loop->count - 1;
 		} else if (text[i] == ')') {
@@ -108,11 +120,17 @@ static void read_loop(struct loop *loop, const char *text)
 			add_letter(loop, text[i], start_ns, range, calls > 0);
 		}
 	}
-	infer_steps(&loop->inference, &(struct train_loop){.records = loop->records,
-	                                                   .count = loop->count,
-	                                                   .ranges = loop->ranges,
-	                                                   .hooked = loop->hooked,
-	                                                   .hooked_count = loop->hooked_count});
+	while (depth)
+		if (loop->ranges[open[--depth]].step)
+			loop->ranges[open[depth]].end_ns = (int64_t)strlen(text) * 10;
+	const struct train_loop train_loop = {.records = loop->records,
+	                                      .count = loop->count,
+	                                      .ranges = loop->ranges,
+	                                      .range_count = loop->range_count,
+	                                      .hooked = loop->hooked,
+	                                      .hooked_count = loop->hooked_count};
+	infer_steps(&loop->inference, &train_loop);
+	inference_mark_steps(&loop->inference, &train_loop);
 }
 
 /* Of the records' and brackets' middles. */
@@ -645,6 +663,39 @@ static void a_range_with_several_steps_is_not_cut(void **state)
 	check("D[[FB1]F]B[1DF]B1", "00000000011111122", NULL);
 }
 
+static void ranges_of_a_profiler_are_the_steps(void **state)
+{
+	check("<FB1>{FB1}{FB1}{}", "000001111122222..", ".fbo..fbo..fbo...");
+	check("<>{FB1}{FB1}", "..0000011111", NULL); /* step() comes first, and stop() behind the last one */
+	check("<FB>{FB}{FB1}{FB}{FB}{FB1}{}", "00001111222223333444455555..", NULL);
+	check("<FB1FB1>{FB1FB1}{}",
+	      "00000000"
+	      "11111111"
+	      "..",
+	      NULL);
+	check("<DFB1>{DFB1}{E}DoDoE", "000000111111........", NULL);
+	/* an older PyTorch gives the first two one number; two profilers; one in a range of another one's */
+	check("<FB1><FB1>{FB1}{}", "000001111122222..", NULL);
+	check("<FB1>{FB1}{}<FB1>{FB1}{}", "0000011111..2222233333..", NULL);
+	check("<FB1>{<FB1>{FB1}{}}{FB1}{}", "00000.1111122222...33333..", NULL);
+	/* where nothing trains */
+	check("<Do>{Do}{E}", "00001111...", ".d...d...d.");
+	check("<FB1>{FB!", "000001111", ".fbo..fb.");
+}
+
+static void where_no_ranges_are_steps_are_inferred(void **state)
+{
+	check("FB1FB1<FB1>{FB1}{}FB1FB1", "000111222223333344444555", "fbofbo.fbo..fbo...fbofbo");
+	check("[FB1FB1<FB1>{FB1}{}]FB1FB1", ".0001112222233333...444555", NULL);
+	/* step() is never called, or no more; or only while an evaluation goes on */
+	check("<FB1FB1FB1>", ".000111222.", NULL);
+	check("<FB1>{FB1}{FB1FB1FB1}FB1", "0000011111.222333444.555", NULL);
+	check("<FB1FB1FB1>{FB1}{FB1}{}", ".000111222.3333344444..", NULL);
+	check("FB1<vo>{vo}{}FB1", "000....111111111", NULL); /* as with ranges of another kind */
+	check("FB1<FB1>{FB1}{}FB", "0001111122222....", NULL);
+	check("FB1<FB>{FB}{FB}{}FB!", "00011112222333344444", NULL);
+}
+
 static void a_kill_leaves_a_step_open(void **state)
 {
 	check("DFB1DF!", "0000111", "dfbodf.");
@@ -713,8 +764,10 @@ static uint32_t random_below(uint64_t *state, uint32_t below)
 static void random_text(uint64_t *seed, char *text)
 {
 	static const char *const alphabets[] = {
-		"DDFFBB1Zo[]()vW", "DEFBbP[]()oZSvW",     "DFB12[]",    "FBov1[]",      "FBvW12[]DL",
-		"FB1[][][h",       "DEoFb12345S()[]ZBhL", "DFZBBhho[]", "DFBauwzbmho[]"};
+		"DDFFBB1Zo[]()vW", "DEFBbP[]()oZSvW",     "DFB12[]",    "FBov1[]",       "FBvW12[]DL",
+		"FB1[][][h",       "DEoFb12345S()[]ZBhL", "DFZBBhho[]", "DFBauwzbmho[]", "FB1[]<>{}{}",
+		"DoFB1vE{}{}<>h()"};
+	static const char begins[] = "([<{", ends[] = ")]>}";
 	const char *alphabet = alphabets[random_below(seed, sizeof alphabets / sizeof *alphabets)];
 	size_t length = random_below(seed, 60), used = 0;
 	char open[LETTERS];
@@ -723,14 +776,15 @@ static void random_text(uint64_t *seed, char *text)
 	for (size_t i = 0; i < length; i++) {
 		char letter = alphabet[random_below(seed, (uint32_t)strlen(alphabet))];
 		bool is_call = used && strchr("P123456789", text[used - 1]);
-		bool is_end = letter == ']' || letter == ')';
+		const char *begin = strchr(begins, letter);
+		bool is_end = strchr(ends, letter) != NULL;
 
 		if ((letter == '(' && !is_call) || (is_end && (!depth || open[depth - 1] != letter)))
 			continue;
-		if (letter == '[' && depth && open[depth - 1] == ')')
+		if (begin && letter != '(' && depth && open[depth - 1] == ')')
 			continue;
-		if (letter == '(' || letter == '[')
-			open[depth++] = letter == '(' ? ')' : ']';
+		if (begin)
+			open[depth++] = ends[begin - begins];
 		depth -= is_end;
 		text[used++] = letter;
 	}
@@ -804,13 +858,10 @@ static void any_records_give_ordered_nested_intervals(void **state)
 	for (long i = 0; i < count; i++) {
 		struct loop loop;
 		char text[LETTERS];
-		size_t range_count = 0;
 
 		random_text(&seed, text);
 		read_loop(&loop, text);
-		for (const char *c = text; *c; c++)
-			range_count += *c == '[';
-		const char *problem = problem_of(&loop, range_count);
+		const char *problem = problem_of(&loop, loop.range_count);
 		if (problem) {
 			char steps[LETTERS], phases[LETTERS];
 
@@ -831,9 +882,12 @@ static void records_of_nonsense_do_no_harm(void **state)
 
 		loop.count = random_below(&seed, 50);
 		for (uint32_t i = 0; i < 20; i++)
-			loop.ranges[i] = (struct train_range){random_below(&seed, 50), random_below(&seed, 50),
-			                                      i && random_below(&seed, 2) ? random_below(&seed, i)
-			                                                                  : NO_RANGE};
+			loop.ranges[i] = (struct train_range){
+				.start_ns = random_below(&seed, 50),
+				.end_ns = random_below(&seed, 50),
+				.parent = i && random_below(&seed, 2) ? random_below(&seed, i) : NO_RANGE,
+				.step = random_below(&seed, 4),
+				.is_open = random_below(&seed, 20) == 0};
 		for (size_t i = 0; i < loop.count; i++)
 			loop.records[i] = (struct train_record){
 				.start_ns = random_below(&seed, 50),
@@ -846,11 +900,14 @@ static void records_of_nonsense_do_no_harm(void **state)
 				.is_empty = random_below(&seed, 4) == 0};
 		for (uint32_t i = 0; i < 5; i++)
 			loop.hooked[i] = (struct train_call){random_below(&seed, 50), random_below(&seed, 50)};
-		infer_steps(&loop.inference, &(struct train_loop){.records = loop.records,
-		                                                  .count = loop.count,
-		                                                  .ranges = loop.ranges,
-		                                                  .hooked = loop.hooked,
-		                                                  .hooked_count = 5});
+		const struct train_loop nonsense = {.records = loop.records,
+		                                    .count = loop.count,
+		                                    .ranges = loop.ranges,
+		                                    .range_count = 20,
+		                                    .hooked = loop.hooked,
+		                                    .hooked_count = 5};
+		infer_steps(&loop.inference, &nonsense);
+		inference_mark_steps(&loop.inference, &nonsense);
 		inference_release(&loop.inference);
 	}
 }
@@ -921,6 +978,8 @@ int main(void)
 		cmocka_unit_test(skipped_updates_without_batches_are_steps_and_said),
 		cmocka_unit_test(steps_take_in_whole_ranges),
 		cmocka_unit_test(a_range_with_several_steps_is_not_cut),
+		cmocka_unit_test(ranges_of_a_profiler_are_the_steps),
+		cmocka_unit_test(where_no_ranges_are_steps_are_inferred),
 		cmocka_unit_test(a_kill_leaves_a_step_open),
 		cmocka_unit_test(a_kill_in_the_optimizer),
 		cmocka_unit_test(nothing_is_inferred_from_nothing),

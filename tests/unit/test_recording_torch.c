@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <stepscope/stepscope.h>
 #include <string.h>
@@ -40,6 +41,8 @@ enum names {
 	NAMES_END, /* of those that events of any kind have */
 	ADD = NAMES_END,
 	ONES,
+	FOO,
+	PROFILED, /* ... */
 };
 
 static struct model model;
@@ -69,6 +72,12 @@ static void begin(void)
 	segment_symbol(&segment, COMPILED_CALL, STEPSCOPE_SYMBOL_OP, "Torch-Compiled Region: 2/1");
 	segment_symbol(&segment, COMPILED, STEPSCOPE_SYMBOL_TEXT, "torch.compiled 12289 77"); /* 2/1, as a number */
 	segment_symbol(&segment, MODULE, STEPSCOPE_SYMBOL_MODULE, "Net");
+	segment_symbol(&segment, FOO, STEPSCOPE_SYMBOL_ANNOTATION, "ProfilerStep#foo");
+	for (uint32_t i = 0; i < 5; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "ProfilerStep#%u", i);
+		segment_symbol(&segment, PROFILED + i, STEPSCOPE_SYMBOL_ANNOTATION, name);
+	}
 	now = 1000;
 	sequence = 0;
 }
@@ -549,13 +558,17 @@ static void marked_steps_are_left_alone(void **state)
 {
 	begin();
 	mark_step(STEPSCOPE_STEP_BEGIN, 0);
-	step();
-	step();
+	for (uint32_t i = 0; i < 2; i++) {
+		open_on(MAIN, PROFILED + i); /* nor does a profiler make others */
+		step();
+		close_on(MAIN);
+	}
 	mark_step(STEPSCOPE_STEP_END, 0);
 	finish("exit");
 	assert_int_equal(model.steps_count, 1);
-	assert_int_equal(span_count("forward", 1), 2);
-	assert_int_equal(span_count("optimizer", 1), 2);
+	assert_int_equal(span_count("ProfilerStep#1", 1), 1);
+	assert_int_equal(span_count("forward", 2), 2);
+	assert_int_equal(span_count("optimizer", 2), 2);
 	model_release(&model);
 }
 
@@ -578,6 +591,100 @@ static void phases_end_with_marked_steps(void **state)
 	assert_int_equal(span_count("forward", 1), 2);
 	assert_int_equal(span_count("backward", 1), 1);
 	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
+/* Two updates in each of torch.profiler's steps, as far as it is there, and an evaluation between two of them. */
+static void steps_of_a_profiler_in_the_program(void **state)
+{
+	begin();
+	step();
+	for (uint32_t i = 0; i < 3; i++) {
+		open_on(MAIN, PROFILED + i);
+		step();
+		step();
+		close_on(MAIN);
+		forward();
+	}
+	open_on(MAIN, PROFILED + 3); /* which stop() ends */
+	data(false);
+	close_on(MAIN);
+	open_on(MAIN, FOO);
+	step();
+	close_on(MAIN);
+	finish("exit");
+	assert_int_equal(model.steps_count, 5);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(model.steps[i].is_inferred, i == 0 || i == 4);
+	assert_int_equal(span_count("step", 0), 5);
+	assert_int_equal(span_count("backward", 1), 7); /* not in a range in the step */
+	assert_int_equal(span_count("backward", 2), 1);
+	assert_int_equal(span_count("ProfilerStep#1", -1), 0);
+	assert_int_equal(span_count("ProfilerStep#3", -1), 1);
+	assert_int_equal(span_count("ProfilerStep#foo", -1), 1);
+	assert_int_equal(ledger_count(LEDGER_OPEN_SPANS) + ledger_count(LEDGER_UNMATCHED_END), 0);
+	assert_int_equal(ledger_count(LEDGER_OTHER), 2); /* of 5 steps 2 are inferred */
+	model_release(&model);
+}
+
+/* It steps in a range of the program's, which begins in the first one of its steps and ends in the last. */
+static void steps_of_a_profiler_overlap_a_range(void **state)
+{
+	begin();
+	open_on(MAIN, PROFILED);
+	open_on(MAIN, RANGE);
+	step();
+	end_beneath(1); /* the profiler's */
+	for (uint32_t i = 1; i < 4; i++) {
+		open_on(MAIN, PROFILED + i);
+		step();
+		close_on(MAIN);
+	}
+	open_on(MAIN, PROFILED + 4);
+	end_beneath(1); /* the program's */
+	step();
+	close_on(MAIN);
+	finish("exit");
+	assert_int_equal(model.steps_count, 5);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(model.steps[i].is_inferred, i == 0); /* it is cut there */
+	assert_int_equal(span_count("optimizer", -1), 5);
+	assert_int_equal(ledger_count(LEDGER_UNMATCHED_END), 0);
+	model_release(&model);
+}
+
+static void a_profilers_step_that_a_kill_cuts_off(void **state)
+{
+	begin();
+	for (uint32_t i = 0; i < 3; i++) {
+		open_on(MAIN, PROFILED + (i ? i - 1 : 0)); /* as PyTorch 1.13 numbers them */
+		step();
+		if (i < 2)
+			close_on(MAIN);
+	}
+	finish(NULL);
+	assert_int_equal(model.steps_count, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(model.steps[i].is_open, i == 2);
+	assert_int_equal(span_count("optimizer", 1), 3);
+	model_release(&model);
+}
+
+/* Nothing trains. */
+static void steps_of_a_profiler_without_training(void **state)
+{
+	begin();
+	for (uint32_t i = 0; i < 4; i++) {
+		open_on(MAIN, PROFILED + i);
+		if (i < 3)
+			data(true);
+		if (i < 3)
+			forward();
+		close_on(MAIN);
+	}
+	finish("exit");
+	assert_int_equal(model.steps_count, 3);
+	assert_int_equal(span_count("data", 1), 3);
 	model_release(&model);
 }
 
@@ -1037,6 +1144,10 @@ int main(void)
 		cmocka_unit_test(steps_can_be_chosen),
 		cmocka_unit_test(marked_steps_are_left_alone),
 		cmocka_unit_test(phases_end_with_marked_steps),
+		cmocka_unit_test(steps_of_a_profiler_in_the_program),
+		cmocka_unit_test(steps_of_a_profiler_overlap_a_range),
+		cmocka_unit_test(a_profilers_step_that_a_kill_cuts_off),
+		cmocka_unit_test(steps_of_a_profiler_without_training),
 		cmocka_unit_test(marked_phases_are_left_alone),
 		cmocka_unit_test(another_threads_backward_is_put_in),
 		cmocka_unit_test(training_goes_on_in_another_thread),

@@ -264,6 +264,11 @@ static void it_says_what_there_was_without_steps(void **state)
 		{{.observer = "PyTorch", .has_operators = true, .steps_noted = 3, .has_uncounted = true},
 	         "captured the operators of PyTorch; the program marked no steps, the report infers them (3 were counted by the calls of optimizers; those of "
 	         "compiled optimizers are not counted)"},
+		{{.observer = "PyTorch", .has_operators = true, .steps_noted = 3, .profiler = "torch.profiler"},
+	         "captured the operators of PyTorch; the report takes the steps that torch.profiler marks in the program, and infers others (3 were counted by "
+	         "the calls of optimizers)"},
+		{{.observer = "PyTorch", .has_operators = true, .profiler = "torch.profiler"},
+	         "captured the operators of PyTorch; the report takes the steps that torch.profiler marks in the program"},
 		{{.observer = "PyTorch", .has_ranges = true},
 	         "captured no operators: PyTorch ran none, and the program marked no steps"},
 		{{.has_ranges = true},

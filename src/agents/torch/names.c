@@ -229,6 +229,14 @@ static uint32_t symbol_by_text(enum torch_scope scope, const char *name, const v
 	return symbol;
 }
 
+/* A profiler whose step() is called has steps from number 1 on. */
+static uint32_t symbol_of_range(const char *name, uint32_t length)
+{
+	if (pytorch_profiler_step(name, length) > 1)
+		emit_note_profiler("torch.profiler");
+	return emit_symbol(kind_of(TORCH_SCOPE_USER), name, length);
+}
+
 static __attribute__((noinline)) uint32_t symbol_elsewhere(enum torch_scope scope, const void *record)
 {
 	uint32_t symbol = scope == TORCH_SCOPE_BACKWARD ? 0 : find(scope, schema_of(record));
@@ -238,7 +246,7 @@ static __attribute__((noinline)) uint32_t symbol_elsewhere(enum torch_scope scop
 	if (!name)
 		return 0;
 	if (scope == TORCH_SCOPE_USER) /* made anew each time, anywhere */
-		return emit_symbol(kind_of(scope), name, length_of(name));
+		return symbol_of_range(name, length_of(name));
 	return symbol_by_text(scope, name, record);
 }
 

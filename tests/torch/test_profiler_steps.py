@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that use torch.profiler, unchanged: what its step() marks are the steps, as far as it is there."""
+import json
+
+import pytest
+
+from torch_tools import HERE, every_python, export, run, table, warm
+
+# Which of the steps torch.profiler marks, of how many.
+PROGRAMS = {"accumulated": (range(12), 12), "two_updates": (range(24), 24), "part": (range(3, 6), 9), "called_first": (range(6), 6),
+            "no_more": (range(3), 12), "never": ((), 12), "two_profilers": (range(10), 10), "of_evaluations": ((), 13),
+            "of_another_thread": ((), 12), "without_steps": ((), 12), "nothing_trains": (range(5), 5)}
+
+
+def ledger(tmp_path):
+    return [row["sentence"] for row in table(tmp_path, "ledger") if row["what"] != "other" or "steps" in row["sentence"]]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@every_python
+def test_what_torchs_profiler_marks_are_the_steps(tmp_path, python, name):
+    marked, count = PROGRAMS[name]
+    done = (run if name == "accumulated" else warm)(tmp_path, python, HERE / "profiled_steps.py", name)
+    assert done.returncode == 0, done.stderr
+    stamps = json.loads(done.stdout.splitlines()[-1])["steps"]
+    steps = table(tmp_path, "steps")
+    assert [step["step"] for step in steps] == list(range(count)) and all(step["is_complete"] for step in steps)
+    assert len(stamps) == len(marked)
+    for number, (least, most) in zip(marked, stamps):
+        assert least <= steps[number]["duration_ns"] <= most
+    said = ledger(tmp_path)
+    if 0 < len(marked) < count:
+        assert said == [f"torch.profiler in the program marks {len(marked)} of the {count} steps (ProfilerStep#N); the others, outside of its "
+                        "ranges, are inferred"]
+    else:
+        assert said == []
+
+
+@every_python
+def test_their_phases_are_inferred(tmp_path, python):
+    done = warm(tmp_path, python, HERE / "profiled_steps.py", "accumulated")
+    assert "; the report takes the steps that torch.profiler marks in the program, and infers others (4 were counted" in done.stderr
+    steps = table(tmp_path, "steps")
+    assert [step["optimizer_ns"] > 0 for step in steps] == [number % 3 == 2 for number in range(12)]
+    assert all(step["data_ns"] > 0 and step["forward_ns"] > 0 and step["backward_ns"] > 0 for step in steps)
+
+
+@every_python
+def test_each_is_in_an_export_and_in_a_table_once(tmp_path, python):
+    warm(tmp_path, python, HERE / "profiled_steps.py", "two_updates")
+    names = [event["name"] for event in export(tmp_path) if event["name"].startswith("ProfilerStep#")]
+    assert names == [f"ProfilerStep#{number}" for number in range(24)]
+
+
+@every_python
+def test_steps_that_the_program_marks_itself_win(tmp_path, python):
+    done = warm(tmp_path, python, HERE / "profiled_steps.py", "marked_otherwise")
+    assert done.returncode == 0, done.stderr
+    assert [step["step"] for step in table(tmp_path, "steps")] == list(range(100, 112))
+    assert "captured all 12 steps (100-111) with operators" in done.stderr
