@@ -158,6 +158,8 @@ void kineto_set_load(struct kineto_set *set, const char *name, struct input_stre
 		file_order_note_copy(&set->order, set->model);
 		return;
 	}
+	for (uint32_t i = import.first_process; i < set->model->processes_count; i++)
+		set->model->processes[i].file = intern_add(&set->model->strings, name);
 	set->has_origin = import.has_origin;
 	set->origin_base_ns = import.origin_base_ns;
 	file->process = import.main_process - import.first_process;

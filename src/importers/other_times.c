@@ -6,6 +6,8 @@
 
 #include "base/memory.h"
 #include "base/units.h"
+#include "importers/text_lines.h"
+#include "model/leave_out.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,32 +42,43 @@ static int64_t gap_of(const struct run *one, const struct run *other)
 }
 
 /* Ranks of machines whose clocks were not set are ranks all the same; but a job has each of them once. */
-static void tell(struct model *model, uint32_t process, struct run *run, int64_t gap_ns)
+static void tell(struct model *model, uint32_t number, struct run *run, int64_t gap_ns)
 {
-	char text[256], gap[UNITS_BYTES];
+	const struct process *process = &model->processes[number];
+	char text[256], where[64], gap[UNITS_BYTES];
 
-	run->is_left_out = model->processes[process].rank < 0;
+	run->is_left_out = process->rank < 0;
+	snprintf(where, sizeof where, "pid %lld", (long long)process->pid);
 	snprintf(text, sizeof text, "it ran %s apart from the first trace: another run, and no rank of its job, %s",
 	         units_time(gap, (double)gap_ns),
-	         run->is_left_out ? "so its steps are left out; give it by itself"
+	         run->is_left_out ? "so it is left out; give it by itself"
 	                          : "unless clocks are wrong; numbers of steps are means over both");
-	model_add_ledger(model, LEDGER_OTHER, process, "", 1, text);
+	if (run->is_left_out) /* what is of it goes, also in the ledger */
+		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE,
+		                 process->file ? file_name_of(model_text(model, process->file)) : where, 1, text);
+	else
+		model_add_ledger(model, LEDGER_OTHER, number, "", 1, text);
 }
 
+/* With all other processes of its file. */
 static void leave_out(struct model *model, const struct run *runs)
 {
-	uint32_t kept = 0;
+	bool *is_left_out = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof *is_left_out);
 
-	for (uint32_t i = 0; i < model->steps_count; i++)
-		if (!runs[model->steps[i].process].is_left_out)
-			model->steps[kept++] = model->steps[i];
-	model->steps_count = kept;
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		is_left_out[i] = runs[i].is_left_out;
+		for (uint32_t k = 0; k < model->processes_count && model->processes[i].file && !is_left_out[i]; k++)
+			is_left_out[i] = runs[k].is_left_out && model->processes[k].file == model->processes[i].file;
+	}
+	model_leave_out(model, is_left_out);
+	free(is_left_out);
 }
 
 void other_times_leave_out(struct model *model)
 {
 	size_t bytes = ((size_t)model->processes_count + 1) * sizeof(struct run);
 	struct run *runs = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof *runs), *first = NULL;
+	bool is_any = false;
 
 	memset(runs, 0, bytes);
 	find_times(model, runs);
@@ -75,7 +88,9 @@ void other_times_leave_out(struct model *model)
 		first = first ? first : &runs[i];
 		if (gap_of(first, &runs[i]) > CLOCKS_DIFFER_NS)
 			tell(model, i, &runs[i], gap_of(first, &runs[i]));
+		is_any |= runs[i].is_left_out;
 	}
-	leave_out(model, runs);
+	if (is_any)
+		leave_out(model, runs);
 	free(runs);
 }

@@ -7,8 +7,8 @@
 
 #include "model/model.h"
 
-/* Before model_finish(). A line of the ledger for each trainer that ran at another time than the first one; its steps go, unless it is a rank
- * of its own. */
+/* Before model_finish(). A line of the ledger for each trainer that ran at another time than the first one; it goes with all that is of it,
+ * unless it is a rank of its own. */
 void other_times_leave_out(struct model *model);
 
 #endif

@@ -246,11 +246,12 @@ struct process {
 	uint32_t host;    /* string */
 	uint32_t machine; /* string: which boot of which machine; 0: not recorded, the host's name stands for it */
 	int64_t pid;
-	int64_t parent_pid;         /* 0: unknown */
-	uint64_t start_time;        /* clock ticks since boot, as in /proc/PID/stat */
-	uint8_t role;               /* enum stepscope_role */
-	int32_t rank, world_size;   /* -1: unknown */
-	uint32_t name;              /* string: program */
+	int64_t parent_pid;       /* 0: unknown */
+	uint64_t start_time;      /* clock ticks since boot, as in /proc/PID/stat */
+	uint8_t role;             /* enum stepscope_role */
+	int32_t rank, world_size; /* -1: unknown */
+	uint32_t name;            /* string: program */
+	uint32_t file; /* string: of several that are read as one, the one it is of; 0: there is one. Only while they are read */
 	bool has_times;             /* of the two below; filled by model_finish() */
 	int64_t first_ns, last_ns;  /* first and last instant anything is known of it */
 	int64_t origin_ns;          /* times are told since then: first_ns, also where only a part of it was read */

@@ -359,6 +359,25 @@ def test_runs_of_other_days_are_no_ranks_of_one_job(tmp_path, seconds, is_said, 
     assert mean == (900_000 if is_said and not has_ranks else pytest.approx(850_000))
 
 
+def test_of_a_run_of_another_day_nothing_is_counted(tmp_path):
+    """Nor of a second process of its file, which has no steps."""
+    first, both = tmp_path / "first", tmp_path / "both"
+    for number in range(2):
+        trace = Trace(baseTimeNanoseconds=1790000000000000000 + number * 86400_000000000)
+        for step in range(STEPS):
+            trace.step(step, 1000 * step, 900)
+            trace.launch("cudaLaunchKernel", 1000 * step + 5, 5, f"kernel_{step % 2}", 1000 * step + 20, 500)
+        trace.span("cpu_op", "aten::add", 100, 50, pid=200 + number)
+        for folder in (both, first)[:2 - number]:
+            folder.mkdir(exist_ok=True)
+            trace.write(folder / f"{number}.pt.trace.json")
+    for name in ("processes", "steps", "ops", "kernels", "launches", "device_busy", "threads", "facts"):
+        assert table(both, name) == table(first, name), name
+    for key in ("duration_ns", "processes", "events"):
+        assert [row[key] for row in table(both, "run")] == [row[key] for row in table(first, "run")]
+    assert [row["where"] for row in table(both, "ledger") if "another run" in row["sentence"]] == ["1.pt.trace.json"]
+
+
 @pytest.mark.parametrize("exchanges", (1, 3))
 def test_kernels_that_communicate_are_the_communication_of_a_rank(tmp_path, exchanges):
     """Also several at once, and not what lies behind a kernel that computes."""
