@@ -17,7 +17,7 @@ WITH late AS (SELECT (SELECT process FROM ranks WHERE is_slowest LIMIT 1) AS pro
               FROM ranks),
 unknown AS (SELECT '; exchange cannot be told from waiting without ' || missing_ranks AS why FROM run WHERE missing_ranks IS NOT NULL),
 pairs AS (SELECT sum(total_ns) FILTER (WHERE collective = 'sendrecv') > 0.5 * sum(total_ns) AS are_most FROM communication)
-SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER BY exposed_ns DESC LIMIT 1),
+SELECT coalesce((SELECT collective || ' in ' || process FROM collectives ORDER BY step_exposed_ns DESC LIMIT 1),
                 'phase communication') AS place,
        as_share(p.ratio) || ' of a step, ' || as_time(p.mean_ns)
          || coalesce('; up to ' || as_time(nullif(min(waits_ns, p.mean_ns), 0)) || ' of it waits for late ranks, longest for ' || process || ' (SS602)', '')

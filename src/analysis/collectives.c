@@ -31,6 +31,7 @@ enum {
 	COLLECTIVE_MAX,
 	COLLECTIVE_EXPOSED,
 	COLLECTIVE_EXPOSED_RATIO,
+	COLLECTIVE_STEP_EXPOSED,
 	COLLECTIVE_COLUMNS,
 };
 
@@ -114,6 +115,14 @@ static const struct table_column columns[COLLECTIVE_COLUMNS] = {
                                       .definition = "share of its executions that is exposed",
                                       .denominator = "time of its executions",
                                       .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE},
+	[COLLECTIVE_STEP_EXPOSED] = {.name = "step_exposed_ns",
+                                     .title = "in steps",
+                                     .type = TABLE_INT,
+                                     .unit = UNIT_NS,
+                                     .definition = "the exposed time of those that were issued in measured steps",
+                                     .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_OTHER,
+                                     .other = "exposed_ns",
+                                     .more = MORE_SUM},
 };
 
 struct group {
@@ -121,7 +130,7 @@ struct group {
 	struct collective_group of;
 	bool is_executed;
 	int64_t issued; /* of those: how many are known to be issues, or to have one */
-	int64_t count, total_ns, max_ns, exposed_ns;
+	int64_t count, total_ns, max_ns, exposed_ns, step_exposed_ns;
 	double issue_ns, queue_ns;
 };
 
@@ -132,6 +141,7 @@ struct issued {
 struct fold {
 	const struct model *model;
 	const struct collective_calls *calls;
+	const struct step_times *times;
 	struct group *groups;
 	uint32_t group_count, group_capacity;
 	struct number_map kinds;    /* name and inputs, to a number */
@@ -173,7 +183,9 @@ static void add_execution(struct fold *fold, const struct collective_call *execu
 	group->issued++;
 	group->issue_ns += (double)(issue->end_ns - issue->start_ns);
 	group->queue_ns += (double)(execution->start_ns - issue->start_ns);
-	group->exposed_ns += dur_ns - busy_times_in(&fold->busy, execution->start_ns, execution->end_ns);
+	int64_t exposed_ns = dur_ns - busy_times_in(&fold->busy, execution->start_ns, execution->end_ns);
+	group->exposed_ns += exposed_ns;
+	group->step_exposed_ns += step_times_measures(fold->times, issue->step) ? exposed_ns : 0;
 }
 
 /* By the thread that issued them, so that its times are looked for once. */
@@ -258,6 +270,7 @@ static void add_row(struct table *table, const struct model *model, const struct
 		return;
 	table_set_double(table, row, COLLECTIVE_QUEUE, group->queue_ns / (double)group->count);
 	table_set_int(table, row, COLLECTIVE_EXPOSED, group->exposed_ns);
+	table_set_int(table, row, COLLECTIVE_STEP_EXPOSED, group->step_exposed_ns);
 	if (group->total_ns > 0)
 		table_set_double(table, row, COLLECTIVE_EXPOSED_RATIO,
 		                 (double)group->exposed_ns / (double)group->total_ns);
@@ -271,11 +284,13 @@ static enum status run(const struct model *model, const struct analysis_options 
 	                    .grouped = {.storage = model->storage},
 	                    .numbered = {.storage = model->storage}};
 	struct collective_calls own = {0};
+	struct step_times own_times = {0};
 
 	table_init(table, "collectives", "Collectives",
 	           "what ranks exchange through torch.distributed, where operators were recorded");
 	table_columns(table, columns, COLLECTIVE_COLUMNS);
 	fold.calls = collective_calls_get(&own, model, options);
+	fold.times = step_times_get(&own_times, model, options);
 	add_executions(&fold);
 	for (uint32_t i = 0; i < fold.calls->issue_count; i++) {
 		if (fold.calls->issues[i].partner == MODEL_NONE)
@@ -290,6 +305,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		table->empty = step_times_no_operations(model, options, &table->arena,
 		                                        "no collective of torch.distributed was recorded");
 	collective_calls_release(&own);
+	step_times_release(&own_times);
 	storage_release(model->storage, fold.groups);
 	number_map_release(&fold.kinds);
 	number_map_release(&fold.grouped);

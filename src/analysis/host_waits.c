@@ -150,6 +150,7 @@ struct level {
 struct fold {
 	const struct model *model;
 	const struct step_times *times;
+	bool is_of_steps; /* only what begins in selected steps counts */
 	struct held held[CAUSE_COUNT];
 	uint8_t *causes; /* by string, 1 + cause; 0: not looked at yet */
 	uint32_t cause_capacity;
@@ -249,24 +250,30 @@ static struct level *enter(struct fold *fold, enum cause cause, int64_t start_ns
 	return &fold->levels[at];
 }
 
+static bool counts(const struct fold *fold, int32_t step)
+{
+	return !fold->is_of_steps || (step >= 0 && fold->times->steps[step].is_selected);
+}
+
 static void enter_span(struct fold *fold, enum cause cause, const struct span_chunk *chunk, uint32_t index)
 {
 	int64_t start_ns = chunk->start_ns[index];
+	if (!counts(fold, chunk->step[index]))
+		return;
 	struct level *level = enter(fold, cause, start_ns, start_ns + chunk->dur_ns[index]);
 
 	level->is_in_step = fold->times->count && step_times_measures(fold->times, chunk->step[index]);
 	level->stack = span_stack(chunk, index);
 }
 
-/* The measured step of the track that the instant is in; *next goes with the time. */
-static bool is_in_step(const struct fold *fold, uint32_t track, int64_t time_ns, uint32_t *next)
+/* The step of the track that the instant is in, -1: none; *next goes with the time. */
+static int32_t step_at(const struct fold *fold, uint32_t track, int64_t time_ns, uint32_t *next)
 {
 	const struct model_step *steps = fold->model->steps;
 
 	while (*next < fold->times->count && (steps[*next].track != track || steps[*next].end_ns <= time_ns))
 		++*next;
-	return *next < fold->times->count && steps[*next].start_ns <= time_ns &&
-	       step_times_measures(fold->times, (int32_t)*next);
+	return *next < fold->times->count && steps[*next].start_ns <= time_ns ? (int32_t)*next : -1;
 }
 
 /* Who waits for data, or writes a file, does not wait for a collective. */
@@ -279,11 +286,12 @@ static bool waits_for_other(const struct fold *fold, int64_t time_ns)
 
 static void enter_wait(struct fold *fold, const struct communication_wait *wait, uint32_t *step)
 {
-	if (waits_for_other(fold, wait->start_ns))
+	int32_t at = step_at(fold, wait->track, wait->start_ns, step);
+	if (waits_for_other(fold, wait->start_ns) || !counts(fold, at))
 		return;
 	struct level *level = enter(fold, CAUSE_COLLECTIVE, wait->start_ns, wait->end_ns);
 
-	level->is_in_step = is_in_step(fold, wait->track, wait->start_ns, step);
+	level->is_in_step = at >= 0 && step_times_measures(fold->times, at);
 }
 
 /* A cause that has no line of its own has that of the first operator in it. */
@@ -395,7 +403,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 {
 	struct step_times own = {0};
 	const struct step_times *times = step_times_get(&own, model, options);
-	struct fold fold = {.model = model, .times = times};
+	struct fold fold = {.model = model, .times = times, .is_of_steps = is_part_of_run(options)};
 	int64_t steps_ns = time_of_steps(times);
 	uint32_t *users = python_user_frames(model);
 

@@ -59,10 +59,12 @@ const char *python_short_file(const char *file, const char *folder)
 	               : file;
 }
 
-/* Is the file one of an installed package, of Python's own library, or none at all ("<frozen ...>")? */
+/* Is the file one of an installed package, of Python's own library, of ours where it is not installed, or none at all: "<frozen ...>", or what
+ * torch.fx made? */
 static bool is_library(const char *file)
 {
-	return !*file || !strncmp(file, "<frozen ", 8) || behind_packages(file);
+	return !*file || !strncmp(file, "<frozen ", 8) || !strncmp(file, "<eval_with_key>", 15) ||
+	       behind_packages(file) || strstr(file, "/stepscope/_");
 }
 
 void python_frame_text(const struct model *model, const struct stack_node *frame, const char *folder,

@@ -242,7 +242,7 @@ static enum status run_metrics(const struct model *model, const struct analysis_
                                struct error *err)
 {
 	table_init(table, "metrics", "Metrics", "results of steps as the program reported them: loss, gradient norm");
-	table->empty = "the program reported no metrics: stepscope_metric()";
+	table->empty = "the program reported no metrics: stepscope_metric() in C, stepscope.metric() in Python";
 	add_series(table, model, options, true);
 	return STATUS_OK;
 }

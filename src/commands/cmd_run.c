@@ -18,6 +18,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#define PROGRAM_HINT "write the program and its arguments behind '--': stepscope run -- ./train --epochs 3"
+
 static enum status check_program(const struct options_result *arguments, struct error *err)
 {
 	int before = arguments->before_terminator;
@@ -28,7 +30,7 @@ static enum status check_program(const struct options_result *arguments, struct 
 		error_set(err, STATUS_USAGE, "'%s' stands before the '--'", arguments->operands[0]);
 	else
 		error_set(err, STATUS_USAGE, "no program was given");
-	error_hint(err, "write the program and its arguments behind '--': stepscope run -- ./train --epochs 3");
+	error_hint(err, PROGRAM_HINT);
 	return STATUS_USAGE;
 }
 
@@ -201,5 +203,6 @@ const struct command command_run = {
 		    "  stepscope run --out runs/a --wait 10 --warmup 2 --active 5 --repeat 1 -- ./train\n"
 		    "  stepscope run -- torchrun --nproc-per-node 8 train.py",
 	.make_options = run_options_table,
+	.operand_hint = PROGRAM_HINT,
 	.run = run_program,
 };

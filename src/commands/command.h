@@ -16,6 +16,8 @@ struct command {
 	const struct option *options;
 	/* (optional) Instead of `options`, when rows come from a table elsewhere (run). Any number of calls, same answer. */
 	const struct option *(*make_options)(void);
+	const char *
+		operand_hint; /* (optional) what to do about a wrong option behind an operand: it may be none of ours */
 	/* Runs with parsed options. Returns the exit status: 0, or status_exit() after main printed err, or for `run` the
 	 * program's own. */
 	int (*run)(const struct options_result *arguments, struct error *err);

@@ -146,7 +146,9 @@ static int run_command(const struct command *command, int argc, const char **arg
 
 	join_options(joined, command);
 	if (options_parse(joined, argc, argv, &arguments, &err) || decide_color(&err)) {
-		if (!err.hint[0])
+		if (command->operand_hint && arguments.operand_count && !arguments.has_terminator)
+			error_hint(&err, "%s", command->operand_hint);
+		else if (!err.hint[0])
 			error_hint(&err, "'stepscope help %s' explains the options", command->name);
 		return print_error(&err);
 	}
@@ -164,6 +166,11 @@ static int run_command(const struct command *command, int argc, const char **arg
 	return close_output(exit_status);
 }
 
+static bool is_word(const char *argument, const char *a, const char *b, const char *c)
+{
+	return !strcmp(argument, a) || !strcmp(argument, b) || !strcmp(argument, c);
+}
+
 /* `stepscope help [command]` */
 static int run_help(int argc, const char **argv)
 {
@@ -171,7 +178,7 @@ static int run_help(int argc, const char **argv)
 	const struct command *command;
 	struct error err;
 
-	if (argc < 2) {
+	if (argc < 2 || is_word(argv[1], "help", "--help", "-h")) {
 		help_program();
 		return close_output(0);
 	}
@@ -183,11 +190,6 @@ static int run_help(int argc, const char **argv)
 	join_options(joined, command);
 	help_command(command, joined, false);
 	return close_output(0);
-}
-
-static bool is_word(const char *argument, const char *a, const char *b, const char *c)
-{
-	return !strcmp(argument, a) || !strcmp(argument, b) || !strcmp(argument, c);
 }
 
 int main(int argc, const char **argv)

@@ -439,6 +439,40 @@ def test_R44_what_ranks_have_between_their_steps_is_no_sum(tmp_path):
     assert found["saving_ns"] == 160_000
 
 
+def set_up_with_a_long_gather():
+    """What DDP exchanges in its constructor takes longer than all that its steps do."""
+    trace = Trace(distributedInfo={"backend": "gloo", "rank": 0, "world_size": 1})
+    trace.span("cpu_op", "c10d::allgather_", 0, 5)
+    trace.span("user_annotation", "gloo:all_gather", 10, 90000, tid=7)
+    for number in range(3):
+        start = 100000 + 1000 * number
+        trace.step(number, start, 1000)
+        trace.op("aten::mm", start, 300)
+        trace.span("cpu_op", "c10d::allreduce_", start + 310, 5)
+        trace.span("user_annotation", "gloo:all_reduce", start + 320, 600, tid=7)
+    return trace
+
+
+def test_the_collective_that_steps_wait_for_is_one_of_theirs(tmp_path):
+    found, = (finding for finding in diagnose(tmp_path, set_up_with_a_long_gather)["findings"] if finding["rule"] == "SS601")
+    assert found["where"].startswith("gloo:all_reduce in ")
+
+
+def test_what_holds_up_chosen_steps_is_theirs(tmp_path):
+    trace = Trace()
+    for number in range(4):
+        trace.step(number, 1000 * number, 900)
+        for item in range(number + 1):
+            trace.op("aten::item", 1000 * number + 100 * item, 50)
+    trace.op("aten::item", 2950, 20)  # between two
+    path = trace.write(tmp_path / "trace.json")
+    for steps, count, own in ((None, 11, 520), ("1", 2, 100), ("2-3", 7, 350)):
+        done = subprocess.run([STEPSCOPE, "report", path, "--table", "host_waits", "--json", *(["--steps", steps] if steps else [])],
+                              capture_output=True, text=True, timeout=60, check=True)
+        row, = json.loads(done.stdout)["rows"]
+        assert (row["count"], row["own_ns"], row["total_ns"]) == (count, 1000 * own, 1000 * own)
+
+
 def test_samples_that_a_loader_takes_one_by_one_are_no_loop_of_the_program(tmp_path):
     trace = index_loop()
     trace.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 90, 500)

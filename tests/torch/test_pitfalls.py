@@ -461,3 +461,24 @@ def test_p05_no_signal_and_no_timer(tmp_path, python):
         pytest.skip("this kernel has no /proc/PID/timers")
     ours, theirs = run(tmp_path, python, "-c", SIGNALS), plain(tmp_path, python, "-c", SIGNALS)
     assert ours.stdout == theirs.stdout and "SigCgt" in ours.stdout, ours.stderr
+
+
+METRIC = """
+import stepscope, torch
+model = torch.nn.Linear(4, 1)
+for number in range(3):
+    with stepscope.step(number):
+        loss = model(torch.ones(2, 4)).sum()
+        stepscope.metric("loss", loss)
+        print(loss.item())
+"""
+
+
+@every_python
+def test_a_metric_may_have_a_graph(tmp_path, python):
+    """PyTorch warns where such a tensor becomes a number, and the warning may be an error."""
+    done = run(tmp_path, python, "-W", "error::UserWarning", "-c", METRIC)
+    assert done.returncode == 0, done.stderr
+    row, = table(tmp_path, "metrics")
+    losses = [float(line) for line in done.stdout.split()]
+    assert row["name"] == "loss" and row["count"] == 3 and row["last"] == pytest.approx(losses[-1]), row

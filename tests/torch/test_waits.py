@@ -239,11 +239,12 @@ def test_what_a_compiler_traces_is_no_work_of_the_loop(tmp_path, python):
     if version(python).startswith("1."):
         pytest.skip("1.13 has no torch.compile")
     (tmp_path / "compiled.py").write_text(COMPILED.replace('"eager"', '"aot_eager"'))
-    done = warm(tmp_path, python, "compiled.py", options=("--with", "memory"))
+    done = warm(tmp_path, python, "compiled.py", options=("--with", "memory,lines"))
     assert done.returncode == 0, done.stderr
     report = subprocess.run([STEPSCOPE, "report", "run", "--strict"], cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert report.returncode == 0, report.stderr
     compilation = causes(tmp_path)["compilation"]
+    assert compilation["where"].startswith("compiled.py("), "our own code, which measures it, is no line of the program's"
     (row,) = [row for row in table(tmp_path, "ops") if row["name"] == "torch.compile"]
     assert row["calls"] == compilation["count"] >= 2 and not row["incomplete_calls"]
     assert row["max_ns"] == compilation["max_ns"]

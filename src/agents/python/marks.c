@@ -102,6 +102,21 @@ static PyObject *step_count(PyObject *self, PyObject *arguments, PyObject *keywo
 
 /* ---- values and marks ------------------------------------------------------------------------------------------------------ */
 
+/* False: with an exception. A tensor is asked for its item: PyTorch warns of float() of one with a graph. */
+static bool get_double(PyObject *object, double *value)
+{
+	PyObject *item = NULL;
+	if (!PyFloat_Check(object) && !PyLong_Check(object) && PyObject_HasAttrString(object, "item")) {
+		item = PyObject_CallMethod(object, "item", NULL);
+		if (!item)
+			return false;
+		object = item;
+	}
+	*value = PyFloat_AsDouble(object);
+	Py_XDECREF(item);
+	return *value != -1.0 || !PyErr_Occurred();
+}
+
 /* The value is not looked at while nothing is recorded: that of a tensor on a device would wait for the device. */
 static PyObject *put_value(enum stepscope_kind kind, const char *function, PyObject *const *arguments, Py_ssize_t count)
 {
@@ -112,8 +127,8 @@ static PyObject *put_value(enum stepscope_kind kind, const char *function, PyObj
 		return NULL;
 	if (!library_records(STEPSCOPE_ACTIVE_STEPS))
 		Py_RETURN_NONE;
-	double value = PyFloat_AsDouble(arguments[1]);
-	if (value == -1.0 && PyErr_Occurred())
+	double value;
+	if (!get_double(arguments[1], &value))
 		return NULL;
 	library.stepscope_emit_value(symbol, value);
 	Py_RETURN_NONE;
