@@ -164,16 +164,38 @@ static void name_all(const struct loading *loading)
 	}
 }
 
+/* To its end, for the sum. */
+static enum status pass_through(struct input_stream *input, struct error *problem)
+{
+	char bytes[65536];
+	size_t length;
+	enum status status;
+	do
+		status = input_read(input, bytes, sizeof bytes, &length, problem);
+	while (status == STATUS_OK && length);
+	return status;
+}
+
+static enum status load_either(const struct importer *importer, const char *name, struct input_stream *input,
+                               const struct model_filter *filter, struct model *model, struct error *problem)
+{
+	if (importer->load_input)
+		return importer->load_input(input, name, filter, model, problem);
+	enum status status = pass_through(input, problem);
+	return status == STATUS_OK ? importer->load(name, filter, model, problem) : status;
+}
+
 /* Of the file that was begun last. A copy is no rank of its own, unless it is named so: what has no times may well be the same. */
 static enum status load_input(struct loading *loading, const struct importer *importer, const char *name,
                               struct input_stream *input, const struct model_filter *filter, struct error *problem)
 {
 	struct file_order *order = &loading->order;
 	input_sum(input);
-	enum status status = importer->load_input(input, name, filter, loading->model, problem);
+	enum status status = load_either(importer, name, input, filter, loading->model, problem);
 	if (status != STATUS_OK)
 		return status;
-	if (file_order_has_text(order, input_summed(input), rank_of(name, loading->are_members))) {
+	int64_t rank = importer->load_input ? rank_of(name, loading->are_members) : -1;
+	if (file_order_has_text(order, input_summed(input), rank)) {
 		model_forget(loading->model, &order->files[order->count - 1].place);
 		file_order_note_copy(order, loading->model);
 	} else {

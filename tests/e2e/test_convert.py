@@ -224,7 +224,13 @@ def test_a_converted_recording_alone_in_a_directory_is_read(job):
 
 
 def test_a_copy_of_a_converted_rank_is_said(job):
+    """And read once, as one of a trace is; what is no copy, but of the same rank, is there."""
+    *tables, _ = of_all(job / "converted/rank0.ssr")
     shutil.copy(job / "converted/rank0.ssr", job / "converted/rank1.ssr")
+    *again, ledger = of_all(job / "converted")
+    assert again == tables and b"its text is that of another file: it is read once" in ledger
+    (job / "other.json").write_text(rank_trace(0).replace("aten::mm", "aten::bmm"))
+    assert stepscope("convert", job / "other.json", job / "converted/rank1.ssr").returncode == 0
     assert b"another file says that it is of the same rank" in of_all(job / "converted")[-1]
 
 
