@@ -32,7 +32,7 @@ static const struct {
 	{"graph_node", LAUNCH_GRAPH_NODE, 1},
 	{"in_count", LAUNCH_IN_COUNT, 1},
 	{"out_count", LAUNCH_OUT_COUNT, 1},
-	{"group_ranks", LAUNCH_GROUP_RANKS, 1},
+	{LAUNCH_GROUP_RANKS_NAME, LAUNCH_GROUP_RANKS, 1},
 };
 
 static const char *const text_names[LAUNCH_TEXTS] = {

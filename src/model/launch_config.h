@@ -51,8 +51,9 @@ enum launch_text {
 	LAUNCH_TEXTS,
 };
 
-#define LAUNCH_TEXT_BYTES 64     /* longer texts are cut */
-#define LAUNCH_CONFIG_BYTES 1024 /* room for every text that launch_config_write() makes */
+#define LAUNCH_GROUP_RANKS_NAME "group_ranks" /* in the text */
+#define LAUNCH_TEXT_BYTES 64                  /* longer texts are cut */
+#define LAUNCH_CONFIG_BYTES 1024              /* room for every text that launch_config_write() makes */
 
 struct launch_config {
 	uint32_t has_numbers, has_texts; /* bits by enum launch_fact, enum launch_text */
