@@ -424,19 +424,25 @@ const struct launches *launches_get(struct launches *own, const struct model *mo
 	return own;
 }
 
-bool device_work_is_selected(const struct model *model, const struct analysis_options *options,
-                             const struct launches *launches, uint32_t track, uint32_t row)
+int32_t device_work_step(const struct model *model, const struct launches *launches, uint32_t track, uint32_t row)
 {
 	const struct launch *launch = launches_of(launches, track, row);
 	const struct span_chunk *chunk;
 	uint32_t i;
 
-	if (!options->has_steps)
-		return true;
 	if (launch && launch->track != MODEL_NONE)
 		chunk = track_chunk(model->tracks[launch->track], launch->row, &i);
 	else
 		chunk = track_chunk(model->tracks[track], row, &i);
-	return chunk->step[i] >= 0 && model->steps[chunk->step[i]].number >= options->first_step &&
-	       model->steps[chunk->step[i]].number <= options->last_step;
+	return chunk->step[i];
+}
+
+bool device_work_is_selected(const struct model *model, const struct analysis_options *options,
+                             const struct launches *launches, uint32_t track, uint32_t row)
+{
+	if (!options->has_steps)
+		return true;
+	int32_t step = device_work_step(model, launches, track, row);
+	return step >= 0 && model->steps[step].number >= options->first_step &&
+	       model->steps[step].number <= options->last_step;
 }

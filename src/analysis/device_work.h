@@ -96,8 +96,10 @@ void device_gaps_release(struct device_gaps *gaps);
 const struct launches *launches_get(struct launches *own, const struct model *model,
                                     const struct analysis_options *options);
 
-/* Tables count work that was launched in a selected step; work whose launch is not in the trace by the step in which it ran. All work
- * counts when no steps were selected. */
+/* The step (index, -1: none) in which the work was launched; where its launch is not in the trace, in which it ran. */
+int32_t device_work_step(const struct model *model, const struct launches *launches, uint32_t track, uint32_t row);
+
+/* Tables count work that was launched in a selected step; by device_work_step(). All work counts when no steps were selected. */
 bool device_work_is_selected(const struct model *model, const struct analysis_options *options,
                              const struct launches *launches, uint32_t track, uint32_t row);
 

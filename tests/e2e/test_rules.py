@@ -473,6 +473,21 @@ def test_what_holds_up_chosen_steps_is_theirs(tmp_path):
         assert (row["count"], row["own_ns"], row["total_ns"]) == (count, 1000 * own, 1000 * own)
 
 
+def test_canary_holds_times_of_the_same_steps_against_each_other(tmp_path):
+    """Also of work that runs behind the step that launched it."""
+    trace = Trace()
+    for number in range(4):
+        start = 10_000 * number
+        trace.step(number, start, 10_000)
+        trace.span("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", start, 7000)
+        trace.launch("cudaLaunchKernel", start + 8000, 1000, "gemm", start + 9500, 2000)
+    path = trace.write(tmp_path / "trace.json")
+    for steps, cpu, cuda in (("0-3", 32, 8), ("1-2", 16, 4)):
+        block = subprocess.run([STEPSCOPE, "diagnose", path, "--style", "canary", "--steps", steps], check=True, capture_output=True, text=True,
+                               timeout=60).stdout
+        assert f"WARNING: CPU time ({cpu}ms) >> CUDA time ({cuda}ms)" in block, block
+
+
 def test_samples_that_a_loader_takes_one_by_one_are_no_loop_of_the_program(tmp_path):
     trace = index_loop()
     trace.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 90, 500)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * host_time.c: see host_time.h.
+ * host_and_device.c: see the header.
  */
-#include "analysis/host_time.h"
+#include "analysis/host_and_device.h"
 
 #include "analysis/device_names.h"
+#include "analysis/device_work.h"
 #include "analysis/intervals.h"
 #include "analysis/name_classes.h"
 
+#include <stdlib.h>
 #include <stepscope/stepscope.h>
 
 enum host_class {
@@ -85,5 +87,35 @@ double host_time_ns(struct report *report)
 	intervals_release(&times.spare);
 	intervals_release(&times.all);
 	name_classes_release(&times.names);
+	return sum;
+}
+
+double device_time_ns(struct report *report)
+{
+	const struct model *model = report->model;
+	const struct step_times *steps = report_step_times(report);
+	struct launches own = {0};
+	const struct launches *launches = launches_get(&own, model, &report->options);
+	struct device *devices;
+	size_t count = devices_find(&devices, model);
+	struct device_work work = {0};
+	struct intervals busy = {0};
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		busy.count = 0;
+		device_work_get(&work, model, &report->options, devices[i].process, devices[i].device);
+		for (size_t at = 0; at < work.count; at++) {
+			const struct work *item = &work.items[at];
+
+			if (step_times_measures(steps, device_work_step(model, launches, item->track, item->row)))
+				intervals_add(&busy, item->start_ns, item->end_ns);
+		}
+		sum += (double)intervals_within(&busy, INT64_MIN, INT64_MAX);
+	}
+	device_work_release(&work);
+	intervals_release(&busy);
+	launches_release(&own);
+	free(devices);
 	return sum;
 }
