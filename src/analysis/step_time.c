@@ -9,6 +9,7 @@
 #include "base/storage.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +59,7 @@ static const struct table_column columns[TIME_COLUMNS] = {
                              .definition = "steps without a recorded end, left out"},
 	[TIME_MEAN] = NS_COLUMN("mean_ns", "mean", "mean duration of the complete steps"),
 	[TIME_LOW] = NS_COLUMN("ci95_low_ns", "low",
-                               "lower end of the 95 % interval of the mean (Student t on the "
+                               "lower end of the 95 % interval of the mean, at least 0 (Student t on the "
                                "durations of the steps, taken as independent)"),
 	[TIME_HIGH] = NS_COLUMN("ci95_high_ns", "high", "upper end of the 95 % interval of the mean"),
 	[TIME_HALF] = NS_COLUMN("ci95_half_ns", "+-", "half the width of the 95 % interval of the mean"),
@@ -151,7 +152,7 @@ static void set_distribution(struct table *table, int row, struct series *series
 	table_set_double(table, row, TIME_MAX, summary.max);
 	table_set_double(table, row, TIME_FIRST, series->first_ns);
 	if (summary.has_interval) {
-		table_set_double(table, row, TIME_LOW, summary.low);
+		table_set_double(table, row, TIME_LOW, fmax(summary.low, 0));
 		table_set_double(table, row, TIME_HIGH, summary.high);
 		table_set_double(table, row, TIME_HALF, summary.high - summary.mean);
 		table_set_double(table, row, TIME_STD, summary.std);

@@ -192,6 +192,12 @@ def test_T05_steps_that_overlap_by_rounding(trace, digits):
     assert [row["is_complete"] for row in trace.table("steps")] == [False, True]
 
 
+def test_an_interval_of_a_time_is_none_below_0(trace):
+    trace.write([step(number, 100_000 * number, duration) for number, duration in enumerate((10, 10, 50_000))])
+    row, = [row for row in trace.table("step_time") if row["process"] == "all"]
+    assert row["ci95_low_ns"] == 0 < row["ci95_high_ns"] - row["mean_ns"] == row["ci95_half_ns"] > row["mean_ns"]
+
+
 def test_T05_steps_of_two_threads_that_overlap_by_rounding(trace):
     trace.write([step(0, 0, 1001), step(1, 1000, 1000, tid=2), step(2, 2000, 1000)])
     assert [row["is_complete"] for row in trace.table("steps")] == [True] * 3
