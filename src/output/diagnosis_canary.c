@@ -11,6 +11,9 @@
 #include <string.h>
 
 #define RULER "============================================================\n"
+#define NO_KERNELS                                                                                                     \
+	"This can happen when CUPTI profiling is unavailable (common on some cloud GPUs)\n"                            \
+	"CPU-side CUDA calls were still captured - see CPU operations above\n"
 #define CPU_BOUND_RATIO 2.0
 #define GPU_BOUND_RATIO 0.5
 #define COPY_SHARE 0.3
@@ -62,10 +65,10 @@ static struct quick quick_of_metrics(const struct compared_run *run)
 
 		if (strcmp(part->level, CANARY_CUDA_OPERATORS) != 0)
 			continue;
+		quick.has_top = true;
 		quick.top_ms += part->amount / 1e6;
 		quick.copy_ms += strcasestr(part->name, "copy") ? part->amount / 1e6 : 0;
 	}
-	quick.has_top = quick.top_ms > 0;
 	return quick;
 }
 
@@ -90,10 +93,7 @@ static void add_balance(struct buffer *out, const struct quick *quick)
 			              "Mixed workload - both CPU and GPU contribute significantly\n",
 			              quick->cpu_ms, quick->cuda_ms);
 	} else if (quick->cpu_ms > 0) {
-		buffer_printf(out,
-		              "\nINFO: No CUDA kernel times recorded (CPU time: %.0fms)\n"
-		              "This can happen when CUPTI profiling is unavailable (common on some cloud GPUs)\n"
-		              "CPU-side CUDA calls were still captured - see CPU operations above\n",
+		buffer_printf(out, "\nINFO: No CUDA kernel times recorded (CPU time: %.0fms)\n" NO_KERNELS,
 		              quick->cpu_ms);
 	} else { /* the notebook prints nothing here */
 		buffer_add_text(out, "\nINFO: No times of PyTorch's operators recorded\n");
@@ -106,7 +106,9 @@ static void add_copies(struct buffer *out, const struct quick *quick)
 
 	if (!quick->has_top)
 		return;
-	if (share > COPY_SHARE)
+	if (!(quick->top_ms > 0))
+		buffer_add_text(out, "\nNo CUDA kernel times recorded\n" NO_KERNELS);
+	else if (share > COPY_SHARE)
 		buffer_printf(out,
 		              "\nWARNING: Memory copies are %.0f%% of CUDA time\n"
 		              "Consider: reducing CPU<->GPU transfers, using pinned memory\n",
@@ -117,7 +119,7 @@ static void add_copies(struct buffer *out, const struct quick *quick)
 
 static void add_title(struct buffer *out)
 {
-	buffer_add_text(out, RULER "QUICK DIAGNOSIS\n" RULER);
+	buffer_add_text(out, "\n" RULER "QUICK DIAGNOSIS\n" RULER);
 }
 
 static void add_block(struct buffer *out, const struct quick *quick)
