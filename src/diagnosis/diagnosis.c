@@ -239,6 +239,19 @@ static enum status ask(struct running *running, const struct rule *rule, bool *c
 
 static const char *const result_columns[] = {"place", "evidence", "saving_ns", "confidence", "advice", "time_of", NULL};
 
+/* A text would be as if there was no time to save. */
+static enum status check_saving(const struct rule *rule, const struct table *rows, struct error *err)
+{
+	int column = table_find_column(rows, "saving_ns");
+
+	for (int row = 0; column >= 0 && rows->columns[column].type == TABLE_TEXT && row < rows->row_count; row++)
+		if (table_get(rows, row, column)->has_value)
+			return error_set(err, STATUS_USAGE,
+			                 "rule '%s': its saving_ns is the text '%.40s', and no number of nanoseconds",
+			                 rule->id, table_text(rows, row, column));
+	return STATUS_OK;
+}
+
 /* A misspelt column would be as if the rule did not say it. */
 static enum status check_columns_of(const struct rule *rule, const struct table *rows, struct error *err)
 {
@@ -258,7 +271,7 @@ static enum status check_columns_of(const struct rule *rule, const struct table 
 			error_hint(err, "a rule gives place, evidence, saving_ns, time_of, confidence and advice");
 		return STATUS_USAGE;
 	}
-	return STATUS_OK;
+	return check_saving(rule, rows, err);
 }
 
 /* Sentences are for people, whatever the form: names of C++ in them are as people write them. */

@@ -52,6 +52,8 @@ struct rule {
 	const char *sql;
 	struct rule_threshold thresholds[RULE_THRESHOLDS];
 	int threshold_count;
+	const char *where; /* the file, or the name of a built-in one */
+	int folder;        /* of a rule_set: 0 built in, 1, 2, ... as they were added */
 };
 
 /* STATUS_INPUT names `where` and the line. */

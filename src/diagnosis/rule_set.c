@@ -37,7 +37,14 @@ static enum status add_rule(struct rule_set *set, const char *text, size_t lengt
 
 	if (status)
 		return status;
+	rule.where = where;
+	rule.folder = set->folders;
 	known = find_rule(set, rule.id);
+	if (known && known->folder == rule.folder) {
+		error_set(err, STATUS_INPUT, "'%s' has the id of '%s': %s", where, known->where, rule.id);
+		error_hint(err, "rules of one folder have an id each; a built-in one may be replaced once");
+		return STATUS_INPUT;
+	}
 	if (!known && set->count == RULE_SET_RULES)
 		return error_set(err, STATUS_INPUT, "more than %d rules", RULE_SET_RULES);
 	*(known ? known : &set->rules[set->count++]) = rule;
@@ -93,6 +100,8 @@ enum status rule_set_add_folder(struct rule_set *set, const char *path, struct e
 	struct dirent **entries;
 	int count = scandir(path, &entries, is_sql, alphasort);
 	enum status status = STATUS_OK;
+
+	set->folders++;
 
 	if (count < 0)
 		return error_errno(err, STATUS_INPUT, errno, "cannot read the rules in '%s'", path);
