@@ -292,15 +292,15 @@ static void say(struct model *model, const struct staged_track *track, const str
 	model_add_ledger(model, LEDGER_OTHER, track->process, "steps", found->steps, text);
 }
 
-static bool has_steps_elsewhere(const struct kineto_stage *stage, struct kineto_group group, uint32_t training)
+static bool has_steps_elsewhere(const struct kineto_stage *stage, const struct kineto_group *group, uint32_t training)
 {
-	for (uint32_t i = 0; i < group.count; i++)
-		if (group.tracks[i] != training && stage->tracks[group.tracks[i]].has_steps)
+	for (uint32_t i = 0; i < group->count; i++)
+		if (group->tracks[i] != training && stage->tracks[group->tracks[i]].has_steps)
 			return true;
 	return false;
 }
 
-static void infer_process(struct kineto_import *import, struct kineto_group group, const uint8_t *kinds,
+static void infer_process(struct kineto_import *import, const struct kineto_group *group, const uint8_t *kinds,
                           uint8_t *classes)
 {
 	struct kineto_stage *stage = &import->stage;
@@ -368,7 +368,10 @@ void kineto_infer(struct kineto_import *import, const uint8_t *kinds)
 	memset(classes, 0, strings);
 	for (uint32_t i = import->first_process, begin = 0; i < import->model->processes_count; i++) {
 		uint32_t end = ends[i - import->first_process];
-		infer_process(import, (struct kineto_group){order + begin, end - begin}, kinds, classes);
+		struct kineto_group group = {.tracks = order + begin, .count = end - begin};
+		kineto_nodes_find(import, &group, kinds);
+		infer_process(import, &group, kinds, classes);
+		node_numbers_release(&group.nodes);
 		begin = end;
 	}
 	free(classes);

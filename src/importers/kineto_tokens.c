@@ -17,7 +17,7 @@
 #define RANGES_MAX 1024u /* deeper ones do not matter to steps; Python itself allows 1000 calls in calls */
 #define COMPACT_AT ((size_t)65536)
 #define NO_RECORD SIZE_MAX
-#define NUMBER_BITS 48 /* of a sequence; the rest is the number of the thread */
+#define ALL_THREADS UINT64_C(1)
 
 struct open_span {
 	int64_t end_ns;
@@ -31,6 +31,7 @@ struct open_span {
 struct scan {
 	struct kineto_tokens *tokens;
 	const struct kineto_import *import;
+	const struct node_numbers *nodes;
 	uint8_t *classes; /* by string: 1 + enum token_class */
 	bool has_frames;
 	bool *is_around; /* by span: an operator with the loop's own work in it, so it is a range of the user's; find_around() */
@@ -106,7 +107,8 @@ static bool may_join(const struct train_record *a, const struct train_record *b)
 	bool is_work = a->token == TOKEN_OP ||
 	               a->token == TOKEN_FORWARD; /* between nodes other threads may tell of steps */
 	return is_work && !a->is_seed && !b->is_seed && a->token == b->token && a->range == b->range &&
-	       a->is_inside == b->is_inside && !train_pauses(a->token, a->end_ns, b->start_ns);
+	       a->is_inside == b->is_inside && a->is_unused == b->is_unused &&
+	       !train_pauses(a->token, a->end_ns, b->start_ns);
 }
 
 /* The first record that may still change; one that waits for too long does not. */
@@ -182,18 +184,24 @@ static void find_maker(struct scan *scan, const struct staged_span *node, enum t
 	scan->tokens->nodes_made++;
 }
 
-static uint64_t sequence_of(const struct scan *scan, const struct staged_span *span)
+static uint64_t sequence_of(const struct kineto_import *import, const struct staged_span *span)
 {
-	return span->extra ? scan->import->stage.extras[span->extra - 1].sequence : STEPSCOPE_NO_SEQUENCE;
+	return span->extra ? import->stage.extras[span->extra - 1].sequence : STEPSCOPE_NO_SEQUENCE;
+}
+
+/* Without the thread, which nodes have. */
+static uint64_t number_of(uint64_t sequence)
+{
+	return sequence & ((UINT64_C(1) << NODE_NUMBER_BITS) - 1);
 }
 
 /* Within a call of the engine the numbers of nodes that one thread made go down. */
 static void follow_node(struct scan *scan, const struct staged_span *span, size_t record)
 {
-	uint64_t number = sequence_of(scan, span);
+	uint64_t number = sequence_of(scan->import, span);
 	if (record == NO_RECORD || number == STEPSCOPE_NO_SEQUENCE)
 		return;
-	if (number >> NUMBER_BITS == scan->node >> NUMBER_BITS && number >= scan->node)
+	if (number >> NODE_NUMBER_BITS == scan->node >> NODE_NUMBER_BITS && number >= scan->node)
 		scan->tokens->records[record].is_first = true;
 	scan->node = number;
 	scan->wants_number = false;
@@ -201,12 +209,15 @@ static void follow_node(struct scan *scan, const struct staged_span *span, size_
 
 static void follow_sequence(struct scan *scan, const struct staged_span *span, size_t record)
 {
-	uint64_t sequence = sequence_of(scan, span);
+	uint64_t sequence = sequence_of(scan->import, span);
 	if (sequence == STEPSCOPE_NO_SEQUENCE)
 		return;
-	sequence &= (UINT64_C(1) << NUMBER_BITS) - 1;
-	if (scan->pending != NO_RECORD && scan->pending_sequence < sequence)
-		scan->tokens->records[scan->pending].token = TOKEN_FORWARD;
+	sequence = number_of(sequence);
+	if (scan->pending != NO_RECORD && scan->pending_sequence < sequence) {
+		struct train_record *forward = &scan->tokens->records[scan->pending];
+		forward->token = TOKEN_FORWARD;
+		forward->is_unused = !node_numbers_have(scan->nodes, ALL_THREADS, scan->pending_sequence, sequence);
+	}
 	scan->pending = scan->tokens->records[record].is_seed ? NO_RECORD : record; /* ones make no node */
 	scan->pending_sequence = sequence;
 }
@@ -390,12 +401,16 @@ static void take_nodes(struct kineto_tokens *tokens, const struct kineto_tokens 
 	}
 }
 
-static void read_track(struct kineto_tokens *tokens, struct kineto_import *import, uint32_t number, uint8_t *classes,
-                       bool has_frames)
+static void read_track(struct kineto_tokens *tokens, struct kineto_import *import, const struct kineto_group *group,
+                       uint32_t number, uint8_t *classes, bool has_frames)
 {
-	struct staged_track *track = &import->stage.tracks[number];
-	struct scan scan = {
-		.tokens = tokens, .import = import, .classes = classes, .has_frames = has_frames, .pending = NO_RECORD};
+	struct staged_track *track = &import->stage.tracks[group->tracks[number]];
+	struct scan scan = {.tokens = tokens,
+	                    .import = import,
+	                    .nodes = &group->nodes,
+	                    .classes = classes,
+	                    .has_frames = has_frames,
+	                    .pending = NO_RECORD};
 	*tokens = (struct kineto_tokens){.compact_at = COMPACT_AT};
 	kineto_sort(&import->stage, track);
 	find_around(&scan, track);
@@ -418,19 +433,19 @@ static bool is_earlier(const struct staged_track *track, const struct staged_tra
 }
 
 /* The tracks of the process are read, into `of_tracks`; which one, of the group, trains? */
-static uint32_t choose_track(const struct kineto_stage *stage, struct kineto_group group,
+static uint32_t choose_track(const struct kineto_stage *stage, const struct kineto_group *group,
                              const struct kineto_tokens *of_tracks)
 {
 	uint64_t most = 0;
 	uint32_t best = MODEL_NONE;
-	for (uint32_t i = 0; i < group.count; i++) {
-		const struct staged_track *track = &stage->tracks[group.tracks[i]];
+	for (uint32_t i = 0; i < group->count; i++) {
+		const struct staged_track *track = &stage->tracks[group->tracks[i]];
 		uint64_t weight = (uint64_t)of_tracks[i].optimizer_calls << 32 | track->count;
 		weight |= track->has_steps ? UINT64_C(1) << 63 : 0;
 		if (!of_tracks[i].compact_at) /* not read */
 			continue;
 		if (best == MODEL_NONE || weight > most ||
-		    (weight == most && is_earlier(track, &stage->tracks[group.tracks[best]]))) {
+		    (weight == most && is_earlier(track, &stage->tracks[group->tracks[best]]))) {
 			most = weight;
 			best = i;
 		}
@@ -448,24 +463,62 @@ static void train_all(struct kineto_tokens *tokens)
 		tokens->records[i].is_training = tokens->records[i].token == TOKEN_BACKWARD;
 }
 
-bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, struct kineto_group group,
+static void note_nodes(struct kineto_group *group, const struct kineto_import *import, const struct staged_track *track)
+{
+	uint32_t last = NO_NODE_RANGE;
+	for (uint32_t i = 0; i < track->count; i++) {
+		uint64_t sequence = sequence_of(import, &track->spans[i]);
+		if (sequence != STEPSCOPE_NO_SEQUENCE && sequence >> NODE_NUMBER_BITS)
+			node_numbers_note(&group->nodes, &last, 0,
+			                  ALL_THREADS << NODE_NUMBER_BITS | number_of(sequence));
+	}
+}
+
+/* Behind the last node in a file of which a part may be missing another backward may have been. */
+static void note_missing(struct node_numbers *nodes)
+{
+	uint64_t behind = 0;
+	uint32_t last = NO_NODE_RANGE;
+	for (uint32_t i = 0; i < nodes->count; i++)
+		behind = nodes->list[i].highest + 1 > behind ? nodes->list[i].highest + 1 : behind;
+	if (!behind)
+		return;
+	node_numbers_note(nodes, &last, 0, ALL_THREADS << NODE_NUMBER_BITS | number_of(UINT64_MAX));
+	node_numbers_note(nodes, &last, 0, ALL_THREADS << NODE_NUMBER_BITS | behind);
+}
+
+void kineto_nodes_find(struct kineto_import *import, struct kineto_group *group, const uint8_t *kinds)
+{
+	for (uint32_t i = 0; i < group->count; i++) {
+		struct staged_track *track = &import->stage.tracks[group->tracks[i]];
+		if (kinds[group->tracks[i]] != TRACK_THREAD || !track->count)
+			continue;
+		kineto_sort(&import->stage, track);
+		note_nodes(group, import, track);
+	}
+	if (import->is_repaired)
+		note_missing(&group->nodes);
+	node_numbers_settle(&group->nodes);
+}
+
+bool kineto_tokens_init(struct kineto_tokens *tokens, struct kineto_import *import, const struct kineto_group *group,
                         const uint8_t *kinds, uint8_t *classes, bool has_frames, uint32_t *training)
 {
 	const struct kineto_stage *stage = &import->stage;
-	struct kineto_tokens *of_tracks = memory_resize(NULL, (size_t)group.count + 1, sizeof *of_tracks);
-	memset(of_tracks, 0, ((size_t)group.count + 1) * sizeof *of_tracks);
-	for (uint32_t i = 0; i < group.count; i++)
-		if (kinds[group.tracks[i]] == TRACK_THREAD && stage->tracks[group.tracks[i]].count)
-			read_track(&of_tracks[i], import, group.tracks[i], classes, has_frames);
+	struct kineto_tokens *of_tracks = memory_resize(NULL, (size_t)group->count + 1, sizeof *of_tracks);
+	memset(of_tracks, 0, ((size_t)group->count + 1) * sizeof *of_tracks);
+	for (uint32_t i = 0; i < group->count; i++)
+		if (kinds[group->tracks[i]] == TRACK_THREAD && stage->tracks[group->tracks[i]].count)
+			read_track(&of_tracks[i], import, group, i, classes, has_frames);
 	uint32_t chosen = choose_track(stage, group, of_tracks);
 	if (chosen == MODEL_NONE) { /* none was read */
 		free(of_tracks);
 		return false;
 	}
-	*training = group.tracks[chosen];
+	*training = group->tracks[chosen];
 	*tokens = of_tracks[chosen];
 	of_tracks[chosen] = (struct kineto_tokens){0};
-	for (uint32_t i = 0; i < group.count; i++) {
+	for (uint32_t i = 0; i < group->count; i++) {
 		take_nodes(tokens, &of_tracks[i]);
 		tokens->has_phases |= of_tracks[i].has_phases;
 		tokens->nodes += of_tracks[i].nodes; /* their operators are on this thread: not looked for */

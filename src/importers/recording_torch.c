@@ -940,7 +940,7 @@ void torch_scan_release(struct torch_scan *scan)
 	number_map_release(&scan->followed);
 	number_map_release(&scan->codes);
 	number_map_release(&scan->compiled);
-	free(scan->numbers);
+	node_numbers_release(&scan->numbers);
 	free(scan->optimizers);
 	free(scan->classes);
 	free(scan);

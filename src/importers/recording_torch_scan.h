@@ -5,6 +5,7 @@
 #ifndef IMPORTERS_RECORDING_TORCH_SCAN_H
 #define IMPORTERS_RECORDING_TORCH_SCAN_H
 
+#include "importers/node_numbers.h"
 #include "importers/recording_torch.h"
 #include "model/training_threads.h"
 
@@ -60,13 +61,6 @@ struct open_record {
 	uint32_t profiler_step; /* 1 + its number; 0: it is none */
 };
 
-/* Numbers of nodes that a backward worked on, one after the other: each is that of the operator that made it. */
-struct node_numbers {
-	uint64_t thread; /* PyTorch's number of the one that made them */
-	uint64_t lowest, highest;
-	uint32_t record; /* in the stream of the backward, NO_RANGE */
-};
-
 struct stream_scan {
 	uint32_t stream;
 	struct train_record *records;
@@ -105,7 +99,7 @@ struct stream_scan {
 	uint32_t capture;      /* cursor into the process's captures */
 	uint64_t gap_tick, gap_count;
 	uint64_t sequence; /* of the node before */
-	uint32_t numbers;  /* index of those that the next node may belong to, NO_RANGE */
+	uint32_t numbers;  /* those that the next node may belong to, NO_NODE_RANGE */
 	int64_t last_ns;
 	int64_t before_ns; /* end of what the last event says */
 	int64_t noted_ns;  /* end of the last record that was noted and lies in no other */
@@ -133,11 +127,10 @@ struct torch_scan {
 	bool has_phases;
 	int64_t *bounds; /* where those steps begin and end, in order */
 	uint32_t bound_count, bound_capacity;
-	struct number_map followed; /* PyTorch's number of a thread -> last node of its graphs that others worked on */
-	struct node_numbers *numbers; /* of all threads */
-	uint32_t number_count, number_capacity;
-	uint32_t step_stream;  /* that marks them */
-	bool has_step_streams; /* several do */
+	struct number_map followed;  /* PyTorch's number of a thread -> last node of its graphs that others worked on */
+	struct node_numbers numbers; /* of all threads; a call is a record of the thread that works on the nodes */
+	uint32_t step_stream;        /* that marks them */
+	bool has_step_streams;       /* several do */
 };
 
 /* recording_torch_classes.c: which optimizer the code with this symbol begins a call of; 0: of none. */

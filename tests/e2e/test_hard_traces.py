@@ -438,6 +438,49 @@ def test_names_of_nodes_that_no_operator_has_leave_phases_uncertain(trace):
     assert "4 of 12" in said and "less than half, so steps and phases are uncertain" in said
 
 
+def with_metrics(engine):
+    """Four steps, as Kineto writes them: forward, backward on the engine's thread, optimizer, and then something of the outputs, with a graph. A number
+    is that of the node that comes next. engine: what the nodes say of themselves."""
+    for number in range(4):
+        begin, first = STEP * number, 10 * number
+        yield step(number, begin)
+        for i, name in enumerate(["linear", "relu", "argmax", "mse_loss"]): # the third one makes no node that is used
+            yield span(f"aten::{name}", begin + 100 * i, 80, **{"Sequence number": first + i, "Fwd thread id": 0})
+        for i in (3, 1, 0):
+            yield span("autograd::engine::evaluate_function: XBackward0", begin + 550 - 50 * i, 40, tid=2, **engine(first + i))
+            yield span("XBackward0", begin + 551 - 50 * i, 30, tid=2, **engine(first + i))
+        yield span("Optimizer.step#SGD.step", begin + 600, 40, "user_annotation")
+        for i, name in enumerate(["softmax", "log", "item"]):
+            yield span(f"aten::{name}", begin + 650 + 50 * i, 40, **{"Sequence number": first + 4 + i, "Fwd thread id": 0})
+
+
+def forwards(trace):
+    """When they begin and how long they are, in microseconds."""
+    found = trace.query("SELECT start_ns / 1000, dur_ns / 1000 FROM spans WHERE kind = 'phase' AND name = 'forward' ORDER BY start_ns")
+    return [tuple(map(int, row)) for row in found]
+
+
+def test_what_is_computed_with_a_graph_that_no_backward_uses_is_no_forward(trace):
+    """Metrics of outputs, behind the optimizer; what lies among the operators of a forward is a part of it."""
+    trace.write(list(with_metrics(lambda number: {"Sequence number": number, "Fwd thread id": 1})))
+    assert forwards(trace) == [(STEP * number, 380) for number in range(4)]
+
+
+def test_where_nodes_do_not_say_their_numbers_all_that_makes_a_graph_is_forward(trace):
+    trace.write(list(with_metrics(lambda number: {})))
+    assert [start % STEP for start, _ in forwards(trace)] == [0, 650] * 4
+
+
+def test_the_forward_before_the_end_of_a_file_that_is_cut_off_is_one(trace):
+    """Its backward was in what is missing; in a file that is whole it has none."""
+    events = list(with_metrics(lambda number: {"Sequence number": number, "Fwd thread id": 1}))
+    events = [event for event in events if event["tid"] == 1 or event["ts"] < 3 * STEP]
+    trace.write(events)
+    assert [start for start, _ in forwards(trace)] == [STEP * number for number in range(3)]
+    trace.path.write_text(trace.path.read_text().rstrip(" \n]}"))
+    assert 3 * STEP in [start for start, _ in forwards(trace)]
+
+
 def test_T20_what_lies_behind_the_last_step(trace):
     trace.write([step(1, 0), launch(10, 1), kernel("k", 20, 5, correlation=1), step(2, STEP, -1), kernel("k", 5 * STEP, 5)])
     assert [(row["step"], row["is_complete"]) for row in trace.table("steps")] == [(1, True), (2, False)]
