@@ -23,11 +23,13 @@
 #define HUGE_BYTES ((size_t)2 << 20)
 #define KEPT_BLOCKS 16u
 #define KEPT_BYTES ((uint64_t)64 << 20)
+#define REGIONS_OPEN 8u /* the last ones: where a piece does not fit into one, a smaller one may */
 
 struct region {
 	char *start;
 	size_t bytes, used;
 	bool is_file;
+	bool is_reused; /* a block that was released: counted as a whole, its bytes are any */
 };
 
 struct block {         /* stands before the array */
@@ -48,8 +50,9 @@ struct storage {
 	uint32_t open_files;
 	bool has_no_file; /* it failed once: what grows stays in memory */
 	bool is_beyond;   /* and memory was used for it */
-	/* Blocks of memory that were released: analyses take arrays of about the same sizes one after the other, and the first touch of a page
-	 * costs more than what most of them do with it. */
+	/* Blocks of memory that were released, none beside another: analyses take arrays of about the same sizes one after the other, and the
+	 * first touch of a page costs more than what most of them do with it; in a virtual machine ten times as much, as it gives free memory
+	 * back to its host. */
 	struct block *kept[KEPT_BLOCKS];
 	uint32_t kept_count;
 	uint64_t kept_bytes;
@@ -75,29 +78,66 @@ static void drop_kept(struct storage *storage)
 	storage->kept_bytes = 0;
 }
 
+/* Two that lie side by side as one; NULL: they do not. */
+static struct block *join(struct block *a, struct block *b)
+{
+	struct block *first = a < b ? a : b, *second = a < b ? b : a;
+	if ((char *)first + first->bytes != (char *)second)
+		return NULL;
+	first->bytes += second->bytes;
+	return first;
+}
+
 static bool keep(struct storage *storage, struct block *block)
 {
 	uint64_t bytes = storage->kept_bytes + block->bytes;
 	if (storage->kept_count == KEPT_BLOCKS || bytes > KEPT_BYTES ||
 	    storage->memory_bytes + bytes > storage->limit_bytes)
 		return false;
+	for (uint32_t i = storage->kept_count; i-- > 0;) {
+		struct block *joined = join(storage->kept[i], block);
+		if (joined) {
+			storage->kept[i] = storage->kept[--storage->kept_count];
+			block = joined;
+		}
+	}
 	storage->kept[storage->kept_count++] = block;
 	storage->kept_bytes = bytes;
 	return true;
 }
 
-/* The smallest that is large enough; NULL: there is none. */
-static struct block *take_kept(struct storage *storage, size_t bytes)
+/* What is beyond `bytes`, in whole huge pages, goes on being kept. */
+static void split(struct storage *storage, struct block *block, size_t bytes)
+{
+	bytes = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+	if (block->bytes < bytes + LARGE_BYTES)
+		return;
+	struct block *rest = (struct block *)((char *)block + bytes);
+	*rest = (struct block){.bytes = block->bytes - bytes, .fd = -1};
+	block->bytes = bytes;
+	storage->kept[storage->kept_count++] = rest;
+}
+
+/* The smallest that is large enough; KEPT_BLOCKS: there is none. */
+static uint32_t find_kept(const struct storage *storage, size_t bytes)
 {
 	uint32_t best = KEPT_BLOCKS;
 	for (uint32_t i = 0; i < storage->kept_count; i++)
 		if (storage->kept[i]->bytes >= bytes &&
 		    (best == KEPT_BLOCKS || storage->kept[i]->bytes < storage->kept[best]->bytes))
 			best = i;
+	return best;
+}
+
+/* One that is large enough, of which no more than `most` is taken; NULL: there is none. */
+static struct block *take_kept(struct storage *storage, size_t bytes, size_t most)
+{
+	uint32_t best = find_kept(storage, bytes);
 	if (best == KEPT_BLOCKS)
 		return NULL;
 	struct block *block = storage->kept[best];
 	storage->kept[best] = storage->kept[--storage->kept_count];
+	split(storage, block, most);
 	storage->kept_bytes -= block->bytes;
 	return block;
 }
@@ -130,19 +170,20 @@ static bool is_over(struct storage *storage, size_t bytes)
 	return is && !storage->has_no_file;
 }
 
-/* What was mapped, or grew by moving. */
-static char *as_memory(char *start, size_t bytes)
+/* A fault for 2 MiB in place of 512; it may be refused. */
+static void want_huge_pages(char *start, size_t bytes)
 {
-	if (start == MAP_FAILED)
-		memory_exhausted(bytes);
 	if (bytes >= HUGE_BYTES)
-		madvise(start, bytes, MADV_HUGEPAGE); /* a fault for 2 MiB in place of 512; it may be refused */
-	return start;
+		madvise(start, bytes, MADV_HUGEPAGE);
 }
 
 static char *map_memory(size_t bytes)
 {
-	return as_memory(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), bytes);
+	char *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (start == MAP_FAILED)
+		memory_exhausted(bytes);
+	want_huge_pages(start, bytes);
+	return start;
 }
 
 /* A file of its own, mapped; *fd may be closed. NULL: there is no room for it. */
@@ -180,6 +221,11 @@ static struct region *add_region(struct storage *storage, size_t wanted)
 		region.start = map_region(storage, bytes);
 		region.is_file = region.start != NULL;
 	}
+	struct block *block = region.start ? NULL : take_kept(storage, wanted, bytes);
+	if (block) {
+		region = (struct region){.start = (char *)block, .bytes = block->bytes, .is_reused = true};
+		storage->memory_bytes += region.bytes;
+	}
 	if (!region.start)
 		region.start = map_memory(bytes);
 	MEMORY_GROW(storage->regions, storage->count, storage->capacity, 16);
@@ -188,15 +234,29 @@ static struct region *add_region(struct storage *storage, size_t wanted)
 	return &storage->regions[storage->count++];
 }
 
+/* Where the piece fits and may be; NULL: nowhere. */
+static struct region *find_region(struct storage *storage, size_t bytes)
+{
+	uint32_t first = storage->count < REGIONS_OPEN ? 0 : storage->count - REGIONS_OPEN;
+	for (uint32_t i = storage->count; i-- > first;) {
+		struct region *region = &storage->regions[i];
+		if (region->bytes - region->used >= bytes)
+			return region->is_file || region->is_reused || !is_over(storage, bytes) ? region : NULL;
+	}
+	return NULL;
+}
+
 void *storage_alloc(struct storage *storage, size_t bytes)
 {
 	bytes = (bytes + 63) / 64 * 64;
-	struct region *region = storage->count ? &storage->regions[storage->count - 1] : NULL;
-	if (!region || region->bytes - region->used < bytes || (!region->is_file && is_over(storage, bytes)))
+	struct region *region = find_region(storage, bytes);
+	if (!region)
 		region = add_region(storage, bytes);
 	void *start = region->start + region->used;
 	region->used += bytes;
-	if (!region->is_file)
+	if (region->is_reused)
+		memset(start, 0, bytes);
+	else if (!region->is_file)
 		storage->memory_bytes += bytes;
 	return start;
 }
@@ -234,7 +294,7 @@ static size_t memory_block_bytes(const struct storage *storage, size_t old_bytes
 
 static struct block *new_memory_block(struct storage *storage, size_t bytes)
 {
-	struct block *block = take_kept(storage, bytes);
+	struct block *block = take_kept(storage, bytes, bytes);
 	if (!block) {
 		size_t whole = memory_block_bytes(storage, 0, bytes);
 		block = (struct block *)map_memory(whole);
@@ -334,7 +394,16 @@ static void free_block(struct storage *storage, struct block *block)
 	munmap(block, block->bytes);
 }
 
-/* A large one in place, with its own pages. NULL: it has to be copied. */
+/* Into another one, of which so many bytes are wanted. */
+static struct block *move_block(struct storage *storage, struct block *old, struct block *block, size_t bytes)
+{
+	size_t moved = old->bytes < bytes ? old->bytes : bytes;
+	memcpy(block + 1, old + 1, moved - sizeof *block);
+	free_block(storage, old);
+	return block;
+}
+
+/* A large one in place, with its own pages, or where pages are that were released. NULL: it has to be copied. */
 static struct block *stretch(struct storage *storage, struct block *block, size_t bytes)
 {
 	size_t old_bytes = block->bytes, wanted = bytes;
@@ -344,10 +413,15 @@ static struct block *stretch(struct storage *storage, struct block *block, size_
 			block->wanted = bytes;
 			return block;
 		}
+		if (bytes > old_bytes && find_kept(storage, bytes) < KEPT_BLOCKS)
+			return move_block(storage, block, new_memory_block(storage, bytes), bytes);
 		if (bytes > old_bytes && is_over(storage, bytes - old_bytes))
 			return NULL;
 		bytes = memory_block_bytes(storage, old_bytes, bytes);
-		start = as_memory(mremap(block, old_bytes, bytes, MREMAP_MAYMOVE), bytes);
+		start = mremap(block, old_bytes, bytes, MREMAP_MAYMOVE);
+		if (start == MAP_FAILED) /* two that were joined may be mappings of their own */
+			return NULL;
+		want_huge_pages(start, bytes);
 		storage->memory_bytes += bytes - old_bytes;
 	} else {
 		int fd = block->fd;
@@ -400,16 +474,6 @@ static struct block *make_block(struct storage *storage, size_t bytes)
 	return bytes < LARGE_BYTES ? new_small(storage, bytes) : new_block(storage, bytes);
 }
 
-/* From small to large or back, from memory to a file or back. */
-static struct block *copy_block(struct storage *storage, struct block *old, size_t bytes)
-{
-	struct block *block = make_block(storage, bytes);
-	size_t kept = old->bytes < bytes ? old->bytes : bytes;
-	memcpy(block + 1, old + 1, kept - sizeof *block);
-	free_block(storage, old);
-	return block;
-}
-
 void *storage_resize(struct storage *storage, void *array, size_t n, size_t element_bytes)
 {
 	struct block *old = block_of(array), *block = NULL;
@@ -429,8 +493,8 @@ void *storage_resize(struct storage *storage, void *array, size_t n, size_t elem
 		block = resize_small(storage, old, bytes);
 	else if (is_large && was_large)
 		block = stretch(storage, old, bytes);
-	if (!block)
-		block = copy_block(storage, old, bytes);
+	if (!block) /* from small to large or back, from memory to a file or back */
+		block = move_block(storage, old, make_block(storage, bytes), bytes);
 	return block + 1;
 }
 

@@ -82,8 +82,10 @@ static void released_memory_is_taken_again(void **state)
 	other = storage_resize(storage, NULL, MIB / 4, sizeof *other);
 	assert_ptr_equal(other, array);
 	fill(other, 0, MIB / 4);
-	other = storage_resize(storage, other, MIB, sizeof *other); /* it has room for that */
+	other = storage_resize(storage, other, MIB / 4 + MIB / 8, sizeof *other); /* it has room for that */
 	assert_ptr_equal(other, array);
+	other = storage_resize(storage, other, MIB, sizeof *other);
+	check(other, MIB / 4);
 	fill(other, MIB / 4, MIB);
 	other = storage_resize(storage, other, 2 * MIB, sizeof *other);
 	check(other, MIB);
@@ -92,6 +94,43 @@ static void released_memory_is_taken_again(void **state)
 	check(other, MIB / 4);
 	storage_release(storage, other);
 	assert_int_equal(storage_memory_bytes(storage), 0);
+	storage_free(storage);
+	(void)state;
+}
+
+static bool is_within(const void *start, const uint64_t *array, size_t count)
+{
+	return (const char *)start >= (const char *)array && (const char *)start < (const char *)(array + count);
+}
+
+/* Memory that was touched is not given back and fetched anew: arrays and pieces share what was one array, which is whole again later. */
+static void released_memory_is_shared(void **state)
+{
+	struct storage *storage = storage_new(64 * MIB);
+	uint64_t *array = storage_resize(storage, NULL, 2 * MIB, sizeof *array), *first, *second;
+	fill(array, 0, 2 * MIB);
+	storage_release(storage, array);
+	first = storage_resize(storage, NULL, MIB / 4, sizeof *first);
+	second = storage_resize(storage, NULL, MIB / 4, sizeof *second);
+	assert_true(is_within(first, array, 2 * MIB) && is_within(second, array, 2 * MIB));
+	fill(first, 0, MIB / 4);
+	fill(second, 0, MIB / 4);
+	check(first, MIB / 4);
+	first = storage_resize(storage, first, MIB, sizeof *first); /* behind the second */
+	check(first, MIB / 4);
+	check(second, MIB / 4);
+	assert_true(is_within(first, array, 2 * MIB));
+	storage_release(storage, first);
+	storage_release(storage, second);
+	assert_ptr_equal(storage_resize(storage, NULL, 2 * MIB, sizeof *array), array);
+	storage_release(storage, array);
+	for (int i = 0; i < 3; i++) { /* zeros, each a piece of its own */
+		uint64_t *piece = storage_alloc(storage, MIB);
+		assert_true(is_within(piece + MIB / sizeof *piece / 2, array, 2 * MIB));
+		for (size_t k = 0; k < MIB / sizeof *piece; k++)
+			assert_int_equal(piece[k], 0);
+		fill(piece, 0, MIB / sizeof *piece);
+	}
 	storage_free(storage);
 	(void)state;
 }
@@ -367,6 +406,7 @@ int main(void)
 		cmocka_unit_test(a_capacity_that_cannot_be_doubled_is_out_of_memory),
 		cmocka_unit_test(arrays_keep_their_contents),
 		cmocka_unit_test(released_memory_is_taken_again),
+		cmocka_unit_test(released_memory_is_shared),
 		cmocka_unit_test(released_memory_is_within_the_limit),
 		cmocka_unit_test(what_sorting_takes_comes_back),
 		cmocka_unit_test(many_small_arrays_are_bounded_too),
