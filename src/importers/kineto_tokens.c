@@ -34,7 +34,7 @@ struct scan {
 	const struct node_numbers *nodes;
 	uint8_t *classes; /* by string: 1 + enum token_class */
 	bool has_frames;
-	bool *is_around; /* by span: an operator with the loop's own work in it, so it is a range of the user's; find_around() */
+	uint8_t *of_spans; /* enum token_class; find_classes() */
 	struct open_span *open;
 	uint32_t depth, capacity, hidden, optimizers;
 	size_t pending; /* an operator that could have made a node of a graph: it did when the next number is higher */
@@ -287,11 +287,10 @@ static void begin_node(struct scan *scan, const struct staged_span *span, size_t
 	follow_node(scan, span, record);
 }
 
-static void take_span(struct scan *scan, const struct staged_span *span, bool is_around)
+static void take_span(struct scan *scan, const struct staged_span *span, enum token_class class)
 {
 	if (!scan->has_frames && kineto_is_frame(span))
 		return;
-	enum token_class class = is_around ? CLASS_OTHER : class_of(scan, span);
 	int64_t end_ns = span->start_ns + (span->dur_ns > 0 ? span->dur_ns : 0);
 	leave(scan, span->start_ns);
 	if (scan->depth && end_ns > scan->open[scan->depth - 1].end_ns)
@@ -343,23 +342,24 @@ static bool is_of_loop(enum token_class class)
 	return class == CLASS_OPTIMIZER || class == CLASS_ZERO_GRAD || class == CLASS_DATA;
 }
 
-/* PyTorch up to 1.10 writes what a program annotates as operators. No operator calls an optimizer or asks for a batch. */
-static void find_around(struct scan *scan, const struct staged_track *track)
+/* PyTorch up to 1.10 writes what a program annotates as operators. No operator calls an optimizer or asks for a batch: one that does is a
+ * range of the user's. */
+static void find_classes(struct scan *scan, const struct staged_track *track)
 {
 	struct open_operator {
 		int64_t end_ns;
 		uint32_t span;
 	} *open = NULL;
 	uint32_t depth = 0, capacity = 0;
-	scan->is_around = memory_resize(NULL, (size_t)track->count + 1, sizeof *scan->is_around);
-	memset(scan->is_around, 0, track->count + 1);
+	scan->of_spans = memory_resize(NULL, (size_t)track->count + 1, sizeof *scan->of_spans);
 	for (uint32_t i = 0; i < track->count; i++) {
 		const struct staged_span *span = &track->spans[i];
 		enum token_class class = class_of(scan, span);
+		scan->of_spans[i] = (uint8_t) class;
 		while (depth && open[depth - 1].end_ns <= span->start_ns)
 			depth--;
-		for (uint32_t k = depth; is_of_loop(class) && k && !scan->is_around[open[k - 1].span]; k--)
-			scan->is_around[open[k - 1].span] = true;
+		for (uint32_t k = depth; is_of_loop(class) && k && scan->of_spans[open[k - 1].span]; k--)
+			scan->of_spans[open[k - 1].span] = CLASS_OTHER;
 		if (class != CLASS_OP || span->dur_ns <= 0)
 			continue;
 		MEMORY_GROW(open, depth, capacity, 64);
@@ -413,14 +413,14 @@ static void read_track(struct kineto_tokens *tokens, struct kineto_import *impor
 	                    .pending = NO_RECORD};
 	*tokens = (struct kineto_tokens){.compact_at = COMPACT_AT};
 	kineto_sort(&import->stage, track);
-	find_around(&scan, track);
+	find_classes(&scan, track);
 	for (uint32_t i = 0; i < track->count; i++)
-		take_span(&scan, &track->spans[i], scan.is_around[i]);
+		take_span(&scan, &track->spans[i], (enum token_class)scan.of_spans[i]);
 	scan.pending = NO_RECORD;
 	kineto_makers_forget(&scan.makers);
 	compact(&scan);
 	kineto_makers_release(&scan.makers);
-	free(scan.is_around);
+	free(scan.of_spans);
 	free(scan.open);
 }
 
