@@ -109,11 +109,13 @@ enum stepscope_training {               /* what a stretch of a thread's time say
 	STEPSCOPE_TRAINING_BACKWARD = 3,
 	STEPSCOPE_TRAINING_OPTIMIZER = 4, /* a call */
 	STEPSCOPE_TRAINING_ZERO_GRAD = 5,
-	STEPSCOPE_TRAINING_SCALER = 6,           /* update of a gradient scaler */
-	STEPSCOPE_TRAINING_SAVE = 7,             /* torch.save */
-	STEPSCOPE_TRAINING_LOADER = 8,           /* the start of a loader's workers */
-	STEPSCOPE_TRAINING_HOOKED = 9,           /* an optimizer's call in the backward that is noted behind it */
-	STEPSCOPE_TRAINING_LOADER_END = 10,      /* waiting until they are gone */
+	STEPSCOPE_TRAINING_SCALER = 6,      /* update of a gradient scaler */
+	STEPSCOPE_TRAINING_SAVE = 7,        /* torch.save */
+	STEPSCOPE_TRAINING_LOADER = 8,      /* the start of a loader's workers */
+	STEPSCOPE_TRAINING_HOOKED = 9,      /* an optimizer's call in the backward that is noted behind it */
+	STEPSCOPE_TRAINING_LOADER_END = 10, /* waiting until they are gone */
+	STEPSCOPE_TRAINING_PROFILER_STEP =
+		11, /* from step() to step() of a profiler in the program, behind what is in it; its number, and 1 */
 	STEPSCOPE_TRAINING_IS_TRAINING = 1 << 8, /* backward: gradients were accumulated */
 	STEPSCOPE_TRAINING_IS_INSIDE = 1 << 9,   /* in an optimizer's call */
 	STEPSCOPE_TRAINING_IS_EMPTY = 1 << 10,   /* data: no batch came */

@@ -774,6 +774,24 @@ static uint32_t call_record(struct stream_scan *stream, uint32_t record)
 	return at;
 }
 
+/* A range around what was noted since. */
+static void on_profiler_step(struct torch_scan *scan, struct stream_scan *stream, int64_t start_ns, int64_t end_ns,
+                             uint64_t step)
+{
+	if (scan->range_count == TORCH_SCAN_MAX_RECORDS || !step || step > UINT32_MAX)
+		return;
+	scan->range_count++;
+	scan->notes_profiler_steps = true;
+	MEMORY_GROW(stream->ranges, stream->range_count, stream->range_capacity, 64);
+	for (uint32_t i = stream->record_count; i-- > 0 && stream->records[i].start_ns >= start_ns;)
+		if (stream->records[i].range == NO_RANGE)
+			stream->records[i].range = stream->range_count;
+	stream->ranges[stream->range_count++] = (struct train_range){
+		.start_ns = start_ns, .end_ns = end_ns, .parent = NO_RANGE, .step = (uint32_t)step};
+	stream->profiler_steps++;
+	stream->before_ns = end_ns;
+}
+
 static void on_training(struct torch_scan *scan, struct stream_scan *stream, const struct segment_event *event,
                         struct clock_cursor clock)
 {
@@ -797,6 +815,8 @@ static void on_training(struct torch_scan *scan, struct stream_scan *stream, con
 		end_ns = stream->last_ns;
 	if (token == STEPSCOPE_TRAINING_HOOKED && end_ns >= start_ns)
 		add_hooked(scan, stream, start_ns, end_ns);
+	if (token == STEPSCOPE_TRAINING_PROFILER_STEP && end_ns >= start_ns && event->payload_count > 3)
+		on_profiler_step(scan, stream, start_ns, end_ns, event->payload[3]);
 	if (token >= sizeof tokens || tokens[token] == TOKEN_CUT || end_ns < start_ns || start_ns < stream->noted_ns ||
 	    stream->depth)
 		return;

@@ -125,7 +125,8 @@ struct torch_scan {
 	uint32_t moves;                     /* records and ranges that were moved into another range */
 	bool has_steps;                     /* marked by the program */
 	bool has_phases;
-	int64_t *bounds; /* where those steps begin and end, in order */
+	bool notes_profiler_steps; /* those of torch.profiler are known without detail, too */
+	int64_t *bounds;           /* where those steps begin and end, in order */
 	uint32_t bound_count, bound_capacity;
 	struct number_map followed;  /* PyTorch's number of a thread -> last node of its graphs that others worked on */
 	struct node_numbers numbers; /* of all threads; a call is a record of the thread that works on the nodes */

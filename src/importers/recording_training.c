@@ -256,7 +256,7 @@ static void note_steps(struct recording *recording, const struct session *sessio
 	compare_counts(recording, session, inference);
 }
 
-/* Where operators were recorded in a part of the steps only, its ranges are known there only. */
+/* Where operators were recorded in a part of the steps only, older recordings have its ranges there only. */
 static bool is_whole(const struct recorded_process *process)
 {
 	for (uint32_t i = 0; i < process->capture_count; i++)
@@ -272,7 +272,7 @@ static void take_marked(const struct recording *recording, const struct session 
 	const struct torch_scan *scan = session->torch;
 	if (scan->has_steps)
 		inference_cut_phases(inference, scan->bounds, scan->bound_count);
-	else if (is_whole(recording->processes[session->process]))
+	else if (scan->notes_profiler_steps || is_whole(recording->processes[session->process]))
 		inference_mark_steps(inference, loop);
 }
 

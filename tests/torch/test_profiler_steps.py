@@ -58,3 +58,22 @@ def test_steps_that_the_program_marks_itself_win(tmp_path, python):
     assert done.returncode == 0, done.stderr
     assert [step["step"] for step in table(tmp_path, "steps")] == list(range(100, 112))
     assert "captured all 12 steps (100-111) with operators" in done.stderr
+
+
+# Those whose first range has two updates, which might be a whole training: they count as two steps.
+MORE = {"two_updates": 25}
+# Where step() is called no more the second update behind it tells so: the end of the first is known late.
+LATE = {"no_more": [5, 6]}
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "nothing_trains"])
+@every_python
+def test_a_schedule_counts_them(tmp_path, python, name):
+    count = MORE.get(name, PROGRAMS[name][1])
+    done = warm(tmp_path, python, HERE / "profiled_steps.py", name, options=["--steps", "4-6"])
+    assert done.returncode == 0, done.stderr
+    steps = table(tmp_path, "steps")
+    assert [step["step"] for step in steps] == list(range(count))
+    assert [step["step"] for step in steps if step["has_detail"]] == LATE.get(name, [number for number in (4, 5, 6) if number < count])
+    assert any("count of its steps differed" in said for said in ledger(tmp_path)) == (name in LATE)
+    assert "; steps were counted by the " in done.stderr

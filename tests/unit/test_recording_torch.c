@@ -1055,6 +1055,37 @@ static void steps_that_were_noted(void **state)
 	model_release(&model);
 }
 
+/* Of two steps in each of torch.profiler's, without detail and with it. */
+static void steps_of_a_profiler_that_were_noted(void **state)
+{
+	begin();
+	capture(STEPSCOPE_ACTIVE_STEPS, -1);
+	for (uint64_t i = 0; i < 3; i++) {
+		uint64_t start = now;
+		noted_step();
+		noted_step();
+		now += 10;
+		segment_put(&segment, MAIN, now, STEPSCOPE_EVENT_STEP, STEPSCOPE_STEP_TRAINING, 4,
+		            (uint64_t)STEPSCOPE_TRAINING_PROFILER_STEP, start, now, i + 1);
+	}
+	capture(STEPSCOPE_ACTIVE_STEPS | STEPSCOPE_ACTIVE_DETAIL, 3);
+	open_on(MAIN, PROFILED + 3);
+	step();
+	step();
+	close_on(MAIN);
+	capture(STEPSCOPE_ACTIVE_STEPS, 4);
+	noted_step();
+	finish("exit");
+	assert_int_equal(model.steps_count, 5);
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_equal(model.steps[i].has_detail, i == 3);
+		assert_int_equal(model.steps[i].is_inferred, i == 4);
+	}
+	assert_int_equal(span_count("backward", 1), 9);
+	assert_int_equal(ledger_count(LEDGER_OTHER), 1); /* of the one that is inferred */
+	model_release(&model);
+}
+
 static void a_count_that_differs_is_said(void **state)
 {
 	begin();
@@ -1163,6 +1194,7 @@ int main(void)
 		cmocka_unit_test(millions_of_ranges),
 		cmocka_unit_test(gaps_of_nonsense),
 		cmocka_unit_test(steps_that_were_noted),
+		cmocka_unit_test(steps_of_a_profiler_that_were_noted),
 		cmocka_unit_test(a_count_that_differs_is_said),
 		cmocka_unit_test(a_call_with_a_closure),
 		cmocka_unit_test(any_events),

@@ -20,6 +20,7 @@
 #define NOTHING 254u
 #define DATA_HERE 253u
 #define COMPILED 252u /* code of torch.compile, and no call of an optimizer */
+#define PROFILER_STEP 251u
 
 static struct {
 	const char *(*name)(const void *record);
@@ -55,6 +56,17 @@ struct thread {
 		int64_t sequence;
 		bool is_open;
 	} work;
+	struct {                /* the innermost range of torch.profiler's that may be a step */
+		uint32_t level; /* in `open`; 0: none */
+		uint32_t step;  /* 1 + its number */
+		uint64_t start;
+		unsigned ended;  /* steps in it that would have been counted without it */
+		unsigned most;   /* in one so far */
+		bool has_work;   /* something trained in it */
+		bool is_counted; /* all that trained so far is in such steps */
+		bool is_detail;
+		bool is_none; /* its profiler's step() is not called, or no more, as it seems */
+	} mark;
 	uint64_t hook_start; /* of the optimizer's call in the open node; an optimizer steps in a hook of a gradient */
 	uint32_t hook_level; /* `hidden` in it, 0: none */
 	bool is_training;    /* the open node has come to a gradient */
@@ -157,15 +169,39 @@ static void unlock(void)
 	__atomic_store_n(&training.lock, 0, __ATOMIC_RELEASE);
 }
 
+/* In a range that marks a step nothing else is one. With more updates than in those before, it may be as long as the training. */
+static unsigned not_marked(unsigned ended)
+{
+	if (here.mark.is_counted)
+		return 0;
+	if (!here.mark.level || !here.mark.has_work || here.mark.is_none)
+		return ended;
+	here.mark.ended += ended;
+	here.mark.is_none = here.mark.ended > 1 && here.mark.ended > here.mark.most;
+	return here.mark.is_none ? here.mark.ended : 0;
+}
+
+static void note_training(void)
+{
+	here.mark.has_work = true;
+	here.mark.is_counted = false;
+}
+
 /* What came before the end of a step is noted before it. */
-static void told(unsigned ended)
+static void told_by(unsigned ended, const char *by)
 {
 	if (!ended)
 		return;
 	if (here.hidden && here.stretch.is_any && !here.stretch.is_detail)
 		here.stretch.end = emit_now();
 	flush();
-	emit_count_steps(ended, count_has_optimizers(&training.count) ? "the calls of optimizers" : "backward passes");
+	emit_count_steps(ended, by);
+}
+
+static void told(unsigned ended)
+{
+	told_by(not_marked(ended),
+	        count_has_optimizers(&training.count) ? "the calls of optimizers" : "backward passes");
 }
 
 /* What lies at the same address does the same there, as a rule. */
@@ -186,6 +222,7 @@ static void count_end_of_call(uint64_t identity, bool is_inside, bool is_closure
 	unlock();
 	here.trains = true;
 	emit_trains();
+	note_training();
 	told(ended);
 }
 
@@ -196,7 +233,8 @@ static void count_gradients(void)
 	unsigned ended = count_backward(&training.count);
 	unlock();
 	emit_trains();
-	told(ended);
+	told(ended); /* of what was before */
+	note_training();
 }
 
 /* At its begin; a thread that only evaluates says nothing. */
@@ -241,7 +279,9 @@ static uint8_t level_of_range(const char *name)
 		return STEPSCOPE_TRAINING_ZERO_GRAD;
 	if (pytorch_begins(name, PYTORCH_LOADER_HERE))
 		return DATA_HERE;
-	return pytorch_begins(name, PYTORCH_LOADER) ? STEPSCOPE_TRAINING_DATA : TRANSPARENT;
+	if (pytorch_begins(name, PYTORCH_LOADER))
+		return STEPSCOPE_TRAINING_DATA;
+	return pytorch_begins(name, PYTORCH_PROFILER_STEP) ? PROFILER_STEP : TRANSPARENT;
 }
 
 static const char *name_of(const void *record)
@@ -344,6 +384,34 @@ static void end_call(uint32_t call)
 	memmove(&here.call[call], &here.call[call + 1], (here.calls - call) * sizeof(here.call[0]));
 }
 
+static void begin_mark(const char *name)
+{
+	uint32_t step = pytorch_profiler_step(name, strnlen(name, 32));
+	if (!step)
+		return;
+	flush();
+	here.mark.level = here.open;
+	here.mark.step = step;
+	here.mark.start = emit_now();
+	here.mark.is_detail = is_detail();
+	here.mark.has_work = here.mark.is_none = false;
+	here.mark.ended = 0;
+}
+
+/* A step, if something trained in it; the reader decides anew. */
+static void end_mark(void)
+{
+	bool is_step = here.mark.has_work && !here.mark.is_none;
+	here.mark.level = 0;
+	if (here.mark.ended > here.mark.most)
+		here.mark.most = here.mark.ended;
+	flush();
+	if (!here.mark.is_detail && !here.mark.is_none)
+		put(STEPSCOPE_TRAINING_PROFILER_STEP, 0, here.mark.start, emit_now(), here.mark.step);
+	here.mark.is_counted |= is_step;
+	told_by(is_step, "the steps of torch.profiler");
+}
+
 /* A range, or a call, which is counted; what is in it goes on. */
 static void end_open(uint32_t level)
 {
@@ -361,6 +429,9 @@ static void end_open(uint32_t level)
 	for (uint32_t i = call; i < here.calls; i++)
 		here.call[i].level--;
 	here.open--;
+	if (here.mark.level == level)
+		end_mark();
+	here.mark.level -= here.mark.level > level;
 	if (is_call)
 		count_end_of_call(identity, call > 0, is_closure);
 }
@@ -386,7 +457,8 @@ void training_start(const struct torch_entry *entry, const struct torch_layout *
 /* In nothing that hides it. sequence: of an operator. */
 static void begin_level(uint8_t level, int64_t sequence)
 {
-	bool is_open = level == TRANSPARENT || level == COMPILED || level == STEPSCOPE_TRAINING_OPTIMIZER;
+	bool is_open = level == TRANSPARENT || level == COMPILED || level == PROFILER_STEP ||
+	               level == STEPSCOPE_TRAINING_OPTIMIZER;
 	here.open += is_open;
 	here.hidden = !is_open;
 	note_level(level);
@@ -425,6 +497,8 @@ void training_begin(enum torch_scope scope, const void *record)
 	begin_level(level, sequence_of(record));
 	if (level == STEPSCOPE_TRAINING_OPTIMIZER && scope == TORCH_SCOPE_FUNCTION) /* no hook tells which one it is */
 		training_optimizer(compiled_optimizer(name));
+	if (level == PROFILER_STEP)
+		begin_mark(name);
 }
 
 /* What it does with tensors is of no interest. */
