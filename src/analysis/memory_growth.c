@@ -110,6 +110,7 @@ struct growth_fold {
 	uint32_t *of_event;  /* by number of the allocation: group + 1; 0: not looked for yet */
 	struct growth steps; /* which ones are looked at */
 	bool has_lines;
+	bool has_gaps; /* of any pool */
 	struct span_places places;
 };
 
@@ -259,7 +260,8 @@ static void end_pool(void *context, const struct memory_pool *pool)
 	struct growth_fold *fold = context;
 	struct table *table = fold->table;
 
-	for (uint32_t i = 0; i < fold->group_count && pool->step_count >= 3; i++) {
+	fold->has_gaps |= pool->has_gaps;
+	for (uint32_t i = 0; i < fold->group_count && pool->step_count >= 3 && !pool->has_gaps; i++) {
 		const struct group *group = &fold->groups[i];
 		int row;
 
@@ -309,6 +311,7 @@ static enum status run(const struct model *model, const struct analysis_options 
 		steps += model->steps[i].has_memory;
 	if (!table->row_count)
 		table->empty = !model->memory_count ? memory_not_recorded(model, options, &table->arena)
+		               : fold.has_gaps      ? MEMORY_GROWTH_OVER_GAPS
 		               : steps < 3          ? "fewer than three steps recorded memory"
 		                           : "the same was alive at the end of each of the last half of the steps";
 	else

@@ -123,6 +123,7 @@ static void replay_event(struct memory_pool *pool, const struct memory_visitor *
 	if (event->device != pool->device)
 		return;
 	if (event->is_free) {
+		pool->is_behind_gap |= event->is_found;
 		pool->unknown_frees += event->partner == MODEL_NONE;
 		if (event->partner != MODEL_NONE)
 			take_off(pool, &pool->model->memory[event->partner], visitor);
@@ -132,7 +133,7 @@ static void replay_event(struct memory_pool *pool, const struct memory_visitor *
 		pool->lost_frees++;
 		take_off(pool, &pool->model->memory[event->ends], visitor);
 	}
-	if (event->is_found)
+	if (event->is_found && !pool->is_behind_gap)
 		pool->found += (wide_bytes)event->bytes;
 	level->count++;
 	level->allocated += (wide_bytes)event->bytes;
@@ -197,13 +198,25 @@ static void replay(struct memory_pool *pool, const struct step_times *times, con
 		replay_event(pool, visitor);
 }
 
+static void count_steps(struct memory_pool *pool, const struct step_times *times)
+{
+	bool is_behind_gap = false;
+
+	for (uint32_t i = 0; i < times->count; i++) {
+		if (is_told(pool, times, i)) {
+			pool->has_gaps |= is_behind_gap;
+			pool->step_count++;
+		}
+		is_behind_gap |= pool->step_count && is_selected(pool, times, i) && !pool->model->steps[i].has_memory;
+	}
+}
+
 static void visit_pool(const struct memory_pool *empty, const struct step_times *times,
                        const struct analysis_options *options, const struct memory_visitor *visitor)
 {
 	struct memory_pool pool = *empty;
 
-	for (uint32_t i = 0; i < times->count; i++)
-		pool.step_count += is_told(&pool, times, i);
+	count_steps(&pool, times);
 	if (visitor->begin)
 		visitor->begin(visitor->context, &pool);
 	replay(&pool, times, options, visitor);

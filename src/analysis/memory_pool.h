@@ -32,6 +32,8 @@ struct memory_pool {
 	uint32_t peak_event;  /* the one that made the peak, or before the step that began with it */
 	bool has_peaks;       /* in selected steps, or all is */
 	wide_bytes now, peak, step_peak;
+	bool has_gaps;         /* between the steps that will be told of: what is alive over them is not known */
+	bool is_behind_gap;    /* now: something may have been freed in one */
 	wide_bytes found;      /* bytes alive before recording began, as far as owners told */
 	int64_t unknown_frees; /* of memory that was allocated before recording began */
 	int64_t lost_frees;    /* allocations whose address was allocated again without a free */
@@ -68,6 +70,10 @@ const char *memory_device_name(struct arena *arena, int16_t device);
 	}
 /* What allocated it: the innermost operation or range that did more than getting memory. 0: nothing was open. */
 uint32_t memory_allocated_by(const struct model *model, const struct memory_event *event);
+
+/* Why there is no growth where the pool has gaps. */
+#define MEMORY_GROWTH_OVER_GAPS                                                                                        \
+	"memory was not recorded in steps between these: what was freed in them is unknown, and with it what grows"
 
 /* What all numbers lack where only some steps were read: for the table's note; NULL: nothing. */
 const char *memory_lacks(const struct model *model, const struct analysis_options *options);

@@ -52,7 +52,7 @@ static const struct table_column columns[MEMORY_COLUMNS] = {
                          .title = "at end",
                          .type = TABLE_INT,
                          .unit = UNIT_BYTES,
-                         .definition = "bytes alive at the end of the recording, or of the selected steps",
+                         .definition = "bytes alive when memory was recorded last, or at the end of the selected steps",
                          .rules = RULE_NOT_NEGATIVE},
 	[MEMORY_ALLOCATED] = {.name = "allocated_bytes",
                               .title = "allocated",
@@ -98,15 +98,21 @@ struct memory_fold {
 	struct growth growths[MEMORY_CATEGORIES + 1]; /* of the pool that is replayed; last: all */
 	int64_t unknown_frees, lost_frees;
 	wide_bytes found;
+	bool has_gaps;
 	bool has_growth; /* all of a device grows */
 };
 
-static void set_growth(struct memory_fold *fold, int row, const struct growth *growth)
+static void set_growth(struct memory_fold *fold, int row, const struct growth *growth, bool has_gaps)
 {
 	struct table *table = fold->table;
 	struct slope slope;
 	const char *verdict = growth_verdict(growth, &table->arena);
 
+	if (has_gaps) {
+		for (int column = MEMORY_GROWTH; column <= MEMORY_TREND; column++)
+			table_set_missing(table, row, column, MEMORY_GROWTH_OVER_GAPS);
+		return;
+	}
 	table_set_text(table, row, MEMORY_TREND, verdict);
 	fold->has_growth |= growth == &fold->growths[MEMORY_CATEGORIES] && !strncmp(verdict, "grows", 5);
 	for (int column = MEMORY_GROWTH; column <= MEMORY_GROWTH_HIGH; column++)
@@ -132,7 +138,7 @@ static void add_level(struct memory_fold *fold, const struct memory_pool *pool, 
 	table_set_int(table, row, MEMORY_LIVE, bytes_that_fit(level->now));
 	table_set_int(table, row, MEMORY_ALLOCATED, bytes_that_fit(level->allocated));
 	table_set_int(table, row, MEMORY_COUNT, level->count);
-	set_growth(fold, row, &fold->growths[category]);
+	set_growth(fold, row, &fold->growths[category], pool->has_gaps);
 }
 
 static void begin_pool(void *context, const struct memory_pool *pool)
@@ -173,6 +179,7 @@ static void end_pool(void *context, const struct memory_pool *pool)
 	fold->unknown_frees += pool->unknown_frees;
 	fold->lost_frees += pool->lost_frees;
 	fold->found += pool->found;
+	fold->has_gaps |= pool->has_gaps;
 }
 
 /* What the numbers do not say. */
@@ -189,8 +196,12 @@ static const char *note_of(struct table *table, const struct model *model, const
 	if (without)
 		return arena_printf(
 			&table->arena,
-			"memory was not recorded in %u of %u steps: what was allocated or freed in them is unknown",
-			without, model->steps_count);
+			"memory was not recorded in %u of %u steps: what was allocated or freed in them is unknown%s",
+			without, model->steps_count,
+			fold->has_gaps
+				? ", so behind them counts only what a program holds for good, as parameters and "
+				  "optimizer state, what was seen again, and what is new"
+				: "");
 	if (fold->unknown_frees)
 		return arena_printf(&table->arena, "%s of memory that nobody was seen to allocate: not counted",
 		                    counted(&table->arena, (uint64_t)fold->unknown_frees, "free"));

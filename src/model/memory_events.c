@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory: the order of allocations and frees, which free belongs to which allocation, and what was alive without anybody having seen
- * it allocated. Addresses are used again and again, so all matching goes in order of time.
+ * Memory: the order of allocations and frees, which free belongs to which allocation, what was alive without anybody having seen
+ * it allocated, and what may have been freed while nobody looked. Addresses are used again and again, so all matching goes in order of time.
  */
+#include "base/memory.h"
 #include "base/merge_sort.h"
 #include "model/finish.h"
 #include "model/model_index.h"
 #include "model/number_map.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <stepscope/stepscope.h>
 
 static int compare_memory(const void *left, const void *right)
@@ -40,13 +42,19 @@ struct memory_walk {
 	struct number_map live; /* place -> index of its allocation */
 	uint32_t process;
 	uint32_t event, owner; /* next ones */
+	uint32_t event_count;  /* those that are added meanwhile are not walked through */
 };
+
+static struct memory_walk walk_of(struct model *model)
+{
+	return (struct memory_walk){.model = model, .process = MODEL_NONE, .event_count = model->memory_count};
+}
 
 /* The next one is an event (true) or an owner (false). What happens at the same time comes before what is told of it. */
 static bool is_event_next(struct memory_walk *walk)
 {
 	const struct model *model = walk->model;
-	const struct memory_event *event = walk->event < model->memory_count ? &model->memory[walk->event] : NULL;
+	const struct memory_event *event = walk->event < walk->event_count ? &model->memory[walk->event] : NULL;
 	const struct memory_owner *owner = walk->owner < model->owners_count ? &model->owners[walk->owner] : NULL;
 	bool is_event = event && (!owner || event->process < owner->process ||
 	                          (event->process == owner->process && event->time_ns <= owner->time_ns));
@@ -60,17 +68,107 @@ static bool is_event_next(struct memory_walk *walk)
 
 static bool has_next(const struct memory_walk *walk)
 {
-	return walk->event < walk->model->memory_count || walk->owner < walk->model->owners_count;
+	return walk->event < walk->event_count || walk->owner < walk->model->owners_count;
 }
 
-/* ---- what only an owner told of --------------------------------------------------------------------------------------------- */
+/* An allocation is what its first owner says, a parameter's whoever else holds it. What a model is called with may be anything. */
+static void own(struct memory_walk *walk, const struct memory_owner *owner)
+{
+	uint32_t found = number_map_find(&walk->live, place_of(owner->address, owner->device));
+	if (found >= walk->model->memory_count)
+		return;
+	struct memory_event *allocation = &walk->model->memory[found];
+	if (owner->category == STEPSCOPE_MEMORY_INPUT) {
+		allocation->is_data = true;
+		return;
+	}
+	bool is_better = owner->category == STEPSCOPE_MEMORY_PARAMETER &&
+	                 (allocation->category == STEPSCOPE_MEMORY_GRADIENT ||
+	                  allocation->category == STEPSCOPE_MEMORY_BUFFER);
+	if (allocation->category == STEPSCOPE_MEMORY_UNKNOWN || is_better)
+		allocation->category = owner->category;
+}
 
-#define IS_KNOWN 0 /* in this walk a place is either alive, or was */
-#define WAS_KNOWN 1
+/* ---- stretches in which memory was not recorded ------------------------------------------------------------------------------ */
+
+/* Steps without memory between steps with it. */
+struct gap {
+	int64_t start_ns;
+	int64_t whole_ns; /* start of the last step before it, all of which was recorded */
+};
+
+struct gaps { /* of one process */
+	struct gap *list;
+	uint32_t count, capacity, next;
+};
+
+/* The first and the last of the steps may have been recorded in part: so where nothing happened for longest. */
+static int64_t widest_hole(const struct model *model, const struct model_step *last, const struct model_step *next,
+                           uint32_t *event)
+{
+	int64_t at_ns = last->end_ns, start_ns = at_ns, widest_ns = 0;
+	for (bool is_over = false; !is_over;) {
+		const struct memory_event *here = *event < model->memory_count ? &model->memory[*event] : NULL;
+		is_over = !here || here->process != next->process || here->time_ns >= next->start_ns;
+		int64_t end_ns = is_over ? next->start_ns : here->time_ns;
+		if (end_ns - at_ns > widest_ns) {
+			widest_ns = end_ns - at_ns;
+			start_ns = at_ns;
+		}
+		at_ns = end_ns > at_ns ? end_ns : at_ns;
+		*event += !is_over;
+	}
+	return start_ns + 1; /* not yet where the step ends */
+}
+
+/* `event`: its first one, or one before. */
+static void find_gaps(struct gaps *gaps, const struct model *model, uint32_t process, uint32_t event)
+{
+	struct step_cursor cursor = step_cursor_of(model, process);
+	const struct model_step *last = NULL;
+	bool is_gap = false;
+	gaps->count = gaps->next = 0;
+	for (int32_t i = cursor.first; i < cursor.end; i++) {
+		const struct model_step *step = &cursor.steps[i];
+		if (!step->has_memory) {
+			is_gap = last != NULL;
+			continue;
+		}
+		if (is_gap) {
+			MEMORY_GROW(gaps->list, gaps->count, gaps->capacity, 16);
+			gaps->list[gaps->count++] = (struct gap){widest_hole(model, last, step, &event),
+			                                         last->start_ns};
+		}
+		last = step;
+		is_gap = false;
+	}
+}
+
+/* ---- what only an owner told of, and what nobody knows to be alive ------------------------------------------------------------- */
+
+#define GONE (NUMBER_MAP_NONE - 1) /* it was alive, and is not */
+
+struct unseen {
+	struct memory_walk walk;
+	struct gaps gaps;
+	uint32_t *alive; /* allocations since the last gap, and what lived through that */
+	uint32_t alive_count, alive_capacity;
+};
+
+static void note_alive(struct unseen *unseen, uint32_t allocation)
+{
+	const struct memory_event *event = &unseen->walk.model->memory[allocation];
+	number_map_set(&unseen->walk.live, place_of(event->address, event->device), allocation);
+	if (unseen->gaps.next < unseen->gaps.count) {
+		MEMORY_GROW(unseen->alive, unseen->alive_count, unseen->alive_capacity, 256);
+		unseen->alive[unseen->alive_count++] = allocation;
+	}
+}
 
 /* From the first instant of the process when nothing else is known of the address, else from when its owner told of it. */
-static void add_found(struct model *model, const struct memory_owner *owner, bool was_known)
+static void add_found(struct unseen *unseen, const struct memory_owner *owner, bool was_known)
 {
+	struct model *model = unseen->walk.model;
 	const struct process *process = &model->processes[owner->process];
 	struct memory_event found = {
 		.time_ns = was_known || !process->has_times ? owner->time_ns : process->first_ns,
@@ -86,31 +184,111 @@ static void add_found(struct model *model, const struct memory_owner *owner, boo
 		.is_found = true,
 	};
 	model_add_memory(model, &found);
+	note_alive(unseen, model->memory_count - 1);
+}
+
+/* What a program makes once and keeps. Gradients are, unless they are made anew in each step. */
+static bool is_held(const struct memory_event *allocation, const struct gap *gap)
+{
+	switch (allocation->category) {
+	case STEPSCOPE_MEMORY_PARAMETER:
+	case STEPSCOPE_MEMORY_BUFFER:
+	case STEPSCOPE_MEMORY_OPTIMIZER:
+		return true;
+	case STEPSCOPE_MEMORY_GRADIENT:
+		return allocation->time_ns <= gap->whole_ns;
+	default:
+		return false;
+	}
+}
+
+static void free_unseen(struct unseen *unseen, const struct memory_event *allocation, int64_t time_ns)
+{
+	struct memory_event release = *allocation;
+	release.time_ns = time_ns;
+	release.row = MODEL_NONE;
+	release.is_free = release.is_found = true;
+	number_map_set(&unseen->walk.live, place_of(release.address, release.device), GONE);
+	model_add_memory(unseen->walk.model, &release);
+}
+
+/* The rest may have been freed: it counts as freed, until an owner tells of it again. */
+static void pass_gap(struct unseen *unseen, const struct gap *gap)
+{
+	const struct model *model = unseen->walk.model;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < unseen->alive_count; i++) {
+		const struct memory_event *allocation = &model->memory[unseen->alive[i]];
+		uint64_t place = place_of(allocation->address, allocation->device);
+		if (number_map_find(&unseen->walk.live, place) != unseen->alive[i])
+			continue;
+		if (is_held(allocation, gap))
+			unseen->alive[kept++] = unseen->alive[i];
+		else
+			free_unseen(unseen, allocation, gap->start_ns);
+	}
+	unseen->alive_count = kept;
+}
+
+/* What comes next is of this time. */
+static void pass_gaps(struct unseen *unseen, int64_t time_ns)
+{
+	struct gaps *gaps = &unseen->gaps;
+	while (gaps->next < gaps->count && gaps->list[gaps->next].start_ns <= time_ns)
+		pass_gap(unseen, &gaps->list[gaps->next++]);
+}
+
+static void take_event(struct unseen *unseen, uint32_t number)
+{
+	const struct memory_event *event = &unseen->walk.model->memory[number];
+	if (event->is_free)
+		number_map_set(&unseen->walk.live, place_of(event->address, event->device), GONE);
+	else
+		note_alive(unseen, number);
+}
+
+static void take_owner(struct unseen *unseen, const struct memory_owner *owner)
+{
+	const struct model *model = unseen->walk.model;
+	uint32_t known = number_map_find(&unseen->walk.live, place_of(owner->address, owner->device));
+	bool is_alive = known != NUMBER_MAP_NONE && known != GONE;
+	if (is_alive)
+		own(&unseen->walk, owner);
+	else if (owner->bytes && owner->process < model->processes_count)
+		add_found(unseen, owner, known == GONE);
+}
+
+/* Is memory known of some steps only? */
+static bool may_have_gaps(const struct model *model)
+{
+	uint32_t with = 0;
+	for (uint32_t i = 0; i < model->steps_count; i++)
+		with += model->steps[i].has_memory;
+	return with && with < model->steps_count;
 }
 
 static void find_unseen(struct model *model)
 {
-	struct memory_walk walk = {.model = model, .process = MODEL_NONE};
-	uint32_t event_count = model->memory_count;
-	while (walk.owner < model->owners_count) {
-		if (walk.event < event_count && is_event_next(&walk)) {
-			const struct memory_event *event = &model->memory[walk.event++];
-			number_map_set(&walk.live, place_of(event->address, event->device),
-			               event->is_free ? WAS_KNOWN : IS_KNOWN);
-			continue;
+	struct unseen unseen = {.walk = walk_of(model)};
+	struct memory_walk *walk = &unseen.walk;
+	bool may_end_early = !may_have_gaps(model);
+	uint32_t process = MODEL_NONE;
+	while (has_next(walk) && !(may_end_early && walk->owner == model->owners_count)) {
+		bool is_event = is_event_next(walk);
+		if (walk->process != process) {
+			unseen.alive_count = 0;
+			find_gaps(&unseen.gaps, model, process = walk->process, walk->event);
 		}
-		const struct memory_owner *owner = &model->owners[walk.owner++];
-		if (owner->process != walk.process)
-			number_map_release(&walk.live);
-		walk.process = owner->process;
-		uint32_t known = number_map_find(&walk.live, place_of(owner->address, owner->device));
-		if (known == IS_KNOWN || !owner->bytes || owner->process >= model->processes_count)
-			continue;
-		add_found(model, owner, known == WAS_KNOWN);
-		number_map_set(&walk.live, place_of(owner->address, owner->device), IS_KNOWN);
+		pass_gaps(&unseen, is_event ? model->memory[walk->event].time_ns : model->owners[walk->owner].time_ns);
+		if (is_event)
+			take_event(&unseen, walk->event++);
+		else
+			take_owner(&unseen, &model->owners[walk->owner++]);
 	}
-	number_map_release(&walk.live);
-	if (model->memory_count > event_count)
+	number_map_release(&walk->live);
+	free(unseen.gaps.list);
+	free(unseen.alive);
+	if (model->memory_count > walk->event_count)
 		merge_sort_in(model->storage, model->memory, model->memory_count, sizeof *model->memory,
 		              compare_memory);
 }
@@ -148,27 +326,9 @@ static void pair_event(struct memory_walk *walk)
 	number_map_set(&walk->live, place, walk->event);
 }
 
-/* An allocation is what its first owner says, a parameter's whoever else holds it. What a model is called with may be anything. */
-static void own(struct memory_walk *walk, const struct memory_owner *owner)
-{
-	uint32_t found = number_map_find(&walk->live, place_of(owner->address, owner->device));
-	if (found == NUMBER_MAP_NONE)
-		return;
-	struct memory_event *allocation = &walk->model->memory[found];
-	if (owner->category == STEPSCOPE_MEMORY_INPUT) {
-		allocation->is_data = true;
-		return;
-	}
-	bool is_better = owner->category == STEPSCOPE_MEMORY_PARAMETER &&
-	                 (allocation->category == STEPSCOPE_MEMORY_GRADIENT ||
-	                  allocation->category == STEPSCOPE_MEMORY_BUFFER);
-	if (allocation->category == STEPSCOPE_MEMORY_UNKNOWN || is_better)
-		allocation->category = owner->category;
-}
-
 static void pair_all(struct model *model)
 {
-	struct memory_walk walk = {.model = model, .process = MODEL_NONE};
+	struct memory_walk walk = walk_of(model);
 	while (has_next(&walk)) {
 		if (is_event_next(&walk)) {
 			pair_event(&walk);

@@ -162,8 +162,10 @@ struct memory_event {
 	uint8_t category; /* enum stepscope_memory, UNKNOWN until model_finish(); of a free: of the matching allocation */
 	bool is_free;
 	bool has_bytes;
-	bool is_found; /* nobody saw it allocated: an owner told of it later; by model_finish() */
-	bool is_data;  /* it was seen to be some, which says what it is if nothing else does; by model_finish() */
+	/* Nobody saw it: an allocation that an owner told of later; a free in a stretch in which memory was not recorded, of what may
+	 * not have lived through that. By model_finish(). */
+	bool is_found;
+	bool is_data; /* it was seen to be some, which says what it is if nothing else does; by model_finish() */
 };
 
 struct memory_owner { /* somebody held memory at this moment */

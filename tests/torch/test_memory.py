@@ -111,6 +111,36 @@ def test_growth_from_step_to_step(tmp_path, python, steps, verdict):
         ([("aten::zeros", verdict)] if steps == 16 else [])
 
 
+IN_WINDOWS = """
+import sys, torch
+model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.Linear(96, 16))
+optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+for step in range(40):
+    optimizer.zero_grad(set_to_none=bool(int(sys.argv[1])))
+    model(torch.randn(8 + step, 64)).pow(2).mean().backward()
+    optimizer.step()
+print(4 * sum(parameter.numel() for parameter in model.parameters()))
+"""
+
+
+@pytest.mark.parametrize("set_to_none", [1, 0])
+@every_python
+def test_levels_over_windows(tmp_path, python, set_to_none):
+    """What was freed between two windows is not alive in the second, what the program holds is; whether it grows cannot be told."""
+    done = warm(tmp_path, python, "-c", IN_WINDOWS, set_to_none, options=["--with", "memory", "--wait", "3", "--active", "2"])
+    assert done.returncode == 0, done.stderr
+    size = int(done.stdout)
+    steps = [row for row in table(tmp_path, "memory_steps") if row["step"] != 39]
+    assert len(steps) >= 14
+    assert {row["end_parameter_bytes"] for row in steps} == {row["end_gradient_bytes"] for row in steps} == {size}
+    assert {row["end_optimizer_state_bytes"] for row in steps} == {steps[0]["end_optimizer_state_bytes"]}
+    assert max(row["end_input_bytes"] for row in steps) <= 4 * 64 * (8 + 39)
+    levels = {row["category"]: row for row in table(tmp_path, "memory")}
+    assert levels["gradient"]["peak_bytes"] == size
+    assert {row["trend"] for row in levels.values()} == {None}
+    assert table(tmp_path, "memory_growth") == []
+
+
 @every_python
 def test_growth_by_line(tmp_path, python):
     (tmp_path / "leak.py").write_text(GROWING)

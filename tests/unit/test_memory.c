@@ -214,6 +214,99 @@ static void what_only_an_owner_told_of_was_there_before(void **state)
 	model_release(&model);
 }
 
+/* A step in which memory is not recorded. */
+static void pass_step(int64_t number)
+{
+	struct model_step *step = begin_step(number);
+	step->has_memory = false;
+	now += 1000;
+	end_step(step);
+}
+
+/* What a step makes and leaves for the next one to free: a loss, and a gradient of the parameter that is there all the time. */
+static void leave(int64_t number, uint64_t at, bool is_told)
+{
+	struct model_step *step = begin_step(number);
+	put(at, 4, STEPSCOPE_MEMORY_ACTIVATION, false);
+	allocate(at + 0x10, 256);
+	if (is_told) {
+		own(0x4000, 256, STEPSCOPE_MEMORY_PARAMETER);
+		own(at + 0x10, 256, STEPSCOPE_MEMORY_GRADIENT);
+		own(0x5000, 256, STEPSCOPE_MEMORY_GRADIENT); /* this one stays */
+	}
+	end_step(step);
+}
+
+static int64_t levels[8];
+static uint32_t level_count;
+
+static void keep_level(void *context, const struct memory_pool *replayed, uint32_t step)
+{
+	levels[level_count++] = (int64_t)replayed->now;
+}
+
+/* Two windows of two steps: nothing says that what the first one left is still there in the second. */
+static void what_may_have_been_freed_unseen_is_not_alive(void **state)
+{
+	const struct analysis_options options = {.by = BY_NAME};
+	begin_model();
+	leave(0, 0x100, true);
+	release(0x100);
+	release(0x110);
+	leave(1, 0x200, true);
+	for (int64_t i = 2; i < 5; i++)
+		pass_step(i);
+	release(0x300); /* made in between */
+	release(0x310);
+	leave(5, 0x400, false);
+	release(0x400);
+	release(0x410);
+	leave(6, 0x500, false);
+	model_finish(&model);
+	level_count = 0;
+	memory_pools_each(&model, &options, &(struct memory_visitor){.step_end = keep_level, .end = keep_pool});
+	assert_int_equal(level_count, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(levels[i], 256 + 256 + 260);
+	assert_true(pool.peak == 256 + 256 + 260 && pool.found == 512);
+	assert_true(pool.has_gaps && pool.unknown_frees == 2);
+	model_release(&model);
+}
+
+static void what_is_told_of_behind_a_gap_is_alive_from_then_on(void **state)
+{
+	begin_model();
+	leave(0, 0x100, true);
+	pass_step(1);
+	struct model_step *step = begin_step(2);
+	own(0x110, 256, STEPSCOPE_MEMORY_GRADIENT);
+	end_step(step);
+	model_finish(&model);
+	replay();
+	assert_true(pool.now == 256 + 256 + 256 && pool.levels[STEPSCOPE_MEMORY_ACTIVATION].now == 0);
+	model_release(&model);
+}
+
+/* The schedule of the program may stop a little behind the end of our step, and begin a little before one. */
+static void a_gap_is_where_nothing_happens_for_longest(void **state)
+{
+	begin_model();
+	leave(0, 0x100, true);
+	struct model_step *step = begin_step(1);
+	step->has_memory = false;
+	release(0x100);
+	release(0x110);
+	put(0x120, 8, STEPSCOPE_MEMORY_ACTIVATION, false);
+	now += 1000;
+	put(0x130, 16, STEPSCOPE_MEMORY_ACTIVATION, false);
+	end_step(step);
+	leave(2, 0x500, false);
+	model_finish(&model);
+	replay();
+	assert_true(pool.unknown_frees == 0 && pool.now == 256 + 256 + 260 + 16);
+	model_release(&model);
+}
+
 /* ---- categories -------------------------------------------------------------------------------------------------------------- */
 
 static void each_use_of_an_address_has_its_own_category(void **state)
@@ -496,6 +589,9 @@ int main(void)
 		cmocka_unit_test(frees_of_older_memory_are_counted_and_change_nothing),
 		cmocka_unit_test(an_address_that_is_allocated_again_was_freed),
 		cmocka_unit_test(what_only_an_owner_told_of_was_there_before),
+		cmocka_unit_test(what_may_have_been_freed_unseen_is_not_alive),
+		cmocka_unit_test(what_is_told_of_behind_a_gap_is_alive_from_then_on),
+		cmocka_unit_test(a_gap_is_where_nothing_happens_for_longest),
 		cmocka_unit_test(each_use_of_an_address_has_its_own_category),
 		cmocka_unit_test(gradients_are_known_by_their_like),
 		cmocka_unit_test(gradients_may_come_from_elsewhere),
