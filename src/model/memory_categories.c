@@ -233,14 +233,36 @@ static bool is_like_owned(struct categories *work, const struct memory_event *al
 
 /* ---- the rules ------------------------------------------------------------------------------------------------------------------ */
 
-/* Made outside of all steps: for the step that follows, when it does not live longer than the one behind that. */
-static bool is_for_next_step(const struct categories *work, int64_t death_ns)
+/* Data is let go by the script, not by a module: what a module frees was its own, as the first buckets of DistributedDataParallel are. */
+static bool is_freed_by_module(const struct model *model, const struct memory_event *release)
 {
+	const struct track *track = model->tracks[release->track];
+	for (uint32_t row = release->row; row < track->span_count;) {
+		uint32_t index;
+		const struct span_chunk *chunk = track_chunk(track, row, &index);
+		if (chunk->kind[index] == SPAN_MODULE)
+			return true;
+		row = chunk->parent[index];
+	}
+	return false;
+}
+
+/* Made outside of all steps: for the step that follows, when it does not live longer than the one behind that, where the script has
+ * other data. Nor is it data when a thread frees it that runs nothing, as those of gloo do with what they have sent. */
+static bool is_for_next_step(const struct categories *work, const struct memory_event *allocation, int64_t death_ns)
+{
+	const struct model *model = work->model;
 	const struct step_cursor *cursor = &work->cursor;
 	int32_t next = cursor->next;
 	int32_t behind = next + 1 < cursor->end ? next + 1 : next;
-	return next < cursor->end && death_ns > cursor->steps[next].start_ns &&
-	       death_ns <= cursor->steps[behind].end_ns;
+	if (next >= cursor->end || death_ns <= cursor->steps[next].start_ns || death_ns > cursor->steps[behind].end_ns)
+		return false;
+	const struct memory_event *end = allocation->partner == MODEL_NONE ? NULL : &model->memory[allocation->partner];
+	if (!end || !end->is_free || end->track >= model->tracks_count)
+		return true;
+	if (end->track != allocation->track && end->row == MODEL_NONE)
+		return false;
+	return death_ns <= cursor->steps[next].end_ns || !is_freed_by_module(model, end);
 }
 
 /* Not the data of one step: it lives longer than two more. Where memory is not recorded that long, its like decide. */
@@ -250,7 +272,7 @@ static bool is_kept(struct categories *work, const struct memory_event *allocati
 	const struct step_cursor *cursor = &work->cursor;
 	int32_t last = step;
 	if (step < 0)
-		return !is_for_next_step(work, death_ns);
+		return !is_for_next_step(work, allocation, death_ns);
 	while (last < step + 2 && last + 1 < cursor->end && cursor->steps[last + 1].has_memory)
 		last++;
 	if (death_ns <= cursor->steps[last].end_ns)
@@ -310,7 +332,8 @@ static uint8_t category_by_birth(struct categories *work, const struct memory_ev
 	case REGION_NONE:
 		if (step >= 0 && birth->op)
 			return category_of_training(work, allocation, birth, step, death_ns);
-		return is_for_next_step(work, death_ns) && birth->op ? STEPSCOPE_MEMORY_INPUT : STEPSCOPE_MEMORY_OTHER;
+		return birth->op && is_for_next_step(work, allocation, death_ns) ? STEPSCOPE_MEMORY_INPUT
+		                                                                 : STEPSCOPE_MEMORY_OTHER;
 	default:
 		return STEPSCOPE_MEMORY_OTHER;
 	}

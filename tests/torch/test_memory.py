@@ -111,6 +111,28 @@ def test_growth_from_step_to_step(tmp_path, python, steps, verdict):
         ([("aten::zeros", verdict)] if steps == 16 else [])
 
 
+BUCKETS = """
+import os, torch
+torch.distributed.init_process_group("gloo", init_method=f"file://{os.getcwd()}/store", rank=0, world_size=1)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    optimizer.zero_grad()
+    model(torch.randn(2, 64)).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+@every_python
+def test_buckets_are_no_input(tmp_path, python):
+    """DistributedDataParallel makes its first buckets before the first step, and others in the second."""
+    done = warm(tmp_path, python, "-c", BUCKETS, options=["--with", "memory"])
+    assert done.returncode == 0, done.stderr
+    levels = {row["category"]: row for row in table(tmp_path, "memory")}
+    assert levels["input"]["peak_bytes"] < 4 * 4 * 64  # a batch, and small things that the module makes
+    assert levels["other"]["peak_bytes"] >= 4 * 65 * 64
+
+
 IN_WINDOWS = """
 import sys, torch
 model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.Linear(96, 16))

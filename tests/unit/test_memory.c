@@ -401,6 +401,42 @@ static void what_is_kept_for_many_steps_is_no_input(void **state)
 	model_release(&model);
 }
 
+/* Made before the first step and freed in the second, by the script, or by a module, or a thread that sent it to others. */
+static void data_is_freed_by_the_script(void **state)
+{
+	begin_model();
+	model_add_track(&model, 0, TRACK_THREAD);
+	open_op("aten::randn", -1);
+	allocate(0x700, 64);
+	close_span();
+	open_op("aten::empty", -1);
+	allocate(0x800, 1024);
+	close_span();
+	open_op("aten::cat", -1);
+	allocate(0x900, 1024);
+	close_span();
+	train(0, true);
+	struct model_step *step = begin_step(1);
+	release(0x700);
+	model_add_memory(&model, &(struct memory_event){.time_ns = now += 1,
+	                                                .address = 0x900,
+	                                                .track = 1,
+	                                                .row = MODEL_NONE,
+	                                                .device = STEPSCOPE_DEVICE_CPU,
+	                                                .is_free = true});
+	open_span(SPAN_MODULE, "DistributedDataParallel");
+	open_span(SPAN_ANNOTATION, "DistributedDataParallel.forward");
+	release(0x800);
+	close_span();
+	close_span();
+	end_step(step);
+	model_finish(&model);
+	assert_int_equal(category_of(0x700, 0), STEPSCOPE_MEMORY_INPUT);
+	assert_int_equal(category_of(0x800, 0), STEPSCOPE_MEMORY_OTHER);
+	assert_int_equal(category_of(0x900, 0), STEPSCOPE_MEMORY_OTHER);
+	model_release(&model);
+}
+
 static void make_data(uint64_t address, const char *operator)
 {
 	open_op(operator, - 1);
@@ -597,6 +633,7 @@ int main(void)
 		cmocka_unit_test(gradients_may_come_from_elsewhere),
 		cmocka_unit_test(what_the_program_says_wins),
 		cmocka_unit_test(what_is_kept_for_many_steps_is_no_input),
+		cmocka_unit_test(data_is_freed_by_the_script),
 		cmocka_unit_test(what_a_model_is_called_with_is_input_when_it_is_nothing_else),
 		cmocka_unit_test(an_activation_stays_one_when_a_model_is_called_with_it),
 		cmocka_unit_test(data_that_was_there_before_is_input_unless_it_is_a_parameter),
