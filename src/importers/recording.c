@@ -481,6 +481,10 @@ static void close_session(struct recording *recording, struct session *session)
 	links_finish(recording, session);
 	for (uint32_t i = 0; i < session->stream_count; i++)
 		recording_ledger_stream(recording, session, session->streams[i]);
+	if (session->unnamed)
+		model_add_ledger(
+			recording->model, LEDGER_DAMAGED, recording->process->process, "names", session->unnamed,
+			"times a name is not in the recording, and '(unknown)' stands in its place: most likely the process was killed before it was written");
 	if (session->removed_words)
 		model_add_ledger(
 			recording->model, LEDGER_REMOVED, recording->process->process, recording->process->host,

@@ -135,6 +135,7 @@ struct session {
 	struct declared_track **tracks;
 	uint32_t track_count, track_capacity;
 	uint64_t removed_words;
+	uint64_t unnamed; /* uses of names that are not there */
 	bool has_coarse;
 	bool has_removed;
 	uint32_t oldest_segment;   /* that is not coarse */

@@ -53,6 +53,7 @@ uint32_t recording_symbol_string(struct recording *recording, uint32_t id)
 		return symbol.string;
 	if (id >= 1 && id <= STEPSCOPE_BUILTIN_PHASE_EVALUATION)
 		return id;
+	recording->session->unnamed += id != 0;
 	return intern_add(&recording->model->strings, "(unknown)");
 }
 

@@ -105,6 +105,29 @@ static void put_symbols(struct drain *drain)
 	put_names(&drain->head, &drain->file, !has_coarse(drain));
 }
 
+/* The highest number up to which the files have all names. */
+static uint32_t names_written(const struct drain *drain)
+{
+	bool is_whole = drain->head.bytes == 0 && (!has_coarse(drain) || drain->coarse_head.bytes == 0);
+	uint32_t details = has_coarse(drain) ? drain->coarse_head.symbols_from : UINT32_MAX;
+	if (!is_whole)
+		return 0;
+	return details < drain->head.symbols_from ? details : drain->head.symbols_from;
+}
+
+/* A forked child has all names of its parent, which may be many more than its pool has room for; so what there is at the start goes to the
+ * files at once, and the pool holds only what came since the last pass. */
+static void write_first_names(struct drain *drain, bool is_new)
+{
+	put_symbols(drain);
+	(void)write_head(&drain->head, &drain->file);
+	if (has_coarse(drain))
+		(void)write_head(&drain->coarse_head, &drain->coarse);
+	if (is_new)
+		drain->segment_head_bytes = drain->file.bytes;
+	symbols_attach_pool(drain->pool, names_written(drain));
+}
+
 static void put_stream(struct drain *drain, uint32_t index, bool is_exited)
 {
 	const struct stepscope_slot *slot = &drain->pool->slots[index];
@@ -376,6 +399,7 @@ static void write_pass(struct drain *drain)
 		write_coarse(drain);
 	drain->head.bytes = drain->body_bytes = 0;
 	free_done(drain);
+	symbols_free_copies(names_written(drain));
 }
 
 static void tell_full_table(struct drain *drain)
@@ -642,9 +666,8 @@ int drain_start(struct drain *drain, const struct drain_start *how, const char *
 	drain->next_sample_ns = clock_raw_ns() + 5000000;
 	if (is_new || was_failing)
 		drain->coarse_head.symbols_from = 0;
-	if (is_new)
-		drain->segment_head_bytes = 0;
 	begin_segment(drain, is_new || was_failing);
+	write_first_names(drain, is_new);
 	pool_populate(how->pool, 4);
 	drain->is_running = true;
 	drain->is_inline = how->is_inline || start_thread(drain) != 0;

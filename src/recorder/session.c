@@ -599,17 +599,14 @@ static bool start_parts(const struct session_start *how, bool is_forked)
 	fill_identity(&identity);
 	drain.directory = session.options.run_directory;
 	drain.identity = &identity;
-	/* names first: the pool must hold them before an event that uses one */
-	(void)symbols_attach_pool(&session.pool);
 	if (!streams_start(&session.pool, is_forked)) {
-		(void)symbols_attach_pool(NULL);
 		pool_destroy(&session.pool, true);
 		return fail("no memory for threads", ENOMEM);
 	}
 	int reason = drain_start(&session.drain, &drain, &what);
 	if (reason) {
 		bool is_quiet = streams_stop();
-		is_quiet &= symbols_attach_pool(NULL);
+		is_quiet &= symbols_detach_pool();
 		pool_destroy(&session.pool, is_quiet);
 		if (what[0] == 't') /* the recording's file: name the place */
 			snprintf(session.problem, sizeof(session.problem), "cannot record into '%s': %s",
@@ -656,7 +653,7 @@ static void forget_parent(void)
 	session.window_count = session.windows_open = session.window_mask = 0; /* its parent's */
 	session.progress = (struct schedule_progress){0};
 	streams_forget();
-	(void)symbols_attach_pool(NULL);
+	(void)symbols_detach_pool();
 }
 
 /* Who starts says so and then looks for the end; on_unload() says so and then looks for a start: one of them sees the other. */
@@ -862,7 +859,7 @@ void session_stop(const char *reason)
 		return;
 	}
 	streams_reset();
-	is_quiet &= symbols_attach_pool(NULL);
+	is_quiet &= symbols_detach_pool();
 	if (!is_quiet)
 		session.leaked_in = session.pid;
 	if (session.pool.header->is_closed || session.drain.file.is_removed)

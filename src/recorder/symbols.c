@@ -110,7 +110,7 @@ static void copy_to_pool(struct pool *pool, uint32_t number, uint8_t kind, const
 	uint64_t at = __atomic_load_n(&pool->header->symbols_used, __ATOMIC_RELAXED);
 	do {
 		if (at + bytes > __atomic_load_n(&pool->header->symbols_bytes, __ATOMIC_ACQUIRE))
-			return; /* the drainer writes it to the file all the same; only a kill within 10 ms would lose it */
+			return; /* more than the room at once: only a kill before the drainer's next pass loses it, and its reader says so */
 	} while (!__atomic_compare_exchange_n(&pool->header->symbols_used, &at, at + bytes, true, __ATOMIC_RELAXED,
 	                                      __ATOMIC_RELAXED));
 	write_entry(pool->symbols + at, number, kind, text, length);
@@ -294,23 +294,41 @@ static bool wait_for_copies(void)
 	return true;
 }
 
-bool symbols_attach_pool(struct pool *pool)
+void symbols_attach_pool(struct pool *pool, uint32_t written)
 {
-	if (!symbols.copies)
-		return true; /* never started */
 	/* new names go to both from here on; the loop copies the older ones, and a name copied twice does no harm */
 	__atomic_store_n(&symbols.copies->pool, pool, __ATOMIC_SEQ_CST);
-	if (!pool)
-		return wait_for_copies();
-	if (__atomic_load_n(&symbols.used, __ATOMIC_RELAXED) > pool->header->symbols_bytes)
-		pool_grow_symbols(pool);
 	uint32_t count = __atomic_load_n(&symbols.count, __ATOMIC_SEQ_CST);
-	for (uint32_t number = 1; number <= count; number++) {
+	uint32_t late = __atomic_load_n(&symbols.late, __ATOMIC_SEQ_CST);
+	for (uint32_t number = late && late <= written ? late : written + 1; number <= count; number++) {
 		const struct stepscope_symbol *symbol = entry_of(number);
 		if (symbol)
 			copy_to_pool(pool, number, symbol->kind, (const char *)(symbol + 1), symbol->length);
 	}
-	return true;
+}
+
+bool symbols_detach_pool(void)
+{
+	if (!symbols.copies)
+		return true; /* never started */
+	__atomic_store_n(&symbols.copies->pool, NULL, __ATOMIC_SEQ_CST);
+	return wait_for_copies();
+}
+
+/* Who adds a name says that it does and then looks for the pool; here it is the other way round: one of them sees the other. A name that is
+ * added meanwhile is copied when the pool is back; a rescue finds whole names or none at each instant. */
+void symbols_free_copies(uint32_t written)
+{
+	struct pool *pool = symbols.copies->pool;
+	uint64_t used = pool ? __atomic_load_n(&pool->header->symbols_used, __ATOMIC_RELAXED) : 0;
+	if (!written || !used || used <= pool->header->symbols_bytes / 2)
+		return;
+	__atomic_store_n(&symbols.copies->pool, NULL, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&symbols.copies->running, __ATOMIC_SEQ_CST) == 0) {
+		used = __atomic_exchange_n(&pool->header->symbols_used, 0, __ATOMIC_SEQ_CST);
+		memset(pool->symbols, 0, used);
+	}
+	symbols_attach_pool(pool, written);
 }
 
 uint32_t symbols_take_late(void)

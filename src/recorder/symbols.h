@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * symbols.h: names as numbers, in the training process. The master copy lives in private memory, so that forked children keep
- * the numbers that the program has stored; a second copy goes to the pool, so that a kill loses no name. Looking up and adding
- * take no lock and may run in signal handlers.
+ * the numbers that the program has stored; a second copy goes to the pool, as long as the file does not have it, so that a kill loses no
+ * name. Looking up and adding take no lock and may run in signal handlers.
  */
 #ifndef RECORDER_SYMBOLS_H
 #define RECORDER_SYMBOLS_H
@@ -18,8 +18,12 @@ bool symbols_start(void);
 /* In a forked child, where the kernel did not clear what it should: copies go nowhere. */
 void symbols_wipe(void);
 
-/* Where copies go from now on: NULL none. Copies all that exist. False: a thread may still be writing to the pool before. */
-bool symbols_attach_pool(struct pool *pool);
+/* Where copies go from now on. Copies those that exist behind number `written`: the file has the others. */
+void symbols_attach_pool(struct pool *pool, uint32_t written);
+/* Copies go nowhere from now on. False: a thread may still be writing to the pool before. */
+bool symbols_detach_pool(void);
+/* For the drainer: when half of the room in the pool is taken, it is freed from the names up to number `written`. */
+void symbols_free_copies(uint32_t written);
 
 /* The number of the name, adding it if needed. When the table is full, that of "(too many names)" for what has a beginning and
  * an end or is a mark, else 0. */

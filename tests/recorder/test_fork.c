@@ -320,7 +320,44 @@ static void silent_children_leave_no_trace(void)
 	recording_free(recording);
 }
 
-HARNESS_MAIN(LIST(VICTIM(forks), VICTIM(vforks), VICTIM(busy), VICTIM(generations), VICTIM(silent)),
+/* names KIND: a parent with more names than a child's pool has room for; a child that uses an old one and, behind its drainer's first
+ * pass, a new one, and is gone. */
+static void victim_names(int argc, char **argv)
+{
+	char text[160];
+
+	for (int i = 0; i < 4000; i++) {
+		snprintf(text, sizeof(text), "of the parent %0100d", i);
+		stepscope_name(STEPSCOPE_KIND_MARK, text);
+	}
+	stepscope_mark("before the fork");
+	pid_t pid = fork_kind(argv[1])();
+	if (pid == 0) {
+		stepscope_mark(text);
+		stepscope_flush();
+		stepscope_mark("of the child");
+		_exit(0);
+	}
+	harness_wait(pid);
+}
+
+static void children_of_many_names_lose_none(void)
+{
+	static const char *const kinds[] = {"fork", "raw"};
+	for (int i = 0; i < 2; i++) {
+		snprintf(harness.directory, sizeof(harness.directory), "%s/run-%s", harness.root, kinds[i]);
+		CHECK_EQUAL(harness_run("names", kinds[i], NULL), 0);
+		struct recording *recording = recording_read(harness.directory);
+		recording_check_whole(recording, false);
+		CHECK_EQUAL(recording->process_count, 2);
+		CHECK_EQUAL(recording->unnamed, 0);
+		CHECK(recording->rescued > 0);
+		recording_free(recording);
+	}
+}
+
+HARNESS_MAIN(LIST(VICTIM(forks), VICTIM(vforks), VICTIM(busy), VICTIM(generations), VICTIM(silent), VICTIM(names)),
              LIST(TEST(children_record_into_files_of_their_own), TEST(vfork_and_spawn_leave_the_parent_whole),
                   TEST(forks_of_a_busy_process_never_hang), TEST(raw_forks_of_a_busy_process_never_hang),
-                  TEST(grandchildren_and_daemons_record), TEST(silent_children_leave_no_trace)))
+                  TEST(grandchildren_and_daemons_record), TEST(silent_children_leave_no_trace),
+                  TEST(children_of_many_names_lose_none)))

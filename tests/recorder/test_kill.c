@@ -465,12 +465,36 @@ static void a_pool_outlives_what_can_be_mended(void)
 	free(pool.data);
 }
 
+/* names: three times what the pool has room for, and one more that the file has not got by the end. */
+static void victim_names(int argc, char **argv)
+{
+	char text[160];
+
+	for (int i = 0; i <= 30000; i++) {
+		snprintf(text, sizeof(text), "name %0100d", i);
+		stepscope_mark(text);
+		if (i % 500 == 499)
+			stepscope_flush();
+	}
+	raise(SIGKILL);
+}
+
+static void a_kill_behind_many_names_loses_none(void)
+{
+	CHECK_EQUAL(harness_run("names", NULL), SIGKILL);
+	struct recording *recording = recording_read(harness.directory);
+	recording_check_whole(recording, false);
+	CHECK_EQUAL(recording->unnamed, 0);
+	CHECK(recording->rescued > 0);
+	recording_free(recording);
+}
+
 HARNESS_MAIN(LIST(VICTIM(writers), VICTIM(dies), VICTIM(exec), VICTIM(after), VICTIM(closes), VICTIM(closes_and_limits),
-                  VICTIM(closes_and_moves)),
+                  VICTIM(closes_and_moves), VICTIM(names)),
              LIST(TEST(random_kills_lose_nothing_undeclared), TEST(other_deaths_lose_nothing),
                   TEST(an_exec_leaves_its_recording_behind), TEST(kills_in_a_rotation_lose_nothing_that_is_kept),
                   TEST(closed_descriptors_are_opened_again), TEST(a_stopped_process_keeps_its_pool),
                   TEST(want_of_descriptors_passes), TEST(what_cannot_be_opened_again_is_left_to_the_rescue),
                   TEST(a_repeated_rescue_changes_nothing), TEST(a_rescue_that_was_killed_is_repeated),
                   TEST(a_living_process_is_left_alone), TEST(who_looks_at_the_same_time_is_no_parent),
-                  TEST(a_pool_outlives_what_can_be_mended)))
+                  TEST(a_pool_outlives_what_can_be_mended), TEST(a_kill_behind_many_names_loses_none)))

@@ -967,6 +967,23 @@ static void a_hole_in_a_stream_is_damage(void **state)
 	(void)state;
 }
 
+static void what_has_lost_its_name_is_counted(void **state)
+{
+	struct segment_builder segment;
+	begin(&segment);
+	on(&segment, 100, STEPSCOPE_EVENT_BEGIN, OP);
+	on(&segment, 110, STEPSCOPE_EVENT_BEGIN, 4711);
+	on(&segment, 120, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+	on(&segment, 130, STEPSCOPE_EVENT_END, STEPSCOPE_END_DETAIL);
+	on(&segment, 140, STEPSCOPE_EVENT_MARK, 4712);
+	segment_end(&segment, "exit");
+	load(&segment);
+	CHECK_SPANS(0, {100, 30, "matmul", 0, 0}, {110, 10, "(unknown)", 1, 0});
+	assert_int_equal(ledger_count(LEDGER_DAMAGED), 2);
+	model_release(&model);
+	(void)state;
+}
+
 static void a_rescued_tail_is_told(void **state)
 {
 	struct segment_builder segment;
@@ -1396,6 +1413,7 @@ int main(void)
 		cmocka_unit_test(rotation_is_bridged_by_the_coarse_copy),
 		cmocka_unit_test(a_coarse_copy_beside_all_segments_adds_nothing),
 		cmocka_unit_test(a_hole_in_a_stream_is_damage),
+		cmocka_unit_test(what_has_lost_its_name_is_counted),
 		cmocka_unit_test(a_rescued_tail_is_told),
 		cmocka_unit_test(an_exec_brings_new_names_and_streams),
 		cmocka_unit_test(a_thread_that_ended_has_no_open_spans),

@@ -154,15 +154,40 @@ static void the_pool_has_old_and_new_names(void **state)
 	uint32_t before = intern(STEPSCOPE_SYMBOL_MARK, "before the pool"), found = 0;
 
 	assert_true(pool_create(&pool, 16u << 20, (unsigned)getpid(), 555));
-	assert_true(symbols_attach_pool(&pool));
+	pool_grow_symbols(&pool);
+	symbols_attach_pool(&pool, 0);
 	uint32_t after = intern(STEPSCOPE_SYMBOL_MARK, "after the pool");
 	assert_true(find(pool.symbols, pool.header->symbols_used, "before the pool", &found) >= 1);
 	assert_int_equal(found, before);
 	assert_true(find(pool.symbols, pool.header->symbols_used, "after the pool", &found) >= 1);
 	assert_int_equal(found, after);
-	assert_true(symbols_attach_pool(NULL));
+	assert_true(symbols_detach_pool());
 	pool_destroy(&pool, true);
 	assert_true(intern(STEPSCOPE_SYMBOL_MARK, "without a pool") > 0);
+}
+
+static void the_pool_has_what_the_file_lacks(void **state)
+{
+	struct pool pool;
+	char text[1200];
+	uint32_t written = intern(STEPSCOPE_SYMBOL_MARK, "in the file"), lacked = 0, last = 0, found = 0;
+
+	assert_true(pool_create(&pool, 1u << 20, (unsigned)getpid(), 556));
+	symbols_attach_pool(&pool, written);
+	assert_int_equal(pool.header->symbols_used, 0);
+	/* ten times what there is room for, with a drainer that is one name behind */
+	for (uint32_t i = 0; pool.header->symbols_bytes && i < 10 * pool.header->symbols_bytes / sizeof(text); i++) {
+		snprintf(text, sizeof(text), "long %1100u", i);
+		lacked = last ? last : written;
+		last = intern(STEPSCOPE_SYMBOL_MARK, text);
+		symbols_free_copies(lacked);
+		assert_true(find(pool.symbols, pool.header->symbols_used, text, &found) >= 1);
+		assert_int_equal(found, last);
+	}
+	assert_true(pool.header->symbols_used <= pool.header->symbols_bytes);
+	assert_int_equal(find(pool.symbols, pool.header->symbols_used, "in the file", &found), 0);
+	assert_true(symbols_detach_pool());
+	pool_destroy(&pool, true);
 }
 
 static void children_keep_the_numbers(void **state)
@@ -172,7 +197,7 @@ static void children_keep_the_numbers(void **state)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		(void)symbols_attach_pool(NULL);
+		(void)symbols_detach_pool();
 		bool is_same = intern(STEPSCOPE_SYMBOL_MARK, "inherited") == number;
 		_exit(is_same && intern(STEPSCOPE_SYMBOL_MARK, "new in the child") > number ? 0 : 1);
 	}
@@ -318,6 +343,7 @@ int main(void)
 		cmocka_unit_test(every_name_is_taken_once_in_pieces),
 		cmocka_unit_test(details_are_taken_where_they_are_wanted),
 		cmocka_unit_test(the_pool_has_old_and_new_names),
+		cmocka_unit_test(the_pool_has_what_the_file_lacks),
 		cmocka_unit_test(children_keep_the_numbers),
 		cmocka_unit_test(who_is_interrupted_holds_up_nobody),
 		cmocka_unit_test(inputs_leave_room_for_names),
