@@ -525,8 +525,7 @@ static enum status chrome_write(const struct model *model, const char *path, con
 		export_note(result,
 		            "viewers of this form open at most 512 MB of text: --steps A-B or --max-mb 480 writes a "
 		            "part, and a .pftrace may be larger");
-	if (model->samples_count)
-		export_note(result, "%u samples are left out: this format has no place for them", model->samples_count);
+	export_note_left_out(result, model);
 	chrome_release(&chrome);
 	return output_close(output, &result->bytes_file, err);
 }

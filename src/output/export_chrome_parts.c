@@ -475,6 +475,10 @@ static void put_series(struct chrome *chrome, const struct value_series *series)
 			continue;
 		writer_text(w, series->is_metric ? "{\"ph\": \"C\", \"cat\": \"metric\", \"name\": \""
 		                                 : "{\"ph\": \"C\", \"cat\": \"counter\", \"name\": \"");
+		if (series->subject) { /* else those of two GPUs were one */
+			chrome_string(chrome, series->subject);
+			writer_text(w, ": ");
+		}
 		chrome_string(chrome, series->name);
 		writer_text(w, "\"");
 		chrome_place(chrome, ids, series->time_ns[i]);

@@ -325,6 +325,19 @@ void export_note(struct export_result *result, const char *format, ...)
 	va_end(arguments);
 }
 
+void export_note_left_out(struct export_result *result, const struct model *model)
+{
+	uint32_t of_subjects = 0;
+
+	for (uint32_t i = 0; i < model->series_count; i++)
+		of_subjects += model->series[i]->subject != 0;
+	if (model->samples_count)
+		export_note(result, "%u samples are left out: this format has no place for them", model->samples_count);
+	if (of_subjects)
+		export_note(result, "telemetry is counters in this format (%u), which do not read back as such",
+		            of_subjects);
+}
+
 /* ---- progress -------------------------------------------------------------------------------------------------------- */
 
 void export_progress(const struct export_options *options, uint64_t done, uint64_t total)

@@ -175,6 +175,9 @@ void export_limit(struct step_bytes *steps, uint64_t written, struct selection *
 /* Adds a sentence to result->note. */
 void export_note(struct export_result *result, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* For timelines: says what the model has and they have no place for. */
+void export_note_left_out(struct export_result *result, const struct model *model);
+
 /* For formats that are nothing but stacks: says when none were recorded, and that --max-mb does not matter here. */
 void export_note_stacks(struct export_result *result, const struct model *model, const struct export_options *options);
 

@@ -586,8 +586,7 @@ static enum status perfetto_write(const struct model *model, const char *path, c
 		limit_bytes(&perfetto);
 	write_all(&perfetto, output);
 	result->bytes_raw = output_raw_bytes(output);
-	if (model->samples_count)
-		export_note(result, "%u samples are left out", model->samples_count);
+	export_note_left_out(result, model);
 	perfetto_release(&perfetto);
 	return output_close(output, &result->bytes_file, err);
 }

@@ -312,16 +312,28 @@ static void put_series(struct perfetto *perfetto, const struct value_series *ser
 	}
 }
 
+/* Of a GPU with its name in front, else those of two were alike. */
+static void describe_series(struct perfetto *perfetto, uint64_t uuid, const struct value_series *series)
+{
+	const char *name = model_text(perfetto->model, series->name);
+	struct buffer full;
+
+	buffer_init(&full, LONGEST_NAME + 1);
+	if (series->subject)
+		buffer_printf(&full, "%s: %s", model_text(perfetto->model, series->subject), name);
+	describe_counter(perfetto, uuid, series->process, full.length ? full.data : name, name);
+	buffer_release(&full);
+}
+
 void perfetto_values(struct perfetto *perfetto)
 {
 	for (uint32_t i = 0; i < perfetto->model->series_count; i++) {
 		const struct value_series *series = perfetto->model->series[i];
 		uint64_t uuid = perfetto_uuid(perfetto, "series", series->process, i);
-		const char *name = model_text(perfetto->model, series->name);
 
 		if (!perfetto_has_process(perfetto, series->process))
 			continue;
-		describe_counter(perfetto, uuid, series->process, name, name);
+		describe_series(perfetto, uuid, series);
 		put_series(perfetto, series, uuid);
 	}
 }
