@@ -424,6 +424,16 @@ const struct launches *launches_get(struct launches *own, const struct model *mo
 	return own;
 }
 
+uint64_t launches_without_work(const struct model *model, const struct launches *launches)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < launches->workless_count; i++)
+		if (is_launching_call(model_text(model, launches->workless[i].name)))
+			count += launches->workless[i].count;
+	return count;
+}
+
 int32_t device_work_step(const struct model *model, const struct launches *launches, uint32_t track, uint32_t row)
 {
 	const struct launch *launch = launches_of(launches, track, row);

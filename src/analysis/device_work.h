@@ -96,6 +96,9 @@ void device_gaps_release(struct device_gaps *gaps);
 const struct launches *launches_get(struct launches *own, const struct model *model,
                                     const struct analysis_options *options);
 
+/* Calls that launch kernels, of processes whose devices worked, whose kernels are not there. */
+uint64_t launches_without_work(const struct model *model, const struct launches *launches);
+
 /* The step (index, -1: none) in which the work was launched; where its launch is not in the trace, in which it ran. */
 int32_t device_work_step(const struct model *model, const struct launches *launches, uint32_t track, uint32_t row);
 

@@ -81,6 +81,9 @@ static void add_launches(struct table *table, const struct model *model, const s
 	struct launches own = {0};
 	const struct launches *launches = launches_get(&own, model, options);
 
+	add_late(
+		table, "other", launches_without_work(model, launches), "launches",
+		"the kernels that they launched are not in the trace: the profiler lost them, or they ran behind its end");
 	add_late(table, "other", launches->unlaunched, "kernels, copies and fills",
 	         "their launches are not in the trace: it is not known which operators they belong to");
 	add_late(table, "clock", launches->out_of_order, "kernels, copies and fills",

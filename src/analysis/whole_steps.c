@@ -5,6 +5,7 @@
 #include "analysis/whole_steps.h"
 
 #include "analysis/device_names.h"
+#include "analysis/device_work.h"
 #include "analysis/name_classes.h"
 #include "base/lower_bound.h"
 #include "base/memory.h"
@@ -42,6 +43,12 @@ static bool has_lost_events(const struct model *model)
 		if (ledger_is_loss(model->ledger[i].kind))
 			return true;
 	return false;
+}
+
+/* The profiler may lose kernels without a word, too. */
+static bool has_lost_work(const struct model *model, const struct launches *launches)
+{
+	return (double)launches_without_work(model, launches) > LOST_SHARE * (double)launches->work_count;
 }
 
 /* ---- counting ---- */
@@ -237,7 +244,7 @@ struct whole_steps whole_steps_find(const struct model *model, const struct laun
 	struct counting counting = {.model = model, .launches = launches, .launching = {.classify = classify}};
 	struct whole_steps found = {.has_any = true};
 
-	if (!has_lost_events(model))
+	if (!has_lost_events(model) && !has_lost_work(model, launches))
 		return found;
 	count_all(&counting);
 	for (uint32_t i = 0; i <= model->steps_count; i++) {

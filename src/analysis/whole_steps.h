@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * whole_steps.h: of an input that is cut off or damaged: the steps of which all is there that devices did. Profilers write what devices did
+ * whole_steps.h: of an input that is cut off or damaged, or whose profiler lost kernels: the steps of which all is there that devices did. Profilers write what devices did
  * behind what the host did, so what is lost is mostly kernels, and a device that has lost its kernels looks idle. Whoever judges how busy
  * devices are leaves such steps out, and says so.
  *

@@ -72,7 +72,7 @@ enum verdict_column {
 #define CHECK_CANNOT_TELL "cannot tell"
 
 /* Why nothing is said of devices where no step of a damaged input has all that they did. */
-#define DIAGNOSIS_TORN "the input is cut off or damaged: launches or kernels are lost all over it"
+#define DIAGNOSIS_TORN "the input is cut off or damaged, or the profiler lost kernels: they are lost all over it"
 
 struct diagnosis {
 	struct table findings, checks, verdict, times;

@@ -14,7 +14,8 @@
 struct call {
 	uint64_t correlation;
 	int64_t start_ns;
-	uint32_t track, row;
+	uint32_t track;
+	uint32_t row : 31, has_work : 1;
 };
 
 struct call_list {
@@ -95,7 +96,7 @@ static size_t first_behind(const struct call_list *list, uint64_t correlation, i
 }
 
 /* Among the calls of that number the last one that began at or before the work, else the first one that began. */
-static const struct call *find_call(struct call_list *list, uint64_t correlation, int64_t start_ns)
+static struct call *find_call(struct call_list *list, uint64_t correlation, int64_t start_ns)
 {
 	size_t low = list->found = first_behind(list, correlation, start_ns);
 
@@ -140,7 +141,7 @@ static struct launch launch_of(struct launches *launches, struct call_list *list
                                uint32_t index)
 {
 	struct launch launch = {MODEL_NONE, MODEL_NONE, MODEL_NONE};
-	const struct call *call;
+	struct call *call;
 
 	if (!span_is_device_work(chunk->kind[index]))
 		return launch;
@@ -151,6 +152,7 @@ static struct launch launch_of(struct launches *launches, struct call_list *list
 		launches->unlaunched++;
 		return launch;
 	}
+	call->has_work = true;
 	launches->out_of_order += call->start_ns > chunk->start_ns[index];
 	launch.track = call->track;
 	launch.row = call->row;
@@ -176,6 +178,35 @@ static void find_launches(struct launches *launches, struct call_list *list, uin
 	}
 }
 
+static void note_workless(struct launches *launches, uint32_t name)
+{
+	for (uint32_t i = 0; i < launches->workless_count; i++)
+		if (launches->workless[i].name == name) {
+			launches->workless[i].count++;
+			return;
+		}
+	MEMORY_GROW(launches->workless, launches->workless_count, launches->workless_capacity, 16);
+	launches->workless[launches->workless_count++] = (struct workless){name, 1};
+}
+
+/* A number that several calls have is that of one work. */
+static void note_calls_without_work(struct launches *launches, const struct call_list *list)
+{
+	for (size_t i = 0, next; i < list->count; i = next) {
+		bool has_work = false;
+		uint32_t index;
+
+		for (next = i; next < list->count && list->calls[next].correlation == list->calls[i].correlation;
+		     next++)
+			has_work |= list->calls[next].has_work;
+		if (has_work)
+			continue;
+		const struct span_chunk *chunk = track_chunk(list->model->tracks[list->calls[i].track],
+		                                             list->calls[i].row, &index);
+		note_workless(launches, chunk->name[index]);
+	}
+}
+
 static bool has_device(const struct model *model)
 {
 	for (uint32_t track = 0; track < model->tracks_count; track++)
@@ -195,6 +226,8 @@ void launches_init(struct launches *launches, const struct model *model)
 	launches->by_track = memory_resize(NULL, model->tracks_count, sizeof(*launches->by_track));
 	memset(launches->by_track, 0, model->tracks_count * sizeof(*launches->by_track));
 	for (uint32_t process = 0; process < model->processes_count; process++) {
+		uint64_t before = launches->work_count;
+
 		list.count = list.found = 0;
 		for (uint32_t track = 0; track < model->tracks_count; track++)
 			if (model->tracks[track]->process == process && model->tracks[track]->kind != TRACK_OTHER)
@@ -203,6 +236,8 @@ void launches_init(struct launches *launches, const struct model *model)
 		for (uint32_t track = 0; track < model->tracks_count; track++)
 			if (model->tracks[track]->process == process && model->tracks[track]->kind == TRACK_DEVICE)
 				find_launches(launches, &list, track);
+		if (launches->work_count > before)
+			note_calls_without_work(launches, &list);
 	}
 	storage_release(model->storage, list.calls);
 }
@@ -212,5 +247,6 @@ void launches_release(struct launches *launches)
 	for (uint32_t track = 0; track < launches->track_count; track++)
 		storage_release(launches->storage, launches->by_track[track]);
 	free(launches->by_track);
+	free(launches->workless);
 	*launches = (struct launches){0};
 }

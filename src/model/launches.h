@@ -26,13 +26,20 @@ struct launch {
 	uint32_t operation; /* row of the operator, or range, around it, MODEL_NONE: none */
 };
 
+struct workless {      /* calls that have a correlation, but no work */
+	uint32_t name; /* string */
+	uint64_t count;
+};
+
 struct launches {
 	struct storage *storage; /* the model's */
 	uint32_t track_count;
-	struct launch **by_track; /* by row; NULL: no track of a device */
-	uint64_t work_count;      /* kernels, copies, fills */
-	uint64_t unlaunched;      /* of these: without a launch */
-	uint64_t out_of_order;    /* of these: that begin before their launch does */
+	struct launch **by_track;  /* by row; NULL: no track of a device */
+	uint64_t work_count;       /* kernels, copies, fills */
+	uint64_t unlaunched;       /* of these: without a launch */
+	uint64_t out_of_order;     /* of these: that begin before their launch does */
+	struct workless *workless; /* of processes whose devices worked; by name, launching or not */
+	uint32_t workless_count, workless_capacity;
 };
 
 static inline bool span_is_device_work(uint8_t kind)
