@@ -29,7 +29,8 @@ enum {
 	PHASE_COLUMNS,
 };
 
-#define OF_STEPS "over all complete steps; 0 in a step without it"
+#define KNOWN_STEPS "complete steps whose phases are known"
+#define OF_STEPS "over all " KNOWN_STEPS "; 0 in a step without it"
 
 static const struct table_column phase_columns[PHASE_COLUMNS] = {
 	[PHASE_NAME] =
@@ -53,7 +54,7 @@ static const struct table_column phase_columns[PHASE_COLUMNS] = {
                          .unit = UNIT_RATIO,
                          .role = ROLE_SHARE,
                          .definition = "share of the time of steps",
-                         .denominator = "time of all complete steps",
+                         .denominator = "time of all " KNOWN_STEPS,
                          .rules = RULE_NOT_NEGATIVE | RULE_AT_MOST_ONE | RULE_SUMS_TO_ONE},
 	[PHASE_LOW] = {.name = "ci95_low_ns",
                        .title = "low",
@@ -93,22 +94,25 @@ static const struct table_column phase_columns[PHASE_COLUMNS] = {
                          .type = TABLE_INT,
                          .unit = UNIT_COUNT,
                          .role = ROLE_EVIDENCE,
-                         .definition = "complete steps that spent any time in it"},
+                         .definition = KNOWN_STEPS " and that spent any time in it"},
 };
 
 static void add_phase(struct table *table, const struct step_times *times, int phase, double *values, double total_ns)
 {
 	struct summary summary;
+	uint32_t count = 0;
 	int64_t with = 0;
 	int row;
 
 	for (uint32_t i = 0; i < times->job_count; i++) {
-		values[i] = times->job[i].phase_ns[phase];
-		with += values[i] > 0;
+		if (!times->job[i].has_phases)
+			continue;
+		values[count] = times->job[i].phase_ns[phase];
+		with += values[count++] > 0;
 	}
 	if (!with && phase != PHASE_OTHER)
 		return;
-	summary_compute(&summary, values, times->job_count);
+	summary_compute(&summary, values, count);
 	row = table_row(table);
 	table_set_text(table, row, PHASE_NAME, phase_name(phase));
 	table_set_double(table, row, PHASE_MEAN, summary.mean);
@@ -152,27 +156,33 @@ static enum status run_phases(const struct model *model, const struct analysis_o
 	const struct step_times *times = step_times_get(&own, model, options);
 	double *values = memory_resize(NULL, (size_t)times->job_count + 1, sizeof(*values));
 	double total_ns = 0;
+	uint32_t count = 0;
 
 	table_init(table, "phases", "Where a step goes",
 	           "mean time per step in each phase of the thread that marks the steps; several processes: the mean "
 	           "over them, step by step");
-	for (uint32_t i = 0; i < times->job_count; i++)
-		total_ns += times->job[i].dur_ns;
+	for (uint32_t i = 0; i < times->job_count; i++) {
+		total_ns += times->job[i].has_phases ? times->job[i].dur_ns : 0;
+		count += times->job[i].has_phases;
+	}
 	for (int column = 0; column < PHASE_COLUMNS; column++) {
 		struct table_column copy = phase_columns[column];
 
 		if (column == PHASE_MEAN)
-			copy.total = times->job_count ? total_ns / times->job_count : 0;
+			copy.total = count ? total_ns / count : 0;
 		table_column(table, &copy);
 	}
-	for (int phase = 1; phase < PHASE_COUNT && times->job_count; phase++)
+	for (int phase = 1; phase < PHASE_COUNT && count; phase++)
 		add_phase(table, times, phase, values, total_ns);
-	if (times->job_count)
+	if (count)
 		add_phase(table, times, PHASE_OTHER, values, total_ns);
 	else
-		table->empty = step_times_empty_reason(times);
+		table->empty = times->job_count ? "not measured, because " STEP_TIMES_LOST_PHASES
+		                                : step_times_empty_reason(times);
 	if (table->row_count == 1)
 		table->note = "no phases were marked: stepscope_phase_begin(), stepscope_phase_switch()";
+	else if (count < times->job_count)
+		table->note = step_times_phases_part(times, &table->arena);
 	else
 		table->note = waits_note(model, times, &table->arena);
 	free(values);
@@ -217,7 +227,7 @@ static const struct table_column between_columns[BETWEEN_COLUMNS] = {
 };
 
 struct whole {
-	int64_t before_ns, steps_ns, missed_ns, after_ns, between_ns[PHASE_COUNT], total_ns;
+	int64_t before_ns, steps_ns, missed_ns, lost_ns, after_ns, between_ns[PHASE_COUNT], total_ns;
 };
 
 static void whole_add(struct whole *whole, const struct process *process, const struct step_span *span, bool is_window)
@@ -229,6 +239,7 @@ static void whole_add(struct whole *whole, const struct process *process, const 
 	clamped_add(&whole->after_ns, last_ns - span->last_ns);
 	clamped_add(&whole->steps_ns, span->steps_ns);
 	clamped_add(&whole->missed_ns, span->missed_ns);
+	clamped_add(&whole->lost_ns, span->lost_ns);
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		clamped_add(&whole->between_ns[phase], span->phase_ns[phase]);
 	clamped_add(&whole->total_ns, last_ns - first_ns);
@@ -257,6 +268,8 @@ static void add_parts(struct table *table, const struct whole *whole, bool is_wi
 			         whole->between_ns[phase], whole->total_ns);
 	}
 	add_part(table, "between steps: other", whole->between_ns[PHASE_OTHER], whole->total_ns);
+	if (whole->lost_ns)
+		add_part(table, "between steps: operators were removed", whole->lost_ns, whole->total_ns);
 	if (whole->missed_ns)
 		add_part(table, "steps that were not recorded", whole->missed_ns, whole->total_ns);
 	if (!is_window)

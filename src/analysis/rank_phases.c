@@ -57,7 +57,7 @@ static const struct table_column columns[SPREAD_COLUMNS] = {
                             .definition = "rank with the largest time"},
 };
 
-/* Mean time of the rank's complete selected steps in the phase; PHASE_COUNT: all of it. False: there is none. */
+/* Mean time of the rank's complete selected steps, of those whose phases are known, in the phase; PHASE_COUNT: all of it. False: there is none. */
 static bool mean_of(const struct model *model, const struct step_times *times, uint32_t process, int phase,
                     double *mean)
 {
@@ -67,7 +67,7 @@ static bool mean_of(const struct model *model, const struct step_times *times, u
 	for (uint32_t i = 0; i < times->count; i++) {
 		const struct step_time *step = &times->steps[i];
 
-		if (model->steps[i].process != process || !step->is_selected || !step->is_complete)
+		if (model->steps[i].process != process || !step->is_selected || !step->is_complete || !step->has_phases)
 			continue;
 		sum += (double)(phase == PHASE_COUNT ? step->dur_ns : step->phase_ns[phase]);
 		count++;
@@ -122,6 +122,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 	add_row(table, model, times, PHASE_OTHER);
 	if (!table->row_count)
 		table->empty = "there are not two ranks that completed a step";
+	else
+		table->note = step_times_phases_part(times, &table->arena);
 	step_times_release(&own);
 	return STATUS_OK;
 }

@@ -145,7 +145,7 @@ static const struct table_column columns[RANK_COLUMNS] = {
 struct rank_mean {
 	double mean_ns, p50_ns, data_ns, communication_ns, own_ns;
 	double alone_ns, then_ns; /* struct rank_arrival */
-	size_t count;
+	size_t count, with_phases;
 	bool has_kernels; /* that communicate */
 };
 
@@ -180,7 +180,8 @@ static void compute_mean(struct rank_mean *mean, const struct model *model, cons
 		if (step->process != process || !times->steps[i].is_selected || !times->steps[i].is_complete)
 			continue;
 		values[mean->count++] = (double)times->steps[i].dur_ns;
-		mean->data_ns += (double)phase_ns[STEPSCOPE_PHASE_DATA];
+		mean->with_phases += times->steps[i].has_phases;
+		mean->data_ns += times->steps[i].has_phases ? (double)phase_ns[STEPSCOPE_PHASE_DATA] : 0;
 		mean->communication_ns += (double)(mean->has_kernels
 		                                           ? intervals_within(&exposed, step->start_ns, step->end_ns)
 		                                           : phase_ns[STEPSCOPE_PHASE_COMMUNICATION]);
@@ -190,7 +191,8 @@ static void compute_mean(struct rank_mean *mean, const struct model *model, cons
 		return;
 	mean->mean_ns = summary.mean;
 	mean->p50_ns = summary.p50;
-	mean->data_ns /= (double)mean->count;
+	if (mean->with_phases)
+		mean->data_ns /= (double)mean->with_phases;
 	mean->communication_ns /= (double)mean->count;
 	mean->own_ns = mean->mean_ns - mean->communication_ns;
 }

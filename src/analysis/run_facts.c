@@ -174,11 +174,21 @@ static void set_or_missing(struct table *table, int row, int column, const char 
 		table_set_missing(table, row, column, reason);
 }
 
+/* It could not know that it would remove them. */
+static const char *what_is_left(const char *said, const struct model *model, struct arena *arena)
+{
+	for (uint32_t i = 0; said && i < model->ledger_count; i++) {
+		if (model->ledger[i].kind == LEDGER_REMOVED)
+			return arena_printf(arena, "%s; older ones were removed again, see the ledger", said);
+	}
+	return said;
+}
+
 /* What the recorder said, and where the number of steps is a guess, which the ledger explains. */
 static const char *capture_text(const struct model *model, struct arena *arena)
 {
 	static const char doubt[] = "the number of steps is ";
-	const char *said = step_times_capture(model);
+	const char *said = what_is_left(step_times_capture(model), model, arena);
 
 	for (uint32_t i = 0; i < model->ledger_count; i++) {
 		const char *text = model_text(model, model->ledger[i].text);

@@ -44,6 +44,9 @@ struct start_up start_up_find(const struct step_times *times)
 		sum_ns += times->job[found.count++].dur_ns;
 	if (!found.count)
 		return found;
+	found.has_phases = true;
+	for (uint32_t i = 0; i < found.count; i++)
+		found.has_phases &= times->job[i].has_phases;
 	found.first = times->job[0].number;
 	found.last = times->job[found.count - 1].number;
 	found.first_steady = times->job[found.count].number;
@@ -53,7 +56,7 @@ struct start_up start_up_find(const struct step_times *times)
 		phase_ns = 0;
 		for (uint32_t i = 0; i < found.count; i++)
 			phase_ns += times->job[i].phase_ns[phase] / found.count;
-		if (phase_ns > found.phase_ns)
+		if (found.has_phases && phase_ns > found.phase_ns)
 			found.phase = phase, found.phase_ns = phase_ns;
 	}
 	return found;

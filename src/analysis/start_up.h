@@ -13,7 +13,8 @@ struct start_up {
 	int64_t first, last;     /* their numbers */
 	int64_t first_steady;    /* number of the step behind them */
 	double mean_ns, rest_ns; /* a step of it; the median of all others */
-	int phase;               /* that takes most of its time, and how much of a step of it */
+	bool has_phases;
+	int phase; /* has_phases: that takes most of its time, and how much of a step of it */
 	double phase_ns;
 };
 

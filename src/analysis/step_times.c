@@ -62,6 +62,8 @@ static void give_between(struct sweep *sweep, int64_t start_ns, int64_t end_ns, 
 		return;
 	if (start_ns < sweep->span->first_ns)
 		start_ns = sweep->span->first_ns;
+	if (start_ns < sweep->span->lost_until_ns)
+		start_ns = sweep->span->lost_until_ns;
 	if (end_ns > sweep->span->last_ns)
 		end_ns = sweep->span->last_ns;
 	if (start_ns < end_ns)
@@ -185,6 +187,8 @@ static void add_time(struct step_span *span, const struct model_step *step, bool
 
 	if (is_first)
 		span->first_ns = span->last_ns = step->start_ns;
+	if (step->has_lost_phases && step->start_ns > span->last_ns)
+		clamped_add(&span->lost_ns, step->start_ns - span->last_ns);
 	if (!is_first && is_numbered && step->number > span->last_number && step->number - 1 > span->last_number &&
 	    step->start_ns > span->last_ns)
 		clamped_add(&span->missed_ns, step->start_ns - span->last_ns);
@@ -193,6 +197,8 @@ static void add_time(struct step_span *span, const struct model_step *step, bool
 		clamped_add(&span->steps_ns, step->end_ns - from);
 	if (step->end_ns > span->last_ns)
 		span->last_ns = step->end_ns;
+	if (step->has_lost_phases)
+		span->lost_until_ns = span->last_ns;
 }
 
 /* The step's own span says whether its end is known. */
@@ -227,6 +233,7 @@ static void add_step(struct step_times *times, const struct model *model, uint32
 	time->is_selected = !options->has_steps ||
 	                    (step->number >= options->first_step && step->number <= options->last_step);
 	time->is_complete = has_end(model, step);
+	time->has_phases = !step->has_lost_phases;
 	time->dur_ns = step->end_ns > step->start_ns ? step->end_ns - step->start_ns : 0;
 	if (!time->is_selected)
 		return;
@@ -268,7 +275,7 @@ static void sweep_process(struct sweep *sweep, uint32_t first, uint32_t end)
 
 static void fill_other_of_span(struct step_span *span)
 {
-	int64_t other_ns = span->last_ns - span->first_ns - span->steps_ns;
+	int64_t other_ns = span->last_ns - span->first_ns - span->steps_ns - span->lost_ns;
 
 	for (int phase = 1; phase < PHASE_COUNT; phase++)
 		other_ns -= span->phase_ns[phase];
@@ -341,8 +348,9 @@ static void find_unknown_waits(struct step_times *times, const struct model *mod
 			if (model->steps[i].process != span->process)
 				continue;
 			is_measured |= times->steps[i].is_measured;
-			is_part |= model->steps[i].is_inferred && times->steps[i].is_complete &&
-			           times->steps[i].is_selected && !times->steps[i].is_measured;
+			is_part |= (model->steps[i].is_inferred || !times->steps[i].has_phases) &&
+			           times->steps[i].is_complete && times->steps[i].is_selected &&
+			           !times->steps[i].is_measured;
 			is_known |= times->steps[i].phase_ns[STEPSCOPE_PHASE_COMMUNICATION] > 0;
 		}
 		if (is_measured && is_part)
@@ -433,6 +441,7 @@ static void job_step_add(struct job_step *job, const struct model_step *step, co
 {
 	job->number = step->number;
 	job->processes++;
+	job->with_phases += time->has_phases;
 	job->dur_ns += (double)time->dur_ns;
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		job->phase_ns[phase] += (double)time->phase_ns[phase];
@@ -449,6 +458,7 @@ static void job_step_add(struct job_step *job, const struct model_step *step, co
 
 static void job_step_divide(struct job_step *job)
 {
+	job->has_phases = job->with_phases == job->processes;
 	job->dur_ns /= job->processes;
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
 		job->phase_ns[phase] /= job->processes;
@@ -645,6 +655,18 @@ const char *step_times_part(const struct step_times *times, struct arena *arena)
 		return NULL;
 	return arena_printf(arena, "operators were recorded in %u of %u steps", times->job_detailed,
 	                    times->job_selected);
+}
+
+const char *step_times_phases_part(const struct step_times *times, struct arena *arena)
+{
+	uint32_t known = 0;
+
+	for (uint32_t i = 0; i < times->job_count; i++)
+		known += times->job[i].has_phases;
+	return known == times->job_count
+	               ? NULL
+	               : arena_printf(arena, "phases are known in %u of %u steps: " STEP_TIMES_LOST_PHASES, known,
+	                              times->job_count);
 }
 
 bool step_times_ranks_repeat(const struct step_times *times, const struct model *model)

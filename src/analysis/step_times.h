@@ -10,6 +10,9 @@
  * are added up, and whose durations shares are of. Where no step is all of that (a run that died in its first), unfinished ones are
  * measured up to the last known instant.
  *
+ * Phases that are inferred are known where operators are, or what was noted in their place: where they were removed again, the parts of
+ * a step, and what lies between such steps, are not known.
+ *
  * A job's step: the steps with the same number in all its ranks, each with the mean over them; so the parts of a
  * job's step, and the means over steps, still sum. Ranks are the trainers that mark steps; what they fork or start
  * themselves is none, unless nothing else marks steps.
@@ -33,13 +36,16 @@ struct step_time {
 	bool is_selected; /* by --steps */
 	bool is_complete;
 	bool is_measured;
+	bool has_phases; /* phase_ns is known */
 	int64_t dur_ns;
 	int64_t phase_ns[PHASE_COUNT];
 };
 
 struct job_step {
 	int64_t number;
-	uint32_t processes; /* that completed it */
+	uint32_t processes;   /* that completed it */
+	uint32_t with_phases; /* of these */
+	bool has_phases;      /* phase_ns is known: of all of them */
 	double dur_ns, phase_ns[PHASE_COUNT];
 	double tokens, samples; /* sums over the processes */
 	bool has_tokens, has_samples;
@@ -54,8 +60,10 @@ struct step_span {
 	int64_t first_ns, last_ns; /* start of the first and end of the last selected step */
 	int64_t steps_ns;          /* inside them */
 	int64_t missed_ns;         /* between them, where numbers say that a profiler left steps out */
+	int64_t lost_ns;           /* between them, where phases are not known: up to lost_until_ns */
+	int64_t lost_until_ns;
 	int64_t last_number;
-	int64_t phase_ns[PHASE_COUNT]; /* between them: in phases, [0] outside phases */
+	int64_t phase_ns[PHASE_COUNT]; /* between them, where they are known: in phases, [0] outside phases */
 	uint32_t complete, open;
 	bool is_rank;
 	const char *no_waits; /* why it is not known how long it waits for collectives; NULL: it is */
@@ -121,6 +129,10 @@ const char *step_times_no_operations(const struct model *model, const struct ana
                                      struct arena *arena, const char *otherwise);
 /* In how many of the steps they were recorded; NULL: in all of them, or there are none. */
 const char *step_times_part(const struct step_times *times, struct arena *arena);
+
+#define STEP_TIMES_LOST_PHASES "the operators that tell phases were removed again: keep_size, keep_time"
+/* In how many of the job's steps phases are known; NULL: in all of them. */
+const char *step_times_phases_part(const struct step_times *times, struct arena *arena);
 
 /* Are the ranks of several jobs? Those are not compared with each other. */
 bool step_times_ranks_repeat(const struct step_times *times, const struct model *model);

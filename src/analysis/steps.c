@@ -260,6 +260,18 @@ static void set_use(struct table *table, int row, const struct model_step *step,
 		table_set_missing(table, row, STEP_PAGE_FAULTS, why);
 }
 
+static void set_phases(struct table *table, int row, const struct step_time *time)
+{
+	for (int phase = 0; phase < PHASE_COUNT; phase++) {
+		int column = phase == PHASE_OTHER ? STEP_OTHER : STEP_DATA + phase - 1;
+
+		if (time->has_phases)
+			table_set_int(table, row, column, time->phase_ns[phase]);
+		else
+			table_set_missing(table, row, column, STEP_TIMES_LOST_PHASES);
+	}
+}
+
 static void add_row(struct table *table, struct labels *labels, const struct step_time *time,
                     const struct model_step *step, double limit_ns)
 {
@@ -270,9 +282,7 @@ static void add_row(struct table *table, struct labels *labels, const struct ste
 	table_set_lasting_text(table, row, STEP_PROCESS, labels_process(labels, step->process));
 	table_set_int(table, row, STEP_START, step->start_ns - process->origin_ns);
 	table_set_int(table, row, STEP_DURATION, time->dur_ns);
-	for (int phase = 1; phase < PHASE_COUNT; phase++)
-		table_set_int(table, row, STEP_DATA + phase - 1, time->phase_ns[phase]);
-	table_set_int(table, row, STEP_OTHER, time->phase_ns[PHASE_OTHER]);
+	set_phases(table, row, time);
 	set_use(table, row, step, process->role == STEPSCOPE_ROLE_IMPORTED);
 	set_count(table, row, STEP_TOKENS, step->has_tokens, step->tokens);
 	set_count(table, row, STEP_SAMPLES, step->has_samples, step->samples);

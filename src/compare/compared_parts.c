@@ -62,18 +62,24 @@ static double mean_step(const struct compared_run *run)
 static bool has_phases(const struct compared_run *run)
 {
 	for (size_t i = 0; i < run->steps_count; i++)
-		if (run->steps[i].phase_ns[PHASE_OTHER] < run->steps[i].dur_ns)
+		if (run->steps[i].has_phases && run->steps[i].phase_ns[PHASE_OTHER] < run->steps[i].dur_ns)
 			return true;
 	return false;
 }
 
 static void read_phases(struct compared_run *run)
 {
-	for (int phase = 1; phase <= PHASE_COUNT; phase++) {
+	size_t known = 0;
+
+	for (size_t i = 0; i < run->steps_count; i++)
+		known += run->steps[i].has_phases;
+	for (int phase = 1; phase <= PHASE_COUNT && known; phase++) {
 		struct compared_part part = {.level = "phase", .name = phase_name(phase % PHASE_COUNT)};
 
 		for (size_t i = 0; i < run->steps_count; i++)
-			part.amount += run->steps[i].phase_ns[phase % PHASE_COUNT] / (double)run->steps_count;
+			part.amount += run->steps[i].has_phases
+			                       ? run->steps[i].phase_ns[phase % PHASE_COUNT] / (double)known
+			                       : 0;
 		if (part.amount > 0)
 			compared_run_add_part(run, &part);
 	}

@@ -142,6 +142,7 @@ static void read_steps(struct compared_run *run, struct report *report)
 
 		*step = (struct compared_step){.number = job->number,
 		                               .dur_ns = job->dur_ns,
+		                               .has_phases = job->has_phases,
 		                               .has_tokens = job->has_tokens,
 		                               .tokens = job->tokens,
 		                               .has_samples = job->has_samples,

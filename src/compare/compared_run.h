@@ -24,6 +24,7 @@
 struct compared_step { /* of the job: mean over its ranks */
 	int64_t number;
 	double dur_ns;
+	bool has_phases;
 	double phase_ns[PHASE_COUNT];
 	bool has_tokens, has_samples;
 	double tokens, samples; /* sums over the ranks */

@@ -496,11 +496,12 @@ static const char *which_start_up(const struct start_up *start_up, const struct 
 	which = start_up->count == 1 ? arena_printf(arena, "step %" PRId64 ", %s", start_up->first, taken)
 	                             : arena_printf(arena, "steps %" PRId64 " to %" PRId64 ", %s on the mean",
 	                                            start_up->first, start_up->last, taken);
-	return arena_printf(arena,
-	                    "%s, %s of it in %s, as start-up: the median of the others is %s (--steps %" PRId64
-	                    "-%" PRId64 " counts all)",
-	                    which, most, start_up->phase ? phase_name(start_up->phase) : "no phase", usual,
-	                    start_up->first, times->job_last);
+	if (start_up->has_phases)
+		which = arena_printf(arena, "%s, %s of it in %s", which, most,
+		                     start_up->phase ? phase_name(start_up->phase) : "no phase");
+	return arena_printf(
+		arena, "%s, as start-up: the median of the others is %s (--steps %" PRId64 "-%" PRId64 " counts all)",
+		which, usual, start_up->first, times->job_last);
 }
 
 /* NULL: none has lost work of devices, or all have, and all count. */

@@ -145,6 +145,7 @@ struct session {
 	struct number_map
 		own_windows; /* streams that began windows: 1, one of those that are loaded is among them; 2, others only */
 	int64_t detail_since_ns; /* the same as time, when older ones were removed */
+	bool infers_phases;      /* the program marks none: operators tell them */
 };
 
 struct recorded_process {

@@ -119,8 +119,10 @@ void recording_finish_steps(struct recording *recording)
 		uint32_t process = recording->processes[session->process]->process;
 		for (uint32_t i = 0; i < model->steps_count; i++) {
 			struct model_step *step = &model->steps[i];
-			if (step->process == process && step->start_ns < session->detail_since_ns)
-				step->has_detail = step->has_shapes = step->has_memory = false;
+			if (step->process != process || step->start_ns >= session->detail_since_ns)
+				continue;
+			step->has_detail = step->has_shapes = step->has_memory = false;
+			step->has_lost_phases = session->infers_phases;
 		}
 	}
 	free(by_model);

@@ -309,12 +309,15 @@ static void infer_session(struct recording *recording, struct session *session)
 	struct torch_scan *scan = session->torch;
 	if (!scan || (scan->has_steps && (scan->has_phases || scan->has_step_streams)))
 		return;
+	session->infers_phases = !scan->has_phases;
 	struct training training;
 	struct training_thread *threads = torch_scan_threads(scan, was_closed(recording, session));
 	if (training_join(&training, threads, scan->stream_count, scan->has_steps)) {
 		/* phases of a thread other than the one that marks the steps would not lie in them */
 		bool is_other = scan->has_steps && scan->step_stream != scan->streams[training.turns[0].thread].stream;
-		if (!is_other)
+		if (is_other)
+			session->infers_phases = false;
+		else
 			infer_training(recording, session, &training);
 		training_release(&training);
 	}

@@ -42,7 +42,7 @@ static uint32_t sum_step(uint32_t sum, const struct compared_step *step)
 	sum = sum_number(sum, step->has_tokens, step->tokens);
 	sum = sum_number(sum, step->has_samples, step->samples);
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
-		sum = sum_number(sum, true, step->phase_ns[phase]);
+		sum = sum_number(sum, step->has_phases, step->phase_ns[phase]);
 	return sum;
 }
 
@@ -148,7 +148,7 @@ static bool write_step(sqlite3_stmt *statement, const struct compared_step *step
 	bind_optional(statement, 7, step->has_tokens, step->tokens);
 	bind_optional(statement, 8, step->has_samples, step->samples);
 	for (int phase = 0; phase < PHASE_COUNT; phase++)
-		sqlite3_bind_double(statement, 9 + phase, step->phase_ns[phase]);
+		bind_optional(statement, 9 + phase, step->has_phases, step->phase_ns[phase]);
 	return sqlite3_step(statement) == SQLITE_DONE && sqlite3_reset(statement) == SQLITE_OK;
 }
 
@@ -296,6 +296,7 @@ static struct compared_step step_of(sqlite3_stmt *statement)
 		.tokens = sqlite3_column_double(statement, 4),
 		.has_samples = sqlite3_column_type(statement, 5) != SQLITE_NULL,
 		.samples = sqlite3_column_double(statement, 5),
+		.has_phases = sqlite3_column_type(statement, 6) != SQLITE_NULL,
 	};
 
 	for (int phase = 0; phase < PHASE_COUNT; phase++)

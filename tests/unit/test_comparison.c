@@ -32,6 +32,7 @@ static void make_run(struct compared_run *run, double ms, double tokens)
 	for (int i = 0; i < STEPS; i++) {
 		run->steps[i] = (struct compared_step){.number = i,
 		                                       .dur_ns = 1e6 * ms * (1 + 0.001 * ((i * 7) % 5 - 2)),
+		                                       .has_phases = true,
 		                                       .has_tokens = tokens > 0,
 		                                       .tokens = tokens};
 	}

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the operators of older steps were removed again (keep_size), tables tell of what is left, and that it is not all."""
+import subprocess
+
+from torch_tools import STEPSCOPE, environment, every_python, table, warm
+
+MARKED = """
+import torch, stepscope
+
+torch.set_num_threads(1)
+model = torch.nn.Linear(32, 32)
+optimizer = torch.optim.Adam(model.parameters())
+for n in range(1200):
+    with stepscope.step(n):
+        model(torch.randn(8, 32)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if n % 10 == 0:
+            stepscope.flush()
+"""
+PHASES = "data_ns", "forward_ns", "backward_ns", "optimizer_ns", "communication_ns", "checkpoint_ns", "evaluation_ns", "other_ns"
+
+
+def record(tmp_path, python, program, **options):
+    (tmp_path / "train.py").write_text(program)
+    settings = [word for name, value in options.items() for word in (f"--{name}", value)]
+    done = warm(tmp_path, python, "train.py", options=settings)
+    assert done.returncode == 0, done.stderr
+
+
+@every_python
+def test_phases_are_those_of_the_steps_whose_operators_are_left(tmp_path, python):
+    record(tmp_path, python, MARKED, keep_size="256K", **{"with": "shapes"})
+    steps = table(tmp_path, "steps")
+    left = [step for step in steps if step["has_detail"]]
+    assert len(steps) == 1200 and 10 < len(left) < 600
+    assert all(step[name] is None for step in steps if not step["has_detail"] for name in PHASES)
+    assert all(step[name] > 0 for step in left for name in ("forward_ns", "backward_ns", "optimizer_ns"))
+    phases = {row["name"]: row for row in table(tmp_path, "phases")}
+    assert abs(sum(row["ratio"] for row in phases.values()) - 1) < 1e-6
+    for name in ("forward", "backward", "optimizer"):
+        mean = sum(step[f"{name}_ns"] for step in left) / len(left)
+        assert phases[name]["steps"] == len(left) and abs(phases[name]["mean_ns"] / mean - 1) < 1e-6
+    shown = subprocess.run([STEPSCOPE, "report", "run"], cwd=tmp_path, env=environment(COLUMNS=200), capture_output=True, text=True, check=True)
+    assert f"phases are known in {len(left)} of 1200 steps" in shown.stdout and "older ones were removed again" in shown.stdout
