@@ -778,14 +778,19 @@ static uint32_t call_record(struct stream_scan *stream, uint32_t record)
 static void on_profiler_step(struct torch_scan *scan, struct stream_scan *stream, int64_t start_ns, int64_t end_ns,
                              uint64_t step)
 {
-	if (scan->range_count == TORCH_SCAN_MAX_RECORDS || !step || step > UINT32_MAX)
+	int64_t before_ns = stream->range_count ? stream->ranges[stream->range_count - 1].end_ns : INT64_MIN;
+	if (scan->range_count == TORCH_SCAN_MAX_RECORDS || !step || step > UINT32_MAX || stream->depth ||
+	    start_ns < before_ns) /* what a recorder does not write */
 		return;
 	scan->range_count++;
 	scan->notes_profiler_steps = true;
 	MEMORY_GROW(stream->ranges, stream->range_count, stream->range_capacity, 64);
-	for (uint32_t i = stream->record_count; i-- > 0 && stream->records[i].start_ns >= start_ns;)
+	for (uint32_t i = stream->record_count; i-- > 0 && scan->moves < MAX_MOVES; scan->moves++) {
+		if (stream->records[i].start_ns < start_ns)
+			break;
 		if (stream->records[i].range == NO_RANGE)
 			stream->records[i].range = stream->range_count;
+	}
 	stream->ranges[stream->range_count++] = (struct train_range){
 		.start_ns = start_ns, .end_ns = end_ns, .parent = NO_RANGE, .step = (uint32_t)step};
 	stream->profiler_steps++;

@@ -993,6 +993,8 @@ static void random_event(uint64_t *seed, bool has_all_types, uint32_t below)
 	uint32_t stream = r / 4096 % 8 ? MAIN : OTHER, id = AGENT + r / 64 % (NAMES_END - AGENT);
 
 	now += r / 32768 % below;
+	if (type == STEPSCOPE_EVENT_BEGIN && r / 8 % 4 == 0)
+		id = PROFILED + r / 64 % 5;
 	if (type == STEPSCOPE_EVENT_END)
 		id = r / 64 % 8 > 2 ? STEPSCOPE_END_DETAIL : r / 64 % 8 ? STEPSCOPE_END_BENEATH : STEPSCOPE_END_PHASE;
 	if (type == STEPSCOPE_EVENT_SWITCH && r / 64 % 2)
@@ -1000,8 +1002,9 @@ static void random_event(uint64_t *seed, bool has_all_types, uint32_t below)
 	if (type == STEPSCOPE_EVENT_GAP)
 		gap((int32_t)(r / 64 % 5) - 2, -(int32_t)(r / 1024 % 4));
 	else if (type == STEPSCOPE_EVENT_STEP && r / 1024 % 2)
-		segment_put(&segment, stream, now, type, STEPSCOPE_STEP_TRAINING, 3,
-		            (uint64_t)r / 64 % 9 | (uint64_t)(r / 256 % 8) << 8, now - r / 64 % 50, now + r / 2048 % 3);
+		segment_put(&segment, stream, now, type, STEPSCOPE_STEP_TRAINING, 4,
+		            (uint64_t)r / 64 % 12 | (uint64_t)(r / 256 % 8) << 8, now - r / 64 % 50, now + r / 2048 % 3,
+		            (uint64_t)r / 128 % 5);
 	else if (type == STEPSCOPE_EVENT_STEP)
 		segment_put(&segment, stream, now, type, STEPSCOPE_STEP_CAPTURE, 2, (uint64_t)0, (uint64_t)r / 64 % 4);
 	else if (type == STEPSCOPE_EVENT_END && id == STEPSCOPE_END_BENEATH)
