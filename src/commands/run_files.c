@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_files.c: looks at names, sizes and headers only; what the files hold is the importers' business.
+ * run_files.c: looks at names, sizes and first bytes only; what the files hold is the importers' business.
  */
 #include "commands/run_files.h"
 
 #include "base/text.h"
+#include "importers/kineto_import.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stepscope/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,7 +57,7 @@ static void set_header(struct table *table, int row, const struct stepscope_segm
 		table_set_missing(table, row, FILE_CLOCK, "not known to this version");
 }
 
-/* True: it is what `stepscope convert` made of other files, which may lie beside it. */
+/* True: it is no file, or what `stepscope convert` made of other files, which may lie beside it. */
 static bool add_file(struct table *table, int directory, const char *name)
 {
 	struct stepscope_segment_header header = {0};
@@ -65,7 +68,7 @@ static bool add_file(struct table *table, int directory, const char *name)
 	if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
 		if (fd >= 0)
 			close(fd);
-		return false;
+		return true;
 	}
 	row = table_row(table);
 	table_set_text(table, row, FILE_NAME, name);
@@ -82,8 +85,19 @@ static bool add_file(struct table *table, int directory, const char *name)
 	return header.flags & STEPSCOPE_SEGMENT_CONVERTED;
 }
 
+/* As the importer finds them: by its name, or by what is in it. */
+static bool is_trace(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat info;
+	if (text_ends_with(name, ".json") || text_ends_with(name, ".gz") || text_ends_with(name, ".zst"))
+		return true;
+	return *name != '.' && snprintf(path, sizeof(path), "%s/%s", folder, name) < (int)sizeof(path) &&
+	       stat(path, &info) == 0 && S_ISREG(info.st_mode) && kineto_is_sure(path);
+}
+
 /* False: there is nothing of a run. */
-static bool add_files(struct table *table, DIR *directory, bool is_traces)
+static bool add_files(struct table *table, const char *folder, DIR *directory, bool is_traces)
 {
 	const struct dirent *entry;
 	bool is_of_run = false;
@@ -91,10 +105,7 @@ static bool add_files(struct table *table, DIR *directory, bool is_traces)
 	rewinddir(directory);
 	while ((entry = readdir(directory))) {
 		const char *name = entry->d_name;
-		bool is_trace = text_ends_with(name, ".json") || text_ends_with(name, ".gz") ||
-		                text_ends_with(name, ".zst");
-
-		if (is_traces ? is_trace : text_ends_with(name, ".ssr"))
+		if (is_traces ? is_trace(folder, name) : text_ends_with(name, ".ssr"))
 			is_of_run |= !add_file(table, dirfd(directory), name);
 	}
 	return is_of_run;
@@ -112,8 +123,8 @@ void run_files_table(struct table *table, const char *path)
 		add_file(table, AT_FDCWD, path);
 	if (!directory)
 		return;
-	if (!add_files(table, directory, false)) /* traces of another profiler */
-		add_files(table, directory, true);
+	if (!add_files(table, path, directory, false)) /* traces of another profiler */
+		add_files(table, path, directory, true);
 	closedir(directory);
 	table_sort(table, FILE_NAME, true);
 }

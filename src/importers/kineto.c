@@ -68,6 +68,31 @@ bool kineto_is_trace(const char *path)
 	return is_trace;
 }
 
+/* What other JSON does not have near its beginning, however it is called. Between the letters of UTF-16 are NULs: there all JSON will do. */
+static bool has_sign(const char *head, size_t length)
+{
+	static const char *const signs[] = {"\"traceEvents\"", "\"ph\"", "\"baseTimeNanoseconds\"",
+	                                    "\"deviceProperties\"", "\"distributedInfo\""};
+	bool is_found = kineto_encoding_of(head, length) != KINETO_UTF8;
+	for (size_t i = 0; i < sizeof signs / sizeof *signs && !is_found; i++)
+		is_found = memmem(head, length, signs[i], strlen(signs[i])) != NULL;
+	return is_found;
+}
+
+bool kineto_is_sure(const char *path)
+{
+	struct input_stream *input;
+	struct error ignored;
+	const char *head;
+	size_t length;
+	if (input_open(path, &input, &ignored) != STATUS_OK)
+		return false;
+	bool is_sure = kineto_is_trace_here(input) && input_peek_long(input, &head, &length, &ignored) == STATUS_OK &&
+	               has_sign(head, length);
+	input_close(input);
+	return is_sure;
+}
+
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)
 {
 	return is_directory ? kineto_has_traces(path)

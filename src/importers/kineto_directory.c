@@ -16,21 +16,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#define OTHERS_MAX 10000u
 
 struct listed_file {
 	char *path;
 	uint64_t bytes;
+	bool is_named; /* may_be_trace(); else it is one only where it looks like one */
 };
 
 struct listing {
 	struct listed_file *files;
-	uint32_t count, capacity;
+	uint32_t count, capacity, others; /* others: that are not named like a trace */
 	uint64_t bytes;
 	uint32_t folders;   /* in it, which nobody looks into */
+	uint64_t beyond;    /* files behind OTHERS_MAX and KINETO_SET_MAX */
+	uint64_t closed;    /* others that this user must not read */
 	bool has_recording; /* of a run: that is what counts there */
 };
 
-/* Also archives and recordings, so that it is said that they are not opened. */
+/* Also archives and recordings, so that it is said that they are not opened. What has another name is looked at, too, but must be sure. */
 static bool may_be_trace(const char *name)
 {
 	static const char *const suffixes[] = {".json", ".gz", ".zst", ".zip", ".tar", ".tgz", ".ssr"};
@@ -48,14 +54,19 @@ static bool is_named_like_trace(const char *name)
 	       (text_ends_with(name, ".json") || text_ends_with(name, ".json.gz") || text_ends_with(name, ".json.zst"));
 }
 
-static void add_file(struct listing *listing, const char *path, uint64_t bytes)
+static void add_file(struct listing *listing, const char *path, uint64_t bytes, bool is_named)
 {
+	if (is_named ? listing->count - listing->others >= KINETO_SET_MAX : listing->others >= OTHERS_MAX) {
+		listing->beyond++;
+		return;
+	}
 	MEMORY_GROW(listing->files, listing->count, listing->capacity, 16);
-	listing->files[listing->count] = (struct listed_file){.path = strdup(path), .bytes = bytes};
+	listing->files[listing->count] = (struct listed_file){
+		.path = strdup(path), .bytes = bytes, .is_named = is_named};
 	if (!listing->files[listing->count].path)
 		memory_exhausted(strlen(path) + 1);
 	listing->count++;
-	listing->bytes += bytes;
+	listing->others += !is_named;
 }
 
 static int compare_files(const void *left, const void *right)
@@ -64,20 +75,27 @@ static int compare_files(const void *left, const void *right)
 	return strverscmp(a->path, b->path);
 }
 
+/* Pipes and devices are no files of a run: nobody opens them. */
+static void add_entry(struct listing *listing, const char *path, const char *name, const struct stat *info)
+{
+	bool is_named = may_be_trace(name), is_hidden = *name == '.';
+	listing->folders += S_ISDIR(info->st_mode) && !is_hidden;
+	if (!S_ISREG(info->st_mode) || (is_hidden && !is_named))
+		return;
+	listing->has_recording |= text_ends_with(name, ".ssr") && !converted_is_file(path);
+	add_file(listing, path, (uint64_t)info->st_size, is_named);
+}
+
 static void find_files(struct listing *listing, const char *path)
 {
 	DIR *directory = opendir(path);
 	struct dirent *entry;
-	while (directory && (entry = readdir(directory)) && listing->count < KINETO_SET_MAX) {
+	while (directory && (entry = readdir(directory))) {
 		char name[4096];
 		struct stat info;
-		if (snprintf(name, sizeof name, "%s/%s", path, entry->d_name) >= (int)sizeof name ||
-		    stat(name, &info) != 0)
-			continue;
-		listing->has_recording |= text_ends_with(entry->d_name, ".ssr") && !converted_is_file(name);
-		if (S_ISREG(info.st_mode) && may_be_trace(entry->d_name))
-			add_file(listing, name, (uint64_t)info.st_size);
-		listing->folders += S_ISDIR(info.st_mode) && *entry->d_name != '.';
+		if (snprintf(name, sizeof name, "%s/%s", path, entry->d_name) < (int)sizeof name &&
+		    stat(name, &info) == 0)
+			add_entry(listing, name, entry->d_name, &info);
 	}
 	if (directory)
 		closedir(directory);
@@ -98,9 +116,26 @@ bool kineto_has_traces(const char *path)
 	bool is_found = false;
 	find_files(&listing, path);
 	for (uint32_t i = 0; i < listing.count && !is_found && !listing.has_recording; i++)
-		is_found = kineto_is_trace(listing.files[i].path);
+		is_found = (listing.files[i].is_named ? kineto_is_trace : kineto_is_sure)(listing.files[i].path);
 	release(&listing);
 	return is_found;
+}
+
+/* Leaves what is named like a trace, or is one by any name. */
+static void keep_traces(struct listing *listing)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < listing->count; i++) {
+		struct listed_file file = listing->files[i];
+		if (file.is_named || kineto_is_sure(file.path)) {
+			listing->files[kept++] = file;
+			listing->bytes += file.bytes;
+			continue;
+		}
+		listing->closed += access(file.path, R_OK) != 0;
+		free(file.path);
+	}
+	listing->count = kept;
 }
 
 /* ---- loading ---- */
@@ -160,20 +195,34 @@ static bool load_file(struct kineto_set *set, const char *path)
 	return is_taken;
 }
 
+/* What nobody looked at. */
+static void note_rest(const struct listing *listing, const char *path, struct model *model)
+{
+	if (listing->folders)
+		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, path, listing->folders,
+		                 "folders in the directory are not looked into");
+	if (listing->closed)
+		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, path, listing->closed,
+		                 "files cannot be opened: whether they are traces is not known");
+	if (listing->beyond)
+		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, path, listing->beyond,
+		                 "files are not looked at: there are 10,000 others by no name of a trace, or 100,000 "
+		                 "by one");
+}
+
 enum status kineto_load_directory(const char *path, struct model *model, struct error *err)
 {
 	struct listing listing = {0};
 	struct kineto_set set;
 	find_files(&listing, path);
+	keep_traces(&listing);
 	kineto_set_init(&set, model);
 	set.total_bytes = listing.bytes;
 	for (uint32_t i = 0; i < listing.count; i++) {
 		load_file(&set, listing.files[i].path);
 		set.done_bytes += listing.files[i].bytes;
 	}
-	if (listing.folders)
-		model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, path, listing.folders,
-		                 "folders in the directory are not looked into");
+	note_rest(&listing, path, model);
 	release(&listing);
 	return kineto_set_finish(&set, path, err);
 }

@@ -134,6 +134,7 @@ void kineto_report_repairs(struct kineto_import *import, const struct kineto_rep
 /* The text begins with a bracket, behind blanks and a byte order mark. */
 bool kineto_begins_like_json(const char *head, size_t length);
 bool kineto_is_trace(const char *path);
+bool kineto_is_sure(const char *path); /* also by what only traces have in their first INPUT_LONG_HEAD_BYTES */
 bool kineto_is_trace_here(struct input_stream *input); /* before anything of it is read */
 /* import: path, model, and what the files before left; done_bytes of total_bytes are read. */
 enum status kineto_load_input(struct kineto_import *import, struct input_stream *input, uint64_t done_bytes,

@@ -56,7 +56,7 @@ static struct segment_file *add_file(struct recording *recording, const char *na
 }
 
 struct directory_count {
-	uint64_t segments, others;
+	uint64_t segments, folders, others;
 };
 
 static char *path_in(const char *directory, const char *name)
@@ -65,6 +65,12 @@ static char *path_in(const char *directory, const char *name)
 	if (asprintf(&path, "%s/%s", directory, name) < 0)
 		memory_exhausted(strlen(directory));
 	return path;
+}
+
+static bool is_folder_at(const char *path)
+{
+	struct stat info;
+	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 /* Counts what is in the directory, and adds the segments of the run. */
@@ -79,10 +85,12 @@ static enum status scan_directory(const char *path, struct recording *recording,
 	while ((entry = readdir(directory)) && count->segments < MAX_FILES) {
 		if (entry->d_name[0] == '.')
 			continue;
-		char *name = text_ends_with(entry->d_name, ".ssr") ? path_in(path, entry->d_name) : NULL;
-		bool is_converted = name && converted_is_file(name), is_segment = name && !is_converted;
+		char *name = path_in(path, entry->d_name);
+		bool is_recording = text_ends_with(entry->d_name, ".ssr"), is_folder = is_folder_at(name);
+		bool is_converted = is_recording && converted_is_file(name), is_segment = is_recording && !is_converted;
 		count->segments += is_segment;
-		count->others += !is_segment;
+		count->folders += !is_segment && is_folder;
+		count->others += !is_segment && !is_folder;
 		if (is_converted)
 			model_add_ledger(
 				recording->model, LEDGER_OTHER, MODEL_NONE, entry->d_name, 1,
@@ -118,13 +126,20 @@ static bool find_other(const char *path, char *name, size_t size, const char **k
 
 static enum status nothing_found(const char *path, const struct directory_count *count, struct error *err)
 {
-	error_set(err, STATUS_INPUT,
-	          "no recording in '%s': looked for *.ssr and traces of torch.profiler, found %" PRIu64 " other files",
-	          path, count->others);
-	char name[256];
+	char name[256], folders[64] = "";
 	const char *kind;
+	if (count->folders)
+		snprintf(folders, sizeof folders, " and %" PRIu64 " folders, which are not looked into",
+		         count->folders);
+	error_set(err, STATUS_INPUT,
+	          "no recording in '%s': looked for *.ssr and traces of torch.profiler, found %" PRIu64
+	          " other files%s",
+	          path, count->others, folders);
 	if (count->others && find_other(path, name, sizeof name, &kind))
 		error_hint(err, "'%s' is %s: give that file itself", name, kind);
+	else if (count->folders)
+		error_hint(err, "give the folder of one run, or the traces of several ranks one by one: "
+		                "'stepscope report DIR/*/*.json'");
 	else
 		error_hint(err, "'stepscope run -- PROGRAM' makes a recording; its run directory is what to give here");
 	return STATUS_INPUT;

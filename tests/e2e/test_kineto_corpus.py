@@ -615,6 +615,44 @@ def test_other_json_beside_a_trace_is_no_damage(tmp_path):
     assert status == 1 and "damaged,1,all,config.json" in text, text
 
 
+@pytest.mark.parametrize("names", [["a.trace", "b.trace"], ["a", "b"], ["a.json", "b.trace"], ["a.log", "b.txt"]])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_traces_of_a_directory_have_any_name(tmp_path, names, is_packed):
+    """Beside what is none: nothing of that is said, and pipes are not opened."""
+    files = sorted((DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto").glob("worker[01]*.gz"))
+    for path, name in zip(files, names):
+        text = gzip.decompress(path.read_bytes())
+        (tmp_path / name).write_bytes(gzip.compress(text, 1) if is_packed else text)
+    expected = sorted(names)
+    with zipfile.ZipFile(tmp_path / "model.pt", "w") as checkpoint:
+        checkpoint.writestr("archive/data.pkl", b"\x80\x02.")
+    (tmp_path / "train.log").write_text('{"loss": 0.1}\n{"loss": 0.2}\n')
+    (tmp_path / "notes").write_text("[INFO] step 3\n")
+    (tmp_path / ".hidden").write_bytes(gzip.decompress(files[0].read_bytes()))
+    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(tmp_path / "pipe.ssr")
+    status, text = ledger_of(tmp_path)
+    assert status == 0 and not re.search(r"model\.pt|train\.log|notes|hidden|pipe", text), text
+    done = report(tmp_path, "--json", "--table", "processes")
+    assert [row["rank"] for row in json.loads(done.stdout)["rows"]] == [0, 1], done
+    info = subprocess.run([os.environ["STEPSCOPE"], "info", tmp_path], capture_output=True, timeout=60, check=True, text=True).stdout
+    assert re.findall(r"^  (\S+)  +[\d.]+ (?:KiB|MiB)", info, re.M) == expected, info
+
+
+def test_what_a_directory_without_traces_has(tmp_path):
+    (tmp_path / "rank0").mkdir()
+    done = report(tmp_path)
+    assert done.returncode == 3 and b"found 0 other files and 1 folders, which are not looked into" in done.stderr and b"/*/*.json" in done.stderr
+
+
+def test_of_many_files_the_first_are_looked_at(tmp_path):
+    for number in range(10010):
+        (tmp_path / str(number)).touch()
+    shutil.copy(next((DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto").glob("worker0*.gz")), tmp_path)
+    status, text = ledger_of(tmp_path)
+    assert status == 0 and re.search(r"^other,10,.*files are not looked at", text, re.M), text
+
+
 def test_R04_a_trace_and_its_copy_are_one(tmp_path):
     """Compressed or not, linked, in a directory, an archive or on the command line; with the files of other ranks beside them."""
     files = sorted((DATA / "traces/param/et_replay/tests/inputs/dlrm_kineto").glob("worker[01]*.gz"))
