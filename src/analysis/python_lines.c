@@ -167,12 +167,17 @@ static bool has_stacks(const struct model *model, const struct cost *costs)
 
 static void say_what_is_missing(const struct line_fold *fold, struct table *table)
 {
+	const char *lines = "", *steps = "";
+	if (table->row_count && python_lines_are_of_functions(fold->model))
+		lines = "lines are where functions begin: a trace of torch.profiler does not say which line called";
 	if (!fold->times->count)
-		table->note = "no steps were marked: all recorded operators are counted";
+		steps = "no steps were marked: all recorded operators are counted";
 	else if (fold->outside)
-		table->note = arena_printf(
-			&table->arena, "%" PRIu64 " operators lie outside of the measured steps and are not counted",
-			fold->outside);
+		steps = arena_printf(&table->arena,
+		                     "%" PRIu64 " operators lie outside of the measured steps and are not counted",
+		                     fold->outside);
+	if (*lines || *steps)
+		table->note = arena_printf(&table->arena, "%s%s%s", lines, *lines && *steps ? "; " : "", steps);
 }
 
 static void set_share(struct table *table, int row, int column, int64_t part_ns, int64_t total_ns)
@@ -254,7 +259,8 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                 .definition =
 	                         "file and line: the innermost frame that is of no installed package and not of Python's own "
 	                         "library; where there is none, the innermost one; \"(no line of Python)\": threads of C++, and "
-	                         "what was not recorded",
+	                         "what was not recorded. In a trace of torch.profiler the line is where the function begins (or where "
+	                         "one was when the profiler began), and the row is all that the function called",
 	                 .keeps_end = true},
 		[LINE_FUNCTION] = {.name = "function",
 	                           .type = TABLE_TEXT,
@@ -262,14 +268,16 @@ static void add_line_columns(struct table *table, int64_t total_ns)
 	                           .definition = "the function that the line is in"},
 		[LINE_SELF] = self,
 		[LINE_RATIO] = share_column,
-		[LINE_ISSUED] = {.name = "issued_ns",
-	                         .title = "called",
-	                         .type = TABLE_INT,
-	                         .unit = UNIT_NS,
-	                         .definition = "of the self time: operators that the line called",
-	                         .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
-	                         .other = "self_ns",
-	                         .more = MORE_SUM},
+		[LINE_ISSUED] =
+			{.name = "issued_ns",
+	                 .title = "called",
+	                 .type = TABLE_INT,
+	                 .unit = UNIT_NS,
+	                 .definition =
+	                         "of the self time: operators that the line called, or the function where only that is known",
+	                 .rules = RULE_NOT_NEGATIVE | RULE_PART_OF_OTHER,
+	                 .other = "self_ns",
+	                 .more = MORE_SUM},
 		[LINE_BACKWARD] =
 			{.name = "backward_ns",
 	                 .title = "backward",

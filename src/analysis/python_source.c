@@ -17,9 +17,15 @@
 #define LARGEST ((off_t)4 << 20)
 #define LONGEST 160
 
+bool python_lines_are_of_functions(const struct model *model)
+{
+	return model_meta(model, MODEL_NONE, "trace.python_lines") != NULL;
+}
+
 void python_source_init(struct python_source *source, const struct model *model)
 {
-	*source = (struct python_source){.started_s = INT64_MAX};
+	*source = (struct python_source){.started_s = INT64_MAX,
+	                                 .is_of_functions = python_lines_are_of_functions(model)};
 	arena_init(&source->arena, 0);
 	const char *folder = python_folder(model);
 	source->folder = folder ? arena_dup(&source->arena, folder) : NULL;
@@ -94,6 +100,9 @@ static const struct source_file *find_file(struct python_source *source, const c
 
 const char *python_source_line(struct python_source *source, const char *file, uint32_t line, const char **reason)
 {
+	*reason = "the trace says where the function begins, not which of its lines called";
+	if (source->is_of_functions)
+		return NULL;
 	const struct source_file *found = find_file(source, file);
 	*reason = line ? found->reason : "the line is not known";
 	if (*reason)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * python_source.h: the text of a line of the program, when its file is on the machine that reads the recording and is as it was.
+ * python_source.h: the text of a line of the program, when its file is on the machine that reads the recording and is as it was, and the
+ * line is the one that did something.
  *
  *     struct python_source source;
  *     python_source_init(&source, model);
@@ -23,7 +24,7 @@ struct source_file {
 struct python_source {
 	struct arena arena;
 	const char *folder; /* that relative names count from; NULL: not known */
-	bool has_time;
+	bool has_time, is_of_functions;
 	int64_t started_s; /* of the run, wall time */
 	struct source_file *files;
 	uint32_t count, capacity;
@@ -31,6 +32,8 @@ struct python_source {
 
 void python_source_init(struct python_source *source, const struct model *model);
 void python_source_release(struct python_source *source);
+/* Do frames have the line where their function begins, as in traces of torch.profiler, and not the one that called? */
+bool python_lines_are_of_functions(const struct model *model);
 /* Without the blanks around it. */
 const char *python_source_line(struct python_source *source, const char *file, uint32_t line, const char **reason);
 

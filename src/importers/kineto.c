@@ -202,6 +202,8 @@ static enum status load_stream(struct loading *loading, struct error *err)
 		kineto_report_repairs(import, &import->repairs);
 		note_rest(import);
 		model_add_meta(import->model, MODEL_NONE, "trace.format", "kineto");
+		if (import->has_python && !import->is_ours) /* ours are those that called */
+			model_add_meta(import->model, MODEL_NONE, "trace.python_lines", "of functions");
 	}
 	kineto_file_release(&loading->file);
 	return status;

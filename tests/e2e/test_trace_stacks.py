@@ -121,3 +121,33 @@ def test_a_call_that_has_the_end_of_one_phase_and_all_of_the_next(tmp_path):
         assert [int(step[phase]) for phase in PHASES] == [0, 280_000, 215_000, 100_000]
     total_ns = {row["name"]: row["total_ns"] for row in table(path, "ops")}
     assert total_ns["a.py(2): loss_and_backward"] == str(3 * 400_000)
+
+
+def lines_of(path):
+    done = subprocess.run([STEPSCOPE, "report", str(path), "--table", "lines", "--json"], check=True, capture_output=True, text=True)
+    document = json.loads(done.stdout)
+    return document, document["rows"]
+
+
+def test_a_line_of_a_trace_is_where_its_function_begins(tmp_path):
+    """Kineto says of a call which line its `def` is on: that line's text would be that of one that issued nothing. The same when it was converted."""
+    program = tmp_path / "train.py"
+    program.write_text("def train_step(x):\n    return x @ x\n")
+    os.utime(program, (0, 0))
+    events = [span("ProfilerStep#0", 0, 900, "user_annotation"), span(f"{program}(1): train_step", 100, 400, "python_function"),
+              span("aten::mm", 120, 200, "cpu_op")]
+    (tmp_path / "trace.json").write_text(json.dumps({"baseTimeNanoseconds": 10**18, "traceEvents": events}))
+    for name in ("converted.ssr", "converted.json"):
+        subprocess.run([STEPSCOPE, "convert", tmp_path / "trace.json", tmp_path / name], check=True, capture_output=True)
+    for name in ("trace.json", "converted.ssr", "converted.json"):
+        document, (row,) = lines_of(tmp_path / name)
+        assert row["function"] == "train_step" and row["line"].endswith("train.py:1") and row["source"] is None
+        assert "does not say which line called" in json.dumps(document)
+
+
+def test_lines_of_our_own_recordings_are_those_that_called_also_in_their_traces(tmp_path):
+    subprocess.run([Path(os.environ["BUILD"]) / "tests/unit/lines_sample", tmp_path / "run"], check=True, capture_output=True)
+    subprocess.run([STEPSCOPE, "export", tmp_path / "run", "-o", tmp_path / "run.json"], check=True, capture_output=True)
+    for name in ("run", "run.json"):
+        document, rows = lines_of(tmp_path / name)
+        assert rows and "which line called" not in json.dumps(document)
