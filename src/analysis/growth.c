@@ -78,6 +78,15 @@ static bool is_steady(const struct growth *growth, double sign)
 	return sign * first < sign * middle && sign * middle < sign * last;
 }
 
+static const char *verdict_of(struct arena *arena, const char *verb, double bytes)
+{
+	char text[UNITS_BYTES];
+
+	if (bytes < 1)
+		return arena_printf(arena, "%s by less than 1 B per step", verb);
+	return arena_printf(arena, "%s by %s per step", verb, units_bytes(text, bytes));
+}
+
 const char *growth_verdict(const struct growth *growth, struct arena *arena)
 {
 	char text[UNITS_BYTES];
@@ -87,9 +96,9 @@ const char *growth_verdict(const struct growth *growth, struct arena *arena)
 	if (growth->steps < GROWTH_LEAST_STEPS || !growth_slope(growth, &slope))
 		return arena_printf(arena, "cannot tell: < %u steps", GROWTH_LEAST_STEPS);
 	if (slope.low > 0 && is_steady(growth, 1))
-		return arena_printf(arena, "grows by %s per step", units_bytes(text, slope.slope));
+		return verdict_of(arena, "grows", slope.slope);
 	if (slope.high < 0 && is_steady(growth, -1))
-		return arena_printf(arena, "shrinks by %s per step", units_bytes(text, -slope.slope));
+		return verdict_of(arena, "shrinks", -slope.slope);
 	span = growth->x[growth->count - 1] - growth->x[0];
 	most = span * fmax(fabs(slope.low), fabs(slope.high));
 	level = mean(growth->y, 0, growth->count);

@@ -546,6 +546,11 @@ static double wobbling(uint32_t step)
 	return 1e9 + (step * 2654435761u % 1000) * 10.0;
 }
 
+static double creeping(uint32_t step)
+{
+	return step / 10 * 4.0;
+}
+
 static void growth_is_told_in_plain_words(void **state)
 {
 	assert_verdict("cannot tell: < 8 steps", 7, leaking);
@@ -555,6 +560,7 @@ static void growth_is_told_in_plain_words(void **state)
 	assert_verdict("does not grow", 20, warming_up);
 	assert_verdict("does not grow", 1000, wobbling);
 	assert_verdict("shrinks by 1.00 KiB per step", 20, falling);
+	assert_verdict("grows by less than 1 B per step", 1000, creeping);
 
 	struct growth growth;
 	struct arena arena;
