@@ -347,8 +347,10 @@ static void report_crossings(const struct finish *finish)
 	char where[256];
 	if (!crossings->count)
 		return;
-	snprintf(where, sizeof where, "%.90s in %.90s, ts %.3f", model_text(finish->model, crossings->name),
-	         model_text(finish->model, crossings->around), (double)crossings->start_ns / 1000);
+	int64_t start_ns = crossings->start_ns; /* to the last digit: people search the file for it */
+	snprintf(where, sizeof where, "%.90s in %.90s, ts %s%lld.%03lld", model_text(finish->model, crossings->name),
+	         model_text(finish->model, crossings->around), start_ns < 0 ? "-" : "", llabs(start_ns / 1000),
+	         llabs(start_ns % 1000));
 	model_add_ledger(
 		finish->model, LEDGER_OTHER, crossings->process, where, crossings->count,
 		"spans of a thread end later than the one in which they begin: each keeps its duration, on a further "

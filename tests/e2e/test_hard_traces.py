@@ -378,6 +378,17 @@ def test_T19_a_step_that_crosses_calls_of_python(trace):
     assert [row["duration_ns"] for row in trace.table("steps")] == [STEP * 1000] * 3
 
 
+@pytest.mark.parametrize("base", (0, 10**15, -10**12))
+def test_the_place_where_operators_cross_is_exact(tmp_path, base):
+    """As it stands in the file, also where no double holds it."""
+    times = [f"{base + 200}.000", f"{base + 250}.272"] if base >= 0 else [f"{base - 250}.272", f"{base - 200}.000"]
+    events = ",".join(f'{{"ph":"X","cat":"cpu_op","name":"{name}","pid":1,"tid":1,"ts":{ts},"dur":100}}' for name, ts in zip("ab", times))
+    (tmp_path / "trace.json").write_text(f"[{events}]")
+    done = subprocess.run([os.environ["STEPSCOPE"], "report", tmp_path / "trace.json", "--table", "ledger", "--json"], capture_output=True, timeout=60, check=True)
+    line, = [row for row in json.loads(done.stdout)["rows"] if "end later than the one in which they begin" in row["sentence"]]
+    assert line["where"] == f"b in a, ts {times[1]}"
+
+
 def test_operators_of_a_thread_that_cross_are_said(trace):
     """Each keeps its duration, neither is a child of the other; up to a microsecond is rounding."""
     trace.write([step(1, 0), span("round", 10, 100), span("inner", 50, 61), span("a", 200, 100), span("b", 250, 100), span("c", 260, 10), span("d", 400, 50),
