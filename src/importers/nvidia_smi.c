@@ -29,6 +29,7 @@
 #define SECOND_NS 1000000000LL
 #define QUARTER_NS (900 * SECOND_NS)
 #define DAY_NS (96 * QUARTER_NS)
+#define WALL_TIMES_NS (1000000000 * SECOND_NS) /* since 1970: of 2001 */
 
 struct cell {
 	double number;
@@ -470,13 +471,19 @@ struct stretch {
 	int64_t first_ns, last_ns;
 };
 
+/* A trace may have wall times themselves, as those of PyTorch before 2.3 do: nothing else counts from 1970. */
+static bool has_wall_time(const struct process *process)
+{
+	return process->realtime_offset_ns || process->first_ns >= WALL_TIMES_NS;
+}
+
 /* Wall time of what the program did; false: it is not known. */
 static bool run_stretch(const struct model *model, struct stretch *stretch, int64_t *offset_ns)
 {
 	bool has_any = false;
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		const struct process *process = &model->processes[i];
-		if (!process->has_times || !process->realtime_offset_ns || process->role == STEPSCOPE_ROLE_HOST)
+		if (!process->has_times || !has_wall_time(process) || process->role == STEPSCOPE_ROLE_HOST)
 			continue;
 		if (!has_any)
 			*offset_ns = process->realtime_offset_ns;
@@ -593,11 +600,14 @@ void smi_add_beside(struct model *model, const char *folder)
 	struct stretch run = {0};
 	int64_t offset_ns = 0;
 	uint32_t before = model->series_count;
-	if (!run_stretch(model, &run, &offset_ns))
-		return;
+	bool is_known = run_stretch(model, &run, &offset_ns);
 	uint32_t count = find_files(folder, paths);
 	for (uint32_t i = 0; i < count; i++) {
-		add_file(model, paths[i], count == 1, &run, offset_ns);
+		if (is_known)
+			add_file(model, paths[i], count == 1, &run, offset_ns);
+		else
+			model_add_ledger(model, LEDGER_OTHER, MODEL_NONE, file_name_of(paths[i]), 1,
+			                 "telemetry beside it is not shown: what it lies beside says no time of day");
 		free(paths[i]);
 	}
 	if (model->series_count > before)
