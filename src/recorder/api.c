@@ -242,6 +242,11 @@ void emit_note_observer(const char *name)
 	session.observer = name;
 }
 
+void emit_at_fork(void (*call)(void))
+{
+	__atomic_store_n(&session.at_fork, call, __ATOMIC_RELEASE);
+}
+
 void emit_at_end(void (*call)(void))
 {
 	__atomic_store_n(&session.at_end, call, __ATOMIC_RELEASE);

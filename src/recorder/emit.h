@@ -108,6 +108,10 @@ bool emit_wants_lines(void);  /* and for --with lines */
 /* Called when a recording ends, by the thread that ends it, while events are still taken. A function of an agent's, one for all. */
 void emit_at_end(void (*call)(void));
 
+/* Called in a child that fork() made, where no other thread runs yet: names of inputs and frames that were made before it have no place in the
+ * child's recording, and are made anew, with other numbers. A function of an agent's, one for all; without it they keep theirs. */
+void emit_at_fork(void (*call)(void));
+
 /* Once, soon: by the recorder's own thread, or by this one where that has none. Later, with the next start, when it is off. A fork
  * waits for it. One at a time. */
 void emit_in_background(void (*call)(void));

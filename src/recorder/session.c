@@ -58,6 +58,11 @@ static void note_fork(void)
 	background_forget();
 	libc_child = getpid();
 	__atomic_fetch_add(&emit_starts, 1, __ATOMIC_RELAXED);
+	void (*at_fork)(void) = __atomic_load_n(&session.at_fork, __ATOMIC_ACQUIRE);
+	if (at_fork) {
+		symbols_leave_details();
+		at_fork();
+	}
 	if (!own_mark || *own_mark == 0)
 		return;
 	/* an emulator that says it clears pages in a child and does not (qemu's user mode): the same by hand */

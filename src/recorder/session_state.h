@@ -45,8 +45,9 @@ struct session {
 	bool is_step_open;
 	int64_t step_index, step_number;
 	struct step_cpu step_cpu;
-	void (*at_end)(void); /* NULL: nobody wants to know */
-	uint64_t steps_noted; /* of those that are only counted to be told after a kill */
+	void (*at_end)(void);  /* NULL: nobody wants to know */
+	void (*at_fork)(void); /* the same */
+	uint64_t steps_noted;  /* of those that are only counted to be told after a kill */
 	enum stepscope_capture capture;
 	bool is_cost_pause; /* cost_every: this stretch runs without detail */
 	bool has_marked;    /* the program marks its steps: they are not counted for it */

@@ -42,6 +42,7 @@ struct symbols {
 	uint32_t late;         /* the lowest number whose entry came after that; 0 none; atomic */
 	bool is_full;          /* a name was refused, atomic */
 	uint64_t kinds;        /* that were added, atomic */
+	uint32_t left_behind;  /* inputs and frames up to this number are a parent's */
 	struct copies *copies; /* in a page that fork() clears: a child must not write to its parent's pool */
 };
 static struct symbols symbols;
@@ -131,13 +132,25 @@ static bool is_detail(uint8_t kind)
 	return kind == STEPSCOPE_SYMBOL_INPUTS || kind == STEPSCOPE_SYMBOL_FRAME;
 }
 
+static bool is_left_behind(uint32_t number, uint8_t kind)
+{
+	return number <= symbols.left_behind && is_detail(kind);
+}
+
+/* How much less is kept for names against details: a child whose parent filled the room for these needs some of its own. */
+static unsigned divisor(void)
+{
+	return symbols.left_behind ? 2 : 1;
+}
+
 /* The program's own names leave room for facts, which say what the recording is, and those for the names that stand in. */
 static uint32_t kept_numbers(uint8_t kind, bool is_last)
 {
 	bool is_fact = kind == STEPSCOPE_SYMBOL_META || kind == STEPSCOPE_SYMBOL_METRIC ||
 	               kind == STEPSCOPE_SYMBOL_PHASE;
 	return is_last ? 0
-	               : KEPT_FOR_STAND_INS + (is_fact ? 0 : KEPT_FOR_FACTS) + (is_detail(kind) ? KEPT_FOR_NAMES : 0);
+	               : KEPT_FOR_STAND_INS + (is_fact ? 0 : KEPT_FOR_FACTS) +
+	                         (is_detail(kind) ? KEPT_FOR_NAMES / divisor() : 0);
 }
 
 /* Who completes an entry says so and then looks whether the drainer has passed it; the drainer says that it passes and then looks
@@ -166,7 +179,7 @@ static uint32_t add(uint8_t kind, const char *text, uint32_t length)
 	uint32_t kept = kept_numbers(kind, is_last_word(kind, text, length));
 	uint64_t room = AREA_BYTES - (kept ? KEPT_FOR_STAND_INS_BYTES : 0) -
 	                (kept > KEPT_FOR_STAND_INS ? KEPT_FOR_FACTS_BYTES : 0) -
-	                (is_detail(kind) ? KEPT_FOR_NAMES_BYTES : 0);
+	                (is_detail(kind) ? KEPT_FOR_NAMES_BYTES / divisor() : 0);
 	/* looked at before the room is taken: an entry without a number would stand in the way for ever */
 	if (__atomic_load_n(&symbols.count, __ATOMIC_RELAXED) >= SYMBOLS_MAX - MOST_AT_ONCE - kept)
 		return 0;
@@ -206,7 +219,8 @@ static uint32_t intern(enum stepscope_symbol_kind kind, const char *text, uint32
 			                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 				return mine;
 		}
-		if ((uint32_t)(seen >> 32) == hash && is_same((uint32_t)seen, (uint8_t)kind, text, length))
+		if ((uint32_t)(seen >> 32) == hash && is_same((uint32_t)seen, (uint8_t)kind, text, length) &&
+		    !is_left_behind((uint32_t)seen, (uint8_t)kind))
 			return (uint32_t)seen;
 	}
 }
@@ -277,6 +291,11 @@ bool symbols_start(void)
 	return true;
 }
 
+void symbols_leave_details(void)
+{
+	symbols.left_behind = __atomic_load_n(&symbols.count, __ATOMIC_RELAXED);
+}
+
 void symbols_wipe(void)
 {
 	if (symbols.copies)
@@ -302,7 +321,7 @@ void symbols_attach_pool(struct pool *pool, uint32_t written)
 	uint32_t late = __atomic_load_n(&symbols.late, __ATOMIC_SEQ_CST);
 	for (uint32_t number = late && late <= written ? late : written + 1; number <= count; number++) {
 		const struct stepscope_symbol *symbol = entry_of(number);
-		if (symbol)
+		if (symbol && !is_left_behind(number, symbol->kind))
 			copy_to_pool(pool, number, symbol->kind, (const char *)(symbol + 1), symbol->length);
 	}
 }
@@ -344,8 +363,8 @@ size_t symbols_take(uint32_t *from, bool has_details, void *out, size_t maximum)
 		const struct stepscope_symbol *symbol = entry_of(*from + 1);
 		if (!symbol)
 			symbol = pass(*from + 1);
-		if (!symbol || (is_detail(symbol->kind) && !has_details))
-			continue; /* no event uses it yet, or it has its place elsewhere */
+		if (!symbol || (is_detail(symbol->kind) && !has_details) || is_left_behind(*from + 1, symbol->kind))
+			continue; /* no event uses it (yet), or it has its place elsewhere */
 		size_t bytes = entry_bytes(symbol->length);
 		if (length + bytes > maximum)
 			break;

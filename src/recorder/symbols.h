@@ -15,6 +15,9 @@
 /* Once per process (forked children inherit it). False when there is no memory. Adds the built-in symbols. */
 bool symbols_start(void);
 
+/* In a forked child: nobody uses its parent's inputs and frames any more. They are neither found nor taken. */
+void symbols_leave_details(void);
+
 /* In a forked child, where the kernel did not clear what it should: copies go nowhere. */
 void symbols_wipe(void);
 

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import gc
 import json
+import os
 import sys
 import threading
 
@@ -170,9 +171,43 @@ def threads():
         thread.join()
 
 
+def turns():
+    """One in this process and one, with the same stacks, in a child."""
+    for turn in range(2):
+        child = os.fork() if turn else None
+        if child:
+            os.waitpid(child, 0)
+            with open("child.json", encoding="utf-8") as file:
+                truth[:] = json.load(file)
+            break
+        torch.zeros(here()).neg()
+        deep(3)
+        if turn:
+            with open("child.json", "w", encoding="utf-8") as file:
+                json.dump(truth, file)
+            os._exit(0)
+
+
+class Turns(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        turns()
+        return x * 2
+
+
+def forks():
+    """A child has none of its parent's stacks and inputs, and may be made inside of an operator."""
+    for size in range(1, 20):
+        torch.zeros(size).abs()
+    turns()
+    Turns.apply(torch.ones(2, requires_grad=True))
+    torch.zeros(here()).neg()
+
+
 def main():
     torch.manual_seed(1)
-    {"kinds": lambda: (kinds(), kinds()), "recursion": recursion, "codes": codes, "threads": threads}[sys.argv[1]]()
+    {"kinds": lambda: (kinds(), kinds()), "recursion": recursion, "codes": codes, "threads": threads,
+     "forks": forks}[sys.argv[1]]()
     with open("truth.json", "w", encoding="utf-8") as file:
         json.dump(truth, file)
 

@@ -43,7 +43,7 @@ def expected(chain):
     return names if len(names) <= KEPT else ["(more frames)"] + names[-KEPT:]
 
 
-@pytest.mark.parametrize("case", ["kinds", "recursion", "codes", "threads"])
+@pytest.mark.parametrize("case", ["kinds", "recursion", "codes", "threads", "forks"])
 @every_python
 def test_stacks_are_those_that_the_program_saw(tmp_path, python, case):
     done = run(tmp_path, python, HERE / "lines.py", case, options=["--with", "lines,shapes"])

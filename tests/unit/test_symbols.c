@@ -205,6 +205,28 @@ static void children_keep_the_numbers(void **state)
 	assert_int_equal(status, 0);
 }
 
+static void children_leave_details(void **state)
+{
+	uint32_t inputs = intern(STEPSCOPE_SYMBOL_INPUTS, "[9, 9]"), plain = intern(STEPSCOPE_SYMBOL_OP, "of both");
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		uint8_t out[256];
+		uint32_t found, from = inputs - 1;
+		symbols_leave_details();
+		uint32_t mine = intern(STEPSCOPE_SYMBOL_INPUTS, "[9, 9]");
+		bool is_right = mine > plain && intern(STEPSCOPE_SYMBOL_INPUTS, "[9, 9]") == mine;
+		is_right &= intern(STEPSCOPE_SYMBOL_OP, "of both") == plain;
+		size_t got = symbols_take(&from, true, out, sizeof(out));
+		is_right &= find(out, got, "[9, 9]", &found) == 1 && found == mine;
+		is_right &= find(out, got, "of both", &found) == 1;
+		_exit(is_right ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 #ifdef __x86_64__
 /* Instructions from one interruption to the next: who is disturbed in each turn of a loop would never get through. */
 #define BETWEEN 64
@@ -300,6 +322,16 @@ static void inputs_leave_room_for_names(void **state)
 	assert_int_equal(intern(STEPSCOPE_SYMBOL_FRAME, "train.py:1"), 0);
 	assert_false(symbols_are_full());
 	assert_int_not_equal(intern(STEPSCOPE_SYMBOL_TEXT, "a name"), 0);
+	int status;
+	pid_t pid = fork();
+	if (pid == 0) {
+		symbols_leave_details();
+		_exit(intern(STEPSCOPE_SYMBOL_INPUTS, "[0]") != 0 && intern(STEPSCOPE_SYMBOL_FRAME, "train.py:1") != 0
+		              ? 0
+		              : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 /* Last: afterwards there is no room any more. */
@@ -345,6 +377,7 @@ int main(void)
 		cmocka_unit_test(the_pool_has_old_and_new_names),
 		cmocka_unit_test(the_pool_has_what_the_file_lacks),
 		cmocka_unit_test(children_keep_the_numbers),
+		cmocka_unit_test(children_leave_details),
 		cmocka_unit_test(who_is_interrupted_holds_up_nobody),
 		cmocka_unit_test(inputs_leave_room_for_names),
 		cmocka_unit_test(a_full_table_has_names_that_stand_in),

@@ -266,6 +266,16 @@ __attribute__((hot)) uint32_t inputs_symbol(const void *record)
 	return __builtin_expect(symbol != 0, 1) ? symbol : unseen(record, hashes);
 }
 
+/* Only the lines that hold anything are written to: each page that is costs the child a copy. */
+void inputs_forget(void)
+{
+	__atomic_store_n(&is_full, false, __ATOMIC_RELAXED);
+	memset(front, 0, sizeof(front));
+	for (unsigned line = 0; line < CACHE_LINES; line++)
+		if (cache[line][0])
+			memset(cache[line], 0, sizeof(cache[line]));
+}
+
 void inputs_text(const void *record, char *text, size_t bytes)
 {
 	text[inputs_write(record, 0, text, bytes - 1)] = '\0';

@@ -60,6 +60,8 @@ const char *inputs_left_out(void);
 
 /* The record's inputs as a symbol; 0: it has none. Only from a start callback. */
 uint32_t inputs_symbol(const void *record);
+/* In a forked child: what is remembered are its parent's symbols. */
+void inputs_forget(void);
 /* The same as text, for the check. */
 void inputs_text(const void *record, char *text, size_t bytes);
 

@@ -70,7 +70,7 @@ static struct {
 	void (*end_code)(void *code);
 	bool is_found, is_checked, is_wrong, is_over;
 	uint32_t next_memo; /* atomic */
-	uint32_t unknown;   /* symbol of the frame that stands for those that are not known */
+	uint32_t unknown;   /* symbol of the frame that stands for those that are not known; 0: not made yet; atomic */
 	uint64_t deaths;    /* of code objects, atomic */
 	uint64_t lost;      /* atomic */
 } lines;
@@ -110,6 +110,16 @@ static uint32_t make_symbol(uint32_t caller, uint32_t line, const char *name, co
 	memcpy(text + length, name, name_length);
 	memcpy(text + length + name_length, file, file_length);
 	return emit_symbol(STEPSCOPE_SYMBOL_FRAME, text, length + (uint32_t)(name_length + file_length));
+}
+
+static uint32_t unknown_symbol(void)
+{
+	uint32_t symbol = __atomic_load_n(&lines.unknown, __ATOMIC_RELAXED);
+	if (symbol)
+		return symbol;
+	symbol = make_symbol(0, 0, "", "");
+	__atomic_store_n(&lines.unknown, symbol, __ATOMIC_RELAXED);
+	return symbol;
 }
 
 static __attribute__((noinline)) uint32_t describe(uint32_t caller, const struct pyframes_frame *frame)
@@ -239,11 +249,11 @@ static uint32_t stack_symbol(uint64_t frame, const struct level *below)
 	if (at && at == until)
 		symbol = follow(below->symbol, frames, count, deaths);
 	else
-		symbol = follow_from_root(at ? lines.unknown : 0, frames, count, deaths);
+		symbol = follow_from_root(at ? unknown_symbol() : 0, frames, count, deaths);
 	if (symbol)
 		return symbol;
 	__atomic_fetch_add(&lines.lost, 1, __ATOMIC_RELAXED);
-	return lines.unknown; /* not 0: it is not that of the record around it */
+	return unknown_symbol(); /* not 0: it is not that of the record around it */
 }
 
 /* A record that lies among the locals of who calls us is over before that one returns, so the frame below stands still. Others are held by
@@ -375,8 +385,7 @@ bool lines_check(const char *story, char *problem, size_t problem_bytes)
 	}
 	if (end == PYFRAMES_ROOT && *story)
 		return tell_difference("the end", story, problem, problem_bytes);
-	lines.unknown = make_symbol(0, 0, "", "");
-	lines.is_checked = lines.unknown != 0;
+	lines.is_checked = unknown_symbol() != 0;
 	return true;
 }
 
@@ -413,6 +422,14 @@ double lines_measure(void)
 		best_ns = round == 0 || ns < best_ns ? ns : best_ns;
 	}
 	return best_ns;
+}
+
+void lines_forget(void)
+{
+	__atomic_fetch_add(&lines.deaths, 1, __ATOMIC_SEQ_CST); /* no cache counts any more */
+	__atomic_store_n(&lines.unknown, 0, __ATOMIC_RELAXED);
+	if (torch_thread)
+		open_stacks.count = open_stacks.beyond = 0;
 }
 
 void lines_stop(void)

@@ -33,6 +33,8 @@ uint32_t lines_here(void); /* 0: as lines_begin() */
 /* What reading the calling thread's stack costs now, per frame, in ns; 0: it has none. For reports. */
 double lines_measure(void);
 
+/* In a forked child: what is remembered are its parent's symbols. */
+void lines_forget(void);
 /* For good: before the interpreter takes its threads' states apart. */
 void lines_stop(void);
 /* Stacks that could not be recorded: no room, or not as they should be. */

@@ -322,6 +322,12 @@ bool observer_is_counting(void)
 	return observer.is_counting;
 }
 
+static void forget_details(void)
+{
+	lines_forget();
+	inputs_forget();
+}
+
 void observer_start(const struct torch_entry *entry, const struct torch_layout *layout, bool has_inputs, bool has_lines)
 {
 	static const struct {
@@ -342,6 +348,7 @@ void observer_start(const struct torch_entry *entry, const struct torch_layout *
 	observer.layout = *layout;
 	observer.has_inputs = has_inputs;
 	observer.has_lines = has_lines;
+	emit_at_fork(forget_details);
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct torch_callback callback = {.start = kinds[i].start, .end = end, .probability = 1.0};
 		callback.scopes[kinds[i].scope] = true;
