@@ -580,17 +580,17 @@ int64_t collective_matches_ahead(const struct collective_matches *matches, uint3
 	return points[low - 1].ahead_ns + (int64_t)(part * (double)(points[low].ahead_ns - points[low - 1].ahead_ns));
 }
 
-static bool are_of_several_jobs(const struct collective_matches *matches, const struct model *model)
+static const char *why_apart(const struct collective_matches *matches, const struct model *model)
 {
 	bool *is_counted = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(*is_counted));
-	bool do_repeat;
+	const char *why;
 
 	memset(is_counted, 0, (size_t)model->processes_count + 1);
 	for (uint32_t i = 0; i < matches->count; i++)
 		is_counted[matches->list[i].process] = true;
-	do_repeat = ranks_repeat(model, is_counted);
+	why = ranks_apart(model, is_counted);
 	free(is_counted);
-	return do_repeat;
+	return why;
 }
 
 void collective_matches_find(struct collective_matches *matches, const struct model *model,
@@ -599,8 +599,8 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 	struct launches own_launches = {0};
 	struct collective_calls own_calls = {0};
 	struct search search = {.model = model, .matches = matches};
+	const char *apart;
 	uint32_t count;
-	bool do_repeat;
 
 	memset(matches, 0, sizeof(*matches));
 	arena_init(&matches->arena, 0);
@@ -613,10 +613,10 @@ void collective_matches_find(struct collective_matches *matches, const struct mo
 	add_kernels(&search);
 	add_executions(&search, collective_calls_get(&own_calls, model, options));
 	count = matches->count;
-	do_repeat = are_of_several_jobs(matches, model);
-	matches->count = do_repeat ? 0 : count;
+	apart = why_apart(matches, model);
+	matches->count = apart ? 0 : count;
 	match_runs(matches);
-	matches->reason = do_repeat ? RANKS_REPEAT_REASON : why_unmatched(&search, count);
+	matches->reason = apart ? apart : why_unmatched(&search, count);
 	matches->has_one_clock = share_a_clock(&search);
 	if (matches->has_one_clock && are_several_groups(matches))
 		leave_out_unnamed(matches);

@@ -38,9 +38,10 @@ const char *process_label(const struct model *model, uint32_t process, struct ar
 	return arena_printf(arena, "rank %d", which->rank);
 }
 
-bool ranks_repeat(const struct model *model, const bool *is_counted)
+const char *ranks_apart(const struct model *model, const bool *is_counted)
 {
 	int32_t last = -1; /* they come in the order of their ranks */
+	bool has_others = false, has_lost_numbers = false;
 
 	for (uint32_t i = 0; i < model->processes_count; i++) {
 		const struct process *process = &model->processes[i];
@@ -48,10 +49,16 @@ bool ranks_repeat(const struct model *model, const bool *is_counted)
 		if (!is_counted[i] || process->role != STEPSCOPE_ROLE_TRAINER || process->rank < 0)
 			continue;
 		if (process->rank == last)
-			return true;
+			return "several processes have the same rank: jobs that were started again, or beside each other, are "
+			       "not compared";
+		has_others |= last >= 0;
+		has_lost_numbers |= process->has_lost_numbers;
 		last = process->rank;
 	}
-	return false;
+	return has_others && has_lost_numbers
+	               ? "steps of a rank are counted from the first one that was not removed again, so it is not known which "
+	                 "of them are the same in other ranks"
+	               : NULL;
 }
 
 const char *track_label(const struct model *model, uint32_t track, struct arena *arena)

@@ -40,10 +40,8 @@ const char *role_name(int role); /* "trainer", "worker", ... */
 /* The count of things with its word: "1 step", "12 steps". */
 const char *counted(struct arena *arena, uint64_t count, const char *thing);
 
-/* Do processes of the program among these (by their number) have the same rank? Then they are of several jobs: one that was started again, or
- * two beside each other. */
-bool ranks_repeat(const struct model *model, const bool *is_counted);
-#define RANKS_REPEAT_REASON                                                                                            \
-	"several processes have the same rank: jobs that were started again, or beside each other, are not compared"
+/* Why processes of the program among these (by their number) are not compared as ranks: some have the same one, as of several jobs, one that was
+ * started again, or two beside each other; or steps of one have not the numbers that they have in others. NULL: they can be. */
+const char *ranks_apart(const struct model *model, const bool *is_counted);
 
 #endif

@@ -296,10 +296,9 @@ void rank_arrivals_find(struct rank_arrivals *arrivals, const struct model *mode
 	arrivals->no_calls = arrivals->no_waits = arrivals->no_then = "there is no other rank";
 	if (count_ranks(times) < 2)
 		return;
-	if (step_times_ranks_repeat(times, model)) {
-		arrivals->no_calls = arrivals->no_waits = arrivals->no_then = RANKS_REPEAT_REASON;
+	arrivals->no_calls = arrivals->no_waits = arrivals->no_then = step_times_ranks_apart(times, model);
+	if (arrivals->no_waits)
 		return;
-	}
 	collective_matches_find(&matches, model, options);
 	find_calls(arrivals, model, options, times, &matches);
 	find_waits(arrivals, model, times, &matches);

@@ -427,8 +427,8 @@ static enum status run(const struct model *model, const struct analysis_options 
 		if (unknown_communication(&times->spans[i], mean))
 			unknown = times->spans[i].no_waits;
 	}
-	if (step_times_ranks_repeat(times, model))
-		unknown = RANKS_REPEAT_REASON;
+	if (step_times_ranks_apart(times, model))
+		unknown = step_times_ranks_apart(times, model);
 	if (unknown)
 		give_up_comparing(table, means, unknown);
 	else

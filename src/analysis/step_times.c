@@ -669,16 +669,16 @@ const char *step_times_phases_part(const struct step_times *times, struct arena 
 	                              times->job_count);
 }
 
-bool step_times_ranks_repeat(const struct step_times *times, const struct model *model)
+const char *step_times_ranks_apart(const struct step_times *times, const struct model *model)
 {
 	bool *is_counted = zeroed(NULL, model->processes_count, sizeof(*is_counted));
-	bool do_repeat;
+	const char *why;
 
 	for (uint32_t i = 0; i < times->span_count; i++)
 		is_counted[times->spans[i].process] = times->spans[i].is_rank;
-	do_repeat = ranks_repeat(model, is_counted);
+	why = ranks_apart(model, is_counted);
 	free(is_counted);
-	return do_repeat;
+	return why;
 }
 
 uint32_t step_times_trainings(const struct step_times *times, const struct model *model)

@@ -134,8 +134,8 @@ const char *step_times_part(const struct step_times *times, struct arena *arena)
 /* In how many of the job's steps phases are known; NULL: in all of them. */
 const char *step_times_phases_part(const struct step_times *times, struct arena *arena);
 
-/* Are the ranks of several jobs? Those are not compared with each other. */
-bool step_times_ranks_repeat(const struct step_times *times, const struct model *model);
+/* Why the ranks are not compared with each other, see ranks_apart(). */
+const char *step_times_ranks_apart(const struct step_times *times, const struct model *model);
 
 /* How many processes without a rank carry steps, when they are no job: some had taken all their steps before others took their first; 0: no
  * such. */

@@ -905,6 +905,8 @@ void torch_scan_event(struct recording *recording, uint32_t number, const struct
 		scan->has_steps |= event->id == STEPSCOPE_STEP_BEGIN;
 		if (event->id == STEPSCOPE_STEP_TRAINING && event->payload_count > 2)
 			on_training(scan, stream, event, *clock);
+		if (event->id == STEPSCOPE_STEP_COUNTED && event->payload_count)
+			torch_scan_counted(scan, time_ns, event->payload[0]);
 		break;
 	default:
 		break;
@@ -959,6 +961,7 @@ void torch_scan_release(struct torch_scan *scan)
 	}
 	free(scan->streams);
 	free(scan->bounds);
+	free(scan->counted);
 	number_map_release(&scan->stream_map);
 	number_map_release(&scan->profiler_steps);
 	number_map_release(&scan->trained);

@@ -132,6 +132,10 @@ struct torch_scan {
 	struct node_numbers numbers; /* of all threads; a call is a record of the thread that works on the nodes */
 	uint32_t step_stream;        /* that marks them */
 	bool has_step_streams;       /* several do */
+	struct counted_step {
+		int64_t time_ns, count;
+	} * counted; /* how many steps had ended, as the program counted */
+	uint32_t counted_count, counted_capacity;
 };
 
 /* recording_torch_classes.c: which optimizer the code with this symbol begins a call of; 0: of none. */
@@ -141,6 +145,11 @@ uint64_t torch_compiled_optimizer(const struct torch_scan *scan, uint32_t symbol
 void torch_nodes_note(struct torch_scan *scan, struct stream_scan *stream, uint64_t word);
 /* After all of them: which forwards did no backward work on? */
 void torch_nodes_find_unused(struct torch_scan *scan);
+
+/* recording_step_numbers.c: a COUNTED. Then, of a session whose older events were removed: gives steps the numbers by which the program counted
+ * them, and leaves out those that are not whole: the first one, and what begins before since_ns. False: it did not, or otherwise than here; they have numbers from 0 on. */
+void torch_scan_counted(struct torch_scan *scan, int64_t time_ns, uint64_t count);
+bool torch_scan_number(const struct torch_scan *scan, struct inference *inference, int64_t since_ns);
 
 /* After all events: what each stream did, with an end for each thing; the caller frees the array and what its entries point to. */
 struct training_thread *torch_scan_threads(struct torch_scan *scan, bool was_closed);

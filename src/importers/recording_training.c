@@ -113,7 +113,7 @@ static void note_doubt(struct recording *recording, uint32_t process, const stru
 }
 
 static void note_limits(struct recording *recording, const struct session *session, const struct torch_scan *scan,
-                        const struct stream *training, const struct inference *inference)
+                        const struct inference *inference)
 {
 	uint32_t process = recording->processes[session->process]->process;
 	if (inference->is_joined)
@@ -146,10 +146,11 @@ static void note_limits(struct recording *recording, const struct session *sessi
 	if (scan->record_count == TORCH_SCAN_MAX_RECORDS)
 		model_add_ledger(recording->model, LEDGER_OTHER, process, "steps", 1,
 		                 "the recording is too long to find all steps that its program did not mark");
-	if (training->first_word > 0)
+	if (recording->model->processes[process].has_lost_numbers)
 		model_add_ledger(
 			recording->model, LEDGER_OTHER, process, "steps", 1,
-			"steps are counted from the first event that is still there, as the program did not mark them");
+			"steps are counted from the first one that is still whole, as the program did not mark them, and what it "
+			"counted itself does not agree with them: ranks are not compared");
 }
 
 /* Where the schedule changed by a count of steps that does not agree with what is inferred. */
@@ -244,12 +245,12 @@ static void note_marked(struct recording *recording, uint32_t process, const str
 
 /* What is to be known of steps that the program does not mark itself. */
 static void note_steps(struct recording *recording, const struct session *session, const struct training *training,
-                       const struct stream *first, const struct inference *inference)
+                       const struct inference *inference)
 {
 	uint32_t process = recording->processes[session->process]->process;
 	bool has_inferred = inference->marked_count < inference->step_count;
 	if (has_inferred)
-		note_limits(recording, session, session->torch, first, inference);
+		note_limits(recording, session, session->torch, inference);
 	if (has_inferred && inference->marked_count)
 		note_marked(recording, process, inference);
 	note_other_threads(recording, process, training);
@@ -294,10 +295,14 @@ static void infer_training(struct recording *recording, struct session *session,
 	                                .hooked_count = training->hooked_count};
 	infer_steps(&inference, &loop);
 	take_marked(recording, session, &loop, &inference);
+	if (!scan->has_steps && inference.step_count && first != NUMBER_MAP_NONE &&
+	    session->streams[first]->first_word > 0)
+		recording->model->processes[recording->processes[session->process]->process]
+			.has_lost_numbers = !torch_scan_number(scan, &inference, session->detail_since_ns);
 	if (inference.step_count && first != NUMBER_MAP_NONE) {
 		give_inferred(session, scan, training, &inference);
 		if (!scan->has_steps)
-			note_steps(recording, session, training, session->streams[first], &inference);
+			note_steps(recording, session, training, &inference);
 	}
 	if (!inference.step_count && inference.backwards && !scan->has_steps)
 		note_stepless(recording, recording->processes[session->process]->process, inference.backwards);

@@ -261,6 +261,7 @@ struct process {
 	bool has_origin;            /* an importer that read a part knows it; else it is filled by model_finish() */
 	bool is_closed;             /* it ended its recording itself (no kill, no crash) */
 	bool is_alive;              /* not closed because it still records */
+	bool has_lost_numbers;      /* its steps are numbered from the first that is left, others were removed again */
 	bool records_memory;        /* at times it recorded allocations, whether there were any or not */
 	uint32_t end_reason;        /* string; 0: none */
 	int64_t realtime_offset_ns; /* wall time = time + this */

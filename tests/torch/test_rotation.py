@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the operators of older steps were removed again (keep_size), tables tell of what is left, and that it is not all."""
+import json
 import subprocess
 
 from torch_tools import STEPSCOPE, environment, every_python, table, warm
@@ -21,10 +22,10 @@ for n in range(1200):
 PHASES = "data_ns", "forward_ns", "backward_ns", "optimizer_ns", "communication_ns", "checkpoint_ns", "evaluation_ns", "other_ns"
 
 
-def record(tmp_path, python, program, **options):
+def record(tmp_path, python, program, *arguments, **options):
     (tmp_path / "train.py").write_text(program)
     settings = [word for name, value in options.items() for word in (f"--{name}", value)]
-    done = warm(tmp_path, python, "train.py", options=settings)
+    done = warm(tmp_path, python, "train.py", *arguments, options=settings)
     assert done.returncode == 0, done.stderr
 
 
@@ -43,3 +44,47 @@ def test_phases_are_those_of_the_steps_whose_operators_are_left(tmp_path, python
         assert phases[name]["steps"] == len(left) and abs(phases[name]["mean_ns"] / mean - 1) < 1e-6
     shown = subprocess.run([STEPSCOPE, "report", "run"], cwd=tmp_path, env=environment(COLUMNS=200), capture_output=True, text=True, check=True)
     assert f"phases are known in {len(left)} of 1200 steps" in shown.stdout and "older ones were removed again" in shown.stdout
+
+
+UNMARKED = """
+import sys, torch, stepscope
+
+torch.set_num_threads(1)
+model = torch.nn.Linear(32, 32)
+optimizer = torch.optim.Adam(model.parameters()) if sys.argv[1] == "optimizer" else None
+for n in range(1200):
+    model.zero_grad()
+    stepscope.metric("step", n)
+    model(torch.randn(8, 32)).sum().backward()
+    if optimizer:
+        optimizer.step()
+    else:
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight -= 0.01 * weight.grad
+    if n % 10 == 0:
+        stepscope.flush()
+"""
+
+
+def query(tmp_path, sql):
+    done = subprocess.run([STEPSCOPE, "query", "run", sql, "--json"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["rows"]
+
+
+@every_python
+def test_steps_have_the_numbers_that_the_program_counted(tmp_path, python):
+    record(tmp_path, python, UNMARKED, "optimizer", keep_size="256K", **{"with": "shapes"})
+    steps = table(tmp_path, "steps")
+    assert 10 < len(steps) < 1000 and [step["step"] for step in steps] == list(range(1200 - len(steps), 1200))
+    assert all(step["has_detail"] for step in steps)
+    told = [row for row in query(tmp_path, "SELECT value, step FROM series_values WHERE name = 'step'") if row["step"] is not None]
+    assert len(told) == len(steps) and all(row["value"] == row["step"] for row in told)
+
+
+@every_python
+def test_it_is_said_where_nobody_counted_the_steps_before(tmp_path, python):
+    record(tmp_path, python, UNMARKED, "by hand", keep_size="256K", **{"with": "shapes"})
+    steps = table(tmp_path, "steps")
+    assert 10 < len(steps) < 1000 and [step["step"] for step in steps] == list(range(len(steps)))
+    assert any("counted from the first one that is still whole" in row["sentence"] for row in table(tmp_path, "ledger"))

@@ -555,6 +555,24 @@ static void workers_and_what_ranks_start_are_no_ranks(void **state)
 	model_release(&model);
 }
 
+static void ranks_whose_steps_have_other_numbers_are_not_compared(void **state)
+{
+	struct table table;
+	struct model model;
+
+	hand_model_init(&model);
+	compute("ranks", &model, &all_steps, &table);
+	assert_true(table_get(&table, 0, table_find_column(&table, "behind_ns"))->has_value);
+	table_release(&table);
+	model.processes[1].has_lost_numbers = true;
+	compute("ranks", &model, &all_steps, &table);
+	assert_int_equal(table.row_count, 2);
+	assert_false(table_get(&table, 0, table_find_column(&table, "behind_ns"))->has_value);
+	assert_false(table_get(&table, 1, table_find_column(&table, "is_slowest"))->has_value);
+	table_release(&table);
+	model_release(&model);
+}
+
 /* A worker dies of the death of its training; it is told of where nothing else is. */
 static void of_several_that_did_not_end_well_a_training_is_told(void **state)
 {
@@ -1078,6 +1096,7 @@ int main(void)
 		cmocka_unit_test(a_cost_that_may_be_none_cannot_be_told),
 		cmocka_unit_test(steps_whose_operators_were_removed_are_no_pauses),
 		cmocka_unit_test(workers_and_what_ranks_start_are_no_ranks),
+		cmocka_unit_test(ranks_whose_steps_have_other_numbers_are_not_compared),
 		cmocka_unit_test(machines_are_told_by_their_boots),
 		cmocka_unit_test(of_several_that_did_not_end_well_a_training_is_told),
 		cmocka_unit_test(workers_are_ranks_when_nothing_else_marks_steps),
