@@ -10,7 +10,6 @@
 #include "base/archive_reader.h"
 #include "base/memory.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -268,25 +267,6 @@ static enum status load_file(const char *path, const struct stat *info, struct m
 	return status;
 }
 
-enum status kineto_check_steps(const struct model *model, const struct model_filter *filter, struct error *err)
-{
-	int64_t lowest = INT64_MAX, highest = INT64_MIN;
-	if (!filter || !filter->has_steps)
-		return STATUS_OK;
-	for (uint32_t i = 0; i < model->steps_count; i++) {
-		int64_t number = model->steps[i].number;
-		if (number >= filter->first_step && number <= filter->last_step)
-			return STATUS_OK;
-		lowest = number < lowest ? number : lowest;
-		highest = number > highest ? number : highest;
-	}
-	if (!model->steps_count)
-		return error_set(err, STATUS_INPUT, "the trace has no steps to choose from");
-	return error_set(err, STATUS_INPUT,
-	                 "the trace has no step from %" PRId64 " to %" PRId64 ", only from %" PRId64 " to %" PRId64,
-	                 filter->first_step, filter->last_step, lowest, highest);
-}
-
 static enum status load(const char *path, const struct model_filter *filter, struct model *model, struct error *err)
 {
 	struct stat info;
@@ -299,14 +279,13 @@ static enum status load(const char *path, const struct model_filter *filter, str
 		status = kineto_load_archive(path, NULL, model, err);
 	else
 		status = load_file(path, is_file ? &info : NULL, model, err);
-	return status ? status : kineto_check_steps(model, filter, err);
+	return status;
 }
 
 static enum status load_set(const char *const *paths, uint32_t count, const struct model_filter *filter,
                             struct model *model, struct error *err)
 {
-	enum status status = kineto_load_files(paths, count, model, err);
-	return status ? status : kineto_check_steps(model, filter, err);
+	return kineto_load_files(paths, count, model, err);
 }
 
 const struct importer importer_kineto = {

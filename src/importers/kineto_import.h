@@ -140,10 +140,6 @@ bool kineto_is_trace_here(struct input_stream *input); /* before anything of it 
 enum status kineto_load_input(struct kineto_import *import, struct input_stream *input, uint64_t done_bytes,
                               uint64_t total_bytes, struct error *err) MUST_CHECK;
 
-/* Whether the model has any of the steps that the filter wants. */
-enum status kineto_check_steps(const struct model *model, const struct model_filter *filter,
-                               struct error *err) MUST_CHECK;
-
 /* kineto_directory.c: several traces as one model. */
 bool kineto_has_traces(const char *path);
 bool kineto_is_archive(const char *path);

@@ -279,7 +279,7 @@ static enum status load(const char *path, const struct model_filter *filter, str
 	if (status == STATUS_OK)
 		status = read_all(&nsys, err);
 	release(&nsys);
-	return status ? status : kineto_check_steps(model, filter, err);
+	return status;
 }
 
 static bool recognises(const char *path, bool is_directory, const char *head, size_t length)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,26 @@ static enum status check_filter(const struct model *model, const struct model_fi
 	return STATUS_OK;
 }
 
+/* Of all but recordings: those are read in part, and say it themselves. */
+static enum status check_steps(const struct model *model, const struct model_filter *filter, struct error *err)
+{
+	int64_t lowest = INT64_MAX, highest = INT64_MIN;
+	if (!filter || !filter->has_steps)
+		return STATUS_OK;
+	for (uint32_t i = 0; i < model->steps_count; i++) {
+		int64_t number = model->steps[i].number;
+		if (number >= filter->first_step && number <= filter->last_step)
+			return STATUS_OK;
+		lowest = number < lowest ? number : lowest;
+		highest = number > highest ? number : highest;
+	}
+	if (!model->steps_count)
+		return error_set(err, STATUS_INPUT, "the trace has no steps to choose from");
+	return error_set(err, STATUS_INPUT,
+	                 "the trace has no step from %" PRId64 " to %" PRId64 ", only from %" PRId64 " to %" PRId64,
+	                 filter->first_step, filter->last_step, lowest, highest);
+}
+
 /* Only recordings know windows. importer: NULL for what none takes alone, or what cannot be looked at first. */
 static enum status check_window(const struct importer *importer, const struct model_filter *filter, const char *path,
                                 struct error *err)
@@ -107,11 +128,13 @@ static enum status check_window(const struct importer *importer, const struct mo
 	return STATUS_USAGE;
 }
 
-static enum status finish(const struct model_filter *filter, const char *path, enum status status, struct model *model,
-                          struct error *err)
+static enum status finish(const struct importer *importer, const struct model_filter *filter, const char *path,
+                          enum status status, struct model *model, struct error *err)
 {
 	if (status == STATUS_OK)
 		status = check_filter(model, filter, path, err);
+	if (status == STATUS_OK && importer != &importer_recording)
+		status = check_steps(model, filter, err);
 	if (status == STATUS_OK) {
 		other_times_leave_out(model);
 		model_finish(model);
@@ -136,7 +159,7 @@ enum status importer_load(const struct importer *importer, const char *path, con
 static enum status load(const struct importer *importer, const char *path, const struct model_filter *filter,
                         struct model *model, struct error *err)
 {
-	return finish(filter, path, importer_load(importer, path, filter, model, err), model, err);
+	return finish(importer, filter, path, importer_load(importer, path, filter, model, err), model, err);
 }
 
 static const struct importer *find(const struct source *source)
@@ -177,7 +200,7 @@ static bool load_ranks_of(const struct source *source, const struct model_filter
 	else if (!is_found && !source->is_directory)
 		loaded = rank_files_load_archive(path, find_of_member, filter, model, &is_found, err);
 	if (is_found)
-		*status = finish(filter, path, loaded, model, err);
+		*status = finish(NULL, filter, path, loaded, model, err);
 	rank_files_release(&files);
 	return is_found;
 }
@@ -272,7 +295,7 @@ static enum status load_paths(const char *const *paths, uint32_t count, const st
 	status = is_found ? rank_files_load(&files, paths[0], filter, model, err)
 	                  : importer_kineto.load_set(paths, count, filter, model, err);
 	rank_files_release(&files);
-	return finish(filter, paths[0], status, model, err);
+	return finish(NULL, filter, paths[0], status, model, err);
 }
 
 enum status import_paths(const char *const *paths, uint32_t count, const struct model_filter *filter,

@@ -317,3 +317,9 @@ def test_usage(tmp_path):
     assert stepscope("convert", tmp_path / "missing", tmp_path / "a.ssr").returncode == 3
     assert stepscope("convert", FIRST, tmp_path / "no" / "a.ssr").returncode == 4
     assert not list(tmp_path.iterdir())
+
+
+def test_steps_that_are_not_there_are_refused_as_of_the_trace(tmp_path):
+    assert stepscope("convert", FIRST, "x.ssr", cwd=tmp_path).returncode == 0
+    done, of_trace = (stepscope("report", path, "--steps", "99999", cwd=tmp_path) for path in ("x.ssr", FIRST))
+    assert done.returncode == of_trace.returncode == 3 and done.stderr == of_trace.stderr and b"no step" in done.stderr
