@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 
+#include <stepscope/stepscope.h>
 #include <string.h>
 enum {
 	MEMORY_PROCESS,
@@ -212,6 +213,29 @@ static const char *note_of(struct table *table, const struct model *model, const
 	return NULL;
 }
 
+/* Traces of torch.profiler do not say which tensors a program holds, but our own that were exported. */
+static bool has_owners(const struct model *model)
+{
+	const char *format = model_meta(model, MODEL_NONE, "trace.format");
+
+	if (!format || strcmp(format, "kineto") != 0)
+		return true;
+	for (uint32_t i = 0; i < model->memory_count; i++) {
+		uint8_t category = model->memory[i].category;
+
+		if (category == STEPSCOPE_MEMORY_PARAMETER || category == STEPSCOPE_MEMORY_GRADIENT ||
+		    category == STEPSCOPE_MEMORY_OPTIMIZER)
+			return true;
+	}
+	return false;
+}
+
+static void add_note(struct table *table, const char *text)
+{
+	table->note = arena_printf(&table->arena, "%s%s%s", table->note ? table->note : "", table->note ? "; " : "",
+	                           text);
+}
+
 static enum status run_memory(const struct model *model, const struct analysis_options *options, struct table *table,
                               struct error *err)
 {
@@ -229,14 +253,14 @@ static enum status run_memory(const struct model *model, const struct analysis_o
 		table->empty = memory_not_recorded(model, options, &table->arena);
 	else
 		table->note = note_of(table, model, options, &fold);
+	if (table->row_count && !has_owners(model))
+		add_note(table, "a trace does not tell parameters, gradients and optimizer state: they are in other");
 	if (fold.found)
-		table->note = arena_printf(&table->arena,
-		                           "%s%s%s were alive before recording began, or are of another allocator",
-		                           table->note ? table->note : "", table->note ? "; " : "",
-		                           units_bytes(bytes, (double)fold.found));
+		add_note(table, arena_printf(&table->arena,
+		                             "%s were alive before recording began, or are of another allocator",
+		                             units_bytes(bytes, (double)fold.found)));
 	if (fold.has_growth)
-		table->note = arena_printf(&table->arena, "%s%swhat grows: --table memory_growth",
-		                           table->note ? table->note : "", table->note ? "; " : "");
+		add_note(table, "what grows: --table memory_growth");
 	return STATUS_OK;
 }
 

@@ -877,6 +877,7 @@ def test_S05_allocations_all_over_a_large_address_space(trace):
     trace.write(events)
     row, = [row for row in trace.table("memory") if row["category"] == "all"]
     assert (row["peak_bytes"], row["live_bytes"], row["allocations"]) == ((alive + 1) * size, alive * size, count)
+    assert "parameters, gradients and optimizer state" in trace.run("--table", "memory"), "what nobody can know is said"
 
 
 @pytest.mark.parametrize("depth", [1, 127, 4096, 5000, 50000])
