@@ -150,12 +150,18 @@ static const struct table_column rank_columns[RANK_COLUMNS] = {
 
 struct rank_sums {
 	double late_ns;
-	int64_t last, caused_ns, waits_ns;
+	int64_t matches, last, caused_ns, waits_ns;
 };
 
+/* Clocks are put right by all that was read; what is told is of the chosen steps. */
+static bool is_told(const struct collective_run *run, const struct analysis_options *options)
+{
+	return !is_part_of_run(options) || (run->step >= options->first_step && run->step <= options->last_step);
+}
+
 /* waits: process that waits * processes + process that is waited for. */
-static void sum_ranks(const struct collective_matches *matches, struct rank_sums *sums, int64_t *waits,
-                      uint32_t processes)
+static void sum_ranks(const struct collective_matches *matches, const struct analysis_options *options,
+                      struct rank_sums *sums, int64_t *waits, uint32_t processes)
 {
 	struct collective_waits once;
 
@@ -165,10 +171,13 @@ static void sum_ranks(const struct collective_matches *matches, struct rank_sums
 		uint32_t count = matches->groups[g].count;
 		struct collective_arrival arrival = collective_matches_arrival(matches, &matches->groups[g]);
 
+		if (!is_told(runs, options))
+			continue;
 		sums[arrival.last_process].last++;
 		for (uint32_t i = 0; i < count; i++) {
 			int64_t wait_ns = once.list[matches->groups[g].first + i].wait_ns;
 
+			sums[runs[i].process].matches++;
 			sums[runs[i].process].late_ns += (double)intervals_length(arrival.first_ns, runs[i].start_ns);
 			clamped_add(&sums[runs[i].process].waits_ns, wait_ns);
 			clamped_add(&sums[arrival.last_process].caused_ns, wait_ns);
@@ -205,12 +214,12 @@ static void add_rank(struct table *table, const struct model *model, const struc
 	int row = table_row(table);
 
 	table_set_text(table, row, RANK_PROCESS, process_label(model, process, &table->arena));
-	table_set_int(table, row, RANK_COLLECTIVES, clock->matches);
-	table_set_double(table, row, RANK_LATE, sums->late_ns / clock->matches);
+	table_set_int(table, row, RANK_COLLECTIVES, sums->matches);
+	table_set_double(table, row, RANK_LATE, sums->late_ns / sums->matches);
 	table_set_int(table, row, RANK_LAST, sums->last);
-	table_set_double(table, row, RANK_LAST_RATIO, (double)sums->last / clock->matches);
+	table_set_double(table, row, RANK_LAST_RATIO, (double)sums->last / sums->matches);
 	table_set_int(table, row, RANK_CAUSED, sums->caused_ns);
-	table_set_double(table, row, RANK_WAITS, (double)sums->waits_ns / clock->matches);
+	table_set_double(table, row, RANK_WAITS, (double)sums->waits_ns / sums->matches);
 	table_set_int(table, row, RANK_WAITS_TOTAL, sums->waits_ns);
 	set_waits_for(table, row, model, waits);
 	table_set_int(table, row, RANK_AHEAD, clock->ahead_ns);
@@ -221,7 +230,8 @@ static void add_rank(struct table *table, const struct model *model, const struc
 	table_set_int(table, row, RANK_RESIDUAL, clock->residual_ns);
 }
 
-static void add_ranks(struct table *table, const struct model *model, const struct collective_matches *matches)
+static void add_ranks(struct table *table, const struct model *model, const struct analysis_options *options,
+                      const struct collective_matches *matches)
 {
 	uint32_t processes = model->processes_count;
 	size_t pairs = processes <= PROCESSES_PAIRED ? (size_t)processes * processes : 0;
@@ -231,9 +241,9 @@ static void add_ranks(struct table *table, const struct model *model, const stru
 	memset(sums, 0, processes * sizeof(*sums));
 	if (waits)
 		memset(waits, 0, pairs * sizeof(*waits));
-	sum_ranks(matches, sums, waits, processes);
+	sum_ranks(matches, options, sums, waits, processes);
 	for (uint32_t i = 0; i < processes; i++)
-		if (matches->clocks[i].matches)
+		if (sums[i].matches)
 			add_rank(table, model, matches, i, &sums[i], waits ? waits + (size_t)i * processes : NULL);
 	free(sums);
 	free(waits);
@@ -249,10 +259,10 @@ static enum status run_ranks(const struct model *model, const struct analysis_op
 	           "who comes late to the collectives that no rank leaves before all have come, and who waits for it");
 	table_columns(table, rank_columns, RANK_COLUMNS);
 	if (!matches.reason) {
-		add_ranks(table, model, &matches);
+		add_ranks(table, model, options, &matches);
 		table->note = clock_note(&matches, model->processes_count, &table->arena);
 	}
-	table->empty = matches.reason;
+	table->empty = matches.reason ? matches.reason : "no collective of several ranks is in the chosen steps";
 	collective_matches_release(&matches);
 	return STATUS_OK;
 }
@@ -457,7 +467,8 @@ static bool is_alike(const struct collective_run *a, const struct collective_run
 }
 
 /* Collectives of a kind and group lie together. */
-static void add_all_times(struct table *table, const struct collective_matches *matches)
+static void add_all_times(struct table *table, const struct analysis_options *options,
+                          const struct collective_matches *matches)
 {
 	struct times_list list = {.items = memory_resize(NULL, (size_t)matches->group_count + 1, sizeof(*list.items))};
 
@@ -467,6 +478,8 @@ static void add_all_times(struct table *table, const struct collective_matches *
 
 		if (g && !is_alike(runs, &matches->list[matches->groups[g - 1].first]))
 			number_map_release(&list.by_key);
+		if (!is_told(runs, options))
+			continue;
 		add_match(times_of(&list, runs, ranks, mean_bytes(runs, ranks)), matches, &matches->groups[g]);
 	}
 	table_bound(table, TIMES_SKEW);
@@ -488,10 +501,10 @@ static enum status run_times(const struct model *model, const struct analysis_op
 	           "collectives as all their ranks carried them out: waiting for the last rank, and exchanging");
 	table_columns(table, times_columns, TIMES_COLUMNS);
 	if (!matches.reason) {
-		add_all_times(table, &matches);
+		add_all_times(table, options, &matches);
 		table->note = clock_note(&matches, model->processes_count, &table->arena);
 	}
-	table->empty = matches.reason;
+	table->empty = matches.reason ? matches.reason : "no collective of several ranks is in the chosen steps";
 	collective_matches_release(&matches);
 	return STATUS_OK;
 }

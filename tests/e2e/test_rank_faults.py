@@ -252,6 +252,12 @@ def test_D01_groups_on_the_host_are_compared_within_themselves(tmp_path):
     assert [row["caused_ns"] for row in ranks] == pytest.approx([0, 0, 0, 400_000]) and {row["late_ns"] for row in ranks} == {None}
 
 
+def test_collectives_of_chosen_steps_are_theirs(tmp_path):
+    write_host_grid(tmp_path, names=("tensor", "data"))
+    assert {row["count"] for row in table(tmp_path, "collective_times", "--steps", "1-3")} == {3}
+    assert {row["collectives"] for row in table(tmp_path, "rank_collectives", "--steps", "1-3")} == {6}
+
+
 def test_D01_only_groups_that_are_not_known_are_left_out(tmp_path):
     """Of the tensor parallel pairs it is not said which they are: what ranks 2 and 3 wait for in theirs is not known."""
     write_host_grid(tmp_path, names=("data",))
@@ -296,8 +302,8 @@ def split(directory, out, name, at):
             (out / name.format(pid=pid, window=window)).write_text(json.dumps({**whole, "traceEvents": chosen}))
 
 
-def table(directory, name):
-    done = subprocess.run([STEPSCOPE, "report", directory, "--table", name, "--json"], capture_output=True, text=True, timeout=60, check=True)
+def table(directory, name, *options):
+    done = subprocess.run([STEPSCOPE, "report", directory, "--table", name, "--json", *options], capture_output=True, text=True, timeout=60, check=True)
     return json.loads(done.stdout)["rows"]
 
 
