@@ -200,6 +200,7 @@ static const struct table_column columns[LOADER_COLUMNS] = {
                              .definition = "the same in words, with the numbers"},
 };
 
+#define REMOVED "what was first was removed again (keep_size, keep_time)"
 #define WAITS_LITTLE 0.05 /* share of the loop's time */
 #define IS_BUSY 0.8       /* share of the workers' time */
 #define DOMINATES 0.6     /* of the work on a batch */
@@ -222,7 +223,7 @@ struct loader { /* one row */
 	uint32_t loops, starts;
 	struct summary wait;
 	struct work work;
-	bool has_ready, has_sampler;
+	bool has_ready, has_sampler, has_rest; /* has_rest: see loader_wait.is_of_rest */
 	double ready;
 };
 
@@ -287,8 +288,9 @@ static void sum_waits(struct loader *loader, const struct loader_batches *batche
 		if (!wait->is_end) {
 			values[loader->batches] = (double)(wait->end_ns - wait->start_ns);
 			in_loop = first ? in_loop + 1 : 0;
-			add_batch(loader, wait, in_loop < starting);
+			add_batch(loader, wait, in_loop < starting && !wait->is_of_rest);
 			loader->loops += !first;
+			loader->has_rest |= wait->is_of_rest;
 		}
 		first = first ? first : wait;
 		last = wait;
@@ -411,7 +413,7 @@ static void find_ready(struct loader *loader, const struct loader_batches *batch
 		if (is_of(loader, wait->process, wait->loop))
 			sum += sum_ready(batches, first, end, ends);
 	}
-	loader->has_ready = loader->batches > 0;
+	loader->has_ready = loader->batches > 0 && !loader->has_rest;
 	loader->ready = loader->batches ? sum / (double)loader->batches : 0;
 	free(ends);
 }
@@ -728,11 +730,16 @@ static void add_loader(struct table *table, const struct model *model, const str
 	table_set_int(table, row, LOADER_BATCHES, loader->batches);
 	table_set_int(table, row, LOADER_WAIT, loader->wait_ns);
 	table_set_int(table, row, LOADER_LOOP, loader->loop_ns);
-	table_set_int(table, row, LOADER_START, loader->first_wait_ns);
-	if (loader->work.workers)
-		table_set_int(table, row, LOADER_WORKERS, loader->starting_ns);
+	if (loader->has_rest && !loader->first_batches)
+		table_set_missing(table, row, LOADER_START, REMOVED);
 	else
+		table_set_int(table, row, LOADER_START, loader->first_wait_ns);
+	if (!loader->work.workers)
 		table_set_missing(table, row, LOADER_WORKERS, "no batches of workers were recorded");
+	else if (loader->has_rest && !loader->starts)
+		table_set_missing(table, row, LOADER_WORKERS, REMOVED);
+	else
+		table_set_int(table, row, LOADER_WORKERS, loader->starting_ns);
 	set_ratio(table, row, LOADER_WAIT_RATIO, loader->wait_ns, loader->loop_ns);
 	set_sampler(table, row, loader);
 	set_pinning(table, row, loader);
@@ -747,7 +754,8 @@ static void add_loader(struct table *table, const struct model *model, const str
 	if (loader->work.workers && loader->has_ready)
 		table_set_double(table, row, LOADER_READY, loader->ready);
 	else
-		table_set_missing(table, row, LOADER_READY, "no batches of workers were recorded");
+		table_set_missing(table, row, LOADER_READY,
+		                  loader->has_rest ? REMOVED : "no batches of workers were recorded");
 	if (loader->batches && is_work_known(loader)) {
 		set_work(table, row, &loader->work);
 		const char *sentence = limit_of(loader, &table->arena, &limit);
@@ -777,7 +785,11 @@ static void add_worker(struct table *table, const struct model *model, const str
 	              arena_printf(&table->arena, "worker %" PRId64 " (pid %" PRId64 ")", number, process->pid));
 	table_set_int(table, row, LOADER_BATCHES, work->count);
 	set_work(table, row, work);
-	table_set_int(table, row, LOADER_START, first_ns > process->first_ns ? first_ns - process->first_ns : 0);
+	if (loader->has_rest)
+		table_set_missing(table, row, LOADER_START, REMOVED);
+	else
+		table_set_int(table, row, LOADER_START,
+		              first_ns > process->first_ns ? first_ns - process->first_ns : 0);
 	if (end)
 		table_set_text(table, row, LOADER_END, end);
 	else

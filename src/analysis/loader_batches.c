@@ -313,6 +313,75 @@ static void search_track(struct fetch_search *search)
 	add_pinning(search);
 }
 
+/* ---- what is left under rotation ---- */
+
+static void begin_later(int64_t *since_ns, const struct process *process)
+{
+	if (process->has_removed && *since_ns < process->removed_until_ns)
+		*since_ns = process->removed_until_ns;
+}
+
+/* By process that waits: since when is there all of it, and of its workers? */
+static int64_t *find_since(const struct loader_batches *batches, const struct model *model)
+{
+	int64_t *since_ns = memory_resize(NULL, (size_t)model->processes_count + 1, sizeof(*since_ns));
+
+	for (uint32_t i = 0; i < model->processes_count; i++) {
+		since_ns[i] = INT64_MIN;
+		begin_later(&since_ns[i], &model->processes[i]);
+	}
+	for (uint32_t i = 0; i < batches->fetch_count; i++)
+		if (batches->fetches[i].worker != MODEL_NONE)
+			begin_later(&since_ns[batches->fetches[i].process],
+			            &model->processes[batches->fetches[i].worker]);
+	return since_ns;
+}
+
+static bool has_start(const struct loader_batches *batches, const struct loader_wait *wait)
+{
+	for (uint32_t i = 0; i < batches->start_count; i++)
+		if (batches->starts[i].process == wait->process && batches->starts[i].loop == wait->loop)
+			return true;
+	return false;
+}
+
+static int64_t start_ns_of(const struct model *model, const struct loader_start *start)
+{
+	uint32_t index;
+
+	return track_chunk(model->tracks[start->track], start->row, &index)->start_ns[index];
+}
+
+/* Starts first: the loops that have one there are whole. */
+static void leave_out_before(struct loader_batches *batches, const struct model *model, const int64_t *since_ns)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < batches->start_count; i++)
+		if (start_ns_of(model, &batches->starts[i]) >= since_ns[batches->starts[i].process])
+			batches->starts[kept++] = batches->starts[i];
+	batches->start_count = kept;
+	kept = 0;
+	for (uint32_t i = 0; i < batches->wait_count; i++) {
+		struct loader_wait *wait = &batches->waits[i];
+		bool is_new = !kept || batches->waits[kept - 1].process != wait->process ||
+		              batches->waits[kept - 1].loop != wait->loop;
+
+		if (wait->start_ns < since_ns[wait->process])
+			continue;
+		wait->is_of_rest = !is_new                               ? batches->waits[kept - 1].is_of_rest
+		                   : since_ns[wait->process] > INT64_MIN ? !has_start(batches, wait)
+		                                                         : false;
+		batches->waits[kept++] = *wait;
+	}
+	batches->wait_count = kept;
+	kept = 0;
+	for (uint32_t i = 0; i < batches->fetch_count; i++)
+		if (batches->fetches[i].start_ns >= since_ns[batches->fetches[i].process])
+			batches->fetches[kept++] = batches->fetches[i];
+	batches->fetch_count = kept;
+}
+
 /* ---- order ---- */
 
 static int compare(uint64_t a, uint64_t b)
@@ -348,6 +417,7 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 	                              .collate = intern_find(&model->strings, "DataLoader.collate"),
 	                              .sampler = intern_find(&model->strings, "DataLoader.sampler"),
 	                              .pin = intern_find(&model->strings, "DataLoader.pin_memory")};
+	int64_t *since_ns;
 
 	memset(batches, 0, sizeof(*batches));
 	search.capacity = 64;
@@ -358,6 +428,9 @@ void loader_batches_find(struct loader_batches *batches, const struct model *mod
 	for (search.track = 0; search.track < model->tracks_count && (search.fetch || search.sampler); search.track++)
 		search_track(&search);
 	number_map_release(&search.seeds);
+	since_ns = find_since(batches, model);
+	leave_out_before(batches, model, since_ns);
+	free(since_ns);
 	merge_sort(batches->waits, batches->wait_count, sizeof(*batches->waits), compare_waits);
 	merge_sort(batches->fetches, batches->fetch_count, sizeof(*batches->fetches), compare_fetches);
 }

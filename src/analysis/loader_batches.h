@@ -7,6 +7,8 @@
  *     loader_batches_find(&batches, model);
  *     ...
  *     loader_batches_release(&batches);
+ *
+ * Where operators of the process that waits, or of one of its workers, were removed again, it is of the time in which all of them are left.
  */
 #ifndef ANALYSIS_LOADER_BATCHES_H
 #define ANALYSIS_LOADER_BATCHES_H
@@ -20,6 +22,7 @@ struct loader_wait { /* in order of their processes and loaders, then of tracks 
 	int64_t sampler_ns; /* in the sampler: which samples are next */
 	int64_t pin_ns;     /* pinning the batch, without workers */
 	bool is_end;        /* the loop's: no batch came */
+	bool is_of_rest;    /* the loop began before what is left */
 };
 
 struct loader_fetch {     /* in order of processes, loops, workers and times */

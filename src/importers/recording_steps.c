@@ -92,6 +92,13 @@ static void add_late_counts(struct model *model, struct recorded_process *proces
 	}
 }
 
+static void note_removed(struct process *process, int64_t until_ns)
+{
+	if (!process->has_removed || process->removed_until_ns < until_ns)
+		process->removed_until_ns = until_ns;
+	process->has_removed = true;
+}
+
 void recording_finish_steps(struct recording *recording)
 {
 	struct model *model = recording->model;
@@ -117,6 +124,7 @@ void recording_finish_steps(struct recording *recording)
 		if (!session->has_removed)
 			continue;
 		uint32_t process = recording->processes[session->process]->process;
+		note_removed(&model->processes[process], session->detail_since_ns);
 		for (uint32_t i = 0; i < model->steps_count; i++) {
 			struct model_step *step = &model->steps[i];
 			if (step->process != process || step->start_ns >= session->detail_since_ns)

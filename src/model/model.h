@@ -255,13 +255,15 @@ struct process {
 	int32_t rank, world_size; /* -1: unknown */
 	uint32_t name;            /* string: program */
 	uint32_t file; /* string: of several that are read as one, the one it is of; 0: there is one. Only while they are read */
-	bool has_times;             /* of the two below; filled by model_finish() */
-	int64_t first_ns, last_ns;  /* first and last instant anything is known of it */
-	int64_t origin_ns;          /* times are told since then: first_ns, also where only a part of it was read */
-	bool has_origin;            /* an importer that read a part knows it; else it is filled by model_finish() */
-	bool is_closed;             /* it ended its recording itself (no kill, no crash) */
-	bool is_alive;              /* not closed because it still records */
-	bool has_lost_numbers;      /* its steps are numbered from the first that is left, others were removed again */
+	bool has_times;            /* of the two below; filled by model_finish() */
+	int64_t first_ns, last_ns; /* first and last instant anything is known of it */
+	int64_t origin_ns;         /* times are told since then: first_ns, also where only a part of it was read */
+	bool has_origin;           /* an importer that read a part knows it; else it is filled by model_finish() */
+	bool is_closed;            /* it ended its recording itself (no kill, no crash) */
+	bool is_alive;             /* not closed because it still records */
+	bool has_lost_numbers;     /* its steps are numbered from the first that is left, others were removed again */
+	bool has_removed;          /* operators that began before removed_until_ns were removed again */
+	int64_t removed_until_ns;
 	bool records_memory;        /* at times it recorded allocations, whether there were any or not */
 	uint32_t end_reason;        /* string; 0: none */
 	int64_t realtime_offset_ns; /* wall time = time + this */

@@ -88,3 +88,32 @@ def test_it_is_said_where_nobody_counted_the_steps_before(tmp_path, python):
     steps = table(tmp_path, "steps")
     assert 10 < len(steps) < 1000 and [step["step"] for step in steps] == list(range(len(steps)))
     assert any("counted from the first one that is still whole" in row["sentence"] for row in table(tmp_path, "ledger"))
+
+
+LOADER = """
+import torch, stepscope
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.set_num_threads(1)
+model = torch.nn.Linear(32, 32)
+optimizer = torch.optim.Adam(model.parameters())
+if __name__ == "__main__":
+    batches = DataLoader(TensorDataset(torch.randn(9600, 32)), batch_size=8, num_workers=2)
+    for n, (batch,) in enumerate(batches):
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        optimizer.step()
+        if n % 10 == 0:
+            stepscope.flush()
+"""
+
+
+@every_python
+def test_workers_are_looked_at_where_the_loop_is(tmp_path, python):
+    """What was removed of the process that trains is still there of workers, which record less."""
+    record(tmp_path, python, LOADER, keep_size="256K", **{"with": "shapes"})
+    loop, *workers = table(tmp_path, "data_loader")
+    assert 10 < loop["batches"] < 1000 and loop["startup_ns"] is None and loop["ready"] is None
+    assert len(workers) == 2 and all(worker["startup_ns"] is None for worker in workers)
+    # up to as many as two workers prefetch had been made before
+    assert loop["batches"] - 6 <= sum(worker["batches"] for worker in workers) <= loop["batches"] + 6
